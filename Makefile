@@ -1,0 +1,40 @@
+# blogstore: make, make install, make installcheck (against a running server
+# with shared_preload_libraries = 'blogstore' and wal_level = logical)
+
+EXTENSION = blogstore
+MODULE_big = blogstore
+DATA = sql/blogstore--0.1.sql
+PGFILEDESC = "blogstore - blog and community store"
+
+SOURCES = src/blogstore.c $(wildcard src/container/*.c src/requests/*.c \
+	src/change_feed/*.c src/views/*.c src/admin/*.c)
+OBJS = $(SOURCES:.c=.o)
+PG_CPPFLAGS = -I$(CURDIR)/src
+PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
+	-Wno-missing-field-initializers
+
+REGRESS = install users posts comments likes paging feed counts idempotency \
+	documents bad_input read_only privileges views renames deletions \
+	operation verify_repair manual reinstall
+REGRESS_OPTS = --inputdir=test --encoding=UTF8
+
+ISOLATION = isolation_install like_like like_edit_post comment_id username \
+	like_delete_post like_snapshots serializable delete_like rename_comment \
+	delete_user
+ISOLATION_OPTS = --inputdir=test
+
+EXTRA_CLEAN = output_iso results regression.diffs regression.out tmp_check
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+# pg_isolation_regress of PostgreSQL 15 looks for expected/ in its output
+# directory.
+installcheck: output_iso/expected
+
+output_iso/expected:
+	mkdir -p output_iso
+	ln -sfn ../expected output_iso/expected
+
+$(OBJS): $(wildcard src/*.h src/*/*.h)

@@ -1,0 +1,359 @@
+/*
+ * operate.c
+ *		Operating the worker: wait_for_views(), rebuild_views(),
+ *		start_worker(), stop_worker().
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "change_feed/change_feed.h"
+#include "compat.h"
+#include "container/container.h"
+#include "container/plans.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "replication/message.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+PG_FUNCTION_INFO_V1(blogstore_wait_for_views);
+PG_FUNCTION_INFO_V1(blogstore_rebuild_views);
+PG_FUNCTION_INFO_V1(blogstore_start_worker);
+PG_FUNCTION_INFO_V1(blogstore_stop_worker);
+
+/* How long a waiter sleeps at most before it looks again, in milliseconds. */
+#define LOOK_AGAIN 50
+
+static KeptPlan jobs_plan = {
+	"SELECT coalesce(pg_catalog.array_agg(id), '{}') FROM blogstore.jobs",
+	0, {0}, NULL
+};
+
+static KeptPlan jobs_left_plan = {
+	"SELECT 1 FROM blogstore.jobs WHERE id = ANY ($1) LIMIT 1",
+	1, {UUIDARRAYOID}, NULL
+};
+
+static KeptPlan rebuild_plan = {
+	"INSERT INTO blogstore.jobs (id, kind)"
+	" SELECT $1, 'rebuild' WHERE NOT EXISTS"
+	" (SELECT FROM blogstore.jobs WHERE kind = 'rebuild' AND phase = 0)",
+	1, {UUIDOID}, NULL
+};
+
+/* Raise 55000 where no worker can run. */
+static void
+need_possible_worker(void)
+{
+	const char *hint;
+	const char *obstacle = worker_obstacle(&hint);
+
+	if (obstacle != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no blogstore worker can run on this server: %s",
+						obstacle),
+				 errhint("%s", hint)));
+}
+
+/* ------------------------------------------------------------------------
+ * wait_for_views()
+ * ------------------------------------------------------------------------ */
+
+static TimestampTz
+deadline_after(const Interval *timeout)
+{
+	double		ms = timeout->time / 1000.0 +
+		((double) timeout->month * DAYS_PER_MONTH + timeout->day) *
+		(USECS_PER_DAY / 1000.0);
+
+	if (ms >= INT_MAX)
+		ms = INT_MAX;
+	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+									   (int64) Max(ms, 0));
+}
+
+/* The jobs that are there now, as an array, in the current memory context. */
+static Datum
+present_jobs(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+	OwnerScope	scope;
+	bool		isnull;
+	Datum		ids;
+
+	owner_begin(&scope);
+	PushActiveSnapshot(GetLatestSnapshot());
+	SPI_connect();
+	plan_execute(&jobs_plan, NULL, NULL, true);
+	ids = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
+						&isnull);
+	{
+		MemoryContext old = MemoryContextSwitchTo(context);
+
+		ids = PointerGetDatum(PG_DETOAST_DATUM_COPY(ids));
+		MemoryContextSwitchTo(old);
+	}
+	SPI_finish();
+	PopActiveSnapshot();
+	owner_end(&scope);
+	return ids;
+}
+
+static bool
+jobs_left(Datum ids)
+{
+	OwnerScope	scope;
+	bool		left;
+
+	owner_begin(&scope);
+	PushActiveSnapshot(GetLatestSnapshot());
+	SPI_connect();
+	plan_execute(&jobs_left_plan, &ids, NULL, true);
+	left = SPI_processed > 0;
+	SPI_finish();
+	PopActiveSnapshot();
+	owner_end(&scope);
+	return left;
+}
+
+/* Is a worker serving the views? Raises 55000 if it was stopped. */
+static bool
+worker_serves(void)
+{
+	WorkerEntry *entry = my_worker_entry();
+
+	if (entry == NULL)
+	{
+		notify_request_worker();
+		return false;
+	}
+	if (entry->state == WORKER_STOPPED)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the blogstore worker is stopped"),
+				 errhint("Call blogstore.start_worker() to have the views kept again.")));
+	return pg_atomic_read_u32(&entry->served) != 0;
+}
+
+typedef enum WaitStep
+{
+	WAIT_WORKER,				/* until a worker serves the views */
+	WAIT_JOBS,					/* until the jobs at the call are done */
+	WAIT_POSITION,				/* until the WAL before now has been applied */
+	WAIT_DONE
+} WaitStep;
+
+typedef struct Wait
+{
+	WaitStep	step;
+	Datum		jobs;
+	XLogRecPtr	position;
+} Wait;
+
+/*
+ * Go as far as possible. Jobs come before the position, since what they write
+ * is to show too. The position is that of a message written for the purpose,
+ * which the worker is sure to come to.
+ */
+static void
+wait_advance(Wait *wait)
+{
+	WorkerEntry *entry = my_worker_entry();
+
+	if (wait->step == WAIT_WORKER && worker_serves())
+		wait->step = WAIT_JOBS;
+	if (wait->step == WAIT_JOBS && !jobs_left(wait->jobs))
+	{
+		wait->position = compat_log_message("blogstore", "", 0);
+		XLogFlush(wait->position);
+		wait->step = WAIT_POSITION;
+		entry = my_worker_entry();
+		if (entry != NULL && entry->latch != NULL)
+			SetLatch(entry->latch);
+	}
+	if (wait->step == WAIT_POSITION && worker_serves() && entry != NULL &&
+		pg_atomic_read_u64(&entry->shown_lsn) >= wait->position)
+		wait->step = WAIT_DONE;
+}
+
+/*
+ * blogstore.wait_for_views(timeout): read your writes.
+ *
+ * Errors: 22004, 25006, 55000. Locks: none.
+ */
+Datum
+blogstore_wait_for_views(PG_FUNCTION_ARGS)
+{
+	TimestampTz deadline;
+	Wait		wait;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("timeout must not be null"),
+				 errhint("Pass an interval, or leave it out for 30 seconds.")));
+	PreventCommandDuringRecovery("wait_for_views()");
+	container_require();
+	need_possible_worker();
+
+	deadline = deadline_after(PG_GETARG_INTERVAL_P(0));
+	wait.step = WAIT_WORKER;
+	wait.jobs = present_jobs();
+	for (;;)
+	{
+		WorkerEntry *entry;
+		long		left;
+
+		wait_advance(&wait);
+		if (wait.step == WAIT_DONE)
+			break;
+		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
+		if (left <= 0)
+			break;
+		entry = my_worker_entry();
+		if (entry != NULL)
+		{
+			/* look once more when sleep is prepared: nothing is missed then */
+			ConditionVariablePrepareToSleep(&entry->progress);
+			wait_advance(&wait);
+			if (wait.step != WAIT_DONE)
+				(void) ConditionVariableTimedSleep(&entry->progress,
+												   Min(left, LOOK_AGAIN),
+												   PG_WAIT_EXTENSION);
+			ConditionVariableCancelSleep();
+		}
+		else
+		{
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT |
+							 WL_EXIT_ON_PM_DEATH, Min(left, LOOK_AGAIN),
+							 PG_WAIT_EXTENSION);
+			ResetLatch(MyLatch);
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+	PG_RETURN_BOOL(wait.step == WAIT_DONE);
+}
+
+/* ------------------------------------------------------------------------
+ * rebuild_views(), start_worker(), stop_worker()
+ * ------------------------------------------------------------------------ */
+
+/*
+ * blogstore.rebuild_views(): queue a rebuild, unless one waits to begin.
+ *
+ * Errors: 25006, 55000.
+ */
+Datum
+blogstore_rebuild_views(PG_FUNCTION_ARGS)
+{
+	OwnerScope	scope;
+	pg_uuid_t	id;
+	Datum		value;
+
+	PreventCommandIfReadOnly("rebuild_views()");
+	container_require();
+	need_possible_worker();
+
+	new_id(&id);
+	value = UUIDPGetDatum(&id);
+	owner_begin(&scope);
+	SPI_connect();
+	plan_execute(&rebuild_plan, &value, NULL, false);
+	SPI_finish();
+	owner_end(&scope);
+	change_feed_hooks.item_written();
+	PG_RETURN_VOID();
+}
+
+/* Write down whether the worker may run; the views begin as not complete. */
+static void
+set_enabled(bool enabled)
+{
+	ViewState	state;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	view_state_read(&state);
+	if (state.enabled != enabled)
+	{
+		state.enabled = enabled;
+		state.ready = false;
+		view_state_write(&state);
+	}
+	PopActiveSnapshot();
+}
+
+/* blogstore.start_worker(). Errors: 25006, 55000. */
+Datum
+blogstore_start_worker(PG_FUNCTION_ARGS)
+{
+	PreventCommandIfReadOnly("start_worker()");
+	container_require();
+	need_possible_worker();
+	set_enabled(true);
+	notify_starting();
+	PG_RETURN_VOID();
+}
+
+/*
+ * End this database's worker now. The state keeps it down until the
+ * transaction ends: then the row in view_state does, or, rolled back, the
+ * worker starts again.
+ */
+static void
+end_worker(void)
+{
+	WorkerEntry *entry;
+
+	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	entry = worker_entry(MyDatabaseId, true);
+	if (entry != NULL)
+		entry->state = WORKER_STOPPED;
+	LWLockRelease(feed_shared->lock);
+	if (entry == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("more than %d databases have blogstore containers",
+						MAX_DATABASES)));
+	notify_stopping();
+	worker_end(entry);
+}
+
+/*
+ * blogstore.stop_worker(drop_slot). The worker ends before this transaction
+ * writes anything, so that the two never wait for each other.
+ *
+ * Errors: 22004, 25006, 55000.
+ */
+Datum
+blogstore_stop_worker(PG_FUNCTION_ARGS)
+{
+	char		slot_name[NAMEDATALEN];
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("drop_slot must not be null"),
+				 errhint("Pass true or false.")));
+	PreventCommandIfReadOnly("stop_worker()");
+	container_require();
+
+	if (feed_shared != NULL)
+		end_worker();
+	worker_slot_name(MyDatabaseId, slot_name);
+	if (PG_GETARG_BOOL(0))
+		slot_drop(slot_name);
+	else if (SearchNamedReplicationSlot(slot_name, true) != NULL)
+		ereport(WARNING,
+				(errmsg("replication slot \"%s\" keeps all WAL from now on",
+						slot_name),
+				 errhint("Call blogstore.start_worker() soon, or blogstore.stop_worker(drop_slot => true) to let it go.")));
+	set_enabled(false);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,13 @@
+/*
+ * settings.h
+ *		The settings blogstore.*.
+ */
+#ifndef BLOGSTORE_SETTINGS_H
+#define BLOGSTORE_SETTINGS_H
+
+extern int	blogstore_feed_size;
+extern int	blogstore_short_form_length;
+
+extern void settings_init(void);
+
+#endif							/* BLOGSTORE_SETTINGS_H */

@@ -1,0 +1,258 @@
+/*
+ * status.c
+ *		What blogstore.stat_worker and blogstore.progress show.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "change_feed/change_feed.h"
+#include "compat.h"
+#include "container/container.h"
+#include "container/plans.h"
+
+#include "access/htup_details.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+PG_FUNCTION_INFO_V1(blogstore_get_worker_status);
+PG_FUNCTION_INFO_V1(blogstore_get_progress);
+
+typedef enum StatusColumn
+{
+	STATUS_STATE,
+	STATUS_PID,
+	STATUS_SLOT,
+	STATUS_LAG_BYTES,
+	STATUS_LAG_TIME,
+	STATUS_BATCHES,
+	STATUS_CHANGES,
+	STATUS_STARTED_AT,
+	STATUS_LAST_ERROR,
+	STATUS_LAST_ERROR_AT,
+	STATUS_HINT
+} StatusColumn;
+
+#define N_STATUS (STATUS_HINT + 1)
+
+typedef struct Status
+{
+	Datum		value[N_STATUS];
+	bool		isnull[N_STATUS];
+} Status;
+
+static void
+status_set(Status *status, StatusColumn column, Datum value)
+{
+	status->value[column] = value;
+	status->isnull[column] = false;
+}
+
+static void
+status_text(Status *status, StatusColumn column, const char *text)
+{
+	status_set(status, column, CStringGetTextDatum(text));
+}
+
+/* How much WAL the views do not show yet, and for how long. */
+static void
+status_lag(Status *status, XLogRecPtr shown, TimestampTz caught_up_at)
+{
+	XLogRecPtr	flushed = GetFlushRecPtr(NULL);
+	Interval   *lag = palloc0(sizeof(Interval));
+
+	if (shown < flushed)
+		lag->time = GetCurrentTimestamp() - caught_up_at;
+	status_set(status, STATUS_LAG_BYTES,
+			   Int64GetDatum(shown < flushed ? flushed - shown : 0));
+	status_set(status, STATUS_LAG_TIME, IntervalPGetDatum(lag));
+}
+
+/* The slot, and where no worker tells, the WAL that it keeps. */
+static void
+status_slot(Status *status)
+{
+	char		name[NAMEDATALEN];
+	ReplicationSlot *slot;
+	XLogRecPtr	confirmed;
+
+	worker_slot_name(MyDatabaseId, name);
+	slot = SearchNamedReplicationSlot(name, true);
+	if (slot == NULL)
+		return;
+	SpinLockAcquire(&slot->mutex);
+	confirmed = slot->data.confirmed_flush;
+	SpinLockRelease(&slot->mutex);
+	status_text(status, STATUS_SLOT, name);
+	if (confirmed != InvalidXLogRecPtr && !RecoveryInProgress())
+	{
+		XLogRecPtr	flushed = GetFlushRecPtr(NULL);
+
+		status_set(status, STATUS_LAG_BYTES,
+				   Int64GetDatum(flushed > confirmed ? flushed - confirmed : 0));
+	}
+}
+
+static const char *
+state_name(const WorkerEntry *entry)
+{
+	switch (entry->state)
+	{
+		case WORKER_WANTED:
+			return entry->failures > 0 ? "waiting to restart" : "starting";
+		case WORKER_STARTING:
+			return "starting";
+		case WORKER_CATCHING_UP:
+			return "catching up";
+		case WORKER_RUNNING:
+			return "running";
+		case WORKER_STOPPED:
+			return "stopped";
+		case WORKER_NOT_NEEDED:
+			break;
+	}
+	return "no containers";
+}
+
+/* What the entry, copied under the lock, tells. */
+static void
+status_from_entry(Status *status, const WorkerEntry *entry, XLogRecPtr shown)
+{
+	status_text(status, STATUS_STATE, state_name(entry));
+	status_set(status, STATUS_BATCHES,
+			   Int64GetDatum(pg_atomic_read_u64((pg_atomic_uint64 *) &entry->batches)));
+	status_set(status, STATUS_CHANGES,
+			   Int64GetDatum(pg_atomic_read_u64((pg_atomic_uint64 *) &entry->changes)));
+	if (entry->pid != 0)
+	{
+		status_set(status, STATUS_PID, Int32GetDatum(entry->pid));
+		status_set(status, STATUS_STARTED_AT,
+				   TimestampTzGetDatum(entry->started_at));
+		if (shown != InvalidXLogRecPtr)
+			status_lag(status, shown, entry->caught_up_at);
+	}
+	if (entry->last_error[0] != '\0')
+	{
+		status_text(status, STATUS_LAST_ERROR, entry->last_error);
+		status_set(status, STATUS_LAST_ERROR_AT,
+				   TimestampTzGetDatum(entry->last_error_at));
+	}
+	if (entry->state == WORKER_STOPPED)
+		status_text(status, STATUS_HINT,
+					"Call blogstore.start_worker() to have the views kept again.");
+}
+
+/* Is the worker stopped, by what is written down? */
+static bool
+stopped_by_row(void)
+{
+	ViewState	state;
+
+	view_state_read(&state);
+	return !state.enabled;
+}
+
+static void
+fill_status(Status *status)
+{
+	const char *hint;
+	const char *obstacle = worker_obstacle(&hint);
+	WorkerEntry *shared = NULL;
+	WorkerEntry entry;
+
+	status_slot(status);
+	if (!container_exists())
+	{
+		status_text(status, STATUS_STATE, "no containers");
+		status_text(status, STATUS_HINT, "Call blogstore.create_containers().");
+		return;
+	}
+	if (obstacle != NULL)
+	{
+		status_text(status, STATUS_STATE, "disabled");
+		status_text(status, STATUS_LAST_ERROR, obstacle);
+		status_text(status, STATUS_HINT, hint);
+		return;
+	}
+	if (RecoveryInProgress())
+	{
+		status_text(status, STATUS_STATE, "disabled");
+		status_text(status, STATUS_HINT,
+					"This is a standby; the worker runs on the primary.");
+		return;
+	}
+	LWLockAcquire(feed_shared->lock, LW_SHARED);
+	shared = worker_entry(MyDatabaseId, false);
+	if (shared != NULL)
+		entry = *shared;
+	LWLockRelease(feed_shared->lock);
+	if (shared != NULL)
+		status_from_entry(status, &entry,
+						  pg_atomic_read_u64(&shared->shown_lsn));
+	else
+		status_text(status, STATUS_STATE,
+					stopped_by_row() ? "stopped" : "starting");
+}
+
+/* blogstore.get_worker_status(): one row, always. */
+Datum
+blogstore_get_worker_status(PG_FUNCTION_ARGS)
+{
+	TupleDesc	desc;
+	Status		status;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type is not a row type");
+	desc = BlessTupleDesc(desc);
+	memset(status.value, 0, sizeof(status.value));
+	memset(status.isnull, true, sizeof(status.isnull));
+	fill_status(&status);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, status.value,
+													  status.isnull)));
+}
+
+static KeptPlan progress_plan = {
+	"SELECT kind, user_id,"
+	" CASE WHEN started_at IS NULL OR phase = 0 THEN 'waiting'"
+	" WHEN kind = 'rebuild' THEN"
+	" (ARRAY['copies', 'leftovers', 'feed'])[phase]"
+	" ELSE (ARRAY['sweep', 'waiting', 'recheck'])[phase] END,"
+	" done, total, rate, started_at,"
+	" CASE WHEN rate > 0 AND total >= done THEN"
+	" pg_catalog.now() + (total - done) / rate * interval '1 s' END"
+	" FROM (SELECT *, done / nullif(extract(epoch FROM"
+	" pg_catalog.clock_timestamp() - started_at)::float8, 0) AS rate"
+	" FROM blogstore.jobs) AS j ORDER BY created_at, id",
+	0, {0}, NULL
+};
+
+/* blogstore.get_progress(): the jobs not yet done; none without containers. */
+Datum
+blogstore_get_progress(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
+	OwnerScope	scope;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (!container_exists())
+		return (Datum) 0;
+	owner_begin(&scope);
+	SPI_connect();
+	plan_execute(&progress_plan, NULL, NULL, true);
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		Datum		values[8];
+		bool		nulls[8];
+
+		for (int c = 0; c < lengthof(values); c++)
+			values[c] = SPI_getbinval(SPI_tuptable->vals[i],
+									  SPI_tuptable->tupdesc, c + 1, &nulls[c]);
+		tuplestore_putvalues(info->setResult, info->setDesc, values, nulls);
+	}
+	SPI_finish();
+	owner_end(&scope);
+	return (Datum) 0;
+}

@@ -1,0 +1,27 @@
+/*
+ * blogstore.c
+ *		Module magic and _PG_init, nothing else.
+ *
+ * Runs in the postmaster when preloaded, else in the first backend that calls
+ * a function of the extension.
+ */
+#include "postgres.h"
+
+#include "admin/settings.h"
+#include "change_feed/change_feed.h"
+#include "container/container.h"
+
+#include "fmgr.h"
+
+PG_MODULE_MAGIC;
+
+void		_PG_init(void);
+
+void
+_PG_init(void)
+{
+	settings_init();
+	leaf_init();
+	view_state_init();
+	change_feed_init();
+}

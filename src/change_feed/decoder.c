@@ -1,0 +1,147 @@
+/*
+ * decoder.c
+ *		Decoding the WAL inside the server, in bounded steps.
+ *
+ * As pg_logical_slot_get_changes() and a walsender do (logicalfuncs.c,
+ * walsender.c), but the decoding context lives as long as the worker. Memory
+ * contexts: all of it is allocated in the context current at decoder_open().
+ *
+ * Catalog caches: while changes are decoded they hold catalog contents as of
+ * the past. They are thrown away on the way in and on the way out.
+ *
+ * Runs in the worker, outside of transactions.
+ */
+#include "postgres.h"
+
+#include "change_feed/change_feed.h"
+#include "compat.h"
+
+#include "access/xact.h"
+#include "access/xlogreader.h"
+#include "access/xlogutils.h"
+#include "replication/decode.h"
+#include "replication/logical.h"
+#include "replication/snapbuild.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+
+struct Decoder
+{
+	LogicalDecodingContext *ctx;
+	DirtySet   *dirty;
+	MemoryContext context;		/* where decoding runs */
+	ResourceOwner owner;		/* of what decoding opens outside of xacts */
+};
+
+static void
+prepare_write(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
+			  bool last_write)
+{
+	resetStringInfo(ctx->out);
+}
+
+/* A message from the plugin: into the dirty set. */
+static void
+write_message(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
+			  bool last_write)
+{
+	Decoder    *decoder = ctx->output_writer_private;
+
+	Assert(ctx->out->len == sizeof(FeedMessage));
+	dirty_add(decoder->dirty, (FeedMessage *) ctx->out->data);
+}
+
+/*
+ * Acquire the slot and begin to decode where it was last confirmed.
+ *
+ * The context is made inside a transaction: outside of one the server would
+ * take this process for a walsender and ignore the snapshots of its later
+ * transactions when it computes what vacuum may remove
+ * (PROC_IN_LOGICAL_DECODING).
+ */
+Decoder *
+decoder_open(const char *slot_name, DirtySet *dirty)
+{
+	MemoryContext context = CurrentMemoryContext;
+	Decoder    *decoder = palloc0(sizeof(Decoder));
+
+	decoder->dirty = dirty;
+	decoder->context = AllocSetContextCreate(context, "blogstore decoding",
+											 ALLOCSET_DEFAULT_SIZES);
+	decoder->owner = ResourceOwnerCreate(NULL, "blogstore decoding");
+
+	compat_slot_acquire(slot_name);
+	StartTransactionCommand();
+	MemoryContextSwitchTo(context);
+	decoder->ctx = CreateDecodingContext(InvalidXLogRecPtr, NIL, false,
+										 XL_ROUTINE(.page_read = read_local_xlog_page,
+													.segment_open = wal_segment_open,
+													.segment_close = wal_segment_close),
+										 prepare_write, write_message, NULL);
+	decoder->ctx->output_writer_private = decoder;
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(context);
+
+	XLogBeginRead(decoder->ctx->reader, MyReplicationSlot->data.restart_lsn);
+	return decoder;
+}
+
+/*
+ * Decode up to a flushed position, or until the dirty set is full. Returns
+ * the position reached: all commits before it are in the set (or were
+ * confirmed before).
+ */
+XLogRecPtr
+decoder_read(Decoder *decoder, XLogRecPtr upto)
+{
+	XLogReaderState *reader = decoder->ctx->reader;
+	MemoryContext old;
+
+	if (reader->EndRecPtr >= upto)
+		return reader->EndRecPtr;
+
+	old = MemoryContextSwitchTo(decoder->context);
+	CurrentResourceOwner = decoder->owner;
+	InvalidateSystemCaches();
+
+	while (reader->EndRecPtr < upto && !dirty_full(decoder->dirty))
+	{
+		char	   *error = NULL;
+		XLogRecord *record = XLogReadRecord(reader, &error);
+
+		if (error)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("could not read WAL at %X/%X: %s",
+							LSN_FORMAT_ARGS(reader->EndRecPtr), error)));
+		if (record)
+			LogicalDecodingProcessRecord(decoder->ctx, reader);
+		MemoryContextSwitchTo(decoder->context);
+		CurrentResourceOwner = decoder->owner;
+		CHECK_FOR_INTERRUPTS();
+	}
+
+	InvalidateSystemCaches();
+	CurrentResourceOwner = NULL;
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(decoder->context);
+	return reader->EndRecPtr;
+}
+
+/*
+ * Let the slot move on: everything read so far has been applied, and the
+ * commit of that has been flushed.
+ */
+void
+decoder_confirm(Decoder *decoder)
+{
+	XLogRecPtr	lsn = decoder->ctx->reader->EndRecPtr;
+
+	if (lsn <= MyReplicationSlot->data.confirmed_flush)
+		return;
+	LogicalConfirmReceivedLocation(lsn);
+
+	/* have a checkpoint save it, though nothing else may have changed */
+	ReplicationSlotMarkDirty();
+}

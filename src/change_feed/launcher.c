@@ -1,0 +1,274 @@
+/*
+ * launcher.c
+ *		The blogstore launcher: starts one worker per database that has
+ *		containers, and starts it again when it ends.
+ *
+ * It starts after recovery, so a standby's launcher begins with promotion.
+ * At its start it wants a worker in every database that accepts connections
+ * and is not a template: a worker that finds no containers says so and is
+ * gone, which finds restored and upgraded databases with no slot to tell of
+ * them. Later, backends that meet containers without a worker ask for one.
+ *
+ * One worker is started at a time, so that many databases do not take all
+ * background worker slots from others just to look.
+ *
+ * Runs in the launcher process, connected to no database.
+ */
+#include "postgres.h"
+
+#include "change_feed/change_feed.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_database.h"
+#include "libpq/pqsignal.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/proc.h"
+#include "tcop/tcopprot.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+/* How often to look, without being woken, for databases that are gone. */
+#define NAP_TIME 60000
+
+static BackgroundWorkerHandle *handle[MAX_DATABASES];
+static List *to_probe = NIL;	/* databases that have no entry yet */
+
+/* Register the launcher; once by _PG_init, when preloaded. */
+void
+launcher_register(void)
+{
+	BackgroundWorker worker;
+
+	memset(&worker, 0, sizeof(worker));
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
+		BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = 1;
+	strlcpy(worker.bgw_library_name, "blogstore", sizeof(worker.bgw_library_name));
+	strlcpy(worker.bgw_function_name, "blogstore_launcher_main",
+			sizeof(worker.bgw_function_name));
+	strlcpy(worker.bgw_name, "blogstore launcher", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "blogstore launcher", BGW_MAXLEN);
+	RegisterBackgroundWorker(&worker);
+}
+
+static void
+launcher_detach(int code, Datum arg)
+{
+	feed_shared->launcher = NULL;
+}
+
+/* All databases that may have containers. */
+static List *
+list_databases(void)
+{
+	List	   *result = NIL;
+	Relation	rel;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	StartTransactionCommand();
+	(void) GetTransactionSnapshot();
+	rel = table_open(DatabaseRelationId, AccessShareLock);
+	scan = table_beginscan_catalog(rel, 0, NULL);
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		Form_pg_database db = (Form_pg_database) GETSTRUCT(tuple);
+		MemoryContext old;
+
+		if (!db->datallowconn || db->datistemplate)
+			continue;
+		old = MemoryContextSwitchTo(TopMemoryContext);
+		result = lappend_oid(result, db->oid);
+		MemoryContextSwitchTo(old);
+	}
+	table_endscan(scan);
+	table_close(rel, AccessShareLock);
+	CommitTransactionCommand();
+	return result;
+}
+
+/* Give databases yet to be looked at an entry, while there are free ones. */
+static void
+want_probes(void)
+{
+	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	while (to_probe != NIL)
+	{
+		if (worker_entry(linitial_oid(to_probe), true) == NULL)
+			break;
+		to_probe = list_delete_first(to_probe);
+	}
+	LWLockRelease(feed_shared->lock);
+}
+
+/* Free the entries of databases that have been dropped. */
+static void
+forget_dropped(void)
+{
+	List	   *databases = list_databases();
+
+	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	for (int i = 0; i < MAX_DATABASES; i++)
+	{
+		WorkerEntry *entry = &feed_shared->entry[i];
+
+		if (OidIsValid(entry->dbid) && entry->pid == 0 && entry->holds == 0 &&
+			handle[i] == NULL && !list_member_oid(databases, entry->dbid))
+			entry->dbid = InvalidOid;
+	}
+	LWLockRelease(feed_shared->lock);
+	list_free(databases);
+}
+
+/* Start a worker; false if the server has no room for one. */
+static bool
+start_worker(int i)
+{
+	BackgroundWorker worker;
+
+	memset(&worker, 0, sizeof(worker));
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
+		BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	/* the launcher restarts it, with a back-off */
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	strlcpy(worker.bgw_library_name, "blogstore", sizeof(worker.bgw_library_name));
+	strlcpy(worker.bgw_function_name, "blogstore_worker_main",
+			sizeof(worker.bgw_function_name));
+	strlcpy(worker.bgw_name, "blogstore worker", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "blogstore worker", BGW_MAXLEN);
+	worker.bgw_main_arg = Int32GetDatum(i);
+	worker.bgw_notify_pid = MyProcPid;
+	return RegisterDynamicBackgroundWorker(&worker, &handle[i]);
+}
+
+/*
+ * Look at one entry. Returns how many milliseconds to wait before looking
+ * again, -1 for until woken; sets *starting if its worker is on its way up.
+ */
+static long
+tend_entry(int i, bool *starting)
+{
+	WorkerEntry *entry = &feed_shared->entry[i];
+	TimestampTz now = GetCurrentTimestamp();
+	pid_t		pid;
+
+	if (handle[i] != NULL)
+	{
+		if (GetBackgroundWorkerPid(handle[i], &pid) != BGWH_STOPPED)
+		{
+			*starting |= entry->state == WORKER_STARTING;
+			return -1;
+		}
+		pfree(handle[i]);
+		handle[i] = NULL;
+		/* a worker that attached has told how it ended; this one has not */
+		if (entry->state == WORKER_STARTING && entry->pid == 0)
+			worker_entry_ended(entry, true);
+	}
+	if (!OidIsValid(entry->dbid) || entry->state != WORKER_WANTED ||
+		entry->holds > 0)
+		return -1;
+	if (entry->next_start > now)
+		return TimestampDifferenceMilliseconds(now, entry->next_start) + 1;
+	if (*starting)
+		return -1;				/* its turn comes when the other is up */
+
+	entry->state = WORKER_STARTING;
+	*starting = true;
+	if (!start_worker(i))
+	{
+		worker_entry_ended(entry, true);
+		strlcpy(entry->last_error,
+				"no free background worker slot; raise max_worker_processes",
+				ERROR_LENGTH);
+		entry->last_error_at = now;
+		*starting = false;
+		return TimestampDifferenceMilliseconds(now, entry->next_start) + 1;
+	}
+	return -1;
+}
+
+/* Look at all entries; returns how long to sleep. */
+static long
+tend_entries(void)
+{
+	long		sleep = NAP_TIME;
+	bool		starting = false;
+
+	want_probes();
+	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	/* first those that have a process, to know whether one is starting */
+	for (int turn = 0; turn < 2; turn++)
+		for (int i = 0; i < MAX_DATABASES; i++)
+			if ((handle[i] != NULL) == (turn == 0))
+			{
+				long		wait = tend_entry(i, &starting);
+
+				if (wait >= 0 && wait < sleep)
+					sleep = wait;
+			}
+	LWLockRelease(feed_shared->lock);
+	return to_probe != NIL ? Min(sleep, 1000) : sleep;
+}
+
+/* Take over from a launcher that has failed, or begin. */
+static void
+launcher_attach(void)
+{
+	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	feed_shared->launcher = MyLatch;
+	for (int i = 0; i < MAX_DATABASES; i++)
+	{
+		WorkerEntry *entry = &feed_shared->entry[i];
+
+		if (entry->state == WORKER_STARTING && entry->pid == 0)
+			entry->state = WORKER_WANTED;
+	}
+	LWLockRelease(feed_shared->lock);
+}
+
+/* Entry point of the launcher. */
+void
+blogstore_launcher_main(Datum arg)
+{
+	const char *hint;
+
+	pqsignal(SIGTERM, die);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+
+	launcher_attach();
+	before_shmem_exit(launcher_detach, (Datum) 0);
+	if (worker_obstacle(&hint) == NULL)
+		to_probe = list_databases();
+
+	for (;;)
+	{
+		long		sleep = tend_entries();
+		int			rc;
+
+		rc = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					   sleep, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+		}
+		if (rc & WL_TIMEOUT)
+			forget_dropped();
+	}
+}

@@ -1,0 +1,175 @@
+/*
+ * notify.c
+ *		What a backend tells the change feed, at the end of its transaction.
+ *
+ * A commit that wrote items wakes the worker: no polling, and no word of a
+ * transaction that may yet roll back. Runs in backends.
+ */
+#include "postgres.h"
+
+#include "change_feed/change_feed.h"
+#include "container/container.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+
+typedef enum WorkerRequest
+{
+	REQUEST_NONE,
+	REQUEST_STOP,				/* stop_worker() in this transaction */
+	REQUEST_START				/* start_worker() in this transaction */
+} WorkerRequest;
+
+static bool items_written = false;
+static bool worker_missing = false;
+static WorkerRequest worker_request = REQUEST_NONE;
+
+/* This process has met containers: if they have no worker, ask for one. */
+static void
+containers_found(void)
+{
+	if (IsParallelWorker() || MyBackendType == B_BG_WORKER ||
+		my_worker_entry() != NULL)
+		return;
+	worker_missing = true;
+}
+
+static void
+item_written(void)
+{
+	items_written = true;
+}
+
+static bool
+views_served(void)
+{
+	WorkerEntry *entry = my_worker_entry();
+
+	return entry != NULL && pg_atomic_read_u32(&entry->served) != 0;
+}
+
+/* Ask for this database's worker at once, if one could run. */
+void
+notify_request_worker(void)
+{
+	const char *hint;
+
+	worker_missing = false;
+	if (worker_obstacle(&hint) == NULL && !RecoveryInProgress() &&
+		my_worker_entry() == NULL)
+		worker_entry_want(MyDatabaseId);
+}
+
+/* Ask for this database's worker when the transaction commits. */
+void
+notify_missing(void)
+{
+	worker_missing = true;
+}
+
+/* stop_worker() has ended the worker; what if the transaction rolls back? */
+void
+notify_stopping(void)
+{
+	worker_request = REQUEST_STOP;
+}
+
+/* start_worker() has enabled the worker; it starts on commit. */
+void
+notify_starting(void)
+{
+	worker_request = REQUEST_START;
+}
+
+/* Let the worker of this database start again; it looks whether it may. */
+static void
+worker_restart(void)
+{
+	WorkerEntry *entry;
+
+	if (feed_shared == NULL)
+		return;
+	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	entry = worker_entry(MyDatabaseId, true);
+	if (entry != NULL && entry->pid == 0)
+	{
+		entry->state = WORKER_WANTED;
+		entry->failures = 0;
+		entry->next_start = 0;
+	}
+	LWLockRelease(feed_shared->lock);
+	launcher_wake();
+}
+
+/* Wake the worker for the commit that has just been made. */
+static void
+worker_wake(void)
+{
+	WorkerEntry *entry = my_worker_entry();
+	uint64		lsn = XactLastCommitEnd;
+	uint64		before;
+	Latch	   *latch;
+
+	if (entry == NULL)
+		return;
+	before = pg_atomic_read_u64(&entry->wake_lsn);
+	while (before < lsn &&
+		   !pg_atomic_compare_exchange_u64(&entry->wake_lsn, &before, lsn))
+		;
+	latch = entry->latch;
+	if (latch != NULL)
+		SetLatch(latch);
+}
+
+static void
+transaction_end(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_COMMIT:
+			if (worker_missing)
+				notify_request_worker();
+			if (items_written)
+				worker_wake();
+			if (worker_request == REQUEST_START)
+				worker_restart();
+			break;
+		case XACT_EVENT_ABORT:
+			if (worker_request == REQUEST_STOP)
+				worker_restart();
+			break;
+		case XACT_EVENT_PREPARE:
+			/* the worker comes upon it by itself when it is committed */
+			break;
+		default:
+			return;
+	}
+	items_written = false;
+	worker_request = REQUEST_NONE;
+}
+
+/*
+ * A savepoint rolled back may have taken stop_worker() with it. Starting the
+ * worker on commit is right in any case: it reads whether it is enabled.
+ */
+static void
+subtransaction_end(SubXactEvent event, SubTransactionId mine,
+				   SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB && worker_request == REQUEST_STOP)
+		worker_request = REQUEST_START;
+}
+
+/* Register with the transaction manager and below; once by _PG_init. */
+void
+notify_init(void)
+{
+	RegisterXactCallback(transaction_end, NULL);
+	RegisterSubXactCallback(subtransaction_end, NULL);
+	change_feed_hooks.containers_found = containers_found;
+	change_feed_hooks.item_written = item_written;
+	change_feed_hooks.views_served = views_served;
+	change_feed_hooks.obstacle = worker_obstacle;
+}

@@ -1,0 +1,288 @@
+/*
+ * plugin.c
+ *		The output plugin: turns decoded changes into feed messages.
+ *
+ * Only three kinds of change matter: to post items (their copies may be out
+ * of date), inserts into the job queue, and TRUNCATE of post items. Comments
+ * and likes show in their post item's counts, and the worker's own writes to
+ * the views are marked with an origin that is filtered out.
+ *
+ * The plugin reads catalogs only, and only as of the decoded transaction.
+ * Runs in the worker (or wherever the slot is decoded).
+ */
+#include "postgres.h"
+
+#include "change_feed/change_feed.h"
+#include "compat.h"
+#include "container/container.h"
+
+#include "access/htup_details.h"
+#include "catalog/partition.h"
+#include "nodes/parsenodes.h"
+#include "nodes/primnodes.h"
+#include "replication/logical.h"
+#include "replication/origin.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+extern PGDLLEXPORT void _PG_output_plugin_init(OutputPluginCallbacks *cb);
+
+typedef enum RelationRole
+{
+	ROLE_NONE,
+	ROLE_POSTS,					/* a leaf of post items */
+	ROLE_JOBS
+} RelationRole;
+
+typedef struct RoleEntry
+{
+	Oid			relid;
+	RelationRole role;
+	AttrNumber	id;				/* columns of a leaf of post items */
+	AttrNumber	user_id;
+	AttrNumber	creation_date;
+} RoleEntry;
+
+/* What is known of relations; one decoding at a time in a process. */
+static HTAB *roles = NULL;
+
+static void
+roles_invalidate(Datum arg, Oid relid)
+{
+	HASH_SEQ_STATUS seq;
+	RoleEntry  *entry;
+
+	if (roles == NULL)
+		return;
+	if (OidIsValid(relid))
+	{
+		(void) hash_search(roles, &relid, HASH_REMOVE, NULL);
+		return;
+	}
+	hash_seq_init(&seq, roles);
+	while ((entry = hash_seq_search(&seq)) != NULL)
+		(void) hash_search(roles, &entry->relid, HASH_REMOVE, NULL);
+}
+
+static void
+roles_create(void)
+{
+	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(RoleEntry)};
+
+	if (roles != NULL)
+		return;
+	roles = hash_create("blogstore relation roles", 64, &ctl,
+						HASH_ELEM | HASH_BLOBS);
+	CacheRegisterRelcacheCallback(roles_invalidate, (Datum) 0);
+}
+
+/* Is a partition the one for post items, by its LIST bound? */
+static bool
+takes_posts(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		isnull;
+	bool		result = false;
+	Datum		bound;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
+	if (!isnull)
+	{
+		PartitionBoundSpec *spec =
+			stringToNode(TextDatumGetCString(bound));
+		ListCell   *lc;
+
+		foreach(lc, spec->listdatums)
+		{
+			Const	   *value = lfirst_node(Const, lc);
+
+			result |= !value->constisnull &&
+				strcmp(TextDatumGetCString(value->constvalue),
+					   item_type_name(ITEM_POST)) == 0;
+		}
+	}
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+static AttrNumber
+column(TupleDesc desc, const char *name)
+{
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && strcmp(NameStr(att->attname), name) == 0)
+			return i + 1;
+	}
+	return InvalidAttrNumber;
+}
+
+/* What a relation is to blogstore. */
+static RelationRole
+find_role(Relation relation)
+{
+	char	   *schema = get_namespace_name(RelationGetNamespace(relation));
+	List	   *ancestors;
+	char	   *root;
+
+	if (schema == NULL || strcmp(schema, BLOGSTORE_SCHEMA) != 0)
+		return ROLE_NONE;
+	if (!relation->rd_rel->relispartition)
+		return strcmp(RelationGetRelationName(relation), "jobs") == 0 ?
+			ROLE_JOBS : ROLE_NONE;
+	ancestors = get_partition_ancestors(RelationGetRelid(relation));
+	root = get_rel_name(llast_oid(ancestors));
+	if (root == NULL || strcmp(root, "posts") != 0 ||
+		!takes_posts(RelationGetRelid(relation)))
+		return ROLE_NONE;
+	return ROLE_POSTS;
+}
+
+static const RoleEntry *
+get_role(Relation relation)
+{
+	Oid			relid = RelationGetRelid(relation);
+	TupleDesc	desc = RelationGetDescr(relation);
+	RoleEntry  *entry = hash_search(roles, &relid, HASH_FIND, NULL);
+	RoleEntry	fresh = {.relid = relid};
+
+	if (entry != NULL)
+		return entry;
+	fresh.role = find_role(relation);
+	fresh.id = column(desc, "id");
+	fresh.user_id = column(desc, "user_id");
+	fresh.creation_date = column(desc, "creation_date");
+	entry = hash_search(roles, &relid, HASH_ENTER, NULL);
+	*entry = fresh;
+	return entry;
+}
+
+static void
+send_message(LogicalDecodingContext *ctx, const FeedMessage *message)
+{
+	OutputPluginPrepareWrite(ctx, true);
+	appendBinaryStringInfo(ctx->out, (const char *) message, sizeof(*message));
+	OutputPluginWrite(ctx, true);
+}
+
+static void
+send_kind(LogicalDecodingContext *ctx, FeedMessageKind kind)
+{
+	FeedMessage message;
+
+	memset(&message, 0, sizeof(message));
+	message.kind = kind;
+	send_message(ctx, &message);
+}
+
+/* Tell that the post of a (possibly key-only) tuple is dirty. */
+static void
+send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
+		  HeapTuple tuple)
+{
+	FeedMessage message;
+	bool		no_id;
+	bool		no_user;
+	bool		no_date;
+	Datum		id = heap_getattr(tuple, role->id, desc, &no_id);
+	Datum		user = heap_getattr(tuple, role->user_id, desc, &no_user);
+	Datum		date = heap_getattr(tuple, role->creation_date, desc, &no_date);
+
+	if (no_id || no_user || no_date)
+	{
+		/* the owner has changed the replica identity */
+		send_kind(ctx, FEED_RESET);
+		return;
+	}
+	memset(&message, 0, sizeof(message));
+	message.kind = FEED_POST;
+	message.post.post_id = *DatumGetUUIDP(id);
+	message.post.user_id = *DatumGetUUIDP(user);
+	message.post.creation_date = DatumGetTimestampTz(date);
+	send_message(ctx, &message);
+}
+
+static void
+plugin_startup(LogicalDecodingContext *ctx, OutputPluginOptions *options,
+			   bool is_init)
+{
+	options->output_type = OUTPUT_PLUGIN_BINARY_OUTPUT;
+	options->receive_rewrites = false;
+	roles_create();
+}
+
+static void
+plugin_begin(LogicalDecodingContext *ctx, ReorderBufferTXN *txn)
+{
+}
+
+static void
+plugin_commit(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
+			  XLogRecPtr commit_lsn)
+{
+}
+
+static void
+plugin_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
+			  Relation relation, ReorderBufferChange *change)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+	HeapTuple	before;
+	HeapTuple	after;
+	const RoleEntry *role = get_role(relation);
+
+	if (role->role == ROLE_NONE)
+		return;
+	if (role->role == ROLE_JOBS)
+	{
+		if (change->action == REORDER_BUFFER_CHANGE_INSERT)
+			send_kind(ctx, FEED_JOB);
+		return;
+	}
+
+	before = compat_old_tuple(change);
+	after = compat_new_tuple(change);
+	if (before != NULL)
+		send_post(ctx, role, desc, before);
+	if (after != NULL)
+		send_post(ctx, role, desc, after);
+	if (before == NULL && after == NULL)
+		send_kind(ctx, FEED_RESET); /* deleted without a replica identity */
+}
+
+static void
+plugin_truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
+				int nrelations, Relation relations[],
+				ReorderBufferChange *change)
+{
+	for (int i = 0; i < nrelations; i++)
+		if (get_role(relations[i])->role == ROLE_POSTS)
+			send_kind(ctx, FEED_RESET);
+}
+
+/* The worker's writes to the views carry this origin (views/apply.c). */
+static bool
+plugin_filter_origin(LogicalDecodingContext *ctx, RepOriginId origin)
+{
+	return origin == DoNotReplicateId;
+}
+
+/* Entry point: the callbacks of the plugin. */
+void
+_PG_output_plugin_init(OutputPluginCallbacks *cb)
+{
+	cb->startup_cb = plugin_startup;
+	cb->begin_cb = plugin_begin;
+	cb->change_cb = plugin_change;
+	cb->truncate_cb = plugin_truncate;
+	cb->commit_cb = plugin_commit;
+	cb->filter_by_origin_cb = plugin_filter_origin;
+}

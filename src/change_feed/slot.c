@@ -1,0 +1,100 @@
+/*
+ * slot.c
+ *		The worker's replication slot: made, checked, dropped.
+ *
+ * The worker makes it itself: a slot cannot be made in a transaction that has
+ * written, and making one waits for all transactions under way to end, which
+ * must not be the caller's own. Runs in the worker; slot_drop() also in the
+ * backend that runs stop_worker().
+ */
+#include "postgres.h"
+
+#include "change_feed/change_feed.h"
+#include "compat.h"
+
+#include "access/xact.h"
+#include "access/xlogutils.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "replication/logical.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/snapmgr.h"
+
+/*
+ * Newer minor releases decode only with plugins that output_plugin_libraries
+ * lists. The list guards against what clients with the REPLICATION attribute
+ * may load; here the library loads itself, so the worker sets it for itself.
+ */
+void
+slot_allow_plugin(void)
+{
+	if (GetConfigOption("output_plugin_libraries", true, false) != NULL)
+		SetConfigOption("output_plugin_libraries", PLUGIN_NAME, PGC_SUSET,
+						PGC_S_SESSION);
+}
+
+/* Is there a slot of this name that can be decoded from? */
+bool
+slot_usable(const char *name)
+{
+	Oid			types[] = {TEXTOID, TEXTOID};
+	Datum		values[2];
+	bool		usable = false;
+	bool		isnull;
+
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	SPI_connect();
+	values[0] = CStringGetTextDatum(name);
+	values[1] = CStringGetTextDatum(PLUGIN_NAME);
+	if (SPI_execute_with_args("SELECT plugin = $2 AND"
+							  " coalesce(wal_status <> 'lost', false) AND"
+							  " confirmed_flush_lsn IS NOT NULL"
+							  " FROM pg_catalog.pg_replication_slots"
+							  " WHERE slot_name = $1",
+							  2, types, values, NULL, true, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not read pg_replication_slots");
+	if (SPI_processed > 0)
+		usable = DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0],
+											SPI_tuptable->tupdesc, 1,
+											&isnull));
+	SPI_finish();
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	return usable;
+}
+
+/* Drop a slot if it is there. */
+void
+slot_drop(const char *name)
+{
+	if (SearchNamedReplicationSlot(name, true) != NULL)
+		ReplicationSlotDrop(name, true);
+}
+
+/*
+ * Make the slot, in place of an unusable one: find the point from which all
+ * transactions are seen whole, then keep it over restarts (as
+ * pg_create_logical_replication_slot() does).
+ */
+void
+slot_make(const char *name)
+{
+	LogicalDecodingContext *ctx;
+
+	slot_drop(name);
+	StartTransactionCommand();
+	compat_slot_create(name);
+	ctx = CreateInitDecodingContext(PLUGIN_NAME, NIL, false, InvalidXLogRecPtr,
+									XL_ROUTINE(.page_read = read_local_xlog_page,
+											   .segment_open = wal_segment_open,
+											   .segment_close = wal_segment_close),
+									NULL, NULL, NULL);
+	DecodingContextFindStartpoint(ctx);
+	FreeDecodingContext(ctx);
+	ReplicationSlotPersist();
+	ReplicationSlotRelease();
+	CommitTransactionCommand();
+}

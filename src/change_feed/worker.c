@@ -1,0 +1,466 @@
+/*
+ * worker.c
+ *		The blogstore worker of one database: decodes, applies, runs jobs.
+ *
+ * States (WorkerEntry.state):
+ *
+ *		STARTING	looks whether it is needed and enabled, sees to its slot
+ *		CATCHING_UP decodes what was written without it, builds views that are
+ *					not complete; readers are answered from posts meanwhile
+ *		RUNNING		the views are served
+ *
+ * An ERROR ends the process; the launcher starts it again after a while, and
+ * because refreshing is by state, it just goes on. Exits on its own only to
+ * say that it is not needed (NOT_NEEDED) or was stopped (STOPPED).
+ *
+ * Memory contexts: "blogstore worker" for the life of the process, below it
+ * "blogstore batch", reset in each turn of the loop.
+ */
+#include "postgres.h"
+
+#include "admin/settings.h"
+#include "change_feed/change_feed.h"
+#include "container/container.h"
+#include "views/views.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "commands/extension.h"
+#include "libpq/pqsignal.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "replication/slot.h"
+#include "storage/ipc.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+/* How long to sleep at most: without news; while a job waits for others. */
+#define NAP_IDLE 1000
+#define NAP_JOB 20
+
+typedef struct Worker
+{
+	WorkerEntry *entry;
+	char		slot_name[NAMEDATALEN];
+	MemoryContext context;
+	MemoryContext batch;
+	DirtySet   *dirty;
+	Decoder    *decoder;
+	bool		serving;		/* are the views complete and up to date? */
+	bool		rebuilding;		/* is a rebuild needed before they are? */
+	XLogRecPtr	serve_from;		/* position to reach before they are */
+	bool		jobs;			/* may there be jobs in the queue? */
+} Worker;
+
+static bool ended_well = false;
+
+/* ------------------------------------------------------------------------
+ * Coming and going
+ * ------------------------------------------------------------------------ */
+
+/* On exit, when the slot and the database are already let go. */
+static void
+worker_detach(int code, Datum arg)
+{
+	WorkerEntry *entry = (WorkerEntry *) DatumGetPointer(arg);
+
+	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	worker_entry_ended(entry, !ended_well && entry->holds == 0);
+	LWLockRelease(feed_shared->lock);
+	launcher_wake();
+}
+
+/* Take the entry; false if somebody else has, or nobody wants a worker. */
+static bool
+worker_attach(WorkerEntry *entry)
+{
+	bool		attached = false;
+
+	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	if (OidIsValid(entry->dbid) && entry->pid == 0 &&
+		entry->state == WORKER_STARTING && entry->holds == 0)
+	{
+		entry->pid = MyProcPid;
+		entry->latch = MyLatch;
+		entry->started_at = GetCurrentTimestamp();
+		entry->caught_up_at = entry->started_at;
+		pg_atomic_write_u64(&entry->batches, 0);
+		pg_atomic_write_u64(&entry->changes, 0);
+		attached = true;
+	}
+	LWLockRelease(feed_shared->lock);
+	if (attached)
+		on_shmem_exit(worker_detach, PointerGetDatum(entry));
+	return attached;
+}
+
+static void
+set_state(Worker *worker, WorkerState state)
+{
+	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	/* stop_worker() has the last word */
+	if (worker->entry->state != WORKER_STOPPED)
+		worker->entry->state = state;
+	LWLockRelease(feed_shared->lock);
+}
+
+/*
+ * Exit for good. Exit code 0 takes a worker off the postmaster's list, which
+ * is where the launcher wants it.
+ */
+static void
+worker_leave(Worker *worker, WorkerState state)
+{
+	set_state(worker, state);
+	ended_well = true;
+	proc_exit(0);
+}
+
+/* No containers (any more): the slot must not keep WAL for nobody. */
+static void
+worker_retire(Worker *worker)
+{
+	if (MyReplicationSlot != NULL)
+		ReplicationSlotRelease();
+	slot_drop(worker->slot_name);
+	worker_leave(worker, WORKER_NOT_NEEDED);
+}
+
+/* Record an error where stat_worker shows it, then let it end the process. */
+static void
+note_error(Worker *worker)
+{
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(worker->context);
+	error = CopyErrorData();
+	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	strlcpy(worker->entry->last_error, error->message, ERROR_LENGTH);
+	worker->entry->last_error_at = GetCurrentTimestamp();
+	LWLockRelease(feed_shared->lock);
+}
+
+/* Settings of a database or role must not change what the worker does. */
+static void
+worker_settings(void)
+{
+	static const char *const setting[][2] = {
+		{"search_path", ""},
+		{"default_transaction_isolation", "read committed"},
+		{"default_transaction_read_only", "off"},
+		{"statement_timeout", "0"},
+		{"lock_timeout", "0"},
+		{"row_security", "off"},
+		/* a shutdown must not wait for a standby because of the views */
+		{"synchronous_commit", "local"}
+	};
+
+	for (int i = 0; i < lengthof(setting); i++)
+		SetConfigOption(setting[i][0], setting[i][1], PGC_SUSET, PGC_S_SESSION);
+	slot_allow_plugin();
+}
+
+/* ------------------------------------------------------------------------
+ * Getting ready
+ * ------------------------------------------------------------------------ */
+
+/* Are the extension and its containers (still) there? */
+static bool
+worker_needed(void)
+{
+	bool		needed;
+
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	needed = OidIsValid(get_extension_oid("blogstore", true)) &&
+		container_exists();
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	return needed;
+}
+
+static void
+read_state(ViewState *state)
+{
+	OwnerScope	scope;
+
+	apply_begin(&scope, false);
+	view_state_read(state);
+	apply_end(&scope);
+}
+
+/*
+ * The views cannot be trusted from here on: take readers off them and queue
+ * a rebuild, in one transaction.
+ */
+static void
+invalidate_views(Worker *worker)
+{
+	OwnerScope	scope;
+	ViewState	state;
+
+	apply_begin(&scope, false);
+	view_state_read(&state);
+	state.ready = false;
+	state.feed_size = blogstore_feed_size;
+	state.short_form_length = blogstore_short_form_length;
+	view_state_write(&state);
+	jobs_request_rebuild();
+	apply_end(&scope);
+
+	pg_atomic_write_u32(&worker->entry->served, 0);
+	worker->serving = false;
+	worker->rebuilding = true;
+	worker->jobs = true;
+	set_state(worker, WORKER_CATCHING_UP);
+}
+
+/* Make the views fit settings that have changed since they were built. */
+static void
+follow_settings(Worker *worker)
+{
+	ViewState	state;
+	OwnerScope	scope;
+
+	read_state(&state);
+	if (state.short_form_length != blogstore_short_form_length)
+		invalidate_views(worker);
+	else if (state.feed_size != blogstore_feed_size)
+	{
+		apply_feed();
+		apply_begin(&scope, false);
+		view_state_read(&state);
+		state.feed_size = blogstore_feed_size;
+		view_state_write(&state);
+		apply_end(&scope);
+	}
+}
+
+/* See to the slot and begin to decode. */
+static void
+worker_prepare(Worker *worker)
+{
+	ViewState	state;
+
+	if (!worker_needed())
+		worker_retire(worker);
+	read_state(&state);
+	if (!state.enabled)
+		worker_leave(worker, WORKER_STOPPED);
+
+	worker->rebuilding = !state.ready;
+	worker->jobs = true;
+	if (!slot_usable(worker->slot_name))
+	{
+		/* noted first: a crash in between finds it noted */
+		invalidate_views(worker);
+		set_state(worker, WORKER_STARTING);
+		slot_make(worker->slot_name);
+		ereport(LOG,
+				(errmsg("blogstore worker made replication slot \"%s\" and builds the views",
+						worker->slot_name)));
+	}
+	follow_settings(worker);
+	MemoryContextSwitchTo(worker->context);
+	worker->decoder = decoder_open(worker->slot_name, worker->dirty);
+	worker->serve_from = GetFlushRecPtr(NULL);
+	set_state(worker, WORKER_CATCHING_UP);
+}
+
+/* ------------------------------------------------------------------------
+ * The loop
+ * ------------------------------------------------------------------------ */
+
+/* Commits that were not waited for are flushed here: readers wait for them. */
+static void
+flush_noted_commits(Worker *worker)
+{
+	XLogRecPtr	lsn = pg_atomic_read_u64(&worker->entry->wake_lsn);
+
+	if (lsn != InvalidXLogRecPtr && lsn > GetFlushRecPtr(NULL))
+		XLogFlush(lsn);
+}
+
+/* Apply what the set holds. */
+static void
+apply_dirty(Worker *worker)
+{
+	int64		changes = dirty_changes(worker->dirty);
+
+	if (dirty_reset_seen(worker->dirty))
+		invalidate_views(worker);
+	else
+		apply_batch(worker->dirty);
+	worker->jobs |= dirty_jobs(worker->dirty);
+	dirty_clear(worker->dirty);
+	pg_atomic_fetch_add_u64(&worker->entry->batches, 1);
+	pg_atomic_fetch_add_u64(&worker->entry->changes, changes);
+}
+
+/* Tell those who wait how far the views are. */
+static void
+publish(Worker *worker, XLogRecPtr position)
+{
+	WorkerEntry *entry = worker->entry;
+
+	if (position >= GetFlushRecPtr(NULL))
+		entry->caught_up_at = GetCurrentTimestamp();
+	if (pg_atomic_read_u64(&entry->shown_lsn) != position)
+	{
+		pg_atomic_write_u64(&entry->shown_lsn, position);
+		ConditionVariableBroadcast(&entry->progress);
+	}
+}
+
+/*
+ * Let readers have the views once they are complete: no rebuild is under way,
+ * and what was committed before it ended (or before this start) is in.
+ */
+static void
+try_serve(Worker *worker, XLogRecPtr position)
+{
+	OwnerScope	scope;
+	ViewState	state;
+	bool		pending;
+
+	if (worker->rebuilding)
+	{
+		apply_begin(&scope, false);
+		pending = jobs_rebuild_pending();
+		if (pending)
+			worker->jobs = true;
+		apply_end(&scope);
+		if (pending)
+			return;
+		worker->rebuilding = false;
+		worker->serve_from = GetFlushRecPtr(NULL);
+	}
+	if (position < worker->serve_from)
+		return;
+
+	apply_begin(&scope, false);
+	view_state_read(&state);
+	if (state.enabled && !state.ready)
+	{
+		state.ready = true;
+		view_state_write(&state);
+	}
+	apply_end(&scope);
+	if (!state.enabled)
+		worker_leave(worker, WORKER_STOPPED);
+
+	worker->serving = true;
+	set_state(worker, WORKER_RUNNING);
+	pg_atomic_write_u32(&worker->entry->served, 1);
+	ConditionVariableBroadcast(&worker->entry->progress);
+}
+
+/* Sleep until there is news. */
+static void
+worker_nap(Worker *worker, long nap)
+{
+	int			rc;
+
+	pgstat_report_stat(false);
+	pgstat_report_activity(STATE_IDLE, NULL);
+	rc = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+				   nap, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+	pgstat_report_activity(STATE_RUNNING, NULL);
+	if ((rc & WL_TIMEOUT) && nap == NAP_IDLE && !worker_needed())
+		worker_retire(worker);
+}
+
+/* One turn: decode, apply, confirm; a chunk of a job; sleep if idle. */
+static void
+worker_turn(Worker *worker)
+{
+	XLogRecPtr	flushed;
+	XLogRecPtr	position;
+	JobProgress progress = JOBS_NONE;
+
+	if (ConfigReloadPending)
+	{
+		ConfigReloadPending = false;
+		ProcessConfigFile(PGC_SIGHUP);
+		follow_settings(worker);
+	}
+
+	flush_noted_commits(worker);
+	flushed = GetFlushRecPtr(NULL);
+	position = decoder_read(worker->decoder, flushed);
+	if (dirty_any(worker->dirty))
+		apply_dirty(worker);
+	decoder_confirm(worker->decoder);
+	publish(worker, position);
+
+	if (worker->jobs)
+	{
+		progress = jobs_step();
+		worker->jobs = progress != JOBS_NONE;
+		if (progress != JOBS_MORE)
+			ConditionVariableBroadcast(&worker->entry->progress);
+	}
+	if (!worker->serving)
+		try_serve(worker, position);
+
+	if (position < flushed || progress == JOBS_MORE ||
+		(!worker->serving && worker->jobs && progress == JOBS_NONE))
+		CHECK_FOR_INTERRUPTS();
+	else if (!worker->serving && !worker->rebuilding)
+		worker_nap(worker, NAP_JOB);
+	else
+		worker_nap(worker, progress == JOBS_WAITING ? NAP_JOB : NAP_IDLE);
+}
+
+/* Entry point of a worker; arg is the number of its entry. */
+void
+blogstore_worker_main(Datum arg)
+{
+	Worker	   *worker;
+	WorkerEntry *entry = &feed_shared->entry[DatumGetInt32(arg)];
+
+	pqsignal(SIGTERM, die);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	BackgroundWorkerUnblockSignals();
+	if (!worker_attach(entry))
+		proc_exit(0);
+	BackgroundWorkerInitializeConnectionByOid(entry->dbid, InvalidOid, 0);
+	worker_settings();
+
+	MemoryContextSwitchTo(AllocSetContextCreate(TopMemoryContext,
+												"blogstore worker",
+												ALLOCSET_DEFAULT_SIZES));
+	worker = palloc0(sizeof(Worker));
+	worker->entry = entry;
+	worker->context = CurrentMemoryContext;
+	worker->batch = AllocSetContextCreate(worker->context, "blogstore batch",
+										  ALLOCSET_DEFAULT_SIZES);
+	worker->dirty = dirty_create(worker->context);
+	worker_slot_name(entry->dbid, worker->slot_name);
+	pgstat_report_appname("blogstore worker");
+
+	PG_TRY();
+	{
+		worker_prepare(worker);
+		for (;;)
+		{
+			MemoryContextSwitchTo(worker->batch);
+			worker_turn(worker);
+			MemoryContextReset(worker->batch);
+		}
+	}
+	PG_CATCH();
+	{
+		note_error(worker);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+}

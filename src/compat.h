@@ -1,0 +1,163 @@
+/*
+ * compat.h
+ *		Differences between the supported server versions, 15 to 18.
+ *
+ * The only place that looks at PG_VERSION_NUM. Everything else is written
+ * against these wrappers. Runs in any process.
+ */
+#ifndef BLOGSTORE_COMPAT_H
+#define BLOGSTORE_COMPAT_H
+
+#include "access/genam.h"
+#include "access/xlog.h"
+#include "catalog/pg_database.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_relation.h"
+#include "replication/message.h"
+#include "replication/reorderbuffer.h"
+#include "replication/slot.h"
+#include "storage/lock.h"
+#include "storage/procarray.h"
+#include "utils/acl.h"
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+#if PG_VERSION_NUM < 150000
+#error "blogstore needs PostgreSQL 15 or later"
+#endif
+
+static inline IndexScanDesc
+compat_index_beginscan(Relation heap, Relation index, Snapshot snapshot,
+					   int nkeys)
+{
+#if PG_VERSION_NUM >= 180000
+	return index_beginscan(heap, index, snapshot, NULL, nkeys, 0);
+#else
+	return index_beginscan(heap, index, snapshot, nkeys, 0);
+#endif
+}
+
+/* An executor state whose range table holds just rel. */
+static inline void
+compat_init_range_table(EState *estate, RangeTblEntry *rte)
+{
+#if PG_VERSION_NUM >= 160000
+	List	   *perminfos = NIL;
+
+	addRTEPermissionInfo(&perminfos, rte);
+#endif
+#if PG_VERSION_NUM >= 180000
+	ExecInitRangeTable(estate, list_make1(rte), perminfos,
+					   bms_make_singleton(1));
+#elif PG_VERSION_NUM >= 160000
+	ExecInitRangeTable(estate, list_make1(rte), perminfos);
+#else
+	ExecInitRangeTable(estate, list_make1(rte));
+#endif
+}
+
+static inline void
+compat_epq_init(EPQState *epqstate, EState *estate)
+{
+#if PG_VERSION_NUM >= 160000
+	EvalPlanQualInit(epqstate, estate, NULL, NIL, -1, NIL);
+#else
+	EvalPlanQualInit(epqstate, estate, NULL, NIL, -1);
+#endif
+}
+
+static inline List *
+compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
+						   EState *estate, bool *spec_conflict)
+{
+#if PG_VERSION_NUM >= 160000
+	return ExecInsertIndexTuples(rri, slot, estate, false, true,
+								 spec_conflict, NIL, false);
+#else
+	return ExecInsertIndexTuples(rri, slot, estate, false, true,
+								 spec_conflict, NIL);
+#endif
+}
+
+/* Is there no committed or pending row with one of slot's unique keys? */
+static inline bool
+compat_check_index_constraints(ResultRelInfo *rri, TupleTableSlot *slot,
+							   EState *estate)
+{
+	ItemPointerData conflict;
+#if PG_VERSION_NUM >= 180000
+	ItemPointerData invalid;
+
+	ItemPointerSetInvalid(&invalid);
+	return ExecCheckIndexConstraints(rri, slot, estate, &conflict, &invalid,
+									 NIL);
+#else
+	return ExecCheckIndexConstraints(rri, slot, estate, &conflict, NIL);
+#endif
+}
+
+static inline bool
+compat_is_database_owner(Oid dbid, Oid roleid)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_ownercheck(DatabaseRelationId, dbid, roleid);
+#else
+	return pg_database_ownercheck(dbid, roleid);
+#endif
+}
+
+static inline void
+compat_slot_create(const char *name)
+{
+#if PG_VERSION_NUM >= 170000
+	ReplicationSlotCreate(name, true, RS_EPHEMERAL, false, false, false);
+#else
+	ReplicationSlotCreate(name, true, RS_EPHEMERAL, false);
+#endif
+}
+
+static inline void
+compat_slot_acquire(const char *name)
+{
+#if PG_VERSION_NUM >= 180000
+	ReplicationSlotAcquire(name, true, true);
+#else
+	ReplicationSlotAcquire(name, true);
+#endif
+}
+
+static inline XLogRecPtr
+compat_log_message(const char *prefix, const char *message, size_t size)
+{
+#if PG_VERSION_NUM >= 170000
+	return LogLogicalMessage(prefix, message, size, false, false);
+#else
+	return LogLogicalMessage(prefix, message, size, false);
+#endif
+}
+
+/* The tuples of a decoded change; NULL where there is none. */
+static inline HeapTuple
+compat_new_tuple(ReorderBufferChange *change)
+{
+#if PG_VERSION_NUM >= 170000
+	return change->data.tp.newtuple;
+#else
+	return change->data.tp.newtuple ? &change->data.tp.newtuple->tuple : NULL;
+#endif
+}
+
+static inline HeapTuple
+compat_old_tuple(ReorderBufferChange *change)
+{
+#if PG_VERSION_NUM >= 170000
+	return change->data.tp.oldtuple;
+#else
+	return change->data.tp.oldtuple ? &change->data.tp.oldtuple->tuple : NULL;
+#endif
+}
+
+#endif							/* BLOGSTORE_COMPAT_H */

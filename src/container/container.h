@@ -1,0 +1,270 @@
+/*
+ * container.h
+ *		The containers: the one interface that requests and views call.
+ *
+ * Nothing above this file knows about leaves, indexes or tuples, so that a
+ * second implementation (over SQL, for a distributed engine) can stand beside
+ * the one here. Two levels lie below it and are kept apart: a container is
+ * split by the hash of its partition key (the engine's shards, were there an
+ * engine), and each part is split by item type (ours).
+ *
+ * Runs in backends, parallel workers (reads only) and the blogstore worker.
+ */
+#ifndef BLOGSTORE_CONTAINER_H
+#define BLOGSTORE_CONTAINER_H
+
+#include "postgres.h"
+
+#include "access/sdir.h"
+#include "access/tupdesc.h"
+#include "datatype/timestamp.h"
+#include "fmgr.h"
+#include "nodes/lockoptions.h"
+#include "utils/snapshot.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+#define BLOGSTORE_SCHEMA "blogstore"
+
+typedef enum Container
+{
+	CONTAINER_USERS,
+	CONTAINER_POSTS,
+	CONTAINER_FEED
+} Container;
+
+#define N_CONTAINERS (CONTAINER_FEED + 1)
+
+typedef enum ItemType
+{
+	ITEM_USER,
+	ITEM_POST,
+	ITEM_COMMENT,
+	ITEM_LIKE
+} ItemType;
+
+#define N_ITEM_TYPES (ITEM_LIKE + 1)
+
+/* Properties of items, in the order of the containers' columns. */
+typedef enum Property
+{
+	PROP_ID,
+	PROP_TYPE,
+	PROP_POST_ID,
+	PROP_USER_ID,
+	PROP_USERNAME,
+	PROP_USER_USERNAME,
+	PROP_TITLE,
+	PROP_CONTENT,
+	PROP_COMMENT_COUNT,
+	PROP_LIKE_COUNT,
+	PROP_CREATION_DATE
+} Property;
+
+#define N_PROPERTIES (PROP_CREATION_DATE + 1)
+
+/*
+ * An item in memory. Values passed by reference point to where the item was
+ * read and hold until the scan moves on or the writer closes; item_copy()
+ * makes them the caller's.
+ */
+typedef struct BlogItem
+{
+	Datum		value[N_PROPERTIES];
+	bool		isnull[N_PROPERTIES];
+} BlogItem;
+
+/*
+ * Ways into a leaf, each served by an index (by its columns, not its name):
+ *
+ *		PATH_KEY	the item's own key: user_id; post_id; (post_id, id) of a
+ *					comment; (user_id, post_id) of a like
+ *		PATH_LIST	a logical partition's items by (creation_date, id)
+ *		PATH_USER	a user's items in a leaf of posts
+ *		PATH_DATE	all posts of a leaf by (creation_date, id)
+ */
+typedef enum AccessPath
+{
+	PATH_KEY,
+	PATH_LIST,
+	PATH_USER,
+	PATH_DATE
+} AccessPath;
+
+#define N_PATHS (PATH_DATE + 1)
+
+/* A place in a list ordered by (creation_date, id): items before it follow. */
+typedef struct Cursor
+{
+	bool		valid;
+	TimestampTz date;
+	pg_uuid_t	id;
+} Cursor;
+
+typedef struct ItemScan ItemScan;
+typedef struct ItemMerge ItemMerge;
+typedef struct ItemWriter ItemWriter;
+
+/* leaf.c: what containers there are */
+extern void leaf_init(void);
+extern bool container_exists(void);
+extern void container_require(void);
+extern Oid	container_owner(void);
+extern Oid	container_relation(Container container);
+extern int	container_partitions(Container container);
+extern int	container_partition_of(Container container, const pg_uuid_t *key);
+
+extern Oid	item_leaf(Container container, ItemType type, int partition);
+extern int64 item_estimate(Container container, ItemType type);
+
+/* item.c: items in memory */
+extern const char *item_type_name(ItemType type);
+extern const Property *item_properties(ItemType type, int *n);
+extern void item_init(BlogItem *item, ItemType type);
+extern void item_set(BlogItem *item, Property prop, Datum value);
+extern void item_copy(BlogItem *dst, const BlogItem *src);
+extern bool item_same(const BlogItem *a, const BlogItem *b, Property prop);
+extern void item_shorten(BlogItem *item, int characters);
+
+static inline const pg_uuid_t *
+item_uuid(const BlogItem *item, Property prop)
+{
+	return DatumGetUUIDP(item->value[prop]);
+}
+
+static inline int64
+item_count(const BlogItem *item, Property prop)
+{
+	return DatumGetInt64(item->value[prop]);
+}
+
+static inline TimestampTz
+item_date(const BlogItem *item)
+{
+	return DatumGetTimestampTz(item->value[PROP_CREATION_DATE]);
+}
+
+/* read.c: point reads, lists, merged lists */
+extern bool item_get(Container container, ItemType type,
+					 const pg_uuid_t *partition_key, AccessPath path,
+					 const Datum *key, int nkeys, Snapshot snapshot,
+					 BlogItem *out);
+extern ItemScan *item_scan_begin(Container container, ItemType type,
+								 const pg_uuid_t *partition_key,
+								 AccessPath path, const Datum *key, int nkeys,
+								 const Cursor *before, ScanDirection direction,
+								 Snapshot snapshot);
+extern ItemScan *item_scan_begin_partition(Container container, ItemType type,
+										   int partition, AccessPath path,
+										   const Datum *key, int nkeys,
+										   const Cursor *before,
+										   ScanDirection direction,
+										   Snapshot snapshot);
+extern ItemScan *item_scan_begin_after(Container container, ItemType type,
+									   int partition, AccessPath path,
+									   const pg_uuid_t *after,
+									   Snapshot snapshot);
+extern bool item_scan_next(ItemScan *scan, BlogItem *out);
+extern void item_scan_end(ItemScan *scan);
+extern ItemMerge *item_merge_begin(Container container, ItemType type,
+								   AccessPath path, const Datum *key,
+								   int nkeys, const Cursor *before,
+								   Snapshot snapshot);
+extern bool item_merge_next(ItemMerge *merge, BlogItem *out);
+extern void item_merge_end(ItemMerge *merge);
+
+/* write.c: locking, inserting, updating, deleting */
+extern ItemWriter *item_writer_open(Container container, ItemType type,
+									const pg_uuid_t *partition_key);
+extern ItemWriter *item_writer_open_partition(Container container,
+											  ItemType type, int partition);
+extern bool item_writer_insert(ItemWriter *writer, const BlogItem *item);
+extern bool item_writer_lock(ItemWriter *writer, AccessPath path,
+							 const Datum *key, int nkeys,
+							 LockTupleMode mode, BlogItem *out);
+extern bool item_writer_lock_found(ItemWriter *writer, ItemScan *scan,
+								   LockTupleMode mode, BlogItem *out);
+extern void item_writer_update(ItemWriter *writer, const BlogItem *item);
+extern void item_writer_delete(ItemWriter *writer);
+extern void item_writer_close(ItemWriter *writer);
+
+/* counter.c: a post's counts */
+typedef struct PostCounter PostCounter;
+
+extern PostCounter *post_counter_open(const pg_uuid_t *post_id);
+extern void post_counter_add(PostCounter *counter, int64 comments,
+							 int64 likes);
+extern void post_counter_close(PostCounter *counter);
+extern bool post_counter_repair(const pg_uuid_t *post_id);
+
+/* removal.c: items with what hangs on them */
+extern bool remove_item(ItemType type, const pg_uuid_t *post_id,
+						const Datum *key, int nkeys);
+extern bool remove_like(const pg_uuid_t *post_id, const pg_uuid_t *user_id);
+extern bool remove_comment(const pg_uuid_t *post_id,
+						   const pg_uuid_t *comment_id);
+extern bool remove_post(const pg_uuid_t *post_id);
+extern int64 remove_user_items(const pg_uuid_t *user_id);
+
+/* relabel.c: a user's name on the user's items */
+extern int64 relabel_user_items(const pg_uuid_t *user_id, Datum username,
+								ItemType type, int partition, int64 limit);
+
+/* registry.c: usernames are unique regardless of case */
+extern bool registry_claim(Datum username, const pg_uuid_t *user_id);
+extern bool registry_lookup(Datum username, pg_uuid_t *user_id);
+extern void registry_release(Datum username, const pg_uuid_t *user_id);
+extern bool registry_same_name(Datum a, Datum b);
+
+/* job_queue.c: work that outlives the command that asked for it */
+extern void job_enqueue(const char *kind, const pg_uuid_t *user_id);
+
+/* view_state.c: may readers use the views? */
+typedef struct ViewState
+{
+	bool		enabled;		/* false: stopped by stop_worker() */
+	bool		ready;			/* the views are complete */
+	int			feed_size;		/* the settings they were built with */
+	int			short_form_length;
+} ViewState;
+
+extern void view_state_init(void);
+extern bool views_ready(Snapshot snapshot);
+extern void view_state_read(ViewState *state);
+extern void view_state_write(const ViewState *state);
+
+/* owner.c: what is done inside a request is done as the containers' owner */
+typedef struct OwnerScope
+{
+	Oid			user;
+	int			sec_context;
+} OwnerScope;
+
+extern void owner_begin(OwnerScope *scope);
+extern void owner_end(const OwnerScope *scope);
+
+/*
+ * What the change feed wants to know from below, and is asked: set by
+ * change_feed/ at load, so that nothing here calls upward.
+ */
+typedef struct ChangeFeedHooks
+{
+	/* this process has met containers: is there a worker for them? */
+	void		(*containers_found) (void);
+	/* this transaction has written items: wake the worker when it commits */
+	void		(*item_written) (void);
+	/* does a worker keep the views up to date right now? */
+	bool		(*views_served) (void);
+	/* what keeps a worker from running on this server; NULL: nothing */
+	const char *(*obstacle) (const char **hint);
+} ChangeFeedHooks;
+
+extern ChangeFeedHooks change_feed_hooks;
+
+/* new_id.c */
+extern void new_id(pg_uuid_t *id);
+
+/* document.c: items as rows and as JSON documents */
+extern Datum item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc);
+
+#endif							/* BLOGSTORE_CONTAINER_H */

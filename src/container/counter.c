@@ -1,0 +1,121 @@
+/*
+ * counter.c
+ *		A post's counts, changed in the same transaction as what they count.
+ *
+ * Opening a counter locks the post item against other writers (not against
+ * readers, nor against a FOR KEY SHARE of it) until the transaction ends, and
+ * the count is added to in place. The update touches no indexed column, so it
+ * is HOT; content that is stored out of line is not rewritten. Comments and
+ * likes are only written with the counter open: that makes a count under the
+ * lock exact.
+ *
+ * Runs in backends and in the worker.
+ */
+#include "postgres.h"
+
+#include "container/container.h"
+
+#include "utils/snapmgr.h"
+
+struct PostCounter
+{
+	ItemWriter *writer;
+	BlogItem	post;
+	int64		comments;		/* to add */
+	int64		likes;
+};
+
+/*
+ * Lock a post's counts. Returns NULL if there is no such post. Waits for
+ * other writers of the post; 40001 under REPEATABLE READ and SERIALIZABLE if
+ * one of them changed it since the snapshot.
+ */
+PostCounter *
+post_counter_open(const pg_uuid_t *post_id)
+{
+	PostCounter *counter = palloc0(sizeof(PostCounter));
+	Datum		key = UUIDPGetDatum(post_id);
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	counter->writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
+	if (!item_writer_lock(counter->writer, PATH_KEY, &key, 1,
+						  LockTupleNoKeyExclusive, &counter->post))
+	{
+		item_writer_close(counter->writer);
+		PopActiveSnapshot();
+		pfree(counter);
+		return NULL;
+	}
+	PopActiveSnapshot();
+	return counter;
+}
+
+/* Note what the post's counts are to grow by when the counter closes. */
+void
+post_counter_add(PostCounter *counter, int64 comments, int64 likes)
+{
+	counter->comments += comments;
+	counter->likes += likes;
+}
+
+/* Write the counts, if they changed; the lock stays. */
+void
+post_counter_close(PostCounter *counter)
+{
+	BlogItem   *post = &counter->post;
+
+	if (counter->comments != 0 || counter->likes != 0)
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
+		item_set(post, PROP_COMMENT_COUNT,
+				 Int64GetDatum(item_count(post, PROP_COMMENT_COUNT) +
+							   counter->comments));
+		item_set(post, PROP_LIKE_COUNT,
+				 Int64GetDatum(item_count(post, PROP_LIKE_COUNT) +
+							   counter->likes));
+		item_writer_update(counter->writer, post);
+		PopActiveSnapshot();
+	}
+	item_writer_close(counter->writer);
+	pfree(counter);
+}
+
+/* How many items of a type a post has, by the active snapshot. */
+static int64
+count_children(ItemType type, const pg_uuid_t *post_id)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	BlogItem	item;
+	int64		n = 0;
+	ItemScan   *scan = item_scan_begin(CONTAINER_POSTS, type, post_id,
+									   PATH_LIST, &key, 1, NULL,
+									   ForwardScanDirection,
+									   GetActiveSnapshot());
+
+	while (item_scan_next(scan, &item))
+		n++;
+	item_scan_end(scan);
+	return n;
+}
+
+/*
+ * Make a post's counts what is there: with the post locked, nobody changes
+ * that. Returns false if there is no such post.
+ */
+bool
+post_counter_repair(const pg_uuid_t *post_id)
+{
+	PostCounter *counter = post_counter_open(post_id);
+
+	if (counter == NULL)
+		return false;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	post_counter_add(counter,
+					 count_children(ITEM_COMMENT, post_id) -
+					 item_count(&counter->post, PROP_COMMENT_COUNT),
+					 count_children(ITEM_LIKE, post_id) -
+					 item_count(&counter->post, PROP_LIKE_COUNT));
+	PopActiveSnapshot();
+	post_counter_close(counter);
+	return true;
+}

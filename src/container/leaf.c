@@ -1,0 +1,489 @@
+/*
+ * leaf.c
+ *		Where an item lies: from container, type and key to a leaf partition.
+ *
+ * Locking every leaf for one item is what makes a prepared SELECT on a
+ * partitioned table slow. Here the key is hashed as the server would
+ * (compute_partition_hash_value()) and only the one leaf is opened. What is
+ * known of the containers is cached for the life of the process and thrown
+ * away on relcache invalidation.
+ *
+ * Runs in any process that serves requests, and in the worker.
+ */
+#include "postgres.h"
+
+#include "container/leaf.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "partitioning/partbounds.h"
+#include "partitioning/partdesc.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+typedef struct CachedLeaf
+{
+	Oid			relid;
+	bool		known;			/* are attno and index filled in? */
+	AttrNumber	attno[N_PROPERTIES];
+	Oid			index[N_PATHS];
+} CachedLeaf;
+
+/* All that is known of one container; lives in its own memory context. */
+typedef struct CachedContainer
+{
+	bool		valid;
+	MemoryContext context;
+	Oid			root;
+	Oid			owner;
+	int			nparents;		/* the root and its partitioned children */
+	Oid		   *parents;
+	bool		hashed;			/* false: one partition, no key to hash */
+	FmgrInfo	hash_proc;
+	Oid			hash_collation;
+	int			npartitions;
+	CachedLeaf *leaf[N_ITEM_TYPES]; /* each of npartitions */
+} CachedContainer;
+
+static CachedContainer cache[N_CONTAINERS];
+
+static const char *const container_name[N_CONTAINERS] = {
+	"users", "posts", "feed"
+};
+
+static const char *const column_name[N_PROPERTIES] = {
+	"id", "type", "post_id", "user_id", "username", "user_username", "title",
+	"content", "comment_count", "like_count", "creation_date"
+};
+
+#define MAX_PATH_COLUMNS 3
+
+typedef struct PathColumns
+{
+	int			n;
+	Property	column[MAX_PATH_COLUMNS];
+} PathColumns;
+
+/* The key columns that an index must have to serve a path; n = 0: no path. */
+static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
+	[CONTAINER_USERS] = {
+		[ITEM_USER] = {
+			[PATH_KEY] = {1, {PROP_USER_ID}}
+		},
+		[ITEM_POST] = {
+			[PATH_LIST] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}}
+		}
+	},
+	[CONTAINER_POSTS] = {
+		[ITEM_POST] = {
+			[PATH_KEY] = {1, {PROP_POST_ID}},
+			[PATH_USER] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}},
+			[PATH_DATE] = {2, {PROP_CREATION_DATE, PROP_ID}}
+		},
+		[ITEM_COMMENT] = {
+			[PATH_KEY] = {2, {PROP_POST_ID, PROP_ID}},
+			[PATH_LIST] = {3, {PROP_POST_ID, PROP_CREATION_DATE, PROP_ID}},
+			[PATH_USER] = {2, {PROP_USER_ID, PROP_ID}}
+		},
+		[ITEM_LIKE] = {
+			[PATH_KEY] = {2, {PROP_USER_ID, PROP_POST_ID}},
+			[PATH_LIST] = {3, {PROP_POST_ID, PROP_CREATION_DATE, PROP_ID}},
+			[PATH_USER] = {2, {PROP_USER_ID, PROP_POST_ID}}
+		}
+	},
+	[CONTAINER_FEED] = {
+		[ITEM_POST] = {
+			[PATH_KEY] = {1, {PROP_POST_ID}},
+			[PATH_DATE] = {2, {PROP_CREATION_DATE, PROP_ID}}
+		}
+	}
+};
+
+/* Relcache invalidation: forget what was known of relid (0: everything). */
+static void
+leaf_invalidate(Datum arg, Oid relid)
+{
+	for (int c = 0; c < N_CONTAINERS; c++)
+	{
+		CachedContainer *cc = &cache[c];
+
+		if (!cc->valid)
+			continue;
+		if (!OidIsValid(relid))
+			cc->valid = false;
+		for (int i = 0; i < cc->nparents; i++)
+			if (cc->parents[i] == relid)
+				cc->valid = false;
+		for (int t = 0; t < N_ITEM_TYPES; t++)
+			for (int p = 0; p < cc->npartitions; p++)
+				if (cc->leaf[t][p].relid == relid)
+					cc->leaf[t][p].known = false;
+	}
+}
+
+/* Register for invalidations; called once per process tree by _PG_init. */
+void
+leaf_init(void)
+{
+	CacheRegisterRelcacheCallback(leaf_invalidate, (Datum) 0);
+}
+
+static Oid
+container_lookup(Container container)
+{
+	Oid			nsp = get_namespace_oid(BLOGSTORE_SCHEMA, true);
+
+	if (!OidIsValid(nsp))
+		return InvalidOid;
+	return get_relname_relid(container_name[container], nsp);
+}
+
+/* The leaf of rel (LIST by type) that takes each type. */
+static void
+load_types(CachedContainer *cc, Relation rel, int partition)
+{
+	PartitionDesc desc = RelationGetPartitionDesc(rel, true);
+	PartitionBoundInfo bound = desc->boundinfo;
+
+	for (int i = 0; desc->nparts > 0 && i < bound->ndatums; i++)
+	{
+		char	   *value = TextDatumGetCString(bound->datums[i][0]);
+
+		for (int t = 0; t < N_ITEM_TYPES; t++)
+			if (strcmp(value, item_type_name(t)) == 0)
+				cc->leaf[t][partition].relid = desc->oids[bound->indexes[i]];
+	}
+}
+
+/* The partitions of rel by hash remainder, each split by type. */
+static void
+load_partitions(CachedContainer *cc, Relation rel)
+{
+	PartitionDesc desc = RelationGetPartitionDesc(rel, true);
+	PartitionBoundInfo bound = desc->boundinfo;
+
+	for (int i = 0; i < cc->npartitions; i++)
+	{
+		Relation	child;
+
+		if (bound->indexes[i] < 0)
+			continue;			/* a partition was detached */
+		child = table_open(desc->oids[bound->indexes[i]], AccessShareLock);
+		if (child->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		{
+			cc->parents[cc->nparents++] = RelationGetRelid(child);
+			load_types(cc, child, i);
+		}
+		else
+		{
+			/* one table for all types: paths are looked up in its indexes */
+			for (int t = 0; t < N_ITEM_TYPES; t++)
+				cc->leaf[t][i].relid = RelationGetRelid(child);
+		}
+		table_close(child, AccessShareLock);
+	}
+}
+
+/* Read a container's layout from the catalogs; false if it is not there. */
+static bool
+container_load(Container container)
+{
+	CachedContainer *cc = &cache[container];
+	Oid			root = container_lookup(container);
+	Relation	rel;
+	PartitionKey key;
+	PartitionDesc desc;
+	MemoryContext old;
+
+	if (!OidIsValid(root))
+		return false;
+	rel = try_table_open(root, AccessShareLock);
+	if (rel == NULL)
+		return false;
+	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+	{
+		table_close(rel, AccessShareLock);
+		return false;
+	}
+
+	if (cc->context == NULL)
+		cc->context = AllocSetContextCreate(TopMemoryContext,
+											"blogstore container",
+											ALLOCSET_SMALL_SIZES);
+	MemoryContextReset(cc->context);
+	old = MemoryContextSwitchTo(cc->context);
+
+	key = RelationGetPartitionKey(rel);
+	desc = RelationGetPartitionDesc(rel, true);
+	cc->root = root;
+	cc->owner = rel->rd_rel->relowner;
+	cc->hashed = key->strategy == PARTITION_STRATEGY_HASH;
+	cc->npartitions = 1;
+	if (cc->hashed)
+	{
+		fmgr_info_copy(&cc->hash_proc, &key->partsupfunc[0], cc->context);
+		cc->hash_collation = key->partcollation[0];
+		cc->npartitions = desc->nparts > 0 ? desc->boundinfo->nindexes : 0;
+	}
+	cc->parents = palloc(sizeof(Oid) * (desc->nparts + 1));
+	cc->parents[0] = root;
+	cc->nparents = 1;
+	for (int t = 0; t < N_ITEM_TYPES; t++)
+		cc->leaf[t] = palloc0(sizeof(CachedLeaf) * cc->npartitions);
+
+	/*
+	 * Valid from here on: an invalidation that arrives while the children
+	 * are opened must not be lost.
+	 */
+	cc->valid = true;
+	if (cc->hashed)
+		load_partitions(cc, rel);
+	else
+		load_types(cc, rel, 0);
+
+	MemoryContextSwitchTo(old);
+	table_close(rel, AccessShareLock);
+	change_feed_hooks.containers_found();
+	return true;
+}
+
+static CachedContainer *
+container_find(Container container)
+{
+	CachedContainer *cc = &cache[container];
+
+	/* two tries in a row may be undone by invalidations; many may not */
+	for (int tries = 0; !cc->valid && tries < 100; tries++)
+		if (!container_load(container))
+			return NULL;
+	return cc;
+}
+
+static CachedContainer *
+container_get(Container container)
+{
+	CachedContainer *cc = container_find(container);
+
+	if (cc == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the blogstore containers have not been created"),
+				 errhint("Call blogstore.create_containers() first.")));
+	return cc;
+}
+
+/* Have the containers been created in this database? */
+bool
+container_exists(void)
+{
+	for (int c = 0; c < N_CONTAINERS; c++)
+		if (container_find(c) == NULL)
+			return false;
+	return true;
+}
+
+/* Raise 55000 unless the containers have been created. */
+void
+container_require(void)
+{
+	for (int c = 0; c < N_CONTAINERS; c++)
+		(void) container_get(c);
+}
+
+/* The role that owns the containers. */
+Oid
+container_owner(void)
+{
+	return container_get(CONTAINER_POSTS)->owner;
+}
+
+/* The root table of a container. */
+Oid
+container_relation(Container container)
+{
+	return container_get(container)->root;
+}
+
+/* How many partitions the container has by hash. */
+int
+container_partitions(Container container)
+{
+	return container_get(container)->npartitions;
+}
+
+/* The partition that holds the logical partition of key (NULL: the only). */
+int
+container_partition_of(Container container, const pg_uuid_t *key)
+{
+	CachedContainer *cc = container_get(container);
+	Datum		value;
+	bool		isnull = false;
+	uint64		hash;
+
+	if (!cc->hashed)
+		return 0;
+	if (cc->npartitions == 0)
+		elog(ERROR, "container \"%s\" has no partitions",
+			 container_name[container]);
+	value = UUIDPGetDatum(key);
+	hash = compute_partition_hash_value(1, &cc->hash_proc,
+										&cc->hash_collation, &value, &isnull);
+	return (int) (hash % (uint64) cc->npartitions);
+}
+
+/* The leaf of a partition for items of a type. */
+Oid
+item_leaf(Container container, ItemType type, int partition)
+{
+	return container_get(container)->leaf[type][partition].relid;
+}
+
+/* About how many items of a type there are; -1 if the planner cannot say. */
+int64
+item_estimate(Container container, ItemType type)
+{
+	CachedContainer *cc = container_get(container);
+	double		total = 0;
+
+	for (int p = 0; p < cc->npartitions; p++)
+	{
+		Oid			relid = cc->leaf[type][p].relid;
+		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+		float4		tuples = -1;
+
+		if (HeapTupleIsValid(tuple))
+		{
+			tuples = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
+			ReleaseSysCache(tuple);
+		}
+		if (tuples < 0)
+			return -1;
+		total += tuples;
+	}
+	return (int64) total;
+}
+
+/* Does index have exactly the columns of a path, ascending, for all rows? */
+static bool
+index_serves(Relation index, const PathColumns *path, const AttrNumber *attno)
+{
+	Form_pg_index form = index->rd_index;
+
+	if (path->n == 0 || IndexRelationGetNumberOfKeyAttributes(index) != path->n)
+		return false;
+	for (int i = 0; i < path->n; i++)
+		if (form->indkey.values[i] != attno[path->column[i]] ||
+			index->rd_indoption[i] != 0)
+			return false;
+	return true;
+}
+
+/* Fill in where rel has its columns and which index serves which path. */
+static void
+leaf_describe(CachedLeaf *leaf, Relation rel, Container container,
+			  ItemType type)
+{
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *lc;
+	CachedLeaf	found = {.relid = leaf->relid,.known = true};
+
+	for (int p = 0; p < N_PROPERTIES; p++)
+		found.attno[p] = get_attnum(leaf->relid, column_name[p]);
+
+	foreach(lc, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		if (index->rd_index->indisvalid && index->rd_rel->relam == BTREE_AM_OID &&
+			RelationGetIndexPredicate(index) == NIL)
+			for (int path = 0; path < N_PATHS; path++)
+				if (!OidIsValid(found.index[path]) &&
+					index_serves(index, &path_columns[container][type][path],
+								 found.attno))
+					found.index[path] = RelationGetRelid(index);
+		index_close(index, AccessShareLock);
+	}
+	list_free(indexes);
+	*leaf = found;
+}
+
+/*
+ * Open the leaf of a container's partition that holds items of a type.
+ *
+ * The lock on the leaf is enough: dropping or detaching it locks it too. The
+ * cache may have been out of date before the lock was had, so look again
+ * until it holds still.
+ */
+void
+leaf_open(OpenLeaf *open, Container container, ItemType type, int partition,
+		  LOCKMODE lockmode)
+{
+	for (;;)
+	{
+		CachedContainer *cc = container_get(container);
+		CachedLeaf *leaf;
+		Relation	rel;
+
+		if (partition >= cc->npartitions)
+			elog(ERROR, "container \"%s\" has no partition %d",
+				 container_name[container], partition);
+		leaf = &cc->leaf[type][partition];
+		if (!OidIsValid(leaf->relid))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("partition %d of container \"%s\" has no leaf for items of type \"%s\"",
+							partition, container_name[container],
+							item_type_name(type)),
+					 errhint("Attach the missing partition.")));
+
+		rel = try_table_open(leaf->relid, lockmode);
+		if (rel == NULL)
+		{
+			cc->valid = false;
+			CHECK_FOR_INTERRUPTS();
+			continue;
+		}
+		if (cc->valid && !leaf->known)
+			leaf_describe(leaf, rel, container, type);
+		if (cc->valid && leaf->known)
+		{
+			open->rel = rel;
+			open->lockmode = lockmode;
+			memcpy(open->attno, leaf->attno, sizeof(open->attno));
+			memcpy(open->index, leaf->index, sizeof(open->index));
+			return;
+		}
+		table_close(rel, lockmode);
+	}
+}
+
+/* Close a leaf; writers keep their lock to the end of the transaction. */
+void
+leaf_close(OpenLeaf *leaf, bool keep_lock)
+{
+	table_close(leaf->rel, keep_lock ? NoLock : leaf->lockmode);
+}
+
+/* Open the index that serves a path, or say that it is missing. */
+Relation
+leaf_open_index(const OpenLeaf *leaf, AccessPath path)
+{
+	if (!OidIsValid(leaf->index[path]))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("an index of \"%s\" that blogstore reads by is missing",
+						RelationGetRelationName(leaf->rel)),
+				 errhint("Restore the index, as docs/ARCHITECTURE.md lists them.")));
+	return index_open(leaf->index[path], leaf->lockmode);
+}

@@ -1,0 +1,34 @@
+/*
+ * leaf.h
+ *		Leaves of the containers, for read.c and write.c alone.
+ */
+#ifndef BLOGSTORE_LEAF_H
+#define BLOGSTORE_LEAF_H
+
+#include "container/container.h"
+
+#include "access/attnum.h"
+#include "storage/lockdefs.h"
+#include "utils/relcache.h"
+
+/* A leaf as opened: its relation, and where its columns and indexes are. */
+typedef struct OpenLeaf
+{
+	Relation	rel;
+	LOCKMODE	lockmode;
+	AttrNumber	attno[N_PROPERTIES];	/* 0: the leaf has no such column */
+	Oid			index[N_PATHS]; /* InvalidOid: no such path */
+} OpenLeaf;
+
+extern void leaf_open(OpenLeaf *leaf, Container container, ItemType type,
+					  int partition, LOCKMODE lockmode);
+extern void leaf_close(OpenLeaf *leaf, bool keep_lock);
+extern Relation leaf_open_index(const OpenLeaf *leaf, AccessPath path);
+
+/* Used by write.c to lock what a scan has found. */
+extern struct TupleTableSlot *item_scan_slot(ItemScan *scan);
+
+extern void item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
+						   const AttrNumber *attno);
+
+#endif							/* BLOGSTORE_LEAF_H */

@@ -1,0 +1,55 @@
+/*
+ * owner.c
+ *		Acting as the owner of the containers.
+ *
+ * EXECUTE on a request is all a caller needs: like a SECURITY DEFINER
+ * function, but for the containers' owner, so that the owner's triggers and
+ * expressions never run with the rights of a caller or of the worker, which
+ * is a superuser. An error restores the caller with the (sub)transaction.
+ *
+ * Runs in any process.
+ */
+#include "postgres.h"
+
+#include "container/container.h"
+
+#include "miscadmin.h"
+
+static void
+hook_nothing(void)
+{
+}
+
+static bool
+hook_no_views(void)
+{
+	return false;
+}
+
+static const char *
+hook_no_obstacle(const char **hint)
+{
+	*hint = NULL;
+	return NULL;
+}
+
+ChangeFeedHooks change_feed_hooks = {
+	hook_nothing, hook_nothing, hook_no_views, hook_no_obstacle
+};
+
+/* From here to owner_end() the current user is the containers' owner. */
+void
+owner_begin(OwnerScope *scope)
+{
+	Oid			owner = container_owner();
+
+	GetUserIdAndSecContext(&scope->user, &scope->sec_context);
+	SetUserIdAndSecContext(owner,
+						   scope->sec_context | SECURITY_LOCAL_USERID_CHANGE);
+}
+
+void
+owner_end(const OwnerScope *scope)
+{
+	SetUserIdAndSecContext(scope->user, scope->sec_context);
+}

@@ -1,0 +1,298 @@
+/*
+ * read.c
+ *		Reading items: by key, as a list, and merged over all partitions.
+ *
+ * One leaf and one index are opened for a call, and tuples are read through
+ * the index and table access methods. Lists are read backward (newest first)
+ * from a cursor, which enters the index as a row comparison
+ * ((creation_date, id) < (date, id)), so that a page costs its own length
+ * however many items lie before it.
+ *
+ * Runs in any process; reads need an active transaction and a snapshot.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "container/leaf.h"
+
+#include "access/nbtree.h"
+#include "access/relscan.h"
+#include "access/skey.h"
+#include "access/tableam.h"
+#include "lib/binaryheap.h"
+#include "utils/fmgroids.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#define MAX_KEYS 3
+
+struct ItemScan
+{
+	OpenLeaf	leaf;
+	Relation	index;
+	IndexScanDesc desc;
+	ScanDirection direction;
+	TupleTableSlot *slot;
+	ScanKeyData keys[MAX_KEYS];
+	ScanKeyData row[2];			/* members of the cursor's row comparison */
+};
+
+/* The equality keys of a path; all key columns but dates are uuids. */
+static int
+scan_equal_keys(ItemScan *scan, const Datum *key, int nkeys)
+{
+	Assert(nkeys <= MAX_KEYS - 1 || nkeys == MAX_KEYS);
+	for (int i = 0; i < nkeys; i++)
+	{
+		AttrNumber	att = scan->index->rd_index->indkey.values[i];
+		bool		date = att == scan->leaf.attno[PROP_CREATION_DATE];
+
+		ScanKeyInit(&scan->keys[i], i + 1, BTEqualStrategyNumber,
+					date ? F_TIMESTAMPTZ_EQ : F_UUID_EQ, key[i]);
+	}
+	return nkeys;
+}
+
+/*
+ * The key (creation_date, id) < cursor on index columns n + 1 and n + 2, as
+ * ExecIndexBuildScanKeys() would build it.
+ */
+static void
+scan_cursor_key(ItemScan *scan, int n, const Cursor *before)
+{
+	ScanKey		header = &scan->keys[n];
+
+	ScanKeyEntryInitialize(&scan->row[0], SK_ROW_MEMBER, n + 1,
+						   BTLessStrategyNumber, InvalidOid, InvalidOid,
+						   F_TIMESTAMPTZ_CMP,
+						   TimestampTzGetDatum(before->date));
+	ScanKeyEntryInitialize(&scan->row[1], SK_ROW_MEMBER | SK_ROW_END, n + 2,
+						   BTLessStrategyNumber, InvalidOid, InvalidOid,
+						   F_UUID_CMP, UUIDPGetDatum(&before->id));
+	memset(header, 0, sizeof(ScanKeyData));
+	header->sk_flags = SK_ROW_HEADER;
+	header->sk_attno = n + 1;
+	header->sk_strategy = BTLessStrategyNumber;
+	header->sk_argument = PointerGetDatum(scan->row);
+}
+
+/* Open leaf and index, and the slot to read into. */
+static ItemScan *
+scan_open(Container container, ItemType type, int partition, AccessPath path,
+		  ScanDirection direction)
+{
+	ItemScan   *scan = palloc(sizeof(ItemScan));
+
+	leaf_open(&scan->leaf, container, type, partition, AccessShareLock);
+	scan->index = leaf_open_index(&scan->leaf, path);
+	scan->direction = direction;
+	scan->slot = table_slot_create(scan->leaf.rel, NULL);
+	return scan;
+}
+
+static void
+scan_start(ItemScan *scan, int nkeys, Snapshot snapshot)
+{
+	scan->desc = compat_index_beginscan(scan->leaf.rel, scan->index, snapshot,
+										nkeys);
+	index_rescan(scan->desc, scan->keys, nkeys, NULL, 0);
+}
+
+/*
+ * Begin a scan of one partition's leaf.
+ *
+ * key: nkeys equality values for the first columns of the path; before: where
+ * given and valid, only items before it in (creation_date, id), which must be
+ * the path's next columns. What key and before point to must outlive the
+ * scan.
+ */
+ItemScan *
+item_scan_begin_partition(Container container, ItemType type, int partition,
+						  AccessPath path, const Datum *key, int nkeys,
+						  const Cursor *before, ScanDirection direction,
+						  Snapshot snapshot)
+{
+	ItemScan   *scan = scan_open(container, type, partition, path, direction);
+	int			n = scan_equal_keys(scan, key, nkeys);
+
+	if (before != NULL && before->valid)
+		scan_cursor_key(scan, n++, before);
+	scan_start(scan, n, snapshot);
+	return scan;
+}
+
+/* The same for the logical partition of a partition key. */
+ItemScan *
+item_scan_begin(Container container, ItemType type,
+				const pg_uuid_t *partition_key, AccessPath path,
+				const Datum *key, int nkeys, const Cursor *before,
+				ScanDirection direction, Snapshot snapshot)
+{
+	return item_scan_begin_partition(container, type,
+									 container_partition_of(container,
+															partition_key),
+									 path, key, nkeys, before, direction,
+									 snapshot);
+}
+
+/*
+ * Begin a scan of a partition's leaf in the path's order, from the first
+ * item whose leading uuid column is greater than after (NULL: from the
+ * start): how a job walks a leaf in chunks.
+ */
+ItemScan *
+item_scan_begin_after(Container container, ItemType type, int partition,
+					  AccessPath path, const pg_uuid_t *after,
+					  Snapshot snapshot)
+{
+	ItemScan   *scan = scan_open(container, type, partition, path,
+								 ForwardScanDirection);
+
+	if (after != NULL)
+		ScanKeyInit(&scan->keys[0], 1, BTGreaterStrategyNumber, F_UUID_GT,
+					UUIDPGetDatum(after));
+	scan_start(scan, after != NULL ? 1 : 0, snapshot);
+	return scan;
+}
+
+/* The next item; its values hold until the next call. */
+bool
+item_scan_next(ItemScan *scan, BlogItem *out)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (!index_getnext_slot(scan->desc, scan->direction, scan->slot))
+		return false;
+	item_from_slot(out, scan->slot, scan->leaf.attno);
+	return true;
+}
+
+TupleTableSlot *
+item_scan_slot(ItemScan *scan)
+{
+	return scan->slot;
+}
+
+void
+item_scan_end(ItemScan *scan)
+{
+	ExecDropSingleTupleTableSlot(scan->slot);
+	index_endscan(scan->desc);
+	index_close(scan->index, AccessShareLock);
+	leaf_close(&scan->leaf, false);
+	pfree(scan);
+}
+
+/*
+ * Read one item by key. Returns false if snapshot sees none; out is a copy in
+ * the current memory context.
+ */
+bool
+item_get(Container container, ItemType type, const pg_uuid_t *partition_key,
+		 AccessPath path, const Datum *key, int nkeys, Snapshot snapshot,
+		 BlogItem *out)
+{
+	ItemScan   *scan = item_scan_begin(container, type, partition_key, path,
+									   key, nkeys, NULL, ForwardScanDirection,
+									   snapshot);
+	BlogItem	item;
+	bool		found = item_scan_next(scan, &item);
+
+	if (found)
+		item_copy(out, &item);
+	item_scan_end(scan);
+	return found;
+}
+
+/* ------------------------------------------------------------------------
+ * Merged: all partitions by (creation_date, id), newest first
+ * ------------------------------------------------------------------------ */
+
+typedef struct MergeInput
+{
+	ItemScan   *scan;
+	BlogItem	item;			/* the scan's present item */
+} MergeInput;
+
+struct ItemMerge
+{
+	int			n;
+	MergeInput *input;
+	binaryheap *heap;			/* of indexes into input */
+	bool		started;		/* is the top one already handed out? */
+};
+
+/* The heap's first is the newest. */
+static int
+merge_compare(Datum a, Datum b, void *arg)
+{
+	const MergeInput *input = arg;
+	const BlogItem *ia = &input[DatumGetInt32(a)].item;
+	const BlogItem *ib = &input[DatumGetInt32(b)].item;
+	TimestampTz da = item_date(ia);
+	TimestampTz db = item_date(ib);
+
+	if (da != db)
+		return da < db ? -1 : 1;
+	return memcmp(item_uuid(ia, PROP_ID), item_uuid(ib, PROP_ID), UUID_LEN);
+}
+
+/*
+ * Begin a list over all partitions: the items of a type with these leading
+ * key values of the path, before a cursor.
+ */
+ItemMerge *
+item_merge_begin(Container container, ItemType type, AccessPath path,
+				 const Datum *key, int nkeys, const Cursor *before,
+				 Snapshot snapshot)
+{
+	ItemMerge  *merge = palloc0(sizeof(ItemMerge));
+
+	merge->n = container_partitions(container);
+	merge->input = palloc(sizeof(MergeInput) * merge->n);
+	merge->heap = binaryheap_allocate(merge->n, merge_compare, merge->input);
+	for (int i = 0; i < merge->n; i++)
+	{
+		MergeInput *in = &merge->input[i];
+
+		in->scan = item_scan_begin_partition(container, type, i, path, key,
+											 nkeys, before,
+											 BackwardScanDirection, snapshot);
+		if (item_scan_next(in->scan, &in->item))
+			binaryheap_add_unordered(merge->heap, Int32GetDatum(i));
+	}
+	binaryheap_build(merge->heap);
+	return merge;
+}
+
+/* The next newest item; its values hold until the next call. */
+bool
+item_merge_next(ItemMerge *merge, BlogItem *out)
+{
+	MergeInput *in;
+
+	if (merge->started && !binaryheap_empty(merge->heap))
+	{
+		in = &merge->input[DatumGetInt32(binaryheap_first(merge->heap))];
+		if (item_scan_next(in->scan, &in->item))
+			binaryheap_replace_first(merge->heap,
+									 binaryheap_first(merge->heap));
+		else
+			(void) binaryheap_remove_first(merge->heap);
+	}
+	merge->started = true;
+	if (binaryheap_empty(merge->heap))
+		return false;
+	in = &merge->input[DatumGetInt32(binaryheap_first(merge->heap))];
+	*out = in->item;
+	return true;
+}
+
+void
+item_merge_end(ItemMerge *merge)
+{
+	for (int i = 0; i < merge->n; i++)
+		item_scan_end(merge->input[i].scan);
+	binaryheap_free(merge->heap);
+	pfree(merge->input);
+	pfree(merge);
+}

@@ -1,0 +1,102 @@
+/*
+ * registry.c
+ *		The registry that keeps usernames unique regardless of case.
+ *
+ * users is partitioned by user, so no index of its own can span all names. A
+ * plain table blogstore.usernames beside it does, keyed by the name in lower
+ * case by the database's default collation.
+ *
+ * Runs in backends; callers act as the containers' owner.
+ */
+#include "postgres.h"
+
+#include "container/container.h"
+#include "container/plans.h"
+
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/formatting.h"
+#include "utils/fmgrprotos.h"
+
+static KeptPlan claim_plan = {
+	"INSERT INTO blogstore.usernames (username_key, user_id)"
+	" VALUES ($1, $2) ON CONFLICT (username_key) DO NOTHING",
+	2, {TEXTOID, UUIDOID}, NULL
+};
+
+static KeptPlan lookup_plan = {
+	"SELECT user_id FROM blogstore.usernames WHERE username_key = $1",
+	1, {TEXTOID}, NULL
+};
+
+static KeptPlan release_plan = {
+	"DELETE FROM blogstore.usernames"
+	" WHERE username_key = $1 AND user_id = $2",
+	2, {TEXTOID, UUIDOID}, NULL
+};
+
+static Datum
+registry_key(Datum username)
+{
+	return DirectFunctionCall1Coll(lower, DEFAULT_COLLATION_OID, username);
+}
+
+/* Are two names the same to the registry? */
+bool
+registry_same_name(Datum a, Datum b)
+{
+	return DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID,
+												registry_key(a),
+												registry_key(b)));
+}
+
+/*
+ * Claim a name for a user. Returns false if it is taken, after waiting for a
+ * transaction that is about to take it.
+ */
+bool
+registry_claim(Datum username, const pg_uuid_t *user_id)
+{
+	Datum		values[] = {registry_key(username), UUIDPGetDatum(user_id)};
+	bool		claimed;
+
+	SPI_connect();
+	plan_execute(&claim_plan, values, NULL, false);
+	claimed = SPI_processed > 0;
+	SPI_finish();
+	return claimed;
+}
+
+/* Who has this name, by the active snapshot? Returns false if nobody. */
+bool
+registry_lookup(Datum username, pg_uuid_t *user_id)
+{
+	Datum		values[] = {registry_key(username)};
+	bool		found;
+
+	SPI_connect();
+	plan_execute(&lookup_plan, values, NULL, true);
+	found = SPI_processed > 0;
+	if (found)
+	{
+		bool		isnull;
+		Datum		id = SPI_getbinval(SPI_tuptable->vals[0],
+									   SPI_tuptable->tupdesc, 1, &isnull);
+
+		memcpy(user_id, DatumGetUUIDP(id), sizeof(pg_uuid_t));
+	}
+	SPI_finish();
+	return found;
+}
+
+/* Give a name back. */
+void
+registry_release(Datum username, const pg_uuid_t *user_id)
+{
+	Datum		values[] = {registry_key(username), UUIDPGetDatum(user_id)};
+
+	SPI_connect();
+	plan_execute(&release_plan, values, NULL, false);
+	SPI_finish();
+}

@@ -1,0 +1,333 @@
+/*
+ * write.c
+ *		Writing items: insert unless there, lock, update, delete.
+ *
+ * As the logical replication apply worker does (execReplication.c): the leaf
+ * is written directly, and user triggers, generated columns, constraints and
+ * all indexes are served. Inserting tells a taken key by return value instead
+ * of an error, by speculative insertion as ON CONFLICT DO NOTHING does
+ * (ExecInsert()), so that a repeated command can answer with what is there.
+ *
+ * Writers nest, and must be closed in reverse order. Runs in backends and in
+ * the worker, in a transaction with an active snapshot.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "container/leaf.h"
+
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "commands/trigger.h"
+#include "executor/nodeModifyTable.h"
+#include "rewrite/rewriteHandler.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+struct ItemWriter
+{
+	MemoryContext context;		/* holds all of this; deleted at close */
+	Container	container;
+	ItemType	type;
+	int			partition;
+	OpenLeaf	leaf;
+	EState	   *estate;
+	EPQState	epqstate;
+	ResultRelInfo *rri;
+	TupleTableSlot *found;		/* the locked tuple */
+	TupleTableSlot *fresh;		/* the tuple to write */
+	bool		triggers;		/* does the leaf have any? */
+	bool		wrote;
+};
+
+/* Open a partition's leaf for writing; RowExclusiveLock to the end of xact. */
+ItemWriter *
+item_writer_open_partition(Container container, ItemType type, int partition)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "blogstore item writer",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	ItemWriter *writer = palloc0(sizeof(ItemWriter));
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+	writer->context = context;
+	writer->container = container;
+	writer->type = type;
+	writer->partition = partition;
+	leaf_open(&writer->leaf, container, type, partition, RowExclusiveLock);
+
+	writer->estate = CreateExecutorState();
+	rte->rtekind = RTE_RELATION;
+	rte->relid = RelationGetRelid(writer->leaf.rel);
+	rte->relkind = writer->leaf.rel->rd_rel->relkind;
+	rte->rellockmode = RowExclusiveLock;
+	compat_init_range_table(writer->estate, rte);
+	writer->estate->es_output_cid = GetCurrentCommandId(true);
+	writer->estate->es_snapshot = GetActiveSnapshot();
+	compat_epq_init(&writer->epqstate, writer->estate);
+
+	writer->rri = makeNode(ResultRelInfo);
+	InitResultRelInfo(writer->rri, writer->leaf.rel, 1, NULL, 0);
+	ExecOpenIndices(writer->rri, true);
+	writer->found = table_slot_create(writer->leaf.rel, NULL);
+	writer->fresh = MakeSingleTupleTableSlot(RelationGetDescr(writer->leaf.rel),
+											 &TTSOpsVirtual);
+	writer->triggers = writer->leaf.rel->trigdesc != NULL;
+	if (writer->triggers)
+		AfterTriggerBeginQuery();
+
+	MemoryContextSwitchTo(old);
+	return writer;
+}
+
+/* Open the leaf that holds, or will hold, a logical partition's items. */
+ItemWriter *
+item_writer_open(Container container, ItemType type,
+				 const pg_uuid_t *partition_key)
+{
+	return item_writer_open_partition(container, type,
+									  container_partition_of(container,
+															 partition_key));
+}
+
+/* Put an item's properties into the slot to write, over what is there. */
+static void
+writer_fill(ItemWriter *writer, const BlogItem *item)
+{
+	TupleTableSlot *slot = writer->fresh;
+
+	for (int p = 0; p < N_PROPERTIES; p++)
+	{
+		AttrNumber	att = writer->leaf.attno[p];
+
+		if (att == InvalidAttrNumber)
+			continue;
+		slot->tts_values[att - 1] = item->value[p];
+		slot->tts_isnull[att - 1] = item->isnull[p];
+	}
+	ExecStoreVirtualTuple(slot);
+	slot->tts_tableOid = RelationGetRelid(writer->leaf.rel);
+}
+
+/* Columns the owner has added get their defaults. */
+static void
+writer_fill_defaults(ItemWriter *writer)
+{
+	TupleTableSlot *slot = writer->fresh;
+	TupleDesc	desc = slot->tts_tupleDescriptor;
+	ExprContext *econtext = GetPerTupleExprContext(writer->estate);
+
+	ExecClearTuple(slot);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		Node	   *expr = NULL;
+
+		slot->tts_values[i] = (Datum) 0;
+		slot->tts_isnull[i] = true;
+		if (att->atthasdef && !att->attisdropped && !att->attgenerated)
+			expr = build_column_default(writer->leaf.rel, i + 1);
+		if (expr != NULL)
+			slot->tts_values[i] =
+				ExecEvalExpr(ExecPrepareExpr((Expr *) expr, writer->estate),
+							 econtext, &slot->tts_isnull[i]);
+	}
+}
+
+/* Generated columns, NOT NULL and CHECK constraints, the partition bound. */
+static void
+writer_check(ItemWriter *writer)
+{
+	Relation	rel = writer->leaf.rel;
+
+	if (rel->rd_att->constr && rel->rd_att->constr->has_generated_stored)
+		ExecComputeStoredGenerated(writer->rri, writer->estate, writer->fresh,
+								   CMD_INSERT);
+	if (rel->rd_att->constr)
+		ExecConstraints(writer->rri, writer->fresh, writer->estate);
+	ExecPartitionCheck(writer->rri, writer->fresh, writer->estate, true);
+}
+
+/*
+ * Insert an item. Returns false, having written nothing, if one of its unique
+ * keys is taken by a committed row or by a transaction that then commits
+ * (this waits for it).
+ */
+bool
+item_writer_insert(ItemWriter *writer, const BlogItem *item)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
+	Relation	rel = writer->leaf.rel;
+	TupleTableSlot *slot = writer->fresh;
+	List	   *recheck = NIL;
+	bool		inserted = false;
+
+	writer_fill_defaults(writer);
+	writer_fill(writer, item);
+	if (writer->triggers && writer->rri->ri_TrigDesc->trig_insert_before_row &&
+		!ExecBRInsertTriggers(writer->estate, writer->rri, slot))
+		ereport(ERROR,
+				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
+				 errmsg("a trigger on \"%s\" suppressed an item",
+						RelationGetRelationName(rel)),
+				 errhint("Raise an error in the trigger to refuse an item.")));
+	writer_check(writer);
+
+	while (!inserted &&
+		   compat_check_index_constraints(writer->rri, slot, writer->estate))
+	{
+		TransactionId xid = GetCurrentTransactionId();
+		bool		conflict = false;
+		uint32		token = SpeculativeInsertionLockAcquire(xid);
+
+		table_tuple_insert_speculative(rel, slot, GetCurrentCommandId(true),
+									   0, NULL, token);
+		recheck = compat_insert_index_tuples(writer->rri, slot,
+											 writer->estate, &conflict);
+		table_tuple_complete_speculative(rel, slot, token, !conflict);
+		SpeculativeInsertionLockRelease(xid);
+		inserted = !conflict;
+		CHECK_FOR_INTERRUPTS();
+	}
+
+	if (inserted)
+	{
+		if (writer->triggers)
+			ExecARInsertTriggers(writer->estate, writer->rri, slot, recheck,
+								 NULL);
+		writer->wrote = true;
+	}
+	MemoryContextSwitchTo(old);
+	ResetPerTupleExprContext(writer->estate);
+	return inserted;
+}
+
+/*
+ * Lock the tuple that a scan of the same leaf has found, in its newest
+ * version. Returns false if it is gone. Under REPEATABLE READ and
+ * SERIALIZABLE a version newer than the snapshot is an error (40001), as for
+ * UPDATE.
+ */
+bool
+item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
+					   BlogItem *out)
+{
+	TM_FailureData failure;
+	TM_Result	result;
+	ItemPointerData tid = item_scan_slot(scan)->tts_tid;
+	uint8		flags = 0;
+
+	if (!IsolationUsesXactSnapshot())
+		flags |= TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
+	result = table_tuple_lock(writer->leaf.rel, &tid, GetActiveSnapshot(),
+							  writer->found, GetCurrentCommandId(false), mode,
+							  LockWaitBlock, flags, &failure);
+	switch (result)
+	{
+		case TM_Ok:
+			item_from_slot(out, writer->found, writer->leaf.attno);
+			return true;
+		case TM_Deleted:
+			if (!IsolationUsesXactSnapshot())
+				return false;
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to concurrent delete")));
+			break;
+		case TM_Updated:
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to concurrent update")));
+			break;
+		case TM_SelfModified:
+			return false;		/* deleted earlier in this very command */
+		default:
+			elog(ERROR, "unexpected result of table_tuple_lock: %d", result);
+	}
+	return false;				/* not reached */
+}
+
+/*
+ * Find one item by the active snapshot and lock it; it is then what update
+ * and delete work on. out's values hold until the writer closes. Returns
+ * false if there is none.
+ */
+bool
+item_writer_lock(ItemWriter *writer, AccessPath path, const Datum *key,
+				 int nkeys, LockTupleMode mode, BlogItem *out)
+{
+	MemoryContext old = MemoryContextSwitchTo(writer->context);
+	ItemScan   *scan;
+	BlogItem	item;
+	bool		locked = false;
+
+	scan = item_scan_begin_partition(writer->container, writer->type,
+									 writer->partition, path, key, nkeys,
+									 NULL, ForwardScanDirection,
+									 GetActiveSnapshot());
+	while (!locked && item_scan_next(scan, &item))
+		locked = item_writer_lock_found(writer, scan, mode, out);
+	item_scan_end(scan);
+	MemoryContextSwitchTo(old);
+	return locked;
+}
+
+/* Write the locked item anew; columns that are not properties stay. */
+void
+item_writer_update(ItemWriter *writer, const BlogItem *item)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
+	TupleTableSlot *slot = writer->fresh;
+	int			natts = slot->tts_tupleDescriptor->natts;
+
+	ExecClearTuple(slot);
+	slot_getallattrs(writer->found);
+	memcpy(slot->tts_values, writer->found->tts_values, natts * sizeof(Datum));
+	memcpy(slot->tts_isnull, writer->found->tts_isnull, natts * sizeof(bool));
+	writer_fill(writer, item);
+	ExecSimpleRelationUpdate(writer->rri, writer->estate, &writer->epqstate,
+							 writer->found, slot);
+	writer->wrote = true;
+	MemoryContextSwitchTo(old);
+	ResetPerTupleExprContext(writer->estate);
+}
+
+/* Delete the locked item. */
+void
+item_writer_delete(ItemWriter *writer)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
+
+	ExecSimpleRelationDelete(writer->rri, writer->estate, &writer->epqstate,
+							 writer->found);
+	writer->wrote = true;
+	MemoryContextSwitchTo(old);
+	ResetPerTupleExprContext(writer->estate);
+}
+
+/*
+ * Close a writer: fire AFTER triggers, and make what was written visible to
+ * the snapshots taken from now on.
+ */
+void
+item_writer_close(ItemWriter *writer)
+{
+	if (writer->triggers)
+		AfterTriggerEndQuery(writer->estate);
+	EvalPlanQualEnd(&writer->epqstate);
+	ExecDropSingleTupleTableSlot(writer->found);
+	ExecDropSingleTupleTableSlot(writer->fresh);
+	ExecCloseIndices(writer->rri);
+	ExecResetTupleTable(writer->estate->es_tupleTable, false);
+	FreeExecutorState(writer->estate);
+	leaf_close(&writer->leaf, true);
+	if (writer->wrote)
+	{
+		CommandCounterIncrement();
+		change_feed_hooks.item_written();
+	}
+	MemoryContextDelete(writer->context);
+}

@@ -1,0 +1,260 @@
+/*
+ * check.c
+ *		Checks that requests share: what they need, and how they refuse.
+ *
+ * Each error carries one SQLSTATE and a hint, and is raised before anything
+ * is written. Runs in backends.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "requests/request.h"
+
+#include "access/xact.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#define MAX_USERNAME_LENGTH 64
+
+/*
+ * Begin a request: the containers exist, and a command (NULL: a query) may
+ * write. From here to owner_end() it acts as the containers' owner.
+ *
+ * Errors: 25006, 55000.
+ */
+void
+request_begin(OwnerScope *scope, const char *command)
+{
+	if (command != NULL)
+	{
+		PreventCommandIfReadOnly(command);
+		PreventCommandIfParallelMode(command);
+	}
+	container_require();
+	owner_begin(scope);
+}
+
+static void
+check_not_null(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	if (PG_ARGISNULL(arg))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null", name),
+				 errhint("Pass a value for %s.", name)));
+}
+
+/* An id that must be given. Errors: 22004. */
+const pg_uuid_t *
+need_uuid(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	check_not_null(fcinfo, arg, name);
+	return PG_GETARG_UUID_P(arg);
+}
+
+/* A text that must be given, detoasted. Errors: 22004. */
+Datum
+need_text(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	check_not_null(fcinfo, arg, name);
+	return PointerGetDatum(PG_GETARG_TEXT_PP(arg));
+}
+
+/* Errors: 22023 if the text has no characters. */
+void
+check_not_empty(Datum value, const char *name)
+{
+	if (VARSIZE_ANY_EXHDR(DatumGetPointer(value)) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must not be empty", name),
+				 errhint("Pass at least one character.")));
+}
+
+/* Unicode's White_Space, and ASCII's for other encodings. */
+static bool
+is_space(pg_wchar c)
+{
+	return (c >= 0x09 && c <= 0x0d) || c == 0x20 || c == 0x85 || c == 0xa0 ||
+		c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 ||
+		c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
+/*
+ * Control characters (Cc), line and paragraph separators, and the controls of
+ * writing direction, with which one name can be made to look like another.
+ */
+static bool
+is_control(pg_wchar c)
+{
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x2028 ||
+		c == 0x2029 || c == 0x200e || c == 0x200f || c == 0x061c ||
+		(c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+static void
+bad_username(const char *why)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("username %s", why),
+			 errhint("A username has 1 to %d characters, no space at its ends and no control characters.",
+					 MAX_USERNAME_LENGTH)));
+}
+
+/* Errors: 22023 if the text cannot be a username. */
+void
+check_username(Datum username)
+{
+	const char *data = VARDATA_ANY(DatumGetPointer(username));
+	int			bytes = VARSIZE_ANY_EXHDR(DatumGetPointer(username));
+	pg_wchar   *wide;
+	int			length;
+
+	if (bytes == 0)
+		bad_username("must not be empty");
+	wide = palloc((bytes + 1) * sizeof(pg_wchar));
+	length = pg_mb2wchar_with_len(data, wide, bytes);
+	if (length > MAX_USERNAME_LENGTH)
+		bad_username("is too long");
+	for (int i = 0; i < length; i++)
+	{
+		pg_wchar	c = wide[i];
+
+		/* other multibyte encodings share only ASCII with Unicode */
+		if (GetDatabaseEncoding() != PG_UTF8 && c > 0x7f)
+			continue;
+		if (is_control(c))
+			bad_username("must not contain control characters");
+		if ((i == 0 || i == length - 1) && is_space(c))
+			bad_username("must not begin or end with a space");
+	}
+	pfree(wide);
+}
+
+/* The caller's id, or a new one for NULL. */
+void
+get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id)
+{
+	if (PG_ARGISNULL(arg))
+		new_id(id);
+	else
+		*id = *PG_GETARG_UUID_P(arg);
+}
+
+/* The caller's date, or the present for NULL. Errors: 22023 if infinite. */
+TimestampTz
+get_creation_date(FunctionCallInfo fcinfo, int arg)
+{
+	TimestampTz date;
+
+	if (PG_ARGISNULL(arg))
+		return GetCurrentTimestamp();
+	date = PG_GETARG_TIMESTAMPTZ(arg);
+	if (TIMESTAMP_NOT_FINITE(date))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("creation_date must be finite"),
+				 errhint("Pass a point in time, or leave it out for now.")));
+	return date;
+}
+
+/*
+ * The arguments page_size, before_date, before_id. Errors: 22023 if the size
+ * is below 1 or half a cursor is given.
+ */
+void
+get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
+{
+	page->size = PG_ARGISNULL(arg) ? -1 : PG_GETARG_INT32(arg);
+	if (!PG_ARGISNULL(arg) && page->size < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("page_size must be at least 1"),
+				 errhint("Pass NULL for all items.")));
+	if (PG_ARGISNULL(arg + 1) != PG_ARGISNULL(arg + 2))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("before_date and before_id must be given together"),
+				 errhint("Pass creation_date and id of the last row of the page before.")));
+	page->before.valid = !PG_ARGISNULL(arg + 1);
+	if (page->before.valid)
+	{
+		page->before.date = PG_GETARG_TIMESTAMPTZ(arg + 1);
+		page->before.id = *PG_GETARG_UUID_P(arg + 2);
+	}
+}
+
+/* Errors: 23503, always. */
+void
+unknown_item(const char *what, const pg_uuid_t *id)
+{
+	char	   *text = DatumGetCString(DirectFunctionCall1(uuid_out,
+														   UUIDPGetDatum(id)));
+
+	ereport(ERROR,
+			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+			 errmsg("%s %s does not exist", what, text),
+			 errhint("Create the %s first, or check the id.", what)));
+}
+
+/* Errors: 23505, always. */
+void
+id_taken(const char *what, const pg_uuid_t *id)
+{
+	char	   *text = DatumGetCString(DirectFunctionCall1(uuid_out,
+														   UUIDPGetDatum(id)));
+
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("%s %s exists with other content", what, text),
+			 errhint("Repeat a command with the same values, or leave the id out to create another %s.",
+					 what)));
+}
+
+/*
+ * The user as of now: the newest committed version even in a transaction that
+ * keeps its first snapshot. A name is then stale only where the user was
+ * renamed after this read, and the job of the rename waits for transactions
+ * that hold a lock on the leaf they write to: open it before this call.
+ *
+ * Errors: 23503.
+ */
+void
+need_user(const pg_uuid_t *user_id, BlogItem *user)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+	bool		found;
+
+	PushActiveSnapshot(GetLatestSnapshot());
+	found = item_get(CONTAINER_USERS, ITEM_USER, user_id, PATH_KEY, &key, 1,
+					 GetActiveSnapshot(), user);
+	PopActiveSnapshot();
+	if (!found)
+		unknown_item("user", user_id);
+}
+
+/*
+ * Read the item of posts whose key an insert has met. Errors: 40001 if it was
+ * committed after the transaction's snapshot, or is gone again.
+ */
+void
+get_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
+				int nkeys, BlogItem *out)
+{
+	bool		found;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	found = item_get(CONTAINER_POSTS, type, post_id, PATH_KEY, key, nkeys,
+					 GetActiveSnapshot(), out);
+	PopActiveSnapshot();
+	if (!found)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a concurrent %s",
+						item_type_name(type)),
+				 errhint("Retry the transaction.")));
+}

@@ -1,0 +1,155 @@
+/*
+ * comments.c
+ *		C3 create a comment, Q4 list a post's comments; edit, delete a comment.
+ *
+ * Runs in backends; queries in parallel workers too.
+ */
+#include "postgres.h"
+
+#include "requests/request.h"
+
+#include "utils/snapmgr.h"
+
+PG_FUNCTION_INFO_V1(blogstore_create_comment);
+PG_FUNCTION_INFO_V1(blogstore_edit_comment);
+PG_FUNCTION_INFO_V1(blogstore_delete_comment);
+PG_FUNCTION_INFO_V1(blogstore_list_post_comments);
+
+/* Write a comment with its post locked; false if its id is taken. */
+static bool
+write_comment(BlogItem *comment)
+{
+	const pg_uuid_t *post_id = item_uuid(comment, PROP_POST_ID);
+	PostCounter *counter = post_counter_open(post_id);
+	ItemWriter *writer;
+	BlogItem	user;
+	bool		inserted;
+
+	if (counter == NULL)
+		unknown_item("post", post_id);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_COMMENT, post_id);
+	need_user(item_uuid(comment, PROP_USER_ID), &user);
+	item_set(comment, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
+	inserted = item_writer_insert(writer, comment);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	if (inserted)
+		post_counter_add(counter, 1, 0);
+	post_counter_close(counter);
+	return inserted;
+}
+
+/*
+ * C3: create a comment in its post's logical partition; the post's
+ * comment_count grows by one with it.
+ *
+ * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 55000. Locks: the post
+ * item, FOR NO KEY UPDATE.
+ */
+Datum
+blogstore_create_comment(PG_FUNCTION_ARGS)
+{
+	OwnerScope	scope;
+	BlogItem	comment;
+	BlogItem	there;
+	pg_uuid_t	id;
+	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
+
+	item_init(&comment, ITEM_COMMENT);
+	item_set(&comment, PROP_POST_ID, UUIDPGetDatum(post_id));
+	item_set(&comment, PROP_USER_ID,
+			 UUIDPGetDatum(need_uuid(fcinfo, 1, "user_id")));
+	item_set(&comment, PROP_CONTENT, need_text(fcinfo, 2, "content"));
+	check_not_empty(comment.value[PROP_CONTENT], "content");
+	get_id(fcinfo, 3, &id);
+	item_set(&comment, PROP_ID, UUIDPGetDatum(&id));
+	item_set(&comment, PROP_CREATION_DATE,
+			 TimestampTzGetDatum(get_creation_date(fcinfo, 4)));
+
+	request_begin(&scope, "create_comment()");
+	if (!write_comment(&comment))
+	{
+		Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
+
+		get_conflicting(ITEM_COMMENT, post_id, key, 2, &there);
+		if (!item_same(&comment, &there, PROP_USER_ID) ||
+			!item_same(&comment, &there, PROP_CONTENT) ||
+			(!PG_ARGISNULL(4) &&
+			 !item_same(&comment, &there, PROP_CREATION_DATE)))
+			id_taken("comment", &id);
+		comment = there;
+	}
+	owner_end(&scope);
+	return return_item(fcinfo, &comment, ITEM_COMMENT);
+}
+
+/*
+ * Edit a comment. Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the
+ * comment item, FOR NO KEY UPDATE.
+ */
+Datum
+blogstore_edit_comment(PG_FUNCTION_ARGS)
+{
+	OwnerScope	scope;
+	BlogItem	found;
+	BlogItem	comment;
+	ItemWriter *writer;
+	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
+	const pg_uuid_t *id = need_uuid(fcinfo, 1, "comment_id");
+	Datum		content = need_text(fcinfo, 2, "content");
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(id)};
+
+	check_not_empty(content, "content");
+	request_begin(&scope, "edit_comment()");
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_COMMENT, post_id);
+	if (!item_writer_lock(writer, PATH_KEY, key, 2, LockTupleNoKeyExclusive,
+						  &found))
+		unknown_item("comment", id);
+	comment = found;
+	item_set(&comment, PROP_CONTENT, content);
+	if (!item_same(&comment, &found, PROP_CONTENT))
+		item_writer_update(writer, &comment);
+	item_copy(&comment, &comment);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	owner_end(&scope);
+	return return_item(fcinfo, &comment, ITEM_COMMENT);
+}
+
+/*
+ * Delete a comment; the post's comment_count falls by one with it. Returns
+ * whether there was one. Errors: 22004, 25006, 40001, 55000. Locks: the post
+ * item, FOR NO KEY UPDATE.
+ */
+Datum
+blogstore_delete_comment(PG_FUNCTION_ARGS)
+{
+	OwnerScope	scope;
+	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
+	const pg_uuid_t *id = need_uuid(fcinfo, 1, "comment_id");
+	bool		found;
+
+	request_begin(&scope, "delete_comment()");
+	found = remove_comment(post_id, id);
+	owner_end(&scope);
+	PG_RETURN_BOOL(found);
+}
+
+/* Q4: list a post's comments, newest first. Errors: 22004, 22023, 55000. */
+Datum
+blogstore_list_post_comments(PG_FUNCTION_ARGS)
+{
+	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
+	ResultSet	result;
+	ListPage	page;
+
+	get_page(fcinfo, 1, &page);
+	container_require();
+	result_begin(&result, fcinfo, ITEM_COMMENT);
+	result_list(&result, CONTAINER_POSTS, ITEM_COMMENT, post_id, PATH_LIST,
+				&page);
+	return (Datum) 0;
+}

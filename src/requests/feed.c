@@ -1,0 +1,71 @@
+/*
+ * feed.c
+ *		Q6 list the most recent posts of all users, in short form.
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "admin/settings.h"
+#include "requests/request.h"
+
+#include "utils/snapmgr.h"
+
+PG_FUNCTION_INFO_V1(blogstore_list_feed);
+
+static bool
+page_full(const ResultSet *result, const ListPage *page)
+{
+	return page->size >= 0 && result->rows >= page->size;
+}
+
+/* The part of a page that the capped view holds; moves the cursor on. */
+static void
+list_from_view(ResultSet *result, ListPage *page)
+{
+	BlogItem	item;
+	Cursor		before = page->before;
+	ItemScan   *scan = item_scan_begin_partition(CONTAINER_FEED, ITEM_POST, 0,
+												 PATH_DATE, NULL, 0, &before,
+												 BackwardScanDirection,
+												 GetActiveSnapshot());
+
+	while (!page_full(result, page) && item_scan_next(scan, &item))
+	{
+		result_add(result, &item, 0);
+		page->before.valid = true;
+		page->before.date = item_date(&item);
+		page->before.id = *item_uuid(&item, PROP_ID);
+	}
+	item_scan_end(scan);
+}
+
+/*
+ * Q6: a page of the feed. The view holds the newest posts; a page that goes
+ * past its end continues in the posts container.
+ *
+ * Errors: 22023, 55000.
+ */
+Datum
+blogstore_list_feed(PG_FUNCTION_ARGS)
+{
+	ResultSet	result;
+	ListPage	page;
+	BlogItem	item;
+	ItemMerge  *merge;
+
+	get_page(fcinfo, 0, &page);
+	container_require();
+	result_begin(&result, fcinfo, ITEM_POST);
+	if (views_ready(GetActiveSnapshot()))
+		list_from_view(&result, &page);
+	if (page_full(&result, &page))
+		return (Datum) 0;
+
+	merge = item_merge_begin(CONTAINER_POSTS, ITEM_POST, PATH_DATE, NULL, 0,
+							 &page.before, GetActiveSnapshot());
+	while (!page_full(&result, &page) && item_merge_next(merge, &item))
+		result_add(&result, &item, blogstore_short_form_length);
+	item_merge_end(merge);
+	return (Datum) 0;
+}

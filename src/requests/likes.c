@@ -1,0 +1,125 @@
+/*
+ * likes.c
+ *		C4 like a post, Q5 list a post's likes; retrieve, take back a like.
+ *
+ * Runs in backends; queries in parallel workers too.
+ */
+#include "postgres.h"
+
+#include "requests/request.h"
+
+#include "utils/snapmgr.h"
+
+PG_FUNCTION_INFO_V1(blogstore_create_like);
+PG_FUNCTION_INFO_V1(blogstore_delete_like);
+PG_FUNCTION_INFO_V1(blogstore_get_like);
+PG_FUNCTION_INFO_V1(blogstore_list_post_likes);
+
+/* Write a like with its post locked; false if the user likes it already. */
+static bool
+write_like(BlogItem *like)
+{
+	const pg_uuid_t *post_id = item_uuid(like, PROP_POST_ID);
+	PostCounter *counter = post_counter_open(post_id);
+	ItemWriter *writer;
+	BlogItem	user;
+	bool		inserted;
+
+	if (counter == NULL)
+		unknown_item("post", post_id);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_LIKE, post_id);
+	need_user(item_uuid(like, PROP_USER_ID), &user);
+	item_set(like, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
+	inserted = item_writer_insert(writer, like);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	if (inserted)
+		post_counter_add(counter, 0, 1);
+	post_counter_close(counter);
+	return inserted;
+}
+
+/*
+ * C4: like a post: a like item in the post's logical partition, and the
+ * post's like_count grows by one with it. One like per user and post; a
+ * second one returns the first.
+ *
+ * Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the post item, FOR
+ * NO KEY UPDATE.
+ */
+Datum
+blogstore_create_like(PG_FUNCTION_ARGS)
+{
+	OwnerScope	scope;
+	BlogItem	like;
+	pg_uuid_t	id;
+	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
+	const pg_uuid_t *user_id = need_uuid(fcinfo, 1, "user_id");
+
+	new_id(&id);
+	item_init(&like, ITEM_LIKE);
+	item_set(&like, PROP_ID, UUIDPGetDatum(&id));
+	item_set(&like, PROP_POST_ID, UUIDPGetDatum(post_id));
+	item_set(&like, PROP_USER_ID, UUIDPGetDatum(user_id));
+	item_set(&like, PROP_CREATION_DATE,
+			 TimestampTzGetDatum(get_creation_date(fcinfo, 2)));
+
+	request_begin(&scope, "create_like()");
+	if (!write_like(&like))
+	{
+		Datum		key[] = {UUIDPGetDatum(user_id), UUIDPGetDatum(post_id)};
+
+		get_conflicting(ITEM_LIKE, post_id, key, 2, &like);
+	}
+	owner_end(&scope);
+	return return_item(fcinfo, &like, ITEM_LIKE);
+}
+
+/*
+ * Take a like back; the post's like_count falls by one with it. Returns
+ * whether there was one. Errors: 22004, 25006, 40001, 55000. Locks: the post
+ * item, FOR NO KEY UPDATE.
+ */
+Datum
+blogstore_delete_like(PG_FUNCTION_ARGS)
+{
+	OwnerScope	scope;
+	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
+	const pg_uuid_t *user_id = need_uuid(fcinfo, 1, "user_id");
+	bool		found;
+
+	request_begin(&scope, "delete_like()");
+	found = remove_like(post_id, user_id);
+	owner_end(&scope);
+	PG_RETURN_BOOL(found);
+}
+
+/* Has this user liked this post? Errors: 22004, 55000. */
+Datum
+blogstore_get_like(PG_FUNCTION_ARGS)
+{
+	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
+	const pg_uuid_t *user_id = need_uuid(fcinfo, 1, "user_id");
+	Datum		key[] = {UUIDPGetDatum(user_id), UUIDPGetDatum(post_id)};
+
+	container_require();
+	result_one(fcinfo, CONTAINER_POSTS, ITEM_LIKE, post_id, key, 2);
+	return (Datum) 0;
+}
+
+/* Q5: list a post's likes, newest first. Errors: 22004, 22023, 55000. */
+Datum
+blogstore_list_post_likes(PG_FUNCTION_ARGS)
+{
+	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
+	ResultSet	result;
+	ListPage	page;
+
+	get_page(fcinfo, 1, &page);
+	container_require();
+	result_begin(&result, fcinfo, ITEM_LIKE);
+	result_list(&result, CONTAINER_POSTS, ITEM_LIKE, post_id, PATH_LIST,
+				&page);
+	return (Datum) 0;
+}

@@ -1,0 +1,192 @@
+/*
+ * posts.c
+ *		C2 create or edit a post, Q2 retrieve a post, Q3 list a user's posts;
+ *		delete a post.
+ *
+ * Runs in backends; queries in parallel workers too.
+ */
+#include "postgres.h"
+
+#include "admin/settings.h"
+#include "requests/request.h"
+
+#include "utils/snapmgr.h"
+
+PG_FUNCTION_INFO_V1(blogstore_create_post);
+PG_FUNCTION_INFO_V1(blogstore_edit_post);
+PG_FUNCTION_INFO_V1(blogstore_delete_post);
+PG_FUNCTION_INFO_V1(blogstore_get_post);
+PG_FUNCTION_INFO_V1(blogstore_list_user_posts);
+
+/* A post of these arguments, with counts of zero. */
+static void
+post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
+{
+	item_init(post, ITEM_POST);
+	item_set(post, PROP_USER_ID, UUIDPGetDatum(need_uuid(fcinfo, 0, "user_id")));
+	item_set(post, PROP_TITLE, need_text(fcinfo, 1, "title"));
+	item_set(post, PROP_CONTENT, need_text(fcinfo, 2, "content"));
+	check_not_empty(post->value[PROP_TITLE], "title");
+	get_id(fcinfo, 3, id);
+	item_set(post, PROP_ID, UUIDPGetDatum(id));
+	item_set(post, PROP_POST_ID, UUIDPGetDatum(id));
+	item_set(post, PROP_CREATION_DATE,
+			 TimestampTzGetDatum(get_creation_date(fcinfo, 4)));
+	item_set(post, PROP_COMMENT_COUNT, Int64GetDatum(0));
+	item_set(post, PROP_LIKE_COUNT, Int64GetDatum(0));
+}
+
+/*
+ * C2: create a post, with its author's name on it.
+ *
+ * Errors: 22004, 22023, 23503, 23505, 25006, 55000. Locks: RowExclusiveLock
+ * on the leaf of posts.
+ */
+Datum
+blogstore_create_post(PG_FUNCTION_ARGS)
+{
+	OwnerScope	scope;
+	BlogItem	post;
+	BlogItem	user;
+	BlogItem	there;
+	pg_uuid_t	id;
+	ItemWriter *writer;
+	bool		inserted;
+	Datum		key;
+
+	post_from_args(fcinfo, &id, &post);
+	request_begin(&scope, "create_post()");
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, &id);
+	need_user(item_uuid(&post, PROP_USER_ID), &user);
+	item_set(&post, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
+	inserted = item_writer_insert(writer, &post);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+
+	if (!inserted)
+	{
+		key = UUIDPGetDatum(&id);
+		get_conflicting(ITEM_POST, &id, &key, 1, &there);
+		if (!item_same(&post, &there, PROP_USER_ID) ||
+			!item_same(&post, &there, PROP_TITLE) ||
+			!item_same(&post, &there, PROP_CONTENT) ||
+			(!PG_ARGISNULL(4) && !item_same(&post, &there, PROP_CREATION_DATE)))
+			id_taken("post", &id);
+		post = there;
+	}
+	owner_end(&scope);
+	return return_item(fcinfo, &post, ITEM_POST);
+}
+
+/*
+ * C2: edit a post; NULL keeps what is there. The counts are those of the
+ * version that is locked, so none is lost.
+ *
+ * Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the post item, FOR
+ * NO KEY UPDATE.
+ */
+Datum
+blogstore_edit_post(PG_FUNCTION_ARGS)
+{
+	OwnerScope	scope;
+	BlogItem	found;
+	BlogItem	post;
+	ItemWriter *writer;
+	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
+	Datum		key = UUIDPGetDatum(id);
+
+	if (!PG_ARGISNULL(1))
+		check_not_empty(need_text(fcinfo, 1, "title"), "title");
+	request_begin(&scope, "edit_post()");
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, id);
+	if (!item_writer_lock(writer, PATH_KEY, &key, 1, LockTupleNoKeyExclusive,
+						  &found))
+		unknown_item("post", id);
+	post = found;
+	if (!PG_ARGISNULL(1))
+		item_set(&post, PROP_TITLE, need_text(fcinfo, 1, "title"));
+	if (!PG_ARGISNULL(2))
+		item_set(&post, PROP_CONTENT, need_text(fcinfo, 2, "content"));
+	if (!item_same(&post, &found, PROP_TITLE) ||
+		(!PG_ARGISNULL(2) && !item_same(&post, &found, PROP_CONTENT)))
+		item_writer_update(writer, &post);
+	item_copy(&post, &post);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	owner_end(&scope);
+	return return_item(fcinfo, &post, ITEM_POST);
+}
+
+/*
+ * Delete a post with its comments and likes. Returns whether there was one.
+ *
+ * Errors: 22004, 25006, 40001, 55000. Locks: the post item, FOR UPDATE.
+ */
+Datum
+blogstore_delete_post(PG_FUNCTION_ARGS)
+{
+	OwnerScope	scope;
+	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
+	bool		found;
+
+	request_begin(&scope, "delete_post()");
+	found = remove_post(id);
+	owner_end(&scope);
+	PG_RETURN_BOOL(found);
+}
+
+/* Q2: retrieve a post with its exact counts. Errors: 22004, 55000. */
+Datum
+blogstore_get_post(PG_FUNCTION_ARGS)
+{
+	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
+	Datum		key = UUIDPGetDatum(id);
+
+	container_require();
+	result_one(fcinfo, CONTAINER_POSTS, ITEM_POST, id, &key, 1);
+	return (Datum) 0;
+}
+
+/* A user's posts from the posts container: all partitions, then sorted. */
+static void
+list_from_posts(ResultSet *result, const pg_uuid_t *user_id, const ListPage *page)
+{
+	BlogItem	item;
+	Datum		key = UUIDPGetDatum(user_id);
+	ItemMerge  *merge = item_merge_begin(CONTAINER_POSTS, ITEM_POST, PATH_USER,
+										 &key, 1, &page->before,
+										 GetActiveSnapshot());
+
+	while ((page->size < 0 || result->rows < page->size) &&
+		   item_merge_next(merge, &item))
+		result_add(result, &item, blogstore_short_form_length);
+	item_merge_end(merge);
+}
+
+/*
+ * Q3: list a user's posts in short form: one logical partition of users, or,
+ * where the view is not ready, all partitions of posts.
+ *
+ * Errors: 22004, 22023, 55000.
+ */
+Datum
+blogstore_list_user_posts(PG_FUNCTION_ARGS)
+{
+	const pg_uuid_t *user_id = need_uuid(fcinfo, 0, "user_id");
+	ResultSet	result;
+	ListPage	page;
+
+	get_page(fcinfo, 1, &page);
+	container_require();
+	result_begin(&result, fcinfo, ITEM_POST);
+	if (views_ready(GetActiveSnapshot()))
+		result_list(&result, CONTAINER_USERS, ITEM_POST, user_id, PATH_LIST,
+					&page);
+	else
+		list_from_posts(&result, user_id, &page);
+	return (Datum) 0;
+}

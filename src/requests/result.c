@@ -1,0 +1,107 @@
+/*
+ * result.c
+ *		Handing items back to the caller: one as a value, many as a set.
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "requests/request.h"
+
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
+
+/* Return one item as a row; the row's type is looked up once per call site. */
+Datum
+return_item(FunctionCallInfo fcinfo, const BlogItem *item, ItemType type)
+{
+	TupleDesc	desc = fcinfo->flinfo->fn_extra;
+
+	if (desc == NULL)
+	{
+		MemoryContext old;
+
+		if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+			elog(ERROR, "return type is not a row type");
+		old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+		desc = BlessTupleDesc(CreateTupleDescCopy(desc));
+		MemoryContextSwitchTo(old);
+		fcinfo->flinfo->fn_extra = desc;
+	}
+	return item_row(item, type, desc);
+}
+
+/* Begin to return a set of items of a type. */
+void
+result_begin(ResultSet *result, FunctionCallInfo fcinfo, ItemType type)
+{
+	InitMaterializedSRF(fcinfo, 0);
+	result->info = (ReturnSetInfo *) fcinfo->resultinfo;
+	result->type = type;
+	result->rows = 0;
+	result->row_context = AllocSetContextCreate(CurrentMemoryContext,
+												"blogstore row",
+												ALLOCSET_DEFAULT_SIZES);
+}
+
+/* Add an item; shorten > 0: in short form of so many characters. */
+void
+result_add(ResultSet *result, const BlogItem *item, int shorten)
+{
+	MemoryContext old = MemoryContextSwitchTo(result->row_context);
+	Datum		values[N_PROPERTIES];
+	bool		nulls[N_PROPERTIES];
+	BlogItem	row = *item;
+	int			n;
+	const Property *prop = item_properties(result->type, &n);
+
+	if (shorten > 0)
+		item_shorten(&row, shorten);
+	for (int i = 0; i < n; i++)
+	{
+		values[i] = row.value[prop[i]];
+		nulls[i] = row.isnull[prop[i]];
+	}
+	tuplestore_putvalues(result->info->setResult, result->info->setDesc,
+						 values, nulls);
+	result->rows++;
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(result->row_context);
+}
+
+/* Return the set of the one item, or none, that a key names. */
+void
+result_one(FunctionCallInfo fcinfo, Container container, ItemType type,
+		   const pg_uuid_t *partition_key, const Datum *key, int nkeys)
+{
+	ResultSet	result;
+	BlogItem	item;
+	ItemScan   *scan;
+
+	result_begin(&result, fcinfo, type);
+	scan = item_scan_begin(container, type, partition_key, PATH_KEY, key,
+						   nkeys, NULL, ForwardScanDirection,
+						   GetActiveSnapshot());
+	if (item_scan_next(scan, &item))
+		result_add(&result, &item, 0);
+	item_scan_end(scan);
+}
+
+/* Add a page of a logical partition's list, newest first. */
+void
+result_list(ResultSet *result, Container container, ItemType type,
+			const pg_uuid_t *partition_key, AccessPath path, const ListPage *page)
+{
+	Datum		key = UUIDPGetDatum(partition_key);
+	BlogItem	item;
+	ItemScan   *scan = item_scan_begin(container, type, partition_key, path,
+									   &key, 1, &page->before,
+									   BackwardScanDirection,
+									   GetActiveSnapshot());
+
+	while ((page->size < 0 || result->rows < page->size) &&
+		   item_scan_next(scan, &item))
+		result_add(result, &item, 0);
+	item_scan_end(scan);
+}

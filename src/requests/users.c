@@ -1,0 +1,255 @@
+/*
+ * users.c
+ *		C1 create or edit a user, Q1 retrieve a user; delete a user.
+ *
+ * Runs in backends; queries in parallel workers too.
+ */
+#include "postgres.h"
+
+#include "requests/request.h"
+
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+
+PG_FUNCTION_INFO_V1(blogstore_create_user);
+PG_FUNCTION_INFO_V1(blogstore_edit_user);
+PG_FUNCTION_INFO_V1(blogstore_delete_user);
+PG_FUNCTION_INFO_V1(blogstore_get_user);
+PG_FUNCTION_INFO_V1(blogstore_get_user_by_name);
+
+static void
+username_taken(Datum username)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("username \"%s\" is taken",
+					TextDatumGetCString(username)),
+			 errhint("Usernames are unique regardless of case; choose another.")));
+}
+
+/* Lock a user item; false if there is none. The caller closes the writer. */
+static bool
+lock_user(ItemWriter *writer, const pg_uuid_t *user_id, LockTupleMode mode,
+		  BlogItem *user)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+	bool		found;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	found = item_writer_lock(writer, PATH_KEY, &key, 1, mode, user);
+	PopActiveSnapshot();
+	return found;
+}
+
+/* Is there a user with this id who is the one to create? Errors: 23505. */
+static bool
+user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
+{
+	const pg_uuid_t *id = item_uuid(wanted, PROP_ID);
+	Datum		key = UUIDPGetDatum(id);
+	bool		found;
+
+	PushActiveSnapshot(GetLatestSnapshot());
+	found = item_get(CONTAINER_USERS, ITEM_USER, id, PATH_KEY, &key, 1,
+					 GetActiveSnapshot(), user);
+	PopActiveSnapshot();
+	if (found &&
+		(!item_same(user, wanted, PROP_USERNAME) ||
+		 (with_date && !item_same(user, wanted, PROP_CREATION_DATE))))
+		id_taken("user", id);
+	return found;
+}
+
+/* Claim the name, then write the item. */
+static void
+write_user(BlogItem *user, bool with_date)
+{
+	const pg_uuid_t *id = item_uuid(user, PROP_ID);
+	Datum		username = user->value[PROP_USERNAME];
+	BlogItem	there;
+	ItemWriter *writer;
+	bool		inserted;
+
+	if (!registry_claim(username, id))
+	{
+		/* a concurrent call with the same values may have been faster */
+		if (!user_is_there(user, with_date, &there))
+			username_taken(username);
+		*user = there;
+		return;
+	}
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_USERS, ITEM_USER, id);
+	inserted = item_writer_insert(writer, user);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	if (!inserted)
+		id_taken("user", id);
+}
+
+/*
+ * C1: create a user. The name is claimed in the registry first, so that of
+ * two creators of one name the second waits, and learns that it is taken.
+ *
+ * Errors: 22004, 22023, 23505, 25006, 55000. Locks: RowExclusiveLock on the
+ * registry and on the leaf of users.
+ */
+Datum
+blogstore_create_user(PG_FUNCTION_ARGS)
+{
+	OwnerScope	scope;
+	BlogItem	user;
+	BlogItem	there;
+	pg_uuid_t	id;
+	Datum		username = need_text(fcinfo, 0, "username");
+	bool		with_date = !PG_ARGISNULL(2);
+
+	check_username(username);
+	get_id(fcinfo, 1, &id);
+	item_init(&user, ITEM_USER);
+	item_set(&user, PROP_ID, UUIDPGetDatum(&id));
+	item_set(&user, PROP_USER_ID, UUIDPGetDatum(&id));
+	item_set(&user, PROP_USERNAME, username);
+	item_set(&user, PROP_CREATION_DATE,
+			 TimestampTzGetDatum(get_creation_date(fcinfo, 2)));
+
+	request_begin(&scope, "create_user()");
+	if (!PG_ARGISNULL(1) && user_is_there(&user, with_date, &there))
+		user = there;
+	else
+		write_user(&user, with_date);
+	owner_end(&scope);
+	return return_item(fcinfo, &user, ITEM_USER);
+}
+
+/* Have the user's items relabelled: by the worker, or here if there is none. */
+static void
+relabel(const pg_uuid_t *user_id, Datum username)
+{
+	const char *hint;
+
+	job_enqueue("rename", user_id);
+	if (change_feed_hooks.obstacle(&hint) == NULL)
+		return;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
+		for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
+			relabel_user_items(user_id, username, type, p, 0);
+	PopActiveSnapshot();
+}
+
+/*
+ * C1: edit a user, that is, rename. The user item changes here; the items that
+ * carry the name are relabelled by a job.
+ *
+ * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 55000. Locks: the user
+ * item, FOR NO KEY UPDATE.
+ */
+Datum
+blogstore_edit_user(PG_FUNCTION_ARGS)
+{
+	OwnerScope	scope;
+	BlogItem	found;
+	BlogItem	user;
+	ItemWriter *writer;
+	const pg_uuid_t *id = need_uuid(fcinfo, 0, "user_id");
+	Datum		username = need_text(fcinfo, 1, "username");
+
+	check_username(username);
+	request_begin(&scope, "edit_user()");
+	writer = item_writer_open(CONTAINER_USERS, ITEM_USER, id);
+	if (!lock_user(writer, id, LockTupleNoKeyExclusive, &found))
+		unknown_item("user", id);
+	item_copy(&user, &found);
+	item_set(&user, PROP_USERNAME, username);
+	if (!item_same(&user, &found, PROP_USERNAME))
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
+		if (!registry_same_name(username, found.value[PROP_USERNAME]))
+		{
+			if (!registry_claim(username, id))
+				username_taken(username);
+			registry_release(found.value[PROP_USERNAME], id);
+		}
+		item_writer_update(writer, &user);
+		PopActiveSnapshot();
+		item_writer_close(writer);
+		relabel(id, username);
+	}
+	else
+		item_writer_close(writer);
+	owner_end(&scope);
+	return return_item(fcinfo, &user, ITEM_USER);
+}
+
+/*
+ * Delete a user with all of the user's items. A job looks again for items of
+ * transactions that were under way.
+ *
+ * Returns whether there was one. Errors: 22004, 25006, 40001, 55000. Locks:
+ * the user item and the posts concerned, FOR UPDATE.
+ */
+Datum
+blogstore_delete_user(PG_FUNCTION_ARGS)
+{
+	OwnerScope	scope;
+	BlogItem	user;
+	ItemWriter *writer;
+	const pg_uuid_t *id = need_uuid(fcinfo, 0, "user_id");
+	bool		found;
+
+	request_begin(&scope, "delete_user()");
+	writer = item_writer_open(CONTAINER_USERS, ITEM_USER, id);
+	found = lock_user(writer, id, LockTupleExclusive, &user);
+	if (found)
+	{
+		(void) remove_user_items(id);
+		PushActiveSnapshot(GetTransactionSnapshot());
+		registry_release(user.value[PROP_USERNAME], id);
+		item_writer_delete(writer);
+		PopActiveSnapshot();
+		job_enqueue("deletion", id);
+	}
+	item_writer_close(writer);
+	owner_end(&scope);
+	PG_RETURN_BOOL(found);
+}
+
+/* Q1: retrieve a user by id. Errors: 22004, 55000. */
+Datum
+blogstore_get_user(PG_FUNCTION_ARGS)
+{
+	const pg_uuid_t *id = need_uuid(fcinfo, 0, "user_id");
+	Datum		key = UUIDPGetDatum(id);
+
+	container_require();
+	result_one(fcinfo, CONTAINER_USERS, ITEM_USER, id, &key, 1);
+	return (Datum) 0;
+}
+
+/* Q1: retrieve a user by name, regardless of case. Errors: 22004, 55000. */
+Datum
+blogstore_get_user_by_name(PG_FUNCTION_ARGS)
+{
+	Datum		username = need_text(fcinfo, 0, "username");
+	OwnerScope	scope;
+	pg_uuid_t	id;
+	bool		found;
+
+	request_begin(&scope, NULL);
+	found = registry_lookup(username, &id);
+	owner_end(&scope);
+	if (found)
+	{
+		Datum		key = UUIDPGetDatum(&id);
+
+		result_one(fcinfo, CONTAINER_USERS, ITEM_USER, &id, &key, 1);
+	}
+	else
+	{
+		ResultSet	none;
+
+		result_begin(&none, fcinfo, ITEM_USER);
+	}
+	return (Datum) 0;
+}

@@ -1,0 +1,117 @@
+/*
+ * copies.c
+ *		The view in users: each user's posts in short form.
+ *
+ * Runs in the worker, and in a backend for repair(); the caller holds the
+ * views' lock.
+ */
+#include "postgres.h"
+
+#include "admin/settings.h"
+#include "container/container.h"
+#include "views/views.h"
+
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/* By partition of users, so that each leaf is opened once. */
+static int
+key_compare(const void *a, const void *b)
+{
+	const PostKey *ka = a;
+	const PostKey *kb = b;
+	int			pa = container_partition_of(CONTAINER_USERS, &ka->user_id);
+	int			pb = container_partition_of(CONTAINER_USERS, &kb->user_id);
+
+	if (pa != pb)
+		return pa < pb ? -1 : 1;
+	return memcmp(ka, kb, sizeof(PostKey));
+}
+
+/* Has the copy all that the post in short form has? */
+static bool
+copy_current(const BlogItem *copy, const BlogItem *post)
+{
+	static const Property shown[] = {
+		PROP_USER_USERNAME, PROP_TITLE, PROP_CONTENT, PROP_COMMENT_COUNT,
+		PROP_LIKE_COUNT
+	};
+
+	for (int i = 0; i < lengthof(shown); i++)
+		if (!item_same(copy, post, shown[i]))
+			return false;
+	return true;
+}
+
+/* The post that a key names, if it is there and has that user and date. */
+static bool
+get_post(const PostKey *key, BlogItem *post)
+{
+	Datum		id = UUIDPGetDatum(&key->post_id);
+
+	return item_get(CONTAINER_POSTS, ITEM_POST, &key->post_id, PATH_KEY, &id, 1,
+					GetActiveSnapshot(), post) &&
+		memcmp(item_uuid(post, PROP_USER_ID), &key->user_id, UUID_LEN) == 0 &&
+		item_date(post) == key->creation_date;
+}
+
+/* Make the copy at a key what the post is: write, update or delete it. */
+static void
+copy_refresh(ItemWriter *writer, const PostKey *key)
+{
+	Datum		place[] = {
+		UUIDPGetDatum(&key->user_id),
+		TimestampTzGetDatum(key->creation_date),
+		UUIDPGetDatum(&key->post_id)
+	};
+	BlogItem	post;
+	BlogItem	copy;
+	bool		wanted = get_post(key, &post);
+	bool		there = item_writer_lock(writer, PATH_LIST, place, 3,
+										 LockTupleExclusive, &copy);
+
+	if (wanted)
+		item_shorten(&post, blogstore_short_form_length);
+	if (wanted && !there)
+		(void) item_writer_insert(writer, &post);
+	else if (wanted && !copy_current(&copy, &post))
+		item_writer_update(writer, &post);
+	else if (!wanted && there)
+		item_writer_delete(writer);
+}
+
+/* Refresh the copies that keys name; sorts keys. */
+void
+copies_refresh(PostKey *keys, int n)
+{
+	MemoryContext per_key = AllocSetContextCreate(CurrentMemoryContext,
+												  "blogstore copy",
+												  ALLOCSET_DEFAULT_SIZES);
+	ItemWriter *writer = NULL;
+	int			open = -1;
+
+	if (n > 1)
+		qsort(keys, n, sizeof(PostKey), key_compare);
+	for (int i = 0; i < n; i++)
+	{
+		int			partition = container_partition_of(CONTAINER_USERS,
+													   &keys[i].user_id);
+		MemoryContext old;
+
+		if (partition != open)
+		{
+			if (writer != NULL)
+				item_writer_close(writer);
+			writer = item_writer_open_partition(CONTAINER_USERS, ITEM_POST,
+												partition);
+			open = partition;
+		}
+		old = MemoryContextSwitchTo(per_key);
+		copy_refresh(writer, &keys[i]);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(per_key);
+	}
+	if (writer != NULL)
+		item_writer_close(writer);
+	MemoryContextDelete(per_key);
+}

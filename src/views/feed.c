@@ -1,0 +1,173 @@
+/*
+ * feed.c
+ *		The view feed: the newest posts of all users in short form.
+ *
+ * What it should hold is read from the posts container (a merge over its
+ * partitions), what it holds is compared, and only differences are written:
+ * trimming after an insert and refilling after a deletion come out of that in
+ * the same transaction. The feed is small, so this costs less than it looks.
+ *
+ * Runs in the worker, and in a backend for repair(); the caller holds the
+ * views' lock.
+ */
+#include "postgres.h"
+
+#include "admin/settings.h"
+#include "container/container.h"
+#include "views/views.h"
+
+#include "utils/snapmgr.h"
+
+/* Newest first, as (creation_date, id); negative: a stands before b. */
+static int
+compare_place(const BlogItem *a, const BlogItem *b)
+{
+	TimestampTz da = item_date(a);
+	TimestampTz db = item_date(b);
+
+	if (da != db)
+		return da > db ? -1 : 1;
+	return -memcmp(item_uuid(a, PROP_ID), item_uuid(b, PROP_ID), UUID_LEN);
+}
+
+/* The feed's rows, newest first. */
+static BlogItem *
+read_feed(int *n)
+{
+	int			room = blogstore_feed_size + 16;
+	BlogItem   *rows = palloc(sizeof(BlogItem) * room);
+	BlogItem	item;
+	ItemScan   *scan = item_scan_begin_partition(CONTAINER_FEED, ITEM_POST, 0,
+												 PATH_DATE, NULL, 0, NULL,
+												 BackwardScanDirection,
+												 GetActiveSnapshot());
+
+	*n = 0;
+	while (item_scan_next(scan, &item))
+	{
+		if (*n == room)
+		{
+			room *= 2;
+			rows = repalloc(rows, sizeof(BlogItem) * room);
+		}
+		item_copy(&rows[(*n)++], &item);
+	}
+	item_scan_end(scan);
+	return rows;
+}
+
+/* What the feed should hold, newest first. */
+static BlogItem *
+read_newest(int *n)
+{
+	BlogItem   *rows = palloc(sizeof(BlogItem) * blogstore_feed_size);
+	BlogItem	item;
+	ItemMerge  *merge = item_merge_begin(CONTAINER_POSTS, ITEM_POST, PATH_DATE,
+										 NULL, 0, NULL, GetActiveSnapshot());
+
+	*n = 0;
+	while (*n < blogstore_feed_size && item_merge_next(merge, &item))
+	{
+		item_shorten(&item, blogstore_short_form_length);
+		item_copy(&rows[(*n)++], &item);
+	}
+	item_merge_end(merge);
+	return rows;
+}
+
+static bool
+row_current(const BlogItem *row, const BlogItem *post)
+{
+	for (Property p = PROP_ID; p < N_PROPERTIES; p++)
+		if (p != PROP_USERNAME && !item_same(row, post, p))
+			return false;
+	return true;
+}
+
+/* Lock a row of the feed. */
+static bool
+lock_row(ItemWriter *writer, const BlogItem *row)
+{
+	Datum		key = row->value[PROP_POST_ID];
+	BlogItem	locked;
+
+	return item_writer_lock(writer, PATH_KEY, &key, 1, LockTupleExclusive,
+							&locked);
+}
+
+/*
+ * Write the differences between what is there and what should be. Rows that
+ * go are deleted first: a post that moved has the same key in both.
+ */
+static void
+write_differences(const BlogItem *there, int n, const BlogItem *wanted, int m)
+{
+	ItemWriter *writer = item_writer_open_partition(CONTAINER_FEED, ITEM_POST,
+													0);
+
+	for (int i = 0, j = 0; i < n; i++)
+	{
+		while (j < m && compare_place(&wanted[j], &there[i]) < 0)
+			j++;
+		if (j < m && compare_place(&wanted[j], &there[i]) == 0)
+			continue;
+		if (lock_row(writer, &there[i]))
+			item_writer_delete(writer);
+	}
+	for (int i = 0, j = 0; j < m; j++)
+	{
+		while (i < n && compare_place(&there[i], &wanted[j]) < 0)
+			i++;
+		if (i >= n || compare_place(&there[i], &wanted[j]) != 0)
+			(void) item_writer_insert(writer, &wanted[j]);
+		else if (!row_current(&there[i], &wanted[j]) &&
+				 lock_row(writer, &there[i]))
+			item_writer_update(writer, &wanted[j]);
+	}
+	item_writer_close(writer);
+}
+
+/* Make the feed right, whatever is in it. */
+void
+feed_rebuild(void)
+{
+	int			n;
+	int			m;
+	BlogItem   *there = read_feed(&n);
+	BlogItem   *wanted = read_newest(&m);
+
+	write_differences(there, n, wanted, m);
+}
+
+/* Can the feed be right without a look at it after these posts changed? */
+static bool
+feed_untouched(const PostKey *keys, int n)
+{
+	BlogItem	oldest;
+	ItemScan   *scan;
+	bool		untouched = true;
+	int64		rows = 0;
+
+	scan = item_scan_begin_partition(CONTAINER_FEED, ITEM_POST, 0, PATH_DATE,
+									 NULL, 0, NULL, ForwardScanDirection,
+									 GetActiveSnapshot());
+	if (!item_scan_next(scan, &oldest))
+		untouched = false;
+	else
+	{
+		for (int i = 0; i < n && untouched; i++)
+			untouched = keys[i].creation_date < item_date(&oldest);
+		for (rows = 1; untouched && item_scan_next(scan, &oldest);)
+			rows++;
+	}
+	item_scan_end(scan);
+	return untouched && rows == blogstore_feed_size;
+}
+
+/* Refresh the feed after these posts changed. */
+void
+feed_refresh(const PostKey *keys, int n)
+{
+	if (n > 0 && !feed_untouched(keys, n))
+		feed_rebuild();
+}

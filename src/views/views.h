@@ -1,0 +1,75 @@
+/*
+ * views.h
+ *		The views: copies of posts in users, and the feed, written from the
+ *		present state of the posts container.
+ *
+ * Refreshing is by state: whatever happened to a post, its copies are made
+ * what the post is now. Doing it twice, late or in another order gives the
+ * same, so the change feed needs no record of what it has applied.
+ *
+ * Whoever writes a view holds the views' lock to the end of the transaction:
+ * the worker, and repair().
+ */
+#ifndef BLOGSTORE_VIEWS_H
+#define BLOGSTORE_VIEWS_H
+
+#include "change_feed/change_feed.h"
+
+/* apply.c: transactions of the worker */
+extern void views_lock(void);
+extern void apply_begin(OwnerScope *scope, bool views_only);
+extern void apply_end(OwnerScope *scope);
+extern void apply_batch(DirtySet *dirty);
+extern void apply_feed(void);
+extern void apply_cancel(void);
+
+/* copies.c */
+extern void copies_refresh(PostKey *keys, int n);
+
+/* feed.c */
+extern void feed_refresh(const PostKey *keys, int n);
+extern void feed_rebuild(void);
+
+/* jobs.c */
+typedef enum JobProgress
+{
+	JOBS_NONE,					/* the queue is empty */
+	JOBS_WAITING,				/* look again after a while */
+	JOBS_MORE					/* go on at once */
+} JobProgress;
+
+extern JobProgress jobs_step(void);
+extern bool jobs_rebuild_pending(void);
+extern void jobs_request_rebuild(void);
+
+/* rebuild.c, sweep.c: one chunk of a job */
+typedef struct Job
+{
+	pg_uuid_t	id;
+	bool		rebuild;
+	bool		deletion;
+	pg_uuid_t	user_id;		/* of a rename or deletion */
+	int			phase;
+	int			partition;
+	bool		has_position;
+	pg_uuid_t	position;
+	int64		done;
+	int64		total;			/* -1: unknown */
+	bool		finished;
+} Job;
+
+extern void rebuild_chunk(Job *job);
+extern bool sweep_chunk(Job *job);
+
+#define REBUILD_COPIES 1
+#define REBUILD_LEFTOVERS 2
+#define REBUILD_FEED 3
+
+#define SWEEP_FIRST 1
+#define SWEEP_WAIT 2
+#define SWEEP_AGAIN 3
+
+/* How many items a job handles in one transaction. */
+#define JOB_CHUNK 1000
+
+#endif							/* BLOGSTORE_VIEWS_H */
