@@ -30,7 +30,6 @@ struct Decoder
 {
 	LogicalDecodingContext *ctx;
 	DirtySet   *dirty;
-	MemoryContext context;		/* where decoding runs */
 	ResourceOwner owner;		/* of what decoding opens outside of xacts */
 };
 
@@ -67,8 +66,6 @@ decoder_open(const char *slot_name, DirtySet *dirty)
 	Decoder    *decoder = palloc0(sizeof(Decoder));
 
 	decoder->dirty = dirty;
-	decoder->context = AllocSetContextCreate(context, "blogstore decoding",
-											 ALLOCSET_DEFAULT_SIZES);
 	decoder->owner = ResourceOwnerCreate(NULL, "blogstore decoding");
 
 	compat_slot_acquire(slot_name);
@@ -101,7 +98,8 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 	if (reader->EndRecPtr >= upto)
 		return reader->EndRecPtr;
 
-	old = MemoryContextSwitchTo(decoder->context);
+	/* the reader allocates as it goes, and keeps it: no context to reset */
+	old = MemoryContextSwitchTo(decoder->ctx->context);
 	CurrentResourceOwner = decoder->owner;
 	InvalidateSystemCaches();
 
@@ -117,7 +115,7 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 							LSN_FORMAT_ARGS(reader->EndRecPtr), error)));
 		if (record)
 			LogicalDecodingProcessRecord(decoder->ctx, reader);
-		MemoryContextSwitchTo(decoder->context);
+		MemoryContextSwitchTo(decoder->ctx->context);
 		CurrentResourceOwner = decoder->owner;
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -125,7 +123,6 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 	InvalidateSystemCaches();
 	CurrentResourceOwner = NULL;
 	MemoryContextSwitchTo(old);
-	MemoryContextReset(decoder->context);
 	return reader->EndRecPtr;
 }
 
