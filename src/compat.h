@@ -29,6 +29,8 @@
 #error "blogstore needs PostgreSQL 15 or later"
 #endif
 
+#define COMPAT_NORETURN __attribute__((noreturn))
+
 static inline IndexScanDesc
 compat_index_beginscan(Relation heap, Relation index, Snapshot snapshot,
 					   int nkeys)

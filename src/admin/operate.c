@@ -199,7 +199,8 @@ blogstore_wait_for_views(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("timeout must not be null"),
 				 errhint("Pass an interval, or leave it out for 30 seconds.")));
-	PreventCommandDuringRecovery("wait_for_views()");
+	if (RecoveryInProgress())
+		need_writable("wait_for_views()");
 	container_require();
 	need_possible_worker();
 
@@ -257,7 +258,7 @@ blogstore_rebuild_views(PG_FUNCTION_ARGS)
 	pg_uuid_t	id;
 	Datum		value;
 
-	PreventCommandIfReadOnly("rebuild_views()");
+	need_writable("rebuild_views()");
 	container_require();
 	need_possible_worker();
 
@@ -293,7 +294,7 @@ set_enabled(bool enabled)
 Datum
 blogstore_start_worker(PG_FUNCTION_ARGS)
 {
-	PreventCommandIfReadOnly("start_worker()");
+	need_writable("start_worker()");
 	container_require();
 	need_possible_worker();
 	set_enabled(true);
@@ -341,7 +342,7 @@ blogstore_stop_worker(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("drop_slot must not be null"),
 				 errhint("Pass true or false.")));
-	PreventCommandIfReadOnly("stop_worker()");
+	need_writable("stop_worker()");
 	container_require();
 
 	if (feed_shared != NULL)

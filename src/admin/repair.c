@@ -94,24 +94,21 @@ mend_orphan(const Finding *f)
 }
 
 /* A name that is not the user's: relabel all items of the user's. */
-static bool
+static void
 mend_username(const Finding *f)
 {
 	Datum		key = UUIDPGetDatum(&f->user_id);
 	BlogItem	user;
-	int64		written = 0;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (item_get(CONTAINER_USERS, ITEM_USER, &f->user_id, PATH_KEY, &key, 1,
 				 GetActiveSnapshot(), &user))
 		for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
 			for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
-				written += relabel_user_items(&f->user_id,
-											  user.value[PROP_USERNAME],
-											  type, p, 0);
+				(void) relabel_user_items(&f->user_id,
+										  user.value[PROP_USERNAME], type, p,
+										  0);
 	PopActiveSnapshot();
-	/* an item before this one may have had all of the user's relabelled */
-	return true;
 }
 
 /* A name in the registry that nobody has, or one that is missing there. */
@@ -143,11 +140,11 @@ mend(const Finding *f)
 		return mend_orphan(f);
 	if (is_problem(f, "comment_count") || is_problem(f, "like_count"))
 		return post_counter_repair(&f->post_id);
-	if (is_problem(f, "username"))
-		return mend_username(f);
 	if (is_problem(f, "registry"))
 		return mend_registry(f);
-	return true;				/* a copy: mend_views() */
+	if (is_problem(f, "username"))
+		mend_username(f);
+	return true;				/* else a copy: mend_views() */
 }
 
 /* Refresh every copy that a finding touches, and the feed. */
@@ -188,7 +185,7 @@ blogstore_repair(PG_FUNCTION_ARGS)
 	int64		mended = 0;
 	bool		with_views;
 
-	PreventCommandIfReadOnly("repair()");
+	need_writable("repair()");
 	container_require();
 	owner_begin(&scope);
 	with_views = views_ready(GetActiveSnapshot());

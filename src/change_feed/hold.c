@@ -76,6 +76,8 @@ hold_release(int code, Datum arg)
 	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
 	if (entry->holds > 0)
 		entry->holds--;
+	if (entry->state == WORKER_NOT_NEEDED && entry->pid == 0)
+		entry->dbid = InvalidOid;	/* the database was dropped */
 	LWLockRelease(feed_shared->lock);
 	launcher_wake();
 }
@@ -121,6 +123,8 @@ creates_extension(Node *stmt)
 		strcmp(((CreateExtensionStmt *) stmt)->extname, "blogstore") == 0;
 }
 
+#define NEXT_UTILITY \
+	(previous_utility_hook ? previous_utility_hook : standard_ProcessUtility)
 #define UTILITY_ARGUMENTS \
 	pstmt, query, read_only_tree, context, params, query_env, dest, qc
 
@@ -130,8 +134,6 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 				  QueryEnvironment *query_env, DestReceiver *dest,
 				  QueryCompletion *qc)
 {
-	ProcessUtility_hook_type next = previous_utility_hook ?
-		previous_utility_hook : standard_ProcessUtility;
 	Oid			dbid = InvalidOid;
 	WorkerEntry *entry = NULL;
 
@@ -149,14 +151,16 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	}
 	if (entry == NULL)
 	{
-		next(UTILITY_ARGUMENTS);
+		NEXT_UTILITY(UTILITY_ARGUMENTS);
 		return;
 	}
 
 	PG_ENSURE_ERROR_CLEANUP(hold_release, PointerGetDatum(entry));
 	{
 		worker_end(entry);
-		next(UTILITY_ARGUMENTS);
+		NEXT_UTILITY(UTILITY_ARGUMENTS);
+		if (IsA(pstmt->utilityStmt, DropdbStmt))
+			entry->state = WORKER_NOT_NEEDED;
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(hold_release, PointerGetDatum(entry));
 	hold_release(0, PointerGetDatum(entry));

@@ -242,6 +242,7 @@ typedef struct OwnerScope
 
 extern void owner_begin(OwnerScope *scope);
 extern void owner_end(const OwnerScope *scope);
+extern void need_writable(const char *command);
 
 /*
  * What the change feed wants to know from below, and is asked: set by

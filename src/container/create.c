@@ -171,7 +171,7 @@ blogstore_create_containers(PG_FUNCTION_ARGS)
 	const char *obstacle;
 	const char *hint;
 
-	PreventCommandIfReadOnly("create_containers()");
+	need_writable("create_containers()");
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),

@@ -13,7 +13,26 @@
 
 #include "container/container.h"
 
+#include "access/xact.h"
+#include "access/xlog.h"
 #include "miscadmin.h"
+
+/* Raise 25006 unless this transaction may write. */
+void
+need_writable(const char *command)
+{
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot execute %s during recovery", command),
+				 errhint("Connect to the primary.")));
+	if (XactReadOnly)
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot execute %s in a read-only transaction",
+						command),
+				 errhint("Use a READ WRITE transaction.")));
+}
 
 static void
 hook_nothing(void)

@@ -7,7 +7,6 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
 #include "requests/request.h"
 
 #include "access/xact.h"
@@ -30,7 +29,7 @@ request_begin(OwnerScope *scope, const char *command)
 {
 	if (command != NULL)
 	{
-		PreventCommandIfReadOnly(command);
+		need_writable(command);
 		PreventCommandIfParallelMode(command);
 	}
 	container_require();

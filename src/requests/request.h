@@ -5,6 +5,7 @@
 #ifndef BLOGSTORE_REQUEST_H
 #define BLOGSTORE_REQUEST_H
 
+#include "compat.h"
 #include "container/container.h"
 
 #include "funcapi.h"
@@ -36,10 +37,8 @@ extern void get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id);
 extern TimestampTz get_creation_date(FunctionCallInfo fcinfo, int arg);
 extern void get_page(FunctionCallInfo fcinfo, int arg, ListPage *page);
 extern void need_user(const pg_uuid_t *user_id, BlogItem *user);
-extern void unknown_item(const char *what, const pg_uuid_t *id)
-			pg_attribute_noreturn();
-extern void id_taken(const char *what, const pg_uuid_t *id)
-			pg_attribute_noreturn();
+extern COMPAT_NORETURN void unknown_item(const char *what, const pg_uuid_t *id);
+extern COMPAT_NORETURN void id_taken(const char *what, const pg_uuid_t *id);
 extern void get_conflicting(ItemType type, const pg_uuid_t *post_id,
 							const Datum *key, int nkeys, BlogItem *out);
 
