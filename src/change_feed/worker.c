@@ -157,8 +157,12 @@ worker_settings(void)
 		{"statement_timeout", "0"},
 		{"lock_timeout", "0"},
 		{"row_security", "off"},
-		/* a shutdown must not wait for a standby because of the views */
-		{"synchronous_commit", "local"}
+
+		/*
+		 * Commits show at once and are flushed before the slot is confirmed:
+		 * flush_commits(). Neither they nor a shutdown wait for a standby.
+		 */
+		{"synchronous_commit", "off"}
 	};
 
 	for (int i = 0; i < lengthof(setting); i++)
@@ -242,6 +246,14 @@ follow_settings(Worker *worker)
 	}
 }
 
+/* Flush what this process has committed: it relies on it from here on. */
+static void
+flush_commits(void)
+{
+	if (XactLastCommitEnd != InvalidXLogRecPtr)
+		XLogFlush(XactLastCommitEnd);
+}
+
 /* See to the slot and begin to decode. */
 static void
 worker_prepare(Worker *worker)
@@ -261,6 +273,7 @@ worker_prepare(Worker *worker)
 		/* noted first: a crash in between finds it noted */
 		invalidate_views(worker);
 		set_state(worker, WORKER_STARTING);
+		flush_commits();
 		slot_make(worker->slot_name);
 		ereport(LOG,
 				(errmsg("blogstore worker made replication slot \"%s\" and builds the views",
@@ -398,8 +411,9 @@ worker_turn(Worker *worker)
 	position = decoder_read(worker->decoder, flushed);
 	if (dirty_any(worker->dirty))
 		apply_dirty(worker);
-	decoder_confirm(worker->decoder);
 	publish(worker, position);
+	flush_commits();
+	decoder_confirm(worker->decoder);
 
 	if (worker->jobs)
 	{

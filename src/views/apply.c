@@ -49,7 +49,7 @@ apply_begin(OwnerScope *scope, bool views_only)
 	PushActiveSnapshot(GetTransactionSnapshot());
 }
 
-/* Commit; when this returns, the commit has been flushed. */
+/* Commit. The worker flushes its commits before it relies on them. */
 void
 apply_end(OwnerScope *scope)
 {

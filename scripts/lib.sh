@@ -1,0 +1,458 @@
+# shellcheck shell=bash
+#
+# lib.sh
+#	What scripts/demo and scripts/check share: packages, the build, servers.
+#
+# Everything that needs root rights goes through AS_ROOT, everything that
+# PostgreSQL itself runs goes through AS_SERVER: PostgreSQL refuses to run as
+# root, so root drops to an unprivileged user, and an ordinary user stays who
+# he is. The checkout is only ever read: builds happen in copies of it.
+
+set -euo pipefail
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+JOBS=$(nproc 2>/dev/null || echo 2)
+
+# Messages of the programs called are parsed, and the user's own PostgreSQL
+# environment must not lead anything to another server.
+for name in ${!LC_@} ${!PG@} LANGUAGE MAKEFLAGS MAKELEVEL; do
+	[[ $name == PG_CONFIG ]] || unset "$name"
+done
+export LANG=C.UTF-8
+export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+
+AS_ROOT=()
+AS_SERVER=()
+SERVER_USER=
+WORK=
+RUNNING_PID=
+RUNNING_AS=
+TICKER_PID=
+NO_CLUSTER_FILE=/etc/postgresql-common/createcluster.d/blogstore-scripts.conf
+NO_CLUSTER_WRITTEN=
+
+# ---------------------------------------------------------------------------
+# Talking
+# ---------------------------------------------------------------------------
+
+step() { printf '\n==> %s\n' "$*"; }
+note() { printf '    %s\n' "$*"; }
+
+indent() { sed "/./s/^/${1:-    }/"; }
+
+# die MESSAGE [HINT...]
+die()
+{
+	printf '\nerror: %s\n' "$1" >&2
+	shift
+	local hint
+	for hint; do
+		printf '       %s\n' "$hint" >&2
+	done
+	exit 1
+}
+
+# 1234567 -> 1,234,567
+commas()
+{
+	local n=$1
+	while [[ $n =~ ^([0-9]+)([0-9]{3}.*)$ ]]; do
+		n=${BASH_REMATCH[1]},${BASH_REMATCH[2]}
+	done
+	printf '%s' "$n"
+}
+
+# Show that something goes on: each second on a terminal, else now and then.
+ticker()
+{
+	local label=$1 start=$SECONDS
+	trap 'exit 0' TERM
+	while :; do
+		if [[ -t 1 ]]; then
+			printf '\r    %s ... %d s ' "$label" $((SECONDS - start))
+			sleep 1 & wait $!
+		else
+			sleep 30 & wait $!
+			printf '    %s ... %d s\n' "$label" $((SECONDS - start))
+		fi
+	done
+}
+
+stop_ticker()
+{
+	if [[ -n $TICKER_PID ]]; then
+		kill "$TICKER_PID" 2>/dev/null || true
+		wait "$TICKER_PID" 2>/dev/null || true
+		TICKER_PID=
+	fi
+}
+
+# ---------------------------------------------------------------------------
+# Running
+# ---------------------------------------------------------------------------
+
+# start_job root|server LOG COMMAND...
+#
+# Start a command in the background with its output in LOG. One that belongs
+# to the unprivileged user gets a process group of its own, so that it can be
+# ended with all its children; one with root rights (apt-get) is left to
+# finish, and keeps the terminal, should sudo want to ask for a password.
+start_job()
+{
+	local as=$1 log=$2
+	shift 2
+	RUNNING_AS=$as
+	if [[ $as == root ]]; then
+		"${AS_ROOT[@]}" "$@" >"$log" 2>&1 </dev/null &
+	else
+		setsid "${AS_SERVER[@]}" "$@" >"$log" 2>&1 </dev/null &
+	fi
+	RUNNING_PID=$!
+}
+
+# Wait for the job; its exit status is the result.
+finish_job()
+{
+	local status=0
+	wait "$RUNNING_PID" || status=$?
+	RUNNING_PID=
+	return "$status"
+}
+
+end_job()
+{
+	[[ -n $RUNNING_PID ]] || return 0
+	if [[ $RUNNING_AS == root ]]; then
+		note "waiting for what is being installed"
+	else
+		kill -TERM -- "-$RUNNING_PID" 2>/dev/null || true
+	fi
+	wait "$RUNNING_PID" 2>/dev/null || true
+	RUNNING_PID=
+}
+
+# run root|server LABEL LOG COMMAND...
+#
+# Run a long command quietly. When it fails, print the end of its output and
+# return its exit status.
+run()
+{
+	local as=$1 label=$2 log=$3 start=$SECONDS status=0
+	shift 3
+	ticker "$label" &
+	TICKER_PID=$!
+	start_job "$as" "$log" "$@"
+	finish_job || status=$?
+	stop_ticker
+	[[ ! -t 1 ]] || printf '\r\033[K'
+	if ((status == 0)); then
+		note "$label: done in $((SECONDS - start)) s"
+	else
+		note "$label: FAILED (exit status $status) after $((SECONDS - start)) s; the end of its output:"
+		tail -n 40 "$log" | indent '    | '
+	fi
+	return "$status"
+}
+
+# Every command's clean-up; on_exit is theirs to define.
+cleanup()
+{
+	local status=$?
+	trap - EXIT
+	trap '' INT TERM HUP
+	stop_ticker
+	end_job
+	allow_clusters
+	on_exit "$status" || status=1
+	if [[ -n $WORK ]]; then
+		stop_servers_under "$WORK"
+		rm -rf -- "$WORK"
+	fi
+	exit "$status"
+}
+
+watch_exit()
+{
+	trap cleanup EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	trap 'exit 129' HUP
+}
+
+# ---------------------------------------------------------------------------
+# Packages
+# ---------------------------------------------------------------------------
+
+# The PostgreSQL version that this distribution calls its own.
+default_version()
+{
+	local codename=
+	if [[ -r /etc/os-release ]]; then
+		# shellcheck source=/dev/null
+		codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+	fi
+	case $codename in
+		bookworm) echo 15 ;;
+		trixie) echo 17 ;;
+		forky | sid) echo 18 ;;
+		*) apt-cache depends postgresql 2>/dev/null |
+			sed -n 's/^ *Depends: postgresql-\([0-9]\+\)$/\1/p' | head -n 1 ;;
+	esac
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# Have root rights at hand, asking for a password at most here.
+need_root()
+{
+	((${#AS_ROOT[@]} == 0)) || return 0
+	if [[ $(id -u) == 0 ]]; then
+		AS_ROOT=(env)
+		return 0
+	fi
+	have sudo || die "root rights are needed to $1, and sudo is not here" \
+		"Run this command as root, or install sudo and allow $(id -un) to use it."
+	if [[ -t 0 ]]; then
+		note "root rights are needed to $1"
+		sudo -v || die "sudo gave no root rights"
+	else
+		sudo -n true 2>/dev/null || die "root rights are needed to $1; sudo wants a password, and there is no terminal to ask on" \
+			"Run this command from a terminal, or as root."
+	fi
+	AS_ROOT=(sudo env)
+}
+
+# Debian's packages create and start a cluster when a server is installed for
+# the first time. Nobody asked for one here: say no, for the time of the
+# installation only. RUNLEVEL=1 likewise keeps the package from starting
+# clusters that the machine's owner has stopped.
+forbid_clusters()
+{
+	NO_CLUSTER_WRITTEN=yes
+	"${AS_ROOT[@]}" mkdir -p "${NO_CLUSTER_FILE%/*}"
+	"${AS_ROOT[@]}" sh -c "echo 'create_main_cluster = false' > $NO_CLUSTER_FILE"
+}
+
+allow_clusters()
+{
+	[[ -n $NO_CLUSTER_WRITTEN ]] || return 0
+	"${AS_ROOT[@]}" rm -f "$NO_CLUSTER_FILE"
+	NO_CLUSTER_WRITTEN=
+}
+
+apt_get()
+{
+	local label=$1 log
+	shift
+	log=$(mktemp)
+	if ! run root "$label" "$log" DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+		apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@"; then
+		rm -f "$log"
+		die "$label failed" "Is the package mirror within reach? The packages can also be installed by hand."
+	fi
+	rm -f "$log"
+}
+
+install_packages()
+{
+	step "Installing what is missing: $*"
+	have apt-get || die "this command installs packages with apt-get, and apt-get is not here" \
+		"Install what corresponds to these packages of Debian, then run it again: $*"
+	need_root "install packages"
+	apt_get "apt-get update" update
+	if [[ " $* " =~ \ postgresql-[0-9]+\  ]]; then
+		apt_get "apt-get install postgresql-common" install --no-install-recommends postgresql-common
+		forbid_clusters
+	fi
+	apt_get "apt-get install" install --no-install-recommends "$@"
+	allow_clusters
+}
+
+# setup demo|check [no-lint]
+#
+# Find PostgreSQL and the tools, install what is missing, and settle on the
+# user that servers run as. Sets PG_CONFIG, BINDIR, PGXS, PG_VERSION.
+setup()
+{
+	local purpose=$1 lint=${2:-} missing=()
+
+	if [[ -n ${PG_CONFIG:-} ]]; then
+		have "$PG_CONFIG" || die "PG_CONFIG is $PG_CONFIG, which cannot be run"
+		PG_CONFIG=$(command -v "$PG_CONFIG")
+		PG_VERSION=$("$PG_CONFIG" --version | sed 's/^[^0-9]*\([0-9]\+\).*/\1/')
+		BINDIR=$("$PG_CONFIG" --bindir)
+		PGXS=$("$PG_CONFIG" --pgxs)
+		[[ -x $BINDIR/postgres ]] || die "there is no server in $BINDIR, where PG_CONFIG points"
+		[[ -f $PGXS ]] || die "there is no $PGXS: the server's development files are missing"
+	else
+		PG_VERSION=$(default_version)
+		[[ -n $PG_VERSION ]] || die "cannot tell which PostgreSQL belongs to this system" \
+			"Set PG_CONFIG to the pg_config of a PostgreSQL of version 15 or later."
+		BINDIR=/usr/lib/postgresql/$PG_VERSION/bin
+		PG_CONFIG=$BINDIR/pg_config
+		PGXS=/usr/lib/postgresql/$PG_VERSION/lib/pgxs/src/makefiles/pgxs.mk
+		[[ -x $BINDIR/postgres ]] || missing+=("postgresql-$PG_VERSION")
+		[[ -f $PGXS && -x $PG_CONFIG ]] || missing+=("postgresql-server-dev-$PG_VERSION")
+	fi
+	have gcc || missing+=(gcc)
+	have make || missing+=(make)
+	[[ -f /usr/include/stdio.h ]] || missing+=(libc6-dev)
+	if [[ $purpose == check ]]; then
+		have prove || missing+=(perl)
+		have pg_prove || missing+=(libtap-parser-sourcehandler-pgtap-perl)
+		perl -MIPC::Run -e 1 2>/dev/null || missing+=(libipc-run-perl)
+		[[ -x $PG_CONFIG && -f $("$PG_CONFIG" --sharedir)/extension/pgtap.control ]] ||
+			missing+=("postgresql-$PG_VERSION-pgtap")
+		if [[ $lint != no-lint ]]; then
+			have cppcheck || missing+=(cppcheck)
+			[[ ! -f $ROOT/.clang-format ]] || have clang-format || missing+=(clang-format)
+		fi
+	fi
+	((${#missing[@]} == 0)) || install_packages "${missing[@]}"
+
+	case $PG_VERSION in
+		1[5-9] | [2-9][0-9]) ;;
+		*) die "PostgreSQL $PG_VERSION is too old: 15 is the oldest that blogstore runs on" ;;
+	esac
+	choose_server_user
+	note "$("$BINDIR/postgres" --version) in $BINDIR, servers run as user $SERVER_USER"
+}
+
+# ---------------------------------------------------------------------------
+# Users and directories
+# ---------------------------------------------------------------------------
+
+choose_server_user()
+{
+	if [[ $(id -u) != 0 ]]; then
+		SERVER_USER=$(id -un)
+		return 0
+	fi
+	for SERVER_USER in postgres nobody; do
+		! id "$SERVER_USER" >/dev/null 2>&1 || return 0
+	done
+	die "PostgreSQL does not run as root, and there is no user postgres to run it" \
+		"Create one (adduser --system --group postgres), or run this command as an ordinary user."
+}
+
+# use_directory DIR: a home for what the unprivileged user runs.
+use_directory()
+{
+	AS_SERVER=(env -C "$1" HOME="$1" USER="$SERVER_USER" LOGNAME="$SERVER_USER" TMPDIR="$1/tmp"
+		PATH="$BINDIR:$PATH")
+	if [[ $(id -u) == 0 ]]; then
+		AS_SERVER=(setpriv --reuid="$SERVER_USER" --regid="$(id -g "$SERVER_USER")" --init-groups
+			"${AS_SERVER[@]}")
+	fi
+	mkdir -p "$1/tmp"
+	if [[ $(id -u) == 0 ]]; then
+		chown "$SERVER_USER:" "$1" "$1/tmp"
+	fi
+}
+
+# A directory of our own for the time of this command. Its name is kept short:
+# a socket's path has room for 107 characters.
+make_workdir()
+{
+	local base=${TMPDIR:-/tmp}
+	if ((${#base} > 40)) || [[ $(id -u) == 0 ]]; then
+		base=/tmp
+	fi
+	WORK=$(mktemp -d "$base/blogstore-$1.XXXXXX")
+	use_directory "$WORK"
+}
+
+# ---------------------------------------------------------------------------
+# Building
+# ---------------------------------------------------------------------------
+
+# copy_tree DIR: the checkout without its history and without build products.
+copy_tree()
+{
+	"${AS_SERVER[@]}" mkdir -p "$1"
+	tar -C "$ROOT" --exclude=./.git --exclude=./results --exclude=./output_iso --exclude=./tmp_check \
+		--exclude=./log --exclude='*.o' --exclude='*.so' --exclude='*.bc' -cf - . |
+		"${AS_SERVER[@]}" tar -C "$1" --no-same-owner --no-same-permissions -xf -
+	"${AS_SERVER[@]}" chmod -R u+rwX "$1"
+}
+
+# build DIR LABEL [VARIABLE=VALUE...]
+build()
+{
+	local dir=$1 label=$2
+	shift 2
+	run server "$label" "$WORK/make.log" make -s -C "$dir" -j "$JOBS" PG_CONFIG="$PG_CONFIG" "$@"
+}
+
+# install_built DIR [VARIABLE=VALUE...]: make install, with the same variables
+# as the build, so that nothing is built again with root rights.
+install_built()
+{
+	local dir=$1
+	shift
+	local as=root
+	if [[ $(id -u) != 0 && -w $("$PG_CONFIG" --pkglibdir) && -w $("$PG_CONFIG" --sharedir)/extension ]]; then
+		as=server
+	else
+		need_root "install the extension into $("$PG_CONFIG" --pkglibdir)"
+	fi
+	run "$as" "make install" "$WORK/install.log" make -s -C "$dir" install PG_CONFIG="$PG_CONFIG" "$@" ||
+		die "the extension could not be installed"
+}
+
+# ---------------------------------------------------------------------------
+# Servers
+# ---------------------------------------------------------------------------
+
+# create_server DATA [INITDB OPTION...], with postgresql.conf's settings on stdin
+create_server()
+{
+	local data=$1 log
+	shift
+	log=$("${AS_SERVER[@]}" mktemp)
+	if ! "${AS_SERVER[@]}" "$BINDIR/initdb" -D "$data" -U postgres --encoding=UTF8 --locale=C.UTF-8 \
+		"$@" >"$log" 2>&1 </dev/null; then
+		indent '    | ' <"$log"
+		die "initdb failed"
+	fi
+	rm -f "$log"
+	"${AS_SERVER[@]}" tee -a "$data/postgresql.conf" >/dev/null
+}
+
+# start_server DATA LOG: may fail
+start_server()
+{
+	# The server must not hold this command's output open.
+	"${AS_SERVER[@]}" "$BINDIR/pg_ctl" -D "$1" -l "$2" -w -t 60 -s start >/dev/null 2>&1 </dev/null
+}
+
+# stop_server DATA [MODE]
+stop_server()
+{
+	[[ -f $1/postmaster.pid ]] || return 0
+	"${AS_SERVER[@]}" "$BINDIR/pg_ctl" -D "$1" -m "${2:-fast}" -w -t 60 -s stop >/dev/null 2>&1 ||
+		"${AS_SERVER[@]}" "$BINDIR/pg_ctl" -D "$1" -m immediate -w -t 30 -s stop >/dev/null 2>&1 || true
+}
+
+# Stop every server whose data directory lies under DIR.
+stop_servers_under()
+{
+	local pid_file
+	[[ -d $1 && -n ${BINDIR:-} ]] || return 0
+	while IFS= read -r pid_file; do
+		stop_server "${pid_file%/*}" immediate
+	done < <(find "$1" -name postmaster.pid 2>/dev/null)
+}
+
+# free_port FIRST: the first port from FIRST on that nobody listens on
+free_port()
+{
+	local port
+	for ((port = $1; port < $1 + 200; port++)); do
+		if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+			echo "$port"
+			return 0
+		fi
+	done
+	return 1
+}

@@ -1,0 +1,77 @@
+-- Every function of the interface: its arguments, result, volatility, language
+-- and privileges.
+\set ECHO none
+\set QUIET 1
+\pset format unaligned
+\pset tuples_only true
+\pset pager off
+BEGIN;
+
+CREATE TEMP TABLE request (name text, args text[], result text, volatility text, is_set bool, parallel "char");
+INSERT INTO request VALUES
+	('create_user', '{text,uuid,timestamptz}', 'blogstore.user_item', 'volatile', false, 'u'),
+	('edit_user', '{uuid,text}', 'blogstore.user_item', 'volatile', false, 'u'),
+	('create_post', '{uuid,text,text,uuid,timestamptz}', 'blogstore.post_item', 'volatile', false, 'u'),
+	('edit_post', '{uuid,text,text}', 'blogstore.post_item', 'volatile', false, 'u'),
+	('create_comment', '{uuid,uuid,text,uuid,timestamptz}', 'blogstore.comment_item', 'volatile', false, 'u'),
+	('create_like', '{uuid,uuid,timestamptz}', 'blogstore.like_item', 'volatile', false, 'u'),
+	('edit_comment', '{uuid,uuid,text}', 'blogstore.comment_item', 'volatile', false, 'u'),
+	('delete_like', '{uuid,uuid}', 'boolean', 'volatile', false, 'u'),
+	('delete_comment', '{uuid,uuid}', 'boolean', 'volatile', false, 'u'),
+	('delete_post', '{uuid}', 'boolean', 'volatile', false, 'u'),
+	('delete_user', '{uuid}', 'boolean', 'volatile', false, 'u'),
+	('get_user', '{uuid}', 'setof blogstore.user_item', 'stable', true, 's'),
+	('get_user_by_name', '{text}', 'setof blogstore.user_item', 'stable', true, 's'),
+	('get_post', '{uuid}', 'setof blogstore.post_item', 'stable', true, 's'),
+	('list_user_posts', '{uuid,int4,timestamptz,uuid}', 'setof blogstore.post_item', 'stable', true, 's'),
+	('list_post_comments', '{uuid,int4,timestamptz,uuid}', 'setof blogstore.comment_item', 'stable', true, 's'),
+	('list_post_likes', '{uuid,int4,timestamptz,uuid}', 'setof blogstore.like_item', 'stable', true, 's'),
+	('list_feed', '{int4,timestamptz,uuid}', 'setof blogstore.post_item', 'stable', true, 's'),
+	('get_like', '{uuid,uuid}', 'setof blogstore.like_item', 'stable', true, 's'),
+	('create_containers', '{int4}', 'void', 'volatile', false, 'u'),
+	('new_id', '{}', 'uuid', 'volatile', false, 's'),
+	('wait_for_views', '{interval}', 'boolean', 'volatile', false, 'u'),
+	('rebuild_views', '{}', 'void', 'volatile', false, 'u'),
+	('verify', '{}', 'setof record', 'stable', true, NULL),
+	('repair', '{}', 'bigint', 'volatile', false, 'u'),
+	('start_worker', '{}', 'void', 'volatile', false, 'u'),
+	('stop_worker', '{boolean}', 'void', 'volatile', false, 'u');
+-- pgTAP names types as format_type() does
+CREATE TEMP TABLE resolved AS
+SELECT name, ARRAY(SELECT format_type(a::regtype, NULL) FROM unnest(args) WITH ORDINALITY x (a, n) ORDER BY n)::name[] AS args,
+	('blogstore.' || name || '(' || array_to_string(args, ',') || ')')::regprocedure AS oid, result, volatility, is_set, parallel
+FROM request;
+
+SELECT plan((SELECT 9 * count(*)::int FROM request) + 14);
+
+SELECT has_function('blogstore', name, args) FROM resolved;
+SELECT volatility_is('blogstore', name, args, volatility) FROM resolved;
+SELECT function_lang_is('blogstore', name, args, 'c') FROM resolved;
+SELECT is((SELECT CASE WHEN proretset THEN 'setof ' ELSE '' END || prorettype::regtype::text FROM pg_proc p WHERE p.oid = r.oid),
+	result, 'result of ' || name) FROM resolved r;
+SELECT is((SELECT proretset FROM pg_proc p WHERE p.oid = r.oid), is_set, 'a set or not: ' || name) FROM resolved r;
+SELECT ok(parallel IS NULL OR (SELECT proparallel = parallel FROM pg_proc p WHERE p.oid = r.oid), 'parallel safety of ' || name) FROM resolved r;
+SELECT is((SELECT count(*)::int FROM pg_proc p WHERE pronamespace = 'blogstore'::regnamespace AND proname = name), 1, 'one function has the name ' || name) FROM resolved;
+SELECT ok(NOT has_function_privilege('public', oid, 'EXECUTE'), 'PUBLIC may not call ' || name) FROM resolved;
+SELECT isnt(obj_description(oid, 'pg_proc'), NULL, 'there is a comment on ' || name) FROM resolved;
+
+-- Names and defaults of arguments: as the calls by name use them
+SELECT is(pg_get_function_arguments(oid), wanted, 'arguments of ' || name)
+FROM resolved JOIN (VALUES
+	('create_user', 'username text, user_id uuid DEFAULT NULL::uuid, creation_date timestamp with time zone DEFAULT NULL::timestamp with time zone'),
+	('create_post', 'user_id uuid, title text, content text, post_id uuid DEFAULT NULL::uuid, creation_date timestamp with time zone DEFAULT NULL::timestamp with time zone'),
+	('edit_post', 'post_id uuid, title text DEFAULT NULL::text, content text DEFAULT NULL::text'),
+	('create_comment', 'post_id uuid, user_id uuid, content text, comment_id uuid DEFAULT NULL::uuid, creation_date timestamp with time zone DEFAULT NULL::timestamp with time zone'),
+	('create_like', 'post_id uuid, user_id uuid, creation_date timestamp with time zone DEFAULT NULL::timestamp with time zone'),
+	('edit_comment', 'post_id uuid, comment_id uuid, content text'),
+	('list_user_posts', 'user_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid'),
+	('list_post_comments', 'post_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid'),
+	('list_post_likes', 'post_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid'),
+	('list_feed', 'page_size integer DEFAULT 100, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid'),
+	('get_like', 'post_id uuid, user_id uuid'),
+	('create_containers', 'partitions integer DEFAULT 16'),
+	('wait_for_views', 'timeout interval DEFAULT ''00:00:30''::interval'),
+	('stop_worker', 'drop_slot boolean DEFAULT false')) AS v (name, wanted) USING (name);
+
+SELECT * FROM finish();
+ROLLBACK;

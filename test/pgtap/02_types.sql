@@ -1,0 +1,53 @@
+-- The item types, their casts, and the monitoring views.
+\set ECHO none
+\set QUIET 1
+\pset format unaligned
+\pset tuples_only true
+\pset pager off
+BEGIN;
+SELECT plan(32);
+
+SELECT has_schema('blogstore');
+SELECT has_extension('blogstore', 'blogstore');
+SELECT has_type('blogstore', t::name) FROM unnest(ARRAY['user_item', 'post_item', 'comment_item', 'like_item']) t;
+SELECT is((SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum)
+		FROM pg_attribute WHERE attrelid = ('blogstore.' || name)::regclass AND attnum > 0),
+	properties, name || ' has the article''s properties in order')
+FROM (VALUES
+	('user_item', 'id uuid, type text, user_id uuid, username text, creation_date timestamp with time zone'),
+	('post_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, title text, content text, comment_count bigint, like_count bigint, creation_date timestamp with time zone'),
+	('comment_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, content text, creation_date timestamp with time zone'),
+	('like_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, creation_date timestamp with time zone')) AS v (name, properties);
+SELECT is((SELECT castcontext || castmethod FROM pg_cast WHERE castsource = ('blogstore.' || t)::regtype AND casttarget = 'jsonb'::regtype),
+	'af', 'there is a cast from ' || t || ' to jsonb')
+FROM unnest(ARRAY['user_item', 'post_item', 'comment_item', 'like_item']) t;
+
+-- Documents: the article's names, as far as the item has them
+SELECT set_eq('SELECT jsonb_object_keys(i::jsonb) FROM blogstore.get_user(kit.u(1)) i',
+	ARRAY['id', 'type', 'userId', 'username', 'creationDate'], 'properties of a user document');
+SELECT set_eq('SELECT jsonb_object_keys(i::jsonb) FROM blogstore.get_post(kit.p(1)) i',
+	ARRAY['id', 'type', 'postId', 'userId', 'userUsername', 'title', 'content', 'commentCount', 'likeCount', 'creationDate'], 'properties of a post document');
+SELECT set_eq('SELECT jsonb_object_keys(i::jsonb) FROM blogstore.list_post_comments(kit.p(1), 1) i',
+	ARRAY['id', 'type', 'postId', 'userId', 'userUsername', 'content', 'creationDate'], 'properties of a comment document');
+SELECT set_eq('SELECT jsonb_object_keys(i::jsonb) FROM blogstore.list_post_likes(kit.p(1), 1) i',
+	ARRAY['id', 'type', 'postId', 'userId', 'userUsername', 'creationDate'], 'properties of a like document');
+
+SELECT has_view('blogstore', v::name, 'there is a view ' || v) FROM unnest(ARRAY['stat_worker', 'progress']) v;
+SELECT columns_are('blogstore', 'stat_worker', ARRAY['state', 'pid', 'slot', 'lag_bytes', 'lag_time', 'batches', 'changes', 'started_at', 'last_error', 'last_error_at', 'hint']);
+SELECT columns_are('blogstore', 'progress', ARRAY['kind', 'user_id', 'phase', 'done', 'total', 'rows_per_second', 'started_at', 'estimated_end']);
+SELECT is((SELECT count(*)::int FROM blogstore.stat_worker), 1, 'stat_worker always has one row');
+SELECT is((SELECT state FROM blogstore.stat_worker), 'running', 'the worker runs');
+SELECT is_empty('SELECT * FROM blogstore.progress', 'no job is under way');
+SELECT ok(NOT has_table_privilege('public', 'blogstore.' || v, 'SELECT'), 'PUBLIC may not read ' || v) FROM unnest(ARRAY['stat_worker', 'progress']) v;
+SELECT ok(has_table_privilege('pg_monitor', 'blogstore.' || v, 'SELECT'), 'pg_monitor may read ' || v) FROM unnest(ARRAY['stat_worker', 'progress']) v;
+
+SELECT is(current_setting('blogstore.feed_size'), '100', 'feed_size is 100');
+SELECT is(current_setting('blogstore.short_form_length'), '200', 'short_form_length is 200');
+SELECT is_empty($$
+	SELECT pg_describe_object(classid, objid, objsubid) FROM pg_depend d
+	WHERE deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'blogstore')
+		AND classid = 'pg_class'::regclass AND (SELECT relkind FROM pg_class WHERE oid = objid) NOT IN ('v', 'c')
+$$, 'no table is a member of the extension');
+
+SELECT * FROM finish();
+ROLLBACK;

@@ -1,0 +1,40 @@
+--
+-- MANUAL: every object of the extension has a comment, so that \df+ reads as
+-- a manual
+--
+SELECT pg_describe_object(d.classid, d.objid, 0)
+FROM pg_depend d
+WHERE d.deptype = 'e'
+	AND d.refclassid = 'pg_extension'::regclass
+	AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'blogstore')
+	AND coalesce(obj_description(d.objid, d.classid::regclass::name), '') = ''
+	-- an item type's row and array types are parts of it
+	AND NOT (d.classid = 'pg_type'::regclass
+		AND EXISTS (SELECT FROM pg_type t LEFT JOIN pg_class c ON c.oid = t.typrelid
+			WHERE t.oid = d.objid AND (t.typelem <> 0 OR c.relkind = 'v')))
+	AND NOT (d.classid = 'pg_class'::regclass
+		AND EXISTS (SELECT FROM pg_class c WHERE c.oid = d.objid AND c.relkind = 'c'));
+-- the containers too, though they are no members of it
+SELECT c.oid::regclass AS container
+FROM pg_class c
+WHERE c.oid IN ('blogstore.users'::regclass, 'blogstore.posts'::regclass, 'blogstore.feed'::regclass)
+	AND coalesce(obj_description(c.oid, 'pg_class'), '') = '';
+
+-- One name per function, and all of them there
+SELECT proname FROM pg_proc WHERE pronamespace = 'blogstore'::regnamespace GROUP BY 1 HAVING count(*) > 1;
+SELECT p.oid::regprocedure AS function, pg_get_function_result(p.oid) AS result, provolatile AS volatility, proparallel AS parallel, proretset AS set,
+	l.lanname AS language
+FROM pg_proc p JOIN pg_language l ON l.oid = prolang
+WHERE pronamespace = 'blogstore'::regnamespace
+ORDER BY proname COLLATE "C";
+SELECT t.typname, string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) AS properties
+FROM pg_type t JOIN pg_class c ON c.oid = typrelid JOIN pg_attribute a ON attrelid = c.oid AND attnum > 0
+WHERE typnamespace = 'blogstore'::regnamespace AND relkind = 'c'
+GROUP BY t.typname ORDER BY t.typname COLLATE "C";
+SELECT name, setting, unit, context FROM pg_settings WHERE name LIKE 'blogstore.%' ORDER BY name COLLATE "C";
+-- settings have a description
+SELECT name FROM pg_settings WHERE name LIKE 'blogstore.%' AND coalesce(short_desc, '') = '';
+-- every command and query that takes arguments names them all
+SELECT p.oid::regprocedure FROM pg_proc p
+WHERE pronamespace = 'blogstore'::regnamespace AND pronargs > 0
+	AND (proargnames IS NULL OR '' = ANY (proargnames));

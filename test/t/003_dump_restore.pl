@@ -1,0 +1,148 @@
+
+# A database dumped with its containers and restored elsewhere works without a
+# further call, whatever the dump's format, and whatever the views lagged
+# behind when it was taken.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('dump');
+$node->start;
+$node->safe_psql('postgres', 'CREATE DATABASE source');
+create_store($node, 'source');
+fill_store($node, 'source', 10, 150);
+check_store($node, 'source', 'source');
+
+# What every database must have the same
+my $items = q{
+SELECT i FROM (
+	SELECT u::text AS i FROM blogstore.users u WHERE type = 'user'
+	UNION ALL SELECT p::text FROM blogstore.posts p
+	UNION ALL SELECT n::text FROM blogstore.usernames n) x
+ORDER BY i COLLATE "C"};
+
+my $base = $PostgreSQL::Test::Utils::tmp_check;
+my %format = (
+	plain => ['-Fp'],
+	custom => ['-Fc'],
+	directory => [ '-Fd', '-j2' ]);
+
+sub dump_source
+{
+	my ($format) = @_;
+
+	command_ok(
+		[
+			'pg_dump', @{ $format{$format} }, '-f', "$base/source.$format",
+			'-d', $node->connstr('source')
+		],
+		"dump in format $format");
+	return;
+}
+
+sub restore
+{
+	my ($to, $dbname, $format) = @_;
+
+	$to->safe_psql('postgres', "CREATE DATABASE $dbname");
+	my $file = "$base/source.$format";
+	my @command = $format eq 'plain'
+	  ? ('psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $file)
+	  : ('pg_restore', '--exit-on-error', $file);
+	push @command, '-j2' if $format eq 'directory';
+	command_ok([ @command, '-d', $to->connstr($dbname) ],
+		"restore in format $format");
+	return;
+}
+
+# The views lag behind when the dump is taken: the worker is held back
+my $holder = $node->background_psql('source');
+$holder->query_safe(
+	'BEGIN; LOCK TABLE blogstore.feed, blogstore.users IN SHARE ROW EXCLUSIVE MODE'
+);
+$node->safe_psql(
+	'source', q{
+SELECT count(blogstore.create_post(kit.u(1), 'late ' || n, 'x', kit.p(500 + n), kit.d(500 + n))) FROM generate_series(1, 10) n;
+SELECT blogstore.delete_post(kit.p(150));
+SELECT count(blogstore.create_like(kit.p(149), kit.u(n))) FROM generate_series(1, 10) n;
+});
+my $expected = $node->safe_psql('source', $items);
+dump_source($_) for sort keys %format;
+$holder->query_safe('COMMIT');
+$holder->quit;
+check_store($node, 'source', 'source, released');
+
+for my $format (sort keys %format)
+{
+	my $dbname = "restored_$format";
+
+	restore($node, $dbname, $format);
+	ok($node->safe_psql($dbname, $items) eq $expected,
+		"$format: every item is there");
+	# right at once, whether the worker has built the views or not
+	is( $node->safe_psql(
+			$dbname, 'SELECT title FROM blogstore.list_feed(11)'),
+		join("\n", (map { "late $_" } reverse 1 .. 10), 'title 149'),
+		"$format: list_feed() is right at once");
+	check_store($node, $dbname, $format);
+	is( $node->safe_psql(
+			$dbname,
+			'SELECT w.state, s.plugin, s.database, s.active FROM blogstore.stat_worker w JOIN pg_replication_slots s ON s.slot_name = w.slot'
+		),
+		"running|blogstore|$dbname|t",
+		"$format: a worker has started");
+
+	# and works on
+	is( $node->safe_psql(
+			$dbname, q{
+SELECT username FROM blogstore.edit_user(kit.u(1), 'renamed');
+SELECT title FROM blogstore.create_post(kit.u(1), 'restored', 'x', kit.p(600), kit.d(600));
+SELECT user_id = kit.u(2) FROM blogstore.create_like(kit.p(600), kit.u(2));
+}),
+		"renamed\nrestored\nt",
+		"$format: commands work");
+	is(sqlstate($node, $dbname, "create_user('USER 2')"),
+		'23505, hint', "$format: usernames are still taken");
+	is(sqlstate($node, $dbname, 'create_containers()'),
+		'42P07, hint', "$format: the containers are there");
+	check_store($node, $dbname, "$format, worked on");
+}
+check_store($node, 'source', 'source, beside its restored copies');
+
+# In another server, one that is prepared, and as its very first contents
+my $other = new_server('other');
+$other->start;
+restore($other, 'restored', 'custom');
+ok($other->safe_psql('restored', $items) eq $expected,
+	'another server: every item is there');
+$other->restart;
+check_store($other, 'restored', 'another server, restarted before any request');
+
+# Data alone, into containers that are there already
+$node->safe_psql('postgres', 'CREATE DATABASE data_only');
+create_store($node, 'data_only');
+is($node->safe_psql('data_only', 'SELECT blogstore.wait_for_views()'),
+	't', 'data only: the worker runs');
+command_ok(
+	[
+		'pg_dump', '-Fc', '--data-only', '-t', 'blogstore.users*', '-t',
+		'blogstore.posts*', '-t', 'blogstore.usernames', '-f',
+		"$base/data_only", '-d', $node->connstr('source')
+	],
+	'data only: dump');
+command_ok(
+	[ 'pg_restore', '--exit-on-error', '-d', $node->connstr('data_only'), "$base/data_only" ],
+	'data only: restore beside a running worker');
+check_store($node, 'data_only', 'data only');
+ok( $node->safe_psql('data_only', $items) eq
+	  $node->safe_psql('source', $items),
+	'data only: every item is there');
+
+done_testing();

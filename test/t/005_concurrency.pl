@@ -1,0 +1,212 @@
+
+# Eight clients like, unlike, comment, delete and edit at random, while readers
+# compare counts with the items in the same snapshot; then the same again under
+# SERIALIZABLE, and edits beside likes.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $SECONDS = 20;
+
+my $node = new_server('load');
+$node->start;
+create_store($node, 'postgres');
+fill_store($node, 'postgres', 50, 200);
+
+# A command at random; what another client has deleted or taken is no error
+$node->safe_psql(
+	'postgres', q{
+CREATE FUNCTION kit.one_of(n int) RETURNS int LANGUAGE sql VOLATILE
+AS $$ SELECT 1 + floor(random() * n)::int $$;
+-- half of all commands meet on five posts
+CREATE FUNCTION kit.some_post() RETURNS uuid LANGUAGE sql VOLATILE
+AS $$ SELECT kit.p(CASE WHEN random() < 0.5 THEN 195 + kit.one_of(5) ELSE kit.one_of(200) END) $$;
+
+CREATE PROCEDURE kit.random_command() LANGUAGE plpgsql AS $$
+DECLARE
+	dice	int := kit.one_of(100);
+	post	uuid := kit.some_post();
+	someone	uuid := kit.u(kit.one_of(50));
+	n		int := kit.one_of(200);
+BEGIN
+	CASE
+	WHEN dice <= 30 THEN
+		PERFORM blogstore.create_like(post, someone);
+	WHEN dice <= 50 THEN
+		PERFORM blogstore.delete_like(post, someone);
+	WHEN dice <= 62 THEN
+		PERFORM blogstore.create_comment(post, someone, 'comment');
+	WHEN dice <= 67 THEN
+		PERFORM blogstore.create_comment(post, someone, 'the same', kit.c(n));
+	WHEN dice <= 77 THEN
+		PERFORM blogstore.delete_comment(post, c.id)
+		FROM blogstore.list_post_comments(post, 5) c LIMIT 2;
+	WHEN dice <= 80 THEN
+		PERFORM blogstore.delete_comment(post, kit.c(n));
+	WHEN dice <= 86 THEN
+		PERFORM blogstore.edit_post(post, 'title ' || n, CASE WHEN n % 2 = 0 THEN repeat('new ', n) END);
+	WHEN dice <= 89 THEN
+		PERFORM blogstore.edit_comment(post, c.id, 'edited')
+		FROM blogstore.list_post_comments(post, 1) c;
+	WHEN dice <= 91 THEN
+		PERFORM blogstore.delete_post(post);
+	WHEN dice <= 95 THEN
+		PERFORM blogstore.create_post(someone, 'title ' || n, 'content', kit.p(kit.one_of(200)), kit.d(n));
+	WHEN dice <= 96 THEN
+		PERFORM blogstore.edit_user(someone, 'user ' || n + 1000);
+	WHEN dice <= 98 THEN
+		-- several commands on one post that come to nothing
+		BEGIN
+			PERFORM blogstore.create_like(post, someone);
+			PERFORM blogstore.create_comment(post, someone, 'undone');
+			PERFORM blogstore.delete_like(post, kit.u(kit.one_of(50)));
+			RAISE 'undo' USING ERRCODE = 'P0099';
+		EXCEPTION WHEN SQLSTATE 'P0099' THEN
+			NULL;
+		END;
+	ELSE
+		-- several that are committed together
+		PERFORM blogstore.create_like(post, someone);
+		PERFORM blogstore.create_comment(post, someone, 'together');
+		PERFORM blogstore.edit_post(post, 'together');
+	END CASE;
+EXCEPTION WHEN foreign_key_violation OR unique_violation THEN
+	NULL;
+END $$;
+});
+check_store($node, 'postgres', 'filled');
+
+my $base = $PostgreSQL::Test::Utils::tmp_check;
+append_to_file("$base/random.pgbench", "CALL kit.random_command();\n");
+my $deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'";
+
+# Start pgbench in the background
+sub start_load
+{
+	my ($isolation, @options) = @_;
+	my $load = { out => '', err => '' };
+
+	local $ENV{PGOPTIONS} = "-c default_transaction_isolation='$isolation'";
+	$load->{run} = IPC::Run::start(
+		[
+			$node->installed_command('pgbench'), '--no-vacuum',
+			'--client=8', '--jobs=2', @options, $node->connstr('postgres')
+		],
+		'<', \undef,
+		'>', \$load->{out},
+		'2>', \$load->{err});
+	return $load;
+}
+
+sub finish_load
+{
+	my ($name, $load, $at_least) = @_;
+
+	$load->{run}->finish;
+	is($load->{run}->result(0), 0, "$name: no client met an error")
+	  or diag $load->{err};
+	my ($done) = $load->{out} =~ /number of transactions actually processed: (\d+)/;
+	cmp_ok($done // 0, '>', $at_least, "$name: commands were run");
+	note "$name: $done commands";
+	return $done;
+}
+
+# ---- at random, under READ COMMITTED, with readers beside
+
+my $load = start_load('read committed', "--time=$SECONDS", "--file=$base/random.pgbench");
+my $reader = $node->background_psql('postgres');
+my ($snapshots, @wrong) = (0);
+while ($load->{run}->pumpable)
+{
+	$load->{run}->pump_nb;
+	# one snapshot, asked twice, with what happens between
+	my $found = $reader->query_safe(
+		q{BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+SELECT 'counts', * FROM kit.wrong_counts();
+SELECT 'likes', p.post_id, p.like_count, (SELECT count(*) FROM blogstore.list_post_likes(p.post_id, NULL))
+FROM generate_series(196, 200) n, LATERAL blogstore.get_post(kit.p(n)) p
+WHERE p.like_count <> (SELECT count(*) FROM blogstore.list_post_likes(p.post_id, NULL));
+SELECT 'comments', p.post_id, p.comment_count, (SELECT count(*) FROM blogstore.list_post_comments(p.post_id, NULL))
+FROM generate_series(196, 200) n, LATERAL blogstore.get_post(kit.p(n)) p
+WHERE p.comment_count <> (SELECT count(*) FROM blogstore.list_post_comments(p.post_id, NULL));
+SELECT 'counts again', * FROM kit.wrong_counts();
+SELECT 'feed', count(*) FROM blogstore.feed HAVING count(*) <> 100;
+SELECT 'order', id FROM (
+	SELECT id, (creation_date, id) > lag((creation_date, id)) OVER () AS wrong FROM blogstore.list_feed()) x
+WHERE wrong;
+COMMIT});
+	push @wrong, $found if $found ne '';
+	# each command's own statement is one snapshot, too
+	$found = $reader->query_safe('SELECT * FROM kit.wrong_counts()');
+	push @wrong, $found if $found ne '';
+	$snapshots += 2;
+}
+$reader->quit;
+is(join("\n", @wrong), '', 'at random: in every snapshot counts are those of the items, and the feed holds 100 posts');
+cmp_ok($snapshots, '>', 10, 'at random: readers looked');
+note "$snapshots snapshots";
+finish_load('at random', $load, 1000);
+is($node->safe_psql('postgres', $deadlocks), '0', 'at random: no deadlock');
+check_store($node, 'postgres', 'at random');
+
+# ---- the same where every transaction is to be as if alone: it fails, and is
+# tried again, rather than miscount
+
+for my $isolation ('repeatable read', 'serializable')
+{
+	my $name = $isolation =~ s/ /\\ /r;
+	$load = start_load($name, '--time=5', '--max-tries=1000', "--file=$base/random.pgbench");
+	@wrong = ();
+	$reader = $node->background_psql('postgres');
+	while ($load->{run}->pumpable)
+	{
+		$load->{run}->pump_nb;
+		my $found = $reader->query_safe('SELECT * FROM kit.wrong_counts()');
+		push @wrong, $found if $found ne '';
+	}
+	$reader->quit;
+	is(join("\n", @wrong), '', "$isolation: counts are those of the items");
+	finish_load($isolation, $load, 100);
+	check_store($node, 'postgres', $isolation);
+}
+
+# ---- edits beside likes and comments of one post: none is lost
+
+$node->safe_psql(
+	'postgres', q{
+SELECT blogstore.create_post(kit.u(1), 'viral', 'x', kit.p(1000), kit.d(1000));
+CREATE SEQUENCE kit.liker START 1001;
+CREATE SEQUENCE kit.edit;
+SELECT count(blogstore.create_user('liker ' || n, kit.u(n))) FROM generate_series(1001, 3000) n;
+});
+append_to_file("$base/like.pgbench",
+	"SELECT blogstore.create_like(kit.p(1000), kit.u(nextval('kit.liker')::int));\n");
+append_to_file("$base/edit.pgbench",
+	"SELECT blogstore.edit_post(kit.p(1000), 'edit ' || nextval('kit.edit'), repeat('y', 10));\n");
+append_to_file("$base/comment.pgbench",
+	"SELECT blogstore.create_comment(kit.p(1000), kit.u(1), 'comment');\n");
+$load = start_load(
+	'read\ committed', '--transactions=200',
+	"--file=$base/like.pgbench\@2", "--file=$base/edit.pgbench\@2",
+	"--file=$base/comment.pgbench\@1");
+my $done = finish_load('edits beside likes', $load, 1599);
+is( $node->safe_psql(
+		'postgres', q{
+SELECT p.like_count = l.last_value - 1000, p.like_count + p.comment_count + e.last_value
+FROM blogstore.get_post(kit.p(1000)) p, kit.liker l, kit.edit e}),
+	"t|$done",
+	'edits beside likes: every like and every comment is counted');
+like($node->safe_psql('postgres', 'SELECT title FROM blogstore.get_post(kit.p(1000))'),
+	qr/^edit \d+$/, 'edits beside likes: the edits are there');
+check_store($node, 'postgres', 'edits beside likes');
+is($node->safe_psql('postgres', $deadlocks), '0', 'no deadlock');
+
+done_testing();

@@ -1,0 +1,133 @@
+
+# A hot standby: every query works there, commands are refused, and once it is
+# promoted a worker starts by itself.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $primary = new_server('primary');
+$primary->start;
+create_store($primary, 'postgres');
+fill_store($primary, 'postgres', 10, 150);
+check_store($primary, 'postgres', 'primary');
+
+$primary->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->start;
+
+my @queries = (
+	'get_user(kit.u(1))',
+	"get_user_by_name('USER 2')",
+	'get_post(kit.p(7))',
+	'list_user_posts(kit.u(1))',
+	'list_user_posts(kit.u(2), NULL)',
+	'list_user_posts(kit.u(1), 3, kit.d(100), kit.p(100))',
+	'list_post_comments(kit.p(7))',
+	'list_post_likes(kit.p(7))',
+	'list_feed()',
+	'list_feed(NULL)',
+	'list_feed(10, kit.d(55), kit.p(55))',
+	'get_like(kit.p(7), kit.u(1))',
+	'get_like(kit.p(7), kit.u(9))');
+
+sub check_queries
+{
+	my ($name) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+	is( $standby->safe_psql('postgres', "SELECT * FROM blogstore.$_"),
+		$primary->safe_psql('postgres', "SELECT * FROM blogstore.$_"),
+		"$name: $_")
+	  for @queries;
+	is($standby->safe_psql('postgres', 'SELECT * FROM kit.wrong_counts()'),
+		'', "$name: counts are exact");
+	is($standby->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'),
+		'', "$name: verify() shows nothing");
+	return;
+}
+
+check_queries('standby');
+is($standby->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'blogstore worker'"),
+	'0', 'standby: no worker');
+is($standby->safe_psql('postgres', 'SELECT count(*) FROM blogstore.stat_worker'),
+	'1', 'standby: stat_worker answers');
+is($standby->safe_psql('postgres', 'SELECT count(*) FROM blogstore.progress'),
+	'0', 'standby: progress answers');
+
+is(sqlstate($standby, 'postgres', $_), '25006, hint', "standby: $_ is refused")
+  for "create_user('x')", "edit_user(kit.u(1), 'x')",
+  "create_post(kit.u(1), 'x', 'x')", "edit_post(kit.p(1), 'x')",
+  "create_comment(kit.p(1), kit.u(1), 'x')",
+  'create_like(kit.p(1), kit.u(9))', "edit_comment(kit.p(1), kit.c(11), 'x')",
+  'delete_like(kit.p(1), kit.u(1))', 'delete_comment(kit.p(1), kit.c(11))',
+  'delete_post(kit.p(1))', 'delete_user(kit.u(1))', 'wait_for_views()',
+  'rebuild_views()', 'repair()', 'start_worker()', 'stop_worker()';
+
+# Changes of every kind arrive there
+$primary->safe_psql(
+	'postgres', q{
+SELECT blogstore.create_post(kit.u(1), 'newest', repeat('x', 300), kit.p(500), kit.d(500));
+SELECT blogstore.create_like(kit.p(500), kit.u(1));
+SELECT blogstore.delete_post(kit.p(150));
+SELECT blogstore.edit_post(kit.p(149), 'edited');
+SELECT blogstore.edit_user(kit.u(2), 'renamed');
+SELECT blogstore.delete_user(kit.u(3));
+SELECT blogstore.wait_for_views();
+});
+$queries[1] = "get_user_by_name('RENAMED')";
+check_queries('after changes');
+
+# A session that has read before learns that the views are no longer kept
+my $session = $standby->background_psql('postgres');
+is($session->query_safe('SELECT title FROM blogstore.list_feed(1)'),
+	'newest', 'standby: a session reads the feed');
+$primary->safe_psql(
+	'postgres', q{
+SET client_min_messages = error;
+SELECT blogstore.stop_worker();
+SELECT blogstore.create_post(kit.u(1), 'without a worker', 'x', kit.p(501), kit.d(501));
+});
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+is($session->query_safe('SELECT title FROM blogstore.list_feed(1)'),
+	'without a worker', 'standby: stopped on the primary, list_feed() answers from the posts container');
+is($session->query_safe('SELECT title FROM blogstore.list_user_posts(kit.u(1), 1)'),
+	'without a worker', 'standby: and list_user_posts() too');
+check_queries('stopped on the primary');
+$primary->safe_psql('postgres', 'SELECT blogstore.start_worker()');
+check_store($primary, 'postgres', 'started again on the primary');
+check_queries('started again on the primary');
+is($session->query_safe('SELECT title FROM blogstore.list_feed(1)'),
+	'without a worker', 'standby: the session reads the feed again');
+$session->quit;
+
+# Promoted: the worker starts, makes a slot and builds the views with no
+# manual step; what the primary's worker had not shown yet is in them
+my $holder = $primary->background_psql('postgres');
+$holder->query_safe('BEGIN; LOCK TABLE blogstore.feed IN SHARE MODE');
+$primary->safe_psql('postgres',
+	"SELECT blogstore.create_post(kit.u(1), 'not shown', 'x', kit.p(502), kit.d(502))");
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
+$holder->quit;
+$primary->stop('immediate');
+$standby->promote;
+is($standby->safe_psql('postgres', 'SELECT title FROM blogstore.list_feed(1)'),
+	'not shown', 'promoted: list_feed() is right at once');
+check_store($standby, 'postgres', 'promoted');
+is( $standby->safe_psql(
+		'postgres', 'SELECT w.state, s.plugin, s.active FROM blogstore.stat_worker w JOIN pg_replication_slots s ON s.slot_name = w.slot'),
+	'running|blogstore|t',
+	'promoted: a worker runs on a slot of its own');
+$standby->safe_psql('postgres',
+	"SELECT blogstore.create_like(kit.p(502), kit.u(1))");
+check_store($standby, 'postgres', 'promoted, worked on');
+
+done_testing();
