@@ -107,7 +107,7 @@ mend_username(const Finding *f)
 			for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
 				(void) relabel_user_items(&f->user_id,
 										  user.value[PROP_USERNAME], type, p,
-										  0);
+										  0, NULL);
 	PopActiveSnapshot();
 }
 

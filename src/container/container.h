@@ -101,6 +101,14 @@ typedef struct Cursor
 	pg_uuid_t	id;
 } Cursor;
 
+/* What came of locking an item that a scan has found. */
+typedef enum LockOutcome
+{
+	LOCK_GONE,					/* it was deleted meanwhile */
+	LOCK_HAD,
+	LOCK_BUSY					/* LockWaitSkip, and somebody else has it */
+} LockOutcome;
+
 typedef struct ItemScan ItemScan;
 typedef struct ItemMerge ItemMerge;
 typedef struct ItemWriter ItemWriter;
@@ -182,8 +190,9 @@ extern bool item_writer_insert(ItemWriter *writer, const BlogItem *item);
 extern bool item_writer_lock(ItemWriter *writer, AccessPath path,
 							 const Datum *key, int nkeys,
 							 LockTupleMode mode, BlogItem *out);
-extern bool item_writer_lock_found(ItemWriter *writer, ItemScan *scan,
-								   LockTupleMode mode, BlogItem *out);
+extern LockOutcome item_writer_lock_found(ItemWriter *writer, ItemScan *scan,
+										  LockTupleMode mode,
+										  LockWaitPolicy wait, BlogItem *out);
 extern void item_writer_update(ItemWriter *writer, const BlogItem *item);
 extern void item_writer_delete(ItemWriter *writer);
 extern void item_writer_close(ItemWriter *writer);
@@ -208,7 +217,8 @@ extern int64 remove_user_items(const pg_uuid_t *user_id);
 
 /* relabel.c: a user's name on the user's items */
 extern int64 relabel_user_items(const pg_uuid_t *user_id, Datum username,
-								ItemType type, int partition, int64 limit);
+								ItemType type, int partition, int64 limit,
+								bool *skipped);
 
 /* registry.c: usernames are unique regardless of case */
 extern bool registry_claim(Datum username, const pg_uuid_t *user_id);

@@ -83,7 +83,8 @@ remove_children(ItemType type, const pg_uuid_t *post_id)
 	BlogItem	item;
 
 	while (item_scan_next(scan, &item))
-		if (item_writer_lock_found(writer, scan, LockTupleExclusive, &item))
+		if (item_writer_lock_found(writer, scan, LockTupleExclusive,
+								   LockWaitBlock, &item) == LOCK_HAD)
 			item_writer_delete(writer);
 	item_scan_end(scan);
 	item_writer_close(writer);

@@ -207,13 +207,13 @@ item_writer_insert(ItemWriter *writer, const BlogItem *item)
 
 /*
  * Lock the tuple that a scan of the same leaf has found, in its newest
- * version. Returns false if it is gone. Under REPEATABLE READ and
+ * version. Under REPEATABLE READ and
  * SERIALIZABLE a version newer than the snapshot is an error (40001), as for
  * UPDATE.
  */
-bool
+LockOutcome
 item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
-					   BlogItem *out)
+					   LockWaitPolicy wait, BlogItem *out)
 {
 	TM_FailureData failure;
 	TM_Result	result;
@@ -224,15 +224,17 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 		flags |= TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
 	result = table_tuple_lock(writer->leaf.rel, &tid, GetActiveSnapshot(),
 							  writer->found, GetCurrentCommandId(false), mode,
-							  LockWaitBlock, flags, &failure);
+							  wait, flags, &failure);
 	switch (result)
 	{
 		case TM_Ok:
 			item_from_slot(out, writer->found, writer->leaf.attno);
-			return true;
+			return LOCK_HAD;
+		case TM_WouldBlock:
+			return LOCK_BUSY;
 		case TM_Deleted:
 			if (!IsolationUsesXactSnapshot())
-				return false;
+				return LOCK_GONE;
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("could not serialize access due to concurrent delete")));
@@ -243,11 +245,11 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 					 errmsg("could not serialize access due to concurrent update")));
 			break;
 		case TM_SelfModified:
-			return false;		/* deleted earlier in this very command */
+			return LOCK_GONE;	/* deleted earlier in this very command */
 		default:
 			elog(ERROR, "unexpected result of table_tuple_lock: %d", result);
 	}
-	return false;				/* not reached */
+	return LOCK_GONE;			/* not reached */
 }
 
 /*
@@ -269,7 +271,8 @@ item_writer_lock(ItemWriter *writer, AccessPath path, const Datum *key,
 									 NULL, ForwardScanDirection,
 									 GetActiveSnapshot());
 	while (!locked && item_scan_next(scan, &item))
-		locked = item_writer_lock_found(writer, scan, mode, out);
+		locked = item_writer_lock_found(writer, scan, mode, LockWaitBlock,
+										out) == LOCK_HAD;
 	item_scan_end(scan);
 	MemoryContextSwitchTo(old);
 	return locked;

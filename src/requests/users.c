@@ -134,7 +134,7 @@ relabel(const pg_uuid_t *user_id, Datum username)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
 		for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
-			relabel_user_items(user_id, username, type, p, 0);
+			relabel_user_items(user_id, username, type, p, 0, NULL);
 	PopActiveSnapshot();
 }
 

@@ -17,18 +17,24 @@
 #include "views/views.h"
 
 #include "nodes/pg_list.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "miscadmin.h"
+#include "utils/timestamp.h"
 
 typedef struct Waiting
 {
 	pg_uuid_t	job;
 	int			n;
 	VirtualTransactionId *writers;
+	bool		skipped;		/* did the present sweep skip locked items? */
+	TimestampTz again;			/* then, sweep again not before */
 } Waiting;
+
+/* How long to leave locked items alone, in milliseconds. */
+#define SKIP_PAUSE 100
 
 static List *waiting = NIL;		/* of Waiting, in TopMemoryContext */
 
@@ -124,10 +130,11 @@ get_user(const Job *job, BlogItem *user)
 
 /*
  * Relabel a chunk: job->partition counts the leaves of posts, type by type.
- * Returns false once all leaves have been swept.
+ * Items that others have locked are skipped. Returns false once all leaves
+ * have been swept.
  */
 static bool
-relabel_chunk(Job *job)
+relabel_chunk(Job *job, bool *skipped)
 {
 	BlogItem	user;
 	int			partitions = container_partitions(CONTAINER_POSTS);
@@ -141,7 +148,8 @@ relabel_chunk(Job *job)
 		ItemType	type = ITEM_POST + job->partition / partitions;
 		int64		n = relabel_user_items(&job->user_id,
 										   user.value[PROP_USERNAME], type,
-										   job->partition % partitions, room);
+										   job->partition % partitions, room,
+										   skipped);
 
 		job->done += n;
 		room -= n;
@@ -162,21 +170,24 @@ remove_late(Job *job)
 		job->done += remove_user_items(&job->user_id);
 }
 
-/* A sweep is through: wait for writers, or be done if there are none. */
+/*
+ * A sweep is through: be done if nobody was noted, or was waited for already,
+ * and no locked item was skipped; else wait.
+ */
 static void
-sweep_done(Job *job)
+sweep_done(Job *job, Waiting *w)
 {
-	Waiting    *w = find_waiting(job);
-
 	job->partition = 0;
-	if (job->phase == SWEEP_AGAIN || (w != NULL && w->n == 0))
+	if (w->n == 0 && !w->skipped)
 	{
 		job->finished = true;
-		if (w != NULL)
-			forget_waiting(w);
+		forget_waiting(w);
+		return;
 	}
-	else
-		job->phase = w != NULL ? SWEEP_WAIT : 0;
+	w->again = w->skipped ?
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), SKIP_PAUSE) : 0;
+	w->skipped = false;
+	job->phase = SWEEP_WAIT;
 }
 
 /*
@@ -186,29 +197,27 @@ sweep_done(Job *job)
 bool
 sweep_chunk(Job *job)
 {
-	Waiting    *w;
+	Waiting    *w = find_waiting(job);
 
-	switch (job->phase)
+	if (job->phase == 0 || w == NULL)
 	{
-		case 0:
-			note_writers(job);
-			job->phase = SWEEP_FIRST;
-			return true;
-		case SWEEP_WAIT:
-			w = find_waiting(job);
-			if (w == NULL)
-				job->phase = 0; /* the worker is a new one: note again */
-			else if (writers_ended(w))
-				job->phase = SWEEP_AGAIN;
-			else
-				return false;
-			return true;
-		default:
-			if (job->deletion)
-				remove_late(job);
-			else if (relabel_chunk(job))
-				return true;
-			sweep_done(job);
-			return true;
+		/* the first time, or the worker is a new one */
+		note_writers(job);
+		job->partition = 0;
+		job->phase = SWEEP_FIRST;
 	}
+	else if (job->phase == SWEEP_WAIT)
+	{
+		if (GetCurrentTimestamp() < w->again || !writers_ended(w))
+			return false;
+		job->phase = SWEEP_AGAIN;
+	}
+	else if (job->deletion)
+	{
+		remove_late(job);
+		sweep_done(job, w);
+	}
+	else if (!relabel_chunk(job, &w->skipped))
+		sweep_done(job, w);
+	return true;
 }
