@@ -117,6 +117,7 @@ FROM demo.settings,
 	) AS p,
 	LATERAL (SELECT today - interval '365 days' * demo.fraction(m, 20) AS created) AS c;
 ALTER TABLE demo.posts ADD PRIMARY KEY (n);
+CREATE INDEX ON demo.posts ((n / 4000), (n % 16));
 
 -- How far each loading session is; each touches its own row.
 CREATE UNLOGGED TABLE demo.progress (
@@ -158,39 +159,51 @@ BEGIN
 	END LOOP;
 END $$;
 
--- Comments and likes arrive in rounds, as they do in life: a few for each post
--- of the chunk, then a commit, then the next few.
+-- Comments and likes arrive in rounds, as they do in life: a post gets two
+-- likes at most, then all other posts of its time get theirs, and so on. Each
+-- transaction takes posts that lie apart, so that the next one finds the room
+-- that the last one's row versions took free again.
 CREATE PROCEDURE demo.load_reactions(part integer, parts integer)
 LANGUAGE plpgsql AS $$
 DECLARE
-	chunk CONSTANT integer := 2000;
-	new_comments bigint;
-	new_likes bigint;
 	now_today CONSTANT timestamptz := (SELECT today FROM demo.settings);
 	all_users CONSTANT integer := (SELECT users FROM demo.settings);
+	round_comments bigint;
+	round_likes bigint;
+	loaded bigint;
 BEGIN
-	FOR start IN 1 .. (SELECT max(n) FROM demo.posts) BY chunk LOOP
-		FOR round IN 0 .. 9 LOOP
-			SELECT count(blogstore.create_comment(post_id, user_id, remark,
-						demo.id(m, 21, date), date)) INTO new_comments
-			FROM demo.posts AS p,
-				generate_series(round * 3, least(round * 3 + 3, p.comments) - 1) AS i,
-				LATERAL (SELECT p.n * 64 + i AS m) AS a,
-				LATERAL (SELECT demo.later(p.created, m, 22, now_today) AS date) AS b,
-				demo.users, demo.remarks
-			WHERE p.n >= start AND p.n < start + chunk AND p.n % parts = load_reactions.part
-				AND users.n = 1 + demo.pick(m, 23, all_users)
-				AND remarks.n = demo.pick(m, 24, 12);
+	FOR period IN 0 .. (SELECT max(n / 4000) FROM demo.posts) LOOP
+		FOR round IN 0 .. 49 LOOP
+			round_comments := 0;
+			round_likes := 0;
+			FOR slice IN load_reactions.part .. 15 BY parts LOOP
+				IF round % 2 = 0 THEN
+					SELECT count(blogstore.create_comment(post_id, user_id, remark, demo.id(m, 21, date), date))
+					INTO loaded
+					FROM demo.posts AS p,
+						LATERAL (SELECT p.n * 64 + round AS m) AS a,
+						LATERAL (SELECT demo.later(p.created, m, 22, now_today) AS date) AS b,
+						demo.users, demo.remarks
+					WHERE p.n / 4000 = period AND p.n % 16 = slice
+						AND round / 2 < p.comments
+						AND users.n = 1 + demo.pick(m, 23, all_users)
+						AND remarks.n = demo.pick(m, 24, 12);
+					round_comments := round_comments + loaded;
+				END IF;
 
-			SELECT count(blogstore.create_like(post_id, user_id,
-						demo.later(p.created, p.n * 128 + i, 25, now_today))) INTO new_likes
-			FROM demo.posts AS p,
-				generate_series(round * 10, least(round * 10 + 10, p.likes) - 1) AS i,
-				demo.users
-			WHERE p.n >= start AND p.n < start + chunk AND p.n % parts = load_reactions.part
-				AND users.n = 1 + (p.like_start + i * p.like_stride) % all_users;
+				SELECT count(blogstore.create_like(post_id, user_id,
+							demo.later(p.created, p.n * 128 + i, 25, now_today)))
+				INTO loaded
+				FROM generate_series(round * 2, round * 2 + 1) AS i,
+					demo.posts AS p, demo.users
+				WHERE p.n / 4000 = period AND p.n % 16 = slice
+					AND i < p.likes
+					AND users.n = 1 + (p.like_start + i * p.like_stride) % all_users;
+				round_likes := round_likes + loaded;
+				COMMIT;
+			END LOOP;
 
-			UPDATE demo.progress SET comments = comments + new_comments, likes = likes + new_likes
+			UPDATE demo.progress SET comments = comments + round_comments, likes = likes + round_likes
 			WHERE progress.part = load_reactions.part;
 			COMMIT;
 		END LOOP;

@@ -71,6 +71,8 @@ item_writer_open_partition(Container container, ItemType type, int partition)
 
 	writer->rri = makeNode(ResultRelInfo);
 	InitResultRelInfo(writer->rri, writer->leaf.rel, 1, NULL, 0);
+	/* where AFTER triggers look for it (ExecGetTriggerResultRel()) */
+	writer->estate->es_opened_result_relations = list_make1(writer->rri);
 	ExecOpenIndices(writer->rri, true);
 	writer->found = table_slot_create(writer->leaf.rel, NULL);
 	writer->fresh = MakeSingleTupleTableSlot(RelationGetDescr(writer->leaf.rel),
