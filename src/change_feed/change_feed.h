@@ -128,6 +128,8 @@ typedef struct DirtySet DirtySet;
 
 extern DirtySet *dirty_create(MemoryContext parent);
 extern void dirty_add(DirtySet *dirty, const FeedMessage *message);
+extern void dirty_add_unfinished(DirtySet *dirty, TransactionId xid);
+extern void dirty_await(const DirtySet *dirty);
 extern bool dirty_full(const DirtySet *dirty);
 extern bool dirty_any(const DirtySet *dirty);
 extern bool dirty_jobs(const DirtySet *dirty);

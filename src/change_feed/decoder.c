@@ -22,6 +22,7 @@
 #include "replication/decode.h"
 #include "replication/logical.h"
 #include "replication/snapbuild.h"
+#include "storage/procarray.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -30,6 +31,7 @@ struct Decoder
 {
 	LogicalDecodingContext *ctx;
 	DirtySet   *dirty;
+	TransactionId last_xid;		/* whose change was decoded last */
 	ResourceOwner owner;		/* of what decoding opens outside of xacts */
 };
 
@@ -40,7 +42,10 @@ prepare_write(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 	resetStringInfo(ctx->out);
 }
 
-/* A message from the plugin: into the dirty set. */
+/*
+ * A message from the plugin: into the dirty set, with the transaction if its
+ * end does not show to others yet (dirty_await()).
+ */
 static void
 write_message(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 			  bool last_write)
@@ -48,6 +53,12 @@ write_message(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 	Decoder    *decoder = ctx->output_writer_private;
 
 	Assert(ctx->out->len == sizeof(FeedMessage));
+	if (!TransactionIdEquals(xid, decoder->last_xid))
+	{
+		decoder->last_xid = xid;
+		if (TransactionIdIsInProgress(xid))
+			dirty_add_unfinished(decoder->dirty, xid);
+	}
 	dirty_add(decoder->dirty, (FeedMessage *) ctx->out->data);
 }
 

@@ -12,6 +12,8 @@
 
 #include "change_feed/change_feed.h"
 
+#include "nodes/pg_list.h"
+#include "storage/lmgr.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
@@ -22,6 +24,7 @@ struct DirtySet
 {
 	MemoryContext context;		/* of one batch */
 	HTAB	   *posts;			/* of PostKey; NULL: none yet */
+	List	   *unfinished;		/* of xids: see dirty_await() */
 	int64		changes;		/* messages since the last clear */
 	bool		jobs;
 	bool		reset;
@@ -41,8 +44,9 @@ dirty_create(MemoryContext parent)
 static void
 dirty_drop_posts(DirtySet *dirty)
 {
+	if (dirty->posts != NULL)
+		hash_destroy(dirty->posts);
 	dirty->posts = NULL;
-	MemoryContextReset(dirty->context);
 }
 
 /* Note what a decoded change makes dirty. */
@@ -74,6 +78,36 @@ dirty_add(DirtySet *dirty, const FeedMessage *message)
 		dirty->reset = true;
 		dirty_drop_posts(dirty);
 	}
+}
+
+/* Note a transaction that others still see as running. */
+void
+dirty_add_unfinished(DirtySet *dirty, TransactionId xid)
+{
+	MemoryContext old = MemoryContextSwitchTo(dirty->context);
+
+	dirty->unfinished = lappend_int(dirty->unfinished, (int) xid);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Wait until the set's transactions have ended for everyone.
+ *
+ * A commit record is flushed, and so may be decoded, before its transaction
+ * leaves the list of running ones (RecordTransactionCommit() and
+ * ProcArrayEndTransaction() in CommitTransaction()), and with synchronous
+ * replication long before. A snapshot taken in between would show the state
+ * before, and nobody would look at the key again. Needs a transaction without
+ * an xid; whoever is waited for has nothing left to wait for but a standby.
+ */
+void
+dirty_await(const DirtySet *dirty)
+{
+	ListCell   *lc;
+
+	foreach(lc, dirty->unfinished)
+		XactLockTableWait((TransactionId) lfirst_int(lc), NULL, NULL,
+						  XLTW_None);
 }
 
 /* Is it time to apply what there is? */
@@ -135,6 +169,8 @@ void
 dirty_clear(DirtySet *dirty)
 {
 	dirty_drop_posts(dirty);
+	dirty->unfinished = NIL;
+	MemoryContextReset(dirty->context);
 	dirty->changes = 0;
 	dirty->jobs = false;
 	dirty->reset = false;

@@ -306,6 +306,9 @@ apply_dirty(Worker *worker)
 {
 	int64		changes = dirty_changes(worker->dirty);
 
+	StartTransactionCommand();
+	dirty_await(worker->dirty);
+	CommitTransactionCommand();
 	if (dirty_reset_seen(worker->dirty))
 		invalidate_views(worker);
 	else
