@@ -131,6 +131,17 @@ compat_slot_acquire(const char *name)
 #endif
 }
 
+/* Has the server taken the slot's WAL or catalog rows away? */
+static inline bool
+compat_slot_invalidated(const ReplicationSlotPersistentData *data)
+{
+#if PG_VERSION_NUM >= 160000
+	return data->invalidated != RS_INVAL_NONE;
+#else
+	return data->invalidated_at != InvalidXLogRecPtr;
+#endif
+}
+
 static inline XLogRecPtr
 compat_log_message(const char *prefix, const char *message, size_t size)
 {

@@ -31,7 +31,7 @@ PG_FUNCTION_INFO_V1(blogstore_stop_worker);
 #define LOOK_AGAIN 50
 
 static KeptPlan jobs_plan = {
-	"SELECT coalesce(pg_catalog.array_agg(id), '{}') FROM blogstore.jobs",
+	"SELECT coalesce(pg_catalog.array_agg(id::uuid), '{}') FROM blogstore.jobs",
 	0, {0}, NULL
 };
 

@@ -215,14 +215,14 @@ blogstore_get_worker_status(PG_FUNCTION_ARGS)
 }
 
 static KeptPlan progress_plan = {
-	"SELECT kind, user_id,"
+	"SELECT kind::text, user_id::uuid,"
 	" CASE WHEN started_at IS NULL OR phase = 0 THEN 'waiting'"
 	" WHEN kind = 'rebuild' THEN"
 	" (ARRAY['copies', 'leftovers', 'feed'])[phase]"
 	" ELSE (ARRAY['sweep', 'waiting', 'recheck'])[phase] END,"
-	" done, total, rate, started_at,"
+	" done::bigint, total::bigint, rate, started_at::timestamptz,"
 	" CASE WHEN rate > 0 AND total >= done THEN"
-	" pg_catalog.now() + (total - done) / rate * interval '1 s' END"
+	" (pg_catalog.now() + (total - done) / rate * interval '1 s')::timestamptz END"
 	" FROM (SELECT *, done / nullif(extract(epoch FROM"
 	" pg_catalog.clock_timestamp() - started_at)::float8, 0) AS rate"
 	" FROM blogstore.jobs) AS j ORDER BY created_at, id",

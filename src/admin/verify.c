@@ -35,6 +35,9 @@ PG_FUNCTION_INFO_V1(blogstore_verify);
 	" WHERE w.shown IS DISTINCT FROM t.shown"
 
 static KeptPlan verify_plan = {
+	"SELECT container::text, problem::text, type::text, id::uuid,"
+	" post_id::uuid, user_id::uuid, expected::text, actual::text,"
+	" creation_date::timestamptz FROM ("
 	"WITH account AS MATERIALIZED (SELECT user_id, username"
 	" FROM blogstore.users WHERE type = 'user'),"
 	" post AS MATERIALIZED (SELECT id, post_id, user_id, user_username,"
@@ -87,7 +90,8 @@ static KeptPlan verify_plan = {
 	" WHERE a.user_id IS NULL OR n.user_id IS NULL"
 
 	" UNION ALL " COMPARE_VIEW("users", "post", "copy")
-	" UNION ALL " COMPARE_VIEW("feed", "newest", "in_feed"),
+	" UNION ALL " COMPARE_VIEW("feed", "newest", "in_feed")
+	") AS finding",
 	3, {BOOLOID, INT4OID, INT4OID}, NULL
 };
 

@@ -84,7 +84,6 @@ extern void notify_init(void);
 extern void notify_request_worker(void);
 extern void notify_stopping(void);
 extern void notify_starting(void);
-extern void notify_missing(void);
 
 /* hold.c */
 extern void hold_init(void);

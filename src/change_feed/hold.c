@@ -6,8 +6,9 @@
  *
  * They fail while anyone is connected, and DROP DATABASE also while a slot of
  * the database is active. The worker ends first, is not started meanwhile,
- * and starts again afterwards if the database is still there. CREATE
- * EXTENSION is watched too, for a database whose containers are there before.
+ * and starts again afterwards if the database is still there. CREATE and DROP
+ * EXTENSION and DROP SCHEMA are watched too: a worker that is not running is
+ * started to look whether it is needed, and drops its slot if it is not.
  *
  * Runs in backends.
  */
@@ -99,6 +100,7 @@ database_needed(Node *stmt)
 		name = ((RenameStmt *) stmt)->subname;
 	else if (IsA(stmt, CreatedbStmt))
 	{
+		name = "template1";
 		foreach(lc, ((CreatedbStmt *) stmt)->options)
 		{
 			DefElem    *option = lfirst_node(DefElem, lc);
@@ -116,11 +118,19 @@ database_needed(Node *stmt)
 	return dbid;
 }
 
+/* May this command make a worker needed, or one that is stopped useless? */
 static bool
-creates_extension(Node *stmt)
+changes_need(Node *stmt)
 {
-	return IsA(stmt, CreateExtensionStmt) &&
-		strcmp(((CreateExtensionStmt *) stmt)->extname, "blogstore") == 0;
+	ObjectType	type;
+
+	if (IsA(stmt, CreateExtensionStmt))
+		return strcmp(((CreateExtensionStmt *) stmt)->extname,
+					  "blogstore") == 0;
+	if (!IsA(stmt, DropStmt))
+		return false;
+	type = ((DropStmt *) stmt)->removeType;
+	return type == OBJECT_EXTENSION || type == OBJECT_SCHEMA;
 }
 
 #define NEXT_UTILITY \
@@ -137,8 +147,8 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	Oid			dbid = InvalidOid;
 	WorkerEntry *entry = NULL;
 
-	if (creates_extension(pstmt->utilityStmt))
-		notify_missing();
+	if (changes_need(pstmt->utilityStmt))
+		notify_starting();
 	if (context == PROCESS_UTILITY_TOPLEVEL)
 		dbid = database_needed(pstmt->utilityStmt);
 	if (OidIsValid(dbid))

@@ -42,6 +42,13 @@ item_written(void)
 	items_written = true;
 }
 
+static void
+containers_created(void)
+{
+	items_written = true;
+	notify_starting();
+}
+
 static bool
 views_served(void)
 {
@@ -62,13 +69,6 @@ notify_request_worker(void)
 		worker_entry_want(MyDatabaseId);
 }
 
-/* Ask for this database's worker when the transaction commits. */
-void
-notify_missing(void)
-{
-	worker_missing = true;
-}
-
 /* stop_worker() has ended the worker; what if the transaction rolls back? */
 void
 notify_stopping(void)
@@ -76,7 +76,7 @@ notify_stopping(void)
 	worker_request = REQUEST_STOP;
 }
 
-/* start_worker() has enabled the worker; it starts on commit. */
+/* Start the worker on commit, if it is not running; it looks whether it may. */
 void
 notify_starting(void)
 {
@@ -88,8 +88,9 @@ static void
 worker_restart(void)
 {
 	WorkerEntry *entry;
+	const char *hint;
 
-	if (feed_shared == NULL)
+	if (worker_obstacle(&hint) != NULL || RecoveryInProgress())
 		return;
 	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
 	entry = worker_entry(MyDatabaseId, true);
@@ -137,9 +138,15 @@ transaction_end(XactEvent event, void *arg)
 				worker_restart();
 			break;
 		case XACT_EVENT_ABORT:
-			if (worker_request == REQUEST_STOP)
+			if (worker_request != REQUEST_NONE)
 				worker_restart();
 			break;
+		case XACT_EVENT_PRE_PREPARE:
+			if (worker_request != REQUEST_NONE)
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("cannot PREPARE a transaction that has stopped or started the blogstore worker")));
+			return;
 		case XACT_EVENT_PREPARE:
 			/* the worker comes upon it by itself when it is committed */
 			break;
@@ -169,6 +176,7 @@ notify_init(void)
 	RegisterXactCallback(transaction_end, NULL);
 	RegisterSubXactCallback(subtransaction_end, NULL);
 	change_feed_hooks.containers_found = containers_found;
+	change_feed_hooks.containers_created = containers_created;
 	change_feed_hooks.item_written = item_written;
 	change_feed_hooks.views_served = views_served;
 	change_feed_hooks.obstacle = worker_obstacle;

@@ -112,14 +112,16 @@ takes_posts(Oid relid)
 	return result;
 }
 
+/* A column by name and type; 0 if there is none. */
 static AttrNumber
-column(TupleDesc desc, const char *name)
+column(TupleDesc desc, const char *name, Property prop)
 {
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
-		if (!att->attisdropped && strcmp(NameStr(att->attname), name) == 0)
+		if (!att->attisdropped && att->atttypid == property_type(prop) &&
+			strcmp(NameStr(att->attname), name) == 0)
 			return i + 1;
 	}
 	return InvalidAttrNumber;
@@ -157,9 +159,11 @@ get_role(Relation relation)
 	if (entry != NULL)
 		return entry;
 	fresh.role = find_role(relation);
-	fresh.id = column(desc, "id");
-	fresh.user_id = column(desc, "user_id");
-	fresh.creation_date = column(desc, "creation_date");
+	fresh.id = column(desc, "id", PROP_ID);
+	fresh.user_id = column(desc, "user_id", PROP_USER_ID);
+	fresh.creation_date = column(desc, "creation_date", PROP_CREATION_DATE);
+	if (!fresh.id || !fresh.user_id || !fresh.creation_date)
+		fresh.role = fresh.role == ROLE_JOBS ? ROLE_JOBS : ROLE_NONE;
 	entry = hash_search(roles, &relid, HASH_ENTER, NULL);
 	*entry = fresh;
 	return entry;

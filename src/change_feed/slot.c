@@ -14,13 +14,10 @@
 
 #include "access/xact.h"
 #include "access/xlogutils.h"
-#include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "replication/logical.h"
-#include "utils/builtins.h"
+#include "storage/spin.h"
 #include "utils/guc.h"
-#include "utils/snapmgr.h"
 
 /*
  * Newer minor releases decode only with plugins that output_plugin_libraries
@@ -35,35 +32,23 @@ slot_allow_plugin(void)
 						PGC_S_SESSION);
 }
 
-/* Is there a slot of this name that can be decoded from? */
+/* Is there a slot of this name that can be decoded from here? */
 bool
 slot_usable(const char *name)
 {
-	Oid			types[] = {TEXTOID, TEXTOID};
-	Datum		values[2];
-	bool		usable = false;
-	bool		isnull;
+	ReplicationSlot *slot = SearchNamedReplicationSlot(name, true);
+	ReplicationSlotPersistentData data;
 
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	SPI_connect();
-	values[0] = CStringGetTextDatum(name);
-	values[1] = CStringGetTextDatum(PLUGIN_NAME);
-	if (SPI_execute_with_args("SELECT plugin = $2 AND"
-							  " coalesce(wal_status <> 'lost', false) AND"
-							  " confirmed_flush_lsn IS NOT NULL"
-							  " FROM pg_catalog.pg_replication_slots"
-							  " WHERE slot_name = $1",
-							  2, types, values, NULL, true, 1) != SPI_OK_SELECT)
-		elog(ERROR, "could not read pg_replication_slots");
-	if (SPI_processed > 0)
-		usable = DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0],
-											SPI_tuptable->tupdesc, 1,
-											&isnull));
-	SPI_finish();
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	return usable;
+	if (slot == NULL)
+		return false;
+	SpinLockAcquire(&slot->mutex);
+	data = slot->data;
+	SpinLockRelease(&slot->mutex);
+	return data.database == MyDatabaseId &&
+		strcmp(NameStr(data.plugin), PLUGIN_NAME) == 0 &&
+		!compat_slot_invalidated(&data) &&
+		!XLogRecPtrIsInvalid(data.restart_lsn) &&
+		!XLogRecPtrIsInvalid(data.confirmed_flush);
 }
 
 /* Drop a slot if it is there. */

@@ -18,14 +18,11 @@
  */
 #include "postgres.h"
 
-#include "admin/settings.h"
-#include "change_feed/change_feed.h"
-#include "container/container.h"
+#include "change_feed/worker.h"
 #include "views/views.h"
 
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "commands/extension.h"
 #include "libpq/pqsignal.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -36,27 +33,12 @@
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 /* How long to sleep at most: without news; while a job waits for others. */
 #define NAP_IDLE 1000
 #define NAP_JOB 20
-
-typedef struct Worker
-{
-	WorkerEntry *entry;
-	char		slot_name[NAMEDATALEN];
-	MemoryContext context;
-	MemoryContext batch;
-	DirtySet   *dirty;
-	Decoder    *decoder;
-	bool		serving;		/* are the views complete and up to date? */
-	bool		rebuilding;		/* is a rebuild needed before they are? */
-	XLogRecPtr	serve_from;		/* position to reach before they are */
-	bool		jobs;			/* may there be jobs in the queue? */
-} Worker;
 
 static bool ended_well = false;
 
@@ -100,30 +82,20 @@ worker_attach(WorkerEntry *entry)
 	return attached;
 }
 
-static void
-set_state(Worker *worker, WorkerState state)
-{
-	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
-	/* stop_worker() has the last word */
-	if (worker->entry->state != WORKER_STOPPED)
-		worker->entry->state = state;
-	LWLockRelease(feed_shared->lock);
-}
-
 /*
  * Exit for good. Exit code 0 takes a worker off the postmaster's list, which
  * is where the launcher wants it.
  */
-static void
+void
 worker_leave(Worker *worker, WorkerState state)
 {
-	set_state(worker, state);
+	worker_set_state(worker, state);
 	ended_well = true;
 	proc_exit(0);
 }
 
 /* No containers (any more): the slot must not keep WAL for nobody. */
-static void
+void
 worker_retire(Worker *worker)
 {
 	if (MyReplicationSlot != NULL)
@@ -160,7 +132,7 @@ worker_settings(void)
 
 		/*
 		 * Commits show at once and are flushed before the slot is confirmed:
-		 * flush_commits(). Neither they nor a shutdown wait for a standby.
+		 * worker_flush_commits(). Neither they nor a shutdown wait for a standby.
 		 */
 		{"synchronous_commit", "off"}
 	};
@@ -174,86 +146,6 @@ worker_settings(void)
  * Getting ready
  * ------------------------------------------------------------------------ */
 
-/* Are the extension and its containers (still) there? */
-static bool
-worker_needed(void)
-{
-	bool		needed;
-
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	needed = OidIsValid(get_extension_oid("blogstore", true)) &&
-		container_exists();
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	return needed;
-}
-
-static void
-read_state(ViewState *state)
-{
-	OwnerScope	scope;
-
-	apply_begin(&scope, false);
-	view_state_read(state);
-	apply_end(&scope);
-}
-
-/*
- * The views cannot be trusted from here on: take readers off them and queue
- * a rebuild, in one transaction.
- */
-static void
-invalidate_views(Worker *worker)
-{
-	OwnerScope	scope;
-	ViewState	state;
-
-	apply_begin(&scope, false);
-	view_state_read(&state);
-	state.ready = false;
-	state.feed_size = blogstore_feed_size;
-	state.short_form_length = blogstore_short_form_length;
-	view_state_write(&state);
-	jobs_request_rebuild();
-	apply_end(&scope);
-
-	pg_atomic_write_u32(&worker->entry->served, 0);
-	worker->serving = false;
-	worker->rebuilding = true;
-	worker->jobs = true;
-	set_state(worker, WORKER_CATCHING_UP);
-}
-
-/* Make the views fit settings that have changed since they were built. */
-static void
-follow_settings(Worker *worker)
-{
-	ViewState	state;
-	OwnerScope	scope;
-
-	read_state(&state);
-	if (state.short_form_length != blogstore_short_form_length)
-		invalidate_views(worker);
-	else if (state.feed_size != blogstore_feed_size)
-	{
-		apply_feed();
-		apply_begin(&scope, false);
-		view_state_read(&state);
-		state.feed_size = blogstore_feed_size;
-		view_state_write(&state);
-		apply_end(&scope);
-	}
-}
-
-/* Flush what this process has committed: it relies on it from here on. */
-static void
-flush_commits(void)
-{
-	if (XactLastCommitEnd != InvalidXLogRecPtr)
-		XLogFlush(XactLastCommitEnd);
-}
-
 /* See to the slot and begin to decode. */
 static void
 worker_prepare(Worker *worker)
@@ -262,7 +154,7 @@ worker_prepare(Worker *worker)
 
 	if (!worker_needed())
 		worker_retire(worker);
-	read_state(&state);
+	worker_read_state(&state);
 	if (!state.enabled)
 		worker_leave(worker, WORKER_STOPPED);
 
@@ -271,19 +163,19 @@ worker_prepare(Worker *worker)
 	if (!slot_usable(worker->slot_name))
 	{
 		/* noted first: a crash in between finds it noted */
-		invalidate_views(worker);
-		set_state(worker, WORKER_STARTING);
-		flush_commits();
+		worker_invalidate_views(worker);
+		worker_set_state(worker, WORKER_STARTING);
+		worker_flush_commits();
 		slot_make(worker->slot_name);
 		ereport(LOG,
 				(errmsg("blogstore worker made replication slot \"%s\" and builds the views",
 						worker->slot_name)));
 	}
-	follow_settings(worker);
+	worker_follow_settings(worker);
 	MemoryContextSwitchTo(worker->context);
 	worker->decoder = decoder_open(worker->slot_name, worker->dirty);
 	worker->serve_from = GetFlushRecPtr(NULL);
-	set_state(worker, WORKER_CATCHING_UP);
+	worker_set_state(worker, WORKER_CATCHING_UP);
 }
 
 /* ------------------------------------------------------------------------
@@ -310,7 +202,7 @@ apply_dirty(Worker *worker)
 	dirty_await(worker->dirty);
 	CommitTransactionCommand();
 	if (dirty_reset_seen(worker->dirty))
-		invalidate_views(worker);
+		worker_invalidate_views(worker);
 	else
 		apply_batch(worker->dirty);
 	worker->jobs |= dirty_jobs(worker->dirty);
@@ -334,64 +226,17 @@ publish(Worker *worker, XLogRecPtr position)
 	}
 }
 
-/*
- * Let readers have the views once they are complete: no rebuild is under way,
- * and what was committed before it ended (or before this start) is in.
- */
-static void
-try_serve(Worker *worker, XLogRecPtr position)
-{
-	OwnerScope	scope;
-	ViewState	state;
-	bool		pending;
-
-	if (worker->rebuilding)
-	{
-		apply_begin(&scope, false);
-		pending = jobs_rebuild_pending();
-		if (pending)
-			worker->jobs = true;
-		apply_end(&scope);
-		if (pending)
-			return;
-		worker->rebuilding = false;
-		worker->serve_from = GetFlushRecPtr(NULL);
-	}
-	if (position < worker->serve_from)
-		return;
-
-	apply_begin(&scope, false);
-	view_state_read(&state);
-	if (state.enabled && !state.ready)
-	{
-		state.ready = true;
-		view_state_write(&state);
-	}
-	apply_end(&scope);
-	if (!state.enabled)
-		worker_leave(worker, WORKER_STOPPED);
-
-	worker->serving = true;
-	set_state(worker, WORKER_RUNNING);
-	pg_atomic_write_u32(&worker->entry->served, 1);
-	ConditionVariableBroadcast(&worker->entry->progress);
-}
-
 /* Sleep until there is news. */
 static void
 worker_nap(Worker *worker, long nap)
 {
-	int			rc;
-
 	pgstat_report_stat(false);
 	pgstat_report_activity(STATE_IDLE, NULL);
-	rc = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-				   nap, PG_WAIT_EXTENSION);
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 nap, PG_WAIT_EXTENSION);
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
 	pgstat_report_activity(STATE_RUNNING, NULL);
-	if ((rc & WL_TIMEOUT) && nap == NAP_IDLE && !worker_needed())
-		worker_retire(worker);
 }
 
 /* One turn: decode, apply, confirm; a chunk of a job; sleep if idle. */
@@ -406,16 +251,17 @@ worker_turn(Worker *worker)
 	{
 		ConfigReloadPending = false;
 		ProcessConfigFile(PGC_SIGHUP);
-		follow_settings(worker);
+		worker_follow_settings(worker);
 	}
 
+	worker_check_state(worker);
 	flush_noted_commits(worker);
 	flushed = GetFlushRecPtr(NULL);
 	position = decoder_read(worker->decoder, flushed);
 	if (dirty_any(worker->dirty))
 		apply_dirty(worker);
 	publish(worker, position);
-	flush_commits();
+	worker_flush_commits();
 	decoder_confirm(worker->decoder);
 
 	if (worker->jobs)
@@ -426,7 +272,7 @@ worker_turn(Worker *worker)
 			ConditionVariableBroadcast(&worker->entry->progress);
 	}
 	if (!worker->serving)
-		try_serve(worker, position);
+		worker_try_serve(worker, position);
 
 	if (position < flushed || progress == JOBS_MORE ||
 		(!worker->serving && worker->jobs && progress == JOBS_NONE))

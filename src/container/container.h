@@ -128,6 +128,7 @@ extern int64 item_estimate(Container container, ItemType type);
 /* item.c: items in memory */
 extern const char *item_type_name(ItemType type);
 extern const Property *item_properties(ItemType type, int *n);
+extern Oid	property_type(Property prop);
 extern void item_init(BlogItem *item, ItemType type);
 extern void item_set(BlogItem *item, Property prop, Datum value);
 extern void item_copy(BlogItem *dst, const BlogItem *src);
@@ -196,6 +197,7 @@ extern LockOutcome item_writer_lock_found(ItemWriter *writer, ItemScan *scan,
 extern void item_writer_update(ItemWriter *writer, const BlogItem *item);
 extern void item_writer_delete(ItemWriter *writer);
 extern void item_writer_close(ItemWriter *writer);
+extern uint64 item_triggers_fired(void);
 
 /* counter.c: a post's counts */
 typedef struct PostCounter PostCounter;
@@ -262,6 +264,8 @@ typedef struct ChangeFeedHooks
 {
 	/* this process has met containers: is there a worker for them? */
 	void		(*containers_found) (void);
+	/* this transaction has made containers: start a worker on commit */
+	void		(*containers_created) (void);
 	/* this transaction has written items: wake the worker when it commits */
 	void		(*item_written) (void);
 	/* does a worker keep the views up to date right now? */

@@ -23,7 +23,19 @@ struct PostCounter
 	BlogItem	post;
 	int64		comments;		/* to add */
 	int64		likes;
+	uint64		triggers;		/* item_triggers_fired() at locking */
 };
+
+/* Lock the post's newest version by the active snapshot. */
+static bool
+counter_lock(PostCounter *counter, const pg_uuid_t *post_id)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+
+	counter->triggers = item_triggers_fired();
+	return item_writer_lock(counter->writer, PATH_KEY, &key, 1,
+							LockTupleNoKeyExclusive, &counter->post);
+}
 
 /*
  * Lock a post's counts. Returns NULL if there is no such post. Waits for
@@ -34,12 +46,10 @@ PostCounter *
 post_counter_open(const pg_uuid_t *post_id)
 {
 	PostCounter *counter = palloc0(sizeof(PostCounter));
-	Datum		key = UUIDPGetDatum(post_id);
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	counter->writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	if (!item_writer_lock(counter->writer, PATH_KEY, &key, 1,
-						  LockTupleNoKeyExclusive, &counter->post))
+	if (!counter_lock(counter, post_id))
 	{
 		item_writer_close(counter->writer);
 		PopActiveSnapshot();
@@ -67,6 +77,15 @@ post_counter_close(PostCounter *counter)
 	if (counter->comments != 0 || counter->likes != 0)
 	{
 		PushActiveSnapshot(GetTransactionSnapshot());
+		if (counter->triggers != item_triggers_fired())
+		{
+			pg_uuid_t	post_id = *item_uuid(post, PROP_POST_ID);
+
+			if (!counter_lock(counter, &post_id))
+				ereport(ERROR,
+						(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+						 errmsg("a trigger deleted the post that is written to")));
+		}
 		item_set(post, PROP_COMMENT_COUNT,
 				 Int64GetDatum(item_count(post, PROP_COMMENT_COUNT) +
 							   counter->comments));

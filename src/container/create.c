@@ -201,6 +201,6 @@ blogstore_create_containers(PG_FUNCTION_ARGS)
 				 errdetail("All requests work; list_user_posts() and list_feed() read the posts container, which is slower."),
 				 errhint("%s", hint)));
 	container_require();
-	change_feed_hooks.item_written();
+	change_feed_hooks.containers_created();
 	PG_RETURN_VOID();
 }

@@ -9,6 +9,7 @@
 #include "compat.h"
 #include "container/leaf.h"
 
+#include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
@@ -53,6 +54,26 @@ property_length(Property prop)
 			return sizeof(int64);
 		default:
 			return -1;
+	}
+}
+
+/* The type of a property's column. */
+Oid
+property_type(Property prop)
+{
+	switch (prop)
+	{
+		case PROP_ID:
+		case PROP_POST_ID:
+		case PROP_USER_ID:
+			return UUIDOID;
+		case PROP_COMMENT_COUNT:
+		case PROP_LIKE_COUNT:
+			return INT8OID;
+		case PROP_CREATION_DATE:
+			return TIMESTAMPTZOID;
+		default:
+			return TEXTOID;
 	}
 }
 

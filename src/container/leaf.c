@@ -18,7 +18,6 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -32,18 +31,12 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-typedef struct CachedLeaf
-{
-	Oid			relid;
-	bool		known;			/* are attno and index filled in? */
-	AttrNumber	attno[N_PROPERTIES];
-	Oid			index[N_PATHS];
-} CachedLeaf;
-
 /* All that is known of one container; lives in its own memory context. */
 typedef struct CachedContainer
 {
 	bool		valid;
+	bool		loading;		/* being read, or that failed half-way */
+	bool		stale;			/* invalidated while being read */
 	MemoryContext context;
 	Oid			root;
 	Oid			owner;
@@ -52,6 +45,8 @@ typedef struct CachedContainer
 	bool		hashed;			/* false: one partition, no key to hash */
 	FmgrInfo	hash_proc;
 	Oid			hash_collation;
+	int			modulus;		/* the greatest of the partitions' moduli */
+	int		   *partition_of;	/* by remainder; -1: none */
 	int			npartitions;
 	CachedLeaf *leaf[N_ITEM_TYPES]; /* each of npartitions */
 } CachedContainer;
@@ -62,54 +57,6 @@ static const char *const container_name[N_CONTAINERS] = {
 	"users", "posts", "feed"
 };
 
-static const char *const column_name[N_PROPERTIES] = {
-	"id", "type", "post_id", "user_id", "username", "user_username", "title",
-	"content", "comment_count", "like_count", "creation_date"
-};
-
-#define MAX_PATH_COLUMNS 3
-
-typedef struct PathColumns
-{
-	int			n;
-	Property	column[MAX_PATH_COLUMNS];
-} PathColumns;
-
-/* The key columns that an index must have to serve a path; n = 0: no path. */
-static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
-	[CONTAINER_USERS] = {
-		[ITEM_USER] = {
-			[PATH_KEY] = {1, {PROP_USER_ID}}
-		},
-		[ITEM_POST] = {
-			[PATH_LIST] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}}
-		}
-	},
-	[CONTAINER_POSTS] = {
-		[ITEM_POST] = {
-			[PATH_KEY] = {1, {PROP_POST_ID}},
-			[PATH_USER] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}},
-			[PATH_DATE] = {2, {PROP_CREATION_DATE, PROP_ID}}
-		},
-		[ITEM_COMMENT] = {
-			[PATH_KEY] = {2, {PROP_POST_ID, PROP_ID}},
-			[PATH_LIST] = {3, {PROP_POST_ID, PROP_CREATION_DATE, PROP_ID}},
-			[PATH_USER] = {2, {PROP_USER_ID, PROP_ID}}
-		},
-		[ITEM_LIKE] = {
-			[PATH_KEY] = {2, {PROP_USER_ID, PROP_POST_ID}},
-			[PATH_LIST] = {3, {PROP_POST_ID, PROP_CREATION_DATE, PROP_ID}},
-			[PATH_USER] = {2, {PROP_USER_ID, PROP_POST_ID}}
-		}
-	},
-	[CONTAINER_FEED] = {
-		[ITEM_POST] = {
-			[PATH_KEY] = {1, {PROP_POST_ID}},
-			[PATH_DATE] = {2, {PROP_CREATION_DATE, PROP_ID}}
-		}
-	}
-};
-
 /* Relcache invalidation: forget what was known of relid (0: everything). */
 static void
 leaf_invalidate(Datum arg, Oid relid)
@@ -118,13 +65,17 @@ leaf_invalidate(Datum arg, Oid relid)
 	{
 		CachedContainer *cc = &cache[c];
 
-		if (!cc->valid)
+		bool		hit = !OidIsValid(relid);
+
+		if (!cc->valid && !cc->loading)
 			continue;
-		if (!OidIsValid(relid))
-			cc->valid = false;
 		for (int i = 0; i < cc->nparents; i++)
-			if (cc->parents[i] == relid)
-				cc->valid = false;
+			hit |= cc->parents[i] == relid;
+		if (hit)
+		{
+			cc->valid = false;
+			cc->stale = true;
+		}
 		for (int t = 0; t < N_ITEM_TYPES; t++)
 			for (int p = 0; p < cc->npartitions; p++)
 				if (cc->leaf[t][p].relid == relid)
@@ -166,20 +117,14 @@ load_types(CachedContainer *cc, Relation rel, int partition)
 	}
 }
 
-/* The partitions of rel by hash remainder, each split by type. */
+/* The hash partitions of a container, each split by type. */
 static void
-load_partitions(CachedContainer *cc, Relation rel)
+load_partitions(CachedContainer *cc, const Oid *children)
 {
-	PartitionDesc desc = RelationGetPartitionDesc(rel, true);
-	PartitionBoundInfo bound = desc->boundinfo;
-
 	for (int i = 0; i < cc->npartitions; i++)
 	{
-		Relation	child;
+		Relation	child = table_open(children[i], AccessShareLock);
 
-		if (bound->indexes[i] < 0)
-			continue;			/* a partition was detached */
-		child = table_open(desc->oids[bound->indexes[i]], AccessShareLock);
 		if (child->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		{
 			cc->parents[cc->nparents++] = RelationGetRelid(child);
@@ -204,6 +149,7 @@ container_load(Container container)
 	Relation	rel;
 	PartitionKey key;
 	PartitionDesc desc;
+	Oid		   *children = NULL;
 	MemoryContext old;
 
 	if (!OidIsValid(root))
@@ -217,6 +163,7 @@ container_load(Container container)
 		return false;
 	}
 
+	cc->loading = false;
 	if (cc->context == NULL)
 		cc->context = AllocSetContextCreate(TopMemoryContext,
 											"blogstore container",
@@ -234,23 +181,30 @@ container_load(Container container)
 	{
 		fmgr_info_copy(&cc->hash_proc, &key->partsupfunc[0], cc->context);
 		cc->hash_collation = key->partcollation[0];
-		cc->npartitions = desc->nparts > 0 ? desc->boundinfo->nindexes : 0;
+		cc->npartitions = desc->nparts;
+		cc->modulus = desc->nparts > 0 ? desc->boundinfo->nindexes : 0;
+		cc->partition_of = palloc(sizeof(int) * cc->modulus);
+		for (int i = 0; i < cc->modulus; i++)
+			cc->partition_of[i] = desc->boundinfo->indexes[i];
+		children = palloc(sizeof(Oid) * desc->nparts);
+		memcpy(children, desc->oids, sizeof(Oid) * desc->nparts);
 	}
-	cc->parents = palloc(sizeof(Oid) * (desc->nparts + 1));
+	cc->parents = palloc(sizeof(Oid) * (cc->npartitions + 1));
 	cc->parents[0] = root;
 	cc->nparents = 1;
 	for (int t = 0; t < N_ITEM_TYPES; t++)
 		cc->leaf[t] = palloc0(sizeof(CachedLeaf) * cc->npartitions);
 
-	/*
-	 * Valid from here on: an invalidation that arrives while the children
-	 * are opened must not be lost.
-	 */
-	cc->valid = true;
+	/* an invalidation that arrives from here on must not be lost */
+	cc->stale = false;
+	cc->loading = true;
 	if (cc->hashed)
-		load_partitions(cc, rel);
+		load_partitions(cc, children);
 	else
 		load_types(cc, rel, 0);
+
+	cc->loading = false;
+	cc->valid = !cc->stale;
 
 	MemoryContextSwitchTo(old);
 	table_close(rel, AccessShareLock);
@@ -330,16 +284,22 @@ container_partition_of(Container container, const pg_uuid_t *key)
 	Datum		value;
 	bool		isnull = false;
 	uint64		hash;
+	int			partition = -1;
 
 	if (!cc->hashed)
 		return 0;
-	if (cc->npartitions == 0)
-		elog(ERROR, "container \"%s\" has no partitions",
-			 container_name[container]);
 	value = UUIDPGetDatum(key);
 	hash = compute_partition_hash_value(1, &cc->hash_proc,
 										&cc->hash_collation, &value, &isnull);
-	return (int) (hash % (uint64) cc->npartitions);
+	if (cc->modulus > 0)
+		partition = cc->partition_of[hash % (uint64) cc->modulus];
+	if (partition < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("container \"%s\" has no partition for this key",
+						container_name[container]),
+				 errhint("Attach the missing partition.")));
+	return partition;
 }
 
 /* The leaf of a partition for items of a type. */
@@ -372,50 +332,6 @@ item_estimate(Container container, ItemType type)
 		total += tuples;
 	}
 	return (int64) total;
-}
-
-/* Does index have exactly the columns of a path, ascending, for all rows? */
-static bool
-index_serves(Relation index, const PathColumns *path, const AttrNumber *attno)
-{
-	Form_pg_index form = index->rd_index;
-
-	if (path->n == 0 || IndexRelationGetNumberOfKeyAttributes(index) != path->n)
-		return false;
-	for (int i = 0; i < path->n; i++)
-		if (form->indkey.values[i] != attno[path->column[i]] ||
-			index->rd_indoption[i] != 0)
-			return false;
-	return true;
-}
-
-/* Fill in where rel has its columns and which index serves which path. */
-static void
-leaf_describe(CachedLeaf *leaf, Relation rel, Container container,
-			  ItemType type)
-{
-	List	   *indexes = RelationGetIndexList(rel);
-	ListCell   *lc;
-	CachedLeaf	found = {.relid = leaf->relid,.known = true};
-
-	for (int p = 0; p < N_PROPERTIES; p++)
-		found.attno[p] = get_attnum(leaf->relid, column_name[p]);
-
-	foreach(lc, indexes)
-	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-
-		if (index->rd_index->indisvalid && index->rd_rel->relam == BTREE_AM_OID &&
-			RelationGetIndexPredicate(index) == NIL)
-			for (int path = 0; path < N_PATHS; path++)
-				if (!OidIsValid(found.index[path]) &&
-					index_serves(index, &path_columns[container][type][path],
-								 found.attno))
-					found.index[path] = RelationGetRelid(index);
-		index_close(index, AccessShareLock);
-	}
-	list_free(indexes);
-	*leaf = found;
 }
 
 /*

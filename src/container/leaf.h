@@ -11,6 +11,17 @@
 #include "storage/lockdefs.h"
 #include "utils/relcache.h"
 
+#define MAX_PATH_COLUMNS 3
+
+/* What is known of a leaf. */
+typedef struct CachedLeaf
+{
+	Oid			relid;
+	bool		known;			/* are attno and index filled in? */
+	AttrNumber	attno[N_PROPERTIES];
+	Oid			index[N_PATHS];
+} CachedLeaf;
+
 /* A leaf as opened: its relation, and where its columns and indexes are. */
 typedef struct OpenLeaf
 {
@@ -20,6 +31,13 @@ typedef struct OpenLeaf
 	Oid			index[N_PATHS]; /* InvalidOid: no such path */
 } OpenLeaf;
 
+/* path.c: which columns and indexes a leaf has */
+extern void leaf_describe(CachedLeaf *leaf, Relation rel, Container container,
+						  ItemType type);
+extern int	leaf_path_key(Container container, ItemType type, AccessPath path,
+						  const BlogItem *item, Datum *key);
+
+/* leaf.c: opening leaves */
 extern void leaf_open(OpenLeaf *leaf, Container container, ItemType type,
 					  int partition, LOCKMODE lockmode);
 extern void leaf_close(OpenLeaf *leaf, bool keep_lock);

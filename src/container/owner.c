@@ -53,7 +53,7 @@ hook_no_obstacle(const char **hint)
 }
 
 ChangeFeedHooks change_feed_hooks = {
-	hook_nothing, hook_nothing, hook_no_views, hook_no_obstacle
+	hook_nothing, hook_nothing, hook_nothing, hook_no_views, hook_no_obstacle
 };
 
 /* From here to owner_end() the current user is the containers' owner. */

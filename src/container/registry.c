@@ -26,7 +26,7 @@ static KeptPlan claim_plan = {
 };
 
 static KeptPlan lookup_plan = {
-	"SELECT user_id FROM blogstore.usernames WHERE username_key = $1",
+	"SELECT user_id::uuid FROM blogstore.usernames WHERE username_key = $1",
 	1, {TEXTOID}, NULL
 };
 

@@ -98,6 +98,7 @@ remove_post(const pg_uuid_t *post_id)
 	ItemWriter *writer;
 	BlogItem	post;
 	bool		found;
+	uint64		triggers = item_triggers_fired();
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
@@ -110,7 +111,14 @@ remove_post(const pg_uuid_t *post_id)
 		remove_children(ITEM_COMMENT, post_id);
 		remove_children(ITEM_LIKE, post_id);
 		PopActiveSnapshot();
-		item_writer_delete(writer);
+
+		/* a newer version, if a trigger has written one */
+		PushActiveSnapshot(GetTransactionSnapshot());
+		if (triggers == item_triggers_fired() ||
+			item_writer_lock(writer, PATH_KEY, &key, 1, LockTupleExclusive,
+							 &post))
+			item_writer_delete(writer);
+		PopActiveSnapshot();
 	}
 	item_writer_close(writer);
 	PopActiveSnapshot();

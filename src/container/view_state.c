@@ -24,7 +24,8 @@
 #include "utils/snapmgr.h"
 
 static KeptPlan read_plan = {
-	"SELECT enabled, ready, feed_size, short_form_length, xmin"
+	"SELECT enabled::boolean, ready::boolean, feed_size::integer,"
+	" short_form_length::integer, xmin::xid"
 	" FROM blogstore.view_state",
 	0, {0}, NULL
 };

@@ -42,6 +42,9 @@ struct ItemWriter
 	bool		wrote;
 };
 
+/* How often triggers may have run between an item's locking and writing. */
+static uint64 triggers_fired = 0;
+
 /* Open a partition's leaf for writing; RowExclusiveLock to the end of xact. */
 ItemWriter *
 item_writer_open_partition(Container container, ItemType type, int partition)
@@ -154,6 +157,44 @@ writer_check(ItemWriter *writer)
 }
 
 /*
+ * A number that grows when triggers have fired. They may have written the
+ * very item that a caller holds locked, which has to lock it again then.
+ */
+uint64
+item_triggers_fired(void)
+{
+	return triggers_fired;
+}
+
+/* A BEFORE trigger returned NULL: what was promised would not be so. */
+static void
+item_suppressed(ItemWriter *writer)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
+			 errmsg("a trigger on \"%s\" suppressed a change of an item",
+					RelationGetRelationName(writer->leaf.rel)),
+			 errhint("Raise an error in the trigger to refuse a change.")));
+}
+
+/*
+ * Does the transaction's snapshot show an item with this one's key? A unique
+ * index does not stop the key of an item that was deleted since, so that a
+ * transaction that still sees it would see two. 40001 if it was.
+ */
+static bool
+key_in_snapshot(ItemWriter *writer, const BlogItem *item)
+{
+	Datum		key[MAX_PATH_COLUMNS];
+	BlogItem	there;
+	int			n = leaf_path_key(writer->container, writer->type, PATH_KEY,
+								  item, key);
+
+	return n > 0 && item_writer_lock(writer, PATH_KEY, key, n,
+									 LockTupleKeyShare, &there);
+}
+
+/*
  * Insert an item. Returns false, having written nothing, if one of its unique
  * keys is taken by a committed row or by a transaction that then commits
  * (this waits for it).
@@ -167,15 +208,16 @@ item_writer_insert(ItemWriter *writer, const BlogItem *item)
 	List	   *recheck = NIL;
 	bool		inserted = false;
 
+	if (IsolationUsesXactSnapshot() && key_in_snapshot(writer, item))
+	{
+		MemoryContextSwitchTo(old);
+		return false;
+	}
 	writer_fill_defaults(writer);
 	writer_fill(writer, item);
 	if (writer->triggers && writer->rri->ri_TrigDesc->trig_insert_before_row &&
 		!ExecBRInsertTriggers(writer->estate, writer->rri, slot))
-		ereport(ERROR,
-				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
-				 errmsg("a trigger on \"%s\" suppressed an item",
-						RelationGetRelationName(rel)),
-				 errhint("Raise an error in the trigger to refuse an item.")));
+		item_suppressed(writer);
 	writer_check(writer);
 
 	while (!inserted &&
@@ -295,9 +337,24 @@ item_writer_update(ItemWriter *writer, const BlogItem *item)
 	writer_fill(writer, item);
 	ExecSimpleRelationUpdate(writer->rri, writer->estate, &writer->epqstate,
 							 writer->found, slot);
+	if (!ItemPointerIsValid(&slot->tts_tid))
+		item_suppressed(writer);
 	writer->wrote = true;
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(writer->estate);
+}
+
+/* Is the locked item still there? */
+static bool
+found_is_there(ItemWriter *writer)
+{
+	TupleTableSlot *slot = table_slot_create(writer->leaf.rel, NULL);
+	bool		there = table_tuple_fetch_row_version(writer->leaf.rel,
+													  &writer->found->tts_tid,
+													  SnapshotSelf, slot);
+
+	ExecDropSingleTupleTableSlot(slot);
+	return there;
 }
 
 /* Delete the locked item. */
@@ -308,6 +365,9 @@ item_writer_delete(ItemWriter *writer)
 
 	ExecSimpleRelationDelete(writer->rri, writer->estate, &writer->epqstate,
 							 writer->found);
+	if (writer->triggers && writer->rri->ri_TrigDesc->trig_delete_before_row &&
+		found_is_there(writer))
+		item_suppressed(writer);
 	writer->wrote = true;
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(writer->estate);
@@ -321,7 +381,10 @@ void
 item_writer_close(ItemWriter *writer)
 {
 	if (writer->triggers)
+	{
+		triggers_fired += writer->wrote;
 		AfterTriggerEndQuery(writer->estate);
+	}
 	EvalPlanQualEnd(&writer->epqstate);
 	ExecDropSingleTupleTableSlot(writer->found);
 	ExecDropSingleTupleTableSlot(writer->fresh);

@@ -17,7 +17,10 @@
 #include "catalog/pg_class.h"
 #include "replication/origin.h"
 #include "storage/lmgr.h"
+#include "utils/guc.h"
 #include "utils/snapmgr.h"
+
+static int	guc_nest;			/* of the present transaction */
 
 /*
  * Take the views' lock: an object lock that nothing else in the server takes,
@@ -41,6 +44,7 @@ apply_begin(OwnerScope *scope, bool views_only)
 	StartTransactionCommand();
 	container_require();
 	owner_begin(scope);
+	guc_nest = NewGUCNestLevel();
 	if (views_only)
 	{
 		views_lock();
@@ -49,13 +53,20 @@ apply_begin(OwnerScope *scope, bool views_only)
 	PushActiveSnapshot(GetTransactionSnapshot());
 }
 
-/* Commit. The worker flushes its commits before it relies on them. */
+/*
+ * Commit. The worker flushes its commits before it relies on them.
+ *
+ * The owner may have added triggers, and deferred ones run in the commit: it
+ * too is done as the owner, not as the superuser that the worker is. Settings
+ * that a trigger has changed are taken back.
+ */
 void
 apply_end(OwnerScope *scope)
 {
 	PopActiveSnapshot();
-	owner_end(scope);
+	AtEOXact_GUC(false, guc_nest);
 	CommitTransactionCommand();
+	owner_end(scope);
 	replorigin_session_origin = InvalidRepOriginId;
 }
 

@@ -24,7 +24,8 @@
 #define MAX_JOBS_SEEN 100
 
 static KeptPlan list_plan = {
-	"SELECT id, kind, user_id, phase, partition_number, position, done, total"
+	"SELECT id::uuid, kind::text, user_id::uuid, phase::integer,"
+	" partition_number::integer, position::uuid, done::bigint, total::bigint"
 	" FROM blogstore.jobs ORDER BY kind <> 'rebuild', created_at, id LIMIT 100",
 	0, {0}, NULL
 };

@@ -160,14 +160,19 @@ relabel_chunk(Job *job, bool *skipped)
 	return false;
 }
 
-/* Delete what transactions under way at the deletion have left. */
-static void
-remove_late(Job *job)
+/*
+ * Delete what transactions under way at the deletion have left; or relabel it,
+ * if there is a new user by the same id. Returns as relabel_chunk().
+ */
+static bool
+remove_late(Job *job, bool *skipped)
 {
 	BlogItem	user;
 
-	if (!get_user(job, &user))
-		job->done += remove_user_items(&job->user_id);
+	if (get_user(job, &user))
+		return relabel_chunk(job, skipped);
+	job->done += remove_user_items(&job->user_id);
+	return false;
 }
 
 /*
@@ -212,12 +217,8 @@ sweep_chunk(Job *job)
 			return false;
 		job->phase = SWEEP_AGAIN;
 	}
-	else if (job->deletion)
-	{
-		remove_late(job);
-		sweep_done(job, w);
-	}
-	else if (!relabel_chunk(job, &w->skipped))
+	else if (job->deletion ? !remove_late(job, &w->skipped) :
+			 !relabel_chunk(job, &w->skipped))
 		sweep_done(job, w);
 	return true;
 }

@@ -1,0 +1,70 @@
+-- The owner's triggers, constraints and columns are served, and cannot make
+-- counts wrong.
+SET client_min_messages = warning;
+CREATE TABLE audit (who text, what text);
+CREATE ROLE regress_blogstore_caller;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO regress_blogstore_caller;
+SELECT blogstore.create_user('trigger user', '00000000-0000-7000-8000-00000000a001') IS NOT NULL AS made;
+SELECT blogstore.create_post('00000000-0000-7000-8000-00000000a001', 'plain', 'text', '00000000-0000-7000-8000-00000000a011') IS NOT NULL AS made;
+
+CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO public.audit VALUES
+		(CASE WHEN current_user = 'regress_blogstore_caller' THEN 'caller' ELSE 'owner' END,
+		 TG_OP || ' ' || NEW.type);
+	RETURN NULL;
+END $$;
+CREATE TRIGGER note AFTER INSERT OR UPDATE ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION note();
+SET ROLE regress_blogstore_caller;
+SELECT like_count FROM blogstore.create_like('00000000-0000-7000-8000-00000000a011', '00000000-0000-7000-8000-00000000a001'),
+	blogstore.get_post('00000000-0000-7000-8000-00000000a011');
+SELECT title FROM blogstore.edit_post('00000000-0000-7000-8000-00000000a011', 'noted');
+RESET ROLE;
+SELECT * FROM audit;
+DROP TRIGGER note ON blogstore.posts;
+
+-- a trigger that writes to the same post does not disturb the count
+CREATE FUNCTION chain() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF NEW.type = 'comment' THEN
+		PERFORM blogstore.edit_post(NEW.post_id, content => 'edited by a trigger');
+	END IF;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER chain AFTER INSERT ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION chain();
+SELECT content FROM blogstore.create_comment('00000000-0000-7000-8000-00000000a011', '00000000-0000-7000-8000-00000000a001', 'hello');
+SELECT content, comment_count, like_count FROM blogstore.get_post('00000000-0000-7000-8000-00000000a011');
+DROP TRIGGER chain ON blogstore.posts;
+
+-- a trigger that suppresses a change is an error, and nothing changes
+CREATE FUNCTION suppress() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE TRIGGER suppress BEFORE INSERT OR UPDATE OR DELETE ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION suppress();
+\set VERBOSITY sqlstate
+SELECT blogstore.delete_like('00000000-0000-7000-8000-00000000a011', '00000000-0000-7000-8000-00000000a001');
+SELECT blogstore.edit_post('00000000-0000-7000-8000-00000000a011', 'suppressed');
+SELECT blogstore.create_post('00000000-0000-7000-8000-00000000a001', 'suppressed', '');
+\set VERBOSITY default
+DROP TRIGGER suppress ON blogstore.posts;
+SELECT title, comment_count, like_count FROM blogstore.get_post('00000000-0000-7000-8000-00000000a011');
+
+-- columns and constraints that the owner adds
+ALTER TABLE blogstore.posts ADD COLUMN lang text DEFAULT 'en',
+	ADD COLUMN size integer GENERATED ALWAYS AS (length(content)) STORED,
+	ADD CONSTRAINT clean CHECK (content <> 'spam');
+SELECT title FROM blogstore.create_post('00000000-0000-7000-8000-00000000a001', 'with columns', 'twelve chars', '00000000-0000-7000-8000-00000000a012');
+SELECT lang, size FROM blogstore.posts WHERE id = '00000000-0000-7000-8000-00000000a012';
+\set VERBOSITY sqlstate
+SELECT blogstore.create_comment('00000000-0000-7000-8000-00000000a012', '00000000-0000-7000-8000-00000000a001', 'spam');
+\set VERBOSITY default
+SELECT blogstore.wait_for_views();
+SELECT title, content, comment_count, like_count FROM blogstore.list_user_posts('00000000-0000-7000-8000-00000000a001');
+SELECT * FROM blogstore.verify();
+ALTER TABLE blogstore.posts DROP COLUMN lang, DROP COLUMN size, DROP CONSTRAINT clean;
+SELECT title FROM blogstore.edit_post('00000000-0000-7000-8000-00000000a012', 'columns dropped');
+SELECT blogstore.delete_user('00000000-0000-7000-8000-00000000a001');
+SELECT blogstore.wait_for_views();
+SELECT * FROM blogstore.verify();
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore FROM regress_blogstore_caller;
+DROP ROLE regress_blogstore_caller;
+DROP TABLE audit;
+DROP FUNCTION note(), chain(), suppress();
