@@ -28,7 +28,7 @@
 typedef enum WorkerState
 {
 	WORKER_WANTED,				/* the launcher is to start it (again) */
-	WORKER_STARTING,			/* registered, or making sure of its slot */
+	WORKER_STARTING,			/* registered, or not sure that it is needed */
 	WORKER_CATCHING_UP,			/* reading what was written without it */
 	WORKER_RUNNING,				/* the views are served */
 	WORKER_STOPPED,				/* by stop_worker(), until start_worker() */
@@ -75,6 +75,7 @@ extern WorkerEntry *worker_entry(Oid dbid, bool create);
 extern WorkerEntry *my_worker_entry(void);
 extern void worker_entry_want(Oid dbid);
 extern void worker_entry_ended(WorkerEntry *entry, bool failed);
+extern void worker_entry_error(WorkerEntry *entry, const char *message);
 extern void launcher_wake(void);
 extern const char *worker_obstacle(const char **hint);
 extern void worker_slot_name(Oid dbid, char *name);

@@ -27,11 +27,16 @@
 void
 worker_set_state(Worker *worker, WorkerState state)
 {
+	WorkerState before;
+
 	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	before = worker->entry->state;
 	/* stop_worker() has the last word */
-	if (worker->entry->state != WORKER_STOPPED)
+	if (before != WORKER_STOPPED)
 		worker->entry->state = state;
 	LWLockRelease(feed_shared->lock);
+	if (before == WORKER_STARTING && state != WORKER_STARTING)
+		launcher_wake();		/* the next one may start */
 }
 
 /* A template must stay free of sessions, to be copied. */

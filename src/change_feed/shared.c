@@ -187,6 +187,16 @@ worker_entry_ended(WorkerEntry *entry, bool failed)
 	ConditionVariableBroadcast(&entry->progress);
 }
 
+/* Record an error where stat_worker shows it. */
+void
+worker_entry_error(WorkerEntry *entry, const char *message)
+{
+	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	strlcpy(entry->last_error, message, ERROR_LENGTH);
+	entry->last_error_at = GetCurrentTimestamp();
+	LWLockRelease(feed_shared->lock);
+}
+
 void
 launcher_wake(void)
 {

@@ -4,8 +4,8 @@
  *
  * States (WorkerEntry.state):
  *
- *		STARTING	looks whether it is needed and enabled, sees to its slot
- *		CATCHING_UP decodes what was written without it, builds views that are
+ *		STARTING	looks whether it is needed and enabled
+ *		CATCHING_UP sees to its slot, decodes what was written without it, builds views that are
  *					not complete; readers are answered from posts meanwhile
  *		RUNNING		the views are served
  *
@@ -112,10 +112,7 @@ note_error(Worker *worker)
 
 	MemoryContextSwitchTo(worker->context);
 	error = CopyErrorData();
-	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
-	strlcpy(worker->entry->last_error, error->message, ERROR_LENGTH);
-	worker->entry->last_error_at = GetCurrentTimestamp();
-	LWLockRelease(feed_shared->lock);
+	worker_entry_error(worker->entry, error->message);
 }
 
 /* Settings of a database or role must not change what the worker does. */
@@ -158,13 +155,14 @@ worker_prepare(Worker *worker)
 	if (!state.enabled)
 		worker_leave(worker, WORKER_STOPPED);
 
+	/* making a slot can take as long as the longest transaction */
+	worker_set_state(worker, WORKER_CATCHING_UP);
 	worker->rebuilding = !state.ready;
 	worker->jobs = true;
 	if (!slot_usable(worker->slot_name))
 	{
 		/* noted first: a crash in between finds it noted */
 		worker_invalidate_views(worker);
-		worker_set_state(worker, WORKER_STARTING);
 		worker_flush_commits();
 		slot_make(worker->slot_name);
 		ereport(LOG,
@@ -175,7 +173,6 @@ worker_prepare(Worker *worker)
 	MemoryContextSwitchTo(worker->context);
 	worker->decoder = decoder_open(worker->slot_name, worker->dirty);
 	worker->serve_from = GetFlushRecPtr(NULL);
-	worker_set_state(worker, WORKER_CATCHING_UP);
 }
 
 /* ------------------------------------------------------------------------

@@ -20,8 +20,12 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 #define MAX_JOBS_SEEN 100
+
+/* How long to leave a job alone that failed, in milliseconds. */
+#define FAILED_PAUSE 30000
 
 static KeptPlan list_plan = {
 	"SELECT id::uuid, kind::text, user_id::uuid, phase::integer,"
@@ -142,6 +146,48 @@ run_chunk(Job *job)
 	return moved;
 }
 
+/* Jobs that failed, and when to try them again. */
+typedef struct FailedJob
+{
+	pg_uuid_t	id;
+	TimestampTz again;
+} FailedJob;
+
+static FailedJob failed_jobs[MAX_JOBS_SEEN];
+static int	next_failed = 0;
+
+static bool
+failed_lately(const Job *job)
+{
+	for (int i = 0; i < MAX_JOBS_SEEN; i++)
+		if (memcmp(&failed_jobs[i].id, &job->id, UUID_LEN) == 0 &&
+			GetCurrentTimestamp() < failed_jobs[i].again)
+			return true;
+	return false;
+}
+
+/*
+ * A rename or deletion cannot be carried out, because of a constraint or
+ * trigger of the owner's, say. The views of all others do not wait for it:
+ * tell, and try again later.
+ */
+static void
+note_failed(const Job *job, const ErrorData *error)
+{
+	FailedJob  *failed = &failed_jobs[next_failed];
+	WorkerEntry *entry = my_worker_entry();
+
+	next_failed = (next_failed + 1) % MAX_JOBS_SEEN;
+	failed->id = job->id;
+	failed->again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+												FAILED_PAUSE);
+	if (entry != NULL)
+		worker_entry_error(entry, error->message);
+	ereport(LOG,
+			(errmsg("blogstore job failed and is tried again in %d s: %s",
+					FAILED_PAUSE / 1000, error->message)));
+}
+
 /* Errors that another transaction's end will cure. */
 static bool
 will_pass(int sqlerrcode)
@@ -167,10 +213,13 @@ try_chunk(Job *job)
 
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
-		if (!will_pass(error->sqlerrcode))
+		if (job->rebuild && !will_pass(error->sqlerrcode))
 			PG_RE_THROW();
 		FlushErrorState();
 		apply_cancel();
+		MemoryContextSwitchTo(context);
+		if (!will_pass(error->sqlerrcode))
+			note_failed(job, error);
 		FreeErrorData(error);
 	}
 	PG_END_TRY();
@@ -189,7 +238,7 @@ jobs_step(void)
 	Job		   *jobs = list_jobs(&n);
 
 	for (int i = 0; i < n; i++)
-		if (try_chunk(&jobs[i]))
+		if (!failed_lately(&jobs[i]) && try_chunk(&jobs[i]))
 			return JOBS_MORE;
 	return n > 0 ? JOBS_WAITING : JOBS_NONE;
 }
