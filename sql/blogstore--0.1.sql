@@ -352,7 +352,7 @@ LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION @extschema@.repair IS
 'Mend what verify() finds, beside live traffic: each item is locked, computed anew and written.
 Returns how many discrepancies were mended.
-Errors: 25006 read-only transaction; 55000 no containers.';
+Errors: 25001 not in READ COMMITTED; 25006 read-only transaction; 55000 no containers.';
 
 CREATE FUNCTION @extschema@.start_worker()
 RETURNS void

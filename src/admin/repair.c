@@ -13,6 +13,7 @@
 #include "container/container.h"
 #include "views/views.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
@@ -172,8 +173,8 @@ mend_views(const Finding *findings, uint64 n)
 }
 
 /*
- * blogstore.repair(): how many discrepancies were mended. Errors: 25006,
- * 40001, 55000. Locks: the posts concerned, FOR NO KEY UPDATE; the views' lock.
+ * blogstore.repair(): how many discrepancies were mended. Errors: 25001
+ * (REPEATABLE READ or SERIALIZABLE), 25006, 55000. Locks: the posts concerned, FOR NO KEY UPDATE; the views' lock.
  */
 Datum
 blogstore_repair(PG_FUNCTION_ARGS)
@@ -186,6 +187,11 @@ blogstore_repair(PG_FUNCTION_ARGS)
 	bool		with_views;
 
 	need_writable("repair()");
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("repair() cannot run with a snapshot of the past"),
+				 errhint("Use a READ COMMITTED transaction.")));
 	container_require();
 	owner_begin(&scope);
 	with_views = views_ready(GetActiveSnapshot());

@@ -228,5 +228,8 @@ change_feed_init(void)
 	previous_startup_hook = shmem_startup_hook;
 	shmem_startup_hook = feed_shmem_startup;
 	hold_init();
-	launcher_register();
+
+	/* pg_upgrade moves slots, and wants no one to hold or make them */
+	if (!IsBinaryUpgrade)
+		launcher_register();
 }

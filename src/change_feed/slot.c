@@ -68,7 +68,14 @@ void
 slot_make(const char *name)
 {
 	LogicalDecodingContext *ctx;
+	ReplicationSlot *there = SearchNamedReplicationSlot(name, true);
 
+	if (there != NULL && strcmp(NameStr(there->data.plugin), PLUGIN_NAME) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("replication slot \"%s\" exists and is not of blogstore",
+						name),
+				 errhint("Drop it, or copy what reads from it to another name.")));
 	slot_drop(name);
 	StartTransactionCommand();
 	compat_slot_create(name);

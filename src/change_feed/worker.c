@@ -136,6 +136,8 @@ worker_settings(void)
 
 	for (int i = 0; i < lengthof(setting); i++)
 		SetConfigOption(setting[i][0], setting[i][1], PGC_SUSET, PGC_S_SESSION);
+	if (GetConfigOption("transaction_timeout", true, false) != NULL)
+		SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_SESSION);
 	slot_allow_plugin();
 }
 
@@ -223,14 +225,19 @@ publish(Worker *worker, XLogRecPtr position)
 	}
 }
 
-/* Sleep until there is news. */
+/*
+ * Sleep until there is news. Waits during the turn, for a lock say, may have
+ * reset the latch that a commit had set, so look at what it left first.
+ */
 static void
-worker_nap(Worker *worker, long nap)
+worker_nap(Worker *worker, XLogRecPtr position, long nap)
 {
 	pgstat_report_stat(false);
 	pgstat_report_activity(STATE_IDLE, NULL);
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 nap, PG_WAIT_EXTENSION);
+	if (GetFlushRecPtr(NULL) <= position &&
+		pg_atomic_read_u64(&worker->entry->wake_lsn) <= position)
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT |
+						 WL_EXIT_ON_PM_DEATH, nap, PG_WAIT_EXTENSION);
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
 	pgstat_report_activity(STATE_RUNNING, NULL);
@@ -275,9 +282,9 @@ worker_turn(Worker *worker)
 		(!worker->serving && worker->jobs && progress == JOBS_NONE))
 		CHECK_FOR_INTERRUPTS();
 	else if (!worker->serving && !worker->rebuilding)
-		worker_nap(worker, NAP_JOB);
+		worker_nap(worker, position, NAP_JOB);
 	else
-		worker_nap(worker, progress == JOBS_WAITING ? NAP_JOB : NAP_IDLE);
+		worker_nap(worker, position, progress == JOBS_WAITING ? NAP_JOB : NAP_IDLE);
 }
 
 /* Entry point of a worker; arg is the number of its entry. */

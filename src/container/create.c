@@ -14,6 +14,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "tcop/utility.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 
 PG_FUNCTION_INFO_V1(blogstore_create_containers);
@@ -168,6 +169,7 @@ Datum
 blogstore_create_containers(PG_FUNCTION_ARGS)
 {
 	int			partitions;
+	int			nest;
 	const char *obstacle;
 	const char *hint;
 
@@ -186,6 +188,10 @@ blogstore_create_containers(PG_FUNCTION_ARGS)
 				 errhint("The default is right for most sites; more suit more cores and larger data.")));
 	check_absent();
 
+	/* types and operators are those of pg_catalog */
+	nest = NewGUCNestLevel();
+	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	SPI_connect();
 	for (int i = 0; i < lengthof(base_ddl); i++)
 		run_ddl(base_ddl[i]);
@@ -193,6 +199,7 @@ blogstore_create_containers(PG_FUNCTION_ARGS)
 		for (int i = 0; i < lengthof(partition_ddl); i++)
 			run_ddl(psprintf(partition_ddl[i], p, partitions));
 	SPI_finish();
+	AtEOXact_GUC(true, nest);
 
 	obstacle = change_feed_hooks.obstacle(&hint);
 	if (obstacle != NULL)

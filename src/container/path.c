@@ -121,8 +121,10 @@ leaf_describe(CachedLeaf *leaf, Relation rel, Container container,
 {
 	List	   *indexes = RelationGetIndexList(rel);
 	ListCell   *lc;
-	CachedLeaf	found = {.relid = leaf->relid,.known = true};
+	CachedLeaf	found = {.relid = leaf->relid};
 
+	/* before the look: an invalidation during it must not be lost */
+	leaf->known = true;
 	for (int p = 0; p < N_PROPERTIES; p++)
 		found.attno[p] = find_column(rel, p);
 
@@ -140,5 +142,6 @@ leaf_describe(CachedLeaf *leaf, Relation rel, Container container,
 		index_close(index, AccessShareLock);
 	}
 	list_free(indexes);
-	*leaf = found;
+	memcpy(leaf->attno, found.attno, sizeof(leaf->attno));
+	memcpy(leaf->index, found.index, sizeof(leaf->index));
 }

@@ -31,8 +31,10 @@ static KeptPlan read_plan = {
 };
 
 static KeptPlan write_plan = {
-	"UPDATE blogstore.view_state SET enabled = $1, ready = $2,"
-	" feed_size = $3, short_form_length = $4",
+	"INSERT INTO blogstore.view_state"
+	" (only_row, enabled, ready, feed_size, short_form_length)"
+	" VALUES (true, $1, $2, $3, $4) ON CONFLICT (only_row) DO UPDATE"
+	" SET enabled = $1, ready = $2, feed_size = $3, short_form_length = $4",
 	4, {BOOLOID, BOOLOID, INT4OID, INT4OID}, NULL
 };
 
@@ -137,23 +139,12 @@ is_newest(TransactionId xmin)
 	return TransactionIdEquals(xmin, newest);
 }
 
-/*
- * May a query with this (the active) snapshot read the views?
- *
- * They must be complete in it; and on a primary a worker must be keeping
- * them, else they fall behind what the posts container tells.
- */
-bool
-views_ready(Snapshot snapshot)
+/* Read the row by the active snapshot, and remember it if it is the newest. */
+static bool
+remember(void)
 {
 	ViewState	state;
 	TransactionId xmin;
-
-	if (!RecoveryInProgress() && !change_feed_hooks.views_served())
-		return false;
-	if (remembered.valid &&
-		TransactionIdPrecedes(remembered.xmin, snapshot->xmin))
-		return remembered.ready;
 
 	/* valid before the read: an invalidation during it must not be lost */
 	remembered.relid = view_state_relid();
@@ -164,4 +155,43 @@ views_ready(Snapshot snapshot)
 	if (remembered.valid && !is_newest(xmin))
 		remembered.valid = false;
 	return state.enabled && state.ready;
+}
+
+/*
+ * May a query with this (the active) snapshot read the views?
+ *
+ * They must be complete in it; and on a primary a worker must be keeping
+ * them, else they fall behind what the posts container tells.
+ */
+bool
+views_ready(Snapshot snapshot)
+{
+	if (!RecoveryInProgress() && !change_feed_hooks.views_served())
+		return false;
+	if (remembered.valid &&
+		TransactionIdPrecedes(remembered.xmin, snapshot->xmin))
+		return remembered.ready;
+	return remember();
+}
+
+/*
+ * A command is about to write on a server where no worker can run: from here
+ * on the views fall behind, which readers on standbys can only learn from the
+ * row.
+ */
+void
+views_abandon(void)
+{
+	ViewState	state;
+
+	if (remembered.valid && !remembered.ready)
+		return;
+	PushActiveSnapshot(GetLatestSnapshot());
+	if (remember())
+	{
+		view_state_read(&state);
+		state.ready = false;
+		view_state_write(&state);
+	}
+	PopActiveSnapshot();
 }

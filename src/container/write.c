@@ -69,7 +69,6 @@ item_writer_open_partition(Container container, ItemType type, int partition)
 	rte->rellockmode = RowExclusiveLock;
 	compat_init_range_table(writer->estate, rte);
 	writer->estate->es_output_cid = GetCurrentCommandId(true);
-	writer->estate->es_snapshot = GetActiveSnapshot();
 	compat_epq_init(&writer->epqstate, writer->estate);
 
 	writer->rri = makeNode(ResultRelInfo);
@@ -104,6 +103,7 @@ writer_fill(ItemWriter *writer, const BlogItem *item)
 {
 	TupleTableSlot *slot = writer->fresh;
 
+	writer->estate->es_snapshot = GetActiveSnapshot();
 	for (int p = 0; p < N_PROPERTIES; p++)
 	{
 		AttrNumber	att = writer->leaf.attno[p];
@@ -363,6 +363,7 @@ item_writer_delete(ItemWriter *writer)
 {
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 
+	writer->estate->es_snapshot = GetActiveSnapshot();
 	ExecSimpleRelationDelete(writer->rri, writer->estate, &writer->epqstate,
 							 writer->found);
 	if (writer->triggers && writer->rri->ri_TrigDesc->trig_delete_before_row &&

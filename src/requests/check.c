@@ -27,12 +27,16 @@
 void
 request_begin(OwnerScope *scope, const char *command)
 {
+	const char *hint;
+
 	if (command != NULL)
 	{
 		need_writable(command);
 		PreventCommandIfParallelMode(command);
 	}
 	container_require();
+	if (command != NULL && change_feed_hooks.obstacle(&hint) != NULL)
+		views_abandon();
 	owner_begin(scope);
 }
 
@@ -214,23 +218,46 @@ id_taken(const char *what, const pg_uuid_t *id)
 					 what)));
 }
 
+/* Lock a user FOR SHARE and read it. */
+static bool
+lock_shared(const pg_uuid_t *user_id, BlogItem *user)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+	ItemWriter *writer = item_writer_open(CONTAINER_USERS, ITEM_USER, user_id);
+	BlogItem	found;
+	bool		locked = item_writer_lock(writer, PATH_KEY, &key, 1,
+										  LockTupleShare, &found);
+
+	if (locked)
+		item_copy(user, &found);
+	item_writer_close(writer);
+	return locked;
+}
+
 /*
  * The user as of now: the newest committed version even in a transaction that
  * keeps its first snapshot. A name is then stale only where the user was
  * renamed after this read, and the job of the rename waits for transactions
  * that hold a lock on the leaf they write to: open it before this call.
  *
- * Errors: 23503.
+ * Where no worker can run there are no such jobs: the user is locked FOR
+ * SHARE, so that a rename or deletion waits for the transaction to end.
+ *
+ * Errors: 23503; 40001 where locked.
  */
 void
 need_user(const pg_uuid_t *user_id, BlogItem *user)
 {
 	Datum		key = UUIDPGetDatum(user_id);
+	const char *hint;
 	bool		found;
 
 	PushActiveSnapshot(GetLatestSnapshot());
-	found = item_get(CONTAINER_USERS, ITEM_USER, user_id, PATH_KEY, &key, 1,
-					 GetActiveSnapshot(), user);
+	if (change_feed_hooks.obstacle(&hint) != NULL)
+		found = lock_shared(user_id, user);
+	else
+		found = item_get(CONTAINER_USERS, ITEM_USER, user_id, PATH_KEY, &key,
+						 1, GetActiveSnapshot(), user);
 	PopActiveSnapshot();
 	if (!found)
 		unknown_item("user", user_id);

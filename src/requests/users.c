@@ -128,9 +128,11 @@ relabel(const pg_uuid_t *user_id, Datum username)
 {
 	const char *hint;
 
-	job_enqueue("rename", user_id);
 	if (change_feed_hooks.obstacle(&hint) == NULL)
+	{
+		job_enqueue("rename", user_id);
 		return;
+	}
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
 		for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
@@ -195,6 +197,7 @@ blogstore_delete_user(PG_FUNCTION_ARGS)
 	OwnerScope	scope;
 	BlogItem	user;
 	ItemWriter *writer;
+	const char *hint;
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "user_id");
 	bool		found;
 
@@ -208,7 +211,8 @@ blogstore_delete_user(PG_FUNCTION_ARGS)
 		registry_release(user.value[PROP_USERNAME], id);
 		item_writer_delete(writer);
 		PopActiveSnapshot();
-		job_enqueue("deletion", id);
+		if (change_feed_hooks.obstacle(&hint) == NULL)
+			job_enqueue("deletion", id);
 	}
 	item_writer_close(writer);
 	owner_end(&scope);
