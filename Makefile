@@ -14,8 +14,8 @@ PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 	-Wno-missing-field-initializers
 
 REGRESS = install users posts comments likes paging feed counts idempotency \
-	documents bad_input read_only privileges views renames deletions \
-	operation verify_repair manual reinstall
+	documents bad_input extremes read_only privileges views renames \
+	deletions operation maintenance verify_repair triggers manual reinstall
 REGRESS_OPTS = --inputdir=test --encoding=UTF8
 
 ISOLATION = isolation_install like_like like_edit_post comment_id username \

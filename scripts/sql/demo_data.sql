@@ -22,14 +22,14 @@ RETURN (hashint8extended(n, salt) & 2147483647) / 2147483648.0::double precision
 
 -- A UUID of version 7 of the given time, as an import would bring it along.
 CREATE FUNCTION demo.id(n bigint, salt integer, at timestamptz)
-RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURNS uuid LANGUAGE sql STABLE PARALLEL SAFE
 RETURN (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0')
 	|| '7' || substr(md5(salt || ':' || n), 1, 3)
 	|| 'a' || substr(md5(salt || ':' || n), 4, 15))::uuid;
 
 -- The time of something that happened to a post within a month of it.
 CREATE FUNCTION demo.later(post_date timestamptz, n bigint, salt integer, today timestamptz)
-RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE
 RETURN post_date + least(today - post_date, '30 days') * demo.fraction(n, salt);
 
 CREATE UNLOGGED TABLE demo.settings AS
@@ -117,7 +117,7 @@ FROM demo.settings,
 	) AS p,
 	LATERAL (SELECT today - interval '365 days' * demo.fraction(m, 20) AS created) AS c;
 ALTER TABLE demo.posts ADD PRIMARY KEY (n);
-CREATE INDEX ON demo.posts ((n / 4000), (n % 16));
+CREATE INDEX ON demo.posts ((n / 2000), (n % 8));
 
 -- How far each loading session is; each touches its own row.
 CREATE UNLOGGED TABLE demo.progress (
@@ -172,31 +172,29 @@ DECLARE
 	round_likes bigint;
 	loaded bigint;
 BEGIN
-	FOR period IN 0 .. (SELECT max(n / 4000) FROM demo.posts) LOOP
+	FOR period IN 0 .. (SELECT max(n / 2000) FROM demo.posts) LOOP
 		FOR round IN 0 .. 49 LOOP
 			round_comments := 0;
 			round_likes := 0;
-			FOR slice IN load_reactions.part .. 15 BY parts LOOP
-				IF round % 2 = 0 THEN
-					SELECT count(blogstore.create_comment(post_id, user_id, remark, demo.id(m, 21, date), date))
-					INTO loaded
-					FROM demo.posts AS p,
-						LATERAL (SELECT p.n * 64 + round AS m) AS a,
-						LATERAL (SELECT demo.later(p.created, m, 22, now_today) AS date) AS b,
-						demo.users, demo.remarks
-					WHERE p.n / 4000 = period AND p.n % 16 = slice
-						AND round / 2 < p.comments
-						AND users.n = 1 + demo.pick(m, 23, all_users)
-						AND remarks.n = demo.pick(m, 24, 12);
-					round_comments := round_comments + loaded;
-				END IF;
+			FOR lane IN load_reactions.part .. 7 BY parts LOOP
+				SELECT count(blogstore.create_comment(post_id, user_id, remark, demo.id(m, 21, date), date))
+				INTO loaded
+				FROM demo.posts AS p,
+					LATERAL (SELECT p.n * 64 + round AS m) AS a,
+					LATERAL (SELECT demo.later(p.created, m, 22, now_today) AS date) AS b,
+					demo.users, demo.remarks
+				WHERE p.n / 2000 = period AND p.n % 8 = lane
+					AND round % 2 = p.n % 2 AND round / 2 < p.comments
+					AND users.n = 1 + demo.pick(m, 23, all_users)
+					AND remarks.n = demo.pick(m, 24, 12);
+				round_comments := round_comments + loaded;
 
 				SELECT count(blogstore.create_like(post_id, user_id,
 							demo.later(p.created, p.n * 128 + i, 25, now_today)))
 				INTO loaded
 				FROM generate_series(round * 2, round * 2 + 1) AS i,
 					demo.posts AS p, demo.users
-				WHERE p.n / 4000 = period AND p.n % 16 = slice
+				WHERE p.n / 2000 = period AND p.n % 8 = lane
 					AND i < p.likes
 					AND users.n = 1 + (p.like_start + i * p.like_stride) % all_users;
 				round_likes := round_likes + loaded;

@@ -18,7 +18,7 @@ FROM (VALUES
 	('post_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, title text, content text, comment_count bigint, like_count bigint, creation_date timestamp with time zone'),
 	('comment_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, content text, creation_date timestamp with time zone'),
 	('like_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, creation_date timestamp with time zone')) AS v (name, properties);
-SELECT is((SELECT castcontext || castmethod FROM pg_cast WHERE castsource = ('blogstore.' || t)::regtype AND casttarget = 'jsonb'::regtype),
+SELECT is((SELECT castcontext::text || castmethod::text FROM pg_cast WHERE castsource = ('blogstore.' || t)::regtype AND casttarget = 'jsonb'::regtype),
 	'af', 'there is a cast from ' || t || ' to jsonb')
 FROM unnest(ARRAY['user_item', 'post_item', 'comment_item', 'like_item']) t;
 

@@ -94,7 +94,7 @@ sub start_load
 	my ($isolation, @options) = @_;
 	my $load = { out => '', err => '' };
 
-	local $ENV{PGOPTIONS} = "-c default_transaction_isolation='$isolation'";
+	local $ENV{PGOPTIONS} = '-c default_transaction_isolation=' . $isolation =~ s/ /\\ /r;
 	$load->{run} = IPC::Run::start(
 		[
 			$node->installed_command('pgbench'), '--no-vacuum',
@@ -162,8 +162,7 @@ check_store($node, 'postgres', 'at random');
 
 for my $isolation ('repeatable read', 'serializable')
 {
-	my $name = $isolation =~ s/ /\\ /r;
-	$load = start_load($name, '--time=5', '--max-tries=1000', "--file=$base/random.pgbench");
+	$load = start_load($isolation, '--time=5', '--max-tries=1000', "--file=$base/random.pgbench");
 	@wrong = ();
 	$reader = $node->background_psql('postgres');
 	while ($load->{run}->pumpable)
@@ -177,6 +176,42 @@ for my $isolation ('repeatable read', 'serializable')
 	finish_load($isolation, $load, 100);
 	check_store($node, 'postgres', $isolation);
 }
+
+# ---- read your writes: many commits, each of them waited for, by two clients
+# at once; wait_for_views() must never be true too early
+
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE kit.too_early (client int, round int, post_id uuid, title text, seen text);
+CREATE PROCEDURE kit.read_own_writes(client int, rounds int) LANGUAGE plpgsql AS $$
+DECLARE
+	post	uuid := kit.p(2000 + client);
+BEGIN
+	PERFORM blogstore.create_post(kit.u(client), 'round 0', 'x', post, kit.d(2000 + client));
+	COMMIT;
+	FOR round IN 1 .. rounds LOOP
+		PERFORM blogstore.edit_post(post, 'round ' || round);
+		COMMIT;
+		IF NOT blogstore.wait_for_views() THEN
+			RAISE 'timeout';
+		END IF;
+		INSERT INTO kit.too_early
+		SELECT client, round, post, 'round ' || round, title FROM blogstore.feed WHERE post_id = post AND title <> 'round ' || round
+		UNION ALL
+		SELECT client, round, post, 'round ' || round, title FROM blogstore.users WHERE type = 'post' AND post_id = post AND title <> 'round ' || round;
+		COMMIT;
+	END LOOP;
+END $$;
+});
+my @readers = map { start_client($node, 'postgres', "CALL kit.read_own_writes($_, 2000)", "reader_$_") } 1 .. 2;
+for my $client (@readers)
+{
+	my ($rows, $err) = finish_client($client);
+	is($err, '', 'read your writes: no error');
+}
+is($node->safe_psql('postgres', 'SELECT * FROM kit.too_early LIMIT 5'),
+	'', 'read your writes: whenever wait_for_views() is true, the views show the commits before it');
+check_store($node, 'postgres', 'read your writes');
 
 # ---- edits beside likes and comments of one post: none is lost
 
@@ -194,7 +229,7 @@ append_to_file("$base/edit.pgbench",
 append_to_file("$base/comment.pgbench",
 	"SELECT blogstore.create_comment(kit.p(1000), kit.u(1), 'comment');\n");
 $load = start_load(
-	'read\ committed', '--transactions=200',
+	'read committed', '--transactions=200',
 	"--file=$base/like.pgbench\@2", "--file=$base/edit.pgbench\@2",
 	"--file=$base/comment.pgbench\@1");
 my $done = finish_load('edits beside likes', $load, 1599);

@@ -100,9 +100,12 @@ is($node->safe_psql('renamed', $items), $digest, 'CREATE EXTENSION keeps the ite
 check_store($node, 'renamed', 'created again');
 slots_are('busy kept renamed', 'created again: there is a slot');
 
-# The extension dropped and its items written by hand, or the database copied
-# meanwhile: created again, the views are built from what is there
+# The extension dropped, and once nobody keeps the views an item written by
+# hand: created again, the views are built from what is there
 $node->safe_psql('renamed', 'DROP EXTENSION blogstore');
+$node->poll_query_until('postgres',
+	"SELECT count(*) = 0 FROM pg_replication_slots WHERE database = 'renamed'")
+  or die 'the slot stays';
 $node->safe_psql('renamed',
 	"UPDATE blogstore.posts SET title = 'by hand' WHERE type = 'post' AND post_id = kit.p(120)");
 $node->safe_psql('renamed', 'CREATE EXTENSION blogstore');
@@ -120,6 +123,28 @@ is($node->safe_psql('renamed', 'SELECT blogstore.wait_for_views()'),
 $node->safe_psql('renamed', "SELECT blogstore.create_user('x', kit.u(1)); SELECT blogstore.create_post(kit.u(1), 'anew', 'x')");
 is($node->safe_psql('renamed', 'SELECT blogstore.wait_for_views(); SELECT title FROM blogstore.feed'),
 	"t\nanew", 'containers created anew: the views follow');
+
+# ... and all in one session, which must not remember what it knew
+is( $node->safe_psql(
+		'renamed', q{
+SET client_min_messages = error;
+SELECT title FROM blogstore.list_feed();
+DROP TABLE blogstore.users, blogstore.posts, blogstore.feed, blogstore.usernames, blogstore.jobs, blogstore.view_state CASCADE;
+SELECT kit.try('blogstore.list_feed()');
+SELECT blogstore.create_containers(8);
+SELECT count(*) FROM blogstore.list_feed();
+SELECT username FROM blogstore.create_user('y', kit.u(1));
+SELECT title FROM blogstore.create_post(kit.u(1), 'once more', 'x', kit.p(1));
+SELECT blogstore.wait_for_views();
+SELECT title FROM blogstore.list_feed();
+DROP EXTENSION blogstore;
+CREATE EXTENSION blogstore;
+SELECT title FROM blogstore.get_post(kit.p(1));
+SELECT blogstore.wait_for_views();
+SELECT title FROM blogstore.list_user_posts(kit.u(1));
+}) =~ s/\n\n/\n/r,
+	"anew\n55000, hint\n0\ny\nonce more\nt\nonce more\nonce more\nt\nonce more",
+	'in one session: containers dropped and created anew, the extension too');
 
 # DROP SCHEMA ... CASCADE: extension, containers, worker and slot are gone
 $node->safe_psql('busy', 'SET client_min_messages = error; DROP SCHEMA blogstore CASCADE');

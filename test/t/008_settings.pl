@@ -26,7 +26,7 @@ sub views_are
 	my $posts = "FROM blogstore.posts WHERE type = 'post' ORDER BY creation_date DESC, id DESC";
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('2 min')"),
+	is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views()"),
 		't', "$name: the views follow");
 	ok( $node->safe_psql('postgres', "SELECT $columns FROM blogstore.feed ORDER BY creation_date DESC, id DESC") eq
 		  $node->safe_psql('postgres', "SELECT $short $posts LIMIT $size"),

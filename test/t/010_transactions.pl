@@ -1,0 +1,141 @@
+
+# Transactions out of the ordinary: prepared ones, large ones, ones that wait
+# for a standby that is not there, ones that are open for long.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('transactions');
+$node->append_conf('postgresql.conf',
+	"max_prepared_transactions = 10\nlogical_decoding_work_mem = 64kB");
+$node->start;
+create_store($node, 'postgres');
+fill_store($node, 'postgres', 10, 110);
+check_store($node, 'postgres', 'filled');
+
+sub titles
+{
+	my ($n) = @_;
+
+	return $node->safe_psql('postgres',
+		"SELECT string_agg(title, ', ' ORDER BY creation_date DESC, id DESC) FROM (SELECT * FROM blogstore.feed ORDER BY creation_date DESC, id DESC LIMIT $n) x");
+}
+
+# ---- PREPARE TRANSACTION
+
+$node->safe_psql(
+	'postgres', q{
+BEGIN;
+SELECT blogstore.create_post(kit.u(1), 'prepared', 'x', kit.p(200), kit.d(200));
+SELECT blogstore.create_like(kit.p(1), kit.u(9));
+SELECT blogstore.edit_user(kit.u(2), 'prepared name');
+PREPARE TRANSACTION 'one';
+});
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views()"),
+	't', 'prepared: it is not waited for');
+is(titles(1), 'title 110', 'prepared: not shown');
+is($node->safe_psql('postgres', 'SELECT username FROM blogstore.get_user(kit.u(2))'),
+	'user 2', 'prepared: not renamed');
+is($node->safe_psql('postgres', 'SELECT * FROM kit.wrong_counts()'),
+	'', 'prepared: counts are exact');
+$node->restart;
+is(titles(1), 'title 110', 'prepared, restarted: not shown');
+$node->safe_psql('postgres', "COMMIT PREPARED 'one'");
+check_store($node, 'postgres', 'committed');
+is(titles(2), 'prepared, title 110', 'committed: shown');
+is($node->safe_psql('postgres', "SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = kit.u(2)"),
+	'prepared name', 'committed: renamed');
+$node->safe_psql(
+	'postgres', q{
+BEGIN;
+SELECT blogstore.create_post(kit.u(1), 'rolled back', 'x', kit.p(201), kit.d(201));
+SELECT blogstore.delete_user(kit.u(3));
+PREPARE TRANSACTION 'two';
+ROLLBACK PREPARED 'two';
+});
+check_store($node, 'postgres', 'rolled back');
+is(titles(2), 'prepared, title 110', 'rolled back: not shown');
+is($node->safe_psql('postgres', 'SELECT username FROM blogstore.get_user(kit.u(3))'),
+	'user 3', 'rolled back: not deleted');
+
+# ---- Large: far more changes than the decoder's memory holds, so that it
+# spills to disk
+
+$node->safe_psql(
+	'postgres', q{
+SELECT count(blogstore.create_post(kit.u(1 + n % 10), 'large ' || n, 'x', kit.p(1000 + n), kit.d(1000 + n))),
+	count(blogstore.create_comment(kit.p(1 + n % 100), kit.u(1 + n % 10), 'large', kit.c(10000 + n)))
+FROM generate_series(1, 20000) n;
+});
+check_store($node, 'postgres', 'large');
+is(titles(1), 'large 20000', 'large: shown');
+$node->psql(
+	'postgres', q{
+BEGIN;
+SELECT count(blogstore.delete_post(kit.p(1000 + n))) FROM generate_series(1, 20000) n;
+ROLLBACK;
+});
+check_store($node, 'postgres', 'large, rolled back');
+$node->safe_psql('postgres',
+	'SELECT count(blogstore.delete_post(kit.p(1000 + n))) FROM generate_series(1, 20000) n');
+check_store($node, 'postgres', 'large, deleted');
+is(titles(1), 'prepared', 'large, deleted: the feed is refilled');
+
+# ---- Open for long: it keeps nobody else from being shown
+
+my $open = $node->background_psql('postgres');
+$open->query_safe(
+	"BEGIN; SELECT blogstore.create_post(kit.u(1), 'open', 'x', kit.p(300), kit.d(300)); SELECT blogstore.create_like(kit.p(50), kit.u(9));");
+$node->safe_psql('postgres',
+	"SELECT blogstore.create_post(kit.u(1), 'beside', 'x', kit.p(301), kit.d(301))");
+check_store($node, 'postgres', 'beside an open transaction');
+is(titles(1), 'beside', 'beside an open transaction: shown');
+# a worker that starts meanwhile does not wait for it either
+$node->safe_psql('postgres',
+	'SET client_min_messages = error; SELECT blogstore.stop_worker(); SELECT blogstore.start_worker()');
+check_store($node, 'postgres', 'started beside an open transaction');
+$open->query_safe('COMMIT');
+$open->quit;
+check_store($node, 'postgres', 'no longer open');
+is(titles(2), 'beside, open', 'no longer open: shown');
+
+# ---- A synchronous standby that is not there: commits wait for ever. The
+# worker goes on, and lets the server shut down
+
+$node->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+$node->reload;
+$node->poll_query_until('postgres', "SELECT setting = 'nobody' FROM pg_settings WHERE name = 'synchronous_standby_names'")
+  or die 'no reload';
+my $local = 'SET synchronous_commit = local;';
+$node->safe_psql('postgres',
+	"$local SELECT blogstore.create_post(kit.u(1), 'local', 'x', kit.p(400), kit.d(400))");
+is($node->safe_psql('postgres', "$local SELECT blogstore.wait_for_views()"),
+	't', 'dead standby: the views follow');
+is(titles(1), 'local', 'dead standby: shown');
+my $stuck = $node->background_psql('postgres');
+$stuck->query_until(qr/start/,
+	"\\echo start\nSELECT blogstore.create_post(kit.u(1), 'stuck', 'x', kit.p(401), kit.d(401));\n");
+$node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
+  or die 'no commit waits';
+# restarted, it decodes what is not visible yet
+$node->safe_psql('postgres',
+	"$local SET client_min_messages = error; SELECT blogstore.stop_worker(); SELECT blogstore.start_worker()");
+is($node->safe_psql('postgres', 'SELECT title FROM blogstore.list_feed(1)'),
+	'local', 'dead standby: what waits is not to be seen');
+my $before = time;
+$node->stop('fast');
+cmp_ok(time - $before, '<', 30, 'dead standby: a fast shutdown does not hang');
+eval { $stuck->quit };
+$node->adjust_conf('postgresql.auto.conf', 'synchronous_standby_names', "''");
+$node->start;
+check_store($node, 'postgres', 'standby given up');
+is(titles(2), 'stuck, local', 'standby given up: the commit that waited is shown');
+
+done_testing();
