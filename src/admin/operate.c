@@ -315,7 +315,10 @@ end_worker(void)
 	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
 	entry = worker_entry(MyDatabaseId, true);
 	if (entry != NULL)
+	{
 		entry->state = WORKER_STOPPED;
+		entry->look_again = false;
+	}
 	LWLockRelease(feed_shared->lock);
 	if (entry == NULL)
 		ereport(ERROR,

@@ -40,6 +40,7 @@ typedef struct WorkerEntry
 {
 	Oid			dbid;			/* InvalidOid: the entry is free */
 	WorkerState state;
+	bool		look_again;		/* what the worker decides by has changed */
 	int			holds;			/* commands that need the database alone */
 	int			pid;			/* 0: no worker is attached */
 	Latch	   *latch;			/* of the attached worker */

@@ -94,7 +94,9 @@ worker_restart(void)
 		return;
 	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
 	entry = worker_entry(MyDatabaseId, true);
-	if (entry != NULL && entry->pid == 0)
+	if (entry != NULL && entry->pid != 0)
+		entry->look_again = true;	/* it may be about to leave */
+	else if (entry != NULL)
 	{
 		entry->state = WORKER_WANTED;
 		entry->failures = 0;

@@ -117,6 +117,7 @@ worker_entry(Oid dbid, bool create)
 		return NULL;
 
 	free_entry->state = WORKER_WANTED;
+	free_entry->look_again = false;
 	free_entry->holds = 0;
 	free_entry->pid = 0;
 	free_entry->latch = NULL;
@@ -174,7 +175,14 @@ worker_entry_ended(WorkerEntry *entry, bool failed)
 	pg_atomic_write_u32(&entry->served, 0);
 	entry->pid = 0;
 	entry->latch = NULL;
-	if (entry->state == WORKER_NOT_NEEDED)
+	if (entry->look_again && (entry->state == WORKER_NOT_NEEDED ||
+							  entry->state == WORKER_STOPPED))
+	{
+		/* it left for a reason that is one no more: start_worker(), say */
+		entry->next_start = 0;
+		entry->state = WORKER_WANTED;
+	}
+	else if (entry->state == WORKER_NOT_NEEDED)
 		entry->dbid = InvalidOid;
 	else if (entry->state != WORKER_STOPPED)
 	{

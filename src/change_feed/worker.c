@@ -69,6 +69,7 @@ worker_attach(WorkerEntry *entry)
 		entry->state == WORKER_STARTING && entry->holds == 0)
 	{
 		entry->pid = MyProcPid;
+		entry->look_again = false;
 		entry->latch = MyLatch;
 		entry->started_at = GetCurrentTimestamp();
 		entry->caught_up_at = entry->started_at;
