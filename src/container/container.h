@@ -119,6 +119,7 @@ extern bool container_exists(void);
 extern void container_require(void);
 extern Oid	container_owner(void);
 extern Oid	container_relation(Container container);
+extern void container_lock(Container container, bool write);
 extern int	container_partitions(Container container);
 extern int	container_partition_of(Container container, const pg_uuid_t *key);
 

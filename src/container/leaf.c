@@ -23,6 +23,7 @@
 #include "miscadmin.h"
 #include "partitioning/partbounds.h"
 #include "partitioning/partdesc.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -269,6 +270,18 @@ container_relation(Container container)
 	return container_get(container)->root;
 }
 
+/*
+ * Lock a container's root table, weakly and to the end of the transaction,
+ * before more than one of its leaves: DDL takes the root first too, so that
+ * the two queue there instead of meeting in the leaves from both ends.
+ */
+void
+container_lock(Container container, bool write)
+{
+	LockRelationOid(container_relation(container),
+					write ? RowExclusiveLock : AccessShareLock);
+}
+
 /* How many partitions the container has by hash. */
 int
 container_partitions(Container container)
@@ -337,14 +350,16 @@ item_estimate(Container container, ItemType type)
 /*
  * Open the leaf of a container's partition that holds items of a type.
  *
- * The lock on the leaf is enough: dropping or detaching it locks it too. The
- * cache may have been out of date before the lock was had, so look again
+ * For the leaf, the lock on it is enough: dropping or detaching it locks it
+ * too. The cache may have been out of date before the lock was had, so look again
  * until it holds still.
  */
 void
 leaf_open(OpenLeaf *open, Container container, ItemType type, int partition,
 		  LOCKMODE lockmode)
 {
+	if (lockmode != AccessShareLock)
+		container_lock(container, true);
 	for (;;)
 	{
 		CachedContainer *cc = container_get(container);

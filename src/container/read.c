@@ -247,6 +247,7 @@ item_merge_begin(Container container, ItemType type, AccessPath path,
 {
 	ItemMerge  *merge = palloc0(sizeof(ItemMerge));
 
+	container_lock(container, false);
 	merge->n = container_partitions(container);
 	merge->input = palloc(sizeof(MergeInput) * merge->n);
 	merge->heap = binaryheap_allocate(merge->n, merge_compare, merge->input);

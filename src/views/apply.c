@@ -43,6 +43,9 @@ apply_begin(OwnerScope *scope, bool views_only)
 {
 	StartTransactionCommand();
 	container_require();
+	container_lock(CONTAINER_USERS, true);
+	container_lock(CONTAINER_POSTS, true);
+	container_lock(CONTAINER_FEED, true);
 	owner_begin(scope);
 	guc_nest = NewGUCNestLevel();
 	if (views_only)
