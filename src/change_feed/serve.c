@@ -75,7 +75,7 @@ worker_read_state(ViewState *state)
 {
 	OwnerScope	scope;
 
-	apply_begin(&scope, false);
+	apply_begin(&scope, APPLY_STATE);
 	view_state_read(state);
 	apply_end(&scope);
 }
@@ -90,7 +90,7 @@ worker_invalidate_views(Worker *worker)
 	OwnerScope	scope;
 	ViewState	state;
 
-	apply_begin(&scope, false);
+	apply_begin(&scope, APPLY_STATE);
 	view_state_read(&state);
 	state.ready = false;
 	state.feed_size = blogstore_feed_size;
@@ -119,7 +119,7 @@ worker_follow_settings(Worker *worker)
 	else if (state.feed_size != blogstore_feed_size)
 	{
 		apply_feed();
-		apply_begin(&scope, false);
+		apply_begin(&scope, APPLY_STATE);
 		view_state_read(&state);
 		state.feed_size = blogstore_feed_size;
 		view_state_write(&state);
@@ -148,7 +148,7 @@ worker_try_serve(Worker *worker, XLogRecPtr position)
 
 	if (worker->rebuilding)
 	{
-		apply_begin(&scope, false);
+		apply_begin(&scope, APPLY_STATE);
 		pending = jobs_rebuild_pending();
 		if (pending)
 			worker->jobs = true;
@@ -161,7 +161,7 @@ worker_try_serve(Worker *worker, XLogRecPtr position)
 	if (position < worker->serve_from)
 		return;
 
-	apply_begin(&scope, false);
+	apply_begin(&scope, APPLY_STATE);
 	view_state_read(&state);
 	if (state.enabled && !state.ready)
 	{

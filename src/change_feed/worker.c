@@ -192,8 +192,8 @@ flush_noted_commits(Worker *worker)
 		XLogFlush(lsn);
 }
 
-/* Apply what the set holds. */
-static void
+/* Apply what the set holds; false if that has to be tried again. */
+static bool
 apply_dirty(Worker *worker)
 {
 	int64		changes = dirty_changes(worker->dirty);
@@ -203,12 +203,13 @@ apply_dirty(Worker *worker)
 	CommitTransactionCommand();
 	if (dirty_reset_seen(worker->dirty))
 		worker_invalidate_views(worker);
-	else
-		apply_batch(worker->dirty);
+	else if (!apply_batch(worker->dirty))
+		return false;
 	worker->jobs |= dirty_jobs(worker->dirty);
 	dirty_clear(worker->dirty);
 	pg_atomic_fetch_add_u64(&worker->entry->batches, 1);
 	pg_atomic_fetch_add_u64(&worker->entry->changes, changes);
+	return true;
 }
 
 /* Tell those who wait how far the views are. */
@@ -263,8 +264,8 @@ worker_turn(Worker *worker)
 	flush_noted_commits(worker);
 	flushed = GetFlushRecPtr(NULL);
 	position = decoder_read(worker->decoder, flushed);
-	if (dirty_any(worker->dirty))
-		apply_dirty(worker);
+	if (dirty_any(worker->dirty) && !apply_dirty(worker))
+		return;					/* after a wait for locks; the set is kept */
 	publish(worker, position);
 	worker_flush_commits();
 	decoder_confirm(worker->decoder);

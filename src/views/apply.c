@@ -34,21 +34,35 @@ views_lock(void)
 }
 
 /*
- * Begin a transaction as the containers' owner with an active snapshot.
- * views_only: it writes nothing but views, and holds their lock. The lock is
- * waited for before the transaction has an xid or a snapshot.
+ * Lock the containers before any of their leaves, and do not wait for locks
+ * for long: DDL that takes leaves first (DROP TRIGGER does) would otherwise
+ * end in a deadlock, of which it might be the victim. The worker gives way,
+ * and tries again (apply_gave_way()).
  */
-void
-apply_begin(OwnerScope *scope, bool views_only)
+static void
+lock_containers(void)
 {
-	StartTransactionCommand();
-	container_require();
+	(void) set_config_option("lock_timeout", "200", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_LOCAL, true, 0, false);
 	container_lock(CONTAINER_USERS, true);
 	container_lock(CONTAINER_POSTS, true);
 	container_lock(CONTAINER_FEED, true);
+}
+
+/*
+ * Begin a transaction as the containers' owner with an active snapshot. Locks
+ * are waited for before the transaction has an xid or a snapshot.
+ */
+void
+apply_begin(OwnerScope *scope, ApplyKind kind)
+{
+	StartTransactionCommand();
+	container_require();
 	owner_begin(scope);
 	guc_nest = NewGUCNestLevel();
-	if (views_only)
+	if (kind != APPLY_STATE)
+		lock_containers();
+	if (kind == APPLY_VIEWS)
 	{
 		views_lock();
 		replorigin_session_origin = DoNotReplicateId;
@@ -81,19 +95,62 @@ apply_cancel(void)
 	replorigin_session_origin = InvalidRepOriginId;
 }
 
-/* Refresh the copies of all posts in a dirty set. */
-void
-apply_batch(DirtySet *dirty)
+/*
+ * Called while an error is being handled, in a context that outlives the
+ * transaction: if it is one that the end of another transaction will cure,
+ * roll back and return true, the error forgotten.
+ */
+bool
+apply_gave_way(MemoryContext context)
+{
+	int			code = geterrcode();
+
+	if (code != ERRCODE_LOCK_NOT_AVAILABLE &&
+		code != ERRCODE_T_R_DEADLOCK_DETECTED &&
+		code != ERRCODE_T_R_SERIALIZATION_FAILURE)
+		return false;
+	FlushErrorState();
+	apply_cancel();
+	MemoryContextSwitchTo(context);
+	return true;
+}
+
+static void
+refresh_batch(DirtySet *dirty)
 {
 	OwnerScope	scope;
 	PostKey    *keys;
 	int			n;
 
-	apply_begin(&scope, true);
+	apply_begin(&scope, APPLY_VIEWS);
 	keys = dirty_posts(dirty, &n);
 	copies_refresh(keys, n);
 	feed_refresh(keys, n);
 	apply_end(&scope);
+}
+
+/*
+ * Refresh the copies of all posts in a dirty set. Returns false if it had to
+ * give way to another transaction: nothing is written then.
+ */
+bool
+apply_batch(DirtySet *dirty)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile bool done = true;
+
+	PG_TRY();
+	{
+		refresh_batch(dirty);
+	}
+	PG_CATCH();
+	{
+		if (!apply_gave_way(context))
+			PG_RE_THROW();
+		done = false;
+	}
+	PG_END_TRY();
+	return done;
 }
 
 /* Make the feed right, whatever it was built with. */
@@ -102,7 +159,7 @@ apply_feed(void)
 {
 	OwnerScope	scope;
 
-	apply_begin(&scope, true);
+	apply_begin(&scope, APPLY_VIEWS);
 	feed_rebuild();
 	apply_end(&scope);
 }

@@ -18,7 +18,6 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -93,7 +92,7 @@ list_jobs(int *n)
 	Job		   *jobs;
 
 	jobs = MemoryContextAlloc(context, sizeof(Job) * MAX_JOBS_SEEN);
-	apply_begin(&scope, false);
+	apply_begin(&scope, APPLY_STATE);
 	SPI_connect();
 	plan_execute(&list_plan, NULL, NULL, true);
 	*n = (int) Min(SPI_processed, MAX_JOBS_SEEN);
@@ -133,9 +132,7 @@ run_chunk(Job *job)
 	OwnerScope	scope;
 	bool		moved = true;
 
-	apply_begin(&scope, job->rebuild);
-	(void) set_config_option("lock_timeout", "200", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_LOCAL, true, 0, false);
+	apply_begin(&scope, job->rebuild ? APPLY_VIEWS : APPLY_POSTS);
 	if (job->rebuild)
 		rebuild_chunk(job);
 	else
@@ -188,15 +185,6 @@ note_failed(const Job *job, const ErrorData *error)
 					FAILED_PAUSE / 1000, error->message)));
 }
 
-/* Errors that another transaction's end will cure. */
-static bool
-will_pass(int sqlerrcode)
-{
-	return sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
-		sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
-		sqlerrcode == ERRCODE_T_R_SERIALIZATION_FAILURE;
-}
-
 static bool
 try_chunk(Job *job)
 {
@@ -209,18 +197,19 @@ try_chunk(Job *job)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
+		if (!apply_gave_way(context))
+		{
+			ErrorData  *error;
 
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		if (job->rebuild && !will_pass(error->sqlerrcode))
-			PG_RE_THROW();
-		FlushErrorState();
-		apply_cancel();
-		MemoryContextSwitchTo(context);
-		if (!will_pass(error->sqlerrcode))
+			if (job->rebuild)
+				PG_RE_THROW();
+			MemoryContextSwitchTo(context);
+			error = CopyErrorData();
+			FlushErrorState();
+			apply_cancel();
+			MemoryContextSwitchTo(context);
 			note_failed(job, error);
-		FreeErrorData(error);
+		}
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);

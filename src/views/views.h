@@ -17,9 +17,17 @@
 
 /* apply.c: transactions of the worker */
 extern void views_lock(void);
-extern void apply_begin(OwnerScope *scope, bool views_only);
+typedef enum ApplyKind
+{
+	APPLY_STATE,				/* writes to the bookkeeping at most */
+	APPLY_POSTS,				/* writes items; what follows is decoded */
+	APPLY_VIEWS					/* writes views, and holds their lock */
+} ApplyKind;
+
+extern void apply_begin(OwnerScope *scope, ApplyKind kind);
 extern void apply_end(OwnerScope *scope);
-extern void apply_batch(DirtySet *dirty);
+extern bool apply_gave_way(MemoryContext context);
+extern bool apply_batch(DirtySet *dirty);
 extern void apply_feed(void);
 extern void apply_cancel(void);
 
