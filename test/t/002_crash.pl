@@ -35,6 +35,8 @@ $node->safe_psql('postgres',
 $node->poll_query_until('postgres',
 	"SELECT count(*) > 0 FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE a.backend_type = 'blogstore worker' AND NOT l.granted"
 ) or die 'the worker does not come to the feed';
+# how far the slot is confirmed is on disk now
+$node->safe_psql('postgres', 'CHECKPOINT');
 my $pid = worker_pid($node, 'postgres');
 kill 9, $pid;
 # the server takes itself down and up again, and the holder with it

@@ -38,12 +38,20 @@ my @queries = (
 	'get_like(kit.p(7), kit.u(1))',
 	'get_like(kit.p(7), kit.u(9))');
 
+# The standby has what the primary has: a commit flushes all before it
+sub catch_up
+{
+	$primary->safe_psql('postgres', 'SELECT txid_current()');
+	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
+	return;
+}
+
 sub check_queries
 {
 	my ($name) = @_;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
+	catch_up();
 	is( $standby->safe_psql('postgres', "SELECT * FROM blogstore.$_"),
 		$primary->safe_psql('postgres', "SELECT * FROM blogstore.$_"),
 		"$name: $_")
@@ -96,7 +104,7 @@ SET client_min_messages = error;
 SELECT blogstore.stop_worker();
 SELECT blogstore.create_post(kit.u(1), 'without a worker', 'x', kit.p(501), kit.d(501));
 });
-$primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
+catch_up();
 is($session->query_safe('SELECT title FROM blogstore.list_feed(1)'),
 	'without a worker', 'standby: stopped on the primary, list_feed() answers from the posts container');
 is($session->query_safe('SELECT title FROM blogstore.list_user_posts(kit.u(1), 1)'),
@@ -115,7 +123,7 @@ my $holder = $primary->background_psql('postgres');
 $holder->query_safe('BEGIN; LOCK TABLE blogstore.feed IN SHARE MODE');
 $primary->safe_psql('postgres',
 	"SELECT blogstore.create_post(kit.u(1), 'not shown', 'x', kit.p(502), kit.d(502))");
-$primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
+catch_up();
 $holder->quit;
 $primary->stop('immediate');
 $standby->promote;

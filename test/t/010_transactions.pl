@@ -65,6 +65,29 @@ is(titles(2), 'prepared, title 110', 'rolled back: not shown');
 is($node->safe_psql('postgres', 'SELECT username FROM blogstore.get_user(kit.u(3))'),
 	'user 3', 'rolled back: not deleted');
 
+# An item of a transaction that was prepared before its author's rename bears
+# the old name when it is committed, over a restart too, and not for long
+$node->safe_psql(
+	'postgres', q{
+BEGIN;
+SELECT blogstore.create_comment(kit.p(60), kit.u(5), 'prepared', kit.c(5000));
+SELECT blogstore.create_like(kit.p(60), kit.u(8));
+PREPARE TRANSACTION 'three';
+});
+$node->safe_psql('postgres',
+	"SELECT blogstore.edit_user(kit.u(5), 'five'); SELECT blogstore.edit_user(kit.u(8), 'eight')");
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('500 ms')"),
+	'f', 'prepared before a rename: the rename is not done');
+is($node->safe_psql('postgres', 'SELECT kind FROM blogstore.progress'),
+	"rename\nrename", 'prepared before a rename: progress shows it');
+$node->restart;
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('500 ms')"),
+	'f', 'prepared before a rename, restarted: the rename is not done');
+$node->safe_psql('postgres', "COMMIT PREPARED 'three'");
+check_store($node, 'postgres', 'prepared before a rename, committed');
+is($node->safe_psql('postgres', "SELECT DISTINCT user_id = kit.u(5), user_username FROM blogstore.posts WHERE user_id IN (kit.u(5), kit.u(8)) ORDER BY 1"),
+	"f|eight\nt|five", 'prepared before a rename, committed: no stale name');
+
 # ---- Large: far more changes than the decoder's memory holds, so that it
 # spills to disk
 
