@@ -31,7 +31,7 @@ PG_FUNCTION_INFO_V1(blogstore_stop_worker);
 #define LOOK_AGAIN 50
 
 static KeptPlan jobs_plan = {
-	"SELECT coalesce(pg_catalog.array_agg(id::uuid), '{}') FROM blogstore.jobs",
+	"SELECT id::uuid, xmin::xid FROM blogstore.jobs",
 	0, {0}, NULL
 };
 
@@ -79,31 +79,41 @@ deadline_after(const Interval *timeout)
 									   (int64) Max(ms, 0));
 }
 
-/* The jobs that are there now, as an array, in the current memory context. */
+/*
+ * The jobs that have been committed, as an array in the current memory
+ * context. This transaction's own are not: the worker cannot see them yet.
+ */
 static Datum
 present_jobs(void)
 {
 	MemoryContext context = CurrentMemoryContext;
+	MemoryContext old;
 	OwnerScope	scope;
-	bool		isnull;
-	Datum		ids;
+	Datum	   *ids;
+	int			n = 0;
+	ArrayType  *array;
 
 	owner_begin(&scope);
 	PushActiveSnapshot(GetLatestSnapshot());
 	SPI_connect();
 	plan_execute(&jobs_plan, NULL, NULL, true);
-	ids = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1,
-						&isnull);
+	ids = palloc(sizeof(Datum) * Max(SPI_processed, 1));
+	for (uint64 i = 0; i < SPI_processed; i++)
 	{
-		MemoryContext old = MemoryContextSwitchTo(context);
+		HeapTuple	row = SPI_tuptable->vals[i];
+		bool		isnull;
+		Datum		xmin = SPI_getbinval(row, SPI_tuptable->tupdesc, 2, &isnull);
 
-		ids = PointerGetDatum(PG_DETOAST_DATUM_COPY(ids));
-		MemoryContextSwitchTo(old);
+		if (!TransactionIdIsCurrentTransactionId(DatumGetTransactionId(xmin)))
+			ids[n++] = SPI_getbinval(row, SPI_tuptable->tupdesc, 1, &isnull);
 	}
+	old = MemoryContextSwitchTo(context);
+	array = construct_array(ids, n, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR);
+	MemoryContextSwitchTo(old);
 	SPI_finish();
 	PopActiveSnapshot();
 	owner_end(&scope);
-	return ids;
+	return PointerGetDatum(array);
 }
 
 static bool

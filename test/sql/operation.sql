@@ -104,3 +104,13 @@ SELECT count(blogstore.create_post(kit.u(1), 'more', 'x', kit.p(100 + n), kit.d(
 SELECT blogstore.wait_for_views();
 SELECT count(*) FROM blogstore.feed;
 SELECT * FROM blogstore.verify();
+
+-- this transaction's own jobs are not waited for: nobody can do them yet
+BEGIN;
+SELECT count(blogstore.create_user('own job', '00000000-0000-7000-8000-00000000b001'));
+SELECT username FROM blogstore.edit_user('00000000-0000-7000-8000-00000000b001', 'own job renamed');
+SELECT blogstore.wait_for_views('20 s');
+COMMIT;
+SELECT blogstore.wait_for_views();
+SELECT blogstore.delete_user('00000000-0000-7000-8000-00000000b001');
+SELECT blogstore.wait_for_views();
