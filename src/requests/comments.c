@@ -15,31 +15,6 @@ PG_FUNCTION_INFO_V1(blogstore_edit_comment);
 PG_FUNCTION_INFO_V1(blogstore_delete_comment);
 PG_FUNCTION_INFO_V1(blogstore_list_post_comments);
 
-/* Write a comment with its post locked; false if its id is taken. */
-static bool
-write_comment(BlogItem *comment)
-{
-	const pg_uuid_t *post_id = item_uuid(comment, PROP_POST_ID);
-	PostCounter *counter = post_counter_open(post_id);
-	ItemWriter *writer;
-	BlogItem	user;
-	bool		inserted;
-
-	if (counter == NULL)
-		unknown_item("post", post_id);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(CONTAINER_POSTS, ITEM_COMMENT, post_id);
-	need_user(item_uuid(comment, PROP_USER_ID), &user);
-	item_set(comment, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
-	inserted = item_writer_insert(writer, comment);
-	item_writer_close(writer);
-	PopActiveSnapshot();
-	if (inserted)
-		post_counter_add(counter, 1, 0);
-	post_counter_close(counter);
-	return inserted;
-}
-
 /*
  * C3: create a comment in its post's logical partition; the post's
  * comment_count grows by one with it.
@@ -68,7 +43,7 @@ blogstore_create_comment(PG_FUNCTION_ARGS)
 			 TimestampTzGetDatum(get_creation_date(fcinfo, 4)));
 
 	request_begin(&scope, "create_comment()");
-	if (!write_comment(&comment))
+	if (!write_child(&comment, ITEM_COMMENT))
 	{
 		Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
 

@@ -15,31 +15,6 @@ PG_FUNCTION_INFO_V1(blogstore_delete_like);
 PG_FUNCTION_INFO_V1(blogstore_get_like);
 PG_FUNCTION_INFO_V1(blogstore_list_post_likes);
 
-/* Write a like with its post locked; false if the user likes it already. */
-static bool
-write_like(BlogItem *like)
-{
-	const pg_uuid_t *post_id = item_uuid(like, PROP_POST_ID);
-	PostCounter *counter = post_counter_open(post_id);
-	ItemWriter *writer;
-	BlogItem	user;
-	bool		inserted;
-
-	if (counter == NULL)
-		unknown_item("post", post_id);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(CONTAINER_POSTS, ITEM_LIKE, post_id);
-	need_user(item_uuid(like, PROP_USER_ID), &user);
-	item_set(like, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
-	inserted = item_writer_insert(writer, like);
-	item_writer_close(writer);
-	PopActiveSnapshot();
-	if (inserted)
-		post_counter_add(counter, 0, 1);
-	post_counter_close(counter);
-	return inserted;
-}
-
 /*
  * C4: like a post: a like item in the post's logical partition, and the
  * post's like_count grows by one with it. One like per user and post; a
@@ -66,7 +41,7 @@ blogstore_create_like(PG_FUNCTION_ARGS)
 			 TimestampTzGetDatum(get_creation_date(fcinfo, 2)));
 
 	request_begin(&scope, "create_like()");
-	if (!write_like(&like))
+	if (!write_child(&like, ITEM_LIKE))
 	{
 		Datum		key[] = {UUIDPGetDatum(user_id), UUIDPGetDatum(post_id)};
 

@@ -42,6 +42,9 @@ extern COMPAT_NORETURN void id_taken(const char *what, const pg_uuid_t *id);
 extern void get_conflicting(ItemType type, const pg_uuid_t *post_id,
 							const Datum *key, int nkeys, BlogItem *out);
 
+/* child.c */
+extern bool write_child(BlogItem *item, ItemType type);
+
 /* result.c */
 extern Datum return_item(FunctionCallInfo fcinfo, const BlogItem *item,
 						 ItemType type);
