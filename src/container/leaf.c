@@ -118,14 +118,22 @@ load_types(CachedContainer *cc, Relation rel, int partition)
 	}
 }
 
-/* The hash partitions of a container, each split by type. */
+/*
+ * The hash partitions of a container, each split by type. One lock at a time
+ * is held here: some DDL takes children before their parent.
+ */
 static void
 load_partitions(CachedContainer *cc, const Oid *children)
 {
 	for (int i = 0; i < cc->npartitions; i++)
 	{
-		Relation	child = table_open(children[i], AccessShareLock);
+		Relation	child = try_table_open(children[i], AccessShareLock);
 
+		if (child == NULL)
+		{
+			cc->stale = true;	/* dropped meanwhile: read the layout again */
+			continue;
+		}
 		if (child->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		{
 			cc->parents[cc->nparents++] = RelationGetRelid(child);
@@ -199,16 +207,15 @@ container_load(Container container)
 	/* an invalidation that arrives from here on must not be lost */
 	cc->stale = false;
 	cc->loading = true;
+	if (!cc->hashed)
+		load_types(cc, rel, 0);
+	table_close(rel, AccessShareLock);
 	if (cc->hashed)
 		load_partitions(cc, children);
-	else
-		load_types(cc, rel, 0);
-
 	cc->loading = false;
 	cc->valid = !cc->stale;
 
 	MemoryContextSwitchTo(old);
-	table_close(rel, AccessShareLock);
 	change_feed_hooks.containers_found();
 	return true;
 }

@@ -34,16 +34,14 @@ views_lock(void)
 }
 
 /*
- * Lock the containers before any of their leaves, and do not wait for locks
- * for long: DDL that takes leaves first (DROP TRIGGER does) would otherwise
- * end in a deadlock, of which it might be the victim. The worker gives way,
- * and tries again (apply_gave_way()).
+ * Lock the containers before any of their leaves, as DDL does. Some DDL takes
+ * leaves first (DROP TRIGGER does), and would end in a deadlock with the
+ * worker, of which it might be the victim: therefore the short lock_timeout
+ * below. The worker gives way, and tries again (apply_gave_way()).
  */
 static void
 lock_containers(void)
 {
-	(void) set_config_option("lock_timeout", "200", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_LOCAL, true, 0, false);
 	container_lock(CONTAINER_USERS, true);
 	container_lock(CONTAINER_POSTS, true);
 	container_lock(CONTAINER_FEED, true);
@@ -57,9 +55,13 @@ void
 apply_begin(OwnerScope *scope, ApplyKind kind)
 {
 	StartTransactionCommand();
+	guc_nest = NewGUCNestLevel();
+	if (kind != APPLY_STATE)
+		(void) set_config_option("lock_timeout", "200", PGC_USERSET,
+								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0,
+								 false);
 	container_require();
 	owner_begin(scope);
-	guc_nest = NewGUCNestLevel();
 	if (kind != APPLY_STATE)
 		lock_containers();
 	if (kind == APPLY_VIEWS)
