@@ -23,5 +23,6 @@ _PG_init(void)
 	settings_init();
 	leaf_init();
 	view_state_init();
+	deleted_init();
 	change_feed_init();
 }

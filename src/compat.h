@@ -111,11 +111,15 @@ compat_is_database_owner(Oid dbid, Oid roleid)
 #endif
 }
 
+/*
+ * Where there are failover slots it is one: a standby that synchronises slots
+ * then has it after a promotion; for others it makes no difference.
+ */
 static inline void
 compat_slot_create(const char *name)
 {
 #if PG_VERSION_NUM >= 170000
-	ReplicationSlotCreate(name, true, RS_EPHEMERAL, false, false, false);
+	ReplicationSlotCreate(name, true, RS_EPHEMERAL, false, true, false);
 #else
 	ReplicationSlotCreate(name, true, RS_EPHEMERAL, false);
 #endif
@@ -139,6 +143,17 @@ compat_slot_invalidated(const ReplicationSlotPersistentData *data)
 	return data->invalidated != RS_INVAL_NONE;
 #else
 	return data->invalidated_at != InvalidXLogRecPtr;
+#endif
+}
+
+/* Was the slot kept in step with a primary's while this was a standby? */
+static inline bool
+compat_slot_synced(const ReplicationSlotPersistentData *data)
+{
+#if PG_VERSION_NUM >= 170000
+	return data->synced;
+#else
+	return false;
 #endif
 }
 

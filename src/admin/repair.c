@@ -84,14 +84,19 @@ mend_orphan(const Finding *f)
 	Datum		comment[] = {UUIDPGetDatum(&f->post_id), UUIDPGetDatum(&f->id)};
 	Datum		like[] = {UUIDPGetDatum(&f->user_id), UUIDPGetDatum(&f->post_id)};
 	bool		counted = strcmp(f->expected, "a user") == 0;
+	LockOutcome outcome;
 
 	if (strcmp(f->type, "post") == 0)
 		return remove_post(&f->post_id);
 	if (strcmp(f->type, "comment") == 0)
-		return counted ? remove_comment(&f->post_id, &f->id) :
-			remove_item(ITEM_COMMENT, &f->post_id, comment, 2);
-	return counted ? remove_like(&f->post_id, &f->user_id) :
-		remove_item(ITEM_LIKE, &f->post_id, like, 2);
+		outcome = counted ?
+			remove_child(ITEM_COMMENT, &f->post_id, &f->id, LockWaitBlock) :
+			remove_item(ITEM_COMMENT, &f->post_id, comment, 2, LockWaitBlock);
+	else
+		outcome = counted ?
+			remove_child(ITEM_LIKE, &f->post_id, &f->user_id, LockWaitBlock) :
+			remove_item(ITEM_LIKE, &f->post_id, like, 2, LockWaitBlock);
+	return outcome == LOCK_HAD;
 }
 
 /* A name that is not the user's: relabel all items of the user's. */
@@ -104,11 +109,7 @@ mend_username(const Finding *f)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (item_get(CONTAINER_USERS, ITEM_USER, &f->user_id, PATH_KEY, &key, 1,
 				 GetActiveSnapshot(), &user))
-		for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
-			for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
-				(void) relabel_user_items(&f->user_id,
-										  user.value[PROP_USERNAME], type, p,
-										  0, NULL);
+		relabel_user_items(&f->user_id, user.value[PROP_USERNAME]);
 	PopActiveSnapshot();
 }
 

@@ -64,7 +64,9 @@ static KeptPlan verify_plan = {
 	" FROM blogstore.posts AS i"
 	" LEFT JOIN post AS p ON p.id = i.post_id"
 	" LEFT JOIN account AS a ON a.user_id = i.user_id"
-	" WHERE p.id IS NULL OR a.user_id IS NULL"
+	" WHERE (p.id IS NULL OR a.user_id IS NULL)"
+	" AND i.user_id NOT IN (SELECT user_id FROM blogstore.jobs"
+	" WHERE kind = 'deletion')"
 
 	" UNION ALL SELECT 'posts', 'comment_count', 'post', p.id, p.id,"
 	" p.user_id, coalesce(c.comments, 0)::text, p.comment_count::text,"

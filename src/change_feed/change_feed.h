@@ -17,6 +17,8 @@
 #include "storage/lwlock.h"
 #include "utils/uuid.h"
 
+struct FeedPosition;
+
 #define PLUGIN_NAME "blogstore"
 #define MAX_DATABASES 64
 #define ERROR_LENGTH 256
@@ -64,6 +66,9 @@ typedef struct FeedShared
 {
 	LWLock	   *lock;
 	Latch	   *launcher;		/* NULL: no launcher is running */
+	pg_atomic_uint32 deleting;	/* commits under way that change who is
+								 * being deleted */
+	pg_atomic_uint64 deletions; /* such commits ever */
 	WorkerEntry entry[MAX_DATABASES];
 } FeedShared;
 
@@ -103,6 +108,8 @@ extern PGDLLEXPORT void blogstore_worker_main(Datum arg);
 typedef enum FeedMessageKind
 {
 	FEED_POST,					/* this post's copy may be out of date */
+	FEED_USER,					/* this user's name on items may be */
+	FEED_FEED,					/* somebody else wrote to the feed */
 	FEED_JOB,					/* a job was queued */
 	FEED_RESET					/* anything may be out of date */
 } FeedMessageKind;
@@ -121,7 +128,7 @@ typedef struct PostKey
 typedef struct FeedMessage
 {
 	FeedMessageKind kind;
-	PostKey		post;			/* of FEED_POST */
+	PostKey		post;			/* of FEED_POST; of FEED_USER its user_id */
 } FeedMessage;
 
 /* dirty.c: the bounded set of what a batch has to refresh */
@@ -129,27 +136,45 @@ typedef struct DirtySet DirtySet;
 
 extern DirtySet *dirty_create(MemoryContext parent);
 extern void dirty_add(DirtySet *dirty, const FeedMessage *message);
-extern void dirty_add_unfinished(DirtySet *dirty, TransactionId xid);
-extern void dirty_await(const DirtySet *dirty);
+extern void dirty_merge(DirtySet *dirty, const DirtySet *other);
 extern bool dirty_full(const DirtySet *dirty);
 extern bool dirty_any(const DirtySet *dirty);
 extern bool dirty_jobs(const DirtySet *dirty);
+extern bool dirty_feed(const DirtySet *dirty);
 extern bool dirty_reset_seen(const DirtySet *dirty);
+extern bool dirty_all_users(const DirtySet *dirty);
 extern int64 dirty_changes(const DirtySet *dirty);
-extern PostKey *dirty_posts(DirtySet *dirty, int *n);
+extern PostKey *dirty_posts(const DirtySet *dirty, int *n);
+extern pg_uuid_t *dirty_users(const DirtySet *dirty, int *n);
 extern void dirty_clear(DirtySet *dirty);
+extern void dirty_destroy(DirtySet *dirty);
+
+/* held.c: what is not to be refreshed yet */
+typedef struct HeldSet HeldSet;
+
+extern HeldSet *held_create(MemoryContext parent);
+extern DirtySet *held_begin(HeldSet *held, TransactionId xid, XLogRecPtr lsn);
+extern void held_release(HeldSet *held, DirtySet *dirty);
+extern XLogRecPtr held_limit(const HeldSet *held, XLogRecPtr lsn);
+extern bool held_any(const HeldSet *held);
 
 /* slot.c: the worker's replication slot */
-extern bool slot_usable(const char *name);
+extern const char *slot_obstacle(const char *name,
+								 const struct FeedPosition *position);
 extern void slot_make(const char *name);
 extern void slot_drop(const char *name);
+extern XLogRecPtr slot_confirmed(const char *name);
 extern void slot_allow_plugin(void);
+
+/* plugin.c */
+extern void plugin_keep_roles(bool keep);
 
 /* decoder.c: from WAL to dirty keys */
 typedef struct Decoder Decoder;
 
-extern Decoder *decoder_open(const char *slot_name, DirtySet *dirty);
+extern Decoder *decoder_open(const char *slot_name, DirtySet *dirty,
+							 HeldSet *held);
 extern XLogRecPtr decoder_read(Decoder *decoder, XLogRecPtr upto);
-extern void decoder_confirm(Decoder *decoder);
+extern void decoder_confirm(XLogRecPtr lsn);
 
 #endif							/* BLOGSTORE_CHANGE_FEED_H */

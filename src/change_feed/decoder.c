@@ -15,6 +15,7 @@
 
 #include "change_feed/change_feed.h"
 #include "compat.h"
+#include "container/container.h"
 
 #include "access/xact.h"
 #include "access/xlogreader.h"
@@ -30,8 +31,10 @@
 struct Decoder
 {
 	LogicalDecodingContext *ctx;
-	DirtySet   *dirty;
+	DirtySet   *dirty;			/* what is to be refreshed */
+	HeldSet    *held;			/* what is not yet */
 	TransactionId last_xid;		/* whose change was decoded last */
+	DirtySet   *target;			/* where that one's changes go */
 	ResourceOwner owner;		/* of what decoding opens outside of xacts */
 };
 
@@ -43,8 +46,8 @@ prepare_write(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 }
 
 /*
- * A message from the plugin: into the dirty set, with the transaction if its
- * end does not show to others yet (dirty_await()).
+ * A message from the plugin: into the dirty set, or held back if the end of
+ * its transaction does not show to others yet.
  */
 static void
 write_message(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
@@ -56,10 +59,10 @@ write_message(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 	if (!TransactionIdEquals(xid, decoder->last_xid))
 	{
 		decoder->last_xid = xid;
-		if (TransactionIdIsInProgress(xid))
-			dirty_add_unfinished(decoder->dirty, xid);
+		decoder->target = TransactionIdIsInProgress(xid) ?
+			held_begin(decoder->held, xid, lsn) : decoder->dirty;
 	}
-	dirty_add(decoder->dirty, (FeedMessage *) ctx->out->data);
+	dirty_add(decoder->target, (FeedMessage *) ctx->out->data);
 }
 
 /*
@@ -71,12 +74,13 @@ write_message(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
  * (PROC_IN_LOGICAL_DECODING).
  */
 Decoder *
-decoder_open(const char *slot_name, DirtySet *dirty)
+decoder_open(const char *slot_name, DirtySet *dirty, HeldSet *held)
 {
 	MemoryContext context = CurrentMemoryContext;
 	Decoder    *decoder = palloc0(sizeof(Decoder));
 
 	decoder->dirty = dirty;
+	decoder->held = held;
 	decoder->owner = ResourceOwnerCreate(NULL, "blogstore decoding");
 
 	compat_slot_acquire(slot_name);
@@ -96,6 +100,21 @@ decoder_open(const char *slot_name, DirtySet *dirty)
 }
 
 /*
+ * Forget all catalog caches. What is remembered of the containers' layout was
+ * not read while decoding, and the plugin's own memory was not read otherwise:
+ * both stay, and go by real invalidations.
+ */
+static void
+forget_catalogs(void)
+{
+	container_keep_layouts(true);
+	plugin_keep_roles(true);
+	InvalidateSystemCaches();
+	container_keep_layouts(false);
+	plugin_keep_roles(false);
+}
+
+/*
  * Decode up to a flushed position, or until the dirty set is full. Returns
  * the position reached: all commits before it are in the set (or were
  * confirmed before).
@@ -112,7 +131,9 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 	/* the reader allocates as it goes, and keeps it: no context to reset */
 	old = MemoryContextSwitchTo(decoder->ctx->context);
 	CurrentResourceOwner = decoder->owner;
-	InvalidateSystemCaches();
+	forget_catalogs();
+	/* a later transaction may have the same xid, or the set been emptied */
+	decoder->last_xid = InvalidTransactionId;
 
 	while (reader->EndRecPtr < upto && !dirty_full(decoder->dirty))
 	{
@@ -131,21 +152,19 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 		CHECK_FOR_INTERRUPTS();
 	}
 
-	InvalidateSystemCaches();
+	forget_catalogs();
 	CurrentResourceOwner = NULL;
 	MemoryContextSwitchTo(old);
 	return reader->EndRecPtr;
 }
 
 /*
- * Let the slot move on: everything read so far has been applied, and the
+ * Let the slot move on to a position: all before it has been applied, and the
  * commit of that has been flushed.
  */
 void
-decoder_confirm(Decoder *decoder)
+decoder_confirm(XLogRecPtr lsn)
 {
-	XLogRecPtr	lsn = decoder->ctx->reader->EndRecPtr;
-
 	if (lsn <= MyReplicationSlot->data.confirmed_flush)
 		return;
 	LogicalConfirmReceivedLocation(lsn);

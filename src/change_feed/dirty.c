@@ -1,10 +1,10 @@
 /*
  * dirty.c
- *		The set of posts whose copies a batch has to refresh.
+ *		The set of what a batch has to refresh: posts, users, the feed.
  *
  * It says which, not what: a thousand likes of one post are one key. It is
  * bounded: past MAX_KEYS, which only a single very large transaction reaches,
- * it holds no keys any more but the word that anything may be out of date.
+ * it holds no posts any more but the word that anything may be out of date.
  *
  * Runs in the worker.
  */
@@ -12,8 +12,6 @@
 
 #include "change_feed/change_feed.h"
 
-#include "nodes/pg_list.h"
-#include "storage/lmgr.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
@@ -22,12 +20,14 @@
 
 struct DirtySet
 {
-	MemoryContext context;		/* of one batch */
-	HTAB	   *posts;			/* of PostKey; NULL: none yet */
-	List	   *unfinished;		/* of xids: see dirty_await() */
+	MemoryContext context;		/* a child of parent; reset by dirty_clear() */
+	HTAB	   *posts;			/* of PostKey; NULL: none */
+	HTAB	   *users;			/* of pg_uuid_t; NULL: none */
 	int64		changes;		/* messages since the last clear */
 	bool		jobs;
+	bool		feed;
 	bool		reset;
+	bool		all_users;
 };
 
 /* An empty set, its memory a child of parent. */
@@ -41,12 +41,42 @@ dirty_create(MemoryContext parent)
 	return dirty;
 }
 
-static void
-dirty_drop_posts(DirtySet *dirty)
+/* Add a key of keysize bytes to a table; false if the table is too large. */
+static bool
+add_key(DirtySet *dirty, HTAB **table, const void *key, Size keysize)
 {
-	if (dirty->posts != NULL)
-		hash_destroy(dirty->posts);
-	dirty->posts = NULL;
+	if (*table == NULL)
+	{
+		HASHCTL		ctl = {.keysize = keysize,.entrysize = keysize,
+		.hcxt = dirty->context};
+
+		*table = hash_create("blogstore dirty keys", 256, &ctl,
+							 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	(void) hash_search(*table, key, HASH_ENTER, NULL);
+	return hash_get_num_entries(*table) <= MAX_KEYS;
+}
+
+static void
+drop_keys(HTAB **table)
+{
+	if (*table != NULL)
+		hash_destroy(*table);
+	*table = NULL;
+}
+
+static void
+add_reset(DirtySet *dirty)
+{
+	dirty->reset = true;
+	drop_keys(&dirty->posts);
+}
+
+static void
+add_all_users(DirtySet *dirty)
+{
+	dirty->all_users = true;
+	drop_keys(&dirty->users);
 }
 
 /* Note what a decoded change makes dirty. */
@@ -54,68 +84,84 @@ void
 dirty_add(DirtySet *dirty, const FeedMessage *message)
 {
 	dirty->changes++;
-	if (message->kind == FEED_JOB)
-		dirty->jobs = true;
-	if (message->kind == FEED_RESET)
-		dirty->reset = true;
-	if (dirty->reset)
-		dirty_drop_posts(dirty);
-	if (message->kind != FEED_POST || dirty->reset)
-		return;
-
-	if (dirty->posts == NULL)
+	switch (message->kind)
 	{
-		HASHCTL		ctl = {.keysize = sizeof(PostKey),
-			.entrysize = sizeof(PostKey),
-		.hcxt = dirty->context};
-
-		dirty->posts = hash_create("blogstore dirty posts", 256, &ctl,
-								   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	}
-	(void) hash_search(dirty->posts, &message->post, HASH_ENTER, NULL);
-	if (hash_get_num_entries(dirty->posts) > MAX_KEYS)
-	{
-		dirty->reset = true;
-		dirty_drop_posts(dirty);
+		case FEED_POST:
+			if (!dirty->reset &&
+				!add_key(dirty, &dirty->posts, &message->post, sizeof(PostKey)))
+				add_reset(dirty);
+			break;
+		case FEED_USER:
+			if (!dirty->all_users &&
+				!add_key(dirty, &dirty->users, &message->post.user_id,
+						 sizeof(pg_uuid_t)))
+				add_all_users(dirty);
+			break;
+		case FEED_FEED:
+			dirty->feed = true;
+			break;
+		case FEED_JOB:
+			dirty->jobs = true;
+			break;
+		case FEED_RESET:
+			add_reset(dirty);
+			break;
 	}
 }
 
-/* Note a transaction that others still see as running. */
+/* Add all that another set holds. */
 void
-dirty_add_unfinished(DirtySet *dirty, TransactionId xid)
+dirty_merge(DirtySet *dirty, const DirtySet *other)
 {
-	MemoryContext old = MemoryContextSwitchTo(dirty->context);
+	FeedMessage message;
+	HASH_SEQ_STATUS seq;
+	PostKey    *post;
+	pg_uuid_t  *user;
+	int64		changes = dirty->changes + other->changes;
 
-	dirty->unfinished = lappend_int(dirty->unfinished, (int) xid);
-	MemoryContextSwitchTo(old);
+	memset(&message, 0, sizeof(message));
+	if (other->reset)
+		add_reset(dirty);
+	if (other->all_users)
+		add_all_users(dirty);
+	dirty->jobs |= other->jobs;
+	dirty->feed |= other->feed;
+	if (other->posts != NULL)
+	{
+		message.kind = FEED_POST;
+		hash_seq_init(&seq, other->posts);
+		while ((post = hash_seq_search(&seq)) != NULL)
+		{
+			message.post = *post;
+			dirty_add(dirty, &message);
+		}
+	}
+	if (other->users != NULL)
+	{
+		message.kind = FEED_USER;
+		hash_seq_init(&seq, other->users);
+		while ((user = hash_seq_search(&seq)) != NULL)
+		{
+			message.post.user_id = *user;
+			dirty_add(dirty, &message);
+		}
+	}
+	dirty->changes = changes;
 }
 
-/*
- * Wait until the set's transactions have ended for everyone.
- *
- * A commit record is flushed, and so may be decoded, before its transaction
- * leaves the list of running ones (RecordTransactionCommit() and
- * ProcArrayEndTransaction() in CommitTransaction()), and with synchronous
- * replication long before. A snapshot taken in between would show the state
- * before, and nobody would look at the key again. Needs a transaction without
- * an xid; whoever is waited for has nothing left to wait for but a standby.
- */
-void
-dirty_await(const DirtySet *dirty)
+/* How many keys a set holds. */
+static long
+count_keys(const DirtySet *dirty)
 {
-	ListCell   *lc;
-
-	foreach(lc, dirty->unfinished)
-		XactLockTableWait((TransactionId) lfirst_int(lc), NULL, NULL,
-						  XLTW_None);
+	return (dirty->posts ? hash_get_num_entries(dirty->posts) : 0) +
+		(dirty->users ? hash_get_num_entries(dirty->users) : 0);
 }
 
 /* Is it time to apply what there is? */
 bool
 dirty_full(const DirtySet *dirty)
 {
-	return dirty->reset ||
-		(dirty->posts && hash_get_num_entries(dirty->posts) >= BATCH_KEYS);
+	return dirty->reset || count_keys(dirty) >= BATCH_KEYS;
 }
 
 /* Is there anything to do? */
@@ -125,11 +171,18 @@ dirty_any(const DirtySet *dirty)
 	return dirty->changes > 0;
 }
 
-/* Were jobs queued? */
+/* Were jobs queued, or will be when the set is applied? */
 bool
 dirty_jobs(const DirtySet *dirty)
 {
-	return dirty->jobs;
+	return dirty->jobs || dirty->users != NULL || dirty->all_users;
+}
+
+/* Was the feed written to by somebody else? */
+bool
+dirty_feed(const DirtySet *dirty)
+{
+	return dirty->feed;
 }
 
 /* May anything be out of date? */
@@ -139,6 +192,13 @@ dirty_reset_seen(const DirtySet *dirty)
 	return dirty->reset;
 }
 
+/* May anybody's name be out of date? */
+bool
+dirty_all_users(const DirtySet *dirty)
+{
+	return dirty->all_users;
+}
+
 /* How many changes the set stands for. */
 int64
 dirty_changes(const DirtySet *dirty)
@@ -146,32 +206,56 @@ dirty_changes(const DirtySet *dirty)
 	return dirty->changes;
 }
 
-/* The keys as an array in the current memory context. */
-PostKey *
-dirty_posts(DirtySet *dirty, int *n)
+/* The keys of a table as an array in the current memory context. */
+static void *
+copy_keys(HTAB *table, Size keysize, int *n)
 {
-	PostKey    *keys;
-	PostKey    *key;
+	char	   *keys;
+	void	   *key;
 	HASH_SEQ_STATUS seq;
 
 	*n = 0;
-	if (dirty->posts == NULL)
+	if (table == NULL)
 		return NULL;
-	keys = palloc(sizeof(PostKey) * hash_get_num_entries(dirty->posts));
-	hash_seq_init(&seq, dirty->posts);
+	keys = palloc(keysize * hash_get_num_entries(table));
+	hash_seq_init(&seq, table);
 	while ((key = hash_seq_search(&seq)) != NULL)
-		keys[(*n)++] = *key;
+		memcpy(keys + keysize * (*n)++, key, keysize);
 	return keys;
+}
+
+/* The posts as an array in the current memory context. */
+PostKey *
+dirty_posts(const DirtySet *dirty, int *n)
+{
+	return copy_keys(dirty->posts, sizeof(PostKey), n);
+}
+
+/* The users whose names were changed directly; the same. */
+pg_uuid_t *
+dirty_users(const DirtySet *dirty, int *n)
+{
+	return copy_keys(dirty->users, sizeof(pg_uuid_t), n);
 }
 
 /* Empty the set, once what it holds has been applied. */
 void
 dirty_clear(DirtySet *dirty)
 {
-	dirty_drop_posts(dirty);
-	dirty->unfinished = NIL;
 	MemoryContextReset(dirty->context);
+	dirty->posts = NULL;
+	dirty->users = NULL;
 	dirty->changes = 0;
 	dirty->jobs = false;
+	dirty->feed = false;
 	dirty->reset = false;
+	dirty->all_users = false;
+}
+
+/* Free the set. */
+void
+dirty_destroy(DirtySet *dirty)
+{
+	MemoryContextDelete(dirty->context);
+	pfree(dirty);
 }

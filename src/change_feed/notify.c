@@ -25,6 +25,8 @@ typedef enum WorkerRequest
 static bool items_written = false;
 static bool worker_missing = false;
 static WorkerRequest worker_request = REQUEST_NONE;
+static bool deletions_changed = false;
+static bool deletions_announced = false;
 
 /* This process has met containers: if they have no worker, ask for one. */
 static void
@@ -47,6 +49,53 @@ containers_created(void)
 {
 	items_written = true;
 	notify_starting();
+}
+
+static void
+deletions_changing(void)
+{
+	items_written = true;
+	deletions_changed = true;
+}
+
+/*
+ * The commit that changes who is being deleted is about to show: announced
+ * before, counted once it does, and only then over. A reader that finds
+ * nothing announced, and then the count it knows, has missed none that its
+ * snapshot could see.
+ */
+static void
+announce_deletions(void)
+{
+	if (!deletions_changed || feed_shared == NULL)
+		return;
+	pg_atomic_fetch_add_u32(&feed_shared->deleting, 1);
+	deletions_announced = true;
+}
+
+static void
+count_deletions(void)
+{
+	if (deletions_announced)
+	{
+		pg_atomic_fetch_add_u64(&feed_shared->deletions, 1);
+		pg_atomic_fetch_sub_u32(&feed_shared->deleting, 1);
+	}
+	deletions_changed = false;
+	deletions_announced = false;
+}
+
+static bool
+deletions(uint64 *stamp)
+{
+	*stamp = 0;
+	if (feed_shared == NULL)
+		return true;
+	if (pg_atomic_read_u32(&feed_shared->deleting) != 0)
+		return false;
+	pg_read_barrier();
+	*stamp = pg_atomic_read_u64(&feed_shared->deletions);
+	return true;
 }
 
 static bool
@@ -131,6 +180,9 @@ transaction_end(XactEvent event, void *arg)
 {
 	switch (event)
 	{
+		case XACT_EVENT_PRE_COMMIT:
+			announce_deletions();
+			return;
 		case XACT_EVENT_COMMIT:
 			if (worker_missing)
 				notify_request_worker();
@@ -155,6 +207,7 @@ transaction_end(XactEvent event, void *arg)
 		default:
 			return;
 	}
+	count_deletions();
 	items_written = false;
 	worker_request = REQUEST_NONE;
 }
@@ -181,5 +234,7 @@ notify_init(void)
 	change_feed_hooks.containers_created = containers_created;
 	change_feed_hooks.item_written = item_written;
 	change_feed_hooks.views_served = views_served;
+	change_feed_hooks.deletions_changing = deletions_changing;
+	change_feed_hooks.deletions = deletions;
 	change_feed_hooks.obstacle = worker_obstacle;
 }

@@ -2,10 +2,11 @@
  * plugin.c
  *		The output plugin: turns decoded changes into feed messages.
  *
- * Only three kinds of change matter: to post items (their copies may be out
- * of date), inserts into the job queue, and TRUNCATE of post items. Comments
- * and likes show in their post item's counts, and the worker's own writes to
- * the views are marked with an origin that is filtered out.
+ * What matters are changes to post items (their copies may be out of date),
+ * inserts into the job queue, and what others than the worker do to views and
+ * usernames: the tables are their owner's, who may write to them directly.
+ * Comments and likes show in their post item's counts, and the worker's own
+ * writes to the views are marked with an origin that is filtered out.
  *
  * The plugin reads catalogs only, and only as of the decoded transaction.
  * Runs in the worker (or wherever the slot is decoded).
@@ -23,6 +24,7 @@
 #include "replication/logical.h"
 #include "replication/origin.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -35,7 +37,10 @@ extern PGDLLEXPORT void _PG_output_plugin_init(OutputPluginCallbacks *cb);
 typedef enum RelationRole
 {
 	ROLE_NONE,
-	ROLE_POSTS,					/* a leaf of post items */
+	ROLE_POSTS,					/* a leaf of posts, of post items */
+	ROLE_COPIES,				/* a leaf of users, of copies of posts */
+	ROLE_USERS,					/* a leaf of users, of user items */
+	ROLE_FEED,					/* the leaf of feed */
 	ROLE_JOBS
 } RelationRole;
 
@@ -43,13 +48,25 @@ typedef struct RoleEntry
 {
 	Oid			relid;
 	RelationRole role;
-	AttrNumber	id;				/* columns of a leaf of post items */
-	AttrNumber	user_id;
+	AttrNumber	id;				/* columns of posts and copies */
+	AttrNumber	user_id;		/* ... and of users */
 	AttrNumber	creation_date;
+	AttrNumber	username;
 } RoleEntry;
 
 /* What is known of relations; one decoding at a time in a process. */
 static HTAB *roles = NULL;
+static bool keep_roles = false;
+
+/*
+ * Between the two calls all caches are thrown away because they may hold the
+ * past. That is what is wanted here.
+ */
+void
+plugin_keep_roles(bool keep)
+{
+	keep_roles = keep;
+}
 
 static void
 roles_invalidate(Datum arg, Oid relid)
@@ -57,7 +74,7 @@ roles_invalidate(Datum arg, Oid relid)
 	HASH_SEQ_STATUS seq;
 	RoleEntry  *entry;
 
-	if (roles == NULL)
+	if (roles == NULL || keep_roles)
 		return;
 	if (OidIsValid(relid))
 	{
@@ -81,9 +98,9 @@ roles_create(void)
 	CacheRegisterRelcacheCallback(roles_invalidate, (Datum) 0);
 }
 
-/* Is a partition the one for post items, by its LIST bound? */
+/* Is a partition one for items of a type, by its LIST bound? */
 static bool
-takes_posts(Oid relid)
+takes_type(Oid relid, ItemType type)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	bool		isnull;
@@ -105,7 +122,7 @@ takes_posts(Oid relid)
 
 			result |= !value->constisnull &&
 				strcmp(TextDatumGetCString(value->constvalue),
-					   item_type_name(ITEM_POST)) == 0;
+					   item_type_name(type)) == 0;
 		}
 	}
 	ReleaseSysCache(tuple);
@@ -127,25 +144,53 @@ column(TupleDesc desc, const char *name, Property prop)
 	return InvalidAttrNumber;
 }
 
+/* What a partition is to blogstore, by its container and type. */
+static RelationRole
+partition_role(Oid relid)
+{
+	char	   *root = get_rel_name(llast_oid(get_partition_ancestors(relid)));
+
+	if (root == NULL)
+		return ROLE_NONE;
+	if (strcmp(root, "posts") == 0)
+		return takes_type(relid, ITEM_POST) ? ROLE_POSTS : ROLE_NONE;
+	if (strcmp(root, "feed") == 0)
+		return ROLE_FEED;
+	if (strcmp(root, "users") != 0)
+		return ROLE_NONE;
+	if (takes_type(relid, ITEM_POST))
+		return ROLE_COPIES;
+	return takes_type(relid, ITEM_USER) ? ROLE_USERS : ROLE_NONE;
+}
+
 /* What a relation is to blogstore. */
 static RelationRole
 find_role(Relation relation)
 {
 	char	   *schema = get_namespace_name(RelationGetNamespace(relation));
-	List	   *ancestors;
-	char	   *root;
 
 	if (schema == NULL || strcmp(schema, BLOGSTORE_SCHEMA) != 0)
 		return ROLE_NONE;
-	if (!relation->rd_rel->relispartition)
-		return strcmp(RelationGetRelationName(relation), "jobs") == 0 ?
-			ROLE_JOBS : ROLE_NONE;
-	ancestors = get_partition_ancestors(RelationGetRelid(relation));
-	root = get_rel_name(llast_oid(ancestors));
-	if (root == NULL || strcmp(root, "posts") != 0 ||
-		!takes_posts(RelationGetRelid(relation)))
-		return ROLE_NONE;
-	return ROLE_POSTS;
+	if (relation->rd_rel->relispartition)
+		return partition_role(RelationGetRelid(relation));
+	return strcmp(RelationGetRelationName(relation), "jobs") == 0 ?
+		ROLE_JOBS : ROLE_NONE;
+}
+
+/* Has a relation the columns that its role needs? */
+static bool
+role_complete(const RoleEntry *entry)
+{
+	switch (entry->role)
+	{
+		case ROLE_POSTS:
+		case ROLE_COPIES:
+			return entry->id && entry->user_id && entry->creation_date;
+		case ROLE_USERS:
+			return entry->user_id && entry->username;
+		default:
+			return true;
+	}
 }
 
 static const RoleEntry *
@@ -162,8 +207,9 @@ get_role(Relation relation)
 	fresh.id = column(desc, "id", PROP_ID);
 	fresh.user_id = column(desc, "user_id", PROP_USER_ID);
 	fresh.creation_date = column(desc, "creation_date", PROP_CREATION_DATE);
-	if (!fresh.id || !fresh.user_id || !fresh.creation_date)
-		fresh.role = fresh.role == ROLE_JOBS ? ROLE_JOBS : ROLE_NONE;
+	fresh.username = column(desc, "username", PROP_USERNAME);
+	if (!role_complete(&fresh))
+		fresh.role = ROLE_NONE;
 	entry = hash_search(roles, &relid, HASH_ENTER, NULL);
 	*entry = fresh;
 	return entry;
@@ -214,6 +260,48 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	send_message(ctx, &message);
 }
 
+/* A post or a copy of one was written, changed or deleted. */
+static void
+post_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
+			 TupleDesc desc, HeapTuple before, HeapTuple after)
+{
+	if (before != NULL)
+		send_post(ctx, role, desc, before);
+	if (after != NULL)
+		send_post(ctx, role, desc, after);
+	if (before == NULL && after == NULL)
+		send_kind(ctx, FEED_RESET); /* deleted without a replica identity */
+}
+
+/* A user was changed: tell if the name was, or if that cannot be seen. */
+static void
+user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
+			 TupleDesc desc, HeapTuple before, HeapTuple after)
+{
+	FeedMessage message;
+	bool		no_id;
+	bool		no_name = true;
+	bool		no_old_name = true;
+	Datum		id = heap_getattr(after, role->user_id, desc, &no_id);
+	Datum		name = heap_getattr(after, role->username, desc, &no_name);
+	Datum		old_name = (Datum) 0;
+
+	if (before != NULL)
+		old_name = heap_getattr(before, role->username, desc, &no_old_name);
+	if (no_id)
+		return;
+	/* one that is stored out of line is not what the requests have written */
+	if (!no_name && !no_old_name &&
+		!VARATT_IS_EXTERNAL(DatumGetPointer(name)) &&
+		!VARATT_IS_EXTERNAL(DatumGetPointer(old_name)) &&
+		datum_image_eq(name, old_name, false, -1))
+		return;
+	memset(&message, 0, sizeof(message));
+	message.kind = FEED_USER;
+	message.post.user_id = *DatumGetUUIDP(id);
+	send_message(ctx, &message);
+}
+
 static void
 plugin_startup(LogicalDecodingContext *ctx, OutputPluginOptions *options,
 			   bool is_init)
@@ -239,27 +327,34 @@ plugin_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 			  Relation relation, ReorderBufferChange *change)
 {
 	TupleDesc	desc = RelationGetDescr(relation);
+	const RoleEntry *role = get_role(relation);
 	HeapTuple	before;
 	HeapTuple	after;
-	const RoleEntry *role = get_role(relation);
 
 	if (role->role == ROLE_NONE)
 		return;
-	if (role->role == ROLE_JOBS)
-	{
-		if (change->action == REORDER_BUFFER_CHANGE_INSERT)
-			send_kind(ctx, FEED_JOB);
-		return;
-	}
-
 	before = compat_old_tuple(change);
 	after = compat_new_tuple(change);
-	if (before != NULL)
-		send_post(ctx, role, desc, before);
-	if (after != NULL)
-		send_post(ctx, role, desc, after);
-	if (before == NULL && after == NULL)
-		send_kind(ctx, FEED_RESET); /* deleted without a replica identity */
+	switch (role->role)
+	{
+		case ROLE_POSTS:
+		case ROLE_COPIES:
+			post_changed(ctx, role, desc, before, after);
+			break;
+		case ROLE_USERS:
+			if (change->action == REORDER_BUFFER_CHANGE_UPDATE && after != NULL)
+				user_changed(ctx, role, desc, before, after);
+			break;
+		case ROLE_FEED:
+			send_kind(ctx, FEED_FEED);
+			break;
+		case ROLE_JOBS:
+			if (change->action == REORDER_BUFFER_CHANGE_INSERT)
+				send_kind(ctx, FEED_JOB);
+			break;
+		case ROLE_NONE:
+			break;
+	}
 }
 
 static void
@@ -268,8 +363,14 @@ plugin_truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 				ReorderBufferChange *change)
 {
 	for (int i = 0; i < nrelations; i++)
-		if (get_role(relations[i])->role == ROLE_POSTS)
+	{
+		RelationRole role = get_role(relations[i])->role;
+
+		if (role == ROLE_POSTS || role == ROLE_COPIES)
 			send_kind(ctx, FEED_RESET);
+		else if (role == ROLE_FEED)
+			send_kind(ctx, FEED_FEED);
+	}
 }
 
 /* The worker's writes to the views carry this origin (views/apply.c). */

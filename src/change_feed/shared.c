@@ -46,6 +46,8 @@ feed_shmem_startup(void)
 	if (!found)
 	{
 		memset(feed_shared, 0, sizeof(FeedShared));
+		pg_atomic_init_u32(&feed_shared->deleting, 0);
+		pg_atomic_init_u64(&feed_shared->deletions, 0);
 		feed_shared->lock = &GetNamedLWLockTranche("blogstore")->lock;
 		for (int i = 0; i < MAX_DATABASES; i++)
 		{

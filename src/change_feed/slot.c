@@ -11,8 +11,10 @@
 
 #include "change_feed/change_feed.h"
 #include "compat.h"
+#include "container/container.h"
 
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "access/xlogutils.h"
 #include "miscadmin.h"
 #include "replication/logical.h"
@@ -32,23 +34,62 @@ slot_allow_plugin(void)
 						PGC_S_SESSION);
 }
 
-/* Is there a slot of this name that can be decoded from here? */
-bool
-slot_usable(const char *name)
+/* A slot's persistent data, all zero if there is none. */
+static void
+slot_read(const char *name, ReplicationSlotPersistentData *data)
 {
 	ReplicationSlot *slot = SearchNamedReplicationSlot(name, true);
+
+	memset(data, 0, sizeof(*data));
+	if (slot == NULL)
+		return;
+	SpinLockAcquire(&slot->mutex);
+	*data = slot->data;
+	SpinLockRelease(&slot->mutex);
+}
+
+/* How far a slot has been confirmed. */
+XLogRecPtr
+slot_confirmed(const char *name)
+{
 	ReplicationSlotPersistentData data;
 
-	if (slot == NULL)
-		return false;
-	SpinLockAcquire(&slot->mutex);
-	data = slot->data;
-	SpinLockRelease(&slot->mutex);
-	return data.database == MyDatabaseId &&
-		strcmp(NameStr(data.plugin), PLUGIN_NAME) == 0 &&
-		!compat_slot_invalidated(&data) &&
-		!XLogRecPtrIsInvalid(data.restart_lsn) &&
-		!XLogRecPtrIsInvalid(data.confirmed_flush);
+	slot_read(name, &data);
+	return data.confirmed_flush;
+}
+
+/*
+ * Why a slot of this name is not the one that the views were kept with, up to
+ * a position; NULL if it is. It is then a sentence for a DETAIL.
+ *
+ * After a promotion a slot can only be relied on if the server keeps it in
+ * step with the primary's (a failover slot): catalog rows that another may need
+ * have been vacuumed away, or its WAL is of a timeline that was left.
+ */
+const char *
+slot_obstacle(const char *name, const FeedPosition *position)
+{
+	ReplicationSlotPersistentData data;
+
+	slot_read(name, &data);
+	if (NameStr(data.name)[0] == '\0')
+		return position->applied_lsn == InvalidXLogRecPtr ?
+			"There was none yet." : "The slot was missing.";
+	if (compat_slot_invalidated(&data) ||
+		XLogRecPtrIsInvalid(data.restart_lsn) ||
+		XLogRecPtrIsInvalid(data.confirmed_flush))
+		return "The slot had been invalidated.";
+	if (data.database != MyDatabaseId ||
+		strcmp(NameStr(data.plugin), PLUGIN_NAME) != 0 ||
+		position->applied_lsn == InvalidXLogRecPtr ||
+		(uint64) position->system_identifier != GetSystemIdentifier())
+		return "The slot was not of these containers.";
+	if (position->timeline != GetWALInsertionTimeLine() &&
+		!compat_slot_synced(&data))
+		return "The slot was left from before a promotion of this server.";
+	if (data.confirmed_flush > position->applied_lsn)
+		return "The slot was ahead of what had been applied.";
+	return NULL;
 }
 
 /* Drop a slot if it is there. */

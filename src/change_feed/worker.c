@@ -162,19 +162,11 @@ worker_prepare(Worker *worker)
 	worker_set_state(worker, WORKER_CATCHING_UP);
 	worker->rebuilding = !state.ready;
 	worker->jobs = true;
-	if (!slot_usable(worker->slot_name))
-	{
-		/* noted first: a crash in between finds it noted */
-		worker_invalidate_views(worker);
-		worker_flush_commits();
-		slot_make(worker->slot_name);
-		ereport(LOG,
-				(errmsg("blogstore worker made replication slot \"%s\" and builds the views",
-						worker->slot_name)));
-	}
+	worker_take_position(worker);
 	worker_follow_settings(worker);
 	MemoryContextSwitchTo(worker->context);
-	worker->decoder = decoder_open(worker->slot_name, worker->dirty);
+	worker->decoder = decoder_open(worker->slot_name, worker->dirty,
+								   worker->held);
 	worker->serve_from = GetFlushRecPtr(NULL);
 }
 
@@ -198,15 +190,13 @@ apply_dirty(Worker *worker)
 {
 	int64		changes = dirty_changes(worker->dirty);
 
-	StartTransactionCommand();
-	dirty_await(worker->dirty);
-	CommitTransactionCommand();
+	if (!apply_batch(worker->dirty))
+		return false;
 	if (dirty_reset_seen(worker->dirty))
 		worker_invalidate_views(worker);
-	else if (!apply_batch(worker->dirty))
-		return false;
 	worker->jobs |= dirty_jobs(worker->dirty);
 	dirty_clear(worker->dirty);
+	worker->applied = true;
 	pg_atomic_fetch_add_u64(&worker->entry->batches, 1);
 	pg_atomic_fetch_add_u64(&worker->entry->changes, changes);
 	return true;
@@ -245,13 +235,27 @@ worker_nap(Worker *worker, XLogRecPtr position, long nap)
 	pgstat_report_activity(STATE_RUNNING, NULL);
 }
 
-/* One turn: decode, apply, confirm; a chunk of a job; sleep if idle. */
+/* How long to sleep after a turn that went as it did; 0: not at all. */
+static long
+nap_after(const Worker *worker, bool behind, JobProgress progress)
+{
+	if (behind || progress == JOBS_MORE ||
+		(!worker->serving && worker->jobs && progress == JOBS_NONE))
+		return 0;
+	if (progress == JOBS_WAITING || held_any(worker->held) ||
+		(!worker->serving && !worker->rebuilding))
+		return NAP_JOB;
+	return NAP_IDLE;
+}
+
+/* One turn: decode, apply, confirm; some chunks of jobs; sleep if idle. */
 static void
 worker_turn(Worker *worker)
 {
 	XLogRecPtr	flushed;
 	XLogRecPtr	position;
 	JobProgress progress = JOBS_NONE;
+	long		nap;
 
 	if (ConfigReloadPending)
 	{
@@ -264,11 +268,13 @@ worker_turn(Worker *worker)
 	flush_noted_commits(worker);
 	flushed = GetFlushRecPtr(NULL);
 	position = decoder_read(worker->decoder, flushed);
+	/* not before: whoever saw one of these end asks for what comes after */
+	held_release(worker->held, worker->dirty);
+	worker_check_layout(worker);
 	if (dirty_any(worker->dirty) && !apply_dirty(worker))
 		return;					/* after a wait for locks; the set is kept */
 	publish(worker, position);
-	worker_flush_commits();
-	decoder_confirm(worker->decoder);
+	worker_advance(worker, position);
 
 	if (worker->jobs)
 	{
@@ -280,13 +286,10 @@ worker_turn(Worker *worker)
 	if (!worker->serving)
 		worker_try_serve(worker, position);
 
-	if (position < flushed || progress == JOBS_MORE ||
-		(!worker->serving && worker->jobs && progress == JOBS_NONE))
-		CHECK_FOR_INTERRUPTS();
-	else if (!worker->serving && !worker->rebuilding)
-		worker_nap(worker, position, NAP_JOB);
-	else
-		worker_nap(worker, position, progress == JOBS_WAITING ? NAP_JOB : NAP_IDLE);
+	nap = nap_after(worker, position < flushed, progress);
+	if (nap > 0)
+		worker_nap(worker, position, nap);
+	CHECK_FOR_INTERRUPTS();
 }
 
 /* Entry point of a worker; arg is the number of its entry. */
@@ -313,6 +316,7 @@ blogstore_worker_main(Datum arg)
 	worker->batch = AllocSetContextCreate(worker->context, "blogstore batch",
 										  ALLOCSET_DEFAULT_SIZES);
 	worker->dirty = dirty_create(worker->context);
+	worker->held = held_create(worker->context);
 	worker_slot_name(entry->dbid, worker->slot_name);
 	pgstat_report_appname("blogstore worker");
 

@@ -1,6 +1,6 @@
 /*
  * worker.h
- *		The state of a worker, for worker.c and serve.c alone.
+ *		The state of a worker, for worker.c, serve.c and advance.c alone.
  */
 #ifndef BLOGSTORE_WORKER_H
 #define BLOGSTORE_WORKER_H
@@ -15,7 +15,11 @@ typedef struct Worker
 	MemoryContext context;
 	MemoryContext batch;
 	DirtySet   *dirty;
+	HeldSet    *held;
 	Decoder    *decoder;
+	FeedPosition position;		/* as written down */
+	bool		applied;		/* was anything since? */
+	uint64		loads;			/* container_loads() at the last look */
 	bool		serving;		/* are the views complete and up to date? */
 	bool		rebuilding;		/* is a rebuild needed before they are? */
 	XLogRecPtr	serve_from;		/* position to reach before they are */
@@ -36,5 +40,10 @@ extern void worker_follow_settings(Worker *worker);
 extern void worker_flush_commits(void);
 extern void worker_try_serve(Worker *worker, XLogRecPtr position);
 extern void worker_check_state(Worker *worker);
+
+/* advance.c */
+extern void worker_take_position(Worker *worker);
+extern void worker_check_layout(Worker *worker);
+extern void worker_advance(Worker *worker, XLogRecPtr applied);
 
 #endif							/* BLOGSTORE_WORKER_H */

@@ -17,6 +17,7 @@
 
 #include "access/sdir.h"
 #include "access/tupdesc.h"
+#include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "nodes/lockoptions.h"
@@ -101,6 +102,18 @@ typedef struct Cursor
 	pg_uuid_t	id;
 } Cursor;
 
+/*
+ * How far a walk through a leaf by an access path has come: the path's columns
+ * of the last item, which are one or two uuids, and maybe a date between.
+ */
+typedef struct ItemPlace
+{
+	bool		valid;			/* false: at the start */
+	pg_uuid_t	first;			/* the first column */
+	TimestampTz date;
+	pg_uuid_t	last;			/* the last column, if it is not the first */
+} ItemPlace;
+
 /* What came of locking an item that a scan has found. */
 typedef enum LockOutcome
 {
@@ -122,6 +135,8 @@ extern Oid	container_relation(Container container);
 extern void container_lock(Container container, bool write);
 extern int	container_partitions(Container container);
 extern int	container_partition_of(Container container, const pg_uuid_t *key);
+extern uint64 container_loads(void);
+extern void container_keep_layouts(bool keep);
 
 extern Oid	item_leaf(Container container, ItemType type, int partition);
 extern int64 item_estimate(Container container, ItemType type);
@@ -172,8 +187,10 @@ extern ItemScan *item_scan_begin_partition(Container container, ItemType type,
 										   Snapshot snapshot);
 extern ItemScan *item_scan_begin_after(Container container, ItemType type,
 									   int partition, AccessPath path,
-									   const pg_uuid_t *after,
+									   const pg_uuid_t *key,
+									   const ItemPlace *after,
 									   Snapshot snapshot);
+extern void item_scan_place(const ItemScan *scan, ItemPlace *place);
 extern bool item_scan_next(ItemScan *scan, BlogItem *out);
 extern void item_scan_end(ItemScan *scan);
 extern ItemMerge *item_merge_begin(Container container, ItemType type,
@@ -192,6 +209,10 @@ extern bool item_writer_insert(ItemWriter *writer, const BlogItem *item);
 extern bool item_writer_lock(ItemWriter *writer, AccessPath path,
 							 const Datum *key, int nkeys,
 							 LockTupleMode mode, BlogItem *out);
+extern LockOutcome item_writer_try_lock(ItemWriter *writer, AccessPath path,
+										const Datum *key, int nkeys,
+										LockTupleMode mode,
+										LockWaitPolicy wait, BlogItem *out);
 extern LockOutcome item_writer_lock_found(ItemWriter *writer, ItemScan *scan,
 										  LockTupleMode mode,
 										  LockWaitPolicy wait, BlogItem *out);
@@ -204,24 +225,57 @@ extern uint64 item_triggers_fired(void);
 typedef struct PostCounter PostCounter;
 
 extern PostCounter *post_counter_open(const pg_uuid_t *post_id);
+extern PostCounter *post_counter_try(const pg_uuid_t *post_id,
+									 LockWaitPolicy wait,
+									 LockOutcome *outcome);
 extern void post_counter_add(PostCounter *counter, int64 comments,
 							 int64 likes);
 extern void post_counter_close(PostCounter *counter);
 extern bool post_counter_repair(const pg_uuid_t *post_id);
 
 /* removal.c: items with what hangs on them */
-extern bool remove_item(ItemType type, const pg_uuid_t *post_id,
-						const Datum *key, int nkeys);
-extern bool remove_like(const pg_uuid_t *post_id, const pg_uuid_t *user_id);
-extern bool remove_comment(const pg_uuid_t *post_id,
-						   const pg_uuid_t *comment_id);
+extern LockOutcome remove_item(ItemType type, const pg_uuid_t *post_id,
+							   const Datum *key, int nkeys,
+							   LockWaitPolicy wait);
+extern LockOutcome remove_child(ItemType type, const pg_uuid_t *post_id,
+								const pg_uuid_t *other, LockWaitPolicy wait);
+extern LockOutcome purge_child(ItemType type, const pg_uuid_t *post_id,
+							   const BlogItem *item, LockWaitPolicy wait);
 extern bool remove_post(const pg_uuid_t *post_id);
-extern int64 remove_user_items(const pg_uuid_t *user_id);
+extern LockOutcome purge_post(const pg_uuid_t *post_id, LockWaitPolicy wait,
+							  int64 limit, int64 *removed, bool *more);
 
-/* relabel.c: a user's name on the user's items */
-extern int64 relabel_user_items(const pg_uuid_t *user_id, Datum username,
-								ItemType type, int partition, int64 limit,
-								bool *skipped);
+/* walk.c: a user's name on the user's items, or the end of them, in steps */
+typedef struct LeafWalk
+{
+	MemoryContext context;		/* of the step */
+	ItemPlace	place;			/* where the next step begins */
+	int64		limit;			/* items to change in a step; 0: all */
+	LockWaitPolicy wait;		/* LockWaitSkip: leave locked items alone */
+	int64		changed;		/* items changed */
+	bool		skipped;		/* were any left alone? */
+} LeafWalk;
+
+extern void leaf_walk_init(LeafWalk *walk, int64 limit, LockWaitPolicy wait);
+extern bool relabel_items(const pg_uuid_t *user_id, Datum username,
+						  ItemType type, int partition, LeafWalk *walk);
+extern bool purge_items(const pg_uuid_t *user_id, ItemType type, int partition,
+						LeafWalk *walk);
+extern void relabel_user_items(const pg_uuid_t *user_id, Datum username);
+extern void remove_user_items(const pg_uuid_t *user_id);
+
+/* deleted.c: users whose items are not served any more */
+typedef struct DeletedUsers DeletedUsers;
+
+extern void deleted_init(void);
+extern const DeletedUsers *deleted_users(Snapshot snapshot);
+extern bool deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id);
+extern bool deleted_item(const DeletedUsers *deleted, const BlogItem *item);
+extern bool deleted_post(const DeletedUsers *deleted,
+						 const pg_uuid_t *post_id);
+extern void deleted_discount(const DeletedUsers *deleted, BlogItem *post);
+extern void deleted_changed(void);
+extern void deleted_revive(const pg_uuid_t *user_id);
 
 /* registry.c: usernames are unique regardless of case */
 extern bool registry_claim(Datum username, const pg_uuid_t *user_id);
@@ -246,6 +300,20 @@ extern bool views_ready(Snapshot snapshot);
 extern void views_abandon(void);
 extern void view_state_read(ViewState *state);
 extern void view_state_write(const ViewState *state);
+
+/* feed_position.c: how far the change feed has come */
+typedef struct FeedPosition
+{
+	XLogRecPtr	applied_lsn;	/* the views show all commits before it */
+	TimestampTz applied_at;
+	int64		timeline;		/* of the server that applied it */
+	int64		system_identifier;
+	int64		layout;			/* container_layout() then */
+} FeedPosition;
+
+extern void feed_position_read(FeedPosition *position);
+extern void feed_position_write(const FeedPosition *position);
+extern int64 container_layout(void);
 
 /* owner.c: what is done inside a request is done as the containers' owner */
 typedef struct OwnerScope
@@ -272,6 +340,10 @@ typedef struct ChangeFeedHooks
 	void		(*item_written) (void);
 	/* does a worker keep the views up to date right now? */
 	bool		(*views_served) (void);
+	/* this transaction changes who is being deleted */
+	void		(*deletions_changing) (void);
+	/* how often that has changed; false while a change is being committed */
+	bool		(*deletions) (uint64 *stamp);
 	/* what keeps a worker from running on this server; NULL: nothing */
 	const char *(*obstacle) (const char **hint);
 } ChangeFeedHooks;

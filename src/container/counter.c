@@ -27,37 +27,56 @@ struct PostCounter
 };
 
 /* Lock the post's newest version by the active snapshot. */
-static bool
-counter_lock(PostCounter *counter, const pg_uuid_t *post_id)
+static LockOutcome
+counter_lock(PostCounter *counter, const pg_uuid_t *post_id,
+			 LockWaitPolicy wait)
 {
 	Datum		key = UUIDPGetDatum(post_id);
 
 	counter->triggers = item_triggers_fired();
-	return item_writer_lock(counter->writer, PATH_KEY, &key, 1,
-							LockTupleNoKeyExclusive, &counter->post);
+	return item_writer_try_lock(counter->writer, PATH_KEY, &key, 1,
+								LockTupleNoKeyExclusive, wait, &counter->post);
 }
 
 /*
- * Lock a post's counts. Returns NULL if there is no such post. Waits for
- * other writers of the post; 40001 under REPEATABLE READ and SERIALIZABLE if
- * one of them changed it since the snapshot.
+ * Lock a post's counts, of a post that is being deleted too. Returns NULL if
+ * the outcome is not LOCK_HAD. 40001 under REPEATABLE READ and SERIALIZABLE if
+ * the post was changed since the snapshot.
  */
 PostCounter *
-post_counter_open(const pg_uuid_t *post_id)
+post_counter_try(const pg_uuid_t *post_id, LockWaitPolicy wait,
+				 LockOutcome *outcome)
 {
 	PostCounter *counter = palloc0(sizeof(PostCounter));
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	counter->writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	if (!counter_lock(counter, post_id))
-	{
-		item_writer_close(counter->writer);
-		PopActiveSnapshot();
-		pfree(counter);
-		return NULL;
-	}
+	*outcome = counter_lock(counter, post_id, wait);
 	PopActiveSnapshot();
-	return counter;
+	if (*outcome == LOCK_HAD)
+		return counter;
+	item_writer_close(counter->writer);
+	pfree(counter);
+	return NULL;
+}
+
+/* Lock a post's counts, waiting for other writers; NULL: no such post. */
+PostCounter *
+post_counter_open(const pg_uuid_t *post_id)
+{
+	LockOutcome outcome;
+	PostCounter *counter = post_counter_try(post_id, LockWaitBlock, &outcome);
+	bool		deleted;
+
+	if (counter == NULL)
+		return NULL;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	deleted = deleted_item(deleted_users(GetActiveSnapshot()), &counter->post);
+	PopActiveSnapshot();
+	if (!deleted)
+		return counter;
+	post_counter_close(counter);
+	return NULL;
 }
 
 /* Note what the post's counts are to grow by when the counter closes. */
@@ -81,7 +100,7 @@ post_counter_close(PostCounter *counter)
 		{
 			pg_uuid_t	post_id = *item_uuid(post, PROP_POST_ID);
 
-			if (!counter_lock(counter, &post_id))
+			if (counter_lock(counter, &post_id, LockWaitBlock) != LOCK_HAD)
 				ereport(ERROR,
 						(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
 						 errmsg("a trigger deleted the post that is written to")));
@@ -124,7 +143,8 @@ count_children(ItemType type, const pg_uuid_t *post_id)
 bool
 post_counter_repair(const pg_uuid_t *post_id)
 {
-	PostCounter *counter = post_counter_open(post_id);
+	LockOutcome outcome;
+	PostCounter *counter = post_counter_try(post_id, LockWaitBlock, &outcome);
 
 	if (counter == NULL)
 		return false;

@@ -52,7 +52,8 @@ static const char *const base_ddl[] = {
 	"id uuid PRIMARY KEY, "
 	"kind text NOT NULL CHECK (kind IN ('rebuild', 'rename', 'deletion')), "
 	"user_id uuid, phase integer NOT NULL DEFAULT 0, "
-	"partition_number integer NOT NULL DEFAULT 0, position uuid, "
+	"partition_number integer NOT NULL DEFAULT 0, "
+	"position_first uuid, position_date timestamptz, position_last uuid, "
 	"done bigint NOT NULL DEFAULT 0, total bigint, "
 	"created_at timestamptz NOT NULL DEFAULT clock_timestamp(), "
 	"started_at timestamptz) WITH (fillfactor = 50)",
@@ -63,6 +64,12 @@ static const char *const base_ddl[] = {
 	"feed_size integer NOT NULL DEFAULT 0, "
 	"short_form_length integer NOT NULL DEFAULT 0) WITH (fillfactor = 10)",
 	"INSERT INTO blogstore.view_state DEFAULT VALUES",
+	"CREATE TABLE IF NOT EXISTS blogstore.change_feed ("
+	"only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), "
+	"applied_lsn pg_lsn NOT NULL, applied_at timestamptz NOT NULL, "
+	"timeline bigint NOT NULL, system_identifier bigint NOT NULL, "
+	"layout bigint NOT NULL) WITH (fillfactor = 10)",
+	"DELETE FROM blogstore.change_feed",
 
 	"COMMENT ON TABLE blogstore.users IS "
 	"'Container: user items, and the short form of each user''s posts (view). Written by blogstore only.'",
@@ -75,7 +82,9 @@ static const char *const base_ddl[] = {
 	"COMMENT ON TABLE blogstore.jobs IS "
 	"'Work queued for the blogstore worker; blogstore.progress shows it.'",
 	"COMMENT ON TABLE blogstore.view_state IS "
-	"'One row: whether the worker may run, whether the views are complete, the settings they were built with.'"
+	"'One row: whether the worker may run, whether the views are complete, the settings they were built with.'",
+	"COMMENT ON TABLE blogstore.change_feed IS "
+	"'One row: how far the worker has applied the WAL, on which server, to which partitions.'"
 };
 
 /*
@@ -88,6 +97,9 @@ static const char *const partition_ddl[] = {
 	"CREATE TABLE blogstore.users_p%1$02d_user "
 	"PARTITION OF blogstore.users_p%1$02d (PRIMARY KEY (user_id)) "
 	"FOR VALUES IN ('user') WITH (fillfactor = 90)",
+
+	/* of a user changed directly the change feed learns if the name was */
+	"ALTER TABLE blogstore.users_p%1$02d_user REPLICA IDENTITY FULL",
 	"CREATE TABLE blogstore.users_p%1$02d_post "
 	"PARTITION OF blogstore.users_p%1$02d "
 	"(PRIMARY KEY (user_id, creation_date, id)) "

@@ -21,6 +21,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "optimizer/plancat.h"
 #include "partitioning/partbounds.h"
 #include "partitioning/partdesc.h"
 #include "storage/lmgr.h"
@@ -53,6 +54,8 @@ typedef struct CachedContainer
 } CachedContainer;
 
 static CachedContainer cache[N_CONTAINERS];
+static uint64 loads = 0;		/* see container_loads() */
+static bool keep_layouts = false;
 
 static const char *const container_name[N_CONTAINERS] = {
 	"users", "posts", "feed"
@@ -62,6 +65,8 @@ static const char *const container_name[N_CONTAINERS] = {
 static void
 leaf_invalidate(Datum arg, Oid relid)
 {
+	if (keep_layouts)
+		return;
 	for (int c = 0; c < N_CONTAINERS; c++)
 	{
 		CachedContainer *cc = &cache[c];
@@ -214,6 +219,7 @@ container_load(Container container)
 		load_partitions(cc, children);
 	cc->loading = false;
 	cc->valid = !cc->stale;
+	loads++;
 
 	MemoryContextSwitchTo(old);
 	change_feed_hooks.containers_found();
@@ -243,6 +249,23 @@ container_get(Container container)
 				 errmsg("the blogstore containers have not been created"),
 				 errhint("Call blogstore.create_containers() first.")));
 	return cc;
+}
+
+/* How often a layout was read: grows after something about one has changed. */
+uint64
+container_loads(void)
+{
+	return loads;
+}
+
+/*
+ * Between the two calls all caches are thrown away for a reason that does not
+ * concern what is known here: none of it was read while decoding.
+ */
+void
+container_keep_layouts(bool keep)
+{
+	keep_layouts = keep;
 }
 
 /* Have the containers been created in this database? */
@@ -329,27 +352,28 @@ item_leaf(Container container, ItemType type, int partition)
 	return container_get(container)->leaf[type][partition].relid;
 }
 
-/* About how many items of a type there are; -1 if the planner cannot say. */
+/*
+ * About how many items of a type there are, by what the planner would think
+ * (estimate_rel_size()): also of tables that were never analysed.
+ */
 int64
 item_estimate(Container container, ItemType type)
 {
-	CachedContainer *cc = container_get(container);
 	double		total = 0;
 
-	for (int p = 0; p < cc->npartitions; p++)
+	for (int p = 0; p < container_partitions(container); p++)
 	{
-		Oid			relid = cc->leaf[type][p].relid;
-		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-		float4		tuples = -1;
+		Relation	rel = try_table_open(item_leaf(container, type, p),
+										 AccessShareLock);
+		BlockNumber pages;
+		double		tuples;
+		double		all_visible;
 
-		if (HeapTupleIsValid(tuple))
-		{
-			tuples = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
-			ReleaseSysCache(tuple);
-		}
-		if (tuples < 0)
-			return -1;
+		if (rel == NULL)
+			continue;
+		estimate_rel_size(rel, NULL, &pages, &tuples, &all_visible);
 		total += tuples;
+		table_close(rel, AccessShareLock);
 	}
 	return (int64) total;
 }

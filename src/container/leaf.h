@@ -36,6 +36,8 @@ extern void leaf_describe(CachedLeaf *leaf, Relation rel, Container container,
 						  ItemType type);
 extern int	leaf_path_key(Container container, ItemType type, AccessPath path,
 						  const BlogItem *item, Datum *key);
+extern int	leaf_path_columns(Container container, ItemType type,
+							  AccessPath path, const Property **column);
 
 /* leaf.c: opening leaves */
 extern void leaf_open(OpenLeaf *leaf, Container container, ItemType type,

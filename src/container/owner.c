@@ -45,6 +45,13 @@ hook_no_views(void)
 	return false;
 }
 
+static bool
+hook_no_deletions(uint64 *stamp)
+{
+	*stamp = 0;
+	return true;
+}
+
 static const char *
 hook_no_obstacle(const char **hint)
 {
@@ -53,7 +60,8 @@ hook_no_obstacle(const char **hint)
 }
 
 ChangeFeedHooks change_feed_hooks = {
-	hook_nothing, hook_nothing, hook_nothing, hook_no_views, hook_no_obstacle
+	hook_nothing, hook_nothing, hook_nothing, hook_no_views, hook_nothing,
+	hook_no_deletions, hook_no_obstacle
 };
 
 /* From here to owner_end() the current user is the containers' owner. */

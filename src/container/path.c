@@ -114,6 +114,15 @@ leaf_path_key(Container container, ItemType type, AccessPath path,
 	return columns->n;
 }
 
+/* The columns of a path; 0 if its leaves have no such path. */
+int
+leaf_path_columns(Container container, ItemType type, AccessPath path,
+				  const Property **column)
+{
+	*column = path_columns[container][type][path].column;
+	return path_columns[container][type][path].n;
+}
+
 /* Fill in where rel has its columns and which index serves which path. */
 void
 leaf_describe(CachedLeaf *leaf, Relation rel, Container container,

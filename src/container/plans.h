@@ -12,7 +12,7 @@ typedef struct KeptPlan
 {
 	const char *sql;
 	int			nargs;
-	Oid			argtypes[6];
+	Oid			argtypes[9];
 	SPIPlanPtr	plan;
 } KeptPlan;
 

@@ -33,15 +33,18 @@ struct ItemScan
 	IndexScanDesc desc;
 	ScanDirection direction;
 	TupleTableSlot *slot;
+	const Property *column;		/* of the path, ncolumns of them */
+	int			ncolumns;
+	ItemPlace	after;			/* what the keys of a walk point to */
 	ScanKeyData keys[MAX_KEYS];
-	ScanKeyData row[2];			/* members of the cursor's row comparison */
+	ScanKeyData row[MAX_PATH_COLUMNS];	/* members of a row comparison */
 };
 
 /* The equality keys of a path; all key columns but dates are uuids. */
 static int
 scan_equal_keys(ItemScan *scan, const Datum *key, int nkeys)
 {
-	Assert(nkeys <= MAX_KEYS - 1 || nkeys == MAX_KEYS);
+	Assert(nkeys <= MAX_KEYS);
 	for (int i = 0; i < nkeys; i++)
 	{
 		AttrNumber	att = scan->index->rd_index->indkey.values[i];
@@ -54,26 +57,42 @@ scan_equal_keys(ItemScan *scan, const Datum *key, int nkeys)
 }
 
 /*
- * The key (creation_date, id) < cursor on index columns n + 1 and n + 2, as
- * ExecIndexBuildScanKeys() would build it.
+ * Make keys[n] a row comparison of the index columns from n + 1 on with the
+ * members in row, as ExecIndexBuildScanKeys() would build it.
  */
 static void
-scan_cursor_key(ItemScan *scan, int n, const Cursor *before)
+scan_row_key(ItemScan *scan, int n, int nmembers, StrategyNumber strategy,
+			 const Datum *value)
 {
 	ScanKey		header = &scan->keys[n];
 
-	ScanKeyEntryInitialize(&scan->row[0], SK_ROW_MEMBER, n + 1,
-						   BTLessStrategyNumber, InvalidOid, InvalidOid,
-						   F_TIMESTAMPTZ_CMP,
-						   TimestampTzGetDatum(before->date));
-	ScanKeyEntryInitialize(&scan->row[1], SK_ROW_MEMBER | SK_ROW_END, n + 2,
-						   BTLessStrategyNumber, InvalidOid, InvalidOid,
-						   F_UUID_CMP, UUIDPGetDatum(&before->id));
+	for (int i = 0; i < nmembers; i++)
+	{
+		AttrNumber	att = scan->index->rd_index->indkey.values[n + i];
+		bool		date = att == scan->leaf.attno[PROP_CREATION_DATE];
+
+		ScanKeyEntryInitialize(&scan->row[i],
+							   SK_ROW_MEMBER |
+							   (i == nmembers - 1 ? SK_ROW_END : 0),
+							   n + i + 1, strategy, InvalidOid, InvalidOid,
+							   date ? F_TIMESTAMPTZ_CMP : F_UUID_CMP, value[i]);
+	}
 	memset(header, 0, sizeof(ScanKeyData));
 	header->sk_flags = SK_ROW_HEADER;
 	header->sk_attno = n + 1;
-	header->sk_strategy = BTLessStrategyNumber;
+	header->sk_strategy = strategy;
 	header->sk_argument = PointerGetDatum(scan->row);
+}
+
+/* The key (creation_date, id) < cursor on index columns n + 1 and n + 2. */
+static void
+scan_cursor_key(ItemScan *scan, int n, const Cursor *before)
+{
+	Datum		value[] = {
+		TimestampTzGetDatum(before->date), UUIDPGetDatum(&before->id)
+	};
+
+	scan_row_key(scan, n, 2, BTLessStrategyNumber, value);
 }
 
 /* Open leaf and index, and the slot to read into. */
@@ -86,6 +105,7 @@ scan_open(Container container, ItemType type, int partition, AccessPath path,
 	leaf_open(&scan->leaf, container, type, partition, AccessShareLock);
 	scan->index = leaf_open_index(&scan->leaf, path);
 	scan->direction = direction;
+	scan->ncolumns = leaf_path_columns(container, type, path, &scan->column);
 	scan->slot = table_slot_create(scan->leaf.rel, NULL);
 	return scan;
 }
@@ -136,23 +156,56 @@ item_scan_begin(Container container, ItemType type,
 }
 
 /*
- * Begin a scan of a partition's leaf in the path's order, from the first
- * item whose leading uuid column is greater than after (NULL: from the
- * start): how a job walks a leaf in chunks.
+ * Begin a walk through a partition's leaf in the path's order, from the first
+ * item behind a place (not valid: from the start): how a job goes through a
+ * leaf in chunks. key: where given, only items with it in the first column.
  */
 ItemScan *
 item_scan_begin_after(Container container, ItemType type, int partition,
-					  AccessPath path, const pg_uuid_t *after,
-					  Snapshot snapshot)
+					  AccessPath path, const pg_uuid_t *key,
+					  const ItemPlace *after, Snapshot snapshot)
 {
 	ItemScan   *scan = scan_open(container, type, partition, path,
 								 ForwardScanDirection);
+	Datum		value[MAX_PATH_COLUMNS];
+	int			n = 0;
 
-	if (after != NULL)
-		ScanKeyInit(&scan->keys[0], 1, BTGreaterStrategyNumber, F_UUID_GT,
-					UUIDPGetDatum(after));
-	scan_start(scan, after != NULL ? 1 : 0, snapshot);
+	scan->after = *after;
+	if (key != NULL)
+	{
+		scan->after.first = *key;
+		value[0] = UUIDPGetDatum(&scan->after.first);
+		n = scan_equal_keys(scan, value, 1);
+	}
+	if (after->valid)
+	{
+		for (int i = n; i < scan->ncolumns; i++)
+			value[i] = scan->column[i] == PROP_CREATION_DATE ?
+				TimestampTzGetDatum(scan->after.date) :
+				UUIDPGetDatum(i == 0 ? &scan->after.first : &scan->after.last);
+		scan_row_key(scan, n, scan->ncolumns - n, BTGreaterStrategyNumber,
+					 &value[n]);
+		n++;
+	}
+	scan_start(scan, n, snapshot);
 	return scan;
+}
+
+/* The place of the scan's present item. */
+void
+item_scan_place(const ItemScan *scan, ItemPlace *place)
+{
+	BlogItem	item;
+
+	item_from_slot(&item, scan->slot, scan->leaf.attno);
+	memset(place, 0, sizeof(*place));
+	place->valid = true;
+	place->first = *item_uuid(&item, scan->column[0]);
+	for (int i = 1; i < scan->ncolumns; i++)
+		if (scan->column[i] == PROP_CREATION_DATE)
+			place->date = item_date(&item);
+		else
+			place->last = *item_uuid(&item, scan->column[i]);
 }
 
 /* The next item; its values hold until the next call. */

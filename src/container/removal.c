@@ -15,64 +15,76 @@
 
 /*
  * Delete the one item of a logical partition that a key names; nobody's count
- * changes. Returns false if there is none.
+ * changes.
  */
-bool
+LockOutcome
 remove_item(ItemType type, const pg_uuid_t *post_id, const Datum *key,
-			int nkeys)
+			int nkeys, LockWaitPolicy wait)
 {
 	ItemWriter *writer;
 	BlogItem	item;
-	bool		found;
+	LockOutcome outcome;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
-	found = item_writer_lock(writer, PATH_KEY, key, nkeys, LockTupleExclusive,
-							 &item);
-	if (found)
+	outcome = item_writer_try_lock(writer, PATH_KEY, key, nkeys,
+								   LockTupleExclusive, wait, &item);
+	if (outcome == LOCK_HAD)
 		item_writer_delete(writer);
 	item_writer_close(writer);
 	PopActiveSnapshot();
-	return found;
+	return outcome;
 }
 
-/* Delete a like; false if there is none. */
-bool
-remove_like(const pg_uuid_t *post_id, const pg_uuid_t *user_id)
+/*
+ * Delete a comment or like, and count it off its post. other is the comment's
+ * id, or who likes. A post that is being deleted counts as any.
+ */
+LockOutcome
+remove_child(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
+			 LockWaitPolicy wait)
 {
-	Datum		key[] = {UUIDPGetDatum(user_id), UUIDPGetDatum(post_id)};
-	PostCounter *counter = post_counter_open(post_id);
-	bool		found;
+	Datum		post = UUIDPGetDatum(post_id);
+	Datum		key[2];
+	PostCounter *counter;
+	LockOutcome outcome;
 
+	key[0] = type == ITEM_LIKE ? UUIDPGetDatum(other) : post;
+	key[1] = type == ITEM_LIKE ? post : UUIDPGetDatum(other);
+	counter = post_counter_try(post_id, wait, &outcome);
 	if (counter == NULL)
-		return false;
-	found = remove_item(ITEM_LIKE, post_id, key, 2);
-	if (found)
-		post_counter_add(counter, 0, -1);
+		return outcome;
+	outcome = remove_item(type, post_id, key, 2, wait);
+	if (outcome == LOCK_HAD)
+		post_counter_add(counter, -(type == ITEM_COMMENT), -(type == ITEM_LIKE));
 	post_counter_close(counter);
-	return found;
+	return outcome;
 }
 
-/* Delete a comment; false if there is none. */
-bool
-remove_comment(const pg_uuid_t *post_id, const pg_uuid_t *comment_id)
+/* The same for an item of a deleted user's, also if it hangs on nothing. */
+LockOutcome
+purge_child(ItemType type, const pg_uuid_t *post_id, const BlogItem *item,
+			LockWaitPolicy wait)
 {
-	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(comment_id)};
-	PostCounter *counter = post_counter_open(post_id);
-	bool		found;
+	pg_uuid_t	other = *item_uuid(item, type == ITEM_LIKE ? PROP_USER_ID : PROP_ID);
+	LockOutcome outcome = remove_child(type, post_id, &other, wait);
+	Datum		post = UUIDPGetDatum(post_id);
+	Datum		key[2];
 
-	if (counter == NULL)
-		return false;
-	found = remove_item(ITEM_COMMENT, post_id, key, 2);
-	if (found)
-		post_counter_add(counter, -1, 0);
-	post_counter_close(counter);
-	return found;
+	if (outcome != LOCK_GONE)
+		return outcome;
+	key[0] = type == ITEM_LIKE ? UUIDPGetDatum(&other) : post;
+	key[1] = type == ITEM_LIKE ? post : UUIDPGetDatum(&other);
+	return remove_item(type, post_id, key, 2, wait);
 }
 
-/* Delete all of a post's items of one type. */
-static void
-remove_children(ItemType type, const pg_uuid_t *post_id)
+/*
+ * Delete a post's items of one type, at most limit of them (0: all). Returns
+ * how many; *busy is set if others were left because somebody has them locked.
+ */
+static int64
+remove_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
+				int64 limit, bool *busy)
 {
 	Datum		key = UUIDPGetDatum(post_id);
 	ItemWriter *writer = item_writer_open(CONTAINER_POSTS, type, post_id);
@@ -81,13 +93,24 @@ remove_children(ItemType type, const pg_uuid_t *post_id)
 									   ForwardScanDirection,
 									   GetActiveSnapshot());
 	BlogItem	item;
+	int64		removed = 0;
 
-	while (item_scan_next(scan, &item))
-		if (item_writer_lock_found(writer, scan, LockTupleExclusive,
-								   LockWaitBlock, &item) == LOCK_HAD)
+	while ((limit == 0 || removed < limit) && item_scan_next(scan, &item))
+	{
+		LockOutcome outcome = item_writer_lock_found(writer, scan,
+													 LockTupleExclusive, wait,
+													 &item);
+
+		if (outcome == LOCK_HAD)
+		{
 			item_writer_delete(writer);
+			removed++;
+		}
+		*busy |= outcome == LOCK_BUSY;
+	}
 	item_scan_end(scan);
 	item_writer_close(writer);
+	return removed;
 }
 
 /* Delete a post with its comments and likes; false if there is none. */
@@ -98,6 +121,7 @@ remove_post(const pg_uuid_t *post_id)
 	ItemWriter *writer;
 	BlogItem	post;
 	bool		found;
+	bool		busy = false;
 	uint64		triggers = item_triggers_fired();
 
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -108,8 +132,8 @@ remove_post(const pg_uuid_t *post_id)
 	{
 		/* a new snapshot: see what was committed while waiting for the lock */
 		PushActiveSnapshot(GetTransactionSnapshot());
-		remove_children(ITEM_COMMENT, post_id);
-		remove_children(ITEM_LIKE, post_id);
+		remove_children(ITEM_COMMENT, post_id, LockWaitBlock, 0, &busy);
+		remove_children(ITEM_LIKE, post_id, LockWaitBlock, 0, &busy);
 		PopActiveSnapshot();
 
 		/* a newer version, if a trigger has written one */
@@ -125,55 +149,36 @@ remove_post(const pg_uuid_t *post_id)
 	return found;
 }
 
-/* Delete a user's items of one type in one partition of posts. */
-static int64
-remove_user_partition(const pg_uuid_t *user_id, ItemType type, int partition,
-					  MemoryContext per_item)
-{
-	Datum		key = UUIDPGetDatum(user_id);
-	ItemScan   *scan = item_scan_begin_partition(CONTAINER_POSTS, type,
-												 partition, PATH_USER, &key, 1,
-												 NULL, ForwardScanDirection,
-												 GetActiveSnapshot());
-	BlogItem	item;
-	int64		removed = 0;
-
-	while (item_scan_next(scan, &item))
-	{
-		MemoryContext old = MemoryContextSwitchTo(per_item);
-		pg_uuid_t	post_id = *item_uuid(&item, PROP_POST_ID);
-		pg_uuid_t	id = *item_uuid(&item, PROP_ID);
-
-		if (type == ITEM_POST)
-			removed += remove_post(&post_id);
-		else if (type == ITEM_COMMENT)
-			removed += remove_comment(&post_id, &id);
-		else
-			removed += remove_like(&post_id, user_id);
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(per_item);
-	}
-	item_scan_end(scan);
-	return removed;
-}
-
 /*
- * Delete a user's posts with all that hangs on them, then the user's comments
- * and likes elsewhere. Returns how many items of the user's were deleted.
+ * Delete a post of a deleted user's, as far as limit items go (0: all): first
+ * what hangs on it, counted off, then the post. Adds to *removed how many
+ * comments and likes went, and sets *more if the limit was reached before the
+ * end.
  */
-int64
-remove_user_items(const pg_uuid_t *user_id)
+LockOutcome
+purge_post(const pg_uuid_t *post_id, LockWaitPolicy wait, int64 limit,
+		   int64 *removed, bool *more)
 {
-	MemoryContext per_item = AllocSetContextCreate(CurrentMemoryContext,
-												   "blogstore removed item",
-												   ALLOCSET_DEFAULT_SIZES);
-	int64		removed = 0;
+	LockOutcome outcome;
+	PostCounter *counter = post_counter_try(post_id, wait, &outcome);
+	int64		comments;
+	int64		likes = 0;
+	bool		busy = false;
 
+	if (counter == NULL)
+		return outcome;
 	PushActiveSnapshot(GetTransactionSnapshot());
-	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
-		for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
-			removed += remove_user_partition(user_id, type, p, per_item);
+	comments = remove_children(ITEM_COMMENT, post_id, wait, limit, &busy);
+	if (limit == 0 || comments < limit)
+		likes = remove_children(ITEM_LIKE, post_id, wait,
+								limit == 0 ? 0 : limit - comments, &busy);
 	PopActiveSnapshot();
-	MemoryContextDelete(per_item);
-	return removed;
+	post_counter_add(counter, -comments, -likes);
+	post_counter_close(counter);
+
+	*removed += comments + likes;
+	*more = limit != 0 && comments + likes >= limit;
+	if (*more || busy)
+		return LOCK_BUSY;
+	return remove_post(post_id) ? LOCK_HAD : LOCK_GONE;
 }

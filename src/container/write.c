@@ -298,28 +298,36 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 
 /*
  * Find one item by the active snapshot and lock it; it is then what update
- * and delete work on. out's values hold until the writer closes. Returns
- * false if there is none.
+ * and delete work on. out's values hold until the writer closes.
  */
-bool
-item_writer_lock(ItemWriter *writer, AccessPath path, const Datum *key,
-				 int nkeys, LockTupleMode mode, BlogItem *out)
+LockOutcome
+item_writer_try_lock(ItemWriter *writer, AccessPath path, const Datum *key,
+					 int nkeys, LockTupleMode mode, LockWaitPolicy wait,
+					 BlogItem *out)
 {
 	MemoryContext old = MemoryContextSwitchTo(writer->context);
 	ItemScan   *scan;
 	BlogItem	item;
-	bool		locked = false;
+	LockOutcome outcome = LOCK_GONE;
 
 	scan = item_scan_begin_partition(writer->container, writer->type,
 									 writer->partition, path, key, nkeys,
 									 NULL, ForwardScanDirection,
 									 GetActiveSnapshot());
-	while (!locked && item_scan_next(scan, &item))
-		locked = item_writer_lock_found(writer, scan, mode, LockWaitBlock,
-										out) == LOCK_HAD;
+	while (outcome == LOCK_GONE && item_scan_next(scan, &item))
+		outcome = item_writer_lock_found(writer, scan, mode, wait, out);
 	item_scan_end(scan);
 	MemoryContextSwitchTo(old);
-	return locked;
+	return outcome;
+}
+
+/* The same, waiting for the lock. Returns false if there is none. */
+bool
+item_writer_lock(ItemWriter *writer, AccessPath path, const Datum *key,
+				 int nkeys, LockTupleMode mode, BlogItem *out)
+{
+	return item_writer_try_lock(writer, path, key, nkeys, mode, LockWaitBlock,
+								out) == LOCK_HAD;
 }
 
 /* Write the locked item anew; columns that are not properties stay. */

@@ -263,6 +263,30 @@ need_user(const pg_uuid_t *user_id, BlogItem *user)
 		unknown_item("user", user_id);
 }
 
+/* Is an item one of a user's who is being deleted, as of now? */
+bool
+being_deleted(const BlogItem *item)
+{
+	bool		result;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	result = deleted_item(deleted_users(GetActiveSnapshot()), item);
+	PopActiveSnapshot();
+	return result;
+}
+
+/* The same of a post by its id. */
+bool
+post_being_deleted(const pg_uuid_t *post_id)
+{
+	bool		result;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	result = deleted_post(deleted_users(GetActiveSnapshot()), post_id);
+	PopActiveSnapshot();
+	return result;
+}
+
 /*
  * Read the item of posts whose key an insert has met. Errors: 40001 if it was
  * committed after the transaction's snapshot, or is gone again.

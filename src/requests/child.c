@@ -1,6 +1,7 @@
 /*
  * child.c
- *		Writing a comment or a like into its post's logical partition.
+ *		Writing a comment or a like into its post's logical partition, and
+ *		taking it back.
  *
  * Runs in backends.
  */
@@ -9,6 +10,27 @@
 #include "requests/request.h"
 
 #include "utils/snapmgr.h"
+
+/*
+ * Delete the comment that has an item's key, if it is one that is not served
+ * any more: nobody knows that it is there. (A like's key names its user, who
+ * would have to be there.)
+ */
+static bool
+remove_deleted_comment(const BlogItem *item, ItemType type)
+{
+	const pg_uuid_t *post_id = item_uuid(item, PROP_POST_ID);
+	Datum		key[] = {
+		UUIDPGetDatum(post_id), item->value[PROP_ID]
+	};
+	BlogItem	there;
+
+	if (type != ITEM_COMMENT)
+		return false;
+	get_conflicting(type, post_id, key, 2, &there);
+	return being_deleted(&there) &&
+		remove_item(type, post_id, key, 2, LockWaitBlock) == LOCK_HAD;
+}
 
 /*
  * Write a comment or like with its author's name, its post locked and
@@ -25,6 +47,7 @@ write_child(BlogItem *item, ItemType type)
 	ItemWriter *writer;
 	BlogItem	user;
 	bool		inserted;
+	bool		counted = true;
 
 	if (counter == NULL)
 		unknown_item("post", post_id);
@@ -33,10 +56,37 @@ write_child(BlogItem *item, ItemType type)
 	need_user(item_uuid(item, PROP_USER_ID), &user);
 	item_set(item, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
 	inserted = item_writer_insert(writer, item);
+	if (!inserted && remove_deleted_comment(item, type))
+	{
+		/* it takes the place of one that was counted */
+		inserted = item_writer_insert(writer, item);
+		counted = false;
+	}
 	item_writer_close(writer);
 	PopActiveSnapshot();
-	if (inserted)
+	if (inserted && counted)
 		post_counter_add(counter, type == ITEM_COMMENT, type == ITEM_LIKE);
 	post_counter_close(counter);
 	return inserted;
+}
+
+/* Delete a comment or like; false if there is none, or none is served. */
+bool
+remove_served_child(ItemType type, const pg_uuid_t *post_id,
+					const pg_uuid_t *other)
+{
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(other)};
+	BlogItem	comment;
+	bool		served;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (type == ITEM_LIKE)
+		served = !deleted_has(deleted_users(GetActiveSnapshot()), other);
+	else
+		served = item_get(CONTAINER_POSTS, type, post_id, PATH_KEY, key, 2,
+						  GetActiveSnapshot(), &comment) &&
+			!being_deleted(&comment);
+	PopActiveSnapshot();
+	return served && !post_being_deleted(post_id) &&
+		remove_child(type, post_id, other, LockWaitBlock) == LOCK_HAD;
 }

@@ -81,7 +81,8 @@ blogstore_edit_comment(PG_FUNCTION_ARGS)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_COMMENT, post_id);
 	if (!item_writer_lock(writer, PATH_KEY, key, 2, LockTupleNoKeyExclusive,
-						  &found))
+						  &found) ||
+		being_deleted(&found) || post_being_deleted(post_id))
 		unknown_item("comment", id);
 	comment = found;
 	item_set(&comment, PROP_CONTENT, content);
@@ -108,7 +109,7 @@ blogstore_delete_comment(PG_FUNCTION_ARGS)
 	bool		found;
 
 	request_begin(&scope, "delete_comment()");
-	found = remove_comment(post_id, id);
+	found = remove_served_child(ITEM_COMMENT, post_id, id);
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
 }
@@ -124,7 +125,7 @@ blogstore_list_post_comments(PG_FUNCTION_ARGS)
 	get_page(fcinfo, 1, &page);
 	container_require();
 	result_begin(&result, fcinfo, ITEM_COMMENT);
-	result_list(&result, CONTAINER_POSTS, ITEM_COMMENT, post_id, PATH_LIST,
-				&page);
+	if (!deleted_post(result.deleted, post_id))
+		result_list(&result, CONTAINER_POSTS, post_id, &page);
 	return (Datum) 0;
 }

@@ -32,7 +32,8 @@ list_from_view(ResultSet *result, ListPage *page)
 
 	while (!page_full(result, page) && item_scan_next(scan, &item))
 	{
-		result_add(result, &item, 0);
+		if (!deleted_item(result->deleted, &item))
+			result_add(result, &item, 0);
 		page->before.valid = true;
 		page->before.date = item_date(&item);
 		page->before.id = *item_uuid(&item, PROP_ID);
@@ -65,7 +66,8 @@ blogstore_list_feed(PG_FUNCTION_ARGS)
 	merge = item_merge_begin(CONTAINER_POSTS, ITEM_POST, PATH_DATE, NULL, 0,
 							 &page.before, GetActiveSnapshot());
 	while (!page_full(&result, &page) && item_merge_next(merge, &item))
-		result_add(&result, &item, blogstore_short_form_length);
+		if (!deleted_item(result.deleted, &item))
+			result_add(&result, &item, blogstore_short_form_length);
 	item_merge_end(merge);
 	return (Datum) 0;
 }

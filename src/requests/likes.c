@@ -65,7 +65,7 @@ blogstore_delete_like(PG_FUNCTION_ARGS)
 	bool		found;
 
 	request_begin(&scope, "delete_like()");
-	found = remove_like(post_id, user_id);
+	found = remove_served_child(ITEM_LIKE, post_id, user_id);
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
 }
@@ -94,7 +94,7 @@ blogstore_list_post_likes(PG_FUNCTION_ARGS)
 	get_page(fcinfo, 1, &page);
 	container_require();
 	result_begin(&result, fcinfo, ITEM_LIKE);
-	result_list(&result, CONTAINER_POSTS, ITEM_LIKE, post_id, PATH_LIST,
-				&page);
+	if (!deleted_post(result.deleted, post_id))
+		result_list(&result, CONTAINER_POSTS, post_id, &page);
 	return (Datum) 0;
 }

@@ -36,6 +36,24 @@ post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 	item_set(post, PROP_LIKE_COUNT, Int64GetDatum(0));
 }
 
+/* Write a post with its author's name; false if its id is taken. */
+static bool
+write_post(BlogItem *post, const pg_uuid_t *id)
+{
+	BlogItem	user;
+	ItemWriter *writer;
+	bool		inserted;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, id);
+	need_user(item_uuid(post, PROP_USER_ID), &user);
+	item_set(post, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
+	inserted = item_writer_insert(writer, post);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	return inserted;
+}
+
 /*
  * C2: create a post, with its author's name on it.
  *
@@ -47,28 +65,23 @@ blogstore_create_post(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 	BlogItem	post;
-	BlogItem	user;
 	BlogItem	there;
 	pg_uuid_t	id;
-	ItemWriter *writer;
+	Datum		key = UUIDPGetDatum(&id);
 	bool		inserted;
-	Datum		key;
 
 	post_from_args(fcinfo, &id, &post);
 	request_begin(&scope, "create_post()");
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, &id);
-	need_user(item_uuid(&post, PROP_USER_ID), &user);
-	item_set(&post, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
-	inserted = item_writer_insert(writer, &post);
-	item_writer_close(writer);
-	PopActiveSnapshot();
-
+	inserted = write_post(&post, &id);
 	if (!inserted)
 	{
-		key = UUIDPGetDatum(&id);
 		get_conflicting(ITEM_POST, &id, &key, 1, &there);
+		/* one that is not served any more is in nobody's way */
+		if (being_deleted(&there) && remove_post(&id))
+			inserted = write_post(&post, &id);
+	}
+	if (!inserted)
+	{
 		if (!item_same(&post, &there, PROP_USER_ID) ||
 			!item_same(&post, &there, PROP_TITLE) ||
 			!item_same(&post, &there, PROP_CONTENT) ||
@@ -104,7 +117,8 @@ blogstore_edit_post(PG_FUNCTION_ARGS)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, id);
 	if (!item_writer_lock(writer, PATH_KEY, &key, 1, LockTupleNoKeyExclusive,
-						  &found))
+						  &found) ||
+		being_deleted(&found))
 		unknown_item("post", id);
 	post = found;
 	if (!PG_ARGISNULL(1))
@@ -116,6 +130,7 @@ blogstore_edit_post(PG_FUNCTION_ARGS)
 		item_writer_update(writer, &post);
 	item_copy(&post, &post);
 	item_writer_close(writer);
+	deleted_discount(deleted_users(GetActiveSnapshot()), &post);
 	PopActiveSnapshot();
 	owner_end(&scope);
 	return return_item(fcinfo, &post, ITEM_POST);
@@ -134,7 +149,7 @@ blogstore_delete_post(PG_FUNCTION_ARGS)
 	bool		found;
 
 	request_begin(&scope, "delete_post()");
-	found = remove_post(id);
+	found = !post_being_deleted(id) && remove_post(id);
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
 }
@@ -183,9 +198,10 @@ blogstore_list_user_posts(PG_FUNCTION_ARGS)
 	get_page(fcinfo, 1, &page);
 	container_require();
 	result_begin(&result, fcinfo, ITEM_POST);
+	if (deleted_has(result.deleted, user_id))
+		return (Datum) 0;
 	if (views_ready(GetActiveSnapshot()))
-		result_list(&result, CONTAINER_USERS, ITEM_POST, user_id, PATH_LIST,
-					&page);
+		result_list(&result, CONTAINER_USERS, user_id, &page);
 	else
 		list_from_posts(&result, user_id, &page);
 	return (Datum) 0;

@@ -24,6 +24,7 @@ typedef struct ResultSet
 	ItemType	type;
 	MemoryContext row_context;
 	int64		rows;
+	const DeletedUsers *deleted;	/* whose items are not to be in it */
 } ResultSet;
 
 /* check.c */
@@ -39,11 +40,15 @@ extern void get_page(FunctionCallInfo fcinfo, int arg, ListPage *page);
 extern void need_user(const pg_uuid_t *user_id, BlogItem *user);
 extern COMPAT_NORETURN void unknown_item(const char *what, const pg_uuid_t *id);
 extern COMPAT_NORETURN void id_taken(const char *what, const pg_uuid_t *id);
+extern bool being_deleted(const BlogItem *item);
+extern bool post_being_deleted(const pg_uuid_t *post_id);
 extern void get_conflicting(ItemType type, const pg_uuid_t *post_id,
 							const Datum *key, int nkeys, BlogItem *out);
 
 /* child.c */
 extern bool write_child(BlogItem *item, ItemType type);
+extern bool remove_served_child(ItemType type, const pg_uuid_t *post_id,
+								const pg_uuid_t *other);
 
 /* result.c */
 extern Datum return_item(FunctionCallInfo fcinfo, const BlogItem *item,
@@ -54,8 +59,7 @@ extern void result_add(ResultSet *result, const BlogItem *item, int shorten);
 extern void result_one(FunctionCallInfo fcinfo, Container container,
 					   ItemType type, const pg_uuid_t *partition_key,
 					   const Datum *key, int nkeys);
-extern void result_list(ResultSet *result, Container container, ItemType type,
-						const pg_uuid_t *partition_key, AccessPath path,
-						const ListPage *page);
+extern void result_list(ResultSet *result, Container container,
+						const pg_uuid_t *partition_key, const ListPage *page);
 
 #endif							/* BLOGSTORE_REQUEST_H */

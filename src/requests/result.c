@@ -40,6 +40,7 @@ result_begin(ResultSet *result, FunctionCallInfo fcinfo, ItemType type)
 	result->info = (ReturnSetInfo *) fcinfo->resultinfo;
 	result->type = type;
 	result->rows = 0;
+	result->deleted = deleted_users(GetActiveSnapshot());
 	result->row_context = AllocSetContextCreate(CurrentMemoryContext,
 												"blogstore row",
 												ALLOCSET_DEFAULT_SIZES);
@@ -70,6 +71,24 @@ result_add(ResultSet *result, const BlogItem *item, int shorten)
 	MemoryContextReset(result->row_context);
 }
 
+/*
+ * May an item be shown, and what it hangs on? Counts are put right for what
+ * may not.
+ */
+static bool
+item_served(const ResultSet *result, BlogItem *item)
+{
+	if (result->deleted == NULL || result->type == ITEM_USER)
+		return true;
+	if (deleted_item(result->deleted, item))
+		return false;
+	if (result->type == ITEM_POST)
+		deleted_discount(result->deleted, item);
+	else if (deleted_post(result->deleted, item_uuid(item, PROP_POST_ID)))
+		return false;
+	return true;
+}
+
 /* Return the set of the one item, or none, that a key names. */
 void
 result_one(FunctionCallInfo fcinfo, Container container, ItemType type,
@@ -83,25 +102,26 @@ result_one(FunctionCallInfo fcinfo, Container container, ItemType type,
 	scan = item_scan_begin(container, type, partition_key, PATH_KEY, key,
 						   nkeys, NULL, ForwardScanDirection,
 						   GetActiveSnapshot());
-	if (item_scan_next(scan, &item))
+	if (item_scan_next(scan, &item) && item_served(&result, &item))
 		result_add(&result, &item, 0);
 	item_scan_end(scan);
 }
 
 /* Add a page of a logical partition's list, newest first. */
 void
-result_list(ResultSet *result, Container container, ItemType type,
-			const pg_uuid_t *partition_key, AccessPath path, const ListPage *page)
+result_list(ResultSet *result, Container container,
+			const pg_uuid_t *partition_key, const ListPage *page)
 {
 	Datum		key = UUIDPGetDatum(partition_key);
 	BlogItem	item;
-	ItemScan   *scan = item_scan_begin(container, type, partition_key, path,
-									   &key, 1, &page->before,
+	ItemScan   *scan = item_scan_begin(container, result->type, partition_key,
+									   PATH_LIST, &key, 1, &page->before,
 									   BackwardScanDirection,
 									   GetActiveSnapshot());
 
 	while ((page->size < 0 || result->rows < page->size) &&
 		   item_scan_next(scan, &item))
-		result_add(result, &item, 0);
+		if (!deleted_item(result->deleted, &item))
+			result_add(result, &item, 0);
 	item_scan_end(scan);
 }

@@ -60,6 +60,18 @@ user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
 	return found;
 }
 
+/* Is a user with this id being deleted, as of now? */
+static bool
+user_is_going(const pg_uuid_t *id)
+{
+	bool		going;
+
+	PushActiveSnapshot(GetLatestSnapshot());
+	going = deleted_has(deleted_users(GetActiveSnapshot()), id);
+	PopActiveSnapshot();
+	return going;
+}
+
 /* Claim the name, then write the item. */
 static void
 write_user(BlogItem *user, bool with_date)
@@ -117,7 +129,11 @@ blogstore_create_user(PG_FUNCTION_ARGS)
 	if (!PG_ARGISNULL(1) && user_is_there(&user, with_date, &there))
 		user = there;
 	else
+	{
+		if (!PG_ARGISNULL(1) && user_is_going(&id))
+			deleted_revive(&id);
 		write_user(&user, with_date);
+	}
 	owner_end(&scope);
 	return return_item(fcinfo, &user, ITEM_USER);
 }
@@ -134,9 +150,7 @@ relabel(const pg_uuid_t *user_id, Datum username)
 		return;
 	}
 	PushActiveSnapshot(GetTransactionSnapshot());
-	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
-		for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
-			relabel_user_items(user_id, username, type, p, 0, NULL);
+	relabel_user_items(user_id, username);
 	PopActiveSnapshot();
 }
 
@@ -185,11 +199,11 @@ blogstore_edit_user(PG_FUNCTION_ARGS)
 }
 
 /*
- * Delete a user with all of the user's items. A job looks again for items of
- * transactions that were under way.
+ * Delete a user. From here on none of the user's items is served; a job purges
+ * them (or it is done here where no worker can run).
  *
  * Returns whether there was one. Errors: 22004, 25006, 40001, 55000. Locks:
- * the user item and the posts concerned, FOR UPDATE.
+ * the user item, FOR UPDATE.
  */
 Datum
 blogstore_delete_user(PG_FUNCTION_ARGS)
@@ -206,13 +220,17 @@ blogstore_delete_user(PG_FUNCTION_ARGS)
 	found = lock_user(writer, id, LockTupleExclusive, &user);
 	if (found)
 	{
-		(void) remove_user_items(id);
+		if (change_feed_hooks.obstacle(&hint) != NULL)
+			remove_user_items(id);
+		else
+		{
+			job_enqueue("deletion", id);
+			deleted_changed();
+		}
 		PushActiveSnapshot(GetTransactionSnapshot());
 		registry_release(user.value[PROP_USERNAME], id);
 		item_writer_delete(writer);
 		PopActiveSnapshot();
-		if (change_feed_hooks.obstacle(&hint) == NULL)
-			job_enqueue("deletion", id);
 	}
 	item_writer_close(writer);
 	owner_end(&scope);

@@ -118,25 +118,31 @@ apply_gave_way(MemoryContext context)
 }
 
 static void
-refresh_batch(DirtySet *dirty)
+refresh_batch(const DirtySet *dirty)
 {
 	OwnerScope	scope;
-	PostKey    *keys;
+	PostKey    *posts;
+	pg_uuid_t  *users;
 	int			n;
 
 	apply_begin(&scope, APPLY_VIEWS);
-	keys = dirty_posts(dirty, &n);
-	copies_refresh(keys, n);
-	feed_refresh(keys, n);
+	posts = dirty_posts(dirty, &n);
+	copies_refresh(posts, n);
+	if (dirty_feed(dirty))
+		feed_rebuild();
+	else
+		feed_refresh(posts, n);
+	users = dirty_users(dirty, &n);
+	jobs_request_renames(users, n, dirty_all_users(dirty));
 	apply_end(&scope);
 }
 
 /*
- * Refresh the copies of all posts in a dirty set. Returns false if it had to
- * give way to another transaction: nothing is written then.
+ * Refresh what a dirty set names. Returns false if it had to give way to
+ * another transaction: nothing is written then.
  */
 bool
-apply_batch(DirtySet *dirty)
+apply_batch(const DirtySet *dirty)
 {
 	MemoryContext context = CurrentMemoryContext;
 	volatile bool done = true;

@@ -26,19 +26,31 @@
 /* How long to leave a job alone that failed, in milliseconds. */
 #define FAILED_PAUSE 30000
 
+/* How long to work on jobs between two looks at the WAL, in milliseconds. */
+#define TIME_FOR_JOBS 10
+
 static KeptPlan list_plan = {
 	"SELECT id::uuid, kind::text, user_id::uuid, phase::integer,"
-	" partition_number::integer, position::uuid, done::bigint, total::bigint"
+	" partition_number::integer, position_first::uuid,"
+	" position_date::timestamptz, position_last::uuid, done::bigint,"
+	" total::bigint"
 	" FROM blogstore.jobs ORDER BY kind <> 'rebuild', created_at, id LIMIT 100",
 	0, {0}, NULL
 };
 
+static KeptPlan lock_plan = {
+	"SELECT 1 FROM blogstore.jobs WHERE id = $1 AND kind = $2 FOR UPDATE",
+	2, {UUIDOID, TEXTOID}, NULL
+};
+
 static KeptPlan save_plan = {
 	"UPDATE blogstore.jobs SET phase = $2, partition_number = $3,"
-	" position = $4, done = $5, total = $6,"
+	" position_first = $4, position_date = $5, position_last = $6, done = $7,"
+	" total = $8,"
 	" started_at = coalesce(started_at, pg_catalog.clock_timestamp())"
 	" WHERE id = $1",
-	6, {UUIDOID, INT4OID, INT4OID, UUIDOID, INT8OID, INT8OID}, NULL
+	8, {UUIDOID, INT4OID, INT4OID, UUIDOID, TIMESTAMPTZOID, UUIDOID, INT8OID,
+	INT8OID}, NULL
 };
 
 static KeptPlan delete_plan = {
@@ -47,14 +59,43 @@ static KeptPlan delete_plan = {
 
 static KeptPlan restart_rebuild_plan = {
 	"UPDATE blogstore.jobs SET phase = 0, partition_number = 0,"
-	" position = NULL, done = 0, total = NULL, started_at = NULL"
+	" position_first = NULL, done = 0, total = NULL, started_at = NULL"
 	" WHERE kind = 'rebuild'",
 	0, {0}, NULL
+};
+
+/* for one user, unless the name will be seen to anyway */
+static KeptPlan rename_plan = {
+	"INSERT INTO blogstore.jobs (id, kind, user_id)"
+	" SELECT $1, 'rename', $2 WHERE NOT EXISTS"
+	" (SELECT FROM blogstore.jobs WHERE kind = 'rename' AND phase = 0"
+	" AND user_id IS NOT DISTINCT FROM $2)",
+	2, {UUIDOID, UUIDOID}, NULL
 };
 
 static KeptPlan any_rebuild_plan = {
 	"SELECT 1 FROM blogstore.jobs WHERE kind = 'rebuild'", 0, {0}, NULL
 };
+
+/* A column of the present row; all bits zero for NULL. */
+static Datum
+get_column(HeapTuple row, TupleDesc desc, int column, bool *isnull)
+{
+	Datum		value = SPI_getbinval(row, desc, column, isnull);
+
+	return *isnull ? (Datum) 0 : value;
+}
+
+static bool
+get_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out)
+{
+	bool		isnull;
+	Datum		value = get_column(row, desc, column, &isnull);
+
+	if (!isnull)
+		*out = *DatumGetUUIDP(value);
+	return !isnull;
+}
 
 /* A row of list_plan as a job. */
 static void
@@ -62,24 +103,19 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 {
 	bool		isnull;
 	Datum		value;
-	char	   *kind;
 
 	memset(job, 0, sizeof(*job));
-	job->id = *DatumGetUUIDP(SPI_getbinval(row, desc, 1, &isnull));
-	kind = TextDatumGetCString(SPI_getbinval(row, desc, 2, &isnull));
-	job->rebuild = strcmp(kind, "rebuild") == 0;
-	job->deletion = strcmp(kind, "deletion") == 0;
-	value = SPI_getbinval(row, desc, 3, &isnull);
-	if (!isnull)
-		job->user_id = *DatumGetUUIDP(value);
-	job->phase = DatumGetInt32(SPI_getbinval(row, desc, 4, &isnull));
-	job->partition = DatumGetInt32(SPI_getbinval(row, desc, 5, &isnull));
-	value = SPI_getbinval(row, desc, 6, &job->has_position);
-	job->has_position = !job->has_position;
-	if (job->has_position)
-		job->position = *DatumGetUUIDP(value);
-	job->done = DatumGetInt64(SPI_getbinval(row, desc, 7, &isnull));
-	value = SPI_getbinval(row, desc, 8, &isnull);
+	(void) get_uuid(row, desc, 1, &job->id);
+	strlcpy(job->kind, TextDatumGetCString(SPI_getbinval(row, desc, 2, &isnull)),
+			sizeof(job->kind));
+	job->has_user = get_uuid(row, desc, 3, &job->user_id);
+	job->phase = DatumGetInt32(get_column(row, desc, 4, &isnull));
+	job->partition = DatumGetInt32(get_column(row, desc, 5, &isnull));
+	job->place.valid = get_uuid(row, desc, 6, &job->place.first);
+	job->place.date = DatumGetTimestampTz(get_column(row, desc, 7, &isnull));
+	(void) get_uuid(row, desc, 8, &job->place.last);
+	job->done = DatumGetInt64(get_column(row, desc, 9, &isnull));
+	value = get_column(row, desc, 10, &isnull);
 	job->total = isnull ? -1 : DatumGetInt64(value);
 }
 
@@ -104,41 +140,76 @@ list_jobs(int *n)
 	return jobs;
 }
 
+/*
+ * Take a job for this transaction; false if it is not there any more as what
+ * it was (deleted_revive()).
+ */
+static bool
+lock_job(const Job *job)
+{
+	Datum		values[] = {
+		UUIDPGetDatum(&job->id), CStringGetTextDatum(job->kind)
+	};
+	bool		there;
+
+	SPI_connect();
+	plan_execute(&lock_plan, values, NULL, false);
+	there = SPI_processed > 0;
+	SPI_finish();
+	return there;
+}
+
 /* Write down how far a job is, or that it is done. */
 static void
 save_job(const Job *job)
 {
 	Datum		values[] = {
 		UUIDPGetDatum(&job->id), Int32GetDatum(job->phase),
-		Int32GetDatum(job->partition), UUIDPGetDatum(&job->position),
+		Int32GetDatum(job->partition), UUIDPGetDatum(&job->place.first),
+		TimestampTzGetDatum(job->place.date), UUIDPGetDatum(&job->place.last),
 		Int64GetDatum(job->done), Int64GetDatum(job->total)
 	};
-	char		nulls[] = "      ";
+	char		nulls[] = "        ";
 
-	nulls[3] = job->has_position ? ' ' : 'n';
-	nulls[5] = job->total >= 0 ? ' ' : 'n';
+	if (!job->place.valid)
+		nulls[3] = nulls[4] = nulls[5] = 'n';
+	if (job->total < 0)
+		nulls[7] = 'n';
 	SPI_connect();
 	if (job->finished)
 		plan_execute(&delete_plan, values, NULL, false);
 	else
 		plan_execute(&save_plan, values, nulls, false);
 	SPI_finish();
+	if (job->finished && job_is(job, "deletion"))
+		deleted_changed();
 }
 
-/* Do one chunk of a job in a transaction; false if it has to wait. */
+/*
+ * Do one chunk of a job in a transaction; false if it has to wait. The lock on
+ * the job comes before those on items, as in deleted_revive().
+ */
 static bool
 run_chunk(Job *job)
 {
 	OwnerScope	scope;
+	bool		rebuild = job_is(job, "rebuild");
 	bool		moved = true;
 
-	apply_begin(&scope, job->rebuild ? APPLY_VIEWS : APPLY_POSTS);
-	if (job->rebuild)
-		rebuild_chunk(job);
+	if (!rebuild && !sweep_ready(job))
+		return false;
+	apply_begin(&scope, rebuild ? APPLY_VIEWS : APPLY_POSTS);
+	if (!lock_job(job))
+		job->finished = true;
 	else
-		moved = sweep_chunk(job);
-	if (moved)
-		save_job(job);
+	{
+		if (rebuild)
+			rebuild_chunk(job);
+		else
+			moved = sweep_chunk(job);
+		if (moved)
+			save_job(job);
+	}
 	apply_end(&scope);
 	return moved;
 }
@@ -189,6 +260,7 @@ static bool
 try_chunk(Job *job)
 {
 	MemoryContext context = CurrentMemoryContext;
+	Job			before = *job;
 	volatile bool moved = false;
 
 	PG_TRY();
@@ -201,7 +273,7 @@ try_chunk(Job *job)
 		{
 			ErrorData  *error;
 
-			if (job->rebuild)
+			if (job_is(job, "rebuild"))
 				PG_RE_THROW();
 			MemoryContextSwitchTo(context);
 			error = CopyErrorData();
@@ -213,23 +285,34 @@ try_chunk(Job *job)
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
+	if (!moved)
+		*job = before;			/* as it is in the table */
 	return moved;
 }
 
 /*
- * Do one chunk of the first job that can go on. Allocates in the current
- * memory context, which the caller resets.
+ * Do some chunks of the jobs that can go on, in turn, for a short while: the
+ * views of everyone wait meanwhile. Allocates in the current memory context,
+ * which the caller resets.
  */
 JobProgress
 jobs_step(void)
 {
 	int			n;
 	Job		   *jobs = list_jobs(&n);
+	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+													TIME_FOR_JOBS);
+	JobProgress progress = n > 0 ? JOBS_WAITING : JOBS_NONE;
 
 	for (int i = 0; i < n; i++)
-		if (!failed_lately(&jobs[i]) && try_chunk(&jobs[i]))
-			return JOBS_MORE;
-	return n > 0 ? JOBS_WAITING : JOBS_NONE;
+		while (!jobs[i].finished && !failed_lately(&jobs[i]) &&
+			   try_chunk(&jobs[i]))
+		{
+			progress = JOBS_MORE;
+			if (GetCurrentTimestamp() >= until)
+				return JOBS_MORE;
+		}
+	return progress;
 }
 
 /* Is a rebuild in the queue? In a transaction, as the containers' owner. */
@@ -257,4 +340,22 @@ jobs_request_rebuild(void)
 	SPI_finish();
 	if (!there)
 		job_enqueue("rebuild", NULL);
+}
+
+/* Queue renames of users whose names were changed directly. The same. */
+void
+jobs_request_renames(const pg_uuid_t *users, int n, bool all)
+{
+	SPI_connect();
+	for (int i = 0; i < n + all; i++)
+	{
+		pg_uuid_t	id;
+		Datum		values[2];
+
+		new_id(&id);
+		values[0] = UUIDPGetDatum(&id);
+		values[1] = i < n ? UUIDPGetDatum(&users[i]) : (Datum) 0;
+		plan_execute(&rename_plan, values, i < n ? "  " : " n", false);
+	}
+	SPI_finish();
 }

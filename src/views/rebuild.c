@@ -14,7 +14,6 @@
 #include "container/container.h"
 #include "views/views.h"
 
-#include "access/table.h"
 #include "utils/snapmgr.h"
 
 /* The key by which an item, a post or a copy, names a copy. */
@@ -31,66 +30,44 @@ key_of(PostKey *key, const BlogItem *item)
 static void
 next_partition(Job *job, Container container)
 {
-	job->has_position = false;
+	job->place.valid = false;
 	if (++job->partition < container_partitions(container))
 		return;
 	job->partition = 0;
 	job->phase++;
 }
 
-/*
- * Refresh what a chunk of a leaf names. A chunk ends between two values of
- * the path's first column, by which the next one begins.
- */
+/* Refresh what a chunk of a leaf names. */
 static void
-refresh_chunk(Job *job, Container container, AccessPath path, Property by)
+refresh_chunk(Job *job, Container container, AccessPath path)
 {
-	int			room = JOB_CHUNK + 1;
 	int			n = 0;
-	PostKey    *keys = palloc(sizeof(PostKey) * room);
-	pg_uuid_t	after = job->position;
+	PostKey    *keys = palloc(sizeof(PostKey) * JOB_CHUNK);
 	BlogItem	item;
-	bool		more = false;
 	ItemScan   *scan = item_scan_begin_after(container, ITEM_POST,
-											 job->partition, path,
-											 job->has_position ? &after : NULL,
-											 GetActiveSnapshot());
+											 job->partition, path, NULL,
+											 &job->place, GetActiveSnapshot());
 
-	while (item_scan_next(scan, &item))
+	while (n < JOB_CHUNK && item_scan_next(scan, &item))
 	{
-		const pg_uuid_t *here = item_uuid(&item, by);
-
-		if (n >= JOB_CHUNK &&
-			memcmp(here, &job->position, UUID_LEN) != 0)
-		{
-			more = true;
-			break;
-		}
-		if (n == room)
-		{
-			room *= 2;
-			keys = repalloc_huge(keys, sizeof(PostKey) * room);
-		}
 		key_of(&keys[n++], &item);
-		job->position = *here;
-		job->has_position = true;
+		item_scan_place(scan, &job->place);
 	}
 	item_scan_end(scan);
 
 	copies_refresh(keys, n);
 	job->done += n;
-	if (!more)
+	if (n < JOB_CHUNK)
 		next_partition(job, container);
 }
 
-/* How many posts there are, by what the planner knows; -1 if nothing. */
+/* About how many posts and copies there are to look at. */
 static int64
 estimate_total(void)
 {
 	int64		posts = item_estimate(CONTAINER_POSTS, ITEM_POST);
-	int64		copies = item_estimate(CONTAINER_USERS, ITEM_POST);
 
-	return posts < 0 || copies < 0 ? -1 : posts + Max(posts, copies);
+	return posts + Max(posts, item_estimate(CONTAINER_USERS, ITEM_POST));
 }
 
 /* Do one chunk of a rebuild. The caller holds the views' lock. */
@@ -104,10 +81,10 @@ rebuild_chunk(Job *job)
 			job->phase = REBUILD_COPIES;
 			break;
 		case REBUILD_COPIES:
-			refresh_chunk(job, CONTAINER_POSTS, PATH_KEY, PROP_POST_ID);
+			refresh_chunk(job, CONTAINER_POSTS, PATH_KEY);
 			break;
 		case REBUILD_LEFTOVERS:
-			refresh_chunk(job, CONTAINER_USERS, PATH_LIST, PROP_USER_ID);
+			refresh_chunk(job, CONTAINER_USERS, PATH_LIST);
 			break;
 		default:
 			feed_rebuild();

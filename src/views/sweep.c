@@ -1,6 +1,6 @@
 /*
  * sweep.c
- *		What a rename and a deletion leave to do on a user's items.
+ *		Going over a user's items after a rename or a deletion.
  *
  * A transaction that was under way when the user was renamed (deleted) may
  * have read the old name (the user), and commits an item with it later. Such
@@ -14,8 +14,10 @@
 #include "postgres.h"
 
 #include "container/container.h"
+#include "container/plans.h"
 #include "views/views.h"
 
+#include "catalog/pg_type.h"
 #include "nodes/pg_list.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -30,11 +32,13 @@ typedef struct Waiting
 	int			n;
 	VirtualTransactionId *writers;
 	bool		skipped;		/* did the present sweep skip locked items? */
+	long		pause;			/* how long they were left alone, in ms */
 	TimestampTz again;			/* then, sweep again not before */
 } Waiting;
 
-/* How long to leave locked items alone, in milliseconds. */
-#define SKIP_PAUSE 100
+/* How long to leave locked items alone: twice as long each time, in ms. */
+#define FIRST_PAUSE 50
+#define LAST_PAUSE 5000
 
 static List *waiting = NIL;		/* of Waiting, in TopMemoryContext */
 
@@ -77,7 +81,7 @@ add_writer(Waiting *w, VirtualTransactionId writer)
 }
 
 /* Note every transaction that writes to the posts container. */
-static void
+static Waiting *
 note_writers(const Job *job)
 {
 	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
@@ -104,6 +108,7 @@ note_writers(const Job *job)
 				add_writer(w, holders[i]);
 			MemoryContextSwitchTo(old);
 		}
+	return w;
 }
 
 /* Has everyone noted ended? */
@@ -119,60 +124,61 @@ writers_ended(Waiting *w)
 	return true;
 }
 
-static bool
-get_user(const Job *job, BlogItem *user)
+/* The name to write on a user's items; 0 if there is no such user. */
+static Datum
+get_username(const Job *job)
 {
 	Datum		key = UUIDPGetDatum(&job->user_id);
+	BlogItem	user;
 
-	return item_get(CONTAINER_USERS, ITEM_USER, &job->user_id, PATH_KEY, &key,
-					1, GetActiveSnapshot(), user);
+	if (!item_get(CONTAINER_USERS, ITEM_USER, &job->user_id, PATH_KEY, &key, 1,
+				  GetActiveSnapshot(), &user))
+		return (Datum) 0;
+	return user.value[PROP_USERNAME];
 }
 
 /*
- * Relabel a chunk: job->partition counts the leaves of posts, type by type.
- * Items that others have locked are skipped. Returns false once all leaves
- * have been swept.
+ * Sweep a chunk: job->partition counts the leaves of posts, type by type.
+ * Returns false once all leaves have been swept.
  */
 static bool
-relabel_chunk(Job *job, bool *skipped)
+sweep_items(Job *job, bool *skipped)
 {
-	BlogItem	user;
+	bool		purge = job_is(job, "deletion");
 	int			partitions = container_partitions(CONTAINER_POSTS);
 	int			leaves = partitions * (ITEM_LIKE - ITEM_POST + 1);
-	int64		room = JOB_CHUNK;
+	const pg_uuid_t *user_id = job->has_user ? &job->user_id : NULL;
+	Datum		username = (Datum) 0;
+	LeafWalk	walk;
 
-	if (!get_user(job, &user))
+	if (!purge && job->has_user && (username = get_username(job)) == (Datum) 0)
 		return false;			/* deleted since; a job of its own */
+	leaf_walk_init(&walk, purge ? PURGE_CHUNK : JOB_CHUNK, LockWaitSkip);
+	walk.place = job->place;
 	while (job->partition < leaves)
 	{
 		ItemType	type = ITEM_POST + job->partition / partitions;
-		int64		n = relabel_user_items(&job->user_id,
-										   user.value[PROP_USERNAME], type,
-										   job->partition % partitions, room,
-										   skipped);
+		int			p = job->partition % partitions;
+		bool		ended = purge ? purge_items(user_id, type, p, &walk) :
+			relabel_items(user_id, username, type, p, &walk);
 
-		job->done += n;
-		room -= n;
-		if (room <= 0)
-			return true;
+		if (!ended)
+			break;
+		walk.place.valid = false;
 		job->partition++;
 	}
-	return false;
+	job->place = walk.place;
+	job->done += walk.changed;
+	*skipped |= walk.skipped;
+	return job->partition < leaves;
 }
 
-/*
- * Delete what transactions under way at the deletion have left; or relabel it,
- * if there is a new user by the same id. Returns as relabel_chunk().
- */
-static bool
-remove_late(Job *job, bool *skipped)
+static void
+start_sweep(Job *job, int phase)
 {
-	BlogItem	user;
-
-	if (get_user(job, &user))
-		return relabel_chunk(job, skipped);
-	job->done += remove_user_items(&job->user_id);
-	return false;
+	job->phase = phase;
+	job->partition = 0;
+	job->place.valid = false;
 }
 
 /*
@@ -182,17 +188,52 @@ remove_late(Job *job, bool *skipped)
 static void
 sweep_done(Job *job, Waiting *w)
 {
-	job->partition = 0;
+	start_sweep(job, SWEEP_WAIT);
 	if (w->n == 0 && !w->skipped)
 	{
 		job->finished = true;
 		forget_waiting(w);
 		return;
 	}
-	w->again = w->skipped ?
-		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), SKIP_PAUSE) : 0;
+	w->again = 0;
+	if (w->skipped)
+	{
+		w->pause = Min(Max(2 * w->pause, FIRST_PAUSE), LAST_PAUSE);
+		w->again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), w->pause);
+	}
 	w->skipped = false;
-	job->phase = SWEEP_WAIT;
+}
+
+static KeptPlan merge_plan = {
+	"DELETE FROM blogstore.jobs WHERE kind = 'rename' AND user_id = $1"
+	" AND id <> $2 AND phase = 0",
+	2, {UUIDOID, UUIDOID}, NULL
+};
+
+/*
+ * The sweep that begins now writes the user's present name, so it does what
+ * later renames that have not begun have asked for.
+ */
+static void
+merge_renames(const Job *job)
+{
+	Datum		values[] = {
+		UUIDPGetDatum(&job->user_id), UUIDPGetDatum(&job->id)
+	};
+
+	SPI_connect();
+	plan_execute(&merge_plan, values, NULL, false);
+	SPI_finish();
+}
+
+/* Is there anything to do for a job before some other transaction has ended? */
+bool
+sweep_ready(const Job *job)
+{
+	Waiting    *w = find_waiting(job);
+
+	return job->phase != SWEEP_WAIT || w == NULL ||
+		(GetCurrentTimestamp() >= w->again && writers_ended(w));
 }
 
 /*
@@ -204,21 +245,31 @@ sweep_chunk(Job *job)
 {
 	Waiting    *w = find_waiting(job);
 
-	if (job->phase == 0 || w == NULL)
+	if (job->phase == 0)
 	{
-		/* the first time, or the worker is a new one */
-		note_writers(job);
-		job->partition = 0;
-		job->phase = SWEEP_FIRST;
+		if (job_is(job, "rename") && job->has_user)
+			merge_renames(job);
+		w = note_writers(job);
+		start_sweep(job, SWEEP_FIRST);
 	}
-	else if (job->phase == SWEEP_WAIT)
+	else if (w == NULL)
 	{
-		if (GetCurrentTimestamp() < w->again || !writers_ended(w))
+		/* the worker is a new one: the first sweep may go on where it was */
+		w = note_writers(job);
+		if (job->phase != SWEEP_FIRST)
+			start_sweep(job, SWEEP_WAIT);
+	}
+	if (job->phase == SWEEP_WAIT)
+	{
+		if (!sweep_ready(job))
 			return false;
-		job->phase = SWEEP_AGAIN;
+		start_sweep(job, SWEEP_AGAIN);
 	}
-	else if (job->deletion ? !remove_late(job, &w->skipped) :
-			 !relabel_chunk(job, &w->skipped))
+
+	/* newer than the look at the writers */
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (!sweep_items(job, &w->skipped))
 		sweep_done(job, w);
+	PopActiveSnapshot();
 	return true;
 }

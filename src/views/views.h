@@ -27,7 +27,7 @@ typedef enum ApplyKind
 extern void apply_begin(OwnerScope *scope, ApplyKind kind);
 extern void apply_end(OwnerScope *scope);
 extern bool apply_gave_way(MemoryContext context);
-extern bool apply_batch(DirtySet *dirty);
+extern bool apply_batch(const DirtySet *dirty);
 extern void apply_feed(void);
 extern void apply_cancel(void);
 
@@ -49,24 +49,31 @@ typedef enum JobProgress
 extern JobProgress jobs_step(void);
 extern bool jobs_rebuild_pending(void);
 extern void jobs_request_rebuild(void);
+extern void jobs_request_renames(const pg_uuid_t *users, int n, bool all);
 
 /* rebuild.c, sweep.c: one chunk of a job */
 typedef struct Job
 {
 	pg_uuid_t	id;
-	bool		rebuild;
-	bool		deletion;
-	pg_uuid_t	user_id;		/* of a rename or deletion */
+	char		kind[16];		/* rebuild, rename, deletion */
+	bool		has_user;
+	pg_uuid_t	user_id;		/* whose; a rename without is of everyone */
 	int			phase;
 	int			partition;
-	bool		has_position;
-	pg_uuid_t	position;
+	ItemPlace	place;			/* how far, in that partition */
 	int64		done;
 	int64		total;			/* -1: unknown */
 	bool		finished;
 } Job;
 
+static inline bool
+job_is(const Job *job, const char *kind)
+{
+	return strcmp(job->kind, kind) == 0;
+}
+
 extern void rebuild_chunk(Job *job);
+extern bool sweep_ready(const Job *job);
 extern bool sweep_chunk(Job *job);
 
 #define REBUILD_COPIES 1
@@ -77,7 +84,8 @@ extern bool sweep_chunk(Job *job);
 #define SWEEP_WAIT 2
 #define SWEEP_AGAIN 3
 
-/* How many items a job handles in one transaction. */
+/* How many items a job handles in one transaction; how many posts it locks. */
 #define JOB_CHUNK 1000
+#define PURGE_CHUNK 200
 
 #endif							/* BLOGSTORE_VIEWS_H */

@@ -1,0 +1,154 @@
+/*
+ * advance.c
+ *		How far the worker has come, and whether it can go on from there.
+ *
+ * The position up to which all is applied is written down (feed_position.c)
+ * before the slot moves on that far, so the slot is never ahead of it, unless
+ * it is not the slot that the views were kept with. Then, and when partitions
+ * have been attached or detached, of whose rows the WAL does not tell, the
+ * views are built anew.
+ *
+ * Runs in the worker.
+ */
+#include "postgres.h"
+
+#include "change_feed/worker.h"
+#include "views/views.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "replication/slot.h"
+#include "utils/timestamp.h"
+
+/* How often to write the position at most, in ms, but for so much WAL. */
+#define ADVANCE_PAUSE 1000
+#define ADVANCE_AT_ONCE (16 * 1024 * 1024)
+
+/* WAL of others that is worth a write of one's own. */
+#define ADVANCE_WORTHWHILE (64 * 1024)
+
+/* Write down a position as reached by this server, flushed on return. */
+static void
+write_position(Worker *worker, XLogRecPtr lsn)
+{
+	OwnerScope	scope;
+	FeedPosition *position = &worker->position;
+
+	position->applied_lsn = lsn;
+	position->applied_at = GetCurrentTimestamp();
+	position->timeline = GetWALInsertionTimeLine();
+	position->system_identifier = (int64) GetSystemIdentifier();
+
+	apply_begin(&scope, APPLY_STATE);
+	feed_position_write(position);
+	apply_end(&scope);
+	worker_flush_commits();
+}
+
+/*
+ * Make a slot in place of one that cannot be used, for a reason. The reader's
+ * row is written first: a crash in between finds it written.
+ */
+static void
+replace_slot(Worker *worker, const char *reason)
+{
+	bool		lost = worker->position.applied_lsn != InvalidXLogRecPtr;
+
+	worker_invalidate_views(worker);
+	worker_flush_commits();
+	if (lost)
+		worker_entry_error(worker->entry,
+						   psprintf("replication slot \"%s\" was lost, and the views are built anew: %s",
+									worker->slot_name, reason));
+	slot_make(worker->slot_name);
+	write_position(worker, slot_confirmed(worker->slot_name));
+	ereport(LOG,
+			(errmsg("blogstore worker made replication slot \"%s\" and builds the views",
+					worker->slot_name),
+			 errdetail("%s", reason)));
+}
+
+/* Partitions have come or gone: build the views of what there is now. */
+static void
+follow_layout(Worker *worker, int64 layout)
+{
+	worker_invalidate_views(worker);
+	worker->position.layout = layout;
+	write_position(worker, worker->position.applied_lsn);
+	ereport(LOG,
+			(errmsg("blogstore worker found other partitions and builds the views")));
+}
+
+/* See to it that slot and views are fit to go on from. */
+void
+worker_take_position(Worker *worker)
+{
+	OwnerScope	scope;
+	const char *reason;
+	int64		layout;
+
+	apply_begin(&scope, APPLY_STATE);
+	feed_position_read(&worker->position);
+	layout = container_layout();
+	apply_end(&scope);
+	worker->loads = container_loads();
+
+	reason = slot_obstacle(worker->slot_name, &worker->position);
+	if (reason != NULL)
+	{
+		worker->position.layout = layout;
+		replace_slot(worker, reason);
+	}
+	else if (layout != worker->position.layout)
+		follow_layout(worker, layout);
+	else if (worker->position.timeline != GetWALInsertionTimeLine())
+		write_position(worker, worker->position.applied_lsn);
+}
+
+/* Have partitions come or gone since the last look? */
+void
+worker_check_layout(Worker *worker)
+{
+	OwnerScope	scope;
+	bool		there;
+	int64		layout;
+
+	/* a transaction's start takes in what others have invalidated */
+	StartTransactionCommand();
+	there = container_exists();
+	CommitTransactionCommand();
+	if (!there || container_loads() == worker->loads)
+		return;
+	worker->loads = container_loads();
+
+	apply_begin(&scope, APPLY_STATE);
+	layout = container_layout();
+	apply_end(&scope);
+	if (layout != worker->position.layout)
+		follow_layout(worker, layout);
+}
+
+/*
+ * Write down now and then how far all is applied, and let the slot move on.
+ * That itself writes WAL, which must not keep an idle server awake: without
+ * news it takes some WAL of others to be worth it.
+ */
+void
+worker_advance(Worker *worker, XLogRecPtr applied)
+{
+	XLogRecPtr	before = worker->position.applied_lsn;
+	bool		paused = TimestampDifferenceExceeds(worker->position.applied_at,
+													GetCurrentTimestamp(),
+													ADVANCE_PAUSE);
+
+	applied = held_limit(worker->held, applied);
+	if (applied <= before)
+		return;
+	if ((paused && (worker->applied || applied - before > ADVANCE_WORTHWHILE)) ||
+		applied - before > ADVANCE_AT_ONCE)
+	{
+		worker->applied = false;
+		write_position(worker, applied);
+		decoder_confirm(applied);
+	}
+}
