@@ -234,7 +234,7 @@ RETURNS boolean
 AS 'MODULE_PATHNAME', 'blogstore_delete_user'
 LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION @extschema@.delete_user IS
-'Delete a user with the user''s posts (and all comments and likes on them), comments and likes; the counts of other posts are corrected. The username is free again.
+'Delete a user. From the commit on none of the user''s posts (with all comments and likes on them), comments and likes is served, counts are without them, and the username is free again; up to 200 items are deleted in this transaction, and a job of the worker purges the rest in batches (or all is done at once where no worker can run).
 Returns whether there was one.
 Errors: 22004 no user_id; 25006 read-only transaction; 55000 no containers.';
 
@@ -368,7 +368,7 @@ AS 'MODULE_PATHNAME', 'blogstore_stop_worker'
 LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION @extschema@.stop_worker IS
 'Stop this database''s worker, and keep it stopped over restarts of the server until start_worker(). Returns when it has ended. Requests go on; Q3 and Q6 answer from the posts container.
-drop_slot: also drop the replication slot. Without, the slot keeps all WAL from here on; with, the views are built anew at the next start.
+drop_slot: also drop the replication slot. Without, the slot keeps all WAL from here on (a warning says how much it keeps already, stat_worker how much it has come to, and the server''s log when that exceeds max_wal_size); with, the views are built anew at the next start.
 Errors: 22004 NULL; 25006 read-only transaction; 55000 no containers.';
 
 /* ------------------------------------------------------------------------
@@ -386,7 +386,7 @@ CREATE VIEW @extschema@.stat_worker AS
 SELECT state, pid, slot, lag_bytes, lag_time, batches, changes, started_at, last_error, last_error_at, hint
 FROM @extschema@.get_worker_status();
 COMMENT ON VIEW @extschema@.stat_worker IS
-'The worker of this database, always one row. state: running, catching up, starting, waiting to restart, stopped, no containers, or disabled (hint says what to set); slot: its replication slot; lag_bytes: WAL not yet shown in the views; lag_time: how long the oldest of it has waited; batches, changes: applied since the worker started; last_error: what last ended a worker.';
+'The worker of this database, always one row. state: running, catching up, starting, waiting to restart, stopped, no containers, or disabled (hint says what to set); slot: its replication slot; lag_bytes: WAL not yet shown in the views; lag_time: how long the oldest of it has waited, or how long a worker has been stopped; batches, changes: applied since the worker started; last_error: what last ended a worker or failed a job, or how its slot was lost; hint: what to do, and what a stopped worker''s slot keeps.';
 
 CREATE FUNCTION @extschema@.get_progress(OUT kind text, OUT user_id uuid, OUT phase text, OUT done bigint, OUT total bigint, OUT rows_per_second double precision, OUT started_at timestamptz, OUT estimated_end timestamptz)
 RETURNS SETOF record
@@ -399,7 +399,7 @@ CREATE VIEW @extschema@.progress AS
 SELECT kind, user_id, phase, done, total, rows_per_second, started_at, estimated_end
 FROM @extschema@.get_progress();
 COMMENT ON VIEW @extschema@.progress IS
-'Jobs the worker has yet to finish, one row each. kind: rebuild, rename or deletion; user_id: whose (rename, deletion); phase: waiting, copies, leftovers or feed of a rebuild, sweep or recheck of the others; done, total: items (total is an estimate, or NULL while unknown); rows_per_second, estimated_end: at the rate so far.';
+'Jobs the worker has yet to finish, one row each. kind: rebuild, rename or deletion; user_id: whose (rename, deletion); phase: waiting, copies, leftovers or feed of a rebuild, sweep or recheck of the others; done, total: items (total is an estimate, for a rebuild only); rows_per_second, estimated_end: at the rate so far.';
 
 /* ------------------------------------------------------------------------
  * Privileges: nobody but those granted EXECUTE

@@ -84,7 +84,7 @@ deadline_after(const Interval *timeout)
  * context. This transaction's own are not: the worker cannot see them yet.
  */
 static Datum
-present_jobs(void)
+present_jobs(int *count)
 {
 	MemoryContext context = CurrentMemoryContext;
 	MemoryContext old;
@@ -113,6 +113,7 @@ present_jobs(void)
 	SPI_finish();
 	PopActiveSnapshot();
 	owner_end(&scope);
+	*count = n;
 	return PointerGetDatum(array);
 }
 
@@ -155,41 +156,68 @@ worker_serves(void)
 typedef enum WaitStep
 {
 	WAIT_WORKER,				/* until a worker serves the views */
-	WAIT_JOBS,					/* until the jobs at the call are done */
-	WAIT_POSITION,				/* until the WAL before now has been applied */
+	WAIT_APPLIED,				/* until what was committed has been applied */
+	WAIT_JOBS,					/* until the jobs there are then are done */
+	WAIT_JOBS_APPLIED,			/* until what they wrote has been applied */
 	WAIT_DONE
 } WaitStep;
 
 typedef struct Wait
 {
 	WaitStep	step;
-	Datum		jobs;
-	XLogRecPtr	position;
+	Datum		jobs;			/* array of their ids */
+	int			n_jobs;
+	XLogRecPtr	position;		/* the mark */
 } Wait;
 
 /*
- * Go as far as possible. Jobs come before the position, since what they write
- * is to show too. The position is that of a message written for the purpose,
+ * Begin to wait for all WAL before now, by a message written for the purpose,
  * which the worker is sure to come to.
+ */
+static void
+wait_mark(Wait *wait)
+{
+	WorkerEntry *entry = my_worker_entry();
+
+	wait->position = compat_log_message(WAIT_MARK, "", 0);
+	XLogFlush(wait->position);
+	if (entry != NULL && entry->latch != NULL)
+		SetLatch(entry->latch);
+}
+
+/* Has all before the mark been applied to views that are served? */
+static bool
+mark_passed(const Wait *wait)
+{
+	WorkerEntry *entry = my_worker_entry();
+
+	return worker_serves() && entry != NULL &&
+		pg_atomic_read_u64(&entry->shown_lsn) >= wait->position;
+}
+
+/*
+ * Go as far as possible. What is applied may ask for jobs (a name changed
+ * directly does), and what jobs write is to show too.
  */
 static void
 wait_advance(Wait *wait)
 {
-	WorkerEntry *entry = my_worker_entry();
-
 	if (wait->step == WAIT_WORKER && worker_serves())
-		wait->step = WAIT_JOBS;
+	{
+		wait_mark(wait);
+		wait->step = WAIT_APPLIED;
+	}
+	if (wait->step == WAIT_APPLIED && mark_passed(wait))
+	{
+		wait->jobs = present_jobs(&wait->n_jobs);
+		wait->step = wait->n_jobs > 0 ? WAIT_JOBS : WAIT_DONE;
+	}
 	if (wait->step == WAIT_JOBS && !jobs_left(wait->jobs))
 	{
-		wait->position = compat_log_message("blogstore", "", 0);
-		XLogFlush(wait->position);
-		wait->step = WAIT_POSITION;
-		entry = my_worker_entry();
-		if (entry != NULL && entry->latch != NULL)
-			SetLatch(entry->latch);
+		wait_mark(wait);
+		wait->step = WAIT_JOBS_APPLIED;
 	}
-	if (wait->step == WAIT_POSITION && worker_serves() && entry != NULL &&
-		pg_atomic_read_u64(&entry->shown_lsn) >= wait->position)
+	if (wait->step == WAIT_JOBS_APPLIED && mark_passed(wait))
 		wait->step = WAIT_DONE;
 }
 
@@ -216,7 +244,6 @@ blogstore_wait_for_views(PG_FUNCTION_ARGS)
 
 	deadline = deadline_after(PG_GETARG_INTERVAL_P(0));
 	wait.step = WAIT_WORKER;
-	wait.jobs = present_jobs();
 	for (;;)
 	{
 		WorkerEntry *entry;
@@ -339,6 +366,27 @@ end_worker(void)
 	worker_end(entry);
 }
 
+/* The slot was let go: that there is none at the next start is no loss. */
+static void
+forget_position(void)
+{
+	OwnerScope	scope;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	owner_begin(&scope);
+	feed_position_forget();
+	owner_end(&scope);
+	PopActiveSnapshot();
+}
+
+/* A number of bytes for people. */
+static const char *
+size_text(int64 bytes)
+{
+	return TextDatumGetCString(DirectFunctionCall1(pg_size_pretty,
+												   Int64GetDatum(bytes)));
+}
+
 /*
  * blogstore.stop_worker(drop_slot). The worker ends before this transaction
  * writes anything, so that the two never wait for each other.
@@ -362,11 +410,15 @@ blogstore_stop_worker(PG_FUNCTION_ARGS)
 		end_worker();
 	worker_slot_name(MyDatabaseId, slot_name);
 	if (PG_GETARG_BOOL(0))
+	{
 		slot_drop(slot_name);
+		forget_position();
+	}
 	else if (SearchNamedReplicationSlot(slot_name, true) != NULL)
 		ereport(WARNING,
 				(errmsg("replication slot \"%s\" keeps all WAL from now on",
 						slot_name),
+				 errdetail("It keeps %s already.", size_text(slot_keeps(slot_name))),
 				 errhint("Call blogstore.start_worker() soon, or blogstore.stop_worker(drop_slot => true) to let it go.")));
 	set_enabled(false);
 	PG_RETURN_VOID();

@@ -140,9 +140,35 @@ status_from_entry(Status *status, const WorkerEntry *entry, XLogRecPtr shown)
 		status_set(status, STATUS_LAST_ERROR_AT,
 				   TimestampTzGetDatum(entry->last_error_at));
 	}
-	if (entry->state == WORKER_STOPPED)
-		status_text(status, STATUS_HINT,
-					"Call blogstore.start_worker() to have the views kept again.");
+}
+
+/* A stopped worker: since when the views are not kept, and at what price. */
+static void
+status_stopped(Status *status)
+{
+	OwnerScope	scope;
+	FeedPosition position;
+	char		name[NAMEDATALEN];
+	int64		kept;
+
+	status_text(status, STATUS_STATE, "stopped");
+	owner_begin(&scope);
+	feed_position_read(&position);
+	owner_end(&scope);
+	if (position.applied_at != 0)
+	{
+		Interval   *lag = palloc0(sizeof(Interval));
+
+		lag->time = GetCurrentTimestamp() - position.applied_at;
+		status_set(status, STATUS_LAG_TIME, IntervalPGetDatum(lag));
+	}
+	worker_slot_name(MyDatabaseId, name);
+	kept = slot_keeps(name);
+	status_text(status, STATUS_HINT,
+				kept > 0 ?
+				psprintf("Call blogstore.start_worker() to have the views kept again; the slot keeps %lld kB of WAL meanwhile.",
+						 (long long) (kept / 1024)) :
+				"Call blogstore.start_worker() to have the views kept again.");
 }
 
 /* Is the worker stopped, by what is written down? */
@@ -192,9 +218,10 @@ fill_status(Status *status)
 	if (shared != NULL)
 		status_from_entry(status, &entry,
 						  pg_atomic_read_u64(&shared->shown_lsn));
-	else
-		status_text(status, STATUS_STATE,
-					stopped_by_row() ? "stopped" : "starting");
+	if (shared != NULL ? entry.state == WORKER_STOPPED : stopped_by_row())
+		status_stopped(status);
+	else if (shared == NULL)
+		status_text(status, STATUS_STATE, "starting");
 }
 
 /* blogstore.get_worker_status(): one row, always. */

@@ -20,6 +20,7 @@
 struct FeedPosition;
 
 #define PLUGIN_NAME "blogstore"
+#define WAIT_MARK "blogstore"	/* prefix of messages in the WAL */
 #define MAX_DATABASES 64
 #define ERROR_LENGTH 256
 
@@ -111,7 +112,8 @@ typedef enum FeedMessageKind
 	FEED_USER,					/* this user's name on items may be */
 	FEED_FEED,					/* somebody else wrote to the feed */
 	FEED_JOB,					/* a job was queued */
-	FEED_RESET					/* anything may be out of date */
+	FEED_RESET,					/* anything may be out of date */
+	FEED_WAITED					/* somebody waits for the views */
 } FeedMessageKind;
 
 /*
@@ -128,6 +130,7 @@ typedef struct PostKey
 typedef struct FeedMessage
 {
 	FeedMessageKind kind;
+	bool		later;			/* not urgent: somebody wrote to a view */
 	PostKey		post;			/* of FEED_POST; of FEED_USER its user_id */
 } FeedMessage;
 
@@ -139,8 +142,10 @@ extern void dirty_add(DirtySet *dirty, const FeedMessage *message);
 extern void dirty_merge(DirtySet *dirty, const DirtySet *other);
 extern bool dirty_full(const DirtySet *dirty);
 extern bool dirty_any(const DirtySet *dirty);
+extern bool dirty_writes(const DirtySet *dirty);
 extern bool dirty_jobs(const DirtySet *dirty);
 extern bool dirty_feed(const DirtySet *dirty);
+extern bool dirty_waited(DirtySet *dirty);
 extern bool dirty_reset_seen(const DirtySet *dirty);
 extern bool dirty_all_users(const DirtySet *dirty);
 extern int64 dirty_changes(const DirtySet *dirty);
@@ -164,6 +169,7 @@ extern const char *slot_obstacle(const char *name,
 extern void slot_make(const char *name);
 extern void slot_drop(const char *name);
 extern XLogRecPtr slot_confirmed(const char *name);
+extern int64 slot_keeps(const char *name);
 extern void slot_allow_plugin(void);
 
 /* plugin.c */
@@ -173,7 +179,7 @@ extern void plugin_keep_roles(bool keep);
 typedef struct Decoder Decoder;
 
 extern Decoder *decoder_open(const char *slot_name, DirtySet *dirty,
-							 HeldSet *held);
+							 DirtySet *later, HeldSet *held);
 extern XLogRecPtr decoder_read(Decoder *decoder, XLogRecPtr upto);
 extern void decoder_confirm(XLogRecPtr lsn);
 

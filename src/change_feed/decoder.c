@@ -32,6 +32,7 @@ struct Decoder
 {
 	LogicalDecodingContext *ctx;
 	DirtySet   *dirty;			/* what is to be refreshed */
+	DirtySet   *later;			/* what is not urgent */
 	HeldSet    *held;			/* what is not yet */
 	TransactionId last_xid;		/* whose change was decoded last */
 	DirtySet   *target;			/* where that one's changes go */
@@ -55,14 +56,24 @@ write_message(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 {
 	Decoder    *decoder = ctx->output_writer_private;
 
+	const FeedMessage *message = (FeedMessage *) ctx->out->data;
+
 	Assert(ctx->out->len == sizeof(FeedMessage));
+	if (!TransactionIdIsValid(xid) || message->kind == FEED_WAITED)
+	{
+		dirty_add(decoder->dirty, message);
+		return;
+	}
 	if (!TransactionIdEquals(xid, decoder->last_xid))
 	{
 		decoder->last_xid = xid;
 		decoder->target = TransactionIdIsInProgress(xid) ?
 			held_begin(decoder->held, xid, lsn) : decoder->dirty;
 	}
-	dirty_add(decoder->target, (FeedMessage *) ctx->out->data);
+	if (message->later && decoder->target == decoder->dirty)
+		dirty_add(decoder->later, message);
+	else
+		dirty_add(decoder->target, message);
 }
 
 /*
@@ -74,12 +85,14 @@ write_message(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
  * (PROC_IN_LOGICAL_DECODING).
  */
 Decoder *
-decoder_open(const char *slot_name, DirtySet *dirty, HeldSet *held)
+decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
+			 HeldSet *held)
 {
 	MemoryContext context = CurrentMemoryContext;
 	Decoder    *decoder = palloc0(sizeof(Decoder));
 
 	decoder->dirty = dirty;
+	decoder->later = later;
 	decoder->held = held;
 	decoder->owner = ResourceOwnerCreate(NULL, "blogstore decoding");
 

@@ -28,6 +28,7 @@ struct DirtySet
 	bool		feed;
 	bool		reset;
 	bool		all_users;
+	bool		waited;
 };
 
 /* An empty set, its memory a child of parent. */
@@ -106,6 +107,10 @@ dirty_add(DirtySet *dirty, const FeedMessage *message)
 		case FEED_RESET:
 			add_reset(dirty);
 			break;
+		case FEED_WAITED:
+			dirty->waited = true;
+			dirty->changes--;
+			break;
 	}
 }
 
@@ -171,6 +176,13 @@ dirty_any(const DirtySet *dirty)
 	return dirty->changes > 0;
 }
 
+/* Is there anything to write for it? */
+bool
+dirty_writes(const DirtySet *dirty)
+{
+	return dirty->feed || dirty->all_users || count_keys(dirty) > 0;
+}
+
 /* Were jobs queued, or will be when the set is applied? */
 bool
 dirty_jobs(const DirtySet *dirty)
@@ -183,6 +195,16 @@ bool
 dirty_feed(const DirtySet *dirty)
 {
 	return dirty->feed;
+}
+
+/* Has somebody begun to wait for the views since this was last asked? */
+bool
+dirty_waited(DirtySet *dirty)
+{
+	bool		waited = dirty->waited;
+
+	dirty->waited = false;
+	return waited;
 }
 
 /* May anything be out of date? */

@@ -23,6 +23,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/pg_database.h"
 #include "libpq/pqsignal.h"
 #include "miscadmin.h"
@@ -40,6 +41,8 @@
 #define NAP_TIME 60000
 
 static BackgroundWorkerHandle *handle[MAX_DATABASES];
+static int64 warned[MAX_DATABASES]; /* WAL kept when last warned of it */
+static Oid	no_room = InvalidOid;	/* database whose worker had none */
 static List *to_probe = NIL;	/* databases that have no entry yet */
 
 /* Register the launcher; once by _PG_init, when preloaded. */
@@ -188,6 +191,7 @@ tend_entry(int i, bool *starting)
 	*starting = true;
 	if (!start_worker(i))
 	{
+		no_room = entry->dbid;
 		worker_entry_ended(entry, true);
 		strlcpy(entry->last_error,
 				"no free background worker slot; raise max_worker_processes",
@@ -197,6 +201,20 @@ tend_entry(int i, bool *starting)
 		return TimestampDifferenceMilliseconds(now, entry->next_start) + 1;
 	}
 	return -1;
+}
+
+/* Tell of a worker that could not be started; not under the lock. */
+static void
+log_no_room(void)
+{
+	if (!OidIsValid(no_room))
+		return;
+	ereport(LOG,
+			(errmsg("no background worker slot is free for the blogstore worker of database %u",
+					no_room),
+			 errdetail("It is tried again after a while."),
+			 errhint("Raise max_worker_processes and restart the server.")));
+	no_room = InvalidOid;
 }
 
 /* Look at all entries; returns how long to sleep. */
@@ -219,7 +237,39 @@ tend_entries(void)
 					sleep = wait;
 			}
 	LWLockRelease(feed_shared->lock);
+	log_no_room();
 	return to_probe != NIL ? Min(sleep, 1000) : sleep;
+}
+
+/*
+ * A stopped worker's slot keeps WAL. Say so when that is more than the server
+ * would keep anyway, and each time that it has doubled.
+ */
+static void
+warn_of_stopped(void)
+{
+	for (int i = 0; i < MAX_DATABASES; i++)
+	{
+		WorkerEntry *entry = &feed_shared->entry[i];
+		char		name[NAMEDATALEN];
+		int64		kept;
+
+		if (!OidIsValid(entry->dbid) || entry->state != WORKER_STOPPED)
+		{
+			warned[i] = 0;
+			continue;
+		}
+		worker_slot_name(entry->dbid, name);
+		kept = slot_keeps(name);
+		if (kept < (int64) max_wal_size_mb * 1024 * 1024 ||
+			kept < 2 * warned[i])
+			continue;
+		warned[i] = kept;
+		ereport(WARNING,
+				(errmsg("replication slot \"%s\" of a stopped blogstore worker keeps %lld MB of WAL",
+						name, (long long) (kept / (1024 * 1024))),
+				 errhint("In its database, call blogstore.start_worker(), or blogstore.stop_worker(drop_slot => true) to let it go.")));
+	}
 }
 
 /* Take over from a launcher that has failed, or begin. */
@@ -269,6 +319,9 @@ blogstore_launcher_main(Datum arg)
 			ProcessConfigFile(PGC_SIGHUP);
 		}
 		if (rc & WL_TIMEOUT)
+		{
 			forget_dropped();
+			warn_of_stopped();
+		}
 	}
 }

@@ -224,12 +224,13 @@ send_message(LogicalDecodingContext *ctx, const FeedMessage *message)
 }
 
 static void
-send_kind(LogicalDecodingContext *ctx, FeedMessageKind kind)
+send_kind(LogicalDecodingContext *ctx, FeedMessageKind kind, bool later)
 {
 	FeedMessage message;
 
 	memset(&message, 0, sizeof(message));
 	message.kind = kind;
+	message.later = later;
 	send_message(ctx, &message);
 }
 
@@ -249,11 +250,12 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	if (no_id || no_user || no_date)
 	{
 		/* the owner has changed the replica identity */
-		send_kind(ctx, FEED_RESET);
+		send_kind(ctx, FEED_RESET, role->role == ROLE_COPIES);
 		return;
 	}
 	memset(&message, 0, sizeof(message));
 	message.kind = FEED_POST;
+	message.later = role->role == ROLE_COPIES;
 	message.post.post_id = *DatumGetUUIDP(id);
 	message.post.user_id = *DatumGetUUIDP(user);
 	message.post.creation_date = DatumGetTimestampTz(date);
@@ -270,7 +272,8 @@ post_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 	if (after != NULL)
 		send_post(ctx, role, desc, after);
 	if (before == NULL && after == NULL)
-		send_kind(ctx, FEED_RESET); /* deleted without a replica identity */
+		/* deleted without a replica identity */
+		send_kind(ctx, FEED_RESET, role->role == ROLE_COPIES);
 }
 
 /* A user was changed: tell if the name was, or if that cannot be seen. */
@@ -346,11 +349,11 @@ plugin_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 				user_changed(ctx, role, desc, before, after);
 			break;
 		case ROLE_FEED:
-			send_kind(ctx, FEED_FEED);
+			send_kind(ctx, FEED_FEED, true);
 			break;
 		case ROLE_JOBS:
 			if (change->action == REORDER_BUFFER_CHANGE_INSERT)
-				send_kind(ctx, FEED_JOB);
+				send_kind(ctx, FEED_JOB, false);
 			break;
 		case ROLE_NONE:
 			break;
@@ -367,10 +370,20 @@ plugin_truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 		RelationRole role = get_role(relations[i])->role;
 
 		if (role == ROLE_POSTS || role == ROLE_COPIES)
-			send_kind(ctx, FEED_RESET);
+			send_kind(ctx, FEED_RESET, role == ROLE_COPIES);
 		else if (role == ROLE_FEED)
-			send_kind(ctx, FEED_FEED);
+			send_kind(ctx, FEED_FEED, true);
 	}
+}
+
+/* wait_for_views() leaves a mark in the WAL. */
+static void
+plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
+			   XLogRecPtr lsn, bool transactional, const char *prefix,
+			   Size size, const char *data)
+{
+	if (!transactional && strcmp(prefix, WAIT_MARK) == 0)
+		send_kind(ctx, FEED_WAITED, false);
 }
 
 /* The worker's writes to the views carry this origin (views/apply.c). */
@@ -388,6 +401,7 @@ _PG_output_plugin_init(OutputPluginCallbacks *cb)
 	cb->begin_cb = plugin_begin;
 	cb->change_cb = plugin_change;
 	cb->truncate_cb = plugin_truncate;
+	cb->message_cb = plugin_message;
 	cb->commit_cb = plugin_commit;
 	cb->filter_by_origin_cb = plugin_filter_origin;
 }

@@ -58,6 +58,18 @@ slot_confirmed(const char *name)
 	return data.confirmed_flush;
 }
 
+/* How much WAL a slot keeps, in bytes. */
+int64
+slot_keeps(const char *name)
+{
+	ReplicationSlotPersistentData data;
+	XLogRecPtr	end = GetFlushRecPtr(NULL);
+
+	slot_read(name, &data);
+	return data.restart_lsn == InvalidXLogRecPtr || data.restart_lsn > end ?
+		0 : end - data.restart_lsn;
+}
+
 /*
  * Why a slot of this name is not the one that the views were kept with, up to
  * a position; NULL if it is. It is then a sentence for a DETAIL.

@@ -40,6 +40,9 @@
 #define NAP_IDLE 1000
 #define NAP_JOB 20
 
+/* How long to leave what is not urgent, in milliseconds. */
+#define LATER 1000
+
 static bool ended_well = false;
 
 /* ------------------------------------------------------------------------
@@ -166,7 +169,7 @@ worker_prepare(Worker *worker)
 	worker_follow_settings(worker);
 	MemoryContextSwitchTo(worker->context);
 	worker->decoder = decoder_open(worker->slot_name, worker->dirty,
-								   worker->held);
+								   worker->later, worker->held);
 	worker->serve_from = GetFlushRecPtr(NULL);
 }
 
@@ -184,13 +187,35 @@ flush_noted_commits(Worker *worker)
 		XLogFlush(lsn);
 }
 
+/*
+ * What others did to the views is put right when somebody waits for them, or
+ * after a while: a change of many rows by hand is not chased row by row.
+ */
+static void
+take_later(Worker *worker)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	bool		waited = dirty_waited(worker->dirty);
+
+	if (!dirty_any(worker->later))
+		return;
+	if (worker->later_since == 0)
+		worker->later_since = now;
+	if (!waited && !dirty_full(worker->later) &&
+		!TimestampDifferenceExceeds(worker->later_since, now, LATER))
+		return;
+	dirty_merge(worker->dirty, worker->later);
+	dirty_clear(worker->later);
+	worker->later_since = 0;
+}
+
 /* Apply what the set holds; false if that has to be tried again. */
 static bool
 apply_dirty(Worker *worker)
 {
 	int64		changes = dirty_changes(worker->dirty);
 
-	if (!apply_batch(worker->dirty))
+	if (dirty_writes(worker->dirty) && !apply_batch(worker->dirty))
 		return false;
 	if (dirty_reset_seen(worker->dirty))
 		worker_invalidate_views(worker);
@@ -270,11 +295,13 @@ worker_turn(Worker *worker)
 	position = decoder_read(worker->decoder, flushed);
 	/* not before: whoever saw one of these end asks for what comes after */
 	held_release(worker->held, worker->dirty);
+	take_later(worker);
 	worker_check_layout(worker);
 	if (dirty_any(worker->dirty) && !apply_dirty(worker))
 		return;					/* after a wait for locks; the set is kept */
 	publish(worker, position);
-	worker_advance(worker, position);
+	if (!dirty_any(worker->later))
+		worker_advance(worker, position);
 
 	if (worker->jobs)
 	{
@@ -316,6 +343,7 @@ blogstore_worker_main(Datum arg)
 	worker->batch = AllocSetContextCreate(worker->context, "blogstore batch",
 										  ALLOCSET_DEFAULT_SIZES);
 	worker->dirty = dirty_create(worker->context);
+	worker->later = dirty_create(worker->context);
 	worker->held = held_create(worker->context);
 	worker_slot_name(entry->dbid, worker->slot_name);
 	pgstat_report_appname("blogstore worker");

@@ -15,6 +15,8 @@ typedef struct Worker
 	MemoryContext context;
 	MemoryContext batch;
 	DirtySet   *dirty;
+	DirtySet   *later;
+	TimestampTz later_since;	/* when later was found not empty; 0: it is */
 	HeldSet    *held;
 	Decoder    *decoder;
 	FeedPosition position;		/* as written down */

@@ -262,7 +262,7 @@ extern bool relabel_items(const pg_uuid_t *user_id, Datum username,
 extern bool purge_items(const pg_uuid_t *user_id, ItemType type, int partition,
 						LeafWalk *walk);
 extern void relabel_user_items(const pg_uuid_t *user_id, Datum username);
-extern void remove_user_items(const pg_uuid_t *user_id);
+extern void remove_user_items(const pg_uuid_t *user_id, int64 limit);
 
 /* deleted.c: users whose items are not served any more */
 typedef struct DeletedUsers DeletedUsers;
@@ -313,6 +313,7 @@ typedef struct FeedPosition
 
 extern void feed_position_read(FeedPosition *position);
 extern void feed_position_write(const FeedPosition *position);
+extern void feed_position_forget(void);
 extern int64 container_layout(void);
 
 /* owner.c: what is done inside a request is done as the containers' owner */

@@ -312,7 +312,7 @@ deleted_revive(const pg_uuid_t *user_id)
 	SPI_connect();
 	plan_execute(&lock_plan, &key, NULL, false);
 	SPI_finish();
-	remove_user_items(user_id);
+	remove_user_items(user_id, 0);
 	SPI_connect();
 	plan_execute(&revive_plan, &key, NULL, false);
 	SPI_finish();

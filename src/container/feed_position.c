@@ -33,6 +33,10 @@ static KeptPlan write_plan = {
 	5, {PG_LSNOID, TIMESTAMPTZOID, INT8OID, INT8OID, INT8OID}, NULL
 };
 
+static KeptPlan forget_plan = {
+	"DELETE FROM blogstore.change_feed", 0, {0}, NULL
+};
+
 /*
  * Which tables make up the containers, and since when: attaching a partition
  * makes a new row of pg_inherits, even if it was attached before.
@@ -83,6 +87,15 @@ feed_position_write(const FeedPosition *position)
 
 	SPI_connect();
 	plan_execute(&write_plan, values, NULL, false);
+	SPI_finish();
+}
+
+/* Delete the row. */
+void
+feed_position_forget(void)
+{
+	SPI_connect();
+	plan_execute(&forget_plan, NULL, NULL, false);
 	SPI_finish();
 }
 

@@ -208,18 +208,24 @@ relabel_user_items(const pg_uuid_t *user_id, Datum username)
 		}
 }
 
-/* Delete all of a user's items here and now, the same. */
+/*
+ * Delete a user's items here and now: all, waiting for locks, or (limit not 0)
+ * about so many, and none that is locked.
+ */
 void
-remove_user_items(const pg_uuid_t *user_id)
+remove_user_items(const pg_uuid_t *user_id, int64 limit)
 {
-	PushActiveSnapshot(GetTransactionSnapshot());
-	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
-		for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
-		{
-			LeafWalk	walk;
+	LeafWalk	walk;
+	int			partitions = container_partitions(CONTAINER_POSTS);
 
-			leaf_walk_init(&walk, 0, LockWaitBlock);
-			(void) purge_items(user_id, type, p, &walk);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	leaf_walk_init(&walk, limit, limit == 0 ? LockWaitBlock : LockWaitSkip);
+	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
+		for (int p = 0; p < partitions; p++)
+		{
+			if (!purge_items(user_id, type, p, &walk))
+				break;
+			walk.place.valid = false;
 		}
 	PopActiveSnapshot();
 }

@@ -8,6 +8,7 @@
 
 #include "requests/request.h"
 
+#include "access/xact.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 
@@ -16,6 +17,9 @@ PG_FUNCTION_INFO_V1(blogstore_edit_user);
 PG_FUNCTION_INFO_V1(blogstore_delete_user);
 PG_FUNCTION_INFO_V1(blogstore_get_user);
 PG_FUNCTION_INFO_V1(blogstore_get_user_by_name);
+
+/* How many items of a deleted user's are deleted in the same transaction. */
+#define PURGED_AT_ONCE 200
 
 static void
 username_taken(Datum username)
@@ -199,11 +203,13 @@ blogstore_edit_user(PG_FUNCTION_ARGS)
 }
 
 /*
- * Delete a user. From here on none of the user's items is served; a job purges
- * them (or it is done here where no worker can run).
+ * Delete a user. From here on none of the user's items is served. Of most
+ * users all are deleted here; the rest, what others have locked and what is
+ * being written is left to a job (or waited for, where no worker can run).
  *
  * Returns whether there was one. Errors: 22004, 25006, 40001, 55000. Locks:
- * the user item, FOR UPDATE.
+ * the user item and the posts concerned, FOR UPDATE; the latter without
+ * waiting.
  */
 Datum
 blogstore_delete_user(PG_FUNCTION_ARGS)
@@ -221,9 +227,12 @@ blogstore_delete_user(PG_FUNCTION_ARGS)
 	if (found)
 	{
 		if (change_feed_hooks.obstacle(&hint) != NULL)
-			remove_user_items(id);
+			remove_user_items(id, 0);
 		else
 		{
+			/* locking what has changed since would fail (40001) */
+			if (!IsolationUsesXactSnapshot())
+				remove_user_items(id, PURGED_AT_ONCE);
 			job_enqueue("deletion", id);
 			deleted_changed();
 		}

@@ -110,51 +110,68 @@ SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();
 SELECT kit.digest() = :'digest' AND kit.copies_digest() = :'copies_digest' AS mended;
 
--- The views: a missing copy, one too many, a stale one, in users and in feed
+-- The views: a missing copy, one too many, a stale one, in users and in feed;
+-- each in a transaction, since once it is committed the worker mends it too
+BEGIN;
 DELETE FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(51);
 SELECT container, problem, type, id, post_id, user_id FROM blogstore.verify();
 SELECT blogstore.repair();
 SELECT * FROM blogstore.verify();
+COMMIT;
+BEGIN;
 INSERT INTO blogstore.users (id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date)
 VALUES (kit.p(999), 'post', kit.p(999), kit.u(1), 'user 1', 'extra', 'x', 0, 0, kit.d(999));
 SELECT container, problem, type, id, post_id, user_id FROM blogstore.verify();
 SELECT blogstore.repair();
 SELECT * FROM blogstore.verify();
+COMMIT;
+BEGIN;
 UPDATE blogstore.users SET title = 'stale' WHERE type = 'post' AND post_id = kit.p(52);
 SELECT container, problem, type, id, post_id, user_id FROM blogstore.verify();
 SELECT blogstore.repair();
 SELECT * FROM blogstore.verify();
+COMMIT;
+BEGIN;
 DELETE FROM blogstore.feed WHERE post_id = kit.p(110);
 SELECT container, problem, type, id, post_id, user_id FROM blogstore.verify();
 SELECT blogstore.repair();
 SELECT * FROM blogstore.verify();
+COMMIT;
 -- a post that is there but too old for the feed
+BEGIN;
 INSERT INTO blogstore.feed (id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date)
 SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date FROM kit.implied WHERE id = kit.p(2);
 SELECT container, problem, type, id, post_id, user_id FROM blogstore.verify();
 SELECT blogstore.repair();
 SELECT * FROM blogstore.verify();
+COMMIT;
 -- and one that is not there
+BEGIN;
 INSERT INTO blogstore.feed (id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date)
 VALUES (kit.p(999), 'post', kit.p(999), kit.u(1), 'user 1', 'extra', 'x', 0, 0, kit.d(999));
 SELECT container, problem, type, id, post_id, user_id FROM blogstore.verify();
 SELECT blogstore.repair();
 SELECT * FROM blogstore.verify();
+COMMIT;
+BEGIN;
 UPDATE blogstore.feed SET user_username = 'stale' WHERE post_id = kit.p(111);
 SELECT container, problem, type, id, post_id, user_id FROM blogstore.verify();
 SELECT blogstore.repair();
 SELECT * FROM blogstore.verify();
+COMMIT;
 SELECT kit.digest() = :'digest' AND kit.copies_digest() = :'copies_digest' AS mended;
 
 -- All at once
 UPDATE blogstore.posts SET like_count = 1000, comment_count = 1000 WHERE type = 'post' AND post_id IN (kit.p(61), kit.p(71));
 UPDATE blogstore.posts SET user_username = 'Mallory' WHERE type = 'comment' AND post_id = kit.p(61);
 SELECT blogstore.wait_for_views();
+BEGIN;
 DELETE FROM blogstore.users WHERE type = 'post' AND post_id IN (kit.p(3), kit.p(4));
 DELETE FROM blogstore.feed WHERE post_id IN (kit.p(81), kit.p(82), kit.p(83));
 SELECT container, problem, type, count(*) FROM blogstore.verify() GROUP BY 1, 2, 3
 ORDER BY container COLLATE "C", problem COLLATE "C", type COLLATE "C";
 SELECT blogstore.repair();
+COMMIT;
 SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();
 SELECT kit.digest() = :'digest' AND kit.copies_digest() = :'copies_digest' AS mended;
