@@ -134,6 +134,7 @@ extern Oid	container_owner(void);
 extern Oid	container_relation(Container container);
 extern void container_lock(Container container, bool write);
 extern int	container_partitions(Container container);
+extern int	container_find_partition(Container container, const pg_uuid_t *key);
 extern int	container_partition_of(Container container, const pg_uuid_t *key);
 extern uint64 container_loads(void);
 extern void container_keep_layouts(bool keep);

@@ -319,9 +319,12 @@ container_partitions(Container container)
 	return container_get(container)->npartitions;
 }
 
-/* The partition that holds the logical partition of key (NULL: the only). */
+/*
+ * The partition that holds the logical partition of key (NULL: the only); -1
+ * if none does, for it was detached.
+ */
 int
-container_partition_of(Container container, const pg_uuid_t *key)
+container_find_partition(Container container, const pg_uuid_t *key)
 {
 	CachedContainer *cc = container_get(container);
 	Datum		value;
@@ -336,6 +339,15 @@ container_partition_of(Container container, const pg_uuid_t *key)
 										&cc->hash_collation, &value, &isnull);
 	if (cc->modulus > 0)
 		partition = cc->partition_of[hash % (uint64) cc->modulus];
+	return partition;
+}
+
+/* The same, an error if there is none. */
+int
+container_partition_of(Container container, const pg_uuid_t *key)
+{
+	int			partition = container_find_partition(container, key);
+
 	if (partition < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

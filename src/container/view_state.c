@@ -41,6 +41,7 @@ static KeptPlan write_plan = {
 static struct
 {
 	bool		valid;
+	bool		changed;		/* an invalidation came since it was read */
 	Oid			relid;			/* of blogstore.view_state */
 	bool		ready;
 	TransactionId xmin;			/* of the row remembered */
@@ -49,8 +50,10 @@ static struct
 static void
 view_state_invalidate(Datum arg, Oid relid)
 {
-	if (!OidIsValid(relid) || relid == remembered.relid)
-		remembered.valid = false;
+	if (OidIsValid(relid) && relid != remembered.relid)
+		return;
+	remembered.valid = false;
+	remembered.changed = true;
 }
 
 /* Register for invalidations; called once by _PG_init. */
@@ -146,14 +149,15 @@ remember(void)
 	ViewState	state;
 	TransactionId xmin;
 
-	/* valid before the read: an invalidation during it must not be lost */
+	/* an invalidation during the read must not be lost */
+	remembered.valid = false;
+	remembered.changed = false;
 	remembered.relid = view_state_relid();
-	remembered.valid = !IsInParallelMode();
 	read_row(&state, &xmin);
 	remembered.ready = state.enabled && state.ready;
 	remembered.xmin = xmin;
-	if (remembered.valid && !is_newest(xmin))
-		remembered.valid = false;
+	if (!IsInParallelMode() && is_newest(xmin))
+		remembered.valid = !remembered.changed;
 	return state.enabled && state.ready;
 }
 

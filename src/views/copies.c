@@ -20,8 +20,8 @@ key_compare(const void *a, const void *b)
 {
 	const PostKey *ka = a;
 	const PostKey *kb = b;
-	int			pa = container_partition_of(CONTAINER_USERS, &ka->user_id);
-	int			pb = container_partition_of(CONTAINER_USERS, &kb->user_id);
+	int			pa = container_find_partition(CONTAINER_USERS, &ka->user_id);
+	int			pb = container_find_partition(CONTAINER_USERS, &kb->user_id);
 
 	if (pa != pb)
 		return pa < pb ? -1 : 1;
@@ -43,14 +43,18 @@ copy_current(const BlogItem *copy, const BlogItem *post)
 	return true;
 }
 
-/* The post that a key names, if it is there and has that user and date. */
+/*
+ * The post that a key names, if it is there and has that user and date. What
+ * lies in a partition that was detached is not there.
+ */
 static bool
 get_post(const PostKey *key, BlogItem *post)
 {
 	Datum		id = UUIDPGetDatum(&key->post_id);
 
-	return item_get(CONTAINER_POSTS, ITEM_POST, &key->post_id, PATH_KEY, &id, 1,
-					GetActiveSnapshot(), post) &&
+	return container_find_partition(CONTAINER_POSTS, &key->post_id) >= 0 &&
+		item_get(CONTAINER_POSTS, ITEM_POST, &key->post_id, PATH_KEY, &id, 1,
+				 GetActiveSnapshot(), post) &&
 		memcmp(item_uuid(post, PROP_USER_ID), &key->user_id, UUID_LEN) == 0 &&
 		item_date(post) == key->creation_date;
 }
@@ -94,10 +98,12 @@ copies_refresh(PostKey *keys, int n)
 		qsort(keys, n, sizeof(PostKey), key_compare);
 	for (int i = 0; i < n; i++)
 	{
-		int			partition = container_partition_of(CONTAINER_USERS,
-													   &keys[i].user_id);
+		int			partition = container_find_partition(CONTAINER_USERS,
+														 &keys[i].user_id);
 		MemoryContext old;
 
+		if (partition < 0)
+			continue;			/* detached: no place for a copy */
 		if (partition != open)
 		{
 			if (writer != NULL)

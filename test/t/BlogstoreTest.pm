@@ -21,6 +21,8 @@ use Test::More;
 our @EXPORT = qw(
   new_server prepare_server create_store create_kit fill_store worker_pid
   start_client finish_client start_again check_store sqlstate
+  wait_until hold_worker kill_worker worker_slot log_end logged slots_made
+  check_answers
 );
 
 =pod
@@ -97,6 +99,55 @@ sub start_again
 		$node->stop('fast', fail_ok => 1);
 	}
 	return $node->start;
+}
+
+=pod
+
+=item wait_until(node, dbname, query, expected)
+
+Wait until a query gives what is expected, t if nothing is said; dies, with
+what it gave last, if that does not come.
+
+=cut
+
+sub wait_until
+{
+	my ($node, $dbname, $query, $expected) = @_;
+
+	$node->poll_query_until($dbname, $query, $expected // 't')
+	  or die "this did not come true: $query";
+	return;
+}
+
+=pod
+
+=item log_end(node)
+
+Where the server's log ends now.
+
+=cut
+
+sub log_end
+{
+	my ($node) = @_;
+
+	return -s $node->logfile;
+}
+
+=pod
+
+=item logged(node, offset, pattern)
+
+The lines of the server's log from an offset on that match.
+
+=cut
+
+sub logged
+{
+	my ($node, $offset, $pattern) = @_;
+
+	return grep { $_ =~ $pattern } split /\n/,
+	  slurp_file($node->logfile, $offset);
 }
 
 =pod
@@ -223,6 +274,106 @@ sub worker_pid
 
 =pod
 
+=item kill_worker(node, dbname)
+
+kill -9 a database's worker; returns when the server has come back.
+
+=cut
+
+sub kill_worker
+{
+	my ($node, $dbname) = @_;
+	my $pid = worker_pid($node, $dbname) || die "no worker in $dbname";
+
+	my $offset = log_end($node);
+
+	kill 9, $pid;
+	# the server takes itself down and up again
+	$node->wait_for_log(qr/database system is ready to accept connections/,
+		$offset);
+	return;
+}
+
+=pod
+
+=item hold_worker(node, dbname, condition)
+
+A session that waits until a condition holds (at once, if none is given), and
+then keeps the database's worker from writing posts and views, by a lock, until
+it ends its transaction. It is left in this transaction, which is one of READ
+COMMITTED. Dies if the condition does not come true.
+
+=cut
+
+sub hold_worker
+{
+	my ($node, $dbname, $condition) = @_;
+	my $session = $node->background_psql($dbname);
+	my $timeout = $PostgreSQL::Test::Utils::timeout_default;
+
+	$condition //= 'true';
+	$session->query_safe(
+		qq{BEGIN;
+DO \$\$
+DECLARE
+	give_up	timestamptz := clock_timestamp() + interval '$timeout s';
+BEGIN
+	LOOP
+		EXIT WHEN ($condition);
+		IF clock_timestamp() > give_up THEN
+			RAISE 'the condition to hold the worker did not come true';
+		END IF;
+		PERFORM pg_sleep(0.001);
+	END LOOP;
+	LOCK TABLE blogstore.feed IN SHARE MODE;
+END \$\$});
+	return $session;
+}
+
+=pod
+
+=item worker_slot(node, dbname)
+
+The name of the replication slot of a database's worker.
+
+=cut
+
+sub worker_slot
+{
+	my ($node, $dbname) = @_;
+
+	return 'blogstore_'
+	  . $node->safe_psql('postgres',
+		"SELECT oid FROM pg_database WHERE datname = '$dbname'");
+}
+
+=pod
+
+=item slots_made(node, offset)
+
+Why workers have made slots, by the server's log from an offset on: the DETAIL
+of each such line.
+
+=cut
+
+sub slots_made
+{
+	my ($node, $offset) = @_;
+	my @reasons;
+
+	my @lines = logged($node, $offset,
+		qr/LOG:  blogstore worker made replication slot|DETAIL:/);
+	while (defined(my $line = shift @lines))
+	{
+		next unless $line =~ /LOG:  blogstore worker made replication slot "blogstore_\d+" and builds the views$/;
+		push @reasons,
+		  @lines && $lines[0] =~ /DETAIL:  (.*)/ ? $1 : 'no DETAIL';
+	}
+	return @reasons;
+}
+
+=pod
+
 =item sqlstate(node, dbname, call)
 
 What a call gives: "ok", or its SQLSTATE and whether there is a hint.
@@ -277,6 +428,39 @@ sub check_store
 		  eq
 		  $node->safe_psql($dbname, "SELECT $columns FROM kit.implied $order"),
 		"$name: users holds a copy of each post");
+	return;
+}
+
+=pod
+
+=item check_answers(node, dbname, name)
+
+Whatever state the views are in, Q2, Q3 and Q6 answer now as one query over all
+posts does (but for names, which a rename may not have written yet).
+
+=cut
+
+sub check_answers
+{
+	my ($node, $dbname, $name) = @_;
+	my $columns =
+	  'id, user_id, title, content, comment_count, like_count, creation_date';
+	my $order = 'ORDER BY creation_date DESC, id DESC';
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	ok( $node->safe_psql($dbname,
+			"SELECT $columns FROM blogstore.list_feed(NULL)") eq
+		  $node->safe_psql($dbname, "SELECT $columns FROM kit.implied $order"),
+		"$name: list_feed() is right");
+	ok( $node->safe_psql($dbname,
+			"SELECT p.* FROM (SELECT user_id FROM blogstore.users WHERE type = 'user' ORDER BY 1) u, LATERAL (SELECT $columns FROM blogstore.list_user_posts(u.user_id, NULL)) p")
+		  eq
+		  $node->safe_psql($dbname,
+			"SELECT $columns FROM kit.implied ORDER BY user_id, creation_date DESC, id DESC"),
+		"$name: list_user_posts() is right");
+	is($node->safe_psql($dbname, 'SELECT * FROM kit.wrong_counts()'),
+		'', "$name: get_post() is right");
 	return;
 }
 

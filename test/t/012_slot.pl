@@ -1,0 +1,276 @@
+
+# The worker's replication slot is dropped, invalidated, made again, moved on,
+# taken by somebody else, or not there because the server comes from a base
+# backup: the worker says so once, shows it in stat_worker, makes a slot and
+# builds the views, and readers are answered rightly meanwhile.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use File::Path qw(rmtree);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('slot');
+# what is flushed must be there after a crash
+$node->append_conf('postgresql.conf', "fsync = on\nmax_slot_wal_keep_size = -1\n");
+my $start = 0;
+$node->start;
+create_store($node, 'postgres');
+fill_store($node, 'postgres', 10, 120);
+check_store($node, 'postgres', 'filled');
+my $slot = worker_slot($node, 'postgres');
+my $last_error = 'SELECT last_error FROM blogstore.stat_worker';
+
+is(join(', ', slots_made($node, $start)),
+	'There was none yet.', 'filled: the worker has said why it made its slot');
+is($node->safe_psql('postgres', "$last_error WHERE last_error IS NOT NULL"),
+	'', 'filled: nothing was lost');
+
+# ---- The position is written before the slot moves on
+
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE kit.too_far (confirmed pg_lsn, applied pg_lsn);
+CREATE TABLE kit.confirmed (lsn pg_lsn PRIMARY KEY);
+-- the slot is read first: what is applied can only be further then
+CREATE PROCEDURE kit.compare_positions(slot name, moves int) LANGUAGE plpgsql AS $$
+DECLARE
+	confirmed	pg_lsn;
+	applied		pg_lsn;
+BEGIN
+	LOOP
+		SELECT confirmed_flush_lsn INTO STRICT confirmed FROM pg_replication_slots WHERE slot_name = slot;
+		SELECT applied_lsn INTO STRICT applied FROM blogstore.change_feed;
+		INSERT INTO kit.confirmed VALUES (confirmed) ON CONFLICT DO NOTHING;
+		INSERT INTO kit.too_far SELECT confirmed, applied WHERE confirmed > applied;
+		COMMIT;
+		EXIT WHEN (SELECT count(*) > moves FROM kit.confirmed);
+		PERFORM blogstore.create_like(kit.p(1 + n), kit.u(1 + n % 10)) FROM generate_series(1, 100) n;
+		PERFORM blogstore.delete_like(kit.p(1 + n), kit.u(1 + n % 10)) FROM generate_series(1, 100) n;
+		COMMIT;
+	END LOOP;
+END $$;
+});
+$node->safe_psql('postgres', "CALL kit.compare_positions('$slot', 3)");
+is($node->safe_psql('postgres', 'SELECT * FROM kit.too_far'),
+	'', 'the slot is never confirmed past what is applied');
+is($node->safe_psql('postgres', 'SELECT count(*), bool_and(applied_at BETWEEN pg_postmaster_start_time() AND now()) FROM blogstore.change_feed'),
+	'1|t', 'change_feed holds one row, with the time of it');
+
+# A restart, and crashes at any moment, find the slot fit to go on from
+$start = log_end($node);
+$node->restart;
+check_store($node, 'postgres', 'restarted');
+for my $n (1 .. 2)
+{
+	# in commands of their own: between two of them a backend notices that the
+	# postmaster is gone
+	my $client = start_client($node, 'postgres',
+		join('', map {
+			"SELECT blogstore.create_like(kit.p(1 + $_ % 120), kit.u(1 + $_ % 10));\nSELECT blogstore.delete_like(kit.p(1 + $_ % 120), kit.u(1 + $_ % 10));\n"
+		} 1 .. 20000),
+		"crash_$n");
+	my $from = $node->safe_psql('postgres', 'SELECT count(*) FROM kit.confirmed');
+	$node->safe_psql('postgres', "CALL kit.compare_positions('$slot', $from + 1)");
+	$node->kill9;
+	finish_client($client);
+	start_again($node);
+}
+check_store($node, 'postgres', 'crashed');
+is($node->safe_psql('postgres', 'SELECT * FROM kit.too_far'),
+	'', 'crashed: the slot was never confirmed past what is applied');
+is(join(', ', slots_made($node, $start)),
+	'', 'restarted and crashed: the worker goes on with its slot');
+
+# ---- Slots that the views were not kept with
+
+my $change = 0;
+
+# While nobody decodes: posts come, change and go
+sub change_posts
+{
+	my $n = ++$change;
+	my $date = 500 + 10 * $n;
+
+	$node->safe_psql(
+		'postgres', qq{
+SELECT count(blogstore.create_post(kit.u(1 + n), 'new ' || n, 'x', kit.p($date + n), kit.d($date + n))) FROM generate_series(1, 5) n;
+SELECT blogstore.delete_post(kit.p(119 - $n));
+SELECT blogstore.edit_post(kit.p(120), 'edited $n');
+SELECT blogstore.create_like(kit.p(119), kit.u(3));
+SELECT blogstore.edit_user(kit.u(7), 'name $n');
+SELECT blogstore.delete_like(kit.p(119), kit.u(3));
+});
+	return;
+}
+
+sub stop_worker
+{
+	$node->safe_psql('postgres',
+		'SET client_min_messages = error; SELECT blogstore.stop_worker()');
+	return;
+}
+
+# Start the worker, by whatever means: it loses its slot once, for a reason
+sub check_lost
+{
+	my ($name, $start_it, $reason) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	my $offset = log_end($node);
+	$start_it->();
+	# it has made its slot, and cannot build the views yet
+	my $holder = hold_worker($node, 'postgres',
+		"EXISTS (SELECT FROM blogstore.jobs WHERE kind = ''rebuild'') AND (SELECT last_error LIKE ''replication slot \"$slot\" was lost%'' FROM blogstore.stat_worker)"
+		  =~ s/''/'/gr);
+	like($node->safe_psql('postgres', $last_error),
+		qr/^replication slot "$slot" was lost.*: $reason/,
+		"$name: stat_worker shows it");
+	check_answers($node, 'postgres', "$name, while the views are not there");
+	$holder->query_safe('COMMIT');
+	$holder->quit;
+	check_store($node, 'postgres', $name);
+	my @made = slots_made($node, $offset);
+	is(scalar @made, 1, "$name: said once");
+	like($made[0] // '', qr/^$reason/, "$name: with the reason");
+	is( $node->safe_psql(
+			'postgres',
+			"SELECT plugin, database, active FROM pg_replication_slots WHERE slot_name = '$slot'"
+		),
+		'blogstore|postgres|t',
+		"$name: the worker runs on its slot");
+	return;
+}
+
+my $start_worker =
+  sub { $node->safe_psql('postgres', 'SELECT blogstore.start_worker()') };
+
+stop_worker();
+change_posts();
+$node->safe_psql('postgres', "SELECT pg_drop_replication_slot('$slot')");
+check_lost('dropped', $start_worker, qr/The slot was missing\./);
+
+stop_worker();
+change_posts();
+$node->safe_psql('postgres',
+	"SELECT pg_replication_slot_advance('$slot', pg_current_wal_flush_lsn())");
+check_lost('advanced by hand', $start_worker,
+	qr/The slot was ahead of what had been applied\./);
+
+# Newer minor releases refuse plugins that this setting does not list
+my $allow =
+  "SELECT set_config(name, 'blogstore', false) FROM pg_settings WHERE name = 'output_plugin_libraries';";
+
+stop_worker();
+change_posts();
+$node->safe_psql(
+	'postgres', qq{
+$allow
+SELECT pg_drop_replication_slot('$slot');
+SELECT pg_create_logical_replication_slot('$slot', 'blogstore');
+});
+check_lost('made again by hand', $start_worker,
+	qr/The slot was ahead of what had been applied\./);
+
+# in another database, with the same name
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+stop_worker();
+$node->safe_psql('postgres', "SELECT pg_drop_replication_slot('$slot')");
+$node->safe_psql('other',
+	"$allow SELECT pg_create_logical_replication_slot('$slot', 'blogstore')");
+change_posts();
+check_lost('of another database', $start_worker,
+	qr/The slot was not of these containers\./);
+$node->safe_psql('postgres', 'DROP DATABASE other');
+
+# gone from the disk while the server was down
+change_posts();
+my $holder = hold_worker($node, 'postgres');
+change_posts();
+$holder->quit;
+$node->stop('immediate');
+rmtree($node->data_dir . "/pg_replslot/$slot");
+check_lost('lost with the server down', sub { $node->start },
+	qr/The slot was missing\./);
+
+# The slot loses its WAL while a worker that lags behind is using it
+$holder = hold_worker($node, 'postgres');
+change_posts();
+$node->safe_psql('postgres', "ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'");
+$node->reload;
+my $pid = worker_pid($node, 'postgres');
+$node->safe_psql('postgres', 'SELECT pg_switch_wal(); SELECT txid_current()')
+  for 1 .. 5;
+$holder->quit;
+check_lost(
+	'invalidated in use',
+	sub {
+		$node->safe_psql('postgres', 'CHECKPOINT');
+		$node->safe_psql('postgres', 'ALTER SYSTEM RESET max_slot_wal_keep_size');
+		$node->reload;
+	},
+	qr/The slot had been invalidated\./);
+
+# ... and while nobody is
+stop_worker();
+change_posts();
+$node->safe_psql('postgres', "ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'");
+$node->reload;
+$node->safe_psql('postgres', 'SELECT pg_switch_wal(); SELECT txid_current()')
+  for 1 .. 5;
+$node->safe_psql('postgres', 'CHECKPOINT');
+is( $node->safe_psql(
+		'postgres',
+		"SELECT wal_status FROM pg_replication_slots WHERE slot_name = '$slot'"),
+	'lost',
+	'invalidated: the slot has lost its WAL');
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET max_slot_wal_keep_size');
+$node->reload;
+check_lost('invalidated', $start_worker, qr/The slot had been invalidated\./);
+
+# A slot of this name that is somebody else's is left alone
+stop_worker();
+change_posts();
+$node->safe_psql(
+	'postgres', qq{
+SELECT pg_drop_replication_slot('$slot');
+SELECT pg_create_physical_replication_slot('$slot');
+});
+$start_worker->();
+wait_until($node, 'postgres',
+	qq{SELECT last_error = 'replication slot "$slot" exists and is not of blogstore' FROM blogstore.stat_worker}
+);
+check_answers($node, 'postgres', "somebody else's slot");
+is($node->safe_psql('postgres', "SELECT slot_type FROM pg_replication_slots WHERE slot_name = '$slot'"),
+	'physical', "somebody else's slot: it is left alone");
+$node->safe_psql('postgres', "SELECT pg_drop_replication_slot('$slot')");
+check_store($node, 'postgres', "somebody else's slot given up");
+
+# ---- A base backup has no slots in it
+
+# the views in it lag behind
+$holder = hold_worker($node, 'postgres');
+change_posts();
+$node->backup('backup');
+$holder->quit;
+my $copy = PostgreSQL::Test::Cluster->new('copy');
+$copy->init_from_backup($node, 'backup');
+$copy->start;
+$node->safe_psql('postgres',
+	"SELECT blogstore.create_post(kit.u(1), 'only here', 'x', kit.p(1000), kit.d(1000))");
+check_store($copy, 'postgres', 'base backup');
+is(join(', ', slots_made($copy, 0)),
+	'The slot was missing.', 'base backup: said once, with the reason');
+is($copy->safe_psql('postgres', "SELECT count(*) FROM blogstore.list_feed() WHERE title = 'only here'"),
+	'0', 'base backup: it is a server of its own');
+$copy->safe_psql('postgres', 'SELECT count(blogstore.delete_post(kit.p(n))) FROM generate_series(1, 10) n');
+check_store($copy, 'postgres', 'base backup, worked on');
+check_store($node, 'postgres', 'the server it was taken from');
+
+done_testing();

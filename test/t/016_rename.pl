@@ -1,0 +1,224 @@
+
+# edit_user() returns at once, whatever the user has written; the worker writes
+# the new name on all of it. Nothing keeps an old name: not what a transaction
+# that read it before commits later, not a second rename, not a crash.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $POSTS = 1500;
+
+my $node = new_server('rename');
+$node->append_conf('postgresql.conf', "max_prepared_transactions = 5\n");
+$node->start;
+create_store($node, 'postgres');
+
+# User 1 has written a fifth of the posts, and on each post four comments and a
+# like; user 2 the same number of posts and nothing else
+$node->safe_psql(
+	'postgres', qq{
+SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, 5) n;
+SELECT count(blogstore.create_post(kit.u(1 + n % 5), 'title ' || n, 'x', kit.p(n), kit.d(n))) FROM generate_series(1, $POSTS) n;
+SELECT count(blogstore.create_comment(kit.p(n), kit.u(1), 'comment', kit.c(10 * n + m), kit.d(n + m)))
+FROM generate_series(1, $POSTS) n, generate_series(1, 4) m;
+SELECT count(blogstore.create_like(kit.p(n), kit.u(1), kit.d(n))) FROM generate_series(1, $POSTS) n;
+CREATE VIEW kit.names AS
+SELECT DISTINCT right(user_id::text, 12)::int AS who, user_username AS name FROM blogstore.posts
+UNION SELECT right(user_id::text, 12)::int, user_username FROM blogstore.feed
+UNION SELECT right(user_id::text, 12)::int, coalesce(user_username, username) FROM blogstore.users;
+});
+check_store($node, 'postgres', 'filled');
+
+my $job = "FROM blogstore.progress WHERE kind = 'rename'";
+
+sub check_names
+{
+	my ($name, $expected) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	check_store($node, 'postgres', $name);
+	is($node->safe_psql('postgres', "SELECT name FROM kit.names WHERE who = 1"),
+		$expected, "$name: no other name is left");
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.progress'),
+		'0', "$name: the job is done");
+	return;
+}
+
+# ---- At once, and how far it is
+
+my $holder = hold_worker($node, 'postgres');
+sub edit_user_buffers
+{
+	my ($user, $name) = @_;
+	my $plan = $node->safe_psql('postgres',
+		"EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT blogstore.edit_user(kit.u($user), '$name')");
+	my ($buffers) = $plan =~ /Buffers: shared(.*)/ or die $plan;
+	my $sum = 0;
+
+	$sum += $1 while $buffers =~ /(?:hit|read)=(\d+)/g;
+	return $sum;
+}
+my $nothing = edit_user_buffers(5, 'five');
+my $much = edit_user_buffers(1, 'one');
+note "$nothing and $much buffers";
+cmp_ok($much, '<', $nothing + 100, 'buffers of a rename do not grow with what the user has written');
+is($node->safe_psql('postgres', "SELECT username FROM blogstore.get_user(kit.u(1)); SELECT username FROM blogstore.get_user_by_name('ONE'); SELECT count(*) FROM blogstore.get_user_by_name('user 1')"),
+	"one\none\n0", 'renamed: the user has the new name at once');
+is($node->safe_psql('postgres', "SELECT user_id = kit.u(1), phase, done $job AND user_id = kit.u(1)"),
+	't|waiting|0', 'renamed: progress shows it');
+is($node->safe_psql('postgres', "SELECT user_username FROM blogstore.create_comment(kit.p(1), kit.u(1), 'new')"),
+	'one', 'renamed: what is written now bears the new name');
+$holder->query_safe('COMMIT');
+$holder->quit;
+
+# ---- kill -9 in the middle: it goes on from there
+
+$holder = hold_worker($node, 'postgres', "EXISTS (SELECT $job AND user_id = kit.u(1) AND done > 0)");
+my ($id, $done) = split /\|/, $node->safe_psql('postgres',
+	"SELECT id, done FROM blogstore.jobs WHERE kind = 'rename' AND user_id = kit.u(1)");
+is($node->safe_psql('postgres', "SELECT count(*) FILTER (WHERE user_username = 'one') >= $done, count(*) FILTER (WHERE user_username = 'user 1') > 0 FROM blogstore.posts WHERE user_id = kit.u(1)"),
+	't|t', 'half done: some items have the new name, some the old one');
+is($node->safe_psql('postgres', "SELECT phase, done, rows_per_second > 0 $job AND user_id = kit.u(1)"),
+	"sweep|$done|t", 'half done: progress shows it');
+kill_worker($node, 'postgres');
+eval { $holder->quit };
+$holder = hold_worker($node, 'postgres', "NOT EXISTS (SELECT FROM blogstore.jobs WHERE id = '$id' AND done = $done)");
+cmp_ok($node->safe_psql('postgres', "SELECT coalesce((SELECT done FROM blogstore.jobs WHERE id = '$id'), 1000000)"),
+	'>', $done, 'worker killed: the rename goes on from where it stood');
+$holder->query_safe('COMMIT');
+$holder->quit;
+check_names('renamed', 'one');
+
+# ---- Two renames in a row: before the first begins, and in the middle of it
+
+$holder = hold_worker($node, 'postgres');
+$node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u(1), 'second')");
+$node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u(1), 'third')");
+$holder->query_safe('COMMIT');
+$holder->quit;
+$holder = hold_worker($node, 'postgres', "EXISTS (SELECT $job AND user_id = kit.u(1) AND done > 0)");
+is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(1) AND user_username = 'second'"),
+	'0', 'two renames: the first name is written nowhere');
+$node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u(1), 'fourth')");
+$holder->query_safe('COMMIT');
+$holder->quit;
+check_names('two renames', 'fourth');
+# back to what it was, while the first is under way
+$holder = hold_worker($node, 'postgres');
+$node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u(1), 'fifth')");
+$holder->query_safe('COMMIT');
+$holder->quit;
+$holder = hold_worker($node, 'postgres', "EXISTS (SELECT $job AND user_id = kit.u(1) AND done > 0)");
+$node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u(1), 'fourth')");
+$holder->query_safe('COMMIT');
+$holder->quit;
+check_names('to and fro', 'fourth');
+
+# ---- Writers that have read the old name: a trigger keeps each between the
+# read and the end, while the user is renamed and the job comes by
+
+$node->safe_psql(
+	'postgres', q{
+CREATE FUNCTION kit.wait() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_advisory_xact_lock_shared(1);
+	RETURN NEW;
+END $$;
+CREATE TRIGGER kit_wait BEFORE INSERT ON blogstore.posts FOR EACH ROW WHEN (NEW.user_id >= kit.u(100)) EXECUTE FUNCTION kit.wait();
+});
+my $gate = $node->background_psql('postgres');
+my $writer = $node->background_psql('postgres', on_error_stop => 0);
+my $n = 100;
+for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
+{
+	for my $late (
+		'create_post(%u, $$late$$, $$x$$)',
+		'create_comment(kit.p(7), %u, $$late$$)',
+		'create_like(kit.p(8), %u)')
+	{
+		my $what = $late =~ /^(\w+)/ ? "$1() under $isolation" : die;
+		my $user = 'kit.u(' . ++$n . ')';
+		my $call = $late =~ s/%u/$user/r;
+
+		$node->safe_psql('postgres', "SELECT blogstore.create_user('old $n', $user)");
+		$gate->query_safe('SELECT pg_advisory_lock(1)');
+		$writer->query_until(qr/started/,
+			"BEGIN ISOLATION LEVEL $isolation;\nSELECT blogstore.new_id() IS NULL;\n\\echo started\nSELECT user_username FROM blogstore.$call;\n");
+		wait_until($node, 'postgres',
+			"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'advisory'");
+		is($node->safe_psql('postgres', "SELECT username FROM blogstore.edit_user($user, 'new $n')"),
+			"new $n", "$what: the rename does not wait");
+		wait_until($node, 'postgres', "SELECT phase = 'waiting' AND started_at IS NOT NULL $job AND user_id = $user");
+		is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('0')"),
+			'f', "$what: the rename is not done");
+		$gate->query_safe('SELECT pg_advisory_unlock(1)');
+		is($writer->query_safe("SELECT 'there'"), "old $n\nthere", "$what: what read the old name writes it");
+		$writer->query_safe('COMMIT');
+		is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views(); SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = $user"),
+			"t\nnew $n", "$what: no stale name");
+	}
+
+	# A snapshot from before the rename, and a command after it is done
+	my $user = 'kit.u(' . ++$n . ')';
+	$node->safe_psql('postgres', "SELECT blogstore.create_user('old $n', $user)");
+	$writer->query_safe("BEGIN ISOLATION LEVEL $isolation; SELECT username FROM blogstore.get_user($user)");
+	$node->safe_psql('postgres', "SELECT blogstore.edit_user($user, 'new $n'); SELECT blogstore.wait_for_views()");
+	$writer->query_safe("SELECT blogstore.create_comment(kit.p(9), $user, 'late'); SELECT blogstore.create_like(kit.p(9), $user); SELECT blogstore.create_post($user, 'late', 'x'); COMMIT");
+	is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views(); SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = $user"),
+		"t\nnew $n", "a command after the rename under $isolation: no stale name");
+}
+check_store($node, 'postgres', 'writers that read the old name');
+
+# A writer that goes on writing: what it does after the rename, too
+$node->safe_psql('postgres', "SELECT blogstore.create_user('old', kit.u(99))");
+$writer->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT blogstore.create_comment(kit.p(10), kit.u(99), 'before')");
+$node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u(99), 'new')");
+wait_until($node, 'postgres', "SELECT phase = 'waiting' AND started_at IS NOT NULL $job");
+$writer->query_safe("SELECT blogstore.create_comment(kit.p(11), kit.u(99), 'after')");
+# a worker that starts meanwhile does not know whom the other waited for
+kill_worker($node, 'postgres');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(99)'),
+	'0', 'writer killed: nothing of it is there');
+$writer->quit;
+$gate->quit;
+check_store($node, 'postgres', 'writer killed');
+
+# ... which only a restart that leaves the writer alone can show: a prepared one
+$node->safe_psql(
+	'postgres', q{
+BEGIN;
+SELECT blogstore.create_comment(kit.p(10), kit.u(99), 'prepared');
+PREPARE TRANSACTION 'old name';
+SELECT blogstore.edit_user(kit.u(99), 'newest');
+});
+wait_until($node, 'postgres', "SELECT phase = 'waiting' AND started_at IS NOT NULL $job");
+kill_worker($node, 'postgres');
+wait_until($node, 'postgres', 'SELECT state FROM blogstore.stat_worker', 'running');
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('200 ms')"),
+	'f', 'worker killed: the rename waits for a writer from before');
+$node->safe_psql('postgres', "COMMIT PREPARED 'old name'");
+is($node->safe_psql('postgres', 'SELECT blogstore.wait_for_views(); SELECT user_username FROM blogstore.posts WHERE user_id = kit.u(99)'),
+	"t\nnewest", 'worker killed: no stale name');
+check_store($node, 'postgres', 'worker killed');
+
+# ---- An item that is locked for long: the others are relabelled
+
+my $locker = $node->background_psql('postgres');
+$locker->query_safe('BEGIN; SELECT FROM blogstore.posts WHERE id = kit.c(101) FOR UPDATE');
+$node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u(1), 'last')");
+wait_until($node, 'postgres', "SELECT array_agg(id) = ARRAY[kit.c(101)] FROM blogstore.posts WHERE user_id = kit.u(1) AND user_username <> 'last'");
+$node->safe_psql('postgres', "SELECT blogstore.create_post(kit.u(5), 'beside', 'x', kit.p(9000), kit.d(9000))");
+wait_until($node, 'postgres', 'SELECT count(*) = 1 FROM blogstore.feed WHERE post_id = kit.p(9000)');
+pass('an item is locked: all others are relabelled, and views follow');
+$locker->query_safe('COMMIT');
+$locker->quit;
+check_names('no longer locked', 'last');
+
+done_testing();
