@@ -399,7 +399,7 @@ CREATE VIEW @extschema@.progress AS
 SELECT kind, user_id, phase, done, total, rows_per_second, started_at, estimated_end
 FROM @extschema@.get_progress();
 COMMENT ON VIEW @extschema@.progress IS
-'Jobs the worker has yet to finish, one row each. kind: rebuild, rename or deletion; user_id: whose (rename, deletion); phase: waiting, copies, leftovers or feed of a rebuild, sweep or recheck of the others; done, total: items (total is an estimate, for a rebuild only); rows_per_second, estimated_end: at the rate so far.';
+'Jobs the worker has yet to finish, one row each. kind: rebuild, rename or deletion; user_id: whose (rename, deletion); phase: waiting, copies, leftovers or feed of a rebuild, sweep, waiting, recheck or showing of the others; done, total: items (total is an estimate, for a rebuild only); rows_per_second, estimated_end: at the rate so far.';
 
 /* ------------------------------------------------------------------------
  * Privileges: nobody but those granted EXECUTE

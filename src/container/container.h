@@ -263,6 +263,7 @@ extern bool relabel_items(const pg_uuid_t *user_id, Datum username,
 extern bool purge_items(const pg_uuid_t *user_id, ItemType type, int partition,
 						LeafWalk *walk);
 extern void relabel_user_items(const pg_uuid_t *user_id, Datum username);
+extern void remove_user_copies(const pg_uuid_t *user_id);
 extern void remove_user_items(const pg_uuid_t *user_id, int64 limit);
 
 /* deleted.c: users whose items are not served any more */

@@ -300,8 +300,8 @@ deleted_changed(void)
 }
 
 /*
- * A user is made anew while being deleted: purge what is left now, and have
- * the job go on as one that gives late items of the old user the new name.
+ * A user is made anew while being deleted: purge what is left now, copies too,
+ * since they would be served again from here on, and have the job go on as one that gives late items of the old user the new name.
  * The caller acts as the containers' owner.
  */
 void
@@ -313,6 +313,7 @@ deleted_revive(const pg_uuid_t *user_id)
 	plan_execute(&lock_plan, &key, NULL, false);
 	SPI_finish();
 	remove_user_items(user_id, 0);
+	remove_user_copies(user_id);
 	SPI_connect();
 	plan_execute(&revive_plan, &key, NULL, false);
 	SPI_finish();

@@ -183,8 +183,13 @@ item_scan_begin_after(Container container, ItemType type, int partition,
 			value[i] = scan->column[i] == PROP_CREATION_DATE ?
 				TimestampTzGetDatum(scan->after.date) :
 				UUIDPGetDatum(i == 0 ? &scan->after.first : &scan->after.last);
-		scan_row_key(scan, n, scan->ncolumns - n, BTGreaterStrategyNumber,
-					 &value[n]);
+		/* a row of one column is none; that is always a uuid here */
+		if (scan->ncolumns - n == 1)
+			ScanKeyInit(&scan->keys[n], n + 1, BTGreaterStrategyNumber,
+						F_UUID_GT, value[n]);
+		else
+			scan_row_key(scan, n, scan->ncolumns - n, BTGreaterStrategyNumber,
+						 &value[n]);
 		n++;
 	}
 	scan_start(scan, n, snapshot);

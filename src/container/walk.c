@@ -194,6 +194,42 @@ purge_items(const pg_uuid_t *user_id, ItemType type, int partition,
 	return walk_leaf(&visitor, user_id, walk);
 }
 
+/* Delete what a scan finds of a user's in a leaf that holds a view. */
+static void
+remove_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
+{
+	BlogItem	item;
+
+	while (item_scan_next(scan, &item))
+		if (memcmp(item_uuid(&item, PROP_USER_ID), user_id, UUID_LEN) == 0 &&
+			item_writer_lock_found(writer, scan, LockTupleExclusive,
+								   LockWaitBlock, &item) == LOCK_HAD)
+			item_writer_delete(writer);
+	item_scan_end(scan);
+	item_writer_close(writer);
+}
+
+/* Delete the copies of a user's posts in users and feed. */
+void
+remove_user_copies(const pg_uuid_t *user_id)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+	Snapshot	snapshot;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	snapshot = GetActiveSnapshot();
+	remove_found(item_writer_open(CONTAINER_USERS, ITEM_POST, user_id),
+				 item_scan_begin(CONTAINER_USERS, ITEM_POST, user_id, PATH_LIST,
+								 &key, 1, NULL, ForwardScanDirection, snapshot),
+				 user_id);
+	remove_found(item_writer_open_partition(CONTAINER_FEED, ITEM_POST, 0),
+				 item_scan_begin_partition(CONTAINER_FEED, ITEM_POST, 0,
+										   PATH_DATE, NULL, 0, NULL,
+										   ForwardScanDirection, snapshot),
+				 user_id);
+	PopActiveSnapshot();
+}
+
 /* Relabel all of a user's items here and now, waiting for locks. */
 void
 relabel_user_items(const pg_uuid_t *user_id, Datum username)

@@ -67,10 +67,11 @@ blogstore_create_post(PG_FUNCTION_ARGS)
 	BlogItem	post;
 	BlogItem	there;
 	pg_uuid_t	id;
-	Datum		key = UUIDPGetDatum(&id);
+	Datum		key;
 	bool		inserted;
 
 	post_from_args(fcinfo, &id, &post);
+	key = UUIDPGetDatum(&id);
 	request_begin(&scope, "create_post()");
 	inserted = write_post(&post, &id);
 	if (!inserted)

@@ -17,6 +17,8 @@
 #include "container/plans.h"
 #include "views/views.h"
 
+#include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "nodes/pg_list.h"
 #include "miscadmin.h"
@@ -34,6 +36,7 @@ typedef struct Waiting
 	bool		skipped;		/* did the present sweep skip locked items? */
 	long		pause;			/* how long they were left alone, in ms */
 	TimestampTz again;			/* then, sweep again not before */
+	XLogRecPtr	purged;			/* all the user's items were, before here */
 } Waiting;
 
 /* How long to leave locked items alone: twice as long each time, in ms. */
@@ -181,6 +184,13 @@ start_sweep(Job *job, int phase)
 	job->place.valid = false;
 }
 
+static void
+finish(Job *job, Waiting *w)
+{
+	job->finished = true;
+	forget_waiting(w);
+}
+
 /*
  * A sweep is through: be done if nobody was noted, or was waited for already,
  * and no locked item was skipped; else wait.
@@ -188,13 +198,15 @@ start_sweep(Job *job, int phase)
 static void
 sweep_done(Job *job, Waiting *w)
 {
-	start_sweep(job, SWEEP_WAIT);
 	if (w->n == 0 && !w->skipped)
 	{
-		job->finished = true;
-		forget_waiting(w);
+		if (job_is(job, "deletion"))
+			start_sweep(job, SWEEP_SHOW);
+		else
+			finish(job, w);
 		return;
 	}
+	start_sweep(job, SWEEP_WAIT);
 	w->again = 0;
 	if (w->skipped)
 	{
@@ -226,13 +238,37 @@ merge_renames(const Job *job)
 	SPI_finish();
 }
 
-/* Is there anything to do for a job before some other transaction has ended? */
+/*
+ * Do the views show that a deleted user's items are gone? As long as the job is
+ * there its user's copies are not served, whatever the views say.
+ */
+static bool
+purge_shown(Waiting *w)
+{
+	WorkerEntry *entry = my_worker_entry();
+
+	if (w->purged == InvalidXLogRecPtr)
+	{
+		w->purged = GetXLogInsertRecPtr();
+		/* the worker does not wait for its commits, but reads only flushed WAL */
+		if (XactLastCommitEnd != InvalidXLogRecPtr)
+			XLogFlush(XactLastCommitEnd);
+	}
+	return entry != NULL &&
+		pg_atomic_read_u64(&entry->shown_lsn) >= w->purged;
+}
+
+/* Is there anything to do for a job now, or has something to happen first? */
 bool
 sweep_ready(const Job *job)
 {
 	Waiting    *w = find_waiting(job);
 
-	return job->phase != SWEEP_WAIT || w == NULL ||
+	if (w == NULL)
+		return true;
+	if (job->phase == SWEEP_SHOW)
+		return purge_shown(w);
+	return job->phase != SWEEP_WAIT ||
 		(GetCurrentTimestamp() >= w->again && writers_ended(w));
 }
 
@@ -258,6 +294,11 @@ sweep_chunk(Job *job)
 		w = note_writers(job);
 		if (job->phase != SWEEP_FIRST)
 			start_sweep(job, SWEEP_WAIT);
+	}
+	if (job->phase == SWEEP_SHOW)
+	{
+		finish(job, w);
+		return true;
 	}
 	if (job->phase == SWEEP_WAIT)
 	{

@@ -83,6 +83,7 @@ extern bool sweep_chunk(Job *job);
 #define SWEEP_FIRST 1
 #define SWEEP_WAIT 2
 #define SWEEP_AGAIN 3
+#define SWEEP_SHOW 4
 
 /* How many items a job handles in one transaction; how many posts it locks. */
 #define JOB_CHUNK 1000
