@@ -10,8 +10,10 @@
 #include "compat.h"
 #include "container/container.h"
 #include "container/plans.h"
+#include "views/views.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -250,10 +252,11 @@ static KeptPlan progress_plan = {
 	" done::bigint, total::bigint, rate, started_at::timestamptz,"
 	" CASE WHEN rate > 0 AND total >= done THEN"
 	" (pg_catalog.now() + (total - done) / rate * interval '1 s')::timestamptz END"
-	" FROM (SELECT *, done / nullif(extract(epoch FROM"
+	" FROM (SELECT kind, user_id, phase, done, started_at, created_at, id,"
+	" CASE WHEN kind = 'rebuild' THEN coalesce(total, $1) END AS total, done / nullif(extract(epoch FROM"
 	" pg_catalog.clock_timestamp() - started_at)::float8, 0) AS rate"
 	" FROM blogstore.jobs) AS j ORDER BY created_at, id",
-	0, {0}, NULL
+	1, {INT8OID}, NULL
 };
 
 /* blogstore.get_progress(): the jobs not yet done; none without containers. */
@@ -262,13 +265,15 @@ blogstore_get_progress(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
 	OwnerScope	scope;
+	Datum		estimate;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (!container_exists())
 		return (Datum) 0;
+	estimate = Int64GetDatum(rebuild_estimate());
 	owner_begin(&scope);
 	SPI_connect();
-	plan_execute(&progress_plan, NULL, NULL, true);
+	plan_execute(&progress_plan, &estimate, NULL, true);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		Datum		values[8];

@@ -109,6 +109,7 @@ worker_take_position(Worker *worker)
 void
 worker_check_layout(Worker *worker)
 {
+	MemoryContext context = CurrentMemoryContext;
 	OwnerScope	scope;
 	bool		there;
 	int64		layout;
@@ -117,6 +118,7 @@ worker_check_layout(Worker *worker)
 	StartTransactionCommand();
 	there = container_exists();
 	CommitTransactionCommand();
+	MemoryContextSwitchTo(context);
 	if (!there || container_loads() == worker->loads)
 		return;
 	worker->loads = container_loads();

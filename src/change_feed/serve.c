@@ -59,6 +59,7 @@ in_template(void)
 bool
 worker_needed(void)
 {
+	MemoryContext context = CurrentMemoryContext;
 	bool		needed;
 
 	StartTransactionCommand();
@@ -67,6 +68,7 @@ worker_needed(void)
 		container_exists() && !in_template();
 	PopActiveSnapshot();
 	CommitTransactionCommand();
+	MemoryContextSwitchTo(context);
 	return needed;
 }
 

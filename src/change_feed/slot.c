@@ -120,6 +120,7 @@ slot_drop(const char *name)
 void
 slot_make(const char *name)
 {
+	MemoryContext context = CurrentMemoryContext;
 	LogicalDecodingContext *ctx;
 	ReplicationSlot *there = SearchNamedReplicationSlot(name, true);
 
@@ -142,4 +143,5 @@ slot_make(const char *name)
 	ReplicationSlotPersist();
 	ReplicationSlotRelease();
 	CommitTransactionCommand();
+	MemoryContextSwitchTo(context);
 }

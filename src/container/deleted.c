@@ -26,6 +26,7 @@
 
 #include "access/transam.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "utils/inval.h"
@@ -142,6 +143,18 @@ remembered_covers(Snapshot snapshot)
 		count_running(snapshot) <= remembered.running;
 }
 
+/* Is what is remembered of another time, whatever snapshot asks? */
+static bool
+remembered_outdated(void)
+{
+	uint64		stamp;
+
+	if (!remembered.valid)
+		return true;
+	return (change_feed_hooks.deletions(&stamp) && stamp != remembered.stamp) ||
+		RecoveryInProgress() != remembered.standby;
+}
+
 /* Remember the jobs as they are now. */
 static void
 remember(void)
@@ -193,7 +206,7 @@ deleted_users(Snapshot snapshot)
 {
 	DeletedUsers *users;
 
-	if (!remembered.valid && !IsInParallelMode())
+	if (!IsInParallelMode() && remembered_outdated())
 		remember();
 	if (remembered_covers(snapshot))
 		return copy_users(remembered.users);
@@ -308,10 +321,14 @@ void
 deleted_revive(const pg_uuid_t *user_id)
 {
 	Datum		key = UUIDPGetDatum(user_id);
+	bool		there;
 
 	SPI_connect();
 	plan_execute(&lock_plan, &key, NULL, false);
+	there = SPI_processed > 0;
 	SPI_finish();
+	if (!there)
+		return;					/* purged meanwhile, or made anew by another */
 	remove_user_items(user_id, 0);
 	remove_user_copies(user_id);
 	SPI_connect();

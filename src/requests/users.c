@@ -130,14 +130,12 @@ blogstore_create_user(PG_FUNCTION_ARGS)
 			 TimestampTzGetDatum(get_creation_date(fcinfo, 2)));
 
 	request_begin(&scope, "create_user()");
+	if (!PG_ARGISNULL(1) && user_is_going(&id))
+		deleted_revive(&id);
 	if (!PG_ARGISNULL(1) && user_is_there(&user, with_date, &there))
 		user = there;
 	else
-	{
-		if (!PG_ARGISNULL(1) && user_is_going(&id))
-			deleted_revive(&id);
 		write_user(&user, with_date);
-	}
 	owner_end(&scope);
 	return return_item(fcinfo, &user, ITEM_USER);
 }

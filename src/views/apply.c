@@ -20,7 +20,9 @@
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
 
-static int	guc_nest;			/* of the present transaction */
+/* Of the present transaction: */
+static int	guc_nest;
+static MemoryContext outside;	/* what was current before it */
 
 /*
  * Take the views' lock: an object lock that nothing else in the server takes,
@@ -54,6 +56,7 @@ lock_containers(void)
 void
 apply_begin(OwnerScope *scope, ApplyKind kind)
 {
+	outside = CurrentMemoryContext;
 	StartTransactionCommand();
 	guc_nest = NewGUCNestLevel();
 	if (kind != APPLY_STATE)
@@ -87,6 +90,9 @@ apply_end(OwnerScope *scope)
 	CommitTransactionCommand();
 	owner_end(scope);
 	replorigin_session_origin = InvalidRepOriginId;
+
+	/* the server leaves a context that is never reset */
+	MemoryContextSwitchTo(outside);
 }
 
 /* Roll back after an error that the worker goes on from. */
@@ -95,6 +101,7 @@ apply_cancel(void)
 {
 	AbortCurrentTransaction();
 	replorigin_session_origin = InvalidRepOriginId;
+	MemoryContextSwitchTo(outside);
 }
 
 /*

@@ -269,6 +269,7 @@ try_chunk(Job *job)
 	}
 	PG_CATCH();
 	{
+		sweep_failed(&before);
 		if (!apply_gave_way(context))
 		{
 			ErrorData  *error;

@@ -61,9 +61,9 @@ refresh_chunk(Job *job, Container container, AccessPath path)
 		next_partition(job, container);
 }
 
-/* About how many posts and copies there are to look at. */
-static int64
-estimate_total(void)
+/* About how many posts and copies a rebuild has to look at. */
+int64
+rebuild_estimate(void)
 {
 	int64		posts = item_estimate(CONTAINER_POSTS, ITEM_POST);
 
@@ -77,7 +77,7 @@ rebuild_chunk(Job *job)
 	switch (job->phase)
 	{
 		case 0:
-			job->total = estimate_total();
+			job->total = rebuild_estimate();
 			job->phase = REBUILD_COPIES;
 			break;
 		case REBUILD_COPIES:

@@ -272,6 +272,16 @@ sweep_ready(const Job *job)
 		(GetCurrentTimestamp() >= w->again && writers_ended(w));
 }
 
+/* A chunk was rolled back: what it had skipped is not known any more. */
+void
+sweep_failed(const Job *job)
+{
+	Waiting    *w = find_waiting(job);
+
+	if (w != NULL)
+		w->skipped = true;
+}
+
 /*
  * Do one chunk of a rename or a deletion. Returns false if there is nothing
  * to do before some other transaction has ended.
@@ -290,8 +300,12 @@ sweep_chunk(Job *job)
 	}
 	else if (w == NULL)
 	{
-		/* the worker is a new one: the first sweep may go on where it was */
+		/*
+		 * The worker is a new one: the first sweep may go on where it was, but
+		 * nobody knows whether it had skipped anything.
+		 */
 		w = note_writers(job);
+		w->skipped = true;
 		if (job->phase != SWEEP_FIRST)
 			start_sweep(job, SWEEP_WAIT);
 	}

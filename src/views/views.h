@@ -73,8 +73,10 @@ job_is(const Job *job, const char *kind)
 }
 
 extern void rebuild_chunk(Job *job);
+extern int64 rebuild_estimate(void);
 extern bool sweep_ready(const Job *job);
 extern bool sweep_chunk(Job *job);
+extern void sweep_failed(const Job *job);
 
 #define REBUILD_COPIES 1
 #define REBUILD_LEFTOVERS 2

@@ -1,0 +1,66 @@
+# What a session remembers about deletions, so that reading costs nothing more
+# when there are none, holds again after any of them.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('remembered');
+$node->start;
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+for my $dbname ('postgres', 'other')
+{
+	create_store($node, $dbname);
+	fill_store($node, $dbname, 6, 30);
+	check_store($node, $dbname, $dbname);
+}
+
+my $session = $node->background_psql('postgres');
+
+# Buffers that reading a post touches, once all is remembered
+sub buffers
+{
+	my $explained;
+
+	$explained = $session->query_safe(
+		'EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM blogstore.get_post(kit.p(7))'
+	) for 1 .. 3;
+	return $explained =~ /Function Scan.*?Buffers: shared hit=(\d+)/s ? $1 : $explained;
+}
+my $cost = buffers();
+like($cost, qr/^\d+$/, "reading a post touches $cost buffers");
+
+$node->safe_psql('other', 'SELECT blogstore.delete_user(kit.u(2)); SELECT blogstore.wait_for_views()');
+is(buffers(), $cost, 'the same after a deletion in another database');
+
+$session->query_safe('BEGIN; SAVEPOINT s; SELECT blogstore.delete_user(kit.u(3)); ROLLBACK TO s; COMMIT');
+is(buffers(), $cost, 'the same after a deletion that was rolled back to a savepoint');
+
+$session->query_safe('BEGIN; SELECT blogstore.delete_user(kit.u(3)); ROLLBACK');
+is(buffers(), $cost, 'the same after a deletion that was rolled back');
+
+$node->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(4)); SELECT blogstore.wait_for_views()');
+is(buffers(), $cost, 'the same after a deletion');
+
+# While one is under way, it costs a little; what is remembered then holds too.
+my $late = $node->background_psql('postgres');
+$late->query_safe('BEGIN; SELECT blogstore.create_like(kit.p(2), kit.u(1))');
+$node->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(5))');
+cmp_ok(buffers(), '<', $cost + 15, 'a few more while a deletion is under way');
+is($session->query_safe('SELECT count(*) FROM blogstore.get_user(kit.u(5))'),
+	'0', 'the deleted user is not served');
+$late->query_safe('COMMIT');
+$late->quit;
+$node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()');
+is(buffers(), $cost, 'the same when it is done');
+
+$session->quit;
+check_store($node, 'postgres', 'at the end');
+
+done_testing();

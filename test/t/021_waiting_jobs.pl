@@ -1,0 +1,79 @@
+# A job that waits for another transaction costs neither memory nor transaction
+# ids, and one that goes on in a new worker comes back to what had been locked.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('waiting_jobs');
+$node->append_conf('postgresql.conf', "autovacuum = off\n");
+$node->start;
+create_store($node, 'postgres');
+fill_store($node, 'postgres', 6, 60);
+$node->safe_psql('postgres',
+	q{SELECT count(blogstore.create_comment(kit.p(1 + n % 60), kit.u(1), 'x')) FROM generate_series(1, 6000) n});
+check_store($node, 'postgres', 'filled');
+
+# Memory of the worker that is its own, in kB
+sub worker_memory
+{
+	my $status =
+	  slurp_file('/proc/' . worker_pid($node, 'postgres') . '/status');
+
+	return $status =~ /^RssAnon:\s+(\d+) kB/m ? $1 : die 'no RssAnon';
+}
+
+my $next_xid =
+  'SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint';
+my $stale =
+  q{SELECT count(*) FROM blogstore.posts p JOIN blogstore.users u ON u.user_id = p.user_id AND u.type = 'user' WHERE p.user_username <> u.username};
+
+# One open transaction that has written, and a rename and a deletion that wait
+my $late = $node->background_psql('postgres');
+$late->query_safe(
+	q{BEGIN; SELECT blogstore.create_comment(kit.p(7), kit.u(1), 'late', kit.c(77))});
+$node->safe_psql('postgres',
+	q{SELECT blogstore.edit_user(kit.u(1), 'renamed'); SELECT blogstore.delete_user(kit.u(2))});
+wait_until($node, 'postgres',
+	q{SELECT count(*) = 2 FROM blogstore.progress WHERE phase = 'waiting' AND done > 0 OR kind = 'deletion' AND phase = 'waiting'});
+wait_until($node, 'postgres', "$stale AND p.user_id = kit.u(1)", '0');
+$node->safe_psql('postgres', q{SELECT blogstore.wait_for_views('1 s')});
+my $memory = worker_memory();
+my $xid = $node->safe_psql('postgres', $next_xid);
+is($node->safe_psql('postgres', q{SELECT blogstore.wait_for_views('3 s')}),
+	'f', 'the jobs wait for the transaction');
+cmp_ok(worker_memory() - $memory, '<', 400, 'waiting takes no memory');
+cmp_ok($node->safe_psql('postgres', $next_xid) - $xid,
+	'<', 10, 'waiting takes no transaction ids');
+$late->query_safe('COMMIT');
+$late->quit;
+check_store($node, 'postgres', 'the transaction has ended');
+is($node->safe_psql('postgres', $stale), '0', 'no stale name');
+
+# Locked items while the worker is killed, and free when it is back
+for my $job (
+	q{edit_user(kit.u(1), 'resumed')}, q{delete_user(kit.u(1))})
+{
+	my $locker = $node->background_psql('postgres');
+
+	$locker->query_safe(
+		q{BEGIN; SELECT FROM blogstore.posts WHERE type = 'comment' AND user_id = kit.u(1) AND post_id IN (SELECT kit.p(n) FROM generate_series(1, 30) n) FOR UPDATE});
+	$node->safe_psql('postgres', "SELECT blogstore.$job");
+	wait_until($node, 'postgres',
+		'SELECT count(*) = 0 OR bool_or(done > 1000) FROM blogstore.progress');
+	# takes the locker's transaction with it
+	kill_worker($node, 'postgres');
+	check_store($node, 'postgres', "killed beside locks: $job");
+	is($node->safe_psql('postgres', $stale), '0', "$job: no stale name");
+}
+is( $node->safe_psql('postgres',
+		'SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(1)'),
+	'0', 'nothing of the deleted user is left');
+
+done_testing();
