@@ -369,7 +369,7 @@ LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION @extschema@.stop_worker IS
 'Stop this database''s worker, and keep it stopped over restarts of the server until start_worker(). Returns when it has ended. Requests go on; Q3 and Q6 answer from the posts container.
 drop_slot: also drop the replication slot. Without, the slot keeps all WAL from here on (a warning says how much it keeps already, stat_worker how much it has come to, and the server''s log when that exceeds max_wal_size); with, the views are built anew at the next start.
-Errors: 22004 NULL; 25006 read-only transaction; 55000 no containers.';
+Errors: 22004 NULL; 25001 not in READ COMMITTED; 25006 read-only transaction; 55000 no containers.';
 
 /* ------------------------------------------------------------------------
  * Monitoring

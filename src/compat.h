@@ -19,7 +19,9 @@
 #include "replication/reorderbuffer.h"
 #include "replication/slot.h"
 #include "storage/lock.h"
+#include "storage/proc.h"
 #include "storage/procarray.h"
+#include "storage/sinvaladt.h"
 #include "utils/acl.h"
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
@@ -143,6 +145,17 @@ compat_slot_invalidated(const ReplicationSlotPersistentData *data)
 	return data->invalidated != RS_INVAL_NONE;
 #else
 	return data->invalidated_at != InvalidXLogRecPtr;
+#endif
+}
+
+/* The process of a virtual transaction; NULL if it is gone, or prepared. */
+static inline PGPROC *
+compat_vxid_proc(VirtualTransactionId vxid)
+{
+#if PG_VERSION_NUM >= 170000
+	return ProcNumberGetProc(vxid.procNumber);
+#else
+	return BackendIdGetProc(vxid.backendId);
 #endif
 }
 

@@ -391,7 +391,7 @@ size_text(int64 bytes)
  * blogstore.stop_worker(drop_slot). The worker ends before this transaction
  * writes anything, so that the two never wait for each other.
  *
- * Errors: 22004, 25006, 55000.
+ * Errors: 22004, 25001, 25006, 55000.
  */
 Datum
 blogstore_stop_worker(PG_FUNCTION_ARGS)
@@ -405,6 +405,11 @@ blogstore_stop_worker(PG_FUNCTION_ARGS)
 				 errhint("Pass true or false.")));
 	need_writable("stop_worker()");
 	container_require();
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("stop_worker() cannot run with a snapshot of the past"),
+				 errhint("Use a READ COMMITTED transaction.")));
 
 	if (feed_shared != NULL)
 		end_worker();

@@ -87,7 +87,7 @@ mend_orphan(const Finding *f)
 	LockOutcome outcome;
 
 	if (strcmp(f->type, "post") == 0)
-		return remove_post(&f->post_id);
+		return remove_post(&f->post_id, LockWaitBlock) == LOCK_HAD;
 	if (strcmp(f->type, "comment") == 0)
 		outcome = counted ?
 			remove_child(ITEM_COMMENT, &f->post_id, &f->id, LockWaitBlock) :

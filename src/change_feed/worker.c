@@ -38,7 +38,8 @@
 
 /* How long to sleep at most: without news; while a job waits for others. */
 #define NAP_IDLE 1000
-#define NAP_JOB 20
+#define NAP_JOB 100
+#define NAP_SOON 20
 
 /* How long to leave what is not urgent, in milliseconds. */
 #define LATER 1000
@@ -267,10 +268,10 @@ nap_after(const Worker *worker, bool behind, JobProgress progress)
 	if (behind || progress == JOBS_MORE ||
 		(!worker->serving && worker->jobs && progress == JOBS_NONE))
 		return 0;
-	if (progress == JOBS_WAITING || held_any(worker->held) ||
+	if (held_any(worker->held) ||
 		(!worker->serving && !worker->rebuilding))
-		return NAP_JOB;
-	return NAP_IDLE;
+		return NAP_SOON;
+	return progress == JOBS_WAITING ? NAP_JOB : NAP_IDLE;
 }
 
 /* One turn: decode, apply, confirm; some chunks of jobs; sleep if idle. */

@@ -242,7 +242,7 @@ extern LockOutcome remove_child(ItemType type, const pg_uuid_t *post_id,
 								const pg_uuid_t *other, LockWaitPolicy wait);
 extern LockOutcome purge_child(ItemType type, const pg_uuid_t *post_id,
 							   const BlogItem *item, LockWaitPolicy wait);
-extern bool remove_post(const pg_uuid_t *post_id);
+extern LockOutcome remove_post(const pg_uuid_t *post_id, LockWaitPolicy wait);
 extern LockOutcome purge_post(const pg_uuid_t *post_id, LockWaitPolicy wait,
 							  int64 limit, int64 *removed, bool *more);
 

@@ -41,7 +41,8 @@ struct DeletedUsers
 };
 
 static KeptPlan read_plan = {
-	"SELECT DISTINCT user_id::uuid FROM blogstore.jobs WHERE kind = 'deletion'",
+	"SELECT DISTINCT user_id::uuid FROM blogstore.jobs WHERE kind = 'deletion'"
+	" ORDER BY 1",
 	0, {0}, NULL
 };
 
@@ -70,6 +71,9 @@ static struct
 	bool		standby;
 	DeletedUsers *users;		/* in TopMemoryContext; NULL: none */
 }			remembered;
+
+/* The last transaction of this process that has changed the jobs. */
+static TransactionId changed_by = InvalidTransactionId;
 
 static void
 deleted_invalidate(Datum arg, Oid relid)
@@ -126,6 +130,24 @@ count_running(Snapshot snapshot)
 	return snapshot->takenDuringRecovery ? snapshot->subxcnt : snapshot->xcnt;
 }
 
+/* On a standby not all need be listed. */
+static bool
+running_unknown(Snapshot snapshot)
+{
+	return snapshot->takenDuringRecovery && snapshot->suboverflowed;
+}
+
+/*
+ * Has this transaction changed who is being deleted? Then its own snapshots
+ * differ by the command too.
+ */
+static bool
+changed_here(void)
+{
+	return TransactionIdIsValid(changed_by) &&
+		TransactionIdEquals(changed_by, GetTopTransactionIdIfAny());
+}
+
 /* Is a snapshot at least as new as the one that saw what is remembered? */
 static bool
 remembered_covers(Snapshot snapshot)
@@ -135,7 +157,7 @@ remembered_covers(Snapshot snapshot)
 	if (!remembered.valid || !change_feed_hooks.deletions(&stamp) ||
 		stamp != remembered.stamp ||
 		snapshot->takenDuringRecovery != remembered.standby ||
-		snapshot->suboverflowed)
+		running_unknown(snapshot) || changed_here())
 		return false;
 	if (TransactionIdFollows(snapshot->xmax, remembered.xmax))
 		return true;
@@ -177,7 +199,7 @@ remember(void)
 	remembered.xmax = snapshot->xmax;
 	remembered.running = count_running(snapshot);
 	remembered.standby = snapshot->takenDuringRecovery;
-	still &= !snapshot->suboverflowed;
+	still &= !running_unknown(snapshot) && !changed_here();
 	remembered.users = read_users(TopMemoryContext);
 	PopActiveSnapshot();
 	remembered.valid = still && !remembered.changed;
@@ -217,14 +239,19 @@ deleted_users(Snapshot snapshot)
 	return users;
 }
 
+static int
+compare_ids(const void *a, const void *b)
+{
+	return memcmp(a, b, UUID_LEN);
+}
+
 /* Is a user among them? */
 bool
 deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id)
 {
-	for (int i = 0; deleted != NULL && i < deleted->n; i++)
-		if (memcmp(&deleted->id[i], user_id, UUID_LEN) == 0)
-			return true;
-	return false;
+	return deleted != NULL &&
+		bsearch(user_id, deleted->id, deleted->n, sizeof(pg_uuid_t),
+				compare_ids) != NULL;
 }
 
 /* Is an item's author among them? */
@@ -248,21 +275,58 @@ deleted_post(const DeletedUsers *deleted, const pg_uuid_t *post_id)
 		deleted_item(deleted, &post);
 }
 
-/* How many comments a user has on a post, by the active snapshot. */
+/*
+ * How many of the items that a path finds by a key are on a post and by
+ * somebody among the deleted. By the active snapshot.
+ */
 static int64
-count_comments(const pg_uuid_t *user_id, const pg_uuid_t *post_id)
+count_deleted(const DeletedUsers *deleted, ItemType type,
+			  const pg_uuid_t *post_id, AccessPath path, Datum key)
 {
-	Datum		key = UUIDPGetDatum(user_id);
 	BlogItem	item;
 	int64		n = 0;
-	ItemScan   *scan = item_scan_begin(CONTAINER_POSTS, ITEM_COMMENT, post_id,
-									   PATH_USER, &key, 1, NULL,
-									   ForwardScanDirection,
+	ItemScan   *scan = item_scan_begin(CONTAINER_POSTS, type, post_id, path,
+									   &key, 1, NULL, ForwardScanDirection,
 									   GetActiveSnapshot());
 
 	while (item_scan_next(scan, &item))
-		n += memcmp(item_uuid(&item, PROP_POST_ID), post_id, UUID_LEN) == 0;
+		n += deleted_item(deleted, &item) &&
+			memcmp(item_uuid(&item, PROP_POST_ID), post_id, UUID_LEN) == 0;
 	item_scan_end(scan);
+	return n;
+}
+
+/* A post is gone through if it has no more items for each user than this. */
+#define FEW 20
+
+/*
+ * How many of a post's items, there being total, are by the deleted: go through
+ * the post's if they are few, else through the users'.
+ */
+static int64
+count_unserved(const DeletedUsers *deleted, ItemType type,
+			   const pg_uuid_t *post_id, int64 total)
+{
+	int64		n = 0;
+
+	if (total <= 0)
+		return 0;
+	if (total <= (int64) FEW * deleted->n)
+		return count_deleted(deleted, type, post_id, PATH_LIST,
+							 UUIDPGetDatum(post_id));
+	for (int i = 0; i < deleted->n; i++)
+	{
+		Datum		key[] = {
+			UUIDPGetDatum(&deleted->id[i]), UUIDPGetDatum(post_id)
+		};
+		BlogItem	like;
+
+		if (type == ITEM_LIKE)
+			n += item_get(CONTAINER_POSTS, type, post_id, PATH_KEY, key, 2,
+						  GetActiveSnapshot(), &like);
+		else
+			n += count_deleted(deleted, type, post_id, PATH_USER, key[0]);
+	}
 	return n;
 }
 
@@ -282,20 +346,8 @@ deleted_discount(const DeletedUsers *deleted, BlogItem *post)
 	post_id = item_uuid(post, PROP_POST_ID);
 	comments = item_count(post, PROP_COMMENT_COUNT);
 	likes = item_count(post, PROP_LIKE_COUNT);
-	for (int i = 0; i < deleted->n; i++)
-	{
-		Datum		key[] = {
-			UUIDPGetDatum(&deleted->id[i]), UUIDPGetDatum(post_id)
-		};
-		BlogItem	like;
-
-		if (likes > 0 &&
-			item_get(CONTAINER_POSTS, ITEM_LIKE, post_id, PATH_KEY, key, 2,
-					 GetActiveSnapshot(), &like))
-			likes--;
-		if (comments > 0)
-			comments -= count_comments(&deleted->id[i], post_id);
-	}
+	comments -= count_unserved(deleted, ITEM_COMMENT, post_id, comments);
+	likes -= count_unserved(deleted, ITEM_LIKE, post_id, likes);
 	item_set(post, PROP_COMMENT_COUNT, Int64GetDatum(comments));
 	item_set(post, PROP_LIKE_COUNT, Int64GetDatum(likes));
 }
@@ -308,6 +360,7 @@ deleted_changed(void)
 										  get_namespace_oid(BLOGSTORE_SCHEMA,
 															false));
 
+	changed_by = GetTopTransactionId();
 	CacheInvalidateRelcacheByRelid(relid);
 	change_feed_hooks.deletions_changing();
 }

@@ -113,22 +113,25 @@ remove_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
 	return removed;
 }
 
-/* Delete a post with its comments and likes; false if there is none. */
-bool
-remove_post(const pg_uuid_t *post_id)
+/*
+ * Delete a post with its comments and likes. Of what is locked, only the post
+ * itself is left alone if wait says so: who has it locked has the rest.
+ */
+LockOutcome
+remove_post(const pg_uuid_t *post_id, LockWaitPolicy wait)
 {
 	Datum		key = UUIDPGetDatum(post_id);
 	ItemWriter *writer;
 	BlogItem	post;
-	bool		found;
+	LockOutcome outcome;
 	bool		busy = false;
 	uint64		triggers = item_triggers_fired();
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	found = item_writer_lock(writer, PATH_KEY, &key, 1, LockTupleExclusive,
-							 &post);
-	if (found)
+	outcome = item_writer_try_lock(writer, PATH_KEY, &key, 1,
+								   LockTupleExclusive, wait, &post);
+	if (outcome == LOCK_HAD)
 	{
 		/* a new snapshot: see what was committed while waiting for the lock */
 		PushActiveSnapshot(GetTransactionSnapshot());
@@ -146,7 +149,7 @@ remove_post(const pg_uuid_t *post_id)
 	}
 	item_writer_close(writer);
 	PopActiveSnapshot();
-	return found;
+	return outcome;
 }
 
 /*
@@ -180,5 +183,5 @@ purge_post(const pg_uuid_t *post_id, LockWaitPolicy wait, int64 limit,
 	*more = limit != 0 && comments + likes >= limit;
 	if (*more || busy)
 		return LOCK_BUSY;
-	return remove_post(post_id) ? LOCK_HAD : LOCK_GONE;
+	return remove_post(post_id, wait);
 }

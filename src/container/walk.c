@@ -259,9 +259,9 @@ remove_user_items(const pg_uuid_t *user_id, int64 limit)
 	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
 		for (int p = 0; p < partitions; p++)
 		{
+			walk.place.valid = false;
 			if (!purge_items(user_id, type, p, &walk))
 				break;
-			walk.place.valid = false;
 		}
 	PopActiveSnapshot();
 }

@@ -36,6 +36,18 @@ post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 	item_set(post, PROP_LIKE_COUNT, Int64GetDatum(0));
 }
 
+/*
+ * Take off a post's counts what is not served, as of now: nobody else changes
+ * the counts of a post that is locked, or was written here.
+ */
+static void
+discount_post(BlogItem *post)
+{
+	PushActiveSnapshot(GetTransactionSnapshot());
+	deleted_discount(deleted_users(GetActiveSnapshot()), post);
+	PopActiveSnapshot();
+}
+
 /* Write a post with its author's name; false if its id is taken. */
 static bool
 write_post(BlogItem *post, const pg_uuid_t *id)
@@ -78,7 +90,8 @@ blogstore_create_post(PG_FUNCTION_ARGS)
 	{
 		get_conflicting(ITEM_POST, &id, &key, 1, &there);
 		/* one that is not served any more is in nobody's way */
-		if (being_deleted(&there) && remove_post(&id))
+		if (being_deleted(&there) &&
+			remove_post(&id, LockWaitBlock) == LOCK_HAD)
 			inserted = write_post(&post, &id);
 	}
 	if (!inserted)
@@ -89,6 +102,7 @@ blogstore_create_post(PG_FUNCTION_ARGS)
 			(!PG_ARGISNULL(4) && !item_same(&post, &there, PROP_CREATION_DATE)))
 			id_taken("post", &id);
 		post = there;
+		discount_post(&post);
 	}
 	owner_end(&scope);
 	return return_item(fcinfo, &post, ITEM_POST);
@@ -131,8 +145,8 @@ blogstore_edit_post(PG_FUNCTION_ARGS)
 		item_writer_update(writer, &post);
 	item_copy(&post, &post);
 	item_writer_close(writer);
-	deleted_discount(deleted_users(GetActiveSnapshot()), &post);
 	PopActiveSnapshot();
+	discount_post(&post);
 	owner_end(&scope);
 	return return_item(fcinfo, &post, ITEM_POST);
 }
@@ -150,7 +164,8 @@ blogstore_delete_post(PG_FUNCTION_ARGS)
 	bool		found;
 
 	request_begin(&scope, "delete_post()");
-	found = !post_being_deleted(id) && remove_post(id);
+	found = !post_being_deleted(id) &&
+		remove_post(id, LockWaitBlock) == LOCK_HAD;
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
 }

@@ -21,7 +21,9 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#define MAX_JOBS_SEEN 100
+/* How many jobs to look at in a turn; of how many to remember a failure. */
+#define JOBS_AT_ONCE 100
+#define MAX_FAILED 1000
 
 /* How long to leave a job alone that failed, in milliseconds. */
 #define FAILED_PAUSE 30000
@@ -34,12 +36,14 @@ static KeptPlan list_plan = {
 	" partition_number::integer, position_first::uuid,"
 	" position_date::timestamptz, position_last::uuid, done::bigint,"
 	" total::bigint"
-	" FROM blogstore.jobs ORDER BY kind <> 'rebuild', created_at, id LIMIT 100",
-	0, {0}, NULL
+	" FROM blogstore.jobs ORDER BY kind <> 'rebuild', created_at, id"
+	" LIMIT 100 OFFSET $1",
+	1, {INT8OID}, NULL
 };
 
 static KeptPlan lock_plan = {
-	"SELECT 1 FROM blogstore.jobs WHERE id = $1 AND kind = $2 FOR UPDATE",
+	"SELECT 1 FROM blogstore.jobs WHERE id = $1 AND kind = $2"
+	" FOR UPDATE SKIP LOCKED",
 	2, {UUIDOID, TEXTOID}, NULL
 };
 
@@ -119,30 +123,28 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 	job->total = isnull ? -1 : DatumGetInt64(value);
 }
 
-/* The first jobs of the queue, rebuilds before others. */
+/* Jobs of the queue from an offset on, rebuilds before others. */
 static Job *
-list_jobs(int *n)
+list_jobs(int64 offset, int *n)
 {
 	OwnerScope	scope;
-	MemoryContext context = CurrentMemoryContext;
-	Job		   *jobs;
+	Datum		value = Int64GetDatum(offset);
+	Job		   *jobs = palloc(sizeof(Job) * JOBS_AT_ONCE);
 
-	jobs = MemoryContextAlloc(context, sizeof(Job) * MAX_JOBS_SEEN);
 	apply_begin(&scope, APPLY_STATE);
 	SPI_connect();
-	plan_execute(&list_plan, NULL, NULL, true);
-	*n = (int) Min(SPI_processed, MAX_JOBS_SEEN);
+	plan_execute(&list_plan, &value, NULL, true);
+	*n = (int) Min(SPI_processed, JOBS_AT_ONCE);
 	for (int i = 0; i < *n; i++)
 		job_from_row(&jobs[i], SPI_tuptable->vals[i], SPI_tuptable->tupdesc);
 	SPI_finish();
 	apply_end(&scope);
-	MemoryContextSwitchTo(context);
 	return jobs;
 }
 
 /*
  * Take a job for this transaction; false if it is not there any more as what
- * it was (deleted_revive()).
+ * it was, or is about to be something else (deleted_revive()).
  */
 static bool
 lock_job(const Job *job)
@@ -194,22 +196,18 @@ run_chunk(Job *job)
 {
 	OwnerScope	scope;
 	bool		rebuild = job_is(job, "rebuild");
-	bool		moved = true;
+	bool		moved;
 
 	if (!rebuild && !sweep_ready(job))
 		return false;
 	apply_begin(&scope, rebuild ? APPLY_VIEWS : APPLY_POSTS);
-	if (!lock_job(job))
-		job->finished = true;
-	else
-	{
-		if (rebuild)
-			rebuild_chunk(job);
-		else
-			moved = sweep_chunk(job);
-		if (moved)
-			save_job(job);
-	}
+	moved = lock_job(job);
+	if (moved && rebuild)
+		rebuild_chunk(job);
+	else if (moved)
+		moved = sweep_chunk(job);
+	if (moved)
+		save_job(job);
 	apply_end(&scope);
 	return moved;
 }
@@ -221,13 +219,13 @@ typedef struct FailedJob
 	TimestampTz again;
 } FailedJob;
 
-static FailedJob failed_jobs[MAX_JOBS_SEEN];
+static FailedJob failed_jobs[MAX_FAILED];
 static int	next_failed = 0;
 
 static bool
 failed_lately(const Job *job)
 {
-	for (int i = 0; i < MAX_JOBS_SEEN; i++)
+	for (int i = 0; i < MAX_FAILED; i++)
 		if (memcmp(&failed_jobs[i].id, &job->id, UUID_LEN) == 0 &&
 			GetCurrentTimestamp() < failed_jobs[i].again)
 			return true;
@@ -245,7 +243,7 @@ note_failed(const Job *job, const ErrorData *error)
 	FailedJob  *failed = &failed_jobs[next_failed];
 	WorkerEntry *entry = my_worker_entry();
 
-	next_failed = (next_failed + 1) % MAX_JOBS_SEEN;
+	next_failed = (next_failed + 1) % MAX_FAILED;
 	failed->id = job->id;
 	failed->again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 												FAILED_PAUSE);
@@ -291,28 +289,47 @@ try_chunk(Job *job)
 	return moved;
 }
 
+/* Where in the queue to go on: no job holds up the others. */
+static int64 queue_offset = 0;
+static int	queue_next = 0;
+static bool queue_moved = false;	/* since it was last at the start */
+
 /*
- * Do some chunks of the jobs that can go on, in turn, for a short while: the
- * views of everyone wait meanwhile. Allocates in the current memory context,
- * which the caller resets.
+ * Do chunks of the jobs that can go on, one of each in turn, for a short while:
+ * the views of everyone wait meanwhile. Allocates in the current memory
+ * context, which the caller resets.
  */
 JobProgress
 jobs_step(void)
 {
 	int			n;
-	Job		   *jobs = list_jobs(&n);
+	Job		   *jobs = list_jobs(queue_offset, &n);
 	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 													TIME_FOR_JOBS);
-	JobProgress progress = n > 0 ? JOBS_WAITING : JOBS_NONE;
+	int64		offset = queue_offset;
+	int			first = n > 0 ? queue_next % n : 0;
+	JobProgress progress = n > 0 || offset > 0 ? JOBS_WAITING : JOBS_NONE;
 
 	for (int i = 0; i < n; i++)
-		while (!jobs[i].finished && !failed_lately(&jobs[i]) &&
-			   try_chunk(&jobs[i]))
-		{
-			progress = JOBS_MORE;
-			if (GetCurrentTimestamp() >= until)
-				return JOBS_MORE;
-		}
+	{
+		Job		   *job = &jobs[(first + i) % n];
+
+		if (failed_lately(job) || !try_chunk(job))
+			continue;
+		progress = JOBS_MORE;
+		queue_moved = true;
+		queue_next = (first + i + !job->finished) % n;
+		if (GetCurrentTimestamp() >= until)
+			return JOBS_MORE;
+	}
+
+	/* on to the next ones, or back to the first */
+	queue_offset = n == JOBS_AT_ONCE ? offset + n : 0;
+	if (queue_offset > 0)
+		return JOBS_MORE;
+	if (queue_moved)
+		progress = JOBS_MORE;
+	queue_moved = false;
 	return progress;
 }
 

@@ -13,6 +13,7 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
 #include "container/container.h"
 #include "container/plans.h"
 #include "views/views.h"
@@ -43,6 +44,12 @@ typedef struct Waiting
 #define FIRST_PAUSE 50
 #define LAST_PAUSE 5000
 
+/*
+ * After so long a pause, wait for a lock, one item at a time: a post that many
+ * like all the time is never found free.
+ */
+#define PATIENT_PAUSE 400
+
 static List *waiting = NIL;		/* of Waiting, in TopMemoryContext */
 
 static Waiting *
@@ -69,9 +76,25 @@ forget_waiting(Waiting *w)
 	pfree(w);
 }
 
+/*
+ * Does a process hold its lock to vacuum, or to build an index without one? It
+ * writes no items then.
+ */
+static bool
+only_maintains(VirtualTransactionId holder)
+{
+	PGPROC	   *proc = compat_vxid_proc(holder);
+
+	return proc != NULL &&
+		(proc->statusFlags &
+		 (PROC_IS_AUTOVACUUM | PROC_IN_VACUUM | PROC_IN_SAFE_IC)) != 0;
+}
+
 static void
 add_writer(Waiting *w, VirtualTransactionId writer)
 {
+	if (only_maintains(writer))
+		return;
 	for (int i = 0; i < w->n; i++)
 		if (VirtualTransactionIdEquals(w->writers[i], writer))
 			return;
@@ -145,7 +168,7 @@ get_username(const Job *job)
  * Returns false once all leaves have been swept.
  */
 static bool
-sweep_items(Job *job, bool *skipped)
+sweep_items(Job *job, Waiting *w)
 {
 	bool		purge = job_is(job, "deletion");
 	int			partitions = container_partitions(CONTAINER_POSTS);
@@ -156,7 +179,10 @@ sweep_items(Job *job, bool *skipped)
 
 	if (!purge && job->has_user && (username = get_username(job)) == (Datum) 0)
 		return false;			/* deleted since; a job of its own */
-	leaf_walk_init(&walk, purge ? PURGE_CHUNK : JOB_CHUNK, LockWaitSkip);
+	if (w->pause >= PATIENT_PAUSE)
+		leaf_walk_init(&walk, 1, LockWaitBlock);
+	else
+		leaf_walk_init(&walk, purge ? PURGE_CHUNK : JOB_CHUNK, LockWaitSkip);
 	walk.place = job->place;
 	while (job->partition < leaves)
 	{
@@ -172,7 +198,7 @@ sweep_items(Job *job, bool *skipped)
 	}
 	job->place = walk.place;
 	job->done += walk.changed;
-	*skipped |= walk.skipped;
+	w->skipped |= walk.skipped;
 	return job->partition < leaves;
 }
 
@@ -272,14 +298,19 @@ sweep_ready(const Job *job)
 		(GetCurrentTimestamp() >= w->again && writers_ended(w));
 }
 
-/* A chunk was rolled back: what it had skipped is not known any more. */
+/*
+ * A chunk was rolled back: what it had skipped is not known any more, and if
+ * it had waited for a lock, that was in vain.
+ */
 void
 sweep_failed(const Job *job)
 {
 	Waiting    *w = find_waiting(job);
 
-	if (w != NULL)
-		w->skipped = true;
+	if (w == NULL)
+		return;
+	w->skipped = true;
+	w->pause = 0;
 }
 
 /*
@@ -323,7 +354,7 @@ sweep_chunk(Job *job)
 
 	/* newer than the look at the writers */
 	PushActiveSnapshot(GetTransactionSnapshot());
-	if (!sweep_items(job, &w->skipped))
+	if (!sweep_items(job, w))
 		sweep_done(job, w);
 	PopActiveSnapshot();
 	return true;

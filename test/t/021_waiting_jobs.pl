@@ -1,5 +1,6 @@
 # A job that waits for another transaction costs neither memory nor transaction
-# ids, and one that goes on in a new worker comes back to what had been locked.
+# ids, one that goes on in a new worker comes back to what had been locked, and
+# neither a vacuum, a lock nor jobs that fail hold up what does not need them.
 
 use strict;
 use warnings;
@@ -75,5 +76,68 @@ for my $job (
 is( $node->safe_psql('postgres',
 		'SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(1)'),
 	'0', 'nothing of the deleted user is left');
+
+# A post that somebody keeps by FOR KEY SHARE: deleting its user does not wait.
+$node->safe_psql('postgres',
+	q{SELECT count(blogstore.create_post(kit.u(3), 'x', 'x')) FROM generate_series(1, 300) n});
+my $keeper = $node->background_psql('postgres');
+$keeper->query_safe(
+	q{BEGIN; SELECT FROM blogstore.posts WHERE type = 'post' AND user_id = kit.u(3) ORDER BY post_id LIMIT 1 FOR KEY SHARE});
+is( $node->safe_psql('postgres',
+		q{SET statement_timeout = '20 s'; SELECT blogstore.delete_user(kit.u(3))}),
+	't', 'deleting a user does not wait for a post that is kept');
+wait_until($node, 'postgres',
+	q{SELECT count(*) FROM blogstore.posts WHERE type = 'post' AND user_id = kit.u(3)},
+	'1');
+$keeper->query_safe('COMMIT');
+$keeper->quit;
+check_store($node, 'postgres', 'a post was kept');
+
+# A vacuum of a leaf is no writer that a rename has to wait for.
+my $vacuum = start_client(
+	$node, 'postgres', q{SET vacuum_cost_delay = '100 ms'; SET vacuum_cost_limit = 1;
+VACUUM (DISABLE_PAGE_SKIPPING, INDEX_CLEANUP ON) blogstore.posts_p00_comment}, 'vacuum');
+my $vacuums = 'SELECT count(*) FROM pg_stat_progress_vacuum';
+wait_until($node, 'postgres', $vacuums, '1');
+$node->safe_psql('postgres', q{SELECT blogstore.edit_user(kit.u(4), 'beside a vacuum')});
+is($node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()'),
+	't', 'a rename does not wait for a vacuum');
+is($node->safe_psql('postgres', $vacuums), '1', 'the vacuum is still under way');
+$node->safe_psql('postgres',
+	q{SELECT pg_cancel_backend(pid) FROM pg_stat_progress_vacuum});
+finish_client($vacuum);
+
+# Jobs that fail, more than are looked at in one go, hold up no other.
+$node->safe_psql(
+	'postgres', q{
+SELECT count(blogstore.create_like(kit.p(3), user_id)) FROM generate_series(1, 120) n, blogstore.create_user('fails ' || n);
+CREATE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF new.user_username LIKE 'refused%' THEN
+		RAISE 'no such name here';
+	END IF;
+	RETURN new;
+END $$;
+CREATE TRIGGER refuse BEFORE UPDATE ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION kit.refuse();
+SELECT count(blogstore.edit_user(user_id, 'refused ' || username)) FROM blogstore.users WHERE username LIKE 'fails%';
+SELECT blogstore.edit_user(kit.u(4), 'behind them')});
+wait_until($node, 'postgres', "$stale AND p.user_id = kit.u(4)", '0');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.progress'),
+	'120', 'the jobs that failed are still there');
+like($node->safe_psql('postgres', 'SELECT last_error FROM blogstore.stat_worker'),
+	qr/no such name here/, 'stat_worker shows why');
+$node->safe_psql('postgres', 'DROP TRIGGER refuse ON blogstore.posts');
+# a new worker does not wait until they are due again
+$node->safe_psql('postgres', 'SELECT blogstore.stop_worker()');
+$node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
+check_store($node, 'postgres', 'the reason is gone');
+is($node->safe_psql('postgres', $stale), '0', 'the reason is gone: no stale name');
+
+my ($rc, $out, $err) = $node->psql('postgres',
+	'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT blogstore.stop_worker(true)',
+	extra_params => [ '-v', 'VERBOSITY=sqlstate' ]);
+like($err, qr/25001/, 'stop_worker() refuses a snapshot of the past');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots WHERE active'),
+	'1', 'its slot is still there');
 
 done_testing();

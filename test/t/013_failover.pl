@@ -1,0 +1,199 @@
+
+# A standby is promoted. Where the server keeps the worker's slot on standbys
+# (PostgreSQL 17 and later, sync_replication_slots), the new primary's worker
+# goes on with it; else it says so once and builds the views. Answers are right
+# throughout, with the changes made right before.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $primary = new_server('primary');
+$primary->append_conf('postgresql.conf', "max_replication_slots = 10\nwal_keep_size = 1GB\n");
+$primary->start;
+my $version = $primary->safe_psql('postgres', 'SHOW server_version_num');
+create_store($primary, 'postgres');
+fill_store($primary, 'postgres', 10, 150);
+# how Q6 differs from the posts, names aside, which a rename may be writing
+$primary->safe_psql(
+	'postgres', q{
+CREATE FUNCTION kit.wrong_feed() RETURNS bigint LANGUAGE sql STABLE AS $$
+SELECT count(*) FROM (
+	SELECT 'more', * FROM (SELECT id, title, content, comment_count, like_count FROM blogstore.list_feed(NULL) EXCEPT SELECT id, title, content, comment_count, like_count FROM kit.implied) a
+	UNION ALL
+	SELECT 'less', * FROM (SELECT id, title, content, comment_count, like_count FROM kit.implied EXCEPT SELECT id, title, content, comment_count, like_count FROM blogstore.list_feed(NULL)) b) c
+$$});
+check_store($primary, 'postgres', 'primary');
+my $slot = worker_slot($primary, 'postgres');
+
+my $n = 500;
+
+# A standby of the primary, in step with it
+sub new_standby
+{
+	my ($name, $backup, $conf) = @_;
+	my $standby = PostgreSQL::Test::Cluster->new($name);
+
+	$primary->safe_psql('postgres', "SELECT pg_create_physical_replication_slot('${name}_slot')");
+	$standby->init_from_backup($primary, $backup, has_streaming => 1);
+	$standby->append_conf('postgresql.conf', "primary_slot_name = '${name}_slot'\nhot_standby_feedback = on\n$conf");
+	$standby->start;
+	return $standby;
+}
+
+# Changes of every kind that the primary's worker does not come to
+sub change_and_fail
+{
+	my ($standby) = @_;
+	my $holder = hold_worker($primary, 'postgres');
+
+	$n += 10;
+	$primary->safe_psql(
+		'postgres', qq{
+SELECT blogstore.create_post(kit.u(1), 'last of $n', 'x', kit.p($n), kit.d($n));
+SELECT blogstore.delete_post(kit.p(145 - $n / 10 + 50));
+SELECT blogstore.edit_post(kit.p(149), 'edited $n');
+SELECT blogstore.create_like(kit.p(149), kit.u(8));
+SELECT blogstore.create_comment(kit.p(149), kit.u(8), 'x');
+SELECT blogstore.edit_user(kit.u(7), 'name $n');
+SELECT blogstore.create_user('user $n', kit.u($n));
+SELECT blogstore.create_comment(kit.p(147), kit.u($n), 'x');
+SELECT blogstore.delete_user(kit.u($n));
+});
+	$primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
+	$primary->stop('immediate');
+	$holder->{run}->finish;
+	return;
+}
+
+# Promote, and look at every moment until the views are served. The reason why
+# the worker makes a slot; none if it has one
+sub promote_and_check
+{
+	my ($standby, $name, $reason) = @_;
+	my ($looks, $wrong) = (0, 0);
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$standby->promote;
+	is($standby->safe_psql('postgres', 'SELECT title FROM blogstore.list_feed(1)'),
+		"last of $n", "$name: list_feed() shows the last post at once");
+	do
+	{
+		$wrong += $standby->safe_psql('postgres', 'SELECT kit.wrong_feed()');
+		$looks++;
+	} while ($standby->safe_psql('postgres', "SELECT state FROM blogstore.stat_worker") ne 'running');
+	$wrong += $standby->safe_psql('postgres', 'SELECT kit.wrong_feed()');
+	note "$looks looks";
+	is($wrong, 0, "$name: list_feed() is right at every moment");
+	check_store($standby, 'postgres', $name);
+	is( $standby->safe_psql(
+			'postgres', "SELECT state, slot, active FROM blogstore.stat_worker JOIN pg_replication_slots ON slot_name = slot"),
+		"running|$slot|t",
+		"$name: the worker runs on its slot");
+
+	is(join(', ', slots_made($standby, 0)),
+		$reason // '', "$name: what the worker has said of its slot");
+	is($standby->safe_psql('postgres', 'SELECT last_error FROM blogstore.stat_worker'),
+		$reason ? qq{replication slot "$slot" was lost, and the views are built anew: $reason} : '',
+		"$name: what stat_worker shows of it");
+
+	# it stays that way
+	my $offset = log_end($standby);
+	$standby->safe_psql('postgres', 'SELECT count(blogstore.create_like(kit.p(n), kit.u(9))) FROM generate_series(1, 100) n');
+	check_store($standby, 'postgres', "$name, worked on");
+	$standby->restart;
+	check_store($standby, 'postgres', "$name, restarted");
+	is(join(', ', slots_made($standby, $offset)),
+		'', "$name, restarted: the worker goes on with its slot");
+	return;
+}
+
+# The primary again, without the changes that the promoted standby has seen
+sub primary_again
+{
+	$primary->start;
+	check_store($primary, 'postgres', 'primary again');
+	is($primary->safe_psql('postgres', 'SELECT last_error IS NULL FROM blogstore.stat_worker'),
+		't', 'primary again: it has lost nothing');
+	return;
+}
+
+# ---- A standby without the slot
+
+$primary->backup('backup');
+my $plain = new_standby('plain', 'backup', '');
+change_and_fail($plain);
+promote_and_check($plain, 'promoted', 'The slot was missing.');
+$plain->stop;
+
+# ---- A standby with a slot of that name, which has not been kept in step: it
+# was made from a copy of all files
+
+primary_again();
+$primary->stop;
+$primary->backup_fs_cold('cold');
+$primary->start;
+my $copied = new_standby('copied', 'cold', '');
+is($copied->safe_psql('postgres', "SELECT slot_name FROM pg_replication_slots WHERE slot_name = '$slot'"),
+	$slot, 'copied: the standby has the slot');
+change_and_fail($copied);
+promote_and_check($copied, 'copied', 'The slot was left from before a promotion of this server.');
+$copied->stop;
+primary_again();
+
+# ---- A standby that the server keeps the slot on
+
+if ($version < 170000)
+{
+	ok(!$primary->safe_psql('postgres', "SELECT count(*) FROM pg_attribute WHERE attrelid = 'pg_replication_slots'::regclass AND attname = 'failover'"),
+		'this server does not keep slots on standbys');
+	done_testing();
+	exit;
+}
+
+is($primary->safe_psql('postgres', "SELECT failover FROM pg_replication_slots WHERE slot_name = '$slot'"),
+	't', 'in step: the slot is one for failover');
+$primary->backup('backup_2');
+my $conninfo = $primary->connstr . ' dbname=postgres';
+my $in_step = new_standby('in_step', 'backup_2', "sync_replication_slots = on\nprimary_conninfo = '$conninfo'\n");
+
+# The standby has the slot once the primary's has come past where the standby
+# began
+sub wait_for_slot
+{
+	my ($standby, $name) = @_;
+	my $there = "SELECT count(*) = 1 FROM pg_replication_slots WHERE slot_name = '$slot' AND synced AND NOT temporary AND invalidation_reason IS NULL";
+	my $timeout = 10 * $PostgreSQL::Test::Utils::timeout_default;
+
+	until ($standby->safe_psql('postgres', $there) eq 't')
+	{
+		die 'the slot does not come to the standby' if $timeout-- < 0;
+		$primary->safe_psql('postgres', 'SELECT pg_log_standby_snapshot(); SELECT blogstore.edit_post(kit.p(1), md5(random()::text)); SELECT blogstore.wait_for_views()');
+		select(undef, undef, undef, 0.1);
+	}
+	pass("$name: the slot comes to the standby");
+	return;
+}
+wait_for_slot($in_step, 'in step');
+change_and_fail($in_step);
+promote_and_check($in_step, 'in step');
+is($in_step->safe_psql('postgres', "SELECT synced, failover FROM pg_replication_slots WHERE slot_name = '$slot'"),
+	't|t', 'in step: it is the one that was kept');
+is(join("\n", logged($in_step, 0, qr/builds the views/)),
+	'', 'in step: the views are not built anew');
+
+# ---- The primary's slot is dropped and made again while the standby has it
+
+primary_again();
+is($primary->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker(drop_slot => true); SELECT blogstore.start_worker(); SELECT blogstore.wait_for_views()'),
+	"\n\nt", 'made again: the views follow');
+is($primary->safe_psql('postgres', "SELECT failover FROM pg_replication_slots WHERE slot_name = '$slot'"),
+	't', 'made again: the slot is one for failover');
+
+done_testing();
