@@ -301,6 +301,7 @@ setup()
 		have prove || missing+=(perl)
 		have pg_prove || missing+=(libtap-parser-sourcehandler-pgtap-perl)
 		perl -MIPC::Run -e 1 2>/dev/null || missing+=(libipc-run-perl)
+		/usr/bin/python3 -c 'import psycopg2' 2>/dev/null || missing+=(python3-psycopg2)
 		[[ -x $PG_CONFIG && -f $("$PG_CONFIG" --sharedir)/extension/pgtap.control ]] ||
 			missing+=("postgresql-$PG_VERSION-pgtap")
 		if [[ $lint != no-lint ]]; then

@@ -1,0 +1,266 @@
+
+# The tables are their owner's: who writes to containers and views directly,
+# adds columns, and detaches and attaches partitions finds the views and the
+# names on items right afterwards, with no manual step.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('owner_tables');
+$node->start;
+create_store($node, 'postgres');
+fill_store($node, 'postgres', 10, 150);
+# posts that nothing hangs on
+$node->safe_psql('postgres',
+	q{SELECT count(blogstore.create_post(kit.u(1 + n % 10), 'bare ' || n, 'x', kit.p(n), kit.d(n))) FROM generate_series(151, 200) n}
+);
+check_store($node, 'postgres', 'filled');
+
+# A statement of the owner's, and all is right afterwards
+sub check_after
+{
+	my ($name, $sql) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$node->safe_psql('postgres', $sql);
+	check_store($node, 'postgres', $name);
+	return;
+}
+
+# ---- Usernames
+
+check_after('a username', q{
+UPDATE blogstore.users SET username = 'USER 1' WHERE user_id = kit.u(1) AND type = 'user'});
+is($node->safe_psql('postgres', 'SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = kit.u(1)'),
+	'USER 1', 'a username: the items bear it');
+check_after('a username and its registration', q{
+BEGIN;
+UPDATE blogstore.users SET username = 'Anna' WHERE user_id = kit.u(1) AND type = 'user';
+UPDATE blogstore.usernames SET username_key = 'anna' WHERE user_id = kit.u(1);
+COMMIT});
+is($node->safe_psql('postgres', "SELECT user_id = kit.u(1) FROM blogstore.get_user_by_name('ANNA')"),
+	't', 'a username and its registration: the user is found by it');
+check_after('all usernames, twice', q{
+UPDATE blogstore.users SET username = upper(username) WHERE type = 'user';
+UPDATE blogstore.users SET username = initcap(username) WHERE type = 'user'});
+is($node->safe_psql('postgres', "SELECT string_agg(DISTINCT user_username, ',' ORDER BY user_username) FROM blogstore.posts WHERE user_id < kit.u(4)"),
+	'Anna,User 2,User 3', 'all usernames, twice: the items bear the last ones');
+# other columns do not make names stale
+my $jobs = $node->safe_psql('postgres', q{
+UPDATE blogstore.users SET creation_date = creation_date - interval '1 day' WHERE type = 'user';
+SELECT blogstore.wait_for_views();
+SELECT count(*) FROM blogstore.progress});
+is($jobs, "t\n0", 'a column that is copied nowhere gives no work');
+$node->safe_psql('postgres', q{UPDATE blogstore.users SET username = 'unregistered' WHERE user_id = kit.u(2) AND type = 'user'});
+is($node->safe_psql('postgres', 'SELECT blogstore.wait_for_views(); SELECT DISTINCT problem, user_id = kit.u(2) FROM blogstore.verify()'),
+	"t\nregistry|t", 'a username without its registration: verify() shows that, and no stale name');
+$node->safe_psql('postgres', 'SELECT blogstore.repair()');
+check_store($node, 'postgres', 'a username without its registration, repaired');
+
+# ---- Posts
+
+check_after('posts updated', q{
+UPDATE blogstore.posts SET title = 'by hand', content = repeat('y', 300) WHERE type = 'post' AND post_id > kit.p(100)});
+check_after('posts dated back and forth', q{
+UPDATE blogstore.posts SET creation_date = kit.d(1000) WHERE type = 'post' AND post_id = kit.p(5);
+UPDATE blogstore.posts SET creation_date = kit.d(-1000) WHERE type = 'post' AND post_id = kit.p(195)});
+check_after('a post given to somebody else', q{
+UPDATE blogstore.posts SET user_id = kit.u(7), user_username = 'User 7' WHERE type = 'post' AND post_id = kit.p(5)});
+check_after('a post given another id', q{
+UPDATE blogstore.posts SET id = kit.p(9190), post_id = kit.p(9190) WHERE type = 'post' AND post_id = kit.p(190)});
+check_after('posts deleted', q{
+DELETE FROM blogstore.posts WHERE type = 'post' AND post_id BETWEEN kit.p(191) AND kit.p(199)});
+check_after('posts inserted', q{
+INSERT INTO blogstore.posts (id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date)
+SELECT kit.p(n), 'post', kit.p(n), kit.u(3), 'User 3', 'inserted', 'x', 0, 0, kit.d(n) FROM generate_series(2001, 2010) n});
+check_after('posts copied in', q{
+COPY blogstore.posts (id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date) FROM stdin;
+00000000-0000-7000-8001-000000003001	post	00000000-0000-7000-8001-000000003001	00000000-0000-7000-8000-000000000003	User 3	copied	x	0	0	2024-02-01 00:00:00+00
+00000000-0000-7000-8001-000000003002	post	00000000-0000-7000-8001-000000003002	00000000-0000-7000-8000-000000000003	User 3	copied	x	0	0	2024-02-01 00:00:00+00
+\.
+});
+# an author of the name that was current when the file was written
+check_after('posts inserted with a name that is stale', q{
+INSERT INTO blogstore.posts (id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date)
+SELECT kit.p(2020), 'post', kit.p(2020), user_id, username, 'inserted', 'x', 0, 0, kit.d(2020) FROM blogstore.get_user(kit.u(4));
+SELECT blogstore.edit_user(kit.u(4), 'Dora')});
+
+# ---- Views
+
+check_after('copies updated', q{UPDATE blogstore.users SET title = 'x', user_username = 'nobody' WHERE type = 'post' AND post_id > kit.p(50)});
+check_after('copies moved', q{UPDATE blogstore.users SET user_id = kit.u(9) WHERE type = 'post' AND post_id = kit.p(6)});
+check_after('copies deleted', q{DELETE FROM blogstore.users WHERE type = 'post' AND post_id > kit.p(70)});
+check_after('copies inserted', q{
+INSERT INTO blogstore.users (id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date)
+SELECT kit.p(n), 'post', kit.p(n), kit.u(3), 'User 3', 'of nothing', 'x', 0, 0, kit.d(n) FROM generate_series(4001, 4010) n});
+check_after('copies truncated', 'TRUNCATE blogstore.users_p00_post');
+check_after('feed updated', q{UPDATE blogstore.feed SET title = 'x', like_count = 77});
+check_after('feed deleted from', q{DELETE FROM blogstore.feed WHERE creation_date > kit.d(100)});
+check_after('feed inserted into', q{
+INSERT INTO blogstore.feed (id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date)
+SELECT kit.p(n), 'post', kit.p(n), kit.u(3), 'User 3', 'of nothing', 'x', 0, 0, kit.d(n) FROM generate_series(4001, 4010) n});
+check_after('feed truncated', 'TRUNCATE blogstore.feed');
+check_after('all views truncated, and a post beside', q{
+BEGIN;
+SELECT blogstore.create_post(kit.u(1), 'beside', 'x', kit.p(5001), kit.d(5001));
+TRUNCATE blogstore.feed, blogstore.users_p00_post, blogstore.users_p01_post, blogstore.users_p02_post, blogstore.users_p03_post;
+SELECT blogstore.create_post(kit.u(1), 'beside', 'x', kit.p(5002), kit.d(5002));
+COMMIT});
+$node->safe_psql('postgres', q{
+BEGIN;
+UPDATE blogstore.posts SET title = 'undone' WHERE type = 'post';
+UPDATE blogstore.users SET username = 'undone ' || user_id WHERE type = 'user';
+TRUNCATE blogstore.feed;
+ROLLBACK});
+check_store($node, 'postgres', 'rolled back');
+
+# ---- Columns of the owner's own, while the decoder is behind: it comes to
+# each change with the columns that there were
+
+my $n = 6000;
+
+sub some_changes
+{
+	my $a = $n + 1;
+	my $b = $n += 5;
+
+	return qq{
+SELECT count(blogstore.create_post(kit.u(1 + n % 10), 'columns ' || n, repeat('z', 3000), kit.p(n), kit.d(n))) FROM generate_series($a, $b) n;
+SELECT blogstore.edit_post(kit.p($a), 'edited', 'short');
+SELECT blogstore.create_like(kit.p($a), kit.u(1));
+SELECT blogstore.delete_post(kit.p($b));
+UPDATE blogstore.posts SET title = title || '!' WHERE type = 'post' AND post_id = kit.p($a);
+UPDATE blogstore.users SET username = 'columns $a' WHERE type = 'user' AND user_id = kit.u(8);
+UPDATE blogstore.usernames SET username_key = 'columns $a' WHERE user_id = kit.u(8);
+};
+}
+
+my $columns = join '', map { some_changes() . "$_;\n" } (
+	'ALTER TABLE blogstore.posts ADD COLUMN note text',
+	'ALTER TABLE blogstore.users ADD COLUMN note text',
+	'ALTER TABLE blogstore.posts ADD COLUMN rank integer NOT NULL DEFAULT 7',
+	'ALTER TABLE blogstore.users ADD COLUMN rank integer NOT NULL DEFAULT 8',
+	# these write the tables anew
+	'ALTER TABLE blogstore.posts ADD COLUMN mark uuid DEFAULT gen_random_uuid()',
+	'ALTER TABLE blogstore.users ADD COLUMN mark uuid DEFAULT gen_random_uuid()',
+	'ALTER TABLE blogstore.posts DROP COLUMN note',
+	'ALTER TABLE blogstore.users DROP COLUMN note',
+	'BEGIN; ' . some_changes() . 'ALTER TABLE blogstore.posts ADD COLUMN note bigint; ALTER TABLE blogstore.users ADD COLUMN note bigint; ' . some_changes() . ' COMMIT',
+	'VACUUM FULL blogstore.posts_p00_post',
+	'VACUUM FULL blogstore.users_p00_user',
+	'ALTER TABLE blogstore.feed ADD COLUMN note text DEFAULT $$feed$$',
+	"UPDATE blogstore.posts SET rank = 9 WHERE type = 'post'");
+
+$node->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
+$node->safe_psql('postgres', $columns . some_changes());
+$node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
+check_store($node, 'postgres', 'columns, the decoder behind');
+is($node->safe_psql('postgres', 'SELECT blogstore.edit_post(kit.p(6001), content => $$new$$) IS NULL; SELECT rank, note, mark IS NOT NULL FROM blogstore.posts WHERE id = kit.p(6001)'),
+	"f\n9||t", 'columns: a request keeps what is in them');
+is($node->safe_psql('postgres', q{SELECT blogstore.create_post(kit.u(1), 'default', 'x', kit.p(7000), kit.d(7000)) IS NULL; SELECT rank, mark IS NOT NULL FROM blogstore.posts WHERE id = kit.p(7000)}),
+	"f\n7|t", 'columns: a request fills in their defaults');
+check_store($node, 'postgres', 'columns, in use');
+
+# the same beside a worker that keeps up, dropping them again
+my $writer = start_client($node, 'postgres', join('', map { some_changes() } 1 .. 60), 'writer');
+for my $sql (
+	'ALTER TABLE blogstore.posts DROP COLUMN rank',
+	'ALTER TABLE blogstore.users DROP COLUMN rank',
+	'ALTER TABLE blogstore.posts DROP COLUMN note',
+	'ALTER TABLE blogstore.posts ADD COLUMN again integer DEFAULT 5',
+	'ALTER TABLE blogstore.users DROP COLUMN mark',
+	'ALTER TABLE blogstore.feed DROP COLUMN note')
+{
+	$node->safe_psql('postgres', $sql);
+}
+my ($rows, $err) = finish_client($writer);
+is($err, '', 'columns beside a writer: no request fails');
+check_store($node, 'postgres', 'columns beside a writer');
+
+# ---- Partitions
+
+# Posts of a partition, as they are while it is not attached
+my $alone = "UPDATE blogstore.posts_p00_post SET title = 'changed alone', content = 'x'";
+
+check_after('a partition detached', 'ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00');
+is($node->safe_psql('postgres', 'SELECT count(*) > 0 FROM blogstore.posts_p00_post; SELECT count(*) FROM blogstore.posts_p00_post p JOIN blogstore.users u USING (post_id)'),
+	"t\n0", 'a partition detached: its posts are gone from the views');
+$node->safe_psql('postgres', $alone);
+check_after('a partition attached', 'ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 FOR VALUES WITH (MODULUS 4, REMAINDER 0)');
+is($node->safe_psql('postgres', q{SELECT count(*) > 0, count(*) = (SELECT count(*) FROM blogstore.posts_p00_post) FROM blogstore.users WHERE title = 'changed alone'}),
+	't|t', 'a partition attached: its posts are in the views, as they are now');
+check_after('detached and attached at once',
+	"BEGIN; ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00; UPDATE blogstore.posts_p00_post SET title = 'changed again'; ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 FOR VALUES WITH (MODULUS 4, REMAINDER 0); COMMIT");
+check_after('a leaf detached and attached',
+	"BEGIN; ALTER TABLE blogstore.posts_p00 DETACH PARTITION blogstore.posts_p00_post; UPDATE blogstore.posts_p00_post SET title = 'changed as a table'; ALTER TABLE blogstore.posts_p00 ATTACH PARTITION blogstore.posts_p00_post FOR VALUES IN ('post'); COMMIT");
+check_after('a partition of copies',
+	"BEGIN; ALTER TABLE blogstore.users DETACH PARTITION blogstore.users_p01; UPDATE blogstore.users_p01_post SET title = 'changed alone'; ALTER TABLE blogstore.users ATTACH PARTITION blogstore.users_p01 FOR VALUES WITH (MODULUS 4, REMAINDER 1); COMMIT");
+check_after('the feed',
+	"BEGIN; ALTER TABLE blogstore.feed DETACH PARTITION blogstore.feed_post; TRUNCATE blogstore.feed_post; ALTER TABLE blogstore.feed ATTACH PARTITION blogstore.feed_post FOR VALUES IN ('post'); COMMIT");
+
+# A replacement, made beside and put in the place of the old one
+my $replace = q{
+CREATE TABLE blogstore.new_p02 (LIKE blogstore.posts_p02 INCLUDING ALL) PARTITION BY LIST (type);
+DO $$
+DECLARE
+	t	text;
+BEGIN
+	FOREACH t IN ARRAY ARRAY['post', 'comment', 'like'] LOOP
+		EXECUTE format('CREATE TABLE blogstore.new_p02_%s (LIKE blogstore.posts_p02_%s INCLUDING ALL)', t, t);
+		EXECUTE format('ALTER TABLE blogstore.new_p02 ATTACH PARTITION blogstore.new_p02_%s FOR VALUES IN (%L)', t, t);
+	END LOOP;
+	EXECUTE format('ALTER TABLE blogstore.new_p02_post REPLICA IDENTITY USING INDEX %I',
+		(SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+		 WHERE i.indrelid = 'blogstore.new_p02_post'::regclass AND i.indisunique AND i.indnatts = 3));
+END $$;
+BEGIN;
+LOCK TABLE blogstore.posts;
+INSERT INTO blogstore.new_p02 SELECT * FROM blogstore.posts_p02;
+UPDATE blogstore.new_p02 SET title = 'replaced' WHERE type = 'post';
+DELETE FROM blogstore.new_p02 WHERE post_id IN (SELECT post_id FROM blogstore.new_p02_post ORDER BY post_id LIMIT 10);
+ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p02;
+ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.new_p02 FOR VALUES WITH (MODULUS 4, REMAINDER 2);
+COMMIT;
+};
+check_after('a partition replaced', $replace);
+is($node->safe_psql('postgres', q{SELECT count(*) > 0, count(*) = (SELECT count(*) FROM blogstore.new_p02_post) FROM blogstore.users WHERE title = 'replaced'}),
+	't|t', 'a partition replaced: the views show the new one');
+check_after('a partition replaced, worked on', some_changes() . q{
+SELECT count(blogstore.create_like(post_id, kit.u(9))), count(blogstore.edit_post(post_id, 'worked on')) FROM blogstore.new_p02_post;
+SELECT count(blogstore.delete_post(post_id)) FROM (SELECT post_id FROM blogstore.new_p02_post ORDER BY post_id LIMIT 10) x});
+
+# While no worker runs; and while the whole server does not know of one
+$node->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
+$node->safe_psql('postgres', "ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00; UPDATE blogstore.posts_p00_post SET title = 'changed meanwhile'; ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 FOR VALUES WITH (MODULUS 4, REMAINDER 0)");
+check_answers($node, 'postgres', 'worker stopped');
+$node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
+check_store($node, 'postgres', 'detached and attached without a worker');
+is($node->safe_psql('postgres', q{SELECT count(*) > 0, count(*) = (SELECT count(*) FROM blogstore.posts_p00_post) FROM blogstore.users WHERE title = 'changed meanwhile'}),
+	't|t', 'detached and attached without a worker: the views show it');
+$node->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p01');
+$node->restart;
+$node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
+check_store($node, 'postgres', 'detached without a worker');
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p01 FOR VALUES WITH (MODULUS 4, REMAINDER 1)');
+check_store($node, 'postgres', 'attached');
+# nothing of it is left to be found again
+my $offset = log_end($node);
+$node->restart;
+check_store($node, 'postgres', 'restarted');
+is(join("\n", logged($node, $offset, qr/builds the views/)),
+	'', 'restarted: the worker finds the layout that it knows');
+
+# Everything gone
+check_after('posts truncated', 'TRUNCATE blogstore.posts');
+is($node->safe_psql('postgres', q{SELECT (SELECT count(*) FROM blogstore.feed), (SELECT count(*) FROM blogstore.users WHERE type = 'post'), (SELECT count(*) FROM blogstore.list_feed())}),
+	'0|0|0', 'posts truncated: nothing is left in the views');
+
+done_testing();

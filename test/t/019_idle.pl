@@ -1,0 +1,236 @@
+
+# What the worker must not hold up: WAL and catalogs of a server whose other
+# databases are busy, the views of others while a commit waits for a standby
+# that is dead, a shutdown. And what happens when the server has no background
+# worker or no replication slot left for it.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::Local;
+
+my $node = new_server('idle');
+$node->append_conf('postgresql.conf', "max_wal_size = 32MB\nmin_wal_size = 32MB\nautovacuum = off\n");
+$node->start;
+create_store($node, 'postgres');
+fill_store($node, 'postgres', 10, 120);
+check_store($node, 'postgres', 'filled');
+my $slot = worker_slot($node, 'postgres');
+$node->safe_psql('postgres', 'CREATE DATABASE busy');
+$node->safe_psql('busy', 'CREATE TABLE t (a text)');
+
+# WAL and dead catalog rows, about 5 MB
+my $traffic = q{
+INSERT INTO t SELECT repeat('x', 1000) FROM generate_series(1, 4000);
+DO $$
+BEGIN
+	FOR n IN 1 .. 100 LOOP
+		EXECUTE 'CREATE TEMP TABLE x (a int) ON COMMIT DROP';
+		EXECUTE 'DROP TABLE x';
+	END LOOP;
+END $$;
+CHECKPOINT;
+};
+
+# ---- Idle beside a busy database
+
+for my $round (1 .. 3)
+{
+	my $from = $node->safe_psql('busy', 'SELECT pg_current_wal_lsn()');
+	$node->safe_psql('busy', $traffic);
+	my ($upto, $xid) = split /\|/, $node->safe_psql('busy', 'SELECT pg_current_wal_insert_lsn(), pg_current_xact_id()::xid');
+	cmp_ok($node->safe_psql('busy', "SELECT '$upto'::pg_lsn - '$from'::pg_lsn"),
+		'>', 4000000, "round $round: others have written");
+	# each checkpoint tells which transactions are running, by which a slot
+	# learns that it needs less
+	wait_until($node, 'busy', "CHECKPOINT; SELECT restart_lsn > '$upto' AND confirmed_flush_lsn > '$upto' AND age(catalog_xmin) <= age('$xid'::xid) FROM pg_replication_slots WHERE slot_name = '$slot'",
+		"CHECKPOINT\nt");
+	pass("round $round: the slot moves on in LSN and xid");
+	cmp_ok($node->safe_psql('busy', "SELECT pg_current_wal_lsn() - restart_lsn FROM pg_replication_slots WHERE slot_name = '$slot'"),
+		'<', 500000, "round $round: it keeps no more than a few hundred kB");
+}
+is($node->safe_psql('postgres', 'SELECT state, batches < 1000 FROM blogstore.stat_worker'),
+	'running|t', 'idle: the worker runs on');
+check_store($node, 'postgres', 'idle');
+
+# ---- Stopped
+
+my ($rc, $out, $err) = $node->psql('postgres', 'SELECT blogstore.stop_worker()');
+like($err, qr/WARNING:  replication slot "$slot" keeps all WAL from now on\nDETAIL:  It keeps \d+ (bytes|kB) already\.\nHINT:  \S/,
+	'stopped: stop_worker() warns, with what the slot keeps');
+$node->safe_psql('busy', $traffic);
+is($node->safe_psql('postgres', q{SELECT state, lag_bytes > 4000000, lag_time BETWEEN '1 ms' AND '10 min', hint ~ 'keeps [0-9]+ kB' FROM blogstore.stat_worker}),
+	'stopped|t|t|t', 'stopped: stat_worker shows how far the views are behind, and what the slot keeps');
+my $lag = $node->safe_psql('postgres', 'SELECT lag_time FROM blogstore.stat_worker');
+cmp_ok($node->safe_psql('postgres', "SELECT lag_time > '$lag' FROM blogstore.stat_worker"),
+	'eq', 't', 'stopped: they are ever further behind');
+check_answers($node, 'postgres', 'stopped');
+$node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
+check_store($node, 'postgres', 'started');
+wait_until($node, 'busy', "CHECKPOINT; SELECT pg_current_wal_lsn() - restart_lsn < 500000 FROM pg_replication_slots WHERE slot_name = '$slot'",
+	"CHECKPOINT\nt");
+pass('started: what the slot kept is let go');
+($rc, $out, $err) = $node->psql('postgres', 'SELECT blogstore.stop_worker(drop_slot => true); SELECT blogstore.start_worker()');
+is($err, '', 'stopped, and the slot dropped: no warning');
+check_store($node, 'postgres', 'started without a slot');
+
+# ---- A standby that is dead: commits hang
+
+$node->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+$node->reload;
+wait_until($node, 'postgres', "SELECT setting = 'nobody' FROM pg_settings WHERE name = 'synchronous_standby_names'");
+my $local = 'SET synchronous_commit = local;';
+my @stuck;
+for my $n (1 .. 3)
+{
+	push @stuck, $node->background_psql('postgres', on_error_stop => 0);
+	$stuck[-1]->query_until(qr/start/,
+		"\\echo start\nSELECT blogstore.create_post(kit.u(1), 'stuck $n', 'x', kit.p(500 + $n), kit.d(500 + $n)), blogstore.create_like(kit.p($n), kit.u(9)), blogstore.edit_user(kit.u($n), 'stuck $n');\n");
+}
+my $waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+wait_until($node, 'postgres', "SELECT count(*) = 3 $waiting");
+
+for my $n (1 .. 3)
+{
+	is( $node->safe_psql('postgres',
+			"$local SELECT title FROM blogstore.create_post(kit.u(5), 'local $n', 'x', kit.p(600 + $n), kit.d(600 + $n)); SELECT blogstore.wait_for_views('5 s'); SELECT title FROM blogstore.feed ORDER BY creation_date DESC LIMIT 1"),
+		"local $n\nt\nlocal $n", "commits hang: others are shown, $n");
+}
+$node->safe_psql('postgres', "$local SELECT blogstore.edit_user(kit.u(5), 'renamed'); SELECT blogstore.delete_post(kit.p(20))");
+check_store($node, 'postgres', 'commits hang');
+is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.list_feed() WHERE title LIKE 'stuck%'"),
+	'0', 'commits hang: what hangs is not shown');
+is($node->safe_psql('postgres', "SELECT confirmed_flush_lsn <= applied_lsn FROM pg_replication_slots, blogstore.change_feed WHERE slot_name = '$slot'"),
+	't', 'commits hang: the slot is not confirmed past what is applied');
+
+# One gets through
+$node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) $waiting AND query LIKE '%stuck 2%'");
+wait_until($node, 'postgres', "SELECT count(*) = 2 $waiting");
+wait_until($node, 'postgres', "SELECT string_agg(title, ',') = 'stuck 2' FROM blogstore.feed WHERE title LIKE 'stuck%'");
+pass('a commit gets through: it is shown');
+wait_until($node, 'postgres', "SELECT array_agg(DISTINCT user_username) = '{stuck 2}' FROM blogstore.posts WHERE user_id = kit.u(2)");
+pass('a commit gets through: its rename is carried out');
+is($node->safe_psql('postgres', "SELECT title || ' ' || like_count FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(2)"),
+	'title 2 6', 'a commit gets through: its like is counted in the views');
+
+# A fast shutdown does not wait for them
+my $before = time;
+$node->stop('fast');
+cmp_ok(time - $before, '<=', 5, 'commits hang: a fast shutdown does not');
+$_->{run}->finish for @stuck;
+$node->adjust_conf('postgresql.auto.conf', 'synchronous_standby_names', "''");
+my $offset = log_end($node);
+$node->start;
+check_store($node, 'postgres', 'standby given up');
+is($node->safe_psql('postgres', "SELECT string_agg(title, ',' ORDER BY title) FROM blogstore.feed WHERE title LIKE 'stuck%'"),
+	'stuck 1,stuck 2,stuck 3', 'standby given up: what hung is shown');
+is(join(', ', slots_made($node, $offset)), '', 'standby given up: the worker goes on with its slot');
+
+# ... or all of them, with the server up
+$node->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+$node->reload;
+wait_until($node, 'postgres', "SELECT setting = 'nobody' FROM pg_settings WHERE name = 'synchronous_standby_names'");
+my $large = $node->background_psql('postgres');
+$large->query_until(qr/start/,
+	"\\echo start\nSELECT count(blogstore.create_post(kit.u(1), 'hung ' || n, 'x', kit.p(700 + n), kit.d(700 + n))) FROM generate_series(1, 120) n;\n");
+wait_until($node, 'postgres', "SELECT count(*) = 1 $waiting");
+is($node->safe_psql('postgres', "$local SELECT blogstore.edit_post(kit.p(601), 'beside') IS NULL; SELECT blogstore.wait_for_views('5 s')"),
+	"f\nt", 'a large commit hangs: others are shown');
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
+$node->reload;
+wait_until($node, 'postgres', 'SELECT title FROM blogstore.feed ORDER BY creation_date DESC, id DESC LIMIT 1', 'hung 120');
+pass('a large commit gets through: it is shown');
+check_store($node, 'postgres', 'a large commit gets through');
+$large->quit;
+
+# ---- No replication slot left
+
+# seconds between the lines of a log
+sub gaps
+{
+	my @at = map { /^(\d+)-(\d+)-(\d+) (\d+):(\d+):([\d.]+)/ or die $_; timegm(0, $5, $4, $3, $2 - 1, $1) + $6 } @_;
+
+	return map { $at[$_] - $at[ $_ - 1 ] } 1 .. $#at;
+}
+
+$node->append_conf('postgresql.conf', 'max_replication_slots = 1');
+$node->restart;
+$node->safe_psql('postgres', 'CREATE DATABASE second');
+$offset = log_end($node);
+create_store($node, 'second');
+fill_store($node, 'second', 3, 10);
+my $full = qr/ERROR:  all replication slots are in use/;
+for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+{
+	last if logged($node, $offset, $full) >= 4;
+	select(undef, undef, undef, 0.1);
+}
+my @lines = logged($node, $offset, $full);
+cmp_ok(scalar @lines, '>=', 4, 'no slot left: the log says so');
+my @gaps = gaps(@lines[0 .. 3]);
+note "@gaps s";
+cmp_ok($gaps[2], '>', 1.5 * $gaps[0], 'no slot left: ever more seldom');
+is($node->safe_psql('second', 'SELECT last_error FROM blogstore.stat_worker'),
+	'all replication slots are in use', 'no slot left: stat_worker shows it');
+check_answers($node, 'second', 'no slot left');
+check_store($node, 'postgres', 'no slot left for another');
+$node->safe_psql('postgres', 'SELECT blogstore.stop_worker(drop_slot => true)');
+check_store($node, 'second', 'a slot is free again');
+
+# ---- No background worker left: one for each of the two launchers, and one
+
+$node->append_conf('postgresql.conf', "max_replication_slots = 10\nmax_worker_processes = 3\n");
+$node->restart;
+check_store($node, 'second', 'one worker left');
+$offset = log_end($node);
+$node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
+$full = qr/LOG:  no background worker slot is free for the blogstore worker of database \d+/;
+for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+{
+	last if logged($node, $offset, $full) >= 4;
+	select(undef, undef, undef, 0.1);
+}
+@lines = logged($node, $offset, $full);
+cmp_ok(scalar @lines, '>=', 4, 'no worker left: the log says so');
+@gaps = gaps(@lines[0 .. 3]);
+note "@gaps s";
+cmp_ok($gaps[2], '>', 1.5 * $gaps[0], 'no worker left: ever more seldom');
+is($node->safe_psql('postgres', "SELECT state, last_error ~ 'max_worker_processes' FROM blogstore.stat_worker"),
+	'waiting to restart|t', 'no worker left: stat_worker shows it, and what to raise');
+$node->safe_psql('postgres', "SELECT blogstore.create_post(kit.u(1), 'unattended', 'x', kit.p(900), kit.d(900))");
+check_answers($node, 'postgres', 'no worker left');
+check_store($node, 'second', 'no worker left for another');
+
+# one is free when the other stops, and takes over by itself
+$node->safe_psql('second', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
+check_store($node, 'postgres', 'a worker is free again');
+
+# ---- The launcher warns of what a stopped worker's slot keeps; it looks when
+# it has something else to look at, too, as a third database without a worker
+
+my $other = worker_slot($node, 'second');
+$node->safe_psql('postgres', 'CREATE DATABASE third');
+$offset = log_end($node);
+$node->safe_psql('busy', 'INSERT INTO t VALUES (0); SELECT pg_switch_wal()') for 1 .. 3;
+create_store($node, 'third');
+for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+{
+	last if logged($node, $offset, qr/WARNING:  replication slot/);
+	select(undef, undef, undef, 0.1);
+}
+@lines = logged($node, $offset, qr/WARNING:  replication slot/);
+like($lines[0] // '', qr/WARNING:  replication slot "$other" of a stopped blogstore worker keeps (\d+) MB of WAL/,
+	'stopped for long: the launcher warns of what the slot keeps');
+is(scalar @lines, 1, 'stopped for long: once');
+$node->safe_psql('second', 'SELECT blogstore.stop_worker(drop_slot => true)');
+$node->safe_psql('postgres', 'SELECT blogstore.stop_worker(drop_slot => true)');
+is($node->safe_psql('third', 'SELECT blogstore.wait_for_views()'),
+	't', 'the third database has its turn');
+
+done_testing();

@@ -1,0 +1,1 @@
+"""The parts of test/torture: see there."""

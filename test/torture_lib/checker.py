@@ -1,0 +1,189 @@
+"""The checker: compares all that the store shows with the model.
+
+It runs while the clients wait at the gate, so that their ledgers are settled.
+Each comparison counts as one check.
+"""
+
+import random
+from collections import Counter
+
+import psycopg2
+
+from .model import Expected
+from .reader import WRONG_COUNTS
+from .verdict import Divergence
+
+POST_COLUMNS = """id, type, post_id, user_id, user_username, title, content,
+	comment_count, like_count, creation_date"""
+NEWEST_FIRST = 'ORDER BY creation_date DESC, id DESC'
+
+# what no crash of ours leaves in the log: kill -9 is signal 9
+OWN_CRASH = r'PANIC: |TRAP: |was terminated by signal ([0-8]|1[0-9])\b'
+
+
+def differences(expected, found):
+	"""How two lists of rows differ, as text; None when they do not."""
+	if expected == found:
+		return None
+	missing = list((Counter(expected) - Counter(found)).elements())
+	extra = list((Counter(found) - Counter(expected)).elements())
+	if not missing and not extra:
+		place = next(n for n, pair in enumerate(zip(expected, found)) if pair[0] != pair[1])
+		return f'row {place} of {len(expected)}: expected {expected[place]!r}\n  found    {found[place]!r}'
+	lines = [f'expected {len(expected)} rows, found {len(found)}']
+	lines += [f'  missing  {shorten(row)}' for row in missing[:4]]
+	lines += [f'  extra    {shorten(row)}' for row in extra[:4]]
+	return '\n'.join(lines)
+
+
+def shorten(row):
+	"""A row with its texts cut."""
+	return '(' + ', '.join(
+		repr(value) if not isinstance(value, str) or len(value) < 60 else repr(value[:57] + '...')
+		for value in row) + ')'
+
+
+class Checker:
+	"""Compares the store with the model, all of it each time."""
+
+	def __init__(self, server, clients, verdict, seed):
+		self.server = server
+		self.clients = clients
+		self.verdict = verdict
+		self.random = random.Random(f'{seed}/checker')
+		self.cursor = None
+
+	def check(self, when):
+		"""All checks; those that fail are noted."""
+		connection = self.server.connect_patiently()
+		self.cursor = connection.cursor()
+		failures = []
+		expected = Expected([client.ledger for client in self.clients])
+		try:
+			for part in (self._settled, self._containers, self._views, self._users, self._posts,
+					self._children, self._lists, self._paging, self._gone):
+				for name, outcome in part(expected):
+					if outcome:
+						failures.append(f'{when}: {name}: {outcome}')
+					else:
+						self.verdict.passes()
+				if any('wait_for_views' in failure for failure in failures):
+					break			# what lags behind is bound to differ
+		except psycopg2.Error as error:
+			raise Divergence(f'{when}: {error.pgcode} {str(error).strip()}, in\n'
+				+ (self.cursor.query or b'').decode(errors='replace')[:500]) from error
+		finally:
+			connection.close()
+		self.verdict.count('rounds of checks')
+		for failure in failures:
+			self.verdict.fail(failure)
+
+	def _rows(self, query, *parameters):
+		self.cursor.execute(query, parameters)
+		return self.cursor.fetchall()
+
+	def _same(self, expected, query, *parameters):
+		"""Rows in any order."""
+		return differences(sorted(expected), sorted(self._rows(query, *parameters)))
+
+	# -- the parts -------------------------------------------------------
+
+	def _settled(self, expected):
+		yield 'no prepared transaction is left', differences([], self._rows('SELECT gid FROM pg_prepared_xacts'))
+		yield 'wait_for_views()', differences([(True,)], self._rows("SELECT blogstore.wait_for_views('60 s')"))
+		yield 'verify()', differences([], self._rows('SELECT * FROM blogstore.verify()'))
+		crashes = self.server.log_lines(OWN_CRASH)
+		yield 'nothing crashes by itself', '\n'.join(crashes[:3])
+
+	def _containers(self, expected):
+		yield 'user items', self._same(expected.user_rows(), """
+			SELECT id, type, user_id, username, creation_date FROM blogstore.users WHERE type = 'user'""")
+		# a post's counts may partly lie beside it: get_post() is asked for them below
+		yield 'post items', self._same(
+			[row[:7] + row[9:] for row in expected.post_rows(short=False)], """
+			SELECT id, type, post_id, user_id, user_username, title, content, creation_date
+			FROM blogstore.posts WHERE type = 'post'""")
+		yield 'comment items', self._same(
+			[row for post in expected.posts for row in expected.comment_rows(post)], """
+			SELECT id, type, post_id, user_id, user_username, content, creation_date
+			FROM blogstore.posts WHERE type = 'comment'""")
+		yield 'like items', self._same(expected.like_rows(), """
+			SELECT type, post_id, user_id, user_username, creation_date
+			FROM blogstore.posts WHERE type = 'like'""")
+		yield 'get_post() counts what count(*) counts', differences([], self._rows(WRONG_COUNTS))
+
+	def _views(self, expected):
+		rows = expected.post_rows()
+		yield 'copies of posts in users', differences(
+			rows, self._rows(f"SELECT {POST_COLUMNS} FROM blogstore.users WHERE type = 'post' {NEWEST_FIRST}"))
+		yield 'posts in feed', differences(
+			rows[:self.server.feed_size], self._rows(f'SELECT {POST_COLUMNS} FROM blogstore.feed {NEWEST_FIRST}'))
+
+	def _users(self, expected):
+		users = expected.user_rows()
+		yield 'get_user()', self._same(users, """
+			SELECT g.* FROM unnest(%s::uuid[]) u, LATERAL blogstore.get_user(u) g""", [row[0] for row in users])
+		yield 'get_user_by_name()', self._same(users, """
+			SELECT g.* FROM unnest(%s::text[]) n, LATERAL blogstore.get_user_by_name(upper(n)) g""",
+			[row[3] for row in users])
+
+	def _posts(self, expected):
+		rows = expected.post_rows(short=False)
+		yield 'get_post()', self._same(rows, """
+			SELECT g.* FROM unnest(%s::uuid[]) p, LATERAL blogstore.get_post(p) g""", [row[0] for row in rows])
+
+	def _children(self, expected):
+		posts = list(expected.posts)
+		yield 'list_post_comments()', differences(
+			[row for post in posts for row in expected.comment_rows(post)], self._rows("""
+			SELECT c.id, c.type, c.post_id, c.user_id, c.user_username, c.content, c.creation_date
+			FROM unnest(%s::uuid[]) WITH ORDINALITY p(id, n),
+				LATERAL blogstore.list_post_comments(p.id, NULL) WITH ORDINALITY c
+			ORDER BY p.n, c.ordinality""", posts))
+		# a like's id is made by the store: the order is judged by what it returns
+		likes = self._rows("""
+			SELECT p.n, c.id, c.type, c.post_id, c.user_id, c.user_username, c.creation_date
+			FROM unnest(%s::uuid[]) WITH ORDINALITY p(id, n),
+				LATERAL blogstore.list_post_likes(p.id, NULL) WITH ORDINALITY c
+			ORDER BY p.n, c.ordinality""", posts)
+		yield 'list_post_likes()', differences(sorted(expected.like_rows()), sorted(row[2:] for row in likes))
+		keys = [(-row[0], row[6], row[1]) for row in likes]
+		yield 'list_post_likes() in order', differences(sorted(keys, reverse=True), keys)
+		yield 'get_like()', self._same(expected.like_rows(), """
+			SELECT g.type, g.post_id, g.user_id, g.user_username, g.creation_date
+			FROM unnest(%s::uuid[], %s::uuid[]) l(p, u), LATERAL blogstore.get_like(l.p, l.u) g""",
+			[post for post, _ in expected.likes], [user for _, user in expected.likes])
+
+	def _lists(self, expected):
+		yield 'list_feed()', differences(
+			expected.post_rows(), self._rows('SELECT * FROM blogstore.list_feed(NULL)'))
+		users = list(expected.users)
+		yield 'list_user_posts()', differences(
+			[row for user in users for row in expected.post_rows(user)], self._rows(f"""
+			SELECT {POST_COLUMNS} FROM unnest(%s::uuid[]) WITH ORDINALITY u(user_key, n),
+				LATERAL blogstore.list_user_posts(u.user_key, NULL) WITH ORDINALITY c
+			ORDER BY u.n, c.ordinality""", users))
+
+	def _paging(self, expected):
+		page = self.random.randint(3, 60)
+		rows = []
+		cursor = (None, None)
+		while len(rows) <= len(expected.posts):
+			more = self._rows('SELECT * FROM blogstore.list_feed(%s, %s, %s)', page, *cursor)
+			if not more:
+				break
+			rows += more
+			cursor = (more[-1][9], more[-1][0])
+		yield f'list_feed() in pages of {page}', differences(expected.post_rows(), rows)
+
+	def _gone(self, expected):
+		yield 'get_user() of deleted users', differences([], self._rows(
+			'SELECT g.* FROM unnest(%s::uuid[]) u, LATERAL blogstore.get_user(u) g', expected.gone_users))
+		yield 'list_user_posts() of deleted users', differences([], self._rows(
+			'SELECT g.* FROM unnest(%s::uuid[]) u, LATERAL blogstore.list_user_posts(u, NULL) g',
+			expected.gone_users))
+		yield 'get_post() of deleted posts', differences([], self._rows(
+			'SELECT g.* FROM unnest(%s::uuid[]) p, LATERAL blogstore.get_post(p) g', expected.gone_posts))
+		yield 'list_post_comments() of deleted posts', differences([], self._rows(
+			'SELECT g.* FROM unnest(%s::uuid[]) p, LATERAL blogstore.list_post_comments(p, NULL) g',
+			expected.gone_posts))

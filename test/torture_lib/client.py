@@ -1,0 +1,220 @@
+"""A client: plays its steps, and repeats what was not acknowledged."""
+
+import threading
+import time
+
+import psycopg2
+
+from . import model
+from .plan import CHILD_COMMANDS
+from .server import CLIENT_ROLE, PATIENCE
+from .verdict import Divergence
+
+# serialization failure, deadlock; a prepared transaction that the process
+# which was killed is still working on
+RETRYABLE = ('40001', '40P01', '55000')
+REFUSALS = {'23503': model.REFUSED, '23505': model.TAKEN}
+
+
+class Client(threading.Thread):
+	"""One of the clients; its ledger says what was acknowledged."""
+
+	def __init__(self, number, server, plan, gate, verdict, lifetimes):
+		super().__init__(name=f'client {number}', daemon=True)
+		self.number = number
+		self.server = server
+		self.plan = plan
+		self.gate = gate
+		self.verdict = verdict
+		self.ledger = model.Ledger(lifetimes)
+		self.step = None
+		self.pid = None			# of its backend
+		self._connection = None
+		self._prepared = None	# the attempt that reached PREPARE TRANSACTION
+		self._finishing = False
+
+	def run(self):
+		try:
+			while not self.verdict.over.is_set():
+				step = self.plan.next(self.number, may_draw=not self.gate.closed)
+				if step is None:
+					self.gate.wait(self.verdict.over)
+				else:
+					self.step = step
+					self._play(step)
+		except Divergence as divergence:
+			self.verdict.fail(str(divergence))
+		except Exception as error:		# whatever it is, the run is void
+			self.verdict.fail(f'{self.name}, {self._describe()}: {type(error).__name__}: {error}')
+			raise
+		finally:
+			self._disconnect()
+
+	def _describe(self):
+		if self.step is None:
+			return 'no step yet'
+		commands = [('undone ' if group.undone else '') + str(command)
+			for group in self.step.groups for command in group.commands]
+		return f'step {self.step.number} ({self.step.ending}, {self.step.isolation})\n  ' + '\n  '.join(commands)
+
+	# -- a step ----------------------------------------------------------
+
+	def _play(self, step):
+		"""Attempt a step until it is acknowledged; then judge it."""
+		first = True
+		deadline = time.monotonic() + 2 * PATIENCE
+		self._prepared = None
+		self._finishing = False
+		self.ledger.doom(step)
+		while not self.verdict.over.is_set():
+			if time.monotonic() > deadline:
+				raise Divergence(f'{self.name} gets no answer in {2 * PATIENCE:.0f} s to {self._describe()}')
+			try:
+				attempt = self._attempt(step, first)
+			except (psycopg2.Error, ConnectionError) as error:
+				if self._broken(error):
+					first = False
+					self.verdict.count('in-doubt retries')
+				elif error.pgcode in RETRYABLE:
+					first = self._rolled_back() and first
+					self.verdict.count('serialization and deadlock retries')
+				else:
+					raise Divergence(f'{self.name}: {error.pgcode} {str(error).strip()}\n  {self._describe()}') from error
+				continue
+			self.ledger.settle(step, attempt)
+			self._count(step, attempt)
+			self._look_for_deleted(step)
+			return
+
+	def _count(self, step, attempt):
+		self.verdict.count('steps acknowledged')
+		self.verdict.count('commands acknowledged', len(step.effective))
+		self.verdict.count('refused, rightly', attempt.outcomes.count(model.REFUSED))
+		if 'prepare' in step.ending:
+			self.verdict.count('transactions prepared')
+
+	def _broken(self, error):
+		"""Whether the connection is gone, and with it the answer."""
+		if self._connection is not None and not self._connection.closed and error.pgcode is not None:
+			if not error.pgcode.startswith(('57P', '08')):
+				return False
+		self._disconnect()
+		# A process that was killed leaves its transaction open until the
+		# postmaster has seen it: do not ask a server that is still to restart.
+		time.sleep(0.1)
+		return True
+
+	def _disconnect(self):
+		if self._connection is not None:
+			try:
+				self._connection.close()
+			except psycopg2.Error:
+				pass
+		self._connection = None
+		self.pid = None
+
+	def _rolled_back(self):
+		"""End what failed; False when the connection broke meanwhile."""
+		try:
+			if self._connection.info.transaction_status != psycopg2.extensions.TRANSACTION_STATUS_IDLE:
+				self._connection.cursor().execute('ROLLBACK')
+		except (psycopg2.Error, ConnectionError) as error:
+			if self._broken(error):
+				return False
+			raise
+		time.sleep(0.01)
+		return True
+
+	def _cursor(self):
+		if self._connection is None:
+			self._connection = self.server.connect_patiently(CLIENT_ROLE)
+			self.pid = self._connection.info.backend_pid
+		return self._connection.cursor()
+
+	def _attempt(self, step, first):
+		"""Play it once; returns the attempt that was acknowledged."""
+		cursor = self._cursor()
+		if 'prepare' in step.ending and not first:
+			attempt = self._finish_found(cursor, step)
+			if attempt is not None:
+				return attempt._replace(first=False)
+		attempt = model.Attempt(time.monotonic(), first, [])
+		if step.ending == 'plain':
+			attempt.outcomes.append(self._call(cursor, step.groups[0].commands[0]))
+			return attempt
+		cursor.execute('BEGIN ISOLATION LEVEL ' + step.isolation)
+		for group in step.groups:
+			self._play_group(cursor, group, attempt)
+		if 'prepare' in step.ending:
+			self._prepared = attempt
+			cursor.execute('PREPARE TRANSACTION %s', (step.gid,))
+			self._finish_prepared(cursor, step)
+		else:
+			cursor.execute(step.ending.upper())
+		return attempt
+
+	def _play_group(self, cursor, group, attempt):
+		if group.undone:
+			cursor.execute('SAVEPOINT undone')
+		for command in group.commands:
+			# what may be refused must not take the rest of the step with it
+			guarded = group.undone or command.function in CHILD_COMMANDS
+			if guarded:
+				cursor.execute('SAVEPOINT guard')
+			outcome = self._call(cursor, command, guarded)
+			if guarded:
+				refused = outcome in (model.REFUSED, model.TAKEN)
+				cursor.execute(('ROLLBACK TO' if refused else 'RELEASE') + ' SAVEPOINT guard')
+			attempt.outcomes.append(outcome)
+		if group.undone:
+			cursor.execute('ROLLBACK TO SAVEPOINT undone')
+
+	def _call(self, cursor, command, guarded=True):
+		"""The row that a command returns (a dict), None, or why it was refused."""
+		arguments = ', '.join(f'{name} => %({name})s' for name in command.args)
+		try:
+			cursor.execute(f'SELECT * FROM blogstore.{command.function}({arguments})', command.args)
+		except psycopg2.IntegrityError as error:
+			if guarded and error.pgcode in REFUSALS:
+				return REFUSALS[error.pgcode]
+			raise
+		row = cursor.fetchone()
+		if row is None:
+			return None
+		return dict(zip((column.name for column in cursor.description), row))
+
+	# -- two-phase commit ------------------------------------------------
+
+	def _finish_prepared(self, cursor, step):
+		self._finishing = True
+		cursor.execute(('ROLLBACK' if 'rollback' in step.ending else 'COMMIT') + ' PREPARED %s', (step.gid,))
+
+	def _finish_found(self, cursor, step):
+		"""After a lost connection: how far did it get? None if it has to be played anew."""
+		if self._prepared is None:
+			return None
+		cursor.execute('SELECT count(*) FROM pg_prepared_xacts WHERE gid = %s', (step.gid,))
+		if cursor.fetchone()[0] > 0:
+			self._finish_prepared(cursor, step)
+			return self._prepared
+		# nobody else finishes it: it was there, and is not any more
+		return self._prepared if self._finishing else None
+
+	# -- what is deleted is not served -----------------------------------
+
+	def _look_for_deleted(self, step):
+		"""Right after the acknowledgement no query gives what the step deleted."""
+		for query, parameters in self.ledger.absent(step):
+			try:
+				cursor = self._cursor()
+				cursor.execute('SELECT * FROM ' + query, parameters)
+				rows = cursor.fetchall()
+			except (psycopg2.Error, ConnectionError) as error:
+				if self._broken(error):
+					return
+				raise
+			if rows:
+				raise Divergence(
+					f'{self.name}: {query % parameters} gives what was deleted before\n'
+					f'  {rows[:3]!r}\n  by {self._describe()}')
+			self.verdict.count('looks for deleted items')

@@ -1,0 +1,249 @@
+"""The killer: does to the server what must not do the store any harm.
+
+Which harm, and how long it waits for it, comes from the seed. Harms are
+dealt from a shuffled deck, so that each has its turn within a minute.
+"""
+
+import random
+import time
+
+import psycopg2
+
+from .server import PATIENCE
+from .verdict import Divergence
+
+WORKER_STATE = 'SELECT state, slot FROM blogstore.stat_worker'
+
+
+class Killer:
+	"""One disturbance at a time, each of them a method."""
+
+	def __init__(self, server, clients, verdict, seed):
+		self.server = server
+		self.clients = clients
+		self.verdict = verdict
+		self.random = random.Random(f'{seed}/killer')
+		self.deck = []
+		self.last = []			# since the last check
+		self.dice = 0.0
+
+	def pause(self):
+		"""How long to let clients work before the next one."""
+		return self.random.uniform(0.7, 1.7)
+
+	def strike(self):
+		"""Do the next of the deck, at times two in a row."""
+		self._deal()
+		if self.random.random() < 0.2:
+			time.sleep(self.random.uniform(0, 0.3))
+			self._deal()
+
+	def _deal(self):
+		if not self.deck:
+			self.deck = [
+				self.kill_worker, self.kill_worker_in_mid_batch, self.kill_worker_in_rebuild, self.kill_worker_in_job,
+				self.kill_launcher, self.kill_backend, self.kill_backend, self.kill_checkpointer,
+				self.kill_walwriter, self.kill_postmaster, self.kill_postmaster_in_recovery,
+				self.kill_postmaster_in_mid_batch, self.kill_while_worker_is_stopped,
+				self.stop_immediately, self.restart_fast, self.terminate_worker, self.terminate_client,
+				self.drop_slot, self.invalidate_slot, self.rebuild, self.repair]
+			self.random.shuffle(self.deck)
+		harm = self.deck.pop()
+		self.last.append(harm.__name__.replace('_', ' '))
+		# drawn whether or not it is used, so that the next draws do not
+		# depend on what this one meets
+		self.dice = self.random.random()
+		if harm():
+			self.verdict.kills[self.last[-1]] += 1
+		else:
+			self.verdict.count('kills without a victim')
+
+	# -- victims ---------------------------------------------------------
+
+	def _find(self, backend_type):
+		"""Its pid; a worker that has just been killed is back soon."""
+		deadline = time.monotonic() + 5
+		while time.monotonic() < deadline:
+			pid = self.server.pid_of(backend_type)
+			if pid is not None:
+				return pid
+			time.sleep(0.02)
+		return None
+
+	def _kill(self, backend_type):
+		pid = self._find(backend_type)
+		return pid is not None and self.server.kill_process(pid)
+
+	def kill_worker(self):
+		"""kill -9 of the worker: the server restarts, and the worker with it."""
+		return self._kill('blogstore worker')
+
+	def kill_launcher(self):
+		"""kill -9 of the launcher."""
+		return self._kill('blogstore launcher')
+
+	def kill_checkpointer(self):
+		"""kill -9 of the checkpointer."""
+		return self._kill('checkpointer')
+
+	def kill_walwriter(self):
+		"""kill -9 of the walwriter."""
+		return self._kill('walwriter')
+
+	def kill_backend(self):
+		"""kill -9 of a client's backend."""
+		pid = self.clients[int(self.dice * len(self.clients))].pid
+		return pid is not None and self.server.kill_process(pid)
+
+	def kill_postmaster(self):
+		"""kill -9 of the postmaster; then a start by hand, as an init system does."""
+		self.server.kill_postmaster()
+		self.server.start()
+		return True
+
+	def kill_postmaster_in_recovery(self):
+		"""A crash, and another one while the server recovers from it."""
+		self.server.kill_postmaster()
+		self.server.launch()
+		time.sleep(self.dice * 0.2)
+		return self.kill_postmaster()
+
+	def stop_immediately(self):
+		"""pg_ctl stop -m immediate."""
+		self.server.stop('immediate')
+		self.server.start()
+		return True
+
+	def restart_fast(self):
+		"""pg_ctl restart -m fast."""
+		self.server.stop('fast')
+		self.server.start()
+		return True
+
+	def terminate_worker(self):
+		"""pg_terminate_backend() of the worker."""
+		pid = self._find('blogstore worker')
+		return pid is not None and self.server.ask('SELECT pg_terminate_backend(%s)', pid)[0][0]
+
+	def terminate_client(self):
+		"""pg_terminate_backend() of a client."""
+		pid = self.clients[int(self.dice * len(self.clients))].pid
+		return pid is not None and self.server.ask('SELECT pg_terminate_backend(%s)', pid)[0][0]
+
+	# -- in the middle of something --------------------------------------
+
+	def _hold_worker_in_mid_batch(self):
+		"""Hold the worker between its writes; returns what holds it.
+
+		The checkpoint writes down how far the slot is confirmed: if that is
+		further than what has been applied, a crash now loses changes.
+		"""
+		holder = self.server.connect_patiently()
+		holder.autocommit = False
+		cursor = holder.cursor()
+		cursor.execute('LOCK TABLE blogstore.feed IN EXCLUSIVE MODE')
+		deadline = time.monotonic() + 2
+		waiting = """
+			SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+			WHERE a.backend_type = 'blogstore worker' AND NOT l.granted"""
+		while time.monotonic() < deadline and self.server.ask(waiting)[0][0] == 0:
+			time.sleep(0.01)
+		# long enough for a slot that is confirmed only now and then
+		time.sleep(self.dice * 1.8)
+		self.server.ask('CHECKPOINT')
+		return holder
+
+	def kill_worker_in_mid_batch(self):
+		"""kill -9 of the worker while it waits in the middle of a batch."""
+		holder = self._hold_worker_in_mid_batch()
+		try:
+			return self._kill('blogstore worker')
+		finally:
+			holder.close()
+
+	def kill_postmaster_in_mid_batch(self):
+		"""kill -9 of the postmaster while the worker waits in the middle of a batch."""
+		holder = self._hold_worker_in_mid_batch()
+		try:
+			return self.kill_postmaster()
+		finally:
+			holder.close()
+
+	def rebuild(self):
+		"""rebuild_views() beside live traffic."""
+		self.server.ask('SELECT blogstore.rebuild_views()')
+		return True
+
+	def kill_worker_in_rebuild(self):
+		"""kill -9 of the worker while it builds the views anew."""
+		self.server.ask('SELECT blogstore.rebuild_views()')
+		time.sleep(self.dice * 0.05)
+		return self._kill('blogstore worker')
+
+	def kill_worker_in_job(self):
+		"""kill -9 of the worker while there is a rename or a deletion to do."""
+		connection = self.server.connect_patiently()
+		cursor = connection.cursor()
+		deadline = time.monotonic() + 3
+		jobs = 0
+		while jobs == 0 and time.monotonic() < deadline:
+			cursor.execute("SELECT count(*) FROM blogstore.jobs WHERE kind <> 'rebuild'")
+			jobs = cursor.fetchone()[0]
+		connection.close()
+		return self._kill('blogstore worker')
+
+	def repair(self):
+		"""repair() beside live traffic; it may give way to it."""
+		try:
+			self.server.ask('SELECT blogstore.repair()')
+		except psycopg2.Error as error:
+			if error.pgcode not in ('40001', '40P01'):
+				raise
+		return True
+
+	# -- the slot --------------------------------------------------------
+
+	def _stop_worker(self):
+		self.server.ask('SELECT blogstore.stop_worker()')
+		return self.server.ask(WORKER_STATE)[0][1]
+
+	def kill_while_worker_is_stopped(self):
+		"""kill -9 of the postmaster: a stopped worker stays stopped."""
+		self._stop_worker()
+		self.kill_postmaster()
+		deadline = time.monotonic() + 10
+		while self.server.ask(WORKER_STATE)[0][0] != 'stopped':
+			if time.monotonic() > deadline:
+				raise Divergence('after stop_worker() and a crash stat_worker shows '
+					f'{self.server.ask(WORKER_STATE)[0][0]}, not stopped')
+			time.sleep(0.05)
+		if self.server.pid_of('blogstore worker') is not None:
+			raise Divergence('after stop_worker() and a crash there is a worker')
+		self.server.ask('SELECT blogstore.start_worker()')
+		return True
+
+	def drop_slot(self):
+		"""Somebody drops the slot while the worker is stopped."""
+		slot = self._stop_worker()
+		self.server.ask('SELECT pg_drop_replication_slot(%s)', slot)
+		time.sleep(self.dice * 0.2)
+		self.server.ask('SELECT blogstore.start_worker()')
+		return True
+
+	def invalidate_slot(self):
+		"""The slot loses its WAL while the worker is stopped."""
+		self._stop_worker()
+		self.server.ask("ALTER SYSTEM SET max_slot_wal_keep_size = '4MB'")
+		self.server.ask('SELECT pg_reload_conf()')
+		deadline = time.monotonic() + PATIENCE
+		lost = False
+		while not lost and time.monotonic() < deadline:
+			# WAL of one's own: clients may be slow
+			self.server.ask("SELECT pg_logical_emit_message(false, 'torture', repeat('x', 1000000))")
+			self.server.ask('SELECT pg_switch_wal()')
+			self.server.ask('CHECKPOINT')
+			lost = self.server.ask("SELECT count(*) FROM pg_replication_slots WHERE wal_status = 'lost'")[0][0] > 0
+		self.server.ask('ALTER SYSTEM RESET max_slot_wal_keep_size')
+		self.server.ask('SELECT pg_reload_conf()')
+		self.server.ask('SELECT blogstore.start_worker()')
+		return lost

@@ -1,0 +1,379 @@
+"""The plan: what each client is going to do, from the seed alone.
+
+Rows of steps are drawn for all clients together, one step each, with a
+forecast of the store as it will be if all keep pace. So client i's n-th step
+depends on the seed, on i, n and the number of clients, and not on timing.
+Where clients are not in step, a command may come before the post it is meant
+for or after its deletion; the model knows which answers are right then.
+
+Everybody edits and deletes only what is their own, but comments on and likes
+the posts of all. So the outcome of a run does not depend on the order in
+which clients come, except for what a deletion takes with it.
+
+A step is repeated as a whole when its connection breaks before it is
+acknowledged, though it may have been committed. So that the repetition ends
+in the same state, a step has at most one command for an item (what was
+created is not edited, what was edited is not deleted), and deletes users and
+posts only before it does anything else.
+"""
+
+import datetime
+import random
+import threading
+import uuid
+from collections import deque
+from typing import NamedTuple
+
+# at most so much of each is alive for a client: checks read everything
+MOST = {'users': 10, 'posts': 40, 'comments': 180, 'likes': 220}
+LEAST_USERS = 3
+
+WEIGHTS = {
+	'create_like': 24, 'delete_like': 10,
+	'create_comment': 18, 'edit_comment': 6, 'delete_comment': 6,
+	'create_post': 9, 'edit_post': 9, 'delete_post': 3,
+	'create_user': 2, 'edit_user': 2, 'delete_user': 0.4,
+}
+
+# commands that meet posts of others, and so may find them gone
+CHILD_COMMANDS = ('create_comment', 'edit_comment', 'create_like')
+
+FIRST_DATE = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
+LETTERS = "abcdefghijklmnopqrstuvwxyz     ABC 0123456789 '\"\\\n%éßñ日本語😀"
+
+
+class Command(NamedTuple):
+	"""A call of one of blogstore's functions."""
+	function: str
+	args: dict
+	taken: bool = False		# asks for a username that somebody has
+
+	def __str__(self):
+		shown = ', '.join(f'{name} => {str(value)[:60]!r}' for name, value in self.args.items())
+		return f'{self.function}({shown})'
+
+
+class Group(NamedTuple):
+	"""Commands between two savepoints; undone ones are rolled back there."""
+	commands: list
+	undone: bool
+
+
+class Step(NamedTuple):
+	"""What a client does before it looks up: one transaction."""
+	client: int
+	number: int
+	ending: str				# plain, commit, rollback, prepare, prepare rollback
+	isolation: str
+	groups: list
+
+	@property
+	def effective(self):
+		"""The commands that are to last."""
+		if 'rollback' in self.ending:
+			return []
+		return [command for group in self.groups if not group.undone for command in group.commands]
+
+	@property
+	def gid(self):
+		"""Its name as a prepared transaction."""
+		return f'client {self.client} step {self.number}'
+
+
+class Forecast:
+	"""What a client owns if everything it does succeeds."""
+
+	def __init__(self):
+		self.users = {}			# id -> name
+		self.posts = {}			# id -> user
+		self.comments = {}		# id -> (post, user)
+		self.likes = {}			# (post, user) -> None
+		self.free_names = []
+		self.names = 0
+
+	def apply(self, command):
+		"""Take a command as done."""
+		args = command.args
+		if command.function == 'create_user':
+			self.users[args['user_id']] = args['username']
+		elif command.function == 'edit_user':
+			self.free_names.append(self.users[args['user_id']])
+			self.users[args['user_id']] = args['username']
+		elif command.function == 'create_post':
+			self.posts[args['post_id']] = args['user_id']
+		elif command.function == 'create_comment':
+			self.comments[args['comment_id']] = (args['post_id'], args['user_id'])
+		elif command.function == 'create_like':
+			self.likes[args['post_id'], args['user_id']] = None
+		elif command.function == 'delete_like':
+			self.likes.pop((args['post_id'], args['user_id']), None)
+		elif command.function == 'delete_comment':
+			self.comments.pop(args['comment_id'], None)
+		elif command.function == 'delete_post':
+			self._forget_posts([args['post_id']])
+		elif command.function == 'delete_user':
+			self._forget_user(args['user_id'])
+		taken = {name.lower() for name in self.users.values()}
+		self.free_names = [name for name in self.free_names[-20:] if name.lower() not in taken]
+
+	def _forget_posts(self, posts):
+		for post in posts:
+			del self.posts[post]
+
+	def _forget_user(self, user):
+		self.free_names.append(self.users.pop(user))
+		self._forget_posts([post for post, author in self.posts.items() if author == user])
+		self.comments = {key: value for key, value in self.comments.items() if value[1] != user}
+		self.likes = {key: None for key in self.likes if key[1] != user}
+
+
+class Plan:
+	"""Hands out steps; rows are drawn when the first client comes for them."""
+
+	def __init__(self, seed, clients):
+		self._lock = threading.Lock()
+		self._random = random.Random(f'{seed}/plan/{clients}')
+		self._forecasts = [Forecast() for _ in range(clients)]
+		self._queues = [deque() for _ in range(clients)]
+		self._row = 0
+
+	def next(self, client, may_draw):
+		"""The client's next step; None if that takes a new row and none may be drawn."""
+		with self._lock:
+			if not self._queues[client]:
+				if not may_draw:
+					return None
+				self._draw_row()
+			return self._queues[client].popleft()
+
+	def _draw_row(self):
+		self._row += 1
+		# what is gone takes with it what others wrote on it
+		posts = {post for forecast in self._forecasts for post in forecast.posts}
+		self._all_posts = list(dict.fromkeys(
+			post for forecast in self._forecasts for post in forecast.posts))
+		if self._row % 50 == 0:
+			for forecast in self._forecasts:
+				forecast.comments = {key: value for key, value in forecast.comments.items() if value[0] in posts}
+				forecast.likes = {key: None for key in forecast.likes if key[0] in posts}
+		for client, queue in enumerate(self._queues):
+			queue.append(self._draw_step(client))
+
+	def _draw_step(self, client):
+		forecast = self._forecasts[client]
+		dice = self._random.random() if self._row > 10 else 0.0
+		isolation = self._random.choices(
+			['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'], [70, 15, 15])[0]
+		if dice < 0.70:
+			ending, groups = 'plain', [self._draw_group(forecast, 1)]
+		elif dice < 0.80:
+			ending, groups = 'commit', [self._draw_group(forecast, self._random.randint(2, 5))]
+		elif dice < 0.87:
+			ending, groups = 'commit', self._draw_savepoints(forecast)
+		elif dice < 0.91:
+			ending, groups = 'rollback', [self._draw_undone(forecast)]
+		elif dice < 0.95:
+			ending, groups = 'prepare', [self._draw_group(forecast, self._random.randint(1, 3))]
+		elif dice < 0.97:
+			ending, groups = 'prepare rollback', [self._draw_undone(forecast)]
+		else:
+			ending, groups = 'plain', [Group([self._draw_query(forecast)], False)]
+		return Step(client, self._row, ending, isolation, groups)
+
+	# -- transactions ----------------------------------------------------
+
+	def _draw_group(self, forecast, number, touched=None):
+		"""Commands that are to last."""
+		commands = []
+		touched = set() if touched is None else touched
+		while len(commands) < number:
+			command = self._draw_command(forecast, touched, may_remove=not touched)
+			forecast.apply(command)
+			commands.append(command)
+		return Group(commands, False)
+
+	def _draw_undone(self, forecast):
+		"""Commands that come to nothing: the forecast stays."""
+		number = self._random.randint(1, 4)
+		touched = set()
+		return Group([self._draw_command(forecast, touched, may_remove=position == number - 1)
+			for position in range(number)], True)
+
+	def _draw_savepoints(self, forecast):
+		"""A transaction part of which is rolled back."""
+		touched = set()
+		groups = [self._draw_group(forecast, self._random.randint(1, 2), touched)]
+		for _ in range(self._random.randint(1, 2)):
+			groups.append(self._draw_undone(forecast))
+			groups.append(self._draw_group(forecast, self._random.randint(0, 2), touched))
+		if self._random.random() < 0.3:
+			groups.insert(0, self._draw_undone(forecast))
+		return groups
+
+	# -- commands --------------------------------------------------------
+
+	def _draw_command(self, forecast, touched, may_remove):
+		while True:
+			kind = self._random.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+			kind = self._within_bounds(forecast, kind)
+			if kind in ('delete_post', 'delete_user') and not may_remove:
+				continue
+			command, key = getattr(self, '_' + kind)(forecast)
+			if command is not None and key not in touched:
+				touched.add(key)
+				return command
+
+	def _within_bounds(self, forecast, kind):
+		if len(forecast.users) < LEAST_USERS and (kind == 'delete_user' or not forecast.users):
+			return 'create_user'
+		if kind == 'delete_user' and len(forecast.users) <= LEAST_USERS:
+			return 'create_user'
+		for what in ('user', 'post', 'comment', 'like'):
+			if kind == 'create_' + what and len(getattr(forecast, what + 's')) >= MOST[what + 's']:
+				return 'delete_' + what
+		return kind
+
+	def _create_user(self, forecast):
+		if forecast.free_names and self._random.random() < 0.3:
+			name = self._random.choice(forecast.free_names)
+		else:
+			name = self._name(forecast)
+		user = self._id()
+		return Command('create_user', {'username': name, 'user_id': user, 'creation_date': self._date()}), user
+
+	def _edit_user(self, forecast):
+		user = self._one_of(forecast.users)
+		name = forecast.users[user].swapcase() if self._random.random() < 0.1 else self._name(forecast)
+		return Command('edit_user', {'user_id': user, 'username': name}), user
+
+	def _delete_user(self, forecast):
+		# half of the time one with so many items that a job has to purge them
+		user = self._busy_user(forecast) if self._random.random() < 0.5 else self._one_of(forecast.users)
+		return Command('delete_user', {'user_id': user}), user
+
+	def _create_post(self, forecast):
+		post = self._id()
+		return Command('create_post', {
+			'user_id': self._one_of(forecast.users), 'title': self._text(1, 40), 'content': self._content(),
+			'post_id': post, 'creation_date': self._date()}), post
+
+	def _edit_post(self, forecast):
+		if not forecast.posts:
+			return None, None
+		post = self._one_of(forecast.posts)
+		which = self._random.randrange(3)
+		return Command('edit_post', {
+			'post_id': post, 'title': self._text(1, 40) if which != 0 else None,
+			'content': self._content() if which != 1 else None}), post
+
+	def _delete_post(self, forecast):
+		if not forecast.posts:
+			return None, None
+		post = self._one_of(forecast.posts)
+		return Command('delete_post', {'post_id': post}), post
+
+	def _create_comment(self, forecast):
+		post = self._some_post()
+		if post is None:
+			return None, None
+		comment = self._id()
+		return Command('create_comment', {
+			'post_id': post, 'user_id': self._some_user(forecast), 'content': self._text(1, 120),
+			'comment_id': comment, 'creation_date': self._date()}), comment
+
+	def _edit_comment(self, forecast):
+		if not forecast.comments:
+			return None, None
+		comment = self._one_of(forecast.comments)
+		return Command('edit_comment', {
+			'post_id': forecast.comments[comment][0], 'comment_id': comment,
+			'content': self._text(1, 120)}), comment
+
+	def _delete_comment(self, forecast):
+		if not forecast.comments:
+			return None, None
+		comment = self._one_of(forecast.comments)
+		return Command('delete_comment', {
+			'post_id': forecast.comments[comment][0], 'comment_id': comment}), comment
+
+	def _create_like(self, forecast):
+		if forecast.likes and self._random.random() < 0.1:
+			post, user = self._one_of(forecast.likes)
+		else:
+			post, user = self._some_post(), self._some_user(forecast)
+		if post is None:
+			return None, None
+		return Command('create_like', {
+			'post_id': post, 'user_id': user, 'creation_date': self._date()}), (post, user)
+
+	def _delete_like(self, forecast):
+		if forecast.likes and self._random.random() < 0.95:
+			post, user = self._one_of(forecast.likes)
+		else:
+			post, user = self._some_post(), self._one_of(forecast.users)
+		if post is None:
+			return None, None
+		return Command('delete_like', {'post_id': post, 'user_id': user}), (post, user)
+
+	def _draw_query(self, forecast):
+		"""A query about what is one's own, or a name that is taken."""
+		dice = self._random.randrange(5)
+		if dice == 0 and forecast.posts:
+			return Command('get_post', {'post_id': self._one_of(forecast.posts)})
+		if dice == 1 and forecast.likes:
+			post, user = self._one_of(forecast.likes)
+			return Command('get_like', {'post_id': post, 'user_id': user})
+		user = self._one_of(forecast.users)
+		if dice == 2:
+			return Command('get_user_by_name', {'username': forecast.users[user].upper()})
+		if dice == 3:
+			return Command('create_user', {
+				'username': forecast.users[user].lower(), 'user_id': self._id(),
+				'creation_date': self._date()}, taken=True)
+		return Command('get_user', {'user_id': user})
+
+	# -- values ----------------------------------------------------------
+
+	def _one_of(self, items):
+		return self._random.choice(list(items))
+
+	@staticmethod
+	def _busy_user(forecast):
+		return next(iter(forecast.users))
+
+	def _some_user(self, forecast):
+		"""Mostly the same one, so that there is one with many items."""
+		return self._busy_user(forecast) if self._random.random() < 0.7 else self._one_of(forecast.users)
+
+	def _some_post(self):
+		"""A post of anybody's; a third of the time one of few, where all meet."""
+		if not self._all_posts:
+			return None
+		if self._random.random() < 0.33:
+			return self._random.choice(self._all_posts[::max(1, len(self._all_posts) // 4)])
+		return self._random.choice(self._all_posts)
+
+	def _id(self):
+		return str(uuid.UUID(int=self._random.getrandbits(128)))
+
+	def _date(self):
+		"""Often equal to another one, so that ids decide on the order."""
+		date = FIRST_DATE + datetime.timedelta(minutes=self._random.randrange(400))
+		if self._random.random() < 0.3:
+			date += datetime.timedelta(microseconds=self._random.randrange(1000000))
+		return date
+
+	def _name(self, forecast):
+		forecast.names += 1
+		owner = self._forecasts.index(forecast)
+		return f'{self._random.choice(["Ada", "Éva", "bob", "李"])} {owner}.{forecast.names}'
+
+	def _text(self, least, most):
+		text = ''.join(self._random.choices(LETTERS, k=self._random.randint(least, most)))
+		return text if text.strip() else 'x' + text
+
+	def _content(self):
+		"""Empty, short, about as long as the short form, long, or stored out of line."""
+		least, most = self._random.choices(
+			[(0, 0), (1, 80), (190, 210), (300, 900), (4000, 6000)], [4, 50, 25, 19, 2])[0]
+		return ''.join(self._random.choices(LETTERS, k=self._random.randint(least, most)))

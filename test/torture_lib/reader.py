@@ -1,0 +1,126 @@
+"""The reader: looks at the store while clients write, one snapshot at a time.
+
+The views may lag behind, so only what holds in every snapshot is asked for:
+counts equal the items, lists are in order, and nothing is in them twice.
+While a user is being deleted, the items of that user are still in the
+container though no query serves them: counts are compared with what is listed
+then, and not with what the container holds.
+"""
+
+import random
+import threading
+import time
+
+import psycopg2
+
+from .model import SHORT_FORM
+from .verdict import Divergence
+
+WRONG_COUNTS = """
+SELECT c.post_id, g.comment_count, g.like_count, c.comments, c.likes
+FROM (
+	SELECT post_id, count(*) FILTER (WHERE type = 'comment') AS comments,
+		count(*) FILTER (WHERE type = 'like') AS likes
+	FROM blogstore.posts GROUP BY post_id) c
+LEFT JOIN LATERAL blogstore.get_post(c.post_id) g ON true
+WHERE (g.comment_count, g.like_count) IS DISTINCT FROM (c.comments, c.likes)
+"""
+
+# of the posts that have most
+LISTED = """
+SELECT p.post_id, g.comment_count, g.like_count,
+	(SELECT count(*) FROM blogstore.list_post_comments(p.post_id, NULL)),
+	(SELECT count(*) FROM blogstore.list_post_likes(p.post_id, NULL))
+FROM (
+	SELECT post_id FROM blogstore.posts WHERE type <> 'post'
+	GROUP BY post_id ORDER BY count(*) DESC LIMIT 15) p,
+	LATERAL blogstore.get_post(p.post_id) g
+"""
+
+
+class Reader(threading.Thread):
+	"""Reads in a loop until all is over."""
+
+	def __init__(self, server, verdict, seed):
+		super().__init__(name='reader', daemon=True)
+		self.server = server
+		self.verdict = verdict
+		self.random = random.Random(f'{seed}/reader')
+
+	def run(self):
+		connection = None
+		while not self.verdict.over.is_set():
+			try:
+				if connection is None or connection.closed:
+					connection = self.server.connect_patiently()
+				self._look(connection.cursor())
+				self.verdict.count('snapshots read')
+			except Divergence as divergence:
+				self.verdict.fail(str(divergence))
+			except (psycopg2.Error, ConnectionError) as error:
+				if not self._excusable(error, connection):
+					self.verdict.fail(f'reader: {error.pgcode} {str(error).strip()}')
+				if connection is not None:
+					connection.close()
+				connection = None
+			time.sleep(0.05)
+
+	@staticmethod
+	def _excusable(error, connection):
+		code = getattr(error, 'pgcode', None)
+		if code is None or connection is None or connection.closed:
+			return True
+		return code.startswith(('57P', '08')) or code in ('40001', '40P01')
+
+	def _look(self, cursor):
+		cursor.execute('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
+		cursor.execute("SELECT count(*) FROM blogstore.jobs WHERE kind = 'deletion'")
+		if cursor.fetchone()[0] == 0:
+			self._look_at_counts(cursor)
+		self._look_at_children(cursor)
+		self._look_at_lists(cursor)
+		cursor.execute('COMMIT')
+
+	def _look_at_counts(self, cursor):
+		cursor.execute(WRONG_COUNTS)
+		for post, *numbers in cursor.fetchall():
+			raise Divergence(
+				f'reader: in one snapshot get_post({post}) counts {numbers[0]} comments and {numbers[1]} likes, '
+				f'and there are {numbers[2]} and {numbers[3]}')
+		self.verdict.count('snapshots with counts compared')
+
+	def _look_at_children(self, cursor):
+		cursor.execute(LISTED)
+		wrong = [row for row in cursor.fetchall() if row[1:3] != row[3:]]
+		if wrong:
+			# the deletion of a user by COMMIT PREPARED may become known in
+			# between: a snapshot that is wrong stays so
+			self.verdict.count('second looks')
+			time.sleep(0.05)
+			cursor.execute(LISTED)
+			for post, *numbers in [row for row in cursor.fetchall() if row[1:3] != row[3:]]:
+				raise Divergence(
+					f'reader: in one snapshot get_post({post}) counts {numbers[0]} comments and {numbers[1]} likes, '
+					f'and {numbers[2]} and {numbers[3]} are listed')
+
+	def _look_at_lists(self, cursor):
+		page = self.random.choice([None, 1, 20, 100])
+		cursor.execute('SELECT * FROM blogstore.list_feed(%s)', (page,))
+		self._judge_list(f'list_feed({page})', cursor.fetchall(), page)
+		cursor.execute("SELECT user_id FROM blogstore.users WHERE type = 'user' ORDER BY random() LIMIT 3")
+		for (user,) in cursor.fetchall():
+			cursor.execute('SELECT * FROM blogstore.list_user_posts(%s, %s)', (user, page))
+			self._judge_list(f'list_user_posts({user}, {page})', cursor.fetchall(), page, user)
+
+	@staticmethod
+	def _judge_list(call, rows, page, user=None):
+		keys = [(row[9], row[0]) for row in rows]
+		if any(later >= earlier for earlier, later in zip(keys, keys[1:])):
+			raise Divergence(f'reader: {call} is out of order, or has a post twice: {keys}')
+		if len({row[0] for row in rows}) < len(rows):
+			raise Divergence(f'reader: {call} has a post twice: {keys}')
+		if page is not None and len(rows) > page:
+			raise Divergence(f'reader: {call} gives {len(rows)} posts')
+		for row in rows:
+			if len(row[6]) > SHORT_FORM or row[1] != 'post' or user not in (None, row[3]):
+				raise Divergence(f'reader: {call} gives {row}')

@@ -1,0 +1,196 @@
+"""One run: a server, clients, the killer, checks, and what came of it."""
+
+import os
+import random
+import shlex
+import signal
+import sys
+import time
+import traceback
+
+import psycopg2
+
+from .checker import Checker
+from .client import Client
+from .killer import Killer
+from .model import Lifetimes
+from .plan import Plan
+from .reader import Reader
+from .server import PATIENCE, Server
+from .verdict import Divergence, Gate, Verdict
+
+# smaller than the number of posts that live at a time, so that the feed's end
+# moves, and deletions let older posts come back into it
+FEED_SIZE = 50
+
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def say(text):
+	"""Print at once: who watches a pipe wants to see it too."""
+	print(text, flush=True)
+
+
+class Run:
+	"""All that belongs to one run."""
+
+	def __init__(self, options):
+		self.options = options
+		self.seed = random.SystemRandom().randrange(10 ** 9) if options.seed is None else options.seed
+		self.verdict = Verdict()
+		self.server = Server(options.pg_config, FEED_SIZE, options.keep)
+		self.gate = Gate(options.clients)
+		plan = Plan(self.seed, options.clients)
+		lifetimes = Lifetimes()
+		self.clients = [Client(number, self.server, plan, self.gate, self.verdict, lifetimes)
+			for number in range(options.clients)]
+		self.reader = Reader(self.server, self.verdict, self.seed)
+		self.killer = Killer(self.server, self.clients, self.verdict, self.seed)
+		self.checker = Checker(self.server, self.clients, self.verdict, self.seed)
+
+	def repetition(self):
+		"""The command line that does the same again."""
+		command = ['test/torture', '--seed', str(self.seed), '--clients', str(self.options.clients),
+			'--duration', f'{self.options.duration:g}', '--pg-config', self.options.pg_config]
+		if self.options.no_kills:
+			command.append('--no-kills')
+		return shlex.join(command)
+
+	def play(self):
+		"""Returns the exit status."""
+		say(f'seed {self.seed}; the same again: {self.repetition()}')
+		try:
+			self.server.create()
+			say(f'{self._version()} in {self.server.directory}, {self.options.clients} clients, '
+				f'{self.options.duration:g} s')
+			self._torture()
+		except Divergence as divergence:
+			self.verdict.fail(str(divergence))
+		except KeyboardInterrupt:
+			self.verdict.over.set()
+			say('interrupted')
+			return 130
+		except Exception:		# also a fault of this program is no success
+			self.verdict.fail(traceback.format_exc())
+		finally:
+			for number in ENDING_SIGNALS:
+				signal.signal(number, signal.SIG_IGN)
+			self._end()
+		return 1 if self.verdict.divergences else 0
+
+	def _end(self):
+		"""Report, and leave nothing behind, even if nobody reads the report."""
+		self.verdict.over.set()
+		try:
+			self._report()
+		finally:
+			self.server.remove()
+			for thread in (*self.clients, self.reader):
+				if thread.is_alive():
+					thread.join(2)
+
+	def _version(self):
+		return 'PostgreSQL ' + self.server.ask("SELECT current_setting('server_version')")[0][0]
+
+	def _torture(self):
+		started = time.monotonic()
+		shown = started
+		for thread in (*self.clients, self.reader):
+			thread.start()
+		while time.monotonic() - started < self.options.duration and not self.verdict.over.is_set():
+			self.verdict.over.wait(self.killer.pause())
+			if self.verdict.over.is_set():
+				break
+			self._strike()
+			self._check(f'after {time.monotonic() - started:.0f} s')
+			if time.monotonic() - shown > 20:
+				shown = time.monotonic()
+				self._progress(shown - started)
+		self._check('in the end')
+
+	def _strike(self):
+		if self.options.no_kills:
+			return
+		try:
+			self.killer.strike()
+		except psycopg2.Error as error:
+			raise Divergence(f'{", then ".join(self.killer.last)}: {error.pgcode} {str(error).strip()}') from error
+
+	def _check(self, when):
+		"""Gather the clients, each with its work settled, and compare."""
+		if not self.gate.close(self.verdict.over, 3 * PATIENCE):
+			waiting = [client.name for client in self.clients if client.is_alive()]
+			raise Divergence(f'{when}: of {", ".join(waiting)} not all end their steps within {3 * PATIENCE:.0f} s')
+		if self.verdict.over.is_set():
+			return
+		last = ', '.join(self.killer.last) or 'no kill yet'
+		self.checker.check(f'{when} ({last})')
+		self.killer.last.clear()
+		self.gate.open()
+
+	def _progress(self, seconds):
+		counts = self.verdict.counts
+		say(f'{seconds:.0f} s: {counts["commands acknowledged"]} commands, '
+			f'{sum(self.verdict.kills.values())} kills, {self.verdict.passed} checks')
+
+	# -- the report ------------------------------------------------------
+
+	def _report(self):
+		verdict = self.verdict
+		for divergence in verdict.divergences:
+			say('\nDIVERGENCE ' + divergence)
+		if verdict.divergences:
+			self._explain()
+		else:
+			self._report_worker_errors()
+		kinds = ', '.join(f'{number} {kind}' for kind, number in sorted(verdict.kills.items()))
+		say(f'\nkills: {sum(verdict.kills.values())} ({kinds})')
+		for what in ('commands acknowledged', 'in-doubt retries'):
+			say(f'{what}: {verdict.counts[what]}')
+		others = (f'{number} {what}' for what, number in sorted(verdict.counts.items())
+			if what not in ('commands acknowledged', 'in-doubt retries'))
+		say('also: ' + ', '.join(others))
+		say(f'checks: {verdict.passed}')
+		say(f'divergences: {len(verdict.divergences)}')
+		say(f'seed {self.seed}; the same again: {self.repetition()}')
+		say(f'{verdict.passed} passed, {len(verdict.divergences)} failed')
+
+	def _explain(self):
+		"""What may help to understand a divergence."""
+		say('\nin the server:')
+		for line in self.server.activity():
+			say('  ' + line)
+		say(f'the end of its log{", " + self.server.log if self.options.keep else ""}:')
+		for line in self.server.log_tail():
+			say('  | ' + line)
+
+	def _report_worker_errors(self):
+		"""Not wrong by themselves: the worker is started again. But worth a look."""
+		errors = {}
+		for line in self.server.log_lines(r'\] blogstore (worker|launcher) (ERROR|FATAL|WARNING): '):
+			text = line.split('] ', 1)[1]
+			if 'due to administrator command' not in text:
+				errors[text] = errors.get(text, 0) + 1
+		for text, number in sorted(errors.items(), key=lambda item: -item[1])[:5]:
+			say(f'in the log, {number} times: {text}')
+
+
+def silence_libpq():
+	"""What a crashing server tells a connection that is not made yet, libpq prints to fd 2."""
+	sys.stderr = os.fdopen(os.dup(2), 'w', buffering=1)
+	nowhere = os.open(os.devnull, os.O_WRONLY)
+	os.dup2(nowhere, 2)
+	os.close(nowhere)
+
+
+def main(options):
+	"""Check that this can work at all, then run."""
+	if os.geteuid() == 0:
+		print(f'{os.path.basename(sys.argv[0])}: PostgreSQL does not run as root: run this as an unprivileged user,\n'
+			f'for example: runuser -u postgres -- {shlex.join(sys.argv)}', file=sys.stderr)
+		return 2
+	os.chdir('/')				# where any user may be
+	silence_libpq()
+	for number in ENDING_SIGNALS:
+		signal.signal(number, signal.default_int_handler)
+	return Run(options).play()
