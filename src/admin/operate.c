@@ -158,7 +158,8 @@ typedef enum WaitStep
 	WAIT_WORKER,				/* until a worker serves the views */
 	WAIT_APPLIED,				/* until what was committed has been applied */
 	WAIT_JOBS,					/* until the jobs there are then are done */
-	WAIT_JOBS_APPLIED,			/* until what they wrote has been applied */
+	WAIT_COMMITTED,				/* until it is known what they wrote */
+	WAIT_JOBS_APPLIED,			/* until that has been applied */
 	WAIT_DONE
 } WaitStep;
 
@@ -195,9 +196,27 @@ mark_passed(const Wait *wait)
 		pg_atomic_read_u64(&entry->shown_lsn) >= wait->position;
 }
 
+/* Is it known up to where jobs have written? Then wait for that. */
+static bool
+wait_for_written(Wait *wait)
+{
+	WorkerEntry *entry = my_worker_entry();
+	uint64		lsn = entry ? pg_atomic_read_u64(&entry->jobs_lsn) : 0;
+
+	if (lsn == JOB_COMMITTING)
+		return false;
+	wait->position = lsn;
+	/* the worker does not wait for its commits, but reads only flushed WAL */
+	XLogFlush(lsn);
+	if (entry != NULL && entry->latch != NULL)
+		SetLatch(entry->latch);
+	return true;
+}
+
 /*
  * Go as far as possible. What is applied may ask for jobs (a name changed
- * directly does), and what jobs write is to show too.
+ * directly does), and what jobs write is to show too, also those that were
+ * done while this waited.
  */
 static void
 wait_advance(Wait *wait)
@@ -210,13 +229,12 @@ wait_advance(Wait *wait)
 	if (wait->step == WAIT_APPLIED && mark_passed(wait))
 	{
 		wait->jobs = present_jobs(&wait->n_jobs);
-		wait->step = wait->n_jobs > 0 ? WAIT_JOBS : WAIT_DONE;
+		wait->step = wait->n_jobs > 0 ? WAIT_JOBS : WAIT_COMMITTED;
 	}
 	if (wait->step == WAIT_JOBS && !jobs_left(wait->jobs))
-	{
-		wait_mark(wait);
+		wait->step = WAIT_COMMITTED;
+	if (wait->step == WAIT_COMMITTED && wait_for_written(wait))
 		wait->step = WAIT_JOBS_APPLIED;
-	}
 	if (wait->step == WAIT_JOBS_APPLIED && mark_passed(wait))
 		wait->step = WAIT_DONE;
 }

@@ -23,6 +23,7 @@ struct FeedPosition;
 #define WAIT_MARK "blogstore"	/* prefix of messages in the WAL */
 #define MAX_DATABASES 64
 #define ERROR_LENGTH 256
+#define JOB_COMMITTING PG_UINT64_MAX
 
 /* ------------------------------------------------------------------------
  * Shared memory
@@ -58,6 +59,8 @@ typedef struct WorkerEntry
 	pg_atomic_uint32 served;	/* may readers use the views? */
 	pg_atomic_uint64 wake_lsn;	/* a commit the worker was woken for */
 	pg_atomic_uint64 shown_lsn; /* the views show all commits before */
+	pg_atomic_uint64 jobs_lsn;	/* what jobs wrote to posts lies before;
+								 * JOB_COMMITTING: more is being committed */
 	pg_atomic_uint64 batches;
 	pg_atomic_uint64 changes;
 	ConditionVariable progress; /* broadcast when any of these moves on */

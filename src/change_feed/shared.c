@@ -56,6 +56,7 @@ feed_shmem_startup(void)
 			pg_atomic_init_u32(&entry->served, 0);
 			pg_atomic_init_u64(&entry->wake_lsn, 0);
 			pg_atomic_init_u64(&entry->shown_lsn, 0);
+			pg_atomic_init_u64(&entry->jobs_lsn, 0);
 			pg_atomic_init_u64(&entry->batches, 0);
 			pg_atomic_init_u64(&entry->changes, 0);
 			ConditionVariableInit(&entry->progress);
@@ -132,6 +133,7 @@ worker_entry(Oid dbid, bool create)
 	pg_atomic_write_u32(&free_entry->served, 0);
 	pg_atomic_write_u64(&free_entry->wake_lsn, 0);
 	pg_atomic_write_u64(&free_entry->shown_lsn, 0);
+	pg_atomic_write_u64(&free_entry->jobs_lsn, 0);
 	pg_atomic_write_u64(&free_entry->batches, 0);
 	pg_atomic_write_u64(&free_entry->changes, 0);
 	free_entry->dbid = dbid;

@@ -77,6 +77,8 @@ worker_attach(WorkerEntry *entry)
 		entry->latch = MyLatch;
 		entry->started_at = GetCurrentTimestamp();
 		entry->caught_up_at = entry->started_at;
+		/* the one before may have ended in a commit of a job */
+		pg_atomic_write_u64(&entry->jobs_lsn, GetXLogInsertRecPtr());
 		pg_atomic_write_u64(&entry->batches, 0);
 		pg_atomic_write_u64(&entry->changes, 0);
 		attached = true;

@@ -15,6 +15,7 @@
 #include "views/views.h"
 
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -188,6 +189,21 @@ save_job(const Job *job)
 }
 
 /*
+ * Who waits for the views (wait_for_views()) finds a job done as soon as its
+ * last chunk is committed, and needs to know then what is still to be applied
+ * of it.
+ */
+static void
+announce_commit(uint64 lsn)
+{
+	WorkerEntry *entry = my_worker_entry();
+
+	if (entry != NULL)
+		pg_atomic_write_u64(&entry->jobs_lsn, lsn);
+	pg_memory_barrier();
+}
+
+/*
  * Do one chunk of a job in a transaction; false if it has to wait. The lock on
  * the job comes before those on items, as in deleted_revive().
  */
@@ -202,6 +218,8 @@ run_chunk(Job *job)
 		return false;
 	apply_begin(&scope, rebuild ? APPLY_VIEWS : APPLY_POSTS);
 	moved = lock_job(job);
+	if (moved && !rebuild)
+		announce_commit(JOB_COMMITTING);
 	if (moved && rebuild)
 		rebuild_chunk(job);
 	else if (moved)
@@ -209,6 +227,8 @@ run_chunk(Job *job)
 	if (moved)
 		save_job(job);
 	apply_end(&scope);
+	if (!rebuild)
+		announce_commit(GetXLogInsertRecPtr());
 	return moved;
 }
 
@@ -268,6 +288,7 @@ try_chunk(Job *job)
 	PG_CATCH();
 	{
 		sweep_failed(&before);
+		announce_commit(GetXLogInsertRecPtr());
 		if (!apply_gave_way(context))
 		{
 			ErrorData  *error;
