@@ -146,7 +146,8 @@ worker_advance(Worker *worker, XLogRecPtr applied)
 	applied = held_limit(worker->held, applied);
 	if (applied <= before)
 		return;
-	if ((paused && (worker->applied || applied - before > ADVANCE_WORTHWHILE)) ||
+	if ((paused && (worker->applied || applied - before > ADVANCE_WORTHWHILE ||
+					decoder_could_release(applied) > ADVANCE_WORTHWHILE)) ||
 		applied - before > ADVANCE_AT_ONCE)
 	{
 		worker->applied = false;

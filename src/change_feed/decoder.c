@@ -172,6 +172,24 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 }
 
 /*
+ * How much WAL the slot would let go if it were confirmed up to a position. The
+ * decoder finds where it could begin anew at checkpoints and the like, and keeps
+ * the first such place until it is confirmed
+ * (LogicalIncreaseRestartDecodingForSlot()); only this process writes there.
+ */
+uint64
+decoder_could_release(XLogRecPtr lsn)
+{
+	const ReplicationSlot *slot = MyReplicationSlot;
+
+	if (slot->candidate_restart_valid == InvalidXLogRecPtr ||
+		slot->candidate_restart_valid > lsn ||
+		slot->candidate_restart_lsn < slot->data.restart_lsn)
+		return 0;
+	return slot->candidate_restart_lsn - slot->data.restart_lsn;
+}
+
+/*
  * Let the slot move on to a position: all before it has been applied, and the
  * commit of that has been flushed.
  */
