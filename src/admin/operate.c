@@ -206,10 +206,8 @@ wait_for_written(Wait *wait)
 	if (lsn == JOB_COMMITTING)
 		return false;
 	wait->position = lsn;
-	/* the worker does not wait for its commits, but reads only flushed WAL */
-	XLogFlush(lsn);
-	if (entry != NULL && entry->latch != NULL)
-		SetLatch(entry->latch);
+	if (entry != NULL && pg_atomic_read_u64(&entry->shown_lsn) < lsn)
+		wait_mark(wait);		/* flushes what is before it */
 	return true;
 }
 

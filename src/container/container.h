@@ -300,6 +300,7 @@ typedef struct ViewState
 extern void view_state_init(void);
 extern bool views_ready(Snapshot snapshot);
 extern void views_abandon(void);
+extern void views_lock(void);
 extern void view_state_read(ViewState *state);
 extern void view_state_write(const ViewState *state);
 

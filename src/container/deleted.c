@@ -367,7 +367,8 @@ deleted_changed(void)
 
 /*
  * A user is made anew while being deleted: purge what is left now, copies too,
- * since they would be served again from here on, and have the job go on as one that gives late items of the old user the new name.
+ * since they would be served again from here on (the lock keeps the worker from
+ * writing them again by an older snapshot), and have the job go on as one that gives late items of the old user the new name.
  * The caller acts as the containers' owner.
  */
 void
@@ -383,6 +384,7 @@ deleted_revive(const pg_uuid_t *user_id)
 	if (!there)
 		return;					/* purged meanwhile, or made anew by another */
 	remove_user_items(user_id, 0);
+	views_lock();
 	remove_user_copies(user_id);
 	SPI_connect();
 	plan_execute(&revive_plan, &key, NULL, false);

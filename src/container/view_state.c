@@ -18,7 +18,9 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
+#include "storage/lmgr.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
@@ -198,4 +200,15 @@ views_abandon(void)
 		view_state_write(&state);
 	}
 	PopActiveSnapshot();
+}
+
+/*
+ * Take the views' lock: an object lock that nothing else in the server takes,
+ * on a part of the feed's table that does not exist as such.
+ */
+void
+views_lock(void)
+{
+	LockDatabaseObject(RelationRelationId, container_relation(CONTAINER_FEED),
+					   1, ExclusiveLock);
 }

@@ -14,26 +14,13 @@
 #include "views/views.h"
 
 #include "access/xact.h"
-#include "catalog/pg_class.h"
 #include "replication/origin.h"
-#include "storage/lmgr.h"
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
 
 /* Of the present transaction: */
 static int	guc_nest;
 static MemoryContext outside;	/* what was current before it */
-
-/*
- * Take the views' lock: an object lock that nothing else in the server takes,
- * on a part of the feed's table that does not exist as such.
- */
-void
-views_lock(void)
-{
-	LockDatabaseObject(RelationRelationId, container_relation(CONTAINER_FEED),
-					   1, ExclusiveLock);
-}
 
 /*
  * Lock the containers before any of their leaves, as DDL does. Some DDL takes

@@ -15,7 +15,6 @@
 #include "views/views.h"
 
 #include "access/xact.h"
-#include "access/xlog.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -228,7 +227,7 @@ run_chunk(Job *job)
 		save_job(job);
 	apply_end(&scope);
 	if (!rebuild)
-		announce_commit(GetXLogInsertRecPtr());
+		announce_commit(XactLastCommitEnd);
 	return moved;
 }
 
@@ -288,7 +287,7 @@ try_chunk(Job *job)
 	PG_CATCH();
 	{
 		sweep_failed(&before);
-		announce_commit(GetXLogInsertRecPtr());
+		announce_commit(XactLastCommitEnd);
 		if (!apply_gave_way(context))
 		{
 			ErrorData  *error;

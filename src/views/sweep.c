@@ -275,10 +275,10 @@ purge_shown(Waiting *w)
 
 	if (w->purged == InvalidXLogRecPtr)
 	{
-		w->purged = GetXLogInsertRecPtr();
+		/* the last one was of the chunk that found nothing left */
+		w->purged = XactLastCommitEnd;
 		/* the worker does not wait for its commits, but reads only flushed WAL */
-		if (XactLastCommitEnd != InvalidXLogRecPtr)
-			XLogFlush(XactLastCommitEnd);
+		XLogFlush(w->purged);
 	}
 	return entry != NULL &&
 		pg_atomic_read_u64(&entry->shown_lsn) >= w->purged;

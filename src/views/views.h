@@ -16,7 +16,6 @@
 #include "change_feed/change_feed.h"
 
 /* apply.c: transactions of the worker */
-extern void views_lock(void);
 typedef enum ApplyKind
 {
 	APPLY_STATE,				/* writes to the bookkeeping at most */

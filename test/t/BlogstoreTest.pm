@@ -482,7 +482,7 @@ row that it prints is on file once it has ended.
 sub start_client
 {
 	my ($node, $dbname, $sql, $name) = @_;
-	my $base = "$PostgreSQL::Test::Utils::tmp_check/client_$name";
+	my $base = "$PostgreSQL::Test::Utils::tmp_check/client_${name}_$$";
 
 	PostgreSQL::Test::Utils::append_to_file("$base.sql", '');
 	unlink "$base.sql", "$base.out", "$base.err";
