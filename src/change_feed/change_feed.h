@@ -184,6 +184,7 @@ typedef struct Decoder Decoder;
 extern Decoder *decoder_open(const char *slot_name, DirtySet *dirty,
 							 DirtySet *later, HeldSet *held);
 extern XLogRecPtr decoder_read(Decoder *decoder, XLogRecPtr upto);
+extern bool decoder_at_end(const Decoder *decoder);
 extern uint64 decoder_could_release(XLogRecPtr lsn);
 extern void decoder_confirm(XLogRecPtr lsn);
 

@@ -37,7 +37,29 @@ struct Decoder
 	TransactionId last_xid;		/* whose change was decoded last */
 	DirtySet   *target;			/* where that one's changes go */
 	ResourceOwner owner;		/* of what decoding opens outside of xacts */
+	bool		at_end;			/* did the last read end for want of WAL? */
 };
+
+/*
+ * Read WAL that is flushed, and only that. What is flushed can end in the
+ * middle of a record; read_local_xlog_page() would wait there for the rest,
+ * without a look at the postmaster, and what was read before would not be
+ * applied meanwhile.
+ */
+static int
+read_flushed_page(XLogReaderState *reader, XLogRecPtr page, int length,
+				  XLogRecPtr record, char *buffer)
+{
+	LogicalDecodingContext *ctx = reader->private_data;
+	Decoder    *decoder = ctx->output_writer_private;
+
+	if (page + length > GetFlushRecPtr(NULL))
+	{
+		decoder->at_end = true;
+		return -1;
+	}
+	return read_local_xlog_page(reader, page, length, record, buffer);
+}
 
 static void
 prepare_write(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
@@ -100,7 +122,7 @@ decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
 	StartTransactionCommand();
 	MemoryContextSwitchTo(context);
 	decoder->ctx = CreateDecodingContext(InvalidXLogRecPtr, NIL, false,
-										 XL_ROUTINE(.page_read = read_local_xlog_page,
+										 XL_ROUTINE(.page_read = read_flushed_page,
 													.segment_open = wal_segment_open,
 													.segment_close = wal_segment_close),
 										 prepare_write, write_message, NULL);
@@ -139,7 +161,10 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 	MemoryContext old;
 
 	if (reader->EndRecPtr >= upto)
+	{
+		decoder->at_end = true;
 		return reader->EndRecPtr;
+	}
 
 	/* the reader allocates as it goes, and keeps it: no context to reset */
 	old = MemoryContextSwitchTo(decoder->ctx->context);
@@ -147,8 +172,9 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 	forget_catalogs();
 	/* a later transaction may have the same xid, or the set been emptied */
 	decoder->last_xid = InvalidTransactionId;
+	decoder->at_end = false;
 
-	while (reader->EndRecPtr < upto && !dirty_full(decoder->dirty))
+	while (!decoder->at_end && reader->EndRecPtr < upto && !dirty_full(decoder->dirty))
 	{
 		char	   *error = NULL;
 		XLogRecord *record = XLogReadRecord(reader, &error);
@@ -165,10 +191,18 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 		CHECK_FOR_INTERRUPTS();
 	}
 
+	decoder->at_end |= reader->EndRecPtr >= upto;
 	forget_catalogs();
 	CurrentResourceOwner = NULL;
 	MemoryContextSwitchTo(old);
 	return reader->EndRecPtr;
+}
+
+/* Was there no more WAL to read, though maybe the first part of a record? */
+bool
+decoder_at_end(const Decoder *decoder)
+{
+	return decoder->at_end;
 }
 
 /*

@@ -139,10 +139,12 @@ worker_flush_commits(void)
 
 /*
  * Let readers have the views once they are complete: no rebuild is under way,
- * and what was committed before it ended (or before this start) is in.
+ * and what was committed before it ended (or before this start) is in. The turn
+ * has applied what it could read of the WAL that was flushed when it began,
+ * which may end in the middle of a record.
  */
 void
-worker_try_serve(Worker *worker, XLogRecPtr position)
+worker_try_serve(Worker *worker, XLogRecPtr flushed)
 {
 	OwnerScope	scope;
 	ViewState	state;
@@ -160,7 +162,7 @@ worker_try_serve(Worker *worker, XLogRecPtr position)
 		worker->rebuilding = false;
 		worker->serve_from = GetFlushRecPtr(NULL);
 	}
-	if (position < worker->serve_from)
+	if (flushed < worker->serve_from || !decoder_at_end(worker->decoder))
 		return;
 
 	apply_begin(&scope, APPLY_STATE);

@@ -18,8 +18,10 @@
 #include "access/xlogutils.h"
 #include "miscadmin.h"
 #include "replication/logical.h"
+#include "storage/latch.h"
 #include "storage/spin.h"
 #include "utils/guc.h"
+#include "utils/wait_event.h"
 
 /*
  * Newer minor releases decode only with plugins that output_plugin_libraries
@@ -113,6 +115,24 @@ slot_drop(const char *name)
 }
 
 /*
+ * Wait until a page of WAL is flushed as far as asked for, and read it.
+ * read_local_xlog_page() waits too, but not for the end of the postmaster.
+ */
+static int
+wait_and_read_page(XLogReaderState *reader, XLogRecPtr page, int length,
+				   XLogRecPtr record, char *buffer)
+{
+	while (page + length > GetFlushRecPtr(NULL))
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT |
+						 WL_EXIT_ON_PM_DEATH, 10, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return read_local_xlog_page(reader, page, length, record, buffer);
+}
+
+/*
  * Make the slot, in place of an unusable one: find the point from which all
  * transactions are seen whole, then keep it over restarts (as
  * pg_create_logical_replication_slot() does).
@@ -134,7 +154,7 @@ slot_make(const char *name)
 	StartTransactionCommand();
 	compat_slot_create(name);
 	ctx = CreateInitDecodingContext(PLUGIN_NAME, NIL, false, InvalidXLogRecPtr,
-									XL_ROUTINE(.page_read = read_local_xlog_page,
+									XL_ROUTINE(.page_read = wait_and_read_page,
 											   .segment_open = wal_segment_open,
 											   .segment_close = wal_segment_close),
 									NULL, NULL, NULL);

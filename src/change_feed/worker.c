@@ -236,7 +236,7 @@ publish(Worker *worker, XLogRecPtr position)
 {
 	WorkerEntry *entry = worker->entry;
 
-	if (position >= GetFlushRecPtr(NULL))
+	if (decoder_at_end(worker->decoder))
 		entry->caught_up_at = GetCurrentTimestamp();
 	if (pg_atomic_read_u64(&entry->shown_lsn) != position)
 	{
@@ -246,16 +246,17 @@ publish(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Sleep until there is news. Waits during the turn, for a lock say, may have
- * reset the latch that a commit had set, so look at what it left first.
+ * Sleep until there is news, beyond the WAL that the turn began with. Waits
+ * during the turn, for a lock say, may have reset the latch that a commit had
+ * set, so look at what it left first.
  */
 static void
-worker_nap(Worker *worker, XLogRecPtr position, long nap)
+worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
 {
 	pgstat_report_stat(false);
 	pgstat_report_activity(STATE_IDLE, NULL);
-	if (GetFlushRecPtr(NULL) <= position &&
-		pg_atomic_read_u64(&worker->entry->wake_lsn) <= position)
+	if (GetFlushRecPtr(NULL) <= flushed &&
+		pg_atomic_read_u64(&worker->entry->wake_lsn) <= flushed)
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT |
 						 WL_EXIT_ON_PM_DEATH, nap, PG_WAIT_EXTENSION);
 	ResetLatch(MyLatch);
@@ -314,11 +315,11 @@ worker_turn(Worker *worker)
 			ConditionVariableBroadcast(&worker->entry->progress);
 	}
 	if (!worker->serving)
-		worker_try_serve(worker, position);
+		worker_try_serve(worker, flushed);
 
-	nap = nap_after(worker, position < flushed, progress);
+	nap = nap_after(worker, !decoder_at_end(worker->decoder), progress);
 	if (nap > 0)
-		worker_nap(worker, position, nap);
+		worker_nap(worker, flushed, nap);
 	CHECK_FOR_INTERRUPTS();
 }
 

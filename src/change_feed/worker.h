@@ -24,7 +24,7 @@ typedef struct Worker
 	uint64		loads;			/* container_loads() at the last look */
 	bool		serving;		/* are the views complete and up to date? */
 	bool		rebuilding;		/* is a rebuild needed before they are? */
-	XLogRecPtr	serve_from;		/* position to reach before they are */
+	XLogRecPtr	serve_from;		/* WAL to be applied before they are */
 	bool		jobs;			/* may there be jobs in the queue? */
 	TimestampTz checked_at;		/* when check_state() last looked */
 } Worker;
@@ -40,7 +40,7 @@ extern void worker_read_state(ViewState *state);
 extern void worker_invalidate_views(Worker *worker);
 extern void worker_follow_settings(Worker *worker);
 extern void worker_flush_commits(void);
-extern void worker_try_serve(Worker *worker, XLogRecPtr position);
+extern void worker_try_serve(Worker *worker, XLogRecPtr flushed);
 extern void worker_check_state(Worker *worker);
 
 /* advance.c */
