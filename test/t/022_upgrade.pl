@@ -1,0 +1,132 @@
+
+# pg_upgrade: the store, its views and what was still to be done come along.
+# With the worker stopped and its slot dropped before, as the manual advises,
+# and where the server does not look after slots, without.
+
+use strict;
+use warnings;
+use Cwd;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $bindir;
+
+# Upgrade a stopped server to a new one; the exit status, and what was printed
+sub upgrade
+{
+	my ($old, $new) = @_;
+	my $cwd = getcwd();
+	my ($out, $err) = ('', '');
+
+	# it leaves a script where it is run
+	chdir $PostgreSQL::Test::Utils::tmp_check;
+	my $done = IPC::Run::run(
+		[
+			'pg_upgrade', '--no-sync',
+			'--old-datadir', $old->data_dir, '--new-datadir', $new->data_dir,
+			'--old-bindir', $bindir, '--new-bindir', $bindir,
+			'--socketdir', $new->host,
+			'--old-port', $old->port, '--new-port', $new->port
+		],
+		'>', \$out,
+		'2>&1');
+	chdir $cwd;
+	note $out unless $done;
+	return ($done, $out);
+}
+
+# A server with a store, a rename and a deletion that are still to be done, and
+# changes that the views do not show yet
+sub old_server
+{
+	my ($name) = @_;
+	my $node = new_server($name);
+
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE DATABASE second');
+	for my $dbname ('postgres', 'second')
+	{
+		create_store($node, $dbname);
+		fill_store($node, $dbname, 10, 130);
+		check_store($node, $dbname, "$name, $dbname");
+	}
+	my $holder = hold_worker($node, 'postgres');
+	$node->safe_psql(
+		'postgres', q{
+SELECT blogstore.create_post(kit.u(1), 'not shown', 'x', kit.p(500), kit.d(500));
+SELECT blogstore.delete_post(kit.p(129));
+SELECT blogstore.edit_post(kit.p(128), 'edited');
+SELECT blogstore.edit_user(kit.u(3), 'renamed');
+SELECT blogstore.delete_user(kit.u(4));
+SELECT blogstore.rebuild_views();
+});
+	return ($node, $holder);
+}
+
+sub check_upgraded
+{
+	my ($node, $name) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	check_store($node, $_, "$name, $_") for 'postgres', 'second';
+	is($node->safe_psql('postgres', 'SELECT title FROM blogstore.list_feed(1); SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = kit.u(3); SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(4); SELECT count(*) FROM blogstore.progress'),
+		"not shown\nrenamed\n0\n0", "$name: what was to be done is done");
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_replication_slots WHERE plugin = 'blogstore' AND active"),
+		'2', "$name: each worker has its slot");
+	is(scalar slots_made($node, 0), 2, "$name: each has said once that it builds the views");
+	$node->safe_psql($_, "SELECT blogstore.create_like(kit.p(500), kit.u(9)) FROM blogstore.get_post(kit.p(500)); SELECT blogstore.create_post(kit.u(1), 'new', 'x', kit.p(501), kit.d(501))")
+	  for 'postgres', 'second';
+	check_store($node, $_, "$name, worked on, $_") for 'postgres', 'second';
+	return;
+}
+
+# ---- As advised
+
+my ($old, $holder) = old_server('old');
+$bindir = $old->config_data('--bindir');
+$holder->quit;
+$old->safe_psql($_, 'SELECT blogstore.stop_worker(drop_slot => true)') for 'postgres', 'second';
+$old->stop;
+my $new = new_server('new');
+my ($done, $out) = upgrade($old, $new);
+ok($done, 'as advised: pg_upgrade succeeds');
+$new->start;
+is($new->safe_psql('postgres', 'SELECT state FROM blogstore.stat_worker'),
+	'stopped', 'as advised: the worker stays stopped');
+is($new->safe_psql('postgres', 'SELECT title FROM blogstore.list_feed(1); SELECT count(*) FROM blogstore.list_feed(NULL); SELECT count(*) FROM blogstore.get_user(kit.u(4))'),
+	"not shown\n117\n0", 'as advised: before it starts, requests are answered rightly');
+$new->safe_psql($_, 'SELECT blogstore.start_worker()') for 'postgres', 'second';
+check_upgraded($new, 'as advised');
+my $version = $new->safe_psql('postgres', 'SHOW server_version_num');
+$new->stop;
+
+# ---- Without
+
+my $careless;
+($careless, $holder) = old_server('careless');
+$careless->stop('fast');
+$holder->{run}->finish;
+my $copy = new_server('copy');
+($done, $out) = upgrade($careless, $copy);
+if ($version < 170000)
+{
+	ok($done, 'without advice: pg_upgrade succeeds');
+	$copy->start;
+	check_upgraded($copy, 'without advice');
+}
+else
+{
+	# it takes logical slots along, and wants them to have been read to the end
+	ok(!$done, 'without advice: pg_upgrade refuses');
+	like($out, qr/Checking for valid logical replication slots\s+fatal/i,
+		'without advice: because of the slots');
+	$careless->start;
+	check_store($careless, $_, "without advice, the old server again, $_") for 'postgres', 'second';
+}
+
+done_testing();
