@@ -81,21 +81,15 @@ is_problem(const Finding *f, const char *problem)
 static bool
 mend_orphan(const Finding *f)
 {
-	Datum		comment[] = {UUIDPGetDatum(&f->post_id), UUIDPGetDatum(&f->id)};
-	Datum		like[] = {UUIDPGetDatum(&f->user_id), UUIDPGetDatum(&f->post_id)};
-	bool		counted = strcmp(f->expected, "a user") == 0;
 	LockOutcome outcome;
 
 	if (strcmp(f->type, "post") == 0)
-		return remove_post(&f->post_id, LockWaitBlock) == LOCK_HAD;
-	if (strcmp(f->type, "comment") == 0)
-		outcome = counted ?
-			remove_child(ITEM_COMMENT, &f->post_id, &f->id, LockWaitBlock) :
-			remove_item(ITEM_COMMENT, &f->post_id, comment, 2, LockWaitBlock);
+		outcome = remove_post(&f->post_id, LockWaitBlock);
+	else if (strcmp(f->type, "comment") == 0)
+		outcome = purge_child(ITEM_COMMENT, &f->post_id, &f->id, LockWaitBlock);
 	else
-		outcome = counted ?
-			remove_child(ITEM_LIKE, &f->post_id, &f->user_id, LockWaitBlock) :
-			remove_item(ITEM_LIKE, &f->post_id, like, 2, LockWaitBlock);
+		outcome = purge_child(ITEM_LIKE, &f->post_id, &f->user_id,
+							  LockWaitBlock);
 	return outcome == LOCK_HAD;
 }
 

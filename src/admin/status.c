@@ -78,16 +78,12 @@ static void
 status_slot(Status *status)
 {
 	char		name[NAMEDATALEN];
-	ReplicationSlot *slot;
 	XLogRecPtr	confirmed;
 
 	worker_slot_name(MyDatabaseId, name);
-	slot = SearchNamedReplicationSlot(name, true);
-	if (slot == NULL)
+	if (SearchNamedReplicationSlot(name, true) == NULL)
 		return;
-	SpinLockAcquire(&slot->mutex);
-	confirmed = slot->data.confirmed_flush;
-	SpinLockRelease(&slot->mutex);
+	confirmed = slot_confirmed(name);
 	status_text(status, STATUS_SLOT, name);
 	if (confirmed != InvalidXLogRecPtr && !RecoveryInProgress())
 	{

@@ -236,12 +236,11 @@ extern bool post_counter_repair(const pg_uuid_t *post_id);
 
 /* removal.c: items with what hangs on them */
 extern LockOutcome remove_item(ItemType type, const pg_uuid_t *post_id,
-							   const Datum *key, int nkeys,
-							   LockWaitPolicy wait);
+							   const pg_uuid_t *other, LockWaitPolicy wait);
 extern LockOutcome remove_child(ItemType type, const pg_uuid_t *post_id,
 								const pg_uuid_t *other, LockWaitPolicy wait);
 extern LockOutcome purge_child(ItemType type, const pg_uuid_t *post_id,
-							   const BlogItem *item, LockWaitPolicy wait);
+							   const pg_uuid_t *other, LockWaitPolicy wait);
 extern LockOutcome remove_post(const pg_uuid_t *post_id, LockWaitPolicy wait);
 extern LockOutcome purge_post(const pg_uuid_t *post_id, LockWaitPolicy wait,
 							  int64 limit, int64 *removed, bool *more);
@@ -249,7 +248,6 @@ extern LockOutcome purge_post(const pg_uuid_t *post_id, LockWaitPolicy wait,
 /* walk.c: a user's name on the user's items, or the end of them, in steps */
 typedef struct LeafWalk
 {
-	MemoryContext context;		/* of the step */
 	ItemPlace	place;			/* where the next step begins */
 	int64		limit;			/* items to change in a step; 0: all */
 	LockWaitPolicy wait;		/* LockWaitSkip: leave locked items alone */
@@ -273,6 +271,7 @@ extern void deleted_init(void);
 extern const DeletedUsers *deleted_users(Snapshot snapshot);
 extern bool deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id);
 extern bool deleted_item(const DeletedUsers *deleted, const BlogItem *item);
+extern bool being_deleted(const BlogItem *item);
 extern bool deleted_post(const DeletedUsers *deleted,
 						 const pg_uuid_t *post_id);
 extern void deleted_discount(const DeletedUsers *deleted, BlogItem *post);

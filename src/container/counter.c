@@ -66,14 +66,8 @@ post_counter_open(const pg_uuid_t *post_id)
 {
 	LockOutcome outcome;
 	PostCounter *counter = post_counter_try(post_id, LockWaitBlock, &outcome);
-	bool		deleted;
 
-	if (counter == NULL)
-		return NULL;
-	PushActiveSnapshot(GetTransactionSnapshot());
-	deleted = deleted_item(deleted_users(GetActiveSnapshot()), &counter->post);
-	PopActiveSnapshot();
-	if (!deleted)
+	if (counter == NULL || !being_deleted(&counter->post))
 		return counter;
 	post_counter_close(counter);
 	return NULL;

@@ -262,6 +262,18 @@ deleted_item(const DeletedUsers *deleted, const BlogItem *item)
 		deleted_has(deleted, item_uuid(item, PROP_USER_ID));
 }
 
+/* Is an item's author being deleted, by the transaction's snapshot? */
+bool
+being_deleted(const BlogItem *item)
+{
+	bool		result;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	result = deleted_item(deleted_users(GetActiveSnapshot()), item);
+	PopActiveSnapshot();
+	return result;
+}
+
 /* Is a post's author among them, by the active snapshot? */
 bool
 deleted_post(const DeletedUsers *deleted, const pg_uuid_t *post_id)

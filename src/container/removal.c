@@ -14,20 +14,24 @@
 #include "utils/snapmgr.h"
 
 /*
- * Delete the one item of a logical partition that a key names; nobody's count
- * changes.
+ * Delete a comment (other is its id) or a like (other is who likes); nobody's
+ * count changes.
  */
 LockOutcome
-remove_item(ItemType type, const pg_uuid_t *post_id, const Datum *key,
-			int nkeys, LockWaitPolicy wait)
+remove_item(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
+			LockWaitPolicy wait)
 {
+	Datum		post = UUIDPGetDatum(post_id);
+	Datum		key[2];
 	ItemWriter *writer;
 	BlogItem	item;
 	LockOutcome outcome;
 
+	key[0] = type == ITEM_LIKE ? UUIDPGetDatum(other) : post;
+	key[1] = type == ITEM_LIKE ? post : UUIDPGetDatum(other);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
-	outcome = item_writer_try_lock(writer, PATH_KEY, key, nkeys,
+	outcome = item_writer_try_lock(writer, PATH_KEY, key, 2,
 								   LockTupleExclusive, wait, &item);
 	if (outcome == LOCK_HAD)
 		item_writer_delete(writer);
@@ -37,45 +41,34 @@ remove_item(ItemType type, const pg_uuid_t *post_id, const Datum *key,
 }
 
 /*
- * Delete a comment or like, and count it off its post. other is the comment's
- * id, or who likes. A post that is being deleted counts as any.
+ * The same, and count it off its post; LOCK_GONE if there is no post either. A
+ * post that is being deleted counts as any.
  */
 LockOutcome
 remove_child(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 			 LockWaitPolicy wait)
 {
-	Datum		post = UUIDPGetDatum(post_id);
-	Datum		key[2];
-	PostCounter *counter;
 	LockOutcome outcome;
+	PostCounter *counter = post_counter_try(post_id, wait, &outcome);
 
-	key[0] = type == ITEM_LIKE ? UUIDPGetDatum(other) : post;
-	key[1] = type == ITEM_LIKE ? post : UUIDPGetDatum(other);
-	counter = post_counter_try(post_id, wait, &outcome);
 	if (counter == NULL)
 		return outcome;
-	outcome = remove_item(type, post_id, key, 2, wait);
+	outcome = remove_item(type, post_id, other, wait);
 	if (outcome == LOCK_HAD)
 		post_counter_add(counter, -(type == ITEM_COMMENT), -(type == ITEM_LIKE));
 	post_counter_close(counter);
 	return outcome;
 }
 
-/* The same for an item of a deleted user's, also if it hangs on nothing. */
+/* The same for an item of nobody's, also if it hangs on nothing. */
 LockOutcome
-purge_child(ItemType type, const pg_uuid_t *post_id, const BlogItem *item,
+purge_child(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 			LockWaitPolicy wait)
 {
-	pg_uuid_t	other = *item_uuid(item, type == ITEM_LIKE ? PROP_USER_ID : PROP_ID);
-	LockOutcome outcome = remove_child(type, post_id, &other, wait);
-	Datum		post = UUIDPGetDatum(post_id);
-	Datum		key[2];
+	LockOutcome outcome = remove_child(type, post_id, other, wait);
 
-	if (outcome != LOCK_GONE)
-		return outcome;
-	key[0] = type == ITEM_LIKE ? UUIDPGetDatum(&other) : post;
-	key[1] = type == ITEM_LIKE ? post : UUIDPGetDatum(&other);
-	return remove_item(type, post_id, key, 2, wait);
+	return outcome == LOCK_GONE ?
+		remove_item(type, post_id, other, wait) : outcome;
 }
 
 /*

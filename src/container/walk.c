@@ -34,6 +34,7 @@ typedef struct Visitor
 	ItemType	type;
 	int			partition;
 	Datum		username;		/* to relabel with; 0: each author's own */
+	MemoryContext context;		/* of the step */
 	ItemWriter *writer;			/* opened when first needed */
 } Visitor;
 
@@ -56,6 +57,7 @@ walk_leaf(Visitor *visitor, const pg_uuid_t *user_id, LeafWalk *walk)
 											 user_id, &walk->place,
 											 GetActiveSnapshot());
 
+	visitor->context = CurrentMemoryContext;
 	while (walk->limit == 0 || (walk->changed < walk->limit && looks-- > 0))
 	{
 		MemoryContext old;
@@ -115,7 +117,7 @@ relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
 		return VISIT_UNCHANGED;
 	if (visitor->writer == NULL)
 	{
-		MemoryContext old = MemoryContextSwitchTo(walk->context);
+		MemoryContext old = MemoryContextSwitchTo(visitor->context);
 
 		visitor->writer = item_writer_open_partition(CONTAINER_POSTS,
 													 visitor->type,
@@ -138,6 +140,8 @@ static VisitOutcome
 purge_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
 {
 	pg_uuid_t	post_id = *item_uuid(item, PROP_POST_ID);
+	pg_uuid_t	other = *item_uuid(item, visitor->type == ITEM_LIKE ?
+								   PROP_USER_ID : PROP_ID);
 	LockOutcome outcome;
 
 	if (visitor->type == ITEM_POST)
@@ -151,7 +155,7 @@ purge_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
 			return VISIT_AGAIN;
 	}
 	else
-		outcome = purge_child(visitor->type, &post_id, item, walk->wait);
+		outcome = purge_child(visitor->type, &post_id, &other, walk->wait);
 	return outcome == LOCK_HAD ? VISIT_CHANGED :
 		outcome == LOCK_BUSY ? VISIT_BUSY : VISIT_UNCHANGED;
 }
@@ -161,7 +165,6 @@ void
 leaf_walk_init(LeafWalk *walk, int64 limit, LockWaitPolicy wait)
 {
 	memset(walk, 0, sizeof(*walk));
-	walk->context = CurrentMemoryContext;
 	walk->limit = limit;
 	walk->wait = wait;
 }

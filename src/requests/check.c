@@ -263,19 +263,7 @@ need_user(const pg_uuid_t *user_id, BlogItem *user)
 		unknown_item("user", user_id);
 }
 
-/* Is an item one of a user's who is being deleted, as of now? */
-bool
-being_deleted(const BlogItem *item)
-{
-	bool		result;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	result = deleted_item(deleted_users(GetActiveSnapshot()), item);
-	PopActiveSnapshot();
-	return result;
-}
-
-/* The same of a post by its id. */
+/* Is a post one of a user's who is being deleted, by the transaction's snapshot? */
 bool
 post_being_deleted(const pg_uuid_t *post_id)
 {

@@ -29,7 +29,8 @@ remove_deleted_comment(const BlogItem *item, ItemType type)
 		return false;
 	get_conflicting(type, post_id, key, 2, &there);
 	return being_deleted(&there) &&
-		remove_item(type, post_id, key, 2, LockWaitBlock) == LOCK_HAD;
+		remove_item(type, post_id, item_uuid(item, PROP_ID),
+					LockWaitBlock) == LOCK_HAD;
 }
 
 /*
@@ -76,17 +77,20 @@ remove_served_child(ItemType type, const pg_uuid_t *post_id,
 					const pg_uuid_t *other)
 {
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(other)};
+	const DeletedUsers *deleted;
 	BlogItem	comment;
-	bool		served;
+	bool		served = true;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	if (type == ITEM_LIKE)
-		served = !deleted_has(deleted_users(GetActiveSnapshot()), other);
-	else
+	deleted = deleted_users(GetActiveSnapshot());
+	if (deleted != NULL && type == ITEM_LIKE)
+		served = !deleted_has(deleted, other);
+	else if (deleted != NULL)
 		served = item_get(CONTAINER_POSTS, type, post_id, PATH_KEY, key, 2,
 						  GetActiveSnapshot(), &comment) &&
-			!being_deleted(&comment);
+			!deleted_item(deleted, &comment);
+	served = served && !deleted_post(deleted, post_id);
 	PopActiveSnapshot();
-	return served && !post_being_deleted(post_id) &&
+	return served &&
 		remove_child(type, post_id, other, LockWaitBlock) == LOCK_HAD;
 }
