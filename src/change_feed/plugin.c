@@ -6,7 +6,8 @@
  * inserts into the job queue, and what others than the worker do to views and
  * usernames: the tables are their owner's, who may write to them directly.
  * Comments and likes show in their post item's counts, and the worker's own
- * writes to the views are marked with an origin that is filtered out.
+ * writes to the views are marked with an origin that is filtered out. A new
+ * name for which the same transaction has just queued a job is left to the job.
  *
  * The plugin reads catalogs only, and only as of the decoded transaction.
  * Runs in the worker (or wherever the slot is decoded).
@@ -49,10 +50,21 @@ typedef struct RoleEntry
 	Oid			relid;
 	RelationRole role;
 	AttrNumber	id;				/* columns of posts and copies */
-	AttrNumber	user_id;		/* ... and of users */
+	AttrNumber	user_id;		/* ... and of users and jobs */
 	AttrNumber	creation_date;
 	AttrNumber	username;
+	AttrNumber	kind;
 } RoleEntry;
+
+/*
+ * Of the transaction that is being decoded: who the last job to rename is for.
+ * edit_user() queues it just before it writes the user, so one is enough.
+ */
+typedef struct PluginState
+{
+	bool		renaming;
+	pg_uuid_t	renamed;
+} PluginState;
 
 /* What is known of relations; one decoding at a time in a process. */
 static HTAB *roles = NULL;
@@ -188,6 +200,8 @@ role_complete(const RoleEntry *entry)
 			return entry->id && entry->user_id && entry->creation_date;
 		case ROLE_USERS:
 			return entry->user_id && entry->username;
+		case ROLE_JOBS:
+			return entry->user_id && entry->kind;
 		default:
 			return true;
 	}
@@ -208,6 +222,7 @@ get_role(Relation relation)
 	fresh.user_id = column(desc, "user_id", PROP_USER_ID);
 	fresh.creation_date = column(desc, "creation_date", PROP_CREATION_DATE);
 	fresh.username = column(desc, "username", PROP_USERNAME);
+	fresh.kind = column(desc, "kind", PROP_TYPE);
 	if (!role_complete(&fresh))
 		fresh.role = ROLE_NONE;
 	entry = hash_search(roles, &relid, HASH_ENTER, NULL);
@@ -276,11 +291,34 @@ post_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 		send_kind(ctx, FEED_RESET, role->role == ROLE_COPIES);
 }
 
-/* A user was changed: tell if the name was, or if that cannot be seen. */
+/* A job was queued. */
+static void
+job_queued(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
+		   HeapTuple job)
+{
+	PluginState *state = ctx->output_plugin_private;
+	bool		no_kind;
+	bool		no_id;
+	Datum		kind = heap_getattr(job, role->kind, desc, &no_kind);
+	Datum		id = heap_getattr(job, role->user_id, desc, &no_id);
+
+	if (!no_kind && !no_id && strcmp(TextDatumGetCString(kind), "rename") == 0)
+	{
+		state->renaming = true;
+		state->renamed = *DatumGetUUIDP(id);
+	}
+	send_kind(ctx, FEED_JOB, false);
+}
+
+/*
+ * A user was changed: tell if the name was, or if that cannot be seen, unless
+ * there is a job for it.
+ */
 static void
 user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 			 TupleDesc desc, HeapTuple before, HeapTuple after)
 {
+	const PluginState *state = ctx->output_plugin_private;
 	FeedMessage message;
 	bool		no_id;
 	bool		no_name = true;
@@ -291,7 +329,8 @@ user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 
 	if (before != NULL)
 		old_name = heap_getattr(before, role->username, desc, &no_old_name);
-	if (no_id)
+	if (no_id || (state->renaming && memcmp(DatumGetUUIDP(id), &state->renamed,
+											UUID_LEN) == 0))
 		return;
 	/* one that is stored out of line is not what the requests have written */
 	if (!no_name && !no_old_name &&
@@ -311,12 +350,17 @@ plugin_startup(LogicalDecodingContext *ctx, OutputPluginOptions *options,
 {
 	options->output_type = OUTPUT_PLUGIN_BINARY_OUTPUT;
 	options->receive_rewrites = false;
+	ctx->output_plugin_private = MemoryContextAllocZero(ctx->context,
+														sizeof(PluginState));
 	roles_create();
 }
 
 static void
 plugin_begin(LogicalDecodingContext *ctx, ReorderBufferTXN *txn)
 {
+	PluginState *state = ctx->output_plugin_private;
+
+	state->renaming = false;
 }
 
 static void
@@ -352,8 +396,8 @@ plugin_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 			send_kind(ctx, FEED_FEED, true);
 			break;
 		case ROLE_JOBS:
-			if (change->action == REORDER_BUFFER_CHANGE_INSERT)
-				send_kind(ctx, FEED_JOB, false);
+			if (change->action == REORDER_BUFFER_CHANGE_INSERT && after != NULL)
+				job_queued(ctx, role, desc, after);
 			break;
 		case ROLE_NONE:
 			break;

@@ -140,19 +140,24 @@ blogstore_create_user(PG_FUNCTION_ARGS)
 	return return_item(fcinfo, &user, ITEM_USER);
 }
 
-/* Have the user's items relabelled: by the worker, or here if there is none. */
+/*
+ * Write a user's new name, and have the user's items relabelled: by the worker,
+ * or here if there is none. The job comes first; the change feed then knows
+ * that the name which follows has one (change_feed/plugin.c).
+ */
 static void
-relabel(const pg_uuid_t *user_id, Datum username)
+rename_user(ItemWriter *writer, const BlogItem *user)
 {
+	const pg_uuid_t *id = item_uuid(user, PROP_ID);
 	const char *hint;
+	bool		here = change_feed_hooks.obstacle(&hint) != NULL;
 
-	if (change_feed_hooks.obstacle(&hint) == NULL)
-	{
-		job_enqueue("rename", user_id);
-		return;
-	}
+	if (!here)
+		job_enqueue("rename", id);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	relabel_user_items(user_id, username);
+	item_writer_update(writer, user);
+	if (here)
+		relabel_user_items(id, user->value[PROP_USERNAME]);
 	PopActiveSnapshot();
 }
 
@@ -189,13 +194,10 @@ blogstore_edit_user(PG_FUNCTION_ARGS)
 				username_taken(username);
 			registry_release(found.value[PROP_USERNAME], id);
 		}
-		item_writer_update(writer, &user);
 		PopActiveSnapshot();
-		item_writer_close(writer);
-		relabel(id, username);
+		rename_user(writer, &user);
 	}
-	else
-		item_writer_close(writer);
+	item_writer_close(writer);
 	owner_end(&scope);
 	return return_item(fcinfo, &user, ITEM_USER);
 }

@@ -78,7 +78,7 @@ $node->safe_psql('postgres',
 	"SELECT blogstore.edit_user(kit.u(5), 'five'); SELECT blogstore.edit_user(kit.u(8), 'eight')");
 is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('500 ms')"),
 	'f', 'prepared before a rename: the rename is not done');
-is($node->safe_psql('postgres', 'SELECT kind FROM blogstore.progress GROUP BY kind, user_id'),
+is($node->safe_psql('postgres', 'SELECT kind FROM blogstore.progress'),
 	"rename\nrename", 'prepared before a rename: progress shows it');
 $node->restart;
 is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('500 ms')"),

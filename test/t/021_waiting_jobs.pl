@@ -42,7 +42,7 @@ $late->query_safe(
 $node->safe_psql('postgres',
 	q{SELECT blogstore.edit_user(kit.u(1), 'renamed'); SELECT blogstore.delete_user(kit.u(2))});
 wait_until($node, 'postgres',
-	q{SELECT count(DISTINCT kind) = 2 FROM blogstore.progress WHERE phase = 'waiting' AND done > 0 OR kind = 'deletion' AND phase = 'waiting'});
+	q{SELECT count(*) = 2 FROM blogstore.progress WHERE phase = 'waiting' AND done > 0 OR kind = 'deletion' AND phase = 'waiting'});
 wait_until($node, 'postgres', "$stale AND p.user_id = kit.u(1)", '0');
 $node->safe_psql('postgres', q{SELECT blogstore.wait_for_views('1 s')});
 my $memory = worker_memory();
@@ -122,7 +122,7 @@ CREATE TRIGGER refuse BEFORE UPDATE ON blogstore.posts FOR EACH ROW EXECUTE FUNC
 SELECT count(blogstore.edit_user(user_id, 'refused ' || username)) FROM blogstore.users WHERE username LIKE 'fails%';
 SELECT blogstore.edit_user(kit.u(4), 'behind them')});
 wait_until($node, 'postgres', "$stale AND p.user_id = kit.u(4)", '0');
-is($node->safe_psql('postgres', 'SELECT count(DISTINCT user_id) FROM blogstore.progress'),
+is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.progress'),
 	'120', 'the jobs that failed are still there');
 like($node->safe_psql('postgres', 'SELECT last_error FROM blogstore.stat_worker'),
 	qr/no such name here/, 'stat_worker shows why');
