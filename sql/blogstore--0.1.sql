@@ -178,7 +178,7 @@ RETURNS @extschema@.comment_item
 AS 'MODULE_PATHNAME', 'blogstore_create_comment'
 LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION @extschema@.create_comment IS
-'C3: comment on a post; its comment_count grows by one in the same transaction.
+'C3: comment on a post; its comment_count grows by one in the same transaction, without waiting for others.
 post_id: the post; user_id: the author; content: not empty; comment_id: the caller''s id, or NULL for a new one; creation_date: NULL for now.
 Returns the comment; a repetition with the same id, author and content returns it unchanged.
 Errors: 22004 a NULL; 22023 an empty comment or bad date; 23503 no such user or post; 23505 the id has another comment; 25006 read-only transaction; 55000 no containers.';
@@ -188,7 +188,7 @@ RETURNS @extschema@.like_item
 AS 'MODULE_PATHNAME', 'blogstore_create_like'
 LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION @extschema@.create_like IS
-'C4: like a post; its like_count grows by one in the same transaction.
+'C4: like a post; its like_count grows by one in the same transaction, without waiting for others.
 post_id: the post; user_id: who likes it; creation_date: NULL for now.
 Returns the like; a second like by the same user returns the first one unchanged.
 Errors: 22004 a NULL; 22023 a bad date; 23503 no such user or post; 25006 read-only transaction; 55000 no containers.';
@@ -350,7 +350,7 @@ RETURNS bigint
 AS 'MODULE_PATHNAME', 'blogstore_repair'
 LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION @extschema@.repair IS
-'Mend what verify() finds, beside live traffic: each item is locked, computed anew and written.
+'Mend what verify() finds, beside live traffic: each item is locked, computed anew and written. Deltas of counts are folded into their posts, which the worker does otherwise.
 Returns how many discrepancies were mended.
 Errors: 25001 not in READ COMMITTED; 25006 read-only transaction; 55000 no containers.';
 

@@ -1,6 +1,6 @@
 /*
  * repair.c
- *		blogstore.repair(): mend what verify() finds.
+ *		blogstore.repair(): mend what verify() finds, and fold deltas of counts.
  *
  * What verify() found may have changed since, so nothing it says is written:
  * it only tells where to look. Counts are counted anew with the post locked,
@@ -87,6 +87,8 @@ mend_orphan(const Finding *f)
 		outcome = remove_post(&f->post_id, LockWaitBlock);
 	else if (strcmp(f->type, "comment") == 0)
 		outcome = purge_child(ITEM_COMMENT, &f->post_id, &f->id, LockWaitBlock);
+	else if (strcmp(f->type, "delta") == 0)
+		outcome = remove_item(ITEM_DELTA, &f->post_id, &f->id, LockWaitBlock);
 	else
 		outcome = purge_child(ITEM_LIKE, &f->post_id, &f->user_id,
 							  LockWaitBlock);
@@ -209,6 +211,7 @@ blogstore_repair(PG_FUNCTION_ARGS)
 	if (n > 0 && with_views)
 		mend_views(findings, n);
 	SPI_finish();
+	fold_everything();
 	owner_end(&scope);
 	PG_RETURN_INT64(mended);
 }

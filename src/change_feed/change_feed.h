@@ -112,6 +112,7 @@ extern PGDLLEXPORT void blogstore_worker_main(Datum arg);
 typedef enum FeedMessageKind
 {
 	FEED_POST,					/* this post's copy may be out of date */
+	FEED_COUNTS,				/* the same, because of a delta */
 	FEED_USER,					/* this user's name on items may be */
 	FEED_FEED,					/* somebody else wrote to the feed */
 	FEED_JOB,					/* a job was queued */
@@ -134,8 +135,16 @@ typedef struct FeedMessage
 {
 	FeedMessageKind kind;
 	bool		later;			/* not urgent: somebody wrote to a view */
-	PostKey		post;			/* of FEED_POST; of FEED_USER its user_id */
+	PostKey		post;			/* of FEED_POST; of FEED_COUNTS its post_id, of
+								 * FEED_USER its user_id */
 } FeedMessage;
+
+/* A post that has got deltas, and how many. */
+typedef struct CountedPost
+{
+	pg_uuid_t	post_id;		/* the key: see PostKey */
+	int64		deltas;
+} CountedPost;
 
 /* dirty.c: the bounded set of what a batch has to refresh */
 typedef struct DirtySet DirtySet;
@@ -153,6 +162,7 @@ extern bool dirty_reset_seen(const DirtySet *dirty);
 extern bool dirty_all_users(const DirtySet *dirty);
 extern int64 dirty_changes(const DirtySet *dirty);
 extern PostKey *dirty_posts(const DirtySet *dirty, int *n);
+extern CountedPost *dirty_counted(const DirtySet *dirty, int *n);
 extern pg_uuid_t *dirty_users(const DirtySet *dirty, int *n);
 extern void dirty_clear(DirtySet *dirty);
 extern void dirty_destroy(DirtySet *dirty);

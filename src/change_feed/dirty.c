@@ -22,6 +22,7 @@ struct DirtySet
 {
 	MemoryContext context;		/* a child of parent; reset by dirty_clear() */
 	HTAB	   *posts;			/* of PostKey; NULL: none */
+	HTAB	   *counted;		/* of CountedPost; NULL: none */
 	HTAB	   *users;			/* of pg_uuid_t; NULL: none */
 	int64		changes;		/* messages since the last clear */
 	bool		jobs;
@@ -42,20 +43,39 @@ dirty_create(MemoryContext parent)
 	return dirty;
 }
 
+static HTAB *
+make_table(DirtySet *dirty, Size keysize, Size entrysize)
+{
+	HASHCTL		ctl = {.keysize = keysize,.entrysize = entrysize,
+	.hcxt = dirty->context};
+
+	return hash_create("blogstore dirty keys", 256, &ctl,
+					   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
 /* Add a key of keysize bytes to a table; false if the table is too large. */
 static bool
 add_key(DirtySet *dirty, HTAB **table, const void *key, Size keysize)
 {
 	if (*table == NULL)
-	{
-		HASHCTL		ctl = {.keysize = keysize,.entrysize = keysize,
-		.hcxt = dirty->context};
-
-		*table = hash_create("blogstore dirty keys", 256, &ctl,
-							 HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	}
+		*table = make_table(dirty, keysize, keysize);
 	(void) hash_search(*table, key, HASH_ENTER, NULL);
 	return hash_get_num_entries(*table) <= MAX_KEYS;
+}
+
+/* Add deltas of a post; false if there are too many posts. */
+static bool
+add_counted(DirtySet *dirty, const pg_uuid_t *post_id, int64 deltas)
+{
+	CountedPost *counted;
+	bool		found;
+
+	if (dirty->counted == NULL)
+		dirty->counted = make_table(dirty, sizeof(pg_uuid_t),
+									sizeof(CountedPost));
+	counted = hash_search(dirty->counted, post_id, HASH_ENTER, &found);
+	counted->deltas = (found ? counted->deltas : 0) + deltas;
+	return hash_get_num_entries(dirty->counted) <= MAX_KEYS;
 }
 
 static void
@@ -71,6 +91,7 @@ add_reset(DirtySet *dirty)
 {
 	dirty->reset = true;
 	drop_keys(&dirty->posts);
+	drop_keys(&dirty->counted);
 }
 
 static void
@@ -90,6 +111,11 @@ dirty_add(DirtySet *dirty, const FeedMessage *message)
 		case FEED_POST:
 			if (!dirty->reset &&
 				!add_key(dirty, &dirty->posts, &message->post, sizeof(PostKey)))
+				add_reset(dirty);
+			break;
+		case FEED_COUNTS:
+			if (!dirty->reset &&
+				!add_counted(dirty, &message->post.post_id, 1))
 				add_reset(dirty);
 			break;
 		case FEED_USER:
@@ -121,6 +147,7 @@ dirty_merge(DirtySet *dirty, const DirtySet *other)
 	FeedMessage message;
 	HASH_SEQ_STATUS seq;
 	PostKey    *post;
+	CountedPost *counted;
 	pg_uuid_t  *user;
 	int64		changes = dirty->changes + other->changes;
 
@@ -141,6 +168,14 @@ dirty_merge(DirtySet *dirty, const DirtySet *other)
 			dirty_add(dirty, &message);
 		}
 	}
+	if (other->counted != NULL)
+	{
+		hash_seq_init(&seq, other->counted);
+		while ((counted = hash_seq_search(&seq)) != NULL)
+			if (!dirty->reset &&
+				!add_counted(dirty, &counted->post_id, counted->deltas))
+				add_reset(dirty);
+	}
 	if (other->users != NULL)
 	{
 		message.kind = FEED_USER;
@@ -159,6 +194,7 @@ static long
 count_keys(const DirtySet *dirty)
 {
 	return (dirty->posts ? hash_get_num_entries(dirty->posts) : 0) +
+		(dirty->counted ? hash_get_num_entries(dirty->counted) : 0) +
 		(dirty->users ? hash_get_num_entries(dirty->users) : 0);
 }
 
@@ -228,9 +264,9 @@ dirty_changes(const DirtySet *dirty)
 	return dirty->changes;
 }
 
-/* The keys of a table as an array in the current memory context. */
+/* A table's entries as an array in the current memory context. */
 static void *
-copy_keys(HTAB *table, Size keysize, int *n)
+copy_keys(HTAB *table, Size entrysize, int *n)
 {
 	char	   *keys;
 	void	   *key;
@@ -239,10 +275,10 @@ copy_keys(HTAB *table, Size keysize, int *n)
 	*n = 0;
 	if (table == NULL)
 		return NULL;
-	keys = palloc(keysize * hash_get_num_entries(table));
+	keys = palloc(entrysize * hash_get_num_entries(table));
 	hash_seq_init(&seq, table);
 	while ((key = hash_seq_search(&seq)) != NULL)
-		memcpy(keys + keysize * (*n)++, key, keysize);
+		memcpy(keys + entrysize * (*n)++, key, entrysize);
 	return keys;
 }
 
@@ -251,6 +287,13 @@ PostKey *
 dirty_posts(const DirtySet *dirty, int *n)
 {
 	return copy_keys(dirty->posts, sizeof(PostKey), n);
+}
+
+/* The posts that have got deltas; the same. */
+CountedPost *
+dirty_counted(const DirtySet *dirty, int *n)
+{
+	return copy_keys(dirty->counted, sizeof(CountedPost), n);
 }
 
 /* The users whose names were changed directly; the same. */
@@ -266,6 +309,7 @@ dirty_clear(DirtySet *dirty)
 {
 	MemoryContextReset(dirty->context);
 	dirty->posts = NULL;
+	dirty->counted = NULL;
 	dirty->users = NULL;
 	dirty->changes = 0;
 	dirty->jobs = false;

@@ -2,11 +2,12 @@
  * plugin.c
  *		The output plugin: turns decoded changes into feed messages.
  *
- * What matters are changes to post items (their copies may be out of date),
- * inserts into the job queue, and what others than the worker do to views and
- * usernames: the tables are their owner's, who may write to them directly.
- * Comments and likes show in their post item's counts, and the worker's own
- * writes to the views are marked with an origin that is filtered out. A new
+ * What matters are changes to post items and deltas of their counts (copies
+ * may be out of date), inserts into the job queue, and what others than the
+ * worker do to views and usernames: the tables are their owner's, who may write
+ * to them directly. Comments and likes show in their post's counts, and the
+ * worker's own writes to the views, and of what it folds, are marked with an
+ * origin that is filtered out. A new
  * name for which the same transaction has just queued a job is left to the job.
  *
  * The plugin reads catalogs only, and only as of the decoded transaction.
@@ -39,6 +40,7 @@ typedef enum RelationRole
 {
 	ROLE_NONE,
 	ROLE_POSTS,					/* a leaf of posts, of post items */
+	ROLE_DELTAS,				/* a leaf of posts, of deltas of counts */
 	ROLE_COPIES,				/* a leaf of users, of copies of posts */
 	ROLE_USERS,					/* a leaf of users, of user items */
 	ROLE_FEED,					/* the leaf of feed */
@@ -54,6 +56,7 @@ typedef struct RoleEntry
 	AttrNumber	creation_date;
 	AttrNumber	username;
 	AttrNumber	kind;
+	AttrNumber	post_id;		/* of deltas */
 } RoleEntry;
 
 /*
@@ -165,7 +168,11 @@ partition_role(Oid relid)
 	if (root == NULL)
 		return ROLE_NONE;
 	if (strcmp(root, "posts") == 0)
-		return takes_type(relid, ITEM_POST) ? ROLE_POSTS : ROLE_NONE;
+	{
+		if (takes_type(relid, ITEM_POST))
+			return ROLE_POSTS;
+		return takes_type(relid, ITEM_DELTA) ? ROLE_DELTAS : ROLE_NONE;
+	}
 	if (strcmp(root, "feed") == 0)
 		return ROLE_FEED;
 	if (strcmp(root, "users") != 0)
@@ -202,6 +209,8 @@ role_complete(const RoleEntry *entry)
 			return entry->user_id && entry->username;
 		case ROLE_JOBS:
 			return entry->user_id && entry->kind;
+		case ROLE_DELTAS:
+			return entry->post_id;
 		default:
 			return true;
 	}
@@ -223,6 +232,7 @@ get_role(Relation relation)
 	fresh.creation_date = column(desc, "creation_date", PROP_CREATION_DATE);
 	fresh.username = column(desc, "username", PROP_USERNAME);
 	fresh.kind = column(desc, "kind", PROP_TYPE);
+	fresh.post_id = column(desc, "post_id", PROP_POST_ID);
 	if (!role_complete(&fresh))
 		fresh.role = ROLE_NONE;
 	entry = hash_search(roles, &relid, HASH_ENTER, NULL);
@@ -289,6 +299,28 @@ post_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 	if (before == NULL && after == NULL)
 		/* deleted without a replica identity */
 		send_kind(ctx, FEED_RESET, role->role == ROLE_COPIES);
+}
+
+/* A delta was inserted, or deleted with or without its key in the WAL. */
+static void
+delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
+			  TupleDesc desc, HeapTuple delta)
+{
+	FeedMessage message;
+	bool		no_id = true;
+	Datum		id = (Datum) 0;
+
+	if (delta != NULL)
+		id = heap_getattr(delta, role->post_id, desc, &no_id);
+	if (no_id)
+	{
+		send_kind(ctx, FEED_RESET, false);
+		return;
+	}
+	memset(&message, 0, sizeof(message));
+	message.kind = FEED_COUNTS;
+	message.post.post_id = *DatumGetUUIDP(id);
+	send_message(ctx, &message);
 }
 
 /* A job was queued. */
@@ -388,6 +420,9 @@ plugin_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 		case ROLE_COPIES:
 			post_changed(ctx, role, desc, before, after);
 			break;
+		case ROLE_DELTAS:
+			delta_changed(ctx, role, desc, after ? after : before);
+			break;
 		case ROLE_USERS:
 			if (change->action == REORDER_BUFFER_CHANGE_UPDATE && after != NULL)
 				user_changed(ctx, role, desc, before, after);
@@ -413,7 +448,7 @@ plugin_truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 	{
 		RelationRole role = get_role(relations[i])->role;
 
-		if (role == ROLE_POSTS || role == ROLE_COPIES)
+		if (role == ROLE_POSTS || role == ROLE_DELTAS || role == ROLE_COPIES)
 			send_kind(ctx, FEED_RESET, role == ROLE_COPIES);
 		else if (role == ROLE_FEED)
 			send_kind(ctx, FEED_FEED, true);

@@ -223,6 +223,7 @@ apply_dirty(Worker *worker)
 	if (dirty_reset_seen(worker->dirty))
 		worker_invalidate_views(worker);
 	worker->jobs |= dirty_jobs(worker->dirty);
+	fold_later(worker->dirty);
 	dirty_clear(worker->dirty);
 	worker->applied = true;
 	pg_atomic_fetch_add_u64(&worker->entry->batches, 1);
@@ -264,26 +265,34 @@ worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
 	pgstat_report_activity(STATE_RUNNING, NULL);
 }
 
-/* How long to sleep after a turn that went as it did; 0: not at all. */
+/*
+ * How long to sleep after a turn that went as it did; 0: not at all. fold: when
+ * there will be deltas to fold, as fold_step() says.
+ */
 static long
-nap_after(const Worker *worker, bool behind, JobProgress progress)
+nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 {
+	long		nap = NAP_IDLE;
+
 	if (behind || progress == JOBS_MORE ||
 		(!worker->serving && worker->jobs && progress == JOBS_NONE))
 		return 0;
 	if (held_any(worker->held) ||
 		(!worker->serving && !worker->rebuilding))
 		return NAP_SOON;
-	return progress == JOBS_WAITING ? NAP_JOB : NAP_IDLE;
+	if (progress == JOBS_WAITING)
+		nap = NAP_JOB;
+	return fold >= 0 ? Min(nap, fold) : nap;
 }
 
-/* One turn: decode, apply, confirm; some chunks of jobs; sleep if idle. */
+/* One turn: decode, apply, confirm; fold; some chunks of jobs; sleep if idle. */
 static void
 worker_turn(Worker *worker)
 {
 	XLogRecPtr	flushed;
 	XLogRecPtr	position;
 	JobProgress progress = JOBS_NONE;
+	long		fold;
 	long		nap;
 
 	if (ConfigReloadPending)
@@ -306,6 +315,7 @@ worker_turn(Worker *worker)
 	publish(worker, position);
 	if (!dirty_any(worker->later))
 		worker_advance(worker, position);
+	fold = fold_step();
 
 	if (worker->jobs)
 	{
@@ -317,7 +327,7 @@ worker_turn(Worker *worker)
 	if (!worker->serving)
 		worker_try_serve(worker, flushed);
 
-	nap = nap_after(worker, !decoder_at_end(worker->decoder), progress);
+	nap = nap_after(worker, !decoder_at_end(worker->decoder), progress, fold);
 	if (nap > 0)
 		worker_nap(worker, flushed, nap);
 	CHECK_FOR_INTERRUPTS();

@@ -41,10 +41,11 @@ typedef enum ItemType
 	ITEM_USER,
 	ITEM_POST,
 	ITEM_COMMENT,
-	ITEM_LIKE
+	ITEM_LIKE,
+	ITEM_DELTA					/* of a post's counts; container/delta.c */
 } ItemType;
 
-#define N_ITEM_TYPES (ITEM_LIKE + 1)
+#define N_ITEM_TYPES (ITEM_DELTA + 1)
 
 /* Properties of items, in the order of the containers' columns. */
 typedef enum Property
@@ -79,7 +80,7 @@ typedef struct BlogItem
  * Ways into a leaf, each served by an index (by its columns, not its name):
  *
  *		PATH_KEY	the item's own key: user_id; post_id; (post_id, id) of a
- *					comment; (user_id, post_id) of a like
+ *					comment or delta; (user_id, post_id) of a like
  *		PATH_LIST	a logical partition's items by (creation_date, id)
  *		PATH_USER	a user's items in a leaf of posts
  *		PATH_DATE	all posts of a leaf by (creation_date, id)
@@ -191,6 +192,11 @@ extern ItemScan *item_scan_begin_after(Container container, ItemType type,
 									   const pg_uuid_t *key,
 									   const ItemPlace *after,
 									   Snapshot snapshot);
+extern ItemScan *item_scan_begin_unwatched(Container container, ItemType type,
+										   int partition, AccessPath path,
+										   const Datum *key, int nkeys,
+										   Snapshot snapshot);
+extern bool item_scan_shown(ItemScan *scan, Snapshot snapshot);
 extern void item_scan_place(const ItemScan *scan, ItemPlace *place);
 extern bool item_scan_next(ItemScan *scan, BlogItem *out);
 extern void item_scan_end(ItemScan *scan);
@@ -207,6 +213,8 @@ extern ItemWriter *item_writer_open(Container container, ItemType type,
 extern ItemWriter *item_writer_open_partition(Container container,
 											  ItemType type, int partition);
 extern bool item_writer_insert(ItemWriter *writer, const BlogItem *item);
+extern bool item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
+								  bool (*stands) (const BlogItem *item));
 extern bool item_writer_lock(ItemWriter *writer, AccessPath path,
 							 const Datum *key, int nkeys,
 							 LockTupleMode mode, BlogItem *out);
@@ -214,25 +222,38 @@ extern LockOutcome item_writer_try_lock(ItemWriter *writer, AccessPath path,
 										const Datum *key, int nkeys,
 										LockTupleMode mode,
 										LockWaitPolicy wait, BlogItem *out);
+extern LockOutcome item_writer_try_lock_hot(ItemWriter *writer,
+											AccessPath path, const Datum *key,
+											int nkeys, LockTupleMode mode,
+											BlogItem *out);
 extern LockOutcome item_writer_lock_found(ItemWriter *writer, ItemScan *scan,
 										  LockTupleMode mode,
 										  LockWaitPolicy wait, BlogItem *out);
 extern void item_writer_update(ItemWriter *writer, const BlogItem *item);
 extern void item_writer_delete(ItemWriter *writer);
+extern LockOutcome item_writer_delete_found(ItemWriter *writer, ItemScan *scan);
 extern void item_writer_close(ItemWriter *writer);
-extern uint64 item_triggers_fired(void);
 
 /* counter.c: a post's counts */
-typedef struct PostCounter PostCounter;
-
-extern PostCounter *post_counter_open(const pg_uuid_t *post_id);
-extern PostCounter *post_counter_try(const pg_uuid_t *post_id,
-									 LockWaitPolicy wait,
-									 LockOutcome *outcome);
-extern void post_counter_add(PostCounter *counter, int64 comments,
-							 int64 likes);
-extern void post_counter_close(PostCounter *counter);
+extern LockOutcome post_count(const pg_uuid_t *post_id, int64 comments,
+							  int64 likes, LockWaitPolicy wait);
+extern void post_deleting(void) pg_attribute_noreturn();
+extern LockOutcome post_lock(const pg_uuid_t *post_id, LockWaitPolicy wait);
+extern LockOutcome post_fold(const pg_uuid_t *post_id, int64 limit, bool hot,
+							 bool merge, int64 *taken);
+extern void post_fold_locked(BlogItem *post, int64 limit);
 extern bool post_counter_repair(const pg_uuid_t *post_id);
+
+/* delta.c: what is to be added to a post's counts */
+extern bool delta_possible(const pg_uuid_t *post_id);
+extern void delta_add_up(BlogItem *post, Snapshot snapshot);
+extern LockOutcome delta_insert(const pg_uuid_t *post_id, int64 comments,
+								int64 likes, LockWaitPolicy wait);
+extern bool delta_await(const pg_uuid_t *post_id);
+extern bool delta_counting(const pg_uuid_t *post_id);
+extern int64 delta_take(const pg_uuid_t *post_id, int64 limit, int64 *comments,
+						int64 *likes);
+extern bool post_await(const pg_uuid_t *post_id);
 
 /* removal.c: items with what hangs on them */
 extern LockOutcome remove_item(ItemType type, const pg_uuid_t *post_id,

@@ -2,12 +2,16 @@
  * counter.c
  *		A post's counts, changed in the same transaction as what they count.
  *
- * Opening a counter locks the post item against other writers (not against
- * readers, nor against a FOR KEY SHARE of it) until the transaction ends, and
- * the count is added to in place. The update touches no indexed column, so it
- * is HOT; content that is stored out of line is not rewritten. Comments and
- * likes are only written with the counter open: that makes a count under the
- * lock exact.
+ * Nobody waits in order to count. If the post is free, and the transaction is
+ * about to end, its counts are added to in place: no indexed column changes,
+ * and a page without room for another version is left alone, so the update is
+ * HOT. Otherwise a delta is inserted (delta.c). A transaction that has a
+ * snapshot of its own would have to fail if the post was changed since, and one
+ * in a transaction block could keep the post for minutes: both leave deltas.
+ *
+ * Deltas are folded by the worker (views/fold.c) and by whoever edits the post;
+ * where no worker keeps the views, also by whoever counts in place, in
+ * transaction blocks too.
  *
  * Runs in backends and in the worker.
  */
@@ -15,101 +19,176 @@
 
 #include "container/container.h"
 
+#include "access/xact.h"
 #include "utils/snapmgr.h"
 
-struct PostCounter
-{
-	ItemWriter *writer;
-	BlogItem	post;
-	int64		comments;		/* to add */
-	int64		likes;
-	uint64		triggers;		/* item_triggers_fired() at locking */
-};
+/* How many deltas a count in place folds in passing. */
+#define FOLD_IN_PASSING 100
 
-/* Lock the post's newest version by the active snapshot. */
+/* Errors: 40001, for what cannot wait until a post is deleted, or not. */
+void
+post_deleting(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not count on a post that is being deleted"),
+			 errhint("Retry the transaction.")));
+}
+
+/* Does a worker fold what is left? */
+static bool
+worker_folds(void)
+{
+	return change_feed_hooks.views_served();
+}
+
+/* Lock a post against other writers; *post points into the writer. */
 static LockOutcome
-counter_lock(PostCounter *counter, const pg_uuid_t *post_id,
-			 LockWaitPolicy wait)
+lock_post(ItemWriter *writer, const pg_uuid_t *post_id, LockWaitPolicy wait,
+		  bool hot, BlogItem *post)
 {
 	Datum		key = UUIDPGetDatum(post_id);
 
-	counter->triggers = item_triggers_fired();
-	return item_writer_try_lock(counter->writer, PATH_KEY, &key, 1,
-								LockTupleNoKeyExclusive, wait, &counter->post);
+	if (hot)
+		return item_writer_try_lock_hot(writer, PATH_KEY, &key, 1,
+										LockTupleNoKeyExclusive, post);
+	return item_writer_try_lock(writer, PATH_KEY, &key, 1,
+								LockTupleNoKeyExclusive, wait, post);
+}
+
+/* Write a locked post with these added to its counts. */
+static void
+write_counts(ItemWriter *writer, BlogItem *post, int64 comments, int64 likes)
+{
+	item_set(post, PROP_COMMENT_COUNT,
+			 Int64GetDatum(item_count(post, PROP_COMMENT_COUNT) + comments));
+	item_set(post, PROP_LIKE_COUNT,
+			 Int64GetDatum(item_count(post, PROP_LIKE_COUNT) + likes));
+	item_writer_update(writer, post);
+}
+
+/* Take deltas of a post by a snapshot of now, with the post locked or not. */
+static int64
+take_deltas(const pg_uuid_t *post_id, int64 limit, int64 *comments,
+			int64 *likes)
+{
+	int64		taken;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	taken = delta_take(post_id, limit, comments, likes);
+	PopActiveSnapshot();
+	return taken;
+}
+
+/* Add to the counts of a post item, if it is free. */
+static LockOutcome
+count_in_place(const pg_uuid_t *post_id, int64 comments, int64 likes,
+			   LockWaitPolicy wait)
+{
+	bool		folds = worker_folds();
+	ItemWriter *writer;
+	BlogItem	post;
+	LockOutcome outcome;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
+	outcome = lock_post(writer, post_id, wait,
+						folds && wait != LockWaitBlock, &post);
+	if (outcome == LOCK_HAD)
+	{
+		if (!folds && !IsolationUsesXactSnapshot())
+			(void) take_deltas(post_id, FOLD_IN_PASSING, &comments, &likes);
+		write_counts(writer, &post, comments, likes);
+	}
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	return outcome;
 }
 
 /*
- * Lock a post's counts, of a post that is being deleted too. Returns NULL if
- * the outcome is not LOCK_HAD. 40001 under REPEATABLE READ and SERIALIZABLE if
- * the post was changed since the snapshot.
+ * Have a post count comments and likes that this transaction writes or deletes.
+ * LOCK_GONE, nothing written, if there is no such post (any more). Somebody may
+ * be deleting the post: wait for the outcome; with LockWaitSkip, LOCK_BUSY.
  */
-PostCounter *
-post_counter_try(const pg_uuid_t *post_id, LockWaitPolicy wait,
-				 LockOutcome *outcome)
+LockOutcome
+post_count(const pg_uuid_t *post_id, int64 comments, int64 likes,
+		   LockWaitPolicy wait)
 {
-	PostCounter *counter = palloc0(sizeof(PostCounter));
+	LockOutcome outcome = LOCK_BUSY;
+
+	if (!delta_possible(post_id))
+		outcome = count_in_place(post_id, comments, likes, LockWaitBlock);
+	else if (!IsolationUsesXactSnapshot() &&
+			 (!IsTransactionBlock() || !worker_folds()))
+		outcome = count_in_place(post_id, comments, likes, LockWaitSkip);
+	if (outcome == LOCK_BUSY)
+		outcome = delta_insert(post_id, comments, likes, wait);
+	return outcome;
+}
+
+/* Lock a post against deletion and other writers. */
+LockOutcome
+post_lock(const pg_uuid_t *post_id, LockWaitPolicy wait)
+{
+	ItemWriter *writer;
+	BlogItem	post;
+	LockOutcome outcome;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	counter->writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	*outcome = counter_lock(counter, post_id, wait);
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
+	outcome = lock_post(writer, post_id, wait, false, &post);
+	item_writer_close(writer);
 	PopActiveSnapshot();
-	if (*outcome == LOCK_HAD)
-		return counter;
-	item_writer_close(counter->writer);
-	pfree(counter);
-	return NULL;
+	return outcome;
 }
 
-/* Lock a post's counts, waiting for other writers; NULL: no such post. */
-PostCounter *
-post_counter_open(const pg_uuid_t *post_id)
+/*
+ * Fold a post's deltas, at most limit of them, into the post, or if that is
+ * locked or may not grow (hot), and merge says so, into one delta. LOCK_BUSY:
+ * they were left or merged; LOCK_GONE: there is no such post. In READ COMMITTED.
+ */
+LockOutcome
+post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
+		  int64 *taken)
 {
+	ItemWriter *writer;
+	BlogItem	post;
 	LockOutcome outcome;
-	PostCounter *counter = post_counter_try(post_id, LockWaitBlock, &outcome);
+	int64		comments = 0;
+	int64		likes = 0;
 
-	if (counter == NULL || !being_deleted(&counter->post))
-		return counter;
-	post_counter_close(counter);
-	return NULL;
+	*taken = 0;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
+	outcome = lock_post(writer, post_id, LockWaitSkip, hot, &post);
+	if (outcome == LOCK_HAD || (outcome == LOCK_BUSY && merge))
+		*taken = take_deltas(post_id, limit, &comments, &likes);
+	if (outcome == LOCK_HAD && *taken > 0)
+		write_counts(writer, &post, comments, likes);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	if (outcome == LOCK_BUSY && (comments != 0 || likes != 0) &&
+		delta_insert(post_id, comments, likes, LockWaitSkip) != LOCK_HAD)
+		post_deleting();
+	return outcome;
 }
 
-/* Note what the post's counts are to grow by when the counter closes. */
+/*
+ * Fold into a post that the caller has locked and is about to write. Not where
+ * the transaction has a snapshot of its own, which does not show all there is.
+ */
 void
-post_counter_add(PostCounter *counter, int64 comments, int64 likes)
+post_fold_locked(BlogItem *post, int64 limit)
 {
-	counter->comments += comments;
-	counter->likes += likes;
-}
+	pg_uuid_t	post_id = *item_uuid(post, PROP_POST_ID);
+	int64		comments = item_count(post, PROP_COMMENT_COUNT);
+	int64		likes = item_count(post, PROP_LIKE_COUNT);
 
-/* Write the counts, if they changed; the lock stays. */
-void
-post_counter_close(PostCounter *counter)
-{
-	BlogItem   *post = &counter->post;
-
-	if (counter->comments != 0 || counter->likes != 0)
-	{
-		PushActiveSnapshot(GetTransactionSnapshot());
-		if (counter->triggers != item_triggers_fired())
-		{
-			pg_uuid_t	post_id = *item_uuid(post, PROP_POST_ID);
-
-			if (counter_lock(counter, &post_id, LockWaitBlock) != LOCK_HAD)
-				ereport(ERROR,
-						(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
-						 errmsg("a trigger deleted the post that is written to")));
-		}
-		item_set(post, PROP_COMMENT_COUNT,
-				 Int64GetDatum(item_count(post, PROP_COMMENT_COUNT) +
-							   counter->comments));
-		item_set(post, PROP_LIKE_COUNT,
-				 Int64GetDatum(item_count(post, PROP_LIKE_COUNT) +
-							   counter->likes));
-		item_writer_update(counter->writer, post);
-		PopActiveSnapshot();
-	}
-	item_writer_close(counter->writer);
-	pfree(counter);
+	if (IsolationUsesXactSnapshot())
+		return;
+	(void) take_deltas(&post_id, limit, &comments, &likes);
+	item_set(post, PROP_COMMENT_COUNT, Int64GetDatum(comments));
+	item_set(post, PROP_LIKE_COUNT, Int64GetDatum(likes));
 }
 
 /* How many items of a type a post has, by the active snapshot. */
@@ -131,24 +210,40 @@ count_children(ItemType type, const pg_uuid_t *post_id)
 }
 
 /*
- * Make a post's counts what is there: with the post locked, nobody changes
- * that. Returns false if there is no such post.
+ * Make a post's counts what is there. With the post locked, its counts are
+ * those of any snapshot taken from here on; by one such snapshot the items and
+ * the deltas are added up, and what is missing is added to the post. Who is
+ * writing meanwhile brings item and count together. Returns false if there is
+ * no such post. In READ COMMITTED.
  */
 bool
 post_counter_repair(const pg_uuid_t *post_id)
 {
-	LockOutcome outcome;
-	PostCounter *counter = post_counter_try(post_id, LockWaitBlock, &outcome);
+	ItemWriter *writer;
+	BlogItem	post;
+	BlogItem	shown;
+	bool		found;
 
-	if (counter == NULL)
-		return false;
 	PushActiveSnapshot(GetTransactionSnapshot());
-	post_counter_add(counter,
-					 count_children(ITEM_COMMENT, post_id) -
-					 item_count(&counter->post, PROP_COMMENT_COUNT),
-					 count_children(ITEM_LIKE, post_id) -
-					 item_count(&counter->post, PROP_LIKE_COUNT));
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
+	found = lock_post(writer, post_id, LockWaitBlock, false, &post) == LOCK_HAD;
+	if (found)
+	{
+		int64		comments;
+		int64		likes;
+
+		PushActiveSnapshot(GetTransactionSnapshot());
+		shown = post;
+		delta_add_up(&shown, GetActiveSnapshot());
+		comments = count_children(ITEM_COMMENT, post_id) -
+			item_count(&shown, PROP_COMMENT_COUNT);
+		likes = count_children(ITEM_LIKE, post_id) -
+			item_count(&shown, PROP_LIKE_COUNT);
+		PopActiveSnapshot();
+		if (comments != 0 || likes != 0)
+			write_counts(writer, &post, comments, likes);
+	}
+	item_writer_close(writer);
 	PopActiveSnapshot();
-	post_counter_close(counter);
-	return true;
+	return found;
 }

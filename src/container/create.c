@@ -21,22 +21,26 @@ PG_FUNCTION_INFO_V1(blogstore_create_containers);
 
 #define MAX_PARTITIONS 1024
 
-#define PROPERTY_COLUMNS(nullable, names) \
-	"id uuid NOT NULL, type text NOT NULL, post_id uuid " nullable ", " \
-	"user_id uuid NOT NULL, " names "title text, content text, " \
+#define PROPERTY_COLUMNS(post, user, names) \
+	"id uuid NOT NULL, type text NOT NULL, post_id uuid " post ", " \
+	"user_id uuid " user ", " names "title text, content text, " \
 	"comment_count bigint, like_count bigint, " \
-	"creation_date timestamptz NOT NULL"
+	"creation_date timestamptz " user
+
+/* What all items of posts have but deltas, which are nobody's. */
+#define AUTHORED \
+	"user_id NOT NULL, user_username NOT NULL, creation_date NOT NULL, "
 
 /* The tables that are made once. */
 static const char *const base_ddl[] = {
 	"CREATE TABLE blogstore.users ("
-	PROPERTY_COLUMNS("", "username text, user_username text, ")
+	PROPERTY_COLUMNS("", "NOT NULL", "username text, user_username text, ")
 	") PARTITION BY HASH (user_id)",
 	"CREATE TABLE blogstore.posts ("
-	PROPERTY_COLUMNS("NOT NULL", "user_username text NOT NULL, ")
+	PROPERTY_COLUMNS("NOT NULL", "", "user_username text, ")
 	") PARTITION BY HASH (post_id)",
 	"CREATE TABLE blogstore.feed ("
-	PROPERTY_COLUMNS("NOT NULL", "user_username text NOT NULL, ")
+	PROPERTY_COLUMNS("NOT NULL", "NOT NULL", "user_username text NOT NULL, ")
 	") PARTITION BY LIST (type)",
 
 	/* small and rewritten often: room for HOT updates, vacuumed early */
@@ -74,7 +78,7 @@ static const char *const base_ddl[] = {
 	"COMMENT ON TABLE blogstore.users IS "
 	"'Container: user items, and the short form of each user''s posts (view). Written by blogstore only.'",
 	"COMMENT ON TABLE blogstore.posts IS "
-	"'Container: post, comment and like items, together by post. Written by blogstore only.'",
+	"'Container: post, comment and like items, together by post, and deltas of posts'' counts. Written by blogstore only.'",
 	"COMMENT ON TABLE blogstore.feed IS "
 	"'Container: the newest posts of all in short form (view). Written by the blogstore worker only.'",
 	"COMMENT ON TABLE blogstore.usernames IS "
@@ -115,7 +119,7 @@ static const char *const partition_ddl[] = {
 	 * whose copy to delete, and where it stands.
 	 */
 	"CREATE TABLE blogstore.posts_p%1$02d_post "
-	"PARTITION OF blogstore.posts_p%1$02d (PRIMARY KEY (post_id)) "
+	"PARTITION OF blogstore.posts_p%1$02d (" AUTHORED "PRIMARY KEY (post_id)) "
 	"FOR VALUES IN ('post') WITH (fillfactor = 80, "
 	"autovacuum_vacuum_scale_factor = 0.1)",
 	"CREATE UNIQUE INDEX posts_p%1$02d_post_by_user "
@@ -126,8 +130,8 @@ static const char *const partition_ddl[] = {
 	"ON blogstore.posts_p%1$02d_post (creation_date, id)",
 
 	"CREATE TABLE blogstore.posts_p%1$02d_comment "
-	"PARTITION OF blogstore.posts_p%1$02d (PRIMARY KEY (post_id, id)) "
-	"FOR VALUES IN ('comment')",
+	"PARTITION OF blogstore.posts_p%1$02d (" AUTHORED
+	"PRIMARY KEY (post_id, id)) FOR VALUES IN ('comment')",
 	"CREATE INDEX posts_p%1$02d_comment_list "
 	"ON blogstore.posts_p%1$02d_comment (post_id, creation_date, id)",
 	"CREATE INDEX posts_p%1$02d_comment_by_user "
@@ -135,10 +139,16 @@ static const char *const partition_ddl[] = {
 
 	/* one index says who likes what and what a user likes */
 	"CREATE TABLE blogstore.posts_p%1$02d_like "
-	"PARTITION OF blogstore.posts_p%1$02d (PRIMARY KEY (user_id, post_id)) "
-	"FOR VALUES IN ('like')",
+	"PARTITION OF blogstore.posts_p%1$02d (" AUTHORED
+	"PRIMARY KEY (user_id, post_id)) FOR VALUES IN ('like')",
 	"CREATE INDEX posts_p%1$02d_like_list "
-	"ON blogstore.posts_p%1$02d_like (post_id, creation_date, id)"
+	"ON blogstore.posts_p%1$02d_like (post_id, creation_date, id)",
+
+	/* short-lived: vacuumed early and quickly */
+	"CREATE TABLE blogstore.posts_p%1$02d_delta "
+	"PARTITION OF blogstore.posts_p%1$02d (PRIMARY KEY (post_id, id)) "
+	"FOR VALUES IN ('delta') WITH (autovacuum_vacuum_scale_factor = 0, "
+	"autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0)"
 };
 
 static void

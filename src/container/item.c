@@ -16,7 +16,7 @@
 #include "utils/datum.h"
 
 static const char *const type_name[N_ITEM_TYPES] = {
-	"user", "post", "comment", "like"
+	"user", "post", "comment", "like", "delta"
 };
 
 typedef struct TypeProperties
@@ -35,7 +35,9 @@ static const TypeProperties type_properties[N_ITEM_TYPES] = {
 	[ITEM_COMMENT] = {7, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
 	PROP_USER_USERNAME, PROP_CONTENT, PROP_CREATION_DATE}},
 	[ITEM_LIKE] = {6, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
-	PROP_USER_USERNAME, PROP_CREATION_DATE}}
+	PROP_USER_USERNAME, PROP_CREATION_DATE}},
+	[ITEM_DELTA] = {5, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_COMMENT_COUNT,
+	PROP_LIKE_COUNT}}
 };
 
 /* A property's storage: length (-1 varlena, -2 unused) and by-value flag. */

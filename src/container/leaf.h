@@ -1,6 +1,6 @@
 /*
  * leaf.h
- *		Leaves of the containers, for read.c and write.c alone.
+ *		Leaves of the containers, for read.c, write.c and delta.c alone.
  */
 #ifndef BLOGSTORE_LEAF_H
 #define BLOGSTORE_LEAF_H
@@ -45,8 +45,12 @@ extern void leaf_open(OpenLeaf *leaf, Container container, ItemType type,
 extern void leaf_close(OpenLeaf *leaf, bool keep_lock);
 extern Relation leaf_open_index(const OpenLeaf *leaf, AccessPath path);
 
-/* Used by write.c to lock what a scan has found. */
+/* Used by write.c and delta.c: what a scan has found, and where. */
 extern struct TupleTableSlot *item_scan_slot(ItemScan *scan);
+extern Relation item_scan_relation(ItemScan *scan);
+
+/* Used by delta.c: the leaf that is written. */
+extern Relation item_writer_relation(ItemWriter *writer);
 
 extern void item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
 						   const AttrNumber *attno);

@@ -52,6 +52,9 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 			[PATH_KEY] = {2, {PROP_USER_ID, PROP_POST_ID}},
 			[PATH_LIST] = {3, {PROP_POST_ID, PROP_CREATION_DATE, PROP_ID}},
 			[PATH_USER] = {2, {PROP_USER_ID, PROP_POST_ID}}
+		},
+		[ITEM_DELTA] = {
+			[PATH_KEY] = {2, {PROP_POST_ID, PROP_ID}}
 		}
 	},
 	[CONTAINER_FEED] = {

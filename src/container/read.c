@@ -19,9 +19,11 @@
 #include "access/relscan.h"
 #include "access/skey.h"
 #include "access/tableam.h"
+#include "access/xact.h"
 #include "lib/binaryheap.h"
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #define MAX_KEYS 3
@@ -33,6 +35,7 @@ struct ItemScan
 	IndexScanDesc desc;
 	ScanDirection direction;
 	TupleTableSlot *slot;
+	Snapshot	filter;			/* shown by hand by it; NULL: by the scan */
 	const Property *column;		/* of the path, ncolumns of them */
 	int			ncolumns;
 	ItemPlace	after;			/* what the keys of a walk point to */
@@ -107,7 +110,22 @@ scan_open(Container container, ItemType type, int partition, AccessPath path,
 	scan->direction = direction;
 	scan->ncolumns = leaf_path_columns(container, type, path, &scan->column);
 	scan->slot = table_slot_create(scan->leaf.rel, NULL);
+	scan->filter = NULL;
 	return scan;
+}
+
+/*
+ * Have the scan go unwatched: reads by an MVCC snapshot leave predicate locks
+ * in a serializable transaction (SerializationNeededForRead()), so read
+ * everything there, and show what the snapshot would.
+ */
+static Snapshot
+scan_unwatch(ItemScan *scan, Snapshot snapshot)
+{
+	if (!IsolationIsSerializable() || !IsMVCCSnapshot(snapshot))
+		return snapshot;
+	scan->filter = snapshot;
+	return SnapshotAny;
 }
 
 static void
@@ -153,6 +171,23 @@ item_scan_begin(Container container, ItemType type,
 															partition_key),
 									 path, key, nkeys, before, direction,
 									 snapshot);
+}
+
+/*
+ * Begin a scan of items with these key values that serializable transactions
+ * do not have to answer for: no conflict arises from it.
+ */
+ItemScan *
+item_scan_begin_unwatched(Container container, ItemType type, int partition,
+						  AccessPath path, const Datum *key, int nkeys,
+						  Snapshot snapshot)
+{
+	ItemScan   *scan = scan_open(container, type, partition, path,
+								 ForwardScanDirection);
+	int			n = scan_equal_keys(scan, key, nkeys);
+
+	scan_start(scan, n, scan_unwatch(scan, snapshot));
+	return scan;
 }
 
 /*
@@ -213,21 +248,39 @@ item_scan_place(const ItemScan *scan, ItemPlace *place)
 			place->last = *item_uuid(&item, scan->column[i]);
 }
 
-/* The next item; its values hold until the next call. */
+/* The next item that shows; its values hold until the next call. */
 bool
 item_scan_next(ItemScan *scan, BlogItem *out)
 {
-	CHECK_FOR_INTERRUPTS();
-	if (!index_getnext_slot(scan->desc, scan->direction, scan->slot))
-		return false;
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!index_getnext_slot(scan->desc, scan->direction, scan->slot))
+			return false;
+	} while (scan->filter != NULL && !item_scan_shown(scan, scan->filter));
 	item_from_slot(out, scan->slot, scan->leaf.attno);
 	return true;
 }
 
+/* Does a snapshot show the present item? */
+bool
+item_scan_shown(ItemScan *scan, Snapshot snapshot)
+{
+	return table_tuple_satisfies_snapshot(scan->leaf.rel, scan->slot, snapshot);
+}
+
+/* What the scan reads into. */
 TupleTableSlot *
 item_scan_slot(ItemScan *scan)
 {
 	return scan->slot;
+}
+
+/* The leaf that it reads. */
+Relation
+item_scan_relation(ItemScan *scan)
+{
+	return scan->leaf.rel;
 }
 
 void

@@ -2,24 +2,31 @@
  * removal.c
  *		Deleting items with what hangs on them, and counts kept.
  *
- * Every writer of a post's comments and likes locks the post first, so what
- * is visible once the post is locked is all there is. Runs in backends and in
- * the worker, as the containers' owner.
+ * Who writes a comment or like counts it on the post, in place or by a delta
+ * that is there before the post is looked at. So once a post item is deleted,
+ * and those who have counted by deltas have ended, what a new snapshot shows is
+ * all there will be (delta.c).
+ *
+ * Runs in backends and in the worker, as the containers' owner.
  */
 #include "postgres.h"
 
 #include "container/container.h"
 
-#include "utils/memutils.h"
+#include "access/xact.h"
+#include "miscadmin.h"
 #include "utils/snapmgr.h"
 
 /*
- * Delete a comment (other is its id) or a like (other is who likes); nobody's
- * count changes.
+ * Delete a comment (other is its id), a delta (the same) or a like (other is
+ * who likes). If it is to be counted off its post and there is none, LOCK_GONE.
+ *
+ * It is locked first, so that nobody is kept from the post while this waits.
+ * But then it must not wait for a deletion of the post, which may need it.
  */
-LockOutcome
-remove_item(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
-			LockWaitPolicy wait)
+static LockOutcome
+remove_one(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
+		   LockWaitPolicy wait, bool counted)
 {
 	Datum		post = UUIDPGetDatum(post_id);
 	Datum		key[2];
@@ -33,31 +40,36 @@ remove_item(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
 	outcome = item_writer_try_lock(writer, PATH_KEY, key, 2,
 								   LockTupleExclusive, wait, &item);
+	if (outcome == LOCK_HAD && counted)
+		outcome = post_count(post_id, -(type == ITEM_COMMENT),
+							 -(type == ITEM_LIKE), LockWaitSkip);
 	if (outcome == LOCK_HAD)
 		item_writer_delete(writer);
+	else if (outcome == LOCK_BUSY && wait == LockWaitBlock)
+		post_deleting();
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	return outcome;
 }
 
+/* Delete one; nobody's count changes. */
+LockOutcome
+remove_item(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
+			LockWaitPolicy wait)
+{
+	return remove_one(type, post_id, other, wait, false);
+}
+
 /*
- * The same, and count it off its post; LOCK_GONE if there is no post either. A
- * post that is being deleted counts as any.
+ * Delete one and count it off its post; LOCK_GONE also if there is no post. A
+ * post that is being deleted by its user counts as any. 40001 if somebody
+ * deletes the post at this moment.
  */
 LockOutcome
 remove_child(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 			 LockWaitPolicy wait)
 {
-	LockOutcome outcome;
-	PostCounter *counter = post_counter_try(post_id, wait, &outcome);
-
-	if (counter == NULL)
-		return outcome;
-	outcome = remove_item(type, post_id, other, wait);
-	if (outcome == LOCK_HAD)
-		post_counter_add(counter, -(type == ITEM_COMMENT), -(type == ITEM_LIKE));
-	post_counter_close(counter);
-	return outcome;
+	return remove_one(type, post_id, other, wait, true);
 }
 
 /* The same for an item of nobody's, also if it hangs on nothing. */
@@ -72,6 +84,29 @@ purge_child(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 }
 
 /*
+ * A snapshot that shows all there is. A transaction that keeps its first one
+ * does not see what has been added since, but must not leave it behind.
+ */
+static Snapshot
+present_snapshot(void)
+{
+	return IsolationUsesXactSnapshot() ? GetLatestSnapshot() :
+		GetTransactionSnapshot();
+}
+
+/* Errors: 40001 if the transaction deletes what it does not see. */
+static void
+check_shown(ItemScan *scan)
+{
+	if (IsolationUsesXactSnapshot() &&
+		!item_scan_shown(scan, GetTransactionSnapshot()))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent insert"),
+				 errhint("Retry the transaction.")));
+}
+
+/*
  * Delete a post's items of one type, at most limit of them (0: all). Returns
  * how many; *busy is set if others were left because somebody has them locked.
  */
@@ -80,20 +115,24 @@ remove_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
 				int64 limit, bool *busy)
 {
 	Datum		key = UUIDPGetDatum(post_id);
-	ItemWriter *writer = item_writer_open(CONTAINER_POSTS, type, post_id);
-	ItemScan   *scan = item_scan_begin(CONTAINER_POSTS, type, post_id,
-									   PATH_LIST, &key, 1, NULL,
-									   ForwardScanDirection,
-									   GetActiveSnapshot());
+	ItemWriter *writer;
+	ItemScan   *scan;
 	BlogItem	item;
 	int64		removed = 0;
 
+	PushActiveSnapshot(present_snapshot());
+	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
+	scan = item_scan_begin(CONTAINER_POSTS, type, post_id,
+						   type == ITEM_DELTA ? PATH_KEY : PATH_LIST, &key, 1,
+						   NULL, ForwardScanDirection, GetActiveSnapshot());
 	while ((limit == 0 || removed < limit) && item_scan_next(scan, &item))
 	{
-		LockOutcome outcome = item_writer_lock_found(writer, scan,
-													 LockTupleExclusive, wait,
-													 &item);
+		LockOutcome outcome;
 
+		if (type != ITEM_DELTA)
+			check_shown(scan);
+		outcome = item_writer_lock_found(writer, scan, LockTupleExclusive, wait,
+										 &item);
 		if (outcome == LOCK_HAD)
 		{
 			item_writer_delete(writer);
@@ -103,46 +142,57 @@ remove_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
 	}
 	item_scan_end(scan);
 	item_writer_close(writer);
+	PopActiveSnapshot();
 	return removed;
 }
 
-/*
- * Delete a post with its comments and likes. Of what is locked, only the post
- * itself is left alone if wait says so: who has it locked has the rest.
- */
-LockOutcome
-remove_post(const pg_uuid_t *post_id, LockWaitPolicy wait)
+/* Delete a post item alone. */
+static LockOutcome
+remove_post_item(const pg_uuid_t *post_id, LockWaitPolicy wait)
 {
 	Datum		key = UUIDPGetDatum(post_id);
 	ItemWriter *writer;
 	BlogItem	post;
 	LockOutcome outcome;
-	bool		busy = false;
-	uint64		triggers = item_triggers_fired();
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
 	outcome = item_writer_try_lock(writer, PATH_KEY, &key, 1,
 								   LockTupleExclusive, wait, &post);
+	if (outcome == LOCK_HAD && wait != LockWaitBlock && delta_counting(post_id))
+		outcome = LOCK_BUSY;
 	if (outcome == LOCK_HAD)
-	{
-		/* a new snapshot: see what was committed while waiting for the lock */
-		PushActiveSnapshot(GetTransactionSnapshot());
-		remove_children(ITEM_COMMENT, post_id, LockWaitBlock, 0, &busy);
-		remove_children(ITEM_LIKE, post_id, LockWaitBlock, 0, &busy);
-		PopActiveSnapshot();
-
-		/* a newer version, if a trigger has written one */
-		PushActiveSnapshot(GetTransactionSnapshot());
-		if (triggers == item_triggers_fired() ||
-			item_writer_lock(writer, PATH_KEY, &key, 1, LockTupleExclusive,
-							 &post))
-			item_writer_delete(writer);
-		PopActiveSnapshot();
-	}
+		item_writer_delete(writer);
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	return outcome;
+}
+
+/*
+ * Delete a post with its comments and likes. Of what is locked, only the post
+ * itself is left alone if wait says so, and if somebody is counting on it: who
+ * has it locked has the rest.
+ */
+LockOutcome
+remove_post(const pg_uuid_t *post_id, LockWaitPolicy wait)
+{
+	LockOutcome outcome;
+	bool		busy = false;
+
+	/* they may need the post again before they end */
+	if (wait == LockWaitBlock)
+		(void) delta_await(post_id);
+	outcome = remove_post_item(post_id, wait);
+	if (outcome != LOCK_HAD)
+		return outcome;
+	/* those who came before it was seen to be deleted */
+	while (delta_await(post_id))
+		CHECK_FOR_INTERRUPTS();
+	(void) remove_children(ITEM_COMMENT, post_id, LockWaitBlock, 0, &busy);
+	(void) remove_children(ITEM_LIKE, post_id, LockWaitBlock, 0, &busy);
+	if (delta_possible(post_id))
+		(void) remove_children(ITEM_DELTA, post_id, LockWaitBlock, 0, &busy);
+	return LOCK_HAD;
 }
 
 /*
@@ -155,22 +205,19 @@ LockOutcome
 purge_post(const pg_uuid_t *post_id, LockWaitPolicy wait, int64 limit,
 		   int64 *removed, bool *more)
 {
-	LockOutcome outcome;
-	PostCounter *counter = post_counter_try(post_id, wait, &outcome);
+	LockOutcome outcome = post_lock(post_id, wait);
 	int64		comments;
 	int64		likes = 0;
 	bool		busy = false;
 
-	if (counter == NULL)
+	if (outcome != LOCK_HAD)
 		return outcome;
-	PushActiveSnapshot(GetTransactionSnapshot());
 	comments = remove_children(ITEM_COMMENT, post_id, wait, limit, &busy);
 	if (limit == 0 || comments < limit)
 		likes = remove_children(ITEM_LIKE, post_id, wait,
 								limit == 0 ? 0 : limit - comments, &busy);
-	PopActiveSnapshot();
-	post_counter_add(counter, -comments, -likes);
-	post_counter_close(counter);
+	if (comments + likes > 0)
+		(void) post_count(post_id, -comments, -likes, LockWaitBlock);
 
 	*removed += comments + likes;
 	*more = limit != 0 && comments + likes >= limit;

@@ -21,6 +21,8 @@
 #include "commands/trigger.h"
 #include "executor/nodeModifyTable.h"
 #include "rewrite/rewriteHandler.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -41,9 +43,6 @@ struct ItemWriter
 	bool		triggers;		/* does the leaf have any? */
 	bool		wrote;
 };
-
-/* How often triggers may have run between an item's locking and writing. */
-static uint64 triggers_fired = 0;
 
 /* Open a partition's leaf for writing; RowExclusiveLock to the end of xact. */
 ItemWriter *
@@ -95,6 +94,13 @@ item_writer_open(Container container, ItemType type,
 	return item_writer_open_partition(container, type,
 									  container_partition_of(container,
 															 partition_key));
+}
+
+/* The leaf that is written. */
+Relation
+item_writer_relation(ItemWriter *writer)
+{
+	return writer->leaf.rel;
 }
 
 /* Put an item's properties into the slot to write, over what is there. */
@@ -156,16 +162,6 @@ writer_check(ItemWriter *writer)
 	ExecPartitionCheck(writer->rri, writer->fresh, writer->estate, true);
 }
 
-/*
- * A number that grows when triggers have fired. They may have written the
- * very item that a caller holds locked, which has to lock it again then.
- */
-uint64
-item_triggers_fired(void)
-{
-	return triggers_fired;
-}
-
 /* A BEFORE trigger returned NULL: what was promised would not be so. */
 static void
 item_suppressed(ItemWriter *writer)
@@ -187,26 +183,41 @@ key_in_snapshot(ItemWriter *writer, const BlogItem *item)
 {
 	Datum		key[MAX_PATH_COLUMNS];
 	BlogItem	there;
+	ItemScan   *scan;
+	bool		found;
 	int			n = leaf_path_key(writer->container, writer->type, PATH_KEY,
 								  item, key);
 
-	return n > 0 && item_writer_lock(writer, PATH_KEY, key, n,
-									 LockTupleKeyShare, &there);
+	if (n == 0)
+		return false;
+	scan = item_scan_begin_unwatched(writer->container, writer->type,
+									 writer->partition, PATH_KEY, key, n,
+									 GetActiveSnapshot());
+	found = item_scan_next(scan, &there) &&
+		item_writer_lock_found(writer, scan, LockTupleKeyShare, LockWaitBlock,
+							   &there) == LOCK_HAD;
+	item_scan_end(scan);
+	return found;
 }
 
 /*
  * Insert an item. Returns false, having written nothing, if one of its unique
  * keys is taken by a committed row or by a transaction that then commits
  * (this waits for it).
+ *
+ * stands, where given, is asked when the item can be found by others but is not
+ * confirmed yet: it must not wait, and false takes the item back.
  */
 bool
-item_writer_insert(ItemWriter *writer, const BlogItem *item)
+item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
+					  bool (*stands) (const BlogItem *item))
 {
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 	Relation	rel = writer->leaf.rel;
 	TupleTableSlot *slot = writer->fresh;
 	List	   *recheck = NIL;
 	bool		inserted = false;
+	bool		refused = false;
 
 	if (IsolationUsesXactSnapshot() && key_in_snapshot(writer, item))
 	{
@@ -220,7 +231,7 @@ item_writer_insert(ItemWriter *writer, const BlogItem *item)
 		item_suppressed(writer);
 	writer_check(writer);
 
-	while (!inserted &&
+	while (!inserted && !refused &&
 		   compat_check_index_constraints(writer->rri, slot, writer->estate))
 	{
 		TransactionId xid = GetCurrentTransactionId();
@@ -231,9 +242,10 @@ item_writer_insert(ItemWriter *writer, const BlogItem *item)
 									   0, NULL, token);
 		recheck = compat_insert_index_tuples(writer->rri, slot,
 											 writer->estate, &conflict);
-		table_tuple_complete_speculative(rel, slot, token, !conflict);
+		refused = !conflict && stands != NULL && !stands(item);
+		inserted = !conflict && !refused;
+		table_tuple_complete_speculative(rel, slot, token, inserted);
 		SpeculativeInsertionLockRelease(xid);
-		inserted = !conflict;
 		CHECK_FOR_INTERRUPTS();
 	}
 
@@ -247,6 +259,13 @@ item_writer_insert(ItemWriter *writer, const BlogItem *item)
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(writer->estate);
 	return inserted;
+}
+
+/* The same, whatever else there is. */
+bool
+item_writer_insert(ItemWriter *writer, const BlogItem *item)
+{
+	return item_writer_insert_if(writer, item, NULL);
 }
 
 /*
@@ -297,13 +316,29 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 }
 
 /*
- * Find one item by the active snapshot and lock it; it is then what update
- * and delete work on. out's values hold until the writer closes.
+ * Has the page of what a scan has found room for another version of it? Then an
+ * update of columns without an index is HOT (heap_update()).
  */
-LockOutcome
-item_writer_try_lock(ItemWriter *writer, AccessPath path, const Datum *key,
-					 int nkeys, LockTupleMode mode, LockWaitPolicy wait,
-					 BlogItem *out)
+static bool
+found_has_room(ItemScan *scan)
+{
+	TupleTableSlot *slot = item_scan_slot(scan);
+	BufferHeapTupleTableSlot *heap;
+	Size		room;
+
+	if (!TTS_IS_BUFFERTUPLE(slot))
+		return true;
+	heap = (BufferHeapTupleTableSlot *) slot;
+	LockBuffer(heap->buffer, BUFFER_LOCK_SHARE);
+	room = PageGetHeapFreeSpace(BufferGetPage(heap->buffer));
+	LockBuffer(heap->buffer, BUFFER_LOCK_UNLOCK);
+	return room >= MAXALIGN(heap->base.tuple->t_len);
+}
+
+/* Find one item by the active snapshot and lock it; hot: where it has room. */
+static LockOutcome
+find_and_lock(ItemWriter *writer, AccessPath path, const Datum *key, int nkeys,
+			  LockTupleMode mode, LockWaitPolicy wait, bool hot, BlogItem *out)
 {
 	MemoryContext old = MemoryContextSwitchTo(writer->context);
 	ItemScan   *scan;
@@ -315,10 +350,35 @@ item_writer_try_lock(ItemWriter *writer, AccessPath path, const Datum *key,
 									 NULL, ForwardScanDirection,
 									 GetActiveSnapshot());
 	while (outcome == LOCK_GONE && item_scan_next(scan, &item))
-		outcome = item_writer_lock_found(writer, scan, mode, wait, out);
+		outcome = hot && !found_has_room(scan) ? LOCK_BUSY :
+			item_writer_lock_found(writer, scan, mode, wait, out);
 	item_scan_end(scan);
 	MemoryContextSwitchTo(old);
 	return outcome;
+}
+
+/*
+ * Find one item by the active snapshot and lock it; it is then what update
+ * and delete work on. out's values hold until the writer closes.
+ */
+LockOutcome
+item_writer_try_lock(ItemWriter *writer, AccessPath path, const Datum *key,
+					 int nkeys, LockTupleMode mode, LockWaitPolicy wait,
+					 BlogItem *out)
+{
+	return find_and_lock(writer, path, key, nkeys, mode, wait, false, out);
+}
+
+/*
+ * The same without waiting; LOCK_BUSY also if an update would not be HOT for
+ * want of room.
+ */
+LockOutcome
+item_writer_try_lock_hot(ItemWriter *writer, AccessPath path, const Datum *key,
+						 int nkeys, LockTupleMode mode, BlogItem *out)
+{
+	return find_and_lock(writer, path, key, nkeys, mode, LockWaitSkip, true,
+						 out);
 }
 
 /* The same, waiting for the lock. Returns false if there is none. */
@@ -383,6 +443,38 @@ item_writer_delete(ItemWriter *writer)
 }
 
 /*
+ * Delete what a scan of the same leaf has found, if nobody else has it locked
+ * and it has not changed since: without a lock of its own, unless triggers want
+ * to see it.
+ */
+LockOutcome
+item_writer_delete_found(ItemWriter *writer, ItemScan *scan)
+{
+	TupleTableSlot *slot = item_scan_slot(scan);
+	TM_FailureData failure;
+	TM_Result	result;
+
+	if (writer->triggers)
+	{
+		BlogItem	item;
+		LockOutcome outcome = item_writer_lock_found(writer, scan,
+													 LockTupleExclusive,
+													 LockWaitSkip, &item);
+
+		if (outcome == LOCK_HAD)
+			item_writer_delete(writer);
+		return outcome;
+	}
+	result = table_tuple_delete(writer->leaf.rel, &slot->tts_tid,
+								GetCurrentCommandId(true), GetActiveSnapshot(),
+								InvalidSnapshot, false, &failure, false);
+	if (result == TM_Ok)
+		writer->wrote = true;
+	return result == TM_Ok ? LOCK_HAD :
+		result == TM_BeingModified ? LOCK_BUSY : LOCK_GONE;
+}
+
+/*
  * Close a writer: fire AFTER triggers, and make what was written visible to
  * the snapshots taken from now on.
  */
@@ -390,10 +482,7 @@ void
 item_writer_close(ItemWriter *writer)
 {
 	if (writer->triggers)
-	{
-		triggers_fired += writer->wrote;
 		AfterTriggerEndQuery(writer->estate);
-	}
 	EvalPlanQualEnd(&writer->epqstate);
 	ExecDropSingleTupleTableSlot(writer->found);
 	ExecDropSingleTupleTableSlot(writer->fresh);

@@ -288,6 +288,8 @@ get_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
 	PushActiveSnapshot(GetTransactionSnapshot());
 	found = item_get(CONTAINER_POSTS, type, post_id, PATH_KEY, key, nkeys,
 					 GetActiveSnapshot(), out);
+	if (found && type == ITEM_POST)
+		delta_add_up(out, GetActiveSnapshot());
 	PopActiveSnapshot();
 	if (!found)
 		ereport(ERROR,

@@ -34,23 +34,22 @@ remove_deleted_comment(const BlogItem *item, ItemType type)
 }
 
 /*
- * Write a comment or like with its author's name, its post locked and
- * counting it. Returns false, nothing written, if its key is taken.
+ * Write a comment or like with its author's name, and have its post count it.
+ * Returns false, nothing written, if its key is taken.
  *
  * Errors: 23503 no such post or user; 40001. Locks: the post item, FOR NO KEY
- * UPDATE.
+ * UPDATE, if it is free.
  */
 bool
 write_child(BlogItem *item, ItemType type)
 {
 	const pg_uuid_t *post_id = item_uuid(item, PROP_POST_ID);
-	PostCounter *counter = post_counter_open(post_id);
 	ItemWriter *writer;
 	BlogItem	user;
 	bool		inserted;
 	bool		counted = true;
 
-	if (counter == NULL)
+	if (!post_await(post_id) || post_being_deleted(post_id))
 		unknown_item("post", post_id);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
@@ -65,9 +64,10 @@ write_child(BlogItem *item, ItemType type)
 	}
 	item_writer_close(writer);
 	PopActiveSnapshot();
-	if (inserted && counted)
-		post_counter_add(counter, type == ITEM_COMMENT, type == ITEM_LIKE);
-	post_counter_close(counter);
+	if (inserted && counted &&
+		post_count(post_id, type == ITEM_COMMENT, type == ITEM_LIKE,
+				   LockWaitBlock) != LOCK_HAD)
+		unknown_item("post", post_id);
 	return inserted;
 }
 

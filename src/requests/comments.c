@@ -20,7 +20,7 @@ PG_FUNCTION_INFO_V1(blogstore_list_post_comments);
  * comment_count grows by one with it.
  *
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 55000. Locks: the post
- * item, FOR NO KEY UPDATE.
+ * item, FOR NO KEY UPDATE, if it is free.
  */
 Datum
 blogstore_create_comment(PG_FUNCTION_ARGS)
@@ -97,8 +97,8 @@ blogstore_edit_comment(PG_FUNCTION_ARGS)
 
 /*
  * Delete a comment; the post's comment_count falls by one with it. Returns
- * whether there was one. Errors: 22004, 25006, 40001, 55000. Locks: the post
- * item, FOR NO KEY UPDATE.
+ * whether there was one. Errors: 22004, 25006, 40001, 55000. Locks: the
+ * comment, FOR UPDATE; the post item, FOR NO KEY UPDATE, if it is free.
  */
 Datum
 blogstore_delete_comment(PG_FUNCTION_ARGS)

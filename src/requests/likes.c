@@ -21,7 +21,7 @@ PG_FUNCTION_INFO_V1(blogstore_list_post_likes);
  * second one returns the first.
  *
  * Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the post item, FOR
- * NO KEY UPDATE.
+ * NO KEY UPDATE, if it is free.
  */
 Datum
 blogstore_create_like(PG_FUNCTION_ARGS)
@@ -53,8 +53,8 @@ blogstore_create_like(PG_FUNCTION_ARGS)
 
 /*
  * Take a like back; the post's like_count falls by one with it. Returns
- * whether there was one. Errors: 22004, 25006, 40001, 55000. Locks: the post
- * item, FOR NO KEY UPDATE.
+ * whether there was one. Errors: 22004, 25006, 40001, 55000. Locks: the like,
+ * FOR UPDATE; the post item, FOR NO KEY UPDATE, if it is free.
  */
 Datum
 blogstore_delete_like(PG_FUNCTION_ARGS)

@@ -18,6 +18,9 @@ PG_FUNCTION_INFO_V1(blogstore_delete_post);
 PG_FUNCTION_INFO_V1(blogstore_get_post);
 PG_FUNCTION_INFO_V1(blogstore_list_user_posts);
 
+/* How many deltas an edit folds in passing. */
+#define FOLD_IN_EDIT 1000
+
 /* A post of these arguments, with counts of zero. */
 static void
 post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
@@ -110,7 +113,7 @@ blogstore_create_post(PG_FUNCTION_ARGS)
 
 /*
  * C2: edit a post; NULL keeps what is there. The counts are those of the
- * version that is locked, so none is lost.
+ * version that is locked, so none is lost; deltas of them are folded in passing.
  *
  * Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the post item, FOR
  * NO KEY UPDATE.
@@ -142,9 +145,15 @@ blogstore_edit_post(PG_FUNCTION_ARGS)
 		item_set(&post, PROP_CONTENT, need_text(fcinfo, 2, "content"));
 	if (!item_same(&post, &found, PROP_TITLE) ||
 		(!PG_ARGISNULL(2) && !item_same(&post, &found, PROP_CONTENT)))
+	{
+		post_fold_locked(&post, FOLD_IN_EDIT);
 		item_writer_update(writer, &post);
+	}
 	item_copy(&post, &post);
 	item_writer_close(writer);
+	PopActiveSnapshot();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	delta_add_up(&post, GetActiveSnapshot());
 	PopActiveSnapshot();
 	discount_post(&post);
 	owner_end(&scope);
@@ -194,7 +203,10 @@ list_from_posts(ResultSet *result, const pg_uuid_t *user_id, const ListPage *pag
 
 	while ((page->size < 0 || result->rows < page->size) &&
 		   item_merge_next(merge, &item))
+	{
+		delta_add_up(&item, GetActiveSnapshot());
 		result_add(result, &item, blogstore_short_form_length);
+	}
 	item_merge_end(merge);
 }
 

@@ -102,8 +102,13 @@ result_one(FunctionCallInfo fcinfo, Container container, ItemType type,
 	scan = item_scan_begin(container, type, partition_key, PATH_KEY, key,
 						   nkeys, NULL, ForwardScanDirection,
 						   GetActiveSnapshot());
-	if (item_scan_next(scan, &item) && item_served(&result, &item))
-		result_add(&result, &item, 0);
+	if (item_scan_next(scan, &item))
+	{
+		if (type == ITEM_POST)
+			delta_add_up(&item, GetActiveSnapshot());
+		if (item_served(&result, &item))
+			result_add(&result, &item, 0);
+	}
 	item_scan_end(scan);
 }
 

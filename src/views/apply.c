@@ -3,8 +3,8 @@
  *		The transactions in which the worker writes.
  *
  * A batch is one transaction, so readers never see half of one. Writes to the
- * views are marked with the origin DoNotReplicateId, by which the output
- * plugin filters them out again.
+ * views, and folding, which changes nothing that shows, are marked with the
+ * origin DoNotReplicateId, by which the output plugin filters them out again.
  *
  * Runs in the worker.
  */
@@ -55,10 +55,9 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
 	if (kind != APPLY_STATE)
 		lock_containers();
 	if (kind == APPLY_VIEWS)
-	{
 		views_lock();
+	if (kind == APPLY_VIEWS || kind == APPLY_COUNTS)
 		replorigin_session_origin = DoNotReplicateId;
-	}
 	PushActiveSnapshot(GetTransactionSnapshot());
 }
 
@@ -111,6 +110,25 @@ apply_gave_way(MemoryContext context)
 	return true;
 }
 
+/*
+ * The posts of a set, with those that have got deltas: of these the set knows
+ * the id alone.
+ */
+static PostKey *
+list_posts(const DirtySet *dirty, int *n)
+{
+	int			ncounted;
+	PostKey    *posts = dirty_posts(dirty, n);
+	CountedPost *counted = dirty_counted(dirty, &ncounted);
+	PostKey    *all = palloc(sizeof(PostKey) * (*n + ncounted));
+
+	if (*n > 0)
+		memcpy(all, posts, sizeof(PostKey) * *n);
+	for (int i = 0; i < ncounted; i++)
+		*n += copies_key(&counted[i].post_id, &all[*n]);
+	return all;
+}
+
 static void
 refresh_batch(const DirtySet *dirty)
 {
@@ -120,7 +138,7 @@ refresh_batch(const DirtySet *dirty)
 	int			n;
 
 	apply_begin(&scope, APPLY_VIEWS);
-	posts = dirty_posts(dirty, &n);
+	posts = list_posts(dirty, &n);
 	copies_refresh(posts, n);
 	if (dirty_feed(dirty))
 		feed_rebuild();

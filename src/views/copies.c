@@ -52,11 +52,32 @@ get_post(const PostKey *key, BlogItem *post)
 {
 	Datum		id = UUIDPGetDatum(&key->post_id);
 
-	return container_find_partition(CONTAINER_POSTS, &key->post_id) >= 0 &&
-		item_get(CONTAINER_POSTS, ITEM_POST, &key->post_id, PATH_KEY, &id, 1,
-				 GetActiveSnapshot(), post) &&
-		memcmp(item_uuid(post, PROP_USER_ID), &key->user_id, UUID_LEN) == 0 &&
-		item_date(post) == key->creation_date;
+	if (container_find_partition(CONTAINER_POSTS, &key->post_id) < 0 ||
+		!item_get(CONTAINER_POSTS, ITEM_POST, &key->post_id, PATH_KEY, &id, 1,
+				  GetActiveSnapshot(), post) ||
+		memcmp(item_uuid(post, PROP_USER_ID), &key->user_id, UUID_LEN) != 0 ||
+		item_date(post) != key->creation_date)
+		return false;
+	delta_add_up(post, GetActiveSnapshot());
+	return true;
+}
+
+/* The key of a post's copies; false if there is no such post. */
+bool
+copies_key(const pg_uuid_t *post_id, PostKey *key)
+{
+	Datum		id = UUIDPGetDatum(post_id);
+	BlogItem	post;
+
+	if (container_find_partition(CONTAINER_POSTS, post_id) < 0 ||
+		!item_get(CONTAINER_POSTS, ITEM_POST, post_id, PATH_KEY, &id, 1,
+				  GetActiveSnapshot(), &post))
+		return false;
+	memset(key, 0, sizeof(*key));
+	key->post_id = *post_id;
+	key->user_id = *item_uuid(&post, PROP_USER_ID);
+	key->creation_date = item_date(&post);
+	return true;
 }
 
 /* Make the copy at a key what the post is: write, update or delete it. */

@@ -20,6 +20,7 @@ typedef enum ApplyKind
 {
 	APPLY_STATE,				/* writes to the bookkeeping at most */
 	APPLY_POSTS,				/* writes items; what follows is decoded */
+	APPLY_COUNTS,				/* folds deltas; nothing follows */
 	APPLY_VIEWS					/* writes views, and holds their lock */
 } ApplyKind;
 
@@ -31,11 +32,17 @@ extern void apply_feed(void);
 extern void apply_cancel(void);
 
 /* copies.c */
+extern bool copies_key(const pg_uuid_t *post_id, PostKey *key);
 extern void copies_refresh(PostKey *keys, int n);
 
 /* feed.c */
 extern void feed_refresh(const PostKey *keys, int n);
 extern void feed_rebuild(void);
+
+/* fold.c */
+extern void fold_later(const DirtySet *dirty);
+extern long fold_step(void);
+extern void fold_everything(void);
 
 /* jobs.c */
 typedef enum JobProgress

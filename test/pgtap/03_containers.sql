@@ -12,16 +12,16 @@ SELECT is(pg_get_partkeydef(('blogstore.' || c)::regclass), key, c || ' is parti
 FROM (VALUES ('users', 'HASH (user_id)'), ('posts', 'HASH (post_id)'), ('feed', 'LIST (type)')) AS v (c, key);
 SELECT is((SELECT count(*)::int FROM pg_inherits WHERE inhparent = ('blogstore.' || c)::regclass), n, c || ' has ' || n || ' partitions by default')
 FROM (VALUES ('users', 16), ('posts', 16), ('feed', 1)) AS v (c, n);
-SELECT is((SELECT count(*)::int FROM pg_partition_tree('blogstore.posts') WHERE isleaf), 48, 'posts has leaves by type');
+SELECT is((SELECT count(*)::int FROM pg_partition_tree('blogstore.posts') WHERE isleaf), 64, 'posts has leaves by type');
 SELECT is((SELECT count(*)::int FROM pg_partition_tree('blogstore.users') WHERE isleaf), 32, 'users has leaves by type');
 SELECT has_table('blogstore', t::name, 'there is a leaf ' || t)
-FROM unnest(ARRAY['users_p00_user', 'users_p15_post', 'posts_p00_post', 'posts_p07_comment', 'posts_p15_like', 'feed_post']) t;
+FROM unnest(ARRAY['users_p00_user', 'users_p15_post', 'posts_p00_post', 'posts_p07_comment', 'posts_p15_like', 'posts_p03_delta', 'feed_post']) t;
 
 -- A leaf has the items of its type only
 SELECT is_empty($$
 	SELECT relid::regclass FROM pg_partition_tree('blogstore.posts')
 	WHERE isleaf AND pg_get_expr((SELECT relpartbound FROM pg_class WHERE oid = relid), relid)
-		NOT IN ('FOR VALUES IN (''post'')', 'FOR VALUES IN (''comment'')', 'FOR VALUES IN (''like'')')
+		NOT IN ('FOR VALUES IN (''post'')', 'FOR VALUES IN (''comment'')', 'FOR VALUES IN (''like'')', 'FOR VALUES IN (''delta'')')
 $$, 'each leaf of posts holds one type');
 
 -- Columns are the article's properties in snake_case, of built-in types

@@ -9,7 +9,7 @@ SELECT kit.fill(4, 12);
 SELECT count(blogstore.create_comment(kit.p(p), kit.u(u), 'comment', kit.c(10 * p + u))), count(blogstore.create_like(kit.p(p), kit.u(u)))
 FROM generate_series(1, 12) p, generate_series(1, 4) u;
 SELECT blogstore.wait_for_views();
-SELECT type, count(*) FROM blogstore.posts GROUP BY type ORDER BY type COLLATE "C";
+SELECT type, count(*) FROM blogstore.posts WHERE type <> 'delta' GROUP BY type ORDER BY type COLLATE "C";
 
 -- A user goes with the user's posts and all on them, comments and likes;
 -- the counts of the other posts are corrected
@@ -24,7 +24,7 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 -- at every moment the counts are those of the items
 SELECT * FROM kit.wrong_counts();
 SELECT blogstore.wait_for_views();
-SELECT type, count(*) FROM blogstore.posts GROUP BY type ORDER BY type COLLATE "C";
+SELECT type, count(*) FROM blogstore.posts WHERE type <> 'delta' GROUP BY type ORDER BY type COLLATE "C";
 SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(1);
 SELECT count(*) FROM blogstore.users WHERE user_id = kit.u(1);
 SELECT count(*) FROM blogstore.feed WHERE user_id = kit.u(1);

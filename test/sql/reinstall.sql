@@ -17,7 +17,7 @@ DROP VIEW kit.worker;
 DROP EXTENSION blogstore;
 SELECT nspname FROM pg_namespace WHERE nspname = 'blogstore';
 SELECT count(*) FROM pg_proc WHERE pronamespace = 'blogstore'::regnamespace;
-SELECT type, count(*) FROM blogstore.posts GROUP BY type ORDER BY type COLLATE "C";
+SELECT type, count(*) FROM blogstore.posts WHERE type <> 'delta' GROUP BY type ORDER BY type COLLATE "C";
 SELECT kit.digest() = :'digest' AS unchanged;
 
 -- Created again, it finds the containers

@@ -23,7 +23,7 @@ sub views_are
 	my ($size, $length, $name) = @_;
 	my $columns = "id, user_id, user_username, title, content, comment_count, like_count, creation_date";
 	my $short = $columns =~ s/content/left(content, $length)/r;
-	my $posts = "FROM blogstore.posts WHERE type = 'post' ORDER BY creation_date DESC, id DESC";
+	my $posts = "FROM kit.posts ORDER BY creation_date DESC, id DESC";
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views()"),
