@@ -135,11 +135,12 @@ typedef struct FeedMessage
 {
 	FeedMessageKind kind;
 	bool		later;			/* not urgent: somebody wrote to a view */
+	bool		more;			/* of FEED_COUNTS: another delta, no stripe */
 	PostKey		post;			/* of FEED_POST; of FEED_COUNTS its post_id, of
 								 * FEED_USER its user_id */
 } FeedMessage;
 
-/* A post that has got deltas, and how many. */
+/* A post whose deltas have changed, and how many it has got but stripes. */
 typedef struct CountedPost
 {
 	pg_uuid_t	post_id;		/* the key: see PostKey */

@@ -63,7 +63,7 @@ add_key(DirtySet *dirty, HTAB **table, const void *key, Size keysize)
 	return hash_get_num_entries(*table) <= MAX_KEYS;
 }
 
-/* Add deltas of a post; false if there are too many posts. */
+/* Note that a post has so many deltas more; false if there are too many posts. */
 static bool
 add_counted(DirtySet *dirty, const pg_uuid_t *post_id, int64 deltas)
 {
@@ -115,7 +115,7 @@ dirty_add(DirtySet *dirty, const FeedMessage *message)
 			break;
 		case FEED_COUNTS:
 			if (!dirty->reset &&
-				!add_counted(dirty, &message->post.post_id, 1))
+				!add_counted(dirty, &message->post.post_id, message->more))
 				add_reset(dirty);
 			break;
 		case FEED_USER:

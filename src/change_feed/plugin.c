@@ -51,7 +51,7 @@ typedef struct RoleEntry
 {
 	Oid			relid;
 	RelationRole role;
-	AttrNumber	id;				/* columns of posts and copies */
+	AttrNumber	id;				/* columns of posts, copies and deltas */
 	AttrNumber	user_id;		/* ... and of users and jobs */
 	AttrNumber	creation_date;
 	AttrNumber	username;
@@ -210,7 +210,7 @@ role_complete(const RoleEntry *entry)
 		case ROLE_JOBS:
 			return entry->user_id && entry->kind;
 		case ROLE_DELTAS:
-			return entry->post_id;
+			return entry->id && entry->post_id;
 		default:
 			return true;
 	}
@@ -301,25 +301,31 @@ post_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 		send_kind(ctx, FEED_RESET, role->role == ROLE_COPIES);
 }
 
-/* A delta was inserted, or deleted with or without its key in the WAL. */
+/* A delta was written, or deleted with or without its key in the WAL. */
 static void
 delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
-			  TupleDesc desc, HeapTuple delta)
+			  TupleDesc desc, HeapTuple delta, bool inserted)
 {
 	FeedMessage message;
 	bool		no_id = true;
+	bool		no_post = true;
 	Datum		id = (Datum) 0;
+	Datum		post_id = (Datum) 0;
 
 	if (delta != NULL)
-		id = heap_getattr(delta, role->post_id, desc, &no_id);
-	if (no_id)
+	{
+		id = heap_getattr(delta, role->id, desc, &no_id);
+		post_id = heap_getattr(delta, role->post_id, desc, &no_post);
+	}
+	if (no_id || no_post)
 	{
 		send_kind(ctx, FEED_RESET, false);
 		return;
 	}
 	memset(&message, 0, sizeof(message));
 	message.kind = FEED_COUNTS;
-	message.post.post_id = *DatumGetUUIDP(id);
+	message.more = inserted && !delta_is_stripe(DatumGetUUIDP(id));
+	message.post.post_id = *DatumGetUUIDP(post_id);
 	send_message(ctx, &message);
 }
 
@@ -421,7 +427,8 @@ plugin_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 			post_changed(ctx, role, desc, before, after);
 			break;
 		case ROLE_DELTAS:
-			delta_changed(ctx, role, desc, after ? after : before);
+			delta_changed(ctx, role, desc, after ? after : before,
+						  change->action == REORDER_BUFFER_CHANGE_INSERT);
 			break;
 		case ROLE_USERS:
 			if (change->action == REORDER_BUFFER_CHANGE_UPDATE && after != NULL)

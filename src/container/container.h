@@ -237,7 +237,7 @@ extern void item_writer_close(ItemWriter *writer);
 /* counter.c: a post's counts */
 extern LockOutcome post_count(const pg_uuid_t *post_id, int64 comments,
 							  int64 likes, LockWaitPolicy wait);
-extern void post_deleting(void) pg_attribute_noreturn();
+extern void post_deleting(void) __attribute__((noreturn));
 extern LockOutcome post_lock(const pg_uuid_t *post_id, LockWaitPolicy wait);
 extern LockOutcome post_fold(const pg_uuid_t *post_id, int64 limit, bool hot,
 							 bool merge, int64 *taken);
@@ -245,14 +245,34 @@ extern void post_fold_locked(BlogItem *post, int64 limit);
 extern bool post_counter_repair(const pg_uuid_t *post_id);
 
 /* delta.c: what is to be added to a post's counts */
+static inline bool
+delta_is_stripe(const pg_uuid_t *id)
+{
+	return id->data[6] >> 4 == 8;
+}
+
 extern bool delta_possible(const pg_uuid_t *post_id);
 extern void delta_add_up(BlogItem *post, Snapshot snapshot);
+extern LockOutcome delta_stripe(const pg_uuid_t *post_id, int64 comments,
+								int64 likes);
 extern LockOutcome delta_insert(const pg_uuid_t *post_id, int64 comments,
-								int64 likes, LockWaitPolicy wait);
+								int64 likes, LockWaitPolicy wait, bool stripe);
 extern bool delta_await(const pg_uuid_t *post_id);
 extern bool delta_counting(const pg_uuid_t *post_id);
 extern int64 delta_take(const pg_uuid_t *post_id, int64 limit, int64 *comments,
 						int64 *likes);
+extern bool delta_have(const pg_uuid_t *post_id, const pg_uuid_t *except);
+
+/* presence.c: is a post there? */
+typedef enum PostLife
+{
+	POST_UNSEEN,				/* none, or it moves too fast */
+	POST_THERE,
+	POST_DELETING				/* by another transaction, so far */
+} PostLife;
+
+extern PostLife post_look(const pg_uuid_t *post_id);
+extern LockOutcome post_hold(const pg_uuid_t *post_id, LockWaitPolicy wait);
 extern bool post_await(const pg_uuid_t *post_id);
 
 /* removal.c: items with what hangs on them */

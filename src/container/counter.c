@@ -5,7 +5,8 @@
  * Nobody waits in order to count. If the post is free, and the transaction is
  * about to end, its counts are added to in place: no indexed column changes,
  * and a page without room for another version is left alone, so the update is
- * HOT. Otherwise a delta is inserted (delta.c). A transaction that has a
+ * HOT. Otherwise a delta is written beside it (delta.c), as it is by a process
+ * that has one there already, which is not folded yet. A transaction that has a
  * snapshot of its own would have to fail if the post was changed since, and one
  * in a transaction block could keep the post for minutes: both leave deltas.
  *
@@ -115,14 +116,25 @@ post_count(const pg_uuid_t *post_id, int64 comments, int64 likes,
 		   LockWaitPolicy wait)
 {
 	LockOutcome outcome = LOCK_BUSY;
+	LockOutcome stripe = LOCK_GONE;
+	bool		folds = worker_folds();
 
 	if (!delta_possible(post_id))
-		outcome = count_in_place(post_id, comments, likes, LockWaitBlock);
-	else if (!IsolationUsesXactSnapshot() &&
-			 (!IsTransactionBlock() || !worker_folds()))
+		return count_in_place(post_id, comments, likes, LockWaitBlock);
+	/* who has a stripe has met others here: leave the post to them */
+	if (folds)
+		stripe = delta_stripe(post_id, comments, likes);
+	if (stripe == LOCK_HAD)
+		return LOCK_HAD;
+	if (!IsolationUsesXactSnapshot() && (!IsTransactionBlock() || !folds))
 		outcome = count_in_place(post_id, comments, likes, LockWaitSkip);
+	if (outcome == LOCK_BUSY && !folds)
+		stripe = delta_stripe(post_id, comments, likes);
+	if (stripe == LOCK_HAD)
+		return LOCK_HAD;
 	if (outcome == LOCK_BUSY)
-		outcome = delta_insert(post_id, comments, likes, wait);
+		outcome = delta_insert(post_id, comments, likes, wait,
+							   stripe == LOCK_GONE);
 	return outcome;
 }
 
@@ -168,7 +180,7 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	if (outcome == LOCK_BUSY && (comments != 0 || likes != 0) &&
-		delta_insert(post_id, comments, likes, LockWaitSkip) != LOCK_HAD)
+		delta_insert(post_id, comments, likes, LockWaitSkip, false) != LOCK_HAD)
 		post_deleting();
 	return outcome;
 }

@@ -144,10 +144,11 @@ static const char *const partition_ddl[] = {
 	"CREATE INDEX posts_p%1$02d_like_list "
 	"ON blogstore.posts_p%1$02d_like (post_id, creation_date, id)",
 
-	/* short-lived: vacuumed early and quickly */
+	/* rewritten often, then short-lived: room for HOT, vacuumed early */
 	"CREATE TABLE blogstore.posts_p%1$02d_delta "
 	"PARTITION OF blogstore.posts_p%1$02d (PRIMARY KEY (post_id, id)) "
-	"FOR VALUES IN ('delta') WITH (autovacuum_vacuum_scale_factor = 0, "
+	"FOR VALUES IN ('delta') WITH (fillfactor = 10, "
+	"autovacuum_vacuum_scale_factor = 0, "
 	"autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0)"
 };
 

@@ -7,8 +7,12 @@
  * snapshot shows of a post's counts is the post item's own plus those of its
  * deltas, both by that snapshot. Folding deletes deltas and adds what they say
  * to the post item, or to one new delta, in one transaction: no snapshot sees a
- * difference. Deltas are never updated, and a folder takes only those that it
- * has deleted itself, so no two count the same one.
+ * difference. A folder takes only deltas that it has deleted itself, in their
+ * newest version, so no two count the same one.
+ *
+ * Each process has a delta of its own on a post, its stripe, to which it adds
+ * again and again: so many processes, so many deltas of a viral post, and no
+ * dead entries in the index that its readers would have to step over.
  *
  * A delta also keeps its post from being deleted under it, in place of a lock
  * on the post. As with a unique index, each side shows first what it is about
@@ -40,14 +44,6 @@
 #include "storage/predicate.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
-
-/* What is known of a post without a lock on it. */
-typedef enum PostLife
-{
-	POST_UNSEEN,				/* none, or moved during the look */
-	POST_THERE,
-	POST_DELETING				/* by another transaction, so far */
-} PostLife;
 
 /*
  * Has the partition a leaf for deltas? One that its owner has made may have
@@ -82,13 +78,13 @@ count_page(const pg_uuid_t *post_id)
 		(hash_bytes(post_id->data, UUID_LEN) & UINT32_C(0x3fffffff));
 }
 
-/* The transaction that has inserted what a scan is at. */
+/* The transaction that has written a tuple. */
 static TransactionId
-found_inserter(ItemScan *scan)
+tuple_writer(TupleTableSlot *slot)
 {
 	bool		isnull;
 
-	return DatumGetTransactionId(slot_getsysattr(item_scan_slot(scan),
+	return DatumGetTransactionId(slot_getsysattr(slot,
 												 MinTransactionIdAttributeNumber,
 												 &isnull));
 }
@@ -101,7 +97,7 @@ found_inserter(ItemScan *scan)
 static void
 note_unseen(ItemScan *scan, Snapshot snapshot)
 {
-	TransactionId xid = found_inserter(scan);
+	TransactionId xid = tuple_writer(item_scan_slot(scan));
 
 	if (!TransactionIdIsNormal(xid) || TransactionIdPrecedes(xid, TransactionXmin))
 		return;
@@ -143,56 +139,15 @@ delta_add_up(BlogItem *post, Snapshot snapshot)
 }
 
 /* ------------------------------------------------------------------------
- * A post and its end
+ * Writing
  * ------------------------------------------------------------------------ */
 
-/* An update that is not HOT shows in the index a moment after in the heap. */
-#define LOOKS 3
-
 /*
- * Look at a post as it is at this moment, committed or not. An update shows as
- * two versions, the old one with a deleter, the new one with an inserter.
+ * Has this transaction counted on a post, but for the given delta (NULL: by any)?
+ * Then whoever is deleting the post waits for it.
  */
-static PostLife
-post_look_once(const pg_uuid_t *post_id)
-{
-	Datum		key = UUIDPGetDatum(post_id);
-	SnapshotData dirty;
-	BlogItem	post;
-	ItemScan   *scan;
-	bool		made = false;
-	bool		live = false;
-	bool		seen = false;
-
-	InitDirtySnapshot(dirty);
-	scan = item_scan_begin(CONTAINER_POSTS, ITEM_POST, post_id, PATH_KEY, &key,
-						   1, NULL, ForwardScanDirection, &dirty);
-	while (item_scan_next(scan, &post))
-	{
-		seen = true;
-		made |= !TransactionIdIsValid(dirty.xmin);
-		live |= !TransactionIdIsValid(dirty.xmax);
-	}
-	item_scan_end(scan);
-	if (made && live)
-		return POST_THERE;
-	return seen && made ? POST_DELETING : POST_UNSEEN;
-}
-
-/* The same, and again if it seems to be gone. */
-static PostLife
-post_look(const pg_uuid_t *post_id)
-{
-	PostLife	life = POST_UNSEEN;
-
-	for (int i = 0; i < LOOKS && life != POST_THERE; i++)
-		life = post_look_once(post_id);
-	return life;
-}
-
-/* Has this transaction a delta of a post, besides the given one? */
-static bool
-have_delta(const pg_uuid_t *post_id, const pg_uuid_t *except)
+bool
+delta_have(const pg_uuid_t *post_id, const pg_uuid_t *except)
 {
 	Datum		key = UUIDPGetDatum(post_id);
 	BlogItem	delta;
@@ -200,44 +155,11 @@ have_delta(const pg_uuid_t *post_id, const pg_uuid_t *except)
 	bool		have = false;
 
 	while (!have && item_scan_next(scan, &delta))
-		have = TransactionIdIsCurrentTransactionId(found_inserter(scan)) &&
-			memcmp(item_uuid(&delta, PROP_ID), except, UUID_LEN) != 0;
+		have = TransactionIdIsCurrentTransactionId(tuple_writer(item_scan_slot(scan))) &&
+			(except == NULL ||
+			 memcmp(item_uuid(&delta, PROP_ID), except, UUID_LEN) != 0);
 	item_scan_end(scan);
 	return have;
-}
-
-/*
- * Be sure of a post, whatever a look at it says, by a lock that only its
- * deletion conflicts with. 40001 under REPEATABLE READ and SERIALIZABLE if it
- * was changed since the snapshot.
- */
-static LockOutcome
-post_hold(const pg_uuid_t *post_id, LockWaitPolicy wait)
-{
-	Datum		key = UUIDPGetDatum(post_id);
-	ItemWriter *writer;
-	BlogItem	post;
-	LockOutcome outcome;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	outcome = item_writer_try_lock(writer, PATH_KEY, &key, 1,
-								   LockTupleKeyShare, wait, &post);
-	item_writer_close(writer);
-	PopActiveSnapshot();
-	return outcome;
-}
-
-/*
- * Is there such a post? Waits for whoever is deleting it, and for nobody else.
- * 40001 under REPEATABLE READ and SERIALIZABLE if it was deleted since the
- * snapshot.
- */
-bool
-post_await(const pg_uuid_t *post_id)
-{
-	return post_look(post_id) == POST_THERE ||
-		post_hold(post_id, LockWaitBlock) == LOCK_HAD;
 }
 
 /*
@@ -253,21 +175,94 @@ delta_stands(const BlogItem *delta)
 
 	return life == POST_THERE ||
 		(life == POST_DELETING &&
-		 have_delta(post_id, item_uuid(delta, PROP_ID)));
+		 delta_have(post_id, item_uuid(delta, PROP_ID)));
+}
+
+/* The id of this process's stripes: UUIDv8, which no other delta has. */
+static void
+stripe_id(pg_uuid_t *id)
+{
+	uint32		number = compat_proc_number();
+
+	memset(id, 0, sizeof(*id));
+	id->data[6] = 0x80;
+	id->data[8] = 0x80;
+	for (int i = 0; i < 4; i++)
+		id->data[UUID_LEN - 1 - i] = number >> (8 * i);
+}
+
+/* Has a transaction that has not ended, not this one, written a stripe? */
+static bool
+stripe_pending(Datum *key)
+{
+	SnapshotData dirty;
+	BlogItem	delta;
+	ItemScan   *scan;
+	bool		pending = false;
+
+	InitDirtySnapshot(dirty);
+	scan = item_scan_begin(CONTAINER_POSTS, ITEM_DELTA, DatumGetUUIDP(key[0]),
+						   PATH_KEY, key, 2, NULL, ForwardScanDirection, &dirty);
+	while (!pending && item_scan_next(scan, &delta))
+		pending = TransactionIdIsValid(dirty.xmin) ||
+			TransactionIdIsValid(dirty.xmax);
+	item_scan_end(scan);
+	return pending;
+}
+
+/*
+ * Add to this process's stripe of a post. LOCK_GONE: it has none; LOCK_BUSY: it
+ * is taken, or a transaction with a snapshot of its own may not see it.
+ *
+ * Others see this only when it is done, and it cannot be taken back: if the post
+ * is being deleted just now, and not for want of this transaction's end, 40001.
+ */
+LockOutcome
+delta_stripe(const pg_uuid_t *post_id, int64 comments, int64 likes)
+{
+	pg_uuid_t	id;
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
+	ItemWriter *writer;
+	BlogItem	delta;
+	LockOutcome outcome;
+
+	if (IsolationUsesXactSnapshot())
+		return LOCK_BUSY;
+	stripe_id(&id);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
+	outcome = item_writer_try_lock(writer, PATH_KEY, key, 2,
+								   LockTupleNoKeyExclusive, LockWaitSkip,
+								   &delta);
+	if (outcome == LOCK_HAD)
+	{
+		bool		mine = TransactionIdIsCurrentTransactionId(tuple_writer(item_writer_slot(writer)));
+
+		item_set(&delta, PROP_COMMENT_COUNT,
+				 Int64GetDatum(item_count(&delta, PROP_COMMENT_COUNT) + comments));
+		item_set(&delta, PROP_LIKE_COUNT,
+				 Int64GetDatum(item_count(&delta, PROP_LIKE_COUNT) + likes));
+		item_writer_update(writer, &delta);
+		if (!mine && post_look(post_id) != POST_THERE &&
+			!delta_have(post_id, &id))
+			post_deleting();
+	}
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	return outcome;
 }
 
 /* Insert a delta; false if it does not stand. */
 static bool
-delta_write(const pg_uuid_t *post_id, int64 comments, int64 likes)
+delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, int64 comments,
+			int64 likes)
 {
 	BlogItem	delta;
-	pg_uuid_t	id;
 	ItemWriter *writer;
 	bool		inserted;
 
-	new_id(&id);
 	item_init(&delta, ITEM_DELTA);
-	item_set(&delta, PROP_ID, UUIDPGetDatum(&id));
+	item_set(&delta, PROP_ID, UUIDPGetDatum(id));
 	item_set(&delta, PROP_POST_ID, UUIDPGetDatum(post_id));
 	item_set(&delta, PROP_COMMENT_COUNT, Int64GetDatum(comments));
 	item_set(&delta, PROP_LIKE_COUNT, Int64GetDatum(likes));
@@ -284,20 +279,32 @@ delta_write(const pg_uuid_t *post_id, int64 comments, int64 likes)
 }
 
 /*
- * Have a delta count on a post. LOCK_GONE, nothing written, if there is no such
- * post (any more). If somebody is deleting it, wait for the outcome, or with
- * LockWaitSkip, LOCK_BUSY.
+ * Have a new delta count on a post, as this process's stripe if it has none.
+ * LOCK_GONE, nothing written, if there is no such post (any more). If somebody
+ * is deleting it, wait for the outcome, or with LockWaitSkip, LOCK_BUSY.
  */
 LockOutcome
 delta_insert(const pg_uuid_t *post_id, int64 comments, int64 likes,
-			 LockWaitPolicy wait)
+			 LockWaitPolicy wait, bool stripe)
 {
-	LockOutcome outcome = LOCK_HAD;
+	pg_uuid_t	id;
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
+	LockOutcome outcome;
 
-	/* it may have been an update that looked like a deletion */
-	while (outcome == LOCK_HAD && !delta_write(post_id, comments, likes))
+	for (;;)
+	{
+		if (stripe)
+			stripe_id(&id);
+		if (!stripe || stripe_pending(key))
+			new_id(&id);
+		if (delta_write(post_id, &id, comments, likes))
+			return LOCK_HAD;
+		if (wait != LockWaitBlock && post_look(post_id) == POST_DELETING)
+			return LOCK_BUSY;
 		outcome = post_hold(post_id, wait);
-	return outcome;
+		if (outcome != LOCK_HAD)
+			return outcome;
+	}
 }
 
 /* A transaction that has counted by a delta, and has not ended. */

@@ -1,6 +1,7 @@
 /*
  * leaf.h
- *		Leaves of the containers, for read.c, write.c and delta.c alone.
+ *		Leaves of the containers, for read.c, write.c, delta.c and presence.c
+ *		alone.
  */
 #ifndef BLOGSTORE_LEAF_H
 #define BLOGSTORE_LEAF_H
@@ -45,12 +46,13 @@ extern void leaf_open(OpenLeaf *leaf, Container container, ItemType type,
 extern void leaf_close(OpenLeaf *leaf, bool keep_lock);
 extern Relation leaf_open_index(const OpenLeaf *leaf, AccessPath path);
 
-/* Used by write.c and delta.c: what a scan has found, and where. */
+/* Used by these: what a scan has found, and where. */
 extern struct TupleTableSlot *item_scan_slot(ItemScan *scan);
 extern Relation item_scan_relation(ItemScan *scan);
 
-/* Used by delta.c: the leaf that is written. */
+/* Used by delta.c: the leaf that is written, and what is locked in it. */
 extern Relation item_writer_relation(ItemWriter *writer);
+extern struct TupleTableSlot *item_writer_slot(ItemWriter *writer);
 
 extern void item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
 						   const AttrNumber *attno);

@@ -103,6 +103,13 @@ item_writer_relation(ItemWriter *writer)
 	return writer->leaf.rel;
 }
 
+/* What is locked in it. */
+TupleTableSlot *
+item_writer_slot(ItemWriter *writer)
+{
+	return writer->found;
+}
+
 /* Put an item's properties into the slot to write, over what is there. */
 static void
 writer_fill(ItemWriter *writer, const BlogItem *item)
@@ -285,6 +292,9 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 
 	if (!IsolationUsesXactSnapshot())
 		flags |= TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
+	/* a shared lock on a version is none on what it is being updated to */
+	if (wait == LockWaitBlock)
+		flags |= TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS;
 	result = table_tuple_lock(writer->leaf.rel, &tid, GetActiveSnapshot(),
 							  writer->found, GetCurrentCommandId(false), mode,
 							  wait, flags, &failure);

@@ -2,12 +2,14 @@
  * fold.c
  *		Folding deltas into the posts that they count on.
  *
- * The worker knows from the change feed which posts have got deltas. A post
- * that has many is folded at once, one with a few after a moment, so that a
- * count or two more come with it. A post that is locked keeps its deltas, merged
- * into one if they are many, and is looked at again; so is one whose page has no
- * room for a HOT update, but not for long. What is known is in memory only: a
- * worker that starts looks for deltas everywhere.
+ * The worker knows from the change feed which posts have got deltas. They are
+ * folded when the post has been quiet for a moment, or after a while if it is
+ * not: their number is bounded by that of processes (delta.c). Of those that are
+ * no stripes there may be many, and then they are folded at once. A post that is
+ * locked keeps its deltas, merged into one if they are many, and is looked at
+ * again; so is one whose page has no room for a HOT update, but not for long.
+ * What is known is in memory only: a worker that starts looks for deltas
+ * everywhere.
  *
  * Runs in the worker; fold_everything() in a backend, for repair().
  */
@@ -26,8 +28,11 @@
 /* So many deltas of a post are not left to slow its readers. */
 #define MANY_DELTAS 32
 
-/* How long to leave fewer alone, in milliseconds; how often for want of room. */
+/* How long to leave fewer alone, in ms: after the last, after the first. */
 #define FOLD_AFTER 1000
+#define FOLD_AT_LAST 10000
+
+/* How often to leave a post alone because its page has no room. */
 #define FOLD_PATIENCE 5
 
 /* What a transaction folds at most; for how long a turn does, in ms. */
@@ -41,8 +46,9 @@
 typedef struct PendingPost
 {
 	pg_uuid_t	post_id;
-	int64		deltas;			/* about so many */
+	int64		deltas;			/* about so many, without stripes */
 	int			tries;			/* how often it could not be folded */
+	TimestampTz at_last;
 	TimestampTz due;
 } PendingPost;
 
@@ -51,12 +57,12 @@ static TimestampTz next_due = DT_NOBEGIN;	/* of any of them, or of a look */
 static bool look_everywhere = true;
 
 static TimestampTz
-after_a_while(void)
+after(int ms)
 {
-	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), FOLD_AFTER);
+	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
 }
 
-/* Remember that a post has so many deltas more. */
+/* Remember that a post's deltas have changed, and it has so many more. */
 static void
 remember(const pg_uuid_t *post_id, int64 deltas)
 {
@@ -76,11 +82,11 @@ remember(const pg_uuid_t *post_id, int64 deltas)
 	{
 		post->deltas = 0;
 		post->tries = 0;
-		post->due = after_a_while();
+		post->at_last = after(FOLD_AT_LAST);
 	}
 	post->deltas += deltas;
-	if (post->deltas >= MANY_DELTAS)
-		post->due = Min(post->due, GetCurrentTimestamp());
+	post->due = post->deltas >= MANY_DELTAS ? GetCurrentTimestamp() :
+		Min(after(FOLD_AFTER), post->at_last);
 	next_due = Min(next_due, post->due);
 }
 
@@ -92,7 +98,7 @@ forget_pending(void)
 		hash_destroy(pending);
 	pending = NULL;
 	look_everywhere = true;
-	next_due = after_a_while();
+	next_due = after(FOLD_AFTER);
 }
 
 /* Note which posts have got deltas, once what else they do is applied. */
@@ -131,7 +137,8 @@ find_deltas(void)
 										 GetActiveSnapshot());
 		while (room && item_scan_next(scan, &delta))
 		{
-			remember(item_uuid(&delta, PROP_POST_ID), 1);
+			remember(item_uuid(&delta, PROP_POST_ID),
+					 !delta_is_stripe(item_uuid(&delta, PROP_ID)));
 			room = hash_get_num_entries(pending) < MAX_PENDING;
 		}
 		item_scan_end(scan);
@@ -157,9 +164,10 @@ fold_post(PendingPost *post)
 	else if (outcome == LOCK_BUSY)
 	{
 		if (taken > 0)
-			post->deltas = 1;	/* what they were merged into */
+			post->deltas = 0;	/* merged */
 		post->tries++;
-		post->due = after_a_while();
+		post->due = after(FOLD_AFTER);
+		post->at_last = after(FOLD_AT_LAST);
 	}
 	else
 		(void) hash_search(pending, &post->post_id, HASH_REMOVE, NULL);

@@ -1,0 +1,174 @@
+/*
+ * presence.c
+ *		Is a post there? Asked without a lock on it, which others would wait for.
+ *
+ * Runs in backends and in the worker.
+ */
+#include "postgres.h"
+
+#include "container/container.h"
+#include "container/leaf.h"
+
+#include "access/htup_details.h"
+#include "access/tableam.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/procarray.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+/* How often to look for a post that moves. */
+#define LOOKS 3
+
+/*
+ * Has a version of a post been updated or deleted, if only by a transaction that
+ * has not ended? next: where the version is that follows; of a deletion itself.
+ *
+ * The visibility routines do not say that of a version whose inserter has not
+ * ended either (HeapTupleSatisfiesDirty()). Another table access method than
+ * heap has to be believed.
+ */
+static bool
+version_ended(TupleTableSlot *slot, ItemPointer next)
+{
+	BufferHeapTupleTableSlot *heap = (BufferHeapTupleTableSlot *) slot;
+	HeapTupleHeaderData header;
+	TransactionId xid;
+
+	if (!TTS_IS_BUFFERTUPLE(slot))
+		return false;
+	LockBuffer(heap->buffer, BUFFER_LOCK_SHARE);
+	memcpy(&header, heap->base.tuple->t_data, SizeofHeapTupleHeader);
+	LockBuffer(heap->buffer, BUFFER_LOCK_UNLOCK);
+	*next = header.t_ctid;
+	if ((header.t_infomask & HEAP_XMAX_INVALID) ||
+		HEAP_XMAX_IS_LOCKED_ONLY(header.t_infomask))
+		return false;
+	xid = HeapTupleHeaderGetUpdateXid(&header);
+	return TransactionIdIsCurrentTransactionId(xid) ||
+		TransactionIdIsInProgress(xid) || TransactionIdDidCommit(xid);
+}
+
+/*
+ * Is the newest version that follows one a live one? By the versions' own
+ * links: an update that is not HOT shows in the index a moment later.
+ */
+static PostLife
+follow_versions(ItemScan *scan)
+{
+	Relation	rel = item_scan_relation(scan);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	ItemPointerData tid = item_scan_slot(scan)->tts_tid;
+	PostLife	life = POST_UNSEEN;
+
+	while (table_tuple_fetch_row_version(rel, &tid, SnapshotAny, slot))
+	{
+		ItemPointerData next = tid;
+
+		if (!version_ended(slot, &next))
+			life = POST_THERE;
+		else if (ItemPointerEquals(&next, &tid))
+			life = POST_DELETING;
+		if (life != POST_UNSEEN)
+			break;
+		tid = next;
+		CHECK_FOR_INTERRUPTS();
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	return life;
+}
+
+/* Look at a post as it is at this moment, committed or not. */
+static PostLife
+post_look_once(const pg_uuid_t *post_id)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	SnapshotData dirty;
+	BlogItem	post;
+	ItemScan   *scan;
+	PostLife	life = POST_UNSEEN;
+
+	InitDirtySnapshot(dirty);
+	scan = item_scan_begin(CONTAINER_POSTS, ITEM_POST, post_id, PATH_KEY, &key,
+						   1, NULL, ForwardScanDirection, &dirty);
+	while (life == POST_UNSEEN && item_scan_next(scan, &post))
+		/* not one that is being created, nor a version that is */
+		if (!TransactionIdIsValid(dirty.xmin))
+			life = follow_versions(scan);
+	item_scan_end(scan);
+	return life;
+}
+
+/* The same, and again if it was updated under the scan. */
+PostLife
+post_look(const pg_uuid_t *post_id)
+{
+	PostLife	life = POST_UNSEEN;
+
+	for (int i = 0; i < LOOKS && life == POST_UNSEEN; i++)
+		life = post_look_once(post_id);
+	return life;
+}
+
+/* Does the transaction's own snapshot show a post? */
+static bool
+post_shown(const pg_uuid_t *post_id)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	BlogItem	post;
+	ItemScan   *scan;
+	bool		shown;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	scan = item_scan_begin_unwatched(CONTAINER_POSTS, ITEM_POST,
+									 container_partition_of(CONTAINER_POSTS,
+															post_id),
+									 PATH_KEY, &key, 1, GetActiveSnapshot());
+	shown = item_scan_next(scan, &post);
+	item_scan_end(scan);
+	PopActiveSnapshot();
+	return shown;
+}
+
+/*
+ * Be sure of a post, whatever a look at it says, by a lock that only its
+ * deletion conflicts with. 40001 under REPEATABLE READ and SERIALIZABLE if it
+ * was changed since the snapshot.
+ */
+LockOutcome
+post_hold(const pg_uuid_t *post_id, LockWaitPolicy wait)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	ItemWriter *writer;
+	BlogItem	post;
+	LockOutcome outcome;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
+	outcome = item_writer_try_lock(writer, PATH_KEY, &key, 1,
+								   LockTupleKeyShare, wait, &post);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	return outcome;
+}
+
+/*
+ * Is there such a post? Waits for whoever is deleting it, and for nobody else.
+ * Under REPEATABLE READ and SERIALIZABLE there is none that the snapshot does not
+ * show, and 40001 if it was deleted since.
+ */
+bool
+post_await(const pg_uuid_t *post_id)
+{
+	PostLife	life;
+
+	if (IsolationUsesXactSnapshot() && !post_shown(post_id))
+		return false;
+	life = post_look(post_id);
+	return life == POST_THERE ||
+		(life == POST_DELETING && delta_have(post_id, NULL)) ||
+		post_hold(post_id, LockWaitBlock) == LOCK_HAD;
+}
+
