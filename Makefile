@@ -14,13 +14,14 @@ PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 	-Wno-missing-field-initializers
 
 REGRESS = install users posts comments likes paging feed counts idempotency \
-	documents bad_input extremes read_only privileges views renames \
-	deletions operation maintenance verify_repair triggers manual reinstall
+	documents import bad_input extremes read_only privileges views renames \
+	deletions operation maintenance verify_repair triggers stats manual \
+	reinstall
 REGRESS_OPTS = --inputdir=test --encoding=UTF8
 
 ISOLATION = isolation_install like_like like_edit_post comment_id username \
-	like_delete_post like_snapshots serializable delete_like rename_comment \
-	delete_user user_anew
+	like_delete_post like_snapshots serializable delete_like counter_order \
+	counter_held rename_comment delete_user user_anew import_beside
 ISOLATION_OPTS = --inputdir=test
 
 EXTRA_CLEAN = output_iso results regression.diffs regression.out tmp_check

@@ -372,6 +372,39 @@ drop_slot: also drop the replication slot. Without, the slot keeps all WAL from 
 Errors: 22004 NULL; 25001 not in READ COMMITTED; 25006 read-only transaction; 55000 no containers.';
 
 /* ------------------------------------------------------------------------
+ * In and out
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION @extschema@.import(users regclass DEFAULT NULL, posts regclass DEFAULT NULL, comments regclass DEFAULT NULL, likes regclass DEFAULT NULL, rejects regclass DEFAULT NULL, OUT type text, OUT read bigint, OUT imported bigint, OUT present bigint, OUT rejected bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'blogstore_import'
+LANGUAGE C VOLATILE ROWS 4;
+COMMENT ON FUNCTION @extschema@.import IS
+'Import a site''s tables or views, in one transaction beside live traffic. They are read with the caller''s rights; other columns are ignored.
+users: user_id uuid, username text, creation_date timestamptz; posts: post_id, user_id, title, content, creation_date; comments: comment_id, post_id, user_id, content, creation_date; likes: post_id, user_id, creation_date; each may be left out. creation_date NULL: now. rejects: a table of the caller with the columns type text, reason text, item jsonb for what cannot be imported, as documents that import_documents() takes once they are mended; without it the import is all or nothing.
+Returns for each type of item how many were read, imported, present (there with the same values, so that an import can be repeated) and rejected (values that no command takes, an unknown post or user, a user being deleted, a duplicate id, an id taken by other values, a username taken, a post liked already).
+What is being done shows in pg_stat_activity; sorts and hash tables may take maintenance_work_mem each. The containers'' owner needs TEMPORARY on the database.
+Errors: 23514 rejects, and no table for them; 25001 not in READ COMMITTED; 25006 read-only transaction; 40001 items were created or deleted meanwhile: repeat it; 42501 no right on a table; 42703 a column is missing; 42809, 42P01 no table or view; 55000 no containers.';
+
+CREATE FUNCTION @extschema@.import_documents(documents regclass, rejects regclass DEFAULT NULL, OUT type text, OUT read bigint, OUT imported bigint, OUT present bigint, OUT rejected bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'blogstore_import_documents'
+LANGUAGE C VOLATILE ROWS 4;
+COMMENT ON FUNCTION @extschema@.import_documents IS
+'Import JSON documents in the article''s shape, as the casts of items to jsonb and export_documents() give them, in any order. Properties that items do not have, names of authors and counts are ignored.
+documents: a table or view with one column of type jsonb; rejects: as in import(); documents that are no items are in it as they are.
+Returns as import(), with another row, type NULL, for documents of no known type if there are any.
+Errors: 22004 no documents; else as import().';
+
+CREATE FUNCTION @extschema@.export_documents()
+RETURNS SETOF jsonb
+AS 'MODULE_PATHNAME', 'blogstore_export_documents'
+LANGUAGE C STABLE ROWS 1000000;
+COMMENT ON FUNCTION @extschema@.export_documents IS
+'All users, posts, comments and likes that are served, as the article''s JSON documents with the authors'' present names and exact counts, in one snapshot. Called in the list of a SELECT it streams, in FROM it is stored first.
+Errors: 55000 no containers.';
+
+/* ------------------------------------------------------------------------
  * Monitoring
  * ------------------------------------------------------------------------ */
 
@@ -401,10 +434,30 @@ FROM @extschema@.get_progress();
 COMMENT ON VIEW @extschema@.progress IS
 'Jobs the worker has yet to finish, one row each. kind: rebuild, rename or deletion; user_id: whose (rename, deletion); phase: waiting, copies, leftovers or feed of a rebuild, sweep, waiting, recheck or showing of the others; done, total: items (total is an estimate, for a rebuild only); rows_per_second, estimated_end: at the rate so far.';
 
+CREATE FUNCTION @extschema@.get_request_stats(OUT request text, OUT function text, OUT calls bigint, OUT total_time double precision, OUT max_time double precision, OUT buffers_hit bigint, OUT buffers_read bigint, OUT wal_bytes bigint, OUT request_units double precision, OUT units_per_call double precision, OUT stats_reset timestamptz)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'blogstore_get_request_stats'
+LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION @extschema@.get_request_stats IS
+'What blogstore.stat_requests shows.';
+
+CREATE VIEW @extschema@.stat_requests AS
+SELECT request, function, calls, total_time, max_time, buffers_hit, buffers_read, wal_bytes, request_units, units_per_call, stats_reset
+FROM @extschema@.get_request_stats();
+COMMENT ON VIEW @extschema@.stat_requests IS
+'What the requests of this database have cost since stats_reset, one row each: calls that succeeded; total_time, max_time in milliseconds; pages found in and read into shared buffers; WAL written (without the commit''s); request_units: cost as one number, in which reading one item of 1 kB by its key is about 1: a quarter for each page looked at, five for each kB of WAL. request: the article''s name. Counted by each process where it runs, while blogstore.track_requests is on; since the server''s start at most. Where the library is not preloaded, of this session only.';
+
+CREATE FUNCTION @extschema@.reset_request_stats()
+RETURNS void
+AS 'MODULE_PATHNAME', 'blogstore_reset_request_stats'
+LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION @extschema@.reset_request_stats IS
+'Have blogstore.stat_requests count anew for this database.';
+
 /* ------------------------------------------------------------------------
  * Privileges: nobody but those granted EXECUTE
  * ------------------------------------------------------------------------ */
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA @extschema@ FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.get_worker_status, @extschema@.get_progress TO pg_monitor;
-GRANT SELECT ON @extschema@.stat_worker, @extschema@.progress TO pg_monitor;
+GRANT EXECUTE ON FUNCTION @extschema@.get_worker_status, @extschema@.get_progress, @extschema@.get_request_stats TO pg_monitor;
+GRANT SELECT ON @extschema@.stat_worker, @extschema@.progress, @extschema@.stat_requests TO pg_monitor;

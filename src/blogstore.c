@@ -10,6 +10,7 @@
 #include "admin/settings.h"
 #include "change_feed/change_feed.h"
 #include "container/container.h"
+#include "requests/stats.h"
 
 #include "fmgr.h"
 
@@ -25,4 +26,5 @@ _PG_init(void)
 	view_state_init();
 	deleted_init();
 	change_feed_init();
+	stats_init();
 }

@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_relation.h"
+#include "portability/instr_time.h"
 #include "replication/message.h"
 #include "replication/reorderbuffer.h"
 #include "replication/slot.h"
@@ -23,7 +24,10 @@
 #include "storage/procarray.h"
 #include "storage/sinvaladt.h"
 #include "utils/acl.h"
+#include "utils/datetime.h"
+#include "utils/fmgrprotos.h"
 #if PG_VERSION_NUM >= 160000
+#include "nodes/miscnodes.h"
 #include "varatt.h"
 #endif
 
@@ -159,6 +163,27 @@ compat_vxid_proc(VirtualTransactionId vxid)
 #endif
 }
 
+/* This process among those that can run requests: 0 to MaxBackends - 1. */
+static inline int
+compat_proc_number(void)
+{
+#if PG_VERSION_NUM >= 170000
+	return MyProcNumber;
+#else
+	return MyBackendId - 1;
+#endif
+}
+
+static inline uint64
+compat_nanoseconds(instr_time time)
+{
+#if PG_VERSION_NUM >= 160000
+	return INSTR_TIME_GET_NANOSEC(time);
+#else
+	return time.tv_sec * UINT64_C(1000000000) + time.tv_nsec;
+#endif
+}
+
 /* Was the slot kept in step with a primary's while this was a standby? */
 static inline bool
 compat_slot_synced(const ReplicationSlotPersistentData *data)
@@ -177,6 +202,37 @@ compat_log_message(const char *prefix, const char *message, size_t size)
 	return LogLogicalMessage(prefix, message, size, false, false);
 #else
 	return LogLogicalMessage(prefix, message, size, false);
+#endif
+}
+
+/* As timestamptz_in(), but false if the text is no (finite) point in time. */
+static inline bool
+compat_parse_timestamptz(char *text, TimestampTz *result)
+{
+#if PG_VERSION_NUM >= 160000
+	ErrorSaveContext context = {T_ErrorSaveContext};
+	Datum		value;
+
+	if (!DirectInputFunctionCallSafe(timestamptz_in, text, InvalidOid, -1,
+									 (Node *) &context, &value))
+		return false;
+	*result = DatumGetTimestampTz(value);
+	return !TIMESTAMP_NOT_FINITE(*result);
+#else
+	struct pg_tm tm;
+	fsec_t		fsec;
+	int			zone;
+	int			type;
+	int			nfields;
+	char	   *field[MAXDATEFIELDS];
+	int			field_type[MAXDATEFIELDS];
+	char		work[MAXDATELEN + MAXDATEFIELDS];
+
+	return ParseDateTime(text, work, sizeof(work), field, field_type,
+						 MAXDATEFIELDS, &nfields) == 0 &&
+		DecodeDateTime(field, field_type, nfields, &type, &tm, &fsec,
+					   &zone) == 0 &&
+		type == DTK_DATE && tm2timestamp(&tm, fsec, &zone, result) == 0;
 #endif
 }
 

@@ -1,7 +1,7 @@
 /*
  * settings.c
- *		The settings blogstore.*. Both shape the views, so they are the
- *		server's, not a session's: changed in postgresql.conf and by a reload.
+ *		The settings blogstore.*. Those that shape the views are the server's,
+ *		not a session's: changed in postgresql.conf and by a reload.
  *
  * Runs where the library is loaded.
  */
@@ -13,6 +13,7 @@
 
 int			blogstore_feed_size = 100;
 int			blogstore_short_form_length = 200;
+bool		blogstore_track_requests = true;
 
 /* Define the settings; called once by _PG_init. */
 void
@@ -30,5 +31,11 @@ settings_init(void)
 							&blogstore_short_form_length,
 							200, 1, 1000000,
 							PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("blogstore.track_requests",
+							 "Count what requests cost, for blogstore.stat_requests.",
+							 NULL,
+							 &blogstore_track_requests,
+							 true,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("blogstore");
 }

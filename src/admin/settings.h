@@ -7,6 +7,7 @@
 
 extern int	blogstore_feed_size;
 extern int	blogstore_short_form_length;
+extern bool blogstore_track_requests;
 
 extern void settings_init(void);
 

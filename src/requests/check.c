@@ -98,19 +98,9 @@ is_control(pg_wchar c)
 		(c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
-static void
-bad_username(const char *why)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("username %s", why),
-			 errhint("A username has 1 to %d characters, no space at its ends and no control characters.",
-					 MAX_USERNAME_LENGTH)));
-}
-
-/* Errors: 22023 if the text cannot be a username. */
-void
-check_username(Datum username)
+/* What keeps a text from being a username; NULL: nothing. */
+const char *
+username_problem(Datum username)
 {
 	const char *data = VARDATA_ANY(DatumGetPointer(username));
 	int			bytes = VARSIZE_ANY_EXHDR(DatumGetPointer(username));
@@ -118,11 +108,11 @@ check_username(Datum username)
 	int			length;
 
 	if (bytes == 0)
-		bad_username("must not be empty");
+		return "must not be empty";
 	wide = palloc((bytes + 1) * sizeof(pg_wchar));
 	length = pg_mb2wchar_with_len(data, wide, bytes);
 	if (length > MAX_USERNAME_LENGTH)
-		bad_username("is too long");
+		return "is too long";
 	for (int i = 0; i < length; i++)
 	{
 		pg_wchar	c = wide[i];
@@ -131,11 +121,26 @@ check_username(Datum username)
 		if (GetDatabaseEncoding() != PG_UTF8 && c > 0x7f)
 			continue;
 		if (is_control(c))
-			bad_username("must not contain control characters");
+			return "must not contain control characters";
 		if ((i == 0 || i == length - 1) && is_space(c))
-			bad_username("must not begin or end with a space");
+			return "must not begin or end with a space";
 	}
 	pfree(wide);
+	return NULL;
+}
+
+/* Errors: 22023 if the text cannot be a username. */
+void
+check_username(Datum username)
+{
+	const char *why = username_problem(username);
+
+	if (why != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("username %s", why),
+				 errhint("A username has 1 to %d characters, no space at its ends and no control characters.",
+						 MAX_USERNAME_LENGTH)));
 }
 
 /* The caller's id, or a new one for NULL. */

@@ -10,10 +10,10 @@
 
 #include "utils/snapmgr.h"
 
-PG_FUNCTION_INFO_V1(blogstore_create_comment);
-PG_FUNCTION_INFO_V1(blogstore_edit_comment);
-PG_FUNCTION_INFO_V1(blogstore_delete_comment);
-PG_FUNCTION_INFO_V1(blogstore_list_post_comments);
+REQUEST_FUNCTION(create_comment, REQUEST_CREATE_COMMENT);
+REQUEST_FUNCTION(edit_comment, REQUEST_EDIT_COMMENT);
+REQUEST_FUNCTION(delete_comment, REQUEST_DELETE_COMMENT);
+REQUEST_FUNCTION(list_post_comments, REQUEST_LIST_POST_COMMENTS);
 
 /*
  * C3: create a comment in its post's logical partition; the post's
@@ -22,8 +22,8 @@ PG_FUNCTION_INFO_V1(blogstore_list_post_comments);
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 55000. Locks: the post
  * item, FOR NO KEY UPDATE, if it is free.
  */
-Datum
-blogstore_create_comment(PG_FUNCTION_ARGS)
+static Datum
+create_comment(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 	BlogItem	comment;
@@ -63,8 +63,8 @@ blogstore_create_comment(PG_FUNCTION_ARGS)
  * Edit a comment. Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the
  * comment item, FOR NO KEY UPDATE.
  */
-Datum
-blogstore_edit_comment(PG_FUNCTION_ARGS)
+static Datum
+edit_comment(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 	BlogItem	found;
@@ -100,8 +100,8 @@ blogstore_edit_comment(PG_FUNCTION_ARGS)
  * whether there was one. Errors: 22004, 25006, 40001, 55000. Locks: the
  * comment, FOR UPDATE; the post item, FOR NO KEY UPDATE, if it is free.
  */
-Datum
-blogstore_delete_comment(PG_FUNCTION_ARGS)
+static Datum
+delete_comment(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
@@ -115,8 +115,8 @@ blogstore_delete_comment(PG_FUNCTION_ARGS)
 }
 
 /* Q4: list a post's comments, newest first. Errors: 22004, 22023, 55000. */
-Datum
-blogstore_list_post_comments(PG_FUNCTION_ARGS)
+static Datum
+list_post_comments(PG_FUNCTION_ARGS)
 {
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
 	ResultSet	result;

@@ -11,7 +11,7 @@
 
 #include "utils/snapmgr.h"
 
-PG_FUNCTION_INFO_V1(blogstore_list_feed);
+REQUEST_FUNCTION(list_feed, REQUEST_LIST_FEED);
 
 static bool
 page_full(const ResultSet *result, const ListPage *page)
@@ -47,8 +47,8 @@ list_from_view(ResultSet *result, ListPage *page)
  *
  * Errors: 22023, 55000.
  */
-Datum
-blogstore_list_feed(PG_FUNCTION_ARGS)
+static Datum
+list_feed(PG_FUNCTION_ARGS)
 {
 	ResultSet	result;
 	ListPage	page;

@@ -10,10 +10,10 @@
 
 #include "utils/snapmgr.h"
 
-PG_FUNCTION_INFO_V1(blogstore_create_like);
-PG_FUNCTION_INFO_V1(blogstore_delete_like);
-PG_FUNCTION_INFO_V1(blogstore_get_like);
-PG_FUNCTION_INFO_V1(blogstore_list_post_likes);
+REQUEST_FUNCTION(create_like, REQUEST_CREATE_LIKE);
+REQUEST_FUNCTION(delete_like, REQUEST_DELETE_LIKE);
+REQUEST_FUNCTION(get_like, REQUEST_GET_LIKE);
+REQUEST_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES);
 
 /*
  * C4: like a post: a like item in the post's logical partition, and the
@@ -23,8 +23,8 @@ PG_FUNCTION_INFO_V1(blogstore_list_post_likes);
  * Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the post item, FOR
  * NO KEY UPDATE, if it is free.
  */
-Datum
-blogstore_create_like(PG_FUNCTION_ARGS)
+static Datum
+create_like(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 	BlogItem	like;
@@ -56,8 +56,8 @@ blogstore_create_like(PG_FUNCTION_ARGS)
  * whether there was one. Errors: 22004, 25006, 40001, 55000. Locks: the like,
  * FOR UPDATE; the post item, FOR NO KEY UPDATE, if it is free.
  */
-Datum
-blogstore_delete_like(PG_FUNCTION_ARGS)
+static Datum
+delete_like(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
@@ -71,8 +71,8 @@ blogstore_delete_like(PG_FUNCTION_ARGS)
 }
 
 /* Has this user liked this post? Errors: 22004, 55000. */
-Datum
-blogstore_get_like(PG_FUNCTION_ARGS)
+static Datum
+get_like(PG_FUNCTION_ARGS)
 {
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
 	const pg_uuid_t *user_id = need_uuid(fcinfo, 1, "user_id");
@@ -84,8 +84,8 @@ blogstore_get_like(PG_FUNCTION_ARGS)
 }
 
 /* Q5: list a post's likes, newest first. Errors: 22004, 22023, 55000. */
-Datum
-blogstore_list_post_likes(PG_FUNCTION_ARGS)
+static Datum
+list_post_likes(PG_FUNCTION_ARGS)
 {
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
 	ResultSet	result;

@@ -12,11 +12,11 @@
 
 #include "utils/snapmgr.h"
 
-PG_FUNCTION_INFO_V1(blogstore_create_post);
-PG_FUNCTION_INFO_V1(blogstore_edit_post);
-PG_FUNCTION_INFO_V1(blogstore_delete_post);
-PG_FUNCTION_INFO_V1(blogstore_get_post);
-PG_FUNCTION_INFO_V1(blogstore_list_user_posts);
+REQUEST_FUNCTION(create_post, REQUEST_CREATE_POST);
+REQUEST_FUNCTION(edit_post, REQUEST_EDIT_POST);
+REQUEST_FUNCTION(delete_post, REQUEST_DELETE_POST);
+REQUEST_FUNCTION(get_post, REQUEST_GET_POST);
+REQUEST_FUNCTION(list_user_posts, REQUEST_LIST_USER_POSTS);
 
 /* How many deltas an edit folds in passing. */
 #define FOLD_IN_EDIT 1000
@@ -75,8 +75,8 @@ write_post(BlogItem *post, const pg_uuid_t *id)
  * Errors: 22004, 22023, 23503, 23505, 25006, 55000. Locks: RowExclusiveLock
  * on the leaf of posts.
  */
-Datum
-blogstore_create_post(PG_FUNCTION_ARGS)
+static Datum
+create_post(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 	BlogItem	post;
@@ -118,8 +118,8 @@ blogstore_create_post(PG_FUNCTION_ARGS)
  * Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the post item, FOR
  * NO KEY UPDATE.
  */
-Datum
-blogstore_edit_post(PG_FUNCTION_ARGS)
+static Datum
+edit_post(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 	BlogItem	found;
@@ -165,8 +165,8 @@ blogstore_edit_post(PG_FUNCTION_ARGS)
  *
  * Errors: 22004, 25006, 40001, 55000. Locks: the post item, FOR UPDATE.
  */
-Datum
-blogstore_delete_post(PG_FUNCTION_ARGS)
+static Datum
+delete_post(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
@@ -180,8 +180,8 @@ blogstore_delete_post(PG_FUNCTION_ARGS)
 }
 
 /* Q2: retrieve a post with its exact counts. Errors: 22004, 55000. */
-Datum
-blogstore_get_post(PG_FUNCTION_ARGS)
+static Datum
+get_post(PG_FUNCTION_ARGS)
 {
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
 	Datum		key = UUIDPGetDatum(id);
@@ -216,8 +216,8 @@ list_from_posts(ResultSet *result, const pg_uuid_t *user_id, const ListPage *pag
  *
  * Errors: 22004, 22023, 55000.
  */
-Datum
-blogstore_list_user_posts(PG_FUNCTION_ARGS)
+static Datum
+list_user_posts(PG_FUNCTION_ARGS)
 {
 	const pg_uuid_t *user_id = need_uuid(fcinfo, 0, "user_id");
 	ResultSet	result;

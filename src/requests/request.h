@@ -9,6 +9,66 @@
 #include "container/container.h"
 
 #include "funcapi.h"
+#include "portability/instr_time.h"
+
+/* The requests, in the order of stat_requests. */
+typedef enum Request
+{
+	REQUEST_CREATE_USER,
+	REQUEST_EDIT_USER,
+	REQUEST_GET_USER,
+	REQUEST_GET_USER_BY_NAME,
+	REQUEST_CREATE_POST,
+	REQUEST_EDIT_POST,
+	REQUEST_GET_POST,
+	REQUEST_LIST_USER_POSTS,
+	REQUEST_CREATE_COMMENT,
+	REQUEST_LIST_POST_COMMENTS,
+	REQUEST_CREATE_LIKE,
+	REQUEST_LIST_POST_LIKES,
+	REQUEST_LIST_FEED,
+	REQUEST_EDIT_COMMENT,
+	REQUEST_GET_LIKE,
+	REQUEST_DELETE_LIKE,
+	REQUEST_DELETE_COMMENT,
+	REQUEST_DELETE_POST,
+	REQUEST_DELETE_USER
+} Request;
+
+#define N_REQUESTS (REQUEST_DELETE_USER + 1)
+
+/* stats.c: what requests have cost; what the counters stood at before one */
+typedef struct RequestStart
+{
+	bool		counted;
+	instr_time	time;
+	int64		hit;
+	int64		read;
+	uint64		wal;
+} RequestStart;
+
+extern void stats_begin(RequestStart *start);
+extern void stats_end(const RequestStart *start, Request request);
+
+/*
+ * A function of SQL that serves a request, counted: blogstore_name() in SQL,
+ * and name() below in the file.
+ */
+#define REQUEST_FUNCTION(name, request) \
+	PG_FUNCTION_INFO_V1(blogstore_##name); \
+	static Datum name(PG_FUNCTION_ARGS); \
+	Datum \
+	blogstore_##name(PG_FUNCTION_ARGS) \
+	{ \
+		RequestStart start; \
+		Datum		result; \
+	\
+		stats_begin(&start); \
+		result = name(fcinfo); \
+		stats_end(&start, request); \
+		return result; \
+	} \
+	extern int	no_such_variable
 
 /* A page of a list, as the caller asked for it. */
 typedef struct ListPage
@@ -33,6 +93,7 @@ extern const pg_uuid_t *need_uuid(FunctionCallInfo fcinfo, int arg,
 								  const char *name);
 extern Datum need_text(FunctionCallInfo fcinfo, int arg, const char *name);
 extern void check_not_empty(Datum value, const char *name);
+extern const char *username_problem(Datum username);
 extern void check_username(Datum username);
 extern void get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id);
 extern TimestampTz get_creation_date(FunctionCallInfo fcinfo, int arg);

@@ -12,11 +12,11 @@
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 
-PG_FUNCTION_INFO_V1(blogstore_create_user);
-PG_FUNCTION_INFO_V1(blogstore_edit_user);
-PG_FUNCTION_INFO_V1(blogstore_delete_user);
-PG_FUNCTION_INFO_V1(blogstore_get_user);
-PG_FUNCTION_INFO_V1(blogstore_get_user_by_name);
+REQUEST_FUNCTION(create_user, REQUEST_CREATE_USER);
+REQUEST_FUNCTION(edit_user, REQUEST_EDIT_USER);
+REQUEST_FUNCTION(delete_user, REQUEST_DELETE_USER);
+REQUEST_FUNCTION(get_user, REQUEST_GET_USER);
+REQUEST_FUNCTION(get_user_by_name, REQUEST_GET_USER_BY_NAME);
 
 /* How many items of a deleted user's are deleted in the same transaction. */
 #define PURGED_AT_ONCE 200
@@ -110,8 +110,8 @@ write_user(BlogItem *user, bool with_date)
  * Errors: 22004, 22023, 23505, 25006, 55000. Locks: RowExclusiveLock on the
  * registry and on the leaf of users.
  */
-Datum
-blogstore_create_user(PG_FUNCTION_ARGS)
+static Datum
+create_user(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 	BlogItem	user;
@@ -168,8 +168,8 @@ rename_user(ItemWriter *writer, const BlogItem *user)
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 55000. Locks: the user
  * item, FOR NO KEY UPDATE.
  */
-Datum
-blogstore_edit_user(PG_FUNCTION_ARGS)
+static Datum
+edit_user(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 	BlogItem	found;
@@ -211,8 +211,8 @@ blogstore_edit_user(PG_FUNCTION_ARGS)
  * the user item and the posts concerned, FOR UPDATE; the latter without
  * waiting.
  */
-Datum
-blogstore_delete_user(PG_FUNCTION_ARGS)
+static Datum
+delete_user(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 	BlogItem	user;
@@ -247,8 +247,8 @@ blogstore_delete_user(PG_FUNCTION_ARGS)
 }
 
 /* Q1: retrieve a user by id. Errors: 22004, 55000. */
-Datum
-blogstore_get_user(PG_FUNCTION_ARGS)
+static Datum
+get_user(PG_FUNCTION_ARGS)
 {
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "user_id");
 	Datum		key = UUIDPGetDatum(id);
@@ -259,8 +259,8 @@ blogstore_get_user(PG_FUNCTION_ARGS)
 }
 
 /* Q1: retrieve a user by name, regardless of case. Errors: 22004, 55000. */
-Datum
-blogstore_get_user_by_name(PG_FUNCTION_ARGS)
+static Datum
+get_user_by_name(PG_FUNCTION_ARGS)
 {
 	Datum		username = need_text(fcinfo, 0, "username");
 	OwnerScope	scope;

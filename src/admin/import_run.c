@@ -1,0 +1,173 @@
+/*
+ * import_run.c
+ *		Bulk import: running its statements.
+ *
+ * Runs in backends, between SPI_connect() and SPI_finish().
+ */
+#include "postgres.h"
+
+#include "admin/import.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/guc.h"
+
+static void
+set_locally(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/* Sorts and hash tables are as large as those of other maintenance may be. */
+void
+import_phase_settings(ImportPhase *phase)
+{
+	phase->nest = NewGUCNestLevel();
+	set_locally("search_path", "pg_catalog, pg_temp");
+	set_locally("jit", "off");
+	if (maintenance_work_mem > work_mem)
+		set_locally("work_mem", psprintf("%dkB", maintenance_work_mem));
+}
+
+void
+import_phase_begin(ImportPhase *phase)
+{
+	owner_begin(&phase->scope);
+	import_phase_settings(phase);
+}
+
+void
+import_phase_end(ImportPhase *phase)
+{
+	AtEOXact_GUC(true, phase->nest);
+	owner_end(&phase->scope);
+}
+
+/* A statement with the names of this import's temporary tables. */
+static char *
+expand(const Import *import, const char *sql)
+{
+	StringInfoData out;
+
+	initStringInfo(&out);
+	for (; *sql; sql++)
+	{
+		if (*sql == '@')
+			appendStringInfo(&out, "pg_temp.%s", import->prefix);
+		else
+			appendStringInfoChar(&out, *sql);
+	}
+	return out.data;
+}
+
+static int64
+check_result(int rc, const char *text)
+{
+	if (rc < 0)
+		elog(ERROR, "could not run \"%s\": %s", text,
+			 SPI_result_code_string(rc));
+	return (int64) SPI_processed;
+}
+
+/* Run a statement; returns how many rows it has processed. */
+int64
+import_run(const Import *import, const char *sql)
+{
+	Oid			type = TIMESTAMPTZOID;
+	Datum		now = TimestampTzGetDatum(import->now);
+	char	   *text = expand(import, sql);
+
+	if (strstr(text, "$1") != NULL)
+		return check_result(SPI_execute_with_args(text, 1, &type, &now, NULL,
+												  false, 0), text);
+	return check_result(SPI_execute(text, false, 0), text);
+}
+
+/* Run a statement with a (quoted) name in it that is the caller's. */
+void
+import_run_named(const Import *import, const char *before, const char *name,
+				 const char *after)
+{
+	char	   *text = psprintf("%s%s%s", expand(import, before), name,
+								expand(import, after));
+
+	(void) check_result(SPI_execute(text, false, 0), text);
+}
+
+/* A number in the first row of the last statement's result. */
+int64
+import_result(int column)
+{
+	bool		isnull;
+
+	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+									   SPI_tuptable->tupdesc, column,
+									   &isnull));
+}
+
+/* Run a query for one number. */
+int64
+import_run_number(const Import *import, const char *sql)
+{
+	int64		number;
+
+	(void) import_run(import, sql);
+	number = import_result(1);
+	SPI_freetuptable(SPI_tuptable);
+	return number;
+}
+
+static bool
+ends_with(const char *string, const char *end)
+{
+	size_t		length = string ? strlen(string) : 0;
+
+	return length >= strlen(end) &&
+		strcmp(string + length - strlen(end), end) == 0;
+}
+
+/* Errors: 40001, always. */
+void
+import_outdated(const Import *import, const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("%s meanwhile", what),
+			 errhint("Call %s again.", import->command)));
+}
+
+/*
+ * Run a statement that is to write so many rows. A primary key that is taken
+ * was free when it was checked.
+ */
+void
+import_run_write(const Import *import, const char *sql, int64 rows)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile int64 written = 0;
+
+	PG_TRY();
+	{
+		written = import_run(import, sql);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION ||
+			!ends_with(error->constraint_name, "_pkey"))
+			PG_RE_THROW();
+		FlushErrorState();
+		import_outdated(import, "an item was created");
+	}
+	PG_END_TRY();
+	if (written != rows)
+		ereport(ERROR,
+				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
+				 errmsg("a trigger suppressed a change of an item"),
+				 errhint("Raise an error in the trigger to refuse a change.")));
+}

@@ -1,0 +1,417 @@
+/*
+ * import_stage.c
+ *		Bulk import: reading a caller's tables into temporary ones.
+ *
+ * A source is read by a statement of the caller's, with the caller's rights
+ * and settings: what runs in its views, policies and casts runs as the caller.
+ * A receiver writes the rows into temporary tables, with a first check of each
+ * by itself. The temporary tables are the containers' owner's, and nobody has a
+ * right on them, since the owner's statements are to read them: a policy or
+ * trigger on one would run as the owner. They are kept open while the caller's
+ * code runs, so that it cannot drop them either (DISCARD TEMP) and put others in
+ * their place.
+ *
+ * Runs in backends, between SPI_connect() and SPI_finish().
+ */
+#include "postgres.h"
+
+#include "admin/import.h"
+#include "requests/request.h"
+
+#include "access/detoast.h"
+#include "access/heapam.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "nodes/makefuncs.h"
+#include "tcop/dest.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+/* Writes what it receives into the temporary tables. */
+typedef struct StageReceiver
+{
+	DestReceiver pub;
+	Import	   *import;
+	ItemType	type;			/* of all rows, unless they are documents */
+	bool		documents;
+	CommandId	cid;
+	BulkInsertState bulk[N_IMPORTED];
+	TupleTableSlot *slot[N_IMPORTED];
+	TupleTableSlot *rejected;	/* type, reason, item */
+	MemoryContext context;		/* "blogstore staged row" */
+} StageReceiver;
+
+/* What a source must have, in the order of StagedColumn; NULL: nothing. */
+static const char *const source_column[N_IMPORTED][N_STAGED] = {
+	[ITEM_USER] = {NULL, NULL, "user_id", "username", NULL, NULL,
+	"creation_date", NULL},
+	[ITEM_POST] = {NULL, "post_id", "user_id", NULL, "title", "content",
+	"creation_date", NULL},
+	[ITEM_COMMENT] = {"comment_id", "post_id", "user_id", NULL, NULL,
+	"content", "creation_date", NULL},
+	[ITEM_LIKE] = {NULL, "post_id", "user_id", NULL, NULL, NULL,
+	"creation_date", NULL}
+};
+
+static const char *const staged_type[N_STAGED] = {
+	"uuid", "uuid", "uuid", "text", "text", "text", "timestamptz", "text"
+};
+
+/* What items of a type are called in messages. */
+const char *
+plural_name(ItemType type)
+{
+	static const char *const name[N_IMPORTED] = {
+		"users", "posts", "comments", "likes"
+	};
+
+	return name[type];
+}
+
+/* A table's name as SQL needs it. */
+char *
+quoted_relation(Oid relid)
+{
+	char	   *name = get_rel_name(relid);
+
+	if (name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid),
+				 errhint("Pass the name of a table or view.")));
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  name);
+}
+
+/*
+ * Raise an error unless a relation has the columns that its role asks for
+ * (those that are not NULL). Errors: 42703, 42809, 42P01.
+ */
+void
+need_columns(Oid relid, const char *role, int n, const char *const *columns)
+{
+	char	   *name = quoted_relation(relid);
+	char		kind = get_rel_relkind(relid);
+	StringInfoData all;
+
+	if (kind != RELKIND_RELATION && kind != RELKIND_VIEW &&
+		kind != RELKIND_MATVIEW && kind != RELKIND_FOREIGN_TABLE &&
+		kind != RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("%s is no table or view", name),
+				 errhint("Pass the name of a table or view.")));
+	initStringInfo(&all);
+	for (int i = 0; i < n; i++)
+		if (columns[i] != NULL)
+			appendStringInfo(&all, "%s%s", all.len > 0 ? ", " : "",
+							 columns[i]);
+	for (int i = 0; i < n; i++)
+		if (columns[i] != NULL &&
+			get_attnum(relid, columns[i]) == InvalidAttrNumber)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("%s has no column \"%s\"", name, columns[i]),
+					 errhint("As %s it needs the columns %s; a view can name them so.",
+							 role, all.data)));
+}
+
+/* ------------------------------------------------------------------------
+ * Checking a row by itself
+ * ------------------------------------------------------------------------ */
+
+static bool
+is_empty(Datum text)
+{
+	/* without detoasting it */
+	return toast_raw_datum_size(text) == VARHDRSZ;
+}
+
+/* What is wrong with a row, whatever else there is; NULL: nothing. */
+static const char *
+row_problem(ItemType type, const StagedRow *row)
+{
+	for (int c = 0; c < STAGED_CREATION_DATE; c++)
+		if (source_column[type][c] != NULL && row->isnull[c])
+			return psprintf("%s must not be null", source_column[type][c]);
+	if (type == ITEM_USER)
+	{
+		Datum		name = PointerGetDatum(PG_DETOAST_DATUM_PACKED(row->value[STAGED_USERNAME]));
+		const char *why = username_problem(name);
+
+		if (why != NULL)
+			return psprintf("username %s", why);
+	}
+	if (type == ITEM_POST && is_empty(row->value[STAGED_TITLE]))
+		return "title must not be empty";
+	if (type == ITEM_COMMENT && is_empty(row->value[STAGED_CONTENT]))
+		return "content must not be empty";
+	if (!row->isnull[STAGED_CREATION_DATE] &&
+		TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(row->value[STAGED_CREATION_DATE])))
+		return "creation_date must be finite";
+	return NULL;
+}
+
+/* ------------------------------------------------------------------------
+ * The receiver
+ * ------------------------------------------------------------------------ */
+
+static void
+stage_row(StageReceiver *receiver, ItemType type, StagedRow *row)
+{
+	Import	   *import = receiver->import;
+	TupleTableSlot *slot = receiver->slot[type];
+	const char *problem = row_problem(type, row);
+
+	row->isnull[STAGED_REASON] = problem == NULL;
+	if (problem != NULL)
+		row->value[STAGED_REASON] = CStringGetTextDatum(problem);
+	ExecClearTuple(slot);
+	memcpy(slot->tts_values, row->value, sizeof(row->value));
+	memcpy(slot->tts_isnull, row->isnull, sizeof(row->isnull));
+	ExecStoreVirtualTuple(slot);
+	table_tuple_insert(import->staged[type], slot, receiver->cid,
+					   TABLE_INSERT_SKIP_FSM, receiver->bulk[type]);
+	import->tally[type].read++;
+}
+
+/* A document that is no item goes where rejected ones are, as it is. */
+static void
+reject_document(StageReceiver *receiver, const char *type, const char *reason,
+				bool isnull, Datum document)
+{
+	TupleTableSlot *slot = receiver->rejected;
+
+	ExecClearTuple(slot);
+	slot->tts_isnull[0] = type == NULL;
+	if (type != NULL)
+		slot->tts_values[0] = CStringGetTextDatum(type);
+	slot->tts_isnull[1] = false;
+	slot->tts_values[1] = CStringGetTextDatum(reason);
+	slot->tts_isnull[2] = isnull;
+	slot->tts_values[2] = document;
+	ExecStoreVirtualTuple(slot);
+	table_tuple_insert(receiver->import->rejected, slot, receiver->cid, 0,
+					   NULL);
+}
+
+static void
+stage_document(StageReceiver *receiver, Datum value, bool isnull)
+{
+	Import	   *import = receiver->import;
+	ImportTally *tally = &import->untyped;
+	const char *problem = "the document is null";
+	StagedRow	row;
+	ItemType	type;
+	bool		typed = false;
+
+	if (!isnull)
+		problem = document_parse(DatumGetJsonbP(value), &type, &typed, &row);
+	if (problem == NULL)
+	{
+		stage_row(receiver, type, &row);
+		return;
+	}
+	if (typed)
+		tally = &import->tally[type];
+	tally->read++;
+	tally->rejected++;
+	reject_document(receiver, typed ? item_type_name(type) : NULL, problem,
+					isnull, value);
+}
+
+static void
+receiver_startup(DestReceiver *self, int operation, TupleDesc desc)
+{
+}
+
+static bool
+receiver_receive(TupleTableSlot *slot, DestReceiver *self)
+{
+	StageReceiver *receiver = (StageReceiver *) self;
+	MemoryContext old = MemoryContextSwitchTo(receiver->context);
+
+	slot_getallattrs(slot);
+	if (receiver->documents)
+		stage_document(receiver, slot->tts_values[0], slot->tts_isnull[0]);
+	else
+	{
+		StagedRow	row;
+
+		memcpy(row.value, slot->tts_values, sizeof(Datum) * STAGED_REASON);
+		memcpy(row.isnull, slot->tts_isnull, sizeof(bool) * STAGED_REASON);
+		stage_row(receiver, receiver->type, &row);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(receiver->context);
+	return true;
+}
+
+static void
+receiver_shutdown(DestReceiver *self)
+{
+}
+
+static void
+receiver_open(StageReceiver *receiver, Import *import)
+{
+	memset(receiver, 0, sizeof(*receiver));
+	receiver->pub.receiveSlot = receiver_receive;
+	receiver->pub.rStartup = receiver_startup;
+	receiver->pub.rShutdown = receiver_shutdown;
+	receiver->pub.rDestroy = receiver_shutdown;
+	receiver->pub.mydest = DestIntoRel; /* any that SPI does not look into */
+	receiver->import = import;
+	receiver->cid = GetCurrentCommandId(true);
+	receiver->context = AllocSetContextCreate(CurrentMemoryContext,
+											  "blogstore staged row",
+											  ALLOCSET_DEFAULT_SIZES);
+	for (int t = 0; t < N_IMPORTED; t++)
+	{
+		receiver->bulk[t] = GetBulkInsertState();
+		receiver->slot[t] =
+			MakeSingleTupleTableSlot(RelationGetDescr(import->staged[t]),
+									 &TTSOpsVirtual);
+	}
+	receiver->rejected =
+		MakeSingleTupleTableSlot(RelationGetDescr(import->rejected),
+								 &TTSOpsVirtual);
+}
+
+static void
+receiver_close(StageReceiver *receiver)
+{
+	for (int t = 0; t < N_IMPORTED; t++)
+	{
+		FreeBulkInsertState(receiver->bulk[t]);
+		ExecDropSingleTupleTableSlot(receiver->slot[t]);
+	}
+	ExecDropSingleTupleTableSlot(receiver->rejected);
+	MemoryContextDelete(receiver->context);
+	CommandCounterIncrement();
+}
+
+/* Run a statement of the caller's, its rows for the receiver. */
+static void
+stage_query(StageReceiver *receiver, const char *sql)
+{
+	SPIExecuteOptions options = {.dest = &receiver->pub};
+	int			rc = SPI_execute_extended(sql, &options);
+
+	if (rc < 0)
+		elog(ERROR, "could not run \"%s\": %s", sql,
+			 SPI_result_code_string(rc));
+}
+
+/* ------------------------------------------------------------------------
+ * Reading
+ * ------------------------------------------------------------------------ */
+
+static Relation
+open_temporary(const Import *import, const char *name)
+{
+	char	   *full = psprintf("%s%s", import->prefix, name);
+
+	return table_openrv(makeRangeVar("pg_temp", full, -1), RowExclusiveLock);
+}
+
+/* Open the temporary tables that are read into. */
+void
+stage_open(Import *import)
+{
+	for (int t = 0; t < N_IMPORTED; t++)
+		import->staged[t] = open_temporary(import, item_type_name(t));
+	import->rejected = open_temporary(import, "rejected");
+}
+
+void
+stage_close(Import *import)
+{
+	for (int t = 0; t < N_IMPORTED; t++)
+		table_close(import->staged[t], NoLock);
+	table_close(import->rejected, NoLock);
+}
+
+/* Can a table be read as items of a type? Errors: 42703, 42809, 42P01. */
+void
+need_items(ItemType type, Oid source)
+{
+	need_columns(source, plural_name(type), N_STAGED, source_column[type]);
+}
+
+/*
+ * Read a table of items of one type. The caller of the import is the current
+ * user. Errors: 42501, and any of the source's.
+ */
+void
+stage_table(Import *import, ItemType type, Oid source)
+{
+	StageReceiver receiver;
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	for (int c = 0; c < STAGED_REASON; c++)
+	{
+		appendStringInfoString(&sql, c == 0 ? "SELECT " : ", ");
+		if (source_column[type][c] == NULL)
+			appendStringInfoString(&sql, "NULL");
+		else
+			appendStringInfo(&sql, "s.%s", source_column[type][c]);
+		appendStringInfo(&sql, "::pg_catalog.%s", staged_type[c]);
+	}
+	appendStringInfo(&sql, " FROM %s AS s", quoted_relation(source));
+
+	receiver_open(&receiver, import);
+	receiver.type = type;
+	stage_query(&receiver, sql.data);
+	receiver_close(&receiver);
+}
+
+/*
+ * The one column of a relation that has documents. Errors: 42703, 42809,
+ * 42P01.
+ */
+char *
+need_documents(Oid relid)
+{
+	char	   *column = NULL;
+	int			found = 0;
+
+	need_columns(relid, "documents", 0, NULL);
+	for (AttrNumber a = 1; get_attname(relid, a, true) != NULL; a++)
+	{
+		Oid			type = get_atttype(relid, a);	/* 0: dropped */
+
+		if (OidIsValid(type))
+			type = getBaseType(type);
+		if (type != JSONBOID && type != JSONOID)
+			continue;
+		found++;
+		column = get_attname(relid, a, false);
+	}
+	if (found != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("%s has %d columns of documents",
+						quoted_relation(relid), found),
+				 errhint("Pass a table or view with one column of type jsonb.")));
+	return column;
+}
+
+/* Read a table of documents, likewise. */
+void
+stage_documents(Import *import, Oid source, const char *column)
+{
+	StageReceiver receiver;
+
+	receiver_open(&receiver, import);
+	receiver.documents = true;
+	stage_query(&receiver,
+				psprintf("SELECT s.%s::pg_catalog.jsonb FROM %s AS s",
+						 quote_identifier(column), quoted_relation(source)));
+	receiver_close(&receiver);
+}

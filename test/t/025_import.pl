@@ -1,0 +1,119 @@
+
+# Import where no worker can run: renames and deletions are no jobs there, so
+# they wait for an import that has read the user. What it shows of itself while
+# it runs; partitions without deltas; what the containers' owner needs.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('import', prepared => 0);
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+CREATE ROLE blog_owner LOGIN;
+CREATE ROLE blog_app LOGIN;
+CREATE DATABASE blog OWNER blog_owner;
+});
+$node->safe_psql(
+	'blog', q{
+CREATE EXTENSION blogstore;
+GRANT CREATE ON SCHEMA blogstore TO blog_owner;
+GRANT EXECUTE ON FUNCTION blogstore.create_containers TO blog_owner;
+GRANT EXECUTE ON FUNCTION blogstore.import, blogstore.import_documents, blogstore.export_documents TO blog_app;
+});
+my @as_owner = (extra_params => [ '-U', 'blog_owner' ]);
+my @as_app = (extra_params => [ '-U', 'blog_app' ]);
+
+$node->psql('blog', 'SELECT blogstore.create_containers(4)', @as_owner);
+create_kit($node, 'blog');
+fill_store($node, 'blog', 10, 50);
+$node->safe_psql(
+	'blog', q{
+CREATE TABLE new_comments (comment_id uuid, post_id uuid, user_id uuid, content text, creation_date timestamptz);
+INSERT INTO new_comments SELECT kit.c(1000 + n), kit.p(n), kit.u(2), 'imported', kit.d(n) FROM generate_series(1, 20) n;
+CREATE TABLE new_posts (post_id uuid, user_id uuid, title text, content text, creation_date timestamptz);
+INSERT INTO new_posts SELECT kit.p(1000 + n), kit.u(3), 'imported', '', kit.d(1000 + n) FROM generate_series(1, 20) n;
+GRANT SELECT ON new_comments, new_posts TO blog_app;
+CREATE FUNCTION kit.pause() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_advisory_lock(1), pg_advisory_unlock(1);
+	RETURN NULL;
+END $$;
+GRANT USAGE ON SCHEMA kit TO PUBLIC;
+CREATE TRIGGER pause BEFORE INSERT ON blogstore.posts FOR EACH STATEMENT EXECUTE FUNCTION kit.pause();
+});
+
+# The import stands still where it writes, with the names it has read
+my $holder = $node->background_psql('blog');
+$holder->query_safe('SELECT pg_advisory_lock(1)');
+my $importer = start_client($node, 'blog', q{
+SET ROLE blog_app;
+SELECT type, imported FROM blogstore.import(posts => 'new_posts', comments => 'new_comments');
+}, 'importer');
+wait_until($node, 'blog',
+	"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'advisory' AND query = 'blogstore.import(): writing 20 posts'");
+pass('what it does shows in pg_stat_activity');
+my %client = (
+	renamer => "SELECT username FROM blogstore.edit_user(kit.u(2), 'renamed')",
+	leaver => 'SELECT blogstore.delete_user(kit.u(3))');
+for my $name (sort keys %client)
+{
+	my $sql = $client{$name};
+	$client{$name} = start_client($node, 'blog', "SET application_name = '$name'; $sql", $name);
+	wait_until($node, 'blog',
+		"SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = '$name' AND wait_event_type = 'Lock'");
+}
+$holder->query_safe('SELECT pg_advisory_unlock(1)');
+$holder->quit;
+my ($rows, $err) = finish_client($importer);
+is("@$rows", 'user|0 post|20 comment|20 like|0', 'the import goes on');
+unlike($err, qr/ERROR/, 'without an error');
+($rows, $err) = finish_client($client{renamer});
+is("@$rows", 'renamed', 'then the rename');
+($rows, $err) = finish_client($client{leaver});
+is("@$rows", 't', 'and the deletion');
+is( $node->safe_psql('blog', "SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = kit.u(2)"),
+	'renamed', 'no stale name');
+is( $node->safe_psql('blog', 'SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(3)'),
+	'0', 'nothing is left of who was deleted');
+is($node->safe_psql('blog', 'SELECT * FROM blogstore.verify()'),
+	'', 'verify() shows nothing');
+is($node->safe_psql('blog', 'SELECT * FROM kit.wrong_counts()'),
+	'', 'counts are exact');
+$node->safe_psql('blog', 'DROP TRIGGER pause ON blogstore.posts');
+
+# A partition without a leaf for deltas
+$node->safe_psql(
+	'blog', q{
+SELECT blogstore.repair();
+DROP TABLE blogstore.posts_p01_delta;
+DELETE FROM new_comments WHERE post_id NOT IN (SELECT post_id FROM blogstore.posts WHERE type = 'post');
+UPDATE new_comments SET comment_id = kit.c(2000), user_id = kit.u(1);
+});
+is( $node->safe_psql('blog', "SELECT imported FROM blogstore.import(comments => 'new_comments') WHERE type = 'comment'", @as_app),
+	$node->safe_psql('blog', "SELECT count(*) FROM blogstore.posts p JOIN new_comments c USING (post_id) WHERE p.type = 'comment' AND p.id = c.comment_id"),
+	'comments are imported where a partition has no deltas');
+is($node->safe_psql('blog', "SELECT count(*) > 0 FROM blogstore.posts WHERE id = kit.c(2000)"),
+	't', 'some are');
+is($node->safe_psql('blog', 'SELECT * FROM kit.wrong_counts()'),
+	'', 'counts are exact there, too');
+
+# The owner needs a right to make temporary tables; the caller does not
+$node->safe_psql('blog', 'REVOKE TEMPORARY ON DATABASE blog FROM PUBLIC');
+is($node->safe_psql('blog', 'SELECT sum(read) FROM blogstore.import()', @as_app),
+	'0', 'the caller needs no TEMPORARY');
+$node->safe_psql('blog', 'ALTER DATABASE blog OWNER TO postgres');
+my ($rc, $stdout, $stderr) = $node->psql('blog',
+	'\set VERBOSITY verbose
+	SELECT sum(read) FROM blogstore.import()', @as_app);
+like($stderr, qr/42501: permission denied to create temporary tables in database "blog"/,
+	'the owner does');
+
+done_testing();
