@@ -80,7 +80,8 @@ is($reader->query('SELECT count(*) FROM blogstore.list_feed(NULL)'),
 $reader->quit;
 $locker->quit;
 
-# Partitions of unequal moduli
+# Partitions of unequal moduli; one has no leaf for deltas of counts
+wait_until($node, 'postgres', q{SELECT count(*) = 0 FROM blogstore.posts WHERE type = 'delta'});
 $node->safe_psql(
 	'postgres', q{
 BEGIN;
@@ -92,7 +93,8 @@ DECLARE r int; t text; leaf text;
 BEGIN
 	FOREACH r IN ARRAY ARRAY[0, 2] LOOP
 		EXECUTE format('CREATE TABLE blogstore.split_%s PARTITION OF blogstore.posts FOR VALUES WITH (MODULUS 4, REMAINDER %s) PARTITION BY LIST (type)', r, r);
-		FOREACH t IN ARRAY ARRAY['post', 'comment', 'like'] LOOP
+		FOREACH t IN ARRAY ARRAY['post', 'comment', 'like', 'delta'] LOOP
+			CONTINUE WHEN t = 'delta' AND r = 2;
 			leaf := format('blogstore.split_%s_%s', r, t);
 			EXECUTE format('CREATE TABLE %s (LIKE blogstore.posts_p01_%s INCLUDING ALL)', leaf, t);
 			EXECUTE format('ALTER TABLE blogstore.split_%s ATTACH PARTITION %s FOR VALUES IN (%L)', r, leaf, t);
@@ -112,7 +114,7 @@ check_store($node, 'postgres', 'unequal partitions');
 $node->safe_psql('postgres', 'CREATE DATABASE typed');
 create_store($node, 'typed');
 fill_store($node, 'typed', 2, 2);
-$node->safe_psql('typed', 'DROP VIEW kit.implied');
+$node->safe_psql('typed', 'DROP VIEW kit.implied, kit.posts');
 $node->safe_psql('typed', 'ALTER TABLE blogstore.posts ALTER COLUMN content TYPE bigint USING 1234567890123');
 is(sqlstate($node, 'typed', 'get_post(kit.p(1))'),
 	'42804, hint', 'a column of another type is refused');

@@ -227,17 +227,18 @@ is($node->safe_psql('postgres', 'SELECT title FROM blogstore.get_post(kit.p(25))
 # ---- A row that somebody has locked: the rest is purged, and the views follow
 
 $session = $node->background_psql('postgres', on_error_stop => 0);
-$session->query_safe('BEGIN; SELECT blogstore.create_like(kit.p(5), kit.u(15))');
+$session->query_safe('BEGIN; SELECT blogstore.create_like(kit.p(5), kit.u(15));
+	SELECT id FROM blogstore.posts WHERE post_id = kit.p(5) AND user_id = kit.u(3) FOR UPDATE');
 is($node->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(3))'),
-	't', 'a post is locked: the deletion does not wait');
+	't', 'items are locked: the deletion does not wait');
 wait_until($node, 'postgres', 'SELECT count(DISTINCT post_id) = 1 FROM blogstore.posts WHERE user_id = kit.u(3)');
 wait_until($node, 'postgres', 'SELECT count(*) = 0 FROM blogstore.verify()');
 is($node->safe_psql('postgres', 'SELECT DISTINCT post_id = kit.p(5) FROM blogstore.posts WHERE user_id = kit.u(3)'),
-	't', 'a post is locked: everything else is purged');
-check_served('a post is locked', 3);
+	't', 'items are locked: everything else is purged');
+check_served('items are locked', 3);
 $node->safe_psql('postgres', "SELECT blogstore.create_post(kit.u(5), 'beside', 'x', kit.p(1000), kit.d(1000))");
 wait_until($node, 'postgres', "SELECT count(*) = 1 FROM blogstore.feed WHERE post_id = kit.p(1000)");
-pass('a post is locked: the views of others follow');
+pass('items are locked: the views of others follow');
 $session->query_safe('COMMIT');
 check_store($node, 'postgres', 'no longer locked');
 is($node->safe_psql('postgres', 'SELECT kit.items_of(kit.u(3)), (SELECT count(*) FROM blogstore.get_like(kit.p(5), kit.u(15)))'),

@@ -5,17 +5,21 @@ Each comparison counts as one check.
 """
 
 import random
+import time
 from collections import Counter
 
 import psycopg2
 
 from .model import Expected
 from .reader import WRONG_COUNTS
+from .server import PATIENCE
 from .verdict import Divergence
 
 POST_COLUMNS = """id, type, post_id, user_id, user_username, title, content,
 	comment_count, like_count, creation_date"""
 NEWEST_FIRST = 'ORDER BY creation_date DESC, id DESC'
+
+DELTAS = "SELECT post_id, count(*) FROM blogstore.posts WHERE type = 'delta' GROUP BY post_id"
 
 # what no crash of ours leaves in the log: kill -9 is signal 9
 OWN_CRASH = r'PANIC: |TRAP: |was terminated by signal ([0-8]|1[0-9])\b'
@@ -61,7 +65,7 @@ class Checker:
 		expected = Expected([client.ledger for client in self.clients])
 		try:
 			for part in (self._settled, self._containers, self._views, self._users, self._posts,
-					self._children, self._lists, self._paging, self._gone):
+					self._children, self._lists, self._paging, self._gone, self._folded):
 				for name, outcome in part(expected):
 					if outcome:
 						failures.append(f'{when}: {name}: {outcome}')
@@ -111,6 +115,8 @@ class Checker:
 			SELECT type, post_id, user_id, user_username, creation_date
 			FROM blogstore.posts WHERE type = 'like'""")
 		yield 'get_post() counts what count(*) counts', differences([], self._rows(WRONG_COUNTS))
+		yield 'deltas of counts have their posts', differences([], self._rows(
+			DELTAS + ' HAVING NOT post_id = ANY (%s::uuid[])', list(expected.posts)))
 
 	def _views(self, expected):
 		rows = expected.post_rows()
@@ -187,3 +193,13 @@ class Checker:
 		yield 'list_post_comments() of deleted posts', differences([], self._rows(
 			'SELECT g.* FROM unnest(%s::uuid[]) p, LATERAL blogstore.list_post_comments(p, NULL) g',
 			expected.gone_posts))
+
+	def _folded(self, expected):
+		if self.random.random() > 0.2:
+			return				# it takes a moment: what was written just now is left alone
+		deadline = time.monotonic() + PATIENCE
+		deltas = self._rows(DELTAS)
+		while deltas and time.monotonic() < deadline:
+			time.sleep(0.05)
+			deltas = self._rows(DELTAS)
+		yield 'deltas of counts are folded', differences([], deltas)

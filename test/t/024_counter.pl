@@ -1,0 +1,574 @@
+
+# Counting never waits, and is never wrong: in every snapshot, on the primary
+# and on a hot standby, get_post() counts what is there, while many clients
+# write to a few posts, roll back, are killed, and the worker and the server are
+# killed. What is counted beside a post is folded into it soon, is not lost by a
+# crash or a dump, and does not grow without bound, with or without a worker.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $SECONDS = 4;
+my $base = $PostgreSQL::Test::Utils::tmp_check;
+
+# Posts 1 to 4 stay, 5 to 8 come and go
+my $helpers = q{
+CREATE FUNCTION kit.one_of(n int) RETURNS int LANGUAGE sql VOLATILE
+AS $$ SELECT 1 + floor(random() * n)::int $$;
+
+-- fails if in the present snapshot one of the posts counts something else than
+-- what is there, or something is left of one that is not; how many there are
+CREATE FUNCTION kit.check_counts(first int DEFAULT 1, last int DEFAULT 8) RETURNS int LANGUAGE plpgsql STABLE AS $$
+DECLARE
+	r	record;
+	n	int := 0;
+BEGIN
+	FOR r IN
+		SELECT p.n, g.id IS NOT NULL AS there, coalesce(g.comment_count, 0) AS comment_count,
+			coalesce(g.like_count, 0) AS like_count, i.comments, i.likes, i.deltas
+		FROM generate_series(first, last) p (n)
+		CROSS JOIN LATERAL (
+			SELECT count(*) FILTER (WHERE type = 'comment') AS comments,
+				count(*) FILTER (WHERE type = 'like') AS likes,
+				count(*) FILTER (WHERE type = 'delta') AS deltas
+			FROM blogstore.posts WHERE post_id = kit.p(p.n)) i
+		LEFT JOIN LATERAL blogstore.get_post(kit.p(p.n)) g ON true
+	LOOP
+		IF (r.comment_count, r.like_count) <> (r.comments, r.likes) OR (NOT r.there AND r.deltas > 0) THEN
+			RAISE 'miscounted: %', r;
+		END IF;
+		n := n + r.there::int;
+	END LOOP;
+	-- views lag behind, but show what once was
+	FOR r IN SELECT * FROM blogstore.list_feed() WHERE least(comment_count, like_count) < 0 LOOP
+		RAISE 'miscounted, below zero: %', r;
+	END LOOP;
+	RETURN n;
+END $$;
+
+-- a command on a post that others may delete meanwhile
+CREATE FUNCTION kit.somehow(client int, may_delete boolean) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	dice	int := kit.one_of(100);
+	n		int := 4 + kit.one_of(4);
+	post	uuid := kit.p(n);
+	someone	uuid := kit.u(10 * client + kit.one_of(10));
+	comment	uuid := kit.c(100 * client + kit.one_of(20));
+BEGIN
+	CASE
+	WHEN dice <= 40 THEN
+		PERFORM blogstore.create_like(post, someone);
+	WHEN dice <= 55 THEN
+		PERFORM blogstore.delete_like(post, someone);
+	WHEN dice <= 70 THEN
+		PERFORM blogstore.create_comment(post, kit.u(10 * client + 1), 'comment', comment);
+	WHEN dice <= 80 THEN
+		PERFORM blogstore.delete_comment(post, comment);
+	WHEN dice <= 88 OR NOT may_delete THEN
+		PERFORM blogstore.create_post(kit.u(10 * client + 1), 'post ' || n, 'content', post, kit.d(n));
+	WHEN dice <= 94 THEN
+		PERFORM blogstore.edit_post(post, 'post ' || n, repeat('x', kit.one_of(1000)));
+	WHEN dice <= 97 THEN
+		PERFORM blogstore.edit_post(post, 'last edition');
+		PERFORM blogstore.delete_post(post);
+	ELSE
+		PERFORM blogstore.delete_post(post);
+	END CASE;
+EXCEPTION WHEN foreign_key_violation OR unique_violation OR serialization_failure THEN
+	NULL;
+END $$;
+
+CREATE SEQUENCE kit.together;
+CREATE SEQUENCE kit.liker START 501;
+
+CREATE FUNCTION kit.deltas(post uuid DEFAULT NULL) RETURNS bigint LANGUAGE sql VOLATILE
+AS $$ SELECT count(*) FROM blogstore.posts WHERE type = 'delta' AND (post IS NULL OR post_id = post) $$;
+};
+
+# ---- pgbench's scripts. Every client has users and comments of its own, so
+# that nothing but a count could make it wait or fail.
+
+my %script = (
+	# each command by itself
+	alone => q{
+\set post random(1, 4)
+\set who :client_id * 10 + random(1, 10)
+\set comment :client_id * 100 + random(1, 20)
+\set dice random(1, 10)
+\if :dice <= 4
+SELECT blogstore.create_like(kit.p(:post), kit.u(:who));
+\elif :dice <= 6
+SELECT blogstore.delete_like(kit.p(:post), kit.u(:who));
+\elif :dice <= 8
+SELECT blogstore.create_comment(kit.p(:post), kit.u(:client_id * 10 + 1), 'comment', kit.c(:comment));
+\else
+SELECT blogstore.delete_comment(kit.p(:post), kit.c(:comment));
+\endif
+},
+	# several together, on posts in any order, some of them undone
+	together => q{
+\set post random(1, 4)
+\set other random(1, 4)
+\set third random(1, 4)
+\set who :client_id * 10 + random(1, 10)
+\set someone :client_id * 10 + random(1, 10)
+\set comment :client_id * 100 + random(1, 20)
+\set dice random(1, 10)
+\set undone random(1, 2)
+\set ending random(1, 4)
+\if :dice <= 4
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+\else
+BEGIN;
+\endif
+SELECT nextval('kit.together');
+\if :dice = 10
+SELECT blogstore.edit_post(kit.p(:post), 'together');
+\endif
+SELECT blogstore.create_like(kit.p(:post), kit.u(:who));
+SELECT blogstore.create_comment(kit.p(:other), kit.u(:client_id * 10 + 1), 'comment', kit.c(:comment));
+SAVEPOINT s;
+SELECT blogstore.delete_like(kit.p(:third), kit.u(:someone));
+SELECT blogstore.delete_comment(kit.p(:other), kit.c(:comment));
+\if :undone = 1
+ROLLBACK TO SAVEPOINT s;
+\endif
+SELECT blogstore.create_like(kit.p(:other), kit.u(:someone));
+SELECT kit.check_counts(:post, :post);
+\if :ending = 1
+ROLLBACK;
+\else
+COMMIT;
+\endif
+},
+	edit => q{
+\set post random(1, 4)
+\set length random(1, 1500)
+SELECT blogstore.edit_post(kit.p(:post), 'edited', repeat('x', :length));
+},
+	# posts that come and go
+	coming => q{
+\set client 40 + :client_id
+SELECT kit.somehow(:client, true);
+},
+	going => q{
+\set client 40 + :client_id
+\set dice random(1, 10)
+\if :dice <= 4
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+\else
+BEGIN;
+\endif
+SELECT kit.somehow(:client, false), kit.somehow(:client, false);
+SELECT kit.check_counts(5, 8);
+\if :dice <= 2
+ROLLBACK;
+\else
+COMMIT;
+\endif
+},
+	# a like by somebody new each time, of one post
+	viral => q{
+SELECT blogstore.create_like(kit.p(1), kit.u(nextval('kit.liker')::int));
+},
+	block => q{
+BEGIN;
+SELECT blogstore.create_like(kit.p(1), kit.u(nextval('kit.liker')::int));
+COMMIT;
+},
+	snapshot => q{
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT blogstore.create_like(kit.p(1), kit.u(nextval('kit.liker')::int));
+COMMIT;
+},
+	# liked and unliked beside edits that move the post about
+	unlike => q{
+\set who :client_id * 10 + random(1, 10)
+SELECT blogstore.create_like(kit.p(3), kit.u(:who));
+SELECT blogstore.delete_like(kit.p(3), kit.u(:who));
+},
+	move => q{
+\set length random(1, 1900)
+\set ending random(1, 2)
+BEGIN;
+SELECT blogstore.edit_post(kit.p(3), 'moved', repeat('x', :length));
+\if :ending = 1
+ROLLBACK;
+\else
+COMMIT;
+\endif
+},
+	spread => q{
+\set post random(1, 1000)
+\set who :client_id * 100 + random(1, 100)
+SELECT blogstore.create_like(kit.p(:post), kit.u(:who));
+},
+	check => q{
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+SELECT kit.check_counts();
+SELECT kit.check_counts();
+COMMIT;
+SELECT kit.check_counts();
+});
+for my $name (keys %script)
+{
+	append_to_file("$base/$name.pgbench", $script{$name});
+}
+
+# Start pgbench in the background: scripts are name or name@weight
+sub start_load
+{
+	my ($server, $dbname, $name, $scripts, @options) = @_;
+	my $load = { name => $name, out => '', err => '' };
+
+	local $ENV{PGAPPNAME} = $name;
+	$load->{run} = IPC::Run::start(
+		[
+			$server->installed_command('pgbench'), '--no-vacuum',
+			(map { /^(\w+)(@.*)?/; "--file=$base/$1.pgbench" . ($2 // '') } @$scripts),
+			@options, $server->connstr($dbname)
+		],
+		'<', \undef,
+		'>', \$load->{out},
+		'2>', \$load->{err});
+	return $load;
+}
+
+# Finish it; returns how many transactions were done, per script if there are
+# several, and how many failed
+sub finish_load
+{
+	my ($load) = @_;
+
+	$load->{run}->finish;
+	my @done = $load->{out} =~ /^ - (\d+) transactions/mg;
+	@done = $load->{out} =~ /number of transactions actually processed: (\d+)/
+	  unless @done;
+	my ($failed) = $load->{out} =~ /number of failed transactions: (\d+)/;
+	return ($failed, @done);
+}
+
+# No client met an error, except that its connection was cut
+sub no_error
+{
+	my ($load, $name, $cut) = @_;
+	my $pattern = $cut ? qr/ERROR:|miscounted/ : qr/error|miscounted/i;
+	my @errors = grep { $_ =~ $pattern } split /\n/, $load->{err};
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is(join("\n", @errors), '', "$name: $load->{name}: no error");
+	return;
+}
+
+sub fill
+{
+	my ($server, $dbname, $users, $posts) = @_;
+
+	$server->safe_psql($dbname, $helpers);
+	$server->safe_psql(
+		$dbname, qq{
+SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, $users) n;
+SELECT count(blogstore.create_post(kit.u(1), 'post ' || n, 'content', kit.p(n), kit.d(n))) FROM generate_series(1, $posts) n;
+});
+	return;
+}
+
+# Run pgbench to its end; every transaction is done
+sub run_load
+{
+	my ($server, $dbname, $name, $script, $clients, $transactions) = @_;
+	my $load = start_load($server, $dbname, $name, [$script],
+		"--client=$clients", "--transactions=$transactions");
+	my ($failed, $done) = finish_load($load);
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is("$failed failed, $done done", '0 failed, ' . $clients * $transactions . ' done',
+		"$name: no command failed")
+	  or diag $load->{err};
+	return;
+}
+
+# ---- A server and its standby
+
+my $primary = new_server('primary');
+$primary->append_conf(
+	'postgresql.conf', q{
+max_prepared_transactions = 5
+deadlock_timeout = 200ms
+# for posts that come and go: whatever else waits must not wait for long
+lock_timeout = 60s
+});
+$primary->start;
+create_store($primary, 'postgres');
+fill($primary, 'postgres', 3000, 8);
+check_store($primary, 'postgres', 'filled');
+
+$primary->backup('backup');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($primary, 'backup', has_streaming => 1);
+$standby->append_conf('postgresql.conf', "hot_standby_feedback = on\nmax_standby_streaming_delay = -1\n");
+$standby->start;
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
+
+sub back
+{
+	$primary->poll_query_until('postgres', 'SELECT true')
+	  or die 'the server does not come back';
+	return;
+}
+
+# What is done to the server; returns whether connections are cut
+my @harms = (
+	[ 'nothing' => sub { return 0 } ],
+	[ 'backends terminated' => sub {
+		$primary->safe_psql('postgres',
+			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name IN ('stay', 'go') AND state <> 'idle' LIMIT 5; SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
+		return 1;
+	} ],
+	[ 'worker killed' => sub { kill_worker($primary, 'postgres'); return 1 } ],
+	[ 'backend killed' => sub {
+		my $offset = log_end($primary);
+		my $pid = $primary->safe_psql('postgres',
+			"SELECT pid FROM pg_stat_activity WHERE application_name = 'stay' LIMIT 1") || die 'no backend';
+		kill 9, $pid;
+		$primary->wait_for_log(qr/database system is ready to accept connections/, $offset);
+		return 1;
+	} ],
+	[ 'stopped at once' => sub {
+		$primary->stop('immediate');
+		$primary->start;
+		return 1;
+	} ]);
+
+my $most = 0;
+for my $harm (@harms)
+{
+	my ($name, $strike) = @$harm;
+	my $begun = $primary->safe_psql('postgres', "SELECT nextval('kit.together')");
+	my $stay = start_load($primary, 'postgres', 'stay', [ 'alone@6', 'together@3', 'edit@1' ],
+		'--client=24', '--jobs=2', "--time=$SECONDS");
+	my $go = start_load($primary, 'postgres', 'go', [ 'coming@3', 'going@1' ],
+		'--client=8', "--time=$SECONDS");
+	my $check = start_load($primary, 'postgres', 'check', ['check'], "--time=$SECONDS");
+	my $there = start_load($standby, 'postgres', 'there', ['check'], "--time=$SECONDS");
+
+	# well under way
+	wait_until($primary, 'postgres', "SELECT last_value > $begun + 100 FROM kit.together");
+	my $cut = $strike->();
+	if (!$cut)
+	{
+		while ($stay->{run}->pumpable)
+		{
+			$stay->{run}->pump_nb;
+			my $now = $primary->safe_psql('postgres',
+				"SELECT coalesce(max(n), 0) FROM (SELECT count(*) n FROM blogstore.posts WHERE type = 'delta' GROUP BY post_id) x");
+			$most = $now if $now > $most;
+		}
+	}
+	my ($failed, $alone, $together, $edited) = finish_load($stay);
+	no_error($stay, $name, $cut);
+	if (!$cut)
+	{
+		is($failed, 0, "$name: no command failed");
+		cmp_ok($_->[1], '>', $_->[0], "$name: $_->[2]")
+		  for [ 200, $alone, 'commands were run' ],
+		  [ 100, $together, 'transactions were run' ],
+		  [ 10, $edited, 'posts were edited' ];
+	}
+	my ($unlucky, $coming, $going) = finish_load($go);
+	no_error($go, $name, $cut);
+	($unlucky, my $checked) = finish_load($check);
+	no_error($check, $name, $cut);
+	cmp_ok($checked, '>', 5, "$name: counts were compared") unless $cut;
+	($unlucky, my $checked_there) = finish_load($there);
+	no_error($there, $name, 0);
+	cmp_ok($checked_there, '>', 5, "$name: counts were compared on the standby");
+	note "$name: ", join ' ', map { $_ // '-' } ($alone, $together, $edited, $coming, $going, $checked, $checked_there);
+	$primary->poll_query_until('postgres', 'SELECT true')
+	  or die 'the server does not come back';
+	cmp_ok($primary->safe_psql('postgres', 'SELECT kit.check_counts()'),
+		'>=', 4, "$name: counts are exact");
+	check_store($primary, 'postgres', $name);
+}
+note "at most $most deltas of a post";
+cmp_ok($most, '>', 0, 'counts lay beside their posts');
+cmp_ok($most, '<', 1000, 'but never many');
+wait_until($primary, 'postgres', 'SELECT kit.deltas() = 0');
+check_store($primary, 'postgres', 'all folded');
+$primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
+is($standby->safe_psql('postgres', 'SELECT kit.check_counts(), kit.deltas()'),
+	$primary->safe_psql('postgres', 'SELECT kit.check_counts(), kit.deltas()'),
+	'all folded: on the standby, too');
+$standby->stop;
+
+# Nobody deletes the post: what moves it about must not look like that
+my $offset = log_end($primary);
+my $moves = start_load($primary, 'postgres', 'unlike', [ 'unlike@3', 'move@1' ],
+	'--client=6', '--jobs=2', '--time=4');
+my ($failed) = finish_load($moves);
+is($failed, 0, 'unliked beside edits: no command failed')
+  or diag join "\n", logged($primary, $offset, qr/ERROR/);
+no_error($moves, 'unliked beside edits', 0);
+check_store($primary, 'postgres', 'unliked beside edits');
+
+# ---- A post that is held for long
+
+sub likes
+{
+	my ($server) = @_;
+
+	return $server->safe_psql('postgres', 'SELECT like_count FROM blogstore.get_post(kit.p(1))');
+}
+
+my $likes = likes($primary);
+my $holder = $primary->background_psql('postgres');
+$holder->query_safe("BEGIN; SELECT title FROM blogstore.edit_post(kit.p(1), 'held')");
+run_load($primary, 'postgres', 'held', 'viral', 8, 250);
+is(likes($primary), $likes + 2000, 'held: all likes are counted');
+is($holder->query_safe('SELECT like_count FROM blogstore.get_post(kit.p(1))'),
+	$likes + 2000, 'held: so they are for the one who holds the post');
+cmp_ok($primary->safe_psql('postgres', 'SELECT kit.deltas(kit.p(1))'),
+	'>', 0, 'held: they lie beside the post');
+wait_until($primary, 'postgres', 'SELECT kit.deltas(kit.p(1)) < 300');
+pass('held: but not each by itself');
+check_store($primary, 'postgres', 'held');
+
+# What is beside the post is in a dump, and survives a crash
+run_load($primary, 'postgres', 'not folded', 'snapshot', 2, 5);
+$likes += 2010;
+command_ok(
+	[ 'pg_dump', '-f', "$base/dump.sql", '-d', $primary->connstr('postgres') ],
+	'not folded: dump');
+my $dumped = () = slurp_file("$base/dump.sql") =~ /\tdelta\t/g;
+cmp_ok($dumped, '>', 0, 'not folded: dumped');
+$primary->safe_psql(
+	'postgres', q{
+BEGIN;
+SELECT blogstore.create_like(kit.p(2), kit.u(3000));
+SELECT blogstore.create_comment(kit.p(2), kit.u(3000), 'prepared');
+PREPARE TRANSACTION 'counted';
+});
+$primary->stop('immediate');
+$primary->start;
+eval { $holder->quit };
+is($primary->safe_psql('postgres', 'SELECT kit.check_counts(1, 4)'),
+	4, 'crashed: counts are exact');
+is(likes($primary), $likes, 'crashed: none is lost');
+wait_until($primary, 'postgres', 'SELECT kit.deltas(kit.p(1)) = 0');
+check_store($primary, 'postgres', 'crashed');
+
+# A prepared transaction has counted: only a deletion waits for it
+$primary->safe_psql(
+	'postgres', q{
+SET lock_timeout = '10s';
+SELECT blogstore.edit_post(kit.p(2), 'edited');
+SELECT blogstore.create_like(kit.p(2), kit.u(2999));
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT blogstore.create_like(kit.p(2), kit.u(2998));
+COMMIT;
+});
+is($primary->safe_psql('postgres', 'SELECT kit.check_counts(2, 2), blogstore.wait_for_views()'),
+	'1|t', 'prepared: counts are exact');
+my $deletion = start_client($primary, 'postgres', 'SELECT blogstore.delete_post(kit.p(2))', 'deletion');
+wait_until($primary, 'postgres',
+	"SELECT count(*) = 1 FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'");
+is($primary->safe_psql('postgres', 'SELECT kit.check_counts(2, 2)'),
+	1, 'prepared: a deletion waits');
+$primary->safe_psql('postgres', "COMMIT PREPARED 'counted'");
+my ($rows, $err) = finish_client($deletion);
+is("@$rows$err", 't', 'prepared: the deletion goes on');
+is($primary->safe_psql('postgres', 'SELECT count(*) FROM blogstore.posts WHERE post_id = kit.p(2)'),
+	0, 'prepared: nothing is left of the post');
+check_store($primary, 'postgres', 'prepared');
+
+# The dump elsewhere
+$primary->safe_psql('postgres', 'CREATE DATABASE restored');
+command_ok(
+	[ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$base/dump.sql", '-d', $primary->connstr('restored') ],
+	'restored: restore');
+is($primary->safe_psql('restored', 'SELECT kit.check_counts(1, 4), like_count FROM blogstore.get_post(kit.p(1))'),
+	"4|$likes", 'restored: counts are exact');
+wait_until($primary, 'restored', 'SELECT kit.deltas() = 0');
+check_store($primary, 'restored', 'restored');
+$primary->safe_psql('postgres', 'DROP DATABASE restored');
+
+# ---- Counts in place touch no index
+
+$primary->safe_psql('postgres', 'CREATE DATABASE hot');
+create_store($primary, 'hot');
+fill($primary, 'hot', 1300, 1000);
+$primary->safe_psql('hot', 'SELECT blogstore.wait_for_views(); SELECT pg_stat_reset()');
+run_load($primary, 'hot', 'spread', 'spread', 4, 500);
+run_load($primary, 'hot', 'contended', 'viral', 8, 100);
+wait_until($primary, 'hot', 'SELECT kit.deltas() = 0');
+# statistics come late
+my $updates = q{FROM pg_stat_user_tables WHERE relname ~ '^posts_p\d+_post$'};
+wait_until($primary, 'hot', "SELECT sum(n_tup_upd) > 1500 $updates");
+my $share = $primary->safe_psql('hot', "SELECT round(100 * sum(n_tup_hot_upd) / sum(n_tup_upd), 1) $updates");
+note "$share % of updates are HOT";
+cmp_ok($share, '>', 95, 'updates of posts are HOT');
+check_store($primary, 'hot', 'HOT');
+
+# ---- Where no worker folds
+
+sub without_worker
+{
+	my ($server, $name) = @_;
+	my $likes = likes($server);
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	run_load($server, 'postgres', "$name: snapshots", 'snapshot', 2, 10);
+	is($server->safe_psql('postgres', 'SELECT kit.deltas()'),
+		20, "$name: what is counted beside a post stays there");
+	check_answers($server, 'postgres', "$name: not folded");
+	is($server->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'),
+		'', "$name: not folded: verify() shows nothing");
+	is($server->safe_psql('postgres', "SELECT like_count FROM blogstore.edit_post(kit.p(1), '$name')"),
+		$likes + 20, "$name: an edit returns the counts");
+	is($server->safe_psql('postgres', 'SELECT kit.deltas()'),
+		0, "$name: and folds");
+	run_load($server, 'postgres', "$name: snapshots again", 'snapshot', 2, 10);
+	run_load($server, 'postgres', "$name: blocks", 'block', 8, 40);
+	cmp_ok($server->safe_psql('postgres', 'SELECT kit.deltas()'),
+		'<', 100, "$name: who counts in place folds");
+	check_answers($server, 'postgres', "$name: some folded");
+
+	# locked or not, repair() takes what there is
+	run_load($server, 'postgres', "$name: snapshots once more", 'snapshot', 2, 10);
+	my $lock = $server->background_psql('postgres');
+	$lock->query_safe("BEGIN; SELECT title FROM blogstore.posts WHERE type = 'post' AND post_id = kit.p(1) FOR NO KEY UPDATE");
+	is($server->safe_psql('postgres', 'SELECT blogstore.repair(), kit.deltas()'),
+		'0|1', "$name: repair() merges what belongs to a locked post");
+	$lock->query_safe('COMMIT');
+	$lock->quit;
+	is($server->safe_psql('postgres', 'SELECT blogstore.repair(), kit.deltas()'),
+		'0|0', "$name: repair() folds all");
+	check_answers($server, 'postgres', "$name: folded");
+	is(likes($server), $likes + 20 + 20 + 320 + 20, "$name: all likes are counted");
+	return;
+}
+
+$primary->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
+without_worker($primary, 'worker stopped');
+run_load($primary, 'postgres', 'left for the worker', 'snapshot', 2, 10);
+$primary->safe_psql('postgres', 'SELECT blogstore.start_worker()');
+wait_until($primary, 'postgres', 'SELECT kit.deltas() = 0');
+check_store($primary, 'postgres', 'worker started');
+$primary->stop;
+
+my $unprepared = new_server('unprepared', prepared => 0);
+$unprepared->start;
+$unprepared->safe_psql('postgres', 'SET client_min_messages = error; CREATE EXTENSION blogstore; SELECT blogstore.create_containers(4)');
+create_kit($unprepared, 'postgres');
+fill($unprepared, 'postgres', 900, 8);
+without_worker($unprepared, 'unprepared');
+
+done_testing();
