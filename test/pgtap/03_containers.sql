@@ -5,7 +5,7 @@
 \pset tuples_only true
 \pset pager off
 BEGIN;
-SELECT plan(35);
+SELECT plan(36);
 
 SELECT is_partitioned('blogstore', c::name, c || ' is partitioned') FROM unnest(ARRAY['users', 'posts', 'feed']) c;
 SELECT is(pg_get_partkeydef(('blogstore.' || c)::regclass), key, c || ' is partitioned by ' || key)
