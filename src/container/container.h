@@ -240,7 +240,7 @@ extern LockOutcome post_count(const pg_uuid_t *post_id, int64 comments,
 extern void post_deleting(void) __attribute__((noreturn));
 extern LockOutcome post_lock(const pg_uuid_t *post_id, LockWaitPolicy wait);
 extern LockOutcome post_fold(const pg_uuid_t *post_id, int64 limit, bool hot,
-							 bool merge, int64 *taken);
+							 bool merge, int64 *taken, bool *left);
 extern void post_fold_locked(BlogItem *post, int64 limit);
 extern bool post_counter_repair(const pg_uuid_t *post_id);
 
@@ -260,7 +260,7 @@ extern LockOutcome delta_insert(const pg_uuid_t *post_id, int64 comments,
 extern bool delta_await(const pg_uuid_t *post_id);
 extern bool delta_counting(const pg_uuid_t *post_id);
 extern int64 delta_take(const pg_uuid_t *post_id, int64 limit, int64 *comments,
-						int64 *likes);
+						int64 *likes, bool *left);
 extern bool delta_have(const pg_uuid_t *post_id, const pg_uuid_t *except);
 
 /* presence.c: is a post there? */

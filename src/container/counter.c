@@ -71,12 +71,12 @@ write_counts(ItemWriter *writer, BlogItem *post, int64 comments, int64 likes)
 /* Take deltas of a post by a snapshot of now, with the post locked or not. */
 static int64
 take_deltas(const pg_uuid_t *post_id, int64 limit, int64 *comments,
-			int64 *likes)
+			int64 *likes, bool *left)
 {
 	int64		taken;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	taken = delta_take(post_id, limit, comments, likes);
+	taken = delta_take(post_id, limit, comments, likes, left);
 	PopActiveSnapshot();
 	return taken;
 }
@@ -87,6 +87,7 @@ count_in_place(const pg_uuid_t *post_id, int64 comments, int64 likes,
 			   LockWaitPolicy wait)
 {
 	bool		folds = worker_folds();
+	bool		left = false;
 	ItemWriter *writer;
 	BlogItem	post;
 	LockOutcome outcome;
@@ -98,7 +99,8 @@ count_in_place(const pg_uuid_t *post_id, int64 comments, int64 likes,
 	if (outcome == LOCK_HAD)
 	{
 		if (!folds && !IsolationUsesXactSnapshot())
-			(void) take_deltas(post_id, FOLD_IN_PASSING, &comments, &likes);
+			(void) take_deltas(post_id, FOLD_IN_PASSING, &comments, &likes,
+							   &left);
 		write_counts(writer, &post, comments, likes);
 	}
 	item_writer_close(writer);
@@ -157,11 +159,12 @@ post_lock(const pg_uuid_t *post_id, LockWaitPolicy wait)
 /*
  * Fold a post's deltas, at most limit of them, into the post, or if that is
  * locked or may not grow (hot), and merge says so, into one delta. LOCK_BUSY:
- * they were left or merged; LOCK_GONE: there is no such post. In READ COMMITTED.
+ * they were left or merged; LOCK_GONE: there is no such post. taken: how many;
+ * left: whether there are others. In READ COMMITTED.
  */
 LockOutcome
 post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
-		  int64 *taken)
+		  int64 *taken, bool *left)
 {
 	ItemWriter *writer;
 	BlogItem	post;
@@ -170,11 +173,12 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
 	int64		likes = 0;
 
 	*taken = 0;
+	*left = false;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
 	outcome = lock_post(writer, post_id, LockWaitSkip, hot, &post);
 	if (outcome == LOCK_HAD || (outcome == LOCK_BUSY && merge))
-		*taken = take_deltas(post_id, limit, &comments, &likes);
+		*taken = take_deltas(post_id, limit, &comments, &likes, left);
 	if (outcome == LOCK_HAD && *taken > 0)
 		write_counts(writer, &post, comments, likes);
 	item_writer_close(writer);
@@ -195,10 +199,11 @@ post_fold_locked(BlogItem *post, int64 limit)
 	pg_uuid_t	post_id = *item_uuid(post, PROP_POST_ID);
 	int64		comments = item_count(post, PROP_COMMENT_COUNT);
 	int64		likes = item_count(post, PROP_LIKE_COUNT);
+	bool		left = false;
 
 	if (IsolationUsesXactSnapshot())
 		return;
-	(void) take_deltas(&post_id, limit, &comments, &likes);
+	(void) take_deltas(&post_id, limit, &comments, &likes, &left);
 	item_set(post, PROP_COMMENT_COUNT, Int64GetDatum(comments));
 	item_set(post, PROP_LIKE_COUNT, Int64GetDatum(likes));
 }

@@ -36,7 +36,6 @@
 #include "container/leaf.h"
 
 #include "access/subtrans.h"
-#include "access/sysattr.h"
 #include "access/xact.h"
 #include "common/hashfn.h"
 #include "executor/tuptable.h"
@@ -76,17 +75,6 @@ count_page(const pg_uuid_t *post_id)
 {
 	return UINT32_C(0x80000000) |
 		(hash_bytes(post_id->data, UUID_LEN) & UINT32_C(0x3fffffff));
-}
-
-/* The transaction that has written a tuple. */
-static TransactionId
-tuple_writer(TupleTableSlot *slot)
-{
-	bool		isnull;
-
-	return DatumGetTransactionId(slot_getsysattr(slot,
-												 MinTransactionIdAttributeNumber,
-												 &isnull));
 }
 
 /*
@@ -381,11 +369,12 @@ delta_counting(const pg_uuid_t *post_id)
 
 /*
  * Delete a post's deltas that the active snapshot shows, at most limit of them,
- * none that somebody else is deleting. Returns how many, and adds what they say
- * to *comments and *likes.
+ * none that somebody else is writing or deleting. Returns how many, and adds what
+ * they say to *comments and *likes; *left is set if there are others.
  */
 int64
-delta_take(const pg_uuid_t *post_id, int64 limit, int64 *comments, int64 *likes)
+delta_take(const pg_uuid_t *post_id, int64 limit, int64 *comments,
+		   int64 *likes, bool *left)
 {
 	Datum		key = UUIDPGetDatum(post_id);
 	ItemWriter *writer;
@@ -397,13 +386,17 @@ delta_take(const pg_uuid_t *post_id, int64 limit, int64 *comments, int64 *likes)
 		return 0;
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
 	scan = delta_scan(&key, GetActiveSnapshot());
-	while (taken < limit && item_scan_next(scan, &delta))
+	while (!(*left && taken >= limit) && item_scan_next(scan, &delta))
 	{
 		int64		more_comments = item_count(&delta, PROP_COMMENT_COUNT);
 		int64		more_likes = item_count(&delta, PROP_LIKE_COUNT);
 
-		if (item_writer_delete_found(writer, scan) != LOCK_HAD)
+		if (taken >= limit ||
+			item_writer_delete_found(writer, scan) != LOCK_HAD)
+		{
+			*left = true;
 			continue;
+		}
 		*comments += more_comments;
 		*likes += more_likes;
 		taken++;

@@ -9,6 +9,8 @@
 #include "container/container.h"
 
 #include "access/attnum.h"
+#include "access/sysattr.h"
+#include "executor/tuptable.h"
 #include "storage/lockdefs.h"
 #include "utils/relcache.h"
 
@@ -53,6 +55,17 @@ extern Relation item_scan_relation(ItemScan *scan);
 /* Used by delta.c: the leaf that is written, and what is locked in it. */
 extern Relation item_writer_relation(ItemWriter *writer);
 extern struct TupleTableSlot *item_writer_slot(ItemWriter *writer);
+
+/* The transaction that has written a tuple. */
+static inline TransactionId
+tuple_writer(struct TupleTableSlot *slot)
+{
+	bool		isnull;
+
+	return DatumGetTransactionId(slot_getsysattr(slot,
+												 MinTransactionIdAttributeNumber,
+												 &isnull));
+}
 
 extern void item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
 						   const AttrNumber *attno);

@@ -25,13 +25,14 @@
 /*
  * Has a version of a post been updated or deleted, if only by a transaction that
  * has not ended? next: where the version is that follows; of a deletion itself.
+ * ender: who did it.
  *
  * The visibility routines do not say that of a version whose inserter has not
  * ended either (HeapTupleSatisfiesDirty()). Another table access method than
  * heap has to be believed.
  */
 static bool
-version_ended(TupleTableSlot *slot, ItemPointer next)
+version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
 {
 	BufferHeapTupleTableSlot *heap = (BufferHeapTupleTableSlot *) slot;
 	HeapTupleHeaderData header;
@@ -46,14 +47,16 @@ version_ended(TupleTableSlot *slot, ItemPointer next)
 	if ((header.t_infomask & HEAP_XMAX_INVALID) ||
 		HEAP_XMAX_IS_LOCKED_ONLY(header.t_infomask))
 		return false;
-	xid = HeapTupleHeaderGetUpdateXid(&header);
+	xid = *ender = HeapTupleHeaderGetUpdateXid(&header);
 	return TransactionIdIsCurrentTransactionId(xid) ||
 		TransactionIdIsInProgress(xid) || TransactionIdDidCommit(xid);
 }
 
 /*
  * Is the newest version that follows one a live one? By the versions' own
- * links: an update that is not HOT shows in the index a moment later.
+ * links: an update that is not HOT shows in the index a moment later. A link may
+ * be of an update that was rolled back, its place taken by another's item: the
+ * writer tells (as in heap_lock_updated_tuple_rec()).
  */
 static PostLife
 follow_versions(ItemScan *scan)
@@ -61,13 +64,17 @@ follow_versions(ItemScan *scan)
 	Relation	rel = item_scan_relation(scan);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	ItemPointerData tid = item_scan_slot(scan)->tts_tid;
+	TransactionId ender = InvalidTransactionId;
 	PostLife	life = POST_UNSEEN;
 
 	while (table_tuple_fetch_row_version(rel, &tid, SnapshotAny, slot))
 	{
 		ItemPointerData next = tid;
 
-		if (!version_ended(slot, &next))
+		if (TransactionIdIsValid(ender) &&
+			!TransactionIdEquals(ender, tuple_writer(slot)))
+			break;
+		if (!version_ended(slot, &next, &ender))
 			life = POST_THERE;
 		else if (ItemPointerEquals(&next, &tid))
 			life = POST_DELETING;

@@ -154,18 +154,21 @@ fold_post(PendingPost *post)
 {
 	bool		many = post->deltas >= MANY_DELTAS;
 	bool		hot = post->tries < FOLD_PATIENCE;
+	bool		left = false;
 	int64		taken = 0;
 	LockOutcome outcome = LOCK_GONE;
 
 	if (delta_possible(&post->post_id))
-		outcome = post_fold(&post->post_id, FOLD_DELTAS, hot, many, &taken);
+		outcome = post_fold(&post->post_id, FOLD_DELTAS, hot, many, &taken,
+							&left);
 	if (taken >= FOLD_DELTAS)
 		post->deltas = MANY_DELTAS; /* there may be more: at once */
-	else if (outcome == LOCK_BUSY)
+	else if (outcome == LOCK_BUSY || (outcome == LOCK_HAD && left))
 	{
+		/* some are being written, by who may roll back without a trace */
 		if (taken > 0)
 			post->deltas = 0;	/* merged */
-		post->tries++;
+		post->tries += outcome == LOCK_BUSY;
 		post->due = after(FOLD_AFTER);
 		post->at_last = after(FOLD_AT_LAST);
 	}
@@ -292,8 +295,10 @@ fold_everything(void)
 		while (next_counted(p, &place))
 		{
 			int64		taken;
+			bool		left;
 
-			(void) post_fold(&place.first, PG_INT64_MAX, false, true, &taken);
+			(void) post_fold(&place.first, PG_INT64_MAX, false, true, &taken,
+							 &left);
 		}
 		PopActiveSnapshot();
 	}

@@ -556,6 +556,7 @@ sub without_worker
 	return;
 }
 
+wait_until($primary, 'postgres', 'SELECT kit.deltas() = 0');
 $primary->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
 without_worker($primary, 'worker stopped');
 run_load($primary, 'postgres', 'left for the worker', 'snapshot', 2, 10);
