@@ -64,6 +64,9 @@ write_child(BlogItem *item, ItemType type)
 	}
 	item_writer_close(writer);
 	PopActiveSnapshot();
+	/* the insert may have waited for the one who deletes the post's author */
+	if (inserted && post_being_deleted(post_id))
+		unknown_item("post", post_id);
 	if (inserted && counted &&
 		post_count(post_id, type == ITEM_COMMENT, type == ITEM_LIKE,
 				   LockWaitBlock) != LOCK_HAD)

@@ -24,7 +24,8 @@ check_store($node, 'source', 'source');
 my $items = q{
 SELECT i FROM (
 	SELECT u::text AS i FROM blogstore.users u WHERE type = 'user'
-	UNION ALL SELECT p::text FROM blogstore.posts p
+	UNION ALL SELECT p::text FROM blogstore.posts p WHERE type IN ('comment', 'like')
+	UNION ALL SELECT g::text FROM blogstore.posts p, LATERAL blogstore.get_post(p.post_id) g WHERE p.type = 'post'
 	UNION ALL SELECT n::text FROM blogstore.usernames n) x
 ORDER BY i COLLATE "C"};
 

@@ -1,0 +1,140 @@
+"""Private servers: made for this benchmark, with data directories of their own.
+
+PostgreSQL refuses to run as root, so root drops to user postgres for it, and
+an ordinary user stays who he is. Clients connect through a socket in the same
+directory, which nobody else may enter.
+"""
+
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+SERVER_USERS = ('postgres', 'nobody')
+BEGAN = time.monotonic()
+SOCKET_ROOM = 80		# a socket's path has room for 107 characters
+
+
+class Failure(Exception):
+	"""The benchmark cannot go on; says why."""
+
+
+def say(text):
+	"""Progress, on stderr, with the seconds since the beginning."""
+	print(f'{time.monotonic() - BEGAN:6.0f} s  {text}', file=sys.stderr, flush=True)
+
+
+def environment():
+	"""This process's environment, without what leads clients elsewhere."""
+	clean = {name: value for name, value in os.environ.items()
+		if not name.startswith(('PG', 'LC_', 'LANG'))}
+	clean['LANG'] = 'C.UTF-8'
+	return clean
+
+
+def call(command, text=None, user=None, settings=None, cwd=None):
+	"""Run a command, with text as its input; returns its output, or raises Failure."""
+	drop = {}
+	if user is not None:
+		drop = {'user': user.pw_uid, 'group': user.pw_gid, 'extra_groups': []}
+	done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=cwd,
+		env={**environment(), **(settings or {})}, check=False, **drop)
+	if done.returncode != 0:
+		raise Failure(f'{os.path.basename(command[0])} failed:\n{done.stderr or done.stdout}')
+	return done.stdout
+
+
+class Installation:
+	"""An installed PostgreSQL, and the user that servers run as."""
+
+	def __init__(self, pg_config):
+		self.bindir = call([pg_config, '--bindir']).strip()
+		self.version = call([self.program('postgres'), '--version']).strip()
+		self.user = None
+		if os.geteuid() == 0:
+			known = {entry.pw_name: entry for entry in pwd.getpwall()}
+			self.user = next((known[name] for name in SERVER_USERS if name in known), None)
+			if self.user is None:
+				raise Failure('PostgreSQL does not run as root, and there is no user postgres')
+
+	def program(self, name):
+		"""The path of a program of this installation."""
+		return os.path.join(self.bindir, name)
+
+
+class Workplace:
+	"""A directory for servers and logs, removed at the end with all in it."""
+
+	def __init__(self, installation, parent):
+		self.path = tempfile.mkdtemp(prefix='viral-', dir=parent)
+		self.servers = []
+		if len(self.path) > SOCKET_ROOM:
+			os.rmdir(self.path)
+			raise Failure(f'the path of {parent} is too long for a socket')
+		if installation.user is not None:
+			os.chown(self.path, installation.user.pw_uid, installation.user.pw_gid)
+
+	def __enter__(self):
+		return self
+
+	def __exit__(self, *_):
+		for server in self.servers:
+			try:
+				server.stop()
+			except Failure as failure:
+				say(str(failure))
+		shutil.rmtree(self.path, ignore_errors=True)
+
+
+class Server:
+	"""A running server; one socket directory for all, told apart by port."""
+
+	def __init__(self, installation, workplace, name, settings):
+		self.installation = installation
+		self.socket = workplace.path
+		self.port = 50000 + len(workplace.servers)
+		self.data = os.path.join(workplace.path, name)
+		self.log = os.path.join(workplace.path, name + '.log')
+		workplace.servers.append(self)
+		self._as_owner('initdb', '-D', self.data, '-U', 'postgres', '--encoding=UTF8',
+			'--locale=C.UTF-8', '--auth=trust')
+		with open(os.path.join(self.data, 'postgresql.conf'), 'a', encoding='utf-8') as conf:
+			conf.write(f"\nlisten_addresses = ''\nport = {self.port}\n"
+				f"unix_socket_directories = '{self.socket}'\n{settings}")
+		try:
+			self._as_owner('pg_ctl', '-D', self.data, '-l', self.log, '-w', '-s', 'start')
+		except Failure as failure:
+			raise Failure(f'{failure}\n{self.end_of_log()}') from None
+
+	def _as_owner(self, program, *arguments):
+		"""Run a server program as the user who owns the data directory."""
+		call([self.installation.program(program), *arguments], user=self.installation.user,
+			cwd=self.socket)
+
+	def end_of_log(self):
+		"""The last lines of the server's log."""
+		if not os.path.exists(self.log):
+			return ''
+		with open(self.log, encoding='utf-8', errors='replace') as log:
+			return ''.join(log.readlines()[-20:])
+
+	def stop(self):
+		"""Stop at once; nothing is kept."""
+		if os.path.exists(os.path.join(self.data, 'postmaster.pid')):
+			self._as_owner('pg_ctl', '-D', self.data, '-m', 'immediate', '-w', '-s', 'stop')
+
+	def address(self):
+		"""What clients need to connect."""
+		return {'PGHOST': self.socket, 'PGPORT': str(self.port), 'PGUSER': 'postgres',
+			'PGOPTIONS': '-c client_min_messages=warning'}
+
+	def sql(self, database, text, **variables):
+		"""Run SQL as psql does, one transaction a statement; returns all rows, as strings."""
+		sets = [f'--set={name}={value}' for name, value in variables.items()]
+		out = call([self.installation.program('psql'), '-X', '-q', '-At', '-F', '\t',
+			'--set=ON_ERROR_STOP=1', *sets, '-d', database, '-f', '-'], text,
+			settings=self.address())
+		return [line.split('\t') for line in out.splitlines()]

@@ -1,0 +1,1 @@
+SELECT * FROM blogstore.get_post(md5('p' || :post)::uuid);
