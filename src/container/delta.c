@@ -208,7 +208,7 @@ stripe_pending(Datum *key)
 LockOutcome
 delta_stripe(const pg_uuid_t *post_id, int64 comments, int64 likes)
 {
-	pg_uuid_t	id;
+	pg_uuid_t	id = {{0}};
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
 	ItemWriter *writer;
 	BlogItem	delta;
@@ -275,7 +275,7 @@ LockOutcome
 delta_insert(const pg_uuid_t *post_id, int64 comments, int64 likes,
 			 LockWaitPolicy wait, bool stripe)
 {
-	pg_uuid_t	id;
+	pg_uuid_t	id = {{0}};
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
 	LockOutcome outcome;
 

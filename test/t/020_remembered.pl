@@ -24,17 +24,25 @@ for my $dbname ('postgres', 'other')
 my $session = $node->background_psql('postgres');
 
 # Buffers that reading a post touches, once all is remembered, and deltas of
-# counts are folded and gone
+# counts are folded and gone: vacuum can take away only what no transaction of
+# the server's own still sees, so the least of several tries
 sub buffers
 {
-	my $explained;
+	my $least;
 
-	wait_until($node, 'postgres', q{SELECT count(*) = 0 FROM blogstore.posts WHERE type = 'delta'});
-	$node->safe_psql('postgres', 'VACUUM blogstore.posts');
-	$explained = $session->query_safe(
-		'EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM blogstore.get_post(kit.p(7))'
-	) for 1 .. 3;
-	return $explained =~ /Function Scan.*?Buffers: shared hit=(\d+)/s ? $1 : $explained;
+	for (1 .. 5)
+	{
+		my $explained;
+
+		wait_until($node, 'postgres', q{SELECT count(*) = 0 FROM blogstore.posts WHERE type = 'delta'});
+		$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP ON) blogstore.posts');
+		$explained = $session->query_safe(
+			'EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM blogstore.get_post(kit.p(7))'
+		) for 1 .. 3;
+		return $explained unless $explained =~ /Function Scan.*?Buffers: shared hit=(\d+)/s;
+		$least = $1 if !defined $least || $1 < $least;
+	}
+	return $least;
 }
 my $cost = buffers();
 like($cost, qr/^\d+$/, "reading a post touches $cost buffers");

@@ -220,7 +220,7 @@ SELECT kit.check_counts();
 });
 for my $name (keys %script)
 {
-	append_to_file("$base/$name.pgbench", $script{$name});
+	append_to_file("$base/counter_$name.pgbench", $script{$name});
 }
 
 # Start pgbench in the background: scripts are name or name@weight
@@ -233,7 +233,7 @@ sub start_load
 	$load->{run} = IPC::Run::start(
 		[
 			$server->installed_command('pgbench'), '--no-vacuum',
-			(map { /^(\w+)(@.*)?/; "--file=$base/$1.pgbench" . ($2 // '') } @$scripts),
+			(map { /^(\w+)(@.*)?/; "--file=$base/counter_$1.pgbench" . ($2 // '') } @$scripts),
 			@options, $server->connstr($dbname)
 		],
 		'<', \undef,
