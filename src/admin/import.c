@@ -207,7 +207,7 @@ static bool
 deltas_possible(void)
 {
 	for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
-		if (!OidIsValid(item_leaf(CONTAINER_POSTS, ITEM_DELTA, p)))
+		if (!delta_leaf_exists(p))
 			return false;
 	return true;
 }

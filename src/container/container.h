@@ -165,6 +165,16 @@ item_count(const BlogItem *item, Property prop)
 	return DatumGetInt64(item->value[prop]);
 }
 
+/* Add to both counts of a post or a delta. */
+static inline void
+item_add_counts(BlogItem *item, int64 comments, int64 likes)
+{
+	item_set(item, PROP_COMMENT_COUNT,
+			 Int64GetDatum(item_count(item, PROP_COMMENT_COUNT) + comments));
+	item_set(item, PROP_LIKE_COUNT,
+			 Int64GetDatum(item_count(item, PROP_LIKE_COUNT) + likes));
+}
+
 static inline TimestampTz
 item_date(const BlogItem *item)
 {
@@ -238,7 +248,6 @@ extern void item_writer_close(ItemWriter *writer);
 extern LockOutcome post_count(const pg_uuid_t *post_id, int64 comments,
 							  int64 likes, LockWaitPolicy wait);
 extern void post_deleting(void) __attribute__((noreturn));
-extern LockOutcome post_lock(const pg_uuid_t *post_id, LockWaitPolicy wait);
 extern LockOutcome post_fold(const pg_uuid_t *post_id, int64 limit, bool hot,
 							 bool merge, int64 *taken, bool *left);
 extern void post_fold_locked(BlogItem *post, int64 limit);
@@ -251,6 +260,7 @@ delta_is_stripe(const pg_uuid_t *id)
 	return id->data[6] >> 4 == 8;
 }
 
+extern bool delta_leaf_exists(int partition);
 extern bool delta_possible(const pg_uuid_t *post_id);
 extern void delta_add_up(BlogItem *post, Snapshot snapshot);
 extern LockOutcome delta_stripe(const pg_uuid_t *post_id, int64 comments,
@@ -272,7 +282,8 @@ typedef enum PostLife
 } PostLife;
 
 extern PostLife post_look(const pg_uuid_t *post_id);
-extern LockOutcome post_hold(const pg_uuid_t *post_id, LockWaitPolicy wait);
+extern LockOutcome post_hold(const pg_uuid_t *post_id, LockTupleMode mode,
+							 LockWaitPolicy wait);
 extern bool post_await(const pg_uuid_t *post_id);
 
 /* removal.c: items with what hangs on them */

@@ -61,10 +61,7 @@ lock_post(ItemWriter *writer, const pg_uuid_t *post_id, LockWaitPolicy wait,
 static void
 write_counts(ItemWriter *writer, BlogItem *post, int64 comments, int64 likes)
 {
-	item_set(post, PROP_COMMENT_COUNT,
-			 Int64GetDatum(item_count(post, PROP_COMMENT_COUNT) + comments));
-	item_set(post, PROP_LIKE_COUNT,
-			 Int64GetDatum(item_count(post, PROP_LIKE_COUNT) + likes));
+	item_add_counts(post, comments, likes);
 	item_writer_update(writer, post);
 }
 
@@ -81,12 +78,14 @@ take_deltas(const pg_uuid_t *post_id, int64 limit, int64 *comments,
 	return taken;
 }
 
-/* Add to the counts of a post item, if it is free. */
+/*
+ * Add to the counts of a post item, if it is free; folds: a worker folds what
+ * is left.
+ */
 static LockOutcome
 count_in_place(const pg_uuid_t *post_id, int64 comments, int64 likes,
-			   LockWaitPolicy wait)
+			   LockWaitPolicy wait, bool folds)
 {
-	bool		folds = worker_folds();
 	bool		left = false;
 	ItemWriter *writer;
 	BlogItem	post;
@@ -117,43 +116,27 @@ LockOutcome
 post_count(const pg_uuid_t *post_id, int64 comments, int64 likes,
 		   LockWaitPolicy wait)
 {
-	LockOutcome outcome = LOCK_BUSY;
+	LockOutcome in_place = LOCK_BUSY;
 	LockOutcome stripe = LOCK_GONE;
 	bool		folds = worker_folds();
 
 	if (!delta_possible(post_id))
-		return count_in_place(post_id, comments, likes, LockWaitBlock);
+		return count_in_place(post_id, comments, likes, LockWaitBlock, folds);
 	/* who has a stripe has met others here: leave the post to them */
 	if (folds)
 		stripe = delta_stripe(post_id, comments, likes);
 	if (stripe == LOCK_HAD)
 		return LOCK_HAD;
 	if (!IsolationUsesXactSnapshot() && (!IsTransactionBlock() || !folds))
-		outcome = count_in_place(post_id, comments, likes, LockWaitSkip);
-	if (outcome == LOCK_BUSY && !folds)
+		in_place = count_in_place(post_id, comments, likes, LockWaitSkip,
+								  folds);
+	if (in_place != LOCK_BUSY)
+		return in_place;
+	if (!folds)
 		stripe = delta_stripe(post_id, comments, likes);
 	if (stripe == LOCK_HAD)
 		return LOCK_HAD;
-	if (outcome == LOCK_BUSY)
-		outcome = delta_insert(post_id, comments, likes, wait,
-							   stripe == LOCK_GONE);
-	return outcome;
-}
-
-/* Lock a post against deletion and other writers. */
-LockOutcome
-post_lock(const pg_uuid_t *post_id, LockWaitPolicy wait)
-{
-	ItemWriter *writer;
-	BlogItem	post;
-	LockOutcome outcome;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	outcome = lock_post(writer, post_id, wait, false, &post);
-	item_writer_close(writer);
-	PopActiveSnapshot();
-	return outcome;
+	return delta_insert(post_id, comments, likes, wait, stripe == LOCK_GONE);
 }
 
 /*
@@ -196,16 +179,15 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
 void
 post_fold_locked(BlogItem *post, int64 limit)
 {
-	pg_uuid_t	post_id = *item_uuid(post, PROP_POST_ID);
-	int64		comments = item_count(post, PROP_COMMENT_COUNT);
-	int64		likes = item_count(post, PROP_LIKE_COUNT);
+	int64		comments = 0;
+	int64		likes = 0;
 	bool		left = false;
 
 	if (IsolationUsesXactSnapshot())
 		return;
-	(void) take_deltas(&post_id, limit, &comments, &likes, &left);
-	item_set(post, PROP_COMMENT_COUNT, Int64GetDatum(comments));
-	item_set(post, PROP_LIKE_COUNT, Int64GetDatum(likes));
+	(void) take_deltas(item_uuid(post, PROP_POST_ID), limit, &comments, &likes,
+					   &left);
+	item_add_counts(post, comments, likes);
 }
 
 /* How many items of a type a post has, by the active snapshot. */

@@ -350,18 +350,15 @@ void
 deleted_discount(const DeletedUsers *deleted, BlogItem *post)
 {
 	const pg_uuid_t *post_id;
-	int64		comments;
-	int64		likes;
 
 	if (deleted == NULL)
 		return;
 	post_id = item_uuid(post, PROP_POST_ID);
-	comments = item_count(post, PROP_COMMENT_COUNT);
-	likes = item_count(post, PROP_LIKE_COUNT);
-	comments -= count_unserved(deleted, ITEM_COMMENT, post_id, comments);
-	likes -= count_unserved(deleted, ITEM_LIKE, post_id, likes);
-	item_set(post, PROP_COMMENT_COUNT, Int64GetDatum(comments));
-	item_set(post, PROP_LIKE_COUNT, Int64GetDatum(likes));
+	item_add_counts(post,
+					-count_unserved(deleted, ITEM_COMMENT, post_id,
+									item_count(post, PROP_COMMENT_COUNT)),
+					-count_unserved(deleted, ITEM_LIKE, post_id,
+									item_count(post, PROP_LIKE_COUNT)));
 }
 
 /* Who is being deleted has changed, or will when this transaction commits. */

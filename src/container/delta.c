@@ -45,16 +45,22 @@
 #include "utils/snapmgr.h"
 
 /*
- * Has the partition a leaf for deltas? One that its owner has made may have
- * none: counts are changed in place there, waiting.
+ * Has a partition a leaf for deltas? One that its owner has made may have none:
+ * counts are changed in place there, waiting.
  */
+bool
+delta_leaf_exists(int partition)
+{
+	return OidIsValid(item_leaf(CONTAINER_POSTS, ITEM_DELTA, partition));
+}
+
+/* Has the partition of a post? */
 bool
 delta_possible(const pg_uuid_t *post_id)
 {
 	int			partition = container_find_partition(CONTAINER_POSTS, post_id);
 
-	return partition >= 0 &&
-		OidIsValid(item_leaf(CONTAINER_POSTS, ITEM_DELTA, partition));
+	return partition >= 0 && delta_leaf_exists(partition);
 }
 
 /* The deltas of a post, by a snapshot of any kind. */
@@ -102,8 +108,6 @@ delta_add_up(BlogItem *post, Snapshot snapshot)
 	bool		serializable = IsolationIsSerializable();
 	BlogItem	delta;
 	ItemScan   *scan;
-	int64		comments = item_count(post, PROP_COMMENT_COUNT);
-	int64		likes = item_count(post, PROP_LIKE_COUNT);
 
 	if (!delta_possible(DatumGetUUIDP(key)))
 		return;
@@ -118,12 +122,10 @@ delta_add_up(BlogItem *post, Snapshot snapshot)
 			note_unseen(scan, snapshot);
 			continue;
 		}
-		comments += item_count(&delta, PROP_COMMENT_COUNT);
-		likes += item_count(&delta, PROP_LIKE_COUNT);
+		item_add_counts(post, item_count(&delta, PROP_COMMENT_COUNT),
+						item_count(&delta, PROP_LIKE_COUNT));
 	}
 	item_scan_end(scan);
-	item_set(post, PROP_COMMENT_COUNT, Int64GetDatum(comments));
-	item_set(post, PROP_LIKE_COUNT, Int64GetDatum(likes));
 }
 
 /* ------------------------------------------------------------------------
@@ -226,10 +228,7 @@ delta_stripe(const pg_uuid_t *post_id, int64 comments, int64 likes)
 	{
 		bool		mine = TransactionIdIsCurrentTransactionId(tuple_writer(item_writer_slot(writer)));
 
-		item_set(&delta, PROP_COMMENT_COUNT,
-				 Int64GetDatum(item_count(&delta, PROP_COMMENT_COUNT) + comments));
-		item_set(&delta, PROP_LIKE_COUNT,
-				 Int64GetDatum(item_count(&delta, PROP_LIKE_COUNT) + likes));
+		item_add_counts(&delta, comments, likes);
 		item_writer_update(writer, &delta);
 		if (!mine && post_look(post_id) != POST_THERE &&
 			!delta_have(post_id, &id))
@@ -289,7 +288,7 @@ delta_insert(const pg_uuid_t *post_id, int64 comments, int64 likes,
 			return LOCK_HAD;
 		if (wait != LockWaitBlock && post_look(post_id) == POST_DELETING)
 			return LOCK_BUSY;
-		outcome = post_hold(post_id, wait);
+		outcome = post_hold(post_id, LockTupleKeyShare, wait);
 		if (outcome != LOCK_HAD)
 			return outcome;
 	}

@@ -51,6 +51,7 @@ extern Relation leaf_open_index(const OpenLeaf *leaf, AccessPath path);
 /* Used by these: what a scan has found, and where. */
 extern struct TupleTableSlot *item_scan_slot(ItemScan *scan);
 extern Relation item_scan_relation(ItemScan *scan);
+extern bool item_scan_has_room(ItemScan *scan);
 
 /* Used by delta.c: the leaf that is written, and what is locked in it. */
 extern Relation item_writer_relation(ItemWriter *writer);

@@ -140,12 +140,12 @@ post_shown(const pg_uuid_t *post_id)
 }
 
 /*
- * Be sure of a post, whatever a look at it says, by a lock that only its
- * deletion conflicts with. 40001 under REPEATABLE READ and SERIALIZABLE if it
- * was changed since the snapshot.
+ * Lock a post to the end of the transaction, and be sure of it, whatever a look
+ * at it says. LockTupleKeyShare conflicts with its deletion alone. 40001 under
+ * REPEATABLE READ and SERIALIZABLE if it was changed since the snapshot.
  */
 LockOutcome
-post_hold(const pg_uuid_t *post_id, LockWaitPolicy wait)
+post_hold(const pg_uuid_t *post_id, LockTupleMode mode, LockWaitPolicy wait)
 {
 	Datum		key = UUIDPGetDatum(post_id);
 	ItemWriter *writer;
@@ -154,8 +154,8 @@ post_hold(const pg_uuid_t *post_id, LockWaitPolicy wait)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	outcome = item_writer_try_lock(writer, PATH_KEY, &key, 1,
-								   LockTupleKeyShare, wait, &post);
+	outcome = item_writer_try_lock(writer, PATH_KEY, &key, 1, mode, wait,
+								   &post);
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	return outcome;
@@ -176,6 +176,6 @@ post_await(const pg_uuid_t *post_id)
 	life = post_look(post_id);
 	return life == POST_THERE ||
 		(life == POST_DELETING && delta_have(post_id, NULL)) ||
-		post_hold(post_id, LockWaitBlock) == LOCK_HAD;
+		post_hold(post_id, LockTupleKeyShare, LockWaitBlock) == LOCK_HAD;
 }
 

@@ -21,6 +21,8 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "lib/binaryheap.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -283,6 +285,26 @@ item_scan_relation(ItemScan *scan)
 	return scan->leaf.rel;
 }
 
+/*
+ * Has the page of the present item room for another version of it? Then an
+ * update of columns without an index is HOT (heap_update()).
+ */
+bool
+item_scan_has_room(ItemScan *scan)
+{
+	TupleTableSlot *slot = scan->slot;
+	BufferHeapTupleTableSlot *heap;
+	Size		room;
+
+	if (!TTS_IS_BUFFERTUPLE(slot))
+		return true;
+	heap = (BufferHeapTupleTableSlot *) slot;
+	LockBuffer(heap->buffer, BUFFER_LOCK_SHARE);
+	room = PageGetHeapFreeSpace(BufferGetPage(heap->buffer));
+	LockBuffer(heap->buffer, BUFFER_LOCK_UNLOCK);
+	return room >= MAXALIGN(heap->base.tuple->t_len);
+}
+
 void
 item_scan_end(ItemScan *scan)
 {
@@ -329,6 +351,8 @@ struct ItemMerge
 	int			n;
 	MergeInput *input;
 	binaryheap *heap;			/* of indexes into input */
+	ItemType	type;
+	Snapshot	snapshot;
 	bool		started;		/* is the top one already handed out? */
 };
 
@@ -358,6 +382,8 @@ item_merge_begin(Container container, ItemType type, AccessPath path,
 {
 	ItemMerge  *merge = palloc0(sizeof(ItemMerge));
 
+	merge->type = type;
+	merge->snapshot = snapshot;
 	container_lock(container, false);
 	merge->n = container_partitions(container);
 	merge->input = palloc(sizeof(MergeInput) * merge->n);
@@ -376,7 +402,10 @@ item_merge_begin(Container container, ItemType type, AccessPath path,
 	return merge;
 }
 
-/* The next newest item; its values hold until the next call. */
+/*
+ * The next newest item, a post with its deltas added up; its values hold until
+ * the next call.
+ */
 bool
 item_merge_next(ItemMerge *merge, BlogItem *out)
 {
@@ -396,6 +425,8 @@ item_merge_next(ItemMerge *merge, BlogItem *out)
 		return false;
 	in = &merge->input[DatumGetInt32(binaryheap_first(merge->heap))];
 	*out = in->item;
+	if (merge->type == ITEM_POST)
+		delta_add_up(out, merge->snapshot);
 	return true;
 }
 

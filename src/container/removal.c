@@ -205,7 +205,7 @@ LockOutcome
 purge_post(const pg_uuid_t *post_id, LockWaitPolicy wait, int64 limit,
 		   int64 *removed, bool *more)
 {
-	LockOutcome outcome = post_lock(post_id, wait);
+	LockOutcome outcome = post_hold(post_id, LockTupleNoKeyExclusive, wait);
 	int64		comments;
 	int64		likes = 0;
 	bool		busy = false;

@@ -21,8 +21,6 @@
 #include "commands/trigger.h"
 #include "executor/nodeModifyTable.h"
 #include "rewrite/rewriteHandler.h"
-#include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -325,26 +323,6 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 	return LOCK_GONE;			/* not reached */
 }
 
-/*
- * Has the page of what a scan has found room for another version of it? Then an
- * update of columns without an index is HOT (heap_update()).
- */
-static bool
-found_has_room(ItemScan *scan)
-{
-	TupleTableSlot *slot = item_scan_slot(scan);
-	BufferHeapTupleTableSlot *heap;
-	Size		room;
-
-	if (!TTS_IS_BUFFERTUPLE(slot))
-		return true;
-	heap = (BufferHeapTupleTableSlot *) slot;
-	LockBuffer(heap->buffer, BUFFER_LOCK_SHARE);
-	room = PageGetHeapFreeSpace(BufferGetPage(heap->buffer));
-	LockBuffer(heap->buffer, BUFFER_LOCK_UNLOCK);
-	return room >= MAXALIGN(heap->base.tuple->t_len);
-}
-
 /* Find one item by the active snapshot and lock it; hot: where it has room. */
 static LockOutcome
 find_and_lock(ItemWriter *writer, AccessPath path, const Datum *key, int nkeys,
@@ -360,7 +338,7 @@ find_and_lock(ItemWriter *writer, AccessPath path, const Datum *key, int nkeys,
 									 NULL, ForwardScanDirection,
 									 GetActiveSnapshot());
 	while (outcome == LOCK_GONE && item_scan_next(scan, &item))
-		outcome = hot && !found_has_room(scan) ? LOCK_BUSY :
+		outcome = hot && !item_scan_has_room(scan) ? LOCK_BUSY :
 			item_writer_lock_found(writer, scan, mode, wait, out);
 	item_scan_end(scan);
 	MemoryContextSwitchTo(old);

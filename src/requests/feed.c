@@ -67,10 +67,7 @@ list_feed(PG_FUNCTION_ARGS)
 							 &page.before, GetActiveSnapshot());
 	while (!page_full(&result, &page) && item_merge_next(merge, &item))
 		if (!deleted_item(result.deleted, &item))
-		{
-			delta_add_up(&item, GetActiveSnapshot());
 			result_add(&result, &item, blogstore_short_form_length);
-		}
 	item_merge_end(merge);
 	return (Datum) 0;
 }

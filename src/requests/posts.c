@@ -203,10 +203,7 @@ list_from_posts(ResultSet *result, const pg_uuid_t *user_id, const ListPage *pag
 
 	while ((page->size < 0 || result->rows < page->size) &&
 		   item_merge_next(merge, &item))
-	{
-		delta_add_up(&item, GetActiveSnapshot());
 		result_add(result, &item, blogstore_short_form_length);
-	}
 	item_merge_end(merge);
 }
 

@@ -44,17 +44,24 @@ copy_current(const BlogItem *copy, const BlogItem *post)
 }
 
 /*
- * The post that a key names, if it is there and has that user and date. What
- * lies in a partition that was detached is not there.
+ * Read a post; false if there is none. What lies in a partition that was
+ * detached is not there.
  */
+static bool
+read_post(const pg_uuid_t *post_id, BlogItem *post)
+{
+	Datum		id = UUIDPGetDatum(post_id);
+
+	return container_find_partition(CONTAINER_POSTS, post_id) >= 0 &&
+		item_get(CONTAINER_POSTS, ITEM_POST, post_id, PATH_KEY, &id, 1,
+				 GetActiveSnapshot(), post);
+}
+
+/* The post that a key names, if it is there and has that user and date. */
 static bool
 get_post(const PostKey *key, BlogItem *post)
 {
-	Datum		id = UUIDPGetDatum(&key->post_id);
-
-	if (container_find_partition(CONTAINER_POSTS, &key->post_id) < 0 ||
-		!item_get(CONTAINER_POSTS, ITEM_POST, &key->post_id, PATH_KEY, &id, 1,
-				  GetActiveSnapshot(), post) ||
+	if (!read_post(&key->post_id, post) ||
 		memcmp(item_uuid(post, PROP_USER_ID), &key->user_id, UUID_LEN) != 0 ||
 		item_date(post) != key->creation_date)
 		return false;
@@ -66,12 +73,9 @@ get_post(const PostKey *key, BlogItem *post)
 bool
 copies_key(const pg_uuid_t *post_id, PostKey *key)
 {
-	Datum		id = UUIDPGetDatum(post_id);
 	BlogItem	post;
 
-	if (container_find_partition(CONTAINER_POSTS, post_id) < 0 ||
-		!item_get(CONTAINER_POSTS, ITEM_POST, post_id, PATH_KEY, &id, 1,
-				  GetActiveSnapshot(), &post))
+	if (!read_post(post_id, &post))
 		return false;
 	memset(key, 0, sizeof(*key));
 	key->post_id = *post_id;

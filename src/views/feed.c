@@ -68,7 +68,6 @@ read_newest(int *n)
 	*n = 0;
 	while (*n < blogstore_feed_size && item_merge_next(merge, &item))
 	{
-		delta_add_up(&item, GetActiveSnapshot());
 		item_shorten(&item, blogstore_short_form_length);
 		item_copy(&rows[(*n)++], &item);
 	}

@@ -129,7 +129,7 @@ find_deltas(void)
 		ItemScan   *scan;
 		bool		room = true;
 
-		if (!OidIsValid(item_leaf(CONTAINER_POSTS, ITEM_DELTA, p)))
+		if (!delta_leaf_exists(p))
 			continue;
 		scan = item_scan_begin_partition(CONTAINER_POSTS, ITEM_DELTA, p,
 										 PATH_KEY, NULL, 0, NULL,
@@ -289,7 +289,7 @@ fold_everything(void)
 	{
 		ItemPlace	place = {.valid = false};
 
-		if (!OidIsValid(item_leaf(CONTAINER_POSTS, ITEM_DELTA, p)))
+		if (!delta_leaf_exists(p))
 			continue;
 		PushActiveSnapshot(GetTransactionSnapshot());
 		while (next_counted(p, &place))
