@@ -21,6 +21,7 @@
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "nodes/lockoptions.h"
+#include "storage/lock.h"
 #include "utils/snapshot.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
@@ -224,7 +225,7 @@ extern ItemWriter *item_writer_open_partition(Container container,
 											  ItemType type, int partition);
 extern bool item_writer_insert(ItemWriter *writer, const BlogItem *item);
 extern bool item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
-								  bool (*stands) (const BlogItem *item));
+								  bool (*stands) (void *arg), void *arg);
 extern bool item_writer_lock(ItemWriter *writer, AccessPath path,
 							 const Datum *key, int nkeys,
 							 LockTupleMode mode, BlogItem *out);
@@ -244,9 +245,26 @@ extern void item_writer_delete(ItemWriter *writer);
 extern LockOutcome item_writer_delete_found(ItemWriter *writer, ItemScan *scan);
 extern void item_writer_close(ItemWriter *writer);
 
+/* gate.c: who counts on a post, and who deletes it */
+typedef struct PostGate
+{
+	pg_uuid_t	post_id;
+	LOCKTAG		tag;
+	LOCKMODE	mode;			/* as held, or NoLock */
+	bool		passed;			/* there is no need to hold it */
+} PostGate;
+
+extern void gate_init(PostGate *gate, const pg_uuid_t *post_id);
+extern LockOutcome gate_enter(PostGate *gate, LockWaitPolicy wait);
+extern LockOutcome gate_look(PostGate *gate, LockWaitPolicy wait);
+extern LockOutcome gate_shut(PostGate *gate, LockTupleMode mode,
+							 LockWaitPolicy wait);
+extern void gate_settle(PostGate *gate);
+extern void gate_leave(PostGate *gate);
+
 /* counter.c: a post's counts */
-extern LockOutcome post_count(const pg_uuid_t *post_id, int64 comments,
-							  int64 likes, LockWaitPolicy wait);
+extern LockOutcome post_count(PostGate *gate, int64 comments, int64 likes,
+							  LockWaitPolicy wait);
 extern void post_deleting(void) __attribute__((noreturn));
 extern LockOutcome post_fold(const pg_uuid_t *post_id, int64 limit, bool hot,
 							 bool merge, int64 *taken, bool *left);
@@ -265,13 +283,12 @@ extern bool delta_possible(const pg_uuid_t *post_id);
 extern void delta_add_up(BlogItem *post, Snapshot snapshot);
 extern LockOutcome delta_stripe(const pg_uuid_t *post_id, int64 comments,
 								int64 likes);
-extern LockOutcome delta_insert(const pg_uuid_t *post_id, int64 comments,
-								int64 likes, LockWaitPolicy wait, bool stripe);
-extern bool delta_await(const pg_uuid_t *post_id);
-extern bool delta_counting(const pg_uuid_t *post_id);
+extern void delta_insert(const pg_uuid_t *post_id, int64 comments, int64 likes,
+						 bool stripe);
 extern int64 delta_take(const pg_uuid_t *post_id, int64 limit, int64 *comments,
 						int64 *likes, bool *left);
-extern bool delta_have(const pg_uuid_t *post_id, const pg_uuid_t *except);
+extern ItemScan *delta_scan(const pg_uuid_t *post_id, Snapshot snapshot);
+extern BlockNumber delta_page(const pg_uuid_t *post_id);
 
 /* presence.c: is a post there? */
 typedef enum PostLife
@@ -282,9 +299,10 @@ typedef enum PostLife
 } PostLife;
 
 extern PostLife post_look(const pg_uuid_t *post_id);
+extern void post_await_free(const pg_uuid_t *post_id);
 extern LockOutcome post_hold(const pg_uuid_t *post_id, LockTupleMode mode,
 							 LockWaitPolicy wait);
-extern bool post_await(const pg_uuid_t *post_id);
+extern bool post_await(PostGate *gate);
 
 /* removal.c: items with what hangs on them */
 extern LockOutcome remove_item(ItemType type, const pg_uuid_t *post_id,

@@ -108,15 +108,16 @@ count_in_place(const pg_uuid_t *post_id, int64 comments, int64 likes,
 }
 
 /*
- * Have a post count comments and likes that this transaction writes or deletes.
- * LOCK_GONE, nothing written, if there is no such post (any more). Somebody may
- * be deleting the post: wait for the outcome; with LockWaitSkip, LOCK_BUSY.
+ * Have a post count comments and likes that this transaction writes or deletes,
+ * from within its gate. LOCK_GONE, nothing written, if there is no such post (any
+ * more). Somebody may be deleting the post: wait for the outcome; with
+ * LockWaitSkip, LOCK_BUSY.
  */
 LockOutcome
-post_count(const pg_uuid_t *post_id, int64 comments, int64 likes,
-		   LockWaitPolicy wait)
+post_count(PostGate *gate, int64 comments, int64 likes, LockWaitPolicy wait)
 {
-	LockOutcome in_place = LOCK_BUSY;
+	const pg_uuid_t *post_id = &gate->post_id;
+	LockOutcome outcome = LOCK_BUSY;
 	LockOutcome stripe = LOCK_GONE;
 	bool		folds = worker_folds();
 
@@ -128,15 +129,17 @@ post_count(const pg_uuid_t *post_id, int64 comments, int64 likes,
 	if (stripe == LOCK_HAD)
 		return LOCK_HAD;
 	if (!IsolationUsesXactSnapshot() && (!IsTransactionBlock() || !folds))
-		in_place = count_in_place(post_id, comments, likes, LockWaitSkip,
-								  folds);
-	if (in_place != LOCK_BUSY)
-		return in_place;
+		outcome = count_in_place(post_id, comments, likes, LockWaitSkip, folds);
+	if (outcome != LOCK_BUSY)
+		return outcome;
 	if (!folds)
 		stripe = delta_stripe(post_id, comments, likes);
 	if (stripe == LOCK_HAD)
 		return LOCK_HAD;
-	return delta_insert(post_id, comments, likes, wait, stripe == LOCK_GONE);
+	outcome = gate_look(gate, wait);
+	if (outcome == LOCK_HAD)
+		delta_insert(post_id, comments, likes, stripe == LOCK_GONE);
+	return outcome;
 }
 
 /*
@@ -149,6 +152,7 @@ LockOutcome
 post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
 		  int64 *taken, bool *left)
 {
+	PostGate	gate;
 	ItemWriter *writer;
 	BlogItem	post;
 	LockOutcome outcome;
@@ -157,6 +161,9 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
 
 	*taken = 0;
 	*left = false;
+	gate_init(&gate, post_id);
+	merge = merge && gate_enter(&gate, LockWaitSkip) == LOCK_HAD &&
+		gate_look(&gate, LockWaitSkip) == LOCK_HAD;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
 	outcome = lock_post(writer, post_id, LockWaitSkip, hot, &post);
@@ -166,9 +173,9 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
 		write_counts(writer, &post, comments, likes);
 	item_writer_close(writer);
 	PopActiveSnapshot();
-	if (outcome == LOCK_BUSY && (comments != 0 || likes != 0) &&
-		delta_insert(post_id, comments, likes, LockWaitSkip, false) != LOCK_HAD)
-		post_deleting();
+	if (outcome == LOCK_BUSY && (comments != 0 || likes != 0))
+		delta_insert(post_id, comments, likes, false);
+	gate_leave(&gate);
 	return outcome;
 }
 

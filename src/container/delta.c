@@ -14,18 +14,12 @@
  * again and again: so many processes, so many deltas of a viral post, and no
  * dead entries in the index that its readers would have to step over.
  *
- * A delta also keeps its post from being deleted under it, in place of a lock
- * on the post. As with a unique index, each side shows first what it is about
- * to do, and looks for the other then: a delta is inserted speculatively, the
- * post looked at, and the delta confirmed if nobody is deleting the post;
- * whoever deletes a post deletes the post item first, then waits for the
- * transactions that have inserted deltas (delta_await()), and deletes what
- * hangs on it last (removal.c).
+ * A delta also keeps its post from being deleted under it; gate.c tells how.
  *
  * A serializable transaction that reads counts is in conflict with one that
  * writes a delta it does not see, and nobody else. The server's own predicate
  * locks are of pages here, in which many posts' deltas lie, so the scan leaves
- * none; a post's deltas have a lock of their own instead (count_page()).
+ * none; a post's deltas have a lock of their own instead (delta_page()).
  *
  * Runs in any process; writes in backends and in the worker.
  */
@@ -39,7 +33,6 @@
 #include "access/xact.h"
 #include "common/hashfn.h"
 #include "executor/tuptable.h"
-#include "storage/lmgr.h"
 #include "storage/predicate.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -64,20 +57,21 @@ delta_possible(const pg_uuid_t *post_id)
 }
 
 /* The deltas of a post, by a snapshot of any kind. */
-static ItemScan *
-delta_scan(Datum *key, Snapshot snapshot)
+ItemScan *
+delta_scan(const pg_uuid_t *post_id, Snapshot snapshot)
 {
-	return item_scan_begin(CONTAINER_POSTS, ITEM_DELTA, DatumGetUUIDP(*key),
-						   PATH_KEY, key, 1, NULL, ForwardScanDirection,
-						   snapshot);
+	Datum		key = UUIDPGetDatum(post_id);
+
+	return item_scan_begin(CONTAINER_POSTS, ITEM_DELTA, post_id, PATH_KEY, &key,
+						   1, NULL, ForwardScanDirection, snapshot);
 }
 
 /*
- * The page of its leaf that a post's deltas are said to lie in, for predicate
- * locks: a number that no page has, and few other posts.
+ * The page of its leaf that a post's deltas are said to lie in, for locks of
+ * several kinds: a number that no page has, and few other posts.
  */
-static BlockNumber
-count_page(const pg_uuid_t *post_id)
+BlockNumber
+delta_page(const pg_uuid_t *post_id)
 {
 	return UINT32_C(0x80000000) |
 		(hash_bytes(post_id->data, UUID_LEN) & UINT32_C(0x3fffffff));
@@ -104,17 +98,17 @@ note_unseen(ItemScan *scan, Snapshot snapshot)
 void
 delta_add_up(BlogItem *post, Snapshot snapshot)
 {
-	Datum		key = post->value[PROP_POST_ID];
+	const pg_uuid_t *post_id = item_uuid(post, PROP_POST_ID);
 	bool		serializable = IsolationIsSerializable();
 	BlogItem	delta;
 	ItemScan   *scan;
 
-	if (!delta_possible(DatumGetUUIDP(key)))
+	if (!delta_possible(post_id))
 		return;
-	scan = delta_scan(&key, serializable ? SnapshotAny : snapshot);
+	scan = delta_scan(post_id, serializable ? SnapshotAny : snapshot);
 	if (serializable)
-		PredicateLockPage(item_scan_relation(scan),
-						  count_page(DatumGetUUIDP(key)), snapshot);
+		PredicateLockPage(item_scan_relation(scan), delta_page(post_id),
+						  snapshot);
 	while (item_scan_next(scan, &delta))
 	{
 		if (serializable && !item_scan_shown(scan, snapshot))
@@ -131,42 +125,6 @@ delta_add_up(BlogItem *post, Snapshot snapshot)
 /* ------------------------------------------------------------------------
  * Writing
  * ------------------------------------------------------------------------ */
-
-/*
- * Has this transaction counted on a post, but for the given delta (NULL: by any)?
- * Then whoever is deleting the post waits for it.
- */
-bool
-delta_have(const pg_uuid_t *post_id, const pg_uuid_t *except)
-{
-	Datum		key = UUIDPGetDatum(post_id);
-	BlogItem	delta;
-	ItemScan   *scan = delta_scan(&key, SnapshotSelf);
-	bool		have = false;
-
-	while (!have && item_scan_next(scan, &delta))
-		have = TransactionIdIsCurrentTransactionId(tuple_writer(item_scan_slot(scan))) &&
-			(except == NULL ||
-			 memcmp(item_uuid(&delta, PROP_ID), except, UUID_LEN) != 0);
-	item_scan_end(scan);
-	return have;
-}
-
-/*
- * May a delta stand? Called while it is in its leaf, but not confirmed. A
- * deletion that waits for this transaction anyway, because of an earlier delta,
- * is not in the way.
- */
-static bool
-delta_stands(const BlogItem *delta)
-{
-	const pg_uuid_t *post_id = item_uuid(delta, PROP_POST_ID);
-	PostLife	life = post_look(post_id);
-
-	return life == POST_THERE ||
-		(life == POST_DELETING &&
-		 delta_have(post_id, item_uuid(delta, PROP_ID)));
-}
 
 /* The id of this process's stripes: UUIDv8, which no other delta has. */
 static void
@@ -201,11 +159,10 @@ stripe_pending(Datum *key)
 }
 
 /*
- * Add to this process's stripe of a post. LOCK_GONE: it has none; LOCK_BUSY: it
- * is taken, or a transaction with a snapshot of its own may not see it.
- *
- * Others see this only when it is done, and it cannot be taken back: if the post
- * is being deleted just now, and not for want of this transaction's end, 40001.
+ * Add to this process's stripe of a post, from within its gate. LOCK_GONE: it
+ * has none; LOCK_BUSY: it is taken, or a transaction with a snapshot of its own
+ * may not see it, or the post may be gone: who deletes that is not kept from the
+ * stripe by a lock.
  */
 LockOutcome
 delta_stripe(const pg_uuid_t *post_id, int64 comments, int64 likes)
@@ -213,33 +170,33 @@ delta_stripe(const pg_uuid_t *post_id, int64 comments, int64 likes)
 	pg_uuid_t	id = {{0}};
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
 	ItemWriter *writer;
+	ItemScan   *scan;
 	BlogItem	delta;
-	LockOutcome outcome;
+	LockOutcome outcome = LOCK_GONE;
 
 	if (IsolationUsesXactSnapshot())
 		return LOCK_BUSY;
 	stripe_id(&id);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
-	outcome = item_writer_try_lock(writer, PATH_KEY, key, 2,
-								   LockTupleNoKeyExclusive, LockWaitSkip,
-								   &delta);
+	scan = item_scan_begin(CONTAINER_POSTS, ITEM_DELTA, post_id, PATH_KEY, key,
+						   2, NULL, ForwardScanDirection, GetActiveSnapshot());
+	if (item_scan_next(scan, &delta))
+		outcome = tuple_is_mine(item_scan_slot(scan)) || post_look(post_id) == POST_THERE ?
+			item_writer_lock_found(writer, scan, LockTupleNoKeyExclusive,
+								   LockWaitSkip, &delta) : LOCK_BUSY;
+	item_scan_end(scan);
 	if (outcome == LOCK_HAD)
 	{
-		bool		mine = TransactionIdIsCurrentTransactionId(tuple_writer(item_writer_slot(writer)));
-
 		item_add_counts(&delta, comments, likes);
 		item_writer_update(writer, &delta);
-		if (!mine && post_look(post_id) != POST_THERE &&
-			!delta_have(post_id, &id))
-			post_deleting();
 	}
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	return outcome;
 }
 
-/* Insert a delta; false if it does not stand. */
+/* Insert a delta; false if its id is taken. */
 static bool
 delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, int64 comments,
 			int64 likes)
@@ -256,110 +213,33 @@ delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, int64 comments,
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
-	inserted = item_writer_insert_if(writer, &delta, delta_stands);
+	inserted = item_writer_insert(writer, &delta);
 	/* who reads counts from here on finds the delta itself */
 	CheckForSerializableConflictIn(item_writer_relation(writer), NULL,
-								   count_page(post_id));
+								   delta_page(post_id));
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	return inserted;
 }
 
 /*
- * Have a new delta count on a post, as this process's stripe if it has none.
- * LOCK_GONE, nothing written, if there is no such post (any more). If somebody
- * is deleting it, wait for the outcome, or with LockWaitSkip, LOCK_BUSY.
+ * Have a new delta count on a post that is there, from within its gate; as this
+ * process's stripe, if it has none.
  */
-LockOutcome
-delta_insert(const pg_uuid_t *post_id, int64 comments, int64 likes,
-			 LockWaitPolicy wait, bool stripe)
+void
+delta_insert(const pg_uuid_t *post_id, int64 comments, int64 likes, bool stripe)
 {
 	pg_uuid_t	id = {{0}};
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
-	LockOutcome outcome;
 
-	for (;;)
+	do
 	{
 		if (stripe)
 			stripe_id(&id);
 		if (!stripe || stripe_pending(key))
 			new_id(&id);
-		if (delta_write(post_id, &id, comments, likes))
-			return LOCK_HAD;
-		if (wait != LockWaitBlock && post_look(post_id) == POST_DELETING)
-			return LOCK_BUSY;
-		outcome = post_hold(post_id, LockTupleKeyShare, wait);
-		if (outcome != LOCK_HAD)
-			return outcome;
-	}
-}
-
-/* A transaction that has counted by a delta, and has not ended. */
-typedef struct Counting
-{
-	TransactionId xid;
-	uint32		token;			/* of a delta that is not confirmed; 0: it is */
-} Counting;
-
-/* The transactions that are counting on a post at this moment. */
-static List *
-list_counting(const pg_uuid_t *post_id)
-{
-	Datum		key = UUIDPGetDatum(post_id);
-	List	   *all = NIL;
-	TransactionId last = InvalidTransactionId;
-	SnapshotData dirty;
-	BlogItem	delta;
-	ItemScan   *scan;
-
-	InitDirtySnapshot(dirty);
-	scan = delta_scan(&key, &dirty);
-	while (item_scan_next(scan, &delta))
-	{
-		Counting   *counting;
-
-		if (!TransactionIdIsValid(dirty.xmin) ||
-			(dirty.speculativeToken == 0 && dirty.xmin == last))
-			continue;
-		counting = palloc(sizeof(Counting));
-		counting->xid = last = dirty.xmin;
-		counting->token = dirty.speculativeToken;
-		all = lappend(all, counting);
-	}
-	item_scan_end(scan);
-	return all;
-}
-
-/*
- * Wait for the transactions that are counting on a post by deltas at this
- * moment. Returns whether there were any.
- */
-bool
-delta_await(const pg_uuid_t *post_id)
-{
-	List	   *all;
-	ListCell   *lc;
-
-	if (!delta_possible(post_id))
-		return false;
-	all = list_counting(post_id);
-	foreach(lc, all)
-	{
-		Counting   *counting = lfirst(lc);
-
-		if (counting->token != 0)
-			SpeculativeInsertionWait(counting->xid, counting->token);
-		else
-			XactLockTableWait(counting->xid, NULL, NULL, XLTW_None);
-	}
-	return all != NIL;
-}
-
-/* Is any transaction counting on a post by a delta? */
-bool
-delta_counting(const pg_uuid_t *post_id)
-{
-	return delta_possible(post_id) && list_counting(post_id) != NIL;
+		stripe = false;
+	} while (!delta_write(post_id, &id, comments, likes));
 }
 
 /* ------------------------------------------------------------------------
@@ -375,7 +255,6 @@ int64
 delta_take(const pg_uuid_t *post_id, int64 limit, int64 *comments,
 		   int64 *likes, bool *left)
 {
-	Datum		key = UUIDPGetDatum(post_id);
 	ItemWriter *writer;
 	ItemScan   *scan;
 	BlogItem	delta;
@@ -384,7 +263,7 @@ delta_take(const pg_uuid_t *post_id, int64 limit, int64 *comments,
 	if (!delta_possible(post_id))
 		return 0;
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
-	scan = delta_scan(&key, GetActiveSnapshot());
+	scan = delta_scan(post_id, GetActiveSnapshot());
 	while (!(*left && taken >= limit) && item_scan_next(scan, &delta))
 	{
 		int64		more_comments = item_count(&delta, PROP_COMMENT_COUNT);

@@ -39,13 +39,19 @@ static KeptPlan forget_plan = {
 
 /*
  * Which tables make up the containers, and since when: attaching a partition
- * makes a new row of pg_inherits, even if it was attached before.
+ * makes a new row of pg_inherits, even if it was attached before. Unlike
+ * pg_partition_tree() this locks none of them, which would be in the way of DDL.
  */
 static KeptPlan layout_plan = {
-	"SELECT hashtextextended(coalesce(string_agg(i.inhrelid || ' ' ||"
-	" i.inhparent || ' ' || i.xmin, ',' ORDER BY i.inhrelid), ''), 0)"
-	" FROM unnest($1) AS root, pg_partition_tree(root) AS t"
-	" JOIN pg_inherits AS i ON i.inhrelid = t.relid",
+	"WITH RECURSIVE part AS ("
+	" SELECT i.inhrelid, i.inhparent, i.xmin AS attached FROM pg_inherits AS i"
+	" WHERE i.inhparent = ANY ($1) AND NOT i.inhdetachpending"
+	" UNION ALL"
+	" SELECT i.inhrelid, i.inhparent, i.xmin FROM part"
+	" JOIN pg_inherits AS i ON i.inhparent = part.inhrelid"
+	" WHERE NOT i.inhdetachpending)"
+	" SELECT hashtextextended(coalesce(string_agg(inhrelid || ' ' ||"
+	" inhparent || ' ' || attached, ',' ORDER BY inhrelid), ''), 0) FROM part",
 	1, {OIDARRAYOID}, NULL
 };
 

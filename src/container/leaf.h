@@ -1,7 +1,7 @@
 /*
  * leaf.h
- *		Leaves of the containers, for read.c, write.c, delta.c and presence.c
- *		alone.
+ *		Leaves of the containers, for read.c, write.c, delta.c, gate.c and
+ *		presence.c alone.
  */
 #ifndef BLOGSTORE_LEAF_H
 #define BLOGSTORE_LEAF_H
@@ -10,6 +10,7 @@
 
 #include "access/attnum.h"
 #include "access/sysattr.h"
+#include "access/xact.h"
 #include "executor/tuptable.h"
 #include "storage/lockdefs.h"
 #include "utils/relcache.h"
@@ -53,9 +54,8 @@ extern struct TupleTableSlot *item_scan_slot(ItemScan *scan);
 extern Relation item_scan_relation(ItemScan *scan);
 extern bool item_scan_has_room(ItemScan *scan);
 
-/* Used by delta.c: the leaf that is written, and what is locked in it. */
+/* Used by delta.c: the leaf that is written. */
 extern Relation item_writer_relation(ItemWriter *writer);
-extern struct TupleTableSlot *item_writer_slot(ItemWriter *writer);
 
 /* The transaction that has written a tuple. */
 static inline TransactionId
@@ -66,6 +66,13 @@ tuple_writer(struct TupleTableSlot *slot)
 	return DatumGetTransactionId(slot_getsysattr(slot,
 												 MinTransactionIdAttributeNumber,
 												 &isnull));
+}
+
+/* Is it this one? */
+static inline bool
+tuple_is_mine(struct TupleTableSlot *slot)
+{
+	return TransactionIdIsCurrentTransactionId(tuple_writer(slot));
 }
 
 extern void item_from_slot(BlogItem *item, struct TupleTableSlot *slot,

@@ -10,17 +10,33 @@
 #include "container/leaf.h"
 
 #include "access/htup_details.h"
+#include "access/multixact.h"
 #include "access/tableam.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "storage/procarray.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 /* How often to look for a post that moves. */
 #define LOOKS 3
+
+/* A version's header; false of another table access method than heap. */
+static bool
+version_header(TupleTableSlot *slot, HeapTupleHeader header)
+{
+	BufferHeapTupleTableSlot *heap = (BufferHeapTupleTableSlot *) slot;
+
+	if (!TTS_IS_BUFFERTUPLE(slot))
+		return false;
+	LockBuffer(heap->buffer, BUFFER_LOCK_SHARE);
+	memcpy(header, heap->base.tuple->t_data, SizeofHeapTupleHeader);
+	LockBuffer(heap->buffer, BUFFER_LOCK_UNLOCK);
+	return true;
+}
 
 /*
  * Has a version of a post been updated or deleted, if only by a transaction that
@@ -34,15 +50,11 @@
 static bool
 version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
 {
-	BufferHeapTupleTableSlot *heap = (BufferHeapTupleTableSlot *) slot;
 	HeapTupleHeaderData header;
 	TransactionId xid;
 
-	if (!TTS_IS_BUFFERTUPLE(slot))
+	if (!version_header(slot, &header))
 		return false;
-	LockBuffer(heap->buffer, BUFFER_LOCK_SHARE);
-	memcpy(&header, heap->base.tuple->t_data, SizeofHeapTupleHeader);
-	LockBuffer(heap->buffer, BUFFER_LOCK_UNLOCK);
 	*next = header.t_ctid;
 	if ((header.t_infomask & HEAP_XMAX_INVALID) ||
 		HEAP_XMAX_IS_LOCKED_ONLY(header.t_infomask))
@@ -119,6 +131,66 @@ post_look(const pg_uuid_t *post_id)
 	return life;
 }
 
+/* Transactions, others than this, that a version of a post waits for. */
+typedef struct Holders
+{
+	int			n;
+	TransactionId xid[16];		/* more are met the next time */
+} Holders;
+
+static void
+add_holder(Holders *holders, TransactionId xid)
+{
+	if (holders->n < lengthof(holders->xid) &&
+		!TransactionIdIsCurrentTransactionId(xid) &&
+		TransactionIdIsInProgress(xid))
+		holders->xid[holders->n++] = xid;
+}
+
+/* Who has written, is updating or has locked a version of a post? */
+static void
+list_holders(TupleTableSlot *slot, Holders *holders)
+{
+	HeapTupleHeaderData header;
+	MultiXactMember *member;
+	int			n;
+
+	add_holder(holders, tuple_writer(slot));
+	if (!version_header(slot, &header) ||
+		(header.t_infomask & HEAP_XMAX_INVALID))
+		return;
+	if (!(header.t_infomask & HEAP_XMAX_IS_MULTI))
+	{
+		add_holder(holders, HeapTupleHeaderGetRawXmax(&header));
+		return;
+	}
+	n = GetMultiXactIdMembers(HeapTupleHeaderGetRawXmax(&header), &member,
+							  false,
+							  HEAP_XMAX_IS_LOCKED_ONLY(header.t_infomask));
+	for (int i = 0; i < n; i++)
+		add_holder(holders, member[i].xid);
+}
+
+/* Wait for those who are writing a post, or have it locked, at this moment. */
+void
+post_await_free(const pg_uuid_t *post_id)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	Holders		holders = {0};
+	SnapshotData dirty;
+	BlogItem	post;
+	ItemScan   *scan;
+
+	InitDirtySnapshot(dirty);
+	scan = item_scan_begin(CONTAINER_POSTS, ITEM_POST, post_id, PATH_KEY, &key,
+						   1, NULL, ForwardScanDirection, &dirty);
+	while (item_scan_next(scan, &post))
+		list_holders(item_scan_slot(scan), &holders);
+	item_scan_end(scan);
+	for (int i = 0; i < holders.n; i++)
+		XactLockTableWait(holders.xid[i], NULL, NULL, XLTW_None);
+}
+
 /* Does the transaction's own snapshot show a post? */
 static bool
 post_shown(const pg_uuid_t *post_id)
@@ -167,15 +239,9 @@ post_hold(const pg_uuid_t *post_id, LockTupleMode mode, LockWaitPolicy wait)
  * show, and 40001 if it was deleted since.
  */
 bool
-post_await(const pg_uuid_t *post_id)
+post_await(PostGate *gate)
 {
-	PostLife	life;
-
-	if (IsolationUsesXactSnapshot() && !post_shown(post_id))
+	if (IsolationUsesXactSnapshot() && !post_shown(&gate->post_id))
 		return false;
-	life = post_look(post_id);
-	return life == POST_THERE ||
-		(life == POST_DELETING && delta_have(post_id, NULL)) ||
-		post_hold(post_id, LockTupleKeyShare, LockWaitBlock) == LOCK_HAD;
+	return gate_look(gate, LockWaitBlock) == LOCK_HAD;
 }
-

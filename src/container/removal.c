@@ -2,10 +2,10 @@
  * removal.c
  *		Deleting items with what hangs on them, and counts kept.
  *
- * Who writes a comment or like counts it on the post, in place or by a delta
- * that is there before the post is looked at. So once a post item is deleted,
- * and those who have counted by deltas have ended, what a new snapshot shows is
- * all there will be (delta.c).
+ * Who writes a comment or like counts it on the post, in place or by a delta,
+ * before leaving the post's gate. So once a post item is deleted with the gate
+ * shut, and those who have counted by deltas have ended, what a new snapshot
+ * shows is all there will be (gate.c).
  *
  * Runs in backends and in the worker, as the containers' owner.
  */
@@ -30,10 +30,19 @@ remove_one(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 {
 	Datum		post = UUIDPGetDatum(post_id);
 	Datum		key[2];
+	PostGate	gate;
 	ItemWriter *writer;
 	BlogItem	item;
 	LockOutcome outcome;
 
+	gate_init(&gate, post_id);
+	/* while this has nothing that a deletion may need, it can wait for one */
+	outcome = counted ? gate_enter(&gate, wait) : LOCK_HAD;
+	if (outcome == LOCK_HAD && counted)
+		outcome = gate_look(&gate, wait);
+	gate_leave(&gate);
+	if (outcome != LOCK_HAD)
+		return outcome;
 	key[0] = type == ITEM_LIKE ? UUIDPGetDatum(other) : post;
 	key[1] = type == ITEM_LIKE ? post : UUIDPGetDatum(other);
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -41,7 +50,9 @@ remove_one(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 	outcome = item_writer_try_lock(writer, PATH_KEY, key, 2,
 								   LockTupleExclusive, wait, &item);
 	if (outcome == LOCK_HAD && counted)
-		outcome = post_count(post_id, -(type == ITEM_COMMENT),
+		outcome = gate_enter(&gate, LockWaitSkip);
+	if (outcome == LOCK_HAD && counted)
+		outcome = post_count(&gate, -(type == ITEM_COMMENT),
 							 -(type == ITEM_LIKE), LockWaitSkip);
 	if (outcome == LOCK_HAD)
 		item_writer_delete(writer);
@@ -49,6 +60,7 @@ remove_one(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 		post_deleting();
 	item_writer_close(writer);
 	PopActiveSnapshot();
+	gate_leave(&gate);
 	return outcome;
 }
 
@@ -146,26 +158,32 @@ remove_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
 	return removed;
 }
 
-/* Delete a post item alone. */
-static LockOutcome
-remove_post_item(const pg_uuid_t *post_id, LockWaitPolicy wait)
+/*
+ * Delete a post that is locked, and its gate shut, with what hangs on it; the
+ * gate is open then.
+ */
+static void
+remove_shut_post(PostGate *gate)
 {
+	const pg_uuid_t *post_id = &gate->post_id;
 	Datum		key = UUIDPGetDatum(post_id);
 	ItemWriter *writer;
 	BlogItem	post;
-	LockOutcome outcome;
+	bool		busy = false;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	outcome = item_writer_try_lock(writer, PATH_KEY, &key, 1,
-								   LockTupleExclusive, wait, &post);
-	if (outcome == LOCK_HAD && wait != LockWaitBlock && delta_counting(post_id))
-		outcome = LOCK_BUSY;
-	if (outcome == LOCK_HAD)
+	if (item_writer_lock(writer, PATH_KEY, &key, 1, LockTupleExclusive, &post))
 		item_writer_delete(writer);
 	item_writer_close(writer);
 	PopActiveSnapshot();
-	return outcome;
+	gate_leave(gate);
+	/* nobody can have passed the gate, with the post locked; but be sure */
+	gate_settle(gate);
+	(void) remove_children(ITEM_COMMENT, post_id, LockWaitBlock, 0, &busy);
+	(void) remove_children(ITEM_LIKE, post_id, LockWaitBlock, 0, &busy);
+	if (delta_possible(post_id))
+		(void) remove_children(ITEM_DELTA, post_id, LockWaitBlock, 0, &busy);
 }
 
 /*
@@ -176,23 +194,14 @@ remove_post_item(const pg_uuid_t *post_id, LockWaitPolicy wait)
 LockOutcome
 remove_post(const pg_uuid_t *post_id, LockWaitPolicy wait)
 {
+	PostGate	gate;
 	LockOutcome outcome;
-	bool		busy = false;
 
-	/* they may need the post again before they end */
-	if (wait == LockWaitBlock)
-		(void) delta_await(post_id);
-	outcome = remove_post_item(post_id, wait);
-	if (outcome != LOCK_HAD)
-		return outcome;
-	/* those who came before it was seen to be deleted */
-	while (delta_await(post_id))
-		CHECK_FOR_INTERRUPTS();
-	(void) remove_children(ITEM_COMMENT, post_id, LockWaitBlock, 0, &busy);
-	(void) remove_children(ITEM_LIKE, post_id, LockWaitBlock, 0, &busy);
-	if (delta_possible(post_id))
-		(void) remove_children(ITEM_DELTA, post_id, LockWaitBlock, 0, &busy);
-	return LOCK_HAD;
+	gate_init(&gate, post_id);
+	outcome = gate_shut(&gate, LockTupleExclusive, wait);
+	if (outcome == LOCK_HAD)
+		remove_shut_post(&gate);
+	return outcome;
 }
 
 /*
@@ -205,11 +214,14 @@ LockOutcome
 purge_post(const pg_uuid_t *post_id, LockWaitPolicy wait, int64 limit,
 		   int64 *removed, bool *more)
 {
-	LockOutcome outcome = post_hold(post_id, LockTupleNoKeyExclusive, wait);
+	PostGate	gate;
+	LockOutcome outcome;
 	int64		comments;
 	int64		likes = 0;
 	bool		busy = false;
 
+	gate_init(&gate, post_id);
+	outcome = gate_shut(&gate, LockTupleNoKeyExclusive, wait);
 	if (outcome != LOCK_HAD)
 		return outcome;
 	comments = remove_children(ITEM_COMMENT, post_id, wait, limit, &busy);
@@ -217,11 +229,12 @@ purge_post(const pg_uuid_t *post_id, LockWaitPolicy wait, int64 limit,
 		likes = remove_children(ITEM_LIKE, post_id, wait,
 								limit == 0 ? 0 : limit - comments, &busy);
 	if (comments + likes > 0)
-		(void) post_count(post_id, -comments, -likes, LockWaitBlock);
+		(void) post_count(&gate, -comments, -likes, LockWaitBlock);
 
 	*removed += comments + likes;
 	*more = limit != 0 && comments + likes >= limit;
-	if (*more || busy)
-		return LOCK_BUSY;
-	return remove_post(post_id, wait);
+	if (!*more && !busy)
+		remove_shut_post(&gate);
+	gate_leave(&gate);
+	return *more || busy ? LOCK_BUSY : LOCK_HAD;
 }

@@ -101,13 +101,6 @@ item_writer_relation(ItemWriter *writer)
 	return writer->leaf.rel;
 }
 
-/* What is locked in it. */
-TupleTableSlot *
-item_writer_slot(ItemWriter *writer)
-{
-	return writer->found;
-}
-
 /* Put an item's properties into the slot to write, over what is there. */
 static void
 writer_fill(ItemWriter *writer, const BlogItem *item)
@@ -215,7 +208,7 @@ key_in_snapshot(ItemWriter *writer, const BlogItem *item)
  */
 bool
 item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
-					  bool (*stands) (const BlogItem *item))
+					  bool (*stands) (void *arg), void *arg)
 {
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 	Relation	rel = writer->leaf.rel;
@@ -247,7 +240,7 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 									   0, NULL, token);
 		recheck = compat_insert_index_tuples(writer->rri, slot,
 											 writer->estate, &conflict);
-		refused = !conflict && stands != NULL && !stands(item);
+		refused = !conflict && stands != NULL && !stands(arg);
 		inserted = !conflict && !refused;
 		table_tuple_complete_speculative(rel, slot, token, inserted);
 		SpeculativeInsertionLockRelease(xid);
@@ -270,7 +263,7 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 bool
 item_writer_insert(ItemWriter *writer, const BlogItem *item)
 {
-	return item_writer_insert_if(writer, item, NULL);
+	return item_writer_insert_if(writer, item, NULL, NULL);
 }
 
 /*

@@ -29,13 +29,55 @@ remove_deleted_comment(const BlogItem *item, ItemType type)
 		return false;
 	get_conflicting(type, post_id, key, 2, &there);
 	return being_deleted(&there) &&
-		remove_item(type, post_id, item_uuid(item, PROP_ID),
-					LockWaitBlock) == LOCK_HAD;
+		remove_child(type, post_id, item_uuid(item, PROP_ID),
+					 LockWaitBlock) == LOCK_HAD;
+}
+
+/* How a child comes to its post. */
+typedef struct Arrival
+{
+	PostGate	gate;
+	bool		shut;			/* was the gate? */
+} Arrival;
+
+/* Enter the gate, when the child can be seen, but can still be taken back. */
+static bool
+arrive(void *arg)
+{
+	Arrival    *arrival = arg;
+
+	arrival->shut = gate_enter(&arrival->gate, LockWaitSkip) != LOCK_HAD;
+	return !arrival->shut;
 }
 
 /*
- * Write a comment or like with its author's name, and have its post count it.
- * Returns false, nothing written, if its key is taken.
+ * Write a comment or like with its author's name. Returns false, nothing
+ * written, if its key is taken, or the gate shut.
+ */
+static bool
+insert_child(BlogItem *item, ItemType type, Arrival *arrival)
+{
+	ItemWriter *writer;
+	BlogItem	user;
+	bool		inserted;
+
+	arrival->shut = false;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, type,
+							  item_uuid(item, PROP_POST_ID));
+	need_user(item_uuid(item, PROP_USER_ID), &user);
+	item_set(item, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
+	inserted = item_writer_insert_if(writer, item, arrive, arrival);
+	if (!inserted && !arrival->shut && remove_deleted_comment(item, type))
+		inserted = item_writer_insert_if(writer, item, arrive, arrival);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	return inserted;
+}
+
+/*
+ * Write a comment or like, and have its post count it. Returns false, nothing
+ * written, if its key is taken.
  *
  * Errors: 23503 no such post or user; 40001. Locks: the post item, FOR NO KEY
  * UPDATE, if it is free.
@@ -44,33 +86,29 @@ bool
 write_child(BlogItem *item, ItemType type)
 {
 	const pg_uuid_t *post_id = item_uuid(item, PROP_POST_ID);
-	ItemWriter *writer;
-	BlogItem	user;
+	Arrival		arrival;
 	bool		inserted;
-	bool		counted = true;
 
-	if (!post_await(post_id) || post_being_deleted(post_id))
-		unknown_item("post", post_id);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
-	need_user(item_uuid(item, PROP_USER_ID), &user);
-	item_set(item, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
-	inserted = item_writer_insert(writer, item);
-	if (!inserted && remove_deleted_comment(item, type))
+	gate_init(&arrival.gate, post_id);
+	do
 	{
-		/* it takes the place of one that was counted */
-		inserted = item_writer_insert(writer, item);
-		counted = false;
-	}
-	item_writer_close(writer);
-	PopActiveSnapshot();
+		if (!post_await(&arrival.gate) || post_being_deleted(post_id))
+			unknown_item("post", post_id);
+		inserted = insert_child(item, type, &arrival);
+		if (arrival.shut)
+		{
+			(void) gate_enter(&arrival.gate, LockWaitBlock);
+			gate_leave(&arrival.gate);
+		}
+	} while (arrival.shut);
 	/* the insert may have waited for the one who deletes the post's author */
 	if (inserted && post_being_deleted(post_id))
 		unknown_item("post", post_id);
-	if (inserted && counted &&
-		post_count(post_id, type == ITEM_COMMENT, type == ITEM_LIKE,
+	if (inserted &&
+		post_count(&arrival.gate, type == ITEM_COMMENT, type == ITEM_LIKE,
 				   LockWaitBlock) != LOCK_HAD)
 		unknown_item("post", post_id);
+	gate_leave(&arrival.gate);
 	return inserted;
 }
 
