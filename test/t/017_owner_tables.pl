@@ -258,6 +258,19 @@ check_store($node, 'postgres', 'restarted');
 is(join("\n", logged($node, $offset, qr/builds the views/)),
 	'', 'restarted: the worker finds the layout that it knows');
 
+# DDL that locks leaves before their container, while the worker looks at what the
+# containers are made of: it does not fail, also where deadlocks are looked for soon
+$node->safe_psql('postgres', 'CREATE FUNCTION kit.nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$');
+is( $node->psql(
+		'postgres',
+		"SET deadlock_timeout = '400ms'; SET client_min_messages = error;\n"
+		  . q{CREATE TRIGGER nothing AFTER INSERT ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION kit.nothing();
+SELECT count(*) FROM blogstore.create_like((SELECT max(post_id::text)::uuid FROM blogstore.feed), kit.u(9));
+DROP TRIGGER nothing ON blogstore.posts;
+} x 400,
+		on_error_stop => 1),
+	0, 'triggers made and dropped: no deadlock');
+
 # Everything gone
 check_after('posts truncated', 'TRUNCATE blogstore.posts');
 is($node->safe_psql('postgres', q{SELECT (SELECT count(*) FROM blogstore.feed), (SELECT count(*) FROM blogstore.users WHERE type = 'post'), (SELECT count(*) FROM blogstore.list_feed())}),
