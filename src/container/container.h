@@ -265,6 +265,7 @@ extern void gate_leave(PostGate *gate);
 /* counter.c: a post's counts */
 extern LockOutcome post_count(PostGate *gate, int64 comments, int64 likes,
 							  LockWaitPolicy wait);
+extern LockOutcome post_join(const pg_uuid_t *post_id);
 extern void post_deleting(void) __attribute__((noreturn));
 extern LockOutcome post_fold(const pg_uuid_t *post_id, int64 limit, bool hot,
 							 bool merge, int64 *taken, bool *left);
@@ -299,6 +300,7 @@ typedef enum PostLife
 } PostLife;
 
 extern PostLife post_look(const pg_uuid_t *post_id);
+extern bool post_is_held(const pg_uuid_t *post_id);
 extern void post_await_free(const pg_uuid_t *post_id);
 extern LockOutcome post_hold(const pg_uuid_t *post_id, LockTupleMode mode,
 							 LockWaitPolicy wait);

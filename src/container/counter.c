@@ -143,6 +143,34 @@ post_count(PostGate *gate, int64 comments, int64 likes, LockWaitPolicy wait)
 }
 
 /*
+ * Have whoever deletes a post wait for the end of this transaction, before
+ * the post is marked, as if it had counted: it is about to lock what hangs on the
+ * post, and may need the post then. Waits for who is deleting it; LOCK_GONE if
+ * there is no such post (any more).
+ */
+LockOutcome
+post_join(const pg_uuid_t *post_id)
+{
+	PostGate	gate;
+	LockOutcome outcome;
+
+	if (!delta_possible(post_id))
+		return LOCK_HAD;
+	gate_init(&gate, post_id);
+	(void) gate_enter(&gate, LockWaitBlock);
+	outcome = gate_look(&gate, LockWaitBlock);
+	if (outcome == LOCK_HAD)
+	{
+		LockOutcome stripe = delta_stripe(post_id, 0, 0);
+
+		if (stripe != LOCK_HAD)
+			delta_insert(post_id, 0, 0, stripe == LOCK_GONE);
+	}
+	gate_leave(&gate);
+	return outcome;
+}
+
+/*
  * Fold a post's deltas, at most limit of them, into the post, or if that is
  * locked or may not grow (hot), and merge says so, into one delta. LOCK_BUSY:
  * they were left or merged; LOCK_GONE: there is no such post. taken: how many;

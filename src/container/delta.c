@@ -94,6 +94,14 @@ note_unseen(ItemScan *scan, Snapshot snapshot)
 		CheckForSerializableConflictOut(item_scan_relation(scan), xid, snapshot);
 }
 
+/* Does it only say that its writer is there? */
+static bool
+delta_is_empty(const BlogItem *delta)
+{
+	return item_count(delta, PROP_COMMENT_COUNT) == 0 &&
+		item_count(delta, PROP_LIKE_COUNT) == 0;
+}
+
 /* Add to a post's counts what its deltas say; both as one snapshot sees them. */
 void
 delta_add_up(BlogItem *post, Snapshot snapshot)
@@ -113,7 +121,8 @@ delta_add_up(BlogItem *post, Snapshot snapshot)
 	{
 		if (serializable && !item_scan_shown(scan, snapshot))
 		{
-			note_unseen(scan, snapshot);
+			if (!delta_is_empty(&delta))
+				note_unseen(scan, snapshot);
 			continue;
 		}
 		item_add_counts(post, item_count(&delta, PROP_COMMENT_COUNT),
@@ -215,8 +224,9 @@ delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, int64 comments,
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
 	inserted = item_writer_insert(writer, &delta);
 	/* who reads counts from here on finds the delta itself */
-	CheckForSerializableConflictIn(item_writer_relation(writer), NULL,
-								   delta_page(post_id));
+	if (comments != 0 || likes != 0)
+		CheckForSerializableConflictIn(item_writer_relation(writer), NULL,
+									   delta_page(post_id));
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	return inserted;

@@ -11,7 +11,7 @@
  * deletes the post item; whoever enters the gate later finds the post being
  * deleted, and waits for the outcome outside.
  *
- * A transaction that has counted on the post, or has written it, passes a shut
+ * A transaction that has counted on the post, or has it locked, passes a shut
  * gate: whoever has shut it waits for the end of that transaction, which may
  * need the post again before. So neither waits for the other.
  *
@@ -97,29 +97,18 @@ await_counting(const pg_uuid_t *post_id)
 	return all != NIL;
 }
 
-/* Has this transaction written one of the items that a scan finds? */
+/* Has this transaction counted on a post by a delta? */
 static bool
-wrote_any(ItemScan *scan)
+have_counted(const pg_uuid_t *post_id)
 {
-	BlogItem	item;
-	bool		wrote = false;
+	BlogItem	delta;
+	ItemScan   *scan = delta_scan(post_id, SnapshotSelf);
+	bool		have = false;
 
-	while (!wrote && item_scan_next(scan, &item))
-		wrote = tuple_is_mine(item_scan_slot(scan));
+	while (!have && item_scan_next(scan, &delta))
+		have = tuple_is_mine(item_scan_slot(scan));
 	item_scan_end(scan);
-	return wrote;
-}
-
-/* Is whoever deletes the post waiting for this transaction? */
-static bool
-waited_for(const pg_uuid_t *post_id)
-{
-	Datum		key = UUIDPGetDatum(post_id);
-
-	return wrote_any(delta_scan(post_id, SnapshotSelf)) ||
-		wrote_any(item_scan_begin(CONTAINER_POSTS, ITEM_POST, post_id,
-									PATH_KEY, &key, 1, NULL,
-									ForwardScanDirection, SnapshotSelf));
+	return have;
 }
 
 /* ------------------------------------------------------------------------
@@ -162,7 +151,7 @@ gate_enter(PostGate *gate, LockWaitPolicy wait)
 {
 	if (gate->passed || gate_lock(gate, RowExclusiveLock, LockWaitSkip))
 		return LOCK_HAD;
-	gate->passed = waited_for(&gate->post_id);
+	gate->passed = have_counted(&gate->post_id) || post_is_held(&gate->post_id);
 	if (gate->passed ||
 		(wait == LockWaitBlock && gate_lock(gate, RowExclusiveLock, wait)))
 		return LOCK_HAD;

@@ -131,19 +131,21 @@ post_look(const pg_uuid_t *post_id)
 	return life;
 }
 
-/* Transactions, others than this, that a version of a post waits for. */
+/* The transactions that are writing a post, or have it locked. */
 typedef struct Holders
 {
+	bool		me;				/* is this one of them? */
 	int			n;
-	TransactionId xid[16];		/* more are met the next time */
+	TransactionId xid[16];		/* others; more are met the next time */
 } Holders;
 
 static void
 add_holder(Holders *holders, TransactionId xid)
 {
-	if (holders->n < lengthof(holders->xid) &&
-		!TransactionIdIsCurrentTransactionId(xid) &&
-		TransactionIdIsInProgress(xid))
+	if (TransactionIdIsCurrentTransactionId(xid))
+		holders->me = true;
+	else if (holders->n < lengthof(holders->xid) &&
+			 TransactionIdIsInProgress(xid))
 		holders->xid[holders->n++] = xid;
 }
 
@@ -171,9 +173,9 @@ list_holders(TupleTableSlot *slot, Holders *holders)
 		add_holder(holders, member[i].xid);
 }
 
-/* Wait for those who are writing a post, or have it locked, at this moment. */
-void
-post_await_free(const pg_uuid_t *post_id)
+/* Who holds a post at this moment? */
+static Holders
+post_holders(const pg_uuid_t *post_id)
 {
 	Datum		key = UUIDPGetDatum(post_id);
 	Holders		holders = {0};
@@ -187,6 +189,22 @@ post_await_free(const pg_uuid_t *post_id)
 	while (item_scan_next(scan, &post))
 		list_holders(item_scan_slot(scan), &holders);
 	item_scan_end(scan);
+	return holders;
+}
+
+/* Has this transaction written a post, or locked it? */
+bool
+post_is_held(const pg_uuid_t *post_id)
+{
+	return post_holders(post_id).me;
+}
+
+/* Wait for the others who are writing a post, or have it locked. */
+void
+post_await_free(const pg_uuid_t *post_id)
+{
+	Holders		holders = post_holders(post_id);
+
 	for (int i = 0; i < holders.n; i++)
 		XactLockTableWait(holders.xid[i], NULL, NULL, XLTW_None);
 }

@@ -59,6 +59,27 @@ create_comment(PG_FUNCTION_ARGS)
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }
 
+/* Does a comment say this already? */
+static bool
+comment_says(const pg_uuid_t *post_id, Datum *key, Datum content)
+{
+	BlogItem	there;
+	BlogItem	wanted;
+	bool		says;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	says = item_get(CONTAINER_POSTS, ITEM_COMMENT, post_id, PATH_KEY, key, 2,
+					GetActiveSnapshot(), &there);
+	if (says)
+	{
+		wanted = there;
+		item_set(&wanted, PROP_CONTENT, content);
+		says = item_same(&wanted, &there, PROP_CONTENT);
+	}
+	PopActiveSnapshot();
+	return says;
+}
+
 /*
  * Edit a comment. Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the
  * comment item, FOR NO KEY UPDATE.
@@ -77,6 +98,8 @@ edit_comment(PG_FUNCTION_ARGS)
 
 	check_not_empty(content, "content");
 	request_begin(&scope, "edit_comment()");
+	if (!comment_says(post_id, key, content) && post_join(post_id) != LOCK_HAD)
+		unknown_item("comment", id);
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_COMMENT, post_id);
