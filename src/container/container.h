@@ -21,6 +21,7 @@
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "nodes/lockoptions.h"
+#include "storage/block.h"
 #include "storage/lock.h"
 #include "utils/snapshot.h"
 #include "utils/timestamp.h"

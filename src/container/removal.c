@@ -159,31 +159,37 @@ remove_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
 }
 
 /*
- * Delete a post that is locked, and its gate shut, with what hangs on it; the
- * gate is open then.
+ * Delete a post whose gate is shut, with what hangs on it; the gate is open then.
+ * LOCK_BUSY: somebody else has it locked, if only weakly.
  */
-static void
-remove_shut_post(PostGate *gate)
+static LockOutcome
+remove_shut_post(PostGate *gate, LockWaitPolicy wait)
 {
 	const pg_uuid_t *post_id = &gate->post_id;
 	Datum		key = UUIDPGetDatum(post_id);
 	ItemWriter *writer;
 	BlogItem	post;
+	LockOutcome outcome;
 	bool		busy = false;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	if (item_writer_lock(writer, PATH_KEY, &key, 1, LockTupleExclusive, &post))
+	outcome = item_writer_try_lock(writer, PATH_KEY, &key, 1,
+								   LockTupleExclusive, wait, &post);
+	if (outcome == LOCK_HAD)
 		item_writer_delete(writer);
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	gate_leave(gate);
+	if (outcome != LOCK_HAD)
+		return outcome;
 	/* nobody can have passed the gate, with the post locked; but be sure */
 	gate_settle(gate);
 	(void) remove_children(ITEM_COMMENT, post_id, LockWaitBlock, 0, &busy);
 	(void) remove_children(ITEM_LIKE, post_id, LockWaitBlock, 0, &busy);
 	if (delta_possible(post_id))
 		(void) remove_children(ITEM_DELTA, post_id, LockWaitBlock, 0, &busy);
+	return LOCK_HAD;
 }
 
 /*
@@ -199,9 +205,7 @@ remove_post(const pg_uuid_t *post_id, LockWaitPolicy wait)
 
 	gate_init(&gate, post_id);
 	outcome = gate_shut(&gate, LockTupleExclusive, wait);
-	if (outcome == LOCK_HAD)
-		remove_shut_post(&gate);
-	return outcome;
+	return outcome == LOCK_HAD ? remove_shut_post(&gate, wait) : outcome;
 }
 
 /*
@@ -233,8 +237,7 @@ purge_post(const pg_uuid_t *post_id, LockWaitPolicy wait, int64 limit,
 
 	*removed += comments + likes;
 	*more = limit != 0 && comments + likes >= limit;
-	if (!*more && !busy)
-		remove_shut_post(&gate);
+	outcome = *more || busy ? LOCK_BUSY : remove_shut_post(&gate, wait);
 	gate_leave(&gate);
-	return *more || busy ? LOCK_BUSY : LOCK_HAD;
+	return outcome;
 }
