@@ -1,13 +1,14 @@
 """The parts of the benchmark: what is run, in which order."""
 
-import glob
 import os
 import threading
 import time
 from collections import defaultdict
 from typing import NamedTuple
 
-from .server import say
+from lib import pgbench
+from lib.server import say
+
 from .store import NOTHING, Store, Table
 
 REQUESTS = ('create_like', 'create_comment', 'delete_like')
@@ -123,23 +124,19 @@ def probe(store, pool, hot, options):
 		time.sleep(0.5)
 	else:
 		seconds = min(seconds, options.seconds or 1)
-	store.finish(store.start(store.reader(pool.first, seconds, prefix)))
+	pgbench.finish(store.start(store.reader(pool.first, seconds, prefix)))
 	if background is not None:
-		hot.count('create_like', store.no_overrun(store.finish(background)).transactions)
-	times = []
-	for path in glob.glob(prefix + '.*'):
-		with open(path, encoding='utf-8') as log:
-			times += [(int(row[4]) + int(row[5]) / 1e6, int(row[2]) / 1000) for row in map(str.split, log)]
-		os.unlink(path)
-	end = max(moment for moment, _ in times)
-	late = [taken for moment, taken in times if moment > end - seconds / 3]
-	return Latencies(*percentiles(taken for _, taken in times), *percentiles(late))
+		hot.count('create_like', store.no_overrun(pgbench.finish(background)).transactions)
+	times = pgbench.read_log(prefix)
+	end = max(transaction.moment for transaction in times)
+	late = [transaction.taken for transaction in times if transaction.moment > end - seconds / 3]
+	return Latencies(*percentiles(transaction.taken for transaction in times), *percentiles(late))
 
 
 def percentiles(times):
 	"""p50 and p99."""
-	times = sorted(times)
-	return times[len(times) // 2], times[min(len(times) - 1, len(times) * 99 // 100)]
+	times = list(times)
+	return pgbench.percentile(times, 50), pgbench.percentile(times, 99)
 
 
 def storage(contestants, options, verdict):

@@ -1,12 +1,12 @@
 """The report: medians, in Markdown."""
 
-import os
-import platform
 import statistics
+
+from lib.report import machine, table
 
 from . import measure
 from .measure import KINDS, MOST_CLIENTS, spreads
-from .store import CONTESTANTS, flush_milliseconds
+from .store import CONTESTANTS
 
 PEER = CONTESTANTS['row_update'][0]		# what bytes are compared with
 SITUATIONS = {
@@ -16,37 +16,17 @@ SITUATIONS = {
 }
 
 
-def table(head, rows):
-	"""A Markdown table, with a line above."""
-	print()
-	for row in [head, ['---'] * len(head), *rows]:
-		print('| ' + ' | '.join(str(cell) for cell in row) + ' |')
-
-
 def over(posts):
 	"""How requests are spread, in words."""
 	return 'one post' if posts == 1 else f'{posts:,} posts'
 
 
-def processor():
-	"""The processor's name."""
-	try:
-		with open('/proc/cpuinfo', encoding='utf-8') as info:
-			return next(line.split(':', 1)[1].strip() for line in info if line.startswith('model name'))
-	except (OSError, StopIteration):
-		return platform.processor() or platform.machine()
-
-
 def head(command, installation, directory, options):
 	"""Where and how it was measured."""
-	memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 2 ** 30
 	print('# Likes of a viral post\n')
 	print(f'- `{command}`')
 	print(f'- {installation.version}')
-	print(f'- {os.cpu_count()} processors ({processor()}), {memory} GB of memory, '
-		f'{platform.system()} {platform.release()}; load average when it began {os.getloadavg()[0]:.1f}')
-	print(f'- appending 8 kB to a file and flushing it takes {flush_milliseconds(directory):.2f} ms '
-		'where the servers\' data are')
+	machine(directory)
 	print(f'- {options.users:,} users, {options.posts_large:,} posts and {options.posts_small:,} newer ones; '
 		f'{options.rounds} rounds of '
 		+ (f'{options.seconds} s' if options.seconds else f'{options.transactions} transactions a client'))

@@ -1,13 +1,12 @@
 """Contestants, the data they are given, and pgbench runs on them."""
 
 import os
-import re
-import subprocess
 import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .server import Failure, Server, environment
+from lib import pgbench
+from lib.server import Failure, Server
 
 SQL = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'viral_sql')
 LOADED = 'loaded'		# the database with users and posts that others are copied from
@@ -34,13 +33,6 @@ CONTESTANTS = {
 	'row_update': ('row-update counter', ['row_update', 'peers']),
 	'trigger': ('trigger counter', ['trigger', 'peers']),
 }
-
-
-class Run(NamedTuple):
-	"""What a pgbench run came to."""
-	tps: float
-	transactions: int
-	overrun: bool			# a client had no user left
 
 
 class Table(NamedTuple):
@@ -166,11 +158,9 @@ class Store:
 					out.write(file.read())
 		return script
 
-	def pgbench(self, script, clients, amount, variables):
+	def pgbench(self, script, clients, amount, variables, more=()):
 		"""A call of pgbench."""
-		return [self.contestant.installation.program('pgbench'), '-n', '-M', 'prepared', '-f', script,
-			'-c', str(clients), '-j', str(min(clients, os.cpu_count())), *amount,
-			*(f'-D{name}={value}' for name, value in variables.items()), self.database]
+		return pgbench.command(self.contestant.server, self.database, script, clients, amount, variables, more)
 
 	def writer(self, request, pool, clients, amount, share=None):
 		"""The call for a request on a pool's posts."""
@@ -182,32 +172,18 @@ class Store:
 	def reader(self, post, seconds, prefix):
 		"""The call for one client's get_post, with a log of every transaction."""
 		script = self.script('get_post', self.contestant.path('get_post.sql'))
-		return self.pgbench(script, 1, ['-T', str(seconds), '--log', '--log-prefix=' + prefix], {'post': post})
+		return self.pgbench(script, 1, ['-T', str(seconds)], {'post': post}, ['--log', '--log-prefix=' + prefix])
 
 	def start(self, command, **settings):
 		"""Start a pgbench."""
-		return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-			cwd=self.contestant.server.socket,
-			env={**environment(), **self.contestant.server.address(), **settings})
-
-	@staticmethod
-	def finish(process):
-		"""Wait for a pgbench; returns its Run."""
-		out, err = process.communicate()
-		done = re.search(r'actually processed: (\d+)', out)
-		tps = re.search(r'^tps = ([\d.]+) \(without', out, re.M)
-		overrun = 'division by zero' in err
-		failed = re.search(r'failed transactions: (\d+)', out)
-		if (process.returncode != 0 and not overrun) or not done or (failed and failed[1] != '0'):
-			raise Failure(f'pgbench failed:\n{out}\n{err[-2000:]}')
-		return Run(float(tps[1]) if tps else 0.0, int(done[1]), overrun)
+		return pgbench.start(self.contestant.server, command, **settings)
 
 	def run(self, request, pool, clients, amount, share=None, durable=True):
 		"""Run a request with pgbench; what is on the pool's posts is kept account of."""
 		options = '-c client_min_messages=warning'
 		if not durable:
 			options += ' -c synchronous_commit=off'
-		done = self.finish(self.start(self.writer(request, pool, clients, amount, share), PGOPTIONS=options))
+		done = pgbench.finish(self.start(self.writer(request, pool, clients, amount, share), PGOPTIONS=options))
 		pool.count(request, done.transactions)
 		return done
 
@@ -279,16 +255,3 @@ class Store:
 				self.sql('SELECT * FROM blogstore.verify() LIMIT 10')]
 			self.verdict.checks += 1
 		self.contestant.server.sql('postgres', f'DROP DATABASE {self.database}')
-
-
-def flush_milliseconds(directory, times=200):
-	"""How long it takes to append a page to a file and flush it there."""
-	path = os.path.join(directory, 'flush')
-	with open(path, 'wb', buffering=0) as file:
-		start = time.perf_counter()
-		for _ in range(times):
-			file.write(b'x' * 8192)
-			os.fdatasync(file.fileno())
-		seconds = time.perf_counter() - start
-	os.unlink(path)
-	return 1000 * seconds / times

@@ -8,6 +8,7 @@ directory, which nobody else may enter.
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,19 @@ def call(command, text=None, user=None, settings=None, cwd=None):
 	return done.stdout
 
 
+def end_on_signals():
+	"""Have SIGTERM and SIGHUP end the program by way of its clean-up, which a second one does not interrupt."""
+	numbers = (signal.SIGTERM, signal.SIGHUP)
+
+	def end(number, _frame):
+		for other in numbers:
+			signal.signal(other, signal.SIG_IGN)
+		sys.exit(128 + number)
+
+	for number in numbers:
+		signal.signal(number, end)
+
+
 class Installation:
 	"""An installed PostgreSQL, and the user that servers run as."""
 
@@ -68,8 +82,8 @@ class Installation:
 class Workplace:
 	"""A directory for servers and logs, removed at the end with all in it."""
 
-	def __init__(self, installation, parent):
-		self.path = tempfile.mkdtemp(prefix='viral-', dir=parent)
+	def __init__(self, installation, parent, name):
+		self.path = tempfile.mkdtemp(prefix=name + '-', dir=parent)
 		self.servers = []
 		if len(self.path) > SOCKET_ROOM:
 			os.rmdir(self.path)
@@ -131,10 +145,13 @@ class Server:
 		return {'PGHOST': self.socket, 'PGPORT': str(self.port), 'PGUSER': 'postgres',
 			'PGOPTIONS': '-c client_min_messages=warning'}
 
-	def sql(self, database, text, **variables):
-		"""Run SQL as psql does, one transaction a statement; returns all rows, as strings."""
+	def psql(self, database, *arguments, text=None, **variables):
+		"""Run psql, one transaction a statement; returns what it prints."""
 		sets = [f'--set={name}={value}' for name, value in variables.items()]
-		out = call([self.installation.program('psql'), '-X', '-q', '-At', '-F', '\t',
-			'--set=ON_ERROR_STOP=1', *sets, '-d', database, '-f', '-'], text,
-			settings=self.address())
+		return call([self.installation.program('psql'), '-X', '-q', '-At', '-F', '\t',
+			'--set=ON_ERROR_STOP=1', *sets, '-d', database, *arguments], text, settings=self.address())
+
+	def sql(self, database, text, **variables):
+		"""Run SQL as psql does; returns all rows, as strings."""
+		out = self.psql(database, '-f', '-', text=text, **variables)
 		return [line.split('\t') for line in out.splitlines()]

@@ -1,0 +1,79 @@
+"""Runs of pgbench, and what they came to."""
+
+import glob
+import os
+import re
+import subprocess
+from collections import defaultdict
+from typing import NamedTuple
+
+from .server import Failure, environment
+
+
+class Run(NamedTuple):
+	"""What a run came to."""
+	tps: float
+	transactions: int
+	overrun: bool			# a script ended its client by a division by zero
+
+
+def command(server, database, script, clients, amount, variables, more=()):
+	"""A call of pgbench with prepared statements; amount is -t or -T with its number."""
+	return [server.installation.program('pgbench'), '-n', '-M', 'prepared', '-f', script,
+		'-c', str(clients), '-j', str(min(clients, os.cpu_count())), *amount, *more,
+		*(f'-D{name}={value}' for name, value in variables.items()), database]
+
+
+def start(server, call, **settings):
+	"""Start a pgbench."""
+	return subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+		cwd=server.socket, env={**environment(), **server.address(), **settings})
+
+
+def finish(process):
+	"""Wait for a pgbench; returns its Run."""
+	out, err = process.communicate()
+	done = re.search(r'actually processed: (\d+)', out)
+	tps = re.search(r'^tps = ([\d.]+) \(without', out, re.M)
+	overrun = 'division by zero' in err
+	failed = re.search(r'failed transactions: (\d+)', out)
+	if (process.returncode != 0 and not overrun) or not done or (failed and failed[1] != '0'):
+		raise Failure(f'pgbench failed:\n{out}\n{err[-2000:]}')
+	return Run(float(tps[1]) if tps else 0.0, int(done[1]), overrun)
+
+
+class Transaction(NamedTuple):
+	"""A transaction that pgbench --log wrote down."""
+	client: int
+	moment: float			# when it ended, in s
+	taken: float			# in ms
+
+
+def read_log(prefix):
+	"""All transactions of a run; the files are removed."""
+	found = []
+	for path in glob.glob(prefix + '.*'):
+		with open(path, encoding='utf-8') as log:
+			found += [Transaction(int(row[0]), int(row[4]) + int(row[5]) / 1e6, int(row[2]) / 1000)
+				for row in map(str.split, log)]
+		os.unlink(path)
+	return found
+
+
+def steady(transactions, skip):
+	"""Throughput and times in ms while all clients were at it, each after its first transactions."""
+	by_client = defaultdict(list)
+	for transaction in transactions:
+		by_client[transaction.client].append(transaction)
+	begin = max(of[min(skip, len(of) - 1)].moment for of in by_client.values())
+	end = min(of[-1].moment for of in by_client.values())
+	within = [transaction for transaction in transactions if begin < transaction.moment <= end]
+	if not within:
+		within, begin, end = transactions, min(of[0].moment for of in by_client.values()), max(of[-1].moment for of in by_client.values())
+	return len(within) / max(end - begin, 1e-6), [transaction.taken for transaction in within]
+
+
+def percentile(times, percent):
+	"""What percent of the times are not above."""
+	ordered = sorted(times)
+	return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]

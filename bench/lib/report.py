@@ -1,0 +1,43 @@
+"""Markdown, and where it was measured."""
+
+import os
+import platform
+import time
+
+
+def table(head, rows):
+	"""A Markdown table, with a line above."""
+	print()
+	for row in [head, ['---'] * len(head), *rows]:
+		print('| ' + ' | '.join(str(cell) for cell in row) + ' |')
+
+
+def processor():
+	"""The processor's name."""
+	try:
+		with open('/proc/cpuinfo', encoding='utf-8') as info:
+			return next(line.split(':', 1)[1].strip() for line in info if line.startswith('model name'))
+	except (OSError, StopIteration):
+		return platform.processor() or platform.machine()
+
+
+def machine(directory):
+	"""Lines on the machine; the flush is timed in the directory."""
+	memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 2 ** 30
+	print(f'- {os.cpu_count()} processors ({processor()}), {memory} GB of memory, '
+		f'{platform.system()} {platform.release()}; load average when it began {os.getloadavg()[0]:.1f}')
+	print(f'- appending 8 kB to a file and flushing it takes {flush_milliseconds(directory):.2f} ms '
+		'where the servers\' data are')
+
+
+def flush_milliseconds(directory, times=200):
+	"""How long it takes to append a page to a file and flush it there."""
+	path = os.path.join(directory, 'flush')
+	with open(path, 'wb', buffering=0) as file:
+		start = time.perf_counter()
+		for _ in range(times):
+			file.write(b'x' * 8192)
+			os.fdatasync(file.fileno())
+		seconds = time.perf_counter() - start
+	os.unlink(path)
+	return 1000 * seconds / times

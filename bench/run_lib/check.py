@@ -1,0 +1,80 @@
+"""That all contestants answer the same, and hold the same."""
+
+import os
+
+from lib.server import say
+
+from .contestants import REQUESTS, SQL, fill_in
+
+MARK = '--answer--'
+
+
+class Verdict:
+	"""How many checks there were, and what they found."""
+
+	def __init__(self):
+		self.checks = 0
+		self.problems = []
+
+	def compare(self, what, titles, values):
+		"""All values have to equal the first."""
+		self.checks += 1
+		for title, value in zip(titles[1:], values[1:]):
+			if value != values[0]:
+				self.problems.append(f'{what}: {title} differs from {titles[0]}: {first_difference(value, values[0])}')
+
+
+def first_difference(one, other):
+	"""The first lines that differ."""
+	for mine, theirs in zip(one.split('\n') + ['nothing'], other.split('\n') + ['nothing']):
+		if mine != theirs:
+			return f'"{mine[:300]}", not "{theirs[:300]}"'
+	return 'more or fewer lines'
+
+
+def answers(site, verdict, count, contestants, names=None):
+	"""Every query (or those named) with the same keys: all columns, in order; ids of likes are contestants' own."""
+	for request in REQUESTS:
+		if request.writes or names and request.name not in names:
+			continue
+		calls = 1 if request.keys == ('none',) else count
+		given = []
+		for contestant in contestants:
+			statement = contestant.statement(request)
+			text = [f'SET search_path = {contestant.schema};']
+			for keys in site.keys(calls, 'answers ' + request.name):
+				text += [fill_in(statement, keys), f'\\echo {MARK}']
+			out = site.server.psql(site.database, '-f', '-', text='\n'.join(text))
+			if request.name == 'list_post_likes':
+				out = '\n'.join(line.split('\t', 1)[-1] for line in out.split('\n'))
+			given.append(out.split(MARK))
+		titles = [contestant.title for contestant in contestants]
+		for number, values in enumerate(zip(*given)):
+			if number < calls:
+				verdict.compare(f'{request.name}, call {number + 1}', titles, values)
+		if not any(given[0]):
+			verdict.problems.append(f'{request.name} returns nothing')
+	say(f'answers compared: {verdict.checks} checks so far, {len(verdict.problems)} problems')
+
+
+def verify(site, verdict):
+	"""blogstore compares counts, names and views with its items itself."""
+	site.settle()
+	verdict.checks += 1
+	verdict.problems += ['verify(): ' + ' '.join(row) for row in site.sql('SELECT * FROM blogstore.verify() LIMIT 10')]
+
+
+def totals(site, verdict):
+	"""All that is stored, but for ids and dates that contestants made, and posts as they are read; the floor keeps no counts."""
+	site.settle()
+	contestants = [contestant for contestant in site.contestants if contestant.name != 'floor']
+	answers(site, verdict, 20, contestants, ('get_post',))
+	held = ['\n'.join('\t'.join(row) for row in site.file(os.path.join(SQL, 'totals.sql'), contestant))
+		for contestant in contestants]
+	verdict.compare('all that is stored', [contestant.title for contestant in contestants], held)
+	for request in REQUESTS:
+		written = {site.written.get((contestant.name, request.name), 0) for contestant in site.contestants}
+		if len(written) > 1:
+			verdict.problems.append(f'{request.name}: contestants wrote {written}')
+	verify(site, verdict)
+	say(f'all that is stored compared: {len(verdict.problems)} problems')

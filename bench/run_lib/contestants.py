@@ -1,0 +1,109 @@
+"""Who takes part, and what they are asked for."""
+
+import os
+import re
+from typing import NamedTuple
+
+SQL = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'run_sql')
+
+
+class Request(NamedTuple):
+	"""One of the article's requests; keys are the files of run_sql/keys put before its statement."""
+	code: str
+	name: str
+	title: str
+	keys: tuple
+
+	@property
+	def writes(self):
+		"""Is it a command?"""
+		return self.code[0] == 'C'
+
+
+REQUESTS = (
+	Request('C1', 'create_user', 'create a user', ('number', 'new_user')),
+	Request('C1', 'edit_user', 'edit a user without items', ('number', 'idle_user')),
+	Request('Q1', 'get_user', 'retrieve a user', ('user',)),
+	Request('C2', 'create_post', 'create a post', ('number', 'author')),
+	Request('C2', 'edit_post', 'edit a post', ('number', 'edited_post')),
+	Request('Q2', 'get_post', 'retrieve a post', ('post',)),
+	Request('Q3', 'list_user_posts', 'list a user\'s posts', ('user',)),
+	Request('C3', 'create_comment', 'create a comment', ('number', 'commented_post')),
+	Request('Q4', 'list_post_comments', 'list a post\'s comments', ('post',)),
+	Request('C4', 'create_like', 'like a post', ('number', 'liked_post')),
+	Request('Q5', 'list_post_likes', 'list a post\'s likes', ('post',)),
+	Request('Q6', 'list_feed', 'list the newest 100 posts', ('none',)),
+)
+CODES = tuple(dict.fromkeys(request.code for request in REQUESTS))
+BY_NAME = {request.name: request for request in REQUESTS}
+
+
+class Contestant:
+	"""One way of serving the requests, in a schema of its own; files of the first directory that has them."""
+
+	def __init__(self, name, title, *directories):
+		self.name = name
+		self.title = title
+		self.directories = directories or (name,)
+
+	@property
+	def is_blogstore(self):
+		"""Does a worker belong to it?"""
+		return self.name == 'blogstore'
+
+	@property
+	def schema(self):
+		"""Where its tables are; blogstore's own are elsewhere, and this holds views for comparison."""
+		return 'measured_blogstore' if self.is_blogstore else self.name
+
+	def options(self):
+		"""What its sessions are started with."""
+		return f'-c client_min_messages=warning -c search_path={self.schema}'
+
+	def path(self, name):
+		"""Its file of that name, or None."""
+		paths = (os.path.join(SQL, directory, name) for directory in self.directories)
+		return next((path for path in paths if os.path.exists(path)), None)
+
+	def statement(self, request):
+		"""The statement of a request, with pgbench's variables in it."""
+		with open(self.path(request.name + '.sql'), encoding='utf-8') as file:
+			return file.read()
+
+
+CONTESTANTS = (
+	Contestant('v1', 'V1'),
+	Contestant('v2', 'V2', 'v2', 'v1'),
+	Contestant('v2i', 'V2 by pg_ivm', 'v2i', 'v1'),
+	Contestant('v3', 'V3'),
+	Contestant('blogstore', 'blogstore'),
+	Contestant('floor', 'floor'),
+)
+
+VARIABLE = re.compile(r'(?<!:):([a-z]+)\b')
+
+
+def fill_in(statement, values):
+	"""The statement with values for its variables."""
+	return VARIABLE.sub(lambda match: f"'{values[match[1]]}'", statement)
+
+
+def prepare(statement):
+	"""The statement with parameters, numbered as pgbench does, and the variables they stand for."""
+	names = []
+
+	def parameter(match):
+		names.append(match[1])
+		return f'${len(names)}'
+
+	return VARIABLE.sub(parameter, statement), names
+
+
+def script(request, contestant, path):
+	"""Write the pgbench script of a request."""
+	with open(path, 'w', encoding='utf-8') as out:
+		for key in request.keys:
+			with open(os.path.join(SQL, 'keys', key + '.sql'), encoding='utf-8') as file:
+				out.write(file.read())
+		out.write(contestant.statement(request))
+	return path

@@ -1,0 +1,224 @@
+"""Time, buffers and WAL of the requests."""
+
+import json
+import os
+import statistics
+from collections import defaultdict
+from typing import NamedTuple
+
+from lib import pgbench
+from lib.server import Failure, say
+
+from .contestants import REQUESTS, prepare, script
+
+BUFFERS_PER_UNIT = 4		# request units as blogstore.stat_requests counts them
+UNITS_PER_WAL_KB = 5
+WARM_UP = 120				# calls until a session knows its plans and most of the tables
+CALLS = 25
+
+
+class Latency(NamedTuple):
+	"""Of one client's calls, in ms."""
+	p50: float
+	p95: float
+	p99: float
+
+
+class Cost(NamedTuple):
+	"""Of one call: medians."""
+	buffers: float
+	wal: float				# bytes, in the call
+	wal_all: float			# with the commit, and what the worker writes: mean of a run
+
+	def units(self, wal):
+		"""Request units, with so much WAL."""
+		return self.buffers / BUFFERS_PER_UNIT + wal / 1024 * UNITS_PER_WAL_KB
+
+
+class Timing:
+	"""What the runs came to: one value for each round."""
+
+	def __init__(self):
+		self.tps = defaultdict(list)			# (request, contestant, clients)
+		self.latency = defaultdict(list)		# (request, contestant): Latency
+
+	def throughput(self, request, contestant, clients):
+		"""The median."""
+		return statistics.median(self.tps[request.name, contestant.name, clients])
+
+	def percentiles(self, request, contestant):
+		"""The medians of p50, p95 and p99."""
+		return Latency(*(statistics.median(values) for values in zip(*self.latency[request.name, contestant.name])))
+
+	def ratio(self, request, one, other, clients):
+		"""Throughput of one against another: within each round, then the median."""
+		return statistics.median(mine / theirs for mine, theirs in zip(
+			self.tps[request.name, one.name, clients], self.tps[request.name, other.name, clients]))
+
+
+def turns(items, number):
+	"""The items, in the other direction every second time."""
+	return list(items) if number % 2 == 0 else list(reversed(items))
+
+
+def chosen(options, writes):
+	"""The requests asked for: commands or queries."""
+	return [request for request in REQUESTS if request.code in options.requests and request.writes == writes]
+
+
+class Runner:
+	"""Runs requests of a site by pgbench, and keeps count of what was written."""
+
+	def __init__(self, site, options):
+		self.site = site
+		self.options = options
+		self.warm_up, self.calls = (3, 3) if options.quick else (WARM_UP, CALLS)
+
+	def call(self, request, contestant, clients, amount, seed=0, log=None):
+		"""A call of pgbench for a request."""
+		site = self.site
+		path = script(request, contestant, os.path.join(site.server.socket, f'{contestant.name}_{request.name}.sql'))
+		variables = site.variables()
+		if request.writes:
+			variables.update(i=0, clients=clients, base=site.written.get((contestant.name, request.name), 0))
+		more = ['--random-seed', str(1 + site.seed + seed)]
+		if log:
+			more += ['--log', '--log-prefix=' + log]
+		return pgbench.command(site.server, site.database, path, clients, amount, variables, more)
+
+	def start(self, *arguments, **named):
+		"""Start a pgbench for a request of a contestant."""
+		return pgbench.start(self.site.server, self.call(*arguments, **named), PGOPTIONS=arguments[1].options())
+
+	def run(self, request, contestant, clients, amount, seed=0):
+		"""Run a request by pgbench: throughput, and times in ms, once sessions know their tables.
+
+		Writes are to be -t, so that all contestants write the same.
+		"""
+		log = os.path.join(self.site.server.socket, 'log')
+		self.finish(request, contestant, self.start(request, contestant, clients, amount, seed=seed, log=log))
+		return pgbench.steady(pgbench.read_log(log), self.warm_up)
+
+	def finish(self, request, contestant, process):
+		"""Wait for a pgbench, and count what was acknowledged."""
+		done = pgbench.finish(process)
+		if request.writes:
+			key = contestant.name, request.name
+			self.site.written[key] = self.site.written.get(key, 0) + done.transactions
+		return done
+
+	def timed(self, request, contestant, clients, amount, number, timing):
+		"""A run that counts: throughput, and latencies where one client runs alone."""
+		tps, times = self.run(request, contestant, clients, amount, seed=number)
+		timing.tps[request.name, contestant.name, clients].append(tps)
+		if clients == 1:
+			timing.latency[request.name, contestant.name].append(
+				Latency(*(pgbench.percentile(times, percent) for percent in (50, 95, 99))))
+		say(f'round {number + 1}: {request.name}, {clients} clients, {contestant.title}: {tps:,.0f}/s')
+
+	def queries(self, timing):
+		"""All queries: for each, rounds of all contestants in turn."""
+		options = self.options
+		amount = ['-T', str(options.seconds)] if not options.quick else ['-t', '20']
+		for request in chosen(options, writes=False):
+			for contestant in self.site.contestants:
+				self.run(request, contestant, 1, ['-t', str(2 * self.warm_up)])
+			for number in range(options.rounds):
+				for contestant in turns(self.site.contestants, number):
+					for clients in options.clients:
+						self.timed(request, contestant, clients, amount, number, timing)
+
+	def commands(self, timing):
+		"""All commands: likewise, but each contestant writes the same number, and alone has its worker."""
+		for request in chosen(self.options, writes=True):
+			amounts = self.amounts(request)
+			for number in range(self.options.rounds):
+				for contestant in turns(self.site.contestants, number):
+					self.site.worker(contestant.is_blogstore)
+					for clients in self.options.clients:
+						self.timed(request, contestant, clients, ['-t', str(amounts[clients])], number, timing)
+						self.site.settle()
+		self.site.worker(True)
+
+	def amounts(self, request):
+		"""How many transactions of each client make a run of about the length asked for, by a first run of all."""
+		site, options = self.site, self.options
+		rates = defaultdict(list)
+		for contestant in site.contestants:
+			site.worker(contestant.is_blogstore)
+			for clients in options.clients:
+				tps, _ = self.run(request, contestant, clients, ['-t', str(self.warm_up + 50 // clients + 2)])
+				rates[clients].append(tps)
+		if options.quick:
+			return {clients: 10 for clients in options.clients}
+		room = site.room_for(request) // (2 * options.rounds * len(options.clients))
+		return {clients: self.warm_up + 1
+			+ int(min(statistics.median(tps) * options.seconds, 4 * min(tps) * options.seconds, room) / clients)
+			for clients, tps in rates.items()}
+
+	def costs(self, writes):
+		"""Buffers and WAL of a call of the commands, or of the queries: (request, contestant) -> Cost."""
+		site, found = self.site, {}
+		server_settings(site, full_page_writes='off', autovacuum='off')
+		for request in chosen(self.options, writes):
+			site.series += request.writes
+			calls = [keys_for(request, keys) for keys in site.keys(self.warm_up + self.calls, 'cost ' + request.name)]
+			for contestant in site.contestants:
+				if request.writes:
+					site.worker(contestant.is_blogstore)
+				buffers, wal = self.explained(request, contestant, calls)
+				found[request.name, contestant.name] = Cost(buffers, wal,
+					self.wal_of_run(request, contestant) if request.writes else 0)
+			site.worker(True)
+			say(f'cost of {request.name}: ' + ', '.join(
+				f'{contestant.title} {found[request.name, contestant.name].buffers:.0f} buffers' for contestant in site.contestants))
+		server_settings(site, full_page_writes=None, autovacuum=None)
+		return found
+
+	def explained(self, request, contestant, calls):
+		"""Median buffers and WAL of single calls, each with keys of its own."""
+		statement, names = prepare(contestant.statement(request))
+		text = [f'SET search_path = {contestant.schema};', f'PREPARE request AS {statement}']
+		for keys in calls:
+			execute = 'EXECUTE request' + (f"({', '.join(repr(str(keys[name])) for name in names)})" if names else '')
+			text.append('EXPLAIN (ANALYZE, BUFFERS, WAL, TIMING OFF, FORMAT JSON) '
+				f'SELECT staging.run($${execute}$$);')
+		plans = list(documents(self.site.server.psql(self.site.database, '-f', '-', text='\n'.join(text))))[-self.calls:]
+		if not plans:
+			raise Failure(f'no plans of {request.name}')
+		return (statistics.median(plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] for plan in plans),
+			statistics.median(plan['WAL Bytes'] for plan in plans))
+
+	def wal_of_run(self, request, contestant):
+		"""Bytes of WAL of a call, with its commit and what the worker writes for it."""
+		site = self.site
+		position = "SELECT pg_current_wal_insert_lsn() - '0/0'"
+		number = 10 if self.options.quick else 500
+		self.run(request, contestant, 1, ['-t', '10'])
+		site.settle()
+		before = int(site.value(position))
+		self.run(request, contestant, 1, ['-t', str(number)])
+		site.settle()
+		return (int(site.value(position)) - before) / number
+
+
+def keys_for(request, keys):
+	"""The values for a request's single call."""
+	which = {'liked_post': 'liker', 'idle_user': 'idle_user'}.get(request.keys[-1], 'user')
+	return {**keys, 'user': keys[which]}
+
+
+def documents(text):
+	"""The plans in what psql printed: JSON, one after another."""
+	decoder, at = json.JSONDecoder(), 0
+	while (at := text.find('[', at)) >= 0:
+		document, at = decoder.raw_decode(text, at)
+		yield document[0]['Plan']
+
+
+def server_settings(site, **settings):
+	"""Change settings of the server, or set them back."""
+	for name, value in settings.items():
+		site.sql(f'ALTER SYSTEM RESET {name}' if value is None else f"ALTER SYSTEM SET {name} = '{value}'")
+	site.sql('SELECT pg_reload_conf()')
+	site.sql('SELECT pg_sleep(0.2)')

@@ -1,0 +1,172 @@
+"""What is measured beside the requests: a function for each part, named as --only names it."""
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from typing import NamedTuple
+
+from lib import pgbench
+from lib.server import Failure, environment, say
+
+from .contestants import BY_NAME, fill_in
+from .measure import Runner, Timing
+from .site import ID, Site
+
+BUSY_ITEMS = 20000			# of the user who is renamed
+
+
+class Freshness(NamedTuple):
+	"""Milliseconds from commit to visible, beside so many writers."""
+	writers: int
+	rate: float				# what they wrote in a second
+	times: list
+
+	def percentile(self, percent):
+		"""Of the times."""
+		return pgbench.percentile(self.times, percent)
+
+
+class Rename(NamedTuple):
+	"""A user with many items renamed beside others."""
+	title: str
+	items: int
+	call: float				# seconds until edit_user returns
+	done: float				# and until all items have the new name
+	before: dict			# request -> (p50, p99) in ms of the others
+	meanwhile: dict
+
+
+class Scale(NamedTuple):
+	"""One size of the data set."""
+	scale: float
+	items: int
+	contestants: list
+	costs: dict
+	timing: Timing
+
+
+def find(site, name):
+	"""The contestant of that name."""
+	return next(contestant for contestant in site.contestants if contestant.name == name)
+
+
+def freshness(site, options, _workplace):
+	"""From commit to visible: without a load, and beside writers."""
+	runner, found = Runner(site, options), []
+	blogstore, request = find(site, 'blogstore'), BY_NAME['create_like']
+	seconds = 1 if options.quick else 5 * options.seconds
+	site.worker(True)
+	for writers in (0, *options.clients):
+		background = None
+		if writers:
+			background = runner.start(request, blogstore, writers, ['-T', str(seconds + 1)])
+			time.sleep(0.5)
+		out = site.server.psql(site.database, '-f', blogstore.path('probe.sql'), seconds=seconds)
+		done = runner.finish(request, blogstore, background) if background else pgbench.Run(0.0, 0, False)
+		found.append(Freshness(writers, done.tps, [float(line) for line in out.split()]))
+		say(f'freshness beside {writers} writers: p50 {found[-1].percentile(50):.1f}, p99 {found[-1].percentile(99):.1f} ms')
+		site.settle()
+	return found
+
+
+def rebuild(site, options, _workplace):
+	"""Seconds of rebuild_views() until the views are there, and of a plain copy; rows of both."""
+	blogstore = find(site, 'blogstore')
+	site.worker(True)
+	rows = int(site.value("SELECT count(*) FROM blogstore.posts WHERE type = 'post'"))
+	views, plain = [], []
+	for number in range(options.rounds):
+		start = time.monotonic()
+		site.sql('SELECT blogstore.rebuild_views()')
+		if site.value("SELECT blogstore.wait_for_views('1 hour')") != 't':
+			raise Failure('rebuild_views() does not end:\n' + site.server.end_of_log())
+		views.append(time.monotonic() - start)
+		site.sql('DROP TABLE IF EXISTS staging.copy')
+		start = time.monotonic()
+		site.file(blogstore.path('copy.sql'))
+		plain.append(time.monotonic() - start)
+		say(f'round {number + 1}: rebuild of {rows:,} copies {views[-1]:.2f} s, plain copy {plain[-1]:.2f} s')
+	site.sql('DROP TABLE staging.copy')
+	return rows, statistics.median(views), statistics.median(plain)
+
+
+def rename(site, options, _workplace):
+	"""A user with many items is renamed, while others read and like posts."""
+	runner, found = Runner(site, options), []
+	likes = BY_NAME['create_like']._replace(keys=('number', 'busy_user'))
+	count = min(site.posts, 500 if options.quick else BUSY_ITEMS)
+	for contestant in site.contestants:
+		if contestant.name in ('v1', 'floor', 'v2i'):		# there a rename is one row
+			continue
+		site.worker(contestant.is_blogstore)
+		pgbench.finish(pgbench.start(site.server, runner.call(likes, contestant, 1, ['-t', str(count)]),
+			PGOPTIONS=contestant.options() + ' -c synchronous_commit=off'))
+		site.settle()
+		found.append(renamed(runner, contestant, count))
+		say(f'rename in {contestant.title}: {found[-1].done:.2f} s')
+	site.worker(True)
+	return found
+
+
+def renamed(runner, contestant, items):
+	"""The rename itself, a third into the runs of the others."""
+	site = runner.site
+	seconds = 3 if runner.options.quick else 5 * runner.options.seconds
+	others = {}
+	for name in ('get_post', 'create_like'):
+		log = os.path.join(site.server.socket, name + '_log')
+		others[name] = log, runner.start(BY_NAME[name], contestant, 2, ['-T', str(seconds)], log=log)
+	time.sleep(seconds / 3)
+	begin = time.time()
+	name = f'renamed in {contestant.title}'
+	site.sql(fill_in(contestant.statement(BY_NAME['edit_user']), {'user': ID + 1, 'number': name}), contestant)
+	call = time.time()
+	if contestant.is_blogstore and site.value("SELECT blogstore.wait_for_views('1 hour')") != 't':
+		raise Failure('a rename does not end:\n' + site.server.end_of_log())
+	done = time.time()
+	before, meanwhile = {}, {}
+	for name, (log, process) in others.items():
+		runner.finish(BY_NAME[name], contestant, process)
+		times = pgbench.read_log(log)
+		for found, those in (
+				(before, [of.taken for of in times if of.moment < begin]),
+				(meanwhile, [of.taken for of in times if of.moment >= begin and of.moment - of.taken / 1000 <= done])):
+			found[name] = tuple(pgbench.percentile(those, percent) for percent in (50, 99)) if those else None
+	return Rename(contestant.title, items, call - begin, done - begin, before, meanwhile)
+
+
+def viral(_site, options, workplace):
+	"""What bench/viral prints of likes of one post, and how one post compares with many."""
+	program = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'viral')
+	amount = ['--quick'] if options.quick else ['--seconds', str(options.seconds), '--latency-seconds', str(options.seconds), '--rounds', str(options.rounds)]
+	done = subprocess.run([sys.executable, program, '--parts', 'throughput', '--requests', 'create_like', '--clients', '1,16,64',
+		*amount, '--pg-config', options.pg_config, '--directory', os.path.dirname(workplace.path)],
+		stdout=subprocess.PIPE, text=True, check=False, env=environment())
+	if done.returncode != 0:
+		raise Failure('bench/viral failed:\n' + done.stdout[-2000:])
+	sections = done.stdout.split('\n## ')
+	tables = [section for section in sections if section.startswith(('Transactions', 'One post'))]
+	ratio = re.search(r'^\| create_like \| blogstore \| ([\d.]+)', tables[-1], re.M)
+	return '\n'.join('### ' + section for section in tables), float(ratio[1])
+
+
+def scaling(site, options, _workplace):
+	"""Cost and time of the requests at other sizes of the data set: a list of Scale."""
+	found = []
+	once = type(options)(**{**vars(options), 'rounds': 1, 'clients': [1]})
+	for number, scale in enumerate(options.scales):
+		other = type(site)(site.server, f'scale_{number}', scale, options, ['v1', 'blogstore', 'floor'])
+		other.create()
+		runner, timing = Runner(other, once), Timing()
+		costs = runner.costs(writes=False)
+		runner.queries(timing)
+		runner.commands(timing)
+		costs.update(runner.costs(writes=True))
+		found.append(Scale(scale, sum(other.items.values()), other.contestants, costs, timing))
+		other.worker(False)
+		other.sql('SELECT blogstore.stop_worker(drop_slot => true)')
+		site.server.sql('postgres', f'DROP DATABASE {other.database}')
+	return found

@@ -1,0 +1,96 @@
+"""SVG plots, by gnuplot where it is installed."""
+
+import os
+import re
+import shutil
+
+from lib.server import call
+
+from .contestants import REQUESTS
+
+HEAD = """
+set terminal svg size 1000,520 font 'sans-serif,13' background '#ffffff'
+set grid ytics lc rgb '#dddddd'
+set border 3
+set tics nomirror
+set key outside top center horizontal noenhanced
+"""
+COLOURS = ('#b0bec5', '#78909c', '#c3a35d', '#37474f', '#0b69a3', '#d9822b', '#147d64', '#8e44ad', '#c62828')
+
+
+def draw(site, options, results):
+	"""Draw what was measured; returns what to say of it."""
+	if not options.output:
+		return 'None: --output says where to put them.'
+	os.makedirs(options.output, exist_ok=True)
+	gnuplot = shutil.which('gnuplot')
+	if gnuplot is None:
+		return 'None: gnuplot is not installed.'
+	plots = {
+		'requests': 'timing' in results and requests(site, results['timing']),
+		'scaling': results.get('scaling') and scaling(results['scaling']),
+		'freshness': results.get('freshness') and freshness(results['freshness']),
+		'viral': results.get('viral') and viral(results['viral'][0]),
+	}
+	made = []
+	for name, commands in plots.items():
+		if commands:
+			call([gnuplot, '-'], f"{HEAD}set output '{name}.svg'\n{commands}", cwd=options.output)
+			made.append(f'![{name}]({name}.svg)')
+	return '\n\n'.join(made) or 'None: nothing to draw was measured.'
+
+
+def block(name, lines):
+	"""Data for gnuplot."""
+	return f'${name} << END\n' + '\n'.join(lines) + '\nEND\n'
+
+
+def requests(site, timing):
+	"""The article's table as bars."""
+	measured = [request for request in REQUESTS if (request.name, 'v1') in timing.latency]
+	lines = [f'"{request.code} {request.name}" ' + ' '.join(f'{timing.percentiles(request, contestant).p50:.4f}'
+		for contestant in site.contestants) for request in measured]
+	bars = ', '.join(f"{'$data' if at == 0 else chr(39) * 2} using {at + 2}{':xtic(1)' if at == 0 else ''} "
+		f"title '{contestant.title}' lc rgb '{COLOURS[at]}'" for at, contestant in enumerate(site.contestants))
+	return (block('data', lines) + "set title 'Latency of the requests, one client, median'\nset ylabel 'ms'\n"
+		"set logscale y\nset style data histogram\nset style histogram clustered gap 1\nset style fill solid\n"
+		"set xtics rotate by -30 noenhanced\n" + f'plot {bars}\n')
+
+
+def scaling(found):
+	"""Buffers of each query by the size of the data set, of blogstore and V1."""
+	commands, lines = '', []
+	queries = [request for request in REQUESTS if not request.writes and (request.name, 'v1') in found[0].costs]
+	for at, request in enumerate(queries):
+		for contestant, dash in (('blogstore', 1), ('v1', 2)):
+			name = f'{contestant}_{request.name}'
+			commands += block(name, [f'{of.items} {of.costs[request.name, contestant].buffers}' for of in found])
+			lines.append(f"${name} with linespoints pt 7 ps 0.6 lw 2 dashtype {dash} lc rgb '{COLOURS[at]}' title '{request.code} "
+				f"{'blogstore' if dash == 1 else 'V1'}'")
+	return (commands + "set title 'Buffers of a query as the data grow'\nset xlabel 'items'\nset ylabel 'buffers'\n"
+		'set logscale xy\nset key outside right top vertical\nplot ' + ', '.join(lines) + '\n' if lines else '')
+
+
+def freshness(found):
+	"""The distribution of the times from commit to visible."""
+	commands, lines = '', []
+	for at, of in enumerate(found):
+		times = sorted(of.times)
+		commands += block(f'w{at}', [f'{value:.3f} {100 * (n + 1) / len(times):.3f}' for n, value in enumerate(times)])
+		lines.append(f"$w{at} with steps lw 2 lc rgb '{COLOURS[at]}' title '{of.writers} writers'")
+	return (commands + "set title 'From commit to visible in the feed'\nset xlabel 'ms'\nset ylabel '% of posts'\n"
+		'set logscale x\nplot ' + ', '.join(lines) + '\n')
+
+
+def viral(text):
+	"""Likes a second of each contestant by clients, of one post and of many."""
+	clients = re.search(r'^\| request .*', text, re.M)[0]
+	clients = re.findall(r'(\d+) clients', clients)
+	commands, lines = '', []
+	for at, row in enumerate(re.findall(r'^\| create_like \| (one post|[\d,]+ posts) \| ([^|]+) \| ([\d,| ]+) \|$', text, re.M)):
+		values = [value.strip().replace(',', '') for value in row[2].split('|')]
+		commands += block(f'v{at}', [f'{client} {value}' for client, value in zip(clients, values)])
+		lines.append(f"$v{at} with linespoints pt 7 ps 0.6 lw 2 lc rgb '{COLOURS[at % len(COLOURS)]}' dashtype {1 if row[0] == 'one post' else 2} "
+			f"title '{row[1]}, {row[0]}'")
+	return (commands + "set title 'Likes a second'\nset xlabel 'clients'\nset logscale x 2\nset yrange [0:*]\n"
+		'set key outside right top vertical\nplot ' + ', '.join(lines) + '\n' if lines else '')

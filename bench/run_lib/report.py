@@ -1,0 +1,209 @@
+"""The report, in Markdown."""
+
+import contextlib
+import io
+import os
+import sys
+
+from lib.report import machine, table
+
+from .contestants import CONTESTANTS, REQUESTS
+from .measure import WARM_UP
+
+NAMES = {'get_post': 'reading a post', 'create_like': 'liking a post'}
+
+
+def about(command, installation, directory, options):
+	"""Where and how it was measured."""
+	with contextlib.redirect_stdout(io.StringIO()) as out:
+		print(f'- `{command}`')
+		print(f'- {installation.version}')
+		machine(directory)
+		print('- all contestants in schemas of one database of one server: fsync, synchronous_commit and full_page_writes '
+			f'on, wal_level logical, shared_buffers {options.shared_buffers} MB, jit off, no checkpoint within a run; '
+			'pgbench -M prepared on the same machine, through a socket')
+		print('- caches are warm: everything is in memory, of the server or of the system, before it is timed; of each\n'
+			f'  session the first {WARM_UP} calls are left out, in which it gets to know its plans and tables')
+	return out.getvalue()
+
+
+def write(site, options, results, drawn):
+	"""Print the report, and put it beside the plots."""
+	with contextlib.redirect_stdout(io.StringIO()) as out:
+		print('# The article\'s requests\n')
+		if options.quick:
+			print('**A quick run: it shows that everything works. Its figures mean nothing.**\n')
+		print(results['about'], end='')
+		data_set(site, options)
+		if 'timing' in results:
+			requests(site, options, results)
+			costs(site, options, results)
+		for name, part in (('import', imported), ('size', size), ('freshness', freshness), ('rebuild', rebuild),
+				('rename', rename), ('viral', viral), ('scaling', scaling)):
+			if name in options.only and (name in results or name in ('import', 'size')):
+				part(site, results.get(name))
+		if not options.quick:
+			summary(results['figures'])
+		correctness(results['verdict'])
+		print('\n## Plots\n')
+		print(drawn)
+	sys.stdout.write(out.getvalue())
+	sys.stdout.flush()
+	if options.output:
+		with open(os.path.join(options.output, 'report.md'), 'w', encoding='utf-8') as file:
+			file.write(out.getvalue())
+
+
+def data_set(site, options):
+	"""What there is."""
+	print(f'- scale {site.scale:g}: {site.users:,} users, {site.items["posts"]:,} posts of about 1 kB, '
+		f'{site.items["comments"]:,} comments, {site.items["likes"]:,} likes; and {site.idle_users:,} users without '
+		f'items, to be renamed; seed {site.seed}')
+	print(f'- {options.rounds} rounds of ' + ('a few transactions' if options.quick else f'{options.seconds} s')
+		+ ', contestants in turn within each; medians')
+	absent = [contestant.title for contestant in CONTESTANTS if contestant not in site.contestants]
+	if absent:
+		print(f'- absent, for they are not installed: {", ".join(absent)}')
+
+
+def rows_of(results, column):
+	"""A row for each request measured."""
+	return [[f'{request.code} {request.title}', *column(request)] for request in REQUESTS
+		if any(key[0] == request.name for key in results['timing'].tps)]
+
+
+def requests(site, options, results):
+	"""The article's table; latencies; throughput."""
+	timing, found = results['timing'], results['costs']
+	by_name = {contestant.name: contestant for contestant in site.contestants}
+	titles = [contestant.title for contestant in site.contestants]
+	ratio_titles = ['floor takes', 'V1 takes']
+
+	def ratios(request, clients):
+		return [f'{timing.ratio(request, by_name["blogstore"], by_name[other], clients):.2f} x' for other in ('floor', 'v1')]
+
+	print('\n## The article\'s table\n')
+	print('Milliseconds (median of one client\'s calls) / request units (4 buffers are one, 1 kB of WAL is five, so that\n'
+		'reading an item of 1 kB is about one; without what is done later, see below). "Floor takes" and "V1 takes":\n'
+		'their time as a multiple of blogstore\'s, by calls a second of one client.')
+	table(['request', *titles, *ratio_titles], rows_of(results, lambda request: [
+		*(f'{timing.percentiles(request, contestant).p50:.3f} / '
+			f'{found[request.name, contestant.name].units(found[request.name, contestant.name].wal):.2f}'
+			for contestant in site.contestants), *ratios(request, 1)]))
+	print('\n## Latency: p50 / p95 / p99, ms, one client')
+	table(['request', *titles], rows_of(results, lambda request: [
+		' / '.join(f'{value:.3f}' for value in timing.percentiles(request, contestant))
+		for contestant in site.contestants]))
+	for clients in options.clients:
+		print(f'\n## Calls a second, {clients} client{"s" if clients > 1 else ""}')
+		table(['request', *titles, *ratio_titles], rows_of(results, lambda request, clients=clients: [
+			*(f'{timing.throughput(request, contestant, clients):,.0f}' for contestant in site.contestants),
+			*ratios(request, clients)]))
+	print('\nCommands: every contestant writes the same number with the same keys, which never come twice: a like is of a\n'
+		'user who has not liked the post; writes are spread over posts and users evenly. A first run of all contestants\n'
+		'tells how many make a run of about the length asked for. Queries are measured before the commands. blogstore\'s\n'
+		'worker runs while blogstore is measured, and is stopped while the others\' commands are, so that it takes nothing\n'
+		'from them. The floor\'s tables are not kept in step: its C3 and C4 insert one row and count nothing.')
+
+
+def costs(site, options, results):
+	"""Buffers and WAL."""
+	found = results['costs']
+	titles = [contestant.title for contestant in site.contestants]
+	print('\n## Buffers and WAL of a call\n')
+	print('Buffers: pages looked at, by EXPLAIN of a call inside a function, which counts triggers, foreign keys and all that\n'
+		'functions do; medians of calls of a session that knows its\n'
+		'plans and tables. WAL in bytes: in the call, by the same EXPLAIN; and over a run of one client, divided\n'
+		'by its calls, with commits and all that blogstore\'s worker writes until the views show it. Measured with\n'
+		'full_page_writes off, so that no full pages count, and without autovacuum.')
+	table(['request', *titles], rows_of(results, lambda request: [
+		f'{found[request.name, contestant.name].buffers:.0f}' for contestant in site.contestants]))
+	table(['WAL in the call / in all', *titles], [row for row in rows_of(results, lambda request: [
+		f'{found[request.name, contestant.name].wal:,.0f} / {found[request.name, contestant.name].wal_all:,.0f}'
+		for contestant in site.contestants]) if row[0][0] == 'C'])
+	table(['request units, with all WAL', *titles], [row for row in rows_of(results, lambda request: [
+		f'{found[request.name, contestant.name].units(found[request.name, contestant.name].wal_all):.2f}'
+		for contestant in site.contestants]) if row[0][0] == 'C'])
+
+
+def imported(site, _):
+	"""Loading."""
+	done = site.imported
+	print('\n## Import\n')
+	print(f'{done.items:,} items: import() {done.blogstore:.1f} s ({done.items / done.blogstore:,.0f}/s), then the views '
+		f'{done.views:.1f} s; INSERT ... SELECT of the same rows, with names and counts, into plain tables with the same '
+		f'indexes {done.plain:.1f} s ({done.items / done.plain:,.0f}/s). Each once, after a checkpoint, the plain one first.')
+
+
+def size(site, _):
+	"""Bytes."""
+	items = sum(site.items.values())
+	print('\n## Size on disk\n')
+	print('Once loaded and vacuumed, with indexes and copies.')
+	table(['contestant', 'MB', 'bytes an item', 'to V1'], [[contestant.title, f'{site.sizes[contestant.name] / 2 ** 20:,.1f}',
+		f'{site.sizes[contestant.name] / items:,.0f}', f'{site.sizes[contestant.name] / site.sizes["v1"]:.2f}']
+		for contestant in site.contestants])
+
+
+def freshness(_, found):
+	"""From commit to visible."""
+	print('\n## Freshness\n')
+	print('From the commit of a post until a query finds it in the feed, inside the server, beside clients that like posts as\n'
+		'fast as they can; ms. bench/freshness measures it from outside.')
+	table(['writers', 'writes/s', 'posts', 'p50', 'p95', 'p99', 'max'], [[of.writers, f'{of.rate:,.0f}', len(of.times),
+		*(f'{of.percentile(percent):.1f}' for percent in (50, 95, 99)), f'{max(of.times):.1f}'] for of in found])
+
+
+def rebuild(_, found):
+	"""Rebuilding the views."""
+	rows, views, plain = found
+	print('\n## Rebuild\n')
+	print(f'{rows:,} copies: rebuild_views() until they are there {views:.2f} s ({rows / views:,.0f}/s); CREATE TABLE AS of '
+		f'the same rows, and its index {plain:.2f} s ({rows / plain:,.0f}/s).')
+
+
+def rename(_, found):
+	"""Renaming."""
+	print('\n## Renaming a user with many items\n')
+	print('Two clients read posts and two like posts meanwhile; ms, p50 / p99 of theirs before the rename, and from its beginning\n'
+		'until all items have the new name.')
+	rows = [[of.title, f'{of.items:,} and more', f'{1000 * of.call:,.0f}', f'{1000 * of.done:,.0f}',
+		*(' / '.join(f'{value:.2f}' for value in span[name]) if span[name] else '' for name in NAMES
+			for span in (of.before, of.meanwhile))] for of in found]
+	table(['contestant', 'items', 'edit_user returns', 'all renamed',
+		*(f'{title}, {span}' for title in NAMES.values() for span in ('before', 'meanwhile'))], rows)
+
+
+def viral(_, found):
+	"""What bench/viral printed."""
+	print('\n## A viral post\n')
+	print('By bench/viral, on servers of its own.\n')
+	print(found[0].strip())
+
+
+def scaling(_, found):
+	"""Growth with the data."""
+	print('\n## Growth with the data\n')
+	print('Buffers / ms (one client\'s median) of each request, a round each.')
+	head = [f'{contestant.title}, {of.scale:g}' for contestant in found[0].contestants for of in found]
+	rows = []
+	for request in REQUESTS:
+		if (request.name, 'v1') in found[0].costs:
+			rows.append([f'{request.code} {request.title}', *(f'{of.costs[request.name, contestant.name].buffers:.0f} / '
+				f'{of.timing.percentiles(request, contestant).p50:.3f}' for contestant in found[0].contestants for of in found)])
+	table(['request', *head], rows)
+
+
+def summary(figures):
+	"""All figures."""
+	print('\n## Figures')
+	table(['figure', 'what', 'bound', 'measured', 'reached'], [[figure.name, figure.what, figure.bound, figure.measured,
+		'' if figure.reached is None else 'yes' if figure.reached else 'no'] for figure in figures])
+
+
+def correctness(verdict):
+	"""What was checked."""
+	print('\n## Correctness\n')
+	print(f'{verdict.checks} checks: answers of all contestants to the same calls, all columns, in order, before anything was\n'
+		'timed; all items and counts that they hold, before and after the commands; verify().')
+	print('\n'.join(f'- **{problem}**' for problem in verdict.problems[:50]) or 'All were right.')

@@ -1,0 +1,181 @@
+"""The data set in a database of its own, loaded for every contestant."""
+
+import os
+import random
+import time
+from typing import NamedTuple
+
+from lib.server import Failure, say
+
+from .contestants import CONTESTANTS, SQL
+
+STRIDE = 7919			# as in data.sql and keys/liked_post.sql
+APART = 10 ** 9			# numbers from here on are for single calls
+ID = 8 * 10 ** 15		# ids are numbers above it
+
+
+class Import(NamedTuple):
+	"""What loading took, in seconds."""
+	items: int
+	plain: float
+	blogstore: float
+	views: float			# until the worker had built them
+
+
+class Site:
+	"""The data set at one scale, in one database; a contestant is a schema."""
+
+	def __init__(self, server, name, scale, options, contestants=None):
+		self.server = server
+		self.database = name
+		self.scale = scale
+		self.seed = options.seed
+		self.users = max(20, round(100000 * scale))
+		self.idle_users = max(100, self.users // 10)
+		self.most_likes = min(100, self.users // 2)
+		self.posts = 0
+		self.items = {}
+		self.sizes = {}				# contestant -> bytes once loaded
+		self.imported = None
+		self.written = {}			# (contestant, request) -> how many
+		self.series = 0				# of single calls
+		self.worker_runs = False
+		wanted = contestants or [contestant.name for contestant in CONTESTANTS]
+		self.contestants = [contestant for contestant in CONTESTANTS if contestant.name in wanted]
+
+	def sql(self, text, contestant=None, **variables):
+		"""Run SQL, in a contestant's schema."""
+		if contestant is not None:
+			text = f'SET search_path = {contestant.schema};\n{text}'
+		return self.server.sql(self.database, text, **variables)
+
+	def file(self, path, contestant=None, **variables):
+		"""Run a file, in a contestant's schema."""
+		where = ['-c', f'SET search_path = {contestant.schema}'] if contestant else []
+		out = self.server.psql(self.database, *where, '-f', path, **variables)
+		return [line.split('\t') for line in out.splitlines()]
+
+	def value(self, text):
+		"""The one value of a query."""
+		return self.sql(text)[0][0]
+
+	def create(self):
+		"""Make the data set, and load it for every contestant."""
+		self.server.sql('postgres', f'CREATE DATABASE {self.database}')
+		self.sql('CREATE EXTENSION blogstore')
+		self.find_peers()
+		say(f'{self.database}: making the data set of {self.users:,} users')
+		self.file(os.path.join(SQL, 'data.sql'), users=self.users, idle_users=self.idle_users,
+			most_likes=self.most_likes, seed=self.seed)
+		self.file(os.path.join(SQL, 'explain.sql'))
+		kinds = ('users', 'posts', 'comments', 'likes')
+		self.items = dict(zip(kinds, map(int, self.sql(
+			'SELECT ' + ', '.join(f'(SELECT count(*) FROM staging.{kind})' for kind in kinds))[0])))
+		self.posts = self.items['posts']
+		plain = self.load_plain()
+		for contestant in self.contestants:
+			if not contestant.is_blogstore:
+				self.load(contestant)
+		for contestant in self.contestants:
+			if contestant.is_blogstore:
+				self.load_blogstore(contestant, plain)
+		say(f'{self.database}: vacuuming')
+		self.sql('VACUUM ANALYZE')
+		self.settle()
+		for contestant in self.contestants:
+			self.sizes[contestant.name] = self.size(contestant)
+		self.sql('CHECKPOINT')
+
+	def find_peers(self):
+		"""Leave out peers that are not installed."""
+		for contestant in list(self.contestants):
+			extension = contestant.path('extension.sql')
+			if extension and self.value("SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_ivm'") == '0':
+				self.contestants.remove(contestant)
+			elif extension:
+				self.file(extension)
+
+	def load_plain(self):
+		"""Seconds that plain INSERTs take for what import() writes, with the same indexes there."""
+		floor = next(contestant for contestant in CONTESTANTS if contestant.name == 'floor')
+		self.sql(f'CREATE SCHEMA {floor.schema}')
+		self.file(floor.path('schema.sql'), floor)
+		self.file(floor.path('keys.sql'), floor)
+		self.sql('CHECKPOINT')
+		start = time.monotonic()
+		self.file(floor.path('rows.sql'), floor)
+		seconds = time.monotonic() - start
+		self.sql(f'DROP SCHEMA {floor.schema} CASCADE')
+		return seconds
+
+	def load(self, contestant):
+		"""Tables, rows, then indexes and triggers."""
+		say(f'{self.database}: loading {contestant.title}')
+		self.sql(f'CREATE SCHEMA {contestant.schema}')
+		for name in ('schema.sql', 'load.sql', 'indexes.sql', 'items.sql'):
+			path = contestant.path(name)
+			if path:
+				self.file(path, contestant)
+
+	def load_blogstore(self, contestant, plain):
+		"""Containers, import(), and the views that the worker builds then."""
+		say(f'{self.database}: loading {contestant.title}')
+		self.sql(f'CREATE SCHEMA {contestant.schema}')
+		self.file(contestant.path('schema.sql'), contestant)
+		self.sql('CHECKPOINT')
+		start = time.monotonic()
+		self.file(contestant.path('load.sql'), contestant)
+		seconds = time.monotonic() - start
+		start = time.monotonic()
+		self.worker(True)
+		self.imported = Import(sum(self.items.values()), plain, seconds, time.monotonic() - start)
+		self.file(contestant.path('items.sql'), contestant)
+
+	def size(self, contestant):
+		"""Bytes of all its tables and indexes."""
+		schema = 'blogstore' if contestant.is_blogstore else contestant.schema
+		return int(self.value('SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class '
+			f"WHERE relnamespace = '{schema}'::regnamespace AND relkind IN ('r', 'm')"))
+
+	def worker(self, runs):
+		"""Have blogstore's worker run and its views show all, or have it stopped."""
+		if runs and not self.worker_runs:
+			self.sql('SELECT blogstore.start_worker()')
+		elif not runs and self.worker_runs:
+			self.sql('SELECT blogstore.stop_worker()')
+		self.worker_runs = runs
+		if runs:
+			self.settle()
+
+	def settle(self):
+		"""Wait until views show all, and counts are folded."""
+		if not self.worker_runs:
+			return
+		if self.value("SELECT blogstore.wait_for_views('1 hour')") != 't':
+			raise Failure('the views do not follow:\n' + self.server.end_of_log())
+		limit = time.monotonic() + 60
+		while self.value("SELECT EXISTS (SELECT FROM blogstore.posts WHERE type = 'delta')") == 't':
+			if time.monotonic() > limit:
+				raise Failure('deltas are left a minute after the last write')
+			time.sleep(0.1)
+
+	def variables(self):
+		"""What the scripts in run_sql/keys know of the data set."""
+		return {'users': self.users, 'idle_users': self.idle_users, 'posts': self.posts, 'most_likes': self.most_likes,
+			'default_seed': self.seed}		# of permute(), which is otherwise another for other clients
+
+	def room_for(self, request):
+		"""How many writes of a request there can be, without any coming twice."""
+		if request.name != 'create_like':
+			return 10 ** 9
+		return self.posts * (self.users - self.most_likes - 1)
+
+	def keys(self, count, salt):
+		"""Values of the variables for single calls; posts are told apart."""
+		choose = random.Random(f'{self.seed} {salt}')
+		posts = choose.sample(range(1, self.posts + 1), min(count, self.posts))
+		for n, post in enumerate(posts):
+			liker = (post * STRIDE + self.users - 1) % self.users + 1		# the last one who comes to like it
+			yield {'post': ID + post, 'user': ID + choose.randint(1, self.users), 'liker': ID + liker,
+				'idle_user': ID + self.users + 1 + n % self.idle_users,
+				'number': APART + self.series * 10 ** 6 + n}

@@ -1,0 +1,1 @@
+SELECT * FROM blogstore.create_like(post_id => ('0190000000007000' || :post)::uuid, user_id => ('0180000000007000' || :user)::uuid);

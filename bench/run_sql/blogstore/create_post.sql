@@ -1,0 +1,2 @@
+SELECT * FROM blogstore.create_post(user_id => ('0180000000007000' || :user)::uuid, title => 'Written ' || :number,
+	content => 'Content of post ' || :number || repeat(', and what one writes about it', 32));

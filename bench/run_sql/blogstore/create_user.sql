@@ -1,0 +1,1 @@
+SELECT * FROM blogstore.create_user(username => 'writer ' || :number);

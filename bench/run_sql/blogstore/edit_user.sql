@@ -1,0 +1,2 @@
+SELECT * FROM blogstore.edit_user(user_id => ('0180000000007000' || :user)::uuid,
+	username => 'renamed ' || :number);

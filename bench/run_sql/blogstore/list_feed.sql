@@ -1,0 +1,1 @@
+SELECT * FROM blogstore.list_feed();

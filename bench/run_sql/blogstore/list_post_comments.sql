@@ -1,0 +1,1 @@
+SELECT * FROM blogstore.list_post_comments(post_id => ('0190000000007000' || :post)::uuid);

@@ -1,0 +1,3 @@
+UPDATE posts SET content = 'Content by edit ' || :number || repeat(', and what one writes about it', 32)
+WHERE post_id = ('0190000000007000' || :post)::uuid
+RETURNING id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date;

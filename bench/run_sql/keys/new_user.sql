@@ -1,0 +1,2 @@
+-- new_user.sql
+--		Its name is its number.

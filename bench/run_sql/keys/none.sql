@@ -1,0 +1,2 @@
+-- none.sql
+--		The feed is the same for all.

@@ -1,0 +1,3 @@
+SELECT user_id AS id, 'user' AS type, user_id, username, creation_date
+FROM users
+WHERE user_id = ('0180000000007000' || :user)::uuid;

@@ -1,0 +1,4 @@
+SELECT post_id AS id, 'post' AS type, post_id, user_id, user_username, title, content,
+	comment_count, like_count, creation_date
+FROM posts
+WHERE post_id = ('0190000000007000' || :post)::uuid;

@@ -1,0 +1,4 @@
+SELECT post_id AS id, 'post' AS type, post_id, user_id, user_username, title, left(content, 200) AS content,
+	comment_count, like_count, creation_date
+FROM posts
+ORDER BY creation_date DESC, post_id DESC LIMIT 100;

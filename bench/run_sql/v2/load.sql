@@ -1,0 +1,12 @@
+-- load.sql
+--		Version 2 from staging.
+INSERT INTO users SELECT user_id, username, creation_date FROM staging.users;
+INSERT INTO posts
+SELECT post_id, user_id, username, title, content, comments, likes, posts.creation_date
+FROM staging.posts JOIN staging.users USING (user_id) ORDER BY posts.n;
+INSERT INTO comments
+SELECT comment_id, post_id, user_id, username, content, comments.creation_date
+FROM staging.comments JOIN staging.users USING (user_id);
+INSERT INTO likes
+SELECT like_id, post_id, user_id, username, likes.creation_date
+FROM staging.likes JOIN staging.users USING (user_id);

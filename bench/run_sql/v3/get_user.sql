@@ -1,0 +1,3 @@
+SELECT id, type, user_id, username, creation_date
+FROM users
+WHERE user_id = ('0180000000007000' || :user)::uuid AND id = ('0180000000007000' || :user)::uuid;
