@@ -171,10 +171,33 @@ item_suppressed(ItemWriter *writer)
 			 errhint("Raise an error in the trigger to refuse a change.")));
 }
 
+/* Is what a scan has found by this key still so, and nobody about to change it? */
+static bool
+found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
+{
+	SnapshotData dirty;
+	BlogItem	there;
+	ItemScan   *scan;
+	bool		settled;
+
+	InitDirtySnapshot(dirty);
+	scan = item_scan_begin_unwatched(writer->container, writer->type,
+									 writer->partition, PATH_KEY, key, n,
+									 &dirty);
+	settled = item_scan_next(scan, &there) &&
+		!TransactionIdIsValid(dirty.xmin) &&
+		!TransactionIdIsValid(dirty.xmax) &&
+		ItemPointerEquals(&item_scan_slot(scan)->tts_tid,
+						  &item_scan_slot(found)->tts_tid);
+	item_scan_end(scan);
+	return settled;
+}
+
 /*
  * Does the transaction's snapshot show an item with this one's key? A unique
  * index does not stop the key of an item that was deleted since, so that a
- * transaction that still sees it would see two. 40001 if it was.
+ * transaction that still sees it would see two. 40001 if it was. An item that
+ * nobody is changing is not locked, which would be in the way of who deletes it.
  */
 static bool
 key_in_snapshot(ItemWriter *writer, const BlogItem *item)
@@ -192,8 +215,9 @@ key_in_snapshot(ItemWriter *writer, const BlogItem *item)
 									 writer->partition, PATH_KEY, key, n,
 									 GetActiveSnapshot());
 	found = item_scan_next(scan, &there) &&
-		item_writer_lock_found(writer, scan, LockTupleKeyShare, LockWaitBlock,
-							   &there) == LOCK_HAD;
+		(found_is_settled(writer, scan, key, n) ||
+		 item_writer_lock_found(writer, scan, LockTupleKeyShare,
+								LockWaitBlock, &there) == LOCK_HAD);
 	item_scan_end(scan);
 	return found;
 }

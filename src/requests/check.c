@@ -281,25 +281,28 @@ post_being_deleted(const pg_uuid_t *post_id)
 }
 
 /*
- * Read the item of posts whose key an insert has met. Errors: 40001 if it was
- * committed after the transaction's snapshot, or is gone again.
+ * Read the item of posts whose key an insert has met. Returns false if it is gone
+ * again: try once more. Errors: 40001 if it was committed after the snapshot
+ * that the transaction keeps.
  */
-void
-get_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
-				int nkeys, BlogItem *out)
+bool
+find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
+				 int nkeys, BlogItem *out)
 {
 	bool		found;
 
+	CHECK_FOR_INTERRUPTS();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	found = item_get(CONTAINER_POSTS, type, post_id, PATH_KEY, key, nkeys,
 					 GetActiveSnapshot(), out);
 	if (found && type == ITEM_POST)
 		delta_add_up(out, GetActiveSnapshot());
 	PopActiveSnapshot();
-	if (!found)
+	if (!found && IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to a concurrent %s",
 						item_type_name(type)),
 				 errhint("Retry the transaction.")));
+	return found;
 }

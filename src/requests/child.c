@@ -27,8 +27,8 @@ remove_deleted_comment(const BlogItem *item, ItemType type)
 
 	if (type != ITEM_COMMENT)
 		return false;
-	get_conflicting(type, post_id, key, 2, &there);
-	return being_deleted(&there) &&
+	return find_conflicting(type, post_id, key, 2, &there) &&
+		being_deleted(&there) &&
 		remove_child(type, post_id, item_uuid(item, PROP_ID),
 					 LockWaitBlock) == LOCK_HAD;
 }

@@ -30,6 +30,8 @@ create_comment(PG_FUNCTION_ARGS)
 	BlogItem	there;
 	pg_uuid_t	id;
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
+	bool		inserted;
 
 	item_init(&comment, ITEM_COMMENT);
 	item_set(&comment, PROP_POST_ID, UUIDPGetDatum(post_id));
@@ -43,11 +45,12 @@ create_comment(PG_FUNCTION_ARGS)
 			 TimestampTzGetDatum(get_creation_date(fcinfo, 4)));
 
 	request_begin(&scope, "create_comment()");
-	if (!write_child(&comment, ITEM_COMMENT))
+	do
+		inserted = write_child(&comment, ITEM_COMMENT);
+	while (!inserted &&
+		   !find_conflicting(ITEM_COMMENT, post_id, key, 2, &there));
+	if (!inserted)
 	{
-		Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
-
-		get_conflicting(ITEM_COMMENT, post_id, key, 2, &there);
 		if (!item_same(&comment, &there, PROP_USER_ID) ||
 			!item_same(&comment, &there, PROP_CONTENT) ||
 			(!PG_ARGISNULL(4) &&

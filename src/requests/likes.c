@@ -31,6 +31,9 @@ create_like(PG_FUNCTION_ARGS)
 	pg_uuid_t	id;
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
 	const pg_uuid_t *user_id = need_uuid(fcinfo, 1, "user_id");
+	Datum		key[] = {UUIDPGetDatum(user_id), UUIDPGetDatum(post_id)};
+	BlogItem	there;
+	bool		inserted;
 
 	new_id(&id);
 	item_init(&like, ITEM_LIKE);
@@ -41,14 +44,11 @@ create_like(PG_FUNCTION_ARGS)
 			 TimestampTzGetDatum(get_creation_date(fcinfo, 2)));
 
 	request_begin(&scope, "create_like()");
-	if (!write_child(&like, ITEM_LIKE))
-	{
-		Datum		key[] = {UUIDPGetDatum(user_id), UUIDPGetDatum(post_id)};
-
-		get_conflicting(ITEM_LIKE, post_id, key, 2, &like);
-	}
+	do
+		inserted = write_child(&like, ITEM_LIKE);
+	while (!inserted && !find_conflicting(ITEM_LIKE, post_id, key, 2, &there));
 	owner_end(&scope);
-	return return_item(fcinfo, &like, ITEM_LIKE);
+	return return_item(fcinfo, inserted ? &like : &there, ITEM_LIKE);
 }
 
 /*

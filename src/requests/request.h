@@ -102,8 +102,8 @@ extern void need_user(const pg_uuid_t *user_id, BlogItem *user);
 extern COMPAT_NORETURN void unknown_item(const char *what, const pg_uuid_t *id);
 extern COMPAT_NORETURN void id_taken(const char *what, const pg_uuid_t *id);
 extern bool post_being_deleted(const pg_uuid_t *post_id);
-extern void get_conflicting(ItemType type, const pg_uuid_t *post_id,
-							const Datum *key, int nkeys, BlogItem *out);
+extern bool find_conflicting(ItemType type, const pg_uuid_t *post_id,
+							 const Datum *key, int nkeys, BlogItem *out);
 
 /* child.c */
 extern bool write_child(BlogItem *item, ItemType type);
