@@ -28,7 +28,7 @@ create_comment(PG_FUNCTION_ARGS)
 	OwnerScope	scope;
 	BlogItem	comment;
 	BlogItem	there;
-	pg_uuid_t	id;
+	pg_uuid_t	id = {{0}};
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
 	bool		inserted;

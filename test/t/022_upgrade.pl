@@ -96,8 +96,10 @@ my $new = new_server('new');
 my ($done, $out) = upgrade($old, $new);
 ok($done, 'as advised: pg_upgrade succeeds');
 $new->start;
-is($new->safe_psql('postgres', 'SELECT state FROM blogstore.stat_worker'),
-	'stopped', 'as advised: the worker stays stopped');
+# the launcher has one look at each database
+wait_until($new, 'postgres', 'SELECT state FROM blogstore.stat_worker', 'stopped');
+is($new->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots'),
+	'0', 'as advised: the worker stays stopped');
 is($new->safe_psql('postgres', 'SELECT title FROM blogstore.list_feed(1); SELECT count(*) FROM blogstore.list_feed(NULL); SELECT count(*) FROM blogstore.get_user(kit.u(4))'),
 	"not shown\n117\n0", 'as advised: before it starts, requests are answered rightly');
 $new->safe_psql($_, 'SELECT blogstore.start_worker()') for 'postgres', 'second';

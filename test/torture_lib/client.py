@@ -7,7 +7,7 @@ import psycopg2
 
 from . import model
 from .plan import CHILD_COMMANDS
-from .server import CLIENT_ROLE, PATIENCE
+from .server import CLIENT_ROLE, PATIENCE, START_PATIENCE
 from .verdict import Divergence
 
 # serialization failure, deadlock; a prepared transaction that the process
@@ -62,13 +62,13 @@ class Client(threading.Thread):
 	def _play(self, step):
 		"""Attempt a step until it is acknowledged; then judge it."""
 		first = True
-		deadline = time.monotonic() + 2 * PATIENCE
+		deadline = time.monotonic() + PATIENCE + START_PATIENCE
 		self._prepared = None
 		self._finishing = False
 		self.ledger.doom(step)
 		while not self.verdict.over.is_set():
 			if time.monotonic() > deadline:
-				raise Divergence(f'{self.name} gets no answer in {2 * PATIENCE:.0f} s to {self._describe()}')
+				raise Divergence(f'{self.name} gets no answer in {PATIENCE + START_PATIENCE:.0f} s to {self._describe()}')
 			try:
 				attempt = self._attempt(step, first)
 			except (psycopg2.Error, ConnectionError) as error:

@@ -23,6 +23,10 @@ CLIENT_ROLE = 'torture_client'
 # the views. Far above what it takes, so that only what hangs is reported.
 PATIENCE = 60.0
 
+# A startup process that outlives its postmaster, and finds no checkpointer, goes
+# on looking for one for a minute (RequestCheckpoint()), and nobody else can start.
+START_PATIENCE = 60.0 + PATIENCE
+
 # fsync = off takes nothing from the test: what a process has written survives
 # kill -9, whether or not it was synced. Small buffers and a small WAL have
 # pages written and checkpoints made (which is when a slot's position reaches
@@ -108,13 +112,13 @@ class Server:
 
 	def connect_patiently(self, user='postgres'):
 		"""A connection as soon as the server takes one."""
-		deadline = time.monotonic() + PATIENCE
+		deadline = time.monotonic() + START_PATIENCE
 		while True:
 			try:
 				return self.connect(user)
 			except psycopg2.OperationalError as error:
 				if time.monotonic() > deadline:
-					raise Divergence(f'the server takes no connections for {PATIENCE:.0f} s: {error}') from error
+					raise Divergence(f'the server takes no connections for {START_PATIENCE:.0f} s: {error}') from error
 				time.sleep(0.02)
 
 	def ask(self, query, *parameters):
@@ -138,13 +142,13 @@ class Server:
 
 	def start(self):
 		"""Start it; what a killed postmaster left behind may take a while to end."""
-		deadline = time.monotonic() + PATIENCE
+		deadline = time.monotonic() + START_PATIENCE
 		while time.monotonic() < deadline:
 			self.launch()
 			if self._accepts(deadline):
 				return
 			time.sleep(0.1)
-		raise Divergence(f'the server does not start within {PATIENCE:.0f} s')
+		raise Divergence(f'the server does not start within {START_PATIENCE:.0f} s')
 
 	def launch(self):
 		"""Start the postmaster, and do not wait for what comes of it."""
