@@ -41,11 +41,7 @@ my $pid = worker_pid($node, 'postgres');
 kill 9, $pid;
 # the server takes itself down and up again, and the holder with it
 eval { $holder->quit };
-$node->poll_query_until('postgres',
-	"SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid")
-  or die 'the server does not come back';
-$node->poll_query_until('postgres', 'SELECT true')
-  or die 'the server does not come back';
+wait_accepts($node, "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid");
 check_store($node, 'postgres', 'worker killed in mid batch');
 is( $node->safe_psql(
 		'postgres',
@@ -166,8 +162,7 @@ SELECT count(*) = $CLIENTS FROM (
 		"$what killed: in the middle of the load");
 
 	start_again($node) if $what eq 'postmaster';
-	$node->poll_query_until('postgres', 'SELECT true')
-	  or die 'the server does not come back';
+	wait_accepts($node);
 	check_store($node, 'postgres', "$what killed");
 	check_acknowledged("$what killed", @acks);
 

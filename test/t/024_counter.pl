@@ -320,8 +320,7 @@ $primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
 
 sub back
 {
-	$primary->poll_query_until('postgres', 'SELECT true')
-	  or die 'the server does not come back';
+	wait_accepts($primary);
 	return;
 }
 
@@ -421,8 +420,7 @@ for my $harm (@harms)
 	no_error($there, $name, 0);
 	cmp_ok($checked_there, '>', 5, "$name: counts were compared on the standby");
 	note "$name: ", join ' ', map { $_ // '-' } ($alone, $together, $edited, $coming, $going, $checked, $checked_there);
-	$primary->poll_query_until('postgres', 'SELECT true')
-	  or die 'the server does not come back';
+	wait_accepts($primary);
 	cmp_ok($primary->safe_psql('postgres', 'SELECT kit.check_counts()'),
 		'>=', 4, "$name: counts are exact");
 	check_store($primary, 'postgres', $name);

@@ -17,11 +17,12 @@ use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(
   new_server prepare_server create_store create_kit fill_store worker_pid
   start_client finish_client start_again check_store sqlstate
-  wait_until hold_worker kill_worker worker_slot log_end logged slots_made
+  wait_until wait_accepts hold_worker kill_worker worker_slot log_end logged slots_made
   check_answers
 );
 
@@ -88,7 +89,7 @@ the old one are still there.
 
 sub start_again
 {
-	my ($node) = @_;
+	my ($node, $query) = @_;
 
 	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
@@ -117,6 +118,32 @@ sub wait_until
 	$node->poll_query_until($dbname, $query, $expected // 't')
 	  or die "this did not come true: $query";
 	return;
+}
+
+=pod
+
+=item wait_accepts(node, query)
+
+Wait until a server takes connections again, and a query, where given, is true. (poll_query_until() writes its query
+to a psql that may have ended before, which is an error of its own.)
+
+=cut
+
+sub wait_accepts
+{
+	my ($node, $query) = @_;
+
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		my ($out, $err) = ('', '');
+
+		IPC::Run::run([
+			$node->installed_command('psql'), '-XAt', '-d', $node->connstr('postgres'), '-c', $query // 'SELECT true'
+		], '<', \undef, '>', \$out, '2>', \$err);
+		return if $out =~ /^t$/m;
+		usleep(100_000);
+	}
+	die 'the server does not come back';
 }
 
 =pod
