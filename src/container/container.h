@@ -258,6 +258,7 @@ typedef struct PostGate
 extern void gate_init(PostGate *gate, const pg_uuid_t *post_id);
 extern LockOutcome gate_enter(PostGate *gate, LockWaitPolicy wait);
 extern LockOutcome gate_look(PostGate *gate, LockWaitPolicy wait);
+extern LockOutcome gate_visit(PostGate *gate, LockWaitPolicy wait);
 extern LockOutcome gate_shut(PostGate *gate, LockTupleMode mode,
 							 LockWaitPolicy wait);
 extern void gate_settle(PostGate *gate);
@@ -267,7 +268,6 @@ extern void gate_leave(PostGate *gate);
 extern LockOutcome post_count(PostGate *gate, int64 comments, int64 likes,
 							  LockWaitPolicy wait);
 extern LockOutcome post_join(const pg_uuid_t *post_id);
-extern void post_deleting(void) __attribute__((noreturn));
 extern LockOutcome post_fold(const pg_uuid_t *post_id, int64 limit, bool hot,
 							 bool merge, int64 *taken, bool *left);
 extern void post_fold_locked(BlogItem *post, int64 limit);

@@ -26,16 +26,6 @@
 /* How many deltas a count in place folds in passing. */
 #define FOLD_IN_PASSING 100
 
-/* Errors: 40001, for what cannot wait until a post is deleted, or not. */
-void
-post_deleting(void)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-			 errmsg("could not count on a post that is being deleted"),
-			 errhint("Retry the transaction.")));
-}
-
 /* Does a worker fold what is left? */
 static bool
 worker_folds(void)
@@ -157,8 +147,7 @@ post_join(const pg_uuid_t *post_id)
 	if (!delta_possible(post_id))
 		return LOCK_HAD;
 	gate_init(&gate, post_id);
-	(void) gate_enter(&gate, LockWaitBlock);
-	outcome = gate_look(&gate, LockWaitBlock);
+	outcome = gate_visit(&gate, LockWaitBlock);
 	if (outcome == LOCK_HAD)
 	{
 		LockOutcome stripe = delta_stripe(post_id, 0, 0);
@@ -190,8 +179,7 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
 	*taken = 0;
 	*left = false;
 	gate_init(&gate, post_id);
-	merge = merge && gate_enter(&gate, LockWaitSkip) == LOCK_HAD &&
-		gate_look(&gate, LockWaitSkip) == LOCK_HAD;
+	merge = merge && gate_visit(&gate, LockWaitSkip) == LOCK_HAD;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
 	outcome = lock_post(writer, post_id, LockWaitSkip, hot, &post);

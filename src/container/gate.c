@@ -184,9 +184,11 @@ LockOutcome
 gate_shut(PostGate *gate, LockTupleMode mode, LockWaitPolicy wait)
 {
 	const pg_uuid_t *post_id = &gate->post_id;
-	int			tries = wait == LockWaitBlock && !gate->passed ? TRIES_TO_SHUT : 0;
+	int			tries = wait == LockWaitBlock ? TRIES_TO_SHUT : 0;
 	LockOutcome outcome;
 
+	if (gate->passed)
+		return post_hold(post_id, mode, wait);
 	do
 	{
 		bool		patient = tries-- > 0;
@@ -196,14 +198,12 @@ gate_shut(PostGate *gate, LockTupleMode mode, LockWaitPolicy wait)
 			(void) await_counting(post_id);
 			post_await_free(post_id);
 		}
-		if (!gate->passed && !gate_lock(gate, ShareLock, wait))
+		if (!gate_lock(gate, ShareLock, wait))
 			return LOCK_BUSY;
 		if (wait == LockWaitBlock && !patient)
 			gate_settle(gate);
-		if (!gate->passed && list_counting(post_id) != NIL)
-			outcome = LOCK_BUSY;
-		else
-			outcome = post_hold(post_id, mode, patient ? LockWaitSkip : wait);
+		outcome = list_counting(post_id) != NIL ? LOCK_BUSY :
+			post_hold(post_id, mode, patient ? LockWaitSkip : wait);
 		if (outcome != LOCK_HAD)
 			gate_leave(gate);
 	} while (outcome == LOCK_BUSY && wait == LockWaitBlock);
@@ -231,4 +231,13 @@ gate_look(PostGate *gate, LockWaitPolicy wait)
 	if (outcome == LOCK_HAD)
 		gate->passed = true;
 	return outcome;
+}
+
+/* Enter, and make sure that the post is there: as the two say. */
+LockOutcome
+gate_visit(PostGate *gate, LockWaitPolicy wait)
+{
+	LockOutcome outcome = gate_enter(gate, wait);
+
+	return outcome == LOCK_HAD ? gate_look(gate, wait) : outcome;
 }

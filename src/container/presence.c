@@ -99,19 +99,26 @@ follow_versions(ItemScan *scan)
 	return life;
 }
 
+/* The versions of a post that a dirty snapshot shows. */
+static ItemScan *
+post_scan(const pg_uuid_t *post_id, SnapshotData *dirty)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+
+	InitDirtySnapshot(*dirty);
+	return item_scan_begin(CONTAINER_POSTS, ITEM_POST, post_id, PATH_KEY, &key,
+						   1, NULL, ForwardScanDirection, dirty);
+}
+
 /* Look at a post as it is at this moment, committed or not. */
 static PostLife
 post_look_once(const pg_uuid_t *post_id)
 {
-	Datum		key = UUIDPGetDatum(post_id);
 	SnapshotData dirty;
 	BlogItem	post;
-	ItemScan   *scan;
+	ItemScan   *scan = post_scan(post_id, &dirty);
 	PostLife	life = POST_UNSEEN;
 
-	InitDirtySnapshot(dirty);
-	scan = item_scan_begin(CONTAINER_POSTS, ITEM_POST, post_id, PATH_KEY, &key,
-						   1, NULL, ForwardScanDirection, &dirty);
 	while (life == POST_UNSEEN && item_scan_next(scan, &post))
 		/* not one that is being created, nor a version that is */
 		if (!TransactionIdIsValid(dirty.xmin))
@@ -177,15 +184,11 @@ list_holders(TupleTableSlot *slot, Holders *holders)
 static Holders
 post_holders(const pg_uuid_t *post_id)
 {
-	Datum		key = UUIDPGetDatum(post_id);
 	Holders		holders = {0};
 	SnapshotData dirty;
 	BlogItem	post;
-	ItemScan   *scan;
+	ItemScan   *scan = post_scan(post_id, &dirty);
 
-	InitDirtySnapshot(dirty);
-	scan = item_scan_begin(CONTAINER_POSTS, ITEM_POST, post_id, PATH_KEY, &key,
-						   1, NULL, ForwardScanDirection, &dirty);
 	while (item_scan_next(scan, &post))
 		list_holders(item_scan_slot(scan), &holders);
 	item_scan_end(scan);

@@ -37,9 +37,7 @@ remove_one(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 
 	gate_init(&gate, post_id);
 	/* while this has nothing that a deletion may need, it can wait for one */
-	outcome = counted ? gate_enter(&gate, wait) : LOCK_HAD;
-	if (outcome == LOCK_HAD && counted)
-		outcome = gate_look(&gate, wait);
+	outcome = counted ? gate_visit(&gate, wait) : LOCK_HAD;
 	gate_leave(&gate);
 	if (outcome != LOCK_HAD)
 		return outcome;
@@ -57,7 +55,10 @@ remove_one(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 	if (outcome == LOCK_HAD)
 		item_writer_delete(writer);
 	else if (outcome == LOCK_BUSY && wait == LockWaitBlock)
-		post_deleting();
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not count on a post that is being deleted"),
+				 errhint("Retry the transaction.")));
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	gate_leave(&gate);

@@ -171,6 +171,15 @@ item_suppressed(ItemWriter *writer)
 			 errhint("Raise an error in the trigger to refuse a change.")));
 }
 
+/* What has a key, without a predicate lock on it. */
+static ItemScan *
+key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
+{
+	return item_scan_begin_unwatched(writer->container, writer->type,
+									 writer->partition, PATH_KEY, key, n,
+									 snapshot);
+}
+
 /* Is what a scan has found by this key still so, and nobody about to change it? */
 static bool
 found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
@@ -181,9 +190,7 @@ found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
 	bool		settled;
 
 	InitDirtySnapshot(dirty);
-	scan = item_scan_begin_unwatched(writer->container, writer->type,
-									 writer->partition, PATH_KEY, key, n,
-									 &dirty);
+	scan = key_scan(writer, key, n, &dirty);
 	settled = item_scan_next(scan, &there) &&
 		!TransactionIdIsValid(dirty.xmin) &&
 		!TransactionIdIsValid(dirty.xmax) &&
@@ -211,9 +218,7 @@ key_in_snapshot(ItemWriter *writer, const BlogItem *item)
 
 	if (n == 0)
 		return false;
-	scan = item_scan_begin_unwatched(writer->container, writer->type,
-									 writer->partition, PATH_KEY, key, n,
-									 GetActiveSnapshot());
+	scan = key_scan(writer, key, n, GetActiveSnapshot());
 	found = item_scan_next(scan, &there) &&
 		(found_is_settled(writer, scan, key, n) ||
 		 item_writer_lock_found(writer, scan, LockTupleKeyShare,
@@ -291,10 +296,9 @@ item_writer_insert(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Lock the tuple that a scan of the same leaf has found, in its newest
- * version. Under REPEATABLE READ and
- * SERIALIZABLE a version newer than the snapshot is an error (40001), as for
- * UPDATE.
+ * Lock the tuple that a scan of the same leaf has found, in its newest version.
+ * Under REPEATABLE READ and SERIALIZABLE a version newer than the snapshot is an
+ * error (40001), as for UPDATE.
  */
 LockOutcome
 item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,

@@ -11,28 +11,6 @@
 
 #include "utils/snapmgr.h"
 
-/*
- * Delete the comment that has an item's key, if it is one that is not served
- * any more: nobody knows that it is there. (A like's key names its user, who
- * would have to be there.)
- */
-static bool
-remove_deleted_comment(const BlogItem *item, ItemType type)
-{
-	const pg_uuid_t *post_id = item_uuid(item, PROP_POST_ID);
-	Datum		key[] = {
-		UUIDPGetDatum(post_id), item->value[PROP_ID]
-	};
-	BlogItem	there;
-
-	if (type != ITEM_COMMENT)
-		return false;
-	return find_conflicting(type, post_id, key, 2, &there) &&
-		being_deleted(&there) &&
-		remove_child(type, post_id, item_uuid(item, PROP_ID),
-					 LockWaitBlock) == LOCK_HAD;
-}
-
 /* How a child comes to its post. */
 typedef struct Arrival
 {
@@ -68,8 +46,6 @@ insert_child(BlogItem *item, ItemType type, Arrival *arrival)
 	need_user(item_uuid(item, PROP_USER_ID), &user);
 	item_set(item, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
 	inserted = item_writer_insert_if(writer, item, arrive, arrival);
-	if (!inserted && !arrival->shut && remove_deleted_comment(item, type))
-		inserted = item_writer_insert_if(writer, item, arrive, arrival);
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	return inserted;

@@ -88,13 +88,13 @@ create_post(PG_FUNCTION_ARGS)
 	post_from_args(fcinfo, &id, &post);
 	key = UUIDPGetDatum(&id);
 	request_begin(&scope, "create_post()");
+	/* one that is not served any more is in nobody's way */
 	do
 		inserted = write_post(&post, &id);
-	while (!inserted && !find_conflicting(ITEM_POST, &id, &key, 1, &there));
-	/* one that is not served any more is in nobody's way */
-	if (!inserted && being_deleted(&there) &&
-		remove_post(&id, LockWaitBlock) == LOCK_HAD)
-		inserted = write_post(&post, &id);
+	while (!inserted &&
+		   (!find_conflicting(ITEM_POST, &id, &key, 1, &there) ||
+			(being_deleted(&there) &&
+			 remove_post(&id, LockWaitBlock) == LOCK_HAD)));
 	if (!inserted)
 	{
 		if (!item_same(&post, &there, PROP_USER_ID) ||

@@ -318,12 +318,6 @@ $standby->append_conf('postgresql.conf', "hot_standby_feedback = on\nmax_standby
 $standby->start;
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
 
-sub back
-{
-	wait_accepts($primary);
-	return;
-}
-
 # What is done to the server; returns whether connections are cut
 my @harms = (
 	[ 'nothing' => sub { return 0 } ],

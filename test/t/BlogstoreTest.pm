@@ -22,8 +22,8 @@ use Time::HiRes qw(usleep);
 our @EXPORT = qw(
   new_server prepare_server create_store create_kit fill_store worker_pid
   start_client finish_client start_again check_store sqlstate
-  wait_until wait_accepts hold_worker kill_worker worker_slot log_end logged slots_made
-  check_answers
+  wait_until wait_accepts hold_worker kill_worker worker_slot log_end logged
+  slots_made check_answers
 );
 
 =pod
@@ -89,7 +89,7 @@ the old one are still there.
 
 sub start_again
 {
-	my ($node, $query) = @_;
+	my ($node) = @_;
 
 	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
@@ -124,8 +124,9 @@ sub wait_until
 
 =item wait_accepts(node, query)
 
-Wait until a server takes connections again, and a query, where given, is true. (poll_query_until() writes its query
-to a psql that may have ended before, which is an error of its own.)
+Wait until a server takes connections again, and a query, where given, is true.
+(poll_query_until() writes its query to a psql that may have ended before, which
+is an error of its own.)
 
 =cut
 
