@@ -77,15 +77,21 @@ compat_epq_init(EPQState *epqstate, EState *estate)
 #endif
 }
 
+/*
+ * Enter a tuple into all indexes. With spec_conflict, a taken unique key is told
+ * there; without, it is an error (23505).
+ */
 static inline List *
 compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
 						   EState *estate, bool *spec_conflict)
 {
+	bool		tell = spec_conflict != NULL;
+
 #if PG_VERSION_NUM >= 160000
-	return ExecInsertIndexTuples(rri, slot, estate, false, true,
+	return ExecInsertIndexTuples(rri, slot, estate, false, tell,
 								 spec_conflict, NIL, false);
 #else
-	return ExecInsertIndexTuples(rri, slot, estate, false, true,
+	return ExecInsertIndexTuples(rri, slot, estate, false, tell,
 								 spec_conflict, NIL);
 #endif
 }

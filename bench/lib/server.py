@@ -83,7 +83,10 @@ class Workplace:
 	"""A directory for servers and logs, removed at the end with all in it."""
 
 	def __init__(self, installation, parent, name):
-		self.path = tempfile.mkdtemp(prefix=name + '-', dir=parent)
+		try:
+			self.path = tempfile.mkdtemp(prefix=name + '-', dir=parent)
+		except OSError as error:
+			raise Failure(f'cannot make a directory in {parent}: {error.strerror}') from error
 		self.servers = []
 		if len(self.path) > SOCKET_ROOM:
 			os.rmdir(self.path)

@@ -146,28 +146,16 @@ count_rejected(const Import *import)
 	return n;
 }
 
-/* Check the rows of one type, and count what comes of them. */
 static void
 check_items(Import *import, ItemType type)
 {
-	ImportTally *tally = &import->tally[type];
-	int64		staged = tally->read - tally->rejected;
-	int64		rejected;
+	const ImportTally *tally = &import->tally[type];
 
-	if (staged == 0)
+	if (tally->read == tally->rejected)
 		return;
-	show_step(import, "checking", staged, plural_name(type));
-	(void) import_run(import, import_check_sql[type]);
-	(void) import_run(import, import_tally_sql[type]);
-	if (import_result(1) != staged)
-		elog(ERROR, "import lost rows");
-	rejected = import_result(2);
-	tally->rejected += rejected;
-	tally->present = import_result(3);
-	tally->written = staged - rejected - tally->present;
-	SPI_freetuptable(SPI_tuptable);
-	if (rejected > 0)
-		(void) import_run(import, import_reject_sql[type]);
+	show_step(import, "checking", tally->read - tally->rejected,
+			  plural_name(type));
+	import_check(import, type);
 	ereport(NOTICE,
 			(errmsg("%s: %lld new, %lld present, %lld rejected",
 					plural_name(type), (long long) tally->written,
@@ -183,7 +171,7 @@ write_items(const Import *import, ItemType type)
 	if (n == 0)
 		return;
 	show_step(import, "writing", n, plural_name(type));
-	import_run_write(import, import_write_sql[type], n);
+	import_write_items(import, type, n);
 }
 
 /* Users come first, so that the names of all authors are in one place. */
@@ -262,7 +250,11 @@ import_staged(Import *import)
 		refuse_rejected(import, rejected);
 	import_posts(import);
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
+	{
 		wrote |= import->tally[t].written > 0;
+		if (import->passed[t] != NULL)
+			tuplestore_end(import->passed[t]);
+	}
 	if (wrote)
 		change_feed_hooks.item_written();
 	import_phase_end(&phase);
@@ -297,8 +289,8 @@ import_end(Import *import, FunctionCallInfo fcinfo)
 	import_phase_begin(&phase);
 	(void) import_run(import,
 					  "DROP TABLE @user, @post, @comment, @like, @checked_user,"
-					  " @checked_post, @checked_comment, @checked_like, @count,"
-					  " @rejected");
+					  " @checked_post, @checked_comment, @checked_like, @part,"
+					  " @count, @rejected");
 	import_phase_end(&phase);
 	SPI_finish();
 	if (debug_query_string != NULL)

@@ -8,8 +8,10 @@
 #include "compat.h"
 #include "container/container.h"
 
+#include "tcop/dest.h"
 #include "utils/jsonb.h"
 #include "utils/rel.h"
+#include "utils/tuplestore.h"
 
 /* What is imported: items of the first types. */
 #define N_IMPORTED (ITEM_LIKE + 1)
@@ -24,10 +26,12 @@ typedef enum StagedColumn
 	STAGED_TITLE,
 	STAGED_CONTENT,
 	STAGED_CREATION_DATE,
-	STAGED_REASON				/* why it cannot be imported; NULL: not known */
+	STAGED_REASON,				/* why it cannot be imported; NULL: not known */
+	STAGED_PARTITION			/* where it will be */
 } StagedColumn;
 
-#define N_STAGED (STAGED_REASON + 1)
+#define N_STAGED (STAGED_PARTITION + 1)
+#define N_READ STAGED_REASON	/* those that come from sources */
 
 /* A row on its way there. */
 typedef struct StagedRow
@@ -53,9 +57,14 @@ typedef struct Import
 	Oid			rejects;		/* the caller's table; InvalidOid: none */
 	Relation	staged[N_IMPORTED]; /* open while sources are read */
 	Relation	rejected;		/* likewise */
+	Tuplestorestate *passed[N_IMPORTED];	/* new comments and likes */
+	TupleDesc	passed_desc[N_IMPORTED];
 	ImportTally tally[N_IMPORTED];
 	ImportTally untyped;		/* documents of no known type */
 } Import;
+
+/* What writes rows, and returns how many. */
+typedef int64 (*ImportWrite) (const Import *import, void *arg);
 
 /* Acting as the containers' owner, with settings fit for that. */
 typedef struct ImportPhase
@@ -73,10 +82,37 @@ extern void import_run_named(const Import *import, const char *before,
 							 const char *name, const char *after);
 extern int64 import_run_number(const Import *import, const char *sql);
 extern int64 import_result(int column);
+extern void import_receiver_init(DestReceiver *receiver,
+								 bool (*receive) (TupleTableSlot *slot,
+												  DestReceiver *self),
+								 void (*shutdown) (DestReceiver *self));
+extern int64 import_run_into(const Import *import, const char *sql,
+							 DestReceiver *receiver);
+extern int64 import_run_query(const Import *import, const char *sql,
+							  DestReceiver *receiver);
+extern void import_write_rows(const Import *import, ImportWrite write,
+							  void *arg, int64 rows);
 extern void import_run_write(const Import *import, const char *sql,
 							 int64 rows);
 extern COMPAT_NORETURN void import_outdated(const Import *import,
 											const char *what);
+
+/* import_temp.c */
+typedef struct TempWriter TempWriter;
+
+extern Relation temp_table_open(const Import *import, const char *name);
+extern TempWriter *temp_writer_begin(Relation rel);
+extern TupleTableSlot *temp_writer_slot(TempWriter *writer);
+extern void temp_writer_put(TempWriter *writer);
+extern void temp_writer_copy(TempWriter *writer, TupleTableSlot *row);
+extern void temp_writer_end(TempWriter *writer);
+
+/* import_check.c */
+extern void import_check(Import *import, ItemType type);
+
+/* import_write.c */
+extern void import_write_items(const Import *import, ItemType type,
+							   int64 rows);
 
 /* import_stage.c */
 extern const char *plural_name(ItemType type);
@@ -98,12 +134,12 @@ extern const char *document_parse(Jsonb *document, ItemType *type,
 extern const char *const import_tables_sql[];
 extern const int import_tables_n;
 extern const char *const import_check_sql[N_IMPORTED];
-extern const char *const import_tally_sql[N_IMPORTED];
+extern const char *const import_tally_sql[ITEM_POST + 1];
 extern const char *const import_reject_sql[N_IMPORTED];
 extern const char *const import_lock_tables_sql;
 extern const char *const import_lock_users_sql;
 extern const char *const import_write_names_sql;
-extern const char *const import_write_sql[N_IMPORTED];
+extern const char *const import_new_sql[ITEM_POST + 1];
 extern const char *const import_count_sql;
 extern const char *const import_counted_sql;
 extern const char *const import_lock_posts_sql;

@@ -11,6 +11,8 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "nodes/params.h"
+#include "parser/parse_param.h"
 #include "utils/guc.h"
 
 static void
@@ -20,13 +22,17 @@ set_locally(const char *name, const char *value)
 							 GUC_ACTION_SAVE, true, 0, false);
 }
 
-/* Sorts and hash tables are as large as those of other maintenance may be. */
+/*
+ * Sorts and hash tables are as large as those of other maintenance may be. What
+ * the planner needs to know of a temporary table, a small sample tells.
+ */
 void
 import_phase_settings(ImportPhase *phase)
 {
 	phase->nest = NewGUCNestLevel();
 	set_locally("search_path", "pg_catalog, pg_temp");
 	set_locally("jit", "off");
+	set_locally("default_statistics_target", "10");
 	if (maintenance_work_mem > work_mem)
 		set_locally("work_mem", psprintf("%dkB", maintenance_work_mem));
 }
@@ -85,6 +91,62 @@ import_run(const Import *import, const char *sql)
 	return check_result(SPI_execute(text, false, 0), text);
 }
 
+static void
+receiver_startup(DestReceiver *self, int operation, TupleDesc desc)
+{
+}
+
+static void
+receiver_destroy(DestReceiver *self)
+{
+}
+
+/* Have functions called for each row of a query, and after the last. */
+void
+import_receiver_init(DestReceiver *receiver,
+					 bool (*receive) (TupleTableSlot *slot,
+									  DestReceiver *self),
+					 void (*shutdown) (DestReceiver *self))
+{
+	receiver->receiveSlot = receive;
+	receiver->rStartup = receiver_startup;
+	receiver->rShutdown = shutdown;
+	receiver->rDestroy = receiver_destroy;
+	receiver->mydest = DestIntoRel; /* any that SPI does not look into */
+}
+
+/* $1 is the present. */
+static void
+setup_present(ParseState *pstate, void *arg)
+{
+	static const Oid type = TIMESTAMPTZOID;
+
+	setup_parse_fixed_parameters(pstate, &type, 1);
+}
+
+/* Run a query as it is, its rows for a receiver; returns how many there were. */
+int64
+import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
+{
+	SPIExecuteOptions options = {.dest = receiver};
+	ParamListInfo params = makeParamList(1);
+
+	params->parserSetup = setup_present;
+	params->params[0].value = TimestampTzGetDatum(import->now);
+	params->params[0].ptype = TIMESTAMPTZOID;
+	params->params[0].pflags = PARAM_FLAG_CONST;
+	options.params = params;
+	return check_result(SPI_execute_extended(sql, &options), sql);
+}
+
+/* Run a query, likewise, with the names of temporary tables. */
+int64
+import_run_query(const Import *import, const char *sql,
+				 DestReceiver *receiver)
+{
+	return import_run_into(import, expand(import, sql), receiver);
+}
+
 /* Run a statement with a (quoted) name in it that is the caller's. */
 void
 import_run_named(const Import *import, const char *before, const char *name,
@@ -139,18 +201,19 @@ import_outdated(const Import *import, const char *what)
 }
 
 /*
- * Run a statement that is to write so many rows. A primary key that is taken
- * was free when it was checked.
+ * Call what is to write so many rows. A primary key that is taken was free when
+ * it was checked. Errors: 09000, 40001.
  */
 void
-import_run_write(const Import *import, const char *sql, int64 rows)
+import_write_rows(const Import *import, ImportWrite write, void *arg,
+				  int64 rows)
 {
 	MemoryContext context = CurrentMemoryContext;
 	volatile int64 written = 0;
 
 	PG_TRY();
 	{
-		written = import_run(import, sql);
+		written = write(import, arg);
 	}
 	PG_CATCH();
 	{
@@ -170,4 +233,18 @@ import_run_write(const Import *import, const char *sql, int64 rows)
 				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
 				 errmsg("a trigger suppressed a change of an item"),
 				 errhint("Raise an error in the trigger to refuse a change.")));
+}
+
+static int64
+write_by_statement(const Import *import, void *arg)
+{
+	return import_run(import, arg);
+}
+
+/* Run a statement that is to write so many rows, likewise. */
+void
+import_run_write(const Import *import, const char *sql, int64 rows)
+{
+	import_write_rows(import, write_by_statement, unconstify(char *, sql),
+					  rows);
 }

@@ -7,8 +7,8 @@
  * check is one pass that joins rows with what is there and finds repetitions
  * by sorting, and writes down who passed, with the author's name: the names
  * are read once, under the lock on the leaves of posts that renames look for
- * (views/sweep.c). The sort leaves comments and likes together by post, in
- * which order they are then written.
+ * (views/sweep.c). The sort leaves comments and likes together by leaf and post,
+ * in which order they are then written.
  */
 #include "postgres.h"
 
@@ -17,12 +17,16 @@
 #define STAGE_TABLE(name) \
 	"CREATE TEMP TABLE @" name " (id uuid, post_id uuid, user_id uuid," \
 	" username text, title text, content text, creation_date timestamptz," \
-	" reason text) USING heap ON COMMIT DROP"
+	" reason text, partition integer) USING heap ON COMMIT DROP"
 
-#define CHECKED_CHILD(name) \
-	"CREATE TEMP TABLE @checked_" name " (id uuid, post_id uuid, user_id uuid," \
-	" username text, content text, creation_date timestamptz, reason text," \
-	" present boolean, fresh boolean) USING heap ON COMMIT DROP"
+#define REFUSED_CHILD(name, column) \
+	"CREATE TEMP TABLE @checked_" name " (id uuid, type text, post_id uuid," \
+	" user_id uuid, username text" column ", creation_date timestamptz," \
+	" reason text, present boolean, fresh boolean) USING heap ON COMMIT DROP"
+
+#define COUNT_TABLE(name) \
+	"CREATE TEMP TABLE @" name " (post_id uuid, comments bigint, likes bigint," \
+	" fresh boolean) USING heap ON COMMIT DROP"
 
 const char *const import_tables_sql[] = {
 	STAGE_TABLE("user"),
@@ -35,11 +39,12 @@ const char *const import_tables_sql[] = {
 	/* place: the row of @post, which has the texts */
 	"CREATE TEMP TABLE @checked_post (place tid, post_id uuid, user_id uuid,"
 	" username text, reason text, present boolean) USING heap ON COMMIT DROP",
-	/* fresh: on a post that is new itself */
-	CHECKED_CHILD("comment"),
-	CHECKED_CHILD("like"),
-	"CREATE TEMP TABLE @count (post_id uuid, comments bigint, likes bigint,"
-	" fresh boolean) USING heap ON COMMIT DROP",
+	/* those that did not pass; fresh: on a post that is new itself */
+	REFUSED_CHILD("comment", ", content text"),
+	REFUSED_CHILD("like", ""),
+	/* what posts get: in parts, and in all */
+	COUNT_TABLE("part"),
+	COUNT_TABLE("count"),
 	"CREATE TEMP TABLE @rejected (type text, reason text, item jsonb)"
 	" USING heap ON COMMIT DROP"
 };
@@ -72,15 +77,15 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	"row_number() OVER (PARTITION BY " key ", reason IS NULL" \
 	" ORDER BY " order ")"
 
-#define CHECK_CHILD(type, other, same, taken, twice, order) \
-	"INSERT INTO @checked_" type " (id, post_id, user_id, username, content," \
-	" creation_date, reason, present, fresh)" \
-	" SELECT id, post_id, user_id, username, content, creation_date," \
+/* The item's properties in order, and what there is to say of it. */
+#define CHECK_CHILD(type, column, other, same, taken, twice, order) \
+	"SELECT id, '" type "', post_id, user_id, username" column "," \
+	" creation_date," \
 	" CASE WHEN reason IS NULL AND nth > 1 THEN '" twice "' ELSE reason END," \
 	" present, fresh FROM (" \
-	"SELECT *, " NTH("post_id, " other, order) " AS nth FROM (" \
+	"SELECT *, " NTH("partition, post_id, " other, order) " AS nth FROM (" \
 	"SELECT s.id, s.post_id, s.user_id, u.username, s.content," \
-	" s.creation_date, coalesce(s.creation_date, $1) AS dated," \
+	" s.partition, s.creation_date, coalesce(s.creation_date, $1) AS dated," \
 	" n.post_id IS NOT NULL AS fresh, i.post_id IS NOT NULL AS present," \
 	" CASE WHEN s.reason IS NOT NULL THEN s.reason" \
 	" WHEN u.user_id IS NULL THEN " NO_USER_REASON \
@@ -140,25 +145,24 @@ const char *const import_check_sql[N_IMPORTED] = {
 	") AS looked_up) AS numbered",
 
 	[ITEM_COMMENT] =
-	CHECK_CHILD("comment", "id", "i.user_id = s.user_id"
+	CHECK_CHILD("comment", ", content", "id", "i.user_id = s.user_id"
 				" AND i.content = s.content", "id taken", "duplicate id",
 				"dated, user_id, content COLLATE \"C\""),
 
 	[ITEM_LIKE] =
-	CHECK_CHILD("like", "user_id", "(s.id IS NULL OR i.id = s.id)",
+	CHECK_CHILD("like", "", "user_id", "(s.id IS NULL OR i.id = s.id)",
 				"liked already", "liked already", "dated, id")
 };
 
+/* What came of users and posts; of the others it is counted as they pass. */
 #define TALLY(type) \
 	"SELECT count(*), count(reason)," \
 	" count(*) FILTER (WHERE reason IS NULL AND present)" \
 	" FROM @checked_" type
 
-const char *const import_tally_sql[N_IMPORTED] = {
+const char *const import_tally_sql[ITEM_POST + 1] = {
 	[ITEM_USER] = TALLY("user"),
-	[ITEM_POST] = TALLY("post"),
-	[ITEM_COMMENT] = TALLY("comment"),
-	[ITEM_LIKE] = TALLY("like")
+	[ITEM_POST] = TALLY("post")
 };
 
 /* Those that did not pass, as documents. */
@@ -202,12 +206,8 @@ const char *const import_lock_users_sql =
 /* What new items add to each post's counts. */
 const char *const import_count_sql =
 "INSERT INTO @count (post_id, comments, likes, fresh)"
-" SELECT post_id, sum(comments), sum(likes), fresh FROM ("
-"SELECT post_id, fresh, count(*) AS comments, 0 AS likes"
-" FROM @checked_comment WHERE " NEW " GROUP BY post_id, fresh"
-" UNION ALL SELECT post_id, fresh, 0, count(*)"
-" FROM @checked_like WHERE " NEW " GROUP BY post_id, fresh"
-") AS counted GROUP BY post_id, fresh";
+" SELECT post_id, sum(comments), sum(likes), fresh"
+" FROM @part GROUP BY post_id, fresh";
 
 /* How many posts that were there before get new items? */
 const char *const import_counted_sql =
@@ -230,29 +230,18 @@ const char *const import_write_names_sql =
 " SELECT name_key, user_id FROM @checked_user WHERE " NEW
 " ORDER BY name_key";
 
-#define WRITE_CHILD(type, id, column, value) \
-	"INSERT INTO blogstore.posts (id, type, post_id, user_id, user_username" \
-	column ", creation_date)" \
-	" SELECT " id ", '" type "', post_id, user_id, username" value "," \
-	" coalesce(creation_date, $1) FROM @checked_" type " WHERE " NEW
-
-const char *const import_write_sql[N_IMPORTED] = {
+/* Which users and posts are new: their properties in order (import_write.c). */
+const char *const import_new_sql[ITEM_POST + 1] = {
 	[ITEM_USER] =
-	"INSERT INTO blogstore.users (id, type, user_id, username, creation_date)"
-	" SELECT user_id, 'user', user_id, username, coalesce(creation_date, $1)"
+	"SELECT user_id, 'user', user_id, username, creation_date"
 	" FROM @checked_user WHERE " NEW,
 	[ITEM_POST] =
-	"INSERT INTO blogstore.posts (id, type, post_id, user_id, user_username,"
-	" title, content, comment_count, like_count, creation_date)"
-	" SELECT c.post_id, 'post', c.post_id, c.user_id, c.username, s.title,"
+	"SELECT c.post_id, 'post', c.post_id, c.user_id, c.username, s.title,"
 	" s.content, coalesce(k.comments, 0), coalesce(k.likes, 0),"
-	" coalesce(s.creation_date, $1)"
+	" s.creation_date"
 	" FROM @checked_post AS c JOIN @post AS s ON s.ctid = c.place"
 	" LEFT JOIN @count AS k ON k.post_id = c.post_id"
-	" WHERE c.reason IS NULL AND NOT c.present",
-	[ITEM_COMMENT] = WRITE_CHILD("comment", "id", ", content", ", content"),
-	[ITEM_LIKE] =
-	WRITE_CHILD("like", "coalesce(id, gen_random_uuid())", "", "")
+	" WHERE c.reason IS NULL AND NOT c.present"
 };
 
 const char *const import_write_deltas_sql =

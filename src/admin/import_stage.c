@@ -19,15 +19,9 @@
 #include "requests/request.h"
 
 #include "access/detoast.h"
-#include "access/heapam.h"
 #include "access/table.h"
-#include "access/tableam.h"
-#include "access/xact.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
-#include "nodes/makefuncs.h"
-#include "tcop/dest.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -38,27 +32,25 @@ typedef struct StageReceiver
 	Import	   *import;
 	ItemType	type;			/* of all rows, unless they are documents */
 	bool		documents;
-	CommandId	cid;
-	BulkInsertState bulk[N_IMPORTED];
-	TupleTableSlot *slot[N_IMPORTED];
-	TupleTableSlot *rejected;	/* type, reason, item */
+	TempWriter *row[N_IMPORTED];
+	TempWriter *rejected;		/* type, reason, item */
 	MemoryContext context;		/* "blogstore staged row" */
 } StageReceiver;
 
 /* What a source must have, in the order of StagedColumn; NULL: nothing. */
-static const char *const source_column[N_IMPORTED][N_STAGED] = {
+static const char *const source_column[N_IMPORTED][N_READ] = {
 	[ITEM_USER] = {NULL, NULL, "user_id", "username", NULL, NULL,
-	"creation_date", NULL},
+	"creation_date"},
 	[ITEM_POST] = {NULL, "post_id", "user_id", NULL, "title", "content",
-	"creation_date", NULL},
+	"creation_date"},
 	[ITEM_COMMENT] = {"comment_id", "post_id", "user_id", NULL, NULL,
-	"content", "creation_date", NULL},
+	"content", "creation_date"},
 	[ITEM_LIKE] = {NULL, "post_id", "user_id", NULL, NULL, NULL,
-	"creation_date", NULL}
+	"creation_date"}
 };
 
-static const char *const staged_type[N_STAGED] = {
-	"uuid", "uuid", "uuid", "text", "text", "text", "timestamptz", "text"
+static const char *const staged_type[N_READ] = {
+	"uuid", "uuid", "uuid", "text", "text", "text", "timestamptz"
 };
 
 /* What items of a type are called in messages. */
@@ -160,22 +152,33 @@ row_problem(ItemType type, const StagedRow *row)
  * The receiver
  * ------------------------------------------------------------------------ */
 
+/* The partition a row belongs to; a number below 0 if there is none. */
+static int
+row_partition(ItemType type, const StagedRow *row)
+{
+	if (type == ITEM_USER)
+		return container_find_partition(CONTAINER_USERS,
+										DatumGetUUIDP(row->value[STAGED_USER_ID]));
+	return container_find_partition(CONTAINER_POSTS,
+									DatumGetUUIDP(row->value[STAGED_POST_ID]));
+}
+
 static void
 stage_row(StageReceiver *receiver, ItemType type, StagedRow *row)
 {
 	Import	   *import = receiver->import;
-	TupleTableSlot *slot = receiver->slot[type];
+	TupleTableSlot *slot = temp_writer_slot(receiver->row[type]);
 	const char *problem = row_problem(type, row);
 
 	row->isnull[STAGED_REASON] = problem == NULL;
 	if (problem != NULL)
 		row->value[STAGED_REASON] = CStringGetTextDatum(problem);
-	ExecClearTuple(slot);
+	row->isnull[STAGED_PARTITION] = problem != NULL;
+	if (problem == NULL)
+		row->value[STAGED_PARTITION] = Int32GetDatum(row_partition(type, row));
 	memcpy(slot->tts_values, row->value, sizeof(row->value));
 	memcpy(slot->tts_isnull, row->isnull, sizeof(row->isnull));
-	ExecStoreVirtualTuple(slot);
-	table_tuple_insert(import->staged[type], slot, receiver->cid,
-					   TABLE_INSERT_SKIP_FSM, receiver->bulk[type]);
+	temp_writer_put(receiver->row[type]);
 	import->tally[type].read++;
 }
 
@@ -184,9 +187,8 @@ static void
 reject_document(StageReceiver *receiver, const char *type, const char *reason,
 				bool isnull, Datum document)
 {
-	TupleTableSlot *slot = receiver->rejected;
+	TupleTableSlot *slot = temp_writer_slot(receiver->rejected);
 
-	ExecClearTuple(slot);
 	slot->tts_isnull[0] = type == NULL;
 	if (type != NULL)
 		slot->tts_values[0] = CStringGetTextDatum(type);
@@ -194,9 +196,7 @@ reject_document(StageReceiver *receiver, const char *type, const char *reason,
 	slot->tts_values[1] = CStringGetTextDatum(reason);
 	slot->tts_isnull[2] = isnull;
 	slot->tts_values[2] = document;
-	ExecStoreVirtualTuple(slot);
-	table_tuple_insert(receiver->import->rejected, slot, receiver->cid, 0,
-					   NULL);
+	temp_writer_put(receiver->rejected);
 }
 
 static void
@@ -224,11 +224,6 @@ stage_document(StageReceiver *receiver, Datum value, bool isnull)
 					isnull, value);
 }
 
-static void
-receiver_startup(DestReceiver *self, int operation, TupleDesc desc)
-{
-}
-
 static bool
 receiver_receive(TupleTableSlot *slot, DestReceiver *self)
 {
@@ -242,8 +237,8 @@ receiver_receive(TupleTableSlot *slot, DestReceiver *self)
 	{
 		StagedRow	row;
 
-		memcpy(row.value, slot->tts_values, sizeof(Datum) * STAGED_REASON);
-		memcpy(row.isnull, slot->tts_isnull, sizeof(bool) * STAGED_REASON);
+		memcpy(row.value, slot->tts_values, sizeof(Datum) * N_READ);
+		memcpy(row.isnull, slot->tts_isnull, sizeof(bool) * N_READ);
 		stage_row(receiver, receiver->type, &row);
 	}
 	MemoryContextSwitchTo(old);
@@ -251,81 +246,43 @@ receiver_receive(TupleTableSlot *slot, DestReceiver *self)
 	return true;
 }
 
+/* After the last row. */
 static void
 receiver_shutdown(DestReceiver *self)
 {
+	StageReceiver *receiver = (StageReceiver *) self;
+
+	for (int t = 0; t < N_IMPORTED; t++)
+		temp_writer_end(receiver->row[t]);
+	temp_writer_end(receiver->rejected);
+	MemoryContextDelete(receiver->context);
 }
 
 static void
-receiver_open(StageReceiver *receiver, Import *import)
+receiver_init(StageReceiver *receiver, Import *import)
 {
 	memset(receiver, 0, sizeof(*receiver));
-	receiver->pub.receiveSlot = receiver_receive;
-	receiver->pub.rStartup = receiver_startup;
-	receiver->pub.rShutdown = receiver_shutdown;
-	receiver->pub.rDestroy = receiver_shutdown;
-	receiver->pub.mydest = DestIntoRel; /* any that SPI does not look into */
+	import_receiver_init(&receiver->pub, receiver_receive, receiver_shutdown);
 	receiver->import = import;
-	receiver->cid = GetCurrentCommandId(true);
 	receiver->context = AllocSetContextCreate(CurrentMemoryContext,
 											  "blogstore staged row",
 											  ALLOCSET_DEFAULT_SIZES);
 	for (int t = 0; t < N_IMPORTED; t++)
-	{
-		receiver->bulk[t] = GetBulkInsertState();
-		receiver->slot[t] =
-			MakeSingleTupleTableSlot(RelationGetDescr(import->staged[t]),
-									 &TTSOpsVirtual);
-	}
-	receiver->rejected =
-		MakeSingleTupleTableSlot(RelationGetDescr(import->rejected),
-								 &TTSOpsVirtual);
-}
-
-static void
-receiver_close(StageReceiver *receiver)
-{
-	for (int t = 0; t < N_IMPORTED; t++)
-	{
-		FreeBulkInsertState(receiver->bulk[t]);
-		ExecDropSingleTupleTableSlot(receiver->slot[t]);
-	}
-	ExecDropSingleTupleTableSlot(receiver->rejected);
-	MemoryContextDelete(receiver->context);
-	CommandCounterIncrement();
-}
-
-/* Run a statement of the caller's, its rows for the receiver. */
-static void
-stage_query(StageReceiver *receiver, const char *sql)
-{
-	SPIExecuteOptions options = {.dest = &receiver->pub};
-	int			rc = SPI_execute_extended(sql, &options);
-
-	if (rc < 0)
-		elog(ERROR, "could not run \"%s\": %s", sql,
-			 SPI_result_code_string(rc));
+		receiver->row[t] = temp_writer_begin(import->staged[t]);
+	receiver->rejected = temp_writer_begin(import->rejected);
 }
 
 /* ------------------------------------------------------------------------
  * Reading
  * ------------------------------------------------------------------------ */
 
-static Relation
-open_temporary(const Import *import, const char *name)
-{
-	char	   *full = psprintf("%s%s", import->prefix, name);
-
-	return table_openrv(makeRangeVar("pg_temp", full, -1), RowExclusiveLock);
-}
-
 /* Open the temporary tables that are read into. */
 void
 stage_open(Import *import)
 {
 	for (int t = 0; t < N_IMPORTED; t++)
-		import->staged[t] = open_temporary(import, item_type_name(t));
-	import->rejected = open_temporary(import, "rejected");
+		import->staged[t] = temp_table_open(import, item_type_name(t));
+	import->rejected = temp_table_open(import, "rejected");
 }
 
 void
@@ -340,7 +297,7 @@ stage_close(Import *import)
 void
 need_items(ItemType type, Oid source)
 {
-	need_columns(source, plural_name(type), N_STAGED, source_column[type]);
+	need_columns(source, plural_name(type), N_READ, source_column[type]);
 }
 
 /*
@@ -354,7 +311,7 @@ stage_table(Import *import, ItemType type, Oid source)
 	StringInfoData sql;
 
 	initStringInfo(&sql);
-	for (int c = 0; c < STAGED_REASON; c++)
+	for (int c = 0; c < N_READ; c++)
 	{
 		appendStringInfoString(&sql, c == 0 ? "SELECT " : ", ");
 		if (source_column[type][c] == NULL)
@@ -365,10 +322,9 @@ stage_table(Import *import, ItemType type, Oid source)
 	}
 	appendStringInfo(&sql, " FROM %s AS s", quoted_relation(source));
 
-	receiver_open(&receiver, import);
+	receiver_init(&receiver, import);
 	receiver.type = type;
-	stage_query(&receiver, sql.data);
-	receiver_close(&receiver);
+	(void) import_run_into(import, sql.data, &receiver.pub);
 }
 
 /*
@@ -408,10 +364,11 @@ stage_documents(Import *import, Oid source, const char *column)
 {
 	StageReceiver receiver;
 
-	receiver_open(&receiver, import);
+	receiver_init(&receiver, import);
 	receiver.documents = true;
-	stage_query(&receiver,
-				psprintf("SELECT s.%s::pg_catalog.jsonb FROM %s AS s",
-						 quote_identifier(column), quoted_relation(source)));
-	receiver_close(&receiver);
+	(void) import_run_into(import,
+						   psprintf("SELECT s.%s::pg_catalog.jsonb FROM %s AS s",
+									quote_identifier(column),
+									quoted_relation(source)),
+						   &receiver.pub);
 }

@@ -128,6 +128,7 @@ typedef enum LockOutcome
 typedef struct ItemScan ItemScan;
 typedef struct ItemMerge ItemMerge;
 typedef struct ItemWriter ItemWriter;
+typedef struct ItemBatch ItemBatch;
 
 /* leaf.c: what containers there are */
 extern void leaf_init(void);
@@ -245,6 +246,11 @@ extern void item_writer_update(ItemWriter *writer, const BlogItem *item);
 extern void item_writer_delete(ItemWriter *writer);
 extern LockOutcome item_writer_delete_found(ItemWriter *writer, ItemScan *scan);
 extern void item_writer_close(ItemWriter *writer);
+
+/* batch.c: inserting many */
+extern ItemBatch *item_batch_begin(Container container, ItemType type);
+extern bool item_batch_insert(ItemBatch *batch, const BlogItem *item);
+extern void item_batch_end(ItemBatch *batch);
 
 /* gate.c: who counts on a post, and who deletes it */
 typedef struct PostGate

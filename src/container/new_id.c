@@ -17,6 +17,32 @@
 
 PG_FUNCTION_INFO_V1(blogstore_new_id);
 
+/* How many ids the random bytes fetched at once are for. */
+#define POOL_IDS 64
+
+#define RANDOM_BYTES (UUID_LEN - 6)
+
+/*
+ * Cryptographically strong bytes, each used once. Asking for a few is as dear
+ * as asking for many.
+ */
+static void
+random_bytes(unsigned char *out)
+{
+	static unsigned char pool[POOL_IDS * RANDOM_BYTES];
+	static int	left = 0;
+
+	if (left == 0)
+	{
+		if (!pg_strong_random(pool, sizeof(pool)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not generate random values")));
+		left = POOL_IDS;
+	}
+	memcpy(out, &pool[--left * RANDOM_BYTES], RANDOM_BYTES);
+}
+
 /* Make a new id. Errors: XX000 if the system has no random bytes to give. */
 void
 new_id(pg_uuid_t *id)
@@ -25,11 +51,7 @@ new_id(pg_uuid_t *id)
 	uint64		ms;
 	uint32		fraction;
 
-	if (!pg_strong_random(&id->data[6], UUID_LEN - 6))
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not generate random values")));
-
+	random_bytes(&id->data[6]);
 	clock_gettime(CLOCK_REALTIME, &now);
 	ms = (uint64) now.tv_sec * 1000 + now.tv_nsec / 1000000;
 	fraction = (uint32) (((uint64) (now.tv_nsec % 1000000) << 12) / 1000000);

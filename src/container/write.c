@@ -14,7 +14,7 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "container/leaf.h"
+#include "container/writer.h"
 
 #include "access/tableam.h"
 #include "access/xact.h"
@@ -25,22 +25,6 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
-
-struct ItemWriter
-{
-	MemoryContext context;		/* holds all of this; deleted at close */
-	Container	container;
-	ItemType	type;
-	int			partition;
-	OpenLeaf	leaf;
-	EState	   *estate;
-	EPQState	epqstate;
-	ResultRelInfo *rri;
-	TupleTableSlot *found;		/* the locked tuple */
-	TupleTableSlot *fresh;		/* the tuple to write */
-	bool		triggers;		/* does the leaf have any? */
-	bool		wrote;
-};
 
 /* Open a partition's leaf for writing; RowExclusiveLock to the end of xact. */
 ItemWriter *
@@ -101,12 +85,10 @@ item_writer_relation(ItemWriter *writer)
 	return writer->leaf.rel;
 }
 
-/* Put an item's properties into the slot to write, over what is there. */
-static void
-writer_fill(ItemWriter *writer, const BlogItem *item)
+/* Put an item's properties into a slot to write, over what is there. */
+void
+writer_fill(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
 {
-	TupleTableSlot *slot = writer->fresh;
-
 	writer->estate->es_snapshot = GetActiveSnapshot();
 	for (int p = 0; p < N_PROPERTIES; p++)
 	{
@@ -122,10 +104,9 @@ writer_fill(ItemWriter *writer, const BlogItem *item)
 }
 
 /* Columns the owner has added get their defaults. */
-static void
-writer_fill_defaults(ItemWriter *writer)
+void
+writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
 {
-	TupleTableSlot *slot = writer->fresh;
 	TupleDesc	desc = slot->tts_tupleDescriptor;
 	ExprContext *econtext = GetPerTupleExprContext(writer->estate);
 
@@ -146,18 +127,22 @@ writer_fill_defaults(ItemWriter *writer)
 	}
 }
 
-/* Generated columns, NOT NULL and CHECK constraints, the partition bound. */
-static void
-writer_check(ItemWriter *writer)
+/*
+ * Generated columns, NOT NULL and CHECK constraints. The leaf was found by its
+ * partition bound: only what a trigger has changed can lie outside.
+ */
+void
+writer_check(ItemWriter *writer, TupleTableSlot *slot)
 {
 	Relation	rel = writer->leaf.rel;
 
 	if (rel->rd_att->constr && rel->rd_att->constr->has_generated_stored)
-		ExecComputeStoredGenerated(writer->rri, writer->estate, writer->fresh,
+		ExecComputeStoredGenerated(writer->rri, writer->estate, slot,
 								   CMD_INSERT);
 	if (rel->rd_att->constr)
-		ExecConstraints(writer->rri, writer->fresh, writer->estate);
-	ExecPartitionCheck(writer->rri, writer->fresh, writer->estate, true);
+		ExecConstraints(writer->rri, slot, writer->estate);
+	if (writer->triggers && rel->trigdesc->trig_insert_before_row)
+		ExecPartitionCheck(writer->rri, slot, writer->estate, true);
 }
 
 /* A BEFORE trigger returned NULL: what was promised would not be so. */
@@ -251,12 +236,12 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 		MemoryContextSwitchTo(old);
 		return false;
 	}
-	writer_fill_defaults(writer);
-	writer_fill(writer, item);
+	writer_fill_defaults(writer, slot);
+	writer_fill(writer, slot, item);
 	if (writer->triggers && writer->rri->ri_TrigDesc->trig_insert_before_row &&
 		!ExecBRInsertTriggers(writer->estate, writer->rri, slot))
 		item_suppressed(writer);
-	writer_check(writer);
+	writer_check(writer, slot);
 
 	while (!inserted && !refused &&
 		   compat_check_index_constraints(writer->rri, slot, writer->estate))
@@ -411,7 +396,7 @@ item_writer_update(ItemWriter *writer, const BlogItem *item)
 	slot_getallattrs(writer->found);
 	memcpy(slot->tts_values, writer->found->tts_values, natts * sizeof(Datum));
 	memcpy(slot->tts_isnull, writer->found->tts_isnull, natts * sizeof(bool));
-	writer_fill(writer, item);
+	writer_fill(writer, slot, item);
 	ExecSimpleRelationUpdate(writer->rri, writer->estate, &writer->epqstate,
 							 writer->found, slot);
 	if (!ItemPointerIsValid(&slot->tts_tid))

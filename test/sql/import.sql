@@ -325,13 +325,44 @@ BEGIN
 	END LOOP;
 END $$;
 
+-- columns with a default, generated ones, constraints; with and without triggers
+ALTER TABLE blogstore.posts ADD COLUMN origin text DEFAULT 'site', ADD COLUMN loud text GENERATED ALWAYS AS (upper(user_username)) STORED;
+ALTER TABLE blogstore.posts ADD CONSTRAINT short CHECK (content <> 'too long');
+CREATE VIEW own_posts AS SELECT kit.p(500 + n) AS post_id, kit.u(1) AS user_id, 'own' AS title, '' AS content, kit.d(n) AS creation_date FROM generate_series(1, 9) n;
+CREATE TABLE own_comments AS
+SELECT kit.c(500 + n) AS comment_id, kit.p(501 + n % 9) AS post_id, kit.u(2) AS user_id, 'own' AS content, kit.d(n) AS creation_date
+FROM generate_series(1, 3000) n;
+SELECT * FROM blogstore.import(posts => 'own_posts', comments => 'own_comments');
+SELECT type, origin, loud, count(*) FROM blogstore.posts WHERE origin IS NOT NULL AND (title = 'own' OR content = 'own') GROUP BY 1, 2, 3 ORDER BY 1;
+SELECT id, comment_count FROM blogstore.list_post_comments(kit.p(501), 2), LATERAL (SELECT comment_count FROM blogstore.get_post(kit.p(501))) p;
+TRUNCATE own_comments;
+INSERT INTO own_comments VALUES (kit.c(4000), kit.p(501), kit.u(2), 'too long', kit.d(1));
+SELECT kit.try('blogstore.import(comments => ''own_comments'')');
+CREATE TABLE heard (id uuid, username text, comment_count bigint);
+CREATE FUNCTION kit.hear() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO public.heard SELECT NEW.id, NEW.loud, p.comment_count FROM blogstore.posts p WHERE p.type = 'post' AND p.post_id = NEW.post_id;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER hear AFTER INSERT ON blogstore.posts FOR EACH ROW WHEN (NEW.type = 'comment') EXECUTE FUNCTION kit.hear();
+TRUNCATE own_comments;
+INSERT INTO own_comments SELECT kit.c(5000 + n), kit.p(510 + n % 9), kit.u(2), 'own', kit.d(n) FROM generate_series(1, 90) n;
+CREATE OR REPLACE VIEW own_posts AS SELECT kit.p(509 + n) AS post_id, kit.u(1) AS user_id, 'own' AS title, '' AS content, kit.d(n) AS creation_date FROM generate_series(1, 9) n;
+SELECT type, imported FROM blogstore.import(posts => 'own_posts', comments => 'own_comments');
+SELECT username, comment_count, count(*), count(DISTINCT id) FROM heard GROUP BY 1, 2;
+DROP TRIGGER hear ON blogstore.posts;
+DROP FUNCTION kit.hear();
+ALTER TABLE blogstore.posts DROP CONSTRAINT short;
+ALTER TABLE blogstore.posts DROP COLUMN origin, DROP COLUMN loud;
+DROP VIEW own_posts;
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA blogstore FROM "regress_blogstore_mover@old";
 DROP SCHEMA mover CASCADE;
 REVOKE ALL ON bad_users, rejects FROM "regress_blogstore_mover@old";
 DROP ROLE "regress_blogstore_mover@old", regress_blogstore_other;
 DROP SCHEMA "Old Site" CASCADE;
 DROP TABLE site_comments, site_votes, bad_users, bad_posts, bad_comments, bad_likes, rejects, no_title, odd_types, two_documents, no_documents,
-	documents, exported, many CASCADE;
+	documents, exported, many, own_comments, heard CASCADE;
 SELECT * FROM kit.wrong_counts();
 SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();
