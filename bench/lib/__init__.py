@@ -1,5 +1,6 @@
 """What the benchmarks share.
 
+program	command line, verdict, turns, the end
 server		private servers, psql
 pgbench		runs of pgbench, and what they came to
 report		Markdown, and where it was measured

@@ -9,19 +9,12 @@ from .contestants import REQUESTS, SQL, fill_in
 MARK = '--answer--'
 
 
-class Verdict:
-	"""How many checks there were, and what they found."""
-
-	def __init__(self):
-		self.checks = 0
-		self.problems = []
-
-	def compare(self, what, titles, values):
-		"""All values have to equal the first."""
-		self.checks += 1
-		for title, value in zip(titles[1:], values[1:]):
-			if value != values[0]:
-				self.problems.append(f'{what}: {title} differs from {titles[0]}: {first_difference(value, values[0])}')
+def compare(verdict, what, titles, values):
+	"""All values have to equal the first."""
+	verdict.checks += 1
+	for title, value in zip(titles[1:], values[1:]):
+		if value != values[0]:
+			verdict.problems.append(f'{what}: {title} differs from {titles[0]}: {first_difference(value, values[0])}')
 
 
 def first_difference(one, other):
@@ -51,7 +44,7 @@ def answers(site, verdict, count, contestants, names=None):
 		titles = [contestant.title for contestant in contestants]
 		for number, values in enumerate(zip(*given)):
 			if number < calls:
-				verdict.compare(f'{request.name}, call {number + 1}', titles, values)
+				compare(verdict, f'{request.name}, call {number + 1}', titles, values)
 		if not any(given[0]):
 			verdict.problems.append(f'{request.name} returns nothing')
 	say(f'answers compared: {verdict.checks} checks so far, {len(verdict.problems)} problems')
@@ -71,7 +64,7 @@ def totals(site, verdict):
 	answers(site, verdict, 20, contestants, ('get_post',))
 	held = ['\n'.join('\t'.join(row) for row in site.file(os.path.join(SQL, 'totals.sql'), contestant))
 		for contestant in contestants]
-	verdict.compare('all that is stored', [contestant.title for contestant in contestants], held)
+	compare(verdict, 'all that is stored', [contestant.title for contestant in contestants], held)
 	for request in REQUESTS:
 		written = {site.written.get((contestant.name, request.name), 0) for contestant in site.contestants}
 		if len(written) > 1:

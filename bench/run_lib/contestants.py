@@ -41,15 +41,16 @@ BY_NAME = {request.name: request for request in REQUESTS}
 class Contestant:
 	"""One way of serving the requests, in a schema of its own; files of the first directory that has them."""
 
-	def __init__(self, name, title, *directories):
+	def __init__(self, name, title, *directories, settings=''):
 		self.name = name
 		self.title = title
 		self.directories = directories or (name,)
+		self.settings = settings		# of its sessions, beside the common ones
 
 	@property
 	def is_blogstore(self):
 		"""Does a worker belong to it?"""
-		return self.name == 'blogstore'
+		return self.directories[0] == 'blogstore'
 
 	@property
 	def schema(self):
@@ -58,7 +59,7 @@ class Contestant:
 
 	def options(self):
 		"""What its sessions are started with."""
-		return f'-c client_min_messages=warning -c search_path={self.schema}'
+		return f'-c client_min_messages=warning -c search_path={self.schema} {self.settings}'
 
 	def path(self, name):
 		"""Its file of that name, or None."""
@@ -79,6 +80,9 @@ CONTESTANTS = (
 	Contestant('blogstore', 'blogstore'),
 	Contestant('floor', 'floor'),
 )
+
+# what import() is compared with: the floor's rows alone
+PLAIN = Contestant('plain', 'plain INSERTs', 'floor')
 
 VARIABLE = re.compile(r'(?<!:):([a-z]+)\b')
 

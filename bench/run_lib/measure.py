@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from lib import pgbench
+from lib.program import turns
 from lib.server import Failure, say
 
 from .contestants import REQUESTS, prepare, script
@@ -54,11 +55,6 @@ class Timing:
 		"""Throughput of one against another: within each round, then the median."""
 		return statistics.median(mine / theirs for mine, theirs in zip(
 			self.tps[request.name, one.name, clients], self.tps[request.name, other.name, clients]))
-
-
-def turns(items, number):
-	"""The items, in the other direction every second time."""
-	return list(items) if number % 2 == 0 else list(reversed(items))
 
 
 def chosen(options, writes):

@@ -9,9 +9,10 @@ import time
 from typing import NamedTuple
 
 from lib import pgbench
+from lib.program import turns
 from lib.server import Failure, environment, say
 
-from .contestants import BY_NAME, fill_in
+from .contestants import BY_NAME, Contestant, fill_in
 from .measure import Runner, Timing
 from .site import ID, Site
 
@@ -153,13 +154,27 @@ def viral(_site, options, workplace):
 	return '\n'.join('### ' + section for section in tables), float(ratio[1])
 
 
+def tracking(site, options, _workplace):
+	"""Calls of get_post in a second, by one client, with and without statistics: (on, off), and by how much off is faster."""
+	runner, request = Runner(site, options), BY_NAME['get_post']
+	ways = [find(site, 'blogstore'), Contestant('blogstore', 'without statistics', settings='-c blogstore.track_requests=off')]
+	amount = ['-t', '20'] if options.quick else ['-T', str(options.seconds)]
+	tps = [[], []]
+	for number in range(options.rounds if options.quick else 5 * options.rounds):
+		for way in turns(range(2), number):
+			tps[way].append(runner.run(request, ways[way], 1, amount, seed=number)[0])
+	on, off = map(statistics.median, tps)
+	say(f'get_post with statistics {on:,.0f}/s, without {off:,.0f}/s')
+	return on, off, statistics.median(without / counted for counted, without in zip(*tps)) - 1
+
+
 def scaling(site, options, _workplace):
 	"""Cost and time of the requests at other sizes of the data set: a list of Scale."""
 	found = []
 	once = type(options)(**{**vars(options), 'rounds': 1, 'clients': [1]})
 	for number, scale in enumerate(options.scales):
-		other = type(site)(site.server, f'scale_{number}', scale, options, ['v1', 'blogstore', 'floor'])
-		other.create()
+		other = type(site)(site.server, f'scale_{number}', scale, options, options.growing)
+		other.create(compare_import=False)
 		runner, timing = Runner(other, once), Timing()
 		costs = runner.costs(writes=False)
 		runner.queries(timing)

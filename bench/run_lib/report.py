@@ -39,7 +39,7 @@ def write(site, options, results, drawn):
 			requests(site, options, results)
 			costs(site, options, results)
 		for name, part in (('import', imported), ('size', size), ('freshness', freshness), ('rebuild', rebuild),
-				('rename', rename), ('viral', viral), ('scaling', scaling)):
+				('rename', rename), ('tracking', tracking), ('viral', viral), ('scaling', scaling)):
 			if name in options.only and (name in results or name in ('import', 'size')):
 				part(site, results.get(name))
 		if not options.quick:
@@ -174,6 +174,14 @@ def rename(_, found):
 		*(f'{title}, {span}' for title in NAMES.values() for span in ('before', 'meanwhile'))], rows)
 
 
+def tracking(_, found):
+	"""What statistics take."""
+	on, off, gain = found
+	print('\n## What statistics take\n')
+	print(f'get_post, one client: {on:,.0f} calls a second with blogstore.track_requests on, {off:,.0f} without; by rounds, without is '
+		f'faster by {100 * gain:.1f} %.')
+
+
 def viral(_, found):
 	"""What bench/viral printed."""
 	print('\n## A viral post\n')
@@ -188,7 +196,7 @@ def scaling(_, found):
 	head = [f'{contestant.title}, {of.scale:g}' for contestant in found[0].contestants for of in found]
 	rows = []
 	for request in REQUESTS:
-		if (request.name, 'v1') in found[0].costs:
+		if (request.name, found[0].contestants[0].name) in found[0].costs:
 			rows.append([f'{request.code} {request.title}', *(f'{of.costs[request.name, contestant.name].buffers:.0f} / '
 				f'{of.timing.percentiles(request, contestant).p50:.3f}' for contestant in found[0].contestants for of in found)])
 	table(['request', *head], rows)

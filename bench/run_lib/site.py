@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from lib.server import Failure, say
 
-from .contestants import CONTESTANTS, SQL
+from .contestants import CONTESTANTS, PLAIN, SQL
 
 STRIDE = 7919			# as in data.sql and keys/liked_post.sql
 APART = 10 ** 9			# numbers from here on are for single calls
 ID = 8 * 10 ** 15		# ids are numbers above it
+SLICE = 140000			# posts made and loaded at once: a twentieth of scale 1
 
 
 class Import(NamedTuple):
@@ -59,8 +60,8 @@ class Site:
 		"""The one value of a query."""
 		return self.sql(text)[0][0]
 
-	def create(self):
-		"""Make the data set, and load it for every contestant."""
+	def create(self, compare_import=True):
+		"""Make the data set, and load it for every contestant, slice by slice."""
 		self.server.sql('postgres', f'CREATE DATABASE {self.database}')
 		self.sql('CREATE EXTENSION blogstore')
 		self.find_peers()
@@ -68,23 +69,65 @@ class Site:
 		self.file(os.path.join(SQL, 'data.sql'), users=self.users, idle_users=self.idle_users,
 			most_likes=self.most_likes, seed=self.seed)
 		self.file(os.path.join(SQL, 'explain.sql'))
-		kinds = ('users', 'posts', 'comments', 'likes')
-		self.items = dict(zip(kinds, map(int, self.sql(
-			'SELECT ' + ', '.join(f'(SELECT count(*) FROM staging.{kind})' for kind in kinds))[0])))
-		self.posts = self.items['posts']
-		plain = self.load_plain()
-		for contestant in self.contestants:
-			if not contestant.is_blogstore:
-				self.load(contestant)
-		for contestant in self.contestants:
-			if contestant.is_blogstore:
-				self.load_blogstore(contestant, plain)
+		self.items = {'users': self.users + self.idle_users}
+		self.posts = int(self.value('SELECT count(*) FROM staging.all_posts'))
+		loading = ([PLAIN] if compare_import else []) + [
+			*(contestant for contestant in self.contestants if not contestant.is_blogstore),
+			*(contestant for contestant in self.contestants if contestant.is_blogstore)]
+		seconds = {contestant.name: self.prepare(contestant) for contestant in loading}
+		for first in range(1, self.posts + 1, SLICE):
+			self.slice(first)
+			for contestant in loading:
+				seconds[contestant.name] += self.timed(contestant, 'load.sql')
+		if compare_import:
+			self.sql(f'DROP SCHEMA {PLAIN.schema} CASCADE')
+		views = sum(self.complete(contestant) for contestant in self.contestants)
+		self.sql('TRUNCATE staging.posts, staging.comments, staging.likes')
+		if compare_import:
+			self.imported = Import(sum(self.items.values()), seconds[PLAIN.name], seconds['blogstore'], views)
 		say(f'{self.database}: vacuuming')
 		self.sql('VACUUM ANALYZE')
 		self.settle()
 		for contestant in self.contestants:
 			self.sizes[contestant.name] = self.size(contestant)
 		self.sql('CHECKPOINT')
+
+	def prepare(self, contestant):
+		"""Make tables and users; returns the seconds that the users have taken."""
+		self.sql(f'CREATE SCHEMA {contestant.schema}')
+		self.file(contestant.path('schema.sql'), contestant)
+		if contestant is PLAIN:
+			self.file(contestant.path('keys.sql'), contestant)
+		return self.timed(contestant, 'users.sql') if contestant.path('users.sql') else 0
+
+	def slice(self, first):
+		"""Put some of the posts into staging, with all that belongs to them."""
+		last = min(first + SLICE - 1, self.posts)
+		say(f'{self.database}: making posts {first:,} to {last:,} of {self.posts:,}')
+		self.file(os.path.join(SQL, 'slice.sql'), users=self.users, seed=self.seed, first=first, last=last)
+		for kind in ('posts', 'comments', 'likes'):
+			self.items[kind] = self.items.get(kind, 0) + int(self.value(f'SELECT count(*) FROM staging.{kind}'))
+
+	def timed(self, contestant, name):
+		"""Seconds that a file takes."""
+		self.sql('CHECKPOINT')
+		start = time.monotonic()
+		self.file(contestant.path(name), contestant)
+		seconds = time.monotonic() - start
+		say(f'{self.database}: {name} of {contestant.title}: {seconds:.1f} s')
+		return seconds
+
+	def complete(self, contestant):
+		"""Copies, indexes and triggers, now that all rows are there; returns the seconds blogstore's views have taken."""
+		start = time.monotonic()
+		if contestant.is_blogstore:
+			self.worker(True)
+		seconds = time.monotonic() - start if contestant.is_blogstore else 0
+		for name in ('copies.sql', 'indexes.sql', 'items.sql'):
+			path = contestant.path(name)
+			if path:
+				self.file(path, contestant)
+		return seconds
 
 	def find_peers(self):
 		"""Leave out peers that are not installed."""
@@ -94,42 +137,6 @@ class Site:
 				self.contestants.remove(contestant)
 			elif extension:
 				self.file(extension)
-
-	def load_plain(self):
-		"""Seconds that plain INSERTs take for what import() writes, with the same indexes there."""
-		floor = next(contestant for contestant in CONTESTANTS if contestant.name == 'floor')
-		self.sql(f'CREATE SCHEMA {floor.schema}')
-		self.file(floor.path('schema.sql'), floor)
-		self.file(floor.path('keys.sql'), floor)
-		self.sql('CHECKPOINT')
-		start = time.monotonic()
-		self.file(floor.path('rows.sql'), floor)
-		seconds = time.monotonic() - start
-		self.sql(f'DROP SCHEMA {floor.schema} CASCADE')
-		return seconds
-
-	def load(self, contestant):
-		"""Tables, rows, then indexes and triggers."""
-		say(f'{self.database}: loading {contestant.title}')
-		self.sql(f'CREATE SCHEMA {contestant.schema}')
-		for name in ('schema.sql', 'load.sql', 'indexes.sql', 'items.sql'):
-			path = contestant.path(name)
-			if path:
-				self.file(path, contestant)
-
-	def load_blogstore(self, contestant, plain):
-		"""Containers, import(), and the views that the worker builds then."""
-		say(f'{self.database}: loading {contestant.title}')
-		self.sql(f'CREATE SCHEMA {contestant.schema}')
-		self.file(contestant.path('schema.sql'), contestant)
-		self.sql('CHECKPOINT')
-		start = time.monotonic()
-		self.file(contestant.path('load.sql'), contestant)
-		seconds = time.monotonic() - start
-		start = time.monotonic()
-		self.worker(True)
-		self.imported = Import(sum(self.items.values()), plain, seconds, time.monotonic() - start)
-		self.file(contestant.path('items.sql'), contestant)
 
 	def size(self, contestant):
 		"""Bytes of all its tables and indexes."""

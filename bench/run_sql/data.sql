@@ -1,7 +1,8 @@
 -- data.sql
---		The data set of the article, in plain staging tables: :users users, each
---		with 5 to 50 posts of about 1 kB, each with 0 to 25 comments and 0 to 100
---		likes, all evenly spread.
+--		The data set of the article: :users users, each with 5 to 50 posts of
+--		about 1 kB, each with 0 to 25 comments and 0 to 100 likes, all evenly
+--		spread. Here are the users, and who has written which post when; slice.sql
+--		fills the staging tables that contestants are loaded from.
 --
 -- Everything that looks random is a hash of a number and of :seed, so the same
 -- seed gives the same data. Ids are made so that a pgbench script can name them
@@ -58,10 +59,8 @@ SELECT n, user_id(n), CASE WHEN n <= :users THEN 'author ' ELSE 'reader ' END ||
 	timestamptz '2022-06-01 00:00:00+00' + pick(n, 100 * :seed + 1, 15552000000) * interval '1 millisecond' AS creation_date
 FROM generate_series(1, :users + :idle_users) AS n;
 
-CREATE UNLOGGED TABLE posts AS
+CREATE UNLOGGED TABLE all_posts AS
 SELECT n, post_id(n), user_id(user_n), user_n,
-	'Post number ' || n AS title,
-	prose(n, 100 * :seed + 2, 20 + pick(n, 100 * :seed + 3, 7)) AS content,
 	creation_date,
 	pick(n, 100 * :seed + 4, 26) AS comments,
 	pick(n, 100 * :seed + 5, :most_likes + 1) AS likes
@@ -73,20 +72,32 @@ FROM (
 			+ pick(user_n * 64 + k, 100 * :seed + 7, 31536000000) * interval '1 millisecond' AS creation_date) AS d
 ) AS p;
 
--- within a month of the post; the microseconds keep the dates apart
-CREATE UNLOGGED TABLE comments AS
-SELECT child_id(posts.n * 32 + k) AS comment_id, post_id, user_id(1 + pick(posts.n * 32 + k, 100 * :seed + 8, :users)),
-	prose(posts.n * 32 + k, 100 * :seed + 9, 1 + pick(posts.n * 32 + k, 100 * :seed + 10, 4)) AS content,
-	creation_date + pick(posts.n * 32 + k, 100 * :seed + 11, 2592000000) * interval '1 millisecond'
-		+ k * interval '1 microsecond' AS creation_date
-FROM posts, LATERAL generate_series(1, comments) AS k;
-
-CREATE UNLOGGED TABLE likes AS
-SELECT child_id(posts.n * 128 + k) AS like_id, post_id, user_id(1 + (posts.n * 7919 + k) % :users),
-	creation_date + pick(posts.n * 128 + k, 100 * :seed + 12, 2592000000) * interval '1 millisecond'
-		+ k * interval '1 microsecond' AS creation_date
-FROM posts, LATERAL generate_series(0, likes - 1) AS k;
-
 ALTER TABLE users ADD PRIMARY KEY (user_id);
-ALTER TABLE posts ADD PRIMARY KEY (post_id);
-VACUUM ANALYZE users, posts, comments, likes;
+ALTER TABLE all_posts ADD PRIMARY KEY (n);
+VACUUM ANALYZE users, all_posts;
+
+-- of a slice
+CREATE UNLOGGED TABLE posts (
+	n				bigint,
+	post_id			uuid PRIMARY KEY,
+	user_id			uuid,
+	user_n			bigint,
+	title			text,
+	content			text,
+	creation_date	timestamptz,
+	comments		bigint,
+	likes			bigint
+);
+CREATE UNLOGGED TABLE comments (
+	comment_id		uuid,
+	post_id			uuid,
+	user_id			uuid,
+	content			text,
+	creation_date	timestamptz
+);
+CREATE UNLOGGED TABLE likes (
+	like_id			uuid,
+	post_id			uuid,
+	user_id			uuid,
+	creation_date	timestamptz
+);

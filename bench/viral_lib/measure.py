@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from lib import pgbench
+from lib.program import turns
 from lib.server import say
 
 from .store import NOTHING, Store, Table
@@ -51,11 +52,6 @@ class Sustained(NamedTuple):
 def spreads(options):
 	"""Over how many posts requests are spread."""
 	return 1, options.posts_small, options.posts_large
-
-
-def turns(items, number):
-	"""The items, in the other direction every second time."""
-	return list(items) if number % 2 == 0 else list(reversed(items))
 
 
 def throughput(stores, options):

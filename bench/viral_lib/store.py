@@ -67,14 +67,6 @@ class Pool:
 			self.likes += transactions if request == 'create_like' else -transactions
 
 
-class Verdict:
-	"""How many checks there were, and what they found."""
-
-	def __init__(self):
-		self.checks = 0
-		self.problems = []
-
-
 class Contestant:
 	"""One way of counting, on a server of its own: only one works at a time."""
 

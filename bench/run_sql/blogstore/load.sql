@@ -1,4 +1,4 @@
 -- load.sql
---		blogstore from staging.
+--		blogstore from staging: a slice, and the users if they are not there yet.
 SELECT * FROM blogstore.import(users => 'staging.users', posts => 'staging.posts',
 	comments => 'staging.comments', likes => 'staging.likes');

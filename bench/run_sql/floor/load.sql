@@ -1,8 +1,12 @@
 -- load.sql
---		The floor from staging: rows, and the short copies of posts, in the order in
---		which posts came.
-\ir rows.sql
-INSERT INTO user_posts
-SELECT id, type, post_id, user_id, user_username, title, left(content, 200), comment_count, like_count, creation_date
-FROM posts ORDER BY post_id;
-INSERT INTO feed SELECT * FROM user_posts ORDER BY creation_date DESC, id DESC LIMIT 100;
+--		The floor from a slice in staging, which is what import() writes, as plain
+--		INSERTs: the rows with names and counts.
+INSERT INTO posts
+SELECT post_id, 'post', post_id, user_id, username, title, content, comments, likes, posts.creation_date
+FROM staging.posts JOIN staging.users USING (user_id) ORDER BY posts.n;
+INSERT INTO comments
+SELECT comment_id, 'comment', post_id, user_id, username, content, comments.creation_date
+FROM staging.comments JOIN staging.users USING (user_id);
+INSERT INTO likes
+SELECT like_id, 'like', post_id, user_id, username, likes.creation_date
+FROM staging.likes JOIN staging.users USING (user_id);

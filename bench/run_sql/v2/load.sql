@@ -1,6 +1,5 @@
 -- load.sql
---		Version 2 from staging.
-INSERT INTO users SELECT user_id, username, creation_date FROM staging.users;
+--		Version 2 from a slice in staging.
 INSERT INTO posts
 SELECT post_id, user_id, username, title, content, comments, likes, posts.creation_date
 FROM staging.posts JOIN staging.users USING (user_id) ORDER BY posts.n;

@@ -1,8 +1,5 @@
 -- load.sql
---		Version 3 from staging.
-INSERT INTO usernames SELECT lower(username), user_id FROM staging.users;
-INSERT INTO users (id, type, user_id, username, creation_date)
-SELECT user_id, 'user', user_id, username, creation_date FROM staging.users;
+--		Version 3 from a slice in staging.
 INSERT INTO users
 SELECT post_id, 'post', post_id, user_id, NULL, username, title, left(content, 200), comments, likes, posts.creation_date
 FROM staging.posts JOIN staging.users USING (user_id) ORDER BY posts.n;
@@ -15,7 +12,3 @@ FROM staging.comments JOIN staging.users USING (user_id);
 INSERT INTO posts
 SELECT like_id, 'like', post_id, user_id, username, NULL, NULL, NULL, NULL, likes.creation_date
 FROM staging.likes JOIN staging.users USING (user_id);
-INSERT INTO feed
-SELECT post_id, 'post', post_id, user_id, username, title, left(content, 200), comments, likes, posts.creation_date
-FROM staging.posts JOIN staging.users USING (user_id)
-ORDER BY posts.creation_date DESC, post_id DESC LIMIT 100;

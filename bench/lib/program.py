@@ -1,0 +1,42 @@
+"""What the programs do alike."""
+
+import argparse
+import sys
+
+from .server import Failure, end_on_signals
+
+
+class Verdict:
+	"""How many checks there were, and what they found."""
+
+	def __init__(self):
+		self.checks = 0
+		self.problems = []
+
+
+def list_of(kind, choices=None):
+	"""An argument type: values between commas, from choices or above 0."""
+	def convert(text):
+		items = [kind(item) for item in text.split(',') if item]
+		if choices is not None and not set(items) <= set(choices):
+			raise argparse.ArgumentTypeError('choose from ' + ', '.join(choices))
+		if choices is None and (not items or min(items) <= 0):
+			raise argparse.ArgumentTypeError('numbers have to be positive')
+		return items
+	return convert
+
+
+def turns(items, number):
+	"""The items, in the other direction every second time."""
+	return list(items) if number % 2 == 0 else list(reversed(items))
+
+
+def main(name, parse, run):
+	"""Run a program, and clean up whatever happens."""
+	end_on_signals()
+	try:
+		sys.exit(run(parse()))
+	except KeyboardInterrupt:
+		sys.exit(130)
+	except Failure as failure:
+		sys.exit(f'{name}: {failure}')
