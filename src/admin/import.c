@@ -217,7 +217,11 @@ import_posts(const Import *import)
 		import_run_number(import, import_lock_posts_sql) != others)
 		import_outdated(import, "a post was deleted");
 	for (ItemType t = ITEM_POST; t <= ITEM_LIKE; t++)
+	{
 		write_items(import, t);
+		if (import->passed[t] != NULL)
+			tuplestore_end(import->passed[t]);
+	}
 	if (others > 0)
 		import_run_write(import,
 						 deltas_possible() ? import_write_deltas_sql :
@@ -250,11 +254,7 @@ import_staged(Import *import)
 		refuse_rejected(import, rejected);
 	import_posts(import);
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
-	{
 		wrote |= import->tally[t].written > 0;
-		if (import->passed[t] != NULL)
-			tuplestore_end(import->passed[t]);
-	}
 	if (wrote)
 		change_feed_hooks.item_written();
 	import_phase_end(&phase);

@@ -63,7 +63,8 @@ write_part(CheckReceiver *receiver)
 static void
 count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 {
-	if (memcmp(post_id, &receiver->counted, UUID_LEN) != 0)
+	if (receiver->n == 0 ||
+		memcmp(post_id, &receiver->counted, UUID_LEN) != 0)
 	{
 		write_part(receiver);
 		receiver->counted = *post_id;

@@ -33,12 +33,13 @@ const char *const import_tables_sql[] = {
 	STAGE_TABLE("post"),
 	STAGE_TABLE("comment"),
 	STAGE_TABLE("like"),
-	"CREATE TEMP TABLE @checked_user (user_id uuid, username text,"
-	" name_key text, creation_date timestamptz, reason text, present boolean)"
-	" USING heap ON COMMIT DROP",
+	"CREATE TEMP TABLE @checked_user (partition integer, user_id uuid,"
+	" username text, name_key text, creation_date timestamptz, reason text,"
+	" present boolean) USING heap ON COMMIT DROP",
 	/* place: the row of @post, which has the texts */
-	"CREATE TEMP TABLE @checked_post (place tid, post_id uuid, user_id uuid,"
-	" username text, reason text, present boolean) USING heap ON COMMIT DROP",
+	"CREATE TEMP TABLE @checked_post (place tid, partition integer,"
+	" post_id uuid, user_id uuid, username text, reason text, present boolean)"
+	" USING heap ON COMMIT DROP",
 	/* those that did not pass; fresh: on a post that is new itself */
 	REFUSED_CHILD("comment", ", content text"),
 	REFUSED_CHILD("like", ""),
@@ -104,17 +105,19 @@ const int	import_tables_n = lengthof(import_tables_sql);
 
 const char *const import_check_sql[N_IMPORTED] = {
 	[ITEM_USER] =
-	"INSERT INTO @checked_user (user_id, username, name_key, creation_date,"
-	" reason, present) SELECT user_id, username, name_key, creation_date,"
+	"INSERT INTO @checked_user (partition, user_id, username, name_key,"
+	" creation_date, reason, present)"
+	" SELECT partition, user_id, username, name_key, creation_date,"
 	" CASE WHEN " NEW " AND (claimed OR row_number() OVER (PARTITION BY"
 	" name_key, " NEW " AND NOT claimed ORDER BY dated, user_id) > 1)"
 	" THEN 'username taken' ELSE reason END, present FROM ("
 	"SELECT k.*, r.user_id IS NOT NULL AS claimed FROM ("
-	"SELECT user_id, username, lower(username) COLLATE \"C\" AS name_key,"
+	"SELECT partition, user_id, username,"
+	" lower(username) COLLATE \"C\" AS name_key,"
 	" creation_date, dated, present, CASE WHEN reason IS NULL AND "
 	NTH("user_id", "dated, username COLLATE \"C\"") " > 1"
 	" THEN 'duplicate id' ELSE reason END AS reason FROM ("
-	"SELECT s.user_id, s.username, s.creation_date,"
+	"SELECT s.partition, s.user_id, s.username, s.creation_date,"
 	" coalesce(s.creation_date, $1) AS dated, u.user_id IS NOT NULL AS present,"
 	" CASE WHEN s.reason IS NOT NULL THEN s.reason"
 	" WHEN u.user_id IS NULL AND s.user_id IN " BEING_DELETED
@@ -127,12 +130,12 @@ const char *const import_check_sql[N_IMPORTED] = {
 	") AS named",
 
 	[ITEM_POST] =
-	"INSERT INTO @checked_post (place, post_id, user_id, username, reason,"
-	" present) SELECT place, post_id, user_id, username,"
+	"INSERT INTO @checked_post (place, partition, post_id, user_id, username,"
+	" reason, present) SELECT place, partition, post_id, user_id, username,"
 	" CASE WHEN reason IS NULL AND nth > 1 THEN 'duplicate id'"
 	" ELSE reason END, present FROM ("
 	"SELECT *, " NTH("post_id", "dated, user_id, place") " AS nth FROM ("
-	"SELECT s.ctid AS place, s.post_id, s.user_id, u.username,"
+	"SELECT s.ctid AS place, s.partition, s.post_id, s.user_id, u.username,"
 	" coalesce(s.creation_date, $1) AS dated, i.post_id IS NOT NULL AS present,"
 	" CASE WHEN s.reason IS NOT NULL THEN s.reason"
 	" WHEN u.user_id IS NULL THEN " NO_USER_REASON
@@ -230,11 +233,14 @@ const char *const import_write_names_sql =
 " SELECT name_key, user_id FROM @checked_user WHERE " NEW
 " ORDER BY name_key";
 
-/* Which users and posts are new: their properties in order (import_write.c). */
+/*
+ * Which users and posts are new, in the order of leaves: their properties in
+ * their order (import_write.c).
+ */
 const char *const import_new_sql[ITEM_POST + 1] = {
 	[ITEM_USER] =
 	"SELECT user_id, 'user', user_id, username, creation_date"
-	" FROM @checked_user WHERE " NEW,
+	" FROM @checked_user WHERE " NEW " ORDER BY partition, user_id",
 	[ITEM_POST] =
 	"SELECT c.post_id, 'post', c.post_id, c.user_id, c.username, s.title,"
 	" s.content, coalesce(k.comments, 0), coalesce(k.likes, 0),"
@@ -242,6 +248,7 @@ const char *const import_new_sql[ITEM_POST + 1] = {
 	" FROM @checked_post AS c JOIN @post AS s ON s.ctid = c.place"
 	" LEFT JOIN @count AS k ON k.post_id = c.post_id"
 	" WHERE c.reason IS NULL AND NOT c.present"
+	" ORDER BY c.partition, c.post_id"
 };
 
 const char *const import_write_deltas_sql =

@@ -45,8 +45,7 @@ write_row(TupleTableSlot *slot, DestReceiver *self)
 	if (item.isnull[PROP_CREATION_DATE])
 		item_set(&item, PROP_CREATION_DATE,
 				 TimestampTzGetDatum(receiver->import->now));
-	if (!item_batch_insert(receiver->batch, &item))
-		import_outdated(receiver->import, "an item was created");
+	item_batch_insert(receiver->batch, &item);
 	return true;
 }
 

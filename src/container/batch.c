@@ -2,10 +2,10 @@
  * batch.c
  *		Inserting many items of one type, into whichever leaves.
  *
- * As COPY does (CopyMultiInsertInfoFlush()): rows are gathered by leaf, and
- * come onto a page, and into the WAL, by the pageful. A leaf with triggers gets
- * its rows one by one instead, and is closed before the next is written, since
- * such writers nest. So items are best put in the order of partitions.
+ * As COPY does (CopyMultiInsertInfoFlush()): rows are gathered, and come onto a
+ * page, and into the WAL, by the pageful; where a leaf has triggers, one by one.
+ * A leaf is closed before the next is written, so items should come in the order
+ * of leaves. A key that is taken is an error, as with INSERT.
  *
  * Runs in backends, in a transaction with an active snapshot.
  */
@@ -14,139 +14,94 @@
 #include "compat.h"
 #include "container/writer.h"
 
+#include "access/detoast.h"
 #include "access/tableam.h"
+#include "commands/trigger.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-/* What is gathered at most: items of a leaf, bytes of all. */
-#define LEAF_ITEMS 200
-#define BATCH_BYTES (1024 * 1024)
+/* What is gathered at most: items, bytes. */
+#define BATCH_ITEMS 500
+#define BATCH_BYTES (256 * 1024)
 
 /* About what an item takes besides its text. */
 #define ITEM_BYTES 128
-
-typedef struct BatchLeaf
-{
-	ItemWriter *writer;			/* NULL: not open */
-	TupleTableSlot *slot[LEAF_ITEMS];	/* NULL: not needed so far */
-	int			n;				/* gathered */
-} BatchLeaf;
 
 struct ItemBatch
 {
 	MemoryContext context;		/* "blogstore item batch" */
 	Container	container;
 	ItemType	type;
-	Property	key;			/* that partitions are made by */
-	BatchLeaf  *with_triggers;	/* the one that is open, or NULL */
+	ItemWriter *writer;			/* of the leaf that is written; NULL: none */
+	TupleTableSlot *slot[BATCH_ITEMS];	/* NULL: not needed so far */
+	int			n;				/* gathered */
 	Size		bytes;			/* gathered, about */
-	int			nleaves;
-	BatchLeaf  *leaf[FLEXIBLE_ARRAY_MEMBER];
 };
 
-/* Begin; RowExclusiveLock on leaves as they are written. */
+/* Begin. RowExclusiveLock on leaves as they are written. */
 ItemBatch *
 item_batch_begin(Container container, ItemType type)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "blogstore item batch",
 												  ALLOCSET_DEFAULT_SIZES);
-	int			n = container_partitions(container);
-	ItemBatch  *batch = MemoryContextAllocZero(context,
-											   offsetof(ItemBatch, leaf) +
-											   n * sizeof(BatchLeaf *));
+	ItemBatch  *batch = MemoryContextAllocZero(context, sizeof(ItemBatch));
 
 	batch->context = context;
 	batch->container = container;
 	batch->type = type;
-	batch->key = container == CONTAINER_USERS ? PROP_USER_ID : PROP_POST_ID;
-	batch->nleaves = n;
 	return batch;
 }
 
-/* Write what is gathered for a leaf. Errors: 23505. */
+/* Write what is gathered. Errors: 23505. */
 static void
-leaf_flush(BatchLeaf *leaf)
+batch_flush(ItemBatch *batch)
 {
-	ItemWriter *writer = leaf->writer;
+	ItemWriter *writer = batch->writer;
 	MemoryContext old;
 
-	if (leaf->n == 0)
+	if (batch->n == 0)
 		return;
 	CHECK_FOR_INTERRUPTS();
 	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
-	table_multi_insert(writer->leaf.rel, leaf->slot, leaf->n,
+	table_multi_insert(writer->leaf.rel, batch->slot, batch->n,
 					   GetCurrentCommandId(true), 0, NULL);
-	for (int i = 0; i < leaf->n; i++)
+	for (int i = 0; i < batch->n; i++)
 	{
-		(void) compat_insert_index_tuples(writer->rri, leaf->slot[i],
+		(void) compat_insert_index_tuples(writer->rri, batch->slot[i],
 										  writer->estate, NULL);
-		ExecClearTuple(leaf->slot[i]);
+		ExecClearTuple(batch->slot[i]);
 	}
-	leaf->n = 0;
+	batch->n = 0;
+	batch->bytes = 0;
 	writer->wrote = true;
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(writer->estate);
 }
 
+/* Done with a leaf: its triggers fire. */
 static void
-batch_flush(ItemBatch *batch)
+batch_close(ItemBatch *batch)
 {
-	for (int p = 0; p < batch->nleaves; p++)
-		if (batch->leaf[p] != NULL)
-			leaf_flush(batch->leaf[p]);
-	batch->bytes = 0;
-}
-
-static void
-leaf_end(BatchLeaf *leaf)
-{
-	if (leaf == NULL || leaf->writer == NULL)
+	if (batch->writer == NULL)
 		return;
-	leaf_flush(leaf);
-	for (int i = 0; i < LEAF_ITEMS && leaf->slot[i] != NULL; i++)
-		ExecDropSingleTupleTableSlot(leaf->slot[i]);
-	memset(leaf->slot, 0, sizeof(leaf->slot));
-	item_writer_close(leaf->writer);
-	leaf->writer = NULL;
+	batch_flush(batch);
+	for (int i = 0; i < BATCH_ITEMS && batch->slot[i] != NULL; i++)
+		ExecDropSingleTupleTableSlot(batch->slot[i]);
+	memset(batch->slot, 0, sizeof(batch->slot));
+	item_writer_close(batch->writer);
+	batch->writer = NULL;
 }
 
-/* The leaf of a partition, open. */
-static BatchLeaf *
-batch_leaf(ItemBatch *batch, int partition)
+/* Gather an item. */
+static void
+batch_gather(ItemBatch *batch, const BlogItem *item)
 {
-	MemoryContext old = MemoryContextSwitchTo(batch->context);
-	BatchLeaf  *leaf;
-
-	if (batch->leaf[partition] == NULL)
-		batch->leaf[partition] = palloc0(sizeof(BatchLeaf));
-	leaf = batch->leaf[partition];
-	if (batch->with_triggers != NULL && batch->with_triggers != leaf)
-	{
-		leaf_end(batch->with_triggers);
-		batch->with_triggers = NULL;
-	}
-	if (leaf->writer == NULL)
-	{
-		leaf->writer = item_writer_open_partition(batch->container,
-												  batch->type, partition);
-		if (leaf->writer->triggers)
-			batch->with_triggers = leaf;
-	}
-	MemoryContextSwitchTo(old);
-	return leaf;
-}
-
-/* Gather an item; about how many bytes it has. */
-static Size
-leaf_gather(BatchLeaf *leaf, const BlogItem *item)
-{
-	ItemWriter *writer = leaf->writer;
-	TupleTableSlot **slot = &leaf->slot[leaf->n];
+	ItemWriter *writer = batch->writer;
+	TupleTableSlot **slot = &batch->slot[batch->n];
 	MemoryContext old;
-	Size		bytes = ITEM_BYTES;
 
 	if (*slot == NULL)
 		*slot = table_slot_create(writer->leaf.rel, NULL);
@@ -155,44 +110,71 @@ leaf_gather(BatchLeaf *leaf, const BlogItem *item)
 	writer_fill(writer, *slot, item);
 	writer_check(writer, *slot);
 	ExecMaterializeSlot(*slot);
-	leaf->n++;
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(writer->estate);
+	batch->n++;
+	batch->bytes += ITEM_BYTES;
 	for (Property p = PROP_TITLE; p <= PROP_CONTENT; p++)
 		if (!item->isnull[p])
-			bytes += VARSIZE_ANY(DatumGetPointer(item->value[p]));
-	return bytes;
+			batch->bytes += toast_raw_datum_size(item->value[p]);
+	if (batch->n == BATCH_ITEMS || batch->bytes > BATCH_BYTES)
+		batch_flush(batch);
+}
+
+/* Insert an item with its triggers, as ExecInsert() does. */
+static void
+batch_insert_one(ItemWriter *writer, const BlogItem *item)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
+	TupleTableSlot *slot = writer->fresh;
+	List	   *recheck;
+
+	writer_fill_defaults(writer, slot);
+	writer_fill(writer, slot, item);
+	if (writer->rri->ri_TrigDesc->trig_insert_before_row &&
+		!ExecBRInsertTriggers(writer->estate, writer->rri, slot))
+		item_suppressed(writer);
+	writer_check(writer, slot);
+	table_tuple_insert(writer->leaf.rel, slot, GetCurrentCommandId(true), 0,
+					   NULL);
+	recheck = compat_insert_index_tuples(writer->rri, slot, writer->estate,
+										 NULL);
+	ExecARInsertTriggers(writer->estate, writer->rri, slot, recheck, NULL);
+	writer->wrote = true;
+	MemoryContextSwitchTo(old);
+	ResetPerTupleExprContext(writer->estate);
 }
 
 /*
- * Insert an item, now or later. Returns false if one of its unique keys is
- * taken, or raises 23505, also in later calls and at the end.
+ * Insert an item, now or later. Errors, also of earlier items: 23505, and what
+ * triggers and constraints raise.
  */
-bool
+void
 item_batch_insert(ItemBatch *batch, const BlogItem *item)
 {
-	int			partition = container_partition_of(batch->container,
-												   item_uuid(item, batch->key));
-	BatchLeaf  *leaf = batch_leaf(batch, partition);
-	MemoryContext old;
+	MemoryContext old = MemoryContextSwitchTo(batch->context);
+	const pg_uuid_t *key =
+		item_uuid(item, batch->container == CONTAINER_USERS ? PROP_USER_ID :
+				  PROP_POST_ID);
 
-	if (leaf->writer->triggers)
-		return item_writer_insert(leaf->writer, item);
-	old = MemoryContextSwitchTo(batch->context);
-	batch->bytes += leaf_gather(leaf, item);
+	if (batch->writer == NULL ||
+		RelationGetRelid(batch->writer->leaf.rel) !=
+		item_leaf_of(batch->container, batch->type, key))
+	{
+		batch_close(batch);
+		batch->writer = item_writer_open(batch->container, batch->type, key);
+	}
+	if (batch->writer->triggers)
+		batch_insert_one(batch->writer, item);
+	else
+		batch_gather(batch, item);
 	MemoryContextSwitchTo(old);
-	if (leaf->n == LEAF_ITEMS)
-		leaf_flush(leaf);
-	if (batch->bytes > BATCH_BYTES)
-		batch_flush(batch);
-	return true;
 }
 
-/* Insert what is left, and close all. */
+/* Insert what is left, and close the leaf. */
 void
 item_batch_end(ItemBatch *batch)
 {
-	for (int p = 0; p < batch->nleaves; p++)
-		leaf_end(batch->leaf[p]);
+	batch_close(batch);
 	MemoryContextDelete(batch->context);
 }

@@ -139,11 +139,12 @@ extern Oid	container_relation(Container container);
 extern void container_lock(Container container, bool write);
 extern int	container_partitions(Container container);
 extern int	container_find_partition(Container container, const pg_uuid_t *key);
-extern int	container_partition_of(Container container, const pg_uuid_t *key);
 extern uint64 container_loads(void);
 extern void container_keep_layouts(bool keep);
 
 extern Oid	item_leaf(Container container, ItemType type, int partition);
+extern Oid	item_leaf_of(Container container, ItemType type,
+						 const pg_uuid_t *key);
 extern int64 item_estimate(Container container, ItemType type);
 
 /* item.c: items in memory */
@@ -206,9 +207,9 @@ extern ItemScan *item_scan_begin_after(Container container, ItemType type,
 									   const ItemPlace *after,
 									   Snapshot snapshot);
 extern ItemScan *item_scan_begin_unwatched(Container container, ItemType type,
-										   int partition, AccessPath path,
-										   const Datum *key, int nkeys,
-										   Snapshot snapshot);
+										   const pg_uuid_t *partition_key,
+										   AccessPath path, const Datum *key,
+										   int nkeys, Snapshot snapshot);
 extern bool item_scan_shown(ItemScan *scan, Snapshot snapshot);
 extern void item_scan_place(const ItemScan *scan, ItemPlace *place);
 extern bool item_scan_next(ItemScan *scan, BlogItem *out);
@@ -249,7 +250,7 @@ extern void item_writer_close(ItemWriter *writer);
 
 /* batch.c: inserting many */
 extern ItemBatch *item_batch_begin(Container container, ItemType type);
-extern bool item_batch_insert(ItemBatch *batch, const BlogItem *item);
+extern void item_batch_insert(ItemBatch *batch, const BlogItem *item);
 extern void item_batch_end(ItemBatch *batch);
 
 /* gate.c: who counts on a post, and who deletes it */

@@ -124,9 +124,7 @@ gate_init(PostGate *gate, const pg_uuid_t *post_id)
 	gate->passed = !delta_possible(post_id);
 	if (!gate->passed)
 		SET_LOCKTAG_TUPLE(gate->tag, MyDatabaseId,
-						  item_leaf(CONTAINER_POSTS, ITEM_DELTA,
-									container_partition_of(CONTAINER_POSTS,
-														   post_id)),
+						  item_leaf_of(CONTAINER_POSTS, ITEM_DELTA, post_id),
 						  delta_page(post_id), FirstOffsetNumber);
 }
 

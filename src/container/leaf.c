@@ -319,42 +319,41 @@ container_partitions(Container container)
 	return container_get(container)->npartitions;
 }
 
+/* The partition of a layout that holds a key; -1 if none does. */
+static int
+partition_in(CachedContainer *cc, const pg_uuid_t *key)
+{
+	Datum		value = UUIDPGetDatum(key);
+	bool		isnull = false;
+	uint64		hash;
+
+	if (!cc->hashed)
+		return 0;
+	hash = compute_partition_hash_value(1, &cc->hash_proc,
+										&cc->hash_collation, &value, &isnull);
+	return cc->modulus > 0 ?
+		cc->partition_of[hash % (uint64) cc->modulus] : -1;
+}
+
 /*
  * The partition that holds the logical partition of key (NULL: the only); -1
- * if none does, for it was detached.
+ * if none does, for it was detached. Numbers may change as partitions are
+ * attached and detached.
  */
 int
 container_find_partition(Container container, const pg_uuid_t *key)
 {
-	CachedContainer *cc = container_get(container);
-	Datum		value;
-	bool		isnull = false;
-	uint64		hash;
-	int			partition = -1;
-
-	if (!cc->hashed)
-		return 0;
-	value = UUIDPGetDatum(key);
-	hash = compute_partition_hash_value(1, &cc->hash_proc,
-										&cc->hash_collation, &value, &isnull);
-	if (cc->modulus > 0)
-		partition = cc->partition_of[hash % (uint64) cc->modulus];
-	return partition;
+	return partition_in(container_get(container), key);
 }
 
-/* The same, an error if there is none. */
-int
-container_partition_of(Container container, const pg_uuid_t *key)
+static void
+partition_missing(Container container)
 {
-	int			partition = container_find_partition(container, key);
-
-	if (partition < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("container \"%s\" has no partition for this key",
-						container_name[container]),
-				 errhint("Attach the missing partition.")));
-	return partition;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("container \"%s\" has no partition for this key",
+					container_name[container]),
+			 errhint("Attach the missing partition.")));
 }
 
 /* The leaf of a partition for items of a type. */
@@ -362,6 +361,17 @@ Oid
 item_leaf(Container container, ItemType type, int partition)
 {
 	return container_get(container)->leaf[type][partition].relid;
+}
+
+/* The leaf of the partition that holds a key; an error if there is none. */
+Oid
+item_leaf_of(Container container, ItemType type, const pg_uuid_t *key)
+{
+	int			partition = container_find_partition(container, key);
+
+	if (partition < 0)
+		partition_missing(container);
+	return item_leaf(container, type, partition);
 }
 
 /*
@@ -391,15 +401,17 @@ item_estimate(Container container, ItemType type)
 }
 
 /*
- * Open the leaf of a container's partition that holds items of a type.
+ * Open the leaf of a container's partition that holds items of a type. The
+ * partition is the one that holds key, or where there is none, the one with the
+ * number.
  *
  * For the leaf, the lock on it is enough: dropping or detaching it locks it
  * too. The cache may have been out of date before the lock was had, so look again
  * until it holds still.
  */
 void
-leaf_open(OpenLeaf *open, Container container, ItemType type, int partition,
-		  LOCKMODE lockmode)
+leaf_open(OpenLeaf *open, Container container, ItemType type,
+		  const pg_uuid_t *key, int partition, LOCKMODE lockmode)
 {
 	if (lockmode != AccessShareLock)
 		container_lock(container, true);
@@ -409,6 +421,10 @@ leaf_open(OpenLeaf *open, Container container, ItemType type, int partition,
 		CachedLeaf *leaf;
 		Relation	rel;
 
+		if (key != NULL)
+			partition = partition_in(cc, key);
+		if (partition < 0)
+			partition_missing(container);
 		if (partition >= cc->npartitions)
 			elog(ERROR, "container \"%s\" has no partition %d",
 				 container_name[container], partition);
@@ -428,6 +444,12 @@ leaf_open(OpenLeaf *open, Container container, ItemType type, int partition,
 			CHECK_FOR_INTERRUPTS();
 			continue;
 		}
+		if (rel->rd_rel->relkind != RELKIND_RELATION)
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("partition \"%s\" is no table",
+							RelationGetRelationName(rel)),
+					 errhint("blogstore needs plain tables as partitions.")));
 		if (cc->valid && !leaf->known)
 			leaf_describe(leaf, rel, container, type);
 		if (cc->valid && leaf->known)

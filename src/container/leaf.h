@@ -45,9 +45,15 @@ extern int	leaf_path_columns(Container container, ItemType type,
 
 /* leaf.c: opening leaves */
 extern void leaf_open(OpenLeaf *leaf, Container container, ItemType type,
-					  int partition, LOCKMODE lockmode);
+					  const pg_uuid_t *key, int partition, LOCKMODE lockmode);
 extern void leaf_close(OpenLeaf *leaf, bool keep_lock);
 extern Relation leaf_open_index(const OpenLeaf *leaf, AccessPath path);
+
+/* read.c, for these: a scan of a leaf that is open. */
+extern ItemScan *leaf_scan_begin(const OpenLeaf *leaf, Container container,
+								 ItemType type, AccessPath path,
+								 const Datum *key, int nkeys, bool watched,
+								 Snapshot snapshot);
 
 /* Used by these: what a scan has found, and where. */
 extern struct TupleTableSlot *item_scan_slot(ItemScan *scan);

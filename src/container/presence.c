@@ -222,9 +222,7 @@ post_shown(const pg_uuid_t *post_id)
 	bool		shown;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	scan = item_scan_begin_unwatched(CONTAINER_POSTS, ITEM_POST,
-									 container_partition_of(CONTAINER_POSTS,
-															post_id),
+	scan = item_scan_begin_unwatched(CONTAINER_POSTS, ITEM_POST, post_id,
 									 PATH_KEY, &key, 1, GetActiveSnapshot());
 	shown = item_scan_next(scan, &post);
 	item_scan_end(scan);

@@ -100,20 +100,32 @@ scan_cursor_key(ItemScan *scan, int n, const Cursor *before)
 	scan_row_key(scan, n, 2, BTLessStrategyNumber, value);
 }
 
-/* Open leaf and index, and the slot to read into. */
+/* Open the index of a leaf that is open, and the slot to read into. */
 static ItemScan *
-scan_open(Container container, ItemType type, int partition, AccessPath path,
-		  ScanDirection direction)
+scan_leaf(const OpenLeaf *leaf, Container container, ItemType type,
+		  AccessPath path, ScanDirection direction)
 {
 	ItemScan   *scan = palloc(sizeof(ItemScan));
 
-	leaf_open(&scan->leaf, container, type, partition, AccessShareLock);
+	scan->leaf = *leaf;
 	scan->index = leaf_open_index(&scan->leaf, path);
 	scan->direction = direction;
 	scan->ncolumns = leaf_path_columns(container, type, path, &scan->column);
 	scan->slot = table_slot_create(scan->leaf.rel, NULL);
 	scan->filter = NULL;
 	return scan;
+}
+
+/* Open a leaf, by its partition's key or number, likewise. */
+static ItemScan *
+scan_open(Container container, ItemType type, const pg_uuid_t *partition_key,
+		  int partition, AccessPath path, ScanDirection direction)
+{
+	OpenLeaf	leaf;
+
+	leaf_open(&leaf, container, type, partition_key, partition,
+			  AccessShareLock);
+	return scan_leaf(&leaf, container, type, path, direction);
 }
 
 /*
@@ -138,6 +150,18 @@ scan_start(ItemScan *scan, int nkeys, Snapshot snapshot)
 	index_rescan(scan->desc, scan->keys, nkeys, NULL, 0);
 }
 
+static ItemScan *
+scan_begin(ItemScan *scan, const Datum *key, int nkeys, const Cursor *before,
+		   Snapshot snapshot)
+{
+	int			n = scan_equal_keys(scan, key, nkeys);
+
+	if (before != NULL && before->valid)
+		scan_cursor_key(scan, n++, before);
+	scan_start(scan, n, snapshot);
+	return scan;
+}
+
 /*
  * Begin a scan of one partition's leaf.
  *
@@ -152,13 +176,9 @@ item_scan_begin_partition(Container container, ItemType type, int partition,
 						  const Cursor *before, ScanDirection direction,
 						  Snapshot snapshot)
 {
-	ItemScan   *scan = scan_open(container, type, partition, path, direction);
-	int			n = scan_equal_keys(scan, key, nkeys);
-
-	if (before != NULL && before->valid)
-		scan_cursor_key(scan, n++, before);
-	scan_start(scan, n, snapshot);
-	return scan;
+	return scan_begin(scan_open(container, type, NULL, partition, path,
+								direction),
+					  key, nkeys, before, snapshot);
 }
 
 /* The same for the logical partition of a partition key. */
@@ -168,11 +188,9 @@ item_scan_begin(Container container, ItemType type,
 				const Datum *key, int nkeys, const Cursor *before,
 				ScanDirection direction, Snapshot snapshot)
 {
-	return item_scan_begin_partition(container, type,
-									 container_partition_of(container,
-															partition_key),
-									 path, key, nkeys, before, direction,
-									 snapshot);
+	return scan_begin(scan_open(container, type, partition_key, -1, path,
+								direction),
+					  key, nkeys, before, snapshot);
 }
 
 /*
@@ -180,16 +198,33 @@ item_scan_begin(Container container, ItemType type,
  * do not have to answer for: no conflict arises from it.
  */
 ItemScan *
-item_scan_begin_unwatched(Container container, ItemType type, int partition,
-						  AccessPath path, const Datum *key, int nkeys,
-						  Snapshot snapshot)
+item_scan_begin_unwatched(Container container, ItemType type,
+						  const pg_uuid_t *partition_key, AccessPath path,
+						  const Datum *key, int nkeys, Snapshot snapshot)
 {
-	ItemScan   *scan = scan_open(container, type, partition, path,
+	ItemScan   *scan = scan_open(container, type, partition_key, -1, path,
 								 ForwardScanDirection);
-	int			n = scan_equal_keys(scan, key, nkeys);
 
-	scan_start(scan, n, scan_unwatch(scan, snapshot));
-	return scan;
+	return scan_begin(scan, key, nkeys, NULL, scan_unwatch(scan, snapshot));
+}
+
+/*
+ * Begin a scan of a leaf that is open, and stays so, with its indexes; not
+ * watched: likewise.
+ */
+ItemScan *
+leaf_scan_begin(const OpenLeaf *leaf, Container container, ItemType type,
+				AccessPath path, const Datum *key, int nkeys, bool watched,
+				Snapshot snapshot)
+{
+	OpenLeaf	again = *leaf;
+	ItemScan   *scan;
+
+	RelationIncrementReferenceCount(again.rel);
+	again.lockmode = NoLock;
+	scan = scan_leaf(&again, container, type, path, ForwardScanDirection);
+	return scan_begin(scan, key, nkeys, NULL,
+					  watched ? snapshot : scan_unwatch(scan, snapshot));
 }
 
 /*
@@ -202,7 +237,7 @@ item_scan_begin_after(Container container, ItemType type, int partition,
 					  AccessPath path, const pg_uuid_t *key,
 					  const ItemPlace *after, Snapshot snapshot)
 {
-	ItemScan   *scan = scan_open(container, type, partition, path,
+	ItemScan   *scan = scan_open(container, type, NULL, partition, path,
 								 ForwardScanDirection);
 	Datum		value[MAX_PATH_COLUMNS];
 	int			n = 0;
@@ -310,7 +345,7 @@ item_scan_end(ItemScan *scan)
 {
 	ExecDropSingleTupleTableSlot(scan->slot);
 	index_endscan(scan->desc);
-	index_close(scan->index, AccessShareLock);
+	index_close(scan->index, scan->leaf.lockmode);
 	leaf_close(&scan->leaf, false);
 	pfree(scan);
 }

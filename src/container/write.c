@@ -26,9 +26,10 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/* Open a partition's leaf for writing; RowExclusiveLock to the end of xact. */
-ItemWriter *
-item_writer_open_partition(Container container, ItemType type, int partition)
+/* Open a leaf, by its partition's key or number. */
+static ItemWriter *
+writer_open(Container container, ItemType type,
+			const pg_uuid_t *partition_key, int partition)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "blogstore item writer",
@@ -40,8 +41,9 @@ item_writer_open_partition(Container container, ItemType type, int partition)
 	writer->context = context;
 	writer->container = container;
 	writer->type = type;
-	writer->partition = partition;
-	leaf_open(&writer->leaf, container, type, partition, RowExclusiveLock);
+	leaf_open(&writer->leaf, container, type, partition_key, partition,
+			  RowExclusiveLock);
+	writer->by_key = partition_key != NULL;
 
 	writer->estate = CreateExecutorState();
 	rte->rtekind = RTE_RELATION;
@@ -68,14 +70,19 @@ item_writer_open_partition(Container container, ItemType type, int partition)
 	return writer;
 }
 
+/* Open a partition's leaf for writing; RowExclusiveLock to the end of xact. */
+ItemWriter *
+item_writer_open_partition(Container container, ItemType type, int partition)
+{
+	return writer_open(container, type, NULL, partition);
+}
+
 /* Open the leaf that holds, or will hold, a logical partition's items. */
 ItemWriter *
 item_writer_open(Container container, ItemType type,
 				 const pg_uuid_t *partition_key)
 {
-	return item_writer_open_partition(container, type,
-									  container_partition_of(container,
-															 partition_key));
+	return writer_open(container, type, partition_key, -1);
 }
 
 /* The leaf that is written. */
@@ -103,33 +110,52 @@ writer_fill(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
 	slot->tts_tableOid = RelationGetRelid(writer->leaf.rel);
 }
 
-/* Columns the owner has added get their defaults. */
-void
-writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
+/* Prepare the defaults of columns that the owner has added. */
+static void
+writer_prepare_defaults(ItemWriter *writer)
 {
-	TupleDesc	desc = slot->tts_tupleDescriptor;
-	ExprContext *econtext = GetPerTupleExprContext(writer->estate);
+	TupleDesc	desc = RelationGetDescr(writer->leaf.rel);
+	MemoryContext old = MemoryContextSwitchTo(writer->context);
 
-	ExecClearTuple(slot);
+	writer->default_of = palloc0(desc->natts * sizeof(ExprState *));
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		Node	   *expr = NULL;
 
-		slot->tts_values[i] = (Datum) 0;
-		slot->tts_isnull[i] = true;
-		if (att->atthasdef && !att->attisdropped && !att->attgenerated)
+		if ((att->atthasdef || att->attidentity) && !att->attisdropped &&
+			!att->attgenerated)
 			expr = build_column_default(writer->leaf.rel, i + 1);
 		if (expr != NULL)
-			slot->tts_values[i] =
-				ExecEvalExpr(ExecPrepareExpr((Expr *) expr, writer->estate),
-							 econtext, &slot->tts_isnull[i]);
+			writer->default_of[i] = ExecPrepareExpr((Expr *) expr,
+													writer->estate);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* These columns get their defaults, all others NULL. */
+void
+writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
+{
+	ExprContext *econtext = GetPerTupleExprContext(writer->estate);
+
+	if (writer->default_of == NULL)
+		writer_prepare_defaults(writer);
+	ExecClearTuple(slot);
+	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
+	{
+		slot->tts_values[i] = (Datum) 0;
+		slot->tts_isnull[i] = true;
+		if (writer->default_of[i] != NULL)
+			slot->tts_values[i] = ExecEvalExpr(writer->default_of[i], econtext,
+											   &slot->tts_isnull[i]);
 	}
 }
 
 /*
- * Generated columns, NOT NULL and CHECK constraints. The leaf was found by its
- * partition bound: only what a trigger has changed can lie outside.
+ * Generated columns, NOT NULL and CHECK constraints, the partition bound. If the
+ * leaf was found by the bound, under the lock on it, only what a trigger has
+ * changed can lie outside.
  */
 void
 writer_check(ItemWriter *writer, TupleTableSlot *slot)
@@ -141,12 +167,13 @@ writer_check(ItemWriter *writer, TupleTableSlot *slot)
 								   CMD_INSERT);
 	if (rel->rd_att->constr)
 		ExecConstraints(writer->rri, slot, writer->estate);
-	if (writer->triggers && rel->trigdesc->trig_insert_before_row)
+	if (!writer->by_key ||
+		(writer->triggers && rel->trigdesc->trig_insert_before_row))
 		ExecPartitionCheck(writer->rri, slot, writer->estate, true);
 }
 
 /* A BEFORE trigger returned NULL: what was promised would not be so. */
-static void
+void
 item_suppressed(ItemWriter *writer)
 {
 	ereport(ERROR,
@@ -160,9 +187,8 @@ item_suppressed(ItemWriter *writer)
 static ItemScan *
 key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
 {
-	return item_scan_begin_unwatched(writer->container, writer->type,
-									 writer->partition, PATH_KEY, key, n,
-									 snapshot);
+	return leaf_scan_begin(&writer->leaf, writer->container, writer->type,
+						   PATH_KEY, key, n, false, snapshot);
 }
 
 /* Is what a scan has found by this key still so, and nobody about to change it? */
@@ -339,10 +365,8 @@ find_and_lock(ItemWriter *writer, AccessPath path, const Datum *key, int nkeys,
 	BlogItem	item;
 	LockOutcome outcome = LOCK_GONE;
 
-	scan = item_scan_begin_partition(writer->container, writer->type,
-									 writer->partition, path, key, nkeys,
-									 NULL, ForwardScanDirection,
-									 GetActiveSnapshot());
+	scan = leaf_scan_begin(&writer->leaf, writer->container, writer->type, path,
+						   key, nkeys, true, GetActiveSnapshot());
 	while (outcome == LOCK_GONE && item_scan_next(scan, &item))
 		outcome = hot && !item_scan_has_room(scan) ? LOCK_BUSY :
 			item_writer_lock_found(writer, scan, mode, wait, out);

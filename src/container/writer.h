@@ -14,13 +14,14 @@ struct ItemWriter
 	MemoryContext context;		/* holds all of this; deleted at close */
 	Container	container;
 	ItemType	type;
-	int			partition;
 	OpenLeaf	leaf;
 	EState	   *estate;
 	EPQState	epqstate;
 	ResultRelInfo *rri;
 	TupleTableSlot *found;		/* the locked tuple */
 	TupleTableSlot *fresh;		/* the tuple to write */
+	ExprState **default_of;		/* of columns, or NULL; NULL: not known */
+	bool		by_key;			/* the leaf holds the key that was asked for */
 	bool		triggers;		/* does the leaf have any? */
 	bool		wrote;
 };
@@ -29,5 +30,6 @@ extern void writer_fill(ItemWriter *writer, TupleTableSlot *slot,
 						const BlogItem *item);
 extern void writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot);
 extern void writer_check(ItemWriter *writer, TupleTableSlot *slot);
+extern void item_suppressed(ItemWriter *writer);
 
 #endif							/* BLOGSTORE_WRITER_H */

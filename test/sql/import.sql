@@ -316,6 +316,11 @@ END $$;
 -- 4 hash partitions: of five, two share one
 INSERT INTO bad_posts SELECT kit.p(70 + n), kit.u(1), 'suppressed', '', kit.d(1) FROM generate_series(1, 4) n;
 SELECT kit.try('blogstore.import(posts => ''bad_posts'')');
+CREATE FUNCTION kit.keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$;
+CREATE TRIGGER keep BEFORE INSERT ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION kit.keep();
+SELECT kit.try('blogstore.import(posts => ''bad_posts'')');
+DROP TRIGGER keep ON blogstore.posts;
+DROP FUNCTION kit.keep();
 DO $$
 DECLARE
 	index	text;
@@ -335,6 +340,12 @@ FROM generate_series(1, 3000) n;
 SELECT * FROM blogstore.import(posts => 'own_posts', comments => 'own_comments');
 SELECT type, origin, loud, count(*) FROM blogstore.posts WHERE origin IS NOT NULL AND (title = 'own' OR content = 'own') GROUP BY 1, 2, 3 ORDER BY 1;
 SELECT id, comment_count FROM blogstore.list_post_comments(kit.p(501), 2), LATERAL (SELECT comment_count FROM blogstore.get_post(kit.p(501))) p;
+-- no id is special
+CREATE VIEW nil_posts AS SELECT '00000000-0000-0000-0000-000000000000'::uuid AS post_id, kit.u(1) AS user_id, 'nil' AS title, '' AS content, kit.d(1) AS creation_date;
+CREATE VIEW nil_likes AS SELECT post_id, kit.u(2) AS user_id, creation_date FROM nil_posts;
+SELECT type, imported FROM blogstore.import(posts => 'nil_posts', likes => 'nil_likes');
+SELECT title, like_count FROM blogstore.get_post('00000000-0000-0000-0000-000000000000');
+DROP VIEW nil_posts CASCADE;
 TRUNCATE own_comments;
 INSERT INTO own_comments VALUES (kit.c(4000), kit.p(501), kit.u(2), 'too long', kit.d(1));
 SELECT kit.try('blogstore.import(comments => ''own_comments'')');
