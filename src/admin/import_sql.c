@@ -46,8 +46,8 @@ const char *const import_tables_sql[] = {
 	/* what posts get: in parts, and in all */
 	COUNT_TABLE("part"),
 	COUNT_TABLE("count"),
-	"CREATE TEMP TABLE @rejected (type text, reason text, item jsonb)"
-	" USING heap ON COMMIT DROP"
+	("CREATE TEMP TABLE @rejected (type text, reason text, item jsonb)"
+	 " USING heap ON COMMIT DROP")
 };
 
 const int	import_tables_n = lengthof(import_tables_sql);

@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
 #include "container/leaf.h"
 
 #include "access/genam.h"
@@ -346,7 +347,7 @@ container_find_partition(Container container, const pg_uuid_t *key)
 	return partition_in(container_get(container), key);
 }
 
-static void
+static COMPAT_NORETURN void
 partition_missing(Container container)
 {
 	ereport(ERROR,
