@@ -133,6 +133,7 @@ import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
 
 	params->parserSetup = setup_present;
 	params->params[0].value = TimestampTzGetDatum(import->now);
+	params->params[0].isnull = false;
 	params->params[0].ptype = TIMESTAMPTZOID;
 	params->params[0].pflags = PARAM_FLAG_CONST;
 	options.params = params;
