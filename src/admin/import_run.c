@@ -68,29 +68,6 @@ expand(const Import *import, const char *sql)
 	return out.data;
 }
 
-static int64
-check_result(int rc, const char *text)
-{
-	if (rc < 0)
-		elog(ERROR, "could not run \"%s\": %s", text,
-			 SPI_result_code_string(rc));
-	return (int64) SPI_processed;
-}
-
-/* Run a statement; returns how many rows it has processed. */
-int64
-import_run(const Import *import, const char *sql)
-{
-	Oid			type = TIMESTAMPTZOID;
-	Datum		now = TimestampTzGetDatum(import->now);
-	char	   *text = expand(import, sql);
-
-	if (strstr(text, "$1") != NULL)
-		return check_result(SPI_execute_with_args(text, 1, &type, &now, NULL,
-												  false, 0), text);
-	return check_result(SPI_execute(text, false, 0), text);
-}
-
 static void
 receiver_startup(DestReceiver *self, int operation, TupleDesc desc)
 {
@@ -124,12 +101,16 @@ setup_present(ParseState *pstate, void *arg)
 	setup_parse_fixed_parameters(pstate, &type, 1);
 }
 
-/* Run a query as it is, its rows for a receiver; returns how many there were. */
+/*
+ * Run a statement as it is, its rows for a receiver, or for SPI if there is none;
+ * returns how many it has processed.
+ */
 int64
 import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
 {
 	SPIExecuteOptions options = {.dest = receiver};
 	ParamListInfo params = makeParamList(1);
+	int			rc;
 
 	params->parserSetup = setup_present;
 	params->params[0].value = TimestampTzGetDatum(import->now);
@@ -137,10 +118,21 @@ import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
 	params->params[0].ptype = TIMESTAMPTZOID;
 	params->params[0].pflags = PARAM_FLAG_CONST;
 	options.params = params;
-	return check_result(SPI_execute_extended(sql, &options), sql);
+	rc = SPI_execute_extended(sql, &options);
+	if (rc < 0)
+		elog(ERROR, "could not run \"%s\": %s", sql,
+			 SPI_result_code_string(rc));
+	return (int64) SPI_processed;
 }
 
-/* Run a query, likewise, with the names of temporary tables. */
+/* Run a statement with the names of temporary tables, likewise. */
+int64
+import_run(const Import *import, const char *sql)
+{
+	return import_run_into(import, expand(import, sql), NULL);
+}
+
+/* Run a query, likewise, its rows for a receiver. */
 int64
 import_run_query(const Import *import, const char *sql,
 				 DestReceiver *receiver)
@@ -156,7 +148,7 @@ import_run_named(const Import *import, const char *before, const char *name,
 	char	   *text = psprintf("%s%s%s", expand(import, before), name,
 								expand(import, after));
 
-	(void) check_result(SPI_execute(text, false, 0), text);
+	(void) import_run_into(import, text, NULL);
 }
 
 /* A number in the first row of the last statement's result. */

@@ -106,9 +106,7 @@ batch_gather(ItemBatch *batch, const BlogItem *item)
 	if (*slot == NULL)
 		*slot = table_slot_create(writer->leaf.rel, NULL);
 	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
-	writer_fill_defaults(writer, *slot);
-	writer_fill(writer, *slot, item);
-	writer_check(writer, *slot);
+	writer_form(writer, *slot, item);
 	ExecMaterializeSlot(*slot);
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(writer->estate);
@@ -129,12 +127,7 @@ batch_insert_one(ItemWriter *writer, const BlogItem *item)
 	TupleTableSlot *slot = writer->fresh;
 	List	   *recheck;
 
-	writer_fill_defaults(writer, slot);
-	writer_fill(writer, slot, item);
-	if (writer->rri->ri_TrigDesc->trig_insert_before_row &&
-		!ExecBRInsertTriggers(writer->estate, writer->rri, slot))
-		item_suppressed(writer);
-	writer_check(writer, slot);
+	writer_form(writer, slot, item);
 	table_tuple_insert(writer->leaf.rel, slot, GetCurrentCommandId(true), 0,
 					   NULL);
 	recheck = compat_insert_index_tuples(writer->rri, slot, writer->estate,

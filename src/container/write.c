@@ -93,7 +93,7 @@ item_writer_relation(ItemWriter *writer)
 }
 
 /* Put an item's properties into a slot to write, over what is there. */
-void
+static void
 writer_fill(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
 {
 	writer->estate->es_snapshot = GetActiveSnapshot();
@@ -134,7 +134,7 @@ writer_prepare_defaults(ItemWriter *writer)
 }
 
 /* These columns get their defaults, all others NULL. */
-void
+static void
 writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
 {
 	ExprContext *econtext = GetPerTupleExprContext(writer->estate);
@@ -157,7 +157,7 @@ writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
  * leaf was found by the bound, under the lock on it, only what a trigger has
  * changed can lie outside.
  */
-void
+static void
 writer_check(ItemWriter *writer, TupleTableSlot *slot)
 {
 	Relation	rel = writer->leaf.rel;
@@ -173,7 +173,7 @@ writer_check(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /* A BEFORE trigger returned NULL: what was promised would not be so. */
-void
+static void
 item_suppressed(ItemWriter *writer)
 {
 	ereport(ERROR,
@@ -181,6 +181,18 @@ item_suppressed(ItemWriter *writer)
 			 errmsg("a trigger on \"%s\" suppressed a change of an item",
 					RelationGetRelationName(writer->leaf.rel)),
 			 errhint("Raise an error in the trigger to refuse a change.")));
+}
+
+/* Make a slot the row to insert for an item, in the per-tuple context. */
+void
+writer_form(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
+{
+	writer_fill_defaults(writer, slot);
+	writer_fill(writer, slot, item);
+	if (writer->triggers && writer->rri->ri_TrigDesc->trig_insert_before_row &&
+		!ExecBRInsertTriggers(writer->estate, writer->rri, slot))
+		item_suppressed(writer);
+	writer_check(writer, slot);
 }
 
 /* What has a key, without a predicate lock on it. */
@@ -262,13 +274,7 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 		MemoryContextSwitchTo(old);
 		return false;
 	}
-	writer_fill_defaults(writer, slot);
-	writer_fill(writer, slot, item);
-	if (writer->triggers && writer->rri->ri_TrigDesc->trig_insert_before_row &&
-		!ExecBRInsertTriggers(writer->estate, writer->rri, slot))
-		item_suppressed(writer);
-	writer_check(writer, slot);
-
+	writer_form(writer, slot, item);
 	while (!inserted && !refused &&
 		   compat_check_index_constraints(writer->rri, slot, writer->estate))
 	{

@@ -26,10 +26,7 @@ struct ItemWriter
 	bool		wrote;
 };
 
-extern void writer_fill(ItemWriter *writer, TupleTableSlot *slot,
+extern void writer_form(ItemWriter *writer, TupleTableSlot *slot,
 						const BlogItem *item);
-extern void writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot);
-extern void writer_check(ItemWriter *writer, TupleTableSlot *slot);
-extern void item_suppressed(ItemWriter *writer);
 
 #endif							/* BLOGSTORE_WRITER_H */
