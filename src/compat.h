@@ -67,6 +67,19 @@ compat_init_range_table(EState *estate, RangeTblEntry *rte)
 #endif
 }
 
+/* Which columns of that relation are being updated. */
+static inline void
+compat_set_updated_columns(EState *estate, Bitmapset *columns)
+{
+	RangeTblEntry *rte = exec_rt_fetch(1, estate);
+
+#if PG_VERSION_NUM >= 160000
+	getRTEPermissionInfo(estate->es_rteperminfos, rte)->updatedCols = columns;
+#else
+	rte->updatedCols = columns;
+#endif
+}
+
 static inline void
 compat_epq_init(EPQState *epqstate, EState *estate)
 {

@@ -140,6 +140,8 @@ item_same(const BlogItem *a, const BlogItem *b, Property prop)
 
 	if (a->isnull[prop] || b->isnull[prop])
 		return a->isnull[prop] == b->isnull[prop];
+	if (a->value[prop] == b->value[prop])
+		return true;
 	if (property_length(prop) != -1)
 		return datumIsEqual(a->value[prop], b->value[prop],
 							property_by_value(prop), property_length(prop));

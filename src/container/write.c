@@ -16,6 +16,7 @@
 #include "compat.h"
 #include "container/writer.h"
 
+#include "access/sysattr.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "commands/trigger.h"
@@ -414,6 +415,44 @@ item_writer_lock(ItemWriter *writer, AccessPath path, const Datum *key,
 								out) == LOCK_HAD;
 }
 
+/*
+ * The columns that an update changes, as the server wants them: triggers on
+ * some columns (UPDATE OF) fire by them, and indexes on others take it for a
+ * mere new version.
+ */
+static Bitmapset *
+changed_columns(ItemWriter *writer, const BlogItem *item)
+{
+	BlogItem	there;
+	Bitmapset  *columns = NULL;
+
+	item_from_slot(&there, writer->found, writer->leaf.attno);
+	for (Property p = 0; p < N_PROPERTIES; p++)
+	{
+		AttrNumber	att = writer->leaf.attno[p];
+
+		if (att != InvalidAttrNumber && !item_same(&there, item, p))
+			columns = bms_add_member(columns,
+									 att - FirstLowInvalidHeapAttributeNumber);
+	}
+	return columns;
+}
+
+/*
+ * Generated columns are prepared with the first update, those alone that it
+ * changes; the next may change others. So prepare all of them before.
+ */
+static void
+writer_prepare_generated(ItemWriter *writer, TupleTableSlot *slot)
+{
+	TupleConstr *constr = RelationGetDescr(writer->leaf.rel)->constr;
+
+	if (!writer->generated && constr != NULL && constr->has_generated_stored)
+		ExecComputeStoredGenerated(writer->rri, writer->estate, slot,
+								   CMD_UPDATE);
+	writer->generated = true;
+}
+
 /* Write the locked item anew; columns that are not properties stay. */
 void
 item_writer_update(ItemWriter *writer, const BlogItem *item)
@@ -427,8 +466,11 @@ item_writer_update(ItemWriter *writer, const BlogItem *item)
 	memcpy(slot->tts_values, writer->found->tts_values, natts * sizeof(Datum));
 	memcpy(slot->tts_isnull, writer->found->tts_isnull, natts * sizeof(bool));
 	writer_fill(writer, slot, item);
+	writer_prepare_generated(writer, slot);
+	compat_set_updated_columns(writer->estate, changed_columns(writer, item));
 	ExecSimpleRelationUpdate(writer->rri, writer->estate, &writer->epqstate,
 							 writer->found, slot);
+	compat_set_updated_columns(writer->estate, NULL);
 	if (!ItemPointerIsValid(&slot->tts_tid))
 		item_suppressed(writer);
 	writer->wrote = true;
