@@ -6,8 +6,10 @@
  * walsender.c), but the decoding context lives as long as the worker. Memory
  * contexts: all of it is allocated in the context current at decoder_open().
  *
- * Catalog caches: while changes are decoded they hold catalog contents as of
- * the past. They are thrown away on the way in and on the way out.
+ * Catalog caches: while changes are decoded they are filled with catalog
+ * contents as of the past. They are thrown away on the way in and on the way
+ * out, unless past and present are the same (caches_agree()): to fill them again
+ * takes longer than all that a small turn is for.
  *
  * Runs in the worker, outside of transactions.
  */
@@ -18,12 +20,14 @@
 #include "container/container.h"
 
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "access/xlogreader.h"
 #include "access/xlogutils.h"
 #include "replication/decode.h"
 #include "replication/logical.h"
 #include "replication/snapbuild.h"
 #include "storage/procarray.h"
+#include "storage/sinval.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -38,6 +42,10 @@ struct Decoder
 	DirtySet   *target;			/* where that one's changes go */
 	ResourceOwner owner;		/* of what decoding opens outside of xacts */
 	bool		at_end;			/* did the last read end for want of WAL? */
+
+	/* the last change of any catalog that this process has been told of: */
+	uint64		invalidations;	/* messages so far, of all databases */
+	XLogRecPtr	invalidated;	/* all of them are of commits before this */
 };
 
 /*
@@ -98,6 +106,14 @@ write_message(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 		dirty_add(decoder->target, message);
 }
 
+/* This process has been told of all changes of catalogs so far. */
+static void
+note_invalidations(Decoder *decoder)
+{
+	decoder->invalidations = SharedInvalidMessageCounter;
+	decoder->invalidated = GetXLogInsertRecPtr();
+}
+
 /*
  * Acquire the slot and begin to decode where it was last confirmed.
  *
@@ -131,6 +147,7 @@ decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
 	MemoryContextSwitchTo(context);
 
 	XLogBeginRead(decoder->ctx->reader, MyReplicationSlot->data.restart_lsn);
+	note_invalidations(decoder);
 	return decoder;
 }
 
@@ -150,6 +167,28 @@ forget_catalogs(void)
 }
 
 /*
+ * Do the catalog caches fit both the present and what is decoded next? They do
+ * if all transactions that are yet to be decoded began after the last change of
+ * a catalog. Its commit record comes before the message that says so: it is
+ * before the end of WAL when the message has been read. Catalog contents read
+ * in such a transaction are thus as new as that change, and what changes later
+ * will be told by another message, whichever way they were read. To one that
+ * began earlier they may be older, and would stay though the message has come.
+ */
+static bool
+caches_agree(Decoder *decoder)
+{
+	ReorderBufferTXN *oldest = ReorderBufferGetOldestTXN(decoder->ctx->reorder);
+	XLogRecPtr	begin = oldest ? oldest->first_lsn :
+		decoder->ctx->reader->EndRecPtr;
+
+	AcceptInvalidationMessages();
+	if (decoder->invalidations != SharedInvalidMessageCounter)
+		note_invalidations(decoder);
+	return begin >= decoder->invalidated;
+}
+
+/*
  * Decode up to a flushed position, or until the dirty set is full. Returns
  * the position reached: all commits before it are in the set (or were
  * confirmed before).
@@ -159,6 +198,7 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 {
 	XLogReaderState *reader = decoder->ctx->reader;
 	MemoryContext old;
+	bool		agree;
 
 	if (reader->EndRecPtr >= upto)
 	{
@@ -169,7 +209,9 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 	/* the reader allocates as it goes, and keeps it: no context to reset */
 	old = MemoryContextSwitchTo(decoder->ctx->context);
 	CurrentResourceOwner = decoder->owner;
-	forget_catalogs();
+	agree = caches_agree(decoder);
+	if (!agree)
+		forget_catalogs();
 	/* a later transaction may have the same xid, or the set been emptied */
 	decoder->last_xid = InvalidTransactionId;
 	decoder->at_end = false;
@@ -192,7 +234,8 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 	}
 
 	decoder->at_end |= reader->EndRecPtr >= upto;
-	forget_catalogs();
+	if (!agree || decoder->invalidations != SharedInvalidMessageCounter)
+		forget_catalogs();
 	CurrentResourceOwner = NULL;
 	MemoryContextSwitchTo(old);
 	return reader->EndRecPtr;
