@@ -1,6 +1,6 @@
 /*
  * writer.h
- *		A leaf that is being written, for write.c and batch.c alone.
+ *		A leaf that is being written, for write.c, form.c and batch.c alone.
  */
 #ifndef BLOGSTORE_WRITER_H
 #define BLOGSTORE_WRITER_H
@@ -27,7 +27,11 @@ struct ItemWriter
 	bool		wrote;
 };
 
+/* form.c */
 extern void writer_form(ItemWriter *writer, TupleTableSlot *slot,
 						const BlogItem *item);
+extern void writer_form_update(ItemWriter *writer, TupleTableSlot *slot,
+							   const BlogItem *item);
+extern void writer_suppressed(ItemWriter *writer);
 
 #endif							/* BLOGSTORE_WRITER_H */
