@@ -159,11 +159,16 @@ column(TupleDesc desc, const char *name, Property prop)
 	return InvalidAttrNumber;
 }
 
-/* What a partition is to blogstore, by its container and type. */
+/*
+ * What a partition is to blogstore, by its container and type: nothing any more
+ * while it is being detached (DETACH PARTITION ... CONCURRENTLY, which may stop
+ * half-way).
+ */
 static RelationRole
 partition_role(Oid relid)
 {
-	char	   *root = get_rel_name(llast_oid(get_partition_ancestors(relid)));
+	List	   *ancestors = get_partition_ancestors(relid);
+	char	   *root = ancestors ? get_rel_name(llast_oid(ancestors)) : NULL;
 
 	if (root == NULL)
 		return ROLE_NONE;

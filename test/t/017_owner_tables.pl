@@ -205,6 +205,27 @@ check_after('a partition of copies',
 check_after('the feed',
 	"BEGIN; ALTER TABLE blogstore.feed DETACH PARTITION blogstore.feed_post; TRUNCATE blogstore.feed_post; ALTER TABLE blogstore.feed ATTACH PARTITION blogstore.feed_post FOR VALUES IN ('post'); COMMIT");
 
+# DETACH ... CONCURRENTLY that was given up half-way: neither a partition nor
+# none, and it can be written. The worker comes to know it in this state.
+my $reader = $node->background_psql('postgres');
+$reader->query_safe('BEGIN; SELECT count(*) FROM blogstore.posts');
+my ($rc, $out, $given_up) = $node->psql('postgres', "SET statement_timeout = '300ms';\nALTER TABLE blogstore.posts_p00 DETACH PARTITION blogstore.posts_p00_post CONCURRENTLY");
+$reader->query_safe('COMMIT');
+$reader->quit;
+like($given_up, qr/statement timeout/, 'detached by half: given up');
+is($node->safe_psql('postgres', "SELECT inhdetachpending, relispartition FROM pg_inherits JOIN pg_class ON oid = inhrelid WHERE inhrelid = 'blogstore.posts_p00_post'::regclass"),
+	't|t', 'detached by half: pending');
+my $log_before = log_end($node);
+kill_worker($node, 'postgres');
+$node->safe_psql('postgres', "UPDATE blogstore.posts_p00_post SET title = 'changed by half'");
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views()"), 't', 'detached by half: the worker goes on');
+is(join("\n", logged($node, $log_before, qr/terminated by signal (?!9)|crash of another/)),
+	'', 'detached by half: nothing else has crashed');
+check_after('detached by half, and the rest',
+	'ALTER TABLE blogstore.posts_p00 DETACH PARTITION blogstore.posts_p00_post FINALIZE; ALTER TABLE blogstore.posts_p00 ATTACH PARTITION blogstore.posts_p00_post FOR VALUES IN ($$post$$)');
+is($node->safe_psql('postgres', q{SELECT count(*) > 0, count(*) = (SELECT count(*) FROM blogstore.posts_p00_post) FROM blogstore.users WHERE title = 'changed by half'}),
+	't|t', 'detached by half, and the rest: the views show what was changed');
+
 # A replacement, made beside and put in the place of the old one
 my $replace = q{
 CREATE TABLE blogstore.new_p02 (LIKE blogstore.posts_p02 INCLUDING ALL) PARTITION BY LIST (type);
