@@ -152,9 +152,9 @@ decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
 }
 
 /*
- * Forget all catalog caches. What is remembered of the containers' layout was
- * not read while decoding, and the plugin's own memory was not read otherwise:
- * both stay, and go by real invalidations.
+ * Forget all catalog caches. What is remembered of the containers' layout is of
+ * the present, and the plugin's own memory is not read otherwise than while
+ * decoding: both stay, and go by real invalidations.
  */
 static void
 forget_catalogs(void)
@@ -170,10 +170,12 @@ forget_catalogs(void)
  * Do the catalog caches fit both the present and what is decoded next? They do
  * if all transactions that are yet to be decoded began after the last change of
  * a catalog. Its commit record comes before the message that says so: it is
- * before the end of WAL when the message has been read. Catalog contents read
- * in such a transaction are thus as new as that change, and what changes later
- * will be told by another message, whichever way they were read. To one that
- * began earlier they may be older, and would stay though the message has come.
+ * before the end of WAL when the message has been read. (What is changed in
+ * place, without a commit, is the same for past and present.) Catalog contents
+ * read in such a transaction are thus as new as that change, and what changes
+ * later will be told by another message, whichever way they were read. To one
+ * that began earlier they may be older, and would stay though the message has
+ * come.
  */
 static bool
 caches_agree(Decoder *decoder)

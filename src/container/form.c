@@ -145,21 +145,6 @@ changed_columns(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Generated columns are prepared with the first update, those alone that it
- * changes; the next may change others. So prepare all of them before.
- */
-static void
-writer_prepare_generated(ItemWriter *writer, TupleTableSlot *slot)
-{
-	TupleConstr *constr = RelationGetDescr(writer->leaf.rel)->constr;
-
-	if (!writer->generated && constr != NULL && constr->has_generated_stored)
-		ExecComputeStoredGenerated(writer->rri, writer->estate, slot,
-								   CMD_UPDATE);
-	writer->generated = true;
-}
-
-/*
  * Make a slot the row to write for the locked item, and tell the executor's
  * state which columns change, until the per-tuple context is reset.
  */
@@ -174,6 +159,7 @@ writer_form_update(ItemWriter *writer, TupleTableSlot *slot,
 	memcpy(slot->tts_values, writer->found->tts_values, natts * sizeof(Datum));
 	memcpy(slot->tts_isnull, writer->found->tts_isnull, natts * sizeof(bool));
 	writer_fill(writer, slot, item);
-	writer_prepare_generated(writer, slot);
+	/* while no column is known to change, so that it prepares all for good */
+	(void) ExecGetExtraUpdatedCols(writer->rri, writer->estate);
 	compat_set_updated_columns(writer->estate, changed_columns(writer, item));
 }

@@ -21,7 +21,6 @@ struct ItemWriter
 	TupleTableSlot *found;		/* the locked tuple */
 	TupleTableSlot *fresh;		/* the tuple to write */
 	ExprState **default_of;		/* of columns, or NULL; NULL: not known */
-	bool		generated;		/* are generated columns prepared for updates? */
 	bool		by_key;			/* the leaf holds the key that was asked for */
 	bool		triggers;		/* does the leaf have any? */
 	bool		wrote;
