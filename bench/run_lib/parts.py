@@ -44,6 +44,7 @@ class Scale(NamedTuple):
 	"""One size of the data set."""
 	scale: float
 	items: int
+	sizes: dict				# contestant's name -> bytes
 	contestants: list
 	costs: dict
 	timing: Timing
@@ -180,7 +181,7 @@ def scaling(site, options, _workplace):
 		runner.queries(timing)
 		runner.commands(timing)
 		costs.update(runner.costs(writes=True))
-		found.append(Scale(scale, sum(other.items.values()), other.contestants, costs, timing))
+		found.append(Scale(scale, sum(other.items.values()), other.sizes, other.contestants, costs, timing))
 		other.worker(False)
 		other.sql('SELECT blogstore.stop_worker(drop_slot => true)')
 		site.server.sql('postgres', f'DROP DATABASE {other.database}')

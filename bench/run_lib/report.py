@@ -200,6 +200,10 @@ def scaling(_, found):
 			rows.append([f'{request.code} {request.title}', *(f'{of.costs[request.name, contestant.name].buffers:.0f} / '
 				f'{of.timing.percentiles(request, contestant).p50:.3f}' for contestant in found[0].contestants for of in found)])
 	table(['request', *head], rows)
+	print('\nOf these, on disk, with indexes and copies:')
+	table(['scale', 'items', *(f'{contestant.title}, MB' for contestant in found[0].contestants)],
+		[[f'{of.scale:g}', f'{of.items:,}', *(f'{of.sizes[contestant.name] / 2 ** 20:,.0f}' for contestant in of.contestants)]
+		for of in found])
 
 
 def summary(figures):
