@@ -15,7 +15,7 @@ from .contestants import REQUESTS, prepare, script
 BUFFERS_PER_UNIT = 4		# request units as blogstore.stat_requests counts them
 UNITS_PER_WAL_KB = 5
 WARM_UP = 120				# calls until a session knows its plans and most of the tables
-CALLS = 25
+CALLS = 200					# of which the median is taken: items of a post lie on one page, or on two
 
 
 class Latency(NamedTuple):

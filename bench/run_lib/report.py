@@ -22,7 +22,7 @@ def about(command, installation, directory, options):
 		print('- all contestants in schemas of one database of one server: fsync, synchronous_commit and full_page_writes '
 			f'on, wal_level logical, shared_buffers {options.shared_buffers} MB, jit off, no checkpoint within a run; '
 			'pgbench -M prepared on the same machine, through a socket')
-		print('- caches are warm: everything is in memory, of the server or of the system, before it is timed; of each\n'
+		print('- caches are warm, as far as the data fit into memory, of the server or of the system; of each\n'
 			f'  session the first {WARM_UP} calls are left out, in which it gets to know its plans and tables')
 	return out.getvalue()
 
@@ -192,7 +192,8 @@ def viral(_, found):
 def scaling(_, found):
 	"""Growth with the data."""
 	print('\n## Growth with the data\n')
-	print('Buffers / ms (one client\'s median) of each request, a round each.')
+	print('Buffers / ms (one client\'s median) of each request, a round each. Where a data set is larger than memory, part of\n'
+		'the time goes into reading from the disk.')
 	head = [f'{contestant.title}, {of.scale:g}' for contestant in found[0].contestants for of in found]
 	rows = []
 	for request in REQUESTS:
