@@ -31,13 +31,16 @@ my $walwriter = $node->safe_psql('postgres',
 
 # Have the worker decode what the first statements did while the commit of the
 # others, by which it has to go when it writes, is not decoded yet: that one is
-# not waited for, and nobody flushes it before the worker looks.
+# not waited for, and nobody flushes it before the worker looks. Both processes
+# are stopped when they have nothing to do, and so hold no lock that a commit needs.
 sub behind
 {
 	my ($before, $after) = @_;
 	my $worker = worker_pid($node, 'postgres');
 
 	$node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()');
+	wait_until($node, 'postgres',
+		"SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() AND count(*) = 2 FROM pg_stat_activity WHERE pid IN ($worker, $walwriter) AND wait_event_type IN ('Activity', 'Extension')");
 	kill 'STOP', $worker, $walwriter;
 	$node->safe_psql('postgres', $before);
 	$node->safe_psql('postgres', "SET synchronous_commit = off;\n$after");
