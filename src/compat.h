@@ -10,6 +10,7 @@
 
 #include "access/genam.h"
 #include "access/xlog.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_database.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -36,6 +37,22 @@
 #endif
 
 #define COMPAT_NORETURN __attribute__((noreturn))
+
+/*
+ * Does a constraint that holds for all rows keep a column from being NULL? One
+ * that is NOT VALID does not, nor one on a column that is not stored.
+ */
+static inline bool
+compat_never_null(TupleDesc desc, int column)
+{
+#if PG_VERSION_NUM >= 180000
+	return TupleDescCompactAttr(desc, column)->attnullability ==
+		ATTNULLABLE_VALID &&
+		TupleDescAttr(desc, column)->attgenerated != ATTRIBUTE_GENERATED_VIRTUAL;
+#else
+	return TupleDescAttr(desc, column)->attnotnull;
+#endif
+}
 
 static inline IndexScanDesc
 compat_index_beginscan(Relation heap, Relation index, Snapshot snapshot,

@@ -133,19 +133,26 @@ typedef struct ItemBatch ItemBatch;
 /* leaf.c: what containers there are */
 extern void leaf_init(void);
 extern bool container_exists(void);
+extern bool container_any_exists(void);
 extern void container_require(void);
 extern Oid	container_owner(void);
 extern Oid	container_relation(Container container);
 extern void container_lock(Container container, bool write);
 extern int	container_partitions(Container container);
 extern int	container_find_partition(Container container, const pg_uuid_t *key);
+extern bool container_whole(Container container);
 extern uint64 container_loads(void);
+extern uint64 container_changes(void);
 extern void container_keep_layouts(bool keep);
 
 extern Oid	item_leaf(Container container, ItemType type, int partition);
 extern Oid	item_leaf_of(Container container, ItemType type,
 						 const pg_uuid_t *key);
 extern int64 item_estimate(Container container, ItemType type);
+
+/* shape.c: what cannot be read */
+extern void item_leave_out(void (*tell) (const char *message));
+extern uint64 items_left_out(void);
 
 /* item.c: items in memory */
 extern const char *item_type_name(ItemType type);
@@ -212,6 +219,7 @@ extern ItemScan *item_scan_begin_unwatched(Container container, ItemType type,
 										   int nkeys, Snapshot snapshot);
 extern bool item_scan_shown(ItemScan *scan, Snapshot snapshot);
 extern void item_scan_place(const ItemScan *scan, ItemPlace *place);
+extern void item_scan_identity(ItemScan *scan, Container container);
 extern bool item_scan_next(ItemScan *scan, BlogItem *out);
 extern void item_scan_end(ItemScan *scan);
 extern ItemMerge *item_merge_begin(Container container, ItemType type,

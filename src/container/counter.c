@@ -225,6 +225,7 @@ count_children(ItemType type, const pg_uuid_t *post_id)
 									   ForwardScanDirection,
 									   GetActiveSnapshot());
 
+	item_scan_identity(scan, CONTAINER_POSTS);
 	while (item_scan_next(scan, &item))
 		n++;
 	item_scan_end(scan);

@@ -301,6 +301,7 @@ count_deleted(const DeletedUsers *deleted, ItemType type,
 									   &key, 1, NULL, ForwardScanDirection,
 									   GetActiveSnapshot());
 
+	item_scan_identity(scan, CONTAINER_POSTS);
 	while (item_scan_next(scan, &item))
 		n += deleted_item(deleted, &item) &&
 			memcmp(item_uuid(&item, PROP_POST_ID), post_id, UUID_LEN) == 0;

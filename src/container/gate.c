@@ -62,6 +62,7 @@ list_counting(const pg_uuid_t *post_id)
 
 	InitDirtySnapshot(dirty);
 	scan = delta_scan(post_id, &dirty);
+	item_scan_identity(scan, CONTAINER_POSTS);
 	while (item_scan_next(scan, &delta))
 	{
 		Counting   *counting;
@@ -105,6 +106,7 @@ have_counted(const pg_uuid_t *post_id)
 	ItemScan   *scan = delta_scan(post_id, SnapshotSelf);
 	bool		have = false;
 
+	item_scan_identity(scan, CONTAINER_POSTS);
 	while (!have && item_scan_next(scan, &delta))
 		have = tuple_is_mine(item_scan_slot(scan));
 	item_scan_end(scan);

@@ -6,6 +6,7 @@
 #ifndef BLOGSTORE_LEAF_H
 #define BLOGSTORE_LEAF_H
 
+#include "compat.h"
 #include "container/container.h"
 
 #include "access/attnum.h"
@@ -17,11 +18,24 @@
 
 #define MAX_PATH_COLUMNS 3
 
+/* What keeps a table from being used: an error with its SQLSTATE. */
+typedef struct LayoutProblem
+{
+	int			code;
+	char	   *message;
+	const char *hint;
+} LayoutProblem;
+
 /* What is known of a leaf. */
 typedef struct CachedLeaf
 {
-	Oid			relid;
-	bool		known;			/* are attno and index filled in? */
+	Oid			relid;			/* InvalidOid: there is none */
+	LayoutProblem *misplaced;	/* what is wrong with its place; NULL: nothing */
+	uint32		changes;		/* invalidations so far */
+	bool		known;			/* is all that follows filled in? */
+	LayoutProblem *problem;		/* what is wrong with itself; NULL: nothing */
+	uint32		unchecked;		/* properties that an item must have, but that
+								 * no constraint keeps from being NULL */
 	AttrNumber	attno[N_PROPERTIES];
 	Oid			index[N_PATHS];
 } CachedLeaf;
@@ -31,20 +45,36 @@ typedef struct OpenLeaf
 {
 	Relation	rel;
 	LOCKMODE	lockmode;
+	uint32		unchecked;		/* as of CachedLeaf */
 	AttrNumber	attno[N_PROPERTIES];	/* 0: the leaf has no such column */
 	Oid			index[N_PATHS]; /* InvalidOid: no such path */
 } OpenLeaf;
 
 /* path.c: which columns and indexes a leaf has */
-extern void leaf_describe(CachedLeaf *leaf, Relation rel, Container container,
-						  ItemType type);
+extern const char *property_column(Property prop);
+extern AccessPath leaf_identity_path(Container container, ItemType type);
+extern void leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
+						  Container container, ItemType type);
 extern int	leaf_path_key(Container container, ItemType type, AccessPath path,
 						  const BlogItem *item, Datum *key);
 extern int	leaf_path_columns(Container container, ItemType type,
 							  AccessPath path, const Property **column);
 
+/* shape.c: are tables what they should be? */
+extern COMPAT_NORETURN void layout_problem_raise(const LayoutProblem *problem);
+extern void layout_problem_leave_out(const LayoutProblem *problem);
+extern LayoutProblem *shape_table_problem(Oid relid, char kind, Oid owner);
+extern LayoutProblem *shape_key_problem(Oid relid, Property column);
+extern LayoutProblem *shape_mixed_problem(Oid relid);
+extern LayoutProblem *shape_missing_problem(char *message);
+extern LayoutProblem *shape_columns(CachedLeaf *leaf, Relation rel,
+									Container container, ItemType type);
+extern uint32 item_identity(Container container, ItemType type);
+extern uint32 item_worked_with(Container container, ItemType type);
+extern bool item_complete(const BlogItem *item, ItemType type, uint32 needed);
+
 /* leaf.c: opening leaves */
-extern void leaf_open(OpenLeaf *leaf, Container container, ItemType type,
+extern bool leaf_open(OpenLeaf *leaf, Container container, ItemType type,
 					  const pg_uuid_t *key, int partition, LOCKMODE lockmode);
 extern void leaf_close(OpenLeaf *leaf, bool keep_lock);
 extern Relation leaf_open_index(const OpenLeaf *leaf, AccessPath path);

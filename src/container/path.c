@@ -11,10 +11,13 @@
 #include "container/leaf.h"
 
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "catalog/pg_am.h"
-#include "utils/builtins.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/typcache.h"
 
 static const char *const column_name[N_PROPERTIES] = {
 	"id", "type", "post_id", "user_id", "username", "user_username", "title",
@@ -65,41 +68,51 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 	}
 };
 
-/* Does index have exactly the columns of a path, ascending, for all rows? */
+/*
+ * Does index have exactly the columns of a path, ascending, compared as usual,
+ * for all rows? Of the path that tells items apart, without repetitions.
+ */
 static bool
-index_serves(Relation index, const PathColumns *path, const AttrNumber *attno)
+index_serves(Relation index, const PathColumns *path, bool unique,
+			 const AttrNumber *attno)
 {
 	Form_pg_index form = index->rd_index;
 
 	if (path->n == 0 || IndexRelationGetNumberOfKeyAttributes(index) != path->n)
 		return false;
+	if (unique && (!form->indisunique || !form->indimmediate))
+		return false;
 	for (int i = 0; i < path->n; i++)
-		if (form->indkey.values[i] != attno[path->column[i]] ||
+	{
+		Property	prop = path->column[i];
+		TypeCacheEntry *type = lookup_type_cache(property_type(prop),
+												 TYPECACHE_BTREE_OPFAMILY);
+
+		if (attno[prop] == InvalidAttrNumber ||
+			form->indkey.values[i] != attno[prop] ||
+			index->rd_opfamily[i] != type->btree_opf ||
+			index->rd_opcintype[i] != property_type(prop) ||
 			index->rd_indoption[i] != 0)
 			return false;
+	}
 	return true;
 }
 
-/*
- * The column of a property, 0 if there is none. The table is its owner's, who
- * may have changed the type: values are read as what they should be, so that
- * must be refused here.
- */
-static AttrNumber
-find_column(Relation rel, Property prop)
+/* The name of a property's column. */
+const char *
+property_column(Property prop)
 {
-	AttrNumber	attno = get_attnum(RelationGetRelid(rel), column_name[prop]);
+	return column_name[prop];
+}
 
-	if (attno > 0 &&
-		TupleDescAttr(RelationGetDescr(rel), attno - 1)->atttypid !=
-		property_type(prop))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("column \"%s\" of \"%s\" has another type than blogstore gave it",
-						column_name[prop], RelationGetRelationName(rel)),
-				 errhint("Change it back to %s.",
-						 format_type_be(property_type(prop)))));
-	return Max(attno, 0);
+/*
+ * The path by whose index an item of a type is told from all others: its key, or
+ * of a copy in users, its place in the list.
+ */
+AccessPath
+leaf_identity_path(Container container, ItemType type)
+{
+	return path_columns[container][type][PATH_KEY].n > 0 ? PATH_KEY : PATH_LIST;
 }
 
 /*
@@ -126,34 +139,49 @@ leaf_path_columns(Container container, ItemType type, AccessPath path,
 	return path_columns[container][type][path].n;
 }
 
-/* Fill in where rel has its columns and which index serves which path. */
-void
-leaf_describe(CachedLeaf *leaf, Relation rel, Container container,
-			  ItemType type)
+/* Which index of rel serves which path? An owner's predicate is not evaluated. */
+static void
+find_indexes(CachedLeaf *leaf, Relation rel, Container container,
+			 ItemType type)
 {
+	AccessPath	identity = leaf_identity_path(container, type);
 	List	   *indexes = RelationGetIndexList(rel);
 	ListCell   *lc;
-	CachedLeaf	found = {.relid = leaf->relid};
-
-	/* before the look: an invalidation during it must not be lost */
-	leaf->known = true;
-	for (int p = 0; p < N_PROPERTIES; p++)
-		found.attno[p] = find_column(rel, p);
 
 	foreach(lc, indexes)
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
 
 		if (index->rd_index->indisvalid && index->rd_rel->relam == BTREE_AM_OID &&
-			RelationGetIndexPredicate(index) == NIL)
-			for (int path = 0; path < N_PATHS; path++)
-				if (!OidIsValid(found.index[path]) &&
+			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+			for (AccessPath path = 0; path < N_PATHS; path++)
+				if (!OidIsValid(leaf->index[path]) &&
 					index_serves(index, &path_columns[container][type][path],
-								 found.attno))
-					found.index[path] = RelationGetRelid(index);
+								 path == identity, leaf->attno))
+					leaf->index[path] = RelationGetRelid(index);
 		index_close(index, AccessShareLock);
 	}
 	list_free(indexes);
-	memcpy(leaf->attno, found.attno, sizeof(leaf->attno));
-	memcpy(leaf->index, found.index, sizeof(leaf->index));
+}
+
+/*
+ * Fill in where rel has its columns, which index serves which path, and what is
+ * wrong with it, in the current memory context. What is found out is known when
+ * all of it is, and nothing was invalidated meanwhile.
+ */
+void
+leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
+			  Container container, ItemType type)
+{
+	CachedLeaf	found = {.relid = leaf->relid,.misplaced = leaf->misplaced};
+	uint32		before = leaf->changes;
+
+	found.problem = shape_table_problem(leaf->relid, RELKIND_RELATION, owner);
+	if (found.problem == NULL)
+		found.problem = shape_columns(&found, rel, container, type);
+	if (found.problem == NULL)
+		find_indexes(&found, rel, container, type);
+	found.changes = leaf->changes;
+	found.known = found.changes == before;
+	*leaf = found;
 }

@@ -104,10 +104,13 @@ static ItemScan *
 post_scan(const pg_uuid_t *post_id, SnapshotData *dirty)
 {
 	Datum		key = UUIDPGetDatum(post_id);
+	ItemScan   *scan;
 
 	InitDirtySnapshot(*dirty);
-	return item_scan_begin(CONTAINER_POSTS, ITEM_POST, post_id, PATH_KEY, &key,
+	scan = item_scan_begin(CONTAINER_POSTS, ITEM_POST, post_id, PATH_KEY, &key,
 						   1, NULL, ForwardScanDirection, dirty);
+	item_scan_identity(scan, CONTAINER_POSTS);
+	return scan;
 }
 
 /* Look at a post as it is at this moment, committed or not. */
@@ -224,6 +227,7 @@ post_shown(const pg_uuid_t *post_id)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	scan = item_scan_begin_unwatched(CONTAINER_POSTS, ITEM_POST, post_id,
 									 PATH_KEY, &key, 1, GetActiveSnapshot());
+	item_scan_identity(scan, CONTAINER_POSTS);
 	shown = item_scan_next(scan, &post);
 	item_scan_end(scan);
 	PopActiveSnapshot();

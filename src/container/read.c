@@ -34,10 +34,12 @@ struct ItemScan
 {
 	OpenLeaf	leaf;
 	Relation	index;
-	IndexScanDesc desc;
+	IndexScanDesc desc;			/* NULL: the leaf is left out */
 	ScanDirection direction;
 	TupleTableSlot *slot;
 	Snapshot	filter;			/* shown by hand by it; NULL: by the scan */
+	ItemType	type;
+	uint32		unchecked;		/* properties to look at: have they a value? */
 	const Property *column;		/* of the path, ncolumns of them */
 	int			ncolumns;
 	ItemPlace	after;			/* what the keys of a walk point to */
@@ -105,26 +107,31 @@ static ItemScan *
 scan_leaf(const OpenLeaf *leaf, Container container, ItemType type,
 		  AccessPath path, ScanDirection direction)
 {
-	ItemScan   *scan = palloc(sizeof(ItemScan));
+	ItemScan   *scan = palloc0(sizeof(ItemScan));
 
 	scan->leaf = *leaf;
 	scan->index = leaf_open_index(&scan->leaf, path);
 	scan->direction = direction;
+	scan->type = type;
+	scan->unchecked = leaf->unchecked;
 	scan->ncolumns = leaf_path_columns(container, type, path, &scan->column);
 	scan->slot = table_slot_create(scan->leaf.rel, NULL);
-	scan->filter = NULL;
 	return scan;
 }
 
-/* Open a leaf, by its partition's key or number, likewise. */
+/*
+ * Open a leaf, by its partition's key or number, likewise. A leaf that is left
+ * out has nothing to read.
+ */
 static ItemScan *
 scan_open(Container container, ItemType type, const pg_uuid_t *partition_key,
 		  int partition, AccessPath path, ScanDirection direction)
 {
 	OpenLeaf	leaf;
 
-	leaf_open(&leaf, container, type, partition_key, partition,
-			  AccessShareLock);
+	if (!leaf_open(&leaf, container, type, partition_key, partition,
+				   AccessShareLock))
+		return palloc0(sizeof(ItemScan));
 	return scan_leaf(&leaf, container, type, path, direction);
 }
 
@@ -154,8 +161,11 @@ static ItemScan *
 scan_begin(ItemScan *scan, const Datum *key, int nkeys, const Cursor *before,
 		   Snapshot snapshot)
 {
-	int			n = scan_equal_keys(scan, key, nkeys);
+	int			n;
 
+	if (scan->index == NULL)
+		return scan;
+	n = scan_equal_keys(scan, key, nkeys);
 	if (before != NULL && before->valid)
 		scan_cursor_key(scan, n++, before);
 	scan_start(scan, n, snapshot);
@@ -209,8 +219,8 @@ item_scan_begin_unwatched(Container container, ItemType type,
 }
 
 /*
- * Begin a scan of a leaf that is open, and stays so, with its indexes; not
- * watched: likewise.
+ * Begin a scan of a leaf that is open, and stays so, with its indexes, by who
+ * needs no more of the items than their identity; not watched: likewise.
  */
 ItemScan *
 leaf_scan_begin(const OpenLeaf *leaf, Container container, ItemType type,
@@ -223,6 +233,7 @@ leaf_scan_begin(const OpenLeaf *leaf, Container container, ItemType type,
 	RelationIncrementReferenceCount(again.rel);
 	again.lockmode = NoLock;
 	scan = scan_leaf(&again, container, type, path, ForwardScanDirection);
+	item_scan_identity(scan, container);
 	return scan_begin(scan, key, nkeys, NULL,
 					  watched ? snapshot : scan_unwatch(scan, snapshot));
 }
@@ -242,6 +253,8 @@ item_scan_begin_after(Container container, ItemType type, int partition,
 	Datum		value[MAX_PATH_COLUMNS];
 	int			n = 0;
 
+	if (scan->index == NULL)
+		return scan;
 	scan->after = *after;
 	if (key != NULL)
 	{
@@ -285,17 +298,49 @@ item_scan_place(const ItemScan *scan, ItemPlace *place)
 			place->last = *item_uuid(&item, scan->column[i]);
 }
 
-/* The next item that shows; its values hold until the next call. */
-bool
-item_scan_next(ItemScan *scan, BlogItem *out)
+/*
+ * Let the scan's items lack values, but for those by which an item is found and
+ * told from others: for who writes all else anew, or takes the item away.
+ */
+void
+item_scan_identity(ItemScan *scan, Container container)
 {
+	uint32		needed = item_identity(container, scan->type);
+
+	for (int i = 0; i < scan->ncolumns; i++)
+		needed |= UINT32_C(1) << scan->column[i];
+	scan->unchecked &= needed;
+}
+
+/* The next version that shows; false: there are no more. */
+static bool
+scan_advance(ItemScan *scan)
+{
+	if (scan->desc == NULL)
+		return false;
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!index_getnext_slot(scan->desc, scan->direction, scan->slot))
 			return false;
 	} while (scan->filter != NULL && !item_scan_shown(scan, scan->filter));
-	item_from_slot(out, scan->slot, scan->leaf.attno);
+	return true;
+}
+
+/*
+ * The next item that shows; its values hold until the next call. An item that
+ * lacks a value is an error (22004), or left out (item_leave_out()).
+ */
+bool
+item_scan_next(ItemScan *scan, BlogItem *out)
+{
+	do
+	{
+		if (!scan_advance(scan))
+			return false;
+		item_from_slot(out, scan->slot, scan->leaf.attno);
+	} while (scan->unchecked != 0 &&
+			 !item_complete(out, scan->type, scan->unchecked));
 	return true;
 }
 
@@ -343,6 +388,11 @@ item_scan_has_room(ItemScan *scan)
 void
 item_scan_end(ItemScan *scan)
 {
+	if (scan->index == NULL)
+	{
+		pfree(scan);
+		return;
+	}
 	ExecDropSingleTupleTableSlot(scan->slot);
 	index_endscan(scan->desc);
 	index_close(scan->index, scan->leaf.lockmode);

@@ -138,6 +138,7 @@ remove_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
 	scan = item_scan_begin(CONTAINER_POSTS, type, post_id,
 						   type == ITEM_DELTA ? PATH_KEY : PATH_LIST, &key, 1,
 						   NULL, ForwardScanDirection, GetActiveSnapshot());
+	item_scan_identity(scan, CONTAINER_POSTS);
 	while ((limit == 0 || removed < limit) && item_scan_next(scan, &item))
 	{
 		LockOutcome outcome;

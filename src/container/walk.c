@@ -57,6 +57,7 @@ walk_leaf(Visitor *visitor, const pg_uuid_t *user_id, LeafWalk *walk)
 											 user_id, &walk->place,
 											 GetActiveSnapshot());
 
+	item_scan_identity(scan, CONTAINER_POSTS);
 	visitor->context = CurrentMemoryContext;
 	while (walk->limit == 0 || (walk->changed < walk->limit && looks-- > 0))
 	{
@@ -203,6 +204,7 @@ remove_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
 {
 	BlogItem	item;
 
+	item_scan_identity(scan, CONTAINER_USERS);
 	while (item_scan_next(scan, &item))
 		if (memcmp(item_uuid(&item, PROP_USER_ID), user_id, UUID_LEN) == 0 &&
 			item_writer_lock_found(writer, scan, LockTupleExclusive,

@@ -39,8 +39,8 @@ writer_open(Container container, ItemType type,
 	writer->context = context;
 	writer->container = container;
 	writer->type = type;
-	leaf_open(&writer->leaf, container, type, partition_key, partition,
-			  RowExclusiveLock);
+	(void) leaf_open(&writer->leaf, container, type, partition_key, partition,
+					 RowExclusiveLock);
 	writer->by_key = partition_key != NULL;
 
 	writer->estate = CreateExecutorState();
@@ -233,7 +233,11 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 	{
 		case TM_Ok:
 			item_from_slot(out, writer->found, writer->leaf.attno);
-			return LOCK_HAD;
+			return item_complete(out, writer->type,
+								 writer->leaf.unchecked &
+								 item_worked_with(writer->container,
+												  writer->type)) ?
+				LOCK_HAD : LOCK_BUSY;
 		case TM_WouldBlock:
 			return LOCK_BUSY;
 		case TM_Deleted:

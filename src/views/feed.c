@@ -43,6 +43,7 @@ read_feed(int *n)
 												 GetActiveSnapshot());
 
 	*n = 0;
+	item_scan_identity(scan, CONTAINER_FEED);
 	while (item_scan_next(scan, &item))
 	{
 		if (*n == room)
@@ -151,6 +152,7 @@ feed_untouched(const PostKey *keys, int n)
 	scan = item_scan_begin_partition(CONTAINER_FEED, ITEM_POST, 0, PATH_DATE,
 									 NULL, 0, NULL, ForwardScanDirection,
 									 GetActiveSnapshot());
+	item_scan_identity(scan, CONTAINER_FEED);
 	if (!item_scan_next(scan, &oldest))
 		untouched = false;
 	else

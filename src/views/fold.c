@@ -135,6 +135,7 @@ find_deltas(void)
 										 PATH_KEY, NULL, 0, NULL,
 										 ForwardScanDirection,
 										 GetActiveSnapshot());
+		item_scan_identity(scan, CONTAINER_POSTS);
 		while (room && item_scan_next(scan, &delta))
 		{
 			remember(item_uuid(&delta, PROP_POST_ID),
@@ -266,8 +267,10 @@ next_counted(int partition, ItemPlace *place)
 	ItemScan   *scan = item_scan_begin_after(CONTAINER_POSTS, ITEM_DELTA,
 											 partition, PATH_KEY, NULL, place,
 											 GetActiveSnapshot());
-	bool		found = item_scan_next(scan, &delta);
+	bool		found;
 
+	item_scan_identity(scan, CONTAINER_POSTS);
+	found = item_scan_next(scan, &delta);
 	if (found)
 	{
 		item_scan_place(scan, place);

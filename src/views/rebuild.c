@@ -48,6 +48,7 @@ refresh_chunk(Job *job, Container container, AccessPath path)
 											 job->partition, path, NULL,
 											 &job->place, GetActiveSnapshot());
 
+	item_scan_identity(scan, container);
 	while (n < JOB_CHUNK && item_scan_next(scan, &item))
 	{
 		key_of(&keys[n++], &item);
