@@ -2,201 +2,304 @@
  * create.c
  *		blogstore.create_containers(): the containers and their bookkeeping.
  *
- * All of it is ordinary tables of the caller with built-in types only, and
+ * All of it is ordinary tables of one role with built-in types only, and
  * nothing refers to the extension, so that pg_dump carries them and they
- * outlive DROP EXTENSION. Runs in a backend.
+ * outlive DROP EXTENSION. What is there already is left as it is if it is
+ * that role's and of blogstore's shape, and refused otherwise; what is missing
+ * is made. Runs in a backend.
  */
 #include "postgres.h"
 
+#include "compat.h"
+#include "container/bookkeeping.h"
 #include "container/container.h"
+#include "container/create.h"
 
+#include "access/relation.h"
+#include "access/xact.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "commands/tablecmds.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
-#include "tcop/utility.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 
 PG_FUNCTION_INFO_V1(blogstore_create_containers);
 
 #define MAX_PARTITIONS 1024
 
-#define PROPERTY_COLUMNS(post, user, names) \
-	"id uuid NOT NULL, type text NOT NULL, post_id uuid " post ", " \
-	"user_id uuid " user ", " names "title text, content text, " \
-	"comment_count bigint, like_count bigint, " \
-	"creation_date timestamptz " user
+/* What is being made, and for whom. */
+typedef struct Creation
+{
+	Oid			owner;
+	int			partitions;
+	bool		container[N_CONTAINERS];	/* is it missing? */
+	bool		table[N_BOOKKEEPING];
+	int			missing;		/* how many of all of these are */
+} Creation;
 
-/* What all items of posts have but deltas, which are nobody's. */
-#define AUTHORED \
-	"user_id NOT NULL, user_username NOT NULL, creation_date NOT NULL, "
+/* ------------------------------------------------------------------------
+ * What is there
+ * ------------------------------------------------------------------------ */
 
-/* The tables that are made once. */
-static const char *const base_ddl[] = {
-	"CREATE TABLE blogstore.users ("
-	PROPERTY_COLUMNS("", "NOT NULL", "username text, user_username text, ")
-	") PARTITION BY HASH (user_id)",
-	"CREATE TABLE blogstore.posts ("
-	PROPERTY_COLUMNS("NOT NULL", "", "user_username text, ")
-	") PARTITION BY HASH (post_id)",
-	"CREATE TABLE blogstore.feed ("
-	PROPERTY_COLUMNS("NOT NULL", "NOT NULL", "user_username text NOT NULL, ")
-	") PARTITION BY LIST (type)",
+/* Errors: 42P07, always: a table is in the way. */
+static COMPAT_NORETURN void
+refuse_table(const char *name, const char *problem)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_TABLE),
+			 errmsg("\"%s.%s\" exists and is not a table of these containers",
+					BLOGSTORE_SCHEMA, name),
+			 errdetail("%s.", problem),
+			 errhint("Drop or rename it, or pass the role that owns the containers as owner.")));
+}
 
-	/* small and rewritten often: room for HOT updates, vacuumed early */
-	"CREATE TABLE blogstore.feed_post PARTITION OF blogstore.feed ("
-	"PRIMARY KEY (post_id)) FOR VALUES IN ('post') "
-	"WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, "
-	"autovacuum_vacuum_threshold = 2000)",
-	"CREATE INDEX feed_post_date ON blogstore.feed_post (creation_date, id)",
+/* The owner of a table that is locked. */
+static Oid
+owner_of(Oid relid)
+{
+	Relation	rel = relation_open(relid, NoLock);
+	Oid			owner = rel->rd_rel->relowner;
 
-	"CREATE TABLE blogstore.usernames ("
-	"username_key text COLLATE \"C\" PRIMARY KEY, user_id uuid NOT NULL)",
-	"CREATE TABLE blogstore.jobs ("
-	"id uuid PRIMARY KEY, "
-	"kind text NOT NULL CHECK (kind IN ('rebuild', 'rename', 'deletion')), "
-	"user_id uuid, phase integer NOT NULL DEFAULT 0, "
-	"partition_number integer NOT NULL DEFAULT 0, "
-	"position_first uuid, position_date timestamptz, position_last uuid, "
-	"done bigint NOT NULL DEFAULT 0, total bigint, "
-	"created_at timestamptz NOT NULL DEFAULT clock_timestamp(), "
-	"started_at timestamptz) WITH (fillfactor = 50)",
-	"CREATE TABLE blogstore.view_state ("
-	"only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), "
-	"enabled boolean NOT NULL DEFAULT true, "
-	"ready boolean NOT NULL DEFAULT false, "
-	"feed_size integer NOT NULL DEFAULT 0, "
-	"short_form_length integer NOT NULL DEFAULT 0) WITH (fillfactor = 10)",
-	"INSERT INTO blogstore.view_state DEFAULT VALUES",
-	"CREATE TABLE IF NOT EXISTS blogstore.change_feed ("
-	"only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), "
-	"applied_lsn pg_lsn NOT NULL, applied_at timestamptz NOT NULL, "
-	"timeline bigint NOT NULL, system_identifier bigint NOT NULL, "
-	"layout bigint NOT NULL) WITH (fillfactor = 10)",
-	"DELETE FROM blogstore.change_feed",
+	relation_close(rel, NoLock);
+	return owner;
+}
 
-	"COMMENT ON TABLE blogstore.users IS "
-	"'Container: user items, and the short form of each user''s posts (view). Written by blogstore only.'",
-	"COMMENT ON TABLE blogstore.posts IS "
-	"'Container: post, comment and like items, together by post, and deltas of posts'' counts. Written by blogstore only.'",
-	"COMMENT ON TABLE blogstore.feed IS "
-	"'Container: the newest posts of all in short form (view). Written by the blogstore worker only.'",
-	"COMMENT ON TABLE blogstore.usernames IS "
-	"'Keeps usernames unique regardless of case.'",
-	"COMMENT ON TABLE blogstore.jobs IS "
-	"'Work queued for the blogstore worker; blogstore.progress shows it.'",
-	"COMMENT ON TABLE blogstore.view_state IS "
-	"'One row: whether the worker may run, whether the views are complete, the settings they were built with.'",
-	"COMMENT ON TABLE blogstore.change_feed IS "
-	"'One row: how far the worker has applied the WAL, on which server, to which partitions.'"
-};
+/* Look at a container; its root is locked if it is there. */
+static void
+look_at_container(Creation *creation, Container container)
+{
+	Oid			root = container_lookup(container);
+	const char *problem;
+	Oid			owner;
+
+	creation->container[container] = !OidIsValid(root);
+	creation->missing += !OidIsValid(root);
+	if (!OidIsValid(root))
+		return;
+	LockRelationOid(root, ShareUpdateExclusiveLock);
+	owner = owner_of(root);
+	problem = container_root_problem(container, root);
+	if (problem == NULL && owner != creation->owner)
+		problem = psprintf("it belongs to \"%s\"",
+						   GetUserNameFromId(owner, false));
+	if (problem != NULL)
+		refuse_table(container_table(container), problem);
+}
+
+/* Look at a table of the bookkeeping, likewise. */
+static void
+look_at_table(Creation *creation, Bookkeeping table)
+{
+	Oid			relid = bookkeeping_lookup(table);
+	const char *problem;
+
+	creation->table[table] = !OidIsValid(relid);
+	creation->missing += !OidIsValid(relid);
+	if (!OidIsValid(relid))
+		return;
+	LockRelationOid(relid, ShareUpdateExclusiveLock);
+	problem = bookkeeping_problem(table, relid, creation->owner);
+	if (problem != NULL)
+		refuse_table(bookkeeping_name(table), problem);
+}
 
 /*
- * The tables and indexes of one hash partition; %1$d of a partition's number,
- * %2$d of the modulus. Items that are updated in place leave room for it.
+ * Find out what is missing. Errors: 42P07 if nothing is, or something else is in
+ * its place.
  */
-static const char *const partition_ddl[] = {
-	"CREATE TABLE blogstore.users_p%1$02d PARTITION OF blogstore.users "
-	"FOR VALUES WITH (MODULUS %2$d, REMAINDER %1$d) PARTITION BY LIST (type)",
-	"CREATE TABLE blogstore.users_p%1$02d_user "
-	"PARTITION OF blogstore.users_p%1$02d (PRIMARY KEY (user_id)) "
-	"FOR VALUES IN ('user') WITH (fillfactor = 90)",
-
-	/* of a user changed directly the change feed learns if the name was */
-	"ALTER TABLE blogstore.users_p%1$02d_user REPLICA IDENTITY FULL",
-	"CREATE TABLE blogstore.users_p%1$02d_post "
-	"PARTITION OF blogstore.users_p%1$02d "
-	"(PRIMARY KEY (user_id, creation_date, id)) "
-	"FOR VALUES IN ('post') WITH (fillfactor = 80, "
-	"autovacuum_vacuum_scale_factor = 0.1)",
-
-	"CREATE TABLE blogstore.posts_p%1$02d PARTITION OF blogstore.posts "
-	"FOR VALUES WITH (MODULUS %2$d, REMAINDER %1$d) PARTITION BY LIST (type)",
-
-	/*
-	 * The by-user index is unique because it ends in the id, which lets it be
-	 * the replica identity: of a deleted post the change feed then learns
-	 * whose copy to delete, and where it stands.
-	 */
-	"CREATE TABLE blogstore.posts_p%1$02d_post "
-	"PARTITION OF blogstore.posts_p%1$02d (" AUTHORED "PRIMARY KEY (post_id)) "
-	"FOR VALUES IN ('post') WITH (fillfactor = 80, "
-	"autovacuum_vacuum_scale_factor = 0.1)",
-	"CREATE UNIQUE INDEX posts_p%1$02d_post_by_user "
-	"ON blogstore.posts_p%1$02d_post (user_id, creation_date, id)",
-	"ALTER TABLE blogstore.posts_p%1$02d_post "
-	"REPLICA IDENTITY USING INDEX posts_p%1$02d_post_by_user",
-	"CREATE INDEX posts_p%1$02d_post_date "
-	"ON blogstore.posts_p%1$02d_post (creation_date, id)",
-
-	"CREATE TABLE blogstore.posts_p%1$02d_comment "
-	"PARTITION OF blogstore.posts_p%1$02d (" AUTHORED
-	"PRIMARY KEY (post_id, id)) FOR VALUES IN ('comment')",
-	"CREATE INDEX posts_p%1$02d_comment_list "
-	"ON blogstore.posts_p%1$02d_comment (post_id, creation_date, id)",
-	"CREATE INDEX posts_p%1$02d_comment_by_user "
-	"ON blogstore.posts_p%1$02d_comment (user_id, id)",
-
-	/* one index says who likes what and what a user likes */
-	"CREATE TABLE blogstore.posts_p%1$02d_like "
-	"PARTITION OF blogstore.posts_p%1$02d (" AUTHORED
-	"PRIMARY KEY (user_id, post_id)) FOR VALUES IN ('like')",
-	"CREATE INDEX posts_p%1$02d_like_list "
-	"ON blogstore.posts_p%1$02d_like (post_id, creation_date, id)",
-
-	/* rewritten often, then short-lived: room for HOT, vacuumed early */
-	"CREATE TABLE blogstore.posts_p%1$02d_delta "
-	"PARTITION OF blogstore.posts_p%1$02d (PRIMARY KEY (post_id, id)) "
-	"FOR VALUES IN ('delta') WITH (fillfactor = 10, "
-	"autovacuum_vacuum_scale_factor = 0, "
-	"autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0)"
-};
-
 static void
-run_ddl(const char *sql)
+look_at_all(Creation *creation)
+{
+	creation->missing = 0;
+	for (int c = 0; c < N_CONTAINERS; c++)
+		look_at_container(creation, c);
+	for (int t = 0; t < N_BOOKKEEPING; t++)
+		look_at_table(creation, t);
+	if (creation->missing == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("the blogstore containers exist already"),
+				 errhint("To start anew, drop the tables in schema \"%s\" first.",
+						 BLOGSTORE_SCHEMA)));
+}
+
+/* ------------------------------------------------------------------------
+ * Making what is missing
+ * ------------------------------------------------------------------------ */
+
+static uint64
+run_sql(const char *sql)
 {
 	int			rc = SPI_execute(sql, false, 0);
 
 	if (rc < 0)
 		elog(ERROR, "could not run \"%s\": %s", sql,
 			 SPI_result_code_string(rc));
+	return SPI_processed;
 }
 
-/* Refuse to go on where any of the tables is there already. */
+/* Give a table that was just made, and all its partitions, to the owner. */
 static void
-check_absent(void)
+give_away(const Creation *creation, Oid relid)
 {
-	static const char *const table[] = {
-		"users", "posts", "feed", "usernames", "jobs", "view_state"
-	};
-	Oid			nsp = get_namespace_oid(BLOGSTORE_SCHEMA, false);
+	List	   *all;
+	ListCell   *lc;
 
-	for (int i = 0; i < lengthof(table); i++)
-		if (OidIsValid(get_relname_relid(table[i], nsp)))
-			ereport(ERROR,
-					(errcode(ERRCODE_DUPLICATE_TABLE),
-					 errmsg("the blogstore containers exist already"),
-					 errdetail("There is a table \"%s.%s\".",
-							   BLOGSTORE_SCHEMA, table[i]),
-					 errhint("To start anew, drop the tables in schema \"%s\" first.",
-							 BLOGSTORE_SCHEMA)));
+	if (creation->owner == GetUserId())
+		return;
+	all = find_all_inheritors(relid, AccessExclusiveLock, NULL);
+	foreach(lc, all)
+		ATExecChangeOwner(lfirst_oid(lc), creation->owner, false,
+						  AccessExclusiveLock);
+	CommandCounterIncrement();
+}
+
+static void
+make_container(const Creation *creation, Container container)
+{
+	const Statements *once = &create_container_sql[container];
+	const Statements *each = &create_partition_sql[container];
+
+	for (int i = 0; i < once->n; i++)
+		(void) run_sql(once->sql[i]);
+	for (int p = 0; p < creation->partitions && each->n > 0; p++)
+		for (int i = 0; i < each->n; i++)
+		{
+			char	   *sql = psprintf(each->sql[i], p, creation->partitions);
+
+			(void) run_sql(sql);
+			pfree(sql);
+		}
+	give_away(creation, container_lookup(container));
+}
+
+static void
+make_table(const Creation *creation, Bookkeeping table)
+{
+	const Statements *once = &create_bookkeeping_sql[table];
+
+	for (int i = 0; i < once->n; i++)
+		(void) run_sql(once->sql[i]);
+	give_away(creation, bookkeeping_lookup(table));
+}
+
+/* Say what was made in place of what had been lost, and what that means. */
+static void
+tell_made(const Creation *creation)
+{
+	for (int c = 0; c < N_CONTAINERS; c++)
+		if (creation->container[c])
+			ereport(NOTICE,
+					(errmsg("container \"%s\" was missing and has been made",
+							container_table(c))));
+	for (int t = 0; t < N_BOOKKEEPING; t++)
+		if (creation->table[t])
+			ereport(NOTICE,
+					(errmsg("table \"%s\" was missing and has been made",
+							bookkeeping_name(t))));
+	if (creation->container[CONTAINER_USERS] ||
+		creation->container[CONTAINER_POSTS])
+		ereport(WARNING,
+				(errmsg("container \"%s\" is empty now",
+						container_table(creation->container[CONTAINER_USERS] ?
+										CONTAINER_USERS : CONTAINER_POSTS)),
+				 errdetail("What the other containers hold of its items hangs on nothing."),
+				 errhint("Restore its items before anybody calls blogstore.repair(), which would delete the rest.")));
 }
 
 /*
- * blogstore.create_containers(partitions)
- *
- * Locks: AccessExclusiveLock on what it creates. Errors: 22004, 22023, 25006,
- * 42501, 42P07.
+ * Bring what was there in line with what was made. Statements on tables that
+ * were there run as their owner: something may be attached to them.
  */
-Datum
-blogstore_create_containers(PG_FUNCTION_ARGS)
+static void
+join_parts(const Creation *creation, bool all)
+{
+	Oid			user;
+	int			sec_context;
+
+	GetUserIdAndSecContext(&user, &sec_context);
+	SetUserIdAndSecContext(creation->owner, sec_context |
+						   SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_RESTRICTED_OPERATION);
+	if (all)
+	{
+		/* left over from containers that have been dropped */
+		for (int t = 0; t < N_BOOKKEEPING; t++)
+			if (!creation->table[t] && t != BOOK_VIEW_STATE)
+				(void) run_sql(psprintf("DELETE FROM blogstore.%s",
+										bookkeeping_name(t)));
+		if (!creation->table[BOOK_VIEW_STATE])
+			(void) run_sql("UPDATE blogstore.view_state SET enabled = true, ready = false");
+	}
+	else
+	{
+		if (creation->container[CONTAINER_USERS] &&
+			!creation->table[BOOK_USERNAMES])
+			(void) run_sql("DELETE FROM blogstore.usernames");
+		if (creation->table[BOOK_USERNAMES])
+			(void) run_sql("INSERT INTO blogstore.usernames (username_key, user_id)"
+						   " SELECT lower(u.username), u.user_id"
+						   " FROM blogstore.users AS u WHERE u.type = 'user'"
+						   " AND u.username IS NOT NULL"
+						   " ORDER BY u.creation_date, u.user_id"
+						   " ON CONFLICT DO NOTHING");
+		/* a rename or deletion under way may have been lost, too */
+		(void) run_sql("UPDATE blogstore.view_state SET ready = false");
+		(void) run_sql("INSERT INTO blogstore.jobs (id, kind)"
+					   " VALUES (gen_random_uuid(), 'rebuild')");
+		if (creation->table[BOOK_JOBS])
+			(void) run_sql("INSERT INTO blogstore.jobs (id, kind)"
+						   " VALUES (gen_random_uuid(), 'rename')");
+	}
+	SetUserIdAndSecContext(user, sec_context);
+}
+
+/* Make all that is missing. */
+static void
+make_missing(const Creation *creation)
+{
+	bool		all = creation->container[CONTAINER_USERS] &&
+		creation->container[CONTAINER_POSTS];
+	int			nest = NewGUCNestLevel();
+
+	/* types and operators are those of pg_catalog */
+	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	/* the tables are to be as durable, and where, as the database's own */
+	(void) set_config_option("default_table_access_method", "heap",
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
+							 0, false);
+	SPI_connect();
+	for (int c = 0; c < N_CONTAINERS; c++)
+		if (creation->container[c])
+			make_container(creation, c);
+	for (int t = 0; t < N_BOOKKEEPING; t++)
+		if (creation->table[t])
+			make_table(creation, t);
+	join_parts(creation, all);
+	SPI_finish();
+	AtEOXact_GUC(true, nest);
+	if (!all)
+		tell_made(creation);
+}
+
+/* ------------------------------------------------------------------------
+ * The call
+ * ------------------------------------------------------------------------ */
+
+/* The argument partitions. Errors: 22004, 22023. */
+static int
+get_partitions(FunctionCallInfo fcinfo)
 {
 	int			partitions;
-	int			nest;
-	const char *obstacle;
-	const char *hint;
 
-	need_writable("create_containers()");
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -209,27 +312,56 @@ blogstore_create_containers(PG_FUNCTION_ARGS)
 				 errmsg("partitions must be between 1 and %d",
 						MAX_PARTITIONS),
 				 errhint("The default is right for most sites; more suit more cores and larger data.")));
-	check_absent();
+	return partitions;
+}
 
-	/* types and operators are those of pg_catalog */
-	nest = NewGUCNestLevel();
-	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	SPI_connect();
-	for (int i = 0; i < lengthof(base_ddl); i++)
-		run_ddl(base_ddl[i]);
-	for (int p = 0; p < partitions; p++)
-		for (int i = 0; i < lengthof(partition_ddl); i++)
-			run_ddl(psprintf(partition_ddl[i], p, partitions));
-	SPI_finish();
-	AtEOXact_GUC(true, nest);
+/* Whoever owns the tables has what is attached to them run as itself. */
+static void
+warn_of_superuser(Oid owner)
+{
+	if (superuser_arg(owner))
+		ereport(WARNING,
+				(errmsg("the containers belong to a superuser, \"%s\"",
+						GetUserNameFromId(owner, false)),
+				 errdetail("Triggers and expressions on them run with the owner's rights."),
+				 errhint("Have another role own them: create_containers(owner => ...), or ALTER TABLE ... OWNER TO.")));
+}
 
-	obstacle = change_feed_hooks.obstacle(&hint);
+static void
+tell_obstacle(void)
+{
+	const char *hint;
+	const char *obstacle = change_feed_hooks.obstacle(&hint);
+
 	if (obstacle != NULL)
 		ereport(NOTICE,
 				(errmsg("the views will not be kept: %s", obstacle),
 				 errdetail("All requests work; list_user_posts() and list_feed() read the posts container, which is slower."),
 				 errhint("%s", hint)));
+}
+
+/*
+ * blogstore.create_containers(partitions, owner); owner is not among the
+ * arguments in version 0.1 of the extension.
+ *
+ * Locks: AccessExclusiveLock on what it creates, ShareUpdateExclusiveLock on
+ * what is there. Errors: 22004, 22023, 25006, 42501, 42704, 42P07.
+ */
+Datum
+blogstore_create_containers(PG_FUNCTION_ARGS)
+{
+	Creation	creation;
+
+	need_writable("create_containers()");
+	memset(&creation, 0, sizeof(creation));
+	creation.partitions = get_partitions(fcinfo);
+	creation.owner = PG_NARGS() > 1 && !PG_ARGISNULL(1) ?
+		PG_GETARG_OID(1) : GetUserId();
+	(void) GetUserNameFromId(creation.owner, false);	/* errors: 42704 */
+	look_at_all(&creation);
+	make_missing(&creation);
+	tell_obstacle();
+	warn_of_superuser(creation.owner);
 	container_require();
 	change_feed_hooks.containers_created();
 	PG_RETURN_VOID();

@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "compat.h"
+#include "container/bookkeeping.h"
 #include "container/leaf.h"
 
 #include "access/genam.h"
@@ -71,6 +72,7 @@ leaf_invalidate(Datum arg, Oid relid)
 {
 	if (keep_layouts)
 		return;
+	bookkeeping_invalidate(relid);
 	for (int c = 0; c < N_CONTAINERS; c++)
 	{
 		CachedContainer *cc = &cache[c];
@@ -103,16 +105,6 @@ void
 leaf_init(void)
 {
 	CacheRegisterRelcacheCallback(leaf_invalidate, (Datum) 0);
-}
-
-static Oid
-container_lookup(Container container)
-{
-	Oid			nsp = get_namespace_oid(BLOGSTORE_SCHEMA, true);
-
-	if (!OidIsValid(nsp))
-		return InvalidOid;
-	return get_relname_relid(container_name[container], nsp);
 }
 
 /* How many values does a partition of a table take? */
@@ -453,13 +445,56 @@ container_relation(Container container)
 /*
  * Lock a container's root table, weakly and to the end of the transaction,
  * before more than one of its leaves: DDL takes the root first too, so that
- * the two queue there instead of meeting in the leaves from both ends.
+ * the two queue there instead of meeting in the leaves from both ends. It is the
+ * container's root then and stays so.
  */
 void
 container_lock(Container container, bool write)
 {
-	LockRelationOid(container_relation(container),
-					write ? RowExclusiveLock : AccessShareLock);
+	for (;;)
+	{
+		Oid			root = container_relation(container);
+
+		LockRelationOid(root, write ? RowExclusiveLock : AccessShareLock);
+		if (root == container_relation(container))
+			return;
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* Lock all of them, before a statement that names them, and be sure of them. */
+void
+container_lock_all(bool write)
+{
+	for (int c = 0; c < N_CONTAINERS; c++)
+		container_lock(c, write);
+	container_require();
+}
+
+/* What keeps a table from being a container's root; NULL: nothing. */
+const char *
+container_root_problem(Container container, Oid root)
+{
+	LayoutProblem *problem = root_problem(container, root);
+
+	return problem ? problem->message : NULL;
+}
+
+/* The name of a container's table. */
+const char *
+container_table(Container container)
+{
+	return container_name[container];
+}
+
+/* The table that has a container's name, whatever it is. */
+Oid
+container_lookup(Container container)
+{
+	Oid			nsp = get_namespace_oid(BLOGSTORE_SCHEMA, true);
+
+	return OidIsValid(nsp) ?
+		get_relname_relid(container_name[container], nsp) : InvalidOid;
 }
 
 /* How many partitions the container has by hash. */
