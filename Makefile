@@ -3,7 +3,7 @@
 
 EXTENSION = blogstore
 MODULE_big = blogstore
-DATA = sql/blogstore--0.1.sql
+DATA = sql/blogstore--0.1.sql sql/blogstore--0.1--0.2.sql
 PGFILEDESC = "blogstore - blog and community store"
 
 SOURCES = src/blogstore.c $(wildcard src/container/*.c src/requests/*.c \
@@ -40,3 +40,8 @@ output_iso/expected:
 	ln -sfn ../expected output_iso/expected
 
 $(OBJS): $(wildcard src/*.h src/*/*.h)
+
+# What users have installed is never edited: a change is a new upgrade script.
+.PHONY: check-frozen
+check-frozen:
+	@cd sql && sha256sum --quiet --check frozen.sha256
