@@ -28,7 +28,6 @@
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/hsearch.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -84,7 +83,7 @@ plugin_keep_roles(bool keep)
 }
 
 static void
-roles_invalidate(Datum arg, Oid relid)
+roles_invalidate(Oid relid)
 {
 	HASH_SEQ_STATUS seq;
 	RoleEntry  *entry;
@@ -110,7 +109,7 @@ roles_create(void)
 		return;
 	roles = hash_create("blogstore relation roles", 64, &ctl,
 						HASH_ELEM | HASH_BLOBS);
-	CacheRegisterRelcacheCallback(roles_invalidate, (Datum) 0);
+	invalidation_listen(roles_invalidate);
 }
 
 /* Is a partition one for items of a type, by its LIST bound? */

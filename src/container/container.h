@@ -130,6 +130,11 @@ typedef struct ItemMerge ItemMerge;
 typedef struct ItemWriter ItemWriter;
 typedef struct ItemBatch ItemBatch;
 
+/* invalidate.c: definitions of tables that change */
+typedef void (*InvalidationListener) (Oid relid);
+
+extern void invalidation_listen(InvalidationListener listener);
+
 /* leaf.c: what containers there are */
 extern void leaf_init(void);
 extern bool container_exists(void);

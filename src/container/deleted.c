@@ -76,7 +76,7 @@ static struct
 static TransactionId changed_by = InvalidTransactionId;
 
 static void
-deleted_invalidate(Datum arg, Oid relid)
+deleted_invalidate(Oid relid)
 {
 	if (OidIsValid(relid) && relid != remembered.relid)
 		return;
@@ -88,7 +88,7 @@ deleted_invalidate(Datum arg, Oid relid)
 void
 deleted_init(void)
 {
-	CacheRegisterRelcacheCallback(deleted_invalidate, (Datum) 0);
+	invalidation_listen(deleted_invalidate);
 }
 
 /* Those whose deletion the active snapshot sees, in the given context. */

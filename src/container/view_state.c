@@ -50,7 +50,7 @@ static struct
 }			remembered;
 
 static void
-view_state_invalidate(Datum arg, Oid relid)
+view_state_invalidate(Oid relid)
 {
 	if (OidIsValid(relid) && relid != remembered.relid)
 		return;
@@ -62,7 +62,7 @@ view_state_invalidate(Datum arg, Oid relid)
 void
 view_state_init(void)
 {
-	CacheRegisterRelcacheCallback(view_state_invalidate, (Datum) 0);
+	invalidation_listen(view_state_invalidate);
 }
 
 static Oid

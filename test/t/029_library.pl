@@ -1,0 +1,37 @@
+
+# What the library takes of the server, which others need too, and what it shows
+# to it. No server is started.
+
+use strict;
+use warnings;
+use FindBin;
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $root = "$FindBin::RealBin/../..";
+my @sources = sort glob("$root/src/*.[ch] $root/src/*/*.[ch]");
+my %code = map { $_ => slurp_file($_) =~ s{/\*.*?\*/}{}gsr } @sources;
+
+# ---- Callbacks of which the server has room for a few
+
+# Where a function of the server is called: each call once, by file
+sub calls
+{
+	my ($function) = @_;
+	my @found;
+
+	for my $file (@sources)
+	{
+		my $n = () = $code{$file} =~ /\b$function\s*\(/g;
+		push @found, ($file =~ s{^\Q$root\E/}{}r) x $n;
+	}
+	return join ' ', @found;
+}
+
+cmp_ok(scalar @sources, '>', 50, 'the sources are there');
+is(calls('CacheRegisterRelcacheCallback'), 'src/container/invalidate.c',
+	'one relcache callback is registered');
+is(calls('CacheRegisterSyscacheCallback'), '', 'no syscache callback is registered');
+
+done_testing();
