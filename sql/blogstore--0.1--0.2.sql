@@ -7,3 +7,36 @@
  * taken from PUBLIC here too: 0.1 does that once, for its own.
  */
 \echo Use "ALTER EXTENSION blogstore UPDATE TO '0.2'" to load this file. \quit
+
+/* ------------------------------------------------------------------------
+ * Containers: whose they are
+ * ------------------------------------------------------------------------ */
+
+-- An argument cannot be added to a function: it is made anew, and whoever had
+-- EXECUTE on it has it again.
+DO $body$
+DECLARE
+	grantees	pg_catalog.regrole[];
+	grantee		pg_catalog.regrole;
+BEGIN
+	SELECT pg_catalog.array_agg(a.grantee::pg_catalog.regrole) INTO grantees
+	FROM pg_catalog.pg_proc AS p, pg_catalog.aclexplode(p.proacl) AS a
+	WHERE p.oid = '@extschema@.create_containers(integer)'::pg_catalog.regprocedure
+		AND a.privilege_type = 'EXECUTE' AND a.grantee <> 0 AND a.grantee <> p.proowner;
+
+	DROP FUNCTION @extschema@.create_containers(integer);
+	CREATE FUNCTION @extschema@.create_containers(partitions integer DEFAULT 16, owner regrole DEFAULT NULL)
+	RETURNS void
+	AS 'MODULE_PATHNAME', 'blogstore_create_containers'
+	LANGUAGE C VOLATILE;
+	REVOKE ALL ON FUNCTION @extschema@.create_containers FROM PUBLIC;
+
+	FOREACH grantee IN ARRAY coalesce(grantees, '{}') LOOP
+		EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION @extschema@.create_containers TO %s', grantee);
+	END LOOP;
+END
+$body$;
+COMMENT ON FUNCTION @extschema@.create_containers IS
+'Create the containers users, posts and feed, and the bookkeeping tables beside them, in schema blogstore, or those of them that are missing.
+partitions: hash partitions of users and of posts, 1 to 1024; owner: the role that is to own them, NULL for the caller. What is attached to them runs with the owner''s rights, so it had better be no superuser. To give them to another role takes what ALTER TABLE ... OWNER TO takes.
+Errors: 22004 no partitions; 22023 partitions out of range; 42P07 nothing is missing, or a table of another role or shape has one of their names; 42501 no CREATE right on the schema, or not a member of owner; 42704 no such role. On a server that is not prepared for the views it works and says what to set.';

@@ -321,8 +321,7 @@ warn_of_superuser(Oid owner)
 {
 	if (superuser_arg(owner))
 		ereport(WARNING,
-				(errmsg("the containers belong to a superuser, \"%s\"",
-						GetUserNameFromId(owner, false)),
+				(errmsg("the containers belong to a superuser"),
 				 errdetail("Triggers and expressions on them run with the owner's rights."),
 				 errhint("Have another role own them: create_containers(owner => ...), or ALTER TABLE ... OWNER TO.")));
 }

@@ -7,9 +7,44 @@
  */
 #include "postgres.h"
 
+#include "container/bookkeeping.h"
 #include "container/plans.h"
 
 #include "utils/guc.h"
+
+/* Does a statement name a table of blogstore's schema? */
+static bool
+names_table(const char *sql, const char *table)
+{
+	char	   *name = psprintf(BLOGSTORE_SCHEMA ".%s", table);
+	bool		names = strstr(sql, name) != NULL;
+
+	pfree(name);
+	return names;
+}
+
+/*
+ * Lock the tables that a statement names, so that they are, and stay, those that
+ * blogstore has made. Errors: 55000.
+ */
+static void
+lock_tables(KeptPlan *plan)
+{
+	if (!plan->looked_at)
+	{
+		for (int t = 0; t < N_BOOKKEEPING; t++)
+			plan->table[t] = names_table(plan->sql, bookkeeping_name(t));
+		for (int c = 0; c < N_CONTAINERS; c++)
+			plan->container[c] = names_table(plan->sql, container_table(c));
+		plan->looked_at = true;
+	}
+	for (int c = 0; c < N_CONTAINERS; c++)
+		if (plan->container[c])
+			container_lock(c, false);
+	for (int t = 0; t < N_BOOKKEEPING; t++)
+		if (plan->table[t])
+			(void) bookkeeping_lock(t);
+}
 
 /*
  * Run a kept plan; returns SPI's result code, raises an error if negative.
@@ -21,8 +56,10 @@ int
 plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 {
 	int			rc;
-	int			nest = NewGUCNestLevel();
+	int			nest;
 
+	lock_tables(plan);
+	nest = NewGUCNestLevel();
 	(void) set_config_option("search_path", "pg_catalog, pg_temp",
 							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
 							 true, 0, false);

@@ -5,6 +5,9 @@
 #ifndef BLOGSTORE_PLANS_H
 #define BLOGSTORE_PLANS_H
 
+#include "container/bookkeeping.h"
+#include "container/container.h"
+
 #include "executor/spi.h"
 
 /* A statement that is prepared at first use and kept. */
@@ -14,6 +17,9 @@ typedef struct KeptPlan
 	int			nargs;
 	Oid			argtypes[9];
 	SPIPlanPtr	plan;
+	bool		looked_at;		/* which tables sql names is known: */
+	bool		container[N_CONTAINERS];
+	bool		table[N_BOOKKEEPING];
 } KeptPlan;
 
 extern int	plan_execute(KeptPlan *plan, Datum *values, const char *nulls,

@@ -28,7 +28,7 @@ INSERT INTO request VALUES
 	('list_post_likes', '{uuid,int4,timestamptz,uuid}', 'setof blogstore.like_item', 'stable', true, 's'),
 	('list_feed', '{int4,timestamptz,uuid}', 'setof blogstore.post_item', 'stable', true, 's'),
 	('get_like', '{uuid,uuid}', 'setof blogstore.like_item', 'stable', true, 's'),
-	('create_containers', '{int4}', 'void', 'volatile', false, 'u'),
+	('create_containers', '{int4,regrole}', 'void', 'volatile', false, 'u'),
 	('new_id', '{}', 'uuid', 'volatile', false, 's'),
 	('wait_for_views', '{interval}', 'boolean', 'volatile', false, 'u'),
 	('rebuild_views', '{}', 'void', 'volatile', false, 'u'),
@@ -69,7 +69,7 @@ FROM resolved JOIN (VALUES
 	('list_post_likes', 'post_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid'),
 	('list_feed', 'page_size integer DEFAULT 100, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid'),
 	('get_like', 'post_id uuid, user_id uuid'),
-	('create_containers', 'partitions integer DEFAULT 16'),
+	('create_containers', 'partitions integer DEFAULT 16, owner regrole DEFAULT NULL::regrole'),
 	('wait_for_views', 'timeout interval DEFAULT ''00:00:30''::interval'),
 	('stop_worker', 'drop_slot boolean DEFAULT false')) AS v (name, wanted) USING (name);
 
