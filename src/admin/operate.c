@@ -30,13 +30,14 @@ PG_FUNCTION_INFO_V1(blogstore_stop_worker);
 /* How long a waiter sleeps at most before it looks again, in milliseconds. */
 #define LOOK_AGAIN 50
 
+/* a job that is parked (phase 5) waits for an owner to mend a table */
 static KeptPlan jobs_plan = {
-	"SELECT id::uuid, xmin::xid FROM blogstore.jobs",
+	"SELECT id::uuid, xmin::xid FROM blogstore.jobs WHERE phase <> 5",
 	0, {0}, NULL
 };
 
 static KeptPlan jobs_left_plan = {
-	"SELECT 1 FROM blogstore.jobs WHERE id = ANY ($1) LIMIT 1",
+	"SELECT 1 FROM blogstore.jobs WHERE id = ANY ($1) AND phase <> 5 LIMIT 1",
 	1, {UUIDARRAYOID}, NULL
 };
 

@@ -190,9 +190,7 @@ blogstore_repair(PG_FUNCTION_ARGS)
 				 errmsg("repair() cannot run with a snapshot of the past"),
 				 errhint("Use a READ COMMITTED transaction.")));
 	container_require();
-	container_lock(CONTAINER_USERS, true);
-	container_lock(CONTAINER_POSTS, true);
-	container_lock(CONTAINER_FEED, true);
+	container_lock_all(true);
 	owner_begin(&scope);
 	with_views = views_ready(GetActiveSnapshot());
 

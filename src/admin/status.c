@@ -244,7 +244,7 @@ static KeptPlan progress_plan = {
 	" CASE WHEN started_at IS NULL OR phase = 0 THEN 'waiting'"
 	" WHEN kind = 'rebuild' THEN"
 	" (ARRAY['copies', 'leftovers', 'feed'])[phase]"
-	" ELSE (ARRAY['sweep', 'waiting', 'recheck', 'showing'])[phase] END,"
+	" ELSE (ARRAY['sweep', 'waiting', 'recheck', 'showing', 'parked'])[phase] END,"
 	" done::bigint, total::bigint, rate, started_at::timestamptz,"
 	" CASE WHEN rate > 0 AND total >= done THEN"
 	" (pg_catalog.now() + (total - done) / rate * interval '1 s')::timestamptz END"

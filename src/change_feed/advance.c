@@ -68,11 +68,19 @@ replace_slot(Worker *worker, const char *reason)
 			 errdetail("%s", reason)));
 }
 
-/* Partitions have come or gone: build the views of what there is now. */
+/*
+ * Partitions have come or gone: build the views of what there is now. A partition
+ * that has come may hold items of users who were renamed or deleted meanwhile.
+ */
 static void
 follow_layout(Worker *worker, int64 layout)
 {
+	OwnerScope	scope;
+
 	worker_invalidate_views(worker);
+	apply_begin(&scope, APPLY_STATE);
+	jobs_request_sweeps();
+	apply_end(&scope);
 	worker->position.layout = layout;
 	write_position(worker, worker->position.applied_lsn);
 	ereport(LOG,
@@ -105,6 +113,26 @@ worker_take_position(Worker *worker)
 		write_position(worker, worker->position.applied_lsn);
 }
 
+/*
+ * A leaf was left out of the views because it was not what it should be: once
+ * something about the containers has been altered, try again.
+ */
+static void
+follow_mended(Worker *worker)
+{
+	if (worker->broken && worker->broken_changes != container_changes())
+	{
+		worker->broken = false;
+		worker_invalidate_views(worker);
+	}
+	if (worker->leaves_left_out != leaves_left_out())
+	{
+		worker->leaves_left_out = leaves_left_out();
+		worker->broken = true;
+		worker->broken_changes = container_changes();
+	}
+}
+
 /* Have partitions come or gone since the last look? */
 void
 worker_check_layout(Worker *worker)
@@ -119,6 +147,8 @@ worker_check_layout(Worker *worker)
 	there = container_exists();
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(context);
+	if (there)
+		follow_mended(worker);
 	if (!there || container_loads() == worker->loads)
 		return;
 	worker->loads = container_loads();

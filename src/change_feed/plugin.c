@@ -21,6 +21,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/partition.h"
+#include "catalog/pg_type.h"
 #include "nodes/parsenodes.h"
 #include "nodes/primnodes.h"
 #include "replication/logical.h"
@@ -132,9 +133,10 @@ takes_type(Oid relid, ItemType type)
 
 		foreach(lc, spec->listdatums)
 		{
-			Const	   *value = lfirst_node(Const, lc);
+			const Const *value = lfirst(lc);
 
-			result |= !value->constisnull &&
+			result |= IsA(value, Const) && value->consttype == TEXTOID &&
+				!value->constisnull &&
 				strcmp(TextDatumGetCString(value->constvalue),
 					   item_type_name(type)) == 0;
 		}
@@ -263,10 +265,10 @@ send_kind(LogicalDecodingContext *ctx, FeedMessageKind kind, bool later)
 	send_message(ctx, &message);
 }
 
-/* Tell that the post of a (possibly key-only) tuple is dirty. */
+/* Tell that the post of a tuple, whole or of its key only, is dirty. */
 static void
 send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
-		  HeapTuple tuple)
+		  HeapTuple tuple, bool whole)
 {
 	FeedMessage message;
 	bool		no_id;
@@ -276,6 +278,8 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	Datum		user = heap_getattr(tuple, role->user_id, desc, &no_user);
 	Datum		date = heap_getattr(tuple, role->creation_date, desc, &no_date);
 
+	if ((no_id || no_user || no_date) && whole)
+		return;					/* left out wherever it is read */
 	if (no_id || no_user || no_date)
 	{
 		/* the owner has changed the replica identity */
@@ -297,9 +301,9 @@ post_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 			 TupleDesc desc, HeapTuple before, HeapTuple after)
 {
 	if (before != NULL)
-		send_post(ctx, role, desc, before);
+		send_post(ctx, role, desc, before, false);
 	if (after != NULL)
-		send_post(ctx, role, desc, after);
+		send_post(ctx, role, desc, after, true);
 	if (before == NULL && after == NULL)
 		/* deleted without a replica identity */
 		send_kind(ctx, FEED_RESET, role->role == ROLE_COPIES);
@@ -344,7 +348,8 @@ job_queued(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	Datum		kind = heap_getattr(job, role->kind, desc, &no_kind);
 	Datum		id = heap_getattr(job, role->user_id, desc, &no_id);
 
-	if (!no_kind && !no_id && strcmp(TextDatumGetCString(kind), "rename") == 0)
+	if (!no_kind && !no_id && !VARATT_IS_EXTERNAL(DatumGetPointer(kind)) &&
+		strcmp(TextDatumGetCString(kind), "rename") == 0)
 	{
 		state->renaming = true;
 		state->renamed = *DatumGetUUIDP(id);

@@ -65,7 +65,7 @@ worker_needed(void)
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	needed = OidIsValid(get_extension_oid("blogstore", true)) &&
-		container_exists() && !in_template();
+		container_any_exists() && !in_template();
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(context);

@@ -122,6 +122,30 @@ note_error(Worker *worker)
 	worker_entry_error(worker->entry, error->message);
 }
 
+/* How often to tell the log of what is left out, at most, in ms. */
+#define TELL_AGAIN 10000
+
+/*
+ * Something cannot be read or written, and is left out: tell of it where
+ * stat_worker shows it, and now and then the log.
+ */
+static void
+tell_left_out(const char *message)
+{
+	static TimestampTz told = 0;
+	WorkerEntry *entry = my_worker_entry();
+
+	if (entry != NULL)
+		worker_entry_error(entry, message);
+	if (told != 0 && !TimestampDifferenceExceeds(told, GetCurrentTimestamp(),
+												 TELL_AGAIN))
+		return;
+	told = GetCurrentTimestamp();
+	ereport(LOG,
+			(errmsg("blogstore worker leaves something out: %s", message),
+			 errhint("blogstore.verify() lists items that cannot be served.")));
+}
+
 /* Settings of a database or role must not change what the worker does. */
 static void
 worker_settings(void)
@@ -309,6 +333,8 @@ worker_turn(Worker *worker)
 	/* not before: whoever saw one of these end asks for what comes after */
 	held_release(worker->held, worker->dirty);
 	take_later(worker);
+	if (careful_try_again(worker->dirty))
+		worker_invalidate_views(worker);
 	worker_check_layout(worker);
 	if (dirty_any(worker->dirty) && !apply_dirty(worker))
 		return;					/* after a wait for locks; the set is kept */
@@ -347,6 +373,7 @@ blogstore_worker_main(Datum arg)
 		proc_exit(0);
 	BackgroundWorkerInitializeConnectionByOid(entry->dbid, InvalidOid, 0);
 	worker_settings();
+	item_leave_out(tell_left_out);
 
 	MemoryContextSwitchTo(AllocSetContextCreate(TopMemoryContext,
 												"blogstore worker",

@@ -139,6 +139,7 @@ extern void invalidation_listen(InvalidationListener listener);
 extern void leaf_init(void);
 extern bool container_exists(void);
 extern bool container_any_exists(void);
+extern bool container_usable(Container container);
 extern void container_require(void);
 extern Oid	container_owner(void);
 extern Oid	container_relation(Container container);
@@ -161,7 +162,9 @@ extern int64 item_estimate(Container container, ItemType type);
 
 /* shape.c: what cannot be read */
 extern void item_leave_out(void (*tell) (const char *message));
+extern void item_left_out(const char *message);
 extern uint64 items_left_out(void);
+extern uint64 leaves_left_out(void);
 
 /* item.c: items in memory */
 extern const char *item_type_name(ItemType type);

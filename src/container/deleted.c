@@ -42,7 +42,7 @@ struct DeletedUsers
 
 static KeptPlan read_plan = {
 	"SELECT DISTINCT user_id::uuid FROM blogstore.jobs WHERE kind = 'deletion'"
-	" ORDER BY 1",
+	" AND user_id IS NOT NULL ORDER BY 1",
 	0, {0}, NULL
 };
 
@@ -393,6 +393,11 @@ deleted_revive(const pg_uuid_t *user_id)
 	SPI_finish();
 	if (!there)
 		return;					/* purged meanwhile, or made anew by another */
+	if (!container_whole(CONTAINER_POSTS))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a user with this id is being deleted, and a partition of \"posts\" is missing"),
+				 errhint("Attach the missing partition, or use another id.")));
 	remove_user_items(user_id, 0);
 	views_lock();
 	remove_user_copies(user_id);

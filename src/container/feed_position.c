@@ -115,7 +115,7 @@ container_layout(void)
 	int64		layout;
 
 	for (int c = 0; c < N_CONTAINERS; c++)
-		roots[c] = ObjectIdGetDatum(container_relation(c));
+		roots[c] = ObjectIdGetDatum(container_lookup(c));
 	array = PointerGetDatum(construct_array(roots, N_CONTAINERS, OIDOID,
 											sizeof(Oid), true, TYPALIGN_INT));
 	SPI_connect();

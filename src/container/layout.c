@@ -330,37 +330,61 @@ container_find(Container container)
 	return cc;
 }
 
-/* Raise 55000: a container is not there. */
-static COMPAT_NORETURN void
-container_missing(Container container)
+/* A container is not there: alone, or as all of them. */
+static LayoutProblem *
+missing_problem(Container container)
 {
-	bool		others = false;
-
 	for (int c = 0; c < N_CONTAINERS; c++)
-		others |= c != container && OidIsValid(container_lookup(c));
-	if (others)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("container \"%s\" is missing",
-						container_name[container]),
-				 errhint("Call blogstore.create_containers() to have it made again; the others stay as they are.")));
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("the blogstore containers have not been created"),
-			 errhint("Call blogstore.create_containers() first.")));
+		if (c != container && OidIsValid(container_lookup(c)))
+			return shape_problem(psprintf("container \"%s\" is missing",
+										  container_name[container]),
+								 "Call blogstore.create_containers() to have it made again; the others stay as they are.");
+	return shape_problem(pstrdup("the blogstore containers have not been created"),
+						 "Call blogstore.create_containers() first.");
+}
+
+/* What keeps a container from being used; NULL: nothing. */
+static LayoutProblem *
+find_problem(Container container, CachedContainer **cc)
+{
+	*cc = container_find(container);
+	if (*cc == NULL)
+		return missing_problem(container);
+	if ((*cc)->problem == NULL && container != CONTAINER_POSTS)
+	{
+		CachedContainer *posts = container_find(CONTAINER_POSTS);
+
+		if (posts != NULL && posts->owner != (*cc)->owner)
+			return shape_problem(psprintf("containers \"%s\" and \"%s\" belong to different roles",
+										  container_name[CONTAINER_POSTS],
+										  container_name[container]),
+								 "Give all tables of the containers to one role with ALTER TABLE ... OWNER TO.");
+	}
+	return (*cc)->problem;
 }
 
 /* What is known of a container. Errors: 42809, 55000. */
 CachedContainer *
 layout_get(Container container)
 {
-	CachedContainer *cc = container_find(container);
+	CachedContainer *cc;
+	LayoutProblem *problem = find_problem(container, &cc);
 
-	if (cc == NULL)
-		container_missing(container);
-	if (cc->problem != NULL)
-		layout_problem_raise(cc->problem);
+	if (problem != NULL)
+		layout_problem_raise(problem);
 	return cc;
+}
+
+/* Can a container be used? If not, a process that leaves things out tells. */
+bool
+container_usable(Container container)
+{
+	CachedContainer *cc;
+	LayoutProblem *problem = find_problem(container, &cc);
+
+	if (problem != NULL)
+		layout_problem_tell(problem);
+	return problem == NULL;
 }
 
 /* How often a layout was read: grows after something about one has changed. */
@@ -394,14 +418,16 @@ container_keep_layouts(bool keep)
 	keep_layouts = keep;
 }
 
-/* Have the containers been created in this database, all of them? */
+/*
+ * Have the containers been created in this database? The feed can be missing,
+ * but is looked at, so that who counts loads learns of its partitions too.
+ */
 bool
 container_exists(void)
 {
-	for (int c = 0; c < N_CONTAINERS; c++)
-		if (container_find(c) == NULL)
-			return false;
-	return true;
+	(void) container_find(CONTAINER_FEED);
+	return container_find(CONTAINER_POSTS) != NULL &&
+		container_find(CONTAINER_USERS) != NULL;
 }
 
 /* Has any of them? */

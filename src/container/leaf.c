@@ -20,21 +20,14 @@
 #include "utils/rel.h"
 
 /*
- * Raise 55000 unless the containers have been created, and belong to one role.
- * What else is wrong with one is the error of who needs it.
+ * Raise 55000 unless the containers of users and of posts have been created. What
+ * is wrong with a part of them, or with the feed, is the error of who needs it.
  */
 void
 container_require(void)
 {
-	CachedContainer *posts = layout_get(CONTAINER_POSTS);
-
-	for (int c = 0; c < N_CONTAINERS; c++)
-		if (layout_get(c)->owner != posts->owner)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("containers \"%s\" and \"%s\" belong to different roles",
-							container_table(CONTAINER_POSTS), container_table(c)),
-					 errhint("Give all tables of the containers to one role with ALTER TABLE ... OWNER TO.")));
+	(void) layout_get(CONTAINER_POSTS);
+	(void) layout_get(CONTAINER_USERS);
 }
 
 /* The role that owns the containers. */
@@ -71,13 +64,14 @@ container_lock(Container container, bool write)
 	}
 }
 
-/* Lock all of them, before a statement that names them, and be sure of them. */
+/* Lock all of them, before more than one is written to. */
 void
 container_lock_all(bool write)
 {
-	for (int c = 0; c < N_CONTAINERS; c++)
-		container_lock(c, write);
-	container_require();
+	container_lock(CONTAINER_USERS, write);
+	container_lock(CONTAINER_POSTS, write);
+	if (container_usable(CONTAINER_FEED))
+		container_lock(CONTAINER_FEED, write);
 }
 
 /* How many partitions the container has by hash. */
@@ -117,7 +111,10 @@ leaf_in(CachedContainer *cc, Container container, ItemType type,
 Oid
 item_leaf(Container container, ItemType type, int partition)
 {
-	return layout_get(container)->leaf[type][partition].relid;
+	CachedContainer *cc = layout_get(container);
+
+	return partition >= 0 && partition < cc->npartitions ?
+		cc->leaf[type][partition].relid : InvalidOid;
 }
 
 /* The leaf of the partition that holds a key; an error if there is none. */

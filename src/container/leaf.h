@@ -62,10 +62,12 @@ extern int	leaf_path_columns(Container container, ItemType type,
 
 /* shape.c: are tables what they should be? */
 extern COMPAT_NORETURN void layout_problem_raise(const LayoutProblem *problem);
+extern void layout_problem_tell(const LayoutProblem *problem);
 extern void layout_problem_leave_out(const LayoutProblem *problem);
 extern LayoutProblem *shape_table_problem(Oid relid, char kind, Oid owner);
 extern LayoutProblem *shape_key_problem(Oid relid, Property column);
 extern LayoutProblem *shape_mixed_problem(Oid relid);
+extern LayoutProblem *shape_problem(char *message, const char *hint);
 extern LayoutProblem *shape_missing_problem(char *message);
 extern LayoutProblem *shape_columns(CachedLeaf *leaf, Relation rel,
 									Container container, ItemType type);

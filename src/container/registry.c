@@ -84,6 +84,12 @@ registry_lookup(Datum username, pg_uuid_t *user_id)
 		Datum		id = SPI_getbinval(SPI_tuptable->vals[0],
 									   SPI_tuptable->tupdesc, 1, &isnull);
 
+		if (isnull)
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("username \"%s\" is registered for no user",
+							TextDatumGetCString(username)),
+					 errhint("Call blogstore.repair().")));
 		memcpy(user_id, DatumGetUUIDP(id), sizeof(pg_uuid_t));
 	}
 	SPI_finish();

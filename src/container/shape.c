@@ -160,12 +160,18 @@ shape_mixed_problem(Oid relid)
 				   "Give each type of item a partition of its own.");
 }
 
+/* Something else is wrong with the layout (55000). */
+LayoutProblem *
+shape_problem(char *message, const char *hint)
+{
+	return problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message, hint);
+}
+
 /* A partition is not there. */
 LayoutProblem *
 shape_missing_problem(char *message)
 {
-	return problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message,
-				   "Attach the missing partition.");
+	return shape_problem(message, "Attach the missing partition.");
 }
 
 /* ------------------------------------------------------------------------
@@ -277,6 +283,7 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 
 static void (*leave_out) (const char *message) = NULL;
 static uint64 left_out = 0;
+static uint64 layouts_left_out = 0;
 
 /*
  * From here on, items and leaves that cannot be read are left out and told to a
@@ -288,11 +295,38 @@ item_leave_out(void (*tell) (const char *message))
 	leave_out = tell;
 }
 
-/* How often something was left out. */
+/* Something else was left out. */
+void
+item_left_out(const char *message)
+{
+	left_out++;
+	if (leave_out != NULL)
+		leave_out(message);
+}
+
+/* How often something was left out: an item, a leaf, a container. */
 uint64
 items_left_out(void)
 {
 	return left_out;
+}
+
+/* How often it was a leaf or a container. */
+uint64
+leaves_left_out(void)
+{
+	return layouts_left_out;
+}
+
+/* A problem keeps something from being used: tell, where that is left out. */
+void
+layout_problem_tell(const LayoutProblem *p)
+{
+	if (leave_out == NULL)
+		return;
+	left_out++;
+	layouts_left_out++;
+	leave_out(p->message);
 }
 
 /* Leave a problem's leaf out, or raise the problem. */
@@ -301,8 +335,7 @@ layout_problem_leave_out(const LayoutProblem *p)
 {
 	if (leave_out == NULL)
 		layout_problem_raise(p);
-	left_out++;
-	leave_out(p->message);
+	layout_problem_tell(p);
 }
 
 /* An item's name in messages. */

@@ -204,11 +204,11 @@ views_abandon(void)
 
 /*
  * Take the views' lock: an object lock that nothing else in the server takes,
- * on a part of the feed's table that does not exist as such.
+ * on a part of the table of posts that does not exist as such.
  */
 void
 views_lock(void)
 {
-	LockDatabaseObject(RelationRelationId, container_relation(CONTAINER_FEED),
+	LockDatabaseObject(RelationRelationId, container_relation(CONTAINER_POSTS),
 					   1, ExclusiveLock);
 }

@@ -227,7 +227,8 @@ remove_user_copies(const pg_uuid_t *user_id)
 				 item_scan_begin(CONTAINER_USERS, ITEM_POST, user_id, PATH_LIST,
 								 &key, 1, NULL, ForwardScanDirection, snapshot),
 				 user_id);
-	remove_found(item_writer_open_partition(CONTAINER_FEED, ITEM_POST, 0),
+	if (container_usable(CONTAINER_FEED))
+		remove_found(item_writer_open_partition(CONTAINER_FEED, ITEM_POST, 0),
 				 item_scan_begin_partition(CONTAINER_FEED, ITEM_POST, 0,
 										   PATH_DATE, NULL, 0, NULL,
 										   ForwardScanDirection, snapshot),

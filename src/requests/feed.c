@@ -58,7 +58,7 @@ list_feed(PG_FUNCTION_ARGS)
 	get_page(fcinfo, 0, &page);
 	container_require();
 	result_begin(&result, fcinfo, ITEM_POST);
-	if (views_ready(GetActiveSnapshot()))
+	if (views_ready(GetActiveSnapshot()) && container_usable(CONTAINER_FEED))
 		list_from_view(&result, &page);
 	if (page_full(&result, &page))
 		return (Datum) 0;

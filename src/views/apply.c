@@ -31,9 +31,7 @@ static MemoryContext outside;	/* what was current before it */
 static void
 lock_containers(void)
 {
-	container_lock(CONTAINER_USERS, true);
-	container_lock(CONTAINER_POSTS, true);
-	container_lock(CONTAINER_FEED, true);
+	container_lock_all(true);
 }
 
 /*
@@ -129,6 +127,25 @@ list_posts(const DirtySet *dirty, int *n)
 	return all;
 }
 
+/* What the feed is to be refreshed by. */
+typedef struct FeedWork
+{
+	bool		anew;
+	const PostKey *posts;
+	int			n;
+} FeedWork;
+
+static void
+refresh_feed(void *arg)
+{
+	FeedWork   *work = arg;
+
+	if (work->anew)
+		feed_rebuild();
+	else
+		feed_refresh(work->posts, work->n);
+}
+
 static void
 refresh_batch(const DirtySet *dirty)
 {
@@ -136,22 +153,24 @@ refresh_batch(const DirtySet *dirty)
 	PostKey    *posts;
 	pg_uuid_t  *users;
 	int			n;
+	FeedWork	work;
 
 	apply_begin(&scope, APPLY_VIEWS);
 	posts = list_posts(dirty, &n);
 	copies_refresh(posts, n);
-	if (dirty_feed(dirty))
-		feed_rebuild();
-	else
-		feed_refresh(posts, n);
+	work.anew = dirty_feed(dirty);
+	work.posts = posts;
+	work.n = n;
+	if (!careful_do(refresh_feed, &work))
+		careful_remember_feed();
 	users = dirty_users(dirty, &n);
 	jobs_request_renames(users, n, dirty_all_users(dirty));
 	apply_end(&scope);
 }
 
 /*
- * Refresh what a dirty set names. Returns false if it had to give way to
- * another transaction: nothing is written then.
+ * Refresh what a dirty set names. Returns false if it has to be tried again:
+ * nothing is written then.
  */
 bool
 apply_batch(const DirtySet *dirty)
@@ -165,7 +184,7 @@ apply_batch(const DirtySet *dirty)
 	}
 	PG_CATCH();
 	{
-		if (!apply_gave_way(context))
+		if (!apply_gave_way(context) && !careful_begin(context))
 			PG_RE_THROW();
 		done = false;
 	}

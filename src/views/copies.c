@@ -109,13 +109,40 @@ copy_refresh(ItemWriter *writer, const PostKey *key)
 		item_writer_delete(writer);
 }
 
-/* Refresh the copies that keys name; sorts keys. */
-void
-copies_refresh(PostKey *keys, int n)
+/* Refresh the copies of one post with a writer of its own. */
+static void
+refresh_alone(void *arg)
 {
-	MemoryContext per_key = AllocSetContextCreate(CurrentMemoryContext,
-												  "blogstore copy",
-												  ALLOCSET_DEFAULT_SIZES);
+	const PostKey *key = arg;
+	ItemWriter *writer = item_writer_open(CONTAINER_USERS, ITEM_POST,
+										  &key->user_id);
+
+	copy_refresh(writer, key);
+	item_writer_close(writer);
+}
+
+/* Refresh one after the other, each by itself, and leave out those that fail. */
+static void
+refresh_carefully(PostKey *keys, int n, MemoryContext per_key)
+{
+	for (int i = 0; i < n; i++)
+	{
+		MemoryContext old;
+
+		if (container_find_partition(CONTAINER_USERS, &keys[i].user_id) < 0)
+			continue;
+		old = MemoryContextSwitchTo(per_key);
+		if (!careful_do(refresh_alone, &keys[i]))
+			careful_remember(&keys[i]);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(per_key);
+	}
+}
+
+/* Refresh, opening each leaf once. */
+static void
+refresh_together(PostKey *keys, int n, MemoryContext per_key)
+{
 	ItemWriter *writer = NULL;
 	int			open = -1;
 
@@ -144,5 +171,19 @@ copies_refresh(PostKey *keys, int n)
 	}
 	if (writer != NULL)
 		item_writer_close(writer);
+}
+
+/* Refresh the copies that keys name; sorts keys. */
+void
+copies_refresh(PostKey *keys, int n)
+{
+	MemoryContext per_key = AllocSetContextCreate(CurrentMemoryContext,
+												  "blogstore copy",
+												  ALLOCSET_DEFAULT_SIZES);
+
+	if (careful_now())
+		refresh_carefully(keys, n, per_key);
+	else
+		refresh_together(keys, n, per_key);
 	MemoryContextDelete(per_key);
 }

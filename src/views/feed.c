@@ -96,6 +96,57 @@ lock_row(ItemWriter *writer, const BlogItem *row)
 							&locked);
 }
 
+typedef enum RowChange
+{
+	ROW_DELETE,
+	ROW_INSERT,
+	ROW_UPDATE
+} RowChange;
+
+/* A row of the feed that is not what it should be. */
+typedef struct FeedRow
+{
+	RowChange	change;
+	const BlogItem *row;		/* as it is, or is to be */
+} FeedRow;
+
+static void
+change_row(ItemWriter *writer, const FeedRow *row)
+{
+	if (row->change == ROW_INSERT)
+		(void) item_writer_insert(writer, row->row);
+	else if (lock_row(writer, row->row))
+	{
+		if (row->change == ROW_DELETE)
+			item_writer_delete(writer);
+		else
+			item_writer_update(writer, row->row);
+	}
+}
+
+/* With a writer of its own. */
+static void
+change_alone(void *arg)
+{
+	ItemWriter *writer = item_writer_open_partition(CONTAINER_FEED, ITEM_POST,
+													0);
+
+	change_row(writer, arg);
+	item_writer_close(writer);
+}
+
+/* Change a row; writer: NULL for each by itself, those that fail left out. */
+static void
+change_feed_row(ItemWriter *writer, RowChange change, const BlogItem *item)
+{
+	FeedRow		row = {change, item};
+
+	if (writer != NULL)
+		change_row(writer, &row);
+	else if (!careful_do(change_alone, &row))
+		careful_remember_feed();
+}
+
 /*
  * Write the differences between what is there and what should be. Rows that
  * go are deleted first: a post that moved has the same key in both.
@@ -103,29 +154,27 @@ lock_row(ItemWriter *writer, const BlogItem *row)
 static void
 write_differences(const BlogItem *there, int n, const BlogItem *wanted, int m)
 {
-	ItemWriter *writer = item_writer_open_partition(CONTAINER_FEED, ITEM_POST,
-													0);
+	ItemWriter *writer = careful_now() ? NULL :
+		item_writer_open_partition(CONTAINER_FEED, ITEM_POST, 0);
 
 	for (int i = 0, j = 0; i < n; i++)
 	{
 		while (j < m && compare_place(&wanted[j], &there[i]) < 0)
 			j++;
-		if (j < m && compare_place(&wanted[j], &there[i]) == 0)
-			continue;
-		if (lock_row(writer, &there[i]))
-			item_writer_delete(writer);
+		if (j >= m || compare_place(&wanted[j], &there[i]) != 0)
+			change_feed_row(writer, ROW_DELETE, &there[i]);
 	}
 	for (int i = 0, j = 0; j < m; j++)
 	{
 		while (i < n && compare_place(&there[i], &wanted[j]) < 0)
 			i++;
 		if (i >= n || compare_place(&there[i], &wanted[j]) != 0)
-			(void) item_writer_insert(writer, &wanted[j]);
-		else if (!row_current(&there[i], &wanted[j]) &&
-				 lock_row(writer, &there[i]))
-			item_writer_update(writer, &wanted[j]);
+			change_feed_row(writer, ROW_INSERT, &wanted[j]);
+		else if (!row_current(&there[i], &wanted[j]))
+			change_feed_row(writer, ROW_UPDATE, &wanted[j]);
 	}
-	item_writer_close(writer);
+	if (writer != NULL)
+		item_writer_close(writer);
 }
 
 /* Make the feed right, whatever is in it. */
@@ -134,9 +183,13 @@ feed_rebuild(void)
 {
 	int			n;
 	int			m;
-	BlogItem   *there = read_feed(&n);
-	BlogItem   *wanted = read_newest(&m);
+	BlogItem   *there;
+	BlogItem   *wanted;
 
+	if (!container_usable(CONTAINER_FEED))
+		return;
+	there = read_feed(&n);
+	wanted = read_newest(&m);
 	write_differences(there, n, wanted, m);
 }
 
@@ -170,6 +223,6 @@ feed_untouched(const PostKey *keys, int n)
 void
 feed_refresh(const PostKey *keys, int n)
 {
-	if (n > 0 && !feed_untouched(keys, n))
+	if (n > 0 && container_usable(CONTAINER_FEED) && !feed_untouched(keys, n))
 		feed_rebuild();
 }

@@ -178,6 +178,20 @@ fold_post(PendingPost *post)
 	return taken;
 }
 
+typedef struct FoldWork
+{
+	PendingPost *post;
+	int64		taken;
+} FoldWork;
+
+static void
+fold_one(void *arg)
+{
+	FoldWork   *work = arg;
+
+	work->taken = fold_post(work->post);
+}
+
 /* Fold what is due, in one transaction. */
 static void
 fold_chunk(void)
@@ -203,8 +217,11 @@ fold_chunk(void)
 		if (post->due <= now && posts < FOLD_POSTS && deltas < FOLD_DELTAS)
 		{
 			pg_uuid_t	post_id = post->post_id;
+			FoldWork	work = {post, 0};
 
-			deltas += fold_post(post);
+			if (!careful_do(fold_one, &work))
+				post->due = after(FOLD_AT_LAST);
+			deltas += work.taken;
 			posts++;
 			post = hash_search(pending, &post_id, HASH_FIND, NULL);
 		}
@@ -230,7 +247,7 @@ try_chunk(void)
 	}
 	PG_CATCH();
 	{
-		if (!apply_gave_way(context))
+		if (!apply_gave_way(context) && !careful_begin(context))
 			PG_RE_THROW();
 		/* what was forgotten is not folded */
 		forget_pending();

@@ -36,7 +36,10 @@ static KeptPlan list_plan = {
 	" partition_number::integer, position_first::uuid,"
 	" position_date::timestamptz, position_last::uuid, done::bigint,"
 	" total::bigint"
-	" FROM blogstore.jobs ORDER BY kind <> 'rebuild', created_at, id"
+	" FROM blogstore.jobs"
+	" WHERE kind = 'rebuild' OR kind = 'rename'"
+	" OR (kind = 'deletion' AND user_id IS NOT NULL)"
+	" ORDER BY kind <> 'rebuild', created_at, id"
 	" LIMIT 100 OFFSET $1",
 	1, {INT8OID}, NULL
 };
@@ -75,6 +78,14 @@ static KeptPlan rename_plan = {
 	" (SELECT FROM blogstore.jobs WHERE kind = 'rename' AND phase = 0"
 	" AND user_id IS NOT DISTINCT FROM $2)",
 	2, {UUIDOID, UUIDOID}, NULL
+};
+
+/* what is attached is swept like what was there */
+static KeptPlan restart_sweeps_plan = {
+	"UPDATE blogstore.jobs SET phase = 0, partition_number = 0,"
+	" position_first = NULL, position_date = NULL, position_last = NULL"
+	" WHERE kind IN ('rename', 'deletion')",
+	0, {0}, NULL
 };
 
 static KeptPlan any_rebuild_plan = {
@@ -121,6 +132,9 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 	job->done = DatumGetInt64(get_column(row, desc, 9, &isnull));
 	value = get_column(row, desc, 10, &isnull);
 	job->total = isnull ? -1 : DatumGetInt64(value);
+	/* what nobody but the owner can have written begins anew */
+	if (job->phase < 0 || job->phase > SWEEP_PARKED || job->partition < 0)
+		job->phase = job->partition = 0;
 }
 
 /* Jobs of the queue from an offset on, rebuilds before others. */
@@ -273,6 +287,31 @@ note_failed(const Job *job, const ErrorData *error)
 					FAILED_PAUSE / 1000, error->message)));
 }
 
+/*
+ * A chunk failed, and the error is being handled: roll back, and have it tried
+ * again later, or with more care. Where neither helps, the error goes on.
+ */
+static void
+chunk_failed(const Job *job, MemoryContext context)
+{
+	ErrorData  *error;
+
+	if (apply_gave_way(context))
+		return;
+	if (job_is(job, "rebuild"))
+	{
+		if (!careful_begin(context))
+			PG_RE_THROW();
+		return;
+	}
+	MemoryContextSwitchTo(context);
+	error = CopyErrorData();
+	FlushErrorState();
+	apply_cancel();
+	MemoryContextSwitchTo(context);
+	note_failed(job, error);
+}
+
 static bool
 try_chunk(Job *job)
 {
@@ -288,19 +327,7 @@ try_chunk(Job *job)
 	{
 		sweep_failed(&before);
 		announce_commit(XactLastCommitEnd);
-		if (!apply_gave_way(context))
-		{
-			ErrorData  *error;
-
-			if (job_is(job, "rebuild"))
-				PG_RE_THROW();
-			MemoryContextSwitchTo(context);
-			error = CopyErrorData();
-			FlushErrorState();
-			apply_cancel();
-			MemoryContextSwitchTo(context);
-			note_failed(job, error);
-		}
+		chunk_failed(job, context);
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
@@ -328,12 +355,15 @@ jobs_step(void)
 													TIME_FOR_JOBS);
 	int64		offset = queue_offset;
 	int			first = n > 0 ? queue_next % n : 0;
-	JobProgress progress = n > 0 || offset > 0 ? JOBS_WAITING : JOBS_NONE;
+	JobProgress progress = offset > 0 ? JOBS_WAITING :
+		n > 0 ? JOBS_PARKED : JOBS_NONE;
 
 	for (int i = 0; i < n; i++)
 	{
 		Job		   *job = &jobs[(first + i) % n];
 
+		if (progress == JOBS_PARKED && job->phase != SWEEP_PARKED)
+			progress = JOBS_WAITING;
 		if (failed_lately(job) || !try_chunk(job))
 			continue;
 		progress = JOBS_MORE;
@@ -396,4 +426,14 @@ jobs_request_renames(const pg_uuid_t *users, int n, bool all)
 		plan_execute(&rename_plan, values, i < n ? "  " : " n", false);
 	}
 	SPI_finish();
+}
+
+/* Have all renames and deletions begin anew, and all names looked at. The same. */
+void
+jobs_request_sweeps(void)
+{
+	SPI_connect();
+	plan_execute(&restart_sweeps_plan, NULL, NULL, false);
+	SPI_finish();
+	jobs_request_renames(NULL, 0, true);
 }

@@ -71,6 +71,12 @@ rebuild_estimate(void)
 	return posts + Max(posts, item_estimate(CONTAINER_USERS, ITEM_POST));
 }
 
+static void
+make_feed(void *arg)
+{
+	feed_rebuild();
+}
+
 /* Do one chunk of a rebuild. The caller holds the views' lock. */
 void
 rebuild_chunk(Job *job)
@@ -88,7 +94,8 @@ rebuild_chunk(Job *job)
 			refresh_chunk(job, CONTAINER_USERS, PATH_LIST);
 			break;
 		default:
-			feed_rebuild();
+			if (!careful_do(make_feed, NULL))
+				careful_remember_feed();
 			job->finished = true;
 			break;
 	}

@@ -38,6 +38,8 @@ typedef struct Waiting
 	long		pause;			/* how long they were left alone, in ms */
 	TimestampTz again;			/* then, sweep again not before */
 	XLogRecPtr	purged;			/* all the user's items were, before here */
+	bool		left_out;		/* could something not be swept? */
+	uint64		changes;		/* container_changes() when it was parked */
 } Waiting;
 
 /* How long to leave locked items alone: twice as long each time, in ms. */
@@ -49,6 +51,10 @@ typedef struct Waiting
  * like all the time is never found free.
  */
 #define PATIENT_PAUSE 400
+
+/* When to try again to sweep what could not be read, in ms. */
+#define PARKED_PAUSE 30000
+#define PARKED_PAUSE_ALL 600000
 
 static List *waiting = NIL;		/* of Waiting, in TopMemoryContext */
 
@@ -176,6 +182,7 @@ sweep_items(Job *job, Waiting *w)
 	const pg_uuid_t *user_id = job->has_user ? &job->user_id : NULL;
 	Datum		username = (Datum) 0;
 	LeafWalk	walk;
+	uint64		left_out;
 
 	if (!purge && job->has_user && (username = get_username(job)) == (Datum) 0)
 		return false;			/* deleted since; a job of its own */
@@ -184,6 +191,7 @@ sweep_items(Job *job, Waiting *w)
 	else
 		leaf_walk_init(&walk, purge ? PURGE_CHUNK : JOB_CHUNK, LockWaitSkip);
 	walk.place = job->place;
+	left_out = items_left_out();
 	while (job->partition < leaves)
 	{
 		ItemType	type = ITEM_POST + job->partition / partitions;
@@ -199,6 +207,7 @@ sweep_items(Job *job, Waiting *w)
 	job->place = walk.place;
 	job->done += walk.changed;
 	w->skipped |= walk.skipped;
+	w->left_out |= items_left_out() != left_out;
 	return job->partition < leaves;
 }
 
@@ -218,6 +227,35 @@ finish(Job *job, Waiting *w)
 }
 
 /*
+ * All that can be swept has been. What could not, because a partition is detached
+ * or not what it should be, or an item lacks a value, would be served with the
+ * old name, or at all, when that is mended: keep the job until then.
+ */
+static bool
+must_park(const Waiting *w)
+{
+	return w->left_out || !container_whole(CONTAINER_POSTS);
+}
+
+static void
+park(Job *job, Waiting *w)
+{
+	start_sweep(job, SWEEP_PARKED);
+	w->changes = container_changes();
+	w->again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+										   job->has_user ? PARKED_PAUSE :
+										   PARKED_PAUSE_ALL);
+}
+
+/* Is it time to look whether what a parked job waits for has happened? */
+static bool
+parked_ready(const Waiting *w)
+{
+	return w->changes != container_changes() ||
+		(w->left_out && GetCurrentTimestamp() >= w->again);
+}
+
+/*
  * A sweep is through: be done if nobody was noted, or was waited for already,
  * and no locked item was skipped; else wait.
  */
@@ -226,7 +264,9 @@ sweep_done(Job *job, Waiting *w)
 {
 	if (w->n == 0 && !w->skipped)
 	{
-		if (job_is(job, "deletion"))
+		if (must_park(w))
+			park(job, w);
+		else if (job_is(job, "deletion"))
 			start_sweep(job, SWEEP_SHOW);
 		else
 			finish(job, w);
@@ -294,6 +334,8 @@ sweep_ready(const Job *job)
 		return true;
 	if (job->phase == SWEEP_SHOW)
 		return purge_shown(w);
+	if (job->phase == SWEEP_PARKED)
+		return parked_ready(w);
 	return job->phase != SWEEP_WAIT ||
 		(GetCurrentTimestamp() >= w->again && writers_ended(w));
 }
@@ -322,7 +364,7 @@ sweep_chunk(Job *job)
 {
 	Waiting    *w = find_waiting(job);
 
-	if (job->phase == 0)
+	if (job->phase == 0 || job->phase == SWEEP_PARKED)
 	{
 		if (job_is(job, "rename") && job->has_user)
 			merge_renames(job);

@@ -31,6 +31,14 @@ extern bool apply_batch(const DirtySet *dirty);
 extern void apply_feed(void);
 extern void apply_cancel(void);
 
+/* careful.c: what fails for one item alone */
+extern bool careful_begin(MemoryContext context);
+extern bool careful_now(void);
+extern bool careful_do(void (*work) (void *arg), void *arg);
+extern void careful_remember(const PostKey *key);
+extern void careful_remember_feed(void);
+extern bool careful_try_again(DirtySet *dirty);
+
 /* copies.c */
 extern bool copies_key(const pg_uuid_t *post_id, PostKey *key);
 extern void copies_refresh(PostKey *keys, int n);
@@ -48,6 +56,7 @@ extern void fold_everything(void);
 typedef enum JobProgress
 {
 	JOBS_NONE,					/* the queue is empty */
+	JOBS_PARKED,				/* those left wait for a change of tables */
 	JOBS_WAITING,				/* look again after a while */
 	JOBS_MORE					/* go on at once */
 } JobProgress;
@@ -55,6 +64,7 @@ typedef enum JobProgress
 extern JobProgress jobs_step(void);
 extern bool jobs_rebuild_pending(void);
 extern void jobs_request_rebuild(void);
+extern void jobs_request_sweeps(void);
 extern void jobs_request_renames(const pg_uuid_t *users, int n, bool all);
 
 /* rebuild.c, sweep.c: one chunk of a job */
@@ -92,6 +102,7 @@ extern void sweep_failed(const Job *job);
 #define SWEEP_WAIT 2
 #define SWEEP_AGAIN 3
 #define SWEEP_SHOW 4
+#define SWEEP_PARKED 5
 
 /* How many items a job handles in one transaction; how many posts it locks. */
 #define JOB_CHUNK 1000

@@ -1,0 +1,164 @@
+/*
+ * careful.c
+ *		Going on with the rest when one item cannot be written.
+ *
+ * The tables are their owner's: a constraint, trigger or index on them may
+ * refuse a copy that the worker writes, now and each time that it tries. After a
+ * batch has failed so, the worker is careful for a while: it writes each item in
+ * a subtransaction of its own, leaves out and remembers those that fail, and
+ * tries these again later. Careful work costs more, so it ends when nothing has
+ * failed for a while.
+ *
+ * Runs in the worker.
+ */
+#include "postgres.h"
+
+#include "container/container.h"
+#include "views/views.h"
+
+#include "access/xact.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/timestamp.h"
+
+/* When to try again what failed, in ms; how much of it is remembered. */
+#define TRY_AGAIN 10000
+#define MAX_FAILED 1000
+
+static bool careful = false;
+static TimestampTz look_again = 0;	/* when to try again, or stop being careful */
+static PostKey failed[MAX_FAILED];
+static int	n_failed = 0;
+static bool feed_failed = false;
+static bool all_failed = false;	/* more than are remembered */
+
+/* Would an error come again, for what it was about, and not for the rest? */
+static bool
+concerns_item(int sqlerrcode)
+{
+	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
+	{
+		case ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION):
+		case ERRCODE_TO_CATEGORY(ERRCODE_TRANSACTION_ROLLBACK):
+		case ERRCODE_TO_CATEGORY(ERRCODE_INSUFFICIENT_RESOURCES):
+		case ERRCODE_TO_CATEGORY(ERRCODE_SYSTEM_ERROR):
+		case ERRCODE_TO_CATEGORY(ERRCODE_INTERNAL_ERROR):
+			return false;
+		default:
+			return sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE;
+	}
+}
+
+/*
+ * Called while an error is being handled that ended a transaction of the worker:
+ * if careful work may get around it, roll back and return true, the error
+ * forgotten. context outlives the transaction.
+ */
+bool
+careful_begin(MemoryContext context)
+{
+	if (careful || !concerns_item(geterrcode()))
+		return false;
+	FlushErrorState();
+	apply_cancel();
+	MemoryContextSwitchTo(context);
+	careful = true;
+	look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), TRY_AGAIN);
+	return true;
+}
+
+bool
+careful_now(void)
+{
+	return careful;
+}
+
+/*
+ * Do something, in a subtransaction if that is called for. Returns false, with
+ * nothing done and told why, if it failed.
+ */
+bool
+careful_do(void (*work) (void *arg), void *arg)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool done = true;
+
+	if (!careful)
+	{
+		work(arg);
+		return true;
+	}
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		work(arg);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (!concerns_item(error->sqlerrcode))
+			PG_RE_THROW();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		item_left_out(error->message);
+		FreeErrorData(error);
+		done = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return done;
+}
+
+/* A copy could not be written. */
+void
+careful_remember(const PostKey *key)
+{
+	if (n_failed == MAX_FAILED)
+		all_failed = true;
+	else
+		failed[n_failed++] = *key;
+}
+
+/* Nor the feed. */
+void
+careful_remember_feed(void)
+{
+	feed_failed = true;
+}
+
+/*
+ * Have what failed tried again, now and then. Returns true if all has to be
+ * built anew, since not all that failed is remembered.
+ */
+bool
+careful_try_again(DirtySet *dirty)
+{
+	FeedMessage message;
+	bool		rebuild = all_failed;
+
+	if (!careful || GetCurrentTimestamp() < look_again)
+		return false;
+	look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), TRY_AGAIN);
+	careful = n_failed > 0 || feed_failed || all_failed;
+	memset(&message, 0, sizeof(message));
+	message.kind = FEED_POST;
+	for (int i = 0; i < n_failed && !rebuild; i++)
+	{
+		message.post = failed[i];
+		dirty_add(dirty, &message);
+	}
+	memset(&message, 0, sizeof(message));
+	message.kind = FEED_FEED;
+	if (feed_failed && !rebuild)
+		dirty_add(dirty, &message);
+	n_failed = 0;
+	feed_failed = all_failed = false;
+	return rebuild;
+}
