@@ -12,6 +12,7 @@
 #include "access/xlog.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_database.h"
+#include "catalog/pg_tablespace.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -150,6 +151,18 @@ compat_is_database_owner(Oid dbid, Oid roleid)
 	return object_ownercheck(DatabaseRelationId, dbid, roleid);
 #else
 	return pg_database_ownercheck(dbid, roleid);
+#endif
+}
+
+static inline bool
+compat_may_use_tablespace(Oid tablespace, Oid roleid)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_aclcheck(TableSpaceRelationId, tablespace, roleid,
+						   ACL_CREATE) == ACLCHECK_OK;
+#else
+	return pg_tablespace_aclcheck(tablespace, roleid,
+								  ACL_CREATE) == ACLCHECK_OK;
 #endif
 }
 

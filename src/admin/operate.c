@@ -333,7 +333,8 @@ set_enabled(bool enabled)
 {
 	ViewState	state;
 
-	PushActiveSnapshot(GetTransactionSnapshot());
+	/* what the one before has committed, whatever this transaction sees */
+	PushActiveSnapshot(GetLatestSnapshot());
 	view_state_read(&state);
 	if (state.enabled != enabled)
 	{
@@ -344,22 +345,26 @@ set_enabled(bool enabled)
 	PopActiveSnapshot();
 }
 
-/* blogstore.start_worker(). Errors: 25006, 55000. */
+/*
+ * blogstore.start_worker(). Errors: 25006, 40001, 55000. Locks: waits for who
+ * else starts or stops the worker.
+ */
 Datum
 blogstore_start_worker(PG_FUNCTION_ARGS)
 {
 	need_writable("start_worker()");
 	container_require();
 	need_possible_worker();
+	control_lock();
 	set_enabled(true);
-	notify_starting();
+	notify_look();
 	PG_RETURN_VOID();
 }
 
 /*
- * End this database's worker now. The state keeps it down until the
- * transaction ends: then the row in view_state does, or, rolled back, the
- * worker starts again.
+ * End this database's worker now. Its entry keeps it down until the transaction
+ * ends, whoever asks for it meanwhile: then the row in view_state does, or,
+ * rolled back, the worker starts again.
  */
 static void
 end_worker(void)
@@ -370,6 +375,8 @@ end_worker(void)
 	entry = worker_entry(MyDatabaseId, true);
 	if (entry != NULL)
 	{
+		notify_stopping();
+		entry->stopper = MyProcPid;
 		entry->state = WORKER_STOPPED;
 		entry->look_again = false;
 	}
@@ -378,8 +385,8 @@ end_worker(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("more than %d databases have blogstore containers",
-						MAX_DATABASES)));
-	notify_stopping();
+						MAX_DATABASES),
+				 errhint("Drop the containers of a database that does not need them.")));
 	worker_end(entry);
 }
 
@@ -408,7 +415,8 @@ size_text(int64 bytes)
  * blogstore.stop_worker(drop_slot). The worker ends before this transaction
  * writes anything, so that the two never wait for each other.
  *
- * Errors: 22004, 25001, 25006, 55000.
+ * Errors: 22004, 25001, 25006, 55000. Locks: waits for who else starts or stops
+ * the worker.
  */
 Datum
 blogstore_stop_worker(PG_FUNCTION_ARGS)
@@ -428,6 +436,7 @@ blogstore_stop_worker(PG_FUNCTION_ARGS)
 				 errmsg("stop_worker() cannot run with a snapshot of the past"),
 				 errhint("Use a READ COMMITTED transaction.")));
 
+	control_lock();
 	if (feed_shared != NULL)
 		end_worker();
 	worker_slot_name(MyDatabaseId, slot_name);

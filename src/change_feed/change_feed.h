@@ -45,6 +45,8 @@ typedef struct WorkerEntry
 	Oid			dbid;			/* InvalidOid: the entry is free */
 	WorkerState state;
 	bool		look_again;		/* what the worker decides by has changed */
+	int			stopper;		/* pid of a process that has stopped the worker in
+								 * a transaction under way; 0: none */
 	int			holds;			/* commands that need the database alone */
 	int			pid;			/* 0: no worker is attached */
 	Latch	   *latch;			/* of the attached worker */
@@ -84,6 +86,8 @@ extern void change_feed_init(void);
 extern WorkerEntry *worker_entry(Oid dbid, bool create);
 extern WorkerEntry *my_worker_entry(void);
 extern void worker_entry_want(Oid dbid);
+extern void worker_entry_look(WorkerEntry *entry);
+extern void worker_entry_leave(WorkerEntry *entry);
 extern void worker_entry_ended(WorkerEntry *entry, bool failed);
 extern void worker_entry_error(WorkerEntry *entry, const char *message);
 extern void launcher_wake(void);
@@ -94,7 +98,11 @@ extern void worker_slot_name(Oid dbid, char *name);
 extern void notify_init(void);
 extern void notify_request_worker(void);
 extern void notify_stopping(void);
-extern void notify_starting(void);
+extern void notify_look(void);
+
+/* control.c */
+extern void control_lock(void);
+extern bool control_locked(void);
 
 /* hold.c */
 extern void hold_init(void);

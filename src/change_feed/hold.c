@@ -6,9 +6,15 @@
  *
  * They fail while anyone is connected, and DROP DATABASE also while a slot of
  * the database is active. The worker ends first, is not started meanwhile,
- * and starts again afterwards if the database is still there. CREATE and DROP
- * EXTENSION and DROP SCHEMA are watched too: a worker that is not running is
- * started to look whether it is needed, and drops its slot if it is not.
+ * and starts again afterwards if the database is still there. It ends only for
+ * who may run the command: the checks here are the server's own, made once more
+ * before (dbcommands.c), and the statement is read by the server's own means,
+ * for the grammar allows more than makes sense.
+ *
+ * CREATE and DROP EXTENSION and DROP SCHEMA are watched too: a worker that is
+ * not running is started to look whether it is needed, and drops its slot if it
+ * is not. So is COMMIT PREPARED, which may do what these, start_worker() or
+ * create_containers() have left to it.
  *
  * Runs in backends.
  */
@@ -19,11 +25,19 @@
 
 #include <signal.h>
 
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_database.h"
 #include "commands/dbcommands.h"
+#include "commands/defrem.h"
+#include "commands/tablespace.h"
+#include "container/container.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "storage/ipc.h"
 #include "tcop/utility.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
@@ -54,13 +68,15 @@ worker_end(WorkerEntry *entry)
 	{
 		int			pid;
 
+		/* under the lock the process is there, and no other has its pid */
 		LWLockAcquire(feed_shared->lock, LW_SHARED);
 		pid = entry->pid;
+		if (pid != 0)
+			(void) kill(pid, SIGTERM);
 		LWLockRelease(feed_shared->lock);
 		if (pid == 0)
 			break;
 		last = pid;
-		(void) kill(pid, SIGTERM);
 		(void) ConditionVariableTimedSleep(&entry->progress, 100,
 										   PG_WAIT_EXTENSION);
 	}
@@ -75,50 +91,180 @@ hold_release(int code, Datum arg)
 	WorkerEntry *entry = (WorkerEntry *) DatumGetPointer(arg);
 
 	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
-	if (entry->holds > 0)
-		entry->holds--;
-	if (entry->state == WORKER_NOT_NEEDED && entry->pid == 0)
-		entry->dbid = InvalidOid;	/* the database was dropped */
+	entry->holds--;
+	worker_entry_leave(entry);
 	LWLockRelease(feed_shared->lock);
 	launcher_wake();
 }
 
-/* The database that a command needs for itself; InvalidOid for none. */
-static Oid
-database_needed(Node *stmt)
+/* The entry's database was dropped. */
+static void
+hold_dropped(WorkerEntry *entry)
 {
-	const char *name = NULL;
-	ListCell   *lc;
-	Oid			dbid;
+	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	entry->state = WORKER_NOT_NEEDED;
+	LWLockRelease(feed_shared->lock);
+}
 
-	if (IsA(stmt, DropdbStmt))
-		name = ((DropdbStmt *) stmt)->dbname;
-	else if (IsA(stmt, AlterDatabaseStmt))
-		name = ((AlterDatabaseStmt *) stmt)->dbname;
-	else if (IsA(stmt, RenameStmt) &&
-			 ((RenameStmt *) stmt)->renameType == OBJECT_DATABASE)
-		name = ((RenameStmt *) stmt)->subname;
-	else if (IsA(stmt, CreatedbStmt))
-	{
-		name = "template1";
-		foreach(lc, ((CreatedbStmt *) stmt)->options)
-		{
-			DefElem    *option = lfirst_node(DefElem, lc);
+/* ------------------------------------------------------------------------
+ * Which database a command needs, and for whom
+ * ------------------------------------------------------------------------ */
 
-			if (strcmp(option->defname, "template") == 0 && option->arg)
-				name = strVal(option->arg);
-		}
-	}
-	if (name == NULL)
-		return InvalidOid;
-	dbid = get_database_oid(name, true);
-	/* those who may not run the command do not stop a worker either */
+/* May the current user create databases? */
+static bool
+may_create_databases(void)
+{
+	HeapTuple	tuple;
+	bool		result;
+
+	if (superuser())
+		return true;
+	tuple = SearchSysCache1(AUTHOID, ObjectIdGetDatum(GetUserId()));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_authid) GETSTRUCT(tuple))->rolcreatedb;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+static bool
+is_template(Oid dbid)
+{
+	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(dbid));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_database) GETSTRUCT(tuple))->datistemplate;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* A database of the current user's by name; InvalidOid if it is none. */
+static Oid
+own_database(const char *name)
+{
+	Oid			dbid = get_database_oid(name, true);
+
 	if (OidIsValid(dbid) && !compat_is_database_owner(dbid, GetUserId()))
 		return InvalidOid;
 	return dbid;
 }
 
-/* May this command make a worker needed, or one that is stopped useless? */
+/*
+ * An option of a statement by its name; NULL if it is missing, or given twice,
+ * which the command refuses.
+ */
+static DefElem *
+find_option(List *options, const char *name)
+{
+	DefElem    *found = NULL;
+	ListCell   *lc;
+
+	foreach(lc, options)
+	{
+		DefElem    *option = lfirst_node(DefElem, lc);
+
+		if (strcmp(option->defname, name) != 0)
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = option;
+	}
+	return found;
+}
+
+/* The database that CREATE DATABASE copies. */
+static Oid
+database_copied(const CreatedbStmt *stmt)
+{
+	DefElem    *option = find_option(stmt->options, "template");
+	const char *name = "template1";
+	Oid			dbid;
+
+	if (!may_create_databases())
+		return InvalidOid;
+	if (option != NULL && option->arg != NULL)	/* NULL: DEFAULT */
+		name = defGetString(option);
+	dbid = get_database_oid(name, true);
+	if (OidIsValid(dbid) && !is_template(dbid))
+		return own_database(name);
+	return dbid;
+}
+
+/* The database that ALTER DATABASE moves to another tablespace. */
+static Oid
+database_moved(const AlterDatabaseStmt *stmt)
+{
+	DefElem    *option = find_option(stmt->options, "tablespace");
+	Oid			tablespace;
+
+	if (option == NULL || option->arg == NULL ||
+		list_length(stmt->options) != 1)
+		return InvalidOid;
+	tablespace = get_tablespace_oid(defGetString(option), true);
+	if (!OidIsValid(tablespace) ||
+		!compat_may_use_tablespace(tablespace, GetUserId()))
+		return InvalidOid;
+	return own_database(stmt->dbname);
+}
+
+/*
+ * The database that a command needs for itself and this user may have it do that
+ * to; InvalidOid for none. But for renaming, these commands fail in a transaction
+ * block, and but for copying, in the database itself.
+ */
+static Oid
+database_needed(Node *stmt, ProcessUtilityContext context)
+{
+	bool		alone = context == PROCESS_UTILITY_TOPLEVEL &&
+		!IsInTransactionBlock(true);
+	Oid			dbid = InvalidOid;
+
+	if (IsA(stmt, CreatedbStmt))
+		return alone && !XactReadOnly ?
+			database_copied((CreatedbStmt *) stmt) : InvalidOid;
+
+	if (IsA(stmt, RenameStmt))
+	{
+		if (((RenameStmt *) stmt)->renameType == OBJECT_DATABASE &&
+			!XactReadOnly && may_create_databases())
+			dbid = own_database(((RenameStmt *) stmt)->subname);
+	}
+	else if (!alone || XactReadOnly)
+		return InvalidOid;
+	else if (IsA(stmt, DropdbStmt))
+		dbid = own_database(((DropdbStmt *) stmt)->dbname);
+	else if (IsA(stmt, AlterDatabaseStmt))
+		dbid = database_moved((AlterDatabaseStmt *) stmt);
+	return dbid == MyDatabaseId ? InvalidOid : dbid;
+}
+
+/* ------------------------------------------------------------------------
+ * The hook
+ * ------------------------------------------------------------------------ */
+
+/* Does a list of names have the extension's, which is its schema's, too? */
+static bool
+names_blogstore(List *objects)
+{
+	ListCell   *lc;
+
+	foreach(lc, objects)
+	{
+		Node	   *name = lfirst(lc);
+
+		if (name != NULL && IsA(name, String) &&
+			strcmp(strVal(name), BLOGSTORE_SCHEMA) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * May this command, once it is done, make a worker needed, or one that is stopped
+ * useless?
+ */
 static bool
 changes_need(Node *stmt)
 {
@@ -126,11 +272,24 @@ changes_need(Node *stmt)
 
 	if (IsA(stmt, CreateExtensionStmt))
 		return strcmp(((CreateExtensionStmt *) stmt)->extname,
-					  "blogstore") == 0;
-	if (!IsA(stmt, DropStmt))
+					  BLOGSTORE_SCHEMA) == 0;
+	if (!IsA(stmt, DropStmt) || my_worker_entry() == NULL)
 		return false;
 	type = ((DropStmt *) stmt)->removeType;
-	return type == OBJECT_EXTENSION || type == OBJECT_SCHEMA;
+	return (type == OBJECT_EXTENSION || type == OBJECT_SCHEMA) &&
+		names_blogstore(((DropStmt *) stmt)->objects);
+}
+
+/*
+ * Does it commit what somebody has prepared? The prepared transaction has the
+ * lock if it decides about the worker.
+ */
+static bool
+commits_prepared(Node *stmt)
+{
+	return IsA(stmt, TransactionStmt) &&
+		((TransactionStmt *) stmt)->kind == TRANS_STMT_COMMIT_PREPARED &&
+		control_locked();
 }
 
 #define NEXT_UTILITY \
@@ -144,13 +303,11 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 				  QueryEnvironment *query_env, DestReceiver *dest,
 				  QueryCompletion *qc)
 {
-	Oid			dbid = InvalidOid;
+	Node	   *stmt = pstmt->utilityStmt;
+	bool		prepared = commits_prepared(stmt);
+	Oid			dbid = database_needed(stmt, context);
 	WorkerEntry *entry = NULL;
 
-	if (changes_need(pstmt->utilityStmt))
-		notify_starting();
-	if (context == PROCESS_UTILITY_TOPLEVEL)
-		dbid = database_needed(pstmt->utilityStmt);
 	if (OidIsValid(dbid))
 	{
 		LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
@@ -161,7 +318,13 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	}
 	if (entry == NULL)
 	{
+		bool		look = changes_need(stmt);
+
 		NEXT_UTILITY(UTILITY_ARGUMENTS);
+		if (look)
+			control_lock();
+		if (look || prepared)
+			notify_look();
 		return;
 	}
 
@@ -169,8 +332,8 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	{
 		worker_end(entry);
 		NEXT_UTILITY(UTILITY_ARGUMENTS);
-		if (IsA(pstmt->utilityStmt, DropdbStmt))
-			entry->state = WORKER_NOT_NEEDED;
+		if (IsA(stmt, DropdbStmt))
+			hold_dropped(entry);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(hold_release, PointerGetDatum(entry));
 	hold_release(0, PointerGetDatum(entry));

@@ -126,7 +126,7 @@ forget_dropped(void)
 		WorkerEntry *entry = &feed_shared->entry[i];
 
 		if (OidIsValid(entry->dbid) && entry->pid == 0 && entry->holds == 0 &&
-			handle[i] == NULL && !list_member_oid(databases, entry->dbid))
+			entry->stopper == 0 && handle[i] == NULL && !list_member_oid(databases, entry->dbid))
 			entry->dbid = InvalidOid;
 	}
 	LWLockRelease(feed_shared->lock);
@@ -252,14 +252,20 @@ warn_of_stopped(void)
 	{
 		WorkerEntry *entry = &feed_shared->entry[i];
 		char		name[NAMEDATALEN];
+		Oid			dbid;
+		bool		stopped;
 		int64		kept;
 
-		if (!OidIsValid(entry->dbid) || entry->state != WORKER_STOPPED)
+		LWLockAcquire(feed_shared->lock, LW_SHARED);
+		dbid = entry->dbid;
+		stopped = entry->state == WORKER_STOPPED;
+		LWLockRelease(feed_shared->lock);
+		if (!OidIsValid(dbid) || !stopped)
 		{
 			warned[i] = 0;
 			continue;
 		}
-		worker_slot_name(entry->dbid, name);
+		worker_slot_name(dbid, name);
 		kept = slot_keeps(name);
 		if (kept < (int64) max_wal_size_mb * 1024 * 1024 ||
 			kept < 2 * warned[i])

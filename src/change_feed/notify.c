@@ -15,16 +15,10 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 
-typedef enum WorkerRequest
-{
-	REQUEST_NONE,
-	REQUEST_STOP,				/* stop_worker() in this transaction */
-	REQUEST_START				/* start_worker() in this transaction */
-} WorkerRequest;
-
 static bool items_written = false;
 static bool worker_missing = false;
-static WorkerRequest worker_request = REQUEST_NONE;
+static bool look_wanted = false;
+static SubTransactionId stopped_in = InvalidSubTransactionId;
 static bool deletions_changed = false;
 static bool deletions_announced = false;
 
@@ -48,7 +42,8 @@ static void
 containers_created(void)
 {
 	items_written = true;
-	notify_starting();
+	control_lock();
+	notify_look();
 }
 
 static void
@@ -118,23 +113,49 @@ notify_request_worker(void)
 		worker_entry_want(MyDatabaseId);
 }
 
-/* stop_worker() has ended the worker; what if the transaction rolls back? */
+/*
+ * stop_worker() is about to end the worker: nothing starts it again until it is
+ * known what becomes of this transaction.
+ */
 void
 notify_stopping(void)
 {
-	worker_request = REQUEST_STOP;
+	if (stopped_in == InvalidSubTransactionId)
+		stopped_in = GetCurrentSubTransactionId();
 }
 
-/* Start the worker on commit, if it is not running; it looks whether it may. */
+/* On commit, have the worker look whether it is needed and may run. */
 void
-notify_starting(void)
+notify_look(void)
 {
-	worker_request = REQUEST_START;
+	look_wanted = true;
 }
 
-/* Let the worker of this database start again; it looks whether it may. */
+/*
+ * What has stopped the worker has ended. Rolled back, the worker starts again;
+ * committed, it looks only if that was asked for meanwhile.
+ */
 static void
-worker_restart(void)
+stop_ended(bool look)
+{
+	WorkerEntry *entry;
+
+	stopped_in = InvalidSubTransactionId;
+	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	entry = worker_entry(MyDatabaseId, false);
+	if (entry != NULL && entry->stopper == MyProcPid)
+	{
+		entry->stopper = 0;
+		if (look || entry->look_again)
+			worker_entry_look(entry);
+	}
+	LWLockRelease(feed_shared->lock);
+	launcher_wake();
+}
+
+/* Have the worker of this database look, if one could run. */
+static void
+worker_look(void)
 {
 	WorkerEntry *entry;
 	const char *hint;
@@ -143,14 +164,8 @@ worker_restart(void)
 		return;
 	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
 	entry = worker_entry(MyDatabaseId, true);
-	if (entry != NULL && entry->pid != 0)
-		entry->look_again = true;	/* it may be about to leave */
-	else if (entry != NULL)
-	{
-		entry->state = WORKER_WANTED;
-		entry->failures = 0;
-		entry->next_start = 0;
-	}
+	if (entry != NULL)
+		worker_entry_look(entry);
 	LWLockRelease(feed_shared->lock);
 	launcher_wake();
 }
@@ -188,40 +203,44 @@ transaction_end(XactEvent event, void *arg)
 				notify_request_worker();
 			if (items_written)
 				worker_wake();
-			if (worker_request == REQUEST_START)
-				worker_restart();
+			if (stopped_in != InvalidSubTransactionId)
+				stop_ended(false);
+			if (look_wanted)
+				worker_look();
 			break;
 		case XACT_EVENT_ABORT:
-			if (worker_request != REQUEST_NONE)
-				worker_restart();
+			if (stopped_in != InvalidSubTransactionId)
+				stop_ended(true);
 			break;
 		case XACT_EVENT_PRE_PREPARE:
-			if (worker_request != REQUEST_NONE)
+			if (stopped_in != InvalidSubTransactionId)
 				ereport(ERROR,
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("cannot PREPARE a transaction that has stopped or started the blogstore worker")));
+						 errmsg("cannot PREPARE a transaction that has stopped the blogstore worker"),
+						 errhint("Call blogstore.stop_worker() in a transaction of its own.")));
 			return;
 		case XACT_EVENT_PREPARE:
-			/* the worker comes upon it by itself when it is committed */
+			/* the worker comes upon items, and COMMIT PREPARED looks (hold.c) */
 			break;
 		default:
 			return;
 	}
 	count_deletions();
 	items_written = false;
-	worker_request = REQUEST_NONE;
+	look_wanted = false;
 }
 
-/*
- * A savepoint rolled back may have taken stop_worker() with it. Starting the
- * worker on commit is right in any case: it reads whether it is enabled.
- */
+/* A savepoint may take stop_worker() with it, or leave it to what is around. */
 static void
 subtransaction_end(SubXactEvent event, SubTransactionId mine,
 				   SubTransactionId parent, void *arg)
 {
-	if (event == SUBXACT_EVENT_ABORT_SUB && worker_request == REQUEST_STOP)
-		worker_request = REQUEST_START;
+	if (stopped_in != mine)
+		return;
+	if (event == SUBXACT_EVENT_COMMIT_SUB)
+		stopped_in = parent;
+	else if (event == SUBXACT_EVENT_ABORT_SUB)
+		stop_ended(true);
 }
 
 /* Register with the transaction manager and below; once by _PG_init. */

@@ -121,6 +121,7 @@ worker_entry(Oid dbid, bool create)
 
 	free_entry->state = WORKER_WANTED;
 	free_entry->look_again = false;
+	free_entry->stopper = 0;
 	free_entry->holds = 0;
 	free_entry->pid = 0;
 	free_entry->latch = NULL;
@@ -170,6 +171,37 @@ next_start(int failures)
 }
 
 /*
+ * Have a worker look whether it is needed and may run: the one there is when it
+ * ends, or a new one, but not while a transaction that has stopped it is under
+ * way; then afterwards. The caller holds the lock exclusively.
+ */
+void
+worker_entry_look(WorkerEntry *entry)
+{
+	if (entry->pid != 0 || entry->stopper != 0)
+		entry->look_again = true;
+	else
+	{
+		entry->state = WORKER_WANTED;
+		entry->look_again = false;
+		entry->failures = 0;
+		entry->next_start = 0;
+	}
+}
+
+/*
+ * Free an entry that is not needed, once nobody has it in hand. The caller holds
+ * the lock exclusively.
+ */
+void
+worker_entry_leave(WorkerEntry *entry)
+{
+	if (entry->state == WORKER_NOT_NEEDED && entry->pid == 0 &&
+		entry->holds == 0 && entry->stopper == 0)
+		entry->dbid = InvalidOid;
+}
+
+/*
  * An entry's worker has ended, or never came up: what next? The caller holds
  * the lock exclusively.
  */
@@ -179,15 +211,15 @@ worker_entry_ended(WorkerEntry *entry, bool failed)
 	pg_atomic_write_u32(&entry->served, 0);
 	entry->pid = 0;
 	entry->latch = NULL;
-	if (entry->look_again && (entry->state == WORKER_NOT_NEEDED ||
-							  entry->state == WORKER_STOPPED))
+	if (entry->look_again && entry->stopper == 0 &&
+		(entry->state == WORKER_NOT_NEEDED || entry->state == WORKER_STOPPED))
 	{
 		/* it left for a reason that is one no more: start_worker(), say */
 		entry->next_start = 0;
 		entry->state = WORKER_WANTED;
 	}
 	else if (entry->state == WORKER_NOT_NEEDED)
-		entry->dbid = InvalidOid;
+		worker_entry_leave(entry);
 	else if (entry->state != WORKER_STOPPED)
 	{
 		if (entry->state == WORKER_RUNNING)
