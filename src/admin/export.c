@@ -2,34 +2,25 @@
  * export.c
  *		blogstore.export_documents(): the containers as JSON documents.
  *
- * One statement in one snapshot, read by a cursor a batch at a time and
- * returned row by row, so that it streams where the caller lets it (in the list
- * of a SELECT). Runs in backends.
+ * One statement in one snapshot, run to its end at the first call, its rows
+ * kept in a tuplestore, which goes to disk beyond work_mem. Nothing of ours
+ * is held open between rows: a statement or portal of the function's own would
+ * outlive, or be outlived by, the transaction, the savepoint or the cursor that
+ * the caller reads it in.
+ *
+ * Runs in backends.
  */
 #include "postgres.h"
 
 #include "container/container.h"
 
 #include "executor/spi.h"
+#include "executor/tstoreReceiver.h"
 #include "funcapi.h"
 #include "utils/guc.h"
-#include "utils/jsonb.h"
-#include "utils/memutils.h"
-#include "utils/portal.h"
+#include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(blogstore_export_documents);
-
-#define EXPORT_BATCH 200
-
-/* Where it stands; in the context of the multi-call function. */
-typedef struct Export
-{
-	Portal		portal;			/* NULL once it is closed */
-	MemoryContext batch;		/* "blogstore export", what was fetched */
-	Datum	   *document;
-	uint64		n;
-	uint64		next;
-} Export;
 
 /*
  * The author's item gives the name as it is now, and leaves out the items of
@@ -81,100 +72,44 @@ HANGS_ON("comment")
 " 'creationDate', i.creation_date)"
 HANGS_ON("like");
 
+/*
+ * Run the statement as the containers' owner, by the active snapshot, and have
+ * its rows go into the tuplestore as they come.
+ */
 static void
-export_open(Export *export)
+export_run(Tuplestorestate *store)
 {
 	OwnerScope	scope;
+	SPIExecuteOptions options = {.read_only = true,.must_return_tuples = true};
 	int			nest = NewGUCNestLevel();
+	int			rc;
 
 	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	owner_begin(&scope);
+	options.dest = CreateDestReceiver(DestTuplestore);
+	SetTuplestoreDestReceiverParams(options.dest, store, CurrentMemoryContext,
+									false, NULL, NULL);
 	SPI_connect();
-	export->portal = SPI_cursor_open_with_args(NULL, export_sql, 0, NULL, NULL,
-											   NULL, true,
-											   CURSOR_OPT_NO_SCROLL);
+	rc = SPI_execute_extended(export_sql, &options);
+	if (rc < 0)
+		elog(ERROR, "could not export: %s", SPI_result_code_string(rc));
 	SPI_finish();
 	owner_end(&scope);
 	AtEOXact_GUC(true, nest);
 }
 
-/* Fetch the next batch; false if there is none. */
-static bool
-export_fetch(Export *export)
-{
-	OwnerScope	scope;
-	MemoryContext old;
-
-	MemoryContextReset(export->batch);
-	owner_begin(&scope);
-	SPI_connect();
-	SPI_cursor_fetch(export->portal, true, EXPORT_BATCH);
-	old = MemoryContextSwitchTo(export->batch);
-	export->n = SPI_processed;
-	export->next = 0;
-	export->document = palloc(sizeof(Datum) * Max(export->n, 1));
-	for (uint64 i = 0; i < export->n; i++)
-	{
-		bool		isnull;
-		Datum		value = SPI_getbinval(SPI_tuptable->vals[i],
-										  SPI_tuptable->tupdesc, 1, &isnull);
-
-		export->document[i] = PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
-	}
-	MemoryContextSwitchTo(old);
-	SPI_finish();
-	owner_end(&scope);
-	return export->n > 0;
-}
-
-/* The caller wants no more. After an error the portal ends by itself. */
-static void
-export_close(Datum arg)
-{
-	Export	   *export = (Export *) DatumGetPointer(arg);
-
-	if (export->portal == NULL)
-		return;
-	SPI_connect();
-	SPI_cursor_close(export->portal);
-	SPI_finish();
-	export->portal = NULL;
-}
-
-/* blogstore.export_documents(). Errors: 0A000, 55000. */
+/*
+ * blogstore.export_documents(). Errors: 55000. Locks: AccessShareLock on the
+ * containers.
+ */
 Datum
 blogstore_export_documents(PG_FUNCTION_ARGS)
 {
-	FuncCallContext *calls;
-	Export	   *export;
+	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
 
-	if (SRF_IS_FIRSTCALL())
-	{
-		ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
-
-		container_require();
-		calls = SRF_FIRSTCALL_INIT();
-		export = MemoryContextAllocZero(calls->multi_call_memory_ctx,
-										sizeof(Export));
-		export->batch = AllocSetContextCreate(calls->multi_call_memory_ctx,
-											  "blogstore export",
-											  ALLOCSET_DEFAULT_SIZES);
-		calls->user_fctx = export;
-		export_open(export);
-		RegisterExprContextCallback(info->econtext, export_close,
-									PointerGetDatum(export));
-	}
-	calls = SRF_PERCALL_SETUP();
-	export = calls->user_fctx;
-	if (export->next >= export->n && !export_fetch(export))
-	{
-		ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
-
-		UnregisterExprContextCallback(info->econtext, export_close,
-									  PointerGetDatum(export));
-		export_close(PointerGetDatum(export));
-		SRF_RETURN_DONE(calls);
-	}
-	SRF_RETURN_NEXT(calls, export->document[export->next++]);
+	container_require();
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	export_run(info->setResult);
+	return (Datum) 0;
 }
