@@ -59,17 +59,26 @@ static KeptPlan revive_plan = {
 	1, {UUIDOID}, NULL
 };
 
-/* What is remembered, and which snapshot saw it. */
+/* Who is being deleted, and which snapshot saw it. */
+typedef struct Seen
+{
+	uint64		stamp;			/* of change_feed_hooks.deletions() */
+	TransactionId xmax;
+	uint32		running;
+	bool		standby;
+	DeletedUsers *users;		/* NULL: none */
+} Seen;
+
+/*
+ * What is remembered. Valid only when it is whole: an error may come at any step
+ * on the way there, and the process go on after it.
+ */
 static struct
 {
 	bool		valid;
 	bool		changed;		/* an invalidation came since it was begun */
 	Oid			relid;			/* of blogstore.jobs */
-	uint64		stamp;			/* of change_feed_hooks.deletions() */
-	TransactionId xmax;
-	uint32		running;
-	bool		standby;
-	DeletedUsers *users;		/* in TopMemoryContext; NULL: none */
+	Seen		seen;			/* users in TopMemoryContext */
 }			remembered;
 
 /* The last transaction of this process that has changed the jobs. */
@@ -91,10 +100,11 @@ deleted_init(void)
 	invalidation_listen(deleted_invalidate);
 }
 
-/* Those whose deletion the active snapshot sees, in the given context. */
+/* Those whose deletion the active snapshot sees, in the current context. */
 static DeletedUsers *
-read_users(MemoryContext context)
+read_users(void)
 {
+	MemoryContext context = CurrentMemoryContext;
 	OwnerScope	scope;
 	DeletedUsers *users = NULL;
 
@@ -155,14 +165,14 @@ remembered_covers(Snapshot snapshot)
 	uint64		stamp;
 
 	if (!remembered.valid || !change_feed_hooks.deletions(&stamp) ||
-		stamp != remembered.stamp ||
-		snapshot->takenDuringRecovery != remembered.standby ||
+		stamp != remembered.seen.stamp ||
+		snapshot->takenDuringRecovery != remembered.seen.standby ||
 		running_unknown(snapshot) || changed_here())
 		return false;
-	if (TransactionIdFollows(snapshot->xmax, remembered.xmax))
+	if (TransactionIdFollows(snapshot->xmax, remembered.seen.xmax))
 		return true;
-	return snapshot->xmax == remembered.xmax &&
-		count_running(snapshot) <= remembered.running;
+	return snapshot->xmax == remembered.seen.xmax &&
+		count_running(snapshot) <= remembered.seen.running;
 }
 
 /* Is what is remembered of another time, whatever snapshot asks? */
@@ -173,40 +183,13 @@ remembered_outdated(void)
 
 	if (!remembered.valid)
 		return true;
-	return (change_feed_hooks.deletions(&stamp) && stamp != remembered.stamp) ||
-		RecoveryInProgress() != remembered.standby;
-}
-
-/* Remember the jobs as they are now. */
-static void
-remember(void)
-{
-	bool		still;
-	Snapshot	snapshot;
-
-	if (remembered.users != NULL)
-		pfree(remembered.users);
-	remembered.users = NULL;
-
-	/* a change during the read must not be lost */
-	remembered.changed = false;
-	remembered.relid = get_relname_relid("jobs",
-										 get_namespace_oid(BLOGSTORE_SCHEMA,
-														   false));
-	still = change_feed_hooks.deletions(&remembered.stamp);
-	PushActiveSnapshot(GetLatestSnapshot());
-	snapshot = GetActiveSnapshot();
-	remembered.xmax = snapshot->xmax;
-	remembered.running = count_running(snapshot);
-	remembered.standby = snapshot->takenDuringRecovery;
-	still &= !running_unknown(snapshot) && !changed_here();
-	remembered.users = read_users(TopMemoryContext);
-	PopActiveSnapshot();
-	remembered.valid = still && !remembered.changed;
+	return (change_feed_hooks.deletions(&stamp) &&
+			stamp != remembered.seen.stamp) ||
+		RecoveryInProgress() != remembered.seen.standby;
 }
 
 static DeletedUsers *
-copy_users(const DeletedUsers *users)
+copy_users(const DeletedUsers *users, MemoryContext context)
 {
 	Size		size;
 	DeletedUsers *copy;
@@ -214,9 +197,47 @@ copy_users(const DeletedUsers *users)
 	if (users == NULL)
 		return NULL;
 	size = offsetof(DeletedUsers, id) + sizeof(pg_uuid_t) * users->n;
-	copy = palloc(size);
+	copy = MemoryContextAlloc(context, size);
 	memcpy(copy, users, size);
 	return copy;
+}
+
+/*
+ * Remember the jobs as they are now. What was remembered is invalid from the
+ * beginning, and what is read becomes valid at the end, all at once.
+ */
+static void
+remember(void)
+{
+	Seen		seen;
+	bool		still;
+	Snapshot	snapshot;
+	DeletedUsers *users;
+
+	remembered.valid = false;
+	/* a change during the read must not be lost */
+	remembered.changed = false;
+	remembered.relid = get_relname_relid("jobs",
+										 get_namespace_oid(BLOGSTORE_SCHEMA,
+														   false));
+	still = change_feed_hooks.deletions(&seen.stamp);
+	PushActiveSnapshot(GetLatestSnapshot());
+	snapshot = GetActiveSnapshot();
+	seen.xmax = snapshot->xmax;
+	seen.running = count_running(snapshot);
+	seen.standby = snapshot->takenDuringRecovery;
+	still &= !running_unknown(snapshot) && !changed_here();
+	users = read_users();
+	PopActiveSnapshot();
+	seen.users = copy_users(users, TopMemoryContext);
+	if (users != NULL)
+		pfree(users);
+
+	users = remembered.seen.users;
+	remembered.seen = seen;
+	remembered.valid = still && !remembered.changed;
+	if (users != NULL)
+		pfree(users);
 }
 
 /*
@@ -231,10 +252,10 @@ deleted_users(Snapshot snapshot)
 	if (!IsInParallelMode() && remembered_outdated())
 		remember();
 	if (remembered_covers(snapshot))
-		return copy_users(remembered.users);
+		return copy_users(remembered.seen.users, CurrentMemoryContext);
 
 	PushActiveSnapshot(snapshot);
-	users = read_users(CurrentMemoryContext);
+	users = read_users();
 	PopActiveSnapshot();
 	return users;
 }

@@ -112,19 +112,20 @@ add_writer(Waiting *w, VirtualTransactionId writer)
 	w->writers[w->n++] = writer;
 }
 
-/* Note every transaction that writes to the posts container. */
+/*
+ * Note every transaction that writes to the posts container. The note counts
+ * once it is whole: an error on the way leaves none.
+ */
 static Waiting *
 note_writers(const Job *job)
 {
-	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+	MemoryContext old;
 	Waiting    *w = find_waiting(job);
 
 	if (w != NULL)
 		forget_waiting(w);
-	w = palloc0(sizeof(Waiting));
+	w = MemoryContextAllocZero(TopMemoryContext, sizeof(Waiting));
 	w->job = job->id;
-	waiting = lappend(waiting, w);
-	MemoryContextSwitchTo(old);
 
 	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
 		for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
@@ -140,6 +141,10 @@ note_writers(const Job *job)
 				add_writer(w, holders[i]);
 			MemoryContextSwitchTo(old);
 		}
+
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	waiting = lappend(waiting, w);
+	MemoryContextSwitchTo(old);
 	return w;
 }
 
