@@ -13,12 +13,10 @@
 #include "postgres.h"
 
 #include "container/container.h"
+#include "container/plans.h"
 
-#include "executor/spi.h"
 #include "executor/tstoreReceiver.h"
 #include "funcapi.h"
-#include "utils/guc.h"
-#include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(blogstore_export_documents);
 
@@ -32,7 +30,7 @@ PG_FUNCTION_INFO_V1(blogstore_export_documents);
 	" WHERE i.type = '" type "' AND i.post_id NOT IN" \
 	" (SELECT g.post_id FROM gone AS g)"
 
-static const char *const export_sql =
+static KeptPlan export_plan = {
 "WITH account AS NOT MATERIALIZED (SELECT user_id, username, creation_date"
 " FROM blogstore.users WHERE type = 'user'),"
 " deleting AS MATERIALIZED (SELECT DISTINCT user_id FROM blogstore.jobs"
@@ -70,34 +68,9 @@ HANGS_ON("comment")
 " UNION ALL SELECT jsonb_build_object('id', i.id, 'type', 'like',"
 " 'postId', i.post_id, 'userId', i.user_id, 'userUsername', a.username,"
 " 'creationDate', i.creation_date)"
-HANGS_ON("like");
-
-/*
- * Run the statement as the containers' owner, by the active snapshot, and have
- * its rows go into the tuplestore as they come.
- */
-static void
-export_run(Tuplestorestate *store)
-{
-	OwnerScope	scope;
-	SPIExecuteOptions options = {.read_only = true,.must_return_tuples = true};
-	int			nest = NewGUCNestLevel();
-	int			rc;
-
-	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	owner_begin(&scope);
-	options.dest = CreateDestReceiver(DestTuplestore);
-	SetTuplestoreDestReceiverParams(options.dest, store, CurrentMemoryContext,
-									false, NULL, NULL);
-	SPI_connect();
-	rc = SPI_execute_extended(export_sql, &options);
-	if (rc < 0)
-		elog(ERROR, "could not export: %s", SPI_result_code_string(rc));
-	SPI_finish();
-	owner_end(&scope);
-	AtEOXact_GUC(true, nest);
-}
+HANGS_ON("like"),
+	0, {0}, NULL
+};
 
 /*
  * blogstore.export_documents(). Errors: 55000. Locks: AccessShareLock on the
@@ -107,9 +80,17 @@ Datum
 blogstore_export_documents(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
+	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
+	OwnerScope	scope;
 
 	container_require();
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	export_run(info->setResult);
+	SetTuplestoreDestReceiverParams(dest, info->setResult, CurrentMemoryContext,
+									false, NULL, NULL);
+	owner_begin(&scope);
+	SPI_connect();
+	plan_send(&export_plan, dest);
+	SPI_finish();
+	owner_end(&scope);
 	return (Datum) 0;
 }

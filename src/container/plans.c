@@ -46,12 +46,38 @@ lock_tables(KeptPlan *plan)
 			(void) bookkeeping_lock(t);
 }
 
+/* Prepare a plan's statement, if that has not been done. */
+static void
+prepare(KeptPlan *plan)
+{
+	SPIPlanPtr	made;
+
+	if (plan->plan != NULL)
+		return;
+	made = SPI_prepare(plan->sql, plan->nargs, plan->argtypes);
+	if (made == NULL || SPI_keepplan(made) != 0)
+		elog(ERROR, "could not prepare \"%s\": %s", plan->sql,
+			 SPI_result_code_string(SPI_result));
+	plan->plan = made;
+}
+
 /*
- * Run a kept plan; returns SPI's result code, raises an error if negative.
- *
- * Names and operators are those of pg_catalog, whatever search_path the caller
- * of the request has: the statement runs with the rights of the owner.
+ * What names in a statement mean from here on, until the GUC nest level that is
+ * returned ends: those of pg_catalog, whatever search_path the caller of the
+ * request has, since the statement runs with the rights of the owner.
  */
+static int
+own_names(void)
+{
+	int			nest = NewGUCNestLevel();
+
+	(void) set_config_option("search_path", "pg_catalog, pg_temp",
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+							 true, 0, false);
+	return nest;
+}
+
+/* Run a kept plan; returns SPI's result code, raises an error if negative. */
 int
 plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 {
@@ -59,23 +85,33 @@ plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 	int			nest;
 
 	lock_tables(plan);
-	nest = NewGUCNestLevel();
-	(void) set_config_option("search_path", "pg_catalog, pg_temp",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
-	if (plan->plan == NULL)
-	{
-		SPIPlanPtr	made = SPI_prepare(plan->sql, plan->nargs, plan->argtypes);
-
-		if (made == NULL || SPI_keepplan(made) != 0)
-			elog(ERROR, "could not prepare \"%s\": %s", plan->sql,
-				 SPI_result_code_string(SPI_result));
-		plan->plan = made;
-	}
+	nest = own_names();
+	prepare(plan);
 	rc = SPI_execute_plan(plan->plan, values, nulls, read_only, 0);
 	if (rc < 0)
 		elog(ERROR, "could not run \"%s\": %s", plan->sql,
 			 SPI_result_code_string(rc));
 	AtEOXact_GUC(true, nest);
 	return rc;
+}
+
+/*
+ * Run a kept plan without arguments, which reads, by the active snapshot, and
+ * have its rows go to dest as they come.
+ */
+void
+plan_send(KeptPlan *plan, DestReceiver *dest)
+{
+	SPIExecuteOptions options = {.read_only = true,.dest = dest};
+	int			rc;
+	int			nest;
+
+	lock_tables(plan);
+	nest = own_names();
+	prepare(plan);
+	rc = SPI_execute_plan_extended(plan->plan, &options);
+	if (rc < 0)
+		elog(ERROR, "could not run \"%s\": %s", plan->sql,
+			 SPI_result_code_string(rc));
+	AtEOXact_GUC(true, nest);
 }

@@ -24,5 +24,6 @@ typedef struct KeptPlan
 
 extern int	plan_execute(KeptPlan *plan, Datum *values, const char *nulls,
 						 bool read_only);
+extern void plan_send(KeptPlan *plan, DestReceiver *dest);
 
 #endif							/* BLOGSTORE_PLANS_H */
