@@ -11,7 +11,7 @@ SOURCES = src/blogstore.c $(wildcard src/container/*.c src/requests/*.c \
 OBJS = $(SOURCES:.c=.o)
 PG_CPPFLAGS = -I$(CURDIR)/src
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
-	-Wno-missing-field-initializers
+	-Wno-missing-field-initializers -fvisibility=hidden
 
 REGRESS = install users posts comments likes paging feed counts idempotency \
 	documents import bad_input extremes read_only privileges views renames \
@@ -42,6 +42,10 @@ output_iso/expected:
 $(OBJS): $(wildcard src/*.h src/*/*.h)
 
 # What users have installed is never edited: a change is a new upgrade script.
-.PHONY: check-frozen
+.PHONY: check-frozen check-exports
 check-frozen:
 	@cd sql && sha256sum --quiet --check frozen.sha256
+
+# The library shows what the server looks up in it, and nothing else.
+check-exports: all
+	@test/exports $(shlib)

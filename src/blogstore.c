@@ -9,6 +9,7 @@
 
 #include "admin/settings.h"
 #include "change_feed/change_feed.h"
+#include "compat.h"
 #include "container/container.h"
 #include "requests/stats.h"
 
@@ -16,7 +17,7 @@
 
 PG_MODULE_MAGIC;
 
-void		_PG_init(void);
+extern PGDLLEXPORT void _PG_init(void);
 
 void
 _PG_init(void)

@@ -14,6 +14,7 @@
 #include "catalog/pg_database.h"
 #include "catalog/pg_tablespace.h"
 #include "executor/executor.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_relation.h"
@@ -54,6 +55,27 @@ compat_never_null(TupleDesc desc, int column)
 	return TupleDescAttr(desc, column)->attnotnull;
 #endif
 }
+
+/*
+ * The library shows nothing but what the server looks up in it
+ * (-fvisibility=hidden). From 16 on the server's headers mark that; before, they
+ * mark nothing. Every file that defines such a function has to see this.
+ */
+#if PG_VERSION_NUM < 160000
+#undef PGDLLEXPORT
+#define PGDLLEXPORT __attribute__((visibility("default")))
+#undef PG_FUNCTION_INFO_V1
+#define PG_FUNCTION_INFO_V1(funcname) \
+extern PGDLLEXPORT Datum funcname(PG_FUNCTION_ARGS); \
+extern PGDLLEXPORT const Pg_finfo_record *CppConcat(pg_finfo_,funcname)(void); \
+const Pg_finfo_record * \
+CppConcat(pg_finfo_,funcname) (void) \
+{ \
+	static const Pg_finfo_record my_finfo = { 1 }; \
+	return &my_finfo; \
+} \
+extern int no_such_variable
+#endif
 
 static inline IndexScanDesc
 compat_index_beginscan(Relation heap, Relation index, Snapshot snapshot,

@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
 #include "container/container.h"
 #include "container/plans.h"
 

@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "admin/verify.h"
+#include "compat.h"
 #include "container/container.h"
 #include "views/views.h"
 

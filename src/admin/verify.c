@@ -9,6 +9,7 @@
 
 #include "admin/settings.h"
 #include "admin/verify.h"
+#include "compat.h"
 #include "container/container.h"
 #include "container/plans.h"
 

@@ -8,6 +8,8 @@
 #ifndef BLOGSTORE_CHANGE_FEED_H
 #define BLOGSTORE_CHANGE_FEED_H
 
+#include "compat.h"
+
 #include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 #include "port/atomics.h"

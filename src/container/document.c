@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
 #include "container/container.h"
 
 #include "access/htup_details.h"

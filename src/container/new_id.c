@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
 #include "container/container.h"
 
 #include <sys/time.h>

@@ -6,6 +6,7 @@ use strict;
 use warnings;
 use FindBin;
 
+use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -33,5 +34,12 @@ cmp_ok(scalar @sources, '>', 50, 'the sources are there');
 is(calls('CacheRegisterRelcacheCallback'), 'src/container/invalidate.c',
 	'one relcache callback is registered');
 is(calls('CacheRegisterSyscacheCallback'), '', 'no syscache callback is registered');
+
+# ---- Symbols
+
+my $directory = PostgreSQL::Test::Cluster->new('unused')->config_data('--pkglibdir');
+my ($out, $err) = ('', '');
+IPC::Run::run([ "$root/test/exports", "$directory/blogstore.so" ], '<', \undef, '>', \$out, '2>', \$err);
+is("$out$err", '', 'the library shows what the server looks up, and nothing else');
 
 done_testing();
