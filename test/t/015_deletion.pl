@@ -14,10 +14,9 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $USERS = 24;
-my $POSTS = 480;
+my $POSTS = 600;
 
 my $node = new_server('deletion');
-$node->append_conf('postgresql.conf', "max_prepared_transactions = 5\n");
 $node->start;
 create_store($node, 'postgres');
 
@@ -69,9 +68,9 @@ $$;
 -- all that a snapshot shows
 CREATE FUNCTION kit.seen(OUT n bigint, OUT hash text) LANGUAGE sql STABLE AS $$
 SELECT count(*), md5(string_agg(x, E'\n' ORDER BY x)) FROM (
-	SELECT p::text FROM generate_series(1, 480) n, LATERAL blogstore.get_post(kit.p(n)) p
-	UNION ALL SELECT c::text FROM generate_series(1, 480) n, LATERAL blogstore.list_post_comments(kit.p(n), NULL) c
-	UNION ALL SELECT l::text FROM generate_series(1, 480) n, LATERAL blogstore.list_post_likes(kit.p(n), NULL) l
+	SELECT p::text FROM generate_series(1, 600) n, LATERAL blogstore.get_post(kit.p(n)) p
+	UNION ALL SELECT c::text FROM generate_series(1, 600) n, LATERAL blogstore.list_post_comments(kit.p(n), NULL) c
+	UNION ALL SELECT l::text FROM generate_series(1, 600) n, LATERAL blogstore.list_post_likes(kit.p(n), NULL) l
 	UNION ALL SELECT u::text FROM generate_series(1, 50) n, LATERAL blogstore.get_user(kit.u(n)) u
 	UNION ALL SELECT p.post_id::text FROM generate_series(1, 50) n, LATERAL blogstore.list_user_posts(kit.u(n), NULL) p
 	UNION ALL SELECT f.post_id::text FROM blogstore.list_feed(NULL) f) x(x)
@@ -191,10 +190,23 @@ is($_->query_safe('SELECT * FROM kit.seen()'), $seen, 'deleted, worked on: an ol
 
 # ---- In the middle of the purge
 
+# posts come first, with what hangs on them, then comments, then likes
+my $gate_of_posts = 'LOCK TABLE ONLY blogstore.posts_p03_like IN SHARE MODE';
+close_gate($node, 'postgres', 'purge', $gate_of_posts);
 $holder->query_safe('COMMIT');
 $holder->quit;
-$holder = hold_worker($node, 'postgres', "EXISTS (SELECT $job AND user_id = kit.u(2) AND done > 0)");
+await_gate($node, 'postgres');
+$holder = hold_worker($node, 'postgres');
+
+# Where the job stands
+sub place
+{
+	return $node->safe_psql('postgres',
+		"SELECT id, phase, partition_number, position_first, position_date, position_last, done FROM blogstore.jobs WHERE kind = 'deletion' AND user_id = kit.u(2)");
+}
+my $place = place();
 my $done = $node->safe_psql('postgres', "SELECT done $job AND user_id = kit.u(2)");
+cmp_ok($done, '>', 0, 'half purged: the worker has begun');
 cmp_ok($node->safe_psql('postgres', 'SELECT kit.items_of(kit.u(2))'), '>', 0,
 	'half purged: some are there');
 check_served('half purged', 2, 20);
@@ -210,12 +222,24 @@ $session->quit;
 kill_worker($node, 'postgres');
 eval { $holder->quit };
 check_served('worker killed', 2, 20);
-$holder = hold_worker($node, 'postgres', "NOT EXISTS (SELECT $job AND user_id = kit.u(2) AND done = $done)");
-cmp_ok($node->safe_psql('postgres', "SELECT coalesce((SELECT done $job AND user_id = kit.u(2)), 1000000)"),
-	'>', $done, 'worker killed: the purge goes on from where it stood');
-check_served('worker killed', 2, 20);
-$holder->query_safe('COMMIT');
-$holder->quit;
+await_gate($node, 'postgres');
+is(place(), $place, 'worker killed: nothing of the purge is lost or done again');
+# an item in the first leaf: who goes over it again deletes it
+$node->safe_psql(
+	'postgres', q{
+INSERT INTO blogstore.posts (id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date)
+SELECT p, 'post', p, kit.u(2), 'user 2', 'behind', 'x', 0, 0, kit.d(3000)
+FROM (SELECT kit.p(n) AS p FROM generate_series(3000, 4000) n) x
+WHERE satisfies_hash_partition('blogstore.posts'::regclass, 4, 0, p) LIMIT 1});
+close_gate($node, 'postgres', 'purge of likes', 'LOCK TABLE ONLY blogstore.posts_p00_like IN SHARE MODE');
+open_gate($node, 'postgres', 'purge');
+wait_until($node, 'postgres', "SELECT done > $done $job AND user_id = kit.u(2)");
+is($node->safe_psql('postgres', "SELECT phase $job AND user_id = kit.u(2)"),
+	'sweep', 'worker killed: the purge goes on');
+is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts_p00_post WHERE title = 'behind'"),
+	'1', 'worker killed: from where it stood');
+check_served('worker killed, gone on', 2, 20);
+open_gate($node, 'postgres', 'purge of likes');
 check_store($node, 'postgres', 'purged');
 is($node->safe_psql('postgres', "SELECT kit.items_of(kit.u(2)), kit.items_of(kit.u(20)), count(*) FROM blogstore.progress"),
 	'0|0|0', 'purged: nothing is left');
@@ -321,32 +345,19 @@ check_store($node, 'postgres', "comments on a deleted user's post");
 
 # ---- The same id again, in the middle of the purge
 
-$holder = $node->background_psql('postgres');
-$holder->query_safe('BEGIN; LOCK TABLE blogstore.feed IN SHARE MODE');
+$holder = hold_worker($node, 'postgres');
 is($node->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(4))'), 't', 'made again: deleted');
+close_gate($node, 'postgres', 'purge', $gate_of_posts);
 $holder->query_safe('COMMIT');
 $holder->quit;
-# at a moment at which the purge has begun, and not come far; the worker goes on
-my $timeout = $PostgreSQL::Test::Utils::timeout_default;
-$node->safe_psql(
-	'postgres', qq{
-CREATE TABLE kit.left (n bigint);
-DO \$\$
-DECLARE
-	give_up	timestamptz := clock_timestamp() + interval '$timeout s';
-BEGIN
-	LOOP
-		EXIT WHEN EXISTS (SELECT $job AND user_id = kit.u(4) AND done > 0);
-		IF clock_timestamp() > give_up THEN
-			RAISE 'the purge does not begin';
-		END IF;
-		PERFORM pg_sleep(0.001);
-	END LOOP;
-	INSERT INTO kit.left SELECT kit.items_of(kit.u(4));
-	PERFORM blogstore.create_user('user 4', kit.u(4), kit.d(4));
-END \$\$;
-});
-cmp_ok($node->safe_psql('postgres', 'SELECT n FROM kit.left'), '>', 0, 'made again: there is something left to purge');
+await_gate($node, 'postgres');
+cmp_ok($node->safe_psql('postgres', 'SELECT kit.items_of(kit.u(4))'), '>', 0, 'made again: there is something left to purge');
+# who makes the user again purges it, and comes to the same place
+my $anew = start_client($node, 'postgres', "SELECT username FROM blogstore.create_user('user 4', kit.u(4), kit.d(4))", 'anew');
+wait_until($node, 'postgres', "SELECT 0 = ANY (pg_blocking_pids(pid)) FROM pg_stat_activity WHERE application_name = 'anew'");
+open_gate($node, 'postgres', 'purge');
+my ($rows, $err) = finish_client($anew);
+is("@$rows$err", 'user 4', 'made again: made');
 $node->safe_psql('postgres', "SELECT blogstore.create_comment(kit.p(10), kit.u(4), 'new life', kit.c(9000)); SELECT blogstore.create_like(kit.p(10), kit.u(4))");
 is($node->safe_psql('postgres', 'SELECT kit.items_of(kit.u(4)), username FROM blogstore.get_user(kit.u(4))'),
 	'2|user 4', 'made again: nothing is left of the old user');
@@ -364,13 +375,19 @@ SELECT blogstore.delete_user(kit.u(5));
 PREPARE TRANSACTION 'deletion';
 });
 is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.get_user(kit.u(5))'), '1', 'prepared: the user is there');
+$holder = hold_worker($node, 'postgres');
 $node->safe_psql('postgres', "COMMIT PREPARED 'deletion'");
+close_gate($node, 'postgres', 'purge', $gate_of_posts);
+$holder->query_safe('COMMIT');
+$holder->quit;
+await_gate($node, 'postgres');
 my ($looks, @wrong) = (0);
 do
 {
 	my $found = $node->safe_psql('postgres', 'SELECT * FROM kit.wrong_served(kit.u(5)) LIMIT 3');
 	push @wrong, $found if $found ne '';
-	$looks++;
+	# the first look was in the middle of it
+	open_gate($node, 'postgres', 'purge') if $looks++ == 0;
 } while ($node->safe_psql('postgres', "SELECT count(*) $job") ne '0');
 note "$looks looks";
 is("@wrong", '', 'committed: at no time is anything of the user served, or a count wrong');
