@@ -16,7 +16,6 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $SECONDS = 4;
 my $base = $PostgreSQL::Test::Utils::tmp_check;
 
 # Posts 1 to 4 stay, 5 to 8 come and go
@@ -242,6 +241,17 @@ sub start_load
 	return $load;
 }
 
+# A load without an end of its own is told to come to its end: every client
+# finishes what it is doing, as when pgbench's time is over
+sub end_load
+{
+	my ($load) = @_;
+
+	$load->{run}->pump_nb;
+	$load->{run}->signal('ALRM') if $load->{run}->pumpable;
+	return;
+}
+
 # Finish it; returns how many transactions were done, per script if there are
 # several, and how many failed
 sub finish_load
@@ -301,10 +311,11 @@ sub run_load
 my $primary = new_server('primary');
 $primary->append_conf(
 	'postgresql.conf', q{
-max_prepared_transactions = 5
 deadlock_timeout = 200ms
-# for posts that come and go: whatever else waits must not wait for long
-lock_timeout = 60s
+# for posts that come and go: whatever else waits must not wait for ever
+lock_timeout = 300s
+# how often counts have been compared
+track_functions = pl
 });
 $primary->start;
 create_store($primary, 'postgres');
@@ -329,10 +340,11 @@ my @harms = (
 	[ 'worker killed' => sub { kill_worker($primary, 'postgres'); return 1 } ],
 	[ 'backend killed' => sub {
 		my $offset = log_end($primary);
+		# clients are there for as long as nobody ends them
 		my $pid = $primary->safe_psql('postgres',
 			"SELECT pid FROM pg_stat_activity WHERE application_name = 'stay' LIMIT 1") || die 'no backend';
 		kill 9, $pid;
-		$primary->wait_for_log(qr/database system is ready to accept connections/, $offset);
+		wait_logged($primary, $offset, qr/database system is ready to accept connections/);
 		return 1;
 	} ],
 	[ 'stopped at once' => sub {
@@ -341,60 +353,66 @@ my @harms = (
 		return 1;
 	} ]);
 
-# Is a load well under way? Waits until it is, or has ended without.
-sub under_way
+# How often a server's readers have compared counts
+sub looks
 {
-	my ($load, $begun) = @_;
-	my $running = 1;
+	my ($server) = @_;
 
-	while ($running)
-	{
-		$load->{run}->pump_nb;
-		$running = $load->{run}->pumpable;
-		return 1
-		  if $primary->safe_psql('postgres', "SELECT last_value > $begun + 100 FROM kit.together") eq 't';
-	}
-	return 0;
+	return $server->safe_psql('postgres',
+		"SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions WHERE funcname = 'check_counts'");
 }
 
-# All loads at once; for longer, where the machine is too busy for them
+# Wait until they have done so again, as often as a transaction of theirs does it
+# six times
+sub wait_looks
+{
+	my ($server) = @_;
+	my $before = looks($server);
+
+	wait_until($server, 'postgres',
+		"SELECT sum(calls) >= $before + 18 FROM pg_stat_user_functions WHERE funcname = 'check_counts'");
+	return;
+}
+
+# All loads at once, on both servers; they go on until they are told to end, or cut
 sub start_loads
 {
-	my ($begun) = @_;
+	my $forever = '--time=86400';
 
-	for my $seconds ($SECONDS, 4 * $SECONDS, 16 * $SECONDS)
-	{
-		my @loads = (
-			start_load($primary, 'postgres', 'stay', [ 'alone@6', 'together@3', 'edit@1' ],
-				'--client=24', '--jobs=2', "--time=$seconds"),
-			start_load($primary, 'postgres', 'go', [ 'coming@3', 'going@1' ],
-				'--client=8', "--time=$seconds"),
-			start_load($primary, 'postgres', 'check', ['check'], "--time=$seconds"),
-			start_load($standby, 'postgres', 'there', ['check'], "--time=$seconds"));
-
-		return @loads if under_way($loads[0], $begun);
-		finish_load($_) for @loads;
-	}
-	die 'the loads do not get under way';
+	return (
+		start_load($primary, 'postgres', 'stay', [ 'alone@6', 'together@3', 'edit@1' ],
+			'--client=24', '--jobs=2', $forever),
+		start_load($primary, 'postgres', 'go', [ 'coming@3', 'going@1' ],
+			'--client=8', $forever),
+		start_load($primary, 'postgres', 'check', ['check'], $forever),
+		start_load($standby, 'postgres', 'there', ['check'], $forever));
 }
+
+# The deltas that have ever been written
+my $deltas_written = q{SELECT coalesce(sum(n_tup_ins), 0) FROM pg_stat_user_tables WHERE relname ~ '^posts_p\d+_delta$'};
 
 my $most = 0;
 for my $harm (@harms)
 {
 	my ($name, $strike) = @$harm;
 	my $begun = $primary->safe_psql('postgres', "SELECT nextval('kit.together')");
-	my ($stay, $go, $check, $there) = start_loads($begun);
+	my @loads = start_loads();
+	my ($stay, $go, $check, $there) = @loads;
+	wait_until($primary, 'postgres', "SELECT last_value > $begun + 300 FROM kit.together");
+	wait_looks($_) for $primary, $standby;
 	my $cut = $strike->();
 	if (!$cut)
 	{
-		while ($stay->{run}->pumpable)
+		for (1 .. 20)
 		{
-			$stay->{run}->pump_nb;
 			my $now = $primary->safe_psql('postgres',
 				"SELECT coalesce(max(n), 0) FROM (SELECT count(*) n FROM blogstore.posts WHERE type = 'delta' GROUP BY post_id) x");
 			$most = $now if $now > $most;
 		}
+		cmp_ok($primary->safe_psql('postgres', $deltas_written), '>', 0, 'counts lay beside their posts');
 	}
+	wait_looks($standby);
+	end_load($_) for @loads;
 	my ($failed, $alone, $together, $edited) = finish_load($stay);
 	no_error($stay, $name, $cut);
 	if (!$cut)
@@ -420,7 +438,6 @@ for my $harm (@harms)
 	check_store($primary, 'postgres', $name);
 }
 note "at most $most deltas of a post";
-cmp_ok($most, '>', 0, 'counts lay beside their posts');
 cmp_ok($most, '<', 1000, 'but never many');
 wait_until($primary, 'postgres', 'SELECT kit.deltas() = 0');
 check_store($primary, 'postgres', 'all folded');
@@ -433,7 +450,7 @@ $standby->stop;
 # Nobody deletes the post: what moves it about must not look like that
 my $offset = log_end($primary);
 my $moves = start_load($primary, 'postgres', 'unlike', [ 'unlike@3', 'move@1' ],
-	'--client=6', '--jobs=2', '--time=4');
+	'--client=6', '--jobs=2', '--transactions=500');
 my ($failed) = finish_load($moves);
 is($failed, 0, 'unliked beside edits: no command failed')
   or diag join "\n", logged($primary, $offset, qr/ERROR/);
@@ -489,7 +506,7 @@ check_store($primary, 'postgres', 'crashed');
 # A prepared transaction has counted: only a deletion waits for it
 $primary->safe_psql(
 	'postgres', q{
-SET lock_timeout = '10s';
+SET lock_timeout = '100s';
 SELECT blogstore.edit_post(kit.p(2), 'edited');
 SELECT blogstore.create_like(kit.p(2), kit.u(2999));
 BEGIN ISOLATION LEVEL SERIALIZABLE;
