@@ -30,7 +30,7 @@ is($node->safe_psql('blog', 'SELECT state FROM blogstore.stat_worker'),
 # Creating the containers starts the worker with no further step
 $node->safe_psql('blog', 'SELECT blogstore.create_containers(4)');
 create_kit($node, 'blog');
-is($node->safe_psql('blog', 'SELECT blogstore.wait_for_views()'),
+is($node->safe_psql('blog', 'SELECT kit.views_follow()'),
 	't', 'the worker starts with the containers');
 is( $node->safe_psql(
 		'postgres',

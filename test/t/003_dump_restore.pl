@@ -129,7 +129,7 @@ check_store($other, 'restored', 'another server, restarted before any request');
 # Data alone, into containers that are there already
 $node->safe_psql('postgres', 'CREATE DATABASE data_only');
 create_store($node, 'data_only');
-is($node->safe_psql('data_only', 'SELECT blogstore.wait_for_views()'),
+is($node->safe_psql('data_only', 'SELECT kit.views_follow()'),
 	't', 'data only: the worker runs');
 command_ok(
 	[

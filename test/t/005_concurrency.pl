@@ -192,7 +192,7 @@ BEGIN
 	FOR round IN 1 .. rounds LOOP
 		PERFORM blogstore.edit_post(post, 'round ' || round);
 		COMMIT;
-		IF NOT blogstore.wait_for_views() THEN
+		IF NOT kit.views_follow() THEN
 			RAISE 'timeout';
 		END IF;
 		INSERT INTO kit.too_early

@@ -89,7 +89,7 @@ SELECT blogstore.delete_post(kit.p(150));
 SELECT blogstore.edit_post(kit.p(149), 'edited');
 SELECT blogstore.edit_user(kit.u(2), 'renamed');
 SELECT blogstore.delete_user(kit.u(3));
-SELECT blogstore.wait_for_views();
+SELECT kit.views_follow();
 });
 $queries[1] = "get_user_by_name('RENAMED')";
 check_queries('after changes');

@@ -22,7 +22,7 @@ sub create_blog
 	$node->safe_psql('postgres', "CREATE DATABASE $dbname");
 	create_store($node, $dbname);
 	fill_store($node, $dbname, 5, 120);
-	is($node->safe_psql($dbname, 'SELECT blogstore.wait_for_views()'),
+	is($node->safe_psql($dbname, 'SELECT kit.views_follow()'),
 		't', "$dbname: the worker runs");
 	return;
 }
@@ -118,10 +118,10 @@ $node->safe_psql('renamed', 'DROP TABLE blogstore.users, blogstore.posts, blogst
 is(sqlstate($node, 'renamed', 'get_post(kit.p(1))'), '55000, hint', 'containers dropped: requests say so');
 is(sqlstate($node, 'renamed', "create_user('x')"), '55000, hint', 'containers dropped: commands too');
 $node->safe_psql('renamed', 'SELECT blogstore.create_containers(2)');
-is($node->safe_psql('renamed', 'SELECT blogstore.wait_for_views()'),
+is($node->safe_psql('renamed', 'SELECT kit.views_follow()'),
 	't', 'containers created anew: the worker runs');
 $node->safe_psql('renamed', "SELECT blogstore.create_user('x', kit.u(1)); SELECT blogstore.create_post(kit.u(1), 'anew', 'x')");
-is($node->safe_psql('renamed', 'SELECT blogstore.wait_for_views(); SELECT title FROM blogstore.feed'),
+is($node->safe_psql('renamed', 'SELECT kit.views_follow(); SELECT title FROM blogstore.feed'),
 	"t\nanew", 'containers created anew: the views follow');
 
 # ... and all in one session, which must not remember what it knew
@@ -135,12 +135,12 @@ SELECT blogstore.create_containers(8);
 SELECT count(*) FROM blogstore.list_feed();
 SELECT username FROM blogstore.create_user('y', kit.u(1));
 SELECT title FROM blogstore.create_post(kit.u(1), 'once more', 'x', kit.p(1));
-SELECT blogstore.wait_for_views();
+SELECT kit.views_follow();
 SELECT title FROM blogstore.list_feed();
 DROP EXTENSION blogstore;
 CREATE EXTENSION blogstore;
 SELECT title FROM blogstore.get_post(kit.p(1));
-SELECT blogstore.wait_for_views();
+SELECT kit.views_follow();
 SELECT title FROM blogstore.list_user_posts(kit.u(1));
 }) =~ s/\n\n/\n/r,
 	"anew\n55000, hint\n0\ny\nonce more\nt\nonce more\nonce more\nt\nonce more",
@@ -157,7 +157,7 @@ pass('DROP SCHEMA CASCADE: the slot is gone after a moment');
 is($node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'blogstore worker' AND datname = 'busy'"),
 	'0', 'DROP SCHEMA CASCADE: the worker is gone');
 $node->safe_psql('busy', 'CREATE EXTENSION blogstore; SELECT blogstore.create_containers(2)');
-is($node->safe_psql('busy', 'SELECT blogstore.wait_for_views()'),
+is($node->safe_psql('busy', 'SELECT kit.views_follow()'),
 	't', 'DROP SCHEMA CASCADE: all of it can be created again');
 
 # The others have not noticed

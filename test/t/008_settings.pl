@@ -26,7 +26,7 @@ sub views_are
 	my $posts = "FROM kit.posts ORDER BY creation_date DESC, id DESC";
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views()"),
+	is($node->safe_psql('postgres', "SELECT kit.views_follow()"),
 		't', "$name: the views follow");
 	ok( $node->safe_psql('postgres', "SELECT $columns FROM blogstore.feed ORDER BY creation_date DESC, id DESC") eq
 		  $node->safe_psql('postgres', "SELECT $short $posts LIMIT $size"),
@@ -65,7 +65,7 @@ for my $case ([ 10, 200 ], [ 130, 200 ], [ 130, 20 ], [ 1, 300 ], [ 100, 200 ])
 	# acted readers get what the settings say from the posts container
 	is( $node->safe_psql('postgres', 'SELECT max(length(content)) FROM blogstore.list_feed()'),
 		$length, "feed_size $size, short_form_length $length: list_feed() is right at once");
-	$node->poll_query_until('postgres', "SELECT blogstore.wait_for_views() AND count(*) = $size AND max(length(content)) = $length FROM blogstore.feed")
+	$node->poll_query_until('postgres', "SELECT kit.views_follow() AND count(*) = $size AND max(length(content)) = $length FROM blogstore.feed")
 	  or die 'the views do not follow';
 	views_are($size, $length, "feed_size $size, short_form_length $length");
 	# with more posts than there were
@@ -77,7 +77,7 @@ for my $case ([ 10, 200 ], [ 130, 200 ], [ 130, 20 ], [ 1, 300 ], [ 100, 200 ])
 $node->append_conf('postgresql.conf', "blogstore.feed_size = 7\nblogstore.short_form_length = 5");
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
 $node->restart;
-$node->poll_query_until('postgres', 'SELECT blogstore.wait_for_views() AND count(*) = 7 AND max(length(content)) = 5 FROM blogstore.feed')
+$node->poll_query_until('postgres', 'SELECT kit.views_follow() AND count(*) = 7 AND max(length(content)) = 5 FROM blogstore.feed')
   or die 'the views do not follow';
 views_are(7, 5, 'changed at a restart');
 

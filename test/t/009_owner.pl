@@ -49,7 +49,7 @@ SELECT content FROM blogstore.create_comment(kit.p(1), kit.u(2), 'comment', kit.
 SELECT user_username FROM blogstore.create_like(kit.p(1), kit.u(2));
 SELECT username FROM blogstore.edit_user(kit.u(2), 'robert');
 SELECT title FROM blogstore.edit_post(kit.p(1), 'one!');
-SELECT blogstore.wait_for_views();
+SELECT kit.views_follow();
 SELECT title, length(content), comment_count, like_count FROM blogstore.list_feed();
 SELECT title, user_username FROM blogstore.list_user_posts(kit.u(1));
 SELECT user_username FROM blogstore.list_post_comments(kit.p(1));
@@ -69,12 +69,12 @@ SET client_min_messages = error;
 SELECT blogstore.stop_worker();
 SELECT state FROM blogstore.get_worker_status();
 SELECT blogstore.start_worker();
-SELECT blogstore.wait_for_views();
+SELECT kit.views_follow();
 SELECT blogstore.rebuild_views();
-SELECT blogstore.wait_for_views();
+SELECT kit.views_follow();
 SELECT blogstore.stop_worker(true);
 SELECT blogstore.start_worker();
-SELECT blogstore.wait_for_views();
+SELECT kit.views_follow();
 }, @as_app) =~ s/\n+/\n/gr =~ s/^\n|\n$//gr,
 	"stopped\nt\nt\nt",
 	'and operate the worker');
@@ -142,7 +142,7 @@ ALTER TABLE blogstore.feed ENABLE ALWAYS TRIGGER note;
 SELECT count(*) FROM blogstore.posts;
 }, @as_owner);
 $node->safe_psql('blog',
-	"SELECT blogstore.create_post(kit.u(1), 'logged', 'x', kit.p(2), kit.d(2)); SELECT blogstore.edit_user(kit.u(1), 'alison'); SELECT blogstore.wait_for_views()",
+	"SELECT blogstore.create_post(kit.u(1), 'logged', 'x', kit.p(2), kit.d(2)); SELECT blogstore.edit_user(kit.u(1), 'alison'); SELECT kit.views_follow()",
 	@as_app);
 is($node->safe_psql('blog', 'SELECT DISTINCT who FROM kit.log'),
 	'blog_owner', 'triggers run as the owner of the containers');
@@ -155,7 +155,7 @@ check_store($node, 'blog', 'with triggers');
 # Given to another owner, it works on
 $node->safe_psql('blog', 'REASSIGN OWNED BY blog_owner TO blog_app; GRANT ALL ON kit.log TO blog_app');
 $node->safe_psql('blog',
-	"SELECT blogstore.create_post(kit.u(1), 'another owner', 'x', kit.p(3), kit.d(3)); SELECT blogstore.wait_for_views()",
+	"SELECT blogstore.create_post(kit.u(1), 'another owner', 'x', kit.p(3), kit.d(3)); SELECT kit.views_follow()",
 	@as_app);
 check_store($node, 'blog', 'of another owner');
 is($node->safe_psql('blog', 'SELECT title FROM blogstore.feed ORDER BY creation_date DESC LIMIT 1'),

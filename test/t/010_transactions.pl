@@ -38,7 +38,7 @@ SELECT blogstore.create_like(kit.p(1), kit.u(9));
 SELECT blogstore.edit_user(kit.u(2), 'prepared name');
 PREPARE TRANSACTION 'one';
 });
-is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views()"),
+is($node->safe_psql('postgres', "SELECT kit.views_follow()"),
 	't', 'prepared: it is not waited for');
 is(titles(1), 'title 110', 'prepared: not shown');
 is($node->safe_psql('postgres', 'SELECT username FROM blogstore.get_user(kit.u(2))'),
@@ -139,7 +139,7 @@ $node->poll_query_until('postgres', "SELECT setting = 'nobody' FROM pg_settings 
 my $local = 'SET synchronous_commit = local;';
 $node->safe_psql('postgres',
 	"$local SELECT blogstore.create_post(kit.u(1), 'local', 'x', kit.p(400), kit.d(400))");
-is($node->safe_psql('postgres', "$local SELECT blogstore.wait_for_views()"),
+is($node->safe_psql('postgres', "$local SELECT kit.views_follow()"),
 	't', 'dead standby: the views follow');
 is(titles(1), 'local', 'dead standby: shown');
 my $stuck = $node->background_psql('postgres');

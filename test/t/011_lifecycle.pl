@@ -142,7 +142,7 @@ END $$;
 CREATE CONSTRAINT TRIGGER attack AFTER INSERT ON blogstore.feed_post DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION m.attack();
 SELECT blogstore.create_post(user_id, 'bait', '') FROM blogstore.create_user('mallory');
 });
-is($node->safe_psql('owned', 'SELECT blogstore.wait_for_views()'),
+is($node->safe_psql('owned', 'SELECT blogstore.wait_for_views($$10 min$$)'),
 	't', 'the views of an owner with triggers follow');
 is($node->safe_psql('owned', 'SELECT DISTINCT who FROM m.seen'),
 	'mallory', 'deferred triggers run as the owner in the worker');
@@ -153,7 +153,7 @@ is($node->safe_psql('owned', "SELECT rolsuper FROM pg_roles WHERE rolname = 'mal
 $node->safe_psql('postgres', 'CREATE DATABASE poisoned');
 create_store($node, 'poisoned');
 fill_store($node, 'poisoned', 3, 3);
-is($node->safe_psql('poisoned', 'SELECT blogstore.wait_for_views()'), 't', 'views before the poison');
+is($node->safe_psql('poisoned', 'SELECT kit.views_follow()'), 't', 'views before the poison');
 $node->safe_psql('poisoned', q{
 ALTER TABLE blogstore.posts ADD CONSTRAINT poison CHECK (user_username <> 'Poison');
 SELECT blogstore.edit_user(kit.u(1), 'Poison')});
@@ -178,7 +178,7 @@ ok( $node->poll_query_until('postgres',
 		q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'blogstore worker' AND datname = 'mold'}, '0'),
 	'the worker leaves a database that becomes a template');
 $node->safe_psql('postgres', 'CREATE DATABASE cast_from_mold TEMPLATE mold');
-is($node->safe_psql('cast_from_mold', 'SELECT blogstore.wait_for_views()'),
+is($node->safe_psql('cast_from_mold', 'SELECT kit.views_follow()'),
 	't', 'a database made from it has a worker');
 
 done_testing();

@@ -174,7 +174,7 @@ sub wait_for_slot
 	until ($standby->safe_psql('postgres', $there) eq 't')
 	{
 		die 'the slot does not come to the standby' if $timeout-- < 0;
-		$primary->safe_psql('postgres', 'SELECT pg_log_standby_snapshot(); SELECT blogstore.edit_post(kit.p(1), md5(random()::text)); SELECT blogstore.wait_for_views()');
+		$primary->safe_psql('postgres', 'SELECT pg_log_standby_snapshot(); SELECT blogstore.edit_post(kit.p(1), md5(random()::text)); SELECT kit.views_follow()');
 		select(undef, undef, undef, 0.1);
 	}
 	pass("$name: the slot comes to the standby");
@@ -191,7 +191,7 @@ is(join("\n", logged($in_step, 0, qr/builds the views/)),
 # ---- The primary's slot is dropped and made again while the standby has it
 
 primary_again();
-is($primary->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker(drop_slot => true); SELECT blogstore.start_worker(); SELECT blogstore.wait_for_views()'),
+is($primary->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker(drop_slot => true); SELECT blogstore.start_worker(); SELECT kit.views_follow()'),
 	"\n\nt", 'made again: the views follow');
 is($primary->safe_psql('postgres', "SELECT failover FROM pg_replication_slots WHERE slot_name = '$slot'"),
 	't', 'made again: the slot is one for failover');

@@ -30,6 +30,70 @@ check_store($node, 'postgres', 'filled');
 my $job = "FROM blogstore.progress WHERE kind = 'rebuild'";
 my $worker = "FROM pg_stat_activity WHERE backend_type = 'blogstore worker'";
 
+# The items that a chunk looks at
+my $CHUNK = 1000;
+
+# A post in the middle of a partition, behind so many: one that no client below
+# edits or deletes
+sub post_behind
+{
+	my ($partition, $rank) = @_;
+
+	return $node->safe_psql('postgres',
+		"SELECT post_id FROM (SELECT post_id, row_number() OVER (ORDER BY post_id) AS n FROM blogstore.posts_p0${partition}_post) x WHERE n > $rank AND right(post_id::text, 2) = '50' ORDER BY n LIMIT 1");
+}
+
+# Let the rebuild come to a post's copy, and not past the chunk that it is in
+sub close_gate_at
+{
+	my ($gate, $post) = @_;
+
+	is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.users WHERE type = 'post' AND post_id = '$post'"),
+		'1', "$gate: there is a copy to hold the rebuild at");
+	close_gate($node, 'postgres', $gate,
+		"SELECT FROM blogstore.users WHERE type = 'post' AND post_id = '$post' FOR KEY SHARE");
+	return;
+}
+
+# How far a rebuild is that stands at a post of a partition, having come there from
+# where it is now: chunks end with a partition, too
+sub done_at
+{
+	my ($partition, $post) = @_;
+	my ($done, $from, $first) = split /\|/, $node->safe_psql('postgres',
+		"SELECT done, partition_number, coalesce(position_first, '00000000-0000-0000-0000-000000000000') FROM blogstore.jobs WHERE kind = 'rebuild'");
+
+	for my $p ($from .. $partition)
+	{
+		my $n = $node->safe_psql('postgres',
+			"SELECT count(*) FROM blogstore.posts_p0${p}_post WHERE post_id > '$first'"
+			  . ($p == $partition ? " AND post_id < '$post'" : ''));
+
+		$done += $p == $partition ? $n - $n % $CHUNK : $n;
+		$first = '00000000-0000-0000-0000-000000000000';
+	}
+	return $done;
+}
+
+# Where it stands: in which partition, behind which post, and how far
+sub place
+{
+	return $node->safe_psql('postgres',
+		"SELECT phase, partition_number, position_first, done FROM blogstore.jobs WHERE kind = 'rebuild'");
+}
+
+# Nothing that the worker has read in a chunk keeps a snapshot. (It looks at the
+# queue now and then, for a moment, while it is held.)
+sub check_no_snapshot
+{
+	my ($name) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	wait_until($node, 'postgres', "SELECT count(*) = 1 $worker AND backend_xmin IS NULL AND backend_xid IS NULL");
+	pass("$name: the worker holds no snapshot between chunks");
+	return;
+}
+
 # ---- How far it is, without statistics
 
 my $holder = hold_worker($node, 'postgres');
@@ -38,14 +102,19 @@ is($node->safe_psql('postgres', "SELECT phase, done, total IS NOT NULL, user_id 
 	'waiting|0|t|t', 'waiting: progress shows it');
 is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('0')"),
 	'f', 'waiting: wait_for_views() does, too');
+my $post = post_behind(1, 1500);
+close_gate_at('under way', $post);
+my $expected = $node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.posts_p00_post') + $CHUNK;
 $holder->query_safe('COMMIT');
 $holder->quit;
-$holder = hold_worker($node, 'postgres', "EXISTS (SELECT $job AND done >= 2000)");
+await_gate($node, 'postgres');
+$holder = hold_worker($node, 'postgres');
+is($node->safe_psql('postgres', "SELECT done $job"), $expected, 'under way: it has come to where it is held');
 is($node->safe_psql('postgres', "SELECT phase, total >= done, rows_per_second > 0, started_at < now(), estimated_end > started_at $job"),
 	'copies|t|t|t|t', 'under way: progress shows how far it is');
-is($node->safe_psql('postgres', "SELECT count(*) $worker AND backend_xmin IS NULL AND backend_xid IS NULL"),
-	'1', 'under way: the worker holds no snapshot between chunks');
+check_no_snapshot('under way');
 check_answers($node, 'postgres', 'under way');
+open_gate($node, 'postgres', 'under way');
 $holder->query_safe('COMMIT');
 $holder->quit;
 check_store($node, 'postgres', 'built anew');
@@ -65,66 +134,67 @@ INSERT INTO blogstore.users (id, type, post_id, user_id, user_username, title, c
 SELECT kit.p(n), 'post', kit.p(n), kit.u(1), 'nobody', 'never written', 'x', 0, 0, kit.d(n) FROM generate_series(20001, 20100) n;
 TRUNCATE blogstore.feed;
 });
-$holder = $node->background_psql('postgres');
-$holder->query_safe('BEGIN; LOCK TABLE blogstore.feed IN SHARE MODE');
+$holder = hold_worker($node, 'postgres');
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
-wait_until($node, 'postgres', "SELECT count(*) = 1 $job");
+# it has queued the rebuild before it makes a slot
+wait_until($node, 'postgres', 'SELECT count(*) = 1 FROM pg_replication_slots WHERE active AND confirmed_flush_lsn IS NOT NULL');
 is($node->safe_psql('postgres', "SELECT abs(total - 2 * $POSTS) < 0.2 * $POSTS $job"),
 	't', 'wrong views: total is near to what there is to look at');
 check_answers($node, 'postgres', 'wrong views');
-$holder->query_safe('COMMIT');
-$holder->quit;
 
-my $done = 0;
-for my $kill (1, 2)
+# Interrupted three times, in the middle of three partitions: by kill -9, the
+# same again, and by a restart
+my @way = (
+	[ 'kill 1', 0, sub { kill_worker($node, 'postgres') } ],
+	[ 'kill 2', 2, sub { kill_worker($node, 'postgres') } ],
+	[ 'restarted', 3, sub { $node->restart } ]);
+my $gate;
+
+for my $n (1 .. @way)
 {
-	$holder = hold_worker($node, 'postgres', "EXISTS (SELECT $job AND done >= $done + 2000)");
-	my $before = $done;
-	($done, my $total) = split /\|/, $node->safe_psql('postgres', "SELECT done, total $job");
-	cmp_ok($done, '<', $total, "kill $kill: in the middle of it");
+	my ($name, $partition, $interrupt) = @{ $way[ $n - 1 ] };
+	my $before = $gate;
+
+	$post = post_behind($partition, 1500);
+	$gate = $name;
+	close_gate_at($gate, $post);
+	$expected = done_at($partition, $post);
+	open_gate($node, 'postgres', $before) if $before;
+	$holder->query_safe('COMMIT');
+	$holder->quit;
+	await_gate($node, 'postgres');
+	$holder = hold_worker($node, 'postgres');
+	is($node->safe_psql('postgres', "SELECT done $job"), $expected,
+		$before ? "$before: the rebuild goes on from where it stood" : "$name: the rebuild has begun");
+	check_no_snapshot($name);
 	# on both sides of where it stands
 	$node->safe_psql(
 		'postgres', qq{
-SELECT blogstore.edit_post(kit.p(n), 'edited $kill') IS NULL FROM generate_series(100 + $kill, 7900, 100) n;
-SELECT blogstore.delete_post(kit.p(n)) FROM generate_series(110 + $kill, 7900, 100) n;
-SELECT blogstore.create_post(kit.u(1 + n % 5), 'new', 'x', kit.p(10000 + 100 * $kill + n), kit.d(100 * n)) IS NULL FROM generate_series(1, 50) n;
+SELECT blogstore.edit_post(kit.p(n), 'edited $n') IS NULL FROM generate_series(100 + $n, 7900, 100) n;
+SELECT blogstore.delete_post(kit.p(n)) FROM generate_series(110 + $n, 7900, 100) n;
+SELECT blogstore.create_post(kit.u(1 + n % 5), 'new', 'x', kit.p(10000 + 100 * $n + n), kit.d(100 * n)) IS NULL FROM generate_series(1, 49) n;
 });
-	check_answers($node, 'postgres', "kill $kill");
-	kill_worker($node, 'postgres');
+	check_answers($node, 'postgres', $name);
+	my $place = place();
+	$interrupt->();
 	eval { $holder->quit };
-	$holder = hold_worker($node, 'postgres', "NOT EXISTS (SELECT $job AND done = $done)");
-	my $after = $node->safe_psql('postgres', "SELECT coalesce((SELECT done $job), 1000000)");
-	cmp_ok($after, '>', $done, "kill $kill: the rebuild goes on from where it stood");
-	check_answers($node, 'postgres', "kill $kill, gone on");
-	$done = $after;
-	$holder->query_safe('COMMIT');
-	$holder->quit;
+	await_gate($node, 'postgres');
+	$holder = hold_worker($node, 'postgres');
+	is(place(), $place, "$name: nothing of the rebuild is lost or done again");
+	check_answers($node, 'postgres', "$name, gone on");
 }
-check_store($node, 'postgres', 'built over crashes');
-is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.users WHERE title IN ('wrong', 'never written')"),
-	'0', 'built over crashes: what was wrong is gone');
-
-# A restart of the server does not lose it either
-$holder = hold_worker($node, 'postgres');
-$node->safe_psql('postgres', 'SELECT blogstore.rebuild_views()');
-$holder->query_safe('COMMIT');
-$holder->quit;
-$holder = hold_worker($node, 'postgres', "EXISTS (SELECT $job AND done >= 3000)");
-$done = $node->safe_psql('postgres', "SELECT done $job");
-$node->stop('fast');
-eval { $holder->quit };
-$node->start;
-$holder = hold_worker($node, 'postgres', "NOT EXISTS (SELECT $job AND done = $done)");
-cmp_ok($node->safe_psql('postgres', "SELECT coalesce((SELECT done $job), 1000000)"),
-	'>', $done, 'restarted: the rebuild goes on from where it stood');
 # asked for again in the middle of it: what is there now is built
 $node->safe_psql('postgres', 'SELECT blogstore.rebuild_views()');
+is($node->safe_psql('postgres', "SELECT phase $job ORDER BY done"),
+	"waiting\ncopies", 'asked for again: another rebuild waits behind this one');
+open_gate($node, 'postgres', $gate);
 $holder->query_safe('COMMIT');
 $holder->quit;
 check_store($node, 'postgres', 'asked for again');
+is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.users WHERE title IN ('wrong', 'never written')"),
+	'0', 'asked for again: what was wrong is gone');
 
-# ---- No snapshot is held for long: the oldest that the worker needs moves on,
-# while others write
+# ---- No snapshot is held for longer than a chunk while others write
 
 $node->safe_psql(
 	'postgres', q{
@@ -147,8 +217,6 @@ END $$;
 $node->safe_psql('postgres', 'SELECT blogstore.rebuild_views()');
 $node->safe_psql('postgres', 'CALL kit.watch_rebuild()');
 note $node->safe_psql('postgres', 'SELECT count(*), count(worker_xmin), count(DISTINCT worker_xmin::text), count(DISTINCT done) FROM kit.horizons');
-is($node->safe_psql('postgres', 'SELECT count(DISTINCT done) > 5, count(DISTINCT worker_xmin::text) > 5 FROM kit.horizons'),
-	't|t', 'beside writers: the snapshot of the worker moves on with the chunks');
 # between two looks at the same chunk at most it stays where it is
 is($node->safe_psql(
 		'postgres', q{

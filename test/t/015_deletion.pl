@@ -306,7 +306,7 @@ for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 		is($session->query_safe("SELECT 'there'"), "1\nthere", "$what: what read the user before gets through");
 		# with all that existed at its end, it is gone
 		$session->query_safe('COMMIT');
-		is($node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()'),
+		is($node->safe_psql('postgres', 'SELECT kit.views_follow()'),
 			't', "$what: the purge ends");
 		is($node->safe_psql('postgres', "SELECT kit.items_of($user), count(*) FROM blogstore.verify()"),
 			'0|0', "$what: nothing is left");
@@ -315,7 +315,7 @@ for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 	my $user = 'kit.u(' . ++$victim . ')';
 	$node->safe_psql('postgres', "SELECT blogstore.create_user('victim $victim', $user)");
 	$session->query_safe("BEGIN ISOLATION LEVEL $isolation; SELECT blogstore.get_user($user)");
-	$node->safe_psql('postgres', "SELECT blogstore.delete_user($user); SELECT blogstore.wait_for_views()");
+	$node->safe_psql('postgres', "SELECT blogstore.delete_user($user); SELECT kit.views_follow()");
 	is($session->query_safe("SELECT kit.try('blogstore.create_comment(kit.p(7), $user, \$\$x\$\$)')"),
 		'23503, hint', "a command after the deletion is refused under $isolation");
 	$session->query_safe('ROLLBACK');
@@ -336,7 +336,7 @@ for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 		't', "a comment on the user's post under $isolation: the deletion does not wait");
 	wait_until($node, 'postgres', "SELECT phase <> 'sweep' AND started_at IS NOT NULL $job AND user_id = $user");
 	$session->query_safe('COMMIT');
-	is($node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()'),
+	is($node->safe_psql('postgres', 'SELECT kit.views_follow()'),
 		't', "a comment on the user's post under $isolation: the purge ends");
 	is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE post_id = $post"),
 		'0', "a comment on the user's post under $isolation: nothing is left");

@@ -16,7 +16,6 @@ use Test::More;
 my $POSTS = 1500;
 
 my $node = new_server('rename');
-$node->append_conf('postgresql.conf', "max_prepared_transactions = 5\n");
 $node->start;
 create_store($node, 'postgres');
 
@@ -75,25 +74,46 @@ is($node->safe_psql('postgres', "SELECT user_id = kit.u(1), phase, done $job AND
 	't|waiting|0', 'renamed: progress shows it');
 is($node->safe_psql('postgres', "SELECT user_username FROM blogstore.create_comment(kit.p(1), kit.u(1), 'new')"),
 	'one', 'renamed: what is written now bears the new name');
-$holder->query_safe('COMMIT');
-$holder->quit;
 
 # ---- kill -9 in the middle: it goes on from there
 
-$holder = hold_worker($node, 'postgres', "EXISTS (SELECT $job AND user_id = kit.u(1) AND done > 0)");
-my ($id, $done) = split /\|/, $node->safe_psql('postgres',
-	"SELECT id, done FROM blogstore.jobs WHERE kind = 'rename' AND user_id = kit.u(1)");
+# posts come first, then comments, then likes
+my $comments = 'LOCK TABLE ONLY blogstore.posts_p02_comment IN SHARE MODE';
+my $likes = 'LOCK TABLE ONLY blogstore.posts_p02_like IN SHARE MODE';
+close_gate($node, 'postgres', 'comments', $comments);
+$holder->query_safe('COMMIT');
+$holder->quit;
+await_gate($node, 'postgres');
+$holder = hold_worker($node, 'postgres');
+
+# Where the job stands
+sub place
+{
+	return $node->safe_psql('postgres',
+		"SELECT id, phase, partition_number, position_first, position_date, position_last, done FROM blogstore.jobs WHERE kind = 'rename' AND user_id = kit.u(1)");
+}
+my $place = place();
+my $done = $node->safe_psql('postgres', "SELECT done $job AND user_id = kit.u(1)");
+cmp_ok($done, '>', 0, 'half done: some of it is done');
 is($node->safe_psql('postgres', "SELECT count(*) FILTER (WHERE user_username = 'one') >= $done, count(*) FILTER (WHERE user_username = 'user 1') > 0 FROM blogstore.posts WHERE user_id = kit.u(1)"),
 	't|t', 'half done: some items have the new name, some the old one');
 is($node->safe_psql('postgres', "SELECT phase, done, rows_per_second > 0 $job AND user_id = kit.u(1)"),
 	"sweep|$done|t", 'half done: progress shows it');
 kill_worker($node, 'postgres');
 eval { $holder->quit };
-$holder = hold_worker($node, 'postgres', "NOT EXISTS (SELECT FROM blogstore.jobs WHERE id = '$id' AND done = $done)");
-cmp_ok($node->safe_psql('postgres', "SELECT coalesce((SELECT done FROM blogstore.jobs WHERE id = '$id'), 1000000)"),
-	'>', $done, 'worker killed: the rename goes on from where it stood');
-$holder->query_safe('COMMIT');
-$holder->quit;
+await_gate($node, 'postgres');
+is(place(), $place, 'worker killed: nothing of the rename is lost or done again');
+# an item of the first leaf: who goes over it again writes it
+my $behind = "type = 'post' AND post_id = (SELECT min(post_id::text)::uuid FROM blogstore.posts_p00_post WHERE user_id = kit.u(1))";
+$node->safe_psql('postgres', "UPDATE blogstore.posts SET user_username = 'user 1' WHERE $behind");
+close_gate($node, 'postgres', 'likes', $likes);
+open_gate($node, 'postgres', 'comments');
+await_gate($node, 'postgres');
+is($node->safe_psql('postgres', "SELECT phase, done > $done $job AND user_id = kit.u(1)"),
+	'sweep|t', 'worker killed: the rename goes on');
+is($node->safe_psql('postgres', "SELECT user_username FROM blogstore.posts WHERE $behind"),
+	'user 1', 'worker killed: from where it stood');
+open_gate($node, 'postgres', 'likes');
 check_names('renamed', 'one');
 
 # ---- Two renames in a row: before the first begins, and in the middle of it
@@ -101,22 +121,31 @@ check_names('renamed', 'one');
 $holder = hold_worker($node, 'postgres');
 $node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u(1), 'second')");
 $node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u(1), 'third')");
+close_gate($node, 'postgres', 'comments', $comments);
 $holder->query_safe('COMMIT');
 $holder->quit;
-$holder = hold_worker($node, 'postgres', "EXISTS (SELECT $job AND user_id = kit.u(1) AND done > 0)");
+await_gate($node, 'postgres');
+$holder = hold_worker($node, 'postgres');
+is($node->safe_psql('postgres', "SELECT count(*), bool_and(done > 0) $job AND user_id = kit.u(1)"),
+	'1|t', 'two renames: one job does both, and is under way');
 is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(1) AND user_username = 'second'"),
 	'0', 'two renames: the first name is written nowhere');
 $node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u(1), 'fourth')");
+open_gate($node, 'postgres', 'comments');
 $holder->query_safe('COMMIT');
 $holder->quit;
 check_names('two renames', 'fourth');
 # back to what it was, while the first is under way
 $holder = hold_worker($node, 'postgres');
 $node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u(1), 'fifth')");
+close_gate($node, 'postgres', 'comments', $comments);
 $holder->query_safe('COMMIT');
 $holder->quit;
-$holder = hold_worker($node, 'postgres', "EXISTS (SELECT $job AND user_id = kit.u(1) AND done > 0)");
+await_gate($node, 'postgres');
+$holder = hold_worker($node, 'postgres');
+is($node->safe_psql('postgres', "SELECT done > 0 $job AND user_id = kit.u(1)"), 't', 'to and fro: the first is under way');
 $node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u(1), 'fourth')");
+open_gate($node, 'postgres', 'comments');
 $holder->query_safe('COMMIT');
 $holder->quit;
 check_names('to and fro', 'fourth');
@@ -161,7 +190,7 @@ for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 		$gate->query_safe('SELECT pg_advisory_unlock(1)');
 		is($writer->query_safe("SELECT 'there'"), "old $n\nthere", "$what: what read the old name writes it");
 		$writer->query_safe('COMMIT');
-		is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views(); SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = $user"),
+		is($node->safe_psql('postgres', "SELECT kit.views_follow(); SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = $user"),
 			"t\nnew $n", "$what: no stale name");
 	}
 
@@ -169,9 +198,9 @@ for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 	my $user = 'kit.u(' . ++$n . ')';
 	$node->safe_psql('postgres', "SELECT blogstore.create_user('old $n', $user)");
 	$writer->query_safe("BEGIN ISOLATION LEVEL $isolation; SELECT username FROM blogstore.get_user($user)");
-	$node->safe_psql('postgres', "SELECT blogstore.edit_user($user, 'new $n'); SELECT blogstore.wait_for_views()");
+	$node->safe_psql('postgres', "SELECT blogstore.edit_user($user, 'new $n'); SELECT kit.views_follow()");
 	$writer->query_safe("SELECT blogstore.create_comment(kit.p(9), $user, 'late'); SELECT blogstore.create_like(kit.p(9), $user); SELECT blogstore.create_post($user, 'late', 'x'); COMMIT");
-	is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views(); SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = $user"),
+	is($node->safe_psql('postgres', "SELECT kit.views_follow(); SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = $user"),
 		"t\nnew $n", "a command after the rename under $isolation: no stale name");
 }
 check_store($node, 'postgres', 'writers that read the old name');
@@ -204,7 +233,7 @@ wait_until($node, 'postgres', 'SELECT state FROM blogstore.stat_worker', 'runnin
 is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('200 ms')"),
 	'f', 'worker killed: the rename waits for a writer from before');
 $node->safe_psql('postgres', "COMMIT PREPARED 'old name'");
-is($node->safe_psql('postgres', 'SELECT blogstore.wait_for_views(); SELECT user_username FROM blogstore.posts WHERE user_id = kit.u(99)'),
+is($node->safe_psql('postgres', 'SELECT kit.views_follow(); SELECT user_username FROM blogstore.posts WHERE user_id = kit.u(99)'),
 	"t\nnewest", 'worker killed: no stale name');
 check_store($node, 'postgres', 'worker killed');
 

@@ -55,11 +55,11 @@ is($node->safe_psql('postgres', "SELECT string_agg(DISTINCT user_username, ',' O
 # other columns do not make names stale
 my $jobs = $node->safe_psql('postgres', q{
 UPDATE blogstore.users SET creation_date = creation_date - interval '1 day' WHERE type = 'user';
-SELECT blogstore.wait_for_views();
+SELECT kit.views_follow();
 SELECT count(*) FROM blogstore.progress});
 is($jobs, "t\n0", 'a column that is copied nowhere gives no work');
 $node->safe_psql('postgres', q{UPDATE blogstore.users SET username = 'unregistered' WHERE user_id = kit.u(2) AND type = 'user'});
-is($node->safe_psql('postgres', 'SELECT blogstore.wait_for_views(); SELECT DISTINCT problem, user_id = kit.u(2) FROM blogstore.verify()'),
+is($node->safe_psql('postgres', 'SELECT kit.views_follow(); SELECT DISTINCT problem, user_id = kit.u(2) FROM blogstore.verify()'),
 	"t\nregistry|t", 'a username without its registration: verify() shows that, and no stale name');
 $node->safe_psql('postgres', 'SELECT blogstore.repair()');
 check_store($node, 'postgres', 'a username without its registration, repaired');
@@ -222,7 +222,7 @@ is($node->safe_psql('postgres', "SELECT inhdetachpending, relispartition FROM pg
 my $log_before = log_end($node);
 kill_worker($node, 'postgres');
 $node->safe_psql('postgres', "UPDATE blogstore.posts_p00_post SET title = 'changed by half'");
-is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views()"), 't', 'detached by half: the worker goes on');
+is($node->safe_psql('postgres', "SELECT kit.views_follow()"), 't', 'detached by half: the worker goes on');
 is(join("\n", logged($node, $log_before, qr/terminated by signal (?!9)|crash of another/)),
 	'', 'detached by half: nothing else has crashed');
 check_after('detached by half, and the rest',

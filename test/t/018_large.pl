@@ -43,7 +43,7 @@ sub worker_memory
 }
 
 # what it takes for any batch and any rebuild
-$node->safe_psql('postgres', 'SELECT blogstore.rebuild_views(); SELECT blogstore.wait_for_views()');
+$node->safe_psql('postgres', 'SELECT blogstore.rebuild_views(); SELECT kit.views_follow()');
 my $memory = worker_memory();
 my $pid = worker_pid($node, 'postgres');
 note "$memory kB at first";

@@ -46,14 +46,14 @@ for my $round (1 .. 3)
 	# checkpoints tell which transactions are running, by which a slot learns
 	# that it needs less; they come when they come
 	$node->safe_psql('busy', 'CHECKPOINT') if $round > 1;
-	$node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()');
+	$node->safe_psql('postgres', 'SELECT kit.views_follow()');
 	$node->safe_psql('busy', $traffic);
 	cmp_ok($node->safe_psql('busy', "SELECT pg_current_wal_lsn() - '$from'::pg_lsn"),
 		'>', 4000000, "round $round: others have written");
 	# nobody writes any more; two checkpoints later it is let go
 	for (1 .. 2)
 	{
-		$node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()');
+		$node->safe_psql('postgres', 'SELECT kit.views_follow()');
 		$node->safe_psql('busy', 'CHECKPOINT');
 	}
 	wait_until($node, 'busy', "SELECT restart_lsn > '$from' AND confirmed_flush_lsn > '$from' AND age(catalog_xmin) < age('$xid'::xid) AND pg_current_wal_lsn() - restart_lsn < 500000 FROM pg_replication_slots WHERE slot_name = '$slot'");
@@ -233,7 +233,7 @@ like($lines[0] // '', qr/WARNING:  replication slot "$other" of a stopped blogst
 is(scalar @lines, 1, 'stopped for long: once');
 $node->safe_psql('second', 'SELECT blogstore.stop_worker(drop_slot => true)');
 $node->safe_psql('postgres', 'SELECT blogstore.stop_worker(drop_slot => true)');
-is($node->safe_psql('third', 'SELECT blogstore.wait_for_views()'),
+is($node->safe_psql('third', 'SELECT kit.views_follow()'),
 	't', 'the third database has its turn');
 
 done_testing();

@@ -52,7 +52,7 @@ sub buffers
 my $cost = buffers(0);
 like($cost, qr/^\d+$/, "reading a post touches $cost buffers");
 
-$node->safe_psql('other', 'SELECT blogstore.delete_user(kit.u(2)); SELECT blogstore.wait_for_views()');
+$node->safe_psql('other', 'SELECT blogstore.delete_user(kit.u(2)); SELECT kit.views_follow()');
 is(buffers(0), $cost, 'the same after a deletion in another database');
 
 $session->query_safe('BEGIN; SAVEPOINT s; SELECT blogstore.delete_user(kit.u(3)); ROLLBACK TO s; COMMIT');
@@ -61,7 +61,7 @@ is(buffers(0), $cost, 'the same after a deletion that was rolled back to a savep
 $session->query_safe('BEGIN; SELECT blogstore.delete_user(kit.u(3)); ROLLBACK');
 is(buffers(0), $cost, 'the same after a deletion that was rolled back');
 
-$node->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(4)); SELECT blogstore.wait_for_views()');
+$node->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(4)); SELECT kit.views_follow()');
 is(buffers(0), $cost, 'the same after a deletion');
 
 # While one is under way, it costs a little; what is remembered then holds too.
@@ -73,7 +73,7 @@ is($session->query_safe('SELECT count(*) FROM blogstore.get_user(kit.u(5))'),
 	'0', 'the deleted user is not served');
 $late->query_safe('COMMIT');
 $late->quit;
-$node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()');
+$node->safe_psql('postgres', 'SELECT kit.views_follow()');
 is(buffers(0), $cost, 'the same when it is done');
 
 $session->quit;

@@ -100,7 +100,7 @@ VACUUM (DISABLE_PAGE_SKIPPING, INDEX_CLEANUP ON) blogstore.posts_p00_comment}, '
 my $vacuums = 'SELECT count(*) FROM pg_stat_progress_vacuum';
 wait_until($node, 'postgres', $vacuums, '1');
 $node->safe_psql('postgres', q{SELECT blogstore.edit_user(kit.u(4), 'beside a vacuum')});
-is($node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()'),
+is($node->safe_psql('postgres', 'SELECT kit.views_follow()'),
 	't', 'a rename does not wait for a vacuum');
 is($node->safe_psql('postgres', $vacuums), '1', 'the vacuum is still under way');
 $node->safe_psql('postgres',

@@ -513,7 +513,7 @@ BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT blogstore.create_like(kit.p(2), kit.u(2998));
 COMMIT;
 });
-is($primary->safe_psql('postgres', 'SELECT kit.check_counts(2, 2), blogstore.wait_for_views()'),
+is($primary->safe_psql('postgres', 'SELECT kit.check_counts(2, 2), kit.views_follow()'),
 	'1|t', 'prepared: counts are exact');
 my $deletion = start_client($primary, 'postgres', 'SELECT blogstore.delete_post(kit.p(2))', 'deletion');
 wait_until($primary, 'postgres',
@@ -543,7 +543,7 @@ $primary->safe_psql('postgres', 'DROP DATABASE restored');
 $primary->safe_psql('postgres', 'CREATE DATABASE hot');
 create_store($primary, 'hot');
 fill($primary, 'hot', 1300, 1000);
-$primary->safe_psql('hot', 'SELECT blogstore.wait_for_views(); SELECT pg_stat_reset()');
+$primary->safe_psql('hot', 'SELECT kit.views_follow(); SELECT pg_stat_reset()');
 run_load($primary, 'hot', 'spread', 'spread', 4, 500);
 run_load($primary, 'hot', 'contended', 'viral', 8, 100);
 wait_until($primary, 'hot', 'SELECT kit.deltas() = 0');

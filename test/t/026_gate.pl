@@ -368,7 +368,7 @@ is(items_of("$post AND type = 'post'"), 1, 'the author is deleted: the worker le
 is(ask($writer, "SELECT kit.try('blogstore.create_like($post, kit.u(10))'), kit.try('blogstore.edit_post($post, ''x'')')"),
 	'23503, hint|23503, hint', 'the author is deleted: the post is gone for who has liked it, too');
 is(ask($writer, 'COMMIT'), '', 'the author is deleted: who has liked it commits');
-is($node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()'), 't', 'the author is deleted: the worker is done');
+is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'the author is deleted: the worker is done');
 is(items_of($post), 0, 'the author is deleted: nothing is left of the post');
 is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE user_id = '$author'"),
 	0, 'the author is deleted: nor of the author');

@@ -38,7 +38,7 @@ sub behind
 	my ($before, $after) = @_;
 	my $worker = worker_pid($node, 'postgres');
 
-	$node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()');
+	$node->safe_psql('postgres', 'SELECT kit.views_follow()');
 	wait_until($node, 'postgres',
 		"SELECT pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() AND count(*) = 2 FROM pg_stat_activity WHERE pid IN ($worker, $walwriter) AND wait_event_type IN ('Activity', 'Extension')");
 	kill 'STOP', $worker, $walwriter;
@@ -46,7 +46,7 @@ sub behind
 	$node->safe_psql('postgres', "SET synchronous_commit = off;\n$after");
 	my $flushed = $node->safe_psql('postgres', 'SELECT pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn()');
 	kill 'CONT', $worker;
-	$node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()');
+	$node->safe_psql('postgres', 'SELECT kit.views_follow()');
 	kill 'CONT', $walwriter;
 	is($flushed, 't', 'the worker has to decode the one before it can decode the other');
 	is(worker_pid($node, 'postgres'), $worker, 'it went on');

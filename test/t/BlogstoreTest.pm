@@ -12,6 +12,15 @@ package BlogstoreTest;
 use strict;
 use warnings;
 
+# How long anything may take that has to come of itself, in seconds, for all that
+# waits: far more than it takes on a machine that is overloaded. Waiting for what
+# comes true costs nothing. It is read when the modules below are loaded.
+BEGIN
+{
+	$ENV{PG_TEST_TIMEOUT_DEFAULT} ||= 600;
+	$ENV{PGCTLTIMEOUT} ||= $ENV{PG_TEST_TIMEOUT_DEFAULT};
+}
+
 use Exporter 'import';
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
@@ -22,8 +31,8 @@ use Time::HiRes qw(usleep);
 our @EXPORT = qw(
   new_server prepare_server create_store create_kit fill_store worker_pid
   start_client finish_client start_again check_store sqlstate
-  wait_until wait_accepts hold_worker kill_worker worker_slot log_end logged
-  slots_made check_answers
+  wait_until wait_accepts wait_logged hold_worker kill_worker close_gate
+  await_gate open_gate worker_slot log_end logged slots_made check_answers
 );
 
 =pod
@@ -52,6 +61,7 @@ sub new_server
 		'postgresql.conf', q{
 log_statement = none
 max_connections = 60
+max_prepared_transactions = 10
 max_worker_processes = 16
 shared_buffers = 64MB
 max_wal_size = 1GB
@@ -107,7 +117,9 @@ sub start_again
 =item wait_until(node, dbname, query, expected)
 
 Wait until a query gives what is expected, t if nothing is said; dies, with
-what it gave last, if that does not come.
+what it gave last, if that does not come. Only for what stays as it is once it
+has come, or comes again and again: what is over before anybody looks has to be
+held where it is, see close_gate().
 
 =cut
 
@@ -145,6 +157,29 @@ sub wait_accepts
 		usleep(100_000);
 	}
 	die 'the server does not come back';
+}
+
+=pod
+
+=item wait_logged(node, offset, pattern, n)
+
+Wait until so many lines of the server's log from an offset on match, one if
+nothing is said; returns those that do.
+
+=cut
+
+sub wait_logged
+{
+	my ($node, $offset, $pattern, $n) = @_;
+
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		my @lines = logged($node, $offset, $pattern);
+
+		return @lines if @lines >= ($n // 1);
+		usleep(100_000);
+	}
+	die "this is not logged: $pattern";
 }
 
 =pod
@@ -207,7 +242,8 @@ sub create_store
 =item create_kit(node, dbname)
 
 The schema kit: ids of user, post and comment number n, minute n of 2024, what
-the posts container implies, and the posts whose counts are wrong.
+the posts container implies, the posts whose counts are wrong, a call's SQLSTATE,
+and a wait for the views that has time on a machine that is overloaded.
 
 =cut
 
@@ -250,6 +286,9 @@ BEGIN
 	FROM kit.implied i LEFT JOIN LATERAL blogstore.get_post(i.post_id) g ON true
 	WHERE (g.comment_count, g.like_count) IS DISTINCT FROM (i.comment_count, i.like_count);
 END $$;
+-- wait_for_views(), as long as it takes
+CREATE FUNCTION kit.views_follow() RETURNS boolean LANGUAGE sql VOLATILE
+AS $$ SELECT blogstore.wait_for_views('10 min') $$;
 CREATE FUNCTION kit.try(call text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	state	text;
@@ -312,58 +351,109 @@ sub worker_pid
 
 =item kill_worker(node, dbname)
 
-kill -9 a database's worker; returns when the server has come back.
+kill -9 a database's worker, once there is one; returns when the server has come
+back.
 
 =cut
 
 sub kill_worker
 {
 	my ($node, $dbname) = @_;
-	my $pid = worker_pid($node, $dbname) || die "no worker in $dbname";
-
 	my $offset = log_end($node);
+	my $pid;
 
+	wait_until($node, 'postgres',
+		"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'blogstore worker' AND datname = '$dbname'");
+	$pid = worker_pid($node, $dbname) || die "no worker in $dbname";
 	kill 9, $pid;
 	# the server takes itself down and up again
-	$node->wait_for_log(qr/database system is ready to accept connections/,
-		$offset);
+	wait_logged($node, $offset, qr/database system is ready to accept connections/);
 	return;
 }
 
 =pod
 
-=item hold_worker(node, dbname, condition)
+=item hold_worker(node, dbname)
 
-A session that waits until a condition holds (at once, if none is given), and
-then keeps the database's worker from writing posts and views, by a lock, until
-it ends its transaction. It is left in this transaction, which is one of READ
-COMMITTED. Dies if the condition does not come true.
+A session that keeps the database's worker from writing posts and views, by a
+lock, until it ends its transaction. It is left in this transaction, which is one
+of READ COMMITTED. The worker has done all or nothing of each of its
+transactions then, and holds no snapshot.
 
 =cut
 
 sub hold_worker
 {
-	my ($node, $dbname, $condition) = @_;
+	my ($node, $dbname) = @_;
 	my $session = $node->background_psql($dbname);
-	my $timeout = $PostgreSQL::Test::Utils::timeout_default;
 
-	$condition //= 'true';
-	$session->query_safe(
-		qq{BEGIN;
-DO \$\$
-DECLARE
-	give_up	timestamptz := clock_timestamp() + interval '$timeout s';
-BEGIN
-	LOOP
-		EXIT WHEN ($condition);
-		IF clock_timestamp() > give_up THEN
-			RAISE 'the condition to hold the worker did not come true';
-		END IF;
-		PERFORM pg_sleep(0.001);
-	END LOOP;
-	LOCK TABLE blogstore.feed IN SHARE MODE;
-END \$\$});
+	$session->query_safe('BEGIN; LOCK TABLE blogstore.feed IN SHARE MODE');
 	return $session;
+}
+
+=pod
+
+=item close_gate(node, dbname, gate, sql)
+
+Have the worker come to a stop at a place in the middle of what it does: a
+prepared transaction holds the locks that some statements take, until
+open_gate(), over crashes and restarts. The worker comes back to its place again
+and again; what it has committed before stays as it is. Places are
+
+    LOCK TABLE ONLY blogstore.posts_p02_comment IN SHARE MODE
+
+for renames and deletions, which go from leaf to leaf: those of posts first, then
+of comments, then of likes. (A weaker lock does not keep them out; a stronger one
+would make the gate a writer to wait for.) And the lock of a copy's row in users
+
+    SELECT FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(7) FOR KEY SHARE
+
+for rebuilds, which go by the ids of posts, leaf by leaf. Keep the worker from
+going past the place before there is a gate, by hold_worker(). While a gate is
+closed nobody can make a replication slot.
+
+=cut
+
+sub close_gate
+{
+	my ($node, $dbname, $gate, $sql) = @_;
+
+	$node->safe_psql($dbname, "BEGIN; $sql; PREPARE TRANSACTION '$gate'");
+	return;
+}
+
+=pod
+
+=item await_gate(node, dbname)
+
+Wait until the worker stands at a gate.
+
+=cut
+
+sub await_gate
+{
+	my ($node, $dbname) = @_;
+
+	# no process holds the locks of a prepared transaction: it counts as 0
+	wait_until($node, $dbname,
+		"SELECT 0 = ANY (pg_blocking_pids(pid)) FROM pg_stat_activity WHERE backend_type = 'blogstore worker' AND datname = '$dbname'");
+	return;
+}
+
+=pod
+
+=item open_gate(node, dbname, gate)
+
+Let the worker go on.
+
+=cut
+
+sub open_gate
+{
+	my ($node, $dbname, $gate) = @_;
+
+	$node->safe_psql($dbname, "COMMIT PREPARED '$gate'");
+	return;
 }
 
 =pod
@@ -443,7 +533,7 @@ sub check_store
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 
-	is($node->safe_psql($dbname, "SELECT blogstore.wait_for_views()"),
+	is($node->safe_psql($dbname, "SELECT blogstore.wait_for_views('10 min')"),
 		't', "$name: the views follow");
 	is($node->safe_psql($dbname, 'SELECT * FROM blogstore.verify()'),
 		'', "$name: verify() shows nothing");
@@ -510,8 +600,9 @@ sub check_answers
 
 =item start_client(node, dbname, sql, name)
 
-A psql that runs a script in the background, in a connection of its own. Each
-row that it prints is on file once it has ended.
+A psql that runs a script in the background, in a connection of its own, which
+has the name as its application_name. Each row that it prints is on file once it
+has ended.
 
 =cut
 
@@ -523,6 +614,7 @@ sub start_client
 	PostgreSQL::Test::Utils::append_to_file("$base.sql", '');
 	unlink "$base.sql", "$base.out", "$base.err";
 	PostgreSQL::Test::Utils::append_to_file("$base.sql", $sql);
+	local $ENV{PGAPPNAME} = $name;
 	my $run = IPC::Run::start(
 		[
 			$node->installed_command('psql'), '-XAtq',
