@@ -22,7 +22,7 @@
 #include "utils/timestamp.h"
 
 /* When to try again what failed, in ms; how much of it is remembered. */
-#define TRY_AGAIN 10000
+#define TRY_PAUSE 10000
 #define MAX_FAILED 1000
 
 static bool careful = false;
@@ -63,7 +63,7 @@ careful_begin(MemoryContext context)
 	apply_cancel();
 	MemoryContextSwitchTo(context);
 	careful = true;
-	look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), TRY_AGAIN);
+	look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), TRY_PAUSE);
 	return true;
 }
 
@@ -145,7 +145,7 @@ careful_try_again(DirtySet *dirty)
 
 	if (!careful || GetCurrentTimestamp() < look_again)
 		return false;
-	look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), TRY_AGAIN);
+	look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), TRY_PAUSE);
 	careful = n_failed > 0 || feed_failed || all_failed;
 	memset(&message, 0, sizeof(message));
 	message.kind = FEED_POST;
