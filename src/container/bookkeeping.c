@@ -159,7 +159,7 @@ bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner)
 	else if (rel->rd_rel->relowner != owner)
 		problem = psprintf("it belongs to \"%s\"",
 						   GetUserNameFromId(rel->rd_rel->relowner, false));
-	else if (rel->rd_rel->relispartition || rel->rd_rel->relhasrules ||
+	else if (rel->rd_rel->relispartition || rel->rd_rules != NULL ||
 			 find_inheritance_children(relid, NoLock) != NIL ||
 			 has_superclass(relid))
 		problem = "it has rules, parents or children";

@@ -259,8 +259,17 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 	const Property *props = item_properties(type, &n);
 
 	leaf->unchecked = 0;
-	for (Property prop = 0; prop < N_PROPERTIES && p == NULL; prop++)
-		leaf->attno[prop] = find_column(rel, prop, &p);
+	for (Property prop = 0; prop < N_PROPERTIES; prop++)
+	{
+		LayoutProblem *other = NULL;
+
+		/* what is of no use to the type may be anything, and is not read then */
+		leaf->attno[prop] = find_column(rel, prop, &other);
+		if (other != NULL)
+			leaf->attno[prop] = InvalidAttrNumber;
+	}
+	for (int i = 0; i < n && p == NULL; i++)
+		leaf->attno[props[i]] = find_column(rel, props[i], &p);
 	for (int i = 0; i < n && p == NULL; i++)
 	{
 		AttrNumber	attno = leaf->attno[props[i]];

@@ -1,0 +1,305 @@
+
+# The containers' owner alters them in every way: other partitions in the place of
+# theirs, columns dropped, renamed and retyped, NULLs where an item must have a
+# value. Whatever that is, it is a clear error for who needs what was altered,
+# nobody else notices, no process ends, and all is right when it is undone.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('altered_tables');
+$node->start;
+$node->safe_psql('postgres', q{
+CREATE ROLE blog_owner;
+CREATE ROLE intruder;
+CREATE EXTENSION blogstore;
+SELECT blogstore.create_containers(4, owner => 'blog_owner')});
+create_kit($node, 'postgres');
+fill_store($node, 'postgres', 20, 200);
+check_store($node, 'postgres', 'filled');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relnamespace = 'blogstore'::regnamespace AND relkind IN ('r', 'p', 'i', 'I', 't') AND relowner <> 'blog_owner'::regrole}),
+	'0', 'all tables belong to the role that was named');
+
+# Every request on a post, a user and the lists; the outcome of each
+my @requests = (
+	'get_post(kit.p(%1$d))', 'get_user(kit.u(%2$d))', 'get_like(kit.p(%1$d), kit.u(%2$d))',
+	'list_user_posts(kit.u(%2$d))', 'list_post_comments(kit.p(%1$d))',
+	'list_post_likes(kit.p(%1$d))', 'list_feed(20)',
+	'create_like(kit.p(%1$d), kit.u(%2$d))', 'create_comment(kit.p(%1$d), kit.u(%2$d), $$c$$, kit.c(900000))',
+	'edit_post(kit.p(%1$d), content => $$edited$$)', 'delete_like(kit.p(%1$d), kit.u(%2$d))',
+	'delete_comment(kit.p(%1$d), kit.c(900000))', 'edit_user(kit.u(%2$d), $$User %2$d$$)');
+
+sub outcomes
+{
+	my ($post, $user) = @_;
+
+	return join "\n", map {
+		no warnings 'redundant';
+		my $call = sprintf $_, $post, $user;
+		$call =~ s/'/''/g;
+		my $name = $call;
+		$name =~ s/\(.*//s;
+		"$name: " . $node->safe_psql('postgres', "SELECT kit.try('blogstore.$call')");
+	} @requests;
+}
+
+# The number of an item whose key hashes to a partition of the four
+sub in_partition
+{
+	my ($container, $partition, $function) = @_;
+	my $key = $container eq 'users' ? 'user_id' : 'post_id';
+	my $type = $container eq 'users' ? 'user' : 'post';
+
+	return $node->safe_psql('postgres',
+		"SELECT min(n) FROM generate_series(1, 20) n JOIN blogstore.${container}_p0${partition}_$type ON $key = kit.$function(n)");
+}
+
+# One post and one user in partition 1 of their containers, and a pair elsewhere
+my ($post, $user) = (in_partition('posts', 1, 'p'), in_partition('users', 1, 'u'));
+my ($other_post, $other_user) = (in_partition('posts', 2, 'p'), in_partition('users', 2, 'u'));
+my $fine = join "\n", map { my $n = $_; $n =~ s/\(.*//s; "$n: ok" } @requests;
+is(outcomes($post, $user), $fine, 'before: all requests');
+is(outcomes($other_post, $other_user), $fine, 'before: all others');
+check_store($node, 'postgres', 'before');
+
+# An alteration of the owner's: what it makes of requests that need the table, and
+# of those that do not; undone, all is as before. Meanwhile the worker keeps up.
+sub altered
+{
+	my ($name, $alter, $undo, $failing) = @_;
+	my $log = log_end($node);
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$node->safe_psql('postgres', "SET client_min_messages = error; $alter");
+	# lists are read from the views once these are there
+	is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', "$name: the views are built") unless $failing->{views};
+	my %outcome = map { split /: /, $_, 2 } split /\n/, outcomes($post, $user);
+	my @unlike = grep { $outcome{$_} ne ($failing->{$_} // 'ok') } sort keys %outcome;
+	is(join(', ', map { "$_ is $outcome{$_}" } @unlike), '', "$name: the requests concerned fail, no others do");
+	is(join("\n", grep { !/: ok$/ } split /\n/, outcomes($other_post, $other_user)), '',
+		"$name: nothing is amiss with others") unless $failing->{others};
+	# what is committed meanwhile is shown
+	unless ($failing->{views})
+	{
+		$node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p($other_post), content => '$name')");
+		is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', "$name: the views follow");
+		is($node->safe_psql('postgres', "SELECT content FROM blogstore.users WHERE type = 'post' AND post_id = kit.p($other_post)"),
+			$name, "$name: a post elsewhere is copied");
+	}
+	$node->safe_psql('postgres', "SET client_min_messages = error; $undo");
+	check_store($node, 'postgres', "$name, undone");
+	is(outcomes($post, $user), $fine, "$name, undone: all requests");
+	is(join("\n", logged($node, $log, qr/was terminated by signal|PANIC|TRAP/)), '', "$name: no process has crashed");
+	return;
+}
+
+my $gone = '55000, hint';
+my %post_fails = map { $_ => $gone }
+  qw(get_post create_like create_comment edit_post delete_like delete_comment);
+
+# ---- Other partitions in the place of theirs
+
+my $detach = 'ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p01';
+my $attach = 'ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p01 FOR VALUES WITH (MODULUS 4, REMAINDER 1)';
+my $as = 'FOR VALUES WITH (MODULUS 4, REMAINDER 1)';
+my $like = '(LIKE blogstore.posts INCLUDING ALL)';
+my $undo = "DROP TABLE blogstore.odd; $attach";
+my %partition_fails = (%post_fails, list_post_comments => $gone, list_post_likes => $gone, get_like => $gone);
+
+for my $odd (
+	[ 'partitioned by date', 'PARTITION BY RANGE (creation_date)' ],
+	[ 'partitioned by another list', 'PARTITION BY LIST (user_username)' ],
+	[ 'partitioned by hash', 'PARTITION BY HASH (type)' ],
+	[ 'partitioned by a number', 'PARTITION BY LIST (like_count)',
+		'CREATE TABLE blogstore.odd_1 PARTITION OF blogstore.odd FOR VALUES IN (0, 1)' ],
+	[ 'partitioned by an expression', 'PARTITION BY LIST (lower(type))' ],
+	[ 'partitioned by another comparison', 'PARTITION BY LIST (type text_pattern_ops)',
+		q{CREATE TABLE blogstore.odd_1 PARTITION OF blogstore.odd FOR VALUES IN ('post')} ],
+	[ 'partitioned by another collation', 'PARTITION BY LIST (type COLLATE "C")',
+		q{CREATE TABLE blogstore.odd_1 PARTITION OF blogstore.odd FOR VALUES IN ('post')} ])
+{
+	altered("a partition that is $odd->[0]",
+		"$detach; CREATE TABLE blogstore.odd $like $odd->[1]; ALTER TABLE blogstore.odd OWNER TO blog_owner; "
+		  . ($odd->[2] ? "$odd->[2]; ALTER TABLE blogstore.odd_1 OWNER TO blog_owner; " : '')
+		  . "ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.odd $as",
+		$undo, \%partition_fails);
+}
+my %wrong_object = map { $_ => '42809, hint' } keys %partition_fails;
+altered('a plain table as a partition',
+	"$detach; CREATE TABLE blogstore.odd $like; ALTER TABLE blogstore.odd OWNER TO blog_owner; ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.odd $as",
+	$undo, \%wrong_object);
+altered('a partition of somebody else',
+	'ALTER TABLE blogstore.posts_p01 OWNER TO intruder', 'ALTER TABLE blogstore.posts_p01 OWNER TO blog_owner',
+	\%partition_fails);
+altered('a leaf of somebody else',
+	'ALTER TABLE blogstore.posts_p01_post OWNER TO intruder', 'ALTER TABLE blogstore.posts_p01_post OWNER TO blog_owner',
+	\%post_fails);
+altered('a leaf for two types',
+	q{ALTER TABLE blogstore.posts_p01 DETACH PARTITION blogstore.posts_p01_comment;
+	ALTER TABLE blogstore.posts_p01 DETACH PARTITION blogstore.posts_p01_like;
+	ALTER TABLE blogstore.posts_p01 ATTACH PARTITION blogstore.posts_p01_comment FOR VALUES IN ('comment', 'like')},
+	q{ALTER TABLE blogstore.posts_p01 DETACH PARTITION blogstore.posts_p01_comment;
+	ALTER TABLE blogstore.posts_p01 ATTACH PARTITION blogstore.posts_p01_like FOR VALUES IN ('like');
+	ALTER TABLE blogstore.posts_p01 ATTACH PARTITION blogstore.posts_p01_comment FOR VALUES IN ('comment')},
+	{ map { $_ => $gone } qw(list_post_comments list_post_likes get_like create_like create_comment delete_like delete_comment) });
+altered('a leaf that is partitioned',
+	q{ALTER TABLE blogstore.posts_p01 DETACH PARTITION blogstore.posts_p01_post;
+	CREATE TABLE blogstore.odd (LIKE blogstore.posts_p01_post INCLUDING DEFAULTS) PARTITION BY RANGE (creation_date);
+	ALTER TABLE blogstore.odd OWNER TO blog_owner;
+	ALTER TABLE blogstore.posts_p01 ATTACH PARTITION blogstore.odd FOR VALUES IN ('post')},
+	q{DROP TABLE blogstore.odd; ALTER TABLE blogstore.posts_p01 ATTACH PARTITION blogstore.posts_p01_post FOR VALUES IN ('post')},
+	{ map { $_ => '42809, hint' } keys %post_fails });
+
+# ---- Columns and indexes
+
+altered('a column renamed in all leaves',
+	'ALTER TABLE blogstore.posts RENAME COLUMN title TO headline', 'ALTER TABLE blogstore.posts RENAME COLUMN headline TO title',
+	{ %post_fails, others => 1, views => 1 });
+# the helpers' views stand in the way
+my $views = $node->safe_psql('postgres', q{SELECT string_agg(format('CREATE VIEW %s AS %s', oid::regclass, pg_get_viewdef(oid)), ' ') FROM pg_class WHERE relnamespace = 'kit'::regnamespace AND relkind = 'v'});
+for my $case (
+	[ 'a column retyped', 'ALTER TABLE blogstore.posts ALTER COLUMN title TYPE varchar(100)', 'ALTER TABLE blogstore.posts ALTER COLUMN title TYPE text', '42804, hint' ],
+	[ 'a column of a domain', 'CREATE DOMAIN public.heading AS text; ALTER TABLE blogstore.posts ALTER COLUMN title TYPE public.heading',
+		'ALTER TABLE blogstore.posts ALTER COLUMN title TYPE text; DROP DOMAIN public.heading', '42804, hint' ])
+{
+	altered($case->[0], "DROP VIEW kit.posts, kit.implied; $case->[1]", "$case->[2]; $views",
+		{ (map { $_ => $case->[3] } keys %post_fails), others => 1, views => 1 });
+}
+altered('a primary key that is none',
+	'ALTER TABLE blogstore.posts_p01_post DROP CONSTRAINT posts_p01_post_pkey; CREATE INDEX odd ON blogstore.posts_p01_post (post_id)',
+	'DROP INDEX blogstore.odd; ALTER TABLE blogstore.posts_p01_post ADD PRIMARY KEY (post_id)',
+	{ %post_fails });
+
+# ---- NULLs
+
+# A value that an item must have is taken away, in one post, comment, like or user
+sub without
+{
+	my ($name, $table, $column, $where, $restore, $failing, $answer) = @_;
+	my $log = log_end($node);
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$node->safe_psql('postgres', "ALTER TABLE blogstore.$table ALTER COLUMN $column DROP NOT NULL; UPDATE blogstore.$table SET $column = NULL WHERE $where");
+	my %outcome = map { split /: /, $_, 2 } split /\n/, outcomes($post, $user);
+	is(join(', ', grep { $outcome{$_} !~ /^22004, hint/ } @$failing), '', "$name: an error that says so");
+	is(join("\n", grep { !/: (ok|22004, hint)$/ } map { "$_: $outcome{$_}" } sort keys %outcome), '', "$name: nothing worse");
+	is(join("\n", grep { !/: ok$/ } split /\n/, outcomes($other_post, $other_user)), '', "$name: nothing is amiss with others");
+	$node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p($other_post), content => '$name')");
+	is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', "$name: the views follow");
+	isnt($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.verify()"), '0', "$name: verify() shows it");
+	$node->safe_psql('postgres', "UPDATE blogstore.$table SET $column = $restore WHERE $column IS NULL; ALTER TABLE blogstore.$table ALTER COLUMN $column SET NOT NULL");
+	$node->safe_psql('postgres', 'SELECT blogstore.repair()');
+	check_store($node, 'postgres', "$name, mended");
+	is(outcomes($post, $user), $fine, "$name, mended: all requests");
+	is(join("\n", logged($node, $log, qr/was terminated by signal|PANIC|TRAP/)), '', "$name: no process has crashed");
+	return;
+}
+
+my $this_post = "post_id = kit.p($post)";
+without('a user without a name', 'users_p01_user', 'username', "user_id = kit.u($user)", "'User $user'", ['get_user', 'create_like']);
+without('a post without a title', 'posts_p01_post', 'title', $this_post, "'a title'", ['get_post']);
+without('a post without a count', 'posts_p01_post', 'like_count', $this_post, '0', [ 'get_post', 'edit_post' ]);
+without('a post without a date', 'posts_p01_post', 'user_username', $this_post, "''", ['get_post']);
+without('comments without an author', 'posts_p01_comment', 'user_id', $this_post, "kit.u($user)", ['list_post_comments']);
+without('likes without a date', 'posts_p01_like', 'creation_date', $this_post, 'kit.d(1)', ['list_post_likes']);
+
+# ---- Garbage in the bookkeeping
+
+my $log = log_end($node);
+$node->safe_psql('postgres', q{
+INSERT INTO blogstore.jobs (id, kind, user_id, phase, partition_number) VALUES
+	(gen_random_uuid(), 'deletion', NULL, 0, 0),
+	(gen_random_uuid(), 'rename', kit.u(1), 77, -5),
+	(gen_random_uuid(), 'rename', kit.u(2), 1, 100000),
+	(gen_random_uuid(), 'rename', kit.u(3), -1, 3),
+	(gen_random_uuid(), 'rename', kit.u(99999), 2, 3),
+	(gen_random_uuid(), 'rebuild', kit.u(3), 99, 100000)});
+is($node->safe_psql('postgres', "SELECT count(*) > 150 FROM blogstore.posts WHERE type = 'post'"), 't', 'odd jobs: nothing is deleted');
+$node->safe_psql('postgres', "DELETE FROM blogstore.jobs WHERE kind = 'deletion' AND user_id IS NULL");
+check_store($node, 'postgres', 'odd jobs');
+
+# ---- Tables of others in the place of its own
+
+for my $table ('jobs', 'view_state', 'usernames', 'change_feed')
+{
+	for my $kind (
+		[ 'a table of somebody else', "CREATE TABLE blogstore.$table (LIKE blogstore.kept INCLUDING ALL); ALTER TABLE blogstore.$table OWNER TO intruder", 'TABLE' ],
+		[ 'a view', "CREATE VIEW blogstore.$table AS SELECT * FROM blogstore.kept; ALTER VIEW blogstore.$table OWNER TO blog_owner", 'VIEW' ],
+		[ 'a table with other columns', "CREATE TABLE blogstore.$table (id integer PRIMARY KEY); ALTER TABLE blogstore.$table OWNER TO blog_owner", 'TABLE' ])
+	{
+		my ($name, $make, $drop) = @$kind;
+
+		$node->safe_psql('postgres', "SET client_min_messages = error; SELECT blogstore.stop_worker()") if $table eq 'change_feed';
+		$node->safe_psql('postgres', "BEGIN; ALTER TABLE blogstore.$table RENAME TO kept; $make; COMMIT");
+		my $call = { jobs => 'get_post(kit.p(1))', view_state => 'list_feed()', usernames => "get_user_by_name('x')", change_feed => 'stop_worker(true)' }->{$table};
+		is(sqlstate($node, 'postgres', $call), '55000, hint', "$name as $table: refused");
+		is(sqlstate($node, 'postgres', "create_containers(4, 'blog_owner')"), '42P07, hint', "$name as $table: not taken for blogstore's own");
+		$node->safe_psql('postgres', "BEGIN; DROP $drop blogstore.$table; ALTER TABLE blogstore.kept RENAME TO $table; COMMIT");
+		$node->safe_psql('postgres', "SELECT blogstore.start_worker()") if $table eq 'change_feed';
+	}
+	check_store($node, 'postgres', "$table, put back");
+}
+$node->safe_psql('postgres', "CREATE TABLE public.child () INHERITS (blogstore.usernames); ALTER TABLE public.child OWNER TO blog_owner");
+is(sqlstate($node, 'postgres', "get_user_by_name('x')"), '55000, hint', 'a child of usernames: refused');
+$node->safe_psql('postgres', 'DROP TABLE public.child; CREATE RULE r AS ON INSERT TO blogstore.usernames DO INSTEAD NOTHING');
+is(sqlstate($node, 'postgres', "create_user('x')"), '55000, hint', 'a rule on usernames: refused');
+$node->safe_psql('postgres', 'DROP RULE r ON blogstore.usernames; ALTER TABLE blogstore.usernames ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY');
+is(sqlstate($node, 'postgres', "create_user('x')"), '55000, hint', 'row-level security forced on usernames: refused');
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.usernames DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY');
+
+# ---- A table that is missing
+
+for my $table ('feed', 'view_state', 'change_feed', 'usernames', 'jobs')
+{
+	$node->safe_psql('postgres', "DROP TABLE blogstore.$table");
+	is(sqlstate($node, 'postgres', 'create_containers()'), '42P07, hint', "$table dropped: not made for another role");
+	my ($ret, $out, $err) = $node->psql('postgres', "SELECT blogstore.create_containers(owner => 'blog_owner')");
+	is($ret, 0, "$table dropped: it is made again");
+	like($err, qr/NOTICE:  (container|table) "$table" was missing and has been made/, "$table dropped: that is said");
+	is(sqlstate($node, 'postgres', "create_containers(owner => 'blog_owner')"), '42P07, hint', "$table made: nothing is missing");
+	check_store($node, 'postgres', "$table made");
+}
+$node->safe_psql('postgres', 'DROP TABLE blogstore.feed');
+is(sqlstate($node, 'postgres', 'get_post(kit.p(1))'), 'ok', 'feed dropped: requests that need it not');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.list_feed(50)'), '50', 'feed dropped: the feed is read from the posts');
+$node->safe_psql('postgres', "SELECT blogstore.create_containers(owner => 'blog_owner')");
+check_store($node, 'postgres', 'feed made again');
+
+# ---- A partition that is away while its authors are renamed and deleted
+
+my $late = $node->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts_p01 WHERE user_id = kit.u(5)");
+cmp_ok($late, '>', 0, 'a partition away: it has items of the user who is renamed');
+$node->safe_psql('postgres', "$detach; SELECT blogstore.edit_user(kit.u(5), 'Renamed meanwhile'), blogstore.delete_user(kit.u(6))");
+is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'a partition away: the views do not wait for it');
+is($node->safe_psql('postgres', "SELECT string_agg(kind || ' ' || phase, ', ' ORDER BY kind) FROM blogstore.progress WHERE user_id IS NOT NULL"), 'deletion parked, rename parked',
+	'a partition away: rename and deletion are kept for it');
+$node->safe_psql('postgres', $attach);
+check_store($node, 'postgres', 'a partition attached again');
+is($node->safe_psql('postgres', q{SELECT count(*) FILTER (WHERE user_id = kit.u(6)), count(*) FILTER (WHERE user_id = kit.u(5) AND user_username <> 'Renamed meanwhile') FROM blogstore.posts}),
+	'0|0', 'a partition attached again: no stale name, and nothing of the deleted user');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.progress'), '0', 'a partition attached again: no job is left');
+
+# ---- What the worker cannot write
+
+$node->safe_psql('postgres', "ALTER TABLE blogstore.users_p01_post ADD CONSTRAINT odd CHECK (title <> 'refused') NOT VALID");
+$node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p(11), 'refused'), blogstore.edit_post(kit.p(12), 'accepted') FROM generate_series(1, 1)") for 1;
+my $refused = $node->safe_psql('postgres', "SELECT count(blogstore.edit_post(post_id, 'refused')) FROM (SELECT post_id FROM blogstore.users_p01_post LIMIT 3) p");
+is($refused, '3', 'a copy refused: the posts are edited');
+$node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p($other_post), 'beside it')");
+is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'a copy refused: the views go on');
+is($node->safe_psql('postgres', "SELECT DISTINCT title FROM blogstore.users WHERE type = 'post' AND post_id = kit.p($other_post)"), 'beside it', 'a copy refused: others are written');
+like($node->safe_psql('postgres', 'SELECT last_error FROM blogstore.stat_worker'), qr/violates check constraint "odd"/, 'a copy refused: stat_worker tells');
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.users_p01_post DROP CONSTRAINT odd');
+wait_until($node, 'postgres', "SELECT count(*) = 0 FROM blogstore.verify()");
+check_store($node, 'postgres', 'a copy refused, and then not');
+
+is(join("\n", logged($node, 0, qr/was terminated by signal|PANIC|TRAP/)), '', 'no process has crashed');
+$node->stop;
+done_testing();
