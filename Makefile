@@ -15,8 +15,8 @@ PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 
 REGRESS = install users posts comments likes paging feed counts idempotency \
 	documents import bad_input extremes read_only privileges views renames \
-	deletions operation maintenance verify_repair triggers stats manual \
-	reinstall
+	deletions operation maintenance verify_repair triggers stats row_types \
+	manual reinstall
 REGRESS_OPTS = --inputdir=test --encoding=UTF8
 
 ISOLATION = isolation_install like_like like_edit_post comment_id username \

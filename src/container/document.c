@@ -15,6 +15,7 @@
 #include "utils/builtins.h"
 #include "utils/json.h"
 #include "utils/jsonb.h"
+#include "utils/lsyscache.h"
 #include "utils/numeric.h"
 #include "utils/typcache.h"
 
@@ -63,10 +64,16 @@ string_value(JsonbValue *jv, char *s)
 	jv->val.string.len = strlen(s);
 }
 
-/* A column's value as JSON: counts are numbers, all else strings. */
+/*
+ * A column's value as JSON: counts are numbers, all else strings. Types that
+ * items do not have are here for row types that were altered.
+ */
 static void
 column_value(JsonbValue *jv, Oid type, Datum value)
 {
+	Oid			output;
+	bool		varlena;
+
 	switch (type)
 	{
 		case INT8OID:
@@ -81,8 +88,12 @@ column_value(JsonbValue *jv, Oid type, Datum value)
 			string_value(jv, DatumGetCString(DirectFunctionCall1(uuid_out,
 																 value)));
 			break;
-		default:
+		case TEXTOID:
 			string_value(jv, TextDatumGetCString(value));
+			break;
+		default:
+			getTypeOutputInfo(type, &output, &varlena);
+			string_value(jv, OidOutputFunctionCall(output, value));
 			break;
 	}
 }

@@ -11,25 +11,72 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
+#include "utils/typcache.h"
 
-/* Return one item as a row; the row's type is looked up once per call site. */
+/* The row type of a call site, kept in fn_extra, and which version of it. */
+typedef struct RowType
+{
+	TupleDesc	desc;
+	uint64		version;		/* of the type cache */
+} RowType;
+
+/*
+ * Make sure that a row type has the columns that rows of items are made of:
+ * its owner may have altered it.
+ */
+static void
+check_row_type(TupleDesc desc, ItemType type)
+{
+	int			n;
+	const Property *prop = item_properties(type, &n);
+	bool		same = desc->natts == n;
+
+	for (int i = 0; i < n && same; i++)
+		same = !TupleDescAttr(desc, i)->attisdropped &&
+			TupleDescAttr(desc, i)->atttypid == property_type(prop[i]);
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("type \"%s.%s_item\" is not as blogstore made it",
+						BLOGSTORE_SCHEMA, item_type_name(type)),
+				 errhint("Undo what was altered, or drop the extension and create it again; the containers stay.")));
+}
+
+/* Look up the row type that a function returns, and keep it for the next call. */
+static RowType *
+keep_row_type(FunctionCallInfo fcinfo, ItemType type)
+{
+	MemoryContext old;
+	TupleDesc	desc;
+	RowType    *row;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type is not a row type");
+	check_row_type(desc, type);
+	old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+	row = palloc(sizeof(RowType));
+	row->desc = BlessTupleDesc(CreateTupleDescCopy(desc));
+	row->version = assign_record_type_identifier(row->desc->tdtypeid,
+												 row->desc->tdtypmod);
+	MemoryContextSwitchTo(old);
+	fcinfo->flinfo->fn_extra = row;
+	return row;
+}
+
+/*
+ * Return one item as a row. The row's type is looked up once per call site, and
+ * again when it has changed: a call site may outlive that.
+ */
 Datum
 return_item(FunctionCallInfo fcinfo, const BlogItem *item, ItemType type)
 {
-	TupleDesc	desc = fcinfo->flinfo->fn_extra;
+	RowType    *row = fcinfo->flinfo->fn_extra;
 
-	if (desc == NULL)
-	{
-		MemoryContext old;
-
-		if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
-			elog(ERROR, "return type is not a row type");
-		old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
-		desc = BlessTupleDesc(CreateTupleDescCopy(desc));
-		MemoryContextSwitchTo(old);
-		fcinfo->flinfo->fn_extra = desc;
-	}
-	return item_row(item, type, desc);
+	if (row == NULL ||
+		row->version != assign_record_type_identifier(row->desc->tdtypeid,
+													  row->desc->tdtypmod))
+		row = keep_row_type(fcinfo, type);
+	return item_row(item, type, row->desc);
 }
 
 /* Begin to return a set of items of a type. */
@@ -38,6 +85,7 @@ result_begin(ResultSet *result, FunctionCallInfo fcinfo, ItemType type)
 {
 	InitMaterializedSRF(fcinfo, 0);
 	result->info = (ReturnSetInfo *) fcinfo->resultinfo;
+	check_row_type(result->info->setDesc, type);
 	result->type = type;
 	result->rows = 0;
 	result->deleted = deleted_users(GetActiveSnapshot());
