@@ -147,9 +147,7 @@ $holder->query_safe('COMMIT');
 $holder->quit;
 check_store($node, 'blog', 'released');
 
-# Shutting down is quick while a worker runs
-my $before = time;
-$node->stop('fast');
-cmp_ok(time - $before, '<', 30, 'a fast shutdown does not hang');
+# Shutting down while a worker runs: pg_ctl would give up in the end
+ok($node->stop('fast', fail_ok => 1), 'a fast shutdown does not hang');
 
 done_testing();

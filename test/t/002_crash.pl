@@ -52,7 +52,8 @@ is( $node->safe_psql(
 
 # ---- under load
 
-# A client's script: every statement has its ids, and says when it is done
+# A client's script: every statement has its ids, and says when it is done. A
+# client that comes to its end waits to be cut off.
 sub script
 {
 	my ($base, $user) = @_;
@@ -73,7 +74,7 @@ sub script
 		$sql .= "SELECT 'unlike $own' FROM blogstore.delete_like(kit.p($own), kit.u($user));\n"
 		  if $n % 5 == 0;
 	}
-	return $sql;
+	return $sql . "SELECT pg_sleep(86400);\n";
 }
 
 # Compare what clients were told with what is there
@@ -121,7 +122,7 @@ my %kills = (
 	},
 	'backend' => sub {
 		my $victim = $node->safe_psql('postgres',
-			"SELECT pid FROM pg_stat_activity WHERE query LIKE '%create_comment%' AND pid <> pg_backend_pid() LIMIT 1"
+			"SELECT pid FROM pg_stat_activity WHERE application_name = 'backend_1'"
 		);
 		return 0 unless $victim;
 		kill 9, $victim;

@@ -124,8 +124,8 @@ $holder->query_safe('BEGIN; LOCK TABLE blogstore.feed IN SHARE MODE');
 $primary->safe_psql('postgres',
 	"SELECT blogstore.create_post(kit.u(1), 'not shown', 'x', kit.p(502), kit.d(502))");
 catch_up();
-$holder->quit;
 $primary->stop('immediate');
+$holder->{run}->finish;
 $standby->promote;
 is($standby->safe_psql('postgres', 'SELECT title FROM blogstore.list_feed(1)'),
 	'not shown', 'promoted: list_feed() is right at once');

@@ -13,8 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('transactions');
-$node->append_conf('postgresql.conf',
-	"max_prepared_transactions = 10\nlogical_decoding_work_mem = 64kB");
+$node->append_conf('postgresql.conf', 'logical_decoding_work_mem = 64kB');
 $node->start;
 create_store($node, 'postgres');
 fill_store($node, 'postgres', 10, 110);
@@ -152,9 +151,7 @@ $node->safe_psql('postgres',
 	"$local SET client_min_messages = error; SELECT blogstore.stop_worker(); SELECT blogstore.start_worker()");
 is($node->safe_psql('postgres', 'SELECT title FROM blogstore.list_feed(1)'),
 	'local', 'dead standby: what waits is not to be seen');
-my $before = time;
-$node->stop('fast');
-cmp_ok(time - $before, '<', 30, 'dead standby: a fast shutdown does not hang');
+ok($node->stop('fast', fail_ok => 1), 'dead standby: a fast shutdown does not hang');
 eval { $stuck->quit };
 $node->adjust_conf('postgresql.auto.conf', 'synchronous_standby_names', "''");
 $node->start;

@@ -11,7 +11,6 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('lifecycle');
-$node->append_conf('postgresql.conf', "max_prepared_transactions = 5\n");
 $node->start;
 create_store($node, 'postgres');
 fill_store($node, 'postgres', 3, 10);

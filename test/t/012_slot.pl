@@ -116,20 +116,22 @@ sub stop_worker
 	return;
 }
 
-# Start the worker, by whatever means: it loses its slot once, for a reason
+# Start the worker, by whatever means: it loses its slot once, for a reason. A
+# session that holds the worker already is let go once it has lost it.
 sub check_lost
 {
-	my ($name, $start_it, $reason, $server_is_down) = @_;
+	my ($name, $start_it, $reason, $server_is_down, $holder) = @_;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 
 	my $offset = log_end($node);
 	# it makes its slot, and cannot build the views yet
-	my $holder = $server_is_down ? undef : hold_worker($node, 'postgres');
+	$holder //= hold_worker($node, 'postgres') unless $server_is_down;
 	$start_it->();
-	wait_until($node, 'postgres',
-		"SELECT last_error LIKE 'replication slot \"$slot\" was lost%' FROM blogstore.stat_worker");
-	wait_until($node, 'postgres', "SELECT count(*) = 1 FROM blogstore.progress WHERE kind = 'rebuild'")
+	# what it says last; the rebuild is queued before
+	wait_logged($node, $offset, qr/blogstore worker made replication slot "$slot"/);
+	is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.progress WHERE kind = 'rebuild'"),
+		'1', "$name: a rebuild is to be done")
 	  if $holder;
 	like($node->safe_psql('postgres', $last_error),
 		qr/^replication slot "$slot" was lost.*: $reason/,
@@ -194,8 +196,8 @@ $node->safe_psql('postgres', 'DROP DATABASE other');
 change_posts();
 my $holder = hold_worker($node, 'postgres');
 change_posts();
-$holder->quit;
 $node->stop('immediate');
+$holder->{run}->finish;
 rmtree($node->data_dir . "/pg_replslot/$slot");
 check_lost('lost with the server down', sub { $node->start },
 	qr/The slot was missing\./, 1);
@@ -208,7 +210,6 @@ $node->reload;
 my $pid = worker_pid($node, 'postgres');
 $node->safe_psql('postgres', 'SELECT pg_switch_wal(); SELECT txid_current()')
   for 1 .. 5;
-$holder->quit;
 check_lost(
 	'invalidated in use',
 	sub {
@@ -216,7 +217,7 @@ check_lost(
 		$node->safe_psql('postgres', 'ALTER SYSTEM RESET max_slot_wal_keep_size');
 		$node->reload;
 	},
-	qr/The slot had been invalidated\./);
+	qr/The slot had been invalidated\./, 0, $holder);
 
 # ... and while nobody is
 stop_worker();

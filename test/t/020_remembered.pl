@@ -12,6 +12,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('remembered');
+# it would hold back what is to be vacuumed here
+$node->append_conf('postgresql.conf', "autovacuum = off\n");
 $node->start;
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 for my $dbname ('postgres', 'other')

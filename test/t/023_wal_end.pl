@@ -55,7 +55,7 @@ SELECT pg_current_wal_flush_lsn()});
 # writes down how far it is; then once more.
 sub worker_comes_to_page_end
 {
-	for (1 .. 5)
+	for (1 .. 100)
 	{
 		my $end = write_to_page_end();
 		$node->poll_query_until('postgres',
@@ -79,7 +79,7 @@ ok(worker_comes_to_page_end(), 'an unfinished record again: the same');
 my $pid = worker_pid($node, 'postgres');
 $node->kill9;
 $writer->{run}->finish;
-my $looks = 10 * 30;
+my $looks = 10 * $PostgreSQL::Test::Utils::timeout_default;
 while (kill(0, $pid) && $looks-- > 0)
 {
 	select(undef, undef, undef, 0.1);

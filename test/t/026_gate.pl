@@ -18,8 +18,7 @@ my $node = new_server('gate');
 # whoever waits for what does not come gets an error, 57014 or 40P01
 $node->append_conf(
 	'postgresql.conf', q{
-max_prepared_transactions = 5
-statement_timeout = 30s
+statement_timeout = 300s
 deadlock_timeout = 50ms
 });
 $node->start;
