@@ -94,7 +94,8 @@ class Checker:
 
 	def _settled(self, expected):
 		yield 'no prepared transaction is left', differences([], self._rows('SELECT gid FROM pg_prepared_xacts'))
-		yield 'wait_for_views()', differences([(True,)], self._rows("SELECT blogstore.wait_for_views('60 s')"))
+		yield 'wait_for_views()', differences([(True,)], self._rows(
+			'SELECT blogstore.wait_for_views(%s)', f'{PATIENCE:.0f} s'))
 		yield 'verify()', differences([], self._rows('SELECT * FROM blogstore.verify()'))
 		crashes = self.server.log_lines(OWN_CRASH)
 		yield 'nothing crashes by itself', '\n'.join(crashes[:3])

@@ -62,7 +62,7 @@ class Killer:
 
 	def _find(self, backend_type):
 		"""Its pid; a worker that has just been killed is back soon."""
-		deadline = time.monotonic() + 5
+		deadline = time.monotonic() + 30
 		while time.monotonic() < deadline:
 			pid = self.server.pid_of(backend_type)
 			if pid is not None:
@@ -132,6 +132,19 @@ class Killer:
 
 	# -- in the middle of something --------------------------------------
 
+	def _await_worker(self, holder):
+		"""Wait until the worker waits for a lock that the holder has.
+
+		It gives way now and then, and comes back. It may have nothing to do.
+		"""
+		deadline = time.monotonic() + 30
+		waiting = """
+			SELECT count(*) FROM pg_stat_activity
+			WHERE backend_type = 'blogstore worker' AND %s = ANY (pg_blocking_pids(pid))"""
+		pid = holder.info.backend_pid
+		while time.monotonic() < deadline and self.server.ask(waiting, pid)[0][0] == 0:
+			time.sleep(0.01)
+
 	def _hold_worker_in_mid_batch(self):
 		"""Hold the worker between its writes; returns what holds it.
 
@@ -142,12 +155,7 @@ class Killer:
 		holder.autocommit = False
 		cursor = holder.cursor()
 		cursor.execute('LOCK TABLE blogstore.feed IN EXCLUSIVE MODE')
-		deadline = time.monotonic() + 2
-		waiting = """
-			SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
-			WHERE a.backend_type = 'blogstore worker' AND NOT l.granted"""
-		while time.monotonic() < deadline and self.server.ask(waiting)[0][0] == 0:
-			time.sleep(0.01)
+		self._await_worker(holder)
 		# long enough for a slot that is confirmed only now and then
 		time.sleep(self.dice * 1.8)
 		self.server.ask('CHECKPOINT')
@@ -175,21 +183,37 @@ class Killer:
 		return True
 
 	def kill_worker_in_rebuild(self):
-		"""kill -9 of the worker while it builds the views anew."""
-		self.server.ask('SELECT blogstore.rebuild_views()')
-		time.sleep(self.dice * 0.05)
-		return self._kill('blogstore worker')
+		"""kill -9 of the worker while it builds the views anew: it has come to a copy that is locked."""
+		holder = self.server.connect_patiently()
+		holder.autocommit = False
+		try:
+			cursor = holder.cursor()
+			cursor.execute("""
+				SELECT FROM blogstore.users WHERE type = 'post'
+				ORDER BY md5(id::text || %s) LIMIT 1 FOR KEY SHARE""", (str(self.dice),))
+			locked = cursor.rowcount > 0
+			self.server.ask('SELECT blogstore.rebuild_views()')
+			if locked:
+				self._await_worker(holder)
+			return self._kill('blogstore worker')
+		finally:
+			holder.close()
 
 	def kill_worker_in_job(self):
 		"""kill -9 of the worker while there is a rename or a deletion to do."""
-		connection = self.server.connect_patiently()
-		cursor = connection.cursor()
-		deadline = time.monotonic() + 3
-		jobs = 0
-		while jobs == 0 and time.monotonic() < deadline:
-			cursor.execute("SELECT count(*) FROM blogstore.jobs WHERE kind <> 'rebuild'")
-			jobs = cursor.fetchone()[0]
-		connection.close()
+		holder = self.server.connect_patiently()
+		holder.autocommit = False
+		try:
+			# the worker does none of them while this is held
+			cursor = holder.cursor()
+			cursor.execute('LOCK TABLE blogstore.feed IN SHARE MODE')
+			deadline = time.monotonic() + 30
+			jobs = "SELECT count(*) FROM blogstore.jobs WHERE kind <> 'rebuild'"
+			while time.monotonic() < deadline and self.server.ask(jobs)[0][0] == 0:
+				time.sleep(0.01)
+		finally:
+			holder.close()
+		time.sleep(self.dice * 0.02)
 		return self._kill('blogstore worker')
 
 	def repair(self):
@@ -211,14 +235,18 @@ class Killer:
 		"""kill -9 of the postmaster: a stopped worker stays stopped."""
 		self._stop_worker()
 		self.kill_postmaster()
-		deadline = time.monotonic() + 10
+		deadline = time.monotonic() + PATIENCE
 		while self.server.ask(WORKER_STATE)[0][0] != 'stopped':
 			if time.monotonic() > deadline:
 				raise Divergence('after stop_worker() and a crash stat_worker shows '
 					f'{self.server.ask(WORKER_STATE)[0][0]}, not stopped')
 			time.sleep(0.05)
-		if self.server.pid_of('blogstore worker') is not None:
-			raise Divergence('after stop_worker() and a crash there is a worker')
+		# the launcher has every database looked at once, by a worker that ends
+		# as soon as it knows; before that or afterwards there is none
+		while self.server.pid_of('blogstore worker') is not None:
+			if time.monotonic() > deadline:
+				raise Divergence('after stop_worker() and a crash there is a worker')
+			time.sleep(0.05)
 		self.server.ask('SELECT blogstore.start_worker()')
 		return True
 
