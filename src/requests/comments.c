@@ -156,6 +156,9 @@ list_post_comments(PG_FUNCTION_ARGS)
 	container_require();
 	result_begin(&result, fcinfo, ITEM_COMMENT);
 	if (!deleted_post(result.deleted, post_id))
+	{
+		page_find(&page, ITEM_COMMENT, post_id);
 		result_list(&result, CONTAINER_POSTS, post_id, &page);
+	}
 	return (Datum) 0;
 }

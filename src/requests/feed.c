@@ -58,6 +58,7 @@ list_feed(PG_FUNCTION_ARGS)
 	get_page(fcinfo, 0, &page);
 	container_require();
 	result_begin(&result, fcinfo, ITEM_POST);
+	page_find(&page, ITEM_POST, NULL);
 	if (views_ready(GetActiveSnapshot()) && container_usable(CONTAINER_FEED))
 		list_from_view(&result, &page);
 	if (page_full(&result, &page))

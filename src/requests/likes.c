@@ -95,6 +95,9 @@ list_post_likes(PG_FUNCTION_ARGS)
 	container_require();
 	result_begin(&result, fcinfo, ITEM_LIKE);
 	if (!deleted_post(result.deleted, post_id))
+	{
+		page_find(&page, ITEM_LIKE, post_id);
 		result_list(&result, CONTAINER_POSTS, post_id, &page);
+	}
 	return (Datum) 0;
 }

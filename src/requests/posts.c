@@ -223,6 +223,7 @@ list_user_posts(PG_FUNCTION_ARGS)
 	result_begin(&result, fcinfo, ITEM_POST);
 	if (deleted_has(result.deleted, user_id))
 		return (Datum) 0;
+	page_find(&page, ITEM_POST, user_id);
 	if (views_ready(GetActiveSnapshot()))
 		result_list(&result, CONTAINER_USERS, user_id, &page);
 	else

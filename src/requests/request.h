@@ -110,6 +110,9 @@ extern bool write_child(BlogItem *item, ItemType type);
 extern bool remove_served_child(ItemType type, const pg_uuid_t *post_id,
 								const pg_uuid_t *other);
 
+/* cursor.c */
+extern void page_find(ListPage *page, ItemType type, const pg_uuid_t *of);
+
 /* result.c */
 extern Datum return_item(FunctionCallInfo fcinfo, const BlogItem *item,
 						 ItemType type);

@@ -1,0 +1,135 @@
+/*
+ * cursor.c
+ *		Where a page begins whose cursor may have lost its microseconds.
+ *
+ * The place of a row is its creation_date and id. A client whose dates have
+ * milliseconds (JavaScript's Date) hands back the date of the row with the rest
+ * cut off, and by the date alone all rows of that millisecond that come behind
+ * it would be skipped. The id still says which row it was. So a date without
+ * microseconds is taken for one that may have been cut: the row is looked up by
+ * its id, and if its date lies in that millisecond, the page begins behind it.
+ * If there is no such row (any more), the page begins with the whole of that
+ * millisecond: rows may come twice then, but none is skipped. Only the nil id
+ * means no row, but the place before all of a date.
+ *
+ * It costs one descent of an index more: posts and comments have an index by
+ * id. Likes have none; of those, the rows of the one millisecond are read.
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "requests/request.h"
+
+#include "utils/snapmgr.h"
+
+#define ONE_MS INT64CONST(1000)	/* in microseconds */
+
+/*
+ * May it have been cut to milliseconds? Dates count from the start of a second,
+ * backward too, so that what was cut off is below the next one in any year.
+ */
+static bool
+date_may_be_cut(TimestampTz date)
+{
+	return !TIMESTAMP_NOT_FINITE(date) && date % ONE_MS == 0;
+}
+
+/* Is there a partition that could hold a post? It may have been detached. */
+static bool
+post_possible(const pg_uuid_t *post_id)
+{
+	return container_find_partition(CONTAINER_POSTS, post_id) >= 0;
+}
+
+/* The date of a post by its id (user_id not NULL: of this user's only). */
+static bool
+find_post(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz *date)
+{
+	Datum		key = UUIDPGetDatum(id);
+	ItemScan   *scan;
+	BlogItem	post;
+	bool		found;
+
+	if (!post_possible(id))
+		return false;
+	scan = item_scan_begin(CONTAINER_POSTS, ITEM_POST, id, PATH_KEY, &key, 1,
+						   NULL, ForwardScanDirection, GetActiveSnapshot());
+	found = item_scan_next(scan, &post) &&
+		(user_id == NULL ||
+		 memcmp(item_uuid(&post, PROP_USER_ID), user_id, UUID_LEN) == 0);
+	if (found)
+		*date = item_date(&post);
+	item_scan_end(scan);
+	return found;
+}
+
+/* The date of a comment on a post by its id. */
+static bool
+find_comment(const pg_uuid_t *post_id, const pg_uuid_t *id, TimestampTz *date)
+{
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(id)};
+	ItemScan   *scan = item_scan_begin(CONTAINER_POSTS, ITEM_COMMENT, post_id,
+									   PATH_KEY, key, 2, NULL,
+									   ForwardScanDirection,
+									   GetActiveSnapshot());
+	BlogItem	comment;
+	bool		found = item_scan_next(scan, &comment);
+
+	if (found)
+		*date = item_date(&comment);
+	item_scan_end(scan);
+	return found;
+}
+
+/* The date of a like of a post by its id, in the millisecond before end. */
+static bool
+find_like(const pg_uuid_t *post_id, const pg_uuid_t *id, const Cursor *end,
+		  TimestampTz *date)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	ItemScan   *scan = item_scan_begin(CONTAINER_POSTS, ITEM_LIKE, post_id,
+									   PATH_LIST, &key, 1, end,
+									   BackwardScanDirection,
+									   GetActiveSnapshot());
+	BlogItem	like;
+	bool		found = false;
+
+	while (!found && item_scan_next(scan, &like) &&
+		   item_date(&like) >= end->date - ONE_MS)
+	{
+		found = memcmp(item_uuid(&like, PROP_ID), id, UUID_LEN) == 0;
+		*date = item_date(&like);
+	}
+	item_scan_end(scan);
+	return found;
+}
+
+/*
+ * Make a page's cursor the place at which the page begins, by the active
+ * snapshot. type: what the list is of; of: whose posts (NULL: everybody's), or
+ * the post whose comments or likes.
+ */
+void
+page_find(ListPage *page, ItemType type, const pg_uuid_t *of)
+{
+	Cursor	   *before = &page->before;
+	static const pg_uuid_t nil = {{0}};
+	Cursor		end = {.valid = true};
+	TimestampTz date;
+	bool		found;
+
+	if (!before->valid || !date_may_be_cut(before->date))
+		return;
+	end.date = before->date + ONE_MS;
+	if (type == ITEM_POST)
+		found = find_post(of, &before->id, &date);
+	else if (type == ITEM_COMMENT)
+		found = find_comment(of, &before->id, &date);
+	else
+		found = find_like(of, &before->id, &end, &date);
+	if (found && date >= before->date && date < end.date)
+		before->date = date;
+	else if (memcmp(&before->id, &nil, UUID_LEN) != 0)
+		*before = end;
+}
