@@ -186,6 +186,9 @@ import_users(Import *import)
 	if (n > 0)
 		import_run_write(import, import_write_names_sql, n);
 	write_items(import, ITEM_USER);
+	/* from here on nobody else can create or delete one of them */
+	if (n > 0 && import_run_number(import, import_deleting_sql) > 0)
+		import_outdated(import, "a user was created and deleted");
 	if (change_feed_hooks.obstacle(&hint) != NULL)
 		(void) import_run_number(import, import_lock_users_sql);
 }

@@ -139,6 +139,7 @@ extern const char *const import_reject_sql[N_IMPORTED];
 extern const char *const import_lock_tables_sql;
 extern const char *const import_lock_users_sql;
 extern const char *const import_write_names_sql;
+extern const char *const import_deleting_sql;
 extern const char *const import_new_sql[ITEM_POST + 1];
 extern const char *const import_count_sql;
 extern const char *const import_counted_sql;

@@ -233,6 +233,11 @@ const char *const import_write_names_sql =
 " SELECT name_key, user_id FROM @checked_user WHERE " NEW
 " ORDER BY name_key";
 
+/* How many of the users that were written are being deleted after all? */
+const char *const import_deleting_sql =
+"SELECT count(*) FROM @checked_user WHERE " NEW
+" AND user_id IN " BEING_DELETED;
+
 /*
  * Which users and posts are new, in the order of leaves: their properties in
  * their order (import_write.c).

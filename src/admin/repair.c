@@ -85,13 +85,15 @@ mend_orphan(const Finding *f)
 	LockOutcome outcome;
 
 	if (strcmp(f->type, "post") == 0)
-		outcome = remove_post(&f->post_id, LockWaitBlock);
+		outcome = remove_post(&f->post_id, NULL, LockWaitBlock);
 	else if (strcmp(f->type, "comment") == 0)
-		outcome = purge_child(ITEM_COMMENT, &f->post_id, &f->id, LockWaitBlock);
+		outcome = purge_child(ITEM_COMMENT, &f->post_id, &f->id, NULL,
+							  LockWaitBlock);
 	else if (strcmp(f->type, "delta") == 0)
-		outcome = remove_item(ITEM_DELTA, &f->post_id, &f->id, LockWaitBlock);
+		outcome = remove_item(ITEM_DELTA, &f->post_id, &f->id, NULL,
+							  LockWaitBlock);
 	else
-		outcome = purge_child(ITEM_LIKE, &f->post_id, &f->user_id,
+		outcome = purge_child(ITEM_LIKE, &f->post_id, &f->user_id, NULL,
 							  LockWaitBlock);
 	return outcome == LOCK_HAD;
 }

@@ -334,15 +334,20 @@ extern LockOutcome post_hold(const pg_uuid_t *post_id, LockTupleMode mode,
 							 LockWaitPolicy wait);
 extern bool post_await(PostGate *gate);
 
-/* removal.c: items with what hangs on them */
+/* removal.c: items with what hangs on them; author NULL: whoever's they are */
 extern LockOutcome remove_item(ItemType type, const pg_uuid_t *post_id,
-							   const pg_uuid_t *other, LockWaitPolicy wait);
+							   const pg_uuid_t *other, const pg_uuid_t *author,
+							   LockWaitPolicy wait);
 extern LockOutcome remove_child(ItemType type, const pg_uuid_t *post_id,
-								const pg_uuid_t *other, LockWaitPolicy wait);
+								const pg_uuid_t *other, const pg_uuid_t *author,
+								LockWaitPolicy wait);
 extern LockOutcome purge_child(ItemType type, const pg_uuid_t *post_id,
-							   const pg_uuid_t *other, LockWaitPolicy wait);
-extern LockOutcome remove_post(const pg_uuid_t *post_id, LockWaitPolicy wait);
-extern LockOutcome purge_post(const pg_uuid_t *post_id, LockWaitPolicy wait,
+							   const pg_uuid_t *other, const pg_uuid_t *author,
+							   LockWaitPolicy wait);
+extern LockOutcome remove_post(const pg_uuid_t *post_id,
+							   const pg_uuid_t *author, LockWaitPolicy wait);
+extern LockOutcome purge_post(const pg_uuid_t *post_id,
+							  const pg_uuid_t *author, LockWaitPolicy wait,
 							  int64 limit, int64 *removed, bool *more);
 
 /* walk.c: a user's name on the user's items, or the end of them, in steps */

@@ -399,8 +399,12 @@ deleted_changed(void)
 /*
  * A user is made anew while being deleted: purge what is left now, copies too,
  * since they would be served again from here on (the lock keeps the worker from
- * writing them again by an older snapshot), and have the job go on as one that gives late items of the old user the new name.
- * The caller acts as the containers' owner.
+ * writing them again by an older snapshot), and have the job go on as one that
+ * gives late items of the old user the new name.
+ *
+ * The caller acts as the containers' owner, and has written the user, so that
+ * no other deletion can begin. Errors: 40001 if the transaction keeps a snapshot
+ * that does not show the job as it is.
  */
 void
 deleted_revive(const pg_uuid_t *user_id)
@@ -412,6 +416,11 @@ deleted_revive(const pg_uuid_t *user_id)
 	plan_execute(&lock_plan, &key, NULL, false);
 	there = SPI_processed > 0;
 	SPI_finish();
+	if (!there && IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent deletion of a user"),
+				 errhint("Retry the transaction.")));
 	if (!there)
 		return;					/* purged meanwhile, or made anew by another */
 	if (!container_whole(CONTAINER_POSTS))

@@ -7,6 +7,10 @@
  * shut, and those who have counted by deltas have ended, what a new snapshot
  * shows is all there will be (gate.c).
  *
+ * Who deletes an item because of whose it is has read that before the item is
+ * locked. Meanwhile it may have been deleted, and its id given to an item of
+ * another user's; so the author is told, and looked at under the lock.
+ *
  * Runs in backends and in the worker, as the containers' owner.
  */
 #include "postgres.h"
@@ -17,16 +21,25 @@
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
 
+/* Is an item an author's (NULL: anybody's)? */
+static bool
+is_by(const BlogItem *item, const pg_uuid_t *author)
+{
+	return author == NULL ||
+		(!item->isnull[PROP_USER_ID] &&
+		 memcmp(item_uuid(item, PROP_USER_ID), author, UUID_LEN) == 0);
+}
+
 /*
  * Delete a comment (other is its id), a delta (the same) or a like (other is
- * who likes). If it is to be counted off its post and there is none, LOCK_GONE.
+ * who likes), if it is by an author. If it is to be counted off its post and there is none, LOCK_GONE.
  *
  * It is locked first, so that nobody is kept from the post while this waits.
  * But then it must not wait for a deletion of the post, which may need it.
  */
 static LockOutcome
 remove_one(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
-		   LockWaitPolicy wait, bool counted)
+		   const pg_uuid_t *author, LockWaitPolicy wait, bool counted)
 {
 	Datum		post = UUIDPGetDatum(post_id);
 	Datum		key[2];
@@ -47,6 +60,8 @@ remove_one(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
 	outcome = item_writer_try_lock(writer, PATH_KEY, key, 2,
 								   LockTupleExclusive, wait, &item);
+	if (outcome == LOCK_HAD && !is_by(&item, author))
+		outcome = LOCK_GONE;
 	if (outcome == LOCK_HAD && counted)
 		outcome = gate_enter(&gate, LockWaitSkip);
 	if (outcome == LOCK_HAD && counted)
@@ -68,9 +83,9 @@ remove_one(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 /* Delete one; nobody's count changes. */
 LockOutcome
 remove_item(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
-			LockWaitPolicy wait)
+			const pg_uuid_t *author, LockWaitPolicy wait)
 {
-	return remove_one(type, post_id, other, wait, false);
+	return remove_one(type, post_id, other, author, wait, false);
 }
 
 /*
@@ -80,20 +95,20 @@ remove_item(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
  */
 LockOutcome
 remove_child(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
-			 LockWaitPolicy wait)
+			 const pg_uuid_t *author, LockWaitPolicy wait)
 {
-	return remove_one(type, post_id, other, wait, true);
+	return remove_one(type, post_id, other, author, wait, true);
 }
 
 /* The same for an item of nobody's, also if it hangs on nothing. */
 LockOutcome
 purge_child(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
-			LockWaitPolicy wait)
+			const pg_uuid_t *author, LockWaitPolicy wait)
 {
-	LockOutcome outcome = remove_child(type, post_id, other, wait);
+	LockOutcome outcome = remove_child(type, post_id, other, author, wait);
 
 	return outcome == LOCK_GONE ?
-		remove_item(type, post_id, other, wait) : outcome;
+		remove_item(type, post_id, other, author, wait) : outcome;
 }
 
 /*
@@ -195,18 +210,58 @@ remove_shut_post(PostGate *gate, LockWaitPolicy wait)
 }
 
 /*
- * Delete a post with its comments and likes. Of what is locked, only the post
+ * Is the post that this transaction has just locked by an author? Nobody else
+ * can have made it anew since.
+ */
+static bool
+locked_post_is_by(const pg_uuid_t *post_id, const pg_uuid_t *author)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	BlogItem	post;
+	ItemScan   *scan;
+	bool		is;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	scan = item_scan_begin_unwatched(CONTAINER_POSTS, ITEM_POST, post_id,
+									 PATH_KEY, &key, 1, GetActiveSnapshot());
+	item_scan_identity(scan, CONTAINER_POSTS);
+	is = item_scan_next(scan, &post) && is_by(&post, author);
+	item_scan_end(scan);
+	PopActiveSnapshot();
+	return is;
+}
+
+/*
+ * Shut a post's gate with the post locked, as gate_shut(), if it is by an author
+ * (NULL: anybody); else LOCK_GONE, and the gate is open.
+ */
+static LockOutcome
+shut_post(PostGate *gate, const pg_uuid_t *author, LockTupleMode mode,
+		  LockWaitPolicy wait)
+{
+	LockOutcome outcome = gate_shut(gate, mode, wait);
+
+	if (outcome != LOCK_HAD || author == NULL ||
+		locked_post_is_by(&gate->post_id, author))
+		return outcome;
+	gate_leave(gate);
+	return LOCK_GONE;
+}
+
+/*
+ * Delete a post with its comments and likes, if it is by an author. Of what is locked, only the post
  * itself is left alone if wait says so, and if somebody is counting on it: who
  * has it locked has the rest.
  */
 LockOutcome
-remove_post(const pg_uuid_t *post_id, LockWaitPolicy wait)
+remove_post(const pg_uuid_t *post_id, const pg_uuid_t *author,
+			LockWaitPolicy wait)
 {
 	PostGate	gate;
 	LockOutcome outcome;
 
 	gate_init(&gate, post_id);
-	outcome = gate_shut(&gate, LockTupleExclusive, wait);
+	outcome = shut_post(&gate, author, LockTupleExclusive, wait);
 	return outcome == LOCK_HAD ? remove_shut_post(&gate, wait) : outcome;
 }
 
@@ -217,8 +272,8 @@ remove_post(const pg_uuid_t *post_id, LockWaitPolicy wait)
  * end.
  */
 LockOutcome
-purge_post(const pg_uuid_t *post_id, LockWaitPolicy wait, int64 limit,
-		   int64 *removed, bool *more)
+purge_post(const pg_uuid_t *post_id, const pg_uuid_t *author,
+		   LockWaitPolicy wait, int64 limit, int64 *removed, bool *more)
 {
 	PostGate	gate;
 	LockOutcome outcome;
@@ -227,7 +282,7 @@ purge_post(const pg_uuid_t *post_id, LockWaitPolicy wait, int64 limit,
 	bool		busy = false;
 
 	gate_init(&gate, post_id);
-	outcome = gate_shut(&gate, LockTupleNoKeyExclusive, wait);
+	outcome = shut_post(&gate, author, LockTupleNoKeyExclusive, wait);
 	if (outcome != LOCK_HAD)
 		return outcome;
 	comments = remove_children(ITEM_COMMENT, post_id, wait, limit, &busy);

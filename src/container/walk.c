@@ -141,6 +141,7 @@ static VisitOutcome
 purge_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
 {
 	pg_uuid_t	post_id = *item_uuid(item, PROP_POST_ID);
+	pg_uuid_t	author = *item_uuid(item, PROP_USER_ID);
 	pg_uuid_t	other = *item_uuid(item, visitor->type == ITEM_LIKE ?
 								   PROP_USER_ID : PROP_ID);
 	LockOutcome outcome;
@@ -149,14 +150,15 @@ purge_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
 	{
 		bool		more = false;
 
-		outcome = purge_post(&post_id, walk->wait,
+		outcome = purge_post(&post_id, &author, walk->wait,
 							 walk->limit == 0 ? 0 : walk->limit - walk->changed,
 							 &walk->changed, &more);
 		if (more)
 			return VISIT_AGAIN;
 	}
 	else
-		outcome = purge_child(visitor->type, &post_id, &other, walk->wait);
+		outcome = purge_child(visitor->type, &post_id, &other, &author,
+							  walk->wait);
 	return outcome == LOCK_HAD ? VISIT_CHANGED :
 		outcome == LOCK_BUSY ? VISIT_BUSY : VISIT_UNCHANGED;
 }

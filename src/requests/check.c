@@ -240,6 +240,21 @@ lock_shared(const pg_uuid_t *user_id, BlogItem *user)
 }
 
 /*
+ * A user who is there, but in the snapshot that the transaction keeps is being
+ * deleted, has been made anew since. Items of such a user would not show to the
+ * transaction that writes them. Errors: 40001.
+ */
+void
+check_not_anew(const BlogItem *user)
+{
+	if (IsolationUsesXactSnapshot() && being_deleted(user))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a user created anew"),
+				 errhint("Retry the transaction.")));
+}
+
+/*
  * The user as of now: the newest committed version even in a transaction that
  * keeps its first snapshot. A name is then stale only where the user was
  * renamed after this read, and the job of the rename waits for transactions
@@ -248,7 +263,7 @@ lock_shared(const pg_uuid_t *user_id, BlogItem *user)
  * Where no worker can run there are no such jobs: the user is locked FOR
  * SHARE, so that a rename or deletion waits for the transaction to end.
  *
- * Errors: 23503; 40001 where locked.
+ * Errors: 23503; 40001 where locked, and if the user was made anew since.
  */
 void
 need_user(const pg_uuid_t *user_id, BlogItem *user)
@@ -266,6 +281,7 @@ need_user(const pg_uuid_t *user_id, BlogItem *user)
 	PopActiveSnapshot();
 	if (!found)
 		unknown_item("user", user_id);
+	check_not_anew(user);
 }
 
 /* Is a post one of a user's who is being deleted, by the transaction's snapshot? */
@@ -278,6 +294,27 @@ post_being_deleted(const pg_uuid_t *post_id)
 	result = deleted_post(deleted_users(GetActiveSnapshot()), post_id);
 	PopActiveSnapshot();
 	return result;
+}
+
+/*
+ * An item whose key an insert has met: is it in the way? One of a user who is
+ * being deleted is not served any more, and is taken away; then, or if it is gone,
+ * or of another user meanwhile, the insert is to be tried again.
+ */
+bool
+is_in_the_way(ItemType type, const BlogItem *there)
+{
+	pg_uuid_t	post_id = *item_uuid(there, PROP_POST_ID);
+	pg_uuid_t	id = *item_uuid(there, PROP_ID);
+	pg_uuid_t	author = *item_uuid(there, PROP_USER_ID);
+
+	if (!being_deleted(there))
+		return true;
+	if (type == ITEM_POST)
+		(void) remove_post(&post_id, &author, LockWaitBlock);
+	else
+		(void) remove_child(type, &post_id, &id, &author, LockWaitBlock);
+	return false;
 }
 
 /*

@@ -109,5 +109,5 @@ remove_served_child(ItemType type, const pg_uuid_t *post_id,
 	served = served && !deleted_post(deleted, post_id);
 	PopActiveSnapshot();
 	return served &&
-		remove_child(type, post_id, other, LockWaitBlock) == LOCK_HAD;
+		remove_child(type, post_id, other, NULL, LockWaitBlock) == LOCK_HAD;
 }

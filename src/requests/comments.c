@@ -45,14 +45,11 @@ create_comment(PG_FUNCTION_ARGS)
 			 TimestampTzGetDatum(get_creation_date(fcinfo, 4)));
 
 	request_begin(&scope, "create_comment()");
-	/* one that is not served any more is in nobody's way */
 	do
 		inserted = write_child(&comment, ITEM_COMMENT);
 	while (!inserted &&
 		   (!find_conflicting(ITEM_COMMENT, post_id, key, 2, &there) ||
-			(being_deleted(&there) &&
-			 remove_child(ITEM_COMMENT, post_id, &id,
-						  LockWaitBlock) == LOCK_HAD)));
+			!is_in_the_way(ITEM_COMMENT, &there)));
 	if (!inserted)
 	{
 		if (!item_same(&comment, &there, PROP_USER_ID) ||

@@ -88,13 +88,11 @@ create_post(PG_FUNCTION_ARGS)
 	post_from_args(fcinfo, &id, &post);
 	key = UUIDPGetDatum(&id);
 	request_begin(&scope, "create_post()");
-	/* one that is not served any more is in nobody's way */
 	do
 		inserted = write_post(&post, &id);
 	while (!inserted &&
 		   (!find_conflicting(ITEM_POST, &id, &key, 1, &there) ||
-			(being_deleted(&there) &&
-			 remove_post(&id, LockWaitBlock) == LOCK_HAD)));
+			!is_in_the_way(ITEM_POST, &there)));
 	if (!inserted)
 	{
 		if (!item_same(&post, &there, PROP_USER_ID) ||
@@ -172,7 +170,7 @@ delete_post(PG_FUNCTION_ARGS)
 
 	request_begin(&scope, "delete_post()");
 	found = !post_being_deleted(id) &&
-		remove_post(id, LockWaitBlock) == LOCK_HAD;
+		remove_post(id, NULL, LockWaitBlock) == LOCK_HAD;
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
 }

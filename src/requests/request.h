@@ -98,10 +98,12 @@ extern void check_username(Datum username);
 extern void get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id);
 extern TimestampTz get_creation_date(FunctionCallInfo fcinfo, int arg);
 extern void get_page(FunctionCallInfo fcinfo, int arg, ListPage *page);
+extern void check_not_anew(const BlogItem *user);
 extern void need_user(const pg_uuid_t *user_id, BlogItem *user);
 extern COMPAT_NORETURN void unknown_item(const char *what, const pg_uuid_t *id);
 extern COMPAT_NORETURN void id_taken(const char *what, const pg_uuid_t *id);
 extern bool post_being_deleted(const pg_uuid_t *post_id);
+extern bool is_in_the_way(ItemType type, const BlogItem *there);
 extern bool find_conflicting(ItemType type, const pg_uuid_t *post_id,
 							 const Datum *key, int nkeys, BlogItem *out);
 

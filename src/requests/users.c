@@ -10,6 +10,7 @@
 
 #include "access/xact.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/snapmgr.h"
 
 REQUEST_FUNCTION(create_user, REQUEST_CREATE_USER);
@@ -45,7 +46,10 @@ lock_user(ItemWriter *writer, const pg_uuid_t *user_id, LockTupleMode mode,
 	return found;
 }
 
-/* Is there a user with this id who is the one to create? Errors: 23505. */
+/*
+ * Is there a user with this id who is the one to create? Errors: 23505; 40001
+ * if the transaction's snapshot is of before.
+ */
 static bool
 user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
 {
@@ -61,24 +65,45 @@ user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
 		(!item_same(user, wanted, PROP_USERNAME) ||
 		 (with_date && !item_same(user, wanted, PROP_CREATION_DATE))))
 		id_taken("user", id);
+	if (found)
+		check_not_anew(user);
 	return found;
 }
 
-/* Is a user with this id being deleted, as of now? */
+/*
+ * Is a user with this id being deleted, as of now or in the snapshot that the
+ * transaction keeps?
+ */
 static bool
 user_is_going(const pg_uuid_t *id)
 {
 	bool		going;
 
+	/* who was waited for may have told just now */
+	AcceptInvalidationMessages();
 	PushActiveSnapshot(GetLatestSnapshot());
 	going = deleted_has(deleted_users(GetActiveSnapshot()), id);
 	PopActiveSnapshot();
+	if (!going && IsolationUsesXactSnapshot())
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
+		going = deleted_has(deleted_users(GetActiveSnapshot()), id);
+		PopActiveSnapshot();
+	}
 	return going;
 }
 
-/* Claim the name, then write the item. */
+/*
+ * Claim the name, then write the item. own_id: the caller brought the id, which
+ * somebody may have had before.
+ *
+ * From the moment at which the item is written nobody else can create or delete
+ * a user with this id. So what is left of one who had it is looked for then, not
+ * before, since the name and the id may have been waited for; and before triggers
+ * fire, which may write items of the new user.
+ */
 static void
-write_user(BlogItem *user, bool with_date)
+write_user(BlogItem *user, bool own_id, bool with_date)
 {
 	const pg_uuid_t *id = item_uuid(user, PROP_ID);
 	Datum		username = user->value[PROP_USERNAME];
@@ -97,6 +122,8 @@ write_user(BlogItem *user, bool with_date)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_USERS, ITEM_USER, id);
 	inserted = item_writer_insert(writer, user);
+	if (inserted && own_id && user_is_going(id))
+		deleted_revive(id);
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	if (!inserted)
@@ -107,8 +134,9 @@ write_user(BlogItem *user, bool with_date)
  * C1: create a user. The name is claimed in the registry first, so that of
  * two creators of one name the second waits, and learns that it is taken.
  *
- * Errors: 22004, 22023, 23505, 25006, 55000. Locks: RowExclusiveLock on the
- * registry and on the leaf of users.
+ * Errors: 22004, 22023, 23505, 25006, 40001, 55000. Locks: RowExclusiveLock on
+ * the registry and on the leaf of users; if a user with this id is being
+ * deleted, that job, and what is left of the user's items.
  */
 static Datum
 create_user(PG_FUNCTION_ARGS)
@@ -118,6 +146,7 @@ create_user(PG_FUNCTION_ARGS)
 	BlogItem	there;
 	pg_uuid_t	id;
 	Datum		username = need_text(fcinfo, 0, "username");
+	bool		own_id = !PG_ARGISNULL(1);
 	bool		with_date = !PG_ARGISNULL(2);
 
 	check_username(username);
@@ -130,12 +159,10 @@ create_user(PG_FUNCTION_ARGS)
 			 TimestampTzGetDatum(get_creation_date(fcinfo, 2)));
 
 	request_begin(&scope, "create_user()");
-	if (!PG_ARGISNULL(1) && user_is_going(&id))
-		deleted_revive(&id);
-	if (!PG_ARGISNULL(1) && user_is_there(&user, with_date, &there))
+	if (own_id && user_is_there(&user, with_date, &there))
 		user = there;
 	else
-		write_user(&user, with_date);
+		write_user(&user, own_id, with_date);
 	owner_end(&scope);
 	return return_item(fcinfo, &user, ITEM_USER);
 }
