@@ -10,6 +10,7 @@
 #include "admin/settings.h"
 #include "change_feed/change_feed.h"
 #include "compat.h"
+#include "container/attached.h"
 #include "container/container.h"
 #include "requests/stats.h"
 
@@ -24,6 +25,7 @@ _PG_init(void)
 {
 	settings_init();
 	leaf_init();
+	attached_init();
 	view_state_init();
 	deleted_init();
 	change_feed_init();

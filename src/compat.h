@@ -29,6 +29,7 @@
 #include "utils/acl.h"
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
+#include "utils/guc_tables.h"
 #if PG_VERSION_NUM >= 160000
 #include "nodes/miscnodes.h"
 #include "varatt.h"
@@ -131,28 +132,29 @@ compat_epq_init(EPQState *epqstate, EState *estate)
 }
 
 /*
- * Enter a tuple into all indexes. With spec_conflict, a taken unique key is told
- * there; without, it is an error (23505).
+ * Enter a tuple into all indexes. With spec_conflict, a key that is taken in one
+ * of the arbiters is told there; else, and in other indexes, it is an error
+ * (23505, 23P01).
  */
 static inline List *
 compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
-						   EState *estate, bool *spec_conflict)
+						   EState *estate, List *arbiters, bool *spec_conflict)
 {
 	bool		tell = spec_conflict != NULL;
 
 #if PG_VERSION_NUM >= 160000
 	return ExecInsertIndexTuples(rri, slot, estate, false, tell,
-								 spec_conflict, NIL, false);
+								 spec_conflict, arbiters, false);
 #else
 	return ExecInsertIndexTuples(rri, slot, estate, false, tell,
-								 spec_conflict, NIL);
+								 spec_conflict, arbiters);
 #endif
 }
 
-/* Is there no committed or pending row with one of slot's unique keys? */
+/* Is there no committed or pending row with slot's key in one of the arbiters? */
 static inline bool
 compat_check_index_constraints(ResultRelInfo *rri, TupleTableSlot *slot,
-							   EState *estate)
+							   EState *estate, List *arbiters)
 {
 	ItemPointerData conflict;
 #if PG_VERSION_NUM >= 180000
@@ -160,9 +162,9 @@ compat_check_index_constraints(ResultRelInfo *rri, TupleTableSlot *slot,
 
 	ItemPointerSetInvalid(&invalid);
 	return ExecCheckIndexConstraints(rri, slot, estate, &conflict, &invalid,
-									 NIL);
+									 arbiters);
 #else
-	return ExecCheckIndexConstraints(rri, slot, estate, &conflict, NIL);
+	return ExecCheckIndexConstraints(rri, slot, estate, &conflict, arbiters);
 #endif
 }
 
@@ -327,5 +329,75 @@ compat_old_tuple(ReorderBufferChange *change)
 	return change->data.tp.oldtuple ? &change->data.tp.oldtuple->tuple : NULL;
 #endif
 }
+
+/* A setting by its name; NULL if there is none. */
+static inline struct config_generic *
+compat_guc_find(const char *name)
+{
+#if PG_VERSION_NUM >= 160000
+	return find_option(name, false, true, DEBUG5);
+#else
+	struct config_generic **all = get_guc_variables();
+	int			low = 0;
+	int			high = GetNumConfigOptions() - 1;
+
+	while (low <= high)
+	{
+		int			middle = (low + high) / 2;
+		int			order = pg_strcasecmp(name, all[middle]->name);
+
+		if (order == 0)
+			return all[middle];
+		if (order < 0)
+			high = middle - 1;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+#endif
+}
+
+/* Its value: a text, or a number (of an enum, an integer, a boolean). */
+static inline void
+compat_guc_value(struct config_generic *conf, const char **text, int *number)
+{
+	*text = NULL;
+	*number = 0;
+	if (conf->vartype == PGC_STRING)
+		*text = *((struct config_string *) conf)->variable;
+	else if (conf->vartype == PGC_ENUM)
+		*number = *((struct config_enum *) conf)->variable;
+	else if (conf->vartype == PGC_INT)
+		*number = *((struct config_int *) conf)->variable;
+	else if (conf->vartype == PGC_BOOL)
+		*number = *((struct config_bool *) conf)->variable;
+}
+
+/* What is compiled in for it. */
+static inline const char *
+compat_guc_boot_value(struct config_generic *conf)
+{
+	if (conf->vartype == PGC_STRING)
+		return ((struct config_string *) conf)->boot_val;
+	if (conf->vartype == PGC_ENUM)
+		return config_enum_lookup_by_value((struct config_enum *) conf,
+										   ((struct config_enum *) conf)->boot_val);
+	if (conf->vartype == PGC_INT)
+		return psprintf("%d", ((struct config_int *) conf)->boot_val);
+	return ((struct config_bool *) conf)->boot_val ? "on" : "off";
+}
+
+/*
+ * The parameters of ExecutorCheckPerms_hook, which sees the relations that a
+ * statement uses before it is executed.
+ */
+#if PG_VERSION_NUM >= 160000
+#define COMPAT_CHECK_PERMS_PARAMETERS \
+	List *relations, List *permissions, bool raise
+#define COMPAT_CHECK_PERMS_ARGUMENTS relations, permissions, raise
+#else
+#define COMPAT_CHECK_PERMS_PARAMETERS List *relations, bool raise
+#define COMPAT_CHECK_PERMS_ARGUMENTS relations, raise
+#endif
 
 #endif							/* BLOGSTORE_COMPAT_H */

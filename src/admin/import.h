@@ -6,6 +6,7 @@
 #define BLOGSTORE_IMPORT_H
 
 #include "compat.h"
+#include "container/attached.h"
 #include "container/container.h"
 
 #include "tcop/dest.h"
@@ -70,6 +71,7 @@ typedef int64 (*ImportWrite) (const Import *import, void *arg);
 typedef struct ImportPhase
 {
 	OwnerScope	scope;
+	Guard	   *guard;
 	int			nest;
 } ImportPhase;
 

@@ -8,6 +8,8 @@
 
 #include "admin/import.h"
 
+#include "container/plans.h"
+
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -29,8 +31,9 @@ set_locally(const char *name, const char *value)
 void
 import_phase_settings(ImportPhase *phase)
 {
+	phase->guard = guard_enter(true);
+	tables_show_all();
 	phase->nest = NewGUCNestLevel();
-	set_locally("search_path", "pg_catalog, pg_temp");
 	set_locally("jit", "off");
 	set_locally("default_statistics_target", "10");
 	if (maintenance_work_mem > work_mem)
@@ -48,6 +51,7 @@ void
 import_phase_end(ImportPhase *phase)
 {
 	AtEOXact_GUC(true, phase->nest);
+	guard_leave(phase->guard);
 	owner_end(&phase->scope);
 }
 

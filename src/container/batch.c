@@ -71,7 +71,7 @@ batch_flush(ItemBatch *batch)
 	for (int i = 0; i < batch->n; i++)
 	{
 		(void) compat_insert_index_tuples(writer->rri, batch->slot[i],
-										  writer->estate, NULL);
+										  writer->estate, NIL, NULL);
 		ExecClearTuple(batch->slot[i]);
 	}
 	batch->n = 0;
@@ -131,7 +131,7 @@ batch_insert_one(ItemWriter *writer, const BlogItem *item)
 	table_tuple_insert(writer->leaf.rel, slot, GetCurrentCommandId(true), 0,
 					   NULL);
 	recheck = compat_insert_index_tuples(writer->rri, slot, writer->estate,
-										 NULL);
+										 NIL, NULL);
 	ExecARInsertTriggers(writer->estate, writer->rri, slot, recheck, NULL);
 	writer->wrote = true;
 	MemoryContextSwitchTo(old);

@@ -33,6 +33,7 @@
 #include "access/xact.h"
 #include "common/hashfn.h"
 #include "executor/tuptable.h"
+#include "miscadmin.h"
 #include "storage/predicate.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -244,6 +245,7 @@ delta_insert(const pg_uuid_t *post_id, int64 comments, int64 likes, bool stripe)
 
 	do
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (stripe)
 			stripe_id(&id);
 		if (!stripe || stripe_pending(key))

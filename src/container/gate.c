@@ -193,6 +193,7 @@ gate_shut(PostGate *gate, LockTupleMode mode, LockWaitPolicy wait)
 	{
 		bool		patient = tries-- > 0;
 
+		CHECK_FOR_INTERRUPTS();
 		if (patient)
 		{
 			(void) await_counting(post_id);

@@ -226,6 +226,7 @@ leaf_open(OpenLeaf *open, Container container, ItemType type,
 			open->unchecked = leaf->unchecked;
 			memcpy(open->attno, leaf->attno, sizeof(open->attno));
 			memcpy(open->index, leaf->index, sizeof(open->index));
+			open->attached = leaf->attached;
 			return true;
 		}
 	}

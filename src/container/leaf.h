@@ -38,6 +38,7 @@ typedef struct CachedLeaf
 								 * no constraint keeps from being NULL */
 	AttrNumber	attno[N_PROPERTIES];
 	Oid			index[N_PATHS];
+	bool		attached;		/* do types or indexes run the owner's code? */
 } CachedLeaf;
 
 /* A leaf as opened: its relation, and where its columns and indexes are. */
@@ -48,11 +49,22 @@ typedef struct OpenLeaf
 	uint32		unchecked;		/* as of CachedLeaf */
 	AttrNumber	attno[N_PROPERTIES];	/* 0: the leaf has no such column */
 	Oid			index[N_PATHS]; /* InvalidOid: no such path */
+	bool		attached;		/* do types or indexes run the owner's code? */
 } OpenLeaf;
+
+/* Has a unique index the columns of an item's key? */
+typedef enum KeyCover
+{
+	KEY_NOT_COVERED,
+	KEY_COVERED,
+	KEY_COVERED_AND_MORE		/* it has others, too */
+} KeyCover;
 
 /* path.c: which columns and indexes a leaf has */
 extern const char *property_column(Property prop);
 extern AccessPath leaf_identity_path(Container container, ItemType type);
+extern KeyCover leaf_key_cover(const OpenLeaf *leaf, Container container,
+							   ItemType type, Relation index);
 extern void leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
 						  Container container, ItemType type);
 extern int	leaf_path_key(Container container, ItemType type, AccessPath path,

@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "container/attached.h"
 #include "container/leaf.h"
 
 #include "access/genam.h"
@@ -139,6 +140,40 @@ leaf_path_columns(Container container, ItemType type, AccessPath path,
 	return path_columns[container][type][path].n;
 }
 
+/* Has an index a property's column? The id of a post is its post_id, too. */
+static bool
+index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
+{
+	Form_pg_index form = index->rd_index;
+
+	for (int i = 0; i < form->indnkeyatts; i++)
+		if (form->indkey.values[i] != InvalidAttrNumber &&
+			(form->indkey.values[i] == leaf->attno[prop] ||
+			 (type == ITEM_POST && prop == PROP_POST_ID &&
+			  form->indkey.values[i] == leaf->attno[PROP_ID])))
+			return true;
+	return false;
+}
+
+/*
+ * Has an index the columns of an item's own key? That of a copy in users is the
+ * path by which it is listed.
+ */
+KeyCover
+leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
+			   Relation index)
+{
+	const PathColumns *key = &path_columns[container][type][PATH_KEY];
+
+	if (key->n == 0)
+		key = &path_columns[container][type][PATH_LIST];
+	for (int i = 0; i < key->n; i++)
+		if (!index_has(leaf, type, index, key->column[i]))
+			return KEY_NOT_COVERED;
+	return IndexRelationGetNumberOfKeyAttributes(index) == key->n ?
+		KEY_COVERED : KEY_COVERED_AND_MORE;
+}
+
 /* Which index of rel serves which path? An owner's predicate is not evaluated. */
 static void
 find_indexes(CachedLeaf *leaf, Relation rel, Container container,
@@ -148,10 +183,12 @@ find_indexes(CachedLeaf *leaf, Relation rel, Container container,
 	List	   *indexes = RelationGetIndexList(rel);
 	ListCell   *lc;
 
+	leaf->attached = columns_are_attached(rel);
 	foreach(lc, indexes)
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
 
+		leaf->attached |= index_is_attached(index);
 		if (index->rd_index->indisvalid && index->rd_rel->relam == BTREE_AM_OID &&
 			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 			for (AccessPath path = 0; path < N_PATHS; path++)

@@ -7,10 +7,66 @@
  */
 #include "postgres.h"
 
+#include "container/attached.h"
 #include "container/bookkeeping.h"
 #include "container/plans.h"
 
-#include "utils/guc.h"
+#include "access/htup_details.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/plancache.h"
+#include "utils/syscache.h"
+
+/*
+ * Errors: 42501 if policies on a table hold for its owner, too: statements would
+ * silently take rows that they hide for missing.
+ */
+static void
+table_shows_all(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		forced;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	forced = ((Form_pg_class) GETSTRUCT(tuple))->relrowsecurity &&
+		((Form_pg_class) GETSTRUCT(tuple))->relforcerowsecurity;
+	ReleaseSysCache(tuple);
+	if (forced && !has_bypassrls_privilege(GetUserId()))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("policies on \"%s\" would hide rows from blogstore",
+						get_rel_name(relid)),
+				 errhint("Say ALTER TABLE ... NO FORCE ROW LEVEL SECURITY.")));
+}
+
+/* The same for all tables that statements of blogstore's read. */
+void
+tables_show_all(void)
+{
+	static const char *const table[] = {
+		"users", "posts", "feed", "usernames", "jobs", "view_state",
+		"change_feed"
+	};
+	Oid			schema = get_namespace_oid(BLOGSTORE_SCHEMA, false);
+
+	for (int i = 0; i < lengthof(table); i++)
+		table_shows_all(get_relname_relid(table[i], schema));
+}
+
+static void
+plan_shows_all(SPIPlanPtr plan)
+{
+	ListCell   *lc;
+	ListCell   *rel;
+
+	foreach(lc, SPI_plan_get_plan_sources(plan))
+		foreach(rel, ((CachedPlanSource *) lfirst(lc))->relationOids)
+			table_shows_all(lfirst_oid(rel));
+}
 
 /* Does a statement name a table of blogstore's schema? */
 static bool
@@ -62,36 +118,27 @@ prepare(KeptPlan *plan)
 }
 
 /*
- * What names in a statement mean from here on, until the GUC nest level that is
- * returned ends: those of pg_catalog, whatever search_path the caller of the
- * request has, since the statement runs with the rights of the owner.
+ * Run a kept plan; returns SPI's result code, raises an error if negative.
+ *
+ * In a guard: names and operators are those of pg_catalog, whatever search_path
+ * the caller of the request has, and so is what the owner has attached to the
+ * tables. Errors: 42501 if a policy would hide rows from the owner.
  */
-static int
-own_names(void)
-{
-	int			nest = NewGUCNestLevel();
-
-	(void) set_config_option("search_path", "pg_catalog, pg_temp",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-							 true, 0, false);
-	return nest;
-}
-
-/* Run a kept plan; returns SPI's result code, raises an error if negative. */
 int
 plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 {
 	int			rc;
-	int			nest;
+	Guard	   *guard;
 
 	lock_tables(plan);
-	nest = own_names();
+	guard = guard_enter(true);
 	prepare(plan);
+	plan_shows_all(plan->plan);
 	rc = SPI_execute_plan(plan->plan, values, nulls, read_only, 0);
 	if (rc < 0)
 		elog(ERROR, "could not run \"%s\": %s", plan->sql,
 			 SPI_result_code_string(rc));
-	AtEOXact_GUC(true, nest);
+	guard_leave(guard);
 	return rc;
 }
 
@@ -104,14 +151,15 @@ plan_send(KeptPlan *plan, DestReceiver *dest)
 {
 	SPIExecuteOptions options = {.read_only = true,.dest = dest};
 	int			rc;
-	int			nest;
+	Guard	   *guard;
 
 	lock_tables(plan);
-	nest = own_names();
+	guard = guard_enter(true);
 	prepare(plan);
+	plan_shows_all(plan->plan);
 	rc = SPI_execute_plan_extended(plan->plan, &options);
 	if (rc < 0)
 		elog(ERROR, "could not run \"%s\": %s", plan->sql,
 			 SPI_result_code_string(rc));
-	AtEOXact_GUC(true, nest);
+	guard_leave(guard);
 }

@@ -22,6 +22,7 @@ typedef struct KeptPlan
 	bool		table[N_BOOKKEEPING];
 } KeptPlan;
 
+extern void tables_show_all(void);
 extern int	plan_execute(KeptPlan *plan, Datum *values, const char *nulls,
 						 bool read_only);
 extern void plan_send(KeptPlan *plan, DestReceiver *dest);

@@ -42,6 +42,10 @@ writer_open(Container container, ItemType type,
 	(void) leaf_open(&writer->leaf, container, type, partition_key, partition,
 					 RowExclusiveLock);
 	writer->by_key = partition_key != NULL;
+	writer->triggers = writer->leaf.rel->trigdesc != NULL;
+	if (writer->triggers || writer->leaf.attached ||
+		expressions_are_attached(writer->leaf.rel))
+		writer->guard = guard_enter(writer->triggers);
 
 	writer->estate = CreateExecutorState();
 	rte->rtekind = RTE_RELATION;
@@ -60,9 +64,11 @@ writer_open(Container container, ItemType type,
 	writer->found = table_slot_create(writer->leaf.rel, NULL);
 	writer->fresh = MakeSingleTupleTableSlot(RelationGetDescr(writer->leaf.rel),
 											 &TTSOpsVirtual);
-	writer->triggers = writer->leaf.rel->trigdesc != NULL;
 	if (writer->triggers)
+	{
+		defer_nothing(writer->rri);
 		AfterTriggerBeginQuery();
+	}
 
 	MemoryContextSwitchTo(old);
 	return writer;
@@ -146,9 +152,71 @@ key_in_snapshot(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Insert an item. Returns false, having written nothing, if one of its unique
- * keys is taken by a committed row or by a transaction that then commits
- * (this waits for it).
+ * Tell which indexes say that an item's key is taken (ExecInsert() calls them
+ * arbiters): those that are unique in its columns, and those in more columns,
+ * which can only meet a row that has the key, too. Any other unique index or
+ * exclusion constraint is its owner's, and its conflicts are errors.
+ *
+ * Errors: 55000 if there is none in the key's columns.
+ */
+static void
+find_arbiters(ItemWriter *writer)
+{
+	MemoryContext old = MemoryContextSwitchTo(writer->context);
+	ResultRelInfo *rri = writer->rri;
+
+	for (int i = 0; i < rri->ri_NumIndices; i++)
+	{
+		Relation	index = rri->ri_IndexRelationDescs[i];
+		IndexInfo  *info = rri->ri_IndexRelationInfo[i];
+		KeyCover	cover;
+
+		if (!info->ii_Unique || !info->ii_ReadyForInserts ||
+			!index->rd_index->indimmediate || info->ii_Expressions != NIL ||
+			info->ii_Predicate != NIL)
+			continue;
+		cover = leaf_key_cover(&writer->leaf, writer->container, writer->type,
+							   index);
+		if (cover == KEY_COVERED)
+			writer->key_arbiters = lappend_oid(writer->key_arbiters,
+											   RelationGetRelid(index));
+		if (cover != KEY_NOT_COVERED)
+			writer->arbiters = lappend_oid(writer->arbiters,
+										   RelationGetRelid(index));
+	}
+	MemoryContextSwitchTo(old);
+	if (writer->key_arbiters == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("\"%s\" has no unique index on its items' key",
+						RelationGetRelationName(writer->leaf.rel)),
+				 errhint("Restore the primary key, NOT DEFERRABLE, as docs/ARCHITECTURE.md lists it.")));
+}
+
+/*
+ * Is the key of a row to insert free? Waits for those who are about to take it.
+ * A row that has more than the key in common with it, but not the key, as only a
+ * row written past blogstore can, is left to be an error: *arbiters becomes the
+ * indexes of the key alone.
+ */
+static bool
+key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)
+{
+	if (compat_check_index_constraints(writer->rri, slot, writer->estate,
+									   *arbiters))
+		return true;
+	if (*arbiters == writer->key_arbiters)
+		return false;
+	*arbiters = writer->key_arbiters;
+	return compat_check_index_constraints(writer->rri, slot, writer->estate,
+										  *arbiters);
+}
+
+/*
+ * Insert an item. Returns false, having written nothing, if its key is taken by
+ * a committed row or by a transaction that then commits (this waits for it).
+ * What a unique index or exclusion constraint of the owner's refuses is an error
+ * (23505, 23P01).
  *
  * stands, where given, is asked when the item can be found by others but is not
  * confirmed yet: it must not wait, and false takes the item back.
@@ -161,6 +229,7 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 	Relation	rel = writer->leaf.rel;
 	TupleTableSlot *slot = writer->fresh;
 	List	   *recheck = NIL;
+	List	   *arbiters;
 	bool		inserted = false;
 	bool		refused = false;
 
@@ -169,9 +238,11 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 		MemoryContextSwitchTo(old);
 		return false;
 	}
+	if (writer->key_arbiters == NIL)
+		find_arbiters(writer);
+	arbiters = writer->arbiters;
 	writer_form(writer, slot, item);
-	while (!inserted && !refused &&
-		   compat_check_index_constraints(writer->rri, slot, writer->estate))
+	while (!inserted && !refused && key_is_free(writer, slot, &arbiters))
 	{
 		TransactionId xid = GetCurrentTransactionId();
 		bool		conflict = false;
@@ -179,8 +250,8 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 
 		table_tuple_insert_speculative(rel, slot, GetCurrentCommandId(true),
 									   0, NULL, token);
-		recheck = compat_insert_index_tuples(writer->rri, slot,
-											 writer->estate, &conflict);
+		recheck = compat_insert_index_tuples(writer->rri, slot, writer->estate,
+											 arbiters, &conflict);
 		refused = !conflict && stands != NULL && !stands(arg);
 		inserted = !conflict && !refused;
 		table_tuple_complete_speculative(rel, slot, token, inserted);
@@ -409,6 +480,8 @@ item_writer_close(ItemWriter *writer)
 	ExecResetTupleTable(writer->estate->es_tupleTable, false);
 	FreeExecutorState(writer->estate);
 	leaf_close(&writer->leaf, true);
+	if (writer->guard != NULL)
+		guard_leave(writer->guard);
 	if (writer->wrote)
 	{
 		CommandCounterIncrement();

@@ -5,6 +5,7 @@
 #ifndef BLOGSTORE_WRITER_H
 #define BLOGSTORE_WRITER_H
 
+#include "container/attached.h"
 #include "container/leaf.h"
 
 #include "nodes/execnodes.h"
@@ -21,8 +22,11 @@ struct ItemWriter
 	TupleTableSlot *found;		/* the locked tuple */
 	TupleTableSlot *fresh;		/* the tuple to write */
 	ExprState **default_of;		/* of columns, or NULL; NULL: not known */
+	List	   *arbiters;		/* indexes that tell a taken key */
+	List	   *key_arbiters;	/* those in its columns alone; NIL: not known */
 	bool		by_key;			/* the leaf holds the key that was asked for */
 	bool		triggers;		/* does the leaf have any? */
+	Guard	   *guard;			/* NULL: nothing is attached to the leaf */
 	bool		wrote;
 };
 

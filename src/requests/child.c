@@ -9,6 +9,7 @@
 
 #include "requests/request.h"
 
+#include "miscadmin.h"
 #include "utils/snapmgr.h"
 
 /* How a child comes to its post. */
@@ -68,6 +69,7 @@ write_child(BlogItem *item, ItemType type)
 	gate_init(&arrival.gate, post_id);
 	do
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (!post_await(&arrival.gate) || post_being_deleted(post_id))
 			unknown_item("post", post_id);
 		inserted = insert_child(item, type, &arrival);

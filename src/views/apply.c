@@ -10,10 +10,12 @@
  */
 #include "postgres.h"
 
+#include "container/attached.h"
 #include "container/container.h"
 #include "views/views.h"
 
 #include "access/xact.h"
+#include "miscadmin.h"
 #include "replication/origin.h"
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
@@ -62,15 +64,18 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
 /*
  * Commit. The worker flushes its commits before it relies on them.
  *
- * The owner may have added triggers, and deferred ones run in the commit: it
- * too is done as the owner, not as the superuser that the worker is. Settings
- * that a trigger has changed are taken back.
+ * The owner may have added triggers to tables that the containers' triggers write
+ * to, and deferred ones run in the commit: it too is done as the owner, with the
+ * owner's settings, not as the superuser that the worker is. Settings that a
+ * trigger has changed before are taken back.
  */
 void
 apply_end(OwnerScope *scope)
 {
 	PopActiveSnapshot();
 	AtEOXact_GUC(false, guc_nest);
+	(void) NewGUCNestLevel();
+	defaults_apply(GetUserId());
 	CommitTransactionCommand();
 	owner_end(scope);
 	replorigin_session_origin = InvalidRepOriginId;

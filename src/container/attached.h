@@ -1,0 +1,36 @@
+/*
+ * attached.h
+ *		What the containers' owner has attached to them (triggers, expressions of
+ *		constraints, defaults, generated columns and indexes) runs in a guard.
+ */
+#ifndef BLOGSTORE_ATTACHED_H
+#define BLOGSTORE_ATTACHED_H
+
+#include "nodes/execnodes.h"
+#include "utils/relcache.h"
+
+/* From guard_enter() to guard_leave(). */
+typedef struct Guard Guard;
+
+/* attached.c */
+extern void attached_init(void);
+extern bool index_is_attached(Relation index);
+extern bool columns_are_attached(Relation rel);
+extern bool expressions_are_attached(Relation rel);
+extern Guard *guard_enter(bool triggers);
+extern void guard_leave(Guard *guard);
+extern bool guard_is_entered(void);
+
+/* defer.c */
+extern void defer_init(void);
+extern void defer_forget(void);
+extern void defer_nothing(ResultRelInfo *rri);
+extern void defer_check(Relation rel);
+
+/* defaults.c */
+extern void defaults_init(void);
+extern void defaults_apply(Oid owner);
+extern const char *defaults_left_out(void);
+extern bool role_is_trusted(Oid role, Oid owner);
+
+#endif							/* BLOGSTORE_ATTACHED_H */
