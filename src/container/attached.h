@@ -24,6 +24,7 @@ extern bool guard_is_entered(void);
 /* defer.c */
 extern void defer_init(void);
 extern void defer_forget(void);
+extern void defer_never(void);
 extern void defer_nothing(ResultRelInfo *rri);
 extern void defer_check(Relation rel);
 

@@ -437,6 +437,13 @@ defaults_apply(Oid owner)
 	find_anew();
 	if (!known || known_owner != owner || known_load != PgReloadTime)
 		read_defaults(owner);
+	for (int s = SEARCH_PATH + 1; s < lengthof(settings); s++)
+	{
+		GuardedSetting *setting = &settings[s];
+
+		if (setting->conf != NULL && !is_set(setting))
+			set_setting(setting);
+	}
 	if (!path_known)
 	{
 		/* before the look: an invalidation during it must not be lost */
@@ -445,13 +452,6 @@ defaults_apply(Oid owner)
 	}
 	if (strcmp(namespace_search_path, path->text) != 0)
 		(void) set_value(path, path->text, ERROR);
-	for (int s = SEARCH_PATH + 1; s < lengthof(settings); s++)
-	{
-		GuardedSetting *setting = &settings[s];
-
-		if (setting->conf != NULL && !is_set(setting))
-			set_setting(setting);
-	}
 }
 
 /* The schemas of the owner's search_path that others may create in; NULL: none. */

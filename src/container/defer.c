@@ -39,6 +39,9 @@ static ProcessUtility_hook_type previous_utility_hook = NULL;
 /* Has this transaction said SET CONSTRAINTS ... DEFERRED? */
 static bool deferring = false;
 
+/* May not even foreign keys wait? */
+static bool at_once = false;
+
 /* Are all elements of a constraint's array objects that initdb has made? */
 static bool
 array_is_builtin(HeapTuple constraint, AttrNumber attribute)
@@ -124,8 +127,8 @@ may_wait(const Trigger *trigger)
  * Have the deferrable triggers of a leaf that is written fire when the statement
  * ends, whatever SET CONSTRAINTS says: in the executor's own copy of them
  * (AfterTriggerSaveEvent()). So do unique constraints, whose conflict is then the
- * request's; foreign keys of a request's may wait, as the owner has said, those of
- * the worker's have nothing to wait for.
+ * request's; foreign keys may wait, as the owner has said, but for the worker
+ * (defer_never()).
  */
 void
 defer_nothing(ResultRelInfo *rri)
@@ -137,10 +140,17 @@ defer_nothing(ResultRelInfo *rri)
 		Trigger    *trigger = &triggers->triggers[i];
 
 		if (trigger->tgdeferrable &&
-			(IsBackgroundWorker || trigger->tgfoid == F_UNIQUE_KEY_RECHECK ||
+			(at_once || trigger->tgfoid == F_UNIQUE_KEY_RECHECK ||
 			 !may_wait(trigger)))
 			trigger->tgdeferrable = trigger->tginitdeferred = false;
 	}
+}
+
+/* From now on: this process is the worker, whose writes have nothing to wait for. */
+void
+defer_never(void)
+{
+	at_once = true;
 }
 
 static void

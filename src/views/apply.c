@@ -44,6 +44,7 @@ void
 apply_begin(OwnerScope *scope, ApplyKind kind)
 {
 	outside = CurrentMemoryContext;
+	defer_never();
 	StartTransactionCommand();
 	guc_nest = NewGUCNestLevel();
 	if (kind != APPLY_STATE)
