@@ -156,7 +156,7 @@ own_database(const char *name)
  * which the command refuses.
  */
 static DefElem *
-find_option(List *options, const char *name)
+statement_option(List *options, const char *name)
 {
 	DefElem    *found = NULL;
 	ListCell   *lc;
@@ -178,7 +178,7 @@ find_option(List *options, const char *name)
 static Oid
 database_copied(const CreatedbStmt *stmt)
 {
-	DefElem    *option = find_option(stmt->options, "template");
+	DefElem    *option = statement_option(stmt->options, "template");
 	const char *name = "template1";
 	Oid			dbid;
 
@@ -196,7 +196,7 @@ database_copied(const CreatedbStmt *stmt)
 static Oid
 database_moved(const AlterDatabaseStmt *stmt)
 {
-	DefElem    *option = find_option(stmt->options, "tablespace");
+	DefElem    *option = statement_option(stmt->options, "tablespace");
 	Oid			tablespace;
 
 	if (option == NULL || option->arg == NULL ||
