@@ -151,6 +151,7 @@ extern const char *container_root_problem(Container container, Oid root);
 extern int	container_partitions(Container container);
 extern int	container_find_partition(Container container, const pg_uuid_t *key);
 extern bool container_whole(Container container);
+extern void container_require_whole(Container container);
 extern uint64 container_loads(void);
 extern uint64 container_changes(void);
 extern void container_keep_layouts(bool keep);

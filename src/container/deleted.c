@@ -423,11 +423,7 @@ deleted_revive(const pg_uuid_t *user_id)
 				 errhint("Retry the transaction.")));
 	if (!there)
 		return;					/* purged meanwhile, or made anew by another */
-	if (!container_whole(CONTAINER_POSTS))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a user with this id is being deleted, and a partition of \"posts\" is missing"),
-				 errhint("Attach the missing partition, or use another id.")));
+	container_require_whole(CONTAINER_POSTS);
 	remove_user_items(user_id, 0);
 	views_lock();
 	remove_user_copies(user_id);

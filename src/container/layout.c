@@ -408,6 +408,18 @@ container_whole(Container container)
 	return layout_get(container)->whole;
 }
 
+/* Raise 55000 unless it has: nobody would come back to what is in the missing one. */
+void
+container_require_whole(Container container)
+{
+	if (!container_whole(container))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a partition of container \"%s\" is missing",
+						container_name[container]),
+				 errhint("Attach the missing partition, which may hold items of the user's.")));
+}
+
 /*
  * Between the two calls all caches are thrown away for a reason that does not
  * concern what is known here: none of it was read while decoding.

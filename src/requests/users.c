@@ -179,7 +179,9 @@ rename_user(ItemWriter *writer, const BlogItem *user)
 	const char *hint;
 	bool		here = change_feed_hooks.obstacle(&hint) != NULL;
 
-	if (!here)
+	if (here)
+		container_require_whole(CONTAINER_POSTS);
+	else
 		job_enqueue("rename", id);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	item_writer_update(writer, user);
@@ -254,7 +256,10 @@ delete_user(PG_FUNCTION_ARGS)
 	if (found)
 	{
 		if (change_feed_hooks.obstacle(&hint) != NULL)
+		{
+			container_require_whole(CONTAINER_POSTS);
 			remove_user_items(id, 0);
+		}
 		else
 		{
 			/* locking what has changed since would fail (40001) */

@@ -30,6 +30,12 @@ like($stderr, qr/HINT:.*wal_level/s, 'and to raise wal_level');
 create_kit($node, 'postgres');
 fill_store($node, 'postgres', 10, 150);
 
+# Nobody would come back to what is in a partition that is away
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00');
+is(sqlstate($node, 'postgres', $_), '55000, hint', "a partition is away: $_ is refused")
+  for ("edit_user(kit.u(1), 'somebody')", 'delete_user(kit.u(1))');
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 FOR VALUES WITH (MODULUS 4, REMAINDER 0)');
+
 # Every query answers, from the posts container
 sub check_requests
 {
