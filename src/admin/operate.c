@@ -32,7 +32,8 @@ PG_FUNCTION_INFO_V1(blogstore_stop_worker);
 
 /* a job that is parked (phase 5) waits for an owner to mend a table */
 static KeptPlan jobs_plan = {
-	"SELECT id::uuid, xmin::xid FROM blogstore.jobs WHERE phase <> 5",
+	"SELECT id::uuid, xmin::xid FROM blogstore.jobs"
+	" WHERE phase <> 5 AND id IS NOT NULL",
 	0, {0}, NULL
 };
 

@@ -47,8 +47,9 @@ control_locked(void)
 	if (RecoveryInProgress())
 		return false;
 	control_tag(&tag);
-	if (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+	/* those who ask are not taken for each other */
+	if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
 		return true;
-	(void) LockRelease(&tag, ExclusiveLock, false);
+	(void) LockRelease(&tag, ShareLock, false);
 	return false;
 }

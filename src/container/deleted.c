@@ -76,7 +76,7 @@ typedef struct Seen
 static struct
 {
 	bool		valid;
-	bool		changed;		/* an invalidation came since it was begun */
+	uint64		changes;		/* how many invalidations came */
 	Oid			relid;			/* of blogstore.jobs */
 	Seen		seen;			/* users in TopMemoryContext */
 }			remembered;
@@ -90,7 +90,7 @@ deleted_invalidate(Oid relid)
 	if (OidIsValid(relid) && relid != remembered.relid)
 		return;
 	remembered.valid = false;
-	remembered.changed = true;
+	remembered.changes++;
 }
 
 /* Register for invalidations; called once by _PG_init. */
@@ -213,10 +213,9 @@ remember(void)
 	bool		still;
 	Snapshot	snapshot;
 	DeletedUsers *users;
+	uint64		changes = remembered.changes;	/* none may be lost */
 
 	remembered.valid = false;
-	/* a change during the read must not be lost */
-	remembered.changed = false;
 	remembered.relid = get_relname_relid("jobs",
 										 get_namespace_oid(BLOGSTORE_SCHEMA,
 														   false));
@@ -235,7 +234,7 @@ remember(void)
 
 	users = remembered.seen.users;
 	remembered.seen = seen;
-	remembered.valid = still && !remembered.changed;
+	remembered.valid = still && remembered.changes == changes;
 	if (users != NULL)
 		pfree(users);
 }

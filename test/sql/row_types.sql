@@ -77,3 +77,18 @@ DROP FUNCTION kit.like_again;
 DROP PROCEDURE kit.alter_row_type;
 DROP TABLE kit.calls;
 SELECT * FROM blogstore.verify();
+
+-- a job that the owner has left without an id is nobody's, and waited for by nobody
+BEGIN;
+ALTER TABLE blogstore.jobs DROP CONSTRAINT jobs_pkey;
+ALTER TABLE blogstore.jobs ALTER COLUMN id DROP NOT NULL;
+CREATE UNIQUE INDEX jobs_key ON blogstore.jobs (id);
+INSERT INTO blogstore.jobs (kind, phase) VALUES ('rename', 0);
+COMMIT;
+SELECT blogstore.wait_for_views();
+BEGIN;
+DELETE FROM blogstore.jobs WHERE id IS NULL;
+DROP INDEX blogstore.jobs_key;
+ALTER TABLE blogstore.jobs ADD PRIMARY KEY (id);
+COMMIT;
+SELECT blogstore.wait_for_views();
