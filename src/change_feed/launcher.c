@@ -126,7 +126,8 @@ forget_dropped(void)
 		WorkerEntry *entry = &feed_shared->entry[i];
 
 		if (OidIsValid(entry->dbid) && entry->pid == 0 && entry->holds == 0 &&
-			entry->stopper == 0 && handle[i] == NULL && !list_member_oid(databases, entry->dbid))
+			entry->stopper == 0 && handle[i] == NULL &&
+			!list_member_oid(databases, entry->dbid))
 			entry->dbid = InvalidOid;
 	}
 	LWLockRelease(feed_shared->lock);
