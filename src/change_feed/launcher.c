@@ -10,7 +10,8 @@
  * them. Later, backends that meet containers without a worker ask for one.
  *
  * One worker is started at a time, so that many databases do not take all
- * background worker slots from others just to look.
+ * background worker slots from others just to look; but one that takes long does
+ * not keep the others from theirs.
  *
  * Runs in the launcher process, connected to no database.
  */
@@ -40,7 +41,14 @@
 /* How often to look, without being woken, for databases that are gone. */
 #define NAP_TIME 60000
 
+/*
+ * How long others wait for a worker that is starting, in milliseconds. It may be
+ * waiting itself, for a lock in its database that somebody keeps.
+ */
+#define START_TIME 3000
+
 static BackgroundWorkerHandle *handle[MAX_DATABASES];
+static TimestampTz begun[MAX_DATABASES];	/* when it was started */
 static int64 warned[MAX_DATABASES]; /* WAL kept when last warned of it */
 static Oid	no_room = InvalidOid;	/* database whose worker had none */
 static List *to_probe = NIL;	/* databases that have no entry yet */
@@ -171,8 +179,12 @@ tend_entry(int i, bool *starting)
 	{
 		if (GetBackgroundWorkerPid(handle[i], &pid) != BGWH_STOPPED)
 		{
-			*starting |= entry->state == WORKER_STARTING;
-			return -1;
+			long		took = TimestampDifferenceMilliseconds(begun[i], now);
+
+			if (entry->state != WORKER_STARTING || took >= START_TIME)
+				return -1;
+			*starting = true;
+			return START_TIME - took;
 		}
 		pfree(handle[i]);
 		handle[i] = NULL;
@@ -189,6 +201,7 @@ tend_entry(int i, bool *starting)
 		return -1;				/* its turn comes when the other is up */
 
 	entry->state = WORKER_STARTING;
+	begun[i] = now;
 	*starting = true;
 	if (!start_worker(i))
 	{
@@ -201,7 +214,7 @@ tend_entry(int i, bool *starting)
 		*starting = false;
 		return TimestampDifferenceMilliseconds(now, entry->next_start) + 1;
 	}
-	return -1;
+	return START_TIME;
 }
 
 /* Tell of a worker that could not be started; not under the lock. */

@@ -263,6 +263,17 @@ for my $turn (
 	runs_again("start_worker() after $call after $end");
 }
 
+# A worker that cannot start, because somebody in its database keeps a lock, does
+# not keep others from starting
+$node->safe_psql('blog', "BEGIN; LOCK TABLE blogstore.users, blogstore.posts; PREPARE TRANSACTION 'lock'");
+$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = 'blog' AND backend_type = 'blogstore worker'});
+wait_until($node, 'postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = 'blog' AND backend_type = 'blogstore worker' AND wait_event_type = 'Lock'});
+$node->safe_psql('second', $stopped);
+$node->safe_psql('second', 'SELECT blogstore.start_worker()');
+check_store($node, 'second', 'beside a worker that waits for a lock');
+$node->safe_psql('blog', "ROLLBACK PREPARED 'lock'");
+runs_again('the lock is gone');
+
 # A snapshot of the past does not hide that it is stopped
 $session = $node->background_psql('blog', on_error_stop => 0);
 $session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
