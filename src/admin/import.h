@@ -123,14 +123,16 @@ extern void need_columns(Oid relid, const char *role, int n,
 						 const char *const *columns);
 extern void need_items(ItemType type, Oid source);
 extern char *need_documents(Oid relid);
+extern const char *staged_too_long(const Import *import, ItemType type,
+								   StagedColumn column, int64 bytes);
 extern void stage_open(Import *import);
 extern void stage_close(Import *import);
 extern void stage_table(Import *import, ItemType type, Oid source);
 extern void stage_documents(Import *import, Oid source, const char *column);
 
 /* import_document.c */
-extern const char *document_parse(Jsonb *document, ItemType *type,
-								  bool *typed, StagedRow *row);
+extern const char *document_parse(const Import *import, Jsonb *document,
+								  ItemType *type, bool *typed, StagedRow *row);
 
 /* import_sql.c: the statements; @name is a temporary table, $1 the present */
 extern const char *const import_tables_sql[];

@@ -27,6 +27,9 @@ static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_LIKE] = {true, true, true, false, false, false, true}
 };
 
+/* No id and no date takes so many bytes. */
+#define MAX_VALUE_LENGTH 1000
+
 static int
 hex_value(char c)
 {
@@ -92,19 +95,60 @@ wanted(StagedColumn column)
 	return column <= STAGED_USER_ID ? "uuid" : "string";
 }
 
-/* A string of a document; NULL if there is none, or it is another value. */
-static char *
-get_string(Jsonb *document, const char *key, bool *other)
+/* Find a value in a document; false if there is none, or null. */
+static bool
+find_value(Jsonb *document, const char *key, JsonbValue *found)
+{
+	return getKeyJsonValueFromContainer(&document->root, key, strlen(key),
+										found) != NULL &&
+		found->type != jbvNull;
+}
+
+static bool
+is_text(StagedColumn column)
+{
+	return column >= STAGED_USERNAME && column <= STAGED_CONTENT;
+}
+
+/* Read a property into a row. Returns what is wrong with it, or NULL. */
+static const char *
+read_property(const Import *import, Jsonb *document, ItemType type,
+			  StagedColumn column, StagedRow *row)
 {
 	JsonbValue	found;
+	const char *problem = NULL;
 
-	*other = false;
-	if (getKeyJsonValueFromContainer(&document->root, key, strlen(key),
-									 &found) == NULL ||
-		found.type == jbvNull)
+	if (!find_value(document, property[column], &found))
 		return NULL;
-	*other = found.type != jbvString;
-	return *other ? NULL : pnstrdup(found.val.string.val, found.val.string.len);
+	if (found.type == jbvString && is_text(column))
+		problem = staged_too_long(import, type, column, found.val.string.len);
+	if (problem != NULL)
+		return problem;
+	if (found.type != jbvString ||
+		(!is_text(column) && found.val.string.len > MAX_VALUE_LENGTH) ||
+		!parse_property(column, pnstrdup(found.val.string.val,
+										 found.val.string.len),
+						&row->value[column]))
+		return psprintf("%s is no %s", property[column], wanted(column));
+	row->isnull[column] = false;
+	return NULL;
+}
+
+/* The type that a document is of; N_IMPORTED if of none. */
+static int
+read_type(Jsonb *document)
+{
+	JsonbValue	found;
+	int			t = 0;
+
+	if (!find_value(document, "type", &found) || found.type != jbvString)
+		return N_IMPORTED;
+	while (t < N_IMPORTED &&
+		   (strlen(item_type_name(t)) != found.val.string.len ||
+			memcmp(item_type_name(t), found.val.string.val,
+				   found.val.string.len) != 0))
+		t++;
+	return t;
 }
 
 /*
@@ -128,23 +172,20 @@ unite_ids(StagedRow *row, StagedColumn key)
 
 /*
  * Read a document into a row. Returns what is wrong with its form, or NULL;
- * *typed tells whether *type is known. In the current memory context.
+ * *typed tells whether *type is known. In the current memory context. Errors:
+ * 54000.
  */
 const char *
-document_parse(Jsonb *document, ItemType *type, bool *typed, StagedRow *row)
+document_parse(const Import *import, Jsonb *document, ItemType *type,
+			   bool *typed, StagedRow *row)
 {
-	bool		other;
-	char	   *text;
-	int			t = 0;
+	int			t;
 
 	*typed = false;
 	if (!JB_ROOT_IS_OBJECT(document))
 		return "the document is no object";
-	text = get_string(document, "type", &other);
-	while (text != NULL && t < N_IMPORTED &&
-		   strcmp(text, item_type_name(t)) != 0)
-		t++;
-	if (text == NULL || t == N_IMPORTED)
+	t = read_type(document);
+	if (t == N_IMPORTED)
 		return "unknown type";
 	*type = t;
 	*typed = true;
@@ -156,13 +197,12 @@ document_parse(Jsonb *document, ItemType *type, bool *typed, StagedRow *row)
 	}
 	for (int c = 0; c < STAGED_REASON; c++)
 	{
-		if (!has_property[t][c])
-			continue;
-		text = get_string(document, property[c], &other);
-		if (other ||
-			(text != NULL && !parse_property(c, text, &row->value[c])))
-			return psprintf("%s is no %s", property[c], wanted(c));
-		row->isnull[c] = text == NULL;
+		const char *problem = NULL;
+
+		if (has_property[t][c])
+			problem = read_property(import, document, t, c, row);
+		if (problem != NULL)
+			return problem;
 	}
 	if (t == ITEM_USER)
 		return unite_ids(row, STAGED_USER_ID);

@@ -22,8 +22,12 @@
 #include "access/table.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+
+/* How much is kept of a text that is too long, in characters. */
+#define CUT_LENGTH 200
 
 /* Writes what it receives into the temporary tables. */
 typedef struct StageReceiver
@@ -123,6 +127,66 @@ is_empty(Datum text)
 	return toast_raw_datum_size(text) == VARHDRSZ;
 }
 
+/*
+ * A text of so many bytes in a column: is it too long? What is longer than any
+ * text may be is an error (54000) where there is no table for rejects.
+ */
+const char *
+staged_too_long(const Import *import, ItemType type, StagedColumn column,
+				int64 bytes)
+{
+	const char *name = source_column[type][column];
+
+	if (bytes > MAX_TEXT_BYTES && !OidIsValid(import->rejects))
+		text_too_long(name);
+	if (column == STAGED_USERNAME)
+		return bytes > MAX_USERNAME_LENGTH * pg_database_encoding_max_length() ?
+			"username is too long" : NULL;
+	return bytes > MAX_TEXT_BYTES ?
+		psprintf("%s is longer than %d MB", name, MAX_TEXT_MB) : NULL;
+}
+
+/* What a text that is too long begins with. */
+static Datum
+text_beginning(Datum value)
+{
+	/* with room for a character that is cut in half */
+	struct varlena *slice =
+		PG_DETOAST_DATUM_SLICE(value, 0, (CUT_LENGTH + 1) *
+							   pg_database_encoding_max_length());
+
+	return PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(slice),
+													pg_mbcharcliplen(VARDATA_ANY(slice),
+																	 VARSIZE_ANY_EXHDR(slice),
+																	 CUT_LENGTH)));
+}
+
+/*
+ * Cut texts that are too long, before anything is done with them. Returns what
+ * is wrong, or NULL. Errors: 54000.
+ */
+static const char *
+cut_texts(const Import *import, ItemType type, StagedRow *row)
+{
+	const char *problem = NULL;
+
+	for (StagedColumn c = STAGED_USERNAME; c <= STAGED_CONTENT; c++)
+	{
+		const char *why;
+
+		if (source_column[type][c] == NULL || row->isnull[c])
+			continue;
+		why = staged_too_long(import, type, c,
+							  toast_raw_datum_size(row->value[c]) - VARHDRSZ);
+		if (why != NULL)
+		{
+			row->value[c] = text_beginning(row->value[c]);
+			problem = why;
+		}
+	}
+	return problem;
+}
+
 /* What is wrong with a row, whatever else there is; NULL: nothing. */
 static const char *
 row_problem(ItemType type, const StagedRow *row)
@@ -168,8 +232,11 @@ stage_row(StageReceiver *receiver, ItemType type, StagedRow *row)
 {
 	Import	   *import = receiver->import;
 	TupleTableSlot *slot = temp_writer_slot(receiver->row[type]);
+	const char *too_long = cut_texts(import, type, row);
 	const char *problem = row_problem(type, row);
 
+	if (problem == NULL)
+		problem = too_long;
 	row->isnull[STAGED_REASON] = problem == NULL;
 	if (problem != NULL)
 		row->value[STAGED_REASON] = CStringGetTextDatum(problem);
@@ -210,7 +277,8 @@ stage_document(StageReceiver *receiver, Datum value, bool isnull)
 	bool		typed = false;
 
 	if (!isnull)
-		problem = document_parse(DatumGetJsonbP(value), &type, &typed, &row);
+		problem = document_parse(import, DatumGetJsonbP(value), &type, &typed,
+								 &row);
 	if (problem == NULL)
 	{
 		stage_row(receiver, type, &row);

@@ -13,6 +13,7 @@
 #include "container/container.h"
 #include "container/plans.h"
 
+#include "access/detoast.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
@@ -36,6 +37,18 @@ static KeptPlan release_plan = {
 	2, {TEXTOID, UUIDOID}, NULL
 };
 
+/*
+ * No name that an index entry can hold, however well compressed, has so many
+ * bytes. The owner may have written one to users; it is not folded.
+ */
+#define MAX_KEY_BYTES (1024 * 1024)
+
+static bool
+has_key(Datum username)
+{
+	return toast_raw_datum_size(username) <= MAX_KEY_BYTES;
+}
+
 static Datum
 registry_key(Datum username)
 {
@@ -46,21 +59,29 @@ registry_key(Datum username)
 bool
 registry_same_name(Datum a, Datum b)
 {
-	return DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID,
+	return has_key(a) && has_key(b) &&
+		DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID,
 												registry_key(a),
 												registry_key(b)));
 }
 
 /*
  * Claim a name for a user. Returns false if it is taken, after waiting for a
- * transaction that is about to take it.
+ * transaction that is about to take it. Errors: 54000.
  */
 bool
 registry_claim(Datum username, const pg_uuid_t *user_id)
 {
-	Datum		values[] = {registry_key(username), UUIDPGetDatum(user_id)};
+	Datum		values[2];
 	bool		claimed;
 
+	if (!has_key(username))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("username is too long"),
+				 errhint("Give the user a shorter name.")));
+	values[0] = registry_key(username);
+	values[1] = UUIDPGetDatum(user_id);
 	SPI_connect();
 	plan_execute(&claim_plan, values, NULL, false);
 	claimed = SPI_processed > 0;
@@ -72,11 +93,14 @@ registry_claim(Datum username, const pg_uuid_t *user_id)
 bool
 registry_lookup(Datum username, pg_uuid_t *user_id)
 {
-	Datum		values[] = {registry_key(username)};
+	Datum		key;
 	bool		found;
 
+	if (!has_key(username))
+		return false;
+	key = registry_key(username);
 	SPI_connect();
-	plan_execute(&lookup_plan, values, NULL, true);
+	plan_execute(&lookup_plan, &key, NULL, true);
 	found = SPI_processed > 0;
 	if (found)
 	{
@@ -100,8 +124,12 @@ registry_lookup(Datum username, pg_uuid_t *user_id)
 void
 registry_release(Datum username, const pg_uuid_t *user_id)
 {
-	Datum		values[] = {registry_key(username), UUIDPGetDatum(user_id)};
+	Datum		values[2];
 
+	if (!has_key(username))
+		return;
+	values[0] = registry_key(username);
+	values[1] = UUIDPGetDatum(user_id);
 	SPI_connect();
 	plan_execute(&release_plan, values, NULL, false);
 	SPI_finish();

@@ -9,14 +9,13 @@
 
 #include "requests/request.h"
 
+#include "access/detoast.h"
 #include "access/xact.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-
-#define MAX_USERNAME_LENGTH 64
 
 /*
  * Begin a request: the containers exist, and a command (NULL: a query) may
@@ -58,12 +57,42 @@ need_uuid(FunctionCallInfo fcinfo, int arg, const char *name)
 	return PG_GETARG_UUID_P(arg);
 }
 
-/* A text that must be given, detoasted. Errors: 22004. */
+/* Errors: 54000, always. */
+void
+text_too_long(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("%s is longer than %d MB", name, MAX_TEXT_MB),
+			 errhint("A text has at most %d bytes.", MAX_TEXT_BYTES)));
+}
+
+/* Raise an error unless a text, which may be compressed or elsewhere, fits. */
+static void
+check_text_fits(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	if (toast_raw_datum_size(PG_GETARG_DATUM(arg)) > MAX_TEXT_BYTES + VARHDRSZ)
+		text_too_long(name);
+}
+
+/* A text that must be given, detoasted. Errors: 22004, 54000. */
 Datum
 need_text(FunctionCallInfo fcinfo, int arg, const char *name)
 {
 	check_not_null(fcinfo, arg, name);
+	check_text_fits(fcinfo, arg, name);
 	return PointerGetDatum(PG_GETARG_TEXT_PP(arg));
+}
+
+/*
+ * Has a text few enough bytes for a username, whatever its characters? It is
+ * asked before the text is detoasted, or its characters are looked at.
+ */
+bool
+username_fits(Datum username)
+{
+	return toast_raw_datum_size(username) <= VARHDRSZ +
+		MAX_USERNAME_LENGTH * pg_database_encoding_max_length();
 }
 
 /* Errors: 22023 if the text has no characters. */
@@ -129,18 +158,38 @@ username_problem(Datum username)
 	return NULL;
 }
 
-/* Errors: 22023 if the text cannot be a username. */
-void
-check_username(Datum username)
+/* A username that must be given. Errors: 22004, 22023. */
+Datum
+need_username(FunctionCallInfo fcinfo, int arg)
 {
-	const char *why = username_problem(username);
+	Datum		username = (Datum) 0;
+	const char *why = "is too long";
 
+	check_not_null(fcinfo, arg, "username");
+	if (username_fits(PG_GETARG_DATUM(arg)))
+	{
+		username = PointerGetDatum(PG_GETARG_TEXT_PP(arg));
+		why = username_problem(username);
+	}
 	if (why != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("username %s", why),
 				 errhint("A username has 1 to %d characters, no space at its ends and no control characters.",
 						 MAX_USERNAME_LENGTH)));
+	return username;
+}
+
+/*
+ * A text that must be given, and is looked for among usernames: could it be one,
+ * by its length? Errors: 22004, 54000.
+ */
+bool
+may_be_username(FunctionCallInfo fcinfo, int arg)
+{
+	check_not_null(fcinfo, arg, "username");
+	check_text_fits(fcinfo, arg, "username");
+	return username_fits(PG_GETARG_DATUM(arg));
 }
 
 /* The caller's id, or a new one for NULL. */

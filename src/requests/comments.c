@@ -19,7 +19,7 @@ REQUEST_FUNCTION(list_post_comments, REQUEST_LIST_POST_COMMENTS);
  * C3: create a comment in its post's logical partition; the post's
  * comment_count grows by one with it.
  *
- * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 55000. Locks: the post
+ * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 54000, 55000. Locks: the post
  * item, FOR NO KEY UPDATE, if it is free.
  */
 static Datum
@@ -85,7 +85,7 @@ comment_says(const pg_uuid_t *post_id, Datum *key, Datum content)
 }
 
 /*
- * Edit a comment. Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the
+ * Edit a comment. Errors: 22004, 22023, 23503, 25006, 40001, 54000, 55000. Locks: the
  * comment item, FOR NO KEY UPDATE.
  */
 static Datum

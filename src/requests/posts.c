@@ -72,8 +72,8 @@ write_post(BlogItem *post, const pg_uuid_t *id)
 /*
  * C2: create a post, with its author's name on it.
  *
- * Errors: 22004, 22023, 23503, 23505, 25006, 55000. Locks: RowExclusiveLock
- * on the leaf of posts.
+ * Errors: 22004, 22023, 23503, 23505, 25006, 54000, 55000. Locks:
+ * RowExclusiveLock on the leaf of posts.
  */
 static Datum
 create_post(PG_FUNCTION_ARGS)
@@ -111,8 +111,8 @@ create_post(PG_FUNCTION_ARGS)
  * C2: edit a post; NULL keeps what is there. The counts are those of the
  * version that is locked, so none is lost; deltas of them are folded in passing.
  *
- * Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the post item, FOR
- * NO KEY UPDATE.
+ * Errors: 22004, 22023, 23503, 25006, 40001, 54000, 55000. Locks: the post item,
+ * FOR NO KEY UPDATE.
  */
 static Datum
 edit_post(PG_FUNCTION_ARGS)
@@ -123,9 +123,16 @@ edit_post(PG_FUNCTION_ARGS)
 	ItemWriter *writer;
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
 	Datum		key = UUIDPGetDatum(id);
+	Datum		title = (Datum) 0;
+	Datum		content = (Datum) 0;
 
 	if (!PG_ARGISNULL(1))
-		check_not_empty(need_text(fcinfo, 1, "title"), "title");
+	{
+		title = need_text(fcinfo, 1, "title");
+		check_not_empty(title, "title");
+	}
+	if (!PG_ARGISNULL(2))
+		content = need_text(fcinfo, 2, "content");
 	request_begin(&scope, "edit_post()");
 
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -136,9 +143,9 @@ edit_post(PG_FUNCTION_ARGS)
 		unknown_item("post", id);
 	post = found;
 	if (!PG_ARGISNULL(1))
-		item_set(&post, PROP_TITLE, need_text(fcinfo, 1, "title"));
+		item_set(&post, PROP_TITLE, title);
 	if (!PG_ARGISNULL(2))
-		item_set(&post, PROP_CONTENT, need_text(fcinfo, 2, "content"));
+		item_set(&post, PROP_CONTENT, content);
 	if (!item_same(&post, &found, PROP_TITLE) ||
 		(!PG_ARGISNULL(2) && !item_same(&post, &found, PROP_CONTENT)))
 	{

@@ -70,6 +70,16 @@ extern void stats_end(const RequestStart *start, Request request);
 	} \
 	extern int	no_such_variable
 
+/*
+ * The longest title or content, in bytes. An item's document has two of them, is
+ * one value of less than 1 GB, and may need seven bytes for one (a control
+ * character as COPY writes it: \\u0001); as jsonb it is of less than 256 MB.
+ */
+#define MAX_TEXT_MB 64
+#define MAX_TEXT_BYTES (MAX_TEXT_MB * 1024 * 1024)
+
+#define MAX_USERNAME_LENGTH 64	/* characters */
+
 /* A page of a list, as the caller asked for it. */
 typedef struct ListPage
 {
@@ -92,9 +102,12 @@ extern void request_begin(OwnerScope *scope, const char *command);
 extern const pg_uuid_t *need_uuid(FunctionCallInfo fcinfo, int arg,
 								  const char *name);
 extern Datum need_text(FunctionCallInfo fcinfo, int arg, const char *name);
+extern Datum need_username(FunctionCallInfo fcinfo, int arg);
+extern bool may_be_username(FunctionCallInfo fcinfo, int arg);
 extern void check_not_empty(Datum value, const char *name);
 extern const char *username_problem(Datum username);
-extern void check_username(Datum username);
+extern bool username_fits(Datum username);
+extern COMPAT_NORETURN void text_too_long(const char *name);
 extern void get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id);
 extern TimestampTz get_creation_date(FunctionCallInfo fcinfo, int arg);
 extern void get_page(FunctionCallInfo fcinfo, int arg, ListPage *page);

@@ -145,11 +145,10 @@ create_user(PG_FUNCTION_ARGS)
 	BlogItem	user;
 	BlogItem	there;
 	pg_uuid_t	id;
-	Datum		username = need_text(fcinfo, 0, "username");
+	Datum		username = need_username(fcinfo, 0);
 	bool		own_id = !PG_ARGISNULL(1);
 	bool		with_date = !PG_ARGISNULL(2);
 
-	check_username(username);
 	get_id(fcinfo, 1, &id);
 	item_init(&user, ITEM_USER);
 	item_set(&user, PROP_ID, UUIDPGetDatum(&id));
@@ -205,9 +204,8 @@ edit_user(PG_FUNCTION_ARGS)
 	BlogItem	user;
 	ItemWriter *writer;
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "user_id");
-	Datum		username = need_text(fcinfo, 1, "username");
+	Datum		username = need_username(fcinfo, 1);
 
-	check_username(username);
 	request_begin(&scope, "edit_user()");
 	writer = item_writer_open(CONTAINER_USERS, ITEM_USER, id);
 	if (!lock_user(writer, id, LockTupleNoKeyExclusive, &found))
@@ -290,17 +288,19 @@ get_user(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* Q1: retrieve a user by name, regardless of case. Errors: 22004, 55000. */
+/*
+ * Q1: retrieve a user by name, regardless of case. Errors: 22004, 54000, 55000.
+ */
 static Datum
 get_user_by_name(PG_FUNCTION_ARGS)
 {
-	Datum		username = need_text(fcinfo, 0, "username");
 	OwnerScope	scope;
 	pg_uuid_t	id;
-	bool		found;
+	bool		found = may_be_username(fcinfo, 0);
 
 	request_begin(&scope, NULL);
-	found = registry_lookup(username, &id);
+	if (found)
+		found = registry_lookup(PointerGetDatum(PG_GETARG_TEXT_PP(0)), &id);
 	owner_end(&scope);
 	if (found)
 	{
