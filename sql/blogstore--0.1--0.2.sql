@@ -56,3 +56,57 @@ Errors: 22004 NULL; 25001 not in READ COMMITTED; 25006 read-only transaction; 55
 COMMENT ON FUNCTION @extschema@.export_documents IS
 'All users, posts, comments and likes that are served, as the article''s JSON documents with the authors'' present names and exact counts, in one snapshot. All are read before the first is returned, and kept in a temporary file beyond work_mem.
 Errors: 55000 no containers.';
+
+/* ------------------------------------------------------------------------
+ * Requests and import: limits, and cursors cut to milliseconds
+ * ------------------------------------------------------------------------ */
+
+COMMENT ON FUNCTION @extschema@.create_post IS
+'C2: create a post.
+user_id: the author; title: not empty; content: may be empty; post_id: the caller''s id, or NULL for a new one; creation_date: NULL for now.
+Returns the post; a repetition with the same id, author and texts returns it unchanged.
+Errors: 22004 a NULL; 22023 an empty title or bad date; 23503 no such user; 23505 the id has another post; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
+COMMENT ON FUNCTION @extschema@.create_comment IS
+'C3: comment on a post; its comment_count grows by one in the same transaction, without waiting for others.
+post_id: the post; user_id: the author; content: not empty; comment_id: the caller''s id, or NULL for a new one; creation_date: NULL for now.
+Returns the comment; a repetition with the same id, author and content returns it unchanged.
+Errors: 22004 a NULL; 22023 an empty comment or bad date; 23503 no such user or post; 23505 the id has another comment; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
+COMMENT ON FUNCTION @extschema@.edit_post IS
+'C2: change a post''s title, content or both; NULL keeps what is there. Counts are not touched.
+Returns the post as it is now.
+Errors: 22004 no post_id; 22023 an empty title; 23503 no such post; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
+COMMENT ON FUNCTION @extschema@.edit_comment IS
+'Change a comment''s content.
+Returns the comment as it is now.
+Errors: 22004 a NULL; 22023 an empty comment; 23503 no such comment; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
+COMMENT ON FUNCTION @extschema@.create_user IS
+'C1: create a user.
+username: 1 to 64 characters, unique regardless of case, without leading or trailing space and control characters; user_id: the caller''s id, or NULL for a new one; creation_date: NULL for now.
+Returns the user; a repetition with the same id and name returns it unchanged.
+Errors: 22004 no username; 22023 a bad username or date; 23505 the name is taken, or the id has another name; 25006 read-only transaction; 40001 a user with this id was deleted or made anew since the transaction''s snapshot; 55000 no containers.';
+COMMENT ON FUNCTION @extschema@.get_user_by_name IS
+'Q1: retrieve a user by name, regardless of case.
+Returns the user, or no row.
+Errors: 22004 a NULL; 54000 a text longer than 64 MB; 55000 no containers.';
+COMMENT ON FUNCTION @extschema@.list_user_posts IS
+'Q3: list a user''s posts in short form, newest first by (creation_date, id). Read from the view in users, or from posts where that is not ready.
+page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the last row of the page before, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond.
+Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers.';
+COMMENT ON FUNCTION @extschema@.list_post_comments IS
+'Q4: list a post''s comments, newest first by (creation_date, id).
+page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the last row of the page before, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond.
+Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers.';
+COMMENT ON FUNCTION @extschema@.list_post_likes IS
+'Q5: list a post''s likes, newest first by (creation_date, id).
+page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the last row of the page before, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond.
+Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers.';
+COMMENT ON FUNCTION @extschema@.list_feed IS
+'Q6: list the most recent posts of all users in short form, newest first by (creation_date, id). Read from the view feed, past its end or where it is not ready from posts.
+page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the last row of the page before, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond.
+Errors: 22023 page_size below 1 or half a cursor; 55000 no containers.';
+COMMENT ON FUNCTION @extschema@.import IS
+'Import a site''s tables or views, in one transaction beside live traffic. They are read with the caller''s rights; other columns are ignored.
+users: user_id uuid, username text, creation_date timestamptz; posts: post_id, user_id, title, content, creation_date; comments: comment_id, post_id, user_id, content, creation_date; likes: post_id, user_id, creation_date; each may be left out. creation_date NULL: now. rejects: a table of the caller with the columns type text, reason text, item jsonb for what cannot be imported, as documents that import_documents() takes once they are mended; without it the import is all or nothing.
+Returns for each type of item how many were read, imported, present (there with the same values, so that an import can be repeated) and rejected (values that no command takes, an unknown post or user, a user being deleted, a duplicate id, an id taken by other values, a username taken, a post liked already).
+What is being done shows in pg_stat_activity; sorts and hash tables may take maintenance_work_mem each. The containers'' owner needs TEMPORARY on the database.
+Errors: 23514 rejects, and no table for them; 25001 not in READ COMMITTED; 25006 read-only transaction; 40001 items were created or deleted meanwhile: repeat it; 42501 no right on a table; 42703 a column is missing; 42809, 42P01 no table or view; 54000 a text longer than 64 MB, and no table for rejects; 55000 no containers.';
