@@ -155,10 +155,11 @@ text_beginning(Datum value)
 		PG_DETOAST_DATUM_SLICE(value, 0, (CUT_LENGTH + 1) *
 							   pg_database_encoding_max_length());
 
-	return PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(slice),
-													pg_mbcharcliplen(VARDATA_ANY(slice),
-																	 VARSIZE_ANY_EXHDR(slice),
-																	 CUT_LENGTH)));
+	const char *data = VARDATA_ANY(slice);
+	int			bytes = pg_mbcharcliplen(data, VARSIZE_ANY_EXHDR(slice),
+										 CUT_LENGTH);
+
+	return PointerGetDatum(cstring_to_text_with_len(data, bytes));
 }
 
 /*

@@ -32,7 +32,8 @@ is_by(const BlogItem *item, const pg_uuid_t *author)
 
 /*
  * Delete a comment (other is its id), a delta (the same) or a like (other is
- * who likes), if it is by an author. If it is to be counted off its post and there is none, LOCK_GONE.
+ * who likes), if it is by an author; else, or if it is to be counted off its
+ * post and there is none, LOCK_GONE.
  *
  * It is locked first, so that nobody is kept from the post while this waits.
  * But then it must not wait for a deletion of the post, which may need it.
@@ -249,9 +250,9 @@ shut_post(PostGate *gate, const pg_uuid_t *author, LockTupleMode mode,
 }
 
 /*
- * Delete a post with its comments and likes, if it is by an author. Of what is locked, only the post
- * itself is left alone if wait says so, and if somebody is counting on it: who
- * has it locked has the rest.
+ * Delete a post with its comments and likes, if it is by an author; else
+ * LOCK_GONE. Of what is locked, only the post itself is left alone if wait says
+ * so, and if somebody is counting on it: who has it locked has the rest.
  */
 LockOutcome
 remove_post(const pg_uuid_t *post_id, const pg_uuid_t *author,

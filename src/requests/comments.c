@@ -85,8 +85,8 @@ comment_says(const pg_uuid_t *post_id, Datum *key, Datum content)
 }
 
 /*
- * Edit a comment. Errors: 22004, 22023, 23503, 25006, 40001, 54000, 55000. Locks: the
- * comment item, FOR NO KEY UPDATE.
+ * Edit a comment. Errors: 22004, 22023, 23503, 25006, 40001, 54000, 55000.
+ * Locks: the comment item, FOR NO KEY UPDATE.
  */
 static Datum
 edit_comment(PG_FUNCTION_ARGS)
