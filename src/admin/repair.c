@@ -5,7 +5,11 @@
  * What verify() found may have changed since, so nothing it says is written:
  * it only tells where to look. Counts are counted anew with the post locked,
  * names and views are taken from the present state, the views under their
- * lock, which keeps the worker out. Runs in backends.
+ * lock, which keeps the worker out.
+ *
+ * A value that an item must have and lacks is written where it follows from
+ * others; where it does not, a warning says so, and the rest is mended. Runs in
+ * backends.
  */
 #include "postgres.h"
 
@@ -15,6 +19,7 @@
 #include "views/views.h"
 
 #include "access/xact.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
@@ -22,6 +27,10 @@
 
 PG_FUNCTION_INFO_V1(blogstore_repair);
 
+/* So many warnings, and one that tells how many more there would be. */
+#define MAX_WARNINGS 20
+
+/* A row of verify_run(); texts are empty, and ids zero, where it has none. */
 typedef struct Finding
 {
 	const char *container;
@@ -32,17 +41,21 @@ typedef struct Finding
 	pg_uuid_t	user_id;
 	const char *expected;
 	const char *actual;
-	bool		has_date;
+	bool		has_id;
+	bool		has_keys;		/* post_id, user_id and creation_date */
+	bool		has_actual;
 	TimestampTz creation_date;
 } Finding;
 
-static char *
+static const char *
 get_string(HeapTuple row, TupleDesc desc, int column)
 {
-	return SPI_getvalue(row, desc, column);
+	const char *value = SPI_getvalue(row, desc, column);
+
+	return value ? value : "";
 }
 
-static void
+static bool
 get_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out)
 {
 	bool		isnull;
@@ -51,25 +64,29 @@ get_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out)
 	memset(out, 0, sizeof(*out));
 	if (!isnull)
 		*out = *DatumGetUUIDP(value);
+	return !isnull;
 }
 
 /* A row of verify_run(), copied into the current memory context. */
 static void
 get_finding(Finding *f, HeapTuple row, TupleDesc desc)
 {
-	bool		isnull;
-	Datum		date = SPI_getbinval(row, desc, FINDING_CREATION_DATE, &isnull);
+	bool		no_date;
+	bool		no_actual;
+	Datum		date = SPI_getbinval(row, desc, FINDING_CREATION_DATE, &no_date);
 
+	(void) SPI_getbinval(row, desc, FINDING_ACTUAL, &no_actual);
 	f->container = get_string(row, desc, FINDING_CONTAINER);
 	f->problem = get_string(row, desc, FINDING_PROBLEM);
 	f->type = get_string(row, desc, FINDING_TYPE);
-	get_uuid(row, desc, FINDING_ID, &f->id);
-	get_uuid(row, desc, FINDING_POST_ID, &f->post_id);
-	get_uuid(row, desc, FINDING_USER_ID, &f->user_id);
+	f->has_id = get_uuid(row, desc, FINDING_ID, &f->id);
+	f->has_keys = get_uuid(row, desc, FINDING_POST_ID, &f->post_id);
+	f->has_keys &= get_uuid(row, desc, FINDING_USER_ID, &f->user_id);
+	f->has_keys &= !no_date;
 	f->expected = get_string(row, desc, FINDING_EXPECTED);
 	f->actual = get_string(row, desc, FINDING_ACTUAL);
-	f->has_date = !isnull;
-	f->creation_date = isnull ? 0 : DatumGetTimestampTz(date);
+	f->has_actual = !no_actual;
+	f->creation_date = no_date ? 0 : DatumGetTimestampTz(date);
 }
 
 static bool
@@ -98,18 +115,81 @@ mend_orphan(const Finding *f)
 	return outcome == LOCK_HAD;
 }
 
-/* A name that is not the user's: relabel all items of the user's. */
-static void
-mend_username(const Finding *f)
+/* Run a statement on the keys of a finding's item; did it change any row? */
+static bool
+mend_by(KeptPlan *plan, const Finding *f)
 {
-	Datum		key = UUIDPGetDatum(&f->user_id);
-	BlogItem	user;
+	Datum		values[] = {
+		UUIDPGetDatum(&f->post_id), CStringGetTextDatum(f->type),
+		UUIDPGetDatum(&f->id), UUIDPGetDatum(&f->user_id)
+	};
+	bool		mended;
 
-	PushActiveSnapshot(GetTransactionSnapshot());
-	if (item_get(CONTAINER_USERS, ITEM_USER, &f->user_id, PATH_KEY, &key, 1,
-				 GetActiveSnapshot(), &user))
-		relabel_user_items(&f->user_id, user.value[PROP_USERNAME]);
-	PopActiveSnapshot();
+	SPI_connect();
+	run_once(plan, values, false);
+	mended = SPI_processed > 0;
+	SPI_finish();
+	return mended;
+}
+
+#define ITEM_ARGUMENTS 4, {UUIDOID, TEXTOID, UUIDOID, UUIDOID}
+
+static KeptPlan username_plan = {
+	"UPDATE blogstore.posts AS i SET user_username = u.username"
+	" FROM blogstore.users AS u WHERE u.type = 'user' AND u.user_id = $4"
+	" AND u.username IS NOT NULL AND i.user_id = $4 AND i.post_id = $1"
+	" AND i.type = $2 AND i.id = $3"
+	" AND i.user_username IS DISTINCT FROM u.username",
+	ITEM_ARGUMENTS, NULL
+};
+
+/* A count that is missing is none, before it is compared with what there is. */
+static KeptPlan count_plan = {
+	"UPDATE blogstore.posts AS i SET"
+	" comment_count = coalesce(i.comment_count, 0),"
+	" like_count = coalesce(i.like_count, 0)"
+	" WHERE i.post_id = $1 AND i.type = $2 AND i.id = $3"
+	" AND num_nulls(i.comment_count, i.like_count) > 0",
+	ITEM_ARGUMENTS, NULL
+};
+
+/* What a job begins with; a worker that has begun it goes over all again. */
+static KeptPlan job_plan = {
+	"UPDATE blogstore.jobs SET phase = coalesce(phase, 0),"
+	" partition_number = coalesce(partition_number, 0),"
+	" done = coalesce(done, 0),"
+	" created_at = coalesce(created_at, clock_timestamp())"
+	" WHERE num_nulls(phase, partition_number, done, created_at) > 0",
+	0, {0}, NULL
+};
+
+static KeptPlan registry_plan = {
+	"DELETE FROM blogstore.usernames"
+	" WHERE num_nulls(username_key, user_id) > 0",
+	0, {0}, NULL
+};
+
+#define VIEW_NULLS_SQL \
+	"num_nulls(id, post_id, user_id, user_username, title, content," \
+	" comment_count, like_count, creation_date) > 0"
+
+static KeptPlan copies_plan = {
+	"DELETE FROM blogstore.users WHERE type = 'post' AND " VIEW_NULLS_SQL,
+	0, {0}, NULL
+};
+
+static KeptPlan feed_plan = {
+	"DELETE FROM blogstore.feed WHERE " VIEW_NULLS_SQL,
+	0, {0}, NULL
+};
+
+/* A statement that mends all findings of one kind. */
+static void
+mend_all(KeptPlan *plan)
+{
+	SPI_connect();
+	run_once(plan, NULL, false);
+	SPI_finish();
 }
 
 /* A name in the registry that nobody has, or one that is missing there. */
@@ -118,7 +198,7 @@ mend_registry(const Finding *f)
 {
 	bool		mended;
 
-	if (f->actual != NULL)
+	if (f->has_actual)
 	{
 		registry_release(CStringGetTextDatum(f->actual), &f->user_id);
 		return true;
@@ -133,18 +213,120 @@ mend_registry(const Finding *f)
 	return mended;
 }
 
-/* Mend one finding in the containers; views come last. */
+/* Is it a row of a view, which is written anew? */
+static bool
+in_view(const Finding *f)
+{
+	return strcmp(f->container, "feed") == 0 ||
+		(strcmp(f->container, "users") == 0 && strcmp(f->type, "post") == 0);
+}
+
+/* Can the value that is missing be told from others? */
+static bool
+is_mendable(const Finding *f)
+{
+	static const char *const of_jobs[] = {
+		"phase", "partition_number", "done", "created_at"
+	};
+
+	if (strcmp(f->container, "usernames") == 0 || in_view(f))
+		return true;
+	if (strcmp(f->type, "delta") == 0)
+		return f->has_id && strstr(f->actual, "_count") != NULL;
+	if (strcmp(f->container, "jobs") == 0)
+		for (int i = 0; i < lengthof(of_jobs); i++)
+			if (strcmp(f->actual, of_jobs[i]) == 0)
+				return true;
+	return false;
+}
+
+static char *
+id_text(const pg_uuid_t *id)
+{
+	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
+}
+
+/* Say of a finding that it stays; n: how many before it. */
+static void
+warn_invalid(const Finding *f, int64 n)
+{
+	if (n >= MAX_WARNINGS)
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg("cannot repair: \"%s\" of %s %s in \"%s.%s\" is null",
+					f->actual, f->type[0] ? f->type : "row",
+					f->has_id ? id_text(&f->id) : "without an id",
+					BLOGSTORE_SCHEMA, f->container),
+			 errhint("Write the value, or delete the row; then call blogstore.repair() again.")));
+}
+
+/*
+ * Mend values that are missing, first, so that the rest meets none; those of views
+ * come last. Returns how many findings were mended.
+ */
+static int64
+mend_invalid(const Finding *findings, uint64 n)
+{
+	int64		mended = 0;
+	int64		left = 0;
+	bool		jobs = false;
+	bool		usernames = false;
+
+	for (uint64 i = 0; i < n; i++)
+	{
+		const Finding *f = &findings[i];
+
+		CHECK_FOR_INTERRUPTS();
+		if (!is_problem(f, "invalid"))
+			continue;
+		if (!is_mendable(f))
+		{
+			warn_invalid(f, left++);
+			continue;
+		}
+		mended++;
+		jobs |= strcmp(f->container, "jobs") == 0;
+		usernames |= strcmp(f->container, "usernames") == 0;
+		if (strcmp(f->type, "delta") == 0)
+			(void) mend_by(&count_plan, f);
+	}
+	if (jobs)
+		mend_all(&job_plan);
+	if (usernames)
+		mend_all(&registry_plan);
+	if (left > MAX_WARNINGS)
+		ereport(WARNING,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("cannot repair: %lld more values are null",
+						(long long) (left - MAX_WARNINGS)),
+				 errhint("blogstore.verify() lists all of them.")));
+	return mended;
+}
+
+/* A count that is wrong, or missing. */
+static bool
+mend_count(const Finding *f)
+{
+	if (!f->has_actual)
+		(void) mend_by(&count_plan, f);
+	return post_counter_repair(&f->post_id);
+}
+
+/* Mend one finding in the containers; values that are missing were before. */
 static bool
 mend(const Finding *f)
 {
+	if (is_problem(f, "invalid"))
+		return false;
 	if (is_problem(f, "orphan"))
 		return mend_orphan(f);
 	if (is_problem(f, "comment_count") || is_problem(f, "like_count"))
-		return post_counter_repair(&f->post_id);
+		return mend_count(f);
 	if (is_problem(f, "registry"))
 		return mend_registry(f);
 	if (is_problem(f, "username"))
-		mend_username(f);
+		return mend_by(&username_plan, f);
 	return true;				/* else a copy: mend_views() */
 }
 
@@ -158,11 +340,9 @@ mend_views(const Finding *findings, uint64 n)
 	views_lock();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (uint64 i = 0; i < n; i++)
-		if (findings[i].has_date && strcmp(findings[i].type, "user") != 0)
+		/* a comment's or like's own finding does not touch its post */
+		if (findings[i].has_keys && strcmp(findings[i].type, "post") == 0)
 		{
-			/* a comment's or like's own finding does not touch its post */
-			if (strcmp(findings[i].type, "post") != 0)
-				continue;
 			keys[used].post_id = findings[i].post_id;
 			keys[used].user_id = findings[i].user_id;
 			keys[used++].creation_date = findings[i].creation_date;
@@ -170,6 +350,65 @@ mend_views(const Finding *findings, uint64 n)
 	copies_refresh(keys, used);
 	feed_rebuild();
 	PopActiveSnapshot();
+}
+
+/* Rows of views that lack values: what is to be there is written anew. */
+static void
+drop_invalid_copies(const Finding *findings, uint64 n)
+{
+	bool		copies = false;
+	bool		feed = false;
+
+	for (uint64 i = 0; i < n; i++)
+		if (is_problem(&findings[i], "invalid") && in_view(&findings[i]))
+		{
+			copies |= strcmp(findings[i].container, "users") == 0;
+			feed |= strcmp(findings[i].container, "feed") == 0;
+		}
+	if (copies || feed)
+		views_lock();
+	if (copies)
+		mend_all(&copies_plan);
+	if (feed)
+		mend_all(&feed_plan);
+}
+
+/* Somebody's item, or a leaf, that had to be left out. */
+static void
+warn_left_out(const char *message)
+{
+	ereport(WARNING,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg("cannot repair: %s", message),
+			 errhint("blogstore.verify() lists what lacks a value.")));
+}
+
+/* Mend all findings; returns how many were. */
+static int64
+mend_findings(const Finding *findings, uint64 n, bool with_views)
+{
+	volatile int64 mended = 0;
+
+	item_leave_out(warn_left_out);
+	PG_TRY();
+	{
+		mended = mend_invalid(findings, n);
+		for (uint64 i = 0; i < n; i++)
+		{
+			CHECK_FOR_INTERRUPTS();
+			mended += mend(&findings[i]);
+		}
+		drop_invalid_copies(findings, n);
+		if (n > 0 && with_views)
+			mend_views(findings, n);
+		fold_everything();
+	}
+	PG_FINALLY();
+	{
+		item_leave_out(NULL);
+	}
+	PG_END_TRY();
+	return mended;
 }
 
 /*
@@ -183,7 +422,7 @@ blogstore_repair(PG_FUNCTION_ARGS)
 	SPITupleTable *result;
 	Finding    *findings;
 	uint64		n;
-	int64		mended = 0;
+	int64		mended;
 	bool		with_views;
 
 	need_writable("repair()");
@@ -204,15 +443,8 @@ blogstore_repair(PG_FUNCTION_ARGS)
 	findings = palloc(sizeof(Finding) * Max(n, 1));
 	for (uint64 i = 0; i < n; i++)
 		get_finding(&findings[i], result->vals[i], result->tupdesc);
-	for (uint64 i = 0; i < n; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		mended += mend(&findings[i]);
-	}
-	if (n > 0 && with_views)
-		mend_views(findings, n);
+	mended = mend_findings(findings, n, with_views);
 	SPI_finish();
-	fold_everything();
 	owner_end(&scope);
 	PG_RETURN_INT64(mended);
 }

@@ -5,7 +5,7 @@
 #ifndef BLOGSTORE_VERIFY_H
 #define BLOGSTORE_VERIFY_H
 
-#include "executor/spi.h"
+#include "container/plans.h"
 
 /* Columns of the result; the first eight are those of verify(). */
 typedef enum FindingColumn
@@ -23,6 +23,7 @@ typedef enum FindingColumn
 
 #define N_VERIFY_COLUMNS FINDING_ACTUAL
 
+extern void run_once(KeptPlan *plan, Datum *values, bool read_only);
 extern SPITupleTable *verify_run(uint64 *n, bool with_views);
 
 #endif							/* BLOGSTORE_VERIFY_H */
