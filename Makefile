@@ -13,10 +13,10 @@ PG_CPPFLAGS = -I$(CURDIR)/src
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 	-Wno-missing-field-initializers -fvisibility=hidden
 
-REGRESS = install users posts comments likes paging cursors feed counts idempotency \
-	documents import bad_input limits extremes read_only privileges views renames \
-	deletions operation maintenance verify_repair triggers stats row_types \
-	manual reinstall
+REGRESS = install users posts comments likes paging cursors feed counts \
+	idempotency documents import bad_input limits extremes read_only \
+	privileges views renames deletions operation maintenance verify_repair \
+	invalid triggers stats row_types manual reinstall
 REGRESS_OPTS = --inputdir=test --encoding=UTF8
 
 ISOLATION = isolation_install like_like like_edit_post comment_id username \

@@ -110,3 +110,16 @@ users: user_id uuid, username text, creation_date timestamptz; posts: post_id, u
 Returns for each type of item how many were read, imported, present (there with the same values, so that an import can be repeated) and rejected (values that no command takes, an unknown post or user, a user being deleted, a duplicate id, an id taken by other values, a username taken, a post liked already).
 What is being done shows in pg_stat_activity; sorts and hash tables may take maintenance_work_mem each. The containers'' owner needs TEMPORARY on the database.
 Errors: 23514 rejects, and no table for them; 25001 not in READ COMMITTED; 25006 read-only transaction; 40001 items were created or deleted meanwhile: repeat it; 42501 no right on a table; 42703 a column is missing; 42809, 42P01 no table or view; 54000 a text longer than 64 MB, and no table for rejects; 55000 no containers.';
+
+/* ------------------------------------------------------------------------
+ * Operation: values that are missing
+ * ------------------------------------------------------------------------ */
+
+COMMENT ON FUNCTION @extschema@.verify IS
+'Compare counts, usernames and views with what the containers imply, in one snapshot; reads everything. Views are compared while they are served: call wait_for_views() first, or what is on its way shows here.
+Returns one row per discrepancy: the container (or usernames, jobs), the problem (orphan, comment_count, like_count, username, registry, missing copy, extra copy, stale copy; invalid: a value that must be there is NULL), the item and its keys, what it should be and what it is (of an invalid item the property, of an invalid copy what it shows). No row when all is well.
+Errors: 55000 no containers, or a column is missing or has another type.';
+COMMENT ON FUNCTION @extschema@.repair IS
+'Mend what verify() finds, beside live traffic: each item is locked, computed anew and written. Deltas of counts are folded into their posts, which the worker does otherwise. A value that is NULL is written where it follows from others (counts, names, copies); where it does not, a warning names the item.
+Returns how many discrepancies were mended.
+Errors: 25001 not in READ COMMITTED; 25006 read-only transaction; 55000 no containers, or a column is missing or has another type.';

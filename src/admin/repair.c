@@ -42,6 +42,8 @@ typedef struct Finding
 	const char *expected;
 	const char *actual;
 	bool		has_id;
+	bool		has_post_id;
+	bool		has_user_id;
 	bool		has_keys;		/* post_id, user_id and creation_date */
 	bool		has_actual;
 	TimestampTz creation_date;
@@ -80,9 +82,9 @@ get_finding(Finding *f, HeapTuple row, TupleDesc desc)
 	f->problem = get_string(row, desc, FINDING_PROBLEM);
 	f->type = get_string(row, desc, FINDING_TYPE);
 	f->has_id = get_uuid(row, desc, FINDING_ID, &f->id);
-	f->has_keys = get_uuid(row, desc, FINDING_POST_ID, &f->post_id);
-	f->has_keys &= get_uuid(row, desc, FINDING_USER_ID, &f->user_id);
-	f->has_keys &= !no_date;
+	f->has_post_id = get_uuid(row, desc, FINDING_POST_ID, &f->post_id);
+	f->has_user_id = get_uuid(row, desc, FINDING_USER_ID, &f->user_id);
+	f->has_keys = f->has_post_id && f->has_user_id && !no_date;
 	f->expected = get_string(row, desc, FINDING_EXPECTED);
 	f->actual = get_string(row, desc, FINDING_ACTUAL);
 	f->has_actual = !no_actual;
@@ -240,10 +242,28 @@ is_mendable(const Finding *f)
 	return false;
 }
 
+/* What of a finding's item tells which it is. */
 static char *
-id_text(const pg_uuid_t *id)
+describe_row(const Finding *f)
 {
-	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
+	const pg_uuid_t *id = &f->user_id;
+	const char *name = "with user_id ";
+
+	if (f->has_id)
+	{
+		id = &f->id;
+		name = "";
+	}
+	else if (f->has_post_id)
+	{
+		id = &f->post_id;
+		name = "with post_id ";
+	}
+	else if (!f->has_user_id)
+		return "without an id";
+	return psprintf("%s%s", name,
+					DatumGetCString(DirectFunctionCall1(uuid_out,
+														UUIDPGetDatum(id))));
 }
 
 /* Say of a finding that it stays; n: how many before it. */
@@ -256,7 +276,7 @@ warn_invalid(const Finding *f, int64 n)
 			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 			 errmsg("cannot repair: \"%s\" of %s %s in \"%s.%s\" is null",
 					f->actual, f->type[0] ? f->type : "row",
-					f->has_id ? id_text(&f->id) : "without an id",
+					describe_row(f),
 					BLOGSTORE_SCHEMA, f->container),
 			 errhint("Write the value, or delete the row; then call blogstore.repair() again.")));
 }

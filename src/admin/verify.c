@@ -69,7 +69,7 @@ PG_FUNCTION_INFO_V1(blogstore_verify);
 	" FROM " wanted " AS i WHERE $1 AND i.nulls = 0) AS w" \
 	" FULL JOIN (SELECT id, user_id, creation_date, shown" \
 	" FROM " there " AS i WHERE $1 AND i.nulls = 0 AND NOT EXISTS" \
-	" (SELECT FROM post AS p WHERE p.nulls > 0 AND p.id = i.id)) AS t" \
+	" (SELECT FROM post AS p WHERE p.nulls > 0 AND coalesce(p.post_id, p.id) = i.id)) AS t" \
 	" ON w.id = t.id AND w.user_id = t.user_id" \
 	" AND w.creation_date = t.creation_date" \
 	" WHERE w.shown IS DISTINCT FROM t.shown"
