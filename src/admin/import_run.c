@@ -31,7 +31,7 @@ set_locally(const char *name, const char *value)
 void
 import_phase_settings(ImportPhase *phase)
 {
-	phase->guard = guard_enter(true);
+	phase->guard = guard_enter(GUARD_STATEMENT);
 	tables_show_all();
 	phase->nest = NewGUCNestLevel();
 	set_locally("jit", "off");

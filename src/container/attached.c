@@ -124,15 +124,18 @@ guard_is_entered(void)
 
 /*
  * Could the caller have made what a role owns? Not if the role is the owner, or
- * could act as the owner anyway.
+ * could act as the owner anyway; and such a caller needs no detour.
  */
 static bool
 is_callers(Oid role)
 {
-	if (role_is_trusted(role, innermost->user))
+	Oid			owner = innermost->user;
+
+	if (role_is_trusted(role, owner))
 		return false;
-	return has_privs_of_role(GetOuterUserId(), role) ||
-		(!superuser_arg(GetSessionUserId()) &&
+	return (!role_is_trusted(GetOuterUserId(), owner) &&
+			is_member_of_role(GetOuterUserId(), role)) ||
+		(!role_is_trusted(GetSessionUserId(), owner) &&
 		 is_member_of_role(GetSessionUserId(), role));
 }
 
@@ -160,6 +163,21 @@ check_relation(Oid relid)
 				 errhint("Drop it, or qualify the name in the function with the schema that is meant.")));
 }
 
+static void check_temp_types(void);
+
+/* A statement is about to write to a table that it has locked. */
+static void
+check_target(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+
+	defer_check(rel);
+	if (rel->trigdesc != NULL ||
+		rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		check_temp_types();
+	table_close(rel, NoLock);
+}
+
 /* Relations of a statement (ExecCheckPermissions()), and what it would defer. */
 static bool
 check_statement(COMPAT_CHECK_PERMS_PARAMETERS)
@@ -176,13 +194,7 @@ check_statement(COMPAT_CHECK_PERMS_PARAMETERS)
 			check_relation(rte->relid);
 			if (rte->rtekind == RTE_RELATION &&
 				rte->rellockmode == RowExclusiveLock)
-			{
-				/* the statement has it locked */
-				Relation	rel = table_open(rte->relid, NoLock);
-
-				defer_check(rel);
-				table_close(rel, NoLock);
-			}
+				check_target(rte->relid);
 		}
 	return previous_check_hook == NULL ||
 		previous_check_hook(COMPAT_CHECK_PERMS_ARGUMENTS);
@@ -337,14 +349,15 @@ explain_error(void *arg)
 
 /*
  * From here to guard_leave() what the owner has attached may run. The current
- * user is the containers' owner. Without triggers among it, it may do no more than
- * an expression needs (SECURITY_RESTRICTED_OPERATION); triggers may make temporary
- * tables, and defer what the server itself checks.
+ * user is the containers' owner. Expressions alone may do no more than they need
+ * (SECURITY_RESTRICTED_OPERATION); triggers may make temporary tables, and defer
+ * what the server itself checks.
  *
- * Errors: 42501 if the session has temporary types that are in the way.
+ * Errors: 42501 if the session has temporary types that are in the way; with a
+ * statement, when it comes upon triggers.
  */
 Guard *
-guard_enter(bool triggers)
+guard_enter(GuardKind kind)
 {
 	Guard	   *guard = MemoryContextAllocZero(TopTransactionContext,
 											   sizeof(Guard));
@@ -361,11 +374,12 @@ guard_enter(bool triggers)
 	error_context_stack = &guard->errors;
 
 	defaults_apply(guard->user);
-	check_temp_types();
+	if (kind != GUARD_STATEMENT)
+		check_temp_types();
 	SetUserIdAndSecContext(guard->user,
-						   triggers && !guard->restricted ?
-						   guard->sec_context & ~SECURITY_RESTRICTED_OPERATION :
-						   guard->sec_context | SECURITY_RESTRICTED_OPERATION);
+						   kind == GUARD_EXPRESSIONS || guard->restricted ?
+						   guard->sec_context | SECURITY_RESTRICTED_OPERATION :
+						   guard->sec_context & ~SECURITY_RESTRICTED_OPERATION);
 	return guard;
 }
 

@@ -12,12 +12,20 @@
 /* From guard_enter() to guard_leave(). */
 typedef struct Guard Guard;
 
+/* What may run in a guard. */
+typedef enum GuardKind
+{
+	GUARD_EXPRESSIONS,			/* of a leaf that is written */
+	GUARD_TRIGGERS,				/* these, too */
+	GUARD_STATEMENT				/* what a statement of blogstore's comes upon */
+} GuardKind;
+
 /* attached.c */
 extern void attached_init(void);
 extern bool index_is_attached(Relation index);
 extern bool columns_are_attached(Relation rel);
 extern bool expressions_are_attached(Relation rel);
-extern Guard *guard_enter(bool triggers);
+extern Guard *guard_enter(GuardKind kind);
 extern void guard_leave(Guard *guard);
 extern bool guard_is_entered(void);
 

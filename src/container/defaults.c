@@ -293,8 +293,10 @@ read_stored_values(Oid owner)
 }
 
 /*
- * The owner's search_path, made safe. Names in pg_temp are found last, and
- * attached.c sees to it that there is nothing of the caller's behind them.
+ * The owner's search_path, made safe: pg_catalog is searched first, as where it is
+ * not named, so that tables are made where the owner has them made. Names in
+ * pg_temp are found last, and attached.c sees to it that there is nothing of the
+ * caller's behind them.
  */
 static void
 make_path(Oid owner)
@@ -307,7 +309,6 @@ make_path(Oid owner)
 
 	initStringInfo(&path);
 	initStringInfo(&out);
-	appendStringInfoString(&path, "pg_catalog");
 	(void) SplitIdentifierString(pstrdup(setting->value[0]), ',', &names);
 	foreach(lc, names)
 	{
@@ -322,11 +323,12 @@ make_path(Oid owner)
 		if (!OidIsValid(schema) || isAnyTempNamespace(schema))
 			continue;
 		if (schema_is_safe(schema, owner))
-			appendStringInfo(&path, ", %s", quote_identifier(name));
+			appendStringInfo(&path, "%s, ", quote_identifier(name));
 		else
 			appendStringInfo(&out, "%s\"%s\"", out.len > 0 ? ", " : "", name);
 	}
-	appendStringInfoString(&path, ", pg_temp");
+	/* nothing is made in pg_temp for want of another schema */
+	appendStringInfoString(&path, path.len > 0 ? "pg_temp" : "pg_catalog, pg_temp");
 	setting->text = MemoryContextStrdup(context, path.data);
 	left_out = out.len > 0 ? MemoryContextStrdup(context, out.data) : NULL;
 }

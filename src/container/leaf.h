@@ -61,10 +61,10 @@ typedef enum KeyCover
 } KeyCover;
 
 /* path.c: which columns and indexes a leaf has */
-extern const char *property_column(Property prop);
-extern AccessPath leaf_identity_path(Container container, ItemType type);
 extern KeyCover leaf_key_cover(const OpenLeaf *leaf, Container container,
 							   ItemType type, Relation index);
+extern const char *property_column(Property prop);
+extern AccessPath leaf_identity_path(Container container, ItemType type);
 extern void leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
 						  Container container, ItemType type);
 extern int	leaf_path_key(Container container, ItemType type, AccessPath path,

@@ -155,18 +155,14 @@ index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
 	return false;
 }
 
-/*
- * Has an index the columns of an item's own key? That of a copy in users is the
- * path by which it is listed.
- */
+/* Has an index the columns by which an item is told from all others? */
 KeyCover
 leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
 			   Relation index)
 {
-	const PathColumns *key = &path_columns[container][type][PATH_KEY];
+	AccessPath	identity = leaf_identity_path(container, type);
+	const PathColumns *key = &path_columns[container][type][identity];
 
-	if (key->n == 0)
-		key = &path_columns[container][type][PATH_LIST];
 	for (int i = 0; i < key->n; i++)
 		if (!index_has(leaf, type, index, key->column[i]))
 			return KEY_NOT_COVERED;

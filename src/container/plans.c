@@ -9,15 +9,14 @@
 
 #include "container/attached.h"
 #include "container/bookkeeping.h"
+#include "container/container.h"
 #include "container/plans.h"
 
 #include "access/htup_details.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
-#include "utils/plancache.h"
 #include "utils/syscache.h"
 
 /*
@@ -47,25 +46,10 @@ table_shows_all(Oid relid)
 void
 tables_show_all(void)
 {
-	static const char *const table[] = {
-		"users", "posts", "feed", "usernames", "jobs", "view_state",
-		"change_feed"
-	};
-	Oid			schema = get_namespace_oid(BLOGSTORE_SCHEMA, false);
-
-	for (int i = 0; i < lengthof(table); i++)
-		table_shows_all(get_relname_relid(table[i], schema));
-}
-
-static void
-plan_shows_all(SPIPlanPtr plan)
-{
-	ListCell   *lc;
-	ListCell   *rel;
-
-	foreach(lc, SPI_plan_get_plan_sources(plan))
-		foreach(rel, ((CachedPlanSource *) lfirst(lc))->relationOids)
-			table_shows_all(lfirst_oid(rel));
+	for (int c = 0; c < N_CONTAINERS; c++)
+		table_shows_all(container_relation(c));
+	for (int t = 0; t < N_BOOKKEEPING; t++)
+		table_shows_all(bookkeeping_lookup(t));
 }
 
 /* Does a statement name a table of blogstore's schema? */
@@ -81,7 +65,7 @@ names_table(const char *sql, const char *table)
 
 /*
  * Lock the tables that a statement names, so that they are, and stay, those that
- * blogstore has made. Errors: 55000.
+ * blogstore has made, and show all their rows. Errors: 42501, 55000.
  */
 static void
 lock_tables(KeptPlan *plan)
@@ -96,10 +80,13 @@ lock_tables(KeptPlan *plan)
 	}
 	for (int c = 0; c < N_CONTAINERS; c++)
 		if (plan->container[c])
+		{
 			container_lock(c, false);
+			table_shows_all(container_relation(c));
+		}
 	for (int t = 0; t < N_BOOKKEEPING; t++)
 		if (plan->table[t])
-			(void) bookkeeping_lock(t);
+			table_shows_all(bookkeeping_lock(t));
 }
 
 /* Prepare a plan's statement, if that has not been done. */
@@ -118,12 +105,12 @@ prepare(KeptPlan *plan)
 }
 
 /*
- * Run a kept plan; returns SPI's result code, raises an error if negative.
- *
- * In a guard: names and operators are those of pg_catalog, whatever search_path
- * the caller of the request has, and so is what the owner has attached to the
- * tables. Errors: 42501 if a policy would hide rows from the owner.
+ * Both that follow run a statement in a guard: names in it are those of pg_catalog
+ * and of the owner's, whatever search_path the caller of the request has, and so
+ * they are in what the owner has attached to the tables.
  */
+
+/* Run a kept plan; returns SPI's result code, raises an error if negative. */
 int
 plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 {
@@ -131,9 +118,8 @@ plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 	Guard	   *guard;
 
 	lock_tables(plan);
-	guard = guard_enter(true);
+	guard = guard_enter(GUARD_STATEMENT);
 	prepare(plan);
-	plan_shows_all(plan->plan);
 	rc = SPI_execute_plan(plan->plan, values, nulls, read_only, 0);
 	if (rc < 0)
 		elog(ERROR, "could not run \"%s\": %s", plan->sql,
@@ -154,9 +140,8 @@ plan_send(KeptPlan *plan, DestReceiver *dest)
 	Guard	   *guard;
 
 	lock_tables(plan);
-	guard = guard_enter(true);
+	guard = guard_enter(GUARD_STATEMENT);
 	prepare(plan);
-	plan_shows_all(plan->plan);
 	rc = SPI_execute_plan_extended(plan->plan, &options);
 	if (rc < 0)
 		elog(ERROR, "could not run \"%s\": %s", plan->sql,

@@ -45,7 +45,8 @@ writer_open(Container container, ItemType type,
 	writer->triggers = writer->leaf.rel->trigdesc != NULL;
 	if (writer->triggers || writer->leaf.attached ||
 		expressions_are_attached(writer->leaf.rel))
-		writer->guard = guard_enter(writer->triggers);
+		writer->guard = guard_enter(writer->triggers ? GUARD_TRIGGERS :
+									GUARD_EXPRESSIONS);
 
 	writer->estate = CreateExecutorState();
 	rte->rtekind = RTE_RELATION;

@@ -103,7 +103,7 @@ CREATE TEMP TABLE audit_log (LIKE evil.audit_log);
 GRANT ALL ON audit_log TO PUBLIC;
 CREATE TRIGGER steal BEFORE INSERT ON audit_log FOR EACH ROW EXECUTE FUNCTION evil.steal();
 };
-my $safe = 'pg_catalog, public, pg_temp';
+my $safe = 'public, pg_temp';
 
 sub loot { return $node->safe_psql('blog', 'SELECT who FROM evil.loot') }
 
@@ -136,7 +136,7 @@ is(loot(), '', 'the caller\'s code has not run as the owner');
 # another schema of the owner's, and one of the caller's in between
 owner(q{ALTER ROLE blog_owner SET search_path = "$user", audit, evil, public});
 caller_("$temp_audit_log SELECT blogstore.create_like(kit.p(2), kit.u(1))");
-like(audit_log(), qr/^blog_owner\|INSERT like\|pg_catalog, audit, public, pg_temp$/m,
+like(audit_log(), qr/^blog_owner\|INSERT like\|audit, public, pg_temp$/m,
 	'a schema that others own is left out');
 owner('ALTER ROLE blog_owner RESET search_path');
 
@@ -201,6 +201,17 @@ CREATE DOMAIN pg_temp.status AS text CHECK (evil.steal(VALUE));
 SELECT blogstore.create_like(kit.p(5), kit.u(1));}),
 	qr/^ERROR: +42501: type "status" is in the way/, 'no temporary domain');
 is(caller_(q{
+CREATE DOMAIN pg_temp.status AS text CHECK (evil.steal(VALUE));
+SELECT username FROM blogstore.create_user('zoe', kit.u(9), kit.d(9));
+SELECT username FROM blogstore.edit_user(kit.u(9), 'zoé');
+SELECT blogstore.delete_user(kit.u(9));}), "zoe\nzoé\nt", 'it is in the way of nothing else');
+owner(q{CREATE TRIGGER typed AFTER INSERT ON blogstore.usernames FOR EACH ROW EXECUTE FUNCTION public.typed()});
+like(caller_(q{
+CREATE DOMAIN pg_temp.status AS text CHECK (evil.steal(VALUE));
+SELECT blogstore.create_user('zoe', kit.u(9), kit.d(9));}),
+	qr/^ERROR: +42501: type "status" is in the way/, 'but of triggers on bookkeeping tables');
+owner('DROP TRIGGER typed ON blogstore.usernames');
+is(caller_(q{
 CREATE TEMP TABLE mine (a text, b int[]);
 CREATE TEMP VIEW yours AS SELECT * FROM mine;
 CREATE DOMAIN evil.status AS text CHECK (evil.steal(VALUE));
@@ -214,7 +225,23 @@ CREATE OR REPLACE FUNCTION public.typed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN PERFORM NEW.type::evil.status; RETURN NULL; END $$});
 like(caller_('SELECT blogstore.create_like(kit.p(5), kit.u(1));'),
 	qr/^ERROR: +42501: function evil.steal\(text\) must not be run/, 'no function of the caller\'s, however it is found');
+$node->safe_psql('blog', 'CREATE ROLE third; GRANT USAGE ON SCHEMA public TO third; CREATE FUNCTION public.others(t text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN current_user; END $$; ALTER FUNCTION public.others OWNER TO third');
+owner(q{
+CREATE OR REPLACE FUNCTION public.typed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN INSERT INTO audit_log (who, what) VALUES (current_user, others(NEW.type)); RETURN NULL; END $$});
+audit_log();
+is(caller_('SELECT content FROM blogstore.create_comment(kit.p(5), kit.u(1), \'d\');'), 'd', 'a function of a third role\'s');
+is(owner('SELECT content FROM blogstore.create_comment(kit.p(5), kit.u(1), \'e\');'), 'e', 'called by the owner');
+is($node->safe_psql('blog', 'SELECT content FROM blogstore.create_comment(kit.p(5), kit.u(1), \'f\');'), 'f', 'and by a superuser');
+is(() = audit_log() =~ /^blog_owner\|blog_owner\|$/mg, 3, 'runs as the owner');
 owner('DROP TRIGGER typed ON blogstore.posts');
+owner(q{
+CREATE FUNCTION public.make() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN CREATE TABLE IF NOT EXISTS made (n int); INSERT INTO made VALUES (1); RETURN NULL; END $$;
+CREATE TRIGGER make AFTER INSERT ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION public.make()});
+is(caller_('SELECT content FROM blogstore.create_comment(kit.p(5), kit.u(1), \'g\');'), 'g', 'a trigger makes tables');
+is($node->safe_psql('blog', 'SELECT count(*) FROM public.made'), '1', 'where the owner would');
+owner('DROP TRIGGER make ON blogstore.posts; DROP TABLE public.made');
 is(loot(), '', 'still nothing has run as the owner');
 
 #
