@@ -99,6 +99,8 @@ is($node->safe_psql('postgres', "SELECT count(*) FILTER (WHERE user_username = '
 	't|t', 'half done: some items have the new name, some the old one');
 is($node->safe_psql('postgres', "SELECT phase, done, rows_per_second > 0 $job AND user_id = kit.u(1)"),
 	"sweep|$done|t", 'half done: progress shows it');
+# the next worker does nothing at all at first
+close_gate($node, 'postgres', 'all', 'LOCK TABLE blogstore.feed IN SHARE MODE');
 kill_worker($node, 'postgres');
 eval { $holder->quit };
 await_gate($node, 'postgres');
@@ -108,9 +110,10 @@ my $behind = "type = 'post' AND post_id = (SELECT min(post_id::text)::uuid FROM 
 $node->safe_psql('postgres', "UPDATE blogstore.posts SET user_username = 'user 1' WHERE $behind");
 close_gate($node, 'postgres', 'likes', $likes);
 open_gate($node, 'postgres', 'comments');
-await_gate($node, 'postgres');
-is($node->safe_psql('postgres', "SELECT phase, done > $done $job AND user_id = kit.u(1)"),
-	'sweep|t', 'worker killed: the rename goes on');
+open_gate($node, 'postgres', 'all');
+wait_until($node, 'postgres', "SELECT done > $done $job AND user_id = kit.u(1)");
+is($node->safe_psql('postgres', "SELECT phase $job AND user_id = kit.u(1)"),
+	'sweep', 'worker killed: the rename goes on');
 is($node->safe_psql('postgres', "SELECT user_username FROM blogstore.posts WHERE $behind"),
 	'user 1', 'worker killed: from where it stood');
 open_gate($node, 'postgres', 'likes');
