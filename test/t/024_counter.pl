@@ -15,6 +15,7 @@ use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 my $base = $PostgreSQL::Test::Utils::tmp_check;
 
@@ -362,15 +363,33 @@ sub looks
 		"SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions WHERE funcname = 'check_counts'");
 }
 
-# Wait until they have done so again, as often as a transaction of theirs does it
-# six times
+# Wait until a server answers a query with t; dies if a load has ended meanwhile,
+# which none does by itself
+sub wait_under_load
+{
+	my ($server, $query, @loads) = @_;
+
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		for my $load (@loads)
+		{
+			$load->{run}->pump_nb if $load->{run}->pumpable;
+			die "$load->{name} has ended: $load->{err}" unless $load->{run}->pumpable;
+		}
+		return if $server->safe_psql('postgres', $query) eq 't';
+		usleep(100_000);
+	}
+	die "this did not come true: $query";
+}
+
+# Wait until they have done so again, as often as six of their transactions do
 sub wait_looks
 {
-	my ($server) = @_;
+	my ($server, @loads) = @_;
 	my $before = looks($server);
 
-	wait_until($server, 'postgres',
-		"SELECT sum(calls) >= $before + 18 FROM pg_stat_user_functions WHERE funcname = 'check_counts'");
+	wait_under_load($server,
+		"SELECT sum(calls) >= $before + 18 FROM pg_stat_user_functions WHERE funcname = 'check_counts'", @loads);
 	return;
 }
 
@@ -398,8 +417,8 @@ for my $harm (@harms)
 	my $begun = $primary->safe_psql('postgres', "SELECT nextval('kit.together')");
 	my @loads = start_loads();
 	my ($stay, $go, $check, $there) = @loads;
-	wait_until($primary, 'postgres', "SELECT last_value > $begun + 300 FROM kit.together");
-	wait_looks($_) for $primary, $standby;
+	wait_under_load($primary, "SELECT last_value > $begun + 200 FROM kit.together", @loads);
+	wait_looks($_, @loads) for $primary, $standby;
 	my $cut = $strike->();
 	if (!$cut)
 	{
@@ -411,7 +430,7 @@ for my $harm (@harms)
 		}
 		cmp_ok($primary->safe_psql('postgres', $deltas_written), '>', 0, 'counts lay beside their posts');
 	}
-	wait_looks($standby);
+	wait_looks($standby, $there);
 	end_load($_) for @loads;
 	my ($failed, $alone, $together, $edited) = finish_load($stay);
 	no_error($stay, $name, $cut);
