@@ -53,8 +53,8 @@ static const char *const feed_sql[] = {
 	"WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, "
 	"autovacuum_vacuum_threshold = 2000)",
 	"CREATE INDEX feed_post_date ON blogstore.feed_post (creation_date, id)",
-	"COMMENT ON TABLE blogstore.feed IS "
-	"'Container: the newest posts of all in short form (view). Written by the blogstore worker only.'"
+	("COMMENT ON TABLE blogstore.feed IS "
+	 "'Container: the newest posts of all in short form (view). Written by the blogstore worker only.'")
 };
 
 #define STATEMENTS(array) {lengthof(array), array}
@@ -168,8 +168,8 @@ static const char *const view_state_sql[] = {
 	"feed_size integer NOT NULL DEFAULT 0, "
 	"short_form_length integer NOT NULL DEFAULT 0) WITH (fillfactor = 10)",
 	"INSERT INTO blogstore.view_state DEFAULT VALUES",
-	"COMMENT ON TABLE blogstore.view_state IS "
-	"'One row: whether the worker may run, whether the views are complete, the settings they were built with.'"
+	("COMMENT ON TABLE blogstore.view_state IS "
+	 "'One row: whether the worker may run, whether the views are complete, the settings they were built with.'")
 };
 
 static const char *const change_feed_sql[] = {

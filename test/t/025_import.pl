@@ -109,7 +109,7 @@ is($node->safe_psql('blog', 'SELECT * FROM kit.wrong_counts()'),
 $node->safe_psql('blog', 'REVOKE TEMPORARY ON DATABASE blog FROM PUBLIC');
 is($node->safe_psql('blog', 'SELECT sum(read) FROM blogstore.import()', @as_app),
 	'0', 'the caller needs no TEMPORARY');
-$node->safe_psql('blog', 'ALTER DATABASE blog OWNER TO postgres');
+$node->safe_psql('blog', 'ALTER DATABASE blog OWNER TO CURRENT_USER');
 my ($rc, $stdout, $stderr) = $node->psql('blog',
 	'\set VERBOSITY verbose
 	SELECT sum(read) FROM blogstore.import()', @as_app);
