@@ -3,12 +3,17 @@
  *		The server's macros that are syntax of their own, for cppcheck: it
  *		reads blogstore's source without the server's headers.
  */
+#define PGDLLEXPORT
+#define INT64_FORMAT "%ld"
+#define UINT64_FORMAT "%lu"
 #define foreach(cell, list) \
 	for (cell = list_head(list); cell != NULL; cell = lnext(list, cell))
 #define forboth(cell1, list1, cell2, list2) \
 	for (cell1 = list_head(list1), cell2 = list_head(list2); \
 		 cell1 != NULL && cell2 != NULL; \
 		 cell1 = lnext(list1, cell1), cell2 = lnext(list2, cell2))
+#define for_each_from(cell, list, n) \
+	for (cell = list_nth_cell(list, n); cell != NULL; cell = lnext(list, cell))
 #define dlist_foreach(iter, list) \
 	for (iter.cur = dlist_head(list); iter.cur != NULL; iter.cur = dlist_next(list, iter.cur))
 #define dlist_foreach_modify(iter, list) dlist_foreach(iter, list)

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 #
 # lib.sh
 #	What scripts/demo and scripts/check share: packages, the build, servers.
@@ -35,7 +35,16 @@ NO_CLUSTER_WRITTEN=
 # Talking
 # ---------------------------------------------------------------------------
 
-step() { printf '\n==> %s\n' "$*"; }
+STEP=
+STEP_START=0
+
+step()
+{
+	STEP=$*
+	STEP_START=$SECONDS
+	printf '\n==> %s\n' "$*"
+}
+
 note() { printf '    %s\n' "$*"; }
 
 indent() { sed "/./s/^/${1:-    }/"; }
@@ -246,7 +255,7 @@ apt_get()
 	shift
 	log=$(mktemp)
 	if ! run root "$label" "$log" DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
-		apt-get -q -y -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@"; then
+		apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 "$@"; then
 		rm -f "$log"
 		die "$label failed" "Is the package mirror within reach? The packages can also be installed by hand."
 	fi
@@ -266,6 +275,20 @@ install_packages()
 	fi
 	apt_get "apt-get install" install --no-install-recommends "$@"
 	allow_clusters
+}
+
+# node-postgres is in Debian, for Debian's Node.js: much less than its npm would
+# bring along. Beside a Node.js from elsewhere it cannot be installed; that one
+# has its own npm. Sets NODE_PG, and adds to setup's missing packages.
+find_node_pg()
+{
+	NODE_PG=debian
+	! NODE_PATH=/usr/share/nodejs node -e 'require("pg")' >/dev/null 2>&1 || return 0
+	if have node && have npm; then
+		NODE_PG=npm
+	else
+		missing+=(nodejs node-pg)
+	fi
 }
 
 # setup demo|check [no-lint]
@@ -308,6 +331,7 @@ setup()
 			have cppcheck || missing+=(cppcheck)
 			[[ ! -f $ROOT/.clang-format ]] || have clang-format || missing+=(clang-format)
 		fi
+		[[ ! -d $ROOT/test/node ]] || find_node_pg
 	fi
 	((${#missing[@]} == 0)) || install_packages "${missing[@]}"
 
