@@ -448,14 +448,14 @@ create_server()
 start_server()
 {
 	# The server must not hold this command's output open.
-	"${AS_SERVER[@]}" "$BINDIR/pg_ctl" -D "$1" -l "$2" -w -t 60 -s start >/dev/null 2>&1 </dev/null
+	"${AS_SERVER[@]}" "$BINDIR/pg_ctl" -D "$1" -l "$2" -w -t 180 -s start >/dev/null 2>&1 </dev/null
 }
 
 # stop_server DATA [MODE]
 stop_server()
 {
 	[[ -f $1/postmaster.pid ]] || return 0
-	"${AS_SERVER[@]}" "$BINDIR/pg_ctl" -D "$1" -m "${2:-fast}" -w -t 60 -s stop >/dev/null 2>&1 ||
+	"${AS_SERVER[@]}" "$BINDIR/pg_ctl" -D "$1" -m "${2:-fast}" -w -t 180 -s stop >/dev/null 2>&1 ||
 		"${AS_SERVER[@]}" "$BINDIR/pg_ctl" -D "$1" -m immediate -w -t 30 -s stop >/dev/null 2>&1 || true
 }
 
