@@ -66,7 +66,7 @@ static needs_fmgr_hook_type previous_fmgr_hook = NULL;
 static bool temp_types_fine = false;
 
 static void
-types_invalidate(Datum arg, int cacheid, uint32 hash)
+types_invalidate(void)
 {
 	temp_types_fine = false;
 }
@@ -429,7 +429,7 @@ attached_init(void)
 	object_access_hook = check_access;
 	previous_fmgr_hook = needs_fmgr_hook;
 	needs_fmgr_hook = check_function;
-	CacheRegisterSyscacheCallback(TYPEOID, types_invalidate, (Datum) 0);
+	invalidation_listen_catalog(TYPEOID, types_invalidate);
 	RegisterXactCallback(transaction_ends, NULL);
 	RegisterSubXactCallback(subtransaction_ends, NULL);
 	defaults_init();

@@ -132,8 +132,10 @@ typedef struct ItemBatch ItemBatch;
 
 /* invalidate.c: definitions of tables that change */
 typedef void (*InvalidationListener) (Oid relid);
+typedef void (*CatalogListener) (void);
 
 extern void invalidation_listen(InvalidationListener listener);
+extern void invalidation_listen_catalog(int cache, CatalogListener listener);
 
 /* leaf.c: what containers there are */
 extern void leaf_init(void);

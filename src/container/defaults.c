@@ -99,7 +99,7 @@ static MemoryContext context = NULL;	/* "blogstore defaults" */
 static char *left_out = NULL;	/* schemas, quoted; NULL: none */
 
 static void
-path_invalidate(Datum arg, int cacheid, uint32 hash)
+path_invalidate(void)
 {
 	path_known = false;
 }
@@ -472,7 +472,7 @@ defaults_init(void)
 	};
 
 	for (int i = 0; i < lengthof(cache); i++)
-		CacheRegisterSyscacheCallback(cache[i], path_invalidate, (Datum) 0);
+		invalidation_listen_catalog(cache[i], path_invalidate);
 	/* what the postmaster was told on its command line, files do not change */
 	for (int s = 0; s < lengthof(settings); s++)
 	{

@@ -232,14 +232,8 @@ load_layout(CachedContainer *cc, Container container, Relation rel)
 	cc->whole = true;
 	if (cc->hashed)
 		children = load_hash(cc, rel);
-	watch_nothing(cc);
-	layout_watch(cc, cc->root, -1);
 	for (int t = 0; t < N_ITEM_TYPES; t++)
 		cc->leaf[t] = palloc0(sizeof(CachedLeaf) * Max(cc->npartitions, 1));
-
-	/* an invalidation that arrives from here on must not be lost */
-	cc->stale = false;
-	cc->loading = true;
 	if (!cc->hashed)
 		load_types(cc, rel, 0);
 	table_close(rel, AccessShareLock);
@@ -274,6 +268,12 @@ load_begin(CachedContainer *cc, Oid root)
 											ALLOCSET_SMALL_SIZES);
 	MemoryContextReset(cc->context);
 	cc->root = root;
+	watch_nothing(cc);
+	layout_watch(cc, root, -1);
+
+	/* an invalidation that arrives from here on must not be lost */
+	cc->stale = false;
+	cc->loading = true;
 }
 
 /*
@@ -302,13 +302,7 @@ container_load(Container container)
 	if (cc->problem == NULL)
 		load_layout(cc, container, rel);
 	else
-	{
-		watch_nothing(cc);
-		layout_watch(cc, root, -1);
-		cc->stale = false;
-		cc->loading = true;
 		relation_close(rel, AccessShareLock);
-	}
 	cc->loading = false;
 	cc->valid = !cc->stale;
 	loads++;

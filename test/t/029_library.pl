@@ -33,7 +33,8 @@ sub calls
 cmp_ok(scalar @sources, '>', 50, 'the sources are there');
 is(calls('CacheRegisterRelcacheCallback'), 'src/container/invalidate.c',
 	'one relcache callback is registered');
-is(calls('CacheRegisterSyscacheCallback'), '', 'no syscache callback is registered');
+is(calls('CacheRegisterSyscacheCallback'), 'src/container/invalidate.c',
+	'catalog caches are listened to in one place');
 
 # ---- Symbols
 
