@@ -357,6 +357,20 @@ compat_guc_find(const char *name)
 #endif
 }
 
+/*
+ * A number that grows when a setting has come, where looking it up takes longer
+ * than to ask; 0: look it up.
+ */
+static inline int
+compat_guc_count(void)
+{
+#if PG_VERSION_NUM >= 160000
+	return 0;
+#else
+	return GetNumConfigOptions();
+#endif
+}
+
 /* Its value: a text, or a number (of an enum, an integer, a boolean). */
 static inline void
 compat_guc_value(struct config_generic *conf, const char **text, int *number)

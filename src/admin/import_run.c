@@ -35,6 +35,7 @@ import_phase_settings(ImportPhase *phase)
 	tables_show_all();
 	phase->nest = NewGUCNestLevel();
 	set_locally("jit", "off");
+	set_locally("default_table_access_method", "heap");
 	set_locally("default_statistics_target", "10");
 	if (maintenance_work_mem > work_mem)
 		set_locally("work_mem", psprintf("%dkB", maintenance_work_mem));

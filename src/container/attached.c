@@ -51,6 +51,7 @@ struct Guard
 	int			level;			/* of the transaction that entered it */
 	Oid			user;			/* as it was outside: the owner */
 	int			sec_context;
+	bool		settled;		/* are all settings the owner's? */
 	bool		restricted;		/* was it so outside of all guards? */
 	int			guc_nest;
 	ErrorContextCallback errors;
@@ -171,10 +172,21 @@ check_target(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
 
+	bool		triggers = rel->trigdesc != NULL ||
+		rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+
 	defer_check(rel);
-	if (rel->trigdesc != NULL ||
-		rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+	if (triggers)
 		check_temp_types();
+	/* all have a primary key, and its columns' types are the server's */
+	if (!innermost->settled &&
+		(triggers || expressions_are_attached(rel) ||
+		 columns_are_attached(rel) ||
+		 list_length(RelationGetIndexList(rel)) > 1))
+	{
+		innermost->settled = true;
+		defaults_apply(innermost->user);
+	}
 	table_close(rel, NoLock);
 }
 
@@ -373,9 +385,14 @@ guard_enter(GuardKind kind)
 	innermost = guard;
 	error_context_stack = &guard->errors;
 
-	defaults_apply(guard->user);
-	if (kind != GUARD_STATEMENT)
+	if (kind == GUARD_STATEMENT)
+		defaults_apply_path(guard->user);
+	else
+	{
+		guard->settled = true;
+		defaults_apply(guard->user);
 		check_temp_types();
+	}
 	SetUserIdAndSecContext(guard->user,
 						   kind == GUARD_EXPRESSIONS || guard->restricted ?
 						   guard->sec_context | SECURITY_RESTRICTED_OPERATION :

@@ -38,8 +38,12 @@ extern void defer_check(Relation rel);
 
 /* defaults.c */
 extern void defaults_init(void);
+extern void defaults_apply_path(Oid owner);
 extern void defaults_apply(Oid owner);
 extern const char *defaults_left_out(void);
+
+/* safe_path.c */
 extern bool role_is_trusted(Oid role, Oid owner);
+extern char *safe_path(Oid owner, const char *wanted, char **left_out);
 
 #endif							/* BLOGSTORE_ATTACHED_H */

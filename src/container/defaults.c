@@ -5,9 +5,8 @@
  *		the caller's.
  *
  * They come from the configuration files and from ALTER DATABASE and ALTER ROLE
- * ... SET, in the order of process_settings(). The search_path is the owner's,
- * without the schemas in which others may create, and with pg_temp at its end,
- * where names of tables and types are looked for last.
+ * ... SET, in the order of process_settings(). The search_path is made safe
+ * (safe_path.c).
  *
  * Runs in any process, in a transaction.
  */
@@ -20,23 +19,17 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_authid.h"
-#include "catalog/pg_database.h"
 #include "catalog/pg_db_role_setting.h"
-#include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc_tables.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
-#include "utils/varlena.h"
 
 /* How many levels can have a say, from what is compiled in to a role's. */
 #define MAX_LEVELS 6
@@ -102,71 +95,6 @@ static void
 path_invalidate(void)
 {
 	path_known = false;
-}
-
-/* ------------------------------------------------------------------------
- * Who may do what
- * ------------------------------------------------------------------------ */
-
-/* Is a role the owner, or one that could act as the owner anyway? */
-bool
-role_is_trusted(Oid role, Oid owner)
-{
-	return role == owner || has_privs_of_role(role, owner);
-}
-
-static Oid
-database_owner(void)
-{
-	HeapTuple	tuple = SearchSysCache1(DATABASEOID,
-										ObjectIdGetDatum(MyDatabaseId));
-	Oid			result;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	result = ((Form_pg_database) GETSTRUCT(tuple))->datdba;
-	ReleaseSysCache(tuple);
-	return result;
-}
-
-/* The same of who owns a schema or may create in it: pg_database_owner may be. */
-static bool
-creator_is_trusted(Oid role, Oid owner)
-{
-	if (role == ROLE_PG_DATABASE_OWNER)
-		role = database_owner();
-	return OidIsValid(role) && role_is_trusted(role, owner);
-}
-
-/* May nobody but the owner, and those who could act as such, create in a schema? */
-static bool
-schema_is_safe(Oid schema, Oid owner)
-{
-	HeapTuple	tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
-	Datum		acl;
-	bool		isnull;
-	bool		safe;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	safe = creator_is_trusted(((Form_pg_namespace) GETSTRUCT(tuple))->nspowner,
-							  owner);
-	/* without an ACL it is as made: the owner's alone */
-	acl = SysCacheGetAttr(NAMESPACEOID, tuple, Anum_pg_namespace_nspacl, &isnull);
-	if (!isnull)
-	{
-		Acl		   *rights = DatumGetAclPCopy(acl);
-
-		for (int i = 0; i < ACL_NUM(rights); i++)
-		{
-			AclItem    *item = &ACL_DAT(rights)[i];
-
-			if (ACLITEM_GET_PRIVS(*item) & ACL_CREATE)
-				safe = safe && creator_is_trusted(item->ai_grantee, owner);
-		}
-	}
-	ReleaseSysCache(tuple);
-	return safe;
 }
 
 /* ------------------------------------------------------------------------
@@ -292,47 +220,6 @@ read_stored_values(Oid owner)
 	table_close(rel, AccessShareLock);
 }
 
-/*
- * The owner's search_path, made safe: pg_catalog is searched first, as where it is
- * not named, so that tables are made where the owner has them made. Names in
- * pg_temp are found last, and attached.c sees to it that there is nothing of the
- * caller's behind them.
- */
-static void
-make_path(Oid owner)
-{
-	GuardedSetting *setting = &settings[SEARCH_PATH];
-	StringInfoData path;
-	StringInfoData out;
-	List	   *names = NIL;
-	ListCell   *lc;
-
-	initStringInfo(&path);
-	initStringInfo(&out);
-	(void) SplitIdentifierString(pstrdup(setting->value[0]), ',', &names);
-	foreach(lc, names)
-	{
-		char	   *name = lfirst(lc);
-		Oid			schema;
-
-		if (strcmp(name, "$user") == 0)
-			name = GetUserNameFromId(owner, false);
-		if (strcmp(name, "pg_catalog") == 0 || strcmp(name, "pg_temp") == 0)
-			continue;
-		schema = get_namespace_oid(name, true);
-		if (!OidIsValid(schema) || isAnyTempNamespace(schema))
-			continue;
-		if (schema_is_safe(schema, owner))
-			appendStringInfo(&path, "%s, ", quote_identifier(name));
-		else
-			appendStringInfo(&out, "%s\"%s\"", out.len > 0 ? ", " : "", name);
-	}
-	/* nothing is made in pg_temp for want of another schema */
-	appendStringInfoString(&path, path.len > 0 ? "pg_temp" : "pg_catalog, pg_temp");
-	setting->text = MemoryContextStrdup(context, path.data);
-	left_out = out.len > 0 ? MemoryContextStrdup(context, out.data) : NULL;
-}
-
 /* Read all of them anew. */
 static void
 read_defaults(Oid owner)
@@ -411,12 +298,20 @@ set_setting(GuardedSetting *setting)
 static void
 find_anew(void)
 {
+	static int	seen = 0;
+	int			count = compat_guc_count();
+	bool		more = count == 0 || count != seen;
+
+	seen = count;
 	for (int s = SEARCH_PATH + 1; s < lengthof(settings); s++)
 	{
 		GuardedSetting *setting = &settings[s];
 		struct config_generic *conf;
 
-		if (setting->boot == NULL)
+		/* one of a library that is loaded stays */
+		if (setting->boot == NULL ||
+			(setting->conf == NULL ? !more :
+			 !(setting->conf->flags & GUC_CUSTOM_PLACEHOLDER)))
 			continue;
 		conf = compat_guc_find(setting->name);
 		if (conf == setting->conf)
@@ -428,17 +323,37 @@ find_anew(void)
 }
 
 /*
- * Make all of them what they are for the owner, until the present level of
+ * Make the search_path what it is for the owner, until the present level of
  * settings ends (NewGUCNestLevel(), AtEOXact_GUC()).
  */
 void
-defaults_apply(Oid owner)
+defaults_apply_path(Oid owner)
 {
 	GuardedSetting *path = &settings[SEARCH_PATH];
 
-	find_anew();
 	if (!known || known_owner != owner || known_load != PgReloadTime)
 		read_defaults(owner);
+	if (!path_known)
+	{
+		char	   *out;
+		char	   *text;
+
+		/* before the look: an invalidation during it must not be lost */
+		path_known = true;
+		text = safe_path(owner, path->value[0], &out);
+		path->text = MemoryContextStrdup(context, text);
+		left_out = out ? MemoryContextStrdup(context, out) : NULL;
+	}
+	if (strcmp(namespace_search_path, path->text) != 0)
+		(void) set_value(path, path->text, ERROR);
+}
+
+/* The same of all of them. */
+void
+defaults_apply(Oid owner)
+{
+	find_anew();
+	defaults_apply_path(owner);
 	for (int s = SEARCH_PATH + 1; s < lengthof(settings); s++)
 	{
 		GuardedSetting *setting = &settings[s];
@@ -446,14 +361,6 @@ defaults_apply(Oid owner)
 		if (setting->conf != NULL && !is_set(setting))
 			set_setting(setting);
 	}
-	if (!path_known)
-	{
-		/* before the look: an invalidation during it must not be lost */
-		path_known = true;
-		make_path(owner);
-	}
-	if (strcmp(namespace_search_path, path->text) != 0)
-		(void) set_value(path, path->text, ERROR);
 }
 
 /* The schemas of the owner's search_path that others may create in; NULL: none. */
