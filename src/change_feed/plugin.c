@@ -278,12 +278,11 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	Datum		user = heap_getattr(tuple, role->user_id, desc, &no_user);
 	Datum		date = heap_getattr(tuple, role->creation_date, desc, &no_date);
 
-	if ((no_id || no_user || no_date) && whole)
-		return;					/* left out wherever it is read */
 	if (no_id || no_user || no_date)
 	{
-		/* the owner has changed the replica identity */
-		send_kind(ctx, FEED_RESET, role->role == ROLE_COPIES);
+		/* one of another replica identity; a whole one is left out anyway */
+		if (!whole)
+			send_kind(ctx, FEED_RESET, role->role == ROLE_COPIES);
 		return;
 	}
 	memset(&message, 0, sizeof(message));

@@ -14,6 +14,7 @@
 
 #include "compat.h"
 #include "container/attached.h"
+#include "container/container.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"

@@ -487,15 +487,3 @@ layout_partition(CachedContainer *cc, const pg_uuid_t *key)
 	return cc->modulus > 0 ?
 		cc->partition_of[hash % (uint64) cc->modulus] : -1;
 }
-
-/*
- * The partition that holds the logical partition of key (NULL: the only); -1
- * if none does, for it was detached. Numbers may change as partitions are
- * attached and detached.
- */
-int
-container_find_partition(Container container, const pg_uuid_t *key)
-{
-	return layout_partition(layout_get(container), key);
-}
-

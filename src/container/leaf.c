@@ -81,6 +81,17 @@ container_partitions(Container container)
 	return layout_get(container)->npartitions;
 }
 
+/*
+ * The partition that holds the logical partition of key (NULL: the only); -1
+ * if none does, for it was detached. Numbers may change as partitions are
+ * attached and detached.
+ */
+int
+container_find_partition(Container container, const pg_uuid_t *key)
+{
+	return layout_partition(layout_get(container), key);
+}
+
 /* A leaf of a layout; NULL, and the problem, if it cannot be used. */
 static CachedLeaf *
 leaf_in(CachedContainer *cc, Container container, ItemType type,

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "container/attached.h"
+#include "container/container.h"
 
 #include "access/htup_details.h"
 #include "catalog/namespace.h"
