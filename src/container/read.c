@@ -23,7 +23,6 @@
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "utils/fmgroids.h"
-#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
