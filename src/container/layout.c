@@ -357,13 +357,26 @@ find_problem(Container container, CachedContainer **cc)
 	return (*cc)->problem;
 }
 
+/* Is a container known, and fit to be used? Nearly always, and asked often. */
+static inline bool
+is_fine(const CachedContainer *cc)
+{
+	const CachedContainer *posts = &cache[CONTAINER_POSTS];
+
+	return cc->valid && cc->problem == NULL && posts->valid &&
+		posts->owner == cc->owner;
+}
+
 /* What is known of a container. Errors: 42809, 55000. */
 CachedContainer *
 layout_get(Container container)
 {
-	CachedContainer *cc;
-	LayoutProblem *problem = find_problem(container, &cc);
+	CachedContainer *cc = &cache[container];
+	LayoutProblem *problem;
 
+	if (is_fine(cc))
+		return cc;
+	problem = find_problem(container, &cc);
 	if (problem != NULL)
 		layout_problem_raise(problem);
 	return cc;

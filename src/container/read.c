@@ -105,8 +105,9 @@ static ItemScan *
 scan_leaf(const OpenLeaf *leaf, Container container, ItemType type,
 		  AccessPath path, ScanDirection direction)
 {
-	ItemScan   *scan = palloc0(sizeof(ItemScan));
+	ItemScan   *scan = palloc(sizeof(ItemScan));
 
+	scan->filter = NULL;
 	scan->leaf = *leaf;
 	scan->index = leaf_open_index(&scan->leaf, path);
 	scan->direction = direction;
