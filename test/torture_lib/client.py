@@ -10,22 +10,26 @@ from .plan import CHILD_COMMANDS
 from .server import CLIENT_ROLE, PATIENCE, START_PATIENCE
 from .verdict import Divergence
 
-# serialization failure, deadlock; a prepared transaction that the process
-# which was killed is still working on
-RETRYABLE = ('40001', '40P01', '55000')
+# serialization failure, deadlock
+RETRYABLE = ('40001', '40P01')
+# a prepared transaction that the process which was killed is still working on
+BUSY = ' is busy'
+# in the name of whatever the owner has attached: a unique index, say
+OWNERS_OWN = 'torture_odd'
 REFUSALS = {'23503': model.REFUSED, '23505': model.TAKEN}
 
 
 class Client(threading.Thread):
 	"""One of the clients; its ledger says what was acknowledged."""
 
-	def __init__(self, number, server, plan, gate, verdict, lifetimes):
+	def __init__(self, number, server, plan, gate, verdict, lifetimes, alterations):
 		super().__init__(name=f'client {number}', daemon=True)
 		self.number = number
 		self.server = server
 		self.plan = plan
 		self.gate = gate
 		self.verdict = verdict
+		self.alterations = alterations
 		self.ledger = model.Ledger(lifetimes)
 		self.step = None
 		self.pid = None			# of its backend
@@ -69,15 +73,20 @@ class Client(threading.Thread):
 		while not self.verdict.over.is_set():
 			if time.monotonic() > deadline:
 				raise Divergence(f'{self.name} gets no answer in {PATIENCE + START_PATIENCE:.0f} s to {self._describe()}')
+			started = time.monotonic()
 			try:
 				attempt = self._attempt(step, first)
 			except (psycopg2.Error, ConnectionError) as error:
 				if self._broken(error):
 					first = False
 					self.verdict.count('in-doubt retries')
-				elif error.pgcode in RETRYABLE:
+				elif error.pgcode in RETRYABLE or (error.pgcode == '55000' and BUSY in str(error)):
 					first = self._rolled_back() and first
 					self.verdict.count('serialization and deadlock retries')
+				elif self.alterations.excuse(error, started):
+					# refused, so nothing has changed: the same step is still to be done
+					first = self._rolled_back() and first
+					self.verdict.count('refused because of an alteration')
 				else:
 					raise Divergence(f'{self.name}: {error.pgcode} {str(error).strip()}\n  {self._describe()}') from error
 				continue
@@ -175,7 +184,7 @@ class Client(threading.Thread):
 		try:
 			cursor.execute(f'SELECT * FROM blogstore.{command.function}({arguments})', command.args)
 		except psycopg2.IntegrityError as error:
-			if guarded and error.pgcode in REFUSALS:
+			if guarded and error.pgcode in REFUSALS and OWNERS_OWN not in str(error):
 				return REFUSALS[error.pgcode]
 			raise
 		row = cursor.fetchone()
@@ -205,6 +214,7 @@ class Client(threading.Thread):
 	def _look_for_deleted(self, step):
 		"""Right after the acknowledgement no query gives what the step deleted."""
 		for query, parameters in self.ledger.absent(step):
+			started = time.monotonic()
 			try:
 				cursor = self._cursor()
 				cursor.execute('SELECT * FROM ' + query, parameters)
@@ -212,6 +222,8 @@ class Client(threading.Thread):
 			except (psycopg2.Error, ConnectionError) as error:
 				if self._broken(error):
 					return
+				if self.alterations.excuse(error, started):
+					continue
 				raise
 			if rows:
 				raise Divergence(

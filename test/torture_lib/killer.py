@@ -58,6 +58,20 @@ class Killer:
 		else:
 			self.verdict.count('kills without a victim')
 
+	def clean_up(self):
+		"""After a harm that was refused half way: nothing of it stays."""
+		deadline = time.monotonic() + PATIENCE
+		while True:
+			try:
+				self.server.ask('ALTER SYSTEM RESET max_slot_wal_keep_size')
+				self.server.ask('SELECT pg_reload_conf()')
+				self.server.ask('SELECT blogstore.start_worker()')
+				return
+			except psycopg2.Error as error:
+				if time.monotonic() > deadline:
+					raise Divergence(f'start_worker() is refused: {error}') from error
+				time.sleep(0.05)
+
 	# -- victims ---------------------------------------------------------
 
 	def _find(self, backend_type):

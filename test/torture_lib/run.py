@@ -1,5 +1,6 @@
 """One run: a server, clients, the killer, checks, and what came of it."""
 
+import collections
 import os
 import random
 import shlex
@@ -10,8 +11,12 @@ import traceback
 
 import psycopg2
 
+from . import hostile_caller, hostile_owner
+from .alterations import Alterations
 from .checker import Checker
 from .client import Client
+from .hostile_caller import HostileCaller
+from .hostile_owner import HostileOwner
 from .killer import Killer
 from .model import Lifetimes
 from .plan import Plan
@@ -39,21 +44,32 @@ class Run:
 		self.seed = random.SystemRandom().randrange(10 ** 9) if options.seed is None else options.seed
 		self.verdict = Verdict()
 		self.server = Server(options.pg_config, FEED_SIZE, options.keep)
-		self.gate = Gate(options.clients)
+		self.alterations = Alterations()
+		self.hostile = []		# one owner, and callers as many as there are clients, halved
+		if not options.no_hostile:
+			callers = (options.clients + 1) // 2
+			self.gate = Gate(options.clients + 1 + callers)
+			self.hostile = [HostileOwner(self.server, self.gate, self.verdict, self.alterations, self.seed)]
+			pids = [None] * callers
+			for number in range(callers):
+				self.hostile.append(HostileCaller(number, self.server, self.gate, self.verdict, self.seed, pids))
+		else:
+			self.gate = Gate(options.clients)
 		plan = Plan(self.seed, options.clients)
 		lifetimes = Lifetimes()
-		self.clients = [Client(number, self.server, plan, self.gate, self.verdict, lifetimes)
+		self.clients = [Client(number, self.server, plan, self.gate, self.verdict, lifetimes, self.alterations)
 			for number in range(options.clients)]
-		self.reader = Reader(self.server, self.verdict, self.seed)
+		self.reader = Reader(self.server, self.verdict, self.alterations, self.seed)
 		self.killer = Killer(self.server, self.clients, self.verdict, self.seed)
-		self.checker = Checker(self.server, self.clients, self.verdict, self.seed)
+		self.checker = Checker(self.server, self.clients, self.verdict, self.seed,
+			self.alterations if self.hostile else None)
 
 	def repetition(self):
 		"""The command line that does the same again."""
 		command = ['test/torture', '--seed', str(self.seed), '--clients', str(self.options.clients),
 			'--duration', f'{self.options.duration:g}', '--pg-config', self.options.pg_config]
-		if self.options.no_kills:
-			command.append('--no-kills')
+		command += [option for option, given in (('--no-kills', self.options.no_kills),
+			('--no-hostile', self.options.no_hostile)) if given]
 		return shlex.join(command)
 
 	def play(self):
@@ -61,6 +77,9 @@ class Run:
 		say(f'seed {self.seed}; the same again: {self.repetition()}')
 		try:
 			self.server.create()
+			if self.hostile:
+				hostile_owner.set_up(self.server)
+				hostile_caller.set_up(self.server)
 			say(f'{self._version()} in {self.server.directory}, {self.options.clients} clients, '
 				f'{self.options.duration:g} s')
 			self._torture()
@@ -85,7 +104,7 @@ class Run:
 			self._report()
 		finally:
 			self.server.remove()
-			for thread in (*self.clients, self.reader):
+			for thread in (*self.clients, *self.hostile, self.reader):
 				if thread.is_alive():
 					thread.join(2)
 
@@ -95,7 +114,7 @@ class Run:
 	def _torture(self):
 		started = time.monotonic()
 		shown = started
-		for thread in (*self.clients, self.reader):
+		for thread in (*self.clients, *self.hostile, self.reader):
 			thread.start()
 		while time.monotonic() - started < self.options.duration and not self.verdict.over.is_set():
 			self.verdict.over.wait(self.killer.pause())
@@ -111,15 +130,20 @@ class Run:
 	def _strike(self):
 		if self.options.no_kills:
 			return
+		started = time.monotonic()
 		try:
 			self.killer.strike()
 		except psycopg2.Error as error:
+			if self.alterations.excuse(error, started):
+				self.verdict.count('kills that an alteration was in the way of')
+				self.killer.clean_up()
+				return
 			raise Divergence(f'{", then ".join(self.killer.last)}: {error.pgcode} {str(error).strip()}') from error
 
 	def _check(self, when):
 		"""Gather the clients, each with its work settled, and compare."""
 		if not self.gate.close(self.verdict.over, 3 * PATIENCE):
-			waiting = [client.name for client in self.clients if client.is_alive()]
+			waiting = [client.name for client in (*self.clients, *self.hostile) if client.is_alive()]
 			raise Divergence(f'{when}: of {", ".join(waiting)} not all end their steps within {3 * PATIENCE:.0f} s')
 		if self.verdict.over.is_set():
 			return
@@ -145,6 +169,8 @@ class Run:
 			self._report_worker_errors()
 		kinds = ', '.join(f'{number} {kind}' for kind, number in sorted(verdict.kills.items()))
 		say(f'\nkills: {sum(verdict.kills.values())} ({kinds})')
+		if self.hostile:
+			self._report_hostile()
 		for what in ('commands acknowledged', 'in-doubt retries'):
 			say(f'{what}: {verdict.counts[what]}')
 		others = (f'{number} {what}' for what, number in sorted(verdict.counts.items())
@@ -154,6 +180,13 @@ class Run:
 		say(f'divergences: {len(verdict.divergences)}')
 		say(f'seed {self.seed}; the same again: {self.repetition()}')
 		say(f'{verdict.passed} passed, {len(verdict.divergences)} failed')
+
+	def _report_hostile(self):
+		altered = self.verdict.altered
+		say(f'alterations: {sum(altered.values())} ('
+			+ ', '.join(f'{number} {kind}' for kind, number in sorted(altered.items())) + ')')
+		codes = sum((thread.codes for thread in self.hostile[1:]), collections.Counter())
+		say('hostile callers got: ' + ', '.join(f'{number} {code}' for code, number in sorted(codes.items())))
 
 	def _explain(self):
 		"""What may help to understand a divergence."""

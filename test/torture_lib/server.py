@@ -55,6 +55,14 @@ log_min_error_statement = panic
 blogstore.feed_size = {feed_size}
 """
 
+# whose the containers are, an ordinary role; and somebody it knows
+OWNER_ROLES = """
+CREATE ROLE torture_owner LOGIN;
+CREATE ROLE torture_intruder;
+GRANT CREATE ON SCHEMA blogstore TO torture_owner;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO torture_owner;
+"""
+
 ACTIVITY = """
 SELECT pid, backend_type, state, wait_event_type, wait_event,
 	pg_blocking_pids(pid) AS waits_for, left(query, 120) AS query
@@ -94,7 +102,8 @@ class Server:
 		connection = self.connect()
 		cursor = connection.cursor()
 		cursor.execute('CREATE EXTENSION blogstore')
-		cursor.execute('SELECT blogstore.create_containers(4)')
+		cursor.execute(OWNER_ROLES)
+		cursor.execute("SELECT blogstore.create_containers(4, 'torture_owner')")
 		cursor.execute(f'CREATE ROLE {CLIENT_ROLE} LOGIN')
 		cursor.execute(f'GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO {CLIENT_ROLE}')
 		# refusals are part of the clients' life: not worth a line each

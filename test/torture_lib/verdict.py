@@ -16,6 +16,7 @@ class Verdict:
 		self._lock = threading.Lock()
 		self.counts = collections.Counter()
 		self.kills = collections.Counter()
+		self.altered = collections.Counter()
 		self.passed = 0
 		self.divergences = []
 		self.over = threading.Event()

@@ -1,0 +1,327 @@
+"""What the containers' owner does to them, and how it takes it back.
+
+Each alteration is two lists of statements, each list one transaction. What is
+undone leaves every item as the clients have it. Names that the owner brings
+begin with torture_odd, so that its errors are told from blogstore's own.
+
+None of them rewrites a table: what does is not MVCC-safe in PostgreSQL (whoever has an
+older snapshot finds the table empty), so that clients could not say what is right.
+"""
+
+import re
+import threading
+import time
+import uuid
+from typing import NamedTuple
+
+OWNER = 'torture_owner'
+INTRUDER = 'torture_intruder'
+PARTITIONS = 4
+
+POST_LEAVES = ('post', 'comment', 'like', 'delta')
+COLUMNS = {
+	'posts': ('title', 'content', 'user_username', 'like_count', 'creation_date', 'type', 'user_id', 'id'),
+	'users': ('username', 'title', 'creation_date', 'comment_count'),
+	'feed': ('title', 'content', 'post_id'),
+	'usernames': ('user_id', 'username_key'), 'jobs': ('phase', 'kind', 'position_last'),
+	'view_state': ('ready', 'enabled'), 'change_feed': ('layout', 'applied_lsn'),
+}
+ODD_SHAPES = (
+	'PARTITION BY RANGE (creation_date)', 'PARTITION BY LIST (user_username)', 'PARTITION BY HASH (type)',
+	'PARTITION BY LIST (like_count)', 'PARTITION BY LIST (lower(type))', 'PARTITION BY LIST (type text_pattern_ops)',
+	'PARTITION BY LIST (type COLLATE "C")', '')
+
+# What a command may be refused with while something is altered: it names what is
+TABLE = r'"(blogstore\.)?(users|posts|feed|usernames|jobs|view_state|change_feed|torture_odd)(_\w+)?"'
+REFUSALS = {
+	'55000': TABLE, '42809': TABLE, '42804': TABLE, '42703': 'does not exist', '42P01': 'does not exist',
+	'22004': ' has no ', '23514': 'torture_odd|no partition of relation', '23505': 'torture_odd', 'P0001': 'torture_odd',
+	'42501': 'policies on|permission denied for table|must be owner',
+}
+
+
+class Alteration(NamedTuple):
+	"""One of them."""
+	name: str
+	do: list
+	undo: list
+	role: str = OWNER
+
+
+class Alterations:
+	"""What everybody needs to know of it: whether something is altered now."""
+
+	def __init__(self):
+		self._lock = threading.Lock()
+		self._on = None
+		self._ended = 0.0
+		self.since_check = False
+
+	def begin(self, name):
+		"""From now on it may be there."""
+		with self._lock:
+			self._on = name
+			self.since_check = True
+
+	def end(self):
+		"""It is not there any more."""
+		with self._lock:
+			self._on = None
+			self._ended = time.monotonic()
+
+	def beside(self, started):
+		"""Whether something was altered at any time since then."""
+		with self._lock:
+			return self._on is not None or self._ended >= started
+
+	def excuse(self, error, started):
+		"""Whether a command that began then may have been refused with this error."""
+		text = REFUSALS.get(error.pgcode)
+		return text is not None and self.beside(started) and re.search(text, str(error)) is not None
+
+
+def draw(random):
+	"""One alteration, at random."""
+	return random.choice(KINDS)(random)
+
+
+def _partition(random, container):
+	number = random.randrange(PARTITIONS)
+	return f'blogstore.{container}_p{number:02d}', f'FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {number})'
+
+
+def _leaf(random, kinds=None):
+	container = random.choice(('posts', 'posts', 'users'))
+	if kinds or container == 'posts':
+		container, types = 'posts', kinds or POST_LEAVES
+	else:
+		types = ('user', 'post')
+	leaf_type = random.choice(types)
+	partition = _partition(random, container)[0]
+	return partition, f'{partition}_{leaf_type}', leaf_type
+
+
+# -- partitions ----------------------------------------------------------
+
+def detached(random):
+	"""A hash partition is away, and comes back."""
+	container = random.choice(('posts', 'users'))
+	partition, bound = _partition(random, container)
+	return Alteration('a partition detached', [f'ALTER TABLE blogstore.{container} DETACH PARTITION {partition}'],
+		[f'ALTER TABLE blogstore.{container} ATTACH PARTITION {partition} {bound}'])
+
+
+def leaf_detached(random):
+	"""The items of one type are away, and come back."""
+	partition, leaf, leaf_type = _leaf(random)
+	return Alteration('a leaf detached', [f'ALTER TABLE {partition} DETACH PARTITION {leaf}'],
+		[f"ALTER TABLE {partition} ATTACH PARTITION {leaf} FOR VALUES IN ('{leaf_type}')"])
+
+
+def other_shape(random):
+	"""Another table, of another shape, in the place of a partition."""
+	container = random.choice(('posts', 'users'))
+	partition, bound = _partition(random, container)
+	shape = random.choice(ODD_SHAPES)
+	return Alteration('a partition of another shape', [
+		f'ALTER TABLE blogstore.{container} DETACH PARTITION {partition}',
+		f'CREATE TABLE blogstore.torture_odd (LIKE blogstore.{container} INCLUDING ALL) {shape}',
+		f'ALTER TABLE blogstore.{container} ATTACH PARTITION blogstore.torture_odd {bound}'], [
+		'DROP TABLE blogstore.torture_odd',
+		f'ALTER TABLE blogstore.{container} ATTACH PARTITION {partition} {bound}'])
+
+
+def partitioned_leaf(random):
+	"""A leaf that is partitioned itself."""
+	partition, leaf, leaf_type = _leaf(random)
+	return Alteration('a leaf that is partitioned', [
+		f'ALTER TABLE {partition} DETACH PARTITION {leaf}',
+		f'CREATE TABLE blogstore.torture_odd (LIKE {leaf} INCLUDING DEFAULTS) PARTITION BY RANGE (creation_date)',
+		f"ALTER TABLE {partition} ATTACH PARTITION blogstore.torture_odd FOR VALUES IN ('{leaf_type}')"], [
+		'DROP TABLE blogstore.torture_odd',
+		f"ALTER TABLE {partition} ATTACH PARTITION {leaf} FOR VALUES IN ('{leaf_type}')"])
+
+
+def leaf_for_two(random):
+	"""One leaf takes two types."""
+	partition = _partition(random, 'posts')[0]
+	return Alteration('a leaf for two types', [
+		f'ALTER TABLE {partition} DETACH PARTITION {partition}_comment',
+		f'ALTER TABLE {partition} DETACH PARTITION {partition}_like',
+		f"ALTER TABLE {partition} ATTACH PARTITION {partition}_comment FOR VALUES IN ('comment', 'like')"], [
+		f'ALTER TABLE {partition} DETACH PARTITION {partition}_comment',
+		f"ALTER TABLE {partition} ATTACH PARTITION {partition}_like FOR VALUES IN ('like')",
+		f"ALTER TABLE {partition} ATTACH PARTITION {partition}_comment FOR VALUES IN ('comment')"])
+
+
+def another_owner(random):
+	"""A leaf, a partition or a bookkeeping table belongs to somebody else."""
+	partition, leaf, _ = _leaf(random)
+	table = random.choice((partition, leaf, leaf, 'blogstore.usernames', 'blogstore.feed_post'))
+	return Alteration('another owner', [f'ALTER TABLE {table} OWNER TO {INTRUDER}'],
+		[f'ALTER TABLE {table} OWNER TO {OWNER}'], role='postgres')
+
+
+# -- columns -------------------------------------------------------------
+
+def renamed_column(random):
+	"""A column of blogstore's has another name."""
+	table = random.choice(list(COLUMNS))
+	column = random.choice(COLUMNS[table])
+	return Alteration('a column renamed', [f'ALTER TABLE blogstore.{table} RENAME COLUMN {column} TO torture_odd'],
+		[f'ALTER TABLE blogstore.{table} RENAME COLUMN torture_odd TO {column}'])
+
+
+def dropped_column(_random):
+	"""The titles are dropped, and come back in a column at the end."""
+	leaves = [f'blogstore.posts_p{number:02d}_post' for number in range(PARTITIONS)]
+	return Alteration('a column dropped', [
+		"CREATE TABLE torture_owner.kept AS SELECT id, title FROM blogstore.posts WHERE false",
+		'LOCK TABLE blogstore.posts IN ACCESS EXCLUSIVE MODE',
+		"INSERT INTO torture_owner.kept SELECT id, title FROM blogstore.posts WHERE type = 'post'",
+		'ALTER TABLE blogstore.posts DROP COLUMN title'], [
+		'ALTER TABLE blogstore.posts ADD COLUMN title text',
+		"UPDATE blogstore.posts p SET title = k.title FROM torture_owner.kept k WHERE p.id = k.id AND p.type = 'post'",
+		*[f'ALTER TABLE {leaf} ALTER COLUMN title SET NOT NULL' for leaf in leaves],
+		'DROP TABLE torture_owner.kept'])
+
+
+def retyped_column(random):
+	"""A column has another type."""
+	table, column, odd, right = random.choice((
+		('posts', 'title', 'varchar', 'text'), ('posts', 'content', 'torture_owner.odd_text', 'text'),
+		('users', 'username', 'varchar', 'text'), ('feed', 'title', 'torture_owner.odd_text', 'text'),
+		('posts', 'creation_date', 'timestamp', 'timestamptz'), ('jobs', 'kind', 'varchar', 'text'),
+		('usernames', 'username_key', 'varchar', 'text COLLATE "C"')))
+	return Alteration('a column retyped', [f'ALTER TABLE blogstore.{table} ALTER COLUMN {column} TYPE {odd}'],
+		[f'ALTER TABLE blogstore.{table} ALTER COLUMN {column} TYPE {right}'])
+
+
+def lost_value(random):
+	"""An item of a client's lacks a value that it must have."""
+	leaf_type, column = random.choice((('post', 'title'), ('post', 'content'), ('post', 'like_count'),
+		('comment', 'content'), ('comment', 'creation_date'), ('like', 'creation_date'), ('user', 'username'),
+		('user', 'creation_date'), ('delta', 'like_count')))
+	leaf = f'{_partition(random, "users" if leaf_type == "user" else "posts")[0]}_{leaf_type}'
+	return Alteration('a value lost', [
+		f'ALTER TABLE {leaf} ALTER COLUMN {column} DROP NOT NULL',
+		f'CREATE TABLE torture_owner.kept AS SELECT id, {column} AS value FROM {leaf} '
+		f"ORDER BY md5(id::text || '{random.random()}') LIMIT 1",
+		f'UPDATE {leaf} SET {column} = NULL WHERE id IN (SELECT id FROM torture_owner.kept)'], [
+		f'UPDATE {leaf} l SET {column} = k.value FROM torture_owner.kept k WHERE l.id = k.id AND l.{column} IS NULL',
+		f'ALTER TABLE {leaf} ALTER COLUMN {column} SET NOT NULL',
+		'DROP TABLE torture_owner.kept'])
+
+
+def item_of_nobody(random):
+	"""A user, post and comment of the owner's own, whose author is nobody for a while."""
+	user, post, comment = (str(uuid.UUID(int=random.getrandbits(128), version=4)) for _ in range(3))
+	leaf_type, column, item = random.choice((('comment', 'user_id', comment), ('comment', 'user_username', comment),
+		('like', 'user_username', None), ('post', 'user_username', post)))
+	leaves = [f'blogstore.posts_p{number:02d}_{leaf_type}' for number in range(PARTITIONS)]
+	where = f"type = '{leaf_type}' AND " + (f"id = '{item}'" if item else f"user_id = '{user}' AND post_id = '{post}'")
+	back = f"'{user}'" if column == 'user_id' else f"'odd {user}'"
+	return Alteration('an item of nobody', [
+		f"SELECT blogstore.create_user('odd {user}', '{user}')",
+		f"SELECT blogstore.create_post('{user}', 'odd', 'odd', '{post}')",
+		f"SELECT blogstore.create_comment('{post}', '{user}', 'odd', '{comment}')",
+		f"SELECT blogstore.create_like('{post}', '{user}')",
+		*[f'ALTER TABLE {leaf} ALTER COLUMN {column} DROP NOT NULL' for leaf in leaves],
+		f'UPDATE blogstore.posts SET {column} = NULL WHERE {where}'], [
+		f'UPDATE blogstore.posts SET {column} = {back} WHERE {where}',
+		*[f'ALTER TABLE {leaf} ALTER COLUMN {column} SET NOT NULL' for leaf in leaves],
+		f"SELECT blogstore.delete_post('{post}'), blogstore.delete_user('{user}')"])
+
+
+# -- what is attached ----------------------------------------------------
+
+def failing_trigger(random):
+	"""A trigger that refuses now and then."""
+	table = random.choice(('posts', 'users', 'feed', 'usernames', 'jobs', 'view_state'))
+	event = random.choice(('INSERT', 'UPDATE', 'DELETE', 'INSERT OR UPDATE OR DELETE'))
+	return Alteration('a failing trigger', [
+		f'CREATE TRIGGER torture_odd BEFORE {event} ON blogstore.{table} '
+		'FOR EACH ROW EXECUTE FUNCTION torture_owner.refuse()'], [
+		f'DROP TRIGGER torture_odd ON blogstore.{table}'])
+
+
+def failing_check(random):
+	"""A CHECK that refuses now and then."""
+	table = random.choice((_leaf(random)[1], 'blogstore.posts', 'blogstore.feed', 'blogstore.users', 'blogstore.usernames'))
+	return Alteration('a failing CHECK', [
+		f'ALTER TABLE {table} ADD CONSTRAINT torture_odd CHECK (torture_owner.now_and_then(user_id)) NOT VALID'],
+		[f'ALTER TABLE {table} DROP CONSTRAINT torture_odd'])
+
+
+def unique_index(random):
+	"""A unique index that new items violate now and then."""
+	_, leaf, leaf_type = _leaf(random)
+	container = leaf.split('_', maxsplit=1)[0]
+	return Alteration(f'a unique index of {leaf_type} items', [
+		f'ALTER TABLE {container} ADD COLUMN torture_odd integer',
+		f'ALTER TABLE {container} ALTER COLUMN torture_odd SET DEFAULT (random() * 9)::integer',
+		f'CREATE UNIQUE INDEX torture_odd_key ON {leaf} (torture_odd)'], [
+		f'ALTER TABLE {container} DROP COLUMN torture_odd'])
+
+
+def policy(random):
+	"""Row-level security, forced or not."""
+	table = random.choice(('posts', 'users', 'feed', 'usernames', 'jobs'))
+	forced = random.choice(('', f'ALTER TABLE blogstore.{table} FORCE ROW LEVEL SECURITY'))
+	return Alteration('a policy', [
+		f'CREATE POLICY torture_odd ON blogstore.{table} USING (torture_owner.now_and_then(user_id))',
+		f'ALTER TABLE blogstore.{table} ENABLE ROW LEVEL SECURITY', *([forced] if forced else [])], [
+		f'ALTER TABLE blogstore.{table} DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY',
+		f'DROP POLICY torture_odd ON blogstore.{table}'])
+
+
+def rule_or_child(random):
+	"""A rule on a bookkeeping table, or a child of it."""
+	table = random.choice(('usernames', 'jobs', 'view_state', 'change_feed'))
+	return random.choice((
+		Alteration('a rule', [f'CREATE RULE torture_odd AS ON INSERT TO blogstore.{table} DO INSTEAD NOTHING'],
+			[f'DROP RULE torture_odd ON blogstore.{table}']),
+		Alteration('a child', [f'CREATE TABLE torture_owner.child () INHERITS (blogstore.{table})'],
+			['DROP TABLE torture_owner.child'])))
+
+
+# -- bookkeeping and the feed --------------------------------------------
+
+def garbage_jobs(random):
+	"""Rows in the queue of jobs that ask for nothing that makes sense."""
+	ids = [str(uuid.UUID(int=random.getrandbits(128), version=4)) for _ in range(8)]
+	return Alteration('garbage jobs', [f"""
+		INSERT INTO blogstore.jobs (id, kind, user_id, phase, partition_number) VALUES
+			('{ids[0]}', 'deletion', NULL, 0, 0), ('{ids[1]}', 'rename', NULL, 1, 2),
+			('{ids[2]}', 'rename', '{ids[6]}', 77, -5), ('{ids[3]}', 'rename', '{ids[7]}', 1, 100000),
+			('{ids[4]}', 'rename', '{ids[7]}', -1, 3), ('{ids[5]}', 'rebuild', '{ids[6]}', 99, 100000)"""],
+		[f"DELETE FROM blogstore.jobs WHERE id::text = ANY ('{{{','.join(ids)}}}')"])
+
+
+def dropped_feed(_random):
+	"""The feed is dropped, and made anew."""
+	return Alteration('the feed dropped', ['DROP TABLE blogstore.feed'],
+		[f"SELECT blogstore.create_containers({PARTITIONS}, '{OWNER}')"])
+
+
+def harmless(random):
+	"""What an owner may do: nobody may notice."""
+	partition, leaf, _ = _leaf(random)
+	container = partition.rsplit('_', maxsplit=1)[0]
+	return Alteration('a harmless one', *random.choice((
+		([f"ALTER TABLE {container} ADD COLUMN torture_odd text DEFAULT 'odd'"],
+			[f'ALTER TABLE {container} DROP COLUMN torture_odd']),
+		([f'ALTER TABLE {container} ADD COLUMN torture_odd text', f'ALTER TABLE {container} ALTER torture_odd SET DEFAULT md5(now()::text)'],
+			[f'ALTER TABLE {container} DROP COLUMN torture_odd']),
+		([f'CREATE INDEX torture_odd ON {leaf} (lower(user_username))'], ['DROP INDEX blogstore.torture_odd']),
+		([f'ALTER TABLE {leaf} SET (parallel_workers = 3)'], [f'ALTER TABLE {leaf} RESET (parallel_workers)']),
+		([f'CREATE STATISTICS torture_owner.torture_odd ON user_id, creation_date FROM {leaf}'],
+			['DROP STATISTICS torture_owner.torture_odd']),
+		([f'ANALYZE {leaf}', f'CLUSTER {leaf} USING {leaf.split(".")[1]}_pkey'], [f'ALTER TABLE {leaf} SET WITHOUT CLUSTER']))))
+
+
+KINDS = (
+	detached, detached, leaf_detached, other_shape, other_shape, partitioned_leaf, leaf_for_two, another_owner,
+	renamed_column, renamed_column, dropped_column, retyped_column, lost_value, lost_value, lost_value,
+	item_of_nobody, item_of_nobody, failing_trigger, failing_check, unique_index, policy, rule_or_child, garbage_jobs,
+	dropped_feed, harmless, harmless)

@@ -1,0 +1,169 @@
+"""The hostile owner: alters the containers beside everybody else's work.
+
+One alteration at a time, in a transaction that also leaves a mark; the mark
+goes with what undoes it. So whatever is killed, it is known what is to be
+undone. At the gate nothing is altered.
+"""
+
+import random
+import threading
+import time
+
+import psycopg2
+
+from .alterations import INTRUDER, OWNER, draw
+from .server import CLIENT_ROLE, PATIENCE, START_PATIENCE
+from .verdict import Divergence
+
+# The audit trigger names its table as an ordinary one does, without a schema.
+SETUP = f"""
+CREATE SCHEMA {OWNER} AUTHORIZATION {OWNER};
+GRANT CREATE ON SCHEMA blogstore TO {OWNER}, {INTRUDER};
+SET ROLE {OWNER};
+CREATE TABLE {OWNER}.mark (name text);
+CREATE TABLE {OWNER}.audit_log (who name, path text, date_style text, time_zone text);
+CREATE FUNCTION {OWNER}.audit() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO audit_log VALUES (current_user, current_setting('search_path'), current_setting('DateStyle'),
+		current_setting('TimeZone'));
+	RETURN NULL;
+END $$;
+CREATE TRIGGER audit AFTER INSERT OR UPDATE ON blogstore.posts
+	FOR EACH ROW WHEN (NEW.type = 'comment') EXECUTE FUNCTION {OWNER}.audit();
+CREATE DOMAIN {OWNER}.odd_text AS text;
+CREATE FUNCTION {OWNER}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF random() < 0.3 THEN
+		RAISE 'torture_odd refuses';
+	END IF;
+	RETURN coalesce(NEW, OLD);
+END $$;
+CREATE FUNCTION {OWNER}.now_and_then(uuid) RETURNS boolean LANGUAGE sql AS 'SELECT random() > 0.3';
+RESET ROLE;
+"""
+
+WRONG_AUDIT = f"""
+SELECT DISTINCT who, path, date_style, time_zone FROM {OWNER}.audit_log
+WHERE who <> '{OWNER}' OR path ~ 'torture_caller' OR path LIKE 'pg_temp%' OR date_style <> 'ISO, MDY' OR time_zone <> 'UTC'
+"""
+
+
+def set_up(server):
+	"""The owner's roles exist; whatever else it has."""
+	connection = server.connect()
+	try:
+		connection.cursor().execute(SETUP)
+		connection.cursor().execute(f'GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO {OWNER}, {CLIENT_ROLE}')
+	finally:
+		connection.close()
+
+
+def audit_problems(cursor):
+	"""Entries of the audit trigger that another role or other settings wrote; begins it anew."""
+	cursor.execute(WRONG_AUDIT)
+	wrong = cursor.fetchall()
+	cursor.execute(f'SELECT count(*) FROM {OWNER}.audit_log')
+	number = cursor.fetchone()[0]
+	cursor.execute(f'TRUNCATE {OWNER}.audit_log')
+	return number, wrong
+
+
+class HostileOwner(threading.Thread):
+	"""Alters, waits a moment, and undoes it."""
+
+	def __init__(self, server, gate, verdict, alterations, seed):
+		super().__init__(name='hostile owner', daemon=True)
+		self.server = server
+		self.gate = gate
+		self.verdict = verdict
+		self.alterations = alterations
+		self.random = random.Random(f'{seed}/owner')
+		self.connections = {}
+
+	def run(self):
+		try:
+			while not self.verdict.over.is_set():
+				if self.gate.closed:
+					self.gate.wait(self.verdict.over)
+				else:
+					self._alter(draw(self.random))
+					self.verdict.over.wait(self.random.uniform(0.1, 0.5))
+		except Divergence as divergence:
+			self.verdict.fail(str(divergence))
+		except Exception as error:		# whatever it is, the run is void
+			self.verdict.fail(f'{self.name}: {type(error).__name__}: {error}')
+			raise
+
+	def _alter(self, alteration):
+		self.alterations.begin(alteration.name)
+		pause = self.random.uniform(0.02, 0.6)
+		if self._done(alteration):
+			self.verdict.over.wait(pause)
+		self._undo(alteration)
+		self.alterations.end()
+
+	def _done(self, alteration):
+		"""Do it; False when it is refused. In doubt, it is."""
+		try:
+			self._transaction(alteration.role, '700ms', [
+				f"INSERT INTO {OWNER}.mark VALUES ('{alteration.name}')", *alteration.do])
+		except (psycopg2.Error, ConnectionError) as error:
+			if getattr(error, 'pgcode', None) is None:
+				self.verdict.count('alterations in doubt')
+				time.sleep(0.1)		# as a client does: see there
+				return True
+			# others hold a lock, or what there is does not allow it
+			self.verdict.count(f'alterations refused ({error.pgcode})')
+			if error.pgcode.startswith('XX'):
+				raise Divergence(f'{self.name}: {alteration}: {error.pgcode} {str(error).strip()}') from error
+			return False
+		self.verdict.altered[alteration.name] += 1
+		return True
+
+	def _undo(self, alteration):
+		deadline = time.monotonic() + PATIENCE + START_PATIENCE
+		last = None
+		while not self.verdict.over.is_set():
+			if time.monotonic() > deadline:
+				raise Divergence(f'{self.name}: cannot be undone: {alteration}: {last}')
+			try:
+				if not self._marked(alteration.role):
+					return
+				self._transaction(alteration.role, '20s', [*alteration.undo, f'DELETE FROM {OWNER}.mark'])
+				return
+			except (psycopg2.Error, ConnectionError) as error:
+				last = f'{getattr(error, "pgcode", None)} {str(error).strip()}'
+				if last.startswith('XX'):
+					raise Divergence(f'{self.name}: undoing {alteration}: {last}') from error
+				time.sleep(0.05)
+
+	# -- connections -----------------------------------------------------
+
+	def _cursor(self, role):
+		connection = self.connections.get(role)
+		if connection is None or connection.closed:
+			connection = self.connections[role] = self.server.connect_patiently(role)
+		return connection.cursor()
+
+	def _marked(self, role):
+		cursor = self._cursor(role)
+		cursor.execute(f'SELECT count(*) FROM {OWNER}.mark')
+		return cursor.fetchone()[0] > 0
+
+	def _transaction(self, role, lock_timeout, statements):
+		cursor = self._cursor(role)
+		try:
+			cursor.execute('BEGIN')
+			cursor.execute(f"SET LOCAL lock_timeout = '{lock_timeout}'")
+			for statement in statements:
+				cursor.execute(statement)
+			cursor.execute('COMMIT')
+		except (psycopg2.Error, ConnectionError) as error:
+			try:
+				cursor.execute('ROLLBACK')
+			except (psycopg2.Error, ConnectionError):
+				self.connections.pop(role).close()
+			code = getattr(error, 'pgcode', None)
+			if code is not None and code.startswith(('57P', '08')):
+				raise ConnectionError(str(error)) from error
+			raise
