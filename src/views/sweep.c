@@ -189,14 +189,19 @@ sweep_items(Job *job, Waiting *w)
 	LeafWalk	walk;
 	uint64		left_out;
 
+	left_out = items_left_out();
 	if (!purge && job->has_user && (username = get_username(job)) == (Datum) 0)
-		return false;			/* deleted since; a job of its own */
+	{
+		/* deleted since, which is a job of its own; or not to be read now */
+		w->left_out |= items_left_out() != left_out ||
+			!container_whole(CONTAINER_USERS);
+		return false;
+	}
 	if (w->pause >= PATIENT_PAUSE)
 		leaf_walk_init(&walk, 1, LockWaitBlock);
 	else
 		leaf_walk_init(&walk, purge ? PURGE_CHUNK : JOB_CHUNK, LockWaitSkip);
 	walk.place = job->place;
-	left_out = items_left_out();
 	while (job->partition < leaves)
 	{
 		ItemType	type = ITEM_POST + job->partition / partitions;

@@ -286,6 +286,22 @@ is($node->safe_psql('postgres', q{SELECT count(*) FILTER (WHERE user_id = kit.u(
 	'0|0', 'a partition attached again: no stale name, and nothing of the deleted user');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.progress'), '0', 'a partition attached again: no job is left');
 
+# ---- A user who cannot be read when the name is to be written on the items
+
+for my $case (
+	[ 'a column of users renamed', 'ALTER TABLE blogstore.users RENAME COLUMN username TO odd', 'ALTER TABLE blogstore.users RENAME COLUMN odd TO username' ],
+	[ 'a partition of users away', "ALTER TABLE blogstore.users DETACH PARTITION blogstore.users_p01", "ALTER TABLE blogstore.users ATTACH PARTITION blogstore.users_p01 FOR VALUES WITH (MODULUS 4, REMAINDER 1)" ])
+{
+	my ($name, $alter, $mend) = @$case;
+
+	$node->safe_psql('postgres', "BEGIN; DROP VIEW kit.implied, kit.posts; SELECT blogstore.edit_user(kit.u($user), '$name'); $alter; COMMIT");
+	is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', "$name: the views follow");
+	is($node->safe_psql('postgres', 'SELECT kind, phase FROM blogstore.progress WHERE user_id IS NOT NULL'), 'rename|parked', "$name: the rename is kept");
+	$node->safe_psql('postgres', "$mend; $views");
+	check_store($node, 'postgres', "$name, mended");
+	is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u($user) AND user_username <> '$name'"), '0', "$name, mended: no stale name");
+}
+
 # ---- What the worker cannot write
 
 $node->safe_psql('postgres', "ALTER TABLE blogstore.users_p01_post ADD CONSTRAINT odd CHECK (title <> 'refused') NOT VALID");
