@@ -19,6 +19,7 @@
 #include "access/xact.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 /* When to try again what failed, in ms; how much of it is remembered. */
@@ -93,7 +94,13 @@ careful_do(void (*work) (void *arg), void *arg)
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
+		/*
+		 * What careful work has written in this transaction counts: a version
+		 * that it has replaced already cannot be locked.
+		 */
+		PushActiveSnapshot(GetTransactionSnapshot());
 		work(arg);
+		PopActiveSnapshot();
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();

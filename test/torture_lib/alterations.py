@@ -203,12 +203,14 @@ def lost_value(random):
 		('comment', 'content'), ('comment', 'creation_date'), ('like', 'creation_date'), ('user', 'username'),
 		('user', 'creation_date'), ('delta', 'like_count')))
 	leaf = f'{_partition(random, "users" if leaf_type == "user" else "posts")[0]}_{leaf_type}'
+	# a delta's id is its post's alone
+	same = 'FROM torture_owner.kept k WHERE l.id = k.id AND l.post_id IS NOT DISTINCT FROM k.post_id'
 	return Alteration('a value lost', [
 		f'ALTER TABLE {leaf} ALTER COLUMN {column} DROP NOT NULL',
-		f'CREATE TABLE torture_owner.kept AS SELECT id, {column} AS value FROM {leaf} '
+		f'CREATE TABLE torture_owner.kept AS SELECT id, post_id, {column} AS value FROM {leaf} '
 		f"ORDER BY md5(id::text || '{random.random()}') LIMIT 1",
-		f'UPDATE {leaf} SET {column} = NULL WHERE id IN (SELECT id FROM torture_owner.kept)'], [
-		f'UPDATE {leaf} l SET {column} = k.value FROM torture_owner.kept k WHERE l.id = k.id AND l.{column} IS NULL',
+		f'UPDATE {leaf} l SET {column} = NULL {same}'], [
+		f'UPDATE {leaf} l SET {column} = k.value {same} AND l.{column} IS NULL',
 		f'ALTER TABLE {leaf} ALTER COLUMN {column} SET NOT NULL',
 		'DROP TABLE torture_owner.kept'])
 

@@ -200,8 +200,11 @@ class Server:
 		# a new checkpointer is what tells a server after the restart from one
 		# whose postmaster has not looked yet
 		deadline = time.monotonic() + PATIENCE
+		ended = time.monotonic() + 30		# by itself, just before the signal: nobody restarts
 		while time.monotonic() < deadline:
 			try:
+				if self.pid_of('checkpointer') == before and time.monotonic() > ended and not self._is_child(pid):
+					return False
 				if self.pid_of('checkpointer') not in (before, None):
 					return True
 			except psycopg2.Error:
