@@ -147,6 +147,7 @@ extern Oid	container_owner(void);
 extern Oid	container_relation(Container container);
 extern void container_lock(Container container, bool write);
 extern void container_lock_all(bool write);
+extern void container_require_columns(Container container);
 extern const char *container_table(Container container);
 extern Oid	container_lookup(Container container);
 extern const char *container_root_problem(Container container, Oid root);

@@ -64,6 +64,18 @@ container_lock(Container container, bool write)
 	}
 }
 
+/* Raise 55000 unless statements can name a container's columns; it is locked. */
+void
+container_require_columns(Container container)
+{
+	Relation	root = table_open(container_relation(container), NoLock);
+	LayoutProblem *problem = shape_root_columns(root, container);
+
+	table_close(root, NoLock);
+	if (problem != NULL)
+		layout_problem_raise(problem);
+}
+
 /* Lock all of them, before more than one is written to. */
 void
 container_lock_all(bool write)
@@ -254,15 +266,20 @@ leaf_close(OpenLeaf *leaf, bool keep_lock)
 	table_close(leaf->rel, keep_lock ? NoLock : leaf->lockmode);
 }
 
+/* An index of a leaf is missing that a path needs. */
+LayoutProblem *
+leaf_index_problem(const OpenLeaf *leaf)
+{
+	return shape_problem(psprintf("an index of \"%s\" that blogstore reads by is missing",
+								  RelationGetRelationName(leaf->rel)),
+						 "Restore the index, as docs/ARCHITECTURE.md lists them.");
+}
+
 /* Open the index that serves a path, or say that it is missing. */
 Relation
 leaf_open_index(const OpenLeaf *leaf, AccessPath path)
 {
 	if (!OidIsValid(leaf->index[path]))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("an index of \"%s\" that blogstore reads by is missing",
-						RelationGetRelationName(leaf->rel)),
-				 errhint("Restore the index, as docs/ARCHITECTURE.md lists them.")));
+		layout_problem_raise(leaf_index_problem(leaf));
 	return index_open(leaf->index[path], leaf->lockmode);
 }

@@ -83,6 +83,7 @@ extern LayoutProblem *shape_problem(char *message, const char *hint);
 extern LayoutProblem *shape_missing_problem(char *message);
 extern LayoutProblem *shape_columns(CachedLeaf *leaf, Relation rel,
 									Container container, ItemType type);
+extern LayoutProblem *shape_root_columns(Relation root, Container container);
 extern uint32 item_identity(Container container, ItemType type);
 extern uint32 item_worked_with(Container container, ItemType type);
 extern bool item_complete(const BlogItem *item, ItemType type, uint32 needed);
@@ -91,6 +92,7 @@ extern bool item_complete(const BlogItem *item, ItemType type, uint32 needed);
 extern bool leaf_open(OpenLeaf *leaf, Container container, ItemType type,
 					  const pg_uuid_t *key, int partition, LOCKMODE lockmode);
 extern void leaf_close(OpenLeaf *leaf, bool keep_lock);
+extern LayoutProblem *leaf_index_problem(const OpenLeaf *leaf);
 extern Relation leaf_open_index(const OpenLeaf *leaf, AccessPath path);
 
 /* read.c, for these: a scan of a leaf that is open. */

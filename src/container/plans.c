@@ -82,6 +82,7 @@ lock_tables(KeptPlan *plan)
 		if (plan->container[c])
 		{
 			container_lock(c, false);
+			container_require_columns(c);
 			table_shows_all(container_relation(c));
 		}
 	for (int t = 0; t < N_BOOKKEEPING; t++)

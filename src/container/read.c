@@ -131,6 +131,12 @@ scan_open(Container container, ItemType type, const pg_uuid_t *partition_key,
 	if (!leaf_open(&leaf, container, type, partition_key, partition,
 				   AccessShareLock))
 		return palloc0(sizeof(ItemScan));
+	if (!OidIsValid(leaf.index[path]))
+	{
+		layout_problem_leave_out(leaf_index_problem(&leaf));
+		leaf_close(&leaf, false);
+		return palloc0(sizeof(ItemScan));
+	}
 	return scan_leaf(&leaf, container, type, path, direction);
 }
 

@@ -286,6 +286,25 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 	return p;
 }
 
+/*
+ * What is wrong with the columns of a container's root, by which statements name
+ * them; NULL: nothing.
+ */
+LayoutProblem *
+shape_root_columns(Relation root, Container container)
+{
+	LayoutProblem *p = NULL;
+
+	for (Property prop = 0; prop < N_PROPERTIES && p == NULL; prop++)
+		if ((prop != PROP_USERNAME || container == CONTAINER_USERS) &&
+			find_column(root, prop, &p) == InvalidAttrNumber)
+			p = shape_problem(psprintf("\"%s\" has no column \"%s\"",
+									   RelationGetRelationName(root),
+									   property_column(prop)),
+							  "Add the column again, or give it its name back.");
+	return p;
+}
+
 /* ------------------------------------------------------------------------
  * Values
  * ------------------------------------------------------------------------ */

@@ -141,8 +141,9 @@ careful_remember_feed(void)
 }
 
 /*
- * Have what failed tried again, now and then. Returns true if all has to be
- * built anew, since not all that failed is remembered.
+ * Have what failed tried again, now and then, and when somebody waits for the
+ * views. Returns true if all has to be built anew, since not all that failed is
+ * remembered.
  */
 bool
 careful_try_again(DirtySet *dirty)
@@ -150,7 +151,8 @@ careful_try_again(DirtySet *dirty)
 	FeedMessage message;
 	bool		rebuild = all_failed;
 
-	if (!careful || GetCurrentTimestamp() < look_again)
+	if (!careful ||
+		(GetCurrentTimestamp() < look_again && !dirty_waited(dirty)))
 		return false;
 	look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), TRY_PAUSE);
 	careful = n_failed > 0 || feed_failed || all_failed;
