@@ -64,6 +64,20 @@ need_possible_worker(void)
 				 errhint("%s", hint)));
 }
 
+/* Raise 55000 in the worker, whom a trigger of the owner's has call this. */
+static void
+need_other_process(const char *command)
+{
+	WorkerEntry *entry = feed_shared != NULL ? my_worker_entry() : NULL;
+
+	if (entry != NULL && entry->pid == MyProcPid)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("%s cannot run in the blogstore worker itself",
+						command),
+				 errhint("Do not call it in a trigger on what the worker writes.")));
+}
+
 /* ------------------------------------------------------------------------
  * wait_for_views()
  * ------------------------------------------------------------------------ */
@@ -257,6 +271,7 @@ blogstore_wait_for_views(PG_FUNCTION_ARGS)
 				 errhint("Pass an interval, or leave it out for 30 seconds.")));
 	if (RecoveryInProgress())
 		need_writable("wait_for_views()");
+	need_other_process("wait_for_views()");
 	container_require();
 	need_possible_worker();
 
@@ -430,6 +445,7 @@ blogstore_stop_worker(PG_FUNCTION_ARGS)
 				 errmsg("drop_slot must not be null"),
 				 errhint("Pass true or false.")));
 	need_writable("stop_worker()");
+	need_other_process("stop_worker()");
 	container_require();
 	if (IsolationUsesXactSnapshot())
 		ereport(ERROR,

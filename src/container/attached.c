@@ -50,6 +50,8 @@ struct Guard
 	Guard	   *outer;			/* NULL: none */
 	int			level;			/* of the transaction that entered it */
 	Oid			user;			/* as it was outside: the owner */
+	char	   *path;			/* the search_path, and all settings, as they */
+	char	  **settings;		/* were outside; NULL: not changed, or worker */
 	int			sec_context;
 	bool		settled;		/* are all settings the owner's? */
 	bool		restricted;		/* was it so outside of all guards? */
@@ -62,15 +64,6 @@ static Guard *innermost = NULL;
 static ExecutorCheckPerms_hook_type previous_check_hook = NULL;
 static object_access_hook_type previous_access_hook = NULL;
 static needs_fmgr_hook_type previous_fmgr_hook = NULL;
-
-/* The session's temporary schema has no types that are in the way; false: look. */
-static bool temp_types_fine = false;
-
-static void
-types_invalidate(void)
-{
-	temp_types_fine = false;
-}
 
 /* ------------------------------------------------------------------------
  * What is attached
@@ -123,12 +116,19 @@ guard_is_entered(void)
 	return innermost != NULL;
 }
 
+/* As whom what is attached runs just now; InvalidOid: nothing does. */
+Oid
+guard_owner(void)
+{
+	return innermost != NULL ? innermost->user : InvalidOid;
+}
+
 /*
  * Could the caller have made what a role owns? Not if the role is the owner, or
  * could act as the owner anyway; and such a caller needs no detour.
  */
-static bool
-is_callers(Oid role)
+bool
+role_is_callers(Oid role)
 {
 	Oid			owner = innermost->user;
 
@@ -164,7 +164,16 @@ check_relation(Oid relid)
 				 errhint("Drop it, or qualify the name in the function with the schema that is meant.")));
 }
 
-static void check_temp_types(void);
+/* Before settings are changed: how they are outside, but in the worker. */
+static void
+note_settings(Guard *guard)
+{
+	MemoryContext old = MemoryContextSwitchTo(TopTransactionContext);
+
+	if (!defer_is_never())
+		guard->settings = left_behind_note(guard->path);
+	MemoryContextSwitchTo(old);
+}
 
 /* A statement is about to write to a table that it has locked. */
 static void
@@ -177,7 +186,7 @@ check_target(Oid relid)
 
 	defer_check(rel);
 	if (triggers)
-		check_temp_types();
+		types_check_temporary(innermost->user);
 	/* all have a primary key, and its columns' types are the server's */
 	if (!innermost->settled &&
 		(triggers || expressions_are_attached(rel) ||
@@ -185,6 +194,7 @@ check_target(Oid relid)
 		 list_length(RelationGetIndexList(rel)) > 1))
 	{
 		innermost->settled = true;
+		note_settings(innermost);
 		defaults_apply(innermost->user);
 	}
 	table_close(rel, NoLock);
@@ -241,7 +251,7 @@ check_function(Oid function)
 			role = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
 			ReleaseSysCache(tuple);
 		}
-		if (OidIsValid(role) && is_callers(role))
+		if (OidIsValid(role) && role_is_callers(role))
 			ereport(ERROR,
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 					 errmsg("function %s must not be run by what is attached to blogstore's tables",
@@ -251,91 +261,6 @@ check_function(Oid function)
 					 errhint("Give the function to the owner of the containers, if that is meant.")));
 	}
 	return previous_fmgr_hook != NULL && previous_fmgr_hook(function);
-}
-
-/* Is a type, or one of a row type's columns, made by the caller? */
-static bool
-type_is_callers(Oid type, char *kind)
-{
-	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
-	Oid			role = InvalidOid;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		*kind = ((Form_pg_type) GETSTRUCT(tuple))->typtype;
-		role = ((Form_pg_type) GETSTRUCT(tuple))->typowner;
-		ReleaseSysCache(tuple);
-	}
-	return OidIsValid(role) && type >= FirstNormalObjectId && is_callers(role);
-}
-
-/* Errors: 42501 for a type in the temporary schema that can run something. */
-static void
-check_temp_type(Form_pg_type form)
-{
-	bool		fine = form->typtype == TYPTYPE_BASE &&
-		form->typsubscript == F_ARRAY_SUBSCRIPT_HANDLER;
-	HeapTuple	tuple = NULL;
-
-	if (role_is_trusted(form->typowner, innermost->user))
-		return;
-	if (form->typtype == TYPTYPE_COMPOSITE)
-		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(form->typrelid));
-	if (HeapTupleIsValid(tuple))
-	{
-		Form_pg_class rel = (Form_pg_class) GETSTRUCT(tuple);
-
-		/* the row type of a table, which nobody may use, with plain columns */
-		fine = rel->relkind != RELKIND_COMPOSITE_TYPE;
-		for (AttrNumber a = 1; fine && a <= rel->relnatts; a++)
-		{
-			Oid			type = get_atttype(form->typrelid, a);
-			char		kind = TYPTYPE_BASE;
-
-			fine = !OidIsValid(type) || !type_is_callers(type, &kind) ||
-				(kind != TYPTYPE_DOMAIN && kind != TYPTYPE_COMPOSITE);
-		}
-		ReleaseSysCache(tuple);
-	}
-	if (!fine)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("type \"%s\" is in the way of what is attached to blogstore's tables",
-						NameStr(form->typname)),
-				 errdetail("It is temporary, or a temporary table has a column of such a type, and what is attached would find it by its name."),
-				 errhint("Drop it, or say DISCARD TEMP, before calls of blogstore.")));
-}
-
-/* Are there such types? They cannot be told when they are used. */
-static void
-check_temp_types(void)
-{
-	Oid			schema;
-	Oid			toast;
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	GetTempNamespaceState(&schema, &toast);
-	if (temp_types_fine || !OidIsValid(schema))
-		return;
-	/* before the look: an invalidation during it must not be lost */
-	temp_types_fine = true;
-	rel = table_open(TypeRelationId, AccessShareLock);
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
-
-		if (form->typnamespace == schema)
-		{
-			temp_types_fine = false;	/* if this is an error */
-			check_temp_type(form);
-			temp_types_fine = true;
-		}
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 }
 
 /* ------------------------------------------------------------------------
@@ -379,6 +304,10 @@ guard_enter(GuardKind kind)
 	GetUserIdAndSecContext(&guard->user, &guard->sec_context);
 	guard->restricted = innermost != NULL ? innermost->restricted :
 		InSecurityRestrictedOperation();
+	guard->path = MemoryContextStrdup(TopTransactionContext,
+									  namespace_search_path);
+	if (innermost == NULL)
+		types_watch_functions();
 	guard->guc_nest = NewGUCNestLevel();
 	guard->errors.callback = explain_error;
 	guard->errors.previous = error_context_stack;
@@ -390,8 +319,9 @@ guard_enter(GuardKind kind)
 	else
 	{
 		guard->settled = true;
+		note_settings(guard);
 		defaults_apply(guard->user);
-		check_temp_types();
+		types_check_temporary(guard->user);
 	}
 	SetUserIdAndSecContext(guard->user,
 						   kind == GUARD_EXPRESSIONS || guard->restricted ?
@@ -400,18 +330,31 @@ guard_enter(GuardKind kind)
 	return guard;
 }
 
+/* No guard, or one less, is entered any more. */
+static void
+guard_ends(Guard *outer)
+{
+	innermost = outer;
+	if (outer == NULL)
+		types_unwatch_functions();
+}
+
 /*
  * The settings are the caller's again. Others that a trigger has set stay, as
- * they would after an ordinary one.
+ * they would after an ordinary one; but not in the worker, where they would hold
+ * for all that follows.
  */
 void
 guard_leave(Guard *guard)
 {
 	Assert(guard == innermost);
-	AtEOXact_GUC(true, guard->guc_nest);
+	AtEOXact_GUC(!defer_is_never(), guard->guc_nest);
+	if (guard->settings != NULL)
+		left_behind_undo(guard->settings);
 	SetUserIdAndSecContext(guard->user, guard->sec_context);
 	error_context_stack = guard->errors.previous;
-	innermost = guard->outer;
+	guard_ends(guard->outer);
+	pfree(guard->path);
 	pfree(guard);
 }
 
@@ -423,7 +366,7 @@ subtransaction_ends(SubXactEvent event, SubTransactionId mine,
 	if (event == SUBXACT_EVENT_ABORT_SUB)
 		while (innermost != NULL &&
 			   innermost->level >= GetCurrentTransactionNestLevel())
-			innermost = innermost->outer;
+			guard_ends(innermost->outer);
 }
 
 static void
@@ -432,7 +375,7 @@ transaction_ends(XactEvent event, void *arg)
 	if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE ||
 		event == XACT_EVENT_PARALLEL_PRE_COMMIT)
 		return;
-	innermost = NULL;
+	guard_ends(NULL);
 	defer_forget();
 }
 
@@ -446,7 +389,7 @@ attached_init(void)
 	object_access_hook = check_access;
 	previous_fmgr_hook = needs_fmgr_hook;
 	needs_fmgr_hook = check_function;
-	invalidation_listen_catalog(TYPEOID, types_invalidate);
+	types_init();
 	RegisterXactCallback(transaction_ends, NULL);
 	RegisterSubXactCallback(subtransaction_ends, NULL);
 	defaults_init();

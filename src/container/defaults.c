@@ -371,6 +371,19 @@ defaults_left_out(void)
 	return left_out;
 }
 
+/* How many settings there are, and their names; the first is search_path. */
+int
+defaults_count(void)
+{
+	return lengthof(settings);
+}
+
+const char *
+defaults_name(int setting)
+{
+	return settings[setting].name;
+}
+
 /* Called once by _PG_init. */
 void
 defaults_init(void)

@@ -153,6 +153,12 @@ defer_never(void)
 	at_once = true;
 }
 
+bool
+defer_is_never(void)
+{
+	return at_once;
+}
+
 static void
 check_triggers(Relation rel)
 {
@@ -213,6 +219,7 @@ watch_constraints(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 {
 	Node	   *stmt = pstmt->utilityStmt;
 
+	left_behind_check(stmt);
 	if (previous_utility_hook != NULL)
 		previous_utility_hook(pstmt, query, read_only_tree, utility_context,
 							  params, query_env, dest, completion);

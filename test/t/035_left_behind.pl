@@ -1,0 +1,188 @@
+# What the owner has attached leaves nothing to the session in which it runs that
+# would act as somebody else there; and the types that a function of the owner's
+# has found when the caller called it bring nothing of the caller's into it.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('left_behind');
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+CREATE ROLE blog_owner LOGIN;
+CREATE ROLE caller LOGIN;
+CREATE ROLE friend LOGIN;
+CREATE DATABASE blog OWNER blog_owner;
+});
+$node->safe_psql(
+	'blog', q{
+CREATE EXTENSION blogstore;
+GRANT CREATE ON SCHEMA blogstore TO blog_owner;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO blog_owner, caller;
+CREATE SCHEMA audit AUTHORIZATION blog_owner;
+CREATE SCHEMA evil AUTHORIZATION caller;
+CREATE SCHEMA friendly AUTHORIZATION friend;
+GRANT USAGE ON SCHEMA audit, evil, friendly TO PUBLIC;
+ALTER ROLE blog_owner SET search_path = audit;
+});
+
+# Run SQL; returns what it shows, errors as lines with SQLSTATE and message.
+sub run
+{
+	my ($who, $sql) = @_;
+	my ($out, $err) = ('', '');
+
+	$node->psql('blog', "\\set VERBOSITY verbose\n$sql", stdout => \$out,
+		stderr => \$err, on_error_stop => 0, extra_params => [ '-U', $who ]);
+	my @errors = $err =~ /(ERROR: .*)$/mg;
+	return join "\n", grep { $_ ne '' } $out, @errors;
+}
+
+is(run('blog_owner', 'SELECT blogstore.create_containers(2)'), '', 'containers of an ordinary role');
+create_kit($node, 'blog');
+$node->safe_psql('blog', 'GRANT USAGE ON SCHEMA kit TO PUBLIC');
+is( run('blog_owner', q{
+CREATE TABLE audit.ran (who text);
+CREATE FUNCTION audit.run() RETURNS integer LANGUAGE plpgsql AS $$
+BEGIN INSERT INTO audit.ran VALUES (current_user); RETURN 1; END $$;
+CREATE FUNCTION audit.run_row() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN PERFORM audit.run(); RETURN NULL; END $$;
+CREATE TABLE audit.later (n integer);
+CREATE CONSTRAINT TRIGGER later AFTER INSERT ON audit.later DEFERRABLE FOR EACH ROW EXECUTE FUNCTION audit.run_row();
+CREATE FUNCTION audit.defer() RETURNS integer LANGUAGE plpgsql AS $$
+BEGIN EXECUTE 'SET CONSTRAINTS ALL DEFERRED'; RETURN 1; END $$;
+CREATE FUNCTION audit.act() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN EXECUTE current_setting('test.act'); RETURN NULL; END $$;
+CREATE TRIGGER act AFTER INSERT ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION audit.act();
+SELECT blogstore.stop_worker();
+DO $$ BEGIN PERFORM set_config('test.act', 'SELECT 1', false); PERFORM blogstore.create_user('alice', kit.u(1), kit.d(1)); END $$;
+}), '', 'a trigger that does as it is told');
+
+# A superuser calls; the trigger does this.
+sub superuser_calls
+{
+	my ($act, $after) = @_;
+
+	$act =~ s/'/''/g;
+	return run('postgres', "SET test.act = '$act';\nSELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');\n"
+		. ($after // ''));
+}
+
+my $post = 'a title';
+my $refused = 'ERROR:  42501: what is attached to blogstore\'s tables cannot execute';
+
+is(superuser_calls('SELECT 1'), $post, 'it may do what triggers do');
+is(superuser_calls('CREATE TEMP TABLE scratch (n integer) ON COMMIT DROP'), $post, 'make a temporary table, too');
+is(superuser_calls('DECLARE c CURSOR FOR SELECT 1'), $post, 'and open a cursor');
+is(superuser_calls('DECLARE c CURSOR WITH HOLD FOR SELECT audit.run()'), "$refused DECLARE ... WITH HOLD",
+	'but not one that is read to its end when the transaction commits');
+is(superuser_calls('INSERT INTO audit.later SELECT audit.defer()'), "$refused SET CONSTRAINTS ... DEFERRED",
+	'nor defer a trigger while the statement runs that makes it fire');
+is(superuser_calls('INSERT INTO audit.later VALUES (1)'), $post, 'a deferrable trigger fires');
+is($node->safe_psql('blog', 'SELECT who FROM audit.ran'), 'blog_owner', 'as the owner, and nothing else has run');
+for my $command ('PREPARE s AS SELECT 1', 'DEALLOCATE s', 'CLOSE c', 'DISCARD PLANS', 'LISTEN news', 'UNLISTEN news')
+{
+	my ($word) = $command =~ /^(\w+)/;
+
+	is(run('postgres', "PREPARE s AS SELECT 'mine';\nSET test.act = '$command';\n"
+		. "SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');\nEXECUTE s;"),
+		"mine\n$refused $word", "$word is refused, and the session's own statement is as it was");
+}
+
+is( superuser_calls("SELECT set_config('search_path', 'audit', false), set_config('datestyle', 'German', false), set_config('my.claim', 'kept', false)",
+		q{SELECT current_setting('search_path'), current_setting('datestyle'), current_setting('my.claim')}),
+	qq{$post\n"\$user", public|ISO, MDY|kept}, 'names and dates mean to the caller what they did; custom settings stay');
+is( run('postgres', q{
+SET search_path = kit;
+SET test.act = 'SET LOCAL search_path = audit';
+BEGIN;
+SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');
+SHOW search_path;
+COMMIT;
+SHOW search_path;
+}), "$post\nkit\nkit", 'nor for the rest of the transaction');
+
+# ----------------------------------------------------------------------
+# Types that a function keeps
+# ----------------------------------------------------------------------
+
+is( run('blog_owner', q{
+DROP TRIGGER act ON blogstore.posts;
+CREATE DOMAIN audit.note AS text;
+CREATE TABLE audit.notes (note text);
+CREATE FUNCTION audit.jot(what text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE n note := what; BEGIN INSERT INTO audit.notes VALUES (n); END $$;
+CREATE FUNCTION audit.note_it() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN PERFORM jot(NEW.title); RETURN NULL; END $$;
+CREATE TRIGGER note AFTER INSERT ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION audit.note_it();
+}), '', 'a helper of the owner\'s, with a variable of a type by its name alone');
+
+$node->safe_psql('blog', 'CREATE SEQUENCE friendly.tally; GRANT USAGE ON friendly.tally TO PUBLIC', extra_params => [ '-U', 'friend' ]);
+# an error takes nothing back of what a sequence has counted
+my $check = q{CHECK (CASE WHEN current_user = 'blog_owner' THEN nextval('friendly.tally') > 0 ELSE true END)};
+
+$node->safe_psql('blog', "CREATE DOMAIN evil.note AS text $check", extra_params => [ '-U', 'caller' ]);
+$node->safe_psql('blog', "CREATE DOMAIN friendly.note AS text $check", extra_params => [ '-U', 'friend' ]);
+for my $schema ('evil', 'friendly')
+{
+	is( run('caller', qq{
+SET search_path = $schema;
+SELECT audit.jot('called by hand');
+RESET search_path;
+SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');
+}), "ERROR:  42501: permission denied for table notes\n"
+		. "ERROR:  42501: type $schema.note must not be used by what is attached to blogstore's tables",
+		"a domain of schema $schema in the helper: does not run as the owner");
+}
+is(run('caller', q{SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text')}), $post, 'in a session of its own the helper works');
+is($node->safe_psql('blog', 'SELECT note FROM audit.notes'), 'a title', 'as the owner meant it');
+
+# Tables of the caller's whose row types are found by their name.
+is( run('blog_owner', q{
+SET check_function_bodies = off;
+CREATE OR REPLACE FUNCTION audit.note_it() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE r wanted; BEGIN r.n := '{x}'; RETURN NULL; END $$;
+}), '', 'a trigger with a row type that is not there');
+for my $type ('evil.note', 'evil.note[]', 'friendly.note', 'friendly.note[]')
+{
+	my $shown = run('caller', qq{
+CREATE TEMP TABLE wanted (n text);
+SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');
+ALTER TABLE wanted DROP COLUMN n;
+ALTER TABLE wanted ADD COLUMN n $type;
+SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');
+});
+
+	like($shown, qr/\A$post\nERROR:  42501: type "?wanted"? [^\n]*\z/,
+		"a temporary table with a column of type $type: refused");
+}
+is($node->safe_psql('blog', 'SELECT is_called FROM friendly.tally'), 'f', 'nothing of others has run as the owner');
+# ----------------------------------------------------------------------
+# What the worker must not wait for
+# ----------------------------------------------------------------------
+
+is( run('blog_owner', q{
+DROP TRIGGER note ON blogstore.posts;
+CREATE FUNCTION audit.wait() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN PERFORM blogstore.wait_for_views('1 day'); RETURN NULL; END $$;
+CREATE TRIGGER wait AFTER INSERT ON blogstore.feed FOR EACH ROW EXECUTE FUNCTION audit.wait();
+SELECT blogstore.start_worker();
+}), '', 'a trigger that waits for the worker, which fires it');
+is(run('caller', q{
+SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');
+SELECT blogstore.wait_for_views();
+}), "$post\nt", 'the worker goes on');
+is($node->safe_psql('blog', 'SELECT last_error FROM blogstore.stat_worker'),
+	'wait_for_views() cannot run in the blogstore worker itself', 'and says what it has left out');
+is(run('blog_owner', 'DROP TRIGGER wait ON blogstore.feed'), '', 'the trigger can be dropped');
+is(slurp_file($node->logfile) =~ /was terminated by signal/ ? 'crash' : '', '', 'no process has crashed');
+
+$node->stop;
+done_testing();
