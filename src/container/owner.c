@@ -16,11 +16,21 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
+#include "replication/origin.h"
 
-/* Raise 25006 unless this transaction may write. */
+/*
+ * Raise 25006 unless this transaction may write.
+ *
+ * A trigger of the owner's may call commands while the worker writes a view. What
+ * they write is not the worker's own, and has to be decoded: from here on the
+ * transaction has no origin that the output plugin filters out.
+ */
 void
 need_writable(const char *command)
 {
+	if (replorigin_session_origin == DoNotReplicateId &&
+		MyBackendType == B_BG_WORKER)
+		replorigin_session_origin = InvalidRepOriginId;
 	if (RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),

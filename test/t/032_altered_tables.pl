@@ -302,6 +302,23 @@ for my $case (
 	is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u($user) AND user_username <> '$name'"), '0', "$name, mended: no stale name");
 }
 
+# ---- A trigger on a view that calls commands, which the worker runs then
+
+$node->safe_psql('postgres', q{
+GRANT EXECUTE ON FUNCTION blogstore.create_post, blogstore.rebuild_views TO blog_owner;
+CREATE FUNCTION public.echo() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM blogstore.create_post(NEW.user_id, 'echo of ' || NEW.title, 'x'), blogstore.rebuild_views();
+	RETURN NULL;
+END $$;
+CREATE TRIGGER echo AFTER INSERT ON blogstore.feed FOR EACH ROW WHEN (NEW.title = 'loud') EXECUTE FUNCTION public.echo();
+SELECT blogstore.create_post(kit.u(7), 'loud', 'x', kit.p(8001), kit.d(8001))});
+wait_until($node, 'postgres', "SELECT count(*) = 1 FROM blogstore.posts WHERE type = 'post' AND title = 'echo of loud'");
+check_store($node, 'postgres', 'a trigger on the feed that creates posts');
+is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.list_user_posts(kit.u(7), NULL) WHERE title = 'echo of loud'"), '1',
+	'a trigger on the feed that creates posts: they are copied');
+$node->safe_psql('postgres', 'DROP TRIGGER echo ON blogstore.feed');
+
 # ---- What the worker cannot write
 
 $node->safe_psql('postgres', "ALTER TABLE blogstore.users_p01_post ADD CONSTRAINT odd CHECK (title <> 'refused') NOT VALID");
