@@ -111,12 +111,9 @@ leaf_in(CachedContainer *cc, Container container, ItemType type,
 {
 	CachedLeaf *leaf = NULL;
 
-	if (partition < 0)
+	if (partition < 0 || partition >= cc->npartitions)
 		*problem = shape_missing_problem(psprintf("container \"%s\" has no partition for this key",
 												  container_table(container)));
-	else if (partition >= cc->npartitions)
-		elog(ERROR, "container \"%s\" has no partition %d",
-			 container_table(container), partition);
 	else
 	{
 		leaf = &cc->leaf[type][partition];

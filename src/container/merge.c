@@ -12,6 +12,7 @@
 #include "container/container.h"
 
 #include "lib/binaryheap.h"
+#include "miscadmin.h"
 
 typedef struct MergeInput
 {
@@ -21,7 +22,8 @@ typedef struct MergeInput
 
 struct ItemMerge
 {
-	int			n;
+	int			n;				/* of the partitions' lists that are open */
+	int			partitions;
 	MergeInput *input;
 	binaryheap *heap;			/* of indexes into input */
 	ItemType	type;
@@ -45,8 +47,40 @@ merge_compare(Datum a, Datum b, void *arg)
 }
 
 /*
+ * Open the list of each partition, of which there were so many; false if
+ * partitions came or went meanwhile, by which their numbers change.
+ */
+static bool
+open_inputs(ItemMerge *merge, Container container, AccessPath path,
+			const Datum *key, int nkeys, const Cursor *before)
+{
+	uint64		loads = container_loads();
+
+	for (merge->n = 0; merge->n < merge->partitions; merge->n++)
+	{
+		if (container_partitions(container) != merge->partitions ||
+			container_loads() != loads)
+			return false;
+		merge->input[merge->n].scan =
+			item_scan_begin_partition(container, merge->type, merge->n, path,
+									  key, nkeys, before,
+									  BackwardScanDirection, merge->snapshot);
+	}
+	return container_partitions(container) == merge->partitions &&
+		container_loads() == loads;
+}
+
+static void
+close_inputs(ItemMerge *merge)
+{
+	for (int i = 0; i < merge->n; i++)
+		item_scan_end(merge->input[i].scan);
+}
+
+/*
  * Begin a list over all partitions: the items of a type with these leading
- * key values of the path, before a cursor.
+ * key values of the path, before a cursor. Partitions are held still by the lock
+ * on the container, but for DETACH PARTITION ... CONCURRENTLY.
  */
 ItemMerge *
 item_merge_begin(Container container, ItemType type, AccessPath path,
@@ -58,19 +92,21 @@ item_merge_begin(Container container, ItemType type, AccessPath path,
 	merge->type = type;
 	merge->snapshot = snapshot;
 	container_lock(container, false);
-	merge->n = container_partitions(container);
-	merge->input = palloc(sizeof(MergeInput) * merge->n);
-	merge->heap = binaryheap_allocate(merge->n, merge_compare, merge->input);
-	for (int i = 0; i < merge->n; i++)
+	merge->partitions = container_partitions(container);
+	merge->input = palloc(sizeof(MergeInput) * Max(merge->partitions, 1));
+	while (!open_inputs(merge, container, path, key, nkeys, before))
 	{
-		MergeInput *in = &merge->input[i];
-
-		in->scan = item_scan_begin_partition(container, type, i, path, key,
-											 nkeys, before,
-											 BackwardScanDirection, snapshot);
-		if (item_scan_next(in->scan, &in->item))
-			binaryheap_add_unordered(merge->heap, Int32GetDatum(i));
+		close_inputs(merge);
+		CHECK_FOR_INTERRUPTS();
+		merge->partitions = container_partitions(container);
+		merge->input = repalloc(merge->input, sizeof(MergeInput) *
+								Max(merge->partitions, 1));
 	}
+	merge->heap = binaryheap_allocate(Max(merge->n, 1), merge_compare,
+									  merge->input);
+	for (int i = 0; i < merge->n; i++)
+		if (item_scan_next(merge->input[i].scan, &merge->input[i].item))
+			binaryheap_add_unordered(merge->heap, Int32GetDatum(i));
 	binaryheap_build(merge->heap);
 	return merge;
 }
@@ -106,8 +142,7 @@ item_merge_next(ItemMerge *merge, BlogItem *out)
 void
 item_merge_end(ItemMerge *merge)
 {
-	for (int i = 0; i < merge->n; i++)
-		item_scan_end(merge->input[i].scan);
+	close_inputs(merge);
 	binaryheap_free(merge->heap);
 	pfree(merge->input);
 	pfree(merge);

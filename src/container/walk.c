@@ -242,6 +242,8 @@ remove_user_copies(const pg_uuid_t *user_id)
 void
 relabel_user_items(const pg_uuid_t *user_id, Datum username)
 {
+	/* no partition comes or goes meanwhile */
+	container_lock(CONTAINER_POSTS, true);
 	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
 		for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
 		{
@@ -260,12 +262,13 @@ void
 remove_user_items(const pg_uuid_t *user_id, int64 limit)
 {
 	LeafWalk	walk;
-	int			partitions = container_partitions(CONTAINER_POSTS);
 
+	/* no partition comes or goes meanwhile */
+	container_lock(CONTAINER_POSTS, true);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	leaf_walk_init(&walk, limit, limit == 0 ? LockWaitBlock : LockWaitSkip);
 	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
-		for (int p = 0; p < partitions; p++)
+		for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
 		{
 			walk.place.valid = false;
 			if (!purge_items(user_id, type, p, &walk))
