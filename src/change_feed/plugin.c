@@ -23,7 +23,6 @@
 #include "catalog/partition.h"
 #include "catalog/pg_type.h"
 #include "nodes/parsenodes.h"
-#include "nodes/primnodes.h"
 #include "replication/logical.h"
 #include "replication/origin.h"
 #include "utils/builtins.h"

@@ -216,9 +216,7 @@ remember(void)
 	uint64		changes = remembered.changes;	/* none may be lost */
 
 	remembered.valid = false;
-	remembered.relid = get_relname_relid("jobs",
-										 get_namespace_oid(BLOGSTORE_SCHEMA,
-														   false));
+	remembered.relid = bookkeeping_lookup(BOOK_JOBS);
 	still = change_feed_hooks.deletions(&seen.stamp);
 	PushActiveSnapshot(GetLatestSnapshot());
 	snapshot = GetActiveSnapshot();
@@ -386,9 +384,7 @@ deleted_discount(const DeletedUsers *deleted, BlogItem *post)
 void
 deleted_changed(void)
 {
-	Oid			relid = get_relname_relid("jobs",
-										  get_namespace_oid(BLOGSTORE_SCHEMA,
-															false));
+	Oid			relid = bookkeeping_lookup(BOOK_JOBS);
 
 	changed_by = GetTopTransactionId();
 	CacheInvalidateRelcacheByRelid(relid);

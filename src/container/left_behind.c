@@ -1,11 +1,11 @@
 /*
  * left_behind.c
- *		What code in the guard (attached.c) must not leave to the session
- *in which it runs: a superuser's, perhaps, or the worker's.
+ *		What code in the guard (attached.c) must not leave to the session in which
+ *		it runs: a superuser's, perhaps, or the worker's.
  *
- * It runs as the owner of the containers; what it leaves behind would run, or
- *be in force, when somebody else is the current user: a cursor that is read to
- *its end at the commit, a prepared statement in place of the session's own, a
+ * It runs as the owner of the containers; what it leaves behind would run, or be
+ * in force, when somebody else is the current user: a cursor that is read to its
+ * end at the commit, a prepared statement in place of the session's own, a
  * trigger that is deferred while the statement runs, a search_path.
  *
  * Runs in any process that writes items.

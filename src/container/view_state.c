@@ -68,8 +68,7 @@ view_state_init(void)
 static Oid
 view_state_relid(void)
 {
-	return get_relname_relid("view_state",
-							 get_namespace_oid(BLOGSTORE_SCHEMA, false));
+	return bookkeeping_lookup(BOOK_VIEW_STATE);
 }
 
 /* Read the row by the active snapshot; xmin tells which version. */
