@@ -18,6 +18,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "replication/slot.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 /* How often to write the position at most, in ms, but for so much WAL. */
@@ -33,14 +34,19 @@ write_position(Worker *worker, XLogRecPtr lsn)
 {
 	OwnerScope	scope;
 	FeedPosition *position = &worker->position;
+	FeedPosition written;
 
 	position->applied_lsn = lsn;
 	position->applied_at = GetCurrentTimestamp();
 	position->timeline = GetWALInsertionTimeLine();
 	position->system_identifier = (int64) GetSystemIdentifier();
 
+	written = *position;
+	/* a worker that starts anew does not know what was left out: all is built */
+	if (left_out_any())
+		written.layout = 0;
 	apply_begin(&scope, APPLY_STATE);
-	feed_position_write(position);
+	feed_position_write(&written);
 	apply_end(&scope);
 	worker_flush_commits();
 }
@@ -79,7 +85,8 @@ follow_layout(Worker *worker, int64 layout)
 
 	worker_invalidate_views(worker);
 	apply_begin(&scope, APPLY_STATE);
-	jobs_request_sweeps();
+	jobs_restart_sweeps();
+	jobs_request_renames(NULL, 0, true);
 	apply_end(&scope);
 	worker->position.layout = layout;
 	write_position(worker, worker->position.applied_lsn);
@@ -114,23 +121,35 @@ worker_take_position(Worker *worker)
 }
 
 /*
- * A leaf was left out of the views because it was not what it should be: once
- * something about the containers has been altered, try again.
+ * Leaves were left out because they were not what they should be: once something
+ * about the containers has been altered, look whether one has been mended. Its
+ * items are to come into the views, and to be swept by jobs that could not.
  */
 static void
 follow_mended(Worker *worker)
 {
-	if (worker->broken && worker->broken_changes != container_changes())
-	{
-		worker->broken = false;
-		worker_invalidate_views(worker);
-	}
-	if (worker->leaves_left_out != leaves_left_out())
-	{
-		worker->leaves_left_out = leaves_left_out();
-		worker->broken = true;
-		worker->broken_changes = container_changes();
-	}
+	MemoryContext context = CurrentMemoryContext;
+	OwnerScope	scope;
+	uint64		changes = container_changes();
+	bool		mended;
+	bool		busy;
+
+	if (!left_out_any() || worker->looked_at == changes)
+		return;
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	mended = left_out_mended(&busy);
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(context);
+	if (!busy)
+		worker->looked_at = changes;
+	if (!mended)
+		return;
+	worker_invalidate_views(worker);
+	apply_begin(&scope, APPLY_STATE);
+	jobs_restart_sweeps();
+	apply_end(&scope);
 }
 
 /* Have partitions come or gone since the last look? */

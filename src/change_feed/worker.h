@@ -22,9 +22,8 @@ typedef struct Worker
 	FeedPosition position;		/* as written down */
 	bool		applied;		/* was anything since? */
 	uint64		loads;			/* container_loads() at the last look */
-	bool		broken;			/* was a leaf left out? */
-	uint64		broken_changes; /* container_changes() then */
-	uint64		leaves_left_out;	/* leaves_left_out() at the last look */
+	uint64		looked_at;		/* container_changes() at the last look at what
+								 * was left out */
 	bool		serving;		/* are the views complete and up to date? */
 	bool		rebuilding;		/* is a rebuild needed before they are? */
 	XLogRecPtr	serve_from;		/* WAL to be applied before they are */

@@ -164,11 +164,12 @@ extern Oid	item_leaf_of(Container container, ItemType type,
 						 const pg_uuid_t *key);
 extern int64 item_estimate(Container container, ItemType type);
 
-/* shape.c: what cannot be read */
+/* left_out.c: what cannot be read */
 extern void item_leave_out(void (*tell) (const char *message));
 extern void item_left_out(const char *message);
 extern uint64 items_left_out(void);
-extern uint64 leaves_left_out(void);
+extern bool left_out_any(void);
+extern bool left_out_mended(bool *busy);
 
 /* item.c: items in memory */
 extern const char *item_type_name(ItemType type);

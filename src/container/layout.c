@@ -388,8 +388,17 @@ container_usable(Container container)
 	LayoutProblem *problem = find_problem(container, &cc);
 
 	if (problem != NULL)
-		layout_problem_tell(problem);
+		(void) container_leave_out(container, problem);
 	return problem == NULL;
+}
+
+/* The same, and nobody is told. */
+bool
+container_is_fine(Container container)
+{
+	CachedContainer *cc;
+
+	return find_problem(container, &cc) == NULL;
 }
 
 /* How often a layout was read: grows after something about one has changed. */

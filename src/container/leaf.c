@@ -252,8 +252,43 @@ leaf_open(OpenLeaf *open, Container container, ItemType type,
 	}
 	if (lockmode != AccessShareLock)
 		layout_problem_raise(problem);
-	layout_problem_leave_out(problem);
+	leaf_leave_out(container, type, partition, N_PATHS, problem);
 	return false;
+}
+
+/*
+ * Is a leaf what it should be, and has it a path's index (N_PATHS: of none)? Not
+ * waiting for who has it locked, which sets *busy.
+ */
+bool
+leaf_is_fine(Container container, ItemType type, int partition,
+			 AccessPath path, bool *busy)
+{
+	CachedContainer *cc;
+	LayoutProblem *problem = NULL;
+	CachedLeaf *leaf;
+	Relation	rel;
+	bool		fine;
+
+	if (!container_is_fine(container))
+		return false;
+	cc = layout_get(container);
+	leaf = leaf_in(cc, container, type, partition, &problem);
+	if (leaf == NULL)
+		return false;
+	if (!ConditionalLockRelationOid(leaf->relid, AccessShareLock))
+	{
+		*busy = true;
+		return false;
+	}
+	rel = try_table_open(leaf->relid, NoLock);
+	fine = rel != NULL && leaf_learn(cc, rel, container, type, partition);
+	*busy |= !fine;
+	fine = fine && leaf->problem == NULL &&
+		(path == N_PATHS || OidIsValid(leaf->index[path]));
+	if (rel != NULL)
+		table_close(rel, AccessShareLock);
+	return fine;
 }
 
 /* Close a leaf; writers keep their lock to the end of the transaction. */

@@ -74,8 +74,6 @@ extern int	leaf_path_columns(Container container, ItemType type,
 
 /* shape.c: are tables what they should be? */
 extern COMPAT_NORETURN void layout_problem_raise(const LayoutProblem *problem);
-extern void layout_problem_tell(const LayoutProblem *problem);
-extern void layout_problem_leave_out(const LayoutProblem *problem);
 extern LayoutProblem *shape_table_problem(Oid relid, char kind, Oid owner);
 extern LayoutProblem *shape_key_problem(Oid relid, Property column);
 extern LayoutProblem *shape_mixed_problem(Oid relid);
@@ -86,7 +84,18 @@ extern LayoutProblem *shape_columns(CachedLeaf *leaf, Relation rel,
 extern LayoutProblem *shape_root_columns(Relation root, Container container);
 extern uint32 item_identity(Container container, ItemType type);
 extern uint32 item_worked_with(Container container, ItemType type);
+
+/* left_out.c: what cannot be used is an error, or left out */
+extern bool container_leave_out(Container container,
+								const LayoutProblem *problem);
+extern void leaf_leave_out(Container container, ItemType type, int partition,
+						   AccessPath path, const LayoutProblem *problem);
 extern bool item_complete(const BlogItem *item, ItemType type, uint32 needed);
+
+/* leaf.c, layout.c: has what was left out been mended? */
+extern bool container_is_fine(Container container);
+extern bool leaf_is_fine(Container container, ItemType type, int partition,
+						 AccessPath path, bool *busy);
 
 /* leaf.c: opening leaves */
 extern bool leaf_open(OpenLeaf *leaf, Container container, ItemType type,

@@ -133,7 +133,9 @@ scan_open(Container container, ItemType type, const pg_uuid_t *partition_key,
 		return palloc0(sizeof(ItemScan));
 	if (!OidIsValid(leaf.index[path]))
 	{
-		layout_problem_leave_out(leaf_index_problem(&leaf));
+		leaf_leave_out(container, type, partition_key ?
+					   container_find_partition(container, partition_key) :
+					   partition, path, leaf_index_problem(&leaf));
 		leaf_close(&leaf, false);
 		return palloc0(sizeof(ItemScan));
 	}

@@ -428,12 +428,11 @@ jobs_request_renames(const pg_uuid_t *users, int n, bool all)
 	SPI_finish();
 }
 
-/* Have all renames and deletions begin anew, and all names looked at. The same. */
+/* Have all renames and deletions begin anew. The same. */
 void
-jobs_request_sweeps(void)
+jobs_restart_sweeps(void)
 {
 	SPI_connect();
 	plan_execute(&restart_sweeps_plan, NULL, NULL, false);
 	SPI_finish();
-	jobs_request_renames(NULL, 0, true);
 }

@@ -39,7 +39,6 @@ typedef struct Waiting
 	TimestampTz again;			/* then, sweep again not before */
 	XLogRecPtr	purged;			/* all the user's items were, before here */
 	bool		left_out;		/* could something not be swept? */
-	uint64		changes;		/* container_changes() when it was parked */
 } Waiting;
 
 /* How long to leave locked items alone: twice as long each time, in ms. */
@@ -54,7 +53,7 @@ typedef struct Waiting
 
 /* When to try again to sweep what could not be read, in ms. */
 #define PARKED_PAUSE 30000
-#define PARKED_PAUSE_ALL 600000
+#define PARKED_PAUSE_ALL 3600000
 
 static List *waiting = NIL;		/* of Waiting, in TopMemoryContext */
 
@@ -251,18 +250,19 @@ static void
 park(Job *job, Waiting *w)
 {
 	start_sweep(job, SWEEP_PARKED);
-	w->changes = container_changes();
 	w->again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 										   job->has_user ? PARKED_PAUSE :
 										   PARKED_PAUSE_ALL);
 }
 
-/* Is it time to look whether what a parked job waits for has happened? */
+/*
+ * Is it time to sweep again what a parked job could not? When tables are mended or
+ * partitions come, it begins anew anyway (jobs_restart_sweeps()).
+ */
 static bool
 parked_ready(const Waiting *w)
 {
-	return w->changes != container_changes() ||
-		(w->left_out && GetCurrentTimestamp() >= w->again);
+	return w->left_out && GetCurrentTimestamp() >= w->again;
 }
 
 /*

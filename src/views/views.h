@@ -64,7 +64,7 @@ typedef enum JobProgress
 extern JobProgress jobs_step(void);
 extern bool jobs_rebuild_pending(void);
 extern void jobs_request_rebuild(void);
-extern void jobs_request_sweeps(void);
+extern void jobs_restart_sweeps(void);
 extern void jobs_request_renames(const pg_uuid_t *users, int n, bool all);
 
 /* rebuild.c, sweep.c: one chunk of a job */

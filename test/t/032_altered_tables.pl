@@ -302,6 +302,21 @@ for my $case (
 	is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u($user) AND user_username <> '$name'"), '0', "$name, mended: no stale name");
 }
 
+# ---- A leaf that is mended while there is no worker
+
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.posts_p01_post OWNER TO intruder; SELECT blogstore.rebuild_views()');
+is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'mended without a worker: the views are built without the leaf');
+is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.users WHERE type = 'post' AND post_id = kit.p($post)"), '0',
+	'mended without a worker: they lack its posts');
+wait_until($node, 'postgres', 'SELECT layout = 0 FROM blogstore.change_feed');
+my $launcher = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'blogstore launcher'");
+kill 'STOP', $launcher;
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
+wait_until($node, 'postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.posts_p01_post OWNER TO blog_owner');
+kill 'CONT', $launcher;
+check_store($node, 'postgres', 'mended without a worker');
+
 # ---- A trigger on a view that calls commands, which the worker runs then
 
 $node->safe_psql('postgres', q{
