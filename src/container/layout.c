@@ -415,25 +415,6 @@ container_changes(void)
 	return changes;
 }
 
-/* Has a container a partition for each key? One may have been detached. */
-bool
-container_whole(Container container)
-{
-	return layout_get(container)->whole;
-}
-
-/* Raise 55000 unless it has: nobody would come back to what is in the missing one. */
-void
-container_require_whole(Container container)
-{
-	if (!container_whole(container))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a partition of container \"%s\" is missing",
-						container_name[container]),
-				 errhint("Attach the missing partition, which may hold items of the user's.")));
-}
-
 /*
  * Between the two calls all caches are thrown away for a reason that does not
  * concern what is known here: none of it was read while decoding.
@@ -454,16 +435,6 @@ container_exists(void)
 	(void) container_find(CONTAINER_FEED);
 	return container_find(CONTAINER_POSTS) != NULL &&
 		container_find(CONTAINER_USERS) != NULL;
-}
-
-/* Has any of them? */
-bool
-container_any_exists(void)
-{
-	for (int c = 0; c < N_CONTAINERS; c++)
-		if (OidIsValid(container_lookup(c)))
-			return true;
-	return false;
 }
 
 /* What keeps a table from being a container's root; NULL: nothing. */

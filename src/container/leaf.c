@@ -104,6 +104,35 @@ container_find_partition(Container container, const pg_uuid_t *key)
 	return layout_partition(layout_get(container), key);
 }
 
+/* Has any of the containers been created? */
+bool
+container_any_exists(void)
+{
+	for (int c = 0; c < N_CONTAINERS; c++)
+		if (OidIsValid(container_lookup(c)))
+			return true;
+	return false;
+}
+
+/* Has a container a partition for each key? One may have been detached. */
+bool
+container_whole(Container container)
+{
+	return layout_get(container)->whole;
+}
+
+/* Raise 55000 unless it has: nobody would come back to what is in the missing one. */
+void
+container_require_whole(Container container)
+{
+	if (!container_whole(container))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a partition of container \"%s\" is missing",
+						container_table(container)),
+				 errhint("Attach the missing partition, which may hold items of the user's.")));
+}
+
 /* A leaf of a layout; NULL, and the problem, if it cannot be used. */
 static CachedLeaf *
 leaf_in(CachedContainer *cc, Container container, ItemType type,
