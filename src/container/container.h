@@ -251,6 +251,7 @@ extern ItemWriter *item_writer_open(Container container, ItemType type,
 									const pg_uuid_t *partition_key);
 extern ItemWriter *item_writer_open_partition(Container container,
 											  ItemType type, int partition);
+extern void item_writer_identity(ItemWriter *writer);
 extern bool item_writer_insert(ItemWriter *writer, const BlogItem *item);
 extern bool item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 								  bool (*stands) (void *arg), void *arg);

@@ -249,6 +249,7 @@ post_hold(const pg_uuid_t *post_id, LockTupleMode mode, LockWaitPolicy wait)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
+	item_writer_identity(writer);
 	outcome = item_writer_try_lock(writer, PATH_KEY, &key, 1, mode, wait,
 								   &post);
 	item_writer_close(writer);

@@ -59,6 +59,7 @@ remove_one(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 	key[1] = type == ITEM_LIKE ? post : UUIDPGetDatum(other);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
+	item_writer_identity(writer);
 	outcome = item_writer_try_lock(writer, PATH_KEY, key, 2,
 								   LockTupleExclusive, wait, &item);
 	if (outcome == LOCK_HAD && !is_by(&item, author))
@@ -151,6 +152,7 @@ remove_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
 
 	PushActiveSnapshot(present_snapshot());
 	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
+	item_writer_identity(writer);
 	scan = item_scan_begin(CONTAINER_POSTS, type, post_id,
 						   type == ITEM_DELTA ? PATH_KEY : PATH_LIST, &key, 1,
 						   NULL, ForwardScanDirection, GetActiveSnapshot());
@@ -192,6 +194,7 @@ remove_shut_post(PostGate *gate, LockWaitPolicy wait)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
+	item_writer_identity(writer);
 	outcome = item_writer_try_lock(writer, PATH_KEY, &key, 1,
 								   LockTupleExclusive, wait, &post);
 	if (outcome == LOCK_HAD)

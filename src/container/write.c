@@ -90,6 +90,13 @@ item_writer_open(Container container, ItemType type,
 	return writer_open(container, type, partition_key, -1);
 }
 
+/* Items that are to be deleted, or just held, may lack what others work with. */
+void
+item_writer_identity(ItemWriter *writer)
+{
+	writer->identity = true;
+}
+
 /* The leaf that is written. */
 Relation
 item_writer_relation(ItemWriter *writer)
@@ -292,6 +299,9 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 	TM_Result	result;
 	ItemPointerData tid = item_scan_slot(scan)->tts_tid;
 	uint8		flags = 0;
+	uint32		needed = writer->identity ?
+		item_identity(writer->container, writer->type) :
+		item_worked_with(writer->container, writer->type);
 
 	if (!IsolationUsesXactSnapshot())
 		flags |= TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
@@ -306,9 +316,7 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 		case TM_Ok:
 			item_from_slot(out, writer->found, writer->leaf.attno);
 			return item_complete(out, writer->type,
-								 writer->leaf.unchecked &
-								 item_worked_with(writer->container,
-												  writer->type)) ?
+								 writer->leaf.unchecked & needed) ?
 				LOCK_HAD : LOCK_BUSY;
 		case TM_WouldBlock:
 			return LOCK_BUSY;

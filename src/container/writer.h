@@ -28,6 +28,7 @@ struct ItemWriter
 	bool		triggers;		/* does the leaf have any? */
 	Guard	   *guard;			/* NULL: nothing is attached to the leaf */
 	bool		wrote;
+	bool		identity;		/* what is locked may lack other values */
 };
 
 /* form.c */

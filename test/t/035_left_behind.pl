@@ -45,6 +45,7 @@ sub run
 	return join "\n", grep { $_ ne '' } $out, @errors;
 }
 
+my $superuser = $node->safe_psql('postgres', 'SELECT current_user');
 is(run('blog_owner', 'SELECT blogstore.create_containers(2)'), '', 'containers of an ordinary role');
 create_kit($node, 'blog');
 $node->safe_psql('blog', 'GRANT USAGE ON SCHEMA kit TO PUBLIC');
@@ -71,7 +72,7 @@ sub superuser_calls
 	my ($act, $after) = @_;
 
 	$act =~ s/'/''/g;
-	return run('postgres', "SET test.act = '$act';\nSELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');\n"
+	return run($superuser, "SET test.act = '$act';\nSELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');\n"
 		. ($after // ''));
 }
 
@@ -91,7 +92,7 @@ for my $command ('PREPARE s AS SELECT 1', 'DEALLOCATE s', 'CLOSE c', 'DISCARD PL
 {
 	my ($word) = $command =~ /^(\w+)/;
 
-	is(run('postgres', "PREPARE s AS SELECT 'mine';\nSET test.act = '$command';\n"
+	is(run($superuser, "PREPARE s AS SELECT 'mine';\nSET test.act = '$command';\n"
 		. "SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');\nEXECUTE s;"),
 		"mine\n$refused $word", "$word is refused, and the session's own statement is as it was");
 }
@@ -99,7 +100,7 @@ for my $command ('PREPARE s AS SELECT 1', 'DEALLOCATE s', 'CLOSE c', 'DISCARD PL
 is( superuser_calls("SELECT set_config('search_path', 'audit', false), set_config('datestyle', 'German', false), set_config('my.claim', 'kept', false)",
 		q{SELECT current_setting('search_path'), current_setting('datestyle'), current_setting('my.claim')}),
 	qq{$post\n"\$user", public|ISO, MDY|kept}, 'names and dates mean to the caller what they did; custom settings stay');
-is( run('postgres', q{
+is( run($superuser, q{
 SET search_path = kit;
 SET test.act = 'SET LOCAL search_path = audit';
 BEGIN;
