@@ -10,7 +10,6 @@
 
 #include "access/genam.h"
 #include "access/xlog.h"
-#include "catalog/pg_attribute.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_tablespace.h"
 #include "executor/executor.h"
@@ -40,22 +39,6 @@
 #endif
 
 #define COMPAT_NORETURN __attribute__((noreturn))
-
-/*
- * Does a constraint that holds for all rows keep a column from being NULL? One
- * that is NOT VALID does not, nor one on a column that is not stored.
- */
-static inline bool
-compat_never_null(TupleDesc desc, int column)
-{
-#if PG_VERSION_NUM >= 180000
-	return TupleDescCompactAttr(desc, column)->attnullability ==
-		ATTNULLABLE_VALID &&
-		TupleDescAttr(desc, column)->attgenerated != ATTRIBUTE_GENERATED_VIRTUAL;
-#else
-	return TupleDescAttr(desc, column)->attnotnull;
-#endif
-}
 
 /*
  * The library shows nothing but what the server looks up in it

@@ -3,7 +3,7 @@
  *		The statements that make the containers and their bookkeeping.
  *
  * Columns that an item of a type must have are NOT NULL in the leaves of that
- * type, so that reading them needs no look at each value (shape.c).
+ * type: who writes past blogstore learns of it.
  */
 #include "postgres.h"
 

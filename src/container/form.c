@@ -132,7 +132,7 @@ changed_columns(ItemWriter *writer, const BlogItem *item)
 	BlogItem	there;
 	Bitmapset  *columns = NULL;
 
-	item_from_slot(&there, writer->found, writer->leaf.attno);
+	(void) item_from_slot(&there, writer->found, writer->leaf.attno);
 	for (Property p = 0; p < N_PROPERTIES; p++)
 	{
 		AttrNumber	att = writer->leaf.attno[p];

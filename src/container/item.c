@@ -177,10 +177,15 @@ item_shorten(BlogItem *item, int characters)
 		PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(slice), bytes));
 }
 
-/* Read an item from a slot whose columns lie as attno says. */
-void
+/*
+ * Read an item from a slot whose columns lie as attno says. Returns which
+ * properties are NULL, a bit each.
+ */
+uint32
 item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
 {
+	uint32		missing = 0;
+
 	slot_getallattrs(slot);
 	for (int p = 0; p < N_PROPERTIES; p++)
 	{
@@ -194,5 +199,7 @@ item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
 			item->value[p] = slot->tts_values[attno[p] - 1];
 			item->isnull[p] = slot->tts_isnull[attno[p] - 1];
 		}
+		missing |= (uint32) item->isnull[p] << p;
 	}
+	return missing;
 }

@@ -272,7 +272,6 @@ leaf_open(OpenLeaf *open, Container container, ItemType type,
 		{
 			open->rel = rel;
 			open->lockmode = lockmode;
-			open->unchecked = leaf->unchecked;
 			memcpy(open->attno, leaf->attno, sizeof(open->attno));
 			memcpy(open->index, leaf->index, sizeof(open->index));
 			open->attached = leaf->attached;

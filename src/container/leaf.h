@@ -34,8 +34,6 @@ typedef struct CachedLeaf
 	uint32		changes;		/* invalidations so far */
 	bool		known;			/* is all that follows filled in? */
 	LayoutProblem *problem;		/* what is wrong with itself; NULL: nothing */
-	uint32		unchecked;		/* properties that an item must have, but that
-								 * no constraint keeps from being NULL */
 	AttrNumber	attno[N_PROPERTIES];
 	Oid			index[N_PATHS];
 	bool		attached;		/* do types or indexes run the owner's code? */
@@ -46,7 +44,6 @@ typedef struct OpenLeaf
 {
 	Relation	rel;
 	LOCKMODE	lockmode;
-	uint32		unchecked;		/* as of CachedLeaf */
 	AttrNumber	attno[N_PROPERTIES];	/* 0: the leaf has no such column */
 	Oid			index[N_PATHS]; /* InvalidOid: no such path */
 	bool		attached;		/* do types or indexes run the owner's code? */
@@ -82,6 +79,7 @@ extern LayoutProblem *shape_missing_problem(char *message);
 extern LayoutProblem *shape_columns(CachedLeaf *leaf, Relation rel,
 									Container container, ItemType type);
 extern LayoutProblem *shape_root_columns(Relation root, Container container);
+extern uint32 item_required(ItemType type);
 extern uint32 item_identity(Container container, ItemType type);
 extern uint32 item_worked_with(Container container, ItemType type);
 
@@ -136,7 +134,7 @@ tuple_is_mine(struct TupleTableSlot *slot)
 	return TransactionIdIsCurrentTransactionId(tuple_writer(slot));
 }
 
-extern void item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
-						   const AttrNumber *attno);
+extern uint32 item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
+							 const AttrNumber *attno);
 
 #endif							/* BLOGSTORE_LEAF_H */

@@ -37,7 +37,7 @@ struct ItemScan
 	TupleTableSlot *slot;
 	Snapshot	filter;			/* shown by hand by it; NULL: by the scan */
 	ItemType	type;
-	uint32		unchecked;		/* properties to look at: have they a value? */
+	uint32		needed;			/* properties that items must have */
 	const Property *column;		/* of the path, ncolumns of them */
 	int			ncolumns;
 	ItemPlace	after;			/* what the keys of a walk point to */
@@ -112,7 +112,7 @@ scan_leaf(const OpenLeaf *leaf, Container container, ItemType type,
 	scan->index = leaf_open_index(&scan->leaf, path);
 	scan->direction = direction;
 	scan->type = type;
-	scan->unchecked = leaf->unchecked;
+	scan->needed = item_required(type);
 	scan->ncolumns = leaf_path_columns(container, type, path, &scan->column);
 	scan->slot = table_slot_create(scan->leaf.rel, NULL);
 	return scan;
@@ -294,7 +294,7 @@ item_scan_place(const ItemScan *scan, ItemPlace *place)
 {
 	BlogItem	item;
 
-	item_from_slot(&item, scan->slot, scan->leaf.attno);
+	(void) item_from_slot(&item, scan->slot, scan->leaf.attno);
 	memset(place, 0, sizeof(*place));
 	place->valid = true;
 	place->first = *item_uuid(&item, scan->column[0]);
@@ -316,7 +316,7 @@ item_scan_identity(ItemScan *scan, Container container)
 
 	for (int i = 0; i < scan->ncolumns; i++)
 		needed |= UINT32_C(1) << scan->column[i];
-	scan->unchecked &= needed;
+	scan->needed &= needed;
 }
 
 /* The next version that shows; false: there are no more. */
@@ -341,13 +341,15 @@ scan_advance(ItemScan *scan)
 bool
 item_scan_next(ItemScan *scan, BlogItem *out)
 {
+	uint32		missing;
+
 	do
 	{
 		if (!scan_advance(scan))
 			return false;
-		item_from_slot(out, scan->slot, scan->leaf.attno);
-	} while (scan->unchecked != 0 &&
-			 !item_complete(out, scan->type, scan->unchecked));
+		missing = item_from_slot(out, scan->slot, scan->leaf.attno) &
+			scan->needed;
+	} while (missing != 0 && !item_complete(out, scan->type, missing));
 	return true;
 }
 

@@ -181,6 +181,31 @@ shape_missing_problem(char *message)
 #define BIT(prop) (UINT32_C(1) << (prop))
 
 /*
+ * The properties that an item of a type must have. Whether it has is looked at for
+ * each item: a NOT NULL constraint tells of the rows that there are, and not of
+ * those that only an older snapshot shows.
+ */
+uint32
+item_required(ItemType type)
+{
+	static const uint32 required[N_ITEM_TYPES] = {
+		[ITEM_USER] = BIT(PROP_ID) | BIT(PROP_USER_ID) | BIT(PROP_USERNAME) |
+		BIT(PROP_CREATION_DATE),
+		[ITEM_POST] = BIT(PROP_ID) | BIT(PROP_POST_ID) | BIT(PROP_USER_ID) |
+		BIT(PROP_USER_USERNAME) | BIT(PROP_TITLE) | BIT(PROP_CONTENT) |
+		BIT(PROP_COMMENT_COUNT) | BIT(PROP_LIKE_COUNT) | BIT(PROP_CREATION_DATE),
+		[ITEM_COMMENT] = BIT(PROP_ID) | BIT(PROP_POST_ID) | BIT(PROP_USER_ID) |
+		BIT(PROP_USER_USERNAME) | BIT(PROP_CONTENT) | BIT(PROP_CREATION_DATE),
+		[ITEM_LIKE] = BIT(PROP_ID) | BIT(PROP_POST_ID) | BIT(PROP_USER_ID) |
+		BIT(PROP_USER_USERNAME) | BIT(PROP_CREATION_DATE),
+		[ITEM_DELTA] = BIT(PROP_ID) | BIT(PROP_POST_ID) |
+		BIT(PROP_COMMENT_COUNT) | BIT(PROP_LIKE_COUNT)
+	};
+
+	return required[type];
+}
+
+/*
  * The properties by which an item of a type is found, told from others and
  * held to be somebody's.
  */
@@ -246,9 +271,8 @@ find_column(Relation rel, Property prop, LayoutProblem **p)
 }
 
 /*
- * Find an open leaf's columns. Fills in where they are, and which of those that
- * an item must have are not kept from being NULL by a constraint. Returns what is
- * wrong with them, or NULL, in the current memory context.
+ * Find an open leaf's columns: fills in where they are. Returns what is wrong with
+ * them, or NULL, in the current memory context.
  */
 LayoutProblem *
 shape_columns(CachedLeaf *leaf, Relation rel, Container container,
@@ -258,7 +282,6 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 	int			n;
 	const Property *props = item_properties(type, &n);
 
-	leaf->unchecked = 0;
 	for (Property prop = 0; prop < N_PROPERTIES; prop++)
 	{
 		LayoutProblem *other = NULL;
@@ -280,8 +303,6 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 								 RelationGetRelationName(rel),
 								 property_column(props[i])),
 						"Add the column again, or give it its name back.");
-		else if (!compat_never_null(RelationGetDescr(rel), attno - 1))
-			leaf->unchecked |= BIT(props[i]);
 	}
 	return p;
 }

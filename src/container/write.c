@@ -314,9 +314,8 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 	switch (result)
 	{
 		case TM_Ok:
-			item_from_slot(out, writer->found, writer->leaf.attno);
-			return item_complete(out, writer->type,
-								 writer->leaf.unchecked & needed) ?
+			(void) item_from_slot(out, writer->found, writer->leaf.attno);
+			return item_complete(out, writer->type, needed) ?
 				LOCK_HAD : LOCK_BUSY;
 		case TM_WouldBlock:
 			return LOCK_BUSY;
