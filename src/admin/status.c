@@ -216,7 +216,11 @@ fill_status(Status *status)
 	if (shared != NULL)
 		status_from_entry(status, &entry,
 						  pg_atomic_read_u64(&shared->shown_lsn));
-	if (shared != NULL ? entry.state == WORKER_STOPPED : stopped_by_row())
+	/* a worker that is not up yet, and has not failed to, has not read the row */
+	if (shared == NULL ||
+		(entry.failures == 0 && (entry.state == WORKER_WANTED ||
+								 entry.state == WORKER_STARTING)) ?
+		stopped_by_row() : entry.state == WORKER_STOPPED)
 		status_stopped(status);
 	else if (shared == NULL)
 		status_text(status, STATUS_STATE, "starting");

@@ -28,6 +28,8 @@ BEGIN
 	INSERT INTO public.audit VALUES (NEW.title, TG_ARGV[0] || ', ' || TG_WHEN);
 	RETURN NEW;
 END $$;
+-- copies are what posts are, before their triggers are there
+DO $$ BEGIN ASSERT blogstore.wait_for_views('10 min'); END $$;
 TRUNCATE audit;
 CREATE TRIGGER note_title AFTER UPDATE OF title ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION note_column('title');
 CREATE TRIGGER note_text BEFORE UPDATE OF title, content ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION note_column('title or content');
