@@ -286,6 +286,7 @@ typedef struct PostGate
 	LOCKTAG		tag;
 	LOCKMODE	mode;			/* as held, or NoLock */
 	bool		passed;			/* there is no need to hold it */
+	bool		sure;			/* of the post, while it is held */
 } PostGate;
 
 extern void gate_init(PostGate *gate, const pg_uuid_t *post_id);
@@ -335,6 +336,8 @@ typedef enum PostLife
 
 extern PostLife post_look(const pg_uuid_t *post_id);
 extern bool post_is_held(const pg_uuid_t *post_id);
+extern void item_await_free(ItemType type, const pg_uuid_t *post_id,
+							const Datum *key, int nkeys);
 extern void post_await_free(const pg_uuid_t *post_id);
 extern LockOutcome post_hold(const pg_uuid_t *post_id, LockTupleMode mode,
 							 LockWaitPolicy wait);

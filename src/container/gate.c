@@ -123,6 +123,7 @@ gate_init(PostGate *gate, const pg_uuid_t *post_id)
 {
 	gate->post_id = *post_id;
 	gate->mode = NoLock;
+	gate->sure = false;
 	gate->passed = !delta_possible(post_id);
 	if (!gate->passed)
 		SET_LOCKTAG_TUPLE(gate->tag, MyDatabaseId,
@@ -173,6 +174,7 @@ gate_leave(PostGate *gate)
 	if (gate->mode != NoLock)
 		(void) LockRelease(&gate->tag, gate->mode, false);
 	gate->mode = NoLock;
+	gate->sure = false;
 }
 
 /*
@@ -219,11 +221,15 @@ gate_shut(PostGate *gate, LockTupleMode mode, LockWaitPolicy wait)
 LockOutcome
 gate_look(PostGate *gate, LockWaitPolicy wait)
 {
-	PostLife	life = post_look(&gate->post_id);
+	PostLife	life = gate->sure ? POST_THERE : post_look(&gate->post_id);
 	LockOutcome outcome;
 
 	if (life == POST_THERE)
+	{
+		/* nobody deletes it while this is in the gate */
+		gate->sure = gate->mode != NoLock;
 		return LOCK_HAD;
+	}
 	gate_leave(gate);
 	if (life == POST_DELETING && wait != LockWaitBlock)
 		return LOCK_BUSY;

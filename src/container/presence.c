@@ -1,6 +1,7 @@
 /*
  * presence.c
- *		Is a post there? Asked without a lock on it, which others would wait for.
+ *		Is a post there, and who holds an item? Asked without a lock, which others
+ *		would wait for.
  *
  * Runs in backends and in the worker.
  */
@@ -99,16 +100,16 @@ follow_versions(ItemScan *scan)
 	return life;
 }
 
-/* The versions of a post that a dirty snapshot shows. */
+/* The versions of an item that a dirty snapshot shows. */
 static ItemScan *
-post_scan(const pg_uuid_t *post_id, SnapshotData *dirty)
+dirty_scan(ItemType type, const pg_uuid_t *post_id, const Datum *key, int nkeys,
+		   SnapshotData *dirty)
 {
-	Datum		key = UUIDPGetDatum(post_id);
 	ItemScan   *scan;
 
 	InitDirtySnapshot(*dirty);
-	scan = item_scan_begin(CONTAINER_POSTS, ITEM_POST, post_id, PATH_KEY, &key,
-						   1, NULL, ForwardScanDirection, dirty);
+	scan = item_scan_begin(CONTAINER_POSTS, type, post_id, PATH_KEY, key, nkeys,
+						   NULL, ForwardScanDirection, dirty);
 	item_scan_identity(scan, CONTAINER_POSTS);
 	return scan;
 }
@@ -117,9 +118,10 @@ post_scan(const pg_uuid_t *post_id, SnapshotData *dirty)
 static PostLife
 post_look_once(const pg_uuid_t *post_id)
 {
+	Datum		key = UUIDPGetDatum(post_id);
 	SnapshotData dirty;
 	BlogItem	post;
-	ItemScan   *scan = post_scan(post_id, &dirty);
+	ItemScan   *scan = dirty_scan(ITEM_POST, post_id, &key, 1, &dirty);
 	PostLife	life = POST_UNSEEN;
 
 	while (life == POST_UNSEEN && item_scan_next(scan, &post))
@@ -141,7 +143,7 @@ post_look(const pg_uuid_t *post_id)
 	return life;
 }
 
-/* The transactions that are writing a post, or have it locked. */
+/* The transactions that are writing an item, or have it locked. */
 typedef struct Holders
 {
 	bool		me;				/* is this one of them? */
@@ -159,7 +161,7 @@ add_holder(Holders *holders, TransactionId xid)
 		holders->xid[holders->n++] = xid;
 }
 
-/* Who has written, is updating or has locked a version of a post? */
+/* Who has written, is updating or has locked a version of an item? */
 static void
 list_holders(TupleTableSlot *slot, Holders *holders)
 {
@@ -183,16 +185,17 @@ list_holders(TupleTableSlot *slot, Holders *holders)
 		add_holder(holders, member[i].xid);
 }
 
-/* Who holds a post at this moment? */
+/* Who holds an item of a post's logical partition at this moment? */
 static Holders
-post_holders(const pg_uuid_t *post_id)
+find_holders(ItemType type, const pg_uuid_t *post_id, const Datum *key,
+			 int nkeys)
 {
 	Holders		holders = {0};
 	SnapshotData dirty;
-	BlogItem	post;
-	ItemScan   *scan = post_scan(post_id, &dirty);
+	BlogItem	item;
+	ItemScan   *scan = dirty_scan(type, post_id, key, nkeys, &dirty);
 
-	while (item_scan_next(scan, &post))
+	while (item_scan_next(scan, &item))
 		list_holders(item_scan_slot(scan), &holders);
 	item_scan_end(scan);
 	return holders;
@@ -202,17 +205,29 @@ post_holders(const pg_uuid_t *post_id)
 bool
 post_is_held(const pg_uuid_t *post_id)
 {
-	return post_holders(post_id).me;
+	Datum		key = UUIDPGetDatum(post_id);
+
+	return find_holders(ITEM_POST, post_id, &key, 1).me;
+}
+
+/* Wait for the others who are writing a post's item, or have it locked. */
+void
+item_await_free(ItemType type, const pg_uuid_t *post_id, const Datum *key,
+				int nkeys)
+{
+	Holders		holders = find_holders(type, post_id, key, nkeys);
+
+	for (int i = 0; i < holders.n; i++)
+		XactLockTableWait(holders.xid[i], NULL, NULL, XLTW_None);
 }
 
 /* Wait for the others who are writing a post, or have it locked. */
 void
 post_await_free(const pg_uuid_t *post_id)
 {
-	Holders		holders = post_holders(post_id);
+	Datum		key = UUIDPGetDatum(post_id);
 
-	for (int i = 0; i < holders.n; i++)
-		XactLockTableWait(holders.xid[i], NULL, NULL, XLTW_None);
+	item_await_free(ITEM_POST, post_id, &key, 1);
 }
 
 /* Does the transaction's own snapshot show a post? */

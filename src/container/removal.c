@@ -30,76 +30,97 @@ is_by(const BlogItem *item, const pg_uuid_t *author)
 		 memcmp(item_uuid(item, PROP_USER_ID), author, UUID_LEN) == 0);
 }
 
+/* A comment (other is its id), a delta (the same) or a like (other is who likes). */
+typedef struct Child
+{
+	ItemType	type;
+	pg_uuid_t	post_id;
+	Datum		key[2];
+	pg_uuid_t	other;
+} Child;
+
+static void
+child_init(Child *child, ItemType type, const pg_uuid_t *post_id,
+		   const pg_uuid_t *other)
+{
+	child->type = type;
+	child->post_id = *post_id;
+	child->other = *other;
+	child->key[type == ITEM_LIKE ? 1 : 0] = UUIDPGetDatum(&child->post_id);
+	child->key[type == ITEM_LIKE ? 0 : 1] = UUIDPGetDatum(&child->other);
+}
+
 /*
- * Delete a comment (other is its id), a delta (the same) or a like (other is
- * who likes), if it is by an author; else, or if it is to be counted off its
- * post and there is none, LOCK_GONE.
- *
- * It is locked first, so that nobody is kept from the post while this waits.
- * But then it must not wait for a deletion of the post, which may need it.
+ * Lock a child and delete it, if it is by an author; else LOCK_GONE. With a gate,
+ * which the caller is in, it is counted off its post first; LOCK_GONE if there
+ * is no post.
  */
 static LockOutcome
-remove_one(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
-		   const pg_uuid_t *author, LockWaitPolicy wait, bool counted)
+delete_child(const Child *child, const pg_uuid_t *author, LockWaitPolicy wait,
+			 PostGate *gate)
 {
-	Datum		post = UUIDPGetDatum(post_id);
-	Datum		key[2];
-	PostGate	gate;
 	ItemWriter *writer;
 	BlogItem	item;
 	LockOutcome outcome;
 
-	gate_init(&gate, post_id);
-	/* while this has nothing that a deletion may need, it can wait for one */
-	outcome = counted ? gate_visit(&gate, wait) : LOCK_HAD;
-	gate_leave(&gate);
-	if (outcome != LOCK_HAD)
-		return outcome;
-	key[0] = type == ITEM_LIKE ? UUIDPGetDatum(other) : post;
-	key[1] = type == ITEM_LIKE ? post : UUIDPGetDatum(other);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
+	writer = item_writer_open(CONTAINER_POSTS, child->type, &child->post_id);
 	item_writer_identity(writer);
-	outcome = item_writer_try_lock(writer, PATH_KEY, key, 2,
+	outcome = item_writer_try_lock(writer, PATH_KEY, child->key, 2,
 								   LockTupleExclusive, wait, &item);
 	if (outcome == LOCK_HAD && !is_by(&item, author))
 		outcome = LOCK_GONE;
-	if (outcome == LOCK_HAD && counted)
-		outcome = gate_enter(&gate, LockWaitSkip);
-	if (outcome == LOCK_HAD && counted)
-		outcome = post_count(&gate, -(type == ITEM_COMMENT),
-							 -(type == ITEM_LIKE), LockWaitSkip);
+	if (outcome == LOCK_HAD && gate != NULL)
+		outcome = post_count(gate, -(child->type == ITEM_COMMENT),
+							 -(child->type == ITEM_LIKE), LockWaitBlock);
 	if (outcome == LOCK_HAD)
 		item_writer_delete(writer);
-	else if (outcome == LOCK_BUSY && wait == LockWaitBlock)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not count on a post that is being deleted"),
-				 errhint("Retry the transaction.")));
 	item_writer_close(writer);
 	PopActiveSnapshot();
-	gate_leave(&gate);
 	return outcome;
 }
 
-/* Delete one; nobody's count changes. */
+/* Delete one, if it is by an author; nobody's count changes. */
 LockOutcome
 remove_item(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 			const pg_uuid_t *author, LockWaitPolicy wait)
 {
-	return remove_one(type, post_id, other, author, wait, false);
+	Child		child;
+
+	child_init(&child, type, post_id, other);
+	return delete_child(&child, author, wait, NULL);
 }
 
 /*
  * Delete one and count it off its post; LOCK_GONE also if there is no post. A
- * post that is being deleted by its user counts as any. 40001 if somebody
- * deletes the post at this moment.
+ * post that is being deleted by its user counts as any.
+ *
+ * Whoever deletes the post waits for those in its gate, and then needs the item.
+ * So it is locked in the gate, if nobody else has it; who has is waited for
+ * outside, with nothing that they may need. Whoever waits for the deletion of the
+ * post has nothing either.
  */
 LockOutcome
 remove_child(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 			 const pg_uuid_t *author, LockWaitPolicy wait)
 {
-	return remove_one(type, post_id, other, author, wait, true);
+	Child		child;
+	PostGate	gate;
+	LockOutcome outcome;
+
+	child_init(&child, type, post_id, other);
+	gate_init(&gate, post_id);
+	for (;;)
+	{
+		outcome = gate_visit(&gate, wait);
+		if (outcome == LOCK_HAD)
+			outcome = delete_child(&child, author, LockWaitSkip, &gate);
+		gate_leave(&gate);
+		if (outcome != LOCK_BUSY || wait != LockWaitBlock)
+			return outcome;
+		CHECK_FOR_INTERRUPTS();
+		item_await_free(type, post_id, child.key, 2);
+	}
 }
 
 /* The same for an item of nobody's, also if it hangs on nothing. */
