@@ -88,6 +88,7 @@ follow_layout(Worker *worker, int64 layout)
 	jobs_restart_sweeps();
 	jobs_request_renames(NULL, 0, true);
 	apply_end(&scope);
+	fold_all_later();
 	worker->position.layout = layout;
 	write_position(worker, worker->position.applied_lsn);
 	ereport(LOG,
@@ -150,6 +151,7 @@ follow_mended(Worker *worker)
 	apply_begin(&scope, APPLY_STATE);
 	jobs_restart_sweeps();
 	apply_end(&scope);
+	fold_all_later();
 }
 
 /* Have partitions come or gone since the last look? */

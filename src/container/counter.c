@@ -164,6 +164,9 @@ post_join(const pg_uuid_t *post_id)
  * locked or may not grow (hot), and merge says so, into one delta. LOCK_BUSY:
  * they were left or merged; LOCK_GONE: there is no such post. taken: how many;
  * left: whether there are others. In READ COMMITTED.
+ *
+ * Deltas that the snapshot shows without their post are of one that was deleted
+ * while their leaf was away, and are deleted.
  */
 LockOutcome
 post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
@@ -173,6 +176,7 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
 	ItemWriter *writer;
 	BlogItem	post;
 	LockOutcome outcome;
+	uint64		left_out = items_left_out();
 	int64		comments = 0;
 	int64		likes = 0;
 
@@ -187,6 +191,8 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
 		*taken = take_deltas(post_id, limit, &comments, &likes, left);
 	if (outcome == LOCK_HAD && *taken > 0)
 		write_counts(writer, &post, comments, likes);
+	if (outcome == LOCK_GONE && items_left_out() == left_out)
+		*taken = delta_take(post_id, limit, &comments, &likes, left);
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	if (outcome == LOCK_BUSY && (comments != 0 || likes != 0))

@@ -90,9 +90,9 @@ remember(const pg_uuid_t *post_id, int64 deltas)
 	next_due = Min(next_due, post->due);
 }
 
-/* Look for deltas everywhere, after a while. */
-static void
-forget_pending(void)
+/* Look for deltas everywhere, after a while: as for a leaf that has come. */
+void
+fold_all_later(void)
 {
 	if (pending != NULL)
 		hash_destroy(pending);
@@ -109,13 +109,13 @@ fold_later(const DirtySet *dirty)
 	CountedPost *counted;
 
 	if (dirty_reset_seen(dirty))
-		forget_pending();
+		fold_all_later();
 	counted = dirty_counted(dirty, &n);
 	for (int i = 0; i < n && !look_everywhere; i++)
 	{
 		remember(&counted[i].post_id, counted[i].deltas);
 		if (hash_get_num_entries(pending) > MAX_PENDING)
-			forget_pending();
+			fold_all_later();
 	}
 }
 
@@ -164,7 +164,7 @@ fold_post(PendingPost *post)
 							&left);
 	if (taken >= FOLD_DELTAS)
 		post->deltas = MANY_DELTAS; /* there may be more: at once */
-	else if (outcome == LOCK_BUSY || (outcome == LOCK_HAD && left))
+	else if (outcome == LOCK_BUSY || left)
 	{
 		/* some are being written, by who may roll back without a trace */
 		if (taken > 0)
@@ -250,7 +250,7 @@ try_chunk(void)
 		if (!apply_gave_way(context) && !careful_begin(context))
 			PG_RE_THROW();
 		/* what was forgotten is not folded */
-		forget_pending();
+		fold_all_later();
 		done = false;
 	}
 	PG_END_TRY();

@@ -49,6 +49,7 @@ extern void feed_rebuild(void);
 
 /* fold.c */
 extern void fold_later(const DirtySet *dirty);
+extern void fold_all_later(void);
 extern long fold_step(void);
 extern void fold_everything(void);
 

@@ -200,6 +200,19 @@ check_after('detached and attached at once',
 	"BEGIN; ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00; UPDATE blogstore.posts_p00_post SET title = 'changed again'; ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 FOR VALUES WITH (MODULUS 4, REMAINDER 0); COMMIT");
 check_after('a leaf detached and attached',
 	"BEGIN; ALTER TABLE blogstore.posts_p00 DETACH PARTITION blogstore.posts_p00_post; UPDATE blogstore.posts_p00_post SET title = 'changed as a table'; ALTER TABLE blogstore.posts_p00 ATTACH PARTITION blogstore.posts_p00_post FOR VALUES IN ('post'); COMMIT");
+# What is counted beside a post does not outlive it, not even out of sight
+$node->safe_psql('postgres', q{
+CREATE TABLE kit.short_lived AS
+SELECT id FROM (SELECT gen_random_uuid() FROM generate_series(1, 100)) n(id)
+WHERE satisfies_hash_partition('blogstore.posts'::regclass, 4, 0, id) LIMIT 1;
+SELECT blogstore.create_post(kit.u(1), 'short-lived', 'x', id) FROM kit.short_lived;
+ALTER TABLE blogstore.posts_p00 DETACH PARTITION blogstore.posts_p00_delta;
+INSERT INTO blogstore.posts_p00_delta (id, type, post_id, comment_count, like_count)
+SELECT gen_random_uuid(), 'delta', id, 0, 1 FROM kit.short_lived;
+SELECT blogstore.delete_post(id) FROM kit.short_lived;
+ALTER TABLE blogstore.posts_p00 ATTACH PARTITION blogstore.posts_p00_delta FOR VALUES IN ('delta')});
+wait_until($node, 'postgres', "SELECT NOT EXISTS (SELECT FROM blogstore.posts JOIN kit.short_lived s ON post_id = s.id)");
+check_store($node, 'postgres', 'a leaf of counts detached, and a post deleted');
 check_after('a partition of copies',
 	"BEGIN; ALTER TABLE blogstore.users DETACH PARTITION blogstore.users_p01; UPDATE blogstore.users_p01_post SET title = 'changed alone'; ALTER TABLE blogstore.users ATTACH PARTITION blogstore.users_p01 FOR VALUES WITH (MODULUS 4, REMAINDER 1); COMMIT");
 check_after('the feed',
