@@ -216,6 +216,9 @@ announce_commit(uint64 lsn)
 	pg_memory_barrier();
 }
 
+/* Has a rebuild come to its end since the last one was asked for here? */
+static bool rebuilt = false;
+
 /*
  * Do one chunk of a job in a transaction; false if it has to wait. The lock on
  * the job comes before those on items, as in deleted_revive().
@@ -242,6 +245,8 @@ run_chunk(Job *job)
 	apply_end(&scope);
 	if (!rebuild)
 		announce_commit(XactLastCommitEnd);
+	else if (moved && job->finished)
+		rebuilt = true;
 	return moved;
 }
 
@@ -383,7 +388,11 @@ jobs_step(void)
 	return progress;
 }
 
-/* Is a rebuild in the queue? In a transaction, as the containers' owner. */
+/*
+ * Has the rebuild that was asked for still to be done? One that has gone from the
+ * queue without coming to its end, as by its owner's hand, is queued again. In
+ * a transaction, as the containers' owner.
+ */
 bool
 jobs_rebuild_pending(void)
 {
@@ -393,7 +402,9 @@ jobs_rebuild_pending(void)
 	plan_execute(&any_rebuild_plan, NULL, NULL, true);
 	pending = SPI_processed > 0;
 	SPI_finish();
-	return pending;
+	if (!pending && !rebuilt)
+		jobs_request_rebuild();
+	return !rebuilt || pending;
 }
 
 /* Queue a rebuild, or have the one in the queue begin anew. The same. */
@@ -408,6 +419,7 @@ jobs_request_rebuild(void)
 	SPI_finish();
 	if (!there)
 		job_enqueue("rebuild", NULL);
+	rebuilt = false;
 }
 
 /* Queue renames of users whose names were changed directly. The same. */

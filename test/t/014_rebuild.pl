@@ -194,6 +194,32 @@ check_store($node, 'postgres', 'asked for again');
 is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.users WHERE title IN ('wrong', 'never written')"),
 	'0', 'asked for again: what was wrong is gone');
 
+# ---- Taken out of the queue by the containers' owner half-way
+
+$node->safe_psql(
+	'postgres', q{
+SET client_min_messages = error;
+SELECT blogstore.stop_worker(drop_slot => true);
+UPDATE blogstore.users SET title = 'wrong' WHERE type = 'post';
+});
+$holder = hold_worker($node, 'postgres');
+$node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
+wait_until($node, 'postgres', 'SELECT count(*) = 1 FROM pg_replication_slots WHERE active AND confirmed_flush_lsn IS NOT NULL');
+$post = post_behind(1, 1500);
+close_gate_at('taken out', $post);
+$holder->query_safe('COMMIT');
+$holder->quit;
+await_gate($node, 'postgres');
+$holder = hold_worker($node, 'postgres');
+is($node->safe_psql('postgres', "DELETE FROM blogstore.jobs WHERE kind = 'rebuild' RETURNING done > 0"),
+	't', 'taken out: the rebuild was under way');
+open_gate($node, 'postgres', 'taken out');
+$holder->query_safe('COMMIT');
+$holder->quit;
+check_store($node, 'postgres', 'taken out');
+is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.users WHERE title = 'wrong'"),
+	'0', 'taken out: the views that cannot be trusted are built anew all the same');
+
 # ---- No snapshot is held for longer than a chunk while others write
 
 $node->safe_psql(
