@@ -6,8 +6,7 @@ MODULE_big = blogstore
 DATA = sql/blogstore--0.1.sql sql/blogstore--0.1--0.2.sql
 PGFILEDESC = "blogstore - blog and community store"
 
-SOURCES = src/blogstore.c $(wildcard src/container/*.c src/requests/*.c \
-	src/change_feed/*.c src/views/*.c src/admin/*.c)
+SOURCES = $(wildcard src/*.c src/*/*.c)
 OBJS = $(SOURCES:.c=.o)
 PG_CPPFLAGS = -I$(CURDIR)/src
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \

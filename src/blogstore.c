@@ -7,12 +7,14 @@
  */
 #include "postgres.h"
 
-#include "admin/settings.h"
 #include "change_feed/change_feed.h"
 #include "compat.h"
-#include "container/attached.h"
-#include "container/container.h"
+#include "guard/guard.h"
+#include "layout/layout.h"
+#include "members/members.h"
 #include "requests/stats.h"
+#include "settings.h"
+#include "state/state.h"
 
 #include "fmgr.h"
 

@@ -13,8 +13,9 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "container/container.h"
-#include "container/plans.h"
+#include "layout/layout.h"
+#include "state/plans.h"
+#include "state/state.h"
 
 #include "executor/tstoreReceiver.h"
 #include "funcapi.h"

@@ -14,9 +14,18 @@
 #include "postgres.h"
 
 #include "admin/verify.h"
+#include "change_feed/change_feed.h"
 #include "compat.h"
 #include "container/container.h"
+#include "counts/counts.h"
+#include "import/import.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "members/members.h"
+#include "state/plans.h"
+#include "state/state.h"
 #include "views/views.h"
+#include "worker/worker.h"
 
 #include "access/xact.h"
 #include "catalog/pg_type.h"

@@ -8,9 +8,12 @@
 
 #include "change_feed/change_feed.h"
 #include "compat.h"
-#include "container/container.h"
-#include "container/plans.h"
-#include "views/views.h"
+#include "import/import.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "state/plans.h"
+#include "state/state.h"
+#include "worker/worker.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"

@@ -17,10 +17,13 @@
  */
 #include "postgres.h"
 
-#include "admin/settings.h"
 #include "admin/verify.h"
 #include "compat.h"
-#include "container/container.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "settings.h"
+#include "state/plans.h"
+#include "state/state.h"
 
 #include "catalog/pg_type.h"
 #include "funcapi.h"

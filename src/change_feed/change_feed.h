@@ -9,6 +9,7 @@
 #define BLOGSTORE_CHANGE_FEED_H
 
 #include "compat.h"
+#include "state/state.h"
 
 #include "access/xlogdefs.h"
 #include "datatype/timestamp.h"

@@ -16,6 +16,7 @@
 #include "postgres.h"
 
 #include "change_feed/change_feed.h"
+#include "counts/counts.h"
 
 #include "access/xlog.h"
 #include "catalog/pg_database.h"

@@ -17,7 +17,7 @@
 
 #include "change_feed/change_feed.h"
 #include "compat.h"
-#include "container/container.h"
+#include "layout/layout.h"
 
 #include "access/xact.h"
 #include "access/xlog.h"

@@ -22,6 +22,8 @@
 
 #include "change_feed/change_feed.h"
 #include "compat.h"
+#include "layout/item.h"
+#include "worker/worker.h"
 
 #include <signal.h>
 
@@ -32,7 +34,6 @@
 #include "commands/dbcommands.h"
 #include "commands/defrem.h"
 #include "commands/tablespace.h"
-#include "container/container.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "storage/ipc.h"

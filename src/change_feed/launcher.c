@@ -18,6 +18,8 @@
 #include "postgres.h"
 
 #include "change_feed/change_feed.h"
+#include "compat.h"
+#include "import/import.h"
 
 #include "access/heapam.h"
 #include "access/htup_details.h"

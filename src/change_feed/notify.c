@@ -8,7 +8,8 @@
 #include "postgres.h"
 
 #include "change_feed/change_feed.h"
-#include "container/container.h"
+#include "compat.h"
+#include "hooks.h"
 
 #include "access/parallel.h"
 #include "access/xact.h"

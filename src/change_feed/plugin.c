@@ -17,7 +17,11 @@
 
 #include "change_feed/change_feed.h"
 #include "compat.h"
-#include "container/container.h"
+#include "counts/counts.h"
+#include "invalidate.h"
+#include "layout/cached.h"
+#include "layout/item.h"
+#include "worker/worker.h"
 
 #include "access/htup_details.h"
 #include "catalog/partition.h"

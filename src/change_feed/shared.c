@@ -7,7 +7,7 @@
 #include "postgres.h"
 
 #include "change_feed/change_feed.h"
-#include "container/container.h"
+#include "import/import.h"
 
 #include "access/xlog.h"
 #include "miscadmin.h"

@@ -11,7 +11,9 @@
 
 #include "change_feed/change_feed.h"
 #include "compat.h"
-#include "container/container.h"
+#include "import/import.h"
+#include "state/state.h"
+#include "worker/worker.h"
 
 #include "access/xact.h"
 #include "access/xlog.h"

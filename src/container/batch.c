@@ -12,7 +12,10 @@
 #include "postgres.h"
 
 #include "compat.h"
+#include "container/container.h"
 #include "container/writer.h"
+#include "layout/item.h"
+#include "layout/layout.h"
 
 #include "access/detoast.h"
 #include "access/tableam.h"

@@ -10,6 +10,8 @@
 
 #include "compat.h"
 #include "container/writer.h"
+#include "layout/item.h"
+#include "layout/leaf.h"
 
 #include "access/sysattr.h"
 #include "commands/trigger.h"

@@ -5,8 +5,11 @@
 #ifndef BLOGSTORE_WRITER_H
 #define BLOGSTORE_WRITER_H
 
-#include "container/attached.h"
-#include "container/leaf.h"
+#include "container/container.h"
+#include "container/tuple.h"
+#include "guard/guard.h"
+#include "layout/item.h"
+#include "layout/leaf.h"
 
 #include "nodes/execnodes.h"
 

@@ -7,7 +7,15 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
+#include "container/container.h"
+#include "counts/counts.h"
+#include "hooks.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "members/members.h"
 #include "requests/request.h"
+#include "state/state.h"
 
 #include "access/detoast.h"
 #include "access/xact.h"

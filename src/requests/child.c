@@ -7,6 +7,11 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
+#include "container/container.h"
+#include "counts/counts.h"
+#include "layout/item.h"
+#include "members/members.h"
 #include "requests/request.h"
 
 #include "miscadmin.h"

@@ -6,7 +6,14 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
+#include "container/container.h"
+#include "counts/counts.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "members/members.h"
 #include "requests/request.h"
+#include "state/state.h"
 
 #include "utils/snapmgr.h"
 

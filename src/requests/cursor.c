@@ -19,6 +19,10 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
+#include "container/container.h"
+#include "layout/item.h"
+#include "layout/layout.h"
 #include "requests/request.h"
 
 #include "utils/snapmgr.h"

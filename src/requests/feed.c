@@ -6,8 +6,15 @@
  */
 #include "postgres.h"
 
-#include "admin/settings.h"
+#include "compat.h"
+#include "container/container.h"
+#include "counts/counts.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "members/members.h"
 #include "requests/request.h"
+#include "settings.h"
+#include "state/state.h"
 
 #include "utils/snapmgr.h"
 

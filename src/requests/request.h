@@ -7,6 +7,9 @@
 
 #include "compat.h"
 #include "container/container.h"
+#include "layout/item.h"
+#include "members/members.h"
+#include "state/state.h"
 
 #include "funcapi.h"
 #include "portability/instr_time.h"
@@ -96,6 +99,9 @@ typedef struct ResultSet
 	int64		rows;
 	const DeletedUsers *deleted;	/* whose items are not to be in it */
 } ResultSet;
+
+/* document.c: items as rows and as JSON documents */
+extern Datum item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc);
 
 /* check.c */
 extern void request_begin(OwnerScope *scope, const char *command);

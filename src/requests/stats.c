@@ -15,10 +15,11 @@
  */
 #include "postgres.h"
 
-#include "admin/settings.h"
 #include "compat.h"
+#include "layout/item.h"
 #include "requests/request.h"
 #include "requests/stats.h"
+#include "settings.h"
 
 #include "executor/instrument.h"
 #include "miscadmin.h"

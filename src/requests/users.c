@@ -6,7 +6,13 @@
  */
 #include "postgres.h"
 
+#include "container/container.h"
+#include "hooks.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "members/members.h"
 #include "requests/request.h"
+#include "state/state.h"
 
 #include "access/xact.h"
 #include "utils/builtins.h"

@@ -13,8 +13,10 @@
  */
 #include "postgres.h"
 
-#include "container/container.h"
+#include "change_feed/change_feed.h"
+#include "layout/layout.h"
 #include "views/views.h"
+#include "worker/worker.h"
 
 #include "access/xact.h"
 #include "utils/memutils.h"

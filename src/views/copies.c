@@ -7,8 +7,12 @@
  */
 #include "postgres.h"
 
-#include "admin/settings.h"
+#include "change_feed/change_feed.h"
 #include "container/container.h"
+#include "counts/counts.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "settings.h"
 #include "views/views.h"
 
 #include "utils/memutils.h"

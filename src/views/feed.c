@@ -12,8 +12,14 @@
  */
 #include "postgres.h"
 
-#include "admin/settings.h"
+#include "change_feed/change_feed.h"
+#include "compat.h"
 #include "container/container.h"
+#include "counts/counts.h"
+#include "import/import.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "settings.h"
 #include "views/views.h"
 
 #include "utils/snapmgr.h"

@@ -1,0 +1,370 @@
+/*
+ * create.c
+ *		blogstore.create_containers(): the containers and their bookkeeping.
+ *
+ * All of it is ordinary tables of one role with built-in types only, and
+ * nothing refers to the extension, so that pg_dump carries them and they
+ * outlive DROP EXTENSION. What is there already is left as it is if it is
+ * that role's and of blogstore's shape, and refused otherwise; what is missing
+ * is made. Runs in a backend.
+ */
+#include "postgres.h"
+
+#include "admin/create.h"
+#include "compat.h"
+#include "hooks.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "state/bookkeeping.h"
+#include "state/state.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "commands/tablecmds.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+PG_FUNCTION_INFO_V1(blogstore_create_containers);
+
+#define MAX_PARTITIONS 1024
+
+/* What is being made, and for whom. */
+typedef struct Creation
+{
+	Oid			owner;
+	int			partitions;
+	bool		container[N_CONTAINERS];	/* is it missing? */
+	bool		table[N_BOOKKEEPING];
+	int			missing;		/* how many of all of these are */
+} Creation;
+
+/* ------------------------------------------------------------------------
+ * What is there
+ * ------------------------------------------------------------------------ */
+
+/* Errors: 42P07, always: a table is in the way. */
+static COMPAT_NORETURN void
+refuse_table(const char *name, const char *problem)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_TABLE),
+			 errmsg("\"%s.%s\" exists and is not a table of these containers",
+					BLOGSTORE_SCHEMA, name),
+			 errdetail("%s.", problem),
+			 errhint("Drop or rename it, or pass the role that owns the containers as owner.")));
+}
+
+/* The owner of a table that is locked. */
+static Oid
+owner_of(Oid relid)
+{
+	Relation	rel = relation_open(relid, NoLock);
+	Oid			owner = rel->rd_rel->relowner;
+
+	relation_close(rel, NoLock);
+	return owner;
+}
+
+/* Look at a container; its root is locked if it is there. */
+static void
+look_at_container(Creation *creation, Container container)
+{
+	Oid			root = container_lookup(container);
+	const char *problem;
+	Oid			owner;
+
+	creation->container[container] = !OidIsValid(root);
+	creation->missing += !OidIsValid(root);
+	if (!OidIsValid(root))
+		return;
+	LockRelationOid(root, ShareUpdateExclusiveLock);
+	owner = owner_of(root);
+	problem = container_root_problem(container, root);
+	if (problem == NULL && owner != creation->owner)
+		problem = psprintf("it belongs to \"%s\"",
+						   GetUserNameFromId(owner, false));
+	if (problem != NULL)
+		refuse_table(container_table(container), problem);
+}
+
+/* Look at a table of the bookkeeping, likewise. */
+static void
+look_at_table(Creation *creation, Bookkeeping table)
+{
+	Oid			relid = bookkeeping_lookup(table);
+	const char *problem;
+
+	creation->table[table] = !OidIsValid(relid);
+	creation->missing += !OidIsValid(relid);
+	if (!OidIsValid(relid))
+		return;
+	LockRelationOid(relid, ShareUpdateExclusiveLock);
+	problem = bookkeeping_problem(table, relid, creation->owner);
+	if (problem != NULL)
+		refuse_table(bookkeeping_name(table), problem);
+}
+
+/*
+ * Find out what is missing. Errors: 42P07 if nothing is, or something else is in
+ * its place.
+ */
+static void
+look_at_all(Creation *creation)
+{
+	creation->missing = 0;
+	for (int c = 0; c < N_CONTAINERS; c++)
+		look_at_container(creation, c);
+	for (int t = 0; t < N_BOOKKEEPING; t++)
+		look_at_table(creation, t);
+	if (creation->missing == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("the blogstore containers exist already"),
+				 errhint("To start anew, drop the tables in schema \"%s\" first.",
+						 BLOGSTORE_SCHEMA)));
+}
+
+/* ------------------------------------------------------------------------
+ * Making what is missing
+ * ------------------------------------------------------------------------ */
+
+static uint64
+run_sql(const char *sql)
+{
+	int			rc = SPI_execute(sql, false, 0);
+
+	if (rc < 0)
+		elog(ERROR, "could not run \"%s\": %s", sql,
+			 SPI_result_code_string(rc));
+	return SPI_processed;
+}
+
+/* Give a table that was just made, and all its partitions, to the owner. */
+static void
+give_away(const Creation *creation, Oid relid)
+{
+	List	   *all;
+	ListCell   *lc;
+
+	if (creation->owner == GetUserId())
+		return;
+	all = find_all_inheritors(relid, AccessExclusiveLock, NULL);
+	foreach(lc, all)
+		ATExecChangeOwner(lfirst_oid(lc), creation->owner, false,
+						  AccessExclusiveLock);
+	CommandCounterIncrement();
+}
+
+static void
+make_container(const Creation *creation, Container container)
+{
+	const Statements *once = &create_container_sql[container];
+	const Statements *each = &create_partition_sql[container];
+
+	for (int i = 0; i < once->n; i++)
+		(void) run_sql(once->sql[i]);
+	for (int p = 0; p < creation->partitions && each->n > 0; p++)
+		for (int i = 0; i < each->n; i++)
+		{
+			char	   *sql = psprintf(each->sql[i], p, creation->partitions);
+
+			(void) run_sql(sql);
+			pfree(sql);
+		}
+	give_away(creation, container_lookup(container));
+}
+
+static void
+make_table(const Creation *creation, Bookkeeping table)
+{
+	const Statements *once = &create_bookkeeping_sql[table];
+
+	for (int i = 0; i < once->n; i++)
+		(void) run_sql(once->sql[i]);
+	give_away(creation, bookkeeping_lookup(table));
+}
+
+/* Say what was made in place of what had been lost, and what that means. */
+static void
+tell_made(const Creation *creation)
+{
+	for (int c = 0; c < N_CONTAINERS; c++)
+		if (creation->container[c])
+			ereport(NOTICE,
+					(errmsg("container \"%s\" was missing and has been made",
+							container_table(c))));
+	for (int t = 0; t < N_BOOKKEEPING; t++)
+		if (creation->table[t])
+			ereport(NOTICE,
+					(errmsg("table \"%s\" was missing and has been made",
+							bookkeeping_name(t))));
+	if (creation->container[CONTAINER_USERS] ||
+		creation->container[CONTAINER_POSTS])
+		ereport(WARNING,
+				(errmsg("container \"%s\" is empty now",
+						container_table(creation->container[CONTAINER_USERS] ?
+										CONTAINER_USERS : CONTAINER_POSTS)),
+				 errdetail("What the other containers hold of its items hangs on nothing."),
+				 errhint("Restore its items before anybody calls blogstore.repair(), which would delete the rest.")));
+}
+
+/*
+ * Bring what was there in line with what was made. Statements on tables that
+ * were there run as their owner: something may be attached to them.
+ */
+static void
+join_parts(const Creation *creation, bool all)
+{
+	Oid			user;
+	int			sec_context;
+
+	GetUserIdAndSecContext(&user, &sec_context);
+	SetUserIdAndSecContext(creation->owner, sec_context |
+						   SECURITY_LOCAL_USERID_CHANGE |
+						   SECURITY_RESTRICTED_OPERATION);
+	if (all)
+	{
+		/* left over from containers that have been dropped */
+		for (int t = 0; t < N_BOOKKEEPING; t++)
+			if (!creation->table[t] && t != BOOK_VIEW_STATE)
+				(void) run_sql(psprintf("DELETE FROM blogstore.%s",
+										bookkeeping_name(t)));
+		if (!creation->table[BOOK_VIEW_STATE])
+			(void) run_sql("UPDATE blogstore.view_state SET enabled = true, ready = false");
+	}
+	else
+	{
+		if (creation->container[CONTAINER_USERS] &&
+			!creation->table[BOOK_USERNAMES])
+			(void) run_sql("DELETE FROM blogstore.usernames");
+		if (creation->table[BOOK_USERNAMES])
+			(void) run_sql("INSERT INTO blogstore.usernames (username_key, user_id)"
+						   " SELECT lower(u.username), u.user_id"
+						   " FROM blogstore.users AS u WHERE u.type = 'user'"
+						   " AND u.username IS NOT NULL"
+						   " ORDER BY u.creation_date, u.user_id"
+						   " ON CONFLICT DO NOTHING");
+		/* a rename or deletion under way may have been lost, too */
+		(void) run_sql("UPDATE blogstore.view_state SET ready = false");
+		(void) run_sql("INSERT INTO blogstore.jobs (id, kind)"
+					   " VALUES (gen_random_uuid(), 'rebuild')");
+		if (creation->table[BOOK_JOBS])
+			(void) run_sql("INSERT INTO blogstore.jobs (id, kind)"
+						   " VALUES (gen_random_uuid(), 'rename')");
+	}
+	SetUserIdAndSecContext(user, sec_context);
+}
+
+/* Make all that is missing. */
+static void
+make_missing(const Creation *creation)
+{
+	bool		all = creation->container[CONTAINER_USERS] &&
+		creation->container[CONTAINER_POSTS];
+	int			nest = NewGUCNestLevel();
+
+	/* types and operators are those of pg_catalog */
+	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	/* the tables are to be as durable, and where, as the database's own */
+	(void) set_config_option("default_table_access_method", "heap",
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
+							 0, false);
+	SPI_connect();
+	for (int c = 0; c < N_CONTAINERS; c++)
+		if (creation->container[c])
+			make_container(creation, c);
+	for (int t = 0; t < N_BOOKKEEPING; t++)
+		if (creation->table[t])
+			make_table(creation, t);
+	join_parts(creation, all);
+	SPI_finish();
+	AtEOXact_GUC(true, nest);
+	if (!all)
+		tell_made(creation);
+}
+
+/* ------------------------------------------------------------------------
+ * The call
+ * ------------------------------------------------------------------------ */
+
+/* The argument partitions. Errors: 22004, 22023. */
+static int
+get_partitions(FunctionCallInfo fcinfo)
+{
+	int			partitions;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("partitions must not be null"),
+				 errhint("Leave it out for the default.")));
+	partitions = PG_GETARG_INT32(0);
+	if (partitions < 1 || partitions > MAX_PARTITIONS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partitions must be between 1 and %d",
+						MAX_PARTITIONS),
+				 errhint("The default is right for most sites; more suit more cores and larger data.")));
+	return partitions;
+}
+
+/* Whoever owns the tables has what is attached to them run as itself. */
+static void
+warn_of_superuser(Oid owner)
+{
+	if (superuser_arg(owner))
+		ereport(WARNING,
+				(errmsg("the containers belong to a superuser"),
+				 errdetail("Triggers and expressions on them run with the owner's rights."),
+				 errhint("Have another role own them: create_containers(owner => ...), or ALTER TABLE ... OWNER TO.")));
+}
+
+static void
+tell_obstacle(void)
+{
+	const char *hint;
+	const char *obstacle = change_feed_hooks.obstacle(&hint);
+
+	if (obstacle != NULL)
+		ereport(NOTICE,
+				(errmsg("the views will not be kept: %s", obstacle),
+				 errdetail("All requests work; list_user_posts() and list_feed() read the posts container, which is slower."),
+				 errhint("%s", hint)));
+}
+
+/*
+ * blogstore.create_containers(partitions, owner); owner is not among the
+ * arguments in version 0.1 of the extension.
+ *
+ * Locks: AccessExclusiveLock on what it creates, ShareUpdateExclusiveLock on
+ * what is there. Errors: 22004, 22023, 25006, 42501, 42704, 42P07.
+ */
+Datum
+blogstore_create_containers(PG_FUNCTION_ARGS)
+{
+	Creation	creation;
+
+	need_writable("create_containers()");
+	memset(&creation, 0, sizeof(creation));
+	creation.partitions = get_partitions(fcinfo);
+	creation.owner = PG_NARGS() > 1 && !PG_ARGISNULL(1) ?
+		PG_GETARG_OID(1) : GetUserId();
+	(void) GetUserNameFromId(creation.owner, false);	/* errors: 42704 */
+	look_at_all(&creation);
+	make_missing(&creation);
+	tell_obstacle();
+	warn_of_superuser(creation.owner);
+	container_require();
+	change_feed_hooks.containers_created();
+	PG_RETURN_VOID();
+}

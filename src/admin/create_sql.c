@@ -1,0 +1,192 @@
+/*
+ * create_sql.c
+ *		The statements that make the containers and their bookkeeping.
+ *
+ * Columns that an item of a type must have are NOT NULL in the leaves of that
+ * type: who writes past blogstore learns of it.
+ */
+#include "postgres.h"
+
+#include "admin/create.h"
+#include "layout/item.h"
+#include "state/bookkeeping.h"
+
+#define PROPERTY_COLUMNS(post, user, names) \
+	"id uuid NOT NULL, type text NOT NULL, post_id uuid " post ", " \
+	"user_id uuid " user ", " names "title text, content text, " \
+	"comment_count bigint, like_count bigint, " \
+	"creation_date timestamptz " user
+
+/* What all items of posts have but deltas, which are nobody's. */
+#define AUTHORED \
+	"user_id NOT NULL, user_username NOT NULL, creation_date NOT NULL, "
+
+#define COUNTED "comment_count NOT NULL, like_count NOT NULL, "
+
+/* What posts and their copies have. */
+#define AUTHORED_POST \
+	"post_id NOT NULL, " AUTHORED "title NOT NULL, content NOT NULL, " COUNTED
+
+static const char *const users_sql[] = {
+	"CREATE TABLE blogstore.users ("
+	PROPERTY_COLUMNS("", "NOT NULL", "username text, user_username text, ")
+	") PARTITION BY HASH (user_id)",
+	"COMMENT ON TABLE blogstore.users IS "
+	"'Container: user items, and the short form of each user''s posts (view). Written by blogstore only.'"
+};
+
+static const char *const posts_sql[] = {
+	"CREATE TABLE blogstore.posts ("
+	PROPERTY_COLUMNS("NOT NULL", "", "user_username text, ")
+	") PARTITION BY HASH (post_id)",
+	"COMMENT ON TABLE blogstore.posts IS "
+	"'Container: post, comment and like items, together by post, and deltas of posts'' counts. Written by blogstore only.'"
+};
+
+static const char *const feed_sql[] = {
+	"CREATE TABLE blogstore.feed ("
+	PROPERTY_COLUMNS("NOT NULL", "NOT NULL", "user_username text NOT NULL, ")
+	") PARTITION BY LIST (type)",
+
+	/* small and rewritten often: room for HOT updates, vacuumed early */
+	"CREATE TABLE blogstore.feed_post PARTITION OF blogstore.feed ("
+	"title NOT NULL, content NOT NULL, " COUNTED
+	"PRIMARY KEY (post_id)) FOR VALUES IN ('post') "
+	"WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, "
+	"autovacuum_vacuum_threshold = 2000)",
+	"CREATE INDEX feed_post_date ON blogstore.feed_post (creation_date, id)",
+	("COMMENT ON TABLE blogstore.feed IS "
+	 "'Container: the newest posts of all in short form (view). Written by the blogstore worker only.'")
+};
+
+#define STATEMENTS(array) {lengthof(array), array}
+
+const Statements create_container_sql[N_CONTAINERS] = {
+	[CONTAINER_USERS] = STATEMENTS(users_sql),
+	[CONTAINER_POSTS] = STATEMENTS(posts_sql),
+	[CONTAINER_FEED] = STATEMENTS(feed_sql)
+};
+
+/*
+ * The tables and indexes of one hash partition; %1$d of a partition's number,
+ * %2$d of the modulus. Items that are updated in place leave room for it.
+ */
+static const char *const users_partition_sql[] = {
+	"CREATE TABLE blogstore.users_p%1$02d PARTITION OF blogstore.users "
+	"FOR VALUES WITH (MODULUS %2$d, REMAINDER %1$d) PARTITION BY LIST (type)",
+	"CREATE TABLE blogstore.users_p%1$02d_user "
+	"PARTITION OF blogstore.users_p%1$02d (username NOT NULL, PRIMARY KEY (user_id)) "
+	"FOR VALUES IN ('user') WITH (fillfactor = 90)",
+
+	/* of a user changed directly the change feed learns if the name was */
+	"ALTER TABLE blogstore.users_p%1$02d_user REPLICA IDENTITY FULL",
+	"CREATE TABLE blogstore.users_p%1$02d_post "
+	"PARTITION OF blogstore.users_p%1$02d "
+	"(" AUTHORED_POST "PRIMARY KEY (user_id, creation_date, id)) "
+	"FOR VALUES IN ('post') WITH (fillfactor = 80, "
+	"autovacuum_vacuum_scale_factor = 0.1)"
+};
+
+static const char *const posts_partition_sql[] = {
+	"CREATE TABLE blogstore.posts_p%1$02d PARTITION OF blogstore.posts "
+	"FOR VALUES WITH (MODULUS %2$d, REMAINDER %1$d) PARTITION BY LIST (type)",
+
+	/*
+	 * The by-user index is unique because it ends in the id, which lets it be
+	 * the replica identity: of a deleted post the change feed then learns
+	 * whose copy to delete, and where it stands.
+	 */
+	"CREATE TABLE blogstore.posts_p%1$02d_post "
+	"PARTITION OF blogstore.posts_p%1$02d (" AUTHORED_POST
+	"PRIMARY KEY (post_id)) "
+	"FOR VALUES IN ('post') WITH (fillfactor = 80, "
+	"autovacuum_vacuum_scale_factor = 0.1)",
+	"CREATE UNIQUE INDEX posts_p%1$02d_post_by_user "
+	"ON blogstore.posts_p%1$02d_post (user_id, creation_date, id)",
+	"ALTER TABLE blogstore.posts_p%1$02d_post "
+	"REPLICA IDENTITY USING INDEX posts_p%1$02d_post_by_user",
+	"CREATE INDEX posts_p%1$02d_post_date "
+	"ON blogstore.posts_p%1$02d_post (creation_date, id)",
+
+	"CREATE TABLE blogstore.posts_p%1$02d_comment "
+	"PARTITION OF blogstore.posts_p%1$02d (" AUTHORED "content NOT NULL, "
+	"PRIMARY KEY (post_id, id)) FOR VALUES IN ('comment')",
+	"CREATE INDEX posts_p%1$02d_comment_list "
+	"ON blogstore.posts_p%1$02d_comment (post_id, creation_date, id)",
+	"CREATE INDEX posts_p%1$02d_comment_by_user "
+	"ON blogstore.posts_p%1$02d_comment (user_id, id)",
+
+	/* one index says who likes what and what a user likes */
+	"CREATE TABLE blogstore.posts_p%1$02d_like "
+	"PARTITION OF blogstore.posts_p%1$02d (" AUTHORED
+	"PRIMARY KEY (user_id, post_id)) FOR VALUES IN ('like')",
+	"CREATE INDEX posts_p%1$02d_like_list "
+	"ON blogstore.posts_p%1$02d_like (post_id, creation_date, id)",
+
+	/* rewritten often, then short-lived: room for HOT, vacuumed early */
+	"CREATE TABLE blogstore.posts_p%1$02d_delta "
+	"PARTITION OF blogstore.posts_p%1$02d (" COUNTED
+	"PRIMARY KEY (post_id, id)) "
+	"FOR VALUES IN ('delta') WITH (fillfactor = 10, "
+	"autovacuum_vacuum_scale_factor = 0, "
+	"autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0)"
+};
+
+const Statements create_partition_sql[N_CONTAINERS] = {
+	[CONTAINER_USERS] = STATEMENTS(users_partition_sql),
+	[CONTAINER_POSTS] = STATEMENTS(posts_partition_sql)
+};
+
+/* ------------------------------------------------------------------------
+ * Bookkeeping
+ * ------------------------------------------------------------------------ */
+
+static const char *const usernames_sql[] = {
+	"CREATE TABLE blogstore.usernames ("
+	"username_key text COLLATE \"C\" PRIMARY KEY, user_id uuid NOT NULL)",
+	"COMMENT ON TABLE blogstore.usernames IS "
+	"'Keeps usernames unique regardless of case.'"
+};
+
+static const char *const jobs_sql[] = {
+	"CREATE TABLE blogstore.jobs ("
+	"id uuid PRIMARY KEY, "
+	"kind text NOT NULL CHECK (kind IN ('rebuild', 'rename', 'deletion')), "
+	"user_id uuid, phase integer NOT NULL DEFAULT 0, "
+	"partition_number integer NOT NULL DEFAULT 0, "
+	"position_first uuid, position_date timestamptz, position_last uuid, "
+	"done bigint NOT NULL DEFAULT 0, total bigint, "
+	"created_at timestamptz NOT NULL DEFAULT clock_timestamp(), "
+	"started_at timestamptz) WITH (fillfactor = 50)",
+	"COMMENT ON TABLE blogstore.jobs IS "
+	"'Work queued for the blogstore worker; blogstore.progress shows it.'"
+};
+
+static const char *const view_state_sql[] = {
+	"CREATE TABLE blogstore.view_state ("
+	"only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), "
+	"enabled boolean NOT NULL DEFAULT true, "
+	"ready boolean NOT NULL DEFAULT false, "
+	"feed_size integer NOT NULL DEFAULT 0, "
+	"short_form_length integer NOT NULL DEFAULT 0) WITH (fillfactor = 10)",
+	"INSERT INTO blogstore.view_state DEFAULT VALUES",
+	("COMMENT ON TABLE blogstore.view_state IS "
+	 "'One row: whether the worker may run, whether the views are complete, the settings they were built with.'")
+};
+
+static const char *const change_feed_sql[] = {
+	"CREATE TABLE blogstore.change_feed ("
+	"only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), "
+	"applied_lsn pg_lsn NOT NULL, applied_at timestamptz NOT NULL, "
+	"timeline bigint NOT NULL, system_identifier bigint NOT NULL, "
+	"layout bigint NOT NULL) WITH (fillfactor = 10)",
+	"COMMENT ON TABLE blogstore.change_feed IS "
+	"'One row: how far the worker has applied the WAL, on which server, to which partitions.'"
+};
+
+const Statements create_bookkeeping_sql[N_BOOKKEEPING] = {
+	[BOOK_USERNAMES] = STATEMENTS(usernames_sql),
+	[BOOK_JOBS] = STATEMENTS(jobs_sql),
+	[BOOK_VIEW_STATE] = STATEMENTS(view_state_sql),
+	[BOOK_CHANGE_FEED] = STATEMENTS(change_feed_sql)
+};

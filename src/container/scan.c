@@ -1,0 +1,435 @@
+/*
+ * scan.c
+ *		Reading items: by key, and as a list.
+ *
+ * One leaf and one index are opened for a call, and tuples are read through
+ * the index and table access methods. Lists are read backward (newest first)
+ * from a cursor, which enters the index as a row comparison
+ * ((creation_date, id) < (date, id)), so that a page costs its own length
+ * however many items lie before it.
+ *
+ * Runs in any process; reads need an active transaction and a snapshot.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "container/container.h"
+#include "container/tuple.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "layout/leaf.h"
+
+#include "access/nbtree.h"
+#include "access/relscan.h"
+#include "access/skey.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "storage/bufmgr.h"
+#include "storage/bufpage.h"
+#include "utils/fmgroids.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#define MAX_KEYS 3
+
+struct ItemScan
+{
+	OpenLeaf	leaf;
+	Relation	index;
+	IndexScanDesc desc;			/* NULL: the leaf is left out */
+	ScanDirection direction;
+	TupleTableSlot *slot;
+	Snapshot	filter;			/* shown by hand by it; NULL: by the scan */
+	ItemType	type;
+	uint32		needed;			/* properties that items must have */
+	const Property *column;		/* of the path, ncolumns of them */
+	int			ncolumns;
+	ItemPlace	after;			/* what the keys of a walk point to */
+	ScanKeyData keys[MAX_KEYS];
+	ScanKeyData row[MAX_PATH_COLUMNS];	/* members of a row comparison */
+};
+
+/* The equality keys of a path; all key columns but dates are uuids. */
+static int
+scan_equal_keys(ItemScan *scan, const Datum *key, int nkeys)
+{
+	Assert(nkeys <= MAX_KEYS);
+	for (int i = 0; i < nkeys; i++)
+	{
+		AttrNumber	att = scan->index->rd_index->indkey.values[i];
+		bool		date = att == scan->leaf.attno[PROP_CREATION_DATE];
+
+		ScanKeyInit(&scan->keys[i], i + 1, BTEqualStrategyNumber,
+					date ? F_TIMESTAMPTZ_EQ : F_UUID_EQ, key[i]);
+	}
+	return nkeys;
+}
+
+/*
+ * Make keys[n] a row comparison of the index columns from n + 1 on with the
+ * members in row, as ExecIndexBuildScanKeys() would build it.
+ */
+static void
+scan_row_key(ItemScan *scan, int n, int nmembers, StrategyNumber strategy,
+			 const Datum *value)
+{
+	ScanKey		header = &scan->keys[n];
+
+	for (int i = 0; i < nmembers; i++)
+	{
+		AttrNumber	att = scan->index->rd_index->indkey.values[n + i];
+		bool		date = att == scan->leaf.attno[PROP_CREATION_DATE];
+
+		ScanKeyEntryInitialize(&scan->row[i],
+							   SK_ROW_MEMBER |
+							   (i == nmembers - 1 ? SK_ROW_END : 0),
+							   n + i + 1, strategy, InvalidOid, InvalidOid,
+							   date ? F_TIMESTAMPTZ_CMP : F_UUID_CMP, value[i]);
+	}
+	memset(header, 0, sizeof(ScanKeyData));
+	header->sk_flags = SK_ROW_HEADER;
+	header->sk_attno = n + 1;
+	header->sk_strategy = strategy;
+	header->sk_argument = PointerGetDatum(scan->row);
+}
+
+/* The key (creation_date, id) < cursor on index columns n + 1 and n + 2. */
+static void
+scan_cursor_key(ItemScan *scan, int n, const Cursor *before)
+{
+	Datum		value[] = {
+		TimestampTzGetDatum(before->date), UUIDPGetDatum(&before->id)
+	};
+
+	scan_row_key(scan, n, 2, BTLessStrategyNumber, value);
+}
+
+/* Open the index of a leaf that is open, and the slot to read into. */
+static ItemScan *
+scan_leaf(const OpenLeaf *leaf, Container container, ItemType type,
+		  AccessPath path, ScanDirection direction)
+{
+	ItemScan   *scan = palloc(sizeof(ItemScan));
+
+	scan->filter = NULL;
+	scan->leaf = *leaf;
+	scan->index = leaf_open_index(&scan->leaf, path);
+	scan->direction = direction;
+	scan->type = type;
+	scan->needed = item_required(type);
+	scan->ncolumns = leaf_path_columns(container, type, path, &scan->column);
+	scan->slot = table_slot_create(scan->leaf.rel, NULL);
+	return scan;
+}
+
+/*
+ * Open a leaf, by its partition's key or number, likewise. A leaf that is left
+ * out has nothing to read.
+ */
+static ItemScan *
+scan_open(Container container, ItemType type, const pg_uuid_t *partition_key,
+		  int partition, AccessPath path, ScanDirection direction)
+{
+	OpenLeaf	leaf;
+
+	if (!leaf_open(&leaf, container, type, partition_key, partition,
+				   AccessShareLock))
+		return palloc0(sizeof(ItemScan));
+	if (!OidIsValid(leaf.index[path]))
+	{
+		leaf_leave_out(container, type, partition_key ?
+					   container_find_partition(container, partition_key) :
+					   partition, path, leaf_index_problem(&leaf));
+		leaf_close(&leaf, false);
+		return palloc0(sizeof(ItemScan));
+	}
+	return scan_leaf(&leaf, container, type, path, direction);
+}
+
+/*
+ * Have the scan go unwatched: reads by an MVCC snapshot leave predicate locks
+ * in a serializable transaction (SerializationNeededForRead()), so read
+ * everything there, and show what the snapshot would.
+ */
+static Snapshot
+scan_unwatch(ItemScan *scan, Snapshot snapshot)
+{
+	if (!IsolationIsSerializable() || !IsMVCCSnapshot(snapshot))
+		return snapshot;
+	scan->filter = snapshot;
+	return SnapshotAny;
+}
+
+static void
+scan_start(ItemScan *scan, int nkeys, Snapshot snapshot)
+{
+	scan->desc = compat_index_beginscan(scan->leaf.rel, scan->index, snapshot,
+										nkeys);
+	index_rescan(scan->desc, scan->keys, nkeys, NULL, 0);
+}
+
+static ItemScan *
+scan_begin(ItemScan *scan, const Datum *key, int nkeys, const Cursor *before,
+		   Snapshot snapshot)
+{
+	int			n;
+
+	if (scan->index == NULL)
+		return scan;
+	n = scan_equal_keys(scan, key, nkeys);
+	if (before != NULL && before->valid)
+		scan_cursor_key(scan, n++, before);
+	scan_start(scan, n, snapshot);
+	return scan;
+}
+
+/*
+ * Begin a scan of one partition's leaf.
+ *
+ * key: nkeys equality values for the first columns of the path; before: where
+ * given and valid, only items before it in (creation_date, id), which must be
+ * the path's next columns. What key and before point to must outlive the
+ * scan.
+ */
+ItemScan *
+item_scan_begin_partition(Container container, ItemType type, int partition,
+						  AccessPath path, const Datum *key, int nkeys,
+						  const Cursor *before, ScanDirection direction,
+						  Snapshot snapshot)
+{
+	return scan_begin(scan_open(container, type, NULL, partition, path,
+								direction),
+					  key, nkeys, before, snapshot);
+}
+
+/* The same for the logical partition of a partition key. */
+ItemScan *
+item_scan_begin(Container container, ItemType type,
+				const pg_uuid_t *partition_key, AccessPath path,
+				const Datum *key, int nkeys, const Cursor *before,
+				ScanDirection direction, Snapshot snapshot)
+{
+	return scan_begin(scan_open(container, type, partition_key, -1, path,
+								direction),
+					  key, nkeys, before, snapshot);
+}
+
+/*
+ * Begin a scan of items with these key values that serializable transactions
+ * do not have to answer for: no conflict arises from it.
+ */
+ItemScan *
+item_scan_begin_unwatched(Container container, ItemType type,
+						  const pg_uuid_t *partition_key, AccessPath path,
+						  const Datum *key, int nkeys, Snapshot snapshot)
+{
+	ItemScan   *scan = scan_open(container, type, partition_key, -1, path,
+								 ForwardScanDirection);
+
+	return scan_begin(scan, key, nkeys, NULL, scan_unwatch(scan, snapshot));
+}
+
+/*
+ * Begin a scan of a leaf that is open, and stays so, with its indexes, by who
+ * needs no more of the items than their identity; not watched: likewise.
+ */
+ItemScan *
+leaf_scan_begin(const OpenLeaf *leaf, Container container, ItemType type,
+				AccessPath path, const Datum *key, int nkeys, bool watched,
+				Snapshot snapshot)
+{
+	OpenLeaf	again = *leaf;
+	ItemScan   *scan;
+
+	RelationIncrementReferenceCount(again.rel);
+	again.lockmode = NoLock;
+	scan = scan_leaf(&again, container, type, path, ForwardScanDirection);
+	item_scan_identity(scan, container);
+	return scan_begin(scan, key, nkeys, NULL,
+					  watched ? snapshot : scan_unwatch(scan, snapshot));
+}
+
+/*
+ * Begin a walk through a partition's leaf in the path's order, from the first
+ * item behind a place (not valid: from the start): how a job goes through a
+ * leaf in chunks. key: where given, only items with it in the first column.
+ */
+ItemScan *
+item_scan_begin_after(Container container, ItemType type, int partition,
+					  AccessPath path, const pg_uuid_t *key,
+					  const ItemPlace *after, Snapshot snapshot)
+{
+	ItemScan   *scan = scan_open(container, type, NULL, partition, path,
+								 ForwardScanDirection);
+	Datum		value[MAX_PATH_COLUMNS];
+	int			n = 0;
+
+	if (scan->index == NULL)
+		return scan;
+	scan->after = *after;
+	if (key != NULL)
+	{
+		scan->after.first = *key;
+		value[0] = UUIDPGetDatum(&scan->after.first);
+		n = scan_equal_keys(scan, value, 1);
+	}
+	if (after->valid)
+	{
+		for (int i = n; i < scan->ncolumns; i++)
+			value[i] = scan->column[i] == PROP_CREATION_DATE ?
+				TimestampTzGetDatum(scan->after.date) :
+				UUIDPGetDatum(i == 0 ? &scan->after.first : &scan->after.last);
+		/* a row of one column is none; that is always a uuid here */
+		if (scan->ncolumns - n == 1)
+			ScanKeyInit(&scan->keys[n], n + 1, BTGreaterStrategyNumber,
+						F_UUID_GT, value[n]);
+		else
+			scan_row_key(scan, n, scan->ncolumns - n, BTGreaterStrategyNumber,
+						 &value[n]);
+		n++;
+	}
+	scan_start(scan, n, snapshot);
+	return scan;
+}
+
+/* The place of the scan's present item. */
+void
+item_scan_place(const ItemScan *scan, ItemPlace *place)
+{
+	BlogItem	item;
+
+	(void) item_from_slot(&item, scan->slot, scan->leaf.attno);
+	memset(place, 0, sizeof(*place));
+	place->valid = true;
+	place->first = *item_uuid(&item, scan->column[0]);
+	for (int i = 1; i < scan->ncolumns; i++)
+		if (scan->column[i] == PROP_CREATION_DATE)
+			place->date = item_date(&item);
+		else
+			place->last = *item_uuid(&item, scan->column[i]);
+}
+
+/*
+ * Let the scan's items lack values, but for those by which an item is found and
+ * told from others: for who writes all else anew, or takes the item away.
+ */
+void
+item_scan_identity(ItemScan *scan, Container container)
+{
+	uint32		needed = item_identity(container, scan->type);
+
+	for (int i = 0; i < scan->ncolumns; i++)
+		needed |= UINT32_C(1) << scan->column[i];
+	scan->needed &= needed;
+}
+
+/* The next version that shows; false: there are no more. */
+static bool
+scan_advance(ItemScan *scan)
+{
+	if (scan->desc == NULL)
+		return false;
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!index_getnext_slot(scan->desc, scan->direction, scan->slot))
+			return false;
+	} while (scan->filter != NULL && !item_scan_shown(scan, scan->filter));
+	return true;
+}
+
+/*
+ * The next item that shows; its values hold until the next call. An item that
+ * lacks a value is an error (22004), or left out (item_leave_out()).
+ */
+bool
+item_scan_next(ItemScan *scan, BlogItem *out)
+{
+	uint32		missing;
+
+	do
+	{
+		if (!scan_advance(scan))
+			return false;
+		missing = item_from_slot(out, scan->slot, scan->leaf.attno) &
+			scan->needed;
+	} while (missing != 0 && !item_complete(out, scan->type, missing));
+	return true;
+}
+
+/* Does a snapshot show the present item? */
+bool
+item_scan_shown(ItemScan *scan, Snapshot snapshot)
+{
+	return table_tuple_satisfies_snapshot(scan->leaf.rel, scan->slot, snapshot);
+}
+
+/* What the scan reads into. */
+TupleTableSlot *
+item_scan_slot(ItemScan *scan)
+{
+	return scan->slot;
+}
+
+/* The leaf that it reads. */
+Relation
+item_scan_relation(ItemScan *scan)
+{
+	return scan->leaf.rel;
+}
+
+/*
+ * Has the page of the present item room for another version of it? Then an
+ * update of columns without an index is HOT (heap_update()).
+ */
+bool
+item_scan_has_room(ItemScan *scan)
+{
+	TupleTableSlot *slot = scan->slot;
+	BufferHeapTupleTableSlot *heap;
+	Size		room;
+
+	if (!TTS_IS_BUFFERTUPLE(slot))
+		return true;
+	heap = (BufferHeapTupleTableSlot *) slot;
+	LockBuffer(heap->buffer, BUFFER_LOCK_SHARE);
+	room = PageGetHeapFreeSpace(BufferGetPage(heap->buffer));
+	LockBuffer(heap->buffer, BUFFER_LOCK_UNLOCK);
+	return room >= MAXALIGN(heap->base.tuple->t_len);
+}
+
+void
+item_scan_end(ItemScan *scan)
+{
+	if (scan->index == NULL)
+	{
+		pfree(scan);
+		return;
+	}
+	ExecDropSingleTupleTableSlot(scan->slot);
+	index_endscan(scan->desc);
+	index_close(scan->index, scan->leaf.lockmode);
+	leaf_close(&scan->leaf, false);
+	pfree(scan);
+}
+
+/*
+ * Read one item by key. Returns false if snapshot sees none; out is a copy in
+ * the current memory context.
+ */
+bool
+item_get(Container container, ItemType type, const pg_uuid_t *partition_key,
+		 AccessPath path, const Datum *key, int nkeys, Snapshot snapshot,
+		 BlogItem *out)
+{
+	ItemScan   *scan = item_scan_begin(container, type, partition_key, path,
+									   key, nkeys, NULL, ForwardScanDirection,
+									   snapshot);
+	BlogItem	item;
+	bool		found = item_scan_next(scan, &item);
+
+	if (found)
+		item_copy(out, &item);
+	item_scan_end(scan);
+	return found;
+}

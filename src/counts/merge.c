@@ -1,0 +1,153 @@
+/*
+ * merge.c
+ *		Lists over all partitions of a container, by (creation_date, id), newest
+ *		first.
+ *
+ * Each partition's list is read by its index, and the newest of their first
+ * items is always the next: a page costs its length, and a look into each
+ * partition. Runs in any process.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "container/container.h"
+#include "counts/counts.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+
+#include "lib/binaryheap.h"
+#include "miscadmin.h"
+
+typedef struct MergeInput
+{
+	ItemScan   *scan;
+	BlogItem	item;			/* the scan's present item */
+} MergeInput;
+
+struct ItemMerge
+{
+	int			n;				/* of the partitions' lists that are open */
+	int			partitions;
+	MergeInput *input;
+	binaryheap *heap;			/* of indexes into input */
+	ItemType	type;
+	Snapshot	snapshot;
+	bool		started;		/* is the top one already handed out? */
+};
+
+/* The heap's first is the newest. */
+static int
+merge_compare(Datum a, Datum b, void *arg)
+{
+	const MergeInput *input = arg;
+	const BlogItem *ia = &input[DatumGetInt32(a)].item;
+	const BlogItem *ib = &input[DatumGetInt32(b)].item;
+	TimestampTz da = item_date(ia);
+	TimestampTz db = item_date(ib);
+
+	if (da != db)
+		return da < db ? -1 : 1;
+	return memcmp(item_uuid(ia, PROP_ID), item_uuid(ib, PROP_ID), UUID_LEN);
+}
+
+/*
+ * Open the list of each partition, of which there were so many; false if
+ * partitions came or went meanwhile, by which their numbers change.
+ */
+static bool
+open_inputs(ItemMerge *merge, Container container, AccessPath path,
+			const Datum *key, int nkeys, const Cursor *before)
+{
+	uint64		loads = container_loads();
+
+	for (merge->n = 0; merge->n < merge->partitions; merge->n++)
+	{
+		if (container_partitions(container) != merge->partitions ||
+			container_loads() != loads)
+			return false;
+		merge->input[merge->n].scan =
+			item_scan_begin_partition(container, merge->type, merge->n, path,
+									  key, nkeys, before,
+									  BackwardScanDirection, merge->snapshot);
+	}
+	return container_partitions(container) == merge->partitions &&
+		container_loads() == loads;
+}
+
+static void
+close_inputs(ItemMerge *merge)
+{
+	for (int i = 0; i < merge->n; i++)
+		item_scan_end(merge->input[i].scan);
+}
+
+/*
+ * Begin a list over all partitions: the items of a type with these leading
+ * key values of the path, before a cursor. Partitions are held still by the lock
+ * on the container, but for DETACH PARTITION ... CONCURRENTLY.
+ */
+ItemMerge *
+item_merge_begin(Container container, ItemType type, AccessPath path,
+				 const Datum *key, int nkeys, const Cursor *before,
+				 Snapshot snapshot)
+{
+	ItemMerge  *merge = palloc0(sizeof(ItemMerge));
+
+	merge->type = type;
+	merge->snapshot = snapshot;
+	container_lock(container, false);
+	merge->partitions = container_partitions(container);
+	merge->input = palloc(sizeof(MergeInput) * Max(merge->partitions, 1));
+	while (!open_inputs(merge, container, path, key, nkeys, before))
+	{
+		close_inputs(merge);
+		CHECK_FOR_INTERRUPTS();
+		merge->partitions = container_partitions(container);
+		merge->input = repalloc(merge->input, sizeof(MergeInput) *
+								Max(merge->partitions, 1));
+	}
+	merge->heap = binaryheap_allocate(Max(merge->n, 1), merge_compare,
+									  merge->input);
+	for (int i = 0; i < merge->n; i++)
+		if (item_scan_next(merge->input[i].scan, &merge->input[i].item))
+			binaryheap_add_unordered(merge->heap, Int32GetDatum(i));
+	binaryheap_build(merge->heap);
+	return merge;
+}
+
+/*
+ * The next newest item, a post with its deltas added up; its values hold until
+ * the next call.
+ */
+bool
+item_merge_next(ItemMerge *merge, BlogItem *out)
+{
+	MergeInput *in;
+
+	if (merge->started && !binaryheap_empty(merge->heap))
+	{
+		in = &merge->input[DatumGetInt32(binaryheap_first(merge->heap))];
+		if (item_scan_next(in->scan, &in->item))
+			binaryheap_replace_first(merge->heap,
+									 binaryheap_first(merge->heap));
+		else
+			(void) binaryheap_remove_first(merge->heap);
+	}
+	merge->started = true;
+	if (binaryheap_empty(merge->heap))
+		return false;
+	in = &merge->input[DatumGetInt32(binaryheap_first(merge->heap))];
+	*out = in->item;
+	if (merge->type == ITEM_POST)
+		delta_add_up(out, merge->snapshot);
+	return true;
+}
+
+void
+item_merge_end(ItemMerge *merge)
+{
+	close_inputs(merge);
+	binaryheap_free(merge->heap);
+	pfree(merge->input);
+	pfree(merge);
+}

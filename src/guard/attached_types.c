@@ -1,0 +1,296 @@
+/*
+ * attached_types.c
+ *		Types that would bring somebody else's code into the guard
+ *(attached.c).
+ *
+ * A domain's constraints run when a value becomes one of the domain, and need
+ *no function that could be told to be the caller's: some of the server's own
+ *run whatever statement they are given. There are two ways to such a type for
+ *one who has no right on the owner's code: a temporary type or table, whose
+ *name is found in the session's temporary schema; and a PL/pgSQL function of
+ *the owner's that the caller has called before, for it keeps the types of its
+ *variables as the search_path of its first call has found them.
+ *
+ * Runs in any process that writes items, in a guard.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "guard/guard.h"
+#include "invalidate.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "plpgsql.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/* For whom the temporary schema has no types that are in the way. */
+static Oid temp_types_fine = InvalidOid; /* InvalidOid: look */
+
+static void
+types_invalidate(void)
+{
+	temp_types_fine = InvalidOid;
+}
+
+/* A table's columns are not in the row of its type. */
+static void
+columns_invalidate(Oid relid)
+{
+	temp_types_fine = InvalidOid;
+}
+
+/* ------------------------------------------------------------------------
+ * What a type can run
+ * ------------------------------------------------------------------------ */
+
+/* Of whom are types taken to be foreign? */
+typedef bool (*RoleTest) (Oid role, Oid owner);
+
+static bool
+is_callers(Oid role, Oid owner)
+{
+	return role_is_callers(role);
+}
+
+static bool
+is_not_trusted(Oid role, Oid owner)
+{
+	return !role_is_trusted(role, owner);
+}
+
+static bool type_runs(Oid type, RoleTest foreign, Oid owner);
+
+/* Can one of a relation's columns run something of a foreign role's? */
+static bool
+columns_run(Oid relid, RoleTest foreign, Oid owner)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	int			natts;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	natts = ((Form_pg_class) GETSTRUCT(tuple))->relnatts;
+	ReleaseSysCache(tuple);
+	for (AttrNumber a = 1; a <= natts; a++)
+		if (type_runs(get_atttype(relid, a), foreign, owner))
+			return true;
+	return false;
+}
+
+/* Can making a value of a type run something of a foreign role's? */
+static bool
+type_runs(Oid type, RoleTest foreign, Oid owner)
+{
+	HeapTuple	tuple;
+	FormData_pg_type form;
+
+	if (type < FirstNormalObjectId)
+		return false;
+	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = *(Form_pg_type) GETSTRUCT(tuple);
+	ReleaseSysCache(tuple);
+	check_stack_depth();
+
+	if (form.typsubscript == F_ARRAY_SUBSCRIPT_HANDLER)
+		return type_runs(form.typelem, foreign, owner);
+	if (!foreign(form.typowner, owner))
+		return false;
+	switch (form.typtype)
+	{
+		case TYPTYPE_DOMAIN:
+		case TYPTYPE_RANGE:
+		case TYPTYPE_MULTIRANGE:
+			return true;
+		case TYPTYPE_COMPOSITE:
+			return columns_run(form.typrelid, foreign, owner);
+		default:
+			return false;
+	}
+}
+
+/* ------------------------------------------------------------------------
+ * In the temporary schema
+ * ------------------------------------------------------------------------ */
+
+/* Errors: 42501 for a type in the temporary schema that can run something. */
+static void
+check_temp_type(Form_pg_type form, Oid owner)
+{
+	bool		fine = form->typtype == TYPTYPE_BASE &&
+		form->typsubscript == F_ARRAY_SUBSCRIPT_HANDLER;
+
+	if (role_is_trusted(form->typowner, owner))
+		return;
+
+	/* the row type of a table, which nobody may use, with plain columns */
+	if (form->typtype == TYPTYPE_COMPOSITE)
+		fine = get_rel_relkind(form->typrelid) != RELKIND_COMPOSITE_TYPE &&
+			!columns_run(form->typrelid, is_callers, owner);
+	if (!fine)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("type \"%s\" is in the way of what is attached to blogstore's tables",
+						NameStr(form->typname)),
+				 errdetail("It is temporary, or a temporary table has a column of such a type, and what is attached would find it by its name."),
+				 errhint("Drop it, or say DISCARD TEMP, before calls of blogstore.")));
+}
+
+/* Are there such types? They cannot be told when they are used. */
+void
+types_check_temporary(Oid owner)
+{
+	Oid			schema;
+	Oid			toast;
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	GetTempNamespaceState(&schema, &toast);
+	if (temp_types_fine == owner || !OidIsValid(schema))
+		return;
+	/* before the look: an invalidation during it must not be lost */
+	temp_types_fine = owner;
+	rel = table_open(TypeRelationId, AccessShareLock);
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
+		Oid			before = temp_types_fine;
+
+		if (form->typnamespace == schema)
+		{
+			temp_types_fine = InvalidOid;	/* if this is an error */
+			check_temp_type(form, owner);
+			temp_types_fine = before;
+		}
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+/* ------------------------------------------------------------------------
+ * In functions that were called before
+ * ------------------------------------------------------------------------ */
+
+/* PL/pgSQL's place for a plugin, and who was there before the guard. */
+static PLpgSQL_plugin **plugin_place = NULL;
+static PLpgSQL_plugin *plugin_before = NULL;
+static PLpgSQL_plugin plugin;
+
+/* The type of a variable; InvalidOid: it has none of its own. */
+static Oid
+variable_type(const PLpgSQL_datum *datum)
+{
+	switch (datum->dtype)
+	{
+		case PLPGSQL_DTYPE_VAR:
+		case PLPGSQL_DTYPE_PROMISE:
+			return ((const PLpgSQL_var *) datum)->datatype->typoid;
+		case PLPGSQL_DTYPE_REC:
+			return ((const PLpgSQL_rec *) datum)->rectypeid;
+		default:
+			return InvalidOid;
+	}
+}
+
+/* Is it a function that runs, in the owner's opinion, what the owner wrote? */
+static bool
+function_is_trusted(Oid function, Oid owner)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Oid			role = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		role = ((Form_pg_proc) GETSTRUCT(tuple))->proowner;
+		ReleaseSysCache(tuple);
+	}
+	return OidIsValid(role) && role_is_trusted(role, owner);
+}
+
+/* A PL/pgSQL function begins. Errors: 42501 for a type of its variables. */
+static void
+check_variables(PLpgSQL_execstate *estate, PLpgSQL_function *function)
+{
+	Oid			owner = guard_owner();
+
+	if (!OidIsValid(owner) || !function_is_trusted(function->fn_oid, owner))
+		return;
+	for (int i = 0; i < function->ndatums; i++)
+	{
+		Oid			type = variable_type(function->datums[i]);
+
+		if (type_runs(type, is_not_trusted, owner))
+			ereport(ERROR,
+					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+					 errmsg("type %s must not be used by what is attached to blogstore's tables",
+							format_type_be(type)),
+					 errdetail("The function %s has a variable of it, but it is not of the role \"%s\".",
+							   function->fn_signature,
+							   GetUserNameFromId(owner, true)),
+					 errhint("Qualify the type in the function, say ALTER FUNCTION ... SET search_path, or give the type to the owner of the containers.")));
+	}
+}
+
+/* The same, and whoever was there before has its turn. */
+static void
+function_begins(PLpgSQL_execstate *estate, PLpgSQL_function *function)
+{
+	const size_t from = offsetof(PLpgSQL_plugin, error_callback);
+
+	check_variables(estate, function);
+	if (plugin_before == NULL)
+		return;
+	/* what PL/pgSQL tells a plugin when a function begins */
+	memcpy((char *) plugin_before + from, (char *) &plugin + from,
+		   sizeof(PLpgSQL_plugin) - from);
+	if (plugin_before->func_setup != NULL)
+		plugin_before->func_setup(estate, function);
+}
+
+/* The outermost guard is entered: have functions tell when they begin. */
+void
+types_watch_functions(void)
+{
+	if (plugin_place == NULL)
+		plugin_place =
+			(PLpgSQL_plugin **) find_rendezvous_variable("PLpgSQL_plugin");
+	plugin_before = *plugin_place;
+	if (plugin_before != NULL)
+		plugin = *plugin_before;
+	else
+		memset(&plugin, 0, sizeof(plugin));
+	plugin.func_setup = function_begins;
+	*plugin_place = &plugin;
+}
+
+/* It is left, or an error has ended it. */
+void
+types_unwatch_functions(void)
+{
+	if (plugin_place != NULL && *plugin_place == &plugin)
+		*plugin_place = plugin_before;
+}
+
+/* Called once by _PG_init. */
+void
+types_init(void)
+{
+	invalidation_listen_catalog(TYPEOID, types_invalidate);
+	invalidation_listen(columns_invalidate);
+}

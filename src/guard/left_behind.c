@@ -1,0 +1,103 @@
+/*
+ * left_behind.c
+ *		What code in the guard (attached.c) must not leave to the session in which
+ *		it runs: a superuser's, perhaps, or the worker's.
+ *
+ * It runs as the owner of the containers; what it leaves behind would run, or be
+ * in force, when somebody else is the current user: a cursor that is read to its
+ * end at the commit, a prepared statement in place of the session's own, a
+ * trigger that is deferred while the statement runs, a search_path.
+ *
+ * Runs in any process that writes items.
+ */
+#include "postgres.h"
+
+#include "guard/guard.h"
+#include "worker/worker.h"
+
+#include "nodes/parsenodes.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+
+/* The command that a statement is, if it must not run in a guard; else NULL. */
+static const char *
+forbidden_command(Node *stmt)
+{
+	switch (nodeTag(stmt))
+	{
+		case T_DeclareCursorStmt:
+			return (((DeclareCursorStmt *) stmt)->options & CURSOR_OPT_HOLD) ?
+				"DECLARE ... WITH HOLD" : NULL;
+		case T_ClosePortalStmt:
+			return "CLOSE";
+		case T_PrepareStmt:
+			return "PREPARE";
+		case T_DeallocateStmt:
+			return "DEALLOCATE";
+		case T_DiscardStmt:
+			return "DISCARD";
+		case T_ListenStmt:
+			return "LISTEN";
+		case T_UnlistenStmt:
+			return "UNLISTEN";
+		case T_ConstraintsSetStmt:
+			return ((ConstraintsSetStmt *) stmt)->deferred ?
+				"SET CONSTRAINTS ... DEFERRED" : NULL;
+		default:
+			return NULL;
+	}
+}
+
+/* A utility statement is about to run. Errors: 42501. */
+void
+left_behind_check(Node *stmt)
+{
+	const char *command;
+
+	if (!guard_is_entered() || stmt == NULL)
+		return;
+	command = forbidden_command(stmt);
+	if (command != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("what is attached to blogstore's tables cannot execute %s",
+						command),
+				 errdetail("It would have an effect on the session after the request.")));
+}
+
+/*
+ * The values of the settings that a guard sets, as they are outside of it, but
+ * that the search_path may be the guard's already; in the current memory context.
+ */
+char	  **
+left_behind_note(const char *path)
+{
+	char	  **value = palloc(sizeof(char *) * defaults_count());
+
+	for (int s = 0; s < defaults_count(); s++)
+	{
+		const char *now = s == 0 ? path :
+			GetConfigOption(defaults_name(s), true, false);
+
+		value[s] = now ? pstrdup(now) : NULL;
+	}
+	return value;
+}
+
+/* Undo what code in the guard has done to them for longer than itself. */
+void
+left_behind_undo(char **value)
+{
+	for (int s = 0; s < defaults_count(); s++)
+	{
+		const char *now = GetConfigOption(defaults_name(s), true, false);
+
+		if (now != NULL && value[s] != NULL && strcmp(now, value[s]) != 0)
+			(void) set_config_option(defaults_name(s), value[s], PGC_SUSET,
+									 PGC_S_SESSION, GUC_ACTION_SET, true,
+									 ERROR, false);
+		if (value[s] != NULL)
+			pfree(value[s]);
+	}
+	pfree(value);
+}

@@ -1,0 +1,41 @@
+/*
+ * hooks.c
+ *		What the change feed does for those below it: nothing, until it is there.
+ *
+ * Runs in any process.
+ */
+#include "postgres.h"
+
+#include "hooks.h"
+
+#include "hooks.h"
+
+static void
+hook_nothing(void)
+{
+}
+
+static bool
+hook_no_views(void)
+{
+	return false;
+}
+
+static bool
+hook_no_deletions(uint64 *stamp)
+{
+	*stamp = 0;
+	return true;
+}
+
+static const char *
+hook_no_obstacle(const char **hint)
+{
+	*hint = NULL;
+	return NULL;
+}
+
+ChangeFeedHooks change_feed_hooks = {
+	hook_nothing, hook_nothing, hook_nothing, hook_no_views, hook_nothing,
+	hook_no_deletions, hook_no_obstacle
+};

@@ -1,0 +1,34 @@
+/*
+ * hooks.h
+ *		What the change feed does for those below it.
+ */
+#ifndef BLOGSTORE_HOOKS_H
+#define BLOGSTORE_HOOKS_H
+
+#include "datatype/timestamp.h"
+
+/*
+ * What the change feed wants to know from below, and is asked: set by
+ * change_feed/ at load, so that nothing here calls upward.
+ */
+typedef struct ChangeFeedHooks
+{
+	/* this process has met containers: is there a worker for them? */
+	void		(*containers_found) (void);
+	/* this transaction has made containers: start a worker on commit */
+	void		(*containers_created) (void);
+	/* this transaction has written items: wake the worker when it commits */
+	void		(*item_written) (void);
+	/* does a worker keep the views up to date right now? */
+	bool		(*views_served) (void);
+	/* this transaction changes who is being deleted */
+	void		(*deletions_changing) (void);
+	/* how often that has changed; false while a change is being committed */
+	bool		(*deletions) (uint64 *stamp);
+	/* what keeps a worker from running on this server; NULL: nothing */
+	const char *(*obstacle) (const char **hint);
+} ChangeFeedHooks;
+
+extern ChangeFeedHooks change_feed_hooks;
+
+#endif							/* BLOGSTORE_HOOKS_H */

@@ -1,0 +1,365 @@
+/*
+ * import.c
+ *		blogstore.import(), blogstore.import_documents(): bulk import.
+ *
+ * Sources are read as the caller (import_stage.c); all else is done as the
+ * containers' owner, by a few statements over whole sets (import_sql.c):
+ *
+ *		check users, write users; check posts, comments and likes; count what
+ *		each post gets; lock the posts that were there before; write posts
+ *		with their counts, comments, likes, and for the posts that were there
+ *		before a delta each (container/delta.c)
+ *
+ * The checks look at committed items. Where another transaction writes the
+ * same key meanwhile, the import fails (40001) rather than lose a row.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "container/container.h"
+#include "counts/counts.h"
+#include "hooks.h"
+#include "import/import.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "requests/request.h"
+#include "state/state.h"
+
+#include "access/xact.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/tuplestore.h"
+
+PG_FUNCTION_INFO_V1(blogstore_import);
+PG_FUNCTION_INFO_V1(blogstore_import_documents);
+
+/* Tell other sessions, in pg_stat_activity, what is being done. */
+static void
+show_step(const Import *import, const char *step, int64 rows, const char *what)
+{
+	char	   *text = psprintf("blogstore.%s: %s " INT64_FORMAT " %s",
+								import->command, step, rows, what);
+
+	pgstat_report_activity(STATE_RUNNING, text);
+	pfree(text);
+}
+
+static const char *const rejects_column[] = {"type", "reason", "item"};
+
+/* Errors: 25001, 25006, 42703, 42809, 42P01. */
+static void
+check_call(const char *command, Oid rejects)
+{
+	need_writable(command);
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("%s cannot run with a snapshot of the past", command),
+				 errhint("Use a READ COMMITTED transaction.")));
+	if (OidIsValid(rejects))
+		need_columns(rejects, "rejects", lengthof(rejects_column),
+					 rejects_column);
+}
+
+/*
+ * Write what was rejected into the caller's table, as the caller; or only see
+ * whether that can be done, rather than find out in the end.
+ */
+static void
+write_rejected(const Import *import, bool rehearse)
+{
+	import_run_named(import, "INSERT INTO ", quoted_relation(import->rejects),
+					 rehearse ?
+					 " (type, reason, item) SELECT r.type, r.reason, r.item"
+					 " FROM @rejected AS r LIMIT 0" :
+					 " (type, reason, item) SELECT r.type, r.reason, r.item"
+					 " FROM @rejected AS r");
+}
+
+/*
+ * Begin: make the temporary tables. On return the caller is the current user
+ * again, and SPI is connected. Errors: 25006, 42501, 55000.
+ */
+static void
+import_begin(Import *import, const char *command, Oid rejects)
+{
+	ImportPhase	phase;
+	pg_uuid_t	id;
+	Oid			caller = GetUserId();
+	char	   *name;
+
+	StaticAssertStmt(UUID_LEN + sizeof("blogstore__checked_comment") < NAMEDATALEN,
+					 "names of temporary tables are too long");
+	memset(import, 0, sizeof(*import));
+	import->command = command;
+	import->now = GetCurrentTimestamp();
+	import->rejects = rejects;
+	new_id(&id);
+	name = import->prefix;
+	name += sprintf(name, "blogstore_");
+	for (int i = UUID_LEN / 2; i < UUID_LEN; i++)
+		name += sprintf(name, "%02x", id.data[i]);
+	strcpy(name, "_");
+
+	request_begin(&phase.scope, command);
+	import_phase_settings(&phase);
+	SPI_connect();
+	for (int i = 0; i < import_tables_n; i++)
+		(void) import_run(import, import_tables_sql[i]);
+	import_run_named(import, "GRANT SELECT ON @rejected TO ",
+					 quote_identifier(GetUserNameFromId(caller, false)), "");
+	stage_open(import);
+	import_phase_end(&phase);
+	if (OidIsValid(rejects))
+		write_rejected(import, true);
+}
+
+/* Errors: 23514, always. */
+static void
+refuse_rejected(const Import *import, int64 rejected)
+{
+	TupleDesc	desc;
+	HeapTuple	row;
+
+	(void) import_run(import,
+					  "SELECT coalesce(type, 'document'), reason,"
+					  " left(item::text, 200) FROM @rejected LIMIT 1");
+	row = SPI_tuptable->vals[0];
+	desc = SPI_tuptable->tupdesc;
+	ereport(ERROR,
+			(errcode(ERRCODE_CHECK_VIOLATION),
+			 errmsg_plural("%lld item cannot be imported",
+						   "%lld items cannot be imported",
+						   (unsigned long) rejected, (long long) rejected),
+			 errdetail("The first: %s, %s: %s",
+					   SPI_getvalue(row, desc, 1), SPI_getvalue(row, desc, 2),
+					   SPI_getvalue(row, desc, 3)),
+			 errhint("Pass a table with the columns type text, reason text and item jsonb as rejects to import all but these.")));
+}
+
+static int64
+count_rejected(const Import *import)
+{
+	int64		n = import->untyped.rejected;
+
+	for (int t = 0; t < N_IMPORTED; t++)
+		n += import->tally[t].rejected;
+	return n;
+}
+
+static void
+check_items(Import *import, ItemType type)
+{
+	const ImportTally *tally = &import->tally[type];
+
+	if (tally->read == tally->rejected)
+		return;
+	show_step(import, "checking", tally->read - tally->rejected,
+			  plural_name(type));
+	import_check(import, type);
+	ereport(NOTICE,
+			(errmsg("%s: %lld new, %lld present, %lld rejected",
+					plural_name(type), (long long) tally->written,
+					(long long) tally->present,
+					(long long) tally->rejected)));
+}
+
+static void
+write_items(const Import *import, ItemType type)
+{
+	int64		n = import->tally[type].written;
+
+	if (n == 0)
+		return;
+	show_step(import, "writing", n, plural_name(type));
+	import_write_items(import, type, n);
+}
+
+/* Users come first, so that the names of all authors are in one place. */
+static void
+import_users(Import *import)
+{
+	const char *hint;
+	int64		n;
+
+	check_items(import, ITEM_USER);
+	n = import->tally[ITEM_USER].written;
+	if (n > 0)
+		import_run_write(import, import_write_names_sql, n);
+	write_items(import, ITEM_USER);
+	/* from here on nobody else can create or delete one of them */
+	if (n > 0 && import_run_number(import, import_deleting_sql) > 0)
+		import_outdated(import, "a user was created and deleted");
+	if (change_feed_hooks.obstacle(&hint) != NULL)
+		(void) import_run_number(import, import_lock_users_sql);
+}
+
+/* Have all partitions a leaf for deltas? */
+static bool
+deltas_possible(void)
+{
+	for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
+		if (!delta_leaf_exists(p))
+			return false;
+	return true;
+}
+
+/* Count, and write posts and what hangs on them, in one go. */
+static void
+import_posts(const Import *import)
+{
+	int64		others = 0;		/* posts that were there before */
+
+	if (import->tally[ITEM_COMMENT].written > 0 ||
+		import->tally[ITEM_LIKE].written > 0)
+	{
+		(void) import_run(import, import_count_sql);
+		(void) import_run(import, "ANALYZE @count");
+		others = import_run_number(import, import_counted_sql);
+	}
+	if (others > 0 &&
+		import_run_number(import, import_lock_posts_sql) != others)
+		import_outdated(import, "a post was deleted");
+	for (ItemType t = ITEM_POST; t <= ITEM_LIKE; t++)
+	{
+		write_items(import, t);
+		if (import->passed[t] != NULL)
+			tuplestore_end(import->passed[t]);
+	}
+	if (others > 0)
+		import_run_write(import,
+						 deltas_possible() ? import_write_deltas_sql :
+						 import_add_counts_sql, others);
+}
+
+/* All that is done as the owner once the sources have been read. */
+static void
+import_staged(Import *import)
+{
+	ImportPhase	phase;
+	int64		rejected;
+	bool		wrote = false;
+
+	import_phase_begin(&phase);
+	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
+		if (import->tally[t].read > 0)
+			(void) import_run(import,
+							  psprintf("ANALYZE @%s", item_type_name(t)));
+	container_lock(CONTAINER_USERS, true);
+	(void) import_run(import, import_lock_tables_sql);
+
+	import_users(import);
+	check_items(import, ITEM_POST);
+	(void) import_run(import, "ANALYZE @checked_post");
+	check_items(import, ITEM_COMMENT);
+	check_items(import, ITEM_LIKE);
+	rejected = count_rejected(import);
+	if (rejected > 0 && !OidIsValid(import->rejects))
+		refuse_rejected(import, rejected);
+	import_posts(import);
+	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
+		wrote |= import->tally[t].written > 0;
+	if (wrote)
+		change_feed_hooks.item_written();
+	import_phase_end(&phase);
+}
+
+/* A row of the result. */
+static void
+put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally)
+{
+	Datum		values[5];
+	bool		nulls[5] = {type == NULL};
+
+	values[0] = type ? CStringGetTextDatum(type) : (Datum) 0;
+	values[1] = Int64GetDatum(tally->read);
+	values[2] = Int64GetDatum(tally->written);
+	values[3] = Int64GetDatum(tally->present);
+	values[4] = Int64GetDatum(tally->rejected);
+	tuplestore_putvalues(info->setResult, info->setDesc, values, nulls);
+}
+
+/* The sources have been read: do the rest, and return what came of it. */
+static void
+import_end(Import *import, FunctionCallInfo fcinfo)
+{
+	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
+	ImportPhase	phase;
+
+	stage_close(import);
+	import_staged(import);
+	if (count_rejected(import) > 0)
+		write_rejected(import, false);
+	import_phase_begin(&phase);
+	(void) import_run(import,
+					  "DROP TABLE @user, @post, @comment, @like, @checked_user,"
+					  " @checked_post, @checked_comment, @checked_like, @part,"
+					  " @count, @rejected");
+	import_phase_end(&phase);
+	SPI_finish();
+	if (debug_query_string != NULL)
+		pgstat_report_activity(STATE_RUNNING, debug_query_string);
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
+		put_tally(info, item_type_name(t), &import->tally[t]);
+	if (import->untyped.read > 0)
+		put_tally(info, NULL, &import->untyped);
+}
+
+/*
+ * blogstore.import(users, posts, comments, likes, rejects)
+ *
+ * Errors: 23514 without a table for rejects; 25001, 25006, 40001, 42501,
+ * 42703, 42809, 42P01, 55000. Locks: RowExclusiveLock on all leaves of posts;
+ * posts that get items, FOR KEY SHARE; their authors, FOR SHARE, where no
+ * worker can run.
+ */
+Datum
+blogstore_import(PG_FUNCTION_ARGS)
+{
+	Import		import;
+	Oid			rejects =
+		PG_ARGISNULL(N_IMPORTED) ? InvalidOid : PG_GETARG_OID(N_IMPORTED);
+
+	check_call("import()", rejects);
+	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
+		if (!PG_ARGISNULL(t))
+			need_items(t, PG_GETARG_OID(t));
+	import_begin(&import, "import()", rejects);
+	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
+		if (!PG_ARGISNULL(t))
+			stage_table(&import, t, PG_GETARG_OID(t));
+	import_end(&import, fcinfo);
+	return (Datum) 0;
+}
+
+/*
+ * blogstore.import_documents(documents, rejects): likewise. Errors: also
+ * 22004.
+ */
+Datum
+blogstore_import_documents(PG_FUNCTION_ARGS)
+{
+	Import		import;
+	Oid			rejects = PG_ARGISNULL(1) ? InvalidOid : PG_GETARG_OID(1);
+	char	   *column;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("documents must not be null"),
+				 errhint("Pass the name of a table or view.")));
+	check_call("import_documents()", rejects);
+	column = need_documents(PG_GETARG_OID(0));
+	import_begin(&import, "import_documents()", rejects);
+	stage_documents(&import, PG_GETARG_OID(0), column);
+	import_end(&import, fcinfo);
+	return (Datum) 0;
+}

@@ -1,0 +1,155 @@
+/*
+ * import.h
+ *		Bulk import: what its parts share.
+ */
+#ifndef BLOGSTORE_IMPORT_H
+#define BLOGSTORE_IMPORT_H
+
+#include "compat.h"
+#include "guard/guard.h"
+#include "layout/item.h"
+#include "state/state.h"
+
+#include "tcop/dest.h"
+#include "utils/jsonb.h"
+#include "utils/rel.h"
+#include "utils/tuplestore.h"
+
+/* What is imported: items of the first types. */
+#define N_IMPORTED (ITEM_LIKE + 1)
+
+/* Columns of the temporary tables that rows are read into. */
+typedef enum StagedColumn
+{
+	STAGED_ID,
+	STAGED_POST_ID,
+	STAGED_USER_ID,
+	STAGED_USERNAME,
+	STAGED_TITLE,
+	STAGED_CONTENT,
+	STAGED_CREATION_DATE,
+	STAGED_REASON,				/* why it cannot be imported; NULL: not known */
+	STAGED_PARTITION			/* where it will be */
+} StagedColumn;
+
+#define N_STAGED (STAGED_PARTITION + 1)
+#define N_READ STAGED_REASON	/* those that come from sources */
+
+/* A row on its way there. */
+typedef struct StagedRow
+{
+	Datum		value[N_STAGED];
+	bool		isnull[N_STAGED];
+} StagedRow;
+
+/* What came of the items of a type. */
+typedef struct ImportTally
+{
+	int64		read;
+	int64		rejected;
+	int64		present;		/* were there already with the same values */
+	int64		written;
+} ImportTally;
+
+typedef struct Import
+{
+	const char *command;		/* for messages */
+	char		prefix[NAMEDATALEN];	/* of the temporary tables' names */
+	TimestampTz now;
+	Oid			rejects;		/* the caller's table; InvalidOid: none */
+	Relation	staged[N_IMPORTED]; /* open while sources are read */
+	Relation	rejected;		/* likewise */
+	Tuplestorestate *passed[N_IMPORTED];	/* new comments and likes */
+	TupleDesc	passed_desc[N_IMPORTED];
+	ImportTally tally[N_IMPORTED];
+	ImportTally untyped;		/* documents of no known type */
+} Import;
+
+/* What writes rows, and returns how many. */
+typedef int64 (*ImportWrite) (const Import *import, void *arg);
+
+/* Acting as the containers' owner, with settings fit for that. */
+typedef struct ImportPhase
+{
+	OwnerScope	scope;
+	Guard	   *guard;
+	int			nest;
+} ImportPhase;
+
+/* import_run.c */
+extern void import_phase_settings(ImportPhase *phase);
+extern void import_phase_begin(ImportPhase *phase);
+extern void import_phase_end(ImportPhase *phase);
+extern int64 import_run(const Import *import, const char *sql);
+extern void import_run_named(const Import *import, const char *before,
+							 const char *name, const char *after);
+extern int64 import_run_number(const Import *import, const char *sql);
+extern int64 import_result(int column);
+extern void import_receiver_init(DestReceiver *receiver,
+								 bool (*receive) (TupleTableSlot *slot,
+												  DestReceiver *self),
+								 void (*shutdown) (DestReceiver *self));
+extern int64 import_run_into(const Import *import, const char *sql,
+							 DestReceiver *receiver);
+extern int64 import_run_query(const Import *import, const char *sql,
+							  DestReceiver *receiver);
+extern void import_write_rows(const Import *import, ImportWrite write,
+							  void *arg, int64 rows);
+extern void import_run_write(const Import *import, const char *sql,
+							 int64 rows);
+extern COMPAT_NORETURN void import_outdated(const Import *import,
+											const char *what);
+
+/* import_temp.c */
+typedef struct TempWriter TempWriter;
+
+extern Relation temp_table_open(const Import *import, const char *name);
+extern TempWriter *temp_writer_begin(Relation rel);
+extern TupleTableSlot *temp_writer_slot(TempWriter *writer);
+extern void temp_writer_put(TempWriter *writer);
+extern void temp_writer_copy(TempWriter *writer, TupleTableSlot *row);
+extern void temp_writer_end(TempWriter *writer);
+
+/* import_check.c */
+extern void import_check(Import *import, ItemType type);
+
+/* import_write.c */
+extern void import_write_items(const Import *import, ItemType type,
+							   int64 rows);
+
+/* import_stage.c */
+extern const char *plural_name(ItemType type);
+extern char *quoted_relation(Oid relid);
+extern void need_columns(Oid relid, const char *role, int n,
+						 const char *const *columns);
+extern void need_items(ItemType type, Oid source);
+extern char *need_documents(Oid relid);
+extern const char *staged_too_long(const Import *import, ItemType type,
+								   StagedColumn column, int64 bytes);
+extern void stage_open(Import *import);
+extern void stage_close(Import *import);
+extern void stage_table(Import *import, ItemType type, Oid source);
+extern void stage_documents(Import *import, Oid source, const char *column);
+
+/* import_document.c */
+extern const char *document_parse(const Import *import, Jsonb *document,
+								  ItemType *type, bool *typed, StagedRow *row);
+
+/* import_sql.c: the statements; @name is a temporary table, $1 the present */
+extern const char *const import_tables_sql[];
+extern const int import_tables_n;
+extern const char *const import_check_sql[N_IMPORTED];
+extern const char *const import_tally_sql[ITEM_POST + 1];
+extern const char *const import_reject_sql[N_IMPORTED];
+extern const char *const import_lock_tables_sql;
+extern const char *const import_lock_users_sql;
+extern const char *const import_write_names_sql;
+extern const char *const import_deleting_sql;
+extern const char *const import_new_sql[ITEM_POST + 1];
+extern const char *const import_count_sql;
+extern const char *const import_counted_sql;
+extern const char *const import_lock_posts_sql;
+extern const char *const import_write_deltas_sql;
+extern const char *const import_add_counts_sql;
+
+#endif							/* BLOGSTORE_IMPORT_H */

@@ -1,0 +1,177 @@
+/*
+ * import_check.c
+ *		Bulk import: checking what was read.
+ *
+ * Users and posts are few, and are written down with what there is to say of
+ * them, for others to look them up. Comments and likes pass by: what is new is
+ * kept for writing, in the order of leaves and posts, and counted on the way.
+ *
+ * Runs in backends, between SPI_connect() and SPI_finish().
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "import/import.h"
+#include "layout/item.h"
+
+#include "access/table.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+
+/* Takes checked comments or likes. */
+typedef struct CheckReceiver
+{
+	DestReceiver pub;
+	Import	   *import;
+	ItemType	type;
+	int			nprops;			/* the columns that are properties */
+	int			post_id;		/* the column that is */
+	int64		rejected;
+	TempWriter *refused;
+	TempWriter *part;			/* of counts */
+	pg_uuid_t	counted;		/* the post that this is of */
+	bool		fresh;			/* is it new itself? */
+	int64		n;				/* new items on it, since it was last written */
+} CheckReceiver;
+
+/* The columns behind the properties. */
+enum
+{
+	CHECKED_REASON,
+	CHECKED_PRESENT,
+	CHECKED_FRESH
+};
+
+/* Write down what a post gets. */
+static void
+write_part(CheckReceiver *receiver)
+{
+	TupleTableSlot *slot;
+	bool		likes = receiver->type == ITEM_LIKE;
+
+	if (receiver->n == 0)
+		return;
+	slot = temp_writer_slot(receiver->part);
+	slot->tts_values[0] = UUIDPGetDatum(&receiver->counted);
+	slot->tts_values[1] = Int64GetDatum(likes ? 0 : receiver->n);
+	slot->tts_values[2] = Int64GetDatum(likes ? receiver->n : 0);
+	slot->tts_values[3] = BoolGetDatum(receiver->fresh);
+	memset(slot->tts_isnull, false, 4 * sizeof(bool));
+	temp_writer_put(receiver->part);
+	receiver->n = 0;
+}
+
+/* Items of a post come together, mostly. */
+static void
+count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
+{
+	if (receiver->n == 0 ||
+		memcmp(post_id, &receiver->counted, UUID_LEN) != 0)
+	{
+		write_part(receiver);
+		receiver->counted = *post_id;
+		receiver->fresh = fresh;
+	}
+	receiver->n++;
+}
+
+static bool
+check_row(TupleTableSlot *slot, DestReceiver *self)
+{
+	CheckReceiver *receiver = (CheckReceiver *) self;
+	Import	   *import = receiver->import;
+	ImportTally *tally = &import->tally[receiver->type];
+	const Datum *value;
+
+	slot_getallattrs(slot);
+	value = &slot->tts_values[receiver->nprops];
+	if (!slot->tts_isnull[receiver->nprops + CHECKED_REASON])
+	{
+		receiver->rejected++;
+		temp_writer_copy(receiver->refused, slot);
+	}
+	else if (DatumGetBool(value[CHECKED_PRESENT]))
+		tally->present++;
+	else
+	{
+		tally->written++;
+		count_new(receiver, DatumGetUUIDP(slot->tts_values[receiver->post_id]),
+				  DatumGetBool(value[CHECKED_FRESH]));
+		tuplestore_puttupleslot(import->passed[receiver->type], slot);
+	}
+	return true;
+}
+
+/* After the last row. */
+static void
+check_end(DestReceiver *self)
+{
+	CheckReceiver *receiver = (CheckReceiver *) self;
+
+	write_part(receiver);
+	temp_writer_end(receiver->part);
+	temp_writer_end(receiver->refused);
+}
+
+/* Check comments or likes; returns how many there were. */
+static int64
+check_children(Import *import, ItemType type, int64 *rejected)
+{
+	CheckReceiver receiver = {.import = import, .type = type};
+	const Property *prop = item_properties(type, &receiver.nprops);
+	Relation	refused = temp_table_open(import,
+										  psprintf("checked_%s",
+												   item_type_name(type)));
+	Relation	part = temp_table_open(import, "part");
+	int64		n;
+
+	while (prop[receiver.post_id] != PROP_POST_ID)
+		receiver.post_id++;
+	import->passed[type] = tuplestore_begin_heap(false, false,
+												 maintenance_work_mem);
+	import->passed_desc[type] = CreateTupleDescCopy(RelationGetDescr(refused));
+	import_receiver_init(&receiver.pub, check_row, check_end);
+	receiver.refused = temp_writer_begin(refused);
+	receiver.part = temp_writer_begin(part);
+	n = import_run_query(import, import_check_sql[type], &receiver.pub);
+	table_close(part, NoLock);
+	table_close(refused, NoLock);
+	*rejected = receiver.rejected;
+	return n;
+}
+
+/* Check users or posts; returns how many there were. */
+static int64
+check_owners(Import *import, ItemType type, int64 *rejected)
+{
+	ImportTally *tally = &import->tally[type];
+	int64		n;
+
+	(void) import_run(import, import_check_sql[type]);
+	(void) import_run(import, import_tally_sql[type]);
+	n = import_result(1);
+	*rejected = import_result(2);
+	tally->present = import_result(3);
+	tally->written = n - *rejected - tally->present;
+	SPI_freetuptable(SPI_tuptable);
+	return n;
+}
+
+/* Check the rows of a type, and count what comes of them. */
+void
+import_check(Import *import, ItemType type)
+{
+	ImportTally *tally = &import->tally[type];
+	int64		rejected;
+	int64		n;
+
+	if (type == ITEM_COMMENT || type == ITEM_LIKE)
+		n = check_children(import, type, &rejected);
+	else
+		n = check_owners(import, type, &rejected);
+	if (n != tally->read - tally->rejected)
+		elog(ERROR, "import lost rows");
+	tally->rejected += rejected;
+	if (rejected > 0)
+		(void) import_run(import, import_reject_sql[type]);
+}

@@ -1,0 +1,252 @@
+/*
+ * import_run.c
+ *		Bulk import: running its statements.
+ *
+ * Runs in backends, between SPI_connect() and SPI_finish().
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "guard/guard.h"
+#include "import/import.h"
+#include "layout/item.h"
+#include "state/plans.h"
+#include "state/state.h"
+#include "worker/worker.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "nodes/params.h"
+#include "parser/parse_param.h"
+#include "utils/guc.h"
+
+static void
+set_locally(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/*
+ * Sorts and hash tables are as large as those of other maintenance may be. What
+ * the planner needs to know of a temporary table, a small sample tells.
+ */
+void
+import_phase_settings(ImportPhase *phase)
+{
+	phase->guard = guard_enter(GUARD_STATEMENT);
+	tables_show_all();
+	phase->nest = NewGUCNestLevel();
+	set_locally("jit", "off");
+	set_locally("default_table_access_method", "heap");
+	set_locally("default_statistics_target", "10");
+	if (maintenance_work_mem > work_mem)
+		set_locally("work_mem", psprintf("%dkB", maintenance_work_mem));
+}
+
+void
+import_phase_begin(ImportPhase *phase)
+{
+	owner_begin(&phase->scope);
+	import_phase_settings(phase);
+}
+
+void
+import_phase_end(ImportPhase *phase)
+{
+	AtEOXact_GUC(true, phase->nest);
+	guard_leave(phase->guard);
+	owner_end(&phase->scope);
+}
+
+/* A statement with the names of this import's temporary tables. */
+static char *
+expand(const Import *import, const char *sql)
+{
+	StringInfoData out;
+
+	initStringInfo(&out);
+	for (; *sql; sql++)
+	{
+		if (*sql == '@')
+			appendStringInfo(&out, "pg_temp.%s", import->prefix);
+		else
+			appendStringInfoChar(&out, *sql);
+	}
+	return out.data;
+}
+
+static void
+receiver_startup(DestReceiver *self, int operation, TupleDesc desc)
+{
+}
+
+static void
+receiver_destroy(DestReceiver *self)
+{
+}
+
+/* Have functions called for each row of a query, and after the last. */
+void
+import_receiver_init(DestReceiver *receiver,
+					 bool (*receive) (TupleTableSlot *slot,
+									  DestReceiver *self),
+					 void (*shutdown) (DestReceiver *self))
+{
+	receiver->receiveSlot = receive;
+	receiver->rStartup = receiver_startup;
+	receiver->rShutdown = shutdown;
+	receiver->rDestroy = receiver_destroy;
+	receiver->mydest = DestIntoRel; /* any that SPI does not look into */
+}
+
+/* $1 is the present. */
+static void
+setup_present(ParseState *pstate, void *arg)
+{
+	static const Oid type = TIMESTAMPTZOID;
+
+	setup_parse_fixed_parameters(pstate, &type, 1);
+}
+
+/*
+ * Run a statement as it is, its rows for a receiver, or for SPI if there is none;
+ * returns how many it has processed.
+ */
+int64
+import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
+{
+	SPIExecuteOptions options = {.dest = receiver};
+	ParamListInfo params = makeParamList(1);
+	int			rc;
+
+	params->parserSetup = setup_present;
+	params->params[0].value = TimestampTzGetDatum(import->now);
+	params->params[0].isnull = false;
+	params->params[0].ptype = TIMESTAMPTZOID;
+	params->params[0].pflags = PARAM_FLAG_CONST;
+	options.params = params;
+	rc = SPI_execute_extended(sql, &options);
+	if (rc < 0)
+		elog(ERROR, "could not run \"%s\": %s", sql,
+			 SPI_result_code_string(rc));
+	return (int64) SPI_processed;
+}
+
+/* Run a statement with the names of temporary tables, likewise. */
+int64
+import_run(const Import *import, const char *sql)
+{
+	return import_run_into(import, expand(import, sql), NULL);
+}
+
+/* Run a query, likewise, its rows for a receiver. */
+int64
+import_run_query(const Import *import, const char *sql,
+				 DestReceiver *receiver)
+{
+	return import_run_into(import, expand(import, sql), receiver);
+}
+
+/* Run a statement with a (quoted) name in it that is the caller's. */
+void
+import_run_named(const Import *import, const char *before, const char *name,
+				 const char *after)
+{
+	char	   *text = psprintf("%s%s%s", expand(import, before), name,
+								expand(import, after));
+
+	(void) import_run_into(import, text, NULL);
+}
+
+/* A number in the first row of the last statement's result. */
+int64
+import_result(int column)
+{
+	bool		isnull;
+
+	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+									   SPI_tuptable->tupdesc, column,
+									   &isnull));
+}
+
+/* Run a query for one number. */
+int64
+import_run_number(const Import *import, const char *sql)
+{
+	int64		number;
+
+	(void) import_run(import, sql);
+	number = import_result(1);
+	SPI_freetuptable(SPI_tuptable);
+	return number;
+}
+
+static bool
+ends_with(const char *string, const char *end)
+{
+	size_t		length = string ? strlen(string) : 0;
+
+	return length >= strlen(end) &&
+		strcmp(string + length - strlen(end), end) == 0;
+}
+
+/* Errors: 40001, always. */
+void
+import_outdated(const Import *import, const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("%s meanwhile", what),
+			 errhint("Call %s again.", import->command)));
+}
+
+/*
+ * Call what is to write so many rows. A primary key that is taken was free when
+ * it was checked. Errors: 09000, 40001.
+ */
+void
+import_write_rows(const Import *import, ImportWrite write, void *arg,
+				  int64 rows)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile int64 written = 0;
+
+	PG_TRY();
+	{
+		written = write(import, arg);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION ||
+			!ends_with(error->constraint_name, "_pkey"))
+			PG_RE_THROW();
+		FlushErrorState();
+		import_outdated(import, "an item was created");
+	}
+	PG_END_TRY();
+	if (written != rows)
+		ereport(ERROR,
+				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
+				 errmsg("a trigger suppressed a change of an item"),
+				 errhint("Raise an error in the trigger to refuse a change.")));
+}
+
+static int64
+write_by_statement(const Import *import, void *arg)
+{
+	return import_run(import, arg);
+}
+
+/* Run a statement that is to write so many rows, likewise. */
+void
+import_run_write(const Import *import, const char *sql, int64 rows)
+{
+	import_write_rows(import, write_by_statement, unconstify(char *, sql),
+					  rows);
+}

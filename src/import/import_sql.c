@@ -1,0 +1,271 @@
+/*
+ * import_sql.c
+ *		The statements of bulk import.
+ *
+ * Rows that were read lie in @user, @post, @comment and @like (import_stage.c);
+ * @name stands for a temporary table of the import, $1 for the present. Each
+ * check is one pass that joins rows with what is there and finds repetitions
+ * by sorting, and writes down who passed, with the author's name: the names
+ * are read once, under the lock on the leaves of posts that renames look for
+ * (views/sweep.c). The sort leaves comments and likes together by leaf and post,
+ * in which order they are then written.
+ */
+#include "postgres.h"
+
+#include "import/import.h"
+#include "layout/item.h"
+
+#define STAGE_TABLE(name) \
+	"CREATE TEMP TABLE @" name " (id uuid, post_id uuid, user_id uuid," \
+	" username text, title text, content text, creation_date timestamptz," \
+	" reason text, partition integer) USING heap ON COMMIT DROP"
+
+#define REFUSED_CHILD(name, column) \
+	"CREATE TEMP TABLE @checked_" name " (id uuid, type text, post_id uuid," \
+	" user_id uuid, username text" column ", creation_date timestamptz," \
+	" reason text, present boolean, fresh boolean) USING heap ON COMMIT DROP"
+
+#define COUNT_TABLE(name) \
+	"CREATE TEMP TABLE @" name " (post_id uuid, comments bigint, likes bigint," \
+	" fresh boolean) USING heap ON COMMIT DROP"
+
+const char *const import_tables_sql[] = {
+	STAGE_TABLE("user"),
+	STAGE_TABLE("post"),
+	STAGE_TABLE("comment"),
+	STAGE_TABLE("like"),
+	"CREATE TEMP TABLE @checked_user (partition integer, user_id uuid,"
+	" username text, name_key text, creation_date timestamptz, reason text,"
+	" present boolean) USING heap ON COMMIT DROP",
+	/* place: the row of @post, which has the texts */
+	"CREATE TEMP TABLE @checked_post (place tid, partition integer,"
+	" post_id uuid, user_id uuid, username text, reason text, present boolean)"
+	" USING heap ON COMMIT DROP",
+	/* those that did not pass; fresh: on a post that is new itself */
+	REFUSED_CHILD("comment", ", content text"),
+	REFUSED_CHILD("like", ""),
+	/* what posts get: in parts, and in all */
+	COUNT_TABLE("part"),
+	COUNT_TABLE("count"),
+	("CREATE TEMP TABLE @rejected (type text, reason text, item jsonb)"
+	 " USING heap ON COMMIT DROP")
+};
+
+const int	import_tables_n = lengthof(import_tables_sql);
+
+/* ------------------------------------------------------------------------
+ * Checking
+ * ------------------------------------------------------------------------ */
+
+#define BEING_DELETED \
+	"(SELECT j.user_id FROM blogstore.jobs AS j WHERE j.kind = 'deletion')"
+
+#define NEW "reason IS NULL AND NOT present"
+
+/* No date matches any, as with the commands. */
+#define SAME_DATE(item) \
+	"(s.creation_date IS NULL OR s.creation_date = " item ".creation_date)"
+
+#define NO_USER_REASON \
+	"CASE WHEN s.user_id IN " BEING_DELETED \
+	" THEN 'user is being deleted' ELSE 'unknown user' END"
+
+#define AUTHOR_JOIN \
+	" LEFT JOIN blogstore.users AS u" \
+	" ON u.type = 'user' AND u.user_id = s.user_id"
+
+/* Repetitions of a key among the rows that have no other fault are numbered. */
+#define NTH(key, order) \
+	"row_number() OVER (PARTITION BY " key ", reason IS NULL" \
+	" ORDER BY " order ")"
+
+/* The item's properties in order, and what there is to say of it. */
+#define CHECK_CHILD(type, column, other, same, taken, twice, order) \
+	"SELECT id, '" type "', post_id, user_id, username" column "," \
+	" creation_date," \
+	" CASE WHEN reason IS NULL AND nth > 1 THEN '" twice "' ELSE reason END," \
+	" present, fresh FROM (" \
+	"SELECT *, " NTH("partition, post_id, " other, order) " AS nth FROM (" \
+	"SELECT s.id, s.post_id, s.user_id, u.username, s.content," \
+	" s.partition, s.creation_date, coalesce(s.creation_date, $1) AS dated," \
+	" n.post_id IS NOT NULL AS fresh, i.post_id IS NOT NULL AS present," \
+	" CASE WHEN s.reason IS NOT NULL THEN s.reason" \
+	" WHEN u.user_id IS NULL THEN " NO_USER_REASON \
+	" WHEN n.post_id IS NULL AND (p.post_id IS NULL" \
+	" OR p.user_id IN " BEING_DELETED ") THEN 'unknown post'" \
+	" WHEN i.post_id IS NOT NULL AND NOT (" same " AND " SAME_DATE("i") ")" \
+	" THEN '" taken "' END AS reason" \
+	" FROM @" type " AS s" AUTHOR_JOIN \
+	" LEFT JOIN @checked_post AS n" \
+	" ON n.post_id = s.post_id AND n.reason IS NULL AND NOT n.present" \
+	" LEFT JOIN blogstore.posts AS p" \
+	" ON p.type = 'post' AND p.post_id = s.post_id" \
+	" LEFT JOIN blogstore.posts AS i ON i.type = '" type "'" \
+	" AND i.post_id = s.post_id AND i." other " = s." other \
+	") AS looked_up) AS numbered"
+
+const char *const import_check_sql[N_IMPORTED] = {
+	[ITEM_USER] =
+	"INSERT INTO @checked_user (partition, user_id, username, name_key,"
+	" creation_date, reason, present)"
+	" SELECT partition, user_id, username, name_key, creation_date,"
+	" CASE WHEN " NEW " AND (claimed OR row_number() OVER (PARTITION BY"
+	" name_key, " NEW " AND NOT claimed ORDER BY dated, user_id) > 1)"
+	" THEN 'username taken' ELSE reason END, present FROM ("
+	"SELECT k.*, r.user_id IS NOT NULL AS claimed FROM ("
+	"SELECT partition, user_id, username,"
+	" lower(username) COLLATE \"C\" AS name_key,"
+	" creation_date, dated, present, CASE WHEN reason IS NULL AND "
+	NTH("user_id", "dated, username COLLATE \"C\"") " > 1"
+	" THEN 'duplicate id' ELSE reason END AS reason FROM ("
+	"SELECT s.partition, s.user_id, s.username, s.creation_date,"
+	" coalesce(s.creation_date, $1) AS dated, u.user_id IS NOT NULL AS present,"
+	" CASE WHEN s.reason IS NOT NULL THEN s.reason"
+	" WHEN u.user_id IS NULL AND s.user_id IN " BEING_DELETED
+	" THEN 'user is being deleted'"
+	" WHEN u.user_id IS NOT NULL AND NOT (u.username = s.username AND "
+	SAME_DATE("u") ") THEN 'id taken' END AS reason"
+	" FROM @user AS s" AUTHOR_JOIN
+	") AS looked_up) AS k"
+	" LEFT JOIN blogstore.usernames AS r ON r.username_key = k.name_key"
+	") AS named",
+
+	[ITEM_POST] =
+	"INSERT INTO @checked_post (place, partition, post_id, user_id, username,"
+	" reason, present) SELECT place, partition, post_id, user_id, username,"
+	" CASE WHEN reason IS NULL AND nth > 1 THEN 'duplicate id'"
+	" ELSE reason END, present FROM ("
+	"SELECT *, " NTH("post_id", "dated, user_id, place") " AS nth FROM ("
+	"SELECT s.ctid AS place, s.partition, s.post_id, s.user_id, u.username,"
+	" coalesce(s.creation_date, $1) AS dated, i.post_id IS NOT NULL AS present,"
+	" CASE WHEN s.reason IS NOT NULL THEN s.reason"
+	" WHEN u.user_id IS NULL THEN " NO_USER_REASON
+	" WHEN i.post_id IS NOT NULL AND NOT (i.user_id = s.user_id"
+	" AND i.title = s.title AND i.content = s.content AND " SAME_DATE("i")
+	") THEN 'id taken' END AS reason"
+	" FROM @post AS s" AUTHOR_JOIN
+	" LEFT JOIN blogstore.posts AS i"
+	" ON i.type = 'post' AND i.post_id = s.post_id"
+	") AS looked_up) AS numbered",
+
+	[ITEM_COMMENT] =
+	CHECK_CHILD("comment", ", content", "id", "i.user_id = s.user_id"
+				" AND i.content = s.content", "id taken", "duplicate id",
+				"dated, user_id, content COLLATE \"C\""),
+
+	[ITEM_LIKE] =
+	CHECK_CHILD("like", "", "user_id", "(s.id IS NULL OR i.id = s.id)",
+				"liked already", "liked already", "dated, id")
+};
+
+/* What came of users and posts; of the others it is counted as they pass. */
+#define TALLY(type) \
+	"SELECT count(*), count(reason)," \
+	" count(*) FILTER (WHERE reason IS NULL AND present)" \
+	" FROM @checked_" type
+
+const char *const import_tally_sql[ITEM_POST + 1] = {
+	[ITEM_USER] = TALLY("user"),
+	[ITEM_POST] = TALLY("post")
+};
+
+/* Those that did not pass, as documents. */
+#define REJECT(type, properties, source) \
+	"INSERT INTO @rejected (type, reason, item) SELECT '" type "', c.reason," \
+	" jsonb_build_object('type', '" type "', " properties ")" \
+	" FROM @checked_" type " AS c" source " WHERE c.reason IS NOT NULL"
+
+const char *const import_reject_sql[N_IMPORTED] = {
+	[ITEM_USER] =
+	REJECT("user", "'id', c.user_id, 'userId', c.user_id,"
+		   " 'username', c.username, 'creationDate', c.creation_date", ""),
+	[ITEM_POST] =
+	REJECT("post", "'id', c.post_id, 'postId', c.post_id,"
+		   " 'userId', c.user_id, 'title', s.title, 'content', s.content,"
+		   " 'creationDate', s.creation_date",
+		   " JOIN @post AS s ON s.ctid = c.place"),
+	[ITEM_COMMENT] =
+	REJECT("comment", "'id', c.id, 'postId', c.post_id, 'userId', c.user_id,"
+		   " 'content', c.content, 'creationDate', c.creation_date", ""),
+	[ITEM_LIKE] =
+	REJECT("like", "'id', c.id, 'postId', c.post_id, 'userId', c.user_id,"
+		   " 'creationDate', c.creation_date", "")
+};
+
+/* ------------------------------------------------------------------------
+ * Locking
+ * ------------------------------------------------------------------------ */
+
+/* All leaves too, before the names of users are read. */
+const char *const import_lock_tables_sql =
+"LOCK TABLE blogstore.posts IN ROW EXCLUSIVE MODE";
+
+/* Where renames and deletions are not jobs (need_user() in check.c). */
+const char *const import_lock_users_sql =
+"SELECT count(*) FROM (SELECT 1 FROM blogstore.users AS u"
+" WHERE u.type = 'user' AND u.user_id IN (SELECT user_id FROM @post"
+" UNION ALL SELECT user_id FROM @comment UNION ALL SELECT user_id FROM @like)"
+" ORDER BY u.user_id FOR SHARE OF u) AS locked";
+
+/* What new items add to each post's counts. */
+const char *const import_count_sql =
+"INSERT INTO @count (post_id, comments, likes, fresh)"
+" SELECT post_id, sum(comments), sum(likes), fresh"
+" FROM @part GROUP BY post_id, fresh";
+
+/* How many posts that were there before get new items? */
+const char *const import_counted_sql =
+"SELECT count(*) FROM @count WHERE NOT fresh";
+
+/* Until the end of the transaction none of those is deleted. */
+const char *const import_lock_posts_sql =
+"SELECT count(*) FROM (SELECT 1 FROM blogstore.posts AS p"
+" WHERE p.type = 'post' AND p.post_id IN"
+" (SELECT k.post_id FROM @count AS k WHERE NOT k.fresh)"
+" ORDER BY p.post_id FOR KEY SHARE OF p) AS locked";
+
+/* ------------------------------------------------------------------------
+ * Writing
+ * ------------------------------------------------------------------------ */
+
+/* In order, so that two imports of the same names do not deadlock. */
+const char *const import_write_names_sql =
+"INSERT INTO blogstore.usernames (username_key, user_id)"
+" SELECT name_key, user_id FROM @checked_user WHERE " NEW
+" ORDER BY name_key";
+
+/* How many of the users that were written are being deleted after all? */
+const char *const import_deleting_sql =
+"SELECT count(*) FROM @checked_user WHERE " NEW
+" AND user_id IN " BEING_DELETED;
+
+/*
+ * Which users and posts are new, in the order of leaves: their properties in
+ * their order (import_write.c).
+ */
+const char *const import_new_sql[ITEM_POST + 1] = {
+	[ITEM_USER] =
+	"SELECT user_id, 'user', user_id, username, creation_date"
+	" FROM @checked_user WHERE " NEW " ORDER BY partition, user_id",
+	[ITEM_POST] =
+	"SELECT c.post_id, 'post', c.post_id, c.user_id, c.username, s.title,"
+	" s.content, coalesce(k.comments, 0), coalesce(k.likes, 0),"
+	" s.creation_date"
+	" FROM @checked_post AS c JOIN @post AS s ON s.ctid = c.place"
+	" LEFT JOIN @count AS k ON k.post_id = c.post_id"
+	" WHERE c.reason IS NULL AND NOT c.present"
+	" ORDER BY c.partition, c.post_id"
+};
+
+const char *const import_write_deltas_sql =
+"INSERT INTO blogstore.posts (id, type, post_id, comment_count, like_count)"
+" SELECT gen_random_uuid(), 'delta', post_id, comments, likes"
+" FROM @count WHERE NOT fresh";
+
+/* Where partitions have no leaf for deltas. */
+const char *const import_add_counts_sql =
+"UPDATE blogstore.posts AS p"
+" SET comment_count = p.comment_count + k.comments,"
+" like_count = p.like_count + k.likes"
+" FROM @count AS k"
+" WHERE p.type = 'post' AND p.post_id = k.post_id AND NOT k.fresh";

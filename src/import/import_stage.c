@@ -1,0 +1,446 @@
+/*
+ * import_stage.c
+ *		Bulk import: reading a caller's tables into temporary ones.
+ *
+ * A source is read by a statement of the caller's, with the caller's rights
+ * and settings: what runs in its views, policies and casts runs as the caller.
+ * A receiver writes the rows into temporary tables, with a first check of each
+ * by itself. The temporary tables are the containers' owner's, and nobody has a
+ * right on them, since the owner's statements are to read them: a policy or
+ * trigger on one would run as the owner. They are kept open while the caller's
+ * code runs, so that it cannot drop them either (DISCARD TEMP) and put others in
+ * their place.
+ *
+ * Runs in backends, between SPI_connect() and SPI_finish().
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "import/import.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "requests/request.h"
+
+#include "access/detoast.h"
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+/* How much is kept of a text that is too long, in characters. */
+#define CUT_LENGTH 200
+
+/* Writes what it receives into the temporary tables. */
+typedef struct StageReceiver
+{
+	DestReceiver pub;
+	Import	   *import;
+	ItemType	type;			/* of all rows, unless they are documents */
+	bool		documents;
+	TempWriter *row[N_IMPORTED];
+	TempWriter *rejected;		/* type, reason, item */
+	MemoryContext context;		/* "blogstore staged row" */
+} StageReceiver;
+
+/* What a source must have, in the order of StagedColumn; NULL: nothing. */
+static const char *const source_column[N_IMPORTED][N_READ] = {
+	[ITEM_USER] = {NULL, NULL, "user_id", "username", NULL, NULL,
+	"creation_date"},
+	[ITEM_POST] = {NULL, "post_id", "user_id", NULL, "title", "content",
+	"creation_date"},
+	[ITEM_COMMENT] = {"comment_id", "post_id", "user_id", NULL, NULL,
+	"content", "creation_date"},
+	[ITEM_LIKE] = {NULL, "post_id", "user_id", NULL, NULL, NULL,
+	"creation_date"}
+};
+
+static const char *const staged_type[N_READ] = {
+	"uuid", "uuid", "uuid", "text", "text", "text", "timestamptz"
+};
+
+/* What items of a type are called in messages. */
+const char *
+plural_name(ItemType type)
+{
+	static const char *const name[N_IMPORTED] = {
+		"users", "posts", "comments", "likes"
+	};
+
+	return name[type];
+}
+
+/* A table's name as SQL needs it. */
+char *
+quoted_relation(Oid relid)
+{
+	char	   *name = get_rel_name(relid);
+
+	if (name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid),
+				 errhint("Pass the name of a table or view.")));
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  name);
+}
+
+/*
+ * Raise an error unless a relation has the columns that its role asks for
+ * (those that are not NULL). Errors: 42703, 42809, 42P01.
+ */
+void
+need_columns(Oid relid, const char *role, int n, const char *const *columns)
+{
+	char	   *name = quoted_relation(relid);
+	char		kind = get_rel_relkind(relid);
+	StringInfoData all;
+
+	if (kind != RELKIND_RELATION && kind != RELKIND_VIEW &&
+		kind != RELKIND_MATVIEW && kind != RELKIND_FOREIGN_TABLE &&
+		kind != RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("%s is no table or view", name),
+				 errhint("Pass the name of a table or view.")));
+	initStringInfo(&all);
+	for (int i = 0; i < n; i++)
+		if (columns[i] != NULL)
+			appendStringInfo(&all, "%s%s", all.len > 0 ? ", " : "",
+							 columns[i]);
+	for (int i = 0; i < n; i++)
+		if (columns[i] != NULL &&
+			get_attnum(relid, columns[i]) == InvalidAttrNumber)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("%s has no column \"%s\"", name, columns[i]),
+					 errhint("As %s it needs the columns %s; a view can name them so.",
+							 role, all.data)));
+}
+
+/* ------------------------------------------------------------------------
+ * Checking a row by itself
+ * ------------------------------------------------------------------------ */
+
+static bool
+is_empty(Datum text)
+{
+	/* without detoasting it */
+	return toast_raw_datum_size(text) == VARHDRSZ;
+}
+
+/*
+ * A text of so many bytes in a column: is it too long? What is longer than any
+ * text may be is an error (54000) where there is no table for rejects.
+ */
+const char *
+staged_too_long(const Import *import, ItemType type, StagedColumn column,
+				int64 bytes)
+{
+	const char *name = source_column[type][column];
+
+	if (bytes > MAX_TEXT_BYTES && !OidIsValid(import->rejects))
+		text_too_long(name);
+	if (column == STAGED_USERNAME)
+		return bytes > MAX_USERNAME_LENGTH * pg_database_encoding_max_length() ?
+			"username is too long" : NULL;
+	return bytes > MAX_TEXT_BYTES ?
+		psprintf("%s is longer than %d MB", name, MAX_TEXT_MB) : NULL;
+}
+
+/* What a text that is too long begins with. */
+static Datum
+text_beginning(Datum value)
+{
+	/* with room for a character that is cut in half */
+	struct varlena *slice =
+		PG_DETOAST_DATUM_SLICE(value, 0, (CUT_LENGTH + 1) *
+							   pg_database_encoding_max_length());
+
+	const char *data = VARDATA_ANY(slice);
+	int			bytes = pg_mbcharcliplen(data, VARSIZE_ANY_EXHDR(slice),
+										 CUT_LENGTH);
+
+	return PointerGetDatum(cstring_to_text_with_len(data, bytes));
+}
+
+/*
+ * Cut texts that are too long, before anything is done with them. Returns what
+ * is wrong, or NULL. Errors: 54000.
+ */
+static const char *
+cut_texts(const Import *import, ItemType type, StagedRow *row)
+{
+	const char *problem = NULL;
+
+	for (StagedColumn c = STAGED_USERNAME; c <= STAGED_CONTENT; c++)
+	{
+		const char *why;
+
+		if (source_column[type][c] == NULL || row->isnull[c])
+			continue;
+		why = staged_too_long(import, type, c,
+							  toast_raw_datum_size(row->value[c]) - VARHDRSZ);
+		if (why != NULL)
+		{
+			row->value[c] = text_beginning(row->value[c]);
+			problem = why;
+		}
+	}
+	return problem;
+}
+
+/* What is wrong with a row, whatever else there is; NULL: nothing. */
+static const char *
+row_problem(ItemType type, const StagedRow *row)
+{
+	for (int c = 0; c < STAGED_CREATION_DATE; c++)
+		if (source_column[type][c] != NULL && row->isnull[c])
+			return psprintf("%s must not be null", source_column[type][c]);
+	if (type == ITEM_USER)
+	{
+		Datum		name = PointerGetDatum(PG_DETOAST_DATUM_PACKED(row->value[STAGED_USERNAME]));
+		const char *why = username_problem(name);
+
+		if (why != NULL)
+			return psprintf("username %s", why);
+	}
+	if (type == ITEM_POST && is_empty(row->value[STAGED_TITLE]))
+		return "title must not be empty";
+	if (type == ITEM_COMMENT && is_empty(row->value[STAGED_CONTENT]))
+		return "content must not be empty";
+	if (!row->isnull[STAGED_CREATION_DATE] &&
+		TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(row->value[STAGED_CREATION_DATE])))
+		return "creation_date must be finite";
+	return NULL;
+}
+
+/* ------------------------------------------------------------------------
+ * The receiver
+ * ------------------------------------------------------------------------ */
+
+/* The partition a row belongs to; a number below 0 if there is none. */
+static int
+row_partition(ItemType type, const StagedRow *row)
+{
+	if (type == ITEM_USER)
+		return container_find_partition(CONTAINER_USERS,
+										DatumGetUUIDP(row->value[STAGED_USER_ID]));
+	return container_find_partition(CONTAINER_POSTS,
+									DatumGetUUIDP(row->value[STAGED_POST_ID]));
+}
+
+static void
+stage_row(StageReceiver *receiver, ItemType type, StagedRow *row)
+{
+	Import	   *import = receiver->import;
+	TupleTableSlot *slot = temp_writer_slot(receiver->row[type]);
+	const char *too_long = cut_texts(import, type, row);
+	const char *problem = row_problem(type, row);
+
+	if (problem == NULL)
+		problem = too_long;
+	row->isnull[STAGED_REASON] = problem == NULL;
+	if (problem != NULL)
+		row->value[STAGED_REASON] = CStringGetTextDatum(problem);
+	row->isnull[STAGED_PARTITION] = problem != NULL;
+	if (problem == NULL)
+		row->value[STAGED_PARTITION] = Int32GetDatum(row_partition(type, row));
+	memcpy(slot->tts_values, row->value, sizeof(row->value));
+	memcpy(slot->tts_isnull, row->isnull, sizeof(row->isnull));
+	temp_writer_put(receiver->row[type]);
+	import->tally[type].read++;
+}
+
+/* A document that is no item goes where rejected ones are, as it is. */
+static void
+reject_document(StageReceiver *receiver, const char *type, const char *reason,
+				bool isnull, Datum document)
+{
+	TupleTableSlot *slot = temp_writer_slot(receiver->rejected);
+
+	slot->tts_isnull[0] = type == NULL;
+	if (type != NULL)
+		slot->tts_values[0] = CStringGetTextDatum(type);
+	slot->tts_isnull[1] = false;
+	slot->tts_values[1] = CStringGetTextDatum(reason);
+	slot->tts_isnull[2] = isnull;
+	slot->tts_values[2] = document;
+	temp_writer_put(receiver->rejected);
+}
+
+static void
+stage_document(StageReceiver *receiver, Datum value, bool isnull)
+{
+	Import	   *import = receiver->import;
+	ImportTally *tally = &import->untyped;
+	const char *problem = "the document is null";
+	StagedRow	row;
+	ItemType	type;
+	bool		typed = false;
+
+	if (!isnull)
+		problem = document_parse(import, DatumGetJsonbP(value), &type, &typed,
+								 &row);
+	if (problem == NULL)
+	{
+		stage_row(receiver, type, &row);
+		return;
+	}
+	if (typed)
+		tally = &import->tally[type];
+	tally->read++;
+	tally->rejected++;
+	reject_document(receiver, typed ? item_type_name(type) : NULL, problem,
+					isnull, value);
+}
+
+static bool
+receiver_receive(TupleTableSlot *slot, DestReceiver *self)
+{
+	StageReceiver *receiver = (StageReceiver *) self;
+	MemoryContext old = MemoryContextSwitchTo(receiver->context);
+
+	slot_getallattrs(slot);
+	if (receiver->documents)
+		stage_document(receiver, slot->tts_values[0], slot->tts_isnull[0]);
+	else
+	{
+		StagedRow	row;
+
+		memcpy(row.value, slot->tts_values, sizeof(Datum) * N_READ);
+		memcpy(row.isnull, slot->tts_isnull, sizeof(bool) * N_READ);
+		stage_row(receiver, receiver->type, &row);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(receiver->context);
+	return true;
+}
+
+/* After the last row. */
+static void
+receiver_shutdown(DestReceiver *self)
+{
+	StageReceiver *receiver = (StageReceiver *) self;
+
+	for (int t = 0; t < N_IMPORTED; t++)
+		temp_writer_end(receiver->row[t]);
+	temp_writer_end(receiver->rejected);
+	MemoryContextDelete(receiver->context);
+}
+
+static void
+receiver_init(StageReceiver *receiver, Import *import)
+{
+	memset(receiver, 0, sizeof(*receiver));
+	import_receiver_init(&receiver->pub, receiver_receive, receiver_shutdown);
+	receiver->import = import;
+	receiver->context = AllocSetContextCreate(CurrentMemoryContext,
+											  "blogstore staged row",
+											  ALLOCSET_DEFAULT_SIZES);
+	for (int t = 0; t < N_IMPORTED; t++)
+		receiver->row[t] = temp_writer_begin(import->staged[t]);
+	receiver->rejected = temp_writer_begin(import->rejected);
+}
+
+/* ------------------------------------------------------------------------
+ * Reading
+ * ------------------------------------------------------------------------ */
+
+/* Open the temporary tables that are read into. */
+void
+stage_open(Import *import)
+{
+	for (int t = 0; t < N_IMPORTED; t++)
+		import->staged[t] = temp_table_open(import, item_type_name(t));
+	import->rejected = temp_table_open(import, "rejected");
+}
+
+void
+stage_close(Import *import)
+{
+	for (int t = 0; t < N_IMPORTED; t++)
+		table_close(import->staged[t], NoLock);
+	table_close(import->rejected, NoLock);
+}
+
+/* Can a table be read as items of a type? Errors: 42703, 42809, 42P01. */
+void
+need_items(ItemType type, Oid source)
+{
+	need_columns(source, plural_name(type), N_READ, source_column[type]);
+}
+
+/*
+ * Read a table of items of one type. The caller of the import is the current
+ * user. Errors: 42501, and any of the source's.
+ */
+void
+stage_table(Import *import, ItemType type, Oid source)
+{
+	StageReceiver receiver;
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	for (int c = 0; c < N_READ; c++)
+	{
+		appendStringInfoString(&sql, c == 0 ? "SELECT " : ", ");
+		if (source_column[type][c] == NULL)
+			appendStringInfoString(&sql, "NULL");
+		else
+			appendStringInfo(&sql, "s.%s", source_column[type][c]);
+		appendStringInfo(&sql, "::pg_catalog.%s", staged_type[c]);
+	}
+	appendStringInfo(&sql, " FROM %s AS s", quoted_relation(source));
+
+	receiver_init(&receiver, import);
+	receiver.type = type;
+	(void) import_run_into(import, sql.data, &receiver.pub);
+}
+
+/*
+ * The one column of a relation that has documents. Errors: 42703, 42809,
+ * 42P01.
+ */
+char *
+need_documents(Oid relid)
+{
+	char	   *column = NULL;
+	int			found = 0;
+
+	need_columns(relid, "documents", 0, NULL);
+	for (AttrNumber a = 1; get_attname(relid, a, true) != NULL; a++)
+	{
+		Oid			type = get_atttype(relid, a);	/* 0: dropped */
+
+		if (OidIsValid(type))
+			type = getBaseType(type);
+		if (type != JSONBOID && type != JSONOID)
+			continue;
+		found++;
+		column = get_attname(relid, a, false);
+	}
+	if (found != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("%s has %d columns of documents",
+						quoted_relation(relid), found),
+				 errhint("Pass a table or view with one column of type jsonb.")));
+	return column;
+}
+
+/* Read a table of documents, likewise. */
+void
+stage_documents(Import *import, Oid source, const char *column)
+{
+	StageReceiver receiver;
+
+	receiver_init(&receiver, import);
+	receiver.documents = true;
+	(void) import_run_into(import,
+						   psprintf("SELECT s.%s::pg_catalog.jsonb FROM %s AS s",
+									quote_identifier(column),
+									quoted_relation(source)),
+						   &receiver.pub);
+}

@@ -1,0 +1,16 @@
+/*
+ * invalidate.h
+ *		Who remembers something about tables, roles or types hears here when it
+ *		has changed.
+ */
+#ifndef BLOGSTORE_INVALIDATE_H
+#define BLOGSTORE_INVALIDATE_H
+
+/* invalidate.c: definitions of tables that change */
+typedef void (*InvalidationListener) (Oid relid);
+typedef void (*CatalogListener) (void);
+
+extern void invalidation_listen(InvalidationListener listener);
+extern void invalidation_listen_catalog(int cache, CatalogListener listener);
+
+#endif							/* BLOGSTORE_INVALIDATE_H */

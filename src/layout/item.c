@@ -1,0 +1,207 @@
+/*
+ * item.c
+ *		Items in memory: their types, properties, copies, short form.
+ *
+ * Runs in any process.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "import/import.h"
+#include "layout/item.h"
+#include "layout/leaf.h"
+
+#include "catalog/pg_type.h"
+#include "executor/tuptable.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+
+static const char *const type_name[N_ITEM_TYPES] = {
+	"user", "post", "comment", "like", "delta"
+};
+
+typedef struct TypeProperties
+{
+	int			n;
+	Property	prop[N_PROPERTIES];
+} TypeProperties;
+
+/* The article's properties of each type in the article's order. */
+static const TypeProperties type_properties[N_ITEM_TYPES] = {
+	[ITEM_USER] = {5, {PROP_ID, PROP_TYPE, PROP_USER_ID, PROP_USERNAME,
+	PROP_CREATION_DATE}},
+	[ITEM_POST] = {10, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
+		PROP_USER_USERNAME, PROP_TITLE, PROP_CONTENT, PROP_COMMENT_COUNT,
+	PROP_LIKE_COUNT, PROP_CREATION_DATE}},
+	[ITEM_COMMENT] = {7, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
+	PROP_USER_USERNAME, PROP_CONTENT, PROP_CREATION_DATE}},
+	[ITEM_LIKE] = {6, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
+	PROP_USER_USERNAME, PROP_CREATION_DATE}},
+	[ITEM_DELTA] = {5, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_COMMENT_COUNT,
+	PROP_LIKE_COUNT}}
+};
+
+/* A property's storage: length (-1 varlena, -2 unused) and by-value flag. */
+static int
+property_length(Property prop)
+{
+	switch (prop)
+	{
+		case PROP_ID:
+		case PROP_POST_ID:
+		case PROP_USER_ID:
+			return UUID_LEN;
+		case PROP_COMMENT_COUNT:
+		case PROP_LIKE_COUNT:
+		case PROP_CREATION_DATE:
+			return sizeof(int64);
+		default:
+			return -1;
+	}
+}
+
+/* The type of a property's column. */
+Oid
+property_type(Property prop)
+{
+	switch (prop)
+	{
+		case PROP_ID:
+		case PROP_POST_ID:
+		case PROP_USER_ID:
+			return UUIDOID;
+		case PROP_COMMENT_COUNT:
+		case PROP_LIKE_COUNT:
+			return INT8OID;
+		case PROP_CREATION_DATE:
+			return TIMESTAMPTZOID;
+		default:
+			return TEXTOID;
+	}
+}
+
+static bool
+property_by_value(Property prop)
+{
+	return property_length(prop) == sizeof(int64) && FLOAT8PASSBYVAL;
+}
+
+/* The value of the column type for items of this type. */
+const char *
+item_type_name(ItemType type)
+{
+	return type_name[type];
+}
+
+/* The properties of a type, in the order of its row type. */
+const Property *
+item_properties(ItemType type, int *n)
+{
+	*n = type_properties[type].n;
+	return type_properties[type].prop;
+}
+
+/* An item of a type with all other properties NULL; allocates the type. */
+void
+item_init(BlogItem *item, ItemType type)
+{
+	for (int p = 0; p < N_PROPERTIES; p++)
+	{
+		item->value[p] = (Datum) 0;
+		item->isnull[p] = true;
+	}
+	item_set(item, PROP_TYPE, CStringGetTextDatum(type_name[type]));
+}
+
+void
+item_set(BlogItem *item, Property prop, Datum value)
+{
+	item->value[prop] = value;
+	item->isnull[prop] = false;
+}
+
+/* Copy an item with all its values into the current memory context. */
+void
+item_copy(BlogItem *dst, const BlogItem *src)
+{
+	for (int p = 0; p < N_PROPERTIES; p++)
+	{
+		dst->isnull[p] = src->isnull[p];
+		dst->value[p] = src->isnull[p] ? (Datum) 0 :
+			datumCopy(src->value[p], property_by_value(p), property_length(p));
+	}
+}
+
+/* Do two items have the same value of a property? */
+bool
+item_same(const BlogItem *a, const BlogItem *b, Property prop)
+{
+	struct varlena *va;
+	struct varlena *vb;
+
+	if (a->isnull[prop] || b->isnull[prop])
+		return a->isnull[prop] == b->isnull[prop];
+	if (a->value[prop] == b->value[prop])
+		return true;
+	if (property_length(prop) != -1)
+		return datumIsEqual(a->value[prop], b->value[prop],
+							property_by_value(prop), property_length(prop));
+
+	va = PG_DETOAST_DATUM_PACKED(a->value[prop]);
+	vb = PG_DETOAST_DATUM_PACKED(b->value[prop]);
+	return VARSIZE_ANY_EXHDR(va) == VARSIZE_ANY_EXHDR(vb) &&
+		memcmp(VARDATA_ANY(va), VARDATA_ANY(vb), VARSIZE_ANY_EXHDR(va)) == 0;
+}
+
+/*
+ * Short form: cut content to its first characters. Of a content that is
+ * stored out of line only the slice that can hold them is fetched.
+ */
+void
+item_shorten(BlogItem *item, int characters)
+{
+	int64		max_bytes;
+	struct varlena *slice;
+	int			bytes;
+
+	if (item->isnull[PROP_CONTENT])
+		return;
+	/* two more, so that counting never meets a character cut in half */
+	max_bytes = ((int64) characters + 2) * pg_database_encoding_max_length();
+	if (max_bytes > MaxAllocSize / 2)
+		max_bytes = MaxAllocSize / 2;
+	slice = PG_DETOAST_DATUM_SLICE(item->value[PROP_CONTENT], 0,
+								   (int32) max_bytes);
+	bytes = pg_mbcharcliplen(VARDATA_ANY(slice), VARSIZE_ANY_EXHDR(slice),
+							 characters);
+	item->value[PROP_CONTENT] =
+		PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(slice), bytes));
+}
+
+/*
+ * Read an item from a slot whose columns lie as attno says. Returns which
+ * properties are NULL, a bit each.
+ */
+uint32
+item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
+{
+	uint32		missing = 0;
+
+	slot_getallattrs(slot);
+	for (int p = 0; p < N_PROPERTIES; p++)
+	{
+		if (attno[p] == InvalidAttrNumber)
+		{
+			item->value[p] = (Datum) 0;
+			item->isnull[p] = true;
+		}
+		else
+		{
+			item->value[p] = slot->tts_values[attno[p] - 1];
+			item->isnull[p] = slot->tts_isnull[attno[p] - 1];
+		}
+		missing |= (uint32) item->isnull[p] << p;
+	}
+	return missing;
+}

@@ -1,0 +1,122 @@
+/*
+ * item.h
+ *		The article's containers, items and properties.
+ */
+#ifndef BLOGSTORE_ITEM_H
+#define BLOGSTORE_ITEM_H
+
+#include "access/tupdesc.h"
+#include "datatype/timestamp.h"
+#include "fmgr.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+#define BLOGSTORE_SCHEMA "blogstore"
+
+typedef enum Container
+{
+	CONTAINER_USERS,
+	CONTAINER_POSTS,
+	CONTAINER_FEED
+} Container;
+
+#define N_CONTAINERS (CONTAINER_FEED + 1)
+
+typedef enum ItemType
+{
+	ITEM_USER,
+	ITEM_POST,
+	ITEM_COMMENT,
+	ITEM_LIKE,
+	ITEM_DELTA					/* of a post's counts; container/delta.c */
+} ItemType;
+
+#define N_ITEM_TYPES (ITEM_DELTA + 1)
+
+/* Properties of items, in the order of the containers' columns. */
+typedef enum Property
+{
+	PROP_ID,
+	PROP_TYPE,
+	PROP_POST_ID,
+	PROP_USER_ID,
+	PROP_USERNAME,
+	PROP_USER_USERNAME,
+	PROP_TITLE,
+	PROP_CONTENT,
+	PROP_COMMENT_COUNT,
+	PROP_LIKE_COUNT,
+	PROP_CREATION_DATE
+} Property;
+
+#define N_PROPERTIES (PROP_CREATION_DATE + 1)
+
+/*
+ * An item in memory. Values passed by reference point to where the item was
+ * read and hold until the scan moves on or the writer closes; item_copy()
+ * makes them the caller's.
+ */
+typedef struct BlogItem
+{
+	Datum		value[N_PROPERTIES];
+	bool		isnull[N_PROPERTIES];
+} BlogItem;
+
+/*
+ * Ways into a leaf, each served by an index (by its columns, not its name):
+ *
+ *		PATH_KEY	the item's own key: user_id; post_id; (post_id, id) of a
+ *					comment or delta; (user_id, post_id) of a like
+ *		PATH_LIST	a logical partition's items by (creation_date, id)
+ *		PATH_USER	a user's items in a leaf of posts
+ *		PATH_DATE	all posts of a leaf by (creation_date, id)
+ */
+typedef enum AccessPath
+{
+	PATH_KEY,
+	PATH_LIST,
+	PATH_USER,
+	PATH_DATE
+} AccessPath;
+
+#define N_PATHS (PATH_DATE + 1)
+
+/* item.c: items in memory */
+extern const char *item_type_name(ItemType type);
+extern const Property *item_properties(ItemType type, int *n);
+extern Oid	property_type(Property prop);
+extern void item_init(BlogItem *item, ItemType type);
+extern void item_set(BlogItem *item, Property prop, Datum value);
+extern void item_copy(BlogItem *dst, const BlogItem *src);
+extern bool item_same(const BlogItem *a, const BlogItem *b, Property prop);
+extern void item_shorten(BlogItem *item, int characters);
+
+static inline const pg_uuid_t *
+item_uuid(const BlogItem *item, Property prop)
+{
+	return DatumGetUUIDP(item->value[prop]);
+}
+
+static inline int64
+item_count(const BlogItem *item, Property prop)
+{
+	return DatumGetInt64(item->value[prop]);
+}
+
+/* Add to both counts of a post or a delta. */
+static inline void
+item_add_counts(BlogItem *item, int64 comments, int64 likes)
+{
+	item_set(item, PROP_COMMENT_COUNT,
+			 Int64GetDatum(item_count(item, PROP_COMMENT_COUNT) + comments));
+	item_set(item, PROP_LIKE_COUNT,
+			 Int64GetDatum(item_count(item, PROP_LIKE_COUNT) + likes));
+}
+
+static inline TimestampTz
+item_date(const BlogItem *item)
+{
+	return DatumGetTimestampTz(item->value[PROP_CREATION_DATE]);
+}
+
+#endif							/* BLOGSTORE_ITEM_H */

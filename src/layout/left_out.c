@@ -1,0 +1,187 @@
+/*
+ * left_out.c
+ *		What cannot be read because of what the owner has altered: an error, or left
+ *		out by who goes on with the rest.
+ *
+ * A backend raises the error. The worker leaves items, leaves and containers out,
+ * tells of it, and remembers which leaves and containers: when something about
+ * the containers has been altered, it looks whether one of them is mended.
+ *
+ * Runs in any process; leaves things out in the worker.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "layout/leaf.h"
+
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+
+#define BIT(prop) (UINT32_C(1) << (prop))
+
+static void (*leave_out) (const char *message) = NULL;
+static uint64 left_out = 0;
+
+/*
+ * From here on, items and leaves that cannot be read are left out and told to a
+ * function, instead of being errors: how the worker goes on with the rest.
+ */
+void
+item_leave_out(void (*tell) (const char *message))
+{
+	leave_out = tell;
+}
+
+/* Something else was left out. */
+void
+item_left_out(const char *message)
+{
+	left_out++;
+	if (leave_out != NULL)
+		leave_out(message);
+}
+
+/* How often something was left out: an item, a leaf, a container. */
+uint64
+items_left_out(void)
+{
+	return left_out;
+}
+
+/* A leaf, or a container, that could not be used. */
+typedef struct LeftOut
+{
+	Container	container;
+	int			partition;		/* -1: it is the container */
+	ItemType	type;
+	AccessPath	path;			/* whose index is missing; N_PATHS: any other fault */
+} LeftOut;
+
+#define MAX_LEFT_OUT 256
+
+/* Those that have not been found mended so far, or as many as are remembered. */
+static LeftOut faulty[MAX_LEFT_OUT];
+static int	n_faulty = 0;
+
+static void
+remember_faulty(const LeftOut *wanted)
+{
+	for (int i = 0; i < n_faulty; i++)
+		if (faulty[i].container == wanted->container &&
+			faulty[i].partition == wanted->partition &&
+			faulty[i].type == wanted->type && faulty[i].path == wanted->path)
+			return;
+	if (n_faulty < MAX_LEFT_OUT)
+		faulty[n_faulty++] = *wanted;
+}
+
+/* Is a container left out that cannot be used? False: that is an error. */
+bool
+container_leave_out(Container container, const LayoutProblem *p)
+{
+	LeftOut		one = {container, -1, ITEM_POST, N_PATHS};
+
+	if (leave_out == NULL)
+		return false;
+	remember_faulty(&one);
+	left_out++;
+	leave_out(p->message);
+	return true;
+}
+
+/* Leave a leaf out, or raise what is wrong with it. */
+void
+leaf_leave_out(Container container, ItemType type, int partition,
+			   AccessPath path, const LayoutProblem *p)
+{
+	LeftOut		one = {container, partition, type, path};
+
+	if (leave_out == NULL)
+		layout_problem_raise(p);
+	/* partitions that come and go are found out otherwise */
+	if (partition >= 0)
+		remember_faulty(&one);
+	left_out++;
+	leave_out(p->message);
+}
+
+/*
+ * Has any leaf or container that was left out been mended? Those that have are
+ * forgotten. *busy is set if one is locked by who may be mending it. In a
+ * transaction.
+ */
+bool
+left_out_mended(bool *busy)
+{
+	bool		mended = false;
+	int			kept = 0;
+
+	*busy = false;
+	for (int i = 0; i < n_faulty; i++)
+	{
+		LeftOut		one = faulty[i];
+		bool		fine = one.partition < 0 ?
+			container_is_fine(one.container) :
+			leaf_is_fine(one.container, one.type, one.partition, one.path, busy);
+
+		mended |= fine;
+		if (!fine)
+			faulty[kept++] = one;
+	}
+	n_faulty = kept;
+	return mended;
+}
+
+/* Was anything left out that has not been mended, as far as is known? */
+bool
+left_out_any(void)
+{
+	return n_faulty > 0;
+}
+
+/* An item's name in messages. */
+static char *
+describe_item(const BlogItem *item, ItemType type)
+{
+	Property	key = PROP_ID;
+
+	if (type == ITEM_USER)
+		key = PROP_USER_ID;
+	else if (type == ITEM_POST && !item->isnull[PROP_POST_ID])
+		key = PROP_POST_ID;
+	if (item->isnull[key])
+		return psprintf("a %s without %s", item_type_name(type),
+						property_column(key));
+	return psprintf("%s %s", item_type_name(type),
+					DatumGetCString(DirectFunctionCall1(uuid_out,
+														item->value[key])));
+}
+
+/*
+ * Has an item a value for each of these properties? If not, it is left out, or an
+ * error (22004).
+ */
+bool
+item_complete(const BlogItem *item, ItemType type, uint32 needed)
+{
+	for (Property prop = 0; needed >> prop != 0; prop++)
+	{
+		char	   *name;
+
+		if (!(needed & BIT(prop)) || !item->isnull[prop])
+			continue;
+		name = describe_item(item, type);
+		if (leave_out == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("%s has no %s", name, property_column(prop)),
+					 errhint("Write a value there; blogstore.verify() lists all such items.")));
+		left_out++;
+		leave_out(psprintf("%s has no %s, and is left out", name,
+						   property_column(prop)));
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,221 @@
+/*
+ * path.c
+ *		Where a leaf has its columns, and which index serves which access path.
+ *
+ * Columns are found by name and type, indexes by their columns: names change
+ * with a restore or at the owner's wish, and positions differ in partitions
+ * that were attached. Runs in any process.
+ */
+#include "postgres.h"
+
+#include "guard/guard.h"
+#include "layout/item.h"
+#include "layout/leaf.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/typcache.h"
+
+static const char *const column_name[N_PROPERTIES] = {
+	"id", "type", "post_id", "user_id", "username", "user_username", "title",
+	"content", "comment_count", "like_count", "creation_date"
+};
+
+typedef struct PathColumns
+{
+	int			n;
+	Property	column[MAX_PATH_COLUMNS];
+} PathColumns;
+
+/* The key columns that an index must have to serve a path; n = 0: no path. */
+static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
+	[CONTAINER_USERS] = {
+		[ITEM_USER] = {
+			[PATH_KEY] = {1, {PROP_USER_ID}}
+		},
+		[ITEM_POST] = {
+			[PATH_LIST] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}}
+		}
+	},
+	[CONTAINER_POSTS] = {
+		[ITEM_POST] = {
+			[PATH_KEY] = {1, {PROP_POST_ID}},
+			[PATH_USER] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}},
+			[PATH_DATE] = {2, {PROP_CREATION_DATE, PROP_ID}}
+		},
+		[ITEM_COMMENT] = {
+			[PATH_KEY] = {2, {PROP_POST_ID, PROP_ID}},
+			[PATH_LIST] = {3, {PROP_POST_ID, PROP_CREATION_DATE, PROP_ID}},
+			[PATH_USER] = {2, {PROP_USER_ID, PROP_ID}}
+		},
+		[ITEM_LIKE] = {
+			[PATH_KEY] = {2, {PROP_USER_ID, PROP_POST_ID}},
+			[PATH_LIST] = {3, {PROP_POST_ID, PROP_CREATION_DATE, PROP_ID}},
+			[PATH_USER] = {2, {PROP_USER_ID, PROP_POST_ID}}
+		},
+		[ITEM_DELTA] = {
+			[PATH_KEY] = {2, {PROP_POST_ID, PROP_ID}}
+		}
+	},
+	[CONTAINER_FEED] = {
+		[ITEM_POST] = {
+			[PATH_KEY] = {1, {PROP_POST_ID}},
+			[PATH_DATE] = {2, {PROP_CREATION_DATE, PROP_ID}}
+		}
+	}
+};
+
+/*
+ * Does index have exactly the columns of a path, ascending, compared as usual,
+ * for all rows? Of the path that tells items apart, without repetitions.
+ */
+static bool
+index_serves(Relation index, const PathColumns *path, bool unique,
+			 const AttrNumber *attno)
+{
+	Form_pg_index form = index->rd_index;
+
+	if (path->n == 0 || IndexRelationGetNumberOfKeyAttributes(index) != path->n)
+		return false;
+	if (unique && (!form->indisunique || !form->indimmediate))
+		return false;
+	for (int i = 0; i < path->n; i++)
+	{
+		Property	prop = path->column[i];
+		TypeCacheEntry *type = lookup_type_cache(property_type(prop),
+												 TYPECACHE_BTREE_OPFAMILY);
+
+		if (attno[prop] == InvalidAttrNumber ||
+			form->indkey.values[i] != attno[prop] ||
+			index->rd_opfamily[i] != type->btree_opf ||
+			index->rd_opcintype[i] != property_type(prop) ||
+			index->rd_indoption[i] != 0)
+			return false;
+	}
+	return true;
+}
+
+/* The name of a property's column. */
+const char *
+property_column(Property prop)
+{
+	return column_name[prop];
+}
+
+/*
+ * The path by whose index an item of a type is told from all others: its key, or
+ * of a copy in users, its place in the list.
+ */
+AccessPath
+leaf_identity_path(Container container, ItemType type)
+{
+	return path_columns[container][type][PATH_KEY].n > 0 ? PATH_KEY : PATH_LIST;
+}
+
+/*
+ * The values of a path's columns in an item, as a key to look it up. Returns
+ * how many; 0 if its leaves have no such path.
+ */
+int
+leaf_path_key(Container container, ItemType type, AccessPath path,
+			  const BlogItem *item, Datum *key)
+{
+	const PathColumns *columns = &path_columns[container][type][path];
+
+	for (int i = 0; i < columns->n; i++)
+		key[i] = item->value[columns->column[i]];
+	return columns->n;
+}
+
+/* The columns of a path; 0 if its leaves have no such path. */
+int
+leaf_path_columns(Container container, ItemType type, AccessPath path,
+				  const Property **column)
+{
+	*column = path_columns[container][type][path].column;
+	return path_columns[container][type][path].n;
+}
+
+/* Has an index a property's column? The id of a post is its post_id, too. */
+static bool
+index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
+{
+	Form_pg_index form = index->rd_index;
+
+	for (int i = 0; i < form->indnkeyatts; i++)
+		if (form->indkey.values[i] != InvalidAttrNumber &&
+			(form->indkey.values[i] == leaf->attno[prop] ||
+			 (type == ITEM_POST && prop == PROP_POST_ID &&
+			  form->indkey.values[i] == leaf->attno[PROP_ID])))
+			return true;
+	return false;
+}
+
+/* Has an index the columns by which an item is told from all others? */
+KeyCover
+leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
+			   Relation index)
+{
+	AccessPath	identity = leaf_identity_path(container, type);
+	const PathColumns *key = &path_columns[container][type][identity];
+
+	for (int i = 0; i < key->n; i++)
+		if (!index_has(leaf, type, index, key->column[i]))
+			return KEY_NOT_COVERED;
+	return IndexRelationGetNumberOfKeyAttributes(index) == key->n ?
+		KEY_COVERED : KEY_COVERED_AND_MORE;
+}
+
+/* Which index of rel serves which path? An owner's predicate is not evaluated. */
+static void
+find_indexes(CachedLeaf *leaf, Relation rel, Container container,
+			 ItemType type)
+{
+	AccessPath	identity = leaf_identity_path(container, type);
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *lc;
+
+	leaf->attached = columns_are_attached(rel);
+	foreach(lc, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+
+		leaf->attached |= index_is_attached(index);
+		if (index->rd_index->indisvalid && index->rd_rel->relam == BTREE_AM_OID &&
+			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+			for (AccessPath path = 0; path < N_PATHS; path++)
+				if (!OidIsValid(leaf->index[path]) &&
+					index_serves(index, &path_columns[container][type][path],
+								 path == identity, leaf->attno))
+					leaf->index[path] = RelationGetRelid(index);
+		index_close(index, AccessShareLock);
+	}
+	list_free(indexes);
+}
+
+/*
+ * Fill in where rel has its columns, which index serves which path, and what is
+ * wrong with it, in the current memory context. What is found out is known when
+ * all of it is, and nothing was invalidated meanwhile.
+ */
+void
+leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
+			  Container container, ItemType type)
+{
+	CachedLeaf	found = {.relid = leaf->relid,.misplaced = leaf->misplaced};
+	uint32		before = leaf->changes;
+
+	found.problem = shape_table_problem(leaf->relid, RELKIND_RELATION, owner);
+	if (found.problem == NULL)
+		found.problem = shape_columns(&found, rel, container, type);
+	if (found.problem == NULL)
+		find_indexes(&found, rel, container, type);
+	found.changes = leaf->changes;
+	found.known = found.changes == before;
+	*leaf = found;
+}

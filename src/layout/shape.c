@@ -1,0 +1,328 @@
+/*
+ * shape.c
+ *		Have tables the shape that blogstore has given them?
+ *
+ * The tables are their owner's, who may alter them in any way, and in the schema
+ * of a container that is missing somebody else may have made a table of its
+ * name. So tables are told by kind, owner, partition key and columns before
+ * anything of them is read; what is wrong is noted with the leaf that it
+ * concerns (LayoutProblem), and is the error of whoever needs that leaf.
+ *
+ * Nothing here evaluates an expression of the owner's: opening a table's
+ * partition key does (RelationBuildPartitionKey()), so it is looked at in the
+ * catalog first. Runs in any process.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "layout/item.h"
+#include "layout/leaf.h"
+
+#include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_partitioned_table.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+#include "utils/uuid.h"
+
+/* Note a problem, in the current memory context. */
+static LayoutProblem *
+problem(int code, char *message, const char *hint)
+{
+	LayoutProblem *p = palloc(sizeof(LayoutProblem));
+
+	p->code = code;
+	p->message = message;
+	p->hint = hint;
+	return p;
+}
+
+/* Raise a problem as an error. */
+void
+layout_problem_raise(const LayoutProblem *p)
+{
+	ereport(ERROR,
+			(errcode(p->code),
+			 errmsg("%s", p->message),
+			 errhint("%s", p->hint)));
+}
+
+/*
+ * What is wrong with the kind and the owner of one of a container's tables; NULL:
+ * nothing. owner: of the container; InvalidOid: any will do.
+ */
+LayoutProblem *
+shape_table_problem(Oid relid, char kind, Oid owner)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	LayoutProblem *p = NULL;
+	Form_pg_class form;
+
+	if (!HeapTupleIsValid(tuple))
+		return NULL;			/* dropped meanwhile: the caller comes upon it */
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	if (form->relkind != kind)
+		p = problem(ERRCODE_WRONG_OBJECT_TYPE,
+					psprintf(kind == RELKIND_RELATION ?
+							 "partition \"%s\" is no table" :
+							 "\"%s\" is no partitioned table",
+							 NameStr(form->relname)),
+					kind == RELKIND_RELATION ?
+					"blogstore needs plain tables as partitions of items of one type." :
+					"Make it a table partitioned as docs/ARCHITECTURE.md describes.");
+	else if (OidIsValid(owner) && form->relowner != owner)
+		p = problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+					psprintf("\"%s\" does not belong to the containers' owner, \"%s\"",
+							 NameStr(form->relname),
+							 GetUserNameFromId(owner, true) ?
+							 GetUserNameFromId(owner, true) : "unknown"),
+					"Give all tables of the containers to one role with ALTER TABLE ... OWNER TO.");
+	ReleaseSysCache(tuple);
+	return p;
+}
+
+/* Does an operator class compare, or hash, a type in the usual way? */
+static bool
+is_usual_opclass(Oid opclass, Oid type, bool hash)
+{
+	TypeCacheEntry *entry =
+		lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY |
+						  TYPECACHE_HASH_OPFAMILY);
+
+	return OidIsValid(opclass) && get_opclass_input_type(opclass) == type &&
+		get_opclass_family(opclass) == (hash ? entry->hash_opf : entry->btree_opf);
+}
+
+/* The first element of an oidvector attribute. */
+static Oid
+first_oid(HeapTuple tuple, AttrNumber attribute)
+{
+	bool		isnull;
+	Datum		value = SysCacheGetAttr(PARTRELID, tuple, attribute, &isnull);
+
+	return isnull ? InvalidOid : ((oidvector *) DatumGetPointer(value))->values[0];
+}
+
+/*
+ * Is a table partitioned by HASH of a uuid column, or by LIST of the text column
+ * type, each in the server's usual way?
+ */
+static bool
+key_is(Oid relid, char strategy, Property column)
+{
+	HeapTuple	tuple = SearchSysCache1(PARTRELID, ObjectIdGetDatum(relid));
+	bool		hash = strategy == PARTITION_STRATEGY_HASH;
+	Form_pg_partitioned_table form;
+	AttrNumber	attno;
+	bool		is;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_partitioned_table) GETSTRUCT(tuple);
+	attno = get_attnum(relid, property_column(column));
+	is = form->partstrat == strategy && form->partnatts == 1 &&
+		attno > 0 && form->partattrs.values[0] == attno &&
+		get_atttype(relid, attno) == property_type(column) &&
+		is_usual_opclass(first_oid(tuple, Anum_pg_partitioned_table_partclass),
+						 property_type(column), hash) &&
+		first_oid(tuple, Anum_pg_partitioned_table_partcollation) ==
+		(hash ? InvalidOid : DEFAULT_COLLATION_OID);
+	ReleaseSysCache(tuple);
+	return is;
+}
+
+/* Likewise of a table that is partitioned; column: of a hash. */
+LayoutProblem *
+shape_key_problem(Oid relid, Property column)
+{
+	bool		hash = column != PROP_TYPE;
+
+	if (key_is(relid, hash ? PARTITION_STRATEGY_HASH : PARTITION_STRATEGY_LIST,
+			   column))
+		return NULL;
+	return problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+				   psprintf("\"%s\" is not partitioned by %s (%s)",
+							get_rel_name(relid) ? get_rel_name(relid) : "?",
+							hash ? "HASH" : "LIST", property_column(column)),
+				   "Put a table in its place that is partitioned as docs/ARCHITECTURE.md describes.");
+}
+
+/* A leaf takes items of more than one type. */
+LayoutProblem *
+shape_mixed_problem(Oid relid)
+{
+	return problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+				   psprintf("partition \"%s\" takes items of several types",
+							get_rel_name(relid) ? get_rel_name(relid) : "?"),
+				   "Give each type of item a partition of its own.");
+}
+
+/* Something else is wrong with the layout (55000). */
+LayoutProblem *
+shape_problem(char *message, const char *hint)
+{
+	return problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message, hint);
+}
+
+/* A partition is not there. */
+LayoutProblem *
+shape_missing_problem(char *message)
+{
+	return shape_problem(message, "Attach the missing partition.");
+}
+
+/* ------------------------------------------------------------------------
+ * Columns
+ * ------------------------------------------------------------------------ */
+
+#define BIT(prop) (UINT32_C(1) << (prop))
+
+/*
+ * The properties that an item of a type must have. Whether it has is looked at for
+ * each item: a NOT NULL constraint tells of the rows that there are, and not of
+ * those that only an older snapshot shows.
+ */
+uint32
+item_required(ItemType type)
+{
+	static const uint32 required[N_ITEM_TYPES] = {
+		[ITEM_USER] = BIT(PROP_ID) | BIT(PROP_USER_ID) | BIT(PROP_USERNAME) |
+		BIT(PROP_CREATION_DATE),
+		[ITEM_POST] = BIT(PROP_ID) | BIT(PROP_POST_ID) | BIT(PROP_USER_ID) |
+		BIT(PROP_USER_USERNAME) | BIT(PROP_TITLE) | BIT(PROP_CONTENT) |
+		BIT(PROP_COMMENT_COUNT) | BIT(PROP_LIKE_COUNT) | BIT(PROP_CREATION_DATE),
+		[ITEM_COMMENT] = BIT(PROP_ID) | BIT(PROP_POST_ID) | BIT(PROP_USER_ID) |
+		BIT(PROP_USER_USERNAME) | BIT(PROP_CONTENT) | BIT(PROP_CREATION_DATE),
+		[ITEM_LIKE] = BIT(PROP_ID) | BIT(PROP_POST_ID) | BIT(PROP_USER_ID) |
+		BIT(PROP_USER_USERNAME) | BIT(PROP_CREATION_DATE),
+		[ITEM_DELTA] = BIT(PROP_ID) | BIT(PROP_POST_ID) |
+		BIT(PROP_COMMENT_COUNT) | BIT(PROP_LIKE_COUNT)
+	};
+
+	return required[type];
+}
+
+/*
+ * The properties by which an item of a type is found, told from others and
+ * held to be somebody's.
+ */
+uint32
+item_identity(Container container, ItemType type)
+{
+	switch (type)
+	{
+		case ITEM_USER:
+			return BIT(PROP_USER_ID);
+		case ITEM_POST:
+			return BIT(PROP_ID) | BIT(PROP_POST_ID) | BIT(PROP_USER_ID) |
+				BIT(PROP_CREATION_DATE);
+		case ITEM_COMMENT:
+			return BIT(PROP_ID) | BIT(PROP_POST_ID) | BIT(PROP_USER_ID);
+		case ITEM_LIKE:
+			return BIT(PROP_POST_ID) | BIT(PROP_USER_ID);
+		case ITEM_DELTA:
+			return BIT(PROP_ID) | BIT(PROP_POST_ID);
+	}
+	return 0;
+}
+
+/*
+ * Those that one who has locked an item works with. Copies, of which the worker
+ * writes all else anew, need no more than their place.
+ */
+uint32
+item_worked_with(Container container, ItemType type)
+{
+	uint32		identity = item_identity(container, type);
+
+	if (type == ITEM_USER)
+		return identity | BIT(PROP_USERNAME);
+	if (container == CONTAINER_POSTS &&
+		(type == ITEM_POST || type == ITEM_DELTA))
+		return identity | BIT(PROP_COMMENT_COUNT) | BIT(PROP_LIKE_COUNT);
+	return identity;
+}
+
+/* The column of a property, 0 if there is none of its name. */
+static AttrNumber
+find_column(Relation rel, Property prop, LayoutProblem **p)
+{
+	AttrNumber	attno = get_attnum(RelationGetRelid(rel), property_column(prop));
+	Form_pg_attribute att;
+
+	if (attno <= 0)
+		return InvalidAttrNumber;
+	att = TupleDescAttr(RelationGetDescr(rel), attno - 1);
+	if (att->atttypid != property_type(prop))
+		*p = problem(ERRCODE_DATATYPE_MISMATCH,
+					 psprintf("column \"%s\" of \"%s\" has another type than blogstore gave it",
+							  property_column(prop), RelationGetRelationName(rel)),
+					 psprintf("Change it back to %s.",
+							  format_type_be(property_type(prop))));
+	else if (att->attgenerated != '\0')
+		*p = problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+					 psprintf("column \"%s\" of \"%s\" is a generated column",
+							  property_column(prop), RelationGetRelationName(rel)),
+					 "blogstore writes this column itself; generate one of another name.");
+	return attno;
+}
+
+/*
+ * Find an open leaf's columns: fills in where they are. Returns what is wrong with
+ * them, or NULL, in the current memory context.
+ */
+LayoutProblem *
+shape_columns(CachedLeaf *leaf, Relation rel, Container container,
+			  ItemType type)
+{
+	LayoutProblem *p = NULL;
+	int			n;
+	const Property *props = item_properties(type, &n);
+
+	for (Property prop = 0; prop < N_PROPERTIES; prop++)
+	{
+		LayoutProblem *other = NULL;
+
+		/* what is of no use to the type may be anything, and is not read then */
+		leaf->attno[prop] = find_column(rel, prop, &other);
+		if (other != NULL)
+			leaf->attno[prop] = InvalidAttrNumber;
+	}
+	for (int i = 0; i < n && p == NULL; i++)
+		leaf->attno[props[i]] = find_column(rel, props[i], &p);
+	for (int i = 0; i < n && p == NULL; i++)
+	{
+		AttrNumber	attno = leaf->attno[props[i]];
+
+		if (attno == InvalidAttrNumber)
+			p = problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+						psprintf("\"%s\" has no column \"%s\"",
+								 RelationGetRelationName(rel),
+								 property_column(props[i])),
+						"Add the column again, or give it its name back.");
+	}
+	return p;
+}
+
+/*
+ * What is wrong with the columns of a container's root, by which statements name
+ * them; NULL: nothing.
+ */
+LayoutProblem *
+shape_root_columns(Relation root, Container container)
+{
+	LayoutProblem *p = NULL;
+
+	for (Property prop = 0; prop < N_PROPERTIES && p == NULL; prop++)
+		if ((prop != PROP_USERNAME || container == CONTAINER_USERS) &&
+			find_column(root, prop, &p) == InvalidAttrNumber)
+			p = shape_problem(psprintf("\"%s\" has no column \"%s\"",
+									   RelationGetRelationName(root),
+									   property_column(prop)),
+							  "Add the column again, or give it its name back.");
+	return p;
+}

@@ -1,0 +1,439 @@
+/*
+ * deleted.c
+ *		Items of users who have been deleted, but are not purged yet.
+ *
+ * Deleting a user queues a job (views/sweep.c), which purges the user's items.
+ * From the deleting transaction on, and until the job is done, none of them
+ * is served: every request asks here who is being deleted in its snapshot.
+ *
+ * Nearly always the answer is nobody, and it must cost nothing. So the jobs are
+ * remembered as some snapshot saw them, and hold for that and newer snapshots
+ * until they change. A change is told in two ways. It sends a relcache
+ * invalidation for the table of jobs, as catalog changes do, which arrives
+ * everywhere, on standbys too, but some moment after it shows. And where there
+ * is shared memory, it is announced before it shows and counted afterwards
+ * (change_feed_hooks), so that no snapshot on a primary ever goes by what was
+ * before. (For a change by COMMIT PREPARED, and on a standby, that moment
+ * remains: a reader may then see items of a user as if it had asked just
+ * before.)
+ *
+ * Runs in any process.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "container/container.h"
+#include "hooks.h"
+#include "import/import.h"
+#include "invalidate.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "members/members.h"
+#include "state/bookkeeping.h"
+#include "state/plans.h"
+#include "state/state.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+struct DeletedUsers
+{
+	int			n;
+	pg_uuid_t	id[FLEXIBLE_ARRAY_MEMBER];
+};
+
+static KeptPlan read_plan = {
+	"SELECT DISTINCT user_id::uuid FROM blogstore.jobs WHERE kind = 'deletion'"
+	" AND user_id IS NOT NULL ORDER BY 1",
+	0, {0}, NULL
+};
+
+static KeptPlan lock_plan = {
+	"SELECT 1 FROM blogstore.jobs WHERE kind = 'deletion' AND user_id = $1"
+	" FOR UPDATE",
+	1, {UUIDOID}, NULL
+};
+
+static KeptPlan revive_plan = {
+	"UPDATE blogstore.jobs SET kind = 'rename', phase = 0, partition_number = 0,"
+	" position_first = NULL, position_date = NULL, position_last = NULL"
+	" WHERE kind = 'deletion' AND user_id = $1",
+	1, {UUIDOID}, NULL
+};
+
+/* Who is being deleted, and which snapshot saw it. */
+typedef struct Seen
+{
+	uint64		stamp;			/* of change_feed_hooks.deletions() */
+	TransactionId xmax;
+	uint32		running;
+	bool		standby;
+	DeletedUsers *users;		/* NULL: none */
+} Seen;
+
+/*
+ * What is remembered. Valid only when it is whole: an error may come at any step
+ * on the way there, and the process go on after it.
+ */
+static struct
+{
+	bool		valid;
+	uint64		changes;		/* how many invalidations came */
+	Oid			relid;			/* of blogstore.jobs */
+	Seen		seen;			/* users in TopMemoryContext */
+}			remembered;
+
+/* The last transaction of this process that has changed the jobs. */
+static TransactionId changed_by = InvalidTransactionId;
+
+static void
+deleted_invalidate(Oid relid)
+{
+	if (OidIsValid(relid) && relid != remembered.relid)
+		return;
+	remembered.valid = false;
+	remembered.changes++;
+}
+
+/* Register for invalidations; called once by _PG_init. */
+void
+deleted_init(void)
+{
+	invalidation_listen(deleted_invalidate);
+}
+
+/* Those whose deletion the active snapshot sees, in the current context. */
+static DeletedUsers *
+read_users(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+	OwnerScope	scope;
+	DeletedUsers *users = NULL;
+
+	owner_begin(&scope);
+	SPI_connect();
+	plan_execute(&read_plan, NULL, NULL, true);
+	if (SPI_processed > 0)
+	{
+		users = MemoryContextAlloc(context, offsetof(DeletedUsers, id) +
+								   sizeof(pg_uuid_t) * SPI_processed);
+		users->n = SPI_processed;
+		for (int i = 0; i < users->n; i++)
+		{
+			bool		isnull;
+			Datum		id = SPI_getbinval(SPI_tuptable->vals[i],
+										   SPI_tuptable->tupdesc, 1, &isnull);
+
+			users->id[i] = *DatumGetUUIDP(id);
+		}
+	}
+	SPI_finish();
+	owner_end(&scope);
+	return users;
+}
+
+/*
+ * How many transactions a snapshot sees as running, of those before its xmax:
+ * ever fewer, as long as xmax stays.
+ */
+static uint32
+count_running(Snapshot snapshot)
+{
+	return snapshot->takenDuringRecovery ? snapshot->subxcnt : snapshot->xcnt;
+}
+
+/* On a standby not all need be listed. */
+static bool
+running_unknown(Snapshot snapshot)
+{
+	return snapshot->takenDuringRecovery && snapshot->suboverflowed;
+}
+
+/*
+ * Has this transaction changed who is being deleted? Then its own snapshots
+ * differ by the command too.
+ */
+static bool
+changed_here(void)
+{
+	return TransactionIdIsValid(changed_by) &&
+		TransactionIdEquals(changed_by, GetTopTransactionIdIfAny());
+}
+
+/* Is a snapshot at least as new as the one that saw what is remembered? */
+static bool
+remembered_covers(Snapshot snapshot)
+{
+	uint64		stamp;
+
+	if (!remembered.valid || !change_feed_hooks.deletions(&stamp) ||
+		stamp != remembered.seen.stamp ||
+		snapshot->takenDuringRecovery != remembered.seen.standby ||
+		running_unknown(snapshot) || changed_here())
+		return false;
+	if (TransactionIdFollows(snapshot->xmax, remembered.seen.xmax))
+		return true;
+	return snapshot->xmax == remembered.seen.xmax &&
+		count_running(snapshot) <= remembered.seen.running;
+}
+
+/* Is what is remembered of another time, whatever snapshot asks? */
+static bool
+remembered_outdated(void)
+{
+	uint64		stamp;
+
+	if (!remembered.valid)
+		return true;
+	return (change_feed_hooks.deletions(&stamp) &&
+			stamp != remembered.seen.stamp) ||
+		RecoveryInProgress() != remembered.seen.standby;
+}
+
+static DeletedUsers *
+copy_users(const DeletedUsers *users, MemoryContext context)
+{
+	Size		size;
+	DeletedUsers *copy;
+
+	if (users == NULL)
+		return NULL;
+	size = offsetof(DeletedUsers, id) + sizeof(pg_uuid_t) * users->n;
+	copy = MemoryContextAlloc(context, size);
+	memcpy(copy, users, size);
+	return copy;
+}
+
+/*
+ * Remember the jobs as they are now. What was remembered is invalid from the
+ * beginning, and what is read becomes valid at the end, all at once.
+ */
+static void
+remember(void)
+{
+	Seen		seen;
+	bool		still;
+	Snapshot	snapshot;
+	DeletedUsers *users;
+	uint64		changes = remembered.changes;	/* none may be lost */
+
+	remembered.valid = false;
+	remembered.relid = bookkeeping_lookup(BOOK_JOBS);
+	still = change_feed_hooks.deletions(&seen.stamp);
+	PushActiveSnapshot(GetLatestSnapshot());
+	snapshot = GetActiveSnapshot();
+	seen.xmax = snapshot->xmax;
+	seen.running = count_running(snapshot);
+	seen.standby = snapshot->takenDuringRecovery;
+	still &= !running_unknown(snapshot) && !changed_here();
+	users = read_users();
+	PopActiveSnapshot();
+	seen.users = copy_users(users, TopMemoryContext);
+	if (users != NULL)
+		pfree(users);
+
+	users = remembered.seen.users;
+	remembered.seen = seen;
+	remembered.valid = still && remembered.changes == changes;
+	if (users != NULL)
+		pfree(users);
+}
+
+/*
+ * Who is being deleted in a snapshot; NULL: nobody. In the current memory
+ * context.
+ */
+const DeletedUsers *
+deleted_users(Snapshot snapshot)
+{
+	DeletedUsers *users;
+
+	if (!IsInParallelMode() && remembered_outdated())
+		remember();
+	if (remembered_covers(snapshot))
+		return copy_users(remembered.seen.users, CurrentMemoryContext);
+
+	PushActiveSnapshot(snapshot);
+	users = read_users();
+	PopActiveSnapshot();
+	return users;
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+	return memcmp(a, b, UUID_LEN);
+}
+
+/* Is a user among them? */
+bool
+deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id)
+{
+	return deleted != NULL &&
+		bsearch(user_id, deleted->id, deleted->n, sizeof(pg_uuid_t),
+				compare_ids) != NULL;
+}
+
+/* Is an item's author among them? */
+bool
+deleted_item(const DeletedUsers *deleted, const BlogItem *item)
+{
+	return deleted != NULL &&
+		deleted_has(deleted, item_uuid(item, PROP_USER_ID));
+}
+
+/* Is an item's author being deleted, by the transaction's snapshot? */
+bool
+being_deleted(const BlogItem *item)
+{
+	bool		result;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	result = deleted_item(deleted_users(GetActiveSnapshot()), item);
+	PopActiveSnapshot();
+	return result;
+}
+
+/* Is a post's author among them, by the active snapshot? */
+bool
+deleted_post(const DeletedUsers *deleted, const pg_uuid_t *post_id)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	BlogItem	post;
+
+	return deleted != NULL &&
+		item_get(CONTAINER_POSTS, ITEM_POST, post_id, PATH_KEY, &key, 1,
+				 GetActiveSnapshot(), &post) &&
+		deleted_item(deleted, &post);
+}
+
+/*
+ * How many of the items that a path finds by a key are on a post and by
+ * somebody among the deleted. By the active snapshot.
+ */
+static int64
+count_deleted(const DeletedUsers *deleted, ItemType type,
+			  const pg_uuid_t *post_id, AccessPath path, Datum key)
+{
+	BlogItem	item;
+	int64		n = 0;
+	ItemScan   *scan = item_scan_begin(CONTAINER_POSTS, type, post_id, path,
+									   &key, 1, NULL, ForwardScanDirection,
+									   GetActiveSnapshot());
+
+	item_scan_identity(scan, CONTAINER_POSTS);
+	while (item_scan_next(scan, &item))
+		n += deleted_item(deleted, &item) &&
+			memcmp(item_uuid(&item, PROP_POST_ID), post_id, UUID_LEN) == 0;
+	item_scan_end(scan);
+	return n;
+}
+
+/* A post is gone through if it has no more items for each user than this. */
+#define FEW 20
+
+/*
+ * How many of a post's items, there being total, are by the deleted: go through
+ * the post's if they are few, else through the users'.
+ */
+static int64
+count_unserved(const DeletedUsers *deleted, ItemType type,
+			   const pg_uuid_t *post_id, int64 total)
+{
+	int64		n = 0;
+
+	if (total <= 0)
+		return 0;
+	if (total <= (int64) FEW * deleted->n)
+		return count_deleted(deleted, type, post_id, PATH_LIST,
+							 UUIDPGetDatum(post_id));
+	for (int i = 0; i < deleted->n; i++)
+	{
+		Datum		key[] = {
+			UUIDPGetDatum(&deleted->id[i]), UUIDPGetDatum(post_id)
+		};
+		BlogItem	like;
+
+		if (type == ITEM_LIKE)
+			n += item_get(CONTAINER_POSTS, type, post_id, PATH_KEY, key, 2,
+						  GetActiveSnapshot(), &like);
+		else
+			n += count_deleted(deleted, type, post_id, PATH_USER, key[0]);
+	}
+	return n;
+}
+
+/*
+ * Take what is not served off a post's counts, which are of all items there
+ * are. By the active snapshot, in which the post was read.
+ */
+void
+deleted_discount(const DeletedUsers *deleted, BlogItem *post)
+{
+	const pg_uuid_t *post_id;
+
+	if (deleted == NULL)
+		return;
+	post_id = item_uuid(post, PROP_POST_ID);
+	item_add_counts(post,
+					-count_unserved(deleted, ITEM_COMMENT, post_id,
+									item_count(post, PROP_COMMENT_COUNT)),
+					-count_unserved(deleted, ITEM_LIKE, post_id,
+									item_count(post, PROP_LIKE_COUNT)));
+}
+
+/* Who is being deleted has changed, or will when this transaction commits. */
+void
+deleted_changed(void)
+{
+	Oid			relid = bookkeeping_lookup(BOOK_JOBS);
+
+	changed_by = GetTopTransactionId();
+	CacheInvalidateRelcacheByRelid(relid);
+	change_feed_hooks.deletions_changing();
+}
+
+/*
+ * A user is made anew while being deleted: purge what is left now, copies too,
+ * since they would be served again from here on (the lock keeps the worker from
+ * writing them again by an older snapshot), and have the job go on as one that
+ * gives late items of the old user the new name.
+ *
+ * The caller acts as the containers' owner, and has written the user, so that
+ * no other deletion can begin. Errors: 40001 if the transaction keeps a snapshot
+ * that does not show the job as it is.
+ */
+void
+deleted_revive(const pg_uuid_t *user_id)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+	bool		there;
+
+	SPI_connect();
+	plan_execute(&lock_plan, &key, NULL, false);
+	there = SPI_processed > 0;
+	SPI_finish();
+	if (!there && IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent deletion of a user"),
+				 errhint("Retry the transaction.")));
+	if (!there)
+		return;					/* purged meanwhile, or made anew by another */
+	container_require_whole(CONTAINER_POSTS);
+	remove_user_items(user_id, 0);
+	views_lock();
+	remove_user_copies(user_id);
+	SPI_connect();
+	plan_execute(&revive_plan, &key, NULL, false);
+	SPI_finish();
+	CommandCounterIncrement();
+	deleted_changed();
+}

@@ -1,0 +1,284 @@
+/*
+ * walk.c
+ *		Going through a leaf of posts in bounded steps, and changing items.
+ *
+ * A step ends after so many items changed, or so many more looked at, and
+ * notes the place from which the next one goes on. Items that others have
+ * locked can be left alone, to be come back to.
+ *
+ * Runs in the worker, and in backends where all is done in one step.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "container/container.h"
+#include "counts/counts.h"
+#include "import/import.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "members/members.h"
+
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/* A step looks at so many items for each that it may change. */
+#define LOOKS_PER_CHANGE 20
+
+/* What became of an item; VISIT_AGAIN: come back to it in the next step. */
+typedef enum VisitOutcome
+{
+	VISIT_UNCHANGED,
+	VISIT_CHANGED,
+	VISIT_BUSY,
+	VISIT_AGAIN
+} VisitOutcome;
+
+typedef struct Visitor
+{
+	VisitOutcome (*visit) (struct Visitor *visitor, ItemScan *scan,
+						   BlogItem *item, LeafWalk *walk);
+	ItemType	type;
+	int			partition;
+	Datum		username;		/* to relabel with; 0: each author's own */
+	MemoryContext context;		/* of the step */
+	ItemWriter *writer;			/* opened when first needed */
+} Visitor;
+
+/*
+ * Visit a user's items in a leaf (NULL: all items), from the walk's place on.
+ * Returns whether the leaf is done.
+ */
+static bool
+walk_leaf(Visitor *visitor, const pg_uuid_t *user_id, LeafWalk *walk)
+{
+	MemoryContext per_item = AllocSetContextCreate(CurrentMemoryContext,
+												   "blogstore walked item",
+												   ALLOCSET_DEFAULT_SIZES);
+	BlogItem	item;
+	int64		looks = walk->limit * LOOKS_PER_CHANGE;
+	bool		ended = false;
+	ItemScan   *scan = item_scan_begin_after(CONTAINER_POSTS, visitor->type,
+											 visitor->partition,
+											 user_id ? PATH_USER : PATH_KEY,
+											 user_id, &walk->place,
+											 GetActiveSnapshot());
+
+	item_scan_identity(scan, CONTAINER_POSTS);
+	visitor->context = CurrentMemoryContext;
+	while (walk->limit == 0 || (walk->changed < walk->limit && looks-- > 0))
+	{
+		MemoryContext old;
+		VisitOutcome outcome;
+
+		if (!item_scan_next(scan, &item))
+		{
+			ended = true;
+			break;
+		}
+		old = MemoryContextSwitchTo(per_item);
+		outcome = visitor->visit(visitor, scan, &item, walk);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(per_item);
+		if (outcome == VISIT_AGAIN)
+			break;
+		walk->changed += outcome == VISIT_CHANGED;
+		walk->skipped |= outcome == VISIT_BUSY;
+		item_scan_place(scan, &walk->place);
+	}
+	item_scan_end(scan);
+	if (visitor->writer != NULL)
+		item_writer_close(visitor->writer);
+	MemoryContextDelete(per_item);
+	return ended;
+}
+
+/* The name that an item should carry; false if its author is unknown. */
+static bool
+wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
+{
+	const pg_uuid_t *user_id = item_uuid(item, PROP_USER_ID);
+	Datum		key = UUIDPGetDatum(user_id);
+	BlogItem	user;
+
+	memset(wanted, 0, sizeof(*wanted));
+	if (visitor->username != (Datum) 0)
+	{
+		item_set(wanted, PROP_USER_USERNAME, visitor->username);
+		return true;
+	}
+	if (!item_get(CONTAINER_USERS, ITEM_USER, user_id, PATH_KEY, &key, 1,
+				  GetActiveSnapshot(), &user))
+		return false;
+	item_set(wanted, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
+	return true;
+}
+
+static VisitOutcome
+relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
+{
+	BlogItem	wanted;
+	LockOutcome outcome;
+
+	if (!wanted_name(visitor, item, &wanted) ||
+		item_same(item, &wanted, PROP_USER_USERNAME))
+		return VISIT_UNCHANGED;
+	if (visitor->writer == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(visitor->context);
+
+		visitor->writer = item_writer_open_partition(CONTAINER_POSTS,
+													 visitor->type,
+													 visitor->partition);
+		MemoryContextSwitchTo(old);
+	}
+	outcome = item_writer_lock_found(visitor->writer, scan,
+									 LockTupleNoKeyExclusive, walk->wait, item);
+	if (outcome == LOCK_BUSY)
+		return VISIT_BUSY;
+	if (outcome == LOCK_GONE)
+		return VISIT_UNCHANGED;
+	item_set(item, PROP_USER_USERNAME, wanted.value[PROP_USER_USERNAME]);
+	item_writer_update(visitor->writer, item);
+	return VISIT_CHANGED;
+}
+
+/* Delete an item of a deleted user's; of a post, what hangs on it first. */
+static VisitOutcome
+purge_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
+{
+	pg_uuid_t	post_id = *item_uuid(item, PROP_POST_ID);
+	pg_uuid_t	author = *item_uuid(item, PROP_USER_ID);
+	pg_uuid_t	other = *item_uuid(item, visitor->type == ITEM_LIKE ?
+								   PROP_USER_ID : PROP_ID);
+	LockOutcome outcome;
+
+	if (visitor->type == ITEM_POST)
+	{
+		bool		more = false;
+
+		outcome = purge_post(&post_id, &author, walk->wait,
+							 walk->limit == 0 ? 0 : walk->limit - walk->changed,
+							 &walk->changed, &more);
+		if (more)
+			return VISIT_AGAIN;
+	}
+	else
+		outcome = purge_child(visitor->type, &post_id, &other, &author,
+							  walk->wait);
+	return outcome == LOCK_HAD ? VISIT_CHANGED :
+		outcome == LOCK_BUSY ? VISIT_BUSY : VISIT_UNCHANGED;
+}
+
+/* A walk from the start of a leaf; limit 0: all of it in one step. */
+void
+leaf_walk_init(LeafWalk *walk, int64 limit, LockWaitPolicy wait)
+{
+	memset(walk, 0, sizeof(*walk));
+	walk->limit = limit;
+	walk->wait = wait;
+}
+
+/*
+ * Write a user's name on the user's items (user_id NULL: on all items, the
+ * name of each one's author). Returns whether the leaf is done.
+ */
+bool
+relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
+			  int partition, LeafWalk *walk)
+{
+	Visitor		visitor = {
+		.visit = relabel_item,.type = type,.partition = partition,
+		.username = user_id ? username : (Datum) 0
+	};
+
+	return walk_leaf(&visitor, user_id, walk);
+}
+
+/* Delete a user's items with what hangs on them. The same. */
+bool
+purge_items(const pg_uuid_t *user_id, ItemType type, int partition,
+			LeafWalk *walk)
+{
+	Visitor		visitor = {
+		.visit = purge_item,.type = type,.partition = partition
+	};
+
+	return walk_leaf(&visitor, user_id, walk);
+}
+
+/* Delete what a scan finds of a user's in a leaf that holds a view. */
+static void
+remove_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
+{
+	BlogItem	item;
+
+	item_scan_identity(scan, CONTAINER_USERS);
+	while (item_scan_next(scan, &item))
+		if (memcmp(item_uuid(&item, PROP_USER_ID), user_id, UUID_LEN) == 0 &&
+			item_writer_lock_found(writer, scan, LockTupleExclusive,
+								   LockWaitBlock, &item) == LOCK_HAD)
+			item_writer_delete(writer);
+	item_scan_end(scan);
+	item_writer_close(writer);
+}
+
+/* Delete the copies of a user's posts in users and feed. */
+void
+remove_user_copies(const pg_uuid_t *user_id)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+	Snapshot	snapshot;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	snapshot = GetActiveSnapshot();
+	remove_found(item_writer_open(CONTAINER_USERS, ITEM_POST, user_id),
+				 item_scan_begin(CONTAINER_USERS, ITEM_POST, user_id, PATH_LIST,
+								 &key, 1, NULL, ForwardScanDirection, snapshot),
+				 user_id);
+	if (container_usable(CONTAINER_FEED))
+		remove_found(item_writer_open_partition(CONTAINER_FEED, ITEM_POST, 0),
+				 item_scan_begin_partition(CONTAINER_FEED, ITEM_POST, 0,
+										   PATH_DATE, NULL, 0, NULL,
+										   ForwardScanDirection, snapshot),
+				 user_id);
+	PopActiveSnapshot();
+}
+
+/* Relabel all of a user's items here and now, waiting for locks. */
+void
+relabel_user_items(const pg_uuid_t *user_id, Datum username)
+{
+	/* no partition comes or goes meanwhile */
+	container_lock(CONTAINER_POSTS, true);
+	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
+		for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
+		{
+			LeafWalk	walk;
+
+			leaf_walk_init(&walk, 0, LockWaitBlock);
+			(void) relabel_items(user_id, username, type, p, &walk);
+		}
+}
+
+/*
+ * Delete a user's items here and now: all, waiting for locks, or (limit not 0)
+ * about so many, and none that is locked.
+ */
+void
+remove_user_items(const pg_uuid_t *user_id, int64 limit)
+{
+	LeafWalk	walk;
+
+	/* no partition comes or goes meanwhile */
+	container_lock(CONTAINER_POSTS, true);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	leaf_walk_init(&walk, limit, limit == 0 ? LockWaitBlock : LockWaitSkip);
+	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
+		for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
+		{
+			walk.place.valid = false;
+			if (!purge_items(user_id, type, p, &walk))
+				break;
+		}
+	PopActiveSnapshot();
+}

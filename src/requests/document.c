@@ -1,0 +1,142 @@
+/*
+ * document.c
+ *		Items as rows of their types, and as the article's JSON documents.
+ *
+ * Runs in any process.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "layout/item.h"
+#include "requests/request.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/json.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/numeric.h"
+#include "utils/typcache.h"
+
+PG_FUNCTION_INFO_V1(blogstore_item_document);
+
+/* An item as a row of its type's composite type (blessed tupdesc). */
+Datum
+item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc)
+{
+	Datum		values[N_PROPERTIES];
+	bool		nulls[N_PROPERTIES];
+	int			n;
+	const Property *prop = item_properties(type, &n);
+
+	for (int i = 0; i < n; i++)
+	{
+		values[i] = item->value[prop[i]];
+		nulls[i] = item->isnull[prop[i]];
+	}
+	return HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls));
+}
+
+/* snake_case to camelCase, as the article spells its properties. */
+static char *
+property_name(const char *column)
+{
+	char	   *name = pstrdup(column);
+	char	   *out = name;
+
+	for (const char *in = column; *in; in++)
+	{
+		if (in[0] == '_' && in[1] != '\0')
+			*out++ = pg_toupper((unsigned char) *++in);
+		else
+			*out++ = *in;
+	}
+	*out = '\0';
+	return name;
+}
+
+static void
+string_value(JsonbValue *jv, char *s)
+{
+	jv->type = jbvString;
+	jv->val.string.val = s;
+	jv->val.string.len = strlen(s);
+}
+
+/*
+ * A column's value as JSON: counts are numbers, all else strings. Types that
+ * items do not have are here for row types that were altered.
+ */
+static void
+column_value(JsonbValue *jv, Oid type, Datum value)
+{
+	Oid			output;
+	bool		varlena;
+
+	switch (type)
+	{
+		case INT8OID:
+			jv->type = jbvNumeric;
+			jv->val.numeric = int64_to_numeric(DatumGetInt64(value));
+			break;
+		case TIMESTAMPTZOID:
+			string_value(jv, JsonEncodeDateTime(NULL, value, TIMESTAMPTZOID,
+												NULL));
+			break;
+		case UUIDOID:
+			string_value(jv, DatumGetCString(DirectFunctionCall1(uuid_out,
+																 value)));
+			break;
+		case TEXTOID:
+			string_value(jv, TextDatumGetCString(value));
+			break;
+		default:
+			getTypeOutputInfo(type, &output, &varlena);
+			string_value(jv, OidOutputFunctionCall(output, value));
+			break;
+	}
+}
+
+/*
+ * user_document(), post_document(), comment_document(), like_document():
+ * an item as the article's document. A property that is NULL is JSON null.
+ */
+Datum
+blogstore_item_document(PG_FUNCTION_ARGS)
+{
+	HeapTupleHeader row = PG_GETARG_HEAPTUPLEHEADER(0);
+	TupleDesc	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(row),
+											  HeapTupleHeaderGetTypMod(row));
+	HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(row),
+	.t_data = row};
+	JsonbParseState *state = NULL;
+	JsonbValue *result;
+
+	ItemPointerSetInvalid(&tuple.t_self);
+	tuple.t_tableOid = InvalidOid;
+
+	pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		JsonbValue	jv;
+		bool		isnull;
+		Datum		value;
+
+		if (att->attisdropped)
+			continue;
+		string_value(&jv, property_name(NameStr(att->attname)));
+		pushJsonbValue(&state, WJB_KEY, &jv);
+		value = heap_getattr(&tuple, i + 1, desc, &isnull);
+		if (isnull)
+			jv.type = jbvNull;
+		else
+			column_value(&jv, att->atttypid, value);
+		pushJsonbValue(&state, WJB_VALUE, &jv);
+	}
+	result = pushJsonbValue(&state, WJB_END_OBJECT, NULL);
+	ReleaseTupleDesc(desc);
+	PG_RETURN_JSONB_P(JsonbValueToJsonb(result));
+}

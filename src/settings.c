@@ -1,0 +1,41 @@
+/*
+ * settings.c
+ *		The settings blogstore.*. Those that shape the views are the server's,
+ *		not a session's: changed in postgresql.conf and by a reload.
+ *
+ * Runs where the library is loaded.
+ */
+#include "postgres.h"
+
+#include "settings.h"
+
+#include "utils/guc.h"
+
+int			blogstore_feed_size = 100;
+int			blogstore_short_form_length = 200;
+bool		blogstore_track_requests = true;
+
+/* Define the settings; called once by _PG_init. */
+void
+settings_init(void)
+{
+	DefineCustomIntVariable("blogstore.feed_size",
+							"Posts that the view feed holds.",
+							"Older posts are listed from the posts container. Takes effect on reload.",
+							&blogstore_feed_size,
+							100, 1, 10000,
+							PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("blogstore.short_form_length",
+							"Characters of a post's content in its short form.",
+							"A change has the views built anew on reload.",
+							&blogstore_short_form_length,
+							200, 1, 1000000,
+							PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("blogstore.track_requests",
+							 "Count what requests cost, for blogstore.stat_requests.",
+							 NULL,
+							 &blogstore_track_requests,
+							 true,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
+	MarkGUCPrefixReserved("blogstore");
+}

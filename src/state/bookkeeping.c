@@ -1,0 +1,227 @@
+/*
+ * bookkeeping.c
+ *		The small tables beside the containers: are they blogstore's own?
+ *
+ * Statements name them, and run as the containers' owner. If one is missing, who
+ * may create in the schema could put a table with a trigger in its place, or a
+ * view. So before a statement runs, each table that it names is locked, and told
+ * by its kind, owner, columns and key. What has been found is remembered by
+ * OID until an invalidation.
+ *
+ * Runs in any process.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "state/bookkeeping.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/syscache.h"
+
+#define MAX_COLUMNS 11
+
+typedef struct Column
+{
+	const char *name;
+	Oid			type;
+} Column;
+
+typedef struct TableShape
+{
+	const char *name;
+	Column		column[MAX_COLUMNS];	/* the first is the primary key */
+} TableShape;
+
+static const TableShape shape[N_BOOKKEEPING] = {
+	[BOOK_USERNAMES] = {"usernames", {
+			{"username_key", TEXTOID}, {"user_id", UUIDOID}
+	}},
+	[BOOK_JOBS] = {"jobs", {
+			{"id", UUIDOID}, {"kind", TEXTOID}, {"user_id", UUIDOID},
+			{"phase", INT4OID}, {"partition_number", INT4OID},
+			{"position_first", UUIDOID}, {"position_date", TIMESTAMPTZOID},
+			{"position_last", UUIDOID}, {"done", INT8OID}, {"total", INT8OID},
+			{"started_at", TIMESTAMPTZOID}
+	}},
+	[BOOK_VIEW_STATE] = {"view_state", {
+			{"only_row", BOOLOID}, {"enabled", BOOLOID}, {"ready", BOOLOID},
+			{"feed_size", INT4OID}, {"short_form_length", INT4OID}
+	}},
+	[BOOK_CHANGE_FEED] = {"change_feed", {
+			{"only_row", BOOLOID}, {"applied_lsn", LSNOID},
+			{"applied_at", TIMESTAMPTZOID}, {"timeline", INT8OID},
+			{"system_identifier", INT8OID}, {"layout", INT8OID}
+	}}
+};
+
+/* Those that were found to be right; InvalidOid: to be looked at. */
+static Oid	known[N_BOOKKEEPING];
+static Oid	known_owner[N_BOOKKEEPING];
+static uint32 invalidations = 0;
+
+/* Relcache invalidation: forget what was known of relid (0: of all). */
+void
+bookkeeping_invalidate(Oid relid)
+{
+	invalidations++;
+	for (int t = 0; t < N_BOOKKEEPING; t++)
+		if (!OidIsValid(relid) || known[t] == relid)
+			known[t] = InvalidOid;
+}
+
+const char *
+bookkeeping_name(Bookkeeping table)
+{
+	return shape[table].name;
+}
+
+/* The table of this name, whatever it is; InvalidOid: there is none. */
+Oid
+bookkeeping_lookup(Bookkeeping table)
+{
+	Oid			nsp = get_namespace_oid(BLOGSTORE_SCHEMA, true);
+
+	return OidIsValid(nsp) ? get_relname_relid(shape[table].name, nsp) :
+		InvalidOid;
+}
+
+/* Has a table a unique index on just its first column, of all rows? */
+static bool
+has_key(Relation rel, const char *column)
+{
+	AttrNumber	attno = get_attnum(RelationGetRelid(rel), column);
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *lc;
+	bool		has = false;
+
+	foreach(lc, indexes)
+	{
+		HeapTuple	tuple = SearchSysCache1(INDEXRELID,
+											ObjectIdGetDatum(lfirst_oid(lc)));
+		Form_pg_index form;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		form = (Form_pg_index) GETSTRUCT(tuple);
+		has |= form->indisunique && form->indimmediate && form->indisvalid &&
+			form->indnkeyatts == 1 && form->indkey.values[0] == attno &&
+			heap_attisnull(tuple, Anum_pg_index_indpred, NULL);
+		ReleaseSysCache(tuple);
+	}
+	list_free(indexes);
+	return has;
+}
+
+/* What is wrong with an open table's columns and key; NULL: nothing. */
+static const char *
+columns_problem(Relation rel, const TableShape *wanted)
+{
+	for (int i = 0; i < MAX_COLUMNS && wanted->column[i].name != NULL; i++)
+	{
+		const Column *column = &wanted->column[i];
+		AttrNumber	attno = get_attnum(RelationGetRelid(rel), column->name);
+
+		if (attno <= 0)
+			return psprintf("it has no column \"%s\"", column->name);
+		if (get_atttype(RelationGetRelid(rel), attno) != column->type ||
+			TupleDescAttr(RelationGetDescr(rel), attno - 1)->attgenerated != '\0')
+			return psprintf("its column \"%s\" is not of type %s",
+							column->name, format_type_be(column->type));
+	}
+	if (!has_key(rel, wanted->column[0].name))
+		return psprintf("it has no primary key (%s)", wanted->column[0].name);
+	return NULL;
+}
+
+/*
+ * What keeps the table of a name from being blogstore's own; NULL: nothing. It
+ * is part of a sentence. The caller has it locked.
+ */
+const char *
+bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner)
+{
+	Relation	rel = relation_open(relid, NoLock);
+	const char *problem = NULL;
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION)
+		problem = "it is no ordinary table";
+	else if (rel->rd_rel->relowner != owner)
+		problem = psprintf("it belongs to \"%s\"",
+						   GetUserNameFromId(rel->rd_rel->relowner, false));
+	else if (rel->rd_rel->relispartition || rel->rd_rules != NULL ||
+			 find_inheritance_children(relid, NoLock) != NIL ||
+			 has_superclass(relid))
+		problem = "it has rules, parents or children";
+	else if (rel->rd_rel->relrowsecurity && rel->rd_rel->relforcerowsecurity)
+		problem = "row-level security is forced on it";
+	else
+		problem = columns_problem(rel, &shape[table]);
+	relation_close(rel, NoLock);
+	return problem;
+}
+
+static COMPAT_NORETURN void
+bookkeeping_missing(Bookkeeping table)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s.%s\" is missing", BLOGSTORE_SCHEMA,
+					shape[table].name),
+			 errhint("Call blogstore.create_containers() to have it made again; the others stay as they are.")));
+}
+
+/*
+ * Lock a table, weakly and to the end of the transaction, and be sure that it is
+ * the containers' owner's, as blogstore made it. Returns its OID. Errors: 55000.
+ */
+Oid
+bookkeeping_lock(Bookkeeping table)
+{
+	Oid			owner = container_owner();
+
+	for (;;)
+	{
+		Oid			relid = known[table];
+		uint32		before;
+		const char *problem;
+
+		if (!OidIsValid(relid))
+			relid = bookkeeping_lookup(table);
+		if (!OidIsValid(relid))
+			bookkeeping_missing(table);
+		LockRelationOid(relid, AccessShareLock);
+		if (known[table] == relid && known_owner[table] == owner)
+			return relid;
+		before = invalidations;
+		if (bookkeeping_lookup(table) != relid)
+		{
+			UnlockRelationOid(relid, AccessShareLock);
+			CHECK_FOR_INTERRUPTS();
+			continue;
+		}
+		problem = bookkeeping_problem(table, relid, owner);
+		if (problem != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("table \"%s.%s\" is not as blogstore made it: %s",
+							BLOGSTORE_SCHEMA, shape[table].name, problem),
+					 errhint("Undo what was altered, or drop the table and call blogstore.create_containers() to have it made again.")));
+		/* what changed while it was looked at is looked at again next time */
+		known_owner[table] = owner;
+		known[table] = before == invalidations ? relid : InvalidOid;
+		return relid;
+	}
+}

@@ -1,0 +1,130 @@
+/*
+ * feed_position.c
+ *		How far the change feed has come: one row in blogstore.change_feed.
+ *
+ * The worker writes it about once a second, before it lets its slot move on
+ * that far. It applies by state and would not need it to go on after a crash;
+ * the row is there to find out, at a start, that the slot is not the one that
+ * the views were kept with: made anew or moved on by hand, or on a promoted
+ * standby ahead of the WAL that the standby had received.
+ *
+ * Runs in the worker and in backends.
+ */
+#include "postgres.h"
+
+#include "import/import.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "state/plans.h"
+#include "state/state.h"
+
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+#include "utils/pg_lsn.h"
+
+static KeptPlan read_plan = {
+	"SELECT applied_lsn::pg_lsn, applied_at::timestamptz, timeline::bigint,"
+	" system_identifier::bigint, layout::bigint FROM blogstore.change_feed",
+	0, {0}, NULL
+};
+
+static KeptPlan write_plan = {
+	"INSERT INTO blogstore.change_feed (only_row, applied_lsn, applied_at,"
+	" timeline, system_identifier, layout) VALUES (true, $1, $2, $3, $4, $5)"
+	" ON CONFLICT (only_row) DO UPDATE SET applied_lsn = $1, applied_at = $2,"
+	" timeline = $3, system_identifier = $4, layout = $5",
+	5, {PG_LSNOID, TIMESTAMPTZOID, INT8OID, INT8OID, INT8OID}, NULL
+};
+
+static KeptPlan forget_plan = {
+	"DELETE FROM blogstore.change_feed", 0, {0}, NULL
+};
+
+/*
+ * Which tables make up the containers, and since when: attaching a partition
+ * makes a new row of pg_inherits, even if it was attached before. Unlike
+ * pg_partition_tree() this locks none of them, which would be in the way of DDL.
+ */
+static KeptPlan layout_plan = {
+	"WITH RECURSIVE part AS ("
+	" SELECT i.inhrelid, i.inhparent, i.xmin AS attached FROM pg_inherits AS i"
+	" WHERE i.inhparent = ANY ($1) AND NOT i.inhdetachpending"
+	" UNION ALL"
+	" SELECT i.inhrelid, i.inhparent, i.xmin FROM part"
+	" JOIN pg_inherits AS i ON i.inhparent = part.inhrelid"
+	" WHERE NOT i.inhdetachpending)"
+	" SELECT hashtextextended(coalesce(string_agg(inhrelid || ' ' ||"
+	" inhparent || ' ' || attached, ',' ORDER BY inhrelid), ''), 0) FROM part",
+	1, {OIDARRAYOID}, NULL
+};
+
+/* Read the row by the active snapshot; all zero if there is none. */
+void
+feed_position_read(FeedPosition *position)
+{
+	memset(position, 0, sizeof(*position));
+	SPI_connect();
+	plan_execute(&read_plan, NULL, NULL, true);
+	if (SPI_processed > 0)
+	{
+		HeapTuple	row = SPI_tuptable->vals[0];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		bool		isnull;
+
+		position->applied_lsn = DatumGetLSN(SPI_getbinval(row, desc, 1, &isnull));
+		position->applied_at =
+			DatumGetTimestampTz(SPI_getbinval(row, desc, 2, &isnull));
+		position->timeline = DatumGetInt64(SPI_getbinval(row, desc, 3, &isnull));
+		position->system_identifier =
+			DatumGetInt64(SPI_getbinval(row, desc, 4, &isnull));
+		position->layout = DatumGetInt64(SPI_getbinval(row, desc, 5, &isnull));
+	}
+	SPI_finish();
+}
+
+/* Write the row. */
+void
+feed_position_write(const FeedPosition *position)
+{
+	Datum		values[] = {
+		LSNGetDatum(position->applied_lsn),
+		TimestampTzGetDatum(position->applied_at),
+		Int64GetDatum(position->timeline),
+		Int64GetDatum(position->system_identifier),
+		Int64GetDatum(position->layout)
+	};
+
+	SPI_connect();
+	plan_execute(&write_plan, values, NULL, false);
+	SPI_finish();
+}
+
+/* Delete the row. */
+void
+feed_position_forget(void)
+{
+	SPI_connect();
+	plan_execute(&forget_plan, NULL, NULL, false);
+	SPI_finish();
+}
+
+/* A number that changes when a partition is attached, detached or dropped. */
+int64
+container_layout(void)
+{
+	Datum		roots[N_CONTAINERS];
+	Datum		array;
+	bool		isnull;
+	int64		layout;
+
+	for (int c = 0; c < N_CONTAINERS; c++)
+		roots[c] = ObjectIdGetDatum(container_lookup(c));
+	array = PointerGetDatum(construct_array(roots, N_CONTAINERS, OIDOID,
+											sizeof(Oid), true, TYPALIGN_INT));
+	SPI_connect();
+	plan_execute(&layout_plan, &array, NULL, true);
+	layout = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+										 SPI_tuptable->tupdesc, 1, &isnull));
+	SPI_finish();
+	return layout;
+}

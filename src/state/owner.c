@@ -1,0 +1,63 @@
+/*
+ * owner.c
+ *		Acting as the owner of the containers.
+ *
+ * EXECUTE on a request is all a caller needs: like a SECURITY DEFINER
+ * function, but for the containers' owner, so that the owner's triggers and
+ * expressions never run with the rights of a caller or of the worker, which
+ * is a superuser. An error restores the caller with the (sub)transaction.
+ *
+ * Runs in any process.
+ */
+#include "postgres.h"
+
+#include "layout/layout.h"
+#include "state/state.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "replication/origin.h"
+
+/*
+ * Raise 25006 unless this transaction may write.
+ *
+ * A trigger of the owner's may call commands while the worker writes a view. What
+ * they write is not the worker's own, and has to be decoded: from here on the
+ * transaction has no origin that the output plugin filters out.
+ */
+void
+need_writable(const char *command)
+{
+	if (replorigin_session_origin == DoNotReplicateId &&
+		MyBackendType == B_BG_WORKER)
+		replorigin_session_origin = InvalidRepOriginId;
+	if (RecoveryInProgress())
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot execute %s during recovery", command),
+				 errhint("Connect to the primary.")));
+	if (XactReadOnly)
+		ereport(ERROR,
+				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
+				 errmsg("cannot execute %s in a read-only transaction",
+						command),
+				 errhint("Use a READ WRITE transaction.")));
+}
+
+/* From here to owner_end() the current user is the containers' owner. */
+void
+owner_begin(OwnerScope *scope)
+{
+	Oid			owner = container_owner();
+
+	GetUserIdAndSecContext(&scope->user, &scope->sec_context);
+	SetUserIdAndSecContext(owner,
+						   scope->sec_context | SECURITY_LOCAL_USERID_CHANGE);
+}
+
+void
+owner_end(const OwnerScope *scope)
+{
+	SetUserIdAndSecContext(scope->user, scope->sec_context);
+}

@@ -1,0 +1,153 @@
+/*
+ * plans.c
+ *		Prepared statements on the bookkeeping tables (SPI).
+ *
+ * Runs in any process, between SPI_connect() and SPI_finish(), as the
+ * containers' owner.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "guard/guard.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "state/bookkeeping.h"
+#include "state/plans.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/*
+ * Errors: 42501 if policies on a table hold for its owner, too: statements would
+ * silently take rows that they hide for missing.
+ */
+static void
+table_shows_all(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		forced;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	forced = ((Form_pg_class) GETSTRUCT(tuple))->relrowsecurity &&
+		((Form_pg_class) GETSTRUCT(tuple))->relforcerowsecurity;
+	ReleaseSysCache(tuple);
+	if (forced && !has_bypassrls_privilege(GetUserId()))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("policies on \"%s\" would hide rows from blogstore",
+						get_rel_name(relid)),
+				 errhint("Say ALTER TABLE ... NO FORCE ROW LEVEL SECURITY.")));
+}
+
+/* The same for all tables that statements of blogstore's read. */
+void
+tables_show_all(void)
+{
+	for (int c = 0; c < N_CONTAINERS; c++)
+		table_shows_all(container_relation(c));
+	for (int t = 0; t < N_BOOKKEEPING; t++)
+		table_shows_all(bookkeeping_lookup(t));
+}
+
+/* Does a statement name a table of blogstore's schema? */
+static bool
+names_table(const char *sql, const char *table)
+{
+	char	   *name = psprintf(BLOGSTORE_SCHEMA ".%s", table);
+	bool		names = strstr(sql, name) != NULL;
+
+	pfree(name);
+	return names;
+}
+
+/*
+ * Lock the tables that a statement names, so that they are, and stay, those that
+ * blogstore has made, and show all their rows. Errors: 42501, 55000.
+ */
+static void
+lock_tables(KeptPlan *plan)
+{
+	if (!plan->looked_at)
+	{
+		for (int t = 0; t < N_BOOKKEEPING; t++)
+			plan->table[t] = names_table(plan->sql, bookkeeping_name(t));
+		for (int c = 0; c < N_CONTAINERS; c++)
+			plan->container[c] = names_table(plan->sql, container_table(c));
+		plan->looked_at = true;
+	}
+	for (int c = 0; c < N_CONTAINERS; c++)
+		if (plan->container[c])
+		{
+			container_lock(c, false);
+			container_require_columns(c);
+			table_shows_all(container_relation(c));
+		}
+	for (int t = 0; t < N_BOOKKEEPING; t++)
+		if (plan->table[t])
+			table_shows_all(bookkeeping_lock(t));
+}
+
+/* Prepare a plan's statement, if that has not been done. */
+static void
+prepare(KeptPlan *plan)
+{
+	SPIPlanPtr	made;
+
+	if (plan->plan != NULL)
+		return;
+	made = SPI_prepare(plan->sql, plan->nargs, plan->argtypes);
+	if (made == NULL || SPI_keepplan(made) != 0)
+		elog(ERROR, "could not prepare \"%s\": %s", plan->sql,
+			 SPI_result_code_string(SPI_result));
+	plan->plan = made;
+}
+
+/*
+ * Both that follow run a statement in a guard: names in it are those of pg_catalog
+ * and of the owner's, whatever search_path the caller of the request has, and so
+ * they are in what the owner has attached to the tables.
+ */
+
+/* Run a kept plan; returns SPI's result code, raises an error if negative. */
+int
+plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
+{
+	int			rc;
+	Guard	   *guard;
+
+	lock_tables(plan);
+	guard = guard_enter(GUARD_STATEMENT);
+	prepare(plan);
+	rc = SPI_execute_plan(plan->plan, values, nulls, read_only, 0);
+	if (rc < 0)
+		elog(ERROR, "could not run \"%s\": %s", plan->sql,
+			 SPI_result_code_string(rc));
+	guard_leave(guard);
+	return rc;
+}
+
+/*
+ * Run a kept plan without arguments, which reads, by the active snapshot, and
+ * have its rows go to dest as they come.
+ */
+void
+plan_send(KeptPlan *plan, DestReceiver *dest)
+{
+	SPIExecuteOptions options = {.read_only = true,.dest = dest};
+	int			rc;
+	Guard	   *guard;
+
+	lock_tables(plan);
+	guard = guard_enter(GUARD_STATEMENT);
+	prepare(plan);
+	rc = SPI_execute_plan_extended(plan->plan, &options);
+	if (rc < 0)
+		elog(ERROR, "could not run \"%s\": %s", plan->sql,
+			 SPI_result_code_string(rc));
+	guard_leave(guard);
+}

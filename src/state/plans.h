@@ -1,0 +1,31 @@
+/*
+ * plans.h
+ *		Prepared statements on the bookkeeping tables.
+ */
+#ifndef BLOGSTORE_PLANS_H
+#define BLOGSTORE_PLANS_H
+
+#include "layout/item.h"
+#include "state/bookkeeping.h"
+#include "state/state.h"
+
+#include "executor/spi.h"
+
+/* A statement that is prepared at first use and kept. */
+typedef struct KeptPlan
+{
+	const char *sql;
+	int			nargs;
+	Oid			argtypes[9];
+	SPIPlanPtr	plan;
+	bool		looked_at;		/* which tables sql names is known: */
+	bool		container[N_CONTAINERS];
+	bool		table[N_BOOKKEEPING];
+} KeptPlan;
+
+extern void tables_show_all(void);
+extern int	plan_execute(KeptPlan *plan, Datum *values, const char *nulls,
+						 bool read_only);
+extern void plan_send(KeptPlan *plan, DestReceiver *dest);
+
+#endif							/* BLOGSTORE_PLANS_H */

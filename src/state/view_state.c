@@ -1,0 +1,219 @@
+/*
+ * view_state.c
+ *		May readers use the views? One row in blogstore.view_state tells.
+ *
+ * The row is read in the reader's own snapshot, so that the answer fits what
+ * the snapshot sees, and remembered: whoever writes it sends a relcache
+ * invalidation for its table, which also reaches standbys. A remembered row
+ * serves the snapshots that are sure to see it.
+ *
+ * Runs in any process.
+ */
+#include "postgres.h"
+
+#include "container/tuple.h"
+#include "hooks.h"
+#include "invalidate.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "state/bookkeeping.h"
+#include "state/plans.h"
+#include "state/state.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "storage/lmgr.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+static KeptPlan read_plan = {
+	"SELECT enabled::boolean, ready::boolean, feed_size::integer,"
+	" short_form_length::integer, xmin::xid"
+	" FROM blogstore.view_state",
+	0, {0}, NULL
+};
+
+static KeptPlan write_plan = {
+	"INSERT INTO blogstore.view_state"
+	" (only_row, enabled, ready, feed_size, short_form_length)"
+	" VALUES (true, $1, $2, $3, $4) ON CONFLICT (only_row) DO UPDATE"
+	" SET enabled = $1, ready = $2, feed_size = $3, short_form_length = $4",
+	4, {BOOLOID, BOOLOID, INT4OID, INT4OID}, NULL
+};
+
+static struct
+{
+	bool		valid;
+	bool		changed;		/* an invalidation came since it was read */
+	Oid			relid;			/* of blogstore.view_state */
+	bool		ready;
+	TransactionId xmin;			/* of the row remembered */
+}			remembered;
+
+static void
+view_state_invalidate(Oid relid)
+{
+	if (OidIsValid(relid) && relid != remembered.relid)
+		return;
+	remembered.valid = false;
+	remembered.changed = true;
+}
+
+/* Register for invalidations; called once by _PG_init. */
+void
+view_state_init(void)
+{
+	invalidation_listen(view_state_invalidate);
+}
+
+static Oid
+view_state_relid(void)
+{
+	return bookkeeping_lookup(BOOK_VIEW_STATE);
+}
+
+/* Read the row by the active snapshot; xmin tells which version. */
+static void
+read_row(ViewState *state, TransactionId *xmin)
+{
+	OwnerScope	scope;
+	HeapTuple	row;
+	TupleDesc	desc;
+	bool		isnull;
+
+	owner_begin(&scope);
+	SPI_connect();
+	plan_execute(&read_plan, NULL, NULL, true);
+	memset(state, 0, sizeof(*state));
+	*xmin = InvalidTransactionId;
+	if (SPI_processed > 0)
+	{
+		row = SPI_tuptable->vals[0];
+		desc = SPI_tuptable->tupdesc;
+		state->enabled = DatumGetBool(SPI_getbinval(row, desc, 1, &isnull));
+		state->ready = DatumGetBool(SPI_getbinval(row, desc, 2, &isnull));
+		state->feed_size = DatumGetInt32(SPI_getbinval(row, desc, 3, &isnull));
+		state->short_form_length =
+			DatumGetInt32(SPI_getbinval(row, desc, 4, &isnull));
+		*xmin = DatumGetTransactionId(SPI_getbinval(row, desc, 5, &isnull));
+	}
+	SPI_finish();
+	owner_end(&scope);
+}
+
+/* Read the row by the active snapshot; all zero if it is missing. */
+void
+view_state_read(ViewState *state)
+{
+	TransactionId xmin;
+
+	read_row(state, &xmin);
+}
+
+/* Write the row, and have every process forget the one it remembers. */
+void
+view_state_write(const ViewState *state)
+{
+	OwnerScope	scope;
+	Datum		values[] = {
+		BoolGetDatum(state->enabled), BoolGetDatum(state->ready),
+		Int32GetDatum(state->feed_size),
+		Int32GetDatum(state->short_form_length)
+	};
+
+	owner_begin(&scope);
+	SPI_connect();
+	plan_execute(&write_plan, values, NULL, false);
+	SPI_finish();
+	owner_end(&scope);
+	CacheInvalidateRelcacheByRelid(view_state_relid());
+}
+
+/* Is this the newest version of the row, not just one an old snapshot sees? */
+static bool
+is_newest(TransactionId xmin)
+{
+	ViewState	state;
+	TransactionId newest;
+
+	if (!TransactionIdIsValid(xmin))
+		return false;
+	PushActiveSnapshot(GetLatestSnapshot());
+	read_row(&state, &newest);
+	PopActiveSnapshot();
+	return TransactionIdEquals(xmin, newest);
+}
+
+/* Read the row by the active snapshot, and remember it if it is the newest. */
+static bool
+remember(void)
+{
+	ViewState	state;
+	TransactionId xmin;
+
+	/* an invalidation during the read must not be lost */
+	remembered.valid = false;
+	remembered.changed = false;
+	remembered.relid = view_state_relid();
+	read_row(&state, &xmin);
+	remembered.ready = state.enabled && state.ready;
+	remembered.xmin = xmin;
+	if (!IsInParallelMode() && is_newest(xmin))
+		remembered.valid = !remembered.changed;
+	return state.enabled && state.ready;
+}
+
+/*
+ * May a query with this (the active) snapshot read the views?
+ *
+ * They must be complete in it; and on a primary a worker must be keeping
+ * them, else they fall behind what the posts container tells.
+ */
+bool
+views_ready(Snapshot snapshot)
+{
+	if (!RecoveryInProgress() && !change_feed_hooks.views_served())
+		return false;
+	if (remembered.valid &&
+		TransactionIdPrecedes(remembered.xmin, snapshot->xmin))
+		return remembered.ready;
+	return remember();
+}
+
+/*
+ * A command is about to write on a server where no worker can run: from here
+ * on the views fall behind, which readers on standbys can only learn from the
+ * row.
+ */
+void
+views_abandon(void)
+{
+	ViewState	state;
+
+	if (remembered.valid && !remembered.ready)
+		return;
+	PushActiveSnapshot(GetLatestSnapshot());
+	if (remember())
+	{
+		view_state_read(&state);
+		state.ready = false;
+		view_state_write(&state);
+	}
+	PopActiveSnapshot();
+}
+
+/*
+ * Take the views' lock: an object lock that nothing else in the server takes,
+ * on a part of the table of posts that does not exist as such.
+ */
+void
+views_lock(void)
+{
+	LockDatabaseObject(RelationRelationId, container_relation(CONTAINER_POSTS),
+					   1, ExclusiveLock);
+}

@@ -1,0 +1,212 @@
+/*
+ * advance.c
+ *		How far the worker has come, and whether it can go on from there.
+ *
+ * The position up to which all is applied is written down (feed_position.c)
+ * before the slot moves on that far, so the slot is never ahead of it, unless
+ * it is not the slot that the views were kept with. Then, and when partitions
+ * have been attached or detached, of whose rows the WAL does not tell, the
+ * views are built anew.
+ *
+ * Runs in the worker.
+ */
+#include "postgres.h"
+
+#include "change_feed/change_feed.h"
+#include "compat.h"
+#include "import/import.h"
+#include "layout/layout.h"
+#include "state/state.h"
+#include "worker/worker.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "replication/slot.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+/* How often to write the position at most, in ms, but for so much WAL. */
+#define ADVANCE_PAUSE 1000
+#define ADVANCE_AT_ONCE (16 * 1024 * 1024)
+
+/* WAL of others that is worth a write of one's own. */
+#define ADVANCE_WORTHWHILE (64 * 1024)
+
+/* Write down a position as reached by this server, flushed on return. */
+static void
+write_position(Worker *worker, XLogRecPtr lsn)
+{
+	OwnerScope	scope;
+	FeedPosition *position = &worker->position;
+	FeedPosition written;
+
+	position->applied_lsn = lsn;
+	position->applied_at = GetCurrentTimestamp();
+	position->timeline = GetWALInsertionTimeLine();
+	position->system_identifier = (int64) GetSystemIdentifier();
+
+	written = *position;
+	/* a worker that starts anew does not know what was left out: all is built */
+	if (left_out_any())
+		written.layout = 0;
+	apply_begin(&scope, APPLY_STATE);
+	feed_position_write(&written);
+	apply_end(&scope);
+	worker_flush_commits();
+}
+
+/*
+ * Make a slot in place of one that cannot be used, for a reason. The reader's
+ * row is written first: a crash in between finds it written.
+ */
+static void
+replace_slot(Worker *worker, const char *reason)
+{
+	bool		lost = worker->position.applied_lsn != InvalidXLogRecPtr;
+
+	worker_invalidate_views(worker);
+	worker_flush_commits();
+	if (lost)
+		worker_entry_error(worker->entry,
+						   psprintf("replication slot \"%s\" was lost, and the views are built anew: %s",
+									worker->slot_name, reason));
+	slot_make(worker->slot_name);
+	write_position(worker, slot_confirmed(worker->slot_name));
+	ereport(LOG,
+			(errmsg("blogstore worker made replication slot \"%s\" and builds the views",
+					worker->slot_name),
+			 errdetail("%s", reason)));
+}
+
+/*
+ * Partitions have come or gone: build the views of what there is now. A partition
+ * that has come may hold items of users who were renamed or deleted meanwhile.
+ */
+static void
+follow_layout(Worker *worker, int64 layout)
+{
+	OwnerScope	scope;
+
+	worker_invalidate_views(worker);
+	apply_begin(&scope, APPLY_STATE);
+	jobs_restart_sweeps();
+	jobs_request_renames(NULL, 0, true);
+	apply_end(&scope);
+	fold_all_later();
+	worker->position.layout = layout;
+	write_position(worker, worker->position.applied_lsn);
+	ereport(LOG,
+			(errmsg("blogstore worker found other partitions and builds the views")));
+}
+
+/* See to it that slot and views are fit to go on from. */
+void
+worker_take_position(Worker *worker)
+{
+	OwnerScope	scope;
+	const char *reason;
+	int64		layout;
+
+	apply_begin(&scope, APPLY_STATE);
+	feed_position_read(&worker->position);
+	layout = container_layout();
+	apply_end(&scope);
+	worker->loads = container_loads();
+
+	reason = slot_obstacle(worker->slot_name, &worker->position);
+	if (reason != NULL)
+	{
+		worker->position.layout = layout;
+		replace_slot(worker, reason);
+	}
+	else if (layout != worker->position.layout)
+		follow_layout(worker, layout);
+	else if (worker->position.timeline != GetWALInsertionTimeLine())
+		write_position(worker, worker->position.applied_lsn);
+}
+
+/*
+ * Leaves were left out because they were not what they should be: once something
+ * about the containers has been altered, look whether one has been mended. Its
+ * items are to come into the views, and to be swept by jobs that could not.
+ */
+static void
+follow_mended(Worker *worker)
+{
+	MemoryContext context = CurrentMemoryContext;
+	OwnerScope	scope;
+	uint64		changes = container_changes();
+	bool		mended;
+	bool		busy;
+
+	if (!left_out_any() || worker->looked_at == changes)
+		return;
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	mended = left_out_mended(&busy);
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(context);
+	if (!busy)
+		worker->looked_at = changes;
+	if (!mended)
+		return;
+	worker_invalidate_views(worker);
+	apply_begin(&scope, APPLY_STATE);
+	jobs_restart_sweeps();
+	apply_end(&scope);
+	fold_all_later();
+}
+
+/* Have partitions come or gone since the last look? */
+void
+worker_check_layout(Worker *worker)
+{
+	MemoryContext context = CurrentMemoryContext;
+	OwnerScope	scope;
+	bool		there;
+	int64		layout;
+
+	/* a transaction's start takes in what others have invalidated */
+	StartTransactionCommand();
+	there = container_exists();
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(context);
+	if (there)
+		follow_mended(worker);
+	if (!there || container_loads() == worker->loads)
+		return;
+	worker->loads = container_loads();
+
+	apply_begin(&scope, APPLY_STATE);
+	layout = container_layout();
+	apply_end(&scope);
+	if (layout != worker->position.layout)
+		follow_layout(worker, layout);
+}
+
+/*
+ * Write down now and then how far all is applied, and let the slot move on.
+ * That itself writes WAL, which must not keep an idle server awake: without
+ * news it takes some WAL of others to be worth it.
+ */
+void
+worker_advance(Worker *worker, XLogRecPtr applied)
+{
+	XLogRecPtr	before = worker->position.applied_lsn;
+	bool		paused = TimestampDifferenceExceeds(worker->position.applied_at,
+													GetCurrentTimestamp(),
+													ADVANCE_PAUSE);
+
+	applied = held_limit(worker->held, applied);
+	if (applied <= before)
+		return;
+	if ((paused && (worker->applied || applied - before > ADVANCE_WORTHWHILE ||
+					decoder_could_release(applied) > ADVANCE_WORTHWHILE)) ||
+		applied - before > ADVANCE_AT_ONCE)
+	{
+		worker->applied = false;
+		write_position(worker, applied);
+		decoder_confirm(applied);
+	}
+}

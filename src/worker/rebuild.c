@@ -1,0 +1,108 @@
+/*
+ * rebuild.c
+ *		Building the views anew, one chunk at a time.
+ *
+ * Every post's copy is refreshed, then every copy is (which deletes those
+ * whose post is gone), then the feed. Each chunk is a transaction with a
+ * snapshot of its own; between chunks the worker goes on decoding, and since
+ * both refresh by state they do not get in each other's way.
+ *
+ * Runs in the worker.
+ */
+#include "postgres.h"
+
+#include "change_feed/change_feed.h"
+#include "compat.h"
+#include "container/container.h"
+#include "import/import.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "views/views.h"
+#include "worker/worker.h"
+
+#include "utils/snapmgr.h"
+
+/* The key by which an item, a post or a copy, names a copy. */
+static void
+key_of(PostKey *key, const BlogItem *item)
+{
+	memset(key, 0, sizeof(*key));
+	key->post_id = *item_uuid(item, PROP_ID);
+	key->user_id = *item_uuid(item, PROP_USER_ID);
+	key->creation_date = item_date(item);
+}
+
+/* On to the next partition, or to the next phase after the last one. */
+static void
+next_partition(Job *job, Container container)
+{
+	job->place.valid = false;
+	if (++job->partition < container_partitions(container))
+		return;
+	job->partition = 0;
+	job->phase++;
+}
+
+/* Refresh what a chunk of a leaf names. */
+static void
+refresh_chunk(Job *job, Container container, AccessPath path)
+{
+	int			n = 0;
+	PostKey    *keys = palloc(sizeof(PostKey) * JOB_CHUNK);
+	BlogItem	item;
+	ItemScan   *scan = item_scan_begin_after(container, ITEM_POST,
+											 job->partition, path, NULL,
+											 &job->place, GetActiveSnapshot());
+
+	item_scan_identity(scan, container);
+	while (n < JOB_CHUNK && item_scan_next(scan, &item))
+	{
+		key_of(&keys[n++], &item);
+		item_scan_place(scan, &job->place);
+	}
+	item_scan_end(scan);
+
+	copies_refresh(keys, n);
+	job->done += n;
+	if (n < JOB_CHUNK)
+		next_partition(job, container);
+}
+
+/* About how many posts and copies a rebuild has to look at. */
+int64
+rebuild_estimate(void)
+{
+	int64		posts = item_estimate(CONTAINER_POSTS, ITEM_POST);
+
+	return posts + Max(posts, item_estimate(CONTAINER_USERS, ITEM_POST));
+}
+
+static void
+make_feed(void *arg)
+{
+	feed_rebuild();
+}
+
+/* Do one chunk of a rebuild. The caller holds the views' lock. */
+void
+rebuild_chunk(Job *job)
+{
+	switch (job->phase)
+	{
+		case 0:
+			job->total = rebuild_estimate();
+			job->phase = REBUILD_COPIES;
+			break;
+		case REBUILD_COPIES:
+			refresh_chunk(job, CONTAINER_POSTS, PATH_KEY);
+			break;
+		case REBUILD_LEFTOVERS:
+			refresh_chunk(job, CONTAINER_USERS, PATH_LIST);
+			break;
+		default:
+			if (!careful_do(make_feed, NULL))
+				careful_remember_feed();
+			job->finished = true;
+			break;
+	}
+}

@@ -1,0 +1,412 @@
+/*
+ * worker.c
+ *		The blogstore worker of one database: decodes, applies, runs jobs.
+ *
+ * States (WorkerEntry.state):
+ *
+ *		STARTING	looks whether it is needed and enabled
+ *		CATCHING_UP sees to its slot, decodes what was written without it, builds views that are
+ *					not complete; readers are answered from posts meanwhile
+ *		RUNNING		the views are served
+ *
+ * An ERROR ends the process; the launcher starts it again after a while, and
+ * because refreshing is by state, it just goes on. Exits on its own only to
+ * say that it is not needed (NOT_NEEDED) or was stopped (STOPPED).
+ *
+ * Memory contexts: "blogstore worker" for the life of the process, below it
+ * "blogstore batch", reset in each turn of the loop.
+ */
+#include "postgres.h"
+
+#include "change_feed/change_feed.h"
+#include "import/import.h"
+#include "layout/layout.h"
+#include "state/state.h"
+#include "views/views.h"
+#include "worker/worker.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "libpq/pqsignal.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "replication/slot.h"
+#include "storage/ipc.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+/* How long to sleep at most: without news; while a job waits for others. */
+#define NAP_IDLE 1000
+#define NAP_JOB 100
+#define NAP_SOON 20
+
+/* How long to leave what is not urgent, in milliseconds. */
+#define LATER 1000
+
+static bool ended_well = false;
+
+/* ------------------------------------------------------------------------
+ * Coming and going
+ * ------------------------------------------------------------------------ */
+
+/* On exit, when the slot and the database are already let go. */
+static void
+worker_detach(int code, Datum arg)
+{
+	WorkerEntry *entry = (WorkerEntry *) DatumGetPointer(arg);
+
+	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	worker_entry_ended(entry, !ended_well && entry->holds == 0);
+	LWLockRelease(feed_shared->lock);
+	launcher_wake();
+}
+
+/* Take the entry; false if somebody else has, or nobody wants a worker. */
+static bool
+worker_attach(WorkerEntry *entry)
+{
+	bool		attached = false;
+
+	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	if (OidIsValid(entry->dbid) && entry->pid == 0 &&
+		entry->state == WORKER_STARTING && entry->holds == 0)
+	{
+		entry->pid = MyProcPid;
+		entry->look_again = false;
+		entry->latch = MyLatch;
+		entry->started_at = GetCurrentTimestamp();
+		entry->caught_up_at = entry->started_at;
+		/* the one before may have ended in a commit of a job */
+		pg_atomic_write_u64(&entry->jobs_lsn, GetXLogInsertRecPtr());
+		pg_atomic_write_u64(&entry->batches, 0);
+		pg_atomic_write_u64(&entry->changes, 0);
+		attached = true;
+	}
+	LWLockRelease(feed_shared->lock);
+	if (attached)
+		on_shmem_exit(worker_detach, PointerGetDatum(entry));
+	return attached;
+}
+
+/*
+ * Exit for good. Exit code 0 takes a worker off the postmaster's list, which
+ * is where the launcher wants it.
+ */
+void
+worker_leave(Worker *worker, WorkerState state)
+{
+	worker_set_state(worker, state);
+	ended_well = true;
+	proc_exit(0);
+}
+
+/* No containers (any more): the slot must not keep WAL for nobody. */
+void
+worker_retire(Worker *worker)
+{
+	if (MyReplicationSlot != NULL)
+		ReplicationSlotRelease();
+	slot_drop(worker->slot_name);
+	worker_leave(worker, WORKER_NOT_NEEDED);
+}
+
+/* Record an error where stat_worker shows it, then let it end the process. */
+static void
+note_error(Worker *worker)
+{
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(worker->context);
+	error = CopyErrorData();
+	worker_entry_error(worker->entry, error->message);
+}
+
+/* How often to tell the log of what is left out, at most, in ms. */
+#define TELL_AGAIN 10000
+
+/*
+ * Something cannot be read or written, and is left out: tell of it where
+ * stat_worker shows it, and now and then the log.
+ */
+static void
+tell_left_out(const char *message)
+{
+	static TimestampTz told = 0;
+	WorkerEntry *entry = my_worker_entry();
+
+	if (entry != NULL)
+		worker_entry_error(entry, message);
+	if (told != 0 && !TimestampDifferenceExceeds(told, GetCurrentTimestamp(),
+												 TELL_AGAIN))
+		return;
+	told = GetCurrentTimestamp();
+	ereport(LOG,
+			(errmsg("blogstore worker leaves something out: %s", message),
+			 errhint("blogstore.verify() lists items that cannot be served.")));
+}
+
+/* Settings of a database or role must not change what the worker does. */
+static void
+worker_settings(void)
+{
+	static const char *const setting[][2] = {
+		{"search_path", ""},
+		{"default_transaction_isolation", "read committed"},
+		{"default_transaction_read_only", "off"},
+		{"statement_timeout", "0"},
+		{"lock_timeout", "0"},
+		{"row_security", "off"},
+
+		/*
+		 * Commits show at once and are flushed before the slot is confirmed:
+		 * worker_flush_commits(). Neither they nor a shutdown wait for a standby.
+		 */
+		{"synchronous_commit", "off"}
+	};
+
+	for (int i = 0; i < lengthof(setting); i++)
+		SetConfigOption(setting[i][0], setting[i][1], PGC_SUSET, PGC_S_SESSION);
+	if (GetConfigOption("transaction_timeout", true, false) != NULL)
+		SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_SESSION);
+	slot_allow_plugin();
+}
+
+/* ------------------------------------------------------------------------
+ * Getting ready
+ * ------------------------------------------------------------------------ */
+
+/* See to the slot and begin to decode. */
+static void
+worker_prepare(Worker *worker)
+{
+	ViewState	state;
+
+	if (!worker_needed())
+		worker_retire(worker);
+	worker_read_state(&state);
+	if (!state.enabled)
+		worker_leave(worker, WORKER_STOPPED);
+
+	/* making a slot can take as long as the longest transaction */
+	worker_set_state(worker, WORKER_CATCHING_UP);
+	worker->rebuilding = !state.ready;
+	worker->jobs = true;
+	worker_take_position(worker);
+	worker_follow_settings(worker);
+	MemoryContextSwitchTo(worker->context);
+	worker->decoder = decoder_open(worker->slot_name, worker->dirty,
+								   worker->later, worker->held);
+	worker->serve_from = GetFlushRecPtr(NULL);
+}
+
+/* ------------------------------------------------------------------------
+ * The loop
+ * ------------------------------------------------------------------------ */
+
+/* Commits that were not waited for are flushed here: readers wait for them. */
+static void
+flush_noted_commits(Worker *worker)
+{
+	XLogRecPtr	lsn = pg_atomic_read_u64(&worker->entry->wake_lsn);
+
+	if (lsn != InvalidXLogRecPtr && lsn > GetFlushRecPtr(NULL))
+		XLogFlush(lsn);
+}
+
+/*
+ * What others did to the views is put right when somebody waits for them, or
+ * after a while: a change of many rows by hand is not chased row by row.
+ */
+static void
+take_later(Worker *worker)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	bool		waited = dirty_waited(worker->dirty);
+
+	if (!dirty_any(worker->later))
+		return;
+	if (worker->later_since == 0)
+		worker->later_since = now;
+	if (!waited && !dirty_full(worker->later) &&
+		!TimestampDifferenceExceeds(worker->later_since, now, LATER))
+		return;
+	dirty_merge(worker->dirty, worker->later);
+	dirty_clear(worker->later);
+	worker->later_since = 0;
+}
+
+/* Apply what the set holds; false if that has to be tried again. */
+static bool
+apply_dirty(Worker *worker)
+{
+	int64		changes = dirty_changes(worker->dirty);
+
+	if (dirty_writes(worker->dirty) && !apply_batch(worker->dirty))
+		return false;
+	if (dirty_reset_seen(worker->dirty))
+		worker_invalidate_views(worker);
+	worker->jobs |= dirty_jobs(worker->dirty);
+	fold_later(worker->dirty);
+	dirty_clear(worker->dirty);
+	worker->applied = true;
+	pg_atomic_fetch_add_u64(&worker->entry->batches, 1);
+	pg_atomic_fetch_add_u64(&worker->entry->changes, changes);
+	return true;
+}
+
+/* Tell those who wait how far the views are. */
+static void
+publish(Worker *worker, XLogRecPtr position)
+{
+	WorkerEntry *entry = worker->entry;
+
+	if (decoder_at_end(worker->decoder))
+		entry->caught_up_at = GetCurrentTimestamp();
+	if (pg_atomic_read_u64(&entry->shown_lsn) != position)
+	{
+		pg_atomic_write_u64(&entry->shown_lsn, position);
+		ConditionVariableBroadcast(&entry->progress);
+	}
+}
+
+/*
+ * Sleep until there is news, beyond the WAL that the turn began with. Waits
+ * during the turn, for a lock say, may have reset the latch that a commit had
+ * set, so look at what it left first.
+ */
+static void
+worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
+{
+	pgstat_report_stat(false);
+	pgstat_report_activity(STATE_IDLE, NULL);
+	if (GetFlushRecPtr(NULL) <= flushed &&
+		pg_atomic_read_u64(&worker->entry->wake_lsn) <= flushed)
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT |
+						 WL_EXIT_ON_PM_DEATH, nap, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+	pgstat_report_activity(STATE_RUNNING, NULL);
+}
+
+/*
+ * How long to sleep after a turn that went as it did; 0: not at all. fold: when
+ * there will be deltas to fold, as fold_step() says.
+ */
+static long
+nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
+{
+	long		nap = NAP_IDLE;
+
+	if (behind || progress == JOBS_MORE ||
+		(!worker->serving && worker->jobs && progress == JOBS_NONE))
+		return 0;
+	if (held_any(worker->held) ||
+		(!worker->serving && !worker->rebuilding))
+		return NAP_SOON;
+	if (progress == JOBS_WAITING)
+		nap = NAP_JOB;
+	return fold >= 0 ? Min(nap, fold) : nap;
+}
+
+/* One turn: decode, apply, confirm; fold; some chunks of jobs; sleep if idle. */
+static void
+worker_turn(Worker *worker)
+{
+	XLogRecPtr	flushed;
+	XLogRecPtr	position;
+	JobProgress progress = JOBS_NONE;
+	long		fold;
+	long		nap;
+
+	if (ConfigReloadPending)
+	{
+		ConfigReloadPending = false;
+		ProcessConfigFile(PGC_SIGHUP);
+		worker_follow_settings(worker);
+	}
+
+	worker_check_state(worker);
+	flush_noted_commits(worker);
+	flushed = GetFlushRecPtr(NULL);
+	position = decoder_read(worker->decoder, flushed);
+	/* not before: whoever saw one of these end asks for what comes after */
+	held_release(worker->held, worker->dirty);
+	take_later(worker);
+	if (careful_try_again(worker->dirty))
+		worker_invalidate_views(worker);
+	worker_check_layout(worker);
+	if (dirty_any(worker->dirty) && !apply_dirty(worker))
+		return;					/* after a wait for locks; the set is kept */
+	publish(worker, position);
+	if (!dirty_any(worker->later))
+		worker_advance(worker, position);
+	fold = fold_step();
+
+	if (worker->jobs)
+	{
+		progress = jobs_step();
+		worker->jobs = progress != JOBS_NONE;
+		if (progress != JOBS_MORE)
+			ConditionVariableBroadcast(&worker->entry->progress);
+	}
+	if (!worker->serving)
+		worker_try_serve(worker, flushed);
+
+	nap = nap_after(worker, !decoder_at_end(worker->decoder), progress, fold);
+	if (nap > 0)
+		worker_nap(worker, flushed, nap);
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* Entry point of a worker; arg is the number of its entry. */
+void
+blogstore_worker_main(Datum arg)
+{
+	Worker	   *worker;
+	WorkerEntry *entry = &feed_shared->entry[DatumGetInt32(arg)];
+
+	pqsignal(SIGTERM, die);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	BackgroundWorkerUnblockSignals();
+	if (!worker_attach(entry))
+		proc_exit(0);
+	BackgroundWorkerInitializeConnectionByOid(entry->dbid, InvalidOid, 0);
+	worker_settings();
+	item_leave_out(tell_left_out);
+
+	MemoryContextSwitchTo(AllocSetContextCreate(TopMemoryContext,
+												"blogstore worker",
+												ALLOCSET_DEFAULT_SIZES));
+	worker = palloc0(sizeof(Worker));
+	worker->entry = entry;
+	worker->context = CurrentMemoryContext;
+	worker->batch = AllocSetContextCreate(worker->context, "blogstore batch",
+										  ALLOCSET_DEFAULT_SIZES);
+	worker->dirty = dirty_create(worker->context);
+	worker->later = dirty_create(worker->context);
+	worker->held = held_create(worker->context);
+	worker_slot_name(entry->dbid, worker->slot_name);
+	pgstat_report_appname("blogstore worker");
+
+	PG_TRY();
+	{
+		worker_prepare(worker);
+		for (;;)
+		{
+			MemoryContextSwitchTo(worker->batch);
+			worker_turn(worker);
+			MemoryContextReset(worker->batch);
+		}
+	}
+	PG_CATCH();
+	{
+		note_error(worker);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+}
