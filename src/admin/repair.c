@@ -110,7 +110,7 @@ is_problem(const Finding *f, const char *problem)
 static bool
 mend_orphan(const Finding *f)
 {
-	LockOutcome outcome;
+	ItemResult outcome;
 
 	if (strcmp(f->type, "post") == 0)
 		outcome = remove_post(&f->post_id, NULL, LockWaitBlock);
@@ -123,7 +123,7 @@ mend_orphan(const Finding *f)
 	else
 		outcome = purge_child(ITEM_LIKE, &f->post_id, &f->user_id, NULL,
 							  LockWaitBlock);
-	return outcome == LOCK_HAD;
+	return outcome == ITEM_OK;
 }
 
 /* Run a statement on the keys of a finding's item; did it change any row? */

@@ -42,74 +42,68 @@ typedef struct ItemPlace
 	pg_uuid_t	last;			/* the last column, if it is not the first */
 } ItemPlace;
 
-/* What came of locking an item that a scan has found. */
-typedef enum LockOutcome
+/* What came of looking for an item, locking it, or doing something with it. */
+typedef enum ItemResult
 {
-	LOCK_GONE,					/* it was deleted meanwhile */
-	LOCK_HAD,
-	LOCK_BUSY					/* LockWaitSkip, and somebody else has it */
-} LockOutcome;
+	ITEM_NOT_FOUND,				/* there is none, or none any more */
+	ITEM_OK,
+	ITEM_LOCKED					/* LockWaitSkip, and somebody else has it */
+} ItemResult;
 
 typedef struct ItemScan ItemScan;
 typedef struct ItemWriter ItemWriter;
 typedef struct ItemBatch ItemBatch;
 
-/* read.c: point reads, lists, merged lists */
-extern bool item_get(Container container, ItemType type,
-					 const pg_uuid_t *partition_key, AccessPath path,
-					 const Datum *key, int nkeys, Snapshot snapshot,
-					 BlogItem *out);
-extern ItemScan *item_scan_begin(Container container, ItemType type,
-								 const pg_uuid_t *partition_key,
-								 AccessPath path, const Datum *key, int nkeys,
-								 const Cursor *before, ScanDirection direction,
-								 Snapshot snapshot);
-extern ItemScan *item_scan_begin_partition(Container container, ItemType type,
-										   int partition, AccessPath path,
-										   const Datum *key, int nkeys,
-										   const Cursor *before,
-										   ScanDirection direction,
-										   Snapshot snapshot);
-extern ItemScan *item_scan_begin_after(Container container, ItemType type,
-									   int partition, AccessPath path,
-									   const pg_uuid_t *key,
-									   const ItemPlace *after,
-									   Snapshot snapshot);
-extern ItemScan *item_scan_begin_unwatched(Container container, ItemType type,
-										   const pg_uuid_t *partition_key,
-										   AccessPath path, const Datum *key,
-										   int nkeys, Snapshot snapshot);
+/*
+ * What to read: items of a type in one partition, by the first columns of an access
+ * path. What it points to must outlive the scan.
+ */
+typedef struct ItemQuery
+{
+	Container	container;
+	ItemType	type;
+	const pg_uuid_t *partition_key; /* NULL: partition says which */
+	int			partition;
+	AccessPath	path;
+	const Datum *key;			/* nkeys values for the path's first columns */
+	int			nkeys;
+	const Cursor *before;		/* where valid: items before it, in (creation_date,
+								 * id), the path's next columns */
+	const ItemPlace *after;		/* where valid: items behind it */
+	bool		backward;
+	bool		identity;		/* items may lack all values but those by which
+								 * they are found */
+	bool		no_predicate_locks; /* no serialization conflict arises from it */
+	Snapshot	snapshot;		/* NULL: the active one */
+} ItemQuery;
+
+/* scan.c: point reads and lists */
+extern bool item_get(const ItemQuery *query, BlogItem *out);
+extern ItemScan *item_scan_begin(const ItemQuery *query);
 extern bool item_scan_shown(ItemScan *scan, Snapshot snapshot);
 extern void item_scan_place(const ItemScan *scan, ItemPlace *place);
-extern void item_scan_identity(ItemScan *scan, Container container);
 extern bool item_scan_next(ItemScan *scan, BlogItem *out);
 extern void item_scan_end(ItemScan *scan);
-/* write.c: locking, inserting, updating, deleting */
+
+/* writer.c: locking, inserting, updating, deleting */
 extern ItemWriter *item_writer_open(Container container, ItemType type,
 									const pg_uuid_t *partition_key);
 extern ItemWriter *item_writer_open_partition(Container container,
 											  ItemType type, int partition);
 extern void item_writer_identity(ItemWriter *writer);
+extern void item_writer_need_room(ItemWriter *writer);
 extern bool item_writer_insert(ItemWriter *writer, const BlogItem *item);
 extern bool item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 								  bool (*stands) (void *arg), void *arg);
-extern bool item_writer_lock(ItemWriter *writer, AccessPath path,
-							 const Datum *key, int nkeys,
-							 LockTupleMode mode, BlogItem *out);
-extern LockOutcome item_writer_try_lock(ItemWriter *writer, AccessPath path,
-										const Datum *key, int nkeys,
-										LockTupleMode mode,
-										LockWaitPolicy wait, BlogItem *out);
-extern LockOutcome item_writer_try_lock_hot(ItemWriter *writer,
-											AccessPath path, const Datum *key,
-											int nkeys, LockTupleMode mode,
-											BlogItem *out);
-extern LockOutcome item_writer_lock_found(ItemWriter *writer, ItemScan *scan,
+extern ItemResult item_writer_lock(ItemWriter *writer, const Datum *key,
+								   int nkeys, LockTupleMode mode,
+								   LockWaitPolicy wait, BlogItem *out);
+extern ItemResult item_writer_lock_found(ItemWriter *writer, ItemScan *scan,
 										  LockTupleMode mode,
 										  LockWaitPolicy wait, BlogItem *out);
 extern void item_writer_update(ItemWriter *writer, const BlogItem *item);
 extern void item_writer_delete(ItemWriter *writer);
-extern LockOutcome item_writer_delete_found(ItemWriter *writer, ItemScan *scan);
+extern ItemResult item_writer_delete_found(ItemWriter *writer, ItemScan *scan);
 extern void item_writer_close(ItemWriter *writer);
 
 /* batch.c: inserting many */

@@ -104,55 +104,71 @@ scan_cursor_key(ItemScan *scan, int n, const Cursor *before)
 	scan_row_key(scan, n, 2, BTLessStrategyNumber, value);
 }
 
+/*
+ * Let the scan's items lack values, but for those by which an item is found and
+ * told from others: for who writes all else anew, or takes the item away.
+ */
+static void
+scan_identity(ItemScan *scan, Container container)
+{
+	uint32		needed = item_identity(container, scan->type);
+
+	for (int i = 0; i < scan->ncolumns; i++)
+		needed |= UINT32_C(1) << scan->column[i];
+	scan->needed &= needed;
+}
+
 /* Open the index of a leaf that is open, and the slot to read into. */
 static ItemScan *
-scan_leaf(const OpenLeaf *leaf, Container container, ItemType type,
-		  AccessPath path, ScanDirection direction)
+scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 {
 	ItemScan   *scan = palloc(sizeof(ItemScan));
 
 	scan->filter = NULL;
 	scan->leaf = *leaf;
-	scan->index = leaf_open_index(&scan->leaf, path);
-	scan->direction = direction;
-	scan->type = type;
-	scan->needed = item_required(type);
-	scan->ncolumns = leaf_path_columns(container, type, path, &scan->column);
+	scan->index = leaf_open_index(&scan->leaf, query->path);
+	scan->direction = query->backward ? BackwardScanDirection :
+		ForwardScanDirection;
+	scan->type = query->type;
+	scan->needed = item_required(query->type);
+	scan->ncolumns = leaf_path_columns(query->container, query->type,
+									   query->path, &scan->column);
+	if (query->identity)
+		scan_identity(scan, query->container);
 	scan->slot = table_slot_create(scan->leaf.rel, NULL);
 	return scan;
 }
 
-/*
- * Open a leaf, by its partition's key or number, likewise. A leaf that is left
- * out has nothing to read.
- */
+/* Open a leaf to read; NULL: it is left out. */
 static ItemScan *
-scan_open(Container container, ItemType type, const pg_uuid_t *partition_key,
-		  int partition, AccessPath path, ScanDirection direction)
+scan_open(const ItemQuery *query)
 {
 	OpenLeaf	leaf;
 
-	if (!leaf_open(&leaf, container, type, partition_key, partition,
+	if (!leaf_open(&leaf, query->container, query->type, query->partition_key,
+				   query->partition_key ? -1 : query->partition,
 				   AccessShareLock))
-		return palloc0(sizeof(ItemScan));
-	if (!OidIsValid(leaf.index[path]))
+		return NULL;
+	if (!OidIsValid(leaf.index[query->path]))
 	{
-		leaf_leave_out(container, type, partition_key ?
-					   container_find_partition(container, partition_key) :
-					   partition, path, leaf_index_problem(&leaf));
+		leaf_leave_out(query->container, query->type, query->partition_key ?
+					   container_find_partition(query->container,
+												query->partition_key) :
+					   query->partition,
+					   query->path, leaf_index_problem(&leaf));
 		leaf_close(&leaf, false);
-		return palloc0(sizeof(ItemScan));
+		return NULL;
 	}
-	return scan_leaf(&leaf, container, type, path, direction);
+	return scan_leaf(&leaf, query);
 }
 
 /*
- * Have the scan go unwatched: reads by an MVCC snapshot leave predicate locks
- * in a serializable transaction (SerializationNeededForRead()), so read
- * everything there, and show what the snapshot would.
+ * Reads by an MVCC snapshot leave predicate locks in a serializable transaction
+ * (SerializationNeededForRead()): to leave none, read everything there, and show
+ * what the snapshot would.
  */
 static Snapshot
-scan_unwatch(ItemScan *scan, Snapshot snapshot)
+scan_without_locks(ItemScan *scan, Snapshot snapshot)
 {
 	if (!IsolationIsSerializable() || !IsMVCCSnapshot(snapshot))
 		return snapshot;
@@ -160,136 +176,64 @@ scan_unwatch(ItemScan *scan, Snapshot snapshot)
 	return SnapshotAny;
 }
 
+/* The key for items behind a place: index columns from n + 1 on. */
 static void
-scan_start(ItemScan *scan, int nkeys, Snapshot snapshot)
+scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 {
-	scan->desc = compat_index_beginscan(scan->leaf.rel, scan->index, snapshot,
-										nkeys);
-	index_rescan(scan->desc, scan->keys, nkeys, NULL, 0);
+	Datum		value[MAX_PATH_COLUMNS];
+
+	scan->after = *after;
+	for (int i = n; i < scan->ncolumns; i++)
+		value[i] = scan->column[i] == PROP_CREATION_DATE ?
+			TimestampTzGetDatum(scan->after.date) :
+			UUIDPGetDatum(i == 0 ? &scan->after.first : &scan->after.last);
+	/* a row of one column is none; that is always a uuid here */
+	if (scan->ncolumns - n == 1)
+		ScanKeyInit(&scan->keys[n], n + 1, BTGreaterStrategyNumber, F_UUID_GT,
+					value[n]);
+	else
+		scan_row_key(scan, n, scan->ncolumns - n, BTGreaterStrategyNumber,
+					 &value[n]);
 }
 
+/* Enter the index. */
 static ItemScan *
-scan_begin(ItemScan *scan, const Datum *key, int nkeys, const Cursor *before,
-		   Snapshot snapshot)
+scan_start(ItemScan *scan, const ItemQuery *query)
 {
-	int			n;
+	Snapshot	snapshot = query->snapshot ? query->snapshot :
+		GetActiveSnapshot();
+	int			n = scan_equal_keys(scan, query->key, query->nkeys);
 
-	if (scan->index == NULL)
-		return scan;
-	n = scan_equal_keys(scan, key, nkeys);
-	if (before != NULL && before->valid)
-		scan_cursor_key(scan, n++, before);
-	scan_start(scan, n, snapshot);
+	if (query->before != NULL && query->before->valid)
+		scan_cursor_key(scan, n++, query->before);
+	if (query->after != NULL && query->after->valid)
+		scan_after_key(scan, n++, query->after);
+	if (query->no_predicate_locks)
+		snapshot = scan_without_locks(scan, snapshot);
+	scan->desc = compat_index_beginscan(scan->leaf.rel, scan->index, snapshot,
+										n);
+	index_rescan(scan->desc, scan->keys, n, NULL, 0);
 	return scan;
 }
 
-/*
- * Begin a scan of one partition's leaf.
- *
- * key: nkeys equality values for the first columns of the path; before: where
- * given and valid, only items before it in (creation_date, id), which must be
- * the path's next columns. What key and before point to must outlive the
- * scan.
- */
+/* Begin a scan. Of a leaf that is left out it finds nothing. */
 ItemScan *
-item_scan_begin_partition(Container container, ItemType type, int partition,
-						  AccessPath path, const Datum *key, int nkeys,
-						  const Cursor *before, ScanDirection direction,
-						  Snapshot snapshot)
+item_scan_begin(const ItemQuery *query)
 {
-	return scan_begin(scan_open(container, type, NULL, partition, path,
-								direction),
-					  key, nkeys, before, snapshot);
+	ItemScan   *scan = scan_open(query);
+
+	return scan == NULL ? palloc0(sizeof(ItemScan)) : scan_start(scan, query);
 }
 
-/* The same for the logical partition of a partition key. */
+/* Begin a scan of a leaf that is open, and stays so, with its indexes. */
 ItemScan *
-item_scan_begin(Container container, ItemType type,
-				const pg_uuid_t *partition_key, AccessPath path,
-				const Datum *key, int nkeys, const Cursor *before,
-				ScanDirection direction, Snapshot snapshot)
-{
-	return scan_begin(scan_open(container, type, partition_key, -1, path,
-								direction),
-					  key, nkeys, before, snapshot);
-}
-
-/*
- * Begin a scan of items with these key values that serializable transactions
- * do not have to answer for: no conflict arises from it.
- */
-ItemScan *
-item_scan_begin_unwatched(Container container, ItemType type,
-						  const pg_uuid_t *partition_key, AccessPath path,
-						  const Datum *key, int nkeys, Snapshot snapshot)
-{
-	ItemScan   *scan = scan_open(container, type, partition_key, -1, path,
-								 ForwardScanDirection);
-
-	return scan_begin(scan, key, nkeys, NULL, scan_unwatch(scan, snapshot));
-}
-
-/*
- * Begin a scan of a leaf that is open, and stays so, with its indexes, by who
- * needs no more of the items than their identity; not watched: likewise.
- */
-ItemScan *
-leaf_scan_begin(const OpenLeaf *leaf, Container container, ItemType type,
-				AccessPath path, const Datum *key, int nkeys, bool watched,
-				Snapshot snapshot)
+leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)
 {
 	OpenLeaf	again = *leaf;
-	ItemScan   *scan;
 
 	RelationIncrementReferenceCount(again.rel);
 	again.lockmode = NoLock;
-	scan = scan_leaf(&again, container, type, path, ForwardScanDirection);
-	item_scan_identity(scan, container);
-	return scan_begin(scan, key, nkeys, NULL,
-					  watched ? snapshot : scan_unwatch(scan, snapshot));
-}
-
-/*
- * Begin a walk through a partition's leaf in the path's order, from the first
- * item behind a place (not valid: from the start): how a job goes through a
- * leaf in chunks. key: where given, only items with it in the first column.
- */
-ItemScan *
-item_scan_begin_after(Container container, ItemType type, int partition,
-					  AccessPath path, const pg_uuid_t *key,
-					  const ItemPlace *after, Snapshot snapshot)
-{
-	ItemScan   *scan = scan_open(container, type, NULL, partition, path,
-								 ForwardScanDirection);
-	Datum		value[MAX_PATH_COLUMNS];
-	int			n = 0;
-
-	if (scan->index == NULL)
-		return scan;
-	scan->after = *after;
-	if (key != NULL)
-	{
-		scan->after.first = *key;
-		value[0] = UUIDPGetDatum(&scan->after.first);
-		n = scan_equal_keys(scan, value, 1);
-	}
-	if (after->valid)
-	{
-		for (int i = n; i < scan->ncolumns; i++)
-			value[i] = scan->column[i] == PROP_CREATION_DATE ?
-				TimestampTzGetDatum(scan->after.date) :
-				UUIDPGetDatum(i == 0 ? &scan->after.first : &scan->after.last);
-		/* a row of one column is none; that is always a uuid here */
-		if (scan->ncolumns - n == 1)
-			ScanKeyInit(&scan->keys[n], n + 1, BTGreaterStrategyNumber,
-						F_UUID_GT, value[n]);
-		else
-			scan_row_key(scan, n, scan->ncolumns - n, BTGreaterStrategyNumber,
-						 &value[n]);
-		n++;
-	}
-	scan_start(scan, n, snapshot);
-	return scan;
+	return scan_start(scan_leaf(&again, query), query);
 }
 
 /* The place of the scan's present item. */
@@ -307,20 +251,6 @@ item_scan_place(const ItemScan *scan, ItemPlace *place)
 			place->date = item_date(&item);
 		else
 			place->last = *item_uuid(&item, scan->column[i]);
-}
-
-/*
- * Let the scan's items lack values, but for those by which an item is found and
- * told from others: for who writes all else anew, or takes the item away.
- */
-void
-item_scan_identity(ItemScan *scan, Container container)
-{
-	uint32		needed = item_identity(container, scan->type);
-
-	for (int i = 0; i < scan->ncolumns; i++)
-		needed |= UINT32_C(1) << scan->column[i];
-	scan->needed &= needed;
 }
 
 /* The next version that shows; false: there are no more. */
@@ -414,17 +344,13 @@ item_scan_end(ItemScan *scan)
 }
 
 /*
- * Read one item by key. Returns false if snapshot sees none; out is a copy in
+ * Read one item by key. Returns false if the snapshot sees none; out is a copy in
  * the current memory context.
  */
 bool
-item_get(Container container, ItemType type, const pg_uuid_t *partition_key,
-		 AccessPath path, const Datum *key, int nkeys, Snapshot snapshot,
-		 BlogItem *out)
+item_get(const ItemQuery *query, BlogItem *out)
 {
-	ItemScan   *scan = item_scan_begin(container, type, partition_key, path,
-									   key, nkeys, NULL, ForwardScanDirection,
-									   snapshot);
+	ItemScan   *scan = item_scan_begin(query);
 	BlogItem	item;
 	bool		found = item_scan_next(scan, &item);
 

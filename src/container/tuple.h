@@ -15,10 +15,7 @@
 #include "utils/relcache.h"
 
 /* read.c, for these: a scan of a leaf that is open. */
-extern ItemScan *leaf_scan_begin(const OpenLeaf *leaf, Container container,
-								 ItemType type, AccessPath path,
-								 const Datum *key, int nkeys, bool watched,
-								 Snapshot snapshot);
+extern ItemScan *leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query);
 
 /* Used by these: what a scan has found, and where. */
 extern struct TupleTableSlot *item_scan_slot(ItemScan *scan);

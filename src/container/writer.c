@@ -103,6 +103,13 @@ item_writer_identity(ItemWriter *writer)
 	writer->identity = true;
 }
 
+/* ITEM_LOCKED also for an item that has no room for a HOT update. */
+void
+item_writer_need_room(ItemWriter *writer)
+{
+	writer->need_room = true;
+}
+
 /* The leaf that is written. */
 Relation
 item_writer_relation(ItemWriter *writer)
@@ -114,8 +121,13 @@ item_writer_relation(ItemWriter *writer)
 static ItemScan *
 key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
 {
-	return leaf_scan_begin(&writer->leaf, writer->container, writer->type,
-						   PATH_KEY, key, n, false, snapshot);
+	ItemQuery	query = {
+		.container = writer->container,.type = writer->type,.path = PATH_KEY,
+		.key = key,.nkeys = n,.identity = true,.no_predicate_locks = true,
+		.snapshot = snapshot
+	};
+
+	return leaf_scan_begin(&writer->leaf, &query);
 }
 
 /* Is what a scan has found by this key still so, and nobody about to change it? */
@@ -160,7 +172,7 @@ key_in_snapshot(ItemWriter *writer, const BlogItem *item)
 	found = item_scan_next(scan, &there) &&
 		(found_is_settled(writer, scan, key, n) ||
 		 item_writer_lock_found(writer, scan, LockTupleKeyShare,
-								LockWaitBlock, &there) == LOCK_HAD);
+								LockWaitBlock, &there) == ITEM_OK);
 	item_scan_end(scan);
 	return found;
 }
@@ -297,7 +309,7 @@ item_writer_insert(ItemWriter *writer, const BlogItem *item)
  * Under REPEATABLE READ and SERIALIZABLE a version newer than the snapshot is an
  * error (40001), as for UPDATE.
  */
-LockOutcome
+ItemResult
 item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 					   LockWaitPolicy wait, BlogItem *out)
 {
@@ -322,12 +334,12 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 		case TM_Ok:
 			(void) item_from_slot(out, writer->found, writer->leaf.attno);
 			return item_complete(out, writer->type, needed) ?
-				LOCK_HAD : LOCK_BUSY;
+				ITEM_OK : ITEM_LOCKED;
 		case TM_WouldBlock:
-			return LOCK_BUSY;
+			return ITEM_LOCKED;
 		case TM_Deleted:
 			if (!IsolationUsesXactSnapshot())
-				return LOCK_GONE;
+				return ITEM_NOT_FOUND;
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 					 errmsg("could not serialize access due to concurrent delete")));
@@ -338,64 +350,37 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 					 errmsg("could not serialize access due to concurrent update")));
 			break;
 		case TM_SelfModified:
-			return LOCK_GONE;	/* deleted earlier in this very command */
+			return ITEM_NOT_FOUND;	/* deleted earlier in this very command */
 		default:
 			elog(ERROR, "unexpected result of table_tuple_lock: %d", result);
 	}
-	return LOCK_GONE;			/* not reached */
+	return ITEM_NOT_FOUND;			/* not reached */
 }
 
-/* Find one item by the active snapshot and lock it; hot: where it has room. */
-static LockOutcome
-find_and_lock(ItemWriter *writer, AccessPath path, const Datum *key, int nkeys,
-			  LockTupleMode mode, LockWaitPolicy wait, bool hot, BlogItem *out)
+/*
+ * Find one item by its key in the active snapshot and lock it; it is then what
+ * update and delete work on. out's values hold until the writer closes.
+ */
+ItemResult
+item_writer_lock(ItemWriter *writer, const Datum *key, int nkeys,
+				 LockTupleMode mode, LockWaitPolicy wait, BlogItem *out)
 {
 	MemoryContext old = MemoryContextSwitchTo(writer->context);
-	ItemScan   *scan;
+	ItemQuery	query = {
+		.container = writer->container,.type = writer->type,
+		.path = leaf_identity_path(writer->container, writer->type),
+		.key = key,.nkeys = nkeys,.identity = true
+	};
+	ItemScan   *scan = leaf_scan_begin(&writer->leaf, &query);
 	BlogItem	item;
-	LockOutcome outcome = LOCK_GONE;
+	ItemResult	result = ITEM_NOT_FOUND;
 
-	scan = leaf_scan_begin(&writer->leaf, writer->container, writer->type, path,
-						   key, nkeys, true, GetActiveSnapshot());
-	while (outcome == LOCK_GONE && item_scan_next(scan, &item))
-		outcome = hot && !item_scan_has_room(scan) ? LOCK_BUSY :
+	while (result == ITEM_NOT_FOUND && item_scan_next(scan, &item))
+		result = writer->need_room && !item_scan_has_room(scan) ? ITEM_LOCKED :
 			item_writer_lock_found(writer, scan, mode, wait, out);
 	item_scan_end(scan);
 	MemoryContextSwitchTo(old);
-	return outcome;
-}
-
-/*
- * Find one item by the active snapshot and lock it; it is then what update
- * and delete work on. out's values hold until the writer closes.
- */
-LockOutcome
-item_writer_try_lock(ItemWriter *writer, AccessPath path, const Datum *key,
-					 int nkeys, LockTupleMode mode, LockWaitPolicy wait,
-					 BlogItem *out)
-{
-	return find_and_lock(writer, path, key, nkeys, mode, wait, false, out);
-}
-
-/*
- * The same without waiting; LOCK_BUSY also if an update would not be HOT for
- * want of room.
- */
-LockOutcome
-item_writer_try_lock_hot(ItemWriter *writer, AccessPath path, const Datum *key,
-						 int nkeys, LockTupleMode mode, BlogItem *out)
-{
-	return find_and_lock(writer, path, key, nkeys, mode, LockWaitSkip, true,
-						 out);
-}
-
-/* The same, waiting for the lock. Returns false if there is none. */
-bool
-item_writer_lock(ItemWriter *writer, AccessPath path, const Datum *key,
-				 int nkeys, LockTupleMode mode, BlogItem *out)
-{
-	return item_writer_try_lock(writer, path, key, nkeys, mode, LockWaitBlock,
-								out) == LOCK_HAD;
+	return result;
 }
 
 /* Write the locked item anew; columns that are not properties stay. */
@@ -451,7 +436,7 @@ item_writer_delete(ItemWriter *writer)
  * and it has not changed since: without a lock of its own, unless triggers want
  * to see it.
  */
-LockOutcome
+ItemResult
 item_writer_delete_found(ItemWriter *writer, ItemScan *scan)
 {
 	TupleTableSlot *slot = item_scan_slot(scan);
@@ -461,11 +446,11 @@ item_writer_delete_found(ItemWriter *writer, ItemScan *scan)
 	if (writer->triggers)
 	{
 		BlogItem	item;
-		LockOutcome outcome = item_writer_lock_found(writer, scan,
+		ItemResult outcome = item_writer_lock_found(writer, scan,
 													 LockTupleExclusive,
 													 LockWaitSkip, &item);
 
-		if (outcome == LOCK_HAD)
+		if (outcome == ITEM_OK)
 			item_writer_delete(writer);
 		return outcome;
 	}
@@ -474,8 +459,8 @@ item_writer_delete_found(ItemWriter *writer, ItemScan *scan)
 								InvalidSnapshot, false, &failure, false);
 	if (result == TM_Ok)
 		writer->wrote = true;
-	return result == TM_Ok ? LOCK_HAD :
-		result == TM_BeingModified ? LOCK_BUSY : LOCK_GONE;
+	return result == TM_Ok ? ITEM_OK :
+		result == TM_BeingModified ? ITEM_LOCKED : ITEM_NOT_FOUND;
 }
 
 /*

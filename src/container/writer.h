@@ -32,6 +32,7 @@ struct ItemWriter
 	Guard	   *guard;			/* NULL: nothing is attached to the leaf */
 	bool		wrote;
 	bool		identity;		/* what is locked may lack other values */
+	bool		need_room;		/* what has no room for a HOT update is not locked */
 };
 
 /* form.c */

@@ -40,17 +40,16 @@ worker_folds(void)
 }
 
 /* Lock a post against other writers; *post points into the writer. */
-static LockOutcome
+static ItemResult
 lock_post(ItemWriter *writer, const pg_uuid_t *post_id, LockWaitPolicy wait,
 		  bool hot, BlogItem *post)
 {
 	Datum		key = UUIDPGetDatum(post_id);
 
 	if (hot)
-		return item_writer_try_lock_hot(writer, PATH_KEY, &key, 1,
-										LockTupleNoKeyExclusive, post);
-	return item_writer_try_lock(writer, PATH_KEY, &key, 1,
-								LockTupleNoKeyExclusive, wait, post);
+		item_writer_need_room(writer);
+	return item_writer_lock(writer, &key, 1, LockTupleNoKeyExclusive, wait,
+							post);
 }
 
 /* Write a locked post with these added to its counts. */
@@ -78,20 +77,20 @@ take_deltas(const pg_uuid_t *post_id, int64 limit, int64 *comments,
  * Add to the counts of a post item, if it is free; folds: a worker folds what
  * is left.
  */
-static LockOutcome
+static ItemResult
 count_in_place(const pg_uuid_t *post_id, int64 comments, int64 likes,
 			   LockWaitPolicy wait, bool folds)
 {
 	bool		left = false;
 	ItemWriter *writer;
 	BlogItem	post;
-	LockOutcome outcome;
+	ItemResult outcome;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
 	outcome = lock_post(writer, post_id, wait,
 						folds && wait != LockWaitBlock, &post);
-	if (outcome == LOCK_HAD)
+	if (outcome == ITEM_OK)
 	{
 		if (!folds && !IsolationUsesXactSnapshot())
 			(void) take_deltas(post_id, FOLD_IN_PASSING, &comments, &likes,
@@ -105,16 +104,16 @@ count_in_place(const pg_uuid_t *post_id, int64 comments, int64 likes,
 
 /*
  * Have a post count comments and likes that this transaction writes or deletes,
- * from within its gate. LOCK_GONE, nothing written, if there is no such post (any
+ * from within its gate. ITEM_NOT_FOUND, nothing written, if there is no such post (any
  * more). Somebody may be deleting the post: wait for the outcome; with
- * LockWaitSkip, LOCK_BUSY.
+ * LockWaitSkip, ITEM_LOCKED.
  */
-LockOutcome
+ItemResult
 post_count(PostGate *gate, int64 comments, int64 likes, LockWaitPolicy wait)
 {
 	const pg_uuid_t *post_id = &gate->post_id;
-	LockOutcome outcome = LOCK_BUSY;
-	LockOutcome stripe = LOCK_GONE;
+	ItemResult outcome = ITEM_LOCKED;
+	ItemResult stripe = ITEM_NOT_FOUND;
 	bool		folds = worker_folds();
 
 	if (!delta_possible(post_id))
@@ -122,44 +121,44 @@ post_count(PostGate *gate, int64 comments, int64 likes, LockWaitPolicy wait)
 	/* who has a stripe has met others here: leave the post to them */
 	if (folds)
 		stripe = delta_stripe(post_id, comments, likes);
-	if (stripe == LOCK_HAD)
-		return LOCK_HAD;
+	if (stripe == ITEM_OK)
+		return ITEM_OK;
 	if (!IsolationUsesXactSnapshot() && (!IsTransactionBlock() || !folds))
 		outcome = count_in_place(post_id, comments, likes, LockWaitSkip, folds);
-	if (outcome != LOCK_BUSY)
+	if (outcome != ITEM_LOCKED)
 		return outcome;
 	if (!folds)
 		stripe = delta_stripe(post_id, comments, likes);
-	if (stripe == LOCK_HAD)
-		return LOCK_HAD;
+	if (stripe == ITEM_OK)
+		return ITEM_OK;
 	outcome = gate_look(gate, wait);
-	if (outcome == LOCK_HAD)
-		delta_insert(post_id, comments, likes, stripe == LOCK_GONE);
+	if (outcome == ITEM_OK)
+		delta_insert(post_id, comments, likes, stripe == ITEM_NOT_FOUND);
 	return outcome;
 }
 
 /*
  * Have whoever deletes a post wait for the end of this transaction, before
  * the post is marked, as if it had counted: it is about to lock what hangs on the
- * post, and may need the post then. Waits for who is deleting it; LOCK_GONE if
+ * post, and may need the post then. Waits for who is deleting it; ITEM_NOT_FOUND if
  * there is no such post (any more).
  */
-LockOutcome
+ItemResult
 post_join(const pg_uuid_t *post_id)
 {
 	PostGate	gate;
-	LockOutcome outcome;
+	ItemResult outcome;
 
 	if (!delta_possible(post_id))
-		return LOCK_HAD;
+		return ITEM_OK;
 	gate_init(&gate, post_id);
 	outcome = gate_visit(&gate, LockWaitBlock);
-	if (outcome == LOCK_HAD)
+	if (outcome == ITEM_OK)
 	{
-		LockOutcome stripe = delta_stripe(post_id, 0, 0);
+		ItemResult stripe = delta_stripe(post_id, 0, 0);
 
-		if (stripe != LOCK_HAD)
-			delta_insert(post_id, 0, 0, stripe == LOCK_GONE);
+		if (stripe != ITEM_OK)
+			delta_insert(post_id, 0, 0, stripe == ITEM_NOT_FOUND);
 	}
 	gate_leave(&gate);
 	return outcome;
@@ -167,21 +166,21 @@ post_join(const pg_uuid_t *post_id)
 
 /*
  * Fold a post's deltas, at most limit of them, into the post, or if that is
- * locked or may not grow (hot), and merge says so, into one delta. LOCK_BUSY:
- * they were left or merged; LOCK_GONE: there is no such post. taken: how many;
+ * locked or may not grow (hot), and merge says so, into one delta. ITEM_LOCKED:
+ * they were left or merged; ITEM_NOT_FOUND: there is no such post. taken: how many;
  * left: whether there are others. In READ COMMITTED.
  *
  * Deltas that the snapshot shows without their post are of one that was deleted
  * while their leaf was away, and are deleted.
  */
-LockOutcome
+ItemResult
 post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
 		  int64 *taken, bool *left)
 {
 	PostGate	gate;
 	ItemWriter *writer;
 	BlogItem	post;
-	LockOutcome outcome;
+	ItemResult outcome;
 	uint64		left_out = items_left_out();
 	int64		comments = 0;
 	int64		likes = 0;
@@ -189,19 +188,19 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
 	*taken = 0;
 	*left = false;
 	gate_init(&gate, post_id);
-	merge = merge && gate_visit(&gate, LockWaitSkip) == LOCK_HAD;
+	merge = merge && gate_visit(&gate, LockWaitSkip) == ITEM_OK;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
 	outcome = lock_post(writer, post_id, LockWaitSkip, hot, &post);
-	if (outcome == LOCK_HAD || (outcome == LOCK_BUSY && merge))
+	if (outcome == ITEM_OK || (outcome == ITEM_LOCKED && merge))
 		*taken = take_deltas(post_id, limit, &comments, &likes, left);
-	if (outcome == LOCK_HAD && *taken > 0)
+	if (outcome == ITEM_OK && *taken > 0)
 		write_counts(writer, &post, comments, likes);
-	if (outcome == LOCK_GONE && items_left_out() == left_out)
+	if (outcome == ITEM_NOT_FOUND && items_left_out() == left_out)
 		*taken = delta_take(post_id, limit, &comments, &likes, left);
 	item_writer_close(writer);
 	PopActiveSnapshot();
-	if (outcome == LOCK_BUSY && (comments != 0 || likes != 0))
+	if (outcome == ITEM_LOCKED && (comments != 0 || likes != 0))
 		delta_insert(post_id, comments, likes, false);
 	gate_leave(&gate);
 	return outcome;
@@ -232,12 +231,11 @@ count_children(ItemType type, const pg_uuid_t *post_id)
 	Datum		key = UUIDPGetDatum(post_id);
 	BlogItem	item;
 	int64		n = 0;
-	ItemScan   *scan = item_scan_begin(CONTAINER_POSTS, type, post_id,
-									   PATH_LIST, &key, 1, NULL,
-									   ForwardScanDirection,
-									   GetActiveSnapshot());
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
+		.path = PATH_LIST, .key = &key, .nkeys = 1, .identity = true
+	});
 
-	item_scan_identity(scan, CONTAINER_POSTS);
 	while (item_scan_next(scan, &item))
 		n++;
 	item_scan_end(scan);
@@ -261,7 +259,7 @@ post_counter_repair(const pg_uuid_t *post_id)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	found = lock_post(writer, post_id, LockWaitBlock, false, &post) == LOCK_HAD;
+	found = lock_post(writer, post_id, LockWaitBlock, false, &post) == ITEM_OK;
 	if (found)
 	{
 		int64		comments;

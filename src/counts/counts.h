@@ -24,19 +24,19 @@ typedef struct PostGate
 } PostGate;
 
 extern void gate_init(PostGate *gate, const pg_uuid_t *post_id);
-extern LockOutcome gate_enter(PostGate *gate, LockWaitPolicy wait);
-extern LockOutcome gate_look(PostGate *gate, LockWaitPolicy wait);
-extern LockOutcome gate_visit(PostGate *gate, LockWaitPolicy wait);
-extern LockOutcome gate_shut(PostGate *gate, LockTupleMode mode,
+extern ItemResult gate_enter(PostGate *gate, LockWaitPolicy wait);
+extern ItemResult gate_look(PostGate *gate, LockWaitPolicy wait);
+extern ItemResult gate_visit(PostGate *gate, LockWaitPolicy wait);
+extern ItemResult gate_shut(PostGate *gate, LockTupleMode mode,
 							 LockWaitPolicy wait);
 extern void gate_settle(PostGate *gate);
 extern void gate_leave(PostGate *gate);
 
 /* counter.c: a post's counts */
-extern LockOutcome post_count(PostGate *gate, int64 comments, int64 likes,
+extern ItemResult post_count(PostGate *gate, int64 comments, int64 likes,
 							  LockWaitPolicy wait);
-extern LockOutcome post_join(const pg_uuid_t *post_id);
-extern LockOutcome post_fold(const pg_uuid_t *post_id, int64 limit, bool hot,
+extern ItemResult post_join(const pg_uuid_t *post_id);
+extern ItemResult post_fold(const pg_uuid_t *post_id, int64 limit, bool hot,
 							 bool merge, int64 *taken, bool *left);
 extern void post_fold_locked(BlogItem *post, int64 limit);
 extern bool post_counter_repair(const pg_uuid_t *post_id);
@@ -51,13 +51,14 @@ delta_is_stripe(const pg_uuid_t *id)
 extern bool delta_leaf_exists(int partition);
 extern bool delta_possible(const pg_uuid_t *post_id);
 extern void delta_add_up(BlogItem *post, Snapshot snapshot);
-extern LockOutcome delta_stripe(const pg_uuid_t *post_id, int64 comments,
+extern ItemResult delta_stripe(const pg_uuid_t *post_id, int64 comments,
 								int64 likes);
 extern void delta_insert(const pg_uuid_t *post_id, int64 comments, int64 likes,
 						 bool stripe);
 extern int64 delta_take(const pg_uuid_t *post_id, int64 limit, int64 *comments,
 						int64 *likes, bool *left);
-extern ItemScan *delta_scan(const pg_uuid_t *post_id, Snapshot snapshot);
+extern ItemScan *delta_scan(const pg_uuid_t *post_id, Snapshot snapshot,
+							bool identity);
 extern BlockNumber delta_page(const pg_uuid_t *post_id);
 
 /* presence.c: is a post there? */
@@ -73,31 +74,28 @@ extern bool post_is_held(const pg_uuid_t *post_id);
 extern void item_await_free(ItemType type, const pg_uuid_t *post_id,
 							const Datum *key, int nkeys);
 extern void post_await_free(const pg_uuid_t *post_id);
-extern LockOutcome post_hold(const pg_uuid_t *post_id, LockTupleMode mode,
+extern ItemResult post_hold(const pg_uuid_t *post_id, LockTupleMode mode,
 							 LockWaitPolicy wait);
 extern bool post_await(PostGate *gate);
 
 /* removal.c: items with what hangs on them; author NULL: whoever's they are */
-extern LockOutcome remove_item(ItemType type, const pg_uuid_t *post_id,
+extern ItemResult remove_item(ItemType type, const pg_uuid_t *post_id,
 							   const pg_uuid_t *other, const pg_uuid_t *author,
 							   LockWaitPolicy wait);
-extern LockOutcome remove_child(ItemType type, const pg_uuid_t *post_id,
+extern ItemResult remove_child(ItemType type, const pg_uuid_t *post_id,
 								const pg_uuid_t *other, const pg_uuid_t *author,
 								LockWaitPolicy wait);
-extern LockOutcome purge_child(ItemType type, const pg_uuid_t *post_id,
+extern ItemResult purge_child(ItemType type, const pg_uuid_t *post_id,
 							   const pg_uuid_t *other, const pg_uuid_t *author,
 							   LockWaitPolicy wait);
-extern LockOutcome remove_post(const pg_uuid_t *post_id,
+extern ItemResult remove_post(const pg_uuid_t *post_id,
 							   const pg_uuid_t *author, LockWaitPolicy wait);
-extern LockOutcome purge_post(const pg_uuid_t *post_id,
+extern ItemResult purge_post(const pg_uuid_t *post_id,
 							  const pg_uuid_t *author, LockWaitPolicy wait,
 							  int64 limit, int64 *removed, bool *more);
 
 /* merge.c: lists over all partitions */
-extern ItemMerge *item_merge_begin(Container container, ItemType type,
-								   AccessPath path, const Datum *key,
-								   int nkeys, const Cursor *before,
-								   Snapshot snapshot);
+extern ItemMerge *item_merge_begin(const ItemQuery *query);
 extern bool item_merge_next(ItemMerge *merge, BlogItem *out);
 extern void item_merge_end(ItemMerge *merge);
 

@@ -63,12 +63,15 @@ delta_possible(const pg_uuid_t *post_id)
 
 /* The deltas of a post, by a snapshot of any kind. */
 ItemScan *
-delta_scan(const pg_uuid_t *post_id, Snapshot snapshot)
+delta_scan(const pg_uuid_t *post_id, Snapshot snapshot, bool identity)
 {
 	Datum		key = UUIDPGetDatum(post_id);
 
-	return item_scan_begin(CONTAINER_POSTS, ITEM_DELTA, post_id, PATH_KEY, &key,
-						   1, NULL, ForwardScanDirection, snapshot);
+	return item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
+		.partition_key = post_id, .path = PATH_KEY, .key = &key, .nkeys = 1,
+		.identity = identity, .snapshot = snapshot
+	});
 }
 
 /*
@@ -118,7 +121,7 @@ delta_add_up(BlogItem *post, Snapshot snapshot)
 
 	if (!delta_possible(post_id))
 		return;
-	scan = delta_scan(post_id, serializable ? SnapshotAny : snapshot);
+	scan = delta_scan(post_id, serializable ? SnapshotAny : snapshot, false);
 	if (serializable)
 		PredicateLockPage(item_scan_relation(scan), delta_page(post_id),
 						  snapshot);
@@ -163,8 +166,11 @@ stripe_pending(Datum *key)
 	bool		pending = false;
 
 	InitDirtySnapshot(dirty);
-	scan = item_scan_begin(CONTAINER_POSTS, ITEM_DELTA, DatumGetUUIDP(key[0]),
-						   PATH_KEY, key, 2, NULL, ForwardScanDirection, &dirty);
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
+		.partition_key = DatumGetUUIDP(key[0]), .path = PATH_KEY, .key = key,
+		.nkeys = 2, .snapshot = &dirty
+	});
 	while (!pending && item_scan_next(scan, &delta))
 		pending = TransactionIdIsValid(dirty.xmin) ||
 			TransactionIdIsValid(dirty.xmax);
@@ -173,12 +179,12 @@ stripe_pending(Datum *key)
 }
 
 /*
- * Add to this process's stripe of a post, from within its gate. LOCK_GONE: it
- * has none; LOCK_BUSY: it is taken, or a transaction with a snapshot of its own
+ * Add to this process's stripe of a post, from within its gate. ITEM_NOT_FOUND: it
+ * has none; ITEM_LOCKED: it is taken, or a transaction with a snapshot of its own
  * may not see it, or the post may be gone: who deletes that is not kept from the
  * stripe by a lock.
  */
-LockOutcome
+ItemResult
 delta_stripe(const pg_uuid_t *post_id, int64 comments, int64 likes)
 {
 	pg_uuid_t	id = {{0}};
@@ -186,21 +192,23 @@ delta_stripe(const pg_uuid_t *post_id, int64 comments, int64 likes)
 	ItemWriter *writer;
 	ItemScan   *scan;
 	BlogItem	delta;
-	LockOutcome outcome = LOCK_GONE;
+	ItemResult outcome = ITEM_NOT_FOUND;
 
 	if (IsolationUsesXactSnapshot())
-		return LOCK_BUSY;
+		return ITEM_LOCKED;
 	stripe_id(&id);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
-	scan = item_scan_begin(CONTAINER_POSTS, ITEM_DELTA, post_id, PATH_KEY, key,
-						   2, NULL, ForwardScanDirection, GetActiveSnapshot());
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
+		.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2
+	});
 	if (item_scan_next(scan, &delta))
 		outcome = tuple_is_mine(item_scan_slot(scan)) || post_look(post_id) == POST_THERE ?
 			item_writer_lock_found(writer, scan, LockTupleNoKeyExclusive,
-								   LockWaitSkip, &delta) : LOCK_BUSY;
+								   LockWaitSkip, &delta) : ITEM_LOCKED;
 	item_scan_end(scan);
-	if (outcome == LOCK_HAD)
+	if (outcome == ITEM_OK)
 	{
 		item_add_counts(&delta, comments, likes);
 		item_writer_update(writer, &delta);
@@ -279,14 +287,14 @@ delta_take(const pg_uuid_t *post_id, int64 limit, int64 *comments,
 	if (!delta_possible(post_id))
 		return 0;
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
-	scan = delta_scan(post_id, GetActiveSnapshot());
+	scan = delta_scan(post_id, GetActiveSnapshot(), false);
 	while (!(*left && taken >= limit) && item_scan_next(scan, &delta))
 	{
 		int64		more_comments = item_count(&delta, PROP_COMMENT_COUNT);
 		int64		more_likes = item_count(&delta, PROP_LIKE_COUNT);
 
 		if (taken >= limit ||
-			item_writer_delete_found(writer, scan) != LOCK_HAD)
+			item_writer_delete_found(writer, scan) != ITEM_OK)
 		{
 			*left = true;
 			continue;

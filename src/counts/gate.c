@@ -65,8 +65,7 @@ list_counting(const pg_uuid_t *post_id)
 	ItemScan   *scan;
 
 	InitDirtySnapshot(dirty);
-	scan = delta_scan(post_id, &dirty);
-	item_scan_identity(scan, CONTAINER_POSTS);
+	scan = delta_scan(post_id, &dirty, true);
 	while (item_scan_next(scan, &delta))
 	{
 		Counting   *counting;
@@ -107,10 +106,9 @@ static bool
 have_counted(const pg_uuid_t *post_id)
 {
 	BlogItem	delta;
-	ItemScan   *scan = delta_scan(post_id, SnapshotSelf);
+	ItemScan   *scan = delta_scan(post_id, SnapshotSelf, true);
 	bool		have = false;
 
-	item_scan_identity(scan, CONTAINER_POSTS);
 	while (!have && item_scan_next(scan, &delta))
 		have = tuple_is_mine(item_scan_slot(scan));
 	item_scan_end(scan);
@@ -148,19 +146,19 @@ gate_lock(PostGate *gate, LOCKMODE mode, LockWaitPolicy wait)
 
 /*
  * Enter: nobody deletes the post before gate_leave(), and after it whoever does
- * finds the deltas that were written. LOCK_BUSY: the gate is shut; with
+ * finds the deltas that were written. ITEM_LOCKED: the gate is shut; with
  * LockWaitBlock wait until it is not.
  */
-LockOutcome
+ItemResult
 gate_enter(PostGate *gate, LockWaitPolicy wait)
 {
 	if (gate->passed || gate_lock(gate, RowExclusiveLock, LockWaitSkip))
-		return LOCK_HAD;
+		return ITEM_OK;
 	gate->passed = have_counted(&gate->post_id) || post_is_held(&gate->post_id);
 	if (gate->passed ||
 		(wait == LockWaitBlock && gate_lock(gate, RowExclusiveLock, wait)))
-		return LOCK_HAD;
-	return LOCK_BUSY;
+		return ITEM_OK;
+	return ITEM_LOCKED;
 }
 
 /* With the gate shut or the post item deleted, wait until nobody is counting. */
@@ -182,16 +180,16 @@ gate_leave(PostGate *gate)
 }
 
 /*
- * Shut the gate and lock the post item, with nobody counting. LOCK_BUSY:
+ * Shut the gate and lock the post item, with nobody counting. ITEM_LOCKED:
  * somebody is, or has it locked; with LockWaitBlock wait for them, and first with
- * the gate open, so that nobody else waits, too. LOCK_GONE: there is no post.
+ * the gate open, so that nobody else waits, too. ITEM_NOT_FOUND: there is no post.
  */
-LockOutcome
+ItemResult
 gate_shut(PostGate *gate, LockTupleMode mode, LockWaitPolicy wait)
 {
 	const pg_uuid_t *post_id = &gate->post_id;
 	int			tries = wait == LockWaitBlock ? TRIES_TO_SHUT : 0;
-	LockOutcome outcome;
+	ItemResult outcome;
 
 	if (gate->passed)
 		return post_hold(post_id, mode, wait);
@@ -206,49 +204,49 @@ gate_shut(PostGate *gate, LockTupleMode mode, LockWaitPolicy wait)
 			post_await_free(post_id);
 		}
 		if (!gate_lock(gate, ShareLock, wait))
-			return LOCK_BUSY;
+			return ITEM_LOCKED;
 		if (wait == LockWaitBlock && !patient)
 			gate_settle(gate);
-		outcome = list_counting(post_id) != NIL ? LOCK_BUSY :
+		outcome = list_counting(post_id) != NIL ? ITEM_LOCKED :
 			post_hold(post_id, mode, patient ? LockWaitSkip : wait);
-		if (outcome != LOCK_HAD)
+		if (outcome != ITEM_OK)
 			gate_leave(gate);
-	} while (outcome == LOCK_BUSY && wait == LockWaitBlock);
+	} while (outcome == ITEM_LOCKED && wait == LockWaitBlock);
 	return outcome;
 }
 
 /*
  * Make sure, in the gate, that the post is there, which a count in place finds
- * out for itself. LOCK_GONE: there is none (any more), and LOCK_BUSY: somebody
+ * out for itself. ITEM_NOT_FOUND: there is none (any more), and ITEM_LOCKED: somebody
  * is deleting it; the gate is left then. With LockWaitBlock wait for the outcome.
  */
-LockOutcome
+ItemResult
 gate_look(PostGate *gate, LockWaitPolicy wait)
 {
 	PostLife	life = gate->sure ? POST_THERE : post_look(&gate->post_id);
-	LockOutcome outcome;
+	ItemResult outcome;
 
 	if (life == POST_THERE)
 	{
 		/* nobody deletes it while this is in the gate */
 		gate->sure = gate->mode != NoLock;
-		return LOCK_HAD;
+		return ITEM_OK;
 	}
 	gate_leave(gate);
 	if (life == POST_DELETING && wait != LockWaitBlock)
-		return LOCK_BUSY;
+		return ITEM_LOCKED;
 	outcome = post_hold(&gate->post_id, LockTupleKeyShare, wait);
 	/* who deletes it waits for this transaction from here on */
-	if (outcome == LOCK_HAD)
+	if (outcome == ITEM_OK)
 		gate->passed = true;
 	return outcome;
 }
 
 /* Enter, and make sure that the post is there: as the two say. */
-LockOutcome
+ItemResult
 gate_visit(PostGate *gate, LockWaitPolicy wait)
 {
-	LockOutcome outcome = gate_enter(gate, wait);
+	ItemResult outcome = gate_enter(gate, wait);
 
-	return outcome == LOCK_HAD ? gate_look(gate, wait) : outcome;
+	return outcome == ITEM_OK ? gate_look(gate, wait) : outcome;
 }

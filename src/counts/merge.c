@@ -17,6 +17,7 @@
 
 #include "lib/binaryheap.h"
 #include "miscadmin.h"
+#include "utils/snapmgr.h"
 
 typedef struct MergeInput
 {
@@ -30,8 +31,7 @@ struct ItemMerge
 	int			partitions;
 	MergeInput *input;
 	binaryheap *heap;			/* of indexes into input */
-	ItemType	type;
-	Snapshot	snapshot;
+	ItemQuery	query;			/* of one partition's list */
 	bool		started;		/* is the top one already handed out? */
 };
 
@@ -55,9 +55,9 @@ merge_compare(Datum a, Datum b, void *arg)
  * partitions came or went meanwhile, by which their numbers change.
  */
 static bool
-open_inputs(ItemMerge *merge, Container container, AccessPath path,
-			const Datum *key, int nkeys, const Cursor *before)
+open_inputs(ItemMerge *merge)
 {
+	Container	container = merge->query.container;
 	uint64		loads = container_loads();
 
 	for (merge->n = 0; merge->n < merge->partitions; merge->n++)
@@ -65,10 +65,8 @@ open_inputs(ItemMerge *merge, Container container, AccessPath path,
 		if (container_partitions(container) != merge->partitions ||
 			container_loads() != loads)
 			return false;
-		merge->input[merge->n].scan =
-			item_scan_begin_partition(container, merge->type, merge->n, path,
-									  key, nkeys, before,
-									  BackwardScanDirection, merge->snapshot);
+		merge->query.partition = merge->n;
+		merge->input[merge->n].scan = item_scan_begin(&merge->query);
 	}
 	return container_partitions(container) == merge->partitions &&
 		container_loads() == loads;
@@ -82,23 +80,24 @@ close_inputs(ItemMerge *merge)
 }
 
 /*
- * Begin a list over all partitions: the items of a type with these leading
- * key values of the path, before a cursor. Partitions are held still by the lock
- * on the container, but for DETACH PARTITION ... CONCURRENTLY.
+ * Begin a list over all partitions of what a query asks for, newest first.
+ * Partitions are held still by the lock on the container, but for DETACH
+ * PARTITION ... CONCURRENTLY.
  */
 ItemMerge *
-item_merge_begin(Container container, ItemType type, AccessPath path,
-				 const Datum *key, int nkeys, const Cursor *before,
-				 Snapshot snapshot)
+item_merge_begin(const ItemQuery *query)
 {
+	Container	container = query->container;
 	ItemMerge  *merge = palloc0(sizeof(ItemMerge));
 
-	merge->type = type;
-	merge->snapshot = snapshot;
+	merge->query = *query;
+	merge->query.backward = true;
+	merge->query.snapshot = query->snapshot ? query->snapshot :
+		GetActiveSnapshot();
 	container_lock(container, false);
 	merge->partitions = container_partitions(container);
 	merge->input = palloc(sizeof(MergeInput) * Max(merge->partitions, 1));
-	while (!open_inputs(merge, container, path, key, nkeys, before))
+	while (!open_inputs(merge))
 	{
 		close_inputs(merge);
 		CHECK_FOR_INTERRUPTS();
@@ -138,8 +137,8 @@ item_merge_next(ItemMerge *merge, BlogItem *out)
 		return false;
 	in = &merge->input[DatumGetInt32(binaryheap_first(merge->heap))];
 	*out = in->item;
-	if (merge->type == ITEM_POST)
-		delta_add_up(out, merge->snapshot);
+	if (merge->query.type == ITEM_POST)
+		delta_add_up(out, merge->query.snapshot);
 	return true;
 }
 

@@ -111,9 +111,11 @@ dirty_scan(ItemType type, const pg_uuid_t *post_id, const Datum *key, int nkeys,
 	ItemScan   *scan;
 
 	InitDirtySnapshot(*dirty);
-	scan = item_scan_begin(CONTAINER_POSTS, type, post_id, PATH_KEY, key, nkeys,
-						   NULL, ForwardScanDirection, dirty);
-	item_scan_identity(scan, CONTAINER_POSTS);
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
+		.path = PATH_KEY, .key = key, .nkeys = nkeys, .snapshot = dirty,
+		.identity = true
+	});
 	return scan;
 }
 
@@ -243,9 +245,11 @@ post_shown(const pg_uuid_t *post_id)
 	bool		shown;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	scan = item_scan_begin_unwatched(CONTAINER_POSTS, ITEM_POST, post_id,
-									 PATH_KEY, &key, 1, GetActiveSnapshot());
-	item_scan_identity(scan, CONTAINER_POSTS);
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_POST,
+		.partition_key = post_id, .path = PATH_KEY, .key = &key, .nkeys = 1,
+		.no_predicate_locks = true, .identity = true
+	});
 	shown = item_scan_next(scan, &post);
 	item_scan_end(scan);
 	PopActiveSnapshot();
@@ -257,19 +261,18 @@ post_shown(const pg_uuid_t *post_id)
  * at it says. LockTupleKeyShare conflicts with its deletion alone. 40001 under
  * REPEATABLE READ and SERIALIZABLE if it was changed since the snapshot.
  */
-LockOutcome
+ItemResult
 post_hold(const pg_uuid_t *post_id, LockTupleMode mode, LockWaitPolicy wait)
 {
 	Datum		key = UUIDPGetDatum(post_id);
 	ItemWriter *writer;
 	BlogItem	post;
-	LockOutcome outcome;
+	ItemResult outcome;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
 	item_writer_identity(writer);
-	outcome = item_writer_try_lock(writer, PATH_KEY, &key, 1, mode, wait,
-								   &post);
+	outcome = item_writer_lock(writer, &key, 1, mode, wait, &post);
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	return outcome;
@@ -285,5 +288,5 @@ post_await(PostGate *gate)
 {
 	if (IsolationUsesXactSnapshot() && !post_shown(&gate->post_id))
 		return false;
-	return gate_look(gate, LockWaitBlock) == LOCK_HAD;
+	return gate_look(gate, LockWaitBlock) == ITEM_OK;
 }

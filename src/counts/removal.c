@@ -55,29 +55,29 @@ child_init(Child *child, ItemType type, const pg_uuid_t *post_id,
 }
 
 /*
- * Lock a child and delete it, if it is by an author; else LOCK_GONE. With a gate,
- * which the caller is in, it is counted off its post first; LOCK_GONE if there
+ * Lock a child and delete it, if it is by an author; else ITEM_NOT_FOUND. With a gate,
+ * which the caller is in, it is counted off its post first; ITEM_NOT_FOUND if there
  * is no post.
  */
-static LockOutcome
+static ItemResult
 delete_child(const Child *child, const pg_uuid_t *author, LockWaitPolicy wait,
 			 PostGate *gate)
 {
 	ItemWriter *writer;
 	BlogItem	item;
-	LockOutcome outcome;
+	ItemResult outcome;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, child->type, &child->post_id);
 	item_writer_identity(writer);
-	outcome = item_writer_try_lock(writer, PATH_KEY, child->key, 2,
-								   LockTupleExclusive, wait, &item);
-	if (outcome == LOCK_HAD && !is_by(&item, author))
-		outcome = LOCK_GONE;
-	if (outcome == LOCK_HAD && gate != NULL)
+	outcome = item_writer_lock(writer, child->key, 2, LockTupleExclusive, wait,
+							   &item);
+	if (outcome == ITEM_OK && !is_by(&item, author))
+		outcome = ITEM_NOT_FOUND;
+	if (outcome == ITEM_OK && gate != NULL)
 		outcome = post_count(gate, -(child->type == ITEM_COMMENT),
 							 -(child->type == ITEM_LIKE), LockWaitBlock);
-	if (outcome == LOCK_HAD)
+	if (outcome == ITEM_OK)
 		item_writer_delete(writer);
 	item_writer_close(writer);
 	PopActiveSnapshot();
@@ -85,7 +85,7 @@ delete_child(const Child *child, const pg_uuid_t *author, LockWaitPolicy wait,
 }
 
 /* Delete one, if it is by an author; nobody's count changes. */
-LockOutcome
+ItemResult
 remove_item(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 			const pg_uuid_t *author, LockWaitPolicy wait)
 {
@@ -96,7 +96,7 @@ remove_item(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 }
 
 /*
- * Delete one and count it off its post; LOCK_GONE also if there is no post. A
+ * Delete one and count it off its post; ITEM_NOT_FOUND also if there is no post. A
  * post that is being deleted by its user counts as any.
  *
  * Whoever deletes the post waits for those in its gate, and then needs the item.
@@ -104,23 +104,23 @@ remove_item(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
  * outside, with nothing that they may need. Whoever waits for the deletion of the
  * post has nothing either.
  */
-LockOutcome
+ItemResult
 remove_child(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 			 const pg_uuid_t *author, LockWaitPolicy wait)
 {
 	Child		child;
 	PostGate	gate;
-	LockOutcome outcome;
+	ItemResult outcome;
 
 	child_init(&child, type, post_id, other);
 	gate_init(&gate, post_id);
 	for (;;)
 	{
 		outcome = gate_visit(&gate, wait);
-		if (outcome == LOCK_HAD)
+		if (outcome == ITEM_OK)
 			outcome = delete_child(&child, author, LockWaitSkip, &gate);
 		gate_leave(&gate);
-		if (outcome != LOCK_BUSY || wait != LockWaitBlock)
+		if (outcome != ITEM_LOCKED || wait != LockWaitBlock)
 			return outcome;
 		CHECK_FOR_INTERRUPTS();
 		item_await_free(type, post_id, child.key, 2);
@@ -128,13 +128,13 @@ remove_child(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 }
 
 /* The same for an item of nobody's, also if it hangs on nothing. */
-LockOutcome
+ItemResult
 purge_child(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 			const pg_uuid_t *author, LockWaitPolicy wait)
 {
-	LockOutcome outcome = remove_child(type, post_id, other, author, wait);
+	ItemResult outcome = remove_child(type, post_id, other, author, wait);
 
-	return outcome == LOCK_GONE ?
+	return outcome == ITEM_NOT_FOUND ?
 		remove_item(type, post_id, other, author, wait) : outcome;
 }
 
@@ -178,24 +178,25 @@ remove_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
 	PushActiveSnapshot(present_snapshot());
 	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
 	item_writer_identity(writer);
-	scan = item_scan_begin(CONTAINER_POSTS, type, post_id,
-						   type == ITEM_DELTA ? PATH_KEY : PATH_LIST, &key, 1,
-						   NULL, ForwardScanDirection, GetActiveSnapshot());
-	item_scan_identity(scan, CONTAINER_POSTS);
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
+		.path = type == ITEM_DELTA ? PATH_KEY : PATH_LIST, .key = &key,
+		.nkeys = 1, .identity = true
+	});
 	while ((limit == 0 || removed < limit) && item_scan_next(scan, &item))
 	{
-		LockOutcome outcome;
+		ItemResult outcome;
 
 		if (type != ITEM_DELTA)
 			check_shown(scan);
 		outcome = item_writer_lock_found(writer, scan, LockTupleExclusive, wait,
 										 &item);
-		if (outcome == LOCK_HAD)
+		if (outcome == ITEM_OK)
 		{
 			item_writer_delete(writer);
 			removed++;
 		}
-		*busy |= outcome == LOCK_BUSY;
+		*busy |= outcome == ITEM_LOCKED;
 	}
 	item_scan_end(scan);
 	item_writer_close(writer);
@@ -205,29 +206,29 @@ remove_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
 
 /*
  * Delete a post whose gate is shut, with what hangs on it; the gate is open then.
- * LOCK_BUSY: somebody else has it locked, if only weakly.
+ * ITEM_LOCKED: somebody else has it locked, if only weakly.
  */
-static LockOutcome
+static ItemResult
 remove_shut_post(PostGate *gate, LockWaitPolicy wait)
 {
 	const pg_uuid_t *post_id = &gate->post_id;
 	Datum		key = UUIDPGetDatum(post_id);
 	ItemWriter *writer;
 	BlogItem	post;
-	LockOutcome outcome;
+	ItemResult outcome;
 	bool		busy = false;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
 	item_writer_identity(writer);
-	outcome = item_writer_try_lock(writer, PATH_KEY, &key, 1,
-								   LockTupleExclusive, wait, &post);
-	if (outcome == LOCK_HAD)
+	outcome = item_writer_lock(writer, &key, 1, LockTupleExclusive, wait,
+							   &post);
+	if (outcome == ITEM_OK)
 		item_writer_delete(writer);
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	gate_leave(gate);
-	if (outcome != LOCK_HAD)
+	if (outcome != ITEM_OK)
 		return outcome;
 	/* nobody can have passed the gate, with the post locked; but be sure */
 	gate_settle(gate);
@@ -235,7 +236,7 @@ remove_shut_post(PostGate *gate, LockWaitPolicy wait)
 	(void) remove_children(ITEM_LIKE, post_id, LockWaitBlock, 0, &busy);
 	if (delta_possible(post_id))
 		(void) remove_children(ITEM_DELTA, post_id, LockWaitBlock, 0, &busy);
-	return LOCK_HAD;
+	return ITEM_OK;
 }
 
 /*
@@ -251,9 +252,11 @@ locked_post_is_by(const pg_uuid_t *post_id, const pg_uuid_t *author)
 	bool		is;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	scan = item_scan_begin_unwatched(CONTAINER_POSTS, ITEM_POST, post_id,
-									 PATH_KEY, &key, 1, GetActiveSnapshot());
-	item_scan_identity(scan, CONTAINER_POSTS);
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_POST,
+		.partition_key = post_id, .path = PATH_KEY, .key = &key, .nkeys = 1,
+		.no_predicate_locks = true, .identity = true
+	});
 	is = item_scan_next(scan, &post) && is_by(&post, author);
 	item_scan_end(scan);
 	PopActiveSnapshot();
@@ -262,36 +265,36 @@ locked_post_is_by(const pg_uuid_t *post_id, const pg_uuid_t *author)
 
 /*
  * Shut a post's gate with the post locked, as gate_shut(), if it is by an author
- * (NULL: anybody); else LOCK_GONE, and the gate is open.
+ * (NULL: anybody); else ITEM_NOT_FOUND, and the gate is open.
  */
-static LockOutcome
+static ItemResult
 shut_post(PostGate *gate, const pg_uuid_t *author, LockTupleMode mode,
 		  LockWaitPolicy wait)
 {
-	LockOutcome outcome = gate_shut(gate, mode, wait);
+	ItemResult outcome = gate_shut(gate, mode, wait);
 
-	if (outcome != LOCK_HAD || author == NULL ||
+	if (outcome != ITEM_OK || author == NULL ||
 		locked_post_is_by(&gate->post_id, author))
 		return outcome;
 	gate_leave(gate);
-	return LOCK_GONE;
+	return ITEM_NOT_FOUND;
 }
 
 /*
  * Delete a post with its comments and likes, if it is by an author; else
- * LOCK_GONE. Of what is locked, only the post itself is left alone if wait says
+ * ITEM_NOT_FOUND. Of what is locked, only the post itself is left alone if wait says
  * so, and if somebody is counting on it: who has it locked has the rest.
  */
-LockOutcome
+ItemResult
 remove_post(const pg_uuid_t *post_id, const pg_uuid_t *author,
 			LockWaitPolicy wait)
 {
 	PostGate	gate;
-	LockOutcome outcome;
+	ItemResult outcome;
 
 	gate_init(&gate, post_id);
 	outcome = shut_post(&gate, author, LockTupleExclusive, wait);
-	return outcome == LOCK_HAD ? remove_shut_post(&gate, wait) : outcome;
+	return outcome == ITEM_OK ? remove_shut_post(&gate, wait) : outcome;
 }
 
 /*
@@ -300,19 +303,19 @@ remove_post(const pg_uuid_t *post_id, const pg_uuid_t *author,
  * comments and likes went, and sets *more if the limit was reached before the
  * end.
  */
-LockOutcome
+ItemResult
 purge_post(const pg_uuid_t *post_id, const pg_uuid_t *author,
 		   LockWaitPolicy wait, int64 limit, int64 *removed, bool *more)
 {
 	PostGate	gate;
-	LockOutcome outcome;
+	ItemResult outcome;
 	int64		comments;
 	int64		likes = 0;
 	bool		busy = false;
 
 	gate_init(&gate, post_id);
 	outcome = shut_post(&gate, author, LockTupleNoKeyExclusive, wait);
-	if (outcome != LOCK_HAD)
+	if (outcome != ITEM_OK)
 		return outcome;
 	comments = remove_children(ITEM_COMMENT, post_id, wait, limit, &busy);
 	if (limit == 0 || comments < limit)
@@ -323,7 +326,7 @@ purge_post(const pg_uuid_t *post_id, const pg_uuid_t *author,
 
 	*removed += comments + likes;
 	*more = limit != 0 && comments + likes >= limit;
-	outcome = *more || busy ? LOCK_BUSY : remove_shut_post(&gate, wait);
+	outcome = *more || busy ? ITEM_LOCKED : remove_shut_post(&gate, wait);
 	gate_leave(&gate);
 	return outcome;
 }

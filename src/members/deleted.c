@@ -309,8 +309,10 @@ deleted_post(const DeletedUsers *deleted, const pg_uuid_t *post_id)
 	BlogItem	post;
 
 	return deleted != NULL &&
-		item_get(CONTAINER_POSTS, ITEM_POST, post_id, PATH_KEY, &key, 1,
-				 GetActiveSnapshot(), &post) &&
+		item_get(&(ItemQuery) {
+			.container = CONTAINER_POSTS, .type = ITEM_POST,
+			.partition_key = post_id, .path = PATH_KEY, .key = &key, .nkeys = 1
+		}, &post) &&
 		deleted_item(deleted, &post);
 }
 
@@ -324,11 +326,11 @@ count_deleted(const DeletedUsers *deleted, ItemType type,
 {
 	BlogItem	item;
 	int64		n = 0;
-	ItemScan   *scan = item_scan_begin(CONTAINER_POSTS, type, post_id, path,
-									   &key, 1, NULL, ForwardScanDirection,
-									   GetActiveSnapshot());
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
+		.path = path, .key = &key, .nkeys = 1, .identity = true
+	});
 
-	item_scan_identity(scan, CONTAINER_POSTS);
 	while (item_scan_next(scan, &item))
 		n += deleted_item(deleted, &item) &&
 			memcmp(item_uuid(&item, PROP_POST_ID), post_id, UUID_LEN) == 0;
@@ -362,8 +364,11 @@ count_unserved(const DeletedUsers *deleted, ItemType type,
 		BlogItem	like;
 
 		if (type == ITEM_LIKE)
-			n += item_get(CONTAINER_POSTS, type, post_id, PATH_KEY, key, 2,
-						  GetActiveSnapshot(), &like);
+			n += item_get(&(ItemQuery) {
+				.container = CONTAINER_POSTS, .type = type,
+				.partition_key = post_id, .path = PATH_KEY, .key = key,
+				.nkeys = 2
+			}, &like);
 		else
 			n += count_deleted(deleted, type, post_id, PATH_USER, key[0]);
 	}

@@ -57,13 +57,14 @@ walk_leaf(Visitor *visitor, const pg_uuid_t *user_id, LeafWalk *walk)
 	BlogItem	item;
 	int64		looks = walk->limit * LOOKS_PER_CHANGE;
 	bool		ended = false;
-	ItemScan   *scan = item_scan_begin_after(CONTAINER_POSTS, visitor->type,
-											 visitor->partition,
-											 user_id ? PATH_USER : PATH_KEY,
-											 user_id, &walk->place,
-											 GetActiveSnapshot());
+	Datum		of_user = UUIDPGetDatum(user_id);
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = visitor->type,
+		.partition = visitor->partition,
+		.path = user_id ? PATH_USER : PATH_KEY, .key = &of_user,
+		.nkeys = user_id != NULL, .after = &walk->place, .identity = true
+	});
 
-	item_scan_identity(scan, CONTAINER_POSTS);
 	visitor->context = CurrentMemoryContext;
 	while (walk->limit == 0 || (walk->changed < walk->limit && looks-- > 0))
 	{
@@ -106,8 +107,10 @@ wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
 		item_set(wanted, PROP_USER_USERNAME, visitor->username);
 		return true;
 	}
-	if (!item_get(CONTAINER_USERS, ITEM_USER, user_id, PATH_KEY, &key, 1,
-				  GetActiveSnapshot(), &user))
+	if (!item_get(&(ItemQuery) {
+		.container = CONTAINER_USERS, .type = ITEM_USER,
+		.partition_key = user_id, .path = PATH_KEY, .key = &key, .nkeys = 1
+	}, &user))
 		return false;
 	item_set(wanted, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
 	return true;
@@ -117,7 +120,7 @@ static VisitOutcome
 relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
 {
 	BlogItem	wanted;
-	LockOutcome outcome;
+	ItemResult outcome;
 
 	if (!wanted_name(visitor, item, &wanted) ||
 		item_same(item, &wanted, PROP_USER_USERNAME))
@@ -133,9 +136,9 @@ relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
 	}
 	outcome = item_writer_lock_found(visitor->writer, scan,
 									 LockTupleNoKeyExclusive, walk->wait, item);
-	if (outcome == LOCK_BUSY)
+	if (outcome == ITEM_LOCKED)
 		return VISIT_BUSY;
-	if (outcome == LOCK_GONE)
+	if (outcome == ITEM_NOT_FOUND)
 		return VISIT_UNCHANGED;
 	item_set(item, PROP_USER_USERNAME, wanted.value[PROP_USER_USERNAME]);
 	item_writer_update(visitor->writer, item);
@@ -150,7 +153,7 @@ purge_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
 	pg_uuid_t	author = *item_uuid(item, PROP_USER_ID);
 	pg_uuid_t	other = *item_uuid(item, visitor->type == ITEM_LIKE ?
 								   PROP_USER_ID : PROP_ID);
-	LockOutcome outcome;
+	ItemResult outcome;
 
 	if (visitor->type == ITEM_POST)
 	{
@@ -165,8 +168,8 @@ purge_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
 	else
 		outcome = purge_child(visitor->type, &post_id, &other, &author,
 							  walk->wait);
-	return outcome == LOCK_HAD ? VISIT_CHANGED :
-		outcome == LOCK_BUSY ? VISIT_BUSY : VISIT_UNCHANGED;
+	return outcome == ITEM_OK ? VISIT_CHANGED :
+		outcome == ITEM_LOCKED ? VISIT_BUSY : VISIT_UNCHANGED;
 }
 
 /* A walk from the start of a leaf; limit 0: all of it in one step. */
@@ -212,11 +215,10 @@ remove_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
 {
 	BlogItem	item;
 
-	item_scan_identity(scan, CONTAINER_USERS);
 	while (item_scan_next(scan, &item))
 		if (memcmp(item_uuid(&item, PROP_USER_ID), user_id, UUID_LEN) == 0 &&
 			item_writer_lock_found(writer, scan, LockTupleExclusive,
-								   LockWaitBlock, &item) == LOCK_HAD)
+								   LockWaitBlock, &item) == ITEM_OK)
 			item_writer_delete(writer);
 	item_scan_end(scan);
 	item_writer_close(writer);
@@ -232,14 +234,18 @@ remove_user_copies(const pg_uuid_t *user_id)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	snapshot = GetActiveSnapshot();
 	remove_found(item_writer_open(CONTAINER_USERS, ITEM_POST, user_id),
-				 item_scan_begin(CONTAINER_USERS, ITEM_POST, user_id, PATH_LIST,
-								 &key, 1, NULL, ForwardScanDirection, snapshot),
+				 item_scan_begin(&(ItemQuery) {
+					.container = CONTAINER_USERS, .type = ITEM_POST,
+					.partition_key = user_id, .path = PATH_LIST, .key = &key,
+					.nkeys = 1, .identity = true, .snapshot = snapshot
+				}),
 				 user_id);
 	if (container_usable(CONTAINER_FEED))
 		remove_found(item_writer_open_partition(CONTAINER_FEED, ITEM_POST, 0),
-				 item_scan_begin_partition(CONTAINER_FEED, ITEM_POST, 0,
-										   PATH_DATE, NULL, 0, NULL,
-										   ForwardScanDirection, snapshot),
+				 item_scan_begin(&(ItemQuery) {
+					.container = CONTAINER_FEED, .type = ITEM_POST,
+					.path = PATH_DATE, .identity = true, .snapshot = snapshot
+				}),
 				 user_id);
 	PopActiveSnapshot();
 }

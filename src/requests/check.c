@@ -287,8 +287,8 @@ lock_shared(const pg_uuid_t *user_id, BlogItem *user)
 	Datum		key = UUIDPGetDatum(user_id);
 	ItemWriter *writer = item_writer_open(CONTAINER_USERS, ITEM_USER, user_id);
 	BlogItem	found;
-	bool		locked = item_writer_lock(writer, PATH_KEY, &key, 1,
-										  LockTupleShare, &found);
+	bool		locked = item_writer_lock(writer, &key, 1, LockTupleShare,
+										  LockWaitBlock, &found) == ITEM_OK;
 
 	if (locked)
 		item_copy(user, &found);
@@ -333,8 +333,10 @@ need_user(const pg_uuid_t *user_id, BlogItem *user)
 	if (change_feed_hooks.obstacle(&hint) != NULL)
 		found = lock_shared(user_id, user);
 	else
-		found = item_get(CONTAINER_USERS, ITEM_USER, user_id, PATH_KEY, &key,
-						 1, GetActiveSnapshot(), user);
+		found = item_get(&(ItemQuery) {
+			.container = CONTAINER_USERS, .type = ITEM_USER,
+			.partition_key = user_id, .path = PATH_KEY, .key = &key, .nkeys = 1
+		}, user);
 	PopActiveSnapshot();
 	if (!found)
 		unknown_item("user", user_id);
@@ -387,8 +389,10 @@ find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
 
 	CHECK_FOR_INTERRUPTS();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	found = item_get(CONTAINER_POSTS, type, post_id, PATH_KEY, key, nkeys,
-					 GetActiveSnapshot(), out);
+	found = item_get(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
+		.path = PATH_KEY, .key = key, .nkeys = nkeys
+	}, out);
 	if (found && type == ITEM_POST)
 		delta_add_up(out, GetActiveSnapshot());
 	PopActiveSnapshot();

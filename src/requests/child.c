@@ -30,7 +30,7 @@ arrive(void *arg)
 {
 	Arrival    *arrival = arg;
 
-	arrival->shut = gate_enter(&arrival->gate, LockWaitSkip) != LOCK_HAD;
+	arrival->shut = gate_enter(&arrival->gate, LockWaitSkip) != ITEM_OK;
 	return !arrival->shut;
 }
 
@@ -89,7 +89,7 @@ write_child(BlogItem *item, ItemType type)
 		unknown_item("post", post_id);
 	if (inserted &&
 		post_count(&arrival.gate, type == ITEM_COMMENT, type == ITEM_LIKE,
-				   LockWaitBlock) != LOCK_HAD)
+				   LockWaitBlock) != ITEM_OK)
 		unknown_item("post", post_id);
 	gate_leave(&arrival.gate);
 	return inserted;
@@ -110,11 +110,13 @@ remove_served_child(ItemType type, const pg_uuid_t *post_id,
 	if (deleted != NULL && type == ITEM_LIKE)
 		served = !deleted_has(deleted, other);
 	else if (deleted != NULL)
-		served = item_get(CONTAINER_POSTS, type, post_id, PATH_KEY, key, 2,
-						  GetActiveSnapshot(), &comment) &&
+		served = item_get(&(ItemQuery) {
+			.container = CONTAINER_POSTS, .type = type,
+			.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2
+		}, &comment) &&
 			!deleted_item(deleted, &comment);
 	served = served && !deleted_post(deleted, post_id);
 	PopActiveSnapshot();
 	return served &&
-		remove_child(type, post_id, other, NULL, LockWaitBlock) == LOCK_HAD;
+		remove_child(type, post_id, other, NULL, LockWaitBlock) == ITEM_OK;
 }

@@ -79,8 +79,10 @@ comment_says(const pg_uuid_t *post_id, Datum *key, Datum content)
 	bool		says;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	says = item_get(CONTAINER_POSTS, ITEM_COMMENT, post_id, PATH_KEY, key, 2,
-					GetActiveSnapshot(), &there);
+	says = item_get(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
+		.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2
+	}, &there);
 	if (says)
 	{
 		wanted = there;
@@ -109,13 +111,13 @@ edit_comment(PG_FUNCTION_ARGS)
 
 	check_not_empty(content, "content");
 	request_begin(&scope, "edit_comment()");
-	if (!comment_says(post_id, key, content) && post_join(post_id) != LOCK_HAD)
+	if (!comment_says(post_id, key, content) && post_join(post_id) != ITEM_OK)
 		unknown_item("comment", id);
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_COMMENT, post_id);
-	if (!item_writer_lock(writer, PATH_KEY, key, 2, LockTupleNoKeyExclusive,
-						  &found) ||
+	if (item_writer_lock(writer, key, 2, LockTupleNoKeyExclusive,
+						 LockWaitBlock, &found) != ITEM_OK ||
 		being_deleted(&found) || post_being_deleted(post_id))
 		unknown_item("comment", id);
 	comment = found;

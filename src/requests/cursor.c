@@ -57,8 +57,10 @@ find_post(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz *date)
 
 	if (!post_possible(id))
 		return false;
-	scan = item_scan_begin(CONTAINER_POSTS, ITEM_POST, id, PATH_KEY, &key, 1,
-						   NULL, ForwardScanDirection, GetActiveSnapshot());
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_POST, .partition_key = id,
+		.path = PATH_KEY, .key = &key, .nkeys = 1
+	});
 	found = item_scan_next(scan, &post) &&
 		(user_id == NULL ||
 		 memcmp(item_uuid(&post, PROP_USER_ID), user_id, UUID_LEN) == 0);
@@ -73,10 +75,10 @@ static bool
 find_comment(const pg_uuid_t *post_id, const pg_uuid_t *id, TimestampTz *date)
 {
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(id)};
-	ItemScan   *scan = item_scan_begin(CONTAINER_POSTS, ITEM_COMMENT, post_id,
-									   PATH_KEY, key, 2, NULL,
-									   ForwardScanDirection,
-									   GetActiveSnapshot());
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
+		.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2
+	});
 	BlogItem	comment;
 	bool		found = item_scan_next(scan, &comment);
 
@@ -92,10 +94,11 @@ find_like(const pg_uuid_t *post_id, const pg_uuid_t *id, const Cursor *end,
 		  TimestampTz *date)
 {
 	Datum		key = UUIDPGetDatum(post_id);
-	ItemScan   *scan = item_scan_begin(CONTAINER_POSTS, ITEM_LIKE, post_id,
-									   PATH_LIST, &key, 1, end,
-									   BackwardScanDirection,
-									   GetActiveSnapshot());
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_LIKE,
+		.partition_key = post_id, .path = PATH_LIST, .key = &key, .nkeys = 1,
+		.before = end, .backward = true
+	});
 	BlogItem	like;
 	bool		found = false;
 

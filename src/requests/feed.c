@@ -32,10 +32,10 @@ list_from_view(ResultSet *result, ListPage *page)
 {
 	BlogItem	item;
 	Cursor		before = page->before;
-	ItemScan   *scan = item_scan_begin_partition(CONTAINER_FEED, ITEM_POST, 0,
-												 PATH_DATE, NULL, 0, &before,
-												 BackwardScanDirection,
-												 GetActiveSnapshot());
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_FEED, .type = ITEM_POST, .path = PATH_DATE,
+		.before = &before, .backward = true
+	});
 
 	while (!page_full(result, page) && item_scan_next(scan, &item))
 	{
@@ -71,8 +71,10 @@ list_feed(PG_FUNCTION_ARGS)
 	if (page_full(&result, &page))
 		return (Datum) 0;
 
-	merge = item_merge_begin(CONTAINER_POSTS, ITEM_POST, PATH_DATE, NULL, 0,
-							 &page.before, GetActiveSnapshot());
+	merge = item_merge_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_POST, .path = PATH_DATE,
+		.before = &page.before
+	});
 	while (!page_full(&result, &page) && item_merge_next(merge, &item))
 		if (!deleted_item(result.deleted, &item))
 			result_add(&result, &item, blogstore_short_form_length);

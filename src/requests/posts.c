@@ -144,8 +144,8 @@ edit_post(PG_FUNCTION_ARGS)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, id);
-	if (!item_writer_lock(writer, PATH_KEY, &key, 1, LockTupleNoKeyExclusive,
-						  &found) ||
+	if (item_writer_lock(writer, &key, 1, LockTupleNoKeyExclusive,
+						 LockWaitBlock, &found) != ITEM_OK ||
 		being_deleted(&found))
 		unknown_item("post", id);
 	post = found;
@@ -184,7 +184,7 @@ delete_post(PG_FUNCTION_ARGS)
 
 	request_begin(&scope, "delete_post()");
 	found = !post_being_deleted(id) &&
-		remove_post(id, NULL, LockWaitBlock) == LOCK_HAD;
+		remove_post(id, NULL, LockWaitBlock) == ITEM_OK;
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
 }
@@ -207,9 +207,10 @@ list_from_posts(ResultSet *result, const pg_uuid_t *user_id, const ListPage *pag
 {
 	BlogItem	item;
 	Datum		key = UUIDPGetDatum(user_id);
-	ItemMerge  *merge = item_merge_begin(CONTAINER_POSTS, ITEM_POST, PATH_USER,
-										 &key, 1, &page->before,
-										 GetActiveSnapshot());
+	ItemMerge  *merge = item_merge_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_POST, .path = PATH_USER,
+		.key = &key, .nkeys = 1, .before = &page->before
+	});
 
 	while ((page->size < 0 || result->rows < page->size) &&
 		   item_merge_next(merge, &item))

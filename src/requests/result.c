@@ -152,9 +152,10 @@ result_one(FunctionCallInfo fcinfo, Container container, ItemType type,
 	ItemScan   *scan;
 
 	result_begin(&result, fcinfo, type);
-	scan = item_scan_begin(container, type, partition_key, PATH_KEY, key,
-						   nkeys, NULL, ForwardScanDirection,
-						   GetActiveSnapshot());
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = container, .type = type, .partition_key = partition_key,
+		.path = PATH_KEY, .key = key, .nkeys = nkeys
+	});
 	if (item_scan_next(scan, &item))
 	{
 		if (type == ITEM_POST)
@@ -172,10 +173,11 @@ result_list(ResultSet *result, Container container,
 {
 	Datum		key = UUIDPGetDatum(partition_key);
 	BlogItem	item;
-	ItemScan   *scan = item_scan_begin(container, result->type, partition_key,
-									   PATH_LIST, &key, 1, &page->before,
-									   BackwardScanDirection,
-									   GetActiveSnapshot());
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = container, .type = result->type,
+		.partition_key = partition_key, .path = PATH_LIST, .key = &key,
+		.nkeys = 1, .before = &page->before, .backward = true
+	});
 
 	while ((page->size < 0 || result->rows < page->size) &&
 		   item_scan_next(scan, &item))

@@ -47,7 +47,8 @@ lock_user(ItemWriter *writer, const pg_uuid_t *user_id, LockTupleMode mode,
 	bool		found;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	found = item_writer_lock(writer, PATH_KEY, &key, 1, mode, user);
+	found = item_writer_lock(writer, &key, 1, mode, LockWaitBlock,
+							 user) == ITEM_OK;
 	PopActiveSnapshot();
 	return found;
 }
@@ -64,8 +65,10 @@ user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
 	bool		found;
 
 	PushActiveSnapshot(GetLatestSnapshot());
-	found = item_get(CONTAINER_USERS, ITEM_USER, id, PATH_KEY, &key, 1,
-					 GetActiveSnapshot(), user);
+	found = item_get(&(ItemQuery) {
+		.container = CONTAINER_USERS, .type = ITEM_USER, .partition_key = id,
+		.path = PATH_KEY, .key = &key, .nkeys = 1
+	}, user);
 	PopActiveSnapshot();
 	if (found &&
 		(!item_same(user, wanted, PROP_USERNAME) ||

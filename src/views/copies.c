@@ -57,8 +57,10 @@ read_post(const pg_uuid_t *post_id, BlogItem *post)
 	Datum		id = UUIDPGetDatum(post_id);
 
 	return container_find_partition(CONTAINER_POSTS, post_id) >= 0 &&
-		item_get(CONTAINER_POSTS, ITEM_POST, post_id, PATH_KEY, &id, 1,
-				 GetActiveSnapshot(), post);
+		item_get(&(ItemQuery) {
+			.container = CONTAINER_POSTS, .type = ITEM_POST,
+			.partition_key = post_id, .path = PATH_KEY, .key = &id, .nkeys = 1
+		}, post);
 }
 
 /* The post that a key names, if it is there and has that user and date. */
@@ -100,8 +102,8 @@ copy_refresh(ItemWriter *writer, const PostKey *key)
 	BlogItem	post;
 	BlogItem	copy;
 	bool		wanted = get_post(key, &post);
-	bool		there = item_writer_lock(writer, PATH_LIST, place, 3,
-										 LockTupleExclusive, &copy);
+	bool		there = item_writer_lock(writer, place, 3, LockTupleExclusive,
+										 LockWaitBlock, &copy) == ITEM_OK;
 
 	if (wanted)
 		item_shorten(&post, blogstore_short_form_length);

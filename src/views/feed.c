@@ -43,13 +43,12 @@ read_feed(int *n)
 	int			room = blogstore_feed_size + 16;
 	BlogItem   *rows = palloc(sizeof(BlogItem) * room);
 	BlogItem	item;
-	ItemScan   *scan = item_scan_begin_partition(CONTAINER_FEED, ITEM_POST, 0,
-												 PATH_DATE, NULL, 0, NULL,
-												 BackwardScanDirection,
-												 GetActiveSnapshot());
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_FEED, .type = ITEM_POST, .path = PATH_DATE,
+		.backward = true, .identity = true
+	});
 
 	*n = 0;
-	item_scan_identity(scan, CONTAINER_FEED);
 	while (item_scan_next(scan, &item))
 	{
 		if (*n == room)
@@ -69,8 +68,9 @@ read_newest(int *n)
 {
 	BlogItem   *rows = palloc(sizeof(BlogItem) * blogstore_feed_size);
 	BlogItem	item;
-	ItemMerge  *merge = item_merge_begin(CONTAINER_POSTS, ITEM_POST, PATH_DATE,
-										 NULL, 0, NULL, GetActiveSnapshot());
+	ItemMerge  *merge = item_merge_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_POST, .path = PATH_DATE
+	});
 
 	*n = 0;
 	while (*n < blogstore_feed_size && item_merge_next(merge, &item))
@@ -98,8 +98,8 @@ lock_row(ItemWriter *writer, const BlogItem *row)
 	Datum		key = row->value[PROP_POST_ID];
 	BlogItem	locked;
 
-	return item_writer_lock(writer, PATH_KEY, &key, 1, LockTupleExclusive,
-							&locked);
+	return item_writer_lock(writer, &key, 1, LockTupleExclusive, LockWaitBlock,
+							&locked) == ITEM_OK;
 }
 
 typedef enum RowChange
@@ -208,10 +208,10 @@ feed_untouched(const PostKey *keys, int n)
 	bool		untouched = true;
 	int64		rows = 0;
 
-	scan = item_scan_begin_partition(CONTAINER_FEED, ITEM_POST, 0, PATH_DATE,
-									 NULL, 0, NULL, ForwardScanDirection,
-									 GetActiveSnapshot());
-	item_scan_identity(scan, CONTAINER_FEED);
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_FEED, .type = ITEM_POST, .path = PATH_DATE,
+		.identity = true
+	});
 	if (!item_scan_next(scan, &oldest))
 		untouched = false;
 	else

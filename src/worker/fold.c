@@ -140,11 +140,10 @@ find_deltas(void)
 
 		if (!delta_leaf_exists(p))
 			continue;
-		scan = item_scan_begin_partition(CONTAINER_POSTS, ITEM_DELTA, p,
-										 PATH_KEY, NULL, 0, NULL,
-										 ForwardScanDirection,
-										 GetActiveSnapshot());
-		item_scan_identity(scan, CONTAINER_POSTS);
+		scan = item_scan_begin(&(ItemQuery) {
+			.container = CONTAINER_POSTS, .type = ITEM_DELTA, .partition = p,
+			.path = PATH_KEY, .identity = true
+		});
 		while (room && item_scan_next(scan, &delta))
 		{
 			remember(item_uuid(&delta, PROP_POST_ID),
@@ -166,19 +165,19 @@ fold_post(PendingPost *post)
 	bool		hot = post->tries < FOLD_PATIENCE;
 	bool		left = false;
 	int64		taken = 0;
-	LockOutcome outcome = LOCK_GONE;
+	ItemResult outcome = ITEM_NOT_FOUND;
 
 	if (delta_possible(&post->post_id))
 		outcome = post_fold(&post->post_id, FOLD_DELTAS, hot, many, &taken,
 							&left);
 	if (taken >= FOLD_DELTAS)
 		post->deltas = MANY_DELTAS; /* there may be more: at once */
-	else if (outcome == LOCK_BUSY || left)
+	else if (outcome == ITEM_LOCKED || left)
 	{
 		/* some are being written, by who may roll back without a trace */
 		if (taken > 0)
 			post->deltas = 0;	/* merged */
-		post->tries += outcome == LOCK_BUSY;
+		post->tries += outcome == ITEM_LOCKED;
 		post->due = after(FOLD_AFTER);
 		post->at_last = after(FOLD_AT_LAST);
 	}
@@ -290,12 +289,13 @@ static bool
 next_counted(int partition, ItemPlace *place)
 {
 	BlogItem	delta;
-	ItemScan   *scan = item_scan_begin_after(CONTAINER_POSTS, ITEM_DELTA,
-											 partition, PATH_KEY, NULL, place,
-											 GetActiveSnapshot());
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
+		.partition = partition, .path = PATH_KEY, .after = place,
+		.identity = true
+	});
 	bool		found;
 
-	item_scan_identity(scan, CONTAINER_POSTS);
 	found = item_scan_next(scan, &delta);
 	if (found)
 	{

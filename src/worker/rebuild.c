@@ -50,11 +50,11 @@ refresh_chunk(Job *job, Container container, AccessPath path)
 	int			n = 0;
 	PostKey    *keys = palloc(sizeof(PostKey) * JOB_CHUNK);
 	BlogItem	item;
-	ItemScan   *scan = item_scan_begin_after(container, ITEM_POST,
-											 job->partition, path, NULL,
-											 &job->place, GetActiveSnapshot());
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = container, .type = ITEM_POST, .partition = job->partition,
+		.path = path, .after = &job->place, .identity = true
+	});
 
-	item_scan_identity(scan, container);
 	while (n < JOB_CHUNK && item_scan_next(scan, &item))
 	{
 		key_of(&keys[n++], &item);

@@ -172,8 +172,11 @@ get_username(const Job *job)
 	Datum		key = UUIDPGetDatum(&job->user_id);
 	BlogItem	user;
 
-	if (!item_get(CONTAINER_USERS, ITEM_USER, &job->user_id, PATH_KEY, &key, 1,
-				  GetActiveSnapshot(), &user))
+	if (!item_get(&(ItemQuery) {
+		.container = CONTAINER_USERS, .type = ITEM_USER,
+		.partition_key = &job->user_id, .path = PATH_KEY, .key = &key,
+		.nkeys = 1
+	}, &user))
 		return (Datum) 0;
 	return user.value[PROP_USERNAME];
 }
