@@ -27,7 +27,7 @@ _PG_init(void)
 {
 	settings_init();
 	leaf_init();
-	attached_init();
+	guard_init();
 	view_state_init();
 	deleted_init();
 	change_feed_init();

@@ -1,23 +1,23 @@
 /*
  * attached_types.c
- *		Types that would bring somebody else's code into the guard
- *(attached.c).
+ *		Types that would bring somebody else's code into the guard (guard.c).
  *
- * A domain's constraints run when a value becomes one of the domain, and need
- *no function that could be told to be the caller's: some of the server's own
- *run whatever statement they are given. There are two ways to such a type for
- *one who has no right on the owner's code: a temporary type or table, whose
- *name is found in the session's temporary schema; and a PL/pgSQL function of
- *the owner's that the caller has called before, for it keeps the types of its
- *variables as the search_path of its first call has found them.
+ * A domain's constraints run when a value becomes one of the domain, and need no
+ * function that could be told to be the caller's: some of the server's own run
+ * whatever statement they are given. There are two ways to such a type for one who
+ * has no right on the owner's code: a temporary type or table, whose name is found
+ * in the session's temporary schema; and a PL/pgSQL function of the owner's that
+ * the caller has called before, for it keeps the types of its variables as the
+ * search_path of its first call has found them.
  *
  * Runs in any process that writes items, in a guard.
  */
 #include "postgres.h"
 
 #include "compat.h"
-#include "guard/guard.h"
+#include "guard/inside.h"
 #include "invalidate.h"
+#include "remembered.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"
@@ -36,20 +36,15 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-/* For whom the temporary schema has no types that are in the way. */
-static Oid temp_types_fine = InvalidOid; /* InvalidOid: look */
+/* That a role finds no types in the way in the temporary schema, and which role. */
+static Remembered temp_types_fine;
+static Oid	temp_types_owner = InvalidOid;
 
+/* Types have been made, altered or dropped. */
 static void
 types_invalidate(void)
 {
-	temp_types_fine = InvalidOid;
-}
-
-/* A table's columns are not in the row of its type. */
-static void
-columns_invalidate(Oid relid)
-{
-	temp_types_fine = InvalidOid;
+	remembered_forget(&temp_types_fine);
 }
 
 /* ------------------------------------------------------------------------
@@ -159,28 +154,27 @@ types_check_temporary(Oid owner)
 	Relation	rel;
 	SysScanDesc scan;
 	HeapTuple	tuple;
+	uint64		began;
 
 	GetTempNamespaceState(&schema, &toast);
-	if (temp_types_fine == owner || !OidIsValid(schema))
+	if (!OidIsValid(schema) ||
+		(temp_types_fine.valid && temp_types_owner == owner))
 		return;
-	/* before the look: an invalidation during it must not be lost */
-	temp_types_fine = owner;
+	/* a table's columns are not in the row of its type: any table's may be new */
+	began = remembered_begin(&temp_types_fine, InvalidOid);
+	temp_types_owner = owner;
 	rel = table_open(TypeRelationId, AccessShareLock);
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
-		Oid			before = temp_types_fine;
 
 		if (form->typnamespace == schema)
-		{
-			temp_types_fine = InvalidOid;	/* if this is an error */
 			check_temp_type(form, owner);
-			temp_types_fine = before;
-		}
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+	remembered_end(&temp_types_fine, began);
 }
 
 /* ------------------------------------------------------------------------
@@ -223,7 +217,7 @@ function_is_trusted(Oid function, Oid owner)
 	return OidIsValid(role) && role_is_trusted(role, owner);
 }
 
-/* A PL/pgSQL function begins. Errors: 42501 for a type of its variables. */
+/* Errors: 42501 for a type of a PL/pgSQL function's variables. */
 static void
 check_variables(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 {
@@ -247,7 +241,7 @@ check_variables(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 	}
 }
 
-/* The same, and whoever was there before has its turn. */
+/* A PL/pgSQL function begins: check it, and give who was there before its turn. */
 static void
 function_begins(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 {
@@ -279,7 +273,7 @@ types_watch_functions(void)
 	*plugin_place = &plugin;
 }
 
-/* It is left, or an error has ended it. */
+/* The outermost guard is left, or an error has ended it. */
 void
 types_unwatch_functions(void)
 {
@@ -292,5 +286,4 @@ void
 types_init(void)
 {
 	invalidation_listen_catalog(TYPEOID, types_invalidate);
-	invalidation_listen(columns_invalidate);
 }

@@ -13,9 +13,8 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "guard/guard.h"
+#include "guard/inside.h"
 #include "invalidate.h"
-#include "worker/worker.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"
@@ -350,7 +349,10 @@ defaults_apply_path(Oid owner)
 		(void) set_value(path, path->text, ERROR);
 }
 
-/* The same of all of them. */
+/*
+ * Make all settings what they are for the owner, until the present level of settings
+ * ends.
+ */
 void
 defaults_apply(Oid owner)
 {

@@ -12,7 +12,7 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "guard/guard.h"
+#include "guard/inside.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"

@@ -1,6 +1,6 @@
 /*
  * left_behind.c
- *		What code in the guard (attached.c) must not leave to the session in which
+ *		What code in the guard (guard.c) must not leave to the session in which
  *		it runs: a superuser's, perhaps, or the worker's.
  *
  * It runs as the owner of the containers; what it leaves behind would run, or be
@@ -12,8 +12,7 @@
  */
 #include "postgres.h"
 
-#include "guard/guard.h"
-#include "worker/worker.h"
+#include "guard/inside.h"
 
 #include "nodes/parsenodes.h"
 #include "utils/builtins.h"
@@ -54,7 +53,7 @@ left_behind_check(Node *stmt)
 {
 	const char *command;
 
-	if (!guard_is_entered() || stmt == NULL)
+	if (guard_innermost == NULL || stmt == NULL)
 		return;
 	command = forbidden_command(stmt);
 	if (command != NULL)

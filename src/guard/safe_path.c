@@ -7,8 +7,7 @@
  */
 #include "postgres.h"
 
-#include "guard/guard.h"
-#include "worker/worker.h"
+#include "guard/inside.h"
 
 #include "access/htup_details.h"
 #include "catalog/namespace.h"
@@ -44,7 +43,10 @@ database_owner(void)
 	return result;
 }
 
-/* The same of who owns a schema or may create in it: pg_database_owner may be. */
+/*
+ * Is a role trusted that owns a schema or may create in it? It may be
+ * pg_database_owner, which stands for the owner of the database.
+ */
 static bool
 creator_is_trusted(Oid role, Oid owner)
 {
@@ -100,7 +102,7 @@ quoted(const char *name)
 /*
  * The owner's search_path, made safe: pg_catalog is searched first, as where it is
  * not named, so that tables are made where the owner has them made. Names in
- * pg_temp are found last, and attached.c sees to it that there is nothing of the
+ * pg_temp are found last, and guard.c sees to it that there is nothing of the
  * caller's behind them. *left_out becomes the schemas that are left out, quoted;
  * NULL if none is.
  */
