@@ -26,7 +26,7 @@ void
 _PG_init(void)
 {
 	settings_init();
-	leaf_init();
+	layout_init();
 	guard_init();
 	view_state_init();
 	deleted_init();

@@ -8,8 +8,6 @@
 
 #include "hooks.h"
 
-#include "hooks.h"
-
 static void
 hook_nothing(void)
 {

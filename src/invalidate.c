@@ -20,12 +20,23 @@
 
 static InvalidationListener listeners[MAX_LISTENERS];
 static int	n_listeners = 0;
+static bool sparing = false;
 
 static void
 tell_listeners(Datum arg, Oid relid)
 {
-	for (int i = 0; i < n_listeners; i++)
+	for (int i = 0; i < n_listeners && !sparing; i++)
 		listeners[i] (relid);
+}
+
+/*
+ * Between the two calls all caches are thrown away although no definition has
+ * changed: nobody is told.
+ */
+void
+invalidation_spare(bool spare)
+{
+	sparing = spare;
 }
 
 /*
@@ -60,7 +71,10 @@ tell_cache_listeners(Datum arg, int cache, uint32 hash)
 			cache_listeners[i].tell();
 }
 
-/* The same for each change of a catalog, by the cache (SysCacheIdentifier) of it. */
+/*
+ * Have a function called for each change of a catalog, by the cache
+ * (SysCacheIdentifier) of it, as long as the process lives.
+ */
 void
 invalidation_listen_catalog(int cache, CatalogListener listener)
 {

@@ -12,5 +12,6 @@ typedef void (*CatalogListener) (void);
 
 extern void invalidation_listen(InvalidationListener listener);
 extern void invalidation_listen_catalog(int cache, CatalogListener listener);
+extern void invalidation_spare(bool spare);
 
 #endif							/* BLOGSTORE_INVALIDATE_H */

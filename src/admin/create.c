@@ -78,7 +78,7 @@ owner_of(Oid relid)
 static void
 look_at_container(Creation *creation, Container container)
 {
-	Oid			root = container_lookup(container);
+	Oid			root = container_table_lookup(container);
 	const char *problem;
 	Oid			owner;
 
@@ -88,7 +88,7 @@ look_at_container(Creation *creation, Container container)
 		return;
 	LockRelationOid(root, ShareUpdateExclusiveLock);
 	owner = owner_of(root);
-	problem = container_root_problem(container, root);
+	problem = container_table_problem(container, root);
 	if (problem == NULL && owner != creation->owner)
 		problem = psprintf("it belongs to \"%s\"",
 						   GetUserNameFromId(owner, false));
@@ -180,7 +180,7 @@ make_container(const Creation *creation, Container container)
 			(void) run_sql(sql);
 			pfree(sql);
 		}
-	give_away(creation, container_lookup(container));
+	give_away(creation, container_table_lookup(container));
 }
 
 static void

@@ -257,7 +257,7 @@ static const struct
 static void
 need_columns(Container container)
 {
-	Oid			relid = container_relation(container);
+	Oid			relid = container_table_oid(container);
 
 	for (int i = 0; i < lengthof(column); i++)
 	{

@@ -198,7 +198,6 @@ extern int64 slot_keeps(const char *name);
 extern void slot_allow_plugin(void);
 
 /* plugin.c */
-extern void plugin_keep_roles(bool keep);
 
 /* decoder.c: from WAL to dirty keys */
 typedef struct Decoder Decoder;

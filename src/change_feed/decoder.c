@@ -17,7 +17,7 @@
 
 #include "change_feed/change_feed.h"
 #include "compat.h"
-#include "layout/layout.h"
+#include "invalidate.h"
 
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -159,11 +159,9 @@ decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
 static void
 forget_catalogs(void)
 {
-	container_keep_layouts(true);
-	plugin_keep_roles(true);
+	invalidation_spare(true);
 	InvalidateSystemCaches();
-	container_keep_layouts(false);
-	plugin_keep_roles(false);
+	invalidation_spare(false);
 }
 
 /*

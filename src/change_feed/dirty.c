@@ -13,7 +13,6 @@
 #include "change_feed/change_feed.h"
 #include "compat.h"
 #include "import/import.h"
-#include "layout/cached.h"
 
 #include "utils/hsearch.h"
 #include "utils/memutils.h"

@@ -19,7 +19,6 @@
 #include "compat.h"
 #include "counts/counts.h"
 #include "invalidate.h"
-#include "layout/cached.h"
 #include "layout/item.h"
 #include "worker/worker.h"
 
@@ -74,17 +73,6 @@ typedef struct PluginState
 
 /* What is known of relations; one decoding at a time in a process. */
 static HTAB *roles = NULL;
-static bool keep_roles = false;
-
-/*
- * Between the two calls all caches are thrown away because they may hold the
- * past. That is what is wanted here.
- */
-void
-plugin_keep_roles(bool keep)
-{
-	keep_roles = keep;
-}
 
 static void
 roles_invalidate(Oid relid)
@@ -92,7 +80,7 @@ roles_invalidate(Oid relid)
 	HASH_SEQ_STATUS seq;
 	RoleEntry  *entry;
 
-	if (roles == NULL || keep_roles)
+	if (roles == NULL)
 		return;
 	if (OidIsValid(relid))
 	{

@@ -155,7 +155,7 @@ item_batch_insert(ItemBatch *batch, const BlogItem *item)
 
 	if (batch->writer == NULL ||
 		RelationGetRelid(batch->writer->leaf.rel) !=
-		item_leaf_of(batch->container, batch->type, key))
+		leaf_of_key(batch->container, batch->type, key))
 	{
 		batch_close(batch);
 		batch->writer = item_writer_open(batch->container, batch->type, key);

@@ -152,8 +152,8 @@ scan_open(const ItemQuery *query)
 	if (!OidIsValid(leaf.index[query->path]))
 	{
 		leaf_leave_out(query->container, query->type, query->partition_key ?
-					   container_find_partition(query->container,
-												query->partition_key) :
+					   partition_of(query->container, query->type,
+									query->partition_key) :
 					   query->partition,
 					   query->path, leaf_index_problem(&leaf));
 		leaf_close(&leaf, false);

@@ -49,16 +49,16 @@
 bool
 delta_leaf_exists(int partition)
 {
-	return OidIsValid(item_leaf(CONTAINER_POSTS, ITEM_DELTA, partition));
+	return partition_takes(CONTAINER_POSTS, ITEM_DELTA, partition);
 }
 
 /* Has the partition of a post? */
 bool
 delta_possible(const pg_uuid_t *post_id)
 {
-	int			partition = container_find_partition(CONTAINER_POSTS, post_id);
+	int			partition = partition_of(CONTAINER_POSTS, ITEM_DELTA, post_id);
 
-	return partition >= 0 && delta_leaf_exists(partition);
+	return partition != NO_PARTITION && delta_leaf_exists(partition);
 }
 
 /* The deltas of a post, by a snapshot of any kind. */

@@ -129,7 +129,7 @@ gate_init(PostGate *gate, const pg_uuid_t *post_id)
 	gate->passed = !delta_possible(post_id);
 	if (!gate->passed)
 		SET_LOCKTAG_TUPLE(gate->tag, MyDatabaseId,
-						  item_leaf_of(CONTAINER_POSTS, ITEM_DELTA, post_id),
+						  leaf_of_key(CONTAINER_POSTS, ITEM_DELTA, post_id),
 						  delta_page(post_id), FirstOffsetNumber);
 }
 

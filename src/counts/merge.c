@@ -28,7 +28,6 @@ typedef struct MergeInput
 struct ItemMerge
 {
 	int			n;				/* of the partitions' lists that are open */
-	int			partitions;
 	MergeInput *input;
 	binaryheap *heap;			/* of indexes into input */
 	ItemQuery	query;			/* of one partition's list */
@@ -51,25 +50,28 @@ merge_compare(Datum a, Datum b, void *arg)
 }
 
 /*
- * Open the list of each partition, of which there were so many; false if
- * partitions came or went meanwhile, by which their numbers change.
+ * Open the list of each partition; false if partitions came or went meanwhile, by
+ * which their numbers change.
  */
 static bool
 open_inputs(ItemMerge *merge)
 {
-	Container	container = merge->query.container;
+	ItemQuery  *query = &merge->query;
+	int			n = partition_count(query->container, query->type);
 	uint64		loads = container_loads();
 
-	for (merge->n = 0; merge->n < merge->partitions; merge->n++)
+	merge->n = 0;
+	merge->input = palloc(sizeof(MergeInput) * Max(n, 1));
+	for (query->partition = partition_first(query->container, query->type);
+		 query->partition != NO_PARTITION;
+		 query->partition = partition_after(query->container, query->type,
+											query->partition))
 	{
-		if (container_partitions(container) != merge->partitions ||
-			container_loads() != loads)
+		if (container_loads() != loads)
 			return false;
-		merge->query.partition = merge->n;
-		merge->input[merge->n].scan = item_scan_begin(&merge->query);
+		merge->input[merge->n++].scan = item_scan_begin(query);
 	}
-	return container_partitions(container) == merge->partitions &&
-		container_loads() == loads;
+	return container_loads() == loads;
 }
 
 static void
@@ -77,6 +79,7 @@ close_inputs(ItemMerge *merge)
 {
 	for (int i = 0; i < merge->n; i++)
 		item_scan_end(merge->input[i].scan);
+	pfree(merge->input);
 }
 
 /*
@@ -95,15 +98,10 @@ item_merge_begin(const ItemQuery *query)
 	merge->query.snapshot = query->snapshot ? query->snapshot :
 		GetActiveSnapshot();
 	container_lock(container, false);
-	merge->partitions = container_partitions(container);
-	merge->input = palloc(sizeof(MergeInput) * Max(merge->partitions, 1));
 	while (!open_inputs(merge))
 	{
 		close_inputs(merge);
 		CHECK_FOR_INTERRUPTS();
-		merge->partitions = container_partitions(container);
-		merge->input = repalloc(merge->input, sizeof(MergeInput) *
-								Max(merge->partitions, 1));
 	}
 	merge->heap = binaryheap_allocate(Max(merge->n, 1), merge_compare,
 									  merge->input);
@@ -147,6 +145,5 @@ item_merge_end(ItemMerge *merge)
 {
 	close_inputs(merge);
 	binaryheap_free(merge->heap);
-	pfree(merge->input);
 	pfree(merge);
 }

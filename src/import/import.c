@@ -204,7 +204,8 @@ import_users(Import *import)
 static bool
 deltas_possible(void)
 {
-	for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
+	for (int p = partition_first(CONTAINER_POSTS, ITEM_DELTA); p != NO_PARTITION;
+		 p = partition_after(CONTAINER_POSTS, ITEM_DELTA, p))
 		if (!delta_leaf_exists(p))
 			return false;
 	return true;

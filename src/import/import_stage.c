@@ -220,15 +220,15 @@ row_problem(ItemType type, const StagedRow *row)
  * The receiver
  * ------------------------------------------------------------------------ */
 
-/* The partition a row belongs to; a number below 0 if there is none. */
+/* The partition a row belongs to; NO_PARTITION: there is none. */
 static int
 row_partition(ItemType type, const StagedRow *row)
 {
 	if (type == ITEM_USER)
-		return container_find_partition(CONTAINER_USERS,
-										DatumGetUUIDP(row->value[STAGED_USER_ID]));
-	return container_find_partition(CONTAINER_POSTS,
-									DatumGetUUIDP(row->value[STAGED_POST_ID]));
+		return partition_of(CONTAINER_USERS, type,
+							DatumGetUUIDP(row->value[STAGED_USER_ID]));
+	return partition_of(CONTAINER_POSTS, type,
+						DatumGetUUIDP(row->value[STAGED_POST_ID]));
 }
 
 static void

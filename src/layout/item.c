@@ -1,13 +1,13 @@
 /*
  * item.c
- *		Items in memory: their types, properties, copies, short form.
+ *		Items in memory: their types, properties, copies, short form; and what
+ *		tables, types and columns are called.
  *
  * Runs in any process.
  */
 #include "postgres.h"
 
 #include "compat.h"
-#include "import/import.h"
 #include "layout/item.h"
 #include "layout/leaf.h"
 
@@ -17,8 +17,17 @@
 #include "utils/builtins.h"
 #include "utils/datum.h"
 
+static const char *const container_name[N_CONTAINERS] = {
+	"users", "posts", "feed"
+};
+
 static const char *const type_name[N_ITEM_TYPES] = {
 	"user", "post", "comment", "like", "delta"
+};
+
+static const char *const column_name[N_PROPERTIES] = {
+	"id", "type", "post_id", "user_id", "username", "user_username", "title",
+	"content", "comment_count", "like_count", "creation_date"
 };
 
 typedef struct TypeProperties
@@ -87,11 +96,25 @@ property_by_value(Property prop)
 	return property_length(prop) == sizeof(int64) && FLOAT8PASSBYVAL;
 }
 
+/* The name of a container's table. */
+const char *
+container_table(Container container)
+{
+	return container_name[container];
+}
+
 /* The value of the column type for items of this type. */
 const char *
 item_type_name(ItemType type)
 {
 	return type_name[type];
+}
+
+/* The name of a property's column. */
+const char *
+property_column(Property prop)
+{
+	return column_name[prop];
 }
 
 /* The properties of a type, in the order of its row type. */

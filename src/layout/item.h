@@ -28,7 +28,7 @@ typedef enum ItemType
 	ITEM_POST,
 	ITEM_COMMENT,
 	ITEM_LIKE,
-	ITEM_DELTA					/* of a post's counts; container/delta.c */
+	ITEM_DELTA					/* what is to be added to a post's counts */
 } ItemType;
 
 #define N_ITEM_TYPES (ITEM_DELTA + 1)
@@ -81,8 +81,12 @@ typedef enum AccessPath
 
 #define N_PATHS (PATH_DATE + 1)
 
-/* item.c: items in memory */
+/* item.c: names */
+extern const char *container_table(Container container);
 extern const char *item_type_name(ItemType type);
+extern const char *property_column(Property prop);
+
+/* item.c: items in memory */
 extern const Property *item_properties(ItemType type, int *n);
 extern Oid	property_type(Property prop);
 extern void item_init(BlogItem *item, ItemType type);

@@ -1,40 +1,61 @@
 /*
  * layout.h
- *		Which tables the containers are made of.
+ *		What containers there are, and what partitions they have.
+ *
+ * A container is split into partitions by the hash of its key, and each partition
+ * into leaves by the type of item. Above layout/ and container/ nobody sees leaves,
+ * and partitions are numbers:
+ *
+ *		for (int p = partition_first(container, type); p != NO_PARTITION;
+ *			 p = partition_after(container, type, p))
  */
 #ifndef BLOGSTORE_LAYOUT_H
 #define BLOGSTORE_LAYOUT_H
 
 #include "layout/item.h"
 
-/* leaf.c: what containers there are */
-extern void leaf_init(void);
+#include "storage/lock.h"
+
+/* layout.c */
+extern void layout_init(void);
+extern uint64 container_loads(void);
+extern uint64 container_changes(void);
+
+/* layout.c, containers.c: tables of the containers, for who makes SQL or DDL */
+extern Oid	container_table_lookup(Container container);
+extern Oid	container_table_oid(Container container);
+extern const char *container_table_problem(Container container, Oid relid);
+
+/* containers.c: what containers there are */
 extern bool container_exists(void);
 extern bool container_any_exists(void);
 extern bool container_usable(Container container);
 extern void container_require(void);
+extern void container_require_columns(Container container);
 extern Oid	container_owner(void);
-extern Oid	container_relation(Container container);
 extern void container_lock(Container container, bool write);
 extern void container_lock_all(bool write);
-extern void container_require_columns(Container container);
-extern const char *container_table(Container container);
-extern Oid	container_lookup(Container container);
-extern const char *container_root_problem(Container container, Oid root);
-extern int	container_partitions(Container container);
-extern int	container_find_partition(Container container, const pg_uuid_t *key);
+extern int64 container_layout(void);
+
+/* containers.c: what partitions a container has on this server */
+#define NO_PARTITION (-1)
+
+extern int	partition_of(Container container, ItemType type,
+						 const pg_uuid_t *key);
+extern int	partition_first(Container container, ItemType type);
+extern int	partition_after(Container container, ItemType type, int partition);
+extern int	partition_from(Container container, ItemType type, int number);
+extern int	partition_count(Container container, ItemType type);
 extern bool container_whole(Container container);
 extern void container_require_whole(Container container);
-extern uint64 container_loads(void);
-extern uint64 container_changes(void);
-extern void container_keep_layouts(bool keep);
 
-extern Oid	item_leaf(Container container, ItemType type, int partition);
-extern Oid	item_leaf_of(Container container, ItemType type,
-						 const pg_uuid_t *key);
+/* leaf.c: what items a partition can have */
+extern bool partition_takes(Container container, ItemType type, int partition);
+extern VirtualTransactionId *partition_writers(Container container,
+											   ItemType type, int partition);
 extern int64 item_estimate(Container container, ItemType type);
 
-/* left_out.c: what cannot be read */
+/* left_out.c, mended.c: what cannot be read */
 extern void item_leave_out(void (*tell) (const char *message));
 extern void item_left_out(const char *message);
 extern uint64 items_left_out(void);

@@ -1,21 +1,18 @@
 /*
  * leaf.c
- *		Where an item lies: from container, type and key to a leaf partition.
+ *		Where an item lies: from container, type and key to an open leaf.
  *
  * Locking every leaf for one item is what makes a prepared SELECT on a
- * partitioned table slow. Here the key is hashed as the server would
- * (layout.c) and only the one leaf is opened.
+ * partitioned table slow. Here the partition is found from the key as the server
+ * would find it (partitions.c), and only the one leaf is opened.
  *
  * Runs in any process that serves requests, and in the worker.
  */
 #include "postgres.h"
 
-#include "compat.h"
-#include "import/import.h"
 #include "layout/cached.h"
 #include "layout/item.h"
 #include "layout/layout.h"
-#include "layout/leaf.h"
 
 #include "access/genam.h"
 #include "access/table.h"
@@ -24,161 +21,65 @@
 #include "storage/lmgr.h"
 #include "utils/rel.h"
 
-/*
- * Raise 55000 unless the containers of users and of posts have been created. What
- * is wrong with a part of them, or with the feed, is the error of who needs it.
- */
-void
-container_require(void)
+/* A leaf of a container; NULL, and the problem, if it cannot be used. */
+CachedLeaf *
+leaf_find(CachedContainer *cc, Container container, ItemType type,
+		  int partition, LayoutProblem **problem)
 {
-	(void) layout_get(CONTAINER_POSTS);
-	(void) layout_get(CONTAINER_USERS);
-}
+	CachedLeaf *leaf = layout_leaf(cc, type, partition);
 
-/* The role that owns the containers. */
-Oid
-container_owner(void)
-{
-	return layout_get(CONTAINER_POSTS)->owner;
-}
-
-/* The root table of a container. */
-Oid
-container_relation(Container container)
-{
-	return layout_get(container)->root;
-}
-
-/*
- * Lock a container's root table, weakly and to the end of the transaction,
- * before more than one of its leaves: DDL takes the root first too, so that
- * the two queue there instead of meeting in the leaves from both ends. It is the
- * container's root then and stays so.
- */
-void
-container_lock(Container container, bool write)
-{
-	for (;;)
-	{
-		Oid			root = container_relation(container);
-
-		LockRelationOid(root, write ? RowExclusiveLock : AccessShareLock);
-		if (root == container_relation(container))
-			return;
-		CHECK_FOR_INTERRUPTS();
-	}
-}
-
-/* Raise 55000 unless statements can name a container's columns; it is locked. */
-void
-container_require_columns(Container container)
-{
-	Relation	root = table_open(container_relation(container), NoLock);
-	LayoutProblem *problem = shape_root_columns(root, container);
-
-	table_close(root, NoLock);
-	if (problem != NULL)
-		layout_problem_raise(problem);
-}
-
-/* Lock all of them, before more than one is written to. */
-void
-container_lock_all(bool write)
-{
-	container_lock(CONTAINER_USERS, write);
-	container_lock(CONTAINER_POSTS, write);
-	if (container_usable(CONTAINER_FEED))
-		container_lock(CONTAINER_FEED, write);
-}
-
-/* How many partitions the container has by hash. */
-int
-container_partitions(Container container)
-{
-	return layout_get(container)->npartitions;
-}
-
-/*
- * The partition that holds the logical partition of key (NULL: the only); -1
- * if none does, for it was detached. Numbers may change as partitions are
- * attached and detached.
- */
-int
-container_find_partition(Container container, const pg_uuid_t *key)
-{
-	return layout_partition(layout_get(container), key);
-}
-
-/* Has any of the containers been created? */
-bool
-container_any_exists(void)
-{
-	for (int c = 0; c < N_CONTAINERS; c++)
-		if (OidIsValid(container_lookup(c)))
-			return true;
-	return false;
-}
-
-/* Has a container a partition for each key? One may have been detached. */
-bool
-container_whole(Container container)
-{
-	return layout_get(container)->whole;
-}
-
-/* Raise 55000 unless it has: nobody would come back to what is in the missing one. */
-void
-container_require_whole(Container container)
-{
-	if (!container_whole(container))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a partition of container \"%s\" is missing",
-						container_table(container)),
-				 errhint("Attach the missing partition, which may hold items of the user's.")));
-}
-
-/* A leaf of a layout; NULL, and the problem, if it cannot be used. */
-static CachedLeaf *
-leaf_in(CachedContainer *cc, Container container, ItemType type,
-		int partition, LayoutProblem **problem)
-{
-	CachedLeaf *leaf = NULL;
-
-	if (partition < 0 || partition >= cc->npartitions)
+	if (leaf == NULL)
 		*problem = shape_missing_problem(psprintf("container \"%s\" has no partition for this key",
 												  container_table(container)));
+	else if (!OidIsValid(leaf->relid))
+		*problem = shape_missing_problem(psprintf("partition %d of container \"%s\" has no leaf for items of type \"%s\"",
+												  partition,
+												  container_table(container),
+												  item_type_name(type)));
 	else
-	{
-		leaf = &cc->leaf[type][partition];
 		*problem = leaf->misplaced;
-		if (!OidIsValid(leaf->relid))
-			*problem = shape_missing_problem(psprintf("partition %d of container \"%s\" has no leaf for items of type \"%s\"",
-													  partition,
-													  container_table(container),
-													  item_type_name(type)));
-	}
 	return *problem == NULL ? leaf : NULL;
 }
 
-/* The leaf of a partition for items of a type. */
-Oid
-item_leaf(Container container, ItemType type, int partition)
+/* The table of a partition's leaf; InvalidOid: there is no such leaf. */
+static Oid
+leaf_table(Container container, ItemType type, int partition)
 {
-	CachedContainer *cc = layout_get(container);
+	CachedLeaf *leaf = layout_leaf(layout_get(container), type, partition);
 
-	return partition >= 0 && partition < cc->npartitions ?
-		cc->leaf[type][partition].relid : InvalidOid;
+	return leaf != NULL ? leaf->relid : InvalidOid;
 }
 
-/* The leaf of the partition that holds a key; an error if there is none. */
+/* Has a partition a leaf for items of a type? */
+bool
+partition_takes(Container container, ItemType type, int partition)
+{
+	return OidIsValid(leaf_table(container, type, partition));
+}
+
+/*
+ * Who holds a lock to write to a partition's leaf: virtual transactions, up to an
+ * invalid one.
+ */
+VirtualTransactionId *
+partition_writers(Container container, ItemType type, int partition)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId,
+						 leaf_table(container, type, partition));
+	return GetLockConflicts(&tag, ShareLock, NULL);
+}
+
+/* The table of the leaf that holds a key; an error if there is none. */
 Oid
-item_leaf_of(Container container, ItemType type, const pg_uuid_t *key)
+leaf_of_key(Container container, ItemType type, const pg_uuid_t *key)
 {
 	CachedContainer *cc = layout_get(container);
 	LayoutProblem *problem = NULL;
-	CachedLeaf *leaf = leaf_in(cc, container, type, layout_partition(cc, key),
-							   &problem);
+	CachedLeaf *leaf = leaf_find(cc, container, type,
+								 partitions_of_key(&cc->partitions, key),
+								 &problem);
 
 	if (leaf == NULL)
 		layout_problem_raise(problem);
@@ -194,9 +95,10 @@ item_estimate(Container container, ItemType type)
 {
 	double		total = 0;
 
-	for (int p = 0; p < container_partitions(container); p++)
+	for (int p = partition_first(container, type); p != NO_PARTITION;
+		 p = partition_after(container, type, p))
 	{
-		Relation	rel = try_table_open(item_leaf(container, type, p),
+		Relation	rel = try_table_open(leaf_table(container, type, p),
 										 AccessShareLock);
 		BlockNumber pages;
 		double		tuples;
@@ -215,11 +117,11 @@ item_estimate(Container container, ItemType type)
  * Find out what there is to know of a leaf that is open and locked; false if it
  * was invalidated meanwhile.
  */
-static bool
+bool
 leaf_learn(CachedContainer *cc, Relation rel, Container container,
 		   ItemType type, int partition)
 {
-	CachedLeaf *leaf = &cc->leaf[type][partition];
+	CachedLeaf *leaf = layout_leaf(cc, type, partition);
 
 	if (cc->valid && !leaf->known)
 	{
@@ -258,8 +160,8 @@ leaf_open(OpenLeaf *open, Container container, ItemType type,
 		Relation	rel;
 
 		if (key != NULL)
-			partition = layout_partition(cc, key);
-		leaf = leaf_in(cc, container, type, partition, &problem);
+			partition = partitions_of_key(&cc->partitions, key);
+		leaf = leaf_find(cc, container, type, partition, &problem);
 		CHECK_FOR_INTERRUPTS();
 		if (leaf == NULL)
 			break;
@@ -287,41 +189,6 @@ leaf_open(OpenLeaf *open, Container container, ItemType type,
 		layout_problem_raise(problem);
 	leaf_leave_out(container, type, partition, N_PATHS, problem);
 	return false;
-}
-
-/*
- * Is a leaf what it should be, and has it a path's index (N_PATHS: of none)? Not
- * waiting for who has it locked, which sets *busy.
- */
-bool
-leaf_is_fine(Container container, ItemType type, int partition,
-			 AccessPath path, bool *busy)
-{
-	CachedContainer *cc;
-	LayoutProblem *problem = NULL;
-	CachedLeaf *leaf;
-	Relation	rel;
-	bool		fine;
-
-	if (!container_is_fine(container))
-		return false;
-	cc = layout_get(container);
-	leaf = leaf_in(cc, container, type, partition, &problem);
-	if (leaf == NULL)
-		return false;
-	if (!ConditionalLockRelationOid(leaf->relid, AccessShareLock))
-	{
-		*busy = true;
-		return false;
-	}
-	rel = try_table_open(leaf->relid, NoLock);
-	fine = rel != NULL && leaf_learn(cc, rel, container, type, partition);
-	*busy |= !fine;
-	fine = fine && leaf->problem == NULL &&
-		(path == N_PATHS || OidIsValid(leaf->index[path]));
-	if (rel != NULL)
-		table_close(rel, AccessShareLock);
-	return fine;
 }
 
 /* Close a leaf; writers keep their lock to the end of the transaction. */

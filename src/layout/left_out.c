@@ -4,17 +4,16 @@
  *		out by who goes on with the rest.
  *
  * A backend raises the error. The worker leaves items, leaves and containers out,
- * tells of it, and remembers which leaves and containers: when something about
- * the containers has been altered, it looks whether one of them is mended.
+ * tells of it, and remembers which leaves and containers, to look later whether
+ * one of them is mended (mended.c).
  *
  * Runs in any process; leaves things out in the worker.
  */
 #include "postgres.h"
 
-#include "compat.h"
+#include "layout/cached.h"
 #include "layout/item.h"
 #include "layout/layout.h"
-#include "layout/leaf.h"
 
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
@@ -50,15 +49,6 @@ items_left_out(void)
 	return left_out;
 }
 
-/* A leaf, or a container, that could not be used. */
-typedef struct LeftOut
-{
-	Container	container;
-	int			partition;		/* -1: it is the container */
-	ItemType	type;
-	AccessPath	path;			/* whose index is missing; N_PATHS: any other fault */
-} LeftOut;
-
 #define MAX_LEFT_OUT 256
 
 /* Those that have not been found mended so far, or as many as are remembered. */
@@ -81,7 +71,7 @@ remember_faulty(const LeftOut *wanted)
 bool
 container_leave_out(Container container, const LayoutProblem *p)
 {
-	LeftOut		one = {container, -1, ITEM_POST, N_PATHS};
+	LeftOut		one = {container, NO_PARTITION, ITEM_POST, N_PATHS};
 
 	if (leave_out == NULL)
 		return false;
@@ -101,37 +91,31 @@ leaf_leave_out(Container container, ItemType type, int partition,
 	if (leave_out == NULL)
 		layout_problem_raise(p);
 	/* partitions that come and go are found out otherwise */
-	if (partition >= 0)
+	if (partition != NO_PARTITION)
 		remember_faulty(&one);
 	left_out++;
 	leave_out(p->message);
 }
 
 /*
- * Has any leaf or container that was left out been mended? Those that have are
- * forgotten. *busy is set if one is locked by who may be mending it. In a
- * transaction.
+ * Forget those leaves and containers that pass a test, whose argument is arg.
+ * Returns whether there was one.
  */
 bool
-left_out_mended(bool *busy)
+left_out_forget_if(bool (*test) (const LeftOut *one, void *arg), void *arg)
 {
-	bool		mended = false;
+	int			n = n_faulty;
 	int			kept = 0;
 
-	*busy = false;
-	for (int i = 0; i < n_faulty; i++)
+	for (int i = 0; i < n; i++)
 	{
 		LeftOut		one = faulty[i];
-		bool		fine = one.partition < 0 ?
-			container_is_fine(one.container) :
-			leaf_is_fine(one.container, one.type, one.partition, one.path, busy);
 
-		mended |= fine;
-		if (!fine)
+		if (!test(&one, arg))
 			faulty[kept++] = one;
 	}
 	n_faulty = kept;
-	return mended;
+	return kept < n;
 }
 
 /* Was anything left out that has not been mended, as far as is known? */

@@ -9,8 +9,8 @@
 #include "postgres.h"
 
 #include "guard/guard.h"
+#include "layout/cached.h"
 #include "layout/item.h"
-#include "layout/leaf.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"
@@ -20,11 +20,6 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/typcache.h"
-
-static const char *const column_name[N_PROPERTIES] = {
-	"id", "type", "post_id", "user_id", "username", "user_username", "title",
-	"content", "comment_count", "like_count", "creation_date"
-};
 
 typedef struct PathColumns
 {
@@ -98,13 +93,6 @@ index_serves(Relation index, const PathColumns *path, bool unique,
 			return false;
 	}
 	return true;
-}
-
-/* The name of a property's column. */
-const char *
-property_column(Property prop)
-{
-	return column_name[prop];
 }
 
 /*

@@ -14,9 +14,8 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
+#include "layout/cached.h"
 #include "layout/item.h"
-#include "layout/leaf.h"
 
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
@@ -135,19 +134,20 @@ key_is(Oid relid, char strategy, Property column)
 	return is;
 }
 
-/* Likewise of a table that is partitioned; column: of a hash. */
+/*
+ * What is wrong with how a table is partitioned, which should be so by a column;
+ * NULL: nothing.
+ */
 LayoutProblem *
-shape_key_problem(Oid relid, Property column)
+shape_key_problem(Oid relid, char strategy, Property column)
 {
-	bool		hash = column != PROP_TYPE;
-
-	if (key_is(relid, hash ? PARTITION_STRATEGY_HASH : PARTITION_STRATEGY_LIST,
-			   column))
+	if (key_is(relid, strategy, column))
 		return NULL;
 	return problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 				   psprintf("\"%s\" is not partitioned by %s (%s)",
 							get_rel_name(relid) ? get_rel_name(relid) : "?",
-							hash ? "HASH" : "LIST", property_column(column)),
+							strategy == PARTITION_STRATEGY_HASH ? "HASH" : "LIST",
+							property_column(column)),
 				   "Put a table in its place that is partitioned as docs/ARCHITECTURE.md describes.");
 }
 

@@ -257,7 +257,8 @@ relabel_user_items(const pg_uuid_t *user_id, Datum username)
 	/* no partition comes or goes meanwhile */
 	container_lock(CONTAINER_POSTS, true);
 	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
-		for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
+		for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
+			 p = partition_after(CONTAINER_POSTS, type, p))
 		{
 			LeafWalk	walk;
 
@@ -280,7 +281,8 @@ remove_user_items(const pg_uuid_t *user_id, int64 limit)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	leaf_walk_init(&walk, limit, limit == 0 ? LockWaitBlock : LockWaitSkip);
 	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
-		for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
+		for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
+			 p = partition_after(CONTAINER_POSTS, type, p))
 		{
 			walk.place.valid = false;
 			if (!purge_items(user_id, type, p, &walk))

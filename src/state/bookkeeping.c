@@ -15,6 +15,7 @@
 #include "compat.h"
 #include "layout/item.h"
 #include "layout/layout.h"
+#include "remembered.h"
 #include "state/bookkeeping.h"
 
 #include "access/htup_details.h"
@@ -67,20 +68,9 @@ static const TableShape shape[N_BOOKKEEPING] = {
 	}}
 };
 
-/* Those that were found to be right; InvalidOid: to be looked at. */
-static Oid	known[N_BOOKKEEPING];
+/* Those that were found to be right, and whose they were then. */
+static Remembered known[N_BOOKKEEPING];
 static Oid	known_owner[N_BOOKKEEPING];
-static uint32 invalidations = 0;
-
-/* Relcache invalidation: forget what was known of relid (0: of all). */
-void
-bookkeeping_invalidate(Oid relid)
-{
-	invalidations++;
-	for (int t = 0; t < N_BOOKKEEPING; t++)
-		if (!OidIsValid(relid) || known[t] == relid)
-			known[t] = InvalidOid;
-}
 
 const char *
 bookkeeping_name(Bookkeeping table)
@@ -194,18 +184,20 @@ bookkeeping_lock(Bookkeeping table)
 
 	for (;;)
 	{
-		Oid			relid = known[table];
-		uint32		before;
+		Remembered *right = &known[table];
+		Oid			relid;
+		uint64		began;
 		const char *problem;
 
-		if (!OidIsValid(relid))
-			relid = bookkeeping_lookup(table);
+		relid = right->valid ? right->relid : bookkeeping_lookup(table);
 		if (!OidIsValid(relid))
 			bookkeeping_missing(table);
 		LockRelationOid(relid, AccessShareLock);
-		if (known[table] == relid && known_owner[table] == owner)
+		if (right->valid && right->relid == relid &&
+			known_owner[table] == owner)
 			return relid;
-		before = invalidations;
+		/* what changes while it is looked at is looked at again next time */
+		began = remembered_begin(right, relid);
 		if (bookkeeping_lookup(table) != relid)
 		{
 			UnlockRelationOid(relid, AccessShareLock);
@@ -219,9 +211,8 @@ bookkeeping_lock(Bookkeeping table)
 					 errmsg("table \"%s.%s\" is not as blogstore made it: %s",
 							BLOGSTORE_SCHEMA, shape[table].name, problem),
 					 errhint("Undo what was altered, or drop the table and call blogstore.create_containers() to have it made again.")));
-		/* what changed while it was looked at is looked at again next time */
 		known_owner[table] = owner;
-		known[table] = before == invalidations ? relid : InvalidOid;
+		remembered_end(right, began);
 		return relid;
 	}
 }

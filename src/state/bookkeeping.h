@@ -17,7 +17,6 @@ typedef enum Bookkeeping
 
 #define N_BOOKKEEPING (BOOK_CHANGE_FEED + 1)
 
-extern void bookkeeping_invalidate(Oid relid);
 extern const char *bookkeeping_name(Bookkeeping table);
 extern Oid	bookkeeping_lookup(Bookkeeping table);
 extern const char *bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner);

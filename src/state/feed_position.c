@@ -12,14 +12,10 @@
  */
 #include "postgres.h"
 
-#include "import/import.h"
-#include "layout/item.h"
-#include "layout/layout.h"
 #include "state/plans.h"
 #include "state/state.h"
 
 #include "catalog/pg_type.h"
-#include "utils/array.h"
 #include "utils/pg_lsn.h"
 
 static KeptPlan read_plan = {
@@ -38,24 +34,6 @@ static KeptPlan write_plan = {
 
 static KeptPlan forget_plan = {
 	"DELETE FROM blogstore.change_feed", 0, {0}, NULL
-};
-
-/*
- * Which tables make up the containers, and since when: attaching a partition
- * makes a new row of pg_inherits, even if it was attached before. Unlike
- * pg_partition_tree() this locks none of them, which would be in the way of DDL.
- */
-static KeptPlan layout_plan = {
-	"WITH RECURSIVE part AS ("
-	" SELECT i.inhrelid, i.inhparent, i.xmin AS attached FROM pg_inherits AS i"
-	" WHERE i.inhparent = ANY ($1) AND NOT i.inhdetachpending"
-	" UNION ALL"
-	" SELECT i.inhrelid, i.inhparent, i.xmin FROM part"
-	" JOIN pg_inherits AS i ON i.inhparent = part.inhrelid"
-	" WHERE NOT i.inhdetachpending)"
-	" SELECT hashtextextended(coalesce(string_agg(inhrelid || ' ' ||"
-	" inhparent || ' ' || attached, ',' ORDER BY inhrelid), ''), 0) FROM part",
-	1, {OIDARRAYOID}, NULL
 };
 
 /* Read the row by the active snapshot; all zero if there is none. */
@@ -106,25 +84,4 @@ feed_position_forget(void)
 	SPI_connect();
 	plan_execute(&forget_plan, NULL, NULL, false);
 	SPI_finish();
-}
-
-/* A number that changes when a partition is attached, detached or dropped. */
-int64
-container_layout(void)
-{
-	Datum		roots[N_CONTAINERS];
-	Datum		array;
-	bool		isnull;
-	int64		layout;
-
-	for (int c = 0; c < N_CONTAINERS; c++)
-		roots[c] = ObjectIdGetDatum(container_lookup(c));
-	array = PointerGetDatum(construct_array(roots, N_CONTAINERS, OIDOID,
-											sizeof(Oid), true, TYPALIGN_INT));
-	SPI_connect();
-	plan_execute(&layout_plan, &array, NULL, true);
-	layout = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-										 SPI_tuptable->tupdesc, 1, &isnull));
-	SPI_finish();
-	return layout;
 }

@@ -2,6 +2,10 @@
  * plans.c
  *		Prepared statements on the bookkeeping tables (SPI).
  *
+ * A statement runs in a guard: names in it are those of pg_catalog and of the
+ * owner's, whatever search_path the caller of the request has, and so they are in
+ * what the owner has attached to the tables.
+ *
  * Runs in any process, between SPI_connect() and SPI_finish(), as the
  * containers' owner.
  */
@@ -44,12 +48,12 @@ table_shows_all(Oid relid)
 				 errhint("Say ALTER TABLE ... NO FORCE ROW LEVEL SECURITY.")));
 }
 
-/* The same for all tables that statements of blogstore's read. */
+/* Errors: 42501 if policies hide rows of any table that blogstore's statements read. */
 void
 tables_show_all(void)
 {
 	for (int c = 0; c < N_CONTAINERS; c++)
-		table_shows_all(container_relation(c));
+		table_shows_all(container_table_oid(c));
 	for (int t = 0; t < N_BOOKKEEPING; t++)
 		table_shows_all(bookkeeping_lookup(t));
 }
@@ -85,7 +89,7 @@ lock_tables(KeptPlan *plan)
 		{
 			container_lock(c, false);
 			container_require_columns(c);
-			table_shows_all(container_relation(c));
+			table_shows_all(container_table_oid(c));
 		}
 	for (int t = 0; t < N_BOOKKEEPING; t++)
 		if (plan->table[t])
@@ -106,12 +110,6 @@ prepare(KeptPlan *plan)
 			 SPI_result_code_string(SPI_result));
 	plan->plan = made;
 }
-
-/*
- * Both that follow run a statement in a guard: names in it are those of pg_catalog
- * and of the owner's, whatever search_path the caller of the request has, and so
- * they are in what the owner has attached to the tables.
- */
 
 /* Run a kept plan; returns SPI's result code, raises an error if negative. */
 int

@@ -42,7 +42,6 @@ typedef struct FeedPosition
 extern void feed_position_read(FeedPosition *position);
 extern void feed_position_write(const FeedPosition *position);
 extern void feed_position_forget(void);
-extern int64 container_layout(void);
 
 /* owner.c: what is done inside a request is done as the containers' owner */
 typedef struct OwnerScope

@@ -214,6 +214,6 @@ views_abandon(void)
 void
 views_lock(void)
 {
-	LockDatabaseObject(RelationRelationId, container_relation(CONTAINER_POSTS),
+	LockDatabaseObject(RelationRelationId, container_table_oid(CONTAINER_POSTS),
 					   1, ExclusiveLock);
 }

@@ -24,8 +24,8 @@ key_compare(const void *a, const void *b)
 {
 	const PostKey *ka = a;
 	const PostKey *kb = b;
-	int			pa = container_find_partition(CONTAINER_USERS, &ka->user_id);
-	int			pb = container_find_partition(CONTAINER_USERS, &kb->user_id);
+	int			pa = partition_of(CONTAINER_USERS, ITEM_POST, &ka->user_id);
+	int			pb = partition_of(CONTAINER_USERS, ITEM_POST, &kb->user_id);
 
 	if (pa != pb)
 		return pa < pb ? -1 : 1;
@@ -56,7 +56,7 @@ read_post(const pg_uuid_t *post_id, BlogItem *post)
 {
 	Datum		id = UUIDPGetDatum(post_id);
 
-	return container_find_partition(CONTAINER_POSTS, post_id) >= 0 &&
+	return partition_of(CONTAINER_POSTS, ITEM_POST, post_id) != NO_PARTITION &&
 		item_get(&(ItemQuery) {
 			.container = CONTAINER_POSTS, .type = ITEM_POST,
 			.partition_key = post_id, .path = PATH_KEY, .key = &id, .nkeys = 1
@@ -135,7 +135,8 @@ refresh_carefully(PostKey *keys, int n, MemoryContext per_key)
 	{
 		MemoryContext old;
 
-		if (container_find_partition(CONTAINER_USERS, &keys[i].user_id) < 0)
+		if (partition_of(CONTAINER_USERS, ITEM_POST,
+						 &keys[i].user_id) == NO_PARTITION)
 			continue;
 		old = MemoryContextSwitchTo(per_key);
 		if (!careful_do(refresh_alone, &keys[i]))
@@ -150,17 +151,17 @@ static void
 refresh_together(PostKey *keys, int n, MemoryContext per_key)
 {
 	ItemWriter *writer = NULL;
-	int			open = -1;
+	int			open = NO_PARTITION;
 
 	if (n > 1)
 		qsort(keys, n, sizeof(PostKey), key_compare);
 	for (int i = 0; i < n; i++)
 	{
-		int			partition = container_find_partition(CONTAINER_USERS,
-														 &keys[i].user_id);
+		int			partition = partition_of(CONTAINER_USERS, ITEM_POST,
+											 &keys[i].user_id);
 		MemoryContext old;
 
-		if (partition < 0)
+		if (partition == NO_PARTITION)
 			continue;			/* detached: no place for a copy */
 		if (partition != open)
 		{

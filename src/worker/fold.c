@@ -20,7 +20,6 @@
 #include "container/container.h"
 #include "counts/counts.h"
 #include "import/import.h"
-#include "layout/cached.h"
 #include "layout/item.h"
 #include "layout/layout.h"
 #include "state/state.h"
@@ -132,7 +131,8 @@ fold_later(const DirtySet *dirty)
 static bool
 find_deltas(void)
 {
-	for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
+	for (int p = partition_first(CONTAINER_POSTS, ITEM_DELTA); p != NO_PARTITION;
+		 p = partition_after(CONTAINER_POSTS, ITEM_DELTA, p))
 	{
 		BlogItem	delta;
 		ItemScan   *scan;
@@ -314,7 +314,8 @@ next_counted(int partition, ItemPlace *place)
 void
 fold_everything(void)
 {
-	for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
+	for (int p = partition_first(CONTAINER_POSTS, ITEM_DELTA); p != NO_PARTITION;
+		 p = partition_after(CONTAINER_POSTS, ITEM_DELTA, p))
 	{
 		ItemPlace	place = {.valid = false};
 

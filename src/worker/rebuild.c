@@ -32,15 +32,15 @@ key_of(PostKey *key, const BlogItem *item)
 	key->creation_date = item_date(item);
 }
 
-/* On to the next partition, or to the next phase after the last one. */
+/* On to the first partition from a number on, or to the next phase if there is none. */
 static void
-next_partition(Job *job, Container container)
+go_on(Job *job, Container container, int number)
 {
+	int			partition = partition_from(container, ITEM_POST, number);
+
 	job->place.valid = false;
-	if (++job->partition < container_partitions(container))
-		return;
-	job->partition = 0;
-	job->phase++;
+	job->partition = Max(partition, 0);
+	job->phase += partition == NO_PARTITION;
 }
 
 /* Refresh what a chunk of a leaf names. */
@@ -50,11 +50,18 @@ refresh_chunk(Job *job, Container container, AccessPath path)
 	int			n = 0;
 	PostKey    *keys = palloc(sizeof(PostKey) * JOB_CHUNK);
 	BlogItem	item;
-	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+	ItemScan   *scan;
+
+	if (partition_from(container, ITEM_POST, job->partition) != job->partition)
+	{
+		/* it was detached since the last chunk */
+		go_on(job, container, job->partition);
+		return;
+	}
+	scan = item_scan_begin(&(ItemQuery) {
 		.container = container, .type = ITEM_POST, .partition = job->partition,
 		.path = path, .after = &job->place, .identity = true
 	});
-
 	while (n < JOB_CHUNK && item_scan_next(scan, &item))
 	{
 		key_of(&keys[n++], &item);
@@ -65,7 +72,7 @@ refresh_chunk(Job *job, Container container, AccessPath path)
 	copies_refresh(keys, n);
 	job->done += n;
 	if (n < JOB_CHUNK)
-		next_partition(job, container);
+		go_on(job, container, job->partition + 1);
 }
 
 /* About how many posts and copies a rebuild has to look at. */

@@ -132,14 +132,12 @@ note_writers(const Job *job)
 	w->job = job->id;
 
 	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
-		for (int p = 0; p < container_partitions(CONTAINER_POSTS); p++)
+		for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
+			 p = partition_after(CONTAINER_POSTS, type, p))
 		{
-			LOCKTAG		tag;
-			VirtualTransactionId *holders;
+			VirtualTransactionId *holders =
+				partition_writers(CONTAINER_POSTS, type, p);
 
-			SET_LOCKTAG_RELATION(tag, MyDatabaseId,
-								 item_leaf(CONTAINER_POSTS, type, p));
-			holders = GetLockConflicts(&tag, ShareLock, NULL);
 			old = MemoryContextSwitchTo(TopMemoryContext);
 			for (int i = 0; VirtualTransactionIdIsValid(holders[i]); i++)
 				add_writer(w, holders[i]);
@@ -182,15 +180,45 @@ get_username(const Job *job)
 }
 
 /*
- * Sweep a chunk: job->partition counts the leaves of posts, type by type.
- * Returns false once all leaves have been swept.
+ * Leaves of posts are swept type by type. The job's row has one number for how far
+ * a sweep has come: the partition, and above it the type.
  */
+#define LEAF_TYPE_SHIFT 29
+#define LEAF_PARTITION_MASK ((1 << LEAF_TYPE_SHIFT) - 1)
+
+/*
+ * The leaf that a sweep has come to, the next one if there is none of its number;
+ * false: it has been through all.
+ */
+static bool
+sweep_leaf(Job *job, ItemType *type, int *partition)
+{
+	int			from = job->partition & LEAF_PARTITION_MASK;
+
+	*type = ITEM_POST + (job->partition >> LEAF_TYPE_SHIFT);
+	for (; *type <= ITEM_LIKE; (*type)++, from = 0)
+	{
+		int			leaf;
+
+		*partition = partition_from(CONTAINER_POSTS, *type, from);
+		if (*partition == NO_PARTITION)
+			continue;
+		leaf = ((*type - ITEM_POST) << LEAF_TYPE_SHIFT) | *partition;
+		job->place.valid &= leaf == job->partition;
+		job->partition = leaf;
+		return true;
+	}
+	return false;
+}
+
+/* Sweep a chunk. Returns false once all leaves have been swept. */
 static bool
 sweep_items(Job *job, Waiting *w)
 {
 	bool		purge = job_is(job, "deletion");
-	int			partitions = container_partitions(CONTAINER_POSTS);
-	int			leaves = partitions * (ITEM_LIKE - ITEM_POST + 1);
+	ItemType	type;
+	int			partition;
+	bool		more;
 	const pg_uuid_t *user_id = job->has_user ? &job->user_id : NULL;
 	Datum		username = (Datum) 0;
 	LeafWalk	walk;
@@ -208,24 +236,25 @@ sweep_items(Job *job, Waiting *w)
 		leaf_walk_init(&walk, 1, LockWaitBlock);
 	else
 		leaf_walk_init(&walk, purge ? PURGE_CHUNK : JOB_CHUNK, LockWaitSkip);
+	more = sweep_leaf(job, &type, &partition);
 	walk.place = job->place;
-	while (job->partition < leaves)
+	while (more)
 	{
-		ItemType	type = ITEM_POST + job->partition / partitions;
-		int			p = job->partition % partitions;
-		bool		ended = purge ? purge_items(user_id, type, p, &walk) :
-			relabel_items(user_id, username, type, p, &walk);
+		bool		ended = purge ?
+			purge_items(user_id, type, partition, &walk) :
+			relabel_items(user_id, username, type, partition, &walk);
 
 		if (!ended)
 			break;
 		walk.place.valid = false;
 		job->partition++;
+		more = sweep_leaf(job, &type, &partition);
 	}
 	job->place = walk.place;
 	job->done += walk.changed;
 	w->skipped |= walk.skipped;
 	w->left_out |= items_left_out() != left_out;
-	return job->partition < leaves;
+	return more;
 }
 
 static void

@@ -1,0 +1,208 @@
+/*
+ * containers.c
+ *		What containers there are, whose they are, and what partitions they have.
+ *
+ * All is asked of what layout.c remembers. Runs in any process.
+ */
+#include "postgres.h"
+
+#include "layout/cached.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+
+#include "access/table.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+
+/*
+ * Have the containers been created in this database? The feed can be missing,
+ * but is looked at, so that who counts loads learns of its partitions too.
+ */
+bool
+container_exists(void)
+{
+	(void) layout_find(CONTAINER_FEED);
+	return layout_find(CONTAINER_POSTS) != NULL &&
+		layout_find(CONTAINER_USERS) != NULL;
+}
+
+/* Has any of the containers been created? */
+bool
+container_any_exists(void)
+{
+	for (int c = 0; c < N_CONTAINERS; c++)
+		if (OidIsValid(container_table_lookup(c)))
+			return true;
+	return false;
+}
+
+/* Can a container be used? If not, a process that leaves things out tells. */
+bool
+container_usable(Container container)
+{
+	CachedContainer *cc;
+	LayoutProblem *problem = layout_problem(container, &cc);
+
+	if (problem != NULL)
+		(void) container_leave_out(container, problem);
+	return problem == NULL;
+}
+
+/*
+ * Raise 55000 unless the containers of users and of posts have been created. What
+ * is wrong with a part of them, or with the feed, is the error of who needs it.
+ */
+void
+container_require(void)
+{
+	(void) layout_get(CONTAINER_POSTS);
+	(void) layout_get(CONTAINER_USERS);
+}
+
+/* The role that owns the containers. */
+Oid
+container_owner(void)
+{
+	return layout_get(CONTAINER_POSTS)->owner;
+}
+
+/* The table by which statements name a container. */
+Oid
+container_table_oid(Container container)
+{
+	return layout_get(container)->root;
+}
+
+/* What keeps a table from being a container's; NULL: nothing. */
+const char *
+container_table_problem(Container container, Oid relid)
+{
+	LayoutProblem *problem = layout_root_problem(container, relid);
+
+	return problem ? problem->message : NULL;
+}
+
+/*
+ * Lock a container's table, weakly and to the end of the transaction, before more
+ * than one of its leaves: DDL takes that table first too, so that the two queue
+ * there instead of meeting in the leaves from both ends. It is the container's
+ * then and stays so.
+ */
+void
+container_lock(Container container, bool write)
+{
+	for (;;)
+	{
+		Oid			root = container_table_oid(container);
+
+		LockRelationOid(root, write ? RowExclusiveLock : AccessShareLock);
+		if (root == container_table_oid(container))
+			return;
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/* Lock all containers, before more than one is written to. */
+void
+container_lock_all(bool write)
+{
+	container_lock(CONTAINER_USERS, write);
+	container_lock(CONTAINER_POSTS, write);
+	if (container_usable(CONTAINER_FEED))
+		container_lock(CONTAINER_FEED, write);
+}
+
+/* Raise 55000 unless statements can name a container's columns; it is locked. */
+void
+container_require_columns(Container container)
+{
+	Relation	root = table_open(container_table_oid(container), NoLock);
+	LayoutProblem *problem = shape_root_columns(root, container);
+
+	table_close(root, NoLock);
+	if (problem != NULL)
+		layout_problem_raise(problem);
+}
+
+/* ------------------------------------------------------------------------
+ * Partitions
+ *
+ * Callers say which type of item they mean. Here the items of a container lie in
+ * one tree of partitions, whatever their type; where partitions are spread over
+ * several servers, users and the copies of their posts may lie apart.
+ * ------------------------------------------------------------------------ */
+
+/* The partition that holds a key's items; NO_PARTITION: it was detached. */
+int
+partition_of(Container container, ItemType type, const pg_uuid_t *key)
+{
+	return partitions_of_key(&layout_get(container)->partitions, key);
+}
+
+/*
+ * The partition with the lowest number from a number on; NO_PARTITION: there is
+ * none. Numbers may change as partitions are attached and detached.
+ */
+int
+partition_from(Container container, ItemType type, int number)
+{
+	return partitions_from(&layout_get(container)->partitions, number);
+}
+
+/* The first of the partitions that items of a type are in; NO_PARTITION: none. */
+int
+partition_first(Container container, ItemType type)
+{
+	return partition_from(container, type, 0);
+}
+
+/* The one that follows a partition; NO_PARTITION: none does. */
+int
+partition_after(Container container, ItemType type, int partition)
+{
+	return partition_from(container, type, partition + 1);
+}
+
+/* How many partitions there are, to size what holds something of each. */
+int
+partition_count(Container container, ItemType type)
+{
+	return layout_get(container)->partitions.n;
+}
+
+/* Has a container a partition for each key? One may have been detached. */
+bool
+container_whole(Container container)
+{
+	return layout_get(container)->partitions.whole;
+}
+
+/*
+ * Raise 55000 unless a container has a partition for each key: nobody would come
+ * back to what is in the missing one.
+ */
+void
+container_require_whole(Container container)
+{
+	if (!container_whole(container))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a partition of container \"%s\" is missing",
+						container_table(container)),
+				 errhint("Attach the missing partition, which may hold items of the user's.")));
+}
+
+/*
+ * A number that changes when a partition is attached, detached or dropped; by the
+ * active snapshot.
+ */
+int64
+container_layout(void)
+{
+	Oid			root[N_CONTAINERS];
+
+	for (int c = 0; c < N_CONTAINERS; c++)
+		root[c] = container_table_lookup(c);
+	return partitions_number(root, N_CONTAINERS);
+}

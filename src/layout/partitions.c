@@ -1,0 +1,203 @@
+/*
+ * partitions.c
+ *		The first level of a container: which partitions it has on this server, and
+ *		which of them holds a key.
+ *
+ * Here a container is PARTITION BY HASH of its partition key, and the feed, which
+ * has no such key, is its own only partition. No other file knows that. All others
+ * have a partition named by a number, and may not assume more of the numbers than
+ * that they are not negative and hold as long as the layout does: where the
+ * partitions of one container are spread over several servers, they have the
+ * engine's numbers, with gaps.
+ *
+ * Runs in any process.
+ */
+#include "postgres.h"
+
+#include "layout/cached.h"
+#include "layout/item.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_inherits.h"
+#include "common/hashfn.h"
+#include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
+#include "partitioning/partbounds.h"
+#include "partitioning/partdesc.h"
+#include "utils/fmgroids.h"
+#include "utils/partcache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+/* The property whose hash a container is split by; PROP_TYPE: none. */
+static Property
+partition_key(Container container)
+{
+	switch (container)
+	{
+		case CONTAINER_USERS:
+			return PROP_USER_ID;
+		case CONTAINER_POSTS:
+			return PROP_POST_ID;
+		case CONTAINER_FEED:
+			break;
+	}
+	return PROP_TYPE;
+}
+
+/* What is wrong with how a container's root is partitioned; NULL: nothing. */
+LayoutProblem *
+partitions_problem(Container container, Oid root)
+{
+	Property	key = partition_key(container);
+
+	return shape_key_problem(root, key == PROP_TYPE ?
+							 PARTITION_STRATEGY_LIST : PARTITION_STRATEGY_HASH,
+							 key);
+}
+
+/*
+ * Read which partitions a container has, whose root is open and has no problem.
+ * Returns their tables by number, each to be split by type; NULL: the root is.
+ * All is made in the current memory context.
+ */
+Oid *
+partitions_load(Partitions *partitions, Container container, Relation root)
+{
+	PartitionKey key = RelationGetPartitionKey(root);
+	PartitionDesc desc = RelationGetPartitionDesc(root, true);
+	Oid		   *tables;
+
+	partitions->hashed = partition_key(container) != PROP_TYPE;
+	partitions->n = partitions->hashed ? desc->nparts : 1;
+	partitions->whole = true;
+	if (!partitions->hashed)
+		return NULL;
+
+	fmgr_info_copy(&partitions->hash_proc, &key->partsupfunc[0],
+				   CurrentMemoryContext);
+	partitions->hash_collation = key->partcollation[0];
+	partitions->modulus = desc->nparts > 0 ? desc->boundinfo->nindexes : 0;
+	partitions->of_remainder = palloc(sizeof(int) * (partitions->modulus + 1));
+	partitions->whole = partitions->modulus > 0;
+	for (int i = 0; i < partitions->modulus; i++)
+	{
+		partitions->of_remainder[i] = desc->boundinfo->indexes[i];
+		partitions->whole &= partitions->of_remainder[i] >= 0;
+	}
+	tables = palloc(sizeof(Oid) * (desc->nparts + 1));
+	for (int i = 0; i < desc->nparts; i++)
+		tables[i] = desc->oids[i];
+	return tables;
+}
+
+/* The partition that holds a key; NO_PARTITION: none does. */
+int
+partitions_of_key(Partitions *partitions, const pg_uuid_t *key)
+{
+	Datum		value = UUIDPGetDatum(key);
+	bool		isnull = false;
+	uint64		hash;
+
+	if (!partitions->hashed)
+		return 0;
+	if (partitions->modulus <= 0)
+		return NO_PARTITION;
+	hash = compute_partition_hash_value(1, &partitions->hash_proc,
+										&partitions->hash_collation, &value,
+										&isnull);
+	return partitions->of_remainder[hash % (uint64) partitions->modulus];
+}
+
+/* The partition with the lowest number from a number on; NO_PARTITION: none. */
+int
+partitions_from(const Partitions *partitions, int number)
+{
+	return number < partitions->n ? Max(number, 0) : NO_PARTITION;
+}
+
+/* A table that belongs to a parent, and the transaction that has attached it. */
+typedef struct Attachment
+{
+	Oid			table;
+	Oid			parent;
+	TransactionId by;
+} Attachment;
+
+/* Add what is attached to a parent, by the active snapshot. */
+static List *
+add_attached(List *attached, Relation inherits, Oid parent)
+{
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_inherits_inhparent, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(parent));
+	scan = systable_beginscan(inherits, InheritsParentIndexId, true,
+							  GetActiveSnapshot(), 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(tuple);
+		Attachment *one;
+
+		if (form->inhdetachpending)
+			continue;
+		one = palloc(sizeof(Attachment));
+		one->table = form->inhrelid;
+		one->parent = form->inhparent;
+		one->by = HeapTupleHeaderGetRawXmin(tuple->t_data);
+		attached = lappend(attached, one);
+	}
+	systable_endscan(scan);
+	return attached;
+}
+
+static int
+compare_attached(const ListCell *a, const ListCell *b)
+{
+	Oid			ta = ((const Attachment *) lfirst(a))->table;
+	Oid			tb = ((const Attachment *) lfirst(b))->table;
+
+	return ta < tb ? -1 : ta > tb;
+}
+
+/*
+ * A number for which tables make up the containers with these roots, and since
+ * when: attaching a partition makes a new row of pg_inherits, even if it was
+ * attached before. Unlike pg_partition_tree() this locks none of them, which would
+ * be in the way of DDL.
+ *
+ * The worker stores the number. Whatever comes to be computed otherwise here makes
+ * every server build its views anew once.
+ */
+int64
+partitions_number(const Oid *root, int nroots)
+{
+	Relation	inherits = table_open(InheritsRelationId, AccessShareLock);
+	List	   *attached = NIL;
+	ListCell   *lc;
+	StringInfoData text;
+
+	for (int i = 0; i < nroots; i++)
+		attached = add_attached(attached, inherits, root[i]);
+	/* the list grows by what is attached to its members */
+	for (int i = 0; i < list_length(attached); i++)
+		attached = add_attached(attached, inherits,
+								((Attachment *) list_nth(attached, i))->table);
+	table_close(inherits, AccessShareLock);
+
+	list_sort(attached, compare_attached);
+	initStringInfo(&text);
+	foreach(lc, attached)
+	{
+		const Attachment *one = lfirst(lc);
+
+		appendStringInfo(&text, "%s%u %u %u", text.len > 0 ? "," : "",
+						 one->table, one->parent, one->by);
+	}
+	return DatumGetInt64(hash_any_extended((unsigned char *) text.data,
+										   text.len, 0));
+}
