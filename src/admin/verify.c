@@ -83,7 +83,7 @@ static KeptPlan verify_plan = {
 	" creation_date::timestamptz FROM ("
 
 	"WITH user_item AS MATERIALIZED (SELECT id, user_id, username,"
-	" creation_date FROM blogstore.users WHERE type = 'user'),"
+	" creation_date FROM " USERS_SQL " WHERE type = 'user'),"
 	" account AS MATERIALIZED (SELECT user_id, min(username) AS username"
 	" FROM user_item WHERE user_id IS NOT NULL GROUP BY user_id),"
 	" leaving AS MATERIALIZED (SELECT DISTINCT user_id FROM blogstore.jobs"
@@ -102,7 +102,7 @@ static KeptPlan verify_plan = {
 	" OR i.user_username IS DISTINCT FROM a.username END) AS odd"
 	" FROM (SELECT id, type, post_id, user_id, user_username,"
 	" type = 'comment' AND content IS NULL AS no_content, comment_count,"
-	" like_count, creation_date FROM blogstore.posts"
+	" like_count, creation_date FROM " POSTS_SQL
 	" WHERE type IN ('comment', 'like', 'delta') OFFSET 0) AS i"
 	" LEFT JOIN account AS a ON a.user_id = i.user_id GROUP BY i.post_id),"
 
@@ -117,7 +117,7 @@ static KeptPlan verify_plan = {
 	" comment_count::numeric AS comment_count,"
 	" like_count::numeric AS like_count, creation_date, "
 	POST_NULLS_SQL " AS nulls"
-	" FROM blogstore.posts WHERE type = 'post' OFFSET 0) AS p"
+	" FROM " POSTS_SQL " WHERE type = 'post' OFFSET 0) AS p"
 	" LEFT JOIN tally AS t ON t.post_id = p.post_id),"
 	" newest AS (SELECT * FROM post WHERE nulls = 0"
 	" ORDER BY creation_date DESC, id DESC LIMIT $2),"
@@ -132,7 +132,7 @@ static KeptPlan verify_plan = {
 	" i.user_id IS NOT NULL AND a.user_id IS NULL AS nobodys"
 	" FROM suspect AS s JOIN (SELECT id, type, post_id, user_id,"
 	" user_username, type = 'comment' AND content IS NULL AS no_content,"
-	" comment_count, like_count, creation_date FROM blogstore.posts"
+	" comment_count, like_count, creation_date FROM " POSTS_SQL
 	" WHERE type IN ('comment', 'like', 'delta') OFFSET 0) AS i"
 	" ON coalesce(i.post_id, " NO_UUID_SQL ") = s.post_id"
 	" LEFT JOIN account AS a ON a.user_id = i.user_id"
@@ -147,9 +147,9 @@ static KeptPlan verify_plan = {
 
 	" copy AS MATERIALIZED (SELECT id, user_id, creation_date, "
 	POST_NULLS_SQL " AS nulls, " SHOWN_SQL " AS shown"
-	" FROM blogstore.users WHERE type = 'post'),"
+	" FROM " COPIES_SQL " WHERE type = 'post'),"
 	" in_feed AS MATERIALIZED (SELECT id, user_id, creation_date, "
-	POST_NULLS_SQL " AS nulls, " SHOWN_SQL " AS shown FROM blogstore.feed)"
+	POST_NULLS_SQL " AS nulls, " SHOWN_SQL " AS shown FROM " FEED_SQL ")"
 
 	/* items of nobody, or on nothing */
 	" SELECT 'posts' AS container, 'orphan' AS problem, i.type, i.id,"
@@ -237,19 +237,6 @@ static KeptPlan verify_plan = {
 	3, {BOOLOID, INT4OID, INT4OID}, NULL
 };
 
-static const struct
-{
-	const char *name;
-	Oid			type;
-	bool		users_only;
-}			column[] = {
-	{"id", UUIDOID}, {"type", TEXTOID}, {"post_id", UUIDOID},
-	{"user_id", UUIDOID}, {"username", TEXTOID, true},
-	{"user_username", TEXTOID}, {"title", TEXTOID}, {"content", TEXTOID},
-	{"comment_count", INT8OID}, {"like_count", INT8OID},
-	{"creation_date", TIMESTAMPTZOID}
-};
-
 /*
  * Have the containers the columns that the statement names? Errors: 55000. (The
  * columns of a partition are those of its parent.)
@@ -259,18 +246,18 @@ need_columns(Container container)
 {
 	Oid			relid = container_table_oid(container);
 
-	for (int i = 0; i < lengthof(column); i++)
+	for (Property prop = 0; prop < N_PROPERTIES; prop++)
 	{
-		AttrNumber	attno = get_attnum(relid, column[i].name);
+		AttrNumber	attno = get_attnum(relid, property_column(prop));
 
-		if (column[i].users_only && container != CONTAINER_USERS)
+		if (prop == PROP_USERNAME && container != CONTAINER_USERS)
 			continue;
-		if (attno <= 0 || get_atttype(relid, attno) != column[i].type)
+		if (attno <= 0 || get_atttype(relid, attno) != property_type(prop))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("container \"%s\" has no column \"%s\" of type %s",
-							container_table(container), column[i].name,
-							format_type_be(column[i].type)),
+							container_table(container), property_column(prop),
+							format_type_be(property_type(prop))),
 					 errhint("Add the column again, or give it its name and type back.")));
 	}
 }
@@ -285,7 +272,7 @@ set_for_now(const char *setting, const char *value)
 /*
  * Run a statement over whole containers: planned for its parameters, so that
  * only partitions that it can concern are opened, and then forgotten, for such a
- * plan is large. Else as plan_execute().
+ * plan is large. All else is as in plan_execute().
  */
 void
 run_once(KeptPlan *plan, Datum *values, bool read_only)

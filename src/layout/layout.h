@@ -21,6 +21,16 @@ extern void layout_init(void);
 extern uint64 container_loads(void);
 extern uint64 container_changes(void);
 
+/*
+ * The tables by which SQL names items. Those of users and of copies of posts are
+ * one here, told apart by type; a statement that names each by its own stays right
+ * where users are on every server and copies are not.
+ */
+#define USERS_SQL BLOGSTORE_SCHEMA ".users"
+#define COPIES_SQL BLOGSTORE_SCHEMA ".users"
+#define POSTS_SQL BLOGSTORE_SCHEMA ".posts"
+#define FEED_SQL BLOGSTORE_SCHEMA ".feed"
+
 /* layout.c, containers.c: tables of the containers, for who makes SQL or DDL */
 extern Oid	container_table_lookup(Container container);
 extern Oid	container_table_oid(Container container);
