@@ -20,12 +20,11 @@
 #include "counts/counts.h"
 #include "invalidate.h"
 #include "layout/item.h"
+#include "layout/layout.h"
 #include "worker/worker.h"
 
 #include "access/htup_details.h"
-#include "catalog/partition.h"
 #include "catalog/pg_type.h"
-#include "nodes/parsenodes.h"
 #include "replication/logical.h"
 #include "replication/origin.h"
 #include "utils/builtins.h"
@@ -104,38 +103,6 @@ roles_create(void)
 	invalidation_listen(roles_invalidate);
 }
 
-/* Is a partition one for items of a type, by its LIST bound? */
-static bool
-takes_type(Oid relid, ItemType type)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	bool		isnull;
-	bool		result = false;
-	Datum		bound;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
-	if (!isnull)
-	{
-		PartitionBoundSpec *spec =
-			stringToNode(TextDatumGetCString(bound));
-		ListCell   *lc;
-
-		foreach(lc, spec->listdatums)
-		{
-			const Const *value = lfirst(lc);
-
-			result |= IsA(value, Const) && value->consttype == TEXTOID &&
-				!value->constisnull &&
-				strcmp(TextDatumGetCString(value->constvalue),
-					   item_type_name(type)) == 0;
-		}
-	}
-	ReleaseSysCache(tuple);
-	return result;
-}
-
 /* A column by name and type; 0 if there is none. */
 static AttrNumber
 column(TupleDesc desc, const char *name, Property prop)
@@ -151,32 +118,28 @@ column(TupleDesc desc, const char *name, Property prop)
 	return InvalidAttrNumber;
 }
 
-/*
- * What a partition is to blogstore, by its container and type: nothing any more
- * while it is being detached (DETACH PARTITION ... CONCURRENTLY, which may stop
- * half-way).
- */
+/* What a partition is to blogstore, by its container and type. */
 static RelationRole
 partition_role(Oid relid)
 {
-	List	   *ancestors = get_partition_ancestors(relid);
-	char	   *root = ancestors ? get_rel_name(llast_oid(ancestors)) : NULL;
+	Container	container;
 
-	if (root == NULL)
+	if (!table_container(relid, &container))
 		return ROLE_NONE;
-	if (strcmp(root, "posts") == 0)
+	switch (container)
 	{
-		if (takes_type(relid, ITEM_POST))
-			return ROLE_POSTS;
-		return takes_type(relid, ITEM_DELTA) ? ROLE_DELTAS : ROLE_NONE;
+		case CONTAINER_POSTS:
+			if (table_takes(relid, ITEM_POST))
+				return ROLE_POSTS;
+			return table_takes(relid, ITEM_DELTA) ? ROLE_DELTAS : ROLE_NONE;
+		case CONTAINER_USERS:
+			if (table_takes(relid, ITEM_POST))
+				return ROLE_COPIES;
+			return table_takes(relid, ITEM_USER) ? ROLE_USERS : ROLE_NONE;
+		case CONTAINER_FEED:
+			return ROLE_FEED;
 	}
-	if (strcmp(root, "feed") == 0)
-		return ROLE_FEED;
-	if (strcmp(root, "users") != 0)
-		return ROLE_NONE;
-	if (takes_type(relid, ITEM_POST))
-		return ROLE_COPIES;
-	return takes_type(relid, ITEM_USER) ? ROLE_USERS : ROLE_NONE;
+	return ROLE_NONE;
 }
 
 /* What a relation is to blogstore. */

@@ -5,6 +5,7 @@
  * Files, lowest first; a file calls only those before it:
  *
  *		item.c			items in memory, names of properties and containers
+ *		table.c			from a table to what it holds
  *		shape.c			is a table what blogstore has made it?
  *		path.c			where a leaf has its columns and indexes
  *		partitions.c	which partitions a container has, and which holds a key

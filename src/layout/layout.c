@@ -15,7 +15,6 @@
 
 #include "access/relation.h"
 #include "access/table.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "partitioning/partbounds.h"
 #include "partitioning/partdesc.h"
@@ -360,8 +359,5 @@ container_changes(void)
 Oid
 container_table_lookup(Container container)
 {
-	Oid			nsp = get_namespace_oid(BLOGSTORE_SCHEMA, true);
-
-	return OidIsValid(nsp) ?
-		get_relname_relid(container_table(container), nsp) : InvalidOid;
+	return table_lookup(container_table(container));
 }

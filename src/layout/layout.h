@@ -31,6 +31,11 @@ extern uint64 container_changes(void);
 #define POSTS_SQL BLOGSTORE_SCHEMA ".posts"
 #define FEED_SQL BLOGSTORE_SCHEMA ".feed"
 
+/* table.c: from a table to what it holds */
+extern Oid	table_lookup(const char *name);
+extern bool table_container(Oid partition, Container *container);
+extern bool table_takes(Oid partition, ItemType type);
+
 /* layout.c, containers.c: tables of the containers, for who makes SQL or DDL */
 extern Oid	container_table_lookup(Container container);
 extern Oid	container_table_oid(Container container);

@@ -20,7 +20,6 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
@@ -82,10 +81,7 @@ bookkeeping_name(Bookkeeping table)
 Oid
 bookkeeping_lookup(Bookkeeping table)
 {
-	Oid			nsp = get_namespace_oid(BLOGSTORE_SCHEMA, true);
-
-	return OidIsValid(nsp) ? get_relname_relid(shape[table].name, nsp) :
-		InvalidOid;
+	return table_lookup(shape[table].name);
 }
 
 /* Has a table a unique index on just its first column, of all rows? */

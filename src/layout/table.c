@@ -1,0 +1,82 @@
+/*
+ * table.c
+ *		Which items a table holds, told from the table: the way back from a leaf to
+ *		container and type.
+ *
+ * The output plugin asks, while the catalogs show the past. So nothing here goes by
+ * what layout.c remembers, or calls anything that does.
+ */
+#include "postgres.h"
+
+#include "layout/cached.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+
+#include "access/htup_details.h"
+#include "catalog/namespace.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "nodes/parsenodes.h"
+#include "nodes/primnodes.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/* The table of a name in blogstore's schema, whatever it is; InvalidOid: none. */
+Oid
+table_lookup(const char *name)
+{
+	Oid			nsp = get_namespace_oid(BLOGSTORE_SCHEMA, true);
+
+	return OidIsValid(nsp) ? get_relname_relid(name, nsp) : InvalidOid;
+}
+
+/*
+ * The container that a partition is part of; false: of none, or not any more while
+ * it is being detached (DETACH PARTITION ... CONCURRENTLY, which may stop half-way).
+ */
+bool
+table_container(Oid partition, Container *container)
+{
+	List	   *ancestors = get_partition_ancestors(partition);
+	char	   *root = ancestors ? get_rel_name(llast_oid(ancestors)) : NULL;
+
+	if (root == NULL)
+		return false;
+	for (*container = 0; *container < N_CONTAINERS; (*container)++)
+		if (strcmp(root, container_table(*container)) == 0)
+			return true;
+	return false;
+}
+
+/* Is a partition one for items of a type, by its LIST bound? */
+bool
+table_takes(Oid partition, ItemType type)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(partition));
+	bool		isnull;
+	bool		takes = false;
+	Datum		bound;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
+	if (!isnull)
+	{
+		PartitionBoundSpec *spec = stringToNode(TextDatumGetCString(bound));
+		ListCell   *lc;
+
+		foreach(lc, spec->listdatums)
+		{
+			const Const *value = lfirst(lc);
+
+			takes |= IsA(value, Const) && value->consttype == TEXTOID &&
+				!value->constisnull &&
+				strcmp(TextDatumGetCString(value->constvalue),
+					   item_type_name(type)) == 0;
+		}
+	}
+	ReleaseSysCache(tuple);
+	return takes;
+}
