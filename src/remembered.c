@@ -57,14 +57,17 @@ remembered_begin(Remembered *remembered, Oid relid)
 	return remembered->changes;
 }
 
-/* It has been read, and holds if the table has not changed since the beginning. */
+/*
+ * What is to be remembered has been read. It holds if the table has not changed since
+ * remembered_begin() returned began.
+ */
 void
 remembered_end(Remembered *remembered, uint64 began)
 {
 	remembered->valid = remembered->changes == began;
 }
 
-/* What is remembered does not hold any more, nor what is just being read. */
+/* What is remembered, or just being read to be, does not hold any more. */
 void
 remembered_forget(Remembered *remembered)
 {

@@ -36,7 +36,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-/* That a role finds no types in the way in the temporary schema, and which role. */
+/* A role for which the temporary schema has been found to hold no type in the way. */
 static Remembered temp_types_fine;
 static Oid	temp_types_owner = InvalidOid;
 
@@ -51,7 +51,7 @@ types_invalidate(void)
  * What a type can run
  * ------------------------------------------------------------------------ */
 
-/* Of whom are types taken to be foreign? */
+/* Tells whether types that a role owns are foreign to the containers' owner. */
 typedef bool (*RoleTest) (Oid role, Oid owner);
 
 static bool
@@ -145,7 +145,10 @@ check_temp_type(Form_pg_type form, Oid owner)
 				 errhint("Drop it, or say DISCARD TEMP, before calls of blogstore.")));
 }
 
-/* Are there such types? They cannot be told when they are used. */
+/*
+ * Look at all types of the temporary schema, for they cannot be told when they are
+ * used. Errors: 42501 for one that can run something of the caller's.
+ */
 void
 types_check_temporary(Oid owner)
 {
@@ -202,7 +205,7 @@ variable_type(const PLpgSQL_datum *datum)
 	}
 }
 
-/* Is it a function that runs, in the owner's opinion, what the owner wrote? */
+/* Does a function run, in the owner's opinion, what the owner wrote? */
 static bool
 function_is_trusted(Oid function, Oid owner)
 {

@@ -82,7 +82,7 @@ static GuardedSetting settings[] = {
 	{"plpgsql.print_strict_params", true, "off"}
 };
 
-/* Of whom, and since when, the values are. */
+/* Whose settings are known, and as of which reload of the files. */
 static bool known = false;
 static Oid	known_owner = InvalidOid;
 static TimestampTz known_load = 0;
@@ -221,7 +221,7 @@ read_stored_values(Oid owner)
 	table_close(rel, AccessShareLock);
 }
 
-/* Read all of them anew. */
+/* Read the values of all settings anew. */
 static void
 read_defaults(Oid owner)
 {

@@ -146,19 +146,24 @@ defer_nothing(ResultRelInfo *rri)
 	}
 }
 
-/* From now on: this process is the worker, whose writes have nothing to wait for. */
+/*
+ * This process is the worker, whose writes have nothing to wait for: from now on not
+ * even foreign keys are deferred.
+ */
 void
 defer_never(void)
 {
 	at_once = true;
 }
 
+/* Is nothing deferred in this process, the worker? */
 bool
 defer_is_never(void)
 {
 	return at_once;
 }
 
+/* Errors: 42501 if a trigger of a table would be deferred. */
 static void
 check_triggers(Relation rel)
 {
@@ -182,8 +187,8 @@ check_triggers(Relation rel)
 }
 
 /*
- * A statement of a trigger's, or of blogstore's own, is about to write to a table:
- * would it defer one of the owner's triggers? Errors: 42501 if so.
+ * A statement of a trigger's, or of blogstore's own, is about to write to a table.
+ * Errors: 42501 if one of the owner's triggers would be deferred.
  */
 void
 defer_check(Relation rel)

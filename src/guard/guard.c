@@ -106,7 +106,7 @@ check_target(Oid relid)
 	table_close(rel, NoLock);
 }
 
-/* Relations of a statement (ExecCheckPermissions()), and what it would defer. */
+/* A statement is about to run: look at its relations (ExecCheckPermissions()). */
 static bool
 check_statement(COMPAT_CHECK_PERMS_PARAMETERS)
 {
@@ -236,7 +236,7 @@ guard_enter(GuardKind kind)
 	return guard;
 }
 
-/* No guard, or one less, is entered any more. */
+/* The innermost guard has ended, and maybe others with it, up to an outer one. */
 static void
 guard_ends(Guard *outer)
 {

@@ -65,8 +65,9 @@ left_behind_check(Node *stmt)
 }
 
 /*
- * The values of the settings that a guard sets, as they are outside of it, but
- * that the search_path may be the guard's already; in the current memory context.
+ * The values that the settings which a guard changes have outside of the guard, in
+ * the current memory context. The search_path, which may be the guard's already, is
+ * given.
  */
 char	  **
 left_behind_note(const char *path)
@@ -83,7 +84,10 @@ left_behind_note(const char *path)
 	return value;
 }
 
-/* Undo what code in the guard has done to them for longer than itself. */
+/*
+ * Give settings the values back that left_behind_note() has returned, if code in the
+ * guard has changed them for longer than itself.
+ */
 void
 left_behind_undo(char **value)
 {

@@ -27,7 +27,7 @@
 typedef struct WatchedTable
 {
 	Oid			relid;
-	int			partition;		/* it is a leaf of; NO_PARTITION: it is a parent */
+	int			partition;		/* of the leaf; NO_PARTITION: it is a parent */
 } WatchedTable;
 
 static CachedContainer cache[N_CONTAINERS];
@@ -280,7 +280,7 @@ layout_find(Container container)
 	return cc;
 }
 
-/* A container is not there: alone, or as all of them. */
+/* What is wrong if a container is not there: are the others? */
 static LayoutProblem *
 missing_problem(Container container)
 {

@@ -51,7 +51,7 @@ items_left_out(void)
 
 #define MAX_LEFT_OUT 256
 
-/* Those that have not been found mended so far, or as many as are remembered. */
+/* Leaves and containers that have not been found mended, up to a maximum. */
 static LeftOut faulty[MAX_LEFT_OUT];
 static int	n_faulty = 0;
 

@@ -231,8 +231,8 @@ item_identity(Container container, ItemType type)
 }
 
 /*
- * Those that one who has locked an item works with. Copies, of which the worker
- * writes all else anew, need no more than their place.
+ * The properties that whoever has locked an item works with. Copies, of which the
+ * worker writes all else anew, need no more than their place.
  */
 uint32
 item_worked_with(Container container, ItemType type)

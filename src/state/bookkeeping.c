@@ -67,17 +67,18 @@ static const TableShape shape[N_BOOKKEEPING] = {
 	}}
 };
 
-/* Those that were found to be right, and whose they were then. */
+/* Which tables were found to be right, and whose they were then. */
 static Remembered known[N_BOOKKEEPING];
 static Oid	known_owner[N_BOOKKEEPING];
 
+/* A table's name. */
 const char *
 bookkeeping_name(Bookkeeping table)
 {
 	return shape[table].name;
 }
 
-/* The table of this name, whatever it is; InvalidOid: there is none. */
+/* The table that has a bookkeeping table's name, whatever it is; InvalidOid: none. */
 Oid
 bookkeeping_lookup(Bookkeeping table)
 {

@@ -20,18 +20,23 @@
 #include "replication/origin.h"
 
 /*
- * Raise 25006 unless this transaction may write.
- *
  * A trigger of the owner's may call commands while the worker writes a view. What
  * they write is not the worker's own, and has to be decoded: from here on the
  * transaction has no origin that the output plugin filters out.
  */
-void
-need_writable(const char *command)
+static void
+have_decoded(void)
 {
 	if (replorigin_session_origin == DoNotReplicateId &&
 		MyBackendType == B_BG_WORKER)
 		replorigin_session_origin = InvalidRepOriginId;
+}
+
+/* A command is about to write. Errors: 25006 if this transaction must not. */
+void
+need_writable(const char *command)
+{
+	have_decoded();
 	if (RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
@@ -56,6 +61,7 @@ owner_begin(OwnerScope *scope)
 						   scope->sec_context | SECURITY_LOCAL_USERID_CHANGE);
 }
 
+/* The current user is who it was before owner_begin(). */
 void
 owner_end(const OwnerScope *scope)
 {
