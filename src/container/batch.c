@@ -149,9 +149,7 @@ void
 item_batch_insert(ItemBatch *batch, const BlogItem *item)
 {
 	MemoryContext old = MemoryContextSwitchTo(batch->context);
-	const pg_uuid_t *key =
-		item_uuid(item, batch->container == CONTAINER_USERS ? PROP_USER_ID :
-				  PROP_POST_ID);
+	const pg_uuid_t *key = item_uuid(item, container_key(batch->container));
 
 	if (batch->writer == NULL ||
 		RelationGetRelid(batch->writer->leaf.rel) !=

@@ -103,6 +103,25 @@ container_table(Container container)
 	return container_name[container];
 }
 
+/*
+ * The property by whose value items lie in one partition of a container or another;
+ * PROP_TYPE: by none.
+ */
+Property
+container_key(Container container)
+{
+	switch (container)
+	{
+		case CONTAINER_USERS:
+			return PROP_USER_ID;
+		case CONTAINER_POSTS:
+			return PROP_POST_ID;
+		case CONTAINER_FEED:
+			break;
+	}
+	return PROP_TYPE;
+}
+
 /* The value of the column type for items of this type. */
 const char *
 item_type_name(ItemType type)

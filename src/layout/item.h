@@ -83,6 +83,7 @@ typedef enum AccessPath
 
 /* item.c: names */
 extern const char *container_table(Container container);
+extern Property container_key(Container container);
 extern const char *item_type_name(ItemType type);
 extern const char *property_column(Property prop);
 

@@ -31,27 +31,11 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/* The property whose hash a container is split by; PROP_TYPE: none. */
-static Property
-partition_key(Container container)
-{
-	switch (container)
-	{
-		case CONTAINER_USERS:
-			return PROP_USER_ID;
-		case CONTAINER_POSTS:
-			return PROP_POST_ID;
-		case CONTAINER_FEED:
-			break;
-	}
-	return PROP_TYPE;
-}
-
 /* What is wrong with how a container's root is partitioned; NULL: nothing. */
 LayoutProblem *
 partitions_problem(Container container, Oid root)
 {
-	Property	key = partition_key(container);
+	Property	key = container_key(container);
 
 	return shape_key_problem(root, key == PROP_TYPE ?
 							 PARTITION_STRATEGY_LIST : PARTITION_STRATEGY_HASH,
@@ -70,7 +54,7 @@ partitions_load(Partitions *partitions, Container container, Relation root)
 	PartitionDesc desc = RelationGetPartitionDesc(root, true);
 	Oid		   *tables;
 
-	partitions->hashed = partition_key(container) != PROP_TYPE;
+	partitions->hashed = container_key(container) != PROP_TYPE;
 	partitions->n = partitions->hashed ? desc->nparts : 1;
 	partitions->whole = true;
 	if (!partitions->hashed)
