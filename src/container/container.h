@@ -50,6 +50,31 @@ typedef enum ItemResult
 	ITEM_LOCKED					/* LockWaitSkip, and somebody else has it */
 } ItemResult;
 
+/* What becomes of an item's newest version, as of this moment. */
+typedef enum ItemLife
+{
+	ITEM_UNSEEN,				/* there is none, or it moves too fast */
+	ITEM_LIVE,
+	ITEM_DELETING				/* by a transaction that has not ended */
+} ItemLife;
+
+/*
+ * A lock that an item type and a partition key name, and nothing else in the
+ * server takes. What is in it is key_lock.c's.
+ */
+typedef struct KeyLock
+{
+	Oid			place;
+	uint32		number;
+} KeyLock;
+
+typedef enum KeyLockMode
+{
+	KEY_LOCK_SHARED,			/* beside others who have it shared */
+	KEY_LOCK_EXCLUSIVE			/* beside others who have it exclusively, but
+								 * nobody who has it shared */
+} KeyLockMode;
+
 typedef struct ItemScan ItemScan;
 typedef struct ItemWriter ItemWriter;
 typedef struct ItemBatch ItemBatch;
@@ -105,6 +130,32 @@ extern void item_writer_update(ItemWriter *writer, const BlogItem *item);
 extern void item_writer_delete(ItemWriter *writer);
 extern ItemResult item_writer_delete_found(ItemWriter *writer, ItemScan *scan);
 extern void item_writer_close(ItemWriter *writer);
+
+/* holders.c: who has written or locked what a query finds, at this moment */
+extern ItemLife item_look(const ItemQuery *query);
+extern bool item_held_here(const ItemQuery *query);
+extern void item_await_free(const ItemQuery *query);
+extern bool item_written_here(const ItemQuery *query);
+extern bool item_written_elsewhere(const ItemQuery *query);
+extern bool item_inserted_elsewhere(const ItemQuery *query);
+extern bool item_await_inserters(const ItemQuery *query);
+extern bool item_scan_written_here(ItemScan *scan);
+
+/* key_lock.c: locks named by a partition key */
+extern bool item_place_exists(Container container, ItemType type,
+							  int partition);
+extern bool item_place_exists_for(Container container, ItemType type,
+								  const pg_uuid_t *partition_key);
+extern bool key_lock_init(KeyLock *lock, Container container, ItemType type,
+						  const pg_uuid_t *partition_key);
+extern bool key_lock(const KeyLock *lock, KeyLockMode mode,
+					 LockWaitPolicy wait);
+extern void key_unlock(const KeyLock *lock, KeyLockMode mode);
+extern void key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
+							   Snapshot snapshot);
+extern void key_predicate_check(ItemWriter *writer,
+								const pg_uuid_t *partition_key);
+extern void item_scan_unseen(ItemScan *scan, Snapshot snapshot);
 
 /* batch.c: inserting many */
 extern ItemBatch *item_batch_begin(Container container, ItemType type);
