@@ -110,20 +110,20 @@ is_problem(const Finding *f, const char *problem)
 static bool
 mend_orphan(const Finding *f)
 {
-	ItemResult outcome;
+	DeleteResult result;
 
 	if (strcmp(f->type, "post") == 0)
-		outcome = remove_post(&f->post_id, NULL, LockWaitBlock);
+		result = post_delete(&f->post_id, NULL, LockWaitBlock);
 	else if (strcmp(f->type, "comment") == 0)
-		outcome = purge_child(ITEM_COMMENT, &f->post_id, &f->id, NULL,
-							  LockWaitBlock);
+		result = child_delete_anyway(ITEM_COMMENT, &f->post_id, &f->id, NULL,
+									 LockWaitBlock);
 	else if (strcmp(f->type, "delta") == 0)
-		outcome = remove_item(ITEM_DELTA, &f->post_id, &f->id, NULL,
-							  LockWaitBlock);
+		result = child_delete_uncounted(ITEM_DELTA, &f->post_id, &f->id, NULL,
+										LockWaitBlock);
 	else
-		outcome = purge_child(ITEM_LIKE, &f->post_id, &f->user_id, NULL,
-							  LockWaitBlock);
-	return outcome == ITEM_OK;
+		result = child_delete_anyway(ITEM_LIKE, &f->post_id, &f->user_id, NULL,
+									 LockWaitBlock);
+	return result == DELETE_DONE;
 }
 
 /* Run a statement on the keys of a finding's item; did it change any row? */

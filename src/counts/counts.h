@@ -1,6 +1,12 @@
 /*
  * counts.h
- *		Posts and their counts.
+ *		Posts and their counts: lock a post, count on it, read its counts, delete
+ *		what hangs on it.
+ *
+ * A post's counts are those of the comments and likes that a snapshot shows,
+ * exactly. Who writes one locks the post shared, has the post count it, and
+ * unlocks the post; who deletes a post locks it exclusively. Whoever reads a post
+ * adds its counts up.
  */
 #ifndef BLOGSTORE_COUNTS_H
 #define BLOGSTORE_COUNTS_H
@@ -8,93 +14,131 @@
 #include "container/container.h"
 #include "layout/item.h"
 
-#include "storage/block.h"
-#include "storage/lock.h"
+/* A post's counts, or what is to be added to them. */
+typedef struct PostCounts
+{
+	int64		comments;
+	int64		likes;
+} PostCounts;
 
-typedef struct ItemMerge ItemMerge;
+/* What n children of a type are to their post's counts. */
+static inline PostCounts
+child_counts(ItemType type, int64 n)
+{
+	PostCounts	counts = {0, 0};
 
-/* gate.c: who counts on a post, and who deletes it */
-typedef struct PostGate
+	if (type == ITEM_COMMENT)
+		counts.comments = n;
+	else if (type == ITEM_LIKE)
+		counts.likes = n;
+	return counts;
+}
+
+/* How a post is held; post_lock.c tells what it means to others. */
+typedef enum PostHold
+{
+	POST_NOT_HELD,				/* anybody may delete it */
+	POST_WITHOUT_LOCK,			/* no delta can be written: who counts waits for
+								 * the post item */
+	POST_SHARED,				/* locked; not known to be there */
+	/* from here on it is there, and nobody else deletes it */
+	POST_SHARED_SURE,			/* locked, and seen since */
+	POST_EXCLUSIVE,				/* locked, and so is its item */
+	POST_OF_TRANSACTION			/* who deletes it waits for the end of this
+								 * transaction */
+} PostHold;
+
+typedef struct PostLock
 {
 	pg_uuid_t	post_id;
-	LOCKTAG		tag;
-	LOCKMODE	mode;			/* as held, or NoLock */
-	bool		passed;			/* there is no need to hold it */
-	bool		sure;			/* of the post, while it is held */
-} PostGate;
+	KeyLock		key;
+	PostHold	hold;
+} PostLock;
 
-extern void gate_init(PostGate *gate, const pg_uuid_t *post_id);
-extern ItemResult gate_enter(PostGate *gate, LockWaitPolicy wait);
-extern ItemResult gate_look(PostGate *gate, LockWaitPolicy wait);
-extern ItemResult gate_visit(PostGate *gate, LockWaitPolicy wait);
-extern ItemResult gate_shut(PostGate *gate, LockTupleMode mode,
-							 LockWaitPolicy wait);
-extern void gate_settle(PostGate *gate);
-extern void gate_leave(PostGate *gate);
+/* post_lock.c: who counts on a post, and who deletes it */
+extern void post_lock_init(PostLock *lock, const pg_uuid_t *post_id);
+extern bool post_find(PostLock *lock);
+extern bool post_try_lock_shared(PostLock *lock);
+extern ItemResult post_lock_shared(PostLock *lock, LockWaitPolicy wait);
+extern ItemResult post_lock_exclusive(PostLock *lock, LockTupleMode mode,
+									  LockWaitPolicy wait);
+extern void post_unlock(PostLock *lock);
+extern void post_await_unlock(const PostLock *lock);
 
-/* counter.c: a post's counts */
-extern ItemResult post_count(PostGate *gate, int64 comments, int64 likes,
-							  LockWaitPolicy wait);
-extern ItemResult post_join(const pg_uuid_t *post_id);
+/* post_count.c: a post counts what is written and deleted */
+extern ItemResult post_count(PostLock *lock, PostCounts counts);
+extern ItemResult post_count_after_deletion(PostLock *lock, PostCounts counts);
+extern ItemResult post_keep(const pg_uuid_t *post_id);
+
+/* post_merge.c: what was counted beside a post comes into it */
 extern ItemResult post_fold(const pg_uuid_t *post_id, int64 limit, bool hot,
-							 bool merge, int64 *taken, bool *left);
+							bool merge, int64 *taken, bool *left);
 extern void post_fold_locked(BlogItem *post, int64 limit);
 extern bool post_counter_repair(const pg_uuid_t *post_id);
 
-/* delta.c: what is to be added to a post's counts */
+/* delta.c: what is counted beside a post */
 static inline bool
 delta_is_stripe(const pg_uuid_t *id)
 {
 	return id->data[6] >> 4 == 8;
 }
 
-extern bool delta_leaf_exists(int partition);
-extern bool delta_possible(const pg_uuid_t *post_id);
-extern void delta_add_up(BlogItem *post, Snapshot snapshot);
-extern ItemResult delta_stripe(const pg_uuid_t *post_id, int64 comments,
-								int64 likes);
-extern void delta_insert(const pg_uuid_t *post_id, int64 comments, int64 likes,
-						 bool stripe);
-extern int64 delta_take(const pg_uuid_t *post_id, int64 limit, int64 *comments,
-						int64 *likes, bool *left);
-extern ItemScan *delta_scan(const pg_uuid_t *post_id, Snapshot snapshot,
-							bool identity);
-extern BlockNumber delta_page(const pg_uuid_t *post_id);
-
-/* presence.c: is a post there? */
-typedef enum PostLife
+/*
+ * Has a partition a place for deltas? One that its owner has made may have none:
+ * counts are changed in the post item there, waiting for its lock.
+ */
+static inline bool
+delta_leaf_exists(int partition)
 {
-	POST_UNSEEN,				/* none, or it moves too fast */
-	POST_THERE,
-	POST_DELETING				/* by another transaction, so far */
-} PostLife;
+	return item_place_exists(CONTAINER_POSTS, ITEM_DELTA, partition);
+}
 
-extern PostLife post_look(const pg_uuid_t *post_id);
-extern bool post_is_held(const pg_uuid_t *post_id);
-extern void item_await_free(ItemType type, const pg_uuid_t *post_id,
-							const Datum *key, int nkeys);
-extern void post_await_free(const pg_uuid_t *post_id);
-extern ItemResult post_hold(const pg_uuid_t *post_id, LockTupleMode mode,
-							 LockWaitPolicy wait);
-extern bool post_await(PostGate *gate);
+/* Has the partition of a post a place for deltas? */
+static inline bool
+delta_possible(const pg_uuid_t *post_id)
+{
+	return item_place_exists_for(CONTAINER_POSTS, ITEM_DELTA, post_id);
+}
 
-/* removal.c: items with what hangs on them; author NULL: whoever's they are */
-extern ItemResult remove_item(ItemType type, const pg_uuid_t *post_id,
-							   const pg_uuid_t *other, const pg_uuid_t *author,
-							   LockWaitPolicy wait);
-extern ItemResult remove_child(ItemType type, const pg_uuid_t *post_id,
-								const pg_uuid_t *other, const pg_uuid_t *author,
-								LockWaitPolicy wait);
-extern ItemResult purge_child(ItemType type, const pg_uuid_t *post_id,
-							   const pg_uuid_t *other, const pg_uuid_t *author,
-							   LockWaitPolicy wait);
-extern ItemResult remove_post(const pg_uuid_t *post_id,
-							   const pg_uuid_t *author, LockWaitPolicy wait);
-extern ItemResult purge_post(const pg_uuid_t *post_id,
-							  const pg_uuid_t *author, LockWaitPolicy wait,
-							  int64 limit, int64 *removed, bool *more);
+extern void delta_add_up(BlogItem *post, Snapshot snapshot);
 
-/* merge.c: lists over all partitions */
+/* What came of deleting an item. */
+typedef enum DeleteResult
+{
+	DELETE_NOT_FOUND,			/* there is none, or none by the author */
+	DELETE_DONE,
+	DELETE_LOCKED,				/* LockWaitSkip, and somebody else has it */
+	DELETE_MORE					/* the limit was reached, and there is more */
+} DeleteResult;
+
+/*
+ * deletion.c: items with what hangs on them, if they are by an author (NULL:
+ * anybody); other tells which child of its post: a comment's or delta's id, or
+ * the user who likes
+ */
+extern DeleteResult child_delete(ItemType type, const pg_uuid_t *post_id,
+								 const pg_uuid_t *other,
+								 const pg_uuid_t *author, LockWaitPolicy wait);
+extern DeleteResult child_delete_uncounted(ItemType type,
+										   const pg_uuid_t *post_id,
+										   const pg_uuid_t *other,
+										   const pg_uuid_t *author,
+										   LockWaitPolicy wait);
+extern DeleteResult child_delete_anyway(ItemType type,
+										const pg_uuid_t *post_id,
+										const pg_uuid_t *other,
+										const pg_uuid_t *author,
+										LockWaitPolicy wait);
+extern DeleteResult post_delete(const pg_uuid_t *post_id,
+								const pg_uuid_t *author, LockWaitPolicy wait);
+extern DeleteResult post_delete_in_steps(const pg_uuid_t *post_id,
+										 const pg_uuid_t *author,
+										 LockWaitPolicy wait, int64 limit,
+										 int64 *children);
+
+/* post_list.c: lists over all partitions */
+typedef struct ItemMerge ItemMerge;
+
 extern ItemMerge *item_merge_begin(const ItemQuery *query);
 extern bool item_merge_next(ItemMerge *merge, BlogItem *out);
 extern void item_merge_end(ItemMerge *merge);

@@ -153,23 +153,28 @@ purge_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
 	pg_uuid_t	author = *item_uuid(item, PROP_USER_ID);
 	pg_uuid_t	other = *item_uuid(item, visitor->type == ITEM_LIKE ?
 								   PROP_USER_ID : PROP_ID);
-	ItemResult outcome;
+	DeleteResult result;
 
 	if (visitor->type == ITEM_POST)
-	{
-		bool		more = false;
-
-		outcome = purge_post(&post_id, &author, walk->wait,
-							 walk->limit == 0 ? 0 : walk->limit - walk->changed,
-							 &walk->changed, &more);
-		if (more)
-			return VISIT_AGAIN;
-	}
+		result = post_delete_in_steps(&post_id, &author, walk->wait,
+									  walk->limit == 0 ? 0 :
+									  walk->limit - walk->changed,
+									  &walk->changed);
 	else
-		outcome = purge_child(visitor->type, &post_id, &other, &author,
-							  walk->wait);
-	return outcome == ITEM_OK ? VISIT_CHANGED :
-		outcome == ITEM_LOCKED ? VISIT_BUSY : VISIT_UNCHANGED;
+		result = child_delete_anyway(visitor->type, &post_id, &other, &author,
+									 walk->wait);
+	switch (result)
+	{
+		case DELETE_DONE:
+			return VISIT_CHANGED;
+		case DELETE_LOCKED:
+			return VISIT_BUSY;
+		case DELETE_MORE:
+			return VISIT_AGAIN;
+		case DELETE_NOT_FOUND:
+			break;
+	}
+	return VISIT_UNCHANGED;
 }
 
 /* A walk from the start of a leaf; limit 0: all of it in one step. */

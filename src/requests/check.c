@@ -370,9 +370,9 @@ is_in_the_way(ItemType type, const BlogItem *there)
 	if (!being_deleted(there))
 		return true;
 	if (type == ITEM_POST)
-		(void) remove_post(&post_id, &author, LockWaitBlock);
+		(void) post_delete(&post_id, &author, LockWaitBlock);
 	else
-		(void) remove_child(type, &post_id, &id, &author, LockWaitBlock);
+		(void) child_delete(type, &post_id, &id, &author, LockWaitBlock);
 	return false;
 }
 

@@ -10,6 +10,7 @@
 #include "compat.h"
 #include "container/container.h"
 #include "counts/counts.h"
+#include "hooks.h"
 #include "layout/item.h"
 #include "members/members.h"
 #include "requests/request.h"
@@ -20,23 +21,48 @@
 /* How a child comes to its post. */
 typedef struct Arrival
 {
-	PostGate	gate;
-	bool		shut;			/* was the gate? */
+	PostLock	lock;			/* of the post */
+	bool		shut_out;		/* did somebody else have it exclusively? */
+	bool		stamped;		/* does the stamp tell? */
+	uint64		stamp;			/* of users' deletions, before the post's author
+								 * was asked for */
 } Arrival;
 
-/* Enter the gate, when the child can be seen, but can still be taken back. */
+/* Errors: 23503 unless there is a post whose author is not being deleted. */
+static void
+need_post(Arrival *arrival)
+{
+	const pg_uuid_t *post_id = &arrival->lock.post_id;
+
+	arrival->stamped = change_feed_hooks.deletions(&arrival->stamp);
+	if (!post_find(&arrival->lock) || post_being_deleted(post_id))
+		unknown_item("post", post_id);
+}
+
+/* May users have been deleted since the post's author was asked for? */
+static bool
+deletions_since(const Arrival *arrival)
+{
+	uint64		stamp;
+
+	return !arrival->stamped || !change_feed_hooks.deletions(&stamp) ||
+		stamp != arrival->stamp;
+}
+
+/* Lock the post, when the child can be seen, but can still be taken back. */
 static bool
 arrive(void *arg)
 {
 	Arrival    *arrival = arg;
 
-	arrival->shut = gate_enter(&arrival->gate, LockWaitSkip) != ITEM_OK;
-	return !arrival->shut;
+	arrival->shut_out = !post_try_lock_shared(&arrival->lock);
+	return !arrival->shut_out;
 }
 
 /*
- * Write a comment or like with its author's name. Returns false, nothing
- * written, if its key is taken, or the gate shut.
+ * Write a comment or like with its author's name, and lock its post. Returns
+ * false, nothing written or locked, if its key is taken, or somebody else has the
+ * post locked exclusively.
  */
 static bool
 insert_child(BlogItem *item, ItemType type, Arrival *arrival)
@@ -45,7 +71,7 @@ insert_child(BlogItem *item, ItemType type, Arrival *arrival)
 	BlogItem	user;
 	bool		inserted;
 
-	arrival->shut = false;
+	arrival->shut_out = false;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, type,
 							  item_uuid(item, PROP_POST_ID));
@@ -68,36 +94,37 @@ bool
 write_child(BlogItem *item, ItemType type)
 {
 	const pg_uuid_t *post_id = item_uuid(item, PROP_POST_ID);
+	const PostCounts one = child_counts(type, 1);
 	Arrival		arrival;
+	ItemResult	counted;
 	bool		inserted;
 
-	gate_init(&arrival.gate, post_id);
+	post_lock_init(&arrival.lock, post_id);
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!post_await(&arrival.gate) || post_being_deleted(post_id))
-			unknown_item("post", post_id);
+		need_post(&arrival);
 		inserted = insert_child(item, type, &arrival);
-		if (arrival.shut)
-		{
-			(void) gate_enter(&arrival.gate, LockWaitBlock);
-			gate_leave(&arrival.gate);
-		}
-	} while (arrival.shut);
+		if (arrival.shut_out)
+			post_await_unlock(&arrival.lock);
+	} while (arrival.shut_out);
+	if (!inserted)
+		return false;
 	/* the insert may have waited for the one who deletes the post's author */
-	if (inserted && post_being_deleted(post_id))
+	if (deletions_since(&arrival) && post_being_deleted(post_id))
 		unknown_item("post", post_id);
-	if (inserted &&
-		post_count(&arrival.gate, type == ITEM_COMMENT, type == ITEM_LIKE,
-				   LockWaitBlock) != ITEM_OK)
+	counted = post_count(&arrival.lock, one);
+	post_unlock(&arrival.lock);
+	if (counted == ITEM_LOCKED)
+		counted = post_count_after_deletion(&arrival.lock, one);
+	if (counted != ITEM_OK)
 		unknown_item("post", post_id);
-	gate_leave(&arrival.gate);
-	return inserted;
+	return true;
 }
 
 /* Delete a comment or like; false if there is none, or none is served. */
 bool
-remove_served_child(ItemType type, const pg_uuid_t *post_id,
+delete_served_child(ItemType type, const pg_uuid_t *post_id,
 					const pg_uuid_t *other)
 {
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(other)};
@@ -118,5 +145,5 @@ remove_served_child(ItemType type, const pg_uuid_t *post_id,
 	served = served && !deleted_post(deleted, post_id);
 	PopActiveSnapshot();
 	return served &&
-		remove_child(type, post_id, other, NULL, LockWaitBlock) == ITEM_OK;
+		child_delete(type, post_id, other, NULL, LockWaitBlock) == DELETE_DONE;
 }

@@ -111,7 +111,7 @@ edit_comment(PG_FUNCTION_ARGS)
 
 	check_not_empty(content, "content");
 	request_begin(&scope, "edit_comment()");
-	if (!comment_says(post_id, key, content) && post_join(post_id) != ITEM_OK)
+	if (!comment_says(post_id, key, content) && post_keep(post_id) != ITEM_OK)
 		unknown_item("comment", id);
 
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -145,7 +145,7 @@ delete_comment(PG_FUNCTION_ARGS)
 	bool		found;
 
 	request_begin(&scope, "delete_comment()");
-	found = remove_served_child(ITEM_COMMENT, post_id, id);
+	found = delete_served_child(ITEM_COMMENT, post_id, id);
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
 }

@@ -40,6 +40,7 @@ create_like(PG_FUNCTION_ARGS)
 	Datum		key[] = {UUIDPGetDatum(user_id), UUIDPGetDatum(post_id)};
 	BlogItem	there;
 	bool		inserted;
+	bool		done;
 
 	new_id(&id);
 	item_init(&like, ITEM_LIKE);
@@ -51,8 +52,11 @@ create_like(PG_FUNCTION_ARGS)
 
 	request_begin(&scope, "create_like()");
 	do
+	{
 		inserted = write_child(&like, ITEM_LIKE);
-	while (!inserted && !find_conflicting(ITEM_LIKE, post_id, key, 2, &there));
+		done = inserted ||
+			find_conflicting(ITEM_LIKE, post_id, key, 2, &there);
+	} while (!done);
 	owner_end(&scope);
 	return return_item(fcinfo, inserted ? &like : &there, ITEM_LIKE);
 }
@@ -71,7 +75,7 @@ delete_like(PG_FUNCTION_ARGS)
 	bool		found;
 
 	request_begin(&scope, "delete_like()");
-	found = remove_served_child(ITEM_LIKE, post_id, user_id);
+	found = delete_served_child(ITEM_LIKE, post_id, user_id);
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
 }

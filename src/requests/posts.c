@@ -184,7 +184,7 @@ delete_post(PG_FUNCTION_ARGS)
 
 	request_begin(&scope, "delete_post()");
 	found = !post_being_deleted(id) &&
-		remove_post(id, NULL, LockWaitBlock) == ITEM_OK;
+		post_delete(id, NULL, LockWaitBlock) == DELETE_DONE;
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
 }

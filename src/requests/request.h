@@ -128,7 +128,7 @@ extern bool find_conflicting(ItemType type, const pg_uuid_t *post_id,
 
 /* child.c */
 extern bool write_child(BlogItem *item, ItemType type);
-extern bool remove_served_child(ItemType type, const pg_uuid_t *post_id,
+extern bool delete_served_child(ItemType type, const pg_uuid_t *post_id,
 								const pg_uuid_t *other);
 
 /* cursor.c */

@@ -1,5 +1,5 @@
 /*
- * merge.c
+ * post_list.c
  *		Lists over all partitions of a container, by (creation_date, id), newest
  *		first.
  *
