@@ -4,7 +4,7 @@
  *		the owner has added, what constraints say.
  *
  * Rows are formed in the per-tuple context, what is prepared for all of them in
- * the writer's. Runs where writers do (write.c).
+ * the writer's. Runs where writers do (writer.c).
  */
 #include "postgres.h"
 

@@ -297,7 +297,7 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 	return inserted;
 }
 
-/* The same, whatever else there is. */
+/* Insert an item as item_writer_insert_if() does, asking nobody whether it stands. */
 bool
 item_writer_insert(ItemWriter *writer, const BlogItem *item)
 {

@@ -192,17 +192,21 @@ delta_insert(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Have a new delta count on a post that is there, and stays: as the stripe that
- * this process has not, unless a transaction that is not its own is writing it.
+ * Have a new delta count on a post that is there, and stays: as this process's
+ * stripe, which it has not, unless another transaction is just writing one with
+ * its id.
  */
 void
 delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
 {
 	pg_uuid_t	id;
+	bool		inserted = false;
 
 	CHECK_FOR_INTERRUPTS();
 	stripe_id(&id);
-	if (stripe_pending(post_id, &id) || !delta_write(post_id, &id, counts))
+	if (!stripe_pending(post_id, &id))
+		inserted = delta_write(post_id, &id, counts);
+	if (!inserted)
 		delta_insert(post_id, counts);
 }
 

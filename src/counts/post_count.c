@@ -95,15 +95,20 @@ static ItemResult
 count_in_stripe(PostLock *lock, PostCounts counts)
 {
 	DeltaStripe stripe;
+	bool		stays;
 	ItemResult	result = ITEM_NOT_FOUND;
 
 	if (IsolationUsesXactSnapshot())
 		return ITEM_LOCKED;
 	delta_stripe_begin(&stripe, &lock->post_id);
 	if (stripe.found)
-		result = ITEM_LOCKED;
-	if (stripe.mine || (stripe.found && post_is_sure(lock)))
-		result = delta_stripe_add(&stripe, counts);
+	{
+		/* who deletes the post waits for who has written its deltas */
+		stays = stripe.mine;
+		if (!stays)
+			stays = post_is_sure(lock);
+		result = stays ? delta_stripe_add(&stripe, counts) : ITEM_LOCKED;
+	}
 	delta_stripe_end(&stripe);
 	return result;
 }

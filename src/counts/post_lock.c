@@ -2,55 +2,64 @@
  * post_lock.c
  *		Who counts on a post, and who deletes it.
  *
- * Nobody waits in order to count, so who counts does not lock the post item: a
- * delta is inserted beside it. Whoever deletes the post has to know of all deltas
- * that are being written. That is what a post's lock is for. It is held shared
- * while the post is looked at and a delta inserted, for no longer, and with
- * nothing to wait for; the delta can be found by others from then on. Who deletes
- * the post locks it exclusively, waits for the transactions that have inserted
- * deltas, deletes the post item, and unlocks the post.
+ * Nobody waits in order to count: if the post item is not free, a delta is
+ * inserted beside it, and no lock of the post item keeps the post from being
+ * deleted then. So whoever deletes a post has to know of all deltas that are being
+ * written. That is what a post's lock is for. Who counts holds it shared for a
+ * moment, with nothing to wait for: from the child's arrival on, until the post
+ * item is written or a delta can be found by others. Who deletes holds it exclusively,
+ * waits for the transactions that have inserted deltas, deletes the post item, and
+ * unlocks the post. The lock is one that the post's key names (key_lock.c). Several
+ * can hold it exclusively; the lock of the post item keeps those apart.
  *
- * Here is what each of the two holds, step by step, and what the other finds then.
+ * How a post is held:
  *
- *	who counts, and holds		| who deletes finds		| at abort
- *	----------------------------+-----------------------+----------------------
- *	nothing: looks for the post	| nobody				| -
- *	a child that is not yet		| nobody				| the child is gone
- *	confirmed, or being waited	|						|
- *	for							|						|
- *	POST_SHARED, the child		| the lock: waits a		| lock and child are
- *								| moment				| gone
- *	POST_SHARED_SURE, a delta	| the lock: waits a		| lock, child and delta
- *	being inserted				| moment				| are gone
- *	nothing but the child and	| the delta, or the		| both are gone, and
- *	its delta, or the post		| item's lock: waits	| were counted by
- *	item's lock					| for the transaction	| nobody
+ *	POST_NOT_HELD		| not at all: post_find() says that it was there
+ *	POST_SHARED			| locked by who counts; a deletion that was before may be
+ *						| under way, so it is looked at before a delta is inserted
+ *	POST_SHARED_SURE	| locked by who counts, and seen since: it stays
+ *	POST_EXCLUSIVE		| locked by who deletes, and its item is locked
+ *	POST_OF_TRANSACTION	| not locked, but this transaction has counted on it, or
+ *						| has its item locked: who deletes waits for its end
+ *	POST_WITHOUT_LOCK	| there is no place for deltas: who counts waits for the
+ *						| lock of the post item, and so does who deletes
  *
- *	who deletes, and holds		| who counts finds		| at abort
- *	----------------------------+-----------------------+----------------------
- *	nothing: waits for those	| nobody				| -
- *	who count, and for locks of	|						|
- *	the post item				|						|
- *	POST_EXCLUSIVE: waits for	| the lock: POST_OF_	| the lock is gone: who
- *	them, or finds none			| TRANSACTION passes;	| waited counts
- *								| others take the child	|
- *								| back, and wait		|
- *	POST_EXCLUSIVE, the post	| the lock, as above	| both locks are gone
- *	item locked					|						|
- *	the post item deleted		| the lock is free, and	| the post is there
- *								| the post is being		| again: who waited
- *								| deleted: unlocks it,	| counts
- *								| and waits for the end |
+ * What the one who counts holds, step by step, and what then comes of the other:
  *
- * POST_OF_TRANSACTION is a post on which this transaction has counted, or whose
- * item it has locked. Who has the lock exclusively waits for the end of that
- * transaction, which may need the post again before: so it does not wait for the
- * lock. POST_WITHOUT_LOCK is a post in a partition without a place for deltas:
- * counts are changed in the post item there, waiting for its lock, which keeps the
- * two apart.
+ *	holds					| who deletes				| at abort
+ *	------------------------+---------------------------+-----------------------
+ *	nothing: looks for the	| finds nobody				| nothing is left
+ *	post, writes the child	|							|
+ *	the lock, shared; the	| waits a moment for the	| lock and child are
+ *	child can be found		| lock						| gone
+ *	the lock, shared; the	| waits a moment for the	| lock, child and count
+ *	delta, or the post item	| lock						| are gone
+ *	is being written		|							|
+ *	the delta, or the lock	| finds it, and waits for	| child and count are
+ *	of the post item		| the transaction's end		| gone
  *
- * Several can hold the lock exclusively; the lock of the post item keeps those
- * apart. The lock is one that its leaf of deltas and its key name (key_lock.c).
+ * What the one who deletes holds, step by step:
+ *
+ *	holds					| who counts				| at abort
+ *	------------------------+---------------------------+-----------------------
+ *	nothing: waits for who	| finds nobody				| nothing is left
+ *	has counted, ten times	|							|
+ *	at most					|							|
+ *	the lock, exclusively:	| goes on, if the post is	| the lock is gone, and
+ *	waits for who has		| the transaction's; else	| who waits counts
+ *	counted, if that was	| takes the child back, and |
+ *	in vain					| waits for the lock		|
+ *	the lock, exclusively;	| does what is said above	| lock and deletion are
+ *	the post item is being	|							| gone, and who waits
+ *	deleted					|							| counts
+ *	the post item, which is	| has the lock, finds that	| the post is there, and
+ *	deleted					| the post is being			| who waits counts
+ *							| deleted, unlocks it, and	|
+ *							| waits for the end			|
+ *
+ * Who counts passes the lock if the post is its transaction's: who holds it
+ * exclusively waits for that transaction, which may need the post again before.
+ * So neither waits for the other.
  *
  * Runs in backends and in the worker.
  */
@@ -207,8 +216,9 @@ post_find(PostLock *lock)
 {
 	if (IsolationUsesXactSnapshot() && !is_shown(&lock->post_id))
 		return false;
-	return look_at_post(&lock->post_id) == ITEM_LIVE ||
-		post_await_deletion(lock) == ITEM_OK;
+	if (look_at_post(&lock->post_id) == ITEM_LIVE)
+		return true;
+	return post_await_deletion(lock) == ITEM_OK;
 }
 
 /* ------------------------------------------------------------------------
@@ -252,14 +262,6 @@ post_is_sure(PostLock *lock)
 	return lock->hold >= POST_SHARED_SURE;
 }
 
-/* Lock a post shared, waiting for whoever has it exclusively. */
-static void
-wait_to_lock_shared(PostLock *lock)
-{
-	(void) key_lock(&lock->key, KEY_LOCK_SHARED, LockWaitBlock);
-	lock->hold = POST_SHARED;
-}
-
 /*
  * Lock a post shared that is there. ITEM_NOT_FOUND: there is none; ITEM_LOCKED:
  * somebody has it exclusively, or is deleting it. With LockWaitBlock wait for
@@ -268,13 +270,15 @@ wait_to_lock_shared(PostLock *lock)
 ItemResult
 post_lock_shared(PostLock *lock, LockWaitPolicy wait)
 {
+	bool		locked = post_try_lock_shared(lock);
 	ItemLife	life;
 
-	if (!post_try_lock_shared(lock))
+	if (!locked && wait != LockWaitBlock)
+		return ITEM_LOCKED;
+	if (!locked)
 	{
-		if (wait != LockWaitBlock)
-			return ITEM_LOCKED;
-		wait_to_lock_shared(lock);
+		(void) key_lock(&lock->key, KEY_LOCK_SHARED, LockWaitBlock);
+		lock->hold = POST_SHARED;
 	}
 	if (lock->hold >= POST_SHARED_SURE)
 		return ITEM_OK;
@@ -298,8 +302,14 @@ post_lock_shared(PostLock *lock, LockWaitPolicy wait)
 void
 post_await_counting(const PostLock *lock)
 {
-	while (delta_possible(&lock->post_id) && await_counting(&lock->post_id))
+	bool		counting;
+
+	do
+	{
 		CHECK_FOR_INTERRUPTS();
+		counting = delta_possible(&lock->post_id) &&
+			await_counting(&lock->post_id);
+	} while (counting);
 }
 
 /*

@@ -42,7 +42,8 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
 	*taken = 0;
 	*left = false;
 	post_lock_init(&lock, post_id);
-	merge = merge && post_lock_shared(&lock, LockWaitSkip) == ITEM_OK;
+	if (merge)
+		merge = post_lock_shared(&lock, LockWaitSkip) == ITEM_OK;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
 	if (hot)
