@@ -48,7 +48,7 @@ key_page(const pg_uuid_t *partition_key)
 bool
 item_place_exists(Container container, ItemType type, int partition)
 {
-	return OidIsValid(item_leaf(container, type, partition));
+	return partition_takes(container, type, partition);
 }
 
 /* Has the partition that holds a key a place for items of a type? */
@@ -56,9 +56,10 @@ bool
 item_place_exists_for(Container container, ItemType type,
 					  const pg_uuid_t *partition_key)
 {
-	return item_place_exists(container, type,
-							 container_find_partition(container,
-													  partition_key));
+	int			partition = partition_of(container, type, partition_key);
+
+	return partition != NO_PARTITION &&
+		item_place_exists(container, type, partition);
 }
 
 /*
@@ -71,7 +72,7 @@ key_lock_init(KeyLock *lock, Container container, ItemType type,
 {
 	if (!item_place_exists_for(container, type, partition_key))
 		return false;
-	lock->place = item_leaf_of(container, type, partition_key);
+	lock->place = leaf_of_key(container, type, partition_key);
 	lock->number = key_page(partition_key);
 	return true;
 }
