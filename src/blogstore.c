@@ -12,7 +12,7 @@
 #include "guard/guard.h"
 #include "layout/layout.h"
 #include "members/members.h"
-#include "requests/stats.h"
+#include "requests/requests.h"
 #include "settings.h"
 #include "state/state.h"
 
@@ -28,8 +28,6 @@ _PG_init(void)
 	settings_init();
 	layout_init();
 	guard_init();
-	view_state_init();
-	deleted_init();
 	change_feed_init();
 	stats_init();
 }

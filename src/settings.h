@@ -5,6 +5,8 @@
 #ifndef BLOGSTORE_SETTINGS_H
 #define BLOGSTORE_SETTINGS_H
 
+#define MAX_DATABASES 64		/* that can have containers, on one server */
+
 extern int	blogstore_feed_size;
 extern int	blogstore_short_form_length;
 extern bool blogstore_track_requests;

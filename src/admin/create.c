@@ -13,9 +13,7 @@
 #include "admin/create.h"
 #include "compat.h"
 #include "hooks.h"
-#include "layout/item.h"
 #include "layout/layout.h"
-#include "state/bookkeeping.h"
 #include "state/state.h"
 
 #include "access/relation.h"
@@ -96,7 +94,7 @@ look_at_container(Creation *creation, Container container)
 		refuse_table(container_table(container), problem);
 }
 
-/* Look at a table of the bookkeeping, likewise. */
+/* Look at a table of the bookkeeping, which is locked if it is there. */
 static void
 look_at_table(Creation *creation, Bookkeeping table)
 {
@@ -255,11 +253,9 @@ join_parts(const Creation *creation, bool all)
 						   " ON CONFLICT DO NOTHING");
 		/* a rename or deletion under way may have been lost, too */
 		(void) run_sql("UPDATE blogstore.view_state SET ready = false");
-		(void) run_sql("INSERT INTO blogstore.jobs (id, kind)"
-					   " VALUES (gen_random_uuid(), 'rebuild')");
+		job_queue(JOB_REBUILD, NULL);
 		if (creation->table[BOOK_JOBS])
-			(void) run_sql("INSERT INTO blogstore.jobs (id, kind)"
-						   " VALUES (gen_random_uuid(), 'rename')");
+			job_queue(JOB_RENAME, NULL);
 	}
 	SetUserIdAndSecContext(user, sec_context);
 }

@@ -6,7 +6,7 @@
 #define BLOGSTORE_CREATE_H
 
 #include "layout/item.h"
-#include "state/bookkeeping.h"
+#include "state/state.h"
 
 typedef struct Statements
 {

@@ -9,7 +9,7 @@
 
 #include "admin/create.h"
 #include "layout/item.h"
-#include "state/bookkeeping.h"
+#include "state/state.h"
 
 #define PROPERTY_COLUMNS(post, user, names) \
 	"id uuid NOT NULL, type text NOT NULL, post_id uuid " post ", " \

@@ -14,7 +14,6 @@
 
 #include "compat.h"
 #include "layout/layout.h"
-#include "state/plans.h"
 #include "state/state.h"
 
 #include "executor/tstoreReceiver.h"
@@ -42,8 +41,8 @@ PG_FUNCTION_INFO_V1(blogstore_export_documents);
 static KeptPlan export_plan = {
 "WITH account AS MATERIALIZED (SELECT user_id, username, creation_date"
 " FROM blogstore.users WHERE type = 'user'),"
-" deleting AS MATERIALIZED (SELECT DISTINCT user_id FROM blogstore.jobs"
-" WHERE kind = 'deletion'),"
+" deleting AS MATERIALIZED (SELECT DISTINCT user_id"
+" FROM (" USERS_BEING_DELETED_SQL ") AS d),"
 " gone AS MATERIALIZED (SELECT p.post_id FROM "
 ITEMS_OF("posts", "post") " AS p"
 " WHERE p.user_id IN (SELECT user_id FROM deleting)),"

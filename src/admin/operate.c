@@ -9,20 +9,13 @@
 
 #include "change_feed/change_feed.h"
 #include "compat.h"
-#include "container/container.h"
-#include "container/tuple.h"
 #include "hooks.h"
-#include "import/import.h"
-#include "layout/item.h"
 #include "layout/layout.h"
-#include "state/plans.h"
 #include "state/state.h"
 
 #include "access/xact.h"
-#include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "replication/message.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -35,25 +28,6 @@ PG_FUNCTION_INFO_V1(blogstore_stop_worker);
 
 /* How long a waiter sleeps at most before it looks again, in milliseconds. */
 #define LOOK_AGAIN 50
-
-/* a job that is parked (phase 5) waits for an owner to mend a table */
-static KeptPlan jobs_plan = {
-	"SELECT id::uuid, xmin::xid FROM blogstore.jobs"
-	" WHERE phase <> 5 AND id IS NOT NULL",
-	0, {0}, NULL
-};
-
-static KeptPlan jobs_left_plan = {
-	"SELECT 1 FROM blogstore.jobs WHERE id = ANY ($1) AND phase <> 5 LIMIT 1",
-	1, {UUIDARRAYOID}, NULL
-};
-
-static KeptPlan rebuild_plan = {
-	"INSERT INTO blogstore.jobs (id, kind)"
-	" SELECT $1, 'rebuild' WHERE NOT EXISTS"
-	" (SELECT FROM blogstore.jobs WHERE kind = 'rebuild' AND phase = 0)",
-	1, {UUIDOID}, NULL
-};
 
 /* Raise 55000 where no worker can run. */
 static void
@@ -99,61 +73,6 @@ deadline_after(const Interval *timeout)
 		ms = INT_MAX;
 	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 									   (int64) Max(ms, 0));
-}
-
-/*
- * The jobs that have been committed, as an array in the current memory
- * context. This transaction's own are not: the worker cannot see them yet.
- */
-static Datum
-present_jobs(int *count)
-{
-	MemoryContext context = CurrentMemoryContext;
-	MemoryContext old;
-	OwnerScope	scope;
-	Datum	   *ids;
-	int			n = 0;
-	ArrayType  *array;
-
-	owner_begin(&scope);
-	PushActiveSnapshot(GetLatestSnapshot());
-	SPI_connect();
-	plan_execute(&jobs_plan, NULL, NULL, true);
-	ids = palloc(sizeof(Datum) * Max(SPI_processed, 1));
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		HeapTuple	row = SPI_tuptable->vals[i];
-		bool		isnull;
-		Datum		xmin = SPI_getbinval(row, SPI_tuptable->tupdesc, 2, &isnull);
-
-		if (!TransactionIdIsCurrentTransactionId(DatumGetTransactionId(xmin)))
-			ids[n++] = SPI_getbinval(row, SPI_tuptable->tupdesc, 1, &isnull);
-	}
-	old = MemoryContextSwitchTo(context);
-	array = construct_array(ids, n, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR);
-	MemoryContextSwitchTo(old);
-	SPI_finish();
-	PopActiveSnapshot();
-	owner_end(&scope);
-	*count = n;
-	return PointerGetDatum(array);
-}
-
-static bool
-jobs_left(Datum ids)
-{
-	OwnerScope	scope;
-	bool		left;
-
-	owner_begin(&scope);
-	PushActiveSnapshot(GetLatestSnapshot());
-	SPI_connect();
-	plan_execute(&jobs_left_plan, &ids, NULL, true);
-	left = SPI_processed > 0;
-	SPI_finish();
-	PopActiveSnapshot();
-	owner_end(&scope);
-	return left;
 }
 
 /* Is a worker serving the views? Raises 55000 if it was stopped. */
@@ -248,10 +167,10 @@ wait_advance(Wait *wait)
 	}
 	if (wait->step == WAIT_APPLIED && mark_passed(wait))
 	{
-		wait->jobs = present_jobs(&wait->n_jobs);
+		wait->jobs = jobs_to_wait_for(&wait->n_jobs);
 		wait->step = wait->n_jobs > 0 ? WAIT_JOBS : WAIT_COMMITTED;
 	}
-	if (wait->step == WAIT_JOBS && !jobs_left(wait->jobs))
+	if (wait->step == WAIT_JOBS && !jobs_are_left(wait->jobs))
 		wait->step = WAIT_COMMITTED;
 	if (wait->step == WAIT_COMMITTED && wait_for_written(wait))
 		wait->step = WAIT_JOBS_APPLIED;
@@ -331,19 +250,13 @@ Datum
 blogstore_rebuild_views(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
-	pg_uuid_t	id;
-	Datum		value;
 
 	need_writable("rebuild_views()");
 	container_require();
 	need_possible_worker();
 
-	new_id(&id);
-	value = UUIDPGetDatum(&id);
 	owner_begin(&scope);
-	SPI_connect();
-	plan_execute(&rebuild_plan, &value, NULL, false);
-	SPI_finish();
+	job_queue_once(JOB_REBUILD, NULL);
 	owner_end(&scope);
 	change_feed_hooks.item_written();
 	PG_RETURN_VOID();

@@ -18,11 +18,8 @@
 #include "compat.h"
 #include "container/container.h"
 #include "counts/counts.h"
-#include "import/import.h"
-#include "layout/item.h"
 #include "layout/layout.h"
 #include "members/members.h"
-#include "state/plans.h"
 #include "state/state.h"
 #include "views/views.h"
 #include "worker/worker.h"
@@ -164,16 +161,6 @@ static KeptPlan count_plan = {
 	ITEM_ARGUMENTS, NULL
 };
 
-/* What a job begins with; a worker that has begun it goes over all again. */
-static KeptPlan job_plan = {
-	"UPDATE blogstore.jobs SET phase = coalesce(phase, 0),"
-	" partition_number = coalesce(partition_number, 0),"
-	" done = coalesce(done, 0),"
-	" created_at = coalesce(created_at, clock_timestamp())"
-	" WHERE num_nulls(phase, partition_number, done, created_at) > 0",
-	0, {0}, NULL
-};
-
 static KeptPlan registry_plan = {
 	"DELETE FROM blogstore.usernames"
 	" WHERE num_nulls(username_key, user_id) > 0",
@@ -236,19 +223,12 @@ in_view(const Finding *f)
 static bool
 is_mendable(const Finding *f)
 {
-	static const char *const of_jobs[] = {
-		"phase", "partition_number", "done", "created_at"
-	};
-
 	if (strcmp(f->container, "usernames") == 0 || in_view(f))
 		return true;
 	if (strcmp(f->type, "delta") == 0)
 		return f->has_id && strstr(f->actual, "_count") != NULL;
-	if (strcmp(f->container, "jobs") == 0)
-		for (int i = 0; i < lengthof(of_jobs); i++)
-			if (strcmp(f->actual, of_jobs[i]) == 0)
-				return true;
-	return false;
+	return strcmp(f->container, "jobs") == 0 &&
+		job_column_is_mendable(f->actual);
 }
 
 /* What of a finding's item tells which it is. */
@@ -321,7 +301,7 @@ mend_invalid(const Finding *findings, uint64 n)
 			(void) mend_by(&count_plan, f);
 	}
 	if (jobs)
-		mend_all(&job_plan);
+		jobs_mend();
 	if (usernames)
 		mend_all(&registry_plan);
 	if (left > MAX_WARNINGS)

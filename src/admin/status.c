@@ -8,10 +8,7 @@
 
 #include "change_feed/change_feed.h"
 #include "compat.h"
-#include "import/import.h"
-#include "layout/item.h"
 #include "layout/layout.h"
-#include "state/plans.h"
 #include "state/state.h"
 #include "worker/worker.h"
 
@@ -246,48 +243,14 @@ blogstore_get_worker_status(PG_FUNCTION_ARGS)
 													  status.isnull)));
 }
 
-static KeptPlan progress_plan = {
-	"SELECT kind::text, user_id::uuid,"
-	" CASE WHEN started_at IS NULL OR phase = 0 THEN 'waiting'"
-	" WHEN kind = 'rebuild' THEN"
-	" (ARRAY['copies', 'leftovers', 'feed'])[phase]"
-	" ELSE (ARRAY['sweep', 'waiting', 'recheck', 'showing', 'parked'])[phase] END,"
-	" done::bigint, total::bigint, rate, started_at::timestamptz,"
-	" CASE WHEN rate > 0 AND total >= done THEN"
-	" (pg_catalog.now() + (total - done) / rate * interval '1 s')::timestamptz END"
-	" FROM (SELECT kind, user_id, phase, done, started_at, created_at, id,"
-	" CASE WHEN kind = 'rebuild' THEN coalesce(total, $1) END AS total, done / nullif(extract(epoch FROM"
-	" pg_catalog.clock_timestamp() - started_at)::float8, 0) AS rate"
-	" FROM blogstore.jobs) AS j ORDER BY created_at, id",
-	1, {INT8OID}, NULL
-};
-
 /* blogstore.get_progress(): the jobs not yet done; none without containers. */
 Datum
 blogstore_get_progress(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
-	OwnerScope	scope;
-	Datum		estimate;
 
 	InitMaterializedSRF(fcinfo, 0);
-	if (!container_exists())
-		return (Datum) 0;
-	estimate = Int64GetDatum(rebuild_estimate());
-	owner_begin(&scope);
-	SPI_connect();
-	plan_execute(&progress_plan, &estimate, NULL, true);
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		Datum		values[8];
-		bool		nulls[8];
-
-		for (int c = 0; c < lengthof(values); c++)
-			values[c] = SPI_getbinval(SPI_tuptable->vals[i],
-									  SPI_tuptable->tupdesc, c + 1, &nulls[c]);
-		tuplestore_putvalues(info->setResult, info->setDesc, values, nulls);
-	}
-	SPI_finish();
-	owner_end(&scope);
+	if (container_exists())
+		jobs_show(info->setResult, info->setDesc, rebuild_estimate());
 	return (Datum) 0;
 }

@@ -19,10 +19,8 @@
 
 #include "admin/verify.h"
 #include "compat.h"
-#include "layout/item.h"
 #include "layout/layout.h"
 #include "settings.h"
-#include "state/plans.h"
 #include "state/state.h"
 
 #include "catalog/pg_type.h"
@@ -86,8 +84,8 @@ static KeptPlan verify_plan = {
 	" creation_date FROM " USERS_SQL " WHERE type = 'user'),"
 	" account AS MATERIALIZED (SELECT user_id, min(username) AS username"
 	" FROM user_item WHERE user_id IS NOT NULL GROUP BY user_id),"
-	" leaving AS MATERIALIZED (SELECT DISTINCT user_id FROM blogstore.jobs"
-	" WHERE kind = 'deletion' AND user_id IS NOT NULL),"
+	" leaving AS MATERIALIZED (SELECT DISTINCT user_id"
+	" FROM (" USERS_BEING_DELETED_SQL ") AS d),"
 
 	/* what lies on a post, summed up; odd: one of it has to be looked at */
 	" tally AS MATERIALIZED (SELECT i.post_id,"

@@ -5,7 +5,7 @@
 #ifndef BLOGSTORE_VERIFY_H
 #define BLOGSTORE_VERIFY_H
 
-#include "state/plans.h"
+#include "state/state.h"
 
 /* Columns of the result; the first eight are those of verify(). */
 typedef enum FindingColumn

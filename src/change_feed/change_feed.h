@@ -9,6 +9,7 @@
 #define BLOGSTORE_CHANGE_FEED_H
 
 #include "compat.h"
+#include "settings.h"
 #include "state/state.h"
 
 #include "access/xlogdefs.h"
@@ -24,7 +25,6 @@ struct FeedPosition;
 
 #define PLUGIN_NAME "blogstore"
 #define WAIT_MARK "blogstore"	/* prefix of messages in the WAL */
-#define MAX_DATABASES 64
 #define ERROR_LENGTH 256
 #define JOB_COMMITTING PG_UINT64_MAX
 

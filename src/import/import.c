@@ -8,7 +8,7 @@
  *		check users, write users; check posts, comments and likes; count what
  *		each post gets; lock the posts that were there before; write posts
  *		with their counts, comments, likes, and for the posts that were there
- *		before a delta each (container/delta.c)
+ *		before a delta each (counts/delta.c)
  *
  * The checks look at committed items. Where another transaction writes the
  * same key meanwhile, the import fails (40001) rather than lose a row.
@@ -24,7 +24,7 @@
 #include "import/import.h"
 #include "layout/item.h"
 #include "layout/layout.h"
-#include "requests/request.h"
+#include "requests/requests.h"
 #include "state/state.h"
 
 #include "access/xact.h"
@@ -342,8 +342,8 @@ blogstore_import(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_documents(documents, rejects): likewise. Errors: also
- * 22004.
+ * blogstore.import_documents(documents, rejects). Errors and locks: those of
+ * import(), and 22004.
  */
 Datum
 blogstore_import_documents(PG_FUNCTION_ARGS)

@@ -1,6 +1,6 @@
 /*
  * import.h
- *		Bulk import: what its parts share.
+ *		Bulk import: what its parts share, for this room alone.
  */
 #ifndef BLOGSTORE_IMPORT_H
 #define BLOGSTORE_IMPORT_H
@@ -58,7 +58,7 @@ typedef struct Import
 	TimestampTz now;
 	Oid			rejects;		/* the caller's table; InvalidOid: none */
 	Relation	staged[N_IMPORTED]; /* open while sources are read */
-	Relation	rejected;		/* likewise */
+	Relation	rejected;		/* open while sources are read */
 	Tuplestorestate *passed[N_IMPORTED];	/* new comments and likes */
 	TupleDesc	passed_desc[N_IMPORTED];
 	ImportTally tally[N_IMPORTED];
@@ -124,12 +124,18 @@ extern void need_columns(Oid relid, const char *role, int n,
 						 const char *const *columns);
 extern void need_items(ItemType type, Oid source);
 extern char *need_documents(Oid relid);
-extern const char *staged_too_long(const Import *import, ItemType type,
-								   StagedColumn column, int64 bytes);
 extern void stage_open(Import *import);
 extern void stage_close(Import *import);
 extern void stage_table(Import *import, ItemType type, Oid source);
 extern void stage_documents(Import *import, Oid source, const char *column);
+
+/* import_row.c */
+extern const char *const source_column[N_IMPORTED][N_READ];
+extern const char *text_problem(const Import *import, ItemType type,
+								StagedColumn column, int64 bytes);
+extern const char *row_cut_texts(const Import *import, ItemType type,
+								 StagedRow *row);
+extern const char *row_problem(ItemType type, const StagedRow *row);
 
 /* import_document.c */
 extern const char *document_parse(const Import *import, Jsonb *document,

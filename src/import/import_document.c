@@ -122,7 +122,7 @@ read_property(const Import *import, Jsonb *document, ItemType type,
 	if (!find_value(document, property[column], &found))
 		return NULL;
 	if (found.type == jbvString && is_text(column))
-		problem = staged_too_long(import, type, column, found.val.string.len);
+		problem = text_problem(import, type, column, found.val.string.len);
 	if (problem != NULL)
 		return problem;
 	if (found.type != jbvString ||

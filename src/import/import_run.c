@@ -9,10 +9,7 @@
 #include "compat.h"
 #include "guard/guard.h"
 #include "import/import.h"
-#include "layout/item.h"
-#include "state/plans.h"
 #include "state/state.h"
-#include "worker/worker.h"
 
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -134,14 +131,14 @@ import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
 	return (int64) SPI_processed;
 }
 
-/* Run a statement with the names of temporary tables, likewise. */
+/* Run a statement with the names of temporary tables, for SPI. */
 int64
 import_run(const Import *import, const char *sql)
 {
 	return import_run_into(import, expand(import, sql), NULL);
 }
 
-/* Run a query, likewise, its rows for a receiver. */
+/* Run a query with the names of temporary tables, its rows for a receiver. */
 int64
 import_run_query(const Import *import, const char *sql,
 				 DestReceiver *receiver)
@@ -243,7 +240,7 @@ write_by_statement(const Import *import, void *arg)
 	return import_run(import, arg);
 }
 
-/* Run a statement that is to write so many rows, likewise. */
+/* Run a statement that is to write so many rows. Errors: 09000, 40001. */
 void
 import_run_write(const Import *import, const char *sql, int64 rows)
 {

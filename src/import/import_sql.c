@@ -7,7 +7,7 @@
  * check is one pass that joins rows with what is there and finds repetitions
  * by sorting, and writes down who passed, with the author's name: the names
  * are read once, under the lock on the leaves of posts that renames look for
- * (views/sweep.c). The sort leaves comments and likes together by leaf and post,
+ * (members/sweep.c). The sort leaves comments and likes together by leaf and post,
  * in which order they are then written.
  */
 #include "postgres.h"
@@ -57,8 +57,7 @@ const int	import_tables_n = lengthof(import_tables_sql);
  * Checking
  * ------------------------------------------------------------------------ */
 
-#define BEING_DELETED \
-	"(SELECT j.user_id FROM blogstore.jobs AS j WHERE j.kind = 'deletion')"
+#define BEING_DELETED "(" USERS_BEING_DELETED_SQL ")"
 
 #define NEW "reason IS NULL AND NOT present"
 

@@ -5,7 +5,7 @@
  * A source is read by a statement of the caller's, with the caller's rights
  * and settings: what runs in its views, policies and casts runs as the caller.
  * A receiver writes the rows into temporary tables, with a first check of each
- * by itself. The temporary tables are the containers' owner's, and nobody has a
+ * by itself (import_row.c). The temporary tables are the containers' owner's, and nobody has a
  * right on them, since the owner's statements are to read them: a policy or
  * trigger on one would run as the owner. They are kept open while the caller's
  * code runs, so that it cannot drop them either (DISCARD TEMP) and put others in
@@ -19,18 +19,12 @@
 #include "import/import.h"
 #include "layout/item.h"
 #include "layout/layout.h"
-#include "requests/request.h"
 
-#include "access/detoast.h"
 #include "access/table.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
-#include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-
-/* How much is kept of a text that is too long, in characters. */
-#define CUT_LENGTH 200
 
 /* Writes what it receives into the temporary tables. */
 typedef struct StageReceiver
@@ -43,18 +37,6 @@ typedef struct StageReceiver
 	TempWriter *rejected;		/* type, reason, item */
 	MemoryContext context;		/* "blogstore staged row" */
 } StageReceiver;
-
-/* What a source must have, in the order of StagedColumn; NULL: nothing. */
-static const char *const source_column[N_IMPORTED][N_READ] = {
-	[ITEM_USER] = {NULL, NULL, "user_id", "username", NULL, NULL,
-	"creation_date"},
-	[ITEM_POST] = {NULL, "post_id", "user_id", NULL, "title", "content",
-	"creation_date"},
-	[ITEM_COMMENT] = {"comment_id", "post_id", "user_id", NULL, NULL,
-	"content", "creation_date"},
-	[ITEM_LIKE] = {NULL, "post_id", "user_id", NULL, NULL, NULL,
-	"creation_date"}
-};
 
 static const char *const staged_type[N_READ] = {
 	"uuid", "uuid", "uuid", "text", "text", "text", "timestamptz"
@@ -120,103 +102,6 @@ need_columns(Oid relid, const char *role, int n, const char *const *columns)
 }
 
 /* ------------------------------------------------------------------------
- * Checking a row by itself
- * ------------------------------------------------------------------------ */
-
-static bool
-is_empty(Datum text)
-{
-	/* without detoasting it */
-	return toast_raw_datum_size(text) == VARHDRSZ;
-}
-
-/*
- * A text of so many bytes in a column: is it too long? What is longer than any
- * text may be is an error (54000) where there is no table for rejects.
- */
-const char *
-staged_too_long(const Import *import, ItemType type, StagedColumn column,
-				int64 bytes)
-{
-	const char *name = source_column[type][column];
-
-	if (bytes > MAX_TEXT_BYTES && !OidIsValid(import->rejects))
-		text_too_long(name);
-	if (column == STAGED_USERNAME)
-		return bytes > MAX_USERNAME_LENGTH * pg_database_encoding_max_length() ?
-			"username is too long" : NULL;
-	return bytes > MAX_TEXT_BYTES ?
-		psprintf("%s is longer than %d MB", name, MAX_TEXT_MB) : NULL;
-}
-
-/* What a text that is too long begins with. */
-static Datum
-text_beginning(Datum value)
-{
-	/* with room for a character that is cut in half */
-	struct varlena *slice =
-		PG_DETOAST_DATUM_SLICE(value, 0, (CUT_LENGTH + 1) *
-							   pg_database_encoding_max_length());
-
-	const char *data = VARDATA_ANY(slice);
-	int			bytes = pg_mbcharcliplen(data, VARSIZE_ANY_EXHDR(slice),
-										 CUT_LENGTH);
-
-	return PointerGetDatum(cstring_to_text_with_len(data, bytes));
-}
-
-/*
- * Cut texts that are too long, before anything is done with them. Returns what
- * is wrong, or NULL. Errors: 54000.
- */
-static const char *
-cut_texts(const Import *import, ItemType type, StagedRow *row)
-{
-	const char *problem = NULL;
-
-	for (StagedColumn c = STAGED_USERNAME; c <= STAGED_CONTENT; c++)
-	{
-		const char *why;
-
-		if (source_column[type][c] == NULL || row->isnull[c])
-			continue;
-		why = staged_too_long(import, type, c,
-							  toast_raw_datum_size(row->value[c]) - VARHDRSZ);
-		if (why != NULL)
-		{
-			row->value[c] = text_beginning(row->value[c]);
-			problem = why;
-		}
-	}
-	return problem;
-}
-
-/* What is wrong with a row, whatever else there is; NULL: nothing. */
-static const char *
-row_problem(ItemType type, const StagedRow *row)
-{
-	for (int c = 0; c < STAGED_CREATION_DATE; c++)
-		if (source_column[type][c] != NULL && row->isnull[c])
-			return psprintf("%s must not be null", source_column[type][c]);
-	if (type == ITEM_USER)
-	{
-		Datum		name = PointerGetDatum(PG_DETOAST_DATUM_PACKED(row->value[STAGED_USERNAME]));
-		const char *why = username_problem(name);
-
-		if (why != NULL)
-			return psprintf("username %s", why);
-	}
-	if (type == ITEM_POST && is_empty(row->value[STAGED_TITLE]))
-		return "title must not be empty";
-	if (type == ITEM_COMMENT && is_empty(row->value[STAGED_CONTENT]))
-		return "content must not be empty";
-	if (!row->isnull[STAGED_CREATION_DATE] &&
-		TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(row->value[STAGED_CREATION_DATE])))
-		return "creation_date must be finite";
-	return NULL;
-}
-
-/* ------------------------------------------------------------------------
  * The receiver
  * ------------------------------------------------------------------------ */
 
@@ -236,7 +121,7 @@ stage_row(StageReceiver *receiver, ItemType type, StagedRow *row)
 {
 	Import	   *import = receiver->import;
 	TupleTableSlot *slot = temp_writer_slot(receiver->row[type]);
-	const char *too_long = cut_texts(import, type, row);
+	const char *too_long = row_cut_texts(import, type, row);
 	const char *problem = row_problem(type, row);
 
 	if (problem == NULL)
@@ -430,7 +315,10 @@ need_documents(Oid relid)
 	return column;
 }
 
-/* Read a table of documents, likewise. */
+/*
+ * Read a table of documents. The caller of the import is the current user. Errors:
+ * 42501, 54000, and any of the source's.
+ */
 void
 stage_documents(Import *import, Oid source, const char *column)
 {

@@ -1,8 +1,8 @@
 /*
  * deleted.c
- *		Items of users who have been deleted, but are not purged yet.
+ *		Users who have been deleted, but whose items are not yet.
  *
- * Deleting a user queues a job (views/sweep.c), which purges the user's items.
+ * Deleting a user queues a job (deletion.c), which deletes the user's items.
  * From the deleting transaction on, and until the job is done, none of them
  * is served: every request asks here who is being deleted in its snapshot.
  *
@@ -24,13 +24,9 @@
 #include "compat.h"
 #include "container/container.h"
 #include "hooks.h"
-#include "import/import.h"
-#include "invalidate.h"
 #include "layout/item.h"
-#include "layout/layout.h"
 #include "members/members.h"
-#include "state/bookkeeping.h"
-#include "state/plans.h"
+#include "remembered.h"
 #include "state/state.h"
 
 #include "access/transam.h"
@@ -49,25 +45,6 @@ struct DeletedUsers
 	pg_uuid_t	id[FLEXIBLE_ARRAY_MEMBER];
 };
 
-static KeptPlan read_plan = {
-	"SELECT DISTINCT user_id::uuid FROM blogstore.jobs WHERE kind = 'deletion'"
-	" AND user_id IS NOT NULL ORDER BY 1",
-	0, {0}, NULL
-};
-
-static KeptPlan lock_plan = {
-	"SELECT 1 FROM blogstore.jobs WHERE kind = 'deletion' AND user_id = $1"
-	" FOR UPDATE",
-	1, {UUIDOID}, NULL
-};
-
-static KeptPlan revive_plan = {
-	"UPDATE blogstore.jobs SET kind = 'rename', phase = 0, partition_number = 0,"
-	" position_first = NULL, position_date = NULL, position_last = NULL"
-	" WHERE kind = 'deletion' AND user_id = $1",
-	1, {UUIDOID}, NULL
-};
-
 /* Who is being deleted, and which snapshot saw it. */
 typedef struct Seen
 {
@@ -78,64 +55,27 @@ typedef struct Seen
 	DeletedUsers *users;		/* NULL: none */
 } Seen;
 
-/*
- * What is remembered. Valid only when it is whole: an error may come at any step
- * on the way there, and the process go on after it.
- */
-static struct
-{
-	bool		valid;
-	uint64		changes;		/* how many invalidations came */
-	Oid			relid;			/* of blogstore.jobs */
-	Seen		seen;			/* users in TopMemoryContext */
-}			remembered;
+/* Who was being deleted when the jobs were last read. */
+static Remembered memory;
+static Seen remembered;			/* users in TopMemoryContext */
 
 /* The last transaction of this process that has changed the jobs. */
 static TransactionId changed_by = InvalidTransactionId;
-
-static void
-deleted_invalidate(Oid relid)
-{
-	if (OidIsValid(relid) && relid != remembered.relid)
-		return;
-	remembered.valid = false;
-	remembered.changes++;
-}
-
-/* Register for invalidations; called once by _PG_init. */
-void
-deleted_init(void)
-{
-	invalidation_listen(deleted_invalidate);
-}
 
 /* Those whose deletion the active snapshot sees, in the current context. */
 static DeletedUsers *
 read_users(void)
 {
-	MemoryContext context = CurrentMemoryContext;
-	OwnerScope	scope;
-	DeletedUsers *users = NULL;
+	int			n;
+	pg_uuid_t  *ids = jobs_deleting(&n);
+	DeletedUsers *users;
 
-	owner_begin(&scope);
-	SPI_connect();
-	plan_execute(&read_plan, NULL, NULL, true);
-	if (SPI_processed > 0)
-	{
-		users = MemoryContextAlloc(context, offsetof(DeletedUsers, id) +
-								   sizeof(pg_uuid_t) * SPI_processed);
-		users->n = SPI_processed;
-		for (int i = 0; i < users->n; i++)
-		{
-			bool		isnull;
-			Datum		id = SPI_getbinval(SPI_tuptable->vals[i],
-										   SPI_tuptable->tupdesc, 1, &isnull);
-
-			users->id[i] = *DatumGetUUIDP(id);
-		}
-	}
-	SPI_finish();
-	owner_end(&scope);
+	if (ids == NULL)
+		return NULL;
+	users = palloc(offsetof(DeletedUsers, id) + sizeof(pg_uuid_t) * n);
+	users->n = n;
+	memcpy(users->id, ids, sizeof(pg_uuid_t) * n);
+	pfree(ids);
 	return users;
 }
 
@@ -173,15 +113,15 @@ remembered_covers(Snapshot snapshot)
 {
 	uint64		stamp;
 
-	if (!remembered.valid || !change_feed_hooks.deletions(&stamp) ||
-		stamp != remembered.seen.stamp ||
-		snapshot->takenDuringRecovery != remembered.seen.standby ||
+	if (!memory.valid || !change_feed_hooks.deletions(&stamp) ||
+		stamp != remembered.stamp ||
+		snapshot->takenDuringRecovery != remembered.standby ||
 		running_unknown(snapshot) || changed_here())
 		return false;
-	if (TransactionIdFollows(snapshot->xmax, remembered.seen.xmax))
+	if (TransactionIdFollows(snapshot->xmax, remembered.xmax))
 		return true;
-	return snapshot->xmax == remembered.seen.xmax &&
-		count_running(snapshot) <= remembered.seen.running;
+	return snapshot->xmax == remembered.xmax &&
+		count_running(snapshot) <= remembered.running;
 }
 
 /* Is what is remembered of another time, whatever snapshot asks? */
@@ -190,11 +130,11 @@ remembered_outdated(void)
 {
 	uint64		stamp;
 
-	if (!remembered.valid)
+	if (!memory.valid)
 		return true;
 	return (change_feed_hooks.deletions(&stamp) &&
-			stamp != remembered.seen.stamp) ||
-		RecoveryInProgress() != remembered.seen.standby;
+			stamp != remembered.stamp) ||
+		RecoveryInProgress() != remembered.standby;
 }
 
 static DeletedUsers *
@@ -212,20 +152,18 @@ copy_users(const DeletedUsers *users, MemoryContext context)
 }
 
 /*
- * Remember the jobs as they are now. What was remembered is invalid from the
- * beginning, and what is read becomes valid at the end, all at once.
+ * Read the jobs as they are now, to be remembered. What was remembered is invalid
+ * from the beginning, and what is read becomes valid at the end, all at once.
  */
 static void
-remember(void)
+reread_deletions(void)
 {
 	Seen		seen;
 	bool		still;
 	Snapshot	snapshot;
 	DeletedUsers *users;
-	uint64		changes = remembered.changes;	/* none may be lost */
+	uint64		began = remembered_begin(&memory, bookkeeping_lookup(BOOK_JOBS));
 
-	remembered.valid = false;
-	remembered.relid = bookkeeping_lookup(BOOK_JOBS);
 	still = change_feed_hooks.deletions(&seen.stamp);
 	PushActiveSnapshot(GetLatestSnapshot());
 	snapshot = GetActiveSnapshot();
@@ -239,9 +177,10 @@ remember(void)
 	if (users != NULL)
 		pfree(users);
 
-	users = remembered.seen.users;
-	remembered.seen = seen;
-	remembered.valid = still && remembered.changes == changes;
+	users = remembered.users;
+	remembered = seen;
+	if (still)
+		remembered_end(&memory, began);
 	if (users != NULL)
 		pfree(users);
 }
@@ -256,9 +195,9 @@ deleted_users(Snapshot snapshot)
 	DeletedUsers *users;
 
 	if (!IsInParallelMode() && remembered_outdated())
-		remember();
+		reread_deletions();
 	if (remembered_covers(snapshot))
-		return copy_users(remembered.seen.users, CurrentMemoryContext);
+		return copy_users(remembered.users, CurrentMemoryContext);
 
 	PushActiveSnapshot(snapshot);
 	users = read_users();
@@ -403,42 +342,4 @@ deleted_changed(void)
 	changed_by = GetTopTransactionId();
 	CacheInvalidateRelcacheByRelid(relid);
 	change_feed_hooks.deletions_changing();
-}
-
-/*
- * A user is made anew while being deleted: purge what is left now, copies too,
- * since they would be served again from here on (the lock keeps the worker from
- * writing them again by an older snapshot), and have the job go on as one that
- * gives late items of the old user the new name.
- *
- * The caller acts as the containers' owner, and has written the user, so that
- * no other deletion can begin. Errors: 40001 if the transaction keeps a snapshot
- * that does not show the job as it is.
- */
-void
-deleted_revive(const pg_uuid_t *user_id)
-{
-	Datum		key = UUIDPGetDatum(user_id);
-	bool		there;
-
-	SPI_connect();
-	plan_execute(&lock_plan, &key, NULL, false);
-	there = SPI_processed > 0;
-	SPI_finish();
-	if (!there && IsolationUsesXactSnapshot())
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to concurrent deletion of a user"),
-				 errhint("Retry the transaction.")));
-	if (!there)
-		return;					/* purged meanwhile, or made anew by another */
-	container_require_whole(CONTAINER_POSTS);
-	remove_user_items(user_id, 0);
-	views_lock();
-	remove_user_copies(user_id);
-	SPI_connect();
-	plan_execute(&revive_plan, &key, NULL, false);
-	SPI_finish();
-	CommandCounterIncrement();
-	deleted_changed();
 }

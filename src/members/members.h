@@ -7,30 +7,17 @@
 
 #include "container/container.h"
 #include "layout/item.h"
+#include "state/state.h"
 
-/* walk.c: a user's name on the user's items, or the end of them, in steps */
-typedef struct LeafWalk
-{
-	ItemPlace	place;			/* where the next step begins */
-	int64		limit;			/* items to change in a step; 0: all */
-	LockWaitPolicy wait;		/* LockWaitSkip: leave locked items alone */
-	int64		changed;		/* items changed */
-	bool		skipped;		/* were any left alone? */
-} LeafWalk;
+/* username.c: what may be a username */
+#define MAX_USERNAME_LENGTH 64	/* characters */
 
-extern void leaf_walk_init(LeafWalk *walk, int64 limit, LockWaitPolicy wait);
-extern bool relabel_items(const pg_uuid_t *user_id, Datum username,
-						  ItemType type, int partition, LeafWalk *walk);
-extern bool purge_items(const pg_uuid_t *user_id, ItemType type, int partition,
-						LeafWalk *walk);
-extern void relabel_user_items(const pg_uuid_t *user_id, Datum username);
-extern void remove_user_copies(const pg_uuid_t *user_id);
-extern void remove_user_items(const pg_uuid_t *user_id, int64 limit);
+extern bool username_fits(int64 bytes);
+extern const char *username_problem(Datum username);
 
 /* deleted.c: users whose items are not served any more */
 typedef struct DeletedUsers DeletedUsers;
 
-extern void deleted_init(void);
 extern const DeletedUsers *deleted_users(Snapshot snapshot);
 extern bool deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id);
 extern bool deleted_item(const DeletedUsers *deleted, const BlogItem *item);
@@ -39,7 +26,20 @@ extern bool deleted_post(const DeletedUsers *deleted,
 						 const pg_uuid_t *post_id);
 extern void deleted_discount(const DeletedUsers *deleted, BlogItem *post);
 extern void deleted_changed(void);
-extern void deleted_revive(const pg_uuid_t *user_id);
+
+/* rename.c: from a user's new name to the last item that carries it */
+extern void rename_begin(ItemWriter *writer, const BlogItem *user);
+extern bool rename_ready(const Job *job);
+extern bool rename_step(Job *job);
+
+/* deletion.c: from a user's deletion to the last item */
+extern void deletion_begin(const pg_uuid_t *user_id);
+extern void deletion_revive(const pg_uuid_t *user_id);
+extern bool deletion_ready(const Job *job, XLogRecPtr shown);
+extern bool deletion_step(Job *job);
+
+/* sweep.c: what both of these go through */
+extern void sweep_failed(const Job *job);
 
 /* registry.c: usernames are unique regardless of case */
 extern bool registry_claim(Datum username, const pg_uuid_t *user_id);

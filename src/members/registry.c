@@ -12,7 +12,7 @@
 
 #include "layout/item.h"
 #include "members/members.h"
-#include "state/plans.h"
+#include "state/state.h"
 
 #include "access/detoast.h"
 #include "catalog/pg_collation.h"
@@ -74,7 +74,6 @@ bool
 registry_claim(Datum username, const pg_uuid_t *user_id)
 {
 	Datum		values[2];
-	bool		claimed;
 
 	if (!has_key(username))
 		ereport(ERROR,
@@ -83,11 +82,7 @@ registry_claim(Datum username, const pg_uuid_t *user_id)
 				 errhint("Give the user a shorter name.")));
 	values[0] = registry_key(username);
 	values[1] = UUIDPGetDatum(user_id);
-	SPI_connect();
-	plan_execute(&claim_plan, values, NULL, false);
-	claimed = SPI_processed > 0;
-	SPI_finish();
-	return claimed;
+	return plan_run(&claim_plan, values, NULL, false) > 0;
 }
 
 /* Who has this name, by the active snapshot? Returns false if nobody. */
@@ -131,7 +126,5 @@ registry_release(Datum username, const pg_uuid_t *user_id)
 		return;
 	values[0] = registry_key(username);
 	values[1] = UUIDPGetDatum(user_id);
-	SPI_connect();
-	plan_execute(&release_plan, values, NULL, false);
-	SPI_finish();
+	(void) plan_run(&release_plan, values, NULL, false);
 }

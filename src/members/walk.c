@@ -13,10 +13,9 @@
 #include "compat.h"
 #include "container/container.h"
 #include "counts/counts.h"
-#include "import/import.h"
 #include "layout/item.h"
 #include "layout/layout.h"
-#include "members/members.h"
+#include "members/walk.h"
 
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -147,7 +146,7 @@ relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
 
 /* Delete an item of a deleted user's; of a post, what hangs on it first. */
 static VisitOutcome
-purge_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
+delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
 {
 	pg_uuid_t	post_id = *item_uuid(item, PROP_POST_ID);
 	pg_uuid_t	author = *item_uuid(item, PROP_USER_ID);
@@ -202,13 +201,16 @@ relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
 	return walk_leaf(&visitor, user_id, walk);
 }
 
-/* Delete a user's items with what hangs on them. The same. */
+/*
+ * Delete a user's items in a leaf with what hangs on them. Returns whether the
+ * leaf is done.
+ */
 bool
-purge_items(const pg_uuid_t *user_id, ItemType type, int partition,
+delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
 			LeafWalk *walk)
 {
 	Visitor		visitor = {
-		.visit = purge_item,.type = type,.partition = partition
+		.visit = delete_item,.type = type,.partition = partition
 	};
 
 	return walk_leaf(&visitor, user_id, walk);
@@ -216,7 +218,7 @@ purge_items(const pg_uuid_t *user_id, ItemType type, int partition,
 
 /* Delete what a scan finds of a user's in a leaf that holds a view. */
 static void
-remove_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
+delete_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
 {
 	BlogItem	item;
 
@@ -231,14 +233,14 @@ remove_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
 
 /* Delete the copies of a user's posts in users and feed. */
 void
-remove_user_copies(const pg_uuid_t *user_id)
+delete_user_copies(const pg_uuid_t *user_id)
 {
 	Datum		key = UUIDPGetDatum(user_id);
 	Snapshot	snapshot;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	snapshot = GetActiveSnapshot();
-	remove_found(item_writer_open(CONTAINER_USERS, ITEM_POST, user_id),
+	delete_found(item_writer_open(CONTAINER_USERS, ITEM_POST, user_id),
 				 item_scan_begin(&(ItemQuery) {
 					.container = CONTAINER_USERS, .type = ITEM_POST,
 					.partition_key = user_id, .path = PATH_LIST, .key = &key,
@@ -246,7 +248,7 @@ remove_user_copies(const pg_uuid_t *user_id)
 				}),
 				 user_id);
 	if (container_usable(CONTAINER_FEED))
-		remove_found(item_writer_open_partition(CONTAINER_FEED, ITEM_POST, 0),
+		delete_found(item_writer_open_partition(CONTAINER_FEED, ITEM_POST, 0),
 				 item_scan_begin(&(ItemQuery) {
 					.container = CONTAINER_FEED, .type = ITEM_POST,
 					.path = PATH_DATE, .identity = true, .snapshot = snapshot
@@ -277,7 +279,7 @@ relabel_user_items(const pg_uuid_t *user_id, Datum username)
  * about so many, and none that is locked.
  */
 void
-remove_user_items(const pg_uuid_t *user_id, int64 limit)
+delete_user_items(const pg_uuid_t *user_id, int64 limit)
 {
 	LeafWalk	walk;
 
@@ -290,7 +292,7 @@ remove_user_items(const pg_uuid_t *user_id, int64 limit)
 			 p = partition_after(CONTAINER_POSTS, type, p))
 		{
 			walk.place.valid = false;
-			if (!purge_items(user_id, type, p, &walk))
+			if (!delete_items(user_id, type, p, &walk))
 				break;
 		}
 	PopActiveSnapshot();

@@ -75,11 +75,18 @@ text_too_long(const char *name)
 			 errhint("A text has at most %d bytes.", MAX_TEXT_BYTES)));
 }
 
-/* Raise an error unless a text, which may be compressed or elsewhere, fits. */
+/* The bytes of a text, which may be compressed or elsewhere. */
+static int64
+text_bytes(Datum text)
+{
+	return (int64) toast_raw_datum_size(text) - VARHDRSZ;
+}
+
+/* Raise an error unless a text fits. */
 static void
 check_text_fits(FunctionCallInfo fcinfo, int arg, const char *name)
 {
-	if (toast_raw_datum_size(PG_GETARG_DATUM(arg)) > MAX_TEXT_BYTES + VARHDRSZ)
+	if (text_bytes(PG_GETARG_DATUM(arg)) > MAX_TEXT_BYTES)
 		text_too_long(name);
 }
 
@@ -90,17 +97,6 @@ need_text(FunctionCallInfo fcinfo, int arg, const char *name)
 	check_not_null(fcinfo, arg, name);
 	check_text_fits(fcinfo, arg, name);
 	return PointerGetDatum(PG_GETARG_TEXT_PP(arg));
-}
-
-/*
- * Has a text few enough bytes for a username, whatever its characters? It is
- * asked before the text is detoasted, or its characters are looked at.
- */
-bool
-username_fits(Datum username)
-{
-	return toast_raw_datum_size(username) <= VARHDRSZ +
-		MAX_USERNAME_LENGTH * pg_database_encoding_max_length();
 }
 
 /* Errors: 22023 if the text has no characters. */
@@ -114,58 +110,6 @@ check_not_empty(Datum value, const char *name)
 				 errhint("Pass at least one character.")));
 }
 
-/* Unicode's White_Space, and ASCII's for other encodings. */
-static bool
-is_space(pg_wchar c)
-{
-	return (c >= 0x09 && c <= 0x0d) || c == 0x20 || c == 0x85 || c == 0xa0 ||
-		c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 ||
-		c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
-}
-
-/*
- * Control characters (Cc), line and paragraph separators, and the controls of
- * writing direction, with which one name can be made to look like another.
- */
-static bool
-is_control(pg_wchar c)
-{
-	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x2028 ||
-		c == 0x2029 || c == 0x200e || c == 0x200f || c == 0x061c ||
-		(c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-}
-
-/* What keeps a text from being a username; NULL: nothing. */
-const char *
-username_problem(Datum username)
-{
-	const char *data = VARDATA_ANY(DatumGetPointer(username));
-	int			bytes = VARSIZE_ANY_EXHDR(DatumGetPointer(username));
-	pg_wchar   *wide;
-	int			length;
-
-	if (bytes == 0)
-		return "must not be empty";
-	wide = palloc((bytes + 1) * sizeof(pg_wchar));
-	length = pg_mb2wchar_with_len(data, wide, bytes);
-	if (length > MAX_USERNAME_LENGTH)
-		return "is too long";
-	for (int i = 0; i < length; i++)
-	{
-		pg_wchar	c = wide[i];
-
-		/* other multibyte encodings share only ASCII with Unicode */
-		if (GetDatabaseEncoding() != PG_UTF8 && c > 0x7f)
-			continue;
-		if (is_control(c))
-			return "must not contain control characters";
-		if ((i == 0 || i == length - 1) && is_space(c))
-			return "must not begin or end with a space";
-	}
-	pfree(wide);
-	return NULL;
-}
-
 /* A username that must be given. Errors: 22004, 22023. */
 Datum
 need_username(FunctionCallInfo fcinfo, int arg)
@@ -174,7 +118,7 @@ need_username(FunctionCallInfo fcinfo, int arg)
 	const char *why = "is too long";
 
 	check_not_null(fcinfo, arg, "username");
-	if (username_fits(PG_GETARG_DATUM(arg)))
+	if (username_fits(text_bytes(PG_GETARG_DATUM(arg))))
 	{
 		username = PointerGetDatum(PG_GETARG_TEXT_PP(arg));
 		why = username_problem(username);
@@ -197,7 +141,7 @@ may_be_username(FunctionCallInfo fcinfo, int arg)
 {
 	check_not_null(fcinfo, arg, "username");
 	check_text_fits(fcinfo, arg, "username");
-	return username_fits(PG_GETARG_DATUM(arg));
+	return username_fits(text_bytes(PG_GETARG_DATUM(arg)));
 }
 
 /* The caller's id, or a new one for NULL. */
@@ -253,16 +197,19 @@ get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
 	}
 }
 
+static char *
+id_text(const pg_uuid_t *id)
+{
+	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
+}
+
 /* Errors: 23503, always. */
 void
 unknown_item(const char *what, const pg_uuid_t *id)
 {
-	char	   *text = DatumGetCString(DirectFunctionCall1(uuid_out,
-														   UUIDPGetDatum(id)));
-
 	ereport(ERROR,
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-			 errmsg("%s %s does not exist", what, text),
+			 errmsg("%s %s does not exist", what, id_text(id)),
 			 errhint("Create the %s first, or check the id.", what)));
 }
 
@@ -270,12 +217,9 @@ unknown_item(const char *what, const pg_uuid_t *id)
 void
 id_taken(const char *what, const pg_uuid_t *id)
 {
-	char	   *text = DatumGetCString(DirectFunctionCall1(uuid_out,
-														   UUIDPGetDatum(id)));
-
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("%s %s exists with other content", what, text),
+			 errmsg("%s %s exists with other content", what, id_text(id)),
 			 errhint("Repeat a command with the same values, or leave the id out to create another %s.",
 					 what)));
 }
@@ -356,27 +300,6 @@ post_being_deleted(const pg_uuid_t *post_id)
 }
 
 /*
- * An item whose key an insert has met: is it in the way? One of a user who is
- * being deleted is not served any more, and is taken away; then, or if it is gone,
- * or of another user meanwhile, the insert is to be tried again.
- */
-bool
-is_in_the_way(ItemType type, const BlogItem *there)
-{
-	pg_uuid_t	post_id = *item_uuid(there, PROP_POST_ID);
-	pg_uuid_t	id = *item_uuid(there, PROP_ID);
-	pg_uuid_t	author = *item_uuid(there, PROP_USER_ID);
-
-	if (!being_deleted(there))
-		return true;
-	if (type == ITEM_POST)
-		(void) post_delete(&post_id, &author, LockWaitBlock);
-	else
-		(void) child_delete(type, &post_id, &id, &author, LockWaitBlock);
-	return false;
-}
-
-/*
  * Read the item of posts whose key an insert has met. Returns false if it is gone
  * again: try once more. Errors: 40001 if it was committed after the snapshot
  * that the transaction keeps.
@@ -403,4 +326,37 @@ find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
 						item_type_name(type)),
 				 errhint("Retry the transaction.")));
 	return found;
+}
+
+/*
+ * Take away a post or comment of a user who is being deleted, which is not served
+ * any more. Returns false if the item is another's.
+ */
+static bool
+delete_unserved(ItemType type, const BlogItem *there)
+{
+	pg_uuid_t	post_id = *item_uuid(there, PROP_POST_ID);
+	pg_uuid_t	id = *item_uuid(there, PROP_ID);
+	pg_uuid_t	author = *item_uuid(there, PROP_USER_ID);
+
+	if (!being_deleted(there))
+		return false;
+	if (type == ITEM_POST)
+		(void) post_delete(&post_id, &author, LockWaitBlock);
+	else
+		(void) child_delete(type, &post_id, &id, &author, LockWaitBlock);
+	return true;
+}
+
+/*
+ * Read the post or comment whose key an insert has met. Returns false if it is not
+ * in the way any more, because it is gone again, or of a user who is being deleted
+ * and so taken away: try once more. Errors: 40001.
+ */
+bool
+find_in_the_way(ItemType type, const pg_uuid_t *post_id, const Datum *key,
+				int nkeys, BlogItem *out)
+{
+	return find_conflicting(type, post_id, key, nkeys, out) &&
+		!delete_unserved(type, out);
 }

@@ -39,6 +39,7 @@ create_comment(PG_FUNCTION_ARGS)
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
 	bool		inserted;
+	bool		done;
 
 	item_init(&comment, ITEM_COMMENT);
 	item_set(&comment, PROP_POST_ID, UUIDPGetDatum(post_id));
@@ -53,10 +54,11 @@ create_comment(PG_FUNCTION_ARGS)
 
 	request_begin(&scope, "create_comment()");
 	do
+	{
 		inserted = write_child(&comment, ITEM_COMMENT);
-	while (!inserted &&
-		   (!find_conflicting(ITEM_COMMENT, post_id, key, 2, &there) ||
-			!is_in_the_way(ITEM_COMMENT, &there)));
+		done = inserted ||
+			find_in_the_way(ITEM_COMMENT, post_id, key, 2, &there);
+	} while (!done);
 	if (!inserted)
 	{
 		if (!item_same(&comment, &there, PROP_USER_ID) ||
@@ -102,6 +104,7 @@ edit_comment(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 	BlogItem	found;
+	BlogItem	edited;
 	BlogItem	comment;
 	ItemWriter *writer;
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
@@ -120,11 +123,11 @@ edit_comment(PG_FUNCTION_ARGS)
 						 LockWaitBlock, &found) != ITEM_OK ||
 		being_deleted(&found) || post_being_deleted(post_id))
 		unknown_item("comment", id);
-	comment = found;
-	item_set(&comment, PROP_CONTENT, content);
-	if (!item_same(&comment, &found, PROP_CONTENT))
-		item_writer_update(writer, &comment);
-	item_copy(&comment, &comment);
+	edited = found;
+	item_set(&edited, PROP_CONTENT, content);
+	if (!item_same(&edited, &found, PROP_CONTENT))
+		item_writer_update(writer, &edited);
+	item_copy(&comment, &edited);
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	owner_end(&scope);
@@ -154,17 +157,5 @@ delete_comment(PG_FUNCTION_ARGS)
 static Datum
 list_post_comments(PG_FUNCTION_ARGS)
 {
-	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
-	ResultSet	result;
-	ListPage	page;
-
-	get_page(fcinfo, 1, &page);
-	container_require();
-	result_begin(&result, fcinfo, ITEM_COMMENT);
-	if (!deleted_post(result.deleted, post_id))
-	{
-		page_find(&page, ITEM_COMMENT, post_id);
-		result_list(&result, CONTAINER_POSTS, post_id, &page);
-	}
-	return (Datum) 0;
+	return result_on_post(fcinfo, ITEM_COMMENT);
 }

@@ -20,12 +20,6 @@
 
 REQUEST_FUNCTION(list_feed, REQUEST_LIST_FEED);
 
-static bool
-page_full(const ResultSet *result, const ListPage *page)
-{
-	return page->size >= 0 && result->rows >= page->size;
-}
-
 /* The part of a page that the capped view holds; moves the cursor on. */
 static void
 list_from_view(ResultSet *result, ListPage *page)

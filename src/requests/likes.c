@@ -97,17 +97,5 @@ get_like(PG_FUNCTION_ARGS)
 static Datum
 list_post_likes(PG_FUNCTION_ARGS)
 {
-	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
-	ResultSet	result;
-	ListPage	page;
-
-	get_page(fcinfo, 1, &page);
-	container_require();
-	result_begin(&result, fcinfo, ITEM_LIKE);
-	if (!deleted_post(result.deleted, post_id))
-	{
-		page_find(&page, ITEM_LIKE, post_id);
-		result_list(&result, CONTAINER_POSTS, post_id, &page);
-	}
-	return (Datum) 0;
+	return result_on_post(fcinfo, ITEM_LIKE);
 }

@@ -91,15 +91,17 @@ create_post(PG_FUNCTION_ARGS)
 	pg_uuid_t	id;
 	Datum		key;
 	bool		inserted;
+	bool		done;
 
 	post_from_args(fcinfo, &id, &post);
 	key = UUIDPGetDatum(&id);
 	request_begin(&scope, "create_post()");
 	do
+	{
 		inserted = write_post(&post, &id);
-	while (!inserted &&
-		   (!find_conflicting(ITEM_POST, &id, &key, 1, &there) ||
-			!is_in_the_way(ITEM_POST, &there)));
+		done = inserted ||
+			find_in_the_way(ITEM_POST, &id, &key, 1, &there);
+	} while (!done);
 	if (!inserted)
 	{
 		if (!item_same(&post, &there, PROP_USER_ID) ||
@@ -126,6 +128,7 @@ edit_post(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 	BlogItem	found;
+	BlogItem	edited;
 	BlogItem	post;
 	ItemWriter *writer;
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
@@ -148,18 +151,18 @@ edit_post(PG_FUNCTION_ARGS)
 						 LockWaitBlock, &found) != ITEM_OK ||
 		being_deleted(&found))
 		unknown_item("post", id);
-	post = found;
+	edited = found;
 	if (!PG_ARGISNULL(1))
-		item_set(&post, PROP_TITLE, title);
+		item_set(&edited, PROP_TITLE, title);
 	if (!PG_ARGISNULL(2))
-		item_set(&post, PROP_CONTENT, content);
-	if (!item_same(&post, &found, PROP_TITLE) ||
-		(!PG_ARGISNULL(2) && !item_same(&post, &found, PROP_CONTENT)))
+		item_set(&edited, PROP_CONTENT, content);
+	if (!item_same(&edited, &found, PROP_TITLE) ||
+		(!PG_ARGISNULL(2) && !item_same(&edited, &found, PROP_CONTENT)))
 	{
-		post_fold_locked(&post, FOLD_IN_EDIT);
-		item_writer_update(writer, &post);
+		post_fold_locked(&edited, FOLD_IN_EDIT);
+		item_writer_update(writer, &edited);
 	}
-	item_copy(&post, &post);
+	item_copy(&post, &edited);
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -212,8 +215,7 @@ list_from_posts(ResultSet *result, const pg_uuid_t *user_id, const ListPage *pag
 		.key = &key, .nkeys = 1, .before = &page->before
 	});
 
-	while ((page->size < 0 || result->rows < page->size) &&
-		   item_merge_next(merge, &item))
+	while (!page_full(result, page) && item_merge_next(merge, &item))
 		result_add(result, &item, blogstore_short_form_length);
 	item_merge_end(merge);
 }

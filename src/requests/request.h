@@ -1,15 +1,13 @@
 /*
  * request.h
- *		What all requests share: checks of arguments, and results.
+ *		What all requests share, for this room alone: checks of arguments, and
+ *		results.
  */
 #ifndef BLOGSTORE_REQUEST_H
 #define BLOGSTORE_REQUEST_H
 
-#include "compat.h"
-#include "container/container.h"
-#include "layout/item.h"
 #include "members/members.h"
-#include "state/state.h"
+#include "requests/requests.h"
 
 #include "funcapi.h"
 #include "portability/instr_time.h"
@@ -73,16 +71,6 @@ extern void stats_end(const RequestStart *start, Request request);
 	} \
 	extern int	no_such_variable
 
-/*
- * The longest title or content, in bytes. An item's document has two of them, is
- * one value of less than 1 GB, and may need seven bytes for one (a control
- * character as COPY writes it: \\u0001); as jsonb it is of less than 256 MB.
- */
-#define MAX_TEXT_MB 64
-#define MAX_TEXT_BYTES (MAX_TEXT_MB * 1024 * 1024)
-
-#define MAX_USERNAME_LENGTH 64	/* characters */
-
 /* A page of a list, as the caller asked for it. */
 typedef struct ListPage
 {
@@ -100,20 +88,23 @@ typedef struct ResultSet
 	const DeletedUsers *deleted;	/* whose items are not to be in it */
 } ResultSet;
 
+/* Has a set as many rows as the caller asked for? */
+static inline bool
+page_full(const ResultSet *result, const ListPage *page)
+{
+	return page->size >= 0 && result->rows >= page->size;
+}
+
 /* document.c: items as rows and as JSON documents */
 extern Datum item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc);
 
 /* check.c */
-extern void request_begin(OwnerScope *scope, const char *command);
 extern const pg_uuid_t *need_uuid(FunctionCallInfo fcinfo, int arg,
 								  const char *name);
 extern Datum need_text(FunctionCallInfo fcinfo, int arg, const char *name);
 extern Datum need_username(FunctionCallInfo fcinfo, int arg);
 extern bool may_be_username(FunctionCallInfo fcinfo, int arg);
 extern void check_not_empty(Datum value, const char *name);
-extern const char *username_problem(Datum username);
-extern bool username_fits(Datum username);
-extern COMPAT_NORETURN void text_too_long(const char *name);
 extern void get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id);
 extern TimestampTz get_creation_date(FunctionCallInfo fcinfo, int arg);
 extern void get_page(FunctionCallInfo fcinfo, int arg, ListPage *page);
@@ -122,9 +113,10 @@ extern void need_user(const pg_uuid_t *user_id, BlogItem *user);
 extern COMPAT_NORETURN void unknown_item(const char *what, const pg_uuid_t *id);
 extern COMPAT_NORETURN void id_taken(const char *what, const pg_uuid_t *id);
 extern bool post_being_deleted(const pg_uuid_t *post_id);
-extern bool is_in_the_way(ItemType type, const BlogItem *there);
 extern bool find_conflicting(ItemType type, const pg_uuid_t *post_id,
 							 const Datum *key, int nkeys, BlogItem *out);
+extern bool find_in_the_way(ItemType type, const pg_uuid_t *post_id,
+							const Datum *key, int nkeys, BlogItem *out);
 
 /* child.c */
 extern bool write_child(BlogItem *item, ItemType type);
@@ -145,5 +137,6 @@ extern void result_one(FunctionCallInfo fcinfo, Container container,
 					   const Datum *key, int nkeys);
 extern void result_list(ResultSet *result, Container container,
 						const pg_uuid_t *partition_key, const ListPage *page);
+extern Datum result_on_post(FunctionCallInfo fcinfo, ItemType type);
 
 #endif							/* BLOGSTORE_REQUEST_H */

@@ -179,9 +179,30 @@ result_list(ResultSet *result, Container container,
 		.nkeys = 1, .before = &page->before, .backward = true
 	});
 
-	while ((page->size < 0 || result->rows < page->size) &&
-		   item_scan_next(scan, &item))
+	while (!page_full(result, page) && item_scan_next(scan, &item))
 		if (!deleted_item(result->deleted, &item))
 			result_add(result, &item, 0);
 	item_scan_end(scan);
+}
+
+/*
+ * Return a page of the comments or likes on a post, newest first; arguments: the
+ * post, and the page.
+ */
+Datum
+result_on_post(FunctionCallInfo fcinfo, ItemType type)
+{
+	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
+	ResultSet	result;
+	ListPage	page;
+
+	get_page(fcinfo, 1, &page);
+	container_require();
+	result_begin(&result, fcinfo, type);
+	if (!deleted_post(result.deleted, post_id))
+	{
+		page_find(&page, type, post_id);
+		result_list(&result, CONTAINER_POSTS, post_id, &page);
+	}
+	return (Datum) 0;
 }

@@ -18,7 +18,6 @@
 #include "compat.h"
 #include "layout/item.h"
 #include "requests/request.h"
-#include "requests/stats.h"
 #include "settings.h"
 
 #include "executor/instrument.h"
@@ -34,9 +33,6 @@
 
 PG_FUNCTION_INFO_V1(blogstore_get_request_stats);
 PG_FUNCTION_INFO_V1(blogstore_reset_request_stats);
-
-/* As many databases as can have a worker. */
-#define STATS_DATABASES 64
 
 /*
  * A request unit is what it costs to read one item of 1 kB by its key: so many
@@ -82,7 +78,7 @@ typedef struct StatsSlot
 typedef struct StatsShared
 {
 	LWLock	   *lock;
-	StatsDatabase database[STATS_DATABASES];
+	StatsDatabase database[MAX_DATABASES];
 	StatsSlot	slot[FLEXIBLE_ARRAY_MEMBER];	/* by compat_proc_number() */
 } StatsShared;
 
@@ -153,7 +149,7 @@ stats_shmem_startup(void)
 	{
 		memset(shared, 0, stats_size());
 		shared->lock = &GetNamedLWLockTranche("blogstore requests")->lock;
-		for (int i = 0; i < STATS_DATABASES; i++)
+		for (int i = 0; i < MAX_DATABASES; i++)
 		{
 			pg_atomic_init_u32(&shared->database[i].epoch, 0);
 			counters_zero(&shared->database[i].ended);
@@ -201,7 +197,7 @@ find_database(void)
 {
 	StatsDatabase *unused = NULL;
 
-	for (int i = 0; i < STATS_DATABASES; i++)
+	for (int i = 0; i < MAX_DATABASES; i++)
 	{
 		StatsDatabase *database = &shared->database[i];
 

@@ -7,7 +7,6 @@
 #include "postgres.h"
 
 #include "container/container.h"
-#include "hooks.h"
 #include "layout/item.h"
 #include "layout/layout.h"
 #include "members/members.h"
@@ -24,9 +23,6 @@ REQUEST_FUNCTION(edit_user, REQUEST_EDIT_USER);
 REQUEST_FUNCTION(delete_user, REQUEST_DELETE_USER);
 REQUEST_FUNCTION(get_user, REQUEST_GET_USER);
 REQUEST_FUNCTION(get_user_by_name, REQUEST_GET_USER_BY_NAME);
-
-/* How many items of a deleted user's are deleted in the same transaction. */
-#define PURGED_AT_ONCE 200
 
 static void
 username_taken(Datum username)
@@ -132,7 +128,7 @@ write_user(BlogItem *user, bool own_id, bool with_date)
 	writer = item_writer_open(CONTAINER_USERS, ITEM_USER, id);
 	inserted = item_writer_insert(writer, user);
 	if (inserted && own_id && user_is_going(id))
-		deleted_revive(id);
+		deletion_revive(id);
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	if (!inserted)
@@ -176,29 +172,6 @@ create_user(PG_FUNCTION_ARGS)
 }
 
 /*
- * Write a user's new name, and have the user's items relabelled: by the worker,
- * or here if there is none. The job comes first; the change feed then knows
- * that the name which follows has one (change_feed/plugin.c).
- */
-static void
-rename_user(ItemWriter *writer, const BlogItem *user)
-{
-	const pg_uuid_t *id = item_uuid(user, PROP_ID);
-	const char *hint;
-	bool		here = change_feed_hooks.obstacle(&hint) != NULL;
-
-	if (here)
-		container_require_whole(CONTAINER_POSTS);
-	else
-		job_enqueue("rename", id);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	item_writer_update(writer, user);
-	if (here)
-		relabel_user_items(id, user->value[PROP_USERNAME]);
-	PopActiveSnapshot();
-}
-
-/*
  * C1: edit a user, that is, rename. The user item changes here; the items that
  * carry the name are relabelled by a job.
  *
@@ -231,7 +204,7 @@ edit_user(PG_FUNCTION_ARGS)
 			registry_release(found.value[PROP_USERNAME], id);
 		}
 		PopActiveSnapshot();
-		rename_user(writer, &user);
+		rename_begin(writer, &user);
 	}
 	item_writer_close(writer);
 	owner_end(&scope);
@@ -253,7 +226,6 @@ delete_user(PG_FUNCTION_ARGS)
 	OwnerScope	scope;
 	BlogItem	user;
 	ItemWriter *writer;
-	const char *hint;
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "user_id");
 	bool		found;
 
@@ -262,19 +234,7 @@ delete_user(PG_FUNCTION_ARGS)
 	found = lock_user(writer, id, LockTupleExclusive, &user);
 	if (found)
 	{
-		if (change_feed_hooks.obstacle(&hint) != NULL)
-		{
-			container_require_whole(CONTAINER_POSTS);
-			remove_user_items(id, 0);
-		}
-		else
-		{
-			/* locking what has changed since would fail (40001) */
-			if (!IsolationUsesXactSnapshot())
-				remove_user_items(id, PURGED_AT_ONCE);
-			job_enqueue("deletion", id);
-			deleted_changed();
-		}
+		deletion_begin(id);
 		PushActiveSnapshot(GetTransactionSnapshot());
 		registry_release(user.value[PROP_USERNAME], id);
 		item_writer_delete(writer);

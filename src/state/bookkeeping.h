@@ -1,6 +1,6 @@
 /*
  * bookkeeping.h
- *		The small tables beside the containers.
+ *		The small tables beside the containers; others include state.h.
  */
 #ifndef BLOGSTORE_BOOKKEEPING_H
 #define BLOGSTORE_BOOKKEEPING_H

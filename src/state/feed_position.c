@@ -12,7 +12,6 @@
  */
 #include "postgres.h"
 
-#include "state/plans.h"
 #include "state/state.h"
 
 #include "catalog/pg_type.h"

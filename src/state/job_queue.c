@@ -1,38 +1,436 @@
 /*
  * job_queue.c
- *		Asking for work that outlives the command that asks.
+ *		Work that outlives the command that asks for it: the table
+ *		blogstore.jobs.
  *
- * A job is a row of blogstore.jobs, written in the asking transaction; the
- * worker, which decodes the insert, does the rest. Runs in backends and in
- * the worker; callers act as the containers' owner.
+ * A job is a row, written in the transaction that asks; the worker, which decodes
+ * the insert, does the job in steps and writes down in the row how far it is.
+ * Statements on this table are here, and those that only look at it in
+ * job_watch.c. What a kind of job does in its phases is told where it is done:
+ *
+ *		rebuild		worker/rebuild.c
+ *		rename		members/rename.c
+ *		deletion	members/deletion.c
+ *
+ * Runs in backends and in the worker. The caller acts as the containers' owner,
+ * unless a function says that it does so itself.
  */
 #include "postgres.h"
 
-#include "container/container.h"
-#include "state/plans.h"
 #include "state/state.h"
 
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 
-static KeptPlan enqueue_plan = {
+#define REBUILD "rebuild"
+#define RENAME "rename"
+#define DELETION "deletion"
+
+#define MAX_PHASES 6
+
+/* What a job's kind is called in the table, and its phases in progress. */
+static const struct
+{
+	const char *name;
+	const char *phase[MAX_PHASES];	/* NULL: there is no such phase */
+}			kinds[N_JOB_KINDS] =
+{
+	[JOB_REBUILD] = {REBUILD, {
+			[REBUILD_QUEUED] = "waiting",
+			[REBUILD_COPIES] = "copies",
+			[REBUILD_LEFTOVERS] = "leftovers",
+			[REBUILD_FEED] = "feed"
+	}},
+	[JOB_RENAME] = {RENAME, {
+			[RENAME_QUEUED] = "waiting",
+			[RENAME_SWEEP] = "sweep",
+			[RENAME_WAIT] = "waiting",
+			[RENAME_RECHECK] = "recheck",
+			[RENAME_PARKED] = "parked"
+	}},
+	[JOB_DELETION] = {DELETION, {
+			[DELETION_QUEUED] = "waiting",
+			[DELETION_SWEEP] = "sweep",
+			[DELETION_WAIT] = "waiting",
+			[DELETION_RECHECK] = "recheck",
+			[DELETION_SHOW] = "showing",
+			[DELETION_PARKED] = "parked"
+	}}
+};
+
+/* Statements on more than one kind of job take these for granted. */
+StaticAssertDecl((int) REBUILD_QUEUED == JOB_QUEUED &&
+				 (int) RENAME_QUEUED == JOB_QUEUED &&
+				 (int) DELETION_QUEUED == JOB_QUEUED && JOB_QUEUED == 0,
+				 "a job that has not begun is in phase 0");
+StaticAssertDecl((int) RENAME_PARKED == JOB_PARKED &&
+				 (int) DELETION_PARKED == JOB_PARKED,
+				 "a job that is parked is in one phase, whatever its kind");
+
+/* The kind of this name; JOB_DELETION for a name that is none. */
+JobKind
+job_kind(const char *name)
+{
+	JobKind		kind = JOB_REBUILD;
+
+	while (kind < JOB_DELETION && strcmp(kinds[kind].name, name) != 0)
+		kind++;
+	return kind;
+}
+
+/* What progress calls a phase; NULL: there is no such phase. */
+const char *
+job_phase_name(JobKind kind, int phase)
+{
+	if (phase < 0 || phase >= MAX_PHASES)
+		return NULL;
+	return kinds[kind].phase[phase];
+}
+
+/* Does a job wait until its owner has mended a table? */
+bool
+job_is_parked(const Job *job)
+{
+	return job->kind != JOB_REBUILD && job->phase == JOB_PARKED;
+}
+
+/* ------------------------------------------------------------------------
+ * Asking for jobs
+ * ------------------------------------------------------------------------ */
+
+static KeptPlan queue_plan = {
 	"INSERT INTO blogstore.jobs (id, kind, user_id) VALUES ($1, $2, $3)",
 	3, {UUIDOID, TEXTOID, UUIDOID}, NULL
 };
 
-/* Queue a job: kind 'rename' or 'deletion' of a user, or 'rebuild' (NULL). */
-void
-job_enqueue(const char *kind, const pg_uuid_t *user_id)
+static KeptPlan queue_once_plan = {
+	"INSERT INTO blogstore.jobs (id, kind, user_id)"
+	" SELECT $1, $2, $3 WHERE NOT EXISTS"
+	" (SELECT FROM blogstore.jobs WHERE kind = $2 AND phase = 0"
+	" AND user_id IS NOT DISTINCT FROM $3)",
+	3, {UUIDOID, TEXTOID, UUIDOID}, NULL
+};
+
+static void
+queue_by(KeptPlan *plan, JobKind kind, const pg_uuid_t *user_id)
 {
 	pg_uuid_t	id;
 	Datum		values[3];
 
 	new_id(&id);
 	values[0] = UUIDPGetDatum(&id);
-	values[1] = CStringGetTextDatum(kind);
+	values[1] = CStringGetTextDatum(kinds[kind].name);
 	values[2] = user_id ? UUIDPGetDatum(user_id) : (Datum) 0;
+	(void) plan_run(plan, values, user_id ? "   " : "  n", false);
+}
+
+/*
+ * Queue a job: a user's rename (NULL: of everyone) or deletion, or a rebuild
+ * (NULL).
+ */
+void
+job_queue(JobKind kind, const pg_uuid_t *user_id)
+{
+	queue_by(&queue_plan, kind, user_id);
+}
+
+/* Queue a job, unless there is one that has not begun and so will do. */
+void
+job_queue_once(JobKind kind, const pg_uuid_t *user_id)
+{
+	queue_by(&queue_once_plan, kind, user_id);
+}
+
+static KeptPlan restart_rebuilds_plan = {
+	"UPDATE blogstore.jobs SET phase = 0, partition_number = 0,"
+	" position_first = NULL, done = 0, total = NULL, started_at = NULL"
+	" WHERE kind = '" REBUILD "'",
+	0, {0}, NULL
+};
+
+/* Have a rebuild that is queued begin anew, or queue one. */
+void
+job_queue_rebuild_anew(void)
+{
+	if (plan_run(&restart_rebuilds_plan, NULL, NULL, false) == 0)
+		job_queue(JOB_REBUILD, NULL);
+}
+
+static KeptPlan restart_sweeps_plan = {
+	"UPDATE blogstore.jobs SET phase = 0, partition_number = 0,"
+	" position_first = NULL, position_date = NULL, position_last = NULL"
+	" WHERE kind IN ('" RENAME "', '" DELETION "')",
+	0, {0}, NULL
+};
+
+/* Have all renames and deletions begin anew: partitions have been attached. */
+void
+jobs_restart_sweeps(void)
+{
+	(void) plan_run(&restart_sweeps_plan, NULL, NULL, false);
+}
+
+/* Queue renames of users whose names were changed directly; all: of everyone. */
+void
+jobs_request_renames(const pg_uuid_t *users, int n, bool all)
+{
+	for (int i = 0; i < n; i++)
+		job_queue_once(JOB_RENAME, &users[i]);
+	if (all)
+		job_queue_once(JOB_RENAME, NULL);
+}
+
+static KeptPlan any_rebuild_plan = {
+	"SELECT 1 FROM blogstore.jobs WHERE kind = '" REBUILD "'", 0, {0}, NULL
+};
+
+/* Is a rebuild in the queue? */
+bool
+job_rebuild_is_queued(void)
+{
+	return plan_run(&any_rebuild_plan, NULL, NULL, true) > 0;
+}
+
+/* ------------------------------------------------------------------------
+ * Doing jobs, in the worker
+ * ------------------------------------------------------------------------ */
+
+static KeptPlan list_plan = {
+	"SELECT id::uuid, kind::text, user_id::uuid, phase::integer,"
+	" partition_number::integer, position_first::uuid,"
+	" position_date::timestamptz, position_last::uuid, done::bigint,"
+	" total::bigint"
+	" FROM blogstore.jobs"
+	" WHERE kind = '" REBUILD "' OR kind = '" RENAME "'"
+	" OR (kind = '" DELETION "' AND user_id IS NOT NULL)"
+	" ORDER BY kind <> '" REBUILD "', created_at, id"
+	" LIMIT $1 OFFSET $2",
+	2, {INT8OID, INT8OID}, NULL
+};
+
+static KeptPlan lock_plan = {
+	"SELECT 1 FROM blogstore.jobs WHERE id = $1 AND kind = $2"
+	" FOR UPDATE SKIP LOCKED",
+	2, {UUIDOID, TEXTOID}, NULL
+};
+
+static KeptPlan save_plan = {
+	"UPDATE blogstore.jobs SET phase = $2, partition_number = $3,"
+	" position_first = $4, position_date = $5, position_last = $6, done = $7,"
+	" total = $8,"
+	" started_at = coalesce(started_at, pg_catalog.clock_timestamp())"
+	" WHERE id = $1",
+	8, {UUIDOID, INT4OID, INT4OID, UUIDOID, TIMESTAMPTZOID, UUIDOID, INT8OID,
+	INT8OID}, NULL
+};
+
+static KeptPlan finish_plan = {
+	"DELETE FROM blogstore.jobs WHERE id = $1", 1, {UUIDOID}, NULL
+};
+
+/* A column of the present row; all bits zero for NULL. */
+static Datum
+get_column(HeapTuple row, TupleDesc desc, int column, bool *isnull)
+{
+	Datum		value = SPI_getbinval(row, desc, column, isnull);
+
+	return *isnull ? (Datum) 0 : value;
+}
+
+static bool
+get_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out)
+{
+	bool		isnull;
+	Datum		value = get_column(row, desc, column, &isnull);
+
+	if (!isnull)
+		*out = *DatumGetUUIDP(value);
+	return !isnull;
+}
+
+/* A row of list_plan as a job. */
+static void
+job_from_row(Job *job, HeapTuple row, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		value;
+
+	memset(job, 0, sizeof(*job));
+	(void) get_uuid(row, desc, 1, &job->id);
+	job->kind = job_kind(TextDatumGetCString(get_column(row, desc, 2, &isnull)));
+	job->has_user = get_uuid(row, desc, 3, &job->user_id);
+	job->phase = DatumGetInt32(get_column(row, desc, 4, &isnull));
+	job->partition = DatumGetInt32(get_column(row, desc, 5, &isnull));
+	job->place.valid = get_uuid(row, desc, 6, &job->place.first);
+	job->place.date = DatumGetTimestampTz(get_column(row, desc, 7, &isnull));
+	(void) get_uuid(row, desc, 8, &job->place.last);
+	job->done = DatumGetInt64(get_column(row, desc, 9, &isnull));
+	value = get_column(row, desc, 10, &isnull);
+	job->total = isnull ? -1 : DatumGetInt64(value);
+	/* what nobody but the owner can have written begins anew */
+	if (job_phase_name(job->kind, job->phase) == NULL || job->partition < 0)
+		{
+		job->phase = JOB_QUEUED;
+		job->partition = 0;
+	}
+}
+
+/*
+ * Read jobs of the queue from an offset on, rebuilds before others, into an array
+ * for so many; returns how many there were.
+ */
+int
+jobs_list(int64 offset, Job *jobs, int limit)
+{
+	Datum		values[] = {Int64GetDatum(limit), Int64GetDatum(offset)};
+	int			n;
 
 	SPI_connect();
-	plan_execute(&enqueue_plan, values, user_id ? "   " : "  n", false);
+	plan_execute(&list_plan, values, NULL, true);
+	n = (int) Min(SPI_processed, limit);
+	for (int i = 0; i < n; i++)
+		job_from_row(&jobs[i], SPI_tuptable->vals[i], SPI_tuptable->tupdesc);
 	SPI_finish();
+	return n;
+}
+
+/*
+ * Lock a job for this transaction; false if it is not there any more as what it
+ * was, or is about to become something else (deletion_revive()).
+ */
+bool
+job_lock(Job *job)
+{
+	Datum		values[] = {
+		UUIDPGetDatum(&job->id), CStringGetTextDatum(kinds[job->kind].name)
+	};
+
+	job->locked = plan_run(&lock_plan, values, NULL, false) > 0;
+	return job->locked;
+}
+
+/* A locked job goes on to a phase, from the first partition on. */
+void
+job_enter_phase(Job *job, int phase)
+{
+	Assert(job->locked && !job->finished);
+	Assert(job_phase_name(job->kind, phase) != NULL);
+	job->phase = phase;
+	job->partition = 0;
+	job->place.valid = false;
+}
+
+/* Write down how far a locked job is. */
+void
+job_save(const Job *job)
+{
+	Datum		values[] = {
+		UUIDPGetDatum(&job->id), Int32GetDatum(job->phase),
+		Int32GetDatum(job->partition), UUIDPGetDatum(&job->place.first),
+		TimestampTzGetDatum(job->place.date), UUIDPGetDatum(&job->place.last),
+		Int64GetDatum(job->done), Int64GetDatum(job->total)
+	};
+	char		nulls[] = "        ";
+
+	Assert(job->locked && !job->finished);
+	if (!job->place.valid)
+		nulls[3] = nulls[4] = nulls[5] = 'n';
+	if (job->total < 0)
+		nulls[7] = 'n';
+	(void) plan_run(&save_plan, values, nulls, false);
+}
+
+/* A locked job is done. */
+void
+job_finish(Job *job)
+{
+	Datum		id = UUIDPGetDatum(&job->id);
+
+	Assert(job->locked && !job->finished);
+	(void) plan_run(&finish_plan, &id, NULL, false);
+	job->finished = true;
+}
+
+static KeptPlan merge_plan = {
+	"DELETE FROM blogstore.jobs WHERE kind = '" RENAME "' AND user_id = $1"
+	" AND id <> $2 AND phase = 0",
+	2, {UUIDOID, UUIDOID}, NULL
+};
+
+/* Take a user's other renames that have not begun into this one. */
+void
+job_merge_renames(const Job *job)
+{
+	Datum		values[] = {
+		UUIDPGetDatum(&job->user_id), UUIDPGetDatum(&job->id)
+	};
+
+	(void) plan_run(&merge_plan, values, NULL, false);
+}
+
+/* ------------------------------------------------------------------------
+ * Users being deleted
+ * ------------------------------------------------------------------------ */
+
+static KeptPlan deletions_plan = {
+	"SELECT DISTINCT user_id::uuid FROM (" USERS_BEING_DELETED_SQL ") AS d"
+	" ORDER BY 1",
+	0, {0}, NULL
+};
+
+static KeptPlan lock_deletion_plan = {
+	"SELECT 1 FROM blogstore.jobs WHERE kind = '" DELETION "' AND user_id = $1"
+	" FOR UPDATE",
+	1, {UUIDOID}, NULL
+};
+
+static KeptPlan make_rename_plan = {
+	"UPDATE blogstore.jobs SET kind = '" RENAME "', phase = 0,"
+	" partition_number = 0, position_first = NULL, position_date = NULL,"
+	" position_last = NULL WHERE kind = '" DELETION "' AND user_id = $1",
+	1, {UUIDOID}, NULL
+};
+
+/*
+ * The users whose deletion is in the queue by the active snapshot, in order and
+ * in the current memory context; NULL: nobody's is. Acts as the containers'
+ * owner.
+ */
+pg_uuid_t *
+jobs_deleting(int *n)
+{
+	MemoryContext context = CurrentMemoryContext;
+	OwnerScope	scope;
+	pg_uuid_t  *users = NULL;
+
+	owner_begin(&scope);
+	SPI_connect();
+	plan_execute(&deletions_plan, NULL, NULL, true);
+	*n = (int) SPI_processed;
+	if (*n > 0)
+		users = MemoryContextAlloc(context, sizeof(pg_uuid_t) * *n);
+	for (int i = 0; i < *n; i++)
+		(void) get_uuid(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1,
+						&users[i]);
+	SPI_finish();
+	owner_end(&scope);
+	return users;
+}
+
+/* Lock the deletion of a user, after waiting for it; false if there is none. */
+bool
+job_lock_deletion(const pg_uuid_t *user_id)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+
+	return plan_run(&lock_deletion_plan, &key, NULL, false) > 0;
+}
+
+/* Have the deletion of a user, which is locked, go on as a rename. */
+void
+job_make_rename(const pg_uuid_t *user_id)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+
+	(void) plan_run(&make_rename_plan, &key, NULL, false);
 }

@@ -6,8 +6,8 @@
  * owner's, whatever search_path the caller of the request has, and so they are in
  * what the owner has attached to the tables.
  *
- * Runs in any process, between SPI_connect() and SPI_finish(), as the
- * containers' owner.
+ * Runs in any process, as the containers' owner; but for plan_run(), between
+ * SPI_connect() and SPI_finish().
  */
 #include "postgres.h"
 
@@ -127,6 +127,22 @@ plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 			 SPI_result_code_string(rc));
 	guard_leave(guard);
 	return rc;
+}
+
+/*
+ * Run a kept plan whose rows nobody looks at; returns how many it found or
+ * changed. Connects to SPI itself.
+ */
+uint64
+plan_run(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
+{
+	uint64		rows;
+
+	SPI_connect();
+	plan_execute(plan, values, nulls, read_only);
+	rows = SPI_processed;
+	SPI_finish();
+	return rows;
 }
 
 /*

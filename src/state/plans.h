@@ -1,13 +1,12 @@
 /*
  * plans.h
- *		Prepared statements on the bookkeeping tables.
+ *		Prepared statements on the bookkeeping tables; others include state.h.
  */
 #ifndef BLOGSTORE_PLANS_H
 #define BLOGSTORE_PLANS_H
 
 #include "layout/item.h"
 #include "state/bookkeeping.h"
-#include "state/state.h"
 
 #include "executor/spi.h"
 
@@ -26,6 +25,8 @@ typedef struct KeptPlan
 extern void tables_show_all(void);
 extern int	plan_execute(KeptPlan *plan, Datum *values, const char *nulls,
 						 bool read_only);
+extern uint64 plan_run(KeptPlan *plan, Datum *values, const char *nulls,
+					   bool read_only);
 extern void plan_send(KeptPlan *plan, DestReceiver *dest);
 
 #endif							/* BLOGSTORE_PLANS_H */

@@ -5,13 +5,114 @@
 #ifndef BLOGSTORE_STATE_H
 #define BLOGSTORE_STATE_H
 
+#include "container/container.h"
 #include "layout/layout.h"
+#include "state/bookkeeping.h"
+#include "state/plans.h"
 
 #include "access/xlogdefs.h"
 #include "utils/snapshot.h"
+#include "utils/tuplestore.h"
 
-/* job_queue.c: work that outlives the command that asked for it */
-extern void job_enqueue(const char *kind, const pg_uuid_t *user_id);
+/* ------------------------------------------------------------------------
+ * job_queue.c: work that outlives the command that asked for it
+ * ------------------------------------------------------------------------ */
+
+typedef enum JobKind
+{
+	JOB_REBUILD,				/* of the views */
+	JOB_RENAME,					/* of a user, or (NULL) of everyone */
+	JOB_DELETION				/* of a user */
+} JobKind;
+
+#define N_JOB_KINDS (JOB_DELETION + 1)
+
+/*
+ * How far a job is, by kind. The numbers are those in blogstore.jobs. Where the
+ * work is done tells what happens in each phase: worker/rebuild.c,
+ * members/rename.c, members/deletion.c.
+ */
+#define JOB_QUEUED 0			/* any job that has not begun */
+#define JOB_PARKED 5			/* a rename or deletion that waits until its owner
+								 * has mended a table */
+
+typedef enum RebuildPhase
+{
+	REBUILD_QUEUED = JOB_QUEUED,
+	REBUILD_COPIES,
+	REBUILD_LEFTOVERS,
+	REBUILD_FEED
+} RebuildPhase;
+
+typedef enum RenamePhase
+{
+	RENAME_QUEUED = JOB_QUEUED,
+	RENAME_SWEEP,
+	RENAME_WAIT,
+	RENAME_RECHECK,
+	RENAME_PARKED = JOB_PARKED
+} RenamePhase;
+
+typedef enum DeletionPhase
+{
+	DELETION_QUEUED = JOB_QUEUED,
+	DELETION_SWEEP,
+	DELETION_WAIT,
+	DELETION_RECHECK,
+	DELETION_SHOW,
+	DELETION_PARKED = JOB_PARKED
+} DeletionPhase;
+
+typedef struct Job
+{
+	pg_uuid_t	id;
+	JobKind		kind;
+	bool		has_user;
+	pg_uuid_t	user_id;
+	int			phase;			/* of its kind */
+	int			partition;
+	ItemPlace	place;			/* how far, in that partition */
+	int64		done;
+	int64		total;			/* -1: unknown */
+	bool		locked;			/* by this transaction */
+	bool		finished;
+} Job;
+
+/* The users whose items are not served, for statements that join with them. */
+#define USERS_BEING_DELETED_SQL \
+	"SELECT user_id FROM blogstore.jobs" \
+	" WHERE kind = 'deletion' AND user_id IS NOT NULL"
+
+extern JobKind job_kind(const char *name);
+extern const char *job_phase_name(JobKind kind, int phase);
+extern bool job_is_parked(const Job *job);
+extern void job_queue(JobKind kind, const pg_uuid_t *user_id);
+extern void job_queue_once(JobKind kind, const pg_uuid_t *user_id);
+extern void job_queue_rebuild_anew(void);
+extern bool job_rebuild_is_queued(void);
+extern void jobs_request_renames(const pg_uuid_t *users, int n, bool all);
+extern void jobs_restart_sweeps(void);
+extern int	jobs_list(int64 offset, Job *jobs, int limit);
+extern bool job_lock(Job *job);
+extern void job_enter_phase(Job *job, int phase);
+extern void job_save(const Job *job);
+extern void job_finish(Job *job);
+extern void job_merge_renames(const Job *job);
+extern pg_uuid_t *jobs_deleting(int *n);
+extern bool job_lock_deletion(const pg_uuid_t *user_id);
+extern void job_make_rename(const pg_uuid_t *user_id);
+
+/* job_watch.c: who waits for jobs, or looks at them */
+extern Datum jobs_to_wait_for(int *count);
+extern bool jobs_are_left(Datum ids);
+extern void jobs_show(Tuplestorestate *out, TupleDesc desc,
+					  int64 rebuild_total);
+extern bool job_column_is_mendable(const char *column);
+extern void jobs_mend(void);
+
+/* ------------------------------------------------------------------------
+ * The other tables, and their owner
+ * ------------------------------------------------------------------------ */
 
 /* view_state.c: may readers use the views? */
 typedef struct ViewState
@@ -22,7 +123,6 @@ typedef struct ViewState
 	int			short_form_length;
 } ViewState;
 
-extern void view_state_init(void);
 extern bool views_ready(Snapshot snapshot);
 extern void views_abandon(void);
 extern void views_lock(void);

@@ -4,20 +4,16 @@
  *
  * The row is read in the reader's own snapshot, so that the answer fits what
  * the snapshot sees, and remembered: whoever writes it sends a relcache
- * invalidation for its table, which also reaches standbys. A remembered row
- * serves the snapshots that are sure to see it.
+ * invalidation for its table (remembered.c), which also reaches standbys. A
+ * remembered row serves the snapshots that are sure to see it.
  *
  * Runs in any process.
  */
 #include "postgres.h"
 
-#include "container/tuple.h"
 #include "hooks.h"
-#include "invalidate.h"
-#include "layout/item.h"
 #include "layout/layout.h"
-#include "state/bookkeeping.h"
-#include "state/plans.h"
+#include "remembered.h"
 #include "state/state.h"
 
 #include "access/transam.h"
@@ -46,30 +42,10 @@ static KeptPlan write_plan = {
 	4, {BOOLOID, BOOLOID, INT4OID, INT4OID}, NULL
 };
 
-static struct
-{
-	bool		valid;
-	bool		changed;		/* an invalidation came since it was read */
-	Oid			relid;			/* of blogstore.view_state */
-	bool		ready;
-	TransactionId xmin;			/* of the row remembered */
-}			remembered;
-
-static void
-view_state_invalidate(Oid relid)
-{
-	if (OidIsValid(relid) && relid != remembered.relid)
-		return;
-	remembered.valid = false;
-	remembered.changed = true;
-}
-
-/* Register for invalidations; called once by _PG_init. */
-void
-view_state_init(void)
-{
-	invalidation_listen(view_state_invalidate);
-}
+/* What the row said when it was last read. */
+static Remembered memory;
+static bool remembered_ready;
+static TransactionId remembered_xmin;	/* of that version of the row */
 
 static Oid
 view_state_relid(void)
@@ -127,9 +103,7 @@ view_state_write(const ViewState *state)
 	};
 
 	owner_begin(&scope);
-	SPI_connect();
-	plan_execute(&write_plan, values, NULL, false);
-	SPI_finish();
+	(void) plan_run(&write_plan, values, NULL, false);
 	owner_end(&scope);
 	CacheInvalidateRelcacheByRelid(view_state_relid());
 }
@@ -149,22 +123,22 @@ is_newest(TransactionId xmin)
 	return TransactionIdEquals(xmin, newest);
 }
 
-/* Read the row by the active snapshot, and remember it if it is the newest. */
+/*
+ * Read the row by the active snapshot, and remember it if it is the newest.
+ * Returns whether the views may be used.
+ */
 static bool
-remember(void)
+reread_row(void)
 {
 	ViewState	state;
 	TransactionId xmin;
+	uint64		began = remembered_begin(&memory, view_state_relid());
 
-	/* an invalidation during the read must not be lost */
-	remembered.valid = false;
-	remembered.changed = false;
-	remembered.relid = view_state_relid();
 	read_row(&state, &xmin);
-	remembered.ready = state.enabled && state.ready;
-	remembered.xmin = xmin;
+	remembered_ready = state.enabled && state.ready;
+	remembered_xmin = xmin;
 	if (!IsInParallelMode() && is_newest(xmin))
-		remembered.valid = !remembered.changed;
+		remembered_end(&memory, began);
 	return state.enabled && state.ready;
 }
 
@@ -179,10 +153,9 @@ views_ready(Snapshot snapshot)
 {
 	if (!RecoveryInProgress() && !change_feed_hooks.views_served())
 		return false;
-	if (remembered.valid &&
-		TransactionIdPrecedes(remembered.xmin, snapshot->xmin))
-		return remembered.ready;
-	return remember();
+	if (memory.valid && TransactionIdPrecedes(remembered_xmin, snapshot->xmin))
+		return remembered_ready;
+	return reread_row();
 }
 
 /*
@@ -195,10 +168,10 @@ views_abandon(void)
 {
 	ViewState	state;
 
-	if (remembered.valid && !remembered.ready)
+	if (memory.valid && !remembered_ready)
 		return;
 	PushActiveSnapshot(GetLatestSnapshot());
-	if (remember())
+	if (reread_row())
 	{
 		view_state_read(&state);
 		state.ready = false;

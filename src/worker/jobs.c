@@ -1,6 +1,7 @@
 /*
  * jobs.c
- *		The queue of jobs: rebuilds, renames, deletions; one chunk at a time.
+ *		Doing the jobs in the queue (state/job_queue.c): rebuilds, renames,
+ *		deletions; one chunk at a time.
  *
  * A chunk and the note of how far it went are one transaction, so a job
  * resumes where it stood. A chunk that meets a row lock held for long gives
@@ -11,19 +12,13 @@
 #include "postgres.h"
 
 #include "change_feed/change_feed.h"
-#include "container/container.h"
-#include "import/import.h"
-#include "layout/item.h"
 #include "members/members.h"
-#include "state/plans.h"
 #include "state/state.h"
 #include "views/views.h"
 #include "worker/worker.h"
 
 #include "access/xact.h"
-#include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -36,176 +31,6 @@
 
 /* How long to work on jobs between two looks at the WAL, in milliseconds. */
 #define TIME_FOR_JOBS 10
-
-static KeptPlan list_plan = {
-	"SELECT id::uuid, kind::text, user_id::uuid, phase::integer,"
-	" partition_number::integer, position_first::uuid,"
-	" position_date::timestamptz, position_last::uuid, done::bigint,"
-	" total::bigint"
-	" FROM blogstore.jobs"
-	" WHERE kind = 'rebuild' OR kind = 'rename'"
-	" OR (kind = 'deletion' AND user_id IS NOT NULL)"
-	" ORDER BY kind <> 'rebuild', created_at, id"
-	" LIMIT 100 OFFSET $1",
-	1, {INT8OID}, NULL
-};
-
-static KeptPlan lock_plan = {
-	"SELECT 1 FROM blogstore.jobs WHERE id = $1 AND kind = $2"
-	" FOR UPDATE SKIP LOCKED",
-	2, {UUIDOID, TEXTOID}, NULL
-};
-
-static KeptPlan save_plan = {
-	"UPDATE blogstore.jobs SET phase = $2, partition_number = $3,"
-	" position_first = $4, position_date = $5, position_last = $6, done = $7,"
-	" total = $8,"
-	" started_at = coalesce(started_at, pg_catalog.clock_timestamp())"
-	" WHERE id = $1",
-	8, {UUIDOID, INT4OID, INT4OID, UUIDOID, TIMESTAMPTZOID, UUIDOID, INT8OID,
-	INT8OID}, NULL
-};
-
-static KeptPlan delete_plan = {
-	"DELETE FROM blogstore.jobs WHERE id = $1", 1, {UUIDOID}, NULL
-};
-
-static KeptPlan restart_rebuild_plan = {
-	"UPDATE blogstore.jobs SET phase = 0, partition_number = 0,"
-	" position_first = NULL, done = 0, total = NULL, started_at = NULL"
-	" WHERE kind = 'rebuild'",
-	0, {0}, NULL
-};
-
-/* for one user, unless the name will be seen to anyway */
-static KeptPlan rename_plan = {
-	"INSERT INTO blogstore.jobs (id, kind, user_id)"
-	" SELECT $1, 'rename', $2 WHERE NOT EXISTS"
-	" (SELECT FROM blogstore.jobs WHERE kind = 'rename' AND phase = 0"
-	" AND user_id IS NOT DISTINCT FROM $2)",
-	2, {UUIDOID, UUIDOID}, NULL
-};
-
-/* what is attached is swept like what was there */
-static KeptPlan restart_sweeps_plan = {
-	"UPDATE blogstore.jobs SET phase = 0, partition_number = 0,"
-	" position_first = NULL, position_date = NULL, position_last = NULL"
-	" WHERE kind IN ('rename', 'deletion')",
-	0, {0}, NULL
-};
-
-static KeptPlan any_rebuild_plan = {
-	"SELECT 1 FROM blogstore.jobs WHERE kind = 'rebuild'", 0, {0}, NULL
-};
-
-/* A column of the present row; all bits zero for NULL. */
-static Datum
-get_column(HeapTuple row, TupleDesc desc, int column, bool *isnull)
-{
-	Datum		value = SPI_getbinval(row, desc, column, isnull);
-
-	return *isnull ? (Datum) 0 : value;
-}
-
-static bool
-get_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out)
-{
-	bool		isnull;
-	Datum		value = get_column(row, desc, column, &isnull);
-
-	if (!isnull)
-		*out = *DatumGetUUIDP(value);
-	return !isnull;
-}
-
-/* A row of list_plan as a job. */
-static void
-job_from_row(Job *job, HeapTuple row, TupleDesc desc)
-{
-	bool		isnull;
-	Datum		value;
-
-	memset(job, 0, sizeof(*job));
-	(void) get_uuid(row, desc, 1, &job->id);
-	strlcpy(job->kind, TextDatumGetCString(SPI_getbinval(row, desc, 2, &isnull)),
-			sizeof(job->kind));
-	job->has_user = get_uuid(row, desc, 3, &job->user_id);
-	job->phase = DatumGetInt32(get_column(row, desc, 4, &isnull));
-	job->partition = DatumGetInt32(get_column(row, desc, 5, &isnull));
-	job->place.valid = get_uuid(row, desc, 6, &job->place.first);
-	job->place.date = DatumGetTimestampTz(get_column(row, desc, 7, &isnull));
-	(void) get_uuid(row, desc, 8, &job->place.last);
-	job->done = DatumGetInt64(get_column(row, desc, 9, &isnull));
-	value = get_column(row, desc, 10, &isnull);
-	job->total = isnull ? -1 : DatumGetInt64(value);
-	/* what nobody but the owner can have written begins anew */
-	if (job->phase < 0 || job->phase > SWEEP_PARKED || job->partition < 0)
-		job->phase = job->partition = 0;
-}
-
-/* Jobs of the queue from an offset on, rebuilds before others. */
-static Job *
-list_jobs(int64 offset, int *n)
-{
-	OwnerScope	scope;
-	Datum		value = Int64GetDatum(offset);
-	Job		   *jobs = palloc(sizeof(Job) * JOBS_AT_ONCE);
-
-	apply_begin(&scope, APPLY_STATE);
-	SPI_connect();
-	plan_execute(&list_plan, &value, NULL, true);
-	*n = (int) Min(SPI_processed, JOBS_AT_ONCE);
-	for (int i = 0; i < *n; i++)
-		job_from_row(&jobs[i], SPI_tuptable->vals[i], SPI_tuptable->tupdesc);
-	SPI_finish();
-	apply_end(&scope);
-	return jobs;
-}
-
-/*
- * Take a job for this transaction; false if it is not there any more as what
- * it was, or is about to be something else (deleted_revive()).
- */
-static bool
-lock_job(const Job *job)
-{
-	Datum		values[] = {
-		UUIDPGetDatum(&job->id), CStringGetTextDatum(job->kind)
-	};
-	bool		there;
-
-	SPI_connect();
-	plan_execute(&lock_plan, values, NULL, false);
-	there = SPI_processed > 0;
-	SPI_finish();
-	return there;
-}
-
-/* Write down how far a job is, or that it is done. */
-static void
-save_job(const Job *job)
-{
-	Datum		values[] = {
-		UUIDPGetDatum(&job->id), Int32GetDatum(job->phase),
-		Int32GetDatum(job->partition), UUIDPGetDatum(&job->place.first),
-		TimestampTzGetDatum(job->place.date), UUIDPGetDatum(&job->place.last),
-		Int64GetDatum(job->done), Int64GetDatum(job->total)
-	};
-	char		nulls[] = "        ";
-
-	if (!job->place.valid)
-		nulls[3] = nulls[4] = nulls[5] = 'n';
-	if (job->total < 0)
-		nulls[7] = 'n';
-	SPI_connect();
-	if (job->finished)
-		plan_execute(&delete_plan, values, NULL, false);
-	else
-		plan_execute(&save_plan, values, nulls, false);
-	SPI_finish();
-	if (job->finished && job_is(job, "deletion"))
-		deleted_changed();
-}
 
 /*
  * Who waits for the views (wait_for_views()) finds a job done as soon as its
@@ -222,32 +47,72 @@ announce_commit(uint64 lsn)
 	pg_memory_barrier();
 }
 
+/* Up to where the views show what was committed. */
+static XLogRecPtr
+views_shown(void)
+{
+	WorkerEntry *entry = my_worker_entry();
+
+	return entry ? pg_atomic_read_u64(&entry->shown_lsn) : InvalidXLogRecPtr;
+}
+
 /* Has a rebuild come to its end since the last one was asked for here? */
 static bool rebuilt = false;
 
+/* Has a job anything to do now, or has something to happen first? */
+static bool
+is_ready(const Job *job)
+{
+	switch (job->kind)
+	{
+		case JOB_REBUILD:
+			break;
+		case JOB_RENAME:
+			return rename_ready(job);
+		case JOB_DELETION:
+			return deletion_ready(job, views_shown());
+	}
+	return true;
+}
+
+/* Do one step of a locked job; false if it has to wait. */
+static bool
+do_step(Job *job)
+{
+	switch (job->kind)
+	{
+		case JOB_REBUILD:
+			break;
+		case JOB_RENAME:
+			return rename_step(job);
+		case JOB_DELETION:
+			return deletion_step(job);
+	}
+	rebuild_chunk(job);
+	return true;
+}
+
 /*
  * Do one chunk of a job in a transaction; false if it has to wait. The lock on
- * the job comes before those on items, as in deleted_revive().
+ * the job comes before those on items, as in deletion_revive().
  */
 static bool
 run_chunk(Job *job)
 {
 	OwnerScope	scope;
-	bool		rebuild = job_is(job, "rebuild");
+	bool		rebuild = job->kind == JOB_REBUILD;
 	bool		moved;
 
-	if (!rebuild && !sweep_ready(job))
+	if (!is_ready(job))
 		return false;
 	apply_begin(&scope, rebuild ? APPLY_VIEWS : APPLY_POSTS);
-	moved = lock_job(job);
+	moved = job_lock(job);
 	if (moved && !rebuild)
 		announce_commit(JOB_COMMITTING);
-	if (moved && rebuild)
-		rebuild_chunk(job);
-	else if (moved)
-		moved = sweep_chunk(job);
 	if (moved)
-		save_job(job);
+		moved = do_step(job);
+	if (moved && !job->finished)
+		job_save(job);
 	apply_end(&scope);
 	if (!rebuild)
 		announce_commit(XactLastCommitEnd);
@@ -309,7 +174,7 @@ chunk_failed(const Job *job, MemoryContext context)
 
 	if (apply_gave_way(context))
 		return;
-	if (job_is(job, "rebuild"))
+	if (job->kind == JOB_REBUILD)
 	{
 		if (!careful_begin(context))
 			PG_RE_THROW();
@@ -352,6 +217,19 @@ static int64 queue_offset = 0;
 static int	queue_next = 0;
 static bool queue_moved = false;	/* since it was last at the start */
 
+/* Jobs of the queue, from where it was left, in the current memory context. */
+static Job *
+list_jobs(int *n)
+{
+	OwnerScope	scope;
+	Job		   *jobs = palloc(sizeof(Job) * JOBS_AT_ONCE);
+
+	apply_begin(&scope, APPLY_STATE);
+	*n = jobs_list(queue_offset, jobs, JOBS_AT_ONCE);
+	apply_end(&scope);
+	return jobs;
+}
+
 /*
  * Do chunks of the jobs that can go on, one of each in turn, for a short while:
  * the views of everyone wait meanwhile. Allocates in the current memory
@@ -361,7 +239,7 @@ JobProgress
 jobs_step(void)
 {
 	int			n;
-	Job		   *jobs = list_jobs(queue_offset, &n);
+	Job		   *jobs = list_jobs(&n);
 	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 													TIME_FOR_JOBS);
 	int64		offset = queue_offset;
@@ -373,7 +251,7 @@ jobs_step(void)
 	{
 		Job		   *job = &jobs[(first + i) % n];
 
-		if (progress == JOBS_PARKED && job->phase != SWEEP_PARKED)
+		if (progress == JOBS_PARKED && !job_is_parked(job))
 			progress = JOBS_WAITING;
 		if (failed_lately(job) || !try_chunk(job))
 			continue;
@@ -402,55 +280,20 @@ jobs_step(void)
 bool
 jobs_rebuild_pending(void)
 {
-	bool		pending;
+	bool		pending = job_rebuild_is_queued();
 
-	SPI_connect();
-	plan_execute(&any_rebuild_plan, NULL, NULL, true);
-	pending = SPI_processed > 0;
-	SPI_finish();
 	if (!pending && !rebuilt)
 		jobs_request_rebuild();
 	return !rebuilt || pending;
 }
 
-/* Queue a rebuild, or have the one in the queue begin anew. The same. */
+/*
+ * Queue a rebuild, or have the one in the queue begin anew. In a transaction, as
+ * the containers' owner.
+ */
 void
 jobs_request_rebuild(void)
 {
-	bool		there;
-
-	SPI_connect();
-	plan_execute(&restart_rebuild_plan, NULL, NULL, false);
-	there = SPI_processed > 0;
-	SPI_finish();
-	if (!there)
-		job_enqueue("rebuild", NULL);
+	job_queue_rebuild_anew();
 	rebuilt = false;
-}
-
-/* Queue renames of users whose names were changed directly. The same. */
-void
-jobs_request_renames(const pg_uuid_t *users, int n, bool all)
-{
-	SPI_connect();
-	for (int i = 0; i < n + all; i++)
-	{
-		pg_uuid_t	id;
-		Datum		values[2];
-
-		new_id(&id);
-		values[0] = UUIDPGetDatum(&id);
-		values[1] = i < n ? UUIDPGetDatum(&users[i]) : (Datum) 0;
-		plan_execute(&rename_plan, values, i < n ? "  " : " n", false);
-	}
-	SPI_finish();
-}
-
-/* Have all renames and deletions begin anew. The same. */
-void
-jobs_restart_sweeps(void)
-{
-	SPI_connect();
-	plan_execute(&restart_sweeps_plan, NULL, NULL, false);
-	SPI_finish();
 }

@@ -14,13 +14,15 @@
 #include "change_feed/change_feed.h"
 #include "compat.h"
 #include "container/container.h"
-#include "import/import.h"
 #include "layout/item.h"
 #include "layout/layout.h"
 #include "views/views.h"
 #include "worker/worker.h"
 
 #include "utils/snapmgr.h"
+
+/* How many posts or copies are refreshed in one transaction. */
+#define REBUILD_CHUNK 1000
 
 /* The key by which an item, a post or a copy, names a copy. */
 static void
@@ -39,8 +41,10 @@ go_on(Job *job, Container container, int number)
 	int			partition = partition_from(container, ITEM_POST, number);
 
 	job->place.valid = false;
-	job->partition = Max(partition, 0);
-	job->phase += partition == NO_PARTITION;
+	if (partition == NO_PARTITION)
+		job_enter_phase(job, job->phase + 1);
+	else
+		job->partition = partition;
 }
 
 /* Refresh what a chunk of a leaf names. */
@@ -48,7 +52,7 @@ static void
 refresh_chunk(Job *job, Container container, AccessPath path)
 {
 	int			n = 0;
-	PostKey    *keys = palloc(sizeof(PostKey) * JOB_CHUNK);
+	PostKey    *keys = palloc(sizeof(PostKey) * REBUILD_CHUNK);
 	BlogItem	item;
 	ItemScan   *scan;
 
@@ -62,7 +66,7 @@ refresh_chunk(Job *job, Container container, AccessPath path)
 		.container = container, .type = ITEM_POST, .partition = job->partition,
 		.path = path, .after = &job->place, .identity = true
 	});
-	while (n < JOB_CHUNK && item_scan_next(scan, &item))
+	while (n < REBUILD_CHUNK && item_scan_next(scan, &item))
 	{
 		key_of(&keys[n++], &item);
 		item_scan_place(scan, &job->place);
@@ -71,7 +75,7 @@ refresh_chunk(Job *job, Container container, AccessPath path)
 
 	copies_refresh(keys, n);
 	job->done += n;
-	if (n < JOB_CHUNK)
+	if (n < REBUILD_CHUNK)
 		go_on(job, container, job->partition + 1);
 }
 
@@ -96,9 +100,9 @@ rebuild_chunk(Job *job)
 {
 	switch (job->phase)
 	{
-		case 0:
+		case REBUILD_QUEUED:
 			job->total = rebuild_estimate();
-			job->phase = REBUILD_COPIES;
+			job_enter_phase(job, REBUILD_COPIES);
 			break;
 		case REBUILD_COPIES:
 			refresh_chunk(job, CONTAINER_POSTS, PATH_KEY);
@@ -109,7 +113,7 @@ rebuild_chunk(Job *job)
 		default:
 			if (!careful_do(make_feed, NULL))
 				careful_remember_feed();
-			job->finished = true;
+			job_finish(job);
 			break;
 	}
 }

@@ -85,48 +85,9 @@ typedef enum JobProgress
 extern JobProgress jobs_step(void);
 extern bool jobs_rebuild_pending(void);
 extern void jobs_request_rebuild(void);
-extern void jobs_restart_sweeps(void);
-extern void jobs_request_renames(const pg_uuid_t *users, int n, bool all);
 
-/* rebuild.c, sweep.c: one chunk of a job */
-typedef struct Job
-{
-	pg_uuid_t	id;
-	char		kind[16];		/* rebuild, rename, deletion */
-	bool		has_user;
-	pg_uuid_t	user_id;		/* whose; a rename without is of everyone */
-	int			phase;
-	int			partition;
-	ItemPlace	place;			/* how far, in that partition */
-	int64		done;
-	int64		total;			/* -1: unknown */
-	bool		finished;
-} Job;
-
-static inline bool
-job_is(const Job *job, const char *kind)
-{
-	return strcmp(job->kind, kind) == 0;
-}
-
+/* rebuild.c: one chunk of a job */
 extern void rebuild_chunk(Job *job);
 extern int64 rebuild_estimate(void);
-extern bool sweep_ready(const Job *job);
-extern bool sweep_chunk(Job *job);
-extern void sweep_failed(const Job *job);
-
-#define REBUILD_COPIES 1
-#define REBUILD_LEFTOVERS 2
-#define REBUILD_FEED 3
-
-#define SWEEP_FIRST 1
-#define SWEEP_WAIT 2
-#define SWEEP_AGAIN 3
-#define SWEEP_SHOW 4
-#define SWEEP_PARKED 5
-
-/* How many items a job handles in one transaction; how many posts it locks. */
-#define JOB_CHUNK 1000
-#define PURGE_CHUNK 200
 
 #endif							/* BLOGSTORE_WORKER_H */

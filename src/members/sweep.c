@@ -1,0 +1,308 @@
+/*
+ * sweep.c
+ *		Going over a user's items after a rename or a deletion, until none is left
+ *		that was written beside it.
+ *
+ * A transaction that was under way when the user was renamed (deleted) may
+ * have read the old name (the user), and commits an item with it later. Such
+ * a transaction holds a lock on the leaf that it writes to, taken before it
+ * read the user (need_user()). So: note who holds such locks, sweep, wait for
+ * those noted to end, and sweep again. Who is noted is kept in memory only; a
+ * worker that starts anew notes who is there then, which is never too few.
+ *
+ * Items that others have locked are skipped, and swept again after a pause, which
+ * grows; in the end a sweep waits for their locks. In which phases of a job all
+ * that happens, rename.c and deletion.c tell.
+ *
+ * Runs in the worker.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "container/container.h"
+#include "layout/layout.h"
+#include "members/walk.h"
+
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+/* How long to leave locked items alone: twice as long each time, in ms. */
+#define FIRST_PAUSE 50
+#define LAST_PAUSE 5000
+
+/*
+ * After so long a pause, wait for a lock, one item at a time: a post that many
+ * like all the time is never found free.
+ */
+#define PATIENT_PAUSE 400
+
+/* When to try again to sweep what could not be read, in ms. */
+#define PARKED_PAUSE 30000
+#define PARKED_PAUSE_ALL 3600000
+
+static List *sweeps = NIL;		/* of Sweep, in TopMemoryContext */
+
+/* What is known of a job's sweep; NULL: nothing, in this process. */
+Sweep *
+sweep_find(const Job *job)
+{
+	ListCell   *lc;
+
+	foreach(lc, sweeps)
+	{
+		Sweep	   *sweep = lfirst(lc);
+
+		if (memcmp(&sweep->job, &job->id, UUID_LEN) == 0)
+			return sweep;
+	}
+	return NULL;
+}
+
+/* A job's sweep is over. */
+void
+sweep_end(Sweep *sweep)
+{
+	sweeps = list_delete_ptr(sweeps, sweep);
+	if (sweep->writers != NULL)
+		pfree(sweep->writers);
+	pfree(sweep);
+}
+
+/* ------------------------------------------------------------------------
+ * Who else writes
+ * ------------------------------------------------------------------------ */
+
+/*
+ * Does a process hold its lock to vacuum, or to build an index without one? It
+ * writes no items then.
+ */
+static bool
+only_maintains(VirtualTransactionId holder)
+{
+	PGPROC	   *proc = compat_vxid_proc(holder);
+
+	return proc != NULL &&
+		(proc->statusFlags &
+		 (PROC_IS_AUTOVACUUM | PROC_IN_VACUUM | PROC_IN_SAFE_IC)) != 0;
+}
+
+static void
+add_writer(Sweep *sweep, VirtualTransactionId writer)
+{
+	if (only_maintains(writer))
+		return;
+	for (int i = 0; i < sweep->n; i++)
+		if (VirtualTransactionIdEquals(sweep->writers[i], writer))
+			return;
+	if (sweep->writers == NULL)
+		sweep->writers = palloc(sizeof(VirtualTransactionId));
+	else
+		sweep->writers = repalloc(sweep->writers,
+							  sizeof(VirtualTransactionId) * (sweep->n + 1));
+	sweep->writers[sweep->n++] = writer;
+}
+
+/* Note every transaction that writes to a leaf. */
+static void
+note_writers_of(Sweep *sweep, ItemType type, int partition)
+{
+	VirtualTransactionId *holders =
+		partition_writers(CONTAINER_POSTS, type, partition);
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+	for (int i = 0; VirtualTransactionIdIsValid(holders[i]); i++)
+		add_writer(sweep, holders[i]);
+	MemoryContextSwitchTo(old);
+}
+
+/* Has everyone noted ended? */
+static bool
+writers_ended(Sweep *sweep)
+{
+	while (sweep->n > 0)
+	{
+		if (!VirtualXactLock(sweep->writers[sweep->n - 1], false))
+			return false;
+		sweep->n--;
+	}
+	return true;
+}
+
+/*
+ * Begin a job's sweep, or begin it anew: note every transaction that writes to the
+ * posts container. The note counts once it is whole: an error on the way leaves
+ * none.
+ */
+Sweep *
+sweep_begin(const Job *job)
+{
+	MemoryContext old;
+	Sweep	   *sweep = sweep_find(job);
+
+	if (sweep != NULL)
+		sweep_end(sweep);
+	sweep = MemoryContextAllocZero(TopMemoryContext, sizeof(Sweep));
+	sweep->job = job->id;
+	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
+		for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
+			 p = partition_after(CONTAINER_POSTS, type, p))
+			note_writers_of(sweep, type, p);
+
+	old = MemoryContextSwitchTo(TopMemoryContext);
+	sweeps = lappend(sweeps, sweep);
+	MemoryContextSwitchTo(old);
+	return sweep;
+}
+
+/* ------------------------------------------------------------------------
+ * A pass over all leaves
+ * ------------------------------------------------------------------------ */
+
+/*
+ * Leaves of posts are swept type by type. The job's row has one number for how far
+ * a sweep has come: the partition, and above it the type.
+ */
+#define LEAF_TYPE_SHIFT 29
+#define LEAF_PARTITION_MASK ((1 << LEAF_TYPE_SHIFT) - 1)
+
+/*
+ * The leaf that a sweep has come to, the next one if there is none of its number;
+ * false: it has been through all.
+ */
+static bool
+sweep_leaf(Job *job, ItemType *type, int *partition)
+{
+	int			from = job->partition & LEAF_PARTITION_MASK;
+
+	*type = ITEM_POST + (job->partition >> LEAF_TYPE_SHIFT);
+	for (; *type <= ITEM_LIKE; (*type)++, from = 0)
+	{
+		int			leaf;
+
+		*partition = partition_from(CONTAINER_POSTS, *type, from);
+		if (*partition == NO_PARTITION)
+			continue;
+		leaf = ((*type - ITEM_POST) << LEAF_TYPE_SHIFT) | *partition;
+		job->place.valid &= leaf == job->partition;
+		job->partition = leaf;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Sweep a chunk by the active snapshot, which is newer than the look at who else
+ * writes. Returns false once all leaves have been swept.
+ */
+bool
+sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
+{
+	uint64		left_out = items_left_out();
+	LeafWalk	walk;
+	ItemType	type;
+	int			partition;
+	bool		more = sweep_leaf(job, &type, &partition);
+
+	if (sweep->pause >= PATIENT_PAUSE)
+		leaf_walk_init(&walk, 1, LockWaitBlock);
+	else
+		leaf_walk_init(&walk, work->chunk, LockWaitSkip);
+	walk.place = job->place;
+	while (more)
+	{
+		if (!work->leaf(work, type, partition, &walk))
+			break;
+		walk.place.valid = false;
+		job->partition++;
+		more = sweep_leaf(job, &type, &partition);
+	}
+	job->place = walk.place;
+	job->done += walk.changed;
+	sweep->skipped |= walk.skipped;
+	sweep->left_out |= items_left_out() != left_out;
+	return more;
+}
+
+/*
+ * A pass is through: is nobody to be waited for, or has been already, and no item
+ * been skipped?
+ */
+bool
+sweep_is_clean(const Sweep *sweep)
+{
+	return sweep->n == 0 && !sweep->skipped;
+}
+
+/*
+ * Could not all be swept? What could not, because a partition is detached or not
+ * what it should be, or an item lacks a value, would be served with the old name,
+ * or at all, when that is mended: the job is kept until then.
+ */
+bool
+sweep_left_something(const Sweep *sweep)
+{
+	return sweep->left_out || !container_whole(CONTAINER_POSTS);
+}
+
+/* ------------------------------------------------------------------------
+ * Between two passes
+ * ------------------------------------------------------------------------ */
+
+/* The next pass waits for those noted, and a while for what was locked. */
+void
+sweep_put_off(Sweep *sweep)
+{
+	sweep->again = 0;
+	if (sweep->skipped)
+	{
+		sweep->pause = Min(Max(2 * sweep->pause, FIRST_PAUSE), LAST_PAUSE);
+		sweep->again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+												   sweep->pause);
+	}
+	sweep->skipped = false;
+}
+
+/* May the next pass begin? */
+bool
+sweep_may_recheck(Sweep *sweep)
+{
+	return GetCurrentTimestamp() >= sweep->again && writers_ended(sweep);
+}
+
+/* A job waits until a table is mended. */
+void
+sweep_park(Sweep *sweep, const Job *job)
+{
+	sweep->again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+											   job->has_user ? PARKED_PAUSE :
+											   PARKED_PAUSE_ALL);
+}
+
+/*
+ * Is it time to sweep again what a parked job could not? When tables are mended or
+ * partitions come, it begins anew anyway (jobs_restart_sweeps()).
+ */
+bool
+sweep_may_restart(const Sweep *sweep)
+{
+	return sweep->left_out && GetCurrentTimestamp() >= sweep->again;
+}
+
+/*
+ * A chunk of a job was rolled back: what it had skipped is not known any more, and
+ * if it had waited for a lock, that was in vain.
+ */
+void
+sweep_failed(const Job *job)
+{
+	Sweep	   *sweep = sweep_find(job);
+
+	if (sweep == NULL)
+		return;
+	sweep->skipped = true;
+	sweep->pause = 0;
+}

@@ -1,0 +1,71 @@
+/*
+ * walk.h
+ *		Going through users' items, for walk.c, sweep.c, rename.c and deletion.c
+ *		alone.
+ */
+#ifndef BLOGSTORE_WALK_H
+#define BLOGSTORE_WALK_H
+
+#include "members/members.h"
+
+#include "access/xlogdefs.h"
+#include "storage/lock.h"
+
+/* walk.c: a user's name on the user's items, or the end of them, in steps */
+typedef struct LeafWalk
+{
+	ItemPlace	place;			/* where the next step begins */
+	int64		limit;			/* items to change in a step; 0: all */
+	LockWaitPolicy wait;		/* LockWaitSkip: leave locked items alone */
+	int64		changed;		/* items changed */
+	bool		skipped;		/* were any left alone? */
+} LeafWalk;
+
+extern void leaf_walk_init(LeafWalk *walk, int64 limit, LockWaitPolicy wait);
+extern bool relabel_items(const pg_uuid_t *user_id, Datum username,
+						  ItemType type, int partition, LeafWalk *walk);
+extern bool delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
+						 LeafWalk *walk);
+extern void relabel_user_items(const pg_uuid_t *user_id, Datum username);
+extern void delete_user_items(const pg_uuid_t *user_id, int64 limit);
+extern void delete_user_copies(const pg_uuid_t *user_id);
+
+/*
+ * sweep.c: going over all leaves of posts for a job until no item is left that
+ * was written beside it. What is known of a sweep in this process's memory.
+ */
+typedef struct Sweep
+{
+	pg_uuid_t	job;
+	int			n;
+	VirtualTransactionId *writers;	/* to be waited for */
+	bool		skipped;		/* did the present pass skip locked items? */
+	bool		left_out;		/* could something not be swept? */
+	long		pause;			/* how long locked items were left alone, in ms */
+	TimestampTz again;			/* go on not before then */
+	XLogRecPtr	committed;		/* all it has written is before here; 0: not
+								 * asked for so far */
+} Sweep;
+
+/* What a sweep does to the items of a leaf; returns whether it is done. */
+typedef struct SweepWork
+{
+	bool		(*leaf) (const struct SweepWork *work, ItemType type,
+						 int partition, LeafWalk *walk);
+	const pg_uuid_t *user_id;	/* NULL: everyone's items */
+	Datum		username;
+	int64		chunk;			/* items to change in a step */
+} SweepWork;
+
+extern Sweep *sweep_find(const Job *job);
+extern Sweep *sweep_begin(const Job *job);
+extern bool sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work);
+extern bool sweep_is_clean(const Sweep *sweep);
+extern bool sweep_left_something(const Sweep *sweep);
+extern void sweep_put_off(Sweep *sweep);
+extern bool sweep_may_recheck(Sweep *sweep);
+extern void sweep_park(Sweep *sweep, const Job *job);
+extern bool sweep_may_restart(const Sweep *sweep);
+extern void sweep_end(Sweep *sweep);
+
+#endif							/* BLOGSTORE_WALK_H */
