@@ -39,3 +39,14 @@ settings_init(void)
 							 PGC_SUSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("blogstore");
 }
+
+/*
+ * Change a setting that anybody may change, of the server or of blogstore, until
+ * AtEOXact_GUC() ends the level that the caller has begun (NewGUCNestLevel()).
+ */
+void
+setting_change(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}

@@ -12,5 +12,6 @@ extern int	blogstore_short_form_length;
 extern bool blogstore_track_requests;
 
 extern void settings_init(void);
+extern void setting_change(const char *name, const char *value);
 
 #endif							/* BLOGSTORE_SETTINGS_H */

@@ -14,6 +14,7 @@
 #include "compat.h"
 #include "hooks.h"
 #include "layout/layout.h"
+#include "settings.h"
 #include "state/state.h"
 
 #include "access/relation.h"
@@ -268,13 +269,13 @@ make_missing(const Creation *creation)
 		creation->container[CONTAINER_POSTS];
 	int			nest = NewGUCNestLevel();
 
-	/* types and operators are those of pg_catalog */
-	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	/*
+	 * Types and operators are those of pg_catalog. A guard would look into the
+	 * owner's schemas, too, and nothing that is attached runs here.
+	 */
+	setting_change("search_path", "pg_catalog, pg_temp");
 	/* the tables are to be as durable, and where, as the database's own */
-	(void) set_config_option("default_table_access_method", "heap",
-							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true,
-							 0, false);
+	setting_change("default_table_access_method", "heap");
 	SPI_connect();
 	for (int c = 0; c < N_CONTAINERS; c++)
 		if (creation->container[c])

@@ -63,18 +63,6 @@ get_string(HeapTuple row, TupleDesc desc, int column)
 	return value ? value : "";
 }
 
-static bool
-get_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out)
-{
-	bool		isnull;
-	Datum		value = SPI_getbinval(row, desc, column, &isnull);
-
-	memset(out, 0, sizeof(*out));
-	if (!isnull)
-		*out = *DatumGetUUIDP(value);
-	return !isnull;
-}
-
 /* A row of verify_run(), copied into the current memory context. */
 static void
 get_finding(Finding *f, HeapTuple row, TupleDesc desc)
@@ -87,9 +75,9 @@ get_finding(Finding *f, HeapTuple row, TupleDesc desc)
 	f->container = get_string(row, desc, FINDING_CONTAINER);
 	f->problem = get_string(row, desc, FINDING_PROBLEM);
 	f->type = get_string(row, desc, FINDING_TYPE);
-	f->has_id = get_uuid(row, desc, FINDING_ID, &f->id);
-	f->has_post_id = get_uuid(row, desc, FINDING_POST_ID, &f->post_id);
-	f->has_user_id = get_uuid(row, desc, FINDING_USER_ID, &f->user_id);
+	f->has_id = row_uuid(row, desc, FINDING_ID, &f->id);
+	f->has_post_id = row_uuid(row, desc, FINDING_POST_ID, &f->post_id);
+	f->has_user_id = row_uuid(row, desc, FINDING_USER_ID, &f->user_id);
 	f->has_keys = f->has_post_id && f->has_user_id && !no_date;
 	f->expected = get_string(row, desc, FINDING_EXPECTED);
 	f->actual = get_string(row, desc, FINDING_ACTUAL);

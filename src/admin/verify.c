@@ -260,13 +260,6 @@ need_columns(Container container)
 	}
 }
 
-static void
-set_for_now(const char *setting, const char *value)
-{
-	(void) set_config_option(setting, value, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-}
-
 /*
  * Run a statement over whole containers: planned for its parameters, so that
  * only partitions that it can concern are opened, and then forgotten, for such a
@@ -281,10 +274,10 @@ run_once(KeptPlan *plan, Datum *values, bool read_only)
 	 * Row counts of tables that nobody has analysed lead to nested loops;
 	 * compiling expressions partition by partition costs more than it saves.
 	 */
-	set_for_now("enable_nestloop", "off");
-	set_for_now("enable_partitionwise_join", "off");
-	set_for_now("enable_partitionwise_aggregate", "off");
-	set_for_now("jit", "off");
+	setting_change("enable_nestloop", "off");
+	setting_change("enable_partitionwise_join", "off");
+	setting_change("enable_partitionwise_aggregate", "off");
+	setting_change("jit", "off");
 	(void) plan_execute(plan, values, NULL, read_only);
 	SPI_freeplan(plan->plan);
 	plan->plan = NULL;

@@ -9,6 +9,7 @@
 #include "compat.h"
 #include "guard/guard.h"
 #include "import/import.h"
+#include "settings.h"
 #include "state/state.h"
 
 #include "catalog/pg_type.h"
@@ -17,13 +18,6 @@
 #include "nodes/params.h"
 #include "parser/parse_param.h"
 #include "utils/guc.h"
-
-static void
-set_locally(const char *name, const char *value)
-{
-	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-}
 
 /*
  * Sorts and hash tables are as large as those of other maintenance may be. What
@@ -35,11 +29,11 @@ import_phase_settings(ImportPhase *phase)
 	phase->guard = guard_enter(GUARD_STATEMENT);
 	tables_show_all();
 	phase->nest = NewGUCNestLevel();
-	set_locally("jit", "off");
-	set_locally("default_table_access_method", "heap");
-	set_locally("default_statistics_target", "10");
+	setting_change("jit", "off");
+	setting_change("default_table_access_method", "heap");
+	setting_change("default_statistics_target", "10");
 	if (maintenance_work_mem > work_mem)
-		set_locally("work_mem", psprintf("%dkB", maintenance_work_mem));
+		setting_change("work_mem", psprintf("%dkB", maintenance_work_mem));
 }
 
 void

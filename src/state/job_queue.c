@@ -237,17 +237,6 @@ get_column(HeapTuple row, TupleDesc desc, int column, bool *isnull)
 	return *isnull ? (Datum) 0 : value;
 }
 
-static bool
-get_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out)
-{
-	bool		isnull;
-	Datum		value = get_column(row, desc, column, &isnull);
-
-	if (!isnull)
-		*out = *DatumGetUUIDP(value);
-	return !isnull;
-}
-
 /* A row of list_plan as a job. */
 static void
 job_from_row(Job *job, HeapTuple row, TupleDesc desc)
@@ -256,14 +245,14 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 	Datum		value;
 
 	memset(job, 0, sizeof(*job));
-	(void) get_uuid(row, desc, 1, &job->id);
+	(void) row_uuid(row, desc, 1, &job->id);
 	job->kind = job_kind(TextDatumGetCString(get_column(row, desc, 2, &isnull)));
-	job->has_user = get_uuid(row, desc, 3, &job->user_id);
+	job->has_user = row_uuid(row, desc, 3, &job->user_id);
 	job->phase = DatumGetInt32(get_column(row, desc, 4, &isnull));
 	job->partition = DatumGetInt32(get_column(row, desc, 5, &isnull));
-	job->place.valid = get_uuid(row, desc, 6, &job->place.first);
+	job->place.valid = row_uuid(row, desc, 6, &job->place.first);
 	job->place.date = DatumGetTimestampTz(get_column(row, desc, 7, &isnull));
-	(void) get_uuid(row, desc, 8, &job->place.last);
+	(void) row_uuid(row, desc, 8, &job->place.last);
 	job->done = DatumGetInt64(get_column(row, desc, 9, &isnull));
 	value = get_column(row, desc, 10, &isnull);
 	job->total = isnull ? -1 : DatumGetInt64(value);
@@ -410,7 +399,7 @@ jobs_deleting(int *n)
 	if (*n > 0)
 		users = MemoryContextAlloc(context, sizeof(pg_uuid_t) * *n);
 	for (int i = 0; i < *n; i++)
-		(void) get_uuid(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1,
+		(void) row_uuid(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1,
 						&users[i]);
 	SPI_finish();
 	owner_end(&scope);

@@ -145,6 +145,19 @@ plan_run(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 	return rows;
 }
 
+/* A uuid in a column of a plan's row; false, and all zero, if it is NULL. */
+bool
+row_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out)
+{
+	bool		isnull;
+	Datum		value = SPI_getbinval(row, desc, column, &isnull);
+
+	memset(out, 0, sizeof(*out));
+	if (!isnull)
+		*out = *DatumGetUUIDP(value);
+	return !isnull;
+}
+
 /*
  * Run a kept plan without arguments, which reads, by the active snapshot, and
  * have its rows go to dest as they come.

@@ -27,6 +27,7 @@ extern int	plan_execute(KeptPlan *plan, Datum *values, const char *nulls,
 						 bool read_only);
 extern uint64 plan_run(KeptPlan *plan, Datum *values, const char *nulls,
 					   bool read_only);
+extern bool row_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out);
 extern void plan_send(KeptPlan *plan, DestReceiver *dest);
 
 #endif							/* BLOGSTORE_PLANS_H */
