@@ -23,8 +23,8 @@
  *									it started, and a
  *									pause for what was
  *									locked
- *	RECHECK	 what SWEEP does		locks on items, at		as SWEEP
- *									last
+ *	RECHECK	 what SWEEP does		locks on items, at		those who move SWEEP
+ *									last					on
  *	SHOW	 nothing				the views, until they	deletion_finish()
  *									show that the items
  *									are gone
@@ -45,8 +45,8 @@
  * Where no worker can run there is no job: delete_user() deletes all items, waiting
  * for locks, and whoever writes an item locks its author (need_user()).
  *
- * Most phases are those of a rename (rename.c); both are written out, so that each
- * can be read, and changed, by itself.
+ * Most phases are those of a rename (rename.c). What both have in common but does
+ * not lie in sweep.c stands twice, so that each can be read, and changed, by itself.
  *
  * deletion_begin() and deletion_revive() run in backends, all else in the worker.
  */

@@ -22,8 +22,8 @@
  *									it started, and a
  *									pause for what was
  *									locked
- *	RECHECK	 what SWEEP does		locks on items, at		as SWEEP
- *									last
+ *	RECHECK	 what SWEEP does		locks on items, at		those who move SWEEP
+ *									last					on
  *	PARKED	 nothing				a pause, where an item	rename_start()
  *									could not be read, or
  *									jobs_restart_sweeps()
