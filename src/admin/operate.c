@@ -333,7 +333,7 @@ forget_position(void)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	owner_begin(&scope);
-	feed_position_forget();
+	applied_position_forget();
 	owner_end(&scope);
 	PopActiveSnapshot();
 }

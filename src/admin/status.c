@@ -145,13 +145,13 @@ static void
 status_stopped(Status *status)
 {
 	OwnerScope	scope;
-	FeedPosition position;
+	AppliedPosition position;
 	char		name[NAMEDATALEN];
 	int64		kept;
 
 	status_text(status, STATUS_STATE, "stopped");
 	owner_begin(&scope);
-	feed_position_read(&position);
+	applied_position_read(&position);
 	owner_end(&scope);
 	if (position.applied_at != 0)
 	{

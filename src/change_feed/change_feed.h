@@ -21,7 +21,7 @@
 #include "storage/lwlock.h"
 #include "utils/uuid.h"
 
-struct FeedPosition;
+struct AppliedPosition;
 
 #define PLUGIN_NAME "blogstore"
 #define WAIT_MARK "blogstore"	/* prefix of messages in the WAL */
@@ -190,7 +190,7 @@ extern bool held_any(const HeldSet *held);
 
 /* slot.c: the worker's replication slot */
 extern const char *slot_obstacle(const char *name,
-								 const struct FeedPosition *position);
+								 const struct AppliedPosition *position);
 extern void slot_make(const char *name);
 extern void slot_drop(const char *name);
 extern XLogRecPtr slot_confirmed(const char *name);

@@ -83,7 +83,7 @@ slot_keeps(const char *name)
  * have been vacuumed away, or its WAL is of a timeline that was left.
  */
 const char *
-slot_obstacle(const char *name, const FeedPosition *position)
+slot_obstacle(const char *name, const AppliedPosition *position)
 {
 	ReplicationSlotPersistentData data;
 

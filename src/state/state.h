@@ -129,19 +129,19 @@ extern void views_lock(void);
 extern void view_state_read(ViewState *state);
 extern void view_state_write(const ViewState *state);
 
-/* feed_position.c: how far the change feed has come */
-typedef struct FeedPosition
+/* applied_position.c: how far the change feed has come */
+typedef struct AppliedPosition
 {
 	XLogRecPtr	applied_lsn;	/* the views show all commits before it */
 	TimestampTz applied_at;
 	int64		timeline;		/* of the server that applied it */
 	int64		system_identifier;
 	int64		layout;			/* container_layout() then */
-} FeedPosition;
+} AppliedPosition;
 
-extern void feed_position_read(FeedPosition *position);
-extern void feed_position_write(const FeedPosition *position);
-extern void feed_position_forget(void);
+extern void applied_position_read(AppliedPosition *position);
+extern void applied_position_write(const AppliedPosition *position);
+extern void applied_position_forget(void);
 
 /* owner.c: what is done inside a request is done as the containers' owner */
 typedef struct OwnerScope

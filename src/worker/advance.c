@@ -2,7 +2,7 @@
  * advance.c
  *		How far the worker has come, and whether it can go on from there.
  *
- * The position up to which all is applied is written down (feed_position.c)
+ * The position up to which all is applied is written down (applied_position.c)
  * before the slot moves on that far, so the slot is never ahead of it, unless
  * it is not the slot that the views were kept with. Then, and when partitions
  * have been attached or detached, of whose rows the WAL does not tell, the
@@ -37,8 +37,8 @@ static void
 write_position(Worker *worker, XLogRecPtr lsn)
 {
 	OwnerScope	scope;
-	FeedPosition *position = &worker->position;
-	FeedPosition written;
+	AppliedPosition *position = &worker->position;
+	AppliedPosition written;
 
 	position->applied_lsn = lsn;
 	position->applied_at = GetCurrentTimestamp();
@@ -50,7 +50,7 @@ write_position(Worker *worker, XLogRecPtr lsn)
 	if (left_out_any())
 		written.layout = 0;
 	apply_begin(&scope, APPLY_STATE);
-	feed_position_write(&written);
+	applied_position_write(&written);
 	apply_end(&scope);
 	worker_flush_commits();
 }
@@ -108,7 +108,7 @@ worker_take_position(Worker *worker)
 	int64		layout;
 
 	apply_begin(&scope, APPLY_STATE);
-	feed_position_read(&worker->position);
+	applied_position_read(&worker->position);
 	layout = container_layout();
 	apply_end(&scope);
 	worker->loads = container_loads();

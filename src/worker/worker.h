@@ -20,7 +20,7 @@ typedef struct Worker
 	TimestampTz later_since;	/* when later was found not empty; 0: it is */
 	HeldSet    *held;
 	Decoder    *decoder;
-	FeedPosition position;		/* as written down */
+	AppliedPosition position;		/* as written down */
 	bool		applied;		/* was anything since? */
 	uint64		loads;			/* container_loads() at the last look */
 	uint64		looked_at;		/* container_changes() at the last look at what

@@ -1,5 +1,5 @@
 /*
- * feed_position.c
+ * applied_position.c
  *		How far the change feed has come: one row in blogstore.change_feed.
  *
  * The worker writes it about once a second, before it lets its slot move on
@@ -37,7 +37,7 @@ static KeptPlan forget_plan = {
 
 /* Read the row by the active snapshot; all zero if there is none. */
 void
-feed_position_read(FeedPosition *position)
+applied_position_read(AppliedPosition *position)
 {
 	memset(position, 0, sizeof(*position));
 	SPI_connect();
@@ -61,7 +61,7 @@ feed_position_read(FeedPosition *position)
 
 /* Write the row. */
 void
-feed_position_write(const FeedPosition *position)
+applied_position_write(const AppliedPosition *position)
 {
 	Datum		values[] = {
 		LSNGetDatum(position->applied_lsn),
@@ -78,7 +78,7 @@ feed_position_write(const FeedPosition *position)
 
 /* Delete the row. */
 void
-feed_position_forget(void)
+applied_position_forget(void)
 {
 	SPI_connect();
 	plan_execute(&forget_plan, NULL, NULL, false);
