@@ -31,9 +31,9 @@ sub calls
 }
 
 cmp_ok(scalar @sources, '>', 50, 'the sources are there');
-is(calls('CacheRegisterRelcacheCallback'), 'src/container/invalidate.c',
+is(calls('CacheRegisterRelcacheCallback'), 'src/invalidate.c',
 	'one relcache callback is registered');
-is(calls('CacheRegisterSyscacheCallback'), 'src/container/invalidate.c',
+is(calls('CacheRegisterSyscacheCallback'), 'src/invalidate.c',
 	'catalog caches are listened to in one place');
 
 # ---- Symbols
