@@ -7,9 +7,9 @@
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
 #include "compat.h"
 #include "guard/guard.h"
+#include "launch/launch.h"
 #include "layout/layout.h"
 #include "members/members.h"
 #include "requests/requests.h"
@@ -28,6 +28,6 @@ _PG_init(void)
 	settings_init();
 	layout_init();
 	guard_init();
-	change_feed_init();
+	launch_init();
 	stats_init();
 }

@@ -1,6 +1,7 @@
 /*
  * hooks.c
- *		What the change feed does for those below it: nothing, until it is there.
+ *		What the change feed is asked, and told, by those below it: nothing, until
+ *		launch/ has set the hooks.
  *
  * Runs in any process.
  */

@@ -1,15 +1,13 @@
 /*
  * hooks.h
- *		What the change feed does for those below it.
+ *		What the change feed is asked, and told, by those below it.
  */
 #ifndef BLOGSTORE_HOOKS_H
 #define BLOGSTORE_HOOKS_H
 
-#include "datatype/timestamp.h"
-
 /*
- * What the change feed wants to know from below, and is asked: set by
- * change_feed/ at load, so that nothing here calls upward.
+ * Set at load (launch/transaction_callbacks.c), so that nobody below launch/ has
+ * to call upward.
  */
 typedef struct ChangeFeedHooks
 {
@@ -23,7 +21,7 @@ typedef struct ChangeFeedHooks
 	bool		(*views_served) (void);
 	/* this transaction changes who is being deleted */
 	void		(*deletions_changing) (void);
-	/* how often that has changed; false while a change is being committed */
+	/* how often such changes were made; false while one is being committed */
 	bool		(*deletions) (uint64 *stamp);
 	/* what keeps a worker from running on this server; NULL: nothing */
 	const char *(*obstacle) (const char **hint);

@@ -10,6 +10,7 @@
 #include "change_feed/change_feed.h"
 #include "compat.h"
 #include "hooks.h"
+#include "launch/launch.h"
 #include "layout/layout.h"
 #include "state/state.h"
 
@@ -48,7 +49,7 @@ need_possible_worker(void)
 static void
 need_other_process(const char *command)
 {
-	WorkerEntry *entry = feed_shared != NULL ? my_worker_entry() : NULL;
+	WorkerEntry *entry = my_worker_entry();
 
 	if (entry != NULL && entry->pid == MyProcPid)
 		ereport(ERROR,
@@ -83,7 +84,7 @@ worker_serves(void)
 
 	if (entry == NULL)
 	{
-		notify_request_worker();
+		worker_request();
 		return false;
 	}
 	if (entry->state == WORKER_STOPPED)
@@ -290,9 +291,9 @@ blogstore_start_worker(PG_FUNCTION_ARGS)
 	need_writable("start_worker()");
 	container_require();
 	need_possible_worker();
-	control_lock();
+	start_stop_lock();
 	set_enabled(true);
-	notify_look();
+	worker_look_on_commit();
 	PG_RETURN_VOID();
 }
 
@@ -304,25 +305,12 @@ blogstore_start_worker(PG_FUNCTION_ARGS)
 static void
 end_worker(void)
 {
-	WorkerEntry *entry;
-
-	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
-	entry = worker_entry(MyDatabaseId, true);
-	if (entry != NULL)
-	{
-		notify_stopping();
-		entry->stopper = MyProcPid;
-		entry->state = WORKER_STOPPED;
-		entry->look_again = false;
-	}
-	LWLockRelease(feed_shared->lock);
-	if (entry == NULL)
+	if (!worker_stop())
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("more than %d databases have blogstore containers",
 						MAX_DATABASES),
 				 errhint("Drop the containers of a database that does not need them.")));
-	worker_end(entry);
 }
 
 /* The slot was let go: that there is none at the next start is no loss. */
@@ -372,9 +360,8 @@ blogstore_stop_worker(PG_FUNCTION_ARGS)
 				 errmsg("stop_worker() cannot run with a snapshot of the past"),
 				 errhint("Use a READ COMMITTED transaction.")));
 
-	control_lock();
-	if (feed_shared != NULL)
-		end_worker();
+	start_stop_lock();
+	end_worker();
 	worker_slot_name(MyDatabaseId, slot_name);
 	if (PG_GETARG_BOOL(0))
 	{

@@ -8,6 +8,7 @@
 
 #include "change_feed/change_feed.h"
 #include "compat.h"
+#include "launch/launch.h"
 #include "layout/layout.h"
 #include "state/state.h"
 #include "worker/worker.h"
@@ -117,8 +118,11 @@ state_name(const WorkerEntry *entry)
 
 /* What the entry, copied under the lock, tells. */
 static void
-status_from_entry(Status *status, const WorkerEntry *entry, XLogRecPtr shown)
+status_from_entry(Status *status, const WorkerEntry *entry)
 {
+	XLogRecPtr	shown =
+		pg_atomic_read_u64((pg_atomic_uint64 *) &entry->shown_lsn);
+
 	status_text(status, STATUS_STATE, state_name(entry));
 	status_set(status, STATUS_BATCHES,
 			   Int64GetDatum(pg_atomic_read_u64((pg_atomic_uint64 *) &entry->batches)));
@@ -184,8 +188,8 @@ fill_status(Status *status)
 {
 	const char *hint;
 	const char *obstacle = worker_obstacle(&hint);
-	WorkerEntry *shared = NULL;
 	WorkerEntry entry;
+	bool		found;
 
 	status_slot(status);
 	if (!container_exists())
@@ -208,21 +212,16 @@ fill_status(Status *status)
 					"This is a standby; the worker runs on the primary.");
 		return;
 	}
-	LWLockAcquire(feed_shared->lock, LW_SHARED);
-	shared = worker_entry(MyDatabaseId, false);
-	if (shared != NULL)
-		entry = *shared;
-	LWLockRelease(feed_shared->lock);
-	if (shared != NULL)
-		status_from_entry(status, &entry,
-						  pg_atomic_read_u64(&shared->shown_lsn));
+	found = my_worker_entry_copy(&entry);
+	if (found)
+		status_from_entry(status, &entry);
 	/* a worker that is not up yet, and has not failed to, has not read the row */
-	if (shared == NULL ||
+	if (!found ||
 		(entry.failures == 0 && (entry.state == WORKER_WANTED ||
 								 entry.state == WORKER_STARTING)) ?
 		stopped_by_row() : entry.state == WORKER_STOPPED)
 		status_stopped(status);
-	else if (shared == NULL)
+	else if (!found)
 		status_text(status, STATUS_STATE, "starting");
 }
 

@@ -15,7 +15,7 @@
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
+#include "change_feed/internal.h"
 #include "compat.h"
 #include "invalidate.h"
 
@@ -37,7 +37,7 @@ struct Decoder
 	LogicalDecodingContext *ctx;
 	DirtySet   *dirty;			/* what is to be refreshed */
 	DirtySet   *later;			/* what is not urgent */
-	HeldSet    *held;			/* what is not yet */
+	HeldBack   *held;			/* what is not yet */
 	TransactionId last_xid;		/* whose change was decoded last */
 	DirtySet   *target;			/* where that one's changes go */
 	ResourceOwner owner;		/* of what decoding opens outside of xacts */
@@ -77,33 +77,32 @@ prepare_write(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 }
 
 /*
- * A message from the plugin: into the dirty set, or held back if the end of
- * its transaction does not show to others yet.
+ * What the plugin tells of a change goes into the dirty set, or is held back if
+ * the end of its transaction does not show to others yet.
  */
 static void
-write_message(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
-			  bool last_write)
+write_change(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
+			 bool last_write)
 {
 	Decoder    *decoder = ctx->output_writer_private;
+	const Change *change = (Change *) ctx->out->data;
 
-	const FeedMessage *message = (FeedMessage *) ctx->out->data;
-
-	Assert(ctx->out->len == sizeof(FeedMessage));
-	if (!TransactionIdIsValid(xid) || message->kind == FEED_WAITED)
+	Assert(ctx->out->len == sizeof(Change));
+	if (!TransactionIdIsValid(xid) || change->kind == CHANGE_AWAITED)
 	{
-		dirty_add(decoder->dirty, message);
+		dirty_add(decoder->dirty, change);
 		return;
 	}
 	if (!TransactionIdEquals(xid, decoder->last_xid))
 	{
 		decoder->last_xid = xid;
 		decoder->target = TransactionIdIsInProgress(xid) ?
-			held_begin(decoder->held, xid, lsn) : decoder->dirty;
+			held_back_add(decoder->held, xid, lsn) : decoder->dirty;
 	}
-	if (message->later && decoder->target == decoder->dirty)
-		dirty_add(decoder->later, message);
+	if (change->later && decoder->target == decoder->dirty)
+		dirty_add(decoder->later, change);
 	else
-		dirty_add(decoder->target, message);
+		dirty_add(decoder->target, change);
 }
 
 /* This process has been told of all changes of catalogs so far. */
@@ -124,7 +123,7 @@ note_invalidations(Decoder *decoder)
  */
 Decoder *
 decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
-			 HeldSet *held)
+			 HeldBack *held)
 {
 	MemoryContext context = CurrentMemoryContext;
 	Decoder    *decoder = palloc0(sizeof(Decoder));
@@ -141,7 +140,7 @@ decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
 										 XL_ROUTINE(.page_read = read_flushed_page,
 													.segment_open = wal_segment_open,
 													.segment_close = wal_segment_close),
-										 prepare_write, write_message, NULL);
+										 prepare_write, write_change, NULL);
 	decoder->ctx->output_writer_private = decoder;
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(context);
@@ -153,7 +152,7 @@ decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
 
 /*
  * Forget all catalog caches. What is remembered of the containers' layout is of
- * the present, and the plugin's own memory is not read otherwise than while
+ * the present, and the roles of relations are not read otherwise than while
  * decoding: both stay, and go by real invalidations.
  */
 static void

@@ -1,6 +1,6 @@
 /*
  * dirty.c
- *		The set of what a batch has to refresh: posts, users, the feed.
+ *		The set of what a batch has to refresh: posts, users, the view feed.
  *
  * It says which, not what: a thousand likes of one post are one key. It is
  * bounded: past MAX_KEYS, which only a single very large transaction reaches,
@@ -10,9 +10,7 @@
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
-#include "compat.h"
-#include "import/import.h"
+#include "change_feed/internal.h"
 
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -26,12 +24,12 @@ struct DirtySet
 	HTAB	   *posts;			/* of PostKey; NULL: none */
 	HTAB	   *counted;		/* of CountedPost; NULL: none */
 	HTAB	   *users;			/* of pg_uuid_t; NULL: none */
-	int64		changes;		/* messages since the last clear */
-	bool		jobs;
-	bool		feed;
-	bool		reset;
-	bool		all_users;
-	bool		waited;
+	int64		changes;		/* since the last clear */
+	bool		jobs;			/* jobs were queued */
+	bool		feed_view;		/* somebody else wrote to the view feed */
+	bool		anything;		/* may be out of date: no posts are listed */
+	bool		all_users;		/* anybody's name may be: no users are listed */
+	bool		waited;			/* somebody waits for the views */
 };
 
 /* An empty set, its memory a child of parent. */
@@ -89,9 +87,9 @@ drop_keys(HTAB **table)
 }
 
 static void
-add_reset(DirtySet *dirty)
+add_anything(DirtySet *dirty)
 {
-	dirty->reset = true;
+	dirty->anything = true;
 	drop_keys(&dirty->posts);
 	drop_keys(&dirty->counted);
 }
@@ -105,87 +103,104 @@ add_all_users(DirtySet *dirty)
 
 /* Note what a decoded change makes dirty. */
 void
-dirty_add(DirtySet *dirty, const FeedMessage *message)
+dirty_add(DirtySet *dirty, const Change *change)
 {
 	dirty->changes++;
-	switch (message->kind)
+	switch (change->kind)
 	{
-		case FEED_POST:
-			if (!dirty->reset &&
-				!add_key(dirty, &dirty->posts, &message->post, sizeof(PostKey)))
-				add_reset(dirty);
+		case CHANGE_POST:
+			if (!dirty->anything &&
+				!add_key(dirty, &dirty->posts, &change->post, sizeof(PostKey)))
+				add_anything(dirty);
 			break;
-		case FEED_COUNTS:
-			if (!dirty->reset &&
-				!add_counted(dirty, &message->post.post_id, message->more))
-				add_reset(dirty);
+		case CHANGE_COUNTS:
+			if (!dirty->anything &&
+				!add_counted(dirty, &change->post.post_id, change->more))
+				add_anything(dirty);
 			break;
-		case FEED_USER:
+		case CHANGE_USERNAME:
 			if (!dirty->all_users &&
-				!add_key(dirty, &dirty->users, &message->post.user_id,
+				!add_key(dirty, &dirty->users, &change->post.user_id,
 						 sizeof(pg_uuid_t)))
 				add_all_users(dirty);
 			break;
-		case FEED_FEED:
-			dirty->feed = true;
+		case CHANGE_FEED_VIEW:
+			dirty->feed_view = true;
 			break;
-		case FEED_JOB:
+		case CHANGE_JOB:
 			dirty->jobs = true;
 			break;
-		case FEED_RESET:
-			add_reset(dirty);
+		case CHANGE_ANYTHING:
+			add_anything(dirty);
 			break;
-		case FEED_WAITED:
+		case CHANGE_AWAITED:
 			dirty->waited = true;
 			dirty->changes--;
 			break;
 	}
 }
 
+/* Note that a post's copy is to be refreshed. */
+void
+dirty_add_post(DirtySet *dirty, const PostKey *post)
+{
+	Change		change;
+
+	memset(&change, 0, sizeof(change));
+	change.kind = CHANGE_POST;
+	change.post = *post;
+	dirty_add(dirty, &change);
+}
+
+/* Note that the view feed is to be refreshed. */
+void
+dirty_add_feed_view(DirtySet *dirty)
+{
+	Change		change = {.kind = CHANGE_FEED_VIEW};
+
+	dirty_add(dirty, &change);
+}
+
 /* Add all that another set holds. */
 void
 dirty_merge(DirtySet *dirty, const DirtySet *other)
 {
-	FeedMessage message;
+	Change		change;
 	HASH_SEQ_STATUS seq;
 	PostKey    *post;
 	CountedPost *counted;
 	pg_uuid_t  *user;
 	int64		changes = dirty->changes + other->changes;
 
-	memset(&message, 0, sizeof(message));
-	if (other->reset)
-		add_reset(dirty);
+	memset(&change, 0, sizeof(change));
+	if (other->anything)
+		add_anything(dirty);
 	if (other->all_users)
 		add_all_users(dirty);
 	dirty->jobs |= other->jobs;
-	dirty->feed |= other->feed;
+	dirty->feed_view |= other->feed_view;
 	if (other->posts != NULL)
 	{
-		message.kind = FEED_POST;
 		hash_seq_init(&seq, other->posts);
 		while ((post = hash_seq_search(&seq)) != NULL)
-		{
-			message.post = *post;
-			dirty_add(dirty, &message);
-		}
+			dirty_add_post(dirty, post);
 	}
 	if (other->counted != NULL)
 	{
 		hash_seq_init(&seq, other->counted);
 		while ((counted = hash_seq_search(&seq)) != NULL)
-			if (!dirty->reset &&
+			if (!dirty->anything &&
 				!add_counted(dirty, &counted->post_id, counted->deltas))
-				add_reset(dirty);
+				add_anything(dirty);
 	}
 	if (other->users != NULL)
 	{
-		message.kind = FEED_USER;
+		change.kind = CHANGE_USERNAME;
 		hash_seq_init(&seq, other->users);
 		while ((user = hash_seq_search(&seq)) != NULL)
 		{
-			message.post.user_id = *user;
-			dirty_add(dirty, &message);
+			change.post.user_id = *user;
+			dirty_add(dirty, &change);
 		}
 	}
 	dirty->changes = changes;
@@ -204,7 +219,7 @@ count_keys(const DirtySet *dirty)
 bool
 dirty_full(const DirtySet *dirty)
 {
-	return dirty->reset || count_keys(dirty) >= BATCH_KEYS;
+	return dirty->anything || count_keys(dirty) >= BATCH_KEYS;
 }
 
 /* Is there anything to do? */
@@ -218,7 +233,7 @@ dirty_any(const DirtySet *dirty)
 bool
 dirty_writes(const DirtySet *dirty)
 {
-	return dirty->feed || dirty->all_users || count_keys(dirty) > 0;
+	return dirty->feed_view || dirty->all_users || count_keys(dirty) > 0;
 }
 
 /* Were jobs queued, or will be when the set is applied? */
@@ -228,11 +243,11 @@ dirty_jobs(const DirtySet *dirty)
 	return dirty->jobs || dirty->users != NULL || dirty->all_users;
 }
 
-/* Was the feed written to by somebody else? */
+/* Was the view feed written to by somebody else? */
 bool
-dirty_feed(const DirtySet *dirty)
+dirty_feed_view(const DirtySet *dirty)
 {
-	return dirty->feed;
+	return dirty->feed_view;
 }
 
 /* Has somebody begun to wait for the views since this was last asked? */
@@ -247,9 +262,9 @@ dirty_waited(DirtySet *dirty)
 
 /* May anything be out of date? */
 bool
-dirty_reset_seen(const DirtySet *dirty)
+dirty_anything(const DirtySet *dirty)
 {
-	return dirty->reset;
+	return dirty->anything;
 }
 
 /* May anybody's name be out of date? */
@@ -291,14 +306,17 @@ dirty_posts(const DirtySet *dirty, int *n)
 	return copy_keys(dirty->posts, sizeof(PostKey), n);
 }
 
-/* The posts that have got deltas; the same. */
+/* The posts that have got deltas, as an array in the current memory context. */
 CountedPost *
 dirty_counted(const DirtySet *dirty, int *n)
 {
 	return copy_keys(dirty->counted, sizeof(CountedPost), n);
 }
 
-/* The users whose names were changed directly; the same. */
+/*
+ * The users whose names were changed directly, as an array in the current memory
+ * context.
+ */
 pg_uuid_t *
 dirty_users(const DirtySet *dirty, int *n)
 {
@@ -315,8 +333,8 @@ dirty_clear(DirtySet *dirty)
 	dirty->users = NULL;
 	dirty->changes = 0;
 	dirty->jobs = false;
-	dirty->feed = false;
-	dirty->reset = false;
+	dirty->feed_view = false;
+	dirty->anything = false;
 	dirty->all_users = false;
 }
 

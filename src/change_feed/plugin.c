@@ -1,64 +1,33 @@
 /*
  * plugin.c
- *		The output plugin: turns decoded changes into feed messages.
+ *		The output plugin: tells what a decoded change may make out of date.
  *
  * What matters are changes to post items and deltas of their counts (copies
  * may be out of date), inserts into the job queue, and what others than the
  * worker do to views and usernames: the tables are their owner's, who may write
  * to them directly. Comments and likes show in their post's counts, and the
  * worker's own writes to the views, and of what it folds, are marked with an
- * origin that is filtered out. A new
- * name for which the same transaction has just queued a job is left to the job.
+ * origin that is filtered out. A new name for which the transaction has just
+ * queued a job is left to the job.
  *
  * The plugin reads catalogs only, and only as of the decoded transaction.
  * Runs in the worker (or wherever the slot is decoded).
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
+#include "change_feed/internal.h"
 #include "compat.h"
 #include "counts/counts.h"
-#include "invalidate.h"
-#include "layout/item.h"
-#include "layout/layout.h"
-#include "worker/worker.h"
 
 #include "access/htup_details.h"
-#include "catalog/pg_type.h"
 #include "replication/logical.h"
 #include "replication/origin.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
-#include "utils/hsearch.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 
 extern PGDLLEXPORT void _PG_output_plugin_init(OutputPluginCallbacks *cb);
-
-typedef enum RelationRole
-{
-	ROLE_NONE,
-	ROLE_POSTS,					/* a leaf of posts, of post items */
-	ROLE_DELTAS,				/* a leaf of posts, of deltas of counts */
-	ROLE_COPIES,				/* a leaf of users, of copies of posts */
-	ROLE_USERS,					/* a leaf of users, of user items */
-	ROLE_FEED,					/* the leaf of feed */
-	ROLE_JOBS
-} RelationRole;
-
-typedef struct RoleEntry
-{
-	Oid			relid;
-	RelationRole role;
-	AttrNumber	id;				/* columns of posts, copies and deltas */
-	AttrNumber	user_id;		/* ... and of users and jobs */
-	AttrNumber	creation_date;
-	AttrNumber	username;
-	AttrNumber	kind;
-	AttrNumber	post_id;		/* of deltas */
-} RoleEntry;
 
 /*
  * Of the transaction that is being decoded: who the last job to rename is for.
@@ -70,153 +39,23 @@ typedef struct PluginState
 	pg_uuid_t	renamed;
 } PluginState;
 
-/* What is known of relations; one decoding at a time in a process. */
-static HTAB *roles = NULL;
-
 static void
-roles_invalidate(Oid relid)
-{
-	HASH_SEQ_STATUS seq;
-	RoleEntry  *entry;
-
-	if (roles == NULL)
-		return;
-	if (OidIsValid(relid))
-	{
-		(void) hash_search(roles, &relid, HASH_REMOVE, NULL);
-		return;
-	}
-	hash_seq_init(&seq, roles);
-	while ((entry = hash_seq_search(&seq)) != NULL)
-		(void) hash_search(roles, &entry->relid, HASH_REMOVE, NULL);
-}
-
-static void
-roles_create(void)
-{
-	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(RoleEntry)};
-
-	if (roles != NULL)
-		return;
-	roles = hash_create("blogstore relation roles", 64, &ctl,
-						HASH_ELEM | HASH_BLOBS);
-	invalidation_listen(roles_invalidate);
-}
-
-/* A column by name and type; 0 if there is none. */
-static AttrNumber
-column(TupleDesc desc, const char *name, Property prop)
-{
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-
-		if (!att->attisdropped && att->atttypid == property_type(prop) &&
-			strcmp(NameStr(att->attname), name) == 0)
-			return i + 1;
-	}
-	return InvalidAttrNumber;
-}
-
-/* What a partition is to blogstore, by its container and type. */
-static RelationRole
-partition_role(Oid relid)
-{
-	Container	container;
-
-	if (!table_container(relid, &container))
-		return ROLE_NONE;
-	switch (container)
-	{
-		case CONTAINER_POSTS:
-			if (table_takes(relid, ITEM_POST))
-				return ROLE_POSTS;
-			return table_takes(relid, ITEM_DELTA) ? ROLE_DELTAS : ROLE_NONE;
-		case CONTAINER_USERS:
-			if (table_takes(relid, ITEM_POST))
-				return ROLE_COPIES;
-			return table_takes(relid, ITEM_USER) ? ROLE_USERS : ROLE_NONE;
-		case CONTAINER_FEED:
-			return ROLE_FEED;
-	}
-	return ROLE_NONE;
-}
-
-/* What a relation is to blogstore. */
-static RelationRole
-find_role(Relation relation)
-{
-	char	   *schema = get_namespace_name(RelationGetNamespace(relation));
-
-	if (schema == NULL || strcmp(schema, BLOGSTORE_SCHEMA) != 0)
-		return ROLE_NONE;
-	if (relation->rd_rel->relispartition)
-		return partition_role(RelationGetRelid(relation));
-	return strcmp(RelationGetRelationName(relation), "jobs") == 0 ?
-		ROLE_JOBS : ROLE_NONE;
-}
-
-/* Has a relation the columns that its role needs? */
-static bool
-role_complete(const RoleEntry *entry)
-{
-	switch (entry->role)
-	{
-		case ROLE_POSTS:
-		case ROLE_COPIES:
-			return entry->id && entry->user_id && entry->creation_date;
-		case ROLE_USERS:
-			return entry->user_id && entry->username;
-		case ROLE_JOBS:
-			return entry->user_id && entry->kind;
-		case ROLE_DELTAS:
-			return entry->id && entry->post_id;
-		default:
-			return true;
-	}
-}
-
-static const RoleEntry *
-get_role(Relation relation)
-{
-	Oid			relid = RelationGetRelid(relation);
-	TupleDesc	desc = RelationGetDescr(relation);
-	RoleEntry  *entry = hash_search(roles, &relid, HASH_FIND, NULL);
-	RoleEntry	fresh = {.relid = relid};
-
-	if (entry != NULL)
-		return entry;
-	fresh.role = find_role(relation);
-	fresh.id = column(desc, "id", PROP_ID);
-	fresh.user_id = column(desc, "user_id", PROP_USER_ID);
-	fresh.creation_date = column(desc, "creation_date", PROP_CREATION_DATE);
-	fresh.username = column(desc, "username", PROP_USERNAME);
-	fresh.kind = column(desc, "kind", PROP_TYPE);
-	fresh.post_id = column(desc, "post_id", PROP_POST_ID);
-	if (!role_complete(&fresh))
-		fresh.role = ROLE_NONE;
-	entry = hash_search(roles, &relid, HASH_ENTER, NULL);
-	*entry = fresh;
-	return entry;
-}
-
-static void
-send_message(LogicalDecodingContext *ctx, const FeedMessage *message)
+send_change(LogicalDecodingContext *ctx, const Change *change)
 {
 	OutputPluginPrepareWrite(ctx, true);
-	appendBinaryStringInfo(ctx->out, (const char *) message, sizeof(*message));
+	appendBinaryStringInfo(ctx->out, (const char *) change, sizeof(*change));
 	OutputPluginWrite(ctx, true);
 }
 
 static void
-send_kind(LogicalDecodingContext *ctx, FeedMessageKind kind, bool later)
+send_kind(LogicalDecodingContext *ctx, ChangeKind kind, bool later)
 {
-	FeedMessage message;
+	Change change;
 
-	memset(&message, 0, sizeof(message));
-	message.kind = kind;
-	message.later = later;
-	send_message(ctx, &message);
+	memset(&change, 0, sizeof(change));
+	change.kind = kind;
+	change.later = later;
+	send_change(ctx, &change);
 }
 
 /* Tell that the post of a tuple, whole or of its key only, is dirty. */
@@ -224,7 +63,7 @@ static void
 send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 		  HeapTuple tuple, bool whole)
 {
-	FeedMessage message;
+	Change change;
 	bool		no_id;
 	bool		no_user;
 	bool		no_date;
@@ -236,16 +75,16 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	{
 		/* one of another replica identity; a whole one is left out anyway */
 		if (!whole)
-			send_kind(ctx, FEED_RESET, role->role == ROLE_COPIES);
+			send_kind(ctx, CHANGE_ANYTHING, role->role == ROLE_COPIES);
 		return;
 	}
-	memset(&message, 0, sizeof(message));
-	message.kind = FEED_POST;
-	message.later = role->role == ROLE_COPIES;
-	message.post.post_id = *DatumGetUUIDP(id);
-	message.post.user_id = *DatumGetUUIDP(user);
-	message.post.creation_date = DatumGetTimestampTz(date);
-	send_message(ctx, &message);
+	memset(&change, 0, sizeof(change));
+	change.kind = CHANGE_POST;
+	change.later = role->role == ROLE_COPIES;
+	change.post.post_id = *DatumGetUUIDP(id);
+	change.post.user_id = *DatumGetUUIDP(user);
+	change.post.creation_date = DatumGetTimestampTz(date);
+	send_change(ctx, &change);
 }
 
 /* A post or a copy of one was written, changed or deleted. */
@@ -259,7 +98,7 @@ post_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 		send_post(ctx, role, desc, after, true);
 	if (before == NULL && after == NULL)
 		/* deleted without a replica identity */
-		send_kind(ctx, FEED_RESET, role->role == ROLE_COPIES);
+		send_kind(ctx, CHANGE_ANYTHING, role->role == ROLE_COPIES);
 }
 
 /* A delta was written, or deleted with or without its key in the WAL. */
@@ -267,7 +106,7 @@ static void
 delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 			  TupleDesc desc, HeapTuple delta, bool inserted)
 {
-	FeedMessage message;
+	Change change;
 	bool		no_id = true;
 	bool		no_post = true;
 	Datum		id = (Datum) 0;
@@ -280,14 +119,14 @@ delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 	}
 	if (no_id || no_post)
 	{
-		send_kind(ctx, FEED_RESET, false);
+		send_kind(ctx, CHANGE_ANYTHING, false);
 		return;
 	}
-	memset(&message, 0, sizeof(message));
-	message.kind = FEED_COUNTS;
-	message.more = inserted && !delta_is_stripe(DatumGetUUIDP(id));
-	message.post.post_id = *DatumGetUUIDP(post_id);
-	send_message(ctx, &message);
+	memset(&change, 0, sizeof(change));
+	change.kind = CHANGE_COUNTS;
+	change.more = inserted && !delta_is_stripe(DatumGetUUIDP(id));
+	change.post.post_id = *DatumGetUUIDP(post_id);
+	send_change(ctx, &change);
 }
 
 /* A job was queued. */
@@ -307,7 +146,7 @@ job_queued(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 		state->renaming = true;
 		state->renamed = *DatumGetUUIDP(id);
 	}
-	send_kind(ctx, FEED_JOB, false);
+	send_kind(ctx, CHANGE_JOB, false);
 }
 
 /*
@@ -319,7 +158,7 @@ user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 			 TupleDesc desc, HeapTuple before, HeapTuple after)
 {
 	const PluginState *state = ctx->output_plugin_private;
-	FeedMessage message;
+	Change change;
 	bool		no_id;
 	bool		no_name = true;
 	bool		no_old_name = true;
@@ -338,10 +177,10 @@ user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 		!VARATT_IS_EXTERNAL(DatumGetPointer(old_name)) &&
 		datum_image_eq(name, old_name, false, -1))
 		return;
-	memset(&message, 0, sizeof(message));
-	message.kind = FEED_USER;
-	message.post.user_id = *DatumGetUUIDP(id);
-	send_message(ctx, &message);
+	memset(&change, 0, sizeof(change));
+	change.kind = CHANGE_USERNAME;
+	change.post.user_id = *DatumGetUUIDP(id);
+	send_change(ctx, &change);
 }
 
 static void
@@ -374,7 +213,7 @@ plugin_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 			  Relation relation, ReorderBufferChange *change)
 {
 	TupleDesc	desc = RelationGetDescr(relation);
-	const RoleEntry *role = get_role(relation);
+	const RoleEntry *role = role_of(relation);
 	HeapTuple	before;
 	HeapTuple	after;
 
@@ -396,8 +235,8 @@ plugin_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 			if (change->action == REORDER_BUFFER_CHANGE_UPDATE && after != NULL)
 				user_changed(ctx, role, desc, before, after);
 			break;
-		case ROLE_FEED:
-			send_kind(ctx, FEED_FEED, true);
+		case ROLE_FEED_VIEW:
+			send_kind(ctx, CHANGE_FEED_VIEW, true);
 			break;
 		case ROLE_JOBS:
 			if (change->action == REORDER_BUFFER_CHANGE_INSERT && after != NULL)
@@ -415,12 +254,12 @@ plugin_truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 {
 	for (int i = 0; i < nrelations; i++)
 	{
-		RelationRole role = get_role(relations[i])->role;
+		RelationRole role = role_of(relations[i])->role;
 
 		if (role == ROLE_POSTS || role == ROLE_DELTAS || role == ROLE_COPIES)
-			send_kind(ctx, FEED_RESET, role == ROLE_COPIES);
-		else if (role == ROLE_FEED)
-			send_kind(ctx, FEED_FEED, true);
+			send_kind(ctx, CHANGE_ANYTHING, role == ROLE_COPIES);
+		else if (role == ROLE_FEED_VIEW)
+			send_kind(ctx, CHANGE_FEED_VIEW, true);
 	}
 }
 
@@ -431,10 +270,10 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 			   Size size, const char *data)
 {
 	if (!transactional && strcmp(prefix, WAIT_MARK) == 0)
-		send_kind(ctx, FEED_WAITED, false);
+		send_kind(ctx, CHANGE_AWAITED, false);
 }
 
-/* The worker's writes to the views carry this origin (views/apply.c). */
+/* The worker's writes to the views carry this origin (worker/apply.c). */
 static bool
 plugin_filter_origin(LogicalDecodingContext *ctx, RepOriginId origin)
 {

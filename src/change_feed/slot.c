@@ -9,11 +9,9 @@
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
+#include "change_feed/internal.h"
 #include "compat.h"
-#include "import/import.h"
 #include "state/state.h"
-#include "worker/worker.h"
 
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -24,6 +22,13 @@
 #include "storage/spin.h"
 #include "utils/guc.h"
 #include "utils/wait_event.h"
+
+/* The replication slot of a database's worker; name has NAMEDATALEN bytes. */
+void
+worker_slot_name(Oid dbid, char *name)
+{
+	snprintf(name, NAMEDATALEN, "blogstore_%u", dbid);
+}
 
 /*
  * Newer minor releases decode only with plugins that output_plugin_libraries

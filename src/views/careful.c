@@ -13,10 +13,8 @@
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
 #include "layout/layout.h"
-#include "views/views.h"
-#include "worker/worker.h"
+#include "views/internal.h"
 
 #include "access/xact.h"
 #include "utils/memutils.h"
@@ -53,23 +51,20 @@ concerns_item(int sqlerrcode)
 }
 
 /*
- * Called while an error is being handled that ended a transaction of the worker:
- * if careful work may get around it, roll back and return true, the error
- * forgotten. context outlives the transaction.
+ * A transaction of the worker has failed with an error: can careful work get
+ * around it? If so, all work is careful from here on.
  */
 bool
-careful_begin(MemoryContext context)
+careful_begin(int sqlerrcode)
 {
-	if (careful || !concerns_item(geterrcode()))
+	if (careful || !concerns_item(sqlerrcode))
 		return false;
-	FlushErrorState();
-	apply_cancel();
-	MemoryContextSwitchTo(context);
 	careful = true;
 	look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), TRY_PAUSE);
 	return true;
 }
 
+/* Is all work careful at present? */
 bool
 careful_now(void)
 {
@@ -127,7 +122,7 @@ careful_do(void (*work) (void *arg), void *arg)
 
 /* A copy could not be written. */
 void
-careful_remember(const PostKey *key)
+careful_remember_copy(const PostKey *key)
 {
 	if (n_failed == MAX_FAILED)
 		all_failed = true;
@@ -135,7 +130,7 @@ careful_remember(const PostKey *key)
 		failed[n_failed++] = *key;
 }
 
-/* Nor the feed. */
+/* The feed could not be written. */
 void
 careful_remember_feed(void)
 {
@@ -150,7 +145,6 @@ careful_remember_feed(void)
 bool
 careful_try_again(DirtySet *dirty)
 {
-	FeedMessage message;
 	bool		rebuild = all_failed;
 
 	if (!careful ||
@@ -158,17 +152,10 @@ careful_try_again(DirtySet *dirty)
 		return false;
 	look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), TRY_PAUSE);
 	careful = n_failed > 0 || feed_failed || all_failed;
-	memset(&message, 0, sizeof(message));
-	message.kind = FEED_POST;
 	for (int i = 0; i < n_failed && !rebuild; i++)
-	{
-		message.post = failed[i];
-		dirty_add(dirty, &message);
-	}
-	memset(&message, 0, sizeof(message));
-	message.kind = FEED_FEED;
+		dirty_add_post(dirty, &failed[i]);
 	if (feed_failed && !rebuild)
-		dirty_add(dirty, &message);
+		dirty_add_feed_view(dirty);
 	n_failed = 0;
 	feed_failed = all_failed = false;
 	return rebuild;

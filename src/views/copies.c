@@ -7,13 +7,12 @@
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
 #include "container/container.h"
 #include "counts/counts.h"
 #include "layout/item.h"
 #include "layout/layout.h"
 #include "settings.h"
-#include "views/views.h"
+#include "views/internal.h"
 
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -140,7 +139,7 @@ refresh_carefully(PostKey *keys, int n, MemoryContext per_key)
 			continue;
 		old = MemoryContextSwitchTo(per_key);
 		if (!careful_do(refresh_alone, &keys[i]))
-			careful_remember(&keys[i]);
+			careful_remember_copy(&keys[i]);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(per_key);
 	}

@@ -12,15 +12,12 @@
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
-#include "compat.h"
 #include "container/container.h"
 #include "counts/counts.h"
-#include "import/import.h"
 #include "layout/item.h"
 #include "layout/layout.h"
 #include "settings.h"
-#include "views/views.h"
+#include "views/internal.h"
 
 #include "utils/snapmgr.h"
 
@@ -130,7 +127,7 @@ change_row(ItemWriter *writer, const FeedRow *row)
 	}
 }
 
-/* With a writer of its own. */
+/* Change a row with a writer of its own. */
 static void
 change_alone(void *arg)
 {
@@ -204,23 +201,18 @@ static bool
 feed_untouched(const PostKey *keys, int n)
 {
 	BlogItem	oldest;
-	ItemScan   *scan;
-	bool		untouched = true;
-	int64		rows = 0;
-
-	scan = item_scan_begin(&(ItemQuery) {
+	BlogItem	other;
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_FEED, .type = ITEM_POST, .path = PATH_DATE,
 		.identity = true
 	});
-	if (!item_scan_next(scan, &oldest))
-		untouched = false;
-	else
-	{
-		for (int i = 0; i < n && untouched; i++)
-			untouched = keys[i].creation_date < item_date(&oldest);
-		for (rows = 1; untouched && item_scan_next(scan, &oldest);)
-			rows++;
-	}
+	bool		untouched = item_scan_next(scan, &oldest);
+	int64		rows = 1;
+
+	for (int i = 0; i < n && untouched; i++)
+		untouched = keys[i].creation_date < item_date(&oldest);
+	while (untouched && item_scan_next(scan, &other))
+		rows++;
 	item_scan_end(scan);
 	return untouched && rows == blogstore_feed_size;
 }

@@ -16,10 +16,8 @@
 #include "change_feed/change_feed.h"
 
 /* careful.c: what fails for one item alone */
-extern bool careful_begin(MemoryContext context);
-extern bool careful_now(void);
+extern bool careful_begin(int sqlerrcode);
 extern bool careful_do(void (*work) (void *arg), void *arg);
-extern void careful_remember(const PostKey *key);
 extern void careful_remember_feed(void);
 extern bool careful_try_again(DirtySet *dirty);
 

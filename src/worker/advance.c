@@ -12,16 +12,12 @@
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
 #include "compat.h"
-#include "import/import.h"
 #include "layout/layout.h"
-#include "state/state.h"
-#include "worker/worker.h"
+#include "worker/internal.h"
 
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "replication/slot.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
@@ -52,12 +48,12 @@ write_position(Worker *worker, XLogRecPtr lsn)
 	apply_begin(&scope, APPLY_STATE);
 	applied_position_write(&written);
 	apply_end(&scope);
-	worker_flush_commits();
+	apply_flush();
 }
 
 /*
- * Make a slot in place of one that cannot be used, for a reason. The reader's
- * row is written first: a crash in between finds it written.
+ * Make a slot in place of one that cannot be used, for a reason. The row by which
+ * readers leave the views alone is written first: a crash in between finds it written.
  */
 static void
 replace_slot(Worker *worker, const char *reason)
@@ -65,7 +61,7 @@ replace_slot(Worker *worker, const char *reason)
 	bool		lost = worker->position.applied_lsn != InvalidXLogRecPtr;
 
 	worker_invalidate_views(worker);
-	worker_flush_commits();
+	apply_flush();
 	if (lost)
 		worker_entry_error(worker->entry,
 						   psprintf("replication slot \"%s\" was lost, and the views are built anew: %s",
@@ -198,7 +194,7 @@ worker_advance(Worker *worker, XLogRecPtr applied)
 													GetCurrentTimestamp(),
 													ADVANCE_PAUSE);
 
-	applied = held_limit(worker->held, applied);
+	applied = held_back_limit(worker->held, applied);
 	if (applied <= before)
 		return;
 	if ((paused && (worker->applied || applied - before > ADVANCE_WORTHWHILE ||

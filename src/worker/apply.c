@@ -1,23 +1,36 @@
 /*
  * apply.c
- *		The transactions in which the worker writes.
+ *		The transactions of the worker.
  *
- * A batch is one transaction, so readers never see half of one. Writes to the
- * views, and folding, which changes nothing that shows, are marked with the
- * origin DoNotReplicateId, by which the output plugin filters them out again.
+ * Each is done as the containers' owner. Writes to the views, and folding, which
+ * changes nothing that shows, carry the origin DoNotReplicateId, by which the
+ * output plugin filters them out again.
+ *
+ *		kind			locks			origin				lock_timeout
+ *		------------	--------------	----------------	------------
+ *		APPLY_STATE		none			none				none
+ *		APPLY_POSTS		containers		none				200 ms
+ *		APPLY_COUNTS	containers		DoNotReplicateId	200 ms
+ *		APPLY_VIEWS		containers,		DoNotReplicateId	200 ms
+ *						then the views
+ *
+ * The containers are locked before any of their leaves, as DDL does. Some DDL
+ * takes leaves first (DROP TRIGGER does), and would end in a deadlock with the
+ * worker, of which it might be the victim: therefore the short lock_timeout. The
+ * worker gives way, and tries again (apply_run()).
  *
  * Runs in the worker.
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
 #include "guard/guard.h"
 #include "layout/layout.h"
 #include "state/state.h"
 #include "views/views.h"
-#include "worker/worker.h"
+#include "worker/internal.h"
 
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "miscadmin.h"
 #include "replication/origin.h"
 #include "utils/guc.h"
@@ -26,18 +39,6 @@
 /* Of the present transaction: */
 static int	guc_nest;
 static MemoryContext outside;	/* what was current before it */
-
-/*
- * Lock the containers before any of their leaves, as DDL does. Some DDL takes
- * leaves first (DROP TRIGGER does), and would end in a deadlock with the
- * worker, of which it might be the victim: therefore the short lock_timeout
- * below. The worker gives way, and tries again (apply_gave_way()).
- */
-static void
-lock_containers(void)
-{
-	container_lock_all(true);
-}
 
 /*
  * Begin a transaction as the containers' owner with an active snapshot. Locks
@@ -57,7 +58,7 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
 	container_require();
 	owner_begin(scope);
 	if (kind != APPLY_STATE)
-		lock_containers();
+		container_lock_all(true);
 	if (kind == APPLY_VIEWS)
 		views_lock();
 	if (kind == APPLY_VIEWS || kind == APPLY_COUNTS)
@@ -89,125 +90,70 @@ apply_end(OwnerScope *scope)
 }
 
 /* Roll back after an error that the worker goes on from. */
-void
-apply_cancel(void)
+static void
+roll_back(void)
 {
+	FlushErrorState();
 	AbortCurrentTransaction();
 	replorigin_session_origin = InvalidRepOriginId;
-	MemoryContextSwitchTo(outside);
+}
+
+/* Was it another transaction, at whose end all will be well? */
+static bool
+was_in_the_way(int sqlerrcode)
+{
+	return sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
+		sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
+		sqlerrcode == ERRCODE_T_R_SERIALIZATION_FAILURE;
 }
 
 /*
- * Called while an error is being handled, in a context that outlives the
- * transaction: if it is one that the end of another transaction will cure,
- * roll back and return true, the error forgotten.
+ * Do a step in a transaction of its own, and tell how it ended. The current
+ * memory context stays what it was.
+ *
+ * error: NULL, or where an error goes, in the current memory context, that no
+ * other transaction has caused. Without it, such an error has all work be careful
+ * (careful.c) if that may get around it, and is thrown on if not.
  */
-bool
-apply_gave_way(MemoryContext context)
-{
-	int			code = geterrcode();
-
-	if (code != ERRCODE_LOCK_NOT_AVAILABLE &&
-		code != ERRCODE_T_R_DEADLOCK_DETECTED &&
-		code != ERRCODE_T_R_SERIALIZATION_FAILURE)
-		return false;
-	FlushErrorState();
-	apply_cancel();
-	MemoryContextSwitchTo(context);
-	return true;
-}
-
-/*
- * The posts of a set, with those that have got deltas: of these the set knows
- * the id alone.
- */
-static PostKey *
-list_posts(const DirtySet *dirty, int *n)
-{
-	int			ncounted;
-	PostKey    *posts = dirty_posts(dirty, n);
-	CountedPost *counted = dirty_counted(dirty, &ncounted);
-	PostKey    *all = palloc(sizeof(PostKey) * (*n + ncounted));
-
-	if (*n > 0)
-		memcpy(all, posts, sizeof(PostKey) * *n);
-	for (int i = 0; i < ncounted; i++)
-		*n += copies_key(&counted[i].post_id, &all[*n]);
-	return all;
-}
-
-/* What the feed is to be refreshed by. */
-typedef struct FeedWork
-{
-	bool		anew;
-	const PostKey *posts;
-	int			n;
-} FeedWork;
-
-static void
-refresh_feed(void *arg)
-{
-	FeedWork   *work = arg;
-
-	if (work->anew)
-		feed_rebuild();
-	else
-		feed_refresh(work->posts, work->n);
-}
-
-static void
-refresh_batch(const DirtySet *dirty)
-{
-	OwnerScope	scope;
-	PostKey    *posts;
-	pg_uuid_t  *users;
-	int			n;
-	FeedWork	work;
-
-	apply_begin(&scope, APPLY_VIEWS);
-	posts = list_posts(dirty, &n);
-	copies_refresh(posts, n);
-	work.anew = dirty_feed(dirty);
-	work.posts = posts;
-	work.n = n;
-	if (!careful_do(refresh_feed, &work))
-		careful_remember_feed();
-	users = dirty_users(dirty, &n);
-	jobs_request_renames(users, n, dirty_all_users(dirty));
-	apply_end(&scope);
-}
-
-/*
- * Refresh what a dirty set names. Returns false if it has to be tried again:
- * nothing is written then.
- */
-bool
-apply_batch(const DirtySet *dirty)
+ApplyResult
+apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
+		  ErrorData **error)
 {
 	MemoryContext context = CurrentMemoryContext;
-	volatile bool done = true;
+	volatile ApplyResult result = APPLY_DONE;
 
 	PG_TRY();
 	{
-		refresh_batch(dirty);
+		OwnerScope	scope;
+
+		apply_begin(&scope, kind);
+		step(arg);
+		apply_end(&scope);
 	}
 	PG_CATCH();
 	{
-		if (!apply_gave_way(context) && !careful_begin(context))
+		int			code = geterrcode();
+
+		result = APPLY_AGAIN;
+		if (!was_in_the_way(code) && error != NULL)
+		{
+			MemoryContextSwitchTo(context);
+			*error = CopyErrorData();
+			result = APPLY_FAILED;
+		}
+		else if (!was_in_the_way(code) && !careful_begin(code))
 			PG_RE_THROW();
-		done = false;
+		roll_back();
+		MemoryContextSwitchTo(context);
 	}
 	PG_END_TRY();
-	return done;
+	return result;
 }
 
-/* Make the feed right, whatever it was built with. */
+/* Flush what this process has committed: it relies on it from here on. */
 void
-apply_feed(void)
+apply_flush(void)
 {
-	OwnerScope	scope;
-
-	apply_begin(&scope, APPLY_VIEWS);
-	feed_rebuild();
-	apply_end(&scope);
+	if (XactLastCommitEnd != InvalidXLogRecPtr)
+		XLogFlush(XactLastCommitEnd);
 }

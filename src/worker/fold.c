@@ -15,16 +15,11 @@
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
-#include "compat.h"
-#include "container/container.h"
 #include "counts/counts.h"
-#include "import/import.h"
 #include "layout/item.h"
 #include "layout/layout.h"
-#include "state/state.h"
 #include "views/views.h"
-#include "worker/worker.h"
+#include "worker/internal.h"
 
 #include "access/xact.h"
 #include "miscadmin.h"
@@ -116,7 +111,7 @@ fold_later(const DirtySet *dirty)
 	int			n;
 	CountedPost *counted;
 
-	if (dirty_reset_seen(dirty))
+	if (dirty_anything(dirty))
 		fold_all_later();
 	counted = dirty_counted(dirty, &n);
 	for (int i = 0; i < n && !look_everywhere; i++)
@@ -202,7 +197,7 @@ fold_one(void *arg)
 
 /* Fold what is due, in one transaction. */
 static void
-fold_chunk(void)
+fold_chunk(void *arg)
 {
 	HASH_SEQ_STATUS seq;
 	PendingPost *post;
@@ -238,31 +233,15 @@ fold_chunk(void)
 	}
 }
 
-/* Fold a chunk; false if it had to give way to another transaction. */
+/* Fold a chunk; false if it has to be tried again. */
 static bool
 try_chunk(void)
 {
-	MemoryContext context = CurrentMemoryContext;
-	volatile bool done = true;
-
-	PG_TRY();
-	{
-		OwnerScope	scope;
-
-		apply_begin(&scope, APPLY_COUNTS);
-		fold_chunk();
-		apply_end(&scope);
-	}
-	PG_CATCH();
-	{
-		if (!apply_gave_way(context) && !careful_begin(context))
-			PG_RE_THROW();
-		/* what was forgotten is not folded */
-		fold_all_later();
-		done = false;
-	}
-	PG_END_TRY();
-	return done;
+	if (apply_run(APPLY_COUNTS, fold_chunk, NULL, NULL) == APPLY_DONE)
+		return true;
+	/* what was forgotten is not folded */
+	fold_all_later();
+	return false;
 }
 
 /*

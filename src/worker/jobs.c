@@ -11,11 +11,8 @@
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
 #include "members/members.h"
-#include "state/state.h"
-#include "views/views.h"
-#include "worker/worker.h"
+#include "worker/internal.h"
 
 #include "access/xact.h"
 #include "miscadmin.h"
@@ -92,33 +89,30 @@ do_step(Job *job)
 	return true;
 }
 
-/*
- * Do one chunk of a job in a transaction; false if it has to wait. The lock on
- * the job comes before those on items, as in deletion_revive().
- */
-static bool
-run_chunk(Job *job)
+/* A chunk of a job: did it do anything, or has it to wait? */
+typedef struct Chunk
 {
-	OwnerScope	scope;
-	bool		rebuild = job->kind == JOB_REBUILD;
+	Job		   *job;
 	bool		moved;
+} Chunk;
 
-	if (!is_ready(job))
-		return false;
-	apply_begin(&scope, rebuild ? APPLY_VIEWS : APPLY_POSTS);
-	moved = job_lock(job);
-	if (moved && !rebuild)
+/*
+ * Do one chunk of a job, in a transaction. The lock on the job comes before those
+ * on items, as in deletion_revive().
+ */
+static void
+do_chunk(void *arg)
+{
+	Chunk	   *chunk = arg;
+	Job		   *job = chunk->job;
+
+	if (!job_lock(job))
+		return;
+	if (job->kind != JOB_REBUILD)
 		announce_commit(JOB_COMMITTING);
-	if (moved)
-		moved = do_step(job);
-	if (moved && !job->finished)
+	chunk->moved = do_step(job);
+	if (chunk->moved && !job->finished)
 		job_save(job);
-	apply_end(&scope);
-	if (!rebuild)
-		announce_commit(XactLastCommitEnd);
-	else if (moved && job->finished)
-		rebuilt = true;
-	return moved;
 }
 
 /* Jobs that failed, and when to try them again. */
@@ -164,52 +158,36 @@ note_failed(const Job *job, const ErrorData *error)
 }
 
 /*
- * A chunk failed, and the error is being handled: roll back, and have it tried
- * again later, or with more care. Where neither helps, the error goes on.
+ * Do one chunk of a job; false if it has to wait, or has failed. A rebuild that
+ * fails is tried again with more care, or its error ends the worker.
  */
-static void
-chunk_failed(const Job *job, MemoryContext context)
-{
-	ErrorData  *error;
-
-	if (apply_gave_way(context))
-		return;
-	if (job->kind == JOB_REBUILD)
-	{
-		if (!careful_begin(context))
-			PG_RE_THROW();
-		return;
-	}
-	MemoryContextSwitchTo(context);
-	error = CopyErrorData();
-	FlushErrorState();
-	apply_cancel();
-	MemoryContextSwitchTo(context);
-	note_failed(job, error);
-}
-
 static bool
 try_chunk(Job *job)
 {
-	MemoryContext context = CurrentMemoryContext;
+	bool		rebuild = job->kind == JOB_REBUILD;
 	Job			before = *job;
-	volatile bool moved = false;
+	Chunk		chunk = {job, false};
+	ErrorData  *error = NULL;
+	ApplyResult result;
 
-	PG_TRY();
-	{
-		moved = run_chunk(job);
-	}
-	PG_CATCH();
-	{
-		sweep_failed(&before);
+	if (!is_ready(job))
+		return false;
+	result = apply_run(rebuild ? APPLY_VIEWS : APPLY_POSTS, do_chunk, &chunk,
+					   rebuild ? NULL : &error);
+	if (!rebuild)
 		announce_commit(XactLastCommitEnd);
-		chunk_failed(job, context);
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	if (!moved)
+	if (result == APPLY_FAILED)
+		note_failed(&before, error);
+	if (result != APPLY_DONE)
+		sweep_failed(&before);
+	if (result != APPLY_DONE || !chunk.moved)
+	{
 		*job = before;			/* as it is in the table */
-	return moved;
+		return false;
+	}
+	if (rebuild && job->finished)
+		rebuilt = true;
+	return true;
 }
 
 /* Where in the queue to go on: no job holds up the others. */

@@ -11,13 +11,12 @@
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
 #include "compat.h"
 #include "container/container.h"
 #include "layout/item.h"
 #include "layout/layout.h"
 #include "views/views.h"
-#include "worker/worker.h"
+#include "worker/internal.h"
 
 #include "utils/snapmgr.h"
 

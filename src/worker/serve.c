@@ -6,11 +6,9 @@
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
 #include "layout/layout.h"
 #include "settings.h"
-#include "state/state.h"
-#include "worker/worker.h"
+#include "worker/internal.h"
 
 #include "access/htup_details.h"
 #include "access/xact.h"
@@ -24,22 +22,6 @@
 
 /* How often to look at the state that others may have changed. */
 #define CHECK_STATE 900
-
-/* Tell others what the worker is about. */
-void
-worker_set_state(Worker *worker, WorkerState state)
-{
-	WorkerState before;
-
-	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
-	before = worker->entry->state;
-	/* stop_worker() has the last word */
-	if (before != WORKER_STOPPED)
-		worker->entry->state = state;
-	LWLockRelease(feed_shared->lock);
-	if (before == WORKER_STARTING && state != WORKER_STARTING)
-		launcher_wake();		/* the next one may start */
-}
 
 /* A template must stay free of sessions, to be copied. */
 static bool
@@ -74,6 +56,7 @@ worker_needed(void)
 	return needed;
 }
 
+/* What is written down about the views. */
 void
 worker_read_state(ViewState *state)
 {
@@ -82,32 +65,6 @@ worker_read_state(ViewState *state)
 	apply_begin(&scope, APPLY_STATE);
 	view_state_read(state);
 	apply_end(&scope);
-}
-
-/*
- * The views cannot be trusted from here on: take readers off them and queue
- * a rebuild, in one transaction.
- */
-void
-worker_invalidate_views(Worker *worker)
-{
-	OwnerScope	scope;
-	ViewState	state;
-
-	apply_begin(&scope, APPLY_STATE);
-	view_state_read(&state);
-	state.ready = false;
-	state.feed_size = blogstore_feed_size;
-	state.short_form_length = blogstore_short_form_length;
-	view_state_write(&state);
-	jobs_request_rebuild();
-	apply_end(&scope);
-
-	pg_atomic_write_u32(&worker->entry->served, 0);
-	worker->serving = false;
-	worker->rebuilding = true;
-	worker->jobs = true;
-	worker_set_state(worker, WORKER_CATCHING_UP);
 }
 
 /* Make the views fit settings that have changed since they were built. */
@@ -122,21 +79,13 @@ worker_follow_settings(Worker *worker)
 		worker_invalidate_views(worker);
 	else if (state.feed_size != blogstore_feed_size)
 	{
-		apply_feed();
+		batch_rebuild_feed();
 		apply_begin(&scope, APPLY_STATE);
 		view_state_read(&state);
 		state.feed_size = blogstore_feed_size;
 		view_state_write(&state);
 		apply_end(&scope);
 	}
-}
-
-/* Flush what this process has committed: it relies on it from here on. */
-void
-worker_flush_commits(void)
-{
-	if (XactLastCommitEnd != InvalidXLogRecPtr)
-		XLogFlush(XactLastCommitEnd);
 }
 
 /*
@@ -152,7 +101,7 @@ worker_try_serve(Worker *worker, XLogRecPtr flushed)
 	ViewState	state;
 	bool		pending;
 
-	if (worker->rebuilding)
+	if (worker->views == VIEWS_REBUILDING)
 	{
 		apply_begin(&scope, APPLY_STATE);
 		pending = jobs_rebuild_pending();
@@ -161,8 +110,7 @@ worker_try_serve(Worker *worker, XLogRecPtr flushed)
 		apply_end(&scope);
 		if (pending)
 			return;
-		worker->rebuilding = false;
-		worker->serve_from = GetFlushRecPtr(NULL);
+		worker_views_rebuilt(worker);
 	}
 	if (flushed < worker->serve_from || !decoder_at_end(worker->decoder))
 		return;
@@ -177,11 +125,7 @@ worker_try_serve(Worker *worker, XLogRecPtr flushed)
 	apply_end(&scope);
 	if (!state.enabled)
 		worker_leave(worker, WORKER_STOPPED);
-
-	worker->serving = true;
-	worker_set_state(worker, WORKER_RUNNING);
-	pg_atomic_write_u32(&worker->entry->served, 1);
-	ConditionVariableBroadcast(&worker->entry->progress);
+	worker_serve_views(worker);
 }
 
 /*
@@ -203,6 +147,6 @@ worker_check_state(Worker *worker)
 	worker_read_state(&state);
 	if (!state.enabled)
 		worker_leave(worker, WORKER_STOPPED);
-	if (worker->serving && !state.ready)
+	if (worker->views == VIEWS_SERVED && !state.ready)
 		worker_invalidate_views(worker);
 }

@@ -2,28 +2,23 @@
  * worker.c
  *		The blogstore worker of one database: decodes, applies, runs jobs.
  *
- * States (WorkerEntry.state):
- *
- *		STARTING	looks whether it is needed and enabled
- *		CATCHING_UP sees to its slot, decodes what was written without it, builds views that are
- *					not complete; readers are answered from posts meanwhile
- *		RUNNING		the views are served
+ * It looks whether it is needed and enabled, sees to its slot, and then turns in a
+ * loop: decode, apply, run jobs. Its states are in state.c, and as others see them
+ * in launch/worker_state.c.
  *
  * An ERROR ends the process; the launcher starts it again after a while, and
  * because refreshing is by state, it just goes on. Exits on its own only to
- * say that it is not needed (NOT_NEEDED) or was stopped (STOPPED).
+ * say that it is not needed or was stopped (worker_leave()).
  *
  * Memory contexts: "blogstore worker" for the life of the process, below it
  * "blogstore batch", reset in each turn of the loop.
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
-#include "import/import.h"
+#include "compat.h"
 #include "layout/layout.h"
-#include "state/state.h"
 #include "views/views.h"
-#include "worker/worker.h"
+#include "worker/internal.h"
 
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -32,7 +27,6 @@
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
-#include "replication/slot.h"
 #include "storage/ipc.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
@@ -48,72 +42,11 @@
 /* How long to leave what is not urgent, in milliseconds. */
 #define LATER 1000
 
-static bool ended_well = false;
+extern PGDLLEXPORT void blogstore_worker_main(Datum arg);
 
 /* ------------------------------------------------------------------------
- * Coming and going
+ * Getting ready
  * ------------------------------------------------------------------------ */
-
-/* On exit, when the slot and the database are already let go. */
-static void
-worker_detach(int code, Datum arg)
-{
-	WorkerEntry *entry = (WorkerEntry *) DatumGetPointer(arg);
-
-	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
-	worker_entry_ended(entry, !ended_well && entry->holds == 0);
-	LWLockRelease(feed_shared->lock);
-	launcher_wake();
-}
-
-/* Take the entry; false if somebody else has, or nobody wants a worker. */
-static bool
-worker_attach(WorkerEntry *entry)
-{
-	bool		attached = false;
-
-	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
-	if (OidIsValid(entry->dbid) && entry->pid == 0 &&
-		entry->state == WORKER_STARTING && entry->holds == 0)
-	{
-		entry->pid = MyProcPid;
-		entry->look_again = false;
-		entry->latch = MyLatch;
-		entry->started_at = GetCurrentTimestamp();
-		entry->caught_up_at = entry->started_at;
-		/* the one before may have ended in a commit of a job */
-		pg_atomic_write_u64(&entry->jobs_lsn, GetXLogInsertRecPtr());
-		pg_atomic_write_u64(&entry->batches, 0);
-		pg_atomic_write_u64(&entry->changes, 0);
-		attached = true;
-	}
-	LWLockRelease(feed_shared->lock);
-	if (attached)
-		on_shmem_exit(worker_detach, PointerGetDatum(entry));
-	return attached;
-}
-
-/*
- * Exit for good. Exit code 0 takes a worker off the postmaster's list, which
- * is where the launcher wants it.
- */
-void
-worker_leave(Worker *worker, WorkerState state)
-{
-	worker_set_state(worker, state);
-	ended_well = true;
-	proc_exit(0);
-}
-
-/* No containers (any more): the slot must not keep WAL for nobody. */
-void
-worker_retire(Worker *worker)
-{
-	if (MyReplicationSlot != NULL)
-		ReplicationSlotRelease();
-	slot_drop(worker->slot_name);
-	worker_leave(worker, WORKER_NOT_NEEDED);
-}
 
 /* Record an error where stat_worker shows it, then let it end the process. */
 static void
@@ -164,7 +97,7 @@ worker_settings(void)
 
 		/*
 		 * Commits show at once and are flushed before the slot is confirmed:
-		 * worker_flush_commits(). Neither they nor a shutdown wait for a standby.
+		 * apply_flush(). Neither they nor a shutdown wait for a standby.
 		 */
 		{"synchronous_commit", "off"}
 	};
@@ -175,10 +108,6 @@ worker_settings(void)
 		SetConfigOption("transaction_timeout", "0", PGC_SUSET, PGC_S_SESSION);
 	slot_allow_plugin();
 }
-
-/* ------------------------------------------------------------------------
- * Getting ready
- * ------------------------------------------------------------------------ */
 
 /* See to the slot and begin to decode. */
 static void
@@ -193,9 +122,7 @@ worker_prepare(Worker *worker)
 		worker_leave(worker, WORKER_STOPPED);
 
 	/* making a slot can take as long as the longest transaction */
-	worker_set_state(worker, WORKER_CATCHING_UP);
-	worker->rebuilding = !state.ready;
-	worker->jobs = true;
+	worker_begin_views(worker, state.ready);
 	worker_take_position(worker);
 	worker_follow_settings(worker);
 	MemoryContextSwitchTo(worker->context);
@@ -246,9 +173,9 @@ apply_dirty(Worker *worker)
 {
 	int64		changes = dirty_changes(worker->dirty);
 
-	if (dirty_writes(worker->dirty) && !apply_batch(worker->dirty))
+	if (dirty_writes(worker->dirty) && !batch_apply(worker->dirty))
 		return false;
-	if (dirty_reset_seen(worker->dirty))
+	if (dirty_anything(worker->dirty))
 		worker_invalidate_views(worker);
 	worker->jobs |= dirty_jobs(worker->dirty);
 	fold_later(worker->dirty);
@@ -303,10 +230,9 @@ nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 	long		nap = NAP_IDLE;
 
 	if (behind || progress == JOBS_MORE ||
-		(!worker->serving && worker->jobs && progress == JOBS_NONE))
+		(worker->views != VIEWS_SERVED && worker->jobs && progress == JOBS_NONE))
 		return 0;
-	if (held_any(worker->held) ||
-		(!worker->serving && !worker->rebuilding))
+	if (held_back_any(worker->held) || worker->views == VIEWS_CATCHING_UP)
 		return NAP_SOON;
 	if (progress == JOBS_WAITING)
 		nap = NAP_JOB;
@@ -335,7 +261,7 @@ worker_turn(Worker *worker)
 	flushed = GetFlushRecPtr(NULL);
 	position = decoder_read(worker->decoder, flushed);
 	/* not before: whoever saw one of these end asks for what comes after */
-	held_release(worker->held, worker->dirty);
+	held_back_release(worker->held, worker->dirty);
 	take_later(worker);
 	if (careful_try_again(worker->dirty))
 		worker_invalidate_views(worker);
@@ -354,7 +280,7 @@ worker_turn(Worker *worker)
 		if (progress != JOBS_MORE)
 			ConditionVariableBroadcast(&worker->entry->progress);
 	}
-	if (!worker->serving)
+	if (worker->views != VIEWS_SERVED)
 		worker_try_serve(worker, flushed);
 
 	nap = nap_after(worker, !decoder_at_end(worker->decoder), progress, fold);
@@ -363,21 +289,11 @@ worker_turn(Worker *worker)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* Entry point of a worker; arg is the number of its entry. */
-void
-blogstore_worker_main(Datum arg)
+/* What a worker keeps for the life of its process. */
+static Worker *
+make_worker(WorkerEntry *entry)
 {
 	Worker	   *worker;
-	WorkerEntry *entry = &feed_shared->entry[DatumGetInt32(arg)];
-
-	pqsignal(SIGTERM, die);
-	pqsignal(SIGHUP, SignalHandlerForConfigReload);
-	BackgroundWorkerUnblockSignals();
-	if (!worker_attach(entry))
-		proc_exit(0);
-	BackgroundWorkerInitializeConnectionByOid(entry->dbid, InvalidOid, 0);
-	worker_settings();
-	item_leave_out(tell_left_out);
 
 	MemoryContextSwitchTo(AllocSetContextCreate(TopMemoryContext,
 												"blogstore worker",
@@ -389,8 +305,28 @@ blogstore_worker_main(Datum arg)
 										  ALLOCSET_DEFAULT_SIZES);
 	worker->dirty = dirty_create(worker->context);
 	worker->later = dirty_create(worker->context);
-	worker->held = held_create(worker->context);
+	worker->held = held_back_create(worker->context);
 	worker_slot_name(entry->dbid, worker->slot_name);
+	return worker;
+}
+
+/* Entry point of a worker; arg is the number of its entry. */
+void
+blogstore_worker_main(Datum arg)
+{
+	Worker	   *worker;
+	WorkerEntry *entry;
+
+	pqsignal(SIGTERM, die);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	BackgroundWorkerUnblockSignals();
+	entry = worker_entry_attach(DatumGetInt32(arg));
+	if (entry == NULL)
+		proc_exit(0);
+	BackgroundWorkerInitializeConnectionByOid(entry->dbid, InvalidOid, 0);
+	worker_settings();
+	item_leave_out(tell_left_out);
+	worker = make_worker(entry);
 	pgstat_report_appname("blogstore worker");
 
 	PG_TRY();

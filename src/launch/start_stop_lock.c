@@ -1,6 +1,6 @@
 /*
- * control.c
- *		Who stops or starts a database's worker, one transaction at a time.
+ * start_stop_lock.c
+ *		The lock of who stops or starts a database's worker.
  *
  * stop_worker(), start_worker() and what else decides whether a worker is
  * needed take one lock, and keep it until their transaction ends, or the
@@ -15,8 +15,7 @@
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
-#include "counts/counts.h"
+#include "launch/internal.h"
 
 #include "access/xlog.h"
 #include "catalog/pg_database.h"
@@ -24,30 +23,30 @@
 #include "storage/lock.h"
 
 static void
-control_tag(LOCKTAG *tag)
+start_stop_tag(LOCKTAG *tag)
 {
 	SET_LOCKTAG_OBJECT(*tag, MyDatabaseId, DatabaseRelationId, MyDatabaseId, 1);
 }
 
 /* Take the lock, until the end of the transaction. */
 void
-control_lock(void)
+start_stop_lock(void)
 {
 	LOCKTAG		tag;
 
-	control_tag(&tag);
+	start_stop_tag(&tag);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
-/* Does another transaction hold it, a prepared one perhaps? */
+/* Does another transaction hold the lock, a prepared one perhaps? */
 bool
-control_locked(void)
+start_stop_locked(void)
 {
 	LOCKTAG		tag;
 
 	if (RecoveryInProgress())
 		return false;
-	control_tag(&tag);
+	start_stop_tag(&tag);
 	/* those who ask are not taken for each other */
 	if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
 		return true;

@@ -19,7 +19,7 @@
 
 #include "change_feed/change_feed.h"
 #include "compat.h"
-#include "import/import.h"
+#include "launch/internal.h"
 
 #include "access/heapam.h"
 #include "access/htup_details.h"
@@ -49,6 +49,8 @@
  */
 #define START_TIME 3000
 
+extern PGDLLEXPORT void blogstore_launcher_main(Datum arg);
+
 static BackgroundWorkerHandle *handle[MAX_DATABASES];
 static TimestampTz begun[MAX_DATABASES];	/* when it was started */
 static int64 warned[MAX_DATABASES]; /* WAL kept when last warned of it */
@@ -77,7 +79,7 @@ launcher_register(void)
 static void
 launcher_detach(int code, Datum arg)
 {
-	feed_shared->launcher = NULL;
+	launch_shared->launcher = NULL;
 }
 
 /* All databases that may have containers. */
@@ -114,14 +116,14 @@ list_databases(void)
 static void
 want_probes(void)
 {
-	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
 	while (to_probe != NIL)
 	{
-		if (worker_entry(linitial_oid(to_probe), true) == NULL)
+		if (worker_entry_create(linitial_oid(to_probe)) == NULL)
 			break;
 		to_probe = list_delete_first(to_probe);
 	}
-	LWLockRelease(feed_shared->lock);
+	LWLockRelease(launch_shared->lock);
 }
 
 /* Free the entries of databases that have been dropped. */
@@ -130,17 +132,16 @@ forget_dropped(void)
 {
 	List	   *databases = list_databases();
 
-	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
 	for (int i = 0; i < MAX_DATABASES; i++)
 	{
-		WorkerEntry *entry = &feed_shared->entry[i];
+		WorkerEntry *entry = &launch_shared->entry[i];
 
-		if (OidIsValid(entry->dbid) && entry->pid == 0 && entry->holds == 0 &&
-			entry->stopper == 0 && handle[i] == NULL &&
-			!list_member_oid(databases, entry->dbid))
-			entry->dbid = InvalidOid;
+		if (OidIsValid(entry->dbid) && !worker_entry_in_use(entry) &&
+			handle[i] == NULL && !list_member_oid(databases, entry->dbid))
+			worker_entry_free(entry);
 	}
-	LWLockRelease(feed_shared->lock);
+	LWLockRelease(launch_shared->lock);
 	list_free(databases);
 }
 
@@ -173,7 +174,7 @@ start_worker(int i)
 static long
 tend_entry(int i, bool *starting)
 {
-	WorkerEntry *entry = &feed_shared->entry[i];
+	WorkerEntry *entry = &launch_shared->entry[i];
 	TimestampTz now = GetCurrentTimestamp();
 	pid_t		pid;
 
@@ -192,7 +193,7 @@ tend_entry(int i, bool *starting)
 		handle[i] = NULL;
 		/* a worker that attached has told how it ended; this one has not */
 		if (entry->state == WORKER_STARTING && entry->pid == 0)
-			worker_entry_ended(entry, true);
+			worker_entry_not_started(entry);
 	}
 	if (!OidIsValid(entry->dbid) || entry->state != WORKER_WANTED ||
 		entry->holds > 0)
@@ -202,13 +203,13 @@ tend_entry(int i, bool *starting)
 	if (*starting)
 		return -1;				/* its turn comes when the other is up */
 
-	entry->state = WORKER_STARTING;
+	worker_entry_starting(entry);
 	begun[i] = now;
 	*starting = true;
 	if (!start_worker(i))
 	{
 		no_room = entry->dbid;
-		worker_entry_ended(entry, true);
+		worker_entry_not_started(entry);
 		strlcpy(entry->last_error,
 				"no free background worker slot; raise max_worker_processes",
 				ERROR_LENGTH);
@@ -241,7 +242,7 @@ tend_entries(void)
 	bool		starting = false;
 
 	want_probes();
-	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
 	/* first those that have a process, to know whether one is starting */
 	for (int turn = 0; turn < 2; turn++)
 		for (int i = 0; i < MAX_DATABASES; i++)
@@ -252,7 +253,7 @@ tend_entries(void)
 				if (wait >= 0 && wait < sleep)
 					sleep = wait;
 			}
-	LWLockRelease(feed_shared->lock);
+	LWLockRelease(launch_shared->lock);
 	log_no_room();
 	return to_probe != NIL ? Min(sleep, 1000) : sleep;
 }
@@ -266,16 +267,16 @@ warn_of_stopped(void)
 {
 	for (int i = 0; i < MAX_DATABASES; i++)
 	{
-		WorkerEntry *entry = &feed_shared->entry[i];
+		WorkerEntry *entry = &launch_shared->entry[i];
 		char		name[NAMEDATALEN];
 		Oid			dbid;
 		bool		stopped;
 		int64		kept;
 
-		LWLockAcquire(feed_shared->lock, LW_SHARED);
+		LWLockAcquire(launch_shared->lock, LW_SHARED);
 		dbid = entry->dbid;
 		stopped = entry->state == WORKER_STOPPED;
-		LWLockRelease(feed_shared->lock);
+		LWLockRelease(launch_shared->lock);
 		if (!OidIsValid(dbid) || !stopped)
 		{
 			warned[i] = 0;
@@ -298,16 +299,17 @@ warn_of_stopped(void)
 static void
 launcher_attach(void)
 {
-	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
-	feed_shared->launcher = MyLatch;
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	launch_shared->launcher = MyLatch;
 	for (int i = 0; i < MAX_DATABASES; i++)
 	{
-		WorkerEntry *entry = &feed_shared->entry[i];
+		WorkerEntry *entry = &launch_shared->entry[i];
 
-		if (entry->state == WORKER_STARTING && entry->pid == 0)
-			entry->state = WORKER_WANTED;
+		if (OidIsValid(entry->dbid) && entry->state == WORKER_STARTING &&
+			entry->pid == 0)
+			worker_entry_unattended(entry);
 	}
-	LWLockRelease(feed_shared->lock);
+	LWLockRelease(launch_shared->lock);
 }
 
 /* Entry point of the launcher. */

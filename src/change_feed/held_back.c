@@ -1,5 +1,5 @@
 /*
- * held.c
+ * held_back.c
  *		Transactions that have been decoded but do not show to others yet.
  *
  * A commit record is flushed, and so may be decoded, before its transaction
@@ -19,7 +19,7 @@
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
+#include "change_feed/internal.h"
 
 #include "nodes/pg_list.h"
 #include "storage/procarray.h"
@@ -32,17 +32,17 @@ typedef struct HeldTransaction
 	DirtySet   *dirty;
 } HeldTransaction;
 
-struct HeldSet
+struct HeldBack
 {
 	MemoryContext context;
 	List	   *transactions;	/* of HeldTransaction, in WAL order of commit */
 };
 
 /* An empty set, its memory a child of parent. */
-HeldSet *
-held_create(MemoryContext parent)
+HeldBack *
+held_back_create(MemoryContext parent)
 {
-	HeldSet    *held = MemoryContextAllocZero(parent, sizeof(HeldSet));
+	HeldBack   *held = MemoryContextAllocZero(parent, sizeof(HeldBack));
 
 	held->context = AllocSetContextCreate(parent, "blogstore held back",
 										  ALLOCSET_DEFAULT_SIZES);
@@ -51,7 +51,7 @@ held_create(MemoryContext parent)
 
 /* Hold a transaction: the set that takes what it makes dirty. */
 DirtySet *
-held_begin(HeldSet *held, TransactionId xid, XLogRecPtr lsn)
+held_back_add(HeldBack *held, TransactionId xid, XLogRecPtr lsn)
 {
 	MemoryContext old = MemoryContextSwitchTo(held->context);
 	HeldTransaction *t = palloc(sizeof(HeldTransaction));
@@ -66,7 +66,7 @@ held_begin(HeldSet *held, TransactionId xid, XLogRecPtr lsn)
 
 /* Let go of those that have ended: what they made dirty goes into a set. */
 void
-held_release(HeldSet *held, DirtySet *dirty)
+held_back_release(HeldBack *held, DirtySet *dirty)
 {
 	ListCell   *lc;
 
@@ -85,7 +85,7 @@ held_release(HeldSet *held, DirtySet *dirty)
 
 /* The position before which no transaction is held; at most lsn. */
 XLogRecPtr
-held_limit(const HeldSet *held, XLogRecPtr lsn)
+held_back_limit(const HeldBack *held, XLogRecPtr lsn)
 {
 	ListCell   *lc;
 
@@ -100,7 +100,7 @@ held_limit(const HeldSet *held, XLogRecPtr lsn)
 
 /* Is any transaction held? */
 bool
-held_any(const HeldSet *held)
+held_back_any(const HeldBack *held)
 {
 	return held->transactions != NIL;
 }

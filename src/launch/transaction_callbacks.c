@@ -1,15 +1,26 @@
 /*
- * notify.c
- *		What a backend tells the change feed, at the end of its transaction.
+ * transaction_callbacks.c
+ *		What a backend does about its database's worker when a transaction ends.
  *
  * A commit that wrote items wakes the worker: no polling, and no word of a
- * transaction that may yet roll back. Runs in backends.
+ * transaction that may yet roll back. What this transaction has done is noted by
+ * the hooks of hooks.h, and by the functions of this file that others call:
+ *
+ *		noted						at commit				at rollback
+ *		--------------------------	----------------------	------------------
+ *		items were written			the worker is woken
+ *		containers, but no worker	the launcher starts it	noted still
+ *		a worker may be needed		it looks whether it is
+ *		the worker was stopped		it stays stopped		it is started
+ *		who is being deleted has	counted (deletions())
+ *		changed
+ *
+ * Runs in backends.
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
-#include "compat.h"
 #include "hooks.h"
+#include "launch/internal.h"
 
 #include "access/parallel.h"
 #include "access/xact.h"
@@ -43,8 +54,8 @@ static void
 containers_created(void)
 {
 	items_written = true;
-	control_lock();
-	notify_look();
+	start_stop_lock();
+	worker_look_on_commit();
 }
 
 static void
@@ -63,9 +74,9 @@ deletions_changing(void)
 static void
 announce_deletions(void)
 {
-	if (!deletions_changed || feed_shared == NULL)
+	if (!deletions_changed || launch_shared == NULL)
 		return;
-	pg_atomic_fetch_add_u32(&feed_shared->deleting, 1);
+	pg_atomic_fetch_add_u32(&launch_shared->deleting, 1);
 	deletions_announced = true;
 }
 
@@ -74,8 +85,8 @@ count_deletions(void)
 {
 	if (deletions_announced)
 	{
-		pg_atomic_fetch_add_u64(&feed_shared->deletions, 1);
-		pg_atomic_fetch_sub_u32(&feed_shared->deleting, 1);
+		pg_atomic_fetch_add_u64(&launch_shared->deletions, 1);
+		pg_atomic_fetch_sub_u32(&launch_shared->deleting, 1);
 	}
 	deletions_changed = false;
 	deletions_announced = false;
@@ -85,12 +96,12 @@ static bool
 deletions(uint64 *stamp)
 {
 	*stamp = 0;
-	if (feed_shared == NULL)
+	if (launch_shared == NULL)
 		return true;
-	if (pg_atomic_read_u32(&feed_shared->deleting) != 0)
+	if (pg_atomic_read_u32(&launch_shared->deleting) != 0)
 		return false;
 	pg_read_barrier();
-	*stamp = pg_atomic_read_u64(&feed_shared->deletions);
+	*stamp = pg_atomic_read_u64(&launch_shared->deletions);
 	return true;
 }
 
@@ -104,53 +115,66 @@ views_served(void)
 
 /* Ask for this database's worker at once, if one could run. */
 void
-notify_request_worker(void)
+worker_request(void)
 {
 	const char *hint;
 
 	worker_missing = false;
-	if (worker_obstacle(&hint) == NULL && !RecoveryInProgress() &&
-		my_worker_entry() == NULL)
-		worker_entry_want(MyDatabaseId);
-}
-
-/*
- * stop_worker() is about to end the worker: nothing starts it again until it is
- * known what becomes of this transaction.
- */
-void
-notify_stopping(void)
-{
-	if (stopped_in == InvalidSubTransactionId)
-		stopped_in = GetCurrentSubTransactionId();
+	if (worker_obstacle(&hint) != NULL || RecoveryInProgress() ||
+		my_worker_entry() != NULL)
+		return;
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	(void) worker_entry_create(MyDatabaseId);
+	LWLockRelease(launch_shared->lock);
+	launcher_wake();
 }
 
 /* On commit, have the worker look whether it is needed and may run. */
 void
-notify_look(void)
+worker_look_on_commit(void)
 {
 	look_wanted = true;
 }
 
 /*
- * What has stopped the worker has ended. Rolled back, the worker starts again;
- * committed, it looks only if that was asked for meanwhile.
+ * Stop this database's worker now, and keep it down until the transaction ends,
+ * whoever asks for it meanwhile. What becomes of it then is the transaction's to
+ * say: the row in view_state keeps it down, or, rolled back, it starts again.
+ * Returns false if there is no room for one more database.
  */
+bool
+worker_stop(void)
+{
+	WorkerEntry *entry;
+
+	if (launch_shared == NULL)
+		return true;
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	entry = worker_entry_create(MyDatabaseId);
+	if (entry != NULL)
+	{
+		if (stopped_in == InvalidSubTransactionId)
+			stopped_in = GetCurrentSubTransactionId();
+		worker_entry_stop(entry);
+	}
+	LWLockRelease(launch_shared->lock);
+	if (entry != NULL)
+		worker_entry_end(entry);
+	return entry != NULL;
+}
+
+/* The transaction, or savepoint, that has stopped the worker has ended. */
 static void
-stop_ended(bool look)
+stop_ended(bool rolled_back)
 {
 	WorkerEntry *entry;
 
 	stopped_in = InvalidSubTransactionId;
-	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
-	entry = worker_entry(MyDatabaseId, false);
-	if (entry != NULL && entry->stopper == MyProcPid)
-	{
-		entry->stopper = 0;
-		if (look || entry->look_again)
-			worker_entry_look(entry);
-	}
-	LWLockRelease(feed_shared->lock);
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	entry = worker_entry_find(MyDatabaseId);
+	if (entry != NULL)
+		worker_entry_stop_ended(entry, rolled_back);
+	LWLockRelease(launch_shared->lock);
 	launcher_wake();
 }
 
@@ -163,11 +187,11 @@ worker_look(void)
 
 	if (worker_obstacle(&hint) != NULL || RecoveryInProgress())
 		return;
-	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
-	entry = worker_entry(MyDatabaseId, true);
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	entry = worker_entry_create(MyDatabaseId);
 	if (entry != NULL)
 		worker_entry_look(entry);
-	LWLockRelease(feed_shared->lock);
+	LWLockRelease(launch_shared->lock);
 	launcher_wake();
 }
 
@@ -201,7 +225,7 @@ transaction_end(XactEvent event, void *arg)
 			return;
 		case XACT_EVENT_COMMIT:
 			if (worker_missing)
-				notify_request_worker();
+				worker_request();
 			if (items_written)
 				worker_wake();
 			if (stopped_in != InvalidSubTransactionId)
@@ -221,7 +245,7 @@ transaction_end(XactEvent event, void *arg)
 						 errhint("Call blogstore.stop_worker() in a transaction of its own.")));
 			return;
 		case XACT_EVENT_PREPARE:
-			/* the worker comes upon items, and COMMIT PREPARED looks (hold.c) */
+			/* the worker comes upon items, and COMMIT PREPARED looks (ddl_hook.c) */
 			break;
 		default:
 			return;
@@ -244,9 +268,9 @@ subtransaction_end(SubXactEvent event, SubTransactionId mine,
 		stop_ended(true);
 }
 
-/* Register with the transaction manager and below; once by _PG_init. */
+/* Register with the transaction manager, and with those below; once at load. */
 void
-notify_init(void)
+transaction_callbacks_init(void)
 {
 	RegisterXactCallback(transaction_end, NULL);
 	RegisterSubXactCallback(subtransaction_end, NULL);

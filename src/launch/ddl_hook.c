@@ -1,10 +1,10 @@
 /*
- * hold.c
- *		Getting the worker out of the way of commands that need a database for
- *		themselves: DROP DATABASE, ALTER DATABASE RENAME or SET TABLESPACE,
- *		CREATE DATABASE ... TEMPLATE.
+ * ddl_hook.c
+ *		The hook on DDL that concerns a worker: it gets out of the way of commands
+ *		that need a database for themselves (DROP DATABASE, ALTER DATABASE RENAME
+ *		or SET TABLESPACE, CREATE DATABASE ... TEMPLATE).
  *
- * They fail while anyone is connected, and DROP DATABASE also while a slot of
+ * These fail while anyone is connected, and DROP DATABASE also while a slot of
  * the database is active. The worker ends first, is not started meanwhile,
  * and starts again afterwards if the database is still there. It ends only for
  * who may run the command: the checks here are the server's own, made once more
@@ -20,12 +20,9 @@
  */
 #include "postgres.h"
 
-#include "change_feed/change_feed.h"
 #include "compat.h"
+#include "launch/internal.h"
 #include "layout/item.h"
-#include "worker/worker.h"
-
-#include <signal.h>
 
 #include "access/htup_details.h"
 #include "access/xact.h"
@@ -39,72 +36,44 @@
 #include "storage/ipc.h"
 #include "tcop/utility.h"
 #include "utils/syscache.h"
-#include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 static ProcessUtility_hook_type previous_utility_hook = NULL;
 
-/* Wait until a process that is on its way out is gone (reaped). */
-static void
-wait_for_exit(int pid)
-{
-	for (int i = 0; i < 1000 && kill(pid, 0) == 0; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		pg_usleep(5000L);
-	}
-}
-
 /*
- * End an entry's worker, and wait until it is gone. The caller has seen to it
- * that it is not started again.
+ * Keep the worker of a database from being started. Returns its entry; NULL if
+ * the database has none.
  */
-void
-worker_end(WorkerEntry *entry)
+static WorkerEntry *
+hold_worker(Oid dbid)
 {
-	int			last = 0;
+	WorkerEntry *entry;
 
-	ConditionVariablePrepareToSleep(&entry->progress);
-	for (;;)
-	{
-		int			pid;
-
-		/* under the lock the process is there, and no other has its pid */
-		LWLockAcquire(feed_shared->lock, LW_SHARED);
-		pid = entry->pid;
-		if (pid != 0)
-			(void) kill(pid, SIGTERM);
-		LWLockRelease(feed_shared->lock);
-		if (pid == 0)
-			break;
-		last = pid;
-		(void) ConditionVariableTimedSleep(&entry->progress, 100,
-										   PG_WAIT_EXTENSION);
-	}
-	ConditionVariableCancelSleep();
-	if (last != 0)
-		wait_for_exit(last);
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	entry = worker_entry_find(dbid);
+	if (entry != NULL)
+		worker_entry_hold(entry);
+	LWLockRelease(launch_shared->lock);
+	return entry;
 }
 
 static void
-hold_release(int code, Datum arg)
+release_worker(int code, Datum arg)
 {
 	WorkerEntry *entry = (WorkerEntry *) DatumGetPointer(arg);
 
-	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
-	entry->holds--;
-	worker_entry_leave(entry);
-	LWLockRelease(feed_shared->lock);
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	worker_entry_release(entry);
+	LWLockRelease(launch_shared->lock);
 	launcher_wake();
 }
 
-/* The entry's database was dropped. */
+/* The database of a worker that is held was dropped. */
 static void
-hold_dropped(WorkerEntry *entry)
+database_dropped(WorkerEntry *entry)
 {
-	LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
-	entry->state = WORKER_NOT_NEEDED;
-	LWLockRelease(feed_shared->lock);
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	worker_entry_dropped(entry);
+	LWLockRelease(launch_shared->lock);
 }
 
 /* ------------------------------------------------------------------------
@@ -290,7 +259,7 @@ commits_prepared(Node *stmt)
 {
 	return IsA(stmt, TransactionStmt) &&
 		((TransactionStmt *) stmt)->kind == TRANS_STMT_COMMIT_PREPARED &&
-		control_locked();
+		start_stop_locked();
 }
 
 #define NEXT_UTILITY \
@@ -307,42 +276,34 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	Node	   *stmt = pstmt->utilityStmt;
 	bool		prepared = commits_prepared(stmt);
 	Oid			dbid = database_needed(stmt, context);
-	WorkerEntry *entry = NULL;
+	WorkerEntry *entry = OidIsValid(dbid) ? hold_worker(dbid) : NULL;
 
-	if (OidIsValid(dbid))
-	{
-		LWLockAcquire(feed_shared->lock, LW_EXCLUSIVE);
-		entry = worker_entry(dbid, false);
-		if (entry != NULL)
-			entry->holds++;
-		LWLockRelease(feed_shared->lock);
-	}
 	if (entry == NULL)
 	{
 		bool		look = changes_need(stmt);
 
 		NEXT_UTILITY(UTILITY_ARGUMENTS);
 		if (look)
-			control_lock();
+			start_stop_lock();
 		if (look || prepared)
-			notify_look();
+			worker_look_on_commit();
 		return;
 	}
 
-	PG_ENSURE_ERROR_CLEANUP(hold_release, PointerGetDatum(entry));
+	PG_ENSURE_ERROR_CLEANUP(release_worker, PointerGetDatum(entry));
 	{
-		worker_end(entry);
+		worker_entry_end(entry);
 		NEXT_UTILITY(UTILITY_ARGUMENTS);
 		if (IsA(stmt, DropdbStmt))
-			hold_dropped(entry);
+			database_dropped(entry);
 	}
-	PG_END_ENSURE_ERROR_CLEANUP(hold_release, PointerGetDatum(entry));
-	hold_release(0, PointerGetDatum(entry));
+	PG_END_ENSURE_ERROR_CLEANUP(release_worker, PointerGetDatum(entry));
+	release_worker(0, PointerGetDatum(entry));
 }
 
-/* Install the hook; once by _PG_init, when preloaded. */
+/* Install the hook; once at load, when preloaded. */
 void
-hold_init(void)
+ddl_hook_init(void)
 {
 	previous_utility_hook = ProcessUtility_hook;
 	ProcessUtility_hook = blogstore_utility;

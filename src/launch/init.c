@@ -1,0 +1,27 @@
+/*
+ * init.c
+ *		What launch/ registers with the server when the library is loaded.
+ *
+ * Runs in the postmaster when preloaded, else in the first backend that calls
+ * a function of the extension.
+ */
+#include "postgres.h"
+
+#include "launch/internal.h"
+
+#include "miscadmin.h"
+
+/* Register callbacks, shared memory, hooks and the launcher; once by _PG_init. */
+void
+launch_init(void)
+{
+	transaction_callbacks_init();
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	shared_init();
+	ddl_hook_init();
+
+	/* pg_upgrade moves slots, and wants no one to hold or make them */
+	if (!IsBinaryUpgrade)
+		launcher_register();
+}

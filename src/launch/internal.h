@@ -1,0 +1,55 @@
+/*
+ * internal.h
+ *		What the files of launch/ share with each other alone.
+ */
+#ifndef BLOGSTORE_LAUNCH_INTERNAL_H
+#define BLOGSTORE_LAUNCH_INTERNAL_H
+
+#include "launch/launch.h"
+
+#include "storage/lwlock.h"
+
+typedef struct LaunchShared
+{
+	LWLock	   *lock;
+	Latch	   *launcher;		/* NULL: no launcher is running */
+	pg_atomic_uint32 deleting;	/* commits under way that change who is
+								 * being deleted */
+	pg_atomic_uint64 deletions; /* such commits ever */
+	WorkerEntry entry[MAX_DATABASES];
+} LaunchShared;
+
+/* NULL where the library is not in shared_preload_libraries */
+extern LaunchShared *launch_shared;
+
+/* shared.c */
+extern void shared_init(void);
+extern WorkerEntry *worker_entry_find(Oid dbid);
+extern void launcher_wake(void);
+
+/* worker_state.c: transitions; but for _end() the caller holds the lock */
+extern WorkerEntry *worker_entry_create(Oid dbid);
+extern void worker_entry_starting(WorkerEntry *entry);
+extern void worker_entry_not_started(WorkerEntry *entry);
+extern void worker_entry_unattended(WorkerEntry *entry);
+extern void worker_entry_look(WorkerEntry *entry);
+extern void worker_entry_stop(WorkerEntry *entry);
+extern void worker_entry_stop_ended(WorkerEntry *entry, bool rolled_back);
+extern void worker_entry_hold(WorkerEntry *entry);
+extern void worker_entry_release(WorkerEntry *entry);
+extern void worker_entry_dropped(WorkerEntry *entry);
+extern bool worker_entry_in_use(const WorkerEntry *entry);
+extern void worker_entry_free(WorkerEntry *entry);
+extern void worker_entry_end(WorkerEntry *entry);
+
+/* start_stop_lock.c */
+extern bool start_stop_locked(void);
+
+/* launcher.c */
+extern void launcher_register(void);
+
+/* transaction_callbacks.c, ddl_hook.c */
+extern void transaction_callbacks_init(void);
+extern void ddl_hook_init(void);
+
+#endif							/* BLOGSTORE_LAUNCH_INTERNAL_H */

@@ -1,0 +1,162 @@
+/*
+ * shared.c
+ *		What launcher, workers and backends share: one entry a database.
+ *
+ * Runs in the postmaster (set-up) and in every process.
+ */
+#include "postgres.h"
+
+#include "launch/internal.h"
+
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "replication/slot.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
+
+LaunchShared *launch_shared = NULL;
+
+static shmem_request_hook_type previous_request_hook = NULL;
+static shmem_startup_hook_type previous_startup_hook = NULL;
+
+static void
+shared_request(void)
+{
+	if (previous_request_hook)
+		previous_request_hook();
+	RequestAddinShmemSpace(sizeof(LaunchShared));
+	RequestNamedLWLockTranche("blogstore", 1);
+}
+
+static void
+shared_startup(void)
+{
+	bool		found;
+
+	if (previous_startup_hook)
+		previous_startup_hook();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	launch_shared = ShmemInitStruct("blogstore", sizeof(LaunchShared), &found);
+	if (!found)
+	{
+		memset(launch_shared, 0, sizeof(LaunchShared));
+		pg_atomic_init_u32(&launch_shared->deleting, 0);
+		pg_atomic_init_u64(&launch_shared->deletions, 0);
+		launch_shared->lock = &GetNamedLWLockTranche("blogstore")->lock;
+		for (int i = 0; i < MAX_DATABASES; i++)
+		{
+			WorkerEntry *entry = &launch_shared->entry[i];
+
+			pg_atomic_init_u32(&entry->served, 0);
+			pg_atomic_init_u64(&entry->wake_lsn, 0);
+			pg_atomic_init_u64(&entry->shown_lsn, 0);
+			pg_atomic_init_u64(&entry->jobs_lsn, 0);
+			pg_atomic_init_u64(&entry->batches, 0);
+			pg_atomic_init_u64(&entry->changes, 0);
+			ConditionVariableInit(&entry->progress);
+		}
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* Ask for the shared memory; called once at load, when preloaded. */
+void
+shared_init(void)
+{
+	previous_request_hook = shmem_request_hook;
+	shmem_request_hook = shared_request;
+	previous_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = shared_startup;
+}
+
+/*
+ * What keeps a worker from running on this server, and what to do about it;
+ * NULL if nothing does.
+ */
+const char *
+worker_obstacle(const char **hint)
+{
+	*hint = NULL;
+	if (launch_shared == NULL)
+	{
+		*hint = "Add blogstore to shared_preload_libraries, set wal_level = logical, and restart the server.";
+		return "the library is not preloaded";
+	}
+	if (wal_level < WAL_LEVEL_LOGICAL)
+	{
+		*hint = "Set wal_level = logical and restart the server.";
+		return "wal_level is below logical";
+	}
+	if (max_replication_slots == 0)
+	{
+		*hint = "Set max_replication_slots to at least one per database with containers, and restart the server.";
+		return "max_replication_slots is 0";
+	}
+	return NULL;
+}
+
+/* The entry of a database; NULL if there is none. The caller holds the lock. */
+WorkerEntry *
+worker_entry_find(Oid dbid)
+{
+	Assert(LWLockHeldByMe(launch_shared->lock));
+	for (int i = 0; i < MAX_DATABASES; i++)
+		if (launch_shared->entry[i].dbid == dbid)
+			return &launch_shared->entry[i];
+	return NULL;
+}
+
+/* The entry of this process's database, remembered; NULL if there is none. */
+WorkerEntry *
+my_worker_entry(void)
+{
+	static WorkerEntry *mine = NULL;
+
+	if (launch_shared == NULL)
+		return NULL;
+	if (mine == NULL || mine->dbid != MyDatabaseId)
+	{
+		LWLockAcquire(launch_shared->lock, LW_SHARED);
+		mine = worker_entry_find(MyDatabaseId);
+		LWLockRelease(launch_shared->lock);
+	}
+	return mine;
+}
+
+/*
+ * The entry of this process's database as it is at one moment; false if there
+ * is none. The library has been preloaded (worker_obstacle()).
+ */
+bool
+my_worker_entry_copy(WorkerEntry *copy)
+{
+	WorkerEntry *entry;
+
+	LWLockAcquire(launch_shared->lock, LW_SHARED);
+	entry = worker_entry_find(MyDatabaseId);
+	if (entry != NULL)
+		*copy = *entry;
+	LWLockRelease(launch_shared->lock);
+	return entry != NULL;
+}
+
+/* Record an error where stat_worker shows it. */
+void
+worker_entry_error(WorkerEntry *entry, const char *message)
+{
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	strlcpy(entry->last_error, message, ERROR_LENGTH);
+	entry->last_error_at = GetCurrentTimestamp();
+	LWLockRelease(launch_shared->lock);
+}
+
+/* Have the launcher look at all entries, if it is running. */
+void
+launcher_wake(void)
+{
+	Latch	   *latch = launch_shared->launcher;
+
+	if (latch != NULL)
+		SetLatch(latch);
+}

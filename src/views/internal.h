@@ -1,0 +1,14 @@
+/*
+ * internal.h
+ *		What the files of views/ share with each other alone.
+ */
+#ifndef BLOGSTORE_VIEWS_INTERNAL_H
+#define BLOGSTORE_VIEWS_INTERNAL_H
+
+#include "views/views.h"
+
+/* careful.c */
+extern bool careful_now(void);
+extern void careful_remember_copy(const PostKey *key);
+
+#endif							/* BLOGSTORE_VIEWS_INTERNAL_H */

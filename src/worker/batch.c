@@ -1,0 +1,90 @@
+/*
+ * batch.c
+ *		Refreshing the views by what a dirty set names.
+ *
+ * A batch is one transaction, so readers never see half of one.
+ *
+ * Runs in the worker.
+ */
+#include "postgres.h"
+
+#include "views/views.h"
+#include "worker/internal.h"
+
+/*
+ * The posts of a set, with those that have got deltas: of these the set knows
+ * the id alone.
+ */
+static PostKey *
+list_posts(const DirtySet *dirty, int *n)
+{
+	int			ncounted;
+	PostKey    *posts = dirty_posts(dirty, n);
+	CountedPost *counted = dirty_counted(dirty, &ncounted);
+	PostKey    *all = palloc(sizeof(PostKey) * (*n + ncounted));
+
+	if (*n > 0)
+		memcpy(all, posts, sizeof(PostKey) * *n);
+	for (int i = 0; i < ncounted; i++)
+		if (copies_key(&counted[i].post_id, &all[*n]))
+			(*n)++;
+	return all;
+}
+
+/* What the feed is to be refreshed by. */
+typedef struct FeedWork
+{
+	bool		anew;
+	const PostKey *posts;
+	int			n;
+} FeedWork;
+
+static void
+refresh_feed(void *arg)
+{
+	FeedWork   *work = arg;
+
+	if (work->anew)
+		feed_rebuild();
+	else
+		feed_refresh(work->posts, work->n);
+}
+
+/* Refresh what a dirty set names; arg is the set. */
+static void
+refresh_batch(void *arg)
+{
+	const DirtySet *dirty = arg;
+	pg_uuid_t  *users;
+	int			n;
+	PostKey    *posts = list_posts(dirty, &n);
+	FeedWork	work = {dirty_feed_view(dirty), posts, n};
+
+	copies_refresh(posts, n);
+	if (!careful_do(refresh_feed, &work))
+		careful_remember_feed();
+	users = dirty_users(dirty, &n);
+	jobs_request_renames(users, n, dirty_all_users(dirty));
+}
+
+/*
+ * Refresh what a dirty set names. Returns false if it has to be tried again:
+ * nothing is written then.
+ */
+bool
+batch_apply(const DirtySet *dirty)
+{
+	return apply_run(APPLY_VIEWS, refresh_batch, (void *) dirty,
+					 NULL) == APPLY_DONE;
+}
+
+/* Make the feed right, whatever it was built with. */
+void
+batch_rebuild_feed(void)
+{
+	OwnerScope	scope;
+
+	apply_begin(&scope, APPLY_VIEWS);
+	feed_rebuild();
+	apply_end(&scope);
+}

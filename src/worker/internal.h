@@ -1,0 +1,122 @@
+/*
+ * internal.h
+ *		What the files of worker/ share with each other alone.
+ */
+#ifndef BLOGSTORE_WORKER_INTERNAL_H
+#define BLOGSTORE_WORKER_INTERNAL_H
+
+#include "change_feed/change_feed.h"
+#include "container/container.h"
+#include "launch/launch.h"
+#include "state/state.h"
+#include "worker/worker.h"
+
+/* ------------------------------------------------------------------------
+ * The worker
+ * ------------------------------------------------------------------------ */
+
+/* How far the views are; set in state.c, which tells how they follow. */
+typedef enum ViewsPhase
+{
+	VIEWS_UNKNOWN,				/* nobody has looked yet */
+	VIEWS_REBUILDING,			/* not to be trusted before a rebuild is done */
+	VIEWS_CATCHING_UP,			/* complete, but not up to date */
+	VIEWS_SERVED				/* readers have them */
+} ViewsPhase;
+
+typedef struct Worker
+{
+	WorkerEntry *entry;
+	char		slot_name[NAMEDATALEN];
+	MemoryContext context;
+	MemoryContext batch;
+	DirtySet   *dirty;
+	DirtySet   *later;
+	TimestampTz later_since;	/* when later was found not empty; 0: it is */
+	HeldBack   *held;
+	Decoder    *decoder;
+	AppliedPosition position;		/* as written down */
+	bool		applied;		/* was anything since? */
+	uint64		loads;			/* container_loads() at the last look */
+	uint64		looked_at;		/* container_changes() at the last look at what
+								 * was left out */
+	ViewsPhase	views;
+	XLogRecPtr	serve_from;		/* WAL to be applied before they are served */
+	bool		jobs;			/* may there be jobs in the queue? */
+	TimestampTz checked_at;		/* when check_state() last looked */
+} Worker;
+
+/* state.c: the phases of the views, and the worker's end */
+extern void worker_begin_views(Worker *worker, bool complete);
+extern void worker_invalidate_views(Worker *worker);
+extern void worker_views_rebuilt(Worker *worker);
+extern void worker_serve_views(Worker *worker);
+extern void worker_leave(Worker *worker, WorkerState reason);
+extern void worker_retire(Worker *worker);
+
+/* serve.c: when readers may have the views */
+extern bool worker_needed(void);
+extern void worker_read_state(ViewState *state);
+extern void worker_follow_settings(Worker *worker);
+extern void worker_try_serve(Worker *worker, XLogRecPtr flushed);
+extern void worker_check_state(Worker *worker);
+
+/* advance.c: how far the worker has come */
+extern void worker_take_position(Worker *worker);
+extern void worker_check_layout(Worker *worker);
+extern void worker_advance(Worker *worker, XLogRecPtr applied);
+
+/* ------------------------------------------------------------------------
+ * What it does
+ * ------------------------------------------------------------------------ */
+
+/* apply.c: transactions of the worker */
+typedef enum ApplyKind
+{
+	APPLY_STATE,				/* writes to the bookkeeping at most */
+	APPLY_POSTS,				/* writes items; what follows is decoded */
+	APPLY_COUNTS,				/* folds deltas; nothing follows */
+	APPLY_VIEWS					/* writes views, and holds their lock */
+} ApplyKind;
+
+typedef enum ApplyResult
+{
+	APPLY_DONE,					/* committed */
+	APPLY_AGAIN,				/* rolled back; to be tried again: another
+								 * transaction was in the way, or all work is
+								 * careful from here on */
+	APPLY_FAILED				/* rolled back by an error that is handed out */
+} ApplyResult;
+
+extern void apply_begin(OwnerScope *scope, ApplyKind kind);
+extern void apply_end(OwnerScope *scope);
+extern ApplyResult apply_run(ApplyKind kind, void (*step) (void *arg),
+							 void *arg, ErrorData **error);
+extern void apply_flush(void);
+
+/* batch.c: what a dirty set names */
+extern bool batch_apply(const DirtySet *dirty);
+extern void batch_rebuild_feed(void);
+
+/* fold.c: deltas into the posts that they count on */
+extern void fold_later(const DirtySet *dirty);
+extern void fold_all_later(void);
+extern long fold_step(void);
+
+/* jobs.c: the queue of jobs, in turns */
+typedef enum JobProgress
+{
+	JOBS_NONE,					/* the queue is empty */
+	JOBS_PARKED,				/* those left wait for a change of tables */
+	JOBS_WAITING,				/* look again after a while */
+	JOBS_MORE					/* go on at once */
+} JobProgress;
+
+extern JobProgress jobs_step(void);
+extern bool jobs_rebuild_pending(void);
+extern void jobs_request_rebuild(void);
+
+/* rebuild.c: one chunk of a job */
+extern void rebuild_chunk(Job *job);
+
+#endif							/* BLOGSTORE_WORKER_INTERNAL_H */
