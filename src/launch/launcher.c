@@ -57,25 +57,37 @@ static int64 warned[MAX_DATABASES]; /* WAL kept when last warned of it */
 static Oid	no_room = InvalidOid;	/* database whose worker had none */
 static List *to_probe = NIL;	/* databases that have no entry yet */
 
-/* Register the launcher; once by _PG_init, when preloaded. */
+/* What the postmaster is told of the launcher, or of a worker. */
+static void
+describe(BackgroundWorker *process, const char *name, const char *entry_point)
+{
+	memset(process, 0, sizeof(*process));
+	process->bgw_flags = BGWORKER_SHMEM_ACCESS |
+		BGWORKER_BACKEND_DATABASE_CONNECTION;
+	process->bgw_start_time = BgWorkerStart_RecoveryFinished;
+	strlcpy(process->bgw_library_name, "blogstore",
+			sizeof(process->bgw_library_name));
+	strlcpy(process->bgw_function_name, entry_point,
+			sizeof(process->bgw_function_name));
+	strlcpy(process->bgw_name, name, BGW_MAXLEN);
+	strlcpy(process->bgw_type, name, BGW_MAXLEN);
+}
+
+/* Register the launcher; once at load, when preloaded. */
 void
 launcher_register(void)
 {
-	BackgroundWorker worker;
+	BackgroundWorker launcher;
 
-	memset(&worker, 0, sizeof(worker));
-	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
-		BGWORKER_BACKEND_DATABASE_CONNECTION;
-	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
-	worker.bgw_restart_time = 1;
-	strlcpy(worker.bgw_library_name, "blogstore", sizeof(worker.bgw_library_name));
-	strlcpy(worker.bgw_function_name, "blogstore_launcher_main",
-			sizeof(worker.bgw_function_name));
-	strlcpy(worker.bgw_name, "blogstore launcher", BGW_MAXLEN);
-	strlcpy(worker.bgw_type, "blogstore launcher", BGW_MAXLEN);
-	RegisterBackgroundWorker(&worker);
+	describe(&launcher, "blogstore launcher", "blogstore_launcher_main");
+	launcher.bgw_restart_time = 1;
+	RegisterBackgroundWorker(&launcher);
 }
 
+/*
+ * At the exit of the launcher. Without the lock: it may be this process that has
+ * it, and a latch that is read a moment too late does no harm.
+ */
 static void
 launcher_detach(int code, Datum arg)
 {
@@ -145,23 +157,15 @@ forget_dropped(void)
 	list_free(databases);
 }
 
-/* Start a worker; false if the server has no room for one. */
+/* Start the worker of an entry; false if the server has no room for one. */
 static bool
 start_worker(int i)
 {
 	BackgroundWorker worker;
 
-	memset(&worker, 0, sizeof(worker));
-	worker.bgw_flags = BGWORKER_SHMEM_ACCESS |
-		BGWORKER_BACKEND_DATABASE_CONNECTION;
-	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	describe(&worker, "blogstore worker", "blogstore_worker_main");
 	/* the launcher restarts it, with a back-off */
 	worker.bgw_restart_time = BGW_NEVER_RESTART;
-	strlcpy(worker.bgw_library_name, "blogstore", sizeof(worker.bgw_library_name));
-	strlcpy(worker.bgw_function_name, "blogstore_worker_main",
-			sizeof(worker.bgw_function_name));
-	strlcpy(worker.bgw_name, "blogstore worker", BGW_MAXLEN);
-	strlcpy(worker.bgw_type, "blogstore worker", BGW_MAXLEN);
 	worker.bgw_main_arg = Int32GetDatum(i);
 	worker.bgw_notify_pid = MyProcPid;
 	return RegisterDynamicBackgroundWorker(&worker, &handle[i]);

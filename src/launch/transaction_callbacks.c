@@ -27,12 +27,17 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 
+/* What has been noted; the transaction's end forgets all but worker_missing. */
 static bool items_written = false;
 static bool worker_missing = false;
 static bool look_wanted = false;
-static SubTransactionId stopped_in = InvalidSubTransactionId;
+static SubTransactionId stopped_in = InvalidSubTransactionId;	/* or savepoint */
 static bool deletions_changed = false;
 static bool deletions_announced = false;
+
+/* ------------------------------------------------------------------------
+ * The hooks (hooks.h)
+ * ------------------------------------------------------------------------ */
 
 /* This process has met containers: if they have no worker, ask for one. */
 static void
@@ -65,33 +70,6 @@ deletions_changing(void)
 	deletions_changed = true;
 }
 
-/*
- * The commit that changes who is being deleted is about to show: announced
- * before, counted once it does, and only then over. A reader that finds
- * nothing announced, and then the count it knows, has missed none that its
- * snapshot could see.
- */
-static void
-announce_deletions(void)
-{
-	if (!deletions_changed || launch_shared == NULL)
-		return;
-	pg_atomic_fetch_add_u32(&launch_shared->deleting, 1);
-	deletions_announced = true;
-}
-
-static void
-count_deletions(void)
-{
-	if (deletions_announced)
-	{
-		pg_atomic_fetch_add_u64(&launch_shared->deletions, 1);
-		pg_atomic_fetch_sub_u32(&launch_shared->deleting, 1);
-	}
-	deletions_changed = false;
-	deletions_announced = false;
-}
-
 static bool
 deletions(uint64 *stamp)
 {
@@ -112,6 +90,10 @@ views_served(void)
 
 	return entry != NULL && pg_atomic_read_u32(&entry->served) != 0;
 }
+
+/* ------------------------------------------------------------------------
+ * What others call
+ * ------------------------------------------------------------------------ */
 
 /* Ask for this database's worker at once, if one could run. */
 void
@@ -161,6 +143,37 @@ worker_stop(void)
 	if (entry != NULL)
 		worker_entry_end(entry);
 	return entry != NULL;
+}
+
+/* ------------------------------------------------------------------------
+ * The callbacks
+ * ------------------------------------------------------------------------ */
+
+/*
+ * The commit that changes who is being deleted is about to show: announced
+ * before, counted once it does, and only then over. A reader that finds
+ * nothing announced, and then the count it knows, has missed none that its
+ * snapshot could see.
+ */
+static void
+announce_deletions(void)
+{
+	if (!deletions_changed || launch_shared == NULL)
+		return;
+	pg_atomic_fetch_add_u32(&launch_shared->deleting, 1);
+	deletions_announced = true;
+}
+
+static void
+count_deletions(void)
+{
+	if (deletions_announced)
+	{
+		pg_atomic_fetch_add_u64(&launch_shared->deletions, 1);
+		pg_atomic_fetch_sub_u32(&launch_shared->deleting, 1);
+	}
+	deletions_changed = false;
+	deletions_announced = false;
 }
 
 /* The transaction, or savepoint, that has stopped the worker has ended. */
@@ -255,7 +268,10 @@ transaction_end(XactEvent event, void *arg)
 	look_wanted = false;
 }
 
-/* A savepoint may take stop_worker() with it, or leave it to what is around. */
+/*
+ * stop_worker() in a savepoint: rolled back with it, or from its release on a
+ * matter of the transaction around.
+ */
 static void
 subtransaction_end(SubXactEvent event, SubTransactionId mine,
 				   SubTransactionId parent, void *arg)

@@ -65,9 +65,9 @@ after(int ms)
 	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
 }
 
-/* Remember that a post's deltas have changed, and it has so many more. */
+/* Remember to fold a post: its deltas have changed, and it has so many more. */
 static void
-remember(const pg_uuid_t *post_id, int64 deltas)
+remember_post(const pg_uuid_t *post_id, int64 deltas)
 {
 	PendingPost *post;
 	bool		found;
@@ -104,7 +104,7 @@ fold_all_later(void)
 	next_due = after(FOLD_AFTER);
 }
 
-/* Note which posts have got deltas, once what else they do is applied. */
+/* Remember which posts have got deltas, once a dirty set has been applied. */
 void
 fold_later(const DirtySet *dirty)
 {
@@ -116,7 +116,7 @@ fold_later(const DirtySet *dirty)
 	counted = dirty_counted(dirty, &n);
 	for (int i = 0; i < n && !look_everywhere; i++)
 	{
-		remember(&counted[i].post_id, counted[i].deltas);
+		remember_post(&counted[i].post_id, counted[i].deltas);
 		if (hash_get_num_entries(pending) > MAX_PENDING)
 			fold_all_later();
 	}
@@ -141,8 +141,8 @@ find_deltas(void)
 		});
 		while (room && item_scan_next(scan, &delta))
 		{
-			remember(item_uuid(&delta, PROP_POST_ID),
-					 !delta_is_stripe(item_uuid(&delta, PROP_ID)));
+			remember_post(item_uuid(&delta, PROP_POST_ID),
+						  !delta_is_stripe(item_uuid(&delta, PROP_ID)));
 			room = hash_get_num_entries(pending) < MAX_PENDING;
 		}
 		item_scan_end(scan);
@@ -160,7 +160,7 @@ fold_post(PendingPost *post)
 	bool		hot = post->tries < FOLD_PATIENCE;
 	bool		left = false;
 	int64		taken = 0;
-	ItemResult outcome = ITEM_NOT_FOUND;
+	ItemResult	outcome = ITEM_NOT_FOUND;
 
 	if (delta_possible(&post->post_id))
 		outcome = post_fold(&post->post_id, FOLD_DELTAS, hot, many, &taken,
@@ -172,7 +172,8 @@ fold_post(PendingPost *post)
 		/* some are being written, by who may roll back without a trace */
 		if (taken > 0)
 			post->deltas = 0;	/* merged */
-		post->tries += outcome == ITEM_LOCKED;
+		if (outcome == ITEM_LOCKED)
+			post->tries++;
 		post->due = after(FOLD_AFTER);
 		post->at_last = after(FOLD_AT_LAST);
 	}
