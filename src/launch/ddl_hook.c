@@ -56,6 +56,7 @@ hold_worker(Oid dbid)
 	return entry;
 }
 
+/* The command that held a worker is over, or has failed. */
 static void
 release_worker(int code, Datum arg)
 {
@@ -97,8 +98,9 @@ may_create_databases(void)
 	return result;
 }
 
-static bool
-is_template(Oid dbid)
+/* Is a database a template, which others are copied from? */
+bool
+database_is_template(Oid dbid)
 {
 	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(dbid));
 	bool		result;
@@ -157,7 +159,7 @@ database_copied(const CreatedbStmt *stmt)
 	if (option != NULL && option->arg != NULL)	/* NULL: DEFAULT */
 		name = defGetString(option);
 	dbid = get_database_oid(name, true);
-	if (OidIsValid(dbid) && !is_template(dbid))
+	if (OidIsValid(dbid) && !database_is_template(dbid))
 		return own_database(name);
 	return dbid;
 }

@@ -78,6 +78,9 @@ extern void worker_entry_catching_up(WorkerEntry *entry);
 extern void worker_entry_running(WorkerEntry *entry);
 extern void worker_entry_leave(WorkerEntry *entry, WorkerState reason);
 
+/* ddl_hook.c */
+extern bool database_is_template(Oid dbid);
+
 /* start_stop_lock.c: one transaction at a time stops or starts the worker */
 extern void start_stop_lock(void);
 

@@ -10,36 +10,20 @@
 #include "settings.h"
 #include "worker/internal.h"
 
-#include "access/htup_details.h"
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/pg_database.h"
 #include "commands/extension.h"
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 /* How often to look at the state that others may have changed. */
 #define CHECK_STATE 900
 
-/* A template must stay free of sessions, to be copied. */
-static bool
-in_template(void)
-{
-	HeapTuple	tuple = SearchSysCache1(DATABASEOID,
-										ObjectIdGetDatum(MyDatabaseId));
-	bool		result = false;
-
-	if (HeapTupleIsValid(tuple))
-	{
-		result = ((Form_pg_database) GETSTRUCT(tuple))->datistemplate;
-		ReleaseSysCache(tuple);
-	}
-	return result;
-}
-
-/* Are the extension and its containers (still) there? */
+/*
+ * Are the extension and its containers (still) there? A template must stay free
+ * of sessions, to be copied.
+ */
 bool
 worker_needed(void)
 {
@@ -49,7 +33,7 @@ worker_needed(void)
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	needed = OidIsValid(get_extension_oid("blogstore", true)) &&
-		container_any_exists() && !in_template();
+		container_any_exists() && !database_is_template(MyDatabaseId);
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(context);
