@@ -52,8 +52,8 @@ write_position(Worker *worker, XLogRecPtr lsn)
 }
 
 /*
- * Make a slot in place of one that cannot be used, for a reason. The row by which
- * readers leave the views alone is written first: a crash in between finds it written.
+ * Make a slot in place of one that cannot be used, for a reason. That the views
+ * cannot be used is written first, so that a crash in between finds it written.
  */
 static void
 replace_slot(Worker *worker, const char *reason)

@@ -260,7 +260,10 @@ worker_turn(Worker *worker)
 	flush_noted_commits(worker);
 	flushed = GetFlushRecPtr(NULL);
 	position = decoder_read(worker->decoder, flushed);
-	/* not before: whoever saw one of these end asks for what comes after */
+	/*
+	 * Only after WAL was read: who saw a transaction end that was held back asks
+	 * for what comes later.
+	 */
 	held_back_release(worker->held, worker->dirty);
 	take_later(worker);
 	if (careful_try_again(worker->dirty))
