@@ -1,0 +1,120 @@
+"""Includes and calls that go up, in a circle, or into another room's own header."""
+from .tree import DOCUMENT
+
+
+def circles(arrows, source, target):
+    """The sets of nodes that reach each other along arrows (Tarjan's algorithm,
+    without recursion)"""
+    graph = {}
+    for arrow in arrows:
+        graph.setdefault(source(arrow), []).append(target(arrow))
+        graph.setdefault(target(arrow), [])
+    index, low, stack, found = {}, {}, [], []
+    for root in graph:
+        work = [(root, iter(graph[root]))] if root not in index else []
+        if work:
+            index[root] = low[root] = len(index)
+            stack.append(root)
+        while work:
+            node, following = work[-1]
+            for other in following:
+                if other not in index:
+                    index[other] = low[other] = len(index)
+                    stack.append(other)
+                    work.append((other, iter(graph[other])))
+                    break
+                if other in stack:
+                    low[node] = min(low[node], index[other])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    at = stack.index(node)
+                    if len(stack) - at > 1:
+                        found.append(set(stack[at:]))
+                    del stack[at:]
+    return found
+
+
+def in_circles(kind, arrows, source, target):
+    """Each circle, and behind it one line for each two of it that are joined, with the
+    names by which the one needs the other. Of a circle of rooms, the arrows that go up
+    have been told."""
+    for circle in circles(arrows, source, target):
+        joined = {}
+        for arrow in arrows:
+            ends = source(arrow), target(arrow)
+            if set(ends) <= circle and ends[0] != ends[1]:
+                joined.setdefault(ends, []).append(arrow)
+        first = next(iter(joined.values()))[0]
+        yield (
+            f"{first.source.path}:{first.line}: {first.name}: "
+            f"circle of {kind}: {', '.join(sorted(circle))}"
+        )
+        for (lower, upper), between in joined.items() if kind != "rooms" else ():
+            names = list(dict.fromkeys(arrow.name for arrow in between))
+            more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+            yield (
+                f"{between[0].source.path}:{between[0].line}: {', '.join(names[:6])}{more}: "
+                f"in that circle, from {lower} to {upper}"
+            )
+
+
+def check_table(tree):
+    for path in tree.stray:
+        yield f"{path}:1: {path}: in no room of the table in {DOCUMENT}"
+    for path in tree.stale:
+        yield f"{path}:1: {path}: has no object as new as it is: build it first"
+    for room in tree.rooms.values():
+        if not any(source.room is room for source in tree.c_sources()):
+            yield f"{DOCUMENT}:{room.line}: {room.name}: there is no such room in src/"
+        for header in room.shown:
+            if "src/" + header not in tree.sources:
+                yield f"{DOCUMENT}:{room.line}: {header}: there is no such header in src/"
+
+
+def check_direction(tree):
+    for verb, arrows in (("include", tree.includes), ("call", tree.calls)):
+        for arrow in arrows:
+            lower, upper = arrow.source.room, arrow.target.room
+            if lower and upper and lower.rank < upper.rank:
+                yield (
+                    f"{arrow.source.path}:{arrow.line}: {arrow.name}: "
+                    f"{verb} goes up from {lower.name} to {upper.name} ({arrow.target.path})"
+                )
+
+
+def check_headers(tree):
+    for arrow in tree.includes:
+        room, other = arrow.source.room, arrow.target.room
+        if other is None or room is other:
+            continue
+        limited = other.shown.get(arrow.name)
+        if limited is None:
+            yield (
+                f"{arrow.source.path}:{arrow.line}: {arrow.name}: "
+                f"header that is for {other.name} alone"
+            )
+        elif limited and room and room.name not in limited:
+            yield (
+                f"{arrow.source.path}:{arrow.line}: {arrow.name}: "
+                f"header that is for {', '.join(sorted(limited))} alone"
+            )
+
+
+def check(tree):
+    def path(end):
+        return lambda arrow: getattr(arrow, end).path
+
+    def room(end):
+        return lambda arrow: getattr(arrow, end).room.name
+
+    yield from check_table(tree)
+    yield from check_direction(tree)
+    yield from check_headers(tree)
+    yield from in_circles("files", tree.calls, path("source"), path("target"))
+    headers = [arrow for arrow in tree.includes if arrow.source.path.endswith(".h")]
+    yield from in_circles("headers", headers, path("source"), path("target"))
+    housed = [a for a in tree.includes + tree.calls if a.source.room and a.target.room]
+    yield from in_circles("rooms", housed, room("source"), room("target"))

@@ -1,0 +1,125 @@
+"""Functions and comments in C, Python, shell and SQL, by their layout.
+
+C is read as pgindent leaves it: a function's name and its braces begin a line.
+"""
+import ast
+import os
+import re
+from collections import namedtuple
+
+# From the line with the name to the last; parameters is a list.
+Function = namedtuple("Function", "name first last parameters")
+
+C_OPAQUE = re.compile(
+    r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL
+)
+C_NAME = re.compile(r"^(\w+)\((?!.*;\s*$)")
+COMMENT = {
+    "c": re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL),
+    "sql": re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL),
+    "sh": re.compile(r"(?m)^\s*#.*$"),
+    "py": re.compile(r"(?m)^\s*#.*$"),
+}
+IMPORT = {
+    "c": re.compile(r"\s*#\s*include\b"),
+    "py": re.compile(r"\s*(?:import|from)\s+[\w.]+"),
+    "sh": re.compile(r"\s*(?:\.|source)\s"),
+    "sql": re.compile(r"\s*\\i"),
+}
+
+
+def language_of(path, text):
+    """c, py, sh or sql; None for what is not checked"""
+    ending = os.path.splitext(path)[1]
+    known = {".c": "c", ".h": "c", ".py": "py", ".sh": "sh", ".sql": "sql"}.get(ending)
+    if known or ending:
+        return known
+    first = text.split("\n", 1)[0]
+    if first.startswith("#!"):
+        return "py" if "python" in first else "sh"
+    return None
+
+
+def blank(pattern, text):
+    """The text with all that the pattern matches gone, but for its line ends"""
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def code_of(text):
+    """C without comments and strings"""
+    return blank(C_OPAQUE, text)
+
+
+def split_parameters(text):
+    """The parameters between a signature's parentheses, which text begins behind"""
+    depth, start, found = 1, 0, []
+    for place, letter in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if depth == 0 or (letter == "," and depth == 1):
+            found.append(" ".join(text[start:place].split()))
+            start = place + 1
+        if depth == 0:
+            break
+    return [] if found in (["void"], [""]) else found
+
+
+def c_functions(code):
+    """Functions that are defined in C without comments"""
+    lines, found = code.split("\n"), []
+    for opening, line in enumerate(lines):
+        if line.rstrip() != "{":
+            continue
+        for name_at in range(opening - 1, max(opening - 20, -1), -1):
+            match = C_NAME.match(lines[name_at])
+            if match or lines[name_at].startswith(("}", "{", "#")):
+                break
+        if not match:
+            continue
+        closing = next(
+            (n for n in range(opening, len(lines)) if lines[n].startswith("}")), opening
+        )
+        signature = "\n".join([lines[name_at][match.end() :]] + lines[name_at + 1 : opening])
+        found.append(
+            Function(match[1], name_at + 1, closing + 1, split_parameters(signature))
+        )
+    return found
+
+
+def python_functions(text):
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            names = [argument.arg for argument in node.args.posonlyargs + node.args.args]
+            if names[:1] in (["self"], ["cls"]):
+                names = names[1:]
+            found.append(Function(node.name, node.lineno, node.end_lineno, names))
+    return found
+
+
+def shell_functions(text):
+    lines, found = text.split("\n"), []
+    for start, line in enumerate(lines):
+        match = re.match(r"^(\w+)\(\)\s*$", line)
+        if match:
+            end = next((n for n in range(start, len(lines)) if lines[n] == "}"), start)
+            found.append(Function(match[1], start + 1, end + 1, []))
+    return found
+
+
+def functions_of(language, text, code):
+    if language == "c":
+        return c_functions(code)
+    if language == "py":
+        return python_functions(text)
+    return shell_functions(text) if language == "sh" else []
+
+
+def bare_lines(language, text):
+    """(number, line) of what is neither blank, comment nor import; white space
+    is folded"""
+    bare = blank(COMMENT[language], text).split("\n")
+    return [
+        (number, " ".join(line.split()))
+        for number, line in enumerate(bare, 1)
+        if line.strip() and not IMPORT[language].match(line)
+    ]

@@ -1,0 +1,161 @@
+"""A checkout: its rooms and their order, its files, and who needs whom."""
+import glob
+import os
+import re
+import subprocess
+from collections import namedtuple
+
+from .language import code_of, functions_of, language_of
+
+DOCUMENT = "docs/ARCHITECTURE.md"
+HEADING = re.compile(r"^\|\s*room\s*\|\s*what it knows\s*\|\s*header\s*\|", re.IGNORECASE)
+SPAN = re.compile(r"`([^`]+)`")
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+
+# One file (or header) needs a name (or header) of another, at this line.
+Arrow = namedtuple("Arrow", "source line target name")
+
+
+class TreeError(Exception):
+    """What keeps the tree from being read at all"""
+
+
+class Room:
+    """A row of the table. shown is each header that others may include, with the
+    rooms that it is for: none named, all."""
+
+    def __init__(self, name, rank, line):
+        self.name = name
+        self.rank = rank
+        self.line = line
+        self.shown = {}
+
+
+class Source:
+    def __init__(self, root, path):
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            self.text = file.read()
+        self.path = path
+        self.room = None
+        self.lines = self.text.split("\n")
+        self.length = self.text.count("\n")
+        self.language = language_of(path, self.text)
+        self.code = code_of(self.text) if self.language == "c" else self.text
+        self.functions = functions_of(self.language, self.text, self.code)
+
+    def line_of(self, name):
+        """The first line of code that names it, but for its declaration: None if
+        there is none"""
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        for number, line in enumerate(self.code.split("\n"), 1):
+            if word.search(line) and not line.startswith("extern "):
+                return number
+        return None
+
+
+class Tree:
+    def __init__(self, root):
+        self.root = root
+        self.rooms = self.read_rooms()
+        self.sources = {}
+        self.stray = []
+        for top in ("src", "bench", "scripts"):
+            for path in self.files_under(top):
+                source = Source(root, path)
+                if source.language:
+                    self.sources[path] = source
+        for source in self.c_sources():
+            source.room = self.room_of(source.path)
+            if source.room is None:
+                self.stray.append(source.path)
+        self.stale = []
+        self.includes = self.read_includes()
+        self.calls = self.read_calls()
+
+    def files_under(self, top):
+        found = glob.glob(f"{top}/**", root_dir=self.root, recursive=True)
+        return sorted(
+            path
+            for path in found
+            if os.path.isfile(os.path.join(self.root, path))
+            and not path.endswith((".o", ".bc", ".so", ".pyc", ".svg", ".md"))
+        )
+
+    def c_sources(self):
+        return [s for path, s in self.sources.items() if path.startswith("src/")]
+
+    def read(self, path):
+        try:
+            with open(os.path.join(self.root, path), encoding="utf-8") as file:
+                return file.read().split("\n")
+        except FileNotFoundError as error:
+            raise TreeError(f"there is no {path} in {self.root}") from error
+
+    # -- the table ---------------------------------------------------------
+
+    def read_rooms(self):
+        """By name, in their order; a row is a folder, a file, or src/ itself"""
+        lines, rooms = self.read(DOCUMENT), {}
+        start = next((n for n, line in enumerate(lines) if HEADING.match(line)), None)
+        if start is None:
+            raise TreeError(f"{DOCUMENT} has no table | room | what it knows | header |")
+        for number, line in enumerate(lines[start + 2 :], start + 3):
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if not line.startswith("|") or len(cells) != 3:
+                break
+            name = SPAN.findall(cells[0])
+            if len(name) != 1:
+                raise TreeError(f"{DOCUMENT}:{number}: no `room/` in the first cell")
+            room = Room(name[0], len(rooms), number)
+            for group in cells[2].split(";"):
+                headers, _, limited = group.partition(" for ")
+                for header in SPAN.findall(headers):
+                    room.shown[header.removeprefix("src/")] = set(SPAN.findall(limited))
+            rooms[room.name] = room
+        return rooms
+
+    def room_of(self, path):
+        """The room of a path below src/; None if the table has none"""
+        inner = path.removeprefix("src/")
+        if inner in self.rooms:
+            return self.rooms[inner]
+        return self.rooms.get(inner.split("/")[0] + "/" if "/" in inner else "src/")
+
+    # -- arrows ------------------------------------------------------------
+
+    def read_includes(self):
+        """Includes of headers of ours"""
+        return [
+            Arrow(source, number, self.sources["src/" + match[1]], match[1])
+            for source in self.c_sources()
+            for number, line in enumerate(source.lines, 1)
+            if (match := INCLUDE.match(line)) and "src/" + match[1] in self.sources
+        ]
+
+    def read_calls(self):
+        """What the object of one file takes from that of another"""
+        defined, wanted = {}, []
+        for source in self.c_sources():
+            if not source.path.endswith(".c"):
+                continue
+            for name, kind in self.symbols(source):
+                if kind in "Uw":
+                    wanted.append((source, name))
+                elif kind in "TDBRVGCW":
+                    defined[name] = source
+        return [
+            Arrow(source, source.line_of(name) or 1, defined[name], name)
+            for source, name in wanted
+            if name in defined and defined[name] is not source
+        ]
+
+    def symbols(self, source):
+        path = os.path.join(self.root, source.path)
+        made = path[:-2] + ".o"
+        if not os.path.exists(made) or os.path.getmtime(made) < os.path.getmtime(path):
+            self.stale.append(source.path)
+            return []
+        output = subprocess.run(
+            ["nm", "--format=posix", made], stdout=subprocess.PIPE, text=True, check=True
+        ).stdout
+        return [line.split()[:2] for line in output.splitlines()]
