@@ -198,13 +198,7 @@ $holder->quit;
 await_gate($node, 'postgres');
 $holder = hold_worker($node, 'postgres');
 
-# Where the job stands
-sub place
-{
-	return $node->safe_psql('postgres',
-		"SELECT id, phase, partition_number, position_first, position_date, position_last, done FROM blogstore.jobs WHERE kind = 'deletion' AND user_id = kit.u(2)");
-}
-my $place = place();
+my $place = job_place($node, 'postgres', 'deletion', 2);
 my $done = $node->safe_psql('postgres', "SELECT done $job AND user_id = kit.u(2)");
 cmp_ok($done, '>', 0, 'half purged: the worker has begun');
 cmp_ok($node->safe_psql('postgres', 'SELECT kit.items_of(kit.u(2))'), '>', 0,
@@ -224,7 +218,7 @@ kill_worker($node, 'postgres');
 eval { $holder->quit };
 check_served('worker killed', 2, 20);
 await_gate($node, 'postgres');
-is(place(), $place, 'worker killed: nothing of the purge is lost or done again');
+is(job_place($node, 'postgres', 'deletion', 2), $place, 'worker killed: nothing of the purge is lost or done again');
 # an item in a leaf that is done: who goes over it again deletes it
 $node->safe_psql(
 	'postgres', q{
@@ -273,34 +267,18 @@ is($node->safe_psql('postgres', 'SELECT kit.items_of(kit.u(3)), (SELECT count(*)
 # ---- Writers that have read the user before: a trigger keeps each between the
 # read and the end, while the user is deleted and the purge comes by
 
-$node->safe_psql(
-	'postgres', q{
-CREATE FUNCTION kit.wait() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-	PERFORM pg_advisory_xact_lock_shared(1);
-	RETURN NEW;
-END $$;
-CREATE TRIGGER kit_wait BEFORE INSERT ON blogstore.posts FOR EACH ROW WHEN (NEW.user_id >= kit.u(100)) EXECUTE FUNCTION kit.wait();
-});
-my $gate = $node->background_psql('postgres');
+my $gate = hold_writers($node, 'postgres');
 my $victim = 100;
 for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 {
-	for my $late (
-		'create_post(%u, $$late$$, $$x$$)',
-		'create_comment(kit.p(7), %u, $$late$$)',
-		'create_like(kit.p(8), %u)')
+	for my $late (late_calls())
 	{
 		my $what = $late =~ /^(\w+)/ ? "$1() under $isolation" : die;
 		my $user = 'kit.u(' . ++$victim . ')';
 		my $call = $late =~ s/%u/$user/r;
 
 		$node->safe_psql('postgres', "SELECT blogstore.create_user('victim $victim', $user)");
-		$gate->query_safe('SELECT pg_advisory_lock(1)');
-		$session->query_until(qr/started/,
-			"BEGIN ISOLATION LEVEL $isolation;\nSELECT blogstore.new_id() IS NULL;\n\\echo started\nSELECT 1 FROM blogstore.$call;\n");
-		wait_until($node, 'postgres',
-			"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'advisory'");
+		begin_late($node, 'postgres', $gate, $session, $isolation, "SELECT 1 FROM blogstore.$call");
 		is($node->safe_psql('postgres', "SELECT blogstore.delete_user($user)"),
 			't', "$what: the deletion does not wait");
 		wait_until($node, 'postgres', "SELECT phase = 'waiting' AND started_at IS NOT NULL $job AND user_id = $user");

@@ -86,13 +86,7 @@ $holder->quit;
 await_gate($node, 'postgres');
 $holder = hold_worker($node, 'postgres');
 
-# Where the job stands
-sub place
-{
-	return $node->safe_psql('postgres',
-		"SELECT id, phase, partition_number, position_first, position_date, position_last, done FROM blogstore.jobs WHERE kind = 'rename' AND user_id = kit.u(1)");
-}
-my $place = place();
+my $place = job_place($node, 'postgres', 'rename', 1);
 my $done = $node->safe_psql('postgres', "SELECT done $job AND user_id = kit.u(1)");
 cmp_ok($done, '>', 0, 'half done: some of it is done');
 is($node->safe_psql('postgres', "SELECT count(*) FILTER (WHERE user_username = 'one') >= $done, count(*) FILTER (WHERE user_username = 'user 1') > 0 FROM blogstore.posts WHERE user_id = kit.u(1)"),
@@ -104,7 +98,7 @@ close_gate($node, 'postgres', 'all', 'LOCK TABLE blogstore.feed IN SHARE MODE');
 kill_worker($node, 'postgres');
 eval { $holder->quit };
 await_gate($node, 'postgres');
-is(place(), $place, 'worker killed: nothing of the rename is lost or done again');
+is(job_place($node, 'postgres', 'rename', 1), $place, 'worker killed: nothing of the rename is lost or done again');
 # an item of the first leaf: who goes over it again writes it
 my $behind = "type = 'post' AND post_id = (SELECT min(post_id::text)::uuid FROM blogstore.posts_p00_post WHERE user_id = kit.u(1))";
 $node->safe_psql('postgres', "UPDATE blogstore.posts SET user_username = 'user 1' WHERE $behind");
@@ -156,35 +150,19 @@ check_names('to and fro', 'fourth');
 # ---- Writers that have read the old name: a trigger keeps each between the
 # read and the end, while the user is renamed and the job comes by
 
-$node->safe_psql(
-	'postgres', q{
-CREATE FUNCTION kit.wait() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-	PERFORM pg_advisory_xact_lock_shared(1);
-	RETURN NEW;
-END $$;
-CREATE TRIGGER kit_wait BEFORE INSERT ON blogstore.posts FOR EACH ROW WHEN (NEW.user_id >= kit.u(100)) EXECUTE FUNCTION kit.wait();
-});
-my $gate = $node->background_psql('postgres');
+my $gate = hold_writers($node, 'postgres');
 my $writer = $node->background_psql('postgres', on_error_stop => 0);
 my $n = 100;
 for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 {
-	for my $late (
-		'create_post(%u, $$late$$, $$x$$)',
-		'create_comment(kit.p(7), %u, $$late$$)',
-		'create_like(kit.p(8), %u)')
+	for my $late (late_calls())
 	{
 		my $what = $late =~ /^(\w+)/ ? "$1() under $isolation" : die;
 		my $user = 'kit.u(' . ++$n . ')';
 		my $call = $late =~ s/%u/$user/r;
 
 		$node->safe_psql('postgres', "SELECT blogstore.create_user('old $n', $user)");
-		$gate->query_safe('SELECT pg_advisory_lock(1)');
-		$writer->query_until(qr/started/,
-			"BEGIN ISOLATION LEVEL $isolation;\nSELECT blogstore.new_id() IS NULL;\n\\echo started\nSELECT user_username FROM blogstore.$call;\n");
-		wait_until($node, 'postgres',
-			"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'advisory'");
+		begin_late($node, 'postgres', $gate, $writer, $isolation, "SELECT user_username FROM blogstore.$call");
 		is($node->safe_psql('postgres', "SELECT username FROM blogstore.edit_user($user, 'new $n')"),
 			"new $n", "$what: the rename does not wait");
 		wait_until($node, 'postgres', "SELECT phase = 'waiting' AND started_at IS NOT NULL $job AND user_id = $user");
