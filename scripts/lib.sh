@@ -61,6 +61,19 @@ die()
 	exit 1
 }
 
+# other_option OPTION: of a command that has a usage(): --help, or none that it knows
+other_option()
+{
+	case $1 in
+		-h | --help) usage ;;
+		*)
+			usage >&2
+			exit 2
+			;;
+	esac
+	exit 0
+}
+
 # 1234567 -> 1,234,567
 commas()
 {

@@ -1,0 +1,233 @@
+# shellcheck shell=bash disable=SC2034,SC2153
+#
+# tests.sh
+#	How scripts/check runs tests of each kind, and what they came to.
+
+PASSED=0
+FAILED=0
+REPORT=()
+FAILURES=()
+# Whatever make installcheck or a file of TAP tests is at after so many seconds, hangs.
+LIMIT=2400
+
+# ---------------------------------------------------------------------------
+# Counting
+# ---------------------------------------------------------------------------
+
+# tally KIND PASSED FAILED [SKIPPED]: what a step's tests came to
+tally()
+{
+	local kind=$1 passed=$2 failed=$3 skipped=${4:-0}
+	if ((passed + failed == 0)); then
+		note "not one test of this kind ran"
+		failed=1
+		FAILURES+=("$kind: not one test ran")
+	fi
+	PASSED=$((PASSED + passed))
+	FAILED=$((FAILED + failed))
+	REPORT+=("$(printf '%-13s %5d passed, %d failed%s, %d s' "$kind" "$passed" "$failed" \
+		"$( ((skipped == 0)) || printf ', %d skipped' "$skipped")" $((SECONDS - STEP_START)))")
+}
+
+# One of the steps that are no tests: they count when they fail.
+fault()
+{
+	FAILED=$((FAILED + 1))
+	FAILURES+=("$1")
+	REPORT+=("$(printf '%-13s FAILED' "$1")")
+}
+
+# failures LABEL [NAME...]: what failed of one file of tests or one kind, for the
+# end of all; a handful of names says enough.
+failures()
+{
+	local label=$1 line
+	shift
+	line=$label
+	(($# == 0)) || line+=": $(printf '%s; ' "${@:1:5}")"
+	line=${line%; }
+	(($# <= 5)) || line+="; $(($# - 5)) more"
+	FAILURES+=("$line")
+}
+
+# ---------------------------------------------------------------------------
+# Running tests
+# ---------------------------------------------------------------------------
+
+# run_shown LOG FILTER COMMAND...: show the output that FILTER lets through
+# while the command runs
+run_shown()
+{
+	local log=$1 filter=$2 status=0 shower
+	shift 2
+	"${AS_SERVER[@]}" touch "$log"
+	start_job server "$log" "$@"
+	tail -n +1 -s 0.2 --pid="$RUNNING_PID" -f "$log" 2>/dev/null |
+		grep -E --line-buffered "$filter" | indent &
+	shower=$!
+	finish_job || status=$?
+	wait "$shower" || true
+	return "$status"
+}
+
+# make installcheck, for one of its two kinds of test
+run_regress()
+{
+	local kind=$1 other=$2 diffs=$3 log=$WORK/$1.log status=0 passed failed names
+	run_shown "$log" '^(not )?ok +[0-9]|\.\.\. (ok|FAILED|failed)|^make: .*Error|could not' \
+		env "${SERVER_ENV[@]}" timeout --kill-after=60 "$LIMIT" make -C "$WORK/gcc" --no-print-directory installcheck \
+		PG_CONFIG="$PG_CONFIG" COPT=-Werror "$other=" || status=$?
+	read -r passed failed < <(count_regress "$log")
+	if ((status != 0 && failed == 0)); then
+		failed=1
+	fi
+	if ((failed > 0)); then
+		mapfile -t names < <(names_regress "$log")
+		((status != 124)) || names+=("not at its end after $LIMIT s")
+		failures "$kind" "${names[@]}"
+		note "make installcheck ended with status $status; the end of its output:"
+		tail -n 15 "$log" | indent '    | '
+		if [[ -s $WORK/gcc/$diffs ]]; then
+			"${AS_SERVER[@]}" cp "$WORK/gcc/$diffs" "$WORK/$kind.diffs"
+			note "$diffs:"
+			head -n 400 "$WORK/gcc/$diffs" | indent '    | '
+		fi
+	fi
+	tally "$kind" "$passed" "$failed"
+}
+
+# run_tap KIND JOBS PATTERN COMMAND...: prove or pg_prove, told to be verbose,
+# for each file by itself, so that one that bails out does not stop the others;
+# JOBS of them at a time
+run_tap()
+{
+	local kind=$1 jobs=$2 pattern=$3 file log status passed failed skipped n seconds names
+	local all_passed=0 all_failed=0 all_skipped=0
+	shift 3
+	# Each leaves its output, its exit status and the time it took.
+	# shellcheck disable=SC2016
+	run server "$kind, $jobs at a time" "$WORK/$kind.log" env -C "$WORK/gcc" bash -c '
+		kind=$1 jobs=$2 pattern=$3 work=$4
+		export kind work limit=$5
+		shift 5
+		find "${pattern%/*}" -maxdepth 1 -name "${pattern##*/}" -print0 | sort -z |
+			xargs -0 -P "$jobs" -I "{}" bash -c '\''
+				n=${!#}
+				n=${n##*/}
+				n=$work/$kind-${n%.*}
+				timeout --foreground --kill-after=60 "$limit" "$@" >"$n.log" 2>&1
+				echo "$? $SECONDS" >"$n.status"'\'' bash "$@" "{}"' \
+		bash "$kind" "$jobs" "$pattern" "$WORK" "$LIMIT" "$@" || true
+	while IFS= read -r file; do
+		n=${file##*/}
+		n=${n%.*}
+		log=$WORK/$kind-$n.log
+		status=1 seconds=0
+		read -r status seconds 2>/dev/null <"$WORK/$kind-$n.status" || true
+		[[ -f $log ]] || "${AS_SERVER[@]}" touch "$log"
+		read -r passed failed skipped < <(count_tap "$log")
+		if ((status != 0 && failed == 0)) || ((passed + failed + skipped == 0)); then
+			failed=$((failed + 1))
+		fi
+		if ((failed > 0)); then
+			mapfile -t names < <(names_tap "$log")
+			((status != 124)) || names+=("not at its end after $LIMIT s")
+			((${#names[@]} > 0)) || names=("ended with status $status")
+			failures "$kind ${file##*/}" "${names[@]}"
+			note "$file: FAILED; the end of its output, without what passed:"
+			grep -v '^ok ' "$log" | tail -n 60 | indent '    | '
+			show_tap_logs "$n"
+		fi
+		note "$file: $passed passed, $failed failed, $seconds s"
+		all_passed=$((all_passed + passed))
+		all_failed=$((all_failed + failed))
+		all_skipped=$((all_skipped + skipped))
+	done < <(cd "$WORK/gcc" && find "${pattern%/*}" -maxdepth 1 -name "${pattern##*/}" | sort)
+	tally "$kind" "$all_passed" "$all_failed" "$all_skipped"
+}
+
+# What a test left in the directory that PostgreSQL::Test::Cluster uses
+show_tap_logs()
+{
+	local file
+	for file in "$WORK/tap/tmp_check/log/regress_log_$1" "$WORK/tap/tmp_check/log/$1"_*.log; do
+		[[ -f $file ]] || continue
+		note "the end of ${file##*/}:"
+		tail -n 40 "$file" | indent '    | '
+	done
+}
+
+# program_test KIND FILTER PROGRAM ARGUMENT...: a Python program of the tree that
+# counts its own checks, which count_KIND reads
+program_test()
+{
+	local kind=$1 filter=$2 program=$3 log=$WORK/$1.log status=0 passed failed names
+	shift 3
+	run_shown "$log" "$filter" env PYTHONUNBUFFERED=1 /usr/bin/python3 "$WORK/gcc/$program" \
+		"$@" --pg-config "$PG_CONFIG" || status=$?
+	read -r passed failed < <("count_$kind" "$log")
+	if ((status != 0 && failed == 0)); then
+		failed=1
+	fi
+	if ((failed > 0)); then
+		mapfile -t names < <("names_$kind" "$log")
+		failures "$kind" "${names[@]}"
+		note "$program ended with status $status; the end of its output:"
+		cut -c 1-400 "$log" | tail -n 80 | indent '    | '
+	fi
+	tally "$kind" "$passed" "$failed"
+}
+
+# ---------------------------------------------------------------------------
+# What is read in their outputs: how many passed and failed (count_KIND), and the
+# names of those that failed (names_KIND)
+# ---------------------------------------------------------------------------
+
+# pg_regress and pg_isolation_regress: "ok 1 - name", "not ok 1 - name" since
+# PostgreSQL 16, "test name ... ok", "test name ... FAILED" before.
+count_regress()
+{
+	awk '
+		/^ok +[0-9]+ +[-+] / || /\.\.\. ok( |$)/ { ok++ }
+		/^not ok +[0-9]+ +[-+] / || /\.\.\. FAILED/ { failed++ }
+		END { print ok + 0, failed + 0 }' "$1"
+}
+
+# What prove -v shows of each file. Indented lines belong to subtests, which
+# count as the one test that they make up.
+count_tap()
+{
+	awk '
+		/^ok [0-9]+/ && /# *[Ss][Kk][Ii][Pp]/ { skipped++; next }
+		/^1\.\.0 # *[Ss][Kk][Ii][Pp]/ { skipped++; next }
+		/^ok [0-9]+/ { ok++ }
+		/^not ok [0-9]+/ && !/# *TODO/ { failed++ }
+		END { print ok + 0, failed + 0, skipped + 0 }' "$1"
+}
+
+# The same two, for their names
+names_regress()
+{
+	sed -nE -e 's/^not ok +[0-9]+ +[-+] +([^ ]+).*/\1/p' -e 's/^(test)? +([^ ]+) +\.\.\. FAILED.*/\2/p' "$1"
+}
+
+names_tap()
+{
+	grep -E '^not ok [0-9]+' "$1" | grep -vE '# *TODO' | sed -E 's/^not ok [0-9]+( - )?//' || true
+}
+
+# The last line of test/torture
+count_torture()
+{
+	awk '/^[0-9]+ passed, [0-9]+ failed$/ { ok = $1; failed = $3 } END { print ok + 0, failed + 0 }' "$1"
+}
+
+# What bench/run says of the answers that it has compared
+count_benchmark()
+{
+	awk '/^[0-9]+ checks/ { checks = $1 } /^- \*\*/ { wrong++ } END { print checks - wrong + 0, wrong + 0 }' "$1"
+}
+
+names_torture() { grep -aE '^seed [0-9]+' "$1" | head -n 1; }
+
+names_benchmark() { sed -n 's/^- \*\*//p' "$1"; }
