@@ -17,10 +17,10 @@ class Run(NamedTuple):
 	overrun: bool			# a script ended its client by a division by zero
 
 
-def command(server, database, script, clients, amount, variables, more=()):
-	"""A call of pgbench with prepared statements; amount is -t or -T with its number."""
+def command(server, database, script, clients, options, variables):
+	"""A call of pgbench with prepared statements; among the options is -t or -T with its number."""
 	return [server.installation.program('pgbench'), '-n', '-M', 'prepared', '-f', script,
-		'-c', str(clients), '-j', str(min(clients, os.cpu_count())), *amount, *more,
+		'-c', str(clients), '-j', str(min(clients, os.cpu_count())), *options,
 		*(f'-D{name}={value}' for name, value in variables.items()), database]
 
 

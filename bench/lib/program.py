@@ -1,7 +1,9 @@
 """What the programs do alike."""
 
 import argparse
+import os
 import sys
+import tempfile
 
 from .server import Failure, end_on_signals
 
@@ -24,6 +26,15 @@ def list_of(kind, choices=None):
 			raise argparse.ArgumentTypeError('numbers have to be positive')
 		return items
 	return convert
+
+
+def server_options(parser, buffers):
+	"""Add what every program can be told of its servers, and --quick."""
+	parser.add_argument('--shared-buffers', type=int, default=buffers, metavar='MB', help='of each server (%(default)s)')
+	parser.add_argument('--directory', default=tempfile.gettempdir(), help='where servers live (%(default)s)')
+	parser.add_argument('--pg-config', default=os.environ.get('PG_CONFIG', 'pg_config'), metavar='PATH',
+		help='the pg_config of the PostgreSQL to use (PG_CONFIG)')
+	parser.add_argument('--quick', action='store_true', help='see that it works: little data, hardly any figures')
 
 
 def turns(items, number):

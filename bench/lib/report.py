@@ -1,15 +1,16 @@
 """Markdown, and where it was measured."""
 
+import itertools
 import os
 import platform
 import time
 
 
 def table(head, rows):
-	"""A Markdown table, with a line above."""
+	"""A Markdown table, with a line above; rows are printed as they come."""
 	print()
-	for row in [head, ['---'] * len(head), *rows]:
-		print('| ' + ' | '.join(str(cell) for cell in row) + ' |')
+	for row in itertools.chain([head, ['---'] * len(head)], rows):
+		print('| ' + ' | '.join(str(cell) for cell in row) + ' |', flush=True)
 
 
 def processor():

@@ -16,6 +16,24 @@ import time
 
 SERVER_USERS = ('postgres', 'nobody')
 BEGAN = time.monotonic()
+
+# What servers are measured with, but for checkpoints; {buffers} is in MB.
+DURABLE = """
+fsync = on
+synchronous_commit = on
+full_page_writes = on
+shared_buffers = {buffers}MB
+max_wal_size = 16GB
+max_connections = 200
+random_page_cost = 1.1
+jit = off
+"""
+# What blogstore's worker needs
+WITH_WORKER = """
+wal_level = logical
+shared_preload_libraries = 'blogstore'
+"""
+
 SOCKET_ROOM = 80		# a socket's path has room for 107 characters
 
 

@@ -2,6 +2,7 @@
 
 import os
 
+from lib import store
 from lib.server import say
 
 from .contestants import REQUESTS, SQL, fill_in
@@ -51,10 +52,9 @@ def answers(site, verdict, count, contestants, names=None):
 
 
 def verify(site, verdict):
-	"""blogstore compares counts, names and views with its items itself."""
+	"""blogstore compares itself with its items, at rest."""
 	site.settle()
-	verdict.checks += 1
-	verdict.problems += ['verify(): ' + ' '.join(row) for row in site.sql('SELECT * FROM blogstore.verify() LIMIT 10')]
+	store.verify(site.server, site.database, verdict)
 
 
 def totals(site, verdict):

@@ -77,10 +77,10 @@ class Runner:
 		variables = site.variables()
 		if request.writes:
 			variables.update(i=0, clients=clients, base=site.written.get((contestant.name, request.name), 0))
-		more = ['--random-seed', str(1 + site.seed + seed)]
+		pgbench_options = [*amount, '--random-seed', str(1 + site.seed + seed)]
 		if log:
-			more += ['--log', '--log-prefix=' + log]
-		return pgbench.command(site.server, site.database, path, clients, amount, variables, more)
+			pgbench_options += ['--log', '--log-prefix=' + log]
+		return pgbench.command(site.server, site.database, path, clients, pgbench_options, variables)
 
 	def start(self, *arguments, **named):
 		"""Start a pgbench for a request of a contestant."""

@@ -5,7 +5,8 @@ import random
 import time
 from typing import NamedTuple
 
-from lib.server import Failure, say
+from lib.server import say
+from lib.store import settle
 
 from .contestants import CONTESTANTS, PLAIN, SQL
 
@@ -156,15 +157,8 @@ class Site:
 
 	def settle(self):
 		"""Wait until views show all, and counts are folded."""
-		if not self.worker_runs:
-			return
-		if self.value("SELECT blogstore.wait_for_views('1 hour')") != 't':
-			raise Failure('the views do not follow:\n' + self.server.end_of_log())
-		limit = time.monotonic() + 60
-		while self.value("SELECT EXISTS (SELECT FROM blogstore.posts WHERE type = 'delta')") == 't':
-			if time.monotonic() > limit:
-				raise Failure('deltas are left a minute after the last write')
-			time.sleep(0.1)
+		if self.worker_runs:
+			settle(self.server, self.database)
 
 	def variables(self):
 		"""What the scripts in run_sql/keys know of the data set."""

@@ -6,25 +6,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lib import pgbench
-from lib.server import Failure, Server
+from lib.server import DURABLE, WITH_WORKER, Failure, Server
+from lib.store import settle, verify
 
 SQL = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'viral_sql')
 LOADED = 'loaded'		# the database with users and posts that others are copied from
 
-SETTINGS = """
-fsync = on
-synchronous_commit = on
-full_page_writes = on
-shared_buffers = {buffers}MB
-max_wal_size = 16GB
+SETTINGS = DURABLE + """
 checkpoint_timeout = 30min
-max_connections = 200
-random_page_cost = 1.1
-jit = off
-"""
-SETTINGS_BLOGSTORE = """
-wal_level = logical
-shared_preload_libraries = 'blogstore'
 """
 
 # contestants: title, and where their files are looked for, in this order
@@ -78,7 +67,7 @@ class Contestant:
 		self.installation = installation
 		settings = SETTINGS.format(buffers=options.shared_buffers)
 		if self.is_blogstore:
-			settings += SETTINGS_BLOGSTORE
+			settings += WITH_WORKER
 		self.server = Server(installation, workplace, name, settings)
 
 	def path(self, name):
@@ -150,9 +139,9 @@ class Store:
 					out.write(file.read())
 		return script
 
-	def pgbench(self, script, clients, amount, variables, more=()):
+	def pgbench(self, script, clients, options, variables):
 		"""A call of pgbench."""
-		return pgbench.command(self.contestant.server, self.database, script, clients, amount, variables, more)
+		return pgbench.command(self.contestant.server, self.database, script, clients, options, variables)
 
 	def writer(self, request, pool, clients, amount, share=None):
 		"""The call for a request on a pool's posts."""
@@ -164,7 +153,7 @@ class Store:
 	def reader(self, post, seconds, prefix):
 		"""The call for one client's get_post, with a log of every transaction."""
 		script = self.script('get_post', self.contestant.path('get_post.sql'))
-		return self.pgbench(script, 1, ['-T', str(seconds)], {'post': post}, ['--log', '--log-prefix=' + prefix])
+		return self.pgbench(script, 1, ['-T', str(seconds), '--log', '--log-prefix=' + prefix], {'post': post})
 
 	def start(self, command, **settings):
 		"""Start a pgbench."""
@@ -215,14 +204,7 @@ class Store:
 	def settle(self):
 		"""Have background work done: views shown, deltas folded; peers' statistics fresh for the planner."""
 		if self.contestant.is_blogstore:
-			if self.sql("SELECT blogstore.wait_for_views('10 min')") != [['t']]:
-				raise Failure('the views do not follow:\n' + self.contestant.server.end_of_log())
-			limit = time.monotonic() + 60
-			while self.deltas()[1] != 0:
-				if time.monotonic() > limit:
-					self.verdict.problems.append('deltas are left a minute after the last like')
-					break
-				time.sleep(0.2)
+			settle(self.contestant.server, self.database)
 		else:
 			self.sql('ANALYZE likes, comments')
 
@@ -243,7 +225,5 @@ class Store:
 		for pool in self.pools.values():
 			self.check(pool)
 		if self.contestant.is_blogstore:
-			self.verdict.problems += ['verify(): ' + ' '.join(row) for row in
-				self.sql('SELECT * FROM blogstore.verify() LIMIT 10')]
-			self.verdict.checks += 1
+			verify(self.contestant.server, self.database, self.verdict)
 		self.contestant.server.sql('postgres', f'DROP DATABASE {self.database}')

@@ -1,0 +1,25 @@
+"""blogstore in a database: when it is at rest, and whether it is right."""
+
+import time
+
+from .server import Failure
+
+PATIENCE = 60			# seconds until the last delta is folded
+
+
+def settle(server, database):
+	"""Wait until the views show all, and counts are folded."""
+	if server.sql(database, "SELECT blogstore.wait_for_views('1 hour')") != [['t']]:
+		raise Failure('the views do not follow:\n' + server.end_of_log())
+	limit = time.monotonic() + PATIENCE
+	while server.sql(database, "SELECT EXISTS (SELECT FROM blogstore.posts WHERE type = 'delta')") == [['t']]:
+		if time.monotonic() > limit:
+			raise Failure('deltas are left a minute after the last write')
+		time.sleep(0.1)
+
+
+def verify(server, database, verdict):
+	"""blogstore compares counts, names and views with its items itself."""
+	verdict.checks += 1
+	verdict.problems += ['verify(): ' + ' '.join(row) for row in
+		server.sql(database, 'SELECT * FROM blogstore.verify() LIMIT 10')]
