@@ -1,5 +1,10 @@
 """Includes and calls that go up, in a circle, or into another room's own header."""
+import re
+
 from .tree import DOCUMENT
+
+# What the server looks up in the library has its declaration where it is defined.
+DECLARATION = re.compile(r"extern\s+(?!PGDLLEXPORT\b)")
 
 
 def circles(arrows, source, target):
@@ -103,6 +108,17 @@ def check_headers(tree):
             )
 
 
+def check_declarations(tree):
+    """A declaration outside a header would let a file use what is not shown to it"""
+    for source in tree.c_sources():
+        for number, line in enumerate(source.code.split("\n"), 1):
+            if source.path.endswith(".c") and DECLARATION.match(line):
+                yield (
+                    f"{source.path}:{number}: {' '.join(line.split())}: "
+                    f"declared in a file of code instead of a header"
+                )
+
+
 def check(tree):
     def path(end):
         return lambda arrow: getattr(arrow, end).path
@@ -113,6 +129,7 @@ def check(tree):
     yield from check_table(tree)
     yield from check_direction(tree)
     yield from check_headers(tree)
+    yield from check_declarations(tree)
     yield from in_circles("files", tree.calls, path("source"), path("target"))
     headers = [arrow for arrow in tree.includes if arrow.source.path.endswith(".h")]
     yield from in_circles("headers", headers, path("source"), path("target"))
