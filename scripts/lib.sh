@@ -246,7 +246,7 @@ need_root()
 
 # Debian's packages create and start a cluster when a server is installed for
 # the first time. Nobody asked for one here: say no, for the time of the
-# installation only. RUNLEVEL=1 likewise keeps the package from starting
+# installation only. RUNLEVEL=1 keeps the package from starting
 # clusters that the machine's owner has stopped.
 forbid_clusters()
 {

@@ -205,7 +205,7 @@ count_tap()
 		END { print ok + 0, failed + 0, skipped + 0 }' "$1"
 }
 
-# The same two, for their names
+# Names in what pg_regress and pg_isolation_regress print; in what prove -v shows
 names_regress()
 {
 	sed -nE -e 's/^not ok +[0-9]+ +[-+] +([^ ]+).*/\1/p' -e 's/^(test)? +([^ ]+) +\.\.\. FAILED.*/\2/p' "$1"

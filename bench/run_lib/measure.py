@@ -125,7 +125,7 @@ class Runner:
 						self.timed(request, contestant, clients, amount, number, timing)
 
 	def commands(self, timing):
-		"""All commands: likewise, but each contestant writes the same number, and alone has its worker."""
+		"""All commands: for each, rounds of all contestants in turn, which write as many each; blogstore's worker runs for blogstore alone."""
 		for request in chosen(self.options, writes=True):
 			amounts = self.amounts(request)
 			for number in range(self.options.rounds):
