@@ -56,9 +56,11 @@ delta_add_up(BlogItem *post, Snapshot snapshot)
 
 	if (!delta_possible(post_id))
 		return;
+	/* what the snapshot does not show may lack values */
 	scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
 		.partition_key = post_id, .path = PATH_KEY, .key = &key, .nkeys = 1,
+		.identity = serializable,
 		.snapshot = serializable ? SnapshotAny : snapshot
 	});
 	if (serializable)
@@ -71,6 +73,8 @@ delta_add_up(BlogItem *post, Snapshot snapshot)
 				item_scan_unseen(scan, snapshot);
 			continue;
 		}
+		if (serializable && !item_require_values(&delta, ITEM_DELTA))
+			continue;
 		item_add_counts(post, item_count(&delta, PROP_COMMENT_COUNT),
 						item_count(&delta, PROP_LIKE_COUNT));
 	}
@@ -102,7 +106,8 @@ stripe_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 
 	return item_written_elsewhere(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
-		.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2
+		.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2,
+		.identity = true
 	});
 }
 

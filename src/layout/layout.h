@@ -75,6 +75,7 @@ extern void item_leave_out(void (*tell) (const char *message));
 extern void item_left_out(const char *message);
 extern uint64 items_left_out(void);
 extern bool left_out_any(void);
+extern bool item_require_values(const BlogItem *item, ItemType type);
 extern bool left_out_mended(bool *busy);
 
 #endif							/* BLOGSTORE_LAYOUT_H */

@@ -169,3 +169,13 @@ item_complete(const BlogItem *item, ItemType type, uint32 needed)
 	}
 	return true;
 }
+
+/*
+ * Has an item all values that each of its type must have? If not, it is left out,
+ * or an error (22004).
+ */
+bool
+item_require_values(const BlogItem *item, ItemType type)
+{
+	return item_complete(item, type, item_required(type));
+}
