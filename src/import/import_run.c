@@ -27,7 +27,7 @@ void
 import_phase_settings(ImportPhase *phase)
 {
 	phase->guard = guard_enter(GUARD_STATEMENT);
-	tables_show_all();
+	tables_lock_for_import();
 	phase->nest = NewGUCNestLevel();
 	setting_change("jit", "off");
 	setting_change("default_table_access_method", "heap");

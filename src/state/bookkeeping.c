@@ -31,7 +31,7 @@
 #include "utils/relcache.h"
 #include "utils/syscache.h"
 
-#define MAX_COLUMNS 11
+#define MAX_COLUMNS 12
 
 typedef struct Column
 {
@@ -54,7 +54,7 @@ static const TableShape shape[N_BOOKKEEPING] = {
 			{"phase", INT4OID}, {"partition_number", INT4OID},
 			{"position_first", UUIDOID}, {"position_date", TIMESTAMPTZOID},
 			{"position_last", UUIDOID}, {"done", INT8OID}, {"total", INT8OID},
-			{"started_at", TIMESTAMPTZOID}
+			{"created_at", TIMESTAMPTZOID}, {"started_at", TIMESTAMPTZOID}
 	}},
 	[BOOK_VIEW_STATE] = {"view_state", {
 			{"only_row", BOOLOID}, {"enabled", BOOLOID}, {"ready", BOOLOID},

@@ -48,14 +48,33 @@ table_shows_all(Oid relid)
 				 errhint("Say ALTER TABLE ... NO FORCE ROW LEVEL SECURITY.")));
 }
 
-/* Errors: 42501 if policies hide rows of any table that blogstore's statements read. */
-void
-tables_show_all(void)
+/*
+ * Lock a container or a table of the bookkeeping that a statement names, so that it
+ * is, and stays, what blogstore has made, and shows all its rows. Errors: 42501,
+ * 55000.
+ */
+static void
+lock_container(Container container)
 {
-	for (int c = 0; c < N_CONTAINERS; c++)
-		table_shows_all(container_table_oid(c));
-	for (int t = 0; t < N_BOOKKEEPING; t++)
-		table_shows_all(bookkeeping_lookup(t));
+	container_lock(container, false);
+	container_require_columns(container);
+	table_shows_all(container_table_oid(container));
+}
+
+static void
+lock_bookkeeping(Bookkeeping table)
+{
+	table_shows_all(bookkeeping_lock(table));
+}
+
+/* Lock all tables that an import's statements name, as lock_container() does. */
+void
+tables_lock_for_import(void)
+{
+	lock_container(CONTAINER_USERS);
+	lock_container(CONTAINER_POSTS);
+	lock_bookkeeping(BOOK_USERNAMES);
+	lock_bookkeeping(BOOK_JOBS);
 }
 
 /* Does a statement name a table of blogstore's schema? */
@@ -69,10 +88,7 @@ names_table(const char *sql, const char *table)
 	return names;
 }
 
-/*
- * Lock the tables that a statement names, so that they are, and stay, those that
- * blogstore has made, and show all their rows. Errors: 42501, 55000.
- */
+/* Lock the tables that a plan's statement names. */
 static void
 lock_tables(KeptPlan *plan)
 {
@@ -86,14 +102,10 @@ lock_tables(KeptPlan *plan)
 	}
 	for (int c = 0; c < N_CONTAINERS; c++)
 		if (plan->container[c])
-		{
-			container_lock(c, false);
-			container_require_columns(c);
-			table_shows_all(container_table_oid(c));
-		}
+			lock_container(c);
 	for (int t = 0; t < N_BOOKKEEPING; t++)
 		if (plan->table[t])
-			table_shows_all(bookkeeping_lock(t));
+			lock_bookkeeping(t);
 }
 
 /* Prepare a plan's statement, if that has not been done. */

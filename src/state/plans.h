@@ -22,7 +22,7 @@ typedef struct KeptPlan
 	bool		table[N_BOOKKEEPING];
 } KeptPlan;
 
-extern void tables_show_all(void);
+extern void tables_lock_for_import(void);
 extern int	plan_execute(KeptPlan *plan, Datum *values, const char *nulls,
 						 bool read_only);
 extern uint64 plan_run(KeptPlan *plan, Datum *values, const char *nulls,

@@ -240,6 +240,7 @@ for my $table ('jobs', 'view_state', 'usernames', 'change_feed')
 		$node->safe_psql('postgres', "BEGIN; ALTER TABLE blogstore.$table RENAME TO kept; $make; COMMIT");
 		my $call = { jobs => 'get_post(kit.p(1))', view_state => 'start_worker()', usernames => "get_user_by_name('x')", change_feed => 'stop_worker(true)' }->{$table};
 		is(sqlstate($node, 'postgres', $call), '55000, hint', "$name as $table: refused");
+		is(sqlstate($node, 'postgres', 'import()'), $table eq 'jobs' || $table eq 'usernames' ? '55000, hint' : 'ok', "$name as $table: an import that needs it is refused");
 		is(sqlstate($node, 'postgres', "create_containers(4, 'blog_owner')"), '42P07, hint', "$name as $table: not taken for blogstore's own");
 		$node->safe_psql('postgres', "BEGIN; DROP $drop blogstore.$table; ALTER TABLE blogstore.kept RENAME TO $table; COMMIT");
 		$node->safe_psql('postgres', "SELECT blogstore.start_worker()") if $table eq 'change_feed';
