@@ -80,6 +80,12 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 							 GetUserNameFromId(owner, true) ?
 							 GetUserNameFromId(owner, true) : "unknown"),
 					"Give all tables of the containers to one role with ALTER TABLE ... OWNER TO.");
+	else if (kind == RELKIND_RELATION &&
+			 form->relpersistence != RELPERSISTENCE_PERMANENT)
+		p = problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+					psprintf("partition \"%s\" is unlogged",
+							 NameStr(form->relname)),
+					"The views follow the write-ahead log; say ALTER TABLE ... SET LOGGED.");
 	ReleaseSysCache(tuple);
 	return p;
 }

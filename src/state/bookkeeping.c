@@ -145,6 +145,8 @@ bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner)
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION)
 		problem = "it is no ordinary table";
+	else if (rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
+		problem = "it is unlogged";
 	else if (rel->rd_rel->relowner != owner)
 		problem = psprintf("it belongs to \"%s\"",
 						   GetUserNameFromId(rel->rd_rel->relowner, false));

@@ -13,6 +13,7 @@
 #include "catalog/pg_type.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/timestamp.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
@@ -98,12 +99,16 @@ jobs_are_left(Datum ids)
 static KeptPlan progress_plan = {
 	"SELECT kind::text, user_id::uuid, phase::integer, done::bigint,"
 	" total::bigint, rate, started_at::timestamptz,"
-	" CASE WHEN rate > 0 AND total >= done THEN"
+	" CASE WHEN rate > 0 AND total >= done AND (total - done) / rate < 1e9 THEN"
 	" (pg_catalog.now() + (total - done) / rate * interval '1 s')::timestamptz END"
 	" FROM (SELECT kind, user_id, phase, done, started_at, created_at, id,"
-	" CASE WHEN kind = 'rebuild' THEN coalesce(total, $1) END AS total, done / nullif(extract(epoch FROM"
-	" pg_catalog.clock_timestamp() - started_at)::float8, 0) AS rate"
-	" FROM blogstore.jobs) AS j ORDER BY created_at, id",
+	" CASE WHEN kind = 'rebuild' THEN coalesce(total, $1) END AS total,"
+	" done / nullif(extract(epoch FROM"
+	" pg_catalog.clock_timestamp() - began)::float8, 0) AS rate"
+	/* the owner may have written what no worker writes */
+	" FROM (SELECT kind, user_id, phase, done, total, started_at, created_at, id,"
+	" CASE WHEN pg_catalog.isfinite(started_at) THEN started_at END AS began"
+	" FROM blogstore.jobs) AS written) AS j ORDER BY created_at, id",
 	1, {INT8OID}, NULL
 };
 
@@ -127,7 +132,8 @@ shown_phase(const Datum *values, const bool *nulls)
 {
 	JobKind		kind;
 
-	if (nulls[SHOWN_STARTED_AT])
+	if (nulls[SHOWN_STARTED_AT] ||
+		TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(values[SHOWN_STARTED_AT])))
 		return job_phase_name(JOB_REBUILD, REBUILD_QUEUED);
 	if (nulls[SHOWN_PHASE])
 		return NULL;

@@ -34,8 +34,8 @@ static bool feed_failed = false;
 static bool all_failed = false;	/* more than are remembered */
 
 /* Would an error come again, for what it was about, and not for the rest? */
-static bool
-concerns_item(int sqlerrcode)
+bool
+careful_concerns(int sqlerrcode)
 {
 	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
 	{
@@ -57,7 +57,7 @@ concerns_item(int sqlerrcode)
 bool
 careful_begin(int sqlerrcode)
 {
-	if (careful || !concerns_item(sqlerrcode))
+	if (careful || !careful_concerns(sqlerrcode))
 		return false;
 	careful = true;
 	look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), TRY_PAUSE);
@@ -106,7 +106,7 @@ careful_do(void (*work) (void *arg), void *arg)
 
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
-		if (!concerns_item(error->sqlerrcode))
+		if (!careful_concerns(error->sqlerrcode))
 			PG_RE_THROW();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();

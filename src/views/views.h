@@ -16,6 +16,7 @@
 #include "change_feed/change_feed.h"
 
 /* careful.c: what fails for one item alone */
+extern bool careful_concerns(int sqlerrcode);
 extern bool careful_begin(int sqlerrcode);
 extern bool careful_do(void (*work) (void *arg), void *arg);
 extern void careful_remember_feed(void);

@@ -28,20 +28,26 @@
 /* WAL of others that is worth a write of one's own. */
 #define ADVANCE_WORTHWHILE (64 * 1024)
 
-/* Write down a position as reached by this server, flushed on return. */
+/*
+ * Write down a position as reached by this server, with such partitions, flushed on
+ * return.
+ */
 static void
-write_position(Worker *worker, XLogRecPtr lsn)
+write_position_of(Worker *worker, XLogRecPtr lsn, int64 layout)
 {
 	OwnerScope	scope;
-	AppliedPosition *position = &worker->position;
+	AppliedPosition position = worker->position;
 	AppliedPosition written;
 
-	position->applied_lsn = lsn;
-	position->applied_at = GetCurrentTimestamp();
-	position->timeline = GetWALInsertionTimeLine();
-	position->system_identifier = (int64) GetSystemIdentifier();
+	position.applied_lsn = lsn;
+	position.layout = layout;
+	position.applied_at = GetCurrentTimestamp();
+	position.timeline = GetWALInsertionTimeLine();
+	position.system_identifier = (int64) GetSystemIdentifier();
+	/* if it fails, it is tried again after a pause */
+	worker->position.applied_at = position.applied_at;
 
-	written = *position;
+	written = position;
 	/* a worker that starts anew does not know what was left out: all is built */
 	if (left_out_any())
 		written.layout = 0;
@@ -49,6 +55,13 @@ write_position(Worker *worker, XLogRecPtr lsn)
 	applied_position_write(&written);
 	apply_end(&scope);
 	apply_flush();
+	worker->position = position;
+}
+
+static void
+write_position(Worker *worker, XLogRecPtr lsn)
+{
+	write_position_of(worker, lsn, worker->position.layout);
 }
 
 /*
@@ -89,8 +102,7 @@ follow_layout(Worker *worker, int64 layout)
 	jobs_request_renames(NULL, 0, true);
 	apply_end(&scope);
 	fold_all_later();
-	worker->position.layout = layout;
-	write_position(worker, worker->position.applied_lsn);
+	write_position_of(worker, worker->position.applied_lsn, layout);
 	ereport(LOG,
 			(errmsg("blogstore worker found other partitions and builds the views")));
 }
@@ -135,7 +147,7 @@ follow_mended(Worker *worker)
 	bool		mended;
 	bool		busy;
 
-	if (!left_out_any() || worker->looked_at == changes)
+	if (!worker->mended && (!left_out_any() || worker->looked_at == changes))
 		return;
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -145,13 +157,15 @@ follow_mended(Worker *worker)
 	MemoryContextSwitchTo(context);
 	if (!busy)
 		worker->looked_at = changes;
-	if (!mended)
+	worker->mended |= mended;
+	if (!worker->mended)
 		return;
 	worker_invalidate_views(worker);
 	apply_begin(&scope, APPLY_STATE);
 	jobs_restart_sweeps();
 	apply_end(&scope);
 	fold_all_later();
+	worker->mended = false;
 }
 
 /* Have partitions come or gone since the last look? */
@@ -162,6 +176,7 @@ worker_check_layout(Worker *worker)
 	OwnerScope	scope;
 	bool		there;
 	int64		layout;
+	uint64		loads;
 
 	/* a transaction's start takes in what others have invalidated */
 	StartTransactionCommand();
@@ -172,13 +187,14 @@ worker_check_layout(Worker *worker)
 		follow_mended(worker);
 	if (!there || container_loads() == worker->loads)
 		return;
-	worker->loads = container_loads();
+	loads = container_loads();
 
 	apply_begin(&scope, APPLY_STATE);
 	layout = container_layout();
 	apply_end(&scope);
 	if (layout != worker->position.layout)
 		follow_layout(worker, layout);
+	worker->loads = loads;
 }
 
 /*

@@ -89,9 +89,9 @@ apply_end(OwnerScope *scope)
 	MemoryContextSwitchTo(outside);
 }
 
-/* Roll back after an error that the worker goes on from. */
-static void
-roll_back(void)
+/* Roll back after an error that the worker goes on from, and forget it. */
+void
+apply_roll_back(void)
 {
 	FlushErrorState();
 	AbortCurrentTransaction();
@@ -143,7 +143,7 @@ apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
 		}
 		else if (!was_in_the_way(code) && !careful_begin(code))
 			PG_RE_THROW();
-		roll_back();
+		apply_roll_back();
 		MemoryContextSwitchTo(context);
 	}
 	PG_END_TRY();

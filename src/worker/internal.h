@@ -43,6 +43,8 @@ typedef struct Worker
 	ViewsPhase	views;
 	XLogRecPtr	serve_from;		/* WAL to be applied before they are served */
 	bool		jobs;			/* may there be jobs in the queue? */
+	bool		invalid;		/* are readers still to be taken off the views? */
+	bool		mended;			/* are jobs to meet what was left out before? */
 	TimestampTz checked_at;		/* when check_state() last looked */
 } Worker;
 
@@ -90,6 +92,7 @@ typedef enum ApplyResult
 
 extern void apply_begin(OwnerScope *scope, ApplyKind kind);
 extern void apply_end(OwnerScope *scope);
+extern void apply_roll_back(void);
 extern ApplyResult apply_run(ApplyKind kind, void (*step) (void *arg),
 							 void *arg, ErrorData **error);
 extern void apply_flush(void);

@@ -55,6 +55,8 @@ worker_invalidate_views(Worker *worker)
 	ViewState	state;
 
 	Assert(worker->views != VIEWS_UNKNOWN);
+	/* if it fails, the next turn does it */
+	worker->invalid = true;
 	apply_begin(&scope, APPLY_STATE);
 	view_state_read(&state);
 	state.ready = false;
@@ -67,6 +69,7 @@ worker_invalidate_views(Worker *worker)
 	pg_atomic_write_u32(&worker->entry->served, 0);
 	worker->views = VIEWS_REBUILDING;
 	worker->jobs = true;
+	worker->invalid = false;
 	worker_entry_catching_up(worker->entry);
 }
 

@@ -239,34 +239,17 @@ nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 	return fold >= 0 ? Min(nap, fold) : nap;
 }
 
-/* One turn: decode, apply, confirm; fold; some chunks of jobs; sleep if idle. */
+/* What a turn does with what has been decoded, up to a position; it then sleeps. */
 static void
-worker_turn(Worker *worker)
+turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 {
-	XLogRecPtr	flushed;
-	XLogRecPtr	position;
 	JobProgress progress = JOBS_NONE;
 	long		fold;
 	long		nap;
 
-	if (ConfigReloadPending)
-	{
-		ConfigReloadPending = false;
-		ProcessConfigFile(PGC_SIGHUP);
-		worker_follow_settings(worker);
-	}
-
 	worker_check_state(worker);
-	flush_noted_commits(worker);
-	flushed = GetFlushRecPtr(NULL);
-	position = decoder_read(worker->decoder, flushed);
-	/*
-	 * Only after WAL was read: who saw a transaction end that was held back asks
-	 * for what comes later.
-	 */
-	held_back_release(worker->held, worker->dirty);
-	take_later(worker);
-	if (careful_try_again(worker->dirty))
+	worker->invalid |= careful_try_again(worker->dirty);
+	if (worker->invalid)
 		worker_invalidate_views(worker);
 	worker_check_layout(worker);
 	if (dirty_any(worker->dirty) && !apply_dirty(worker))
@@ -289,6 +272,65 @@ worker_turn(Worker *worker)
 	nap = nap_after(worker, !decoder_at_end(worker->decoder), progress, fold);
 	if (nap > 0)
 		worker_nap(worker, flushed, nap);
+}
+
+/*
+ * Called while an error is being handled: if it is about what the owner has altered
+ * or attached, at a table of the bookkeeping say, roll back, tell, and return
+ * true. What failed is tried again after a while.
+ */
+static bool
+wait_for_mending(MemoryContext context)
+{
+	ErrorData  *error;
+
+	if (!careful_concerns(geterrcode()))
+		return false;
+	MemoryContextSwitchTo(context);
+	error = CopyErrorData();
+	apply_roll_back();
+	MemoryContextSwitchTo(context);
+	item_left_out(error->message);
+	pgstat_report_activity(STATE_IDLE, NULL);
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 NAP_IDLE, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	return true;
+}
+
+/* One turn: decode, apply, confirm; fold; some chunks of jobs; sleep if idle. */
+static void
+worker_turn(Worker *worker)
+{
+	XLogRecPtr	flushed;
+	XLogRecPtr	position;
+
+	if (ConfigReloadPending)
+	{
+		ConfigReloadPending = false;
+		ProcessConfigFile(PGC_SIGHUP);
+		worker_follow_settings(worker);
+	}
+
+	flush_noted_commits(worker);
+	flushed = GetFlushRecPtr(NULL);
+	position = decoder_read(worker->decoder, flushed);
+	/*
+	 * Only after WAL was read: who saw a transaction end that was held back asks
+	 * for what comes later.
+	 */
+	held_back_release(worker->held, worker->dirty);
+	take_later(worker);
+	PG_TRY();
+	{
+		turn_apply(worker, flushed, position);
+	}
+	PG_CATCH();
+	{
+		if (!wait_for_mending(worker->batch))
+			PG_RE_THROW();
+	}
+	PG_END_TRY();
 	CHECK_FOR_INTERRUPTS();
 }
 

@@ -141,6 +141,9 @@ altered('a partition of somebody else',
 altered('a leaf of somebody else',
 	'ALTER TABLE blogstore.posts_p01_post OWNER TO intruder', 'ALTER TABLE blogstore.posts_p01_post OWNER TO blog_owner',
 	\%post_fails);
+altered('a leaf that is unlogged',
+	'ALTER TABLE blogstore.posts_p01_post SET UNLOGGED', 'ALTER TABLE blogstore.posts_p01_post SET LOGGED',
+	\%post_fails);
 altered('a leaf for two types',
 	q{ALTER TABLE blogstore.posts_p01 DETACH PARTITION blogstore.posts_p01_comment;
 	ALTER TABLE blogstore.posts_p01 DETACH PARTITION blogstore.posts_p01_like;
@@ -210,6 +213,15 @@ without('a post without a date', 'posts_p01_post', 'user_username', $this_post, 
 without('comments without an author', 'posts_p01_comment', 'user_id', $this_post, "kit.u($user)", ['list_post_comments']);
 without('likes without a date', 'posts_p01_like', 'creation_date', $this_post, 'kit.d(1)', ['list_post_likes']);
 
+# A rename that meets such a post is kept, and nobody waits for it
+my $author = $node->safe_psql('postgres', "SELECT user_id FROM blogstore.posts_p01_post WHERE $this_post");
+my $named = $node->safe_psql('postgres', "SELECT username FROM blogstore.users WHERE type = 'user' AND user_id = '$author'");
+$node->safe_psql('postgres', "ALTER TABLE blogstore.posts_p01_post ALTER COLUMN comment_count DROP NOT NULL; UPDATE blogstore.posts_p01_post SET comment_count = NULL WHERE $this_post; SELECT blogstore.edit_user('$author', 'Of a post without a count')");
+is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'a rename that meets a post without a count: the views follow');
+is($node->safe_psql('postgres', "SELECT DISTINCT kind, phase FROM blogstore.progress"), 'rename|parked', 'a rename that meets a post without a count: it is kept');
+$node->safe_psql('postgres', "SELECT blogstore.repair(); ALTER TABLE blogstore.posts_p01_post ALTER COLUMN comment_count SET NOT NULL; SELECT blogstore.edit_user('$author', '$named')");
+check_store($node, 'postgres', 'a rename that met a post without a count');
+
 # ---- Garbage in the bookkeeping
 
 my $log = log_end($node);
@@ -224,6 +236,31 @@ INSERT INTO blogstore.jobs (id, kind, user_id, phase, partition_number) VALUES
 is($node->safe_psql('postgres', "SELECT count(*) > 150 FROM blogstore.posts WHERE type = 'post'"), 't', 'odd jobs: nothing is deleted');
 $node->safe_psql('postgres', "DELETE FROM blogstore.jobs WHERE kind = 'deletion' AND user_id IS NULL");
 check_store($node, 'postgres', 'odd jobs');
+
+# What nobody but the owner has written of a job's times and progress
+$node->safe_psql('postgres', q{
+INSERT INTO blogstore.jobs (id, kind, user_id, phase, done, total, started_at)
+SELECT gen_random_uuid(), 'rename', kit.u(99999), 5, done, 9223372036854775807, began
+FROM unnest(ARRAY['infinity'::timestamptz, '-infinity', '4714-11-24 BC']) AS began, unnest(ARRAY[-9223372036854775808, 1, 9223372036854775807]) AS done});
+is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.progress WHERE user_id = kit.u(99999)'), '9', 'odd times of jobs: progress shows them');
+$node->safe_psql('postgres', 'DELETE FROM blogstore.jobs WHERE user_id = kit.u(99999)');
+
+# ---- The worker goes on while its own tables are altered
+
+for my $case ([ 'view_state', 'enabled' ], [ 'change_feed', 'layout' ])
+{
+	my ($table, $column) = @$case;
+	my $worker = worker_pid($node, 'postgres');
+
+	$node->safe_psql('postgres', "ALTER TABLE blogstore.$table RENAME COLUMN $column TO odd");
+	$node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p($other_post), '$table is altered')");
+	wait_until($node, 'postgres', qq{SELECT last_error LIKE 'table "blogstore.$table" is not as blogstore made it%' FROM blogstore.stat_worker});
+	is($node->safe_psql('postgres', 'SELECT blogstore.wait_for_views($$10 min$$)'), 't', "$table altered: the views follow");
+	is($node->safe_psql('postgres', "SELECT title FROM blogstore.users WHERE type = 'post' AND post_id = kit.p($other_post)"), "$table is altered", "$table altered: they show what was written");
+	$node->safe_psql('postgres', "ALTER TABLE blogstore.$table RENAME COLUMN odd TO $column");
+	check_store($node, 'postgres', "$table, mended");
+	is(worker_pid($node, 'postgres'), $worker, "$table altered: the worker has not ended");
+}
 
 # ---- Tables of others in the place of its own
 
@@ -254,6 +291,12 @@ is(sqlstate($node, 'postgres', "create_user('x')"), '55000, hint', 'a rule on us
 $node->safe_psql('postgres', 'DROP RULE r ON blogstore.usernames; ALTER TABLE blogstore.usernames ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY');
 is(sqlstate($node, 'postgres', "create_user('x')"), '55000, hint', 'row-level security forced on usernames: refused');
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.usernames DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY');
+
+# the worker would not learn of what is queued
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.jobs SET UNLOGGED');
+is(sqlstate($node, 'postgres', 'rebuild_views()'), '55000, hint', 'jobs unlogged: refused');
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.jobs SET LOGGED; SELECT blogstore.rebuild_views()');
+check_store($node, 'postgres', 'jobs logged again');
 
 # ---- A table that is missing
 
