@@ -120,6 +120,6 @@ COMMENT ON FUNCTION @extschema@.verify IS
 Returns one row per discrepancy: the container (or usernames, jobs), the problem (orphan, comment_count, like_count, username, registry, missing copy, extra copy, stale copy; invalid: a value that must be there is NULL), the item and its keys, what it should be and what it is (of an invalid item the property, of an invalid copy what it shows). No row when all is well.
 Errors: 55000 no containers, or a column is missing or has another type.';
 COMMENT ON FUNCTION @extschema@.repair IS
-'Mend what verify() finds, beside live traffic: each item is locked, computed anew and written. Deltas of counts are folded into their posts, which the worker does otherwise. A value that is NULL is written where it follows from others (counts, names, copies); where it does not, a warning names the item.
+'Mend what verify() finds, beside live traffic: each item is locked, computed anew and written. Deltas of counts are folded into their posts, which the worker does otherwise. A value that is NULL is written where it follows from others (counts, names, copies); where it does not, a warning names the item. While a partition is away or not what it should be, what hangs on its items, and counts of what is in it, stay as they are, and a warning says so.
 Returns how many discrepancies were mended.
 Errors: 25001 not in READ COMMITTED; 25006 read-only transaction; 55000 no containers, or a column is missing or has another type.';

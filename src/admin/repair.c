@@ -91,12 +91,18 @@ is_problem(const Finding *f, const char *problem)
 	return strcmp(f->problem, problem) == 0;
 }
 
-/* An item without a user, or without a post to count it. */
+/* An item without a user, or without a post. */
 static bool
 mend_orphan(const Finding *f)
 {
+	bool		of_post = strcmp(f->expected, "a post") == 0;
+	bool		unknown;
 	DeleteResult result;
 
+	if (item_is_there(of_post ? CONTAINER_POSTS : CONTAINER_USERS,
+					  of_post ? ITEM_POST : ITEM_USER,
+					  of_post ? &f->post_id : &f->user_id, &unknown) || unknown)
+		return false;
 	if (strcmp(f->type, "post") == 0)
 		result = post_delete(&f->post_id, NULL, LockWaitBlock);
 	else if (strcmp(f->type, "comment") == 0)
@@ -186,6 +192,12 @@ mend_registry(const Finding *f)
 
 	if (f->has_actual)
 	{
+		bool		unknown;
+
+		(void) item_is_there(CONTAINER_USERS, ITEM_USER, &f->user_id,
+							 &unknown);
+		if (unknown)
+			return false;
 		registry_release(CStringGetTextDatum(f->actual), &f->user_id);
 		return true;
 	}
@@ -370,10 +382,14 @@ drop_invalid_copies(const Finding *findings, uint64 n)
 		mend_all(&feed_plan);
 }
 
+static int	warned_left_out;	/* how often, in this call */
+
 /* Somebody's item, or a leaf, that had to be left out. */
 static void
 warn_left_out(const char *message)
 {
+	if (warned_left_out++ >= MAX_WARNINGS)
+		return;
 	ereport(WARNING,
 			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 			 errmsg("cannot repair: %s", message),
@@ -386,6 +402,7 @@ mend_findings(const Finding *findings, uint64 n, bool with_views)
 {
 	volatile int64 mended = 0;
 
+	warned_left_out = 0;
 	item_leave_out(warn_left_out);
 	PG_TRY();
 	{
@@ -410,7 +427,8 @@ mend_findings(const Finding *findings, uint64 n, bool with_views)
 
 /*
  * blogstore.repair(): how many discrepancies were mended. Errors: 25001
- * (REPEATABLE READ or SERIALIZABLE), 25006, 55000. Locks: the posts concerned, FOR NO KEY UPDATE; the views' lock.
+ * (REPEATABLE READ or SERIALIZABLE), 25006, 55000. Locks: the posts concerned, FOR
+ * NO KEY UPDATE; the views' lock.
  */
 Datum
 blogstore_repair(PG_FUNCTION_ARGS)

@@ -104,6 +104,8 @@ typedef struct ItemQuery
 
 /* scan.c: point reads and lists */
 extern bool item_get(const ItemQuery *query, BlogItem *out);
+extern bool item_is_there(Container container, ItemType type,
+						  const pg_uuid_t *id, bool *unknown);
 extern ItemScan *item_scan_begin(const ItemQuery *query);
 extern bool item_scan_shown(ItemScan *scan, Snapshot snapshot);
 extern void item_scan_place(const ItemScan *scan, ItemPlace *place);

@@ -359,3 +359,27 @@ item_get(const ItemQuery *query, BlogItem *out)
 	item_scan_end(scan);
 	return found;
 }
+
+/*
+ * Is a user, or a post, there? *unknown: its partition is away or not what it should
+ * be, and it may come back. For who leaves such things out (item_leave_out()).
+ */
+bool
+item_is_there(Container container, ItemType type, const pg_uuid_t *id,
+			  bool *unknown)
+{
+	Datum		key = UUIDPGetDatum(id);
+	ItemQuery	query = {
+		.container = container,.type = type,.partition_key = id,
+		.path = PATH_KEY,.key = &key,.nkeys = 1
+	};
+	uint64		left_out = items_left_out();
+	BlogItem	item;
+	bool		there;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	there = item_get(&query, &item);
+	PopActiveSnapshot();
+	*unknown = items_left_out() != left_out;
+	return there;
+}

@@ -102,7 +102,7 @@ count_children(ItemType type, const pg_uuid_t *post_id)
  * those of any snapshot taken from here on; by one such snapshot the items and
  * the deltas are added up, and what is missing is added to the post. Who is
  * writing meanwhile brings item and count together. Returns false if there is
- * no such post. In READ COMMITTED.
+ * no such post, or not all of its items can be read. In READ COMMITTED.
  */
 bool
 post_counter_repair(const pg_uuid_t *post_id)
@@ -111,6 +111,7 @@ post_counter_repair(const pg_uuid_t *post_id)
 	BlogItem	post;
 	BlogItem	shown;
 	bool		found;
+	uint64		left_out = items_left_out();
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
@@ -127,7 +128,8 @@ post_counter_repair(const pg_uuid_t *post_id)
 		missing.likes = count_children(ITEM_LIKE, post_id) -
 			item_count(&shown, PROP_LIKE_COUNT);
 		PopActiveSnapshot();
-		if (missing.comments != 0 || missing.likes != 0)
+		found = items_left_out() == left_out;
+		if (found && (missing.comments != 0 || missing.likes != 0))
 			post_item_write(writer, &post, missing);
 	}
 	item_writer_close(writer);

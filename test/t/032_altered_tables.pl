@@ -330,6 +330,31 @@ is($node->safe_psql('postgres', q{SELECT count(*) FILTER (WHERE user_id = kit.u(
 	'0|0', 'a partition attached again: no stale name, and nothing of the deleted user');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.progress'), '0', 'a partition attached again: no job is left');
 
+# ---- repair() while something is away: what hangs on that stays
+
+my $holdings = q{SELECT (SELECT string_agg(type || ' ' || n, ', ' ORDER BY type) FROM (SELECT type, count(*) AS n FROM blogstore.posts WHERE type <> 'delta' GROUP BY type) t), (SELECT count(*) FROM blogstore.usernames)};
+for my $case (
+	[ 'a partition of users', 'blogstore.users', 'users_p01', 'FOR VALUES WITH (MODULUS 4, REMAINDER 1)', 'orphan' ],
+	[ 'a leaf of users', 'blogstore.users_p01', 'users_p01_user', q{FOR VALUES IN ('user')}, 'orphan' ],
+	[ 'a leaf of comments', 'blogstore.posts_p01', 'posts_p01_comment', q{FOR VALUES IN ('comment')}, 'comment_count' ],
+	[ 'a leaf of posts', 'blogstore.posts_p01', 'posts_p01_post', q{FOR VALUES IN ('post')}, 'orphan' ])
+{
+	my ($name, $parent, $table, $bound, $problem) = @$case;
+	my $before = $node->safe_psql('postgres', $holdings);
+	my $counts = 'SELECT sum(comment_count), sum(like_count) FROM blogstore.posts';
+	my $counted = $node->safe_psql('postgres', $counts);
+
+	$node->safe_psql('postgres', "ALTER TABLE $parent DETACH PARTITION blogstore.$table");
+	is($node->safe_psql('postgres', "SELECT count(*) > 0 FROM blogstore.verify() WHERE problem = '$problem'"), 't', "$name away: verify() shows what misses it");
+	my ($ret, $out, $err) = $node->psql('postgres', 'SELECT blogstore.repair()');
+	is($ret, 0, "$name away: repair() mends the rest");
+	like($err, qr/WARNING:  cannot repair: (partition 1 of )?container/, "$name away: repair() says what it cannot mend");
+	$node->safe_psql('postgres', "ALTER TABLE $parent ATTACH PARTITION blogstore.$table $bound");
+	is($node->safe_psql('postgres', $holdings), $before, "$name attached again: nothing was deleted");
+	is($node->safe_psql('postgres', $counts), $counted, "$name attached again: no count was changed");
+	check_store($node, 'postgres', "$name away beside repair()");
+}
+
 # ---- A user who cannot be read when the name is to be written on the items
 
 for my $case (
