@@ -12,6 +12,7 @@
 
 #include "admin/create.h"
 #include "compat.h"
+#include "guard/guard.h"
 #include "hooks.h"
 #include "layout/layout.h"
 #include "settings.h"
@@ -218,18 +219,20 @@ tell_made(const Creation *creation)
 
 /*
  * Bring what was there in line with what was made. Statements on tables that
- * were there run as their owner: something may be attached to them.
+ * were there run as their owner, in the guard: something may be attached to them.
  */
 static void
 join_parts(const Creation *creation, bool all)
 {
 	Oid			user;
 	int			sec_context;
+	Guard	   *guard;
 
 	GetUserIdAndSecContext(&user, &sec_context);
 	SetUserIdAndSecContext(creation->owner, sec_context |
 						   SECURITY_LOCAL_USERID_CHANGE |
 						   SECURITY_RESTRICTED_OPERATION);
+	guard = guard_enter(GUARD_STATEMENT);
 	if (all)
 	{
 		/* left over from containers that have been dropped */
@@ -258,6 +261,7 @@ join_parts(const Creation *creation, bool all)
 		if (creation->table[BOOK_JOBS])
 			job_queue(JOB_RENAME, NULL);
 	}
+	guard_leave(guard);
 	SetUserIdAndSecContext(user, sec_context);
 }
 

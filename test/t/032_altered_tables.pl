@@ -316,6 +316,29 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.list_feed(50)'),
 $node->safe_psql('postgres', "SELECT blogstore.create_containers(owner => 'blog_owner')");
 check_store($node, 'postgres', 'feed made again');
 
+# what the owner has attached to what is left finds nothing of the caller's
+$node->safe_psql('postgres', q{
+CREATE TABLE public.audit_log (who text, style text);
+ALTER TABLE public.audit_log OWNER TO blog_owner;
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+CREATE FUNCTION public.audit() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO audit_log VALUES (current_user, current_setting('DateStyle'));
+	RETURN NULL;
+END $$;
+ALTER FUNCTION public.audit OWNER TO blog_owner;
+CREATE TRIGGER audit AFTER INSERT ON blogstore.jobs FOR EACH ROW EXECUTE FUNCTION public.audit();
+DROP TABLE blogstore.feed});
+$node->safe_psql('postgres', q{
+CREATE TEMP TABLE audit_log (who text, style text);
+GRANT ALL ON audit_log TO PUBLIC;
+SET DateStyle = 'German';
+SELECT blogstore.create_containers(owner => 'blog_owner')});
+is($node->safe_psql('postgres', q{SELECT DISTINCT who, style = current_setting('DateStyle') FROM public.audit_log}), 'blog_owner|t',
+	"feed dropped: an owner's trigger on the jobs runs with the owner's names and settings");
+$node->safe_psql('postgres', 'DROP TRIGGER audit ON blogstore.jobs');
+check_store($node, 'postgres', 'feed made again, with a trigger on the jobs');
+
 # ---- A partition that is away while its authors are renamed and deleted
 
 my $late = $node->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts_p01 WHERE user_id = kit.u(5)");
