@@ -87,6 +87,7 @@ static bool known = false;
 static Oid	known_owner = InvalidOid;
 static TimestampTz known_load = 0;
 static bool path_known = false;
+static uint64 path_changes = 0; /* how many invalidations came */
 
 /* Holds the values. */
 static MemoryContext context = NULL;	/* "blogstore defaults" */
@@ -96,6 +97,7 @@ static void
 path_invalidate(void)
 {
 	path_known = false;
+	path_changes++;
 }
 
 /* ------------------------------------------------------------------------
@@ -230,6 +232,7 @@ read_defaults(Oid owner)
 
 	known = false;
 	path_known = false;
+	left_out = NULL;
 	if (context == NULL)
 		context = AllocSetContextCreate(TopMemoryContext, "blogstore defaults",
 										ALLOCSET_SMALL_SIZES);
@@ -324,6 +327,24 @@ find_anew(void)
 }
 
 /*
+ * Look which search_path is safe. It is known only at the end, all at once: an
+ * error may come at any step on the way there, and the process go on after it.
+ */
+static void
+read_path(Oid owner)
+{
+	GuardedSetting *path = &settings[SEARCH_PATH];
+	uint64		changes = path_changes; /* none may be lost */
+	char	   *out;
+	char	   *text = safe_path(owner, path->value[0], &out);
+
+	text = MemoryContextStrdup(context, text);
+	left_out = out ? MemoryContextStrdup(context, out) : NULL;
+	path->text = text;
+	path_known = path_changes == changes;
+}
+
+/*
  * Make the search_path what it is for the owner, until the present level of
  * settings ends (NewGUCNestLevel(), AtEOXact_GUC()).
  */
@@ -335,16 +356,7 @@ defaults_apply_path(Oid owner)
 	if (!known || known_owner != owner || known_load != PgReloadTime)
 		read_defaults(owner);
 	if (!path_known)
-	{
-		char	   *out;
-		char	   *text;
-
-		/* before the look: an invalidation during it must not be lost */
-		path_known = true;
-		text = safe_path(owner, path->value[0], &out);
-		path->text = MemoryContextStrdup(context, text);
-		left_out = out ? MemoryContextStrdup(context, out) : NULL;
-	}
+		read_path(owner);
 	if (strcmp(namespace_search_path, path->text) != 0)
 		(void) set_value(path, path->text, ERROR);
 }

@@ -1,0 +1,82 @@
+# What a session has looked up to keep the caller's names out of what the owner has
+# attached holds only when the look came to its end: after one that an error has cut
+# short, the session looks again.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('half_looked');
+$node->append_conf('postgresql.conf', 'max_prepared_transactions = 2');
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+CREATE ROLE blog_owner LOGIN;
+CREATE ROLE new_owner LOGIN;
+CREATE ROLE caller LOGIN;
+CREATE DATABASE blog OWNER blog_owner;
+});
+$node->safe_psql(
+	'blog', q{
+CREATE EXTENSION blogstore;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO caller;
+SELECT blogstore.create_containers(2, 'blog_owner');
+SELECT blogstore.stop_worker();	-- which looks, too, at its own time
+GRANT TEMPORARY ON DATABASE blog TO caller;
+SET ROLE blog_owner;
+CREATE TABLE public.audit_log (who text);
+CREATE FUNCTION public.audit() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN INSERT INTO audit_log VALUES (current_user); RETURN NULL; END $$;
+CREATE TRIGGER audit AFTER INSERT ON blogstore.users FOR EACH ROW EXECUTE FUNCTION public.audit();
+});
+
+# A session in which the caller makes users alice, before and after a change; bob,
+# while nobody can read a catalog; and carol, when one can again.
+sub session
+{
+	my ($change, $catalog) = @_;
+	my ($out, $err) = ('', '');
+
+	$node->psql(
+		'blog', qq{
+\\set VERBOSITY sqlstate
+SET search_path = pg_catalog;
+SET SESSION AUTHORIZATION caller;
+SELECT username FROM blogstore.create_user('alice $catalog');
+$change
+BEGIN;
+LOCK TABLE pg_catalog.$catalog;
+PREPARE TRANSACTION 'catalog';
+SET SESSION AUTHORIZATION caller;
+SET lock_timeout = '1ms';
+SELECT username FROM blogstore.create_user('bob $catalog');
+RESET SESSION AUTHORIZATION;
+ROLLBACK PREPARED 'catalog';
+SET SESSION AUTHORIZATION caller;
+RESET lock_timeout;
+SELECT username FROM blogstore.create_user('carol $catalog');
+}, stdout => \$out, stderr => \$err, on_error_stop => 0);
+	return join "\n", $out, $err =~ /(ERROR: .*)$/mg;
+}
+
+is( session('RESET SESSION AUTHORIZATION; REASSIGN OWNED BY blog_owner TO new_owner; ALTER ROLE new_owner CONNECTION LIMIT 9;', 'pg_authid'),
+	"alice pg_authid\ncarol pg_authid\nERROR:  55P03",
+	'a new owner\'s search_path is looked up again after a look that failed');
+is($node->safe_psql('blog', 'SELECT who FROM public.audit_log'), "blog_owner\nnew_owner",
+	'and what is attached runs as the owner');
+
+is( session("CREATE DOMAIN pg_temp.money AS text CHECK (VALUE <> '');\nRESET SESSION AUTHORIZATION;", 'pg_type'),
+	"alice pg_type\nERROR:  55P03\nERROR:  42501",
+	'a temporary domain is refused after a look that failed');
+
+is($node->safe_psql('blog', 'SELECT * FROM blogstore.verify()'), '', 'nothing is amiss');
+is(slurp_file($node->logfile) =~ /was terminated by signal/ ? 'crash' : '', '', 'no process has crashed');
+
+$node->stop;
+done_testing();
