@@ -6,7 +6,8 @@
  * It runs as the owner of the containers; what it leaves behind would run, or be
  * in force, when somebody else is the current user: a cursor that is read to its
  * end at the commit, a prepared statement in place of the session's own, a
- * trigger that is deferred while the statement runs, a search_path.
+ * trigger that is deferred while the statement runs, a search_path. Nor must it
+ * run what the session has left to it: a prepared statement, found by its name.
  *
  * Runs in any process that writes items.
  */
@@ -18,10 +19,32 @@
 #include "utils/builtins.h"
 #include "utils/guc.h"
 
-/* The command that a statement is, if it must not run in a guard; else NULL. */
+/* What a statement explains, or makes a table of, if it is a utility statement. */
+static Node *
+statement_within(Node *stmt)
+{
+	Node	   *within = NULL;
+
+	if (IsA(stmt, ExplainStmt))
+		within = ((ExplainStmt *) stmt)->query;
+	else if (IsA(stmt, CreateTableAsStmt))
+		within = ((CreateTableAsStmt *) stmt)->query;
+	if (within != NULL && IsA(within, Query))
+		within = ((Query *) within)->utilityStmt;
+	return within;
+}
+
+/*
+ * The command that a statement is, if it must not run in a guard; else NULL.
+ * What is prepared was prepared by the session, since nothing is in a guard.
+ */
 static const char *
 forbidden_command(Node *stmt)
 {
+	Node	   *within;
+
+	while ((within = statement_within(stmt)) != NULL)
+		stmt = within;
 	switch (nodeTag(stmt))
 	{
 		case T_DeclareCursorStmt:
@@ -31,6 +54,8 @@ forbidden_command(Node *stmt)
 			return "CLOSE";
 		case T_PrepareStmt:
 			return "PREPARE";
+		case T_ExecuteStmt:
+			return "EXECUTE";
 		case T_DeallocateStmt:
 			return "DEALLOCATE";
 		case T_DiscardStmt:
@@ -61,6 +86,8 @@ left_behind_check(Node *stmt)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("what is attached to blogstore's tables cannot execute %s",
 						command),
+				 strcmp(command, "EXECUTE") == 0 ?
+				 errdetail("The statement was prepared by the session, and not by what is attached.") :
 				 errdetail("It would have an effect on the session after the request.")));
 }
 

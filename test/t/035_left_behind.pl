@@ -97,6 +97,13 @@ for my $command ('PREPARE s AS SELECT 1', 'DEALLOCATE s', 'CLOSE c', 'DISCARD PL
 		"mine\n$refused $word", "$word is refused, and the session's own statement is as it was");
 }
 
+for my $command ('EXECUTE s', 'EXPLAIN ANALYZE EXECUTE s', 'CREATE TEMP TABLE t AS EXECUTE s', 'EXPLAIN ANALYZE CREATE TEMP TABLE t AS EXECUTE s')
+{
+	is(run('caller', "PREPARE s AS SELECT audit.run();\nSET test.act = '$command';\n"
+		. "SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');"),
+		"$refused EXECUTE", "$command does not run what the caller has prepared");
+}
+
 is( superuser_calls("SELECT set_config('search_path', 'audit', false), set_config('datestyle', 'German', false), set_config('my.claim', 'kept', false)",
 		q{SELECT current_setting('search_path'), current_setting('datestyle'), current_setting('my.claim')}),
 	qq{$post\n"\$user", public|ISO, MDY|kept}, 'names and dates mean to the caller what they did; custom settings stay');
