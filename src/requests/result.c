@@ -70,13 +70,15 @@ keep_row_type(FunctionCallInfo fcinfo, ItemType type)
 
 /*
  * Return one item as a row. The row's type is looked up once per call site, and
- * again when it has changed: a call site may outlive that.
+ * again when it has changed: a call site may outlive that. Errors: 22004 if the
+ * item lacks a value, as one may that a command has locked and written.
  */
 Datum
 return_item(FunctionCallInfo fcinfo, const BlogItem *item, ItemType type)
 {
 	RowType    *row = fcinfo->flinfo->fn_extra;
 
+	(void) item_require_values(item, type);
 	if (row == NULL ||
 		row->version != assign_record_type_identifier(row->desc->tdtypeid,
 													  row->desc->tdtypmod))

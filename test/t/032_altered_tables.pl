@@ -207,9 +207,9 @@ sub without
 
 my $this_post = "post_id = kit.p($post)";
 without('a user without a name', 'users_p01_user', 'username', "user_id = kit.u($user)", "'User $user'", ['get_user', 'create_like']);
-without('a post without a title', 'posts_p01_post', 'title', $this_post, "'a title'", ['get_post']);
+without('a post without a title', 'posts_p01_post', 'title', $this_post, "'a title'", [ 'get_post', 'edit_post' ]);
 without('a post without a count', 'posts_p01_post', 'like_count', $this_post, '0', [ 'get_post', 'edit_post' ]);
-without('a post without a date', 'posts_p01_post', 'user_username', $this_post, "''", ['get_post']);
+without('a post without a date', 'posts_p01_post', 'user_username', $this_post, "''", [ 'get_post', 'edit_post' ]);
 without('comments without an author', 'posts_p01_comment', 'user_id', $this_post, "kit.u($user)", ['list_post_comments']);
 without('likes without a date', 'posts_p01_like', 'creation_date', $this_post, 'kit.d(1)', ['list_post_likes']);
 
