@@ -397,4 +397,15 @@ compat_guc_boot_value(struct config_generic *conf)
 #define COMPAT_CHECK_PERMS_ARGUMENTS relations, raise
 #endif
 
+/* Those of ExecutorRun_hook. */
+#if PG_VERSION_NUM >= 180000
+#define COMPAT_EXECUTOR_RUN_PARAMETERS \
+	QueryDesc *query, ScanDirection direction, uint64 count
+#define COMPAT_EXECUTOR_RUN_ARGUMENTS query, direction, count
+#else
+#define COMPAT_EXECUTOR_RUN_PARAMETERS \
+	QueryDesc *query, ScanDirection direction, uint64 count, bool once
+#define COMPAT_EXECUTOR_RUN_ARGUMENTS query, direction, count, once
+#endif
+
 #endif							/* BLOGSTORE_COMPAT_H */

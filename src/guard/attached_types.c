@@ -10,6 +10,9 @@
  * the caller has called before, for it keeps the types of its variables as the
  * search_path of its first call has found them.
  *
+ * Temporary sequences are looked at with temporary types: no executor tells of
+ * one when nextval() is called.
+ *
  * Runs in any process that writes items, in a guard.
  */
 #include "postgres.h"
@@ -30,6 +33,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "plpgsql.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -145,8 +149,46 @@ check_temp_type(Form_pg_type form, Oid owner)
 				 errhint("Drop it, or say DISCARD TEMP, before calls of blogstore.")));
 }
 
+/* Errors: 42501 for a sequence there of which the owner could take numbers. */
+static void
+check_temp_sequence(Form_pg_class form, Oid owner)
+{
+	if (role_is_trusted(form->relowner, owner) ||
+		pg_class_aclcheck(form->oid, owner,
+						  ACL_USAGE | ACL_SELECT | ACL_UPDATE) != ACLCHECK_OK)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("temporary sequence \"%s\" is in the way of what is attached to blogstore's tables",
+					NameStr(form->relname)),
+			 errdetail("The role \"%s\", as which that runs, may use it, and would find it by its name.",
+					   GetUserNameFromId(owner, true)),
+			 superuser_arg(owner) ?
+			 errhint("Drop it, or say DISCARD TEMP, before calls of blogstore; or give the containers to a role that is no superuser.") :
+			 errhint("Drop it, revoke the right, or say DISCARD TEMP, before calls of blogstore.")));
+}
+
+/* Are there such sequences? */
+static void
+check_temp_sequences(Oid schema, Oid owner)
+{
+	Relation	rel = table_open(RelationRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	HeapTuple	tuple;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+
+		if (form->relnamespace == schema && form->relkind == RELKIND_SEQUENCE)
+			check_temp_sequence(form, owner);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
 /*
- * Look at all types of the temporary schema, for they cannot be told when they are
+ * Look at all types and sequences of the temporary schema, for they cannot be told when they are
  * used. Errors: 42501 for one that can run something of the caller's.
  */
 void
@@ -177,6 +219,7 @@ types_check_temporary(Oid owner)
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+	check_temp_sequences(schema, owner);
 	remembered_end(&temp_types_fine, began);
 }
 
@@ -260,6 +303,27 @@ function_begins(PLpgSQL_execstate *estate, PLpgSQL_function *function)
 		plugin_before->func_setup(estate, function);
 }
 
+/* A statement begins. Errors: 42501 for FETCH, MOVE and CLOSE of the session's. */
+static void
+statement_begins(PLpgSQL_execstate *estate, PLpgSQL_stmt *stmt)
+{
+	int			datum = -1;
+
+	if (stmt->cmd_type == PLPGSQL_STMT_FETCH)
+		datum = ((PLpgSQL_stmt_fetch *) stmt)->curvar;
+	else if (stmt->cmd_type == PLPGSQL_STMT_CLOSE)
+		datum = ((PLpgSQL_stmt_close *) stmt)->curvar;
+	if (datum >= 0)
+	{
+		PLpgSQL_var *cursor = (PLpgSQL_var *) estate->datums[datum];
+
+		if (!cursor->isnull)
+			cursors_check(TextDatumGetCString(cursor->value));
+	}
+	if (plugin_before != NULL && plugin_before->stmt_beg != NULL)
+		plugin_before->stmt_beg(estate, stmt);
+}
+
 /* The outermost guard is entered: have functions tell when they begin. */
 void
 types_watch_functions(void)
@@ -273,6 +337,7 @@ types_watch_functions(void)
 	else
 		memset(&plugin, 0, sizeof(plugin));
 	plugin.func_setup = function_begins;
+	plugin.stmt_beg = statement_begins;
 	*plugin_place = &plugin;
 }
 
@@ -289,4 +354,7 @@ void
 types_init(void)
 {
 	invalidation_listen_catalog(TYPEOID, types_invalidate);
+	/* of roles: who may use a temporary sequence */
+	invalidation_listen_catalog(AUTHOID, types_invalidate);
+	invalidation_listen_catalog(AUTHMEMROLEMEM, types_invalidate);
 }

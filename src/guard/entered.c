@@ -9,8 +9,13 @@
 
 #include "guard/inside.h"
 
+#include "access/htup_details.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 Guard	   *guard_innermost = NULL;
 
@@ -36,4 +41,28 @@ role_is_callers(Oid role)
 			is_member_of_role(GetOuterUserId(), role)) ||
 		(!role_is_trusted(GetSessionUserId(), owner) &&
 		 is_member_of_role(GetSessionUserId(), role));
+}
+
+/* Nothing of a temporary relation's may run. Errors: 42501 if it is not the owner's. */
+void
+guard_check_relation(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Form_pg_class form;
+	bool		foreign;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	foreign = isAnyTempNamespace(form->relnamespace) &&
+		!role_is_trusted(form->relowner, guard_innermost->user);
+	ReleaseSysCache(tuple);
+	if (foreign)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("temporary relation \"%s\" must not be used by what is attached to blogstore's tables",
+						get_rel_name(relid)),
+				 errdetail("It is not of the role \"%s\", as which that runs.",
+						   GetUserNameFromId(guard_innermost->user, true)),
+				 errhint("Drop it, or qualify the name in the function with the schema that is meant.")));
 }

@@ -42,34 +42,11 @@
 static ExecutorCheckPerms_hook_type previous_check_hook = NULL;
 static object_access_hook_type previous_access_hook = NULL;
 static needs_fmgr_hook_type previous_fmgr_hook = NULL;
+static fmgr_hook_type previous_start_hook = NULL;
 
 /* ------------------------------------------------------------------------
  * What must not be used
  * ------------------------------------------------------------------------ */
-
-/* Errors: 42501 for a temporary relation that is not the owner's. */
-static void
-check_relation(Oid relid)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	Form_pg_class form;
-	bool		foreign;
-
-	if (!HeapTupleIsValid(tuple))
-		return;
-	form = (Form_pg_class) GETSTRUCT(tuple);
-	foreign = isAnyTempNamespace(form->relnamespace) &&
-		!role_is_trusted(form->relowner, guard_innermost->user);
-	ReleaseSysCache(tuple);
-	if (foreign)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("temporary relation \"%s\" must not be used by what is attached to blogstore's tables",
-						get_rel_name(relid)),
-				 errdetail("It is not of the role \"%s\", as which that runs.",
-						   GetUserNameFromId(guard_innermost->user, true)),
-				 errhint("Drop it, or qualify the name in the function with the schema that is meant.")));
-}
 
 /* Before settings are changed: how they are outside, but in the worker. */
 static void
@@ -113,17 +90,20 @@ check_statement(COMPAT_CHECK_PERMS_PARAMETERS)
 	ListCell   *lc;
 
 	if (guard_innermost != NULL)
+	{
+		cursors_check_active();
 		foreach(lc, relations)
 		{
 			RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
 
 			if (!OidIsValid(rte->relid))
 				continue;
-			check_relation(rte->relid);
+			guard_check_relation(rte->relid);
 			if (rte->rtekind == RTE_RELATION &&
 				rte->rellockmode == RowExclusiveLock)
 				check_target(rte->relid);
 		}
+	}
 	return previous_check_hook == NULL ||
 		previous_check_hook(COMPAT_CHECK_PERMS_ARGUMENTS);
 }
@@ -135,17 +115,17 @@ check_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id,
 {
 	if (guard_innermost != NULL && access == OAT_TRUNCATE &&
 		class_id == RelationRelationId)
-		check_relation(object);
+		guard_check_relation(object);
 	if (previous_access_hook != NULL)
 		previous_access_hook(access, class_id, object, sub_id, arg);
 }
 
 /*
- * A function is about to be looked up to be called: one of the caller's may have
- * come by a domain's constraint, a trigger, an operator.
+ * A function is about to be called: one of the caller's may have come by a
+ * domain's constraint, a trigger, an operator. Any may look for names.
  */
-static bool
-check_function(Oid function)
+static void
+check_called(Oid function)
 {
 	if (guard_innermost != NULL && function >= FirstNormalObjectId)
 	{
@@ -165,8 +145,26 @@ check_function(Oid function)
 					 errdetail("It belongs to the caller of the request; it would run as \"%s\".",
 							   GetUserNameFromId(guard_innermost->user, true)),
 					 errhint("Give the function to the owner of the containers, if that is meant.")));
+		types_check_temporary(guard_innermost->user);
 	}
+}
+
+/* One is looked up. */
+static bool
+check_function(Oid function)
+{
+	check_called(function);
 	return previous_fmgr_hook != NULL && previous_fmgr_hook(function);
+}
+
+/* One with settings of its own begins: the server does not ask the other hook. */
+static void
+function_starts(FmgrHookEventType event, FmgrInfo *flinfo, Datum *private)
+{
+	if (event == FHET_START)
+		check_called(flinfo->fn_oid);
+	if (previous_start_hook != NULL)
+		previous_start_hook(event, flinfo, private);
 }
 
 /* ------------------------------------------------------------------------
@@ -213,7 +211,10 @@ guard_enter(GuardKind kind)
 	guard->path = MemoryContextStrdup(TopTransactionContext,
 									  namespace_search_path);
 	if (guard_innermost == NULL)
+	{
+		cursors_begin();
 		types_watch_functions();
+	}
 	guard->guc_nest = NewGUCNestLevel();
 	guard->errors.callback = explain_error;
 	guard->errors.previous = error_context_stack;
@@ -295,7 +296,10 @@ guard_init(void)
 	object_access_hook = check_access;
 	previous_fmgr_hook = needs_fmgr_hook;
 	needs_fmgr_hook = check_function;
+	previous_start_hook = fmgr_hook;
+	fmgr_hook = function_starts;
 	types_init();
+	cursors_init();
 	RegisterXactCallback(transaction_ends, NULL);
 	RegisterSubXactCallback(subtransaction_ends, NULL);
 	defaults_init();

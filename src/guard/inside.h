@@ -28,12 +28,19 @@ extern Guard *guard_innermost;	/* NULL: this is no guard */
 
 extern Oid	guard_owner(void);
 extern bool role_is_callers(Oid role);
+extern void guard_check_relation(Oid relid);
 
 /* attached_types.c: types that would bring somebody else's code */
 extern void types_init(void);
 extern void types_check_temporary(Oid owner);
 extern void types_watch_functions(void);
 extern void types_unwatch_functions(void);
+
+/* cursors.c: cursors that were there before the guard */
+extern void cursors_init(void);
+extern void cursors_begin(void);
+extern void cursors_check(const char *name);
+extern void cursors_check_active(void);
 
 /* left_behind.c: what must not stay in the session */
 extern void left_behind_check(Node *stmt);

@@ -7,7 +7,8 @@
  * in force, when somebody else is the current user: a cursor that is read to its
  * end at the commit, a prepared statement in place of the session's own, a
  * trigger that is deferred while the statement runs, a search_path. Nor must it
- * run what the session has left to it: a prepared statement, found by its name.
+ * run what the session has left to it: a prepared statement, a cursor, or what
+ * hangs on a temporary table, found by their names.
  *
  * Runs in any process that writes items.
  */
@@ -15,6 +16,7 @@
 
 #include "guard/inside.h"
 
+#include "catalog/namespace.h"
 #include "nodes/parsenodes.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -72,6 +74,98 @@ forbidden_command(Node *stmt)
 	}
 }
 
+static void
+check_name(const RangeVar *name)
+{
+	Oid			relid = name == NULL ? InvalidOid :
+		RangeVarGetRelid(name, NoLock, true);
+
+	if (OidIsValid(relid))
+		guard_check_relation(relid);
+}
+
+/*
+ * What a new table, or a change of one, takes names from: tables that it is like,
+ * inherits or is a partition of, foreign keys.
+ */
+static void
+check_names_within(List *parts)
+{
+	ListCell   *lc;
+
+	foreach(lc, parts)
+	{
+		Node	   *part = lfirst(lc);
+
+		if (part != NULL && IsA(part, AlterTableCmd))
+			part = ((AlterTableCmd *) part)->def;
+		if (part == NULL)
+			continue;
+		if (IsA(part, RangeVar))
+			check_name((RangeVar *) part);
+		else if (IsA(part, TableLikeClause))
+			check_name(((TableLikeClause *) part)->relation);
+		else if (IsA(part, PartitionCmd))
+			check_name(((PartitionCmd *) part)->name);
+		else if (IsA(part, VacuumRelation))
+			check_name(((VacuumRelation *) part)->relation);
+		else if (IsA(part, Constraint))
+			check_name(((Constraint *) part)->pktable);
+		else if (IsA(part, ColumnDef))
+			check_names_within(((ColumnDef *) part)->constraints);
+	}
+}
+
+/*
+ * The relations that a utility statement names, and whose expressions or triggers
+ * it would copy or run; those that the executor reads it tells of by itself
+ * (attached.c). Errors: 42501.
+ */
+static void
+check_names(Node *stmt)
+{
+	switch (nodeTag(stmt))
+	{
+		case T_CreateStmt:
+		case T_CreateForeignTableStmt:
+			check_names_within(((CreateStmt *) stmt)->inhRelations);
+			check_names_within(((CreateStmt *) stmt)->tableElts);
+			check_names_within(((CreateStmt *) stmt)->constraints);
+			break;
+		case T_AlterTableStmt:
+			check_name(((AlterTableStmt *) stmt)->relation);
+			check_names_within(((AlterTableStmt *) stmt)->cmds);
+			break;
+		case T_IndexStmt:
+			check_name(((IndexStmt *) stmt)->relation);
+			break;
+		case T_CreateTrigStmt:
+			check_name(((CreateTrigStmt *) stmt)->relation);
+			check_name(((CreateTrigStmt *) stmt)->constrrel);
+			break;
+		case T_RuleStmt:
+			check_name(((RuleStmt *) stmt)->relation);
+			break;
+		case T_AlterSeqStmt:
+			check_name(((AlterSeqStmt *) stmt)->sequence);
+			break;
+		case T_ClusterStmt:
+			check_name(((ClusterStmt *) stmt)->relation);
+			break;
+		case T_ReindexStmt:
+			check_name(((ReindexStmt *) stmt)->relation);
+			break;
+		case T_LockStmt:
+			check_names_within(((LockStmt *) stmt)->relations);
+			break;
+		case T_VacuumStmt:
+			check_names_within(((VacuumStmt *) stmt)->rels);
+			break;
+		default:
+			break;
+	}
+}
+
 /* A utility statement is about to run. Errors: 42501. */
 void
 left_behind_check(Node *stmt)
@@ -80,6 +174,10 @@ left_behind_check(Node *stmt)
 
 	if (guard_innermost == NULL || stmt == NULL)
 		return;
+	cursors_check_active();
+	if (IsA(stmt, FetchStmt))
+		cursors_check(((FetchStmt *) stmt)->portalname);
+	check_names(stmt);
 	command = forbidden_command(stmt);
 	if (command != NULL)
 		ereport(ERROR,

@@ -225,6 +225,18 @@ CREATE OR REPLACE FUNCTION public.typed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN PERFORM NEW.type::evil.status; RETURN NULL; END $$});
 like(caller_('SELECT blogstore.create_like(kit.p(5), kit.u(1));'),
 	qr/^ERROR: +42501: function evil.steal\(text\) must not be run/, 'no function of the caller\'s, however it is found');
+$node->safe_psql('blog', q{ALTER FUNCTION evil.steal(text) SET work_mem = '1MB'}, @as_caller);
+like(caller_('SELECT blogstore.create_like(kit.p(5), kit.u(1));'),
+	qr/^ERROR: +42501: function evil.steal\(text\) must not be run/, 'nor if it has settings of its own');
+$node->safe_psql('blog', 'ALTER FUNCTION evil.steal(text) RESET ALL', @as_caller);
+owner(q{
+CREATE FUNCTION public.checks(n text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RETURN n::status IS NOT NULL; END $$;
+ALTER TABLE blogstore.usernames ADD CONSTRAINT checks CHECK (public.checks(username_key)) NOT VALID});
+like(caller_(q{
+CREATE DOMAIN pg_temp.status AS text CHECK (evil.steal(VALUE));
+SELECT blogstore.create_user('zoe', kit.u(9), kit.d(9));}),
+	qr/^ERROR: +42501: type "status" is in the way/, 'no temporary domain in a function of a bookkeeping table\'s CHECK');
+owner('ALTER TABLE blogstore.usernames DROP CONSTRAINT checks');
 $node->safe_psql('blog', 'CREATE ROLE third; GRANT USAGE ON SCHEMA public TO third; CREATE FUNCTION public.others(t text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN current_user; END $$; ALTER FUNCTION public.others OWNER TO third');
 owner(q{
 CREATE OR REPLACE FUNCTION public.typed() RETURNS trigger LANGUAGE plpgsql AS $$

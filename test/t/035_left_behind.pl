@@ -118,6 +118,113 @@ SHOW search_path;
 }), "$post\nkit\nkit", 'nor for the rest of the transaction');
 
 # ----------------------------------------------------------------------
+# Cursors, temporary sequences and tables of the caller's
+# ----------------------------------------------------------------------
+
+# what has counted has run as the owner; an error does not take it back
+$node->safe_psql('blog', 'CREATE SEQUENCE evil.tally; GRANT ALL ON evil.tally TO PUBLIC;
+CREATE FUNCTION evil.mark() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN IF current_user = \'blog_owner\' THEN PERFORM nextval(\'evil.tally\'); END IF; RETURN 7; END $$;
+GRANT EXECUTE ON FUNCTION evil.mark() TO PUBLIC', extra_params => [ '-U', 'caller' ]);
+is( run('blog_owner', q{
+CREATE FUNCTION audit.fetch(c refcursor, OUT n bigint) LANGUAGE plpgsql AS $$ BEGIN FETCH c INTO n; END $$;
+CREATE FUNCTION audit.move(c refcursor) RETURNS void LANGUAGE plpgsql AS $$ BEGIN MOVE c; END $$;
+CREATE FUNCTION audit.close(c refcursor) RETURNS void LANGUAGE plpgsql AS $$ BEGIN CLOSE c; OPEN c FOR SELECT audit.run(); END $$;
+CREATE FUNCTION audit.loop() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE n integer; k integer; c refcursor := 'audit'; d CURSOR FOR SELECT 3;
+BEGIN
+	FOR n IN SELECT 1 LOOP FOR k IN INSERT INTO audit.ran VALUES ('loop') RETURNING 2 LOOP END LOOP; END LOOP;
+	OPEN c FOR EXECUTE 'INSERT INTO audit.ran VALUES (''loop'') RETURNING 4';
+	FETCH c INTO n; CLOSE c;
+	OPEN d; FETCH d INTO n; MOVE d; CLOSE d;
+	FOR r IN d LOOP END LOOP;
+	OPEN c FOR SELECT 5; FETCH c INTO n; CLOSE c;
+END $$;
+}), '', 'functions of the owner\'s that use cursors');
+
+sub caller_calls
+{
+	my ($before, $act) = @_;
+
+	$act =~ s/'/''/g;
+	return run('caller', "SET test.act = '$act';\nBEGIN;\n$before;\nSELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');\nCOMMIT;");
+}
+
+is(caller_calls('DECLARE c CURSOR FOR SELECT 1', 'SELECT audit.loop()'), $post, 'they work with cursors of their own');
+for my $cursor ('CURSOR FOR SELECT evil.mark()', 'CURSOR WITH HOLD FOR SELECT evil.mark()', 'SCROLL CURSOR FOR SELECT evil.mark()')
+{
+	for my $act (q{SELECT audit.fetch('c')}, q{SELECT audit.move('c')}, 'FETCH c', 'MOVE c', q{SELECT audit.close('c')})
+	{
+		is(caller_calls("DECLARE c $cursor", $act),
+			q{ERROR:  42501: cursor "c" must not be used by what is attached to blogstore's tables},
+			"$act with a $cursor");
+	}
+}
+is(caller_calls("DECLARE c CURSOR WITH HOLD FOR SELECT evil.mark();\nCOMMIT;\nBEGIN", q{SELECT audit.fetch('c')}),
+	q{ERROR:  42501: cursor "c" must not be used by what is attached to blogstore's tables},
+	'a cursor that is held, too');
+for my $query ('EXPLAIN ANALYZE SELECT evil.mark()', 'INSERT INTO wanted SELECT evil.mark() RETURNING 1',
+	'WITH w AS (INSERT INTO wanted SELECT evil.mark() RETURNING 1) SELECT * FROM w')
+{
+	is(caller_calls("CREATE TEMP TABLE wanted (n bigint);\nGRANT ALL ON wanted TO PUBLIC;\n"
+			. "DO \$\$ DECLARE c refcursor := 'c'; BEGIN OPEN c FOR EXECUTE '$query'; END \$\$", q{SELECT audit.fetch('c')}),
+		q{ERROR:  42501: cursor "c" must not be used by what is attached to blogstore's tables},
+		"a cursor that has not begun: $query");
+}
+is(caller_calls('DECLARE c CURSOR FOR SELECT 8', 'DECLARE d CURSOR FOR SELECT 9') . ' '
+		. run('caller', "SET test.act = 'SELECT 1';\nBEGIN;\nDECLARE c CURSOR FOR SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');\nFETCH c;\nCLOSE c;\nCOMMIT;"),
+	"$post $post", 'a cursor may call requests, and be open meanwhile');
+my $executed = "SET test.act = 'SELECT audit.fetch(''c'')';\nBEGIN;\nDECLARE c CURSOR FOR SELECT 'x';\n";
+is(run($superuser, "$executed SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');\nROLLBACK;"),
+	q{ERROR:  42501: cursor "c" must not be used by what is attached to blogstore's tables}, 'not even a superuser\'s');
+
+# A sequence of the owner's in a schema that is left out, and the caller's.
+is(run('blog_owner', 'ALTER ROLE blog_owner SET search_path = audit, evil'), '', 'a schema that is left out');
+for my $right ('USAGE', 'SELECT', 'UPDATE')
+{
+	is(caller_calls("CREATE TEMP SEQUENCE numbers START 66;\nGRANT $right ON numbers TO blog_owner", q{SELECT nextval('numbers')}),
+		q{ERROR:  42501: temporary sequence "numbers" is in the way of what is attached to blogstore's tables},
+		"no temporary sequence on which the owner has $right");
+}
+is( run('caller', q{
+SET test.act = 'SELECT 1';
+CREATE TEMP TABLE things (id serial, other integer GENERATED ALWAYS AS IDENTITY);
+SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');
+GRANT USAGE ON things_id_seq TO PUBLIC;
+SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');
+REVOKE USAGE ON things_id_seq FROM PUBLIC;
+SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');
+}), qq{$post\n$post\nERROR:  42501: temporary sequence "things_id_seq" is in the way of what is attached to blogstore's tables},
+	'those of temporary tables are in nobody\'s way, unless they are granted');
+my $temp = "CREATE TEMP SEQUENCE numbers;\nGRANT USAGE ON numbers TO friend;\nSELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');\n";
+is(run($superuser, "SET test.act = 'SELECT 1';\nSET SESSION AUTHORIZATION caller;\n$temp"
+		. "RESET SESSION AUTHORIZATION;\nGRANT friend TO blog_owner;\nSET SESSION AUTHORIZATION caller;\n"
+		. "SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');\nRESET SESSION AUTHORIZATION;\nREVOKE friend FROM blog_owner;\n"),
+	qq{$post\nERROR:  42501: temporary sequence "numbers" is in the way of what is attached to blogstore's tables},
+	'also by becoming a member of who may use it');
+is(run('blog_owner', 'ALTER ROLE blog_owner SET search_path = audit'), '', 'and back');
+
+# Statements that copy, or run, what hangs on a temporary table.
+my $wanted = "CREATE TEMP TABLE wanted (n bigint DEFAULT nextval('evil.tally') CHECK (n > 0), PRIMARY KEY (n));\nGRANT ALL ON wanted TO PUBLIC";
+for my $act ('CREATE TEMP TABLE x (LIKE wanted INCLUDING ALL)', 'CREATE TABLE audit.x (m integer, LIKE wanted INCLUDING DEFAULTS)',
+	'CREATE TEMP TABLE x () INHERITS (wanted)', 'CREATE TEMP TABLE x PARTITION OF wanted DEFAULT',
+	'CREATE TEMP TABLE x (m bigint REFERENCES wanted)', 'CREATE TEMP TABLE x (m bigint, FOREIGN KEY (m) REFERENCES wanted)',
+	'ALTER TABLE wanted ADD COLUMN m bigint', 'ALTER TABLE audit.ran INHERIT wanted',
+	'ALTER TABLE audit.later ADD FOREIGN KEY (n) REFERENCES wanted', 'CREATE INDEX ON wanted (n)',
+	'CREATE TRIGGER t AFTER INSERT ON wanted FOR EACH ROW EXECUTE FUNCTION audit.run_row()',
+	'CREATE RULE r AS ON INSERT TO wanted DO ALSO SELECT audit.run()', 'LOCK TABLE wanted', 'ANALYZE wanted', 'CLUSTER wanted',
+	'REINDEX TABLE wanted', 'TRUNCATE wanted', 'TABLE wanted', 'CREATE TEMP TABLE x AS TABLE wanted', 'INSERT INTO wanted DEFAULT VALUES',
+	q{DO 'BEGIN PERFORM n FROM wanted; END'}, q{SELECT query_to_xml('TABLE wanted', true, true, '')})
+{
+	is(caller_calls($wanted, $act), q{ERROR:  42501: temporary relation "wanted" must not be used by what is attached to blogstore's tables}, $act);
+}
+is(caller_calls("CREATE TEMP TABLE mine (wanted bigint)",
+		'CREATE TEMP TABLE a (n bigint PRIMARY KEY DEFAULT 1) ON COMMIT DROP; CREATE TEMP TABLE b (LIKE a INCLUDING ALL, m bigint REFERENCES a) ON COMMIT DROP; '
+		. 'CREATE TEMP TABLE c () INHERITS (a) ON COMMIT DROP; ALTER TABLE a ADD COLUMN k integer; CREATE INDEX ON b (n); INSERT INTO c DEFAULT VALUES'),
+	$post, 'all of it with temporary tables of one\'s own');
+is($node->safe_psql('blog', 'SELECT is_called FROM evil.tally'), 'f', 'nothing of the caller\'s has run as the owner');
+
+# ----------------------------------------------------------------------
 # Types that a function keeps
 # ----------------------------------------------------------------------
 
