@@ -28,6 +28,7 @@
 #include "utils/guc_tables.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -368,15 +369,22 @@ defaults_apply_path(Oid owner)
 void
 defaults_apply(Oid owner)
 {
+	bool		changed = false;
+
 	find_anew();
 	defaults_apply_path(owner);
 	for (int s = SEARCH_PATH + 1; s < lengthof(settings); s++)
 	{
 		GuardedSetting *setting = &settings[s];
 
-		if (setting->conf != NULL && !is_set(setting))
-			set_setting(setting);
+		if (setting->conf == NULL || is_set(setting))
+			continue;
+		set_setting(setting);
+		changed = true;
 	}
+	/* plans that the session keeps may hold literals as the caller reads them */
+	if (changed)
+		ResetPlanCache();
 }
 
 /* The schemas of the owner's search_path that others may create in; NULL: none. */

@@ -304,6 +304,17 @@ caller_('SELECT blogstore.create_like(kit.p(1), kit.u(1))');
 is(seen(), $defaults, 'nor those of the caller\'s role');
 $node->safe_psql('postgres', 'ALTER ROLE caller RESET ALL');
 
+# What the session has planned under the caller's settings
+owner(q{
+CREATE FUNCTION public.due() RETURNS date LANGUAGE plpgsql AS $$ BEGIN RETURN date '03/04/2026'; END $$;
+CREATE FUNCTION public.note_due() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO seen VALUES ('due', to_char(due(), 'FMMonth')); RETURN NULL; END $$;
+CREATE TRIGGER note_due AFTER DELETE ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION public.note_due()});
+seen();
+is(caller_(qq{SET search_path = $safe; SET DateStyle = 'SQL, MDY'; SELECT to_char(public.due(), 'FMMonth'); SELECT blogstore.delete_like(kit.p(1), kit.u(1)); SELECT to_char(public.due(), 'FMMonth')}) =~ s/\n.*//sr,
+	'March', 'the caller reads a literal as its DateStyle has it');
+like(seen(), qr/^due\|April$/m, 'a trigger of the owner as the owner\'s has it, also in the same session');
+owner('DROP TRIGGER note_due ON blogstore.posts');
+
 # after errors
 audit_log();
 owner(q{
