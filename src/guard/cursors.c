@@ -96,7 +96,7 @@ cursors_check(const char *name)
 {
 	Portal		portal;
 
-	if (!guard_innermost != NULL || name == NULL)
+	if (guard_innermost == NULL || name == NULL)
 		return;
 	portal = GetPortalByName(name);
 	if (PortalIsValid(portal))

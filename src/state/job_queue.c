@@ -257,8 +257,7 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 	value = get_column(row, desc, 10, &isnull);
 	job->total = isnull ? -1 : DatumGetInt64(value);
 	/* what nobody but the owner can have written begins anew */
-	if (job_phase_name(job->kind, job->phase) == NULL || job->partition < 0 ||
-		job->partition > PG_INT16_MAX)
+	if (job_phase_name(job->kind, job->phase) == NULL || job->partition < 0)
 	{
 		job->phase = JOB_QUEUED;
 		job->partition = 0;
