@@ -43,7 +43,7 @@ static ProcessUtility_hook_type previous_utility_hook = NULL;
  * Keep the worker of a database from being started. Returns its entry; NULL if
  * the database has none.
  */
-static WorkerEntry *
+static pg_noinline WorkerEntry *
 hold_worker(Oid dbid)
 {
 	WorkerEntry *entry;
@@ -186,7 +186,7 @@ database_moved(const AlterDatabaseStmt *stmt)
  * to; InvalidOid for none. But for renaming, these commands fail in a transaction
  * block, and but for copying, in the database itself.
  */
-static Oid
+static pg_noinline Oid
 database_needed(Node *stmt, ProcessUtilityContext context)
 {
 	bool		alone = context == PROCESS_UTILITY_TOPLEVEL &&
@@ -269,6 +269,11 @@ commits_prepared(Node *stmt)
 #define UTILITY_ARGUMENTS \
 	pstmt, query, read_only_tree, context, params, query_env, dest, qc
 
+/*
+ * Run a statement, with the worker of a database that it needs held. What looks at
+ * the statement before is not inlined: its variables would be in doubt after an
+ * error's longjmp(), as the compiler sees it.
+ */
 static void
 blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 				  ProcessUtilityContext context, ParamListInfo params,
