@@ -94,7 +94,8 @@ void
 apply_roll_back(void)
 {
 	FlushErrorState();
-	AbortCurrentTransaction();
+	/* also of a subtransaction in which it came */
+	AbortOutOfAnyTransaction();
 	replorigin_session_origin = InvalidRepOriginId;
 }
 

@@ -436,6 +436,17 @@ $node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p($other_post), 'be
 is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'a copy refused: the views go on');
 is($node->safe_psql('postgres', "SELECT DISTINCT title FROM blogstore.users WHERE type = 'post' AND post_id = kit.p($other_post)"), 'beside it', 'a copy refused: others are written');
 like($node->safe_psql('postgres', 'SELECT last_error FROM blogstore.stat_worker'), qr/violates check constraint "odd"/, 'a copy refused: stat_worker tells');
+# with more care, an item a subtransaction, it meets a row that is locked for long
+close_gate($node, 'postgres', 'beside it', "SELECT FROM blogstore.users WHERE type = 'post' AND post_id = kit.p($other_post) FOR KEY SHARE");
+$node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p($other_post), 'beside it, later')");
+await_gate($node, 'postgres');
+my $waits = "FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE a.backend_type = 'blogstore worker' AND NOT l.granted";
+my $since = $node->safe_psql('postgres', "SELECT coalesce(max(l.waitstart), now()) $waits");
+wait_until($node, 'postgres', "SELECT count(*) > 0 $waits AND l.waitstart > '$since'");
+pass('a copy locked beside one refused: the worker gives way, and comes back');
+open_gate($node, 'postgres', 'beside it');
+is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'a copy locked beside one refused: the views go on');
+is($node->safe_psql('postgres', "SELECT DISTINCT title FROM blogstore.users WHERE type = 'post' AND post_id = kit.p($other_post)"), 'beside it, later', 'a copy locked beside one refused: it is written');
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.users_p01_post DROP CONSTRAINT odd');
 wait_until($node, 'postgres', "SELECT count(*) = 0 FROM blogstore.verify()");
 check_store($node, 'postgres', 'a copy refused, and then not');
