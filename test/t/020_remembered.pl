@@ -51,20 +51,21 @@ sub buffers
 	}
 	return $least;
 }
+# It can only become less, by what vacuum could not take away the first time.
 my $cost = buffers(0);
 like($cost, qr/^\d+$/, "reading a post touches $cost buffers");
 
 $node->safe_psql('other', 'SELECT blogstore.delete_user(kit.u(2)); SELECT kit.views_follow()');
-is(buffers(0), $cost, 'the same after a deletion in another database');
+cmp_ok(buffers(0), '<=', $cost, 'no more after a deletion in another database');
 
 $session->query_safe('BEGIN; SAVEPOINT s; SELECT blogstore.delete_user(kit.u(3)); ROLLBACK TO s; COMMIT');
-is(buffers(0), $cost, 'the same after a deletion that was rolled back to a savepoint');
+cmp_ok(buffers(0), '<=', $cost, 'no more after a deletion that was rolled back to a savepoint');
 
 $session->query_safe('BEGIN; SELECT blogstore.delete_user(kit.u(3)); ROLLBACK');
-is(buffers(0), $cost, 'the same after a deletion that was rolled back');
+cmp_ok(buffers(0), '<=', $cost, 'no more after a deletion that was rolled back');
 
 $node->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(4)); SELECT kit.views_follow()');
-is(buffers(0), $cost, 'the same after a deletion');
+cmp_ok(buffers(0), '<=', $cost, 'no more after a deletion');
 
 # While one is under way, it costs a little; what is remembered then holds too.
 my $late = $node->background_psql('postgres');
@@ -76,7 +77,7 @@ is($session->query_safe('SELECT count(*) FROM blogstore.get_user(kit.u(5))'),
 $late->query_safe('COMMIT');
 $late->quit;
 $node->safe_psql('postgres', 'SELECT kit.views_follow()');
-is(buffers(0), $cost, 'the same when it is done');
+cmp_ok(buffers(0), '<=', $cost, 'no more when it is done');
 
 $session->quit;
 check_store($node, 'postgres', 'at the end');
