@@ -21,7 +21,7 @@ hook_no_views(void)
 }
 
 static bool
-hook_no_deletions(uint64 *stamp)
+hook_no_user_deletions(uint64 *stamp)
 {
 	*stamp = 0;
 	return true;
@@ -36,5 +36,5 @@ hook_no_obstacle(const char **hint)
 
 ChangeFeedHooks change_feed_hooks = {
 	hook_nothing, hook_nothing, hook_nothing, hook_no_views, hook_nothing,
-	hook_no_deletions, hook_no_obstacle
+	hook_no_user_deletions, hook_no_obstacle
 };

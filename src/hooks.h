@@ -19,10 +19,10 @@ typedef struct ChangeFeedHooks
 	void		(*item_written) (void);
 	/* does a worker keep the views up to date right now? */
 	bool		(*views_served) (void);
-	/* this transaction changes who is being deleted */
-	void		(*deletions_changing) (void);
+	/* this transaction changes which users are being deleted */
+	void		(*user_deletions_changing) (void);
 	/* how often such changes were made; false while one is being committed */
-	bool		(*deletions) (uint64 *stamp);
+	bool		(*user_deletions) (uint64 *stamp);
 	/* what keeps a worker from running on this server; NULL: nothing */
 	const char *(*obstacle) (const char **hint);
 } ChangeFeedHooks;

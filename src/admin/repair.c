@@ -403,7 +403,7 @@ mend_findings(const Finding *findings, uint64 n, bool with_views)
 	volatile int64 mended = 0;
 
 	warned_left_out = 0;
-	item_leave_out(warn_left_out);
+	left_out_instead_of_errors(warn_left_out);
 	PG_TRY();
 	{
 		mended = mend_invalid(findings, n);
@@ -419,7 +419,7 @@ mend_findings(const Finding *findings, uint64 n, bool with_views)
 	}
 	PG_FINALLY();
 	{
-		item_leave_out(NULL);
+		left_out_instead_of_errors(NULL);
 	}
 	PG_END_TRY();
 	return mended;

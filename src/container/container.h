@@ -47,7 +47,10 @@ typedef enum ItemResult
 {
 	ITEM_NOT_FOUND,				/* there is none, or none any more */
 	ITEM_OK,
-	ITEM_LOCKED					/* LockWaitSkip, and somebody else has it */
+	ITEM_LOCKED,				/* LockWaitSkip, and somebody else has it; or it
+								 * lacks values, and this process leaves such items
+								 * out instead of raising an error (left_out.c) */
+	ITEM_NO_ROOM				/* item_writer_need_room(), and its page has none */
 } ItemResult;
 
 /* What becomes of an item's newest version, as of this moment. */

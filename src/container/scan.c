@@ -270,7 +270,7 @@ scan_advance(ItemScan *scan)
 
 /*
  * The next item that shows; its values hold until the next call. An item that
- * lacks a value is an error (22004), or left out (item_leave_out()).
+ * lacks a value is an error (22004), or left out (left_out_instead_of_errors()).
  */
 bool
 item_scan_next(ItemScan *scan, BlogItem *out)
@@ -362,7 +362,8 @@ item_get(const ItemQuery *query, BlogItem *out)
 
 /*
  * Is a user, or a post, there? *unknown: its partition is away or not what it should
- * be, and it may come back. For who leaves such things out (item_leave_out()).
+ * be, and it may come back. For who leaves such things out
+ * (left_out_instead_of_errors()).
  */
 bool
 item_is_there(Container container, ItemType type, const pg_uuid_t *id,
@@ -373,13 +374,13 @@ item_is_there(Container container, ItemType type, const pg_uuid_t *id,
 		.container = container,.type = type,.partition_key = id,
 		.path = PATH_KEY,.key = &key,.nkeys = 1
 	};
-	uint64		left_out = items_left_out();
+	uint64		left_out = left_out_count();
 	BlogItem	item;
 	bool		there;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	there = item_get(&query, &item);
 	PopActiveSnapshot();
-	*unknown = items_left_out() != left_out;
+	*unknown = left_out_count() != left_out;
 	return there;
 }

@@ -103,7 +103,7 @@ item_writer_identity(ItemWriter *writer)
 	writer->identity = true;
 }
 
-/* ITEM_LOCKED also for an item that has no room for a HOT update. */
+/* Have an item that has no room for a HOT update not locked: ITEM_NO_ROOM. */
 void
 item_writer_need_room(ItemWriter *writer)
 {
@@ -376,7 +376,7 @@ item_writer_lock(ItemWriter *writer, const Datum *key, int nkeys,
 	ItemResult	result = ITEM_NOT_FOUND;
 
 	while (result == ITEM_NOT_FOUND && item_scan_next(scan, &item))
-		result = writer->need_room && !item_scan_has_room(scan) ? ITEM_LOCKED :
+		result = writer->need_room && !item_scan_has_room(scan) ? ITEM_NO_ROOM :
 			item_writer_lock_found(writer, scan, mode, wait, out);
 	item_scan_end(scan);
 	MemoryContextSwitchTo(old);

@@ -34,7 +34,11 @@ child_counts(ItemType type, int64 n)
 	return counts;
 }
 
-/* How a post is held; post_lock.c tells what it means to others. */
+/*
+ * post_count.c: who writes or deletes a comment or like locks its post shared, has it
+ * count, and unlocks it. How a post is held; the head of post_count.c tells what it
+ * means to others.
+ */
 typedef enum PostHold
 {
 	POST_NOT_HELD,				/* anybody may delete it */
@@ -55,20 +59,25 @@ typedef struct PostLock
 	PostHold	hold;
 } PostLock;
 
-/* post_lock.c: who counts on a post, and who deletes it */
 extern void post_lock_init(PostLock *lock, const pg_uuid_t *post_id);
 extern bool post_find(PostLock *lock);
 extern bool post_try_lock_shared(PostLock *lock);
 extern ItemResult post_lock_shared(PostLock *lock, LockWaitPolicy wait);
-extern ItemResult post_lock_exclusive(PostLock *lock, LockTupleMode mode,
-									  LockWaitPolicy wait);
 extern void post_unlock(PostLock *lock);
 extern void post_await_unlock(const PostLock *lock);
 
-/* post_count.c: a post counts what is written and deleted */
-extern ItemResult post_count(PostLock *lock, PostCounts counts);
-extern ItemResult post_count_after_deletion(PostLock *lock, PostCounts counts);
-extern ItemResult post_keep(const pg_uuid_t *post_id);
+/* What came of having a post count; but for POST_COUNTED nothing is written. */
+typedef enum PostCountResult
+{
+	POST_COUNTED,
+	POST_GONE,					/* there is no such post (any more) */
+	POST_UNSURE					/* somebody may be deleting the post */
+} PostCountResult;
+
+extern PostCountResult post_count(PostLock *lock, PostCounts counts);
+extern PostCountResult post_count_after_deletion(PostLock *lock,
+												 PostCounts counts);
+extern bool post_keep(const pg_uuid_t *post_id);
 
 /* post_merge.c: what was counted beside a post comes into it */
 extern ItemResult post_fold(const pg_uuid_t *post_id, int64 limit, bool hot,
@@ -88,7 +97,7 @@ delta_is_stripe(const pg_uuid_t *id)
  * counts are changed in the post item there, waiting for its lock.
  */
 static inline bool
-delta_leaf_exists(int partition)
+delta_possible_in(int partition)
 {
 	return item_place_exists(CONTAINER_POSTS, ITEM_DELTA, partition);
 }
@@ -100,7 +109,8 @@ delta_possible(const pg_uuid_t *post_id)
 	return item_place_exists_for(CONTAINER_POSTS, ITEM_DELTA, post_id);
 }
 
-extern void delta_add_up(BlogItem *post, Snapshot snapshot);
+/* post_item.c: a post with its counts */
+extern void post_add_up(BlogItem *post, Snapshot snapshot);
 
 /* What came of deleting an item. */
 typedef enum DeleteResult
@@ -112,7 +122,7 @@ typedef enum DeleteResult
 } DeleteResult;
 
 /*
- * deletion.c: items with what hangs on them, if they are by an author (NULL:
+ * child_deletion.c: comments, likes and deltas, if they are by an author (NULL:
  * anybody); other tells which child of its post: a comment's or delta's id, or
  * the user who likes
  */
@@ -129,6 +139,11 @@ extern DeleteResult child_delete_anyway(ItemType type,
 										const pg_uuid_t *other,
 										const pg_uuid_t *author,
 										LockWaitPolicy wait);
+
+/*
+ * post_deletion.c: posts with what hangs on them, if they are by an author (NULL:
+ * anybody)
+ */
 extern DeleteResult post_delete(const pg_uuid_t *post_id,
 								const pg_uuid_t *author, LockWaitPolicy wait);
 extern DeleteResult post_delete_in_steps(const pg_uuid_t *post_id,
@@ -136,11 +151,11 @@ extern DeleteResult post_delete_in_steps(const pg_uuid_t *post_id,
 										 LockWaitPolicy wait, int64 limit,
 										 int64 *children);
 
-/* post_list.c: lists over all partitions */
-typedef struct ItemMerge ItemMerge;
+/* post_list.c: lists of posts over all partitions */
+typedef struct PostList PostList;
 
-extern ItemMerge *item_merge_begin(const ItemQuery *query);
-extern bool item_merge_next(ItemMerge *merge, BlogItem *out);
-extern void item_merge_end(ItemMerge *merge);
+extern PostList *post_list_begin(const ItemQuery *query);
+extern bool post_list_next(PostList *list, BlogItem *out);
+extern void post_list_end(PostList *list);
 
 #endif							/* BLOGSTORE_COUNTS_H */

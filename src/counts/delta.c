@@ -3,26 +3,23 @@
  *		What is to be added to a post's counts: delta items.
  *
  * A transaction that cannot change a post's counts in place without waiting
- * (post_count.c) inserts a delta beside it, in the same logical partition. What
- * a snapshot shows of a post's counts is the post item's own plus those of its
- * deltas, both by that snapshot. Folding deletes deltas and adds what they say
- * to the post item, or to one new delta, in one transaction: no snapshot sees a
- * difference. A folder takes only deltas that it has deleted itself, in their
- * newest version, so no two count one delta.
+ * (post_count.c) inserts a delta beside it, in the same logical partition. Who
+ * reads a post adds up what its deltas say (post_item.c). Folding deletes deltas and
+ * adds what they say to the post item, or to one new delta, in one transaction: no
+ * snapshot sees a difference. A folder takes only deltas that it has deleted itself,
+ * in their newest version, so no two count one delta.
  *
  * Each process has a delta of its own on a post, its stripe, to which it adds
  * again and again: so many processes, so many deltas of a viral post, and no
  * dead entries in the index that its readers would have to step over.
  *
- * A delta also keeps its post from being deleted under it; post_lock.c tells how.
+ * A delta also keeps its post from being deleted under it; post_count.c tells how.
  * Whoever writes one has the post locked, or it is the transaction's.
  *
- * A serializable transaction that reads counts is in conflict with one that
- * writes a delta it does not see, and nobody else. The server's own predicate
- * locks are of pages here, in which many posts' deltas lie, so the scan leaves
- * none; a post's key has one instead (key_predicate_lock()).
+ * Who reads counts in a serializable transaction has the post's key locked
+ * (post_item.c): a delta that is written looks for that lock.
  *
- * Runs in any process; writes in backends and in the worker.
+ * Runs in backends and in the worker.
  */
 #include "postgres.h"
 
@@ -35,51 +32,6 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
-
-/* Does a delta only say that its writer is there? */
-static bool
-delta_is_empty(const BlogItem *delta)
-{
-	return item_count(delta, PROP_COMMENT_COUNT) == 0 &&
-		item_count(delta, PROP_LIKE_COUNT) == 0;
-}
-
-/* Add to a post's counts what its deltas say; both as one snapshot sees them. */
-void
-delta_add_up(BlogItem *post, Snapshot snapshot)
-{
-	const pg_uuid_t *post_id = item_uuid(post, PROP_POST_ID);
-	Datum		key = UUIDPGetDatum(post_id);
-	bool		serializable = IsolationIsSerializable();
-	BlogItem	delta;
-	ItemScan   *scan;
-
-	if (!delta_possible(post_id))
-		return;
-	/* what the snapshot does not show may lack values */
-	scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
-		.partition_key = post_id, .path = PATH_KEY, .key = &key, .nkeys = 1,
-		.identity = serializable,
-		.snapshot = serializable ? SnapshotAny : snapshot
-	});
-	if (serializable)
-		key_predicate_lock(scan, post_id, snapshot);
-	while (item_scan_next(scan, &delta))
-	{
-		if (serializable && !item_scan_shown(scan, snapshot))
-		{
-			if (!delta_is_empty(&delta))
-				item_scan_unseen(scan, snapshot);
-			continue;
-		}
-		if (serializable && !item_require_values(&delta, ITEM_DELTA))
-			continue;
-		item_add_counts(post, item_count(&delta, PROP_COMMENT_COUNT),
-						item_count(&delta, PROP_LIKE_COUNT));
-	}
-	item_scan_end(scan);
-}
 
 /* ------------------------------------------------------------------------
  * Writing
@@ -111,7 +63,7 @@ stripe_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 	});
 }
 
-/* Look for this process's stripe of a post. */
+/* Look for this process's stripe of a post; delta_stripe_end() must follow. */
 void
 delta_stripe_begin(DeltaStripe *stripe, const pg_uuid_t *post_id)
 {
@@ -131,23 +83,22 @@ delta_stripe_begin(DeltaStripe *stripe, const pg_uuid_t *post_id)
 	stripe->mine = stripe->found && item_scan_written_here(stripe->scan);
 }
 
-/* Add to a stripe that was found. ITEM_LOCKED: somebody is folding it. */
-ItemResult
+/* Add to a stripe that was found; false, nothing written, if it is being folded. */
+bool
 delta_stripe_add(DeltaStripe *stripe, PostCounts counts)
 {
 	BlogItem	delta;
-	ItemResult	result = item_writer_lock_found(stripe->writer, stripe->scan,
-												LockTupleNoKeyExclusive,
-												LockWaitSkip, &delta);
 
-	if (result == ITEM_OK)
-	{
-		item_add_counts(&delta, counts.comments, counts.likes);
-		item_writer_update(stripe->writer, &delta);
-	}
-	return result;
+	if (item_writer_lock_found(stripe->writer, stripe->scan,
+							   LockTupleNoKeyExclusive, LockWaitSkip,
+							   &delta) != ITEM_OK)
+		return false;
+	item_add_counts(&delta, counts.comments, counts.likes);
+	item_writer_update(stripe->writer, &delta);
+	return true;
 }
 
+/* Done with a stripe, found or not. */
 void
 delta_stripe_end(DeltaStripe *stripe)
 {

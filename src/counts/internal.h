@@ -1,6 +1,7 @@
 /*
  * internal.h
- *		Post items and the deltas beside them, for the files of counts/ alone.
+ *		Post items, what hangs on them, and the deltas beside them, for the files of
+ *		counts/ alone.
  */
 #ifndef BLOGSTORE_COUNTS_INTERNAL_H
 #define BLOGSTORE_COUNTS_INTERNAL_H
@@ -28,37 +29,105 @@ delta_query(const Datum *post_id)
 	return query;
 }
 
-/* post_lock.c: what else there is to know of a post that is, or was, locked */
-extern bool post_is_sure(PostLock *lock);
-extern void post_await_counting(const PostLock *lock);
-extern ItemResult post_await_deletion(PostLock *lock);
+/* Is an item an author's (NULL: anybody's)? */
+static inline bool
+item_is_by(const BlogItem *item, const pg_uuid_t *author)
+{
+	return author == NULL ||
+		(!item->isnull[PROP_USER_ID] &&
+		 memcmp(item_uuid(item, PROP_USER_ID), author, UUID_LEN) == 0);
+}
 
-/* This process's delta of a post. */
+/* What the lock of an item that is to be deleted says of its deletion. */
+static inline DeleteResult
+delete_result(ItemResult result)
+{
+	if (result == ITEM_OK)
+		return DELETE_DONE;
+	return result == ITEM_LOCKED ? DELETE_LOCKED : DELETE_NOT_FOUND;
+}
+
+/* Does a delta only say that its writer is there? */
+static inline bool
+delta_is_empty(const BlogItem *delta)
+{
+	return item_count(delta, PROP_COMMENT_COUNT) == 0 &&
+		item_count(delta, PROP_LIKE_COUNT) == 0;
+}
+
+/* Lock a post item against other writers; *post points into the writer. */
+static inline ItemResult
+post_lock_for_counts(ItemWriter *writer, const pg_uuid_t *post_id,
+					 LockWaitPolicy wait, BlogItem *post)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+
+	return item_writer_lock(writer, &key, 1, LockTupleNoKeyExclusive, wait,
+							post);
+}
+
+/* Write a post item that is locked, with these added to its counts. */
+static inline void
+post_write_counts(ItemWriter *writer, BlogItem *post, PostCounts add)
+{
+	item_add_counts(post, add.comments, add.likes);
+	item_writer_update(writer, post);
+}
+
+/*
+ * post_item.c: a post as the transaction's snapshot shows it, and what is done with
+ * a post item, comment, like or delta while it is locked
+ */
+typedef ItemResult (*PostPartAct) (ItemWriter *writer, const BlogItem *item,
+								   void *arg);
+
+extern bool post_shown_by(const pg_uuid_t *post_id, const pg_uuid_t *author);
+extern ItemResult post_part_lock(const ItemQuery *query, LockTupleMode mode,
+								 LockWaitPolicy wait, PostPartAct act,
+								 void *arg);
+extern ItemResult post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode,
+								LockWaitPolicy wait);
+
+/*
+ * delta.c: writing deltas of a post that is there and stays, because the caller has
+ * it locked or it is the transaction's, and taking them away. Where the partition has
+ * no place for deltas (delta_possible()) only delta_take() and delta_take_now() may be
+ * called, and find none.
+ *
+ * A process's stripe is the one delta of a post to which it adds again and again.
+ * Between begin and end, with the transaction's snapshot active, found tells whether
+ * the process has one, and mine whether this transaction has written it. An addition
+ * never waits: false says that nothing was written, because a folder has the stripe.
+ */
 typedef struct DeltaStripe
 {
 	ItemWriter *writer;
 	ItemScan   *scan;
 	pg_uuid_t	id;
 	Datum		key[2];			/* what the scan finds it by */
-	bool		found;			/* is there one? */
-	bool		mine;			/* has this transaction written it? */
+	bool		found;
+	bool		mine;
 } DeltaStripe;
 
-/* delta.c */
 extern void delta_stripe_begin(DeltaStripe *stripe, const pg_uuid_t *post_id);
-extern ItemResult delta_stripe_add(DeltaStripe *stripe, PostCounts counts);
+extern bool delta_stripe_add(DeltaStripe *stripe, PostCounts counts);
 extern void delta_stripe_end(DeltaStripe *stripe);
-extern void delta_insert(const pg_uuid_t *post_id, PostCounts counts);
+
+/*
+ * A new delta, which always comes to be, and waits for nobody: as this process's
+ * stripe, which was not found, or beside it.
+ */
 extern void delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts);
+extern void delta_insert(const pg_uuid_t *post_id, PostCounts counts);
+
+/*
+ * Delete deltas that the active snapshot, or now a new one, shows, at most limit of
+ * them, and none that somebody else is writing or deleting. Returns how many, and
+ * adds what they said to *counts; *left becomes true if there are others.
+ */
 extern int64 delta_take(const pg_uuid_t *post_id, int64 limit,
 						PostCounts *counts, bool *left);
 extern int64 delta_take_now(const pg_uuid_t *post_id, int64 limit,
 							PostCounts *counts, bool *left);
-
-/* post_count.c: the post item */
-extern ItemResult post_item_lock(ItemWriter *writer, const pg_uuid_t *post_id,
-								 LockWaitPolicy wait, BlogItem *post);
-extern void post_item_write(ItemWriter *writer, BlogItem *post,
-							PostCounts add);
 
 #endif							/* BLOGSTORE_COUNTS_INTERNAL_H */

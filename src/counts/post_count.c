@@ -1,6 +1,7 @@
 /*
  * post_count.c
- *		A post counts its comments and likes in the transaction that writes them.
+ *		A post counts its comments and likes in the transaction that writes them,
+ *		and is not deleted meanwhile: the lock of who counts, and the count.
  *
  * Nobody waits in order to count. If the post is free, and the transaction is
  * about to end, its counts are added to in place: no indexed column changes,
@@ -13,6 +14,66 @@
  * Deltas are folded by the worker (worker/fold.c) and by whoever edits the post;
  * where no worker keeps the views, also by whoever counts in place, in
  * transaction blocks too (post_merge.c).
+ *
+ * While a delta is written, no lock of the post item keeps the post from being
+ * deleted. So whoever deletes a post has to know of all deltas that are being
+ * written. That is what a post's lock is for. Who counts holds it shared for a
+ * moment, with nothing to wait for: from the child's arrival on, until the post
+ * item is written or a delta can be found by others. Who deletes holds it
+ * exclusively (post_deletion.c), waits for the transactions that have inserted
+ * deltas, deletes the post item, and unlocks the post. The lock is one that the
+ * post's key names (key_lock.c). Several can hold it exclusively; the lock of the
+ * post item keeps those apart.
+ *
+ * How a post is held (PostHold), from one state to the next:
+ *
+ *	POST_NOT_HELD		| not at all: post_find() says that it was there
+ *	POST_SHARED			| locked by who counts; a deletion that was before may be
+ *						| under way, so it is looked at before a delta is inserted
+ *	POST_SHARED_SURE	| locked by who counts, and seen since: it stays
+ *	POST_EXCLUSIVE		| locked by who deletes, and its item is locked
+ *	POST_OF_TRANSACTION	| not locked, but this transaction has counted on it, or
+ *						| has its item locked: who deletes waits for its end
+ *	POST_WITHOUT_LOCK	| there is no place for deltas: who counts waits for the
+ *						| lock of the post item, and so does who deletes
+ *
+ * What the one who counts holds, step by step, and what then comes of the other:
+ *
+ *	holds					| who deletes				| at abort
+ *	------------------------+---------------------------+-----------------------
+ *	nothing: looks for the	| finds nobody				| nothing is left
+ *	post, writes the child	|							|
+ *	the lock, shared; the	| waits a moment for the	| lock and child are
+ *	child can be found		| lock						| gone
+ *	the lock, shared; the	| waits a moment for the	| lock, child and count
+ *	delta, or the post item	| lock						| are gone
+ *	is being written		|							|
+ *	the delta, or the lock	| finds it, and waits for	| child and count are
+ *	of the post item		| the transaction's end		| gone
+ *
+ * What the one who deletes holds, step by step:
+ *
+ *	holds					| who counts				| at abort
+ *	------------------------+---------------------------+-----------------------
+ *	nothing: waits for who	| finds nobody				| nothing is left
+ *	has counted, ten times	|							|
+ *	at most					|							|
+ *	the lock, exclusively:	| goes on, if the post is	| the lock is gone, and
+ *	waits for who has		| the transaction's; else	| who waits counts
+ *	counted, if that was	| takes the child back, and |
+ *	in vain					| waits for the lock		|
+ *	the lock, exclusively;	| goes on, if the post is	| lock and deletion are
+ *	the post item is being	| the transaction's; else	| gone, and who waits
+ *	deleted					| takes the child back, and | counts
+ *							| waits for the lock		|
+ *	the post item, which is	| has the lock, finds that	| the post is there, and
+ *	deleted					| the post is being			| who waits counts
+ *							| deleted, unlocks it, and	|
+ *							| waits for the end			|
+ *
+ * Who counts passes the lock if the post is its transaction's: who holds it
+ * exclusively waits for that transaction, which may need the post again before.
+ * So neither waits for the other.
  *
  * Runs in backends and in the worker.
  */
@@ -30,6 +91,186 @@
 /* How many deltas a count in place folds in passing. */
 #define FOLD_IN_PASSING 100
 
+/* ------------------------------------------------------------------------
+ * Is there such a post?
+ * ------------------------------------------------------------------------ */
+
+/* Look at a post as it is at this moment, without a lock. */
+static ItemLife
+look_at_post(const pg_uuid_t *post_id)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	ItemQuery	post = post_query(&key);
+
+	return item_look(&post);
+}
+
+/* Has this transaction counted on a post, or locked or written its item? */
+static bool
+is_of_transaction(const pg_uuid_t *post_id)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	ItemQuery	deltas = delta_query(&key);
+	ItemQuery	post = post_query(&key);
+
+	return item_written_here(&deltas) || item_held_here(&post);
+}
+
+/* A lock on a post, which is not held so far. */
+void
+post_lock_init(PostLock *lock, const pg_uuid_t *post_id)
+{
+	lock->post_id = *post_id;
+	lock->hold = key_lock_init(&lock->key, CONTAINER_POSTS, ITEM_DELTA,
+							   post_id) ? POST_NOT_HELD : POST_WITHOUT_LOCK;
+}
+
+/*
+ * Make a post, which is not locked, this transaction's: lock its item in the mode
+ * that conflicts with its deletion alone.
+ */
+static ItemResult
+make_of_transaction(PostLock *lock, LockWaitPolicy wait)
+{
+	ItemResult	result = post_row_lock(&lock->post_id, LockTupleKeyShare, wait);
+
+	if (result == ITEM_OK)
+		lock->hold = POST_OF_TRANSACTION;
+	return result;
+}
+
+/*
+ * Somebody may be deleting a post, which is not locked here: wait for the outcome.
+ * Returns whether it is there then; it is this transaction's in that case. Errors:
+ * 40001 under REPEATABLE READ and SERIALIZABLE if it was deleted since.
+ */
+static bool
+await_deletion(PostLock *lock)
+{
+	return make_of_transaction(lock, LockWaitBlock) == ITEM_OK;
+}
+
+/*
+ * Is there such a post? Asked by who is about to write a child, and has nothing in
+ * hand that others may need; the post is not locked. Waits for whoever is
+ * deleting it, and for nobody else.
+ *
+ * Under REPEATABLE READ and SERIALIZABLE there is none that the snapshot does not
+ * show, and it is an error (40001) if it was deleted since.
+ */
+bool
+post_find(PostLock *lock)
+{
+	if (IsolationUsesXactSnapshot() && !post_shown_by(&lock->post_id, NULL))
+		return false;
+	if (look_at_post(&lock->post_id) == ITEM_LIVE)
+		return true;
+	return await_deletion(lock);
+}
+
+/* ------------------------------------------------------------------------
+ * The lock of who counts
+ * ------------------------------------------------------------------------ */
+
+/*
+ * Lock a post shared, if nobody has it exclusively, or waits for this transaction
+ * then; whether the post is there is not asked. Nobody deletes it before
+ * post_unlock(), and after that whoever does finds the deltas that were written.
+ */
+bool
+post_try_lock_shared(PostLock *lock)
+{
+	if (lock->hold != POST_NOT_HELD)
+		return true;
+	if (key_lock(&lock->key, KEY_LOCK_SHARED, LockWaitSkip))
+		lock->hold = POST_SHARED;
+	else if (is_of_transaction(&lock->post_id))
+		lock->hold = POST_OF_TRANSACTION;
+	return lock->hold != POST_NOT_HELD;
+}
+
+/* Wait until nobody has a post locked exclusively that this process has not. */
+void
+post_await_unlock(const PostLock *lock)
+{
+	(void) key_lock(&lock->key, KEY_LOCK_SHARED, LockWaitBlock);
+	key_unlock(&lock->key, KEY_LOCK_SHARED);
+}
+
+/*
+ * Is the post that is locked shared there? Then it stays, and is not looked at
+ * again. What a row lock on the post item finds out is not asked here before.
+ */
+static bool
+is_sure(PostLock *lock)
+{
+	if (lock->hold == POST_SHARED && look_at_post(&lock->post_id) == ITEM_LIVE)
+		lock->hold = POST_SHARED_SURE;
+	return lock->hold >= POST_SHARED_SURE;
+}
+
+/*
+ * Lock a post shared that is there. ITEM_NOT_FOUND: there is none; ITEM_LOCKED:
+ * somebody has it exclusively, or is deleting it. With LockWaitBlock wait for
+ * them. It is not locked then, but it may be this transaction's.
+ */
+ItemResult
+post_lock_shared(PostLock *lock, LockWaitPolicy wait)
+{
+	bool		locked = post_try_lock_shared(lock);
+	ItemLife	life;
+
+	if (!locked && wait != LockWaitBlock)
+		return ITEM_LOCKED;
+	if (!locked)
+	{
+		(void) key_lock(&lock->key, KEY_LOCK_SHARED, LockWaitBlock);
+		lock->hold = POST_SHARED;
+	}
+	if (lock->hold >= POST_SHARED_SURE)
+		return ITEM_OK;
+	life = look_at_post(&lock->post_id);
+	if (life == ITEM_LIVE)
+	{
+		if (lock->hold == POST_SHARED)
+			lock->hold = POST_SHARED_SURE;
+		return ITEM_OK;
+	}
+	post_unlock(lock);
+	if (life == ITEM_DELETING && wait != LockWaitBlock)
+		return ITEM_LOCKED;
+	return make_of_transaction(lock, wait);
+}
+
+/*
+ * Unlock a post, if it is locked, shared or exclusively; the end of the transaction
+ * would unlock it otherwise. What is the transaction's stays so.
+ */
+void
+post_unlock(PostLock *lock)
+{
+	switch (lock->hold)
+	{
+		case POST_SHARED:
+		case POST_SHARED_SURE:
+			key_unlock(&lock->key, KEY_LOCK_SHARED);
+			lock->hold = POST_NOT_HELD;
+			break;
+		case POST_EXCLUSIVE:
+			key_unlock(&lock->key, KEY_LOCK_EXCLUSIVE);
+			lock->hold = POST_NOT_HELD;
+			break;
+		case POST_NOT_HELD:
+		case POST_WITHOUT_LOCK:
+		case POST_OF_TRANSACTION:
+			break;
+	}
+}
+
+/* ------------------------------------------------------------------------
+ * The count
+ * ------------------------------------------------------------------------ */
+
 /* Does a worker fold what is left? */
 static bool
 worker_folds(void)
@@ -37,28 +278,10 @@ worker_folds(void)
 	return change_feed_hooks.views_served();
 }
 
-/* Lock a post item against other writers; *post points into the writer. */
-ItemResult
-post_item_lock(ItemWriter *writer, const pg_uuid_t *post_id,
-			   LockWaitPolicy wait, BlogItem *post)
-{
-	Datum		key = UUIDPGetDatum(post_id);
-
-	return item_writer_lock(writer, &key, 1, LockTupleNoKeyExclusive, wait,
-							post);
-}
-
-/* Write a post item that is locked, with these added to its counts. */
-void
-post_item_write(ItemWriter *writer, BlogItem *post, PostCounts add)
-{
-	item_add_counts(post, add.comments, add.likes);
-	item_writer_update(writer, post);
-}
-
 /*
- * Add to the counts of a post item, if it is free; folds: a worker folds what
- * is left.
+ * Add to the counts of a post item. With LockWaitSkip only if it is free
+ * (ITEM_LOCKED), and if a worker folds what is left (folds), only if its page has
+ * room for a HOT update (ITEM_NO_ROOM).
  */
 static ItemResult
 count_in_place(const pg_uuid_t *post_id, PostCounts counts,
@@ -73,41 +296,48 @@ count_in_place(const pg_uuid_t *post_id, PostCounts counts,
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
 	if (folds && wait != LockWaitBlock)
 		item_writer_need_room(writer);
-	result = post_item_lock(writer, post_id, wait, &post);
+	result = post_lock_for_counts(writer, post_id, wait, &post);
 	if (result == ITEM_OK)
 	{
 		if (!folds && !IsolationUsesXactSnapshot())
 			(void) delta_take_now(post_id, FOLD_IN_PASSING, &counts, &left);
-		post_item_write(writer, &post, counts);
+		post_write_counts(writer, &post, counts);
 	}
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	return result;
 }
 
-/*
- * Add to this process's stripe of a post that is locked. ITEM_NOT_FOUND: it has
- * none; ITEM_LOCKED: it is being folded, or a transaction with a snapshot of its
- * own may not see it, or the post may be gone: a stripe of an earlier
- * transaction keeps nobody from deleting that.
- */
-static ItemResult
+/* What came of counting in this process's stripe. */
+typedef enum InStripe
+{
+	STRIPE_NONE,				/* it has none on this post */
+	STRIPE_COUNTED,
+	STRIPE_UNUSABLE				/* it is being folded; a transaction with a snapshot
+								 * of its own may not see it; or the post may be
+								 * gone: a stripe of an earlier transaction keeps
+								 * nobody from deleting that */
+} InStripe;
+
+/* Add to this process's stripe of a post that is locked. */
+static InStripe
 count_in_stripe(PostLock *lock, PostCounts counts)
 {
 	DeltaStripe stripe;
 	bool		stays;
-	ItemResult	result = ITEM_NOT_FOUND;
+	InStripe	result = STRIPE_NONE;
 
 	if (IsolationUsesXactSnapshot())
-		return ITEM_LOCKED;
+		return STRIPE_UNUSABLE;
 	delta_stripe_begin(&stripe, &lock->post_id);
 	if (stripe.found)
 	{
 		/* who deletes the post waits for who has written its deltas */
 		stays = stripe.mine;
 		if (!stays)
-			stays = post_is_sure(lock);
-		result = stays ? delta_stripe_add(&stripe, counts) : ITEM_LOCKED;
+			stays = is_sure(lock);
+		result = stays && delta_stripe_add(&stripe, counts) ?
+			STRIPE_COUNTED : STRIPE_UNUSABLE;
 	}
 	delta_stripe_end(&stripe);
 	return result;
@@ -115,86 +345,97 @@ count_in_stripe(PostLock *lock, PostCounts counts)
 
 /* Count by a new delta on a post that is sure to stay. */
 static void
-count_in_delta(PostLock *lock, PostCounts counts, bool has_stripe)
+count_in_delta(const PostLock *lock, PostCounts counts, InStripe in_stripe)
 {
-	if (has_stripe)
-		delta_insert(&lock->post_id, counts);
-	else
+	if (in_stripe == STRIPE_NONE)
 		delta_insert_stripe(&lock->post_id, counts);
+	else
+		delta_insert(&lock->post_id, counts);
+}
+
+/*
+ * Count where deltas have no place, and there is nothing but the post item to wait
+ * for. Other than by being there or not, it can only end by the worker leaving out
+ * an item that lacks values.
+ */
+static PostCountResult
+count_without_deltas(const pg_uuid_t *post_id, PostCounts counts, bool folds)
+{
+	ItemResult	result = count_in_place(post_id, counts, LockWaitBlock, folds);
+
+	if (result == ITEM_OK)
+		return POST_COUNTED;
+	return result == ITEM_NOT_FOUND ? POST_GONE : POST_UNSURE;
 }
 
 /*
  * Have a post, which is locked, count comments and likes that this transaction
- * writes or deletes. Else nothing is written: ITEM_NOT_FOUND, there is no such
- * post (any more); ITEM_LOCKED, somebody may be deleting it, which does not come of
- * a post that is sure: to be called again after unlocking the post, as
- * post_count_after_deletion().
+ * writes or deletes. PostCountResult tells what came of it. POST_UNSURE does not
+ * come of a post that is sure; of any other it asks for unlocking the post, and then
+ * for post_count_after_deletion().
  */
-ItemResult
+PostCountResult
 post_count(PostLock *lock, PostCounts counts)
 {
 	const pg_uuid_t *post_id = &lock->post_id;
 	bool		folds = worker_folds();
-	ItemResult	stripe = ITEM_NOT_FOUND;
+	InStripe	in_stripe = STRIPE_NONE;
 	ItemResult	in_place = ITEM_LOCKED;
 
 	if (!delta_possible(post_id))
-		return count_in_place(post_id, counts, LockWaitBlock, folds);
+		return count_without_deltas(post_id, counts, folds);
 	/* who has a stripe has met others here: leave the post to them */
 	if (folds)
-		stripe = count_in_stripe(lock, counts);
-	if (stripe == ITEM_OK)
-		return ITEM_OK;
+		in_stripe = count_in_stripe(lock, counts);
+	if (in_stripe == STRIPE_COUNTED)
+		return POST_COUNTED;
 	if (!IsolationUsesXactSnapshot() && (!IsTransactionBlock() || !folds))
 		in_place = count_in_place(post_id, counts, LockWaitSkip, folds);
-	if (in_place != ITEM_LOCKED)
-		return in_place;
+	if (in_place == ITEM_OK)
+		return POST_COUNTED;
+	if (in_place == ITEM_NOT_FOUND)
+		return POST_GONE;
 	if (!folds)
-		stripe = count_in_stripe(lock, counts);
-	if (stripe == ITEM_OK)
-		return ITEM_OK;
-	if (!post_is_sure(lock))
-		return ITEM_LOCKED;
-	count_in_delta(lock, counts, stripe != ITEM_NOT_FOUND);
-	return ITEM_OK;
+		in_stripe = count_in_stripe(lock, counts);
+	if (in_stripe == STRIPE_COUNTED)
+		return POST_COUNTED;
+	if (!is_sure(lock))
+		return POST_UNSURE;
+	count_in_delta(lock, counts, in_stripe);
+	return POST_COUNTED;
 }
 
 /*
  * Have a post, which is not locked, and which somebody may be deleting, count:
- * wait for the outcome, and if it is there then, it stays while it counts. Else
- * ITEM_NOT_FOUND.
+ * wait for the outcome, and if it is there then, it stays while it counts.
  */
-ItemResult
+PostCountResult
 post_count_after_deletion(PostLock *lock, PostCounts counts)
 {
-	ItemResult	result = post_await_deletion(lock);
-
-	return result == ITEM_OK ? post_count(lock, counts) : result;
+	return await_deletion(lock) ? post_count(lock, counts) : POST_GONE;
 }
 
 /*
  * Have whoever deletes a post wait for the end of this transaction, before
  * the post is marked, as if it had counted: it is about to lock what hangs on the
- * post, and may need the post then. Waits for who is deleting it; ITEM_NOT_FOUND if
- * there is no such post (any more).
+ * post, and may need the post then. Waits for who is deleting it; false if there is
+ * no such post (any more).
  */
-ItemResult
+bool
 post_keep(const pg_uuid_t *post_id)
 {
 	const PostCounts nothing = {0, 0};
 	PostLock	lock;
-	ItemResult	result;
-	ItemResult	stripe;
+	InStripe	in_stripe;
 
 	if (!delta_possible(post_id))
-		return ITEM_OK;
+		return true;
 	post_lock_init(&lock, post_id);
-	result = post_lock_shared(&lock, LockWaitBlock);
-	if (result != ITEM_OK)
-		return result;
-	stripe = count_in_stripe(&lock, nothing);
-	if (stripe != ITEM_OK)
-		count_in_delta(&lock, nothing, stripe != ITEM_NOT_FOUND);
+	if (post_lock_shared(&lock, LockWaitBlock) != ITEM_OK)
+		return false;
+	in_stripe = count_in_stripe(&lock, nothing);
+	if (in_stripe != STRIPE_COUNTED)
+		count_in_delta(&lock, nothing, in_stripe);
 	post_unlock(&lock);
-	return ITEM_OK;
+	return true;
 }

@@ -1,7 +1,6 @@
 /*
  * post_list.c
- *		Lists over all partitions of a container, by (creation_date, id), newest
- *		first.
+ *		Lists of posts over all partitions, by (creation_date, id), newest first.
  *
  * Each partition's list is read by its index, and the newest of their first
  * items is always the next: a page costs its length, and a look into each
@@ -19,16 +18,16 @@
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
 
-typedef struct MergeInput
+typedef struct ListInput
 {
 	ItemScan   *scan;
 	BlogItem	item;			/* the scan's present item */
-} MergeInput;
+} ListInput;
 
-struct ItemMerge
+struct PostList
 {
 	int			n;				/* of the partitions' lists that are open */
-	MergeInput *input;
+	ListInput *input;
 	binaryheap *heap;			/* of indexes into input */
 	ItemQuery	query;			/* of one partition's list */
 	bool		started;		/* is the top one already handed out? */
@@ -36,9 +35,9 @@ struct ItemMerge
 
 /* The heap's first is the newest. */
 static int
-merge_compare(Datum a, Datum b, void *arg)
+compare_inputs(Datum a, Datum b, void *arg)
 {
-	const MergeInput *input = arg;
+	const ListInput *input = arg;
 	const BlogItem *ia = &input[DatumGetInt32(a)].item;
 	const BlogItem *ib = &input[DatumGetInt32(b)].item;
 	TimestampTz da = item_date(ia);
@@ -54,14 +53,14 @@ merge_compare(Datum a, Datum b, void *arg)
  * which their numbers change.
  */
 static bool
-open_inputs(ItemMerge *merge)
+open_inputs(PostList *list)
 {
-	ItemQuery  *query = &merge->query;
+	ItemQuery  *query = &list->query;
 	int			n = partition_count(query->container, query->type);
 	uint64		loads = container_loads();
 
-	merge->n = 0;
-	merge->input = palloc(sizeof(MergeInput) * Max(n, 1));
+	list->n = 0;
+	list->input = palloc(sizeof(ListInput) * Max(n, 1));
 	for (query->partition = partition_first(query->container, query->type);
 		 query->partition != NO_PARTITION;
 		 query->partition = partition_after(query->container, query->type,
@@ -69,81 +68,82 @@ open_inputs(ItemMerge *merge)
 	{
 		if (container_loads() != loads)
 			return false;
-		merge->input[merge->n++].scan = item_scan_begin(query);
+		list->input[list->n++].scan = item_scan_begin(query);
 	}
 	return container_loads() == loads;
 }
 
 static void
-close_inputs(ItemMerge *merge)
+close_inputs(PostList *list)
 {
-	for (int i = 0; i < merge->n; i++)
-		item_scan_end(merge->input[i].scan);
-	pfree(merge->input);
+	for (int i = 0; i < list->n; i++)
+		item_scan_end(list->input[i].scan);
+	pfree(list->input);
 }
 
 /*
- * Begin a list over all partitions of what a query asks for, newest first.
+ * Begin a list over all partitions of the posts that a query asks for, newest first.
  * Partitions are held still by the lock on the container, but for DETACH
  * PARTITION ... CONCURRENTLY.
  */
-ItemMerge *
-item_merge_begin(const ItemQuery *query)
+PostList *
+post_list_begin(const ItemQuery *query)
 {
 	Container	container = query->container;
-	ItemMerge  *merge = palloc0(sizeof(ItemMerge));
+	PostList   *list = palloc0(sizeof(PostList));
 
-	merge->query = *query;
-	merge->query.backward = true;
-	merge->query.snapshot = query->snapshot ? query->snapshot :
+	Assert(query->type == ITEM_POST);
+	list->query = *query;
+	list->query.backward = true;
+	list->query.snapshot = query->snapshot ? query->snapshot :
 		GetActiveSnapshot();
 	container_lock(container, false);
-	while (!open_inputs(merge))
+	while (!open_inputs(list))
 	{
-		close_inputs(merge);
+		close_inputs(list);
 		CHECK_FOR_INTERRUPTS();
 	}
-	merge->heap = binaryheap_allocate(Max(merge->n, 1), merge_compare,
-									  merge->input);
-	for (int i = 0; i < merge->n; i++)
-		if (item_scan_next(merge->input[i].scan, &merge->input[i].item))
-			binaryheap_add_unordered(merge->heap, Int32GetDatum(i));
-	binaryheap_build(merge->heap);
-	return merge;
+	list->heap = binaryheap_allocate(Max(list->n, 1), compare_inputs,
+									  list->input);
+	for (int i = 0; i < list->n; i++)
+		if (item_scan_next(list->input[i].scan, &list->input[i].item))
+			binaryheap_add_unordered(list->heap, Int32GetDatum(i));
+	binaryheap_build(list->heap);
+	return list;
 }
 
 /*
- * The next newest item, a post with its deltas added up; its values hold until
+ * The next newest post, with its counts; false at the end. Its values hold until
  * the next call.
  */
 bool
-item_merge_next(ItemMerge *merge, BlogItem *out)
+post_list_next(PostList *list, BlogItem *out)
 {
-	MergeInput *in;
+	ListInput *in;
 
-	if (merge->started && !binaryheap_empty(merge->heap))
+	if (list->started && !binaryheap_empty(list->heap))
 	{
-		in = &merge->input[DatumGetInt32(binaryheap_first(merge->heap))];
+		in = &list->input[DatumGetInt32(binaryheap_first(list->heap))];
 		if (item_scan_next(in->scan, &in->item))
-			binaryheap_replace_first(merge->heap,
-									 binaryheap_first(merge->heap));
+			binaryheap_replace_first(list->heap,
+									 binaryheap_first(list->heap));
 		else
-			(void) binaryheap_remove_first(merge->heap);
+			(void) binaryheap_remove_first(list->heap);
 	}
-	merge->started = true;
-	if (binaryheap_empty(merge->heap))
+	list->started = true;
+	if (binaryheap_empty(list->heap))
 		return false;
-	in = &merge->input[DatumGetInt32(binaryheap_first(merge->heap))];
+	in = &list->input[DatumGetInt32(binaryheap_first(list->heap))];
 	*out = in->item;
-	if (merge->query.type == ITEM_POST)
-		delta_add_up(out, merge->query.snapshot);
+	post_add_up(out, list->query.snapshot);
 	return true;
 }
 
+/* End a list, wherever it has come to. */
 void
-item_merge_end(ItemMerge *merge)
+post_list_end(PostList *list)
 {
-	close_inputs(merge);
-	binaryheap_free(merge->heap);
-	pfree(merge);
+	close_inputs(list);
+	binaryheap_free(list->heap);
+	pfree(list);
 }

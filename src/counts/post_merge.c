@@ -21,9 +21,9 @@
 
 /*
  * Fold a post's deltas, at most limit of them, into the post, or if that is
- * locked or may not grow (hot), and merge says so, into one delta. ITEM_LOCKED:
- * they were left or merged; ITEM_NOT_FOUND: there is no such post. taken: how many;
- * left: whether there are others. In READ COMMITTED.
+ * locked (ITEM_LOCKED), or with hot has no room for a HOT update (ITEM_NO_ROOM), and
+ * merge says so, into one delta. ITEM_NOT_FOUND: there is no such post. taken: how
+ * many; left: whether there are others. In READ COMMITTED.
  *
  * Deltas that the snapshot shows without their post are of one that was deleted
  * while their leaf was away, and are deleted.
@@ -37,7 +37,8 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
 	ItemWriter *writer;
 	BlogItem	post;
 	ItemResult	result;
-	uint64		left_out = items_left_out();
+	bool		stays;			/* does the post stay as it is? */
+	uint64		left_out = left_out_count();
 
 	*taken = 0;
 	*left = false;
@@ -48,16 +49,17 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
 	if (hot)
 		item_writer_need_room(writer);
-	result = post_item_lock(writer, post_id, LockWaitSkip, &post);
-	if (result == ITEM_OK || (result == ITEM_LOCKED && merge))
+	result = post_lock_for_counts(writer, post_id, LockWaitSkip, &post);
+	stays = result == ITEM_LOCKED || result == ITEM_NO_ROOM;
+	if (result == ITEM_OK || (stays && merge))
 		*taken = delta_take_now(post_id, limit, &counts, left);
 	if (result == ITEM_OK && *taken > 0)
-		post_item_write(writer, &post, counts);
-	if (result == ITEM_NOT_FOUND && items_left_out() == left_out)
+		post_write_counts(writer, &post, counts);
+	if (result == ITEM_NOT_FOUND && left_out_count() == left_out)
 		*taken = delta_take(post_id, limit, &counts, left);
 	item_writer_close(writer);
 	PopActiveSnapshot();
-	if (result == ITEM_LOCKED && (counts.comments != 0 || counts.likes != 0))
+	if (stays && (counts.comments != 0 || counts.likes != 0))
 		delta_insert(post_id, counts);
 	post_unlock(&lock);
 	return result;
@@ -111,26 +113,26 @@ post_counter_repair(const pg_uuid_t *post_id)
 	BlogItem	post;
 	BlogItem	shown;
 	bool		found;
-	uint64		left_out = items_left_out();
+	uint64		left_out = left_out_count();
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	found = post_item_lock(writer, post_id, LockWaitBlock, &post) == ITEM_OK;
+	found = post_lock_for_counts(writer, post_id, LockWaitBlock, &post) == ITEM_OK;
 	if (found)
 	{
 		PostCounts	missing;
 
 		PushActiveSnapshot(GetTransactionSnapshot());
 		shown = post;
-		delta_add_up(&shown, GetActiveSnapshot());
+		post_add_up(&shown, GetActiveSnapshot());
 		missing.comments = count_children(ITEM_COMMENT, post_id) -
 			item_count(&shown, PROP_COMMENT_COUNT);
 		missing.likes = count_children(ITEM_LIKE, post_id) -
 			item_count(&shown, PROP_LIKE_COUNT);
 		PopActiveSnapshot();
-		found = items_left_out() == left_out;
+		found = left_out_count() == left_out;
 		if (found && (missing.comments != 0 || missing.likes != 0))
-			post_item_write(writer, &post, missing);
+			post_write_counts(writer, &post, missing);
 	}
 	item_writer_close(writer);
 	PopActiveSnapshot();

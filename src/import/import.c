@@ -206,7 +206,7 @@ deltas_possible(void)
 {
 	for (int p = partition_first(CONTAINER_POSTS, ITEM_DELTA); p != NO_PARTITION;
 		 p = partition_after(CONTAINER_POSTS, ITEM_DELTA, p))
-		if (!delta_leaf_exists(p))
+		if (!delta_possible_in(p))
 			return false;
 	return true;
 }

@@ -15,7 +15,7 @@ typedef struct LaunchShared
 	Latch	   *launcher;		/* NULL: no launcher is running */
 	pg_atomic_uint32 deleting;	/* commits under way that change who is
 								 * being deleted */
-	pg_atomic_uint64 deletions; /* such commits ever */
+	pg_atomic_uint64 user_deletions;	/* such commits ever */
 	WorkerEntry entry[MAX_DATABASES];
 } LaunchShared;
 

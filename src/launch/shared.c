@@ -42,7 +42,7 @@ shared_startup(void)
 	{
 		memset(launch_shared, 0, sizeof(LaunchShared));
 		pg_atomic_init_u32(&launch_shared->deleting, 0);
-		pg_atomic_init_u64(&launch_shared->deletions, 0);
+		pg_atomic_init_u64(&launch_shared->user_deletions, 0);
 		launch_shared->lock = &GetNamedLWLockTranche("blogstore")->lock;
 		for (int i = 0; i < MAX_DATABASES; i++)
 		{

@@ -12,7 +12,7 @@
  *		containers, but no worker	the launcher starts it	noted still
  *		a worker may be needed		it looks whether it is
  *		the worker was stopped		it stays stopped		it is started
- *		who is being deleted has	counted (deletions())
+ *		who is being deleted has	counted (user_deletions())
  *		changed
  *
  * Runs in backends.
@@ -64,14 +64,14 @@ containers_created(void)
 }
 
 static void
-deletions_changing(void)
+user_deletions_changing(void)
 {
 	items_written = true;
 	deletions_changed = true;
 }
 
 static bool
-deletions(uint64 *stamp)
+user_deletions(uint64 *stamp)
 {
 	*stamp = 0;
 	if (launch_shared == NULL)
@@ -79,7 +79,7 @@ deletions(uint64 *stamp)
 	if (pg_atomic_read_u32(&launch_shared->deleting) != 0)
 		return false;
 	pg_read_barrier();
-	*stamp = pg_atomic_read_u64(&launch_shared->deletions);
+	*stamp = pg_atomic_read_u64(&launch_shared->user_deletions);
 	return true;
 }
 
@@ -169,7 +169,7 @@ count_deletions(void)
 {
 	if (deletions_announced)
 	{
-		pg_atomic_fetch_add_u64(&launch_shared->deletions, 1);
+		pg_atomic_fetch_add_u64(&launch_shared->user_deletions, 1);
 		pg_atomic_fetch_sub_u32(&launch_shared->deleting, 1);
 	}
 	deletions_changed = false;
@@ -294,7 +294,7 @@ transaction_callbacks_init(void)
 	change_feed_hooks.containers_created = containers_created;
 	change_feed_hooks.item_written = item_written;
 	change_feed_hooks.views_served = views_served;
-	change_feed_hooks.deletions_changing = deletions_changing;
-	change_feed_hooks.deletions = deletions;
+	change_feed_hooks.user_deletions_changing = user_deletions_changing;
+	change_feed_hooks.user_deletions = user_deletions;
 	change_feed_hooks.obstacle = worker_obstacle;
 }

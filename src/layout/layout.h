@@ -71,9 +71,9 @@ extern VirtualTransactionId *partition_writers(Container container,
 extern int64 item_estimate(Container container, ItemType type);
 
 /* left_out.c, mended.c: what cannot be read */
-extern void item_leave_out(void (*tell) (const char *message));
-extern void item_left_out(const char *message);
-extern uint64 items_left_out(void);
+extern void left_out_instead_of_errors(void (*tell) (const char *message));
+extern void left_out_tell(const char *message);
+extern uint64 left_out_count(void);
 extern bool left_out_any(void);
 extern bool item_require_values(const BlogItem *item, ItemType type);
 extern bool left_out_mended(bool *busy);

@@ -139,7 +139,8 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
  * Open the leaf of a container's partition that holds items of a type. The
  * partition is the one that holds key, or where there is none, the one with the
  * number. To read, false is returned if the leaf is not what it should be and
- * this process leaves such ones out (item_leave_out()); else that is an error.
+ * this process leaves such ones out (left_out_instead_of_errors()); else that is an
+ * error.
  *
  * For the leaf, the lock on it is enough: dropping or detaching it locks it
  * too. The cache may have been out of date before the lock was had, so look again

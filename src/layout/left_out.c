@@ -20,31 +20,32 @@
 
 #define BIT(prop) (UINT32_C(1) << (prop))
 
-static void (*leave_out) (const char *message) = NULL;
+static void (*tell_of) (const char *message) = NULL;
 static uint64 left_out = 0;
 
 /*
  * From here on, items and leaves that cannot be read are left out and told to a
- * function, instead of being errors: how the worker goes on with the rest.
+ * function, instead of being errors: how the worker goes on with the rest. With NULL
+ * they are errors again.
  */
 void
-item_leave_out(void (*tell) (const char *message))
+left_out_instead_of_errors(void (*tell) (const char *message))
 {
-	leave_out = tell;
+	tell_of = tell;
 }
 
-/* Something else was left out. */
+/* The caller has left something out for a reason of its own: count it, and tell. */
 void
-item_left_out(const char *message)
+left_out_tell(const char *message)
 {
 	left_out++;
-	if (leave_out != NULL)
-		leave_out(message);
+	if (tell_of != NULL)
+		tell_of(message);
 }
 
 /* How often something was left out: an item, a leaf, a container. */
 uint64
-items_left_out(void)
+left_out_count(void)
 {
 	return left_out;
 }
@@ -73,11 +74,11 @@ container_leave_out(Container container, const LayoutProblem *p)
 {
 	LeftOut		one = {container, NO_PARTITION, ITEM_POST, N_PATHS};
 
-	if (leave_out == NULL)
+	if (tell_of == NULL)
 		return false;
 	remember_faulty(&one);
 	left_out++;
-	leave_out(p->message);
+	tell_of(p->message);
 	return true;
 }
 
@@ -88,13 +89,13 @@ leaf_leave_out(Container container, ItemType type, int partition,
 {
 	LeftOut		one = {container, partition, type, path};
 
-	if (leave_out == NULL)
+	if (tell_of == NULL)
 		layout_problem_raise(p);
 	/* partitions that come and go are found out otherwise */
 	if (partition != NO_PARTITION)
 		remember_faulty(&one);
 	left_out++;
-	leave_out(p->message);
+	tell_of(p->message);
 }
 
 /*
@@ -157,14 +158,14 @@ item_complete(const BlogItem *item, ItemType type, uint32 needed)
 		if (!(needed & BIT(prop)) || !item->isnull[prop])
 			continue;
 		name = describe_item(item, type);
-		if (leave_out == NULL)
+		if (tell_of == NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("%s has no %s", name, property_column(prop)),
 					 errhint("Write a value there; blogstore.verify() lists all such items.")));
 		left_out++;
-		leave_out(psprintf("%s has no %s, and is left out", name,
-						   property_column(prop)));
+		tell_of(psprintf("%s has no %s, and is left out", name,
+						 property_column(prop)));
 		return false;
 	}
 	return true;

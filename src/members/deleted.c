@@ -2,7 +2,7 @@
  * deleted.c
  *		Users who have been deleted, but whose items are not yet.
  *
- * Deleting a user queues a job (deletion.c), which deletes the user's items.
+ * Deleting a user queues a job (user_deletion.c), which deletes the user's items.
  * From the deleting transaction on, and until the job is done, none of them
  * is served: every request asks here who is being deleted in its snapshot.
  *
@@ -45,7 +45,7 @@ struct DeletedUsers
 /* Who is being deleted, and which snapshot saw it. */
 typedef struct Seen
 {
-	uint64		stamp;			/* of change_feed_hooks.deletions() */
+	uint64		stamp;			/* of change_feed_hooks.user_deletions() */
 	TransactionId xmax;
 	uint32		running;
 	bool		standby;
@@ -110,7 +110,7 @@ remembered_covers(Snapshot snapshot)
 {
 	uint64		stamp;
 
-	if (!memory.valid || !change_feed_hooks.deletions(&stamp) ||
+	if (!memory.valid || !change_feed_hooks.user_deletions(&stamp) ||
 		stamp != remembered.stamp ||
 		snapshot->takenDuringRecovery != remembered.standby ||
 		running_unknown(snapshot) || changed_here())
@@ -129,7 +129,7 @@ remembered_outdated(void)
 
 	if (!memory.valid)
 		return true;
-	return (change_feed_hooks.deletions(&stamp) &&
+	return (change_feed_hooks.user_deletions(&stamp) &&
 			stamp != remembered.stamp) ||
 		RecoveryInProgress() != remembered.standby;
 }
@@ -161,7 +161,7 @@ reread_deletions(void)
 	DeletedUsers *users;
 	uint64		began = remembered_begin(&memory, bookkeeping_lookup(BOOK_JOBS));
 
-	still = change_feed_hooks.deletions(&seen.stamp);
+	still = change_feed_hooks.user_deletions(&seen.stamp);
 	PushActiveSnapshot(GetLatestSnapshot());
 	snapshot = GetActiveSnapshot();
 	seen.xmax = snapshot->xmax;
@@ -338,5 +338,5 @@ deleted_changed(void)
 
 	changed_by = GetTopTransactionId();
 	CacheInvalidateRelcacheByRelid(relid);
-	change_feed_hooks.deletions_changing();
+	change_feed_hooks.user_deletions_changing();
 }

@@ -32,7 +32,7 @@ extern void rename_begin(ItemWriter *writer, const BlogItem *user);
 extern bool rename_ready(const Job *job);
 extern bool rename_step(Job *job);
 
-/* deletion.c: from a user's deletion to the last item */
+/* user_deletion.c: from a user's deletion to the last item */
 extern void deletion_begin(const pg_uuid_t *user_id);
 extern void deletion_revive(const pg_uuid_t *user_id);
 extern bool deletion_ready(const Job *job, XLogRecPtr shown);

@@ -172,7 +172,7 @@ static bool
 rename_chunk(Job *job, Sweep *sweep)
 {
 	SweepWork	work = {.leaf = relabel_leaf, .chunk = RENAME_CHUNK};
-	uint64		left_out = items_left_out();
+	uint64		left_out = left_out_count();
 
 	if (job->has_user)
 	{
@@ -181,7 +181,7 @@ rename_chunk(Job *job, Sweep *sweep)
 		if (work.username == (Datum) 0)
 		{
 			/* deleted since, which is a job of its own; or not to be read now */
-			sweep->left_out |= items_left_out() != left_out ||
+			sweep->left_out |= left_out_count() != left_out ||
 				!container_whole(CONTAINER_USERS);
 			return false;
 		}

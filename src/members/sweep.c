@@ -12,7 +12,7 @@
  *
  * Items that others have locked are skipped, and swept again after a pause, which
  * grows; in the end a sweep waits for their locks. In which phases of a job all
- * that happens, rename.c and deletion.c tell.
+ * that happens, rename.c and user_deletion.c tell.
  *
  * Runs in the worker.
  */
@@ -201,7 +201,7 @@ sweep_leaf(Job *job, ItemType *type, int *partition)
 bool
 sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
 {
-	uint64		left_out = items_left_out();
+	uint64		left_out = left_out_count();
 	LeafWalk	walk;
 	ItemType	type;
 	int			partition;
@@ -223,7 +223,7 @@ sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
 	job->place = walk.place;
 	job->done += walk.changed;
 	sweep->skipped |= walk.skipped;
-	sweep->left_out |= items_left_out() != left_out;
+	sweep->left_out |= left_out_count() != left_out;
 	return more;
 }
 

@@ -69,7 +69,7 @@ walk_leaf(Visitor *visitor, const pg_uuid_t *user_id, LeafWalk *walk)
 	{
 		MemoryContext old;
 		VisitOutcome outcome;
-		uint64		left_out = items_left_out();
+		uint64		left_out = left_out_count();
 
 		if (!item_scan_next(scan, &item))
 		{
@@ -83,7 +83,7 @@ walk_leaf(Visitor *visitor, const pg_uuid_t *user_id, LeafWalk *walk)
 		if (outcome == VISIT_AGAIN)
 			break;
 		/* what cannot be read will not be free some moments later */
-		if (outcome == VISIT_BUSY && items_left_out() != left_out)
+		if (outcome == VISIT_BUSY && left_out_count() != left_out)
 			outcome = VISIT_UNCHANGED;
 		walk->changed += outcome == VISIT_CHANGED;
 		walk->skipped |= outcome == VISIT_BUSY;

@@ -1,6 +1,6 @@
 /*
  * walk.h
- *		Going through users' items, for walk.c, sweep.c, rename.c and deletion.c
+ *		Going through users' items, for walk.c, sweep.c, rename.c and user_deletion.c
  *		alone.
  */
 #ifndef BLOGSTORE_WALK_H

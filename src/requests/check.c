@@ -286,9 +286,9 @@ need_user(const pg_uuid_t *user_id, BlogItem *user)
 	check_not_anew(user);
 }
 
-/* Is a post one of a user's who is being deleted, by the transaction's snapshot? */
+/* Is the author of a post being deleted, by the transaction's snapshot? */
 bool
-post_being_deleted(const pg_uuid_t *post_id)
+post_author_being_deleted(const pg_uuid_t *post_id)
 {
 	bool		result;
 
@@ -316,7 +316,7 @@ find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
 		.path = PATH_KEY, .key = key, .nkeys = nkeys
 	}, out);
 	if (found && type == ITEM_POST)
-		delta_add_up(out, GetActiveSnapshot());
+		post_add_up(out, GetActiveSnapshot());
 	PopActiveSnapshot();
 	if (!found && IsolationUsesXactSnapshot())
 		ereport(ERROR,

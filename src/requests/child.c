@@ -34,8 +34,8 @@ need_post(Arrival *arrival)
 {
 	const pg_uuid_t *post_id = &arrival->lock.post_id;
 
-	arrival->stamped = change_feed_hooks.deletions(&arrival->stamp);
-	if (!post_find(&arrival->lock) || post_being_deleted(post_id))
+	arrival->stamped = change_feed_hooks.user_deletions(&arrival->stamp);
+	if (!post_find(&arrival->lock) || post_author_being_deleted(post_id))
 		unknown_item("post", post_id);
 }
 
@@ -45,7 +45,7 @@ deletions_since(const Arrival *arrival)
 {
 	uint64		stamp;
 
-	return !arrival->stamped || !change_feed_hooks.deletions(&stamp) ||
+	return !arrival->stamped || !change_feed_hooks.user_deletions(&stamp) ||
 		stamp != arrival->stamp;
 }
 
@@ -96,7 +96,7 @@ write_child(BlogItem *item, ItemType type)
 	const pg_uuid_t *post_id = item_uuid(item, PROP_POST_ID);
 	const PostCounts one = child_counts(type, 1);
 	Arrival		arrival;
-	ItemResult	counted;
+	PostCountResult counted;
 	bool		inserted;
 
 	post_lock_init(&arrival.lock, post_id);
@@ -111,19 +111,19 @@ write_child(BlogItem *item, ItemType type)
 	if (!inserted)
 		return false;
 	/* the insert may have waited for the one who deletes the post's author */
-	if (deletions_since(&arrival) && post_being_deleted(post_id))
+	if (deletions_since(&arrival) && post_author_being_deleted(post_id))
 		unknown_item("post", post_id);
 	counted = post_count(&arrival.lock, one);
 	post_unlock(&arrival.lock);
-	if (counted == ITEM_LOCKED)
+	if (counted == POST_UNSURE)
 		counted = post_count_after_deletion(&arrival.lock, one);
-	if (counted != ITEM_OK)
+	if (counted != POST_COUNTED)
 		unknown_item("post", post_id);
 	return true;
 }
 
 /* Delete a comment or like; false if there is none, or none is served. */
-bool
+static bool
 delete_served_child(ItemType type, const pg_uuid_t *post_id,
 					const pg_uuid_t *other)
 {
@@ -146,4 +146,25 @@ delete_served_child(ItemType type, const pg_uuid_t *post_id,
 	PopActiveSnapshot();
 	return served &&
 		child_delete(type, post_id, other, NULL, LockWaitBlock) == DELETE_DONE;
+}
+
+/*
+ * A request that deletes a comment or like: its arguments are the post's id and
+ * other, which tells the child. Returns whether there was one. Errors: 22004, 25006,
+ * 40001, 55000. Locks: the child, FOR UPDATE; the post item, FOR NO KEY UPDATE, if it
+ * is free.
+ */
+Datum
+delete_on_post(FunctionCallInfo fcinfo, ItemType type, const char *command,
+			   const char *other)
+{
+	OwnerScope	scope;
+	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
+	const pg_uuid_t *other_id = need_uuid(fcinfo, 1, other);
+	bool		found;
+
+	request_begin(&scope, command);
+	found = delete_served_child(type, post_id, other_id);
+	owner_end(&scope);
+	PG_RETURN_BOOL(found);
 }

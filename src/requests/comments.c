@@ -114,14 +114,14 @@ edit_comment(PG_FUNCTION_ARGS)
 
 	check_not_empty(content, "content");
 	request_begin(&scope, "edit_comment()");
-	if (!comment_says(post_id, key, content) && post_keep(post_id) != ITEM_OK)
+	if (!comment_says(post_id, key, content) && !post_keep(post_id))
 		unknown_item("comment", id);
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_COMMENT, post_id);
 	if (item_writer_lock(writer, key, 2, LockTupleNoKeyExclusive,
 						 LockWaitBlock, &found) != ITEM_OK ||
-		being_deleted(&found) || post_being_deleted(post_id))
+		being_deleted(&found) || post_author_being_deleted(post_id))
 		unknown_item("comment", id);
 	edited = found;
 	item_set(&edited, PROP_CONTENT, content);
@@ -142,15 +142,7 @@ edit_comment(PG_FUNCTION_ARGS)
 static Datum
 delete_comment(PG_FUNCTION_ARGS)
 {
-	OwnerScope	scope;
-	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
-	const pg_uuid_t *id = need_uuid(fcinfo, 1, "comment_id");
-	bool		found;
-
-	request_begin(&scope, "delete_comment()");
-	found = delete_served_child(ITEM_COMMENT, post_id, id);
-	owner_end(&scope);
-	PG_RETURN_BOOL(found);
+	return delete_on_post(fcinfo, ITEM_COMMENT, "delete_comment()", "comment_id");
 }
 
 /* Q4: list a post's comments, newest first. Errors: 22004, 22023, 55000. */

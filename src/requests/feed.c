@@ -54,7 +54,7 @@ list_feed(PG_FUNCTION_ARGS)
 	ResultSet	result;
 	ListPage	page;
 	BlogItem	item;
-	ItemMerge  *merge;
+	PostList   *list;
 
 	get_page(fcinfo, 0, &page);
 	container_require();
@@ -65,13 +65,13 @@ list_feed(PG_FUNCTION_ARGS)
 	if (page_full(&result, &page))
 		return (Datum) 0;
 
-	merge = item_merge_begin(&(ItemQuery) {
+	list = post_list_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_POST, .path = PATH_DATE,
 		.before = &page.before
 	});
-	while (!page_full(&result, &page) && item_merge_next(merge, &item))
+	while (!page_full(&result, &page) && post_list_next(list, &item))
 		if (!deleted_item(result.deleted, &item))
 			result_add(&result, &item, blogstore_short_form_length);
-	item_merge_end(merge);
+	post_list_end(list);
 	return (Datum) 0;
 }

@@ -69,15 +69,7 @@ create_like(PG_FUNCTION_ARGS)
 static Datum
 delete_like(PG_FUNCTION_ARGS)
 {
-	OwnerScope	scope;
-	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
-	const pg_uuid_t *user_id = need_uuid(fcinfo, 1, "user_id");
-	bool		found;
-
-	request_begin(&scope, "delete_like()");
-	found = delete_served_child(ITEM_LIKE, post_id, user_id);
-	owner_end(&scope);
-	PG_RETURN_BOOL(found);
+	return delete_on_post(fcinfo, ITEM_LIKE, "delete_like()", "user_id");
 }
 
 /* Has this user liked this post? Errors: 22004, 55000. */

@@ -166,7 +166,7 @@ edit_post(PG_FUNCTION_ARGS)
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	delta_add_up(&post, GetActiveSnapshot());
+	post_add_up(&post, GetActiveSnapshot());
 	PopActiveSnapshot();
 	discount_post(&post);
 	owner_end(&scope);
@@ -186,7 +186,7 @@ delete_post(PG_FUNCTION_ARGS)
 	bool		found;
 
 	request_begin(&scope, "delete_post()");
-	found = !post_being_deleted(id) &&
+	found = !post_author_being_deleted(id) &&
 		post_delete(id, NULL, LockWaitBlock) == DELETE_DONE;
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
@@ -210,14 +210,14 @@ list_from_posts(ResultSet *result, const pg_uuid_t *user_id, const ListPage *pag
 {
 	BlogItem	item;
 	Datum		key = UUIDPGetDatum(user_id);
-	ItemMerge  *merge = item_merge_begin(&(ItemQuery) {
+	PostList   *list = post_list_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_POST, .path = PATH_USER,
 		.key = &key, .nkeys = 1, .before = &page->before
 	});
 
-	while (!page_full(result, page) && item_merge_next(merge, &item))
+	while (!page_full(result, page) && post_list_next(list, &item))
 		result_add(result, &item, blogstore_short_form_length);
-	item_merge_end(merge);
+	post_list_end(list);
 }
 
 /*

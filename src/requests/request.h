@@ -112,7 +112,7 @@ extern void check_not_anew(const BlogItem *user);
 extern void need_user(const pg_uuid_t *user_id, BlogItem *user);
 extern COMPAT_NORETURN void unknown_item(const char *what, const pg_uuid_t *id);
 extern COMPAT_NORETURN void id_taken(const char *what, const pg_uuid_t *id);
-extern bool post_being_deleted(const pg_uuid_t *post_id);
+extern bool post_author_being_deleted(const pg_uuid_t *post_id);
 extern bool find_conflicting(ItemType type, const pg_uuid_t *post_id,
 							 const Datum *key, int nkeys, BlogItem *out);
 extern bool find_in_the_way(ItemType type, const pg_uuid_t *post_id,
@@ -120,8 +120,8 @@ extern bool find_in_the_way(ItemType type, const pg_uuid_t *post_id,
 
 /* child.c */
 extern bool write_child(BlogItem *item, ItemType type);
-extern bool delete_served_child(ItemType type, const pg_uuid_t *post_id,
-								const pg_uuid_t *other);
+extern Datum delete_on_post(FunctionCallInfo fcinfo, ItemType type,
+							const char *command, const char *other);
 
 /* cursor.c */
 extern void page_find(ListPage *page, ItemType type, const pg_uuid_t *of);

@@ -161,7 +161,7 @@ result_one(FunctionCallInfo fcinfo, Container container, ItemType type,
 	if (item_scan_next(scan, &item))
 	{
 		if (type == ITEM_POST)
-			delta_add_up(&item, GetActiveSnapshot());
+			post_add_up(&item, GetActiveSnapshot());
 		if (item_served(&result, &item))
 			result_add(&result, &item, 0);
 	}

@@ -10,7 +10,7 @@
  *
  *		rebuild		worker/rebuild.c
  *		rename		members/rename.c
- *		deletion	members/deletion.c
+ *		deletion	members/user_deletion.c
  *
  * Runs in backends and in the worker. The caller acts as the containers' owner,
  * unless a function says that it does so itself.

@@ -30,7 +30,7 @@ typedef enum JobKind
 /*
  * How far a job is, by kind. The numbers are those in blogstore.jobs. Where the
  * work is done tells what happens in each phase: worker/rebuild.c,
- * members/rename.c, members/deletion.c.
+ * members/rename.c, members/user_deletion.c.
  */
 #define JOB_QUEUED 0			/* any job that has not begun */
 #define JOB_PARKED 5			/* a rename or deletion that waits until its owner

@@ -110,7 +110,7 @@ careful_do(void (*work) (void *arg), void *arg)
 			PG_RE_THROW();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
-		item_left_out(error->message);
+		left_out_tell(error->message);
 		FreeErrorData(error);
 		done = false;
 	}

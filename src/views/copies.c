@@ -70,7 +70,7 @@ get_post(const PostKey *key, BlogItem *post)
 		memcmp(item_uuid(post, PROP_USER_ID), &key->user_id, UUID_LEN) != 0 ||
 		item_date(post) != key->creation_date)
 		return false;
-	delta_add_up(post, GetActiveSnapshot());
+	post_add_up(post, GetActiveSnapshot());
 	return true;
 }
 

@@ -2,7 +2,7 @@
  * feed.c
  *		The view feed: the newest posts of all users in short form.
  *
- * What it should hold is read from the posts container (a merge over its
+ * What it should hold is read from the posts container (a list over its
  * partitions), what it holds is compared, and only differences are written:
  * trimming after an insert and refilling after a deletion come out of that in
  * the same transaction. The feed is small, so this costs less than it looks.
@@ -65,17 +65,17 @@ read_newest(int *n)
 {
 	BlogItem   *rows = palloc(sizeof(BlogItem) * blogstore_feed_size);
 	BlogItem	item;
-	ItemMerge  *merge = item_merge_begin(&(ItemQuery) {
+	PostList   *list = post_list_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_POST, .path = PATH_DATE
 	});
 
 	*n = 0;
-	while (*n < blogstore_feed_size && item_merge_next(merge, &item))
+	while (*n < blogstore_feed_size && post_list_next(list, &item))
 	{
 		item_shorten(&item, blogstore_short_form_length);
 		item_copy(&rows[(*n)++], &item);
 	}
-	item_merge_end(merge);
+	post_list_end(list);
 	return rows;
 }
 

@@ -133,7 +133,7 @@ find_deltas(void)
 		ItemScan   *scan;
 		bool		room = true;
 
-		if (!delta_leaf_exists(p))
+		if (!delta_possible_in(p))
 			continue;
 		scan = item_scan_begin(&(ItemQuery) {
 			.container = CONTAINER_POSTS, .type = ITEM_DELTA, .partition = p,
@@ -161,18 +161,20 @@ fold_post(PendingPost *post)
 	bool		left = false;
 	int64		taken = 0;
 	ItemResult	outcome = ITEM_NOT_FOUND;
+	bool		stayed;
 
 	if (delta_possible(&post->post_id))
 		outcome = post_fold(&post->post_id, FOLD_DELTAS, hot, many, &taken,
 							&left);
+	stayed = outcome == ITEM_LOCKED || outcome == ITEM_NO_ROOM;
 	if (taken >= FOLD_DELTAS)
 		post->deltas = MANY_DELTAS; /* there may be more: at once */
-	else if (outcome == ITEM_LOCKED || left)
+	else if (stayed || left)
 	{
 		/* some are being written, by who may roll back without a trace */
 		if (taken > 0)
 			post->deltas = 0;	/* merged */
-		if (outcome == ITEM_LOCKED)
+		if (stayed)
 			post->tries++;
 		post->due = after(FOLD_AFTER);
 		post->at_last = after(FOLD_AT_LAST);
@@ -299,7 +301,7 @@ fold_everything(void)
 	{
 		ItemPlace	place = {.valid = false};
 
-		if (!delta_leaf_exists(p))
+		if (!delta_possible_in(p))
 			continue;
 		PushActiveSnapshot(GetTransactionSnapshot());
 		while (next_counted(p, &place))

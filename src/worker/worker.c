@@ -290,7 +290,7 @@ wait_for_mending(MemoryContext context)
 	error = CopyErrorData();
 	apply_roll_back();
 	MemoryContextSwitchTo(context);
-	item_left_out(error->message);
+	left_out_tell(error->message);
 	pgstat_report_activity(STATE_IDLE, NULL);
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 					 NAP_IDLE, PG_WAIT_EXTENSION);
@@ -370,7 +370,7 @@ blogstore_worker_main(Datum arg)
 		proc_exit(0);
 	BackgroundWorkerInitializeConnectionByOid(entry->dbid, InvalidOid, 0);
 	worker_settings();
-	item_leave_out(tell_left_out);
+	left_out_instead_of_errors(tell_left_out);
 	worker = make_worker(entry);
 	pgstat_report_appname("blogstore worker");
 

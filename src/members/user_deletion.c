@@ -1,5 +1,5 @@
 /*
- * deletion.c
+ * user_deletion.c
  *		The protocol of a user's deletion: from delete_user() to the last item, and
  *		what becomes of it when a user with this id is created anew.
  *

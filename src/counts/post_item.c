@@ -1,0 +1,124 @@
+/*
+ * post_item.c
+ *		A post with its counts, as a snapshot shows it; and the items of a post,
+ *		locked by their keys.
+ *
+ * What a snapshot shows of a post's counts is the post item's own plus those of
+ * its deltas, both by that snapshot.
+ *
+ * A serializable transaction that reads counts is in conflict with one that
+ * writes a delta it does not see, and nobody else. The server's own predicate
+ * locks are of pages here, in which many posts' deltas lie, so the scan leaves
+ * none; a post's key has one instead (key_predicate_lock()).
+ *
+ * Reads in any process; locks in backends and in the worker.
+ */
+#include "postgres.h"
+
+#include "container/container.h"
+#include "counts/counts.h"
+#include "counts/internal.h"
+#include "layout/item.h"
+
+#include "access/xact.h"
+#include "utils/snapmgr.h"
+
+/* Add to a post's counts what its deltas say; both as one snapshot sees them. */
+void
+post_add_up(BlogItem *post, Snapshot snapshot)
+{
+	const pg_uuid_t *post_id = item_uuid(post, PROP_POST_ID);
+	Datum		key = UUIDPGetDatum(post_id);
+	bool		serializable = IsolationIsSerializable();
+	BlogItem	delta;
+	ItemScan   *scan;
+
+	if (!delta_possible(post_id))
+		return;
+	/* what the snapshot does not show may lack values */
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
+		.partition_key = post_id, .path = PATH_KEY, .key = &key, .nkeys = 1,
+		.identity = serializable,
+		.snapshot = serializable ? SnapshotAny : snapshot
+	});
+	if (serializable)
+		key_predicate_lock(scan, post_id, snapshot);
+	while (item_scan_next(scan, &delta))
+	{
+		if (serializable && !item_scan_shown(scan, snapshot))
+		{
+			if (!delta_is_empty(&delta))
+				item_scan_unseen(scan, snapshot);
+			continue;
+		}
+		if (serializable && !item_require_values(&delta, ITEM_DELTA))
+			continue;
+		item_add_counts(post, item_count(&delta, PROP_COMMENT_COUNT),
+						item_count(&delta, PROP_LIKE_COUNT));
+	}
+	item_scan_end(scan);
+}
+
+/*
+ * Does the transaction's own snapshot show a post, and is it by an author (NULL:
+ * anybody)?
+ */
+bool
+post_shown_by(const pg_uuid_t *post_id, const pg_uuid_t *author)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	ItemQuery	query = post_query(&key);
+	BlogItem	post;
+	ItemScan   *scan;
+	bool		shown;
+
+	query.no_predicate_locks = true;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	scan = item_scan_begin(&query);
+	shown = item_scan_next(scan, &post) && item_is_by(&post, author);
+	item_scan_end(scan);
+	PopActiveSnapshot();
+	return shown;
+}
+
+/*
+ * Lock the post item, comment, like or delta that a query finds by its key, to the
+ * end of the transaction; nothing is asked of its values but those by which it is
+ * found. act, where given, does something with it under the lock, and what it
+ * returns is returned. Errors: 40001 under REPEATABLE READ and SERIALIZABLE if it was
+ * changed since the snapshot.
+ */
+ItemResult
+post_part_lock(const ItemQuery *query, LockTupleMode mode, LockWaitPolicy wait,
+			   PostPartAct act, void *arg)
+{
+	ItemWriter *writer;
+	BlogItem	item;
+	ItemResult	result;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(query->container, query->type,
+							  query->partition_key);
+	item_writer_identity(writer);
+	result = item_writer_lock(writer, query->key, query->nkeys, mode, wait,
+							  &item);
+	if (result == ITEM_OK && act != NULL)
+		result = act(writer, &item, arg);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	return result;
+}
+
+/*
+ * Lock the row of a post item to the end of the transaction. Errors: 40001 under
+ * REPEATABLE READ and SERIALIZABLE if it was changed since the snapshot.
+ */
+ItemResult
+post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode, LockWaitPolicy wait)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	ItemQuery	post = post_query(&key);
+
+	return post_part_lock(&post, mode, wait, NULL, NULL);
+}
