@@ -103,7 +103,7 @@ item_writer_identity(ItemWriter *writer)
 	writer->identity = true;
 }
 
-/* Have an item that has no room for a HOT update not locked: ITEM_NO_ROOM. */
+/* From here on an item that has no room for a HOT update is not locked: ITEM_NO_ROOM. */
 void
 item_writer_need_room(ItemWriter *writer)
 {

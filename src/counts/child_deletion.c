@@ -28,6 +28,7 @@ typedef struct Child
 								 * it no longer; NULL: no post's count changes */
 } Child;
 
+/* A child; post_id, other and author must stay where they are as long as it does. */
 static void
 child_init(Child *child, ItemType type, const pg_uuid_t *post_id,
 		   const pg_uuid_t *other, const pg_uuid_t *author)

@@ -85,7 +85,10 @@ extern ItemResult post_fold(const pg_uuid_t *post_id, int64 limit, bool hot,
 extern void post_fold_locked(BlogItem *post, int64 limit);
 extern bool post_counter_repair(const pg_uuid_t *post_id);
 
-/* delta.c: what is counted beside a post */
+/*
+ * delta.c: what is counted beside a post. Is a delta with this id the stripe of a
+ * process, to which it adds again and again?
+ */
 static inline bool
 delta_is_stripe(const pg_uuid_t *id)
 {

@@ -91,8 +91,8 @@ extern ItemResult post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode,
 /*
  * delta.c: writing deltas of a post that is there and stays, because the caller has
  * it locked or it is the transaction's, and taking them away. Where the partition has
- * no place for deltas (delta_possible()) only delta_take() and delta_take_now() may be
- * called, and find none.
+ * no place for deltas (delta_possible()) only delta_take() and delta_take_now() may
+ * be called, and find none.
  *
  * A process's stripe is the one delta of a post to which it adds again and again.
  * Between begin and end, with the transaction's snapshot active, found tells whether

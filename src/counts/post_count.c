@@ -34,8 +34,8 @@
  *	POST_EXCLUSIVE		| locked by who deletes, and its item is locked
  *	POST_OF_TRANSACTION	| not locked, but this transaction has counted on it, or
  *						| has its item locked: who deletes waits for its end
- *	POST_WITHOUT_LOCK	| there is no place for deltas: who counts waits for the
- *						| lock of the post item, and so does who deletes
+ *	POST_WITHOUT_LOCK	| there is no place for deltas: who counts, and who
+ *						| deletes, waits for the lock of the post item
  *
  * What the one who counts holds, step by step, and what then comes of the other:
  *
@@ -199,9 +199,10 @@ post_await_unlock(const PostLock *lock)
 
 /*
  * Is the post that is locked shared there? Then it stays, and is not looked at
- * again. What a row lock on the post item finds out is not asked here before.
+ * again. What a row lock on the post item finds out is not asked here before. Kept
+ * out of line, so that a count in place, which does not ask, is not the slower for it.
  */
-static bool
+static pg_noinline bool
 is_sure(PostLock *lock)
 {
 	if (lock->hold == POST_SHARED && look_at_post(&lock->post_id) == ITEM_LIVE)
@@ -212,7 +213,7 @@ is_sure(PostLock *lock)
 /*
  * Lock a post shared that is there. ITEM_NOT_FOUND: there is none; ITEM_LOCKED:
  * somebody has it exclusively, or is deleting it. With LockWaitBlock wait for
- * them. It is not locked then, but it may be this transaction's.
+ * them; a post whose deletion was waited for is not locked, but this transaction's.
  */
 ItemResult
 post_lock_shared(PostLock *lock, LockWaitPolicy wait)
@@ -354,9 +355,8 @@ count_in_delta(const PostLock *lock, PostCounts counts, InStripe in_stripe)
 }
 
 /*
- * Count where deltas have no place, and there is nothing but the post item to wait
- * for. Other than by being there or not, it can only end by the worker leaving out
- * an item that lacks values.
+ * Count where deltas have no place: wait for the post item. POST_UNSURE comes of it
+ * only in the worker, which leaves out a post item that lacks values.
  */
 static PostCountResult
 count_without_deltas(const pg_uuid_t *post_id, PostCounts counts, bool folds)
