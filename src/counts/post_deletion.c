@@ -60,7 +60,7 @@ is_counted_on(const pg_uuid_t *post_id)
  * counting on it.
  */
 static void
-await_all_counting(const PostLock *lock)
+await_nobody_counting(const PostLock *lock)
 {
 	bool		counting;
 
@@ -88,7 +88,7 @@ lock_exclusive_once(PostLock *lock, LockTupleMode mode,
 		return ITEM_LOCKED;
 	lock->hold = POST_EXCLUSIVE;
 	if (item_wait == LockWaitBlock)
-		await_all_counting(lock);
+		await_nobody_counting(lock);
 	if (!is_counted_on(&lock->post_id))
 		result = post_row_lock(&lock->post_id, mode, item_wait);
 	if (result != ITEM_OK)
@@ -256,7 +256,7 @@ delete_all_children(const PostLock *lock)
 	bool		busy = false;
 
 	/* nobody can have locked the post since, with its item locked; but be sure */
-	await_all_counting(lock);
+	await_nobody_counting(lock);
 	(void) delete_children(ITEM_COMMENT, post_id, LockWaitBlock, 0, &busy);
 	(void) delete_children(ITEM_LIKE, post_id, LockWaitBlock, 0, &busy);
 	if (delta_possible(post_id))
