@@ -35,17 +35,18 @@ table_lookup(const char *name)
 /*
  * The container that a partition is part of; false: of none, or not any more while
  * it is being detached (DETACH PARTITION ... CONCURRENTLY, which may stop half-way).
+ * The root of its tree tells, which is the container's table and not another of its
+ * name in another schema.
  */
 bool
 table_container(Oid partition, Container *container)
 {
 	List	   *ancestors = get_partition_ancestors(partition);
-	char	   *root = ancestors ? get_rel_name(llast_oid(ancestors)) : NULL;
 
-	if (root == NULL)
+	if (ancestors == NIL)
 		return false;
 	for (*container = 0; *container < N_CONTAINERS; (*container)++)
-		if (strcmp(root, container_table(*container)) == 0)
+		if (llast_oid(ancestors) == table_lookup(container_table(*container)))
 			return true;
 	return false;
 }

@@ -123,4 +123,17 @@ COMMIT;
 SELECT blogstore.wait_for_views("timeout" => '1 minute');
 SELECT title FROM blogstore.feed ORDER BY creation_date;
 
+-- What is somebody's table of a container's name in another schema is none of the
+-- container's, though a partition of it lies beside those: no rebuild begins
+SELECT xmin AS written FROM blogstore.view_state \gset
+CREATE SCHEMA elsewhere;
+CREATE TABLE elsewhere.posts (LIKE blogstore.posts) PARTITION BY LIST (type);
+CREATE TABLE blogstore.elsewhere_post PARTITION OF elsewhere.posts FOR VALUES IN ('post');
+INSERT INTO elsewhere.posts SELECT * FROM blogstore.posts WHERE type = 'post';
+TRUNCATE elsewhere.posts;
+SELECT blogstore.wait_for_views();
+SELECT xmin = :'written' AS not_written_since, ready FROM blogstore.view_state;
+DROP TABLE elsewhere.posts;
+DROP SCHEMA elsewhere;
+
 SELECT * FROM blogstore.verify();
