@@ -39,7 +39,10 @@ typedef struct CachedLeaf
 	bool		attached;		/* do types or indexes run the owner's code? */
 } CachedLeaf;
 
-/* Which partitions a container has; partitions.c alone looks below the first two. */
+/*
+ * Which partitions a container has, and their leaves: the map from a key to a leaf.
+ * The functions of partitions.c alone, and partitions_leaf(), look inside.
+ */
 typedef struct Partitions
 {
 	int			n;				/* their numbers are 0 to n - 1 */
@@ -49,6 +52,8 @@ typedef struct Partitions
 	Oid			hash_collation;
 	int			modulus;		/* the greatest of the partitions' moduli */
 	int		   *of_remainder;	/* which has a remainder; NO_PARTITION: none */
+	Oid		   *table;			/* by number, each to be split by type */
+	CachedLeaf *leaf[N_ITEM_TYPES]; /* by number */
 } Partitions;
 
 /* All that is known of one container; lives in its own memory context. */
@@ -63,8 +68,6 @@ typedef struct CachedContainer
 	Oid			owner;
 	HTAB	   *watched;		/* of WatchedTable: what this was read from */
 	Partitions	partitions;
-	int			nleaves;		/* of each type; the number of a partition is */
-	CachedLeaf *leaf[N_ITEM_TYPES]; /* an index here, if it is below nleaves */
 } CachedContainer;
 
 /* shape.c */
@@ -84,10 +87,13 @@ extern void leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
 
 /* partitions.c */
 extern LayoutProblem *partitions_problem(Container container, Oid root);
-extern Oid *partitions_load(Partitions *partitions, Container container,
+extern void partitions_load(Partitions *partitions, Container container,
 							Relation root);
+extern bool partitions_whole(const Partitions *partitions);
+extern int	partitions_count(const Partitions *partitions);
 extern int	partitions_of_key(Partitions *partitions, const pg_uuid_t *key);
 extern int	partitions_from(const Partitions *partitions, int number);
+extern Oid	partitions_table(const Partitions *partitions, int number);
 extern int64 partitions_number(const Oid *root, int nroots);
 
 /* left_out.c */
@@ -122,13 +128,14 @@ extern bool leaf_learn(CachedContainer *cc, Relation rel, Container container,
 
 /*
  * The leaf of a partition for items of a type; NULL: there is no such partition.
- * (Numbers of partitions with gaps would be looked up here.)
+ * Numbers of partitions with gaps would be looked up here. Requests come by here
+ * for each item that they read, so it is no call.
  */
 static inline CachedLeaf *
-layout_leaf(CachedContainer *cc, ItemType type, int partition)
+partitions_leaf(const Partitions *partitions, ItemType type, int number)
 {
-	return partition >= 0 && partition < cc->nleaves ?
-		&cc->leaf[type][partition] : NULL;
+	return number >= 0 && number < partitions->n ?
+		&partitions->leaf[type][number] : NULL;
 }
 
 #endif							/* BLOGSTORE_CACHED_H */

@@ -168,14 +168,14 @@ partition_after(Container container, ItemType type, int partition)
 int
 partition_count(Container container, ItemType type)
 {
-	return layout_get(container)->partitions.n;
+	return partitions_count(&layout_get(container)->partitions);
 }
 
 /* Has a container a partition for each key? One may have been detached. */
 bool
 container_whole(Container container)
 {
-	return layout_get(container)->partitions.whole;
+	return partitions_whole(&layout_get(container)->partitions);
 }
 
 /*

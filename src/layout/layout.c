@@ -63,7 +63,8 @@ layout_invalidate(Oid relid)
 		}
 		for (int t = 0; t < N_ITEM_TYPES; t++)
 		{
-			CachedLeaf *leaf = layout_leaf(cc, t, table->partition);
+			CachedLeaf *leaf = partitions_leaf(&cc->partitions, t,
+											   table->partition);
 
 			if (leaf == NULL || leaf->relid != relid)
 				continue;
@@ -127,7 +128,8 @@ load_types(CachedContainer *cc, Relation rel, int partition)
 		for (int t = 0; t < N_ITEM_TYPES; t++)
 			if (strcmp(value, item_type_name(t)) == 0)
 			{
-				CachedLeaf *leaf = layout_leaf(cc, t, partition);
+				CachedLeaf *leaf = partitions_leaf(&cc->partitions, t,
+												   partition);
 
 				leaf->relid = desc->oids[child];
 				if (count_values(bound, child) > 1)
@@ -143,7 +145,7 @@ spoil_partition(CachedContainer *cc, int partition, Oid relid,
 {
 	for (int t = 0; t < N_ITEM_TYPES; t++)
 	{
-		CachedLeaf *leaf = layout_leaf(cc, t, partition);
+		CachedLeaf *leaf = partitions_leaf(&cc->partitions, t, partition);
 
 		leaf->relid = relid;
 		leaf->misplaced = problem;
@@ -181,19 +183,12 @@ static void
 load_layout(CachedContainer *cc, Container container, Relation root)
 {
 	Partitions *partitions = &cc->partitions;
-	Oid		   *table = partitions_load(partitions, container, root);
 
-	cc->nleaves = partitions->n;
-	for (int t = 0; t < N_ITEM_TYPES; t++)
-		cc->leaf[t] = palloc0(sizeof(CachedLeaf) * Max(cc->nleaves, 1));
-	if (table == NULL)
-		load_types(cc, root, 0);
+	partitions_load(partitions, container, root);
 	table_close(root, AccessShareLock);
-	if (table == NULL)
-		return;
 	for (int p = partitions_from(partitions, 0); p != NO_PARTITION;
 		 p = partitions_from(partitions, p + 1))
-		load_partition(cc, p, table[p]);
+		load_partition(cc, p, partitions_table(partitions, p));
 }
 
 /* What is wrong with a container as a whole; NULL: nothing. */
@@ -214,7 +209,6 @@ load_begin(CachedContainer *cc, Oid root)
 	cc->valid = false;
 	cc->loading = false;
 	memset(&cc->partitions, 0, sizeof(cc->partitions));
-	cc->nleaves = 0;
 	cc->watched = NULL;
 	cc->problem = NULL;
 	if (cc->context == NULL)

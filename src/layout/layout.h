@@ -54,6 +54,7 @@ extern int64 container_layout(void);
 
 /* containers.c: what partitions a container has on this server */
 #define NO_PARTITION (-1)
+#define FEED_PARTITION 0		/* the feed's only partition: the feed has no key */
 
 extern int	partition_of(Container container, ItemType type,
 						 const pg_uuid_t *key);

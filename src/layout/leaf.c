@@ -26,7 +26,7 @@ CachedLeaf *
 leaf_find(CachedContainer *cc, Container container, ItemType type,
 		  int partition, LayoutProblem **problem)
 {
-	CachedLeaf *leaf = layout_leaf(cc, type, partition);
+	CachedLeaf *leaf = partitions_leaf(&cc->partitions, type, partition);
 
 	if (leaf == NULL)
 		*problem = shape_missing_problem(psprintf("container \"%s\" has no partition for this key",
@@ -45,7 +45,8 @@ leaf_find(CachedContainer *cc, Container container, ItemType type,
 static Oid
 leaf_table(Container container, ItemType type, int partition)
 {
-	CachedLeaf *leaf = layout_leaf(layout_get(container), type, partition);
+	CachedLeaf *leaf = partitions_leaf(&layout_get(container)->partitions, type,
+									   partition);
 
 	return leaf != NULL ? leaf->relid : InvalidOid;
 }
@@ -121,7 +122,7 @@ bool
 leaf_learn(CachedContainer *cc, Relation rel, Container container,
 		   ItemType type, int partition)
 {
-	CachedLeaf *leaf = layout_leaf(cc, type, partition);
+	CachedLeaf *leaf = partitions_leaf(&cc->partitions, type, partition);
 
 	if (cc->valid && !leaf->known)
 	{

@@ -42,24 +42,10 @@ partitions_problem(Container container, Oid root)
 							 key);
 }
 
-/*
- * Read which partitions a container has, whose root is open and has no problem.
- * Returns their tables by number, each to be split by type; NULL: the root is.
- * All is made in the current memory context.
- */
-Oid *
-partitions_load(Partitions *partitions, Container container, Relation root)
+/* Read how keys are spread over partitions from the description of the root. */
+static void
+load_hash(Partitions *partitions, PartitionKey key, PartitionDesc desc)
 {
-	PartitionKey key = RelationGetPartitionKey(root);
-	PartitionDesc desc = RelationGetPartitionDesc(root, true);
-	Oid		   *tables;
-
-	partitions->hashed = container_key(container) != PROP_TYPE;
-	partitions->n = partitions->hashed ? desc->nparts : 1;
-	partitions->whole = true;
-	if (!partitions->hashed)
-		return NULL;
-
 	fmgr_info_copy(&partitions->hash_proc, &key->partsupfunc[0],
 				   CurrentMemoryContext);
 	partitions->hash_collation = key->partcollation[0];
@@ -71,10 +57,43 @@ partitions_load(Partitions *partitions, Container container, Relation root)
 		partitions->of_remainder[i] = desc->boundinfo->indexes[i];
 		partitions->whole &= partitions->of_remainder[i] >= 0;
 	}
-	tables = palloc(sizeof(Oid) * (desc->nparts + 1));
-	for (int i = 0; i < desc->nparts; i++)
-		tables[i] = desc->oids[i];
-	return tables;
+}
+
+/*
+ * Read which partitions a container has, whose root is open and has no problem.
+ * Of their leaves nothing is known yet. All is made in the current memory context.
+ */
+void
+partitions_load(Partitions *partitions, Container container, Relation root)
+{
+	PartitionDesc desc = RelationGetPartitionDesc(root, true);
+	bool		hashed = container_key(container) != PROP_TYPE;
+	int			n = hashed ? desc->nparts : FEED_PARTITION + 1;
+
+	partitions->hashed = hashed;
+	partitions->whole = true;
+	if (hashed)
+		load_hash(partitions, RelationGetPartitionKey(root), desc);
+	partitions->table = palloc(sizeof(Oid) * (n + 1));
+	for (int i = 0; i < n; i++)
+		partitions->table[i] = hashed ? desc->oids[i] : RelationGetRelid(root);
+	for (int t = 0; t < N_ITEM_TYPES; t++)
+		partitions->leaf[t] = palloc0(sizeof(CachedLeaf) * (n + 1));
+	partitions->n = n;
+}
+
+/* Is there a partition for each key? */
+bool
+partitions_whole(const Partitions *partitions)
+{
+	return partitions->whole;
+}
+
+/* How many partitions are there? */
+int
+partitions_count(const Partitions *partitions)
+{
+	return partitions->n;
 }
 
 /* The partition that holds a key; NO_PARTITION: none does. */
@@ -86,7 +105,7 @@ partitions_of_key(Partitions *partitions, const pg_uuid_t *key)
 	uint64		hash;
 
 	if (!partitions->hashed)
-		return 0;
+		return FEED_PARTITION;
 	if (partitions->modulus <= 0)
 		return NO_PARTITION;
 	hash = compute_partition_hash_value(1, &partitions->hash_proc,
@@ -100,6 +119,13 @@ int
 partitions_from(const Partitions *partitions, int number)
 {
 	return number < partitions->n ? Max(number, 0) : NO_PARTITION;
+}
+
+/* The table of a partition, which is split by type: of the feed, its root. */
+Oid
+partitions_table(const Partitions *partitions, int number)
+{
+	return partitions->table[number];
 }
 
 /* A table that belongs to a parent, and the transaction that has attached it. */

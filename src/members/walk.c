@@ -252,10 +252,12 @@ delete_user_copies(const pg_uuid_t *user_id)
 				}),
 				 user_id);
 	if (container_usable(CONTAINER_FEED))
-		delete_found(item_writer_open_partition(CONTAINER_FEED, ITEM_POST, 0),
+		delete_found(item_writer_open_partition(CONTAINER_FEED, ITEM_POST,
+												FEED_PARTITION),
 				 item_scan_begin(&(ItemQuery) {
 					.container = CONTAINER_FEED, .type = ITEM_POST,
-					.path = PATH_DATE, .identity = true, .snapshot = snapshot
+					.partition = FEED_PARTITION, .path = PATH_DATE,
+					.identity = true, .snapshot = snapshot
 				}),
 				 user_id);
 	PopActiveSnapshot();

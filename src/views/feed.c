@@ -41,7 +41,8 @@ read_feed(int *n)
 	BlogItem   *rows = palloc(sizeof(BlogItem) * room);
 	BlogItem	item;
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_FEED, .type = ITEM_POST, .path = PATH_DATE,
+		.container = CONTAINER_FEED, .type = ITEM_POST,
+		.partition = FEED_PARTITION, .path = PATH_DATE,
 		.backward = true, .identity = true
 	});
 
@@ -132,7 +133,7 @@ static void
 change_alone(void *arg)
 {
 	ItemWriter *writer = item_writer_open_partition(CONTAINER_FEED, ITEM_POST,
-													0);
+													FEED_PARTITION);
 
 	change_row(writer, arg);
 	item_writer_close(writer);
@@ -158,7 +159,7 @@ static void
 write_differences(const BlogItem *there, int n, const BlogItem *wanted, int m)
 {
 	ItemWriter *writer = careful_now() ? NULL :
-		item_writer_open_partition(CONTAINER_FEED, ITEM_POST, 0);
+		item_writer_open_partition(CONTAINER_FEED, ITEM_POST, FEED_PARTITION);
 
 	for (int i = 0, j = 0; i < n; i++)
 	{
@@ -203,7 +204,8 @@ feed_untouched(const PostKey *keys, int n)
 	BlogItem	oldest;
 	BlogItem	other;
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_FEED, .type = ITEM_POST, .path = PATH_DATE,
+		.container = CONTAINER_FEED, .type = ITEM_POST,
+		.partition = FEED_PARTITION, .path = PATH_DATE,
 		.identity = true
 	});
 	bool		untouched = item_scan_next(scan, &oldest);
