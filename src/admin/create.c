@@ -238,25 +238,25 @@ join_parts(const Creation *creation, bool all)
 		/* left over from containers that have been dropped */
 		for (int t = 0; t < N_BOOKKEEPING; t++)
 			if (!creation->table[t] && t != BOOK_VIEW_STATE)
-				(void) run_sql(psprintf("DELETE FROM blogstore.%s",
+				(void) run_sql(psprintf("DELETE FROM " BLOGSTORE_SCHEMA ".%s",
 										bookkeeping_name(t)));
 		if (!creation->table[BOOK_VIEW_STATE])
-			(void) run_sql("UPDATE blogstore.view_state SET enabled = true, ready = false");
+			(void) run_sql("UPDATE " VIEW_STATE_SQL " SET enabled = true, ready = false");
 	}
 	else
 	{
 		if (creation->container[CONTAINER_USERS] &&
 			!creation->table[BOOK_USERNAMES])
-			(void) run_sql("DELETE FROM blogstore.usernames");
+			(void) run_sql("DELETE FROM " USERNAMES_SQL);
 		if (creation->table[BOOK_USERNAMES])
-			(void) run_sql("INSERT INTO blogstore.usernames (username_key, user_id)"
+			(void) run_sql("INSERT INTO " USERNAMES_SQL " (username_key, user_id)"
 						   " SELECT lower(u.username), u.user_id"
-						   " FROM blogstore.users AS u WHERE u.type = 'user'"
+						   " FROM " USERS_SQL " AS u WHERE u.type = 'user'"
 						   " AND u.username IS NOT NULL"
 						   " ORDER BY u.creation_date, u.user_id"
 						   " ON CONFLICT DO NOTHING");
 		/* a rename or deletion under way may have been lost, too */
-		(void) run_sql("UPDATE blogstore.view_state SET ready = false");
+		(void) run_sql("UPDATE " VIEW_STATE_SQL " SET ready = false");
 		job_queue(JOB_REBUILD, NULL);
 		if (creation->table[BOOK_JOBS])
 			job_queue(JOB_RENAME, NULL);

@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "admin/create.h"
-#include "layout/item.h"
+#include "layout/layout.h"
 #include "state/state.h"
 
 #define PROPERTY_COLUMNS(post, user, names) \
@@ -28,34 +28,34 @@
 	"post_id NOT NULL, " AUTHORED "title NOT NULL, content NOT NULL, " COUNTED
 
 static const char *const users_sql[] = {
-	"CREATE TABLE blogstore.users ("
+	"CREATE TABLE " USERS_SQL " ("
 	PROPERTY_COLUMNS("", "NOT NULL", "username text, user_username text, ")
 	") PARTITION BY HASH (user_id)",
-	"COMMENT ON TABLE blogstore.users IS "
+	"COMMENT ON TABLE " USERS_SQL " IS "
 	"'Container: user items, and the short form of each user''s posts (view). Written by blogstore only.'"
 };
 
 static const char *const posts_sql[] = {
-	"CREATE TABLE blogstore.posts ("
+	"CREATE TABLE " POSTS_SQL " ("
 	PROPERTY_COLUMNS("NOT NULL", "", "user_username text, ")
 	") PARTITION BY HASH (post_id)",
-	"COMMENT ON TABLE blogstore.posts IS "
+	"COMMENT ON TABLE " POSTS_SQL " IS "
 	"'Container: post, comment and like items, together by post, and deltas of posts'' counts. Written by blogstore only.'"
 };
 
 static const char *const feed_sql[] = {
-	"CREATE TABLE blogstore.feed ("
+	"CREATE TABLE " FEED_SQL " ("
 	PROPERTY_COLUMNS("NOT NULL", "NOT NULL", "user_username text NOT NULL, ")
 	") PARTITION BY LIST (type)",
 
 	/* small and rewritten often: room for HOT updates, vacuumed early */
-	"CREATE TABLE blogstore.feed_post PARTITION OF blogstore.feed ("
+	"CREATE TABLE " FEED_SQL "_post PARTITION OF " FEED_SQL " ("
 	"title NOT NULL, content NOT NULL, " COUNTED
 	"PRIMARY KEY (post_id)) FOR VALUES IN ('post') "
 	"WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, "
 	"autovacuum_vacuum_threshold = 2000)",
-	"CREATE INDEX feed_post_date ON blogstore.feed_post (creation_date, id)",
-	("COMMENT ON TABLE blogstore.feed IS "
+	"CREATE INDEX feed_post_date ON " FEED_SQL "_post (creation_date, id)",
+	("COMMENT ON TABLE " FEED_SQL " IS "
 	 "'Container: the newest posts of all in short form (view). Written by the blogstore worker only.'")
 };
 
@@ -72,23 +72,23 @@ const Statements create_container_sql[N_CONTAINERS] = {
  * %2$d of the modulus. Items that are updated in place leave room for it.
  */
 static const char *const users_partition_sql[] = {
-	"CREATE TABLE blogstore.users_p%1$02d PARTITION OF blogstore.users "
+	"CREATE TABLE " USERS_SQL "_p%1$02d PARTITION OF " USERS_SQL " "
 	"FOR VALUES WITH (MODULUS %2$d, REMAINDER %1$d) PARTITION BY LIST (type)",
-	"CREATE TABLE blogstore.users_p%1$02d_user "
-	"PARTITION OF blogstore.users_p%1$02d (username NOT NULL, PRIMARY KEY (user_id)) "
+	"CREATE TABLE " USERS_SQL "_p%1$02d_user "
+	"PARTITION OF " USERS_SQL "_p%1$02d (username NOT NULL, PRIMARY KEY (user_id)) "
 	"FOR VALUES IN ('user') WITH (fillfactor = 90)",
 
 	/* of a user changed directly the change feed learns if the name was */
-	"ALTER TABLE blogstore.users_p%1$02d_user REPLICA IDENTITY FULL",
-	"CREATE TABLE blogstore.users_p%1$02d_post "
-	"PARTITION OF blogstore.users_p%1$02d "
+	"ALTER TABLE " USERS_SQL "_p%1$02d_user REPLICA IDENTITY FULL",
+	"CREATE TABLE " COPIES_SQL "_p%1$02d_post "
+	"PARTITION OF " COPIES_SQL "_p%1$02d "
 	"(" AUTHORED_POST "PRIMARY KEY (user_id, creation_date, id)) "
 	"FOR VALUES IN ('post') WITH (fillfactor = 80, "
 	"autovacuum_vacuum_scale_factor = 0.1)"
 };
 
 static const char *const posts_partition_sql[] = {
-	"CREATE TABLE blogstore.posts_p%1$02d PARTITION OF blogstore.posts "
+	"CREATE TABLE " POSTS_SQL "_p%1$02d PARTITION OF " POSTS_SQL " "
 	"FOR VALUES WITH (MODULUS %2$d, REMAINDER %1$d) PARTITION BY LIST (type)",
 
 	/*
@@ -96,36 +96,36 @@ static const char *const posts_partition_sql[] = {
 	 * the replica identity: of a deleted post the change feed then learns
 	 * whose copy to delete, and where it stands.
 	 */
-	"CREATE TABLE blogstore.posts_p%1$02d_post "
-	"PARTITION OF blogstore.posts_p%1$02d (" AUTHORED_POST
+	"CREATE TABLE " POSTS_SQL "_p%1$02d_post "
+	"PARTITION OF " POSTS_SQL "_p%1$02d (" AUTHORED_POST
 	"PRIMARY KEY (post_id)) "
 	"FOR VALUES IN ('post') WITH (fillfactor = 80, "
 	"autovacuum_vacuum_scale_factor = 0.1)",
 	"CREATE UNIQUE INDEX posts_p%1$02d_post_by_user "
-	"ON blogstore.posts_p%1$02d_post (user_id, creation_date, id)",
-	"ALTER TABLE blogstore.posts_p%1$02d_post "
+	"ON " POSTS_SQL "_p%1$02d_post (user_id, creation_date, id)",
+	"ALTER TABLE " POSTS_SQL "_p%1$02d_post "
 	"REPLICA IDENTITY USING INDEX posts_p%1$02d_post_by_user",
 	"CREATE INDEX posts_p%1$02d_post_date "
-	"ON blogstore.posts_p%1$02d_post (creation_date, id)",
+	"ON " POSTS_SQL "_p%1$02d_post (creation_date, id)",
 
-	"CREATE TABLE blogstore.posts_p%1$02d_comment "
-	"PARTITION OF blogstore.posts_p%1$02d (" AUTHORED "content NOT NULL, "
+	"CREATE TABLE " POSTS_SQL "_p%1$02d_comment "
+	"PARTITION OF " POSTS_SQL "_p%1$02d (" AUTHORED "content NOT NULL, "
 	"PRIMARY KEY (post_id, id)) FOR VALUES IN ('comment')",
 	"CREATE INDEX posts_p%1$02d_comment_list "
-	"ON blogstore.posts_p%1$02d_comment (post_id, creation_date, id)",
+	"ON " POSTS_SQL "_p%1$02d_comment (post_id, creation_date, id)",
 	"CREATE INDEX posts_p%1$02d_comment_by_user "
-	"ON blogstore.posts_p%1$02d_comment (user_id, id)",
+	"ON " POSTS_SQL "_p%1$02d_comment (user_id, id)",
 
 	/* one index says who likes what and what a user likes */
-	"CREATE TABLE blogstore.posts_p%1$02d_like "
-	"PARTITION OF blogstore.posts_p%1$02d (" AUTHORED
+	"CREATE TABLE " POSTS_SQL "_p%1$02d_like "
+	"PARTITION OF " POSTS_SQL "_p%1$02d (" AUTHORED
 	"PRIMARY KEY (user_id, post_id)) FOR VALUES IN ('like')",
 	"CREATE INDEX posts_p%1$02d_like_list "
-	"ON blogstore.posts_p%1$02d_like (post_id, creation_date, id)",
+	"ON " POSTS_SQL "_p%1$02d_like (post_id, creation_date, id)",
 
 	/* rewritten often, then short-lived: room for HOT, vacuumed early */
-	"CREATE TABLE blogstore.posts_p%1$02d_delta "
-	"PARTITION OF blogstore.posts_p%1$02d (" COUNTED
+	"CREATE TABLE " POSTS_SQL "_p%1$02d_delta "
+	"PARTITION OF " POSTS_SQL "_p%1$02d (" COUNTED
 	"PRIMARY KEY (post_id, id)) "
 	"FOR VALUES IN ('delta') WITH (fillfactor = 10, "
 	"autovacuum_vacuum_scale_factor = 0, "
@@ -142,14 +142,14 @@ const Statements create_partition_sql[N_CONTAINERS] = {
  * ------------------------------------------------------------------------ */
 
 static const char *const usernames_sql[] = {
-	"CREATE TABLE blogstore.usernames ("
+	"CREATE TABLE " USERNAMES_SQL " ("
 	"username_key text COLLATE \"C\" PRIMARY KEY, user_id uuid NOT NULL)",
-	"COMMENT ON TABLE blogstore.usernames IS "
+	"COMMENT ON TABLE " USERNAMES_SQL " IS "
 	"'Keeps usernames unique regardless of case.'"
 };
 
 static const char *const jobs_sql[] = {
-	"CREATE TABLE blogstore.jobs ("
+	"CREATE TABLE " JOBS_SQL " ("
 	"id uuid PRIMARY KEY, "
 	"kind text NOT NULL CHECK (kind IN ('rebuild', 'rename', 'deletion')), "
 	"user_id uuid, phase integer NOT NULL DEFAULT 0, "
@@ -158,29 +158,29 @@ static const char *const jobs_sql[] = {
 	"done bigint NOT NULL DEFAULT 0, total bigint, "
 	"created_at timestamptz NOT NULL DEFAULT clock_timestamp(), "
 	"started_at timestamptz) WITH (fillfactor = 50)",
-	"COMMENT ON TABLE blogstore.jobs IS "
+	"COMMENT ON TABLE " JOBS_SQL " IS "
 	"'Work queued for the blogstore worker; blogstore.progress shows it.'"
 };
 
 static const char *const view_state_sql[] = {
-	"CREATE TABLE blogstore.view_state ("
+	"CREATE TABLE " VIEW_STATE_SQL " ("
 	"only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), "
 	"enabled boolean NOT NULL DEFAULT true, "
 	"ready boolean NOT NULL DEFAULT false, "
 	"feed_size integer NOT NULL DEFAULT 0, "
 	"short_form_length integer NOT NULL DEFAULT 0) WITH (fillfactor = 10)",
-	"INSERT INTO blogstore.view_state DEFAULT VALUES",
-	("COMMENT ON TABLE blogstore.view_state IS "
+	"INSERT INTO " VIEW_STATE_SQL " DEFAULT VALUES",
+	("COMMENT ON TABLE " VIEW_STATE_SQL " IS "
 	 "'One row: whether the worker may run, whether the views are complete, the settings they were built with.'")
 };
 
 static const char *const change_feed_sql[] = {
-	"CREATE TABLE blogstore.change_feed ("
+	"CREATE TABLE " CHANGE_FEED_SQL " ("
 	"only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), "
 	"applied_lsn pg_lsn NOT NULL, applied_at timestamptz NOT NULL, "
 	"timeline bigint NOT NULL, system_identifier bigint NOT NULL, "
 	"layout bigint NOT NULL) WITH (fillfactor = 10)",
-	"COMMENT ON TABLE blogstore.change_feed IS "
+	"COMMENT ON TABLE " CHANGE_FEED_SQL " IS "
 	"'One row: how far the worker has applied the WAL, on which server, to which partitions.'"
 };
 

@@ -22,11 +22,11 @@
 PG_FUNCTION_INFO_V1(blogstore_export_documents);
 
 /*
- * A container's items of a type, apart from what they are joined with: else the
+ * The items of a type in a table, apart from what they are joined with: else the
  * planner considers each partition against each other one (see verify.c).
  */
-#define ITEMS_OF(container, type) \
-	"(SELECT * FROM blogstore." container " WHERE type = '" type "' OFFSET 0)"
+#define ITEMS_OF(table, type) \
+	"(SELECT * FROM " table " WHERE type = '" type "' OFFSET 0)"
 
 /*
  * The author's item gives the name as it is now, and leaves out the items of
@@ -34,26 +34,27 @@ PG_FUNCTION_INFO_V1(blogstore_export_documents);
  * out too, and counts are without their items, as requests have it (deleted.c).
  */
 #define HANGS_ON(type) \
-	" FROM " ITEMS_OF("posts", type) " AS i" \
+	" FROM " ITEMS_OF(POSTS_SQL, type) " AS i" \
 	" JOIN account AS a ON a.user_id = i.user_id WHERE NOT EXISTS" \
 	" (SELECT FROM gone AS g WHERE g.post_id = i.post_id)"
 
 static KeptPlan export_plan = {
+	ON_USERS | ON_POSTS | ON_JOBS,
 "WITH account AS MATERIALIZED (SELECT user_id, username, creation_date"
-" FROM blogstore.users WHERE type = 'user'),"
+" FROM " USERS_SQL " WHERE type = 'user'),"
 " deleting AS MATERIALIZED (SELECT DISTINCT user_id"
 " FROM (" USERS_BEING_DELETED_SQL ") AS d),"
 " gone AS MATERIALIZED (SELECT p.post_id FROM "
-ITEMS_OF("posts", "post") " AS p"
+ITEMS_OF(POSTS_SQL, "post") " AS p"
 " WHERE p.user_id IN (SELECT user_id FROM deleting)),"
 " unserved AS MATERIALIZED (SELECT i.post_id,"
 " count(*) FILTER (WHERE i.type = 'comment') AS comments,"
 " count(*) FILTER (WHERE i.type = 'like') AS likes"
-" FROM (SELECT type, post_id, user_id FROM blogstore.posts"
+" FROM (SELECT type, post_id, user_id FROM " POSTS_SQL
 " WHERE type IN ('comment', 'like') OFFSET 0) AS i WHERE i.user_id IN (SELECT user_id FROM deleting) GROUP BY i.post_id),"
 " delta AS MATERIALIZED (SELECT post_id,"
 " sum(comment_count)::bigint AS comments, sum(like_count)::bigint AS likes"
-" FROM blogstore.posts WHERE type = 'delta' GROUP BY post_id)"
+" FROM " POSTS_SQL " WHERE type = 'delta' GROUP BY post_id)"
 
 " SELECT jsonb_build_object('id', a.user_id, 'type', 'user',"
 " 'userId', a.user_id, 'username', a.username,"
@@ -65,7 +66,7 @@ ITEMS_OF("posts", "post") " AS p"
 " p.comment_count + coalesce(d.comments, 0) - coalesce(n.comments, 0),"
 " 'likeCount', p.like_count + coalesce(d.likes, 0) - coalesce(n.likes, 0),"
 " 'creationDate', p.creation_date)"
-" FROM " ITEMS_OF("posts", "post") " AS p"
+" FROM " ITEMS_OF(POSTS_SQL, "post") " AS p"
 " JOIN account AS a ON a.user_id = p.user_id"
 " LEFT JOIN delta AS d ON d.post_id = p.post_id"
 " LEFT JOIN unserved AS n ON n.post_id = p.post_id"

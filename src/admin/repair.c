@@ -137,8 +137,9 @@ mend_by(KeptPlan *plan, const Finding *f)
 #define ITEM_ARGUMENTS 4, {UUIDOID, TEXTOID, UUIDOID, UUIDOID}
 
 static KeptPlan username_plan = {
-	"UPDATE blogstore.posts AS i SET user_username = u.username"
-	" FROM blogstore.users AS u WHERE u.type = 'user' AND u.user_id = $4"
+	ON_USERS | ON_POSTS,
+	"UPDATE " POSTS_SQL " AS i SET user_username = u.username"
+	" FROM " USERS_SQL " AS u WHERE u.type = 'user' AND u.user_id = $4"
 	" AND u.username IS NOT NULL AND i.user_id = $4 AND i.post_id = $1"
 	" AND i.type = $2 AND i.id = $3"
 	" AND i.user_username IS DISTINCT FROM u.username",
@@ -147,7 +148,8 @@ static KeptPlan username_plan = {
 
 /* A count that is missing is none, before it is compared with what there is. */
 static KeptPlan count_plan = {
-	"UPDATE blogstore.posts AS i SET"
+	ON_POSTS,
+	"UPDATE " POSTS_SQL " AS i SET"
 	" comment_count = coalesce(i.comment_count, 0),"
 	" like_count = coalesce(i.like_count, 0)"
 	" WHERE i.post_id = $1 AND i.type = $2 AND i.id = $3"
@@ -156,7 +158,8 @@ static KeptPlan count_plan = {
 };
 
 static KeptPlan registry_plan = {
-	"DELETE FROM blogstore.usernames"
+	ON_USERNAMES,
+	"DELETE FROM " USERNAMES_SQL
 	" WHERE num_nulls(username_key, user_id) > 0",
 	0, {0}, NULL
 };
@@ -166,12 +169,14 @@ static KeptPlan registry_plan = {
 	" comment_count, like_count, creation_date) > 0"
 
 static KeptPlan copies_plan = {
-	"DELETE FROM blogstore.users WHERE type = 'post' AND " VIEW_NULLS_SQL,
+	ON_USERS,
+	"DELETE FROM " COPIES_SQL " WHERE type = 'post' AND " VIEW_NULLS_SQL,
 	0, {0}, NULL
 };
 
 static KeptPlan feed_plan = {
-	"DELETE FROM blogstore.feed WHERE " VIEW_NULLS_SQL,
+	ON_FEED,
+	"DELETE FROM " FEED_SQL " WHERE " VIEW_NULLS_SQL,
 	0, {0}, NULL
 };
 

@@ -76,6 +76,7 @@ PG_FUNCTION_INFO_V1(blogstore_verify);
 	" WHERE w.shown IS DISTINCT FROM t.shown"
 
 static KeptPlan verify_plan = {
+	ON_USERS | ON_POSTS | ON_FEED | ON_USERNAMES | ON_JOBS,
 	"SELECT container::text, problem::text, type::text, id::uuid,"
 	" post_id::uuid, user_id::uuid, expected::text, actual::text,"
 	" creation_date::timestamptz FROM ("
@@ -181,7 +182,7 @@ static KeptPlan verify_plan = {
 	" coalesce(a.user_id, n.user_id), NULL, coalesce(a.user_id, n.user_id),"
 	" a.username, n.username_key, NULL"
 	" FROM (SELECT * FROM account WHERE username IS NOT NULL) AS a"
-	" FULL JOIN (SELECT r.* FROM blogstore.usernames AS r"
+	" FULL JOIN (SELECT r.* FROM " USERNAMES_SQL " AS r"
 	" WHERE num_nulls(r.username_key, r.user_id) = 0 AND NOT EXISTS"
 	" (SELECT FROM account AS u WHERE u.user_id = r.user_id"
 	" AND u.username IS NULL)) AS n"
@@ -219,11 +220,11 @@ static KeptPlan verify_plan = {
 	" 'not null', i.shown, i.creation_date FROM in_feed AS i"
 	" WHERE i.nulls > 0"
 	INVALID_SQL("usernames", "NULL", "NULL::uuid", "NULL::uuid", "i.user_id",
-				"NULL", "(SELECT * FROM blogstore.usernames"
+				"NULL", "(SELECT * FROM " USERNAMES_SQL
 				" WHERE num_nulls(username_key, user_id) > 0) AS i",
 				MISSING("username_key") ", " MISSING("user_id"))
 	INVALID_SQL("jobs", "i.kind", "i.id", "NULL::uuid", "i.user_id",
-				"i.created_at", "blogstore.jobs AS i",
+				"i.created_at", JOBS_SQL " AS i",
 				MISSING("id") ", " MISSING("kind") ", "
 				MISSING_IF("i.kind = 'deletion'", "user_id") ", "
 				MISSING("phase") ", " MISSING("partition_number") ", "

@@ -22,18 +22,21 @@
 #include "utils/fmgrprotos.h"
 
 static KeptPlan claim_plan = {
-	"INSERT INTO blogstore.usernames (username_key, user_id)"
+	ON_USERNAMES,
+	"INSERT INTO " USERNAMES_SQL " (username_key, user_id)"
 	" VALUES ($1, $2) ON CONFLICT (username_key) DO NOTHING",
 	2, {TEXTOID, UUIDOID}, NULL
 };
 
 static KeptPlan lookup_plan = {
-	"SELECT user_id::uuid FROM blogstore.usernames WHERE username_key = $1",
+	ON_USERNAMES,
+	"SELECT user_id::uuid FROM " USERNAMES_SQL " WHERE username_key = $1",
 	1, {TEXTOID}, NULL
 };
 
 static KeptPlan release_plan = {
-	"DELETE FROM blogstore.usernames"
+	ON_USERNAMES,
+	"DELETE FROM " USERNAMES_SQL
 	" WHERE username_key = $1 AND user_id = $2",
 	2, {TEXTOID, UUIDOID}, NULL
 };

@@ -18,13 +18,15 @@
 #include "utils/pg_lsn.h"
 
 static KeptPlan read_plan = {
+	ON_CHANGE_FEED,
 	"SELECT applied_lsn::pg_lsn, applied_at::timestamptz, timeline::bigint,"
-	" system_identifier::bigint, layout::bigint FROM blogstore.change_feed",
+	" system_identifier::bigint, layout::bigint FROM " CHANGE_FEED_SQL,
 	0, {0}, NULL
 };
 
 static KeptPlan write_plan = {
-	"INSERT INTO blogstore.change_feed (only_row, applied_lsn, applied_at,"
+	ON_CHANGE_FEED,
+	"INSERT INTO " CHANGE_FEED_SQL " (only_row, applied_lsn, applied_at,"
 	" timeline, system_identifier, layout) VALUES (true, $1, $2, $3, $4, $5)"
 	" ON CONFLICT (only_row) DO UPDATE SET applied_lsn = $1, applied_at = $2,"
 	" timeline = $3, system_identifier = $4, layout = $5",
@@ -32,7 +34,8 @@ static KeptPlan write_plan = {
 };
 
 static KeptPlan forget_plan = {
-	"DELETE FROM blogstore.change_feed", 0, {0}, NULL
+	ON_CHANGE_FEED,
+	"DELETE FROM " CHANGE_FEED_SQL, 0, {0}, NULL
 };
 
 /* Read the row by the active snapshot; all zero if there is none. */

@@ -6,6 +6,7 @@
 #define BLOGSTORE_BOOKKEEPING_H
 
 #include "compat.h"
+#include "layout/item.h"
 
 typedef enum Bookkeeping
 {
@@ -16,6 +17,12 @@ typedef enum Bookkeeping
 } Bookkeeping;
 
 #define N_BOOKKEEPING (BOOK_CHANGE_FEED + 1)
+
+/* How SQL names them. */
+#define USERNAMES_SQL BLOGSTORE_SCHEMA ".usernames"
+#define JOBS_SQL BLOGSTORE_SCHEMA ".jobs"
+#define VIEW_STATE_SQL BLOGSTORE_SCHEMA ".view_state"
+#define CHANGE_FEED_SQL BLOGSTORE_SCHEMA ".change_feed"
 
 extern const char *bookkeeping_name(Bookkeeping table);
 extern Oid	bookkeeping_lookup(Bookkeeping table);

@@ -99,14 +99,16 @@ job_is_parked(const Job *job)
  * ------------------------------------------------------------------------ */
 
 static KeptPlan queue_plan = {
-	"INSERT INTO blogstore.jobs (id, kind, user_id) VALUES ($1, $2, $3)",
+	ON_JOBS,
+	"INSERT INTO " JOBS_SQL " (id, kind, user_id) VALUES ($1, $2, $3)",
 	3, {UUIDOID, TEXTOID, UUIDOID}, NULL
 };
 
 static KeptPlan queue_once_plan = {
-	"INSERT INTO blogstore.jobs (id, kind, user_id)"
+	ON_JOBS,
+	"INSERT INTO " JOBS_SQL " (id, kind, user_id)"
 	" SELECT $1, $2, $3 WHERE NOT EXISTS"
-	" (SELECT FROM blogstore.jobs WHERE kind = $2 AND phase = 0"
+	" (SELECT FROM " JOBS_SQL " WHERE kind = $2 AND phase = 0"
 	" AND user_id IS NOT DISTINCT FROM $3)",
 	3, {UUIDOID, TEXTOID, UUIDOID}, NULL
 };
@@ -142,7 +144,8 @@ job_queue_once(JobKind kind, const pg_uuid_t *user_id)
 }
 
 static KeptPlan restart_rebuilds_plan = {
-	"UPDATE blogstore.jobs SET phase = 0, partition_number = 0,"
+	ON_JOBS,
+	"UPDATE " JOBS_SQL " SET phase = 0, partition_number = 0,"
 	" position_first = NULL, done = 0, total = NULL, started_at = NULL"
 	" WHERE kind = '" REBUILD "'",
 	0, {0}, NULL
@@ -157,7 +160,8 @@ job_queue_rebuild_anew(void)
 }
 
 static KeptPlan restart_sweeps_plan = {
-	"UPDATE blogstore.jobs SET phase = 0, partition_number = 0,"
+	ON_JOBS,
+	"UPDATE " JOBS_SQL " SET phase = 0, partition_number = 0,"
 	" position_first = NULL, position_date = NULL, position_last = NULL"
 	" WHERE kind IN ('" RENAME "', '" DELETION "')",
 	0, {0}, NULL
@@ -181,7 +185,8 @@ jobs_request_renames(const pg_uuid_t *users, int n, bool all)
 }
 
 static KeptPlan any_rebuild_plan = {
-	"SELECT 1 FROM blogstore.jobs WHERE kind = '" REBUILD "'", 0, {0}, NULL
+	ON_JOBS,
+	"SELECT 1 FROM " JOBS_SQL " WHERE kind = '" REBUILD "'", 0, {0}, NULL
 };
 
 /* Is a rebuild in the queue? */
@@ -196,11 +201,12 @@ job_rebuild_is_queued(void)
  * ------------------------------------------------------------------------ */
 
 static KeptPlan list_plan = {
+	ON_JOBS,
 	"SELECT id::uuid, kind::text, user_id::uuid, phase::integer,"
 	" partition_number::integer, position_first::uuid,"
 	" position_date::timestamptz, position_last::uuid, done::bigint,"
 	" total::bigint"
-	" FROM blogstore.jobs"
+	" FROM " JOBS_SQL
 	" WHERE kind = '" REBUILD "' OR kind = '" RENAME "'"
 	" OR (kind = '" DELETION "' AND user_id IS NOT NULL)"
 	" ORDER BY kind <> '" REBUILD "', created_at, id"
@@ -209,13 +215,15 @@ static KeptPlan list_plan = {
 };
 
 static KeptPlan lock_plan = {
-	"SELECT 1 FROM blogstore.jobs WHERE id = $1 AND kind = $2"
+	ON_JOBS,
+	"SELECT 1 FROM " JOBS_SQL " WHERE id = $1 AND kind = $2"
 	" FOR UPDATE SKIP LOCKED",
 	2, {UUIDOID, TEXTOID}, NULL
 };
 
 static KeptPlan save_plan = {
-	"UPDATE blogstore.jobs SET phase = $2, partition_number = $3,"
+	ON_JOBS,
+	"UPDATE " JOBS_SQL " SET phase = $2, partition_number = $3,"
 	" position_first = $4, position_date = $5, position_last = $6, done = $7,"
 	" total = $8,"
 	" started_at = coalesce(started_at, pg_catalog.clock_timestamp())"
@@ -225,7 +233,8 @@ static KeptPlan save_plan = {
 };
 
 static KeptPlan finish_plan = {
-	"DELETE FROM blogstore.jobs WHERE id = $1", 1, {UUIDOID}, NULL
+	ON_JOBS,
+	"DELETE FROM " JOBS_SQL " WHERE id = $1", 1, {UUIDOID}, NULL
 };
 
 /* A column of the present row; all bits zero for NULL. */
@@ -343,7 +352,8 @@ job_finish(Job *job)
 }
 
 static KeptPlan merge_plan = {
-	"DELETE FROM blogstore.jobs WHERE kind = '" RENAME "' AND user_id = $1"
+	ON_JOBS,
+	"DELETE FROM " JOBS_SQL " WHERE kind = '" RENAME "' AND user_id = $1"
 	" AND id <> $2 AND phase = 0",
 	2, {UUIDOID, UUIDOID}, NULL
 };
@@ -364,19 +374,22 @@ job_merge_renames(const Job *job)
  * ------------------------------------------------------------------------ */
 
 static KeptPlan deletions_plan = {
+	ON_JOBS,
 	"SELECT DISTINCT user_id::uuid FROM (" USERS_BEING_DELETED_SQL ") AS d"
 	" ORDER BY 1",
 	0, {0}, NULL
 };
 
 static KeptPlan lock_deletion_plan = {
-	"SELECT 1 FROM blogstore.jobs WHERE kind = '" DELETION "' AND user_id = $1"
+	ON_JOBS,
+	"SELECT 1 FROM " JOBS_SQL " WHERE kind = '" DELETION "' AND user_id = $1"
 	" FOR UPDATE",
 	1, {UUIDOID}, NULL
 };
 
 static KeptPlan make_rename_plan = {
-	"UPDATE blogstore.jobs SET kind = '" RENAME "', phase = 0,"
+	ON_JOBS,
+	"UPDATE " JOBS_SQL " SET kind = '" RENAME "', phase = 0,"
 	" partition_number = 0, position_first = NULL, position_date = NULL,"
 	" position_last = NULL WHERE kind = '" DELETION "' AND user_id = $1",
 	1, {UUIDOID}, NULL

@@ -22,13 +22,15 @@
  * ------------------------------------------------------------------------ */
 
 static KeptPlan unparked_plan = {
-	"SELECT id::uuid, xmin::xid FROM blogstore.jobs"
+	ON_JOBS,
+	"SELECT id::uuid, xmin::xid FROM " JOBS_SQL
 	" WHERE phase <> $1 AND id IS NOT NULL",
 	1, {INT4OID}, NULL
 };
 
 static KeptPlan left_plan = {
-	"SELECT 1 FROM blogstore.jobs WHERE id = ANY ($1) AND phase <> $2 LIMIT 1",
+	ON_JOBS,
+	"SELECT 1 FROM " JOBS_SQL " WHERE id = ANY ($1) AND phase <> $2 LIMIT 1",
 	2, {UUIDARRAYOID, INT4OID}, NULL
 };
 
@@ -97,6 +99,7 @@ jobs_are_left(Datum ids)
  * ------------------------------------------------------------------------ */
 
 static KeptPlan progress_plan = {
+	ON_JOBS,
 	"SELECT kind::text, user_id::uuid, phase::integer, done::bigint,"
 	" total::bigint, rate, started_at::timestamptz,"
 	" CASE WHEN rate > 0 AND total >= done AND (total - done) / rate < 1e9 THEN"
@@ -108,7 +111,7 @@ static KeptPlan progress_plan = {
 	/* the owner may have written what no worker writes */
 	" FROM (SELECT kind, user_id, phase, done, total, started_at, created_at, id,"
 	" CASE WHEN pg_catalog.isfinite(started_at) THEN started_at END AS began"
-	" FROM blogstore.jobs) AS written) AS j ORDER BY created_at, id",
+	" FROM " JOBS_SQL ") AS written) AS j ORDER BY created_at, id",
 	1, {INT8OID}, NULL
 };
 
@@ -179,7 +182,8 @@ jobs_show(Tuplestorestate *out, TupleDesc desc, int64 rebuild_total)
  * ------------------------------------------------------------------------ */
 
 static KeptPlan mend_plan = {
-	"UPDATE blogstore.jobs SET phase = coalesce(phase, 0),"
+	ON_JOBS,
+	"UPDATE " JOBS_SQL " SET phase = coalesce(phase, 0),"
 	" partition_number = coalesce(partition_number, 0),"
 	" done = coalesce(done, 0),"
 	" created_at = coalesce(created_at, clock_timestamp())"

@@ -23,6 +23,7 @@
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
+#include "utils/plancache.h"
 #include "utils/syscache.h"
 
 /*
@@ -49,9 +50,8 @@ table_shows_all(Oid relid)
 }
 
 /*
- * Lock a container or a table of the bookkeeping that a statement names, so that it
- * is, and stays, what blogstore has made, and shows all its rows. Errors: 42501,
- * 55000.
+ * Lock a container that a statement names, so that it is, and stays, what blogstore
+ * has made, and shows all its rows. Errors: 42501, 55000.
  */
 static void
 lock_container(Container container)
@@ -61,13 +61,20 @@ lock_container(Container container)
 	table_shows_all(container_table_oid(container));
 }
 
+/*
+ * Lock a table of the bookkeeping that a statement names, so that it is, and stays,
+ * what blogstore has made, and shows all its rows. Errors: 42501, 55000.
+ */
 static void
 lock_bookkeeping(Bookkeeping table)
 {
 	table_shows_all(bookkeeping_lock(table));
 }
 
-/* Lock all tables that an import's statements name, as lock_container() does. */
+/*
+ * Lock all tables that an import's statements name, so that each is, and stays, what
+ * blogstore has made, and shows all its rows. Errors: 42501, 55000.
+ */
 void
 tables_lock_for_import(void)
 {
@@ -77,38 +84,40 @@ tables_lock_for_import(void)
 	lock_bookkeeping(BOOK_JOBS);
 }
 
-/* Does a statement name a table of blogstore's schema? */
-static bool
-names_table(const char *sql, const char *table)
-{
-	char	   *name = psprintf(BLOGSTORE_SCHEMA ".%s", table);
-	bool		names = strstr(sql, name) != NULL;
-
-	pfree(name);
-	return names;
-}
-
-/* Lock the tables that a plan's statement names. */
+/* Lock the tables that a plan's statement is on. */
 static void
-lock_tables(KeptPlan *plan)
+lock_tables(const KeptPlan *plan)
 {
-	if (!plan->looked_at)
-	{
-		for (int t = 0; t < N_BOOKKEEPING; t++)
-			plan->table[t] = names_table(plan->sql, bookkeeping_name(t));
-		for (int c = 0; c < N_CONTAINERS; c++)
-			plan->container[c] = names_table(plan->sql, container_table(c));
-		plan->looked_at = true;
-	}
 	for (int c = 0; c < N_CONTAINERS; c++)
-		if (plan->container[c])
+		if (plan->tables & ON_CONTAINER(c))
 			lock_container(c);
 	for (int t = 0; t < N_BOOKKEEPING; t++)
-		if (plan->table[t])
+		if (plan->tables & ON_BOOKKEEPING(t))
 			lock_bookkeeping(t);
 }
 
-/* Prepare a plan's statement, if that has not been done. */
+/* Which of blogstore's tables does a prepared statement name? */
+static int
+tables_named(SPIPlanPtr made)
+{
+	int			tables = 0;
+	ListCell   *lc;
+
+	foreach(lc, SPI_plan_get_plan_sources(made))
+	{
+		List	   *relids = ((CachedPlanSource *) lfirst(lc))->relationOids;
+
+		for (int c = 0; c < N_CONTAINERS; c++)
+			if (list_member_oid(relids, container_table_lookup(c)))
+				tables |= ON_CONTAINER(c);
+		for (int t = 0; t < N_BOOKKEEPING; t++)
+			if (list_member_oid(relids, bookkeeping_lookup(t)))
+				tables |= ON_BOOKKEEPING(t);
+	}
+	return tables;
+}
+
+/* Prepare a plan's statement, if that has not been done. Its tables are locked. */
 static void
 prepare(KeptPlan *plan)
 {
@@ -117,9 +126,15 @@ prepare(KeptPlan *plan)
 	if (plan->plan != NULL)
 		return;
 	made = SPI_prepare(plan->sql, plan->nargs, plan->argtypes);
-	if (made == NULL || SPI_keepplan(made) != 0)
+	if (made == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", plan->sql,
 			 SPI_result_code_string(SPI_result));
+	/* what it does not say that it is on could be anybody's */
+	if (tables_named(made) != plan->tables)
+		elog(ERROR, "statement \"%s\" is on other tables than it says",
+			 plan->sql);
+	if (SPI_keepplan(made) != 0)
+		elog(ERROR, "could not keep \"%s\"", plan->sql);
 	plan->plan = made;
 }
 

@@ -10,16 +10,26 @@
 
 #include "executor/spi.h"
 
+/* The tables that a statement names, as a set of bits. */
+#define ON_CONTAINER(container) (1 << (container))
+#define ON_BOOKKEEPING(table) (1 << (N_CONTAINERS + (table)))
+
+#define ON_USERS ON_CONTAINER(CONTAINER_USERS)
+#define ON_POSTS ON_CONTAINER(CONTAINER_POSTS)
+#define ON_FEED ON_CONTAINER(CONTAINER_FEED)
+#define ON_USERNAMES ON_BOOKKEEPING(BOOK_USERNAMES)
+#define ON_JOBS ON_BOOKKEEPING(BOOK_JOBS)
+#define ON_VIEW_STATE ON_BOOKKEEPING(BOOK_VIEW_STATE)
+#define ON_CHANGE_FEED ON_BOOKKEEPING(BOOK_CHANGE_FEED)
+
 /* A statement that is prepared at first use and kept. */
 typedef struct KeptPlan
 {
+	int			tables;			/* that sql names, each of which is locked */
 	const char *sql;
 	int			nargs;
 	Oid			argtypes[9];
 	SPIPlanPtr	plan;
-	bool		looked_at;		/* which tables sql names is known: */
-	bool		container[N_CONTAINERS];
-	bool		table[N_BOOKKEEPING];
 } KeptPlan;
 
 extern void tables_lock_for_import(void);

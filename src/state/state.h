@@ -80,7 +80,7 @@ typedef struct Job
 
 /* The users whose items are not served, for statements that join with them. */
 #define USERS_BEING_DELETED_SQL \
-	"SELECT user_id FROM blogstore.jobs" \
+	"SELECT user_id FROM " JOBS_SQL \
 	" WHERE kind = 'deletion' AND user_id IS NOT NULL"
 
 extern JobKind job_kind(const char *name);

@@ -26,14 +26,16 @@
 #include "utils/snapmgr.h"
 
 static KeptPlan read_plan = {
+	ON_VIEW_STATE,
 	"SELECT enabled::boolean, ready::boolean, feed_size::integer,"
 	" short_form_length::integer, xmin::xid"
-	" FROM blogstore.view_state",
+	" FROM " VIEW_STATE_SQL,
 	0, {0}, NULL
 };
 
 static KeptPlan write_plan = {
-	"INSERT INTO blogstore.view_state"
+	ON_VIEW_STATE,
+	"INSERT INTO " VIEW_STATE_SQL
 	" (only_row, enabled, ready, feed_size, short_form_length)"
 	" VALUES (true, $1, $2, $3, $4) ON CONFLICT (only_row) DO UPDATE"
 	" SET enabled = $1, ready = $2, feed_size = $3, short_form_length = $4",
