@@ -13,7 +13,8 @@
 #include "postgres.h"
 
 #include "import/import.h"
-#include "layout/item.h"
+#include "layout/layout.h"
+#include "state/state.h"
 
 #define STAGE_TABLE(name) \
 	"CREATE TEMP TABLE @" name " (id uuid, post_id uuid, user_id uuid," \
@@ -62,16 +63,34 @@ const int	import_tables_n = lengthof(import_tables_sql);
 #define NEW "reason IS NULL AND NOT present"
 
 /* No date matches any, as with the commands. */
-#define SAME_DATE(item) \
-	"(s.creation_date IS NULL OR s.creation_date = " item ".creation_date)"
+#define SAME_DATE(date) \
+	"(s.creation_date IS NULL OR s.creation_date = " date ")"
 
 #define NO_USER_REASON \
 	"CASE WHEN s.user_id IN " BEING_DELETED \
 	" THEN 'user is being deleted' ELSE 'unknown user' END"
 
-#define AUTHOR_JOIN \
-	" LEFT JOIN blogstore.users AS u" \
-	" ON u.type = 'user' AND u.user_id = s.user_id"
+/*
+ * The rows that were read, with their authors' items. No two containers are joined
+ * in one query: here and in what follows each has one of its own, which OFFSET 0
+ * keeps apart. Of a join of two the planner looks for every index of every leaf
+ * through the leaves of both, which grows with more than the square of the number
+ * of partitions.
+ */
+#define WITH_AUTHOR(type) \
+	"(SELECT s.*, s.ctid AS place, u.user_id AS author_id," \
+	" u.username AS author_name, u.creation_date AS author_date" \
+	" FROM @" type " AS s LEFT JOIN " USERS_SQL " AS u" \
+	" ON u.type = 'user' AND u.user_id = s.user_id OFFSET 0)"
+
+/* Comments or likes with their posts, if these are new, or were there before. */
+#define WITH_POST(type) \
+	"(SELECT a.*, n.post_id IS NOT NULL AS fresh, p.post_id AS there_id," \
+	" p.user_id AS there_user FROM " WITH_AUTHOR(type) " AS a" \
+	" LEFT JOIN @checked_post AS n" \
+	" ON n.post_id = a.post_id AND n.reason IS NULL AND NOT n.present" \
+	" LEFT JOIN " POSTS_SQL " AS p" \
+	" ON p.type = 'post' AND p.post_id = a.post_id OFFSET 0)"
 
 /* Repetitions of a key among the rows that have no other fault are numbered. */
 #define NTH(key, order) \
@@ -85,21 +104,17 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" CASE WHEN reason IS NULL AND nth > 1 THEN '" twice "' ELSE reason END," \
 	" present, fresh FROM (" \
 	"SELECT *, " NTH("partition, post_id, " other, order) " AS nth FROM (" \
-	"SELECT s.id, s.post_id, s.user_id, u.username, s.content," \
+	"SELECT s.id, s.post_id, s.user_id, s.author_name AS username, s.content," \
 	" s.partition, s.creation_date, coalesce(s.creation_date, $1) AS dated," \
-	" n.post_id IS NOT NULL AS fresh, i.post_id IS NOT NULL AS present," \
+	" s.fresh, i.post_id IS NOT NULL AS present," \
 	" CASE WHEN s.reason IS NOT NULL THEN s.reason" \
-	" WHEN u.user_id IS NULL THEN " NO_USER_REASON \
-	" WHEN n.post_id IS NULL AND (p.post_id IS NULL" \
-	" OR p.user_id IN " BEING_DELETED ") THEN 'unknown post'" \
-	" WHEN i.post_id IS NOT NULL AND NOT (" same " AND " SAME_DATE("i") ")" \
+	" WHEN s.author_id IS NULL THEN " NO_USER_REASON \
+	" WHEN NOT s.fresh AND (s.there_id IS NULL" \
+	" OR s.there_user IN " BEING_DELETED ") THEN 'unknown post'" \
+	" WHEN i.post_id IS NOT NULL AND NOT (" same " AND " SAME_DATE("i.creation_date") ")" \
 	" THEN '" taken "' END AS reason" \
-	" FROM @" type " AS s" AUTHOR_JOIN \
-	" LEFT JOIN @checked_post AS n" \
-	" ON n.post_id = s.post_id AND n.reason IS NULL AND NOT n.present" \
-	" LEFT JOIN blogstore.posts AS p" \
-	" ON p.type = 'post' AND p.post_id = s.post_id" \
-	" LEFT JOIN blogstore.posts AS i ON i.type = '" type "'" \
+	" FROM " WITH_POST(type) " AS s" \
+	" LEFT JOIN " POSTS_SQL " AS i ON i.type = '" type "'" \
 	" AND i.post_id = s.post_id AND i." other " = s." other \
 	") AS looked_up) AS numbered"
 
@@ -118,15 +133,16 @@ const char *const import_check_sql[N_IMPORTED] = {
 	NTH("user_id", "dated, username COLLATE \"C\"") " > 1"
 	" THEN 'duplicate id' ELSE reason END AS reason FROM ("
 	"SELECT s.partition, s.user_id, s.username, s.creation_date,"
-	" coalesce(s.creation_date, $1) AS dated, u.user_id IS NOT NULL AS present,"
+	" coalesce(s.creation_date, $1) AS dated,"
+	" s.author_id IS NOT NULL AS present,"
 	" CASE WHEN s.reason IS NOT NULL THEN s.reason"
-	" WHEN u.user_id IS NULL AND s.user_id IN " BEING_DELETED
+	" WHEN s.author_id IS NULL AND s.user_id IN " BEING_DELETED
 	" THEN 'user is being deleted'"
-	" WHEN u.user_id IS NOT NULL AND NOT (u.username = s.username AND "
-	SAME_DATE("u") ") THEN 'id taken' END AS reason"
-	" FROM @user AS s" AUTHOR_JOIN
+	" WHEN s.author_id IS NOT NULL AND NOT (s.author_name = s.username AND "
+	SAME_DATE("s.author_date") ") THEN 'id taken' END AS reason"
+	" FROM " WITH_AUTHOR("user") " AS s"
 	") AS looked_up) AS k"
-	" LEFT JOIN blogstore.usernames AS r ON r.username_key = k.name_key"
+	" LEFT JOIN " USERNAMES_SQL " AS r ON r.username_key = k.name_key"
 	") AS named",
 
 	[ITEM_POST] =
@@ -135,15 +151,16 @@ const char *const import_check_sql[N_IMPORTED] = {
 	" CASE WHEN reason IS NULL AND nth > 1 THEN 'duplicate id'"
 	" ELSE reason END, present FROM ("
 	"SELECT *, " NTH("post_id", "dated, user_id, place") " AS nth FROM ("
-	"SELECT s.ctid AS place, s.partition, s.post_id, s.user_id, u.username,"
+	"SELECT s.place, s.partition, s.post_id, s.user_id,"
+	" s.author_name AS username,"
 	" coalesce(s.creation_date, $1) AS dated, i.post_id IS NOT NULL AS present,"
 	" CASE WHEN s.reason IS NOT NULL THEN s.reason"
-	" WHEN u.user_id IS NULL THEN " NO_USER_REASON
+	" WHEN s.author_id IS NULL THEN " NO_USER_REASON
 	" WHEN i.post_id IS NOT NULL AND NOT (i.user_id = s.user_id"
-	" AND i.title = s.title AND i.content = s.content AND " SAME_DATE("i")
+	" AND i.title = s.title AND i.content = s.content AND " SAME_DATE("i.creation_date")
 	") THEN 'id taken' END AS reason"
-	" FROM @post AS s" AUTHOR_JOIN
-	" LEFT JOIN blogstore.posts AS i"
+	" FROM " WITH_AUTHOR("post") " AS s"
+	" LEFT JOIN " POSTS_SQL " AS i"
 	" ON i.type = 'post' AND i.post_id = s.post_id"
 	") AS looked_up) AS numbered",
 
@@ -197,11 +214,11 @@ const char *const import_reject_sql[N_IMPORTED] = {
 
 /* All leaves too, before the names of users are read. */
 const char *const import_lock_tables_sql =
-"LOCK TABLE blogstore.posts IN ROW EXCLUSIVE MODE";
+"LOCK TABLE " POSTS_SQL " IN ROW EXCLUSIVE MODE";
 
 /* Where renames and deletions are not jobs (need_user() in check.c). */
 const char *const import_lock_users_sql =
-"SELECT count(*) FROM (SELECT 1 FROM blogstore.users AS u"
+"SELECT count(*) FROM (SELECT 1 FROM " USERS_SQL " AS u"
 " WHERE u.type = 'user' AND u.user_id IN (SELECT user_id FROM @post"
 " UNION ALL SELECT user_id FROM @comment UNION ALL SELECT user_id FROM @like)"
 " ORDER BY u.user_id FOR SHARE OF u) AS locked";
@@ -218,7 +235,7 @@ const char *const import_counted_sql =
 
 /* Until the end of the transaction none of those is deleted. */
 const char *const import_lock_posts_sql =
-"SELECT count(*) FROM (SELECT 1 FROM blogstore.posts AS p"
+"SELECT count(*) FROM (SELECT 1 FROM " POSTS_SQL " AS p"
 " WHERE p.type = 'post' AND p.post_id IN"
 " (SELECT k.post_id FROM @count AS k WHERE NOT k.fresh)"
 " ORDER BY p.post_id FOR KEY SHARE OF p) AS locked";
@@ -229,7 +246,7 @@ const char *const import_lock_posts_sql =
 
 /* In order, so that two imports of the same names do not deadlock. */
 const char *const import_write_names_sql =
-"INSERT INTO blogstore.usernames (username_key, user_id)"
+"INSERT INTO " USERNAMES_SQL " (username_key, user_id)"
 " SELECT name_key, user_id FROM @checked_user WHERE " NEW
 " ORDER BY name_key";
 
@@ -257,13 +274,13 @@ const char *const import_new_sql[ITEM_POST + 1] = {
 };
 
 const char *const import_write_deltas_sql =
-"INSERT INTO blogstore.posts (id, type, post_id, comment_count, like_count)"
+"INSERT INTO " POSTS_SQL " (id, type, post_id, comment_count, like_count)"
 " SELECT gen_random_uuid(), 'delta', post_id, comments, likes"
 " FROM @count WHERE NOT fresh";
 
 /* Where partitions have no leaf for deltas. */
 const char *const import_add_counts_sql =
-"UPDATE blogstore.posts AS p"
+"UPDATE " POSTS_SQL " AS p"
 " SET comment_count = p.comment_count + k.comments,"
 " like_count = p.like_count + k.likes"
 " FROM @count AS k"
