@@ -80,7 +80,7 @@ typedef enum KeyLockMode
 
 typedef struct ItemScan ItemScan;
 typedef struct ItemWriter ItemWriter;
-typedef struct ItemBatch ItemBatch;
+typedef struct BulkInsert BulkInsert;
 
 /*
  * What to read: items of a type in one partition, by the first columns of an access
@@ -91,7 +91,7 @@ typedef struct ItemQuery
 	Container	container;
 	ItemType	type;
 	const pg_uuid_t *partition_key; /* NULL: partition says which */
-	int			partition;
+	int			partition;		/* FEED_PARTITION of the feed */
 	AccessPath	path;
 	const Datum *key;			/* nkeys values for the path's first columns */
 	int			nkeys;
@@ -162,10 +162,10 @@ extern void key_predicate_check(ItemWriter *writer,
 								const pg_uuid_t *partition_key);
 extern void item_scan_unseen(ItemScan *scan, Snapshot snapshot);
 
-/* batch.c: inserting many */
-extern ItemBatch *item_batch_begin(Container container, ItemType type);
-extern void item_batch_insert(ItemBatch *batch, const BlogItem *item);
-extern void item_batch_end(ItemBatch *batch);
+/* bulk_insert.c: inserting many */
+extern BulkInsert *bulk_insert_begin(Container container, ItemType type);
+extern void bulk_insert_item(BulkInsert *bulk, const BlogItem *item);
+extern void bulk_insert_end(BulkInsert *bulk);
 
 /* new_id.c */
 extern void new_id(pg_uuid_t *id);

@@ -41,6 +41,18 @@ scan_by(const ItemQuery *query, Snapshot snapshot)
 	return item_scan_begin(&now);
 }
 
+/*
+ * Begin a scan that finds what is not committed, too. Of each item that it comes to,
+ * the snapshot, which is the caller's and filled in here, says whose it is
+ * (HeapTupleSatisfiesDirty()).
+ */
+static ItemScan *
+scan_dirty(const ItemQuery *query, SnapshotData *dirty)
+{
+	InitDirtySnapshot(*dirty);
+	return scan_by(query, dirty);
+}
+
 /* ------------------------------------------------------------------------
  * Is an item live?
  * ------------------------------------------------------------------------ */
@@ -129,8 +141,7 @@ look_once(const ItemQuery *query)
 	ItemScan   *scan;
 	ItemLife	life = ITEM_UNSEEN;
 
-	InitDirtySnapshot(dirty);
-	scan = scan_by(query, &dirty);
+	scan = scan_dirty(query, &dirty);
 	while (life == ITEM_UNSEEN && item_scan_next(scan, &item))
 		/* not one that is being created, nor a version that is */
 		if (!TransactionIdIsValid(dirty.xmin))
@@ -205,8 +216,7 @@ find_holders(const ItemQuery *query, Holders *holders)
 	ItemScan   *scan;
 
 	memset(holders, 0, sizeof(*holders));
-	InitDirtySnapshot(dirty);
-	scan = scan_by(query, &dirty);
+	scan = scan_dirty(query, &dirty);
 	while (item_scan_next(scan, &item))
 		list_holders(item_scan_slot(scan), holders);
 	item_scan_end(scan);
@@ -267,8 +277,7 @@ item_written_elsewhere(const ItemQuery *query)
 	ItemScan   *scan;
 	bool		written = false;
 
-	InitDirtySnapshot(dirty);
-	scan = scan_by(query, &dirty);
+	scan = scan_dirty(query, &dirty);
 	while (!written && item_scan_next(scan, &item))
 		written = TransactionIdIsValid(dirty.xmin) ||
 			TransactionIdIsValid(dirty.xmax);
@@ -293,8 +302,7 @@ list_inserters(const ItemQuery *query)
 	BlogItem	item;
 	ItemScan   *scan;
 
-	InitDirtySnapshot(dirty);
-	scan = scan_by(query, &dirty);
+	scan = scan_dirty(query, &dirty);
 	while (item_scan_next(scan, &item))
 	{
 		Inserter   *inserter;

@@ -1,6 +1,6 @@
 /*
  * writer.h
- *		A leaf that is being written, for writer.c, form.c and batch.c alone.
+ *		A leaf that is being written, for writer.c, form.c and bulk_insert.c alone.
  */
 #ifndef BLOGSTORE_WRITER_H
 #define BLOGSTORE_WRITER_H

@@ -42,9 +42,13 @@ static bool deferring = false;
 /* May not even foreign keys wait? */
 static bool at_once = false;
 
-/* Are all elements of a constraint's array objects that initdb has made? */
+/*
+ * Are all objects that initdb has made, that are named in an attribute of a
+ * constraint: an array of operators (relid InvalidOid), or of a table's columns,
+ * which stand for their types?
+ */
 static bool
-array_is_builtin(HeapTuple constraint, AttrNumber attribute)
+array_is_builtin(HeapTuple constraint, AttrNumber attribute, Oid relid)
 {
 	bool		isnull;
 	Datum		value = SysCacheGetAttr(CONSTROID, constraint, attribute, &isnull);
@@ -54,26 +58,14 @@ array_is_builtin(HeapTuple constraint, AttrNumber attribute)
 		return true;
 	array = DatumGetArrayTypePCopy(value);
 	for (int i = 0; i < ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)); i++)
-		if (((Oid *) ARR_DATA_PTR(array))[i] >= FirstNormalObjectId)
-			return false;
-	return true;
-}
+	{
+		Oid			object = OidIsValid(relid) ?
+			get_atttype(relid, ((int16 *) ARR_DATA_PTR(array))[i]) :
+			((Oid *) ARR_DATA_PTR(array))[i];
 
-/* Are the columns of a constraint of types that initdb has made? */
-static bool
-columns_are_builtin(HeapTuple constraint, Oid relid, AttrNumber attribute)
-{
-	bool		isnull;
-	Datum		value = SysCacheGetAttr(CONSTROID, constraint, attribute, &isnull);
-	ArrayType  *array;
-
-	if (isnull)
-		return true;
-	array = DatumGetArrayTypePCopy(value);
-	for (int i = 0; i < ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)); i++)
-		if (get_atttype(relid, ((int16 *) ARR_DATA_PTR(array))[i]) >=
-			FirstNormalObjectId)
+		if (object >= FirstNormalObjectId)
 			return false;
+	}
 	return true;
 }
 
@@ -89,11 +81,11 @@ foreign_key_is_plain(Oid constraint)
 		return false;
 	form = (Form_pg_constraint) GETSTRUCT(tuple);
 	plain = form->contype == CONSTRAINT_FOREIGN &&
-		array_is_builtin(tuple, Anum_pg_constraint_conpfeqop) &&
-		array_is_builtin(tuple, Anum_pg_constraint_conppeqop) &&
-		array_is_builtin(tuple, Anum_pg_constraint_conffeqop) &&
-		columns_are_builtin(tuple, form->conrelid, Anum_pg_constraint_conkey) &&
-		columns_are_builtin(tuple, form->confrelid, Anum_pg_constraint_confkey);
+		array_is_builtin(tuple, Anum_pg_constraint_conpfeqop, InvalidOid) &&
+		array_is_builtin(tuple, Anum_pg_constraint_conppeqop, InvalidOid) &&
+		array_is_builtin(tuple, Anum_pg_constraint_conffeqop, InvalidOid) &&
+		array_is_builtin(tuple, Anum_pg_constraint_conkey, form->conrelid) &&
+		array_is_builtin(tuple, Anum_pg_constraint_confkey, form->confrelid);
 	ReleaseSysCache(tuple);
 	return plain;
 }

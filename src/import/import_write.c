@@ -21,7 +21,7 @@ typedef struct WriteReceiver
 	DestReceiver pub;
 	const Import *import;
 	ItemType	type;
-	ItemBatch  *batch;
+	BulkInsert *bulk;
 	const Property *prop;		/* what the columns are */
 	int			nprops;
 } WriteReceiver;
@@ -48,7 +48,7 @@ write_row(TupleTableSlot *slot, DestReceiver *self)
 	if (item.isnull[PROP_CREATION_DATE])
 		item_set(&item, PROP_CREATION_DATE,
 				 TimestampTzGetDatum(receiver->import->now));
-	item_batch_insert(receiver->batch, &item);
+	bulk_insert_item(receiver->bulk, &item);
 	return true;
 }
 
@@ -56,7 +56,7 @@ write_row(TupleTableSlot *slot, DestReceiver *self)
 static void
 write_rest(DestReceiver *self)
 {
-	item_batch_end(((WriteReceiver *) self)->batch);
+	bulk_insert_end(((WriteReceiver *) self)->bulk);
 }
 
 /* Comments and likes that have passed the check, in the order of leaves. */
@@ -96,7 +96,7 @@ import_write_items(const Import *import, ItemType type, int64 rows)
 
 	import_receiver_init(&receiver.pub, write_row, write_rest);
 	receiver.prop = item_properties(type, &receiver.nprops);
-	receiver.batch = item_batch_begin(type == ITEM_USER ? CONTAINER_USERS :
+	receiver.bulk = bulk_insert_begin(type == ITEM_USER ? CONTAINER_USERS :
 									  CONTAINER_POSTS, type);
 	import_write_rows(import, write_new, &receiver, rows);
 }

@@ -29,7 +29,7 @@ typedef struct Worker
 	WorkerEntry *entry;
 	char		slot_name[NAMEDATALEN];
 	MemoryContext context;
-	MemoryContext batch;
+	MemoryContext turn;			/* reset after each turn */
 	DirtySet   *dirty;
 	DirtySet   *later;
 	TimestampTz later_since;	/* when later was found not empty; 0: it is */

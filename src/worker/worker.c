@@ -11,7 +11,7 @@
  * say that it is not needed or was stopped (worker_leave()).
  *
  * Memory contexts: "blogstore worker" for the life of the process, below it
- * "blogstore batch", reset in each turn of the loop.
+ * "blogstore turn", reset in each turn of the loop.
  */
 #include "postgres.h"
 
@@ -327,7 +327,7 @@ worker_turn(Worker *worker)
 	}
 	PG_CATCH();
 	{
-		if (!wait_for_mending(worker->batch))
+		if (!wait_for_mending(worker->turn))
 			PG_RE_THROW();
 	}
 	PG_END_TRY();
@@ -346,8 +346,8 @@ make_worker(WorkerEntry *entry)
 	worker = palloc0(sizeof(Worker));
 	worker->entry = entry;
 	worker->context = CurrentMemoryContext;
-	worker->batch = AllocSetContextCreate(worker->context, "blogstore batch",
-										  ALLOCSET_DEFAULT_SIZES);
+	worker->turn = AllocSetContextCreate(worker->context, "blogstore turn",
+										 ALLOCSET_DEFAULT_SIZES);
 	worker->dirty = dirty_create(worker->context);
 	worker->later = dirty_create(worker->context);
 	worker->held = held_back_create(worker->context);
@@ -379,9 +379,9 @@ blogstore_worker_main(Datum arg)
 		worker_prepare(worker);
 		for (;;)
 		{
-			MemoryContextSwitchTo(worker->batch);
+			MemoryContextSwitchTo(worker->turn);
 			worker_turn(worker);
-			MemoryContextReset(worker->batch);
+			MemoryContextReset(worker->turn);
 		}
 	}
 	PG_CATCH();

@@ -1,9 +1,9 @@
 /*
- * batch.c
+ * bulk_insert.c
  *		Inserting many items of one type, into whichever leaves.
  *
- * As COPY does (CopyMultiInsertInfoFlush()): rows are gathered, and come onto a
- * page, and into the WAL, by the pageful; where a leaf has triggers, one by one.
+ * Rows are gathered, and come onto a page, and into the WAL, by the pageful, in the
+ * manner of COPY (CopyMultiInsertInfoFlush()); where a leaf has triggers, one by one.
  * A leaf is closed before the next is written, so items should come in the order
  * of leaves. A key that is taken is an error, as with INSERT.
  *
@@ -26,59 +26,59 @@
 #include "utils/rel.h"
 
 /* What is gathered at most: items, bytes. */
-#define BATCH_ITEMS 500
-#define BATCH_BYTES (256 * 1024)
+#define BULK_ITEMS 500
+#define BULK_BYTES (256 * 1024)
 
 /* About what an item takes besides its text. */
 #define ITEM_BYTES 128
 
-struct ItemBatch
+struct BulkInsert
 {
-	MemoryContext context;		/* "blogstore item batch" */
+	MemoryContext context;		/* "blogstore bulk insert" */
 	Container	container;
 	ItemType	type;
 	ItemWriter *writer;			/* of the leaf that is written; NULL: none */
-	TupleTableSlot *slot[BATCH_ITEMS];	/* NULL: not needed so far */
+	TupleTableSlot *slot[BULK_ITEMS];	/* NULL: not needed so far */
 	int			n;				/* gathered */
 	Size		bytes;			/* gathered, about */
 };
 
 /* Begin. RowExclusiveLock on leaves as they are written. */
-ItemBatch *
-item_batch_begin(Container container, ItemType type)
+BulkInsert *
+bulk_insert_begin(Container container, ItemType type)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
-												  "blogstore item batch",
+												  "blogstore bulk insert",
 												  ALLOCSET_DEFAULT_SIZES);
-	ItemBatch  *batch = MemoryContextAllocZero(context, sizeof(ItemBatch));
+	BulkInsert *bulk = MemoryContextAllocZero(context, sizeof(BulkInsert));
 
-	batch->context = context;
-	batch->container = container;
-	batch->type = type;
-	return batch;
+	bulk->context = context;
+	bulk->container = container;
+	bulk->type = type;
+	return bulk;
 }
 
 /* Write what is gathered. Errors: 23505. */
 static void
-batch_flush(ItemBatch *batch)
+bulk_flush(BulkInsert *bulk)
 {
-	ItemWriter *writer = batch->writer;
+	ItemWriter *writer = bulk->writer;
 	MemoryContext old;
 
-	if (batch->n == 0)
+	if (bulk->n == 0)
 		return;
 	CHECK_FOR_INTERRUPTS();
 	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
-	table_multi_insert(writer->leaf.rel, batch->slot, batch->n,
+	table_multi_insert(writer->leaf.rel, bulk->slot, bulk->n,
 					   GetCurrentCommandId(true), 0, NULL);
-	for (int i = 0; i < batch->n; i++)
+	for (int i = 0; i < bulk->n; i++)
 	{
-		(void) compat_insert_index_tuples(writer->rri, batch->slot[i],
+		(void) compat_insert_index_tuples(writer->rri, bulk->slot[i],
 										  writer->estate, NIL, NULL);
-		ExecClearTuple(batch->slot[i]);
+		ExecClearTuple(bulk->slot[i]);
 	}
-	batch->n = 0;
-	batch->bytes = 0;
+	bulk->n = 0;
+	bulk->bytes = 0;
 	writer->wrote = true;
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(writer->estate);
@@ -86,24 +86,24 @@ batch_flush(ItemBatch *batch)
 
 /* Done with a leaf: its triggers fire. */
 static void
-batch_close(ItemBatch *batch)
+bulk_close(BulkInsert *bulk)
 {
-	if (batch->writer == NULL)
+	if (bulk->writer == NULL)
 		return;
-	batch_flush(batch);
-	for (int i = 0; i < BATCH_ITEMS && batch->slot[i] != NULL; i++)
-		ExecDropSingleTupleTableSlot(batch->slot[i]);
-	memset(batch->slot, 0, sizeof(batch->slot));
-	item_writer_close(batch->writer);
-	batch->writer = NULL;
+	bulk_flush(bulk);
+	for (int i = 0; i < BULK_ITEMS && bulk->slot[i] != NULL; i++)
+		ExecDropSingleTupleTableSlot(bulk->slot[i]);
+	memset(bulk->slot, 0, sizeof(bulk->slot));
+	item_writer_close(bulk->writer);
+	bulk->writer = NULL;
 }
 
 /* Gather an item. */
 static void
-batch_gather(ItemBatch *batch, const BlogItem *item)
+bulk_gather(BulkInsert *bulk, const BlogItem *item)
 {
-	ItemWriter *writer = batch->writer;
-	TupleTableSlot **slot = &batch->slot[batch->n];
+	ItemWriter *writer = bulk->writer;
+	TupleTableSlot **slot = &bulk->slot[bulk->n];
 	MemoryContext old;
 
 	if (*slot == NULL)
@@ -113,18 +113,18 @@ batch_gather(ItemBatch *batch, const BlogItem *item)
 	ExecMaterializeSlot(*slot);
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(writer->estate);
-	batch->n++;
-	batch->bytes += ITEM_BYTES;
+	bulk->n++;
+	bulk->bytes += ITEM_BYTES;
 	for (Property p = PROP_TITLE; p <= PROP_CONTENT; p++)
 		if (!item->isnull[p])
-			batch->bytes += toast_raw_datum_size(item->value[p]);
-	if (batch->n == BATCH_ITEMS || batch->bytes > BATCH_BYTES)
-		batch_flush(batch);
+			bulk->bytes += toast_raw_datum_size(item->value[p]);
+	if (bulk->n == BULK_ITEMS || bulk->bytes > BULK_BYTES)
+		bulk_flush(bulk);
 }
 
-/* Insert an item with its triggers, as ExecInsert() does. */
+/* Insert one item, and have its triggers fire (ExecInsert()). */
 static void
-batch_insert_one(ItemWriter *writer, const BlogItem *item)
+insert_with_triggers(ItemWriter *writer, const BlogItem *item)
 {
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 	TupleTableSlot *slot = writer->fresh;
@@ -146,29 +146,29 @@ batch_insert_one(ItemWriter *writer, const BlogItem *item)
  * triggers and constraints raise.
  */
 void
-item_batch_insert(ItemBatch *batch, const BlogItem *item)
+bulk_insert_item(BulkInsert *bulk, const BlogItem *item)
 {
-	MemoryContext old = MemoryContextSwitchTo(batch->context);
-	const pg_uuid_t *key = item_uuid(item, container_key(batch->container));
+	MemoryContext old = MemoryContextSwitchTo(bulk->context);
+	const pg_uuid_t *key = item_uuid(item, container_key(bulk->container));
 
-	if (batch->writer == NULL ||
-		RelationGetRelid(batch->writer->leaf.rel) !=
-		leaf_of_key(batch->container, batch->type, key))
+	if (bulk->writer == NULL ||
+		RelationGetRelid(bulk->writer->leaf.rel) !=
+		leaf_of_key(bulk->container, bulk->type, key))
 	{
-		batch_close(batch);
-		batch->writer = item_writer_open(batch->container, batch->type, key);
+		bulk_close(bulk);
+		bulk->writer = item_writer_open(bulk->container, bulk->type, key);
 	}
-	if (batch->writer->triggers)
-		batch_insert_one(batch->writer, item);
+	if (bulk->writer->triggers)
+		insert_with_triggers(bulk->writer, item);
 	else
-		batch_gather(batch, item);
+		bulk_gather(bulk, item);
 	MemoryContextSwitchTo(old);
 }
 
 /* Insert what is left, and close the leaf. */
 void
-item_batch_end(ItemBatch *batch)
+bulk_insert_end(BulkInsert *bulk)
 {
-	batch_close(batch);
-	MemoryContextDelete(batch->context);
+	bulk_close(bulk);
+	MemoryContextDelete(bulk->context);
 }
