@@ -1,7 +1,7 @@
 /*
  * hooks.c
- *		What the change feed is asked, and told, by those below it: nothing, until
- *		launch/ has set the hooks.
+ *		What launch/ is asked about the worker, and told, by rooms below it: nothing,
+ *		until launch/ has set the hooks.
  *
  * Runs in any process.
  */

@@ -1,6 +1,6 @@
 /*
  * hooks.h
- *		What the change feed is asked, and told, by those below it.
+ *		What launch/ is asked about the worker, and told, by rooms below it.
  */
 #ifndef BLOGSTORE_HOOKS_H
 #define BLOGSTORE_HOOKS_H

@@ -255,7 +255,7 @@ join_parts(const Creation *creation, bool all)
 						   " AND u.username IS NOT NULL"
 						   " ORDER BY u.creation_date, u.user_id"
 						   " ON CONFLICT DO NOTHING");
-		/* a rename or deletion under way may have been lost, too */
+		/* a rename or deletion under way may have been lost with the rest */
 		(void) run_sql("UPDATE " VIEW_STATE_SQL " SET ready = false");
 		job_queue(JOB_REBUILD, NULL);
 		if (creation->table[BOOK_JOBS])

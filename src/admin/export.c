@@ -22,16 +22,16 @@
 PG_FUNCTION_INFO_V1(blogstore_export_documents);
 
 /*
- * The items of a type in a table, apart from what they are joined with: else the
- * planner considers each partition against each other one (see verify.c).
+ * The items of a type in a table, apart from what they are joined with (OFFSET 0):
+ * else the planner would consider each partition against each other one.
  */
 #define ITEMS_OF(table, type) \
 	"(SELECT * FROM " table " WHERE type = '" type "' OFFSET 0)"
 
 /*
  * The author's item gives the name as it is now, and leaves out the items of
- * those who are being deleted, who have none. What hangs on their posts is left
- * out too, and counts are without their items, as requests have it (deleted.c).
+ * those who are being deleted, who have none. No request serves those items, or
+ * what hangs on their posts, and none counts them: neither does the export.
  */
 #define HANGS_ON(type) \
 	" FROM " ITEMS_OF(POSTS_SQL, type) " AS i" \

@@ -264,7 +264,7 @@ need_columns(Container container)
 /*
  * Run a statement over whole containers: planned for its parameters, so that
  * only partitions that it can concern are opened, and then forgotten, for such a
- * plan is large. All else is as in plan_execute().
+ * plan is large. SPI has the result; locks and errors are those of plan_execute().
  */
 void
 run_once(KeptPlan *plan, Datum *values, bool read_only)

@@ -1,6 +1,7 @@
 /*
  * change_feed.h
- *		The change feed: from the WAL to what may be out of date in the views.
+ *		The change feed: from the WAL to the keys of what may be out of date in the
+ *		views.
  *
  *		WAL  -- slot.c, decoder.c -->  records
  *			 -- plugin.c, roles.c -->  changes

@@ -273,7 +273,10 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 		send_kind(ctx, CHANGE_AWAITED, false);
 }
 
-/* The worker's writes to the views carry this origin (worker/apply.c). */
+/*
+ * What the worker writes to the views, and when it folds, carries the origin
+ * DoNotReplicateId, and is not decoded.
+ */
 static bool
 plugin_filter_origin(LogicalDecodingContext *ctx, RepOriginId origin)
 {

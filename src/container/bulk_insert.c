@@ -43,7 +43,10 @@ struct BulkInsert
 	Size		bytes;			/* gathered, about */
 };
 
-/* Begin. RowExclusiveLock on leaves as they are written. */
+/*
+ * Begin to insert items of a type. Each leaf is locked (RowExclusiveLock) when its
+ * first item comes.
+ */
 BulkInsert *
 bulk_insert_begin(Container container, ItemType type)
 {

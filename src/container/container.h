@@ -5,8 +5,8 @@
  * Nothing above this file knows about leaves, indexes or tuples, so that a
  * second implementation (over SQL, for a distributed engine) can stand beside
  * the one here. Two levels lie below it and are kept apart: a container is
- * split by the hash of its partition key (the engine's shards, were there an
- * engine), and each part is split by item type (ours).
+ * split into partitions by the hash of its partition key (the engine's shards, were
+ * there an engine), and each partition into leaves by item type (ours).
  *
  * Runs in backends, parallel workers (reads only) and the blogstore worker.
  */

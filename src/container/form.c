@@ -61,7 +61,7 @@ writer_prepare_defaults(ItemWriter *writer)
 	MemoryContextSwitchTo(old);
 }
 
-/* These columns get their defaults, all others NULL. */
+/* Columns that have defaults get them, all others NULL. */
 static void
 writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
 {

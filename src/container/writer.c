@@ -117,7 +117,7 @@ item_writer_relation(ItemWriter *writer)
 	return writer->leaf.rel;
 }
 
-/* What has a key, without a predicate lock on it. */
+/* A scan for the item that has a key, which leaves no predicate lock. */
 static ItemScan *
 key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
 {
@@ -130,7 +130,7 @@ key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
 	return leaf_scan_begin(&writer->leaf, &query);
 }
 
-/* Is what a scan has found by this key still so, and nobody about to change it? */
+/* Is what a scan has found by a key still so, and nobody about to change it? */
 static bool
 found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
 {
@@ -297,7 +297,10 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 	return inserted;
 }
 
-/* Insert an item as item_writer_insert_if() does, asking nobody whether it stands. */
+/*
+ * Insert an item. Returns false, having written nothing, if its key is taken.
+ * Errors and waits: those of item_writer_insert_if().
+ */
 bool
 item_writer_insert(ItemWriter *writer, const BlogItem *item)
 {

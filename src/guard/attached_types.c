@@ -149,7 +149,10 @@ check_temp_type(Form_pg_type form, Oid owner)
 				 errhint("Drop it, or say DISCARD TEMP, before calls of blogstore.")));
 }
 
-/* Errors: 42501 for a sequence there of which the owner could take numbers. */
+/*
+ * Errors: 42501 for a sequence in the temporary schema of which the owner could take
+ * numbers.
+ */
 static void
 check_temp_sequence(Form_pg_class form, Oid owner)
 {
@@ -168,7 +171,10 @@ check_temp_sequence(Form_pg_class form, Oid owner)
 			 errhint("Drop it, revoke the right, or say DISCARD TEMP, before calls of blogstore.")));
 }
 
-/* Are there such sequences? */
+/*
+ * Errors: 42501 if there is a sequence in the temporary schema of which the owner
+ * could take numbers.
+ */
 static void
 check_temp_sequences(Oid schema, Oid owner)
 {

@@ -34,9 +34,9 @@ static MemoryContext all_cursors = NULL;
 static Portal around = NULL;
 
 /*
- * The memory of the newest cursor before that; NULL: there was none. The server
- * keeps what is new in front (MemoryContextCreate()), so that older ones follow
- * it.
+ * The memory of the cursor that was the newest when the outermost guard was entered;
+ * NULL: there was none. The server keeps what is new in front
+ * (MemoryContextCreate()), so that older ones follow it.
  */
 static MemoryContext newest_before = NULL;
 
@@ -62,7 +62,10 @@ cursors_begin(void)
 	newest_before = all_cursors->firstchild;
 }
 
-/* Was a cursor there before? If that cannot be told any more, it was. */
+/*
+ * Was a cursor there when the outermost guard was entered? If that cannot be told any
+ * more, it was.
+ */
 static bool
 is_sessions(Portal portal)
 {
@@ -103,7 +106,10 @@ cursors_check(const char *name)
 		check_portal(portal);
 }
 
-/* Something is about to run: for such a cursor? Errors: 42501. */
+/*
+ * Something is about to run. Errors: 42501 if it is for a cursor that was there when
+ * the outermost guard was entered.
+ */
 void
 cursors_check_active(void)
 {

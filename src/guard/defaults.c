@@ -90,7 +90,7 @@ static TimestampTz known_load = 0;
 static bool path_known = false;
 static uint64 path_changes = 0; /* how many invalidations came */
 
-/* Holds the values. */
+/* Holds the values of the owner's settings. */
 static MemoryContext context = NULL;	/* "blogstore defaults" */
 static char *left_out = NULL;	/* schemas, quoted; NULL: none */
 

@@ -43,9 +43,8 @@ static bool deferring = false;
 static bool at_once = false;
 
 /*
- * Are all objects that initdb has made, that are named in an attribute of a
- * constraint: an array of operators (relid InvalidOid), or of a table's columns,
- * which stand for their types?
+ * Has initdb made all operators that an attribute of a constraint lists, or where
+ * relid is given, the types of all columns of that table which it lists?
  */
 static bool
 array_is_builtin(HeapTuple constraint, AttrNumber attribute, Oid relid)

@@ -108,7 +108,7 @@ check_statement(COMPAT_CHECK_PERMS_PARAMETERS)
 		previous_check_hook(COMPAT_CHECK_PERMS_ARGUMENTS);
 }
 
-/* TRUNCATE, whose triggers run too. */
+/* A table is about to be truncated, which fires triggers. */
 static void
 check_access(ObjectAccessType access, Oid class_id, Oid object, int sub_id,
 			 void *arg)
@@ -149,7 +149,7 @@ check_called(Oid function)
 	}
 }
 
-/* One is looked up. */
+/* A function is looked up, to be called. */
 static bool
 check_function(Oid function)
 {
@@ -157,7 +157,10 @@ check_function(Oid function)
 	return previous_fmgr_hook != NULL && previous_fmgr_hook(function);
 }
 
-/* One with settings of its own begins: the server does not ask the other hook. */
+/*
+ * A function with settings of its own begins: for those the server does not ask
+ * needs_fmgr_hook again.
+ */
 static void
 function_starts(FmgrHookEventType event, FmgrInfo *flinfo, Datum *private)
 {

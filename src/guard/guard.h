@@ -30,7 +30,7 @@ extern bool index_is_attached(Relation index);
 extern bool columns_are_attached(Relation rel);
 extern bool expressions_are_attached(Relation rel);
 
-/* defer.c: nothing of it waits for the end of the transaction */
+/* defer.c: nothing that is attached waits for the end of the transaction */
 extern void defer_never(void);
 extern void defer_nothing(ResultRelInfo *rri);
 

@@ -35,7 +35,7 @@ typedef enum StagedColumn
 #define N_STAGED (STAGED_PARTITION + 1)
 #define N_READ STAGED_REASON	/* those that come from sources */
 
-/* A row on its way there. */
+/* A row on its way into a temporary table. */
 typedef struct StagedRow
 {
 	Datum		value[N_STAGED];

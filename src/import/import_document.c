@@ -20,7 +20,7 @@ static const char *const property[STAGED_REASON] = {
 	"id", "postId", "userId", "username", "title", "content", "creationDate"
 };
 
-/* Which of them an item of a type has. */
+/* Which properties a document of an item of a type has. */
 static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_USER] = {true, false, true, true, false, false, true},
 	[ITEM_POST] = {true, true, true, false, true, true, true},

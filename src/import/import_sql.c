@@ -42,7 +42,7 @@ const char *const import_tables_sql[] = {
 	"CREATE TEMP TABLE @checked_post (place tid, partition integer,"
 	" post_id uuid, user_id uuid, username text, reason text, present boolean)"
 	" USING heap ON COMMIT DROP",
-	/* those that did not pass; fresh: on a post that is new itself */
+	/* comments and likes that did not pass; fresh: on a post that is new itself */
 	REFUSED_CHILD("comment", ", content text"),
 	REFUSED_CHILD("like", ""),
 	/* what posts get: in parts, and in all */
@@ -62,7 +62,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
 
 #define NEW "reason IS NULL AND NOT present"
 
-/* No date matches any, as with the commands. */
+/*
+ * Is an item that is there of the date that a row asks for? A row without a date asks
+ * for none, which is also how create_post() takes a repeated call.
+ */
 #define SAME_DATE(date) \
 	"(s.creation_date IS NULL OR s.creation_date = " date ")"
 
@@ -174,7 +177,7 @@ const char *const import_check_sql[N_IMPORTED] = {
 				"liked already", "liked already", "dated, id")
 };
 
-/* What came of users and posts; of the others it is counted as they pass. */
+/* What came of users and posts; comments and likes are counted as they pass. */
 #define TALLY(type) \
 	"SELECT count(*), count(reason)," \
 	" count(*) FILTER (WHERE reason IS NULL AND present)" \
@@ -185,7 +188,7 @@ const char *const import_tally_sql[ITEM_POST + 1] = {
 	[ITEM_POST] = TALLY("post")
 };
 
-/* Those that did not pass, as documents. */
+/* Rows that did not pass, as documents. */
 #define REJECT(type, properties, source) \
 	"INSERT INTO @rejected (type, reason, item) SELECT '" type "', c.reason," \
 	" jsonb_build_object('type', '" type "', " properties ")" \
@@ -212,11 +215,14 @@ const char *const import_reject_sql[N_IMPORTED] = {
  * Locking
  * ------------------------------------------------------------------------ */
 
-/* All leaves too, before the names of users are read. */
+/* Locks the container of posts with all its leaves, before names of users are read. */
 const char *const import_lock_tables_sql =
 "LOCK TABLE " POSTS_SQL " IN ROW EXCLUSIVE MODE";
 
-/* Where renames and deletions are not jobs (need_user() in check.c). */
+/*
+ * Where no worker can run, renames and deletions are not jobs but go over all items in
+ * their own transaction: the authors are locked against them.
+ */
 const char *const import_lock_users_sql =
 "SELECT count(*) FROM (SELECT 1 FROM " USERS_SQL " AS u"
 " WHERE u.type = 'user' AND u.user_id IN (SELECT user_id FROM @post"
@@ -233,7 +239,7 @@ const char *const import_count_sql =
 const char *const import_counted_sql =
 "SELECT count(*) FROM @count WHERE NOT fresh";
 
-/* Until the end of the transaction none of those is deleted. */
+/* Locks the posts that get items: none is deleted before the transaction ends. */
 const char *const import_lock_posts_sql =
 "SELECT count(*) FROM (SELECT 1 FROM " POSTS_SQL " AS p"
 " WHERE p.type = 'post' AND p.post_id IN"
@@ -244,7 +250,7 @@ const char *const import_lock_posts_sql =
  * Writing
  * ------------------------------------------------------------------------ */
 
-/* In order, so that two imports of the same names do not deadlock. */
+/* Takes names in order, so that two imports of the same names do not deadlock. */
 const char *const import_write_names_sql =
 "INSERT INTO " USERNAMES_SQL " (username_key, user_id)"
 " SELECT name_key, user_id FROM @checked_user WHERE " NEW
@@ -278,7 +284,7 @@ const char *const import_write_deltas_sql =
 " SELECT gen_random_uuid(), 'delta', post_id, comments, likes"
 " FROM @count WHERE NOT fresh";
 
-/* Where partitions have no leaf for deltas. */
+/* Adds to the posts' own counts, where partitions have no leaf for deltas. */
 const char *const import_add_counts_sql =
 "UPDATE " POSTS_SQL " AS p"
 " SET comment_count = p.comment_count + k.comments,"

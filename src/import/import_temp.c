@@ -117,7 +117,7 @@ temp_writer_copy(TempWriter *writer, TupleTableSlot *row)
 	temp_writer_put(writer);
 }
 
-/* Write what is left; statements that come see it. */
+/* Write the rows that are left; statements from here on see them. */
 void
 temp_writer_end(TempWriter *writer)
 {

@@ -284,7 +284,10 @@ subtransaction_end(SubXactEvent event, SubTransactionId mine,
 		stop_ended(true);
 }
 
-/* Register with the transaction manager, and with those below; once at load. */
+/*
+ * Register with the transaction manager, and fill in change_feed_hooks, by which lower
+ * rooms tell of what they have done; once at load.
+ */
 void
 transaction_callbacks_init(void)
 {

@@ -150,14 +150,14 @@ partition_from(Container container, ItemType type, int number)
 	return partitions_from(&layout_get(container)->partitions, number);
 }
 
-/* The first of the partitions that items of a type are in; NO_PARTITION: none. */
+/* The first partition that items of a type are in; NO_PARTITION: there is none. */
 int
 partition_first(Container container, ItemType type)
 {
 	return partition_from(container, type, 0);
 }
 
-/* The one that follows a partition; NO_PARTITION: none does. */
+/* The partition that follows a partition; NO_PARTITION: none does. */
 int
 partition_after(Container container, ItemType type, int partition)
 {

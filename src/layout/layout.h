@@ -1,6 +1,6 @@
 /*
  * layout.h
- *		What containers there are, and what partitions they have.
+ *		The layout: what containers there are, and what partitions they have.
  *
  * A container is split into partitions by the hash of its key, and each partition
  * into leaves by the type of item. Above layout/ and container/ nobody sees leaves,

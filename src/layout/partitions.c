@@ -177,7 +177,7 @@ compare_attached(const ListCell *a, const ListCell *b)
 /*
  * A number for which tables make up the containers with these roots, and since
  * when: attaching a partition makes a new row of pg_inherits, even if it was
- * attached before. Unlike pg_partition_tree() this locks none of them, which would
+ * attached before. None of them is locked, by pg_partition_tree() say, which would
  * be in the way of DDL.
  *
  * The worker stores the number. Whatever comes to be computed otherwise here makes

@@ -129,7 +129,7 @@ leaf_path_columns(Container container, ItemType type, AccessPath path,
 	return path_columns[container][type][path].n;
 }
 
-/* Has an index a property's column? The id of a post is its post_id, too. */
+/* Has an index a property's column? The id of a post stands for its post_id. */
 static bool
 index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
 {

@@ -38,7 +38,7 @@ static KeptPlan forget_plan = {
 	"DELETE FROM " CHANGE_FEED_SQL, 0, {0}, NULL
 };
 
-/* Read the row by the active snapshot; all zero if there is none. */
+/* Read the position by the active snapshot; all zero if there is no row. */
 void
 applied_position_read(AppliedPosition *position)
 {
@@ -62,7 +62,7 @@ applied_position_read(AppliedPosition *position)
 	SPI_finish();
 }
 
-/* Write the row. */
+/* Write the position down. */
 void
 applied_position_write(const AppliedPosition *position)
 {
@@ -79,7 +79,7 @@ applied_position_write(const AppliedPosition *position)
 	SPI_finish();
 }
 
-/* Delete the row. */
+/* Delete the row: no position is known. */
 void
 applied_position_forget(void)
 {

@@ -191,7 +191,7 @@ static KeptPlan mend_plan = {
 	0, {0}, NULL
 };
 
-/* Where a column lacks a value, can that be told? */
+/* Can the value be told that a column of jobs lacks? */
 bool
 job_column_is_mendable(const char *column)
 {

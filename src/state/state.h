@@ -1,6 +1,7 @@
 /*
  * state.h
- *		The small tables beside the containers, and their owner.
+ *		State: what is written down in the small tables beside the containers; and who
+ *		owns all of them.
  */
 #ifndef BLOGSTORE_STATE_H
 #define BLOGSTORE_STATE_H

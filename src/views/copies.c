@@ -126,7 +126,7 @@ refresh_alone(void *arg)
 	item_writer_close(writer);
 }
 
-/* Refresh one after the other, each by itself, and leave out those that fail. */
+/* Refresh the copies that keys name one by one, and leave out those that fail. */
 static void
 refresh_carefully(PostKey *keys, int n, MemoryContext per_key)
 {
@@ -145,7 +145,7 @@ refresh_carefully(PostKey *keys, int n, MemoryContext per_key)
 	}
 }
 
-/* Refresh, opening each leaf once. */
+/* Refresh the copies that sorted keys name, opening each leaf once. */
 static void
 refresh_together(PostKey *keys, int n, MemoryContext per_key)
 {

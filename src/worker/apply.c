@@ -36,9 +36,8 @@
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
 
-/* Of the present transaction: */
-static int	guc_nest;
-static MemoryContext outside;	/* what was current before it */
+static int	guc_nest;			/* of the present transaction's settings */
+static MemoryContext outside;	/* what was current before the transaction */
 
 /*
  * Begin a transaction as the containers' owner with an active snapshot. Locks
@@ -70,7 +69,7 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
  * Commit. The worker flushes its commits before it relies on them.
  *
  * The owner may have added triggers to tables that the containers' triggers write
- * to, and deferred ones run in the commit: it too is done as the owner, with the
+ * to, and deferred ones run in the commit. So the commit is done as the owner, with the
  * owner's settings, not as the superuser that the worker is. Settings that a
  * trigger has changed before are taken back.
  */
@@ -94,7 +93,7 @@ void
 apply_roll_back(void)
 {
 	FlushErrorState();
-	/* also of a subtransaction in which it came */
+	/* the error may have come in a subtransaction */
 	AbortOutOfAnyTransaction();
 	replorigin_session_origin = InvalidRepOriginId;
 }

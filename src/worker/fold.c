@@ -31,7 +31,10 @@
 /* So many deltas of a post are not left to slow its readers. */
 #define MANY_DELTAS 32
 
-/* How long to leave fewer alone, in ms: after the last, after the first. */
+/*
+ * How long to leave a post with fewer deltas alone, in ms: after the last delta,
+ * and after the first.
+ */
 #define FOLD_AFTER 1000
 #define FOLD_AT_LAST 10000
 
@@ -93,7 +96,10 @@ remember_post(const pg_uuid_t *post_id, int64 deltas)
 	next_due = Min(next_due, post->due);
 }
 
-/* Look for deltas everywhere, after a while: as for a leaf that has come. */
+/*
+ * Look for deltas everywhere, after a while: a leaf that has come may hold some of
+ * which nobody has told.
+ */
 void
 fold_all_later(void)
 {

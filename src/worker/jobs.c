@@ -97,8 +97,8 @@ typedef struct Chunk
 } Chunk;
 
 /*
- * Do one chunk of a job, in a transaction. The lock on the job comes before those
- * on items, as in deletion_revive().
+ * Do one chunk of a job, in a transaction. The job is locked before any item, which
+ * is the order of all who lock both.
  */
 static void
 do_chunk(void *arg)

@@ -221,8 +221,9 @@ worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
 }
 
 /*
- * How long to sleep after a turn that went as it did; 0: not at all. fold: when
- * there will be deltas to fold, as fold_step() says.
+ * How long to sleep after a turn, in milliseconds; 0: not at all. behind: has the
+ * turn not come to the end of the WAL? progress: of the jobs. fold: after how many
+ * milliseconds there will be deltas to fold; -1: nothing is known to be.
  */
 static long
 nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
