@@ -14,6 +14,7 @@
 #include "invalidate.h"
 #include "layout/item.h"
 #include "layout/layout.h"
+#include "state/state.h"
 
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
@@ -102,8 +103,8 @@ find_role(Relation relation)
 		return ROLE_NONE;
 	if (relation->rd_rel->relispartition)
 		return partition_role(RelationGetRelid(relation));
-	return strcmp(RelationGetRelationName(relation), "jobs") == 0 ?
-		ROLE_JOBS : ROLE_NONE;
+	return strcmp(RelationGetRelationName(relation),
+				  bookkeeping_name(BOOK_JOBS)) == 0 ? ROLE_JOBS : ROLE_NONE;
 }
 
 /* Has a relation the columns that its role needs? */

@@ -146,7 +146,7 @@ scan_open(const ItemQuery *query)
 	OpenLeaf	leaf;
 
 	if (!leaf_open(&leaf, query->container, query->type, query->partition_key,
-				   query->partition_key ? -1 : query->partition,
+				   query->partition_key ? NO_PARTITION : query->partition,
 				   AccessShareLock))
 		return NULL;
 	if (!OidIsValid(leaf.index[query->path]))

@@ -93,7 +93,7 @@ ItemWriter *
 item_writer_open(Container container, ItemType type,
 				 const pg_uuid_t *partition_key)
 {
-	return writer_open(container, type, partition_key, -1);
+	return writer_open(container, type, partition_key, NO_PARTITION);
 }
 
 /* Items that are to be deleted, or just held, may lack what others work with. */
