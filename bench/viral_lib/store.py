@@ -69,6 +69,7 @@ class Contestant:
 		if self.is_blogstore:
 			settings += WITH_WORKER
 		self.server = Server(installation, workplace, name, settings)
+		self.server.start()
 
 	def path(self, name):
 		"""The contestant's own file of that name, or the peers' common one."""

@@ -10,10 +10,11 @@ from collections import Counter
 
 import psycopg2
 
+from lib.server import PATIENCE
+
 from . import hostile_caller, hostile_owner
 from .model import Expected
 from .reader import WRONG_COUNTS
-from .server import PATIENCE
 from .verdict import Divergence
 
 POST_COLUMNS = """id, type, post_id, user_id, user_username, title, content,

@@ -5,9 +5,11 @@ import time
 
 import psycopg2
 
+from lib.server import PATIENCE
+
 from . import model
 from .plan import CHILD_COMMANDS
-from .server import CLIENT_ROLE, PATIENCE, START_PATIENCE
+from .server import CLIENT_ROLE, START_PATIENCE
 from .verdict import Divergence
 
 # serialization failure, deadlock

@@ -14,7 +14,8 @@ import uuid
 
 import psycopg2
 
-from .server import PATIENCE
+from lib.server import PATIENCE
+
 from .verdict import Divergence
 
 CALLER = 'torture_caller'

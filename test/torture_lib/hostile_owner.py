@@ -11,8 +11,10 @@ import time
 
 import psycopg2
 
+from lib.server import PATIENCE
+
 from .alterations import INTRUDER, OWNER, draw
-from .server import CLIENT_ROLE, PATIENCE, START_PATIENCE
+from .server import CLIENT_ROLE, START_PATIENCE
 from .verdict import Divergence
 
 # The audit trigger names its table as an ordinary one does, without a schema.

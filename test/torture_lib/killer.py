@@ -9,7 +9,8 @@ import time
 
 import psycopg2
 
-from .server import PATIENCE
+from lib.server import PATIENCE
+
 from .verdict import Divergence
 
 WORKER_STATE = 'SELECT state, slot FROM blogstore.stat_worker'

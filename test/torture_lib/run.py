@@ -6,10 +6,13 @@ import random
 import shlex
 import signal
 import sys
+import tempfile
 import time
 import traceback
 
 import psycopg2
+
+from lib.server import PATIENCE, Failure, Installation, Workplace
 
 from . import hostile_caller, hostile_owner
 from .alterations import Alterations
@@ -21,7 +24,7 @@ from .killer import Killer
 from .model import Lifetimes
 from .plan import Plan
 from .reader import Reader
-from .server import PATIENCE, Server
+from .server import Server
 from .verdict import Divergence, Gate, Verdict
 
 # smaller than the number of posts that live at a time, so that the feed's end
@@ -39,11 +42,12 @@ def say(text):
 class Run:
 	"""All that belongs to one run."""
 
-	def __init__(self, options):
+	def __init__(self, options, installation, workplace):
 		self.options = options
+		self.workplace = workplace
 		self.seed = random.SystemRandom().randrange(10 ** 9) if options.seed is None else options.seed
 		self.verdict = Verdict()
-		self.server = Server(options.pg_config, FEED_SIZE, options.keep)
+		self.server = Server(installation, workplace, FEED_SIZE)
 		self.alterations = Alterations()
 		self.hostile = []		# one owner, and callers as many as there are clients, halved
 		if not options.no_hostile:
@@ -80,11 +84,11 @@ class Run:
 			if self.hostile:
 				hostile_owner.set_up(self.server)
 				hostile_caller.set_up(self.server)
-			say(f'{self._version()} in {self.server.directory}, {self.options.clients} clients, '
+			say(f'{self._version()} in {self.server.socket}, {self.options.clients} clients, '
 				f'{self.options.duration:g} s')
 			self._torture()
-		except Divergence as divergence:
-			self.verdict.fail(str(divergence))
+		except (Divergence, Failure) as failure:
+			self.verdict.fail(str(failure))
 		except KeyboardInterrupt:
 			self.verdict.over.set()
 			say('interrupted')
@@ -103,7 +107,7 @@ class Run:
 		try:
 			self._report()
 		finally:
-			self.server.remove()
+			self.workplace.close()
 			for thread in (*self.clients, *self.hostile, self.reader):
 				if thread.is_alive():
 					thread.join(2)
@@ -194,7 +198,7 @@ class Run:
 		for line in self.server.activity():
 			say('  ' + line)
 		say(f'the end of its log{", " + self.server.log if self.options.keep else ""}:')
-		for line in self.server.log_tail():
+		for line in self.server.log_lines()[-40:]:
 			say('  | ' + line)
 
 	def _report_worker_errors(self):
@@ -226,4 +230,10 @@ def main(options):
 	silence_libpq()
 	for number in ENDING_SIGNALS:
 		signal.signal(number, signal.default_int_handler)
-	return Run(options).play()
+	try:
+		installation = Installation(options.pg_config)
+		with Workplace(installation, tempfile.gettempdir(), 'torture', options.keep) as workplace:
+			return Run(options, installation, workplace).play()
+	except Failure as failure:
+		say(f'torture: {failure}')
+		return 2

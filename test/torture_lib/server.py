@@ -1,28 +1,18 @@
-"""A private server: made, started, hurt, started again, removed.
-
-The postmaster is a child of this program, so that its end is seen at once
-and leaves no zombie behind that pg_ctl would take for a running server.
-"""
+"""The server: a private one of scripts/lib, hurt and started again."""
 
 import os
-import re
-import shutil
 import signal
-import subprocess
-import tempfile
 import time
 
 import psycopg2
+
+from lib import server
+from lib.server import PATIENCE
 
 from .verdict import Divergence
 
 DATABASE = 'torture'
 CLIENT_ROLE = 'torture_client'
-
-# How long anything may take that has to happen by itself: recovery, a lock,
-# the views. Far above what it takes on a machine that is overloaded, so that only
-# what hangs is reported.
-PATIENCE = 300.0
 
 # A startup process that outlives its postmaster, and finds no checkpointer, goes
 # on looking for one for a minute (RequestCheckpoint()), and nobody else can start.
@@ -32,12 +22,7 @@ START_PATIENCE = 60.0 + PATIENCE
 # kill -9, whether or not it was synced. Small buffers and a small WAL have
 # pages written and checkpoints made (which is when a slot's position reaches
 # the disk) at all sorts of moments.
-SETTINGS = """
-listen_addresses = ''
-unix_socket_directories = '{directory}'
-unix_socket_permissions = 0700
-shared_preload_libraries = 'blogstore'
-wal_level = logical
+SETTINGS = server.WITH_WORKER + """
 restart_after_crash = on
 fsync = off
 shared_buffers = 4MB
@@ -72,29 +57,16 @@ WHERE backend_type IN ('client backend', 'blogstore worker', 'blogstore launcher
 """
 
 
-class Server:
-	"""One server in a temporary directory."""
+class Server(server.Server):
+	"""One server of a workplace, with blogstore in a database of it."""
 
-	def __init__(self, pg_config, feed_size, keep):
-		self.bindir = subprocess.run(
-			[pg_config, '--bindir'], check=True, capture_output=True, text=True).stdout.strip()
+	def __init__(self, installation, workplace, feed_size):
 		self.feed_size = feed_size
-		self.keep = keep
-		self.directory = tempfile.mkdtemp(prefix='torture-')
-		self.data = os.path.join(self.directory, 'data')
-		self.log = os.path.join(self.directory, 'server.log')
-		self.process = None
+		super().__init__(installation, workplace, 'data', SETTINGS.format(feed_size=feed_size),
+			('--no-sync', '--wal-segsize=4'))
 
 	def create(self):
-		"""initdb, first start, extension, containers, the clients' role."""
-		made = subprocess.run(
-			[os.path.join(self.bindir, 'initdb'), '-D', self.data, '-U', 'postgres', '--auth=trust',
-				'--encoding=UTF8', '--locale=C.UTF-8', '--no-sync', '--wal-segsize=4'],
-			stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-		if made.returncode != 0:
-			raise RuntimeError('initdb failed:\n' + made.stdout)
-		with open(os.path.join(self.data, 'postgresql.conf'), 'a', encoding='utf-8') as conf:
-			conf.write(SETTINGS.format(directory=self.directory, feed_size=self.feed_size))
+		"""First start, extension, containers, the clients' role."""
 		self.start()
 		connection = self.connect(database='postgres')
 		connection.cursor().execute(f'CREATE DATABASE {DATABASE}')
@@ -115,7 +87,7 @@ class Server:
 		"""A connection in autocommit mode; raises OperationalError."""
 		# what libpq is told while it connects, it would print by itself
 		connection = psycopg2.connect(
-			host=self.directory, port=5432, user=user, dbname=database, application_name='torture',
+			host=self.socket, port=self.port, user=user, dbname=database, application_name='torture',
 			options='-c client_min_messages=error')
 		connection.autocommit = True
 		return connection
@@ -155,36 +127,10 @@ class Server:
 		deadline = time.monotonic() + START_PATIENCE
 		while time.monotonic() < deadline:
 			self.launch()
-			if self._accepts(deadline):
+			if self.accepts(deadline):
 				return
 			time.sleep(0.1)
 		raise Divergence(f'the server does not start within {START_PATIENCE:.0f} s')
-
-	def launch(self):
-		"""Start the postmaster, and do not wait for what comes of it."""
-		with open(self.log, 'ab') as log:
-			self.process = subprocess.Popen(
-				[os.path.join(self.bindir, 'postgres'), '-D', self.data],
-				stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-
-	def _accepts(self, deadline):
-		"""Wait until it takes connections (True) or gives up (False)."""
-		while self.process.poll() is None and time.monotonic() < deadline:
-			try:
-				self.connect(database='postgres').close()
-				return True
-			except psycopg2.OperationalError:
-				time.sleep(0.02)
-		return False
-
-	def stop(self, mode):
-		"""pg_ctl stop in that mode."""
-		stopped = subprocess.run(
-			[os.path.join(self.bindir, 'pg_ctl'), '-D', self.data, '-m', mode, '-w', '-t', str(int(PATIENCE)), '-s', 'stop'],
-			stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-		if stopped.returncode != 0:
-			raise Divergence(f'pg_ctl stop -m {mode} failed: {stopped.stdout.strip()}')
-		self.process.wait()
 
 	def kill_postmaster(self):
 		"""kill -9, which its children notice by themselves."""
@@ -220,30 +166,7 @@ class Server:
 		except FileNotFoundError:
 			return False
 
-	def remove(self):
-		"""End it, whatever state it is in, and remove the directory."""
-		if self.process is not None and self.process.poll() is None:
-			self.process.send_signal(signal.SIGQUIT)
-			try:
-				self.process.wait(20)
-			except subprocess.TimeoutExpired:
-				self.process.kill()
-				self.process.wait()
-		if not self.keep:
-			shutil.rmtree(self.directory, ignore_errors=True)
-
 	# -- looking at it ---------------------------------------------------
-
-	def log_lines(self, pattern):
-		"""The lines of the log in which the pattern is found."""
-		if not os.path.exists(self.log):
-			return []
-		with open(self.log, encoding='utf-8', errors='replace') as log:
-			return [line.rstrip('\n') for line in log if re.search(pattern, line)]
-
-	def log_tail(self, lines=40):
-		"""The end of the log."""
-		return self.log_lines('')[-lines:]
 
 	def activity(self):
 		"""Who does what and waits for whom, as lines of text."""

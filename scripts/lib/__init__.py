@@ -1,4 +1,4 @@
-"""What the benchmarks share.
+"""What the Python programs of bench/, test/ and scripts/ share, as lib.sh is what the shell's do.
 
 program	command line, verdict, turns, the end
 server		private servers, psql
