@@ -84,6 +84,8 @@ commas()
 	printf '%s' "$n"
 }
 
+table() { awk -f "$ROOT/scripts/table.awk"; }
+
 # Show that something goes on: each second on a terminal, else now and then.
 ticker()
 {

@@ -6,11 +6,11 @@ import time
 from typing import NamedTuple
 
 from lib.server import say
-from lib.store import settle
+from lib.store import DATASET, settle
 
 from .contestants import CONTESTANTS, PLAIN, SQL
 
-STRIDE = 7919			# as in data.sql and keys/liked_post.sql
+STRIDE = 7919			# as in dataset.sql and keys/liked_post.sql
 APART = 10 ** 9			# numbers from here on are for single calls
 ID = 8 * 10 ** 15		# ids are numbers above it
 SLICE = 140000			# posts made and loaded at once: a twentieth of scale 1
@@ -34,7 +34,7 @@ class Site:
 		self.seed = options.seed
 		self.users = max(20, round(100000 * scale))
 		self.idle_users = max(100, self.users // 10)
-		self.most_likes = min(100, self.users // 2)
+		self.most_likes = 0
 		self.posts = 0
 		self.items = {}
 		self.sizes = {}				# contestant -> bytes once loaded
@@ -67,8 +67,9 @@ class Site:
 		self.sql('CREATE EXTENSION blogstore')
 		self.find_peers()
 		say(f'{self.database}: making the data set of {self.users:,} users')
-		self.file(os.path.join(SQL, 'data.sql'), users=self.users, idle_users=self.idle_users,
-			most_likes=self.most_likes, seed=self.seed)
+		self.file(DATASET)
+		self.most_likes = int(self.value(f'SELECT dataset.most_likes({self.users})'))
+		self.file(os.path.join(SQL, 'data.sql'), users=self.users, idle_users=self.idle_users, seed=self.seed)
 		self.file(os.path.join(SQL, 'explain.sql'))
 		self.items = {'users': self.users + self.idle_users}
 		self.posts = int(self.value('SELECT count(*) FROM staging.all_posts'))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lib import pgbench
 from lib.server import DURABLE, WITH_WORKER, Failure, Server
-from lib.store import settle, verify
+from lib.store import DATASET, settle, verify
 
 SQL = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'viral_sql')
 LOADED = 'loaded'		# the database with users and posts that others are copied from
@@ -85,6 +85,7 @@ class Contestant:
 		"""Make the database that is copied: users, and the two pools of posts."""
 		options = self.options
 		self.server.sql('postgres', f'CREATE DATABASE {LOADED}')
+		self.server.psql(LOADED, '-f', DATASET)
 		for directory in reversed(self.directories):
 			schema = os.path.join(SQL, directory, 'schema.sql')
 			if os.path.exists(schema):

@@ -3,6 +3,6 @@
 program	command line, verdict, turns, the end
 server		private servers, psql
 pgbench		runs of pgbench, and what they came to
-store		blogstore at rest, and compared with itself
+store		the data set; blogstore at rest, and compared with itself
 report		Markdown, and where it was measured
 """

@@ -1,8 +1,12 @@
-"""blogstore in a database: when it is at rest, and whether it is right."""
+"""blogstore in a database: what is put into it, when it is at rest, and whether it is right."""
 
+import os
 import time
 
 from .server import Failure
+
+# functions that make data, of the demonstration and of all benchmarks
+DATASET = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'sql', 'dataset.sql')
 
 PATIENCE = 60			# seconds until the last delta is folded
 

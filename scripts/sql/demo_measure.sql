@@ -18,10 +18,9 @@ CREATE TABLE demo.result (
 -- Users and posts to ask for: pairs that have no like yet, so that a like can
 -- be added to each.
 CREATE TABLE demo.samples AS
-SELECT row_number() OVER (ORDER BY demo.fraction(p.n, 31)) AS n, u.user_id, p.post_id
-FROM demo.settings, demo.posts AS p
-JOIN demo.users AS u ON u.n = 1 + (p.like_start + (p.likes + 1) * p.like_stride) % (SELECT users FROM demo.settings)
-WHERE p.likes + 1 < settings.users AND p.likes > 0 AND p.comments > 0
+SELECT row_number() OVER (ORDER BY dataset.pick(p.n, 31, 1000000000), p.n) AS n, l.user_id, p.post_id
+FROM demo.settings AS s, demo.posts AS p, dataset.likes(p.n, p.creation_date, p.likes, p.likes, s.users, s.seed) AS l
+WHERE p.likes > 0 AND p.comments > 0
 ORDER BY 1
 LIMIT 200;
 ALTER TABLE demo.samples ADD PRIMARY KEY (n);

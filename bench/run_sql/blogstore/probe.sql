@@ -11,7 +11,7 @@ DECLARE
 BEGIN
 	WHILE clock_timestamp() < ending LOOP
 		SELECT p.post_id INTO probe
-		FROM blogstore.create_post(user_id => staging.user_id(1), title => 'Probe', content => 'Is it there?') AS p;
+		FROM blogstore.create_post(user_id => dataset.user_id(1), title => 'Probe', content => 'Is it there?') AS p;
 		COMMIT;
 		committed := clock_timestamp();
 		WHILE NOT EXISTS (SELECT FROM blogstore.feed AS f WHERE f.post_id = probe) LOOP

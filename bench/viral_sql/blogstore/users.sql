@@ -1,4 +1,3 @@
 -- users.sql
 --		Users number 0 to :users - 1.
-SELECT count(blogstore.create_user('user ' || n, md5('u' || n)::uuid))
-FROM generate_series(0, :users - 1) AS n;
+SELECT count(blogstore.create_user(username, user_id)) FROM dataset.scattered_users(:users);

@@ -1,0 +1,129 @@
+-- dataset.sql
+--		The data that the demonstration shows and the benchmarks load, as functions
+--		of a scale, a seed and a date; who calls them fills tables of any shape.
+--
+-- The article's data set: users, each with 5 to 50 posts of about 1 kB, each
+-- with 0 to 25 comments and 0 to 100 likes, all evenly spread; 100,000 users are
+-- its full size. And posts for benchmarks that write all comments and likes
+-- themselves: nothing on them yet, and scattered ids.
+--
+-- Everything that looks random is a hash of a number and of the seed, so the same
+-- arguments give the same data. Plain SQL, so that any client can run this file.
+CREATE SCHEMA dataset;
+
+-- a number from 0 to lim - 1 that belongs to n and salt
+CREATE FUNCTION dataset.pick(n bigint, salt integer, lim bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (hashint8extended(n, salt) & 9007199254740991) % lim;
+
+-- Ids are made so that a pgbench script can name them by their number: a prefix, and
+-- the number in decimal digits.
+CREATE FUNCTION dataset.user_id(n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ('0180000000007000' || (8000000000000000 + n))::uuid;
+
+CREATE FUNCTION dataset.post_id(n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ('0190000000007000' || (8000000000000000 + n))::uuid;
+
+CREATE FUNCTION dataset.child_id(n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ('01a0000000007000' || (8000000000000000 + n))::uuid;
+
+-- lines lines of text, joined
+CREATE FUNCTION dataset.prose(n bigint, salt integer, lines bigint) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+	SELECT string_agg((ARRAY[
+		'It began with a question that nobody had asked.',
+		'The bus was late, so we walked along the river.',
+		'Two cups of flour, a little salt, and time.',
+		'What follows was measured on a rainy Sunday.',
+		'My neighbour keeps bees and gives good advice.',
+		'Most of it turned out to be habit.',
+		'We turned back before the last bend of the road.',
+		'The old version did it in one step, and wrongly.',
+		'Nothing is as permanent as a quick repair.',
+		'There were nine of us around a table for six.',
+		'Read the label before you open the paint.',
+		'I wrote it down the same evening.',
+		'Half an hour later the sun came out again.',
+		'The answer fits on a postcard.',
+		'Somebody had left the light on all night.',
+		'Small things first, and the roof last.'])[1 + dataset.pick(n * 64 + line, salt, 16)], ' ' ORDER BY line)
+	FROM generate_series(1, lines) AS line);
+
+-- User u likes post p if u follows p * 7919 by less than the post's number of likes,
+-- counted around; so who has not liked a post is known without looking. Where there
+-- are hardly any users, half of them at most like a post.
+CREATE FUNCTION dataset.most_likes(users bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN least(100, users / 2);
+
+-- Users number 1 to last, who come in the seven months before since.
+CREATE FUNCTION dataset.users(last bigint, seed integer, since timestamptz)
+RETURNS TABLE (n bigint, user_id uuid, creation_date timestamptz) LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT u.n, dataset.user_id(u.n),
+		since - 214 * interval '24 hours' + dataset.pick(u.n, 100 * seed + 1, 15552000000) * interval '1 millisecond'
+	FROM generate_series(1, last) AS u (n);
+END;
+
+-- Who of so many users writes which post when, in the year from since on, and how
+-- many comments and likes it gets. Posts are numbered by date, so ids grow with time
+-- as those of UUID version 7 do.
+CREATE FUNCTION dataset.posts(users bigint, seed integer, since timestamptz)
+RETURNS TABLE (n bigint, post_id uuid, user_id uuid, user_n bigint, creation_date timestamptz, comments bigint, likes bigint)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT p.n, dataset.post_id(p.n), dataset.user_id(p.user_n), p.user_n, p.creation_date,
+		dataset.pick(p.n, 100 * seed + 4, 26), dataset.pick(p.n, 100 * seed + 5, dataset.most_likes(users) + 1)
+	FROM (
+		SELECT row_number() OVER (ORDER BY d.creation_date, u.n, k) AS n, u.n AS user_n, d.creation_date
+		FROM generate_series(1, users) AS u (n),
+			LATERAL generate_series(1, 5 + dataset.pick(u.n, 100 * seed + 6, 46)) AS k,
+			LATERAL (SELECT since + dataset.pick(u.n * 64 + k, 100 * seed + 7, 31536000000) * interval '1 millisecond'
+				AS creation_date) AS d
+	) AS p;
+END;
+
+-- what post number n says
+CREATE FUNCTION dataset.content(n bigint, seed integer) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN dataset.prose(n, 100 * seed + 2, 20 + dataset.pick(n, 100 * seed + 3, 7));
+
+-- A post's comments number first to last, from 1 on, by any of so many users, within a
+-- month of it; the microseconds keep their dates apart.
+CREATE FUNCTION dataset.comments(post bigint, post_date timestamptz, first bigint, last bigint, users bigint, seed integer)
+RETURNS TABLE (comment_id uuid, user_id uuid, content text, creation_date timestamptz) LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT dataset.child_id(post * 32 + k), dataset.user_id(1 + dataset.pick(post * 32 + k, 100 * seed + 8, users)),
+		dataset.prose(post * 32 + k, 100 * seed + 9, 1 + dataset.pick(post * 32 + k, 100 * seed + 10, 4)),
+		post_date + dataset.pick(post * 32 + k, 100 * seed + 11, 2592000000) * interval '1 millisecond'
+			+ k * interval '1 microsecond'
+	FROM generate_series(first, last) AS k;
+END;
+
+-- A post's likes number first to last, from 0 on, likewise.
+CREATE FUNCTION dataset.likes(post bigint, post_date timestamptz, first bigint, last bigint, users bigint, seed integer)
+RETURNS TABLE (like_id uuid, user_id uuid, creation_date timestamptz) LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT dataset.child_id(post * 128 + k), dataset.user_id(1 + (post * 7919 + k) % users),
+		post_date + dataset.pick(post * 128 + k, 100 * seed + 12, 2592000000) * interval '1 millisecond'
+			+ k * interval '1 microsecond'
+	FROM generate_series(first, last) AS k;
+END;
+
+-- Users number 0 to users - 1 whose ids are in no order, md5('u' || n), so that one who
+-- comes after another does not come to the same page of an index. Ids and names can be
+-- told apart from others of their kind by what is put before them.
+CREATE FUNCTION dataset.scattered_users(users bigint, before text DEFAULT '')
+RETURNS TABLE (user_id uuid, username text) LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT md5(before || 'u' || n)::uuid, before || 'user ' || n FROM generate_series(0, users - 1) AS n;
+END;
+
+-- So many posts of theirs from number first on, of some 820 characters, with ids
+-- md5('p' || n); a higher number is a newer post.
+CREATE FUNCTION dataset.scattered_posts(first bigint, posts bigint, users bigint, before text DEFAULT '')
+RETURNS TABLE (post_id uuid, user_id uuid, title text, content text, creation_date timestamptz)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT md5(before || 'p' || n)::uuid, md5(before || 'u' || mod(n, users))::uuid, 'Post number ' || n,
+		(SELECT string_agg(md5(n || ' ' || k), ' ') FROM generate_series(1, 25) AS k),
+		timestamptz '2024-01-01 00:00:00+00' + n * interval '1 minute'
+	FROM generate_series(first, first + posts - 1) AS n;
+END;
