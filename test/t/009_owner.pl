@@ -14,19 +14,7 @@ use Test::More;
 
 my $node = new_server('owner');
 $node->start;
-$node->safe_psql(
-	'postgres', q{
-CREATE ROLE blog_owner LOGIN;
-CREATE ROLE blog_app LOGIN;
-CREATE ROLE stranger LOGIN;
-CREATE DATABASE blog OWNER blog_owner;
-});
-$node->safe_psql(
-	'blog', q{
-CREATE EXTENSION blogstore;
-GRANT CREATE ON SCHEMA blogstore TO blog_owner;
-GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO blog_owner, blog_app;
-});
+create_owned_database($node, 'blog', qw(blog_app stranger));
 my @as_owner = (extra_params => [ '-U', 'blog_owner' ]);
 my @as_app = (extra_params => [ '-U', 'blog_app' ]);
 my @as_stranger = (extra_params => [ '-U', 'stranger' ]);

@@ -20,11 +20,7 @@ my $node = new_server('rebuild');
 $node->append_conf('postgresql.conf', "autovacuum = off\n");
 $node->start;
 create_store($node, 'postgres');
-$node->safe_psql(
-	'postgres', qq{
-SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, 5) n;
-SELECT count(blogstore.create_post(kit.u(1 + n % 5), 'title ' || n, 'x', kit.p(n), kit.d(n))) FROM generate_series(1, $POSTS) n;
-});
+$node->safe_psql('postgres', "SELECT kit.fill(5, $POSTS, 'x')");
 check_store($node, 'postgres', 'filled');
 
 my $job = "FROM blogstore.progress WHERE kind = 'rebuild'";

@@ -25,8 +25,7 @@ create_store($node, 'postgres');
 # in one go
 $node->safe_psql(
 	'postgres', qq{
-SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, $USERS) n;
-SELECT count(blogstore.create_post(kit.u(1 + n % $USERS), 'title ' || n, 'x', kit.p(n), kit.d(n))) FROM generate_series(1, $POSTS) n;
+SELECT kit.fill($USERS, $POSTS, 'x');
 SELECT count(blogstore.create_comment(kit.p(n), kit.u(1 + m % 6), 'comment', kit.c(100 * n + m), kit.d(n + m)))
 FROM generate_series(1, $POSTS) n, generate_series(1, 12) m;
 SELECT count(blogstore.create_like(kit.p(n), kit.u(m), kit.d(n + m))) FROM generate_series(1, $POSTS) n, generate_series(1, 8) m;
@@ -271,11 +270,8 @@ my $gate = hold_writers($node, 'postgres');
 my $victim = 100;
 for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 {
-	for my $late (late_calls())
-	{
-		my $what = $late =~ /^(\w+)/ ? "$1() under $isolation" : die;
-		my $user = 'kit.u(' . ++$victim . ')';
-		my $call = $late =~ s/%u/$user/r;
+	each_late(\$victim, $isolation, sub {
+		my ($what, $user, $call) = @_;
 
 		$node->safe_psql('postgres', "SELECT blogstore.create_user('victim $victim', $user)");
 		begin_late($node, 'postgres', $gate, $session, $isolation, "SELECT 1 FROM blogstore.$call");
@@ -290,7 +286,7 @@ for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 			't', "$what: the purge ends");
 		is($node->safe_psql('postgres', "SELECT kit.items_of($user), count(*) FROM blogstore.verify()"),
 			'0|0', "$what: nothing is left");
-	}
+	});
 	# a snapshot from before is no excuse
 	my $user = 'kit.u(' . ++$victim . ')';
 	$node->safe_psql('postgres', "SELECT blogstore.create_user('victim $victim', $user)");

@@ -23,8 +23,7 @@ create_store($node, 'postgres');
 # like; user 2 the same number of posts and nothing else
 $node->safe_psql(
 	'postgres', qq{
-SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, 5) n;
-SELECT count(blogstore.create_post(kit.u(1 + n % 5), 'title ' || n, 'x', kit.p(n), kit.d(n))) FROM generate_series(1, $POSTS) n;
+SELECT kit.fill(5, $POSTS, 'x');
 SELECT count(blogstore.create_comment(kit.p(n), kit.u(1), 'comment', kit.c(10 * n + m), kit.d(n + m)))
 FROM generate_series(1, $POSTS) n, generate_series(1, 4) m;
 SELECT count(blogstore.create_like(kit.p(n), kit.u(1), kit.d(n))) FROM generate_series(1, $POSTS) n;
@@ -155,11 +154,8 @@ my $writer = $node->background_psql('postgres', on_error_stop => 0);
 my $n = 100;
 for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 {
-	for my $late (late_calls())
-	{
-		my $what = $late =~ /^(\w+)/ ? "$1() under $isolation" : die;
-		my $user = 'kit.u(' . ++$n . ')';
-		my $call = $late =~ s/%u/$user/r;
+	each_late(\$n, $isolation, sub {
+		my ($what, $user, $call) = @_;
 
 		$node->safe_psql('postgres', "SELECT blogstore.create_user('old $n', $user)");
 		begin_late($node, 'postgres', $gate, $writer, $isolation, "SELECT user_username FROM blogstore.$call");
@@ -173,7 +169,7 @@ for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 		$writer->query_safe('COMMIT');
 		is($node->safe_psql('postgres', "SELECT kit.views_follow(); SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = $user"),
 			"t\nnew $n", "$what: no stale name");
-	}
+	});
 
 	# A snapshot from before the rename, and a command after it is done
 	my $user = 'kit.u(' . ++$n . ')';

@@ -19,17 +19,9 @@ IntervalStyle = 'sql_standard'
 TimeZone = 'Asia/Tokyo'
 });
 $node->start;
-$node->safe_psql(
-	'postgres', q{
-CREATE ROLE blog_owner LOGIN;
-CREATE ROLE caller LOGIN;
-CREATE DATABASE blog OWNER blog_owner;
-});
+create_owned_database($node, 'blog', qw(caller));
 $node->safe_psql(
 	'blog', q{
-CREATE EXTENSION blogstore;
-GRANT CREATE ON SCHEMA blogstore TO blog_owner;
-GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO blog_owner, caller;
 CREATE SCHEMA evil AUTHORIZATION caller;
 CREATE SCHEMA audit AUTHORIZATION blog_owner;
 ALTER DATABASE blog SET extra_float_digits = 0;
@@ -40,19 +32,7 @@ ALTER ROLE blog_owner SET bytea_output = 'hex';
 my @as_owner = (extra_params => [ '-U', 'blog_owner' ]);
 my @as_caller = (extra_params => [ '-U', 'caller' ]);
 
-# Run SQL, stopping at nothing; returns what it shows, errors as lines with
-# SQLSTATE, message and hint.
-sub run
-{
-	my ($who, $sql) = @_;
-	my ($out, $err) = ('', '');
-
-	$node->psql('blog', "\\set VERBOSITY verbose\n$sql", stdout => \$out,
-		stderr => \$err, on_error_stop => 0, extra_params => [ '-U', $who ]);
-	$err =~ s/^psql:<stdin>:\d+: //mg;
-	my @errors = $err =~ /^((?:ERROR|HINT): .*)$/mg;
-	return join "\n", grep { $_ ne '' } $out, @errors;
-}
+sub run { return run_as($node, 'blog', @_) }
 
 sub owner
 {

@@ -14,18 +14,9 @@ use Test::More;
 
 my $node = new_server('left_behind');
 $node->start;
-$node->safe_psql(
-	'postgres', q{
-CREATE ROLE blog_owner LOGIN;
-CREATE ROLE caller LOGIN;
-CREATE ROLE friend LOGIN;
-CREATE DATABASE blog OWNER blog_owner;
-});
+create_owned_database($node, 'blog', qw(caller friend));
 $node->safe_psql(
 	'blog', q{
-CREATE EXTENSION blogstore;
-GRANT CREATE ON SCHEMA blogstore TO blog_owner;
-GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO blog_owner, caller;
 CREATE SCHEMA audit AUTHORIZATION blog_owner;
 CREATE SCHEMA evil AUTHORIZATION caller;
 CREATE SCHEMA friendly AUTHORIZATION friend;
@@ -33,17 +24,8 @@ GRANT USAGE ON SCHEMA audit, evil, friendly TO PUBLIC;
 ALTER ROLE blog_owner SET search_path = audit;
 });
 
-# Run SQL; returns what it shows, errors as lines with SQLSTATE and message.
-sub run
-{
-	my ($who, $sql) = @_;
-	my ($out, $err) = ('', '');
-
-	$node->psql('blog', "\\set VERBOSITY verbose\n$sql", stdout => \$out,
-		stderr => \$err, on_error_stop => 0, extra_params => [ '-U', $who ]);
-	my @errors = $err =~ /(ERROR: .*)$/mg;
-	return join "\n", grep { $_ ne '' } $out, @errors;
-}
+# hints are another file's subject
+sub run { return join "\n", grep { !/^HINT: / } split /\n/, run_as($node, 'blog', @_) }
 
 my $superuser = $node->safe_psql('postgres', 'SELECT current_user');
 is(run('blog_owner', 'SELECT blogstore.create_containers(2)'), '', 'containers of an ordinary role');

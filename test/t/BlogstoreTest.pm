@@ -16,6 +16,7 @@ use warnings;
 use BlogstoreServer;
 use BlogstoreWorker;
 use Exporter 'import';
+use FindBin;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -23,7 +24,7 @@ use Test::More;
 
 our @EXPORT = (
 	@BlogstoreServer::EXPORT, @BlogstoreWorker::EXPORT, qw(
-  create_store create_kit fill_store sqlstate check_store check_answers
+  create_store create_kit create_owned_database run_as fill_store sqlstate check_store check_answers
   start_client finish_client
 ));
 
@@ -53,9 +54,9 @@ sub create_store
 
 =item create_kit(node, dbname)
 
-The schema kit: ids of user, post and comment number n, minute n of 2024, what
-the posts container implies, the posts whose counts are wrong, a call's SQLSTATE,
-and a wait for the views that has time on a machine that is overloaded.
+The schema kit, from the files of test/kit: ids of user, post and comment number n,
+minute n of 2024, what the posts container implies, the posts whose counts are wrong,
+a call's SQLSTATE, and a wait for the views that has time on a machine that is overloaded.
 
 =cut
 
@@ -63,57 +64,56 @@ sub create_kit
 {
 	my ($node, $dbname) = @_;
 
+	foreach my $file (qw(ids store))
+	{
+		$node->safe_psql($dbname, slurp_file("$FindBin::RealBin/../kit/$file.sql"));
+	}
+	return;
+}
+
+=pod
+
+=item create_owned_database(node, dbname, caller...)
+
+A database of the role blog_owner, which is no superuser and may make containers in
+it, and the roles of callers; the first may call all functions, the others none.
+
+=cut
+
+sub create_owned_database
+{
+	my ($node, $dbname, @callers) = @_;
+
+	$node->safe_psql('postgres', "CREATE ROLE $_ LOGIN") foreach 'blog_owner', @callers;
+	$node->safe_psql('postgres', "CREATE DATABASE $dbname OWNER blog_owner");
 	$node->safe_psql(
-		$dbname, q{
-CREATE SCHEMA kit;
-CREATE FUNCTION kit.u(n int) RETURNS uuid LANGUAGE sql IMMUTABLE
-AS $$ SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid $$;
-CREATE FUNCTION kit.p(n int) RETURNS uuid LANGUAGE sql IMMUTABLE
-AS $$ SELECT ('00000000-0000-7000-8001-' || lpad(n::text, 12, '0'))::uuid $$;
-CREATE FUNCTION kit.c(n int) RETURNS uuid LANGUAGE sql IMMUTABLE
-AS $$ SELECT ('00000000-0000-7000-8002-' || lpad(n::text, 12, '0'))::uuid $$;
-CREATE FUNCTION kit.d(n int) RETURNS timestamptz LANGUAGE sql IMMUTABLE
-AS $$ SELECT timestamptz '2024-01-01 00:00:00+00' + n * interval '1 minute' $$;
-CREATE VIEW kit.posts AS
-SELECT p.id, p.type, p.post_id, p.user_id, p.user_username, p.title, p.content,
-	p.comment_count + coalesce(d.comment_count, 0) AS comment_count,
-	p.like_count + coalesce(d.like_count, 0) AS like_count, p.creation_date
-FROM blogstore.posts p
-LEFT JOIN (SELECT post_id, sum(comment_count)::bigint AS comment_count, sum(like_count)::bigint AS like_count
-	FROM blogstore.posts WHERE type = 'delta' GROUP BY post_id) d ON d.post_id = p.post_id
-WHERE p.type = 'post';
-CREATE VIEW kit.implied AS
-SELECT p.id, p.type, p.post_id, p.user_id, u.username AS user_username,
-	p.title, left(p.content, 200) AS content,
-	(SELECT count(*) FROM blogstore.posts c WHERE c.post_id = p.post_id AND c.type = 'comment') AS comment_count,
-	(SELECT count(*) FROM blogstore.posts l WHERE l.post_id = p.post_id AND l.type = 'like') AS like_count,
-	p.creation_date
-FROM blogstore.posts p
-LEFT JOIN blogstore.users u ON u.user_id = p.user_id AND u.type = 'user'
-WHERE p.type = 'post';
-CREATE FUNCTION kit.wrong_counts() RETURNS TABLE (post_id uuid, counts bigint[], counted bigint[])
-LANGUAGE plpgsql STABLE AS $$
-BEGIN
-	RETURN QUERY SELECT i.post_id, ARRAY[g.comment_count, g.like_count], ARRAY[i.comment_count, i.like_count]
-	FROM kit.implied i LEFT JOIN LATERAL blogstore.get_post(i.post_id) g ON true
-	WHERE (g.comment_count, g.like_count) IS DISTINCT FROM (i.comment_count, i.like_count);
-END $$;
--- wait_for_views(), as long as it takes
-CREATE FUNCTION kit.views_follow() RETURNS boolean LANGUAGE sql VOLATILE
-AS $$ SELECT blogstore.wait_for_views('10 min') $$;
-CREATE FUNCTION kit.try(call text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	state	text;
-	hint	text;
-BEGIN
-	EXECUTE 'SELECT * FROM ' || call;
-	RETURN 'ok';
-EXCEPTION WHEN OTHERS THEN
-	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, hint = PG_EXCEPTION_HINT;
-	RETURN state || CASE WHEN hint <> '' THEN ', hint' ELSE ', no hint' END;
-END $$;
+		$dbname, qq{
+CREATE EXTENSION blogstore;
+GRANT CREATE ON SCHEMA blogstore TO blog_owner;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO blog_owner, $callers[0];
 });
 	return;
+}
+
+=pod
+
+=item run_as(node, dbname, role, sql)
+
+Run SQL as a role, stopping at nothing; returns what it shows, errors as lines with
+SQLSTATE, message and hint.
+
+=cut
+
+sub run_as
+{
+	my ($node, $dbname, $role, $sql) = @_;
+	my ($out, $err) = ('', '');
+
+	$node->psql($dbname, "\\set VERBOSITY verbose\n$sql", stdout => \$out,
+		stderr => \$err, on_error_stop => 0, extra_params => [ '-U', $role ]);
+	$err =~ s/^psql:<stdin>:\d+: //mg;
+	my @errors = $err =~ /^((?:ERROR|HINT): .*)$/mg;
+	return join "\n", grep { $_ ne '' } $out, @errors;
 }
 
 =pod
@@ -131,9 +131,7 @@ sub fill_store
 
 	$node->safe_psql(
 		$dbname, qq{
-SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, $users) n;
-SELECT count(blogstore.create_post(kit.u(1 + n % $users), 'title ' || n, repeat('content ' || n || ' ', 50), kit.p(n), kit.d(n)))
-FROM generate_series(1, $posts) n;
+SELECT kit.fill($users, $posts);
 SELECT count(blogstore.create_comment(kit.p(n), kit.u(1 + (n + m) % $users), 'comment', kit.c(10 * n + m), kit.d(n + m)))
 FROM generate_series(1, $posts) n, generate_series(1, 3) m;
 SELECT count(blogstore.create_like(kit.p(n), kit.u(m), kit.d(n + m)))

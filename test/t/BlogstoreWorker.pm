@@ -19,7 +19,7 @@ use PostgreSQL::Test::Cluster;
 
 our @EXPORT = qw(
   worker_pid kill_worker hold_worker close_gate await_gate open_gate worker_slot
-  slots_made job_place hold_writers late_calls begin_late
+  slots_made job_place hold_writers each_late begin_late
 );
 
 =pod
@@ -239,18 +239,29 @@ CREATE TRIGGER kit_wait BEFORE INSERT ON blogstore.posts FOR EACH ROW WHEN (NEW.
 
 =pod
 
-=item late_calls()
+=item each_late(number, isolation, sub)
 
-Calls that write an item of user %u.
+Have a sub called for each command that writes an item: with what to call the test, the
+id of a user who is to write it, and the call. The referenced number is the user's, one
+more than for the last one.
 
 =cut
 
-sub late_calls
+sub each_late
 {
-	return (
+	my ($number, $isolation, $sub) = @_;
+
+	foreach my $late (
 		'create_post(%u, $$late$$, $$x$$)',
 		'create_comment(kit.p(7), %u, $$late$$)',
-		'create_like(kit.p(8), %u)');
+		'create_like(kit.p(8), %u)')
+	{
+		my $what = $late =~ /^(\w+)/ ? "$1() under $isolation" : die;
+		my $user = 'kit.u(' . ++$$number . ')';
+
+		$sub->($what, $user, $late =~ s/%u/$user/r);
+	}
+	return;
 }
 
 =pod

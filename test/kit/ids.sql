@@ -1,0 +1,36 @@
+-- ids.sql
+--		Helpers that need no containers, in a schema "kit" of their own, for the TAP
+--		tests and pgTAP.
+--
+-- The functions stand twice, also in test/sql/install.sql: the expected output of
+-- pg_regress shows all that its files run.
+CREATE SCHEMA kit;
+
+-- ids of user, post and comment number n, and minute n of 2024
+CREATE FUNCTION kit.u(n int) RETURNS uuid LANGUAGE sql IMMUTABLE
+AS $$ SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid $$;
+CREATE FUNCTION kit.p(n int) RETURNS uuid LANGUAGE sql IMMUTABLE
+AS $$ SELECT ('00000000-0000-7000-8001-' || lpad(n::text, 12, '0'))::uuid $$;
+CREATE FUNCTION kit.c(n int) RETURNS uuid LANGUAGE sql IMMUTABLE
+AS $$ SELECT ('00000000-0000-7000-8002-' || lpad(n::text, 12, '0'))::uuid $$;
+CREATE FUNCTION kit.d(n int) RETURNS timestamptz LANGUAGE sql IMMUTABLE
+AS $$ SELECT timestamptz '2024-01-01 00:00:00+00' + n * interval '1 minute' $$;
+
+-- Outcome of a call: ok, or its SQLSTATE and whether there was a hint
+CREATE FUNCTION kit.try(call text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	state	text;
+	message	text;
+	hint	text;
+BEGIN
+	EXECUTE 'SELECT * FROM ' || call;
+	RETURN 'ok';
+EXCEPTION WHEN OTHERS THEN
+	GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE,
+		message = MESSAGE_TEXT, hint = PG_EXCEPTION_HINT;
+	-- the server's error style: lower case, no full stop
+	IF message ~ '^[A-Z][a-z]|[.]$' THEN
+		state := state || ' (bad style: ' || message || ')';
+	END IF;
+	RETURN state || CASE WHEN hint <> '' THEN ', hint' ELSE ', no hint' END;
+END $$;
