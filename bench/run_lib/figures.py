@@ -20,7 +20,7 @@ def reached(site, options, results):
 	return [
 		*ratios(by_name, options, results),
 		viral(results), freshness(results), rebuild(results), growth(results),
-		Figure('F8', 'memory of the worker while a large transaction is decoded', '', 'see test/t/018_large.pl'),
+		Figure('F8', 'memory of the worker while a large transaction is decoded', '', 'see test/t/018_large_transactions.pl'),
 		against_v1(by_name, results), cost_of_writes(by_name, results),
 		imported(site), tracking(results),
 	]

@@ -1,7 +1,7 @@
 
-# Eight clients like, unlike, comment, delete and edit at random, while readers
-# compare counts with the items in the same snapshot; then the same again under
-# SERIALIZABLE, and edits beside likes.
+# In every snapshot counts are those of the items, and nothing is lost, while eight
+# clients like, unlike, comment, delete and edit at random; the same again under
+# SERIALIZABLE, and with edits beside likes.
 
 use strict;
 use warnings;

@@ -1,5 +1,6 @@
 
-# The settings that shape the views, and names in other scripts.
+# The views are what feed_size and short_form_length say, and answers are at once, also
+# after these have changed; and names are unique regardless of case, in any script.
 
 use strict;
 use warnings;

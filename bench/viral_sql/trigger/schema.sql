@@ -5,6 +5,9 @@
 -- keys' (RI_...), which would otherwise lock the post FOR KEY SHARE first: with
 -- many clients on one post it would then carry a crowd of lockers, and take
 -- less than half as many likes.
+--
+-- The two functions stand twice but for a name: one with the name as an argument
+-- would have to plan its UPDATE anew each time.
 CREATE FUNCTION count_like() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	IF TG_OP = 'INSERT' THEN

@@ -1,6 +1,6 @@
 
-# What the library takes of the server, which others need too, and what it shows
-# to it. No server is started.
+# The library takes one each of the callbacks of which the server has room for a few,
+# and shows the symbols that the server looks up and no others. No server is started.
 
 use strict;
 use warnings;
