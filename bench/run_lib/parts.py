@@ -14,7 +14,7 @@ from lib.server import Failure, environment, say
 
 from .contestants import BY_NAME, Contestant, fill_in
 from .measure import Runner, Timing
-from .site import ID, Site
+from .site import ID
 
 BUSY_ITEMS = 20000			# of the user who is renamed
 
