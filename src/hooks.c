@@ -34,7 +34,7 @@ hook_no_obstacle(const char **hint)
 	return NULL;
 }
 
-ChangeFeedHooks change_feed_hooks = {
+WorkerHooks worker_hooks = {
 	hook_nothing, hook_nothing, hook_nothing, hook_no_views, hook_nothing,
 	hook_no_user_deletions, hook_no_obstacle
 };

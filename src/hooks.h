@@ -9,7 +9,7 @@
  * Set at load (launch/transaction_callbacks.c), so that nobody below launch/ has
  * to call upward.
  */
-typedef struct ChangeFeedHooks
+typedef struct WorkerHooks
 {
 	/* this process has met containers: is there a worker for them? */
 	void		(*containers_found) (void);
@@ -25,8 +25,8 @@ typedef struct ChangeFeedHooks
 	bool		(*user_deletions) (uint64 *stamp);
 	/* what keeps a worker from running on this server; NULL: nothing */
 	const char *(*obstacle) (const char **hint);
-} ChangeFeedHooks;
+} WorkerHooks;
 
-extern ChangeFeedHooks change_feed_hooks;
+extern WorkerHooks worker_hooks;
 
 #endif							/* BLOGSTORE_HOOKS_H */

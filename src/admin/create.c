@@ -334,7 +334,7 @@ static void
 tell_obstacle(void)
 {
 	const char *hint;
-	const char *obstacle = change_feed_hooks.obstacle(&hint);
+	const char *obstacle = worker_hooks.obstacle(&hint);
 
 	if (obstacle != NULL)
 		ereport(NOTICE,
@@ -366,6 +366,6 @@ blogstore_create_containers(PG_FUNCTION_ARGS)
 	tell_obstacle();
 	warn_of_superuser(creation.owner);
 	container_require();
-	change_feed_hooks.containers_created();
+	worker_hooks.containers_created();
 	PG_RETURN_VOID();
 }

@@ -259,7 +259,7 @@ blogstore_rebuild_views(PG_FUNCTION_ARGS)
 	owner_begin(&scope);
 	job_queue_once(JOB_REBUILD, NULL);
 	owner_end(&scope);
-	change_feed_hooks.item_written();
+	worker_hooks.item_written();
 	PG_RETURN_VOID();
 }
 

@@ -487,7 +487,7 @@ item_writer_close(ItemWriter *writer)
 	if (writer->wrote)
 	{
 		CommandCounterIncrement();
-		change_feed_hooks.item_written();
+		worker_hooks.item_written();
 	}
 	MemoryContextDelete(writer->context);
 }

@@ -276,7 +276,7 @@ post_unlock(PostLock *lock)
 static bool
 worker_folds(void)
 {
-	return change_feed_hooks.views_served();
+	return worker_hooks.views_served();
 }
 
 /*

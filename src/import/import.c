@@ -196,7 +196,7 @@ import_users(Import *import)
 	/* from here on nobody else can create or delete one of them */
 	if (n > 0 && import_run_number(import, import_deleting_sql) > 0)
 		import_outdated(import, "a user was created and deleted");
-	if (change_feed_hooks.obstacle(&hint) != NULL)
+	if (worker_hooks.obstacle(&hint) != NULL)
 		(void) import_run_number(import, import_lock_users_sql);
 }
 
@@ -267,7 +267,7 @@ import_staged(Import *import)
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
 		wrote |= import->tally[t].written > 0;
 	if (wrote)
-		change_feed_hooks.item_written();
+		worker_hooks.item_written();
 	import_phase_end(&phase);
 }
 

@@ -285,7 +285,7 @@ subtransaction_end(SubXactEvent event, SubTransactionId mine,
 }
 
 /*
- * Register with the transaction manager, and fill in change_feed_hooks, by which lower
+ * Register with the transaction manager, and fill in worker_hooks, by which lower
  * rooms tell of what they have done; once at load.
  */
 void
@@ -293,11 +293,11 @@ transaction_callbacks_init(void)
 {
 	RegisterXactCallback(transaction_end, NULL);
 	RegisterSubXactCallback(subtransaction_end, NULL);
-	change_feed_hooks.containers_found = containers_found;
-	change_feed_hooks.containers_created = containers_created;
-	change_feed_hooks.item_written = item_written;
-	change_feed_hooks.views_served = views_served;
-	change_feed_hooks.user_deletions_changing = user_deletions_changing;
-	change_feed_hooks.user_deletions = user_deletions;
-	change_feed_hooks.obstacle = worker_obstacle;
+	worker_hooks.containers_found = containers_found;
+	worker_hooks.containers_created = containers_created;
+	worker_hooks.item_written = item_written;
+	worker_hooks.views_served = views_served;
+	worker_hooks.user_deletions_changing = user_deletions_changing;
+	worker_hooks.user_deletions = user_deletions;
+	worker_hooks.obstacle = worker_obstacle;
 }

@@ -257,7 +257,7 @@ container_load(Container container)
 	loads++;
 
 	MemoryContextSwitchTo(old);
-	change_feed_hooks.containers_found();
+	worker_hooks.containers_found();
 	return true;
 }
 

@@ -12,7 +12,7 @@
  * invalidation for the table of jobs, as catalog changes do, which arrives
  * everywhere, on standbys too, but some moment after it shows. And where there
  * is shared memory, it is announced before it shows and counted afterwards
- * (change_feed_hooks), so that no snapshot on a primary ever goes by what was
+ * (worker_hooks), so that no snapshot on a primary ever goes by what was
  * before. (For a change by COMMIT PREPARED, and on a standby, that moment
  * remains: a reader may then see items of a user as if it had asked just
  * before.)
@@ -45,7 +45,7 @@ struct DeletedUsers
 /* Who is being deleted, and which snapshot saw it. */
 typedef struct Seen
 {
-	uint64		stamp;			/* of change_feed_hooks.user_deletions() */
+	uint64		stamp;			/* of worker_hooks.user_deletions() */
 	TransactionId xmax;
 	uint32		running;
 	bool		standby;
@@ -110,7 +110,7 @@ remembered_covers(Snapshot snapshot)
 {
 	uint64		stamp;
 
-	if (!memory.valid || !change_feed_hooks.user_deletions(&stamp) ||
+	if (!memory.valid || !worker_hooks.user_deletions(&stamp) ||
 		stamp != remembered.stamp ||
 		snapshot->takenDuringRecovery != remembered.standby ||
 		running_unknown(snapshot) || changed_here())
@@ -129,7 +129,7 @@ remembered_outdated(void)
 
 	if (!memory.valid)
 		return true;
-	return (change_feed_hooks.user_deletions(&stamp) &&
+	return (worker_hooks.user_deletions(&stamp) &&
 			stamp != remembered.stamp) ||
 		RecoveryInProgress() != remembered.standby;
 }
@@ -161,7 +161,7 @@ reread_deletions(void)
 	DeletedUsers *users;
 	uint64		began = remembered_begin(&memory, bookkeeping_lookup(BOOK_JOBS));
 
-	still = change_feed_hooks.user_deletions(&seen.stamp);
+	still = worker_hooks.user_deletions(&seen.stamp);
 	PushActiveSnapshot(GetLatestSnapshot());
 	snapshot = GetActiveSnapshot();
 	seen.xmax = snapshot->xmax;
@@ -338,5 +338,5 @@ deleted_changed(void)
 
 	changed_by = GetTopTransactionId();
 	CacheInvalidateRelcacheByRelid(relid);
-	change_feed_hooks.user_deletions_changing();
+	worker_hooks.user_deletions_changing();
 }

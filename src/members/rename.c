@@ -63,7 +63,7 @@ rename_begin(ItemWriter *writer, const BlogItem *user)
 {
 	const pg_uuid_t *id = item_uuid(user, PROP_ID);
 	const char *hint;
-	bool		here = change_feed_hooks.obstacle(&hint) != NULL;
+	bool		here = worker_hooks.obstacle(&hint) != NULL;
 
 	if (here)
 		container_require_whole(CONTAINER_POSTS);

@@ -74,7 +74,7 @@ deletion_begin(const pg_uuid_t *user_id)
 {
 	const char *hint;
 
-	if (change_feed_hooks.obstacle(&hint) != NULL)
+	if (worker_hooks.obstacle(&hint) != NULL)
 	{
 		container_require_whole(CONTAINER_POSTS);
 		delete_user_items(user_id, 0);

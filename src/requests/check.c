@@ -41,7 +41,7 @@ request_begin(OwnerScope *scope, const char *command)
 		PreventCommandIfParallelMode(command);
 	}
 	container_require();
-	if (command != NULL && change_feed_hooks.obstacle(&hint) != NULL)
+	if (command != NULL && worker_hooks.obstacle(&hint) != NULL)
 		views_abandon();
 	owner_begin(scope);
 }
@@ -273,7 +273,7 @@ need_user(const pg_uuid_t *user_id, BlogItem *user)
 	bool		found;
 
 	PushActiveSnapshot(GetLatestSnapshot());
-	if (change_feed_hooks.obstacle(&hint) != NULL)
+	if (worker_hooks.obstacle(&hint) != NULL)
 		found = lock_shared(user_id, user);
 	else
 		found = item_get(&(ItemQuery) {

@@ -34,7 +34,7 @@ need_post(Arrival *arrival)
 {
 	const pg_uuid_t *post_id = &arrival->lock.post_id;
 
-	arrival->stamped = change_feed_hooks.user_deletions(&arrival->stamp);
+	arrival->stamped = worker_hooks.user_deletions(&arrival->stamp);
 	if (!post_find(&arrival->lock) || post_author_being_deleted(post_id))
 		unknown_item("post", post_id);
 }
@@ -45,7 +45,7 @@ deletions_since(const Arrival *arrival)
 {
 	uint64		stamp;
 
-	return !arrival->stamped || !change_feed_hooks.user_deletions(&stamp) ||
+	return !arrival->stamped || !worker_hooks.user_deletions(&stamp) ||
 		stamp != arrival->stamp;
 }
 

@@ -151,7 +151,7 @@ reread_row(void)
 bool
 views_ready(Snapshot snapshot)
 {
-	if (!RecoveryInProgress() && !change_feed_hooks.views_served())
+	if (!RecoveryInProgress() && !worker_hooks.views_served())
 		return false;
 	if (memory.valid && TransactionIdPrecedes(remembered_xmin, snapshot->xmin))
 		return remembered_ready;
