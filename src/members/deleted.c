@@ -3,8 +3,8 @@
  *		Users who have been deleted, but whose items are not yet.
  *
  * Deleting a user queues a job (user_deletion.c), which deletes the user's items.
- * From the deleting transaction on, and until the job is done, none of them
- * is served: every request asks here who is being deleted in its snapshot.
+ * From the deleting transaction on, and until the job is done, all of them are
+ * hidden: every request asks here who is being deleted in its snapshot.
  *
  * Nearly always the answer is nobody, and it must cost nothing. So the jobs are
  * remembered as some snapshot saw them, and hold for that and newer snapshots
@@ -208,7 +208,7 @@ compare_ids(const void *a, const void *b)
 	return memcmp(a, b, UUID_LEN);
 }
 
-/* Is a user among them? */
+/* Is a user among the deleted? */
 bool
 deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id)
 {
@@ -217,9 +217,9 @@ deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id)
 				compare_ids) != NULL;
 }
 
-/* Is an item's author among them? */
+/* Is an item's author among the deleted? Of a user's item the author is the user. */
 bool
-deleted_item(const DeletedUsers *deleted, const BlogItem *item)
+deleted_has_author(const DeletedUsers *deleted, const BlogItem *item)
 {
 	return deleted != NULL &&
 		deleted_has(deleted, item_uuid(item, PROP_USER_ID));
@@ -227,19 +227,19 @@ deleted_item(const DeletedUsers *deleted, const BlogItem *item)
 
 /* Is an item's author being deleted, by the transaction's snapshot? */
 bool
-being_deleted(const BlogItem *item)
+author_being_deleted(const BlogItem *item)
 {
 	bool		result;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	result = deleted_item(deleted_users(GetActiveSnapshot()), item);
+	result = deleted_has_author(deleted_users(GetActiveSnapshot()), item);
 	PopActiveSnapshot();
 	return result;
 }
 
-/* Is a post's author among them, by the active snapshot? */
+/* Is a post's author among the deleted, by the active snapshot? */
 bool
-deleted_post(const DeletedUsers *deleted, const pg_uuid_t *post_id)
+deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id)
 {
 	Datum		key = UUIDPGetDatum(post_id);
 	BlogItem	post;
@@ -249,7 +249,7 @@ deleted_post(const DeletedUsers *deleted, const pg_uuid_t *post_id)
 			.container = CONTAINER_POSTS, .type = ITEM_POST,
 			.partition_key = post_id, .path = PATH_KEY, .key = &key, .nkeys = 1
 		}, &post) &&
-		deleted_item(deleted, &post);
+		deleted_has_author(deleted, &post);
 }
 
 /*
@@ -268,7 +268,7 @@ count_deleted(const DeletedUsers *deleted, ItemType type,
 	});
 
 	while (item_scan_next(scan, &item))
-		n += deleted_item(deleted, &item) &&
+		n += deleted_has_author(deleted, &item) &&
 			memcmp(item_uuid(&item, PROP_POST_ID), post_id, UUID_LEN) == 0;
 	item_scan_end(scan);
 	return n;
@@ -282,8 +282,8 @@ count_deleted(const DeletedUsers *deleted, ItemType type,
  * the post's if they are few, else through the users'.
  */
 static int64
-count_unserved(const DeletedUsers *deleted, ItemType type,
-			   const pg_uuid_t *post_id, int64 total)
+count_hidden(const DeletedUsers *deleted, ItemType type,
+			 const pg_uuid_t *post_id, int64 total)
 {
 	int64		n = 0;
 
@@ -312,7 +312,7 @@ count_unserved(const DeletedUsers *deleted, ItemType type,
 }
 
 /*
- * Take what is not served off a post's counts, which are of all items there
+ * Take what is hidden off a post's counts, which are of all items there
  * are. By the active snapshot, in which the post was read.
  */
 void
@@ -324,10 +324,10 @@ deleted_discount(const DeletedUsers *deleted, BlogItem *post)
 		return;
 	post_id = item_uuid(post, PROP_POST_ID);
 	item_add_counts(post,
-					-count_unserved(deleted, ITEM_COMMENT, post_id,
-									item_count(post, PROP_COMMENT_COUNT)),
-					-count_unserved(deleted, ITEM_LIKE, post_id,
-									item_count(post, PROP_LIKE_COUNT)));
+					-count_hidden(deleted, ITEM_COMMENT, post_id,
+								  item_count(post, PROP_COMMENT_COUNT)),
+					-count_hidden(deleted, ITEM_LIKE, post_id,
+								  item_count(post, PROP_LIKE_COUNT)));
 }
 
 /* Who is being deleted has changed, or will when this transaction commits. */

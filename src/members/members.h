@@ -15,15 +15,16 @@
 extern bool username_fits(int64 bytes);
 extern const char *username_problem(Datum username);
 
-/* deleted.c: users whose items are not served any more */
+/* deleted.c: users whose items are hidden, since they are being deleted */
 typedef struct DeletedUsers DeletedUsers;
 
 extern const DeletedUsers *deleted_users(Snapshot snapshot);
 extern bool deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id);
-extern bool deleted_item(const DeletedUsers *deleted, const BlogItem *item);
-extern bool being_deleted(const BlogItem *item);
-extern bool deleted_post(const DeletedUsers *deleted,
-						 const pg_uuid_t *post_id);
+extern bool deleted_has_author(const DeletedUsers *deleted,
+							   const BlogItem *item);
+extern bool deleted_has_author_of_post(const DeletedUsers *deleted,
+									   const pg_uuid_t *post_id);
+extern bool author_being_deleted(const BlogItem *item);
 extern void deleted_discount(const DeletedUsers *deleted, BlogItem *post);
 extern void deleted_changed(void);
 
@@ -38,7 +39,7 @@ extern void deletion_revive(const pg_uuid_t *user_id);
 extern bool deletion_ready(const Job *job, XLogRecPtr shown);
 extern bool deletion_step(Job *job);
 
-/* sweep.c: what both of these go through */
+/* sweep.c: the passes over all items that renames and deletions are made of */
 extern void sweep_failed(const Job *job);
 
 /* registry.c: usernames are unique regardless of case */

@@ -239,7 +239,7 @@ sweep_is_clean(const Sweep *sweep)
 
 /*
  * Could not all be swept? What could not, because a partition is detached or not
- * what it should be, or an item lacks a value, would be served with the old name,
+ * what it should be, or an item lacks a value, would be seen with the old name,
  * or at all, when that is mended: the job is kept until then.
  */
 bool

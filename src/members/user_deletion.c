@@ -5,7 +5,7 @@
  *
  * delete_user() deletes a first part of the user's items, queues a job and deletes
  * the user (deletion_begin()). From its commit on, as long as the job is there,
- * none of the user's items is served (deleted.c). Somebody may have read the user
+ * all of the user's items are hidden (deleted.c). Somebody may have read the user
  * before, and commit an item later (sweep.c). The worker does the job in steps,
  * each a transaction that holds a lock on the job's row:
  *
@@ -89,7 +89,7 @@ deletion_begin(const pg_uuid_t *user_id)
 
 /*
  * A user is made anew while being deleted: delete what is left now, copies too,
- * since they would be served again from here on (the lock keeps the worker from
+ * since they would not be hidden any more (the lock keeps the worker from
  * writing them again by an older snapshot), and have the job go on as one that
  * gives late items of the old user the new name.
  *
@@ -211,7 +211,7 @@ deletion_chunk(Job *job, Sweep *sweep)
 
 /*
  * Do the views, which show all that was committed before a place, show that the
- * items are gone? As long as the job is there its user's copies are not served,
+ * items are gone? As long as the job is there its user's copies are hidden,
  * whatever the views say.
  */
 static bool

@@ -240,14 +240,15 @@ lock_shared(const pg_uuid_t *user_id, BlogItem *user)
 }
 
 /*
- * A user who is there, but in the snapshot that the transaction keeps is being
- * deleted, has been made anew since. Items of such a user would not show to the
- * transaction that writes them. Errors: 40001.
+ * Raise an error (40001) if a user was created anew, with the id of one whom the
+ * transaction's snapshot shows as being deleted. The user was read as of now, and
+ * is there; the older snapshot would hide all that this transaction writes for the
+ * user. Only under REPEATABLE READ and SERIALIZABLE is it older.
  */
 void
 check_not_anew(const BlogItem *user)
 {
-	if (IsolationUsesXactSnapshot() && being_deleted(user))
+	if (IsolationUsesXactSnapshot() && author_being_deleted(user))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to a user created anew"),
@@ -293,7 +294,7 @@ post_author_being_deleted(const pg_uuid_t *post_id)
 	bool		result;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	result = deleted_post(deleted_users(GetActiveSnapshot()), post_id);
+	result = deleted_has_author_of_post(deleted_users(GetActiveSnapshot()), post_id);
 	PopActiveSnapshot();
 	return result;
 }
@@ -328,17 +329,17 @@ find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
 }
 
 /*
- * Take away a post or comment of a user who is being deleted, which is not served
- * any more. Returns false if the item is another's.
+ * Delete a post or comment that is hidden, because its author is being deleted.
+ * Returns false if the item is another's.
  */
 static bool
-delete_unserved(ItemType type, const BlogItem *there)
+delete_hidden(ItemType type, const BlogItem *there)
 {
 	pg_uuid_t	post_id = *item_uuid(there, PROP_POST_ID);
 	pg_uuid_t	id = *item_uuid(there, PROP_ID);
 	pg_uuid_t	author = *item_uuid(there, PROP_USER_ID);
 
-	if (!being_deleted(there))
+	if (!author_being_deleted(there))
 		return false;
 	if (type == ITEM_POST)
 		(void) post_delete(&post_id, &author, LockWaitBlock);
@@ -348,14 +349,14 @@ delete_unserved(ItemType type, const BlogItem *there)
 }
 
 /*
- * Read the post or comment whose key an insert has met. Returns false if it is not
- * in the way any more, because it is gone again, or of a user who is being deleted
- * and so taken away: try once more. Errors: 40001.
+ * Read the post or comment whose key an insert has met, or clear the way: one
+ * whose author is being deleted is deleted here. Returns false if the key is free
+ * by now: insert once more. Errors: 40001. Waits for who has the item locked.
  */
 bool
-find_in_the_way(ItemType type, const pg_uuid_t *post_id, const Datum *key,
-				int nkeys, BlogItem *out)
+find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,
+						  const Datum *key, int nkeys, BlogItem *out)
 {
 	return find_conflicting(type, post_id, key, nkeys, out) &&
-		!delete_unserved(type, out);
+		!delete_hidden(type, out);
 }

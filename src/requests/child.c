@@ -141,8 +141,8 @@ delete_served_child(ItemType type, const pg_uuid_t *post_id,
 			.container = CONTAINER_POSTS, .type = type,
 			.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2
 		}, &comment) &&
-			!deleted_item(deleted, &comment);
-	served = served && !deleted_post(deleted, post_id);
+			!deleted_has_author(deleted, &comment);
+	served = served && !deleted_has_author_of_post(deleted, post_id);
 	PopActiveSnapshot();
 	return served &&
 		child_delete(type, post_id, other, NULL, LockWaitBlock) == DELETE_DONE;

@@ -57,7 +57,7 @@ create_comment(PG_FUNCTION_ARGS)
 	{
 		inserted = write_child(&comment, ITEM_COMMENT);
 		done = inserted ||
-			find_in_the_way(ITEM_COMMENT, post_id, key, 2, &there);
+			find_conflicting_or_clear(ITEM_COMMENT, post_id, key, 2, &there);
 	} while (!done);
 	if (!inserted)
 	{
@@ -121,7 +121,7 @@ edit_comment(PG_FUNCTION_ARGS)
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_COMMENT, post_id);
 	if (item_writer_lock(writer, key, 2, LockTupleNoKeyExclusive,
 						 LockWaitBlock, &found) != ITEM_OK ||
-		being_deleted(&found) || post_author_being_deleted(post_id))
+		author_being_deleted(&found) || post_author_being_deleted(post_id))
 		unknown_item("comment", id);
 	edited = found;
 	item_set(&edited, PROP_CONTENT, content);

@@ -33,7 +33,7 @@ list_from_view(ResultSet *result, ListPage *page)
 
 	while (!page_full(result, page) && item_scan_next(scan, &item))
 	{
-		if (!deleted_item(result->deleted, &item))
+		if (!deleted_has_author(result->deleted, &item))
 			result_add(result, &item, 0);
 		page->before.valid = true;
 		page->before.date = item_date(&item);
@@ -70,7 +70,7 @@ list_feed(PG_FUNCTION_ARGS)
 		.before = &page.before
 	});
 	while (!page_full(&result, &page) && post_list_next(list, &item))
-		if (!deleted_item(result.deleted, &item))
+		if (!deleted_has_author(result.deleted, &item))
 			result_add(&result, &item, blogstore_short_form_length);
 	post_list_end(list);
 	return (Datum) 0;

@@ -47,7 +47,7 @@ post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 }
 
 /*
- * Take off a post's counts what is not served, as of now: nobody else changes
+ * Take off a post's counts what is hidden, as of now: nobody else changes
  * the counts of a post that is locked, or was written here.
  */
 static void
@@ -100,7 +100,7 @@ create_post(PG_FUNCTION_ARGS)
 	{
 		inserted = write_post(&post, &id);
 		done = inserted ||
-			find_in_the_way(ITEM_POST, &id, &key, 1, &there);
+			find_conflicting_or_clear(ITEM_POST, &id, &key, 1, &there);
 	} while (!done);
 	if (!inserted)
 	{
@@ -149,7 +149,7 @@ edit_post(PG_FUNCTION_ARGS)
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, id);
 	if (item_writer_lock(writer, &key, 1, LockTupleNoKeyExclusive,
 						 LockWaitBlock, &found) != ITEM_OK ||
-		being_deleted(&found))
+		author_being_deleted(&found))
 		unknown_item("post", id);
 	edited = found;
 	if (!PG_ARGISNULL(1))

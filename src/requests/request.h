@@ -115,8 +115,9 @@ extern COMPAT_NORETURN void id_taken(const char *what, const pg_uuid_t *id);
 extern bool post_author_being_deleted(const pg_uuid_t *post_id);
 extern bool find_conflicting(ItemType type, const pg_uuid_t *post_id,
 							 const Datum *key, int nkeys, BlogItem *out);
-extern bool find_in_the_way(ItemType type, const pg_uuid_t *post_id,
-							const Datum *key, int nkeys, BlogItem *out);
+extern bool find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,
+									  const Datum *key, int nkeys,
+									  BlogItem *out);
 
 /* child.c */
 extern bool write_child(BlogItem *item, ItemType type);

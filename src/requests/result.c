@@ -131,15 +131,16 @@ result_add(ResultSet *result, const BlogItem *item, int shorten)
  * may not.
  */
 static bool
-item_served(const ResultSet *result, BlogItem *item)
+item_may_show(const ResultSet *result, BlogItem *item)
 {
 	if (result->deleted == NULL || result->type == ITEM_USER)
 		return true;
-	if (deleted_item(result->deleted, item))
+	if (deleted_has_author(result->deleted, item))
 		return false;
 	if (result->type == ITEM_POST)
 		deleted_discount(result->deleted, item);
-	else if (deleted_post(result->deleted, item_uuid(item, PROP_POST_ID)))
+	else if (deleted_has_author_of_post(result->deleted,
+										item_uuid(item, PROP_POST_ID)))
 		return false;
 	return true;
 }
@@ -162,7 +163,7 @@ result_one(FunctionCallInfo fcinfo, Container container, ItemType type,
 	{
 		if (type == ITEM_POST)
 			post_add_up(&item, GetActiveSnapshot());
-		if (item_served(&result, &item))
+		if (item_may_show(&result, &item))
 			result_add(&result, &item, 0);
 	}
 	item_scan_end(scan);
@@ -182,7 +183,7 @@ result_list(ResultSet *result, Container container,
 	});
 
 	while (!page_full(result, page) && item_scan_next(scan, &item))
-		if (!deleted_item(result->deleted, &item))
+		if (!deleted_has_author(result->deleted, &item))
 			result_add(result, &item, 0);
 	item_scan_end(scan);
 }
@@ -201,7 +202,7 @@ result_on_post(FunctionCallInfo fcinfo, ItemType type)
 	get_page(fcinfo, 1, &page);
 	container_require();
 	result_begin(&result, fcinfo, type);
-	if (!deleted_post(result.deleted, post_id))
+	if (!deleted_has_author_of_post(result.deleted, post_id))
 	{
 		page_find(&page, type, post_id);
 		result_list(&result, CONTAINER_POSTS, post_id, &page);

@@ -212,9 +212,10 @@ edit_user(PG_FUNCTION_ARGS)
 }
 
 /*
- * Delete a user. From here on none of the user's items is served. Of most
- * users all are deleted here; the rest, what others have locked and what is
- * being written is left to a job (or waited for, where no worker can run).
+ * Delete a user. From here on all of the user's items are hidden. Of most users
+ * all are deleted here. Beyond 200, and of what others have locked or are writing,
+ * they are left to a job; where no worker can run all are deleted, waiting for who
+ * has them locked.
  *
  * Returns whether there was one. Errors: 22004, 25006, 40001, 55000. Locks:
  * the user item and the posts concerned, FOR UPDATE; the latter without

@@ -79,7 +79,7 @@ typedef struct Job
 	bool		finished;
 } Job;
 
-/* The users whose items are not served, for statements that join with them. */
+/* The users whose items are hidden, for statements that join with them. */
 #define USERS_BEING_DELETED_SQL \
 	"SELECT user_id FROM " JOBS_SQL \
 	" WHERE kind = 'deletion' AND user_id IS NOT NULL"
