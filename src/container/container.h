@@ -2,11 +2,12 @@
  * container.h
  *		The containers: the one interface that requests and views call.
  *
- * Nothing above this file knows about leaves, indexes or tuples, so that a
- * second implementation (over SQL, for a distributed engine) can stand beside
- * the one here. Two levels lie below it and are kept apart: a container is
- * split into partitions by the hash of its partition key (the engine's shards, were
- * there an engine), and each partition into leaves by item type (ours).
+ * What is above this file names items of one type in one partition, and never the
+ * leaf that they lie in, an index or a tuple. So a second implementation, over SQL
+ * for a distributed engine, can stand beside the one here. Two levels lie below it
+ * and are kept apart: a container is split into partitions by the hash of its
+ * partition key (the engine's shards, were there an engine), and each partition into
+ * leaves by item type (ours).
  *
  * Runs in backends, parallel workers (reads only) and the blogstore worker.
  */
@@ -42,7 +43,7 @@ typedef struct ItemPlace
 	pg_uuid_t	last;			/* the last column, if it is not the first */
 } ItemPlace;
 
-/* What came of looking for an item, locking it, or doing something with it. */
+/* What came of locking an item, or of deleting it. */
 typedef enum ItemResult
 {
 	ITEM_NOT_FOUND,				/* there is none, or none any more */
@@ -67,7 +68,7 @@ typedef enum ItemLife
  */
 typedef struct KeyLock
 {
-	Oid			place;
+	Oid			table;
 	uint32		number;
 } KeyLock;
 
@@ -105,69 +106,126 @@ typedef struct ItemQuery
 	Snapshot	snapshot;		/* NULL: the active one */
 } ItemQuery;
 
-/* scan.c: point reads and lists */
+/*
+ * scan.c: point reads and lists. They wait for DDL that has the leaf locked, and
+ * for nobody else. An item that lacks a value is an error (22004), or passed over
+ * where this process leaves such items out (left_out.c).
+ */
+/* the one item of a query, copied to the current context; false: none shows */
 extern bool item_get(const ItemQuery *query, BlogItem *out);
+/* is a user or post there? *unknown: its partition is away, and may come back */
 extern bool item_is_there(Container container, ItemType type,
 						  const pg_uuid_t *id, bool *unknown);
 extern ItemScan *item_scan_begin(const ItemQuery *query);
+/* the next item, which holds until the next call; false: there is none */
+extern bool item_scan_next(ItemScan *scan, BlogItem *out);
+/* of the present item: does another snapshot show it? where is it? */
 extern bool item_scan_shown(ItemScan *scan, Snapshot snapshot);
 extern void item_scan_place(const ItemScan *scan, ItemPlace *place);
-extern bool item_scan_next(ItemScan *scan, BlogItem *out);
 extern void item_scan_end(ItemScan *scan);
 
-/* writer.c: locking, inserting, updating, deleting */
+/*
+ * writer.c: locking, inserting, updating, deleting. A writer is of one leaf, which
+ * stays locked against DDL to the end of the transaction. Errors of all that
+ * write: what constraints and triggers of the owner's raise.
+ */
+/* the leaf is that of a key, or of a partition; 55000: it is not as it should be */
 extern ItemWriter *item_writer_open(Container container, ItemType type,
 									const pg_uuid_t *partition_key);
 extern ItemWriter *item_writer_open_partition(Container container,
 											  ItemType type, int partition);
+/* from here on items may lack all values but those by which they are found */
 extern void item_writer_identity(ItemWriter *writer);
+/* from here on an item whose page has no room for a HOT update is not locked */
 extern void item_writer_need_room(ItemWriter *writer);
+/*
+ * Insert; false, nothing written: the key is taken. Waits for transactions that are
+ * about to take or free the key. Errors: 40001 if the snapshot that the transaction
+ * keeps shows an item of this key that was deleted since.
+ */
 extern bool item_writer_insert(ItemWriter *writer, const BlogItem *item);
+/*
+ * The same; stands() is asked when others can find the item, which can still be
+ * taken back. It must not wait; false takes the item back.
+ */
 extern bool item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 								  bool (*stands) (void *arg), void *arg);
+/*
+ * Lock an item, which update and delete then work on, by its key or as a scan of
+ * this leaf has found it; out holds until the close. With LockWaitBlock waits for
+ * who has it locked. Errors: 40001 under REPEATABLE READ and SERIALIZABLE if it
+ * has changed since the snapshot.
+ */
 extern ItemResult item_writer_lock(ItemWriter *writer, const Datum *key,
 								   int nkeys, LockTupleMode mode,
 								   LockWaitPolicy wait, BlogItem *out);
 extern ItemResult item_writer_lock_found(ItemWriter *writer, ItemScan *scan,
 										  LockTupleMode mode,
 										  LockWaitPolicy wait, BlogItem *out);
+/* write the locked item anew; columns that are not properties stay */
 extern void item_writer_update(ItemWriter *writer, const BlogItem *item);
 extern void item_writer_delete(ItemWriter *writer);
+/* delete what a scan of this leaf has found, without waiting: see ItemResult */
 extern ItemResult item_writer_delete_found(ItemWriter *writer, ItemScan *scan);
+/* AFTER triggers fire; snapshots taken from now on show what was written */
 extern void item_writer_close(ItemWriter *writer);
 
-/* holders.c: who has written or locked what a query finds, at this moment */
+/*
+ * holders.c: who has written or locked what a query finds, at this moment. The
+ * query's snapshot does not count, and no row is locked: the answer holds only
+ * as long as some other lock keeps it from changing. Those named item_await_ wait
+ * for the ends of other transactions, and can end in a deadlock (40P01); no other
+ * waits.
+ */
+/* is an item there, and is somebody deleting it? */
 extern ItemLife item_look(const ItemQuery *query);
+/* has this transaction written or locked one of the items? */
 extern bool item_held_here(const ItemQuery *query);
+/* wait for the others who have written or locked one, up to 16 of them */
 extern void item_await_free(const ItemQuery *query);
+/* has this transaction written one, and not only locked it? */
 extern bool item_written_here(const ItemQuery *query);
+/* is another, which has not ended, inserting, updating or deleting one? */
 extern bool item_written_elsewhere(const ItemQuery *query);
+/* has another, which has not ended, inserted one, or a newer version of one? */
 extern bool item_inserted_elsewhere(const ItemQuery *query);
+/* wait for all such; false: there were none */
 extern bool item_await_inserters(const ItemQuery *query);
+/* has this transaction written the scan's present item? */
 extern bool item_scan_written_here(ItemScan *scan);
 
 /* key_lock.c: locks named by a partition key */
-extern bool item_place_exists(Container container, ItemType type,
-							  int partition);
-extern bool item_place_exists_for(Container container, ItemType type,
-								  const pg_uuid_t *partition_key);
+/* can the partition of a key have items of a type? */
+extern bool key_takes(Container container, ItemType type,
+					  const pg_uuid_t *partition_key);
+/* the lock of a key for items of a type; false: !key_takes() */
 extern bool key_lock_init(KeyLock *lock, Container container, ItemType type,
 						  const pg_uuid_t *partition_key);
+/* lock to the end of the transaction; false, with LockWaitSkip: others have it */
 extern bool key_lock(const KeyLock *lock, KeyLockMode mode,
 					 LockWaitPolicy wait);
+/* release it earlier, once for each time that it was taken */
 extern void key_unlock(const KeyLock *lock, KeyLockMode mode);
+/*
+ * For SERIALIZABLE, and nothing elsewhere: what a scan reads depends on all items
+ * of a key; an item of a key was written; the scan's present item, written
+ * meanwhile, was not seen. The last two raise 40001 where transactions are in conflict.
+ */
 extern void key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
 							   Snapshot snapshot);
 extern void key_predicate_check(ItemWriter *writer,
 								const pg_uuid_t *partition_key);
 extern void item_scan_unseen(ItemScan *scan, Snapshot snapshot);
 
-/* bulk_insert.c: inserting many */
+/*
+ * bulk_insert.c: inserting many of one type. Errors come late, of earlier items,
+ * too: 23505, and what constraints and triggers of the owner's raise.
+ */
 extern BulkInsert *bulk_insert_begin(Container container, ItemType type);
 extern void bulk_insert_item(BulkInsert *bulk, const BlogItem *item);
 extern void bulk_insert_end(BulkInsert *bulk);
 
-/* new_id.c */
+/* new_id.c: a new id, of version 7 (RFC 9562) */
 extern void new_id(pg_uuid_t *id);
 
 #endif							/* BLOGSTORE_CONTAINER_H */

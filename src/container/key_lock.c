@@ -44,35 +44,27 @@ key_page(const pg_uuid_t *partition_key)
 		(hash_bytes(partition_key->data, UUID_LEN) & UINT32_C(0x3fffffff));
 }
 
-/* Has a partition a place for items of a type? */
+/* Can the partition that holds a key have items of a type? */
 bool
-item_place_exists(Container container, ItemType type, int partition)
-{
-	return partition_takes(container, type, partition);
-}
-
-/* Has the partition that holds a key a place for items of a type? */
-bool
-item_place_exists_for(Container container, ItemType type,
-					  const pg_uuid_t *partition_key)
+key_takes(Container container, ItemType type, const pg_uuid_t *partition_key)
 {
 	int			partition = partition_of(container, type, partition_key);
 
 	return partition != NO_PARTITION &&
-		item_place_exists(container, type, partition);
+		partition_takes(container, type, partition);
 }
 
 /*
- * The lock that a key names for items of a type; false if there is no place for
- * them. Errors: 55000 if that place is not where it should be.
+ * The lock that a key names for items of a type; false if its partition cannot have
+ * such items. Errors: 55000 if the table that they lie in is not what it should be.
  */
 bool
 key_lock_init(KeyLock *lock, Container container, ItemType type,
 			  const pg_uuid_t *partition_key)
 {
-	if (!item_place_exists_for(container, type, partition_key))
+	if (!key_takes(container, type, partition_key))
 		return false;
-	lock->place = leaf_of_key(container, type, partition_key);
+	lock->table = leaf_of_key(container, type, partition_key);
 	lock->number = key_page(partition_key);
 	return true;
 }
@@ -81,7 +73,7 @@ key_lock_init(KeyLock *lock, Container container, ItemType type,
 static LOCKMODE
 key_lock_tag(LOCKTAG *tag, const KeyLock *lock, KeyLockMode mode)
 {
-	SET_LOCKTAG_TUPLE(*tag, MyDatabaseId, lock->place, lock->number,
+	SET_LOCKTAG_TUPLE(*tag, MyDatabaseId, lock->table, lock->number,
 					  FirstOffsetNumber);
 	return mode == KEY_LOCK_SHARED ? RowExclusiveLock : ShareLock;
 }

@@ -102,14 +102,14 @@ delta_is_stripe(const pg_uuid_t *id)
 static inline bool
 delta_possible_in(int partition)
 {
-	return item_place_exists(CONTAINER_POSTS, ITEM_DELTA, partition);
+	return partition_takes(CONTAINER_POSTS, ITEM_DELTA, partition);
 }
 
 /* Has the partition of a post a place for deltas? */
 static inline bool
 delta_possible(const pg_uuid_t *post_id)
 {
-	return item_place_exists_for(CONTAINER_POSTS, ITEM_DELTA, post_id);
+	return key_takes(CONTAINER_POSTS, ITEM_DELTA, post_id);
 }
 
 /* post_item.c: a post with its counts */

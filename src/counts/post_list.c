@@ -57,7 +57,7 @@ open_inputs(PostList *list)
 {
 	ItemQuery  *query = &list->query;
 	int			n = partition_count(query->container, query->type);
-	uint64		loads = container_loads();
+	uint64		loads = layout_loads();
 
 	list->n = 0;
 	list->input = palloc(sizeof(ListInput) * Max(n, 1));
@@ -66,11 +66,11 @@ open_inputs(PostList *list)
 		 query->partition = partition_after(query->container, query->type,
 											query->partition))
 	{
-		if (container_loads() != loads)
+		if (layout_loads() != loads)
 			return false;
 		list->input[list->n++].scan = item_scan_begin(query);
 	}
-	return container_loads() == loads;
+	return layout_loads() == loads;
 }
 
 static void

@@ -31,8 +31,8 @@ typedef struct WatchedTable
 } WatchedTable;
 
 static CachedContainer cache[N_CONTAINERS];
-static uint64 loads = 0;		/* see container_loads() */
-static uint64 changes = 0;		/* see container_changes() */
+static uint64 loads = 0;		/* see layout_loads() */
+static uint64 changes = 0;		/* see layout_invalidations() */
 
 /*
  * Relcache invalidation: forget what was known of relid (0: everything). One DDL
@@ -337,14 +337,14 @@ layout_get(Container container)
 
 /* How often a layout was read: grows after something about one has changed. */
 uint64
-container_loads(void)
+layout_loads(void)
 {
 	return loads;
 }
 
 /* How often anything about containers was invalidated. */
 uint64
-container_changes(void)
+layout_invalidations(void)
 {
 	return changes;
 }

@@ -18,13 +18,14 @@
 
 /* layout.c */
 extern void layout_init(void);
-extern uint64 container_loads(void);
-extern uint64 container_changes(void);
+extern uint64 layout_loads(void);	/* how often a layout was read */
+extern uint64 layout_invalidations(void);	/* how often one may have changed */
 
 /*
- * The tables by which SQL names items. Those of users and of copies of posts are
- * one here, told apart by type; a statement that names each by its own stays right
- * where users are on every server and copies are not.
+ * The tables by which SQL names items. Users and copies of posts lie in one table,
+ * where their type tells them apart. They have two names here all the same: another
+ * engine may have users on every server, and split the copies, and then only these
+ * lines change.
  */
 #define USERS_SQL BLOGSTORE_SCHEMA ".users"
 #define COPIES_SQL BLOGSTORE_SCHEMA ".users"
@@ -33,8 +34,8 @@ extern uint64 container_changes(void);
 
 /* table.c: from a table to what it holds */
 extern Oid	table_lookup(const char *name);
-extern bool table_container(Oid partition, Container *container);
-extern bool table_takes(Oid partition, ItemType type);
+extern bool table_container(Oid table, Container *container);
+extern bool table_takes(Oid table, ItemType type);
 
 /* layout.c, containers.c: tables of the containers, for who makes SQL or DDL */
 extern Oid	container_table_lookup(Container container);

@@ -33,15 +33,15 @@ table_lookup(const char *name)
 }
 
 /*
- * The container that a partition is part of; false: of none, or not any more while
+ * The container that a table is a partition of; false: of none, or not any more while
  * it is being detached (DETACH PARTITION ... CONCURRENTLY, which may stop half-way).
  * The root of its tree tells, which is the container's table and not another of its
  * name in another schema.
  */
 bool
-table_container(Oid partition, Container *container)
+table_container(Oid table, Container *container)
 {
-	List	   *ancestors = get_partition_ancestors(partition);
+	List	   *ancestors = get_partition_ancestors(table);
 
 	if (ancestors == NIL)
 		return false;
@@ -51,11 +51,11 @@ table_container(Oid partition, Container *container)
 	return false;
 }
 
-/* Is a partition one for items of a type, by its LIST bound? */
+/* Is a table a partition for items of a type, by its LIST bound? */
 bool
-table_takes(Oid partition, ItemType type)
+table_takes(Oid table, ItemType type)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(partition));
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
 	bool		isnull;
 	bool		takes = false;
 	Datum		bound;

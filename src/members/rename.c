@@ -162,7 +162,7 @@ get_username(const pg_uuid_t *user_id)
 
 static bool
 relabel_leaf(const SweepWork *work, ItemType type, int partition,
-			 LeafWalk *walk)
+			 ItemWalk *walk)
 {
 	return relabel_items(work->user_id, work->username, type, partition, walk);
 }

@@ -202,15 +202,15 @@ bool
 sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
 {
 	uint64		left_out = left_out_count();
-	LeafWalk	walk;
+	ItemWalk	walk;
 	ItemType	type;
 	int			partition;
 	bool		more = sweep_leaf(job, &type, &partition);
 
 	if (sweep->pause >= PATIENT_PAUSE)
-		leaf_walk_init(&walk, 1, LockWaitBlock);
+		item_walk_init(&walk, 1, LockWaitBlock);
 	else
-		leaf_walk_init(&walk, work->chunk, LockWaitSkip);
+		item_walk_init(&walk, work->chunk, LockWaitSkip);
 	walk.place = job->place;
 	while (more)
 	{

@@ -193,7 +193,7 @@ deletion_finish(Job *job, Sweep *sweep)
 
 static bool
 delete_leaf(const SweepWork *work, ItemType type, int partition,
-			LeafWalk *walk)
+			ItemWalk *walk)
 {
 	return delete_items(work->user_id, type, partition, walk);
 }

@@ -35,7 +35,7 @@ typedef enum VisitOutcome
 typedef struct Visitor
 {
 	VisitOutcome (*visit) (struct Visitor *visitor, ItemScan *scan,
-						   BlogItem *item, LeafWalk *walk);
+						   BlogItem *item, ItemWalk *walk);
 	ItemType	type;
 	int			partition;
 	Datum		username;		/* to relabel with; 0: each author's own */
@@ -48,7 +48,7 @@ typedef struct Visitor
  * Returns whether the leaf is done.
  */
 static bool
-walk_leaf(Visitor *visitor, const pg_uuid_t *user_id, LeafWalk *walk)
+walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 {
 	MemoryContext per_item = AllocSetContextCreate(CurrentMemoryContext,
 												   "blogstore walked item",
@@ -120,7 +120,7 @@ wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
 }
 
 static VisitOutcome
-relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
+relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 {
 	BlogItem	wanted;
 	ItemResult outcome;
@@ -150,7 +150,7 @@ relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
 
 /* Delete an item of a deleted user's; of a post, what hangs on it first. */
 static VisitOutcome
-delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
+delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 {
 	pg_uuid_t	post_id = *item_uuid(item, PROP_POST_ID);
 	pg_uuid_t	author = *item_uuid(item, PROP_USER_ID);
@@ -182,7 +182,7 @@ delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, LeafWalk *walk)
 
 /* A walk from the start of a leaf; limit 0: all of it in one step. */
 void
-leaf_walk_init(LeafWalk *walk, int64 limit, LockWaitPolicy wait)
+item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait)
 {
 	memset(walk, 0, sizeof(*walk));
 	walk->limit = limit;
@@ -195,14 +195,14 @@ leaf_walk_init(LeafWalk *walk, int64 limit, LockWaitPolicy wait)
  */
 bool
 relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
-			  int partition, LeafWalk *walk)
+			  int partition, ItemWalk *walk)
 {
 	Visitor		visitor = {
 		.visit = relabel_item,.type = type,.partition = partition,
 		.username = user_id ? username : (Datum) 0
 	};
 
-	return walk_leaf(&visitor, user_id, walk);
+	return walk_items(&visitor, user_id, walk);
 }
 
 /*
@@ -211,13 +211,13 @@ relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
  */
 bool
 delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
-			LeafWalk *walk)
+			ItemWalk *walk)
 {
 	Visitor		visitor = {
 		.visit = delete_item,.type = type,.partition = partition
 	};
 
-	return walk_leaf(&visitor, user_id, walk);
+	return walk_items(&visitor, user_id, walk);
 }
 
 /* Delete what a scan finds of a user's in a leaf that holds a view. */
@@ -273,9 +273,9 @@ relabel_user_items(const pg_uuid_t *user_id, Datum username)
 		for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
 			 p = partition_after(CONTAINER_POSTS, type, p))
 		{
-			LeafWalk	walk;
+			ItemWalk	walk;
 
-			leaf_walk_init(&walk, 0, LockWaitBlock);
+			item_walk_init(&walk, 0, LockWaitBlock);
 			(void) relabel_items(user_id, username, type, p, &walk);
 		}
 }
@@ -287,12 +287,12 @@ relabel_user_items(const pg_uuid_t *user_id, Datum username)
 void
 delete_user_items(const pg_uuid_t *user_id, int64 limit)
 {
-	LeafWalk	walk;
+	ItemWalk	walk;
 
 	/* no partition comes or goes meanwhile */
 	container_lock(CONTAINER_POSTS, true);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	leaf_walk_init(&walk, limit, limit == 0 ? LockWaitBlock : LockWaitSkip);
+	item_walk_init(&walk, limit, limit == 0 ? LockWaitBlock : LockWaitSkip);
 	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
 		for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
 			 p = partition_after(CONTAINER_POSTS, type, p))

@@ -11,21 +11,24 @@
 #include "access/xlogdefs.h"
 #include "storage/lock.h"
 
-/* walk.c: a user's name on the user's items, or the end of them, in steps */
-typedef struct LeafWalk
+/*
+ * walk.c: writing a user's name on the user's items of one type in one partition, or
+ * deleting them, in steps
+ */
+typedef struct ItemWalk
 {
 	ItemPlace	place;			/* where the next step begins */
 	int64		limit;			/* items to change in a step; 0: all */
 	LockWaitPolicy wait;		/* LockWaitSkip: leave locked items alone */
-	int64		changed;		/* items changed */
+	int64		changed;		/* items changed so far */
 	bool		skipped;		/* were any left alone? */
-} LeafWalk;
+} ItemWalk;
 
-extern void leaf_walk_init(LeafWalk *walk, int64 limit, LockWaitPolicy wait);
+extern void item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait);
 extern bool relabel_items(const pg_uuid_t *user_id, Datum username,
-						  ItemType type, int partition, LeafWalk *walk);
+						  ItemType type, int partition, ItemWalk *walk);
 extern bool delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
-						 LeafWalk *walk);
+						 ItemWalk *walk);
 extern void relabel_user_items(const pg_uuid_t *user_id, Datum username);
 extern void delete_user_items(const pg_uuid_t *user_id, int64 limit);
 extern void delete_user_copies(const pg_uuid_t *user_id);
@@ -51,7 +54,7 @@ typedef struct Sweep
 typedef struct SweepWork
 {
 	bool		(*leaf) (const struct SweepWork *work, ItemType type,
-						 int partition, LeafWalk *walk);
+						 int partition, ItemWalk *walk);
 	const pg_uuid_t *user_id;	/* NULL: everyone's items */
 	Datum		username;
 	int64		chunk;			/* items to change in a step */

@@ -119,7 +119,7 @@ worker_take_position(Worker *worker)
 	applied_position_read(&worker->position);
 	layout = container_layout();
 	apply_end(&scope);
-	worker->loads = container_loads();
+	worker->loads = layout_loads();
 
 	reason = slot_obstacle(worker->slot_name, &worker->position);
 	if (reason != NULL)
@@ -143,7 +143,7 @@ follow_mended(Worker *worker)
 {
 	MemoryContext context = CurrentMemoryContext;
 	OwnerScope	scope;
-	uint64		changes = container_changes();
+	uint64		changes = layout_invalidations();
 	bool		mended;
 	bool		busy;
 
@@ -185,9 +185,9 @@ worker_check_layout(Worker *worker)
 	MemoryContextSwitchTo(context);
 	if (there)
 		follow_mended(worker);
-	if (!there || container_loads() == worker->loads)
+	if (!there || layout_loads() == worker->loads)
 		return;
-	loads = container_loads();
+	loads = layout_loads();
 
 	apply_begin(&scope, APPLY_STATE);
 	layout = container_layout();

@@ -37,15 +37,15 @@ typedef struct Worker
 	Decoder    *decoder;
 	AppliedPosition position;		/* as written down */
 	bool		applied;		/* was anything since? */
-	uint64		loads;			/* container_loads() at the last look */
-	uint64		looked_at;		/* container_changes() at the last look at what
+	uint64		loads;			/* layout_loads() at the last look */
+	uint64		looked_at;		/* layout_invalidations() at the last look at what
 								 * was left out */
 	ViewsPhase	views;
 	XLogRecPtr	serve_from;		/* WAL to be applied before they are served */
 	bool		jobs;			/* may there be jobs in the queue? */
 	bool		invalid;		/* are readers still to be taken off the views? */
 	bool		mended;			/* are jobs to meet what was left out before? */
-	TimestampTz checked_at;		/* when check_state() last looked */
+	TimestampTz checked_at;		/* when worker_check_state() last looked */
 } Worker;
 
 /* state.c: the phases of the views, and the worker's end */
