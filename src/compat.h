@@ -354,7 +354,7 @@ compat_guc_count(void)
 #endif
 }
 
-/* Its value: a text, or a number (of an enum, an integer, a boolean). */
+/* A setting's value: a text, or a number (of an enum, an integer, a boolean). */
 static inline void
 compat_guc_value(struct config_generic *conf, const char **text, int *number)
 {
@@ -370,7 +370,7 @@ compat_guc_value(struct config_generic *conf, const char **text, int *number)
 		*number = *((struct config_bool *) conf)->variable;
 }
 
-/* What is compiled in for it. */
+/* The value of a setting that is compiled in, as text. */
 static inline const char *
 compat_guc_boot_value(struct config_generic *conf)
 {
@@ -397,7 +397,7 @@ compat_guc_boot_value(struct config_generic *conf)
 #define COMPAT_CHECK_PERMS_ARGUMENTS relations, raise
 #endif
 
-/* Those of ExecutorRun_hook. */
+/* The parameters of ExecutorRun_hook. */
 #if PG_VERSION_NUM >= 180000
 #define COMPAT_EXECUTOR_RUN_PARAMETERS \
 	QueryDesc *query, ScanDirection direction, uint64 count

@@ -37,9 +37,10 @@ struct Decoder
 	LogicalDecodingContext *ctx;
 	DirtySet   *dirty;			/* what is to be refreshed */
 	DirtySet   *later;			/* what is not urgent */
-	HeldBack   *held;			/* what is not yet */
+	HeldBack   *held;			/* of transactions that have not ended for
+								 * everyone */
 	TransactionId last_xid;		/* whose change was decoded last */
-	DirtySet   *target;			/* where that one's changes go */
+	DirtySet   *target;			/* where the changes of last_xid go */
 	ResourceOwner owner;		/* of what decoding opens outside of xacts */
 	bool		at_end;			/* did the last read end for want of WAL? */
 

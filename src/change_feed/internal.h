@@ -16,8 +16,10 @@
 typedef enum ChangeKind
 {
 	CHANGE_POST,				/* this post's copy may be out of date */
-	CHANGE_COUNTS,				/* this post's copy may be, because of a delta */
-	CHANGE_USERNAME,			/* this user's name on items may be */
+	CHANGE_COUNTS,				/* this post's copy may be out of date, because
+								 * of a delta */
+	CHANGE_USERNAME,			/* this user's name on items may be out of
+								 * date */
 	CHANGE_FEED_VIEW,			/* somebody else wrote to the view feed */
 	CHANGE_JOB,					/* a job was queued */
 	CHANGE_ANYTHING,			/* anything may be out of date */
@@ -57,8 +59,9 @@ typedef struct RoleEntry
 {
 	Oid			relid;
 	RelationRole role;
-	AttrNumber	id;				/* columns of posts, copies and deltas */
-	AttrNumber	user_id;		/* ... and of users and jobs */
+	/* columns, 0 where the relation has no such: */
+	AttrNumber	id;				/* of posts, copies and deltas */
+	AttrNumber	user_id;		/* of posts, copies, users and jobs */
 	AttrNumber	creation_date;
 	AttrNumber	username;
 	AttrNumber	kind;

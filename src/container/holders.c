@@ -98,10 +98,13 @@ version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
 }
 
 /*
- * Is the newest version that follows a scan's present one live? By the versions'
- * own links: an update that is not HOT shows in the index a moment later. A link
- * may be of an update that was rolled back, its place taken by another's item:
- * the writer tells (as in heap_lock_updated_tuple_rec()).
+ * Is the newest version of a scan's present item live? It is found by following
+ * the link of each version to the next (t_ctid), not by the index, in which a
+ * version that is not HOT appears a moment after the link to it. After an update
+ * that was rolled back the link still points to where its version was, and vacuum
+ * may have given that place to another item. A version belongs to the chain only
+ * if the transaction that ended the one before has written it (as in
+ * heap_lock_updated_tuple_rec()).
  */
 static ItemLife
 follow_versions(ItemScan *scan)

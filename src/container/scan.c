@@ -294,14 +294,14 @@ item_scan_shown(ItemScan *scan, Snapshot snapshot)
 	return table_tuple_satisfies_snapshot(scan->leaf.rel, scan->slot, snapshot);
 }
 
-/* What the scan reads into. */
+/* The slot that a scan reads into: the present item's tuple. */
 TupleTableSlot *
 item_scan_slot(ItemScan *scan)
 {
 	return scan->slot;
 }
 
-/* The leaf that it reads. */
+/* The leaf that a scan reads; NULL: it is left out. */
 Relation
 item_scan_relation(ItemScan *scan)
 {
@@ -328,6 +328,7 @@ item_scan_has_room(ItemScan *scan)
 	return room >= MAXALIGN(heap->base.tuple->t_len);
 }
 
+/* End a scan, and release its locks on leaf and index. */
 void
 item_scan_end(ItemScan *scan)
 {

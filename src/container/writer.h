@@ -26,7 +26,8 @@ struct ItemWriter
 	TupleTableSlot *fresh;		/* the tuple to write */
 	ExprState **default_of;		/* of columns, or NULL; NULL: not known */
 	List	   *arbiters;		/* indexes that tell a taken key */
-	List	   *key_arbiters;	/* those in its columns alone; NIL: not known */
+	List	   *key_arbiters;	/* arbiters with the key's columns alone; NIL:
+								 * not known */
 	bool		by_key;			/* the leaf holds the key that was asked for */
 	bool		triggers;		/* does the leaf have any? */
 	Guard	   *guard;			/* NULL: nothing is attached to the leaf */

@@ -394,13 +394,14 @@ defaults_left_out(void)
 	return left_out;
 }
 
-/* How many settings there are, and their names; the first is search_path. */
+/* How many settings of the owner's there are. */
 int
 defaults_count(void)
 {
 	return lengthof(settings);
 }
 
+/* The name of one of the owner's settings, by its number; 0 is search_path. */
 const char *
 defaults_name(int setting)
 {

@@ -15,8 +15,9 @@ typedef struct Guard Guard;
 /* What may run in a guard. */
 typedef enum GuardKind
 {
-	GUARD_EXPRESSIONS,			/* of a leaf that is written */
-	GUARD_TRIGGERS,				/* these, too */
+	GUARD_EXPRESSIONS,			/* a leaf's, which is written: types, defaults,
+								 * constraints, indexes */
+	GUARD_TRIGGERS,				/* a leaf's triggers, with its expressions */
 	GUARD_STATEMENT				/* what a statement of blogstore's comes upon */
 } GuardKind;
 

@@ -36,6 +36,7 @@ import_phase_settings(ImportPhase *phase)
 		setting_change("work_mem", psprintf("%dkB", maintenance_work_mem));
 }
 
+/* Act as the containers' owner, with the settings of an import, until its end. */
 void
 import_phase_begin(ImportPhase *phase)
 {
@@ -43,6 +44,7 @@ import_phase_begin(ImportPhase *phase)
 	import_phase_settings(phase);
 }
 
+/* End what import_phase_begin() began: the caller's settings and rights again. */
 void
 import_phase_end(ImportPhase *phase)
 {

@@ -242,6 +242,7 @@ stage_open(Import *import)
 	import->rejected = temp_table_open(import, "rejected");
 }
 
+/* Close the temporary tables; they stay locked to the end of the transaction. */
 void
 stage_close(Import *import)
 {

@@ -20,10 +20,12 @@
  *												CATCHING_UP		CATCHING_UP
  *												RUNNING			CATCHING_UP
  *		running *		worker					CATCHING_UP		RUNNING
- *		leave *			worker, before its exit	these three		STOPPED or
- *																NOT_NEEDED
- *		detach *		worker, at its exit		these three		WANTED, later if
- *																it has failed
+ *		leave *			worker, before its exit	STARTING		STOPPED or
+ *												CATCHING_UP		NOT_NEEDED
+ *												RUNNING
+ *		detach *		worker, at its exit		STARTING		WANTED, later if
+ *												CATCHING_UP		it has failed
+ *												RUNNING
  *												STOPPED			STOPPED (+)
  *												NOT_NEEDED		no entry (+)
  *		stop			stop_worker()			any				STOPPED

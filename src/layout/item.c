@@ -156,6 +156,7 @@ item_init(BlogItem *item, ItemType type)
 	item_set(item, PROP_TYPE, CStringGetTextDatum(type_name[type]));
 }
 
+/* Set a property of an item; a value by reference is not copied. */
 void
 item_set(BlogItem *item, Property prop, Datum value)
 {

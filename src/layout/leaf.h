@@ -40,7 +40,7 @@ typedef enum KeyCover
 {
 	KEY_NOT_COVERED,
 	KEY_COVERED,
-	KEY_COVERED_AND_MORE		/* it has others, too */
+	KEY_COVERED_AND_MORE		/* the index has other columns, too */
 } KeyCover;
 
 /* item.c: reading an item from a leaf's row */

@@ -22,8 +22,10 @@
  *									it started, and a
  *									pause for what was
  *									locked
- *	RECHECK	 what SWEEP does		locks on items, at		those who move SWEEP
- *									last					on
+ *	RECHECK	 the same as in SWEEP	locks on items, at		rename_finish(),
+ *			 from the first leaf	last					rename_wait() or
+ *			 on												rename_park(), as
+ *															in SWEEP
  *	PARKED	 nothing				a pause, where an item	rename_start()
  *									could not be read, or
  *									jobs_restart_sweeps()

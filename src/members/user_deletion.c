@@ -23,8 +23,10 @@
  *									it started, and a
  *									pause for what was
  *									locked
- *	RECHECK	 what SWEEP does		locks on items, at		those who move SWEEP
- *									last					on
+ *	RECHECK	 the same as in SWEEP	locks on items, at		deletion_show(),
+ *			 from the first leaf	last					deletion_wait() or
+ *			 on												deletion_park(), as
+ *															in SWEEP
  *	SHOW	 nothing				the views, until they	deletion_finish()
  *									show that the items
  *									are gone

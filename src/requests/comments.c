@@ -26,8 +26,10 @@ REQUEST_FUNCTION(list_post_comments, REQUEST_LIST_POST_COMMENTS);
  * C3: create a comment in its post's logical partition; the post's
  * comment_count grows by one with it.
  *
- * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 54000, 55000. Locks: the post
- * item, FOR NO KEY UPDATE, if it is free.
+ * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 54000, 55000. Locks: the post,
+ * shared, and then what its count is written in (counts.h); the user item, FOR SHARE,
+ * where no worker can run (need_user()). Waits for who is deleting the post, or writing
+ * a comment of this id.
  */
 static Datum
 create_comment(PG_FUNCTION_ARGS)

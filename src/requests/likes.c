@@ -26,8 +26,10 @@ REQUEST_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES);
  * post's like_count grows by one with it. One like per user and post; a
  * second one returns the first.
  *
- * Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the post item, FOR
- * NO KEY UPDATE, if it is free.
+ * Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the post, shared,
+ * and then what its count is written in (counts.h); the user item, FOR SHARE, where no
+ * worker can run (need_user()). Waits for who is deleting the post, or writing or
+ * deleting the same like.
  */
 static Datum
 create_like(PG_FUNCTION_ARGS)

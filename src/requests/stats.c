@@ -251,7 +251,7 @@ stats_attach(void)
 		before_shmem_exit(stats_detach, (Datum) 0);
 }
 
-/* A request begins. */
+/* A request begins: note what is counted already. */
 void
 stats_begin(RequestStart *start)
 {
@@ -271,7 +271,7 @@ grow(pg_atomic_uint64 *value, uint64 by)
 	pg_atomic_write_u64(value, pg_atomic_read_u64(value) + by);
 }
 
-/* It has ended well. */
+/* A request has ended without an error: count it, with what it has cost since. */
 void
 stats_end(const RequestStart *start, Request request)
 {

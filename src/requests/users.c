@@ -218,8 +218,8 @@ edit_user(PG_FUNCTION_ARGS)
  * has them locked.
  *
  * Returns whether there was one. Errors: 22004, 25006, 40001, 55000. Locks:
- * the user item and the posts concerned, FOR UPDATE; the latter without
- * waiting.
+ * the user item, FOR UPDATE; the user's items and the posts that they are on, FOR
+ * UPDATE, without waiting; the user's name in the registry and row in jobs.
  */
 static Datum
 delete_user(PG_FUNCTION_ARGS)

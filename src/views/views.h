@@ -8,7 +8,8 @@
  * same, so the change feed needs no record of what it has applied.
  *
  * Whoever writes a view holds the views' lock to the end of the transaction:
- * the worker, and repair().
+ * the worker, repair(), and create_user() with the id of a user who is being
+ * deleted, which deletes that user's copies (members/user_deletion.c).
  */
 #ifndef BLOGSTORE_VIEWS_H
 #define BLOGSTORE_VIEWS_H

@@ -2,7 +2,9 @@
  * apply.c
  *		The transactions of the worker.
  *
- * Each is done as the containers' owner. Writes to the views, and folding, which
+ * The transactions that are begun here are the containers' owner's. Where it is not
+ * known whether there are containers, serve.c and advance.c begin their own, which
+ * write nothing. Writes to the views, and folding, which
  * changes nothing that shows, carry the origin DoNotReplicateId, by which the
  * output plugin filters them out again.
  *
@@ -41,7 +43,9 @@ static MemoryContext outside;	/* what was current before the transaction */
 
 /*
  * Begin a transaction as the containers' owner with an active snapshot. Locks
- * are waited for before the transaction has an xid or a snapshot.
+ * are waited for before the transaction has an xid or a snapshot. Without a
+ * lock_timeout (APPLY_STATE) that can take as long as somebody has a root table
+ * locked whose layout is to be read.
  */
 void
 apply_begin(OwnerScope *scope, ApplyKind kind)
