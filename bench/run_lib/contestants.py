@@ -41,11 +41,11 @@ BY_NAME = {request.name: request for request in REQUESTS}
 class Contestant:
 	"""One way of serving the requests, in a schema of its own; files of the first directory that has them."""
 
-	def __init__(self, name, title, *directories, settings=''):
+	def __init__(self, name, title, *directories, settings=()):
 		self.name = name
 		self.title = title
 		self.directories = directories or (name,)
-		self.settings = settings		# of its sessions, beside the common ones
+		self.settings = settings		# of its sessions, 'name=value', beside the common ones
 
 	@property
 	def is_blogstore(self):
@@ -59,7 +59,11 @@ class Contestant:
 
 	def options(self):
 		"""What its sessions are started with."""
-		return f'-c client_min_messages=warning -c search_path={self.schema} {self.settings}'
+		return f'-c client_min_messages=warning -c search_path={self.schema}' + ''.join(f' -c {setting}' for setting in self.settings)
+
+	def set(self):
+		"""The same as SQL."""
+		return '\n'.join(f'SET {setting};' for setting in (f'search_path = {self.schema}', *self.settings))
 
 	def path(self, name):
 		"""Its file of that name, or None."""
@@ -72,13 +76,17 @@ class Contestant:
 			return file.read()
 
 
+# The floor reads in the order of the index, planned once: the bitmaps and sorts that the planner
+# takes for little data, and planning anew for each call, are dearer.
+IN_ORDER = ('enable_seqscan=off', 'enable_bitmapscan=off', 'enable_sort=off', 'plan_cache_mode=force_generic_plan')
+
 CONTESTANTS = (
 	Contestant('v1', 'V1'),
 	Contestant('v2', 'V2', 'v2', 'v1'),
 	Contestant('v2i', 'V2 by pg_ivm', 'v2i', 'v1'),
 	Contestant('v3', 'V3'),
 	Contestant('blogstore', 'blogstore'),
-	Contestant('floor', 'floor'),
+	Contestant('floor', 'floor', settings=IN_ORDER),
 )
 
 # what import() is compared with: the floor's rows alone

@@ -3,6 +3,11 @@
 from typing import NamedTuple
 
 from .contestants import BY_NAME, REQUESTS
+from .first import PLAIN
+
+ONE = ('get_user', 'get_post')
+LISTS = ('list_user_posts', 'list_post_comments', 'list_post_likes', 'list_feed')
+NOT_MEASURED = 'not measured'
 
 
 class Figure(NamedTuple):
@@ -11,111 +16,139 @@ class Figure(NamedTuple):
 	what: str
 	bound: str
 	measured: str
-	reached: bool = None	# None: not measured
+	reached: bool		# None: not measured
+	part: str			# which measures it
+
+
+def absent(name, what, bound, part):
+	"""A figure that was not measured."""
+	return Figure(name, what, bound, NOT_MEASURED, None, part)
+
+
+def judged(name, what, part, found, bound, most=False, form='{:.2f}'):
+	"""A figure of one value or more by name, each of which has a bound: the least it may be, or the most."""
+	said = f'at {"most" if most else "least"} {bound:.2f}'
+	if not found:
+		return absent(name, what, said, part)
+	worst = max(found.values()) if most else min(found.values())
+	return Figure(name, what, said, ', '.join(f'{key} {form.format(value)}' for key, value in found.items()),
+		worst <= bound if most else worst >= bound, part)
 
 
 def reached(site, options, results):
-	"""All figures."""
-	by_name = {contestant.name: contestant for contestant in site.contestants}
+	"""All figures, those that are counted first."""
 	return [
-		*ratios(by_name, options, results),
-		viral(results), freshness(results), rebuild(results), growth(results),
-		Figure('F8', 'memory of the worker while a large transaction is decoded', '', 'see test/t/018_large_transactions.pl'),
-		against_v1(by_name, results), cost_of_writes(by_name, results),
-		imported(site), tracking(results),
+		*counted(site, results), growth(results),
+		*throughput(site, options, results), viral(results), freshness(results), rebuild(results),
+		absent('F8', 'memory of the worker while 10 million changes are decoded', 'at most logical_decoding_work_mem + 64 MB',
+			'test/t/018_large_transactions.pl, for fewer'),
+		against_v1(site, results),
+		absent('F11', 'pages dirtied by a million likes, against V1', 'at most 1.20', 'none yet'),
+		absent('F14', 'an hour of mixed traffic: size against fresh data; p99 at the end against the beginning', 'at most 1.30; 1.20', 'none yet'),
+		absent('F15', '20th slice of import() against the first', 'at most 1.30', 'none yet'),
+		absent('F16', 'verify() against counting in plain SQL; at 1,024 partitions', 'at least 0.50; no quadratic cost', 'none yet'),
+		units(site, results), imported(site), tracking(results),
 	]
 
 
-def ratios(by_name, options, results):
-	"""F1, F2, F3: throughput against the floor."""
-	most = max(options.clients)
-	for name, what, requests, clients, bound in (
-			('F1', 'retrieving one item against the floor, 1 client', ('get_user', 'get_post'), 1, 0.95),
-			('F2', 'lists against the floor, 1 client',
-				('list_user_posts', 'list_post_comments', 'list_post_likes', 'list_feed'), 1, 0.95),
-			('F3', f'comment and like against the floor\'s INSERT, {most} clients', ('create_comment', 'create_like'), most, 0.70)):
-		timing = results.get('timing')
-		found = {BY_NAME[request].code: timing.ratio(BY_NAME[request], by_name['blogstore'], by_name['floor'], clients)
-			for request in requests if timing and (request, 'floor', clients) in timing.tps}
-		yield Figure(name, what, f'at least {bound:.2f}', listed(found), min(found.values()) >= bound if found else None)
+def counted(site, results):
+	"""F1, F2 by instructions; F10, F12, F13."""
+	instructions = results.get('instructions') or {}
+	for name, what, requests in (('F1', 'one item', ONE), ('F2', 'lists', LISTS)):
+		yield judged(name, f'{what}: instructions of the floor against ours', 'instructions',
+			{BY_NAME[request].code: instructions[request].ratio for request in requests if request in instructions}, 0.95)
+	wal = results.get('wal', {})
+	for kind, what, bound in (('spread', 'evenly spread', 2.0), ('zipf', 'Zipf-like', 1.5)):
+		yield judged('F10', f'WAL for good against V1\'s, {what}', 'wal', {
+			title: wal[kind, request, 'blogstore'].bytes / wal[kind, request, 'v1'].bytes
+			for title, request in (('like', 'create_like'), ('comment', 'create_comment')) if (kind, request, 'v1') in wal}, bound, most=True)
+	yield from first(results)
+	sizes = site.sizes
+	yield judged('F13', 'bytes on disk against V1', 'size',
+		{'': sizes['blogstore'] / sizes['v1']} if 'v1' in sizes else {}, 1.2, most=True)
 
 
-def listed(found):
-	"""Values by request."""
-	return ', '.join(f'{code} {value:.2f}' for code, value in found.items()) or 'not measured'
-
-
-def viral(results):
-	"""F4."""
-	what = 'likes of one post against likes spread over many, 64 clients'
-	if 'viral' not in results:
-		return Figure('F4', what, 'at least 0.90', 'not measured')
-	ratio = results['viral'][1]
-	return Figure('F4', what, 'at least 0.90', f'{ratio:.2f}', ratio >= 0.9)
-
-
-def freshness(results):
-	"""F5."""
-	what, bound = 'commit to visible, p99: idle, at full write load', 'at most 10 ms, 250 ms'
-	if 'freshness' not in results:
-		return Figure('F5', what, bound, 'not measured')
-	idle, full = (results['freshness'][at].percentile(99) for at in (0, -1))
-	return Figure('F5', what, bound, f'{idle:.1f} ms, {full:.1f} ms', idle <= 10 and full <= 250)
-
-
-def rebuild(results):
-	"""F6."""
-	what, bound = 'rebuild_views() against CREATE TABLE AS and its index', 'at least 0.50'
-	if 'rebuild' not in results:
-		return Figure('F6', what, bound, 'not measured')
-	_, views, plain = results['rebuild']
-	return Figure('F6', what, bound, f'{plain / views:.2f}', plain / views >= 0.5)
+def first(results):
+	"""F12."""
+	found = results.get('first') or {None: {}}
+	for titles, bound in ((('get_post', 'list_feed'), 2.5), (('create_like',), 3.0)):
+		for partitions, sessions in found.items():
+			what = f'first request, buffers against a plain table\'s first read{f", {partitions} partitions" if partitions else ""}'
+			yield judged('F12', what, 'first', {title: sessions[f'blogstore {title}'].median() / sessions[PLAIN].median()
+				for title in titles if PLAIN in sessions}, bound, most=True)
 
 
 def growth(results):
 	"""F7."""
-	what, bound = 'buffers of a request, largest data set against smallest', 'at most 1.30'
-	scales = results.get('scaling', [])
+	scales, what = results.get('scaling', []), 'buffers of a request, largest data set against smallest'
 	if len(scales) < 2:
-		return Figure('F7', what, bound, 'not measured')
+		return judged('F7', what, 'scaling', {}, 1.3, most=True)
 	found = {request.name: scales[-1].costs[request.name, 'blogstore'].buffers / scales[0].costs[request.name, 'blogstore'].buffers
 		for request in REQUESTS if (request.name, 'blogstore') in scales[0].costs}
 	most = max(found, key=found.get)
-	return Figure('F7', what, bound, f'{found[most]:.2f} ({most}), scale {scales[0].scale:g} to {scales[-1].scale:g}', found[most] <= 1.3)
+	return judged('F7', f'{what}, scale {scales[0].scale:g} to {scales[-1].scale:g}', 'scaling', {most: found[most]}, 1.3, most=True)
 
 
-def against_v1(by_name, results):
-	"""F9, the queries."""
+def throughput(site, options, results):
+	"""F1, F2, F3: calls a second against the floor."""
 	timing = results.get('timing')
-	found = {request.code: timing.ratio(request, by_name['blogstore'], by_name['v1'], 1) for request in REQUESTS
-		if timing and not request.writes and (request.name, 'v1', 1) in timing.tps}
-	return Figure('F9', 'queries: V1 takes so many times as long, 1 client', 'more than 1 each', listed(found),
-		min(found.values()) > 1 if found else None)
+	by_name = {contestant.name: contestant for contestant in site.contestants}
+	for name, what, requests, bound in (('F1', 'one item', ONE, 0.95), ('F2', 'lists', LISTS, 0.95),
+			('F3', 'commands against the floor\'s INSERT', ('create_user', 'create_post', 'create_comment', 'create_like'), 0.75)):
+		for clients in options.clients:
+			found = {BY_NAME[request].code: timing.ratio(BY_NAME[request], by_name['blogstore'], by_name['floor'], clients)
+				for request in requests if timing and (request, 'floor', clients) in timing.tps}
+			yield judged(name, f'{what}: calls a second against the floor, {clients} client{"s" if clients > 1 else ""}', 'requests', found, bound)
 
 
-def cost_of_writes(by_name, results):
-	"""F9, comments and likes."""
-	what, bound = 'comment and like: request units against V1\'s (with commit and views)', 'at most 1.50'
-	costs, found, everything = results.get('costs', {}), {}, {}
-	for name in ('create_comment', 'create_like'):
-		if (name, 'v1') in costs:
-			mine, theirs = costs[name, by_name['blogstore'].name], costs[name, 'v1']
-			found[BY_NAME[name].code] = mine.units(mine.wal) / theirs.units(theirs.wal)
-			everything[BY_NAME[name].code] = mine.units(mine.wal_all) / theirs.units(theirs.wal_all)
-	return Figure('F9', what, bound, listed(found) + (f' ({listed(everything)})' if found else ''),
-		max(found.values()) <= 1.5 if found else None)
+def viral(results):
+	"""F4."""
+	return judged('F4', 'likes of one post against likes spread over many, 64 clients', 'viral',
+		{'': results['viral'][1]} if 'viral' in results else {}, 1.0)
+
+
+def freshness(results):
+	"""F5."""
+	what, bound, part = 'commit to visible, p99: idle, at full write load', 'at most 3 ms, 50 ms', 'freshness'
+	if part not in results:
+		return absent('F5', what, bound, part)
+	idle, full = (results[part][at].percentile(99) for at in (0, -1))
+	return Figure('F5', what, bound, f'{idle:.1f} ms, {full:.1f} ms', idle <= 3 and full <= 50, part)
+
+
+def rebuild(results):
+	"""F6."""
+	_, views, plain = results.get('rebuild', (0, 0, 0))
+	return judged('F6', 'rebuild_views() against CREATE TABLE AS and its index', 'rebuild', {'': plain / views} if views else {}, 0.6)
+
+
+def against_v1(site, results):
+	"""F9."""
+	timing = results.get('timing')
+	by_name = {contestant.name: contestant for contestant in site.contestants}
+	return judged('F9', 'queries: V1 takes so many times as long, 1 client', 'requests',
+		{request.code: timing.ratio(request, by_name['blogstore'], by_name['v1'], 1) for request in REQUESTS
+		if timing and not request.writes and (request.name, 'v1', 1) in timing.tps}, 1.0)
+
+
+def units(site, results):
+	"""Comments and likes, all in all."""
+	costs = results.get('costs', {})
+	found = {BY_NAME[name].code: costs[name, 'blogstore'].units(costs[name, 'blogstore'].wal_all) / costs[name, 'v1'].units(costs[name, 'v1'].wal_all)
+		for name in ('create_comment', 'create_like') if (name, 'v1') in costs}
+	return judged('units', 'comment and like: request units with commit and views against V1\'s', 'requests', found, 1.5, most=True)
 
 
 def imported(site):
 	"""Import has a bound, too."""
-	ratio = site.imported.plain / site.imported.blogstore
-	return Figure('import', 'import() against INSERT ... SELECT of the same rows', 'at least 0.50', f'{ratio:.2f}', ratio >= 0.5)
+	done = site.imported
+	return judged('import', 'import() against INSERT ... SELECT of the same rows', 'import', {'': done.plain / done.blogstore} if done else {}, 0.5)
 
 
 def tracking(results):
 	"""And so have the statistics."""
-	what, bound = 'calls of Q2 in a second gained by switching stat_requests off', 'at most 2 %'
-	if 'tracking' not in results:
-		return Figure('statistics', what, bound, 'not measured')
-	gain = results['tracking'][2]
-	return Figure('statistics', what, bound, f'{100 * gain:.1f} %', gain <= 0.02)
+	what, bound, part = 'calls of Q2 in a second gained by switching stat_requests off', 'at most 2 %', 'tracking'
+	if part not in results:
+		return absent('statistics', what, bound, part)
+	gain = results[part][2]
+	return Figure('statistics', what, bound, f'{100 * gain:.1f} %', gain <= 0.02, part)

@@ -174,7 +174,7 @@ class Runner:
 	def explained(self, request, contestant, calls):
 		"""Median buffers and WAL of single calls, each with keys of its own."""
 		statement, names = prepare(contestant.statement(request))
-		text = [f'SET search_path = {contestant.schema};', f'PREPARE request AS {statement}']
+		text = [contestant.set(), f'PREPARE request AS {statement}']
 		for keys in calls:
 			execute = 'EXECUTE request' + (f"({', '.join(repr(str(keys[name])) for name in names)})" if names else '')
 			text.append('EXPLAIN (ANALYZE, BUFFERS, WAL, TIMING OFF, FORMAT JSON) '

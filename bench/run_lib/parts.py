@@ -13,8 +13,14 @@ from lib.program import turns
 from lib.server import Failure, environment, say
 
 from .contestants import BY_NAME, Contestant, fill_in
+from .first import first
+from .instructions import instructions
 from .measure import Runner, Timing
 from .site import ID
+from .wal import wal
+
+# the parts that count, in files of their own
+__all__ = ('wal', 'first', 'instructions', 'freshness', 'rebuild', 'rename', 'viral', 'tracking', 'scaling')
 
 BUSY_ITEMS = 20000			# of the user who is renamed
 
@@ -158,7 +164,7 @@ def viral(_site, options, workplace):
 def tracking(site, options, _workplace):
 	"""Calls of get_post in a second, by one client, with and without statistics: (on, off), and by how much off is faster."""
 	runner, request = Runner(site, options), BY_NAME['get_post']
-	ways = [find(site, 'blogstore'), Contestant('blogstore', 'without statistics', settings='-c blogstore.track_requests=off')]
+	ways = [find(site, 'blogstore'), Contestant('blogstore', 'without statistics', settings=('blogstore.track_requests=off',))]
 	amount = ['-t', '20'] if options.quick else ['-T', str(options.seconds)]
 	tps = [[], []]
 	for number in range(options.rounds if options.quick else 5 * options.rounds):

@@ -7,6 +7,7 @@ import sys
 
 from lib.report import machine, table
 
+from . import report_counted
 from .contestants import CONTESTANTS, REQUESTS
 from .measure import WARM_UP
 
@@ -34,16 +35,21 @@ def write(site, options, results, drawn):
 		if options.quick:
 			print('**A quick run: it shows that everything works. Its figures mean nothing.**\n')
 		print(results['about'], end='')
-		data_set(site, options)
+		if site.items:
+			data_set(site, options)
+		summary(results['figures'])
+		report_counted.write(results)
+		if 'size' in options.only and site.sizes:
+			size(site)
 		if 'timing' in results:
 			requests(site, options, results)
 			costs(site, options, results)
-		for name, part in (('import', imported), ('size', size), ('freshness', freshness), ('rebuild', rebuild),
-				('rename', rename), ('tracking', tracking), ('viral', viral), ('scaling', scaling)):
-			if name in options.only and (name in results or name in ('import', 'size')):
-				part(site, results.get(name))
-		if not options.quick:
-			summary(results['figures'])
+		if 'import' in options.only and site.imported:
+			imported(site)
+		for name, part in (('freshness', freshness), ('rebuild', rebuild), ('rename', rename), ('tracking', tracking),
+				('viral', viral), ('scaling', scaling)):
+			if name in results:
+				part(results[name])
 		correctness(results['verdict'])
 		print('\n## Plots\n')
 		print(drawn)
@@ -126,7 +132,7 @@ def costs(site, options, results):
 		for contestant in site.contestants]) if row[0][0] == 'C'])
 
 
-def imported(site, _):
+def imported(site):
 	"""Loading."""
 	done = site.imported
 	print('\n## Import\n')
@@ -135,7 +141,7 @@ def imported(site, _):
 		f'indexes {done.plain:.1f} s ({done.items / done.plain:,.0f}/s). Each once, after a checkpoint, the plain one first.')
 
 
-def size(site, _):
+def size(site):
 	"""Bytes."""
 	items = sum(site.items.values())
 	print('\n## Size on disk\n')
@@ -145,7 +151,7 @@ def size(site, _):
 		for contestant in site.contestants])
 
 
-def freshness(_, found):
+def freshness(found):
 	"""From commit to visible."""
 	print('\n## Freshness\n')
 	print('From the commit of a post until a query finds it in the feed, inside the server, beside clients that like posts as\n'
@@ -154,7 +160,7 @@ def freshness(_, found):
 		*(f'{of.percentile(percent):.1f}' for percent in (50, 95, 99)), f'{max(of.times):.1f}'] for of in found])
 
 
-def rebuild(_, found):
+def rebuild(found):
 	"""Rebuilding the views."""
 	rows, views, plain = found
 	print('\n## Rebuild\n')
@@ -162,7 +168,7 @@ def rebuild(_, found):
 		f'the same rows, and its index {plain:.2f} s ({rows / plain:,.0f}/s).')
 
 
-def rename(_, found):
+def rename(found):
 	"""Renaming."""
 	print('\n## Renaming a user with many items\n')
 	print('Two clients read posts and two like posts meanwhile; ms, p50 / p99 of theirs before the rename, and from its beginning\n'
@@ -174,7 +180,7 @@ def rename(_, found):
 		*(f'{title}, {span}' for title in NAMES.values() for span in ('before', 'meanwhile'))], rows)
 
 
-def tracking(_, found):
+def tracking(found):
 	"""What statistics take."""
 	on, off, gain = found
 	print('\n## What statistics take\n')
@@ -182,14 +188,14 @@ def tracking(_, found):
 		f'faster by {100 * gain:.1f} %.')
 
 
-def viral(_, found):
+def viral(found):
 	"""What bench/viral printed."""
 	print('\n## A viral post\n')
 	print('By bench/viral, on servers of its own.\n')
 	print(found[0].strip())
 
 
-def scaling(_, found):
+def scaling(found):
 	"""Growth with the data."""
 	print('\n## Growth with the data\n')
 	print('Buffers / ms (one client\'s median) of each request, a round each. Where a data set is larger than memory, part of\n'
@@ -210,8 +216,10 @@ def scaling(_, found):
 def summary(figures):
 	"""All figures."""
 	print('\n## Figures')
-	table(['figure', 'what', 'bound', 'measured', 'reached'], [[figure.name, figure.what, figure.bound, figure.measured,
-		'' if figure.reached is None else 'yes' if figure.reached else 'no'] for figure in figures])
+	print('\nRatios to a peer within this run; counted ones first, which no clock makes better or worse. `bench/run --only PART` measures a\n'
+		'part alone.')
+	table(['figure', 'what', 'bound', 'measured', 'reached', 'part'], [[figure.name, figure.what, figure.bound, figure.measured.strip(),
+		'' if figure.reached is None else 'yes' if figure.reached else '**no**', figure.part] for figure in figures])
 
 
 def correctness(verdict):

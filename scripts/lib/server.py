@@ -161,10 +161,10 @@ class Server:
 
 	# -- starting and ending ---------------------------------------------
 
-	def launch(self):
-		"""Start the postmaster, and do not wait for what comes of it."""
+	def launch(self, under=()):
+		"""Start the postmaster, under another program if one is given, and do not wait for what comes of it."""
 		with open(self.log, 'ab') as log:
-			self.process = subprocess.Popen([self.installation.program('postgres'), '-D', self.data],
+			self.process = subprocess.Popen([*under, self.installation.program('postgres'), '-D', self.data],
 				stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(), cwd=self.socket,
 				start_new_session=True, **dropped_to(self.installation.user))
 
@@ -185,9 +185,9 @@ class Server:
 			return False
 		return len(lines) > 7 and lines[0] == str(self.process.pid) and lines[7].strip() == 'ready'
 
-	def start(self):
+	def start(self, under=()):
 		"""Start it, and return when it takes connections."""
-		self.launch()
+		self.launch(under)
 		if not self.accepts(time.monotonic() + PATIENCE):
 			raise Failure('the server does not start:\n' + self.end_of_log())
 

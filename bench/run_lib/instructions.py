@@ -1,0 +1,98 @@
+"""Instructions that a query takes in the server, by valgrind's callgrind."""
+
+import glob
+import os
+import re
+import shutil
+import time
+from typing import NamedTuple
+
+from lib import pgbench
+from lib.server import DURABLE, WITH_WORKER, Failure, Server, say
+
+from .contestants import REQUESTS, prepare
+from .measure import Runner
+from .site import Site
+
+SCALE = 0.002			# a callgrind's server is fifty times slower
+SHORT, LONG = 60, 260	# calls of two sessions; what the second takes more is of warm calls
+
+SETTINGS = DURABLE + WITH_WORKER + """
+autovacuum = off
+max_parallel_workers_per_gather = 0
+"""
+
+
+class Counted(NamedTuple):
+	"""One query: contestant's name -> instructions of a call."""
+	floor: float
+	blogstore: float
+
+	@property
+	def ratio(self):
+		"""How much of the floor's work is left of ours."""
+		return self.floor / self.blogstore
+
+
+def instructions(site, options, workplace):
+	"""Instructions of a warm call: request's name -> Counted; None where valgrind is not installed."""
+	valgrind = shutil.which('valgrind')
+	if valgrind is None:
+		say('instructions are not counted: valgrind is not installed')
+		return None
+	server = Server(site.server.installation, workplace, 'callgrind', SETTINGS.format(buffers=128))
+	server.start()
+	small = type(options)(**{**vars(options), 'quick': True})
+	other = Site(server, 'counted', 0.0005 if options.quick else SCALE, small, ['floor', 'blogstore'])
+	other.create(compare_import=False)
+	other.worker(True)
+	queries = [request for request in REQUESTS if not request.writes and request.code in options.requests]
+	for request in queries:
+		in_order(other, request)
+	server.stop('fast')
+	logs = os.path.join(workplace.path, 'callgrind.{}.log')
+	server.start([valgrind, '--tool=callgrind', '--callgrind-out-file=/dev/null', '--log-file=' + logs.format('%p')])
+	found = {}
+	for request in queries:
+		counts = {contestant.name: call(Runner(other, small), request, contestant, logs.format('*')) for contestant in other.contestants}
+		found[request.name] = Counted(**counts)
+		say(f'{request.name}: floor {counts["floor"]:,.0f} instructions, blogstore {counts["blogstore"]:,.0f}, {found[request.name].ratio:.3f}')
+	server.end()
+	return found
+
+
+def in_order(site, request):
+	"""The floor has to read in its index's order, or it is none; raises Failure if not."""
+	floor = next(contestant for contestant in site.contestants if contestant.name == 'floor')
+	statement, names = prepare(floor.statement(request))
+	arguments = f"({', '.join(['8000000000000001::text'] * len(names))})" if names else ''
+	plan = '\n'.join(row[0] for row in site.sql(f'{floor.set()}\nPREPARE request AS {statement}\nEXPLAIN EXECUTE request{arguments}'))
+	if not re.search(r'Index Scan', plan) or re.search(r'Sort|Bitmap|Seq Scan', plan):
+		raise Failure(f'the floor does not read in the order of its index for {request.name}:\n{plan}')
+
+
+def call(runner, request, contestant, pattern):
+	"""Instructions of one warm call: what a longer session takes more than a shorter one with the same keys first."""
+	short, long = (session(runner, request, contestant, number, pattern) for number in (SHORT, LONG))
+	return (long - short) / (LONG - SHORT)
+
+
+def session(runner, request, contestant, calls, pattern):
+	"""Instructions of a session with so many calls: of pgbench's two sessions the one that does the work."""
+	before = set(glob.glob(pattern))
+	pgbench.finish(runner.start(request, contestant, 1, ['-t', str(calls)]))
+	limit = time.monotonic() + 120
+	while True:
+		ended = [count for path in set(glob.glob(pattern)) - before if (count := collected(path)) is not None]
+		if len(ended) >= 2:
+			return max(ended)
+		if time.monotonic() > limit:
+			raise Failure(f'callgrind says nothing of a session of {request.name}')
+		time.sleep(0.1)
+
+
+def collected(path):
+	"""What callgrind has written of a process that has ended, or None."""
+	with open(path, encoding='utf-8', errors='replace') as log:
+		found = re.search(r'Collected : (\d+)', log.read())
+	return int(found[1]) if found else None

@@ -1,0 +1,40 @@
+"""A small store for counting, in a database of its own: users and posts, and what is written to them."""
+
+import os
+
+from lib.store import DATASET
+
+from .contestants import CONTESTANTS, SQL
+from .site import Site
+
+
+def small_site(server, name, options, contestants, users, posts, partitions=16):
+	"""Make it for the contestants named; the posts have neither comments nor likes."""
+	site = Site(server, name, users / 100000, options, contestants)
+	site.users, site.posts = users, posts
+	site.contestants = [contestant for contestant in CONTESTANTS if contestant.name in contestants]
+	server.sql('postgres', f'CREATE DATABASE {name}')
+	site.sql('CREATE EXTENSION blogstore')
+	site.file(DATASET)
+	site.file(os.path.join(SQL, 'small', 'data.sql'), users=users, posts=posts, seed=site.seed)
+	for contestant in site.contestants:
+		site.sql(f'CREATE SCHEMA {contestant.schema}')
+		if contestant.is_blogstore:
+			site.sql(f'SELECT blogstore.create_containers({partitions})')
+			site.file(os.path.join(SQL, 'small', 'blogstore.sql'))
+			site.worker(True)
+			continue
+		for path in map(contestant.path, ('schema.sql', 'users.sql', 'load.sql', 'copies.sql', 'indexes.sql')):
+			if path:
+				site.file(path, contestant)
+	site.sql('VACUUM ANALYZE')
+	site.settle()
+	site.sql('CHECKPOINT')
+	return site
+
+
+def drop(site):
+	"""Remove it, and the worker's slot with it."""
+	site.worker(False)
+	site.sql('SELECT blogstore.stop_worker(drop_slot => true)')
+	site.server.sql('postgres', f'DROP DATABASE {site.database}')

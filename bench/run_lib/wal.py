@@ -1,0 +1,138 @@
+"""WAL that a like and a comment cost for good: with their commits, their counts where they stay, and all copies refreshed."""
+
+import bisect
+import itertools
+import os
+import random
+import re
+import time
+from typing import NamedTuple
+
+from lib import pgbench
+from lib.server import Failure, call, say
+
+from .contestants import BY_NAME
+from .measure import server_settings
+from .site import ID
+from .small import drop, small_site
+
+USERS = 1000
+POSTS = 6000
+WRITES = 6000
+RATE = 500				# of writes, in a second
+SKEW = 1.1				# of the Zipf-like distribution of writes over posts
+TAIL = 13				# seconds after the last write until all it has caused is written
+KINDS = ('spread', 'zipf')
+NAMES = ('create_like', 'create_comment')
+
+# what an index's growth, the server's own doings and pruning write: not in proportion to rows
+OCCASIONAL = re.compile(r'^(XLOG|Standby|Heap2|Btree/(SPLIT|NEWROOT|INSERT_UPPER|DEDUP|DELETE|VACUUM|REUSE))')
+
+# Bytes of records whose size follows from nothing of the row: the header of a record, its one
+# block's reference, and what the kind of record adds (access/xlogrecord.h, heapam_xlog.h).
+RECORD = 24
+BLOCK = 20
+DATA = 2
+ROW_LOCK = RECORD + BLOCK + DATA + 8
+CONFIRM = RECORD + BLOCK + DATA + 2
+COMMIT = RECORD + DATA + 20
+
+
+class Written(NamedTuple):
+	"""What the writes of one kind by one contestant came to."""
+	bytes: float			# of WAL, of one of them
+	rate: float				# of them, in a second
+	records: dict			# type -> bytes of one write, or nothing where pg_waldump is missing
+
+
+def targets(kind, count, posts, users, seed):
+	"""Pairs of a post's and a user's number, none twice: posts in turn, or the first ones far more often."""
+	choose, seen = random.Random(f'{seed} {kind}'), set()
+	weights = list(itertools.accumulate(1 / (n + 1) ** SKEW for n in range(posts)))
+	for number in itertools.count():
+		post = number % posts if kind == 'spread' else bisect.bisect(weights, choose.random() * weights[-1])
+		pair = min(post, posts - 1), choose.randrange(users)
+		if pair not in seen:
+			seen.add(pair)
+			yield pair
+		if len(seen) == count:
+			return
+
+
+def load_targets(site, count):
+	"""Put them where the scripts read them, which writes no WAL later."""
+	lines = [f'{kind}\t{n}\t{ID + post + 1}\t{ID + user + 1}' for kind in KINDS
+		for n, (post, user) in enumerate(targets(kind, count, site.posts, site.users, site.seed), 1)]
+	site.sql('\n'.join(['COPY staging.targets FROM STDIN;', *lines, '\\.', '']))
+	site.sql('VACUUM (FREEZE, ANALYZE) staging.targets')
+
+
+def wal(site, options, _workplace):
+	"""WAL of a write: (kind of distribution, request, contestant) -> Written."""
+	posts, count = (600, 1000) if options.quick else (POSTS, WRITES)
+	other = small_site(site.server, 'wal', options, ('v1', 'blogstore'), USERS, posts)
+	server_settings(other, full_page_writes='off', autovacuum='off')
+	load_targets(other, count)
+	found = {}
+	for kind in KINDS:
+		for name in NAMES:
+			for contestant in other.contestants:
+				done = written(other, kind, BY_NAME[name], contestant, count, options.quick)
+				found[kind, name, contestant.name] = done
+				say(f'{name}, {kind}, {contestant.title}: {done.bytes:,.0f} bytes of WAL each, at {done.rate:,.0f}/s')
+	check_arithmetic(other, found['spread', 'create_like', 'v1'])
+	server_settings(other, full_page_writes=None, autovacuum=None)
+	drop(other)
+	return found
+
+
+def written(site, kind, request, contestant, count, quick):
+	"""One run: all WAL from before its first write until after what the last one has caused."""
+	path = os.path.join(site.server.socket, f'wal_{contestant.name}_{request.name}.sql')
+	with open(path, 'w', encoding='utf-8') as out:
+		out.write('\\set i :i + 1\n\\set number :i\n'
+			f"SELECT post, \"user\" FROM staging.targets WHERE kind = '{kind}' AND n = :i \\gset\n" + contestant.statement(request))
+	rate = [] if quick else ['-R', str(RATE)]
+	site.settle()
+	time.sleep(0.2 if quick else 2)
+	before = position(site)
+	done = pgbench.finish(pgbench.start(site.server,
+		pgbench.command(site.server, site.database, path, 1, ['-t', str(count), *rate], {'i': 0}), PGOPTIONS=contestant.options()))
+	time.sleep(0 if quick else TAIL)
+	site.settle()
+	after = position(site)
+	if done.transactions != count:
+		raise Failure(f'{request.name} of {contestant.title}: {done.transactions} of {count} were written')
+	difference = int(site.value(f"SELECT '{after}'::pg_lsn - '{before}'::pg_lsn"))
+	return Written(difference / count, done.tps, records(site, before, after, count))
+
+
+def position(site):
+	"""How far WAL has come."""
+	return site.value('SELECT pg_current_wal_insert_lsn()')
+
+
+def records(site, before, after, count):
+	"""Bytes of each type of record between two positions, divided by the writes."""
+	program = site.server.installation.program('pg_waldump')
+	if not os.path.exists(program):
+		return {}
+	site.sql('SELECT pg_current_xact_id()')		# its commit flushes all that is before
+	out = call([program, '--stats=record', f'--path={os.path.join(site.server.data, "pg_wal")}',
+		f'--start={before}', f'--end={after}'], user=site.server.installation.user, cwd=site.server.socket)
+	rows = re.findall(r'^(\w+/\S+)' + r'\s+(\d+) \([^)]*\)' * 4, out, re.M)
+	return {row[0]: int(row[4]) / count for row in rows}
+
+
+def check_arithmetic(site, likes):
+	"""V1's like has to cost what its row, its two index entries, its two foreign keys and its commit imply; raises Failure if not."""
+	if not likes.records:
+		return
+	row, key, listed = map(int, site.sql('SELECT pg_column_size(l), 8 + pg_column_size((user_id, post_id)) - 24,'
+		' 8 + pg_column_size((post_id, creation_date, like_id)) - 24 FROM v1.likes AS l LIMIT 1')[0])
+	implied = (RECORD + BLOCK + DATA + 3 + 5 + row - 23) + sum(RECORD + BLOCK + DATA + 2 + entry for entry in (key, listed))
+	implied += 2 * ROW_LOCK + CONFIRM + COMMIT
+	counted = sum(size for kind, size in likes.records.items() if not OCCASIONAL.match(kind))
+	say(f'a like of V1: {counted:.0f} bytes of records, {implied} by the sizes of its row and index entries')
+	if abs(counted / implied - 1) > 0.1:
+		raise Failure(f'a like of V1 has {counted:.0f} bytes of WAL records, and its row and index entries imply {implied}')
