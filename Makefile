@@ -13,7 +13,7 @@ PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 	-Wno-missing-field-initializers -fvisibility=hidden
 
 REGRESS = install users posts comments likes paging cursors feed counts \
-	idempotency documents import bad_input limits extremes read_only \
+	counters idempotency documents import bad_input limits extremes read_only \
 	privileges views renames deletions operation maintenance verify_repair \
 	invalid triggers stats row_types manual reinstall
 REGRESS_OPTS = --inputdir=test --encoding=UTF8

@@ -9,6 +9,7 @@
 #define BLOGSTORE_COMPAT_H
 
 #include "access/genam.h"
+#include "access/tableam.h"
 #include "access/xlog.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_tablespace.h"
@@ -29,6 +30,7 @@
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc_tables.h"
+#include "utils/snapmgr.h"
 #if PG_VERSION_NUM >= 160000
 #include "nodes/miscnodes.h"
 #include "varatt.h"
@@ -132,6 +134,35 @@ compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
 	return ExecInsertIndexTuples(rri, slot, estate, false, tell,
 								 spec_conflict, arbiters);
 #endif
+}
+
+/* Make a version of a row another one, with its index entries. */
+static inline TM_Result
+compat_update_tuple(ResultRelInfo *rri, EState *estate, ItemPointer tid,
+					TupleTableSlot *slot)
+{
+	TM_FailureData failure;
+	LockTupleMode mode;
+	TM_Result	result;
+#if PG_VERSION_NUM >= 160000
+	TU_UpdateIndexes indexes = TU_None;
+#else
+	bool		indexes = false;
+#endif
+
+	result = table_tuple_update(rri->ri_RelationDesc, tid, slot,
+								GetCurrentCommandId(true), GetActiveSnapshot(),
+								InvalidSnapshot, true, &failure, &mode,
+								&indexes);
+	if (result != TM_Ok || !indexes)
+		return result;
+#if PG_VERSION_NUM >= 160000
+	(void) ExecInsertIndexTuples(rri, slot, estate, true, false, NULL, NIL,
+								 indexes == TU_Summarizing);
+#else
+	(void) ExecInsertIndexTuples(rri, slot, estate, true, false, NULL, NIL);
+#endif
+	return result;
 }
 
 /* Is there no committed or pending row with slot's key in one of the arbiters? */

@@ -13,6 +13,7 @@
 
 int			blogstore_feed_size = 100;
 int			blogstore_short_form_length = 200;
+int			blogstore_count_refresh_interval = 2000;
 bool		blogstore_track_requests = true;
 
 /* Define the settings; called once by _PG_init. */
@@ -31,6 +32,12 @@ settings_init(void)
 							&blogstore_short_form_length,
 							200, 1, 1000000,
 							PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("blogstore.count_refresh_interval",
+							"Time that counts alone may be old in the views while many change.",
+							"While few change, and for whoever waits for the views, they are refreshed at once.",
+							&blogstore_count_refresh_interval,
+							2000, 0, 60000,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomBoolVariable("blogstore.track_requests",
 							 "Count what requests cost, for blogstore.stat_requests.",
 							 NULL,

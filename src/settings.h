@@ -9,6 +9,7 @@
 
 extern int	blogstore_feed_size;
 extern int	blogstore_short_form_length;
+extern int	blogstore_count_refresh_interval;
 extern bool blogstore_track_requests;
 
 extern void settings_init(void);

@@ -33,6 +33,11 @@
 
 PG_FUNCTION_INFO_V1(blogstore_verify);
 
+/* What lies on a post; a delta that says nothing may be left of one that is gone. */
+#define ON_POST_SQL \
+	"(type IN ('comment', 'like') OR type = 'delta' AND " \
+	"(comment_count IS DISTINCT FROM 0 OR like_count IS DISTINCT FROM 0))"
+
 /* $1: compare the views? $2: feed_size, $3: short_form_length */
 #define SHOWN_SQL \
 	"row(user_username, title, content, comment_count, like_count)::text"
@@ -102,7 +107,7 @@ static KeptPlan verify_plan = {
 	" FROM (SELECT id, type, post_id, user_id, user_username,"
 	" type = 'comment' AND content IS NULL AS no_content, comment_count,"
 	" like_count, creation_date FROM " POSTS_SQL
-	" WHERE type IN ('comment', 'like', 'delta') OFFSET 0) AS i"
+	" WHERE " ON_POST_SQL " OFFSET 0) AS i"
 	" LEFT JOIN account AS a ON a.user_id = i.user_id GROUP BY i.post_id),"
 
 	/* posts with the counts that get_post() gives, and those that were counted */
@@ -132,7 +137,7 @@ static KeptPlan verify_plan = {
 	" FROM suspect AS s JOIN (SELECT id, type, post_id, user_id,"
 	" user_username, type = 'comment' AND content IS NULL AS no_content,"
 	" comment_count, like_count, creation_date FROM " POSTS_SQL
-	" WHERE type IN ('comment', 'like', 'delta') OFFSET 0) AS i"
+	" WHERE " ON_POST_SQL " OFFSET 0) AS i"
 	" ON coalesce(i.post_id, " NO_UUID_SQL ") = s.post_id"
 	" LEFT JOIN account AS a ON a.user_id = i.user_id"
 	" LEFT JOIN leaving AS l ON l.user_id = i.user_id"

@@ -32,11 +32,12 @@ typedef struct PostKey
 	TimestampTz creation_date;
 } PostKey;
 
-/* A post whose deltas have changed, and how many it has got but stripes. */
+/* A post whose counts have changed. */
 typedef struct CountedPost
 {
 	pg_uuid_t	post_id;		/* hashed as bytes, as a PostKey is */
-	int64		deltas;
+	int64		deltas;			/* how many it has got that are no stripes */
+	bool		beside;			/* beside its counter: there are deltas to fold */
 } CountedPost;
 
 /* dirty.c: the bounded set of what a batch has to refresh */
@@ -46,6 +47,7 @@ extern DirtySet *dirty_create(MemoryContext parent);
 extern void dirty_add_post(DirtySet *dirty, const PostKey *post);
 extern void dirty_add_feed_view(DirtySet *dirty);
 extern void dirty_merge(DirtySet *dirty, const DirtySet *other);
+extern void dirty_move_counted(DirtySet *dirty, DirtySet *counts);
 extern bool dirty_full(const DirtySet *dirty);
 extern bool dirty_any(const DirtySet *dirty);
 extern bool dirty_writes(const DirtySet *dirty);
@@ -57,6 +59,7 @@ extern bool dirty_all_users(const DirtySet *dirty);
 extern int64 dirty_changes(const DirtySet *dirty);
 extern PostKey *dirty_posts(const DirtySet *dirty, int *n);
 extern CountedPost *dirty_counted(const DirtySet *dirty, int *n);
+extern long dirty_counted_posts(const DirtySet *dirty);
 extern pg_uuid_t *dirty_users(const DirtySet *dirty, int *n);
 extern void dirty_clear(DirtySet *dirty);
 

@@ -25,6 +25,7 @@ struct DirtySet
 	HTAB	   *counted;		/* of CountedPost; NULL: none */
 	HTAB	   *users;			/* of pg_uuid_t; NULL: none */
 	int64		changes;		/* since the last clear */
+	int64		count_changes;	/* those of them that are counted's */
 	bool		jobs;			/* jobs were queued */
 	bool		feed_view;		/* somebody else wrote to the view feed */
 	bool		anything;		/* may be out of date: no posts are listed */
@@ -63,9 +64,9 @@ add_key(DirtySet *dirty, HTAB **table, const void *key, Size keysize)
 	return hash_get_num_entries(*table) <= MAX_KEYS;
 }
 
-/* Note that a post has so many deltas more; false if there are too many posts. */
+/* Note that a post's counts have changed; false if there are too many posts. */
 static bool
-add_counted(DirtySet *dirty, const pg_uuid_t *post_id, int64 deltas)
+add_counted(DirtySet *dirty, const CountedPost *more)
 {
 	CountedPost *counted;
 	bool		found;
@@ -73,8 +74,9 @@ add_counted(DirtySet *dirty, const pg_uuid_t *post_id, int64 deltas)
 	if (dirty->counted == NULL)
 		dirty->counted = make_table(dirty, sizeof(pg_uuid_t),
 									sizeof(CountedPost));
-	counted = hash_search(dirty->counted, post_id, HASH_ENTER, &found);
-	counted->deltas = (found ? counted->deltas : 0) + deltas;
+	counted = hash_search(dirty->counted, &more->post_id, HASH_ENTER, &found);
+	counted->deltas = (found ? counted->deltas : 0) + more->deltas;
+	counted->beside = (found && counted->beside) || more->beside;
 	return hash_get_num_entries(dirty->counted) <= MAX_KEYS;
 }
 
@@ -114,8 +116,12 @@ dirty_add(DirtySet *dirty, const Change *change)
 				add_anything(dirty);
 			break;
 		case CHANGE_COUNTS:
+			dirty->count_changes++;
 			if (!dirty->anything &&
-				!add_counted(dirty, &change->post.post_id, change->more))
+				!add_counted(dirty, &(CountedPost) {
+					.post_id = change->post.post_id,.deltas = change->more,
+					.beside = change->beside
+				}))
 				add_anything(dirty);
 			break;
 		case CHANGE_USERNAME:
@@ -171,6 +177,7 @@ dirty_merge(DirtySet *dirty, const DirtySet *other)
 	CountedPost *counted;
 	pg_uuid_t  *user;
 	int64		changes = dirty->changes + other->changes;
+	int64		count_changes = dirty->count_changes + other->count_changes;
 
 	memset(&change, 0, sizeof(change));
 	if (other->anything)
@@ -190,7 +197,7 @@ dirty_merge(DirtySet *dirty, const DirtySet *other)
 		hash_seq_init(&seq, other->counted);
 		while ((counted = hash_seq_search(&seq)) != NULL)
 			if (!dirty->anything &&
-				!add_counted(dirty, &counted->post_id, counted->deltas))
+				!add_counted(dirty, counted))
 				add_anything(dirty);
 	}
 	if (other->users != NULL)
@@ -204,6 +211,27 @@ dirty_merge(DirtySet *dirty, const DirtySet *other)
 		}
 	}
 	dirty->changes = changes;
+	dirty->count_changes = count_changes;
+}
+
+/* Move the posts of which counts alone are known to have changed to another set. */
+void
+dirty_move_counted(DirtySet *dirty, DirtySet *counts)
+{
+	HASH_SEQ_STATUS seq;
+	CountedPost *counted;
+
+	if (dirty->counted == NULL)
+		return;
+	hash_seq_init(&seq, dirty->counted);
+	while ((counted = hash_seq_search(&seq)) != NULL)
+		if (!counts->anything && !add_counted(counts, counted))
+			add_anything(counts);
+	drop_keys(&dirty->counted);
+	counts->changes += dirty->count_changes;
+	counts->count_changes += dirty->count_changes;
+	dirty->changes -= dirty->count_changes;
+	dirty->count_changes = 0;
 }
 
 /* How many keys a set holds. */
@@ -306,7 +334,14 @@ dirty_posts(const DirtySet *dirty, int *n)
 	return copy_keys(dirty->posts, sizeof(PostKey), n);
 }
 
-/* The posts that have got deltas, as an array in the current memory context. */
+/* Of how many posts have counts changed? */
+long
+dirty_counted_posts(const DirtySet *dirty)
+{
+	return dirty->counted ? hash_get_num_entries(dirty->counted) : 0;
+}
+
+/* The posts whose counts have changed, as an array in the current memory context. */
 CountedPost *
 dirty_counted(const DirtySet *dirty, int *n)
 {
@@ -332,6 +367,7 @@ dirty_clear(DirtySet *dirty)
 	dirty->counted = NULL;
 	dirty->users = NULL;
 	dirty->changes = 0;
+	dirty->count_changes = 0;
 	dirty->jobs = false;
 	dirty->feed_view = false;
 	dirty->anything = false;

@@ -31,6 +31,7 @@ typedef struct Change
 	ChangeKind	kind;
 	bool		later;			/* not urgent: somebody wrote to a view */
 	bool		more;			/* of CHANGE_COUNTS: another delta, no stripe */
+	bool		beside;			/* of CHANGE_COUNTS: not of the counter */
 	PostKey		post;			/* of CHANGE_POST; of CHANGE_COUNTS its post_id,
 								 * of CHANGE_USERNAME its user_id */
 } Change;

@@ -87,13 +87,35 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	send_change(ctx, &change);
 }
 
+/* A post was deleted, or got another id: what counted on it may have been left. */
+static void
+send_counts_left(LogicalDecodingContext *ctx, const RoleEntry *role,
+				 TupleDesc desc, HeapTuple post)
+{
+	Change		change;
+	bool		no_id;
+	Datum		id = heap_getattr(post, role->id, desc, &no_id);
+
+	if (no_id)
+		return;
+	memset(&change, 0, sizeof(change));
+	change.kind = CHANGE_COUNTS;
+	change.beside = true;
+	change.post.post_id = *DatumGetUUIDP(id);
+	send_change(ctx, &change);
+}
+
 /* A post or a copy of one was written, changed or deleted. */
 static void
 post_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 			 TupleDesc desc, HeapTuple before, HeapTuple after)
 {
 	if (before != NULL)
+	{
 		send_post(ctx, role, desc, before, false);
+		if (role->role == ROLE_POSTS)
+			send_counts_left(ctx, role, desc, before);
+	}
 	if (after != NULL)
 		send_post(ctx, role, desc, after, true);
 	if (before == NULL && after == NULL)
@@ -124,7 +146,9 @@ delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 	}
 	memset(&change, 0, sizeof(change));
 	change.kind = CHANGE_COUNTS;
-	change.more = inserted && !delta_is_stripe(DatumGetUUIDP(id));
+	change.beside = !delta_is_counter(DatumGetUUIDP(id));
+	change.more = inserted && change.beside &&
+		!delta_is_stripe(DatumGetUUIDP(id));
 	change.post.post_id = *DatumGetUUIDP(post_id);
 	send_change(ctx, &change);
 }

@@ -48,10 +48,9 @@ typedef enum ItemResult
 {
 	ITEM_NOT_FOUND,				/* there is none, or none any more */
 	ITEM_OK,
-	ITEM_LOCKED,				/* LockWaitSkip, and somebody else has it; or it
+	ITEM_LOCKED					/* LockWaitSkip, and somebody else has it; or it
 								 * lacks values, and this process leaves such items
 								 * out instead of raising an error (left_out.c) */
-	ITEM_NO_ROOM				/* item_writer_need_room(), and its page has none */
 } ItemResult;
 
 /* What becomes of an item's newest version, as of this moment. */
@@ -75,6 +74,8 @@ typedef struct KeyLock
 typedef enum KeyLockMode
 {
 	KEY_LOCK_SHARED,			/* beside others who have it shared */
+	KEY_LOCK_SHARED_FIRST,		/* beside others who have it shared, but nobody
+								 * else in this mode */
 	KEY_LOCK_EXCLUSIVE			/* beside others who have it exclusively, but
 								 * nobody who has it shared */
 } KeyLockMode;
@@ -136,8 +137,6 @@ extern ItemWriter *item_writer_open_partition(Container container,
 											  ItemType type, int partition);
 /* from here on items may lack all values but those by which they are found */
 extern void item_writer_identity(ItemWriter *writer);
-/* from here on an item whose page has no room for a HOT update is not locked */
-extern void item_writer_need_room(ItemWriter *writer);
 /*
  * Insert; false, nothing written: the key is taken. Waits for transactions that are
  * about to take or free the key. Errors: 40001 if the snapshot that the transaction
@@ -165,10 +164,20 @@ extern ItemResult item_writer_lock_found(ItemWriter *writer, ItemScan *scan,
 /* write the locked item anew; columns that are not properties stay */
 extern void item_writer_update(ItemWriter *writer, const BlogItem *item);
 extern void item_writer_delete(ItemWriter *writer);
-/* delete what a scan of this leaf has found, without waiting: see ItemResult */
-extern ItemResult item_writer_delete_found(ItemWriter *writer, ItemScan *scan);
 /* AFTER triggers fire; snapshots taken from now on show what was written */
 extern void item_writer_close(ItemWriter *writer);
+
+/*
+ * found.c: changing what a scan of the leaf that is written has found, without a row
+ * lock: see ItemResult. Only update_found() may wait, for who comes to the row between
+ * its look and its change.
+ */
+/* begin a scan by the first columns of what tells items apart */
+extern ItemScan *item_writer_scan(ItemWriter *writer, const Datum *key,
+								  int nkeys);
+extern ItemResult item_writer_update_found(ItemWriter *writer, ItemScan *scan,
+										   const BlogItem *item);
+extern ItemResult item_writer_delete_found(ItemWriter *writer, ItemScan *scan);
 
 /*
  * holders.c: who has written or locked what a query finds, at this moment. The
@@ -191,8 +200,6 @@ extern bool item_written_elsewhere(const ItemQuery *query);
 extern bool item_inserted_elsewhere(const ItemQuery *query);
 /* wait for all such; false: there were none */
 extern bool item_await_inserters(const ItemQuery *query);
-/* has this transaction written the scan's present item? */
-extern bool item_scan_written_here(ItemScan *scan);
 
 /* key_lock.c: locks named by a partition key */
 /* can the partition of a key have items of a type? */

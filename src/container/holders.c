@@ -250,13 +250,6 @@ item_await_free(const ItemQuery *query)
  * Who has written items?
  * ------------------------------------------------------------------------ */
 
-/* Has this transaction written the scan's present item? */
-bool
-item_scan_written_here(ItemScan *scan)
-{
-	return TransactionIdIsCurrentTransactionId(tuple_writer(item_scan_slot(scan)));
-}
-
 /* Has this transaction written one of the items that a query finds? */
 bool
 item_written_here(const ItemQuery *query)
@@ -266,7 +259,7 @@ item_written_here(const ItemQuery *query)
 	bool		written = false;
 
 	while (!written && item_scan_next(scan, &item))
-		written = item_scan_written_here(scan);
+		written = TransactionIdIsCurrentTransactionId(tuple_writer(item_scan_slot(scan)));
 	item_scan_end(scan);
 	return written;
 }

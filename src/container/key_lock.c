@@ -75,10 +75,19 @@ key_lock_tag(LOCKTAG *tag, const KeyLock *lock, KeyLockMode mode)
 {
 	SET_LOCKTAG_TUPLE(*tag, MyDatabaseId, lock->table, lock->number,
 					  FirstOffsetNumber);
-	return mode == KEY_LOCK_SHARED ? RowExclusiveLock : ShareLock;
+	switch (mode)
+	{
+		case KEY_LOCK_SHARED:
+			return RowExclusiveLock;
+		case KEY_LOCK_SHARED_FIRST:
+			return ShareUpdateExclusiveLock;
+		case KEY_LOCK_EXCLUSIVE:
+			break;
+	}
+	return ShareLock;
 }
 
-/* Take a lock; false if others have it in the other mode, with LockWaitSkip. */
+/* Take a lock; false if others have it in a mode that conflicts, with LockWaitSkip. */
 bool
 key_lock(const KeyLock *lock, KeyLockMode mode, LockWaitPolicy wait)
 {

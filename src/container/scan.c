@@ -24,8 +24,6 @@
 #include "access/skey.h"
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 #include "utils/fmgroids.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -306,26 +304,6 @@ Relation
 item_scan_relation(ItemScan *scan)
 {
 	return scan->leaf.rel;
-}
-
-/*
- * Has the page of the present item room for another version of it? Then an
- * update of columns without an index is HOT (heap_update()).
- */
-bool
-item_scan_has_room(ItemScan *scan)
-{
-	TupleTableSlot *slot = scan->slot;
-	BufferHeapTupleTableSlot *heap;
-	Size		room;
-
-	if (!TTS_IS_BUFFERTUPLE(slot))
-		return true;
-	heap = (BufferHeapTupleTableSlot *) slot;
-	LockBuffer(heap->buffer, BUFFER_LOCK_SHARE);
-	room = PageGetHeapFreeSpace(BufferGetPage(heap->buffer));
-	LockBuffer(heap->buffer, BUFFER_LOCK_UNLOCK);
-	return room >= MAXALIGN(heap->base.tuple->t_len);
 }
 
 /* End a scan, and release its locks on leaf and index. */

@@ -19,7 +19,6 @@ extern ItemScan *leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query);
 /* scan.c: what a scan has found, and where */
 extern struct TupleTableSlot *item_scan_slot(ItemScan *scan);
 extern Relation item_scan_relation(ItemScan *scan);
-extern bool item_scan_has_room(ItemScan *scan);
 
 /* writer.c: the leaf that is written */
 extern Relation item_writer_relation(ItemWriter *writer);

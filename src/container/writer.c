@@ -103,13 +103,6 @@ item_writer_identity(ItemWriter *writer)
 	writer->identity = true;
 }
 
-/* From here on an item that has no room for a HOT update is not locked: ITEM_NO_ROOM. */
-void
-item_writer_need_room(ItemWriter *writer)
-{
-	writer->need_room = true;
-}
-
 /* The leaf that is written. */
 Relation
 item_writer_relation(ItemWriter *writer)
@@ -254,6 +247,7 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 	Relation	rel = writer->leaf.rel;
 	TupleTableSlot *slot = writer->fresh;
+	InsertRoom	room;
 	List	   *recheck = NIL;
 	List	   *arbiters;
 	bool		inserted = false;
@@ -274,8 +268,10 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 		bool		conflict = false;
 		uint32		token = SpeculativeInsertionLockAcquire(xid);
 
+		insert_room_begin(&room, writer);
 		table_tuple_insert_speculative(rel, slot, GetCurrentCommandId(true),
 									   0, NULL, token);
+		insert_room_end(&room, writer);
 		recheck = compat_insert_index_tuples(writer->rri, slot, writer->estate,
 											 arbiters, &conflict);
 		refused = !conflict && stands != NULL && !stands(arg);
@@ -379,8 +375,7 @@ item_writer_lock(ItemWriter *writer, const Datum *key, int nkeys,
 	ItemResult	result = ITEM_NOT_FOUND;
 
 	while (result == ITEM_NOT_FOUND && item_scan_next(scan, &item))
-		result = writer->need_room && !item_scan_has_room(scan) ? ITEM_NO_ROOM :
-			item_writer_lock_found(writer, scan, mode, wait, out);
+		result = item_writer_lock_found(writer, scan, mode, wait, out);
 	item_scan_end(scan);
 	MemoryContextSwitchTo(old);
 	return result;
@@ -432,38 +427,6 @@ item_writer_delete(ItemWriter *writer)
 	writer->wrote = true;
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(writer->estate);
-}
-
-/*
- * Delete what a scan of the same leaf has found, if nobody else has it locked
- * and it has not changed since: without a lock of its own, unless triggers want
- * to see it.
- */
-ItemResult
-item_writer_delete_found(ItemWriter *writer, ItemScan *scan)
-{
-	TupleTableSlot *slot = item_scan_slot(scan);
-	TM_FailureData failure;
-	TM_Result	result;
-
-	if (writer->triggers)
-	{
-		BlogItem	item;
-		ItemResult outcome = item_writer_lock_found(writer, scan,
-													 LockTupleExclusive,
-													 LockWaitSkip, &item);
-
-		if (outcome == ITEM_OK)
-			item_writer_delete(writer);
-		return outcome;
-	}
-	result = table_tuple_delete(writer->leaf.rel, &slot->tts_tid,
-								GetCurrentCommandId(true), GetActiveSnapshot(),
-								InvalidSnapshot, false, &failure, false);
-	if (result == TM_Ok)
-		writer->wrote = true;
-	return result == TM_Ok ? ITEM_OK :
-		result == TM_BeingModified ? ITEM_LOCKED : ITEM_NOT_FOUND;
 }
 
 /*

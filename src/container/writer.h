@@ -12,6 +12,7 @@
 #include "layout/leaf.h"
 
 #include "nodes/execnodes.h"
+#include "utils/rel.h"
 
 struct ItemWriter
 {
@@ -33,8 +34,17 @@ struct ItemWriter
 	Guard	   *guard;			/* NULL: nothing is attached to the leaf */
 	bool		wrote;
 	bool		identity;		/* what is locked may lack other values */
-	bool		need_room;		/* what has no room for a HOT update is not locked */
 };
+
+/* room.c */
+typedef struct InsertRoom
+{
+	StdRdOptions *options;		/* changed for an insert; NULL: not changed */
+	int			fillfactor;		/* what they said before */
+} InsertRoom;
+
+extern void insert_room_begin(InsertRoom *room, const ItemWriter *writer);
+extern void insert_room_end(const InsertRoom *room, const ItemWriter *writer);
 
 /* form.c */
 extern void writer_form(ItemWriter *writer, TupleTableSlot *slot,

@@ -56,6 +56,7 @@ typedef struct PostLock
 {
 	pg_uuid_t	post_id;
 	KeyLock		key;
+	KeyLockMode mode;			/* how the key is locked, where it is */
 	PostHold	hold;
 } PostLock;
 
@@ -63,6 +64,8 @@ extern void post_lock_init(PostLock *lock, const pg_uuid_t *post_id);
 extern bool post_find(PostLock *lock);
 extern bool post_try_lock_shared(PostLock *lock);
 extern ItemResult post_lock_shared(PostLock *lock, LockWaitPolicy wait);
+extern void post_lock_counter(PostLock *lock, LockWaitPolicy wait);
+extern bool post_has_counter(const PostLock *lock);
 extern void post_unlock(PostLock *lock);
 extern void post_await_unlock(const PostLock *lock);
 
@@ -80,15 +83,23 @@ extern PostCountResult post_count_after_deletion(PostLock *lock,
 extern bool post_keep(const pg_uuid_t *post_id);
 
 /* post_merge.c: what was counted beside a post comes into it */
-extern ItemResult post_fold(const pg_uuid_t *post_id, int64 limit, bool hot,
-							bool merge, int64 *taken, bool *left);
-extern void post_fold_locked(BlogItem *post, int64 limit);
+extern ItemResult post_fold(const pg_uuid_t *post_id, int64 limit, bool merge,
+							int64 *taken, bool *left);
 extern bool post_counter_repair(const pg_uuid_t *post_id);
 
 /*
- * delta.c: what is counted beside a post. Is a delta with this id the stripe of a
- * process, to which it adds again and again?
+ * delta.c: what is counted beside a post. Is a delta with this id the post's counter,
+ * which is all processes' and stays?
  */
+static inline bool
+delta_is_counter(const pg_uuid_t *id)
+{
+	static const pg_uuid_t zero;
+
+	return memcmp(id, &zero, UUID_LEN) == 0;
+}
+
+/* Is it the stripe of a process, to which that adds again and again? */
 static inline bool
 delta_is_stripe(const pg_uuid_t *id)
 {
@@ -111,6 +122,11 @@ delta_possible(const pg_uuid_t *post_id)
 {
 	return key_takes(CONTAINER_POSTS, ITEM_DELTA, post_id);
 }
+
+extern void counter_init(BlogItem *counter, const pg_uuid_t *post_id);
+
+/* fold_deltas.c: a post has a counter */
+extern void post_counter_make(const pg_uuid_t *post_id);
 
 /* post_item.c: a post with its counts */
 extern void post_add_up(BlogItem *post, Snapshot snapshot);

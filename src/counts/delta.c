@@ -32,6 +32,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 
 /* ------------------------------------------------------------------------
  * Writing
@@ -63,48 +64,130 @@ stripe_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 	});
 }
 
-/* Look for this process's stripe of a post; delta_stripe_end() must follow. */
-void
-delta_stripe_begin(DeltaStripe *stripe, const pg_uuid_t *post_id)
-{
-	BlogItem	delta;
+/*
+ * Posts on which this process has had to write stripes a moment ago: others are at
+ * their counters. To forget one costs a try at the counter, which is busy.
+ */
+#define STRIPED_POSTS 16
 
-	stripe_id(&stripe->id);
-	stripe->key[0] = UUIDPGetDatum(post_id);
-	stripe->key[1] = UUIDPGetDatum(&stripe->id);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	stripe->writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
-	stripe->scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
-		.partition_key = post_id, .path = PATH_KEY, .key = stripe->key,
-		.nkeys = 2
-	});
-	stripe->found = item_scan_next(stripe->scan, &delta);
-	stripe->mine = stripe->found && item_scan_written_here(stripe->scan);
+/* How long a post stays one of them, in ms: as long as its stripes are let be. */
+#define STRIPED_FOR 1000
+
+typedef struct StripedPost
+{
+	pg_uuid_t	post_id;
+	TimestampTz until;
+} StripedPost;
+
+static StripedPost striped[STRIPED_POSTS];
+static int	next_striped = 0;
+
+static StripedPost *
+find_striped(const pg_uuid_t *post_id)
+{
+	for (int i = 0; i < STRIPED_POSTS; i++)
+		if (memcmp(&striped[i].post_id, post_id, UUID_LEN) == 0)
+			return &striped[i];
+	return NULL;
 }
 
-/* Add to a stripe that was found; false, nothing written, if it is being folded. */
+/* Has this process written a stripe of a post a moment ago? */
 bool
-delta_stripe_add(DeltaStripe *stripe, PostCounts counts)
+delta_striped(const pg_uuid_t *post_id)
 {
-	BlogItem	delta;
+	const StripedPost *post = find_striped(post_id);
 
-	if (item_writer_lock_found(stripe->writer, stripe->scan,
-							   LockTupleNoKeyExclusive, LockWaitSkip,
-							   &delta) != ITEM_OK)
-		return false;
-	item_add_counts(&delta, counts.comments, counts.likes);
-	item_writer_update(stripe->writer, &delta);
-	return true;
+	return post != NULL && GetCurrentTimestamp() < post->until;
 }
 
-/* Done with a stripe, found or not. */
-void
-delta_stripe_end(DeltaStripe *stripe)
+static void
+remember_striped(const pg_uuid_t *post_id)
 {
-	item_scan_end(stripe->scan);
-	item_writer_close(stripe->writer);
+	StripedPost *post = find_striped(post_id);
+
+	if (post == NULL)
+	{
+		post = &striped[next_striped];
+		post->post_id = *post_id;
+		next_striped = (next_striped + 1) % STRIPED_POSTS;
+	}
+	post->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+											  STRIPED_FOR);
+}
+
+/* Add to the delta that a scan has found. */
+static ItemResult
+add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
+			 BlogItem *delta, PostCounts counts)
+{
+	ItemResult	result;
+
+	/* folders do not ask before they take a stripe: lock it */
+	if (kind == DELTA_STRIPE)
+	{
+		result = item_writer_lock_found(writer, scan, LockTupleNoKeyExclusive,
+										LockWaitSkip, delta);
+		if (result != ITEM_OK)
+			return ITEM_LOCKED;
+		item_add_counts(delta, counts.comments, counts.likes);
+		item_writer_update(writer, delta);
+		remember_striped(item_uuid(delta, PROP_POST_ID));
+		return ITEM_OK;
+	}
+	if (!item_require_values(delta, ITEM_DELTA))
+		return ITEM_LOCKED;
+	item_add_counts(delta, counts.comments, counts.likes);
+	result = item_writer_update_found(writer, scan, delta);
+	return result == ITEM_OK ? ITEM_OK : ITEM_LOCKED;
+}
+
+/*
+ * Add to a post's counter, which the caller may change, or to this process's stripe of
+ * it. ITEM_NOT_FOUND: there is none; ITEM_LOCKED: somebody else is changing it, or
+ * just has.
+ */
+ItemResult
+delta_add(const pg_uuid_t *post_id, DeltaKind kind, PostCounts counts)
+{
+	pg_uuid_t	id = {{0}};
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
+	BlogItem	delta;
+	ItemWriter *writer;
+	ItemScan   *scan;
+	ItemResult	result = ITEM_NOT_FOUND;
+
+	if (kind == DELTA_STRIPE)
+		stripe_id(&id);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
+	scan = item_writer_scan(writer, key, 2);
+	if (item_scan_next(scan, &delta))
+		result = add_to_found(writer, scan, kind, &delta, counts);
+	item_scan_end(scan);
+	item_writer_close(writer);
 	PopActiveSnapshot();
+	return result;
+}
+
+/* A delta of a post; it points to the ids. */
+static void
+delta_init(BlogItem *delta, const pg_uuid_t *post_id, const pg_uuid_t *id,
+		   PostCounts counts)
+{
+	item_init(delta, ITEM_DELTA);
+	item_set(delta, PROP_ID, UUIDPGetDatum(id));
+	item_set(delta, PROP_POST_ID, UUIDPGetDatum(post_id));
+	item_set(delta, PROP_COMMENT_COUNT, Int64GetDatum(counts.comments));
+	item_set(delta, PROP_LIKE_COUNT, Int64GetDatum(counts.likes));
+}
+
+/* The counter of a post that nothing has been counted on; it points to the id. */
+void
+counter_init(BlogItem *counter, const pg_uuid_t *post_id)
+{
+	static const pg_uuid_t zero;
+
+	delta_init(counter, post_id, &zero, (PostCounts) {0, 0});
 }
 
 /* Insert a delta; false if its id is taken. */
@@ -115,11 +198,7 @@ delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
 	ItemWriter *writer;
 	bool		inserted;
 
-	item_init(&delta, ITEM_DELTA);
-	item_set(&delta, PROP_ID, UUIDPGetDatum(id));
-	item_set(&delta, PROP_POST_ID, UUIDPGetDatum(post_id));
-	item_set(&delta, PROP_COMMENT_COUNT, Int64GetDatum(counts.comments));
-	item_set(&delta, PROP_LIKE_COUNT, Int64GetDatum(counts.likes));
+	delta_init(&delta, post_id, id, counts);
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
@@ -162,18 +241,51 @@ delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
 	stripe_id(&id);
 	if (!stripe_pending(post_id, &id))
 		inserted = delta_write(post_id, &id, counts);
-	if (!inserted)
+	if (inserted)
+		remember_striped(post_id);
+	else
 		delta_insert(post_id, counts);
+}
+
+/*
+ * Insert the counter of a post, which this transaction has written or locked; false
+ * if there is one.
+ */
+bool
+delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts)
+{
+	const pg_uuid_t id = {{0}};
+
+	return delta_write(post_id, &id, counts);
 }
 
 /* ------------------------------------------------------------------------
  * Folding
  * ------------------------------------------------------------------------ */
 
+/* Does the transaction's snapshot show deltas of a post but its counter? */
+bool
+delta_any(const pg_uuid_t *post_id)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	ItemQuery	query = delta_query(&key);
+	BlogItem	delta;
+	ItemScan   *scan;
+	bool		any = false;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	scan = item_scan_begin(&query);
+	while (!any && item_scan_next(scan, &delta))
+		any = !delta_is_counter(item_uuid(&delta, PROP_ID));
+	item_scan_end(scan);
+	PopActiveSnapshot();
+	return any;
+}
+
 /*
- * Delete a post's deltas that the active snapshot shows, at most limit of them,
- * none that somebody else is writing or deleting. Returns how many, and adds what
- * they say to *counts; *left is set if there are others.
+ * Delete a post's deltas, but not its counter, that the active snapshot shows, at
+ * most limit of them, and none that somebody else is writing or deleting. Returns
+ * how many, and adds what they say to *counts; *left is set if there are others.
  */
 int64
 delta_take(const pg_uuid_t *post_id, int64 limit, PostCounts *counts,
@@ -185,8 +297,6 @@ delta_take(const pg_uuid_t *post_id, int64 limit, PostCounts *counts,
 	BlogItem	delta;
 	int64		taken = 0;
 
-	if (!delta_possible(post_id))
-		return 0;
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
 	scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
@@ -200,6 +310,8 @@ delta_take(const pg_uuid_t *post_id, int64 limit, PostCounts *counts,
 		};
 		ItemResult	result = ITEM_LOCKED;
 
+		if (delta_is_counter(item_uuid(&delta, PROP_ID)))
+			continue;
 		if (taken < limit)
 			result = item_writer_delete_found(writer, scan);
 		if (result != ITEM_OK)
@@ -213,18 +325,5 @@ delta_take(const pg_uuid_t *post_id, int64 limit, PostCounts *counts,
 	}
 	item_scan_end(scan);
 	item_writer_close(writer);
-	return taken;
-}
-
-/* Delete a post's deltas that there are by now, and add up what they say. */
-int64
-delta_take_now(const pg_uuid_t *post_id, int64 limit, PostCounts *counts,
-			   bool *left)
-{
-	int64		taken;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	taken = delta_take(post_id, limit, counts, left);
-	PopActiveSnapshot();
 	return taken;
 }

@@ -90,28 +90,21 @@ extern ItemResult post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode,
 
 /*
  * delta.c: writing deltas of a post that is there and stays, because the caller has
- * it locked or it is the transaction's, and taking them away. Where the partition has
- * no place for deltas (delta_possible()) only delta_take() and delta_take_now() may
- * be called, and find none.
+ * it locked or it is the transaction's, and taking them away; only where its
+ * partition has a place for deltas (delta_possible()).
  *
- * A process's stripe is the one delta of a post to which it adds again and again.
- * Between begin and end, with the transaction's snapshot active, found tells whether
- * the process has one, and mine whether this transaction has written it. An addition
- * never waits: false says that nothing was written, because a folder has the stripe.
+ * Two of a post's deltas are added to again and again: its counter, which is all
+ * processes', and a process's stripe.
  */
-typedef struct DeltaStripe
+typedef enum DeltaKind
 {
-	ItemWriter *writer;
-	ItemScan   *scan;
-	pg_uuid_t	id;
-	Datum		key[2];			/* what the scan finds it by */
-	bool		found;
-	bool		mine;
-} DeltaStripe;
+	DELTA_COUNTER,
+	DELTA_STRIPE
+} DeltaKind;
 
-extern void delta_stripe_begin(DeltaStripe *stripe, const pg_uuid_t *post_id);
-extern bool delta_stripe_add(DeltaStripe *stripe, PostCounts counts);
-extern void delta_stripe_end(DeltaStripe *stripe);
+extern ItemResult delta_add(const pg_uuid_t *post_id, DeltaKind kind,
+							PostCounts counts);
+extern bool delta_striped(const pg_uuid_t *post_id);
 
 /*
  * A new delta, which always comes to be, and waits for nobody: as this process's
@@ -119,15 +112,17 @@ extern void delta_stripe_end(DeltaStripe *stripe);
  */
 extern void delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts);
 extern void delta_insert(const pg_uuid_t *post_id, PostCounts counts);
+extern bool delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts);
 
-/*
- * Delete deltas that the active snapshot, or now a new one, shows, at most limit of
- * them, and none that somebody else is writing or deleting. Returns how many, and
- * adds what they said to *counts; *left becomes true if there are others.
- */
+/* Deltas but counters: are there any, and to take them away. */
+extern bool delta_any(const pg_uuid_t *post_id);
 extern int64 delta_take(const pg_uuid_t *post_id, int64 limit,
 						PostCounts *counts, bool *left);
-extern int64 delta_take_now(const pg_uuid_t *post_id, int64 limit,
-							PostCounts *counts, bool *left);
+
+/* fold_deltas.c: deltas into the counter, if the caller may change that */
+extern ItemResult fold_deltas(const pg_uuid_t *post_id, int64 limit,
+							  bool counter, bool merge, int64 *taken,
+							  bool *left);
+extern int64 fold_away(const pg_uuid_t *post_id, int64 limit, bool *left);
 
 #endif							/* BLOGSTORE_COUNTS_INTERNAL_H */

@@ -3,23 +3,21 @@
  *		A post counts its comments and likes in the transaction that writes them,
  *		and is not deleted meanwhile: the lock of who counts, and the count.
  *
- * Nobody waits in order to count. If the post is free, and the transaction is
- * about to end, its counts are added to in place: no indexed column changes,
- * and a page without room for another version is left alone, so the update is
- * HOT. Otherwise a delta is written beside it (delta.c), as it is by a process
- * that has one there already, which is not folded yet. A transaction that has a
- * snapshot of its own would have to fail if the post was changed since, and one
- * in a transaction block could keep the post for minutes: both leave deltas.
+ * Nobody waits in order to count. Each post has a counter beside it (delta.c), a
+ * narrow row: it is added to in place, without a lock, if nobody else has it. If
+ * somebody has, a stripe of this process is written beside it. A transaction that
+ * has a snapshot of its own would have to fail if the counter was changed since: it
+ * leaves a delta. The counts in the post item itself change where the post's
+ * partition has no place for deltas, and when they are repaired.
  *
- * Deltas are folded by the worker (worker/fold.c) and by whoever edits the post;
- * where no worker keeps the views, also by whoever counts in place, in
- * transaction blocks too (post_merge.c).
+ * Stripes and other deltas are folded into the counter by the worker
+ * (worker/fold.c); where no worker keeps the views, by whoever counts.
  *
  * While a delta is written, no lock of the post item keeps the post from being
  * deleted. So whoever deletes a post has to know of all deltas that are being
  * written. That is what a post's lock is for. Who counts holds it shared for a
- * moment, with nothing to wait for: from the child's arrival on, until the post
- * item is written or a delta can be found by others. Who deletes holds it
+ * moment, with nothing to wait for: from the child's arrival on, until a version of
+ * a delta, be it the counter, can be found by others. Who deletes holds it
  * exclusively (post_deletion.c), waits for the transactions that have inserted
  * deltas, deletes the post item, and unlocks the post. The lock is one that the
  * post's key names (key_lock.c). Several can hold it exclusively; the lock of the
@@ -121,6 +119,7 @@ void
 post_lock_init(PostLock *lock, const pg_uuid_t *post_id)
 {
 	lock->post_id = *post_id;
+	lock->mode = KEY_LOCK_SHARED;
 	lock->hold = key_lock_init(&lock->key, CONTAINER_POSTS, ITEM_DELTA,
 							   post_id) ? POST_NOT_HELD : POST_WITHOUT_LOCK;
 }
@@ -173,6 +172,21 @@ post_find(PostLock *lock)
  * ------------------------------------------------------------------------ */
 
 /*
+ * Lock a post's key shared without waiting, as the one who may change the counter if
+ * nobody else is, and this process has not had to keep away from that lately.
+ */
+static bool
+lock_key_shared(PostLock *lock)
+{
+	lock->mode = KEY_LOCK_SHARED_FIRST;
+	if (!delta_striped(&lock->post_id) &&
+		key_lock(&lock->key, lock->mode, LockWaitSkip))
+		return true;
+	lock->mode = KEY_LOCK_SHARED;
+	return key_lock(&lock->key, lock->mode, LockWaitSkip);
+}
+
+/*
  * Lock a post shared, if nobody has it exclusively, or waits for this transaction
  * then; whether the post is there is not asked. Nobody deletes it before
  * post_unlock(), and after that whoever does finds the deltas that were written.
@@ -182,7 +196,7 @@ post_try_lock_shared(PostLock *lock)
 {
 	if (lock->hold != POST_NOT_HELD)
 		return true;
-	if (key_lock(&lock->key, KEY_LOCK_SHARED, LockWaitSkip))
+	if (lock_key_shared(lock))
 		lock->hold = POST_SHARED;
 	else if (is_of_transaction(&lock->post_id))
 		lock->hold = POST_OF_TRANSACTION;
@@ -199,10 +213,9 @@ post_await_unlock(const PostLock *lock)
 
 /*
  * Is the post that is locked shared there? Then it stays, and is not looked at
- * again. What a row lock on the post item finds out is not asked here before. Kept
- * out of line, so that a count in place, which does not ask, is not the slower for it.
+ * again.
  */
-static pg_noinline bool
+static bool
 is_sure(PostLock *lock)
 {
 	if (lock->hold == POST_SHARED && look_at_post(&lock->post_id) == ITEM_LIVE)
@@ -225,7 +238,8 @@ post_lock_shared(PostLock *lock, LockWaitPolicy wait)
 		return ITEM_LOCKED;
 	if (!locked)
 	{
-		(void) key_lock(&lock->key, KEY_LOCK_SHARED, LockWaitBlock);
+		lock->mode = KEY_LOCK_SHARED;
+		(void) key_lock(&lock->key, lock->mode, LockWaitBlock);
 		lock->hold = POST_SHARED;
 	}
 	if (lock->hold >= POST_SHARED_SURE)
@@ -244,6 +258,29 @@ post_lock_shared(PostLock *lock, LockWaitPolicy wait)
 }
 
 /*
+ * Lock a post shared, that was not locked, as the one who may change its counter.
+ * With LockWaitBlock wait for others who have it so for a moment, and for who deletes
+ * the post; else it may stay unlocked.
+ */
+void
+post_lock_counter(PostLock *lock, LockWaitPolicy wait)
+{
+	if (lock->hold != POST_NOT_HELD)
+		return;
+	lock->mode = KEY_LOCK_SHARED_FIRST;
+	if (key_lock(&lock->key, lock->mode, wait))
+		lock->hold = POST_SHARED;
+}
+
+/* May who has a post locked change its counter? One at a time may. */
+bool
+post_has_counter(const PostLock *lock)
+{
+	return lock->mode == KEY_LOCK_SHARED_FIRST &&
+		(lock->hold == POST_SHARED || lock->hold == POST_SHARED_SURE);
+}
+
+/*
  * Unlock a post, if it is locked, shared or exclusively; the end of the transaction
  * would unlock it otherwise. What is the transaction's stays so.
  */
@@ -254,11 +291,8 @@ post_unlock(PostLock *lock)
 	{
 		case POST_SHARED:
 		case POST_SHARED_SURE:
-			key_unlock(&lock->key, KEY_LOCK_SHARED);
-			lock->hold = POST_NOT_HELD;
-			break;
 		case POST_EXCLUSIVE:
-			key_unlock(&lock->key, KEY_LOCK_EXCLUSIVE);
+			key_unlock(&lock->key, lock->mode);
 			lock->hold = POST_NOT_HELD;
 			break;
 		case POST_NOT_HELD:
@@ -279,79 +313,50 @@ worker_folds(void)
 	return worker_hooks.views_served();
 }
 
-/*
- * Add to the counts of a post item. With LockWaitSkip only if it is free
- * (ITEM_LOCKED), and if a worker folds what is left (folds), only if its page has
- * room for a HOT update (ITEM_NO_ROOM).
- */
+/* Add to the counts of a post item, waiting for its lock. */
 static ItemResult
-count_in_place(const pg_uuid_t *post_id, PostCounts counts,
-			   LockWaitPolicy wait, bool folds)
+count_in_item(const pg_uuid_t *post_id, PostCounts counts)
 {
-	bool		left = false;
 	ItemWriter *writer;
 	BlogItem	post;
 	ItemResult	result;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	if (folds && wait != LockWaitBlock)
-		item_writer_need_room(writer);
-	result = post_lock_for_counts(writer, post_id, wait, &post);
+	result = post_lock_for_counts(writer, post_id, LockWaitBlock, &post);
 	if (result == ITEM_OK)
-	{
-		if (!folds && !IsolationUsesXactSnapshot())
-			(void) delta_take_now(post_id, FOLD_IN_PASSING, &counts, &left);
 		post_write_counts(writer, &post, counts);
-	}
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	return result;
 }
 
-/* What came of counting in this process's stripe. */
-typedef enum InStripe
-{
-	STRIPE_NONE,				/* it has none on this post */
-	STRIPE_COUNTED,
-	STRIPE_UNUSABLE				/* it is being folded; a transaction with a snapshot
-								 * of its own may not see it; or the post may be
-								 * gone: a stripe of an earlier transaction keeps
-								 * nobody from deleting that */
-} InStripe;
-
-/* Add to this process's stripe of a post that is locked. */
-static InStripe
-count_in_stripe(PostLock *lock, PostCounts counts)
-{
-	DeltaStripe stripe;
-	bool		stays;
-	InStripe	result = STRIPE_NONE;
-
-	if (IsolationUsesXactSnapshot())
-		return STRIPE_UNUSABLE;
-	delta_stripe_begin(&stripe, &lock->post_id);
-	if (stripe.found)
-	{
-		/* who deletes the post waits for who has written its deltas */
-		stays = stripe.mine;
-		if (!stays)
-			stays = is_sure(lock);
-		result = stays && delta_stripe_add(&stripe, counts) ?
-			STRIPE_COUNTED : STRIPE_UNUSABLE;
-	}
-	delta_stripe_end(&stripe);
-	return result;
-}
-
-/* Count by a new delta on a post that is sure to stay. */
+/*
+ * Have a post that stays count, waiting for nobody: in its counter, or in this
+ * process's stripe, or in a new delta.
+ */
 static void
-count_in_delta(const PostLock *lock, PostCounts counts, InStripe in_stripe)
+count_beside(const PostLock *lock, PostCounts counts)
 {
-	if (in_stripe == STRIPE_NONE)
-		delta_insert_stripe(&lock->post_id, counts);
-	else
-		delta_insert(&lock->post_id, counts);
+	const pg_uuid_t *post_id = &lock->post_id;
+	ItemResult	in_counter = ITEM_LOCKED;
+	ItemResult	in_stripe;
+
+	/* a version that the snapshot does not show cannot be added to */
+	if (IsolationUsesXactSnapshot())
+	{
+		delta_insert(post_id, counts);
+		return;
+	}
+	if (post_has_counter(lock))
+		in_counter = delta_add(post_id, DELTA_COUNTER, counts);
+	if (in_counter == ITEM_OK)
+		return;
+	in_stripe = delta_add(post_id, DELTA_STRIPE, counts);
+	if (in_stripe == ITEM_NOT_FOUND)
+		delta_insert_stripe(post_id, counts);
+	else if (in_stripe != ITEM_OK)
+		delta_insert(post_id, counts);
 }
 
 /*
@@ -359,9 +364,9 @@ count_in_delta(const PostLock *lock, PostCounts counts, InStripe in_stripe)
  * only in the worker, which leaves out a post item that lacks values.
  */
 static PostCountResult
-count_without_deltas(const pg_uuid_t *post_id, PostCounts counts, bool folds)
+count_without_deltas(const pg_uuid_t *post_id, PostCounts counts)
 {
-	ItemResult	result = count_in_place(post_id, counts, LockWaitBlock, folds);
+	ItemResult	result = count_in_item(post_id, counts);
 
 	if (result == ITEM_OK)
 		return POST_COUNTED;
@@ -378,30 +383,18 @@ PostCountResult
 post_count(PostLock *lock, PostCounts counts)
 {
 	const pg_uuid_t *post_id = &lock->post_id;
-	bool		folds = worker_folds();
-	InStripe	in_stripe = STRIPE_NONE;
-	ItemResult	in_place = ITEM_LOCKED;
+	int64		taken = 0;
+	bool		left = false;
 
 	if (!delta_possible(post_id))
-		return count_without_deltas(post_id, counts, folds);
-	/* who has a stripe has met others here: leave the post to them */
-	if (folds)
-		in_stripe = count_in_stripe(lock, counts);
-	if (in_stripe == STRIPE_COUNTED)
-		return POST_COUNTED;
-	if (!IsolationUsesXactSnapshot() && (!IsTransactionBlock() || !folds))
-		in_place = count_in_place(post_id, counts, LockWaitSkip, folds);
-	if (in_place == ITEM_OK)
-		return POST_COUNTED;
-	if (in_place == ITEM_NOT_FOUND)
-		return POST_GONE;
-	if (!folds)
-		in_stripe = count_in_stripe(lock, counts);
-	if (in_stripe == STRIPE_COUNTED)
-		return POST_COUNTED;
+		return count_without_deltas(post_id, counts);
 	if (!is_sure(lock))
 		return POST_UNSURE;
-	count_in_delta(lock, counts, in_stripe);
+	count_beside(lock, counts);
+	if (!worker_folds() && !IsolationUsesXactSnapshot() &&
+		post_has_counter(lock) && delta_any(post_id))
+		(void) fold_deltas(post_id, FOLD_IN_PASSING, true, false, &taken,
+						   &left);
 	return POST_COUNTED;
 }
 
@@ -426,16 +419,14 @@ post_keep(const pg_uuid_t *post_id)
 {
 	const PostCounts nothing = {0, 0};
 	PostLock	lock;
-	InStripe	in_stripe;
 
 	if (!delta_possible(post_id))
 		return true;
 	post_lock_init(&lock, post_id);
 	if (post_lock_shared(&lock, LockWaitBlock) != ITEM_OK)
 		return false;
-	in_stripe = count_in_stripe(&lock, nothing);
-	if (in_stripe != STRIPE_COUNTED)
-		count_in_delta(&lock, nothing, in_stripe);
+	/* not in the counter, which the transaction would keep from others */
+	delta_insert(post_id, nothing);
 	post_unlock(&lock);
 	return true;
 }

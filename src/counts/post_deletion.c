@@ -84,7 +84,8 @@ lock_exclusive_once(PostLock *lock, LockTupleMode mode,
 	ItemResult	result = ITEM_LOCKED;
 
 	Assert(lock->hold == POST_NOT_HELD);
-	if (!key_lock(&lock->key, KEY_LOCK_EXCLUSIVE, key_wait))
+	lock->mode = KEY_LOCK_EXCLUSIVE;
+	if (!key_lock(&lock->key, lock->mode, key_wait))
 		return ITEM_LOCKED;
 	lock->hold = POST_EXCLUSIVE;
 	if (item_wait == LockWaitBlock)

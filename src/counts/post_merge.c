@@ -1,10 +1,6 @@
 /*
  * post_merge.c
- *		What was counted beside a post comes into it: folding and repairing.
- *
- * Folding deletes deltas and writes what they say, in one transaction, so that
- * no snapshot sees a difference. A post that is locked by somebody else keeps its
- * deltas, merged into one.
+ *		Making a post's counts what they should be: folding, repairing.
  *
  * Runs in backends and in the worker.
  */
@@ -17,68 +13,36 @@
 #include "layout/layout.h"
 
 #include "access/xact.h"
+#include "common/int.h"
 #include "utils/snapmgr.h"
 
 /*
- * Fold a post's deltas, at most limit of them, into the post, or if that is
- * locked (ITEM_LOCKED), or with hot has no room for a HOT update (ITEM_NO_ROOM), and
- * merge says so, into one delta. ITEM_NOT_FOUND: there is no such post. taken: how
- * many; left: whether there are others. In READ COMMITTED.
- *
- * Deltas that the snapshot shows without their post are of one that was deleted
- * while their leaf was away, and are deleted.
+ * Fold a post's deltas, at most limit of them, into its counter, or if somebody has
+ * that, and merge says so, into one delta. ITEM_LOCKED: they were left or merged;
+ * ITEM_NOT_FOUND: there is no such post, and what it has left behind is deleted.
+ * taken: how many; left: whether there are others. In READ COMMITTED.
  */
 ItemResult
-post_fold(const pg_uuid_t *post_id, int64 limit, bool hot, bool merge,
-		  int64 *taken, bool *left)
+post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
+		  bool *left)
 {
 	PostLock	lock;
-	PostCounts	counts = {0, 0};
-	ItemWriter *writer;
-	BlogItem	post;
 	ItemResult	result;
-	bool		stays;			/* does the post stay as it is? */
 	uint64		left_out = left_out_count();
 
 	*taken = 0;
 	*left = false;
 	post_lock_init(&lock, post_id);
-	if (merge)
-		merge = post_lock_shared(&lock, LockWaitSkip) == ITEM_OK;
-	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	if (hot)
-		item_writer_need_room(writer);
-	result = post_lock_for_counts(writer, post_id, LockWaitSkip, &post);
-	stays = result == ITEM_LOCKED || result == ITEM_NO_ROOM;
-	if (result == ITEM_OK || (stays && merge))
-		*taken = delta_take_now(post_id, limit, &counts, left);
-	if (result == ITEM_OK && *taken > 0)
-		post_write_counts(writer, &post, counts);
-	if (result == ITEM_NOT_FOUND && left_out_count() == left_out)
-		*taken = delta_take(post_id, limit, &counts, left);
-	item_writer_close(writer);
-	PopActiveSnapshot();
-	if (stays && (counts.comments != 0 || counts.likes != 0))
-		delta_insert(post_id, counts);
+	post_lock_counter(&lock, LockWaitSkip);
+	result = post_lock_shared(&lock, LockWaitSkip);
+	/* what nobody has written needs no lock of the counter */
+	if (result == ITEM_OK && delta_any(post_id))
+		result = fold_deltas(post_id, limit, post_has_counter(&lock), merge,
+							 taken, left);
+	else if (result == ITEM_NOT_FOUND && left_out_count() == left_out)
+		*taken = fold_away(post_id, limit, left);
 	post_unlock(&lock);
 	return result;
-}
-
-/*
- * Fold into a post that the caller has locked and is about to write. Not where
- * the transaction has a snapshot of its own, which does not show all there is.
- */
-void
-post_fold_locked(BlogItem *post, int64 limit)
-{
-	PostCounts	counts = {0, 0};
-	bool		left = false;
-
-	if (IsolationUsesXactSnapshot())
-		return;
-	(void) delta_take_now(item_uuid(post, PROP_POST_ID), limit, &counts, &left);
-	item_add_counts(post, counts.comments, counts.likes);
 }
 
 /* How many items of a type a post has, by the active snapshot. */
@@ -99,40 +63,150 @@ count_children(ItemType type, const pg_uuid_t *post_id)
 	return n;
 }
 
+/* Are these counts, and those they are added to, what they should be? */
+static bool
+counts_right(const BlogItem *post, const BlogItem *counter, PostCounts rest,
+			 PostCounts actual)
+{
+	const Property prop[] = {PROP_COMMENT_COUNT, PROP_LIKE_COUNT};
+	const int64 beside[] = {rest.comments, rest.likes};
+	const int64 wanted[] = {actual.comments, actual.likes};
+
+	for (int i = 0; i < lengthof(prop); i++)
+	{
+		int64		sum = item_count(post, prop[i]);
+
+		if (pg_add_s64_overflow(sum, item_count(counter, prop[i]), &sum) ||
+			pg_add_s64_overflow(sum, beside[i], &sum) || sum != wanted[i])
+			return false;
+	}
+	return true;
+}
+
+/* What a post's deltas say, by the active snapshot. */
+static PostCounts
+count_deltas(const pg_uuid_t *post_id)
+{
+	BlogItem	sum;
+
+	item_init(&sum, ITEM_POST);
+	item_set(&sum, PROP_POST_ID, UUIDPGetDatum(post_id));
+	item_set(&sum, PROP_COMMENT_COUNT, Int64GetDatum(0));
+	item_set(&sum, PROP_LIKE_COUNT, Int64GetDatum(0));
+	post_add_up(&sum, GetActiveSnapshot());
+	return (PostCounts) {
+		item_count(&sum, PROP_COMMENT_COUNT), item_count(&sum, PROP_LIKE_COUNT)
+	};
+}
+
+/* Have a post's counter, locked if it is there, say what it should. */
+static void
+repair_counter(ItemWriter *writer, BlogItem *counter, bool there,
+			   PostCounts counts)
+{
+	if (!there)
+	{
+		(void) delta_insert_counter(item_uuid(counter, PROP_POST_ID), counts);
+		return;
+	}
+	item_set(counter, PROP_COMMENT_COUNT, Int64GetDatum(counts.comments));
+	item_set(counter, PROP_LIKE_COUNT, Int64GetDatum(counts.likes));
+	item_writer_update(writer, counter);
+}
+
 /*
- * Make a post's counts what is there. With the post locked, its counts are
- * those of any snapshot taken from here on; by one such snapshot the items and
- * the deltas are added up, and what is missing is added to the post. Who is
- * writing meanwhile brings item and count together. Returns false if there is
- * no such post, or not all of its items can be read. In READ COMMITTED.
+ * Make the counts of a post that is locked what is there. Its counter is locked, too,
+ * so what one snapshot taken then says of the others' deltas stays so: who writes
+ * a delta brings its item with it. Returns whether all items could be read; *base:
+ * what the post item is to say, which is nothing where there are deltas.
+ */
+static bool
+repair_locked(const BlogItem *post, PostCounts *base)
+{
+	const pg_uuid_t *post_id = item_uuid(post, PROP_POST_ID);
+	pg_uuid_t	id = {{0}};
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
+	uint64		left_out = left_out_count();
+	PostLock	lock;
+	ItemWriter *writer;
+	BlogItem	counter;
+	bool		there;
+	PostCounts	actual;
+	PostCounts	rest;
+
+	post_lock_init(&lock, post_id);
+	post_lock_counter(&lock, LockWaitBlock);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
+	counter_init(&counter, post_id);
+	there = item_writer_lock(writer, key, 2, LockTupleNoKeyExclusive,
+							 LockWaitBlock, &counter) == ITEM_OK;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	actual.comments = count_children(ITEM_COMMENT, post_id);
+	actual.likes = count_children(ITEM_LIKE, post_id);
+	rest = count_deltas(post_id);
+	rest.comments -= item_count(&counter, PROP_COMMENT_COUNT);
+	rest.likes -= item_count(&counter, PROP_LIKE_COUNT);
+	PopActiveSnapshot();
+	if (left_out_count() == left_out &&
+		!counts_right(post, &counter, rest, actual))
+	{
+		*base = (PostCounts) {0, 0};
+		actual.comments -= rest.comments;
+		actual.likes -= rest.likes;
+		repair_counter(writer, &counter, there, actual);
+	}
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	post_unlock(&lock);
+	return left_out_count() == left_out;
+}
+
+/* The counts of a post whose partition has no place for deltas. */
+static bool
+repair_item(const BlogItem *post, PostCounts *base)
+{
+	const pg_uuid_t *post_id = item_uuid(post, PROP_POST_ID);
+	uint64		left_out = left_out_count();
+	PostCounts	actual;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	actual.comments = count_children(ITEM_COMMENT, post_id);
+	actual.likes = count_children(ITEM_LIKE, post_id);
+	PopActiveSnapshot();
+	if (left_out_count() == left_out)
+		*base = actual;
+	return left_out_count() == left_out;
+}
+
+/*
+ * Make a post's counts what is there, with the post locked. Returns false if there
+ * is no such post, or not all of its items can be read. In READ COMMITTED.
  */
 bool
 post_counter_repair(const pg_uuid_t *post_id)
 {
 	ItemWriter *writer;
 	BlogItem	post;
-	BlogItem	shown;
 	bool		found;
-	uint64		left_out = left_out_count();
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
 	found = post_lock_for_counts(writer, post_id, LockWaitBlock, &post) == ITEM_OK;
 	if (found)
 	{
-		PostCounts	missing;
+		PostCounts	base = {
+			item_count(&post, PROP_COMMENT_COUNT),
+			item_count(&post, PROP_LIKE_COUNT)
+		};
+		PostCounts	before = base;
 
-		PushActiveSnapshot(GetTransactionSnapshot());
-		shown = post;
-		post_add_up(&shown, GetActiveSnapshot());
-		missing.comments = count_children(ITEM_COMMENT, post_id) -
-			item_count(&shown, PROP_COMMENT_COUNT);
-		missing.likes = count_children(ITEM_LIKE, post_id) -
-			item_count(&shown, PROP_LIKE_COUNT);
-		PopActiveSnapshot();
-		found = left_out_count() == left_out;
-		if (found && (missing.comments != 0 || missing.likes != 0))
-			post_write_counts(writer, &post, missing);
+		found = delta_possible(post_id) ? repair_locked(&post, &base) :
+			repair_item(&post, &base);
+		if (base.comments != before.comments || base.likes != before.likes)
+			post_write_counts(writer, &post, (PostCounts) {
+				base.comments - before.comments, base.likes - before.likes
+			});
 	}
 	item_writer_close(writer);
 	PopActiveSnapshot();

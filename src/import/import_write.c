@@ -12,8 +12,13 @@
 
 #include "compat.h"
 #include "container/container.h"
+#include "counts/counts.h"
 #include "import/import.h"
 #include "layout/item.h"
+
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/tuplestore.h"
 
 /* Writes what it receives into a container. */
 typedef struct WriteReceiver
@@ -24,7 +29,53 @@ typedef struct WriteReceiver
 	BulkInsert *bulk;
 	const Property *prop;		/* what the columns are */
 	int			nprops;
+	Tuplestorestate *posts;		/* the ids of posts; NULL: it writes others */
+	TupleTableSlot *post;		/* a row of that */
 } WriteReceiver;
+
+/* Note that a post is written, which gets a counter once all are. */
+static void
+note_post(WriteReceiver *receiver, const BlogItem *post)
+{
+	TupleTableSlot *slot = receiver->post;
+
+	ExecClearTuple(slot);
+	slot->tts_values[0] = post->value[PROP_POST_ID];
+	slot->tts_isnull[0] = false;
+	ExecStoreVirtualTuple(slot);
+	tuplestore_puttupleslot(receiver->posts, slot);
+}
+
+static void
+begin_posts(WriteReceiver *receiver)
+{
+	TupleDesc	desc = CreateTemplateTupleDesc(1);
+
+	TupleDescInitEntry(desc, 1, "post_id", UUIDOID, -1, 0);
+	receiver->posts = tuplestore_begin_heap(false, false, work_mem);
+	receiver->post = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+}
+
+/* Write the counters of the posts that were written. */
+static void
+write_counters(WriteReceiver *receiver)
+{
+	BulkInsert *bulk = bulk_insert_begin(CONTAINER_POSTS, ITEM_DELTA);
+	TupleTableSlot *slot = receiver->post;
+
+	while (tuplestore_gettupleslot(receiver->posts, true, false, slot))
+	{
+		bool		isnull;
+		BlogItem	counter;
+
+		counter_init(&counter, DatumGetUUIDP(slot_getattr(slot, 1, &isnull)));
+		if (delta_possible(item_uuid(&counter, PROP_POST_ID)))
+			bulk_insert_item(bulk, &counter);
+	}
+	bulk_insert_end(bulk);
+	ExecDropSingleTupleTableSlot(slot);
+	tuplestore_end(receiver->posts);
+}
 
 static bool
 write_row(TupleTableSlot *slot, DestReceiver *self)
@@ -49,6 +100,8 @@ write_row(TupleTableSlot *slot, DestReceiver *self)
 		item_set(&item, PROP_CREATION_DATE,
 				 TimestampTzGetDatum(receiver->import->now));
 	bulk_insert_item(receiver->bulk, &item);
+	if (receiver->posts != NULL)
+		note_post(receiver, &item);
 	return true;
 }
 
@@ -98,5 +151,9 @@ import_write_items(const Import *import, ItemType type, int64 rows)
 	receiver.prop = item_properties(type, &receiver.nprops);
 	receiver.bulk = bulk_insert_begin(type == ITEM_USER ? CONTAINER_USERS :
 									  CONTAINER_POSTS, type);
+	if (type == ITEM_POST)
+		begin_posts(&receiver);
 	import_write_rows(import, write_new, &receiver, rows);
+	if (type == ITEM_POST)
+		write_counters(&receiver);
 }

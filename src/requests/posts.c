@@ -25,9 +25,6 @@ REQUEST_FUNCTION(delete_post, REQUEST_DELETE_POST);
 REQUEST_FUNCTION(get_post, REQUEST_GET_POST);
 REQUEST_FUNCTION(list_user_posts, REQUEST_LIST_USER_POSTS);
 
-/* How many deltas an edit folds in passing. */
-#define FOLD_IN_EDIT 1000
-
 /* A post of these arguments, with counts of zero. */
 static void
 post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
@@ -73,6 +70,8 @@ write_post(BlogItem *post, const pg_uuid_t *id)
 	inserted = item_writer_insert(writer, post);
 	item_writer_close(writer);
 	PopActiveSnapshot();
+	if (inserted)
+		post_counter_make(id);
 	return inserted;
 }
 
@@ -118,7 +117,7 @@ create_post(PG_FUNCTION_ARGS)
 
 /*
  * C2: edit a post; NULL keeps what is there. The counts are those of the
- * version that is locked, so none is lost; deltas of them are folded in passing.
+ * version that is locked, so none is lost.
  *
  * Errors: 22004, 22023, 23503, 25006, 40001, 54000, 55000. Locks: the post item,
  * FOR NO KEY UPDATE.
@@ -158,10 +157,7 @@ edit_post(PG_FUNCTION_ARGS)
 		item_set(&edited, PROP_CONTENT, content);
 	if (!item_same(&edited, &found, PROP_TITLE) ||
 		(!PG_ARGISNULL(2) && !item_same(&edited, &found, PROP_CONTENT)))
-	{
-		post_fold_locked(&edited, FOLD_IN_EDIT);
 		item_writer_update(writer, &edited);
-	}
 	item_copy(&post, &edited);
 	item_writer_close(writer);
 	PopActiveSnapshot();

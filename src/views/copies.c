@@ -89,6 +89,29 @@ copies_key(const pg_uuid_t *post_id, PostKey *key)
 	return true;
 }
 
+/* Write or delete the copy that a scan has found, whoever else has it meanwhile. */
+static void
+change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
+			const BlogItem *wanted)
+{
+	ItemResult	result = wanted != NULL ?
+		item_writer_update_found(writer, scan, wanted) :
+		item_writer_delete_found(writer, scan);
+	BlogItem	locked;
+
+	if (result == ITEM_OK)
+		return;
+	/* nobody writes copies but by hand: wait for them */
+	result = item_writer_lock(writer, place, 3, LockTupleExclusive,
+							  LockWaitBlock, &locked);
+	if (result != ITEM_OK && wanted != NULL)
+		(void) item_writer_insert(writer, wanted);
+	else if (result == ITEM_OK && wanted != NULL)
+		item_writer_update(writer, wanted);
+	else if (result == ITEM_OK)
+		item_writer_delete(writer);
+}
+
 /* Make the copy at a key what the post is: write, update or delete it. */
 static void
 copy_refresh(ItemWriter *writer, const PostKey *key)
@@ -100,18 +123,17 @@ copy_refresh(ItemWriter *writer, const PostKey *key)
 	};
 	BlogItem	post;
 	BlogItem	copy;
+	ItemScan   *scan = item_writer_scan(writer, place, 3);
 	bool		wanted = get_post(key, &post);
-	bool		there = item_writer_lock(writer, place, 3, LockTupleExclusive,
-										 LockWaitBlock, &copy) == ITEM_OK;
+	bool		there = item_scan_next(scan, &copy);
 
 	if (wanted)
 		item_shorten(&post, blogstore_short_form_length);
-	if (wanted && !there)
+	if (!there && wanted)
 		(void) item_writer_insert(writer, &post);
-	else if (wanted && !copy_current(&copy, &post))
-		item_writer_update(writer, &post);
-	else if (!wanted && there)
-		item_writer_delete(writer);
+	else if (there && !(wanted && copy_current(&copy, &post)))
+		change_copy(writer, scan, place, wanted ? &post : NULL);
+	item_scan_end(scan);
 }
 
 /* Refresh the copies of one post with a writer of its own. */

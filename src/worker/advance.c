@@ -101,7 +101,7 @@ follow_layout(Worker *worker, int64 layout)
 	jobs_restart_sweeps();
 	jobs_request_renames(NULL, 0, true);
 	apply_end(&scope);
-	fold_all_later();
+	fold_all_later(true);
 	write_position_of(worker, worker->position.applied_lsn, layout);
 	ereport(LOG,
 			(errmsg("blogstore worker found other partitions and builds the views")));
@@ -164,7 +164,7 @@ follow_mended(Worker *worker)
 	apply_begin(&scope, APPLY_STATE);
 	jobs_restart_sweeps();
 	apply_end(&scope);
-	fold_all_later();
+	fold_all_later(true);
 	worker->mended = false;
 }
 

@@ -2,14 +2,13 @@
  * fold.c
  *		Folding deltas into the posts that they count on.
  *
- * The worker knows from the change feed which posts have got deltas. They are
- * folded when the post has been quiet for a moment, or after a while if it is
- * not: their number is bounded by that of processes (delta.c). Of those that are
- * no stripes there may be many, and then they are folded at once. A post that is
- * locked keeps its deltas, merged into one if they are many, and is looked at
- * again; so is one whose page has no room for a HOT update, but not for long.
- * What is known is in memory only: a worker that starts looks for deltas
- * everywhere.
+ * The worker knows from the change feed which posts have got deltas beside their
+ * counters. They are folded when the post has been quiet for a moment, or after a
+ * while if it is not: their number is bounded by that of processes (delta.c). Of
+ * those that are no stripes there may be many, and then they are folded at once. A
+ * post whose counter somebody else has keeps its deltas, merged into one if they are
+ * many, and is looked at again. What is known is in memory only: a worker that
+ * starts looks for deltas everywhere, a partition at a time.
  *
  * Runs in the worker; fold_everything() in a backend, for repair().
  */
@@ -38,13 +37,14 @@
 #define FOLD_AFTER 1000
 #define FOLD_AT_LAST 10000
 
-/* How often to leave a post alone because its page has no room. */
-#define FOLD_PATIENCE 5
-
 /* What a transaction folds at most; for how long a turn does, in ms. */
 #define FOLD_DELTAS 2000
 #define FOLD_POSTS 200
 #define TIME_TO_FOLD 20
+
+/* How often repair() waits a moment for others at most, and how long that is, in us. */
+#define PATIENCE 500
+#define MOMENT 10000
 
 /* How many posts are remembered; beyond, all leaves are looked through. */
 #define MAX_PENDING 100000
@@ -53,14 +53,19 @@ typedef struct PendingPost
 {
 	pg_uuid_t	post_id;
 	int64		deltas;			/* about so many, without stripes */
-	int			tries;			/* how often it could not be folded */
 	TimestampTz at_last;
 	TimestampTz due;
 } PendingPost;
 
 static HTAB *pending = NULL;
 static TimestampTz next_due = DT_NOBEGIN;	/* of any of them, or of a look */
-static bool look_everywhere = true;
+
+/* Where to look for deltas next; NO_PARTITION: nowhere. */
+static bool look_from_start = true;
+static int	look_at = NO_PARTITION;
+
+/* Are counters to be looked at, too, whether their posts are still there? */
+static bool counters_too = false;
 
 static TimestampTz
 after(int ms)
@@ -87,7 +92,6 @@ remember_post(const pg_uuid_t *post_id, int64 deltas)
 	if (!found)
 	{
 		post->deltas = 0;
-		post->tries = 0;
 		post->at_last = after(FOLD_AT_LAST);
 	}
 	post->deltas += deltas;
@@ -97,16 +101,17 @@ remember_post(const pg_uuid_t *post_id, int64 deltas)
 }
 
 /*
- * Look for deltas everywhere, after a while: a leaf that has come may hold some of
- * which nobody has told.
+ * Look for deltas everywhere, after a while. Where rows have come or gone that the
+ * WAL does not tell of, counters may be left of posts that are no more.
  */
 void
-fold_all_later(void)
+fold_all_later(bool partitions_changed)
 {
 	if (pending != NULL)
 		hash_destroy(pending);
 	pending = NULL;
-	look_everywhere = true;
+	look_from_start = true;
+	counters_too |= partitions_changed;
 	next_due = after(FOLD_AFTER);
 }
 
@@ -118,44 +123,72 @@ fold_later(const DirtySet *dirty)
 	CountedPost *counted;
 
 	if (dirty_anything(dirty))
-		fold_all_later();
+		fold_all_later(true);
 	counted = dirty_counted(dirty, &n);
-	for (int i = 0; i < n && !look_everywhere; i++)
+	for (int i = 0; i < n && !look_from_start; i++)
 	{
+		if (!counted[i].beside)
+			continue;
 		remember_post(&counted[i].post_id, counted[i].deltas);
 		if (hash_get_num_entries(pending) > MAX_PENDING)
-			fold_all_later();
+			fold_all_later(false);
 	}
 }
 
-/* Find posts that have deltas, by the active snapshot; false: too many. */
+/* Is a delta to be folded, or to go? */
+static bool
+concerns_fold(const BlogItem *delta)
+{
+	bool		unknown;
+
+	if (!delta_is_counter(item_uuid(delta, PROP_ID)))
+		return true;
+	return counters_too &&
+		!item_is_there(CONTAINER_POSTS, ITEM_POST,
+					   item_uuid(delta, PROP_POST_ID), &unknown) && !unknown;
+}
+
+/* Remember posts of a partition that have deltas; false: there are too many. */
+static bool
+find_deltas_in(int partition)
+{
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
+		.partition = partition, .path = PATH_KEY, .identity = true
+	});
+	BlogItem	delta;
+	bool		room = true;
+
+	while (room && item_scan_next(scan, &delta))
+	{
+		if (!concerns_fold(&delta))
+			continue;
+		remember_post(item_uuid(&delta, PROP_POST_ID),
+					  !delta_is_stripe(item_uuid(&delta, PROP_ID)));
+		room = hash_get_num_entries(pending) < MAX_PENDING;
+	}
+	item_scan_end(scan);
+	return room;
+}
+
+/*
+ * Find posts that have deltas in the next partition, by the active snapshot. Returns
+ * whether there is more to look at.
+ */
 static bool
 find_deltas(void)
 {
-	for (int p = partition_first(CONTAINER_POSTS, ITEM_DELTA); p != NO_PARTITION;
-		 p = partition_after(CONTAINER_POSTS, ITEM_DELTA, p))
-	{
-		BlogItem	delta;
-		ItemScan   *scan;
-		bool		room = true;
-
-		if (!delta_possible_in(p))
-			continue;
-		scan = item_scan_begin(&(ItemQuery) {
-			.container = CONTAINER_POSTS, .type = ITEM_DELTA, .partition = p,
-			.path = PATH_KEY, .identity = true
-		});
-		while (room && item_scan_next(scan, &delta))
-		{
-			remember_post(item_uuid(&delta, PROP_POST_ID),
-						  !delta_is_stripe(item_uuid(&delta, PROP_ID)));
-			room = hash_get_num_entries(pending) < MAX_PENDING;
-		}
-		item_scan_end(scan);
-		if (!room)
-			return false;
-	}
-	return true;
+	if (look_from_start)
+		look_at = partition_first(CONTAINER_POSTS, ITEM_DELTA);
+	look_from_start = false;
+	if (look_at == NO_PARTITION)
+		return false;
+	if (delta_possible_in(look_at) && !find_deltas_in(look_at))
+		return true;
+	look_at = partition_after(CONTAINER_POSTS, ITEM_DELTA, look_at);
+	if (look_at == NO_PARTITION)
+		counters_too = false;
+	return look_at != NO_PARTITION;
 }
 
 /* Fold one post's deltas; returns how many went. */
@@ -163,25 +196,19 @@ static int64
 fold_post(PendingPost *post)
 {
 	bool		many = post->deltas >= MANY_DELTAS;
-	bool		hot = post->tries < FOLD_PATIENCE;
 	bool		left = false;
 	int64		taken = 0;
 	ItemResult	outcome = ITEM_NOT_FOUND;
-	bool		stayed;
 
 	if (delta_possible(&post->post_id))
-		outcome = post_fold(&post->post_id, FOLD_DELTAS, hot, many, &taken,
-							&left);
-	stayed = outcome == ITEM_LOCKED || outcome == ITEM_NO_ROOM;
+		outcome = post_fold(&post->post_id, FOLD_DELTAS, many, &taken, &left);
 	if (taken >= FOLD_DELTAS)
 		post->deltas = MANY_DELTAS; /* there may be more: at once */
-	else if (stayed || left)
+	else if (outcome == ITEM_LOCKED || left)
 	{
 		/* some are being written, by who may roll back without a trace */
 		if (taken > 0)
 			post->deltas = 0;	/* merged */
-		if (stayed)
-			post->tries++;
 		post->due = after(FOLD_AFTER);
 		post->at_last = after(FOLD_AT_LAST);
 	}
@@ -215,12 +242,8 @@ fold_chunk(void *arg)
 	int64		deltas = 0;
 
 	next_due = DT_NOEND;
-	if (look_everywhere)
-	{
-		look_everywhere = !find_deltas();
-		if (look_everywhere)
-			next_due = now;
-	}
+	if (find_deltas())
+		next_due = now;
 	if (pending == NULL)
 		return;
 	hash_seq_init(&seq, pending);
@@ -249,7 +272,7 @@ try_chunk(void)
 	if (apply_run(APPLY_COUNTS, fold_chunk, NULL, NULL) == APPLY_DONE)
 		return true;
 	/* what was forgotten is not folded */
-	fold_all_later();
+	fold_all_later(false);
 	return false;
 }
 
@@ -272,7 +295,7 @@ fold_step(void)
 	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), next_due);
 }
 
-/* A post with deltas behind a place, by the active snapshot. */
+/* A post behind a place with deltas beside its counter, by the active snapshot. */
 static bool
 next_counted(int partition, ItemPlace *place)
 {
@@ -284,7 +307,9 @@ next_counted(int partition, ItemPlace *place)
 	});
 	bool		found;
 
-	found = item_scan_next(scan, &delta);
+	do
+		found = item_scan_next(scan, &delta);
+	while (found && delta_is_counter(item_uuid(&delta, PROP_ID)));
 	if (found)
 	{
 		item_scan_place(scan, place);
@@ -296,12 +321,33 @@ next_counted(int partition, ItemPlace *place)
 }
 
 /*
- * Fold all deltas there are, those of locked posts as far as possible. In READ
- * COMMITTED, as the containers' owner.
+ * Fold a post's deltas. Who has its counter is often the worker, which folds, too, and
+ * is soon done: *patience is how often to wait a moment for such.
+ */
+static void
+fold_patiently(const pg_uuid_t *post_id, int *patience)
+{
+	int64		taken;
+	bool		left;
+
+	while (post_fold(post_id, PG_INT64_MAX, *patience == 0, &taken,
+					 &left) == ITEM_LOCKED && *patience > 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		(*patience)--;
+		pg_usleep(MOMENT);
+	}
+}
+
+/*
+ * Fold all deltas there are, those of posts whose counters others have as far as
+ * possible. In READ COMMITTED, as the containers' owner.
  */
 void
 fold_everything(void)
 {
+	int			patience = PATIENCE;
+
 	for (int p = partition_first(CONTAINER_POSTS, ITEM_DELTA); p != NO_PARTITION;
 		 p = partition_after(CONTAINER_POSTS, ITEM_DELTA, p))
 	{
@@ -311,13 +357,7 @@ fold_everything(void)
 			continue;
 		PushActiveSnapshot(GetTransactionSnapshot());
 		while (next_counted(p, &place))
-		{
-			int64		taken;
-			bool		left;
-
-			(void) post_fold(&place.first, PG_INT64_MAX, false, true, &taken,
-							 &left);
-		}
+			fold_patiently(&place.first, &patience);
 		PopActiveSnapshot();
 	}
 }

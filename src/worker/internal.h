@@ -33,6 +33,9 @@ typedef struct Worker
 	DirtySet   *dirty;
 	DirtySet   *later;
 	TimestampTz later_since;	/* when later was found not empty; 0: it is */
+	DirtySet   *counts;			/* posts of which counts alone have changed */
+	TimestampTz counts_since;	/* when the present interval of them began */
+	long		counts_done;	/* how many were refreshed in it */
 	HeldBack   *held;
 	Decoder    *decoder;
 	AppliedPosition position;		/* as written down */
@@ -72,6 +75,11 @@ extern void worker_advance(Worker *worker, XLogRecPtr applied);
  * What it does
  * ------------------------------------------------------------------------ */
 
+/* later.c: what is not urgent */
+extern void later_take(Worker *worker);
+extern bool later_any(const Worker *worker);
+extern long later_due(const Worker *worker);
+
 /* apply.c: transactions of the worker */
 typedef enum ApplyKind
 {
@@ -103,7 +111,7 @@ extern void batch_rebuild_feed(void);
 
 /* fold.c: deltas into the posts that they count on */
 extern void fold_later(const DirtySet *dirty);
-extern void fold_all_later(void);
+extern void fold_all_later(bool partitions_changed);
 extern long fold_step(void);
 
 /* jobs.c: the queue of jobs, in turns */

@@ -39,9 +39,6 @@
 #define NAP_JOB 100
 #define NAP_SOON 20
 
-/* How long to leave what is not urgent, in milliseconds. */
-#define LATER 1000
-
 extern PGDLLEXPORT void blogstore_worker_main(Datum arg);
 
 /* ------------------------------------------------------------------------
@@ -145,28 +142,6 @@ flush_noted_commits(Worker *worker)
 		XLogFlush(lsn);
 }
 
-/*
- * What others did to the views is put right when somebody waits for them, or
- * after a while: a change of many rows by hand is not chased row by row.
- */
-static void
-take_later(Worker *worker)
-{
-	TimestampTz now = GetCurrentTimestamp();
-	bool		waited = dirty_waited(worker->dirty);
-
-	if (!dirty_any(worker->later))
-		return;
-	if (worker->later_since == 0)
-		worker->later_since = now;
-	if (!waited && !dirty_full(worker->later) &&
-		!TimestampDifferenceExceeds(worker->later_since, now, LATER))
-		return;
-	dirty_merge(worker->dirty, worker->later);
-	dirty_clear(worker->later);
-	worker->later_since = 0;
-}
-
 /* Apply what the set holds; false if that has to be tried again. */
 static bool
 apply_dirty(Worker *worker)
@@ -237,7 +212,9 @@ nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 		return NAP_SOON;
 	if (progress == JOBS_WAITING)
 		nap = NAP_JOB;
-	return fold >= 0 ? Min(nap, fold) : nap;
+	if (fold >= 0)
+		nap = Min(nap, fold);
+	return Min(nap, later_due(worker));
 }
 
 /* What a turn does with what has been decoded, up to a position; it then sleeps. */
@@ -255,9 +232,11 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	worker_check_layout(worker);
 	if (dirty_any(worker->dirty) && !apply_dirty(worker))
 		return;					/* after a wait for locks; the set is kept */
-	publish(worker, position);
-	if (!dirty_any(worker->later))
+	if (!later_any(worker))
+	{
+		publish(worker, position);
 		worker_advance(worker, position);
+	}
 	fold = fold_step();
 
 	if (worker->jobs)
@@ -321,7 +300,7 @@ worker_turn(Worker *worker)
 	 * for what comes later.
 	 */
 	held_back_release(worker->held, worker->dirty);
-	take_later(worker);
+	later_take(worker);
 	PG_TRY();
 	{
 		turn_apply(worker, flushed, position);
@@ -351,6 +330,7 @@ make_worker(WorkerEntry *entry)
 										 ALLOCSET_DEFAULT_SIZES);
 	worker->dirty = dirty_create(worker->context);
 	worker->later = dirty_create(worker->context);
+	worker->counts = dirty_create(worker->context);
 	worker->held = held_back_create(worker->context);
 	worker_slot_name(entry->dbid, worker->slot_name);
 	return worker;

@@ -234,7 +234,11 @@ $$;
 CREATE FUNCTION kit.digest() RETURNS text LANGUAGE sql STABLE AS $$
 	SELECT md5(string_agg(line, E'\n' ORDER BY line)) FROM (
 		SELECT u::text AS line FROM blogstore.users u WHERE type = 'user'
-		UNION ALL SELECT p::text FROM blogstore.posts p
+		UNION ALL SELECT p::text FROM blogstore.posts p WHERE type NOT IN ('post', 'delta')
+		UNION ALL SELECT (to_jsonb(p) - '{comment_count,like_count}'::text[])::text || (
+			SELECT (sum(c.comment_count), sum(c.like_count))::text FROM blogstore.posts c
+			WHERE c.post_id = p.post_id AND c.type IN ('post', 'delta')
+		) FROM blogstore.posts p WHERE type = 'post'
 		UNION ALL SELECT n::text FROM blogstore.usernames n) x
 $$;
 

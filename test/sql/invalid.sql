@@ -152,7 +152,7 @@ DO $$ BEGIN
 	END LOOP;
 END $$;
 INSERT INTO blogstore.posts (id, type, post_id, comment_count) VALUES (kit.c(99), 'delta', kit.p(3), 0);
-UPDATE blogstore.posts SET like_count = 7 WHERE type = 'delta' AND post_id = kit.p(3);
+UPDATE blogstore.posts SET like_count = 7 WHERE id = kit.c(99);
 SELECT like_count - 7 = (SELECT count(*) FROM blogstore.list_post_likes(kit.p(3))) AS counted FROM blogstore.get_post(kit.p(3));
 ROLLBACK;
 

@@ -76,6 +76,7 @@ ROLLBACK;
 DROP FUNCTION kit.like_again;
 DROP PROCEDURE kit.alter_row_type;
 DROP TABLE kit.calls;
+DO $$ BEGIN ASSERT blogstore.wait_for_views('10 min'); END $$;
 SELECT * FROM blogstore.verify();
 
 -- a job that the owner has left without an id is nobody's, and waited for by nobody

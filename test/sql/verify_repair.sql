@@ -31,7 +31,7 @@ SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();
 SELECT kit.digest() = :'digest' AND kit.copies_digest() = :'copies_digest' AS mended;
 
-UPDATE blogstore.posts SET comment_count = 0 WHERE type = 'post' AND post_id = kit.p(1);
+UPDATE blogstore.posts SET comment_count = 0 WHERE type = 'delta' AND post_id = kit.p(1);
 SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();
 SELECT blogstore.repair();

@@ -123,7 +123,7 @@ is(sqlstate($node, 'postgres', "create_user('USER 1')"),
 
 # An error planted is found and mended
 $node->safe_psql('postgres',
-	"UPDATE blogstore.posts SET like_count = 99 WHERE type = 'post' AND post_id = kit.p(9)");
+	"UPDATE blogstore.posts SET like_count = 99 WHERE type = 'delta' AND post_id = kit.p(9)");
 is( $node->safe_psql(
 		'postgres', 'SELECT container, problem, type, id = kit.p(9), actual FROM blogstore.verify()'),
 	'posts|like_count|post|t|99',

@@ -80,7 +80,7 @@ $reader->quit;
 $locker->quit;
 
 # Partitions of unequal moduli; one has no leaf for deltas of counts
-wait_until($node, 'postgres', q{SELECT count(*) = 0 FROM blogstore.posts WHERE type = 'delta'});
+wait_until($node, 'postgres', q{SELECT count(*) = 0 FROM blogstore.posts WHERE type = 'delta' AND id <> '00000000-0000-0000-0000-000000000000'});
 $node->safe_psql(
 	'postgres', q{
 BEGIN;
@@ -101,9 +101,11 @@ BEGIN
 		EXECUTE format('ALTER TABLE blogstore.split_%s_post REPLICA IDENTITY USING INDEX split_%s_post_user_id_creation_date_id_idx', r, r);
 	END LOOP;
 END $$;
-INSERT INTO blogstore.posts SELECT * FROM kept;
+INSERT INTO blogstore.posts SELECT * FROM kept WHERE type <> 'delta';
 COMMIT;
 });
+# what was counted beside posts has no place in one of the partitions
+$node->safe_psql('postgres', 'SELECT blogstore.repair()');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.list_feed(NULL)'),
 	'10', 'each post is listed once with unequal partitions');
 $node->safe_psql('postgres', 'SELECT count(blogstore.create_like(kit.p(n), kit.u(1))), count(blogstore.delete_post(kit.p(10))) FROM generate_series(1, 9) n');

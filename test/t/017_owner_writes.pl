@@ -260,7 +260,11 @@ BEGIN
 END $$;
 BEGIN;
 LOCK TABLE blogstore.posts;
-INSERT INTO blogstore.new_p02 SELECT * FROM blogstore.posts_p02;
+-- what was counted beside posts comes into them: it has no place here
+INSERT INTO blogstore.new_p02 SELECT * FROM blogstore.posts_p02 WHERE type <> 'delta';
+UPDATE blogstore.new_p02 p SET comment_count = p.comment_count + d.comments, like_count = p.like_count + d.likes
+FROM (SELECT post_id, sum(comment_count) AS comments, sum(like_count) AS likes FROM blogstore.posts_p02 WHERE type = 'delta' GROUP BY 1) d
+WHERE p.type = 'post' AND p.post_id = d.post_id;
 UPDATE blogstore.new_p02 SET title = 'replaced' WHERE type = 'post';
 DELETE FROM blogstore.new_p02 WHERE post_id IN (SELECT post_id FROM blogstore.new_p02_post ORDER BY post_id LIMIT 10);
 ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p02;

@@ -33,7 +33,7 @@ sub buffers
 	my ($open) = @_;
 	my $least;
 
-	wait_until($node, 'postgres', q{SELECT count(*) = 0 FROM blogstore.posts WHERE type = 'delta'});
+	wait_until($node, 'postgres', q{SELECT count(*) = 0 FROM blogstore.posts WHERE type = 'delta' AND id <> '00000000-0000-0000-0000-000000000000'});
 	my $xid = $node->safe_psql('postgres', 'SELECT pg_current_xact_id()::xid');
 	wait_until($node, 'postgres',
 		"SELECT count(*) <= $open FROM pg_stat_activity WHERE datname = 'postgres' AND pid <> pg_backend_pid() AND greatest(age(backend_xmin), age(backend_xid)) >= age('$xid'::xid)");

@@ -92,8 +92,8 @@ $node->safe_psql('blog', 'DROP TRIGGER pause ON blogstore.posts');
 # A partition without a leaf for deltas
 $node->safe_psql(
 	'blog', q{
-SELECT blogstore.repair();
 DROP TABLE blogstore.posts_p01_delta;
+SELECT blogstore.repair();
 DELETE FROM new_comments WHERE post_id NOT IN (SELECT post_id FROM blogstore.posts WHERE type = 'post');
 UPDATE new_comments SET comment_id = kit.c(2000), user_id = kit.u(1);
 });

@@ -101,16 +101,16 @@ SELECT who, what, path FROM gone ORDER BY id});
 #
 owner('CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION public.audit()');
 caller_("$temp_audit_log SELECT blogstore.create_post(kit.u(1), 'two', '', kit.p(2), kit.d(2));");
-is(audit_log(), "blog_owner|INSERT post|$safe", 'a temporary table of the caller\'s is not found before the owner\'s');
+is(audit_log(), "blog_owner|INSERT post|$safe\nblog_owner|INSERT delta|$safe", 'a temporary table of the caller\'s is not found before the owner\'s');
 caller_(q{SET search_path = evil, public; SELECT blogstore.create_post(kit.u(1), 'three', '', kit.p(3), kit.d(3));});
-is(audit_log(), "blog_owner|INSERT post|$safe", 'nor a table in the caller\'s search_path');
+is(audit_log(), "blog_owner|INSERT post|$safe\nblog_owner|INSERT delta|$safe", 'nor a table in the caller\'s search_path');
 is( caller_(q{
 SET search_path = evil, public;
 SELECT title FROM blogstore.edit_post(kit.p(3), 'drei');
 SELECT blogstore.delete_post(kit.p(3));
 SHOW search_path;}),
 	"drei\nt\nevil, public", 'the caller\'s search_path is back afterwards');
-is(audit_log(), "blog_owner|UPDATE post|$safe\nblog_owner|DELETE post|$safe", 'of all kinds of triggers');
+is(audit_log(), "blog_owner|UPDATE post|$safe\nblog_owner|DELETE post|$safe\nblog_owner|DELETE delta|$safe", 'of all kinds of triggers');
 is(loot(), '', 'the caller\'s code has not run as the owner');
 
 # another schema of the owner's, and one of the caller's in between
@@ -131,7 +131,7 @@ like(caller_("$temp_audit_log SELECT blogstore.create_post(kit.u(1), 'four', '',
 owner('ALTER FUNCTION public.audit() SET search_path = public');
 is( caller_(q{SELECT title FROM blogstore.create_post(kit.u(1), 'four', '', kit.p(4), kit.d(4))}),
 	'four', 'the remedy helps');
-is(audit_log(), 'blog_owner|INSERT post|public', 'the function has the path it asks for');
+is(audit_log(), "blog_owner|INSERT post|public\nblog_owner|INSERT delta|public", 'the function has the path it asks for');
 like(caller_("$temp_audit_log SELECT blogstore.create_post(kit.u(1), 'five', '', kit.p(5), kit.d(5));"),
 	qr/^ERROR: +42501: temporary relation "audit_log" must not be used/,
 	'a path without pg_temp in it does not let the caller in');
@@ -311,7 +311,7 @@ SELECT type FROM blogstore.create_comment(kit.p(1), kit.u(1), 'ham');
 COMMIT;
 SHOW search_path; SHOW DateStyle;}),
 	"evil\nSQL, MDY\ncaller\ncomment\nevil\nSQL, MDY\nERROR:  P0001: refused", 'settings are back after an error in a savepoint');
-is(audit_log(), "blog_owner|INSERT comment|$safe\nblog_owner|UPDATE post|$safe", 'and the next call has safe ones');
+is(audit_log(), "blog_owner|INSERT comment|$safe\nblog_owner|UPDATE delta|$safe", 'and the next call has safe ones');
 seen();
 
 # errors caught within: the guard around them stays
@@ -332,7 +332,7 @@ GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA kit TO blog_owner});
 is( caller_("$temp_audit_log SET search_path = evil; SELECT content FROM blogstore.create_comment(kit.p(1), kit.u(1), 'outer'); SHOW search_path;"),
 	"outer\nevil", 'a trigger that calls requests, and catches their errors');
 is( join("\n", sort split /\n/, audit_log()),
-	join("\n", sort "blog_owner|INSERT comment|$safe", "blog_owner|caught|$safe", "blog_owner|INSERT comment|$safe", "blog_owner|UPDATE post|$safe", "blog_owner|after|$safe", "blog_owner|UPDATE post|$safe"),
+	join("\n", sort "blog_owner|INSERT comment|$safe", "blog_owner|caught|$safe", "blog_owner|INSERT comment|$safe", "blog_owner|UPDATE delta|$safe", "blog_owner|after|$safe", "blog_owner|UPDATE delta|$safe"),
 	'all of it with safe settings');
 owner('DROP TRIGGER z_catch ON blogstore.posts; DROP TRIGGER refuse ON blogstore.posts; DROP TRIGGER look ON blogstore.posts; DROP TRIGGER audit ON blogstore.posts');
 
@@ -354,7 +354,7 @@ SET CONSTRAINTS ALL DEFERRED;
 SELECT type FROM blogstore.create_like(kit.p(5), kit.u(1));
 SELECT count(*) FROM public.audit_log;
 COMMIT;}), "like\n2", 'a deferrable trigger fires inside of the request');
-is(audit_log(), "blog_owner|INSERT like|$safe\nblog_owner|UPDATE post|$safe", 'as the owner, with safe settings');
+is(audit_log(), "blog_owner|INSERT like|$safe\nblog_owner|UPDATE delta|$safe", 'as the owner, with safe settings');
 is(loot(), '', 'and nothing of the caller\'s');
 owner(q{
 DO $$ DECLARE leaf regclass; BEGIN
@@ -457,7 +457,7 @@ owner(q{CREATE TRIGGER audit AFTER INSERT ON blogstore.posts FOR EACH ROW EXECUT
 is( caller_("$attack SET client_min_messages = error; SELECT type, imported FROM blogstore.import('evil.people', 'evil.texts', 'evil.watched') WHERE read > 0"),
 	"user|1\npost|1\ncomment|1", 'import() with triggers');
 is( join("\n", sort split /\n/, audit_log()),
-	join("\n", sort "blog_owner|INSERT usernames|$safe German, DMY on", map { "blog_owner|INSERT $_|$safe" } 'post', 'comment', 'delta'),
+	join("\n", sort "blog_owner|INSERT usernames|$safe German, DMY on", map { "blog_owner|INSERT $_|$safe" } 'post', 'comment', 'delta', 'delta'),
 	'its triggers run with safe settings');
 is(loot(), 'caller', 'the sources\' own code runs as the caller');
 $node->safe_psql('blog', 'DELETE FROM evil.loot');

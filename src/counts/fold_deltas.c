@@ -1,0 +1,147 @@
+/*
+ * fold_deltas.c
+ *		Deltas beside a post's counter come into it.
+ *
+ * Folding deletes deltas and writes what they say, in one transaction, so that
+ * no snapshot sees a difference. A post whose counter somebody else has keeps its
+ * deltas, or has them merged into one.
+ *
+ * A post of a container of an older version, or one that was loaded past blogstore,
+ * has no counter. Who folds makes it, with the post item locked, so that no two do.
+ *
+ * Runs in backends and in the worker.
+ */
+#include "postgres.h"
+
+#include "container/container.h"
+#include "counts/counts.h"
+#include "counts/internal.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+
+#include "utils/snapmgr.h"
+
+/* What deltas are folded into. */
+typedef struct FoldTarget
+{
+	ItemWriter *writer;			/* of the counter, or of the post item */
+	BlogItem	item;
+	bool		counter;		/* is it the counter? */
+} FoldTarget;
+
+/*
+ * Lock a post's counter, or if it has none, the post item, so that nobody else makes
+ * one. ITEM_LOCKED: somebody else has it; ITEM_NOT_FOUND: there is neither.
+ */
+static ItemResult
+fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
+{
+	pg_uuid_t	id = {{0}};
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
+	ItemResult	result;
+
+	target->counter = true;
+	target->writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
+	result = item_writer_lock(target->writer, key, 2, LockTupleNoKeyExclusive,
+							  LockWaitSkip, &target->item);
+	if (result != ITEM_NOT_FOUND)
+		return result;
+	item_writer_close(target->writer);
+	target->counter = false;
+	target->writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
+	item_writer_identity(target->writer);
+	return post_lock_for_counts(target->writer, post_id, LockWaitSkip, &target->item);
+}
+
+/* Write what was folded. */
+static void
+fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
+{
+	if (!target->counter)
+	{
+		if (!delta_insert_counter(post_id, counts))
+			delta_insert(post_id, counts);
+		return;
+	}
+	item_add_counts(&target->item, counts.comments, counts.likes);
+	item_writer_update(target->writer, &target->item);
+}
+
+/*
+ * Delete what counts on a post that is not there: it was deleted while their leaf was
+ * away. At most limit deltas, and the counter. Returns how many deltas went.
+ */
+int64
+fold_away(const pg_uuid_t *post_id, int64 limit, bool *left)
+{
+	PostCounts	counts = {0, 0};
+	pg_uuid_t	id = {{0}};
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
+	ItemWriter *writer;
+	ItemScan   *scan;
+	BlogItem	counter;
+	int64		taken;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	taken = delta_take(post_id, limit, &counts, left);
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
+	scan = item_writer_scan(writer, key, 2);
+	if (item_scan_next(scan, &counter) &&
+		item_writer_delete_found(writer, scan) != ITEM_OK)
+		*left = true;
+	item_scan_end(scan);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	return taken;
+}
+
+/*
+ * Fold deltas, at most limit of them, of a post that is there and stays: into its
+ * counter if the caller may change it (counter), or if that cannot be, and merge says
+ * so, into one delta. ITEM_LOCKED: they were left or merged. Adds to *taken how many
+ * went; *left becomes true if there are others. In READ COMMITTED.
+ */
+ItemResult
+fold_deltas(const pg_uuid_t *post_id, int64 limit, bool counter, bool merge,
+			int64 *taken, bool *left)
+{
+	PostCounts	counts = {0, 0};
+	FoldTarget	target = {.writer = NULL};
+	ItemResult	result = ITEM_LOCKED;
+	int64		n = 0;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (counter)
+		result = fold_lock(&target, post_id);
+	if (result == ITEM_OK || (result == ITEM_LOCKED && merge))
+	{
+		PushActiveSnapshot(GetTransactionSnapshot());
+		n = delta_take(post_id, limit, &counts, left);
+		if (n > 0 && result == ITEM_OK)
+			fold_write(&target, post_id, counts);
+		else if (n > 0)
+			delta_insert(post_id, counts);
+		PopActiveSnapshot();
+	}
+	*taken += n;
+	if (target.writer != NULL)
+		item_writer_close(target.writer);
+	PopActiveSnapshot();
+	return result;
+}
+
+/*
+ * Make the counter of a post that this transaction has just written. What an older
+ * post of that id has left behind is not its.
+ */
+void
+post_counter_make(const pg_uuid_t *post_id)
+{
+	const PostCounts nothing = {0, 0};
+	bool		left = false;
+
+	if (!delta_possible(post_id) || delta_insert_counter(post_id, nothing))
+		return;
+	(void) fold_away(post_id, PG_INT64_MAX, &left);
+	(void) delta_insert_counter(post_id, nothing);
+}

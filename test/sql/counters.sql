@@ -1,0 +1,91 @@
+--
+-- COUNTERS: each post has a narrow row beside it in which it is counted, so that
+-- the post itself stays as it is. Who finds that taken, or none, leaves a delta.
+--
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+SELECT kit.clear();
+SELECT kit.fill(3, 4);
+SELECT blogstore.wait_for_views('5 min');
+CREATE VIEW kit.deltas AS SELECT right(post_id::text, 2)::int AS post,
+	CASE WHEN id = '00000000-0000-0000-0000-000000000000' THEN 'counter'
+		WHEN substr(id::text, 15, 1) = '8' THEN 'stripe' ELSE 'delta' END AS kind, comment_count, like_count
+FROM blogstore.posts WHERE type = 'delta' ORDER BY 1, 2, 3, 4;
+
+-- made with the post
+SELECT * FROM kit.deltas;
+-- and written where it is: the post keeps its version, and no index changes
+SELECT xmin || ' ' || ctid AS version FROM blogstore.posts WHERE type = 'post' AND post_id = kit.p(1) \gset
+CREATE VIEW kit.updates AS SELECT sum(pg_stat_get_xact_tuples_updated(c.oid)) AS updated, sum(pg_stat_get_xact_tuples_hot_updated(c.oid)) AS hot
+FROM pg_class c WHERE relnamespace = 'blogstore'::regnamespace AND relname ~ '^posts_p.*_(post|delta)$';
+BEGIN;
+SELECT updated, hot FROM kit.updates \gset
+SELECT count(blogstore.create_like(kit.p(1), kit.u(n))) FROM generate_series(1, 3) n;
+SELECT count(blogstore.create_comment(kit.p(1), kit.u(n), 'x')) FROM generate_series(1, 2) n;
+SELECT blogstore.delete_like(kit.p(1), kit.u(2));
+SELECT updated - :updated AS updated, hot - :hot AS hot FROM kit.updates;
+COMMIT;
+SELECT xmin || ' ' || ctid = :'version' AS untouched, comment_count, like_count
+FROM blogstore.posts WHERE type = 'post' AND post_id = kit.p(1);
+SELECT * FROM kit.deltas WHERE post = 1;
+SELECT comment_count, like_count FROM blogstore.get_post(kit.p(1));
+SELECT comment_count, like_count FROM blogstore.edit_post(kit.p(1), 'edited');
+SELECT * FROM kit.deltas WHERE post = 1;
+
+-- A savepoint takes its counts back
+BEGIN;
+SELECT type FROM blogstore.create_like(kit.p(2), kit.u(1));
+SAVEPOINT s;
+SELECT type FROM blogstore.create_like(kit.p(2), kit.u(2));
+ROLLBACK TO s;
+SELECT type FROM blogstore.create_like(kit.p(2), kit.u(3));
+SELECT like_count FROM blogstore.get_post(kit.p(2));
+COMMIT;
+SELECT * FROM kit.deltas WHERE post = 2;
+
+-- A snapshot of its own may not show the counter's newest version
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT type FROM blogstore.create_like(kit.p(2), kit.u(2));
+SELECT * FROM kit.deltas WHERE post = 2;
+ROLLBACK;
+
+-- A post without a counter, as in containers of older versions: a stripe, and who
+-- folds makes a counter
+BEGIN;
+DELETE FROM blogstore.posts WHERE type = 'delta' AND post_id = kit.p(3);
+SELECT type FROM blogstore.create_like(kit.p(3), kit.u(1));
+SELECT type FROM blogstore.create_like(kit.p(3), kit.u(2));
+SELECT * FROM kit.deltas WHERE post = 3;
+SELECT like_count FROM blogstore.get_post(kit.p(3));
+COMMIT;
+SELECT blogstore.wait_for_views('5 min');
+SELECT blogstore.repair();
+SELECT * FROM kit.deltas WHERE post = 3;
+SELECT type FROM blogstore.create_like(kit.p(3), kit.u(3));
+SELECT like_count FROM blogstore.get_post(kit.p(3));
+
+-- A counter that says something wrong is mended; the post no longer counts then
+UPDATE blogstore.posts SET like_count = 7, comment_count = -3 WHERE type IN ('post', 'delta') AND post_id = kit.p(4);
+SELECT blogstore.wait_for_views('5 min');
+SELECT problem, expected, actual FROM blogstore.verify();
+SELECT blogstore.repair() > 0 AS mended;
+SELECT blogstore.wait_for_views('5 min');
+SELECT * FROM blogstore.verify();
+SELECT type, comment_count, like_count FROM blogstore.posts WHERE post_id = kit.p(4) ORDER BY 1;
+
+-- What is left of a post that its owner has deleted by hand: a counter that says
+-- nothing is no discrepancy, one that does is, and the same post made anew counts anew
+BEGIN;
+DELETE FROM blogstore.posts WHERE type = 'post' AND post_id IN (kit.p(3), kit.p(4));
+DELETE FROM blogstore.posts WHERE type = 'like' AND post_id = kit.p(3);
+SELECT problem, type, right(post_id::text, 2) AS post FROM blogstore.verify() WHERE container = 'posts';
+SELECT comment_count, like_count FROM blogstore.create_post(kit.u(1), 'anew', 'x', kit.p(3));
+SELECT comment_count, like_count FROM blogstore.get_post(kit.p(3));
+ROLLBACK;
+
+-- Deleted with the post
+SELECT blogstore.delete_post(kit.p(1));
+SELECT count(*) FROM blogstore.posts WHERE post_id = kit.p(1);
+SELECT blogstore.wait_for_views('5 min');
+SELECT * FROM blogstore.verify();
+DROP VIEW kit.deltas, kit.updates;

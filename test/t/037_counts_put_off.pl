@@ -1,0 +1,79 @@
+
+# While counts of many posts change, copies and feed show them once in an interval;
+# at once for whoever waits for the views, and for few posts. What was put off
+# survives kill -9 of the worker, and nothing else waits for it.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('put_off');
+# long enough for nothing to be due by itself
+$node->append_conf('postgresql.conf', "blogstore.count_refresh_interval = '60s'\n");
+$node->start;
+create_store($node, 'postgres');
+$node->safe_psql('postgres', 'SELECT kit.fill(5, 100)');
+check_store($node, 'postgres', 'filled');
+
+my $stale = "SELECT count(*) FROM blogstore.users c, blogstore.get_post(c.post_id) p WHERE c.type = 'post' AND c.like_count <> p.like_count";
+
+sub like_all
+{
+	my ($user) = @_;
+
+	$node->safe_psql('postgres', "SELECT count(blogstore.create_like(kit.p(n), kit.u($user))) FROM generate_series(1, 100) n");
+	return;
+}
+
+# ---- Put off
+
+like_all(1);
+# the worker has come past it once what was written later shows
+$node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p(1), 'edited')");
+ok($node->poll_query_until('postgres', "SELECT title = 'edited' FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1)"),
+	'an edit shows while counts are put off');
+is($node->safe_psql('postgres', $stale), '99', 'the counts of the others do not show');
+is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.list_user_posts(kit.u(1)) WHERE like_count = 1"), '0',
+	'not in lists of copies');
+is($node->safe_psql('postgres', "SELECT min(like_count) FROM generate_series(1, 100) n, blogstore.get_post(kit.p(n))"), '1',
+	'get_post() shows all');
+cmp_ok($node->safe_psql('postgres', 'SELECT lag_bytes FROM blogstore.stat_worker'), '>', 0, 'stat_worker says that the views are behind');
+
+# ---- At once for whoever waits
+
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('5 min')"), 't', 'waited');
+is($node->safe_psql('postgres', $stale), '0', 'all counts show');
+check_store($node, 'postgres', 'waited for');
+
+# ---- After kill -9
+
+like_all(2);
+$node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p(1), 'edited again')");
+ok($node->poll_query_until('postgres', "SELECT title = 'edited again' FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1)"),
+	'the worker has read the likes');
+is($node->safe_psql('postgres', $stale), '99', 'and put them off');
+$node->stop('immediate');
+$node->start;
+check_store($node, 'postgres', 'after a crash');
+is($node->safe_psql('postgres', $stale), '0', 'no count is lost');
+
+# ---- At once for few, and with an interval of zero for all
+
+$node->append_conf('postgresql.conf', "blogstore.count_refresh_interval = 0\n");
+$node->reload;
+ok($node->poll_query_until('postgres', "SELECT setting = '0' FROM pg_settings WHERE name = 'blogstore.count_refresh_interval'"),
+	'the interval is zero');
+# the worker takes the setting over before it sleeps again
+$node->safe_psql('postgres', "SELECT blogstore.wait_for_views('5 min')");
+like_all(3);
+ok($node->poll_query_until('postgres', "SELECT ($stale) = 0"), 'all counts show without a wait');
+check_store($node, 'postgres', 'at the end');
+
+$node->stop;
+done_testing();
