@@ -38,6 +38,7 @@ struct BulkInsert
 	Container	container;
 	ItemType	type;
 	ItemWriter *writer;			/* of the leaf that is written; NULL: none */
+	TupleDesc	desc;			/* of the slots; NULL: there are none */
 	TupleTableSlot *slot[BULK_ITEMS];	/* NULL: not needed so far */
 	int			n;				/* gathered */
 	Size		bytes;			/* gathered, about */
@@ -100,8 +101,25 @@ bulk_close(BulkInsert *bulk)
 	for (int i = 0; i < BULK_ITEMS && bulk->slot[i] != NULL; i++)
 		ExecDropSingleTupleTableSlot(bulk->slot[i]);
 	memset(bulk->slot, 0, sizeof(bulk->slot));
+	if (bulk->desc != NULL)
+		FreeTupleDesc(bulk->desc);
+	bulk->desc = NULL;
 	item_writer_close(bulk->writer);
 	bulk->writer = NULL;
+}
+
+/*
+ * A slot to gather an item in. All of them share a descriptor of their own: one
+ * that is counted would be looked for among all that count on it (ResourceOwner).
+ */
+static TupleTableSlot *
+bulk_make_slot(BulkInsert *bulk)
+{
+	Relation	rel = bulk->writer->leaf.rel;
+
+	if (bulk->desc == NULL)
+		bulk->desc = CreateTupleDescCopy(RelationGetDescr(rel));
+	return MakeSingleTupleTableSlot(bulk->desc, table_slot_callbacks(rel));
 }
 
 /* Gather an item. */
@@ -113,7 +131,7 @@ bulk_gather(BulkInsert *bulk, const BlogItem *item)
 	MemoryContext old;
 
 	if (*slot == NULL)
-		*slot = table_slot_create(writer->leaf.rel, NULL);
+		*slot = bulk_make_slot(bulk);
 	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 	writer_form(writer, *slot, item);
 	ExecMaterializeSlot(*slot);

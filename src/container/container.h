@@ -118,6 +118,8 @@ extern bool item_get(const ItemQuery *query, BlogItem *out);
 extern bool item_is_there(Container container, ItemType type,
 						  const pg_uuid_t *id, bool *unknown);
 extern ItemScan *item_scan_begin(const ItemQuery *query);
+/* begin again with other values, a scan of no more than a key */
+extern void item_scan_again(ItemScan *scan, const Datum *key, int nkeys);
 /* the next item, which holds until the next call; false: there is none */
 extern bool item_scan_next(ItemScan *scan, BlogItem *out);
 /* of the present item: does another snapshot show it? where is it? */
@@ -192,6 +194,8 @@ extern ItemLife item_look(const ItemQuery *query);
 extern bool item_held_here(const ItemQuery *query);
 /* wait for the others who have written or locked one, up to 16 of them */
 extern void item_await_free(const ItemQuery *query);
+/* the same for the scan's present item; false: there were none */
+extern bool item_scan_await_free(ItemScan *scan);
 /* has this transaction written one, and not only locked it? */
 extern bool item_written_here(const ItemQuery *query);
 /* is another, which has not ended, inserting, updating or deleting one? */

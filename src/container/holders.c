@@ -235,6 +235,13 @@ item_held_here(const ItemQuery *query)
 	return holders.me;
 }
 
+static void
+await_holders(const Holders *holders)
+{
+	for (int i = 0; i < holders->n; i++)
+		XactLockTableWait(holders->xid[i], NULL, NULL, XLTW_None);
+}
+
 /* Wait for the others who are writing the item, or have it locked. */
 void
 item_await_free(const ItemQuery *query)
@@ -242,8 +249,22 @@ item_await_free(const ItemQuery *query)
 	Holders		holders;
 
 	find_holders(query, &holders);
-	for (int i = 0; i < holders.n; i++)
-		XactLockTableWait(holders.xid[i], NULL, NULL, XLTW_None);
+	await_holders(&holders);
+}
+
+/*
+ * Wait for the others who are writing the scan's present item, or have it locked;
+ * false: there were none.
+ */
+bool
+item_scan_await_free(ItemScan *scan)
+{
+	Holders		holders;
+
+	memset(&holders, 0, sizeof(holders));
+	list_holders(item_scan_slot(scan), &holders);
+	await_holders(&holders);
+	return holders.n > 0;
 }
 
 /* ------------------------------------------------------------------------

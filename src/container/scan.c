@@ -223,6 +223,17 @@ item_scan_begin(const ItemQuery *query)
 	return scan == NULL ? palloc0(sizeof(ItemScan)) : scan_start(scan, query);
 }
 
+/* Begin again, with another key: a scan that was begun with nothing but a key. */
+void
+item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
+{
+	if (scan->desc == NULL)
+		return;
+	ExecClearTuple(scan->slot);
+	index_rescan(scan->desc, scan->keys, scan_equal_keys(scan, key, nkeys),
+				 NULL, 0);
+}
+
 /* Begin a scan of a leaf that is open, and stays so, with its indexes. */
 ItemScan *
 leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)

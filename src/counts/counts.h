@@ -131,6 +131,13 @@ extern void post_counter_make(const pg_uuid_t *post_id);
 /* post_item.c: a post with its counts */
 extern void post_add_up(BlogItem *post, Snapshot snapshot);
 
+/* post_sums.c: the counts of many posts */
+typedef struct PostSums PostSums;
+
+extern PostSums *post_sums_begin(Snapshot snapshot);
+extern void post_sums_add(PostSums *sums, BlogItem *post);
+extern void post_sums_end(PostSums *sums);
+
 /* What came of deleting an item. */
 typedef enum DeleteResult
 {

@@ -198,6 +198,20 @@ item_same(const BlogItem *a, const BlogItem *b, Property prop)
 }
 
 /*
+ * Are so many bytes characters of one byte each? In every encoding of a server the
+ * bytes of longer characters have the high bit.
+ */
+static bool
+bytes_are_ascii(const char *text, int n)
+{
+	unsigned char high = 0;
+
+	for (int i = 0; i < n; i++)
+		high |= (unsigned char) text[i];
+	return (high & 0x80) == 0;
+}
+
+/*
  * Short form: cut content to its first characters. Of a content that is
  * stored out of line only the slice that can hold them is fetched.
  */
@@ -216,8 +230,10 @@ item_shorten(BlogItem *item, int characters)
 		max_bytes = MaxAllocSize / 2;
 	slice = PG_DETOAST_DATUM_SLICE(item->value[PROP_CONTENT], 0,
 								   (int32) max_bytes);
-	bytes = pg_mbcharcliplen(VARDATA_ANY(slice), VARSIZE_ANY_EXHDR(slice),
-							 characters);
+	bytes = Min(VARSIZE_ANY_EXHDR(slice), characters);
+	if (!bytes_are_ascii(VARDATA_ANY(slice), bytes))
+		bytes = pg_mbcharcliplen(VARDATA_ANY(slice), VARSIZE_ANY_EXHDR(slice),
+								 characters);
 	item->value[PROP_CONTENT] =
 		PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(slice), bytes));
 }

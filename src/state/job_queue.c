@@ -38,7 +38,6 @@ static const struct
 	[JOB_REBUILD] = {REBUILD, {
 			[REBUILD_QUEUED] = "waiting",
 			[REBUILD_COPIES] = "copies",
-			[REBUILD_LEFTOVERS] = "leftovers",
 			[REBUILD_FEED] = "feed"
 	}},
 	[JOB_RENAME] = {RENAME, {

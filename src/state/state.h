@@ -40,9 +40,9 @@ typedef enum JobKind
 typedef enum RebuildPhase
 {
 	REBUILD_QUEUED = JOB_QUEUED,
-	REBUILD_COPIES,
-	REBUILD_LEFTOVERS,
-	REBUILD_FEED
+	REBUILD_FEED = 3,
+	REBUILD_COPIES				/* 1 and 2 were another order of going through
+								 * them, in 0.1: a job there begins anew */
 } RebuildPhase;
 
 typedef enum RenamePhase

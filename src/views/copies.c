@@ -32,7 +32,7 @@ key_compare(const void *a, const void *b)
 }
 
 /* Has the copy all that the post in short form has? */
-static bool
+bool
 copy_current(const BlogItem *copy, const BlogItem *post)
 {
 	static const Property shown[] = {

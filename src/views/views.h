@@ -15,6 +15,7 @@
 #define BLOGSTORE_VIEWS_H
 
 #include "change_feed/change_feed.h"
+#include "container/container.h"
 
 /* careful.c: what fails for one item alone */
 extern bool careful_concerns(int sqlerrcode);
@@ -26,6 +27,9 @@ extern bool careful_try_again(DirtySet *dirty);
 /* copies.c */
 extern bool copies_key(const pg_uuid_t *post_id, PostKey *key);
 extern void copies_refresh(PostKey *keys, int n);
+
+/* build.c */
+extern bool copies_build(ItemPlace *place, int64 *done);
 
 /* feed.c */
 extern void feed_refresh(const PostKey *keys, int n);

@@ -2,81 +2,19 @@
  * rebuild.c
  *		Building the views anew, one chunk at a time.
  *
- * Every post's copy is refreshed, then every copy is (which deletes those
- * whose post is gone), then the feed. Each chunk is a transaction with a
- * snapshot of its own; between chunks the worker goes on decoding, and since
- * both refresh by state they do not get in each other's way.
+ * All copies are gone through in their order beside the posts, then the feed is
+ * made right. Each chunk is a transaction with a snapshot of its own; between
+ * chunks the worker goes on decoding, and since both write what the posts are, they
+ * do not get in each other's way.
  *
  * Runs in the worker.
  */
 #include "postgres.h"
 
-#include "compat.h"
-#include "container/container.h"
 #include "layout/item.h"
 #include "layout/layout.h"
 #include "views/views.h"
 #include "worker/internal.h"
-
-#include "utils/snapmgr.h"
-
-/* How many posts or copies are refreshed in one transaction. */
-#define REBUILD_CHUNK 1000
-
-/* The key by which an item, a post or a copy, names a copy. */
-static void
-key_of(PostKey *key, const BlogItem *item)
-{
-	memset(key, 0, sizeof(*key));
-	key->post_id = *item_uuid(item, PROP_ID);
-	key->user_id = *item_uuid(item, PROP_USER_ID);
-	key->creation_date = item_date(item);
-}
-
-/* On to the first partition from a number on, or to the next phase if there is none. */
-static void
-go_on(Job *job, Container container, int number)
-{
-	int			partition = partition_from(container, ITEM_POST, number);
-
-	job->place.valid = false;
-	if (partition == NO_PARTITION)
-		job_enter_phase(job, job->phase + 1);
-	else
-		job->partition = partition;
-}
-
-/* Refresh what a chunk of a leaf names. */
-static void
-refresh_chunk(Job *job, Container container, AccessPath path)
-{
-	int			n = 0;
-	PostKey    *keys = palloc(sizeof(PostKey) * REBUILD_CHUNK);
-	BlogItem	item;
-	ItemScan   *scan;
-
-	if (partition_from(container, ITEM_POST, job->partition) != job->partition)
-	{
-		/* it was detached since the last chunk */
-		go_on(job, container, job->partition);
-		return;
-	}
-	scan = item_scan_begin(&(ItemQuery) {
-		.container = container, .type = ITEM_POST, .partition = job->partition,
-		.path = path, .after = &job->place, .identity = true
-	});
-	while (n < REBUILD_CHUNK && item_scan_next(scan, &item))
-	{
-		key_of(&keys[n++], &item);
-		item_scan_place(scan, &job->place);
-	}
-	item_scan_end(scan);
-
-	copies_refresh(keys, n);
-	job->done += n;
-	if (n < REBUILD_CHUNK)
-		go_on(job, container, job->partition + 1);
-}
 
 /* About how many posts and copies a rebuild has to look at. */
 int64
@@ -104,10 +42,8 @@ rebuild_chunk(Job *job)
 			job_enter_phase(job, REBUILD_COPIES);
 			break;
 		case REBUILD_COPIES:
-			refresh_chunk(job, CONTAINER_POSTS, PATH_KEY);
-			break;
-		case REBUILD_LEFTOVERS:
-			refresh_chunk(job, CONTAINER_USERS, PATH_LIST);
+			if (copies_build(&job->place, &job->done))
+				job_enter_phase(job, REBUILD_FEED);
 			break;
 		default:
 			if (!careful_do(make_feed, NULL))

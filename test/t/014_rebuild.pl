@@ -1,7 +1,7 @@
 
 # A rebuild goes in chunks beside live traffic: it shows how far it is, holds no
 # snapshot for longer than a chunk, and after kill -9 goes on from where it
-# stood.
+# stood. Whatever the views hold, nothing at all too, it makes them right.
 
 use strict;
 use warnings;
@@ -26,17 +26,19 @@ check_store($node, 'postgres', 'filled');
 my $job = "FROM blogstore.progress WHERE kind = 'rebuild'";
 my $worker = "FROM pg_stat_activity WHERE backend_type = 'blogstore worker'";
 
-# The items that a chunk looks at
-my $CHUNK = 1000;
+# The keys that a chunk looks at: so many for each of the partitions
+my $CHUNK = 4 * 250;
 
-# A post in the middle of a partition, behind so many: one that no client below
-# edits or deletes
+# A rebuild goes through posts and copies in this order
+my $KEY = 'user_id, creation_date, id';
+
+# A post behind so many: one that no client below edits or deletes
 sub post_behind
 {
-	my ($partition, $rank) = @_;
+	my ($rank) = @_;
 
 	return $node->safe_psql('postgres',
-		"SELECT post_id FROM (SELECT post_id, row_number() OVER (ORDER BY post_id) AS n FROM blogstore.posts_p0${partition}_post) x WHERE n > $rank AND right(post_id::text, 2) = '50' ORDER BY n LIMIT 1");
+		"SELECT id FROM (SELECT $KEY, row_number() OVER (ORDER BY $KEY) AS n FROM blogstore.posts WHERE type = 'post') x WHERE n > $rank AND right(id::text, 2) BETWEEN '50' AND '54' ORDER BY n LIMIT 1");
 }
 
 # Let the rebuild come to a post's copy, and not past the chunk that it is in
@@ -51,31 +53,30 @@ sub close_gate_at
 	return;
 }
 
-# How far a rebuild is that stands at a post of a partition, having come there from
-# where it is now: chunks end with a partition, too
+# How far a rebuild is that stands at a post, having come there from where it is
+# now: of each key it counts the copy, and the post, if there is one
 sub done_at
 {
-	my ($partition, $post) = @_;
-	my ($done, $from, $first) = split /\|/, $node->safe_psql('postgres',
-		"SELECT done, partition_number, coalesce(position_first, '00000000-0000-0000-0000-000000000000') FROM blogstore.jobs WHERE kind = 'rebuild'");
+	my ($post) = @_;
 
-	for my $p ($from .. $partition)
-	{
-		my $n = $node->safe_psql('postgres',
-			"SELECT count(*) FROM blogstore.posts_p0${p}_post WHERE post_id > '$first'"
-			  . ($p == $partition ? " AND post_id < '$post'" : ''));
-
-		$done += $p == $partition ? $n - $n % $CHUNK : $n;
-		$first = '00000000-0000-0000-0000-000000000000';
-	}
-	return $done;
+	return $node->safe_psql(
+		'postgres', qq{
+WITH job AS (SELECT done, coalesce(position_first, '00000000-0000-0000-0000-000000000000') AS first,
+		coalesce(position_date, '-infinity') AS date, coalesce(position_last, '00000000-0000-0000-0000-000000000000') AS last
+		FROM blogstore.jobs WHERE kind = 'rebuild'),
+	key AS (SELECT $KEY, max(n) AS n FROM (SELECT $KEY, 2 AS n FROM blogstore.posts WHERE type = 'post'
+		UNION ALL SELECT $KEY, 1 FROM blogstore.users WHERE type = 'post') x GROUP BY $KEY),
+	ahead AS (SELECT n, row_number() OVER (ORDER BY $KEY) AS place FROM key, job
+		WHERE ($KEY) > (first, date, last)
+		AND ($KEY) < (SELECT $KEY FROM blogstore.posts WHERE type = 'post' AND post_id = '$post'))
+SELECT job.done + coalesce((SELECT sum(n) FROM ahead WHERE place <= (SELECT count(*) / $CHUNK * $CHUNK FROM ahead)), 0) FROM job});
 }
 
-# Where it stands: in which partition, behind which post, and how far
+# Where it stands: behind which key, and how far
 sub place
 {
 	return $node->safe_psql('postgres',
-		"SELECT phase, partition_number, position_first, done FROM blogstore.jobs WHERE kind = 'rebuild'");
+		"SELECT phase, position_first, position_date, position_last, done FROM blogstore.jobs WHERE kind = 'rebuild'");
 }
 
 # Nothing that the worker has read in a chunk keeps a snapshot. (It looks at the
@@ -98,9 +99,10 @@ is($node->safe_psql('postgres', "SELECT phase, done, total IS NOT NULL, user_id 
 	'waiting|0|t|t', 'waiting: progress shows it');
 is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('0')"),
 	'f', 'waiting: wait_for_views() does, too');
-my $post = post_behind(1, 1500);
+my $post = post_behind(3500);
 close_gate_at('under way', $post);
-my $expected = $node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.posts_p00_post') + $CHUNK;
+my $expected = done_at($post);
+is($expected, 2 * 3 * $CHUNK, 'under way: it has come through three chunks when it is held');
 $holder->query_safe('COMMIT');
 $holder->quit;
 await_gate($node, 'postgres');
@@ -138,23 +140,23 @@ is($node->safe_psql('postgres', "SELECT abs(total - 2 * $POSTS) < 0.2 * $POSTS $
 	't', 'wrong views: total is near to what there is to look at');
 check_answers($node, 'postgres', 'wrong views');
 
-# Interrupted three times, in the middle of three partitions: by kill -9, the
-# same again, and by a restart
+# Interrupted three times, at three places: by kill -9, the same again, and by a
+# restart
 my @way = (
-	[ 'kill 1', 0, sub { kill_worker($node, 'postgres') } ],
-	[ 'kill 2', 2, sub { kill_worker($node, 'postgres') } ],
-	[ 'restarted', 3, sub { $node->restart } ]);
+	[ 'kill 1', 1500, sub { kill_worker($node, 'postgres') } ],
+	[ 'kill 2', 3900, sub { kill_worker($node, 'postgres') } ],
+	[ 'restarted', 5500, sub { $node->restart } ]);
 my $gate;
 
 for my $n (1 .. @way)
 {
-	my ($name, $partition, $interrupt) = @{ $way[ $n - 1 ] };
+	my ($name, $rank, $interrupt) = @{ $way[ $n - 1 ] };
 	my $before = $gate;
 
-	$post = post_behind($partition, 1500);
+	$post = post_behind($rank);
 	$gate = $name;
 	close_gate_at($gate, $post);
-	$expected = done_at($partition, $post);
+	$expected = done_at($post);
 	open_gate($node, 'postgres', $before) if $before;
 	$holder->query_safe('COMMIT');
 	$holder->quit;
@@ -171,12 +173,12 @@ SELECT blogstore.delete_post(kit.p(n)) FROM generate_series(110 + $n, 7900, 100)
 SELECT blogstore.create_post(kit.u(1 + n % 5), 'new', 'x', kit.p(10000 + 100 * $n + n), kit.d(100 * n)) IS NULL FROM generate_series(1, 49) n;
 });
 	check_answers($node, 'postgres', $name);
-	my $place = place();
+	my $stood = place();
 	$interrupt->();
 	eval { $holder->quit };
 	await_gate($node, 'postgres');
 	$holder = hold_worker($node, 'postgres');
-	is(place(), $place, "$name: nothing of the rebuild is lost or done again");
+	is(place(), $stood, "$name: nothing of the rebuild is lost or done again");
 	check_answers($node, 'postgres', "$name, gone on");
 }
 # asked for again in the middle of it: what is there now is built
@@ -201,7 +203,7 @@ UPDATE blogstore.users SET title = 'wrong' WHERE type = 'post';
 $holder = hold_worker($node, 'postgres');
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 wait_until($node, 'postgres', 'SELECT count(*) = 1 FROM pg_replication_slots WHERE active AND confirmed_flush_lsn IS NOT NULL');
-$post = post_behind(1, 1500);
+$post = post_behind(3500);
 close_gate_at('taken out', $post);
 $holder->query_safe('COMMIT');
 $holder->quit;
@@ -215,6 +217,88 @@ $holder->quit;
 check_store($node, 'postgres', 'taken out');
 is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.users WHERE title = 'wrong'"),
 	'0', 'taken out: the views that cannot be trusted are built anew all the same');
+
+# ---- Long texts: a chunk ends when it has gathered 4 MB of them
+
+my $leaves = join ', ', map { "blogstore.users_p0${_}_post" } 0 .. 3;
+my $copies = "FROM blogstore.users WHERE type = 'post'";
+
+# A transaction that is about to commit a copy holds the rebuild at it
+sub close_gate_at_missing
+{
+	my ($gate, $post) = @_;
+
+	close_gate($node, 'postgres', $gate,
+		"INSERT INTO blogstore.users (id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date) SELECT id, type, post_id, user_id, 'nobody', 'never written', 'x', 0, 0, creation_date FROM blogstore.posts WHERE type = 'post' AND post_id = '$post'");
+	return;
+}
+
+$node->append_conf('postgresql.conf', "blogstore.short_form_length = 100000\n");
+$node->reload;
+$node->safe_psql(
+	'postgres', q{
+SELECT blogstore.create_user('long', kit.u(6)) IS NULL;
+SELECT blogstore.create_post(kit.u(6), 'long', repeat('0123456789', 10000), kit.p(30000 + n), kit.d(n)) IS NULL FROM generate_series(1, 100) n;
+});
+wait_until($node, 'postgres', 'SELECT short_form_length = 100000 AND ready FROM blogstore.view_state');
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('10 min')"), 't', 'long texts: the views follow');
+$holder = hold_worker($node, 'postgres');
+$node->safe_psql('postgres', "TRUNCATE $leaves");
+close_gate_at_missing('long texts', $node->safe_psql('postgres', 'SELECT kit.p(30100)'));
+$holder->query_safe('COMMIT');
+$holder->quit;
+await_gate($node, 'postgres');
+# 42 are more than 4 MB
+is($node->safe_psql('postgres', "SELECT count(*) $copies AND user_id = kit.u(6)"),
+	2 * 42, 'long texts: chunks are of so many');
+open_gate($node, 'postgres', 'long texts');
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('10 min')"), 't', 'long texts: the views follow');
+is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'long texts: all are there again');
+
+# ---- All copies are of another length
+
+$node->append_conf('postgresql.conf', "blogstore.short_form_length = 200\n");
+$node->reload;
+wait_until($node, 'postgres', 'SELECT short_form_length = 200 AND ready FROM blogstore.view_state');
+check_store($node, 'postgres', 'another length');
+
+# ---- From nothing, with a copy that somebody else has written, and over a crash
+
+$node->safe_psql('postgres', "SET client_min_messages = error; SELECT blogstore.stop_worker(drop_slot => true); TRUNCATE $leaves");
+$holder = hold_worker($node, 'postgres');
+$node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
+wait_until($node, 'postgres', 'SELECT count(*) = 1 FROM pg_replication_slots WHERE active AND confirmed_flush_lsn IS NOT NULL');
+$post = post_behind(3500);
+close_gate_at_missing('from nothing', $post);
+$holder->query_safe('COMMIT');
+$holder->quit;
+await_gate($node, 'postgres');
+$holder = hold_worker($node, 'postgres');
+is($node->safe_psql('postgres', "SELECT phase, done $job"), 'copies|' . 2 * 3 * $CHUNK,
+	'from nothing: it has come to where it is held');
+is($node->safe_psql('postgres', "SELECT count(*) $copies"), 3 * $CHUNK, 'from nothing: copies are there up to it');
+is($node->safe_psql(
+		'postgres', "SELECT count(*), count(*) FILTER (WHERE before >= key) FROM (SELECT ROW($KEY) AS key, lag(ROW($KEY)) OVER (PARTITION BY tableoid ORDER BY ctid) AS before $copies) x"),
+	3 * $CHUNK . '|0', 'from nothing: they lie in the order of their key');
+check_no_snapshot('from nothing');
+$node->safe_psql(
+	'postgres', q{
+SELECT blogstore.edit_post(kit.p(n), 'edited') IS NULL FROM generate_series(105, 7900, 100) n;
+SELECT blogstore.delete_post(kit.p(n)) FROM generate_series(115, 7900, 100) n;
+SELECT blogstore.create_like(kit.p(n), kit.u(1 + n % 5)) IS NULL FROM generate_series(120, 7900, 10) n WHERE n % 100 > 20;
+SELECT blogstore.create_post(kit.u(1 + n % 5), 'new', 'x', kit.p(20000 + n), kit.d(100 * n)) IS NULL FROM generate_series(1, 49) n;
+});
+check_answers($node, 'postgres', 'from nothing');
+my $place = place();
+kill_worker($node, 'postgres');
+eval { $holder->quit };
+await_gate($node, 'postgres');
+is(place(), $place, 'from nothing, killed: nothing of the rebuild is lost or done again');
+check_answers($node, 'postgres', 'from nothing, killed');
+$node->safe_psql('postgres', "COMMIT PREPARED 'from nothing'");
+check_store($node, 'postgres', 'from nothing, with a copy of somebody else');
+is($node->safe_psql('postgres', "SELECT count(*) $copies AND title = 'never written'"),
+	'0', 'from nothing: what somebody else had written is gone');
 
 # ---- No snapshot is held for longer than a chunk while others write
 

@@ -104,7 +104,7 @@ would make the gate a writer to wait for.) And the lock of a copy's row in users
 
     SELECT FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(7) FOR KEY SHARE
 
-for rebuilds, which go by the ids of posts, leaf by leaf. Keep the worker from
+for rebuilds, which go by user, date and id of posts. Keep the worker from
 going past the place before there is a gate, by hold_worker(). While a gate is
 closed nobody can make a replication slot.
 

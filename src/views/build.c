@@ -1,0 +1,287 @@
+/*
+ * build.c
+ *		Making all copies of posts right, a chunk at a time, whatever is there.
+ *
+ * Posts and copies are read side by side in the order of the copies' key, all by
+ * one snapshot. Those that agree are passed by, and are most of them where the
+ * views are kept. Copies that are missing are gathered, and come into their leaves
+ * in that order, by the pageful. A copy that differs from its post, or has none, is
+ * refreshed by itself, as after a change (copies.c).
+ *
+ * What is written to posts after the snapshot is decoded later, and refreshed then.
+ *
+ * Runs in the worker; the caller holds the views' lock.
+ */
+#include "postgres.h"
+
+#include "container/container.h"
+#include "counts/counts.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "settings.h"
+#include "views/internal.h"
+
+#include "access/detoast.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/*
+ * How many keys a chunk looks at: so many for each partition, since all of them are
+ * opened for it, and no more than changes can wait for meanwhile.
+ */
+#define KEYS_PER_PARTITION 250
+#define MAX_KEYS 10000
+
+/* How much text a chunk gathers, in bytes. */
+#define MAX_TEXT (4 * 1024 * 1024)
+
+/* A copy to be written. */
+typedef struct MissingCopy
+{
+	int			partition;		/* of users */
+	int			place;			/* in the order of the copies' keys */
+} MissingCopy;
+
+/* A chunk. */
+typedef struct CopiesBuild
+{
+	AuthorList *posts;
+	AuthorList *copies;
+	PostSums   *sums;
+	MemoryContext gathered;		/* where values of missing copies are */
+	BlogItem   *wanted;			/* missing copies, in the order of their keys */
+	MissingCopy *missing;		/* the same, in the order of writing */
+	int			n_missing;
+	Size		text;			/* in them */
+	PostKey    *differing;		/* copies that are refreshed by themselves */
+	int			n_differing;
+} CopiesBuild;
+
+/* The key by which an item, a post or a copy, names a copy. */
+static void
+key_of(PostKey *key, const BlogItem *item)
+{
+	memset(key, 0, sizeof(*key));
+	key->post_id = *item_uuid(item, PROP_ID);
+	key->user_id = *item_uuid(item, PROP_USER_ID);
+	key->creation_date = item_date(item);
+}
+
+/* Behind an item. */
+static void
+place_of(ItemPlace *place, const BlogItem *item)
+{
+	place->valid = true;
+	place->first = *item_uuid(item, PROP_USER_ID);
+	place->date = item_date(item);
+	place->last = *item_uuid(item, PROP_ID);
+}
+
+/* All posts of a container, or all copies, behind a place in their order. */
+static AuthorList *
+begin_list(Container container, const ItemPlace *place)
+{
+	bool		posts = container == CONTAINER_POSTS;
+
+	/* a copy that lacks values is one that differs */
+	return author_list_begin(&(ItemQuery) {
+		.container = container, .type = ITEM_POST,
+		.path = posts ? PATH_USER : PATH_LIST, .after = place,
+		.identity = !posts
+	});
+}
+
+static void
+build_begin(CopiesBuild *build, const ItemPlace *place, int limit)
+{
+	memset(build, 0, sizeof(*build));
+	build->sums = post_sums_begin(GetActiveSnapshot());
+	build->gathered = AllocSetContextCreate(CurrentMemoryContext,
+											"blogstore missing copies",
+											ALLOCSET_DEFAULT_SIZES);
+	build->wanted = palloc(sizeof(BlogItem) * limit);
+	build->missing = palloc(sizeof(MissingCopy) * limit);
+	build->differing = palloc(sizeof(PostKey) * limit);
+	build->posts = begin_list(CONTAINER_POSTS, place);
+	build->copies = begin_list(CONTAINER_USERS, place);
+}
+
+/* A copy differs, or may. */
+static void
+add_differing(CopiesBuild *build, const BlogItem *item)
+{
+	key_of(&build->differing[build->n_differing++], item);
+}
+
+/* A post has no copy. */
+static void
+add_missing(CopiesBuild *build, const BlogItem *post)
+{
+	int			partition = partition_of(CONTAINER_USERS, ITEM_POST,
+										 item_uuid(post, PROP_USER_ID));
+	MissingCopy *copy = &build->missing[build->n_missing];
+	MemoryContext old;
+
+	if (partition == NO_PARTITION)
+		return;					/* detached: no place for a copy */
+	old = MemoryContextSwitchTo(build->gathered);
+	item_copy(&build->wanted[build->n_missing], post);
+	MemoryContextSwitchTo(old);
+	copy->partition = partition;
+	copy->place = build->n_missing++;
+	for (Property p = PROP_TITLE; p <= PROP_CONTENT; p++)
+		build->text += toast_raw_datum_size(post->value[p]);
+}
+
+/*
+ * Look at a post and its copy (NULL: there is none). While work is careful, each copy
+ * is written by itself. A post whose id is not its key, which only the owner can have
+ * written, is for copies_refresh() to judge.
+ */
+static void
+look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
+{
+	BlogItem	post = *there;
+
+	if ((copy == NULL && careful_now()) ||
+		memcmp(item_uuid(&post, PROP_ID), item_uuid(&post, PROP_POST_ID),
+			   UUID_LEN) != 0)
+	{
+		add_differing(build, &post);
+		return;
+	}
+	post_sums_add(build->sums, &post);
+	item_shorten(&post, blogstore_short_form_length);
+	if (copy == NULL)
+		add_missing(build, &post);
+	else if (!copy_current(copy, &post))
+		add_differing(build, &post);
+}
+
+/*
+ * Look at what has the next key; false: there is nothing left. Counts what it has
+ * looked at, and the copy that it has written, if none was there.
+ */
+static bool
+look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
+{
+	const BlogItem *post = author_list_item(build->posts);
+	const BlogItem *copy = author_list_item(build->copies);
+	int			order = post == NULL ? 1 : copy == NULL ? -1 :
+		author_order(post, copy);
+
+	if (post == NULL && copy == NULL)
+		return false;
+	place_of(place, order <= 0 ? post : copy);
+	*done += order <= 0 ? 2 : 1;
+	/* what others do to a copy comes before the comparison */
+	if (order > 0 ||
+		(order == 0 && item_scan_await_free(author_list_scan(build->copies))))
+		add_differing(build, copy);
+	else
+		look_at_post(build, post, order == 0 ? copy : NULL);
+	if (order <= 0)
+		author_list_next(build->posts);
+	if (order >= 0)
+		author_list_next(build->copies);
+	return true;
+}
+
+/* The chunk has been read. */
+static void
+build_read(CopiesBuild *build)
+{
+	author_list_end(build->posts);
+	author_list_end(build->copies);
+	post_sums_end(build->sums);
+}
+
+/* By partition, and in each by the copies' key. */
+static int
+compare_missing(const void *a, const void *b)
+{
+	const MissingCopy *ma = a;
+	const MissingCopy *mb = b;
+
+	if (ma->partition != mb->partition)
+		return ma->partition < mb->partition ? -1 : 1;
+	return ma->place < mb->place ? -1 : ma->place > mb->place;
+}
+
+/*
+ * Lock the leaves that missing copies are to come into. A lock that others have for
+ * long, to make an index say, is met before any row is written in vain.
+ */
+static void
+lock_leaves(const CopiesBuild *build)
+{
+	int			locked = NO_PARTITION;
+
+	for (int i = 0; i < build->n_missing; i++)
+	{
+		int			partition = build->missing[i].partition;
+
+		if (partition != locked)
+			item_writer_close(item_writer_open_partition(CONTAINER_USERS,
+														 ITEM_POST, partition));
+		locked = partition;
+	}
+}
+
+/* Write what the chunk has found to be written. */
+static void
+build_write(CopiesBuild *build)
+{
+	BulkInsert *bulk;
+
+	qsort(build->missing, build->n_missing, sizeof(MissingCopy),
+		  compare_missing);
+	lock_leaves(build);
+	if (build->n_differing > 0)
+		copies_refresh(build->differing, build->n_differing);
+	bulk = bulk_insert_begin(CONTAINER_USERS, ITEM_POST);
+	for (int i = 0; i < build->n_missing; i++)
+		bulk_insert_item(bulk, &build->wanted[build->missing[i].place]);
+	bulk_insert_end(bulk);
+}
+
+static void
+build_end(CopiesBuild *build)
+{
+	pfree(build->wanted);
+	pfree(build->missing);
+	pfree(build->differing);
+	MemoryContextDelete(build->gathered);
+}
+
+/*
+ * Make copies right from a place on, by which the next chunk goes on. Returns
+ * whether the end is reached. done: grows by the posts and copies that were looked
+ * at or written.
+ */
+bool
+copies_build(ItemPlace *place, int64 *done)
+{
+	MemoryContext per_key = AllocSetContextCreate(CurrentMemoryContext,
+												  "blogstore copy",
+												  ALLOCSET_DEFAULT_SIZES);
+	int			partitions = partition_count(CONTAINER_POSTS, ITEM_POST);
+	int			limit = Min(Max(partitions, 1) * KEYS_PER_PARTITION, MAX_KEYS);
+	CopiesBuild build;
+	bool		more = true;
+
+	build_begin(&build, place, limit);
+	for (int i = 0; i < limit && build.text < MAX_TEXT && more; i++)
+	{
+		MemoryContext old = MemoryContextSwitchTo(per_key);
+
+		more = look_at_next(&build, place, done);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(per_key);
+	}
+	build_read(&build);
+	MemoryContextDelete(per_key);
+	build_write(&build);
+	build_end(&build);
+	return !more;
+}
