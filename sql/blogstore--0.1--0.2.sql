@@ -123,3 +123,10 @@ COMMENT ON FUNCTION @extschema@.repair IS
 'Mend what verify() finds, beside live traffic: each item is locked, computed anew and written. Deltas of counts are folded into the counters of their posts, which the worker does otherwise. A value that is NULL is written where it follows from others (counts, names, copies); where it does not, a warning names the item. While a partition is away or not what it should be, what hangs on its items, and counts of what is in it, stay as they are, and a warning says so.
 Returns how many discrepancies were mended.
 Errors: 25001 not in READ COMMITTED; 25006 read-only transaction; 55000 no containers, or a column is missing or has another type.';
+
+/* ------------------------------------------------------------------------
+ * Operation: a rebuild has one phase for all copies
+ * ------------------------------------------------------------------------ */
+
+COMMENT ON VIEW @extschema@.progress IS
+'Jobs the worker has yet to finish, one row each. kind: rebuild, rename or deletion; user_id: whose (rename, deletion); phase: waiting, copies or feed of a rebuild, sweep, waiting, recheck or showing of the others; done, total: items (total is an estimate, for a rebuild only); rows_per_second, estimated_end: at the rate so far.';

@@ -7,7 +7,7 @@
  * A leaf is closed before the next is written, so items should come in the order
  * of leaves. A key that is taken is an error, as with INSERT.
  *
- * Runs in backends, in a transaction with an active snapshot.
+ * Runs in backends and in the worker, in a transaction with an active snapshot.
  */
 #include "postgres.h"
 

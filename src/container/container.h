@@ -127,6 +127,20 @@ extern bool item_scan_shown(ItemScan *scan, Snapshot snapshot);
 extern void item_scan_place(const ItemScan *scan, ItemPlace *place);
 extern void item_scan_end(ItemScan *scan);
 
+/* merged_scan.c: items of all partitions as one list */
+typedef struct MergedScan MergedScan;
+
+/* which of two items comes first? negative: a */
+typedef int (*ItemOrder) (const BlogItem *a, const BlogItem *b);
+
+/* the query's path has the order; its partition does not count */
+extern MergedScan *merged_scan_begin(const ItemQuery *query, ItemOrder order);
+/* the present item, which holds until the next; NULL: past the end */
+extern const BlogItem *merged_scan_item(const MergedScan *merged);
+extern ItemScan *merged_scan_source(const MergedScan *merged);
+extern void merged_scan_next(MergedScan *merged);
+extern void merged_scan_end(MergedScan *merged);
+
 /*
  * writer.c: locking, inserting, updating, deleting. A writer is of one leaf, which
  * stays locked against DDL to the end of the transaction. Errors of all that

@@ -45,8 +45,8 @@ typedef struct MissingCopy
 /* A chunk. */
 typedef struct CopiesBuild
 {
-	AuthorList *posts;
-	AuthorList *copies;
+	MergedScan *posts;
+	MergedScan *copies;
 	PostSums   *sums;
 	MemoryContext gathered;		/* where values of missing copies are */
 	BlogItem   *wanted;			/* missing copies, in the order of their keys */
@@ -56,6 +56,22 @@ typedef struct CopiesBuild
 	PostKey    *differing;		/* copies that are refreshed by themselves */
 	int			n_differing;
 } CopiesBuild;
+
+/* The order of the copies' key. */
+static int
+copies_order(const BlogItem *a, const BlogItem *b)
+{
+	int			order = memcmp(item_uuid(a, PROP_USER_ID),
+							   item_uuid(b, PROP_USER_ID), UUID_LEN);
+	TimestampTz da = item_date(a);
+	TimestampTz db = item_date(b);
+
+	if (order != 0)
+		return order;
+	if (da != db)
+		return da < db ? -1 : 1;
+	return memcmp(item_uuid(a, PROP_ID), item_uuid(b, PROP_ID), UUID_LEN);
+}
 
 /* The key by which an item, a post or a copy, names a copy. */
 static void
@@ -78,17 +94,17 @@ place_of(ItemPlace *place, const BlogItem *item)
 }
 
 /* All posts of a container, or all copies, behind a place in their order. */
-static AuthorList *
+static MergedScan *
 begin_list(Container container, const ItemPlace *place)
 {
 	bool		posts = container == CONTAINER_POSTS;
 
 	/* a copy that lacks values is one that differs */
-	return author_list_begin(&(ItemQuery) {
+	return merged_scan_begin(&(ItemQuery) {
 		.container = container, .type = ITEM_POST,
 		.path = posts ? PATH_USER : PATH_LIST, .after = place,
 		.identity = !posts
-	});
+	}, copies_order);
 }
 
 static void
@@ -165,10 +181,10 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 static bool
 look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 {
-	const BlogItem *post = author_list_item(build->posts);
-	const BlogItem *copy = author_list_item(build->copies);
+	const BlogItem *post = merged_scan_item(build->posts);
+	const BlogItem *copy = merged_scan_item(build->copies);
 	int			order = post == NULL ? 1 : copy == NULL ? -1 :
-		author_order(post, copy);
+		copies_order(post, copy);
 
 	if (post == NULL && copy == NULL)
 		return false;
@@ -176,14 +192,14 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 	*done += order <= 0 ? 2 : 1;
 	/* what others do to a copy comes before the comparison */
 	if (order > 0 ||
-		(order == 0 && item_scan_await_free(author_list_scan(build->copies))))
+		(order == 0 && item_scan_await_free(merged_scan_source(build->copies))))
 		add_differing(build, copy);
 	else
 		look_at_post(build, post, order == 0 ? copy : NULL);
 	if (order <= 0)
-		author_list_next(build->posts);
+		merged_scan_next(build->posts);
 	if (order >= 0)
-		author_list_next(build->copies);
+		merged_scan_next(build->copies);
 	return true;
 }
 
@@ -191,8 +207,8 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 static void
 build_read(CopiesBuild *build)
 {
-	author_list_end(build->posts);
-	author_list_end(build->copies);
+	merged_scan_end(build->posts);
+	merged_scan_end(build->copies);
 	post_sums_end(build->sums);
 }
 

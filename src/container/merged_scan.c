@@ -1,0 +1,147 @@
+/*
+ * merged_scan.c
+ *		Reading items of one type of all partitions, as one list in order.
+ *
+ * Each partition's items are read by an index that has the order, and the first of
+ * their first items is always the next: to begin costs a look into each partition,
+ * and an item a few comparisons.
+ *
+ * Runs in any process; reads need an active transaction and a snapshot.
+ */
+#include "postgres.h"
+
+#include "container/container.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+
+#include "lib/binaryheap.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+/* A partition's items. */
+typedef struct MergedInput
+{
+	ItemScan   *scan;
+	BlogItem	item;			/* the scan's present item */
+} MergedInput;
+
+struct MergedScan
+{
+	MemoryContext context;		/* where scans allocate (btgettuple() does) */
+	ItemOrder	order;
+	int			n;				/* of the partitions that are open */
+	MergedInput *input;
+	binaryheap *heap;			/* of indexes into input */
+};
+
+/* The heap's first is what comes first. */
+static int
+compare_inputs(Datum a, Datum b, void *arg)
+{
+	const MergedScan *merged = arg;
+
+	return merged->order(&merged->input[DatumGetInt32(b)].item,
+						 &merged->input[DatumGetInt32(a)].item);
+}
+
+/*
+ * Open each partition; false if partitions came or went meanwhile, by which their
+ * numbers change.
+ */
+static bool
+open_inputs(MergedScan *merged, ItemQuery *query)
+{
+	int			n = partition_count(query->container, query->type);
+	uint64		loads = layout_loads();
+
+	merged->n = 0;
+	merged->input = palloc(sizeof(MergedInput) * Max(n, 1));
+	for (query->partition = partition_first(query->container, query->type);
+		 query->partition != NO_PARTITION;
+		 query->partition = partition_after(query->container, query->type,
+											query->partition))
+	{
+		if (layout_loads() != loads)
+			return false;
+		merged->input[merged->n++].scan = item_scan_begin(query);
+	}
+	return layout_loads() == loads;
+}
+
+static void
+close_inputs(MergedScan *merged)
+{
+	for (int i = 0; i < merged->n; i++)
+		item_scan_end(merged->input[i].scan);
+	pfree(merged->input);
+}
+
+/*
+ * Begin to read what a query asks for of each partition. Partitions are held still
+ * by the caller's lock on the container, but for DETACH PARTITION ... CONCURRENTLY.
+ */
+MergedScan *
+merged_scan_begin(const ItemQuery *query, ItemOrder order)
+{
+	MergedScan *merged = palloc0(sizeof(MergedScan));
+	ItemQuery	each = *query;
+
+	merged->context = CurrentMemoryContext;
+	merged->order = order;
+	while (!open_inputs(merged, &each))
+	{
+		close_inputs(merged);
+		CHECK_FOR_INTERRUPTS();
+	}
+	merged->heap = binaryheap_allocate(Max(merged->n, 1), compare_inputs,
+									   merged);
+	for (int i = 0; i < merged->n; i++)
+		if (item_scan_next(merged->input[i].scan, &merged->input[i].item))
+			binaryheap_add_unordered(merged->heap, Int32GetDatum(i));
+	binaryheap_build(merged->heap);
+	return merged;
+}
+
+/* Where the present item comes from. */
+static MergedInput *
+present_input(const MergedScan *merged)
+{
+	return &merged->input[DatumGetInt32(binaryheap_first(merged->heap))];
+}
+
+/* The present item, at first the first one. NULL: past the end. */
+const BlogItem *
+merged_scan_item(const MergedScan *merged)
+{
+	return binaryheap_empty(merged->heap) ? NULL : &present_input(merged)->item;
+}
+
+/* The scan that has found the present item. */
+ItemScan *
+merged_scan_source(const MergedScan *merged)
+{
+	return present_input(merged)->scan;
+}
+
+/* Go on from the present item, which there is, to the next. */
+void
+merged_scan_next(MergedScan *merged)
+{
+	MergedInput *input = present_input(merged);
+	MemoryContext old = MemoryContextSwitchTo(merged->context);
+
+	if (item_scan_next(input->scan, &input->item))
+		binaryheap_replace_first(merged->heap, binaryheap_first(merged->heap));
+	else
+		(void) binaryheap_remove_first(merged->heap);
+	MemoryContextSwitchTo(old);
+}
+
+/* End, wherever it has come to. */
+void
+merged_scan_end(MergedScan *merged)
+{
+	close_inputs(merged);
+	binaryheap_free(merged->heap);
+	pfree(merged);
+}
