@@ -272,10 +272,15 @@ post_lock_counter(PostLock *lock, LockWaitPolicy wait)
 		lock->hold = POST_SHARED;
 }
 
-/* May who has a post locked change its counter? One at a time may. */
+/*
+ * May who has a post locked change its counter? One at a time may: the one who has
+ * it shared first, or who has it exclusively with its item.
+ */
 bool
 post_has_counter(const PostLock *lock)
 {
+	if (lock->hold == POST_EXCLUSIVE)
+		return true;
 	return lock->mode == KEY_LOCK_SHARED_FIRST &&
 		(lock->hold == POST_SHARED || lock->hold == POST_SHARED_SURE);
 }

@@ -590,7 +590,7 @@ sub without_worker
 		'', "$name: not folded: verify() shows nothing");
 	is($server->safe_psql('postgres', "SELECT like_count FROM blogstore.edit_post(kit.p(1), '$name')"),
 		$likes + 20, "$name: an edit returns the counts");
-	$server->safe_psql('postgres', 'SELECT blogstore.create_comment(kit.p(1), kit.u(1), 'x', kit.c(9999)), blogstore.delete_comment(kit.p(1), kit.c(9999))');
+	$server->safe_psql('postgres', q{SELECT blogstore.create_comment(kit.p(1), kit.u(1), 'x', kit.c(9999)), blogstore.delete_comment(kit.p(1), kit.c(9999))});
 	is($server->safe_psql('postgres', 'SELECT kit.deltas()'),
 		0, "$name: who counts in the counter folds");
 	run_load($server, 'postgres', "$name: snapshots again", 'snapshot', 2, 10);
