@@ -87,8 +87,8 @@ insert_child(BlogItem *item, ItemType type, Arrival *arrival)
  * Write a comment or like, and have its post count it. Returns false, nothing
  * written, if its key is taken.
  *
- * Errors: 23503 no such post or user; 40001. Locks: the post item, FOR NO KEY
- * UPDATE, if it is free.
+ * Errors: 23503 no such post or user; 40001. Locks: the post, shared, for a moment;
+ * the user item, FOR SHARE, where no worker can run.
  */
 bool
 write_child(BlogItem *item, ItemType type)
@@ -122,37 +122,36 @@ write_child(BlogItem *item, ItemType type)
 	return true;
 }
 
-/* Delete a comment or like; false if there is none, or none is served. */
+/* Delete a comment or like; false if there is none that shows. */
 static bool
-delete_served_child(ItemType type, const pg_uuid_t *post_id,
+delete_unless_hidden(ItemType type, const pg_uuid_t *post_id,
 					const pg_uuid_t *other)
 {
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(other)};
 	const DeletedUsers *deleted;
 	BlogItem	comment;
-	bool		served = true;
+	bool		shown = true;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	deleted = deleted_users(GetActiveSnapshot());
 	if (deleted != NULL && type == ITEM_LIKE)
-		served = !deleted_has(deleted, other);
+		shown = !deleted_has(deleted, other);
 	else if (deleted != NULL)
-		served = item_get(&(ItemQuery) {
+		shown = item_get(&(ItemQuery) {
 			.container = CONTAINER_POSTS, .type = type,
 			.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2
 		}, &comment) &&
 			!deleted_has_author(deleted, &comment);
-	served = served && !deleted_has_author_of_post(deleted, post_id);
+	shown = shown && !deleted_has_author_of_post(deleted, post_id);
 	PopActiveSnapshot();
-	return served &&
+	return shown &&
 		child_delete(type, post_id, other, NULL, LockWaitBlock) == DELETE_DONE;
 }
 
 /*
  * A request that deletes a comment or like: its arguments are the post's id and
  * other, which tells the child. Returns whether there was one. Errors: 22004, 25006,
- * 40001, 55000. Locks: the child, FOR UPDATE; the post item, FOR NO KEY UPDATE, if it
- * is free.
+ * 40001, 55000. Locks: the post, shared, for a moment; the child, FOR UPDATE.
  */
 Datum
 delete_on_post(FunctionCallInfo fcinfo, ItemType type, const char *command,
@@ -164,7 +163,7 @@ delete_on_post(FunctionCallInfo fcinfo, ItemType type, const char *command,
 	bool		found;
 
 	request_begin(&scope, command);
-	found = delete_served_child(type, post_id, other_id);
+	found = delete_unless_hidden(type, post_id, other_id);
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
 }

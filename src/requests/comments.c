@@ -139,7 +139,7 @@ edit_comment(PG_FUNCTION_ARGS)
 /*
  * Delete a comment; the post's comment_count falls by one with it. Returns
  * whether there was one. Errors: 22004, 25006, 40001, 55000. Locks: the
- * comment, FOR UPDATE; the post item, FOR NO KEY UPDATE, if it is free.
+ * post, shared, for a moment; the comment, FOR UPDATE.
  */
 static Datum
 delete_comment(PG_FUNCTION_ARGS)

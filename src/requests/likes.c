@@ -65,8 +65,8 @@ create_like(PG_FUNCTION_ARGS)
 
 /*
  * Take a like back; the post's like_count falls by one with it. Returns
- * whether there was one. Errors: 22004, 25006, 40001, 55000. Locks: the like,
- * FOR UPDATE; the post item, FOR NO KEY UPDATE, if it is free.
+ * whether there was one. Errors: 22004, 25006, 40001, 55000. Locks: the post,
+ * shared, for a moment; the like, FOR UPDATE.
  */
 static Datum
 delete_like(PG_FUNCTION_ARGS)

@@ -3,8 +3,8 @@
  *		The blogstore worker of one database: decodes, applies, runs jobs.
  *
  * It looks whether it is needed and enabled, sees to its slot, and then turns in a
- * loop: decode, apply, run jobs. Its states are in state.c, and as others see them
- * in launch/worker_state.c.
+ * loop: decode, apply, run jobs. How far the views are is in state.c, and the worker's
+ * states as others see them are in launch/worker_state.c.
  *
  * An ERROR ends the process; the launcher starts it again after a while, and
  * because refreshing is by state, it just goes on. Exits on its own only to
