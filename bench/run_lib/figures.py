@@ -25,13 +25,13 @@ def absent(name, what, bound, part):
 	return Figure(name, what, bound, NOT_MEASURED, None, part)
 
 
-def judged(name, what, part, found, bound, most=False, form='{:.2f}'):
+def judged(name, what, part, found, bound, most=False):
 	"""A figure of one value or more by name, each of which has a bound: the least it may be, or the most."""
 	said = f'at {"most" if most else "least"} {bound:.2f}'
 	if not found:
 		return absent(name, what, said, part)
 	worst = max(found.values()) if most else min(found.values())
-	return Figure(name, what, said, ', '.join(f'{key} {form.format(value)}' for key, value in found.items()),
+	return Figure(name, what, said, ', '.join(f'{key} {value:.2f}' for key, value in found.items()),
 		worst <= bound if most else worst >= bound, part)
 
 
@@ -74,7 +74,7 @@ def first(results):
 	for titles, bound in ((('get_post', 'list_feed'), 2.5), (('create_like',), 3.0)):
 		for partitions, sessions in found.items():
 			what = f'first request, buffers against a plain table\'s first read{f", {partitions} partitions" if partitions else ""}'
-			yield judged('F12', what, 'first', {title: sessions[f'blogstore {title}'].median() / sessions[PLAIN].median()
+			yield judged('F12', what, 'first', {title: sessions[title].median() / sessions[PLAIN].median()
 				for title in titles if PLAIN in sessions}, bound, most=True)
 
 

@@ -13,8 +13,17 @@ from .small import drop, small_site
 
 SESSIONS = 20
 PARTITIONS = (16, 1024)
-PLAIN = 'plain get_post'		# what the others are compared with, by title
-ASKED = (('floor', 'get_post'), ('blogstore', 'get_post'), ('blogstore', 'list_feed'), ('blogstore', 'create_like'))
+NAMES = ('get_post', 'list_feed', 'create_like')
+PLAIN = 'plain table, by its primary key'		# what the others are compared with
+NOTHING = 'SELECT 1'							# what a session costs that asks for nothing
+
+# a table as plain as can be
+PLAIN_TABLE = '''
+CREATE TABLE staging.plain AS SELECT post_id, title FROM staging.posts;
+ALTER TABLE staging.plain ADD PRIMARY KEY (post_id);
+VACUUM ANALYZE staging.plain;
+'''
+PLAIN_READ = "SELECT * FROM staging.plain WHERE post_id = ('0190000000007000' || :post)::uuid"
 
 # an id as statements make it of a number, which has the server look up an operator and its kin
 MADE_ID = re.compile(r"\('([0-9a-f]+)' \|\| '([0-9]+)'\)::uuid")
@@ -38,35 +47,35 @@ def first(site, options, _workplace):
 	"""First requests of sessions: number of partitions -> {title: First}."""
 	found = {}
 	for partitions in PARTITIONS[:1] if options.quick else PARTITIONS:
-		other = small_site(site.server, f'first_{partitions}', options, ('floor', 'blogstore'), 100, 500, partitions)
+		other = small_site(site.server, f'first_{partitions}', options, ('blogstore',), (100, 500), partitions)
+		other.sql(PLAIN_TABLE)
 		found[partitions] = sessions(other, 3 if options.quick else SESSIONS)
 		drop(other)
 	return found
 
 
 def sessions(site, count):
-	"""Of a site: a session of nothing but SELECT 1, then all that is asked, each in as many sessions of its own."""
-	by_name = {contestant.name: contestant for contestant in site.contestants}
-	found = {'SELECT 1': First([], [])}
-	site.worker(True)
-	for _ in range(count):
-		session(site, 'SELECT 1;', None, found['SELECT 1'])
-	for contestant, name in ASKED:
-		request = BY_NAME[name]
-		site.worker(not request.writes)		# it would read for a write, meanwhile
-		title = f'{"plain" if contestant == "floor" else contestant} {name}'
+	"""Of a site: all that is asked, each in as many sessions of its own; what a session costs that asks for nothing is left out."""
+	blogstore, = site.contestants
+	found = {}
+	asked = [(NOTHING, NOTHING, None), (PLAIN, PLAIN_READ, None)]
+	asked += [(name, blogstore.statement(BY_NAME[name]), BY_NAME[name]) for name in NAMES]
+	for title, statement, request in asked:
+		site.worker(not (request and request.writes))		# it would read for a write, meanwhile
 		found[title] = First([], [])
-		for keys in site.keys(count, 'first ' + name):
-			session(site, fill_in(by_name[contestant].statement(request), keys_for(request, keys)), by_name[contestant], found[title])
+		for keys in site.keys(count, 'first ' + title):
+			session(site, fill_in(statement, keys_for(request, keys) if request else keys), found[title])
+	nothing = found[NOTHING].median()
+	for title in set(found) - {NOTHING}:
+		found[title] = found[title]._replace(buffers=[buffers - nothing for buffers in found[title].buffers])
 	return found
 
 
-def session(site, statement, contestant, found):
+def session(site, statement, found):
 	"""One session with one statement; all that is counted for the database meanwhile is its own."""
 	before = counted(site)
 	statement = MADE_ID.sub(r"'\1\2'::uuid", statement)
-	options = contestant.options() if contestant else ''
-	out = site.server.psql(f"dbname={site.database} options='{options}'", '-f', '-', text=f'\\timing on\n{statement}\n')
+	out = site.server.psql(site.database, '-f', '-', text=f'\\timing on\n{statement.strip().rstrip(";")};\n')
 	found.buffers.append(counted(site) - before)
 	found.times.append(float(re.search(r'^Time: ([\d.]+) ms', out, re.M)[1]))
 

@@ -14,6 +14,13 @@ from .measure import WARM_UP
 NAMES = {'get_post': 'reading a post', 'create_like': 'liking a post'}
 
 
+def build(server):
+	"""A warning, if the server is not one to be measured."""
+	if server.sql('postgres', 'SHOW debug_assertions') == [['on']]:
+		return '- **this server checks assertions: instructions and times of it mean little, WAL and buffers are right**\n'
+	return ''
+
+
 def about(command, installation, directory, options):
 	"""Where and how it was measured."""
 	with contextlib.redirect_stdout(io.StringIO()) as out:

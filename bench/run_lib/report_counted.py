@@ -3,7 +3,7 @@
 from lib.report import table
 
 from .contestants import BY_NAME
-from .first import PLAIN
+from .first import NOTHING, PLAIN
 from .wal import KINDS, NAMES, RATE, SKEW, TAIL
 
 TITLES = {'spread': 'evenly spread', 'zipf': 'Zipf-like', 'create_like': 'like', 'create_comment': 'comment', 'v1': 'V1', 'blogstore': 'blogstore'}
@@ -51,12 +51,12 @@ def records(kind, found):
 def first(found):
 	"""F12."""
 	print('\n## The first request of a session\n')
-	print('Buffers that a session of one statement has asked for, from its beginning to its end, by pg_stat_database; ms of the\n'
-		'statement alone. Medians, with the least and the most. The plain table is the floor\'s, without partitions.')
+	print('Buffers that a session of one statement has asked for until its end, by pg_stat_database, less those of a session that\n'
+		f'asks for nothing ({NOTHING}); ms of the statement alone. Medians, with the least and the most.')
 	for partitions, sessions in found.items():
 		plain = sessions[PLAIN].median()
 		table([f'{partitions} partitions', 'sessions', 'buffers', 'to the plain table', 'ms'], [
-			[title, len(of.buffers), f'{of.median():,.0f} ({min(of.buffers):,} to {max(of.buffers):,})', f'{of.median() / plain:.2f}',
+			[title, len(of.buffers), f'{of.median():,.0f} ({min(of.buffers):,.0f} to {max(of.buffers):,.0f})', f'{of.median() / plain:.2f}',
 				f'{sorted(of.times)[len(of.times) // 2]:.2f} ({min(of.times):.2f} to {max(of.times):.2f})'] for title, of in sessions.items()])
 
 

@@ -8,8 +8,9 @@ from .contestants import CONTESTANTS, SQL
 from .site import Site
 
 
-def small_site(server, name, options, contestants, users, posts, partitions=16):
-	"""Make it for the contestants named; the posts have neither comments nor likes."""
+def small_site(server, name, options, contestants, items, partitions=16):
+	"""Make it for the contestants named, of so many (users, posts), which have neither comments nor likes."""
+	users, posts = items
 	site = Site(server, name, users / 100000, options, contestants)
 	site.users, site.posts = users, posts
 	site.contestants = [contestant for contestant in CONTESTANTS if contestant.name in contestants]

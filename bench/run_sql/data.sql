@@ -22,28 +22,4 @@ ALTER TABLE users ADD PRIMARY KEY (user_id);
 ALTER TABLE all_posts ADD PRIMARY KEY (n);
 VACUUM ANALYZE users, all_posts;
 
--- of a slice
-CREATE UNLOGGED TABLE posts (
-	n				bigint,
-	post_id			uuid PRIMARY KEY,
-	user_id			uuid,
-	user_n			bigint,
-	title			text,
-	content			text,
-	creation_date	timestamptz,
-	comments		bigint,
-	likes			bigint
-);
-CREATE UNLOGGED TABLE comments (
-	comment_id		uuid,
-	post_id			uuid,
-	user_id			uuid,
-	content			text,
-	creation_date	timestamptz
-);
-CREATE UNLOGGED TABLE likes (
-	like_id			uuid,
-	post_id			uuid,
-	user_id			uuid,
-	creation_date	timestamptz
-);
+\ir staging.sql
