@@ -15,7 +15,7 @@ from .measure import Runner
 from .site import Site
 
 SCALE = 0.002			# a callgrind's server is fifty times slower
-SHORT, LONG = 60, 260	# calls of two sessions; what the second takes more is of warm calls
+SHORT, LONG = 400, 1600	# calls of two sessions; what the second takes more is of warm calls
 
 SETTINGS = DURABLE + WITH_WORKER + """
 autovacuum = off
