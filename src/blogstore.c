@@ -13,6 +13,7 @@
 #include "layout/layout.h"
 #include "members/members.h"
 #include "requests/requests.h"
+#include "scan/scan.h"
 #include "settings.h"
 #include "state/state.h"
 
@@ -30,4 +31,5 @@ _PG_init(void)
 	guard_init();
 	launch_init();
 	stats_init();
+	scan_init();
 }

@@ -32,8 +32,14 @@
 #include "utils/guc_tables.h"
 #include "utils/snapmgr.h"
 #if PG_VERSION_NUM >= 160000
+#include "catalog/pg_proc.h"
 #include "nodes/miscnodes.h"
 #include "varatt.h"
+#endif
+#include "commands/explain.h"
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
 #endif
 
 #if PG_VERSION_NUM < 150000
@@ -189,6 +195,16 @@ compat_is_database_owner(Oid dbid, Oid roleid)
 	return object_ownercheck(DatabaseRelationId, dbid, roleid);
 #else
 	return pg_database_ownercheck(dbid, roleid);
+#endif
+}
+
+static inline AclResult
+compat_function_aclcheck(Oid funcid, Oid roleid)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_aclcheck(ProcedureRelationId, funcid, roleid, ACL_EXECUTE);
+#else
+	return pg_proc_aclcheck(funcid, roleid, ACL_EXECUTE);
 #endif
 }
 

@@ -15,6 +15,7 @@ int			blogstore_feed_size = 100;
 int			blogstore_short_form_length = 200;
 int			blogstore_count_refresh_interval = 2000;
 bool		blogstore_track_requests = true;
+bool		blogstore_enable_custom_scan = true;
 
 /* Define the settings; called once by _PG_init. */
 void
@@ -44,6 +45,12 @@ settings_init(void)
 							 &blogstore_track_requests,
 							 true,
 							 PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("blogstore.enable_custom_scan",
+							 "Have queries in FROM planned as scans of the containers.",
+							 "Otherwise they are planned as function scans, with the same results.",
+							 &blogstore_enable_custom_scan,
+							 true,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("blogstore");
 }
 

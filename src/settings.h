@@ -11,6 +11,7 @@ extern int	blogstore_feed_size;
 extern int	blogstore_short_form_length;
 extern int	blogstore_count_refresh_interval;
 extern bool blogstore_track_requests;
+extern bool blogstore_enable_custom_scan;
 
 extern void settings_init(void);
 extern void setting_change(const char *name, const char *value);

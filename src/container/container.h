@@ -108,15 +108,16 @@ typedef struct ItemQuery
 } ItemQuery;
 
 /*
- * scan.c: point reads and lists. They wait for DDL that has the leaf locked, and
- * for nobody else. An item that lacks a value is an error (22004), or passed over
- * where this process leaves such items out (left_out.c).
+ * get.c, scan.c: point reads and lists. They wait for DDL that has the leaf locked,
+ * and for nobody else. An item that lacks a value is an error (22004), or passed
+ * over where this process leaves such items out (left_out.c).
  */
 /* the one item of a query, copied to the current context; false: none shows */
 extern bool item_get(const ItemQuery *query, BlogItem *out);
 /* is a user or post there? *unknown: its partition is away, and may come back */
 extern bool item_is_there(Container container, ItemType type,
 						  const pg_uuid_t *id, bool *unknown);
+
 extern ItemScan *item_scan_begin(const ItemQuery *query);
 /* begin again with other values, a scan of no more than a key */
 extern void item_scan_again(ItemScan *scan, const Datum *key, int nkeys);
@@ -125,6 +126,13 @@ extern bool item_scan_next(ItemScan *scan, BlogItem *out);
 /* of the present item: does another snapshot show it? where is it? */
 extern bool item_scan_shown(ItemScan *scan, Snapshot snapshot);
 extern void item_scan_place(const ItemScan *scan, ItemPlace *place);
+/* its leaf and index, to be told to people; false: the leaf is left out */
+extern bool item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index);
+/* have the next items given as the values of these properties; false: cannot */
+extern bool item_scan_want(ItemScan *scan, const Property *prop, int n);
+extern bool item_scan_next_values(ItemScan *scan, Datum *value, bool *isnull);
+/* the present item's place in a list by (creation_date, id) */
+extern void item_scan_cursor(const ItemScan *scan, Cursor *cursor);
 extern void item_scan_end(ItemScan *scan);
 
 /* merged_scan.c: items of all partitions as one list */

@@ -42,6 +42,12 @@ struct ItemScan
 	uint32		needed;			/* properties that items must have */
 	const Property *column;		/* of the path, ncolumns of them */
 	int			ncolumns;
+	int			nwanted;		/* properties that are asked for: columns */
+	AttrNumber	wanted[N_PROPERTIES];
+	bool		must[N_PROPERTIES];	/* are they some that items must have? */
+	int			nothers;		/* columns of others that items must have */
+	AttrNumber	other[N_PROPERTIES];
+	AttrNumber	last;			/* of all these columns */
 	ItemPlace	after;			/* what the keys of a walk point to */
 	ScanKeyData keys[MAX_KEYS];
 	ScanKeyData row[MAX_PATH_COLUMNS];	/* members of a row comparison */
@@ -262,6 +268,20 @@ item_scan_place(const ItemScan *scan, ItemPlace *place)
 			place->last = *item_uuid(&item, scan->column[i]);
 }
 
+/*
+ * The tables that a scan reads, for who tells people of it. False: the leaf is left
+ * out.
+ */
+bool
+item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index)
+{
+	if (scan->index == NULL)
+		return false;
+	*leaf = RelationGetRelid(scan->leaf.rel);
+	*index = RelationGetRelid(scan->index);
+	return true;
+}
+
 /* The next version that shows; false: there are no more. */
 static bool
 scan_advance(ItemScan *scan)
@@ -294,6 +314,98 @@ item_scan_next(ItemScan *scan, BlogItem *out)
 			scan->needed;
 	} while (missing != 0 && !item_complete(out, scan->type, missing));
 	return true;
+}
+
+/*
+ * Ask for some properties, by which item_scan_next_values() gives items. Where many
+ * items are read that costs less than item_scan_next(). False: they have no columns
+ * in this leaf, and item_scan_next() tells what is to be made of that.
+ */
+bool
+item_scan_want(ItemScan *scan, const Property *prop, int n)
+{
+	uint32		needed = scan->desc != NULL ? scan->needed : 0;
+	bool		found = scan->desc != NULL;
+
+	scan->nwanted = n;
+	scan->nothers = 0;
+	scan->last = 0;
+	for (int i = 0; i < n && found; i++)
+	{
+		scan->wanted[i] = scan->leaf.attno[prop[i]];
+		scan->must[i] = (scan->needed & (UINT32_C(1) << prop[i])) != 0;
+		scan->last = Max(scan->last, scan->wanted[i]);
+		needed &= ~(UINT32_C(1) << prop[i]);
+		found = scan->wanted[i] != InvalidAttrNumber;
+	}
+	for (Property p = 0; needed >> p != 0 && found; p++)
+	{
+		AttrNumber	att = scan->leaf.attno[p];
+
+		if (!(needed & (UINT32_C(1) << p)))
+			continue;
+		scan->other[scan->nothers++] = att;
+		scan->last = Max(scan->last, att);
+		found = att != InvalidAttrNumber;
+	}
+	return found;
+}
+
+/* Has the present item, of which a value may be missing, all that it must have? */
+static bool
+scan_item_complete(ItemScan *scan)
+{
+	BlogItem	item;
+	uint32		missing = item_from_slot(&item, scan->slot, scan->leaf.attno) &
+		scan->needed;
+
+	return missing == 0 || item_complete(&item, scan->type, missing);
+}
+
+/*
+ * The next item that shows, as item_scan_next(): the values of the properties that
+ * were asked for.
+ */
+bool
+item_scan_next_values(ItemScan *scan, Datum *value, bool *isnull)
+{
+	bool		missing;
+
+	do
+	{
+		const Datum *column;
+		const bool *null;
+
+		if (!scan_advance(scan))
+			return false;
+		slot_getsomeattrs(scan->slot, scan->last);
+		column = scan->slot->tts_values - 1;
+		null = scan->slot->tts_isnull - 1;
+		missing = false;
+		for (int i = 0; i < scan->nwanted; i++)
+		{
+			AttrNumber	att = scan->wanted[i];
+
+			value[i] = column[att];
+			isnull[i] = null[att];
+			missing |= null[att] & scan->must[i];
+		}
+		for (int i = 0; i < scan->nothers; i++)
+			missing |= null[scan->other[i]];
+	} while (unlikely(missing) && !scan_item_complete(scan));
+	return true;
+}
+
+/* The place of the present item in a list by (creation_date, id). */
+void
+item_scan_cursor(const ItemScan *scan, Cursor *cursor)
+{
+	const Datum *value = scan->slot->tts_values;
+
+	cursor->valid = true;
+	cursor->date =
+		DatumGetTimestampTz(value[scan->leaf.attno[PROP_CREATION_DATE] - 1]);
+	cursor->id = *DatumGetUUIDP(value[scan->leaf.attno[PROP_ID] - 1]);
 }
 
 /* Does a snapshot show the present item? */
@@ -331,46 +443,4 @@ item_scan_end(ItemScan *scan)
 	index_close(scan->index, scan->leaf.lockmode);
 	leaf_close(&scan->leaf, false);
 	pfree(scan);
-}
-
-/*
- * Read one item by key. Returns false if the snapshot sees none; out is a copy in
- * the current memory context.
- */
-bool
-item_get(const ItemQuery *query, BlogItem *out)
-{
-	ItemScan   *scan = item_scan_begin(query);
-	BlogItem	item;
-	bool		found = item_scan_next(scan, &item);
-
-	if (found)
-		item_copy(out, &item);
-	item_scan_end(scan);
-	return found;
-}
-
-/*
- * Is a user, or a post, there? *unknown: its partition is away or not what it should
- * be, and it may come back. For who leaves such things out
- * (left_out_instead_of_errors()).
- */
-bool
-item_is_there(Container container, ItemType type, const pg_uuid_t *id,
-			  bool *unknown)
-{
-	Datum		key = UUIDPGetDatum(id);
-	ItemQuery	query = {
-		.container = container,.type = type,.partition_key = id,
-		.path = PATH_KEY,.key = &key,.nkeys = 1
-	};
-	uint64		left_out = left_out_count();
-	BlogItem	item;
-	bool		there;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	there = item_get(&query, &item);
-	PopActiveSnapshot();
-	*unknown = left_out_count() != left_out;
-	return there;
 }

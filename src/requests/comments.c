@@ -20,7 +20,7 @@
 REQUEST_FUNCTION(create_comment, REQUEST_CREATE_COMMENT);
 REQUEST_FUNCTION(edit_comment, REQUEST_EDIT_COMMENT);
 REQUEST_FUNCTION(delete_comment, REQUEST_DELETE_COMMENT);
-REQUEST_FUNCTION(list_post_comments, REQUEST_LIST_POST_COMMENTS);
+QUERY_FUNCTION(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT);
 
 /*
  * C3: create a comment in its post's logical partition; the post's
@@ -148,8 +148,8 @@ delete_comment(PG_FUNCTION_ARGS)
 }
 
 /* Q4: list a post's comments, newest first. Errors: 22004, 22023, 55000. */
-static Datum
-list_post_comments(PG_FUNCTION_ARGS)
+static void
+list_post_comments(RequestScan *scan, FunctionCallInfo fcinfo)
 {
-	return result_on_post(fcinfo, ITEM_COMMENT);
+	query_on_post(scan, fcinfo);
 }

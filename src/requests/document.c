@@ -22,12 +22,10 @@
 
 PG_FUNCTION_INFO_V1(blogstore_item_document);
 
-/* An item as a row of its type's composite type (blessed tupdesc). */
-Datum
-item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc)
+/* An item's values in the order of its row type's columns. */
+void
+item_columns(const BlogItem *item, ItemType type, Datum *values, bool *nulls)
 {
-	Datum		values[N_PROPERTIES];
-	bool		nulls[N_PROPERTIES];
 	int			n;
 	const Property *prop = item_properties(type, &n);
 
@@ -36,6 +34,16 @@ item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc)
 		values[i] = item->value[prop[i]];
 		nulls[i] = item->isnull[prop[i]];
 	}
+}
+
+/* An item as a row of its type's composite type (blessed tupdesc). */
+Datum
+item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc)
+{
+	Datum		values[N_PROPERTIES];
+	bool		nulls[N_PROPERTIES];
+
+	item_columns(item, type, values, nulls);
 	return HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls));
 }
 

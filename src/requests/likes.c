@@ -18,8 +18,8 @@
 
 REQUEST_FUNCTION(create_like, REQUEST_CREATE_LIKE);
 REQUEST_FUNCTION(delete_like, REQUEST_DELETE_LIKE);
-REQUEST_FUNCTION(get_like, REQUEST_GET_LIKE);
-REQUEST_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES);
+QUERY_FUNCTION(get_like, REQUEST_GET_LIKE, ITEM_LIKE);
+QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE);
 
 /*
  * C4: like a post: a like item in the post's logical partition, and the
@@ -75,21 +75,20 @@ delete_like(PG_FUNCTION_ARGS)
 }
 
 /* Has this user liked this post? Errors: 22004, 55000. */
-static Datum
-get_like(PG_FUNCTION_ARGS)
+static void
+get_like(RequestScan *scan, FunctionCallInfo fcinfo)
 {
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
 	const pg_uuid_t *user_id = need_uuid(fcinfo, 1, "user_id");
-	Datum		key[] = {UUIDPGetDatum(user_id), UUIDPGetDatum(post_id)};
+	const pg_uuid_t *key[] = {user_id, post_id};
 
-	container_require();
-	result_one(fcinfo, CONTAINER_POSTS, ITEM_LIKE, post_id, key, 2);
-	return (Datum) 0;
+	query_ready(scan);
+	query_one(scan, CONTAINER_POSTS, post_id, key, 2);
 }
 
 /* Q5: list a post's likes, newest first. Errors: 22004, 22023, 55000. */
-static Datum
-list_post_likes(PG_FUNCTION_ARGS)
+static void
+list_post_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 {
-	return result_on_post(fcinfo, ITEM_LIKE);
+	query_on_post(scan, fcinfo);
 }

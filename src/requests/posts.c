@@ -14,7 +14,6 @@
 #include "layout/layout.h"
 #include "members/members.h"
 #include "requests/request.h"
-#include "settings.h"
 #include "state/state.h"
 
 #include "utils/snapmgr.h"
@@ -22,8 +21,8 @@
 REQUEST_FUNCTION(create_post, REQUEST_CREATE_POST);
 REQUEST_FUNCTION(edit_post, REQUEST_EDIT_POST);
 REQUEST_FUNCTION(delete_post, REQUEST_DELETE_POST);
-REQUEST_FUNCTION(get_post, REQUEST_GET_POST);
-REQUEST_FUNCTION(list_user_posts, REQUEST_LIST_USER_POSTS);
+QUERY_FUNCTION(get_post, REQUEST_GET_POST, ITEM_POST);
+QUERY_FUNCTION(list_user_posts, REQUEST_LIST_USER_POSTS, ITEM_POST);
 
 /* A post of these arguments, with counts of zero. */
 static void
@@ -189,31 +188,13 @@ delete_post(PG_FUNCTION_ARGS)
 }
 
 /* Q2: retrieve a post with its exact counts. Errors: 22004, 55000. */
-static Datum
-get_post(PG_FUNCTION_ARGS)
+static void
+get_post(RequestScan *scan, FunctionCallInfo fcinfo)
 {
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
-	Datum		key = UUIDPGetDatum(id);
 
-	container_require();
-	result_one(fcinfo, CONTAINER_POSTS, ITEM_POST, id, &key, 1);
-	return (Datum) 0;
-}
-
-/* A user's posts from the posts container: all partitions, then sorted. */
-static void
-list_from_posts(ResultSet *result, const pg_uuid_t *user_id, const ListPage *page)
-{
-	BlogItem	item;
-	Datum		key = UUIDPGetDatum(user_id);
-	PostList   *list = post_list_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = ITEM_POST, .path = PATH_USER,
-		.key = &key, .nkeys = 1, .before = &page->before
-	});
-
-	while (!page_full(result, page) && post_list_next(list, &item))
-		result_add(result, &item, blogstore_short_form_length);
-	post_list_end(list);
+	query_ready(scan);
+	query_one(scan, CONTAINER_POSTS, id, &id, 1);
 }
 
 /*
@@ -222,22 +203,18 @@ list_from_posts(ResultSet *result, const pg_uuid_t *user_id, const ListPage *pag
  *
  * Errors: 22004, 22023, 55000.
  */
-static Datum
-list_user_posts(PG_FUNCTION_ARGS)
+static void
+list_user_posts(RequestScan *scan, FunctionCallInfo fcinfo)
 {
 	const pg_uuid_t *user_id = need_uuid(fcinfo, 0, "user_id");
-	ResultSet	result;
-	ListPage	page;
 
-	get_page(fcinfo, 1, &page);
-	container_require();
-	result_begin(&result, fcinfo, ITEM_POST);
-	if (deleted_has(result.deleted, user_id))
-		return (Datum) 0;
-	page_find(&page, ITEM_POST, user_id);
+	get_page(fcinfo, 1, &scan->page);
+	query_ready(scan);
+	if (deleted_has(scan->deleted, user_id))
+		return;
+	page_find(&scan->page, ITEM_POST, user_id);
 	if (views_ready(GetActiveSnapshot()))
-		result_list(&result, CONTAINER_USERS, user_id, &page);
+		query_list(scan, CONTAINER_USERS, user_id);
 	else
-		list_from_posts(&result, user_id, &page);
-	return (Datum) 0;
+		query_posts(scan, user_id);
 }

@@ -10,46 +10,6 @@
 #include "requests/requests.h"
 
 #include "funcapi.h"
-#include "portability/instr_time.h"
-
-/* The requests, in the order of stat_requests. */
-typedef enum Request
-{
-	REQUEST_CREATE_USER,
-	REQUEST_EDIT_USER,
-	REQUEST_GET_USER,
-	REQUEST_GET_USER_BY_NAME,
-	REQUEST_CREATE_POST,
-	REQUEST_EDIT_POST,
-	REQUEST_GET_POST,
-	REQUEST_LIST_USER_POSTS,
-	REQUEST_CREATE_COMMENT,
-	REQUEST_LIST_POST_COMMENTS,
-	REQUEST_CREATE_LIKE,
-	REQUEST_LIST_POST_LIKES,
-	REQUEST_LIST_FEED,
-	REQUEST_EDIT_COMMENT,
-	REQUEST_GET_LIKE,
-	REQUEST_DELETE_LIKE,
-	REQUEST_DELETE_COMMENT,
-	REQUEST_DELETE_POST,
-	REQUEST_DELETE_USER
-} Request;
-
-#define N_REQUESTS (REQUEST_DELETE_USER + 1)
-
-/* stats.c: what requests have cost; what the counters stood at before one */
-typedef struct RequestStart
-{
-	bool		counted;
-	instr_time	time;
-	int64		hit;
-	int64		read;
-	uint64		wal;
-} RequestStart;
-
-extern void stats_begin(RequestStart *start);
-extern void stats_end(const RequestStart *start, Request request);
 
 /*
  * A function of SQL that serves a request, counted: blogstore_name() in SQL,
@@ -71,29 +31,32 @@ extern void stats_end(const RequestStart *start, Request request);
 	} \
 	extern int	no_such_variable
 
-/* A page of a list, as the caller asked for it. */
-typedef struct ListPage
-{
-	int64		size;			/* -1: all */
-	Cursor		before;
-} ListPage;
+/*
+ * A function of SQL that serves a query: blogstore_name() in SQL, which returns a
+ * set; and name() below in the file, which begins a scan of what is asked for.
+ */
+#define QUERY_FUNCTION(name, request, type) \
+	PG_FUNCTION_INFO_V1(blogstore_##name); \
+	static void name(RequestScan *scan, FunctionCallInfo fcinfo); \
+	const RequestQuery query_##name = { \
+		#name, blogstore_##name, name, request, type \
+	}; \
+	Datum \
+	blogstore_##name(PG_FUNCTION_ARGS) \
+	{ \
+		return query_return_set(fcinfo, &query_##name); \
+	} \
+	extern int	no_such_variable
 
-/* A set of rows being returned. */
-typedef struct ResultSet
-{
-	ReturnSetInfo *info;
-	ItemType	type;
-	MemoryContext row_context;
-	int64		rows;
-	const DeletedUsers *deleted;	/* whose items are not to be in it */
-} ResultSet;
-
-/* Has a set as many rows as the caller asked for? */
-static inline bool
-page_full(const ResultSet *result, const ListPage *page)
-{
-	return page->size >= 0 && result->rows >= page->size;
-}
+/* users.c, posts.c, comments.c, likes.c, feed.c */
+extern const RequestQuery query_get_user;
+extern const RequestQuery query_get_user_by_name;
+extern const RequestQuery query_get_post;
+extern const RequestQuery query_list_user_posts;
+extern const RequestQuery query_list_post_comments;
+extern const RequestQuery query_list_post_likes;
+extern const RequestQuery query_list_feed;
+extern const RequestQuery query_get_like;
 
 /* document.c: items as rows and as JSON documents */
 extern Datum item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc);
@@ -130,14 +93,19 @@ extern void page_find(ListPage *page, ItemType type, const pg_uuid_t *of);
 /* result.c */
 extern Datum return_item(FunctionCallInfo fcinfo, const BlogItem *item,
 						 ItemType type);
-extern void result_begin(ResultSet *result, FunctionCallInfo fcinfo,
-						 ItemType type);
-extern void result_add(ResultSet *result, const BlogItem *item, int shorten);
-extern void result_one(FunctionCallInfo fcinfo, Container container,
-					   ItemType type, const pg_uuid_t *partition_key,
-					   const Datum *key, int nkeys);
-extern void result_list(ResultSet *result, Container container,
-						const pg_uuid_t *partition_key, const ListPage *page);
-extern Datum result_on_post(FunctionCallInfo fcinfo, ItemType type);
+extern void check_row_type(TupleDesc desc, ItemType type);
+
+/* query.c: what a query asks for */
+extern Datum query_return_set(FunctionCallInfo fcinfo,
+							  const RequestQuery *query);
+extern void query_ready(RequestScan *scan);
+extern void query_one(RequestScan *scan, Container container,
+					  const pg_uuid_t *partition_key,
+					  const pg_uuid_t *const *key, int nkeys);
+extern void query_list(RequestScan *scan, Container container,
+					   const pg_uuid_t *partition_key);
+extern void query_posts(RequestScan *scan, const pg_uuid_t *user_id);
+extern void query_feed(RequestScan *scan);
+extern void query_on_post(RequestScan *scan, FunctionCallInfo fcinfo);
 
 #endif							/* BLOGSTORE_REQUEST_H */

@@ -1,12 +1,23 @@
 /*
  * requests.h
- *		What import shares with requests, and what the library's start needs.
+ *		What rooms above share with requests: queries as scans of items, for who
+ *		runs them without a function call; checks for import; and what the
+ *		library's start needs.
  */
 #ifndef BLOGSTORE_REQUESTS_H
 #define BLOGSTORE_REQUESTS_H
 
 #include "compat.h"
+#include "container/container.h"
+#include "counts/counts.h"
+#include "layout/item.h"
+#include "members/members.h"
 #include "state/state.h"
+
+#include "access/tupdesc.h"
+#include "executor/instrument.h"
+#include "fmgr.h"
+#include "portability/instr_time.h"
 
 /*
  * The longest title or content, in bytes. An item's document has two of them, is
@@ -16,11 +27,187 @@
 #define MAX_TEXT_MB 64
 #define MAX_TEXT_BYTES (MAX_TEXT_MB * 1024 * 1024)
 
+/* The requests, in the order of stat_requests. */
+typedef enum Request
+{
+	REQUEST_CREATE_USER,
+	REQUEST_EDIT_USER,
+	REQUEST_GET_USER,
+	REQUEST_GET_USER_BY_NAME,
+	REQUEST_CREATE_POST,
+	REQUEST_EDIT_POST,
+	REQUEST_GET_POST,
+	REQUEST_LIST_USER_POSTS,
+	REQUEST_CREATE_COMMENT,
+	REQUEST_LIST_POST_COMMENTS,
+	REQUEST_CREATE_LIKE,
+	REQUEST_LIST_POST_LIKES,
+	REQUEST_LIST_FEED,
+	REQUEST_EDIT_COMMENT,
+	REQUEST_GET_LIKE,
+	REQUEST_DELETE_LIKE,
+	REQUEST_DELETE_COMMENT,
+	REQUEST_DELETE_POST,
+	REQUEST_DELETE_USER
+} Request;
+
+#define N_REQUESTS (REQUEST_DELETE_USER + 1)
+
+/*
+ * What a request costs: what the counters stood at when it began, or while it
+ * pauses, what it has cost so far.
+ */
+typedef struct RequestStart
+{
+	bool		counted;
+	instr_time	time;
+	instr_time	step;			/* when the present step has begun */
+	uint32		steps;
+	int64		hit;
+	int64		read;
+	uint64		wal;
+} RequestStart;
+
+/* A page of a list, as the caller asked for it. */
+typedef struct ListPage
+{
+	int64		size;			/* -1: all */
+	Cursor		before;
+} ListPage;
+
+struct RequestScan;
+
+/* A query: its function, and how its items are found. */
+typedef struct RequestQuery
+{
+	const char *name;			/* of the function, in SQL */
+	PGFunction	function;
+	void		(*begin) (struct RequestScan *scan, FunctionCallInfo fcinfo);
+	Request		request;
+	ItemType	type;			/* of all items that it finds */
+} RequestQuery;
+
+#define MAX_QUERY_ARGS 4
+
+/*
+ * What a query finds, item by item. First come those of one leaf, then those of
+ * a list over all partitions, if there is one to come.
+ */
+typedef struct RequestScan
+{
+	/* set by who begins it */
+	TupleDesc	desc;			/* of rows; NULL: row_type tells */
+	Oid			row_type;
+	MemoryContext row_context;	/* of an item's values that are made for it */
+	const Property *wanted;		/* for request_scan_next_values() */
+	int			nwanted;
+	/* set by the query */
+	const RequestQuery *query;
+	RequestStart cost;
+	const DeletedUsers *deleted;	/* whose items are not to be in it */
+	ListPage	page;			/* where it has come to */
+	int64		left;			/* items that may follow; -1: any number */
+	bool		single;			/* found by its own key */
+	bool		as_read;		/* the leaf's items are shown as they are */
+	bool		goes_on;		/* after the leaf, in all partitions */
+	AccessPath	path;			/* in all partitions */
+	pg_uuid_t	key[2];			/* of the leaf's index, or each partition's */
+	Datum		key_value[2];
+	int			nkeys;
+	Cursor		begins;			/* where it has begun */
+	Container	container;		/* of the leaf */
+	ItemScan   *items;			/* of it; NULL: none, or no more */
+	PostList   *list;
+} RequestScan;
+
+/* A query's function, as the extension's script creates it. */
+typedef struct QueryFunction
+{
+	const RequestQuery *query;
+	const char *symbol;			/* of the function, in the library */
+	int			nargs;
+	Oid			types[MAX_QUERY_ARGS];
+	int			page_size;		/* which argument is; -1: none */
+	const char *containers;		/* that it reads */
+	bool		view;			/* is one of them a view? */
+} QueryFunction;
+
+#define N_QUERIES 8
+
+/* queries.c: all of them */
+extern const QueryFunction query_functions[N_QUERIES];
+
+/* query.c: from a query to its items */
+extern void request_scan_begin(RequestScan *scan, const RequestQuery *query,
+							   FunctionCallInfo fcinfo);
+extern bool request_scan_next(RequestScan *scan, BlogItem *item);
+extern bool request_scan_next_values(RequestScan *scan, Datum *value,
+									 bool *isnull);
+extern void request_scan_end(RequestScan *scan);
+
+/* document.c */
+extern void item_columns(const BlogItem *item, ItemType type, Datum *values,
+						 bool *nulls);
+
+/* result.c */
+extern bool row_type_fits(TupleDesc desc, ItemType type);
+extern void check_row_type_of(Oid row_type, ItemType type);
+
 /* check.c */
 extern void request_begin(OwnerScope *scope, const char *command);
 extern COMPAT_NORETURN void text_too_long(const char *name);
 
 /* stats.c: what requests have cost */
 extern void stats_init(void);
+extern void stats_begin(RequestStart *start);
+extern void stats_pause(RequestStart *start);
+extern void stats_add(const RequestStart *spent, Request request);
+extern void stats_end(RequestStart *start, Request request);
+
+/*
+ * The buffers and WAL since a request began, or was paused: either way each
+ * figure is how far it is from the counter, which is what has been spent so far, or
+ * what the counter would have stood at, had it begun without a pause.
+ */
+static inline void
+stats_turn(RequestStart *start)
+{
+	start->hit = pgBufferUsage.shared_blks_hit - start->hit;
+	start->read = pgBufferUsage.shared_blks_read - start->read;
+	start->wal = pgWalUsage.wal_bytes - start->wal;
+}
+
+/*
+ * A request that pauses is about to give one row. A look at the clock costs a
+ * twentieth of what a row does, so the clock is looked at for each eighth row, whose
+ * time counts eight times.
+ */
+#define STEPS_PER_LOOK 8
+
+static inline void
+stats_step_begin(RequestStart *start)
+{
+	if (!start->counted)
+		return;
+	stats_turn(start);
+	if (++start->steps % STEPS_PER_LOOK == 0)
+		INSTR_TIME_SET_CURRENT(start->step);
+}
+
+/* It has given it, and pauses again. */
+static inline void
+stats_step_end(RequestStart *start)
+{
+	instr_time	time;
+
+	if (!start->counted)
+		return;
+	stats_turn(start);
+	if (start->steps % STEPS_PER_LOOK != 0)
+		return;
+	INSTR_TIME_SET_CURRENT(time);
+	for (int i = 0; i < STEPS_PER_LOOK; i++)
+		INSTR_TIME_ACCUM_DIFF(start->time, time, start->step);
+}
 
 #endif							/* BLOGSTORE_REQUESTS_H */

@@ -264,6 +264,21 @@ stats_begin(RequestStart *start)
 	INSTR_TIME_SET_CURRENT(start->time);
 }
 
+/* A request that has begun pauses: from here on it tells what was spent. */
+void
+stats_pause(RequestStart *start)
+{
+	instr_time	time;
+
+	if (!start->counted)
+		return;
+	stats_turn(start);
+	INSTR_TIME_SET_CURRENT(time);
+	INSTR_TIME_SUBTRACT(time, start->time);
+	start->time = time;
+	start->steps = 0;
+}
+
 /* Grow a counter that only this process writes to. */
 static inline void
 grow(pg_atomic_uint64 *value, uint64 by)
@@ -271,19 +286,16 @@ grow(pg_atomic_uint64 *value, uint64 by)
 	pg_atomic_write_u64(value, pg_atomic_read_u64(value) + by);
 }
 
-/* A request has ended without an error: count it, with what it has cost since. */
+/* A request that pauses has ended without an error: count it, and its cost. */
 void
-stats_end(const RequestStart *start, Request request)
+stats_add(const RequestStart *spent, Request request)
 {
-	instr_time	time;
 	uint64		took;
 	pg_atomic_uint64 *value;
 
-	if (!start->counted)
+	if (!spent->counted)
 		return;
-	INSTR_TIME_SET_CURRENT(time);
-	INSTR_TIME_SUBTRACT(time, start->time);
-	took = compat_nanoseconds(time);
+	took = compat_nanoseconds(spent->time);
 	if (mine == NULL)
 		stats_attach();
 	if (my_database != NULL && unlikely(pg_atomic_read_u32(&mine->epoch) !=
@@ -298,9 +310,17 @@ stats_end(const RequestStart *start, Request request)
 	grow(&value[MEASURE_TIME], took);
 	if (took > pg_atomic_read_u64(&value[MEASURE_MAX_TIME]))
 		pg_atomic_write_u64(&value[MEASURE_MAX_TIME], took);
-	grow(&value[MEASURE_HIT], pgBufferUsage.shared_blks_hit - start->hit);
-	grow(&value[MEASURE_READ], pgBufferUsage.shared_blks_read - start->read);
-	grow(&value[MEASURE_WAL], pgWalUsage.wal_bytes - start->wal);
+	grow(&value[MEASURE_HIT], spent->hit);
+	grow(&value[MEASURE_READ], spent->read);
+	grow(&value[MEASURE_WAL], spent->wal);
+}
+
+/* A request has ended without an error: count it, and its cost. */
+void
+stats_end(RequestStart *start, Request request)
+{
+	stats_pause(start);
+	stats_add(start, request);
 }
 
 /* Add up what this database's processes have counted. Returns since when. */

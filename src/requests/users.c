@@ -21,8 +21,8 @@
 REQUEST_FUNCTION(create_user, REQUEST_CREATE_USER);
 REQUEST_FUNCTION(edit_user, REQUEST_EDIT_USER);
 REQUEST_FUNCTION(delete_user, REQUEST_DELETE_USER);
-REQUEST_FUNCTION(get_user, REQUEST_GET_USER);
-REQUEST_FUNCTION(get_user_by_name, REQUEST_GET_USER_BY_NAME);
+QUERY_FUNCTION(get_user, REQUEST_GET_USER, ITEM_USER);
+QUERY_FUNCTION(get_user_by_name, REQUEST_GET_USER_BY_NAME, ITEM_USER);
 
 static void
 username_taken(Datum username)
@@ -247,42 +247,31 @@ delete_user(PG_FUNCTION_ARGS)
 }
 
 /* Q1: retrieve a user by id. Errors: 22004, 55000. */
-static Datum
-get_user(PG_FUNCTION_ARGS)
+static void
+get_user(RequestScan *scan, FunctionCallInfo fcinfo)
 {
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "user_id");
-	Datum		key = UUIDPGetDatum(id);
 
-	container_require();
-	result_one(fcinfo, CONTAINER_USERS, ITEM_USER, id, &key, 1);
-	return (Datum) 0;
+	query_ready(scan);
+	query_one(scan, CONTAINER_USERS, id, &id, 1);
 }
 
 /*
  * Q1: retrieve a user by name, regardless of case. Errors: 22004, 54000, 55000.
  */
-static Datum
-get_user_by_name(PG_FUNCTION_ARGS)
+static void
+get_user_by_name(RequestScan *scan, FunctionCallInfo fcinfo)
 {
 	OwnerScope	scope;
 	pg_uuid_t	id;
+	const pg_uuid_t *key = &id;
 	bool		found = may_be_username(fcinfo, 0);
 
 	request_begin(&scope, NULL);
 	if (found)
 		found = registry_lookup(PointerGetDatum(PG_GETARG_TEXT_PP(0)), &id);
 	owner_end(&scope);
+	query_ready(scan);
 	if (found)
-	{
-		Datum		key = UUIDPGetDatum(&id);
-
-		result_one(fcinfo, CONTAINER_USERS, ITEM_USER, &id, &key, 1);
-	}
-	else
-	{
-		ResultSet	none;
-
-		result_begin(&none, fcinfo, ITEM_USER);
-	}
-	return (Datum) 0;
+		query_one(scan, CONTAINER_USERS, key, &key, 1);
 }

@@ -36,6 +36,23 @@ is(sqlstate($node, 'postgres', $_), '55000, hint', "a partition is away: $_ is r
   for ("edit_user(kit.u(1), 'somebody')", 'delete_user(kit.u(1))');
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 FOR VALUES WITH (MODULUS 4, REMAINDER 0)');
 
+# A session that has not loaded the library plans a query as the server does, and as a
+# scan from then on; it answers alike
+my $feed = 'SELECT id, title FROM blogstore.list_feed(3)';
+my ($plan_before, $rows_before, $plan_after, $rows_after) = split /^--\n/m, $node->safe_psql('postgres', qq{
+EXPLAIN (COSTS OFF) $feed;
+\\echo --
+$feed;
+\\echo --
+EXPLAIN (COSTS OFF) $feed;
+\\echo --
+$feed;
+});
+is($plan_before, "Function Scan on list_feed\n", 'at first a query is a function scan');
+like($plan_after, qr/^Custom Scan \(blogstore\.list_feed\)\n/, 'once the library is there, a scan of its own');
+is(scalar(() = $rows_before =~ /\n/g), 3, 'three rows');
+is("$rows_after\n", $rows_before, 'the same rows');
+
 # Every query answers, from the posts container
 sub check_requests
 {

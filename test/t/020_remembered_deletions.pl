@@ -46,7 +46,7 @@ sub buffers
 		$explained = $session->query_safe(
 			'EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT * FROM blogstore.get_post(kit.p(7))'
 		) for 1 .. 3;
-		return $explained unless $explained =~ /Function Scan.*?Buffers: shared hit=(\d+)/s;
+		return $explained unless $explained =~ /Custom Scan.*?Buffers: shared hit=(\d+)/s;
 		$least = $1 if !defined $least || $1 < $least;
 	}
 	return $least;

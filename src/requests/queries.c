@@ -1,0 +1,28 @@
+/*
+ * queries.c
+ *		All queries, with the arguments of their functions.
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "requests/request.h"
+
+#include "catalog/pg_type.h"
+
+#define PAGE INT4OID, TIMESTAMPTZOID, UUIDOID
+#define QUERY(name) &query_##name, "blogstore_" #name
+
+const QueryFunction query_functions[] = {
+	{QUERY(get_user), 1, {UUIDOID}, -1, "users"},
+	{QUERY(get_user_by_name), 1, {TEXTOID}, -1, "users"},
+	{QUERY(get_post), 1, {UUIDOID}, -1, "posts"},
+	{QUERY(list_user_posts), 4, {UUIDOID, PAGE}, 1, "users or posts", true},
+	{QUERY(list_post_comments), 4, {UUIDOID, PAGE}, 1, "posts"},
+	{QUERY(list_post_likes), 4, {UUIDOID, PAGE}, 1, "posts"},
+	{QUERY(list_feed), 3, {PAGE}, 0, "feed, posts", true},
+	{QUERY(get_like), 2, {UUIDOID, UUIDOID}, -1, "posts"}
+};
+
+StaticAssertDecl(lengthof(query_functions) == N_QUERIES,
+				 "N_QUERIES is not the number of queries");

@@ -1,0 +1,343 @@
+/*
+ * query.c
+ *		Queries: from what one asks for to its items, one after another.
+ *
+ * A query begins by checking its arguments, and says what it wants by one of
+ * the functions query_one() to query_on_post(). Whoever has begun it takes the
+ * items: its function of SQL, which returns them as a set, or a scan that takes
+ * no more of them than are wanted (scan/).
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "container/container.h"
+#include "counts/counts.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "members/members.h"
+#include "requests/request.h"
+#include "settings.h"
+
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
+
+/* ------------------------------------------------------------------------
+ * What a query asks for
+ * ------------------------------------------------------------------------ */
+
+/*
+ * Its arguments are right. Errors: 55000 if there are no containers, or the row
+ * type was altered.
+ */
+void
+query_ready(RequestScan *scan)
+{
+	container_require();
+	if (scan->desc != NULL)
+		check_row_type(scan->desc, scan->query->type);
+	else
+		check_row_type_of(scan->row_type, scan->query->type);
+	scan->deleted = deleted_users(GetActiveSnapshot());
+}
+
+/* Keep the first columns of an index by which items are found. */
+static void
+keep_key(RequestScan *scan, const pg_uuid_t *const *key, int nkeys)
+{
+	for (int i = 0; i < nkeys; i++)
+	{
+		scan->key[i] = *key[i];
+		scan->key_value[i] = UUIDPGetDatum(&scan->key[i]);
+	}
+	scan->nkeys = nkeys;
+}
+
+/* The one item, or none, that a key names. */
+void
+query_one(RequestScan *scan, Container container,
+		  const pg_uuid_t *partition_key, const pg_uuid_t *const *key, int nkeys)
+{
+	keep_key(scan, key, nkeys);
+	scan->container = container;
+	scan->single = true;
+	scan->left = 1;
+	scan->items = item_scan_begin(&(ItemQuery) {
+		.container = container, .type = scan->query->type,
+		.partition_key = partition_key, .path = PATH_KEY,
+		.key = scan->key_value, .nkeys = nkeys
+	});
+}
+
+/* A page of a logical partition's list, newest first. */
+void
+query_list(RequestScan *scan, Container container,
+		   const pg_uuid_t *partition_key)
+{
+	keep_key(scan, &partition_key, 1);
+	scan->container = container;
+	scan->left = scan->page.size;
+	scan->begins = scan->page.before;
+	scan->items = item_scan_begin(&(ItemQuery) {
+		.container = container, .type = scan->query->type,
+		.partition_key = partition_key, .path = PATH_LIST,
+		.key = scan->key_value, .nkeys = 1, .before = &scan->begins,
+		.backward = true
+	});
+}
+
+/*
+ * A page of the posts of all partitions, in short form: a user's, or everybody's
+ * (NULL).
+ */
+void
+query_posts(RequestScan *scan, const pg_uuid_t *user_id)
+{
+	scan->path = PATH_DATE;
+	if (user_id != NULL)
+	{
+		keep_key(scan, &user_id, 1);
+		scan->path = PATH_USER;
+	}
+	scan->left = scan->page.size;
+	scan->goes_on = true;
+}
+
+/* A page of the capped view, and of what comes after it. */
+void
+query_feed(RequestScan *scan)
+{
+	query_posts(scan, NULL);
+	scan->container = CONTAINER_FEED;
+	scan->begins = scan->page.before;
+	scan->items = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_FEED, .type = ITEM_POST, .path = PATH_DATE,
+		.before = &scan->begins, .backward = true
+	});
+}
+
+/*
+ * A page of the comments or likes on a post, newest first; arguments: the post,
+ * and the page.
+ */
+void
+query_on_post(RequestScan *scan, FunctionCallInfo fcinfo)
+{
+	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
+
+	get_page(fcinfo, 1, &scan->page);
+	query_ready(scan);
+	if (deleted_has_author_of_post(scan->deleted, post_id))
+		return;
+	page_find(&scan->page, scan->query->type, post_id);
+	query_list(scan, CONTAINER_POSTS, post_id);
+}
+
+/* ------------------------------------------------------------------------
+ * Its items
+ * ------------------------------------------------------------------------ */
+
+/*
+ * Begin a query whose arguments are in fcinfo. By the active snapshot, which
+ * stays active or at least registered to the end. What the scan allocates is in
+ * the current memory context, which has to be the same at each call.
+ */
+void
+request_scan_begin(RequestScan *scan, const RequestQuery *query,
+				   FunctionCallInfo fcinfo)
+{
+	scan->query = query;
+	scan->deleted = NULL;
+	scan->left = 0;
+	scan->single = false;
+	scan->goes_on = false;
+	scan->nkeys = 0;
+	scan->items = NULL;
+	scan->list = NULL;
+	query->begin(scan, fcinfo);
+	scan->as_read = scan->wanted != NULL && scan->items != NULL &&
+		scan->deleted == NULL && !(scan->single && query->type == ITEM_POST) &&
+		item_scan_want(scan->items, scan->wanted, scan->nwanted);
+}
+
+/*
+ * Is the item that a key has found, and what it hangs on, to be shown? A post gets
+ * the counts that are shown of it.
+ */
+static bool
+show_single(const RequestScan *scan, BlogItem *item)
+{
+	ItemType	type = scan->query->type;
+
+	if (type == ITEM_POST)
+		post_add_up(item, GetActiveSnapshot());
+	if (scan->deleted == NULL || type == ITEM_USER)
+		return true;
+	if (deleted_has_author(scan->deleted, item))
+		return false;
+	if (type == ITEM_POST)
+		deleted_discount(scan->deleted, item);
+	else if (deleted_has_author_of_post(scan->deleted, item_uuid(item, PROP_POST_ID)))
+		return false;
+	return true;
+}
+
+/* The next item of the leaf that is to be shown; false: there are no more. */
+static bool
+next_of_leaf(RequestScan *scan, BlogItem *item)
+{
+	while (item_scan_next(scan->items, item))
+	{
+		if (scan->goes_on)
+		{
+			scan->page.before.valid = true;
+			scan->page.before.date = item_date(item);
+			scan->page.before.id = *item_uuid(item, PROP_ID);
+		}
+		if (scan->single ? show_single(scan, item) :
+			!deleted_has_author(scan->deleted, item))
+			return true;
+	}
+	return false;
+}
+
+/* The next item of all partitions that is to be shown, in short form. */
+static bool
+next_of_all(RequestScan *scan, BlogItem *item)
+{
+	MemoryContext old;
+
+	if (scan->list == NULL)
+		scan->list = post_list_begin(&(ItemQuery) {
+			.container = CONTAINER_POSTS, .type = ITEM_POST,
+			.path = scan->path, .key = scan->key_value, .nkeys = scan->nkeys,
+			.before = &scan->page.before
+		});
+	do
+	{
+		if (!post_list_next(scan->list, item))
+			return false;
+	} while (deleted_has_author(scan->deleted, item));
+	old = MemoryContextSwitchTo(scan->row_context);
+	item_shorten(item, blogstore_short_form_length);
+	MemoryContextSwitchTo(old);
+	return true;
+}
+
+static void
+close_leaf(RequestScan *scan)
+{
+	if (scan->items != NULL)
+		item_scan_end(scan->items);
+	scan->items = NULL;
+}
+
+/* The next item; its values hold until the next call. False: there are no more. */
+bool
+request_scan_next(RequestScan *scan, BlogItem *item)
+{
+	bool		found;
+
+	if (scan->left == 0)
+		return false;
+	found = scan->items != NULL && next_of_leaf(scan, item);
+	if (!found)
+		close_leaf(scan);
+	if (!found && scan->goes_on)
+		found = next_of_all(scan, item);
+	if (!found)
+		scan->left = 0;
+	else if (scan->left > 0)
+		scan->left--;
+	return found;
+}
+
+/*
+ * The next item, as request_scan_next(): the values of the properties that were
+ * wanted when the scan began.
+ */
+bool
+request_scan_next_values(RequestScan *scan, Datum *value, bool *isnull)
+{
+	BlogItem	item;
+
+	if (scan->left == 0)
+		return false;
+	if (scan->as_read)
+	{
+		if (item_scan_next_values(scan->items, value, isnull))
+		{
+			if (scan->goes_on)
+				item_scan_cursor(scan->items, &scan->page.before);
+			if (scan->left > 0)
+				scan->left--;
+			return true;
+		}
+		scan->as_read = false;
+		close_leaf(scan);
+	}
+	if (!request_scan_next(scan, &item))
+		return false;
+	for (int i = 0; i < scan->nwanted; i++)
+	{
+		value[i] = item.value[scan->wanted[i]];
+		isnull[i] = item.isnull[scan->wanted[i]];
+	}
+	return true;
+}
+
+/* Close what a query reads, wherever it has come to. */
+void
+request_scan_end(RequestScan *scan)
+{
+	close_leaf(scan);
+	if (scan->list != NULL)
+		post_list_end(scan->list);
+	scan->list = NULL;
+}
+
+/* ------------------------------------------------------------------------
+ * As a set
+ * ------------------------------------------------------------------------ */
+
+/* Add an item to a set of rows. */
+static void
+add_row(ReturnSetInfo *info, const BlogItem *item, ItemType type)
+{
+	Datum		values[N_PROPERTIES];
+	bool		nulls[N_PROPERTIES];
+
+	item_columns(item, type, values, nulls);
+	tuplestore_putvalues(info->setResult, info->setDesc, values, nulls);
+}
+
+/* Serve a query by a function call: return its items as a set, counted. */
+Datum
+query_return_set(FunctionCallInfo fcinfo, const RequestQuery *query)
+{
+	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
+	RequestScan scan;
+	BlogItem	item;
+
+	stats_begin(&scan.cost);
+	InitMaterializedSRF(fcinfo, 0);
+	scan.desc = info->setDesc;
+	scan.wanted = NULL;
+	scan.row_context = AllocSetContextCreate(CurrentMemoryContext,
+											 "blogstore row",
+											 ALLOCSET_DEFAULT_SIZES);
+	request_scan_begin(&scan, query, fcinfo);
+	while (request_scan_next(&scan, &item))
+	{
+		MemoryContext old = MemoryContextSwitchTo(scan.row_context);
+
+		add_row(info, &item, query->type);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(scan.row_context);
+	}
+	request_scan_end(&scan);
+	stats_end(&scan.cost, query->request);
+	return (Datum) 0;
+}

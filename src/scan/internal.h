@@ -1,0 +1,65 @@
+/*
+ * internal.h
+ *		Scans as planned and as run, for this room alone.
+ *
+ * The plan node's custom_private is a list of two: the query's number among
+ * query_functions, and a list of the columns of the function's row that the scan
+ * gives, in their order; 0 is the whole row. Its custom_exprs is a list of one, the
+ * function's call.
+ */
+#ifndef BLOGSTORE_SCAN_INTERNAL_H
+#define BLOGSTORE_SCAN_INTERNAL_H
+
+#include "compat.h"
+#include "requests/requests.h"
+
+#include "nodes/execnodes.h"
+#include "nodes/extensible.h"
+
+#define WHOLE_ROW 0				/* in the list of columns */
+
+/* What a scan has read, for EXPLAIN ANALYZE. */
+typedef struct ScanReads
+{
+	bool		leaf;			/* read a leaf, this one */
+	Container	container;
+	Oid			leafid;
+	Oid			indexid;
+	bool		other_leaves;	/* and others, in other loops */
+	bool		all_partitions; /* read those of posts, side by side */
+} ScanReads;
+
+/* A scan as run. */
+typedef struct QueryScanState
+{
+	CustomScanState css;
+	const QueryFunction *function;
+	FuncExpr   *call;
+	List	   *args;			/* of ExprState */
+	int			ncolumns;
+	int			column[N_PROPERTIES + 1];	/* of the row, of each; WHOLE_ROW */
+	bool		whole_row;		/* is one of them that? */
+	int			nprops;			/* what has to be read for them */
+	Property	prop[N_PROPERTIES];
+	bool		began;			/* the scan below has begun */
+	bool		ended;			/* and has no more items */
+	RequestScan scan;
+	MemoryContext context;		/* of the scan; from the second loop on, its own */
+	ScanReads	reads;
+	TupleTableSlot *row;		/* of the row type, in EvalPlanQual() */
+	FmgrInfo	flinfo;
+	union
+	{
+		FunctionCallInfoBaseData info;
+		char		space[SizeForFunctionCallInfo(MAX_QUERY_ARGS)];
+	}			fcinfo;
+} QueryScanState;
+
+/* execute.c */
+extern Node *scan_create_state(CustomScan *plan);
+
+/* explain.c */
+extern void scan_explain(CustomScanState *node, List *ancestors,
+						 ExplainState *es);
+
+#endif							/* BLOGSTORE_SCAN_INTERNAL_H */

@@ -1,0 +1,338 @@
+/*
+ * plan.c
+ *		A query in FROM becomes a scan of the containers.
+ *
+ * The planner has a hook that sees each item of FROM with the ways to read it.
+ * Where the item is a call of one of the extension's queries, a scan node of ours
+ * takes the place of the function scan: it hands out items as it reads them, stops
+ * where a LIMIT does, and tells EXPLAIN what it reads.
+ *
+ * Only what is as the extension's script has made it is taken. Everything else that
+ * can be written there, and every function whose owner has given it settings,
+ * another body or other rights, stays with the server's function scan, and so does
+ * each call in a list of expressions.
+ *
+ * The call is kept in the node whole. By that the plan depends on the function as a
+ * function scan does: whatever is altered about it has the plan made anew.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "requests/requests.h"
+#include "scan/internal.h"
+#include "scan/scan.h"
+#include "settings.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "fmgr.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#include "nodes/value.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+/* Pages longer than this are not taken for full. */
+#define MAX_FULL_PAGE 1000
+
+static set_rel_pathlist_hook_type previous_hook = NULL;
+
+static CustomScanMethods scan_methods[N_QUERIES];
+
+/* ------------------------------------------------------------------------
+ * Which calls are taken
+ * ------------------------------------------------------------------------ */
+
+/* Which query does a function's row in pg_proc say? -1: none. */
+static int
+query_of_function(HeapTuple tuple)
+{
+	Form_pg_proc proc = (Form_pg_proc) GETSTRUCT(tuple);
+	bool		isnull;
+	Datum		source;
+	char	   *symbol;
+	int			number = -1;
+
+	if (proc->prolang != ClanguageId || proc->prokind != PROKIND_FUNCTION ||
+		proc->prosecdef || proc->proisstrict || !proc->proretset ||
+		OidIsValid(proc->provariadic) ||
+		!heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL))
+		return -1;
+	source = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
+	if (isnull)
+		return -1;
+	symbol = TextDatumGetCString(source);
+	for (int i = 0; i < N_QUERIES && number < 0; i++)
+	{
+		const QueryFunction *function = &query_functions[i];
+
+		if (strcmp(symbol, function->symbol) == 0 &&
+			proc->pronargs == function->nargs &&
+			memcmp(proc->proargtypes.values, function->types,
+				   sizeof(Oid) * function->nargs) == 0)
+			number = i;
+	}
+	pfree(symbol);
+	return number;
+}
+
+/*
+ * Which query is a function of SQL? -1: none. It has to be this library's own, as
+ * the server would call it: not one of its name in another library, and not by way
+ * of what a function's settings or a plugin put before it.
+ */
+static int
+query_lookup(Oid funcid)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	int			number;
+	FmgrInfo	flinfo;
+
+	if (!HeapTupleIsValid(tuple))
+		return -1;
+	number = query_of_function(tuple);
+	ReleaseSysCache(tuple);
+	if (number < 0)
+		return -1;
+	fmgr_info(funcid, &flinfo);
+	return flinfo.fn_addr == query_functions[number].query->function ?
+		number : -1;
+}
+
+/* Are a call's arguments those that the function takes? */
+static bool
+arguments_fit(const QueryFunction *function, List *args)
+{
+	int			i = 0;
+	ListCell   *cell;
+
+	if (list_length(args) != function->nargs)
+		return false;
+	foreach(cell, args)
+		if (exprType(lfirst(cell)) != function->types[i++])
+			return false;
+	return !expression_returns_set((Node *) args);
+}
+
+/* Has the row type that a call returns the columns of the query's items? */
+static bool
+row_fits(const QueryFunction *function, const FuncExpr *call)
+{
+	TupleDesc	desc;
+	bool		fits;
+
+	if (get_typtype(call->funcresulttype) != TYPTYPE_COMPOSITE)
+		return false;
+	desc = lookup_rowtype_tupdesc_noerror(call->funcresulttype, -1, true);
+	if (desc == NULL)
+		return false;
+	fits = row_type_fits(desc, function->query->type);
+	ReleaseTupleDesc(desc);
+	return fits;
+}
+
+/* The call that an item of FROM consists of; NULL: it is something else. */
+static FuncExpr *
+single_call(const RangeTblEntry *rte)
+{
+	RangeTblFunction *function;
+	FuncExpr   *call;
+
+	if (rte->rtekind != RTE_FUNCTION || rte->funcordinality ||
+		list_length(rte->functions) != 1)
+		return NULL;
+	function = linitial(rte->functions);
+	call = (FuncExpr *) function->funcexpr;
+	if (call == NULL || !IsA(call, FuncExpr) || function->funccolnames != NIL ||
+		!call->funcretset || call->funcvariadic)
+		return NULL;
+	return call;
+}
+
+/* Which query is an item of FROM? -1: none. */
+static int
+query_of(const RangeTblEntry *rte)
+{
+	FuncExpr   *call = single_call(rte);
+	int			number;
+
+	if (call == NULL || call->funcid < FirstNormalObjectId)
+		return -1;
+	number = query_lookup(call->funcid);
+	if (number < 0 || !arguments_fit(&query_functions[number], call->args) ||
+		!row_fits(&query_functions[number], call))
+		return -1;
+	return number;
+}
+
+/* ------------------------------------------------------------------------
+ * The path
+ * ------------------------------------------------------------------------ */
+
+/*
+ * By how much more or fewer rows will come than the server expects, which knows no
+ * arguments: a page is taken for full.
+ */
+static double
+page_factor(const QueryFunction *function, const FuncExpr *call, double rows)
+{
+	Const	   *size;
+
+	if (function->page_size < 0 || rows < 1)
+		return 1;
+	size = list_nth(call->args, function->page_size);
+	if (!IsA(size, Const) || size->constisnull ||
+		DatumGetInt32(size->constvalue) < 1)
+		return 1;
+	return Min(DatumGetInt32(size->constvalue), MAX_FULL_PAGE) / rows;
+}
+
+/* Expect so many times the rows, and the cost of them. */
+static void
+scale_rows(RelOptInfo *rel, Path *path, double factor)
+{
+	rel->tuples = clamp_row_est(rel->tuples * factor);
+	rel->rows = clamp_row_est(rel->rows * factor);
+	if (path->param_info != NULL)
+		path->param_info->ppi_rows =
+			clamp_row_est(path->param_info->ppi_rows * factor);
+	path->rows = clamp_row_est(path->rows * factor);
+	path->total_cost = path->startup_cost +
+		(path->total_cost - path->startup_cost) * factor;
+}
+
+static Plan *plan_scan(PlannerInfo *root, RelOptInfo *rel,
+					   struct CustomPath *best_path, List *tlist, List *clauses,
+					   List *custom_plans);
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "blogstore",
+	.PlanCustomPath = plan_scan
+};
+
+/* The hook: put our path in place of the function scan's. */
+static void
+scan_add_path(PlannerInfo *root, RelOptInfo *rel, Index rti,
+			  RangeTblEntry *rte)
+{
+	Path	   *path;
+	CustomPath *ours;
+	int			number;
+
+	if (previous_hook)
+		previous_hook(root, rel, rti, rte);
+	if (!blogstore_enable_custom_scan || list_length(rel->pathlist) != 1)
+		return;
+	path = linitial(rel->pathlist);
+	if (path->pathtype != T_FunctionScan)
+		return;
+	number = query_of(rte);
+	if (number < 0)
+		return;
+
+	ours = makeNode(CustomPath);
+	ours->path = *path;
+	ours->path.type = T_CustomPath;
+	ours->path.pathtype = T_CustomScan;
+	ours->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	ours->custom_private = list_make1(makeInteger(number));
+	ours->methods = &path_methods;
+	scale_rows(rel, &ours->path, page_factor(&query_functions[number],
+											 single_call(rte), rel->tuples));
+	rel->pathlist = list_make1(ours);
+}
+
+/* ------------------------------------------------------------------------
+ * The plan
+ * ------------------------------------------------------------------------ */
+
+/* Have the scan give what expressions need of the function's row. */
+static void
+add_columns(List **tlist, List **columns, Index relid, Node *expressions)
+{
+	List	   *vars = pull_var_clause(expressions, PVC_RECURSE_AGGREGATES |
+									   PVC_RECURSE_WINDOWFUNCS |
+									   PVC_RECURSE_PLACEHOLDERS);
+	ListCell   *cell;
+
+	foreach(cell, vars)
+	{
+		Var		   *var = lfirst(cell);
+
+		if (var->varno != relid || var->varlevelsup != 0 ||
+			list_member_int(*columns, var->varattno))
+			continue;
+		*columns = lappend_int(*columns, var->varattno);
+		*tlist = lappend(*tlist,
+						 makeTargetEntry((Expr *) copyObject(var),
+										 list_length(*columns), NULL, false));
+	}
+	list_free(vars);
+}
+
+/*
+ * From path to plan. The columns are in the order of the target list, if it has
+ * nothing else, so that the scan's rows are the result as they are.
+ */
+static Plan *
+plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *best_path,
+		  List *tlist, List *clauses, List *custom_plans)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	int			number = intVal(linitial(best_path->custom_private));
+	List	   *quals = extract_actual_clauses(clauses, false);
+	List	   *columns = NIL;
+	List	   *given = NIL;
+
+	add_columns(&given, &columns, rel->relid, (Node *) tlist);
+	add_columns(&given, &columns, rel->relid,
+				(Node *) best_path->path.pathtarget->exprs);
+	add_columns(&given, &columns, rel->relid, (Node *) rel->reltarget->exprs);
+	add_columns(&given, &columns, rel->relid, (Node *) quals);
+
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = quals;
+	scan->scan.scanrelid = 0;
+	scan->flags = best_path->flags;
+	scan->custom_exprs =
+		list_make1(copyObject(single_call(planner_rt_fetch(rel->relid, root))));
+	scan->custom_private = list_make2(makeInteger(number), columns);
+	scan->custom_scan_tlist = given;
+	scan->methods = &scan_methods[number];
+	return &scan->scan.plan;
+}
+
+/*
+ * Have the planner ask. A second copy of this library, which a server may have in
+ * another place, leaves it to the first: parallel workers find a scan by its name.
+ * Called once by _PG_init.
+ */
+void
+scan_init(void)
+{
+	for (int i = 0; i < N_QUERIES; i++)
+	{
+		char		name[NAMEDATALEN];
+
+		snprintf(name, sizeof(name), BLOGSTORE_SCHEMA ".%s",
+				 query_functions[i].query->name);
+		if (GetCustomScanMethods(name, true) != NULL)
+			return;
+		scan_methods[i].CustomName = MemoryContextStrdup(TopMemoryContext,
+														 name);
+		scan_methods[i].CreateCustomScanState = scan_create_state;
+		RegisterCustomScanMethods(&scan_methods[i]);
+	}
+	previous_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = scan_add_path;
+}
