@@ -109,7 +109,7 @@ query_lookup(Oid funcid)
 		number : -1;
 }
 
-/* Are a call's arguments those that the function takes? */
+/* Are a call's arguments those that the function takes, in their order? */
 static bool
 arguments_fit(const QueryFunction *function, List *args)
 {
@@ -119,7 +119,8 @@ arguments_fit(const QueryFunction *function, List *args)
 	if (list_length(args) != function->nargs)
 		return false;
 	foreach(cell, args)
-		if (exprType(lfirst(cell)) != function->types[i++])
+		if (IsA(lfirst(cell), NamedArgExpr) ||
+			exprType(lfirst(cell)) != function->types[i++])
 			return false;
 	return !expression_returns_set((Node *) args);
 }
