@@ -69,8 +69,8 @@ def load_targets(site, count):
 
 def wal(site, options, _workplace):
 	"""WAL of a write: (kind of distribution, request, contestant) -> Written."""
-	posts, count = (600, 1000) if options.quick else (POSTS, WRITES)
-	other = small_site(site.server, 'wal', options, ('v1', 'blogstore'), (USERS, posts))
+	users, posts, count = (100, 100, 200) if options.quick else (USERS, POSTS, WRITES)
+	other = small_site(site.server, 'wal', options, ('v1', 'blogstore'), (users, posts))
 	server_settings(other, full_page_writes='off', autovacuum='off')
 	load_targets(other, count)
 	found = {}
