@@ -48,10 +48,7 @@ key_page(const pg_uuid_t *partition_key)
 bool
 key_takes(Container container, ItemType type, const pg_uuid_t *partition_key)
 {
-	int			partition = partition_of(container, type, partition_key);
-
-	return partition != NO_PARTITION &&
-		partition_takes(container, type, partition);
+	return partition_takes_key(container, type, partition_key);
 }
 
 /*

@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "launch/internal.h"
+#include "layout/layout.h"
 
 #include "access/xlog.h"
 #include "miscadmin.h"
@@ -26,6 +27,7 @@ shared_request(void)
 	if (previous_request_hook)
 		previous_request_hook();
 	RequestAddinShmemSpace(sizeof(LaunchShared));
+	RequestAddinShmemSpace(layout_hints_size());
 	RequestNamedLWLockTranche("blogstore", 1);
 }
 
@@ -33,6 +35,7 @@ static void
 shared_startup(void)
 {
 	bool		found;
+	bool		hints_found;
 
 	if (previous_startup_hook)
 		previous_startup_hook();
@@ -57,6 +60,8 @@ shared_startup(void)
 			ConditionVariableInit(&entry->progress);
 		}
 	}
+	layout_hints_attach(ShmemInitStruct("blogstore hints", layout_hints_size(),
+										&hints_found), !hints_found);
 	LWLockRelease(AddinShmemInitLock);
 }
 

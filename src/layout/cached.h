@@ -8,9 +8,12 @@
  *		table.c			from a table to what it holds
  *		shape.c			is a table what blogstore has made it?
  *		path.c			where a leaf has its columns and indexes
+ *		hints.c			what is said of partitions and leaves in shared memory
  *		partitions.c	which partitions a container has, and which holds a key
+ *		proof.c			is a table the partition or leaf that it is said to be?
  *		left_out.c		what cannot be read: an error, or left out
  *		layout.c		reads all this from the catalogs, and remembers it
+ *		place.c			reads no more of it than one leaf needs
  *		containers.c	what containers and partitions there are
  *		leaf.c			from container, type and key to an open leaf
  *		mended.c		has what was left out been mended?
@@ -42,19 +45,36 @@ typedef struct CachedLeaf
 /*
  * Which partitions a container has, and their leaves: the map from a key to a leaf.
  * The functions of partitions.c alone, and partitions_leaf(), look inside.
+ *
+ * Read by the whole, it tells of all partitions and leaves. Of one that is sparse
+ * only those are filled in that hints have led to (place.c), so what is not there
+ * says nothing; its numbers are others than when it has been read by the whole.
  */
 typedef struct Partitions
 {
+	bool		sparse;
 	int			n;				/* their numbers are 0 to n - 1 */
 	bool		whole;			/* is there one for each key? */
 	bool		hashed;			/* false: there is one, and no key */
 	FmgrInfo	hash_proc;
 	Oid			hash_collation;
 	int			modulus;		/* the greatest of the partitions' moduli */
-	int		   *of_remainder;	/* which has a remainder; NO_PARTITION: none */
+	int		   *of_remainder;	/* which has a remainder; NO_PARTITION: none;
+								 * UNPROVEN: not known */
 	Oid		   *table;			/* by number, each to be split by type */
-	CachedLeaf *leaf[N_ITEM_TYPES]; /* by number */
+	CachedLeaf *leaf[N_ITEM_TYPES]; /* by number; NULL: none is known */
 } Partitions;
+
+/* A partition that nothing is known of, in a sparse map. */
+#define UNPROVEN (NO_PARTITION - 1)
+
+/* What a hint is of. */
+typedef enum HintKind
+{
+	HINT_MODULUS,				/* of a root: the greatest of its partitions */
+	HINT_PARTITION,				/* of a root: what holds keys of a remainder */
+	HINT_LEAF					/* of a partition: what holds items of a type */
+} HintKind;
 
 /* All that is known of one container; lives in its own memory context. */
 typedef struct CachedContainer
@@ -71,9 +91,11 @@ typedef struct CachedContainer
 } CachedContainer;
 
 /* shape.c */
+extern Oid	shape_table_owner(Oid relid);
 extern LayoutProblem *shape_table_problem(Oid relid, char kind, Oid owner);
 extern LayoutProblem *shape_key_problem(Oid relid, char strategy,
 										Property column);
+extern Oid	shape_usual_opfamily(Oid type, bool hash);
 extern LayoutProblem *shape_mixed_problem(Oid relid);
 extern LayoutProblem *shape_problem(char *message, const char *hint);
 extern LayoutProblem *shape_missing_problem(char *message);
@@ -92,9 +114,28 @@ extern void partitions_load(Partitions *partitions, Container container,
 extern bool partitions_whole(const Partitions *partitions);
 extern int	partitions_count(const Partitions *partitions);
 extern int	partitions_of_key(Partitions *partitions, const pg_uuid_t *key);
+extern uint64 partitions_hash(Partitions *partitions, const pg_uuid_t *key);
+extern void partitions_expect(Partitions *partitions, Container container,
+							  Oid root, int modulus);
+extern int	partitions_add(Partitions *partitions, uint64 hash, Oid table,
+						   int modulus, int remainder);
+extern Oid	partitions_hint(const Partitions *partitions, Oid root, uint64 hash);
+extern void partitions_leave_hints(const Partitions *partitions, Oid root);
+extern CachedLeaf *partitions_leaf_place(Partitions *partitions, ItemType type,
+										 int number);
 extern int	partitions_from(const Partitions *partitions, int number);
 extern Oid	partitions_table(const Partitions *partitions, int number);
 extern int64 partitions_number(const Oid *root, int nroots);
+
+/* hints.c */
+extern bool hints_kept(void);
+extern void hint_leave(HintKind kind, Oid parent, int number, uint32 value);
+extern uint32 hint_find(HintKind kind, Oid parent, int number);
+
+/* proof.c */
+extern bool proof_of_partition(Oid table, Oid root, Oid owner, uint64 hash,
+							   int *modulus, int *remainder);
+extern bool proof_of_leaf(Oid table, Oid partition, Oid owner, ItemType type);
 
 /* left_out.c */
 
@@ -114,10 +155,17 @@ extern bool left_out_forget_if(bool (*test) (const LeftOut *one, void *arg),
 
 /* layout.c */
 extern CachedContainer *layout_get(Container container);
-extern CachedContainer *layout_find(Container container);
-extern LayoutProblem *layout_problem(Container container, CachedContainer **cc);
+extern CachedContainer *layout_root(Container container);
+extern CachedContainer *layout_find(Container container, bool whole);
+extern LayoutProblem *layout_problem(Container container, bool whole,
+									 CachedContainer **cc);
 extern LayoutProblem *layout_root_problem(Container container, Oid root);
 extern void layout_watch(CachedContainer *cc, Oid relid, int partition);
+
+/* place.c */
+extern void layout_leave_hints(const CachedContainer *cc);
+extern int	layout_place(CachedContainer **cc, Container container,
+						 ItemType type, const pg_uuid_t *key, int partition);
 
 /* leaf.c */
 extern CachedLeaf *leaf_find(CachedContainer *cc, Container container,
@@ -134,7 +182,8 @@ extern bool leaf_learn(CachedContainer *cc, Relation rel, Container container,
 static inline CachedLeaf *
 partitions_leaf(const Partitions *partitions, ItemType type, int number)
 {
-	return number >= 0 && number < partitions->n ?
+	return number >= 0 && number < partitions->n &&
+		partitions->leaf[type] != NULL ?
 		&partitions->leaf[type][number] : NULL;
 }
 

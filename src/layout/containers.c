@@ -22,9 +22,9 @@
 bool
 container_exists(void)
 {
-	(void) layout_find(CONTAINER_FEED);
-	return layout_find(CONTAINER_POSTS) != NULL &&
-		layout_find(CONTAINER_USERS) != NULL;
+	(void) layout_find(CONTAINER_FEED, true);
+	return layout_find(CONTAINER_POSTS, true) != NULL &&
+		layout_find(CONTAINER_USERS, true) != NULL;
 }
 
 /* Has any of the containers been created? */
@@ -42,7 +42,7 @@ bool
 container_usable(Container container)
 {
 	CachedContainer *cc;
-	LayoutProblem *problem = layout_problem(container, &cc);
+	LayoutProblem *problem = layout_problem(container, false, &cc);
 
 	if (problem != NULL)
 		(void) container_leave_out(container, problem);
@@ -56,22 +56,22 @@ container_usable(Container container)
 void
 container_require(void)
 {
-	(void) layout_get(CONTAINER_POSTS);
-	(void) layout_get(CONTAINER_USERS);
+	(void) layout_root(CONTAINER_POSTS);
+	(void) layout_root(CONTAINER_USERS);
 }
 
 /* The role that owns the containers. */
 Oid
 container_owner(void)
 {
-	return layout_get(CONTAINER_POSTS)->owner;
+	return layout_root(CONTAINER_POSTS)->owner;
 }
 
 /* The table by which statements name a container. */
 Oid
 container_table_oid(Container container)
 {
-	return layout_get(container)->root;
+	return layout_root(container)->root;
 }
 
 /* What keeps a table from being a container's; NULL: nothing. */

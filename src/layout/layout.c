@@ -18,6 +18,7 @@
 #include "catalog/pg_class.h"
 #include "partitioning/partbounds.h"
 #include "partitioning/partdesc.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -185,7 +186,7 @@ load_layout(CachedContainer *cc, Container container, Relation root)
 	Partitions *partitions = &cc->partitions;
 
 	partitions_load(partitions, container, root);
-	table_close(root, AccessShareLock);
+	relation_close(root, NoLock);
 	for (int p = partitions_from(partitions, 0); p != NO_PARTITION;
 		 p = partitions_from(partitions, p + 1))
 		load_partition(cc, p, partitions_table(partitions, p));
@@ -225,52 +226,90 @@ load_begin(CachedContainer *cc, Oid root)
 	cc->loading = true;
 }
 
+/* The most partitions of which a session would keep a sparse map. */
+#define MAX_SPARSE 65536
+
+/* How many partitions is a container said to have? 0: there are no hints. */
+static int
+expected_modulus(Container container, Oid root)
+{
+	uint32		modulus = hint_find(HINT_MODULUS, root, 0);
+
+	return modulus <= MAX_SPARSE ? (int) modulus : 0;
+}
+
 /*
- * Read a container's layout from the catalogs; false if it is not there. A
- * table that is not what it should be is a problem that is raised when it is
- * needed (layout_get()), or its leaves are (leaf_open()).
+ * Fill in what is known of a container's root, which is locked, in the container's
+ * context; and of its partitions all, or for the time being none.
+ */
+static void
+load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
+{
+	int			modulus = whole ? 0 : expected_modulus(container, cc->root);
+
+	cc->owner = owner;
+	cc->problem = layout_root_problem(container, cc->root);
+	if (cc->problem == NULL && modulus > 0)
+		partitions_expect(&cc->partitions, container, cc->root, modulus);
+	else if (cc->problem == NULL)
+		load_layout(cc, container, relation_open(cc->root, NoLock));
+	cc->loading = false;
+	cc->valid = !cc->stale;
+}
+
+/*
+ * Read a container's layout from the catalogs, by the whole or so far as it can be
+ * without its partitions; false if it is not there. A table that is not what it should
+ * be is a problem that is raised when it is needed (layout_get()), or its leaves
+ * are (leaf_open()).
  */
 static bool
-container_load(Container container)
+container_load(Container container, bool whole)
 {
 	CachedContainer *cc = &cache[container];
 	Oid			root = container_table_lookup(container);
-	Relation	rel;
 	MemoryContext old;
+	Oid			owner;
 
 	if (!OidIsValid(root))
 		return false;
-	rel = try_relation_open(root, AccessShareLock);
-	if (rel == NULL)
+	LockRelationOid(root, AccessShareLock);
+	owner = shape_table_owner(root);
+	if (OidIsValid(owner))
+	{
+		load_begin(cc, root);
+		old = MemoryContextSwitchTo(cc->context);
+		load_root(cc, container, owner, whole);
+		MemoryContextSwitchTo(old);
+		if (!cc->partitions.sparse)
+			loads++;
+	}
+	UnlockRelationOid(root, AccessShareLock);
+	if (!OidIsValid(owner))
 		return false;
-
-	load_begin(cc, root);
-	old = MemoryContextSwitchTo(cc->context);
-	cc->owner = rel->rd_rel->relowner;
-	cc->problem = layout_root_problem(container, root);
-	if (cc->problem == NULL)
-		load_layout(cc, container, rel);
-	else
-		relation_close(rel, AccessShareLock);
-	cc->loading = false;
-	cc->valid = !cc->stale;
-	loads++;
-
-	MemoryContextSwitchTo(old);
+	if (cc->valid && cc->problem == NULL && !cc->partitions.sparse)
+		layout_leave_hints(cc);
 	worker_hooks.containers_found();
 	return true;
 }
 
-/* What is known of a container, fit to be used or not; NULL: it is not there. */
+/*
+ * What is known of a container, fit to be used or not; NULL: it is not there.
+ * whole: of all its partitions, and not of its root alone.
+ */
 CachedContainer *
-layout_find(Container container)
+layout_find(Container container, bool whole)
 {
 	CachedContainer *cc = &cache[container];
 
 	/* two tries in a row may be undone by invalidations; many may not */
-	for (int tries = 0; !cc->valid && tries < 100; tries++)
-		if (!container_load(container))
+	for (int tries = 0; tries < 100; tries++)
+	{
+		if (cc->valid && !(whole && cc->partitions.sparse))
+			break;
+		if (!container_load(container, whole))
 			return NULL;
+	}
 	return cc;
 }
 
@@ -289,17 +328,17 @@ missing_problem(Container container)
 
 /*
  * What keeps a container from being used; NULL: nothing. *cc becomes what is known
- * of it, or NULL.
+ * of it, by the whole or of its root, or NULL.
  */
 LayoutProblem *
-layout_problem(Container container, CachedContainer **cc)
+layout_problem(Container container, bool whole, CachedContainer **cc)
 {
-	*cc = layout_find(container);
+	*cc = layout_find(container, whole);
 	if (*cc == NULL)
 		return missing_problem(container);
 	if ((*cc)->problem == NULL && container != CONTAINER_POSTS)
 	{
-		CachedContainer *posts = layout_find(CONTAINER_POSTS);
+		CachedContainer *posts = layout_find(CONTAINER_POSTS, false);
 
 		if (posts != NULL && posts->owner != (*cc)->owner)
 			return shape_problem(psprintf("containers \"%s\" and \"%s\" belong to different roles",
@@ -320,16 +359,34 @@ is_fine(const CachedContainer *cc)
 		posts->owner == cc->owner;
 }
 
-/* What is known of a container. Errors: 42809, 55000. */
+/* What is known of a container, of all its partitions. Errors: 42809, 55000. */
 CachedContainer *
 layout_get(Container container)
 {
 	CachedContainer *cc = &cache[container];
 	LayoutProblem *problem;
 
+	if (is_fine(cc) && !cc->partitions.sparse)
+		return cc;
+	problem = layout_problem(container, true, &cc);
+	if (problem != NULL)
+		layout_problem_raise(problem);
+	return cc;
+}
+
+/*
+ * What is known of a container's root, and of those partitions that were needed so
+ * far, or all. Errors: 42809, 55000.
+ */
+CachedContainer *
+layout_root(Container container)
+{
+	CachedContainer *cc = &cache[container];
+	LayoutProblem *problem;
+
 	if (is_fine(cc))
 		return cc;
-	problem = layout_problem(container, &cc);
+	problem = layout_problem(container, false, &cc);
 	if (problem != NULL)
 		layout_problem_raise(problem);
 	return cc;

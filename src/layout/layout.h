@@ -14,7 +14,9 @@
 
 #include "layout/item.h"
 
+#include "access/attnum.h"
 #include "storage/lock.h"
+#include "utils/relcache.h"
 
 /* layout.c */
 extern void layout_init(void);
@@ -32,10 +34,17 @@ extern uint64 layout_invalidations(void);	/* how often one may have changed */
 #define POSTS_SQL BLOGSTORE_SCHEMA ".posts"
 #define FEED_SQL BLOGSTORE_SCHEMA ".feed"
 
+/* shape.c: columns of open tables */
+extern AttrNumber shape_column(Relation rel, const char *name);
+
 /* table.c: from a table to what it holds */
 extern Oid	table_lookup(const char *name);
 extern bool table_container(Oid table, Container *container);
 extern bool table_takes(Oid table, ItemType type);
+
+/* hints.c: room in shared memory, for who sets that up */
+extern Size layout_hints_size(void);
+extern void layout_hints_attach(void *memory, bool fresh);
 
 /* layout.c, containers.c: tables of the containers, for who makes SQL or DDL */
 extern Oid	container_table_lookup(Container container);
@@ -68,6 +77,10 @@ extern void container_require_whole(Container container);
 
 /* leaf.c: what items a partition can have */
 extern bool partition_takes(Container container, ItemType type, int partition);
+extern bool partition_takes_key(Container container, ItemType type,
+								const pg_uuid_t *key);
+extern bool partition_exists_for(Container container, ItemType type,
+								 const pg_uuid_t *key);
 extern VirtualTransactionId *partition_writers(Container container,
 											   ItemType type, int partition);
 extern int64 item_estimate(Container container, ItemType type);

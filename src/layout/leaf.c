@@ -58,6 +58,26 @@ partition_takes(Container container, ItemType type, int partition)
 	return OidIsValid(leaf_table(container, type, partition));
 }
 
+/* Has the partition that holds a key a leaf for items of a type? */
+bool
+partition_takes_key(Container container, ItemType type, const pg_uuid_t *key)
+{
+	CachedContainer *cc;
+	int			partition = layout_place(&cc, container, type, key, NO_PARTITION);
+	CachedLeaf *leaf = partitions_leaf(&cc->partitions, type, partition);
+
+	return leaf != NULL && OidIsValid(leaf->relid);
+}
+
+/* Is there a partition that holds a key? It may have been detached. */
+bool
+partition_exists_for(Container container, ItemType type, const pg_uuid_t *key)
+{
+	CachedContainer *cc;
+
+	return layout_place(&cc, container, type, key, NO_PARTITION) != NO_PARTITION;
+}
+
 /*
  * Who holds a lock to write to a partition's leaf: virtual transactions, up to an
  * invalid one.
@@ -76,11 +96,10 @@ partition_writers(Container container, ItemType type, int partition)
 Oid
 leaf_of_key(Container container, ItemType type, const pg_uuid_t *key)
 {
-	CachedContainer *cc = layout_get(container);
+	CachedContainer *cc;
 	LayoutProblem *problem = NULL;
-	CachedLeaf *leaf = leaf_find(cc, container, type,
-								 partitions_of_key(&cc->partitions, key),
-								 &problem);
+	int			partition = layout_place(&cc, container, type, key, NO_PARTITION);
+	CachedLeaf *leaf = leaf_find(cc, container, type, partition, &problem);
 
 	if (leaf == NULL)
 		layout_problem_raise(problem);
@@ -157,12 +176,11 @@ leaf_open(OpenLeaf *open, Container container, ItemType type,
 		container_lock(container, true);
 	while (problem == NULL)
 	{
-		CachedContainer *cc = layout_get(container);
+		CachedContainer *cc;
 		CachedLeaf *leaf;
 		Relation	rel;
 
-		if (key != NULL)
-			partition = partitions_of_key(&cc->partitions, key);
+		partition = layout_place(&cc, container, type, key, partition);
 		leaf = leaf_find(cc, container, type, partition, &problem);
 		CHECK_FOR_INTERRUPTS();
 		if (leaf == NULL)

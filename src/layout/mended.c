@@ -50,7 +50,7 @@ is_mended(const LeftOut *one, void *busy)
 {
 	CachedContainer *cc;
 
-	if (layout_problem(one->container, &cc) != NULL)
+	if (layout_problem(one->container, true, &cc) != NULL)
 		return false;
 	return one->partition == NO_PARTITION || leaf_is_fine(cc, one, busy);
 }

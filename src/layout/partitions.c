@@ -82,6 +82,82 @@ partitions_load(Partitions *partitions, Container container, Relation root)
 	partitions->n = n;
 }
 
+/*
+ * Make a sparse map of a container whose root has no problem. modulus: the
+ * greatest of its partitions, as far as anybody has heard. In the current context.
+ */
+void
+partitions_expect(Partitions *partitions, Container container, Oid root,
+				  int modulus)
+{
+	bool		hashed = container_key(container) != PROP_TYPE;
+	int			n = hashed ? modulus : FEED_PARTITION + 1;
+
+	partitions->sparse = true;
+	partitions->hashed = hashed;
+	partitions->modulus = modulus;
+	partitions->n = n;
+	partitions->table = palloc0(sizeof(Oid) * n);
+	if (!hashed)
+	{
+		partitions->table[FEED_PARTITION] = root;
+		return;
+	}
+	/* what the usual way of hashing a uuid comes to (shape_usual_opfamily()) */
+	fmgr_info(F_UUID_HASH_EXTENDED, &partitions->hash_proc);
+	partitions->hash_collation = InvalidOid;
+	partitions->of_remainder = palloc(sizeof(int) * n);
+	for (int i = 0; i < n; i++)
+		partitions->of_remainder[i] = UNPROVEN;
+}
+
+/*
+ * A table has been proven to be the partition with a bound, which takes keys with a
+ * hash: add it to a sparse map. Returns its number, or UNPROVEN if it does not fit
+ * in, because its keys are not those of some of the map's remainders.
+ */
+int
+partitions_add(Partitions *partitions, uint64 hash, Oid table, int modulus,
+			   int remainder)
+{
+	if (partitions->modulus % modulus != 0)
+		return UNPROVEN;
+	/* its least remainder is its own alone */
+	partitions->table[remainder] = table;
+	partitions->of_remainder[hash % (uint64) partitions->modulus] = remainder;
+	return remainder;
+}
+
+/* The table that is said to hold keys with a hash; InvalidOid: nothing is said. */
+Oid
+partitions_hint(const Partitions *partitions, Oid root, uint64 hash)
+{
+	return hint_find(HINT_PARTITION, root,
+					 hash % (uint64) partitions->modulus);
+}
+
+/* Leave hints of the partitions of a root. */
+void
+partitions_leave_hints(const Partitions *partitions, Oid root)
+{
+	for (int i = 0; partitions->hashed && i < partitions->modulus; i++)
+		if (partitions->of_remainder[i] >= 0)
+			hint_leave(HINT_PARTITION, root, i,
+					   partitions->table[partitions->of_remainder[i]]);
+	/* the last, because it is what the others are found by */
+	if (!partitions->hashed || partitions->modulus > 0)
+		hint_leave(HINT_MODULUS, root, 0, Max(partitions->modulus, 1));
+}
+
+/* The place of a leaf in a sparse map, in the current memory context. */
+CachedLeaf *
+partitions_leaf_place(Partitions *partitions, ItemType type, int number)
+{
+	if (partitions->leaf[type] == NULL)
+		partitions->leaf[type] = palloc0(sizeof(CachedLeaf) * partitions->n);
+	return &partitions->leaf[type][number];
+}
+
 /* Is there a partition for each key? */
 bool
 partitions_whole(const Partitions *partitions)
@@ -96,21 +172,32 @@ partitions_count(const Partitions *partitions)
 	return partitions->n;
 }
 
-/* The partition that holds a key; NO_PARTITION: none does. */
-int
-partitions_of_key(Partitions *partitions, const pg_uuid_t *key)
+/* The hash of a key, by which partitions are told. */
+uint64
+partitions_hash(Partitions *partitions, const pg_uuid_t *key)
 {
 	Datum		value = UUIDPGetDatum(key);
 	bool		isnull = false;
+
+	return compute_partition_hash_value(1, &partitions->hash_proc,
+										&partitions->hash_collation, &value,
+										&isnull);
+}
+
+/*
+ * The partition that holds a key; NO_PARTITION: none does; UNPROVEN: a sparse map
+ * does not tell.
+ */
+int
+partitions_of_key(Partitions *partitions, const pg_uuid_t *key)
+{
 	uint64		hash;
 
 	if (!partitions->hashed)
 		return FEED_PARTITION;
 	if (partitions->modulus <= 0)
 		return NO_PARTITION;
-	hash = compute_partition_hash_value(1, &partitions->hash_proc,
-										&partitions->hash_collation, &value,
-										&isnull);
+	hash = partitions_hash(partitions, key);
 	return partitions->of_remainder[hash % (uint64) partitions->modulus];
 }
 

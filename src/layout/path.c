@@ -19,7 +19,6 @@
 #include "catalog/pg_index.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/typcache.h"
 
 typedef struct PathColumns
 {
@@ -82,12 +81,11 @@ index_serves(Relation index, const PathColumns *path, bool unique,
 	for (int i = 0; i < path->n; i++)
 	{
 		Property	prop = path->column[i];
-		TypeCacheEntry *type = lookup_type_cache(property_type(prop),
-												 TYPECACHE_BTREE_OPFAMILY);
 
 		if (attno[prop] == InvalidAttrNumber ||
 			form->indkey.values[i] != attno[prop] ||
-			index->rd_opfamily[i] != type->btree_opf ||
+			index->rd_opfamily[i] != shape_usual_opfamily(property_type(prop),
+															false) ||
 			index->rd_opcintype[i] != property_type(prop) ||
 			index->rd_indoption[i] != 0)
 			return false;

@@ -19,6 +19,7 @@
 
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_opfamily.h"
 #include "catalog/pg_partitioned_table.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
@@ -48,6 +49,20 @@ layout_problem_raise(const LayoutProblem *p)
 			(errcode(p->code),
 			 errmsg("%s", p->message),
 			 errhint("%s", p->hint)));
+}
+
+/* The role that a table belongs to; InvalidOid: it is not there. */
+Oid
+shape_table_owner(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
 }
 
 /*
@@ -90,16 +105,38 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 	return p;
 }
 
+/* Operator families for which the server's headers have no names (pg_opfamily.dat). */
+#define DATETIME_BTREE_FAM_OID 434
+#define UUID_BTREE_FAM_OID 2968
+#define UUID_HASH_FAM_OID 2969
+
+/*
+ * The operator family that compares, or hashes, the values of a type in the usual way.
+ * Those of the types of keys are known: the type cache would look for them among all
+ * operator classes and casts, which is dear in a session's first request.
+ */
+Oid
+shape_usual_opfamily(Oid type, bool hash)
+{
+	TypeCacheEntry *entry;
+
+	if (type == UUIDOID)
+		return hash ? UUID_HASH_FAM_OID : UUID_BTREE_FAM_OID;
+	if (type == TEXTOID && !hash)
+		return TEXT_BTREE_FAM_OID;
+	if (type == TIMESTAMPTZOID && !hash)
+		return DATETIME_BTREE_FAM_OID;
+	entry = lookup_type_cache(type, hash ? TYPECACHE_HASH_OPFAMILY :
+							  TYPECACHE_BTREE_OPFAMILY);
+	return hash ? entry->hash_opf : entry->btree_opf;
+}
+
 /* Does an operator class compare, or hash, a type in the usual way? */
 static bool
 is_usual_opclass(Oid opclass, Oid type, bool hash)
 {
-	TypeCacheEntry *entry =
-		lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY |
-						  TYPECACHE_HASH_OPFAMILY);
-
 	return OidIsValid(opclass) && get_opclass_input_type(opclass) == type &&
-		get_opclass_family(opclass) == (hash ? entry->hash_opf : entry->btree_opf);
+		get_opclass_family(opclass) == shape_usual_opfamily(type, hash);
 }
 
 /* The first element of an oidvector attribute. */
@@ -253,14 +290,33 @@ item_worked_with(Container container, ItemType type)
 	return identity;
 }
 
+/*
+ * The column of an open table that has a name, 0 if there is none. The table's
+ * description tells, and no catalog is read.
+ */
+AttrNumber
+shape_column(Relation rel, const char *name)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && strcmp(NameStr(att->attname), name) == 0)
+			return att->attnum;
+	}
+	return InvalidAttrNumber;
+}
+
 /* The column of a property, 0 if there is none of its name. */
 static AttrNumber
 find_column(Relation rel, Property prop, LayoutProblem **p)
 {
-	AttrNumber	attno = get_attnum(RelationGetRelid(rel), property_column(prop));
+	AttrNumber	attno = shape_column(rel, property_column(prop));
 	Form_pg_attribute att;
 
-	if (attno <= 0)
+	if (attno == InvalidAttrNumber)
 		return InvalidAttrNumber;
 	att = TupleDescAttr(RelationGetDescr(rel), attno - 1);
 	if (att->atttypid != property_type(prop))

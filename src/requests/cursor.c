@@ -43,7 +43,7 @@ date_may_be_cut(TimestampTz date)
 static bool
 post_possible(const pg_uuid_t *post_id)
 {
-	return partition_of(CONTAINER_POSTS, ITEM_POST, post_id) != NO_PARTITION;
+	return partition_exists_for(CONTAINER_POSTS, ITEM_POST, post_id);
 }
 
 /* The date of a post by its id (user_id not NULL: of this user's only). */

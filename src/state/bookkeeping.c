@@ -89,7 +89,7 @@ bookkeeping_lookup(Bookkeeping table)
 static bool
 has_key(Relation rel, const char *column)
 {
-	AttrNumber	attno = get_attnum(RelationGetRelid(rel), column);
+	AttrNumber	attno = shape_column(rel, column);
 	List	   *indexes = RelationGetIndexList(rel);
 	ListCell   *lc;
 	bool		has = false;
@@ -119,12 +119,13 @@ columns_problem(Relation rel, const TableShape *wanted)
 	for (int i = 0; i < MAX_COLUMNS && wanted->column[i].name != NULL; i++)
 	{
 		const Column *column = &wanted->column[i];
-		AttrNumber	attno = get_attnum(RelationGetRelid(rel), column->name);
+		AttrNumber	attno = shape_column(rel, column->name);
+		Form_pg_attribute att;
 
-		if (attno <= 0)
+		if (attno == InvalidAttrNumber)
 			return psprintf("it has no column \"%s\"", column->name);
-		if (get_atttype(RelationGetRelid(rel), attno) != column->type ||
-			TupleDescAttr(RelationGetDescr(rel), attno - 1)->attgenerated != '\0')
+		att = TupleDescAttr(RelationGetDescr(rel), attno - 1);
+		if (att->atttypid != column->type || att->attgenerated != '\0')
 			return psprintf("its column \"%s\" is not of type %s",
 							column->name, format_type_be(column->type));
 	}
