@@ -186,7 +186,7 @@ load_layout(CachedContainer *cc, Container container, Relation root)
 	Partitions *partitions = &cc->partitions;
 
 	partitions_load(partitions, container, root);
-	relation_close(root, NoLock);
+	relation_close(root, AccessShareLock);
 	for (int p = partitions_from(partitions, 0); p != NO_PARTITION;
 		 p = partitions_from(partitions, p + 1))
 		load_partition(cc, p, partitions_table(partitions, p));
@@ -239,8 +239,8 @@ expected_modulus(Container container, Oid root)
 }
 
 /*
- * Fill in what is known of a container's root, which is locked, in the container's
- * context; and of its partitions all, or for the time being none.
+ * Fill in what is known of a container's root, which is locked until then, in the
+ * container's context; and of its partitions all, or for the time being none.
  */
 static void
 load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
@@ -249,10 +249,14 @@ load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
 
 	cc->owner = owner;
 	cc->problem = layout_root_problem(container, cc->root);
-	if (cc->problem == NULL && modulus > 0)
-		partitions_expect(&cc->partitions, container, cc->root, modulus);
-	else if (cc->problem == NULL)
+	if (cc->problem == NULL && modulus == 0)
 		load_layout(cc, container, relation_open(cc->root, NoLock));
+	else
+	{
+		if (cc->problem == NULL)
+			partitions_expect(&cc->partitions, container, cc->root, modulus);
+		UnlockRelationOid(cc->root, AccessShareLock);
+	}
 	cc->loading = false;
 	cc->valid = !cc->stale;
 }
@@ -275,18 +279,17 @@ container_load(Container container, bool whole)
 		return false;
 	LockRelationOid(root, AccessShareLock);
 	owner = shape_table_owner(root);
-	if (OidIsValid(owner))
-	{
-		load_begin(cc, root);
-		old = MemoryContextSwitchTo(cc->context);
-		load_root(cc, container, owner, whole);
-		MemoryContextSwitchTo(old);
-		if (!cc->partitions.sparse)
-			loads++;
-	}
-	UnlockRelationOid(root, AccessShareLock);
 	if (!OidIsValid(owner))
+	{
+		UnlockRelationOid(root, AccessShareLock);
 		return false;
+	}
+	load_begin(cc, root);
+	old = MemoryContextSwitchTo(cc->context);
+	load_root(cc, container, owner, whole);
+	MemoryContextSwitchTo(old);
+	if (!cc->partitions.sparse)
+		loads++;
 	if (cc->valid && cc->problem == NULL && !cc->partitions.sparse)
 		layout_leave_hints(cc);
 	worker_hooks.containers_found();

@@ -20,6 +20,8 @@
 
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
@@ -28,6 +30,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/relcache.h"
 #include "utils/syscache.h"
 
@@ -215,4 +218,36 @@ bookkeeping_lock(Bookkeeping table)
 		remembered_end(right, began);
 		return relid;
 	}
+}
+
+/*
+ * Have a function look at the first row of a table that the active snapshot shows,
+ * without a statement: none need be parsed and planned for it, which is most of what
+ * a session's first request would cost. Nothing that is attached to the table runs.
+ * Returns whether there is a row. Errors: 55000. Locks: as bookkeeping_lock().
+ */
+bool
+bookkeeping_peek(Bookkeeping table, RowTaker take, void *arg)
+{
+	Relation	rel = table_open(bookkeeping_lock(table), NoLock);
+	TableScanDesc scan = table_beginscan(rel, GetActiveSnapshot(), 0, NULL);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	bool		found = table_scan_getnextslot(scan, ForwardScanDirection, slot);
+
+	if (found && take != NULL)
+		take(rel, slot, arg);
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+	table_close(rel, NoLock);
+	return found;
+}
+
+/* The value of a column in a row, which is of a type without a pointer; 0: NULL. */
+Datum
+bookkeeping_value(Relation rel, TupleTableSlot *row, const char *column)
+{
+	bool		isnull;
+	Datum		value = slot_getattr(row, shape_column(rel, column), &isnull);
+
+	return isnull ? (Datum) 0 : value;
 }

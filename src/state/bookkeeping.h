@@ -8,6 +8,9 @@
 #include "compat.h"
 #include "layout/item.h"
 
+#include "executor/tuptable.h"
+#include "utils/relcache.h"
+
 typedef enum Bookkeeping
 {
 	BOOK_USERNAMES,
@@ -28,5 +31,12 @@ extern const char *bookkeeping_name(Bookkeeping table);
 extern Oid	bookkeeping_lookup(Bookkeeping table);
 extern const char *bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner);
 extern Oid	bookkeeping_lock(Bookkeeping table);
+
+/* Takes what it wants from a row of an open table. */
+typedef void (*RowTaker) (Relation rel, TupleTableSlot *row, void *arg);
+
+extern bool bookkeeping_peek(Bookkeeping table, RowTaker take, void *arg);
+extern Datum bookkeeping_value(Relation rel, TupleTableSlot *row,
+							   const char *column);
 
 #endif							/* BLOGSTORE_BOOKKEEPING_H */

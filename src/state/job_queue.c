@@ -406,6 +406,9 @@ jobs_deleting(int *n)
 	OwnerScope	scope;
 	pg_uuid_t  *users = NULL;
 
+	*n = 0;
+	if (!bookkeeping_peek(BOOK_JOBS, NULL, NULL))
+		return NULL;			/* nearly always, and without a statement */
 	owner_begin(&scope);
 	SPI_connect();
 	plan_execute(&deletions_plan, NULL, NULL, true);

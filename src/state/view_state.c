@@ -16,6 +16,7 @@
 #include "remembered.h"
 #include "state/state.h"
 
+#include "access/sysattr.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -24,14 +25,6 @@
 #include "storage/lmgr.h"
 #include "utils/inval.h"
 #include "utils/snapmgr.h"
-
-static KeptPlan read_plan = {
-	ON_VIEW_STATE,
-	"SELECT enabled::boolean, ready::boolean, feed_size::integer,"
-	" short_form_length::integer, xmin::xid"
-	" FROM " VIEW_STATE_SQL,
-	0, {0}, NULL
-};
 
 static KeptPlan write_plan = {
 	ON_VIEW_STATE,
@@ -53,33 +46,40 @@ view_state_relid(void)
 	return bookkeeping_lookup(BOOK_VIEW_STATE);
 }
 
+/* The row, and which version of it. */
+typedef struct SeenRow
+{
+	ViewState	state;
+	TransactionId xmin;
+} SeenRow;
+
+/* Take over what a row says. */
+static void
+take_row(Relation rel, TupleTableSlot *row, void *arg)
+{
+	SeenRow    *seen = arg;
+	bool		isnull;
+
+	seen->state.enabled = DatumGetBool(bookkeeping_value(rel, row, "enabled"));
+	seen->state.ready = DatumGetBool(bookkeeping_value(rel, row, "ready"));
+	seen->state.feed_size =
+		DatumGetInt32(bookkeeping_value(rel, row, "feed_size"));
+	seen->state.short_form_length =
+		DatumGetInt32(bookkeeping_value(rel, row, "short_form_length"));
+	seen->xmin = DatumGetTransactionId(slot_getsysattr(row,
+													   MinTransactionIdAttributeNumber,
+													   &isnull));
+}
+
 /* Read the row by the active snapshot; xmin tells which version. */
 static void
 read_row(ViewState *state, TransactionId *xmin)
 {
-	OwnerScope	scope;
-	HeapTuple	row;
-	TupleDesc	desc;
-	bool		isnull;
+	SeenRow		seen = {.xmin = InvalidTransactionId};
 
-	owner_begin(&scope);
-	SPI_connect();
-	plan_execute(&read_plan, NULL, NULL, true);
-	memset(state, 0, sizeof(*state));
-	*xmin = InvalidTransactionId;
-	if (SPI_processed > 0)
-	{
-		row = SPI_tuptable->vals[0];
-		desc = SPI_tuptable->tupdesc;
-		state->enabled = DatumGetBool(SPI_getbinval(row, desc, 1, &isnull));
-		state->ready = DatumGetBool(SPI_getbinval(row, desc, 2, &isnull));
-		state->feed_size = DatumGetInt32(SPI_getbinval(row, desc, 3, &isnull));
-		state->short_form_length =
-			DatumGetInt32(SPI_getbinval(row, desc, 4, &isnull));
-		*xmin = DatumGetTransactionId(SPI_getbinval(row, desc, 5, &isnull));
-	}
-	SPI_finish();
-	owner_end(&scope);
+	(void) bookkeeping_peek(BOOK_VIEW_STATE, take_row, &seen);
+	*state = seen.state;
+	*xmin = seen.xmin;
 }
 
 /* Read the row by the active snapshot; all zero if it is missing. */
