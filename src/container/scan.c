@@ -149,9 +149,13 @@ scan_open(const ItemQuery *query)
 {
 	OpenLeaf	leaf;
 
-	if (!leaf_open(&leaf, query->container, query->type, query->partition_key,
-				   query->partition_key ? NO_PARTITION : query->partition,
-				   AccessShareLock))
+	LeafWanted	wanted = {
+		.container = query->container, .type = query->type,
+		.key = query->partition_key, .partition = query->partition,
+		.path = query->path
+	};
+
+	if (!leaf_open(&leaf, &wanted, AccessShareLock))
 		return NULL;
 	if (!OidIsValid(leaf.index[query->path]))
 	{

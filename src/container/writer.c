@@ -45,8 +45,10 @@ writer_open(Container container, ItemType type,
 	writer->context = context;
 	writer->container = container;
 	writer->type = type;
-	(void) leaf_open(&writer->leaf, container, type, partition_key, partition,
-					 RowExclusiveLock);
+	(void) leaf_open(&writer->leaf, &(LeafWanted) {
+		.container = container, .type = type, .key = partition_key,
+		.partition = partition, .path = N_PATHS
+	}, RowExclusiveLock);
 	writer->by_key = partition_key != NULL;
 	writer->triggers = writer->leaf.rel->trigdesc != NULL;
 	if (writer->triggers || writer->leaf.attached ||

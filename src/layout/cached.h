@@ -35,11 +35,13 @@ typedef struct CachedLeaf
 	Oid			relid;			/* InvalidOid: there is none */
 	LayoutProblem *misplaced;	/* what is wrong with its place; NULL: nothing */
 	uint32		changes;		/* invalidations so far */
-	bool		known;			/* is all that follows filled in? */
+	bool		known;			/* is all that follows filled in, but for indexes? */
 	LayoutProblem *problem;		/* what is wrong with itself; NULL: nothing */
 	AttrNumber	attno[N_PROPERTIES];
+	bool		looked[N_PATHS + 1];	/* for indexes of a path; the last: of all */
 	Oid			index[N_PATHS];
-	bool		attached;		/* do types or indexes run the owner's code? */
+	bool		attached;		/* do types or indexes run the owner's code? As
+								 * far as indexes were looked for */
 } CachedLeaf;
 
 /*
@@ -106,6 +108,8 @@ extern LayoutProblem *shape_root_columns(Relation root, Container container);
 /* path.c */
 extern void leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
 						  Container container, ItemType type);
+extern void leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
+						  ItemType type, AccessPath path);
 
 /* partitions.c */
 extern LayoutProblem *partitions_problem(Container container, Oid root);
@@ -172,7 +176,7 @@ extern CachedLeaf *leaf_find(CachedContainer *cc, Container container,
 							 ItemType type, int partition,
 							 LayoutProblem **problem);
 extern bool leaf_learn(CachedContainer *cc, Relation rel, Container container,
-					   ItemType type, int partition);
+					   ItemType type, int partition, AccessPath path);
 
 /*
  * The leaf of a partition for items of a type; NULL: there is no such partition.

@@ -134,12 +134,13 @@ item_estimate(Container container, ItemType type)
 }
 
 /*
- * Find out what there is to know of a leaf that is open and locked; false if it
- * was invalidated meanwhile.
+ * Find out what there is to know of a leaf that is open and locked, and of its
+ * indexes which serves a path (N_PATHS: all that there is to know of them); false if
+ * it was invalidated meanwhile.
  */
 bool
 leaf_learn(CachedContainer *cc, Relation rel, Container container,
-		   ItemType type, int partition)
+		   ItemType type, int partition, AccessPath path)
 {
 	CachedLeaf *leaf = partitions_leaf(&cc->partitions, type, partition);
 
@@ -152,13 +153,14 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
 		leaf_describe(leaf, rel, cc->owner, container, type);
 		MemoryContextSwitchTo(old);
 	}
-	return cc->valid && leaf->known;
+	if (cc->valid && leaf->known && leaf->problem == NULL && !leaf->looked[path])
+		leaf_look_for(leaf, rel, container, type, path);
+	return cc->valid && leaf->known &&
+		(leaf->problem != NULL || leaf->looked[path]);
 }
 
 /*
- * Open the leaf of a container's partition that holds items of a type. The
- * partition is the one that holds key, or where there is none, the one with the
- * number. To read, false is returned if the leaf is not what it should be and
+ * Open the leaf of a container's partition that holds items of a type. To read, false is returned if the leaf is not what it should be and
  * this process leaves such ones out (left_out_instead_of_errors()); else that is an
  * error.
  *
@@ -167,9 +169,11 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
  * until it holds still.
  */
 bool
-leaf_open(OpenLeaf *open, Container container, ItemType type,
-		  const pg_uuid_t *key, int partition, LOCKMODE lockmode)
+leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 {
+	Container	container = wanted->container;
+	ItemType	type = wanted->type;
+	int			partition = wanted->partition;
 	LayoutProblem *problem = NULL;
 
 	if (lockmode != AccessShareLock)
@@ -180,7 +184,7 @@ leaf_open(OpenLeaf *open, Container container, ItemType type,
 		CachedLeaf *leaf;
 		Relation	rel;
 
-		partition = layout_place(&cc, container, type, key, partition);
+		partition = layout_place(&cc, container, type, wanted->key, partition);
 		leaf = leaf_find(cc, container, type, partition, &problem);
 		CHECK_FOR_INTERRUPTS();
 		if (leaf == NULL)
@@ -188,7 +192,8 @@ leaf_open(OpenLeaf *open, Container container, ItemType type,
 		rel = try_table_open(leaf->relid, lockmode);
 		if (rel == NULL)
 			cc->valid = false;
-		else if (!leaf_learn(cc, rel, container, type, partition))
+		else if (!leaf_learn(cc, rel, container, type, partition,
+							 wanted->path))
 			table_close(rel, lockmode);
 		else if (leaf->problem != NULL)
 		{

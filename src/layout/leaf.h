@@ -31,9 +31,19 @@ typedef struct OpenLeaf
 	Relation	rel;
 	LOCKMODE	lockmode;
 	AttrNumber	attno[N_PROPERTIES];	/* 0: the leaf has no such column */
-	Oid			index[N_PATHS]; /* InvalidOid: no such path */
+	Oid			index[N_PATHS]; /* InvalidOid: no such path, or not wanted */
 	bool		attached;		/* do types or indexes run the owner's code? */
 } OpenLeaf;
+
+/* Which leaf to open: where a key's items of a type lie, or those of a partition. */
+typedef struct LeafWanted
+{
+	Container	container;
+	ItemType	type;
+	const pg_uuid_t *key;		/* NULL: that of the partition with the number */
+	int			partition;
+	AccessPath	path;			/* whose index is used; N_PATHS: any may be */
+} LeafWanted;
 
 /* Has a unique index the columns of an item's key? */
 typedef enum KeyCover
@@ -68,8 +78,8 @@ extern void leaf_leave_out(Container container, ItemType type, int partition,
 extern bool item_complete(const BlogItem *item, ItemType type, uint32 needed);
 
 /* leaf.c: opening leaves */
-extern bool leaf_open(OpenLeaf *leaf, Container container, ItemType type,
-					  const pg_uuid_t *key, int partition, LOCKMODE lockmode);
+extern bool leaf_open(OpenLeaf *leaf, const LeafWanted *wanted,
+					  LOCKMODE lockmode);
 extern void leaf_close(OpenLeaf *leaf, bool keep_lock);
 extern Oid	leaf_of_key(Container container, ItemType type,
 						const pg_uuid_t *key);

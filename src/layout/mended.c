@@ -36,7 +36,7 @@ leaf_is_fine(CachedContainer *cc, const LeftOut *one, bool *busy)
 	}
 	rel = try_table_open(leaf->relid, NoLock);
 	fine = rel != NULL &&
-		leaf_learn(cc, rel, one->container, one->type, one->partition);
+		leaf_learn(cc, rel, one->container, one->type, one->partition, N_PATHS);
 	*busy |= !fine;
 	fine = fine && leaf->problem == NULL &&
 		(one->path == N_PATHS || OidIsValid(leaf->index[one->path]));

@@ -19,6 +19,7 @@
 #include "catalog/pg_index.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 typedef struct PathColumns
 {
@@ -157,27 +158,58 @@ leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
 		KEY_COVERED : KEY_COVERED_AND_MORE;
 }
 
-/* Which index of rel serves which path? An owner's predicate is not evaluated. */
+/*
+ * Could an index serve a path, by its columns? The catalog tells, and the index need
+ * not be opened, which is dearer.
+ */
+static bool
+index_may_serve(Oid relid, const PathColumns *path, const AttrNumber *attno)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(relid));
+	bool		may = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
+
+		may = form->indnkeyatts == path->n;
+		for (int i = 0; i < path->n && may; i++)
+			may = form->indkey.values[i] == attno[path->column[i]];
+		ReleaseSysCache(tuple);
+	}
+	return may;
+}
+
+/*
+ * Which index of rel serves a path, or which serves which path (N_PATHS)? An owner's
+ * predicate is not evaluated.
+ */
 static void
 find_indexes(CachedLeaf *leaf, Relation rel, Container container,
-			 ItemType type)
+			 ItemType type, AccessPath wanted)
 {
 	AccessPath	identity = leaf_identity_path(container, type);
+	const PathColumns *paths = path_columns[container][type];
 	List	   *indexes = RelationGetIndexList(rel);
 	ListCell   *lc;
 
-	leaf->attached = columns_are_attached(rel);
 	foreach(lc, indexes)
 	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		Relation	index;
 
+		if (wanted != N_PATHS &&
+			(OidIsValid(leaf->index[wanted]) ||
+			 !index_may_serve(lfirst_oid(lc), &paths[wanted], leaf->attno)))
+			continue;
+		index = index_open(lfirst_oid(lc), AccessShareLock);
 		leaf->attached |= index_is_attached(index);
 		if (index->rd_index->indisvalid && index->rd_rel->relam == BTREE_AM_OID &&
 			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 			for (AccessPath path = 0; path < N_PATHS; path++)
-				if (!OidIsValid(leaf->index[path]) &&
-					index_serves(index, &path_columns[container][type][path],
-								 path == identity, leaf->attno))
+				if ((path == wanted || wanted == N_PATHS) &&
+					!OidIsValid(leaf->index[path]) &&
+					index_serves(index, &paths[path], path == identity,
+								 leaf->attno))
 					leaf->index[path] = RelationGetRelid(index);
 		index_close(index, AccessShareLock);
 	}
@@ -185,8 +217,27 @@ find_indexes(CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Fill in where rel has its columns, which index serves which path, and what is
- * wrong with it, in the current memory context. What is found out is known when
+ * Look for the index of a leaf that serves a path; N_PATHS: for all, and whether they
+ * run the owner's code, which who writes to the leaf must know. The leaf has been
+ * described, and has no problem. What is found is known when nothing was
+ * invalidated meanwhile.
+ */
+void
+leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
+			  ItemType type, AccessPath path)
+{
+	CachedLeaf	found = *leaf;
+	uint32		before = leaf->changes;
+
+	find_indexes(&found, rel, container, type, path);
+	for (AccessPath one = 0; one <= N_PATHS; one++)
+		found.looked[one] |= one == path || path == N_PATHS;
+	if (leaf->known && leaf->changes == before)
+		*leaf = found;
+}
+
+/*
+ * Fill in where rel has its columns, and what is wrong with it, in the current memory context. What is found out is known when
  * all of it is, and nothing was invalidated meanwhile.
  */
 void
@@ -199,8 +250,7 @@ leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
 	found.problem = shape_table_problem(leaf->relid, RELKIND_RELATION, owner);
 	if (found.problem == NULL)
 		found.problem = shape_columns(&found, rel, container, type);
-	if (found.problem == NULL)
-		find_indexes(&found, rel, container, type);
+	found.attached = columns_are_attached(rel);
 	found.changes = leaf->changes;
 	found.known = found.changes == before;
 	*leaf = found;

@@ -149,6 +149,22 @@ first_oid(HeapTuple tuple, AttrNumber attribute)
 	return isnull ? InvalidOid : ((oidvector *) DatumGetPointer(value))->values[0];
 }
 
+/* Is a table's column that of a property, by name and type? */
+static bool
+is_column(Oid relid, AttrNumber attno, Property prop)
+{
+	HeapTuple	tuple = SearchSysCacheAttName(relid, property_column(prop));
+	Form_pg_attribute form;
+	bool		is;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_attribute) GETSTRUCT(tuple);
+	is = form->attnum == attno && form->atttypid == property_type(prop);
+	ReleaseSysCache(tuple);
+	return is;
+}
+
 /*
  * Is a table partitioned by HASH of a uuid column, or by LIST of the text column
  * type, each in the server's usual way?
@@ -159,16 +175,14 @@ key_is(Oid relid, char strategy, Property column)
 	HeapTuple	tuple = SearchSysCache1(PARTRELID, ObjectIdGetDatum(relid));
 	bool		hash = strategy == PARTITION_STRATEGY_HASH;
 	Form_pg_partitioned_table form;
-	AttrNumber	attno;
 	bool		is;
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	form = (Form_pg_partitioned_table) GETSTRUCT(tuple);
-	attno = get_attnum(relid, property_column(column));
 	is = form->partstrat == strategy && form->partnatts == 1 &&
-		attno > 0 && form->partattrs.values[0] == attno &&
-		get_atttype(relid, attno) == property_type(column) &&
+		form->partattrs.values[0] > 0 &&
+		is_column(relid, form->partattrs.values[0], column) &&
 		is_usual_opclass(first_oid(tuple, Anum_pg_partitioned_table_partclass),
 						 property_type(column), hash) &&
 		first_oid(tuple, Anum_pg_partitioned_table_partcollation) ==
