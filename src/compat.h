@@ -11,6 +11,7 @@
 #include "access/genam.h"
 #include "access/tableam.h"
 #include "access/xlog.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
 #include "catalog/pg_tablespace.h"
 #include "executor/executor.h"
@@ -22,10 +23,12 @@
 #include "replication/message.h"
 #include "replication/reorderbuffer.h"
 #include "replication/slot.h"
+#include "storage/bufmgr.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "storage/sinvaladt.h"
+#include "storage/smgr.h"
 #include "utils/acl.h"
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
@@ -454,5 +457,41 @@ compat_guc_boot_value(struct config_generic *conf)
 	QueryDesc *query, ScanDirection direction, uint64 count, bool once
 #define COMPAT_EXECUTOR_RUN_ARGUMENTS query, direction, count, once
 #endif
+
+/* How many blocks has a table, by its row of pg_class? It is neither temporary nor mapped. */
+static inline BlockNumber
+compat_blocks_of_table(const FormData_pg_class *form)
+{
+	Oid			tablespace = OidIsValid(form->reltablespace) ?
+		form->reltablespace : MyDatabaseTableSpace;
+#if PG_VERSION_NUM >= 160000
+	RelFileLocator file = {tablespace, MyDatabaseId, form->relfilenode};
+#else
+	RelFileNode file = {tablespace, MyDatabaseId, form->relfilenode};
+#endif
+#if PG_VERSION_NUM >= 170000
+	ProcNumber	backend = INVALID_PROC_NUMBER;
+#else
+	BackendId	backend = InvalidBackendId;
+#endif
+
+	return smgrnblocks(smgropen(file, backend), MAIN_FORKNUM);
+}
+
+/* Read a block of such a table, which has it. */
+static inline Buffer
+compat_read_table(const FormData_pg_class *form, BlockNumber block)
+{
+	Oid			tablespace = OidIsValid(form->reltablespace) ?
+		form->reltablespace : MyDatabaseTableSpace;
+#if PG_VERSION_NUM >= 160000
+	RelFileLocator file = {tablespace, MyDatabaseId, form->relfilenode};
+#else
+	RelFileNode file = {tablespace, MyDatabaseId, form->relfilenode};
+#endif
+
+	return ReadBufferWithoutRelcache(file, MAIN_FORKNUM, block, RBM_NORMAL, NULL,
+									 true);
+}
 
 #endif							/* BLOGSTORE_COMPAT_H */

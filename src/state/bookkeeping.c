@@ -18,14 +18,18 @@
 #include "remembered.h"
 #include "state/bookkeeping.h"
 
+#include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -220,22 +224,147 @@ bookkeeping_lock(Bookkeeping table)
 	}
 }
 
+/* ------------------------------------------------------------------------
+ * The first row, without a statement
+ *
+ * A session's first request asks whether anybody is being deleted, and mostly
+ * whether the views can be used: one row, or none. A statement would have to be parsed
+ * and planned. Even opening these tables has the server read their defaults and
+ * constraints, with the tables and indexes that those are in: a third of what the
+ * whole request costs otherwise. So the pages of a table that is as it was made
+ * are looked at as they are.
+ * ------------------------------------------------------------------------ */
+
+/* Is this the row of an ordinary table, which no policy, rule or heir is on? */
+static bool
+is_plain(const FormData_pg_class *form, Oid owner)
+{
+	return form->relkind == RELKIND_RELATION &&
+		form->relpersistence == RELPERSISTENCE_PERMANENT &&
+		form->relam == HEAP_TABLE_AM_OID && form->relowner == owner &&
+		!form->relispartition && !form->relhasrules &&
+		!form->relhassubclass && !form->relrowsecurity &&
+		!form->relforcerowsecurity && OidIsValid(form->relfilenode);
+}
+
 /*
- * Have a function look at the first row of a table that the active snapshot shows,
- * without a statement: none need be parsed and planned for it, which is most of what
- * a session's first request would cost. Nothing that is attached to the table runs.
- * Returns whether there is a row. Errors: 55000. Locks: as bookkeeping_lock().
+ * A description of a table's rows, of which no more is looked up than that its columns
+ * are those that it was made with; NULL if they are not.
+ */
+static TupleDesc
+describe_rows(const FormData_pg_class *form, const TableShape *wanted)
+{
+	TupleDesc	desc;
+	int			n = 0;
+
+	while (n < MAX_COLUMNS && wanted->column[n].name != NULL)
+		n++;
+	if (form->relnatts != n)
+		return NULL;
+	desc = CreateTemplateTupleDesc(n);
+	for (int i = 0; i < n; i++)
+	{
+		const Column *column = &wanted->column[i];
+		HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(form->oid),
+											Int16GetDatum(i + 1));
+		Form_pg_attribute att;
+		bool		same;
+
+		if (!HeapTupleIsValid(tuple))
+			return NULL;
+		att = (Form_pg_attribute) GETSTRUCT(tuple);
+		same = !att->attisdropped && att->atttypid == column->type &&
+			!att->atthasmissing && att->attgenerated == '\0' &&
+			strcmp(NameStr(att->attname), column->name) == 0;
+		ReleaseSysCache(tuple);
+		if (!same)
+			return NULL;
+		TupleDescInitBuiltinEntry(desc, i + 1, column->name, column->type, -1, 0);
+	}
+	return desc;
+}
+
+/* Does the active snapshot show a row on a page? A function takes it. */
+static bool
+peek_at_page(Buffer buffer, Oid relid, TupleDesc desc, RowTaker take, void *arg)
+{
+	Page		page = BufferGetPage(buffer);
+	bool		found = false;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	for (OffsetNumber at = FirstOffsetNumber;
+		 at <= PageGetMaxOffsetNumber(page) && !found; at++)
+	{
+		ItemId		item = PageGetItemId(page, at);
+		HeapTupleData tuple;
+
+		if (!ItemIdIsNormal(item))
+			continue;
+		tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
+		tuple.t_len = ItemIdGetLength(item);
+		tuple.t_tableOid = relid;
+		ItemPointerSet(&tuple.t_self, BufferGetBlockNumber(buffer), at);
+		found = HeapTupleSatisfiesVisibility(&tuple, GetActiveSnapshot(), buffer);
+		if (found && take != NULL)
+			take(&tuple, desc, arg);
+	}
+	UnlockReleaseBuffer(buffer);
+	return found;
+}
+
+/*
+ * Look at a table's pages, if it is as it was made; false if it is not, and has to be
+ * opened. *found: is there a row? Predicate locks are for who opens it.
+ */
+static bool
+peek_at_pages(Bookkeeping table, RowTaker take, void *arg, bool *found)
+{
+	Oid			relid = bookkeeping_lookup(table);
+	FormData_pg_class form;
+	TupleDesc	desc = NULL;
+	HeapTuple	tuple;
+
+	if (known[table].valid || IsolationIsSerializable() || !OidIsValid(relid))
+		return false;
+	LockRelationOid(relid, AccessShareLock);
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = *(Form_pg_class) GETSTRUCT(tuple);
+	ReleaseSysCache(tuple);
+	if (bookkeeping_lookup(table) != relid ||
+		!is_plain(&form, container_owner()) || has_superclass(relid) ||
+		(take != NULL &&
+		 (desc = describe_rows(&form, &shape[table])) == NULL))
+		return false;
+	*found = false;
+	for (BlockNumber at = 0, n = compat_blocks_of_table(&form); at < n && !*found; at++)
+		*found = peek_at_page(compat_read_table(&form, at), relid, desc, take, arg);
+	return true;
+}
+
+/*
+ * Have a function look at the first row of a table that the active snapshot shows.
+ * Nothing that is attached to the table runs; the function may not read catalogs, nor
+ * raise errors. Returns whether there is a row. Errors: 55000. Locks: as
+ * bookkeeping_lock().
  */
 bool
 bookkeeping_peek(Bookkeeping table, RowTaker take, void *arg)
 {
-	Relation	rel = table_open(bookkeeping_lock(table), NoLock);
-	TableScanDesc scan = table_beginscan(rel, GetActiveSnapshot(), 0, NULL);
-	TupleTableSlot *slot = table_slot_create(rel, NULL);
-	bool		found = table_scan_getnextslot(scan, ForwardScanDirection, slot);
+	Relation	rel;
+	TableScanDesc scan;
+	TupleTableSlot *slot;
+	bool		found;
 
+	if (peek_at_pages(table, take, arg, &found))
+		return found;
+	rel = table_open(bookkeeping_lock(table), NoLock);
+	scan = table_beginscan(rel, GetActiveSnapshot(), 0, NULL);
+	slot = table_slot_create(rel, NULL);
+	found = table_scan_getnextslot(scan, ForwardScanDirection, slot);
 	if (found && take != NULL)
-		take(rel, slot, arg);
+		take(ExecFetchSlotHeapTuple(slot, false, NULL), RelationGetDescr(rel), arg);
 	ExecDropSingleTupleTableSlot(slot);
 	table_endscan(scan);
 	table_close(rel, NoLock);
@@ -244,10 +373,14 @@ bookkeeping_peek(Bookkeeping table, RowTaker take, void *arg)
 
 /* The value of a column in a row, which is of a type without a pointer; 0: NULL. */
 Datum
-bookkeeping_value(Relation rel, TupleTableSlot *row, const char *column)
+bookkeeping_value(HeapTuple row, TupleDesc desc, const char *name)
 {
-	bool		isnull;
-	Datum		value = slot_getattr(row, shape_column(rel, column), &isnull);
+	bool		isnull = true;
+	Datum		value = (Datum) 0;
 
+	for (int i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped &&
+			strcmp(NameStr(TupleDescAttr(desc, i)->attname), name) == 0)
+			value = heap_getattr(row, i + 1, desc, &isnull);
 	return isnull ? (Datum) 0 : value;
 }

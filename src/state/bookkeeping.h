@@ -8,8 +8,8 @@
 #include "compat.h"
 #include "layout/item.h"
 
-#include "executor/tuptable.h"
-#include "utils/relcache.h"
+#include "access/htup.h"
+#include "access/tupdesc.h"
 
 typedef enum Bookkeeping
 {
@@ -32,11 +32,10 @@ extern Oid	bookkeeping_lookup(Bookkeeping table);
 extern const char *bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner);
 extern Oid	bookkeeping_lock(Bookkeeping table);
 
-/* Takes what it wants from a row of an open table. */
-typedef void (*RowTaker) (Relation rel, TupleTableSlot *row, void *arg);
+/* Takes what it wants from a row. */
+typedef void (*RowTaker) (HeapTuple row, TupleDesc desc, void *arg);
 
 extern bool bookkeeping_peek(Bookkeeping table, RowTaker take, void *arg);
-extern Datum bookkeeping_value(Relation rel, TupleTableSlot *row,
-							   const char *column);
+extern Datum bookkeeping_value(HeapTuple row, TupleDesc desc, const char *name);
 
 #endif							/* BLOGSTORE_BOOKKEEPING_H */

@@ -16,7 +16,7 @@
 #include "remembered.h"
 #include "state/state.h"
 
-#include "access/sysattr.h"
+#include "access/htup_details.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -55,20 +55,17 @@ typedef struct SeenRow
 
 /* Take over what a row says. */
 static void
-take_row(Relation rel, TupleTableSlot *row, void *arg)
+take_row(HeapTuple row, TupleDesc desc, void *arg)
 {
 	SeenRow    *seen = arg;
-	bool		isnull;
 
-	seen->state.enabled = DatumGetBool(bookkeeping_value(rel, row, "enabled"));
-	seen->state.ready = DatumGetBool(bookkeeping_value(rel, row, "ready"));
+	seen->state.enabled = DatumGetBool(bookkeeping_value(row, desc, "enabled"));
+	seen->state.ready = DatumGetBool(bookkeeping_value(row, desc, "ready"));
 	seen->state.feed_size =
-		DatumGetInt32(bookkeeping_value(rel, row, "feed_size"));
+		DatumGetInt32(bookkeeping_value(row, desc, "feed_size"));
 	seen->state.short_form_length =
-		DatumGetInt32(bookkeeping_value(rel, row, "short_form_length"));
-	seen->xmin = DatumGetTransactionId(slot_getsysattr(row,
-													   MinTransactionIdAttributeNumber,
-													   &isnull));
+		DatumGetInt32(bookkeeping_value(row, desc, "short_form_length"));
+	seen->xmin = HeapTupleHeaderGetRawXmin(row->t_data);
 }
 
 /* Read the row by the active snapshot; xmin tells which version. */
