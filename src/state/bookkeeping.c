@@ -18,6 +18,7 @@
 #include "remembered.h"
 #include "state/bookkeeping.h"
 
+#include "access/genam.h"
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
@@ -25,6 +26,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
@@ -32,6 +34,7 @@
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -243,44 +246,56 @@ is_plain(const FormData_pg_class *form, Oid owner)
 		form->relpersistence == RELPERSISTENCE_PERMANENT &&
 		form->relam == HEAP_TABLE_AM_OID && form->relowner == owner &&
 		!form->relispartition && !form->relhasrules &&
-		!form->relhassubclass && !form->relrowsecurity &&
+		form->relhasindex && !form->relhassubclass && !form->relrowsecurity &&
 		!form->relforcerowsecurity && OidIsValid(form->relfilenode);
 }
 
 /*
- * A description of a table's rows, of which no more is looked up than that its columns
- * are those that it was made with; NULL if they are not.
+ * Are a table's columns those that it was made with, in their order? One look at the
+ * catalog tells of all of them.
  */
+static bool
+columns_are(const FormData_pg_class *form, const TableShape *wanted)
+{
+	Relation	attributes = table_open(AttributeRelationId, AccessShareLock);
+	ScanKeyData key[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	int			n = 0;
+	bool		same = true;
+
+	ScanKeyInit(&key[0], Anum_pg_attribute_attrelid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(form->oid));
+	ScanKeyInit(&key[1], Anum_pg_attribute_attnum, BTGreaterStrategyNumber,
+				F_INT2GT, Int16GetDatum(0));
+	scan = systable_beginscan(attributes, AttributeRelidNumIndexId, true, NULL,
+							  2, key);
+	while (same && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_attribute att = (Form_pg_attribute) GETSTRUCT(tuple);
+
+		same = n < MAX_COLUMNS && wanted->column[n].name != NULL &&
+			att->attnum == n + 1 && !att->attisdropped &&
+			att->atttypid == wanted->column[n].type && !att->atthasmissing &&
+			att->attgenerated == '\0' &&
+			strcmp(NameStr(att->attname), wanted->column[n].name) == 0;
+		n++;
+	}
+	systable_endscan(scan);
+	table_close(attributes, AccessShareLock);
+	return same && n == form->relnatts &&
+		(n == MAX_COLUMNS || wanted->column[n].name == NULL);
+}
+
+/* A description of a table's rows, whose columns are those that it was made with. */
 static TupleDesc
 describe_rows(const FormData_pg_class *form, const TableShape *wanted)
 {
-	TupleDesc	desc;
-	int			n = 0;
+	TupleDesc	desc = CreateTemplateTupleDesc(form->relnatts);
 
-	while (n < MAX_COLUMNS && wanted->column[n].name != NULL)
-		n++;
-	if (form->relnatts != n)
-		return NULL;
-	desc = CreateTemplateTupleDesc(n);
-	for (int i = 0; i < n; i++)
-	{
-		const Column *column = &wanted->column[i];
-		HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(form->oid),
-											Int16GetDatum(i + 1));
-		Form_pg_attribute att;
-		bool		same;
-
-		if (!HeapTupleIsValid(tuple))
-			return NULL;
-		att = (Form_pg_attribute) GETSTRUCT(tuple);
-		same = !att->attisdropped && att->atttypid == column->type &&
-			!att->atthasmissing && att->attgenerated == '\0' &&
-			strcmp(NameStr(att->attname), column->name) == 0;
-		ReleaseSysCache(tuple);
-		if (!same)
-			return NULL;
-		TupleDescInitBuiltinEntry(desc, i + 1, column->name, column->type, -1, 0);
-	}
+	for (int i = 0; i < form->relnatts; i++)
+		TupleDescInitBuiltinEntry(desc, i + 1, wanted->column[i].name,
+								  wanted->column[i].type, -1, 0);
 	return desc;
 }
 
@@ -334,9 +349,10 @@ peek_at_pages(Bookkeeping table, RowTaker take, void *arg, bool *found)
 	ReleaseSysCache(tuple);
 	if (bookkeeping_lookup(table) != relid ||
 		!is_plain(&form, container_owner()) || has_superclass(relid) ||
-		(take != NULL &&
-		 (desc = describe_rows(&form, &shape[table])) == NULL))
+		!columns_are(&form, &shape[table]))
 		return false;
+	if (take != NULL)
+		desc = describe_rows(&form, &shape[table]);
 	*found = false;
 	for (BlockNumber at = 0, n = compat_blocks_of_table(&form); at < n && !*found; at++)
 		*found = peek_at_page(compat_read_table(&form, at), relid, desc, take, arg);
@@ -345,6 +361,8 @@ peek_at_pages(Bookkeeping table, RowTaker take, void *arg, bool *found)
 
 /*
  * Have a function look at the first row of a table that the active snapshot shows.
+ * The columns of the table are of types that the server builds in
+ * (TupleDescInitBuiltinEntry()), if there is a function.
  * Nothing that is attached to the table runs; the function may not read catalogs, nor
  * raise errors. Returns whether there is a row. Errors: 55000. Locks: as
  * bookkeeping_lock().

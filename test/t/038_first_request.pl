@@ -1,0 +1,247 @@
+# A session's first request is cheap: it reads no more of the layout than the leaves that
+# it needs, however many partitions there are. Where they are others have told it, and what
+# it was told is proven: a hint that is not true any more is never followed.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreServer;
+use BlogstoreTest;
+use List::Util qw(min);
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('first_request');
+$node->append_conf('postgresql.conf', "autovacuum = off\nmax_locks_per_transaction = 512\n");
+$node->start;
+foreach my $partitions (16, 256)
+{
+	my $db = "parts_$partitions";
+
+	$node->safe_psql('postgres', "CREATE DATABASE $db");
+	$node->safe_psql(
+		$db, qq{
+CREATE EXTENSION blogstore;
+SELECT blogstore.create_containers($partitions);
+CREATE TABLE plain (id uuid PRIMARY KEY, title text);
+INSERT INTO plain SELECT gen_random_uuid(), 'title' FROM generate_series(1, 1000);
+ANALYZE plain;
+});
+	create_kit($node, $db);
+	fill_store($node, $db, 10, 120);
+}
+
+# ------------------------------------------------------------------------
+# What a first request reads
+# ------------------------------------------------------------------------
+
+# How many buffers of a database have been read by all sessions that have ended?
+sub buffers_read
+{
+	my ($db) = @_;
+
+	# a session has told what it has read before it is gone from pg_stat_activity
+	wait_until($node, 'postgres',
+		"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = '$db' AND backend_type = 'client backend')");
+	return $node->safe_psql('postgres',
+		"SELECT pg_stat_get_db_blocks_fetched(oid) FROM pg_database WHERE datname = '$db'");
+}
+
+# The buffers that a session reads for one statement, of which there are several alike,
+# beyond what any session reads: the least of them, for the worker reads, too.
+sub first_request
+{
+	my ($db, @statements) = @_;
+	my (@request, @nothing);
+
+	foreach my $statement (@statements)
+	{
+		my $begin = buffers_read($db);
+		$node->safe_psql($db, $statement);
+		my $between = buffers_read($db);
+		$node->safe_psql($db, 'SELECT 1');
+		push @request, $between - $begin;
+		push @nothing, buffers_read($db) - $between;
+	}
+	return min(@request) - min(@nothing);
+}
+
+foreach my $partitions (16, 256)
+{
+	my $db = "parts_$partitions";
+	my $post = '00000000-0000-7000-8001-000000000007';	# kit.p(7)
+
+	# the worker has read the layout; so has it been told
+	is($node->safe_psql($db, "SELECT blogstore.wait_for_views('10 min')"),
+		't', "$db: the views follow");
+	my $plain = first_request($db,
+		("SELECT title FROM plain WHERE id = '$post'") x 6);
+	my %at_most = (get_post => 2.5, list_feed => 2.5, create_like => 4);
+	my %read = (
+		get_post => first_request($db,
+			("SELECT title FROM blogstore.get_post('$post')") x 6),
+		list_feed => first_request($db,
+			('SELECT title FROM blogstore.list_feed()') x 6),
+		create_like => first_request($db,
+			map { sprintf "SELECT id FROM blogstore.create_like('%s', '00000000-0000-7000-8000-%012d')", $post, $_ } 6 .. 10),
+	);
+
+	foreach my $request (sort keys %read)
+	{
+		cmp_ok($read{$request}, '<=', $at_most{$request} * $plain,
+			"$db: a session's first $request() against its first read of a plain table");
+		note("$db: $request() $read{$request}, plain table $plain buffers");
+	}
+}
+
+# ------------------------------------------------------------------------
+# Hints that are not true any more
+# ------------------------------------------------------------------------
+
+# Nobody reads the layout by the whole, and leaves new hints, but who has to.
+my $db = 'parts_16';
+my $me = getpwuid $<;
+$node->safe_psql($db, 'SELECT blogstore.stop_worker()');
+my $post = $node->safe_psql($db, "SELECT post_id FROM blogstore.posts_p00 WHERE type = 'post' ORDER BY post_id LIMIT 1");
+my $title = "SELECT title FROM blogstore.get_post('$post')";
+
+# What a new session is told: the post's title, or an error.
+sub told
+{
+	return run_as($node, $db, $me, $title);
+}
+
+my $was = told();
+isnt($was, '', 'a post is found');
+
+# Change something in one session and look from a new one; then undo it, and look again.
+sub check_changed
+{
+	my ($name, $change, $expected, $undo) = @_;
+
+	$node->safe_psql($db, $change);
+	like(told(), $expected, $name);
+	$node->safe_psql($db, $undo);
+	is(told(), $was, "$name: undone");
+	return;
+}
+
+my $bound = 'FOR VALUES WITH (MODULUS 16, REMAINDER 0)';
+check_changed(
+	'a partition that was detached',
+	'ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00',
+	qr/^ERROR:  55000: container "posts" has no partition for this key/,
+	"ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 $bound");
+check_changed(
+	'a leaf that was detached',
+	'ALTER TABLE blogstore.posts_p00 DETACH PARTITION blogstore.posts_p00_post',
+	qr/^ERROR:  55000: partition 0 of container "posts" has no leaf for items of type "post"/,
+	"ALTER TABLE blogstore.posts_p00 ATTACH PARTITION blogstore.posts_p00_post FOR VALUES IN ('post')");
+check_changed(
+	'another leaf in the place of one',
+	q{
+CREATE TABLE public.other (LIKE blogstore.posts_p00_post INCLUDING ALL);
+INSERT INTO public.other SELECT * FROM blogstore.posts_p00_post;
+UPDATE public.other SET title = 'of another leaf';
+ALTER TABLE blogstore.posts_p00 DETACH PARTITION blogstore.posts_p00_post;
+ALTER TABLE blogstore.posts_p00 ATTACH PARTITION public.other FOR VALUES IN ('post');
+},
+	qr/^of another leaf$/,
+	q{
+ALTER TABLE blogstore.posts_p00 DETACH PARTITION public.other;
+ALTER TABLE blogstore.posts_p00 ATTACH PARTITION blogstore.posts_p00_post FOR VALUES IN ('post');
+DROP TABLE public.other;
+});
+check_changed(
+	'a leaf that was attached for items of another type',
+	q{
+ALTER TABLE blogstore.posts_p00 DETACH PARTITION blogstore.posts_p00_post;
+ALTER TABLE blogstore.posts_p00 ATTACH PARTITION blogstore.posts_p00_post FOR VALUES IN ('post', 'note');
+},
+	qr/^ERROR:  55000: partition "posts_p00_post" takes items of several types/,
+	q{
+ALTER TABLE blogstore.posts_p00 DETACH PARTITION blogstore.posts_p00_post;
+ALTER TABLE blogstore.posts_p00 ATTACH PARTITION blogstore.posts_p00_post FOR VALUES IN ('post');
+});
+check_changed(
+	'a leaf that is somebody else\'s',
+	'CREATE ROLE mallory; ALTER TABLE blogstore.posts_p00_post OWNER TO mallory',
+	qr/^ERROR:  55000: "posts_p00_post" does not belong to the containers' owner/,
+	'ALTER TABLE blogstore.posts_p00_post OWNER TO CURRENT_USER');
+check_changed(
+	'a partition that is somebody else\'s',
+	'ALTER TABLE blogstore.posts_p00 OWNER TO mallory',
+	qr/^ERROR:  55000: "posts_p00" does not belong to the containers' owner/,
+	'ALTER TABLE blogstore.posts_p00 OWNER TO CURRENT_USER');
+check_changed(
+	'a partition of two remainders in the place of one',
+	q{
+CREATE TABLE blogstore.wide (LIKE blogstore.posts INCLUDING ALL) PARTITION BY LIST (type);
+ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00;
+ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p08;
+ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.wide FOR VALUES WITH (MODULUS 8, REMAINDER 0);
+ALTER TABLE blogstore.posts_p00 DETACH PARTITION blogstore.posts_p00_post;
+ALTER TABLE blogstore.posts_p00 DETACH PARTITION blogstore.posts_p00_delta;
+ALTER TABLE blogstore.wide ATTACH PARTITION blogstore.posts_p00_post FOR VALUES IN ('post');
+ALTER TABLE blogstore.wide ATTACH PARTITION blogstore.posts_p00_delta FOR VALUES IN ('delta');
+},
+	qr/^\Q$was\E$/,
+	qq{
+ALTER TABLE blogstore.wide DETACH PARTITION blogstore.posts_p00_post;
+ALTER TABLE blogstore.wide DETACH PARTITION blogstore.posts_p00_delta;
+ALTER TABLE blogstore.posts DETACH PARTITION blogstore.wide;
+DROP TABLE blogstore.wide;
+ALTER TABLE blogstore.posts_p00 ATTACH PARTITION blogstore.posts_p00_post FOR VALUES IN ('post');
+ALTER TABLE blogstore.posts_p00 ATTACH PARTITION blogstore.posts_p00_delta FOR VALUES IN ('delta');
+ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 $bound;
+ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p08 FOR VALUES WITH (MODULUS 16, REMAINDER 8);
+});
+check_changed(
+	'another container in the place of one',
+	q{
+ALTER TABLE blogstore.posts RENAME TO others;
+CREATE TABLE blogstore.posts (LIKE blogstore.others INCLUDING ALL) PARTITION BY HASH (post_id);
+CREATE TABLE blogstore.whole PARTITION OF blogstore.posts FOR VALUES WITH (MODULUS 1, REMAINDER 0) PARTITION BY LIST (type);
+CREATE TABLE blogstore.whole_post PARTITION OF blogstore.whole FOR VALUES IN ('post');
+CREATE TABLE blogstore.whole_delta PARTITION OF blogstore.whole FOR VALUES IN ('delta');
+},
+	qr/^ERROR:  55000: an index of "whole_post" that blogstore reads by is missing/,
+	q{
+DROP TABLE blogstore.posts;
+ALTER TABLE blogstore.others RENAME TO posts;
+});
+
+# detaching that has stopped half-way
+$node->safe_psql($db,
+	q{BEGIN; LOCK TABLE blogstore.posts IN ACCESS SHARE MODE; PREPARE TRANSACTION 'reader'});
+$node->psql($db,
+	q{SET statement_timeout = '100ms'; ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00 CONCURRENTLY});
+is($node->safe_psql($db, 'SELECT count(*) FROM pg_inherits WHERE inhdetachpending'),
+	'1', 'a partition is being detached');
+like(told(), qr/^ERROR:  55000: container "posts" has no partition for this key/,
+	'a partition that is being detached');
+$node->safe_psql($db, "ROLLBACK PREPARED 'reader'");
+$node->safe_psql($db, 'ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00 FINALIZE');
+$node->safe_psql($db, "ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 $bound");
+is(told(), $was, 'a partition that is being detached: undone');
+
+# a session that has gone by hints is told of changes, its own and rolled back ones too
+is(run_as($node, $db, $me, qq{
+$title;
+BEGIN;
+ALTER TABLE blogstore.posts_p00 DETACH PARTITION blogstore.posts_p00_post;
+SAVEPOINT one;
+$title;
+ROLLBACK;
+$title;
+}), join("\n", $was, $was,
+	'ERROR:  55000: partition 0 of container "posts" has no leaf for items of type "post"',
+	'HINT:  Attach the missing partition.'),
+	'a session that changes its containers');
+
+$node->safe_psql($db, 'SELECT blogstore.start_worker()');
+check_store($node, $db, 'in the end');
+done_testing();
