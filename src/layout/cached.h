@@ -167,7 +167,6 @@ extern LayoutProblem *layout_root_problem(Container container, Oid root);
 extern void layout_watch(CachedContainer *cc, Oid relid, int partition);
 
 /* place.c */
-extern void layout_leave_hints(const CachedContainer *cc);
 extern int	layout_place(CachedContainer **cc, Container container,
 						 ItemType type, const pg_uuid_t *key, int partition);
 

@@ -291,7 +291,7 @@ container_load(Container container, bool whole)
 	if (!cc->partitions.sparse)
 		loads++;
 	if (cc->valid && cc->problem == NULL && !cc->partitions.sparse)
-		layout_leave_hints(cc);
+		partitions_leave_hints(&cc->partitions, cc->root);
 	worker_hooks.containers_found();
 	return true;
 }

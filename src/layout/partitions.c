@@ -136,10 +136,23 @@ partitions_hint(const Partitions *partitions, Oid root, uint64 hash)
 					 hash % (uint64) partitions->modulus);
 }
 
-/* Leave hints of the partitions of a root. */
+/*
+ * The partitions of a root, and their leaves, have been read by the whole: leave hints
+ * of them for other sessions.
+ */
 void
 partitions_leave_hints(const Partitions *partitions, Oid root)
 {
+	if (!hints_kept())
+		return;
+	for (int p = 0; p < partitions->n; p++)
+		for (ItemType type = 0; type < N_ITEM_TYPES; type++)
+		{
+			const CachedLeaf *leaf = partitions_leaf(partitions, type, p);
+
+			if (leaf != NULL && OidIsValid(leaf->relid) && leaf->misplaced == NULL)
+				hint_leave(HINT_LEAF, partitions->table[p], type, leaf->relid);
+		}
 	for (int i = 0; partitions->hashed && i < partitions->modulus; i++)
 		if (partitions->of_remainder[i] >= 0)
 			hint_leave(HINT_PARTITION, root, i,

@@ -20,26 +20,6 @@
 
 #include "utils/memutils.h"
 
-/* The layout has been read by the whole: leave hints of it for other sessions. */
-void
-layout_leave_hints(const CachedContainer *cc)
-{
-	const Partitions *partitions = &cc->partitions;
-
-	if (!hints_kept())
-		return;
-	for (int p = 0; p < partitions->n; p++)
-		for (ItemType type = 0; type < N_ITEM_TYPES; type++)
-		{
-			const CachedLeaf *leaf = partitions_leaf(partitions, type, p);
-
-			if (leaf != NULL && OidIsValid(leaf->relid) && leaf->misplaced == NULL)
-				hint_leave(HINT_LEAF, partitions_table(partitions, p), type,
-						   leaf->relid);
-		}
-	partitions_leave_hints(partitions, cc->root);
-}
-
 /* The partition that holds a key, by a hint; UNPROVEN if that proves to be none. */
 static int
 find_partition(CachedContainer *cc, const pg_uuid_t *key)
