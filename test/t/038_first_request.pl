@@ -141,6 +141,32 @@ check_changed(
 	qr/^ERROR:  55000: partition 0 of container "posts" has no leaf for items of type "post"/,
 	"ALTER TABLE blogstore.posts_p00 ATTACH PARTITION blogstore.posts_p00_post FOR VALUES IN ('post')");
 check_changed(
+	'a partition that is another table\'s, with its bound',
+	qq{
+CREATE TABLE public.elsewhere (LIKE blogstore.posts) PARTITION BY HASH (post_id);
+ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00;
+ALTER TABLE public.elsewhere ATTACH PARTITION blogstore.posts_p00 $bound;
+},
+	qr/^ERROR:  55000: container "posts" has no partition for this key/,
+	qq{
+ALTER TABLE public.elsewhere DETACH PARTITION blogstore.posts_p00;
+DROP TABLE public.elsewhere;
+ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 $bound;
+});
+check_changed(
+	'a leaf that is another table\'s, with its bound',
+	q{
+CREATE TABLE public.elsewhere (LIKE blogstore.posts) PARTITION BY LIST (type);
+ALTER TABLE blogstore.posts_p00 DETACH PARTITION blogstore.posts_p00_post;
+ALTER TABLE public.elsewhere ATTACH PARTITION blogstore.posts_p00_post FOR VALUES IN ('post');
+},
+	qr/^ERROR:  55000: partition 0 of container "posts" has no leaf for items of type "post"/,
+	q{
+ALTER TABLE public.elsewhere DETACH PARTITION blogstore.posts_p00_post;
+DROP TABLE public.elsewhere;
+ALTER TABLE blogstore.posts_p00 ATTACH PARTITION blogstore.posts_p00_post FOR VALUES IN ('post');
+});
+check_changed(
 	'another leaf in the place of one',
 	q{
 CREATE TABLE public.other (LIKE blogstore.posts_p00_post INCLUDING ALL);
