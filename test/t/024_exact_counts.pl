@@ -487,11 +487,13 @@ sub likes
 
 my $likes = likes($primary);
 my $holder = $primary->background_psql('postgres');
+# the post, and its counter
 $holder->query_safe("BEGIN; SELECT title FROM blogstore.edit_post(kit.p(1), 'held')");
+$holder->query_safe("SELECT blogstore.create_comment(kit.p(1), kit.u(1), 'held', kit.c(9998)), blogstore.delete_comment(kit.p(1), kit.c(9998))");
 run_load($primary, 'postgres', 'held', 'viral', 8, 250);
 is(likes($primary), $likes + 2000, 'held: all likes are counted');
 is($holder->query_safe('SELECT like_count FROM blogstore.get_post(kit.p(1))'),
-	$likes + 2000, 'held: so they are for the one who holds the post');
+	$likes + 2000, 'held: so they are for the one who holds post and counter');
 cmp_ok($primary->safe_psql('postgres', 'SELECT kit.deltas(kit.p(1))'),
 	'>', 0, 'held: they lie beside the post');
 wait_until($primary, 'postgres', 'SELECT kit.deltas(kit.p(1)) < 300');
