@@ -327,7 +327,10 @@ scan_recheck(ScanState *node, TupleTableSlot *slot)
 	if (epqstate->relsubs_done[rti - 1])
 		return false;
 	if (epqstate->relsubs_rowmark[rti - 1] == NULL)
-		return !TupIsNull(scan_access(node));
+	{
+		row = scan_access(node);	/* TupIsNull() evaluates its argument twice */
+		return !TupIsNull(row);
+	}
 	epqstate->relsubs_done[rti - 1] = true;
 	row = row_slot(state);
 	if (!EvalPlanQualFetchRowMark(epqstate, rti, row) || TupIsNull(row))
