@@ -109,7 +109,11 @@ query_lookup(Oid funcid)
 		number : -1;
 }
 
-/* Are a call's arguments those that the function takes, in their order? */
+/*
+ * Are a call's arguments those that the function takes, in their order? Volatile ones
+ * are evaluated once by a function scan, however often it is gone through; ours
+ * evaluates them each time.
+ */
 static bool
 arguments_fit(const QueryFunction *function, List *args)
 {
@@ -122,7 +126,8 @@ arguments_fit(const QueryFunction *function, List *args)
 		if (IsA(lfirst(cell), NamedArgExpr) ||
 			exprType(lfirst(cell)) != function->types[i++])
 			return false;
-	return !expression_returns_set((Node *) args);
+	return !expression_returns_set((Node *) args) &&
+		!contain_volatile_functions((Node *) args);
 }
 
 /* Has the row type that a call returns the columns of the query's items? */

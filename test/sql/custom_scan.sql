@@ -277,6 +277,12 @@ SELECT comment_count FROM blogstore.get_post(kit.p(4));
 SELECT count(blogstore.delete_comment(c.post_id, c.id)) FROM blogstore.list_post_comments(kit.p(4), NULL) c;
 SELECT comment_count, (SELECT count(*) FROM blogstore.list_post_comments(kit.p(4))) FROM blogstore.get_post(kit.p(4));
 
+-- Arguments that differ each time are evaluated once
+CREATE SEQUENCE kit.sizes;
+SELECT n, (SELECT count(*) FROM blogstore.list_feed(nextval('kit.sizes')::int) f WHERE length(f.title) > n) FROM generate_series(1, 3) n;
+SELECT last_value FROM kit.sizes;
+DROP SEQUENCE kit.sizes;
+
 -- Plans are kept, and made anew when the function is altered
 SET plan_cache_mode = force_generic_plan;
 PREPARE a_post(uuid) AS SELECT title FROM blogstore.get_post($1);
