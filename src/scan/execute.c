@@ -21,15 +21,18 @@
 
 #include "access/htup_details.h"
 #include "access/heaptoast.h"
+#include "access/xact.h"
 #include "catalog/objectaccess.h"
 #include "executor/executor.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "nodes/value.h"
 #include "pgstat.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
 #include "utils/typcache.h"
 
 /* ------------------------------------------------------------------------
@@ -88,6 +91,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	state->flinfo.fn_oid = state->call->funcid;
 	state->flinfo.fn_stats = TRACK_FUNC_PL;	/* as fmgr_info() has it for C */
 	state->context = estate->es_query_cxt;
+	state->subxact = GetCurrentSubTransactionId();
 	InitFunctionCallInfoData(state->fcinfo.info, &state->flinfo,
 							 state->function->nargs, state->call->inputcollid,
 							 NULL, NULL);
@@ -272,12 +276,11 @@ store_row(QueryScanState *state, const Datum *value, const bool *isnull)
 	return ExecStoreVirtualTuple(slot);
 }
 
-/* ExecScan()'s access method: the next row. */
+/* Make the next row that the request has the scan's present one; if none, empty. */
 static TupleTableSlot *
-scan_access(ScanState *node)
+next_row(QueryScanState *state)
 {
-	QueryScanState *state = (QueryScanState *) node;
-	TupleTableSlot *slot = node->ss_ScanTupleSlot;
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
 	Datum		row_value[N_PROPERTIES];
 	bool		row_isnull[N_PROPERTIES];
 	Datum	   *value = state->whole_row ? row_value : slot->tts_values;
@@ -303,6 +306,74 @@ scan_access(ScanState *node)
 	}
 	return state->whole_row ? store_row(state, value, isnull) :
 		ExecStoreVirtualTuple(slot);
+}
+
+/*
+ * Read all rows that are left, and close what they are read from.
+ *
+ * That may be opened when a row is asked for, and by then a cursor may be in a
+ * subtransaction that began after it. In that its owner can have given a leaf new
+ * files (CLUSTER), which the end of the subtransaction may take away: nothing that
+ * was opened in it may still be open then.
+ */
+static void
+read_rest(QueryScanState *state)
+{
+	ScanState  *node = &state->css.ss;
+	MemoryContext query = node->ps.state->es_query_cxt;
+	MemoryContext old = MemoryContextSwitchTo(query);
+	TupleTableSlot *slot = node->ss_ScanTupleSlot;
+
+	state->rest = tuplestore_begin_heap(false, false, work_mem);
+	if (state->rest_row == NULL)
+		state->rest_row = ExecInitExtraTupleSlot(node->ps.state,
+												 slot->tts_tupleDescriptor,
+												 &TTSOpsMinimalTuple);
+	MemoryContextSwitchTo(old);
+	for (;;)
+	{
+		(void) next_row(state);
+		if (TTS_EMPTY(slot))
+			break;
+		tuplestore_puttupleslot(state->rest, slot);
+		ResetExprContext(node->ps.ps_ExprContext);
+	}
+}
+
+/* The next of the rows that were read ahead. Errors: as row_slot(). */
+static TupleTableSlot *
+next_of_rest(QueryScanState *state)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+
+	if (state->whole_row)
+		check_row_type_of(state->call->funcresulttype,
+						  state->function->query->type);
+	if (tuplestore_gettupleslot(state->rest, true, false, state->rest_row))
+		return ExecCopySlot(slot, state->rest_row);
+	return ExecClearTuple(slot);
+}
+
+static void
+drop_rest(QueryScanState *state)
+{
+	if (state->rest == NULL)
+		return;
+	ExecClearTuple(state->rest_row);
+	tuplestore_end(state->rest);
+	state->rest = NULL;
+}
+
+/* ExecScan()'s access method: the next row. */
+static TupleTableSlot *
+scan_access(ScanState *node)
+{
+	QueryScanState *state = (QueryScanState *) node;
+
+	if (unlikely(GetCurrentSubTransactionId() != state->subxact) &&
+		state->rest == NULL && !state->ended)
+		read_rest(state);
+	return unlikely(state->rest != NULL) ? next_of_rest(state) : next_row(state);
 }
 
 /* ------------------------------------------------------------------------
@@ -363,6 +434,7 @@ static void
 scan_end(CustomScanState *node)
 {
 	end_request((QueryScanState *) node);
+	drop_rest((QueryScanState *) node);
 }
 
 /*
@@ -376,6 +448,7 @@ scan_rescan(CustomScanState *node)
 	EState	   *estate = node->ss.ps.state;
 
 	end_request(state);
+	drop_rest(state);
 	if (state->context == estate->es_query_cxt)
 		state->context = AllocSetContextCreate(estate->es_query_cxt,
 											   "blogstore scan",

@@ -45,6 +45,9 @@ typedef struct QueryScanState
 	bool		ended;			/* and has no more items */
 	RequestScan scan;
 	MemoryContext context;		/* of the scan; from the second loop on, its own */
+	SubTransactionId subxact;	/* that execution has started in */
+	Tuplestorestate *rest;		/* rows read ahead; NULL: none */
+	TupleTableSlot *rest_row;	/* one of them */
 	ScanReads	reads;
 	TupleTableSlot *row;		/* of the row type, in EvalPlanQual() */
 	FmgrInfo	flinfo;

@@ -386,6 +386,25 @@ FETCH 1 FROM forward_only;
 FETCH BACKWARD 1 FROM forward_only;
 ROLLBACK;
 
+-- What is opened in a subtransaction may be gone after it
+BEGIN;
+DECLARE begun CURSOR FOR SELECT title, f.id = (f).id AS same FROM blogstore.list_feed(NULL) f;
+DECLARE rest CURSOR FOR SELECT title FROM blogstore.list_feed(NULL);
+FETCH 1 FROM rest;
+SAVEPOINT one;
+CLUSTER blogstore.posts_p00_post USING posts_p00_post_pkey;
+MOVE 110 FROM rest;
+ROLLBACK TO one;
+FETCH 2 FROM rest;
+CLOSE rest;
+CLUSTER blogstore.feed_post USING feed_post_pkey;
+FETCH 2 FROM begun;
+ROLLBACK TO one;
+FETCH 2 FROM begun;
+MOVE ALL FROM begun;
+FETCH 1 FROM begun;
+ROLLBACK;
+
 -- What a scan reads cannot be altered under it; its row type can, which ends it
 BEGIN;
 DECLARE open_scan CURSOR FOR SELECT title, (f).like_count FROM blogstore.list_feed(NULL) f WHERE f IS NOT NULL;
