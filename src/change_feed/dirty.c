@@ -278,14 +278,18 @@ dirty_feed_view(const DirtySet *dirty)
 	return dirty->feed_view;
 }
 
-/* Has somebody begun to wait for the views since this was last asked? */
+/* Has somebody begun to wait for the views who has not been answered yet? */
 bool
-dirty_waited(DirtySet *dirty)
+dirty_waited(const DirtySet *dirty)
 {
-	bool		waited = dirty->waited;
+	return dirty->waited;
+}
 
+/* All who wait for the views so far have been answered. */
+void
+dirty_answered(DirtySet *dirty)
+{
 	dirty->waited = false;
-	return waited;
 }
 
 /* May anything be out of date? */

@@ -38,21 +38,26 @@ interval_left(const Worker *worker)
 	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
 }
 
-/* Put counts off, or take what was put off, if somebody waits or it is time. */
+/* Is an interval of counts over? Then the next one begins. */
+static bool
+interval_over(Worker *worker)
+{
+	if (interval_left(worker) > 0)
+		return false;
+	worker->counts_since = GetCurrentTimestamp();
+	worker->counts_done = 0;
+	return true;
+}
+
+/* Put counts off, or take what was put off, if all is to be taken, or it is few. */
 static void
-take_counts(Worker *worker, bool waited)
+take_counts(Worker *worker, bool all)
 {
 	long		posts;
 
-	if (interval_left(worker) == 0)
-	{
-		worker->counts_since = GetCurrentTimestamp();
-		worker->counts_done = 0;
-		waited = true;
-	}
 	dirty_move_counted(worker->dirty, worker->counts);
 	posts = dirty_counted_posts(worker->counts);
-	if (!waited && worker->counts_done + posts > FEW_COUNTS &&
+	if (!all && worker->counts_done + posts > FEW_COUNTS &&
 		!dirty_full(worker->counts))
 		return;
 	if (!dirty_any(worker->counts))
@@ -62,19 +67,25 @@ take_counts(Worker *worker, bool waited)
 	dirty_clear(worker->counts);
 }
 
-/* Take what is, or has become, urgent into the set that is applied. */
+/*
+ * Take what is, or has become, urgent into the set that is applied. The slot moves on
+ * when nothing is put off: at the end of an interval in which counts were, all is taken,
+ * so that one of the two does not wait for a moment without the other.
+ */
 void
 later_take(Worker *worker)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	bool		waited = dirty_waited(worker->dirty);
+	bool		over = interval_over(worker);
+	bool		all = waited || (over && dirty_any(worker->counts));
 
-	take_counts(worker, waited);
+	take_counts(worker, waited || over);
 	if (!dirty_any(worker->later))
 		return;
 	if (worker->later_since == 0)
 		worker->later_since = now;
-	if (!waited && !dirty_full(worker->later) &&
+	if (!all && !dirty_full(worker->later) &&
 		!TimestampDifferenceExceeds(worker->later_since, now, LATER))
 		return;
 	dirty_merge(worker->dirty, worker->later);

@@ -235,6 +235,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	if (!later_any(worker))
 	{
 		publish(worker, position);
+		dirty_answered(worker->dirty);
 		worker_advance(worker, position);
 	}
 	fold = fold_step();

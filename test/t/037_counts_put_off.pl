@@ -75,5 +75,25 @@ like_all(3);
 ok($node->poll_query_until('postgres', "SELECT ($stale) = 0"), 'all counts show without a wait');
 check_store($node, 'postgres', 'at the end');
 
+# ---- At once for whoever waits, though it has to be tried again
+
+# an interval begins anew, which nobody waits for
+$node->append_conf('postgresql.conf', "blogstore.count_refresh_interval = '60s'\n");
+$node->reload;
+ok($node->poll_query_until('postgres', "SELECT setting = '60000' FROM pg_settings WHERE name = 'blogstore.count_refresh_interval'"),
+	'the interval is long');
+$node->safe_psql('postgres', "SELECT blogstore.wait_for_views('5 min')");
+like_all(4);
+my $holder = $node->background_psql('postgres');
+$holder->query_safe('BEGIN; LOCK TABLE blogstore.users IN SHARE MODE');
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('2 s')"), 'f', 'the views cannot be written');
+$holder->query_safe('COMMIT');
+$holder->quit;
+$node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p(1), 'at last')");
+ok($node->poll_query_until('postgres', "SELECT title = 'at last' FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1)"),
+	'then they are');
+is($node->safe_psql('postgres', $stale), '0', 'and what was waited for comes first');
+check_store($node, 'postgres', 'after a lock');
+
 $node->stop;
 done_testing();
