@@ -68,8 +68,9 @@ fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Delete what counts on a post that is not there: it was deleted while their leaf was
- * away. At most limit deltas, and the counter. Returns how many deltas went.
+ * Delete what counts on a post that is not there, by the active snapshot: it was deleted
+ * while their leaf was away. At most limit deltas, and the counter. Returns how many
+ * deltas went.
  */
 int64
 fold_away(const pg_uuid_t *post_id, int64 limit, bool *left)
@@ -82,7 +83,6 @@ fold_away(const pg_uuid_t *post_id, int64 limit, bool *left)
 	BlogItem	counter;
 	int64		taken;
 
-	PushActiveSnapshot(GetTransactionSnapshot());
 	taken = delta_take(post_id, limit, &counts, left);
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
 	scan = item_writer_scan(writer, key, 2);
@@ -91,7 +91,6 @@ fold_away(const pg_uuid_t *post_id, int64 limit, bool *left)
 		*left = true;
 	item_scan_end(scan);
 	item_writer_close(writer);
-	PopActiveSnapshot();
 	return taken;
 }
 
@@ -142,6 +141,8 @@ post_counter_make(const pg_uuid_t *post_id)
 
 	if (!delta_possible(post_id) || delta_insert_counter(post_id, nothing))
 		return;
+	PushActiveSnapshot(GetTransactionSnapshot());
 	(void) fold_away(post_id, PG_INT64_MAX, &left);
+	PopActiveSnapshot();
 	(void) delta_insert_counter(post_id, nothing);
 }

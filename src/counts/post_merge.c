@@ -16,6 +16,37 @@
 #include "common/int.h"
 #include "utils/snapmgr.h"
 
+/* Does the active snapshot show a post? */
+static bool
+is_shown(const pg_uuid_t *post_id)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	ItemQuery	query = post_query(&key);
+	BlogItem	post;
+	ItemScan   *scan = item_scan_begin(&query);
+	bool		shown = item_scan_next(scan, &post);
+
+	item_scan_end(scan);
+	return shown;
+}
+
+/*
+ * Delete what a post that is not there has left behind. One that is made anew at this
+ * moment comes with its counter: so one snapshot says that it is not there, and what
+ * is to go.
+ */
+static int64
+fold_nobodys(const pg_uuid_t *post_id, int64 limit, bool *left)
+{
+	int64		taken = 0;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (!is_shown(post_id))
+		taken = fold_away(post_id, limit, left);
+	PopActiveSnapshot();
+	return taken;
+}
+
 /*
  * Fold a post's deltas, at most limit of them, into its counter, or if somebody has
  * that, and merge says so, into one delta. ITEM_LOCKED: they were left or merged;
@@ -40,7 +71,7 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
 		result = fold_deltas(post_id, limit, post_has_counter(&lock), merge,
 							 taken, left);
 	else if (result == ITEM_NOT_FOUND && left_out_count() == left_out)
-		*taken = fold_away(post_id, limit, left);
+		*taken = fold_nobodys(post_id, limit, left);
 	post_unlock(&lock);
 	return result;
 }
@@ -99,25 +130,31 @@ count_deltas(const pg_uuid_t *post_id)
 	};
 }
 
-/* Have a post's counter, locked if it is there, say what it should. */
+/*
+ * Have a post's counter say what it should: it is locked, or not there, or others have
+ * it (found). These are not waited for, who may need the post item before they end:
+ * a delta says it then.
+ */
 static void
-repair_counter(ItemWriter *writer, BlogItem *counter, bool there,
+repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
 			   PostCounts counts)
 {
-	if (!there)
-	{
-		(void) delta_insert_counter(item_uuid(counter, PROP_POST_ID), counts);
+	const pg_uuid_t *post_id = item_uuid(counter, PROP_POST_ID);
+
+	if (found == ITEM_LOCKED)
+		delta_insert(post_id, counts);
+	else if (found == ITEM_NOT_FOUND)
+		(void) delta_insert_counter(post_id, counts);
+	if (found != ITEM_OK)
 		return;
-	}
 	item_set(counter, PROP_COMMENT_COUNT, Int64GetDatum(counts.comments));
 	item_set(counter, PROP_LIKE_COUNT, Int64GetDatum(counts.likes));
 	item_writer_update(writer, counter);
 }
 
 /*
- * Make the counts of a post that is locked what is there. Its counter is locked, too,
- * so what one snapshot taken then says of the others' deltas stays so: who writes
- * a delta brings its item with it. Returns whether all items could be read; *base:
+ * Make the counts of a post that is locked what is there. By how much one snapshot says
+ * that they are wrong stays so: who counts brings the item with it. Returns whether all items could be read; *base:
  * what the post item is to say, which is nothing where there are deltas.
  */
 static bool
@@ -130,17 +167,18 @@ repair_locked(const BlogItem *post, PostCounts *base)
 	PostLock	lock;
 	ItemWriter *writer;
 	BlogItem	counter;
-	bool		there;
+	ItemResult	found = ITEM_LOCKED;
 	PostCounts	actual;
 	PostCounts	rest;
 
 	post_lock_init(&lock, post_id);
-	post_lock_counter(&lock, LockWaitBlock);
+	post_lock_counter(&lock, LockWaitSkip);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
 	counter_init(&counter, post_id);
-	there = item_writer_lock(writer, key, 2, LockTupleNoKeyExclusive,
-							 LockWaitBlock, &counter) == ITEM_OK;
+	if (post_has_counter(&lock))
+		found = item_writer_lock(writer, key, 2, LockTupleNoKeyExclusive,
+								 LockWaitSkip, &counter);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	actual.comments = count_children(ITEM_COMMENT, post_id);
 	actual.likes = count_children(ITEM_LIKE, post_id);
@@ -154,7 +192,7 @@ repair_locked(const BlogItem *post, PostCounts *base)
 		*base = (PostCounts) {0, 0};
 		actual.comments -= rest.comments;
 		actual.likes -= rest.likes;
-		repair_counter(writer, &counter, there, actual);
+		repair_counter(writer, &counter, found, actual);
 	}
 	item_writer_close(writer);
 	PopActiveSnapshot();
