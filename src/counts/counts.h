@@ -126,6 +126,7 @@ delta_possible(const pg_uuid_t *post_id)
 extern void counter_init(BlogItem *counter, const pg_uuid_t *post_id);
 
 /* fold_deltas.c: a post has a counter */
+extern void post_counter_clear(const pg_uuid_t *post_id);
 extern void post_counter_make(const pg_uuid_t *post_id);
 
 /* post_item.c: a post with its counts */

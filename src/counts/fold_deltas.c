@@ -129,6 +129,17 @@ fold_deltas(const pg_uuid_t *post_id, int64 limit, bool counter, bool merge,
 	return result;
 }
 
+/* Delete what an older post has left behind of whose id this transaction makes one. */
+void
+post_counter_clear(const pg_uuid_t *post_id)
+{
+	bool		left = false;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	(void) fold_away(post_id, PG_INT64_MAX, &left);
+	PopActiveSnapshot();
+}
+
 /*
  * Make the counter of a post that this transaction has just written. What an older
  * post of that id has left behind is not its.
@@ -137,12 +148,9 @@ void
 post_counter_make(const pg_uuid_t *post_id)
 {
 	const PostCounts nothing = {0, 0};
-	bool		left = false;
 
 	if (!delta_possible(post_id) || delta_insert_counter(post_id, nothing))
 		return;
-	PushActiveSnapshot(GetTransactionSnapshot());
-	(void) fold_away(post_id, PG_INT64_MAX, &left);
-	PopActiveSnapshot();
+	post_counter_clear(post_id);
 	(void) delta_insert_counter(post_id, nothing);
 }

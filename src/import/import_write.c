@@ -15,6 +15,7 @@
 #include "counts/counts.h"
 #include "import/import.h"
 #include "layout/item.h"
+#include "layout/layout.h"
 
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -56,24 +57,76 @@ begin_posts(WriteReceiver *receiver)
 	receiver->post = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 }
 
+/* The next post that was written, and its partition has a place for counters. */
+static bool
+next_counted(WriteReceiver *receiver, pg_uuid_t *post_id)
+{
+	while (tuplestore_gettupleslot(receiver->posts, true, false, receiver->post))
+	{
+		bool		isnull;
+
+		*post_id = *DatumGetUUIDP(slot_getattr(receiver->post, 1, &isnull));
+		if (delta_possible(post_id))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Delete what older posts of the ids have left behind: an owner may have deleted these
+ * by hand. Posts come in the order of leaves, each of which is opened once.
+ */
+static void
+clear_counters(WriteReceiver *receiver)
+{
+	int			open = NO_PARTITION;
+	ItemScan   *scan = NULL;
+	pg_uuid_t	post_id;
+	BlogItem	delta;
+
+	while (next_counted(receiver, &post_id))
+	{
+		int			partition = partition_of(CONTAINER_POSTS, ITEM_DELTA, &post_id);
+		Datum		key = UUIDPGetDatum(&post_id);
+
+		if (scan != NULL && partition == open)
+			item_scan_again(scan, &key, 1);
+		else
+		{
+			if (scan != NULL)
+				item_scan_end(scan);
+			scan = item_scan_begin(&(ItemQuery) {
+				.container = CONTAINER_POSTS, .type = ITEM_DELTA,
+				.partition = partition, .path = PATH_KEY, .key = &key,
+				.nkeys = 1, .identity = true
+			});
+			open = partition;
+		}
+		if (item_scan_next(scan, &delta))
+			post_counter_clear(&post_id);
+	}
+	if (scan != NULL)
+		item_scan_end(scan);
+	tuplestore_rescan(receiver->posts);
+}
+
 /* Write the counters of the posts that were written. */
 static void
 write_counters(WriteReceiver *receiver)
 {
-	BulkInsert *bulk = bulk_insert_begin(CONTAINER_POSTS, ITEM_DELTA);
-	TupleTableSlot *slot = receiver->post;
+	BulkInsert *bulk;
+	pg_uuid_t	post_id;
+	BlogItem	counter;
 
-	while (tuplestore_gettupleslot(receiver->posts, true, false, slot))
+	clear_counters(receiver);
+	bulk = bulk_insert_begin(CONTAINER_POSTS, ITEM_DELTA);
+	while (next_counted(receiver, &post_id))
 	{
-		bool		isnull;
-		BlogItem	counter;
-
-		counter_init(&counter, DatumGetUUIDP(slot_getattr(slot, 1, &isnull)));
-		if (delta_possible(item_uuid(&counter, PROP_POST_ID)))
-			bulk_insert_item(bulk, &counter);
+		counter_init(&counter, &post_id);
+		bulk_insert_item(bulk, &counter);
 	}
 	bulk_insert_end(bulk);
-	ExecDropSingleTupleTableSlot(slot);
+	ExecDropSingleTupleTableSlot(receiver->post);
 	tuplestore_end(receiver->posts);
 }
 
