@@ -51,9 +51,9 @@ stripe_id(pg_uuid_t *id)
 		id->data[UUID_LEN - 1 - i] = number >> (8 * i);
 }
 
-/* Has a transaction that has not ended, not this one, written this stripe? */
+/* Has a transaction that has not ended, not this one, written this delta? */
 static bool
-stripe_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
+delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 {
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(id)};
 
@@ -239,7 +239,7 @@ delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
 
 	CHECK_FOR_INTERRUPTS();
 	stripe_id(&id);
-	if (!stripe_pending(post_id, &id))
+	if (!delta_pending(post_id, &id))
 		inserted = delta_write(post_id, &id, counts);
 	if (inserted)
 		remember_striped(post_id);
@@ -247,9 +247,18 @@ delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
 		delta_insert(post_id, counts);
 }
 
+/* Is another transaction, which has not ended, making or changing a post's counter? */
+bool
+delta_counter_pending(const pg_uuid_t *post_id)
+{
+	const pg_uuid_t id = {{0}};
+
+	return delta_pending(post_id, &id);
+}
+
 /*
- * Insert the counter of a post, which this transaction has written or locked; false
- * if there is one.
+ * Insert the counter of a post, which nobody else may change or is making; false if
+ * there is one.
  */
 bool
 delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts)

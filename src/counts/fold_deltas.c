@@ -7,7 +7,7 @@
  * deltas, or has them merged into one.
  *
  * A post of a container of an older version, or one that was loaded past blogstore,
- * has no counter. Who folds makes it, with the post item locked, so that no two do.
+ * has no counter. Who folds makes it, and waits for nobody who is making it.
  *
  * Runs in backends and in the worker.
  */
@@ -24,14 +24,14 @@
 /* What deltas are folded into. */
 typedef struct FoldTarget
 {
-	ItemWriter *writer;			/* of the counter, or of the post item */
+	ItemWriter *writer;			/* of the counter */
 	BlogItem	item;
-	bool		counter;		/* is it the counter? */
+	bool		counter;		/* is it there? */
 } FoldTarget;
 
 /*
- * Lock a post's counter, or if it has none, the post item, so that nobody else makes
- * one. ITEM_LOCKED: somebody else has it; ITEM_NOT_FOUND: there is neither.
+ * Lock a post's counter, if it has one. ITEM_LOCKED: somebody else has it, or is making
+ * it. Nobody begins to while the caller may change it.
  */
 static ItemResult
 fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
@@ -40,17 +40,13 @@ fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
 	ItemResult	result;
 
-	target->counter = true;
 	target->writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
 	result = item_writer_lock(target->writer, key, 2, LockTupleNoKeyExclusive,
 							  LockWaitSkip, &target->item);
-	if (result != ITEM_NOT_FOUND)
+	target->counter = result != ITEM_NOT_FOUND;
+	if (target->counter)
 		return result;
-	item_writer_close(target->writer);
-	target->counter = false;
-	target->writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	item_writer_identity(target->writer);
-	return post_lock_for_counts(target->writer, post_id, LockWaitSkip, &target->item);
+	return delta_counter_pending(post_id) ? ITEM_LOCKED : ITEM_OK;
 }
 
 /* Write what was folded. */

@@ -141,12 +141,14 @@ repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
 {
 	const pg_uuid_t *post_id = item_uuid(counter, PROP_POST_ID);
 
-	if (found == ITEM_LOCKED)
-		delta_insert(post_id, counts);
-	else if (found == ITEM_NOT_FOUND)
-		(void) delta_insert_counter(post_id, counts);
-	if (found != ITEM_OK)
+	if (found == ITEM_NOT_FOUND && !delta_counter_pending(post_id) &&
+		delta_insert_counter(post_id, counts))
 		return;
+	if (found != ITEM_OK)
+	{
+		delta_insert(post_id, counts);
+		return;
+	}
 	item_set(counter, PROP_COMMENT_COUNT, Int64GetDatum(counts.comments));
 	item_set(counter, PROP_LIKE_COUNT, Int64GetDatum(counts.likes));
 	item_writer_update(writer, counter);

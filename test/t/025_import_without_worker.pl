@@ -116,4 +116,23 @@ my ($rc, $stdout, $stderr) = $node->psql('blog',
 like($stderr, qr/42501: permission denied to create temporary tables in database "blog"/,
 	'the owner does');
 
+# A post that was loaded without a counter gets one by a like, which keeps nobody from the post
+$node->safe_psql('postgres', 'CREATE DATABASE loaded');
+create_store($node, 'loaded');
+$node->safe_psql('loaded', "SELECT kit.fill(3, 1); DELETE FROM blogstore.posts WHERE type = 'delta'");
+my $counter = "SELECT count(*) FROM blogstore.posts WHERE type = 'delta' AND id = '00000000-0000-0000-0000-000000000000'";
+my $liker = $node->background_psql('loaded');
+$liker->query_safe('BEGIN; SELECT blogstore.create_like(kit.p(1), kit.u(1))');
+is($liker->query_safe($counter), '1', 'a like makes the counter');
+is($node->safe_psql('loaded', "SET lock_timeout = '20 s'; SELECT title FROM blogstore.edit_post(kit.p(1), 'edited'); SELECT type FROM blogstore.create_like(kit.p(1), kit.u(2))"),
+	"edited\nlike", 'others edit and like the post meanwhile');
+$node->safe_psql('loaded', "UPDATE blogstore.posts SET like_count = 7 WHERE type = 'post'");
+is($node->safe_psql('loaded', "SET lock_timeout = '20 s'; SELECT blogstore.repair() > 0; SELECT like_count FROM blogstore.get_post(kit.p(1))"),
+	"t\n1", 'and repair it');
+$liker->query_safe('COMMIT');
+$liker->quit;
+is($node->safe_psql('loaded', 'SELECT like_count FROM blogstore.get_post(kit.p(1)); SELECT count(*) FROM blogstore.verify()'),
+	"2\n0", 'all is counted');
+is($node->safe_psql('loaded', $counter), '1', 'by one counter');
+
 done_testing();
