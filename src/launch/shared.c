@@ -36,6 +36,7 @@ shared_startup(void)
 {
 	bool		found;
 	bool		hints_found;
+	void	   *hints;
 
 	if (previous_startup_hook)
 		previous_startup_hook();
@@ -60,8 +61,8 @@ shared_startup(void)
 			ConditionVariableInit(&entry->progress);
 		}
 	}
-	layout_hints_attach(ShmemInitStruct("blogstore hints", layout_hints_size(),
-										&hints_found), !hints_found);
+	hints = ShmemInitStruct("blogstore hints", layout_hints_size(), &hints_found);
+	layout_hints_attach(hints, !hints_found);
 	LWLockRelease(AddinShmemInitLock);
 }
 
