@@ -458,40 +458,42 @@ compat_guc_boot_value(struct config_generic *conf)
 #define COMPAT_EXECUTOR_RUN_ARGUMENTS query, direction, count, once
 #endif
 
-/* How many blocks has a table, by its row of pg_class? It is neither temporary nor mapped. */
+#if PG_VERSION_NUM >= 160000
+typedef RelFileLocator CompatTableFile;
+#else
+typedef RelFileNode CompatTableFile;
+#endif
+
+/* Where a table lies, by its row of pg_class. It is neither temporary nor mapped. */
+static inline CompatTableFile
+compat_table_file(const FormData_pg_class *form)
+{
+	return (CompatTableFile) {
+		OidIsValid(form->reltablespace) ? form->reltablespace :
+		MyDatabaseTableSpace, MyDatabaseId, form->relfilenode
+	};
+}
+
+/* How many blocks has such a table? */
 static inline BlockNumber
 compat_blocks_of_table(const FormData_pg_class *form)
 {
-	Oid			tablespace = OidIsValid(form->reltablespace) ?
-		form->reltablespace : MyDatabaseTableSpace;
-#if PG_VERSION_NUM >= 160000
-	RelFileLocator file = {tablespace, MyDatabaseId, form->relfilenode};
-#else
-	RelFileNode file = {tablespace, MyDatabaseId, form->relfilenode};
-#endif
 #if PG_VERSION_NUM >= 170000
 	ProcNumber	backend = INVALID_PROC_NUMBER;
 #else
 	BackendId	backend = InvalidBackendId;
 #endif
 
-	return smgrnblocks(smgropen(file, backend), MAIN_FORKNUM);
+	return smgrnblocks(smgropen(compat_table_file(form), backend),
+					   MAIN_FORKNUM);
 }
 
 /* Read a block of such a table, which has it. */
 static inline Buffer
 compat_read_table(const FormData_pg_class *form, BlockNumber block)
 {
-	Oid			tablespace = OidIsValid(form->reltablespace) ?
-		form->reltablespace : MyDatabaseTableSpace;
-#if PG_VERSION_NUM >= 160000
-	RelFileLocator file = {tablespace, MyDatabaseId, form->relfilenode};
-#else
-	RelFileNode file = {tablespace, MyDatabaseId, form->relfilenode};
-#endif
-
-	return ReadBufferWithoutRelcache(file, MAIN_FORKNUM, block, RBM_NORMAL, NULL,
-									 true);
+	return ReadBufferWithoutRelcache(compat_table_file(form), MAIN_FORKNUM,
+									 block, RBM_NORMAL, NULL, true);
 }
 
 #endif							/* BLOGSTORE_COMPAT_H */

@@ -91,12 +91,12 @@ extern bool post_counter_repair(const pg_uuid_t *post_id);
  * delta.c: what is counted beside a post. Is a delta with this id the post's counter,
  * which is all processes' and stays?
  */
+extern const pg_uuid_t counter_id;
+
 static inline bool
 delta_is_counter(const pg_uuid_t *id)
 {
-	static const pg_uuid_t zero;
-
-	return memcmp(id, &zero, UUID_LEN) == 0;
+	return memcmp(id, &counter_id, UUID_LEN) == 0;
 }
 
 /* Is it the stripe of a process, to which that adds again and again? */

@@ -34,6 +34,9 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+/* The id of counters. */
+const pg_uuid_t counter_id = {{0}};
+
 /* ------------------------------------------------------------------------
  * Writing
  * ------------------------------------------------------------------------ */
@@ -149,7 +152,7 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 ItemResult
 delta_add(const pg_uuid_t *post_id, DeltaKind kind, PostCounts counts)
 {
-	pg_uuid_t	id = {{0}};
+	pg_uuid_t	id = counter_id;
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
 	BlogItem	delta;
 	ItemWriter *writer;
@@ -185,9 +188,7 @@ delta_init(BlogItem *delta, const pg_uuid_t *post_id, const pg_uuid_t *id,
 void
 counter_init(BlogItem *counter, const pg_uuid_t *post_id)
 {
-	static const pg_uuid_t zero;
-
-	delta_init(counter, post_id, &zero, (PostCounts) {0, 0});
+	delta_init(counter, post_id, &counter_id, (PostCounts) {0, 0});
 }
 
 /* Insert a delta; false if its id is taken. */
@@ -251,9 +252,7 @@ delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
 bool
 delta_counter_pending(const pg_uuid_t *post_id)
 {
-	const pg_uuid_t id = {{0}};
-
-	return delta_pending(post_id, &id);
+	return delta_pending(post_id, &counter_id);
 }
 
 /*
@@ -263,9 +262,7 @@ delta_counter_pending(const pg_uuid_t *post_id)
 bool
 delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts)
 {
-	const pg_uuid_t id = {{0}};
-
-	return delta_write(post_id, &id, counts);
+	return delta_write(post_id, &counter_id, counts);
 }
 
 /* ------------------------------------------------------------------------

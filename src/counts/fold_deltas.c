@@ -36,8 +36,7 @@ typedef struct FoldTarget
 static ItemResult
 fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
 {
-	pg_uuid_t	id = {{0}};
-	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&counter_id)};
 	ItemResult	result;
 
 	target->writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
@@ -72,8 +71,7 @@ int64
 fold_away(const pg_uuid_t *post_id, int64 limit, bool *left)
 {
 	PostCounts	counts = {0, 0};
-	pg_uuid_t	id = {{0}};
-	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&counter_id)};
 	ItemWriter *writer;
 	ItemScan   *scan;
 	BlogItem	counter;

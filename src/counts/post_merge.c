@@ -163,8 +163,7 @@ static bool
 repair_locked(const BlogItem *post, PostCounts *base)
 {
 	const pg_uuid_t *post_id = item_uuid(post, PROP_POST_ID);
-	pg_uuid_t	id = {{0}};
-	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&counter_id)};
 	uint64		left_out = left_out_count();
 	PostLock	lock;
 	ItemWriter *writer;
