@@ -42,6 +42,19 @@ partitions: hash partitions of users and of posts, 1 to 1024; owner: the role th
 Errors: 22004 no partitions; 22023 partitions out of range; 42P07 nothing is missing, or a table of another role or shape has one of their names; 42501 no CREATE right on the schema, or not a member of owner; 42704 no such role. On a server that is not prepared for the views it works and says what to set.';
 
 /* ------------------------------------------------------------------------
+ * Containers that 0.1 has made
+ * ------------------------------------------------------------------------ */
+
+CREATE PROCEDURE @extschema@.upgrade_containers()
+AS 'MODULE_PATHNAME', 'blogstore_upgrade_containers'
+LANGUAGE C;
+REVOKE ALL ON PROCEDURE @extschema@.upgrade_containers FROM PUBLIC;
+COMMENT ON PROCEDURE @extschema@.upgrade_containers IS
+'Make containers of an older version what create_containers() makes now: settings of leaves that the owner has not changed, a counter for each post that has none, NOT NULL for columns that an item must have. In chunks beside traffic, whether the worker runs or not; older containers are served without it, too. Whoever calls it again after it was cut short goes on there.
+CALL it by itself: each chunk is a transaction. pg_stat_activity shows how far it is. Settings and the reading of rows lock a leaf as ANALYZE does; NOT NULL takes it twice for a moment alone, which is not waited for in a queue. A warning counts what others had in use all the time, and leaves with items that lack a value: call it again then.
+Errors: 25001 in a transaction block, or not in READ COMMITTED; 25006 read-only transaction; 55000 no containers.';
+
+/* ------------------------------------------------------------------------
  * Operation, and export
  * ------------------------------------------------------------------------ */
 

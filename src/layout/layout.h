@@ -37,6 +37,9 @@ extern uint64 layout_invalidations(void);	/* how often one may have changed */
 /* shape.c: columns of open tables */
 extern AttrNumber shape_column(Relation rel, const char *name);
 
+/* shape.c: the properties that an item of a type must have, as bits */
+extern uint32 item_required(ItemType type);
+
 /* table.c: from a table to what it holds */
 extern Oid	table_lookup(const char *name);
 extern bool table_container(Oid table, Container *container);
@@ -75,7 +78,8 @@ extern int	partition_count(Container container, ItemType type);
 extern bool container_whole(Container container);
 extern void container_require_whole(Container container);
 
-/* leaf.c: what items a partition can have */
+/* leaf.c: what items a partition can have, and in which table (InvalidOid: none) */
+extern Oid	partition_leaf(Container container, ItemType type, int partition);
 extern bool partition_takes(Container container, ItemType type, int partition);
 extern bool partition_takes_key(Container container, ItemType type,
 								const pg_uuid_t *key);

@@ -42,8 +42,8 @@ leaf_find(CachedContainer *cc, Container container, ItemType type,
 }
 
 /* The table of a partition's leaf; InvalidOid: there is no such leaf. */
-static Oid
-leaf_table(Container container, ItemType type, int partition)
+Oid
+partition_leaf(Container container, ItemType type, int partition)
 {
 	CachedLeaf *leaf = partitions_leaf(&layout_get(container)->partitions, type,
 									   partition);
@@ -55,7 +55,7 @@ leaf_table(Container container, ItemType type, int partition)
 bool
 partition_takes(Container container, ItemType type, int partition)
 {
-	return OidIsValid(leaf_table(container, type, partition));
+	return OidIsValid(partition_leaf(container, type, partition));
 }
 
 /* Has the partition that holds a key a leaf for items of a type? */
@@ -88,7 +88,7 @@ partition_writers(Container container, ItemType type, int partition)
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId,
-						 leaf_table(container, type, partition));
+						 partition_leaf(container, type, partition));
 	return GetLockConflicts(&tag, ShareLock, NULL);
 }
 
@@ -118,7 +118,7 @@ item_estimate(Container container, ItemType type)
 	for (int p = partition_first(container, type); p != NO_PARTITION;
 		 p = partition_after(container, type, p))
 	{
-		Relation	rel = try_table_open(leaf_table(container, type, p),
+		Relation	rel = try_table_open(partition_leaf(container, type, p),
 										 AccessShareLock);
 		BlockNumber pages;
 		double		tuples;

@@ -68,7 +68,6 @@ extern int	leaf_path_columns(Container container, ItemType type,
 
 /* shape.c: what tables and items must have */
 extern COMPAT_NORETURN void layout_problem_raise(const LayoutProblem *problem);
-extern uint32 item_required(ItemType type);
 extern uint32 item_identity(Container container, ItemType type);
 extern uint32 item_worked_with(Container container, ItemType type);
 

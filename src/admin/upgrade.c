@@ -1,0 +1,337 @@
+/*
+ * upgrade.c
+ *		blogstore.upgrade_containers(): containers of an older version become what
+ *		create_containers() makes, in chunks, beside traffic.
+ *
+ * Older containers are served as they are; so all of this may be done at any time, in
+ * part, or never. It is done in three rounds. Leaves get the settings of this version,
+ * of which the counters' room on their pages is one; posts without a counter get one
+ * (counts/counter_sweep.c); columns become NOT NULL (upgrade_leaf.c). What is done shows
+ * from the items and the catalogs, and nothing else is written down: who calls again
+ * after a crash, a cancel or an error goes on where that has left off, and finds
+ * nothing to do at the end.
+ *
+ * A procedure, because each chunk is a transaction: nobody waits for more than one, and
+ * no snapshot is kept from one to the next. It is no job of the worker's, so that it
+ * works where no worker runs, or can.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "admin/upgrade.h"
+#include "counts/counts.h"
+#include "layout/layout.h"
+#include "state/state.h"
+
+#include "access/xact.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "pgstat.h"
+#include "tcop/tcopprot.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+PG_FUNCTION_INFO_V1(blogstore_upgrade_containers);
+
+#define COMMAND "upgrade_containers()"
+
+/* How often a partition is swept again for posts that others were at; wait in us. */
+#define SWEEPS 3
+#define BETWEEN_SWEEPS 50000
+
+/* How often to wait a moment for leaves, in all. */
+#define PATIENCE 3000
+
+/* How many warnings tell of what is left out. */
+#define MAX_WARNINGS 20
+
+typedef struct Upgrade
+{
+	MemoryContext step;			/* reset after each transaction */
+	MemoryContext before;		/* outside of it */
+	OwnerScope	scope;
+	int			patience;
+	int64		looked;			/* posts */
+	int64		made;			/* counters */
+	int64		busy;			/* posts that have none: others were at them */
+	int			settings;		/* leaves whose settings were changed */
+	int			columns;		/* leaves whose columns were */
+	int			in_use;			/* leaves that others had locked */
+	int			with_nulls;		/* leaves with items that lack values */
+} Upgrade;
+
+static int	warned = 0;
+
+/* ------------------------------------------------------------------------
+ * A step is a transaction
+ * ------------------------------------------------------------------------ */
+
+/* Errors: 25001, 25006, 55000. */
+static void
+step_begin(Upgrade *upgrade)
+{
+	need_writable(COMMAND);
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg(COMMAND " cannot run with a snapshot of the past"),
+				 errhint("SET default_transaction_isolation = 'read committed'.")));
+	upgrade->before = MemoryContextSwitchTo(upgrade->step);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	container_require();
+	owner_begin(&upgrade->scope);
+	PopActiveSnapshot();
+}
+
+static void
+step_end(Upgrade *upgrade)
+{
+	owner_end(&upgrade->scope);
+	MemoryContextSwitchTo(upgrade->before);
+	SPI_commit();
+	MemoryContextReset(upgrade->step);
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* Tell other sessions, in pg_stat_activity, what is being done. */
+static void
+show_round(const Upgrade *upgrade, const char *round, Container container,
+		   int partition)
+{
+	pgstat_report_activity(STATE_RUNNING,
+						   psprintf("blogstore." COMMAND ": %s, partition %d of %s, "
+									INT64_FORMAT " posts looked at, "
+									INT64_FORMAT " counters made",
+									round, partition,
+									container_table(container),
+									upgrade->looked, upgrade->made));
+}
+
+/* ------------------------------------------------------------------------
+ * The rounds
+ * ------------------------------------------------------------------------ */
+
+/* A table is not what it should be, or an item lacks values: the rest goes on. */
+static void
+warn_left_out(const char *message)
+{
+	if (warned++ < MAX_WARNINGS)
+		ereport(WARNING,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("left as it is: %s", message),
+				 errhint("Mend it, and call blogstore." COMMAND " again.")));
+}
+
+/* Make a chunk of counters; returns whether the partition's end is reached. */
+static bool
+sweep_chunk(CounterSweep *sweep)
+{
+	volatile bool end = true;
+
+	left_out_instead_of_errors(warn_left_out);
+	PG_TRY();
+	{
+		end = post_counters_make(sweep);
+	}
+	PG_FINALLY();
+	{
+		left_out_instead_of_errors(NULL);
+	}
+	PG_END_TRY();
+	return end;
+}
+
+/* Make the counters of a partition's posts. */
+static void
+sweep_partition(Upgrade *upgrade, int partition)
+{
+	CounterSweep sweep;
+	int			sweeps = 0;
+	bool		end;
+
+	do
+	{
+		int64		made = 0;
+
+		memset(&sweep, 0, sizeof(sweep));
+		sweep.partition = partition;
+		if (sweeps++ > 0)
+			pg_usleep(BETWEEN_SWEEPS);
+		do
+		{
+			step_begin(upgrade);
+			show_round(upgrade, "counters", CONTAINER_POSTS, partition);
+			end = sweep_chunk(&sweep);
+			step_end(upgrade);
+			upgrade->made += sweep.made - made;
+			made = sweep.made;
+		} while (!end);
+		if (sweeps == 1)
+			upgrade->looked += sweep.looked;
+	} while (sweep.busy > 0 && sweeps < SWEEPS);
+	upgrade->busy += sweep.busy;
+}
+
+/* A leaf is upgraded by one of the rounds, in steps. */
+typedef void (*LeafRound) (Upgrade *upgrade, Container container,
+						   ItemType type, int partition);
+
+static void
+settings_round(Upgrade *upgrade, Container container, ItemType type,
+			   int partition)
+{
+	step_begin(upgrade);
+	show_round(upgrade, "settings", container, partition);
+	if (leaf_upgrade_settings(container, type, partition) == LEAF_ALTERED)
+		upgrade->settings++;
+	step_end(upgrade);
+}
+
+static void
+columns_round(Upgrade *upgrade, Container container, ItemType type,
+			  int partition)
+{
+	LeafStep	result;
+	bool		altered = false;
+
+	do
+	{
+		step_begin(upgrade);
+		show_round(upgrade, "columns", container, partition);
+		result = leaf_upgrade_columns(container, type, partition,
+									  &upgrade->patience);
+		step_end(upgrade);
+		altered |= result == LEAF_ALTERED;
+	} while (result == LEAF_ALTERED);
+	upgrade->columns += altered && result == LEAF_DONE;
+	upgrade->in_use += result == LEAF_IN_USE;
+	upgrade->with_nulls += result == LEAF_HAS_NULLS;
+}
+
+/* The partition after one, or the first, as the layout is at this moment. */
+static int
+next_partition(Upgrade *upgrade, Container container, ItemType type,
+			   int partition)
+{
+	step_begin(upgrade);
+	partition = partition == NO_PARTITION ? partition_first(container, type) :
+		partition_after(container, type, partition);
+	step_end(upgrade);
+	return partition;
+}
+
+/* Do a round with all leaves of a container's items of a type. */
+static void
+each_leaf(Upgrade *upgrade, LeafRound round, Container container,
+		  ItemType type)
+{
+	int			p = NO_PARTITION;
+
+	while ((p = next_partition(upgrade, container, type, p)) != NO_PARTITION)
+		round(upgrade, container, type, p);
+}
+
+/* What container has items of which type. */
+static const struct
+{
+	Container	container;
+	ItemType	type;
+}			leaves[] = {
+	{CONTAINER_POSTS, ITEM_DELTA},
+	{CONTAINER_POSTS, ITEM_POST},
+	{CONTAINER_POSTS, ITEM_COMMENT},
+	{CONTAINER_POSTS, ITEM_LIKE},
+	{CONTAINER_USERS, ITEM_USER},
+	{CONTAINER_USERS, ITEM_POST},
+	{CONTAINER_FEED, ITEM_POST}
+};
+
+static void
+each_kind(Upgrade *upgrade, LeafRound round)
+{
+	for (int i = 0; i < lengthof(leaves); i++)
+		each_leaf(upgrade, round, leaves[i].container, leaves[i].type);
+}
+
+static void
+all_counters(Upgrade *upgrade)
+{
+	int			p = NO_PARTITION;
+
+	while ((p = next_partition(upgrade, CONTAINER_POSTS, ITEM_POST, p)) != NO_PARTITION)
+		sweep_partition(upgrade, p);
+}
+
+/* ------------------------------------------------------------------------
+ * The call
+ * ------------------------------------------------------------------------ */
+
+/* Say what was done, and what was not. */
+static void
+tell(const Upgrade *upgrade)
+{
+	if (upgrade->made == 0 && upgrade->settings == 0 && upgrade->columns == 0)
+		ereport(NOTICE,
+				(errmsg("there was nothing to upgrade")));
+	else
+		ereport(NOTICE,
+				(errmsg("made counters of %lld posts, changed the settings of %d leaves and the columns of %d",
+						(long long) upgrade->made, upgrade->settings,
+						upgrade->columns)));
+	if (upgrade->busy > 0 || upgrade->in_use > 0)
+		ereport(WARNING,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("others were at %lld posts and %d leaves, which are as they were",
+						(long long) upgrade->busy, upgrade->in_use),
+				 errhint("Call blogstore." COMMAND " again when no transaction is open for long.")));
+	if (upgrade->with_nulls > 0)
+		ereport(WARNING,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%d leaves have items that lack a value, and no NOT NULL therefore",
+						upgrade->with_nulls),
+				 errhint("Mend what blogstore.verify() lists, with blogstore.repair() perhaps; then call blogstore." COMMAND " again.")));
+}
+
+/* Errors: 25001 where it cannot commit. */
+static void
+need_own_transactions(FunctionCallInfo fcinfo)
+{
+	if (fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
+		((CallContext *) fcinfo->context)->atomic)
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg(COMMAND " cannot run inside a transaction block"),
+				 errhint("It commits each chunk: CALL it by itself.")));
+}
+
+/*
+ * CALL blogstore.upgrade_containers(). Errors: 25001 (in a transaction block, or in
+ * REPEATABLE READ or SERIALIZABLE), 25006, 55000. Locks: those of leaf_upgrade_settings()
+ * and leaf_upgrade_columns(), and of who counts.
+ */
+Datum
+blogstore_upgrade_containers(PG_FUNCTION_ARGS)
+{
+	Upgrade		upgrade;
+
+	need_writable(COMMAND);
+	need_own_transactions(fcinfo);
+	memset(&upgrade, 0, sizeof(upgrade));
+	upgrade.patience = PATIENCE;
+	warned = 0;
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	upgrade.step = AllocSetContextCreate(CurrentMemoryContext,
+										 "blogstore upgrade step",
+										 ALLOCSET_DEFAULT_SIZES);
+	each_kind(&upgrade, settings_round);
+	all_counters(&upgrade);
+	each_kind(&upgrade, columns_round);
+	SPI_finish();
+	if (debug_query_string != NULL)
+		pgstat_report_activity(STATE_RUNNING, debug_query_string);
+	tell(&upgrade);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,305 @@
+/*
+ * upgrade_leaf.c
+ *		Making a leaf of an older version what create_containers() makes, in steps.
+ *
+ * Each step is a transaction and leaves a leaf that is served as before. What is still
+ * to be done is seen from the catalogs, so whoever begins anew goes on where another
+ * was cut short.
+ *
+ * Columns that an item must have become NOT NULL by a CHECK constraint, which is added
+ * without a look at the rows, and then validated while they are read and written
+ * (ShareUpdateExclusiveLock); with it the server need not look at them again
+ * (NotNullImpliedByRelConstraints()). Adding it and taking it away needs the leaf for a
+ * moment alone (AccessExclusiveLock). Nobody queues for that lock, which would keep all
+ * others waiting behind: it is taken when it is free.
+ *
+ * Settings that the owner has changed stay as they are. Runs in backends, between
+ * SPI_connect() and SPI_finish(), as the containers' owner.
+ */
+#include "postgres.h"
+
+#include "admin/upgrade.h"
+#include "guard/guard.h"
+#include "layout/layout.h"
+
+#include "access/reloptions.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "commands/defrem.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+/* The constraint that stands for NOT NULL until that is said. */
+#define CONSTRAINT_NAME "blogstore_not_null"
+
+/* How often to try for a leaf alone, and how long to wait in between, in us. */
+#define TRIES 100
+#define MOMENT 10000
+
+/* What earlier versions have set, and this one sets otherwise. */
+typedef struct ChangedSetting
+{
+	Container	container;
+	ItemType	type;
+	const char *name;
+	const char *before;
+	const char *now;
+} ChangedSetting;
+
+static const ChangedSetting changed_settings[] = {
+	{CONTAINER_POSTS, ITEM_DELTA, "fillfactor", "10", "100"},
+	{CONTAINER_POSTS, ITEM_DELTA, "autovacuum_vacuum_scale_factor", "0", "0.05"},
+	{CONTAINER_USERS, ITEM_POST, "fillfactor", "80", "100"}
+};
+
+/* A leaf's table, if it is there and the containers' owner's. */
+static Oid
+leaf_of(Container container, ItemType type, int partition)
+{
+	Oid			relid = partition_leaf(container, type, partition);
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		fits;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	fits = ((Form_pg_class) GETSTRUCT(tuple))->relowner == GetUserId() &&
+		((Form_pg_class) GETSTRUCT(tuple))->relkind == RELKIND_RELATION;
+	ReleaseSysCache(tuple);
+	return fits ? relid : InvalidOid;
+}
+
+/* The name of a table that is locked, for statements. */
+static const char *
+sql_name(Oid relid)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  get_rel_name(relid));
+}
+
+/* Run a statement on a leaf; returns how many rows it gave. */
+static uint64
+run(const char *sql)
+{
+	Guard	   *guard = guard_enter(GUARD_STATEMENT);
+	int			rc = SPI_execute(sql, false, 1);
+
+	if (rc < 0)
+		elog(ERROR, "could not run \"%s\": %s", sql,
+			 SPI_result_code_string(rc));
+	guard_leave(guard);
+	return SPI_processed;
+}
+
+/* ------------------------------------------------------------------------
+ * Settings
+ * ------------------------------------------------------------------------ */
+
+/* Has a table a setting with this value? */
+static bool
+has_setting(Oid relid, const char *name, const char *value)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		isnull = true;
+	bool		has = false;
+	Datum		options = (Datum) 0;
+	ListCell   *lc;
+
+	if (HeapTupleIsValid(tuple))
+		options = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions,
+								  &isnull);
+	if (!isnull)
+		foreach(lc, untransformRelOptions(options))
+		{
+			DefElem    *option = lfirst_node(DefElem, lc);
+
+			has |= strcmp(option->defname, name) == 0 &&
+				strcmp(defGetString(option), value) == 0;
+		}
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return has;
+}
+
+/*
+ * Give a leaf the settings of this version in place of those that earlier ones have
+ * set. Locks: ShareUpdateExclusiveLock on the leaf, which is waited for, and in which
+ * neither readers nor writers are in the way.
+ */
+LeafStep
+leaf_upgrade_settings(Container container, ItemType type, int partition)
+{
+	LeafStep	result = LEAF_DONE;
+
+	for (int i = 0; i < lengthof(changed_settings); i++)
+	{
+		const ChangedSetting *s = &changed_settings[i];
+		Oid			relid = leaf_of(container, type, partition);
+
+		if (s->container != container || s->type != type ||
+			!OidIsValid(relid) || !has_setting(relid, s->name, s->before))
+			continue;
+		LockRelationOid(relid, ShareUpdateExclusiveLock);
+		/* it may have been changed, or have gone, meanwhile */
+		if (leaf_of(container, type, partition) != relid ||
+			!has_setting(relid, s->name, s->before))
+			continue;
+		(void) run(psprintf("ALTER TABLE %s SET (%s = %s)", sql_name(relid),
+							s->name, s->now));
+		result = LEAF_ALTERED;
+	}
+	return result;
+}
+
+/* ------------------------------------------------------------------------
+ * NOT NULL
+ * ------------------------------------------------------------------------ */
+
+/* May a column be NULL? A column that is not there may not. */
+static bool
+is_nullable(Oid relid, const char *column)
+{
+	HeapTuple	tuple = SearchSysCacheAttName(relid, column);
+	bool		nullable;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	nullable = !((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
+	ReleaseSysCache(tuple);
+	return nullable;
+}
+
+/*
+ * Of each column that an item must have and that may be NULL, a piece of SQL, as the
+ * format says; NULL: there is no such column.
+ */
+static const char *
+each_nullable(Oid relid, ItemType type, const char *format,
+			  const char *separator)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	for (Property p = 0; p < N_PROPERTIES; p++)
+		if ((item_required(type) & (UINT32_C(1) << p)) != 0 &&
+			is_nullable(relid, property_column(p)))
+		{
+			if (sql.len > 0)
+				appendStringInfoString(&sql, separator);
+			appendStringInfo(&sql, format, property_column(p));
+		}
+	return sql.len > 0 ? sql.data : NULL;
+}
+
+/* The constraint of a leaf that stands for NOT NULL: is it there, is it proven? */
+static bool
+find_constraint(Oid relid, bool *validated)
+{
+	Oid			constraint = get_relation_constraint_oid(relid, CONSTRAINT_NAME,
+														  true);
+	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+
+	*validated = false;
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	*validated = ((Form_pg_constraint) GETSTRUCT(tuple))->convalidated;
+	ReleaseSysCache(tuple);
+	return true;
+}
+
+/* Is there an item in a leaf that lacks what it must have? */
+static bool
+has_nulls(Oid relid, ItemType type)
+{
+	const char *any = each_nullable(relid, type, "%s IS NULL", " OR ");
+
+	return any != NULL &&
+		run(psprintf("SELECT 1 FROM ONLY %s WHERE %s LIMIT 1",
+					 sql_name(relid), any)) > 0;
+}
+
+/* Lock a leaf for this transaction alone, without being in anybody's way before. */
+static bool
+lock_alone(Oid relid, int *patience)
+{
+	for (int i = 0; i < TRIES; i++)
+	{
+		if (ConditionalLockRelationOid(relid, AccessExclusiveLock))
+			return true;
+		CHECK_FOR_INTERRUPTS();
+		if (*patience <= 0)
+			break;
+		(*patience)--;
+		pg_usleep(MOMENT);
+	}
+	return false;
+}
+
+/* A leaf is locked for this transaction alone: take the next step. */
+static void
+alter_columns(Oid relid, ItemType type, bool proven, bool refuted)
+{
+	const char *name = sql_name(relid);
+	const char *wanted;
+
+	if (proven)
+	{
+		wanted = each_nullable(relid, type, "ALTER COLUMN %s SET NOT NULL", ", ");
+		if (wanted != NULL)
+			(void) run(psprintf("ALTER TABLE %s %s", name, wanted));
+	}
+	if (proven || refuted)
+	{
+		(void) run(psprintf("ALTER TABLE %s DROP CONSTRAINT " CONSTRAINT_NAME,
+							name));
+		return;
+	}
+	wanted = each_nullable(relid, type, "%s IS NOT NULL", " AND ");
+	if (wanted != NULL)
+		(void) run(psprintf("ALTER TABLE %s ADD CONSTRAINT " CONSTRAINT_NAME
+							" CHECK (%s) NOT VALID", name, wanted));
+}
+
+/*
+ * Go a step towards a leaf whose columns cannot be NULL where an item must have a
+ * value, and note in *patience how often a moment was waited. Locks:
+ * ShareUpdateExclusiveLock on the leaf while its rows are read, or AccessExclusiveLock
+ * for a statement that does not read them, and is not waited for.
+ */
+LeafStep
+leaf_upgrade_columns(Container container, ItemType type, int partition,
+					 int *patience)
+{
+	Oid			relid = leaf_of(container, type, partition);
+	bool		there;
+	bool		proven;
+	bool		refuted = false;
+
+	if (!OidIsValid(relid))
+		return LEAF_DONE;
+	LockRelationOid(relid, AccessShareLock);
+	if (leaf_of(container, type, partition) != relid ||
+		each_nullable(relid, type, "%s", ",") == NULL)
+		return LEAF_DONE;
+	there = find_constraint(relid, &proven);
+	if (!proven)
+		refuted = has_nulls(relid, type);
+	if (refuted && !there)
+		return LEAF_HAS_NULLS;
+	if (there && !proven && !refuted)
+	{
+		LockRelationOid(relid, ShareUpdateExclusiveLock);
+		(void) run(psprintf("ALTER TABLE %s VALIDATE CONSTRAINT " CONSTRAINT_NAME,
+							sql_name(relid)));
+		return LEAF_ALTERED;
+	}
+	if (!lock_alone(relid, patience))
+		return LEAF_IN_USE;
+	/* another who does the same may have come before */
+	if (find_constraint(relid, &proven) == there)
+		alter_columns(relid, type, there && proven, refuted);
+	return LEAF_ALTERED;
+}
