@@ -1,0 +1,334 @@
+
+# upgrade_containers() makes containers of 0.1 what create_containers() makes: beside
+# traffic, with the worker running and stopped, going on after a kill wherever it was,
+# waiting for no transaction of others, and right in every snapshot.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $root = "$FindBin::RealBin/../..";
+my $CALL = 'CALL blogstore.upgrade_containers()';
+my $NOTHING = 'there was nothing to upgrade';
+
+my $node = new_server('upgrade');
+$node->append_conf('postgresql.conf', "statement_timeout = 300s\nautovacuum = off\n");
+$node->start;
+
+# ---- A store of 0.1
+
+# Counts in the post items, and no counters, as 0.1 has them
+my $older = q{
+SELECT blogstore.stop_worker();
+BEGIN;
+UPDATE blogstore.posts p SET comment_count = p.comment_count + d.comments, like_count = p.like_count + d.likes
+FROM (SELECT post_id, sum(comment_count) AS comments, sum(like_count) AS likes FROM blogstore.posts WHERE type = 'delta' GROUP BY 1) d
+WHERE p.type = 'post' AND p.post_id = d.post_id;
+DELETE FROM blogstore.posts WHERE type = 'delta';
+COMMIT;
+};
+
+sub create_older_store
+{
+	my ($dbname, $posts) = @_;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $dbname");
+	$node->safe_psql($dbname, "CREATE EXTENSION blogstore VERSION '0.1'");
+	$node->safe_psql($dbname, slurp_file("$root/test/data/store-0.1.sql"));
+	create_kit($node, $dbname);
+	$node->safe_psql(
+		$dbname, qq{
+ALTER EXTENSION blogstore UPDATE;
+SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(5, 6) n;
+SELECT count(blogstore.create_post(kit.u(1), 'title ' || n, 'content', kit.p(n), kit.d(n))) FROM generate_series(11, $posts + 10) n;
+SELECT count(blogstore.create_like(kit.p(n), kit.u(m), kit.d(n + m))) FROM generate_series(11, $posts + 10) n, generate_series(3, 3 + n % 2) m;
+CREATE VIEW kit.uncounted AS
+SELECT tableoid::regclass::text AS leaf, post_id FROM blogstore.posts p WHERE type = 'post'
+	AND NOT EXISTS (SELECT FROM blogstore.posts d WHERE d.post_id = p.post_id AND d.type = 'delta' AND d.id = '00000000-0000-0000-0000-000000000000');
+$older
+});
+	return;
+}
+
+# All that the catalogs say of the tables
+my $tables = q{
+SELECT c.relname, c.relkind, c.relreplident, c.relpersistence, pg_get_expr(c.relpartbound, c.oid), obj_description(c.oid, 'pg_class'),
+	(SELECT array_agg(o ORDER BY o) FROM unnest(c.reloptions) o),
+	(SELECT array_agg((a.attname, a.attnotnull, format_type(a.atttypid, a.atttypmod), a.attcollation, pg_get_expr(d.adbin, d.adrelid)) ORDER BY a.attnum)
+	 FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid = c.oid AND a.attnum > 0),
+	(SELECT array_agg((pg_get_indexdef(i.indexrelid), i.indisreplident) ORDER BY pg_get_indexdef(i.indexrelid)) FROM pg_index i WHERE i.indrelid = c.oid),
+	(SELECT array_agg(pg_get_constraintdef(k.oid) ORDER BY pg_get_constraintdef(k.oid)) FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype <> 'n')
+FROM pg_class c WHERE c.relnamespace = 'blogstore'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY 1};
+$node->safe_psql('postgres', 'CREATE DATABASE fresh');
+$node->safe_psql('fresh', 'CREATE EXTENSION blogstore; SELECT blogstore.create_containers(2)');
+my $fresh = $node->safe_psql('fresh', $tables);
+
+# Are the tables of a database those of this version? Shows those that are not.
+sub is_fresh
+{
+	my ($dbname, $name) = @_;
+	my %want = map { $_ => 1 } split /\n/, $fresh;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is(join("\n", grep { !$want{$_} } split /\n/, $node->safe_psql($dbname, $tables)), '', $name);
+	return;
+}
+
+# What the call says
+sub upgrade
+{
+	my ($dbname) = @_;
+	my $err = '';
+
+	$node->psql($dbname, $CALL, stderr => \$err);
+	$err =~ s/^psql:<stdin>:\d+: //mg;
+	return $err;
+}
+
+sub uncounted
+{
+	my ($dbname) = @_;
+
+	return $node->safe_psql($dbname, 'SELECT leaf, count(*) FROM kit.uncounted GROUP BY 1 ORDER BY 1');
+}
+
+# A psql that has run SQL in a transaction which stays open
+sub hold
+{
+	my ($dbname, $sql) = @_;
+	my $psql = $node->background_psql($dbname);
+
+	$psql->query_safe("BEGIN; $sql");
+	return $psql;
+}
+
+sub release
+{
+	my ($psql) = @_;
+
+	$psql->query_safe('COMMIT');
+	$psql->quit;
+	return;
+}
+
+# ---- The worker stopped, and nobody there
+
+create_older_store('one', 1400);
+my @posts = split /\n/, uncounted('one');
+is(scalar @posts, 2, 'posts of both partitions have no counter');
+ok($node->safe_psql('one', $tables) ne $fresh, 'tables of 0.1 are not those of this version');
+is($node->safe_psql('one', 'SELECT count(*) FROM kit.wrong_counts()'), '0', 'counts of 0.1 are exact');
+like(upgrade('one'), qr/^NOTICE:  made counters of 1406 posts, changed the settings of 4 leaves and the columns of 11$/,
+	'the call says what it has done');
+is(uncounted('one'), '', 'each post has a counter');
+is_fresh('one', 'the tables are those of this version');
+is(upgrade('one'), "NOTICE:  $NOTHING", 'once more there is nothing to do');
+is($node->safe_psql('one', 'SELECT count(*) FROM kit.wrong_counts()'), '0', 'counts are exact');
+$node->safe_psql('one', 'SELECT blogstore.start_worker()');
+check_store($node, 'one', 'upgraded without a worker');
+
+# What the owner has set is the owner's
+$node->safe_psql('one', 'ALTER TABLE blogstore.posts_p00_delta SET (fillfactor = 55)');
+is(upgrade('one'), "NOTICE:  $NOTHING", 'a setting of the owner is left alone');
+
+# ---- Killed wherever it is, and called again
+
+create_older_store('two', 1400);
+$node->safe_psql('two', 'SELECT blogstore.start_worker()');
+
+# Have a call wait for a lock, and kill the process there; the server starts again
+sub kill_call
+{
+	my ($lock, $shown) = @_;
+	my $holder = hold('two', "LOCK TABLE $lock");
+	my $client = start_client($node, 'two', $CALL, 'upgrade');
+
+	# waits for the lock while it shows what it is doing
+	wait_until($node, 'two', "SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'upgrade' AND wait_event_type = 'Lock' AND query LIKE 'blogstore.upgrade_containers(): $shown%'");
+	my $pid = $node->safe_psql('two', q{SELECT pid FROM pg_stat_activity WHERE application_name = 'upgrade'});
+	my $offset = log_end($node);
+	kill 'KILL', $pid;
+	finish_client($client);
+	wait_logged($node, $offset, qr/all server processes terminated/);
+	$holder->{run}->finish;
+	wait_accepts($node);
+	return;
+}
+
+kill_call('blogstore.users_p01_post IN SHARE MODE', 'settings, partition 1 of users, 0 posts');
+is( $node->safe_psql('two', q{SELECT relname, reloptions[1] FROM pg_class WHERE relname IN ('posts_p01_delta', 'users_p00_post', 'users_p01_post') ORDER BY 1}),
+	"posts_p01_delta|autovacuum_vacuum_threshold=5000\nusers_p00_post|autovacuum_vacuum_scale_factor=0.1\nusers_p01_post|fillfactor=80",
+	'killed between settings: those before are there');
+kill_call('blogstore.posts_p01_delta IN SHARE MODE', 'counters, partition 1 of posts, ');
+is(uncounted('two'), $posts[1], 'killed between partitions: counters of the first are there');
+# between chunks of a partition: some of its posts have counters already
+$node->safe_psql('two', q{DELETE FROM blogstore.posts WHERE type = 'delta' AND tableoid = 'blogstore.posts_p00_delta'::regclass AND post_id > kit.p(700)});
+
+# A constraint is there, and not proven yet
+$node->safe_psql('two', q{ALTER TABLE blogstore.posts_p00_comment ADD CONSTRAINT blogstore_not_null CHECK (content IS NOT NULL) NOT VALID});
+kill_call('blogstore.posts_p00_comment IN SHARE UPDATE EXCLUSIVE MODE', 'columns, partition 0 of posts, ');
+is(uncounted('two'), '', 'killed between columns: all counters are there');
+like(upgrade('two'), qr/^NOTICE:  made counters of 0 posts, changed the settings of 0 leaves and the columns of \d+$/, 'it goes on');
+is_fresh('two', 'killed three times, and called again: the tables are those of this version');
+is(upgrade('two'), "NOTICE:  $NOTHING", '... and nothing is left to do');
+check_store($node, 'two', 'killed three times');
+
+# ---- Transactions of others that are open: none is waited for
+
+create_older_store('three', 20);
+# while no worker folds, who counts on a post would make its counter
+$node->safe_psql('three', 'SELECT blogstore.start_worker()');
+$node->safe_psql('three', 'SELECT kit.views_follow()');
+my @open = (
+	hold('three', 'SELECT blogstore.create_like(kit.p(11), kit.u(5))'),
+	hold('three', q{SELECT blogstore.edit_post(kit.p(12), 'edited')}),
+	hold('three', 'SELECT blogstore.delete_post(kit.p(13))'),
+	hold('three', q{SELECT blogstore.delete_post(kit.p(14)); SELECT blogstore.create_post(kit.u(1), 'anew', 'anew', kit.p(14), kit.d(14)); SELECT blogstore.create_like(kit.p(14), kit.u(5))}),
+	hold('three', 'SELECT blogstore.create_comment(kit.p(15), kit.u(5), $$open$$); SELECT blogstore.delete_like(kit.p(15), kit.u(3))'));
+my $said = upgrade('three');
+like($said, qr/^NOTICE:  made counters of 24 posts/, 'open transactions: posts that nobody is deleting have counters');
+like($said, qr/^WARNING:  others were at 2 posts and \d+ leaves, which are as they were\nHINT:  Call/m, '... and the others are told of');
+is($node->safe_psql('three', 'SELECT count(*) FROM kit.wrong_counts()'), '0', '... counts are exact');
+release($_) for @open;
+is($node->safe_psql('three', 'SELECT count(*) FROM kit.wrong_counts()'), '0', '... and when all have committed');
+is($node->safe_psql('three', 'SELECT like_count FROM blogstore.get_post(kit.p(14))'), '1', 'a post that was made anew has its own count');
+upgrade('three');
+is(uncounted('three'), '', 'called again: each post has a counter');
+is_fresh('three', '... and the tables are those of this version');
+check_store($node, 'three', 'beside open transactions');
+
+# ---- A chunk that is open: who likes, comments and edits does not wait for it
+
+create_older_store('four', 20);
+$node->safe_psql(
+	'four', q{
+SELECT blogstore.start_worker();
+CREATE FUNCTION kit.stop_here() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF NEW.post_id IN (SELECT max(post_id::text)::uuid FROM blogstore.posts WHERE type = 'post' GROUP BY tableoid) THEN
+		PERFORM pg_advisory_xact_lock(1);
+	END IF;
+	RETURN NEW;
+END $$;
+});
+$node->safe_psql('four', 'SELECT kit.views_follow(); CREATE TRIGGER stop_here BEFORE INSERT ON blogstore.posts_p00_delta FOR EACH ROW EXECUTE FUNCTION kit.stop_here()');
+my $gate = hold('four', 'SELECT pg_advisory_xact_lock(1)');
+my $client = start_client($node, 'four', $CALL, 'upgrade');
+wait_until($node, 'four', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'upgrade' AND wait_event = 'advisory'});
+my ($first, $second) = split /\n/, $node->safe_psql('four', q{SELECT post_id FROM kit.uncounted WHERE leaf LIKE '%p00_post' ORDER BY 1 LIMIT 2});
+is( $node->safe_psql(
+		'four', qq{
+SET lock_timeout = '20s';
+SELECT type FROM blogstore.create_like('$first', kit.u(5));
+SELECT type FROM blogstore.create_comment('$first', kit.u(5), 'beside');
+SELECT title FROM blogstore.edit_post('$first', 'beside');
+SELECT blogstore.delete_like('$second', kit.u(1));
+}), "like\ncomment\nbeside\nt", 'nobody who counts or edits waits for the chunk');
+is($node->safe_psql('four', 'SELECT count(*) FROM kit.wrong_counts()'), '0', '... counts are exact');
+my $deleter = start_client($node, 'four', "SELECT blogstore.delete_post('$second')", 'deleter');
+wait_until($node, 'four', q{SELECT (SELECT pid FROM pg_stat_activity WHERE application_name = 'upgrade') = ANY (pg_blocking_pids(pid)) FROM pg_stat_activity WHERE application_name = 'deleter'});
+release($gate);
+my ($rows, $err) = finish_client($client);
+unlike($err, qr/ERROR/, 'the chunk ends');
+($rows, $err) = finish_client($deleter);
+is("@$rows$err", 't', '... and then the post is deleted, for which the deleter has waited');
+upgrade('four');
+is(uncounted('four'), '', 'each post has a counter');
+check_store($node, 'four', 'a chunk that was open');
+
+# ---- Items that lack a value
+
+create_older_store('five', 2);
+$node->safe_psql('five', q{UPDATE blogstore.posts SET like_count = NULL WHERE type = 'post' AND post_id = kit.p(11);
+	ALTER TABLE blogstore.posts_p00_post ADD CONSTRAINT blogstore_not_null CHECK (title IS NOT NULL) NOT VALID;
+	ALTER TABLE blogstore.posts_p01_post ADD CONSTRAINT blogstore_not_null CHECK (title IS NOT NULL) NOT VALID});
+upgrade('five') for 1, 2;
+like(upgrade('five'), qr/^NOTICE:  $NOTHING\nWARNING:  1 leaves have items that lack a value, and no NOT NULL therefore\nHINT:  Mend/,
+	'a leaf with an item that lacks a value is told of');
+is($node->safe_psql('five', q{SELECT count(*) FROM pg_constraint WHERE conname = 'blogstore_not_null'}), '0', '... and nothing is left on it');
+is(uncounted('five'), '', '... and posts have counters');
+$node->safe_psql('five', 'SELECT blogstore.start_worker(); SELECT blogstore.repair()');
+like(upgrade('five'), qr/^NOTICE:  made counters of 0 posts, changed the settings of 0 leaves and the columns of 1$/, 'mended, it becomes what the others are');
+is_fresh('five', 'the tables are those of this version');
+check_store($node, 'five', 'mended');
+
+# ---- Beside clients, two calls at once
+
+create_older_store('six', 3000);
+$node->safe_psql(
+	'six', q{
+SELECT blogstore.start_worker();
+CREATE TABLE kit.stop ();
+CREATE FUNCTION kit.one_of(n int) RETURNS int LANGUAGE sql VOLATILE
+AS $$ SELECT 1 + floor(random() * n)::int $$;
+-- like, unlike, comment, edit, delete, make anew, until told to stop; what others have
+-- deleted or made is no error
+CREATE PROCEDURE kit.traffic() LANGUAGE plpgsql AS $$
+DECLARE
+	n	bigint := 0;
+BEGIN
+	LOOP
+		DECLARE
+			dice	int := kit.one_of(100);
+			post	uuid := kit.p(10 + kit.one_of(3000));
+			someone	uuid := kit.u(2 + kit.one_of(4));
+		BEGIN
+			CASE
+			WHEN dice <= 50 THEN PERFORM blogstore.create_like(post, someone);
+			WHEN dice <= 65 THEN PERFORM blogstore.delete_like(post, someone);
+			WHEN dice <= 80 THEN PERFORM blogstore.create_comment(post, someone, 'comment');
+			WHEN dice <= 88 THEN PERFORM blogstore.edit_post(post, 'edited ' || n);
+			WHEN dice <= 94 THEN PERFORM blogstore.delete_post(post);
+			ELSE PERFORM blogstore.create_post(someone, 'anew', 'anew', post, kit.d(1));
+			END CASE;
+		EXCEPTION WHEN foreign_key_violation OR unique_violation THEN NULL;
+		END;
+		COMMIT;
+		n := n + 1;
+		EXIT WHEN n > 100 AND EXISTS (SELECT FROM kit.stop);
+	END LOOP;
+END $$;
+CREATE PROCEDURE kit.look() LANGUAGE plpgsql AS $$
+BEGIN
+	LOOP
+		IF EXISTS (SELECT FROM kit.wrong_counts()) THEN
+			RAISE EXCEPTION 'counts are wrong';
+		END IF;
+		COMMIT;
+		EXIT WHEN EXISTS (SELECT FROM kit.stop);
+	END LOOP;
+END $$;
+});
+my $before = $node->safe_psql('six', q{SELECT count(*) FROM blogstore.posts WHERE type = 'comment'});
+my @clients = map { start_client($node, 'six', 'CALL kit.traffic()', "client$_") } 1 .. 3;
+push @clients, start_client($node, 'six', 'CALL kit.look()', 'reader');
+wait_until($node, 'six', "SELECT count(*) > $before + 20 FROM blogstore.posts WHERE type = 'comment'");
+my @upgrades = map { start_client($node, 'six', $CALL, "upgrade$_") } 1, 2;
+($rows, $err) = finish_client($_), unlike($err, qr/ERROR/, 'a call beside clients, and another call, ends') for @upgrades;
+$node->safe_psql('six', 'INSERT INTO kit.stop DEFAULT VALUES');
+($rows, $err) = finish_client($_), is($err, '', 'a client meets no error, and no wrong count') for @clients;
+upgrade('six');
+is(uncounted('six'), '', 'each post has a counter');
+is_fresh('six', 'the tables are those of this version');
+check_store($node, 'six', 'beside clients');
+
+# ---- Who may call it
+
+$node->safe_psql('six', 'CREATE ROLE operator LOGIN; CREATE ROLE nobody LOGIN; CREATE ROLE blog_owner; GRANT EXECUTE ON PROCEDURE blogstore.upgrade_containers TO operator');
+$node->safe_psql('six', q{DO $$ DECLARE t regclass; BEGIN FOR t IN SELECT oid FROM pg_class WHERE relnamespace = 'blogstore'::regnamespace AND relkind IN ('r', 'p') LOOP EXECUTE format('ALTER TABLE %s OWNER TO blog_owner', t); END LOOP; END $$;
+GRANT CREATE ON SCHEMA blogstore TO blog_owner;
+ALTER TABLE blogstore.posts_p01_delta SET (fillfactor = 10), ALTER like_count DROP NOT NULL});
+$node->safe_psql('six', $older);
+like(run_as($node, 'six', 'nobody', $CALL), qr/^ERROR:  42501/, 'it takes EXECUTE');
+is(run_as($node, 'six', 'operator', $CALL), '', '... and no more');
+is(uncounted('six'), '', 'it acts as the owner, who is no superuser');
+is_fresh('six', '... in altering, too');
+
+$node->stop;
+done_testing();
