@@ -15,7 +15,7 @@ PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 REGRESS = install users posts comments likes paging cursors feed counts \
 	counters idempotency documents import bad_input limits extremes read_only \
 	privileges views renames deletions operation maintenance verify_repair \
-	invalid triggers stats row_types custom_scan manual reinstall
+	invalid upgrade triggers stats row_types custom_scan manual reinstall
 REGRESS_OPTS = --inputdir=test --encoding=UTF8
 
 ISOLATION = isolation_install like_like like_edit_post comment_id username \

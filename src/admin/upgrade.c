@@ -273,7 +273,11 @@ all_counters(Upgrade *upgrade)
 static void
 tell(const Upgrade *upgrade)
 {
-	if (upgrade->made == 0 && upgrade->settings == 0 && upgrade->columns == 0)
+	bool		done = upgrade->made > 0 || upgrade->settings > 0 ||
+		upgrade->columns > 0;
+	bool		left = upgrade->busy > 0 || upgrade->in_use > 0;
+
+	if (!done && !left && upgrade->with_nulls == 0 && warned == 0)
 		ereport(NOTICE,
 				(errmsg("there was nothing to upgrade")));
 	else
@@ -281,7 +285,7 @@ tell(const Upgrade *upgrade)
 				(errmsg("made counters of %lld posts, changed the settings of %d leaves and the columns of %d",
 						(long long) upgrade->made, upgrade->settings,
 						upgrade->columns)));
-	if (upgrade->busy > 0 || upgrade->in_use > 0)
+	if (left)
 		ereport(WARNING,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("others were at %lld posts and %d leaves, which are as they were",
