@@ -74,6 +74,8 @@ replace_slot(Worker *worker, const char *reason)
 	bool		lost = worker->position.applied_lsn != InvalidXLogRecPtr;
 
 	worker_invalidate_views(worker);
+	/* partitions may have come and gone unseen, with what was lost */
+	fold_all_later(true);
 	apply_flush();
 	if (lost)
 		worker_entry_error(worker->entry,

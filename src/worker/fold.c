@@ -8,7 +8,7 @@
  * those that are no stripes there may be many, and then they are folded at once. A
  * post whose counter somebody else has keeps its deltas, merged into one if they are
  * many, and is looked at again. What is known is in memory only: a worker that
- * starts looks for deltas everywhere, a partition at a time.
+ * starts looks for deltas everywhere, some of them at a time.
  *
  * Runs in the worker; fold_everything() in a backend, for repair().
  */
@@ -42,6 +42,9 @@
 #define FOLD_POSTS 200
 #define TIME_TO_FOLD 20
 
+/* How many deltas a transaction looks at, to find those that are to be folded. */
+#define LOOK_STEP 5000
+
 /* How often repair() waits a moment for others at most, and how long that is, in us. */
 #define PATIENCE 500
 #define MOMENT 10000
@@ -63,9 +66,16 @@ static TimestampTz next_due = DT_NOBEGIN;	/* of any of them, or of a look */
 /* Where to look for deltas next; NO_PARTITION: nowhere. */
 static bool look_from_start = true;
 static int	look_at = NO_PARTITION;
+static ItemPlace look_after;
 
-/* Are counters to be looked at, too, whether their posts are still there? */
-static bool counters_too = false;
+/*
+ * Are counters to be looked at, too, whether their posts are still there? A worker that
+ * starts does not know what the one before it had found, or was about to look for.
+ */
+static bool counters_too = true;
+
+/* Are there, among the pending posts, some that have but left their counters? */
+static bool nobodys_pending = false;
 
 static TimestampTz
 after(int ms)
@@ -111,7 +121,7 @@ fold_all_later(bool partitions_changed)
 		hash_destroy(pending);
 	pending = NULL;
 	look_from_start = true;
-	counters_too |= partitions_changed;
+	counters_too |= partitions_changed || nobodys_pending;
 	next_due = after(FOLD_AFTER);
 }
 
@@ -135,40 +145,95 @@ fold_later(const DirtySet *dirty)
 	}
 }
 
-/* Is a delta to be folded, or to go? */
-static bool
-concerns_fold(const BlogItem *delta)
+/* The posts of a partition, gone through beside their counters. */
+typedef struct PostsBeside
 {
-	bool		unknown;
+	ItemScan   *scan;			/* NULL: counters are not looked at */
+	BlogItem	post;
+	bool		at_post;		/* false: there are no more */
+	uint64		left_out;		/* when the scan began */
+} PostsBeside;
 
-	if (!delta_is_counter(item_uuid(delta, PROP_ID)))
-		return true;
-	return counters_too &&
-		!item_is_there(CONTAINER_POSTS, ITEM_POST,
-					   item_uuid(delta, PROP_POST_ID), &unknown) && !unknown;
+/* Begin behind the post whose deltas were looked at last. */
+static void
+posts_beside_begin(PostsBeside *beside, int partition)
+{
+	beside->scan = NULL;
+	if (!counters_too)
+		return;
+	beside->left_out = left_out_count();
+	beside->scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_POST,
+		.partition = partition, .path = PATH_KEY, .after = &look_after,
+		.identity = true
+	});
+	beside->at_post = item_scan_next(beside->scan, &beside->post);
 }
 
-/* Remember posts of a partition that have deltas; false: there are too many. */
+/* Go on to a counter's post: is there none, as far as posts can be read? */
+static bool
+is_nobodys(PostsBeside *beside, const pg_uuid_t *post_id)
+{
+	int			order = 1;
+
+	while (beside->at_post &&
+		   (order = memcmp(item_uuid(&beside->post, PROP_POST_ID), post_id,
+						   UUID_LEN)) < 0)
+		beside->at_post = item_scan_next(beside->scan, &beside->post);
+	return order != 0 && left_out_count() == beside->left_out;
+}
+
+/* Is a delta to be folded, or to go? */
+static bool
+concerns_fold(const BlogItem *delta, PostsBeside *beside)
+{
+	if (!delta_is_counter(item_uuid(delta, PROP_ID)))
+		return true;
+	if (beside->scan == NULL ||
+		!is_nobodys(beside, item_uuid(delta, PROP_POST_ID)))
+		return false;
+	nobodys_pending = true;
+	return true;
+}
+
+static bool
+room_for_pending(void)
+{
+	return pending == NULL || hash_get_num_entries(pending) < MAX_PENDING;
+}
+
+/*
+ * Remember posts of a partition that have deltas behind the place that was come to, some
+ * at a time. Returns whether all has been looked at.
+ */
 static bool
 find_deltas_in(int partition)
 {
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
-		.partition = partition, .path = PATH_KEY, .identity = true
+		.partition = partition, .path = PATH_KEY, .after = &look_after,
+		.identity = true
 	});
+	PostsBeside beside;
 	BlogItem	delta;
-	bool		room = true;
+	bool		more = true;
+	int			n = 0;
 
-	while (room && item_scan_next(scan, &delta))
+	posts_beside_begin(&beside, partition);
+	while (n < LOOK_STEP && room_for_pending() &&
+		   (more = item_scan_next(scan, &delta)))
 	{
-		if (!concerns_fold(&delta))
-			continue;
-		remember_post(item_uuid(&delta, PROP_POST_ID),
-					  !delta_is_stripe(item_uuid(&delta, PROP_ID)));
-		room = hash_get_num_entries(pending) < MAX_PENDING;
+		n++;
+		if (concerns_fold(&delta, &beside))
+			remember_post(item_uuid(&delta, PROP_POST_ID),
+						  !delta_is_stripe(item_uuid(&delta, PROP_ID)));
 	}
+	if (more && n > 0)
+		item_scan_place(scan, &look_after);
+	if (beside.scan != NULL)
+		item_scan_end(beside.scan);
 	item_scan_end(scan);
-	return room;
+	return !more;
 }
 
 /*
@@ -179,12 +244,16 @@ static bool
 find_deltas(void)
 {
 	if (look_from_start)
+	{
 		look_at = partition_first(CONTAINER_POSTS, ITEM_DELTA);
+		look_after.valid = false;
+	}
 	look_from_start = false;
 	if (look_at == NO_PARTITION)
 		return false;
 	if (delta_possible_in(look_at) && !find_deltas_in(look_at))
 		return true;
+	look_after.valid = false;
 	look_at = partition_after(CONTAINER_POSTS, ITEM_DELTA, look_at);
 	if (look_at == NO_PARTITION)
 		counters_too = false;
@@ -242,6 +311,9 @@ fold_chunk(void *arg)
 	int64		deltas = 0;
 
 	next_due = DT_NOEND;
+	/* what the last chunk has done is committed */
+	if (pending == NULL || hash_get_num_entries(pending) == 0)
+		nobodys_pending = false;
 	if (find_deltas())
 		next_due = now;
 	if (pending == NULL)
