@@ -178,9 +178,7 @@ bulk_insert_item(BulkInsert *bulk, const BlogItem *item)
 	MemoryContext old = MemoryContextSwitchTo(bulk->context);
 	const pg_uuid_t *key = item_uuid(item, container_key(bulk->container));
 
-	if (bulk->writer == NULL ||
-		RelationGetRelid(bulk->writer->leaf.rel) !=
-		leaf_of_key(bulk->container, bulk->type, key))
+	if (bulk->writer == NULL || !item_writer_takes(bulk->writer, key))
 	{
 		bulk_close(bulk);
 		bulk->writer = item_writer_open(bulk->container, bulk->type, key);

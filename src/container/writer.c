@@ -112,6 +112,22 @@ item_writer_relation(ItemWriter *writer)
 	return writer->leaf.rel;
 }
 
+/* Is the leaf that is written the one that holds a key? Errors: there is none. */
+bool
+item_writer_takes(const ItemWriter *writer, const pg_uuid_t *key)
+{
+	return RelationGetRelid(writer->leaf.rel) ==
+		leaf_of_key(writer->container, writer->type, key);
+}
+
+/* Does a scan read the leaf that is written? */
+bool
+item_writer_has_scan(const ItemWriter *writer, ItemScan *scan)
+{
+	return RelationGetRelid(writer->leaf.rel) ==
+		RelationGetRelid(item_scan_relation(scan));
+}
+
 /* A scan for the item that has a key, which leaves no predicate lock. */
 static ItemScan *
 key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
@@ -322,6 +338,7 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 		item_identity(writer->container, writer->type) :
 		item_worked_with(writer->container, writer->type);
 
+	Assert(item_writer_has_scan(writer, scan));
 	if (!IsolationUsesXactSnapshot())
 		flags |= TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
 	/* a shared lock on a version is none on what it is being updated to */

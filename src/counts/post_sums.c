@@ -21,6 +21,7 @@ struct PostSums
 {
 	MemoryContext context;		/* where scans allocate (btgettuple() does) */
 	Snapshot	snapshot;
+	uint64		loads;			/* layout_loads(), by which numbers hold */
 	int			n;				/* of partition numbers that there is room for */
 	ItemScan  **deltas;			/* by partition; NULL: not opened yet */
 };
@@ -34,9 +35,22 @@ post_sums_begin(Snapshot snapshot)
 	Assert(!IsolationIsSerializable());
 	sums->context = CurrentMemoryContext;
 	sums->snapshot = snapshot;
+	sums->loads = layout_loads();
 	sums->n = 64;
 	sums->deltas = palloc0(sizeof(ItemScan *) * sums->n);
 	return sums;
+}
+
+/* Close all scans. */
+static void
+close_scans(PostSums *sums)
+{
+	for (int i = 0; i < sums->n; i++)
+	{
+		if (sums->deltas[i] != NULL)
+			item_scan_end(sums->deltas[i]);
+		sums->deltas[i] = NULL;
+	}
 }
 
 /* Where the scan of a partition's deltas is to be found, or put. */
@@ -55,20 +69,28 @@ scan_of(PostSums *sums, int partition)
 	return &sums->deltas[partition];
 }
 
-/* The deltas of a post. */
+/*
+ * The deltas of a post. Partitions that come meanwhile change the numbers of others:
+ * then scans are begun anew.
+ */
 static ItemScan *
 deltas_of(PostSums *sums, const pg_uuid_t *post_id)
 {
 	int			partition = partition_of(CONTAINER_POSTS, ITEM_DELTA, post_id);
 	Datum		key = UUIDPGetDatum(post_id);
-	ItemScan  **scan = scan_of(sums, partition);
+	ItemScan  **scan;
+
+	if (layout_loads() != sums->loads)
+		close_scans(sums);
+	sums->loads = layout_loads();
+	scan = scan_of(sums, partition);
 
 	if (*scan != NULL)
 		item_scan_again(*scan, &key, 1);
 	else
 		*scan = item_scan_begin(&(ItemQuery) {
 			.container = CONTAINER_POSTS, .type = ITEM_DELTA,
-			.partition = partition, .path = PATH_KEY, .key = &key, .nkeys = 1,
+			.partition_key = post_id, .path = PATH_KEY, .key = &key, .nkeys = 1,
 			.snapshot = sums->snapshot
 		});
 	return *scan;
@@ -96,9 +118,7 @@ post_sums_add(PostSums *sums, BlogItem *post)
 void
 post_sums_end(PostSums *sums)
 {
-	for (int i = 0; i < sums->n; i++)
-		if (sums->deltas[i] != NULL)
-			item_scan_end(sums->deltas[i]);
+	close_scans(sums);
 	pfree(sums->deltas);
 	pfree(sums);
 }

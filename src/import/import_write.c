@@ -80,6 +80,7 @@ static void
 clear_counters(WriteReceiver *receiver)
 {
 	int			open = NO_PARTITION;
+	uint64		loads = layout_loads();
 	ItemScan   *scan = NULL;
 	pg_uuid_t	post_id;
 	BlogItem	delta;
@@ -89,7 +90,8 @@ clear_counters(WriteReceiver *receiver)
 		int			partition = partition_of(CONTAINER_POSTS, ITEM_DELTA, &post_id);
 		Datum		key = UUIDPGetDatum(&post_id);
 
-		if (scan != NULL && partition == open)
+		/* partitions that come meanwhile change the numbers of others */
+		if (scan != NULL && partition == open && layout_loads() == loads)
 			item_scan_again(scan, &key, 1);
 		else
 		{
@@ -97,10 +99,11 @@ clear_counters(WriteReceiver *receiver)
 				item_scan_end(scan);
 			scan = item_scan_begin(&(ItemQuery) {
 				.container = CONTAINER_POSTS, .type = ITEM_DELTA,
-				.partition = partition, .path = PATH_KEY, .key = &key,
+				.partition_key = &post_id, .path = PATH_KEY, .key = &key,
 				.nkeys = 1, .identity = true
 			});
 			open = partition;
+			loads = layout_loads();
 		}
 		if (item_scan_next(scan, &delta))
 			post_counter_clear(&post_id);

@@ -17,6 +17,7 @@
 #include "layout/layout.h"
 #include "members/walk.h"
 
+#include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -57,7 +58,11 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 	int64		looks = walk->limit * LOOKS_PER_CHANGE;
 	bool		ended = false;
 	Datum		of_user = UUIDPGetDatum(user_id);
-	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+	ItemScan   *scan;
+
+	/* a leaf that gets another number is gone through twice: see what was written */
+	PushActiveSnapshot(GetTransactionSnapshot());
+	scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = visitor->type,
 		.partition = visitor->partition,
 		.path = user_id ? PATH_USER : PATH_KEY, .key = &of_user,
@@ -92,6 +97,7 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 	item_scan_end(scan);
 	if (visitor->writer != NULL)
 		item_writer_close(visitor->writer);
+	PopActiveSnapshot();
 	MemoryContextDelete(per_item);
 	return ended;
 }
@@ -119,32 +125,50 @@ wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
 	return true;
 }
 
+/*
+ * The writer of the leaf that a scan reads; NULL: the present item does not belong there
+ * (any more). It is opened by the item's key, because partitions that come meanwhile,
+ * which no lock on the container keeps out, change the numbers of others.
+ */
+static ItemWriter *
+walk_writer(Visitor *visitor, ItemScan *scan, const BlogItem *item)
+{
+	MemoryContext old;
+
+	if (visitor->writer != NULL)
+		return visitor->writer;
+	old = MemoryContextSwitchTo(visitor->context);
+	visitor->writer = item_writer_open(CONTAINER_POSTS, visitor->type,
+									   item_uuid(item, PROP_POST_ID));
+	MemoryContextSwitchTo(old);
+	if (item_writer_has_scan(visitor->writer, scan))
+		return visitor->writer;
+	item_writer_close(visitor->writer);
+	visitor->writer = NULL;
+	return NULL;
+}
+
 static VisitOutcome
 relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 {
 	BlogItem	wanted;
-	ItemResult outcome;
+	ItemResult	outcome;
+	ItemWriter *writer;
 
 	if (!wanted_name(visitor, item, &wanted) ||
 		item_same(item, &wanted, PROP_USER_USERNAME))
 		return VISIT_UNCHANGED;
-	if (visitor->writer == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(visitor->context);
-
-		visitor->writer = item_writer_open_partition(CONTAINER_POSTS,
-													 visitor->type,
-													 visitor->partition);
-		MemoryContextSwitchTo(old);
-	}
-	outcome = item_writer_lock_found(visitor->writer, scan,
+	writer = walk_writer(visitor, scan, item);
+	if (writer == NULL)
+		return VISIT_BUSY;
+	outcome = item_writer_lock_found(writer, scan,
 									 LockTupleNoKeyExclusive, walk->wait, item);
 	if (outcome == ITEM_LOCKED)
 		return VISIT_BUSY;
 	if (outcome == ITEM_NOT_FOUND)
 		return VISIT_UNCHANGED;
 	item_set(item, PROP_USER_USERNAME, wanted.value[PROP_USER_USERNAME]);
-	item_writer_update(visitor->writer, item);
+	item_writer_update(writer, item);
 	return VISIT_CHANGED;
 }
 
@@ -263,43 +287,60 @@ delete_user_copies(const pg_uuid_t *user_id)
 	PopActiveSnapshot();
 }
 
-/* Relabel all of a user's items here and now, waiting for locks. */
+/*
+ * Relabel all of a user's items here and now, waiting for locks. Partitions that come or
+ * go meanwhile change the numbers of others, one of which may be passed by then: so all
+ * is gone through again.
+ */
 void
 relabel_user_items(const pg_uuid_t *user_id, Datum username)
 {
-	/* no partition comes or goes meanwhile */
-	container_lock(CONTAINER_POSTS, true);
-	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
-		for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
-			 p = partition_after(CONTAINER_POSTS, type, p))
-		{
-			ItemWalk	walk;
+	uint64		loads;
 
-			item_walk_init(&walk, 0, LockWaitBlock);
-			(void) relabel_items(user_id, username, type, p, &walk);
-		}
+	/* only DETACH PARTITION ... CONCURRENTLY begins beside this lock, and ATTACH */
+	container_lock(CONTAINER_POSTS, true);
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) partition_first(CONTAINER_POSTS, ITEM_POST);
+		loads = layout_loads();
+		for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
+			for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
+				 p = partition_after(CONTAINER_POSTS, type, p))
+			{
+				ItemWalk	walk;
+
+				item_walk_init(&walk, 0, LockWaitBlock);
+				(void) relabel_items(user_id, username, type, p, &walk);
+			}
+	} while (layout_loads() != loads);
 }
 
 /*
  * Delete a user's items here and now: all, waiting for locks, or (limit not 0)
- * about so many, and none that is locked.
+ * about so many, and none that is locked. Of all of them, again if partitions come or
+ * go meanwhile, as above.
  */
 void
 delete_user_items(const pg_uuid_t *user_id, int64 limit)
 {
 	ItemWalk	walk;
+	uint64		loads;
 
-	/* no partition comes or goes meanwhile */
 	container_lock(CONTAINER_POSTS, true);
-	PushActiveSnapshot(GetTransactionSnapshot());
 	item_walk_init(&walk, limit, limit == 0 ? LockWaitBlock : LockWaitSkip);
-	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
-		for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
-			 p = partition_after(CONTAINER_POSTS, type, p))
-		{
-			walk.place.valid = false;
-			if (!delete_items(user_id, type, p, &walk))
-				break;
-		}
-	PopActiveSnapshot();
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) partition_first(CONTAINER_POSTS, ITEM_POST);
+		loads = layout_loads();
+		for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
+			for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
+				 p = partition_after(CONTAINER_POSTS, type, p))
+			{
+				walk.place.valid = false;
+				if (!delete_items(user_id, type, p, &walk))
+					break;
+			}
+	} while (limit == 0 && layout_loads() != loads);
 }

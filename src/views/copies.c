@@ -172,26 +172,23 @@ static void
 refresh_together(PostKey *keys, int n, MemoryContext per_key)
 {
 	ItemWriter *writer = NULL;
-	int			open = NO_PARTITION;
 
 	if (n > 1)
 		qsort(keys, n, sizeof(PostKey), key_compare);
 	for (int i = 0; i < n; i++)
 	{
-		int			partition = partition_of(CONTAINER_USERS, ITEM_POST,
-											 &keys[i].user_id);
+		const pg_uuid_t *user_id = &keys[i].user_id;
 		MemoryContext old;
 
-		if (partition == NO_PARTITION)
+		if (partition_of(CONTAINER_USERS, ITEM_POST, user_id) == NO_PARTITION)
 			continue;			/* detached: no place for a copy */
-		if (partition != open)
+		if (writer != NULL && !item_writer_takes(writer, user_id))
 		{
-			if (writer != NULL)
-				item_writer_close(writer);
-			writer = item_writer_open_partition(CONTAINER_USERS, ITEM_POST,
-												partition);
-			open = partition;
+			item_writer_close(writer);
+			writer = NULL;
 		}
+		if (writer == NULL)
+			writer = item_writer_open(CONTAINER_USERS, ITEM_POST, user_id);
 		old = MemoryContextSwitchTo(per_key);
 		copy_refresh(writer, &keys[i]);
 		MemoryContextSwitchTo(old);

@@ -36,6 +36,25 @@ is(sqlstate($node, 'postgres', $_), '55000, hint', "a partition is away: $_ is r
   for ("edit_user(kit.u(1), 'somebody')", 'delete_user(kit.u(1))');
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 FOR VALUES WITH (MODULUS 4, REMAINDER 0)');
 
+# Partitions get other numbers when one begins to be detached, which no lock on the
+# container keeps out: every item is relabelled, and nobody else's
+my $gate = $node->background_psql('postgres');
+$gate->query_safe('BEGIN; LOCK TABLE ONLY blogstore.posts_p01_post IN SHARE MODE');
+my $rename = start_client($node, 'postgres', q{SELECT username FROM blogstore.edit_user(kit.u(1), 'somebody')}, 'rename');
+wait_until($node, 'postgres', "SELECT count(*) = 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE application_name = 'rename' AND relation = 'blogstore.posts_p01_post'::regclass AND NOT granted");
+my $detaching = start_client($node, 'postgres', 'ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00 CONCURRENTLY', 'detaching');
+wait_until($node, 'postgres', "SELECT inhdetachpending FROM pg_inherits WHERE inhrelid = 'blogstore.posts_p00'::regclass");
+$gate->query_safe('COMMIT');
+$gate->quit;
+is(join(' ', @{ (finish_client($rename))[0] }), 'somebody', 'a user is renamed while a partition begins to be detached');
+is((finish_client($detaching))[1], '', 'and then it is detached');
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 FOR VALUES WITH (MODULUS 4, REMAINDER 0)');
+is($node->safe_psql('postgres', 'SELECT count(DISTINCT p.tableoid) FROM blogstore.posts p WHERE user_id = kit.u(1)'), '12', 'the user has items in all leaves');
+is($node->safe_psql('postgres', q{
+SELECT count(*) FROM blogstore.posts p JOIN blogstore.users u ON u.type = 'user' AND u.user_id = p.user_id
+WHERE p.user_username IS DISTINCT FROM u.username}), '0', 'all items have the names of their authors');
+$node->safe_psql('postgres', q{SELECT blogstore.edit_user(kit.u(1), 'User 1')});
+
 # A session that has not loaded the library plans a query as the server does, and as a
 # scan from then on; it answers alike
 my $feed = 'SELECT id, title FROM blogstore.list_feed(3)';
