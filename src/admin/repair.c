@@ -189,6 +189,28 @@ mend_all(KeptPlan *plan)
 	SPI_finish();
 }
 
+/*
+ * Has a user a name, or may have it? Since verify() has looked, the user's partition may
+ * have come back.
+ */
+static bool
+may_have_name(const pg_uuid_t *user_id, Datum name)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+	uint64		left_out = left_out_count();
+	BlogItem	user;
+	bool		has;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	has = item_get(&(ItemQuery) {
+		.container = CONTAINER_USERS, .type = ITEM_USER,
+		.partition_key = user_id, .path = PATH_KEY, .key = &key, .nkeys = 1
+	}, &user) &&
+		registry_same_name(user.value[PROP_USERNAME], name);
+	PopActiveSnapshot();
+	return has || left_out_count() != left_out;
+}
+
 /* A name in the registry that nobody has, or one that is missing there. */
 static bool
 mend_registry(const Finding *f)
@@ -197,13 +219,11 @@ mend_registry(const Finding *f)
 
 	if (f->has_actual)
 	{
-		bool		unknown;
+		Datum		name = CStringGetTextDatum(f->actual);
 
-		(void) item_is_there(CONTAINER_USERS, ITEM_USER, &f->user_id,
-							 &unknown);
-		if (unknown)
+		if (may_have_name(&f->user_id, name))
 			return false;
-		registry_release(CStringGetTextDatum(f->actual), &f->user_id);
+		registry_release(name, &f->user_id);
 		return true;
 	}
 	mended = registry_claim(CStringGetTextDatum(f->expected), &f->user_id);

@@ -55,6 +55,22 @@ SELECT count(*) FROM blogstore.posts p JOIN blogstore.users u ON u.type = 'user'
 WHERE p.user_username IS DISTINCT FROM u.username}), '0', 'all items have the names of their authors');
 $node->safe_psql('postgres', q{SELECT blogstore.edit_user(kit.u(1), 'User 1')});
 
+# repair() lets a name be that nobody seemed to have, because its user was away when it
+# looked, and has come back since
+$node->safe_psql('postgres', q{
+ALTER TABLE blogstore.users DETACH PARTITION blogstore.users_p01;
+UPDATE blogstore.posts SET like_count = like_count + 1 WHERE type = 'post' AND post_id = kit.p(1)});
+cmp_ok($node->safe_psql('postgres', q{SELECT count(*) FROM blogstore.verify() WHERE problem = 'registry'}), '>', 0, 'users are away');
+$gate = $node->background_psql('postgres');
+$gate->query_safe(q{BEGIN; SELECT FROM blogstore.posts WHERE type = 'post' AND post_id = kit.p(1) FOR NO KEY UPDATE});
+my $repair = start_client($node, 'postgres', 'SELECT blogstore.repair() > 0', 'repair');
+wait_until($node, 'postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'repair' AND wait_event_type = 'Lock'});
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.users ATTACH PARTITION blogstore.users_p01 FOR VALUES WITH (MODULUS 4, REMAINDER 1)');
+$gate->query_safe('COMMIT');
+$gate->quit;
+is(join(' ', @{ (finish_client($repair))[0] }), 't', 'users come back beside repair()');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.verify()'), '0', 'their names are still theirs');
+
 # A session that has not loaded the library plans a query as the server does, and as a
 # scan from then on; it answers alike
 my $feed = 'SELECT id, title FROM blogstore.list_feed(3)';
