@@ -242,6 +242,40 @@ eval { $holder->quit };
 wait_until($node, 'postgres', "SELECT ($outlived) = 0");
 is($node->safe_psql('postgres', $counters), $counted, 'counters without posts are gone, and no others');
 check_store($node, 'postgres', 'a leaf of counts detached, posts deleted, and the worker killed');
+
+# A partition comes between the look at a user's item and its change: it has the place of
+# another among the partitions, and its items stay as they are. The worker waits for a
+# moment only, so the partition is attached as soon as it begins to.
+$node->safe_psql('postgres', q{
+CREATE TABLE kit.misnamed (id uuid);
+CREATE FUNCTION kit.note_misnamed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO kit.misnamed VALUES (NEW.id);
+	RETURN NULL;
+END $$;
+CREATE TRIGGER misnamed AFTER UPDATE ON blogstore.posts FOR EACH ROW
+WHEN (NEW.user_username = 'somebody' AND NEW.user_id <> '00000000-0000-7000-8000-000000000001') EXECUTE FUNCTION kit.note_misnamed();
+ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00});
+$node->safe_psql('postgres', q{SELECT blogstore.wait_for_views('10 min')});
+$holder = $node->background_psql('postgres');
+$holder->query_safe('BEGIN; LOCK TABLE ONLY blogstore.posts_p01_post IN SHARE MODE');
+$node->safe_psql('postgres', q{SELECT blogstore.edit_user(kit.u(1), 'somebody')});
+$holder->query_safe(q{
+DO $$ BEGIN
+	LOOP
+		EXIT WHEN EXISTS (SELECT FROM pg_locks WHERE relation = 'blogstore.posts_p01_post'::regclass
+			AND mode = 'RowExclusiveLock' AND waitstart > clock_timestamp() - interval '40 ms');
+		PERFORM pg_sleep(0.002);
+	END LOOP;
+END $$;
+ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 FOR VALUES WITH (MODULUS 4, REMAINDER 0);
+COMMIT});
+$holder->quit;
+check_store($node, 'postgres', 'a partition attached beside a rename');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM kit.misnamed'), '0', "nobody else's item was renamed");
+is($node->safe_psql('postgres', q{SELECT count(*) > 0, count(DISTINCT user_username) FROM blogstore.posts WHERE user_id = kit.u(1)}),
+	't|1', "and all of the user's were");
+$node->safe_psql('postgres', q{DROP TRIGGER misnamed ON blogstore.posts; SELECT blogstore.edit_user(kit.u(1), 'User 1')});
 check_after('a partition of copies',
 	"BEGIN; ALTER TABLE blogstore.users DETACH PARTITION blogstore.users_p01; UPDATE blogstore.users_p01_post SET title = 'changed alone'; ALTER TABLE blogstore.users ATTACH PARTITION blogstore.users_p01 FOR VALUES WITH (MODULUS 4, REMAINDER 1); COMMIT");
 check_after('the feed',
