@@ -27,6 +27,12 @@ LEFT JOIN LATERAL blogstore.get_post(c.post_id) g ON true
 WHERE (g.comment_count, g.like_count) IS DISTINCT FROM (c.comments, c.likes)
 """
 
+# what a snapshot shows of a post whose counts are wrong
+ROWS = """
+SELECT tableoid::regclass, ctid, xmin, xmax, id, user_id, comment_count, like_count
+FROM blogstore.posts WHERE post_id = %s ORDER BY 1, 2
+"""
+
 # of the posts that have most
 LISTED = """
 SELECT p.post_id, g.comment_count, g.like_count,
@@ -92,7 +98,7 @@ class Reader(threading.Thread):
 		for post, *numbers in cursor.fetchall():
 			raise Divergence(
 				f'reader: in one snapshot get_post({post}) counts {numbers[0]} comments and {numbers[1]} likes, '
-				f'and there are {numbers[2]} and {numbers[3]}')
+				f'and there are {numbers[2]} and {numbers[3]}{self._rows_of(cursor, post)}')
 		self.verdict.count('snapshots with counts compared')
 
 	def _look_at_children(self, cursor):
@@ -107,7 +113,24 @@ class Reader(threading.Thread):
 			for post, *numbers in [row for row in cursor.fetchall() if row[1:3] != row[3:]]:
 				raise Divergence(
 					f'reader: in one snapshot get_post({post}) counts {numbers[0]} comments and {numbers[1]} likes, '
-					f'and {numbers[2]} and {numbers[3]} are listed')
+					f'and {numbers[2]} and {numbers[3]} are listed{self._rows_of(cursor, post)}')
+
+	@staticmethod
+	def _rows_of(cursor, post):
+		"""A post's rows, by this snapshot and by the next one: does it last?"""
+		text = ''
+		try:
+			for name in ('that snapshot', 'the next one'):
+				cursor.execute('SELECT pg_current_snapshot()::text')
+				text += f'\n  {name}, {cursor.fetchone()[0]}:'
+				cursor.execute(ROWS, (post,))
+				text += ''.join('\n    ' + ' | '.join(str(value) for value in row) for row in cursor.fetchall())
+				cursor.execute('SELECT * FROM blogstore.get_post(%s)', (post,))
+				text += ''.join(f'\n    get_post(): {row[7]} comments, {row[8]} likes' for row in cursor.fetchall())
+				cursor.execute('COMMIT')
+		except psycopg2.Error as error:
+			text += f'\n  {error}'
+		return text
 
 	def _look_at_lists(self, cursor):
 		page = self.random.choice([None, 1, 20, 100])
