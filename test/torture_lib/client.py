@@ -224,7 +224,7 @@ class Client(threading.Thread):
 			except (psycopg2.Error, ConnectionError) as error:
 				if self._broken(error):
 					return
-				if self.alterations.excuse(error, started):
+				if error.pgcode in RETRYABLE or self.alterations.excuse(error, started):
 					continue
 				raise
 			if rows:
