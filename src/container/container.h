@@ -21,6 +21,7 @@
 
 #include "access/sdir.h"
 #include "nodes/lockoptions.h"
+#include "storage/itemptr.h"
 #include "utils/snapshot.h"
 
 /* A place in a list ordered by (creation_date, id): items before it follow. */
@@ -79,6 +80,16 @@ typedef enum KeyLockMode
 	KEY_LOCK_EXCLUSIVE			/* beside others who have it exclusively, but
 								 * nobody who has it shared */
 } KeyLockMode;
+
+/*
+ * A version of an item, for as long as the snapshot that shows it is held. What is in
+ * it is found.c's.
+ */
+typedef struct ItemVersion
+{
+	Oid			table;
+	ItemPointerData tid;
+} ItemVersion;
 
 typedef struct ItemScan ItemScan;
 typedef struct ItemWriter ItemWriter;
@@ -196,14 +207,19 @@ extern void item_writer_close(ItemWriter *writer);
 
 /*
  * found.c: changing what a scan of the leaf that is written has found, without a row
- * lock: see ItemResult. Only update_found() may wait, for who comes to the row between
- * its look and its change.
+ * lock: see ItemResult. Only the updates may wait, for who comes to the row between
+ * their look and their change.
  */
 /* begin a scan by the first columns of what tells items apart */
 extern ItemScan *item_writer_scan(ItemWriter *writer, const Datum *key,
 								  int nkeys);
 extern ItemResult item_writer_update_found(ItemWriter *writer, ItemScan *scan,
 										   const BlogItem *item);
+/* the same later, for a version that was found by the active snapshot */
+extern void item_scan_version(ItemScan *scan, ItemVersion *version);
+extern ItemResult item_writer_update_version(ItemWriter *writer,
+											 const ItemVersion *version,
+											 const BlogItem *item);
 extern ItemResult item_writer_delete_found(ItemWriter *writer, ItemScan *scan);
 
 /*

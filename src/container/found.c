@@ -43,13 +43,12 @@ item_writer_scan(ItemWriter *writer, const Datum *key, int nkeys)
 }
 
 /*
- * Is the version that a scan has found the newest, with nobody changing or locking
+ * Is a version that was found the newest, with nobody changing or locking
  * it? Of a table whose rows this cannot tell of, TM_BeingModified.
  */
 static TM_Result
-version_state(ItemScan *scan)
+version_state(TupleTableSlot *slot)
 {
-	TupleTableSlot *slot = item_scan_slot(scan);
 	BufferHeapTupleTableSlot *heap = (BufferHeapTupleTableSlot *) slot;
 	TM_Result	result;
 
@@ -93,6 +92,24 @@ check_update(ItemWriter *writer, TupleTableSlot *slot)
 		ExecPartitionCheck(writer->rri, slot, writer->estate, true);
 }
 
+/* Write anew what is in the writer's slot found. The leaf has no triggers. */
+static ItemResult
+update_version(ItemWriter *writer, const BlogItem *item)
+{
+	TupleTableSlot *slot = writer->fresh;
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
+	TM_Result	result;
+
+	writer_form_update(writer, slot, item);
+	check_update(writer, slot);
+	result = compat_update_tuple(writer->rri, writer->estate,
+								 &writer->found->tts_tid, slot);
+	compat_set_updated_columns(writer->estate, NULL);
+	MemoryContextSwitchTo(old);
+	ResetPerTupleExprContext(writer->estate);
+	return changed(writer, result);
+}
+
 /*
  * Write an item anew as a scan of the same leaf has found it; columns that are not
  * properties stay. ITEM_LOCKED: somebody else has it locked, or is changing it;
@@ -106,9 +123,7 @@ ItemResult
 item_writer_update_found(ItemWriter *writer, ItemScan *scan,
 						 const BlogItem *item)
 {
-	TupleTableSlot *slot = writer->fresh;
 	TM_Result	result;
-	MemoryContext old;
 
 	if (writer->triggers)
 	{
@@ -125,19 +140,52 @@ item_writer_update_found(ItemWriter *writer, ItemScan *scan,
 			item_writer_update(writer, item);
 		return outcome;
 	}
-	result = version_state(scan);
+	result = version_state(item_scan_slot(scan));
 	if (result != TM_Ok)
 		return changed(writer, result);
-	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 	ExecCopySlot(writer->found, item_scan_slot(scan));
-	writer_form_update(writer, slot, item);
-	check_update(writer, slot);
-	result = compat_update_tuple(writer->rri, writer->estate,
-								 &writer->found->tts_tid, slot);
-	compat_set_updated_columns(writer->estate, NULL);
-	MemoryContextSwitchTo(old);
-	ResetPerTupleExprContext(writer->estate);
-	return changed(writer, result);
+	return update_version(writer, item);
+}
+
+/* Where is the version of a scan's present item? */
+void
+item_scan_version(ItemScan *scan, ItemVersion *version)
+{
+	version->table = RelationGetRelid(item_scan_relation(scan));
+	version->tid = item_scan_slot(scan)->tts_tid;
+}
+
+/*
+ * Write an item anew where a scan by the active snapshot has found it earlier in this
+ * transaction, without looking for it again. Results and waits are those of
+ * item_writer_update_found(); also ITEM_NOT_FOUND if this is not the writer's leaf,
+ * and ITEM_LOCKED if the leaf has triggers, which want to see the row locked.
+ *
+ * Where the new version does not fit on its page, it comes to another, as many others
+ * may: that one keeps the room that inserting keeps.
+ */
+ItemResult
+item_writer_update_version(ItemWriter *writer, const ItemVersion *version,
+						   const BlogItem *item)
+{
+	ItemPointerData tid = version->tid;
+	InsertRoom	room;
+	TM_Result	result;
+	ItemResult	outcome;
+
+	if (writer->triggers)
+		return ITEM_LOCKED;
+	if (version->table != RelationGetRelid(writer->leaf.rel) ||
+		!table_tuple_fetch_row_version(writer->leaf.rel, &tid,
+									   GetActiveSnapshot(), writer->found))
+		return ITEM_NOT_FOUND;
+	result = version_state(writer->found);
+	if (result != TM_Ok)
+		return changed(writer, result);
+	insert_room_begin(&room, writer);
+	outcome = update_version(writer, item);
+	insert_room_end(&room, writer);
+	return outcome;
 }
 
 /* Delete what a scan of the same leaf has found, with the same results. */

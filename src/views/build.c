@@ -4,9 +4,10 @@
  *
  * Posts and copies are read side by side in the order of the copies' key, all by
  * one snapshot. Those that agree are passed by, and are most of them where the
- * views are kept. Copies that are missing are gathered, and come into their leaves
- * in that order, by the pageful. A copy that differs from its post, or has none, is
- * refreshed by itself, as after a change (copies.c).
+ * views are kept. What is missing or stale is gathered. Missing copies come into
+ * their leaves in that order, by the pageful; a stale copy is written anew where it
+ * was found. One that somebody else has meanwhile, or that has no post, is refreshed
+ * by itself, as after a change (copies.c).
  *
  * What is written to posts after the snapshot is decoded later, and refreshed then.
  *
@@ -22,6 +23,7 @@
 #include "views/internal.h"
 
 #include "access/detoast.h"
+#include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -36,11 +38,13 @@
 #define MAX_TEXT (4 * 1024 * 1024)
 
 /* A copy to be written. */
-typedef struct MissingCopy
+typedef struct WantedCopy
 {
 	int			partition;		/* of users */
 	int			place;			/* in the order of the copies' keys */
-} MissingCopy;
+	bool		stale;			/* a version is there, which is not the post's */
+	ItemVersion version;		/* that one */
+} WantedCopy;
 
 /* A chunk. */
 typedef struct CopiesBuild
@@ -48,10 +52,10 @@ typedef struct CopiesBuild
 	MergedScan *posts;
 	MergedScan *copies;
 	PostSums   *sums;
-	MemoryContext gathered;		/* where values of missing copies are */
-	BlogItem   *wanted;			/* missing copies, in the order of their keys */
-	MissingCopy *missing;		/* the same, in the order of writing */
-	int			n_missing;
+	MemoryContext gathered;		/* where values of wanted copies are */
+	BlogItem   *item;			/* wanted copies, in the order of their keys */
+	WantedCopy *wanted;			/* the same, in the order of writing */
+	int			n_wanted;
 	Size		text;			/* in them */
 	PostKey    *differing;		/* copies that are refreshed by themselves */
 	int			n_differing;
@@ -113,10 +117,10 @@ build_begin(CopiesBuild *build, const ItemPlace *place, int limit)
 	memset(build, 0, sizeof(*build));
 	build->sums = post_sums_begin(GetActiveSnapshot());
 	build->gathered = AllocSetContextCreate(CurrentMemoryContext,
-											"blogstore missing copies",
+											"blogstore wanted copies",
 											ALLOCSET_DEFAULT_SIZES);
-	build->wanted = palloc(sizeof(BlogItem) * limit);
-	build->missing = palloc(sizeof(MissingCopy) * limit);
+	build->item = palloc(sizeof(BlogItem) * limit);
+	build->wanted = palloc(sizeof(WantedCopy) * limit);
 	build->differing = palloc(sizeof(PostKey) * limit);
 	build->posts = begin_list(CONTAINER_POSTS, place);
 	build->copies = begin_list(CONTAINER_USERS, place);
@@ -129,22 +133,25 @@ add_differing(CopiesBuild *build, const BlogItem *item)
 	key_of(&build->differing[build->n_differing++], item);
 }
 
-/* A post has no copy. */
+/* A post, in short form, has no copy, or a stale one, which a scan has found. */
 static void
-add_missing(CopiesBuild *build, const BlogItem *post)
+add_wanted(CopiesBuild *build, const BlogItem *post, ItemScan *stale)
 {
 	int			partition = partition_of(CONTAINER_USERS, ITEM_POST,
 										 item_uuid(post, PROP_USER_ID));
-	MissingCopy *copy = &build->missing[build->n_missing];
+	WantedCopy *copy = &build->wanted[build->n_wanted];
 	MemoryContext old;
 
 	if (partition == NO_PARTITION)
 		return;					/* detached: no place for a copy */
 	old = MemoryContextSwitchTo(build->gathered);
-	item_copy(&build->wanted[build->n_missing], post);
+	item_copy(&build->item[build->n_wanted], post);
 	MemoryContextSwitchTo(old);
 	copy->partition = partition;
-	copy->place = build->n_missing++;
+	copy->stale = stale != NULL;
+	if (stale != NULL)
+		item_scan_version(stale, &copy->version);
+	copy->place = build->n_wanted++;
 	for (Property p = PROP_TITLE; p <= PROP_CONTENT; p++)
 		build->text += toast_raw_datum_size(post->value[p]);
 }
@@ -169,9 +176,13 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 	post_sums_add(build->sums, &post);
 	item_shorten(&post, blogstore_short_form_length);
 	if (copy == NULL)
-		add_missing(build, &post);
-	else if (!copy_current(copy, &post))
+		add_wanted(build, &post, NULL);
+	else if (copy_current(copy, &post))
+		return;
+	else if (careful_now())
 		add_differing(build, &post);
+	else
+		add_wanted(build, &post, merged_scan_source(build->copies));
 }
 
 /*
@@ -214,58 +225,77 @@ build_read(CopiesBuild *build)
 
 /* By partition, and in each by the copies' key. */
 static int
-compare_missing(const void *a, const void *b)
+compare_wanted(const void *a, const void *b)
 {
-	const MissingCopy *ma = a;
-	const MissingCopy *mb = b;
+	const WantedCopy *wa = a;
+	const WantedCopy *wb = b;
 
-	if (ma->partition != mb->partition)
-		return ma->partition < mb->partition ? -1 : 1;
-	return ma->place < mb->place ? -1 : ma->place > mb->place;
+	if (wa->partition != wb->partition)
+		return wa->partition < wb->partition ? -1 : 1;
+	return wa->place < wb->place ? -1 : wa->place > wb->place;
 }
 
 /*
- * Lock the leaves that missing copies are to come into. A lock that others have for
- * long, to make an index say, is met before any row is written in vain.
+ * Write stale copies anew where they were found. This locks the leaves of all wanted
+ * copies: a lock that others have for long, to make an index say, is met before any
+ * row is written in vain.
  */
 static void
-lock_leaves(const CopiesBuild *build)
+write_stale(CopiesBuild *build)
 {
-	int			locked = NO_PARTITION;
+	ItemWriter *writer = NULL;
+	int			open = NO_PARTITION;
 
-	for (int i = 0; i < build->n_missing; i++)
+	for (int i = 0; i < build->n_wanted; i++)
 	{
-		int			partition = build->missing[i].partition;
+		const WantedCopy *copy = &build->wanted[i];
+		const BlogItem *item = &build->item[copy->place];
 
-		if (partition != locked)
-			item_writer_close(item_writer_open_partition(CONTAINER_USERS,
-														 ITEM_POST, partition));
-		locked = partition;
+		if (copy->partition != open)
+		{
+			if (writer != NULL)
+				item_writer_close(writer);
+			CHECK_FOR_INTERRUPTS();
+			writer = item_writer_open_partition(CONTAINER_USERS, ITEM_POST,
+												copy->partition);
+			open = copy->partition;
+		}
+		if (copy->stale &&
+			item_writer_update_version(writer, &copy->version, item) != ITEM_OK)
+			add_differing(build, item);
 	}
+	if (writer != NULL)
+		item_writer_close(writer);
+}
+
+/* Insert missing copies. */
+static void
+write_missing(CopiesBuild *build)
+{
+	BulkInsert *bulk = bulk_insert_begin(CONTAINER_USERS, ITEM_POST);
+
+	for (int i = 0; i < build->n_wanted; i++)
+		if (!build->wanted[i].stale)
+			bulk_insert_item(bulk, &build->item[build->wanted[i].place]);
+	bulk_insert_end(bulk);
 }
 
 /* Write what the chunk has found to be written. */
 static void
 build_write(CopiesBuild *build)
 {
-	BulkInsert *bulk;
-
-	qsort(build->missing, build->n_missing, sizeof(MissingCopy),
-		  compare_missing);
-	lock_leaves(build);
+	qsort(build->wanted, build->n_wanted, sizeof(WantedCopy), compare_wanted);
+	write_stale(build);
 	if (build->n_differing > 0)
 		copies_refresh(build->differing, build->n_differing);
-	bulk = bulk_insert_begin(CONTAINER_USERS, ITEM_POST);
-	for (int i = 0; i < build->n_missing; i++)
-		bulk_insert_item(bulk, &build->wanted[build->missing[i].place]);
-	bulk_insert_end(bulk);
+	write_missing(build);
 }
 
 static void
 build_end(CopiesBuild *build)
 {
+	pfree(build->item);
 	pfree(build->wanted);
-	pfree(build->missing);
 	pfree(build->differing);
 	MemoryContextDelete(build->gathered);
 }
