@@ -100,7 +100,7 @@ static const char *const posts_partition_sql[] = {
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_post "
 	"PARTITION OF " POSTS_SQL "_p%1$02d (" AUTHORED_POST
 	"PRIMARY KEY (post_id)) "
-	"FOR VALUES IN ('post') WITH (fillfactor = 80, "
+	"FOR VALUES IN ('post') WITH (fillfactor = 90, "
 	"autovacuum_vacuum_scale_factor = 0.1)",
 	"CREATE UNIQUE INDEX posts_p%1$02d_post_by_user "
 	"ON " POSTS_SQL "_p%1$02d_post (user_id, creation_date, id)",

@@ -4,6 +4,7 @@
  *
  * Rows are gathered, and come onto a page, and into the WAL, by the pageful, in the
  * manner of COPY (CopyMultiInsertInfoFlush()); where a leaf has triggers, one by one.
+ * Entries of a leaf's indexes are sorted, and follow when it is done (index_entries.c).
  * A leaf is closed before the next is written, so items should come in the order
  * of leaves. A key that is taken is an error, as with INSERT.
  *
@@ -38,6 +39,7 @@ struct BulkInsert
 	Container	container;
 	ItemType	type;
 	ItemWriter *writer;			/* of the leaf that is written; NULL: none */
+	IndexEntries *entries;		/* of its indexes; NULL: inserted with the rows */
 	TupleDesc	desc;			/* of the slots; NULL: there are none */
 	TupleTableSlot *slot[BULK_ITEMS];	/* NULL: not needed so far */
 	int			n;				/* gathered */
@@ -80,8 +82,11 @@ bulk_flush(BulkInsert *bulk)
 	insert_room_end(&room, writer);
 	for (int i = 0; i < bulk->n; i++)
 	{
-		(void) compat_insert_index_tuples(writer->rri, bulk->slot[i],
-										  writer->estate, NIL, NULL);
+		if (bulk->entries != NULL)
+			index_entries_add(bulk->entries, bulk->slot[i]);
+		else
+			(void) compat_insert_index_tuples(writer->rri, bulk->slot[i],
+											  writer->estate, NIL, NULL);
 		ExecClearTuple(bulk->slot[i]);
 	}
 	bulk->n = 0;
@@ -98,6 +103,9 @@ bulk_close(BulkInsert *bulk)
 	if (bulk->writer == NULL)
 		return;
 	bulk_flush(bulk);
+	if (bulk->entries != NULL)
+		index_entries_end(bulk->entries);
+	bulk->entries = NULL;
 	for (int i = 0; i < BULK_ITEMS && bulk->slot[i] != NULL; i++)
 		ExecDropSingleTupleTableSlot(bulk->slot[i]);
 	memset(bulk->slot, 0, sizeof(bulk->slot));
@@ -182,6 +190,8 @@ bulk_insert_item(BulkInsert *bulk, const BlogItem *item)
 	{
 		bulk_close(bulk);
 		bulk->writer = item_writer_open(bulk->container, bulk->type, key);
+		if (!bulk->writer->triggers)
+			bulk->entries = index_entries_begin(bulk->writer);
 	}
 	if (bulk->writer->triggers)
 		insert_with_triggers(bulk->writer, item);

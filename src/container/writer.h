@@ -46,6 +46,13 @@ typedef struct InsertRoom
 extern void insert_room_begin(InsertRoom *room, const ItemWriter *writer);
 extern void insert_room_end(const InsertRoom *room, const ItemWriter *writer);
 
+/* index_entries.c */
+typedef struct IndexEntries IndexEntries;
+
+extern IndexEntries *index_entries_begin(ItemWriter *writer);
+extern void index_entries_add(IndexEntries *entries, TupleTableSlot *slot);
+extern void index_entries_end(IndexEntries *entries);
+
 /* form.c */
 extern void writer_form(ItemWriter *writer, TupleTableSlot *slot,
 						const BlogItem *item);

@@ -376,6 +376,25 @@ SELECT type, imported FROM blogstore.import(posts => 'own_posts') WHERE type = '
 SELECT sum(p.like_count) FROM own_posts o, blogstore.get_post(o.post_id) p;
 DROP VIEW own_posts;
 
+-- Indexes are as dense as if they were built anew, whatever the order of rows
+CREATE TABLE many_users AS SELECT kit.u(1000 + n) AS user_id, 'one of many ' || n AS username, kit.d(1) AS creation_date FROM generate_series(1, 300) n;
+CREATE TABLE many_posts AS SELECT kit.p(1000 + n) AS post_id, kit.u(1001) AS user_id, 'liked by many' AS title, '' AS content, kit.d(n) AS creation_date FROM generate_series(1, 80) n;
+CREATE TABLE many_likes AS SELECT post_id, u.user_id, kit.d(1) + ascii(md5(username)) * interval '1 s' AS creation_date FROM many_posts, many_users u;
+SELECT type, imported FROM blogstore.import('many_users', 'many_posts', likes => 'many_likes');
+CREATE TEMP TABLE loaded AS
+SELECT indexrelid::regclass AS index, pg_relation_size(indexrelid) AS size FROM pg_index JOIN pg_class ON pg_class.oid = indrelid
+WHERE relname LIKE 'posts\_p%\_like';
+DO $$
+DECLARE
+	name	regclass;
+BEGIN
+	FOR name IN SELECT index FROM loaded LOOP
+		EXECUTE format('REINDEX INDEX %s', name);
+	END LOOP;
+END $$;
+SELECT count(*), bool_and(size <= 1.1 * pg_relation_size(index)) AS dense FROM loaded;
+DROP TABLE many_users, many_posts, many_likes, loaded;
+
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA blogstore FROM "regress_blogstore_mover@old";
 DROP SCHEMA mover CASCADE;
 REVOKE ALL ON bad_users, rejects FROM "regress_blogstore_mover@old";
