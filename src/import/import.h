@@ -110,6 +110,14 @@ extern void temp_writer_put(TempWriter *writer);
 extern void temp_writer_copy(TempWriter *writer, TupleTableSlot *row);
 extern void temp_writer_end(TempWriter *writer);
 
+/* import_known.c */
+typedef struct KnownItems KnownItems;
+
+extern KnownItems *known_items_begin(ItemType type);
+extern const char *known_items_problem(KnownItems *known, const BlogItem *row,
+									   bool *present);
+extern void known_items_end(KnownItems *known);
+
 /* import_check.c */
 extern void import_check(Import *import, ItemType type);
 

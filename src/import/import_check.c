@@ -17,6 +17,7 @@
 #include "access/table.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 
 /* Takes checked comments or likes. */
 typedef struct CheckReceiver
@@ -24,8 +25,9 @@ typedef struct CheckReceiver
 	DestReceiver pub;
 	Import	   *import;
 	ItemType	type;
-	int			nprops;			/* the columns that are properties */
-	int			post_id;		/* the column that is */
+	const Property *prop;		/* what the first columns are, nprops of them */
+	int			nprops;
+	KnownItems *known;
 	int64		rejected;
 	TempWriter *refused;
 	TempWriter *part;			/* of counts */
@@ -38,7 +40,6 @@ typedef struct CheckReceiver
 enum
 {
 	CHECKED_REASON,
-	CHECKED_PRESENT,
 	CHECKED_FRESH
 };
 
@@ -75,30 +76,65 @@ count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 	receiver->n++;
 }
 
+/* Write down a row that did not pass. */
+static void
+refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
+{
+	TupleTableSlot *slot = temp_writer_slot(receiver->refused);
+	int			n = slot->tts_tupleDescriptor->natts;
+
+	memcpy(slot->tts_values, row->tts_values, n * sizeof(Datum));
+	memcpy(slot->tts_isnull, row->tts_isnull, n * sizeof(bool));
+	slot->tts_values[receiver->nprops + CHECKED_REASON] =
+		CStringGetTextDatum(reason);
+	slot->tts_isnull[receiver->nprops + CHECKED_REASON] = false;
+	temp_writer_put(receiver->refused);
+	receiver->rejected++;
+}
+
+/* A row that has no fault but, maybe, that it is there already. */
+static void
+check_known(CheckReceiver *receiver, TupleTableSlot *slot)
+{
+	Import	   *import = receiver->import;
+	ImportTally *tally = &import->tally[receiver->type];
+	const char *problem;
+	bool		present = false;
+	BlogItem	item;
+
+	memset(item.isnull, true, sizeof(item.isnull));
+	for (int i = 0; i < receiver->nprops; i++)
+	{
+		item.value[receiver->prop[i]] = slot->tts_values[i];
+		item.isnull[receiver->prop[i]] = slot->tts_isnull[i];
+	}
+	problem = known_items_problem(receiver->known, &item, &present);
+	if (problem != NULL)
+		refuse(receiver, slot, problem);
+	else if (present)
+		tally->present++;
+	else
+	{
+		tally->written++;
+		count_new(receiver, item_uuid(&item, PROP_POST_ID),
+				  DatumGetBool(slot->tts_values[receiver->nprops + CHECKED_FRESH]));
+		tuplestore_puttupleslot(import->passed[receiver->type], slot);
+	}
+}
+
 static bool
 check_row(TupleTableSlot *slot, DestReceiver *self)
 {
 	CheckReceiver *receiver = (CheckReceiver *) self;
-	Import	   *import = receiver->import;
-	ImportTally *tally = &import->tally[receiver->type];
-	const Datum *value;
 
 	slot_getallattrs(slot);
-	value = &slot->tts_values[receiver->nprops];
 	if (!slot->tts_isnull[receiver->nprops + CHECKED_REASON])
 	{
 		receiver->rejected++;
 		temp_writer_copy(receiver->refused, slot);
 	}
-	else if (DatumGetBool(value[CHECKED_PRESENT]))
-		tally->present++;
 	else
-	{
-		tally->written++;
-		count_new(receiver, DatumGetUUIDP(slot->tts_values[receiver->post_id]),
-				  DatumGetBool(value[CHECKED_FRESH]));
-		tuplestore_puttupleslot(import->passed[receiver->type], slot);
-	}
+		check_known(receiver, slot);
 	return true;
 }
 
@@ -108,6 +144,7 @@ check_end(DestReceiver *self)
 {
 	CheckReceiver *receiver = (CheckReceiver *) self;
 
+	known_items_end(receiver->known);
 	write_part(receiver);
 	temp_writer_end(receiver->part);
 	temp_writer_end(receiver->refused);
@@ -118,15 +155,14 @@ static int64
 check_children(Import *import, ItemType type, int64 *rejected)
 {
 	CheckReceiver receiver = {.import = import, .type = type};
-	const Property *prop = item_properties(type, &receiver.nprops);
 	Relation	refused = temp_table_open(import,
 										  psprintf("checked_%s",
 												   item_type_name(type)));
 	Relation	part = temp_table_open(import, "part");
 	int64		n;
 
-	while (prop[receiver.post_id] != PROP_POST_ID)
-		receiver.post_id++;
+	receiver.prop = item_properties(type, &receiver.nprops);
+	receiver.known = known_items_begin(type);
 	import->passed[type] = tuplestore_begin_heap(false, false,
 												 maintenance_work_mem);
 	import->passed_desc[type] = CreateTupleDescCopy(RelationGetDescr(refused));

@@ -5,7 +5,8 @@
  * Rows that were read lie in @user, @post, @comment and @like (import_stage.c);
  * @name stands for a temporary table of the import, $1 for the present. Each
  * check is one pass that joins rows with what is there and finds repetitions
- * by sorting, and writes down who passed, with the author's name: the names
+ * by sorting, which of comments and likes is left to import_known.c. It writes down
+ * who passed, with the author's name: the names
  * are read once, under the lock on the leaves of posts that renames look for
  * (members/sweep.c). The sort leaves comments and likes together by leaf and post,
  * in which order they are then written.
@@ -24,7 +25,7 @@
 #define REFUSED_CHILD(name, column) \
 	"CREATE TEMP TABLE @checked_" name " (id uuid, type text, post_id uuid," \
 	" user_id uuid, username text" column ", creation_date timestamptz," \
-	" reason text, present boolean, fresh boolean) USING heap ON COMMIT DROP"
+	" reason text, fresh boolean) USING heap ON COMMIT DROP"
 
 #define COUNT_TABLE(name) \
 	"CREATE TEMP TABLE @" name " (post_id uuid, comments bigint, likes bigint," \
@@ -100,26 +101,21 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	"row_number() OVER (PARTITION BY " key ", reason IS NULL" \
 	" ORDER BY " order ")"
 
-/* The item's properties in order, and what there is to say of it. */
-#define CHECK_CHILD(type, column, other, same, taken, twice, order) \
+/*
+ * The item's properties in order, and what there is to say of it but whether it is
+ * there already: rows of a post, and of a key, come together.
+ */
+#define CHECK_CHILD(type, column, other, order) \
 	"SELECT id, '" type "', post_id, user_id, username" column "," \
-	" creation_date," \
-	" CASE WHEN reason IS NULL AND nth > 1 THEN '" twice "' ELSE reason END," \
-	" present, fresh FROM (" \
-	"SELECT *, " NTH("partition, post_id, " other, order) " AS nth FROM (" \
+	" creation_date, reason, fresh FROM (" \
 	"SELECT s.id, s.post_id, s.user_id, s.author_name AS username, s.content," \
 	" s.partition, s.creation_date, coalesce(s.creation_date, $1) AS dated," \
-	" s.fresh, i.post_id IS NOT NULL AS present," \
-	" CASE WHEN s.reason IS NOT NULL THEN s.reason" \
+	" s.fresh, CASE WHEN s.reason IS NOT NULL THEN s.reason" \
 	" WHEN s.author_id IS NULL THEN " NO_USER_REASON \
 	" WHEN NOT s.fresh AND (s.there_id IS NULL" \
-	" OR s.there_user IN " BEING_DELETED ") THEN 'unknown post'" \
-	" WHEN i.post_id IS NOT NULL AND NOT (" same " AND " SAME_DATE("i.creation_date") ")" \
-	" THEN '" taken "' END AS reason" \
+	" OR s.there_user IN " BEING_DELETED ") THEN 'unknown post' END AS reason" \
 	" FROM " WITH_POST(type) " AS s" \
-	" LEFT JOIN " POSTS_SQL " AS i ON i.type = '" type "'" \
-	" AND i.post_id = s.post_id AND i." other " = s." other \
-	") AS looked_up) AS numbered"
+	") AS looked_up ORDER BY partition, post_id, " other ", reason IS NULL, " order
 
 const char *const import_check_sql[N_IMPORTED] = {
 	[ITEM_USER] =
@@ -168,13 +164,11 @@ const char *const import_check_sql[N_IMPORTED] = {
 	") AS looked_up) AS numbered",
 
 	[ITEM_COMMENT] =
-	CHECK_CHILD("comment", ", content", "id", "i.user_id = s.user_id"
-				" AND i.content = s.content", "id taken", "duplicate id",
+	CHECK_CHILD("comment", ", content", "id",
 				"dated, user_id, content COLLATE \"C\""),
 
 	[ITEM_LIKE] =
-	CHECK_CHILD("like", "", "user_id", "(s.id IS NULL OR i.id = s.id)",
-				"liked already", "liked already", "dated, id")
+	CHECK_CHILD("like", "", "user_id", "dated, id")
 };
 
 /* What came of users and posts; comments and likes are counted as they pass. */

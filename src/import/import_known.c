@@ -1,0 +1,173 @@
+/*
+ * import_known.c
+ *		Bulk import: which comments and likes are there already, or come twice.
+ *
+ * Rows that have no other fault come in the order of partition, post and key. So each
+ * partition's leaf is opened once, and a post that has nothing on it, as a new one, is
+ * found to be so at one look. A join would read all items that are there, or plan to look
+ * for each by itself among all partitions: an import into large containers would
+ * cost more than into small ones.
+ *
+ * Runs in backends, between SPI_connect() and SPI_finish().
+ */
+#include "postgres.h"
+
+#include "container/container.h"
+#include "import/import.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+
+#include "utils/memutils.h"
+
+struct KnownItems
+{
+	MemoryContext context;		/* where scans allocate (btgettuple() does) */
+	ItemType	type;
+	int			partition;		/* of the post; NO_PARTITION: nothing is open */
+	ItemScan   *of_post;		/* anything on a post? */
+	ItemScan   *of_key;			/* an item */
+	pg_uuid_t	post_id;		/* of the row before, if it is valid */
+	pg_uuid_t	other;			/* what tells it from others on the post */
+	bool		valid;
+	bool		any;			/* is anything on the post? */
+	bool		found;			/* is an item of the key there? */
+	bool		passed;			/* has a row of the key passed? */
+	BlogItem	there;			/* where found; holds until the next is looked for */
+};
+
+/* Begin to look for comments or likes, in the current context. */
+KnownItems *
+known_items_begin(ItemType type)
+{
+	KnownItems *known = palloc0(sizeof(KnownItems));
+
+	known->context = CurrentMemoryContext;
+	known->type = type;
+	known->partition = NO_PARTITION;
+	return known;
+}
+
+static void
+close_leaf(KnownItems *known)
+{
+	if (known->of_post != NULL)
+		item_scan_end(known->of_post);
+	if (known->of_key != NULL)
+		item_scan_end(known->of_key);
+	known->of_post = known->of_key = NULL;
+}
+
+/* Look for items of a partition by the first columns of a path. */
+static void
+look(KnownItems *known, ItemScan **scan, AccessPath path, const Datum *key,
+	 int nkeys)
+{
+	if (*scan != NULL)
+		item_scan_again(*scan, key, nkeys);
+	else
+		*scan = item_scan_begin(&(ItemQuery) {
+			.container = CONTAINER_POSTS, .type = known->type,
+			.partition = known->partition, .path = path, .key = key,
+			.nkeys = nkeys, .identity = true
+		});
+}
+
+/* Rows of another post begin: has it anything on it? */
+static void
+look_at_post(KnownItems *known, const pg_uuid_t *post_id)
+{
+	int			partition = partition_of(CONTAINER_POSTS, known->type, post_id);
+	Datum		key = UUIDPGetDatum(post_id);
+	BlogItem	item;
+
+	if (partition != known->partition)
+		close_leaf(known);
+	known->partition = partition;
+	known->post_id = *post_id;
+	known->any = false;
+	if (partition == NO_PARTITION)
+		return;					/* the write will tell */
+	look(known, &known->of_post, PATH_LIST, &key, 1);
+	known->any = item_scan_next(known->of_post, &item);
+}
+
+/* Rows of another key begin: is its item there? */
+static void
+look_at_key(KnownItems *known, const pg_uuid_t *other)
+{
+	bool		like = known->type == ITEM_LIKE;
+	Datum		post = UUIDPGetDatum(&known->post_id);
+	Datum		key[2];
+
+	known->other = *other;
+	known->passed = false;
+	known->found = false;
+	if (!known->any)
+		return;
+	key[0] = like ? UUIDPGetDatum(&known->other) : post;
+	key[1] = like ? post : UUIDPGetDatum(&known->other);
+	look(known, &known->of_key, PATH_KEY, key, 2);
+	known->found = item_scan_next(known->of_key, &known->there);
+}
+
+/* Do a row and the item that is there differ? What the item lacks does not. */
+static bool
+differs(const KnownItems *known, const BlogItem *row, Property prop)
+{
+	return !known->there.isnull[prop] && !item_same(row, &known->there, prop);
+}
+
+/*
+ * Is there an item of a row's key with other values than the row's? A like's id, and
+ * any date, that a row does not give it does not ask for.
+ */
+static bool
+taken(const KnownItems *known, const BlogItem *row)
+{
+	if (!known->found)
+		return false;
+	if (!row->isnull[PROP_CREATION_DATE] &&
+		differs(known, row, PROP_CREATION_DATE))
+		return true;
+	if (known->type == ITEM_LIKE)
+		return !row->isnull[PROP_ID] && differs(known, row, PROP_ID);
+	return differs(known, row, PROP_USER_ID) ||
+		differs(known, row, PROP_CONTENT);
+}
+
+/*
+ * Why the next row, which has no other fault, is not taken in. NULL: it is. *present:
+ * its item is there already, with the same values.
+ */
+const char *
+known_items_problem(KnownItems *known, const BlogItem *row, bool *present)
+{
+	bool		like = known->type == ITEM_LIKE;
+	const pg_uuid_t *post_id = item_uuid(row, PROP_POST_ID);
+	const pg_uuid_t *other = item_uuid(row, like ? PROP_USER_ID : PROP_ID);
+	MemoryContext old = MemoryContextSwitchTo(known->context);
+	bool		same_post = known->valid &&
+		memcmp(post_id, &known->post_id, UUID_LEN) == 0;
+
+	if (!same_post)
+		look_at_post(known, post_id);
+	if (!same_post || memcmp(other, &known->other, UUID_LEN) != 0)
+		look_at_key(known, other);
+	known->valid = true;
+	MemoryContextSwitchTo(old);
+
+	if (taken(known, row))
+		return like ? "liked already" : "id taken";
+	if (known->passed)
+		return like ? "liked already" : "duplicate id";
+	known->passed = true;
+	*present = known->found;
+	return NULL;
+}
+
+void
+known_items_end(KnownItems *known)
+{
+	close_leaf(known);
+	pfree(known);
+}
