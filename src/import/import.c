@@ -258,6 +258,8 @@ import_staged(Import *import)
 	import_users(import);
 	check_items(import, ITEM_POST);
 	(void) import_run(import, "ANALYZE @checked_post");
+	(void) import_run(import, import_there_sql);
+	(void) import_run(import, "ANALYZE @there");
 	check_items(import, ITEM_COMMENT);
 	check_items(import, ITEM_LIKE);
 	rejected = count_rejected(import);
@@ -300,7 +302,7 @@ import_end(Import *import, FunctionCallInfo fcinfo)
 	import_phase_begin(&phase);
 	(void) import_run(import,
 					  "DROP TABLE @user, @post, @comment, @like, @checked_user,"
-					  " @checked_post, @checked_comment, @checked_like, @part,"
+					  " @checked_post, @there, @checked_comment, @checked_like, @part,"
 					  " @count, @rejected");
 	import_phase_end(&phase);
 	SPI_finish();

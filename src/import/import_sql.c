@@ -43,6 +43,8 @@ const char *const import_tables_sql[] = {
 	"CREATE TEMP TABLE @checked_post (place tid, partition integer,"
 	" post_id uuid, user_id uuid, username text, reason text, present boolean)"
 	" USING heap ON COMMIT DROP",
+	/* posts of comments and likes that were there before */
+	"CREATE TEMP TABLE @there (post_id uuid, user_id uuid) USING heap ON COMMIT DROP",
 	/* comments and likes that did not pass; fresh: on a post that is new itself */
 	REFUSED_CHILD("comment", ", content text"),
 	REFUSED_CHILD("like", ""),
@@ -93,8 +95,7 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" p.user_id AS there_user FROM " WITH_AUTHOR(type) " AS a" \
 	" LEFT JOIN @checked_post AS n" \
 	" ON n.post_id = a.post_id AND n.reason IS NULL AND NOT n.present" \
-	" LEFT JOIN " POSTS_SQL " AS p" \
-	" ON p.type = 'post' AND p.post_id = a.post_id OFFSET 0)"
+	" LEFT JOIN @there AS p ON p.post_id = a.post_id OFFSET 0)"
 
 /* Repetitions of a key among the rows that have no other fault are numbered. */
 #define NTH(key, order) \
@@ -170,6 +171,17 @@ const char *const import_check_sql[N_IMPORTED] = {
 	[ITEM_LIKE] =
 	CHECK_CHILD("like", "", "user_id", "dated, id")
 };
+
+/*
+ * The posts of comments and likes that are not among those that are new: in most imports
+ * there are none, and no post is read for it.
+ */
+const char *const import_there_sql =
+"INSERT INTO @there (post_id, user_id) SELECT p.post_id, p.user_id FROM ("
+"SELECT post_id FROM @comment WHERE reason IS NULL"
+" UNION SELECT post_id FROM @like WHERE reason IS NULL"
+" EXCEPT SELECT post_id FROM @checked_post WHERE reason IS NULL AND NOT present"
+") AS s JOIN " POSTS_SQL " AS p ON p.type = 'post' AND p.post_id = s.post_id";
 
 /* What came of users and posts; comments and likes are counted as they pass. */
 #define TALLY(type) \
