@@ -9,7 +9,7 @@ from lib.server import Failure
 
 from .contestants import BY_NAME, fill_in
 from .measure import keys_for
-from .small import drop, small_site
+from .small import small_site
 
 SESSIONS = 20
 PARTITIONS = (16, 1024)
@@ -50,7 +50,7 @@ def first(site, options, _workplace):
 		other = small_site(site.server, f'first_{partitions}', options, ('blogstore',), (100, 500), partitions)
 		other.sql(PLAIN_TABLE)
 		found[partitions] = sessions(other, 3 if options.quick else SESSIONS)
-		drop(other)
+		other.drop()
 	return found
 
 

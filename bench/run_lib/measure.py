@@ -19,7 +19,7 @@ CALLS = 200					# of which the median is taken: items of a post lie on one page,
 
 
 class Latency(NamedTuple):
-	"""Of one client's calls, in ms."""
+	"""Of calls, in ms."""
 	p50: float
 	p95: float
 	p99: float
@@ -41,20 +41,24 @@ class Timing:
 
 	def __init__(self):
 		self.tps = defaultdict(list)			# (request, contestant, clients)
-		self.latency = defaultdict(list)		# (request, contestant): Latency
+		self.latency = defaultdict(list)		# the same: Latency
 
 	def throughput(self, request, contestant, clients):
 		"""The median."""
 		return statistics.median(self.tps[request.name, contestant.name, clients])
 
-	def percentiles(self, request, contestant):
+	def percentiles(self, request, contestant, clients=1):
 		"""The medians of p50, p95 and p99."""
-		return Latency(*(statistics.median(values) for values in zip(*self.latency[request.name, contestant.name])))
+		return Latency(*(statistics.median(values) for values in zip(*self.latency[request.name, contestant.name, clients])))
+
+	def ratios(self, request, one, other, clients):
+		"""Throughput of one against another, within each round."""
+		return [mine / theirs for mine, theirs in zip(
+			self.tps[request.name, one.name, clients], self.tps[request.name, other.name, clients])]
 
 	def ratio(self, request, one, other, clients):
-		"""Throughput of one against another: within each round, then the median."""
-		return statistics.median(mine / theirs for mine, theirs in zip(
-			self.tps[request.name, one.name, clients], self.tps[request.name, other.name, clients]))
+		"""The median of these."""
+		return statistics.median(self.ratios(request, one, other, clients))
 
 
 def chosen(options, writes):
@@ -104,12 +108,11 @@ class Runner:
 		return done
 
 	def timed(self, request, contestant, clients, amount, number, timing):
-		"""A run that counts: throughput, and latencies where one client runs alone."""
+		"""A run that counts: throughput and latencies."""
 		tps, times = self.run(request, contestant, clients, amount, seed=number)
 		timing.tps[request.name, contestant.name, clients].append(tps)
-		if clients == 1:
-			timing.latency[request.name, contestant.name].append(
-				Latency(*(pgbench.percentile(times, percent) for percent in (50, 95, 99))))
+		timing.latency[request.name, contestant.name, clients].append(
+			Latency(*(pgbench.percentile(times, percent) for percent in (50, 95, 99))))
 		say(f'round {number + 1}: {request.name}, {clients} clients, {contestant.title}: {tps:,.0f}/s')
 
 	def queries(self, timing):
@@ -155,7 +158,7 @@ class Runner:
 	def costs(self, writes):
 		"""Buffers and WAL of a call of the commands, or of the queries: (request, contestant) -> Cost."""
 		site, found = self.site, {}
-		server_settings(site, full_page_writes='off', autovacuum='off')
+		site.server.change(full_page_writes='off', autovacuum='off')
 		for request in chosen(self.options, writes):
 			site.series += request.writes
 			calls = [keys_for(request, keys) for keys in site.keys(self.warm_up + self.calls, 'cost ' + request.name)]
@@ -168,7 +171,7 @@ class Runner:
 			site.worker(True)
 			say(f'cost of {request.name}: ' + ', '.join(
 				f'{contestant.title} {found[request.name, contestant.name].buffers:.0f} buffers' for contestant in site.contestants))
-		server_settings(site, full_page_writes=None, autovacuum=None)
+		site.server.change(full_page_writes=None, autovacuum=None)
 		return found
 
 	def explained(self, request, contestant, calls):
@@ -210,11 +213,3 @@ def documents(text):
 	while (at := text.find('[', at)) >= 0:
 		document, at = decoder.raw_decode(text, at)
 		yield document[0]['Plan']
-
-
-def server_settings(site, **settings):
-	"""Change settings of the server, or set them back."""
-	for name, value in settings.items():
-		site.sql(f'ALTER SYSTEM RESET {name}' if value is None else f"ALTER SYSTEM SET {name} = '{value}'")
-	site.sql('SELECT pg_reload_conf()')
-	site.sql('SELECT pg_sleep(0.2)')

@@ -13,14 +13,18 @@ from lib.program import turns
 from lib.server import Failure, environment, say
 
 from .contestants import BY_NAME, Contestant, fill_in
+from .dirtied import dirtied
 from .first import first
 from .instructions import instructions
 from .measure import Runner, Timing
 from .site import ID
+from .slices import slices
+from .traffic import traffic
+from .verified import Against, against_plain, verify
 from .wal import wal
 
-# the parts that count, in files of their own
-__all__ = ('wal', 'first', 'instructions', 'freshness', 'rebuild', 'rename', 'viral', 'tracking', 'scaling')
+# those with files of their own come first
+__all__ = ('wal', 'first', 'instructions', 'dirtied', 'slices', 'verify', 'traffic', 'freshness', 'rebuild', 'rename', 'viral', 'tracking', 'scaling')
 
 BUSY_ITEMS = 20000			# of the user who is renamed
 
@@ -54,6 +58,7 @@ class Scale(NamedTuple):
 	contestants: list
 	costs: dict
 	timing: Timing
+	verified: Against
 
 
 def find(site, name):
@@ -98,7 +103,7 @@ def rebuild(site, options, _workplace):
 		plain.append(time.monotonic() - start)
 		say(f'round {number + 1}: rebuild of {rows:,} copies {views[-1]:.2f} s, plain copy {plain[-1]:.2f} s')
 	site.sql('DROP TABLE staging.copy')
-	return rows, statistics.median(views), statistics.median(plain)
+	return rows, views, plain
 
 
 def rename(site, options, _workplace):
@@ -172,7 +177,7 @@ def tracking(site, options, _workplace):
 			tps[way].append(runner.run(request, ways[way], 1, amount, seed=number)[0])
 	on, off = map(statistics.median, tps)
 	say(f'get_post with statistics {on:,.0f}/s, without {off:,.0f}/s')
-	return on, off, statistics.median(without / counted for counted, without in zip(*tps)) - 1
+	return on, off, [without / counted - 1 for counted, without in zip(*tps)]
 
 
 def scaling(site, options, _workplace):
@@ -187,8 +192,7 @@ def scaling(site, options, _workplace):
 		runner.queries(timing)
 		runner.commands(timing)
 		costs.update(runner.costs(writes=True))
-		found.append(Scale(scale, sum(other.items.values()), other.sizes, other.contestants, costs, timing))
-		other.worker(False)
-		other.sql('SELECT blogstore.stop_worker(drop_slot => true)')
-		site.server.sql('postgres', f'DROP DATABASE {other.database}')
+		verified = against_plain(other, 1)
+		found.append(Scale(scale, sum(other.items.values()), other.sizes, other.contestants, costs, timing, verified))
+		other.drop()
 	return found

@@ -7,6 +7,7 @@ import shutil
 from lib.server import call
 
 from .contestants import REQUESTS
+from .wal import SKEWS
 
 HEAD = """
 set terminal svg size 1000,520 font 'sans-serif,13' background '#ffffff'
@@ -28,7 +29,10 @@ def draw(site, options, results):
 		return 'None: gnuplot is not installed.'
 	plots = {
 		'requests': 'timing' in results and requests(site, results['timing']),
-		'scaling': results.get('scaling') and scaling(results['scaling']),
+		'clients': 'timing' in results and len(options.clients) > 1 and clients(site, options, results['timing']),
+		'skew': results.get('wal') and skew(results['wal']),
+		'scaling': results.get('scaling') and scaling(results['scaling'], writes=False),
+		'scaling_commands': results.get('scaling') and scaling(results['scaling'], writes=True),
 		'freshness': results.get('freshness') and freshness(results['freshness']),
 		'viral': results.get('viral') and viral(results['viral'][0]),
 	}
@@ -47,7 +51,7 @@ def block(name, lines):
 
 def requests(site, timing):
 	"""The article's table as bars."""
-	measured = [request for request in REQUESTS if (request.name, 'v1') in timing.latency]
+	measured = [request for request in REQUESTS if (request.name, 'v1', 1) in timing.latency]
 	lines = [f'"{request.code} {request.name}" ' + ' '.join(f'{timing.percentiles(request, contestant).p50:.4f}'
 		for contestant in site.contestants) for request in measured]
 	bars = ', '.join(f"{'$data' if at == 0 else chr(39) * 2} using {at + 2}{':xtic(1)' if at == 0 else ''} "
@@ -57,19 +61,48 @@ def requests(site, timing):
 		"set xtics rotate by -30 noenhanced\n" + f'plot {bars}\n')
 
 
-def scaling(found):
-	"""Buffers of each query by the size of the data set, of blogstore, and of V1 if it has grown too."""
+def clients(site, options, timing):
+	"""Latency of each request by the number of clients, a panel each: V1, blogstore and the floor."""
+	shown = [contestant for contestant in site.contestants if contestant.name in ('v1', 'blogstore', 'floor')]
+	measured = [request for request in REQUESTS if (request.name, 'blogstore', options.clients[-1]) in timing.latency]
+	commands = ("set terminal svg size 1200,1000 font 'sans-serif,11' background '#ffffff'\nset output 'clients.svg'\n"
+		"set multiplot layout 4,3 title 'Latency of the requests beside other clients of the same request, median'\n"
+		"set logscale x 2\nset yrange [0:*]\nset xlabel 'clients'\nset ylabel 'ms'\nset key inside left top vertical\n"
+		f"set xtics ({', '.join(map(str, options.clients))})\n")
+	for request in measured:
+		lines = []
+		for at, contestant in enumerate(shown):
+			name = f'{contestant.name}_{request.name}'
+			commands += block(name, [f'{number} {timing.percentiles(request, contestant, number).p50:.4f}' for number in options.clients])
+			lines.append(f"${name} with linespoints pt 7 ps 0.6 lw 2 lc rgb '{COLOURS[(0, 4, 2)[at]]}' title '{contestant.title}'")
+		commands += f"set title '{request.code} {request.title}'\n".replace("user's", "user''s").replace("post's", "post''s") + 'plot ' + ', '.join(lines) + '\n'
+	return commands + 'unset multiplot\n' if measured else ''
+
+
+def skew(found):
+	"""WAL of a like by how unevenly likes are spread over posts."""
+	kinds = [kind for kind in SKEWS if (kind, 'create_like', 'v1') in found]
 	commands, lines = '', []
-	queries = [request for request in REQUESTS if not request.writes and (request.name, 'blogstore') in found[0].costs]
+	for contestant, title, colour in (('v1', 'V1', COLOURS[0]), ('blogstore', 'blogstore', COLOURS[4])):
+		commands += block(contestant, [f"{SKEWS[kind]} {found[kind, 'create_like', contestant].bytes:.0f}" for kind in kinds])
+		lines.append(f"${contestant} with linespoints pt 7 ps 0.8 lw 2 lc rgb '{colour}' title '{title}'")
+	return (commands + "set title 'WAL of a like for good, by how unevenly likes are spread over posts'\nset yrange [0:*]\nset xrange [-0.05:1.2]\n"
+		"set xlabel 'exponent of the Zipf-like distribution (0: evenly)'\nset ylabel 'bytes of WAL a like'\nplot " + ', '.join(lines) + '\n')
+
+
+def scaling(found, writes):
+	"""Buffers of each query, or of each command, by the size of the data set, of blogstore, and of V1 if it has grown too."""
+	commands, lines = '', []
+	queries = [request for request in REQUESTS if request.writes == writes and (request.name, 'blogstore') in found[0].costs]
 	shown = [('blogstore', 1), ('v1', 2)] if 'v1' in found[0].sizes else [('blogstore', 1)]
 	for at, request in enumerate(queries):
 		for contestant, dash in shown:
 			name = f'{contestant}_{request.name}'
 			commands += block(name, [f'{of.items} {of.costs[request.name, contestant].buffers}' for of in found])
-			lines.append(f"${name} with linespoints pt 7 ps 0.6 lw 2 dashtype {dash} lc rgb '{COLOURS[at]}' title '{request.code} "
+			lines.append(f"${name} with linespoints pt 7 ps 0.6 lw 2 dashtype {dash} lc rgb '{COLOURS[at]}' title '{request.code} {request.name} "
 				f"{'blogstore' if dash == 1 else 'V1'}'")
-	return (commands + "set title 'Buffers of a query as the data grow'\nset xlabel 'items'\nset ylabel 'buffers'\n"
-		'set logscale xy\nset key outside right top vertical\nplot ' + ', '.join(lines) + '\n' if lines else '')
+	return (commands + f"set title 'Buffers of a {'command' if writes else 'query'} as the data grow'\nset xlabel 'items'\nset ylabel 'buffers'\n"
+		'set logscale xy\nset key outside right top vertical noenhanced\nplot ' + ', '.join(lines) + '\n' if lines else '')
 
 
 def freshness(found):

@@ -3,11 +3,12 @@
 import contextlib
 import io
 import os
+import statistics
 import sys
 
 from lib.report import machine, table
 
-from . import report_counted
+from . import article, report_counted, report_lasting
 from .contestants import CONTESTANTS, REQUESTS
 from .measure import WARM_UP
 
@@ -44,7 +45,7 @@ def write(site, options, results, drawn):
 		print(results['about'], end='')
 		if site.items:
 			data_set(site, options)
-		summary(results['figures'])
+		summary(results['figures'], options)
 		report_counted.write(results)
 		if 'size' in options.only and site.sizes:
 			size(site)
@@ -57,6 +58,7 @@ def write(site, options, results, drawn):
 				('viral', viral), ('scaling', scaling)):
 			if name in results:
 				part(results[name])
+		report_lasting.write(results)
 		correctness(results['verdict'])
 		print('\n## Plots\n')
 		print(drawn)
@@ -169,10 +171,10 @@ def freshness(found):
 
 def rebuild(found):
 	"""Rebuilding the views."""
-	rows, views, plain = found
-	print('\n## Rebuild\n')
-	print(f'{rows:,} copies: rebuild_views() until they are there {views:.2f} s ({rows / views:,.0f}/s); CREATE TABLE AS of '
-		f'the same rows, and its index {plain:.2f} s ({rows / plain:,.0f}/s).')
+	rows, *both = found
+	print(f'\n## Rebuild\n\n{rows:,} copies; rounds in turn.')
+	table(['', 's, median', 'least to most', 'copies a second'], [[title, f'{statistics.median(times):.2f}', f'{min(times):.2f} to {max(times):.2f}',
+		f'{rows / statistics.median(times):,.0f}'] for title, times in zip(('rebuild_views() until they are there', 'CREATE TABLE AS of the same rows, and its index'), both)])
 
 
 def rename(found):
@@ -192,7 +194,7 @@ def tracking(found):
 	on, off, gain = found
 	print('\n## What statistics take\n')
 	print(f'get_post, one client: {on:,.0f} calls a second with blogstore.track_requests on, {off:,.0f} without; by rounds, without is '
-		f'faster by {100 * gain:.1f} %.')
+		f'faster by {100 * statistics.median(gain):.1f} % ({100 * min(gain):.1f} to {100 * max(gain):.1f}).')
 
 
 def viral(found):
@@ -218,15 +220,34 @@ def scaling(found):
 	table(['scale', 'items', *(f'{contestant.title}, MB' for contestant in found[0].contestants)],
 		[[f'{of.scale:g}', f'{of.items:,}', *(f'{of.sizes[contestant.name] / 2 ** 20:,.0f}' for contestant in of.contestants)]
 		for of in found])
+	print('\nSeconds of verify(), and of plain SQL that counts comments and likes of the same rows:')
+	table(['scale', 'items', 'verify()', 'plain SQL'], [[f'{of.scale:g}', f'{of.verified.items:,}', f'{of.verified.verify[0]:,.1f}', f'{of.verified.plain[0]:,.1f}'] for of in found])
+	beside_article(found[-1])
 
 
-def summary(figures):
+def beside_article(largest):
+	"""The article's own table, and blogstore's column beside it."""
+	print(f'\n## Beside the article\'s own table\n\nThe article measured a service over a network ([its table]({article.ADDRESS}), scale 1): milliseconds / request\n'
+		f'units of its own, which are not those counted here. blogstore: scale {largest.scale:g}, {largest.items:,} items, through a socket; request units\n'
+		'with all WAL that a command causes.')
+	rows = []
+	for request in REQUESTS:
+		if (request.name, 'blogstore') in largest.costs:
+			cost, blogstore = largest.costs[request.name, 'blogstore'], next(one for one in largest.contestants if one.is_blogstore)
+			rows.append([f'{request.code} {request.title}', *(f'{ms} / {units:g}' for ms, units in article.TABLE[request.code]),
+				f'{largest.timing.percentiles(request, blogstore).p50:.3f} / {cost.units(cost.wal_all):.2f}'])
+	table(['request', 'article V1', 'article V2', 'article V3', 'blogstore'], rows)
+
+
+def summary(figures, options):
 	"""All figures."""
 	print('\n## Figures')
-	print('\nRatios to a peer within this run; counted ones first, which no clock makes better or worse. `bench/run --only PART` measures a\n'
-		'part alone.')
+	print('\nRatios to a peer within this run; counted ones first, which no clock makes better or worse. Of what was measured in rounds the\n'
+		'median counts; beside it are the least and the most. `bench/run --only PART` measures a part alone.')
 	table(['figure', 'what', 'bound', 'measured', 'reached', 'part'], [[figure.name, figure.what, figure.bound, figure.measured.strip(),
 		'' if figure.reached is None else 'yes' if figure.reached else '**no**', figure.part] for figure in figures])
+	if options.left_out:
+		print(f'\nParts that were not run: {", ".join(options.left_out)}.')
 
 
 def correctness(verdict):

@@ -4,7 +4,7 @@ from lib.report import table
 
 from .contestants import BY_NAME
 from .first import NOTHING, PLAIN
-from .wal import KINDS, NAMES, RATE, SKEW, TAIL
+from .wal import KINDS, NAMES, RATE, SKEWS, TAIL
 
 TITLES = {'spread': 'evenly spread', 'zipf': 'Zipf-like', 'create_like': 'like', 'create_comment': 'comment', 'v1': 'V1', 'blogstore': 'blogstore'}
 WORTH_A_ROW = 1.0		# bytes of a write
@@ -23,7 +23,7 @@ def wal(found):
 	print('Bytes of WAL that one write costs: of all that is written from before the first of a row of them until the views show\n'
 		f'them and nothing is left to do ({TAIL} s after the last, if not in a quick run), by one client, one a transaction, {RATE} a second,\n'
 		'divided by their number; full_page_writes off, without autovacuum or checkpoints. V1 inserts the same rows, with its\n'
-		f'foreign keys and indexes that serve the same lists. Zipf-like: the nth post by 1 / n to the power of {SKEW}.')
+		f'foreign keys and indexes that serve the same lists. Zipf-like: the nth post by 1 / n to the power of {SKEWS["zipf"]}.')
 	rows = []
 	for kind in KINDS:
 		for name in NAMES:

@@ -14,6 +14,7 @@ STRIDE = 7919			# as in dataset.sql and keys/liked_post.sql
 APART = 10 ** 9			# numbers from here on are for single calls
 ID = 8 * 10 ** 15		# ids are numbers above it
 SLICE = 140000			# posts made and loaded at once: a twentieth of scale 1
+LOADING_WAL = '4GB'		# max_wal_size meanwhile, so that a load of any size needs no more disk for it
 
 
 class Import(NamedTuple):
@@ -31,6 +32,7 @@ class Site:
 		self.server = server
 		self.database = name
 		self.scale = scale
+		self.options = options
 		self.seed = options.seed
 		self.users = max(20, round(100000 * scale))
 		self.idle_users = max(100, self.users // 10)
@@ -61,8 +63,8 @@ class Site:
 		"""The one value of a query."""
 		return self.sql(text)[0][0]
 
-	def create(self, compare_import=True):
-		"""Make the data set, and load it for every contestant, slice by slice."""
+	def begin(self):
+		"""Make the database, its users, and who writes which post."""
 		self.server.sql('postgres', f'CREATE DATABASE {self.database}')
 		self.sql('CREATE EXTENSION blogstore')
 		self.find_peers()
@@ -73,12 +75,17 @@ class Site:
 		self.file(os.path.join(SQL, 'explain.sql'))
 		self.items = {'users': self.users + self.idle_users}
 		self.posts = int(self.value('SELECT count(*) FROM staging.all_posts'))
+
+	def create(self, compare_import=True):
+		"""Make the data set, and load it for every contestant, slice by slice."""
+		self.begin()
+		self.server.change(max_wal_size=LOADING_WAL)
 		loading = ([PLAIN] if compare_import else []) + [
 			*(contestant for contestant in self.contestants if not contestant.is_blogstore),
 			*(contestant for contestant in self.contestants if contestant.is_blogstore)]
 		seconds = {contestant.name: self.prepare(contestant) for contestant in loading}
 		for first in range(1, self.posts + 1, SLICE):
-			self.slice(first)
+			self.slice(first, min(first + SLICE - 1, self.posts))
 			for contestant in loading:
 				seconds[contestant.name] += self.timed(contestant, 'load.sql')
 		if compare_import:
@@ -93,6 +100,7 @@ class Site:
 		for contestant in self.contestants:
 			self.sizes[contestant.name] = self.size(contestant)
 		self.sql('CHECKPOINT')
+		self.server.change(max_wal_size=None)
 
 	def prepare(self, contestant):
 		"""Make tables and users; returns the seconds that the users have taken."""
@@ -102,9 +110,8 @@ class Site:
 			self.file(contestant.path('keys.sql'), contestant)
 		return self.timed(contestant, 'users.sql') if contestant.path('users.sql') else 0
 
-	def slice(self, first):
+	def slice(self, first, last):
 		"""Put some of the posts into staging, with all that belongs to them."""
-		last = min(first + SLICE - 1, self.posts)
 		say(f'{self.database}: making posts {first:,} to {last:,} of {self.posts:,}')
 		self.file(os.path.join(SQL, 'slice.sql'), users=self.users, seed=self.seed, first=first, last=last)
 		for kind in ('posts', 'comments', 'likes'):
@@ -155,6 +162,12 @@ class Site:
 		self.worker_runs = runs
 		if runs:
 			self.settle()
+
+	def drop(self):
+		"""Remove the database, and the worker's slot with it."""
+		self.worker(False)
+		self.sql('SELECT blogstore.stop_worker(drop_slot => true)')
+		self.server.sql('postgres', f'DROP DATABASE {self.database}')
 
 	def settle(self):
 		"""Wait until views show all, and counts are folded."""

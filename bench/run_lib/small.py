@@ -32,10 +32,3 @@ def small_site(server, name, options, contestants, items, partitions=16):
 	site.settle()
 	site.sql('CHECKPOINT')
 	return site
-
-
-def drop(site):
-	"""Remove it, and the worker's slot with it."""
-	site.worker(False)
-	site.sql('SELECT blogstore.stop_worker(drop_slot => true)')
-	site.server.sql('postgres', f'DROP DATABASE {site.database}')

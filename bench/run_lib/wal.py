@@ -12,18 +12,18 @@ from lib import pgbench
 from lib.server import Failure, call, say
 
 from .contestants import BY_NAME
-from .measure import server_settings
 from .site import ID
-from .small import drop, small_site
+from .small import small_site
 
 USERS = 1000
 POSTS = 6000
 WRITES = 6000
 RATE = 500				# of writes, in a second
-SKEW = 1.1				# of the Zipf-like distribution of writes over posts
 TAIL = 13				# seconds after the last write until all it has caused is written
 KINDS = ('spread', 'zipf')
 NAMES = ('create_like', 'create_comment')
+# kind of distribution of writes over posts -> its exponent: the nth post takes 1 / n to the power of it; all but KINDS are for a plot
+SKEWS = {'spread': 0.0, 'zipf 0.5': 0.5, 'zipf 0.8': 0.8, 'zipf': 1.1}
 
 # what an index's growth, the server's own doings and pruning write: not in proportion to rows
 OCCASIONAL = re.compile(r'^(XLOG|Standby|Heap2|Btree/(SPLIT|NEWROOT|INSERT_UPPER|DEDUP|DELETE|VACUUM|REUSE))')
@@ -45,24 +45,27 @@ class Written(NamedTuple):
 	records: dict			# type -> bytes of one write, or nothing where pg_waldump is missing
 
 
-def targets(kind, count, posts, users, seed):
-	"""Pairs of a post's and a user's number, none twice: posts in turn, or the first ones far more often."""
-	choose, seen = random.Random(f'{seed} {kind}'), set()
-	weights = list(itertools.accumulate(1 / (n + 1) ** SKEW for n in range(posts)))
+def targets(kind, count, site, seen):
+	"""Pairs of a post's and a user's number that were not seen yet: posts in turn, or some far more often, which are others for each kind."""
+	choose = random.Random(f'{site.seed} {kind}')
+	weights = list(itertools.accumulate(1 / (n + 1) ** SKEWS[kind] for n in range(site.posts)))
+	offset = list(SKEWS).index(kind) * site.posts // len(SKEWS)
 	for number in itertools.count():
-		post = number % posts if kind == 'spread' else bisect.bisect(weights, choose.random() * weights[-1])
-		pair = min(post, posts - 1), choose.randrange(users)
+		post = number if kind == 'spread' else bisect.bisect(weights, choose.random() * weights[-1], hi=site.posts - 1)
+		pair = (post + offset) % site.posts, choose.randrange(site.users)
 		if pair not in seen:
 			seen.add(pair)
+			count -= 1
 			yield pair
-		if len(seen) == count:
+		if count == 0:
 			return
 
 
 def load_targets(site, count):
 	"""Put them where the scripts read them, which writes no WAL later."""
-	lines = [f'{kind}\t{n}\t{ID + post + 1}\t{ID + user + 1}' for kind in KINDS
-		for n, (post, user) in enumerate(targets(kind, count, site.posts, site.users, site.seed), 1)]
+	seen = set()
+	lines = [f'{kind}\t{n}\t{ID + post + 1}\t{ID + user + 1}' for kind in SKEWS
+		for n, (post, user) in enumerate(targets(kind, count, site, seen), 1)]
 	site.sql('\n'.join(['COPY staging.targets FROM STDIN;', *lines, '\\.', '']))
 	site.sql('VACUUM (FREEZE, ANALYZE) staging.targets')
 
@@ -71,18 +74,18 @@ def wal(site, options, _workplace):
 	"""WAL of a write: (kind of distribution, request, contestant) -> Written."""
 	users, posts, count = (100, 100, 200) if options.quick else (USERS, POSTS, WRITES)
 	other = small_site(site.server, 'wal', options, ('v1', 'blogstore'), (users, posts))
-	server_settings(other, full_page_writes='off', autovacuum='off')
+	other.server.change(full_page_writes='off', autovacuum='off')
 	load_targets(other, count)
 	found = {}
-	for kind in KINDS:
-		for name in NAMES:
+	for kind in KINDS if options.quick else SKEWS:
+		for name in NAMES if kind in KINDS else NAMES[:1]:
 			for contestant in other.contestants:
 				done = written(other, kind, BY_NAME[name], contestant, count, options.quick)
 				found[kind, name, contestant.name] = done
 				say(f'{name}, {kind}, {contestant.title}: {done.bytes:,.0f} bytes of WAL each, at {done.rate:,.0f}/s')
 	check_arithmetic(other, found['spread', 'create_like', 'v1'])
-	server_settings(other, full_page_writes=None, autovacuum=None)
-	drop(other)
+	other.server.change(full_page_writes=None, autovacuum=None)
+	other.drop()
 	return found
 
 
@@ -112,14 +115,19 @@ def position(site):
 	return site.value('SELECT pg_current_wal_insert_lsn()')
 
 
+def waldump(site, before, after, *options):
+	"""The command that shows all records between two positions."""
+	site.sql("SELECT pg_logical_emit_message(true, 'bench', '')")		# its commit flushes all that is before
+	return [site.server.installation.program('pg_waldump'), *options, f'--path={os.path.join(site.server.data, "pg_wal")}',
+		f'--start={before}', f'--end={after}']
+
+
 def records(site, before, after, count):
 	"""Bytes of each type of record between two positions, divided by the writes."""
-	program = site.server.installation.program('pg_waldump')
-	if not os.path.exists(program):
+	command = waldump(site, before, after, '--stats=record')
+	if not os.path.exists(command[0]):
 		return {}
-	site.sql('SELECT pg_current_xact_id()')		# its commit flushes all that is before
-	out = call([program, '--stats=record', f'--path={os.path.join(site.server.data, "pg_wal")}',
-		f'--start={before}', f'--end={after}'], user=site.server.installation.user, cwd=site.server.socket)
+	out = call(command, user=site.server.installation.user, cwd=site.server.socket)
 	rows = re.findall(r'^(\w+/\S+)' + r'\s+(\d+) \([^)]*\)' * 4, out, re.M)
 	return {row[0]: int(row[4]) / count for row in rows}
 

@@ -46,30 +46,35 @@ class Transaction(NamedTuple):
 	"""A transaction that pgbench --log wrote down."""
 	client: int
 	moment: float			# when it ended, in s
-	taken: float			# in ms
+	taken: float			# in ms, without what it came late at a given rate
+	script: int				# which, from 0
+
+
+def transactions(prefix):
+	"""One transaction of a run after another; the files are removed."""
+	for path in glob.glob(prefix + '.*'):
+		with open(path, encoding='utf-8') as log:
+			for row in map(str.split, log):
+				late = int(row[6]) if len(row) > 6 else 0
+				yield Transaction(int(row[0]), int(row[4]) + int(row[5]) / 1e6, (int(row[2]) - late) / 1000, int(row[3]))
+		os.unlink(path)
 
 
 def read_log(prefix):
-	"""All transactions of a run; the files are removed."""
-	found = []
-	for path in glob.glob(prefix + '.*'):
-		with open(path, encoding='utf-8') as log:
-			found += [Transaction(int(row[0]), int(row[4]) + int(row[5]) / 1e6, int(row[2]) / 1000)
-				for row in map(str.split, log)]
-		os.unlink(path)
-	return found
+	"""All transactions of a run."""
+	return list(transactions(prefix))
 
 
-def steady(transactions, skip):
+def steady(done, skip):
 	"""Throughput and times in ms while all clients were at it, each after its first transactions."""
 	by_client = defaultdict(list)
-	for transaction in transactions:
+	for transaction in done:
 		by_client[transaction.client].append(transaction)
 	begin = max(of[min(skip, len(of) - 1)].moment for of in by_client.values())
 	end = min(of[-1].moment for of in by_client.values())
-	within = [transaction for transaction in transactions if begin < transaction.moment <= end]
+	within = [transaction for transaction in done if begin < transaction.moment <= end]
 	if not within:
-		within, begin, end = transactions, min(of[0].moment for of in by_client.values()), max(of[-1].moment for of in by_client.values())
+		within, begin, end = done, min(of[0].moment for of in by_client.values()), max(of[-1].moment for of in by_client.values())
 	return len(within) / max(end - begin, 1e-6), [transaction.taken for transaction in within]
 
 

@@ -237,3 +237,10 @@ class Server:
 		"""Run SQL as psql does; returns all rows, as strings."""
 		out = self.psql(database, '-f', '-', text=text, **variables)
 		return [line.split('\t') for line in out.splitlines()]
+
+	def change(self, **settings):
+		"""Change settings, or set them back (None), and give the processes a moment to hear of it."""
+		for name, value in settings.items():
+			self.sql('postgres', f'ALTER SYSTEM RESET {name}' if value is None else f"ALTER SYSTEM SET {name} = '{value}'")
+		self.sql('postgres', 'SELECT pg_reload_conf()')
+		self.sql('postgres', 'SELECT pg_sleep(0.2)')

@@ -1,0 +1,72 @@
+"""The report's sections on what lasts: pages dirtied, import in slices, verify(), traffic."""
+
+import statistics
+
+from lib.report import table
+
+from .contestants import BY_NAME, CONTESTANTS, PLAIN
+from .slices import NEIGHBOURS, growth
+from .traffic import CLIENTS, LOAD, WEIGHTS
+from .verified import exponent
+
+TITLES = {contestant.name: contestant.title for contestant in (*CONTESTANTS, PLAIN)}
+
+
+def write(results):
+	"""Those that were measured."""
+	for name, part in (('dirtied', dirtied), ('slices', slices), ('verify', verify), ('traffic', traffic)):
+		if name in results:
+			part(results[name])
+
+
+def dirtied(found):
+	"""F11."""
+	print('\n## Pages dirtied between two checkpoints\n')
+	print('By likes spread evenly over all posts, until the views show them: how many pages the WAL written meanwhile names, each\n'
+		'once, which is what a checkpoint has to write if nobody has written a page before. Without autovacuum.')
+	table(['contestant', 'likes', 'pages', 'pages a like', 'to V1'], [[TITLES[name], f'{of.likes:,}', f'{of.pages:,}', f'{of.pages / of.likes:.3f}',
+		f'{of.pages / found["v1"].pages:.2f}'] for name, of in found.items()])
+
+
+def slices(found):
+	"""F15."""
+	print(f'\n## Import, slice by slice\n\nThe data set in {len(found[PLAIN.name])} slices, in memory and without a checkpoint; plain INSERTs of the same rows into\n'
+		f'plain tables with the same indexes in turn. "Last": the last slice against the first; of the last {NEIGHBOURS} the median,\n'
+		f'against that of the first {NEIGHBOURS}.')
+	rows = []
+	for name, of in found.items():
+		of = [one for one in of if one.items]
+		for title, each, unit in (('s', [one.seconds for one in of], 1e6), ('WAL', [one.wal for one in of], 1)):
+			an_item = [value / one.items for value, one in zip(each, of)]
+			last, medians = growth(an_item)
+			rows.append([TITLES[name], {'s': 'microseconds an item', 'WAL': 'bytes of WAL an item'}[title],
+				f'{unit * an_item[0]:,.1f}', f'{unit * statistics.median(an_item):,.1f}', f'{unit * an_item[-1]:,.1f}', f'{last:.2f}', f'{medians:.2f}'])
+	table(['contestant', '', 'first', 'median', 'last', 'last / first', 'medians'], rows)
+
+
+def verify(found):
+	"""F16."""
+	against, partitions = found
+	print('\n## verify()\n')
+	print('Beside plain SQL that counts comments and likes by post from the same rows, and compares nothing; neither uses parallel plans.')
+	table(['', 's, median', 'least to most', 'items a second'], [[title, f'{statistics.median(times):.2f}', f'{min(times):.2f} to {max(times):.2f}',
+		f'{against.items / statistics.median(times):,.0f}'] for title, times in (('verify()', against.verify), ('plain SQL', against.plain))])
+	print('\nOf 500 posts of 100 users, in ever more partitions; the first call of a session:')
+	table(['partitions', 'buffers', 'ms, median', 'least to most'], [[f'{number:,}', f'{of.buffers:,.0f}', f'{statistics.median(of.times):,.0f}',
+		f'{min(of.times):,.0f} to {max(of.times):,.0f}'] for number, of in partitions.items()])
+	print(f'\nBetween the two largest, buffers grow by the power of {exponent(partitions, lambda of: of.buffers):.2f} of the number of partitions, time by '
+		f'{exponent(partitions, lambda of: statistics.median(of.times)):.2f}; two would be quadratic.')
+
+
+def traffic(found):
+	"""F14."""
+	share = sum(weight for name, weight in WEIGHTS.items() if name.startswith('delete_')) / sum(WEIGHTS.values())
+	print('\n## A site\'s traffic\n')
+	print(f'Scale {found.scale:g}. All requests mixed, popular posts and authors far more often (Zipf-like, 1.1), {100 * share:.1f} % of them deletions, by {CLIENTS} clients for '
+		f'{found.seconds:,} s at {found.rate:,.0f} calls a second (if not given, {100 * LOAD:.0f} % of what the machine can do): {found.done:,} calls. '
+		f'Checkpoints ({found.checkpoints}) and autovacuum ({found.vacuums} tables) as the server\'s defaults have them come.\n')
+	print(f'On disk: {found.before / 2 ** 20:,.1f} MB before, {found.after / 2 ** 20:,.1f} MB once the views show all, and {found.fresh / 2 ** 20:,.1f} MB of the same '
+		f'users, posts, comments and likes when import() has put them into a new database: {found.after / found.fresh:.2f}.')
+	table(['script', 'of ten thousand', 'p99 of the first sixth, ms', 'of the last', 'last / first', 'calls of each, at least'],
+		[[f'{BY_NAME[name].code} {name}' if name in BY_NAME else name, WEIGHTS[name], f'{first:.2f}', f'{last:.2f}', f'{last / first:.2f}', f'{calls:,}']
+		for name, (first, last, calls) in found.times.items()])

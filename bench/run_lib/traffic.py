@@ -1,0 +1,115 @@
+"""A site's traffic for a while: what it leaves on disk, and whether requests become slower."""
+
+import os
+from array import array
+from collections import defaultdict
+from typing import NamedTuple
+
+from lib import pgbench
+from lib.server import DURABLE, WITH_WORKER, Server, say
+from lib.store import settle
+
+from .contestants import BY_NAME, SQL
+from .site import Site
+
+CLIENTS = 8
+LOAD = 0.4				# of the calls a second that the machine can do
+ENOUGH = 200			# calls of which a p99 is taken
+
+# How often each script of run_sql/traffic comes, of ten thousand
+WEIGHTS = {
+	'get_post': 3000, 'list_post_comments': 1500, 'list_feed': 1000, 'list_user_posts': 1000, 'get_user': 800, 'list_post_likes': 600,
+	'create_like': 1200, 'create_comment': 500, 'create_post': 100, 'edit_post': 60, 'create_user': 40, 'edit_user': 20,
+	'delete_like': 129, 'delete_comment': 50, 'delete_post': 1,
+}
+
+# Checkpoints and autovacuum as the server has them when nobody has set anything
+SETTINGS = DURABLE + WITH_WORKER + """
+max_wal_size = 1GB
+"""
+
+
+class Traffic(NamedTuple):
+	"""What a run came to."""
+	scale: float
+	seconds: int
+	rate: float				# calls a second: asked for
+	done: int				# calls
+	before: int				# bytes on disk
+	after: int
+	fresh: int				# of the same data, imported into a new database and vacuumed
+	checkpoints: int
+	vacuums: int			# by autovacuum
+	times: dict				# script -> (p99 of the first sixth, of the last one, calls of them), in ms
+
+	def slower(self):
+		"""Of each request that is one of the article's: the last p99 against the first."""
+		return {name: last / first for name, (first, last, calls) in self.times.items() if name in BY_NAME and calls >= ENOUGH}
+
+
+def traffic(measured, options, workplace):
+	"""Mixed traffic on a server of its own, with autovacuum and checkpoints as they come."""
+	server = Server(measured.server.installation, workplace, 'traffic', SETTINGS.format(buffers=options.shared_buffers))
+	server.start()
+	site = Site(server, 'traffic', options.traffic_scale, options, ['blogstore'])
+	site.create(compare_import=False)
+	site.worker(True)
+	seconds = 3 if options.quick else options.traffic_seconds
+	rate = options.traffic_rate or LOAD * found_rate(site, min(30, seconds // 3))
+	before, checkpoints = site.size(site.contestants[0]), finished(server)
+	say(f'traffic: {rate:,.0f} calls a second for {seconds} s')
+	log = os.path.join(server.socket, 'traffic_log')
+	done = run(site, seconds, '-R', f'{rate:.1f}', '--log', '--log-prefix=' + log)
+	times = sixths(log, seconds)
+	site.settle()
+	result = Traffic(options.traffic_scale, seconds, rate, done.transactions, before, site.size(site.contestants[0]), fresh(site),
+		finished(server) - checkpoints, int(site.value('SELECT sum(autovacuum_count) FROM pg_stat_user_tables')), times)
+	server.stop('fast')
+	return result
+
+
+def finished(server):
+	"""Checkpoints so far."""
+	return len(server.log_lines('checkpoint complete'))
+
+
+def found_rate(site, seconds):
+	"""Calls a second of all clients as fast as they can."""
+	return run(site, seconds).tps
+
+
+def run(site, seconds, *options):
+	"""Run all scripts, each as often as it comes."""
+	scripts = [f'{os.path.join(SQL, "traffic", name)}.sql@{weight}' for name, weight in WEIGHTS.items()]
+	others = [word for script in scripts[1:] for word in ('-f', script)]
+	variables = {'users': site.users, 'idle_users': site.idle_users, 'live': site.posts * 3 // 4, 'posts': site.posts,
+		'clients': CLIENTS, 'default_seed': site.seed}
+	return pgbench.finish(pgbench.start(site.server, pgbench.command(site.server, site.database, scripts[0], CLIENTS,
+		[*others, '-T', str(seconds), '--random-seed', str(site.seed), *options], variables), PGOPTIONS=site.contestants[0].options()))
+
+
+def sixths(log, seconds):
+	"""Of each script: p99 of its times in the first sixth of the run, in the last one, and the lesser number of calls of them."""
+	of_second = defaultdict(lambda: defaultdict(lambda: array('d')))
+	for transaction in pgbench.transactions(log):
+		of_second[int(transaction.moment)][transaction.script].append(transaction.taken)
+	begin, end = min(of_second), max(of_second)
+	length = max(1, seconds // 6)
+	found = {}
+	for script, name in enumerate(WEIGHTS):
+		first, last = ([taken for second in span for taken in of_second[second][script]]
+			for span in (range(begin, begin + length), range(end - length, end)))
+		if first and last:
+			found[name] = pgbench.percentile(first, 99), pgbench.percentile(last, 99), min(len(first), len(last))
+	return found
+
+
+def fresh(site):
+	"""Bytes on disk of the same users, posts, comments and likes, imported into a new database."""
+	site.file(os.path.join(SQL, 'fresh', 'out.sql'), directory=site.server.socket)
+	site.server.sql('postgres', 'CREATE DATABASE fresh')
+	site.server.psql('fresh', '-f', os.path.join(SQL, 'fresh', 'in.sql'), directory=site.server.socket)
+	settle(site.server, 'fresh')
+	site.server.sql('fresh', 'VACUUM ANALYZE')
+	other = Site(site.server, 'fresh', site.scale, site.options, ['blogstore'])
+	return other.size(other.contestants[0])

@@ -1,0 +1,7 @@
+-- count.sql
+--		What verify() has to know of counts, counted by plain SQL from the same rows.
+SET max_parallel_workers_per_gather = 0;
+SELECT count(*), sum(comments), sum(likes)
+FROM (
+	SELECT post_id, count(*) FILTER (WHERE type = 'comment') AS comments, count(*) FILTER (WHERE type = 'like') AS likes
+	FROM blogstore.posts GROUP BY post_id) AS counted;

@@ -1,0 +1,4 @@
+-- get_user.sql
+--		An author, popular ones far more often.
+\set user 8000000000000001 + permute(random_zipfian(1, :users, 1.1) - 1, :users)
+SELECT * FROM blogstore.get_user(user_id => ('0180000000007000' || :user)::uuid);

@@ -1,0 +1,3 @@
+-- list_feed.sql
+--		The front page.
+SELECT * FROM blogstore.list_feed();
