@@ -380,7 +380,15 @@ DROP VIEW own_posts;
 CREATE TABLE many_users AS SELECT kit.u(1000 + n) AS user_id, 'one of many ' || n AS username, kit.d(1) AS creation_date FROM generate_series(1, 300) n;
 CREATE TABLE many_posts AS SELECT kit.p(1000 + n) AS post_id, kit.u(1001) AS user_id, 'liked by many' AS title, '' AS content, kit.d(n) AS creation_date FROM generate_series(1, 80) n;
 CREATE TABLE many_likes AS SELECT post_id, u.user_id, kit.d(1) + ascii(md5(username)) * interval '1 s' AS creation_date FROM many_posts, many_users u;
+CREATE VIEW scans AS SELECT sum(seq_scan) AS read, sum(idx_scan) AS looks FROM pg_stat_xact_all_tables WHERE relname LIKE 'posts\_p%\_like';
+BEGIN;
+CREATE TEMP TABLE scans_before AS SELECT * FROM scans;
 SELECT type, imported FROM blogstore.import('many_users', 'many_posts', likes => 'many_likes');
+-- of what is there, only whether there is anything on a post is looked at
+SELECT s.read - b.read AS read, s.looks - b.looks AS looks FROM scans s, scans_before b;
+COMMIT;
+DROP VIEW scans;
+DROP TABLE scans_before;
 CREATE TEMP TABLE loaded AS
 SELECT indexrelid::regclass AS index, pg_relation_size(indexrelid) AS size FROM pg_index JOIN pg_class ON pg_class.oid = indrelid
 WHERE relname LIKE 'posts\_p%\_like';
