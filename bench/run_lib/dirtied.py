@@ -42,6 +42,7 @@ def dirtied(site, options, _workplace):
 		found[contestant.name] = between_checkpoints(Runner(other, options), request, contestant, count)
 		say(f'{found[contestant.name].likes:,} likes of {contestant.title} dirty {found[contestant.name].pages:,} pages')
 	other.server.change(full_page_writes=None, autovacuum=None)
+	other.right()
 	other.drop()
 	return found
 

@@ -5,8 +5,9 @@ import random
 import time
 from typing import NamedTuple
 
-from lib.server import say
-from lib.store import DATASET, settle
+from lib.program import Verdict
+from lib.server import Failure, say
+from lib.store import DATASET, settle, verify
 
 from .contestants import CONTESTANTS, PLAIN, SQL
 
@@ -168,6 +169,14 @@ class Site:
 		self.worker(False)
 		self.sql('SELECT blogstore.stop_worker(drop_slot => true)')
 		self.server.sql('postgres', f'DROP DATABASE {self.database}')
+
+	def right(self):
+		"""blogstore has to be right, at rest; raises Failure if not."""
+		self.settle()
+		verdict = Verdict()
+		verify(self.server, self.database, verdict)
+		if verdict.problems:
+			raise Failure('\n'.join(verdict.problems))
 
 	def settle(self):
 		"""Wait until views show all, and counts are folded."""

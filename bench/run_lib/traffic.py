@@ -61,7 +61,7 @@ def traffic(measured, options, workplace):
 	log = os.path.join(server.socket, 'traffic_log')
 	done = run(site, seconds, '-R', f'{rate:.1f}', '--log', '--log-prefix=' + log)
 	times = sixths(log, seconds)
-	site.settle()
+	site.right()
 	result = Traffic(options.traffic_scale, seconds, rate, done.transactions, before, site.size(site.contestants[0]), fresh(site),
 		finished(server) - checkpoints, int(site.value('SELECT sum(autovacuum_count) FROM pg_stat_user_tables')), times)
 	server.stop('fast')
