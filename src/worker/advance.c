@@ -55,6 +55,7 @@ write_position_of(Worker *worker, XLogRecPtr lsn, int64 layout)
 	applied_position_write(&written);
 	apply_end(&scope);
 	apply_flush();
+	apply_layout_written(written.layout == 0);
 	worker->position = position;
 }
 

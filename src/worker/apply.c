@@ -40,6 +40,8 @@
 
 static int	guc_nest;			/* of the present transaction's settings */
 static MemoryContext outside;	/* what was current before the transaction */
+static ApplyKind kind_now;		/* of the present transaction */
+static bool left_out_noted = false; /* is the layout written down as 0? */
 
 /*
  * Begin a transaction as the containers' owner with an active snapshot. Locks
@@ -51,6 +53,7 @@ void
 apply_begin(OwnerScope *scope, ApplyKind kind)
 {
 	outside = CurrentMemoryContext;
+	kind_now = kind;
 	defer_never();
 	StartTransactionCommand();
 	guc_nest = NewGUCNestLevel();
@@ -80,16 +83,29 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
 void
 apply_end(OwnerScope *scope)
 {
+	bool		left_out = kind_now != APPLY_STATE && left_out_any();
+
+	/* a crash forgets what was left out, and not what was made of the rest */
+	if (left_out && !left_out_noted)
+		applied_position_void_layout();
 	PopActiveSnapshot();
 	AtEOXact_GUC(false, guc_nest);
 	(void) NewGUCNestLevel();
 	defaults_apply(GetUserId());
 	CommitTransactionCommand();
+	left_out_noted |= left_out;
 	owner_end(scope);
 	replorigin_session_origin = InvalidRepOriginId;
 
 	/* the server leaves a context that is never reset */
 	MemoryContextSwitchTo(outside);
+}
+
+/* The layout has been written down: as 0, because something is left out? */
+void
+apply_layout_written(bool left_out)
+{
+	left_out_noted = left_out;
 }
 
 /* Roll back after an error that the worker goes on from, and forget it. */

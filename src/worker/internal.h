@@ -100,6 +100,7 @@ typedef enum ApplyResult
 
 extern void apply_begin(OwnerScope *scope, ApplyKind kind);
 extern void apply_end(OwnerScope *scope);
+extern void apply_layout_written(bool left_out);
 extern void apply_roll_back(void);
 extern ApplyResult apply_run(ApplyKind kind, void (*step) (void *arg),
 							 void *arg, ErrorData **error);
