@@ -33,6 +33,13 @@ static int	n_failed = 0;
 static bool feed_failed = false;
 static bool all_failed = false;	/* more than are remembered */
 
+/* Has something failed that is still to be tried again? */
+bool
+careful_left_any(void)
+{
+	return n_failed > 0 || feed_failed || all_failed;
+}
+
 /* Would an error come again, for what it was about, and not for the rest? */
 bool
 careful_concerns(int sqlerrcode)

@@ -18,6 +18,7 @@
 #include "container/container.h"
 
 /* careful.c: what fails for one item alone */
+extern bool careful_left_any(void);
 extern bool careful_concerns(int sqlerrcode);
 extern bool careful_begin(int sqlerrcode);
 extern bool careful_do(void (*work) (void *arg), void *arg);

@@ -14,6 +14,7 @@
 
 #include "compat.h"
 #include "layout/layout.h"
+#include "views/views.h"
 #include "worker/internal.h"
 
 #include "access/xact.h"
@@ -49,7 +50,7 @@ write_position_of(Worker *worker, XLogRecPtr lsn, int64 layout)
 
 	written = position;
 	/* a worker that starts anew does not know what was left out: all is built */
-	if (left_out_any())
+	if (left_out_any() || careful_left_any())
 		written.layout = 0;
 	apply_begin(&scope, APPLY_STATE);
 	applied_position_write(&written);

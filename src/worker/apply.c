@@ -83,7 +83,8 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
 void
 apply_end(OwnerScope *scope)
 {
-	bool		left_out = kind_now != APPLY_STATE && left_out_any();
+	bool		left_out = kind_now != APPLY_STATE &&
+		(left_out_any() || careful_left_any());
 
 	/* a crash forgets what was left out, and not what was made of the rest */
 	if (left_out && !left_out_noted)

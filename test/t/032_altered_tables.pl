@@ -439,6 +439,7 @@ is($refused, '3', 'a copy refused: the posts are edited');
 $node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p($other_post), 'beside it')");
 is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'a copy refused: the views go on');
 is($node->safe_psql('postgres', "SELECT DISTINCT title FROM blogstore.users WHERE type = 'post' AND post_id = kit.p($other_post)"), 'beside it', 'a copy refused: others are written');
+is($node->safe_psql('postgres', 'SELECT layout FROM blogstore.change_feed'), '0', 'a copy refused: that is written down for a worker that starts anew');
 like($node->safe_psql('postgres', 'SELECT last_error FROM blogstore.stat_worker'), qr/violates check constraint "odd"/, 'a copy refused: stat_worker tells');
 # with more care, an item a subtransaction, it meets a row that is locked for long
 close_gate($node, 'postgres', 'beside it', "SELECT FROM blogstore.users WHERE type = 'post' AND post_id = kit.p($other_post) FOR KEY SHARE");
