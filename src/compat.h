@@ -9,6 +9,7 @@
 #define BLOGSTORE_COMPAT_H
 
 #include "access/genam.h"
+#include "access/nbtree.h"
 #include "access/tableam.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
@@ -80,6 +81,20 @@ compat_index_beginscan(Relation heap, Relation index, Snapshot snapshot,
 	return index_beginscan(heap, index, snapshot, NULL, nkeys, 0);
 #else
 	return index_beginscan(heap, index, snapshot, nkeys, 0);
+#endif
+}
+
+/* Go down a B-tree index to the page that a key leads to, and lock it to read. */
+static inline BTStack
+compat_bt_search(Relation heap, Relation index, BTScanInsert key,
+				 Buffer *buffer, Snapshot snapshot)
+{
+#if PG_VERSION_NUM >= 170000
+	return _bt_search(index, heap, key, buffer, BT_READ);
+#elif PG_VERSION_NUM >= 160000
+	return _bt_search(index, heap, key, buffer, BT_READ, snapshot);
+#else
+	return _bt_search(index, key, buffer, BT_READ, snapshot);
 #endif
 }
 

@@ -146,6 +146,14 @@ extern bool item_scan_next_values(ItemScan *scan, Datum *value, bool *isnull);
 extern void item_scan_cursor(const ItemScan *scan, Cursor *cursor);
 extern void item_scan_end(ItemScan *scan);
 
+/*
+ * lookup.c: what all items of a key that a snapshot shows count, without a scan; false:
+ * only a scan can tell
+ */
+extern bool item_sum_counts(Container container, ItemType type,
+							const pg_uuid_t *key, Snapshot snapshot,
+							int64 *comments, int64 *likes);
+
 /* merged_scan.c: items of all partitions as one list */
 typedef struct MergedScan MergedScan;
 

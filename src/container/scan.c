@@ -37,6 +37,10 @@ struct ItemScan
 	IndexScanDesc desc;			/* NULL: the leaf is left out */
 	ScanDirection direction;
 	TupleTableSlot *slot;
+	bool		point;			/* one row at most, found already */
+	bool		ahead;			/* that row is yet to be read */
+	ItemPointerData found;
+	Snapshot	snapshot;
 	Snapshot	filter;			/* shown by hand by it; NULL: by the scan */
 	ItemType	type;
 	uint32		needed;			/* properties that items must have */
@@ -129,6 +133,8 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 	ItemScan   *scan = palloc(sizeof(ItemScan));
 
 	scan->filter = NULL;
+	scan->desc = NULL;
+	scan->point = false;
 	scan->leaf = *leaf;
 	scan->index = leaf_open_index(&scan->leaf, query->path);
 	scan->direction = query->backward ? BackwardScanDirection :
@@ -204,14 +210,35 @@ scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 					 &value[n]);
 }
 
+/* Find the row of a query that names it by its whole key; false: scan the index. */
+static bool
+scan_point(ItemScan *scan, const ItemQuery *query, Snapshot snapshot)
+{
+	int			found;
+
+	if (scan->ncolumns != 1 || query->nkeys != 1)
+		return false;
+	found = leaf_find_row(&scan->leaf, scan->index, DatumGetUUIDP(query->key[0]),
+						  snapshot, &scan->found);
+	if (found < 0)
+		return false;
+	scan->point = true;
+	scan->ahead = found > 0;
+	scan->snapshot = snapshot;
+	return true;
+}
+
 /* Enter the index. */
 static ItemScan *
 scan_start(ItemScan *scan, const ItemQuery *query)
 {
 	Snapshot	snapshot = query->snapshot ? query->snapshot :
 		GetActiveSnapshot();
-	int			n = scan_equal_keys(scan, query->key, query->nkeys);
+	int			n;
 
+	if (scan_point(scan, query, snapshot))
+		return scan;
+	n = scan_equal_keys(scan, query->key, query->nkeys);
 	if (query->before != NULL && query->before->valid)
 		scan_cursor_key(scan, n++, query->before);
 	if (query->after != NULL && query->after->valid)
@@ -233,10 +260,11 @@ item_scan_begin(const ItemQuery *query)
 	return scan == NULL ? palloc0(sizeof(ItemScan)) : scan_start(scan, query);
 }
 
-/* Begin again, with another key: a scan that was begun with nothing but a key. */
+/* Begin again, with another key: a scan that was begun with no more than part of one. */
 void
 item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 {
+	Assert(!scan->point);
 	if (scan->desc == NULL)
 		return;
 	ExecClearTuple(scan->slot);
@@ -286,10 +314,25 @@ item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index)
 	return true;
 }
 
+/* Read the row that was found; false: it was read before, or does not show. */
+static bool
+scan_advance_point(ItemScan *scan)
+{
+	bool		shown = scan->ahead &&
+		leaf_read_row(&scan->leaf, &scan->found, scan->snapshot, scan->slot);
+
+	scan->ahead = false;
+	if (!shown)
+		ExecClearTuple(scan->slot);
+	return shown;
+}
+
 /* The next version that shows; false: there are no more. */
 static bool
 scan_advance(ItemScan *scan)
 {
+	if (scan->point)
+		return scan_advance_point(scan);
 	if (scan->desc == NULL)
 		return false;
 	do
@@ -328,8 +371,8 @@ item_scan_next(ItemScan *scan, BlogItem *out)
 bool
 item_scan_want(ItemScan *scan, const Property *prop, int n)
 {
-	uint32		needed = scan->desc != NULL ? scan->needed : 0;
-	bool		found = scan->desc != NULL;
+	bool		found = scan->desc != NULL || scan->point;
+	uint32		needed = found ? scan->needed : 0;
 
 	scan->nwanted = n;
 	scan->nothers = 0;
@@ -443,7 +486,8 @@ item_scan_end(ItemScan *scan)
 		return;
 	}
 	ExecDropSingleTupleTableSlot(scan->slot);
-	index_endscan(scan->desc);
+	if (!scan->point)
+		index_endscan(scan->desc);
 	index_close(scan->index, scan->leaf.lockmode);
 	leaf_close(&scan->leaf, false);
 	pfree(scan);

@@ -16,6 +16,13 @@
 /* scan.c: a scan of a leaf that is open */
 extern ItemScan *leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query);
 
+/* lookup.c: the one row of a key, without a scan */
+extern int	leaf_find_row(const OpenLeaf *leaf, Relation index,
+						  const pg_uuid_t *key, Snapshot snapshot,
+						  ItemPointer row);
+extern bool leaf_read_row(const OpenLeaf *leaf, ItemPointer row,
+						  Snapshot snapshot, struct TupleTableSlot *slot);
+
 /* scan.c: what a scan has found, and where */
 extern struct TupleTableSlot *item_scan_slot(ItemScan *scan);
 extern Relation item_scan_relation(ItemScan *scan);

@@ -142,6 +142,7 @@ typedef struct CounterSweep
 extern bool post_counters_make(CounterSweep *sweep);
 
 /* post_item.c: a post with its counts */
+extern PostCounts post_deltas(const pg_uuid_t *post_id, Snapshot snapshot);
 extern void post_add_up(BlogItem *post, Snapshot snapshot);
 
 /* post_sums.c: the counts of many posts */

@@ -23,18 +23,15 @@
 #include "access/xact.h"
 #include "utils/snapmgr.h"
 
-/* Add to a post's counts what its deltas say; both as one snapshot sees them. */
-void
-post_add_up(BlogItem *post, Snapshot snapshot)
+/* Add up what a post's deltas say by reading them one by one. */
+static void
+scan_deltas(const pg_uuid_t *post_id, Snapshot snapshot, PostCounts *counts)
 {
-	const pg_uuid_t *post_id = item_uuid(post, PROP_POST_ID);
 	Datum		key = UUIDPGetDatum(post_id);
 	bool		serializable = IsolationIsSerializable();
 	BlogItem	delta;
 	ItemScan   *scan;
 
-	if (!delta_possible(post_id))
-		return;
 	/* what the snapshot does not show may lack values */
 	scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
@@ -54,10 +51,35 @@ post_add_up(BlogItem *post, Snapshot snapshot)
 		}
 		if (serializable && !item_require_values(&delta, ITEM_DELTA))
 			continue;
-		item_add_counts(post, item_count(&delta, PROP_COMMENT_COUNT),
-						item_count(&delta, PROP_LIKE_COUNT));
+		counts->comments += item_count(&delta, PROP_COMMENT_COUNT);
+		counts->likes += item_count(&delta, PROP_LIKE_COUNT);
 	}
 	item_scan_end(scan);
+}
+
+/* What a post's deltas say, as a snapshot sees them. */
+PostCounts
+post_deltas(const pg_uuid_t *post_id, Snapshot snapshot)
+{
+	PostCounts	counts = {0, 0};
+
+	if (!delta_possible(post_id) ||
+		(!IsolationIsSerializable() &&
+		 item_sum_counts(CONTAINER_POSTS, ITEM_DELTA, post_id, snapshot,
+						 &counts.comments, &counts.likes)))
+		return counts;
+	counts = (PostCounts) {0, 0};
+	scan_deltas(post_id, snapshot, &counts);
+	return counts;
+}
+
+/* Add to a post's counts what its deltas say; both as one snapshot sees them. */
+void
+post_add_up(BlogItem *post, Snapshot snapshot)
+{
+	PostCounts	counts = post_deltas(item_uuid(post, PROP_POST_ID), snapshot);
+
+	item_add_counts(post, counts.comments, counts.likes);
 }
 
 /*

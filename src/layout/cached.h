@@ -60,6 +60,9 @@ typedef struct Partitions
 	bool		hashed;			/* false: there is one, and no key */
 	FmgrInfo	hash_proc;
 	Oid			hash_collation;
+	bool		last_known;		/* is the hash of a last key kept? */
+	pg_uuid_t	last_key;
+	uint64		last_hash;
 	int			modulus;		/* the greatest of the partitions' moduli */
 	int		   *of_remainder;	/* which has a remainder; NO_PARTITION: none;
 								 * UNPROVEN: not known */

@@ -16,8 +16,10 @@
 
 #include "access/genam.h"
 #include "access/table.h"
+#include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "optimizer/plancat.h"
+#include "pgstat.h"
 #include "storage/lmgr.h"
 #include "utils/rel.h"
 
@@ -160,6 +162,32 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
 }
 
 /*
+ * Open a table, and lock it; NULL: it is no more. As try_table_open(), but for a look
+ * in the catalogs first, which is not needed: a session that remembers a table
+ * learns with the lock that it was dropped.
+ */
+static Relation
+open_leaf_table(Oid relid, LOCKMODE lockmode)
+{
+	Relation	rel;
+
+	LockRelationOid(relid, lockmode);
+	rel = RelationIdGetRelation(relid);
+	if (rel == NULL || rel->rd_rel->relkind != RELKIND_RELATION ||
+		RelationUsesLocalBuffers(rel))
+	{
+		if (rel != NULL)
+			RelationClose(rel);
+		rel = try_table_open(relid, NoLock);
+		if (rel == NULL)
+			UnlockRelationOid(relid, lockmode);
+		return rel;
+	}
+	pgstat_init_relation(rel);
+	return rel;
+}
+
+/*
  * Open the leaf of a container's partition that holds items of a type. To read, false is returned if the leaf is not what it should be and
  * this process leaves such ones out (left_out_instead_of_errors()); else that is an
  * error.
@@ -189,7 +217,7 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 		CHECK_FOR_INTERRUPTS();
 		if (leaf == NULL)
 			break;
-		rel = try_table_open(leaf->relid, lockmode);
+		rel = open_leaf_table(leaf->relid, lockmode);
 		if (rel == NULL)
 			cc->valid = false;
 		else if (!leaf_learn(cc, rel, container, type, partition,

@@ -185,16 +185,27 @@ partitions_count(const Partitions *partitions)
 	return partitions->n;
 }
 
-/* The hash of a key, by which partitions are told. */
+/*
+ * The hash of a key, by which partitions are told. A request asks for the same one
+ * several times.
+ */
 uint64
 partitions_hash(Partitions *partitions, const pg_uuid_t *key)
 {
 	Datum		value = UUIDPGetDatum(key);
 	bool		isnull = false;
 
-	return compute_partition_hash_value(1, &partitions->hash_proc,
-										&partitions->hash_collation, &value,
-										&isnull);
+	if (partitions->last_known &&
+		memcmp(&partitions->last_key, key, sizeof(pg_uuid_t)) == 0)
+		return partitions->last_hash;
+	partitions->last_known = false;
+	partitions->last_hash =
+		compute_partition_hash_value(1, &partitions->hash_proc,
+									 &partitions->hash_collation, &value,
+									 &isnull);
+	partitions->last_key = *key;
+	partitions->last_known = true;
+	return partitions->last_hash;
 }
 
 /*

@@ -158,8 +158,33 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 	scan->list = NULL;
 	query->begin(scan, fcinfo);
 	scan->as_read = scan->wanted != NULL && scan->items != NULL &&
-		scan->deleted == NULL && !(scan->single && query->type == ITEM_POST) &&
+		scan->deleted == NULL &&
 		item_scan_want(scan->items, scan->wanted, scan->nwanted);
+}
+
+/*
+ * Add to the values of a post that was found by its key what is counted beside it. A
+ * scan that gives items as they are read has nobody's items to hide.
+ */
+static void
+add_up_values(const RequestScan *scan, Datum *value)
+{
+	PostCounts	counts;
+	bool		wanted = false;
+
+	for (int i = 0; i < scan->nwanted; i++)
+		wanted |= scan->wanted[i] == PROP_COMMENT_COUNT ||
+			scan->wanted[i] == PROP_LIKE_COUNT;
+	if (!wanted)
+		return;
+	counts = post_deltas(&scan->key[0], GetActiveSnapshot());
+	for (int i = 0; i < scan->nwanted; i++)
+	{
+		if (scan->wanted[i] == PROP_COMMENT_COUNT)
+			value[i] = Int64GetDatum(DatumGetInt64(value[i]) + counts.comments);
+		else if (scan->wanted[i] == PROP_LIKE_COUNT)
+			value[i] = Int64GetDatum(DatumGetInt64(value[i]) + counts.likes);
+	}
 }
 
 /*
@@ -271,6 +296,8 @@ request_scan_next_values(RequestScan *scan, Datum *value, bool *isnull)
 		{
 			if (scan->goes_on)
 				item_scan_cursor(scan->items, &scan->page.before);
+			if (scan->single && scan->query->type == ITEM_POST)
+				add_up_values(scan, value);
 			if (scan->left > 0)
 				scan->left--;
 			return true;
