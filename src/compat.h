@@ -9,7 +9,6 @@
 #define BLOGSTORE_COMPAT_H
 
 #include "access/genam.h"
-#include "access/nbtree.h"
 #include "access/tableam.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
@@ -85,18 +84,13 @@ compat_index_beginscan(Relation heap, Relation index, Snapshot snapshot,
 }
 
 /* Go down a B-tree index to the page that a key leads to, and lock it to read. */
-static inline BTStack
-compat_bt_search(Relation heap, Relation index, BTScanInsert key,
-				 Buffer *buffer, Snapshot snapshot)
-{
 #if PG_VERSION_NUM >= 170000
-	return _bt_search(index, heap, key, buffer, BT_READ);
+#define compat_bt_search(h, i, key, buf, snap) _bt_search(i, h, key, buf, BT_READ)
 #elif PG_VERSION_NUM >= 160000
-	return _bt_search(index, heap, key, buffer, BT_READ, snapshot);
+#define compat_bt_search(h, i, key, buf, snap) _bt_search(i, h, key, buf, BT_READ, snap)
 #else
-	return _bt_search(index, key, buffer, BT_READ, snapshot);
+#define compat_bt_search(h, i, key, buf, snap) _bt_search(i, key, buf, BT_READ, snap)
 #endif
-}
 
 /* An executor state whose range table holds just rel. */
 static inline void
@@ -501,14 +495,6 @@ compat_blocks_of_table(const FormData_pg_class *form)
 
 	return smgrnblocks(smgropen(compat_table_file(form), backend),
 					   MAIN_FORKNUM);
-}
-
-/* Read a block of such a table, which has it. */
-static inline Buffer
-compat_read_table(const FormData_pg_class *form, BlockNumber block)
-{
-	return ReadBufferWithoutRelcache(compat_table_file(form), MAIN_FORKNUM,
-									 block, RBM_NORMAL, NULL, true);
 }
 
 #endif							/* BLOGSTORE_COMPAT_H */

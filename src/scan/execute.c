@@ -78,6 +78,15 @@ find_columns(QueryScanState *state, List *columns)
 	}
 }
 
+/* Make the description of the scan's rows that of its node's (result.c). */
+static void
+begin_result(PlanState *ps, TupleTableSlot *slot)
+{
+	ps->ps_ResultTupleSlot = slot;
+	ps->ps_ResultTupleDesc = slot->tts_tupleDescriptor;
+	ps->ps_ProjInfo = NULL;
+}
+
 static void
 scan_begin(CustomScanState *node, EState *estate, int eflags)
 {
@@ -86,7 +95,9 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 
 	state->call = linitial_node(FuncExpr, plan->custom_exprs);
 	check_execute(state->call->funcid);
-	state->args = ExecInitExprList(state->call->args, &node->ss.ps);
+	if (scan_is_result(plan))
+		begin_result(&node->ss.ps, node->ss.ss_ScanTupleSlot);
+	scan_find_arguments(state);
 	find_columns(state, lsecond(plan->custom_private));
 	state->flinfo.fn_oid = state->call->funcid;
 	state->flinfo.fn_stats = TRACK_FUNC_PL;	/* as fmgr_info() has it for C */
@@ -100,22 +111,6 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 /* ------------------------------------------------------------------------
  * Rows
  * ------------------------------------------------------------------------ */
-
-/* Evaluate the call's arguments. */
-static void
-evaluate_arguments(QueryScanState *state)
-{
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-	NullableDatum *arg = state->fcinfo.info.args;
-	ListCell   *cell;
-
-	foreach(cell, state->args)
-	{
-		arg->value = ExecEvalExprSwitchContext(lfirst(cell), econtext,
-											   &arg->isnull);
-		arg++;
-	}
-}
 
 /* For EXPLAIN ANALYZE: which leaf or partitions are being read? */
 static void
@@ -143,7 +138,7 @@ begin_request(QueryScanState *state)
 {
 	RequestScan *scan = &state->scan;
 
-	evaluate_arguments(state);
+	scan_evaluate_arguments(state);
 	stats_begin(&scan->cost);
 	scan->desc = NULL;
 	scan->row_type = state->call->funcresulttype;

@@ -4,8 +4,9 @@
  *
  * The plan node's custom_private is a list of two: the query's number among
  * query_functions, and a list of the columns of the function's row that the scan
- * gives, in their order; 0 is the whole row. Its custom_exprs is a list of one, the
- * function's call.
+ * gives, in their order; 0 is the whole row. A third member is there if the scan is a
+ * statement's result (result.c). Its custom_exprs is a list of one, the function's
+ * call.
  */
 #ifndef BLOGSTORE_SCAN_INTERNAL_H
 #define BLOGSTORE_SCAN_INTERNAL_H
@@ -17,6 +18,7 @@
 #include "nodes/extensible.h"
 
 #define WHOLE_ROW 0				/* in the list of columns */
+#define SCAN_IS_RESULT 1		/* the third member */
 
 /* What a scan has read, for EXPLAIN ANALYZE. */
 typedef struct ScanReads
@@ -35,7 +37,7 @@ typedef struct QueryScanState
 	CustomScanState css;
 	const QueryFunction *function;
 	FuncExpr   *call;
-	List	   *args;			/* of ExprState */
+	ExprState  *arg[MAX_QUERY_ARGS];	/* NULL: its value is there as it is */
 	int			ncolumns;
 	int			column[N_PROPERTIES + 1];	/* of the row, of each; WHOLE_ROW */
 	bool		whole_row;		/* is one of them that? */
@@ -60,6 +62,20 @@ typedef struct QueryScanState
 
 /* execute.c */
 extern Node *scan_create_state(CustomScan *plan);
+
+/* arguments.c */
+extern void scan_find_arguments(QueryScanState *state);
+extern void scan_evaluate_arguments(QueryScanState *state);
+
+/* result.c */
+extern void scan_result_init(void);
+
+/* Does a plan's scan stand for the result? */
+static inline bool
+scan_is_result(const CustomScan *scan)
+{
+	return list_length(scan->custom_private) > 2;
+}
 
 /* explain.c */
 extern void scan_explain(CustomScanState *node, List *ancestors,

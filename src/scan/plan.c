@@ -341,4 +341,5 @@ scan_init(void)
 	}
 	previous_hook = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = scan_add_path;
+	scan_result_init();
 }

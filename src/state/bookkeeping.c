@@ -355,7 +355,10 @@ peek_at_pages(Bookkeeping table, RowTaker take, void *arg, bool *found)
 		desc = describe_rows(&form, &shape[table]);
 	*found = false;
 	for (BlockNumber at = 0, n = compat_blocks_of_table(&form); at < n && !*found; at++)
-		*found = peek_at_page(compat_read_table(&form, at), relid, desc, take, arg);
+		*found = peek_at_page(ReadBufferWithoutRelcache(compat_table_file(&form),
+														MAIN_FORKNUM, at,
+														RBM_NORMAL, NULL, true),
+							  relid, desc, take, arg);
 	return true;
 }
 
