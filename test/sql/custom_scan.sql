@@ -455,6 +455,20 @@ SELECT function, calls, buffers_hit + buffers_read >= calls AS looks, total_time
 SELECT kit.try('blogstore.get_post(NULL)');
 SELECT calls FROM blogstore.stat_requests WHERE function = 'get_post';
 
+-- A scan that is a statement's result has the statement's names.
+EXPLAIN (VERBOSE, COSTS OFF) SELECT f.title AS caption, f.id FROM blogstore.get_post(kit.p(1)) f;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT f.title AS caption, f.id FROM blogstore.list_feed() f ORDER BY f.title;
+CREATE TABLE kit.captions AS SELECT f.like_count AS likes, f.title AS caption FROM blogstore.get_post(kit.p(1)) f;
+SELECT attname, atttypid::regtype FROM pg_attribute WHERE attrelid = 'kit.captions'::regclass AND attnum > 0 ORDER BY attnum;
+DROP TABLE kit.captions;
+SELECT FROM blogstore.get_post(kit.p(1));
+SELECT FROM blogstore.get_post(kit.p(1)) f WHERE f.title IS NULL;
+BEGIN;
+DECLARE captions CURSOR WITH HOLD FOR SELECT f.title AS caption FROM blogstore.get_post(kit.p(1)) f;
+COMMIT;
+FETCH ALL FROM captions;
+CLOSE captions;
+
 DROP VIEW kit.newest, kit.liked, kit.differ;
 DROP FUNCTION kit.scans, kit.expected, kit.buffers, kit.answers, kit.both, kit.inlined, kit.not_inlined, kit.looped;
 DROP PROCEDURE kit.altered;
