@@ -154,33 +154,24 @@ compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
 #endif
 }
 
-/* Make a version of a row another one, with its index entries. */
-static inline TM_Result
-compat_update_tuple(ResultRelInfo *rri, EState *estate, ItemPointer tid,
-					TupleTableSlot *slot)
-{
-	TM_FailureData failure;
-	LockTupleMode mode;
-	TM_Result	result;
+/* Which indexes a new version of a row needs entries in; 0: none. */
 #if PG_VERSION_NUM >= 160000
-	TU_UpdateIndexes indexes = TU_None;
+typedef TU_UpdateIndexes CompatIndexes;
 #else
-	bool		indexes = false;
+typedef bool CompatIndexes;
 #endif
 
-	result = table_tuple_update(rri->ri_RelationDesc, tid, slot,
-								GetCurrentCommandId(true), GetActiveSnapshot(),
-								InvalidSnapshot, true, &failure, &mode,
-								&indexes);
-	if (result != TM_Ok || !indexes)
-		return result;
+/* Make those entries. */
+static inline void
+compat_update_index_tuples(ResultRelInfo *rri, EState *estate,
+						   TupleTableSlot *slot, CompatIndexes indexes)
+{
 #if PG_VERSION_NUM >= 160000
 	(void) ExecInsertIndexTuples(rri, slot, estate, true, false, NULL, NIL,
 								 indexes == TU_Summarizing);
 #else
 	(void) ExecInsertIndexTuples(rri, slot, estate, true, false, NULL, NIL);
 #endif
-	return result;
 }
 
 /* Is there no committed or pending row with slot's key in one of the arbiters? */

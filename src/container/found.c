@@ -97,13 +97,23 @@ static ItemResult
 update_version(ItemWriter *writer, const BlogItem *item)
 {
 	TupleTableSlot *slot = writer->fresh;
-	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
+	CompatIndexes indexes = 0;
+	LockTupleMode mode;
+	TM_FailureData failure;
 	TM_Result	result;
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 
 	writer_form_update(writer, slot, item);
 	check_update(writer, slot);
-	result = compat_update_tuple(writer->rri, writer->estate,
-								 &writer->found->tts_tid, slot);
+	result = table_tuple_update(writer->leaf.rel, &writer->found->tts_tid, slot,
+								GetCurrentCommandId(true), GetActiveSnapshot(),
+								InvalidSnapshot, true, &failure, &mode,
+								&indexes);
+	if (result == TM_Ok && indexes != 0)
+	{
+		writer_open_indexes(writer);
+		compat_update_index_tuples(writer->rri, writer->estate, slot, indexes);
+	}
 	compat_set_updated_columns(writer->estate, NULL);
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(writer->estate);

@@ -110,11 +110,16 @@ static ItemLife
 follow_versions(ItemScan *scan)
 {
 	Relation	rel = item_scan_relation(scan);
-	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	TupleTableSlot *slot;
 	ItemPointerData tid = item_scan_slot(scan)->tts_tid;
 	TransactionId ender = InvalidTransactionId;
 	ItemLife	life = ITEM_UNSEEN;
 
+	/* nearly always what was found is the newest */
+	if (!version_ended(item_scan_slot(scan), &(ItemPointerData) {{0}}, &ender))
+		return ITEM_LIVE;
+	ender = InvalidTransactionId;
+	slot = table_slot_create(rel, NULL);
 	while (table_tuple_fetch_row_version(rel, &tid, SnapshotAny, slot))
 	{
 		ItemPointerData next = tid;

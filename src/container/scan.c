@@ -24,6 +24,7 @@
 #include "access/skey.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -272,12 +273,17 @@ item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 				 NULL, 0);
 }
 
-/* Begin a scan of a leaf that is open, and stays so, with its indexes. */
+/*
+ * Begin a scan of a leaf that is open, and stays so. The lock on the index lasts to the
+ * end of the transaction, as the one on the leaf does.
+ */
 ItemScan *
 leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)
 {
 	OpenLeaf	again = *leaf;
 
+	if (OidIsValid(leaf->index[query->path]))
+		LockRelationOid(leaf->index[query->path], AccessShareLock);
 	RelationIncrementReferenceCount(again.rel);
 	again.lockmode = NoLock;
 	return scan_start(scan_leaf(&again, query), query);
@@ -327,9 +333,12 @@ scan_advance_point(ItemScan *scan)
 	return shown;
 }
 
-/* The next version that shows; false: there are no more. */
-static bool
-scan_advance(ItemScan *scan)
+/*
+ * The next version that shows; false: there are no more. Nothing is asked of its
+ * values.
+ */
+bool
+item_scan_advance(ItemScan *scan)
 {
 	if (scan->point)
 		return scan_advance_point(scan);
@@ -355,7 +364,7 @@ item_scan_next(ItemScan *scan, BlogItem *out)
 
 	do
 	{
-		if (!scan_advance(scan))
+		if (!item_scan_advance(scan))
 			return false;
 		missing = item_from_slot(out, scan->slot, scan->leaf.attno) &
 			scan->needed;
@@ -423,7 +432,7 @@ item_scan_next_values(ItemScan *scan, Datum *value, bool *isnull)
 		const Datum *column;
 		const bool *null;
 
-		if (!scan_advance(scan))
+		if (!item_scan_advance(scan))
 			return false;
 		slot_getsomeattrs(scan->slot, scan->last);
 		column = scan->slot->tts_values - 1;

@@ -23,7 +23,8 @@ extern int	leaf_find_row(const OpenLeaf *leaf, Relation index,
 extern bool leaf_read_row(const OpenLeaf *leaf, ItemPointer row,
 						  Snapshot snapshot, struct TupleTableSlot *slot);
 
-/* scan.c: what a scan has found, and where */
+/* scan.c: what a scan has found, and where; the next, whatever its values */
+extern bool item_scan_advance(ItemScan *scan);
 extern struct TupleTableSlot *item_scan_slot(ItemScan *scan);
 extern Relation item_scan_relation(ItemScan *scan);
 

@@ -1,6 +1,6 @@
 /*
  * writer.h
- *		A leaf that is being written, for writer.c, form.c and bulk_insert.c alone.
+ *		A leaf that is being written, for the files of container/ alone.
  */
 #ifndef BLOGSTORE_WRITER_H
 #define BLOGSTORE_WRITER_H
@@ -29,12 +29,17 @@ struct ItemWriter
 	List	   *arbiters;		/* indexes that tell a taken key */
 	List	   *key_arbiters;	/* arbiters with the key's columns alone; NIL:
 								 * not known */
+	bool		indexes;		/* are the leaf's indexes open? */
+	bool		arbiters_alone; /* can no other index have an insert wait? */
 	bool		by_key;			/* the leaf holds the key that was asked for */
 	bool		triggers;		/* does the leaf have any? */
 	Guard	   *guard;			/* NULL: nothing is attached to the leaf */
 	bool		wrote;
 	bool		identity;		/* what is locked may lack other values */
 };
+
+/* writer.c */
+extern void writer_open_indexes(ItemWriter *writer);
 
 /* room.c */
 typedef struct InsertRoom

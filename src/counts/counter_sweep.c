@@ -122,7 +122,7 @@ make_counter(const pg_uuid_t *post_id)
 		(!post_has_counter(&lock) || delta_counter_pending(post_id)))
 		result = ITEM_LOCKED;
 	/* not inserted: somebody has made it since it was looked for */
-	if (result == ITEM_OK && !delta_insert_counter(post_id, nothing))
+	if (result == ITEM_OK && !delta_insert_counter(post_id, nothing, false))
 		result = ITEM_NOT_FOUND;
 	post_unlock(&lock);
 	return result;

@@ -62,6 +62,8 @@ typedef struct PostLock
 
 extern void post_lock_init(PostLock *lock, const pg_uuid_t *post_id);
 extern bool post_find(PostLock *lock);
+extern bool post_is_busy(const PostLock *lock);
+extern bool post_lock_at_once(PostLock *lock);
 extern bool post_try_lock_shared(PostLock *lock);
 extern ItemResult post_lock_shared(PostLock *lock, LockWaitPolicy wait);
 extern void post_lock_counter(PostLock *lock, LockWaitPolicy wait);
@@ -127,7 +129,7 @@ extern void counter_init(BlogItem *counter, const pg_uuid_t *post_id);
 
 /* fold_deltas.c: a post has a counter */
 extern void post_counter_clear(const pg_uuid_t *post_id);
-extern void post_counter_make(const pg_uuid_t *post_id);
+extern void post_counter_make(const pg_uuid_t *post_id, bool anew);
 
 /* counter_sweep.c: the posts of a partition have counters */
 typedef struct CounterSweep

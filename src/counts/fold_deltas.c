@@ -54,7 +54,7 @@ fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
 {
 	if (!target->counter)
 	{
-		if (!delta_insert_counter(post_id, counts))
+		if (!delta_insert_counter(post_id, counts, false))
 			delta_insert(post_id, counts);
 		return;
 	}
@@ -136,15 +136,15 @@ post_counter_clear(const pg_uuid_t *post_id)
 
 /*
  * Make the counter of a post that this transaction has just written. What an older
- * post of that id has left behind is not its.
+ * post of that id has left behind is not its; anew: there was none.
  */
 void
-post_counter_make(const pg_uuid_t *post_id)
+post_counter_make(const pg_uuid_t *post_id, bool anew)
 {
 	const PostCounts nothing = {0, 0};
 
-	if (!delta_possible(post_id) || delta_insert_counter(post_id, nothing))
+	if (!delta_possible(post_id) || delta_insert_counter(post_id, nothing, anew))
 		return;
 	post_counter_clear(post_id);
-	(void) delta_insert_counter(post_id, nothing);
+	(void) delta_insert_counter(post_id, nothing, false);
 }

@@ -224,6 +224,29 @@ is_sure(PostLock *lock)
 }
 
 /*
+ * Is a post one whose counter others are at just now, or that has no place for
+ * one?
+ */
+bool
+post_is_busy(const PostLock *lock)
+{
+	return lock->hold != POST_NOT_HELD || delta_striped(&lock->post_id);
+}
+
+/*
+ * Lock a post, which is not locked, as the one who may change its counter, if that
+ * takes no waiting, and the post is there and stays.
+ */
+bool
+post_lock_at_once(PostLock *lock)
+{
+	post_lock_counter(lock, LockWaitSkip);
+	if (lock->hold == POST_SHARED && !is_sure(lock))
+		post_unlock(lock);
+	return lock->hold == POST_SHARED_SURE;
+}
+
+/*
  * Lock a post shared that is there. ITEM_NOT_FOUND: there is none; ITEM_LOCKED:
  * somebody has it exclusively, or is deleting it. With LockWaitBlock wait for
  * them; a post whose deletion was waited for is not locked, but this transaction's.

@@ -15,6 +15,7 @@
 #include "members/members.h"
 #include "requests/request.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
 
@@ -84,31 +85,82 @@ insert_child(BlogItem *item, ItemType type, Arrival *arrival)
 }
 
 /*
+ * The same of a post that nobody else is counting on or deleting, without waiting for
+ * anybody: the post is locked first, and looked at once, and it is the lock of
+ * who may change its counter, which one at a time has. So the child is inserted alone.
+ * Returns false, nothing written or locked, if that cannot be; insert_child() finds
+ * out what is to be done, or refused.
+ */
+static bool
+insert_child_at_once(BlogItem *item, ItemType type, bool anew,
+					 Arrival *arrival)
+{
+	const pg_uuid_t *post_id = &arrival->lock.post_id;
+	const char *hint;
+	ItemWriter *writer;
+	BlogItem	user;
+	bool		inserted = false;
+
+	/* where no worker can run, users are locked */
+	if (IsolationUsesXactSnapshot() || worker_hooks.obstacle(&hint) != NULL ||
+		post_is_busy(&arrival->lock))
+		return false;
+	arrival->stamped = worker_hooks.user_deletions(&arrival->stamp);
+	if (post_author_being_deleted(post_id))
+		return false;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
+	if (find_user(item_uuid(item, PROP_USER_ID), &user) &&
+		post_lock_at_once(&arrival->lock))
+	{
+		item_set(item, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
+		inserted = item_writer_insert_alone(writer, item, anew);
+	}
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	if (!inserted)
+		post_unlock(&arrival->lock);
+	return inserted;
+}
+
+/*
+ * Write a child, waiting for whoever is at the post or at an item of its key. Returns
+ * false, nothing written or locked, if its key is taken.
+ */
+static bool
+insert_child_in_the_end(BlogItem *item, ItemType type, Arrival *arrival)
+{
+	bool		inserted;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		need_post(arrival);
+		inserted = insert_child(item, type, arrival);
+		if (arrival->shut_out)
+			post_await_unlock(&arrival->lock);
+	} while (arrival->shut_out);
+	return inserted;
+}
+
+/*
  * Write a comment or like, and have its post count it. Returns false, nothing
- * written, if its key is taken.
+ * written, if its key is taken. anew: the key was just made up.
  *
  * Errors: 23503 no such post or user; 40001. Locks: the post, shared, for a moment;
  * the user item, FOR SHARE, where no worker can run.
  */
 bool
-write_child(BlogItem *item, ItemType type)
+write_child(BlogItem *item, ItemType type, bool anew)
 {
 	const pg_uuid_t *post_id = item_uuid(item, PROP_POST_ID);
 	const PostCounts one = child_counts(type, 1);
 	Arrival		arrival;
 	PostCountResult counted;
-	bool		inserted;
 
 	post_lock_init(&arrival.lock, post_id);
-	do
-	{
-		CHECK_FOR_INTERRUPTS();
-		need_post(&arrival);
-		inserted = insert_child(item, type, &arrival);
-		if (arrival.shut_out)
-			post_await_unlock(&arrival.lock);
-	} while (arrival.shut_out);
-	if (!inserted)
+	if (!insert_child_at_once(item, type, anew, &arrival) &&
+		!insert_child_in_the_end(item, type, &arrival))
 		return false;
 	/* the insert may have waited for the one who deletes the post's author */
 	if (deletions_since(&arrival) && post_author_being_deleted(post_id))

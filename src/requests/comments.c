@@ -57,7 +57,7 @@ create_comment(PG_FUNCTION_ARGS)
 	request_begin(&scope, "create_comment()");
 	do
 	{
-		inserted = write_child(&comment, ITEM_COMMENT);
+		inserted = write_child(&comment, ITEM_COMMENT, PG_ARGISNULL(3));
 		done = inserted ||
 			find_conflicting_or_clear(ITEM_COMMENT, post_id, key, 2, &there);
 	} while (!done);

@@ -55,7 +55,7 @@ create_like(PG_FUNCTION_ARGS)
 	request_begin(&scope, "create_like()");
 	do
 	{
-		inserted = write_child(&like, ITEM_LIKE);
+		inserted = write_child(&like, ITEM_LIKE, false);
 		done = inserted ||
 			find_conflicting(ITEM_LIKE, post_id, key, 2, &there);
 	} while (!done);

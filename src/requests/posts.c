@@ -54,9 +54,12 @@ discount_post(BlogItem *post)
 	PopActiveSnapshot();
 }
 
-/* Write a post with its author's name; false if its id is taken. */
+/*
+ * Write a post with its author's name; false if its id is taken. anew: the id was
+ * just made up, so nobody else has it.
+ */
 static bool
-write_post(BlogItem *post, const pg_uuid_t *id)
+write_post(BlogItem *post, const pg_uuid_t *id, bool anew)
 {
 	BlogItem	user;
 	ItemWriter *writer;
@@ -66,11 +69,12 @@ write_post(BlogItem *post, const pg_uuid_t *id)
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, id);
 	need_user(item_uuid(post, PROP_USER_ID), &user);
 	item_set(post, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
-	inserted = item_writer_insert(writer, post);
+	inserted = (anew && item_writer_insert_alone(writer, post, true)) ||
+		item_writer_insert(writer, post);
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	if (inserted)
-		post_counter_make(id);
+		post_counter_make(id, anew);
 	return inserted;
 }
 
@@ -96,7 +100,7 @@ create_post(PG_FUNCTION_ARGS)
 	request_begin(&scope, "create_post()");
 	do
 	{
-		inserted = write_post(&post, &id);
+		inserted = write_post(&post, &id, PG_ARGISNULL(3));
 		done = inserted ||
 			find_conflicting_or_clear(ITEM_POST, &id, &key, 1, &there);
 	} while (!done);

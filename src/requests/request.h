@@ -73,6 +73,7 @@ extern TimestampTz get_creation_date(FunctionCallInfo fcinfo, int arg);
 extern void get_page(FunctionCallInfo fcinfo, int arg, ListPage *page);
 extern void check_not_anew(const BlogItem *user);
 extern void need_user(const pg_uuid_t *user_id, BlogItem *user);
+extern bool find_user(const pg_uuid_t *user_id, BlogItem *user);
 extern COMPAT_NORETURN void unknown_item(const char *what, const pg_uuid_t *id);
 extern COMPAT_NORETURN void id_taken(const char *what, const pg_uuid_t *id);
 extern bool post_author_being_deleted(const pg_uuid_t *post_id);
@@ -83,7 +84,7 @@ extern bool find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,
 									  BlogItem *out);
 
 /* child.c */
-extern bool write_child(BlogItem *item, ItemType type);
+extern bool write_child(BlogItem *item, ItemType type, bool anew);
 extern Datum delete_on_post(FunctionCallInfo fcinfo, ItemType type,
 							const char *command, const char *other);
 

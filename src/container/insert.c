@@ -1,0 +1,352 @@
+/*
+ * insert.c
+ *		Inserting items, unless their keys are taken.
+ *
+ * A taken key is told by return value instead of an error, so that a command that is
+ * repeated can answer with what is there. There are two ways.
+ *
+ * By speculative insertion, as ON CONFLICT DO NOTHING does (ExecInsert()): any number of
+ * processes may insert an item of one key so at the same time. It takes a lock, and a
+ * WAL record by which the row is confirmed.
+ *
+ * Alone (item_writer_insert_alone()): a plain insertion, for who keeps all others
+ * from inserting an item of this key so at the same time.
+ *
+ * Runs in backends and in the worker, in a transaction with an active snapshot.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "container/container.h"
+#include "container/tuple.h"
+#include "container/writer.h"
+#include "guard/guard.h"
+#include "layout/item.h"
+#include "layout/leaf.h"
+
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+/* A scan for the item that has a key, which leaves no predicate lock. */
+static ItemScan *
+key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
+{
+	ItemQuery	query = {
+		.container = writer->container,.type = writer->type,.path = PATH_KEY,
+		.key = key,.nkeys = n,.identity = true,.no_predicate_locks = true,
+		.snapshot = snapshot
+	};
+
+	return leaf_scan_begin(&writer->leaf, &query);
+}
+
+/* Is what a scan has found by a key still so, and nobody about to change it? */
+static bool
+found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
+{
+	SnapshotData dirty;
+	BlogItem	there;
+	ItemScan   *scan;
+	bool		settled;
+
+	InitDirtySnapshot(dirty);
+	scan = key_scan(writer, key, n, &dirty);
+	settled = item_scan_next(scan, &there) &&
+		!TransactionIdIsValid(dirty.xmin) &&
+		!TransactionIdIsValid(dirty.xmax) &&
+		ItemPointerEquals(&item_scan_slot(scan)->tts_tid,
+						  &item_scan_slot(found)->tts_tid);
+	item_scan_end(scan);
+	return settled;
+}
+
+/*
+ * Does the transaction's snapshot show an item with this one's key? A unique
+ * index does not stop the key of an item that was deleted since, so that a
+ * transaction that still sees it would see two. 40001 if it was. An item that
+ * nobody is changing is not locked, which would be in the way of who deletes it.
+ */
+static bool
+key_in_snapshot(ItemWriter *writer, const BlogItem *item)
+{
+	Datum		key[MAX_PATH_COLUMNS];
+	BlogItem	there;
+	ItemScan   *scan;
+	bool		found;
+	int			n = leaf_path_key(writer->container, writer->type, PATH_KEY,
+								  item, key);
+
+	if (n == 0)
+		return false;
+	scan = key_scan(writer, key, n, GetActiveSnapshot());
+	found = item_scan_next(scan, &there) &&
+		(found_is_settled(writer, scan, key, n) ||
+		 item_writer_lock_found(writer, scan, LockTupleKeyShare,
+								LockWaitBlock, &there) == ITEM_OK);
+	item_scan_end(scan);
+	return found;
+}
+
+/* May a row that is inserted have to wait for another for the sake of an index? */
+static bool
+index_may_wait(const IndexInfo *info)
+{
+	return info->ii_Unique || info->ii_ExclusionOps != NULL;
+}
+
+/*
+ * Tell which indexes say that an item's key is taken (ExecInsert() calls them
+ * arbiters): those that are unique in its columns, and those in more columns,
+ * which can only meet a row that has the key, too. Any other unique index or
+ * exclusion constraint is its owner's, and its conflicts are errors.
+ *
+ * Errors: 55000 if there is none in the key's columns.
+ */
+static void
+find_arbiters(ItemWriter *writer)
+{
+	MemoryContext old = MemoryContextSwitchTo(writer->context);
+	ResultRelInfo *rri = writer->rri;
+
+	writer_open_indexes(writer);
+	writer->arbiters_alone = true;
+	for (int i = 0; i < rri->ri_NumIndices; i++)
+	{
+		Relation	index = rri->ri_IndexRelationDescs[i];
+		IndexInfo  *info = rri->ri_IndexRelationInfo[i];
+		KeyCover	cover;
+
+		if (!info->ii_Unique || !info->ii_ReadyForInserts ||
+			!index->rd_index->indimmediate || info->ii_Expressions != NIL ||
+			info->ii_Predicate != NIL)
+		{
+			writer->arbiters_alone &= !index_may_wait(info);
+			continue;
+		}
+		cover = leaf_key_cover(&writer->leaf, writer->container, writer->type,
+							   index);
+		if (cover == KEY_COVERED)
+			writer->key_arbiters = lappend_oid(writer->key_arbiters,
+											   RelationGetRelid(index));
+		if (cover != KEY_NOT_COVERED)
+			writer->arbiters = lappend_oid(writer->arbiters,
+										   RelationGetRelid(index));
+		else
+			writer->arbiters_alone = false;
+	}
+	MemoryContextSwitchTo(old);
+	if (writer->key_arbiters == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("\"%s\" has no unique index on its items' key",
+						RelationGetRelationName(writer->leaf.rel)),
+				 errhint("Restore the primary key, NOT DEFERRABLE, as docs/ARCHITECTURE.md lists it.")));
+}
+
+/* Prepare the arbiters for being asked before anything is inserted. */
+static void
+prepare_arbiters(ItemWriter *writer)
+{
+	MemoryContext old = MemoryContextSwitchTo(writer->context);
+	ResultRelInfo *rri = writer->rri;
+
+	for (int i = 0; i < rri->ri_NumIndices; i++)
+	{
+		Relation	index = rri->ri_IndexRelationDescs[i];
+		IndexInfo  *info = rri->ri_IndexRelationInfo[i];
+
+		if (info->ii_UniqueOps == NULL &&
+			list_member_oid(writer->arbiters, RelationGetRelid(index)))
+			BuildSpeculativeIndexInfo(index, info);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Is the key of a row to insert free? Waits for those who are about to take it.
+ * A row that has more than the key in common with it, but not the key, as only a
+ * row written past blogstore can, is left to be an error: *arbiters becomes the
+ * indexes of the key alone.
+ */
+static bool
+key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)
+{
+	if (compat_check_index_constraints(writer->rri, slot, writer->estate,
+									   *arbiters))
+		return true;
+	if (*arbiters == writer->key_arbiters)
+		return false;
+	*arbiters = writer->key_arbiters;
+	return compat_check_index_constraints(writer->rri, slot, writer->estate,
+										  *arbiters);
+}
+
+/*
+ * Insert an item. Returns false, having written nothing, if its key is taken by
+ * a committed row or by a transaction that then commits (this waits for it).
+ * What a unique index or exclusion constraint of the owner's refuses is an error
+ * (23505, 23P01).
+ *
+ * stands, where given, is asked when the item can be found by others but is not
+ * confirmed yet: it must not wait, and false takes the item back.
+ */
+bool
+item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
+					  bool (*stands) (void *arg), void *arg)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
+	Relation	rel = writer->leaf.rel;
+	TupleTableSlot *slot = writer->fresh;
+	InsertRoom	room;
+	List	   *recheck = NIL;
+	List	   *arbiters;
+	bool		inserted = false;
+	bool		refused = false;
+
+	if (IsolationUsesXactSnapshot() && key_in_snapshot(writer, item))
+	{
+		MemoryContextSwitchTo(old);
+		return false;
+	}
+	if (writer->key_arbiters == NIL)
+		find_arbiters(writer);
+	prepare_arbiters(writer);
+	arbiters = writer->arbiters;
+	writer_form(writer, slot, item);
+	while (!inserted && !refused && key_is_free(writer, slot, &arbiters))
+	{
+		TransactionId xid = GetCurrentTransactionId();
+		bool		conflict = false;
+		uint32		token = SpeculativeInsertionLockAcquire(xid);
+
+		insert_room_begin(&room, writer);
+		table_tuple_insert_speculative(rel, slot, GetCurrentCommandId(true),
+									   0, NULL, token);
+		insert_room_end(&room, writer);
+		recheck = compat_insert_index_tuples(writer->rri, slot, writer->estate,
+											 arbiters, &conflict);
+		refused = !conflict && stands != NULL && !stands(arg);
+		inserted = !conflict && !refused;
+		table_tuple_complete_speculative(rel, slot, token, inserted);
+		SpeculativeInsertionLockRelease(xid);
+		CHECK_FOR_INTERRUPTS();
+	}
+
+	if (inserted)
+	{
+		if (writer->triggers)
+			ExecARInsertTriggers(writer->estate, writer->rri, slot, recheck,
+								 NULL);
+		writer->wrote = true;
+	}
+	MemoryContextSwitchTo(old);
+	ResetPerTupleExprContext(writer->estate);
+	return inserted;
+}
+
+/*
+ * Insert an item. Returns false, having written nothing, if its key is taken.
+ * Errors and waits: those of item_writer_insert_if().
+ */
+bool
+item_writer_insert(ItemWriter *writer, const BlogItem *item)
+{
+	return item_writer_insert_if(writer, item, NULL, NULL);
+}
+
+/* ------------------------------------------------------------------------
+ * Alone
+ * ------------------------------------------------------------------------ */
+
+/*
+ * Is there no row, dead or alive, with this item's key? Asked without waiting: the
+ * row of a transaction that has not ended is one, too.
+ */
+static bool
+key_is_unused(ItemWriter *writer, const BlogItem *item)
+{
+	Datum		key[MAX_PATH_COLUMNS];
+	ItemScan   *scan;
+	bool		unused;
+	int			n = leaf_path_key(writer->container, writer->type, PATH_KEY,
+								  item, key);
+
+	if (n == 0)
+		return false;
+	scan = key_scan(writer, key, n, SnapshotAny);
+	unused = !item_scan_advance(scan);
+	item_scan_end(scan);
+	return unused;
+}
+
+/* Take back a row that this command has inserted, and that no other has seen. */
+static void
+take_back(ItemWriter *writer, TupleTableSlot *slot)
+{
+	TM_FailureData failure;
+
+	CommandCounterIncrement();
+	if (table_tuple_delete(writer->leaf.rel, &slot->tts_tid,
+						   GetCurrentCommandId(true), GetActiveSnapshot(),
+						   InvalidSnapshot, false, &failure, false) != TM_Ok)
+		elog(ERROR, "could not take back a row of \"%s\"",
+			 RelationGetRelationName(writer->leaf.rel));
+}
+
+/*
+ * Insert an item without waiting for anybody, and without confirming it. False,
+ * nothing written that anybody will see: it cannot be done so; the key may be taken.
+ * item_writer_insert() tells then. anew: the key was just made up, so it is not looked
+ * for.
+ *
+ * The caller keeps all others from inserting an item of this key so until
+ * it is inserted. Others may insert one speculatively, and owners by INSERT. The unique
+ * indexes keep order among them, asked for no more than an answer
+ * (UNIQUE_CHECK_PARTIAL): of two that put their entries into an index, the second finds
+ * the first's. Who is second here takes its row back, and then waits, in
+ * item_writer_insert(), for the first; a first that is speculative stays, and one
+ * that is an owner's does, too. Who is second and speculative, or an owner's INSERT,
+ * waits for this transaction, and has nothing there that this one could wait for.
+ *
+ * A row that was taken back is there until its transaction ends, deleted, and others
+ * who want the key wait for that end. If two transactions had such rows of one
+ * key, each would wait for the other. They have not: whoever comes second finds the row
+ * by key_is_unused(), and inserts speculatively.
+ */
+bool
+item_writer_insert_alone(ItemWriter *writer, const BlogItem *item, bool anew)
+{
+	TupleTableSlot *slot = writer->fresh;
+	bool		conflict = false;
+	MemoryContext old;
+	InsertRoom	room;
+
+	if (IsolationUsesXactSnapshot() || writer->triggers || writer->guard != NULL)
+		return false;
+	if (writer->key_arbiters == NIL)
+		find_arbiters(writer);
+	if (!writer->arbiters_alone || !(anew || key_is_unused(writer, item)))
+		return false;
+
+	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
+	writer_form(writer, slot, item);
+	insert_room_begin(&room, writer);
+	table_tuple_insert(writer->leaf.rel, slot, GetCurrentCommandId(true), 0,
+					   NULL);
+	insert_room_end(&room, writer);
+	(void) compat_insert_index_tuples(writer->rri, slot, writer->estate,
+									  writer->arbiters, &conflict);
+	if (conflict)
+		take_back(writer, slot);
+	else
+		writer->wrote = true;
+	MemoryContextSwitchTo(old);
+	ResetPerTupleExprContext(writer->estate);
+	return !conflict;
+}
