@@ -1,0 +1,96 @@
+# Requests insert without the record that confirms a speculative insertion, and answer as
+# ever where an owner's INSERT races them for one key.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreServer;
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('plain_inserts');
+$node->start;
+create_store($node, 'postgres');
+fill_store($node, 'postgres', 20, 50);
+$node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()');
+
+# ------------------------------------------------------------------------
+# What a request writes
+# ------------------------------------------------------------------------
+
+# How many records of each kind the transaction of a statement writes.
+sub records
+{
+	my ($statement) = @_;
+	my $from = $node->safe_psql('postgres', 'SELECT pg_current_wal_insert_lsn()');
+	my ($out, $err, %count);
+
+	my $xid = $node->safe_psql('postgres',
+		"BEGIN; DO \$\$ BEGIN PERFORM $statement; END \$\$; SELECT pg_current_xact_id()::xid; COMMIT");
+	my $to = $node->safe_psql('postgres',
+		'SET synchronous_commit = on; CREATE TABLE flushed (); DROP TABLE flushed; SELECT pg_current_wal_flush_lsn()');
+	IPC::Run::run([ $node->installed_command('pg_waldump'), '-p', $node->data_dir . '/pg_wal', '-s', $from, '-e', $to ],
+		'>', \$out, '2>', \$err);
+	$count{$1}++ while $out =~ /tx: +$xid, .*desc: ([A-Z_]+)/g;
+	return \%count;
+}
+
+my %request = (
+	create_like => 'blogstore.create_like(kit.p(1), kit.u(9))',
+	create_comment => "blogstore.create_comment(kit.p(1), kit.u(9), 'content')",
+	create_post => "blogstore.create_post(kit.u(9), 'title', 'content')");
+foreach my $name (sort keys %request)
+{
+	my $count = records($request{$name});
+
+	ok($count->{INSERT}, "$name() inserts");
+	is($count->{HEAP_CONFIRM} // 0, 0, "$name() confirms nothing");
+}
+
+# ------------------------------------------------------------------------
+# A race with an owner's INSERT
+# ------------------------------------------------------------------------
+
+# All likes of many posts by a few users, in the same order, each in its own transaction
+my $pairs = 'FOR i IN 1..50 LOOP FOR j IN 10..20 LOOP';
+my $each = 'COMMIT; END LOOP; END LOOP;';
+my @race = (
+	start_client($node, 'postgres', <<"SQL", 'owner'),
+DO \$\$ BEGIN $pairs
+	INSERT INTO blogstore.posts (id, type, post_id, user_id, user_username, creation_date)
+	VALUES (blogstore.new_id(), 'like', kit.p(i), kit.u(j), 'by hand', now()) ON CONFLICT DO NOTHING;
+$each END \$\$;
+SQL
+	map { start_client($node, 'postgres', <<"SQL", "request_$_") } 1 .. 3);
+DO \$\$ BEGIN $pairs
+	PERFORM blogstore.create_like(kit.p(i), kit.u(j));
+$each END \$\$;
+SQL
+foreach my $client (@race)
+{
+	my (undef, $err) = finish_client($client);
+
+	is($err, '', 'nobody fails in the race');
+}
+is( $node->safe_psql(
+		'postgres', q{
+SELECT count(*), count(DISTINCT (post_id, user_id)) FROM blogstore.posts
+WHERE type = 'like' AND user_id IN (SELECT kit.u(j) FROM generate_series(10, 20) j)
+}),
+	'550|550',
+	'one like remains of each pair');
+is( $node->safe_psql(
+		'postgres', q{
+SELECT count(*) FROM generate_series(1, 50) i, blogstore.get_post(kit.p(i)) p
+WHERE p.like_count <> (SELECT count(*) FROM blogstore.posts l
+	WHERE l.type = 'like' AND l.post_id = kit.p(i) AND l.user_username <> 'by hand')
+}),
+	'0',
+	'posts count the likes that were not made by hand');
+
+$node->stop;
+done_testing();
