@@ -333,10 +333,7 @@ scan_advance_point(ItemScan *scan)
 	return shown;
 }
 
-/*
- * The next version that shows; false: there are no more. Nothing is asked of its
- * values.
- */
+/* The next version that shows, whatever its values; false: there are no more. */
 bool
 item_scan_advance(ItemScan *scan)
 {
