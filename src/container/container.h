@@ -115,6 +115,7 @@ typedef struct ItemQuery
 	bool		identity;		/* items may lack all values but those by which
 								 * they are found */
 	bool		no_predicate_locks; /* no serialization conflict arises from it */
+	bool		again;			/* item_scan_again() will ask for other keys */
 	Snapshot	snapshot;		/* NULL: the active one */
 } ItemQuery;
 
@@ -130,7 +131,7 @@ extern bool item_is_there(Container container, ItemType type,
 						  const pg_uuid_t *id, bool *unknown);
 
 extern ItemScan *item_scan_begin(const ItemQuery *query);
-/* begin again with other values, a scan of no more than a key */
+/* begin again with other values, a scan that was begun for it */
 extern void item_scan_again(ItemScan *scan, const Datum *key, int nkeys);
 /* the next item, which holds until the next call; false: there is none */
 extern bool item_scan_next(ItemScan *scan, BlogItem *out);

@@ -217,7 +217,7 @@ scan_point(ItemScan *scan, const ItemQuery *query, Snapshot snapshot)
 {
 	int			found;
 
-	if (scan->ncolumns != 1 || query->nkeys != 1)
+	if (scan->ncolumns != 1 || query->nkeys != 1 || query->again)
 		return false;
 	found = leaf_find_row(&scan->leaf, scan->index, DatumGetUUIDP(query->key[0]),
 						  snapshot, &scan->found);
@@ -261,7 +261,7 @@ item_scan_begin(const ItemQuery *query)
 	return scan == NULL ? palloc0(sizeof(ItemScan)) : scan_start(scan, query);
 }
 
-/* Begin again, with another key: a scan that was begun with no more than part of one. */
+/* Begin again, with another key: a scan that was begun for that. */
 void
 item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 {

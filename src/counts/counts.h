@@ -147,12 +147,14 @@ extern bool post_counters_make(CounterSweep *sweep);
 extern PostCounts post_deltas(const pg_uuid_t *post_id, Snapshot snapshot);
 extern void post_add_up(BlogItem *post, Snapshot snapshot);
 
-/* post_sums.c: the counts of many posts */
-typedef struct PostSums PostSums;
+/* many_posts.c: many posts and their counts, one after the other */
+typedef struct ManyPosts ManyPosts;
 
-extern PostSums *post_sums_begin(Snapshot snapshot);
-extern void post_sums_add(PostSums *sums, BlogItem *post);
-extern void post_sums_end(PostSums *sums);
+extern ManyPosts *many_posts_begin(Snapshot snapshot);
+extern bool many_posts_find(ManyPosts *many, const pg_uuid_t *post_id,
+							BlogItem *post);
+extern void many_posts_add_up(ManyPosts *many, BlogItem *post);
+extern void many_posts_end(ManyPosts *many);
 
 /* What came of deleting an item. */
 typedef enum DeleteResult

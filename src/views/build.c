@@ -51,7 +51,7 @@ typedef struct CopiesBuild
 {
 	MergedScan *posts;
 	MergedScan *copies;
-	PostSums   *sums;
+	ManyPosts  *many;
 	MemoryContext gathered;		/* where values of wanted copies are */
 	BlogItem   *item;			/* wanted copies, in the order of their keys */
 	WantedCopy *wanted;			/* the same, in the order of writing */
@@ -115,7 +115,7 @@ static void
 build_begin(CopiesBuild *build, const ItemPlace *place, int limit)
 {
 	memset(build, 0, sizeof(*build));
-	build->sums = post_sums_begin(GetActiveSnapshot());
+	build->many = many_posts_begin(GetActiveSnapshot());
 	build->gathered = AllocSetContextCreate(CurrentMemoryContext,
 											"blogstore wanted copies",
 											ALLOCSET_DEFAULT_SIZES);
@@ -173,7 +173,7 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 		add_differing(build, &post);
 		return;
 	}
-	post_sums_add(build->sums, &post);
+	many_posts_add_up(build->many, &post);
 	item_shorten(&post, blogstore_short_form_length);
 	if (copy == NULL)
 		add_wanted(build, &post, NULL);
@@ -220,7 +220,7 @@ build_read(CopiesBuild *build)
 {
 	merged_scan_end(build->posts);
 	merged_scan_end(build->copies);
-	post_sums_end(build->sums);
+	many_posts_end(build->many);
 }
 
 /* By partition, and in each by the copies' key. */

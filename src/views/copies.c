@@ -17,18 +17,23 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* By partition of users, so that each leaf is opened once. */
-static int
-key_compare(const void *a, const void *b)
+/* A key, and where its copy lay when the order was made. */
+typedef struct PlacedKey
 {
-	const PostKey *ka = a;
-	const PostKey *kb = b;
-	int			pa = partition_of(CONTAINER_USERS, ITEM_POST, &ka->user_id);
-	int			pb = partition_of(CONTAINER_USERS, ITEM_POST, &kb->user_id);
+	int			partition;		/* of users */
+	PostKey		key;
+} PlacedKey;
 
-	if (pa != pb)
-		return pa < pb ? -1 : 1;
-	return memcmp(ka, kb, sizeof(PostKey));
+/* By partition, so that each leaf is opened once, and in each by user. */
+static int
+placed_compare(const void *a, const void *b)
+{
+	const PlacedKey *pa = a;
+	const PlacedKey *pb = b;
+
+	if (pa->partition != pb->partition)
+		return pa->partition < pb->partition ? -1 : 1;
+	return memcmp(&pa->key, &pb->key, sizeof(PostKey));
 }
 
 /* Has the copy all that the post in short form has? */
@@ -46,41 +51,25 @@ copy_current(const BlogItem *copy, const BlogItem *post)
 	return true;
 }
 
-/*
- * Read a post; false if there is none. What lies in a partition that was
- * detached is not there.
- */
-static bool
-read_post(const pg_uuid_t *post_id, BlogItem *post)
-{
-	Datum		id = UUIDPGetDatum(post_id);
-
-	return partition_of(CONTAINER_POSTS, ITEM_POST, post_id) != NO_PARTITION &&
-		item_get(&(ItemQuery) {
-			.container = CONTAINER_POSTS, .type = ITEM_POST,
-			.partition_key = post_id, .path = PATH_KEY, .key = &id, .nkeys = 1
-		}, post);
-}
-
 /* The post that a key names, if it is there and has that user and date. */
 static bool
-get_post(const PostKey *key, BlogItem *post)
+get_post(ManyPosts *many, const PostKey *key, BlogItem *post)
 {
-	if (!read_post(&key->post_id, post) ||
+	if (!many_posts_find(many, &key->post_id, post) ||
 		memcmp(item_uuid(post, PROP_USER_ID), &key->user_id, UUID_LEN) != 0 ||
 		item_date(post) != key->creation_date)
 		return false;
-	post_add_up(post, GetActiveSnapshot());
+	many_posts_add_up(many, post);
 	return true;
 }
 
 /* The key of a post's copies; false if there is no such post. */
 bool
-copies_key(const pg_uuid_t *post_id, PostKey *key)
+copies_key(ManyPosts *many, const pg_uuid_t *post_id, PostKey *key)
 {
 	BlogItem	post;
 
-	if (!read_post(post_id, &post))
+	if (!many_posts_find(many, post_id, &post))
 		return false;
 	memset(key, 0, sizeof(*key));
 	key->post_id = *post_id;
@@ -112,9 +101,45 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 		item_writer_delete(writer);
 }
 
+/* Copies of one leaf that are being refreshed. */
+typedef struct CopiesOfLeaf
+{
+	ManyPosts  *many;
+	ItemWriter *writer;			/* NULL: no leaf is open */
+	ItemScan   *scan;			/* of it, for any copy; NULL: not begun */
+	MemoryContext context;		/* where both are; scans allocate as they go on */
+} CopiesOfLeaf;
+
+static void
+copies_close(CopiesOfLeaf *copies)
+{
+	if (copies->scan != NULL)
+		item_scan_end(copies->scan);
+	if (copies->writer != NULL)
+		item_writer_close(copies->writer);
+	copies->scan = NULL;
+	copies->writer = NULL;
+}
+
+/* Find the copy at a place with the leaf's scan; false: there is none. */
+static bool
+find_copy(CopiesOfLeaf *copies, const Datum *place, BlogItem *copy)
+{
+	MemoryContext old = MemoryContextSwitchTo(copies->context);
+	bool		there;
+
+	if (copies->scan != NULL)
+		item_scan_again(copies->scan, place, 3);
+	else
+		copies->scan = item_writer_scan(copies->writer, place, 3);
+	there = item_scan_next(copies->scan, copy);
+	MemoryContextSwitchTo(old);
+	return there;
+}
+
 /* Make the copy at a key what the post is: write, update or delete it. */
 static void
-copy_refresh(ItemWriter *writer, const PostKey *key)
+copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 {
 	Datum		place[] = {
 		UUIDPGetDatum(&key->user_id),
@@ -123,92 +148,110 @@ copy_refresh(ItemWriter *writer, const PostKey *key)
 	};
 	BlogItem	post;
 	BlogItem	copy;
-	ItemScan   *scan = item_writer_scan(writer, place, 3);
-	bool		wanted = get_post(key, &post);
-	bool		there = item_scan_next(scan, &copy);
+	bool		wanted = get_post(copies->many, key, &post);
+	bool		there = find_copy(copies, place, &copy);
 
 	if (wanted)
 		item_shorten(&post, blogstore_short_form_length);
 	if (!there && wanted)
-		(void) item_writer_insert(writer, &post);
+		(void) item_writer_insert(copies->writer, &post);
 	else if (there && !(wanted && copy_current(&copy, &post)))
-		change_copy(writer, scan, place, wanted ? &post : NULL);
-	item_scan_end(scan);
+		change_copy(copies->writer, copies->scan, place,
+					wanted ? &post : NULL);
 }
 
-/* Refresh the copies of one post with a writer of its own. */
+/* Refresh the copy of one key by itself. */
 static void
 refresh_alone(void *arg)
 {
 	const PostKey *key = arg;
-	ItemWriter *writer = item_writer_open(CONTAINER_USERS, ITEM_POST,
-										  &key->user_id);
+	CopiesOfLeaf copies = {
+		.many = many_posts_begin(GetActiveSnapshot()),
+		.writer = item_writer_open(CONTAINER_USERS, ITEM_POST, &key->user_id),
+		.context = CurrentMemoryContext
+	};
 
-	copy_refresh(writer, key);
-	item_writer_close(writer);
+	copy_refresh(&copies, key);
+	copies_close(&copies);
+	many_posts_end(copies.many);
+}
+
+/* Is there a partition for the copy of a key? It may have been detached. */
+static bool
+has_place(const PostKey *key)
+{
+	return partition_of(CONTAINER_USERS, ITEM_POST, &key->user_id) !=
+		NO_PARTITION;
 }
 
 /* Refresh the copies that keys name one by one, and leave out those that fail. */
 static void
-refresh_carefully(PostKey *keys, int n, MemoryContext per_key)
+refresh_carefully(PlacedKey *keys, int n, MemoryContext per_key)
 {
 	for (int i = 0; i < n; i++)
 	{
 		MemoryContext old;
 
-		if (partition_of(CONTAINER_USERS, ITEM_POST,
-						 &keys[i].user_id) == NO_PARTITION)
+		if (!has_place(&keys[i].key))
 			continue;
 		old = MemoryContextSwitchTo(per_key);
-		if (!careful_do(refresh_alone, &keys[i]))
-			careful_remember_copy(&keys[i]);
+		if (!careful_do(refresh_alone, &keys[i].key))
+			careful_remember_copy(&keys[i].key);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(per_key);
 	}
 }
 
-/* Refresh the copies that sorted keys name, opening each leaf once. */
+/* Refresh the copies that keys name, opening each leaf once. */
 static void
-refresh_together(PostKey *keys, int n, MemoryContext per_key)
+refresh_together(PlacedKey *keys, int n, MemoryContext per_key)
 {
-	ItemWriter *writer = NULL;
+	CopiesOfLeaf copies = {
+		.many = many_posts_begin(GetActiveSnapshot()),
+		.context = CurrentMemoryContext
+	};
 
-	if (n > 1)
-		qsort(keys, n, sizeof(PostKey), key_compare);
 	for (int i = 0; i < n; i++)
 	{
-		const pg_uuid_t *user_id = &keys[i].user_id;
+		const pg_uuid_t *user_id = &keys[i].key.user_id;
 		MemoryContext old;
 
-		if (partition_of(CONTAINER_USERS, ITEM_POST, user_id) == NO_PARTITION)
-			continue;			/* detached: no place for a copy */
-		if (writer != NULL && !item_writer_takes(writer, user_id))
-		{
-			item_writer_close(writer);
-			writer = NULL;
-		}
-		if (writer == NULL)
-			writer = item_writer_open(CONTAINER_USERS, ITEM_POST, user_id);
+		if (!has_place(&keys[i].key))
+			continue;
+		if (copies.writer != NULL && !item_writer_takes(copies.writer, user_id))
+			copies_close(&copies);
+		if (copies.writer == NULL)
+			copies.writer = item_writer_open(CONTAINER_USERS, ITEM_POST, user_id);
 		old = MemoryContextSwitchTo(per_key);
-		copy_refresh(writer, &keys[i]);
+		copy_refresh(&copies, &keys[i].key);
 		MemoryContextSwitchTo(old);
 		MemoryContextReset(per_key);
 	}
-	if (writer != NULL)
-		item_writer_close(writer);
+	copies_close(&copies);
+	many_posts_end(copies.many);
 }
 
-/* Refresh the copies that keys name; sorts keys. */
+/* Refresh the copies that keys name. */
 void
-copies_refresh(PostKey *keys, int n)
+copies_refresh(const PostKey *keys, int n)
 {
 	MemoryContext per_key = AllocSetContextCreate(CurrentMemoryContext,
 												  "blogstore copy",
 												  ALLOCSET_DEFAULT_SIZES);
+	PlacedKey  *placed = palloc(sizeof(PlacedKey) * n);
 
+	for (int i = 0; i < n; i++)
+	{
+		placed[i].key = keys[i];
+		placed[i].partition = partition_of(CONTAINER_USERS, ITEM_POST,
+										   &keys[i].user_id);
+	}
+	if (n > 1)
+		qsort(placed, n, sizeof(PlacedKey), placed_compare);
 	if (careful_now())
-		refresh_carefully(keys, n, per_key);
+		refresh_carefully(placed, n, per_key);
 	else
-		refresh_together(keys, n, per_key);
+		refresh_together(placed, n, per_key);
+	pfree(placed);
 	MemoryContextDelete(per_key);
 }

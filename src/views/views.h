@@ -16,6 +16,7 @@
 
 #include "change_feed/change_feed.h"
 #include "container/container.h"
+#include "counts/counts.h"
 
 /* careful.c: what fails for one item alone */
 extern bool careful_left_any(void);
@@ -26,8 +27,9 @@ extern void careful_remember_feed(void);
 extern bool careful_try_again(DirtySet *dirty);
 
 /* copies.c */
-extern bool copies_key(const pg_uuid_t *post_id, PostKey *key);
-extern void copies_refresh(PostKey *keys, int n);
+extern bool copies_key(ManyPosts *many, const pg_uuid_t *post_id,
+					   PostKey *key);
+extern void copies_refresh(const PostKey *keys, int n);
 
 /* build.c */
 extern bool copies_build(ItemPlace *place, int64 *done);

@@ -11,6 +11,8 @@
 #include "views/views.h"
 #include "worker/internal.h"
 
+#include "utils/snapmgr.h"
+
 /*
  * The posts of a set, with those that have got deltas: of these the set knows
  * the id alone.
@@ -22,12 +24,14 @@ list_posts(const DirtySet *dirty, int *n)
 	PostKey    *posts = dirty_posts(dirty, n);
 	CountedPost *counted = dirty_counted(dirty, &ncounted);
 	PostKey    *all = palloc(sizeof(PostKey) * (*n + ncounted));
+	ManyPosts  *many = many_posts_begin(GetActiveSnapshot());
 
 	if (*n > 0)
 		memcpy(all, posts, sizeof(PostKey) * *n);
 	for (int i = 0; i < ncounted; i++)
-		if (copies_key(&counted[i].post_id, &all[*n]))
+		if (copies_key(many, &counted[i].post_id, &all[*n]))
 			(*n)++;
+	many_posts_end(many);
 	return all;
 }
 

@@ -1,0 +1,145 @@
+/*
+ * many_posts.c
+ *		Reading many posts and their counts by key, in any order.
+ *
+ * The scans of a partition's posts, and of its deltas, are kept open and begun again for
+ * each post, where item_get() and post_add_up() open leaf and index each time. Where
+ * there are more partitions than scans may be open, two that share a place take turns.
+ *
+ * Runs in the worker, and in a backend for repair(). A reader must not be used in a
+ * subtransaction of the one that it was begun in.
+ */
+#include "postgres.h"
+
+#include "container/container.h"
+#include "counts/counts.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+
+#include "access/xact.h"
+#include "utils/memutils.h"
+
+#define MAX_OPEN 128			/* scans: each has a leaf and an index locked */
+
+typedef struct OpenScan
+{
+	int			partition;
+	ItemScan   *scan;			/* NULL: none is open here */
+} OpenScan;
+
+struct ManyPosts
+{
+	MemoryContext context;		/* where scans allocate (btgettuple() does) */
+	Snapshot	snapshot;
+	uint64		loads;			/* layout_loads(), by which numbers hold */
+	OpenScan	posts[MAX_OPEN];
+	OpenScan	deltas[MAX_OPEN];
+};
+
+/* Begin to read, as a snapshot sees posts. The transaction is READ COMMITTED. */
+ManyPosts *
+many_posts_begin(Snapshot snapshot)
+{
+	ManyPosts  *many = palloc0(sizeof(ManyPosts));
+
+	Assert(!IsolationIsSerializable());
+	many->context = CurrentMemoryContext;
+	many->snapshot = snapshot;
+	many->loads = layout_loads();
+	return many;
+}
+
+static void
+close_scan(OpenScan *open)
+{
+	if (open->scan != NULL)
+		item_scan_end(open->scan);
+	open->scan = NULL;
+}
+
+static void
+close_scans(ManyPosts *many)
+{
+	for (int i = 0; i < MAX_OPEN; i++)
+	{
+		close_scan(&many->posts[i]);
+		close_scan(&many->deltas[i]);
+	}
+}
+
+/*
+ * A scan of the posts, or the deltas, that have a post's key; NULL: there is no such
+ * partition. Partitions that come meanwhile change the numbers of others: then all
+ * scans are begun anew.
+ */
+static ItemScan *
+scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
+{
+	int			partition = partition_of(CONTAINER_POSTS, type, post_id);
+	Datum		key = UUIDPGetDatum(post_id);
+	OpenScan   *open;
+
+	if (layout_loads() != many->loads)
+		close_scans(many);
+	many->loads = layout_loads();
+	if (partition == NO_PARTITION)
+		return NULL;
+
+	open = type == ITEM_POST ? &many->posts[partition % MAX_OPEN] :
+		&many->deltas[partition % MAX_OPEN];
+	if (open->scan != NULL && open->partition == partition)
+	{
+		item_scan_again(open->scan, &key, 1);
+		return open->scan;
+	}
+	close_scan(open);
+	open->partition = partition;
+	open->scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
+		.path = PATH_KEY, .key = &key, .nkeys = 1, .again = true,
+		.snapshot = many->snapshot
+	});
+	return open->scan;
+}
+
+/*
+ * Read a post, with the counts of its item alone; false if there is none. What lies in
+ * a partition that was detached is not there. Values hold until the next one is read.
+ */
+bool
+many_posts_find(ManyPosts *many, const pg_uuid_t *post_id, BlogItem *post)
+{
+	MemoryContext old = MemoryContextSwitchTo(many->context);
+	ItemScan   *scan = scan_of(many, ITEM_POST, post_id);
+	bool		found = scan != NULL && item_scan_next(scan, post);
+
+	MemoryContextSwitchTo(old);
+	return found;
+}
+
+/* Add to a post's counts what its deltas say. */
+void
+many_posts_add_up(ManyPosts *many, BlogItem *post)
+{
+	const pg_uuid_t *post_id = item_uuid(post, PROP_POST_ID);
+	MemoryContext old;
+	ItemScan   *scan;
+	BlogItem	delta;
+
+	if (!delta_possible(post_id))
+		return;
+	old = MemoryContextSwitchTo(many->context);
+	scan = scan_of(many, ITEM_DELTA, post_id);
+	while (scan != NULL && item_scan_next(scan, &delta))
+		item_add_counts(post, item_count(&delta, PROP_COMMENT_COUNT),
+						item_count(&delta, PROP_LIKE_COUNT));
+	MemoryContextSwitchTo(old);
+}
+
+/* Close all scans, and forget the reader. */
+void
+many_posts_end(ManyPosts *many)
+{
+	close_scans(many);
+	pfree(many);
+}
