@@ -18,7 +18,7 @@ REGRESS = install users posts comments likes paging cursors feed counts \
 	invalid upgrade triggers stats row_types custom_scan manual reinstall
 REGRESS_OPTS = --inputdir=test --encoding=UTF8
 
-ISOLATION = isolation_install like_like like_insert like_edit_post comment_id username \
+ISOLATION = isolation_install like_like like_insert like_two_keys like_edit_post comment_id username \
 	like_delete_post like_snapshots serializable delete_like counter_order \
 	counter_held rename_comment delete_user user_anew id_anew purge_anew \
 	import_beside detach_post detach_delete null_snapshot remember_half \

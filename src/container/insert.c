@@ -317,7 +317,9 @@ take_back(ItemWriter *writer, TupleTableSlot *slot)
  * A row that was taken back is there until its transaction ends, deleted, and others
  * who want the key wait for that end. If two transactions had such rows of one
  * key, each would wait for the other. They have not: whoever comes second finds the row
- * by key_is_unused(), and inserts speculatively.
+ * by key_is_unused(), and inserts speculatively. Where two indexes tell a taken key, a
+ * transaction that is first in one of them could be second in the other, and wait for
+ * the row taken back: nobody inserts alone there, unless the key is new.
  */
 bool
 item_writer_insert_alone(ItemWriter *writer, const BlogItem *item, bool anew)
@@ -331,7 +333,9 @@ item_writer_insert_alone(ItemWriter *writer, const BlogItem *item, bool anew)
 		return false;
 	if (writer->key_arbiters == NIL)
 		find_arbiters(writer);
-	if (!writer->arbiters_alone || !(anew || key_is_unused(writer, item)))
+	if (!writer->arbiters_alone ||
+		!(anew || (list_length(writer->arbiters) == 1 &&
+				   key_is_unused(writer, item))))
 		return false;
 
 	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
