@@ -277,7 +277,8 @@ key_is_unused(ItemWriter *writer, const BlogItem *item)
 	int			n = leaf_path_key(writer->container, writer->type, PATH_KEY,
 								  item, key);
 
-	if (n == 0)
+	/* inserting takes any unique index of the key, this look the usual one */
+	if (n == 0 || !OidIsValid(writer->leaf.index[PATH_KEY]))
 		return false;
 	scan = key_scan(writer, key, n, SnapshotAny);
 	unused = !item_scan_advance(scan);

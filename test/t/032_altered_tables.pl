@@ -179,6 +179,10 @@ altered('a primary key that is none',
 	'ALTER TABLE blogstore.posts_p01_post DROP CONSTRAINT posts_p01_post_pkey; CREATE INDEX odd ON blogstore.posts_p01_post (post_id)',
 	'DROP INDEX blogstore.odd; ALTER TABLE blogstore.posts_p01_post ADD PRIMARY KEY (post_id)',
 	{ %post_fails });
+altered('another unique index in the place of a primary key',
+	'ALTER TABLE blogstore.posts_p01_like DROP CONSTRAINT posts_p01_like_pkey; CREATE UNIQUE INDEX odd ON blogstore.posts_p01_like (post_id, user_id)',
+	'DROP INDEX blogstore.odd; ALTER TABLE blogstore.posts_p01_like ADD PRIMARY KEY (user_id, post_id)',
+	{ map { $_ => $gone } qw(get_like delete_like) });
 
 # ---- NULLs
 
