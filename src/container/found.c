@@ -23,6 +23,7 @@
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -157,11 +158,16 @@ item_writer_update_found(ItemWriter *writer, ItemScan *scan,
 	return update_version(writer, item);
 }
 
-/* Where is the version of a scan's present item? */
+/*
+ * Where is the version of a scan's present item? It stays there to the end of the
+ * transaction: the scan's lock on the table is kept, lest VACUUM FULL, CLUSTER or the
+ * like, for which no snapshot is in the way, put other rows in its place, or none.
+ */
 void
 item_scan_version(ItemScan *scan, ItemVersion *version)
 {
 	version->table = RelationGetRelid(item_scan_relation(scan));
+	LockRelationOid(version->table, AccessShareLock);
 	version->tid = item_scan_slot(scan)->tts_tid;
 }
 
