@@ -23,7 +23,8 @@ struct KnownItems
 {
 	MemoryContext context;		/* where scans allocate (btgettuple() does) */
 	ItemType	type;
-	int			partition;		/* of the post; NO_PARTITION: nothing is open */
+	int			partition;		/* of the post */
+	uint64		loads;			/* layout_loads(), by which its number holds */
 	ItemScan   *of_post;		/* anything on a post? */
 	ItemScan   *of_key;			/* an item */
 	pg_uuid_t	post_id;		/* of the row before, if it is valid */
@@ -67,27 +68,38 @@ look(KnownItems *known, ItemScan **scan, AccessPath path, const Datum *key,
 	else
 		*scan = item_scan_begin(&(ItemQuery) {
 			.container = CONTAINER_POSTS, .type = known->type,
-			.partition = known->partition, .path = path, .key = key,
+			.partition_key = &known->post_id, .path = path, .key = key,
 			.nkeys = nkeys, .identity = true
 		});
 }
 
-/* Rows of another post begin: has it anything on it? */
+/*
+ * Rows of another post begin: has it anything on it? Comments are by their posts in the
+ * index of their key, likes in that of their list. A leaf that lacks the latter, as its
+ * owner may have it while much is loaded, does not tell, and each like is looked for.
+ */
 static void
 look_at_post(KnownItems *known, const pg_uuid_t *post_id)
 {
 	int			partition = partition_of(CONTAINER_POSTS, known->type, post_id);
 	Datum		key = UUIDPGetDatum(post_id);
 	BlogItem	item;
+	AccessPath	path = known->type == ITEM_LIKE ? PATH_LIST : PATH_KEY;
 
-	if (partition != known->partition)
+	/* partitions that come or go meanwhile change the numbers of others */
+	if (partition != known->partition || layout_loads() != known->loads)
 		close_leaf(known);
 	known->partition = partition;
+	known->loads = layout_loads();
 	known->post_id = *post_id;
 	known->any = false;
 	if (partition == NO_PARTITION)
 		return;					/* the write will tell */
-	look(known, &known->of_post, PATH_LIST, &key, 1);
+	known->any = known->of_post == NULL &&
+		!partition_has_path(CONTAINER_POSTS, known->type, partition, path);
+	if (known->any)
+		return;
+	look(known, &known->of_post, path, &key, 1);
 	known->any = item_scan_next(known->of_post, &item);
 }
 

@@ -244,6 +244,24 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 	return false;
 }
 
+/* Has a partition's leaf the index that serves a path? Errors: those of leaf_open(). */
+bool
+partition_has_path(Container container, ItemType type, int partition,
+				   AccessPath path)
+{
+	OpenLeaf	leaf;
+	bool		has;
+
+	if (!leaf_open(&leaf, &(LeafWanted) {
+		.container = container, .type = type, .partition = partition,
+		.path = path
+	}, AccessShareLock))
+		return false;
+	has = OidIsValid(leaf.index[path]);
+	leaf_close(&leaf, false);
+	return has;
+}
+
 /* Close a leaf; writers keep their lock to the end of the transaction. */
 void
 leaf_close(OpenLeaf *leaf, bool keep_lock)
