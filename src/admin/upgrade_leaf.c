@@ -322,10 +322,13 @@ leaf_upgrade_columns(Container container, ItemType type, int partition,
 					 sql_name(relid)));
 		return LEAF_ALTERED;
 	}
+	/* two who do the same would wait for each other's, all the time there is */
+	UnlockRelationOid(relid, AccessShareLock);
 	if (!lock_alone(relid, patience))
 		return LEAF_IN_USE;
-	/* another who does the same may have come before */
-	if (find_constraint(relid, &proven) == there)
+	/* the other may have come before, or the leaf may have gone */
+	if (leaf_of(container, type, partition) == relid &&
+		find_constraint(relid, &proven) == there)
 		alter_columns(relid, type, there && proven, refuted);
 	return LEAF_ALTERED;
 }

@@ -258,6 +258,30 @@ like(upgrade('five'), qr/^NOTICE:  made counters of 0 posts, changed the setting
 is_fresh('five', 'the tables are those of this version');
 check_store($node, 'five', 'mended');
 
+# ---- Two calls at once, and nobody else
+
+create_older_store('pair', 2);
+for my $round (1 .. 3)
+{
+	$node->safe_psql(
+		'pair', q{
+DO $$
+DECLARE
+	leaf	regclass;
+BEGIN
+	FOR leaf IN SELECT oid FROM pg_class WHERE relnamespace = 'blogstore'::regnamespace AND relname ~ '^(posts|users)_p\d+_(post|comment|like)$' LOOP
+		EXECUTE format('ALTER TABLE %s ALTER user_username DROP NOT NULL', leaf);
+	END LOOP;
+END $$;
+ALTER TABLE blogstore.posts_p00_delta SET (fillfactor = 10)});
+	my $holder = hold('pair', 'LOCK TABLE blogstore.posts_p00_delta IN SHARE UPDATE EXCLUSIVE MODE');
+	my @pair = map { start_client($node, 'pair', $CALL, "pair $round $_") } 1, 2;
+	wait_until($node, 'pair', q{SELECT count(*) = 2 FROM pg_stat_activity WHERE application_name LIKE 'pair %' AND wait_event_type = 'Lock'});
+	release($holder);
+	unlike((finish_client($_))[1], qr/others were at|ERROR/, "round $round: of two calls at once none keeps the other from a leaf") foreach @pair;
+	is(upgrade('pair'), "NOTICE:  $NOTHING", "round $round: all is done");
+}
+
 # ---- Beside clients, two calls at once
 
 create_older_store('six', 3000);
