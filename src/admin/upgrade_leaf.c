@@ -58,7 +58,6 @@ static const ChangedSetting changed_settings[] = {
 	{CONTAINER_POSTS, ITEM_POST, "fillfactor", "80", "90"},
 	{CONTAINER_POSTS, ITEM_DELTA, "fillfactor", "10", "100"},
 	{CONTAINER_POSTS, ITEM_DELTA, "autovacuum_vacuum_scale_factor", "0", "0.05"},
-	{CONTAINER_POSTS, ITEM_POST, "fillfactor", "80", "90"},
 	{CONTAINER_USERS, ITEM_POST, "fillfactor", "80", "100"}
 };
 
