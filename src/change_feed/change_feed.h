@@ -48,6 +48,7 @@ extern void dirty_add_post(DirtySet *dirty, const PostKey *post);
 extern void dirty_add_feed_view(DirtySet *dirty);
 extern void dirty_merge(DirtySet *dirty, const DirtySet *other);
 extern void dirty_move_counted(DirtySet *dirty, DirtySet *counts);
+extern void dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit);
 extern bool dirty_full(const DirtySet *dirty);
 extern bool dirty_any(const DirtySet *dirty);
 extern bool dirty_writes(const DirtySet *dirty);

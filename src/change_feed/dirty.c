@@ -234,6 +234,39 @@ dirty_move_counted(DirtySet *dirty, DirtySet *counts)
 	dirty->count_changes = 0;
 }
 
+/*
+ * Move some of the posts of which counts have changed to another set, at most so many;
+ * with the last of them, whatever else there is.
+ */
+void
+dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
+{
+	HASH_SEQ_STATUS seq;
+	CountedPost *counted;
+	long		moved = 0;
+
+	if (counts->anything || dirty_counted_posts(counts) <= limit)
+	{
+		dirty_merge(dirty, counts);
+		dirty_clear(counts);
+		return;
+	}
+	hash_seq_init(&seq, counts->counted);
+	while (moved < limit && (counted = hash_seq_search(&seq)) != NULL)
+	{
+		if (!dirty->anything && !add_counted(dirty, counted))
+			add_anything(dirty);
+		hash_search(counts->counted, &counted->post_id, HASH_REMOVE, NULL);
+		moved++;
+	}
+	hash_seq_term(&seq);
+	/* how many changes there were of each is not known: one, and the last has the rest */
+	dirty->changes += moved;
+	dirty->count_changes += moved;
+	counts->changes -= moved;
+	counts->count_changes -= moved;
+}
+
 /* How many keys a set holds. */
 static long
 count_keys(const DirtySet *dirty)

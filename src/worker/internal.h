@@ -31,11 +31,16 @@ typedef struct Worker
 	MemoryContext context;
 	MemoryContext turn;			/* reset after each turn */
 	DirtySet   *dirty;
+	bool		kept;			/* does it hold what could not be applied yet? */
 	DirtySet   *later;
 	TimestampTz later_since;	/* when later was found not empty; 0: it is */
 	DirtySet   *counts;			/* posts of which counts alone have changed */
 	TimestampTz counts_since;	/* when the present interval of them began */
 	long		counts_done;	/* how many were refreshed in it */
+	DirtySet   *taken;			/* those of an interval that is over, as far as
+								 * they are still to be refreshed */
+	XLogRecPtr	taken_at;		/* when they are, all is applied up to here;
+								 * invalid: that cannot be said */
 	HeldBack   *held;
 	Decoder    *decoder;
 	AppliedPosition position;		/* as written down */
@@ -76,8 +81,9 @@ extern void worker_advance(Worker *worker, XLogRecPtr applied);
  * ------------------------------------------------------------------------ */
 
 /* later.c: what is not urgent */
-extern void later_take(Worker *worker);
-extern bool later_any(const Worker *worker);
+extern void later_take(Worker *worker, XLogRecPtr position);
+extern bool later_taking(const Worker *worker);
+extern XLogRecPtr later_applied(Worker *worker, XLogRecPtr position);
 extern long later_due(const Worker *worker);
 
 /* apply.c: transactions of the worker */

@@ -27,6 +27,9 @@
 /* Counts of so many posts in an interval are refreshed at once. */
 #define FEW_COUNTS 10
 
+/* Posts whose counts are refreshed in a turn: a few milliseconds' work. */
+#define COUNTS_A_TURN 200
+
 /* How long before the present interval of counts ends, in ms. */
 static long
 interval_left(const Worker *worker)
@@ -49,38 +52,33 @@ interval_over(Worker *worker)
 	return true;
 }
 
-/* Put counts off, or take what was put off, if all is to be taken, or it is few. */
-static void
-take_counts(Worker *worker, bool all)
+/*
+ * Put counts off. When their time has come, if all are to be taken, or they are few,
+ * they are set apart from those that come from now on; returns whether they were.
+ */
+static bool
+set_apart_counts(Worker *worker, bool all)
 {
+	DirtySet   *counts = worker->counts;
 	long		posts;
 
-	dirty_move_counted(worker->dirty, worker->counts);
-	posts = dirty_counted_posts(worker->counts);
-	if (!all && worker->counts_done + posts > FEW_COUNTS &&
-		!dirty_full(worker->counts))
-		return;
-	if (!dirty_any(worker->counts))
-		return;
+	dirty_move_counted(worker->dirty, counts);
+	posts = dirty_counted_posts(counts);
+	if (dirty_any(worker->taken) || !dirty_any(counts) ||
+		!(all || worker->counts_done + posts <= FEW_COUNTS || dirty_full(counts)))
+		return false;
 	worker->counts_done += posts;
-	dirty_merge(worker->dirty, worker->counts);
-	dirty_clear(worker->counts);
+	worker->counts = worker->taken;
+	worker->taken = counts;
+	return true;
 }
 
-/*
- * Take what is, or has become, urgent into the set that is applied. The slot moves on
- * when nothing is put off: at the end of an interval in which counts were, all is taken,
- * so that one of the two does not wait for a moment without the other.
- */
-void
-later_take(Worker *worker)
+/* Take what others did to the views, if it is urgent, or everything is. */
+static void
+take_later(Worker *worker, bool all)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	bool		waited = dirty_waited(worker->dirty);
-	bool		over = interval_over(worker);
-	bool		all = waited || (over && dirty_any(worker->counts));
 
-	take_counts(worker, waited || over);
 	if (!dirty_any(worker->later))
 		return;
 	if (worker->later_since == 0)
@@ -93,11 +91,68 @@ later_take(Worker *worker)
 	worker->later_since = 0;
 }
 
-/* Is anything put off? */
+/*
+ * Take what is, or has become, urgent into the set that is applied. position: up to
+ * where all has been decoded. Counts come in parts, a part a turn, so that a new post
+ * does not wait for thousands of them.
+ *
+ * The slot moves on when nothing is put off, or when all counts are refreshed that were
+ * set apart, up to where they were: nothing else was put off then, for with the counts of
+ * an interval all is taken.
+ */
+void
+later_take(Worker *worker, XLogRecPtr position)
+{
+	bool		waited;
+	bool		over;
+	bool		apart;
+
+	/* what has been taken must not be put off again */
+	if (worker->kept)
+		return;
+	waited = dirty_waited(worker->dirty);
+	over = !dirty_any(worker->taken) && interval_over(worker);
+	apart = set_apart_counts(worker, waited || over);
+	take_later(worker, waited || (over && apart));
+	if (apart)
+		worker->taken_at = dirty_any(worker->later) ? InvalidXLogRecPtr :
+			position;
+	/* who waits now, waits for no more than this */
+	if (apart && worker->taken_at != InvalidXLogRecPtr)
+		dirty_answered(worker->dirty);
+	dirty_take_counted(worker->taken, worker->dirty, COUNTS_A_TURN);
+}
+
+/* Are counts being refreshed part by part? */
 bool
+later_taking(const Worker *worker)
+{
+	return dirty_any(worker->taken);
+}
+
+/* Is anything put off? */
+static bool
 later_any(const Worker *worker)
 {
-	return dirty_any(worker->later) || dirty_any(worker->counts);
+	return dirty_any(worker->later) || dirty_any(worker->counts) ||
+		dirty_any(worker->taken);
+}
+
+/*
+ * What had been taken is applied. Up to where is all applied then? Up to the position to
+ * which all was decoded, if nothing is put off; or to where the counts were set apart of
+ * which nothing is left, which is told once; invalid: it cannot be said.
+ */
+XLogRecPtr
+later_applied(Worker *worker, XLogRecPtr position)
+{
+	if (later_any(worker))
+		position = later_taking(worker) ? InvalidXLogRecPtr : worker->taken_at;
+	else
+		dirty_answered(worker->dirty);
+	if (!later_taking(worker))
+		worker->taken_at = InvalidXLogRecPtr;
+	return position;
 }
 
 /* After how many milliseconds will something that was put off be urgent? */

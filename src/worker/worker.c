@@ -148,6 +148,8 @@ apply_dirty(Worker *worker)
 {
 	int64		changes = dirty_changes(worker->dirty);
 
+	/* also if this ends in an error */
+	worker->kept = true;
 	if (dirty_writes(worker->dirty) && !batch_apply(worker->dirty))
 		return false;
 	if (dirty_anything(worker->dirty))
@@ -155,6 +157,7 @@ apply_dirty(Worker *worker)
 	worker->jobs |= dirty_jobs(worker->dirty);
 	fold_later(worker->dirty);
 	dirty_clear(worker->dirty);
+	worker->kept = false;
 	worker->applied = true;
 	pg_atomic_fetch_add_u64(&worker->entry->batches, 1);
 	pg_atomic_fetch_add_u64(&worker->entry->changes, changes);
@@ -205,7 +208,7 @@ nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 {
 	long		nap = NAP_IDLE;
 
-	if (behind || progress == JOBS_MORE ||
+	if (behind || progress == JOBS_MORE || later_taking(worker) ||
 		(worker->views != VIEWS_SERVED && worker->jobs && progress == JOBS_NONE))
 		return 0;
 	if (held_back_any(worker->held) || worker->views == VIEWS_CATCHING_UP)
@@ -232,10 +235,10 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	worker_check_layout(worker);
 	if (dirty_any(worker->dirty) && !apply_dirty(worker))
 		return;					/* after a wait for locks; the set is kept */
-	if (!later_any(worker))
+	position = later_applied(worker, position);
+	if (position != InvalidXLogRecPtr)
 	{
 		publish(worker, position);
-		dirty_answered(worker->dirty);
 		worker_advance(worker, position);
 	}
 	fold = fold_step();
@@ -301,7 +304,7 @@ worker_turn(Worker *worker)
 	 * for what comes later.
 	 */
 	held_back_release(worker->held, worker->dirty);
-	later_take(worker);
+	later_take(worker, position);
 	PG_TRY();
 	{
 		turn_apply(worker, flushed, position);
@@ -332,6 +335,7 @@ make_worker(WorkerEntry *entry)
 	worker->dirty = dirty_create(worker->context);
 	worker->later = dirty_create(worker->context);
 	worker->counts = dirty_create(worker->context);
+	worker->taken = dirty_create(worker->context);
 	worker->held = held_back_create(worker->context);
 	worker_slot_name(entry->dbid, worker->slot_name);
 	return worker;

@@ -75,6 +75,26 @@ like_all(3);
 ok($node->poll_query_until('postgres', "SELECT ($stale) = 0"), 'all counts show without a wait');
 check_store($node, 'postgres', 'at the end');
 
+# ---- In parts, so that a new post need not wait for thousands of them
+
+$node->append_conf('postgresql.conf', "blogstore.count_refresh_interval = '60s'\n");
+$node->reload;
+ok($node->poll_query_until('postgres', "SELECT setting = '60000' FROM pg_settings WHERE name = 'blogstore.count_refresh_interval'"),
+	'the interval is long');
+$node->safe_psql('postgres', 'SELECT count(blogstore.create_post(kit.u(1), $$title$$, $$content$$, kit.p(n))) FROM generate_series(1001, 2000) n');
+$node->safe_psql('postgres', "SELECT blogstore.wait_for_views('5 min')");
+my $batches = $node->safe_psql('postgres', 'SELECT batches FROM blogstore.stat_worker');
+$node->safe_psql('postgres', 'SELECT count(blogstore.create_like(kit.p(n), kit.u(2))) FROM generate_series(1001, 2000) n');
+$node->safe_psql('postgres', "SELECT blogstore.wait_for_views('5 min')");
+is($node->safe_psql('postgres', $stale), '0', 'who waits has seen all parts');
+cmp_ok($node->safe_psql('postgres', 'SELECT batches FROM blogstore.stat_worker') - $batches, '>=', 5, 'and there were several');
+
+$batches = $node->safe_psql('postgres', 'SELECT batches FROM blogstore.stat_worker');
+$node->safe_psql('postgres', 'SELECT count(blogstore.create_like(kit.p(n), kit.u(3))) FROM generate_series(1001, 2000) n');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
+check_store($node, 'postgres', 'after parts');
+is($node->safe_psql('postgres', $stale), '0', 'and none is lost if the worker ends');
+
 # ---- At once for whoever waits, though it has to be tried again
 
 # an interval begins anew, which nobody waits for
