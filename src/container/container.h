@@ -133,6 +133,8 @@ extern bool item_is_there(Container container, ItemType type,
 extern ItemScan *item_scan_begin(const ItemQuery *query);
 /* begin again with other values, a scan that was begun for it */
 extern void item_scan_again(ItemScan *scan, const Datum *key, int nkeys);
+/* the one or the other, for a scan that is kept: *scan NULL is the first time */
+extern void item_scan_look(ItemScan **scan, const ItemQuery *query);
 /* the next item, which holds until the next call; false: there is none */
 extern bool item_scan_next(ItemScan *scan, BlogItem *out);
 /* of the present item: does another snapshot show it? where is it? */

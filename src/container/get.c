@@ -1,6 +1,6 @@
 /*
  * get.c
- *		Reading one item by its key.
+ *		Reading items by their keys, one or one after the other.
  *
  * Runs in any process; needs an active transaction and a snapshot.
  */
@@ -27,6 +27,22 @@ item_get(const ItemQuery *query, BlogItem *out)
 		item_copy(out, &item);
 	item_scan_end(scan);
 	return found;
+}
+
+/*
+ * Begin a scan that is kept for many keys of one leaf, or (*scan is not NULL) begin it
+ * again with the query's key. By which leaf, path and snapshot, the first query says.
+ */
+void
+item_scan_look(ItemScan **scan, const ItemQuery *query)
+{
+	ItemQuery	kept = *query;
+
+	kept.again = true;
+	if (*scan != NULL)
+		item_scan_again(*scan, query->key, query->nkeys);
+	else
+		*scan = item_scan_begin(&kept);
 }
 
 /*

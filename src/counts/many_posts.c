@@ -87,17 +87,12 @@ scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
 
 	open = type == ITEM_POST ? &many->posts[partition % MAX_OPEN] :
 		&many->deltas[partition % MAX_OPEN];
-	if (open->scan != NULL && open->partition == partition)
-	{
-		item_scan_again(open->scan, &key, 1);
-		return open->scan;
-	}
-	close_scan(open);
+	if (open->partition != partition)
+		close_scan(open);
 	open->partition = partition;
-	open->scan = item_scan_begin(&(ItemQuery) {
+	item_scan_look(&open->scan, &(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
-		.path = PATH_KEY, .key = &key, .nkeys = 1, .again = true,
-		.snapshot = many->snapshot
+		.path = PATH_KEY, .key = &key, .nkeys = 1, .snapshot = many->snapshot
 	});
 	return open->scan;
 }

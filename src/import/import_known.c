@@ -63,14 +63,11 @@ static void
 look(KnownItems *known, ItemScan **scan, AccessPath path, const Datum *key,
 	 int nkeys)
 {
-	if (*scan != NULL)
-		item_scan_again(*scan, key, nkeys);
-	else
-		*scan = item_scan_begin(&(ItemQuery) {
-			.container = CONTAINER_POSTS, .type = known->type,
-			.partition_key = &known->post_id, .path = path, .key = key,
-			.nkeys = nkeys, .identity = true
-		});
+	item_scan_look(scan, &(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = known->type,
+		.partition_key = &known->post_id, .path = path, .key = key,
+		.nkeys = nkeys, .identity = true
+	});
 }
 
 /*
