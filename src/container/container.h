@@ -205,6 +205,8 @@ extern bool item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
  */
 extern bool item_writer_insert_alone(ItemWriter *writer, const BlogItem *item,
 									 bool anew);
+extern bool item_writer_insert_first(ItemWriter *writer, const BlogItem *item,
+									 bool anew);
 /*
  * Lock an item, which update and delete then work on, by its key or as a scan of
  * this leaf has found it; out holds until the close. With LockWaitBlock waits for

@@ -355,3 +355,15 @@ item_writer_insert_alone(ItemWriter *writer, const BlogItem *item, bool anew)
 	ResetPerTupleExprContext(writer->estate);
 	return !conflict;
 }
+
+/*
+ * Insert an item alone if that can be done, else speculatively. Returns false, having
+ * written nothing, if its key is taken. The caller and anew: as for
+ * item_writer_insert_alone(). Errors and waits: those of item_writer_insert_if().
+ */
+bool
+item_writer_insert_first(ItemWriter *writer, const BlogItem *item, bool anew)
+{
+	return item_writer_insert_alone(writer, item, anew) ||
+		item_writer_insert(writer, item);
+}

@@ -207,8 +207,7 @@ delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts,
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
-	inserted = item_writer_insert_alone(writer, &delta, anew) ||
-		item_writer_insert(writer, &delta);
+	inserted = item_writer_insert_first(writer, &delta, anew);
 	/* who reads counts from here on finds the delta itself */
 	if (!delta_is_empty(&delta))
 		key_predicate_check(writer, post_id);

@@ -69,7 +69,7 @@ write_post(BlogItem *post, const pg_uuid_t *id, bool anew)
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, id);
 	need_user(item_uuid(post, PROP_USER_ID), &user);
 	item_set(post, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
-	inserted = (anew && item_writer_insert_alone(writer, post, true)) ||
+	inserted = anew ? item_writer_insert_first(writer, post, true) :
 		item_writer_insert(writer, post);
 	item_writer_close(writer);
 	PopActiveSnapshot();

@@ -126,8 +126,8 @@ write_user(BlogItem *user, bool own_id, bool with_date)
 	}
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_USERS, ITEM_USER, id);
-	inserted = (!own_id && item_writer_insert_alone(writer, user, true)) ||
-		item_writer_insert(writer, user);
+	inserted = own_id ? item_writer_insert(writer, user) :
+		item_writer_insert_first(writer, user, true);
 	if (inserted && own_id && user_is_going(id))
 		deletion_revive(id);
 	item_writer_close(writer);

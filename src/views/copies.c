@@ -94,7 +94,7 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 	result = item_writer_lock(writer, place, 3, LockTupleExclusive,
 							  LockWaitBlock, &locked);
 	if (result != ITEM_OK && wanted != NULL)
-		(void) item_writer_insert(writer, wanted);
+		(void) item_writer_insert_first(writer, wanted, false);
 	else if (result == ITEM_OK && wanted != NULL)
 		item_writer_update(writer, wanted);
 	else if (result == ITEM_OK)
@@ -154,7 +154,7 @@ copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 	if (wanted)
 		item_shorten(&post, blogstore_short_form_length);
 	if (!there && wanted)
-		(void) item_writer_insert(copies->writer, &post);
+		(void) item_writer_insert_first(copies->writer, &post, false);
 	else if (there && !(wanted && copy_current(&copy, &post)))
 		change_copy(copies->writer, copies->scan, place,
 					wanted ? &post : NULL);

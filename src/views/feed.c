@@ -2,10 +2,11 @@
  * feed.c
  *		The view feed: the newest posts of all users in short form.
  *
- * What it should hold is read from the posts container (a list over its
- * partitions), what it holds is compared, and only differences are written:
- * trimming after an insert and refilling after a deletion come out of that in
- * the same transaction. The feed is small, so this costs less than it looks.
+ * What it should hold is compared with what it holds, and only differences are
+ * written: trimming after an insert and refilling after a deletion come out of that
+ * in the same transaction. Where posts were only written or edited, what it should
+ * hold is what it holds with these; else it is read from the posts container (a list
+ * over its partitions), which takes as many posts as the feed has.
  *
  * Runs in the worker, and in a backend for repair(); the caller holds the
  * views' lock.
@@ -21,6 +22,14 @@
 
 #include "utils/snapmgr.h"
 
+/* Posts in the order of the feed. */
+typedef struct FeedList
+{
+	const BlogItem **rows;
+	int			n;
+	int			room;
+} FeedList;
+
 /* Newest first, as (creation_date, id); negative: a stands before b. */
 static int
 compare_place(const BlogItem *a, const BlogItem *b)
@@ -33,12 +42,40 @@ compare_place(const BlogItem *a, const BlogItem *b)
 	return -memcmp(item_uuid(a, PROP_ID), item_uuid(b, PROP_ID), UUID_LEN);
 }
 
-/* The feed's rows, newest first. */
-static BlogItem *
-read_feed(int *n)
+static int
+compare_rows(const void *a, const void *b)
 {
-	int			room = blogstore_feed_size + 16;
-	BlogItem   *rows = palloc(sizeof(BlogItem) * room);
+	return compare_place(*(const BlogItem *const *) a,
+						 *(const BlogItem *const *) b);
+}
+
+static void
+list_begin(FeedList *list, int room)
+{
+	list->rows = palloc(sizeof(BlogItem *) * room);
+	list->n = 0;
+	list->room = room;
+}
+
+/* Add a copy of a row at a list's end. */
+static void
+list_add(FeedList *list, const BlogItem *row)
+{
+	BlogItem   *copy = palloc(sizeof(BlogItem));
+
+	if (list->n == list->room)
+	{
+		list->room *= 2;
+		list->rows = repalloc(list->rows, sizeof(BlogItem *) * list->room);
+	}
+	item_copy(copy, row);
+	list->rows[list->n++] = copy;
+}
+
+/* The feed's rows. */
+static void
+read_feed(FeedList *there)
+{
 	BlogItem	item;
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_FEED, .type = ITEM_POST,
@@ -46,38 +83,28 @@ read_feed(int *n)
 		.backward = true, .identity = true
 	});
 
-	*n = 0;
+	list_begin(there, blogstore_feed_size + 16);
 	while (item_scan_next(scan, &item))
-	{
-		if (*n == room)
-		{
-			room *= 2;
-			rows = repalloc(rows, sizeof(BlogItem) * room);
-		}
-		item_copy(&rows[(*n)++], &item);
-	}
+		list_add(there, &item);
 	item_scan_end(scan);
-	return rows;
 }
 
-/* What the feed should hold, newest first. */
-static BlogItem *
-read_newest(int *n)
+/* What the feed should hold. */
+static void
+read_newest(FeedList *wanted)
 {
-	BlogItem   *rows = palloc(sizeof(BlogItem) * blogstore_feed_size);
 	BlogItem	item;
 	PostList   *list = post_list_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_POST, .path = PATH_DATE
 	});
 
-	*n = 0;
-	while (*n < blogstore_feed_size && post_list_next(list, &item))
+	list_begin(wanted, blogstore_feed_size);
+	while (wanted->n < blogstore_feed_size && post_list_next(list, &item))
 	{
 		item_shorten(&item, blogstore_short_form_length);
-		item_copy(&rows[(*n)++], &item);
+		list_add(wanted, &item);
 	}
 	post_list_end(list);
-	return rows;
 }
 
 static bool
@@ -118,7 +145,7 @@ static void
 change_row(ItemWriter *writer, const FeedRow *row)
 {
 	if (row->change == ROW_INSERT)
-		(void) item_writer_insert(writer, row->row);
+		(void) item_writer_insert_first(writer, row->row, false);
 	else if (lock_row(writer, row->row))
 	{
 		if (row->change == ROW_DELETE)
@@ -156,26 +183,28 @@ change_feed_row(ItemWriter *writer, RowChange change, const BlogItem *item)
  * go are deleted first: a post that moved has the same key in both.
  */
 static void
-write_differences(const BlogItem *there, int n, const BlogItem *wanted, int m)
+write_differences(const FeedList *there, const FeedList *wanted)
 {
+	const BlogItem **old = there->rows;
+	const BlogItem **new = wanted->rows;
 	ItemWriter *writer = careful_now() ? NULL :
 		item_writer_open_partition(CONTAINER_FEED, ITEM_POST, FEED_PARTITION);
 
-	for (int i = 0, j = 0; i < n; i++)
+	for (int i = 0, j = 0; i < there->n; i++)
 	{
-		while (j < m && compare_place(&wanted[j], &there[i]) < 0)
+		while (j < wanted->n && compare_place(new[j], old[i]) < 0)
 			j++;
-		if (j >= m || compare_place(&wanted[j], &there[i]) != 0)
-			change_feed_row(writer, ROW_DELETE, &there[i]);
+		if (j >= wanted->n || compare_place(new[j], old[i]) != 0)
+			change_feed_row(writer, ROW_DELETE, old[i]);
 	}
-	for (int i = 0, j = 0; j < m; j++)
+	for (int i = 0, j = 0; j < wanted->n; j++)
 	{
-		while (i < n && compare_place(&there[i], &wanted[j]) < 0)
+		while (i < there->n && compare_place(old[i], new[j]) < 0)
 			i++;
-		if (i >= n || compare_place(&there[i], &wanted[j]) != 0)
-			change_feed_row(writer, ROW_INSERT, &wanted[j]);
-		else if (!row_current(&there[i], &wanted[j]))
-			change_feed_row(writer, ROW_UPDATE, &wanted[j]);
+		if (i >= there->n || compare_place(old[i], new[j]) != 0)
+			change_feed_row(writer, ROW_INSERT, new[j]);
+		else if (new[j] != old[i] && !row_current(old[i], new[j]))
+			change_feed_row(writer, ROW_UPDATE, new[j]);
 	}
 	if (writer != NULL)
 		item_writer_close(writer);
@@ -185,19 +214,78 @@ write_differences(const BlogItem *there, int n, const BlogItem *wanted, int m)
 void
 feed_rebuild(void)
 {
-	int			n;
-	int			m;
-	BlogItem   *there;
-	BlogItem   *wanted;
+	FeedList	there;
+	FeedList	wanted;
 
 	if (!container_usable(CONTAINER_FEED))
 		return;
-	there = read_feed(&n);
-	wanted = read_newest(&m);
-	write_differences(there, n, wanted, m);
+	read_feed(&there);
+	read_newest(&wanted);
+	write_differences(&there, &wanted);
 }
 
-/* Can the feed be right without a look at it after these posts changed? */
+/* The row of a post; -1: it has none. */
+static int
+find_row(const FeedList *list, const pg_uuid_t *post_id)
+{
+	for (int i = 0; i < list->n; i++)
+		if (memcmp(item_uuid(list->rows[i], PROP_POST_ID), post_id,
+				   UUID_LEN) == 0)
+			return i;
+	return -1;
+}
+
+/*
+ * Take a post, as it is now, into what the feed should hold, in place of its row or at
+ * the end. False: its row is not to be where it was, or what follows it is not known.
+ */
+static bool
+take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)
+{
+	BlogItem	post;
+	bool		there = many_posts_find(many, &key->post_id, &post) &&
+		item_date(&post) == key->creation_date;
+	int			row = find_row(wanted, &key->post_id);
+
+	if (!there)
+		return row < 0;
+	many_posts_add_up(many, &post);
+	item_shorten(&post, blogstore_short_form_length);
+	list_add(wanted, &post);
+	if (row < 0)
+		return true;
+	wanted->n--;
+	if (compare_place(wanted->rows[row], wanted->rows[wanted->n]) != 0)
+		return false;
+	wanted->rows[row] = wanted->rows[wanted->n];
+	return true;
+}
+
+/*
+ * What the feed should hold, if it is what is there but for some posts. False: that
+ * cannot be said without the posts container, or sooner with it.
+ */
+static bool
+take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
+{
+	ManyPosts  *many = many_posts_begin(GetActiveSnapshot());
+	TimestampTz oldest = item_date(there->rows[there->n - 1]);
+	int			taken = 0;
+	bool		known = true;
+
+	list_begin(wanted, there->n * 2);
+	memcpy(wanted->rows, there->rows, sizeof(BlogItem *) * there->n);
+	wanted->n = there->n;
+	for (int i = 0; i < n && known; i++)
+		if (keys[i].creation_date >= oldest)
+			known = taken++ < there->n && take_post(wanted, many, &keys[i]);
+	many_posts_end(many);
+	qsort(wanted->rows, wanted->n, sizeof(BlogItem *), compare_rows);
+	wanted->n = Min(wanted->n, blogstore_feed_size);
+	return known;
+}
+
+/* Can the feed be right without a look at posts after these changed? */
 static bool
 feed_untouched(const PostKey *keys, int n)
 {
@@ -219,10 +307,18 @@ feed_untouched(const PostKey *keys, int n)
 	return untouched && rows == blogstore_feed_size;
 }
 
-/* Refresh the feed after these posts changed. */
+/* Refresh the feed, which was right before, after these posts changed. */
 void
 feed_refresh(const PostKey *keys, int n)
 {
-	if (n > 0 && container_usable(CONTAINER_FEED) && !feed_untouched(keys, n))
-		feed_rebuild();
+	FeedList	there;
+	FeedList	wanted;
+
+	if (n == 0 || !container_usable(CONTAINER_FEED) || feed_untouched(keys, n))
+		return;
+	read_feed(&there);
+	if (there.n != blogstore_feed_size ||
+		!take_posts(&there, keys, n, &wanted))
+		read_newest(&wanted);
+	write_differences(&there, &wanted);
 }

@@ -40,10 +40,10 @@
 /* What a transaction folds at most; for how long a turn does, in ms. */
 #define FOLD_DELTAS 2000
 #define FOLD_POSTS 200
-#define TIME_TO_FOLD 20
+#define TIME_TO_FOLD 2
 
 /* How many deltas a transaction looks at, to find those that are to be folded. */
-#define LOOK_STEP 5000
+#define LOOK_STEP 500
 
 /* How often repair() waits a moment for others at most, and how long that is, in us. */
 #define PATIENCE 500
