@@ -42,6 +42,90 @@ partitions: hash partitions of users and of posts, 1 to 1024; owner: the role th
 Errors: 22004 no partitions; 22023 partitions out of range; 42P07 nothing is missing, or a table of another role or shape has one of their names; 42501 no CREATE right on the schema, or not a member of owner; 42704 no such role. On a server that is not prepared for the views it works and says what to set.';
 
 /* ------------------------------------------------------------------------
+ * Items: what sites bring beside the article's properties
+ * ------------------------------------------------------------------------ */
+
+ALTER TYPE @extschema@.user_item
+	ADD ATTRIBUTE properties jsonb;
+COMMENT ON TYPE @extschema@.user_item IS
+'A user. type is ''user''; id and user_id are the same. properties: an object of the site''s own.';
+ALTER TYPE @extschema@.post_item
+	ADD ATTRIBUTE hidden boolean,
+	ADD ATTRIBUTE modification_date timestamptz,
+	ADD ATTRIBUTE properties jsonb;
+COMMENT ON TYPE @extschema@.post_item IS
+'A post with its author''s name and its exact counts. type is ''post''; id and post_id are the same. In short form, content is cut to the first blogstore.short_form_length characters. hidden: in no feed; modification_date: of the last edit, NULL if there was none; properties: an object of the site''s own.';
+ALTER TYPE @extschema@.comment_item
+	ADD ATTRIBUTE parent_id uuid,
+	ADD ATTRIBUTE hidden boolean,
+	ADD ATTRIBUTE modification_date timestamptz,
+	ADD ATTRIBUTE properties jsonb;
+COMMENT ON TYPE @extschema@.comment_item IS
+'A comment on a post with its author''s name. type is ''comment''. parent_id: the comment that it replies to; hidden: not counted; modification_date: of the last edit, NULL if there was none; properties: an object of the site''s own.';
+
+-- A session that has still loaded 0.1's library finds no function of the new names there,
+-- and says so; it would return rows without the new columns.
+CREATE OR REPLACE FUNCTION @extschema@.user_document(item @extschema@.user_item)
+RETURNS jsonb
+AS 'MODULE_PATHNAME', 'blogstore_item_document_0_2'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+CREATE OR REPLACE FUNCTION @extschema@.post_document(item @extschema@.post_item)
+RETURNS jsonb
+AS 'MODULE_PATHNAME', 'blogstore_item_document_0_2'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+CREATE OR REPLACE FUNCTION @extschema@.comment_document(item @extschema@.comment_item)
+RETURNS jsonb
+AS 'MODULE_PATHNAME', 'blogstore_item_document_0_2'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+CREATE OR REPLACE FUNCTION @extschema@.create_user(username text, user_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL)
+RETURNS @extschema@.user_item
+AS 'MODULE_PATHNAME', 'blogstore_create_user_0_2'
+LANGUAGE C VOLATILE;
+
+CREATE OR REPLACE FUNCTION @extschema@.edit_user(user_id uuid, username text)
+RETURNS @extschema@.user_item
+AS 'MODULE_PATHNAME', 'blogstore_edit_user_0_2'
+LANGUAGE C VOLATILE;
+
+CREATE OR REPLACE FUNCTION @extschema@.create_post(user_id uuid, title text, content text, post_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL)
+RETURNS @extschema@.post_item
+AS 'MODULE_PATHNAME', 'blogstore_create_post_0_2'
+LANGUAGE C VOLATILE;
+
+CREATE OR REPLACE FUNCTION @extschema@.edit_post(post_id uuid, title text DEFAULT NULL, content text DEFAULT NULL)
+RETURNS @extschema@.post_item
+AS 'MODULE_PATHNAME', 'blogstore_edit_post_0_2'
+LANGUAGE C VOLATILE;
+
+CREATE OR REPLACE FUNCTION @extschema@.create_comment(post_id uuid, user_id uuid, content text, comment_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL)
+RETURNS @extschema@.comment_item
+AS 'MODULE_PATHNAME', 'blogstore_create_comment_0_2'
+LANGUAGE C VOLATILE;
+
+CREATE OR REPLACE FUNCTION @extschema@.edit_comment(post_id uuid, comment_id uuid, content text)
+RETURNS @extschema@.comment_item
+AS 'MODULE_PATHNAME', 'blogstore_edit_comment_0_2'
+LANGUAGE C VOLATILE;
+
+CREATE OR REPLACE FUNCTION @extschema@.get_user(user_id uuid)
+RETURNS SETOF @extschema@.user_item
+AS 'MODULE_PATHNAME', 'blogstore_get_user_0_2'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 1;
+
+CREATE OR REPLACE FUNCTION @extschema@.get_user_by_name(username text)
+RETURNS SETOF @extschema@.user_item
+AS 'MODULE_PATHNAME', 'blogstore_get_user_by_name_0_2'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 1;
+
+CREATE OR REPLACE FUNCTION @extschema@.get_post(post_id uuid)
+RETURNS SETOF @extschema@.post_item
+AS 'MODULE_PATHNAME', 'blogstore_get_post_0_2'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 1;
+
+/* ------------------------------------------------------------------------
  * Containers that 0.1 has made
  * ------------------------------------------------------------------------ */
 

@@ -11,11 +11,12 @@
 #include "layout/layout.h"
 #include "state/state.h"
 
-#define PROPERTY_COLUMNS(post, user, names) \
+#define PROPERTY_COLUMNS(post, user, names, added) \
 	"id uuid NOT NULL, type text NOT NULL, post_id uuid " post ", " \
 	"user_id uuid " user ", " names "title text, content text, " \
 	"comment_count bigint, like_count bigint, " \
-	"creation_date timestamptz " user
+	"creation_date timestamptz " user ", " \
+	added "modification_date timestamptz, properties jsonb"
 
 /* What all items of posts have but deltas, which are nobody's. */
 #define AUTHORED \
@@ -29,7 +30,8 @@
 
 static const char *const users_sql[] = {
 	"CREATE TABLE " USERS_SQL " ("
-	PROPERTY_COLUMNS("", "NOT NULL", "username text, user_username text, ")
+	PROPERTY_COLUMNS("", "NOT NULL", "username text, user_username text, ",
+					 "hidden boolean, ")
 	") PARTITION BY HASH (user_id)",
 	"COMMENT ON TABLE " USERS_SQL " IS "
 	"'Container: user items, and the short form of each user''s posts (view). Written by blogstore only.'"
@@ -37,7 +39,8 @@ static const char *const users_sql[] = {
 
 static const char *const posts_sql[] = {
 	"CREATE TABLE " POSTS_SQL " ("
-	PROPERTY_COLUMNS("NOT NULL", "", "user_username text, ")
+	PROPERTY_COLUMNS("NOT NULL", "", "user_username text, ",
+					 "hidden boolean, parent_id uuid, ")
 	") PARTITION BY HASH (post_id)",
 	"COMMENT ON TABLE " POSTS_SQL " IS "
 	"'Container: post, comment and like items, together by post, and deltas of posts'' counts. Written by blogstore only.'"
@@ -45,7 +48,7 @@ static const char *const posts_sql[] = {
 
 static const char *const feed_sql[] = {
 	"CREATE TABLE " FEED_SQL " ("
-	PROPERTY_COLUMNS("NOT NULL", "NOT NULL", "user_username text NOT NULL, ")
+	PROPERTY_COLUMNS("NOT NULL", "NOT NULL", "user_username text NOT NULL, ", "")
 	") PARTITION BY LIST (type)",
 
 	/* small and rewritten often: room for HOT updates, vacuumed early */

@@ -4,7 +4,8 @@
  *		create_containers() makes, in chunks, beside traffic.
  *
  * Older containers are served as they are; so all of this may be done at any time, in
- * part, or never. It is done in three rounds. Leaves get the settings of this version,
+ * part, or never. Columns are added that items have since (upgrade_columns.c). Then there
+ * are three rounds. Leaves get the settings of this version,
  * of which the counters' room on their pages is one; posts without a counter get one
  * (counts/counter_sweep.c); columns become NOT NULL (upgrade_leaf.c). What is done shows
  * from the items and the catalogs, and nothing else is written down: who calls again
@@ -45,6 +46,10 @@ PG_FUNCTION_INFO_V1(blogstore_upgrade_containers);
 /* How often to wait a moment for leaves, in all. */
 #define PATIENCE 3000
 
+/* How often to try to add columns, and how long to leave others alone in between, in us. */
+#define TRIES 60
+#define BETWEEN_TRIES 200000
+
 /* How many warnings tell of what is left out. */
 #define MAX_WARNINGS 20
 
@@ -57,6 +62,7 @@ typedef struct Upgrade
 	int64		looked;			/* posts */
 	int64		made;			/* counters */
 	int64		busy;			/* posts that have none: others were at them */
+	LeafStep	added;			/* what came of adding columns */
 	int			settings;		/* leaves whose settings were changed */
 	int			columns;		/* leaves whose columns were */
 	int			in_use;			/* leaves that others had locked */
@@ -257,6 +263,22 @@ each_kind(Upgrade *upgrade, LeafRound round)
 }
 
 static void
+all_added_columns(Upgrade *upgrade)
+{
+	for (int i = 0; i < TRIES; i++)
+	{
+		if (i > 0)
+			pg_usleep(BETWEEN_TRIES);
+		step_begin(upgrade);
+		show_round(upgrade, "new columns", CONTAINER_USERS, 0);
+		upgrade->added = containers_add_columns();
+		step_end(upgrade);
+		if (upgrade->added != LEAF_IN_USE)
+			break;
+	}
+}
+
+static void
 all_counters(Upgrade *upgrade)
 {
 	int			p = NO_PARTITION;
@@ -274,10 +296,13 @@ static void
 tell(const Upgrade *upgrade)
 {
 	bool		done = upgrade->made > 0 || upgrade->settings > 0 ||
-		upgrade->columns > 0;
+		upgrade->columns > 0 || upgrade->added == LEAF_ALTERED;
 	bool		left = upgrade->busy > 0 || upgrade->in_use > 0;
 
-	if (!done && !left && upgrade->with_nulls == 0 && warned == 0)
+	if (upgrade->added == LEAF_ALTERED)
+		ereport(NOTICE,
+				(errmsg("added the columns of this version to the containers")));
+	if (!done && !left && upgrade->added == LEAF_DONE && upgrade->with_nulls == 0 && warned == 0)
 		ereport(NOTICE,
 				(errmsg("there was nothing to upgrade")));
 	else
@@ -285,6 +310,11 @@ tell(const Upgrade *upgrade)
 				(errmsg("made counters of %lld posts, changed the settings of %d leaves and the columns of %d",
 						(long long) upgrade->made, upgrade->settings,
 						upgrade->columns)));
+	if (upgrade->added == LEAF_IN_USE)
+		ereport(WARNING,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("others had the containers locked, which have no new columns therefore"),
+				 errhint("Call blogstore." COMMAND " again when no transaction is open for long.")));
 	if (left)
 		ereport(WARNING,
 				(errcode(ERRCODE_OBJECT_IN_USE),
@@ -330,6 +360,7 @@ blogstore_upgrade_containers(PG_FUNCTION_ARGS)
 	upgrade.step = AllocSetContextCreate(CurrentMemoryContext,
 										 "blogstore upgrade step",
 										 ALLOCSET_DEFAULT_SIZES);
+	all_added_columns(&upgrade);
 	each_kind(&upgrade, settings_round);
 	all_counters(&upgrade);
 	each_kind(&upgrade, columns_round);

@@ -16,6 +16,10 @@ typedef enum LeafStep
 	LEAF_IN_USE					/* others had it locked all the time */
 } LeafStep;
 
+/* upgrade_columns.c: columns that were added since */
+extern LeafStep containers_add_columns(void);
+
+/* upgrade_leaf.c: settings, and NOT NULL */
 extern LeafStep leaf_upgrade_settings(Container container, ItemType type,
 									  int partition);
 extern LeafStep leaf_upgrade_columns(Container container, ItemType type,

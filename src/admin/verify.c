@@ -254,7 +254,8 @@ need_columns(Container container)
 	{
 		AttrNumber	attno = get_attnum(relid, property_column(prop));
 
-		if (prop == PROP_USERNAME && container != CONTAINER_USERS)
+		if (!container_has_property(container, prop) ||
+			property_is_added(prop))
 			continue;
 		if (attno <= 0 || get_atttype(relid, attno) != property_type(prop))
 			ereport(ERROR,

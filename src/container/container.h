@@ -183,6 +183,7 @@ extern ItemWriter *item_writer_open_partition(Container container,
 											  ItemType type, int partition);
 /* is it the leaf that holds a key; and the one that a scan reads? */
 extern bool item_writer_takes(const ItemWriter *writer, const pg_uuid_t *key);
+extern bool item_writer_keeps(const ItemWriter *writer, Property prop);
 extern bool item_writer_has_scan(const ItemWriter *writer, ItemScan *scan);
 /* from here on items may lack all values but those by which they are found */
 extern void item_writer_identity(ItemWriter *writer);

@@ -161,7 +161,7 @@ check_children(Import *import, ItemType type, int64 *rejected)
 	Relation	part = temp_table_open(import, "part");
 	int64		n;
 
-	receiver.prop = item_properties(type, &receiver.nprops);
+	receiver.prop = article_properties(type, &receiver.nprops);
 	receiver.known = known_items_begin(type);
 	import->passed[type] = tuplestore_begin_heap(false, false,
 												 maintenance_work_mem);

@@ -204,7 +204,7 @@ import_write_items(const Import *import, ItemType type, int64 rows)
 	WriteReceiver receiver = {.import = import, .type = type};
 
 	import_receiver_init(&receiver.pub, write_row, write_rest);
-	receiver.prop = item_properties(type, &receiver.nprops);
+	receiver.prop = article_properties(type, &receiver.nprops);
 	receiver.bulk = bulk_insert_begin(type == ITEM_USER ? CONTAINER_USERS :
 									  CONTAINER_POSTS, type);
 	if (type == ITEM_POST)

@@ -27,7 +27,8 @@ static const char *const type_name[N_ITEM_TYPES] = {
 
 static const char *const column_name[N_PROPERTIES] = {
 	"id", "type", "post_id", "user_id", "username", "user_username", "title",
-	"content", "comment_count", "like_count", "creation_date"
+	"content", "comment_count", "like_count", "creation_date", "hidden",
+	"parent_id", "modification_date", "properties"
 };
 
 typedef struct TypeProperties
@@ -36,15 +37,17 @@ typedef struct TypeProperties
 	Property	prop[N_PROPERTIES];
 } TypeProperties;
 
-/* The article's properties of each type in the article's order. */
+/* The article's properties of each type in the article's order, then those added. */
 static const TypeProperties type_properties[N_ITEM_TYPES] = {
-	[ITEM_USER] = {5, {PROP_ID, PROP_TYPE, PROP_USER_ID, PROP_USERNAME,
-	PROP_CREATION_DATE}},
-	[ITEM_POST] = {10, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
+	[ITEM_USER] = {6, {PROP_ID, PROP_TYPE, PROP_USER_ID, PROP_USERNAME,
+	PROP_CREATION_DATE, PROP_PROPERTIES}},
+	[ITEM_POST] = {13, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
 		PROP_USER_USERNAME, PROP_TITLE, PROP_CONTENT, PROP_COMMENT_COUNT,
-	PROP_LIKE_COUNT, PROP_CREATION_DATE}},
-	[ITEM_COMMENT] = {7, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
-	PROP_USER_USERNAME, PROP_CONTENT, PROP_CREATION_DATE}},
+		PROP_LIKE_COUNT, PROP_CREATION_DATE, PROP_HIDDEN,
+	PROP_MODIFICATION_DATE, PROP_PROPERTIES}},
+	[ITEM_COMMENT] = {11, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
+		PROP_USER_USERNAME, PROP_CONTENT, PROP_CREATION_DATE, PROP_PARENT_ID,
+	PROP_HIDDEN, PROP_MODIFICATION_DATE, PROP_PROPERTIES}},
 	[ITEM_LIKE] = {6, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
 	PROP_USER_USERNAME, PROP_CREATION_DATE}},
 	[ITEM_DELTA] = {5, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_COMMENT_COUNT,
@@ -60,11 +63,15 @@ property_length(Property prop)
 		case PROP_ID:
 		case PROP_POST_ID:
 		case PROP_USER_ID:
+		case PROP_PARENT_ID:
 			return UUID_LEN;
 		case PROP_COMMENT_COUNT:
 		case PROP_LIKE_COUNT:
 		case PROP_CREATION_DATE:
+		case PROP_MODIFICATION_DATE:
 			return sizeof(int64);
+		case PROP_HIDDEN:
+			return sizeof(bool);
 		default:
 			return -1;
 	}
@@ -79,12 +86,18 @@ property_type(Property prop)
 		case PROP_ID:
 		case PROP_POST_ID:
 		case PROP_USER_ID:
+		case PROP_PARENT_ID:
 			return UUIDOID;
 		case PROP_COMMENT_COUNT:
 		case PROP_LIKE_COUNT:
 			return INT8OID;
 		case PROP_CREATION_DATE:
+		case PROP_MODIFICATION_DATE:
 			return TIMESTAMPTZOID;
+		case PROP_HIDDEN:
+			return BOOLOID;
+		case PROP_PROPERTIES:
+			return JSONBOID;
 		default:
 			return TEXTOID;
 	}
@@ -93,7 +106,8 @@ property_type(Property prop)
 static bool
 property_by_value(Property prop)
 {
-	return property_length(prop) == sizeof(int64) && FLOAT8PASSBYVAL;
+	return property_length(prop) == sizeof(bool) ||
+		(property_length(prop) == sizeof(int64) && FLOAT8PASSBYVAL);
 }
 
 /* The name of a container's table. */
@@ -142,6 +156,17 @@ item_properties(ItemType type, int *n)
 {
 	*n = type_properties[type].n;
 	return type_properties[type].prop;
+}
+
+/* Those of them that the article's documents have, and 0.1 had: they come first. */
+const Property *
+article_properties(ItemType type, int *n)
+{
+	const Property *prop = item_properties(type, n);
+
+	while (*n > 0 && property_is_added(prop[*n - 1]))
+		(*n)--;
+	return prop;
 }
 
 /* An item of a type with all other properties NULL; allocates the type. */

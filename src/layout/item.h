@@ -46,10 +46,15 @@ typedef enum Property
 	PROP_CONTENT,
 	PROP_COMMENT_COUNT,
 	PROP_LIKE_COUNT,
-	PROP_CREATION_DATE
+	PROP_CREATION_DATE,
+	/* containers of 0.1 have none of these: property_is_added() */
+	PROP_HIDDEN,				/* NULL: it is shown */
+	PROP_PARENT_ID,				/* the comment that a comment replies to */
+	PROP_MODIFICATION_DATE,		/* NULL: it was never edited */
+	PROP_PROPERTIES				/* the item's own, beside the article's */
 } Property;
 
-#define N_PROPERTIES (PROP_CREATION_DATE + 1)
+#define N_PROPERTIES (PROP_PROPERTIES + 1)
 
 /*
  * An item in memory. Values passed by reference point to where the item was
@@ -89,12 +94,27 @@ extern const char *property_column(Property prop);
 
 /* item.c: items in memory */
 extern const Property *item_properties(ItemType type, int *n);
+extern const Property *article_properties(ItemType type, int *n);
 extern Oid	property_type(Property prop);
 extern void item_init(BlogItem *item, ItemType type);
 extern void item_set(BlogItem *item, Property prop, Datum value);
 extern void item_copy(BlogItem *dst, const BlogItem *src);
 extern bool item_same(const BlogItem *a, const BlogItem *b, Property prop);
 extern void item_shorten(BlogItem *item, int characters);
+
+/* Can there be containers without a column for it, made by an older version? */
+static inline bool
+property_is_added(Property prop)
+{
+	return prop > PROP_CREATION_DATE;
+}
+
+/* Is an item hidden from lists and counts? */
+static inline bool
+item_hidden(const BlogItem *item)
+{
+	return !item->isnull[PROP_HIDDEN] && DatumGetBool(item->value[PROP_HIDDEN]);
+}
 
 static inline const pg_uuid_t *
 item_uuid(const BlogItem *item, Property prop)

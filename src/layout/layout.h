@@ -60,6 +60,7 @@ extern bool container_any_exists(void);
 extern bool container_usable(Container container);
 extern void container_require(void);
 extern void container_require_columns(Container container);
+extern bool container_has_property(Container container, Property prop);
 extern Oid	container_owner(void);
 extern void container_lock(Container container, bool write);
 extern void container_lock_all(bool write);

@@ -323,6 +323,23 @@ shape_column(Relation rel, const char *name)
 	return InvalidAttrNumber;
 }
 
+/* Has a container's table, as this version makes it, a column for a property? */
+bool
+container_has_property(Container container, Property prop)
+{
+	switch (prop)
+	{
+		case PROP_USERNAME:
+			return container == CONTAINER_USERS;
+		case PROP_HIDDEN:
+			return container != CONTAINER_FEED;
+		case PROP_PARENT_ID:
+			return container == CONTAINER_POSTS;
+		default:
+			return true;
+	}
+}
+
 /* The column of a property, 0 if there is none of its name. */
 static AttrNumber
 find_column(Relation rel, Property prop, LayoutProblem **p)
@@ -369,12 +386,13 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 			leaf->attno[prop] = InvalidAttrNumber;
 	}
 	for (int i = 0; i < n && p == NULL; i++)
-		leaf->attno[props[i]] = find_column(rel, props[i], &p);
+		if (!property_is_added(props[i]))
+			leaf->attno[props[i]] = find_column(rel, props[i], &p);
 	for (int i = 0; i < n && p == NULL; i++)
 	{
 		AttrNumber	attno = leaf->attno[props[i]];
 
-		if (attno == InvalidAttrNumber)
+		if (attno == InvalidAttrNumber && !property_is_added(props[i]))
 			p = problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 						psprintf("\"%s\" has no column \"%s\"",
 								 RelationGetRelationName(rel),
@@ -394,7 +412,8 @@ shape_root_columns(Relation root, Container container)
 	LayoutProblem *p = NULL;
 
 	for (Property prop = 0; prop < N_PROPERTIES && p == NULL; prop++)
-		if ((prop != PROP_USERNAME || container == CONTAINER_USERS) &&
+		if (container_has_property(container, prop) &&
+			!property_is_added(prop) &&
 			find_column(root, prop, &p) == InvalidAttrNumber)
 			p = shape_problem(psprintf("\"%s\" has no column \"%s\"",
 									   RelationGetRelationName(root),

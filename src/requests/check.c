@@ -170,6 +170,15 @@ get_creation_date(FunctionCallInfo fcinfo, int arg)
 	return date;
 }
 
+/* An item is edited now. Containers of 0.1 have no column that says so. */
+void
+set_modified(const ItemWriter *writer, BlogItem *item)
+{
+	if (item_writer_keeps(writer, PROP_MODIFICATION_DATE))
+		item_set(item, PROP_MODIFICATION_DATE,
+				 TimestampTzGetDatum(GetCurrentTimestamp()));
+}
+
 /*
  * The arguments page_size, before_date, before_id. Errors: 22023 if the size
  * is below 1 or half a cursor is given.

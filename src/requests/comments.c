@@ -17,8 +17,8 @@
 
 #include "utils/snapmgr.h"
 
-REQUEST_FUNCTION(create_comment, REQUEST_CREATE_COMMENT);
-REQUEST_FUNCTION(edit_comment, REQUEST_EDIT_COMMENT);
+REQUEST_FUNCTION_0_2(create_comment, REQUEST_CREATE_COMMENT);
+REQUEST_FUNCTION_0_2(edit_comment, REQUEST_EDIT_COMMENT);
 REQUEST_FUNCTION(delete_comment, REQUEST_DELETE_COMMENT);
 QUERY_FUNCTION(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT);
 
@@ -128,7 +128,10 @@ edit_comment(PG_FUNCTION_ARGS)
 	edited = found;
 	item_set(&edited, PROP_CONTENT, content);
 	if (!item_same(&edited, &found, PROP_CONTENT))
+	{
+		set_modified(writer, &edited);
 		item_writer_update(writer, &edited);
+	}
 	item_copy(&comment, &edited);
 	item_writer_close(writer);
 	PopActiveSnapshot();

@@ -18,10 +18,10 @@
 
 #include "utils/snapmgr.h"
 
-REQUEST_FUNCTION(create_post, REQUEST_CREATE_POST);
-REQUEST_FUNCTION(edit_post, REQUEST_EDIT_POST);
+REQUEST_FUNCTION_0_2(create_post, REQUEST_CREATE_POST);
+REQUEST_FUNCTION_0_2(edit_post, REQUEST_EDIT_POST);
 REQUEST_FUNCTION(delete_post, REQUEST_DELETE_POST);
-QUERY_FUNCTION(get_post, REQUEST_GET_POST, ITEM_POST);
+QUERY_FUNCTION_0_2(get_post, REQUEST_GET_POST, ITEM_POST);
 QUERY_FUNCTION(list_user_posts, REQUEST_LIST_USER_POSTS, ITEM_POST);
 
 /* A post of these arguments, with counts of zero. */
@@ -160,7 +160,10 @@ edit_post(PG_FUNCTION_ARGS)
 		item_set(&edited, PROP_CONTENT, content);
 	if (!item_same(&edited, &found, PROP_TITLE) ||
 		(!PG_ARGISNULL(2) && !item_same(&edited, &found, PROP_CONTENT)))
+	{
+		set_modified(writer, &edited);
 		item_writer_update(writer, &edited);
+	}
 	item_copy(&post, &edited);
 	item_writer_close(writer);
 	PopActiveSnapshot();

@@ -156,6 +156,10 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 	scan->nkeys = 0;
 	scan->items = NULL;
 	scan->list = NULL;
+	scan->hidden_at = -1;
+	for (int i = 0; scan->wanted != NULL && i < scan->nwanted; i++)
+		if (scan->wanted[i] == PROP_HIDDEN)
+			scan->hidden_at = i;
 	query->begin(scan, fcinfo);
 	scan->as_read = scan->wanted != NULL && scan->items != NULL &&
 		scan->deleted == NULL &&
@@ -279,6 +283,16 @@ request_scan_next(RequestScan *scan, BlogItem *item)
 	return found;
 }
 
+/* Of an item that is shown nothing is stored that says so. */
+static void
+say_shown(const RequestScan *scan, Datum *value, bool *isnull)
+{
+	if (scan->hidden_at < 0 || !isnull[scan->hidden_at])
+		return;
+	value[scan->hidden_at] = BoolGetDatum(false);
+	isnull[scan->hidden_at] = false;
+}
+
 /*
  * The next item, as request_scan_next(): the values of the properties that were
  * wanted when the scan began.
@@ -298,6 +312,7 @@ request_scan_next_values(RequestScan *scan, Datum *value, bool *isnull)
 				item_scan_cursor(scan->items, &scan->page.before);
 			if (scan->single && scan->query->type == ITEM_POST)
 				add_up_values(scan, value);
+			say_shown(scan, value, isnull);
 			if (scan->left > 0)
 				scan->left--;
 			return true;
@@ -312,6 +327,7 @@ request_scan_next_values(RequestScan *scan, Datum *value, bool *isnull)
 		value[i] = item.value[scan->wanted[i]];
 		isnull[i] = item.isnull[scan->wanted[i]];
 	}
+	say_shown(scan, value, isnull);
 	return true;
 }
 

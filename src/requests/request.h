@@ -32,6 +32,22 @@
 	extern int	no_such_variable
 
 /*
+ * The same by two names in the library: blogstore_name_0_2() serves the function as 0.2
+ * has it, with more arguments or longer rows, and blogstore_name() as 0.1 had it, until
+ * the extension is updated. A session that has still loaded 0.1's library has no function
+ * of the new name, and says so.
+ */
+#define REQUEST_FUNCTION_0_2(name, request) \
+	REQUEST_FUNCTION(name, request); \
+	PG_FUNCTION_INFO_V1(blogstore_##name##_0_2); \
+	Datum \
+	blogstore_##name##_0_2(PG_FUNCTION_ARGS) \
+	{ \
+		return blogstore_##name(fcinfo); \
+	} \
+	extern int	no_such_variable
+
+/*
  * A function of SQL that serves a query: blogstore_name() in SQL, which returns a
  * set; and name() below in the file, which begins a scan of what is asked for.
  */
@@ -48,7 +64,24 @@
 	} \
 	extern int	no_such_variable
 
+/* The same by two names, as REQUEST_FUNCTION_0_2(). */
+#define QUERY_FUNCTION_0_2(name, request, type) \
+	QUERY_FUNCTION(name, request, type); \
+	PG_FUNCTION_INFO_V1(blogstore_##name##_0_2); \
+	const RequestQuery query_##name##_0_2 = { \
+		#name, blogstore_##name##_0_2, name, request, type \
+	}; \
+	Datum \
+	blogstore_##name##_0_2(PG_FUNCTION_ARGS) \
+	{ \
+		return query_return_set(fcinfo, &query_##name##_0_2); \
+	} \
+	extern int	no_such_variable
+
 /* users.c, posts.c, comments.c, likes.c, feed.c */
+extern const RequestQuery query_get_user_0_2;
+extern const RequestQuery query_get_user_by_name_0_2;
+extern const RequestQuery query_get_post_0_2;
 extern const RequestQuery query_get_user;
 extern const RequestQuery query_get_user_by_name;
 extern const RequestQuery query_get_post;
@@ -70,6 +103,7 @@ extern bool may_be_username(FunctionCallInfo fcinfo, int arg);
 extern void check_not_empty(Datum value, const char *name);
 extern void get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id);
 extern TimestampTz get_creation_date(FunctionCallInfo fcinfo, int arg);
+extern void set_modified(const ItemWriter *writer, BlogItem *item);
 extern void get_page(FunctionCallInfo fcinfo, int arg, ListPage *page);
 extern void check_not_anew(const BlogItem *user);
 extern void need_user(const pg_uuid_t *user_id, BlogItem *user);

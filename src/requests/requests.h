@@ -101,6 +101,7 @@ typedef struct RequestScan
 	MemoryContext row_context;	/* of an item's values that are made for it */
 	const Property *wanted;		/* for request_scan_next_values() */
 	int			nwanted;
+	int			hidden_at;		/* which of them says that it is hidden; -1: none */
 	/* set by the query */
 	const RequestQuery *query;
 	RequestStart cost;
@@ -132,7 +133,7 @@ typedef struct QueryFunction
 	bool		view;			/* is one of them a view? */
 } QueryFunction;
 
-#define N_QUERIES 8
+#define N_QUERIES 11
 
 /* queries.c: all of them */
 extern const QueryFunction query_functions[N_QUERIES];

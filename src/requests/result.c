@@ -19,15 +19,22 @@ typedef struct RowType
 	uint64		version;		/* of the type cache */
 } RowType;
 
-/* Has a row type the columns that rows of items are made of? */
+/*
+ * Has a row type the columns that rows of items are made of? Until the extension is
+ * updated it has those of 0.1 alone.
+ */
 bool
 row_type_fits(TupleDesc desc, ItemType type)
 {
 	int			n;
+	int			first;
 	const Property *prop = item_properties(type, &n);
-	bool		same = desc->natts == n;
+	bool		same;
 
-	for (int i = 0; i < n && same; i++)
+	(void) article_properties(type, &first);
+	same = desc->natts == n || desc->natts == first;
+
+	for (int i = 0; i < desc->natts && same; i++)
 		same = !TupleDescAttr(desc, i)->attisdropped &&
 			TupleDescAttr(desc, i)->atttypid == property_type(prop[i]);
 	return same;

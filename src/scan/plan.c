@@ -286,6 +286,18 @@ add_columns(List **tlist, List **columns, Index relid, Node *expressions)
 	list_free(vars);
 }
 
+/* The first query that is called as another is: functions of 0.1 and 0.2 share a name. */
+static int
+first_of_name(int number)
+{
+	int			i = 0;
+
+	while (strcmp(query_functions[i].query->name,
+				  query_functions[number].query->name) != 0)
+		i++;
+	return i;
+}
+
 /*
  * From path to plan. The columns are in the order of the target list, if it has
  * nothing else, so that the scan's rows are the result as they are.
@@ -314,7 +326,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *best_path,
 		list_make1(copyObject(single_call(planner_rt_fetch(rel->relid, root))));
 	scan->custom_private = list_make2(makeInteger(number), columns);
 	scan->custom_scan_tlist = given;
-	scan->methods = &scan_methods[number];
+	scan->methods = &scan_methods[first_of_name(number)];
 	return &scan->scan.plan;
 }
 
@@ -330,6 +342,8 @@ scan_init(void)
 	{
 		char		name[NAMEDATALEN];
 
+		if (first_of_name(i) != i)
+			continue;
 		snprintf(name, sizeof(name), BLOGSTORE_SCHEMA ".%s",
 				 query_functions[i].query->name);
 		if (GetCustomScanMethods(name, true) != NULL)

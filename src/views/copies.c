@@ -42,7 +42,7 @@ copy_current(const BlogItem *copy, const BlogItem *post)
 {
 	static const Property shown[] = {
 		PROP_USER_USERNAME, PROP_TITLE, PROP_CONTENT, PROP_COMMENT_COUNT,
-		PROP_LIKE_COUNT
+		PROP_LIKE_COUNT, PROP_HIDDEN, PROP_MODIFICATION_DATE, PROP_PROPERTIES
 	};
 
 	for (int i = 0; i < lengthof(shown); i++)

@@ -30,9 +30,10 @@ SELECT content = :'noise' AS same FROM blogstore.create_comment(kit.p(1), kit.u(
 SELECT content = :'noise' AS same FROM blogstore.list_post_comments(kit.p(1), 1);
 
 -- edit: only the content changes
-SELECT * FROM blogstore.edit_comment(kit.p(1), kit.c(1), 'one!');
-SELECT * FROM blogstore.edit_comment(content => 'two!', comment_id => kit.c(2), post_id => kit.p(1));
-SELECT * FROM blogstore.edit_comment(kit.p(1), kit.c(2), 'two!');
+\set edited 'id, type, post_id, user_id, user_username, content, creation_date, parent_id, hidden, modification_date >= transaction_timestamp() - interval ''1 h'' AS edited, properties'
+SELECT :edited FROM blogstore.edit_comment(kit.p(1), kit.c(1), 'one!');
+SELECT :edited FROM blogstore.edit_comment(content => 'two!', comment_id => kit.c(2), post_id => kit.p(1));
+SELECT :edited FROM blogstore.edit_comment(kit.p(1), kit.c(2), 'two!');
 SELECT id, content FROM blogstore.list_post_comments(kit.p(1)) WHERE length(content) < 100;
 SELECT comment_count FROM blogstore.get_post(kit.p(1));
 -- of another post, it is not found

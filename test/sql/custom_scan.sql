@@ -119,7 +119,7 @@ BEGIN
 		'ALTER FUNCTION blogstore.get_post SECURITY DEFINER',
 		'ALTER FUNCTION blogstore.get_post STRICT',
 		'CREATE OR REPLACE FUNCTION blogstore.get_post(post_id uuid) RETURNS SETOF blogstore.post_item AS ''$libdir/blogstore'', ''blogstore_get_user'' LANGUAGE C STABLE',
-		'CREATE OR REPLACE FUNCTION blogstore.get_post(post_id uuid) RETURNS SETOF blogstore.post_item LANGUAGE sql STABLE AS ''SELECT NULL::uuid, NULL, NULL::uuid, NULL::uuid, NULL, ''''sql'''', NULL, 1::bigint, 1::bigint, now()''',
+		'CREATE OR REPLACE FUNCTION blogstore.get_post(post_id uuid) RETURNS SETOF blogstore.post_item LANGUAGE sql STABLE AS ''SELECT NULL::uuid, NULL, NULL::uuid, NULL::uuid, NULL, ''''sql'''', NULL, 1::bigint, 1::bigint, now(), false, NULL::timestamptz, NULL::jsonb''',
 		'CREATE OR REPLACE FUNCTION blogstore.get_post(post_id uuid) RETURNS SETOF blogstore.post_item LANGUAGE plpgsql STABLE AS ''BEGIN RETURN QUERY SELECT * FROM blogstore.list_feed(1); END'''] LOOP
 		CALL kit.altered(alteration);
 	END LOOP;
@@ -180,7 +180,7 @@ INSERT INTO kit.statements (statement) VALUES
 	('SELECT count(*) FROM blogstore.list_feed(9)'),
 	('SELECT 1 FROM blogstore.list_feed(3)'),
 	('SELECT f FROM blogstore.list_feed(9) f'),
-	('SELECT f, title, f.* FROM blogstore.list_feed(9) f WHERE (f).like_count = 0 AND f IS NOT NULL'),
+	('SELECT f, title, f.* FROM blogstore.list_feed(9) f WHERE (f).like_count = 0 AND NOT f IS NULL'),
 	('SELECT to_jsonb(f), f::jsonb FROM blogstore.list_post_comments(kit.p(1)) f'),
 	('SELECT f, pg_typeof(f) FROM blogstore.get_user(kit.u(1)) f'),
 	('SELECT a, b, c FROM blogstore.get_user(kit.u(1)) AS f (a, b, c)'),
@@ -302,7 +302,7 @@ ROLLBACK;
 EXPLAIN (COSTS OFF) EXECUTE a_post(kit.p(1));
 BEGIN;
 CREATE OR REPLACE FUNCTION blogstore.get_post(post_id uuid) RETURNS SETOF blogstore.post_item LANGUAGE sql STABLE AS
-'SELECT f.id, f.type, f.post_id, f.user_id, f.user_username, ''of sql'', f.content, f.comment_count, f.like_count, f.creation_date FROM blogstore.list_feed(1) f';
+'SELECT f.id, f.type, f.post_id, f.user_id, f.user_username, ''of sql'', f.content, f.comment_count, f.like_count, f.creation_date, f.hidden, f.modification_date, f.properties FROM blogstore.list_feed(1) f';
 EXECUTE a_post(kit.p(1));
 ROLLBACK;
 EXECUTE a_post(kit.p(1));
@@ -407,7 +407,7 @@ ROLLBACK;
 
 -- What a scan reads cannot be altered under it; its row type can, which ends it
 BEGIN;
-DECLARE open_scan CURSOR FOR SELECT title, (f).like_count FROM blogstore.list_feed(NULL) f WHERE f IS NOT NULL;
+DECLARE open_scan CURSOR FOR SELECT title, (f).like_count FROM blogstore.list_feed(NULL) f WHERE NOT f IS NULL;
 FETCH 1 FROM open_scan;
 SAVEPOINT one;
 ALTER TABLE blogstore.feed_post ADD COLUMN more text;

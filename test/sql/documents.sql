@@ -39,7 +39,7 @@ SET datestyle = 'SQL, DMY';
 SELECT i::jsonb ->> 'creationDate' AS kolkata, (i::jsonb ->> 'creationDate')::timestamptz = i.creation_date AS same FROM blogstore.get_user(kit.u(1)) i;
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
-SELECT jsonb_pretty(ROW(NULL, 'user', NULL, NULL, NULL)::blogstore.user_item::jsonb);
+SELECT jsonb_pretty(ROW(NULL, 'user', NULL, NULL, NULL, NULL)::blogstore.user_item::jsonb);
 SELECT (NULL::blogstore.user_item)::jsonb IS NULL AS none;
 
 SELECT blogstore.wait_for_views();

@@ -26,7 +26,7 @@ SELECT blogstore.wait_for_views();
 
 -- What each list should be: newest first by (creation_date, id)
 \set q3 '''SELECT * FROM kit.implied WHERE user_id = kit.u(1) ORDER BY creation_date DESC, id DESC'''
-\set q4 '''SELECT id, type, post_id, user_id, user_username, content, creation_date FROM blogstore.posts WHERE type = $$comment$$ AND post_id = kit.p(1) ORDER BY creation_date DESC, id DESC'''
+\set q4 '''SELECT id, type, post_id, user_id, user_username, content, creation_date, parent_id, coalesce(hidden, false), modification_date, properties FROM blogstore.posts WHERE type = $$comment$$ AND post_id = kit.p(1) ORDER BY creation_date DESC, id DESC'''
 \set q5 '''SELECT id, type, post_id, user_id, user_username, creation_date FROM blogstore.posts WHERE type = $$like$$ AND post_id = kit.p(1) ORDER BY creation_date DESC, id DESC'''
 \set q6 '''SELECT * FROM kit.implied ORDER BY creation_date DESC, id DESC'''
 

@@ -4,8 +4,8 @@ SET client_min_messages = warning;
 CREATE TABLE audit (who text, what text);
 CREATE ROLE regress_blogstore_caller;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO regress_blogstore_caller;
-SELECT blogstore.create_user('trigger user', '00000000-0000-7000-8000-00000000a001') IS NOT NULL AS made;
-SELECT blogstore.create_post('00000000-0000-7000-8000-00000000a001', 'plain', 'text', '00000000-0000-7000-8000-00000000a011') IS NOT NULL AS made;
+SELECT (blogstore.create_user('trigger user', '00000000-0000-7000-8000-00000000a001')).id IS NOT NULL AS made;
+SELECT (blogstore.create_post('00000000-0000-7000-8000-00000000a001', 'plain', 'text', '00000000-0000-7000-8000-00000000a011')).id IS NOT NULL AS made;
 
 CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,0 +1,130 @@
+/*
+ * upgrade_columns.c
+ *		Adding the columns to containers of an older version that items have since.
+ *
+ * All containers get them in one step, so that what takes a column can go by any of
+ * them. The server locks a container with all its partitions to add a column, and for
+ * a moment alone: rows are not rewritten. Writers hold the container to the end of their
+ * transactions, so that lock can take long to come, and all who come later queue
+ * behind whoever waits for it. Therefore it is waited for a moment, and tried again
+ * after a while in which the others go on.
+ *
+ * Runs in backends, between SPI_connect() and SPI_finish(), as the containers' owner.
+ */
+#include "postgres.h"
+
+#include "admin/upgrade.h"
+#include "guard/guard.h"
+#include "layout/layout.h"
+#include "settings.h"
+
+#include "access/xact.h"
+#include "executor/spi.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+
+/* How long to wait for each lock, in ms. */
+#define LOCK_WAIT "100"
+
+/* The columns that a container's table lacks, as a list of ADD COLUMN; NULL: none. */
+static char *
+missing_columns(Container container)
+{
+	Oid			relid = container_table_oid(container);
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	for (Property p = 0; p < N_PROPERTIES; p++)
+		if (property_is_added(p) && container_has_property(container, p) &&
+			get_attnum(relid, property_column(p)) == InvalidAttrNumber)
+			appendStringInfo(&sql, "%sADD COLUMN %s %s", sql.len > 0 ? ", " : "",
+							 property_column(p), format_type_be(property_type(p)));
+	return sql.len > 0 ? sql.data : NULL;
+}
+
+/* Does any container lack a column? */
+static bool
+any_missing(void)
+{
+	bool		missing = false;
+
+	for (Container c = 0; c < N_CONTAINERS; c++)
+		missing |= missing_columns(c) != NULL;
+	return missing;
+}
+
+/* Add what a container lacks, once nobody else can. */
+static void
+add_columns(Container container)
+{
+	char	   *columns;
+	Guard	   *guard;
+	char	   *sql;
+
+	LockRelationOid(container_table_oid(container), AccessExclusiveLock);
+	columns = missing_columns(container);
+	if (columns == NULL)
+		return;
+	sql = psprintf("ALTER TABLE %s %s",
+				   quote_qualified_identifier(BLOGSTORE_SCHEMA,
+											  container_table(container)), columns);
+	guard = guard_enter(GUARD_STATEMENT);
+	if (SPI_execute(sql, false, 0) < 0)
+		elog(ERROR, "could not run \"%s\"", sql);
+	guard_leave(guard);
+}
+
+/* Add them all, in a subtransaction; false, nothing done: others were in the way. */
+static bool
+try_to_add(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool added = true;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		int			nest = NewGUCNestLevel();
+
+		setting_change("lock_timeout", LOCK_WAIT);
+		for (Container c = 0; c < N_CONTAINERS; c++)
+			add_columns(c);
+		AtEOXact_GUC(true, nest);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		int			code = geterrcode();
+
+		if (code != ERRCODE_LOCK_NOT_AVAILABLE &&
+			code != ERRCODE_T_R_DEADLOCK_DETECTED)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		added = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return added;
+}
+
+/*
+ * Give the containers the columns that they lack, all or none. Locks: AccessExclusiveLock
+ * on the containers and their partitions, each waited for 100 ms; LEAF_IN_USE: in vain.
+ */
+LeafStep
+containers_add_columns(void)
+{
+	if (!any_missing())
+		return LEAF_DONE;
+	return try_to_add() ? LEAF_ALTERED : LEAF_IN_USE;
+}
