@@ -3,39 +3,88 @@
  *		What 0.2 changes of 0.1's SQL objects. CREATE EXTENSION runs 0.1 first, so
  *		that a new installation and an updated one are the same.
  *
- * Nothing in here touches the containers. A function that is made here must be
- * taken from PUBLIC here too: 0.1 does that once, for its own.
+ * Nothing in here touches the containers. A function that is new here must be
+ * taken from PUBLIC here too: 0.1 does that once, for its own. One that is made anew
+ * has the rights that it had.
  */
 \echo Use "ALTER EXTENSION blogstore UPDATE TO '0.2'" to load this file. \quit
+
+/* ------------------------------------------------------------------------
+ * Functions that are made anew
+ *
+ * An argument cannot be added to a function, nor a column to its rows. Those listed here
+ * are set aside under another name; each is made anew, in plain SQL under its own
+ * name, somewhere below; and at the end of this file the new one takes over owner and
+ * rights from the old one, which goes. Nothing else needs to be granted or revoked.
+ *
+ * Whatever stands in the way is found before anything is done.
+ * ------------------------------------------------------------------------ */
+
+-- nothing is found by name in a schema that others may write to
+SET LOCAL search_path = pg_catalog, pg_temp;
+
+DO $body$
+DECLARE
+	replaced	regprocedure[] := ARRAY[
+		'@extschema@.create_containers(integer)',
+		'@extschema@.list_user_posts(uuid, integer, timestamptz, uuid)',
+		'@extschema@.list_post_comments(uuid, integer, timestamptz, uuid)',
+		'@extschema@.list_post_likes(uuid, integer, timestamptz, uuid)',
+		'@extschema@.list_feed(integer, timestamptz, uuid)'
+	];
+	one			regprocedure;
+	problems	text;
+BEGIN
+	SELECT string_agg(f::text, ', ' ORDER BY f::text) INTO problems
+	FROM unnest(replaced) AS f
+	WHERE NOT EXISTS (SELECT FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid
+		WHERE d.classid = 'pg_proc'::regclass AND d.objid = f AND d.deptype = 'e'
+			AND d.refclassid = 'pg_extension'::regclass AND e.extname = 'blogstore');
+	IF problems IS NOT NULL THEN
+		RAISE EXCEPTION 'functions that are to be replaced are not members of the extension blogstore'
+			USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = problems,
+				HINT = 'Take them back by ALTER EXTENSION blogstore ADD FUNCTION.';
+	END IF;
+
+	-- a view's rule stands for the view
+	WITH RECURSIVE dependent (function, classid, objid, objsubid) AS (
+		SELECT f::oid, 'pg_proc'::regclass::oid, f::oid, 0
+		FROM unnest(replaced) AS f
+		UNION
+		SELECT t.function, CASE WHEN r.oid IS NULL THEN d.classid ELSE 'pg_class'::regclass::oid END,
+			coalesce(r.ev_class, d.objid), CASE WHEN r.oid IS NULL THEN d.objsubid ELSE 0 END
+		FROM dependent AS t
+			JOIN pg_depend AS d ON d.refclassid = t.classid AND d.refobjid = t.objid
+				AND (d.deptype = 'n' OR t.objid = t.function AND t.classid = 'pg_proc'::regclass)
+			LEFT JOIN pg_rewrite AS r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid AND r.ev_type = '1'
+	)
+	SELECT string_agg(what, E'\n' ORDER BY what COLLATE "C") INTO problems
+	FROM (
+		SELECT pg_describe_object(classid, objid, objsubid) || ' depends on ' || string_agg(function::regprocedure::text, ', ' ORDER BY function::regprocedure::text COLLATE "C") AS what
+		FROM dependent
+		WHERE NOT (classid = 'pg_proc'::regclass AND objid = function)
+		GROUP BY classid, objid, objsubid
+	) AS d;
+	IF problems IS NOT NULL THEN
+		RAISE EXCEPTION 'cannot update blogstore because other objects depend on functions that must be replaced'
+			USING ERRCODE = 'dependent_objects_still_exist', DETAIL = problems,
+				HINT = 'Keep their definitions (pg_dump shows them), drop them, update the extension, and create them again.';
+	END IF;
+
+	FOREACH one IN ARRAY replaced LOOP
+		EXECUTE format('ALTER FUNCTION %s RENAME TO %I', one, (SELECT proname || ' (0.1)' FROM pg_proc WHERE oid = one));
+	END LOOP;
+END
+$body$;
 
 /* ------------------------------------------------------------------------
  * Containers: whose they are
  * ------------------------------------------------------------------------ */
 
--- An argument cannot be added to a function: it is made anew, and whoever had
--- EXECUTE on it has it again.
-DO $body$
-DECLARE
-	grantees	pg_catalog.regrole[];
-	grantee		pg_catalog.regrole;
-BEGIN
-	SELECT pg_catalog.array_agg(a.grantee::pg_catalog.regrole) INTO grantees
-	FROM pg_catalog.pg_proc AS p, pg_catalog.aclexplode(p.proacl) AS a
-	WHERE p.oid = '@extschema@.create_containers(integer)'::pg_catalog.regprocedure
-		AND a.privilege_type = 'EXECUTE' AND a.grantee <> 0 AND a.grantee <> p.proowner;
-
-	DROP FUNCTION @extschema@.create_containers(integer);
-	CREATE FUNCTION @extschema@.create_containers(partitions integer DEFAULT 16, owner regrole DEFAULT NULL)
-	RETURNS void
-	AS 'MODULE_PATHNAME', 'blogstore_create_containers'
-	LANGUAGE C VOLATILE;
-	REVOKE ALL ON FUNCTION @extschema@.create_containers FROM PUBLIC;
-
-	FOREACH grantee IN ARRAY coalesce(grantees, '{}') LOOP
-		EXECUTE pg_catalog.format('GRANT EXECUTE ON FUNCTION @extschema@.create_containers TO %s', grantee);
-	END LOOP;
-END
-$body$;
+CREATE FUNCTION @extschema@.create_containers(partitions integer DEFAULT 16, owner regrole DEFAULT NULL)
+RETURNS void
+AS 'MODULE_PATHNAME', 'blogstore_create_containers_0_2'
+LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION @extschema@.create_containers IS
 'Create the containers users, posts and feed, and the bookkeeping tables beside them, in schema blogstore, or those of them that are missing.
 partitions: hash partitions of users and of posts, 1 to 1024; owner: the role that is to own them, NULL for the caller. What is attached to them runs with the owner''s rights, so it had better be no superuser. To give them to another role takes what ALTER TABLE ... OWNER TO takes.
@@ -185,28 +234,52 @@ COMMENT ON FUNCTION @extschema@.get_user_by_name IS
 'Q1: retrieve a user by name, regardless of case.
 Returns the user, or no row.
 Errors: 22004 a NULL; 54000 a text longer than 64 MB; 55000 no containers.';
-COMMENT ON FUNCTION @extschema@.list_user_posts IS
-'Q3: list a user''s posts in short form, newest first by (creation_date, id). Read from the view in users, or from posts where that is not ready.
-page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the last row of the page before, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond.
-Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers.';
-COMMENT ON FUNCTION @extschema@.list_post_comments IS
-'Q4: list a post''s comments, newest first by (creation_date, id).
-page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the last row of the page before, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond.
-Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers.';
-COMMENT ON FUNCTION @extschema@.list_post_likes IS
-'Q5: list a post''s likes, newest first by (creation_date, id).
-page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the last row of the page before, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond.
-Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers.';
-COMMENT ON FUNCTION @extschema@.list_feed IS
-'Q6: list the most recent posts of all users in short form, newest first by (creation_date, id). Read from the view feed, past its end or where it is not ready from posts.
-page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the last row of the page before, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond.
-Errors: 22023 page_size below 1 or half a cursor; 55000 no containers.';
 COMMENT ON FUNCTION @extschema@.import IS
 'Import a site''s tables or views, in one transaction beside live traffic. They are read with the caller''s rights; other columns are ignored.
 users: user_id uuid, username text, creation_date timestamptz; posts: post_id, user_id, title, content, creation_date; comments: comment_id, post_id, user_id, content, creation_date; likes: post_id, user_id, creation_date; each may be left out. creation_date NULL: now. rejects: a table of the caller with the columns type text, reason text, item jsonb for what cannot be imported, as documents that import_documents() takes once they are mended; without it the import is all or nothing.
 Returns for each type of item how many were read, imported, present (there with the same values, so that an import can be repeated) and rejected (values that no command takes, an unknown post or user, a user being deleted, a duplicate id, an id taken by other values, a username taken, a post liked already).
 What is being done shows in pg_stat_activity; sorts and hash tables may take maintenance_work_mem each. The containers'' owner needs TEMPORARY on the database.
 Errors: 23514 rejects, and no table for them; 25001 not in READ COMMITTED; 25006 read-only transaction; 40001 items were created or deleted meanwhile: repeat it; 42501 no right on a table; 42703 a column is missing; 42809, 42P01 no table or view; 54000 a text longer than 64 MB, and no table for rejects; 55000 no containers.';
+
+/* ------------------------------------------------------------------------
+ * Lists: in either order
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION @extschema@.list_user_posts(user_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
+RETURNS SETOF @extschema@.post_item
+AS 'MODULE_PATHNAME', 'blogstore_list_user_posts_0_2'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+COMMENT ON FUNCTION @extschema@.list_user_posts IS
+'Q3: list a user''s posts in short form by (creation_date, id), newest or oldest first. Read from the view in users, or from posts where that is not ready.
+page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the row behind which the page begins, in the page''s order, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond. oldest_first: true for the other order, which leads from the same place to newer rows.
+Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers.';
+
+CREATE FUNCTION @extschema@.list_post_comments(post_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
+RETURNS SETOF @extschema@.comment_item
+AS 'MODULE_PATHNAME', 'blogstore_list_post_comments_0_2'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+COMMENT ON FUNCTION @extschema@.list_post_comments IS
+'Q4: list a post''s comments by (creation_date, id), newest or oldest first.
+page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the row behind which the page begins, in the page''s order, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond. oldest_first: true for the other order, which leads from the same place to newer rows.
+Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers.';
+
+CREATE FUNCTION @extschema@.list_post_likes(post_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
+RETURNS SETOF @extschema@.like_item
+AS 'MODULE_PATHNAME', 'blogstore_list_post_likes_0_2'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+COMMENT ON FUNCTION @extschema@.list_post_likes IS
+'Q5: list a post''s likes by (creation_date, id), newest or oldest first.
+page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the row behind which the page begins, in the page''s order, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond. oldest_first: true for the other order, which leads from the same place to newer rows.
+Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers.';
+
+CREATE FUNCTION @extschema@.list_feed(page_size integer DEFAULT 100, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
+RETURNS SETOF @extschema@.post_item
+AS 'MODULE_PATHNAME', 'blogstore_list_feed_0_2'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 100;
+COMMENT ON FUNCTION @extschema@.list_feed IS
+'Q6: list the posts of all users in short form by (creation_date, id), newest or oldest first. Newest first it is read from the view feed, past its end or where it is not ready from posts; oldest first from the feed if that holds all that follows before_date and before_id, else from posts.
+page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the row behind which the page begins, in the page''s order, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond. oldest_first: true for the other order, which leads from the same place to newer rows.
+Errors: 22004 oldest_first is NULL; 22023 page_size below 1 or half a cursor; 55000 no containers.';
 
 /* ------------------------------------------------------------------------
  * Operation: values that are missing
@@ -227,3 +300,34 @@ Errors: 25001 not in READ COMMITTED; 25006 read-only transaction; 55000 no conta
 
 COMMENT ON VIEW @extschema@.progress IS
 'Jobs the worker has yet to finish, one row each. kind: rebuild, rename or deletion; user_id: whose (rename, deletion); phase: waiting, copies or feed of a rebuild, sweep, waiting, recheck or showing of the others; done, total: items (total is an estimate, for a rebuild only); rows_per_second, estimated_end: at the rate so far.';
+
+/* ------------------------------------------------------------------------
+ * Functions that were made anew have owner and rights of those in whose place they
+ * are. This stays the end of the file.
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION @extschema@.take_rights(regprocedure, regprocedure) RETURNS void
+AS 'MODULE_PATHNAME', 'blogstore_take_rights_0_2'
+LANGUAGE C VOLATILE STRICT;
+
+DO $body$
+DECLARE
+	aside	record;
+	anew	regprocedure;
+BEGIN
+	FOR aside IN
+		SELECT p.oid::regprocedure AS function, p.proowner::regrole AS owner, left(p.proname, -6) AS name
+		FROM pg_proc AS p JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+			JOIN pg_extension AS e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+		WHERE e.extname = 'blogstore' AND p.proname LIKE '% (0.1)'
+	LOOP
+		-- the only one of its name, or an error
+		anew := format('@extschema@.%I', aside.name)::regproc;
+		EXECUTE format('ALTER FUNCTION %s OWNER TO %s', anew, aside.owner);
+		PERFORM @extschema@.take_rights(aside.function, anew);
+		EXECUTE format('DROP FUNCTION %s', aside.function);
+	END LOOP;
+END
+$body$;
+
+DROP FUNCTION @extschema@.take_rights(regprocedure, regprocedure);

@@ -34,6 +34,7 @@
 #include "utils/rel.h"
 
 PG_FUNCTION_INFO_V1(blogstore_create_containers);
+PG_FUNCTION_INFO_V1(blogstore_create_containers_0_2);
 
 #define MAX_PARTITIONS 1024
 
@@ -368,4 +369,11 @@ blogstore_create_containers(PG_FUNCTION_ARGS)
 	container_require();
 	worker_hooks.containers_created();
 	PG_RETURN_VOID();
+}
+
+/* The same with the argument owner, which 0.1's library would take no notice of. */
+Datum
+blogstore_create_containers_0_2(PG_FUNCTION_ARGS)
+{
+	return blogstore_create_containers(fcinfo);
 }

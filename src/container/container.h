@@ -24,7 +24,7 @@
 #include "storage/itemptr.h"
 #include "utils/snapshot.h"
 
-/* A place in a list ordered by (creation_date, id): items before it follow. */
+/* A place in a list ordered by (creation_date, id). */
 typedef struct Cursor
 {
 	bool		valid;
@@ -108,8 +108,9 @@ typedef struct ItemQuery
 	AccessPath	path;
 	const Datum *key;			/* nkeys values for the path's first columns */
 	int			nkeys;
-	const Cursor *before;		/* where valid: items before it, in (creation_date,
-								 * id), the path's next columns */
+	const Cursor *cursor;		/* where valid: items beyond it, to where the scan
+								 * goes, in (creation_date, id), the path's next
+								 * columns */
 	const ItemPlace *after;		/* where valid: items behind it */
 	bool		backward;
 	bool		identity;		/* items may lack all values but those by which

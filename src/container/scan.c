@@ -3,10 +3,10 @@
  *		Reading items: by key, and as a list.
  *
  * One leaf and one index are opened for a call, and tuples are read through
- * the index and table access methods. Lists are read backward (newest first)
- * from a cursor, which enters the index as a row comparison
- * ((creation_date, id) < (date, id)), so that a page costs its own length
- * however many items lie before it.
+ * the index and table access methods. Lists are read backward (newest first) or
+ * forward from a cursor, which enters the index as a row comparison
+ * ((creation_date, id) < (date, id), or >), so that a page costs its own length
+ * however many items lie on the cursor's other side.
  *
  * Runs in any process; reads need an active transaction and a snapshot.
  */
@@ -102,15 +102,16 @@ scan_row_key(ItemScan *scan, int n, int nmembers, StrategyNumber strategy,
 	header->sk_argument = PointerGetDatum(scan->row);
 }
 
-/* The key (creation_date, id) < cursor on index columns n + 1 and n + 2. */
+/* The key (creation_date, id) < or > cursor on index columns n + 1 and n + 2. */
 static void
-scan_cursor_key(ItemScan *scan, int n, const Cursor *before)
+scan_cursor_key(ItemScan *scan, int n, const Cursor *cursor)
 {
 	Datum		value[] = {
-		TimestampTzGetDatum(before->date), UUIDPGetDatum(&before->id)
+		TimestampTzGetDatum(cursor->date), UUIDPGetDatum(&cursor->id)
 	};
 
-	scan_row_key(scan, n, 2, BTLessStrategyNumber, value);
+	scan_row_key(scan, n, 2, ScanDirectionIsBackward(scan->direction) ?
+				 BTLessStrategyNumber : BTGreaterStrategyNumber, value);
 }
 
 /*
@@ -155,7 +156,6 @@ static ItemScan *
 scan_open(const ItemQuery *query)
 {
 	OpenLeaf	leaf;
-
 	LeafWanted	wanted = {
 		.container = query->container, .type = query->type,
 		.key = query->partition_key, .partition = query->partition,
@@ -240,8 +240,8 @@ scan_start(ItemScan *scan, const ItemQuery *query)
 	if (scan_point(scan, query, snapshot))
 		return scan;
 	n = scan_equal_keys(scan, query->key, query->nkeys);
-	if (query->before != NULL && query->before->valid)
-		scan_cursor_key(scan, n++, query->before);
+	if (query->cursor != NULL && query->cursor->valid)
+		scan_cursor_key(scan, n++, query->cursor);
 	if (query->after != NULL && query->after->valid)
 		scan_after_key(scan, n++, query->after);
 	if (query->no_predicate_locks)

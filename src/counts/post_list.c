@@ -1,9 +1,10 @@
 /*
  * post_list.c
- *		Lists of posts over all partitions, by (creation_date, id), newest first.
+ *		Lists of posts over all partitions, by (creation_date, id), newest or oldest
+ *		first.
  *
- * Each partition's list is read by its index, and the newest of their first
- * items is always the next: a page costs its length, and a look into each
+ * Each partition's list is read by its index, and the first in order of their
+ * first items is always the next: a page costs its length, and a look into each
  * partition. Runs in any process.
  */
 #include "postgres.h"
@@ -22,9 +23,8 @@ struct PostList
 	bool		started;		/* is the present one already handed out? */
 };
 
-/* Newest first. */
 static int
-list_order(const BlogItem *a, const BlogItem *b)
+newest_first(const BlogItem *a, const BlogItem *b)
 {
 	TimestampTz da = item_date(a);
 	TimestampTz db = item_date(b);
@@ -34,28 +34,34 @@ list_order(const BlogItem *a, const BlogItem *b)
 	return memcmp(item_uuid(b, PROP_ID), item_uuid(a, PROP_ID), UUID_LEN);
 }
 
+static int
+oldest_first(const BlogItem *a, const BlogItem *b)
+{
+	return newest_first(b, a);
+}
+
 /*
- * Begin a list over all partitions of the posts that a query asks for, newest first.
- * Partitions are held still by the lock on the container, but for DETACH
- * PARTITION ... CONCURRENTLY.
+ * Begin a list over all partitions of the posts that a query asks for: newest first
+ * if it reads backward. Partitions are held still by the lock on the container, but
+ * for DETACH PARTITION ... CONCURRENTLY.
  */
 PostList *
 post_list_begin(const ItemQuery *query)
 {
 	PostList   *list = palloc0(sizeof(PostList));
-	ItemQuery	backward = *query;
+	ItemQuery	each = *query;
 
 	Assert(query->type == ITEM_POST);
 	list->snapshot = query->snapshot ? query->snapshot : GetActiveSnapshot();
-	backward.backward = true;
-	backward.snapshot = list->snapshot;
+	each.snapshot = list->snapshot;
 	container_lock(query->container, false);
-	list->posts = merged_scan_begin(&backward, list_order);
+	list->posts = merged_scan_begin(&each, query->backward ? newest_first :
+									oldest_first);
 	return list;
 }
 
 /*
- * The next newest post, with its counts; false at the end. Its values hold until
+ * The next post, with its counts; false at the end. Its values hold until
  * the next call.
  */
 bool

@@ -180,8 +180,9 @@ set_modified(const ItemWriter *writer, BlogItem *item)
 }
 
 /*
- * The arguments page_size, before_date, before_id. Errors: 22023 if the size
- * is below 1 or half a cursor is given.
+ * The arguments page_size, before_date, before_id, and oldest_first, which functions
+ * of 0.1 do not have. Errors: 22004 if that is NULL; 22023 if the size is below 1 or
+ * half a cursor is given.
  */
 void
 get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
@@ -202,6 +203,12 @@ get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
 	{
 		page->before.date = PG_GETARG_TIMESTAMPTZ(arg + 1);
 		page->before.id = *PG_GETARG_UUID_P(arg + 2);
+	}
+	page->oldest_first = false;
+	if (PG_NARGS() > arg + 3)
+	{
+		check_not_null(fcinfo, arg + 3, "oldest_first");
+		page->oldest_first = PG_GETARG_BOOL(arg + 3);
 	}
 }
 

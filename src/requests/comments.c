@@ -21,6 +21,7 @@ REQUEST_FUNCTION_0_2(create_comment, REQUEST_CREATE_COMMENT);
 REQUEST_FUNCTION_0_2(edit_comment, REQUEST_EDIT_COMMENT);
 REQUEST_FUNCTION(delete_comment, REQUEST_DELETE_COMMENT);
 QUERY_FUNCTION(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT);
+QUERY_FUNCTION_0_2(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT);
 
 /*
  * C3: create a comment in its post's logical partition; the post's
@@ -150,7 +151,7 @@ delete_comment(PG_FUNCTION_ARGS)
 	return delete_on_post(fcinfo, ITEM_COMMENT, "delete_comment()", "comment_id");
 }
 
-/* Q4: list a post's comments, newest first. Errors: 22004, 22023, 55000. */
+/* Q4: list a post's comments. Errors: 22004, 22023, 55000. */
 static void
 list_post_comments(RequestScan *scan, FunctionCallInfo fcinfo)
 {

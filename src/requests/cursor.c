@@ -7,10 +7,11 @@
  * cut off, and by the date alone all rows of that millisecond that come behind
  * it would be skipped. The id still says which row it was. So a date without
  * microseconds is taken for one that may have been cut: the row is looked up by
- * its id, and if its date lies in that millisecond, the page begins behind it.
- * If there is no such row (any more), the page begins with the whole of that
- * millisecond: rows may come twice then, but none is skipped. Only the nil id
- * means no row, but the place before all of a date.
+ * its id, and if its date lies in that millisecond, the page begins behind it, be
+ * that with what is older or, oldest first, with what is newer. If there is no such
+ * row (any more), the page begins with the whole of that millisecond: rows may come
+ * twice then, but none is skipped. Only the nil id means no row, but the place before
+ * all of a date: older rows lie on one side of it, all of that date on the other.
  *
  * It costs one descent of an index more: posts and comments have an index by
  * id. Likes have none; of those, the rows of the one millisecond are read.
@@ -97,7 +98,7 @@ find_like(const pg_uuid_t *post_id, const pg_uuid_t *id, const Cursor *end,
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_LIKE,
 		.partition_key = post_id, .path = PATH_LIST, .key = &key, .nkeys = 1,
-		.before = end, .backward = true
+		.cursor = end, .backward = true
 	});
 	BlogItem	like;
 	bool		found = false;
@@ -110,6 +111,20 @@ find_like(const pg_uuid_t *post_id, const pg_uuid_t *id, const Cursor *end,
 	}
 	item_scan_end(scan);
 	return found;
+}
+
+/* Make a cursor the place from which on a page holds the whole of its millisecond. */
+static void
+begin_with_millisecond(ListPage *page, const Cursor *end)
+{
+	if (!page->oldest_first)
+	{
+		page->before = *end;
+		return;
+	}
+	/* behind the last place before the first of that date */
+	page->before.date--;
+	memset(&page->before.id, 0xff, UUID_LEN);
 }
 
 /*
@@ -138,5 +153,5 @@ page_find(ListPage *page, ItemType type, const pg_uuid_t *of)
 	if (found && date >= before->date && date < end.date)
 		before->date = date;
 	else if (memcmp(&before->id, &nil, UUID_LEN) != 0)
-		*before = end;
+		begin_with_millisecond(page, &end);
 }

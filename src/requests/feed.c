@@ -1,6 +1,6 @@
 /*
  * feed.c
- *		Q6 list the most recent posts of all users, in short form.
+ *		Q6 list the posts of all users, the most recent first, in short form.
  *
  * Runs in backends and parallel workers.
  */
@@ -17,12 +17,14 @@
 #include "utils/snapmgr.h"
 
 QUERY_FUNCTION(list_feed, REQUEST_LIST_FEED, ITEM_POST);
+QUERY_FUNCTION_0_2(list_feed, REQUEST_LIST_FEED, ITEM_POST);
 
 /*
  * Q6: a page of the feed. The view holds the newest posts; a page that goes
- * past its end continues in the posts container.
+ * past its end continues in the posts container, and one that goes towards the
+ * newest is read there if it begins past that end.
  *
- * Errors: 22023, 55000.
+ * Errors: 22004, 22023, 55000.
  */
 static void
 list_feed(RequestScan *scan, FunctionCallInfo fcinfo)

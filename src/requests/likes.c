@@ -20,6 +20,7 @@ REQUEST_FUNCTION(create_like, REQUEST_CREATE_LIKE);
 REQUEST_FUNCTION(delete_like, REQUEST_DELETE_LIKE);
 QUERY_FUNCTION(get_like, REQUEST_GET_LIKE, ITEM_LIKE);
 QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE);
+QUERY_FUNCTION_0_2(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE);
 
 /*
  * C4: like a post: a like item in the post's logical partition, and the
@@ -86,7 +87,7 @@ get_like(RequestScan *scan, FunctionCallInfo fcinfo)
 	query_one(scan, CONTAINER_POSTS, post_id, key, 2);
 }
 
-/* Q5: list a post's likes, newest first. Errors: 22004, 22023, 55000. */
+/* Q5: list a post's likes. Errors: 22004, 22023, 55000. */
 static void
 list_post_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 {

@@ -1,6 +1,7 @@
 /*
  * queries.c
- *		All queries, with the arguments of their functions.
+ *		All queries, with the arguments of their functions: of 0.1, and behind
+ *		them those that 0.2 has given other arguments.
  *
  * Runs in backends and parallel workers.
  */
@@ -11,20 +12,25 @@
 #include "catalog/pg_type.h"
 
 #define PAGE INT4OID, TIMESTAMPTZOID, UUIDOID
+#define PAGE_0_2 PAGE, BOOLOID
 #define QUERY(name) &query_##name, "blogstore_" #name
 
 const QueryFunction query_functions[] = {
 	{QUERY(get_user), 1, {UUIDOID}, -1, "users"},
 	{QUERY(get_user_by_name), 1, {TEXTOID}, -1, "users"},
 	{QUERY(get_post), 1, {UUIDOID}, -1, "posts"},
-	{QUERY(get_user_0_2), 1, {UUIDOID}, -1, "users"},
-	{QUERY(get_user_by_name_0_2), 1, {TEXTOID}, -1, "users"},
-	{QUERY(get_post_0_2), 1, {UUIDOID}, -1, "posts"},
 	{QUERY(list_user_posts), 4, {UUIDOID, PAGE}, 1, "users or posts", true},
 	{QUERY(list_post_comments), 4, {UUIDOID, PAGE}, 1, "posts"},
 	{QUERY(list_post_likes), 4, {UUIDOID, PAGE}, 1, "posts"},
 	{QUERY(list_feed), 3, {PAGE}, 0, "feed, posts", true},
-	{QUERY(get_like), 2, {UUIDOID, UUIDOID}, -1, "posts"}
+	{QUERY(get_like), 2, {UUIDOID, UUIDOID}, -1, "posts"},
+	{QUERY(list_user_posts_0_2), 5, {UUIDOID, PAGE_0_2}, 1, "users or posts", true},
+	{QUERY(list_post_comments_0_2), 5, {UUIDOID, PAGE_0_2}, 1, "posts"},
+	{QUERY(list_post_likes_0_2), 5, {UUIDOID, PAGE_0_2}, 1, "posts"},
+	{QUERY(list_feed_0_2), 4, {PAGE_0_2}, 0, "feed, posts", true},
+	{QUERY(get_user_0_2), 1, {UUIDOID}, -1, "users"},
+	{QUERY(get_user_by_name_0_2), 1, {TEXTOID}, -1, "users"},
+	{QUERY(get_post_0_2), 1, {UUIDOID}, -1, "posts"}
 };
 
 StaticAssertDecl(lengthof(query_functions) == N_QUERIES,

@@ -71,7 +71,7 @@ query_one(RequestScan *scan, Container container,
 	});
 }
 
-/* A page of a logical partition's list, newest first. */
+/* A page of a logical partition's list. */
 void
 query_list(RequestScan *scan, Container container,
 		   const pg_uuid_t *partition_key)
@@ -83,8 +83,8 @@ query_list(RequestScan *scan, Container container,
 	scan->items = item_scan_begin(&(ItemQuery) {
 		.container = container, .type = scan->query->type,
 		.partition_key = partition_key, .path = PATH_LIST,
-		.key = scan->key_value, .nkeys = 1, .before = &scan->begins,
-		.backward = true
+		.key = scan->key_value, .nkeys = 1, .cursor = &scan->begins,
+		.backward = !scan->page.oldest_first
 	});
 }
 
@@ -105,22 +105,67 @@ query_posts(RequestScan *scan, const pg_uuid_t *user_id)
 	scan->goes_on = true;
 }
 
-/* A page of the capped view, and of what comes after it. */
+/* Does the capped view reach back to a place? Then it holds all posts behind that. */
+static bool
+feed_reaches(const Cursor *place)
+{
+	BlogItem	oldest;
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_FEED, .type = ITEM_POST, .path = PATH_DATE,
+		.identity = true
+	});
+	bool		reaches = item_scan_next(scan, &oldest) &&
+		(item_date(&oldest) < place->date ||
+		 (item_date(&oldest) == place->date &&
+		  memcmp(item_uuid(&oldest, PROP_ID), &place->id, UUID_LEN) <= 0));
+
+	item_scan_end(scan);
+	return reaches;
+}
+
+static void
+close_leaf(RequestScan *scan)
+{
+	if (scan->items != NULL)
+		item_scan_end(scan->items);
+	scan->items = NULL;
+}
+
+/*
+ * A page of the capped view. Newest first, what comes after the view follows; the other
+ * way round the view is the list's end, and of use only if it reaches back to where
+ * the page begins.
+ */
 void
 query_feed(RequestScan *scan)
 {
+	bool		oldest_first = scan->page.oldest_first;
+	Oid			leaf;
+	Oid			index;
+
 	query_posts(scan, NULL);
+	scan->out_of_view = oldest_first && !scan->page.before.valid;
+	if (scan->out_of_view)
+		return;
 	scan->container = CONTAINER_FEED;
 	scan->begins = scan->page.before;
 	scan->items = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_FEED, .type = ITEM_POST, .path = PATH_DATE,
-		.before = &scan->begins, .backward = true
+		.cursor = &scan->begins, .backward = !oldest_first
 	});
+	if (!oldest_first)
+		return;
+	/* what is open is locked: it is not left out now, if it was not before */
+	scan->out_of_view = !item_scan_tables(scan->items, &leaf, &index) ||
+		!feed_reaches(&scan->begins);
+	if (scan->out_of_view)
+		close_leaf(scan);
+	else
+		scan->goes_on = false;
 }
 
 /*
- * A page of the comments or likes on a post, newest first; arguments: the post,
- * and the page.
+ * A page of the comments or likes on a post; arguments: the post, and the page.
  */
 void
 query_on_post(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -153,6 +198,7 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 	scan->left = 0;
 	scan->single = false;
 	scan->goes_on = false;
+	scan->out_of_view = false;
 	scan->nkeys = 0;
 	scan->items = NULL;
 	scan->list = NULL;
@@ -242,7 +288,8 @@ next_of_all(RequestScan *scan, BlogItem *item)
 		scan->list = post_list_begin(&(ItemQuery) {
 			.container = CONTAINER_POSTS, .type = ITEM_POST,
 			.path = scan->path, .key = scan->key_value, .nkeys = scan->nkeys,
-			.before = &scan->page.before
+			.cursor = &scan->page.before,
+			.backward = !scan->page.oldest_first
 		});
 	do
 	{
@@ -253,14 +300,6 @@ next_of_all(RequestScan *scan, BlogItem *item)
 	item_shorten(item, blogstore_short_form_length);
 	MemoryContextSwitchTo(old);
 	return true;
-}
-
-static void
-close_leaf(RequestScan *scan)
-{
-	if (scan->items != NULL)
-		item_scan_end(scan->items);
-	scan->items = NULL;
 }
 
 /* The next item; its values hold until the next call. False: there are no more. */

@@ -64,9 +64,12 @@
 	} \
 	extern int	no_such_variable
 
-/* The same by two names, as REQUEST_FUNCTION_0_2(). */
+/*
+ * The same with the arguments or the row that 0.2 has given it, which is another
+ * function of the library: 0.1's library has none of this name, and so is not
+ * called for what it does not know. The one above goes on serving 0.1's SQL.
+ */
 #define QUERY_FUNCTION_0_2(name, request, type) \
-	QUERY_FUNCTION(name, request, type); \
 	PG_FUNCTION_INFO_V1(blogstore_##name##_0_2); \
 	const RequestQuery query_##name##_0_2 = { \
 		#name, blogstore_##name##_0_2, name, request, type \
@@ -90,6 +93,10 @@ extern const RequestQuery query_list_post_comments;
 extern const RequestQuery query_list_post_likes;
 extern const RequestQuery query_list_feed;
 extern const RequestQuery query_get_like;
+extern const RequestQuery query_list_user_posts_0_2;
+extern const RequestQuery query_list_post_comments_0_2;
+extern const RequestQuery query_list_post_likes_0_2;
+extern const RequestQuery query_list_feed_0_2;
 
 /* document.c: items as rows and as JSON documents */
 extern Datum item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc);

@@ -72,7 +72,8 @@ typedef struct RequestStart
 typedef struct ListPage
 {
 	int64		size;			/* -1: all */
-	Cursor		before;
+	Cursor		before;			/* where valid: items beyond it, in the order */
+	bool		oldest_first;
 } ListPage;
 
 struct RequestScan;
@@ -87,7 +88,7 @@ typedef struct RequestQuery
 	ItemType	type;			/* of all items that it finds */
 } RequestQuery;
 
-#define MAX_QUERY_ARGS 4
+#define MAX_QUERY_ARGS 5
 
 /*
  * What a query finds, item by item. First come those of one leaf, then those of
@@ -111,6 +112,7 @@ typedef struct RequestScan
 	bool		single;			/* found by its own key */
 	bool		as_read;		/* the leaf's items are shown as they are */
 	bool		goes_on;		/* after the leaf, in all partitions */
+	bool		out_of_view;	/* the view does not hold where it begins */
 	AccessPath	path;			/* in all partitions */
 	pg_uuid_t	key[2];			/* of the leaf's index, or each partition's */
 	Datum		key_value[2];
@@ -133,9 +135,12 @@ typedef struct QueryFunction
 	bool		view;			/* is one of them a view? */
 } QueryFunction;
 
-#define N_QUERIES 11
+#define N_QUERIES 15
 
-/* queries.c: all of them */
+/*
+ * queries.c: all of them. A plan has their numbers, and a parallel worker may run it
+ * with a newer library: new ones come last.
+ */
 extern const QueryFunction query_functions[N_QUERIES];
 
 /* query.c: from a query to its items */

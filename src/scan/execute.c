@@ -122,6 +122,7 @@ note_reads(QueryScanState *state)
 
 	if (state->scan.list != NULL)
 		reads->all_partitions = true;
+	reads->out_of_view |= state->scan.out_of_view;
 	if (state->scan.items == NULL ||
 		!item_scan_tables(state->scan.items, &leaf, &index))
 		return;

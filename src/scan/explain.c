@@ -74,7 +74,8 @@ explain_reads(const QueryScanState *state, ExplainState *es)
 						 container_table(CONTAINER_POSTS));
 	ExplainPropertyText("Container", containers.data, es);
 	if (state->function->view)
-		ExplainPropertyText("View", reads->leaf ? "used" : "not ready", es);
+		ExplainPropertyText("View", reads->leaf ? "used" : reads->out_of_view ?
+							"out of range" : "not ready", es);
 	if (reads->leaf && !reads->other_leaves)
 	{
 		const char *leaf = relation_name(reads->leafid, es->verbose);

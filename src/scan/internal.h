@@ -29,6 +29,7 @@ typedef struct ScanReads
 	Oid			indexid;
 	bool		other_leaves;	/* and others, in other loops */
 	bool		all_partitions; /* read those of posts, side by side */
+	bool		out_of_view;	/* because the view does not hold them */
 } ScanReads;
 
 /* A scan as run. */

@@ -47,7 +47,7 @@
 
 static set_rel_pathlist_hook_type previous_hook = NULL;
 
-static CustomScanMethods scan_methods[N_QUERIES];
+static CustomScanMethods scan_methods[N_QUERIES];	/* one for each name */
 
 /* ------------------------------------------------------------------------
  * Which calls are taken
@@ -286,16 +286,16 @@ add_columns(List **tlist, List **columns, Index relid, Node *expressions)
 	list_free(vars);
 }
 
-/* The first query that is called as another is: functions of 0.1 and 0.2 share a name. */
-static int
-first_of_name(int number)
+/* The methods of a query; versions of a function share theirs. */
+static CustomScanMethods *
+methods_of(int number)
 {
+	const char *name = query_functions[number].query->name;
 	int			i = 0;
 
-	while (strcmp(query_functions[i].query->name,
-				  query_functions[number].query->name) != 0)
+	while (strcmp(query_functions[i].query->name, name) != 0)
 		i++;
-	return i;
+	return &scan_methods[i];
 }
 
 /*
@@ -326,7 +326,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *best_path,
 		list_make1(copyObject(single_call(planner_rt_fetch(rel->relid, root))));
 	scan->custom_private = list_make2(makeInteger(number), columns);
 	scan->custom_scan_tlist = given;
-	scan->methods = &scan_methods[first_of_name(number)];
+	scan->methods = methods_of(number);
 	return &scan->scan.plan;
 }
 
@@ -340,18 +340,18 @@ scan_init(void)
 {
 	for (int i = 0; i < N_QUERIES; i++)
 	{
+		CustomScanMethods *methods = methods_of(i);
 		char		name[NAMEDATALEN];
 
-		if (first_of_name(i) != i)
+		if (methods->CustomName != NULL)
 			continue;
 		snprintf(name, sizeof(name), BLOGSTORE_SCHEMA ".%s",
 				 query_functions[i].query->name);
 		if (GetCustomScanMethods(name, true) != NULL)
 			return;
-		scan_methods[i].CustomName = MemoryContextStrdup(TopMemoryContext,
-														 name);
-		scan_methods[i].CreateCustomScanState = scan_create_state;
-		RegisterCustomScanMethods(&scan_methods[i]);
+		methods->CustomName = MemoryContextStrdup(TopMemoryContext, name);
+		methods->CreateCustomScanState = scan_create_state;
+		RegisterCustomScanMethods(methods);
 	}
 	previous_hook = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = scan_add_path;

@@ -95,7 +95,8 @@ read_newest(FeedList *wanted)
 {
 	BlogItem	item;
 	PostList   *list = post_list_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = ITEM_POST, .path = PATH_DATE
+		.container = CONTAINER_POSTS, .type = ITEM_POST, .path = PATH_DATE,
+		.backward = true
 	});
 
 	list_begin(wanted, blogstore_feed_size);
