@@ -122,7 +122,9 @@ SELECT call, page, kit.try(format('blogstore.' || call, page)) FROM (VALUES
 	('list_feed(%s)')) AS v (call),
 	(VALUES ('0'), ('-1'), ('-2147483648'),
 	('10, kit.d(1)'), ('10, before_id => kit.p(1)'),
-	('NULL, kit.d(1), NULL'), ('NULL, NULL, kit.p(1)')) AS w (page)
+	('NULL, kit.d(1), NULL'), ('NULL, NULL, kit.p(1)'),
+	('10, kit.d(1), oldest_first => true'), ('10, kit.d(1), kit.p(1), NULL'),
+	('oldest_first => NULL')) AS w (page)
 ORDER BY call COLLATE "C", page COLLATE "C";
 -- of unknown keys too
 SELECT call, kit.try('blogstore.' || call) FROM (VALUES

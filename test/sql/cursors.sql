@@ -88,11 +88,27 @@ SELECT page,
 		= (SELECT array_agg(id ORDER BY creation_date DESC, id DESC) FROM kit.implied) AS q6
 FROM unnest(ARRAY[7, 99, 100, 101, 1000]) page;
 SELECT * FROM kit.walked;
+-- and oldest first
+CREATE VIEW kit.walked_up AS
+SELECT page,
+	kit.walk_cut('blogstore.list_user_posts(kit.u(1), $1, $2, $3, true)', page)
+		= (SELECT array_agg(id ORDER BY creation_date, id) FROM kit.implied WHERE user_id = kit.u(1)) AS q3,
+	kit.walk_cut('blogstore.list_user_posts(kit.u(3), $1, $2, $3, true)', page)
+		= (SELECT array_agg(id ORDER BY creation_date, id) FROM kit.implied WHERE user_id = kit.u(3)) AS q3_old,
+	kit.walk_cut('blogstore.list_post_comments(kit.p(1), $1, $2, $3, true)', page)
+		= (SELECT array_agg(id ORDER BY creation_date, id) FROM blogstore.posts WHERE post_id = kit.p(1) AND type = 'comment') AS q4,
+	kit.walk_cut('blogstore.list_post_likes(kit.p(1), $1, $2, $3, true)', page)
+		= (SELECT array_agg(id ORDER BY creation_date, id) FROM blogstore.posts WHERE post_id = kit.p(1) AND type = 'like') AS q5,
+	kit.walk_cut('blogstore.list_feed($1, $2, $3, true)', page)
+		= (SELECT array_agg(id ORDER BY creation_date, id) FROM kit.implied) AS q6
+FROM unnest(ARRAY[7, 100, 1000]) page;
+SELECT * FROM kit.walked_up;
 -- the same from the posts container alone
 SET client_min_messages = error;
 SELECT blogstore.stop_worker();
 RESET client_min_messages;
 SELECT * FROM kit.walked WHERE page > 7;
+SELECT * FROM kit.walked_up WHERE page > 7;
 SELECT blogstore.start_worker();
 SELECT blogstore.wait_for_views();
 
@@ -123,11 +139,21 @@ CREATE FUNCTION kit.behind(r kit.place, whole boolean) RETURNS uuid[] LANGUAGE s
 	SELECT coalesce(array_agg(id ORDER BY nth), '{}') FROM kit.place p WHERE p.list = r.list
 	AND CASE WHEN whole THEN p.creation_date < date_trunc('milliseconds', r.creation_date) + interval '1 millisecond' ELSE p.nth > r.nth END
 $$;
+-- the same the other way round
+CREATE FUNCTION kit.page_up(list text, date timestamptz, id uuid) RETURNS uuid[] LANGUAGE sql AS $$
+	SELECT kit.page(replace(list, '$2)', '$2, true)'), date, id)
+$$;
+CREATE FUNCTION kit.ahead(r kit.place, whole boolean) RETURNS uuid[] LANGUAGE sql AS $$
+	SELECT coalesce(array_agg(id ORDER BY nth DESC), '{}') FROM kit.place p WHERE p.list = r.list
+	AND CASE WHEN whole THEN p.creation_date >= date_trunc('milliseconds', r.creation_date) ELSE p.nth < r.nth END
+$$;
 
 -- A cut cursor brings what the full one does
 SELECT list, count(*) AS rows,
 	count(*) FILTER (WHERE kit.page(list, creation_date, id) = kit.behind(p, false)) AS full,
-	count(*) FILTER (WHERE kit.page(list, date_trunc('milliseconds', creation_date), id) = kit.behind(p, false)) AS cut
+	count(*) FILTER (WHERE kit.page(list, date_trunc('milliseconds', creation_date), id) = kit.behind(p, false)) AS cut,
+	count(*) FILTER (WHERE kit.page_up(list, creation_date, id) = kit.ahead(p, false)) AS full_up,
+	count(*) FILTER (WHERE kit.page_up(list, date_trunc('milliseconds', creation_date), id) = kit.ahead(p, false)) AS cut_up
 FROM kit.place p WHERE chosen GROUP BY list ORDER BY list COLLATE "C";
 
 -- Rows that are gone: a full cursor is their place still, with a cut one the
@@ -142,13 +168,16 @@ SELECT blogstore.wait_for_views();
 CREATE VIEW kit.begun_again AS
 SELECT list, count(*) AS rows,
 	count(*) FILTER (WHERE kit.page(list, creation_date, id) = kit.behind(ROW(g.*)::kit.place, false)) AS full,
-	count(*) FILTER (WHERE kit.page(list, date_trunc('milliseconds', creation_date), id) = kit.behind(ROW(g.*)::kit.place, true)) AS cut
+	count(*) FILTER (WHERE kit.page(list, date_trunc('milliseconds', creation_date), id) = kit.behind(ROW(g.*)::kit.place, true)) AS cut,
+	count(*) FILTER (WHERE kit.page_up(list, creation_date, id) = kit.ahead(ROW(g.*)::kit.place, false)) AS full_up,
+	count(*) FILTER (WHERE kit.page_up(list, date_trunc('milliseconds', creation_date), id) = kit.ahead(ROW(g.*)::kit.place, true)) AS cut_up
 FROM kit.gone g GROUP BY list;
 SELECT * FROM kit.begun_again ORDER BY list COLLATE "C";
 
 -- So it does with an id of another list's row, or of nothing; but the nil id
 -- names no row: it is the place before all of a date
-SELECT list, id, cardinality(kit.page(list, date, id)) AS rows
+SELECT list, id, cardinality(kit.page(list, date, id)) AS rows, cardinality(kit.page_up(list, date, id)) AS rows_up,
+	cardinality(kit.page(list, date, id)) + cardinality(kit.page_up(list, date, id)) - cardinality(kit.page(list, NULL, NULL)) AS twice
 FROM kit.ms, (VALUES
 	('blogstore.list_user_posts(kit.u(1), NULL, $1, $2)', kit.p(1037)),	-- of user 1
 	('blogstore.list_user_posts(kit.u(2), NULL, $1, $2)', kit.p(1037)),
@@ -170,12 +199,14 @@ FROM kit.ms, generate_series(1, 300) n;
 CREATE TABLE kit.of900 AS SELECT id, creation_date FROM blogstore.posts WHERE type = 'comment' AND user_id = kit.u(900);
 SELECT blogstore.delete_user(kit.u(900));
 SELECT count(*) > 0 AS some_left FROM blogstore.posts WHERE type = 'comment' AND user_id = kit.u(900);
-SELECT count(*) AS rows, count(*) FILTER (WHERE kit.page(p.list, o.creation_date, o.id) <@ kit.page(p.list, date_trunc('milliseconds', o.creation_date), o.id)) AS not_skipped
+SELECT count(*) AS rows, count(*) FILTER (WHERE kit.page(p.list, o.creation_date, o.id) <@ kit.page(p.list, date_trunc('milliseconds', o.creation_date), o.id)) AS not_skipped,
+	count(*) FILTER (WHERE kit.page_up(p.list, o.creation_date, o.id) <@ kit.page_up(p.list, date_trunc('milliseconds', o.creation_date), o.id)) AS not_skipped_up
 FROM kit.of900 o, (SELECT DISTINCT list FROM kit.place WHERE list LIKE '%comments%') p WHERE o.id < kit.c(5040);
 ROLLBACK;
 
 -- The first and the last dates
-SELECT list, array_agg(cardinality(kit.page(list, date, id)) ORDER BY date, id) AS rows
+SELECT list, array_agg(cardinality(kit.page(list, date, id)) ORDER BY date, id) AS rows,
+	array_agg(cardinality(kit.page_up(list, date, id)) ORDER BY date, id) AS rows_up
 FROM (VALUES ('blogstore.list_user_posts(kit.u(1), NULL, $1, $2)'), ('blogstore.list_post_comments(kit.p(2), NULL, $1, $2)'),
 	('blogstore.list_post_likes(kit.p(2), NULL, $1, $2)'), ('blogstore.list_feed(NULL, $1, $2)')) l (list),
 	(VALUES ('-infinity'), (timestamptz '4714-11-24 00:00:00+00 BC'), ('294276-12-31 23:59:59.999+00'),
@@ -188,11 +219,15 @@ FROM (VALUES
 	('blogstore.list_user_posts(kit.u(1), 20, %L, %L)', (SELECT p FROM kit.place p WHERE list LIKE '%user_posts%' AND nth = 500)),
 	('blogstore.list_post_comments(kit.p(1), 20, %L, %L)', (SELECT p FROM kit.place p WHERE list LIKE '%comments%' AND nth = 500)),
 	('blogstore.list_post_likes(kit.p(1), 20, %L, %L)', (SELECT p FROM kit.place p WHERE list LIKE '%likes%' AND nth = 500)),
-	('blogstore.list_feed(20, %L, %L)', (SELECT p FROM kit.place p WHERE list LIKE '%feed%' AND nth = 50))) v (list, row),
+	('blogstore.list_feed(20, %L, %L)', (SELECT p FROM kit.place p WHERE list LIKE '%feed%' AND nth = 50)),
+	-- and one to see whether the feed reaches back to there
+	('blogstore.list_user_posts(kit.u(1), 20, %L, %L, true)', (SELECT p FROM kit.place p WHERE list LIKE '%user_posts%' AND nth = 500)),
+	('blogstore.list_post_comments(kit.p(1), 20, %L, %L, true)', (SELECT p FROM kit.place p WHERE list LIKE '%comments%' AND nth = 500)),
+	('blogstore.list_feed(20, %L, %L, true)', (SELECT p FROM kit.place p WHERE list LIKE '%feed%' AND nth = 50))) v (list, row),
 	LATERAL (SELECT (v.row).id, (v.row).creation_date) r, (VALUES (true), (false)) f (full_date);
 
 DROP TABLE kit.ms, kit.gone, kit.place CASCADE;
-DROP VIEW kit.walked;
-DROP FUNCTION kit.walk_cut, kit.descents, kit.page;
+DROP VIEW kit.walked, kit.walked_up;
+DROP FUNCTION kit.walk_cut, kit.descents, kit.page, kit.page_up;
 SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();

@@ -50,7 +50,20 @@ SELECT kit.scans('SELECT * FROM blogstore.' || call) FROM (VALUES
 	('list_post_likes(kit.p(1))'),
 	('get_like(kit.p(1), kit.u(1))'),
 	('list_feed(30)'),
-	('list_feed(120)')) AS v (call);
+	('list_feed(120)'),
+	('list_user_posts(kit.u(1), oldest_first => true)'),
+	('list_post_comments(kit.p(1), 7, kit.d(10), kit.c(10), true)'),
+	('list_post_likes(kit.p(1), oldest_first => true)')) AS v (call);
+-- oldest first the feed's view is read from where it begins on
+SELECT kit.scans('SELECT * FROM blogstore.list_feed(' || arguments || ')') FROM (VALUES
+	('30, oldest_first => true'),
+	('30, kit.d(30), kit.p(30), true'),
+	('30, kit.d(31), kit.p(31), true'),
+	('30, kit.d(31) - interval ''1 microsecond'', kit.p(31), true'),
+	('30, kit.d(120), kit.p(120), true'),
+	('30, kit.d(130), kit.p(130), true')) AS v (arguments);
+SELECT kit.scans('SELECT count(*) FROM generate_series(30, 32) n, LATERAL blogstore.list_feed(5, kit.d(n), kit.p(n), true)');
+SELECT kit.scans('SELECT count(*) FROM generate_series(29, 30) n, LATERAL blogstore.list_feed(5, kit.d(n), kit.p(n), true)');
 -- in loops of different leaves, none is named
 SELECT kit.scans('SELECT count(*) FROM blogstore.list_feed(2) f, LATERAL blogstore.list_post_comments(f.id)');
 -- never begun
@@ -211,7 +224,16 @@ INSERT INTO kit.statements (statement) VALUES
 	('SELECT f.title FROM blogstore.list_feed(9) f WHERE random() >= 0 AND now() > ''2000-01-01'''),
 	('SELECT f.title FROM blogstore.list_feed(9) f WHERE now() < ''2000-01-01'''),
 	('SELECT l.* FROM (VALUES (kit.p(1)), (kit.p(2))) AS t (a), LATERAL (SELECT * FROM blogstore.get_post(t.a) OFFSET 0) p, LATERAL blogstore.list_post_likes(p.id, 1) l'),
-	('SELECT x.title FROM (VALUES (1), (2)) AS t (a) LEFT JOIN LATERAL (SELECT coalesce(p.title, ''none'') || t.a AS title FROM blogstore.get_post(kit.p(t.a * 100)) p) x ON true');
+	('SELECT x.title FROM (VALUES (1), (2)) AS t (a) LEFT JOIN LATERAL (SELECT coalesce(p.title, ''none'') || t.a AS title FROM blogstore.get_post(kit.p(t.a * 100)) p) x ON true'),
+	-- oldest first
+	('SELECT * FROM blogstore.list_user_posts(kit.u(1), 5, kit.d(20), kit.p(20), true)'),
+	('SELECT * FROM blogstore.list_post_comments(kit.p(1), 10, oldest_first => true)'),
+	('SELECT * FROM blogstore.list_post_likes(kit.p(1), NULL, oldest_first => true)'),
+	('SELECT * FROM blogstore.list_feed(20, kit.d(40), kit.p(40), true)'),
+	('SELECT * FROM blogstore.list_feed(20, kit.d(20), kit.p(20), true) WHERE like_count = 0'),
+	('SELECT * FROM blogstore.list_feed(NULL, oldest_first => true)'),
+	('SELECT n, l.* FROM generate_series(1, 2) n, LATERAL blogstore.list_feed(3, oldest_first => n = 1) l'),
+	('SELECT * FROM blogstore.list_feed(oldest_first => NULL)');
 -- where one of the two ways gives something else
 CREATE VIEW kit.differ AS SELECT s.statement FROM kit.statements s WHERE NOT (kit.both(s.statement)).same;
 SELECT n, (kit.both(statement)).* FROM kit.statements ORDER BY n;
@@ -242,7 +264,8 @@ ROLLBACK;
 SET client_min_messages = error;
 SELECT blogstore.stop_worker();
 SET client_min_messages = warning;
-SELECT kit.scans('SELECT * FROM blogstore.' || call) FROM (VALUES ('list_user_posts(kit.u(1), 5)'), ('list_feed(5)')) AS v (call);
+SELECT kit.scans('SELECT * FROM blogstore.' || call) FROM (VALUES ('list_user_posts(kit.u(1), 5)'), ('list_feed(5)'),
+	('list_user_posts(kit.u(1), 5, oldest_first => true)'), ('list_feed(5, kit.d(100), kit.p(100), true)')) AS v (call);
 SELECT * FROM kit.differ;
 SELECT blogstore.start_worker();
 SELECT blogstore.wait_for_views();

@@ -37,6 +37,20 @@ SELECT content FROM blogstore.list_post_comments(:zero, NULL, :latest, :ff);
 SELECT user_username FROM blogstore.list_post_likes(:zero, NULL, 'infinity', :ff);
 SELECT kit.walk('blogstore.list_feed($1, $2, $3)', 7)
 	= (SELECT array_agg(id ORDER BY creation_date DESC, id DESC) FROM kit.implied) AS all_posts;
+-- the other way round; a date of which no row has the id begins with the whole of its millisecond
+SELECT title FROM blogstore.list_feed(2, oldest_first => true);
+SELECT title FROM blogstore.list_feed(2, :earliest, :zero, true);
+SELECT title FROM blogstore.list_feed(2, :earliest, :ff, true);
+SELECT title FROM blogstore.list_feed(2, '-infinity', :zero, true);
+SELECT count(*) FROM blogstore.list_feed(NULL, :latest, :ff, true);
+SELECT count(*) FROM blogstore.list_feed(NULL, 'infinity', :ff, true);
+SELECT count(*) FROM blogstore.list_feed(NULL, date_trunc('milliseconds', timestamptz :latest), :ff, true);
+SELECT content FROM blogstore.list_post_comments(:zero, NULL, :earliest, :ff, true);
+SELECT content FROM blogstore.list_post_comments(:zero, NULL, :earliest, :zero, true);
+SELECT user_username FROM blogstore.list_post_likes(:zero, NULL, '-infinity', :zero, true);
+SELECT user_username FROM blogstore.list_post_likes(:zero, NULL, :earliest, :zero, true);
+SELECT kit.walk('blogstore.list_feed($1, $2, $3, true)', 7)
+	= (SELECT array_agg(id ORDER BY creation_date, id) FROM kit.implied) AS all_posts;
 
 -- A title of a megabyte is copied whole, and stays so when only counts change
 SELECT string_agg(md5(n::text), '' ORDER BY n) AS noise FROM generate_series(1, 30000) n \gset

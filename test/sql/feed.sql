@@ -46,6 +46,35 @@ SELECT creation_date AS before_date, id AS before_id FROM kit.implied ORDER BY c
 SELECT kit.compare(format('SELECT * FROM blogstore.list_feed(30, %L, %L)', :'before_date', :'before_id'),
 	'SELECT * FROM kit.implied ORDER BY creation_date DESC, id DESC LIMIT 30 OFFSET 90');
 
+-- Oldest first it begins with the oldest of all, and ends with the newest
+SELECT kit.compare('SELECT * FROM blogstore.list_feed(oldest_first => true)',
+	'SELECT * FROM kit.implied ORDER BY creation_date, id LIMIT 100');
+SELECT page, kit.walk('blogstore.list_feed($1, $2, $3, true)', page)
+	= (SELECT array_agg(id ORDER BY creation_date, id) FROM kit.implied) AS all_posts
+FROM unnest(ARRAY[1, 50, 151, 152, 153, 252, 1000]) page;
+-- from the places around the view's oldest row, and in the midst of it
+SELECT n, kit.compare(format('SELECT * FROM blogstore.list_feed(40, %L, %L, true)', creation_date, id),
+	format('SELECT * FROM kit.implied WHERE (creation_date, id) > (%L, %L) ORDER BY creation_date, id LIMIT 40', creation_date, id))
+FROM (SELECT *, row_number() OVER (ORDER BY creation_date DESC, id DESC) AS n FROM kit.implied) i
+WHERE n IN (1, 2, 40, 41, 99, 100, 101, 141, 252) ORDER BY n;
+-- what a user who is being deleted has left is hidden, and pages are full without it
+SELECT count(blogstore.create_post(kit.u(9), 'many ' || n, 'x', kit.p(2000 + n), kit.d(n / 2))) FROM generate_series(1, 240) n;
+SELECT blogstore.wait_for_views();
+BEGIN;
+SELECT blogstore.delete_user(kit.u(9));
+SELECT count(*) > 0 AS some_left, count(*) FILTER (WHERE feed) > 0 AS of_the_feed
+FROM (SELECT user_id, row_number() OVER (ORDER BY creation_date DESC, id DESC) <= 100 AS feed FROM kit.implied) i WHERE user_id = kit.u(9);
+SELECT n, kit.compare(format('SELECT id FROM blogstore.list_feed(20, %L, %L, true)', creation_date, id),
+	format('SELECT id FROM kit.implied WHERE user_id <> kit.u(9) AND (creation_date, id) > (%L, %L) ORDER BY creation_date, id LIMIT 20', creation_date, id))
+FROM (SELECT *, row_number() OVER (ORDER BY creation_date DESC, id DESC) AS n FROM kit.implied) i
+WHERE n IN (1, 20, 60, 99, 100, 101, 130) ORDER BY n;
+SELECT kit.compare('SELECT id FROM blogstore.list_feed(oldest_first => true)',
+	'SELECT id FROM kit.implied WHERE user_id <> kit.u(9) ORDER BY creation_date, id LIMIT 100');
+SELECT count(*) FROM blogstore.list_user_posts(kit.u(9), oldest_first => true);
+ROLLBACK;
+SELECT count(*) FILTER (WHERE blogstore.delete_post(id)) FROM blogstore.list_user_posts(kit.u(9), NULL) WHERE title LIKE 'many %';
+SELECT blogstore.wait_for_views();
+
 -- An edit, a like and a comment show in the feed, in place
 SELECT id AS newest FROM blogstore.list_feed(1) \gset
 SELECT title FROM blogstore.edit_post(:'newest', 'edited', 'short');

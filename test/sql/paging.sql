@@ -59,6 +59,69 @@ SELECT page,
 		= (SELECT array_agg(id ORDER BY creation_date DESC, id DESC) FROM kit.implied) AS q6
 FROM unnest(ARRAY[1, 2, 3, 7, 20, 99, 100, 101, 150, 1000]) page;
 
+-- Oldest first all is the other way round, with and without pages
+\set q3_old '''SELECT * FROM kit.implied WHERE user_id = kit.u(1) ORDER BY creation_date, id'''
+\set q4_old '''SELECT id, type, post_id, user_id, user_username, content, creation_date FROM blogstore.posts WHERE type = $$comment$$ AND post_id = kit.p(1) ORDER BY creation_date, id'''
+\set q5_old '''SELECT id, type, post_id, user_id, user_username, creation_date FROM blogstore.posts WHERE type = $$like$$ AND post_id = kit.p(1) ORDER BY creation_date, id'''
+\set q6_old '''SELECT * FROM kit.implied ORDER BY creation_date, id'''
+SELECT kit.compare('SELECT * FROM blogstore.list_user_posts(kit.u(1), NULL, oldest_first => true)', :q3_old);
+SELECT kit.compare('SELECT * FROM blogstore.list_post_comments(kit.p(1), NULL, oldest_first => true)', :q4_old);
+SELECT kit.compare('SELECT * FROM blogstore.list_post_likes(kit.p(1), NULL, oldest_first => true)', :q5_old);
+SELECT kit.compare('SELECT * FROM blogstore.list_feed(NULL, oldest_first => true)', :q6_old);
+SELECT kit.compare('SELECT * FROM blogstore.list_user_posts(kit.u(1), oldest_first => true)', :q3_old || ' LIMIT 20');
+SELECT kit.compare('SELECT * FROM blogstore.list_post_comments(kit.p(1), oldest_first => true)', :q4_old || ' LIMIT 20');
+SELECT kit.compare('SELECT * FROM blogstore.list_post_likes(kit.p(1), oldest_first => true)', :q5_old || ' LIMIT 20');
+SELECT kit.compare('SELECT * FROM blogstore.list_feed(oldest_first => true)', :q6_old || ' LIMIT 100');
+SELECT kit.compare('SELECT * FROM blogstore.list_feed(oldest_first => false)', :q6 || ' LIMIT 100');
+SELECT page,
+	kit.walk('blogstore.list_user_posts(kit.u(1), $1, $2, $3, true)', page)
+		= (SELECT array_agg(id ORDER BY creation_date, id) FROM kit.implied WHERE user_id = kit.u(1)) AS q3,
+	kit.walk('blogstore.list_post_comments(kit.p(1), $1, $2, $3, true)', page)
+		= (SELECT array_agg(id ORDER BY creation_date, id) FROM blogstore.posts WHERE post_id = kit.p(1) AND type = 'comment') AS q4,
+	kit.walk('blogstore.list_post_likes(kit.p(1), $1, $2, $3, true)', page)
+		= (SELECT array_agg(id ORDER BY creation_date, id) FROM blogstore.posts WHERE post_id = kit.p(1) AND type = 'like') AS q5,
+	kit.walk('blogstore.list_feed($1, $2, $3, true)', page)
+		= (SELECT array_agg(id ORDER BY creation_date, id) FROM kit.implied) AS q6
+FROM unnest(ARRAY[1, 3, 20, 70, 71, 100, 1000]) page;
+
+-- From each row a page leads on, and one back, of exactly the rows beside it
+CREATE FUNCTION kit.from_each(list text, page int, OUT rows int, OUT onward int, OUT back int) LANGUAGE plpgsql AS $$
+DECLARE
+	ids		uuid[];
+	dates	timestamptz[];
+	got		uuid[];
+BEGIN
+	EXECUTE 'SELECT array_agg(id), array_agg(creation_date) FROM ' || list INTO ids, dates
+		USING NULL::int, NULL::timestamptz, NULL::uuid, false;
+	rows := cardinality(ids);
+	onward := 0;
+	back := 0;
+	FOR i IN 1 .. rows LOOP
+		EXECUTE 'SELECT coalesce(array_agg(id), ''{}'') FROM ' || list INTO got USING page, dates[i], ids[i], false;
+		onward := onward + (got = ids[i + 1 : i + page])::int;
+		-- what a page that goes back has is turned round to be shown
+		EXECUTE 'SELECT coalesce(array_agg(id ORDER BY n DESC), ''{}'') FROM ' || list || ' WITH ORDINALITY AS l ' ||
+			CASE WHEN list LIKE '%posts%' OR list LIKE '%feed%' THEN '(id, t, p, u, m, i, o, c, k, d, n)'
+				WHEN list LIKE '%comments%' THEN '(id, t, p, u, m, o, d, n)' ELSE '(id, t, p, u, m, d, n)' END
+			INTO got USING page, dates[i], ids[i], true;
+		back := back + (got = ids[greatest(i - page, 1) : i - 1])::int;
+	END LOOP;
+END $$;
+SELECT list, page, w.* FROM unnest(ARRAY['list_user_posts(kit.u(1), $1, $2, $3, $4)', 'list_post_comments(kit.p(1), $1, $2, $3, $4)',
+	'list_post_likes(kit.p(1), $1, $2, $3, $4)', 'list_feed($1, $2, $3, $4)']) list, unnest(ARRAY[1, 8, 120]) page,
+	LATERAL kit.from_each('blogstore.' || list, page) w;
+-- the same without the views
+SET client_min_messages = error;
+SELECT blogstore.stop_worker();
+RESET client_min_messages;
+SELECT list, w.* FROM unnest(ARRAY['list_user_posts(kit.u(1), $1, $2, $3, $4)', 'list_feed($1, $2, $3, $4)']) list,
+	LATERAL kit.from_each('blogstore.' || list, 8) w;
+SELECT kit.compare('SELECT * FROM blogstore.list_user_posts(kit.u(1), 30, oldest_first => true)', :q3_old || ' LIMIT 30');
+SELECT kit.compare('SELECT * FROM blogstore.list_feed(30, oldest_first => true)', :q6_old || ' LIMIT 30');
+SELECT blogstore.start_worker();
+SELECT blogstore.wait_for_views();
+DROP FUNCTION kit.from_each;
+
 -- A cursor is a place, not an item: it need not name one
 SELECT kit.compare('SELECT * FROM blogstore.list_user_posts(kit.u(1), 5, kit.d(25), ''ffffffff-ffff-ffff-ffff-ffffffffffff'')',
 	'SELECT * FROM kit.implied WHERE user_id = kit.u(1) AND creation_date <= kit.d(25) ORDER BY creation_date DESC, id DESC LIMIT 5');
@@ -68,6 +131,15 @@ SELECT kit.compare('SELECT * FROM blogstore.list_post_likes(kit.p(1), before_id 
 	'SELECT * FROM (' || :q5 || ') q WHERE creation_date <= kit.d(4) LIMIT 20');
 SELECT kit.compare('SELECT * FROM blogstore.list_feed(5, kit.d(25), ''00000000-0000-0000-0000-000000000000'')',
 	'SELECT * FROM kit.implied WHERE creation_date < kit.d(25) ORDER BY creation_date DESC, id DESC LIMIT 5');
+-- what lies before a place and what lies behind it are all
+SELECT kit.compare('SELECT * FROM blogstore.list_user_posts(kit.u(1), 5, kit.d(25), ''ffffffff-ffff-ffff-ffff-ffffffffffff'', true)',
+	'SELECT * FROM kit.implied WHERE user_id = kit.u(1) AND creation_date >= kit.d(25) ORDER BY creation_date, id LIMIT 5');
+SELECT kit.compare('SELECT * FROM blogstore.list_post_comments(kit.p(1), 5, kit.d(10), ''00000000-0000-0000-0000-000000000000'', true)',
+	'SELECT * FROM (' || :q4_old || ') q WHERE creation_date >= kit.d(10) LIMIT 5');
+SELECT kit.compare('SELECT * FROM blogstore.list_feed(5, kit.d(25) + interval ''1 microsecond'', ''ffffffff-ffff-ffff-ffff-ffffffffffff'', true)',
+	'SELECT * FROM kit.implied WHERE creation_date > kit.d(25) ORDER BY creation_date, id LIMIT 5');
+SELECT count(*) FROM blogstore.list_feed(NULL, kit.d(999), kit.p(1), true);
+SELECT count(*) FROM blogstore.list_feed(NULL, kit.d(-1), kit.p(1), true);
 -- nothing is before the oldest, everything before a later date
 SELECT count(*) FROM blogstore.list_user_posts(kit.u(1), NULL, kit.d(-1), kit.p(1));
 SELECT count(*) FROM blogstore.list_post_comments(kit.p(1), NULL, kit.d(-1), kit.p(1));

@@ -30,11 +30,14 @@ my @queries = (
 	'list_user_posts(kit.u(1))',
 	'list_user_posts(kit.u(2), NULL)',
 	'list_user_posts(kit.u(1), 3, kit.d(100), kit.p(100))',
+	'list_user_posts(kit.u(1), 3, kit.d(20), kit.p(20), true)',
 	'list_post_comments(kit.p(7))',
 	'list_post_likes(kit.p(7))',
 	'list_feed()',
 	'list_feed(NULL)',
 	'list_feed(10, kit.d(55), kit.p(55))',
+	'list_feed(oldest_first => true)',
+	'list_feed(10, kit.d(55), kit.p(55), true)',
 	'get_like(kit.p(7), kit.u(1))',
 	'get_like(kit.p(7), kit.u(9))');
 
