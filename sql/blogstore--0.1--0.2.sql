@@ -12,10 +12,12 @@
 /* ------------------------------------------------------------------------
  * Functions that are made anew
  *
- * An argument cannot be added to a function, nor a column to its rows. Those listed here
- * are set aside under another name; each is made anew, in plain SQL under its own
- * name, somewhere below; and at the end of this file the new one takes over owner and
- * rights from the old one, which goes. Nothing else needs to be granted or revoked.
+ * An argument cannot be added to a function, nor a column to the rows that its OUT
+ * arguments make. Those listed here are set aside under another name; each is made anew,
+ * in plain SQL under its own name, somewhere below; and at the end of this file the new
+ * one takes over owner and rights from the old one, which goes. Nothing else needs to be
+ * granted or revoked. (Where only the library's function is another, CREATE OR REPLACE
+ * does it, and keeps all of that.)
  *
  * Whatever stands in the way is found before anything is done.
  * ------------------------------------------------------------------------ */
@@ -27,6 +29,12 @@ DO $body$
 DECLARE
 	replaced	regprocedure[] := ARRAY[
 		'@extschema@.create_containers(integer)',
+		'@extschema@.create_user(text, uuid, timestamptz)',
+		'@extschema@.edit_user(uuid, text)',
+		'@extschema@.create_post(uuid, text, text, uuid, timestamptz)',
+		'@extschema@.edit_post(uuid, text, text)',
+		'@extschema@.create_comment(uuid, uuid, text, uuid, timestamptz)',
+		'@extschema@.edit_comment(uuid, uuid, text)',
 		'@extschema@.list_user_posts(uuid, integer, timestamptz, uuid)',
 		'@extschema@.list_post_comments(uuid, integer, timestamptz, uuid)',
 		'@extschema@.list_post_likes(uuid, integer, timestamptz, uuid)',
@@ -129,32 +137,37 @@ RETURNS jsonb
 AS 'MODULE_PATHNAME', 'blogstore_item_document_0_2'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
-CREATE OR REPLACE FUNCTION @extschema@.create_user(username text, user_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL)
+CREATE FUNCTION @extschema@.create_user(username text, user_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS @extschema@.user_item
 AS 'MODULE_PATHNAME', 'blogstore_create_user_0_2'
 LANGUAGE C VOLATILE;
 
-CREATE OR REPLACE FUNCTION @extschema@.edit_user(user_id uuid, username text)
+CREATE FUNCTION @extschema@.edit_user(user_id uuid, username text DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS @extschema@.user_item
 AS 'MODULE_PATHNAME', 'blogstore_edit_user_0_2'
 LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION @extschema@.edit_user IS
+'C1: rename a user, or change the user''s properties; NULL keeps what is there. The items that carry the name are relabelled by a job of the worker, or at once where no worker can run.
+user_id: the user; username: as in create_user; properties: an object in place of the one that is there, {} for none.
+Returns the user as it is now.
+Errors: 22004 no user_id, or neither username nor properties; 22023 a bad username or bad properties; 23503 no such user; 23505 the name is taken; 25006 read-only transaction; 55000 no containers.';
 
-CREATE OR REPLACE FUNCTION @extschema@.create_post(user_id uuid, title text, content text, post_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL)
+CREATE FUNCTION @extschema@.create_post(user_id uuid, title text, content text, post_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS @extschema@.post_item
 AS 'MODULE_PATHNAME', 'blogstore_create_post_0_2'
 LANGUAGE C VOLATILE;
 
-CREATE OR REPLACE FUNCTION @extschema@.edit_post(post_id uuid, title text DEFAULT NULL, content text DEFAULT NULL)
+CREATE FUNCTION @extschema@.edit_post(post_id uuid, title text DEFAULT NULL, content text DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS @extschema@.post_item
 AS 'MODULE_PATHNAME', 'blogstore_edit_post_0_2'
 LANGUAGE C VOLATILE;
 
-CREATE OR REPLACE FUNCTION @extschema@.create_comment(post_id uuid, user_id uuid, content text, comment_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL)
+CREATE FUNCTION @extschema@.create_comment(post_id uuid, user_id uuid, content text, comment_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS @extschema@.comment_item
 AS 'MODULE_PATHNAME', 'blogstore_create_comment_0_2'
 LANGUAGE C VOLATILE;
 
-CREATE OR REPLACE FUNCTION @extschema@.edit_comment(post_id uuid, comment_id uuid, content text)
+CREATE FUNCTION @extschema@.edit_comment(post_id uuid, comment_id uuid, content text DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS @extschema@.comment_item
 AS 'MODULE_PATHNAME', 'blogstore_edit_comment_0_2'
 LANGUAGE C VOLATILE;
@@ -209,27 +222,29 @@ Errors: 55000 no containers.';
 
 COMMENT ON FUNCTION @extschema@.create_post IS
 'C2: create a post.
-user_id: the author; title: not empty; content: may be empty; post_id: the caller''s id, or NULL for a new one; creation_date: NULL for now.
-Returns the post; a repetition with the same id, author and texts returns it unchanged.
-Errors: 22004 a NULL; 22023 an empty title or bad date; 23503 no such user; 23505 the id has another post; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
+user_id: the author; title: not empty; content: may be empty; post_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most; NULL or {} for none.
+Returns the post; a repetition with the same id, author, texts and properties returns it unchanged.
+Errors: 22004 a NULL; 22023 an empty title, bad date or bad properties; 23503 no such user; 23505 the id has another post; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
 COMMENT ON FUNCTION @extschema@.create_comment IS
 'C3: comment on a post; its comment_count grows by one in the same transaction, without waiting for others.
-post_id: the post; user_id: the author; content: not empty; comment_id: the caller''s id, or NULL for a new one; creation_date: NULL for now.
-Returns the comment; a repetition with the same id, author and content returns it unchanged.
-Errors: 22004 a NULL; 22023 an empty comment or bad date; 23503 no such user or post; 23505 the id has another comment; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
+post_id: the post; user_id: the author; content: not empty; comment_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most; NULL or {} for none.
+Returns the comment; a repetition with the same id, author, content and properties returns it unchanged.
+Errors: 22004 a NULL; 22023 an empty comment, bad date or bad properties; 23503 no such user or post; 23505 the id has another comment; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
 COMMENT ON FUNCTION @extschema@.edit_post IS
-'C2: change a post''s title, content or both; NULL keeps what is there. Counts are not touched.
+'C2: change a post''s title, content or properties; NULL keeps what is there. Counts are not touched, modification_date becomes now.
+title: not empty; content: may be empty; properties: an object in place of the one that is there, {} for none.
 Returns the post as it is now.
-Errors: 22004 no post_id; 22023 an empty title; 23503 no such post; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
+Errors: 22004 no post_id; 22023 an empty title or bad properties; 23503 no such post; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
 COMMENT ON FUNCTION @extschema@.edit_comment IS
-'Change a comment''s content.
+'Change a comment''s content or properties; NULL keeps what is there. modification_date becomes now.
+content: not empty; properties: an object in place of the one that is there, {} for none.
 Returns the comment as it is now.
-Errors: 22004 a NULL; 22023 an empty comment; 23503 no such comment; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
+Errors: 22004 no post_id or comment_id, or neither content nor properties; 22023 an empty comment or bad properties; 23503 no such comment; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
 COMMENT ON FUNCTION @extschema@.create_user IS
 'C1: create a user.
-username: 1 to 64 characters, unique regardless of case, without leading or trailing space and control characters; user_id: the caller''s id, or NULL for a new one; creation_date: NULL for now.
-Returns the user; a repetition with the same id and name returns it unchanged.
-Errors: 22004 no username; 22023 a bad username or date; 23505 the name is taken, or the id has another name; 25006 read-only transaction; 40001 a user with this id was deleted or made anew since the transaction''s snapshot; 55000 no containers.';
+username: 1 to 64 characters, unique regardless of case, without leading or trailing space and control characters; user_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most; NULL or {} for none.
+Returns the user; a repetition with the same id, name and properties returns it unchanged.
+Errors: 22004 no username; 22023 a bad username, date or properties; 23505 the name is taken, or the id has another name; 25006 read-only transaction; 40001 a user with this id was deleted or made anew since the transaction''s snapshot; 55000 no containers.';
 COMMENT ON FUNCTION @extschema@.get_user_by_name IS
 'Q1: retrieve a user by name, regardless of case.
 Returns the user, or no row.

@@ -488,4 +488,11 @@ compat_blocks_of_table(const FormData_pg_class *form)
 					   MAIN_FORKNUM);
 }
 
+/* What a check hook keeps of a setting's value is freed by the server. */
+#if PG_VERSION_NUM >= 160000
+#define compat_guc_malloc(size) guc_malloc(LOG, size)
+#else
+#define compat_guc_malloc(size) malloc(size)
+#endif
+
 #endif							/* BLOGSTORE_COMPAT_H */

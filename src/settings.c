@@ -7,15 +7,124 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
 #include "settings.h"
 
+#include "common/hashfn.h"
+#include "nodes/pg_list.h"
 #include "utils/guc.h"
+#include "utils/varlena.h"
 
 int			blogstore_feed_size = 100;
 int			blogstore_short_form_length = 200;
+static char *short_form_properties = NULL;
 int			blogstore_count_refresh_interval = 2000;
 bool		blogstore_track_requests = true;
 bool		blogstore_enable_custom_scan = true;
+
+/* The keys that the short form keeps, one after the other, each with a byte 0. */
+typedef struct ShortFormKeys
+{
+	bool		all;
+	int			n;
+	char		key[FLEXIBLE_ARRAY_MEMBER];
+} ShortFormKeys;
+
+static const ShortFormKeys *keys = NULL;
+
+/* A check hook: a list of keys, or * for all. */
+static bool
+check_keys(char **value, void **extra, GucSource source)
+{
+	char	   *copy = pstrdup(*value);
+	List	   *list;
+	ListCell   *lc;
+	ShortFormKeys *parsed;
+	char	   *next;
+
+	if (!SplitGUCList(copy, ',', &list))
+	{
+		GUC_check_errdetail("List syntax is invalid.");
+		pfree(copy);
+		list_free(list);
+		return false;
+	}
+	parsed = compat_guc_malloc(offsetof(ShortFormKeys, key) +
+							   strlen(*value) + 2);
+	if (parsed == NULL)
+		return false;
+	parsed->all = false;
+	parsed->n = list_length(list);
+	next = parsed->key;
+	foreach(lc, list)
+	{
+		strcpy(next, lfirst(lc));
+		parsed->all |= strcmp(next, "*") == 0;
+		next += strlen(next) + 1;
+	}
+	pfree(copy);
+	list_free(list);
+	*extra = parsed;
+	return true;
+}
+
+static void
+assign_keys(const char *value, void *extra)
+{
+	keys = extra;
+}
+
+/* Does the short form keep all properties? */
+bool
+short_form_keeps_all(void)
+{
+	return keys == NULL || keys->all;
+}
+
+/* Does it keep that of a key, of so many bytes? */
+bool
+short_form_keeps(const char *key, int length)
+{
+	const char *one;
+
+	if (short_form_keeps_all())
+		return true;
+	one = keys->key;
+	for (int i = 0; i < keys->n; i++)
+	{
+		if (strlen(one) == length && memcmp(one, key, length) == 0)
+			return true;
+		one += strlen(one) + 1;
+	}
+	return false;
+}
+
+/* The nth key that it keeps; NULL: there are no more. */
+const char *
+short_form_key(int n)
+{
+	const char *one;
+
+	if (keys == NULL || n >= keys->n)
+		return NULL;
+	one = keys->key;
+	for (int i = 0; i < n; i++)
+		one += strlen(one) + 1;
+	return one;
+}
+
+/* A number for what shapes the short form besides its length; 0 as it is by default. */
+int64
+short_form_stamp(void)
+{
+	uint64		stamp;
+
+	if (short_form_keeps_all())
+		return 0;
+	stamp = hash_bytes_extended((const unsigned char *) short_form_properties,
+								strlen(short_form_properties), 0);
+	return (int64) (stamp >> 1) + 1;
+}
 
 /* Define the settings; called once by _PG_init. */
 void
@@ -33,6 +142,12 @@ settings_init(void)
 							&blogstore_short_form_length,
 							200, 1, 1000000,
 							PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("blogstore.short_form_properties",
+							   "Keys of a post's properties that its short form keeps.",
+							   "A list of keys of the first level; * for all. A change has the views built anew on reload.",
+							   &short_form_properties,
+							   "*",
+							   PGC_SIGHUP, GUC_LIST_INPUT, check_keys, assign_keys, NULL);
 	DefineCustomIntVariable("blogstore.count_refresh_interval",
 							"Time that counts alone may be old in the views while many change.",
 							"While few change, and for whoever waits for the views, they are refreshed at once.",

@@ -13,6 +13,12 @@ extern int	blogstore_count_refresh_interval;
 extern bool blogstore_track_requests;
 extern bool blogstore_enable_custom_scan;
 
+/* what the short form keeps of an item's properties */
+extern bool short_form_keeps_all(void);
+extern bool short_form_keeps(const char *key, int length);
+extern const char *short_form_key(int n);
+extern int64 short_form_stamp(void);
+
 extern void settings_init(void);
 extern void setting_change(const char *name, const char *value);
 

@@ -17,6 +17,7 @@
 #include "guard/guard.h"
 #include "layout/layout.h"
 #include "settings.h"
+#include "state/state.h"
 
 #include "access/xact.h"
 #include "executor/spi.h"
@@ -47,15 +48,36 @@ missing_columns(Container container)
 	return sql.len > 0 ? sql.data : NULL;
 }
 
-/* Does any container lack a column? */
+/* Has the row of the views' settings no place for all of them? */
+static bool
+view_state_lacks(void)
+{
+	return get_attnum(bookkeeping_lookup(BOOK_VIEW_STATE), SHORT_FORM_COLUMN) ==
+		InvalidAttrNumber;
+}
+
+/* Does any table lack a column? */
 static bool
 any_missing(void)
 {
-	bool		missing = false;
+	bool		missing = view_state_lacks();
 
 	for (Container c = 0; c < N_CONTAINERS; c++)
 		missing |= missing_columns(c) != NULL;
 	return missing;
+}
+
+static void
+alter_table(const char *name, const char *change)
+{
+	char	   *sql = psprintf("ALTER TABLE %s %s",
+							   quote_qualified_identifier(BLOGSTORE_SCHEMA, name),
+							   change);
+	Guard	   *guard = guard_enter(GUARD_STATEMENT);
+
+	if (SPI_execute(sql, false, 0) < 0)
+		elog(ERROR, "could not run \"%s\"", sql);
+	guard_leave(guard);
 }
 
 /* Add what a container lacks, once nobody else can. */
@@ -63,20 +85,21 @@ static void
 add_columns(Container container)
 {
 	char	   *columns;
-	Guard	   *guard;
-	char	   *sql;
 
 	LockRelationOid(container_table_oid(container), AccessExclusiveLock);
 	columns = missing_columns(container);
-	if (columns == NULL)
-		return;
-	sql = psprintf("ALTER TABLE %s %s",
-				   quote_qualified_identifier(BLOGSTORE_SCHEMA,
-											  container_table(container)), columns);
-	guard = guard_enter(GUARD_STATEMENT);
-	if (SPI_execute(sql, false, 0) < 0)
-		elog(ERROR, "could not run \"%s\"", sql);
-	guard_leave(guard);
+	if (columns != NULL)
+		alter_table(container_table(container), columns);
+}
+
+/* The same with the row of the views' settings. */
+static void
+add_setting(void)
+{
+	LockRelationOid(bookkeeping_lookup(BOOK_VIEW_STATE), AccessExclusiveLock);
+	if (view_state_lacks())
+		alter_table(bookkeeping_name(BOOK_VIEW_STATE),
+					"ADD COLUMN " SHORT_FORM_COLUMN " bigint NOT NULL DEFAULT 0");
 }
 
 /* Add them all, in a subtransaction; false, nothing done: others were in the way. */
@@ -96,6 +119,7 @@ try_to_add(void)
 		setting_change("lock_timeout", LOCK_WAIT);
 		for (Container c = 0; c < N_CONTAINERS; c++)
 			add_columns(c);
+		add_setting();
 		AtEOXact_GUC(true, nest);
 		ReleaseCurrentSubTransaction();
 	}

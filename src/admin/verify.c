@@ -25,6 +25,7 @@
 
 #include "catalog/pg_type.h"
 #include "funcapi.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -38,9 +39,17 @@ PG_FUNCTION_INFO_V1(blogstore_verify);
 	"(type IN ('comment', 'like') OR type = 'delta' AND " \
 	"(comment_count IS DISTINCT FROM 0 OR like_count IS DISTINCT FROM 0))"
 
-/* $1: compare the views? $2: feed_size, $3: short_form_length */
-#define SHOWN_SQL \
-	"row(user_username, title, content, comment_count, like_count)::text"
+/*
+ * $1: compare the views? $2: feed_size, $3: short_form_length, $4: does the short form
+ * keep all properties? $5: those that it keeps, if not
+ */
+#define SHOWN_SQL(hidden) \
+	"row(user_username, title, content, comment_count, like_count," \
+	" nullif(" hidden ", false), {modification_date}, {properties})::text"
+
+#define SHORT_PROPERTIES_SQL \
+	"CASE WHEN $4 THEN p.properties ELSE (SELECT jsonb_object_agg(e.key, e.value)" \
+	" FROM jsonb_each(p.properties) AS e WHERE e.key = ANY ($5)) END"
 
 #define POST_NULLS_SQL \
 	"num_nulls(id, post_id, user_id, user_username, title, content," \
@@ -71,7 +80,7 @@ PG_FUNCTION_INFO_V1(blogstore_verify);
 	" 'post', coalesce(w.id, t.id), coalesce(w.id, t.id)," \
 	" coalesce(w.user_id, t.user_id), w.shown, t.shown," \
 	" coalesce(w.creation_date, t.creation_date)" \
-	" FROM (SELECT id, user_id, creation_date, " SHOWN_SQL " AS shown" \
+	" FROM (SELECT id, user_id, creation_date, shown" \
 	" FROM " wanted " AS i WHERE $1 AND i.nulls = 0) AS w" \
 	" FULL JOIN (SELECT id, user_id, creation_date, shown" \
 	" FROM " there " AS i WHERE $1 AND i.nulls = 0 AND NOT EXISTS" \
@@ -116,14 +125,17 @@ static KeptPlan verify_plan = {
 	" p.comment_count + coalesce(t.comment_delta, 0) AS comment_count,"
 	" p.like_count + coalesce(t.like_delta, 0) AS like_count,"
 	" p.creation_date, p.nulls, coalesce(t.comments, 0) AS comments,"
-	" coalesce(t.likes, 0) AS likes FROM (SELECT id, post_id, user_id,"
+	" coalesce(t.likes, 0) AS likes, p.hidden, p.modification_date, "
+	SHORT_PROPERTIES_SQL " AS properties FROM (SELECT id, post_id, user_id,"
 	" user_username, title, left(content, $3) AS content,"
 	" comment_count::numeric AS comment_count,"
-	" like_count::numeric AS like_count, creation_date, "
+	" like_count::numeric AS like_count, creation_date, {hidden} AS hidden,"
+	" {modification_date} AS modification_date, {properties} AS properties, "
 	POST_NULLS_SQL " AS nulls"
 	" FROM " POSTS_SQL " WHERE type = 'post' OFFSET 0) AS p"
 	" LEFT JOIN tally AS t ON t.post_id = p.post_id),"
-	" newest AS (SELECT * FROM post WHERE nulls = 0"
+	" copied AS (SELECT *, " SHOWN_SQL("hidden") " AS shown FROM post),"
+	" newest AS (SELECT * FROM copied WHERE nulls = 0 AND hidden IS NOT TRUE"
 	" ORDER BY creation_date DESC, id DESC LIMIT $2),"
 
 	/* items on these are looked at one by one; lost: there is no such post */
@@ -150,10 +162,11 @@ static KeptPlan verify_plan = {
 	" OR p.user_username IS DISTINCT FROM a.username)),"
 
 	" copy AS MATERIALIZED (SELECT id, user_id, creation_date, "
-	POST_NULLS_SQL " AS nulls, " SHOWN_SQL " AS shown"
+	POST_NULLS_SQL " AS nulls, " SHOWN_SQL("{hidden}") " AS shown"
 	" FROM " COPIES_SQL " WHERE type = 'post'),"
 	" in_feed AS MATERIALIZED (SELECT id, user_id, creation_date, "
-	POST_NULLS_SQL " AS nulls, " SHOWN_SQL " AS shown FROM " FEED_SQL ")"
+	POST_NULLS_SQL " AS nulls, " SHOWN_SQL("NULL::boolean")
+	" AS shown FROM " FEED_SQL ")"
 
 	/* items of nobody, or on nothing */
 	" SELECT 'posts' AS container, 'orphan' AS problem, i.type, i.id,"
@@ -235,10 +248,10 @@ static KeptPlan verify_plan = {
 				MISSING("phase") ", " MISSING("partition_number") ", "
 				MISSING("done") ", " MISSING("created_at"))
 
-	COMPARE_VIEW("users", "post", "copy")
+	COMPARE_VIEW("users", "copied", "copy")
 	COMPARE_VIEW("feed", "newest", "in_feed")
 	") AS finding",
-	3, {BOOLOID, INT4OID, INT4OID}, NULL
+	5, {BOOLOID, INT4OID, INT4OID, BOOLOID, TEXTARRAYOID}, NULL
 };
 
 /*
@@ -291,6 +304,19 @@ run_once(KeptPlan *plan, Datum *values, bool read_only)
 	AtEOXact_GUC(true, nest);
 }
 
+/* The keys of properties that the short form keeps, an array of text. */
+static Datum
+short_form_keys(void)
+{
+	ArrayBuildState *state = initArrayResult(TEXTOID, CurrentMemoryContext, false);
+	const char *key;
+
+	for (int i = 0; (key = short_form_key(i)) != NULL; i++)
+		state = accumArrayResult(state, CStringGetTextDatum(key), false, TEXTOID,
+								 CurrentMemoryContext);
+	return makeArrayResult(state, CurrentMemoryContext);
+}
+
 /*
  * Run the comparison by the active snapshot. The result is SPI's; the caller
  * has connected to it, and acts as the containers' owner. Errors: 55000.
@@ -300,7 +326,8 @@ verify_run(uint64 *n, bool with_views)
 {
 	Datum		values[] = {
 		BoolGetDatum(with_views), Int32GetDatum(blogstore_feed_size),
-		Int32GetDatum(blogstore_short_form_length)
+		Int32GetDatum(blogstore_short_form_length),
+		BoolGetDatum(short_form_keeps_all()), short_form_keys()
 	};
 
 	for (Container c = 0; c < N_CONTAINERS; c++)

@@ -1,7 +1,7 @@
 /*
  * item.c
- *		Items in memory: their types, properties, copies, short form; and what
- *		tables, types and columns are called.
+ *		Items in memory: their types, properties, copies; and what tables, types and
+ *		columns are called.
  *
  * Runs in any process.
  */
@@ -13,7 +13,6 @@
 
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
-#include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 
@@ -220,47 +219,6 @@ item_same(const BlogItem *a, const BlogItem *b, Property prop)
 	vb = PG_DETOAST_DATUM_PACKED(b->value[prop]);
 	return VARSIZE_ANY_EXHDR(va) == VARSIZE_ANY_EXHDR(vb) &&
 		memcmp(VARDATA_ANY(va), VARDATA_ANY(vb), VARSIZE_ANY_EXHDR(va)) == 0;
-}
-
-/*
- * Are so many bytes characters of one byte each? In every encoding of a server the
- * bytes of longer characters have the high bit.
- */
-static bool
-bytes_are_ascii(const char *text, int n)
-{
-	unsigned char high = 0;
-
-	for (int i = 0; i < n; i++)
-		high |= (unsigned char) text[i];
-	return (high & 0x80) == 0;
-}
-
-/*
- * Short form: cut content to its first characters. Of a content that is
- * stored out of line only the slice that can hold them is fetched.
- */
-void
-item_shorten(BlogItem *item, int characters)
-{
-	int64		max_bytes;
-	struct varlena *slice;
-	int			bytes;
-
-	if (item->isnull[PROP_CONTENT])
-		return;
-	/* two more, so that counting never meets a character cut in half */
-	max_bytes = ((int64) characters + 2) * pg_database_encoding_max_length();
-	if (max_bytes > MaxAllocSize / 2)
-		max_bytes = MaxAllocSize / 2;
-	slice = PG_DETOAST_DATUM_SLICE(item->value[PROP_CONTENT], 0,
-								   (int32) max_bytes);
-	bytes = Min(VARSIZE_ANY_EXHDR(slice), characters);
-	if (!bytes_are_ascii(VARDATA_ANY(slice), bytes))
-		bytes = pg_mbcharcliplen(VARDATA_ANY(slice), VARSIZE_ANY_EXHDR(slice),
-								 characters);
-	item->value[PROP_CONTENT] =
-		PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(slice), bytes));
 }
 
 /*

@@ -100,13 +100,20 @@ extern void item_init(BlogItem *item, ItemType type);
 extern void item_set(BlogItem *item, Property prop, Datum value);
 extern void item_copy(BlogItem *dst, const BlogItem *src);
 extern bool item_same(const BlogItem *a, const BlogItem *b, Property prop);
-extern void item_shorten(BlogItem *item, int characters);
 
 /* Can there be containers without a column for it, made by an older version? */
 static inline bool
 property_is_added(Property prop)
 {
 	return prop > PROP_CREATION_DATE;
+}
+
+/* Give an item another's value of a property, which may be NULL. */
+static inline void
+item_take(BlogItem *item, const BlogItem *other, Property prop)
+{
+	item->value[prop] = other->value[prop];
+	item->isnull[prop] = other->isnull[prop];
 }
 
 /* Is an item hidden from lists and counts? */

@@ -54,6 +54,7 @@ create_comment(PG_FUNCTION_ARGS)
 	item_set(&comment, PROP_ID, UUIDPGetDatum(&id));
 	item_set(&comment, PROP_CREATION_DATE,
 			 TimestampTzGetDatum(get_creation_date(fcinfo, 4)));
+	(void) get_properties(fcinfo, 5, &comment);
 
 	request_begin(&scope, "create_comment()");
 	do
@@ -66,6 +67,8 @@ create_comment(PG_FUNCTION_ARGS)
 	{
 		if (!item_same(&comment, &there, PROP_USER_ID) ||
 			!item_same(&comment, &there, PROP_CONTENT) ||
+			(!comment.isnull[PROP_PROPERTIES] &&
+			 !item_same(&comment, &there, PROP_PROPERTIES)) ||
 			(!PG_ARGISNULL(4) &&
 			 !item_same(&comment, &there, PROP_CREATION_DATE)))
 			id_taken("comment", &id);
@@ -75,12 +78,38 @@ create_comment(PG_FUNCTION_ARGS)
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }
 
-/* Does a comment say this already? */
+/* What an edit changes: NULL keeps what is there. */
+typedef struct CommentEdit
+{
+	BlogItem	wanted;
+	bool		content;		/* which of its values are given */
+	bool		properties;
+} CommentEdit;
+
+/* Make the edit to a comment; returns whether that changes it. */
 static bool
-comment_says(const pg_uuid_t *post_id, Datum *key, Datum content)
+comment_take(BlogItem *comment, const CommentEdit *edit)
+{
+	bool		changes = false;
+
+	if (edit->content)
+	{
+		changes |= !item_same(comment, &edit->wanted, PROP_CONTENT);
+		item_take(comment, &edit->wanted, PROP_CONTENT);
+	}
+	if (edit->properties)
+	{
+		changes |= !item_same(comment, &edit->wanted, PROP_PROPERTIES);
+		item_take(comment, &edit->wanted, PROP_PROPERTIES);
+	}
+	return changes;
+}
+
+/* Is a comment already as it is to be? */
+static bool
+comment_says(const pg_uuid_t *post_id, Datum *key, const CommentEdit *edit)
 {
 	BlogItem	there;
-	BlogItem	wanted;
 	bool		says;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -88,12 +117,7 @@ comment_says(const pg_uuid_t *post_id, Datum *key, Datum content)
 		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
 		.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2
 	}, &there);
-	if (says)
-	{
-		wanted = there;
-		item_set(&wanted, PROP_CONTENT, content);
-		says = item_same(&wanted, &there, PROP_CONTENT);
-	}
+	says = says && !comment_take(&there, edit);
 	PopActiveSnapshot();
 	return says;
 }
@@ -112,12 +136,18 @@ edit_comment(PG_FUNCTION_ARGS)
 	ItemWriter *writer;
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
 	const pg_uuid_t *id = need_uuid(fcinfo, 1, "comment_id");
-	Datum		content = need_text(fcinfo, 2, "content");
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(id)};
+	CommentEdit edit;
 
-	check_not_empty(content, "content");
+	edit.properties = get_properties(fcinfo, 3, &edit.wanted);
+	edit.content = !edit.properties || !PG_ARGISNULL(2);
+	if (edit.content)
+	{
+		item_set(&edit.wanted, PROP_CONTENT, need_text(fcinfo, 2, "content"));
+		check_not_empty(edit.wanted.value[PROP_CONTENT], "content");
+	}
 	request_begin(&scope, "edit_comment()");
-	if (!comment_says(post_id, key, content) && !post_keep(post_id))
+	if (!comment_says(post_id, key, &edit) && !post_keep(post_id))
 		unknown_item("comment", id);
 
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -127,8 +157,7 @@ edit_comment(PG_FUNCTION_ARGS)
 		author_being_deleted(&found) || post_author_being_deleted(post_id))
 		unknown_item("comment", id);
 	edited = found;
-	item_set(&edited, PROP_CONTENT, content);
-	if (!item_same(&edited, &found, PROP_CONTENT))
+	if (comment_take(&edited, &edit))
 	{
 		set_modified(writer, &edited);
 		item_writer_update(writer, &edited);

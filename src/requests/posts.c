@@ -42,6 +42,7 @@ post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 			 TimestampTzGetDatum(get_creation_date(fcinfo, 4)));
 	item_set(post, PROP_COMMENT_COUNT, Int64GetDatum(0));
 	item_set(post, PROP_LIKE_COUNT, Int64GetDatum(0));
+	(void) get_properties(fcinfo, 5, post);
 }
 
 /*
@@ -111,6 +112,8 @@ create_post(PG_FUNCTION_ARGS)
 		if (!item_same(&post, &there, PROP_USER_ID) ||
 			!item_same(&post, &there, PROP_TITLE) ||
 			!item_same(&post, &there, PROP_CONTENT) ||
+			(!post.isnull[PROP_PROPERTIES] &&
+			 !item_same(&post, &there, PROP_PROPERTIES)) ||
 			(!PG_ARGISNULL(4) && !item_same(&post, &there, PROP_CREATION_DATE)))
 			id_taken("post", &id);
 		post = there;
@@ -137,16 +140,17 @@ edit_post(PG_FUNCTION_ARGS)
 	ItemWriter *writer;
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
 	Datum		key = UUIDPGetDatum(id);
-	Datum		title = (Datum) 0;
-	Datum		content = (Datum) 0;
+	BlogItem	wanted;
+	bool		properties;
 
 	if (!PG_ARGISNULL(1))
 	{
-		title = need_text(fcinfo, 1, "title");
-		check_not_empty(title, "title");
+		item_set(&wanted, PROP_TITLE, need_text(fcinfo, 1, "title"));
+		check_not_empty(wanted.value[PROP_TITLE], "title");
 	}
 	if (!PG_ARGISNULL(2))
-		content = need_text(fcinfo, 2, "content");
+		item_set(&wanted, PROP_CONTENT, need_text(fcinfo, 2, "content"));
+	properties = get_properties(fcinfo, 3, &wanted);
 	request_begin(&scope, "edit_post()");
 
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -157,11 +161,14 @@ edit_post(PG_FUNCTION_ARGS)
 		unknown_item("post", id);
 	edited = found;
 	if (!PG_ARGISNULL(1))
-		item_set(&edited, PROP_TITLE, title);
+		item_take(&edited, &wanted, PROP_TITLE);
 	if (!PG_ARGISNULL(2))
-		item_set(&edited, PROP_CONTENT, content);
+		item_take(&edited, &wanted, PROP_CONTENT);
+	if (properties)
+		item_take(&edited, &wanted, PROP_PROPERTIES);
 	if (!item_same(&edited, &found, PROP_TITLE) ||
-		(!PG_ARGISNULL(2) && !item_same(&edited, &found, PROP_CONTENT)))
+		(!PG_ARGISNULL(2) && !item_same(&edited, &found, PROP_CONTENT)) ||
+		!item_same(&edited, &found, PROP_PROPERTIES))
 	{
 		set_modified(writer, &edited);
 		item_writer_update(writer, &edited);

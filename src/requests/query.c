@@ -18,7 +18,7 @@
 #include "layout/layout.h"
 #include "members/members.h"
 #include "requests/request.h"
-#include "settings.h"
+#include "short_form/short_form.h"
 
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -297,7 +297,7 @@ next_of_all(RequestScan *scan, BlogItem *item)
 			return false;
 	} while (deleted_has_author(scan->deleted, item));
 	old = MemoryContextSwitchTo(scan->row_context);
-	item_shorten(item, blogstore_short_form_length);
+	item_shorten(item);
 	MemoryContextSwitchTo(old);
 	return true;
 }

@@ -124,6 +124,9 @@ extern bool find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,
 									  const Datum *key, int nkeys,
 									  BlogItem *out);
 
+/* properties.c */
+extern bool get_properties(FunctionCallInfo fcinfo, int arg, BlogItem *item);
+
 /* child.c */
 extern bool write_child(BlogItem *item, ItemType type, bool anew);
 extern Datum delete_on_post(FunctionCallInfo fcinfo, ItemType type,

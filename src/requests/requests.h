@@ -159,6 +159,9 @@ extern void item_columns(const BlogItem *item, ItemType type, Datum *values,
 extern bool row_type_fits(TupleDesc desc, ItemType type);
 extern void check_row_type_of(Oid row_type, ItemType type);
 
+/* properties.c */
+extern const char *properties_problem(Datum properties);
+
 /* check.c */
 extern void request_begin(OwnerScope *scope, const char *command);
 extern COMPAT_NORETURN void text_too_long(const char *name);

@@ -70,6 +70,8 @@ user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
 	PopActiveSnapshot();
 	if (found &&
 		(!item_same(user, wanted, PROP_USERNAME) ||
+		 (!wanted->isnull[PROP_PROPERTIES] &&
+		  !item_same(user, wanted, PROP_PROPERTIES)) ||
 		 (with_date && !item_same(user, wanted, PROP_CREATION_DATE))))
 		id_taken("user", id);
 	if (found)
@@ -164,6 +166,7 @@ create_user(PG_FUNCTION_ARGS)
 	item_set(&user, PROP_USERNAME, username);
 	item_set(&user, PROP_CREATION_DATE,
 			 TimestampTzGetDatum(get_creation_date(fcinfo, 2)));
+	(void) get_properties(fcinfo, 3, &user);
 
 	request_begin(&scope, "create_user()");
 	if (own_id && user_is_there(&user, with_date, &there))
@@ -174,9 +177,28 @@ create_user(PG_FUNCTION_ARGS)
 	return return_item(fcinfo, &user, ITEM_USER);
 }
 
+/* Write a locked user's other name, which is claimed in the registry first. */
+static void
+rename_user(ItemWriter *writer, const BlogItem *found, const BlogItem *user)
+{
+	const pg_uuid_t *id = item_uuid(user, PROP_ID);
+	Datum		before = found->value[PROP_USERNAME];
+	Datum		username = user->value[PROP_USERNAME];
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (!registry_same_name(username, before))
+	{
+		if (!registry_claim(username, id))
+			username_taken(username);
+		registry_release(before, id);
+	}
+	PopActiveSnapshot();
+	rename_begin(writer, user);
+}
+
 /*
- * C1: edit a user, that is, rename. The user item changes here; the items that
- * carry the name are relabelled by a job.
+ * C1: edit a user: the name, properties or both; NULL keeps what is there. The user
+ * item changes here; the items that carry the name are relabelled by a job.
  *
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 55000. Locks: the user
  * item, FOR NO KEY UPDATE.
@@ -189,25 +211,28 @@ edit_user(PG_FUNCTION_ARGS)
 	BlogItem	user;
 	ItemWriter *writer;
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "user_id");
-	Datum		username = need_username(fcinfo, 1);
+	BlogItem	wanted;
+	bool		properties = get_properties(fcinfo, 2, &wanted);
+	bool		name = !properties || !PG_ARGISNULL(1);
 
+	if (name)
+		item_set(&wanted, PROP_USERNAME, need_username(fcinfo, 1));
 	request_begin(&scope, "edit_user()");
 	writer = item_writer_open(CONTAINER_USERS, ITEM_USER, id);
 	if (!lock_user(writer, id, LockTupleNoKeyExclusive, &found))
 		unknown_item("user", id);
 	item_copy(&user, &found);
-	item_set(&user, PROP_USERNAME, username);
+	if (name)
+		item_take(&user, &wanted, PROP_USERNAME);
+	if (properties)
+		item_take(&user, &wanted, PROP_PROPERTIES);
 	if (!item_same(&user, &found, PROP_USERNAME))
+		rename_user(writer, &found, &user);
+	else if (!item_same(&user, &found, PROP_PROPERTIES))
 	{
 		PushActiveSnapshot(GetTransactionSnapshot());
-		if (!registry_same_name(username, found.value[PROP_USERNAME]))
-		{
-			if (!registry_claim(username, id))
-				username_taken(username);
-			registry_release(found.value[PROP_USERNAME], id);
-		}
+		item_writer_update(writer, &user);
 		PopActiveSnapshot();
-		rename_begin(writer, &user);
 	}
 	item_writer_close(writer);
 	owner_end(&scope);

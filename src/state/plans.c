@@ -22,6 +22,7 @@
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
 #include "utils/syscache.h"
@@ -117,15 +118,90 @@ tables_named(SPIPlanPtr made)
 	return tables;
 }
 
-/* Prepare a plan's statement, if that has not been done. Its tables are locked. */
+/*
+ * Have the containers all columns that this version makes? Those of an older one get
+ * them from upgrade_containers(), all at once.
+ */
+static bool
+containers_complete(void)
+{
+	bool		complete = true;
+
+	for (Container c = 0; c < N_CONTAINERS; c++)
+	{
+		Oid			relid = container_table_lookup(c);
+
+		for (Property p = 0; p < N_PROPERTIES && complete; p++)
+		{
+			AttrNumber	attno;
+
+			if (!property_is_added(p) || !container_has_property(c, p))
+				continue;
+			attno = get_attnum(relid, property_column(p));
+			complete = attno != InvalidAttrNumber &&
+				get_atttype(relid, attno) == property_type(p);
+		}
+	}
+	return complete;
+}
+
+/* A statement with columns, or NULLs in their place, for the properties in braces. */
+static const char *
+name_columns(const char *sql, bool complete)
+{
+	StringInfoData named;
+
+	if (strchr(sql, '{') == NULL)
+		return sql;
+	initStringInfo(&named);
+	while (*sql != '\0')
+	{
+		Property	found = N_PROPERTIES;
+		int			length = 0;
+
+		for (Property p = 0; p < N_PROPERTIES && *sql == '{'; p++)
+		{
+			length = strlen(property_column(p));
+			if (property_is_added(p) && sql[length + 1] == '}' &&
+				strncmp(sql + 1, property_column(p), length) == 0)
+			{
+				found = p;
+				break;
+			}
+		}
+		if (found == N_PROPERTIES)
+			appendStringInfoChar(&named, *sql++);
+		else
+		{
+			appendStringInfo(&named, complete ? "%s" : "NULL::%s",
+							 complete ? property_column(found) :
+							 format_type_be(property_type(found)));
+			sql += length + 2;
+		}
+	}
+	return named.data;
+}
+
+/*
+ * Prepare a plan's statement, if that has not been done. Its tables are locked. What is
+ * in braces stands for itself, so the statement is prepared anew once the containers have
+ * got, or lost, columns.
+ */
 static void
 prepare(KeptPlan *plan)
 {
 	SPIPlanPtr	made;
+	bool		complete = strchr(plan->sql, '{') == NULL ||
+		containers_complete();
 
-	if (plan->plan != NULL)
+	if (plan->plan != NULL && plan->complete == complete)
 		return;
-	made = SPI_prepare(plan->sql, plan->nargs, plan->argtypes);
+	if (plan->plan != NULL)
+		SPI_freeplan(plan->plan);
+	plan->plan = NULL;
+	plan->complete = complete;
+	made = SPI_prepare(name_columns(plan->sql, complete), plan->nargs,
+					   plan->argtypes);
 	if (made == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", plan->sql,
 			 SPI_result_code_string(SPI_result));

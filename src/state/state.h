@@ -116,12 +116,15 @@ extern void jobs_mend(void);
  * ------------------------------------------------------------------------ */
 
 /* view_state.c: may readers use the views? */
+#define SHORT_FORM_COLUMN "short_form"	/* of its table, since 0.2 */
+
 typedef struct ViewState
 {
 	bool		enabled;		/* false: stopped by stop_worker() */
 	bool		ready;			/* the views are complete */
 	int			feed_size;		/* the settings they were built with */
 	int			short_form_length;
+	int64		short_form;		/* short_form_stamp() */
 } ViewState;
 
 extern bool views_ready(Snapshot snapshot);

@@ -24,6 +24,7 @@
 #include "catalog/pg_type.h"
 #include "storage/lmgr.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
 static KeptPlan write_plan = {
@@ -33,6 +34,17 @@ static KeptPlan write_plan = {
 	" VALUES (true, $1, $2, $3, $4) ON CONFLICT (only_row) DO UPDATE"
 	" SET enabled = $1, ready = $2, feed_size = $3, short_form_length = $4",
 	4, {BOOLOID, BOOLOID, INT4OID, INT4OID}, NULL
+};
+
+/* The same where the table has the column that 0.1 has not made. */
+static KeptPlan write_all_plan = {
+	ON_VIEW_STATE,
+	"INSERT INTO " VIEW_STATE_SQL
+	" (only_row, enabled, ready, feed_size, short_form_length, short_form)"
+	" VALUES (true, $1, $2, $3, $4, $5) ON CONFLICT (only_row) DO UPDATE"
+	" SET enabled = $1, ready = $2, feed_size = $3, short_form_length = $4,"
+	" short_form = $5",
+	5, {BOOLOID, BOOLOID, INT4OID, INT4OID, INT8OID}, NULL
 };
 
 /* What the row said when it was last read. */
@@ -65,6 +77,8 @@ take_row(HeapTuple row, TupleDesc desc, void *arg)
 		DatumGetInt32(bookkeeping_value(row, desc, "feed_size"));
 	seen->state.short_form_length =
 		DatumGetInt32(bookkeeping_value(row, desc, "short_form_length"));
+	seen->state.short_form =
+		DatumGetInt64(bookkeeping_value(row, desc, SHORT_FORM_COLUMN));
 	seen->xmin = HeapTupleHeaderGetRawXmin(row->t_data);
 }
 
@@ -96,11 +110,14 @@ view_state_write(const ViewState *state)
 	Datum		values[] = {
 		BoolGetDatum(state->enabled), BoolGetDatum(state->ready),
 		Int32GetDatum(state->feed_size),
-		Int32GetDatum(state->short_form_length)
+		Int32GetDatum(state->short_form_length),
+		Int64GetDatum(state->short_form)
 	};
+	bool		all = get_attnum(view_state_relid(), SHORT_FORM_COLUMN) !=
+		InvalidAttrNumber;
 
 	owner_begin(&scope);
-	(void) plan_run(&write_plan, values, NULL, false);
+	(void) plan_run(all ? &write_all_plan : &write_plan, values, NULL, false);
 	owner_end(&scope);
 	CacheInvalidateRelcacheByRelid(view_state_relid());
 }

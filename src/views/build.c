@@ -19,7 +19,7 @@
 #include "counts/counts.h"
 #include "layout/item.h"
 #include "layout/layout.h"
-#include "settings.h"
+#include "short_form/short_form.h"
 #include "views/internal.h"
 
 #include "access/detoast.h"
@@ -174,7 +174,7 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 		return;
 	}
 	many_posts_add_up(build->many, &post);
-	item_shorten(&post, blogstore_short_form_length);
+	item_shorten(&post);
 	if (copy == NULL)
 		add_wanted(build, &post, NULL);
 	else if (copy_current(copy, &post))

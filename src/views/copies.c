@@ -11,7 +11,7 @@
 #include "counts/counts.h"
 #include "layout/item.h"
 #include "layout/layout.h"
-#include "settings.h"
+#include "short_form/short_form.h"
 #include "views/internal.h"
 
 #include "utils/memutils.h"
@@ -152,7 +152,7 @@ copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 	bool		there = find_copy(copies, place, &copy);
 
 	if (wanted)
-		item_shorten(&post, blogstore_short_form_length);
+		item_shorten(&post);
 	if (!there && wanted)
 		(void) item_writer_insert_first(copies->writer, &post, false);
 	else if (there && !(wanted && copy_current(&copy, &post)))

@@ -18,6 +18,7 @@
 #include "layout/item.h"
 #include "layout/layout.h"
 #include "settings.h"
+#include "short_form/short_form.h"
 #include "views/internal.h"
 
 #include "utils/snapmgr.h"
@@ -102,7 +103,7 @@ read_newest(FeedList *wanted)
 	list_begin(wanted, blogstore_feed_size);
 	while (wanted->n < blogstore_feed_size && post_list_next(list, &item))
 	{
-		item_shorten(&item, blogstore_short_form_length);
+		item_shorten(&item);
 		list_add(wanted, &item);
 	}
 	post_list_end(list);
@@ -251,7 +252,7 @@ take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)
 	if (!there)
 		return row < 0;
 	many_posts_add_up(many, &post);
-	item_shorten(&post, blogstore_short_form_length);
+	item_shorten(&post);
 	list_add(wanted, &post);
 	if (row < 0)
 		return true;

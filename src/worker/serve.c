@@ -59,7 +59,8 @@ worker_follow_settings(Worker *worker)
 	OwnerScope	scope;
 
 	worker_read_state(&state);
-	if (state.short_form_length != blogstore_short_form_length)
+	if (state.short_form_length != blogstore_short_form_length ||
+		state.short_form != short_form_stamp())
 		worker_invalidate_views(worker);
 	else if (state.feed_size != blogstore_feed_size)
 	{

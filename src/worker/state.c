@@ -62,6 +62,7 @@ worker_invalidate_views(Worker *worker)
 	state.ready = false;
 	state.feed_size = blogstore_feed_size;
 	state.short_form_length = blogstore_short_form_length;
+	state.short_form = short_form_stamp();
 	view_state_write(&state);
 	jobs_request_rebuild();
 	apply_end(&scope);

@@ -91,6 +91,8 @@ async function checkLists(store, name) {
     ok(all.length >= 250, `${name}: ${list} has rows`, `${all.length} rows`);
     for (const size of PAGES)
       compare(await walk(call, of, size), all, `${name}: ${list}, pages of ${size}`);
+    compare(await walk(call.replace(/\)$/, ', true)'), of, 7), all.reverse(),
+      `${name}: ${list}, oldest first`);
   }
 }
 

@@ -61,7 +61,7 @@ FROM unnest(ARRAY[1, 2, 3, 7, 20, 99, 100, 101, 150, 1000]) page;
 
 -- Oldest first all is the other way round, with and without pages
 \set q3_old '''SELECT * FROM kit.implied WHERE user_id = kit.u(1) ORDER BY creation_date, id'''
-\set q4_old '''SELECT id, type, post_id, user_id, user_username, content, creation_date FROM blogstore.posts WHERE type = $$comment$$ AND post_id = kit.p(1) ORDER BY creation_date, id'''
+\set q4_old '''SELECT id, type, post_id, user_id, user_username, content, creation_date, parent_id, coalesce(hidden, false), modification_date, properties FROM blogstore.posts WHERE type = $$comment$$ AND post_id = kit.p(1) ORDER BY creation_date, id'''
 \set q5_old '''SELECT id, type, post_id, user_id, user_username, creation_date FROM blogstore.posts WHERE type = $$like$$ AND post_id = kit.p(1) ORDER BY creation_date, id'''
 \set q6_old '''SELECT * FROM kit.implied ORDER BY creation_date, id'''
 SELECT kit.compare('SELECT * FROM blogstore.list_user_posts(kit.u(1), NULL, oldest_first => true)', :q3_old);
@@ -100,9 +100,7 @@ BEGIN
 		EXECUTE 'SELECT coalesce(array_agg(id), ''{}'') FROM ' || list INTO got USING page, dates[i], ids[i], false;
 		onward := onward + (got = ids[i + 1 : i + page])::int;
 		-- what a page that goes back has is turned round to be shown
-		EXECUTE 'SELECT coalesce(array_agg(id ORDER BY n DESC), ''{}'') FROM ' || list || ' WITH ORDINALITY AS l ' ||
-			CASE WHEN list LIKE '%posts%' OR list LIKE '%feed%' THEN '(id, t, p, u, m, i, o, c, k, d, n)'
-				WHEN list LIKE '%comments%' THEN '(id, t, p, u, m, o, d, n)' ELSE '(id, t, p, u, m, d, n)' END
+		EXECUTE 'SELECT coalesce(array_agg(id ORDER BY ordinality DESC), ''{}'') FROM ' || list || ' WITH ORDINALITY'
 			INTO got USING page, dates[i], ids[i], true;
 		back := back + (got = ids[greatest(i - page, 1) : i - 1])::int;
 	END LOOP;

@@ -51,6 +51,8 @@ my @functions = (
 	[ 'list_post_comments(kit.p(1))', 3 ],
 	[ 'list_post_likes(kit.p(1))', 5 ],
 	[ 'list_feed(NULL)', 300 ],
+	[ 'list_feed(NULL, oldest_first => true)', 300 ],
+	[ 'list_user_posts(kit.u(1), NULL, oldest_first => true)', 50 ],
 	[ 'verify()', 0 ],
 	[ 'get_progress()', 1 ],
 	[ 'get_request_stats()', 19 ],

@@ -198,15 +198,18 @@ class Checker:
 
 	def _paging(self, expected):
 		page = self.random.randint(3, 60)
-		rows = []
-		cursor = (None, None)
-		while len(rows) <= len(expected.posts):
-			more = self._rows('SELECT * FROM blogstore.list_feed(%s, %s, %s)', page, *cursor)
-			if not more:
-				break
-			rows += more
-			cursor = (more[-1][9], more[-1][0])
-		yield f'list_feed() in pages of {page}', differences(expected.post_rows(), rows)
+		for oldest_first in (False, True):
+			rows = []
+			cursor = (None, None)
+			while len(rows) <= len(expected.posts):
+				more = self._rows('SELECT * FROM blogstore.list_feed(%s, %s, %s, %s)', page, *cursor, oldest_first)
+				if not more:
+					break
+				rows += more
+				cursor = (more[-1][9], more[-1][0])
+			if oldest_first:
+				rows.reverse()
+			yield f'list_feed() in pages of {page}, oldest_first {oldest_first}', differences(expected.post_rows(), rows)
 
 	def _gone(self, expected):
 		yield 'get_user() of deleted users', differences([], self._rows(

@@ -98,6 +98,7 @@ HUGE = (
 SETS = (
 	'get_user(%(user)s)', "get_user_by_name('x')", 'get_post(%(post)s)', 'get_like(%(post)s, %(user)s)',
 	'list_user_posts(%(user)s, NULL)', 'list_post_comments(%(post)s)', 'list_post_likes(%(post)s, NULL)', 'list_feed(NULL)',
+	'list_feed(NULL, oldest_first => true)',
 	'verify()', 'get_progress()', 'get_request_stats()', 'export_documents()',
 	"import(users => 'torture_caller.some_users')", "import_documents('torture_caller.some_documents')")
 
