@@ -152,7 +152,7 @@ user_id: the user; username: as in create_user; properties: an object in place o
 Returns the user as it is now.
 Errors: 22004 no user_id, or neither username nor properties; 22023 a bad username or bad properties; 23503 no such user; 23505 the name is taken; 25006 read-only transaction; 55000 no containers.';
 
-CREATE FUNCTION @extschema@.create_post(user_id uuid, title text, content text, post_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL)
+CREATE FUNCTION @extschema@.create_post(user_id uuid, title text, content text, post_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL, hidden boolean DEFAULT false)
 RETURNS @extschema@.post_item
 AS 'MODULE_PATHNAME', 'blogstore_create_post_0_2'
 LANGUAGE C VOLATILE;
@@ -162,7 +162,7 @@ RETURNS @extschema@.post_item
 AS 'MODULE_PATHNAME', 'blogstore_edit_post_0_2'
 LANGUAGE C VOLATILE;
 
-CREATE FUNCTION @extschema@.create_comment(post_id uuid, user_id uuid, content text, comment_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL)
+CREATE FUNCTION @extschema@.create_comment(post_id uuid, user_id uuid, content text, comment_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL, hidden boolean DEFAULT false)
 RETURNS @extschema@.comment_item
 AS 'MODULE_PATHNAME', 'blogstore_create_comment_0_2'
 LANGUAGE C VOLATILE;
@@ -222,14 +222,19 @@ Errors: 55000 no containers.';
 
 COMMENT ON FUNCTION @extschema@.create_post IS
 'C2: create a post.
-user_id: the author; title: not empty; content: may be empty; post_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most; NULL or {} for none.
+user_id: the author; title: not empty; content: may be empty; post_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most; NULL or {} for none; hidden: true for a draft, which is in no feed and no list but its author''s with include_hidden, until publish_post().
 Returns the post; a repetition with the same id, author, texts and properties returns it unchanged.
 Errors: 22004 a NULL; 22023 an empty title, bad date or bad properties; 23503 no such user; 23505 the id has another post; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
 COMMENT ON FUNCTION @extschema@.create_comment IS
 'C3: comment on a post; its comment_count grows by one in the same transaction, without waiting for others.
-post_id: the post; user_id: the author; content: not empty; comment_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most; NULL or {} for none.
+post_id: the post; user_id: the author; content: not empty; comment_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most; NULL or {} for none; hidden: true to hold it for approval: it is in no list but with include_hidden, and not counted, until hide_comment(..., false).
 Returns the comment; a repetition with the same id, author, content and properties returns it unchanged.
-Errors: 22004 a NULL; 22023 an empty comment, bad date or bad properties; 23503 no such user or post; 23505 the id has another comment; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
+Errors: 22004 a NULL; 22023 an empty comment, bad date or bad properties; 23503 no such user or post; 23505 the id has another comment; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 the post is hidden, or no containers.';
+COMMENT ON FUNCTION @extschema@.create_like IS
+'C4: like a post; its like_count grows by one in the same transaction, without waiting for others.
+post_id: the post; user_id: who likes it; creation_date: NULL for now.
+Returns the like; a second like by the same user returns the first one unchanged.
+Errors: 22004 a NULL; 22023 a bad date; 23503 no such user or post; 25006 read-only transaction; 55000 the post is hidden, or no containers.';
 COMMENT ON FUNCTION @extschema@.edit_post IS
 'C2: change a post''s title, content or properties; NULL keeps what is there. Counts are not touched, modification_date becomes now.
 title: not empty; content: may be empty; properties: an object in place of the one that is there, {} for none.
@@ -260,22 +265,22 @@ Errors: 23514 rejects, and no table for them; 25001 not in READ COMMITTED; 25006
  * Lists: in either order
  * ------------------------------------------------------------------------ */
 
-CREATE FUNCTION @extschema@.list_user_posts(user_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
+CREATE FUNCTION @extschema@.list_user_posts(user_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false)
 RETURNS SETOF @extschema@.post_item
 AS 'MODULE_PATHNAME', 'blogstore_list_user_posts_0_2'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 COMMENT ON FUNCTION @extschema@.list_user_posts IS
 'Q3: list a user''s posts in short form by (creation_date, id), newest or oldest first. Read from the view in users, or from posts where that is not ready.
-page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the row behind which the page begins, in the page''s order, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond. oldest_first: true for the other order, which leads from the same place to newer rows.
+page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the row behind which the page begins, in the page''s order, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond. oldest_first: true for the other order, which leads from the same place to newer rows; include_hidden: true for hidden posts, too, for who may see them.
 Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers.';
 
-CREATE FUNCTION @extschema@.list_post_comments(post_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
+CREATE FUNCTION @extschema@.list_post_comments(post_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false)
 RETURNS SETOF @extschema@.comment_item
 AS 'MODULE_PATHNAME', 'blogstore_list_post_comments_0_2'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 COMMENT ON FUNCTION @extschema@.list_post_comments IS
 'Q4: list a post''s comments by (creation_date, id), newest or oldest first.
-page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the row behind which the page begins, in the page''s order, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond. oldest_first: true for the other order, which leads from the same place to newer rows.
+page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the row behind which the page begins, in the page''s order, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond. oldest_first: true for the other order, which leads from the same place to newer rows; include_hidden: true for hidden comments, too, for who may see them.
 Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers.';
 
 CREATE FUNCTION @extschema@.list_post_likes(post_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
@@ -295,6 +300,42 @@ COMMENT ON FUNCTION @extschema@.list_feed IS
 'Q6: list the posts of all users in short form by (creation_date, id), newest or oldest first. Newest first it is read from the view feed, past its end or where it is not ready from posts; oldest first from the feed if that holds all that follows before_date and before_id, else from posts.
 page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the row behind which the page begins, in the page''s order, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond. oldest_first: true for the other order, which leads from the same place to newer rows.
 Errors: 22004 oldest_first is NULL; 22023 page_size below 1 or half a cursor; 55000 no containers.';
+
+/* ------------------------------------------------------------------------
+ * Hidden posts and comments
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION @extschema@.hide_post(post_id uuid, hidden boolean DEFAULT true)
+RETURNS @extschema@.post_item
+AS 'MODULE_PATHNAME', 'blogstore_hide_post'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION @extschema@.hide_post FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.hide_post IS
+'Hide a post, or show it again at the date that it has. From the commit on a hidden post is in no feed and no list but its author''s with include_hidden, and takes no comments and likes; those that it has stay.
+post_id: the post; hidden: false to show it.
+Returns the post as it is now.
+Errors: 22004 a NULL; 23503 no such post; 25006 read-only transaction; 55000 no containers, or they are of 0.1: upgrade_containers().';
+
+CREATE FUNCTION @extschema@.publish_post(post_id uuid)
+RETURNS @extschema@.post_item
+AS 'MODULE_PATHNAME', 'blogstore_publish_post'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION @extschema@.publish_post FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.publish_post IS
+'Show a hidden post, dated now, so that it heads the feed. A post that is shown stays as it is.
+Returns the post as it is now.
+Errors: 22004 no post_id; 23503 no such post; 25006 read-only transaction; 55000 no containers.';
+
+CREATE FUNCTION @extschema@.hide_comment(post_id uuid, comment_id uuid, hidden boolean DEFAULT true)
+RETURNS @extschema@.comment_item
+AS 'MODULE_PATHNAME', 'blogstore_hide_comment'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION @extschema@.hide_comment FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.hide_comment IS
+'Hide a comment, or show it again; its post''s comment_count falls or grows by one with it. A hidden comment is in no list but with include_hidden.
+post_id: the post; comment_id: the comment; hidden: false to show it.
+Returns the comment as it is now.
+Errors: 22004 a NULL; 23503 no such comment; 25006 read-only transaction; 55000 no containers, or they are of 0.1: upgrade_containers().';
 
 /* ------------------------------------------------------------------------
  * Operation: values that are missing

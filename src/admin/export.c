@@ -48,9 +48,9 @@ static KeptPlan export_plan = {
 ITEMS_OF(POSTS_SQL, "post") " AS p"
 " WHERE p.user_id IN (SELECT user_id FROM deleting)),"
 " unserved AS MATERIALIZED (SELECT i.post_id,"
-" count(*) FILTER (WHERE i.type = 'comment') AS comments,"
+" count(*) FILTER (WHERE i.type = 'comment' AND i.hidden IS NOT TRUE) AS comments,"
 " count(*) FILTER (WHERE i.type = 'like') AS likes"
-" FROM (SELECT type, post_id, user_id FROM " POSTS_SQL
+" FROM (SELECT type, post_id, user_id, {hidden} AS hidden FROM " POSTS_SQL
 " WHERE type IN ('comment', 'like') OFFSET 0) AS i WHERE i.user_id IN (SELECT user_id FROM deleting) GROUP BY i.post_id),"
 " delta AS MATERIALIZED (SELECT post_id,"
 " sum(comment_count)::bigint AS comments, sum(like_count)::bigint AS likes"

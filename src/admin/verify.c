@@ -104,7 +104,7 @@ static KeptPlan verify_plan = {
 
 	/* what lies on a post, summed up; odd: one of it has to be looked at */
 	" tally AS MATERIALIZED (SELECT i.post_id,"
-	" count(*) FILTER (WHERE i.type = 'comment') AS comments,"
+	" count(*) FILTER (WHERE i.type = 'comment' AND hidden IS NOT TRUE) AS comments,"
 	" count(*) FILTER (WHERE i.type = 'like') AS likes,"
 	" sum(i.comment_count) FILTER (WHERE i.type = 'delta') AS comment_delta,"
 	" sum(i.like_count) FILTER (WHERE i.type = 'delta') AS like_delta,"
@@ -115,7 +115,7 @@ static KeptPlan verify_plan = {
 	" OR i.user_username IS DISTINCT FROM a.username END) AS odd"
 	" FROM (SELECT id, type, post_id, user_id, user_username,"
 	" type = 'comment' AND content IS NULL AS no_content, comment_count,"
-	" like_count, creation_date FROM " POSTS_SQL
+	" like_count, creation_date, {hidden} AS hidden FROM " POSTS_SQL
 	" WHERE " ON_POST_SQL " OFFSET 0) AS i"
 	" LEFT JOIN account AS a ON a.user_id = i.user_id GROUP BY i.post_id),"
 

@@ -115,6 +115,7 @@ typedef struct ItemQuery
 	bool		backward;
 	bool		identity;		/* items may lack all values but those by which
 								 * they are found */
+	bool		shown;			/* without items that are hidden */
 	bool		no_predicate_locks; /* no serialization conflict arises from it */
 	bool		again;			/* item_scan_again() will ask for other keys */
 	Snapshot	snapshot;		/* NULL: the active one */
@@ -251,8 +252,8 @@ extern ItemResult item_writer_delete_found(ItemWriter *writer, ItemScan *scan);
  * for the ends of other transactions, and can end in a deadlock (40P01); no other
  * waits.
  */
-/* is an item there, and is somebody deleting it? */
-extern ItemLife item_look(const ItemQuery *query);
+/* is an item there, is somebody deleting it, and is it hidden? */
+extern ItemLife item_look(const ItemQuery *query, bool *hidden);
 /* has this transaction written or locked one of the items? */
 extern bool item_held_here(const ItemQuery *query);
 /* wait for the others who have written or locked one, up to 16 of them */

@@ -140,9 +140,9 @@ follow_versions(ItemScan *scan)
 	return life;
 }
 
-/* Look once at the item that a query finds, committed or not. */
+/* Look once at the item that a query finds; hidden: as it was committed. */
 static ItemLife
-look_once(const ItemQuery *query)
+look_once(const ItemQuery *query, bool *hidden)
 {
 	SnapshotData dirty;
 	BlogItem	item;
@@ -153,19 +153,22 @@ look_once(const ItemQuery *query)
 	while (life == ITEM_UNSEEN && item_scan_next(scan, &item))
 		/* not one that is being created, nor a version that is */
 		if (!TransactionIdIsValid(dirty.xmin))
+		{
+			*hidden = item_hidden(&item);
 			life = follow_versions(scan);
+		}
 	item_scan_end(scan);
 	return life;
 }
 
 /* Look at the item that a query finds, and again if it is updated meanwhile. */
 ItemLife
-item_look(const ItemQuery *query)
+item_look(const ItemQuery *query, bool *hidden)
 {
 	ItemLife	life = ITEM_UNSEEN;
 
 	for (int i = 0; i < LOOKS && life == ITEM_UNSEEN; i++)
-		life = look_once(query);
+		life = look_once(query, hidden);
 	return life;
 }
 

@@ -43,6 +43,7 @@ struct ItemScan
 	ItemPointerData found;
 	Snapshot	snapshot;
 	Snapshot	filter;			/* shown by hand by it; NULL: by the scan */
+	AttrNumber	hidden;			/* the column of what is passed by; 0: nothing is */
 	ItemType	type;
 	uint32		needed;			/* properties that items must have */
 	const Property *column;		/* of the path, ncolumns of them */
@@ -141,6 +142,8 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 	scan->index = leaf_open_index(&scan->leaf, query->path);
 	scan->direction = query->backward ? BackwardScanDirection :
 		ForwardScanDirection;
+	scan->hidden = query->shown ? scan->leaf.attno[PROP_HIDDEN] :
+		InvalidAttrNumber;
 	scan->type = query->type;
 	scan->needed = item_required(query->type);
 	scan->ncolumns = leaf_path_columns(query->container, query->type,
@@ -333,6 +336,19 @@ scan_advance_point(ItemScan *scan)
 	return shown;
 }
 
+/* Is the present version one of an item that is to be passed by? */
+static inline bool
+scan_passes_by(const ItemScan *scan)
+{
+	bool		isnull;
+	Datum		hidden;
+
+	if (scan->hidden == InvalidAttrNumber)
+		return false;
+	hidden = slot_getattr(scan->slot, scan->hidden, &isnull);
+	return !isnull && DatumGetBool(hidden);
+}
+
 /* The next version that shows, whatever its values; false: there are no more. */
 bool
 item_scan_advance(ItemScan *scan)
@@ -346,7 +362,8 @@ item_scan_advance(ItemScan *scan)
 		CHECK_FOR_INTERRUPTS();
 		if (!index_getnext_slot(scan->desc, scan->direction, scan->slot))
 			return false;
-	} while (scan->filter != NULL && !item_scan_shown(scan, scan->filter));
+	} while ((scan->filter != NULL && !item_scan_shown(scan, scan->filter)) ||
+			 scan_passes_by(scan));
 	return true;
 }
 

@@ -1,7 +1,7 @@
 /*
  * child_deletion.c
  *		Deleting comments, likes and deltas, and having the post no longer count
- *		them.
+ *		them; hiding comments, which a post does not count either.
  *
  * Who deletes an item because of whose it is has read that before the item is
  * locked. Meanwhile it may have been deleted, and its id given to an item of
@@ -26,6 +26,8 @@ typedef struct Child
 	const pg_uuid_t *author;	/* whose it has to be; NULL: anybody's */
 	PostLock   *lock;			/* of its post, which is sure to be there, and counts
 								 * it no longer; NULL: no post's count changes */
+	bool		hide;			/* comment_hide(): what it is to become */
+	BlogItem   *out;			/* and what has become of it */
 } Child;
 
 /* A child; post_id, other and author must stay where they are as long as it does. */
@@ -52,7 +54,7 @@ delete_locked_child(ItemWriter *writer, const BlogItem *item, void *arg)
 
 	if (!item_is_by(item, child->author))
 		return ITEM_NOT_FOUND;
-	if (child->lock != NULL)
+	if (child->lock != NULL && !item_hidden(item))
 		counted = post_count(child->lock, child_counts(child->query.type, -1));
 	switch (counted)
 	{
@@ -65,6 +67,28 @@ delete_locked_child(ItemWriter *writer, const BlogItem *item, void *arg)
 			break;
 	}
 	return ITEM_NOT_FOUND;
+}
+
+/* Hide a comment that is locked, or show it; a PostPartAct. */
+static ItemResult
+hide_locked_comment(ItemWriter *writer, const BlogItem *item, void *arg)
+{
+	const Child *child = arg;
+	BlogItem	comment = *item;
+	PostCountResult counted = POST_COUNTED;
+
+	if (item_hidden(item) != child->hide)
+	{
+		counted = post_count(child->lock,
+							 child_counts(ITEM_COMMENT, child->hide ? -1 : 1));
+		set_hidden(&comment, child->hide);
+	}
+	if (counted != POST_COUNTED)
+		return counted == POST_UNSURE ? ITEM_LOCKED : ITEM_NOT_FOUND;
+	if (item_hidden(item) != child->hide)
+		item_writer_update(writer, &comment);
+	item_copy(child->out, &comment);
+	return ITEM_OK;
 }
 
 /* Lock a child and delete it, if it is by its author; else ITEM_NOT_FOUND. */
@@ -115,6 +139,38 @@ child_delete(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 		post_unlock(&lock);
 		if (result != ITEM_LOCKED || wait != LockWaitBlock)
 			return delete_result(result);
+		CHECK_FOR_INTERRUPTS();
+		item_await_free(&child.query);
+	}
+}
+
+/*
+ * Hide a comment, or show it again, and have its post count it accordingly; *comment is
+ * what it is then, in the current memory context. ITEM_NOT_FOUND: there is none, or no
+ * post. Locks and waits: as child_delete(), the comment FOR NO KEY UPDATE.
+ */
+ItemResult
+comment_hide(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
+			 bool hidden, BlogItem *comment)
+{
+	Child		child;
+	PostLock	lock;
+	ItemResult	result;
+
+	child_init(&child, ITEM_COMMENT, post_id, comment_id, NULL);
+	child.lock = &lock;
+	child.hide = hidden;
+	child.out = comment;
+	post_lock_init(&lock, post_id);
+	for (;;)
+	{
+		result = post_lock_shared(&lock, LockWaitBlock);
+		if (result == ITEM_OK)
+			result = post_part_lock(&child.query, LockTupleNoKeyExclusive,
+									LockWaitSkip, hide_locked_comment, &child);
+		post_unlock(&lock);
+		if (result != ITEM_LOCKED)
+			return result;
 		CHECK_FOR_INTERRUPTS();
 		item_await_free(&child.query);
 	}

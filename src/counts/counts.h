@@ -58,6 +58,7 @@ typedef struct PostLock
 	KeyLock		key;
 	KeyLockMode mode;			/* how the key is locked, where it is */
 	PostHold	hold;
+	bool		hidden;			/* was the post when it was looked at? */
 } PostLock;
 
 extern void post_lock_init(PostLock *lock, const pg_uuid_t *post_id);
@@ -183,6 +184,11 @@ extern DeleteResult child_delete_anyway(ItemType type,
 										const pg_uuid_t *other,
 										const pg_uuid_t *author,
 										LockWaitPolicy wait);
+
+/* hide a comment or show it, and have its post count it accordingly */
+extern ItemResult comment_hide(const pg_uuid_t *post_id,
+							   const pg_uuid_t *comment_id, bool hidden,
+							   BlogItem *comment);
 
 /*
  * post_deletion.c: posts with what hangs on them, if they are by an author (NULL:

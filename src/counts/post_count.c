@@ -95,12 +95,12 @@
 
 /* Look at a post as it is at this moment, without a lock. */
 static ItemLife
-look_at_post(const pg_uuid_t *post_id)
+look_at_post(PostLock *lock)
 {
-	Datum		key = UUIDPGetDatum(post_id);
+	Datum		key = UUIDPGetDatum(&lock->post_id);
 	ItemQuery	post = post_query(&key);
 
-	return item_look(&post);
+	return item_look(&post, &lock->hidden);
 }
 
 /* Has this transaction counted on a post, or locked or written its item? */
@@ -119,6 +119,7 @@ void
 post_lock_init(PostLock *lock, const pg_uuid_t *post_id)
 {
 	lock->post_id = *post_id;
+	lock->hidden = false;
 	lock->mode = KEY_LOCK_SHARED;
 	lock->hold = key_lock_init(&lock->key, CONTAINER_POSTS, ITEM_DELTA,
 							   post_id) ? POST_NOT_HELD : POST_WITHOUT_LOCK;
@@ -162,9 +163,12 @@ post_find(PostLock *lock)
 {
 	if (IsolationUsesXactSnapshot() && !post_shown_by(&lock->post_id, NULL))
 		return false;
-	if (look_at_post(&lock->post_id) == ITEM_LIVE)
+	if (look_at_post(lock) == ITEM_LIVE)
 		return true;
-	return await_deletion(lock);
+	if (!await_deletion(lock))
+		return false;
+	(void) look_at_post(lock);
+	return true;
 }
 
 /* ------------------------------------------------------------------------
@@ -218,7 +222,7 @@ post_await_unlock(const PostLock *lock)
 static bool
 is_sure(PostLock *lock)
 {
-	if (lock->hold == POST_SHARED && look_at_post(&lock->post_id) == ITEM_LIVE)
+	if (lock->hold == POST_SHARED && look_at_post(lock) == ITEM_LIVE)
 		lock->hold = POST_SHARED_SURE;
 	return lock->hold >= POST_SHARED_SURE;
 }
@@ -267,7 +271,7 @@ post_lock_shared(PostLock *lock, LockWaitPolicy wait)
 	}
 	if (lock->hold >= POST_SHARED_SURE)
 		return ITEM_OK;
-	life = look_at_post(&lock->post_id);
+	life = look_at_post(lock);
 	if (life == ITEM_LIVE)
 	{
 		if (lock->hold == POST_SHARED)

@@ -76,7 +76,7 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
 	return result;
 }
 
-/* How many items of a type a post has, by the active snapshot. */
+/* How many items of a type a post counts, by the active snapshot. */
 static int64
 count_children(ItemType type, const pg_uuid_t *post_id)
 {
@@ -85,7 +85,8 @@ count_children(ItemType type, const pg_uuid_t *post_id)
 	int64		n = 0;
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
-		.path = PATH_LIST, .key = &key, .nkeys = 1, .identity = true
+		.path = PATH_LIST, .key = &key, .nkeys = 1, .identity = true,
+		.shown = true
 	});
 
 	while (item_scan_next(scan, &item))

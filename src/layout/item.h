@@ -123,6 +123,14 @@ item_hidden(const BlogItem *item)
 	return !item->isnull[PROP_HIDDEN] && DatumGetBool(item->value[PROP_HIDDEN]);
 }
 
+/* Hide an item, or show it: of those that are shown nothing is stored. */
+static inline void
+set_hidden(BlogItem *item, bool hidden)
+{
+	item->value[PROP_HIDDEN] = BoolGetDatum(hidden);
+	item->isnull[PROP_HIDDEN] = !hidden;
+}
+
 static inline const pg_uuid_t *
 item_uuid(const BlogItem *item, Property prop)
 {

@@ -268,7 +268,7 @@ count_deleted(const DeletedUsers *deleted, ItemType type,
 	});
 
 	while (item_scan_next(scan, &item))
-		n += deleted_has_author(deleted, &item) &&
+		n += deleted_has_author(deleted, &item) && !item_hidden(&item) &&
 			memcmp(item_uuid(&item, PROP_POST_ID), post_id, UUID_LEN) == 0;
 	item_scan_end(scan);
 	return n;

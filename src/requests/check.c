@@ -170,6 +170,26 @@ get_creation_date(FunctionCallInfo fcinfo, int arg)
 	return date;
 }
 
+/* The argument hidden, where the function has it. Errors: 22004. */
+bool
+get_hidden(FunctionCallInfo fcinfo, int arg)
+{
+	if (PG_NARGS() <= arg)
+		return false;
+	check_not_null(fcinfo, arg, "hidden");
+	return PG_GETARG_BOOL(arg);
+}
+
+/* The argument include_hidden of a list, where the function has it. Errors: 22004. */
+bool
+get_include_hidden(FunctionCallInfo fcinfo, int arg)
+{
+	if (PG_NARGS() <= arg)
+		return false;
+	check_not_null(fcinfo, arg, "include_hidden");
+	return PG_GETARG_BOOL(arg);
+}
+
 /* An item is edited now. Containers of 0.1 have no column that says so. */
 void
 set_modified(const ItemWriter *writer, BlogItem *item)

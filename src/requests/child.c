@@ -17,6 +17,7 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
 
 /* How a child comes to its post. */
@@ -29,7 +30,10 @@ typedef struct Arrival
 								 * was asked for */
 } Arrival;
 
-/* Errors: 23503 unless there is a post whose author is not being deleted. */
+/*
+ * Errors: 23503 unless there is a post whose author is not being deleted; 55000 if it is
+ * hidden, by who has committed that or by this transaction.
+ */
 static void
 need_post(Arrival *arrival)
 {
@@ -38,6 +42,12 @@ need_post(Arrival *arrival)
 	arrival->stamped = worker_hooks.user_deletions(&arrival->stamp);
 	if (!post_find(&arrival->lock) || post_author_being_deleted(post_id))
 		unknown_item("post", post_id);
+	if (arrival->lock.hidden)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("post %s is hidden",
+						DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(post_id)))),
+				 errhint("Nobody can comment on it or like it before it is shown, by blogstore.publish_post() or hide_post(..., hidden => false).")));
 }
 
 /* May users have been deleted since the post's author was asked for? */
@@ -111,7 +121,7 @@ insert_child_at_once(BlogItem *item, ItemType type, bool anew,
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
 	if (find_user(item_uuid(item, PROP_USER_ID), &user) &&
-		post_lock_at_once(&arrival->lock))
+		post_lock_at_once(&arrival->lock) && !arrival->lock.hidden)
 	{
 		item_set(item, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
 		inserted = item_writer_insert_alone(writer, item, anew);
@@ -154,7 +164,7 @@ bool
 write_child(BlogItem *item, ItemType type, bool anew)
 {
 	const pg_uuid_t *post_id = item_uuid(item, PROP_POST_ID);
-	const PostCounts one = child_counts(type, 1);
+	const PostCounts one = child_counts(type, item_hidden(item) ? 0 : 1);
 	Arrival		arrival;
 	PostCountResult counted;
 

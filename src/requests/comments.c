@@ -55,6 +55,8 @@ create_comment(PG_FUNCTION_ARGS)
 	item_set(&comment, PROP_CREATION_DATE,
 			 TimestampTzGetDatum(get_creation_date(fcinfo, 4)));
 	(void) get_properties(fcinfo, 5, &comment);
+	if (get_hidden(fcinfo, 6))
+		set_hidden(&comment, true);
 
 	request_begin(&scope, "create_comment()");
 	do

@@ -43,6 +43,8 @@ post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 	item_set(post, PROP_COMMENT_COUNT, Int64GetDatum(0));
 	item_set(post, PROP_LIKE_COUNT, Int64GetDatum(0));
 	(void) get_properties(fcinfo, 5, post);
+	if (get_hidden(fcinfo, 6))
+		set_hidden(post, true);
 }
 
 /*
@@ -55,6 +57,16 @@ discount_post(BlogItem *post)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	deleted_discount(deleted_users(GetActiveSnapshot()), post);
 	PopActiveSnapshot();
+}
+
+/* Give a post that is locked the counts that are shown of it now. */
+void
+add_up_now(BlogItem *post)
+{
+	PushActiveSnapshot(GetTransactionSnapshot());
+	post_add_up(post, GetActiveSnapshot());
+	PopActiveSnapshot();
+	discount_post(post);
 }
 
 /*
@@ -176,10 +188,7 @@ edit_post(PG_FUNCTION_ARGS)
 	item_copy(&post, &edited);
 	item_writer_close(writer);
 	PopActiveSnapshot();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	post_add_up(&post, GetActiveSnapshot());
-	PopActiveSnapshot();
-	discount_post(&post);
+	add_up_now(&post);
 	owner_end(&scope);
 	return return_item(fcinfo, &post, ITEM_POST);
 }
@@ -225,6 +234,7 @@ list_user_posts(RequestScan *scan, FunctionCallInfo fcinfo)
 	const pg_uuid_t *user_id = need_uuid(fcinfo, 0, "user_id");
 
 	get_page(fcinfo, 1, &scan->page);
+	scan->include_hidden = get_include_hidden(fcinfo, 5);
 	query_ready(scan);
 	if (deleted_has(scan->deleted, user_id))
 		return;

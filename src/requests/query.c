@@ -84,7 +84,7 @@ query_list(RequestScan *scan, Container container,
 		.container = container, .type = scan->query->type,
 		.partition_key = partition_key, .path = PATH_LIST,
 		.key = scan->key_value, .nkeys = 1, .cursor = &scan->begins,
-		.backward = !scan->page.oldest_first
+		.backward = !scan->page.oldest_first, .shown = !scan->include_hidden
 	});
 }
 
@@ -173,6 +173,8 @@ query_on_post(RequestScan *scan, FunctionCallInfo fcinfo)
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
 
 	get_page(fcinfo, 1, &scan->page);
+	if (scan->query->type == ITEM_COMMENT)
+		scan->include_hidden = get_include_hidden(fcinfo, 5);
 	query_ready(scan);
 	if (deleted_has_author_of_post(scan->deleted, post_id))
 		return;
@@ -202,6 +204,7 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 	scan->nkeys = 0;
 	scan->items = NULL;
 	scan->list = NULL;
+	scan->include_hidden = false;
 	scan->hidden_at = -1;
 	for (int i = 0; scan->wanted != NULL && i < scan->nwanted; i++)
 		if (scan->wanted[i] == PROP_HIDDEN)
@@ -289,7 +292,8 @@ next_of_all(RequestScan *scan, BlogItem *item)
 			.container = CONTAINER_POSTS, .type = ITEM_POST,
 			.path = scan->path, .key = scan->key_value, .nkeys = scan->nkeys,
 			.cursor = &scan->page.before,
-			.backward = !scan->page.oldest_first
+			.backward = !scan->page.oldest_first,
+			.shown = !scan->include_hidden
 		});
 	do
 	{

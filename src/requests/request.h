@@ -110,6 +110,8 @@ extern bool may_be_username(FunctionCallInfo fcinfo, int arg);
 extern void check_not_empty(Datum value, const char *name);
 extern void get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id);
 extern TimestampTz get_creation_date(FunctionCallInfo fcinfo, int arg);
+extern bool get_hidden(FunctionCallInfo fcinfo, int arg);
+extern bool get_include_hidden(FunctionCallInfo fcinfo, int arg);
 extern void set_modified(const ItemWriter *writer, BlogItem *item);
 extern void get_page(FunctionCallInfo fcinfo, int arg, ListPage *page);
 extern void check_not_anew(const BlogItem *user);
@@ -123,6 +125,9 @@ extern bool find_conflicting(ItemType type, const pg_uuid_t *post_id,
 extern bool find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,
 									  const Datum *key, int nkeys,
 									  BlogItem *out);
+
+/* posts.c */
+extern void add_up_now(BlogItem *post);
 
 /* properties.c */
 extern bool get_properties(FunctionCallInfo fcinfo, int arg, BlogItem *item);

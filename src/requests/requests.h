@@ -48,10 +48,13 @@ typedef enum Request
 	REQUEST_DELETE_LIKE,
 	REQUEST_DELETE_COMMENT,
 	REQUEST_DELETE_POST,
-	REQUEST_DELETE_USER
+	REQUEST_DELETE_USER,
+	REQUEST_HIDE_POST,
+	REQUEST_PUBLISH_POST,
+	REQUEST_HIDE_COMMENT
 } Request;
 
-#define N_REQUESTS (REQUEST_DELETE_USER + 1)
+#define N_REQUESTS (REQUEST_HIDE_COMMENT + 1)
 
 /*
  * What a request costs: what the counters stood at when it began, or while it
@@ -88,7 +91,7 @@ typedef struct RequestQuery
 	ItemType	type;			/* of all items that it finds */
 } RequestQuery;
 
-#define MAX_QUERY_ARGS 5
+#define MAX_QUERY_ARGS 6
 
 /*
  * What a query finds, item by item. First come those of one leaf, then those of
@@ -102,6 +105,7 @@ typedef struct RequestScan
 	MemoryContext row_context;	/* of an item's values that are made for it */
 	const Property *wanted;		/* for request_scan_next_values() */
 	int			nwanted;
+	bool		include_hidden;	/* set by the query */
 	int			hidden_at;		/* which of them says that it is hidden; -1: none */
 	/* set by the query */
 	const RequestQuery *query;

@@ -101,6 +101,9 @@ static const char *const request_names[N_REQUESTS][2] = {
 	[REQUEST_DELETE_COMMENT] = {NULL, "delete_comment"},
 	[REQUEST_DELETE_POST] = {NULL, "delete_post"},
 	[REQUEST_DELETE_USER] = {NULL, "delete_user"},
+	[REQUEST_HIDE_POST] = {NULL, "hide_post"},
+	[REQUEST_PUBLISH_POST] = {NULL, "publish_post"},
+	[REQUEST_HIDE_COMMENT] = {NULL, "hide_comment"},
 	[REQUEST_GET_LIKE] = {NULL, "get_like"}
 };
 

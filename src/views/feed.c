@@ -97,7 +97,7 @@ read_newest(FeedList *wanted)
 	BlogItem	item;
 	PostList   *list = post_list_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_POST, .path = PATH_DATE,
-		.backward = true
+		.backward = true, .shown = true
 	});
 
 	list_begin(wanted, blogstore_feed_size);
@@ -246,7 +246,7 @@ take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)
 {
 	BlogItem	post;
 	bool		there = many_posts_find(many, &key->post_id, &post) &&
-		item_date(&post) == key->creation_date;
+		item_date(&post) == key->creation_date && !item_hidden(&post);
 	int			row = find_row(wanted, &key->post_id);
 
 	if (!there)

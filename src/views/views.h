@@ -8,7 +8,7 @@
  * same, so the change feed needs no record of what it has applied.
  *
  * Whoever writes a view holds the views' lock to the end of the transaction:
- * the worker, repair(), and create_user() with the id of a user who is being
+ * the worker, repair(), hide_post(), and create_user() with the id of a user who is being
  * deleted, which deletes that user's copies (members/user_deletion.c).
  */
 #ifndef BLOGSTORE_VIEWS_H
@@ -37,5 +37,8 @@ extern bool copies_build(ItemPlace *place, int64 *done);
 /* feed.c */
 extern void feed_refresh(const PostKey *keys, int n);
 extern void feed_rebuild(void);
+
+/* hide.c: out of the views in the transaction that hides a post */
+extern void views_hide(const BlogItem *post);
 
 #endif							/* BLOGSTORE_VIEWS_H */

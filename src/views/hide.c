@@ -1,0 +1,75 @@
+/*
+ * hide.c
+ *		Taking a post out of the views in the transaction that hides it.
+ *
+ * The worker would do it a moment later, or not before it runs again; but a hidden post
+ * must not be served from the commit on. A post that is shown again is left to the
+ * worker.
+ *
+ * Runs in backends, as the containers' owner. Takes the views' lock: the worker, which
+ * may have read the post before, writes no view until this transaction ends.
+ */
+#include "postgres.h"
+
+#include "container/container.h"
+#include "layout/item.h"
+#include "layout/layout.h"
+#include "state/state.h"
+#include "views/views.h"
+
+#include "utils/snapmgr.h"
+
+/* Have the copy say that the post is hidden: who may see such posts lists it. */
+static void
+hide_copy(const BlogItem *post)
+{
+	const pg_uuid_t *user_id = item_uuid(post, PROP_USER_ID);
+	Datum		place[] = {
+		post->value[PROP_USER_ID], post->value[PROP_CREATION_DATE],
+		post->value[PROP_POST_ID]
+	};
+	ItemWriter *writer;
+	BlogItem	copy;
+
+	if (partition_of(CONTAINER_USERS, ITEM_POST, user_id) == NO_PARTITION)
+		return;
+	writer = item_writer_open(CONTAINER_USERS, ITEM_POST, user_id);
+	if (item_writer_lock(writer, place, 3, LockTupleNoKeyExclusive,
+						 LockWaitBlock, &copy) == ITEM_OK)
+	{
+		item_set(&copy, PROP_HIDDEN, BoolGetDatum(true));
+		item_writer_update(writer, &copy);
+	}
+	item_writer_close(writer);
+}
+
+static void
+delete_from_feed(const BlogItem *post)
+{
+	ItemWriter *writer;
+	BlogItem	row;
+
+	if (!container_usable(CONTAINER_FEED))
+		return;
+	writer = item_writer_open_partition(CONTAINER_FEED, ITEM_POST,
+										FEED_PARTITION);
+	if (item_writer_lock(writer, &post->value[PROP_POST_ID], 1,
+						 LockTupleExclusive, LockWaitBlock, &row) == ITEM_OK)
+		item_writer_delete(writer);
+	item_writer_close(writer);
+}
+
+/*
+ * A post, whose item is locked, becomes hidden. Errors: 40001 under REPEATABLE READ and
+ * SERIALIZABLE if a view's row has changed since the snapshot. Locks: the views; the
+ * copy, and the row of the feed.
+ */
+void
+views_hide(const BlogItem *post)
+{
+	views_lock();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	hide_copy(post);
+	delete_from_feed(post);
+	PopActiveSnapshot();
+}
