@@ -358,6 +358,43 @@ COMMENT ON VIEW @extschema@.progress IS
 'Jobs the worker has yet to finish, one row each. kind: rebuild, rename or deletion; user_id: whose (rename, deletion); phase: waiting, copies or feed of a rebuild, sweep, waiting, recheck or showing of the others; done, total: items (total is an estimate, for a rebuild only); rows_per_second, estimated_end: at the rate so far.';
 
 /* ------------------------------------------------------------------------
+ * Requests: pages in one call
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION @extschema@.get_posts(post_ids uuid[])
+RETURNS SETOF @extschema@.post_item
+AS 'MODULE_PATHNAME', 'blogstore_get_posts'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+REVOKE ALL ON FUNCTION @extschema@.get_posts FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.get_posts IS
+'Retrieve many posts in full, with exact counts, in one snapshot.
+post_ids: of the posts; of an array of several dimensions all elements, as unnest() gives them.
+Returns the posts in the order asked, a post as often as it is asked for; an unknown id and a NULL leave no row.
+Errors: 22004 no array; 55000 no containers, or the partition of one of the ids is away.';
+
+CREATE FUNCTION @extschema@.get_users(user_ids uuid[])
+RETURNS SETOF @extschema@.user_item
+AS 'MODULE_PATHNAME', 'blogstore_get_users'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+REVOKE ALL ON FUNCTION @extschema@.get_users FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.get_users IS
+'Retrieve many users.
+user_ids: of the users; of an array of several dimensions all elements, as unnest() gives them.
+Returns the users in the order asked, a user as often as asked for; an unknown id and a NULL leave no row.
+Errors: 22004 no array; 55000 no containers, or the partition of one of the ids is away.';
+
+CREATE FUNCTION @extschema@.get_likes(user_id uuid, post_ids uuid[])
+RETURNS SETOF @extschema@.like_item
+AS 'MODULE_PATHNAME', 'blogstore_get_likes'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+REVOKE ALL ON FUNCTION @extschema@.get_likes FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.get_likes IS
+'Which of these posts has this user liked?
+user_id: who may have liked them; post_ids: of the posts; of an array of several dimensions all elements, as unnest() gives them.
+Returns the likes in the order in which their posts were asked for, a like as often as its post; a post that the user has not liked, an unknown id and a NULL leave no row.
+Errors: 22004 a NULL user_id, or no array; 55000 no containers, or the partition of one of the posts is away.';
+
+/* ------------------------------------------------------------------------
  * Functions that were made anew have owner and rights of those in whose place they
  * are. This stays the end of the file.
  * ------------------------------------------------------------------------ */

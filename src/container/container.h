@@ -159,6 +159,45 @@ extern bool item_sum_counts(Container container, ItemType type,
 							const pg_uuid_t *key, Snapshot snapshot,
 							int64 *comments, int64 *likes);
 
+/*
+ * many_items.c: items of one type by many keys. An item's key is its partition key,
+ * or ends with it. The items are copies, in the current memory context.
+ */
+typedef struct ManyItem
+{
+	pg_uuid_t	key;			/* its partition key */
+	int			partition;
+	bool		found;
+	bool		open;			/* what is to be found out takes a scan */
+	BlogItem	item;			/* where it was found */
+} ManyItem;
+
+typedef struct ManyItems
+{
+	Container	container;
+	ItemType	type;
+	int			n;
+	ManyItem   *item;			/* one for each different key, n in all */
+	int		   *asked;			/* which of them each key is that was asked for */
+	uint64		stamp;			/* layout_stamp(), by which partitions hold */
+	int			leaves;			/* how many were visited */
+	Oid			leaf;			/* the last of them, and its index */
+	Oid			index;
+} ManyItems;
+
+/*
+ * read those that show of n partition keys; query: all else, its key the columns that
+ * come before
+ */
+extern ManyItems *many_items_read(const ItemQuery *query, const pg_uuid_t *key,
+								  int n);
+/*
+ * add to their counts what items of another type count, which have keys that begin with
+ * the same; open: those that only a scan can do this for
+ */
+extern void many_items_add_counts(ManyItems *many, ItemType type,
+								  Snapshot snapshot);
+
 /* merged_scan.c: items of all partitions as one list */
 typedef struct MergedScan MergedScan;
 

@@ -147,6 +147,7 @@ extern bool post_counters_make(CounterSweep *sweep);
 /* post_item.c: a post with its counts */
 extern PostCounts post_deltas(const pg_uuid_t *post_id, Snapshot snapshot);
 extern void post_add_up(BlogItem *post, Snapshot snapshot);
+extern void posts_add_up(ManyItems *posts, Snapshot snapshot);
 
 /* many_posts.c: many posts and their counts, one after the other */
 typedef struct ManyPosts ManyPosts;

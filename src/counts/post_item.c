@@ -82,6 +82,16 @@ post_add_up(BlogItem *post, Snapshot snapshot)
 	item_add_counts(post, counts.comments, counts.likes);
 }
 
+/* The same for many posts that were read together. */
+void
+posts_add_up(ManyItems *posts, Snapshot snapshot)
+{
+	many_items_add_counts(posts, ITEM_DELTA, snapshot);
+	for (int i = 0; i < posts->n; i++)
+		if (posts->item[i].found && posts->item[i].open)
+			post_add_up(&posts->item[i].item, snapshot);
+}
+
 /*
  * Does the transaction's own snapshot show a post, and is it by an author (NULL:
  * anybody)?

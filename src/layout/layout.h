@@ -23,6 +23,13 @@ extern void layout_init(void);
 extern uint64 layout_loads(void);	/* how often a layout was read */
 extern uint64 layout_invalidations(void);	/* how often one may have changed */
 
+/* Grows whenever the numbers of partitions may have become others. */
+static inline uint64
+layout_stamp(void)
+{
+	return layout_loads() + layout_invalidations();
+}
+
 /*
  * The tables by which SQL names items. Users and copies of posts lie in one table,
  * where their type tells them apart. They have two names here all the same: another
@@ -82,6 +89,8 @@ extern void container_require_whole(Container container);
 /* leaf.c: what items a partition can have, and in which table (InvalidOid: none) */
 extern Oid	partition_leaf(Container container, ItemType type, int partition);
 extern bool partition_takes(Container container, ItemType type, int partition);
+extern int	partition_of_items(Container container, ItemType type,
+							   const pg_uuid_t *key);
 extern bool partition_has_path(Container container, ItemType type,
 							   int partition, AccessPath path);
 extern bool partition_takes_key(Container container, ItemType type,

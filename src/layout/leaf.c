@@ -71,6 +71,19 @@ partition_takes_key(Container container, ItemType type, const pg_uuid_t *key)
 	return leaf != NULL && OidIsValid(leaf->relid);
 }
 
+/*
+ * The partition that holds a key's items of a type, found out by reading no more of
+ * the layout than that takes; NO_PARTITION: there is none. Numbers are the same for
+ * all types, and hold as long as layout_stamp() stays.
+ */
+int
+partition_of_items(Container container, ItemType type, const pg_uuid_t *key)
+{
+	CachedContainer *cc;
+
+	return layout_place(&cc, container, type, key, NO_PARTITION);
+}
+
 /* Is there a partition that holds a key? It may have been detached. */
 bool
 partition_exists_for(Container container, ItemType type, const pg_uuid_t *key)

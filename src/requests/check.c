@@ -64,6 +64,16 @@ need_uuid(FunctionCallInfo fcinfo, int arg, const char *name)
 	return PG_GETARG_UUID_P(arg);
 }
 
+/*
+ * A list of ids that must be given, as a copy; ids in it may be NULL. Errors: 22004.
+ */
+ArrayType *
+need_uuids(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	check_not_null(fcinfo, arg, name);
+	return PG_GETARG_ARRAYTYPE_P_COPY(arg);
+}
+
 /* Errors: 54000, always. */
 void
 text_too_long(const char *name)

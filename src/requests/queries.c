@@ -30,7 +30,10 @@ const QueryFunction query_functions[] = {
 	{QUERY(list_feed_0_2), 4, {PAGE_0_2}, 0, "feed, posts", true},
 	{QUERY(get_user_0_2), 1, {UUIDOID}, -1, "users"},
 	{QUERY(get_user_by_name_0_2), 1, {TEXTOID}, -1, "users"},
-	{QUERY(get_post_0_2), 1, {UUIDOID}, -1, "posts"}
+	{QUERY(get_post_0_2), 1, {UUIDOID}, -1, "posts"},
+	{QUERY(get_posts), 1, {UUIDARRAYOID}, -1, "posts", false, true},
+	{QUERY(get_users), 1, {UUIDARRAYOID}, -1, "users", false, true},
+	{QUERY(get_likes), 2, {UUIDOID, UUIDARRAYOID}, -1, "posts", false, true}
 };
 
 StaticAssertDecl(lengthof(query_functions) == N_QUERIES,

@@ -3,7 +3,7 @@
  *		Queries: from what one asks for to its items, one after another.
  *
  * A query begins by checking its arguments, and says what it wants by one of
- * the functions query_one() to query_on_post(). Whoever has begun it takes the
+ * the functions query_one() to query_on_post(), or query_ids(). Whoever has begun it takes the
  * items: its function of SQL, which returns them as a set, or a scan that takes
  * no more of them than are wanted (scan/).
  *
@@ -44,8 +44,8 @@ query_ready(RequestScan *scan)
 }
 
 /* Keep the first columns of an index by which items are found. */
-static void
-keep_key(RequestScan *scan, const pg_uuid_t *const *key, int nkeys)
+void
+query_keep_key(RequestScan *scan, const pg_uuid_t *const *key, int nkeys)
 {
 	for (int i = 0; i < nkeys; i++)
 	{
@@ -60,7 +60,7 @@ void
 query_one(RequestScan *scan, Container container,
 		  const pg_uuid_t *partition_key, const pg_uuid_t *const *key, int nkeys)
 {
-	keep_key(scan, key, nkeys);
+	query_keep_key(scan, key, nkeys);
 	scan->container = container;
 	scan->single = true;
 	scan->left = 1;
@@ -76,7 +76,7 @@ void
 query_list(RequestScan *scan, Container container,
 		   const pg_uuid_t *partition_key)
 {
-	keep_key(scan, &partition_key, 1);
+	query_keep_key(scan, &partition_key, 1);
 	scan->container = container;
 	scan->left = scan->page.size;
 	scan->begins = scan->page.before;
@@ -98,7 +98,7 @@ query_posts(RequestScan *scan, const pg_uuid_t *user_id)
 	scan->path = PATH_DATE;
 	if (user_id != NULL)
 	{
-		keep_key(scan, &user_id, 1);
+		query_keep_key(scan, &user_id, 1);
 		scan->path = PATH_USER;
 	}
 	scan->left = scan->page.size;
@@ -209,6 +209,7 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 	for (int i = 0; scan->wanted != NULL && i < scan->nwanted; i++)
 		if (scan->wanted[i] == PROP_HIDDEN)
 			scan->hidden_at = i;
+	scan->ids = NULL;
 	query->begin(scan, fcinfo);
 	scan->as_read = scan->wanted != NULL && scan->items != NULL &&
 		scan->deleted == NULL &&
@@ -241,16 +242,14 @@ add_up_values(const RequestScan *scan, Datum *value)
 }
 
 /*
- * Is the item that a key has found, and what it hangs on, to be shown? A post gets
- * the counts that are shown of it.
+ * Is the item that a key has found, and what it hangs on, to be shown? What is not to
+ * be counted is taken off a post's counts.
  */
-static bool
-show_single(const RequestScan *scan, BlogItem *item)
+bool
+query_shows(const RequestScan *scan, BlogItem *item)
 {
 	ItemType	type = scan->query->type;
 
-	if (type == ITEM_POST)
-		post_add_up(item, GetActiveSnapshot());
 	if (scan->deleted == NULL || type == ITEM_USER)
 		return true;
 	if (deleted_has_author(scan->deleted, item))
@@ -260,6 +259,15 @@ show_single(const RequestScan *scan, BlogItem *item)
 	else if (deleted_has_author_of_post(scan->deleted, item_uuid(item, PROP_POST_ID)))
 		return false;
 	return true;
+}
+
+/* Is the item that a key has found to be shown? A post gets its counts. */
+static bool
+show_single(const RequestScan *scan, BlogItem *item)
+{
+	if (scan->query->type == ITEM_POST)
+		post_add_up(item, GetActiveSnapshot());
+	return query_shows(scan, item);
 }
 
 /* The next item of the leaf that is to be shown; false: there are no more. */
@@ -314,6 +322,8 @@ request_scan_next(RequestScan *scan, BlogItem *item)
 
 	if (scan->left == 0)
 		return false;
+	if (scan->ids != NULL)
+		return id_list_next(scan, item);
 	found = scan->items != NULL && next_of_leaf(scan, item);
 	if (!found)
 		close_leaf(scan);
@@ -382,6 +392,8 @@ request_scan_end(RequestScan *scan)
 	if (scan->list != NULL)
 		post_list_end(scan->list);
 	scan->list = NULL;
+	if (scan->ids != NULL)
+		id_list_end(scan);
 }
 
 /* ------------------------------------------------------------------------

@@ -10,6 +10,7 @@
 #include "requests/requests.h"
 
 #include "funcapi.h"
+#include "utils/array.h"
 
 /*
  * A function of SQL that serves a request, counted: blogstore_name() in SQL,
@@ -81,10 +82,10 @@
 	} \
 	extern int	no_such_variable
 
-/* users.c, posts.c, comments.c, likes.c, feed.c */
 extern const RequestQuery query_get_user_0_2;
 extern const RequestQuery query_get_user_by_name_0_2;
 extern const RequestQuery query_get_post_0_2;
+/* users.c, posts.c, comments.c, likes.c, feed.c, pages.c */
 extern const RequestQuery query_get_user;
 extern const RequestQuery query_get_user_by_name;
 extern const RequestQuery query_get_post;
@@ -97,6 +98,9 @@ extern const RequestQuery query_list_user_posts_0_2;
 extern const RequestQuery query_list_post_comments_0_2;
 extern const RequestQuery query_list_post_likes_0_2;
 extern const RequestQuery query_list_feed_0_2;
+extern const RequestQuery query_get_posts;
+extern const RequestQuery query_get_users;
+extern const RequestQuery query_get_likes;
 
 /* document.c: items as rows and as JSON documents */
 extern Datum item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc);
@@ -104,6 +108,8 @@ extern Datum item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc);
 /* check.c */
 extern const pg_uuid_t *need_uuid(FunctionCallInfo fcinfo, int arg,
 								  const char *name);
+extern ArrayType *need_uuids(FunctionCallInfo fcinfo, int arg,
+							 const char *name);
 extern Datum need_text(FunctionCallInfo fcinfo, int arg, const char *name);
 extern Datum need_username(FunctionCallInfo fcinfo, int arg);
 extern bool may_be_username(FunctionCallInfo fcinfo, int arg);
@@ -149,6 +155,8 @@ extern void check_row_type(TupleDesc desc, ItemType type);
 extern Datum query_return_set(FunctionCallInfo fcinfo,
 							  const RequestQuery *query);
 extern void query_ready(RequestScan *scan);
+extern void query_keep_key(RequestScan *scan, const pg_uuid_t *const *key,
+						   int nkeys);
 extern void query_one(RequestScan *scan, Container container,
 					  const pg_uuid_t *partition_key,
 					  const pg_uuid_t *const *key, int nkeys);
@@ -157,5 +165,12 @@ extern void query_list(RequestScan *scan, Container container,
 extern void query_posts(RequestScan *scan, const pg_uuid_t *user_id);
 extern void query_feed(RequestScan *scan);
 extern void query_on_post(RequestScan *scan, FunctionCallInfo fcinfo);
+extern bool query_shows(const RequestScan *scan, BlogItem *item);
+
+/* id_list.c: many items by their ids */
+extern void query_ids(RequestScan *scan, Container container,
+					  ArrayType *ids);
+extern bool id_list_next(RequestScan *scan, BlogItem *item);
+extern void id_list_end(RequestScan *scan);
 
 #endif							/* BLOGSTORE_REQUEST_H */

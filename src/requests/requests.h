@@ -51,10 +51,13 @@ typedef enum Request
 	REQUEST_DELETE_USER,
 	REQUEST_HIDE_POST,
 	REQUEST_PUBLISH_POST,
-	REQUEST_HIDE_COMMENT
+	REQUEST_HIDE_COMMENT,
+	REQUEST_GET_POSTS,
+	REQUEST_GET_USERS,
+	REQUEST_GET_LIKES
 } Request;
 
-#define N_REQUESTS (REQUEST_HIDE_COMMENT + 1)
+#define N_REQUESTS (REQUEST_GET_LIKES + 1)
 
 /*
  * What a request costs: what the counters stood at when it began, or while it
@@ -125,6 +128,7 @@ typedef struct RequestScan
 	Container	container;		/* of the leaf */
 	ItemScan   *items;			/* of it; NULL: none, or no more */
 	PostList   *list;
+	struct IdList *ids;			/* items are read by these; NULL: are not */
 } RequestScan;
 
 /* A query's function, as the extension's script creates it. */
@@ -137,9 +141,10 @@ typedef struct QueryFunction
 	int			page_size;		/* which argument is; -1: none */
 	const char *containers;		/* that it reads */
 	bool		view;			/* is one of them a view? */
+	bool		by_ids;			/* is its last argument a list of ids? */
 } QueryFunction;
 
-#define N_QUERIES 15
+#define N_QUERIES 18
 
 /*
  * queries.c: all of them. A plan has their numbers, and a parallel worker may run it
@@ -154,6 +159,9 @@ extern bool request_scan_next(RequestScan *scan, BlogItem *item);
 extern bool request_scan_next_values(RequestScan *scan, Datum *value,
 									 bool *isnull);
 extern void request_scan_end(RequestScan *scan);
+
+/* id_list.c: what a query by a list of ids has read, to be told to people */
+extern int	request_scan_leaves(const RequestScan *scan, Oid *leaf, Oid *index);
 
 /* document.c */
 extern void item_columns(const BlogItem *item, ItemType type, Datum *values,

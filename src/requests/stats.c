@@ -104,7 +104,10 @@ static const char *const request_names[N_REQUESTS][2] = {
 	[REQUEST_HIDE_POST] = {NULL, "hide_post"},
 	[REQUEST_PUBLISH_POST] = {NULL, "publish_post"},
 	[REQUEST_HIDE_COMMENT] = {NULL, "hide_comment"},
-	[REQUEST_GET_LIKE] = {NULL, "get_like"}
+	[REQUEST_GET_LIKE] = {NULL, "get_like"},
+	[REQUEST_GET_POSTS] = {NULL, "get_posts"},
+	[REQUEST_GET_USERS] = {NULL, "get_users"},
+	[REQUEST_GET_LIKES] = {NULL, "get_likes"}
 };
 
 static StatsShared *shared = NULL;

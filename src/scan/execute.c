@@ -112,19 +112,37 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
  * Rows
  * ------------------------------------------------------------------------ */
 
+/* The leaf that is being read; false: none. Leaves that a list of ids leads to are counted. */
+static bool
+leaf_read(QueryScanState *state, Oid *leaf, Oid *index)
+{
+	ScanReads  *reads = &state->reads;
+	int			leaves;
+
+	if (state->scan.ids == NULL)
+		return state->scan.items != NULL &&
+			item_scan_tables(state->scan.items, leaf, index);
+	leaves = request_scan_leaves(&state->scan, leaf, index);
+	if (leaves == reads->leaves_noted)
+		return false;
+	reads->other_leaves |= leaves > reads->leaves_noted + 1;
+	reads->leaves += leaves - reads->leaves_noted;
+	reads->leaves_noted = leaves;
+	return true;
+}
+
 /* For EXPLAIN ANALYZE: which leaf or partitions are being read? */
 static void
 note_reads(QueryScanState *state)
 {
 	ScanReads  *reads = &state->reads;
-	Oid			leaf;
-	Oid			index;
+	Oid			leaf = InvalidOid;
+	Oid			index = InvalidOid;
 
 	if (state->scan.list != NULL)
 		reads->all_partitions = true;
 	reads->out_of_view |= state->scan.out_of_view;
-	if (state->scan.items == NULL ||
-		!item_scan_tables(state->scan.items, &leaf, &index))
+	if (!leaf_read(state, &leaf, &index))
 		return;
 	reads->other_leaves |= reads->leaf && reads->leafid != leaf;
 	reads->leaf = true;
@@ -147,6 +165,7 @@ begin_request(QueryScanState *state)
 	scan->wanted = state->prop;
 	scan->nwanted = state->nprops;
 	request_scan_begin(scan, state->function->query, &state->fcinfo.info);
+	state->reads.leaves_noted = 0;
 	state->began = true;
 	if (state->css.ss.ps.instrument != NULL)
 		note_reads(state);

@@ -86,6 +86,8 @@ explain_reads(const QueryScanState *state, ExplainState *es)
 		if (index != NULL)
 			ExplainPropertyText("Index", index, es);
 	}
+	if (reads->leaf && reads->other_leaves && reads->leaves > 0)
+		ExplainPropertyInteger("Leaves", NULL, reads->leaves, es);
 	if (reads->all_partitions)
 		ExplainPropertyInteger("Partitions", NULL,
 							   partition_count(CONTAINER_POSTS, ITEM_POST), es);

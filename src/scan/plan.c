@@ -36,6 +36,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -185,22 +186,38 @@ query_of(const RangeTblEntry *rte)
  * The path
  * ------------------------------------------------------------------------ */
 
+/* How many ids does a constant list have? */
+static int
+list_size(const Const *list)
+{
+	ArrayType  *array = DatumGetArrayTypeP(list->constvalue);
+	int			n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+
+	if (PointerGetDatum(array) != list->constvalue)
+		pfree(array);
+	return n;
+}
+
 /*
  * By how much more or fewer rows will come than the server expects, which knows no
- * arguments: a page is taken for full.
+ * arguments: a page is taken for full, and each id of a list to be there.
  */
 static double
 page_factor(const QueryFunction *function, const FuncExpr *call, double rows)
 {
-	Const	   *size;
+	const Const *arg;
+	int			size;
 
-	if (function->page_size < 0 || rows < 1)
+	if ((function->page_size < 0 && !function->by_ids) || rows < 1)
 		return 1;
-	size = list_nth(call->args, function->page_size);
-	if (!IsA(size, Const) || size->constisnull ||
-		DatumGetInt32(size->constvalue) < 1)
+	arg = function->by_ids ? llast(call->args) :
+		list_nth(call->args, function->page_size);
+	if (!IsA(arg, Const) || arg->constisnull)
 		return 1;
-	return Min(DatumGetInt32(size->constvalue), MAX_FULL_PAGE) / rows;
+	if (function->by_ids)
+		return Max(list_size(arg), 1) / rows;
+	size = DatumGetInt32(arg->constvalue);
+	return size < 1 ? 1 : Min(size, MAX_FULL_PAGE) / rows;
 }
 
 /* Expect so many times the rows, and the cost of them. */
