@@ -31,6 +31,9 @@ INSERT INTO request VALUES
 	('list_post_likes', '{uuid,int4,timestamptz,uuid,bool}', 'setof blogstore.like_item', 'stable', true, 's'),
 	('list_feed', '{int4,timestamptz,uuid,bool}', 'setof blogstore.post_item', 'stable', true, 's'),
 	('get_like', '{uuid,uuid}', 'setof blogstore.like_item', 'stable', true, 's'),
+	('get_posts', '{uuid[]}', 'setof blogstore.post_item', 'stable', true, 's'),
+	('get_users', '{uuid[]}', 'setof blogstore.user_item', 'stable', true, 's'),
+	('get_likes', '{uuid,uuid[]}', 'setof blogstore.like_item', 'stable', true, 's'),
 	('create_containers', '{int4,regrole}', 'void', 'volatile', false, 'u'),
 	('new_id', '{}', 'uuid', 'volatile', false, 's'),
 	('wait_for_views', '{interval}', 'boolean', 'volatile', false, 'u'),
@@ -45,7 +48,7 @@ SELECT name, ARRAY(SELECT format_type(a::regtype, NULL) FROM unnest(args) WITH O
 	('blogstore.' || name || '(' || array_to_string(args, ',') || ')')::regprocedure AS oid, result, volatility, is_set, parallel
 FROM request;
 
-SELECT plan((SELECT 9 * count(*)::int FROM request) + 18);
+SELECT plan((SELECT 9 * count(*)::int FROM request) + 21);
 
 SELECT has_function('blogstore', name, args) FROM resolved;
 SELECT volatility_is('blogstore', name, args, volatility) FROM resolved;
@@ -76,6 +79,9 @@ FROM resolved JOIN (VALUES
 	('list_post_likes', 'post_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false'),
 	('list_feed', 'page_size integer DEFAULT 100, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false'),
 	('get_like', 'post_id uuid, user_id uuid'),
+	('get_posts', 'post_ids uuid[]'),
+	('get_users', 'user_ids uuid[]'),
+	('get_likes', 'user_id uuid, post_ids uuid[]'),
 	('create_containers', 'partitions integer DEFAULT 16, owner regrole DEFAULT NULL::regrole'),
 	('wait_for_views', 'timeout interval DEFAULT ''00:00:30''::interval'),
 	('stop_worker', 'drop_slot boolean DEFAULT false')) AS v (name, wanted) USING (name);

@@ -41,6 +41,10 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('list_post_likes(NULL)'),
 	('get_like(NULL, kit.u(1))'),
 	('get_like(kit.p(1), NULL)'),
+	('get_posts(NULL)'),
+	('get_users(NULL)'),
+	('get_likes(NULL, ARRAY[kit.p(1)])'),
+	('get_likes(kit.u(1), NULL)'),
 	('wait_for_views(NULL)'),
 	('stop_worker(NULL)')) AS v (call);
 
@@ -145,6 +149,9 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('list_post_comments(kit.p(99))'),
 	('list_post_likes(kit.p(99))'),
 	('get_like(kit.p(99), kit.u(1))'),
+	('get_posts(ARRAY[kit.p(99), NULL])'),
+	('get_users(ARRAY[kit.u(99), NULL])'),
+	('get_likes(kit.u(99), ARRAY[kit.p(1), kit.p(99), NULL])'),
 	('delete_like(kit.p(99), kit.u(1))'),
 	('delete_comment(kit.p(99), kit.c(1))'),
 	('delete_post(kit.p(99))'),

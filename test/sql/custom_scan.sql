@@ -29,7 +29,7 @@ BEGIN
 		WHERE n -> 'Plans' IS NOT NULL)
 	SELECT concat_ws(' ', coalesce(n ->> 'Custom Plan Provider', n ->> 'Node Type'),
 			'of ' || (n ->> 'Container'), 'view ' || (n ->> 'View'), 'leaf ' || (n ->> 'Leaf'), 'index ' || (n ->> 'Index'),
-			'partitions ' || (n ->> 'Partitions'),
+			'leaves ' || (n ->> 'Leaves'), 'partitions ' || (n ->> 'Partitions'),
 			'rows ' || (n ->> 'Actual Rows')::numeric::int, 'loops ' || (n ->> 'Actual Loops'))
 	FROM node
 	WHERE n ->> 'Node Type' IN ('Custom Scan', 'Function Scan')
@@ -49,6 +49,10 @@ SELECT kit.scans('SELECT * FROM blogstore.' || call) FROM (VALUES
 	('list_post_comments(kit.p(1), 7)'),
 	('list_post_likes(kit.p(1))'),
 	('get_like(kit.p(1), kit.u(1))'),
+	('get_posts(ARRAY[kit.p(1), kit.p(2), kit.p(3), kit.p(4), kit.p(5)])'),
+	('get_posts(ARRAY[kit.p(1)])'),
+	('get_users(ARRAY[kit.u(1), kit.u(2), kit.u(3), kit.u(4)])'),
+	('get_likes(kit.u(1), ARRAY[kit.p(1), kit.p(2), kit.p(3)])'),
 	('list_feed(30)'),
 	('list_feed(120)'),
 	('list_user_posts(kit.u(1), oldest_first => true)'),
@@ -82,7 +86,7 @@ BEGIN
 END $$;
 SELECT call, kit.expected('SELECT * FROM blogstore.' || call) AS rows FROM (VALUES
 	('get_post(kit.p(1))'), ('list_feed()'), ('list_feed(7)'), ('list_feed(NULL)'), ('list_feed(2000000000)'), ('list_feed(0)'),
-	('list_feed((random() * 10)::int)'), ('list_post_likes(kit.p(1), 50)')) AS v (call);
+	('get_posts(ARRAY[kit.p(1), NULL, kit.p(2)])'), ('get_posts(''{}'')'), ('get_likes(kit.u(1), ARRAY(SELECT kit.p(1)))'), ('list_feed((random() * 10)::int)'), ('list_post_likes(kit.p(1), 50)')) AS v (call);
 
 -- and buffers are told with it
 CREATE FUNCTION kit.buffers(statement text) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -233,7 +237,19 @@ INSERT INTO kit.statements (statement) VALUES
 	('SELECT * FROM blogstore.list_feed(20, kit.d(20), kit.p(20), true) WHERE like_count = 0'),
 	('SELECT * FROM blogstore.list_feed(NULL, oldest_first => true)'),
 	('SELECT n, l.* FROM generate_series(1, 2) n, LATERAL blogstore.list_feed(3, oldest_first => n = 1) l'),
-	('SELECT * FROM blogstore.list_feed(oldest_first => NULL)');
+	('SELECT * FROM blogstore.list_feed(oldest_first => NULL)'),
+	-- by lists of ids
+	('SELECT * FROM blogstore.get_posts(ARRAY[kit.p(7), kit.p(130), NULL, kit.p(1), kit.p(999), kit.p(7)])'),
+	('SELECT p, title, p.* FROM blogstore.get_posts(ARRAY[kit.p(7), kit.p(2)]) p WHERE (p).like_count >= 0'),
+	('SELECT * FROM blogstore.get_users(ARRAY[kit.u(5), kit.u(1), kit.u(99), kit.u(5)])'),
+	('SELECT * FROM blogstore.get_likes(kit.u(1), ARRAY[kit.p(3), kit.p(2), kit.p(1)])'),
+	('SELECT * FROM blogstore.get_posts(NULL)'),
+	('SELECT * FROM blogstore.get_likes(NULL, ''{}'')'),
+	('SELECT n, p.title, p.like_count FROM generate_series(1, 5) n LEFT JOIN LATERAL blogstore.get_posts(ARRAY[kit.p(n), kit.p(n * 40)]) p ON p.like_count > 0'),
+	('SELECT n, (SELECT count(*) FROM blogstore.get_likes(kit.u(n), ARRAY(SELECT kit.p(m) FROM generate_series(1, n) m))) FROM generate_series(1, 5) n'),
+	('SELECT f.title, l.user_id FROM blogstore.list_feed(NULL) f LEFT JOIN blogstore.get_likes(kit.u(2), ARRAY(SELECT id FROM blogstore.list_feed(NULL))) l ON l.post_id = f.id ORDER BY 1'),
+	('SELECT p.id FROM blogstore.get_posts(ARRAY(SELECT kit.p(1 + n % 130) FROM generate_series(1, 600) n)) p OFFSET 250 LIMIT 20'),
+	('SELECT a.id, b.id FROM blogstore.get_posts(ARRAY[kit.p(1), kit.p(2)]) a, blogstore.get_users(ARRAY[kit.u(1), kit.u(2)]) b ORDER BY 1, 2');
 -- where one of the two ways gives something else
 CREATE VIEW kit.differ AS SELECT s.statement FROM kit.statements s WHERE NOT (kit.both(s.statement)).same;
 SELECT n, (kit.both(statement)).* FROM kit.statements ORDER BY n;

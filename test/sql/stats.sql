@@ -15,6 +15,11 @@ SELECT kit.try('blogstore.create_like(kit.p(999), kit.u(901))');
 SELECT count(*) FROM generate_series(1, 5) n, LATERAL blogstore.get_post(kit.p(900 + 0 * n));
 SELECT like_count FROM blogstore.get_post(kit.p(900));
 SELECT count(*) FROM blogstore.list_post_likes(kit.p(900));
+-- a list of ids is one call
+SELECT count(*) FROM blogstore.get_posts(ARRAY[kit.p(900), kit.p(900)]);
+SELECT count(*) FROM blogstore.get_users(ARRAY[kit.u(901), kit.u(902), kit.u(903)]);
+SELECT count(*) FROM blogstore.get_likes(kit.u(901), ARRAY[kit.p(900)]);
+SELECT (blogstore.get_likes(kit.u(902), ARRAY[kit.p(900)])).post_id = kit.p(900) AS liked;
 SELECT blogstore.delete_like(kit.p(900), kit.u(901));
 SELECT blogstore.delete_like(kit.p(900), kit.u(901));
 SELECT request, function, calls FROM blogstore.stat_requests WHERE calls > 0;

@@ -39,7 +39,11 @@ my @queries = (
 	'list_feed(oldest_first => true)',
 	'list_feed(10, kit.d(55), kit.p(55), true)',
 	'get_like(kit.p(7), kit.u(1))',
-	'get_like(kit.p(7), kit.u(9))');
+	'get_like(kit.p(7), kit.u(9))',
+	'get_posts(ARRAY[kit.p(7), kit.p(999), kit.p(3), NULL, kit.p(7)])',
+	'get_posts(ARRAY(SELECT kit.p(n) FROM generate_series(150, 1, -1) n))',
+	'get_users(ARRAY[kit.u(2), kit.u(99), kit.u(1)])',
+	'get_likes(kit.u(1), ARRAY(SELECT kit.p(n) FROM generate_series(150, 1, -1) n))');
 
 # The standby has what the primary has: a commit flushes all before it
 sub catch_up

@@ -30,6 +30,7 @@ is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relnamespa
 # Every request on a post, a user and the lists; the outcome of each
 my @requests = (
 	'get_post(kit.p(%1$d))', 'get_user(kit.u(%2$d))', 'get_like(kit.p(%1$d), kit.u(%2$d))',
+	'get_posts(ARRAY[kit.p(%1$d)])', 'get_users(ARRAY[kit.u(%2$d)])', 'get_likes(kit.u(%2$d), ARRAY[kit.p(%1$d)])',
 	'list_user_posts(kit.u(%2$d))', 'list_post_comments(kit.p(%1$d))',
 	'list_post_likes(kit.p(%1$d))', 'list_feed(20)',
 	'create_like(kit.p(%1$d), kit.u(%2$d))', 'create_comment(kit.p(%1$d), kit.u(%2$d), $$c$$, kit.c(900000))',
@@ -102,7 +103,7 @@ sub altered
 
 my $gone = '55000, hint';
 my %post_fails = map { $_ => $gone }
-  qw(get_post create_like create_comment edit_post delete_like delete_comment);
+  qw(get_post get_posts create_like create_comment edit_post delete_like delete_comment);
 
 # ---- Other partitions in the place of theirs
 
@@ -111,7 +112,7 @@ my $attach = 'ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p01 F
 my $as = 'FOR VALUES WITH (MODULUS 4, REMAINDER 1)';
 my $like = '(LIKE blogstore.posts INCLUDING ALL)';
 my $undo = "DROP TABLE blogstore.odd; $attach";
-my %partition_fails = (%post_fails, list_post_comments => $gone, list_post_likes => $gone, get_like => $gone);
+my %partition_fails = (%post_fails, list_post_comments => $gone, list_post_likes => $gone, get_like => $gone, get_likes => $gone);
 
 for my $odd (
 	[ 'partitioned by date', 'PARTITION BY RANGE (creation_date)' ],
@@ -151,7 +152,7 @@ altered('a leaf for two types',
 	q{ALTER TABLE blogstore.posts_p01 DETACH PARTITION blogstore.posts_p01_comment;
 	ALTER TABLE blogstore.posts_p01 ATTACH PARTITION blogstore.posts_p01_like FOR VALUES IN ('like');
 	ALTER TABLE blogstore.posts_p01 ATTACH PARTITION blogstore.posts_p01_comment FOR VALUES IN ('comment')},
-	{ map { $_ => $gone } qw(list_post_comments list_post_likes get_like create_like create_comment delete_like delete_comment) });
+	{ map { $_ => $gone } qw(list_post_comments list_post_likes get_like get_likes create_like create_comment delete_like delete_comment) });
 altered('a leaf that is partitioned',
 	q{ALTER TABLE blogstore.posts_p01 DETACH PARTITION blogstore.posts_p01_post;
 	CREATE TABLE blogstore.odd (LIKE blogstore.posts_p01_post INCLUDING DEFAULTS) PARTITION BY RANGE (creation_date);
@@ -182,7 +183,7 @@ altered('a primary key that is none',
 altered('another unique index in the place of a primary key',
 	'ALTER TABLE blogstore.posts_p01_like DROP CONSTRAINT posts_p01_like_pkey; CREATE UNIQUE INDEX odd ON blogstore.posts_p01_like (post_id, user_id)',
 	'DROP INDEX blogstore.odd; ALTER TABLE blogstore.posts_p01_like ADD PRIMARY KEY (user_id, post_id)',
-	{ map { $_ => $gone } qw(get_like delete_like) });
+	{ map { $_ => $gone } qw(get_like get_likes delete_like) });
 
 # ---- NULLs
 
@@ -210,10 +211,10 @@ sub without
 }
 
 my $this_post = "post_id = kit.p($post)";
-without('a user without a name', 'users_p01_user', 'username', "user_id = kit.u($user)", "'User $user'", ['get_user', 'create_like']);
-without('a post without a title', 'posts_p01_post', 'title', $this_post, "'a title'", [ 'get_post', 'edit_post' ]);
-without('a post without a count', 'posts_p01_post', 'like_count', $this_post, '0', [ 'get_post', 'edit_post' ]);
-without('a post without a date', 'posts_p01_post', 'user_username', $this_post, "''", [ 'get_post', 'edit_post' ]);
+without('a user without a name', 'users_p01_user', 'username', "user_id = kit.u($user)", "'User $user'", ['get_user', 'get_users', 'create_like']);
+without('a post without a title', 'posts_p01_post', 'title', $this_post, "'a title'", [ 'get_post', 'get_posts', 'edit_post' ]);
+without('a post without a count', 'posts_p01_post', 'like_count', $this_post, '0', [ 'get_post', 'get_posts', 'edit_post' ]);
+without('a post without a date', 'posts_p01_post', 'user_username', $this_post, "''", [ 'get_post', 'get_posts', 'edit_post' ]);
 without('comments without an author', 'posts_p01_comment', 'user_id', $this_post, "kit.u($user)", ['list_post_comments']);
 without('likes without a date', 'posts_p01_like', 'creation_date', $this_post, 'kit.d(1)', ['list_post_likes']);
 

@@ -97,6 +97,7 @@ HUGE = (
 
 SETS = (
 	'get_user(%(user)s)', "get_user_by_name('x')", 'get_post(%(post)s)', 'get_like(%(post)s, %(user)s)',
+	'get_posts(ARRAY[%(post)s, NULL, %(post)s]::uuid[])', 'get_users(ARRAY[%(user)s]::uuid[])', 'get_likes(%(user)s, ARRAY[[%(post)s]]::uuid[])',
 	'list_user_posts(%(user)s, NULL)', 'list_post_comments(%(post)s)', 'list_post_likes(%(post)s, NULL)', 'list_feed(NULL)',
 	'list_feed(NULL, oldest_first => true)',
 	'verify()', 'get_progress()', 'get_request_stats()', 'export_documents()',
