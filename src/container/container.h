@@ -16,6 +16,7 @@
 
 #include "layout/item.h"
 #include "layout/layout.h"
+#include "rows/many.h"
 
 #include "postgres.h"
 
@@ -152,7 +153,7 @@ extern void item_scan_cursor(const ItemScan *scan, Cursor *cursor);
 extern void item_scan_end(ItemScan *scan);
 
 /*
- * lookup.c: what all items of a key that a snapshot shows count, without a scan; false:
+ * get.c: what all items of a key that a snapshot shows count, without a scan; false:
  * only a scan can tell
  */
 extern bool item_sum_counts(Container container, ItemType type,
@@ -160,43 +161,11 @@ extern bool item_sum_counts(Container container, ItemType type,
 							int64 *comments, int64 *likes);
 
 /*
- * many_items.c: items of one type by many keys. An item's key is its partition key,
- * or ends with it. The items are copies, in the current memory context.
- */
-typedef struct ManyItem
-{
-	pg_uuid_t	key;			/* its partition key */
-	int			partition;
-	bool		found;
-	bool		open;			/* what is to be found out takes a scan */
-	BlogItem	item;			/* where it was found */
-} ManyItem;
-
-typedef struct ManyItems
-{
-	Container	container;
-	ItemType	type;
-	int			n;
-	ManyItem   *item;			/* one for each different key, n in all */
-	int		   *asked;			/* which of them each key is that was asked for */
-	uint64		stamp;			/* layout_stamp(), by which partitions hold */
-	int			leaves;			/* how many were visited */
-	Oid			leaf;			/* the last of them, and its index */
-	Oid			index;
-} ManyItems;
-
-/*
- * read those that show of n partition keys; query: all else, its key the columns that
- * come before
+ * many_items.c: those that show of the items of n partition keys, each leaf visited once;
+ * query: all else, its key the columns that come before the partition's
  */
 extern ManyItems *many_items_read(const ItemQuery *query, const pg_uuid_t *key,
 								  int n);
-/*
- * add to their counts what items of another type count, which have keys that begin with
- * the same; open: those that only a scan can do this for
- */
-extern void many_items_add_counts(ManyItems *many, ItemType type,
-								  Snapshot snapshot);
 
 /* merged_scan.c: items of all partitions as one list */
 typedef struct MergedScan MergedScan;

@@ -9,7 +9,12 @@
 #include "container/container.h"
 #include "layout/item.h"
 #include "layout/layout.h"
+#include "layout/leaf.h"
+#include "rows/rows.h"
 
+#include "access/genam.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 /*
@@ -68,4 +73,41 @@ item_is_there(Container container, ItemType type, const pg_uuid_t *id,
 	PopActiveSnapshot();
 	*unknown = left_out_count() != left_out;
 	return there;
+}
+
+/*
+ * Add up what the items of a type, whose path by key begins with the partition's
+ * key, count for one such key in a snapshot. False, with the sums undefined: a
+ * scan has to do that, or to tell what is wrong.
+ */
+bool
+item_sum_counts(Container container, ItemType type, const pg_uuid_t *key,
+				Snapshot snapshot, int64 *comments, int64 *likes)
+{
+	LeafWanted	wanted = {
+		.container = container, .type = type, .key = key, .path = PATH_KEY
+	};
+	OpenLeaf	leaf;
+	RowCounts	sum = {0, 0};
+	bool		added = false;
+
+	if (!leaf_open(&leaf, &wanted, AccessShareLock))
+		return false;
+	if (leaf_has_rows(&leaf))
+	{
+		Relation	index = leaf_open_index(&leaf, PATH_KEY);
+		IndexFinder finder;
+		Buffer		buffer = InvalidBuffer;
+
+		index_finder_begin(&finder, leaf.rel, index, 1, snapshot);
+		added = leaf_sum_counts(&leaf, &finder, key, &buffer, &sum);
+		index_finder_end(&finder);
+		if (BufferIsValid(buffer))
+			ReleaseBuffer(buffer);
+		index_close(index, AccessShareLock);
+	}
+	leaf_close(&leaf, false);
+	*comments = sum.comments;
+	*likes = sum.likes;
+	return added;
 }

@@ -17,7 +17,7 @@
 #include "container/tuple.h"
 #include "layout/item.h"
 #include "layout/layout.h"
-#include "layout/leaf.h"
+#include "rows/rows.h"
 
 #include "access/nbtree.h"
 #include "access/relscan.h"

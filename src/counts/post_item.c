@@ -86,7 +86,7 @@ post_add_up(BlogItem *post, Snapshot snapshot)
 void
 posts_add_up(ManyItems *posts, Snapshot snapshot)
 {
-	many_items_add_counts(posts, ITEM_DELTA, snapshot);
+	many_rows_add_counts(posts, ITEM_DELTA, snapshot);
 	for (int i = 0; i < posts->n; i++)
 		if (posts->item[i].found && posts->item[i].open)
 			post_add_up(&posts->item[i].item, snapshot);

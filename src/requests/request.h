@@ -165,6 +165,8 @@ extern void query_list(RequestScan *scan, Container container,
 extern void query_posts(RequestScan *scan, const pg_uuid_t *user_id);
 extern void query_feed(RequestScan *scan);
 extern void query_on_post(RequestScan *scan, FunctionCallInfo fcinfo);
+
+/* shown.c */
 extern bool query_shows(const RequestScan *scan, BlogItem *item);
 
 /* id_list.c: many items by their ids */

@@ -20,9 +20,8 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "container/container.h"
-#include "container/tuple.h"
 #include "layout/item.h"
+#include "rows/rows.h"
 
 #include "access/nbtree.h"
 #include "access/xact.h"

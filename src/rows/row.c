@@ -1,5 +1,5 @@
 /*
- * lookup.c
+ * row.c
  *		Reading the one row of a key without a scan of the index.
  *
  * A scan of an index is made for lists: it has room for all entries of a page, and
@@ -14,11 +14,9 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
-#include "container/container.h"
-#include "container/tuple.h"
 #include "layout/item.h"
 #include "layout/leaf.h"
+#include "rows/rows.h"
 
 #include "access/heapam.h"
 #include "access/htup_details.h"
@@ -106,7 +104,7 @@ add_count(AttrNumber att, const Datum *value, const bool *isnull, int64 *sum)
 
 /* Add what a row counts; false: it lacks something. */
 static bool
-add_counts(const OpenLeaf *leaf, HeapTuple tuple, LeafCounts *sum)
+add_counts(const OpenLeaf *leaf, HeapTuple tuple, RowCounts *sum)
 {
 	TupleDesc	desc = RelationGetDescr(leaf->rel);
 	bool		few = desc->natts <= FEW_COLUMNS;
@@ -127,7 +125,7 @@ add_counts(const OpenLeaf *leaf, HeapTuple tuple, LeafCounts *sum)
  */
 bool
 leaf_sum_counts(const OpenLeaf *leaf, IndexFinder *finder, const pg_uuid_t *key,
-				Buffer *buffer, LeafCounts *sum)
+				Buffer *buffer, RowCounts *sum)
 {
 	ItemPointerData row;
 	HeapTupleData tuple;
@@ -138,41 +136,4 @@ leaf_sum_counts(const OpenLeaf *leaf, IndexFinder *finder, const pg_uuid_t *key,
 		return found == 0;
 	return !leaf_row_version(leaf, &row, finder->snapshot, buffer, &tuple) ||
 		add_counts(leaf, &tuple, sum);
-}
-
-/*
- * Add up what the items of a type, whose path by key begins with the partition's
- * key, count for one such key in a snapshot. False, with the sums undefined: a
- * scan has to do that, or to tell what is wrong.
- */
-bool
-item_sum_counts(Container container, ItemType type, const pg_uuid_t *key,
-				Snapshot snapshot, int64 *comments, int64 *likes)
-{
-	LeafWanted	wanted = {
-		.container = container, .type = type, .key = key, .path = PATH_KEY
-	};
-	OpenLeaf	leaf;
-	LeafCounts	sum = {0, 0};
-	bool		added = false;
-
-	if (!leaf_open(&leaf, &wanted, AccessShareLock))
-		return false;
-	if (leaf_has_rows(&leaf))
-	{
-		Relation	index = leaf_open_index(&leaf, PATH_KEY);
-		IndexFinder finder;
-		Buffer		buffer = InvalidBuffer;
-
-		index_finder_begin(&finder, leaf.rel, index, 1, snapshot);
-		added = leaf_sum_counts(&leaf, &finder, key, &buffer, &sum);
-		index_finder_end(&finder);
-		if (BufferIsValid(buffer))
-			ReleaseBuffer(buffer);
-		index_close(index, AccessShareLock);
-	}
-	leaf_close(&leaf, false);
-	*comments = sum.comments;
-	*likes = sum.likes;
-	return added;
 }
