@@ -14,6 +14,7 @@
 
 #include "compat.h"
 #include "container/container.h"
+#include "container/item_scan.h"
 #include "container/tuple.h"
 #include "layout/item.h"
 #include "layout/layout.h"
@@ -28,36 +29,6 @@
 #include "utils/fmgroids.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-
-#define MAX_KEYS 3
-
-struct ItemScan
-{
-	OpenLeaf	leaf;
-	Relation	index;
-	IndexScanDesc desc;			/* NULL: the leaf is left out */
-	ScanDirection direction;
-	TupleTableSlot *slot;
-	bool		point;			/* one row at most, found already */
-	bool		ahead;			/* that row is yet to be read */
-	ItemPointerData found;
-	Snapshot	snapshot;
-	Snapshot	filter;			/* shown by hand by it; NULL: by the scan */
-	AttrNumber	hidden;			/* the column of what is passed by; 0: nothing is */
-	ItemType	type;
-	uint32		needed;			/* properties that items must have */
-	const Property *column;		/* of the path, ncolumns of them */
-	int			ncolumns;
-	int			nwanted;		/* properties that are asked for: columns */
-	AttrNumber	wanted[N_PROPERTIES];
-	bool		must[N_PROPERTIES];	/* are they some that items must have? */
-	int			nothers;		/* columns of others that items must have */
-	AttrNumber	other[N_PROPERTIES];
-	AttrNumber	last;			/* of all these columns */
-	ItemPlace	after;			/* what the keys of a walk point to */
-	ScanKeyData keys[MAX_KEYS];
-	ScanKeyData row[MAX_PATH_COLUMNS];	/* members of a row comparison */
-};
 
 /* The equality keys of a path; all key columns but dates are uuids. */
 static int
@@ -383,86 +354,6 @@ item_scan_next(ItemScan *scan, BlogItem *out)
 		missing = item_from_slot(out, scan->slot, scan->leaf.attno) &
 			scan->needed;
 	} while (missing != 0 && !item_complete(out, scan->type, missing));
-	return true;
-}
-
-/*
- * Ask for some properties, by which item_scan_next_values() gives items. Where many
- * items are read that costs less than item_scan_next(). False: they have no columns
- * in this leaf, and item_scan_next() tells what is to be made of that.
- */
-bool
-item_scan_want(ItemScan *scan, const Property *prop, int n)
-{
-	bool		found = scan->desc != NULL || scan->point;
-	uint32		needed = found ? scan->needed : 0;
-
-	scan->nwanted = n;
-	scan->nothers = 0;
-	scan->last = 0;
-	for (int i = 0; i < n && found; i++)
-	{
-		scan->wanted[i] = scan->leaf.attno[prop[i]];
-		scan->must[i] = (scan->needed & (UINT32_C(1) << prop[i])) != 0;
-		scan->last = Max(scan->last, scan->wanted[i]);
-		needed &= ~(UINT32_C(1) << prop[i]);
-		found = scan->wanted[i] != InvalidAttrNumber;
-	}
-	for (Property p = 0; needed >> p != 0 && found; p++)
-	{
-		AttrNumber	att = scan->leaf.attno[p];
-
-		if (!(needed & (UINT32_C(1) << p)))
-			continue;
-		scan->other[scan->nothers++] = att;
-		scan->last = Max(scan->last, att);
-		found = att != InvalidAttrNumber;
-	}
-	return found;
-}
-
-/* Has the present item, of which a value may be missing, all that it must have? */
-static bool
-scan_item_complete(ItemScan *scan)
-{
-	BlogItem	item;
-	uint32		missing = item_from_slot(&item, scan->slot, scan->leaf.attno) &
-		scan->needed;
-
-	return missing == 0 || item_complete(&item, scan->type, missing);
-}
-
-/*
- * The next item that shows, as item_scan_next(): the values of the properties that
- * were asked for.
- */
-bool
-item_scan_next_values(ItemScan *scan, Datum *value, bool *isnull)
-{
-	bool		missing;
-
-	do
-	{
-		const Datum *column;
-		const bool *null;
-
-		if (!item_scan_advance(scan))
-			return false;
-		slot_getsomeattrs(scan->slot, scan->last);
-		column = scan->slot->tts_values - 1;
-		null = scan->slot->tts_isnull - 1;
-		missing = false;
-		for (int i = 0; i < scan->nwanted; i++)
-		{
-			AttrNumber	att = scan->wanted[i];
-
-			value[i] = column[att];
-			isnull[i] = null[att];
-			missing |= null[att] & scan->must[i];
-		}
-		for (int i = 0; i < scan->nothers; i++)
-			missing |= null[scan->other[i]];
-	} while (unlikely(missing) && !scan_item_complete(scan));
 	return true;
 }
 

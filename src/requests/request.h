@@ -8,6 +8,7 @@
 
 #include "members/members.h"
 #include "requests/requests.h"
+#include "results/results.h"
 
 #include "funcapi.h"
 #include "utils/array.h"
@@ -102,9 +103,6 @@ extern const RequestQuery query_get_posts;
 extern const RequestQuery query_get_users;
 extern const RequestQuery query_get_likes;
 
-/* document.c: items as rows and as JSON documents */
-extern Datum item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc);
-
 /* check.c */
 extern const pg_uuid_t *need_uuid(FunctionCallInfo fcinfo, int arg,
 								  const char *name);
@@ -135,9 +133,6 @@ extern bool find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,
 /* posts.c */
 extern void add_up_now(BlogItem *post);
 
-/* properties.c */
-extern bool get_properties(FunctionCallInfo fcinfo, int arg, BlogItem *item);
-
 /* child.c */
 extern bool write_child(BlogItem *item, ItemType type, bool anew);
 extern Datum delete_on_post(FunctionCallInfo fcinfo, ItemType type,
@@ -145,11 +140,6 @@ extern Datum delete_on_post(FunctionCallInfo fcinfo, ItemType type,
 
 /* cursor.c */
 extern void page_find(ListPage *page, ItemType type, const pg_uuid_t *of);
-
-/* result.c */
-extern Datum return_item(FunctionCallInfo fcinfo, const BlogItem *item,
-						 ItemType type);
-extern void check_row_type(TupleDesc desc, ItemType type);
 
 /* query.c: what a query asks for */
 extern Datum query_return_set(FunctionCallInfo fcinfo,

@@ -163,17 +163,6 @@ extern void request_scan_end(RequestScan *scan);
 /* id_list.c: what a query by a list of ids has read, to be told to people */
 extern int	request_scan_leaves(const RequestScan *scan, Oid *leaf, Oid *index);
 
-/* document.c */
-extern void item_columns(const BlogItem *item, ItemType type, Datum *values,
-						 bool *nulls);
-
-/* result.c */
-extern bool row_type_fits(TupleDesc desc, ItemType type);
-extern void check_row_type_of(Oid row_type, ItemType type);
-
-/* properties.c */
-extern const char *properties_problem(Datum properties);
-
 /* check.c */
 extern void request_begin(OwnerScope *scope, const char *command);
 extern COMPAT_NORETURN void text_too_long(const char *name);

@@ -17,6 +17,7 @@
 
 #include "compat.h"
 #include "requests/requests.h"
+#include "results/results.h"
 #include "scan/internal.h"
 
 #include "access/htup_details.h"

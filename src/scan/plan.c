@@ -21,6 +21,7 @@
 
 #include "compat.h"
 #include "requests/requests.h"
+#include "results/results.h"
 #include "scan/internal.h"
 #include "scan/scan.h"
 #include "settings.h"

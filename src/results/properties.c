@@ -10,7 +10,7 @@
 #include "postgres.h"
 
 #include "layout/item.h"
-#include "requests/request.h"
+#include "results/results.h"
 
 #include "utils/jsonb.h"
 

@@ -8,8 +8,10 @@
 
 #include "compat.h"
 #include "layout/item.h"
-#include "requests/request.h"
+#include "layout/layout.h"
+#include "results/results.h"
 
+#include "funcapi.h"
 #include "utils/typcache.h"
 
 /* The row type of a call site, kept in fn_extra, and which version of it. */

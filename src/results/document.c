@@ -8,7 +8,7 @@
 
 #include "compat.h"
 #include "layout/item.h"
-#include "requests/request.h"
+#include "results/results.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
