@@ -15,14 +15,14 @@ PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 REGRESS = install users posts comments properties hidden likes pages paging cursors feed counts \
 	counters idempotency documents import bad_input limits extremes read_only \
 	privileges views renames deletions operation maintenance verify_repair \
-	invalid upgrade triggers stats row_types custom_scan manual reinstall
+	invalid upgrade triggers stats row_types custom_scan doors as_caller manual reinstall
 REGRESS_OPTS = --inputdir=test --encoding=UTF8
 
 ISOLATION = isolation_install like_like like_insert like_two_keys like_edit_post comment_id username \
 	like_delete_post like_snapshots serializable delete_like counter_order \
 	counter_held rename_comment delete_user user_anew id_anew purge_anew \
 	import_beside detach_post detach_delete null_snapshot remember_half \
-	custom_scan_update
+	custom_scan_update own_items
 ISOLATION_OPTS = --inputdir=test
 
 EXTRA_CLEAN = output_iso results regression.diffs regression.out tmp_check

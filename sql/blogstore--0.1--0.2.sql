@@ -395,8 +395,499 @@ Returns the likes in the order in which their posts were asked for, a like as of
 Errors: 22004 a NULL user_id, or no array; 55000 no containers, or the partition of one of the posts is away.';
 
 /* ------------------------------------------------------------------------
+ * Doors: who may call the requests, and wrappers of them
+ *
+ * These are written in SQL and PL/pgSQL, and not in C: they read the catalogs and
+ * write statements, with the rights of whoever calls them.
+ *
+ * Which functions the requests are is known from one place, the table of names in
+ * src/requests/stats.c, to which whoever adds a request adds it.
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION @extschema@.request_names()
+RETURNS text[]
+AS 'MODULE_PATHNAME', 'blogstore_request_names'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+REVOKE ALL ON FUNCTION @extschema@.request_names FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.request_names IS
+'The names of the requests, which are those of their functions.';
+
+CREATE FUNCTION @extschema@.request_functions(OUT function regprocedure, OUT kind text)
+RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL SAFE ROWS 50
+SET search_path = pg_catalog, pg_temp
+AS $body$
+SELECT p.oid::regprocedure, k.kind
+FROM pg_extension AS e
+JOIN pg_depend AS d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+	AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
+JOIN pg_proc AS p ON p.oid = d.objid
+CROSS JOIN (SELECT @extschema@.request_names() AS names) AS r
+CROSS JOIN LATERAL (SELECT CASE
+	WHEN p.proname::text = ANY (r.names) THEN CASE p.provolatile WHEN 'v' THEN 'command' ELSE 'query' END
+	WHEN p.proname LIKE 'own\_%' AND substr(p.proname, 5) = ANY (r.names) THEN 'own'
+	WHEN EXISTS (SELECT FROM pg_cast AS c WHERE c.castfunc = p.oid) THEN 'document'
+	WHEN p.proname IN ('request_names', 'request_functions', 'api_functions', 'api_bypass', 'current_user_id') THEN 'tool'
+	END AS kind) AS k
+WHERE e.extname = 'blogstore' AND p.pronamespace = e.extnamespace AND k.kind IS NOT NULL
+$body$;
+REVOKE ALL ON FUNCTION @extschema@.request_functions FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.request_functions IS
+'The functions that grant_requests() grants. kind: command or query, which are the requests; own: a request for one author''s items alone, whose first argument that author is; document: what casts an item to jsonb; tool: what create_api() and its wrappers call.';
+
+CREATE FUNCTION @extschema@.current_user_id(required boolean DEFAULT true)
+RETURNS uuid
+AS 'MODULE_PATHNAME', 'blogstore_current_user_id'
+LANGUAGE C STABLE PARALLEL SAFE;
+REVOKE ALL ON FUNCTION @extschema@.current_user_id FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.current_user_id IS
+'The user in the setting blogstore.current_user_id, for whom wrappers act that create_api(..., as_caller => true) has made.
+required: raise an error if there is none, else return NULL.
+Errors: 22004 required is NULL; 42501 none, and one is required.';
+
+CREATE FUNCTION @extschema@.own_edit_post(author uuid, post_id uuid, title text DEFAULT NULL, content text DEFAULT NULL, properties jsonb DEFAULT NULL)
+RETURNS @extschema@.post_item
+AS 'MODULE_PATHNAME', 'blogstore_own_edit_post'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION @extschema@.own_edit_post FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.own_edit_post IS
+'C2: edit_post() of a post that is the author''s, which is looked at while the post is locked. For wrappers.
+Returns the post as it is now.
+Errors: those of edit_post(); 22004 no author; 42501 the post is another user''s.';
+
+CREATE FUNCTION @extschema@.own_delete_post(author uuid, post_id uuid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'blogstore_own_delete_post'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION @extschema@.own_delete_post FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.own_delete_post IS
+'delete_post() of a post that is the author''s, which is looked at while the post is locked. For wrappers.
+Returns whether there was one by the author.
+Errors: those of delete_post(); 22004 no author.';
+
+CREATE FUNCTION @extschema@.own_edit_comment(author uuid, post_id uuid, comment_id uuid, content text DEFAULT NULL, properties jsonb DEFAULT NULL)
+RETURNS @extschema@.comment_item
+AS 'MODULE_PATHNAME', 'blogstore_own_edit_comment'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION @extschema@.own_edit_comment FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.own_edit_comment IS
+'edit_comment() of a comment that is the author''s, which is looked at while the comment is locked. For wrappers.
+Returns the comment as it is now.
+Errors: those of edit_comment(); 22004 no author; 42501 the comment is another user''s.';
+
+CREATE FUNCTION @extschema@.own_delete_comment(author uuid, post_id uuid, comment_id uuid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'blogstore_own_delete_comment'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION @extschema@.own_delete_comment FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.own_delete_comment IS
+'delete_comment() of a comment that is the author''s, which is looked at while the comment is locked. For wrappers.
+Returns whether there was one by the author.
+Errors: those of delete_comment(); 22004 no author.';
+
+CREATE FUNCTION @extschema@.grant_requests(role regrole)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+	grantee	name;
+	refused	regprocedure;
+BEGIN
+	IF role IS NULL THEN
+		RAISE EXCEPTION USING ERRCODE = '22004', MESSAGE = 'role must not be null', HINT = 'Pass a value for role.';
+	END IF;
+	SELECT r.rolname INTO grantee FROM pg_roles AS r WHERE r.oid = role;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = '42704', MESSAGE = format('role with OID %s does not exist', role::oid),
+			HINT = 'Pass the name of a role.';
+	END IF;
+	-- who may not grant it need not, where the role has it from PUBLIC
+	IF has_schema_privilege('@extschema@', 'USAGE WITH GRANT OPTION')
+		OR NOT has_schema_privilege(role, '@extschema@', 'USAGE')
+	THEN
+		EXECUTE format('GRANT USAGE ON SCHEMA @extschema@ TO %I', grantee);
+	END IF;
+	EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I',
+		(SELECT string_agg(f.function::text, ', ') FROM @extschema@.request_functions() AS f), grantee);
+	-- of what it must not grant the server only warns
+	SELECT f.function INTO refused FROM @extschema@.request_functions() AS f
+	WHERE NOT has_function_privilege(role, f.function, 'EXECUTE') ORDER BY f.function::text COLLATE "C" LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = format('no right to grant EXECUTE on %s', refused),
+			HINT = 'Call it as the owner of the extension.';
+	END IF;
+END
+$body$;
+REVOKE ALL ON FUNCTION @extschema@.grant_requests FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.grant_requests IS
+'Let a role call the requests: EXECUTE on them, on the casts of their results to jsonb, on the functions own_...() that do less, and on what create_api() and its wrappers call; USAGE on the schema. Nothing else: no operation, no import, no table.
+role: whom. An update of the extension grants the queries that it adds to whoever holds get_post(), and the commands to whoever of these holds create_post() too.
+Errors: 22004 NULL; 25006 read-only transaction; 42501 no right to grant them; 42704 no such role.';
+
+CREATE FUNCTION @extschema@.revoke_requests(role regrole)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+	grantee	name;
+	kept	regprocedure;
+BEGIN
+	IF role IS NULL THEN
+		RAISE EXCEPTION USING ERRCODE = '22004', MESSAGE = 'role must not be null', HINT = 'Pass a value for role.';
+	END IF;
+	SELECT r.rolname INTO grantee FROM pg_roles AS r WHERE r.oid = role;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = '42704', MESSAGE = format('role with OID %s does not exist', role::oid),
+			HINT = 'Pass the name of a role.';
+	END IF;
+	EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM %I',
+		(SELECT string_agg(f.function::text, ', ') FROM @extschema@.request_functions() AS f), grantee);
+	-- it may need the schema for functions that it was granted otherwise
+	IF NOT EXISTS (SELECT FROM pg_proc AS p, aclexplode(p.proacl) AS a
+			WHERE p.pronamespace = '@extschema@'::regnamespace AND a.grantee = role AND p.proowner <> role)
+		AND has_schema_privilege('@extschema@', 'USAGE WITH GRANT OPTION')
+	THEN
+		EXECUTE format('REVOKE USAGE ON SCHEMA @extschema@ FROM %I', grantee);
+	END IF;
+	SELECT f.function INTO kept FROM @extschema@.request_functions() AS f
+	WHERE has_function_privilege(role, f.function, 'EXECUTE') ORDER BY f.function::text COLLATE "C" LIMIT 1;
+	IF FOUND THEN
+		RAISE WARNING USING MESSAGE = format('role %I can still execute %s', grantee, kept),
+			HINT = 'It is a superuser or the owner, or has the right from PUBLIC, from a role that it is a member of, or from whom somebody else has let grant it.';
+	END IF;
+END
+$body$;
+REVOKE ALL ON FUNCTION @extschema@.revoke_requests FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.revoke_requests IS
+'Take from a role what grant_requests() gives. USAGE on the schema stays if the role holds other functions in it. A warning tells if the role can execute requests all the same.
+role: from whom.
+Errors: 22004 NULL; 25006 read-only transaction; 2BP01 the role has granted them to others; 42501 no right to revoke them; 42704 no such role.';
+
+CREATE FUNCTION @extschema@.api_functions(schema text, as_caller boolean DEFAULT false, OUT name text, OUT arguments text, OUT returns text, OUT options text, OUT body text, OUT comment text)
+RETURNS SETOF record
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $body$
+WITH
+-- Requests, each with the function that is called for it. As the caller, that is
+-- own_...() where there is one, with the current user before the request's arguments:
+-- the author of the items that a command may change, and to a query who looks, NULL for
+-- nobody. A command that names no user and has no such function has no wrapper.
+-- What a wrapper guarantees of a query: nobody sees through it what is hidden, but its
+-- author, be it a post, the comments and likes on it, or a comment. As long as nothing can be
+-- hidden, no query needs a function of this kind.
+request AS (
+	SELECT p.*, p.provolatile = 'v' AS command, o.oid IS NOT NULL AS own,
+		'@extschema@.' || quote_ident(coalesce(o.proname, p.proname)) AS callee
+	FROM @extschema@.request_functions() AS f
+	JOIN pg_proc AS p ON p.oid = f.function
+	LEFT JOIN (pg_proc AS o JOIN @extschema@.request_functions() AS g ON g.function = o.oid AND g.kind = 'own')
+		ON as_caller AND o.proname = 'own_' || p.proname
+		AND o.proargtypes::oid[] = 'uuid'::regtype::oid || p.proargtypes::oid[]
+		AND o.prorettype = p.prorettype AND o.proretset = p.proretset
+	WHERE f.kind IN ('command', 'query') AND p.proargmodes IS NULL
+		AND NOT (as_caller AND p.provolatile = 'v' AND o.oid IS NULL AND NOT 'user_id' = ANY (p.proargnames))
+),
+-- What relates items: by which request, and which of its arguments an item's
+-- properties are. Those whose request there is not are left out.
+relation (type, relation, request, bound) AS (VALUES
+	('user_item', 'posts', 'list_user_posts', '{"user_id": "user_id"}'::jsonb),
+	('user_item', 'comments', 'list_user_comments', '{"user_id": "user_id"}'),
+	('user_item', 'likes', 'list_user_likes', '{"user_id": "user_id"}'),
+	('post_item', 'author', 'get_user', '{"user_id": "user_id"}'),
+	('post_item', 'comments', 'list_post_comments', '{"post_id": "post_id"}'),
+	('post_item', 'likes', 'list_post_likes', '{"post_id": "post_id"}'),
+	('comment_item', 'author', 'get_user', '{"user_id": "user_id"}'),
+	('comment_item', 'post', 'get_post', '{"post_id": "post_id"}'),
+	('comment_item', 'replies', 'list_comment_replies', '{"post_id": "post_id", "parent_id": "id"}'),
+	('like_item', 'author', 'get_user', '{"user_id": "user_id"}'),
+	('like_item', 'post', 'get_post', '{"post_id": "post_id"}')
+),
+wrapper AS (
+	SELECT r.proname::text AS name, r.oid AS request, NULL::text AS item, '{}'::jsonb AS bound, r.proretset AS set
+	FROM request AS r
+	UNION ALL
+	SELECT v.type || '_' || v.relation, r.oid, v.type, v.bound, r.proretset AND r.prorows > 1
+	FROM relation AS v JOIN request AS r ON r.proname = v.request
+),
+-- The arguments of a wrapper's request, and where it takes them from: "given" are
+-- those that its caller does not name. As the caller, a command acts for the current
+-- user and dates what it writes now; and a query that does not know who looks is not
+-- asked for what is hidden.
+argument AS (
+	SELECT w.name, n, quote_ident(r.proargnames[n]) || ' ' || format_type(r.proargtypes[n - 1], NULL) AS declared,
+		pg_get_function_arg_default(r.oid, n) AS default,
+		CASE WHEN w.bound ? r.proargnames[n] THEN '($1).' || quote_ident(w.bound ->> r.proargnames[n])
+			WHEN as_caller AND r.command AND r.proargnames[n] = 'user_id' THEN '@extschema@.current_user_id()'
+			WHEN as_caller AND r.command AND r.proargnames[n] = 'creation_date' THEN 'NULL::timestamptz'
+			WHEN as_caller AND NOT r.command AND NOT r.own AND r.proargnames[n] = 'include_hidden' THEN 'false'
+		END AS given, w.item IS NOT NULL AS related
+	FROM wrapper AS w JOIN request AS r ON r.oid = w.request
+	CROSS JOIN LATERAL generate_series(1, r.pronargs) AS n
+),
+numbered AS (
+	SELECT a.*, coalesce(a.given, '$' || (a.related::int + count(*) FILTER (WHERE a.given IS NULL)
+		OVER (PARTITION BY a.name ORDER BY a.n))) AS value
+	FROM argument AS a
+),
+listed AS (
+	SELECT a.name, string_agg(a.declared || coalesce(' DEFAULT ' || a.default, ''), ', ' ORDER BY a.n)
+			FILTER (WHERE a.given IS NULL) AS declared,
+		string_agg(a.value, ', ' ORDER BY a.n) AS passed
+	FROM numbered AS a GROUP BY a.name
+),
+item AS (
+	SELECT t.oid, t.typname, string_agg('r.' || quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns
+	FROM pg_type AS t JOIN pg_attribute AS a ON a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+	WHERE t.typnamespace = '@extschema@'::regnamespace AND t.typname LIKE '%\_item'
+	GROUP BY t.oid, t.typname
+)
+SELECT w.name,
+	concat_ws(', ', CASE WHEN w.item IS NOT NULL THEN 'item ' || quote_ident(schema) || '.' || w.item END, l.declared),
+	CASE WHEN w.set THEN 'SETOF ' ELSE '' END
+		|| coalesce(quote_ident(schema) || '.' || i.typname, format_type(r.prorettype, NULL)),
+	concat_ws(' ', CASE r.provolatile WHEN 'v' THEN 'VOLATILE' ELSE 'STABLE' END,
+		CASE r.proparallel WHEN 's' THEN 'PARALLEL SAFE' END,
+		CASE WHEN w.set THEN 'ROWS ' || r.prorows END,
+		CASE WHEN as_caller THEN 'SECURITY DEFINER SET search_path = pg_catalog, pg_temp' END),
+	-- the columns are named, so that a wrapper serves until it is made anew where an
+	-- update has given an item more of them
+	format('SELECT %s FROM %s(%s) AS r', coalesce(i.columns, 'r'), r.callee,
+		concat_ws(', ', CASE WHEN r.own THEN format('@extschema@.current_user_id(%s)', r.command::text) END, l.passed)),
+	concat_ws(E'\n', CASE WHEN w.item IS NULL THEN obj_description(r.oid, 'pg_proc')
+			WHEN w.set THEN format('What %s() lists for this item.', r.proname)
+			ELSE format('What %s() retrieves for this item.', r.proname) END,
+		CASE WHEN as_caller AND r.command THEN
+			'The user is the one who is signed in (42501 nobody is), who changes own items alone; the date is the present.' END)
+FROM wrapper AS w JOIN request AS r ON r.oid = w.request
+LEFT JOIN listed AS l ON l.name = w.name
+LEFT JOIN item AS i ON i.oid = r.prorettype
+$body$;
+REVOKE ALL ON FUNCTION @extschema@.api_functions FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.api_functions IS
+'The functions that create_api() makes in a schema, one row each.
+schema: its name; as_caller: as in create_api().';
+
+-- What a role may do that as_caller is to keep from it; NULL: nothing. By which role
+-- does not matter: it may become any that it is a member of.
+CREATE FUNCTION @extschema@.api_bypass(role regrole)
+RETURNS text
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $body$
+WITH reach AS (
+	SELECT r.oid FROM pg_roles AS r WHERE pg_has_role(role, r.oid, 'MEMBER')
+)
+SELECT b.bypass FROM (
+	SELECT 1, 'is a superuser, or may grant itself any role' FROM pg_roles AS r
+	WHERE r.oid = role AND (r.rolsuper OR r.rolcreaterole)
+	UNION ALL
+	SELECT 2, format('can execute %s', f.function) FROM reach AS r, @extschema@.request_functions() AS f
+	WHERE f.kind IN ('command', 'query', 'own') AND has_function_privilege(r.oid, f.function, 'EXECUTE')
+	UNION ALL
+	SELECT 2, format('can execute %s', p.oid::regprocedure) FROM reach AS r, pg_proc AS p
+	WHERE p.pronamespace = '@extschema@'::regnamespace
+		AND p.proname IN ('import', 'import_documents', 'export_documents', 'verify') AND has_function_privilege(r.oid, p.oid, 'EXECUTE')
+	UNION ALL
+	SELECT 3, 'can set blogstore.current_user_id' FROM reach AS r
+	WHERE has_parameter_privilege(r.oid, 'blogstore.current_user_id', 'SET')
+	UNION ALL
+	SELECT 4, format('has rights on %s', c.oid::regclass) FROM reach AS r, pg_class AS c
+	WHERE c.relnamespace = '@extschema@'::regnamespace AND c.relkind IN ('r', 'p')
+		AND (has_table_privilege(r.oid, c.oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+			OR has_any_column_privilege(r.oid, c.oid, 'SELECT, INSERT, UPDATE, REFERENCES'))
+) AS b (place, bypass)
+ORDER BY b.place, b.bypass COLLATE "C" LIMIT 1
+$body$;
+REVOKE ALL ON FUNCTION @extschema@.api_bypass FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.api_bypass IS
+'By what a role gets past wrappers made with as_caller, itself or as a role that it is a member of, as the end of a sentence; NULL if it does not.
+role: who is to have the wrappers alone.';
+
+CREATE FUNCTION @extschema@.create_api(schema text, role regrole, as_caller boolean DEFAULT false)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path = pg_catalog, pg_temp
+AS $body$
+<<api>>
+DECLARE
+	mark	CONSTANT text := 'Made by blogstore.create_api().';
+	caller	CONSTANT oid := (SELECT r.oid FROM pg_roles AS r WHERE r.rolname = current_user);
+	grantee	name;
+	space	oid;
+	owner	oid;
+	found_one text;
+	made	regprocedure[];
+	kept	jsonb;
+	wanted	record;
+	grant_of record;
+BEGIN
+	-- Arguments
+
+	IF schema IS NULL OR role IS NULL OR as_caller IS NULL THEN
+		RAISE EXCEPTION USING ERRCODE = '22004', MESSAGE = format('%s must not be null',
+				CASE WHEN schema IS NULL THEN 'schema' WHEN role IS NULL THEN 'role' ELSE 'as_caller' END),
+			HINT = 'Pass a value for each argument.';
+	END IF;
+	IF schema = '' OR octet_length(schema) > 63 OR schema IN ('@extschema@', 'information_schema') OR schema LIKE 'pg\_%' THEN
+		RAISE EXCEPTION USING ERRCODE = '22023', MESSAGE = format('schema %I cannot have wrappers', schema),
+			HINT = 'Name a schema of your own, or one that is to be made.';
+	END IF;
+	SELECT r.rolname INTO grantee FROM pg_roles AS r WHERE r.oid = role;
+	IF NOT FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = '42704', MESSAGE = format('role with OID %s does not exist', role::oid),
+			HINT = 'Pass the name of a role.';
+	END IF;
+
+	-- Who may have them
+
+	IF NOT as_caller THEN
+		SELECT f.function::text INTO found_one FROM @extschema@.request_functions() AS f
+		WHERE f.kind IN ('command', 'query') AND NOT has_function_privilege(role, f.function, 'EXECUTE')
+		ORDER BY f.function::text COLLATE "C" LIMIT 1;
+		IF FOUND THEN
+			RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = format('role %I cannot execute %s', grantee, found_one),
+				HINT = format('Call blogstore.grant_requests(%L) first, or make wrappers with as_caller => true for a role that a browser speaks as.', quote_ident(grantee));
+		END IF;
+	ELSE
+		IF (SELECT r.rolsuper FROM pg_roles AS r WHERE r.oid = caller) THEN
+			RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = 'a superuser cannot own wrappers that act for their callers',
+				DETAIL = 'They run with the rights of whoever makes them.',
+				HINT = 'SET ROLE to an ordinary role that has the requests (grant_requests()) and EXECUTE on create_api().';
+		END IF;
+		SELECT f.function::text INTO found_one FROM @extschema@.request_functions() AS f
+		WHERE NOT has_function_privilege(f.function, 'EXECUTE') ORDER BY f.function::text COLLATE "C" LIMIT 1;
+		IF FOUND THEN
+			RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = format('no right to execute %s, which the wrappers call', found_one),
+				HINT = format('Have the owner of the extension call blogstore.grant_requests(%L).', quote_ident(current_user));
+		END IF;
+		found_one := @extschema@.api_bypass(role);
+		IF found_one IS NOT NULL THEN
+			RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = format('role %I %s', grantee, found_one),
+				DETAIL = 'It has the right itself, from PUBLIC, or by a role that it is a member of.',
+				HINT = 'Wrappers with as_caller are for a role that has no other way to the items. Revoke the right, or name another role.';
+		END IF;
+	END IF;
+
+	-- Where they are: in a schema of the caller's, beside nothing of their names that
+	-- was not made here
+
+	SELECT n.oid, n.nspowner INTO space, owner FROM pg_namespace AS n WHERE n.nspname = schema;
+	IF NOT FOUND THEN
+		EXECUTE format('CREATE SCHEMA %I', schema);
+		SELECT n.oid, n.nspowner INTO space, owner FROM pg_namespace AS n WHERE n.nspname = schema;
+	END IF;
+	IF owner <> caller THEN
+		RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = format('schema %I belongs to role %I', schema, pg_get_userbyid(owner)),
+			HINT = 'SET ROLE to its owner, or name another schema.';
+	END IF;
+	SELECT d.description INTO found_one FROM (
+		SELECT pg_describe_object('pg_proc'::regclass, p.oid, 0) FROM pg_proc AS p
+		WHERE p.pronamespace = space AND p.proname IN (SELECT w.name FROM @extschema@.api_functions(schema, as_caller) AS w)
+			AND NOT (p.proowner = caller AND coalesce(obj_description(p.oid, 'pg_proc'), '') LIKE '%' || mark)
+		UNION ALL
+		SELECT pg_describe_object('pg_class'::regclass, c.oid, 0) FROM pg_class AS c
+		WHERE c.relnamespace = space AND c.relname IN ('user_item', 'post_item', 'comment_item', 'like_item')
+			AND NOT (c.relowner = caller AND c.relkind = 'v' AND coalesce(obj_description(c.oid, 'pg_class'), '') LIKE '%' || mark)
+		UNION ALL
+		SELECT pg_describe_object('pg_type'::regclass, t.oid, 0) FROM pg_type AS t
+		WHERE t.typnamespace = space AND t.typname IN ('user_item', 'post_item', 'comment_item', 'like_item') AND t.typrelid = 0
+	) AS d (description) ORDER BY d.description COLLATE "C" LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = '42710', MESSAGE = format('%s was not made by create_api()', found_one),
+			HINT = 'Drop or rename it, or name another schema.';
+	END IF;
+	SELECT array_agg(p.oid::regprocedure) INTO made FROM pg_proc AS p
+	WHERE p.pronamespace = space AND p.proowner = caller AND obj_description(p.oid, 'pg_proc') LIKE '%' || mark;
+	IF EXISTS (SELECT FROM pg_proc AS p WHERE p.oid = ANY (made) AND p.prosecdef <> as_caller) THEN
+		RAISE EXCEPTION USING ERRCODE = '55000', MESSAGE = format('schema %I has wrappers made with as_caller => %s', schema, (NOT as_caller)::text),
+			HINT = 'Pass the same as_caller, name another schema, or drop this one first.';
+	END IF;
+
+	-- Away with those that are not what they should be. Whoever held one holds the new
+	-- one of its name.
+
+	kept := coalesce((SELECT jsonb_agg(jsonb_build_object('name', p.proname, 'grantee', a.grantee, 'grantable', a.is_grantable))
+		FROM pg_proc AS p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
+		WHERE p.oid = ANY (made) AND a.grantee <> caller), '[]');
+	FOR wanted IN SELECT f.oid::regprocedure AS function FROM unnest(made) AS f (oid) JOIN pg_proc AS p USING (oid)
+		WHERE NOT EXISTS (SELECT FROM @extschema@.api_functions(schema, as_caller) AS w
+			WHERE w.name = p.proname AND w.arguments = pg_get_function_arguments(p.oid)
+				AND w.returns = pg_get_function_result(p.oid))
+	LOOP
+		EXECUTE format('DROP FUNCTION %s', wanted.function);
+	END LOOP;
+
+	-- Items, as views without a row. Hasura takes functions that return rows of a table or
+	-- view; PostGraphile and PostgREST know what belongs to an item from functions of its
+	-- type in the type's own schema.
+
+	FOR wanted IN SELECT t.typname, obj_description(t.oid, 'pg_type') AS comment,
+			string_agg(format('NULL::%s AS %I', format_type(a.atttypid, a.atttypmod), a.attname), ', ' ORDER BY a.attnum) AS columns
+		FROM pg_type AS t JOIN pg_attribute AS a ON a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+		WHERE t.typnamespace = '@extschema@'::regnamespace AND t.typname IN ('user_item', 'post_item', 'comment_item', 'like_item')
+		GROUP BY t.oid, t.typname
+	LOOP
+		EXECUTE format('CREATE OR REPLACE VIEW %I.%I AS SELECT %s WHERE false', schema, wanted.typname, wanted.columns);
+		EXECUTE format('COMMENT ON VIEW %I.%I IS %L', schema, wanted.typname,
+			concat_ws(E'\n', '@name ' || replace(wanted.typname, '_item', ''), '@omit all,many,create,update,delete,filter,order',
+				'@behavior -query:resource:list -query:resource:connection -query:resource:single -resource:insert -resource:update -resource:delete',
+				wanted.comment, mark));
+		EXECUTE format('GRANT SELECT ON %I.%I TO %I', schema, wanted.typname, grantee);
+	END LOOP;
+
+	-- The wrappers
+
+	FOR wanted IN SELECT w.* FROM @extschema@.api_functions(schema, as_caller) AS w LOOP
+		EXECUTE format('CREATE OR REPLACE FUNCTION %I.%I(%s) RETURNS %s LANGUAGE sql %s AS %L',
+			schema, wanted.name, wanted.arguments, wanted.returns, wanted.options, wanted.body);
+		EXECUTE format('COMMENT ON FUNCTION %I.%I IS %L', schema, wanted.name, concat_ws(E'\n', wanted.comment, mark));
+		-- PUBLIC, and whomever default privileges name
+		FOR grant_of IN SELECT DISTINCT r.rolname FROM pg_proc AS p
+			CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
+			LEFT JOIN pg_roles AS r ON r.oid = a.grantee
+			WHERE p.pronamespace = space AND p.proname = wanted.name AND a.grantee <> caller
+				AND NOT EXISTS (SELECT FROM jsonb_to_recordset(kept) AS k (name text, grantee oid)
+					WHERE k.name = wanted.name AND k.grantee = a.grantee)
+		LOOP
+			EXECUTE format('REVOKE ALL ON FUNCTION %I.%I FROM %s', schema, wanted.name,
+				coalesce(quote_ident(grant_of.rolname), 'PUBLIC'));
+		END LOOP;
+		EXECUTE format('GRANT EXECUTE ON FUNCTION %I.%I TO %I', schema, wanted.name, grantee);
+		-- one that is new goes to whoever holds get_post()
+		FOR grant_of IN SELECT r.rolname, k.grantable FROM jsonb_to_recordset(kept) AS k (name text, grantee oid, grantable boolean)
+			LEFT JOIN pg_roles AS r ON r.oid = k.grantee
+			WHERE k.name = CASE WHEN kept @> jsonb_build_array(jsonb_build_object('name', wanted.name)) THEN wanted.name ELSE 'get_post' END
+		LOOP
+			EXECUTE format('GRANT EXECUTE ON FUNCTION %I.%I TO %s%s', schema, wanted.name,
+				coalesce(quote_ident(grant_of.rolname), 'PUBLIC'), CASE WHEN grant_of.grantable THEN ' WITH GRANT OPTION' END);
+		END LOOP;
+	END LOOP;
+	EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', schema, grantee);
+
+	SELECT pg_describe_object(d.classid, d.objid, 0) INTO found_one FROM pg_depend AS d
+	WHERE d.deptype = 'e' AND (d.classid, d.objid) IN (SELECT 'pg_namespace'::regclass, space
+		UNION ALL SELECT 'pg_proc'::regclass, p.oid FROM pg_proc AS p WHERE p.pronamespace = space
+		UNION ALL SELECT 'pg_class'::regclass, c.oid FROM pg_class AS c WHERE c.relnamespace = space)
+	LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = '55000', MESSAGE = format('%s is a member of an extension', found_one),
+			HINT = 'Call create_api() outside of extensions'' scripts, and take what is in the schema out of them with ALTER EXTENSION ... DROP.';
+	END IF;
+END
+$body$;
+REVOKE ALL ON FUNCTION @extschema@.create_api FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.create_api IS
+'Make wrappers of all requests for a role, in a schema of the caller''s: plain SQL functions, and views without rows for the types of their results, which are no members of the extension. Generators of GraphQL and REST APIs show them. Call it again after an update.
+schema: made if it is missing; role: is granted the wrappers. It must be able to execute the requests (grant_requests()); as_caller: the wrappers are for a role that a browser speaks as, which must not: they are SECURITY DEFINER, commands act for the user in blogstore.current_user_id, and change what this user has written alone. They have no arguments user_id and creation_date.
+Only what it has made itself is replaced or dropped; whoever held a wrapper goes on holding it.
+Errors: 2BP01 something depends on a wrapper that must be dropped; 22004 NULL; 22023 a schema that is PostgreSQL''s or blogstore''s; 25006 read-only transaction; 42501 the schema is another role''s, the caller lacks a right or, as_caller, is a superuser, or the role has too few rights, or, as_caller, others than the wrappers; 42704 no such role; 42710 something else has a wrapper''s name; 55000 the schema has wrappers of the other kind, or it is within an extension''s script.';
+
+/* ------------------------------------------------------------------------
  * Functions that were made anew have owner and rights of those in whose place they
- * are. This stays the end of the file.
+ * are. Only grants come behind it.
  * ------------------------------------------------------------------------ */
 
 CREATE FUNCTION @extschema@.take_rights(regprocedure, regprocedure) RETURNS void
@@ -424,3 +915,41 @@ END
 $body$;
 
 DROP FUNCTION @extschema@.take_rights(regprocedure, regprocedure);
+
+/* ------------------------------------------------------------------------
+ * Grants: requests that are new here go to whoever holds get_post(), commands only if
+ * create_post() too, behind all that is made and made anew above
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION @extschema@.grant_for_site(statement text) RETURNS void
+AS 'MODULE_PATHNAME', 'blogstore_grant_for_site'
+LANGUAGE C VOLATILE STRICT;
+
+DO $body$
+DECLARE
+	of_0_1	CONSTANT text[] := ARRAY['create_user', 'edit_user', 'get_user', 'get_user_by_name', 'create_post', 'edit_post', 'get_post',
+		'list_user_posts', 'create_comment', 'list_post_comments', 'create_like', 'list_post_likes', 'list_feed', 'edit_comment',
+		'get_like', 'delete_like', 'delete_comment', 'delete_post', 'delete_user'];
+	added	record;
+BEGIN
+	FOR added IN
+		WITH held AS (
+			SELECT p.proname, a.grantee, a.is_grantable
+			FROM @extschema@.request_functions() AS f JOIN pg_proc AS p ON p.oid = f.function, aclexplode(p.proacl) AS a
+			WHERE p.proname IN ('get_post', 'create_post') AND a.grantee <> p.proowner
+		)
+		SELECT f.function, h.grantee, bool_or(h.is_grantable) AS grantable
+		FROM @extschema@.request_functions() AS f JOIN pg_proc AS p ON p.oid = f.function
+			JOIN held AS h ON h.proname = 'get_post'
+		WHERE p.proname::text <> ALL (of_0_1) AND f.kind <> 'document'
+			AND (p.provolatile <> 'v' OR EXISTS (SELECT FROM held AS c WHERE c.proname = 'create_post' AND c.grantee = h.grantee))
+		GROUP BY f.function, h.grantee
+	LOOP
+		PERFORM @extschema@.grant_for_site(format('GRANT EXECUTE ON FUNCTION %s TO %s%s', added.function,
+			CASE WHEN added.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(added.grantee)) END,
+			CASE WHEN added.grantable THEN ' WITH GRANT OPTION' END));
+	END LOOP;
+END
+$body$;
+
+DROP FUNCTION @extschema@.grant_for_site(text);

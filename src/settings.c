@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "compat.h"
 #include "settings.h"
 
@@ -21,6 +23,30 @@ static char *short_form_properties = NULL;
 int			blogstore_count_refresh_interval = 2000;
 bool		blogstore_track_requests = true;
 bool		blogstore_enable_custom_scan = true;
+char	   *blogstore_current_user = NULL;
+
+/* Is a text a uuid as PostgreSQL writes it? */
+static bool
+is_uuid(const char *text)
+{
+	const char *form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+	for (; *form != '\0' && *text != '\0'; form++, text++)
+		if (*form == '-' ? *text != '-' : !isxdigit((unsigned char) *text))
+			return false;
+	return *form == *text;
+}
+
+/* May blogstore.current_user_id have a value? */
+static bool
+check_current_user(char **value, void **extra, GucSource source)
+{
+	if (*value == NULL || (*value)[0] == '\0' || is_uuid(*value))
+		return true;
+	GUC_check_errdetail("It is no uuid.");
+	GUC_check_errhint("Set the user's id, or nothing for nobody.");
+	return false;
+}
 
 /* The keys that the short form keeps, one after the other, each with a byte 0. */
 typedef struct ShortFormKeys
@@ -166,6 +192,13 @@ settings_init(void)
 							 &blogstore_enable_custom_scan,
 							 true,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomStringVariable("blogstore.current_user_id",
+							   "User for whom wrappers made with as_caller act.",
+							   "Empty for nobody. Set for a transaction by whoever authenticates, who was granted SET on it.",
+							   &blogstore_current_user,
+							   "",
+							   PGC_SUSET, GUC_NOT_IN_SAMPLE,
+							   check_current_user, NULL, NULL);
 	MarkGUCPrefixReserved("blogstore");
 }
 

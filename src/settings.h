@@ -12,6 +12,7 @@ extern int	blogstore_short_form_length;
 extern int	blogstore_count_refresh_interval;
 extern bool blogstore_track_requests;
 extern bool blogstore_enable_custom_scan;
+extern char *blogstore_current_user;
 
 /* what the short form keeps of an item's properties */
 extern bool short_form_keeps_all(void);

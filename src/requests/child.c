@@ -184,10 +184,13 @@ write_child(BlogItem *item, ItemType type, bool anew)
 	return true;
 }
 
-/* Delete a comment or like; false if there is none that shows. */
+/*
+ * Delete a comment or like, if it is by an author (NULL: anybody); false if there is
+ * none that shows.
+ */
 static bool
 delete_unless_hidden(ItemType type, const pg_uuid_t *post_id,
-					const pg_uuid_t *other)
+					 const pg_uuid_t *other, const pg_uuid_t *author)
 {
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(other)};
 	const DeletedUsers *deleted;
@@ -207,25 +210,27 @@ delete_unless_hidden(ItemType type, const pg_uuid_t *post_id,
 	shown = shown && !deleted_has_author_of_post(deleted, post_id);
 	PopActiveSnapshot();
 	return shown &&
-		child_delete(type, post_id, other, NULL, LockWaitBlock) == DELETE_DONE;
+		child_delete(type, post_id, other, author, LockWaitBlock) == DELETE_DONE;
 }
 
 /*
  * A request that deletes a comment or like: its arguments are the post's id and
- * other, which tells the child. Returns whether there was one. Errors: 22004, 25006,
- * 40001, 55000. Locks: the post, shared, for a moment; the child, FOR UPDATE.
+ * other, which tells the child. It has to be by an author (NULL: anybody). Returns
+ * whether there was one. Errors: 22004, 25006, 40001, 55000. Locks: the post, shared,
+ * for a moment; the child, FOR UPDATE.
  */
 Datum
-delete_on_post(FunctionCallInfo fcinfo, ItemType type, const char *command,
-			   const char *other)
+delete_on_post(FunctionCallInfo fcinfo, ItemType type, const pg_uuid_t *author)
 {
 	OwnerScope	scope;
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
-	const pg_uuid_t *other_id = need_uuid(fcinfo, 1, other);
+	const pg_uuid_t *other_id = need_uuid(fcinfo, 1, type == ITEM_LIKE ?
+										  "user_id" : "comment_id");
 	bool		found;
 
-	request_begin(&scope, command);
-	found = delete_unless_hidden(type, post_id, other_id);
+	request_begin(&scope, type == ITEM_LIKE ? "delete_like()" :
+				  "delete_comment()");
+	found = delete_unless_hidden(type, post_id, other_id, author);
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
 }

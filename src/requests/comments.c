@@ -20,6 +20,8 @@
 REQUEST_FUNCTION_0_2(create_comment, REQUEST_CREATE_COMMENT);
 REQUEST_FUNCTION_0_2(edit_comment, REQUEST_EDIT_COMMENT);
 REQUEST_FUNCTION(delete_comment, REQUEST_DELETE_COMMENT);
+OWN_REQUEST_FUNCTION(edit_comment, REQUEST_EDIT_COMMENT);
+OWN_REQUEST_FUNCTION(delete_comment, REQUEST_DELETE_COMMENT);
 QUERY_FUNCTION(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT);
 QUERY_FUNCTION_0_2(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT);
 
@@ -125,11 +127,11 @@ comment_says(const pg_uuid_t *post_id, Datum *key, const CommentEdit *edit)
 }
 
 /*
- * Edit a comment. Errors: 22004, 22023, 23503, 25006, 40001, 54000, 55000.
- * Locks: the comment item, FOR NO KEY UPDATE.
+ * Edit a comment, if it is by an author (NULL: anybody). Errors: 22004, 22023, 23503,
+ * 25006, 40001, 42501, 54000, 55000. Locks: the comment item, FOR NO KEY UPDATE.
  */
 static Datum
-edit_comment(PG_FUNCTION_ARGS)
+edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 {
 	OwnerScope	scope;
 	BlogItem	found;
@@ -158,6 +160,7 @@ edit_comment(PG_FUNCTION_ARGS)
 						 LockWaitBlock, &found) != ITEM_OK ||
 		author_being_deleted(&found) || post_author_being_deleted(post_id))
 		unknown_item("comment", id);
+	check_author("comment", &found, author);
 	edited = found;
 	if (comment_take(&edited, &edit))
 	{
@@ -171,15 +174,27 @@ edit_comment(PG_FUNCTION_ARGS)
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }
 
+static Datum
+edit_comment(PG_FUNCTION_ARGS)
+{
+	return edit_comment_of(fcinfo, NULL);
+}
+
 /*
- * Delete a comment; the post's comment_count falls by one with it. Returns
- * whether there was one. Errors: 22004, 25006, 40001, 55000. Locks: the
- * post, shared, for a moment; the comment, FOR UPDATE.
+ * Delete a comment, if it is by an author (NULL: anybody); the post's comment_count
+ * falls by one with it. Returns whether there was one. Errors: 22004, 25006, 40001,
+ * 55000. Locks: the post, shared, for a moment; the comment, FOR UPDATE.
  */
+static Datum
+delete_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
+{
+	return delete_on_post(fcinfo, ITEM_COMMENT, author);
+}
+
 static Datum
 delete_comment(PG_FUNCTION_ARGS)
 {
-	return delete_on_post(fcinfo, ITEM_COMMENT, "delete_comment()", "comment_id");
+	return delete_comment_of(fcinfo, NULL);
 }
 
 /* Q4: list a post's comments. Errors: 22004, 22023, 55000. */

@@ -72,7 +72,7 @@ create_like(PG_FUNCTION_ARGS)
 static Datum
 delete_like(PG_FUNCTION_ARGS)
 {
-	return delete_on_post(fcinfo, ITEM_LIKE, "delete_like()", "user_id");
+	return delete_on_post(fcinfo, ITEM_LIKE, NULL);
 }
 
 /* Has this user liked this post? Errors: 22004, 55000. */

@@ -21,6 +21,8 @@
 REQUEST_FUNCTION_0_2(create_post, REQUEST_CREATE_POST);
 REQUEST_FUNCTION_0_2(edit_post, REQUEST_EDIT_POST);
 REQUEST_FUNCTION(delete_post, REQUEST_DELETE_POST);
+OWN_REQUEST_FUNCTION(edit_post, REQUEST_EDIT_POST);
+OWN_REQUEST_FUNCTION(delete_post, REQUEST_DELETE_POST);
 QUERY_FUNCTION(get_post, REQUEST_GET_POST, ITEM_POST);
 QUERY_FUNCTION_0_2(get_post, REQUEST_GET_POST, ITEM_POST);
 QUERY_FUNCTION(list_user_posts, REQUEST_LIST_USER_POSTS, ITEM_POST);
@@ -136,14 +138,14 @@ create_post(PG_FUNCTION_ARGS)
 }
 
 /*
- * C2: edit a post; NULL keeps what is there. The counts are those of the
- * version that is locked, so none is lost.
+ * C2: edit a post, if it is by an author (NULL: anybody); NULL keeps what is there.
+ * The counts are those of the version that is locked, so none is lost.
  *
- * Errors: 22004, 22023, 23503, 25006, 40001, 54000, 55000. Locks: the post item,
- * FOR NO KEY UPDATE.
+ * Errors: 22004, 22023, 23503, 25006, 40001, 42501, 54000, 55000. Locks: the post
+ * item, FOR NO KEY UPDATE.
  */
 static Datum
-edit_post(PG_FUNCTION_ARGS)
+edit_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 {
 	OwnerScope	scope;
 	BlogItem	found;
@@ -171,6 +173,7 @@ edit_post(PG_FUNCTION_ARGS)
 						 LockWaitBlock, &found) != ITEM_OK ||
 		author_being_deleted(&found))
 		unknown_item("post", id);
+	check_author("post", &found, author);
 	edited = found;
 	if (!PG_ARGISNULL(1))
 		item_take(&edited, &wanted, PROP_TITLE);
@@ -193,13 +196,20 @@ edit_post(PG_FUNCTION_ARGS)
 	return return_item(fcinfo, &post, ITEM_POST);
 }
 
+static Datum
+edit_post(PG_FUNCTION_ARGS)
+{
+	return edit_post_of(fcinfo, NULL);
+}
+
 /*
- * Delete a post with its comments and likes. Returns whether there was one.
+ * Delete a post with its comments and likes, if it is by an author (NULL: anybody).
+ * Returns whether there was one.
  *
  * Errors: 22004, 25006, 40001, 55000. Locks: the post item, FOR UPDATE.
  */
 static Datum
-delete_post(PG_FUNCTION_ARGS)
+delete_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 {
 	OwnerScope	scope;
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
@@ -207,9 +217,15 @@ delete_post(PG_FUNCTION_ARGS)
 
 	request_begin(&scope, "delete_post()");
 	found = !post_author_being_deleted(id) &&
-		post_delete(id, NULL, LockWaitBlock) == DELETE_DONE;
+		post_delete(id, author, LockWaitBlock) == DELETE_DONE;
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
+}
+
+static Datum
+delete_post(PG_FUNCTION_ARGS)
+{
+	return delete_post_of(fcinfo, NULL);
 }
 
 /* Q2: retrieve a post with its exact counts. Errors: 22004, 55000. */

@@ -50,6 +50,23 @@
 	extern int	no_such_variable
 
 /*
+ * The same for items of one author alone, own_name() in SQL, whose arguments are the
+ * author and those of the request: by name_of() in the file, which is told the author.
+ */
+#define OWN_REQUEST_FUNCTION(name, request) \
+	REQUEST_FUNCTION(own_##name, request); \
+	static Datum name##_of(FunctionCallInfo fcinfo, const pg_uuid_t *author); \
+	static Datum \
+	own_##name(PG_FUNCTION_ARGS) \
+	{ \
+		LOCAL_FCINFO(rest, FUNC_MAX_ARGS); \
+		const pg_uuid_t *author = need_author(fcinfo, rest); \
+	\
+		return name##_of(rest, author); \
+	} \
+	extern int	no_such_variable
+
+/*
  * A function of SQL that serves a query: blogstore_name() in SQL, which returns a
  * set; and name() below in the file, which begins a scan of what is asked for.
  */
@@ -133,10 +150,16 @@ extern bool find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,
 /* posts.c */
 extern void add_up_now(BlogItem *post);
 
+/* author.c: whose item it has to be */
+extern const pg_uuid_t *need_author(FunctionCallInfo fcinfo,
+									FunctionCallInfo rest);
+extern void check_author(const char *what, const BlogItem *item,
+						 const pg_uuid_t *author);
+
 /* child.c */
 extern bool write_child(BlogItem *item, ItemType type, bool anew);
 extern Datum delete_on_post(FunctionCallInfo fcinfo, ItemType type,
-							const char *command, const char *other);
+							const pg_uuid_t *author);
 
 /* cursor.c */
 extern void page_find(ListPage *page, ItemType type, const pg_uuid_t *of);

@@ -20,6 +20,7 @@
 #include "requests/request.h"
 #include "settings.h"
 
+#include "catalog/pg_type.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
@@ -27,12 +28,14 @@
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(blogstore_get_request_stats);
 PG_FUNCTION_INFO_V1(blogstore_reset_request_stats);
+PG_FUNCTION_INFO_V1(blogstore_request_names);
 
 /*
  * A request unit is what it costs to read one item of 1 kB by its key: so many
@@ -416,4 +419,19 @@ blogstore_reset_request_stats(PG_FUNCTION_ARGS)
 	my_database->reset_at = GetCurrentTimestamp();
 	LWLockRelease(shared->lock);
 	PG_RETURN_VOID();
+}
+
+/*
+ * blogstore.request_names(): the names of all requests' functions. By them the
+ * functions are known that grant_requests() grants and create_api() wraps.
+ */
+Datum
+blogstore_request_names(PG_FUNCTION_ARGS)
+{
+	Datum		name[N_REQUESTS];
+
+	for (int r = 0; r < N_REQUESTS; r++)
+		name[r] = CStringGetTextDatum(request_names[r][1]);
+	PG_RETURN_ARRAYTYPE_P(construct_array(name, N_REQUESTS, TEXTOID, -1, false,
+										  TYPALIGN_INT));
 }

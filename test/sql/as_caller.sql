@@ -1,0 +1,282 @@
+--
+-- AS_CALLER: wrappers for roles that a browser speaks as
+--
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+SELECT kit.clear();
+SELECT blogstore.wait_for_views();
+SELECT kit.fill(3, 3);
+SELECT count(*) FROM blogstore.create_comment(kit.p(1), kit.u(2), 'by two', kit.c(1), kit.d(10));
+SELECT blogstore.wait_for_views();
+
+-- who owns the wrappers, who calls them, and who tells for whom
+CREATE ROLE regress_blogstore_site;
+CREATE ROLE regress_blogstore_web;
+CREATE ROLE regress_blogstore_door;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA kit TO PUBLIC;
+SELECT blogstore.grant_requests('regress_blogstore_site');
+GRANT EXECUTE ON FUNCTION blogstore.create_api TO regress_blogstore_site;
+CREATE SCHEMA web AUTHORIZATION regress_blogstore_site;
+SET ROLE regress_blogstore_site;
+SELECT blogstore.create_api('web', 'regress_blogstore_web', as_caller => true);
+RESET ROLE;
+
+--
+-- What is made
+--
+SELECT count(*) = (SELECT count(*) FROM pg_proc WHERE pronamespace = 'web'::regnamespace) AS all, prosecdef, proconfig, proowner::regrole
+FROM pg_proc WHERE pronamespace = 'web'::regnamespace GROUP BY 2, 3, 4;
+-- every request has a wrapper: each command is told the user, or has a function that is told the author
+SELECT function FROM blogstore.stat_requests EXCEPT SELECT proname FROM pg_proc WHERE pronamespace = 'web'::regnamespace;
+-- no command names a user, an author or a date
+SELECT p.oid::regprocedure FROM pg_proc p WHERE pronamespace = 'web'::regnamespace AND provolatile = 'v' AND proargnames && '{user_id,author,creation_date}';
+-- all else is as in the extension
+SELECT p.oid::regprocedure, a.name FROM pg_proc w JOIN pg_proc p USING (proname), unnest(p.proargnames) WITH ORDINALITY a (name, n)
+WHERE w.pronamespace = 'web'::regnamespace AND p.pronamespace = 'blogstore'::regnamespace
+	AND NOT a.name = ANY (coalesce(w.proargnames, '{}')) AND NOT (p.provolatile = 'v' AND a.name IN ('user_id', 'creation_date'));
+SELECT pg_get_function_arguments('web.create_comment'::regproc) ~ '^post_id uuid, content text, comment_id uuid DEFAULT NULL::uuid' AS comment,
+	pg_get_function_arguments('web.delete_like'::regproc) AS like, pg_get_function_arguments('web.delete_user'::regproc) AS user,
+	pg_get_function_arguments('web.get_like'::regproc) AS query;
+
+--
+-- Nobody is signed in: everything may be read, nothing written
+--
+CREATE FUNCTION kit.nulls(schema regnamespace) RETURNS TABLE (wrapper text, outcome text) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR wrapper, outcome IN SELECT p.proname, format('SELECT %s.%I(%s)', schema, p.proname,
+			(SELECT string_agg(format('NULL::%s', format_type(t, NULL)), ', ') FROM unnest(p.proargtypes) t))
+		FROM pg_proc p WHERE pronamespace = schema AND provolatile = 'v' ORDER BY proname COLLATE "C"
+	LOOP
+		outcome := kit.outcome(outcome);
+		RETURN NEXT;
+	END LOOP;
+END $$;
+SET ROLE regress_blogstore_web;
+SELECT count(*) > 10 AS commands, count(*) FILTER (WHERE outcome <> '42501 nobody is signed in') AS allowed FROM kit.nulls('web');
+SELECT title, comment_count FROM web.list_feed();
+SELECT title, (web.post_item_author(p)).username, (SELECT count(*) FROM web.post_item_comments(p)) FROM web.get_post(kit.p(1)) p;
+RESET ROLE;
+SET blogstore.current_user_id = '';
+SET ROLE regress_blogstore_web;
+SELECT count(*) FILTER (WHERE outcome <> '42501 nobody is signed in') AS allowed FROM kit.nulls('web');
+-- the wrappers are the only way
+SELECT call, kit.try('blogstore.' || call) FROM (VALUES
+	('get_post(kit.p(1))'), ('create_like(kit.p(1), kit.u(1))'), ('delete_post(kit.p(1))'), ('own_edit_post(kit.u(1), kit.p(1), ''x'')'),
+	('own_delete_post(kit.u(1), kit.p(1))'), ('own_edit_comment(kit.u(2), kit.p(1), kit.c(1), ''x'')'), ('own_delete_comment(kit.u(2), kit.p(1), kit.c(1))'),
+	('current_user_id()'), ('create_api(''web'', ''regress_blogstore_web'')'), ('posts'), ('users')) AS v (call);
+RESET ROLE;
+SELECT call, kit.outcome('SELECT * FROM blogstore.' || call) FROM (VALUES
+	('own_edit_post(NULL, kit.p(1), ''x'')'), ('own_delete_post(NULL, kit.p(1))'), ('own_edit_comment(NULL, kit.p(1), kit.c(1), ''x'')'),
+	('own_delete_comment(NULL, kit.p(1), kit.c(1))'), ('own_edit_post(kit.u(1), NULL, ''x'')')) AS v (call);
+SET ROLE regress_blogstore_web;
+-- nobody makes oneself somebody
+SELECT kit.outcome('SET blogstore.current_user_id = ''00000000-0000-7000-8000-000000000001''');
+SELECT kit.outcome('SET LOCAL blogstore.current_user_id = ''00000000-0000-7000-8000-000000000001''');
+SELECT kit.outcome('SELECT set_config(''blogstore.current_user_id'', ''00000000-0000-7000-8000-000000000001'', true)');
+SELECT kit.outcome('ALTER ROLE regress_blogstore_web SET blogstore.current_user_id = ''00000000-0000-7000-8000-000000000001''') ~ '^42501' AS refused;
+CREATE FUNCTION pg_temp.somebody() RETURNS uuid LANGUAGE sql SECURITY DEFINER
+AS $$ SELECT set_config('blogstore.current_user_id', '00000000-0000-7000-8000-000000000001', true); SELECT (web.create_post('x', 'x')).id $$;
+SELECT kit.outcome('SELECT pg_temp.somebody()');
+SELECT kit.outcome('CREATE FUNCTION pg_temp.other() RETURNS int LANGUAGE sql SET blogstore.current_user_id = ''00000000-0000-7000-8000-000000000001'' AS ''SELECT 1''') ~ '^42501' AS refused;
+SELECT kit.outcome('UPDATE pg_settings SET setting = ''00000000-0000-7000-8000-000000000001'' WHERE name = ''blogstore.current_user_id''');
+DROP FUNCTION pg_temp.somebody;
+RESET ROLE;
+
+--
+-- The door: a role that may set the user, and a function of its, as PostgREST calls one
+-- before each request
+--
+GRANT SET ON PARAMETER blogstore.current_user_id TO regress_blogstore_door;
+CREATE SCHEMA door;
+GRANT USAGE ON SCHEMA door TO regress_blogstore_web;
+CREATE FUNCTION door.pre_request() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+	SELECT set_config('blogstore.current_user_id', nullif(current_setting('request.jwt.claims', true), '')::json ->> 'sub', true)
+$$;
+ALTER FUNCTION door.pre_request OWNER TO regress_blogstore_door;
+REVOKE ALL ON FUNCTION door.pre_request FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION door.pre_request TO regress_blogstore_web;
+
+\set one '{"role": "regress_blogstore_web", "sub": "00000000-0000-7000-8000-000000000001"}'
+\set two '{"role": "regress_blogstore_web", "sub": "00000000-0000-7000-8000-000000000002"}'
+\set ten '{"role": "regress_blogstore_web", "sub": "00000000-0000-7000-8000-00000000000a"}'
+BEGIN;
+SET LOCAL ROLE regress_blogstore_web;
+SELECT set_config('request.jwt.claims', :'one', true) = :'one' AS claims;
+SELECT door.pre_request();
+SELECT user_username, title FROM web.create_post('a title', 'a content', kit.p(20));
+SELECT title, content FROM web.edit_post(kit.p(20), content => 'changed');
+SELECT title, properties FROM web.edit_post(kit.p(20), properties => '{"slug": "a-title"}');
+SELECT user_username, content FROM web.create_comment(kit.p(20), 'mine', kit.c(20));
+SELECT content FROM web.edit_comment(kit.p(20), kit.c(20), 'mine!');
+SELECT user_username FROM web.create_like(post_id => kit.p(20));
+-- repeated, a command returns what there is; another's id is taken
+SELECT content FROM web.create_comment(kit.p(20), 'mine!', kit.c(20));
+SELECT kit.outcome('SELECT web.create_comment(kit.p(1), ''by two'', kit.c(1))');
+-- what is another's: not to be changed
+SELECT kit.outcome('SELECT web.edit_post(kit.p(2), ''mine now'')'), kit.outcome('SELECT web.edit_comment(kit.p(1), kit.c(1), ''mine now'')');
+SELECT web.delete_post(kit.p(2)), web.delete_comment(kit.p(1), kit.c(1)), web.delete_like(kit.p(1));
+SELECT title FROM web.get_post(kit.p(2));
+-- what is one's own goes
+SELECT web.delete_like(kit.p(20)), web.delete_comment(kit.p(20), kit.c(20)), web.delete_post(kit.p(20)), web.delete_post(kit.p(20));
+SELECT username FROM web.edit_user('Una');
+SELECT kit.outcome('SELECT web.edit_user(''user 2'')');
+SELECT web.delete_user(), web.delete_user();
+ROLLBACK;
+-- what there is no such user for
+BEGIN;
+SET LOCAL ROLE regress_blogstore_web;
+SELECT set_config('request.jwt.claims', :'ten', true) = :'ten' AS claims;
+SELECT door.pre_request();
+SELECT kit.outcome('SELECT web.create_post(''x'', ''x'')'), web.delete_user();
+SELECT username, user_id FROM web.create_user('Tenth');
+SELECT user_username FROM web.create_post('x', 'x');
+ROLLBACK;
+-- NULLs: as in the requests
+BEGIN;
+SET LOCAL ROLE regress_blogstore_web;
+SELECT set_config('request.jwt.claims', :'one', true) = :'one' AS claims;
+SELECT door.pre_request();
+SELECT kit.outcome('SELECT web.edit_post(NULL)'), kit.outcome('SELECT web.delete_post(NULL)'), kit.outcome('SELECT web.edit_comment(NULL, NULL, NULL)'),
+	kit.outcome('SELECT web.delete_comment(NULL, NULL)'), kit.outcome('SELECT web.create_like(NULL)'), kit.outcome('SELECT web.edit_post(kit.p(99))');
+ROLLBACK;
+-- without claims, and with claims that name nobody: nobody, also where there was somebody before
+BEGIN;
+SET LOCAL ROLE regress_blogstore_web;
+SELECT set_config('request.jwt.claims', :'one', true) = :'one' AS claims;
+SELECT door.pre_request();
+SELECT set_config('request.jwt.claims', '{"role": "regress_blogstore_web"}', true);
+SELECT door.pre_request();
+SELECT kit.outcome('SELECT web.create_like(kit.p(1))');
+SELECT set_config('request.jwt.claims', '{"sub": "robert''); DROP TABLE"}', true);
+SELECT kit.outcome('SELECT door.pre_request()');
+SELECT set_config('request.jwt.claims', '', true);
+SELECT door.pre_request();
+SELECT kit.outcome('SELECT web.create_like(kit.p(1))');
+COMMIT;
+-- it is the transaction's, and a savepoint's
+BEGIN;
+SET LOCAL ROLE regress_blogstore_web;
+SELECT set_config('request.jwt.claims', :'one', true) = :'one' AS claims;
+SELECT door.pre_request();
+SAVEPOINT s;
+SELECT set_config('request.jwt.claims', :'two', true) = :'two' AS claims;
+SELECT door.pre_request();
+SELECT user_username FROM web.create_like(kit.p(1));
+ROLLBACK TO s;
+SELECT user_username FROM web.create_like(kit.p(1));
+COMMIT;
+SET ROLE regress_blogstore_web;
+SELECT kit.outcome('SELECT web.create_like(kit.p(1))');
+RESET ROLE;
+SELECT user_username FROM blogstore.list_post_likes(kit.p(1));
+-- for whoever signs in as a role that may set it
+SET ROLE regress_blogstore_door;
+SELECT kit.outcome('SELECT set_config(''blogstore.current_user_id'', ''me'', true)');
+SELECT kit.outcome(format('SELECT set_config(''blogstore.current_user_id'', %L, true)', id)) FROM unnest(ARRAY['{00000000-0000-7000-8000-000000000001}',
+	'00000000-0000-7000-8000-000000000001 ', '00000000-0000-7000-8000-00000000000', '0000000000007000800000000000000001', '-', '00000000-0000-7000-8000-00000000000G']) id;
+RESET ROLE;
+
+--
+-- A caller who brings names, settings and functions
+--
+CREATE SCHEMA trap;
+GRANT ALL ON SCHEMA trap TO regress_blogstore_web;
+BEGIN;
+SET LOCAL ROLE regress_blogstore_web;
+SELECT set_config('request.jwt.claims', :'one', true) = :'one' AS claims;
+SELECT door.pre_request();
+CREATE FUNCTION trap.current_user_id(required boolean DEFAULT true) RETURNS uuid LANGUAGE sql AS $$ SELECT kit.u(2) $$;
+CREATE FUNCTION trap.get_post(uuid) RETURNS SETOF web.post_item LANGUAGE sql AS $$ SELECT * FROM web.list_feed() $$;
+CREATE FUNCTION trap.eq(uuid, uuid) RETURNS boolean LANGUAGE sql AS $$ SELECT true $$;
+CREATE OPERATOR trap.= (LEFTARG = uuid, RIGHTARG = uuid, FUNCTION = trap.eq);
+CREATE DOMAIN trap.timestamptz AS text DEFAULT 'trap';
+CREATE TYPE trap.uuid AS (a int);
+CREATE TEMP TABLE posts (id uuid, type text);
+CREATE TEMP VIEW post_item AS SELECT 1 AS id;
+SET LOCAL search_path = trap, pg_temp, web, pg_catalog;
+SET LOCAL row_security = off;
+SET LOCAL transform_null_equals = on;
+SET LOCAL default_transaction_read_only = off;
+SET LOCAL standard_conforming_strings = off;
+SET LOCAL blogstore.enable_custom_scan = off;
+SET LOCAL constraint_exclusion = off;
+SELECT user_username FROM web.create_like('00000000-0000-7000-8001-000000000002');
+SELECT (web.post_item_author(p)).username FROM web.get_post('00000000-0000-7000-8001-000000000002') p;
+SELECT web.delete_post('00000000-0000-7000-8001-000000000002');
+SELECT user_username, creation_date > pg_catalog.now() - interval '1 hour' AS now FROM web.create_post('t', 'c', '00000000-0000-7000-8001-000000000030');
+SELECT count(*) FROM web.get_post('00000000-0000-7000-8001-000000000030');
+SELECT (web.edit_post('00000000-0000-7000-8001-000000000030', 't2')).title;
+SELECT kit.outcome('SET session_replication_role = replica');
+SELECT web.edit_post('00000000-0000-7000-8001-000000000002', 'mine now');
+ROLLBACK;
+-- a trigger of the containers' owner knows for whom it is, and the next command does
+BEGIN;
+CREATE FUNCTION kit.acting() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'user: "%"', current_setting('blogstore.current_user_id'); RETURN new; END $$;
+CREATE TRIGGER acting BEFORE INSERT ON blogstore.posts FOR EACH ROW WHEN (new.type = 'post') EXECUTE FUNCTION kit.acting();
+SET LOCAL ROLE regress_blogstore_web;
+SELECT set_config('request.jwt.claims', :'one', true) = :'one' AS claims;
+SELECT door.pre_request();
+SELECT user_username FROM web.create_post('t', 'c');
+SELECT user_username FROM web.create_post('t2', 'c');
+ROLLBACK;
+-- queries in parallel workers have the setting
+BEGIN;
+SET LOCAL blogstore.current_user_id = '00000000-0000-7000-8000-000000000001';
+SELECT blogstore.current_user_id(), blogstore.current_user_id(false);
+SELECT set_config(name, 'on', true) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SELECT blogstore.current_user_id();
+ROLLBACK;
+SELECT blogstore.current_user_id(false) IS NULL AS nobody, kit.outcome('SELECT blogstore.current_user_id()'), kit.outcome('SELECT blogstore.current_user_id(NULL)');
+
+--
+-- Who is refused
+--
+CREATE FUNCTION kit.refused(change text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result	text;
+BEGIN
+	EXECUTE change;
+	SET LOCAL ROLE regress_blogstore_site;
+	result := kit.outcome('SELECT blogstore.create_api(''web'', ''regress_blogstore_web'', true)');
+	RAISE EXCEPTION USING ERRCODE = 'KIT00', MESSAGE = result;
+EXCEPTION WHEN SQLSTATE 'KIT00' THEN
+	RETURN SQLERRM;
+END $$;
+CREATE ROLE regress_blogstore_mid NOINHERIT;
+SELECT change, kit.refused(change) FROM unnest(ARRAY[
+	'SELECT 1',
+	'GRANT EXECUTE ON FUNCTION blogstore.get_post TO regress_blogstore_web',
+	'GRANT EXECUTE ON FUNCTION blogstore.get_post TO PUBLIC',
+	'GRANT EXECUTE ON FUNCTION blogstore.own_delete_post TO regress_blogstore_web',
+	'GRANT EXECUTE ON FUNCTION blogstore.export_documents TO regress_blogstore_web',
+	'GRANT EXECUTE ON FUNCTION blogstore.wait_for_views, blogstore.new_id, blogstore.get_worker_status TO regress_blogstore_web',
+	'GRANT EXECUTE ON FUNCTION blogstore.get_post TO regress_blogstore_mid; GRANT regress_blogstore_mid TO regress_blogstore_web',
+	'ALTER ROLE regress_blogstore_web NOINHERIT; GRANT EXECUTE ON FUNCTION blogstore.get_post TO regress_blogstore_mid; GRANT regress_blogstore_mid TO regress_blogstore_web',
+	'GRANT EXECUTE ON FUNCTION blogstore.get_post TO regress_blogstore_door; GRANT regress_blogstore_door TO regress_blogstore_mid; GRANT regress_blogstore_mid TO regress_blogstore_web; REVOKE SET ON PARAMETER blogstore.current_user_id FROM regress_blogstore_door',
+	'ALTER ROLE regress_blogstore_web SUPERUSER',
+	'ALTER ROLE regress_blogstore_web CREATEROLE',
+	'GRANT SET ON PARAMETER blogstore.current_user_id TO regress_blogstore_web',
+	'GRANT SET ON PARAMETER blogstore.current_user_id TO PUBLIC',
+	'GRANT regress_blogstore_door TO regress_blogstore_web',
+	'GRANT SELECT ON blogstore.posts TO regress_blogstore_web',
+	'GRANT UPDATE (title) ON blogstore.posts TO PUBLIC',
+	'GRANT pg_read_all_data TO regress_blogstore_web',
+	'ALTER ROLE regress_blogstore_site SUPERUSER',
+	'REVOKE EXECUTE ON FUNCTION blogstore.own_delete_post FROM regress_blogstore_site',
+	'ALTER SCHEMA web OWNER TO regress_blogstore_mid']) change;
+SELECT regexp_replace(kit.refused('GRANT regress_blogstore_site TO regress_blogstore_web'), 'blogstore[.].*', '...');
+SET ROLE regress_blogstore_site;
+SELECT regexp_replace(kit.outcome('SELECT blogstore.create_api(''web'', ''regress_blogstore_site'', true)'), 'blogstore[.].*', '...');
+SELECT kit.outcome('SELECT blogstore.create_api(''web'', ''regress_blogstore_site'', false)');
+RESET ROLE;
+SELECT kit.outcome('SELECT blogstore.create_api(''web2'', ''regress_blogstore_web'', true)');
+
+SET client_min_messages = warning;
+DROP SCHEMA web, door, trap CASCADE;
+DROP FUNCTION kit.nulls, kit.refused;
+REVOKE SET ON PARAMETER blogstore.current_user_id FROM regress_blogstore_door;
+REVOKE ALL ON FUNCTION blogstore.create_api FROM regress_blogstore_site;
+SELECT blogstore.revoke_requests('regress_blogstore_site');
+DROP ROLE regress_blogstore_site, regress_blogstore_web, regress_blogstore_door, regress_blogstore_mid;
+SELECT blogstore.wait_for_views();
+SELECT * FROM blogstore.verify();
