@@ -347,6 +347,8 @@ setup()
 			[[ ! -f $ROOT/.clang-format ]] || have clang-format || missing+=(clang-format)
 		fi
 		[[ ! -d $ROOT/test/node ]] || find_node_pg
+		# PostGraphile is a package of npm's; one Debian is enough for its test
+		[[ $PG_VERSION != 15 ]] || have npm || missing+=(nodejs npm)
 	fi
 	((${#missing[@]} == 0)) || install_packages "${missing[@]}"
 

@@ -1,0 +1,150 @@
+
+# What PostGraphile makes of the wrappers: types, relations, pages by cursors, and
+# commands that act for whoever has signed in.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use File::Copy;
+use IPC::Run;
+use JSON::PP;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my ($version, $missing) = ('', '');
+foreach my $program (qw(node npm))
+{
+	eval { IPC::Run::run [ $program, '--version' ], '<', \undef, '>', \$version, '2>', \$missing } or plan skip_all => "there is no $program";
+}
+
+# The packages, as they are pinned, in a folder of their own
+my $source = "$FindBin::RealBin/../postgraphile";
+my $folder = PostgreSQL::Test::Utils::tempdir('postgraphile');
+copy("$source/$_", "$folder/$_") or die "$_: $!" foreach qw(package.json package-lock.json);
+my ($out, $err) = ('', '');
+if (!IPC::Run::run [ 'npm', 'ci', '--prefix', $folder, '--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier' ], '<', \undef, '>', \$out, '2>', \$err)
+{
+	plan skip_all => 'the npm registry cannot be reached' if $err =~ /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH/ && !$ENV{BLOGSTORE_NPM};
+	die "npm ci: $err";
+}
+
+my $node = new_server('postgraphile');
+$node->start;
+create_store($node, 'postgres');
+# comments of one millisecond, which JavaScript's dates cannot tell apart
+$node->safe_psql('postgres', $_) foreach split /^--\n/m, q{
+CREATE ROLE site; CREATE ROLE web; CREATE ROLE door LOGIN;
+GRANT web TO door;
+GRANT SET ON PARAMETER blogstore.current_user_id TO door;
+SELECT blogstore.grant_requests('site');
+GRANT EXECUTE ON FUNCTION blogstore.create_api TO site;
+CREATE SCHEMA web AUTHORIZATION site;
+SET ROLE site;
+SELECT blogstore.create_api('web', 'web', as_caller => true);
+--
+SELECT blogstore.create_user('Ann', kit.u(1), kit.d(1)), blogstore.create_user('Bob', kit.u(2), kit.d(2));
+SELECT blogstore.create_post(kit.u(1), 'post ' || i, 'content', kit.p(i), kit.d(10 + i)) FROM generate_series(1, 3) i;
+SELECT blogstore.create_comment(kit.p(3), kit.u(2), 'comment ' || i, kit.c(i), kit.d(20) + i * interval '1 microsecond') FROM generate_series(1, 5) i;
+};
+
+my %user = map { $_ => $node->safe_psql('postgres', "SELECT kit.u($_)") } 1, 2;
+my %post = map { $_ => $node->safe_psql('postgres', "SELECT kit.p($_)") } 1 .. 3;
+
+# ---- What it shows
+
+my $answer = ask();
+my $types = $answer->{types};
+is($types->{User}{posts}{type}, 'PostsConnection!', 'a user has posts');
+is($types->{Post}{author}{type}, 'User', 'a post has an author');
+is($types->{Post}{comments}{type}, 'CommentsConnection!', '... comments');
+is($types->{Post}{likes}{type}, 'LikesConnection!', '... and likes');
+is($types->{Comment}{post}{type}, 'Post', 'a comment has its post');
+is($types->{Like}{author}{type}, 'User', 'a like its author');
+my $columns = $node->safe_psql('postgres', q{SELECT string_agg(attname, ' ' ORDER BY attname) FROM pg_attribute WHERE attrelid = 'blogstore.post_item'::regclass AND attnum > 0});
+my @columns = map { s/_(\w)/\u$1/gr } split / /, $columns;
+is(join(' ', grep { !$types->{Post}{$_} } @columns), '', 'each property of a post is a field');
+ok(scalar @columns >= 10, '... and they are many');
+is($types->{Post}{commentCount}{type}, 'BigInt', 'counts are big');
+is(join(' ', grep { exists $types->{Query}{$_} } qw(allPostItems allPosts postItem allUsers)), '', 'there is no list of all');
+my @requests = split / /, $node->safe_psql('postgres', 'SELECT string_agg(function, $$ $$) FROM blogstore.stat_requests');
+my @fields = map { s/_(\w)/\u$1/gr } @requests;
+is(join(' ', grep { !$types->{Query}{$_} && !$types->{Mutation}{$_} } @fields), '', 'each request is a field');
+is_deeply($types->{Post}{comments}{args}{pageSize}, 'Int', 'a page has a size');
+
+# ---- A user with posts, with comments in pages
+
+my $nested = q{query ($size: Int, $date: Datetime, $id: UUID) { getUserByName(username: "ANN") { nodes { username posts(pageSize: 2) { nodes {
+	title commentCount author { username } comments(pageSize: $size, first: 2, beforeDate: $date, beforeId: $id) {
+		nodes { id content creationDate author { username } } pageInfo { hasNextPage } } } } } } }};
+my $result = ask({ query => $nested, variables => { size => 3 } })->{results}[0];
+is($result->{errors}, undef, 'no error') or diag explain $result;
+my $ann = $result->{data}{getUserByName}{nodes}[0];
+is($ann->{username}, 'Ann', 'a user');
+is(join(', ', map { "$_->{title} ($_->{commentCount}) by $_->{author}{username}" } @{ $ann->{posts}{nodes} }), 'post 3 (5) by Ann, post 2 (0) by Ann', 'with posts');
+my $comments = $ann->{posts}{nodes}[0]{comments};
+my @seen;
+for (my $page = 1; $page <= 3; $page++)
+{
+	my @nodes = @{ $comments->{nodes} };
+	push @seen, join '+', map { "$_->{content} by $_->{author}{username}" } @nodes;
+	is($comments->{pageInfo}{hasNextPage} ? 1 : 0, $page < 3 ? 1 : 0, "page $page: is there a next one?");
+	last if !$comments->{pageInfo}{hasNextPage};
+	$result = ask({ query => $nested, variables => { size => 3, date => $nodes[-1]{creationDate}, id => $nodes[-1]{id} } })->{results}[0];
+	$comments = $result->{data}{getUserByName}{nodes}[0]{posts}{nodes}[0]{comments};
+}
+is(join(', ', @seen), 'comment 5 by Bob+comment 4 by Bob, comment 3 by Bob+comment 2 by Bob, comment 1 by Bob', 'with comments, page by page');
+
+# the same by PostGraphile's own cursors
+my $relay = q{query ($post: UUID, $after: Cursor) { getPost(postId: $post) { nodes { comments(pageSize: null, first: 2, after: $after) { nodes { content } pageInfo { hasNextPage endCursor } } } } }};
+my ($after, $more) = (undef, 1);
+@seen = ();
+while ($more && @seen < 10)
+{
+	$result = ask({ query => $relay, variables => { post => $post{3}, after => $after } })->{results}[0];
+	$comments = $result->{data}{getPost}{nodes}[0]{comments};
+	push @seen, map { $_->{content} } @{ $comments->{nodes} };
+	($after, $more) = ($comments->{pageInfo}{endCursor}, $comments->{pageInfo}{hasNextPage});
+}
+is(join(', ', @seen), join(', ', map { "comment $_" } reverse 1 .. 5), 'cursors page through all of them');
+
+# ---- Commands, for whoever has signed in
+
+my $create = q{mutation { createPost(input: { title: "new", content: "content" }) { post { postId title author { username } } } }};
+my $like = sprintf q{mutation { createLike(input: { postId: "%s" }) { like { post { likeCount likes { nodes { userUsername } } } } } }}, $post{3};
+my $edit = sprintf q{mutation { editPost(input: { postId: "%s", title: "edited" }) { post { title } } }}, $post{3};
+my $delete = sprintf q{mutation { deletePost(input: { postId: "%s" }) { boolean } }}, $post{3};
+my @as_bob = (settings => { 'blogstore.current_user_id' => $user{2} });
+my @as_ann = (settings => { 'blogstore.current_user_id' => $user{1} });
+$answer = ask(
+	{ query => $create }, { query => $create, @as_bob }, { query => $like, @as_bob }, { query => $edit, @as_bob }, { query => $delete, @as_bob },
+	{ query => $edit, @as_ann }, { query => $delete, @as_ann }, { query => $create });
+my @results = @{ $answer->{results} };
+is($results[$_]{errors}[0]{message}, 'nobody is signed in', 'who is nobody writes nothing') foreach 0, 7;
+is($results[1]{data}{createPost}{post}{author}{username}, 'Bob', 'a post of who has signed in');
+is_deeply($results[2]{data}{createLike}{like}{post}, { likeCount => '1', likes => { nodes => [ { userUsername => 'Bob' } ] } }, 'a like, and the post as it is then');
+is($results[3]{errors}[0]{message}, "the post is another user's", q{nobody edits another's post});
+ok(!$results[4]{data}{deletePost}{boolean}, '... or deletes it');
+is($results[5]{data}{editPost}{post}{title}, 'edited', 'the author edits it');
+ok($results[6]{data}{deletePost}{boolean}, '... and deletes it');
+is($node->safe_psql('postgres', q{SELECT string_agg(title, ', ' ORDER BY title) FROM blogstore.list_feed()}), 'new, post 1, post 2', 'that is what is stored');
+check_store($node, 'postgres', 'at the end');
+$node->stop;
+done_testing();
+
+# Queries, and what PostGraphile answers; it has signed in as the role door, and is web.
+sub ask
+{
+	my @requests = @_;
+	my $input = encode_json([ map { { role => 'web', %$_ } } @requests ]);
+	my ($answer, $error) = ('', '');
+	local $ENV{NODE_PATH} = "$folder/node_modules";
+
+	IPC::Run::run([ 'node', "$source/queries.js", 'postgresql:///postgres?user=door&host=' . $node->host . '&port=' . $node->port, 'web' ],
+		'<', \$input, '>', \$answer, '2>', \$error)
+	  or die "queries.js: $error";
+	return decode_json($answer);
+}
