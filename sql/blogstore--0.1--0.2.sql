@@ -358,6 +358,21 @@ COMMENT ON VIEW @extschema@.progress IS
 'Jobs the worker has yet to finish, one row each. kind: rebuild, rename or deletion; user_id: whose (rename, deletion); phase: waiting, copies or feed of a rebuild, sweep, waiting, recheck or showing of the others; done, total: items (total is an estimate, for a rebuild only); rows_per_second, estimated_end: at the rate so far.';
 
 /* ------------------------------------------------------------------------
+ * Keys of the site's own
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION @extschema@.key_id(type text, key text)
+RETURNS uuid
+AS 'MODULE_PATHNAME', 'blogstore_key_id'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION @extschema@.key_id FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.key_id IS
+'The id of the item that a site knows by a key of its own: always the same, on every server, in every version and encoding. import() uses it for keys that are no uuid.
+type: user, post, comment or like; key: the site''s key, a number as it is written; case and spaces count.
+Returns a uuid of version 8 (RFC 9562): the first 16 bytes of the SHA-256 of type, a byte 0 and key, in UTF-8, with the version in the upper half of byte 6 and the variant in the upper two bits of byte 8. NULL for a NULL.
+Errors: 22021 a key that cannot be written in UTF-8; 22023 another type or an empty key; 54000 a key longer than 64 MB.';
+
+/* ------------------------------------------------------------------------
  * Requests: pages in one call
  * ------------------------------------------------------------------------ */
 

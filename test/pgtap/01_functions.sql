@@ -36,6 +36,7 @@ INSERT INTO request VALUES
 	('get_likes', '{uuid,uuid[]}', 'setof blogstore.like_item', 'stable', true, 's'),
 	('create_containers', '{int4,regrole}', 'void', 'volatile', false, 'u'),
 	('new_id', '{}', 'uuid', 'volatile', false, 's'),
+	('key_id', '{text,text}', 'uuid', 'immutable', false, 's'),
 	('wait_for_views', '{interval}', 'boolean', 'volatile', false, 'u'),
 	('rebuild_views', '{}', 'void', 'volatile', false, 'u'),
 	('verify', '{}', 'setof record', 'stable', true, NULL),
@@ -48,7 +49,7 @@ SELECT name, ARRAY(SELECT format_type(a::regtype, NULL) FROM unnest(args) WITH O
 	('blogstore.' || name || '(' || array_to_string(args, ',') || ')')::regprocedure AS oid, result, volatility, is_set, parallel
 FROM request;
 
-SELECT plan((SELECT 9 * count(*)::int FROM request) + 21);
+SELECT plan((SELECT 9 * count(*)::int FROM request) + 22);
 
 SELECT has_function('blogstore', name, args) FROM resolved;
 SELECT volatility_is('blogstore', name, args, volatility) FROM resolved;
@@ -82,6 +83,7 @@ FROM resolved JOIN (VALUES
 	('get_posts', 'post_ids uuid[]'),
 	('get_users', 'user_ids uuid[]'),
 	('get_likes', 'user_id uuid, post_ids uuid[]'),
+	('key_id', 'type text, key text'),
 	('create_containers', 'partitions integer DEFAULT 16, owner regrole DEFAULT NULL::regrole'),
 	('wait_for_views', 'timeout interval DEFAULT ''00:00:30''::interval'),
 	('stop_worker', 'drop_slot boolean DEFAULT false')) AS v (name, wanted) USING (name);

@@ -54,6 +54,7 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('start_worker()'),
 	('stop_worker()'),
 	('new_id()'),
+	('key_id(''post'', ''1'')'),
 	('get_worker_status()'),
 	('get_progress()'),
 	('stat_worker'),
