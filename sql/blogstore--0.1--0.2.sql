@@ -35,6 +35,7 @@ DECLARE
 		'@extschema@.edit_post(uuid, text, text)',
 		'@extschema@.create_comment(uuid, uuid, text, uuid, timestamptz)',
 		'@extschema@.edit_comment(uuid, uuid, text)',
+		'@extschema@.import(regclass, regclass, regclass, regclass, regclass)',
 		'@extschema@.list_user_posts(uuid, integer, timestamptz, uuid)',
 		'@extschema@.list_post_comments(uuid, integer, timestamptz, uuid)',
 		'@extschema@.list_post_likes(uuid, integer, timestamptz, uuid)',
@@ -254,12 +255,6 @@ COMMENT ON FUNCTION @extschema@.get_user_by_name IS
 'Q1: retrieve a user by name, regardless of case.
 Returns the user, or no row.
 Errors: 22004 a NULL; 54000 a text longer than 64 MB; 55000 no containers.';
-COMMENT ON FUNCTION @extschema@.import IS
-'Import a site''s tables or views, in one transaction beside live traffic. They are read with the caller''s rights; other columns are ignored.
-users: user_id uuid, username text, creation_date timestamptz; posts: post_id, user_id, title, content, creation_date; comments: comment_id, post_id, user_id, content, creation_date; likes: post_id, user_id, creation_date; each may be left out. creation_date NULL: now. rejects: a table of the caller with the columns type text, reason text, item jsonb for what cannot be imported, as documents that import_documents() takes once they are mended; without it the import is all or nothing.
-Returns for each type of item how many were read, imported, present (there with the same values, so that an import can be repeated) and rejected (values that no command takes, an unknown post or user, a user being deleted, a duplicate id, an id taken by other values, a username taken, a post liked already).
-What is being done shows in pg_stat_activity; sorts and hash tables may take maintenance_work_mem each. The containers'' owner needs TEMPORARY on the database.
-Errors: 23514 rejects, and no table for them; 25001 not in READ COMMITTED; 25006 read-only transaction; 40001 items were created or deleted meanwhile: repeat it; 42501 no right on a table; 42703 a column is missing; 42809, 42P01 no table or view; 54000 a text longer than 64 MB, and no table for rejects; 55000 no containers.';
 
 /* ------------------------------------------------------------------------
  * Lists: in either order
@@ -371,6 +366,22 @@ COMMENT ON FUNCTION @extschema@.key_id IS
 type: user, post, comment or like; key: the site''s key, a number as it is written; case and spaces count.
 Returns a uuid of version 8 (RFC 9562): the first 16 bytes of the SHA-256 of type, a byte 0 and key, in UTF-8, with the version in the upper half of byte 6 and the variant in the upper two bits of byte 8. NULL for a NULL.
 Errors: 22021 a key that cannot be written in UTF-8; 22023 another type or an empty key; 54000 a key longer than 64 MB.';
+
+/* ------------------------------------------------------------------------
+ * Import: keys of the site's own, and catching up
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION @extschema@.import(users regclass DEFAULT NULL, posts regclass DEFAULT NULL, comments regclass DEFAULT NULL, likes regclass DEFAULT NULL, rejects regclass DEFAULT NULL, key_prefix text DEFAULT '', guest uuid DEFAULT NULL, changed text DEFAULT 'reject', OUT type text, OUT read bigint, OUT imported bigint, OUT present bigint, OUT rejected bigint, OUT updated bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'blogstore_import_0_2'
+LANGUAGE C VOLATILE ROWS 4;
+COMMENT ON FUNCTION @extschema@.import IS
+'Import a site''s tables or views, in one transaction beside live traffic. They are read with the caller''s rights; other columns are ignored.
+users: user_id, username text, creation_date timestamptz; posts: post_id, user_id, title, content, creation_date; comments: comment_id, post_id, user_id, content, creation_date; likes: post_id, user_id, creation_date; each may be left out. creation_date NULL: now. Ids are uuid, or keys of the site''s own: bigint, integer, smallint, text or varchar. rejects: a table of the caller with the columns type text, reason text, item jsonb for what cannot be imported, as documents that import_documents() takes once they are mended; without it the import is all or nothing.
+key_prefix: of a key the id is key_id(type, key_prefix || key); two sources whose keys are not the same need prefixes of their own. A text that is a uuid is rejected where there is no prefix: cast it to uuid, or pass one. guest: the user who becomes the author of posts and comments whose user_id is NULL, who are rejected otherwise. changed: reject, or update: an item that is there with the same id and author, but another username, title or content, becomes what the source says, as edit_user(), edit_post() and edit_comment() would have it; another author or creation_date is rejected all the same.
+Returns for each type of item how many were read, imported, present (there with the same values, so that an import can be repeated), rejected (values that no command takes, an unknown post or user, a user being deleted, a duplicate id, an id taken by other values, a username taken, a post liked already) and updated.
+What is being done shows in pg_stat_activity; sorts and hash tables may take maintenance_work_mem each. The containers'' owner needs TEMPORARY on the database.
+Errors: 22004 key_prefix or changed NULL; 22023 another value of changed; 23503 no such guest; 23514 rejects, and no table for them; 25001 not in READ COMMITTED; 25006 read-only transaction; 40001 items were created, changed or deleted meanwhile: repeat it; 42501 no right on a table; 42703 a column is missing; 42804 ids of another type; 42809, 42P01 no table or view; 54000 a text longer than 64 MB, and no table for rejects; 55000 no containers.';
 
 /* ------------------------------------------------------------------------
  * Requests: pages in one call

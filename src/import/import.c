@@ -1,6 +1,6 @@
 /*
  * import.c
- *		blogstore.import(), blogstore.import_documents(): bulk import.
+ *		Bulk import from beginning to end: what is done in which order.
  *
  * Sources are read as the caller (import_stage.c); all else is done as the
  * containers' owner, by a few statements over whole sets (import_sql.c):
@@ -8,7 +8,8 @@
  *		check users, write users; check posts, comments and likes; count what
  *		each post gets; lock the posts that were there before; write posts
  *		with their counts, comments, likes, and for the posts that were there
- *		before a delta each (counts/delta.c)
+ *		before a delta each (counts/delta.c); edit what differs, if that is
+ *		asked for (import_edit.c)
  *
  * The checks look at committed items. Where another transaction writes the
  * same key meanwhile, the import fails (40001) rather than lose a row.
@@ -24,6 +25,7 @@
 #include "import/import.h"
 #include "layout/item.h"
 #include "layout/layout.h"
+#include "members/members.h"
 #include "requests/requests.h"
 #include "state/state.h"
 
@@ -34,10 +36,9 @@
 #include "pgstat.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
-
-PG_FUNCTION_INFO_V1(blogstore_import);
-PG_FUNCTION_INFO_V1(blogstore_import_documents);
 
 /* Tell other sessions, in pg_stat_activity, what is being done. */
 static void
@@ -48,23 +49,6 @@ show_step(const Import *import, const char *step, int64 rows, const char *what)
 
 	pgstat_report_activity(STATE_RUNNING, text);
 	pfree(text);
-}
-
-static const char *const rejects_column[] = {"type", "reason", "item"};
-
-/* Errors: 25001, 25006, 42703, 42809, 42P01. */
-static void
-check_call(const char *command, Oid rejects)
-{
-	need_writable(command);
-	if (IsolationUsesXactSnapshot())
-		ereport(ERROR,
-				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("%s cannot run with a snapshot of the past", command),
-				 errhint("Use a READ COMMITTED transaction.")));
-	if (OidIsValid(rejects))
-		need_columns(rejects, "rejects", lengthof(rejects_column),
-					 rejects_column);
 }
 
 /*
@@ -86,8 +70,8 @@ write_rejected(const Import *import, bool rehearse)
  * Begin: make the temporary tables. On return the caller is the current user
  * again, and SPI is connected. Errors: 25006, 42501, 55000.
  */
-static void
-import_begin(Import *import, const char *command, Oid rejects)
+void
+import_begin(Import *import, const char *command)
 {
 	ImportPhase	phase;
 	pg_uuid_t	id;
@@ -96,10 +80,8 @@ import_begin(Import *import, const char *command, Oid rejects)
 
 	StaticAssertStmt(UUID_LEN + sizeof("blogstore__checked_comment") < NAMEDATALEN,
 					 "names of temporary tables are too long");
-	memset(import, 0, sizeof(*import));
 	import->command = command;
 	import->now = GetCurrentTimestamp();
-	import->rejects = rejects;
 	new_id(&id);
 	name = import->prefix;
 	name += sprintf(name, "blogstore_");
@@ -116,7 +98,7 @@ import_begin(Import *import, const char *command, Oid rejects)
 					 quote_identifier(GetUserNameFromId(caller, false)), "");
 	stage_open(import);
 	import_phase_end(&phase);
-	if (OidIsValid(rejects))
+	if (OidIsValid(import->rejects))
 		write_rejected(import, true);
 }
 
@@ -157,15 +139,18 @@ static void
 check_items(Import *import, ItemType type)
 {
 	const ImportTally *tally = &import->tally[type];
+	char	   *updated = "";
 
 	if (tally->read == tally->rejected)
 		return;
 	show_step(import, "checking", tally->read - tally->rejected,
 			  plural_name(type));
 	import_check(import, type);
+	if (import->update)
+		updated = psprintf(", " INT64_FORMAT " to update", tally->updated);
 	ereport(NOTICE,
-			(errmsg("%s: %lld new, %lld present, %lld rejected",
-					plural_name(type), (long long) tally->written,
+			(errmsg("%s: %lld new%s, %lld present, %lld rejected",
+					plural_name(type), (long long) tally->written, updated,
 					(long long) tally->present,
 					(long long) tally->rejected)));
 }
@@ -181,18 +166,54 @@ write_items(const Import *import, ItemType type)
 	import_write_items(import, type, n);
 }
 
+/* The author of what has none must be there by now. Errors: 23503. */
+static void
+need_guest(const Import *import)
+{
+	Datum		key = UUIDPGetDatum(import->guest);
+	BlogItem	user;
+	bool		found;
+
+	PushActiveSnapshot(GetLatestSnapshot());
+	found = item_get(&(ItemQuery) {
+		.container = CONTAINER_USERS, .type = ITEM_USER,
+		.partition_key = import->guest, .path = PATH_KEY, .key = &key, .nkeys = 1
+	}, &user) && !author_being_deleted(&user);
+	PopActiveSnapshot();
+	if (!found)
+		ereport(ERROR,
+				(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+				 errmsg("guest %s does not exist",
+						DatumGetCString(DirectFunctionCall1(uuid_out, key))),
+				 errhint("Create the user first, or import it among users; guest is the user's id.")));
+}
+
 /* Users come first, so that the names of all authors are in one place. */
 static void
 import_users(Import *import)
 {
+	const ImportTally *tally = &import->tally[ITEM_USER];
 	const char *hint;
 	int64		n;
+	int64		names;
 
 	check_items(import, ITEM_USER);
-	n = import->tally[ITEM_USER].written;
-	if (n > 0)
-		import_run_write(import, import_write_names_sql, n);
+	names = n = tally->written;
+	if (tally->updated > 0)
+	{
+		import_release_names(import);
+		names = import_run_number(import, import_names_sql);
+	}
+	if (names > 0)
+		import_run_write(import, import_write_names_sql, names);
 	write_items(import, ITEM_USER);
+	if (tally->updated > 0)
+	{
+		show_step(import, "renaming", tally->updated, "users");
+		import_rename_users(import);
+	}
+	if (import->guest != NULL)
+		need_guest(import);
 	/* from here on nobody else can create or delete one of them */
 	if (n > 0 && import_run_number(import, import_deleting_sql) > 0)
 		import_outdated(import, "a user was created and deleted");
@@ -211,22 +232,46 @@ deltas_possible(void)
 	return true;
 }
 
-/* Count, and write posts and what hangs on them, in one go. */
+/* Edit the items that differ, if any do. */
 static void
-import_posts(const Import *import)
+edit_items(Import *import, ItemType type)
 {
-	int64		others = 0;		/* posts that were there before */
+	if (import->tally[type].updated == 0)
+		return;
+	show_step(import, "updating", import->tally[type].updated,
+			  plural_name(type));
+	import_edit_items(import, type);
+}
 
-	if (import->tally[ITEM_COMMENT].written > 0 ||
-		import->tally[ITEM_LIKE].written > 0)
-	{
-		(void) import_run(import, import_count_sql);
-		(void) import_run(import, "ANALYZE @count");
-		others = import_run_number(import, import_counted_sql);
-	}
+/*
+ * Count, and lock the posts that were there before; returns how many of them get
+ * new items.
+ */
+static int64
+lock_others(const Import *import)
+{
+	int64		others;			/* and those whose comments are edited */
+
+	if (import->tally[ITEM_COMMENT].written == 0 &&
+		import->tally[ITEM_LIKE].written == 0 &&
+		import->tally[ITEM_COMMENT].updated == 0)
+		return 0;
+	(void) import_run(import, import_count_sql);
+	(void) import_run(import, "ANALYZE @count");
+	others = import_run_number(import, import_to_lock_sql);
 	if (others > 0 &&
 		import_run_number(import, import_lock_posts_sql) != others)
 		import_outdated(import, "a post was deleted");
+	return others > 0 && import->tally[ITEM_COMMENT].updated > 0 ?
+		import_run_number(import, import_counted_sql) : others;
+}
+
+/* Count, and write posts and what hangs on them, in one go. */
+static void
+import_posts(Import *import)
+{
+	int64		others = lock_others(import);
+
 	for (ItemType t = ITEM_POST; t <= ITEM_LIKE; t++)
 	{
 		write_items(import, t);
@@ -237,6 +282,10 @@ import_posts(const Import *import)
 		import_run_write(import,
 						 deltas_possible() ? import_write_deltas_sql :
 						 import_add_counts_sql, others);
+	edit_items(import, ITEM_POST);
+	edit_items(import, ITEM_COMMENT);
+	if (import->changed != NULL)
+		tuplestore_end(import->changed);
 }
 
 /* All that is done as the owner once the sources have been read. */
@@ -267,29 +316,30 @@ import_staged(Import *import)
 		refuse_rejected(import, rejected);
 	import_posts(import);
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
-		wrote |= import->tally[t].written > 0;
+		wrote |= import->tally[t].written > 0 || import->tally[t].updated > 0;
 	if (wrote)
 		worker_hooks.item_written();
 	import_phase_end(&phase);
 }
 
-/* A row of the result. */
+/* A row of the result; import() of 0.1 and import_documents() have no updated. */
 static void
 put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally)
 {
-	Datum		values[5];
-	bool		nulls[5] = {type == NULL};
+	Datum		values[6];
+	bool		nulls[6] = {type == NULL};
 
 	values[0] = type ? CStringGetTextDatum(type) : (Datum) 0;
 	values[1] = Int64GetDatum(tally->read);
 	values[2] = Int64GetDatum(tally->written);
 	values[3] = Int64GetDatum(tally->present);
 	values[4] = Int64GetDatum(tally->rejected);
+	values[5] = Int64GetDatum(tally->updated);
 	tuplestore_putvalues(info->setResult, info->setDesc, values, nulls);
 }
 
 /* The sources have been read: do the rest, and return what came of it. */
-static void
+void
 import_end(Import *import, FunctionCallInfo fcinfo)
 {
 	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
@@ -314,55 +364,4 @@ import_end(Import *import, FunctionCallInfo fcinfo)
 		put_tally(info, item_type_name(t), &import->tally[t]);
 	if (import->untyped.read > 0)
 		put_tally(info, NULL, &import->untyped);
-}
-
-/*
- * blogstore.import(users, posts, comments, likes, rejects)
- *
- * Errors: 23514 without a table for rejects; 25001, 25006, 40001, 42501,
- * 42703, 42809, 42P01, 55000. Locks: RowExclusiveLock on all leaves of posts;
- * posts that get items, FOR KEY SHARE; their authors, FOR SHARE, where no
- * worker can run.
- */
-Datum
-blogstore_import(PG_FUNCTION_ARGS)
-{
-	Import		import;
-	Oid			rejects =
-		PG_ARGISNULL(N_IMPORTED) ? InvalidOid : PG_GETARG_OID(N_IMPORTED);
-
-	check_call("import()", rejects);
-	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
-		if (!PG_ARGISNULL(t))
-			need_items(t, PG_GETARG_OID(t));
-	import_begin(&import, "import()", rejects);
-	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
-		if (!PG_ARGISNULL(t))
-			stage_table(&import, t, PG_GETARG_OID(t));
-	import_end(&import, fcinfo);
-	return (Datum) 0;
-}
-
-/*
- * blogstore.import_documents(documents, rejects). Errors and locks: those of
- * import(), and 22004.
- */
-Datum
-blogstore_import_documents(PG_FUNCTION_ARGS)
-{
-	Import		import;
-	Oid			rejects = PG_ARGISNULL(1) ? InvalidOid : PG_GETARG_OID(1);
-	char	   *column;
-
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("documents must not be null"),
-				 errhint("Pass the name of a table or view.")));
-	check_call("import_documents()", rejects);
-	column = need_documents(PG_GETARG_OID(0));
-	import_begin(&import, "import_documents()", rejects);
-	stage_documents(&import, PG_GETARG_OID(0), column);
-	import_end(&import, fcinfo);
-	return (Datum) 0;
 }

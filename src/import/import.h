@@ -10,10 +10,16 @@
 #include "layout/item.h"
 #include "state/state.h"
 
+#include "common/cryptohash.h"
 #include "tcop/dest.h"
 #include "utils/jsonb.h"
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
+
+/* Why an item that is there keeps a row out: as a whole, or where rows may update items. */
+#define TAKEN "id taken"
+#define TAKEN_BY_ANOTHER "id taken by another author"
+#define TAKEN_WITH_ANOTHER_DATE "id taken with another creation_date"
 
 /* What is imported: items of the first types. */
 #define N_IMPORTED (ITEM_LIKE + 1)
@@ -48,6 +54,7 @@ typedef struct ImportTally
 	int64		read;
 	int64		rejected;
 	int64		present;		/* were there already with the same values */
+	int64		updated;		/* were there with other values */
 	int64		written;
 } ImportTally;
 
@@ -57,10 +64,15 @@ typedef struct Import
 	char		prefix[NAMEDATALEN];	/* of the temporary tables' names */
 	TimestampTz now;
 	Oid			rejects;		/* the caller's table; InvalidOid: none */
+	const char *key_prefix;		/* of keys that become ids */
+	int			prefix_length;
+	pg_uuid_t  *guest;			/* author of what has none; NULL: nobody */
+	bool		update;			/* items that are there become as the source's */
 	Relation	staged[N_IMPORTED]; /* open while sources are read */
 	Relation	rejected;		/* open while sources are read */
 	Tuplestorestate *passed[N_IMPORTED];	/* new comments and likes */
 	TupleDesc	passed_desc[N_IMPORTED];
+	Tuplestorestate *changed;	/* comments that are there, and differ */
 	ImportTally tally[N_IMPORTED];
 	ImportTally untyped;		/* documents of no known type */
 } Import;
@@ -75,6 +87,10 @@ typedef struct ImportPhase
 	Guard	   *guard;
 	int			nest;
 } ImportPhase;
+
+/* import.c: an import begins; its sources are read in between; it ends */
+extern void import_begin(Import *import, const char *command);
+extern void import_end(Import *import, FunctionCallInfo fcinfo);
 
 /* import_run.c */
 extern void import_phase_settings(ImportPhase *phase);
@@ -113,9 +129,17 @@ extern void temp_writer_end(TempWriter *writer);
 /* import_known.c */
 typedef struct KnownItems KnownItems;
 
-extern KnownItems *known_items_begin(ItemType type);
+/* Is a row's item there? */
+typedef enum KnownState
+{
+	KNOWN_NEW,
+	KNOWN_PRESENT,				/* with the same values */
+	KNOWN_CHANGED				/* with others, which are to become the row's */
+} KnownState;
+
+extern KnownItems *known_items_begin(ItemType type, bool update);
 extern const char *known_items_problem(KnownItems *known, const BlogItem *row,
-									   bool *present);
+									   KnownState *state);
 extern void known_items_end(KnownItems *known);
 
 /* import_check.c */
@@ -124,6 +148,27 @@ extern void import_check(Import *import, ItemType type);
 /* import_write.c */
 extern void import_write_items(const Import *import, ItemType type,
 							   int64 rows);
+
+/* import_edit.c */
+extern void import_release_names(const Import *import);
+extern void import_rename_users(const Import *import);
+extern void import_edit_items(Import *import, ItemType type);
+
+/* import_key.c: ids of a source's own */
+typedef struct SourceKeys
+{
+	const Import *import;
+	ItemType	type;			/* of the source's items */
+	bool		any;			/* is there any column of keys? */
+	bool		is_key[N_READ]; /* which are, and come as texts? */
+	pg_cryptohash_ctx *hash;
+} SourceKeys;
+
+extern void source_keys_find(ItemType type, Oid source, bool *is_key);
+extern void source_keys_begin(SourceKeys *keys, const Import *import,
+							  ItemType type, Oid source);
+extern const char *source_keys_map(const SourceKeys *keys, StagedRow *row);
+extern void source_keys_end(SourceKeys *keys);
 
 /* import_stage.c */
 extern const char *plural_name(ItemType type);
@@ -149,7 +194,10 @@ extern const char *row_problem(ItemType type, const StagedRow *row);
 extern const char *document_parse(const Import *import, Jsonb *document,
 								  ItemType *type, bool *typed, StagedRow *row);
 
-/* import_sql.c: the statements; @name is a temporary table, $1 the present */
+/*
+ * import_sql.c: the statements; @name is a temporary table, $1 the present, $2 whether
+ * items that are there become as the source's
+ */
 extern const char *const import_tables_sql[];
 extern const int import_tables_n;
 extern const char *const import_check_sql[N_IMPORTED];
@@ -158,11 +206,18 @@ extern const char *const import_tally_sql[ITEM_POST + 1];
 extern const char *const import_reject_sql[N_IMPORTED];
 extern const char *const import_lock_tables_sql;
 extern const char *const import_lock_users_sql;
+extern const char *const import_claim_names_sql;
+extern const char *const import_old_names_sql;
+extern const char *const import_release_names_sql;
+extern const char *const import_names_sql;
 extern const char *const import_write_names_sql;
+extern const char *const import_new_names_sql;
+extern const char *const import_changed_posts_sql;
 extern const char *const import_deleting_sql;
 extern const char *const import_new_sql[ITEM_POST + 1];
 extern const char *const import_count_sql;
 extern const char *const import_counted_sql;
+extern const char *const import_to_lock_sql;
 extern const char *const import_lock_posts_sql;
 extern const char *const import_write_deltas_sql;
 extern const char *const import_add_counts_sql;

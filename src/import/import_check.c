@@ -34,6 +34,8 @@ typedef struct CheckReceiver
 	pg_uuid_t	counted;		/* the post that this is of */
 	bool		fresh;			/* is it new itself? */
 	int64		n;				/* new items on it, since it was last written */
+	pg_uuid_t	changed_on;		/* the last post with a comment that differs */
+	bool		noted;			/* is there such a post? */
 } CheckReceiver;
 
 /* The columns behind the properties. */
@@ -43,22 +45,28 @@ enum
 	CHECKED_FRESH
 };
 
-/* Write down what a post gets. */
+/* Write down that a post, which may be new itself, gets so many. */
+static void
+put_part(CheckReceiver *receiver, const pg_uuid_t *post_id, int64 n, bool fresh)
+{
+	TupleTableSlot *slot = temp_writer_slot(receiver->part);
+	bool		likes = receiver->type == ITEM_LIKE;
+
+	slot->tts_values[0] = UUIDPGetDatum(post_id);
+	slot->tts_values[1] = Int64GetDatum(likes ? 0 : n);
+	slot->tts_values[2] = Int64GetDatum(likes ? n : 0);
+	slot->tts_values[3] = BoolGetDatum(fresh);
+	memset(slot->tts_isnull, false, 4 * sizeof(bool));
+	temp_writer_put(receiver->part);
+}
+
+/* Write down what has been counted of a post. */
 static void
 write_part(CheckReceiver *receiver)
 {
-	TupleTableSlot *slot;
-	bool		likes = receiver->type == ITEM_LIKE;
-
 	if (receiver->n == 0)
 		return;
-	slot = temp_writer_slot(receiver->part);
-	slot->tts_values[0] = UUIDPGetDatum(&receiver->counted);
-	slot->tts_values[1] = Int64GetDatum(likes ? 0 : receiver->n);
-	slot->tts_values[2] = Int64GetDatum(likes ? receiver->n : 0);
-	slot->tts_values[3] = BoolGetDatum(receiver->fresh);
-	memset(slot->tts_isnull, false, 4 * sizeof(bool));
-	temp_writer_put(receiver->part);
+	put_part(receiver, &receiver->counted, receiver->n, receiver->fresh);
 	receiver->n = 0;
 }
 
@@ -74,6 +82,18 @@ count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 		receiver->fresh = fresh;
 	}
 	receiver->n++;
+}
+
+/* A comment on a post is edited: the post is to stay, and gets nothing. */
+static void
+note_changed(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
+{
+	if (receiver->noted &&
+		memcmp(post_id, &receiver->changed_on, UUID_LEN) == 0)
+		return;
+	receiver->noted = true;
+	receiver->changed_on = *post_id;
+	put_part(receiver, post_id, 0, fresh);
 }
 
 /* Write down a row that did not pass. */
@@ -99,7 +119,7 @@ check_known(CheckReceiver *receiver, TupleTableSlot *slot)
 	Import	   *import = receiver->import;
 	ImportTally *tally = &import->tally[receiver->type];
 	const char *problem;
-	bool		present = false;
+	KnownState	state = KNOWN_NEW;
 	BlogItem	item;
 
 	memset(item.isnull, true, sizeof(item.isnull));
@@ -108,11 +128,18 @@ check_known(CheckReceiver *receiver, TupleTableSlot *slot)
 		item.value[receiver->prop[i]] = slot->tts_values[i];
 		item.isnull[receiver->prop[i]] = slot->tts_isnull[i];
 	}
-	problem = known_items_problem(receiver->known, &item, &present);
+	problem = known_items_problem(receiver->known, &item, &state);
 	if (problem != NULL)
 		refuse(receiver, slot, problem);
-	else if (present)
+	else if (state == KNOWN_PRESENT)
 		tally->present++;
+	else if (state == KNOWN_CHANGED)
+	{
+		tally->updated++;
+		note_changed(receiver, item_uuid(&item, PROP_POST_ID),
+					 DatumGetBool(slot->tts_values[receiver->nprops + CHECKED_FRESH]));
+		tuplestore_puttupleslot(import->changed, slot);
+	}
 	else
 	{
 		tally->written++;
@@ -162,9 +189,12 @@ check_children(Import *import, ItemType type, int64 *rejected)
 	int64		n;
 
 	receiver.prop = article_properties(type, &receiver.nprops);
-	receiver.known = known_items_begin(type);
+	receiver.known = known_items_begin(type, import->update);
 	import->passed[type] = tuplestore_begin_heap(false, false,
 												 maintenance_work_mem);
+	if (type == ITEM_COMMENT && import->update)
+		import->changed = tuplestore_begin_heap(false, false,
+												maintenance_work_mem);
 	import->passed_desc[type] = CreateTupleDescCopy(RelationGetDescr(refused));
 	import_receiver_init(&receiver.pub, check_row, check_end);
 	receiver.refused = temp_writer_begin(refused);
@@ -184,11 +214,19 @@ check_owners(Import *import, ItemType type, int64 *rejected)
 	int64		n;
 
 	(void) import_run(import, import_check_sql[type]);
+	if (type == ITEM_USER && import->update)
+	{
+		/* each who does not get a name does not give its own back */
+		while (import_run(import, import_claim_names_sql) > 0)
+			CHECK_FOR_INTERRUPTS();
+	}
 	(void) import_run(import, import_tally_sql[type]);
 	n = import_result(1);
 	*rejected = import_result(2);
 	tally->present = import_result(3);
 	tally->written = n - *rejected - tally->present;
+	tally->updated = import_result(4);
+	tally->present -= tally->updated;
 	SPI_freetuptable(SPI_tuptable);
 	return n;
 }

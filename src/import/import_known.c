@@ -23,6 +23,7 @@ struct KnownItems
 {
 	MemoryContext context;		/* where scans allocate (btgettuple() does) */
 	ItemType	type;
+	bool		update;			/* contents may differ */
 	int			partition;		/* of the post */
 	uint64		loads;			/* layout_loads(), by which its number holds */
 	ItemScan   *of_post;		/* anything on a post? */
@@ -36,14 +37,18 @@ struct KnownItems
 	BlogItem	there;			/* where found; holds until the next is looked for */
 };
 
-/* Begin to look for comments or likes, in the current context. */
+/*
+ * Begin to look for comments or likes, in the current context. update: what is there with
+ * another content is no problem.
+ */
 KnownItems *
-known_items_begin(ItemType type)
+known_items_begin(ItemType type, bool update)
 {
 	KnownItems *known = palloc0(sizeof(KnownItems));
 
 	known->context = CurrentMemoryContext;
 	known->type = type;
+	known->update = update;
 	known->partition = NO_PARTITION;
 	return known;
 }
@@ -127,30 +132,38 @@ differs(const KnownItems *known, const BlogItem *row, Property prop)
 }
 
 /*
- * Is there an item of a row's key with other values than the row's? A like's id, and
- * any date, that a row does not give it does not ask for.
+ * Is there an item of a row's key that keeps the row out, because its values are others?
+ * Returns what is to be said of it, or NULL. A like's id, and any date, that a row does not
+ * give it does not ask for.
  */
-static bool
+static const char *
 taken(const KnownItems *known, const BlogItem *row)
 {
+	bool		other_date;
+
 	if (!known->found)
-		return false;
-	if (!row->isnull[PROP_CREATION_DATE] &&
-		differs(known, row, PROP_CREATION_DATE))
-		return true;
+		return NULL;
+	other_date = !row->isnull[PROP_CREATION_DATE] &&
+		differs(known, row, PROP_CREATION_DATE);
 	if (known->type == ITEM_LIKE)
-		return !row->isnull[PROP_ID] && differs(known, row, PROP_ID);
-	return differs(known, row, PROP_USER_ID) ||
-		differs(known, row, PROP_CONTENT);
+		return other_date ||
+			(!row->isnull[PROP_ID] && differs(known, row, PROP_ID)) ?
+			"liked already" : NULL;
+	if (differs(known, row, PROP_USER_ID))
+		return known->update ? TAKEN_BY_ANOTHER : TAKEN;
+	if (other_date)
+		return known->update ? TAKEN_WITH_ANOTHER_DATE : TAKEN;
+	return !known->update && differs(known, row, PROP_CONTENT) ? TAKEN : NULL;
 }
 
 /*
- * Why the next row, which has no other fault, is not taken in. NULL: it is. *present:
- * its item is there already, with the same values.
+ * Why the next row, which has no other fault, is not taken in. NULL: it is, and *state
+ * tells whether its item is there.
  */
 const char *
-known_items_problem(KnownItems *known, const BlogItem *row, bool *present)
+known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)
 {
+	const char *problem;
 	bool		like = known->type == ITEM_LIKE;
 	const pg_uuid_t *post_id = item_uuid(row, PROP_POST_ID);
 	const pg_uuid_t *other = item_uuid(row, like ? PROP_USER_ID : PROP_ID);
@@ -165,12 +178,17 @@ known_items_problem(KnownItems *known, const BlogItem *row, bool *present)
 	known->valid = true;
 	MemoryContextSwitchTo(old);
 
-	if (taken(known, row))
-		return like ? "liked already" : "id taken";
+	problem = taken(known, row);
+	if (problem != NULL)
+		return problem;
 	if (known->passed)
 		return like ? "liked already" : "duplicate id";
 	known->passed = true;
-	*present = known->found;
+	if (!known->found)
+		*state = KNOWN_NEW;
+	else
+		*state = known->update && !like && differs(known, row, PROP_CONTENT) ?
+			KNOWN_CHANGED : KNOWN_PRESENT;
 	return NULL;
 }
 

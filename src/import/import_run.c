@@ -94,13 +94,14 @@ import_receiver_init(DestReceiver *receiver,
 	receiver->mydest = DestIntoRel; /* any that SPI does not look into */
 }
 
-/* $1 is the present. */
-static void
-setup_present(ParseState *pstate, void *arg)
-{
-	static const Oid type = TIMESTAMPTZOID;
+/* $1 is the present, $2 whether items become as the source's. */
+static const Oid parameter_type[] = {TIMESTAMPTZOID, BOOLOID};
 
-	setup_parse_fixed_parameters(pstate, &type, 1);
+static void
+setup_parameters(ParseState *pstate, void *arg)
+{
+	setup_parse_fixed_parameters(pstate, parameter_type,
+								 lengthof(parameter_type));
 }
 
 /*
@@ -111,14 +112,18 @@ int64
 import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
 {
 	SPIExecuteOptions options = {.dest = receiver};
-	ParamListInfo params = makeParamList(1);
+	ParamListInfo params = makeParamList(lengthof(parameter_type));
 	int			rc;
 
-	params->parserSetup = setup_present;
+	params->parserSetup = setup_parameters;
 	params->params[0].value = TimestampTzGetDatum(import->now);
-	params->params[0].isnull = false;
-	params->params[0].ptype = TIMESTAMPTZOID;
-	params->params[0].pflags = PARAM_FLAG_CONST;
+	params->params[1].value = BoolGetDatum(import->update);
+	for (int i = 0; i < lengthof(parameter_type); i++)
+	{
+		params->params[i].isnull = false;
+		params->params[i].ptype = parameter_type[i];
+		params->params[i].pflags = PARAM_FLAG_CONST;
+	}
 	options.params = params;
 	rc = SPI_execute_extended(sql, &options);
 	if (rc < 0)

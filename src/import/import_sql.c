@@ -3,7 +3,8 @@
  *		The statements of bulk import.
  *
  * Rows that were read lie in @user, @post, @comment and @like (import_stage.c);
- * @name stands for a temporary table of the import, $1 for the present. Each
+ * @name stands for a temporary table of the import, $1 for the present, $2 for whether
+ * items that are there become as the source's, which the planner knows. Each
  * check is one pass that joins rows with what is there and finds repetitions
  * by sorting, which of comments and likes is left to import_known.c. It writes down
  * who passed, with the author's name: the names
@@ -36,13 +37,17 @@ const char *const import_tables_sql[] = {
 	STAGE_TABLE("post"),
 	STAGE_TABLE("comment"),
 	STAGE_TABLE("like"),
+	/*
+	 * old_name: of a user who gets another; holder: who else has the name, and may give
+	 * it back
+	 */
 	"CREATE TEMP TABLE @checked_user (partition integer, user_id uuid,"
 	" username text, name_key text, creation_date timestamptz, reason text,"
-	" present boolean) USING heap ON COMMIT DROP",
-	/* place: the row of @post, which has the texts */
+	" present boolean, old_name text, holder uuid) USING heap ON COMMIT DROP",
+	/* place: the row of @post, which has the texts; changed: they are others */
 	"CREATE TEMP TABLE @checked_post (place tid, partition integer,"
-	" post_id uuid, user_id uuid, username text, reason text, present boolean)"
-	" USING heap ON COMMIT DROP",
+	" post_id uuid, user_id uuid, username text, reason text, present boolean,"
+	" changed boolean) USING heap ON COMMIT DROP",
 	/* posts of comments and likes that were there before */
 	"CREATE TEMP TABLE @there (post_id uuid, user_id uuid) USING heap ON COMMIT DROP",
 	/* comments and likes that did not pass; fresh: on a post that is new itself */
@@ -71,6 +76,17 @@ const int	import_tables_n = lengthof(import_tables_sql);
  */
 #define SAME_DATE(date) \
 	"(s.creation_date IS NULL OR s.creation_date = " date ")"
+
+/* Why an item that is there keeps a row out. */
+#define TAKEN_REASON(by_another) \
+	"CASE WHEN NOT $2 THEN '" TAKEN "'" by_another \
+	" ELSE '" TAKEN_WITH_ANOTHER_DATE "' END"
+
+/* A user to be, or one who gets another name. */
+#define NAMED "reason IS NULL AND (NOT present OR old_name IS NOT NULL)"
+
+/* A name as the registry has it. */
+#define NAME_KEY(name) "lower(" name ") COLLATE \"C\""
 
 #define NO_USER_REASON \
 	"CASE WHEN s.user_id IN " BEING_DELETED \
@@ -121,44 +137,57 @@ const int	import_tables_n = lengthof(import_tables_sql);
 const char *const import_check_sql[N_IMPORTED] = {
 	[ITEM_USER] =
 	"INSERT INTO @checked_user (partition, user_id, username, name_key,"
-	" creation_date, reason, present)"
+	" creation_date, reason, present, old_name, holder)"
 	" SELECT partition, user_id, username, name_key, creation_date,"
-	" CASE WHEN " NEW " AND (claimed OR row_number() OVER (PARTITION BY"
-	" name_key, " NEW " AND NOT claimed ORDER BY dated, user_id) > 1)"
-	" THEN 'username taken' ELSE reason END, present FROM ("
-	"SELECT k.*, r.user_id IS NOT NULL AS claimed FROM ("
+	" CASE WHEN " NAMED " AND ((claimed AND NOT $2)"
+	" OR row_number() OVER (PARTITION BY name_key, " NAMED " AND ($2 OR NOT claimed)"
+	" ORDER BY own DESC, dated, user_id) > 1)"
+	" THEN 'username taken' ELSE reason END, present, old_name,"
+	" CASE WHEN $2 AND claimed AND (NOT present OR old_name IS NOT NULL)"
+	" THEN holder END FROM ("
+	"SELECT o.*, holder IS NOT NULL AND NOT own AS claimed FROM ("
+	/* only its letters' case changes: the user keeps the registry's name */
+	"SELECT k.*, r.user_id AS holder, $2 AND k.old_name IS NOT NULL"
+	" AND r.user_id IS NOT DISTINCT FROM k.user_id"
+	" AND " NAME_KEY("k.old_name") " = k.name_key AS own FROM ("
 	"SELECT partition, user_id, username,"
-	" lower(username) COLLATE \"C\" AS name_key,"
-	" creation_date, dated, present, CASE WHEN reason IS NULL AND "
+	" " NAME_KEY("username") " AS name_key,"
+	" creation_date, dated, present, old_name, CASE WHEN reason IS NULL AND "
 	NTH("user_id", "dated, username COLLATE \"C\"") " > 1"
 	" THEN 'duplicate id' ELSE reason END AS reason FROM ("
 	"SELECT s.partition, s.user_id, s.username, s.creation_date,"
 	" coalesce(s.creation_date, $1) AS dated,"
 	" s.author_id IS NOT NULL AS present,"
+	" CASE WHEN $2 AND s.author_name <> s.username THEN s.author_name END AS old_name,"
 	" CASE WHEN s.reason IS NOT NULL THEN s.reason"
 	" WHEN s.author_id IS NULL AND s.user_id IN " BEING_DELETED
 	" THEN 'user is being deleted'"
-	" WHEN s.author_id IS NOT NULL AND NOT (s.author_name = s.username AND "
-	SAME_DATE("s.author_date") ") THEN 'id taken' END AS reason"
+	" WHEN s.author_id IS NOT NULL AND NOT (($2 OR s.author_name = s.username)"
+	" AND " SAME_DATE("s.author_date") ") THEN " TAKEN_REASON("") " END AS reason"
 	" FROM " WITH_AUTHOR("user") " AS s"
 	") AS looked_up) AS k"
 	" LEFT JOIN " USERNAMES_SQL " AS r ON r.username_key = k.name_key"
-	") AS named",
+	") AS o) AS named",
 
 	[ITEM_POST] =
 	"INSERT INTO @checked_post (place, partition, post_id, user_id, username,"
-	" reason, present) SELECT place, partition, post_id, user_id, username,"
+	" reason, present, changed)"
+	" SELECT place, partition, post_id, user_id, username,"
 	" CASE WHEN reason IS NULL AND nth > 1 THEN 'duplicate id'"
-	" ELSE reason END, present FROM ("
+	" ELSE reason END, present, changed FROM ("
 	"SELECT *, " NTH("post_id", "dated, user_id, place") " AS nth FROM ("
 	"SELECT s.place, s.partition, s.post_id, s.user_id,"
 	" s.author_name AS username,"
 	" coalesce(s.creation_date, $1) AS dated, i.post_id IS NOT NULL AS present,"
+	" $2 AND i.post_id IS NOT NULL"
+	" AND NOT (i.title = s.title AND i.content = s.content) AS changed,"
 	" CASE WHEN s.reason IS NOT NULL THEN s.reason"
 	" WHEN s.author_id IS NULL THEN " NO_USER_REASON
 	" WHEN i.post_id IS NOT NULL AND NOT (i.user_id = s.user_id"
-	" AND i.title = s.title AND i.content = s.content AND " SAME_DATE("i.creation_date")
-	") THEN 'id taken' END AS reason"
+	" AND ($2 OR (i.title = s.title AND i.content = s.content))"
+	" AND " SAME_DATE("i.creation_date") ") THEN "
+	TAKEN_REASON(" WHEN i.user_id <> s.user_id THEN '" TAKEN_BY_ANOTHER "'")
+	" END AS reason"
 	" FROM " WITH_AUTHOR("post") " AS s"
 	" LEFT JOIN " POSTS_SQL " AS i"
 	" ON i.type = 'post' AND i.post_id = s.post_id"
@@ -183,15 +212,27 @@ const char *const import_there_sql =
 " EXCEPT SELECT post_id FROM @checked_post WHERE reason IS NULL AND NOT present"
 ") AS s JOIN " POSTS_SQL " AS p ON p.type = 'post' AND p.post_id = s.post_id";
 
+/*
+ * Refuses names to those who wait for them in vain: their holders are not given others, or
+ * are refused these. To be repeated while it finds any.
+ */
+const char *const import_claim_names_sql =
+"UPDATE @checked_user AS c SET reason = 'username taken'"
+" WHERE c.reason IS NULL AND c.holder IS NOT NULL AND NOT EXISTS"
+" (SELECT 1 FROM @checked_user AS h WHERE h.user_id = c.holder"
+" AND h.reason IS NULL AND h.name_key <> c.name_key"
+" AND " NAME_KEY("h.old_name") " = c.name_key)";
+
 /* What came of users and posts; comments and likes are counted as they pass. */
-#define TALLY(type) \
+#define TALLY(type, changed) \
 	"SELECT count(*), count(reason)," \
-	" count(*) FILTER (WHERE reason IS NULL AND present)" \
+	" count(*) FILTER (WHERE reason IS NULL AND present)," \
+	" count(*) FILTER (WHERE reason IS NULL AND " changed ")" \
 	" FROM @checked_" type
 
 const char *const import_tally_sql[ITEM_POST + 1] = {
-	[ITEM_USER] = TALLY("user"),
-	[ITEM_POST] = TALLY("post")
+	[ITEM_USER] = TALLY("user", "old_name IS NOT NULL"),
+	[ITEM_POST] = TALLY("post", "changed")
 };
 
 /* Rows that did not pass, as documents. */
@@ -243,6 +284,10 @@ const char *const import_count_sql =
 
 /* How many posts that were there before get new items? */
 const char *const import_counted_sql =
+"SELECT count(*) FROM @count WHERE NOT fresh AND comments + likes > 0";
+
+/* How many of them get some, or have comments that are edited? */
+const char *const import_to_lock_sql =
 "SELECT count(*) FROM @count WHERE NOT fresh";
 
 /* Locks the posts that get items: none is deleted before the transaction ends. */
@@ -256,11 +301,38 @@ const char *const import_lock_posts_sql =
  * Writing
  * ------------------------------------------------------------------------ */
 
+/* Names that the registry does not have, or has for others, who give them back first. */
+#define OTHER_NAME \
+	"reason IS NULL AND (NOT present OR " NAME_KEY("old_name") " <> name_key)"
+
 /* Takes names in order, so that two imports of the same names do not deadlock. */
 const char *const import_write_names_sql =
 "INSERT INTO " USERNAMES_SQL " (username_key, user_id)"
-" SELECT name_key, user_id FROM @checked_user WHERE " NEW
+" SELECT name_key, user_id FROM @checked_user WHERE " OTHER_NAME
 " ORDER BY name_key";
+
+/* How many names that writes. */
+const char *const import_names_sql =
+"SELECT count(*) FROM @checked_user WHERE " OTHER_NAME;
+
+/* Users who get other names, with those that they have, and with those that they get. */
+#define RENAMED(name) \
+	"SELECT user_id, " name " FROM @checked_user" \
+	" WHERE reason IS NULL AND old_name IS NOT NULL ORDER BY partition, user_id"
+
+const char *const import_old_names_sql = RENAMED("old_name");
+const char *const import_new_names_sql = RENAMED("username");
+
+const char *const import_release_names_sql =
+"DELETE FROM " USERNAMES_SQL " AS r USING @checked_user AS c"
+" WHERE c.reason IS NULL AND r.username_key = " NAME_KEY("c.old_name")
+" AND r.user_id = c.user_id AND c.name_key <> r.username_key";
+
+/* Posts that are there, and differ, as they are to be, in the order of leaves. */
+const char *const import_changed_posts_sql =
+"SELECT c.post_id, c.user_id, s.title, s.content"
+" FROM @checked_post AS c JOIN @post AS s ON s.ctid = c.place"
+" WHERE c.reason IS NULL AND c.changed ORDER BY c.partition, c.post_id";
 
 /* How many of the users that were written are being deleted after all? */
 const char *const import_deleting_sql =
@@ -288,7 +360,7 @@ const char *const import_new_sql[ITEM_POST + 1] = {
 const char *const import_write_deltas_sql =
 "INSERT INTO " POSTS_SQL " (id, type, post_id, comment_count, like_count)"
 " SELECT gen_random_uuid(), 'delta', post_id, comments, likes"
-" FROM @count WHERE NOT fresh";
+" FROM @count WHERE NOT fresh AND comments + likes > 0";
 
 /* Adds to the posts' own counts, where partitions have no leaf for deltas. */
 const char *const import_add_counts_sql =
@@ -296,4 +368,5 @@ const char *const import_add_counts_sql =
 " SET comment_count = p.comment_count + k.comments,"
 " like_count = p.like_count + k.likes"
 " FROM @count AS k"
-" WHERE p.type = 'post' AND p.post_id = k.post_id AND NOT k.fresh";
+" WHERE p.type = 'post' AND p.post_id = k.post_id AND NOT k.fresh"
+" AND k.comments + k.likes > 0";

@@ -33,6 +33,7 @@ typedef struct StageReceiver
 	Import	   *import;
 	ItemType	type;			/* of all rows, unless they are documents */
 	bool		documents;
+	SourceKeys	keys;			/* unless they are documents */
 	TempWriter *row[N_IMPORTED];
 	TempWriter *rejected;		/* type, reason, item */
 	MemoryContext context;		/* "blogstore staged row" */
@@ -116,14 +117,17 @@ row_partition(ItemType type, const StagedRow *row)
 						DatumGetUUIDP(row->value[STAGED_POST_ID]));
 }
 
+/* Write a row. problem: what is known to be wrong with it, or NULL. */
 static void
-stage_row(StageReceiver *receiver, ItemType type, StagedRow *row)
+stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
+		  const char *problem)
 {
 	Import	   *import = receiver->import;
 	TupleTableSlot *slot = temp_writer_slot(receiver->row[type]);
 	const char *too_long = row_cut_texts(import, type, row);
-	const char *problem = row_problem(type, row);
 
+	if (problem == NULL)
+		problem = row_problem(type, row);
 	if (problem == NULL)
 		problem = too_long;
 	row->isnull[STAGED_REASON] = problem == NULL;
@@ -170,7 +174,7 @@ stage_document(StageReceiver *receiver, Datum value, bool isnull)
 								 &row);
 	if (problem == NULL)
 	{
-		stage_row(receiver, type, &row);
+		stage_row(receiver, type, &row, NULL);
 		return;
 	}
 	if (typed)
@@ -179,6 +183,45 @@ stage_document(StageReceiver *receiver, Datum value, bool isnull)
 	tally->rejected++;
 	reject_document(receiver, typed ? item_type_name(type) : NULL, problem,
 					isnull, value);
+}
+
+/*
+ * A post or comment without an author gets the guest for one. Returns what is wrong if
+ * there is none, or NULL.
+ */
+static const char *
+give_author(const StageReceiver *receiver, StagedRow *row)
+{
+	const Import *import = receiver->import;
+
+	if (receiver->type != ITEM_POST && receiver->type != ITEM_COMMENT)
+		return NULL;
+	if (import->guest == NULL)
+		return "user_id must not be null: pass guest to give such items an author";
+	row->value[STAGED_USER_ID] = UUIDPGetDatum(import->guest);
+	row->isnull[STAGED_USER_ID] = false;
+	return NULL;
+}
+
+/* A row of a source. */
+static void
+stage_item(StageReceiver *receiver, TupleTableSlot *slot)
+{
+	const char *problem = NULL;
+	bool		no_author = slot->tts_isnull[STAGED_USER_ID];
+	StagedRow	row;
+
+	memcpy(row.value, slot->tts_values, sizeof(Datum) * N_READ);
+	memcpy(row.isnull, slot->tts_isnull, sizeof(bool) * N_READ);
+	if (receiver->keys.any)
+		problem = source_keys_map(&receiver->keys, &row);
+	if (no_author)
+	{
+		const char *why = give_author(receiver, &row);
+
+		problem = problem ? problem : why;
+	}
+	stage_row(receiver, receiver->type, &row, problem);
 }
 
 static bool
@@ -191,13 +234,7 @@ receiver_receive(TupleTableSlot *slot, DestReceiver *self)
 	if (receiver->documents)
 		stage_document(receiver, slot->tts_values[0], slot->tts_isnull[0]);
 	else
-	{
-		StagedRow	row;
-
-		memcpy(row.value, slot->tts_values, sizeof(Datum) * N_READ);
-		memcpy(row.isnull, slot->tts_isnull, sizeof(bool) * N_READ);
-		stage_row(receiver, receiver->type, &row);
-	}
+		stage_item(receiver, slot);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(receiver->context);
 	return true;
@@ -212,6 +249,7 @@ receiver_shutdown(DestReceiver *self)
 	for (int t = 0; t < N_IMPORTED; t++)
 		temp_writer_end(receiver->row[t]);
 	temp_writer_end(receiver->rejected);
+	source_keys_end(&receiver->keys);
 	MemoryContextDelete(receiver->context);
 }
 
@@ -251,16 +289,19 @@ stage_close(Import *import)
 	table_close(import->rejected, NoLock);
 }
 
-/* Can a table be read as items of a type? Errors: 42703, 42809, 42P01. */
+/* Can a table be read as items of a type? Errors: 42703, 42804, 42809, 42P01. */
 void
 need_items(ItemType type, Oid source)
 {
+	bool		is_key[N_READ];
+
 	need_columns(source, plural_name(type), N_READ, source_column[type]);
+	source_keys_find(type, source, is_key);
 }
 
 /*
  * Read a table of items of one type. The caller of the import is the current
- * user. Errors: 42501, and any of the source's.
+ * user. Errors: 42501, 42804, and any of the source's.
  */
 void
 stage_table(Import *import, ItemType type, Oid source)
@@ -268,6 +309,9 @@ stage_table(Import *import, ItemType type, Oid source)
 	StageReceiver receiver;
 	StringInfoData sql;
 
+	receiver_init(&receiver, import);
+	receiver.type = type;
+	source_keys_begin(&receiver.keys, import, type, source);
 	initStringInfo(&sql);
 	for (int c = 0; c < N_READ; c++)
 	{
@@ -276,12 +320,10 @@ stage_table(Import *import, ItemType type, Oid source)
 			appendStringInfoString(&sql, "NULL");
 		else
 			appendStringInfo(&sql, "s.%s", source_column[type][c]);
-		appendStringInfo(&sql, "::pg_catalog.%s", staged_type[c]);
+		appendStringInfo(&sql, "::pg_catalog.%s",
+						 receiver.keys.is_key[c] ? "text" : staged_type[c]);
 	}
 	appendStringInfo(&sql, " FROM %s AS s", quoted_relation(source));
-
-	receiver_init(&receiver, import);
-	receiver.type = type;
 	(void) import_run_into(import, sql.data, &receiver.pub);
 }
 

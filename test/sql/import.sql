@@ -130,7 +130,7 @@ SELECT username, creation_date FROM blogstore.get_user(kit.u(25));
 
 -- Sources and rejects that cannot be used
 CREATE TABLE no_title (post_id uuid, user_id uuid, content text, creation_date timestamptz);
-CREATE TABLE odd_types (post_id int, user_id uuid, creation_date timestamptz);
+CREATE TABLE odd_types (post_id numeric, user_id uuid, creation_date timestamptz);
 CREATE INDEX no_table ON no_title (post_id);
 CREATE TABLE two_documents (a jsonb, b jsonb);
 CREATE TABLE no_documents (a text);
