@@ -258,6 +258,38 @@ SELECT title, creation_date FROM blogstore.get_post(blogstore.key_id('post', 'wp
 -- back as it was in the store: the source is right
 SELECT type, present, updated FROM blogstore.import(posts => 'wp_posts', key_prefix => 'wp:', changed => 'update') WHERE type = 'post';
 
+-- What the owner adds holds for what is updated: triggers, constraints. Rolled back, nothing has happened
+CREATE FUNCTION kit.suppress() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE TRIGGER suppress BEFORE UPDATE ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION kit.suppress();
+SELECT kit.try('blogstore.import(posts => ''changed_posts'', key_prefix => ''wp:'', changed => ''update'')');
+DROP TRIGGER suppress ON blogstore.posts;
+ALTER TABLE blogstore.posts ADD CONSTRAINT quiet CHECK (title NOT LIKE '%!');
+SELECT kit.try('blogstore.import(posts => ''changed_posts'', key_prefix => ''wp:'', changed => ''update'')');
+ALTER TABLE blogstore.posts DROP CONSTRAINT quiet;
+CREATE TABLE heard (type text, old text, new text, who name, path text);
+CREATE FUNCTION kit.hear() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO public.heard VALUES (NEW.type, coalesce(to_jsonb(OLD) ->> 'title', to_jsonb(OLD) ->> 'username'), coalesce(to_jsonb(NEW) ->> 'title', to_jsonb(NEW) ->> 'username'), current_user, current_setting('search_path'));
+	RETURN NULL;
+END $$;
+CREATE TRIGGER hear AFTER UPDATE ON blogstore.posts FOR EACH ROW WHEN (NEW.type = 'post') EXECUTE FUNCTION kit.hear();
+CREATE TRIGGER hear AFTER UPDATE ON blogstore.users FOR EACH ROW WHEN (NEW.type = 'user') EXECUTE FUNCTION kit.hear();
+CREATE VIEW changed_users AS SELECT user_id, upper(username) AS username, creation_date FROM wp_users WHERE user_id = 5;
+SELECT kit.digest() AS digest \gset
+BEGIN;
+SAVEPOINT before;
+SELECT type, present, updated FROM blogstore.import('changed_users', 'changed_posts', key_prefix => 'wp:', changed => 'update') WHERE read > 0;
+SELECT type, old, new, who = current_user AS as_owner, path FROM heard ORDER BY type COLLATE "C";
+SELECT kind FROM blogstore.jobs;
+ROLLBACK TO before;
+SELECT count(*) FROM heard;
+SELECT count(*) FROM blogstore.jobs;
+COMMIT;
+SELECT kit.digest() = :'digest' AS same;
+DROP TRIGGER hear ON blogstore.posts;
+DROP TRIGGER hear ON blogstore.users;
+DROP FUNCTION kit.hear, kit.suppress;
+
 -- What is not taken over: authors, dates, what no command takes
 TRUNCATE rejects;
 CREATE TABLE late_users AS SELECT * FROM wp_users;
@@ -331,7 +363,7 @@ SELECT reason FROM rejects;
 DROP FUNCTION kit.old_import;
 
 DROP TABLE wp_users, wp_posts, wp_comments, wp_likes, rejects, mixed_users, mixed_posts, mixed_comments, mixed_likes, bad_posts, text_users, one_user,
-	guest_comments, guest_posts, guest_likes, late_users, late_posts, late_comments, names CASCADE;
+	heard, guest_comments, guest_posts, guest_likes, late_users, late_posts, late_comments, names CASCADE;
 DROP DOMAIN number, slug, identity;
 DROP TYPE mood;
 DROP VIEW numbered;

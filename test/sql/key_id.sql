@@ -29,10 +29,10 @@ SELECT blogstore.key_id(repeat(U&'\00e9', 100), '1');
 SELECT provolatile, proparallel, proisstrict FROM pg_proc WHERE oid = 'blogstore.key_id'::regproc;
 
 -- In databases of other encodings, whatever search_path names
-CREATE DATABASE regress_blogstore_latin1 TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C';
-CREATE DATABASE regress_blogstore_euc_jp TEMPLATE template0 ENCODING 'EUC_JP' LC_COLLATE 'C' LC_CTYPE 'C';
-CREATE DATABASE regress_blogstore_win1252 TEMPLATE template0 ENCODING 'WIN1252' LC_COLLATE 'C' LC_CTYPE 'C';
-CREATE DATABASE regress_blogstore_ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C';
+CREATE DATABASE regress_blogstore_latin1 TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER libc;
+CREATE DATABASE regress_blogstore_euc_jp TEMPLATE template0 ENCODING 'EUC_JP' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER libc;
+CREATE DATABASE regress_blogstore_win1252 TEMPLATE template0 ENCODING 'WIN1252' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER libc;
+CREATE DATABASE regress_blogstore_ascii TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER libc;
 SELECT current_database() AS main \gset
 \c regress_blogstore_latin1
 SET client_min_messages = warning;
