@@ -206,6 +206,24 @@ check_children(Import *import, ItemType type, int64 *rejected)
 	return n;
 }
 
+/*
+ * Who gets a name that somebody else has? Who is refused one keeps the one that there is, so
+ * others are refused that. Each waits for one holder at most: the chains that they make,
+ * however long, end after as many rounds as their length can be halved, and what is left
+ * then are rings, in which all get what they wait for.
+ */
+static void
+check_names(const Import *import)
+{
+	(void) import_run(import, import_refuse_names_sql);
+	for (int64 n = import_run_number(import, import_held_names_sql); n > 0; n /= 2)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (import_run(import, import_pass_names_sql) == 0)
+			break;
+	}
+}
+
 /* Check users or posts; returns how many there were. */
 static int64
 check_owners(Import *import, ItemType type, int64 *rejected)
@@ -215,11 +233,7 @@ check_owners(Import *import, ItemType type, int64 *rejected)
 
 	(void) import_run(import, import_check_sql[type]);
 	if (type == ITEM_USER && import->update)
-	{
-		/* each who does not get a name does not give its own back */
-		while (import_run(import, import_claim_names_sql) > 0)
-			CHECK_FOR_INTERRUPTS();
-	}
+		check_names(import);
 	(void) import_run(import, import_tally_sql[type]);
 	n = import_result(1);
 	*rejected = import_result(2);

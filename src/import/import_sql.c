@@ -212,16 +212,27 @@ const char *const import_there_sql =
 " EXCEPT SELECT post_id FROM @checked_post WHERE reason IS NULL AND NOT present"
 ") AS s JOIN " POSTS_SQL " AS p ON p.type = 'post' AND p.post_id = s.post_id";
 
-/*
- * Refuses names to those who wait for them in vain: their holders are not given others, or
- * are refused these. To be repeated while it finds any.
- */
-const char *const import_claim_names_sql =
+/* Refuses names whose holders are not to get others. */
+const char *const import_refuse_names_sql =
 "UPDATE @checked_user AS c SET reason = 'username taken'"
 " WHERE c.reason IS NULL AND c.holder IS NOT NULL AND NOT EXISTS"
 " (SELECT 1 FROM @checked_user AS h WHERE h.user_id = c.holder"
 " AND h.reason IS NULL AND h.name_key <> c.name_key"
 " AND " NAME_KEY("h.old_name") " = c.name_key)";
+
+/* How many names have holders who may give them back. */
+const char *const import_held_names_sql =
+"SELECT count(*) FROM @checked_user WHERE reason IS NULL AND holder IS NOT NULL";
+
+/*
+ * Who waits for somebody waits from then on for whom that one waits for: for nobody, if
+ * that one gets a name, and in vain, if that one is refused it.
+ */
+const char *const import_pass_names_sql =
+"UPDATE @checked_user AS c SET holder = h.holder, reason = h.reason"
+" FROM @checked_user AS h WHERE c.reason IS NULL AND h.user_id = c.holder"
+" AND h.old_name IS NOT NULL"
+" AND (h.reason IS NULL OR h.reason = 'username taken')";
 
 /* What came of users and posts; comments and likes are counted as they pass. */
 #define TALLY(type, changed) \
