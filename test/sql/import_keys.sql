@@ -93,6 +93,11 @@ CREATE TABLE text_users AS SELECT user_id::text, 'text ' || username AS username
 SELECT type, imported, rejected FROM blogstore.import('text_users', 'bad_posts', rejects => 'rejects') WHERE read > 0;
 SELECT reason, item - '{type,content,title,creationDate}'::text[] AS item FROM rejects ORDER BY reason COLLATE "C", item;
 SELECT n FROM bad_posts b JOIN blogstore.posts p ON p.post_id = blogstore.key_id('post', nullif(b.post_id, '')) ORDER BY n;
+-- mended, what was rejected is of documents, whose ids are those of the keys
+SELECT username FROM blogstore.create_user('nobody', blogstore.key_id('user', 'nobody'));
+CREATE TABLE mended AS SELECT item FROM rejects WHERE reason = 'unknown user';
+SELECT type, imported FROM blogstore.import_documents('mended') WHERE read > 0;
+SELECT user_username, title FROM blogstore.get_post(blogstore.key_id('post', 'd'));
 -- with a prefix it is a key
 CREATE VIEW prefixed_users AS SELECT user_id, 'prefixed ' || username AS username, creation_date FROM text_users
 UNION ALL SELECT kit.u(1)::text, 'uuid as text', kit.d(1);
@@ -395,7 +400,7 @@ SELECT reason FROM rejects;
 DROP FUNCTION kit.old_import;
 
 DROP TABLE wp_users, wp_posts, wp_comments, wp_likes, rejects, mixed_users, mixed_posts, mixed_comments, mixed_likes, bad_posts, text_users, one_user,
-	heard, guest_comments, guest_posts, guest_likes, late_users, late_posts, late_comments, names CASCADE;
+	heard, mended, guest_comments, guest_posts, guest_likes, late_users, late_posts, late_comments, names CASCADE;
 DROP DOMAIN number, slug, identity;
 DROP TYPE mood;
 DROP VIEW numbered;

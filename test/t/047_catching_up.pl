@@ -148,6 +148,21 @@ SELECT title FROM blogstore.get_post(blogstore.key_id('post', 'site:7'))}),
 		"1\nfrom far away", 'and shows what it has changed');
 }
 
+# ---- A database whose texts are of no encoding
+
+$node->safe_psql('postgres', "CREATE DATABASE bytes TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER libc");
+create_store($node, 'bytes');
+is($node->safe_psql('bytes', q{
+SET client_encoding = 'SQL_ASCII';
+CREATE TABLE users (user_id text, username text, creation_date timestamptz);
+INSERT INTO users VALUES (E'J\\xc3\\xb8rgen', 'utf8', NULL), (E'J\\xf8rgen', 'latin1', NULL);
+CREATE TABLE rejects (type text, reason text, item jsonb);
+SELECT imported, rejected FROM blogstore.import('users', rejects => 'rejects') WHERE type = 'user';
+SELECT reason, item ->> 'username', item ->> 'userId' FROM rejects;
+SELECT username FROM blogstore.get_user('31f0cab0-4207-85fa-8818-3da0132b4959')}),
+	"1|1\nuser_id cannot be written in UTF-8|latin1|\nutf8", 'a key that is no text is rejected, and the others have the ids that they have anywhere');
+is(sqlstate($node, 'bytes', q{import('users', key_prefix => E'\\xf8')}), '23514, hint', 'nor does a prefix make it one');
+
 # ---- Where somebody could call import() before
 
 $node->safe_psql('postgres', 'CREATE DATABASE older');
