@@ -224,4 +224,9 @@ extern const char *const import_lock_posts_sql;
 extern const char *const import_write_deltas_sql;
 extern const char *const import_add_counts_sql;
 
+/* key_id.c: ids made of the keys that a site had before */
+extern const char *key_id_make(pg_cryptohash_ctx *hash, ItemType type,
+							   const char *key, int length, pg_uuid_t *id);
+extern bool key_is_uuid(const char *key, int length);
+
 #endif							/* BLOGSTORE_IMPORT_H */

@@ -180,23 +180,13 @@ get_creation_date(FunctionCallInfo fcinfo, int arg)
 	return date;
 }
 
-/* The argument hidden, where the function has it. Errors: 22004. */
+/* An argument that is true or false; false where the function has none. Errors: 22004. */
 bool
-get_hidden(FunctionCallInfo fcinfo, int arg)
+get_flag(FunctionCallInfo fcinfo, int arg, const char *name)
 {
 	if (PG_NARGS() <= arg)
 		return false;
-	check_not_null(fcinfo, arg, "hidden");
-	return PG_GETARG_BOOL(arg);
-}
-
-/* The argument include_hidden of a list, where the function has it. Errors: 22004. */
-bool
-get_include_hidden(FunctionCallInfo fcinfo, int arg)
-{
-	if (PG_NARGS() <= arg)
-		return false;
-	check_not_null(fcinfo, arg, "include_hidden");
+	check_not_null(fcinfo, arg, name);
 	return PG_GETARG_BOOL(arg);
 }
 
@@ -234,12 +224,7 @@ get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
 		page->before.date = PG_GETARG_TIMESTAMPTZ(arg + 1);
 		page->before.id = *PG_GETARG_UUID_P(arg + 2);
 	}
-	page->oldest_first = false;
-	if (PG_NARGS() > arg + 3)
-	{
-		check_not_null(fcinfo, arg + 3, "oldest_first");
-		page->oldest_first = PG_GETARG_BOOL(arg + 3);
-	}
+	page->oldest_first = get_flag(fcinfo, arg + 3, "oldest_first");
 }
 
 static char *

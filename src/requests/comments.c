@@ -57,7 +57,7 @@ create_comment(PG_FUNCTION_ARGS)
 	item_set(&comment, PROP_CREATION_DATE,
 			 TimestampTzGetDatum(get_creation_date(fcinfo, 4)));
 	(void) get_properties(fcinfo, 5, &comment);
-	if (get_hidden(fcinfo, 6))
+	if (get_flag(fcinfo, 6, "hidden"))
 		set_hidden(&comment, true);
 
 	request_begin(&scope, "create_comment()");

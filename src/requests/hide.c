@@ -74,7 +74,7 @@ hide_post(PG_FUNCTION_ARGS)
 	OwnerScope	scope;
 	BlogItem	post;
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
-	bool		hidden = get_hidden(fcinfo, 1);
+	bool		hidden = get_flag(fcinfo, 1, "hidden");
 
 	request_begin(&scope, "hide_post()");
 	change_post(id, hidden, false, &post);
@@ -112,7 +112,7 @@ hide_comment(PG_FUNCTION_ARGS)
 	BlogItem	comment;
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
 	const pg_uuid_t *id = need_uuid(fcinfo, 1, "comment_id");
-	bool		hidden = get_hidden(fcinfo, 2);
+	bool		hidden = get_flag(fcinfo, 2, "hidden");
 
 	request_begin(&scope, "hide_comment()");
 	if (post_author_being_deleted(post_id) ||

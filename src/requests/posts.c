@@ -45,7 +45,7 @@ post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 	item_set(post, PROP_COMMENT_COUNT, Int64GetDatum(0));
 	item_set(post, PROP_LIKE_COUNT, Int64GetDatum(0));
 	(void) get_properties(fcinfo, 5, post);
-	if (get_hidden(fcinfo, 6))
+	if (get_flag(fcinfo, 6, "hidden"))
 		set_hidden(post, true);
 }
 
@@ -250,7 +250,7 @@ list_user_posts(RequestScan *scan, FunctionCallInfo fcinfo)
 	const pg_uuid_t *user_id = need_uuid(fcinfo, 0, "user_id");
 
 	get_page(fcinfo, 1, &scan->page);
-	scan->include_hidden = get_include_hidden(fcinfo, 5);
+	scan->include_hidden = get_flag(fcinfo, 5, "include_hidden");
 	query_ready(scan);
 	if (deleted_has(scan->deleted, user_id))
 		return;

@@ -174,7 +174,7 @@ query_on_post(RequestScan *scan, FunctionCallInfo fcinfo)
 
 	get_page(fcinfo, 1, &scan->page);
 	if (scan->query->type == ITEM_COMMENT)
-		scan->include_hidden = get_include_hidden(fcinfo, 5);
+		scan->include_hidden = get_flag(fcinfo, 5, "include_hidden");
 	query_ready(scan);
 	if (deleted_has_author_of_post(scan->deleted, post_id))
 		return;

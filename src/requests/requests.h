@@ -15,7 +15,6 @@
 #include "state/state.h"
 
 #include "access/tupdesc.h"
-#include "common/cryptohash.h"
 #include "executor/instrument.h"
 #include "fmgr.h"
 #include "portability/instr_time.h"
@@ -167,11 +166,6 @@ extern int	request_scan_leaves(const RequestScan *scan, Oid *leaf, Oid *index);
 /* check.c */
 extern void request_begin(OwnerScope *scope, const char *command);
 extern COMPAT_NORETURN void text_too_long(const char *name);
-
-/* key_id.c: ids made of the keys that a site had before */
-extern const char *key_id_make(pg_cryptohash_ctx *hash, ItemType type,
-							   const char *key, int length, pg_uuid_t *id);
-extern bool key_is_uuid(const char *key, int length);
 
 /* stats.c: what requests have cost */
 extern void stats_init(void);

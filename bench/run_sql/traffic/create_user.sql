@@ -1,4 +1,4 @@
 -- create_user.sql
---		Somebody comes.
-\set number random(1, 1000000000000)
-SELECT * FROM blogstore.create_user(username => 'comer ' || :number || ' ' || :client_id);
+--		Somebody comes, whose name nobody has had: random numbers of a seed come
+--		again in the next run.
+SELECT * FROM blogstore.create_user(username => 'comer ' || blogstore.new_id());

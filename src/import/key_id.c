@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "compat.h"
+#include "import/import.h"
 #include "layout/item.h"
 #include "requests/requests.h"
 
