@@ -201,6 +201,27 @@ SELECT (SELECT array_agg(p) FROM blogstore.get_posts(ids) p) = (SELECT array_agg
 FROM (SELECT array_agg(kit.p(n)) AS ids FROM generate_series(1, 300) n) l;
 ROLLBACK;
 
+-- EXECUTE is all that it takes, and it is asked for each time that a plan runs
+CREATE ROLE regress_blogstore_pages;
+GRANT USAGE ON SCHEMA kit TO regress_blogstore_pages;
+GRANT EXECUTE ON FUNCTION blogstore.get_posts, blogstore.get_likes TO regress_blogstore_pages;
+PREPARE mine(uuid[]) AS SELECT p.title, l.user_username FROM blogstore.get_posts($1) p LEFT JOIN blogstore.get_likes(kit.u(2), $1) l USING (post_id);
+SET plan_cache_mode = force_generic_plan;
+SET ROLE regress_blogstore_pages;
+SET search_path = kit, pg_temp;
+EXECUTE mine(ARRAY[kit.p(3), kit.p(2)]);
+SELECT kit.try('blogstore.get_users(ARRAY[kit.u(1)])');
+RESET search_path;
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION blogstore.get_likes FROM regress_blogstore_pages;
+SET ROLE regress_blogstore_pages;
+EXECUTE mine(ARRAY[kit.p(3), kit.p(2)]);
+RESET ROLE;
+RESET plan_cache_mode;
+DEALLOCATE mine;
+REVOKE ALL ON FUNCTION blogstore.get_posts FROM regress_blogstore_pages;
+REVOKE ALL ON SCHEMA kit FROM regress_blogstore_pages;
+DROP ROLE regress_blogstore_pages;
 -- A million ids
 SELECT count(*), count(DISTINCT post_id) FROM blogstore.get_likes(kit.u(1), (SELECT array_agg(kit.p(n)) FROM generate_series(1, 1000000) n));
 

@@ -122,6 +122,15 @@ sub check_requests
 	is( $node->safe_psql('postgres', 'SELECT username FROM blogstore.get_user(kit.u(1))'),
 		$node->safe_psql('postgres', "SELECT username FROM blogstore.users WHERE type = 'user' AND user_id = kit.u(1)"),
 		"$name: Q1");
+	is( $node->safe_psql('postgres', "SELECT $columns FROM blogstore.get_posts(ARRAY(SELECT kit.p(n) FROM generate_series(150, 1, -7) n))"),
+		$node->safe_psql('postgres', "SELECT $columns FROM kit.posts JOIN generate_series(150, 1, -7) n ON post_id = kit.p(n) ORDER BY n DESC"),
+		"$name: posts by a list of ids");
+	is( $node->safe_psql('postgres', 'SELECT username FROM blogstore.get_users(ARRAY[kit.u(2), kit.u(1)])'),
+		$node->safe_psql('postgres', "SELECT username FROM blogstore.users WHERE type = 'user' AND user_id IN (kit.u(1), kit.u(2)) ORDER BY user_id DESC"),
+		"$name: users by a list of ids");
+	is( $node->safe_psql('postgres', 'SELECT post_id FROM blogstore.get_likes(kit.u(1), ARRAY(SELECT kit.p(n) FROM generate_series(1, 150) n))'),
+		$node->safe_psql('postgres', "SELECT post_id FROM blogstore.posts WHERE type = 'like' AND user_id = kit.u(1) AND post_id IN (SELECT kit.p(n) FROM generate_series(1, 150) n) ORDER BY post_id"),
+		"$name: likes by a list of ids");
 	is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'),
 		'', "$name: verify() shows nothing");
 	return;
