@@ -26,7 +26,27 @@ PG_FUNCTION_INFO_V1(blogstore_export_documents);
  * else the planner would consider each partition against each other one.
  */
 #define ITEMS_OF(table, type) \
-	"(SELECT * FROM " table " WHERE type = '" type "' OFFSET 0)"
+	"(SELECT *, {properties} AS own, {hidden} IS TRUE AS is_hidden," \
+	" {modification_date} AS modified, {parent_id} AS parent FROM " table \
+	" WHERE type = '" type "' OFFSET 0)"
+
+/*
+ * What stands beside the article's properties: an item's own, and of what blogstore has
+ * added that which says something. The article's come last: where an owner has written
+ * one that is called the same, they count.
+ */
+#define BESIDE(item, added) \
+	"CASE WHEN jsonb_typeof(" item ".own) = 'object' THEN " item ".own" \
+	" ELSE '{}' END" added " || "
+
+#define HIDDEN_OR_EDITED(item) \
+	" || CASE WHEN " item ".is_hidden THEN '{\"hidden\": true}'::jsonb ELSE '{}' END" \
+	" || CASE WHEN " item ".modified IS NULL THEN '{}'::jsonb ELSE" \
+	" jsonb_build_object('modificationDate', " item ".modified) END"
+
+#define REPLY(item) \
+	" || CASE WHEN " item ".parent IS NULL THEN '{}'::jsonb ELSE" \
+	" jsonb_build_object('parentId', " item ".parent) END"
 
 /*
  * The author's item gives the name as it is now, and leaves out the items of
@@ -40,8 +60,8 @@ PG_FUNCTION_INFO_V1(blogstore_export_documents);
 
 static KeptPlan export_plan = {
 	ON_USERS | ON_POSTS | ON_JOBS,
-"WITH account AS MATERIALIZED (SELECT user_id, username, creation_date"
-" FROM " USERS_SQL " WHERE type = 'user'),"
+"WITH account AS MATERIALIZED (SELECT user_id, username, creation_date,"
+" {properties} AS own FROM " USERS_SQL " WHERE type = 'user'),"
 " deleting AS MATERIALIZED (SELECT DISTINCT user_id"
 " FROM (" USERS_BEING_DELETED_SQL ") AS d),"
 " gone AS MATERIALIZED (SELECT p.post_id FROM "
@@ -56,11 +76,12 @@ ITEMS_OF(POSTS_SQL, "post") " AS p"
 " sum(comment_count)::bigint AS comments, sum(like_count)::bigint AS likes"
 " FROM " POSTS_SQL " WHERE type = 'delta' GROUP BY post_id)"
 
-" SELECT jsonb_build_object('id', a.user_id, 'type', 'user',"
+" SELECT " BESIDE("a", "") "jsonb_build_object('id', a.user_id, 'type', 'user',"
 " 'userId', a.user_id, 'username', a.username,"
 " 'creationDate', a.creation_date) FROM account AS a"
 
-" UNION ALL SELECT jsonb_build_object('id', p.id, 'type', 'post',"
+" UNION ALL SELECT " BESIDE("p", HIDDEN_OR_EDITED("p"))
+"jsonb_build_object('id', p.id, 'type', 'post',"
 " 'postId', p.post_id, 'userId', p.user_id, 'userUsername', a.username,"
 " 'title', p.title, 'content', p.content, 'commentCount',"
 " p.comment_count + coalesce(d.comments, 0) - coalesce(n.comments, 0),"
@@ -71,7 +92,8 @@ ITEMS_OF(POSTS_SQL, "post") " AS p"
 " LEFT JOIN delta AS d ON d.post_id = p.post_id"
 " LEFT JOIN unserved AS n ON n.post_id = p.post_id"
 
-" UNION ALL SELECT jsonb_build_object('id', i.id, 'type', 'comment',"
+" UNION ALL SELECT " BESIDE("i", HIDDEN_OR_EDITED("i") REPLY("i"))
+"jsonb_build_object('id', i.id, 'type', 'comment',"
 " 'postId', i.post_id, 'userId', i.user_id, 'userUsername', a.username,"
 " 'content', i.content, 'creationDate', i.creation_date)"
 HANGS_ON("comment")
