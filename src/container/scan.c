@@ -113,8 +113,8 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 	scan->index = leaf_open_index(&scan->leaf, query->path);
 	scan->direction = query->backward ? BackwardScanDirection :
 		ForwardScanDirection;
-	scan->hidden = query->shown ? scan->leaf.attno[PROP_HIDDEN] :
-		InvalidAttrNumber;
+	scan->hidden = query->shown && query->type != ITEM_LIKE ?
+		scan->leaf.attno[PROP_HIDDEN] : InvalidAttrNumber;
 	scan->type = query->type;
 	scan->needed = item_required(query->type);
 	scan->ncolumns = leaf_path_columns(query->container, query->type,

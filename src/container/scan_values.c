@@ -35,7 +35,9 @@ item_scan_want(ItemScan *scan, const Property *prop, int n)
 		scan->must[i] = (scan->needed & (UINT32_C(1) << prop[i])) != 0;
 		scan->last = Max(scan->last, scan->wanted[i]);
 		needed &= ~(UINT32_C(1) << prop[i]);
-		found = scan->wanted[i] != InvalidAttrNumber;
+		/* what was added may have no column, and is NULL then */
+		found = scan->wanted[i] != InvalidAttrNumber ||
+			property_is_added(prop[i]);
 	}
 	for (Property p = 0; needed >> p != 0 && found; p++)
 	{
@@ -85,6 +87,12 @@ item_scan_next_values(ItemScan *scan, Datum *value, bool *isnull)
 		{
 			AttrNumber	att = scan->wanted[i];
 
+			if (unlikely(att == InvalidAttrNumber))
+			{
+				value[i] = (Datum) 0;
+				isnull[i] = true;
+				continue;
+			}
 			value[i] = column[att];
 			isnull[i] = null[att];
 			missing |= null[att] & scan->must[i];
