@@ -479,7 +479,7 @@ REVOKE ALL ON FUNCTION @extschema@.own_edit_post FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.own_edit_post IS
 'C2: edit_post() of a post that is the author''s, which is looked at while the post is locked. For wrappers.
 Returns the post as it is now.
-Errors: those of edit_post(); 22004 no author; 42501 the post is another user''s.';
+Errors: those of edit_post(); 22004 no author; 42501 the post is another user''s, 23503 if it is hidden.';
 
 CREATE FUNCTION @extschema@.own_delete_post(author uuid, post_id uuid)
 RETURNS boolean
@@ -491,6 +491,26 @@ COMMENT ON FUNCTION @extschema@.own_delete_post IS
 Returns whether there was one by the author.
 Errors: those of delete_post(); 22004 no author.';
 
+CREATE FUNCTION @extschema@.own_hide_post(author uuid, post_id uuid, hidden boolean DEFAULT true)
+RETURNS @extschema@.post_item
+AS 'MODULE_PATHNAME', 'blogstore_own_hide_post'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION @extschema@.own_hide_post FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.own_hide_post IS
+'hide_post() of a post that is the author''s, which is looked at while the post is locked. For wrappers.
+Returns the post as it is now.
+Errors: those of hide_post(); 22004 no author; 42501 the post is another user''s, 23503 if it is hidden.';
+
+CREATE FUNCTION @extschema@.own_publish_post(author uuid, post_id uuid)
+RETURNS @extschema@.post_item
+AS 'MODULE_PATHNAME', 'blogstore_own_publish_post'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION @extschema@.own_publish_post FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.own_publish_post IS
+'publish_post() of a post that is the author''s, which is looked at while the post is locked. For wrappers.
+Returns the post as it is now.
+Errors: those of publish_post(); 22004 no author; 42501 the post is another user''s, 23503 if it is hidden.';
+
 CREATE FUNCTION @extschema@.own_edit_comment(author uuid, post_id uuid, comment_id uuid, content text DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS @extschema@.comment_item
 AS 'MODULE_PATHNAME', 'blogstore_own_edit_comment'
@@ -499,7 +519,7 @@ REVOKE ALL ON FUNCTION @extschema@.own_edit_comment FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.own_edit_comment IS
 'edit_comment() of a comment that is the author''s, which is looked at while the comment is locked. For wrappers.
 Returns the comment as it is now.
-Errors: those of edit_comment(); 22004 no author; 42501 the comment is another user''s.';
+Errors: those of edit_comment(); 22004 no author; 42501 the comment is another user''s, 23503 if it is hidden.';
 
 CREATE FUNCTION @extschema@.own_delete_comment(author uuid, post_id uuid, comment_id uuid)
 RETURNS boolean
@@ -601,11 +621,16 @@ WITH
 -- own_...() where there is one, with the current user before the request's arguments:
 -- the author of the items that a command may change, and to a query who looks, NULL for
 -- nobody. A command that names no user and has no such function has no wrapper.
--- What a wrapper guarantees of a query: nobody sees through it what is hidden, but its
--- author, be it a post, the comments and likes on it, or a comment. As long as nothing can be
--- hidden, no query needs a function of this kind.
+-- What a wrapper guarantees of a query: nobody but its author sees through it a post that
+-- is hidden, the comments and likes on it, or a comment that is hidden. Where there is no
+-- function of this kind, the wrapper itself leaves out what is not to be seen.
 request AS (
 	SELECT p.*, p.provolatile = 'v' AS command, o.oid IS NOT NULL AS own,
+		-- whether some of what it returns is to be kept from others: posts, or what is on them
+		CASE WHEN p.provolatile = 'v' THEN ''
+			WHEN p.prorettype = '@extschema@.post_item'::regtype THEN 'post'
+			WHEN p.prorettype IN ('@extschema@.comment_item'::regtype, '@extschema@.like_item'::regtype) THEN 'child'
+			ELSE '' END AS kept,
 		'@extschema@.' || quote_ident(coalesce(o.proname, p.proname)) AS callee
 	FROM @extschema@.request_functions() AS f
 	JOIN pg_proc AS p ON p.oid = f.function
@@ -640,16 +665,16 @@ wrapper AS (
 ),
 -- The arguments of a wrapper's request, and where it takes them from: "given" are
 -- those that its caller does not name. As the caller, a command acts for the current
--- user and dates what it writes now; and a query that does not know who looks is not
--- asked for what is hidden.
+-- user and dates what it writes now; and a query is asked for hidden posts of the current
+-- user alone. A list from which comments or likes may have to be left out is asked for all that
+-- follows, and read until the page is full.
 argument AS (
 	SELECT w.name, n, quote_ident(r.proargnames[n]) || ' ' || format_type(r.proargtypes[n - 1], NULL) AS declared,
 		pg_get_function_arg_default(r.oid, n) AS default,
 		CASE WHEN w.bound ? r.proargnames[n] THEN '($1).' || quote_ident(w.bound ->> r.proargnames[n])
 			WHEN as_caller AND r.command AND r.proargnames[n] = 'user_id' THEN '@extschema@.current_user_id()'
 			WHEN as_caller AND r.command AND r.proargnames[n] = 'creation_date' THEN 'NULL::timestamptz'
-			WHEN as_caller AND NOT r.command AND NOT r.own AND r.proargnames[n] = 'include_hidden' THEN 'false'
-		END AS given, w.item IS NOT NULL AS related
+		END AS given, w.item IS NOT NULL AS related, r.proargnames[n] AS argument, r.own, r.kept
 	FROM wrapper AS w JOIN request AS r ON r.oid = w.request
 	CROSS JOIN LATERAL generate_series(1, r.pronargs) AS n
 ),
@@ -658,11 +683,24 @@ numbered AS (
 		OVER (PARTITION BY a.name ORDER BY a.n))) AS value
 	FROM argument AS a
 ),
+-- as the caller's: where a query has no function of its own for that
+adapted AS (
+	SELECT a.*, u.value AS user_id, p.value AS post_id, s.value AS page_size,
+		CASE WHEN NOT as_caller OR a.own OR a.kept = '' THEN a.value
+			WHEN a.argument = 'include_hidden' AND a.kept = 'post' THEN
+				format('%s AND %s IS NOT DISTINCT FROM @extschema@.current_user_id(false)', a.value, u.value)
+			WHEN a.argument = 'page_size' AND a.kept = 'child' THEN format('CASE WHEN %1$s < 1 THEN %1$s END', a.value)
+			ELSE a.value END AS passed
+	FROM numbered AS a
+	LEFT JOIN numbered AS u ON u.name = a.name AND u.argument = 'user_id'
+	LEFT JOIN numbered AS p ON p.name = a.name AND p.argument = 'post_id'
+	LEFT JOIN numbered AS s ON s.name = a.name AND s.argument = 'page_size'
+),
 listed AS (
-	SELECT a.name, string_agg(a.declared || coalesce(' DEFAULT ' || a.default, ''), ', ' ORDER BY a.n)
+	SELECT a.name, min(a.post_id) AS post_id, min(a.page_size) AS page_size, string_agg(a.declared || coalesce(' DEFAULT ' || a.default, ''), ', ' ORDER BY a.n)
 			FILTER (WHERE a.given IS NULL) AS declared,
-		string_agg(a.value, ', ' ORDER BY a.n) AS passed
-	FROM numbered AS a GROUP BY a.name
+		string_agg(a.passed, ', ' ORDER BY a.n) AS passed
+	FROM adapted AS a GROUP BY a.name
 ),
 item AS (
 	SELECT t.oid, t.typname, string_agg('r.' || quote_ident(a.attname), ', ' ORDER BY a.attnum) AS columns
@@ -681,7 +719,18 @@ SELECT w.name,
 	-- the columns are named, so that a wrapper serves until it is made anew where an
 	-- update has given an item more of them
 	format('SELECT %s FROM %s(%s) AS r', coalesce(i.columns, 'r'), r.callee,
-		concat_ws(', ', CASE WHEN r.own THEN format('@extschema@.current_user_id(%s)', r.command::text) END, l.passed)),
+		concat_ws(', ', CASE WHEN r.own THEN format('@extschema@.current_user_id(%s)', r.command::text) END, l.passed))
+		|| CASE WHEN NOT as_caller OR r.own OR r.kept = '' THEN '' ELSE
+			' WHERE ' || concat_ws(' AND ',
+				-- a subquery, which the planner leaves where it is, so that the order stays
+				CASE WHEN r.kept = 'child' THEN
+					format('coalesce((SELECT p.hidden IS NOT TRUE OR p.user_id = @extschema@.current_user_id(false) FROM @extschema@.get_post(%s) AS p), false)',
+						coalesce(l.post_id, 'r.post_id')) END,
+				CASE WHEN r.prorettype <> '@extschema@.like_item'::regtype THEN
+					'(r.hidden IS NOT TRUE OR r.user_id = @extschema@.current_user_id(false))' END)
+			|| CASE WHEN r.kept = 'child' AND l.page_size IS NOT NULL THEN
+				format(' LIMIT CASE WHEN %1$s >= 1 THEN %1$s END', l.page_size) ELSE '' END
+		END,
 	concat_ws(E'\n', CASE WHEN w.item IS NULL THEN obj_description(r.oid, 'pg_proc')
 			WHEN w.set THEN format('What %s() lists for this item.', r.proname)
 			ELSE format('What %s() retrieves for this item.', r.proname) END,

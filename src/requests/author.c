@@ -40,7 +40,8 @@ need_author(FunctionCallInfo fcinfo, FunctionCallInfo rest)
 
 /*
  * Is an item that is locked by an author (NULL: anybody)? Until it is locked,
- * another's may come into its place. Errors: 42501.
+ * another's may come into its place. Errors: 42501; 23503 of what is hidden, which is not
+ * for others to know.
  */
 void
 check_author(const char *what, const BlogItem *item, const pg_uuid_t *author)
@@ -49,6 +50,8 @@ check_author(const char *what, const BlogItem *item, const pg_uuid_t *author)
 		(!item->isnull[PROP_USER_ID] &&
 		 memcmp(item_uuid(item, PROP_USER_ID), author, UUID_LEN) == 0))
 		return;
+	if (item_hidden(item))
+		unknown_item(what, item_uuid(item, PROP_ID));
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("the %s is another user's", what),

@@ -25,13 +25,17 @@
 REQUEST_FUNCTION(hide_post, REQUEST_HIDE_POST);
 REQUEST_FUNCTION(publish_post, REQUEST_PUBLISH_POST);
 REQUEST_FUNCTION(hide_comment, REQUEST_HIDE_COMMENT);
+OWN_REQUEST_FUNCTION(hide_post, REQUEST_HIDE_POST);
+OWN_REQUEST_FUNCTION(publish_post, REQUEST_PUBLISH_POST);
 
 /*
- * Hide a post or show it, as of now if it is published. *post is what it is then, with
- * its counts, in the current memory context. Errors: 23503, 40001, 55000.
+ * Hide a post or show it, as of now if it is published, if it is by an author (NULL:
+ * anybody). *post is what it is then, with its counts, in the current memory context.
+ * Errors: 23503, 40001, 42501, 55000.
  */
 static void
-change_post(const pg_uuid_t *id, bool hidden, bool publish, BlogItem *post)
+change_post(const pg_uuid_t *id, bool hidden, bool publish,
+			const pg_uuid_t *author, BlogItem *post)
 {
 	Datum		key = UUIDPGetDatum(id);
 	ItemWriter *writer;
@@ -44,6 +48,7 @@ change_post(const pg_uuid_t *id, bool hidden, bool publish, BlogItem *post)
 						 LockWaitBlock, &found) != ITEM_OK ||
 		author_being_deleted(&found))
 		unknown_item("post", id);
+	check_author("post", &found, author);
 	changed = found;
 	if (item_hidden(&found) != hidden)
 	{
@@ -62,14 +67,14 @@ change_post(const pg_uuid_t *id, bool hidden, bool publish, BlogItem *post)
 }
 
 /*
- * Hide a post, or show it at the date that it has. From the commit on no list and no feed
- * has a hidden post.
+ * Hide a post, or show it at the date that it has, if it is by an author (NULL: anybody).
+ * From the commit on no list and no feed has a hidden post.
  *
- * Errors: 22004, 23503, 25006, 40001, 55000. Locks: the post item, FOR NO KEY UPDATE;
+ * Errors: 22004, 23503, 25006, 40001, 42501, 55000. Locks: the post item, FOR NO KEY UPDATE;
  * then the views, its copy and its row in the feed.
  */
 static Datum
-hide_post(PG_FUNCTION_ARGS)
+hide_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 {
 	OwnerScope	scope;
 	BlogItem	post;
@@ -77,26 +82,38 @@ hide_post(PG_FUNCTION_ARGS)
 	bool		hidden = get_flag(fcinfo, 1, "hidden");
 
 	request_begin(&scope, "hide_post()");
-	change_post(id, hidden, false, &post);
+	change_post(id, hidden, false, author, &post);
 	owner_end(&scope);
 	return return_item(fcinfo, &post, ITEM_POST);
 }
 
+static Datum
+hide_post(PG_FUNCTION_ARGS)
+{
+	return hide_post_of(fcinfo, NULL);
+}
+
 /*
- * Show a hidden post, dated now; one that is shown stays as it is. Errors and locks: as
- * hide_post(), but for the views.
+ * Show a hidden post, dated now, if it is by an author (NULL: anybody); one that is shown
+ * stays as it is. Errors and locks: as hide_post(), but for the views.
  */
 static Datum
-publish_post(PG_FUNCTION_ARGS)
+publish_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 {
 	OwnerScope	scope;
 	BlogItem	post;
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
 
 	request_begin(&scope, "publish_post()");
-	change_post(id, false, true, &post);
+	change_post(id, false, true, author, &post);
 	owner_end(&scope);
 	return return_item(fcinfo, &post, ITEM_POST);
+}
+
+static Datum
+publish_post(PG_FUNCTION_ARGS)
+{
+	return publish_post_of(fcinfo, NULL);
 }
 
 /*

@@ -26,7 +26,8 @@ RESET ROLE;
 --
 SELECT count(*) = (SELECT count(*) FROM pg_proc WHERE pronamespace = 'web'::regnamespace) AS all, prosecdef, proconfig, proowner::regrole
 FROM pg_proc WHERE pronamespace = 'web'::regnamespace GROUP BY 2, 3, 4;
--- every request has a wrapper: each command is told the user, or has a function that is told the author
+-- every request has a wrapper: each command is told the user, or has a function that is told the author.
+-- Whether a comment is shown is not for its author to say, who may have been moderated.
 SELECT function FROM blogstore.stat_requests EXCEPT SELECT proname FROM pg_proc WHERE pronamespace = 'web'::regnamespace;
 -- no command names a user, an author or a date
 SELECT p.oid::regprocedure FROM pg_proc p WHERE pronamespace = 'web'::regnamespace AND provolatile = 'v' AND proargnames && '{user_id,author,creation_date}';
@@ -175,6 +176,55 @@ SELECT kit.outcome('SELECT set_config(''blogstore.current_user_id'', ''me'', tru
 SELECT kit.outcome(format('SELECT set_config(''blogstore.current_user_id'', %L, true)', id)) FROM unnest(ARRAY['{00000000-0000-7000-8000-000000000001}',
 	'00000000-0000-7000-8000-000000000001 ', '00000000-0000-7000-8000-00000000000', '0000000000007000800000000000000001', '-', '00000000-0000-7000-8000-00000000000G']) id;
 RESET ROLE;
+
+--
+-- What is hidden is its author's alone
+--
+SELECT count(*) FROM blogstore.create_post(kit.u(1), 'a draft', 'c', kit.p(40), kit.d(40));
+SELECT count(*) FROM blogstore.create_like(kit.p(40), kit.u(2), kit.d(41)), blogstore.create_comment(kit.p(40), kit.u(2), 'on a draft', kit.c(40), kit.d(41));
+SELECT hidden FROM blogstore.hide_post(kit.p(40));
+SELECT count(blogstore.create_comment(kit.p(1), kit.u(1 + n % 2), 'held ' || n, kit.c(50 + n), kit.d(50 + n), hidden => n % 3 > 0)) FROM generate_series(1, 12) n;
+SELECT blogstore.wait_for_views();
+CREATE FUNCTION kit.seen() RETURNS TABLE (what text, seen text) LANGUAGE sql AS $$
+	SELECT 'get_post', string_agg(title, ',') FROM web.get_post(kit.p(40))
+	UNION ALL SELECT 'get_posts', string_agg(title, ',') FROM web.get_posts(ARRAY[kit.p(40), kit.p(1)])
+	UNION ALL SELECT 'list_user_posts', string_agg(title, ',') FROM web.list_user_posts(kit.u(1), include_hidden => true)
+	UNION ALL SELECT 'user_item_posts', (SELECT string_agg(p.title, ',') FROM web.user_item_posts(u, include_hidden => true) p) FROM web.get_user(kit.u(1)) u
+	UNION ALL SELECT 'list_feed', string_agg(title, ',') FROM web.list_feed() WHERE post_id = kit.p(40)
+	UNION ALL SELECT 'list_post_comments', string_agg(content, ',') FROM web.list_post_comments(kit.p(40))
+	UNION ALL SELECT 'list_post_likes', string_agg(user_username, ',') FROM web.list_post_likes(kit.p(40))
+	UNION ALL SELECT 'get_like', string_agg(user_username, ',') FROM web.get_like(kit.p(40), kit.u(2))
+	UNION ALL SELECT 'get_likes', string_agg(user_username, ',') FROM web.get_likes(kit.u(2), ARRAY[kit.p(40)])
+	UNION ALL SELECT 'post_item_comments', string_agg(content, ',') FROM web.post_item_comments(jsonb_populate_record(NULL::web.post_item, jsonb_build_object('post_id', kit.p(40))))
+	UNION ALL SELECT 'like_item_post', (web.like_item_post(jsonb_populate_record(NULL::web.like_item, jsonb_build_object('post_id', kit.p(40))))).title
+	UNION ALL SELECT 'held comments', string_agg(content, ',') FROM web.list_post_comments(kit.p(1), 4, include_hidden => true)
+	UNION ALL SELECT 'shown comments', string_agg(content, ',') FROM web.list_post_comments(kit.p(1), 4, oldest_first => true)
+$$;
+CREATE FUNCTION kit.sees(who text) RETURNS TABLE (what text, seen text) LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM set_config('blogstore.current_user_id', who, true);
+	SET LOCAL ROLE regress_blogstore_web;
+	RETURN QUERY SELECT * FROM kit.seen();
+	RESET ROLE;
+END $$;
+SELECT * FROM kit.sees('') n (what, nobody) NATURAL JOIN kit.sees(kit.u(2)::text) o (what, "another") NATURAL JOIN kit.sees(kit.u(1)::text) a (what, author);
+-- pages are full, whatever is left out
+SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000001';
+SELECT kit.walk('web.list_post_comments(kit.p(1), $1, $2, $3, include_hidden => true)', 3) = ARRAY(SELECT id FROM blogstore.list_post_comments(kit.p(1), NULL, include_hidden => true)
+	WHERE NOT hidden OR user_id = kit.u(1)) AS same;
+SELECT kit.outcome('SELECT web.list_post_comments(kit.p(1), 0)'), kit.outcome('SELECT web.list_post_likes(kit.p(1), -1)');
+-- drafts: one's own
+SELECT title, hidden FROM web.create_post('my draft', 'c', kit.p(41), hidden => true);
+SELECT title, hidden, creation_date > now() - interval '1 hour' AS now FROM web.publish_post(kit.p(41));
+SELECT hidden FROM web.hide_post(kit.p(41));
+SELECT hidden FROM web.hide_post(kit.p(41), false);
+SELECT web.delete_post(kit.p(41));
+SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000002';
+SELECT call, kit.outcome('SELECT web.' || call) FROM (VALUES ('edit_post(kit.p(40), ''x'')'), ('publish_post(kit.p(40))'), ('hide_post(kit.p(40))'), ('publish_post(kit.p(3))'), ('hide_post(kit.p(3))'),
+	('edit_comment(kit.p(1), kit.c(52), ''x'')'), ('delete_post(kit.p(40))'), ('delete_comment(kit.p(1), kit.c(52))')) AS v (call);
+RESET blogstore.current_user_id;
+SELECT count(*) FROM blogstore.get_post(kit.p(40)), blogstore.list_post_comments(kit.p(1), NULL, include_hidden => true) c WHERE c.id = kit.c(52);
+DROP FUNCTION kit.seen, kit.sees;
 
 --
 -- A caller who brings names, settings and functions
