@@ -1,26 +1,20 @@
 /*
  * author.c
- *		Whom a command acts for: items that only their author may change, and the
- *		user in blogstore.current_user_id.
+ *		Commands for items that only their author may change: own_...().
  *
  * Requests take any user's id: whoever may call them is trusted to know who is
  * speaking. The wrappers that create_api() makes for roles of browsers are not
- * called by such a one. They take the user from the setting, which only who
- * authenticates may change, and call the functions own_...() for commands that name
- * an item and not its author.
+ * called by such a one, and call these for commands that name an item and not its
+ * author.
  *
- * Runs in backends; current_user_id() in parallel workers too.
+ * Runs in backends.
  */
 #include "postgres.h"
 
 #include "layout/item.h"
 #include "requests/request.h"
-#include "settings.h"
 
-#include "utils/builtins.h"
 #include "utils/uuid.h"
-
-PG_FUNCTION_INFO_V1(blogstore_current_user_id);
 
 /*
  * The first argument, which is the author that an item has to be by; *rest becomes the
@@ -56,33 +50,4 @@ check_author(const char *what, const BlogItem *item, const pg_uuid_t *author)
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("the %s is another user's", what),
 			 errhint("Users change what they have written themselves.")));
-}
-
-/*
- * blogstore.current_user_id(required): the user in the setting of this name. It is
- * read from the library's own variable. While the library was not loaded anybody could
- * set anything of that name; the server has dropped what was set without the right
- * to it when it loaded the library, in order to call this.
- *
- * Returns NULL if there is none and none is required. Errors: 42501; 22004 required
- * is NULL.
- */
-Datum
-blogstore_current_user_id(PG_FUNCTION_ARGS)
-{
-	const char *id = blogstore_current_user;
-
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("required must not be null"),
-				 errhint("Pass a value for required.")));
-	if (id != NULL && id[0] != '\0')
-		return DirectFunctionCall1(uuid_in, CStringGetDatum(id));
-	if (PG_GETARG_BOOL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("nobody is signed in"),
-				 errhint("Set \"blogstore.current_user_id\" in this transaction, which takes the right to set it.")));
-	PG_RETURN_NULL();
 }
