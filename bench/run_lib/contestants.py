@@ -35,7 +35,13 @@ REQUESTS = (
 	Request('Q6', 'list_feed', 'list the newest 100 posts', ('none',)),
 )
 CODES = tuple(dict.fromkeys(request.code for request in REQUESTS))
-BY_NAME = {request.name: request for request in REQUESTS}
+# lists of ids, which none of the article's versions has; counted beside the floor alone
+BY_IDS = (
+	Request('Q2', 'get_posts_20', '20 posts by their ids', ('post',)),
+	Request('Q2', 'get_posts_100', '100 posts by their ids', ('post',)),
+	Request('Q5', 'get_likes_20', 'which of 20 posts a user has liked', ('post', 'user')),
+)
+BY_NAME = {request.name: request for request in REQUESTS + BY_IDS}
 
 
 class Contestant:

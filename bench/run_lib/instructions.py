@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lib import pgbench
 from lib.server import DURABLE, WITH_WORKER, Failure, Server, say
 
-from .contestants import REQUESTS, prepare
+from .contestants import BY_IDS, REQUESTS, prepare
 from .measure import Runner
 from .site import Site
 
@@ -46,7 +46,7 @@ def instructions(site, options, workplace):
 	other = Site(server, 'counted', 0.0005 if options.quick else SCALE, small, ['floor', 'blogstore'])
 	other.create(compare_import=False)
 	other.worker(True)
-	queries = [request for request in REQUESTS if not request.writes and request.code in options.requests]
+	queries = [request for request in REQUESTS + BY_IDS if not request.writes and request.code in options.requests]
 	for request in queries:
 		in_order(other, request)
 	server.stop('fast')
