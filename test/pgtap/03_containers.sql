@@ -26,11 +26,11 @@ $$, 'each leaf of posts holds one type');
 
 -- Columns are the article's properties in snake_case, of built-in types
 SELECT is((SELECT array_agg(attname::text ORDER BY attname COLLATE "C") FROM pg_attribute WHERE attrelid = 'blogstore.posts'::regclass AND attnum > 0 AND NOT attisdropped),
-	'{comment_count,content,creation_date,id,like_count,post_id,title,type,user_id,user_username}'::text[], 'columns of posts');
+	'{comment_count,content,creation_date,hidden,id,like_count,modification_date,parent_id,post_id,properties,title,type,user_id,user_username}'::text[], 'columns of posts');
 SELECT is((SELECT array_agg(attname::text ORDER BY attname COLLATE "C") FROM pg_attribute WHERE attrelid = 'blogstore.users'::regclass AND attnum > 0 AND NOT attisdropped),
-	'{comment_count,content,creation_date,id,like_count,post_id,title,type,user_id,user_username,username}'::text[], 'columns of users');
+	'{comment_count,content,creation_date,hidden,id,like_count,modification_date,post_id,properties,title,type,user_id,user_username,username}'::text[], 'columns of users');
 SELECT is((SELECT array_agg(attname::text ORDER BY attname COLLATE "C") FROM pg_attribute WHERE attrelid = 'blogstore.feed'::regclass AND attnum > 0 AND NOT attisdropped),
-	'{comment_count,content,creation_date,id,like_count,post_id,title,type,user_id,user_username}'::text[], 'columns of feed');
+	'{comment_count,content,creation_date,id,like_count,modification_date,post_id,properties,title,type,user_id,user_username}'::text[], 'columns of feed');
 
 -- The change feed needs to know which item is gone: every leaf that items are
 -- deleted from has a replica identity

@@ -10,11 +10,11 @@ SELECT plan(71);
 
 -- C1, Q1
 SELECT is((SELECT i FROM blogstore.create_user('Newcomer', kit.u(100), kit.d(1000)) i),
-	ROW(kit.u(100), 'user', kit.u(100), 'Newcomer', kit.d(1000))::blogstore.user_item, 'C1 create_user returns the item');
+	ROW(kit.u(100), 'user', kit.u(100), 'Newcomer', kit.d(1000), NULL)::blogstore.user_item, 'C1 create_user returns the item');
 SELECT is((SELECT i FROM blogstore.get_user(kit.u(100)) i),
-	ROW(kit.u(100), 'user', kit.u(100), 'Newcomer', kit.d(1000))::blogstore.user_item, 'Q1 get_user returns it');
+	ROW(kit.u(100), 'user', kit.u(100), 'Newcomer', kit.d(1000), NULL)::blogstore.user_item, 'Q1 get_user returns it');
 SELECT is((SELECT i FROM blogstore.get_user_by_name('NEWCOMER') i),
-	ROW(kit.u(100), 'user', kit.u(100), 'Newcomer', kit.d(1000))::blogstore.user_item, 'get_user_by_name finds it regardless of case');
+	ROW(kit.u(100), 'user', kit.u(100), 'Newcomer', kit.d(1000), NULL)::blogstore.user_item, 'get_user_by_name finds it regardless of case');
 SELECT is((blogstore.edit_user(kit.u(100), 'Oldtimer')).username, 'Oldtimer', 'C1 edit_user returns the new name');
 SELECT is_empty($$ SELECT * FROM blogstore.get_user_by_name('Newcomer') $$, 'the old name is gone');
 SELECT is((blogstore.create_user('somebody')).type, 'user', 'an id is made where none is passed');
@@ -22,19 +22,19 @@ SELECT matches((blogstore.new_id())::text, '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3
 
 -- C2, Q2
 SELECT is((SELECT i FROM blogstore.create_post(kit.u(100), 'A title', 'Some content', kit.p(1000), kit.d(1000)) i),
-	ROW(kit.p(1000), 'post', kit.p(1000), kit.u(100), 'Oldtimer', 'A title', 'Some content', 0, 0, kit.d(1000))::blogstore.post_item, 'C2 create_post returns the item');
-SELECT is((SELECT i FROM blogstore.edit_post(kit.p(1000), content => 'Other content') i),
-	ROW(kit.p(1000), 'post', kit.p(1000), kit.u(100), 'Oldtimer', 'A title', 'Other content', 0, 0, kit.d(1000))::blogstore.post_item, 'C2 edit_post keeps what is NULL');
-SELECT is((SELECT i FROM blogstore.get_post(kit.p(1000)) i),
-	ROW(kit.p(1000), 'post', kit.p(1000), kit.u(100), 'Oldtimer', 'A title', 'Other content', 0, 0, kit.d(1000))::blogstore.post_item, 'Q2 get_post returns it');
+	ROW(kit.p(1000), 'post', kit.p(1000), kit.u(100), 'Oldtimer', 'A title', 'Some content', 0, 0, kit.d(1000), false, NULL, NULL)::blogstore.post_item, 'C2 create_post returns the item');
+SELECT is(i, ROW(kit.p(1000), 'post', kit.p(1000), kit.u(100), 'Oldtimer', 'A title', 'Other content', 0, 0, kit.d(1000), false, i.modification_date, NULL)::blogstore.post_item, 'C2 edit_post keeps what is NULL')
+FROM blogstore.edit_post(kit.p(1000), content => 'Other content') i WHERE i.modification_date > kit.d(1000);
+SELECT is(i, ROW(kit.p(1000), 'post', kit.p(1000), kit.u(100), 'Oldtimer', 'A title', 'Other content', 0, 0, kit.d(1000), false, i.modification_date, NULL)::blogstore.post_item, 'Q2 get_post returns it')
+FROM blogstore.get_post(kit.p(1000)) i WHERE i.modification_date > kit.d(1000);
 
 -- C3, Q4
 SELECT is((SELECT i FROM blogstore.create_comment(kit.p(1000), kit.u(1), 'A comment', kit.c(1), kit.d(1001)) i),
-	ROW(kit.c(1), 'comment', kit.p(1000), kit.u(1), 'user 1', 'A comment', kit.d(1001))::blogstore.comment_item, 'C3 create_comment returns the item');
-SELECT is((SELECT i FROM blogstore.edit_comment(kit.p(1000), kit.c(1), 'Another comment') i),
-	ROW(kit.c(1), 'comment', kit.p(1000), kit.u(1), 'user 1', 'Another comment', kit.d(1001))::blogstore.comment_item, 'edit_comment changes its content');
-SELECT is((SELECT i FROM blogstore.list_post_comments(kit.p(1000)) i),
-	ROW(kit.c(1), 'comment', kit.p(1000), kit.u(1), 'user 1', 'Another comment', kit.d(1001))::blogstore.comment_item, 'Q4 list_post_comments lists it');
+	ROW(kit.c(1), 'comment', kit.p(1000), kit.u(1), 'user 1', 'A comment', kit.d(1001), NULL, false, NULL, NULL)::blogstore.comment_item, 'C3 create_comment returns the item');
+SELECT is(i, ROW(kit.c(1), 'comment', kit.p(1000), kit.u(1), 'user 1', 'Another comment', kit.d(1001), NULL, false, i.modification_date, NULL)::blogstore.comment_item, 'edit_comment changes its content')
+FROM blogstore.edit_comment(kit.p(1000), kit.c(1), 'Another comment') i WHERE i.modification_date > kit.d(1001);
+SELECT is(i, ROW(kit.c(1), 'comment', kit.p(1000), kit.u(1), 'user 1', 'Another comment', kit.d(1001), NULL, false, i.modification_date, NULL)::blogstore.comment_item, 'Q4 list_post_comments lists it')
+FROM blogstore.list_post_comments(kit.p(1000)) i WHERE i.modification_date > kit.d(1001);
 SELECT is((SELECT comment_count FROM blogstore.get_post(kit.p(1000))), 1::bigint, 'and get_post counts it');
 
 -- C4, Q5
