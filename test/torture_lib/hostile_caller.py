@@ -101,11 +101,12 @@ SETS = (
 	'list_user_posts(%(user)s, NULL)', 'list_post_comments(%(post)s)', 'list_post_likes(%(post)s, NULL)', 'list_feed(NULL)',
 	'list_feed(NULL, oldest_first => true)',
 	'verify()', 'get_progress()', 'get_request_stats()', 'export_documents()',
-	"import(users => 'torture_caller.some_users')", "import_documents('torture_caller.some_documents')")
+	"import(users => 'torture_caller.some_users')", "import_documents('torture_caller.some_documents')",
+	"import('torture_caller.some_numbers', key_prefix => 'x', changed => 'update')")
 
 GRANTED = """
 DO $$ DECLARE f regprocedure; BEGIN
-	FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = 'blogstore'::regnamespace AND proname <> ALL (ARRAY[
+	FOR f IN SELECT oid FROM pg_proc WHERE pronamespace = 'blogstore'::regnamespace AND prokind = 'f' AND proname <> ALL (ARRAY[
 		'create_containers', 'start_worker', 'stop_worker', 'repair', 'rebuild_views', 'reset_request_stats', 'wait_for_views'])
 	LOOP
 		EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO torture_caller', f);
@@ -113,8 +114,10 @@ DO $$ DECLARE f regprocedure; BEGIN
 END $$;
 CREATE TABLE torture_caller.some_users AS
 	SELECT blogstore.new_id() AS user_id, 'imported ' || n AS username, now() AS creation_date FROM generate_series(1, 3) n;
+CREATE TABLE torture_caller.some_numbers AS SELECT n AS user_id, 'number ' || n AS username, now() AS creation_date FROM generate_series(1, 3) n;
 CREATE TABLE torture_caller.some_documents AS SELECT jsonb_build_object('type', 'user', 'id', n) AS document FROM generate_series(1, 3) n;
 ALTER TABLE torture_caller.some_users OWNER TO torture_caller;
+ALTER TABLE torture_caller.some_numbers OWNER TO torture_caller;
 ALTER TABLE torture_caller.some_documents OWNER TO torture_caller;
 """
 
@@ -361,9 +364,9 @@ class HostileCaller(threading.Thread):
 		"""Timeouts that strike anywhere, caught in a savepoint."""
 		kind = self.random.choice(('statement_timeout', 'lock_timeout'))
 		self._say(cursor, said, f"SET LOCAL {kind} = '{self.random.randint(1, 9)}ms'")
-		self._try(cursor, said, 'SELECT * FROM blogstore.' + self.random.choice(SETS[:-2]), values)
+		self._try(cursor, said, 'SELECT * FROM blogstore.' + self.random.choice(SETS[:-3]), values)
 		self._try(cursor, said, f"SET LOCAL {kind} = '{int(PATIENCE)}s'")
-		self._try(cursor, said, 'SELECT * FROM blogstore.' + self.random.choice(SETS[:-2]), values)
+		self._try(cursor, said, 'SELECT * FROM blogstore.' + self.random.choice(SETS[:-3]), values)
 
 	def _hurt(self, cursor, said, _values):
 		"""Cancel or terminate a session of its own kind, this one perhaps."""
