@@ -44,6 +44,16 @@ typedef struct CachedLeaf
 								 * far as indexes were looked for */
 } CachedLeaf;
 
+/* The hash of a key. */
+typedef struct KeptHash
+{
+	bool		known;
+	pg_uuid_t	key;
+	uint64		hash;
+} KeptHash;
+
+#define KEPT_HASHES 64
+
 /*
  * Which partitions a container has, and their leaves: the map from a key to a leaf.
  * The functions of partitions.c alone, and partitions_leaf(), look inside.
@@ -60,9 +70,7 @@ typedef struct Partitions
 	bool		hashed;			/* false: there is one, and no key */
 	FmgrInfo	hash_proc;
 	Oid			hash_collation;
-	bool		last_known;		/* is the hash of a last key kept? */
-	pg_uuid_t	last_key;
-	uint64		last_hash;
+	KeptHash	kept[KEPT_HASHES];	/* of keys of late, by their last byte */
 	int			modulus;		/* the greatest of the partitions' moduli */
 	int		   *of_remainder;	/* which has a remainder; NO_PARTITION: none;
 								 * UNPROVEN: not known */

@@ -186,26 +186,26 @@ partitions_count(const Partitions *partitions)
 }
 
 /*
- * The hash of a key, by which partitions are told. A request asks for the same one
+ * The hash of a key, by which partitions are told. A request asks for the same ones
  * several times.
  */
 uint64
 partitions_hash(Partitions *partitions, const pg_uuid_t *key)
 {
+	KeptHash   *kept = &partitions->kept[key->data[UUID_LEN - 1] % KEPT_HASHES];
 	Datum		value = UUIDPGetDatum(key);
 	bool		isnull = false;
 
-	if (partitions->last_known &&
-		memcmp(&partitions->last_key, key, sizeof(pg_uuid_t)) == 0)
-		return partitions->last_hash;
-	partitions->last_known = false;
-	partitions->last_hash =
+	if (kept->known && memcmp(&kept->key, key, sizeof(pg_uuid_t)) == 0)
+		return kept->hash;
+	kept->known = false;
+	kept->hash =
 		compute_partition_hash_value(1, &partitions->hash_proc,
 									 &partitions->hash_collation, &value,
 									 &isnull);
-	partitions->last_key = *key;
-	partitions->last_known = true;
-	return partitions->last_hash;
+	kept->key = *key;
+	kept->known = true;
+	return kept->hash;
 }
 
 /*
