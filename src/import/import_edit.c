@@ -183,6 +183,9 @@ edit_texts(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
 	if (item_same(&edited, found, PROP_TITLE) &&
 		item_same(&edited, found, PROP_CONTENT))
 		return false;
+	if (item_writer_keeps(writer, PROP_MODIFICATION_DATE))
+		item_set(&edited, PROP_MODIFICATION_DATE,
+				 TimestampTzGetDatum(receiver->import->now));
 	item_writer_update(writer, &edited);
 	return true;
 }
@@ -226,7 +229,7 @@ import_edit_items(Import *import, ItemType type)
 	receiver_begin(&receiver);
 	if (type == ITEM_COMMENT)
 	{
-		receiver.prop = item_properties(type, &receiver.nprops);
+		receiver.prop = article_properties(type, &receiver.nprops);
 		n = edit_comments(import, &receiver.pub);
 	}
 	else

@@ -242,6 +242,8 @@ SELECT * FROM blogstore.import('wp_users', 'wp_posts', 'wp_comments', 'wp_likes'
 SET client_min_messages = warning;
 SELECT w.post_id, p.title, length(p.content), comment_count, like_count
 FROM wp_posts w, blogstore.get_post(blogstore.key_id('post', 'wp:' || post_id)) p WHERE w.post_id IN (1, 2, 3, 4, 11) ORDER BY 1;
+-- what became another is edited
+SELECT type, count(*), count(modification_date) AS edited FROM blogstore.posts WHERE type IN ('post', 'comment') GROUP BY 1 ORDER BY 1;
 SELECT count(*) AS wrong FROM kit.wrong_counts();
 SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();
