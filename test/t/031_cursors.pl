@@ -59,7 +59,7 @@ my @functions = (
 	[ 'list_user_posts(kit.u(1), NULL, oldest_first => true)', 50 ],
 	[ 'verify()', 0 ],
 	[ 'get_progress()', 1 ],
-	[ 'get_request_stats()', 22 ],
+	[ 'get_request_stats()', 25 ],
 	[ q{import(users => 'kit.some_users')}, 4 ],
 	[ q{import_documents('kit.some_documents')}, 4 ],
 	[ 'export_documents()', 6 + 300 * (1 + 3 + 5) ]);
