@@ -23,9 +23,6 @@ INSERT INTO kit.calls VALUES
 	('comment', 'list_post_comments(kit.p(1))'),
 	('like', 'create_like(kit.p(1), kit.u(1))'),
 	('like', 'get_like(kit.p(1), kit.u(1))'),
-	('user', 'get_users(ARRAY[kit.u(1)])'),
-	('post', 'get_posts(ARRAY[kit.p(1)])'),
-	('like', 'get_likes(kit.u(1), ARRAY[kit.p(1)])'),
 	('like', 'list_post_likes(kit.p(1))');
 
 -- Called by one session before and after, in one transaction and over several:
