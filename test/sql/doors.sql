@@ -285,13 +285,16 @@ BEGIN
 EXCEPTION WHEN SQLSTATE 'KIT00' THEN
 	RETURN SQLERRM;
 END $$;
-SELECT planter, kit.beside(object, planter) FROM unnest(ARRAY['regress_blogstore_admin', 'regress_blogstore_site']) planter, unnest(ARRAY[
+-- each in a transaction of its own: the server's assertions do not bear much DDL in subtransactions that are decoded
+\pset tuples_only on
+SELECT format('SELECT kit.beside(%L, %L)', object, planter) FROM unnest(ARRAY['regress_blogstore_admin', 'regress_blogstore_site']) planter, unnest(ARRAY[
 	'CREATE FUNCTION beside.get_post(post_id uuid) RETURNS int LANGUAGE sql AS ''SELECT 1''',
 	'CREATE FUNCTION beside.get_post(t text) RETURNS int LANGUAGE sql AS ''SELECT 1''',
 	'CREATE TABLE beside.post_item (id uuid)',
 	'CREATE TYPE beside.user_item AS (id uuid)',
 	'CREATE DOMAIN beside.like_item AS int',
-	'CREATE FUNCTION beside.own() RETURNS int LANGUAGE sql AS ''SELECT 1''']) object;
+	'CREATE FUNCTION beside.own() RETURNS int LANGUAGE sql AS ''SELECT 1''']) object \gexec
+\pset tuples_only off
 -- ... with our mark on it, too
 SELECT kit.beside('CREATE FUNCTION beside.get_post(t text) RETURNS int LANGUAGE sql AS ''SELECT 1''; COMMENT ON FUNCTION beside.get_post IS ''Made by blogstore.create_api().''', 'regress_blogstore_admin');
 SELECT kit.beside('CREATE VIEW beside.post_item AS SELECT 1 AS id; COMMENT ON VIEW beside.post_item IS ''Made by blogstore.create_api().''', 'regress_blogstore_admin');
