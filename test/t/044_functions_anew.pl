@@ -28,6 +28,7 @@ check_store($node, 'postgres', '0.1');
 # ---- 0.1's functions, by this library
 
 my $cursor = 'kit.d(30), kit.p(30)';
+my $me = $node->safe_psql('postgres', 'SELECT current_user');
 is($node->safe_psql('postgres', "SELECT string_agg(title, ',') FROM blogstore.list_feed(3, $cursor)"),
 	'title 29,title 28,title 27', '0.1: a page of the feed');
 is($node->safe_psql('postgres', "SELECT (blogstore.list_post_comments(kit.p(1), 2)).id = ANY (ARRAY[kit.c(13), kit.c(12)])"),
@@ -36,7 +37,7 @@ is($node->safe_psql('postgres', 'SELECT count(*), count(DISTINCT title) FROM blo
 	"30|30\n4|4", '0.1: posts of a user, and likes');
 like($node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF) SELECT title FROM blogstore.list_feed(3, $cursor)"),
 	qr/^Custom Scan \(blogstore\.list_feed\).*View: used/s, '0.1: planned as a scan');
-like(run_as($node, 'postgres', 'postgres', 'SELECT blogstore.list_feed(oldest_first => true)'),
+like(run_as($node, 'postgres', $me, 'SELECT blogstore.list_feed(oldest_first => true)'),
 	qr/^ERROR:  42883: function blogstore\.list_feed\(oldest_first => boolean\) does not exist/m, '0.1: has no oldest_first');
 
 # ---- Rights, and what others have put into the schema
@@ -156,7 +157,7 @@ DROP VIEW site.front CASCADE;
 DROP MATERIALIZED VIEW site.kept;
 DROP FUNCTION site.newest;
 ALTER EXTENSION blogstore DROP FUNCTION blogstore.list_feed(integer, timestamptz, uuid)});
-like(run_as($node, 'postgres', 'postgres', 'ALTER EXTENSION blogstore UPDATE'),
+like(run_as($node, 'postgres', $me, 'ALTER EXTENSION blogstore UPDATE'),
 	qr/^ERROR:  55000: functions that are to be replaced are not members.*^HINT:  Take them back by ALTER EXTENSION blogstore ADD FUNCTION\./ms,
 	'a function that is no member is not replaced');
 $node->safe_psql('postgres', q{
@@ -176,7 +177,7 @@ is($node->safe_psql('postgres', $roles), $roles_before, 'and so is what roles th
 is(dumped_rights(), $dump_before, 'and what pg_dump tells of them');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_proc p WHERE pronamespace = 'blogstore'::regnamespace AND proname LIKE '%(0.1)' AND pronargs <> 1}),
 	'0', 'nothing is left of the old ones');
-like(run_as($node, 'postgres', 'postgres', 'DROP ROLE borrower'),
+like(run_as($node, 'postgres', $me, 'DROP ROLE borrower'),
 	qr/^ERROR:  2BP01: role "borrower" cannot be dropped/m, 'a role with rights is known to have them');
 is($node->safe_psql('postgres', q{
 SET ROLE lender; REVOKE EXECUTE ON FUNCTION blogstore.list_feed FROM borrower, reader; RESET ROLE;
