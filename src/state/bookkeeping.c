@@ -47,6 +47,8 @@ typedef struct Column
 {
 	const char *name;
 	Oid			type;
+	bool		added;			/* tables of an older version have it not, or last; its
+								 * default is zero */
 } Column;
 
 typedef struct TableShape
@@ -68,7 +70,8 @@ static const TableShape shape[N_BOOKKEEPING] = {
 	}},
 	[BOOK_VIEW_STATE] = {"view_state", {
 			{"only_row", BOOLOID}, {"enabled", BOOLOID}, {"ready", BOOLOID},
-			{"feed_size", INT4OID}, {"short_form_length", INT4OID}
+			{"feed_size", INT4OID}, {"short_form_length", INT4OID},
+			{SHORT_FORM_COLUMN, INT8OID, true}
 	}},
 	[BOOK_CHANGE_FEED] = {"change_feed", {
 			{"only_row", BOOLOID}, {"applied_lsn", LSNOID},
@@ -132,6 +135,8 @@ columns_problem(Relation rel, const TableShape *wanted)
 		AttrNumber	attno = shape_column(rel, column->name);
 		Form_pg_attribute att;
 
+		if (attno == InvalidAttrNumber && column->added)
+			continue;
 		if (attno == InvalidAttrNumber)
 			return psprintf("it has no column \"%s\"", column->name);
 		att = TupleDescAttr(RelationGetDescr(rel), attno - 1);
@@ -276,7 +281,8 @@ columns_are(const FormData_pg_class *form, const TableShape *wanted)
 
 		same = n < MAX_COLUMNS && wanted->column[n].name != NULL &&
 			att->attnum == n + 1 && !att->attisdropped &&
-			att->atttypid == wanted->column[n].type && !att->atthasmissing &&
+			att->atttypid == wanted->column[n].type &&
+			(!att->atthasmissing || wanted->column[n].added) &&
 			att->attgenerated == '\0' &&
 			strcmp(NameStr(att->attname), wanted->column[n].name) == 0;
 		n++;
@@ -284,7 +290,8 @@ columns_are(const FormData_pg_class *form, const TableShape *wanted)
 	systable_endscan(scan);
 	table_close(attributes, AccessShareLock);
 	return same && n == form->relnatts &&
-		(n == MAX_COLUMNS || wanted->column[n].name == NULL);
+		(n == MAX_COLUMNS || wanted->column[n].name == NULL ||
+		 wanted->column[n].added);
 }
 
 /* A description of a table's rows, whose columns are those that it was made with. */

@@ -11,6 +11,9 @@
 #include "access/htup.h"
 #include "access/tupdesc.h"
 
+/* A column of view_state, since 0.2 */
+#define SHORT_FORM_COLUMN "short_form"
+
 typedef enum Bookkeeping
 {
 	BOOK_USERNAMES,

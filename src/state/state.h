@@ -116,8 +116,6 @@ extern void jobs_mend(void);
  * ------------------------------------------------------------------------ */
 
 /* view_state.c: may readers use the views? */
-#define SHORT_FORM_COLUMN "short_form"	/* of its table, since 0.2 */
-
 typedef struct ViewState
 {
 	bool		enabled;		/* false: stopped by stop_worker() */
