@@ -126,6 +126,10 @@ run_tap()
 		read -r status seconds 2>/dev/null <"$WORK/$kind-$n.status" || true
 		[[ -f $log ]] || "${AS_SERVER[@]}" touch "$log"
 		read -r passed failed skipped < <(count_tap "$log")
+		if ((status == 0 && passed + failed + skipped == 0)) && grep -q '\.\. skipped: ' "$log"; then
+			skipped=1
+			note "$file: $(grep -o 'skipped: .*' "$log" | head -n 1)"
+		fi
 		if ((status != 0 && failed == 0)) || ((passed + failed + skipped == 0)); then
 			failed=$((failed + 1))
 		fi

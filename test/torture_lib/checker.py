@@ -50,6 +50,15 @@ def shorten(row):
 		for value in row) + ')'
 
 
+# An item's row has the article's properties first: so many of each type
+ARTICLE = {'user': 5, 'post': 10, 'comment': 7, 'like': 6}
+
+
+def article(row):
+	"""An item's row without what sites bring besides the article's properties."""
+	return row[:ARTICLE[row[1]]] if len(row) > 2 and row[1] in ARTICLE else row
+
+
 class Checker:
 	"""Compares the store with the model, all of it each time."""
 
@@ -88,7 +97,7 @@ class Checker:
 
 	def _rows(self, query, *parameters):
 		self.cursor.execute(query, parameters)
-		return self.cursor.fetchall()
+		return [article(row) for row in self.cursor.fetchall()]
 
 	def _same(self, expected, query, *parameters):
 		"""Rows in any order."""

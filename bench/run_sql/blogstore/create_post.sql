@@ -1,2 +1,3 @@
-SELECT * FROM blogstore.create_post(user_id => ('0180000000007000' || :user)::uuid, title => 'Written ' || :number,
+SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date
+FROM blogstore.create_post(user_id => ('0180000000007000' || :user)::uuid, title => 'Written ' || :number,
 	content => 'Content of post ' || :number || repeat(', and what one writes about it', 32));

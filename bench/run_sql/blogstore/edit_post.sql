@@ -1,2 +1,3 @@
-SELECT * FROM blogstore.edit_post(post_id => ('0190000000007000' || :post)::uuid,
+SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date
+FROM blogstore.edit_post(post_id => ('0190000000007000' || :post)::uuid,
 	content => 'Content by edit ' || :number || repeat(', and what one writes about it', 32));

@@ -1,2 +1,3 @@
-SELECT * FROM blogstore.edit_user(user_id => ('0180000000007000' || :user)::uuid,
+SELECT id, type, user_id, username, creation_date
+FROM blogstore.edit_user(user_id => ('0180000000007000' || :user)::uuid,
 	username => 'renamed ' || :number);

@@ -1,1 +1,2 @@
-SELECT * FROM blogstore.list_feed();
+SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date
+FROM blogstore.list_feed();

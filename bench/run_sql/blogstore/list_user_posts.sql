@@ -1,1 +1,2 @@
-SELECT * FROM blogstore.list_user_posts(user_id => ('0180000000007000' || :user)::uuid);
+SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date
+FROM blogstore.list_user_posts(user_id => ('0180000000007000' || :user)::uuid);
