@@ -181,7 +181,7 @@ like(run_as($node, 'postgres', $me, 'DROP ROLE borrower'),
 	qr/^ERROR:  2BP01: role "borrower" cannot be dropped/m, 'a role with rights is known to have them');
 is($node->safe_psql('postgres', q{
 SET ROLE lender; REVOKE EXECUTE ON FUNCTION blogstore.list_feed FROM borrower, reader; RESET ROLE;
-REVOKE USAGE ON SCHEMA blogstore FROM borrower; DROP ROLE borrower;
+DROP OWNED BY borrower; DROP ROLE borrower;
 SELECT proacl::text LIKE '%/lender%' FROM pg_proc WHERE proname = 'list_feed'}),
 	'f', 'the grantor takes back what was granted');
 is($client->query_safe('EXECUTE page'), 'title 120', 'the prepared statement goes on');
