@@ -13,7 +13,7 @@ PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 	-Wno-missing-field-initializers -fvisibility=hidden
 
 REGRESS = install users posts comments properties hidden likes pages paging cursors feed counts \
-	counters idempotency key_id documents import import_keys bad_input limits extremes read_only \
+	counters idempotency key_id documents import import_keys import_properties bad_input limits extremes read_only \
 	privileges views renames deletions operation maintenance verify_repair \
 	invalid upgrade triggers stats row_types custom_scan doors as_caller manual reinstall
 REGRESS_OPTS = --inputdir=test --encoding=UTF8

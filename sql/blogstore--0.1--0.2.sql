@@ -371,7 +371,7 @@ Errors: 22021 a key that cannot be written in UTF-8; 22023 another type or an em
  * Import: keys of the site's own, and catching up
  * ------------------------------------------------------------------------ */
 
-CREATE FUNCTION @extschema@.import(users regclass DEFAULT NULL, posts regclass DEFAULT NULL, comments regclass DEFAULT NULL, likes regclass DEFAULT NULL, rejects regclass DEFAULT NULL, key_prefix text DEFAULT '', guest uuid DEFAULT NULL, changed text DEFAULT 'reject', OUT type text, OUT read bigint, OUT imported bigint, OUT present bigint, OUT rejected bigint, OUT updated bigint)
+CREATE FUNCTION @extschema@.import(users regclass DEFAULT NULL, posts regclass DEFAULT NULL, comments regclass DEFAULT NULL, likes regclass DEFAULT NULL, rejects regclass DEFAULT NULL, key_prefix text DEFAULT '', guest uuid DEFAULT NULL, changed text DEFAULT 'reject', extra text[] DEFAULT NULL, OUT type text, OUT read bigint, OUT imported bigint, OUT present bigint, OUT rejected bigint, OUT updated bigint, OUT left_out text[])
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'blogstore_import_0_2'
 LANGUAGE C VOLATILE ROWS 4;

@@ -209,8 +209,8 @@ import_users(Import *import)
 	write_items(import, ITEM_USER);
 	if (tally->updated > 0)
 	{
-		show_step(import, "renaming", tally->updated, "users");
-		import_rename_users(import);
+		show_step(import, "updating", tally->updated, "users");
+		import_edit_users(import);
 	}
 	if (import->guest != NULL)
 		need_guest(import);
@@ -250,7 +250,7 @@ edit_items(Import *import, ItemType type)
 static int64
 lock_others(const Import *import)
 {
-	int64		others;			/* and those whose comments are edited */
+	int64		others;			/* and those whose comments are edited, or hidden */
 
 	if (import->tally[ITEM_COMMENT].written == 0 &&
 		import->tally[ITEM_LIKE].written == 0 &&
@@ -262,8 +262,7 @@ lock_others(const Import *import)
 	if (others > 0 &&
 		import_run_number(import, import_lock_posts_sql) != others)
 		import_outdated(import, "a post was deleted");
-	return others > 0 && import->tally[ITEM_COMMENT].updated > 0 ?
-		import_run_number(import, import_counted_sql) : others;
+	return others > 0 ? import_run_number(import, import_counted_sql) : 0;
 }
 
 /* Count, and write posts and what hangs on them, in one go. */
@@ -284,6 +283,7 @@ import_posts(Import *import)
 						 import_add_counts_sql, others);
 	edit_items(import, ITEM_POST);
 	edit_items(import, ITEM_COMMENT);
+	import_hide_posts(import);
 	if (import->changed != NULL)
 		tuplestore_end(import->changed);
 }
@@ -322,12 +322,16 @@ import_staged(Import *import)
 	import_phase_end(&phase);
 }
 
-/* A row of the result; import() of 0.1 and import_documents() have no updated. */
+/*
+ * A row of the result; import() of 0.1 and import_documents() have not the last columns.
+ * left_out: columns, or 0.
+ */
 static void
-put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally)
+put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally,
+		  Datum left_out)
 {
-	Datum		values[6];
-	bool		nulls[6] = {type == NULL};
+	Datum		values[7];
+	bool		nulls[7] = {type == NULL};
 
 	values[0] = type ? CStringGetTextDatum(type) : (Datum) 0;
 	values[1] = Int64GetDatum(tally->read);
@@ -335,6 +339,8 @@ put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally)
 	values[3] = Int64GetDatum(tally->present);
 	values[4] = Int64GetDatum(tally->rejected);
 	values[5] = Int64GetDatum(tally->updated);
+	values[6] = left_out;
+	nulls[6] = left_out == (Datum) 0;
 	tuplestore_putvalues(info->setResult, info->setDesc, values, nulls);
 }
 
@@ -361,7 +367,8 @@ import_end(Import *import, FunctionCallInfo fcinfo)
 
 	InitMaterializedSRF(fcinfo, 0);
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
-		put_tally(info, item_type_name(t), &import->tally[t]);
+		put_tally(info, item_type_name(t), &import->tally[t],
+				  import->left_out[t]);
 	if (import->untyped.read > 0)
-		put_tally(info, NULL, &import->untyped);
+		put_tally(info, NULL, &import->untyped, (Datum) 0);
 }

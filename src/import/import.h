@@ -34,12 +34,17 @@ typedef enum StagedColumn
 	STAGED_TITLE,
 	STAGED_CONTENT,
 	STAGED_CREATION_DATE,
+	STAGED_PROPERTIES,			/* this and the next a source may have */
+	STAGED_HIDDEN,
+	STAGED_MODIFICATION_DATE,
+	STAGED_PARENT_ID,
 	STAGED_REASON,				/* why it cannot be imported; NULL: not known */
 	STAGED_PARTITION			/* where it will be */
 } StagedColumn;
 
 #define N_STAGED (STAGED_PARTITION + 1)
 #define N_READ STAGED_REASON	/* those that come from sources */
+#define N_NEEDED STAGED_PROPERTIES	/* those that a source must have */
 
 /* A row on its way into a temporary table. */
 typedef struct StagedRow
@@ -68,11 +73,15 @@ typedef struct Import
 	int			prefix_length;
 	pg_uuid_t  *guest;			/* author of what has none; NULL: nobody */
 	bool		update;			/* items that are there become as the source's */
+	bool		plain;			/* sources have what 0.1 takes, and nothing else */
+	List	   *extra;			/* names of columns that become properties */
+	Datum		left_out[N_IMPORTED];	/* those that do not, where there is a source */
 	Relation	staged[N_IMPORTED]; /* open while sources are read */
 	Relation	rejected;		/* open while sources are read */
 	Tuplestorestate *passed[N_IMPORTED];	/* new comments and likes */
 	TupleDesc	passed_desc[N_IMPORTED];
 	Tuplestorestate *changed;	/* comments that are there, and differ */
+	List	   *hidden;			/* posts that were shown */
 	ImportTally tally[N_IMPORTED];
 	ImportTally untyped;		/* documents of no known type */
 } Import;
@@ -151,8 +160,9 @@ extern void import_write_items(const Import *import, ItemType type,
 
 /* import_edit.c */
 extern void import_release_names(const Import *import);
-extern void import_rename_users(const Import *import);
+extern void import_edit_users(const Import *import);
 extern void import_edit_items(Import *import, ItemType type);
+extern void import_hide_posts(const Import *import);
 
 /* import_key.c: ids of a source's own */
 typedef struct SourceKeys
@@ -164,18 +174,21 @@ typedef struct SourceKeys
 	pg_cryptohash_ctx *hash;
 } SourceKeys;
 
-extern void source_keys_find(ItemType type, Oid source, bool *is_key);
+extern void source_keys_find(const Import *import, ItemType type, Oid source,
+							 bool *is_key);
 extern void source_keys_begin(SourceKeys *keys, const Import *import,
 							  ItemType type, Oid source);
 extern const char *source_keys_map(const SourceKeys *keys, StagedRow *row);
 extern void source_keys_end(SourceKeys *keys);
 
 /* import_stage.c */
+extern bool source_has(const Import *import, ItemType type, Oid source,
+					   StagedColumn column);
 extern const char *plural_name(ItemType type);
 extern char *quoted_relation(Oid relid);
 extern void need_columns(Oid relid, const char *role, int n,
 						 const char *const *columns);
-extern void need_items(ItemType type, Oid source);
+extern void need_items(const Import *import, ItemType type, Oid source);
 extern char *need_documents(Oid relid);
 extern void stage_open(Import *import);
 extern void stage_close(Import *import);
@@ -189,6 +202,18 @@ extern const char *text_problem(const Import *import, ItemType type,
 extern const char *row_cut_texts(const Import *import, ItemType type,
 								 StagedRow *row);
 extern const char *row_problem(ItemType type, const StagedRow *row);
+extern void row_item(TupleTableSlot *slot, const Property *prop, int nprops,
+					 BlogItem *item);
+extern bool row_gives_another(const BlogItem *row, const BlogItem *there,
+							  Property prop);
+
+/* import_extra.c */
+extern void extra_columns_get(Import *import, Datum argument);
+extern void extra_columns_need(const Import *import, const Oid *source);
+extern char *extra_columns_select(const Import *import, ItemType type,
+								  Oid source);
+extern void extra_columns_add(StagedRow *row, Datum extra);
+extern Datum left_out_columns(const Import *import, ItemType type, Oid source);
 
 /* import_document.c */
 extern const char *document_parse(const Import *import, Jsonb *document,
@@ -213,7 +238,7 @@ extern const char *const import_old_names_sql;
 extern const char *const import_release_names_sql;
 extern const char *const import_names_sql;
 extern const char *const import_write_names_sql;
-extern const char *const import_new_names_sql;
+extern const char *const import_changed_users_sql;
 extern const char *const import_changed_posts_sql;
 extern const char *const import_deleting_sql;
 extern const char *const import_new_sql[ITEM_POST + 1];
@@ -223,10 +248,5 @@ extern const char *const import_to_lock_sql;
 extern const char *const import_lock_posts_sql;
 extern const char *const import_write_deltas_sql;
 extern const char *const import_add_counts_sql;
-
-/* key_id.c: ids made of the keys that a site had before */
-extern const char *key_id_make(pg_cryptohash_ctx *hash, ItemType type,
-							   const char *key, int length, pg_uuid_t *id);
-extern bool key_is_uuid(const char *key, int length);
 
 #endif							/* BLOGSTORE_IMPORT_H */

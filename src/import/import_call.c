@@ -45,23 +45,32 @@ enum
 	ARG_REJECTS = N_IMPORTED,	/* behind the sources, one for each type */
 	ARG_KEY_PREFIX,
 	ARG_GUEST,
-	ARG_CHANGED
+	ARG_CHANGED,
+	ARG_EXTRA
 };
 
 /* Import tables, as an import asks for it. */
 static void
 import_tables(Import *import, FunctionCallInfo fcinfo)
 {
+	Oid			source[N_IMPORTED];
+
 	if (!PG_ARGISNULL(ARG_REJECTS))
 		import->rejects = PG_GETARG_OID(ARG_REJECTS);
 	check_call("import()", import->rejects);
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
-		if (!PG_ARGISNULL(t))
-			need_items(t, PG_GETARG_OID(t));
+	{
+		source[t] = PG_ARGISNULL(t) ? InvalidOid : PG_GETARG_OID(t);
+		if (!OidIsValid(source[t]))
+			continue;
+		need_items(import, t, source[t]);
+		import->left_out[t] = left_out_columns(import, t, source[t]);
+	}
+	extra_columns_need(import, source);
 	import_begin(import, "import()");
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
-		if (!PG_ARGISNULL(t))
-			stage_table(import, t, PG_GETARG_OID(t));
+		if (OidIsValid(source[t]))
+			stage_table(import, t, source[t]);
 	import_end(import, fcinfo);
 }
 
@@ -72,7 +81,7 @@ import_tables(Import *import, FunctionCallInfo fcinfo)
 Datum
 blogstore_import(PG_FUNCTION_ARGS)
 {
-	Import		import = {0};
+	Import		import = {.plain = true};
 
 	import_tables(&import, fcinfo);
 	return (Datum) 0;
@@ -94,7 +103,8 @@ need_argument(FunctionCallInfo fcinfo, int arg, const char *name)
 }
 
 /*
- * blogstore.import(users, posts, comments, likes, rejects, key_prefix, guest, changed)
+ * blogstore.import(users, posts, comments, likes, rejects, key_prefix, guest, changed,
+ * extra)
  *
  * Errors: 22004, 22023; 23503 no such guest; 23514 without a table for rejects; 25001,
  * 25006, 40001, 42501, 42703, 42804, 42809, 42P01, 54000, 55000. Locks:
@@ -118,6 +128,8 @@ blogstore_import_0_2(PG_FUNCTION_ARGS)
 	import.prefix_length = strlen(import.key_prefix);
 	if (!PG_ARGISNULL(ARG_GUEST))
 		import.guest = PG_GETARG_UUID_P(ARG_GUEST);
+	if (!PG_ARGISNULL(ARG_EXTRA))
+		extra_columns_get(&import, PG_GETARG_DATUM(ARG_EXTRA));
 	import_tables(&import, fcinfo);
 	return (Datum) 0;
 }

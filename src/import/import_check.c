@@ -34,7 +34,7 @@ typedef struct CheckReceiver
 	pg_uuid_t	counted;		/* the post that this is of */
 	bool		fresh;			/* is it new itself? */
 	int64		n;				/* new items on it, since it was last written */
-	pg_uuid_t	changed_on;		/* the last post with a comment that differs */
+	pg_uuid_t	uncounted;		/* the last post with a comment that it does not count */
 	bool		noted;			/* is there such a post? */
 } CheckReceiver;
 
@@ -84,15 +84,15 @@ count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 	receiver->n++;
 }
 
-/* A comment on a post is edited: the post is to stay, and gets nothing. */
+/* A comment on a post is hidden, or edited: the post is to stay, and counts nothing. */
 static void
-note_changed(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
+note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 {
 	if (receiver->noted &&
-		memcmp(post_id, &receiver->changed_on, UUID_LEN) == 0)
+		memcmp(post_id, &receiver->uncounted, UUID_LEN) == 0)
 		return;
 	receiver->noted = true;
-	receiver->changed_on = *post_id;
+	receiver->uncounted = *post_id;
 	put_part(receiver, post_id, 0, fresh);
 }
 
@@ -120,14 +120,12 @@ check_known(CheckReceiver *receiver, TupleTableSlot *slot)
 	ImportTally *tally = &import->tally[receiver->type];
 	const char *problem;
 	KnownState	state = KNOWN_NEW;
+	bool		fresh = DatumGetBool(slot->tts_values[receiver->nprops + CHECKED_FRESH]);
+	const pg_uuid_t *post_id;
 	BlogItem	item;
 
-	memset(item.isnull, true, sizeof(item.isnull));
-	for (int i = 0; i < receiver->nprops; i++)
-	{
-		item.value[receiver->prop[i]] = slot->tts_values[i];
-		item.isnull[receiver->prop[i]] = slot->tts_isnull[i];
-	}
+	row_item(slot, receiver->prop, receiver->nprops, &item);
+	post_id = item_uuid(&item, PROP_POST_ID);
 	problem = known_items_problem(receiver->known, &item, &state);
 	if (problem != NULL)
 		refuse(receiver, slot, problem);
@@ -136,15 +134,16 @@ check_known(CheckReceiver *receiver, TupleTableSlot *slot)
 	else if (state == KNOWN_CHANGED)
 	{
 		tally->updated++;
-		note_changed(receiver, item_uuid(&item, PROP_POST_ID),
-					 DatumGetBool(slot->tts_values[receiver->nprops + CHECKED_FRESH]));
+		note_uncounted(receiver, post_id, fresh);
 		tuplestore_puttupleslot(import->changed, slot);
 	}
 	else
 	{
 		tally->written++;
-		count_new(receiver, item_uuid(&item, PROP_POST_ID),
-				  DatumGetBool(slot->tts_values[receiver->nprops + CHECKED_FRESH]));
+		if (item_hidden(&item))
+			note_uncounted(receiver, post_id, fresh);
+		else
+			count_new(receiver, post_id, fresh);
 		tuplestore_puttupleslot(import->passed[receiver->type], slot);
 	}
 }
@@ -188,7 +187,7 @@ check_children(Import *import, ItemType type, int64 *rejected)
 	Relation	part = temp_table_open(import, "part");
 	int64		n;
 
-	receiver.prop = article_properties(type, &receiver.nprops);
+	receiver.prop = item_properties(type, &receiver.nprops);
 	receiver.known = known_items_begin(type, import->update);
 	import->passed[type] = tuplestore_begin_heap(false, false,
 												 maintenance_work_mem);

@@ -12,19 +12,26 @@
 #include "compat.h"
 #include "import/import.h"
 #include "layout/item.h"
+#include "results/results.h"
 
 #include "utils/builtins.h"
 
 /* A document's properties, in the order of StagedColumn. */
 static const char *const property[STAGED_REASON] = {
-	"id", "postId", "userId", "username", "title", "content", "creationDate"
+	"id", "postId", "userId", "username", "title", "content", "creationDate",
+	[STAGED_HIDDEN] = "hidden",
+	[STAGED_MODIFICATION_DATE] = "modificationDate",
+	[STAGED_PARENT_ID] = "parentId"
 };
 
 /* Which properties a document of an item of a type has. */
 static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_USER] = {true, false, true, true, false, false, true},
-	[ITEM_POST] = {true, true, true, false, true, true, true},
-	[ITEM_COMMENT] = {true, true, true, false, false, true, true},
+	[ITEM_POST] = {true, true, true, false, true, true, true,
+	[STAGED_HIDDEN] = true, [STAGED_MODIFICATION_DATE] = true},
+	[ITEM_COMMENT] = {true, true, true, false, false, true, true,
+	[STAGED_HIDDEN] = true, [STAGED_MODIFICATION_DATE] = true,
+	[STAGED_PARENT_ID] = true},
 	[ITEM_LIKE] = {true, true, true, false, false, false, true}
 };
 
@@ -74,10 +81,12 @@ parse_property(StagedColumn column, char *text, Datum *value)
 		case STAGED_ID:
 		case STAGED_POST_ID:
 		case STAGED_USER_ID:
+		case STAGED_PARENT_ID:
 			id = palloc(sizeof(pg_uuid_t));
 			*value = UUIDPGetDatum(id);
 			return parse_uuid(text, id);
 		case STAGED_CREATION_DATE:
+		case STAGED_MODIFICATION_DATE:
 			if (!compat_parse_timestamptz(text, &date))
 				return false;
 			*value = TimestampTzGetDatum(date);
@@ -91,9 +100,21 @@ parse_property(StagedColumn column, char *text, Datum *value)
 static const char *
 wanted(StagedColumn column)
 {
-	if (column == STAGED_CREATION_DATE)
-		return "date";
-	return column <= STAGED_USER_ID ? "uuid" : "string";
+	switch (column)
+	{
+		case STAGED_ID:
+		case STAGED_POST_ID:
+		case STAGED_USER_ID:
+		case STAGED_PARENT_ID:
+			return "uuid";
+		case STAGED_CREATION_DATE:
+		case STAGED_MODIFICATION_DATE:
+			return "date";
+		case STAGED_HIDDEN:
+			return "boolean";
+		default:
+			return "string";
+	}
 }
 
 /* Find a value in a document; false if there is none, or null. */
@@ -121,11 +142,17 @@ read_property(const Import *import, Jsonb *document, ItemType type,
 
 	if (!find_value(document, property[column], &found))
 		return NULL;
+	if (column == STAGED_HIDDEN && found.type == jbvBool)
+	{
+		row->value[column] = BoolGetDatum(found.val.boolean);
+		row->isnull[column] = false;
+		return NULL;
+	}
 	if (found.type == jbvString && is_text(column))
 		problem = text_problem(import, type, column, found.val.string.len);
 	if (problem != NULL)
 		return problem;
-	if (found.type != jbvString ||
+	if (found.type != jbvString || column == STAGED_HIDDEN ||
 		(!is_text(column) && found.val.string.len > MAX_VALUE_LENGTH) ||
 		!parse_property(column, pnstrdup(found.val.string.val,
 										 found.val.string.len),
@@ -205,6 +232,9 @@ document_parse(const Import *import, Jsonb *document, ItemType *type,
 		if (problem != NULL)
 			return problem;
 	}
+	if (t != ITEM_LIKE)
+		row->isnull[STAGED_PROPERTIES] =
+			!properties_of_document(document, &row->value[STAGED_PROPERTIES]);
 	if (t == ITEM_USER)
 		return unite_ids(row, STAGED_USER_ID);
 	if (t == ITEM_POST)

@@ -14,9 +14,12 @@
 
 #include "compat.h"
 #include "container/container.h"
+#include "counts/counts.h"
 #include "import/import.h"
 #include "layout/item.h"
 #include "members/members.h"
+#include "results/results.h"
+#include "views/views.h"
 
 #include "executor/spi.h"
 #include "utils/memutils.h"
@@ -33,24 +36,14 @@ typedef struct EditReceiver
 	bool		(*edit) (struct EditReceiver *receiver, ItemWriter *writer,
 						 const BlogItem *found, const BlogItem *wanted);
 	int64		edited;
+	bool		flips;			/* does a comment become hidden, or shown? */
+	List	   *hidden;			/* posts that became hidden, in the context below */
+	MemoryContext lasting;
 	MemoryContext context;		/* "blogstore imported edit": an item's */
 } EditReceiver;
 
-/* What a row says of an item. */
-static void
-wanted_item(const EditReceiver *receiver, TupleTableSlot *slot,
-			BlogItem *wanted)
-{
-	slot_getallattrs(slot);
-	memset(wanted, 0, sizeof(*wanted));
-	memset(wanted->isnull, true, sizeof(wanted->isnull));
-	for (int i = 0; i < receiver->nprops; i++)
-		if (!slot->tts_isnull[i])
-			item_set(wanted, receiver->prop[i], slot->tts_values[i]);
-}
-
-/* Lock the item that a row is of, and edit it. */
-static void
+/* Lock the item that a row is of, and edit it; returns whether that changes it. */
+static bool
 edit_item(EditReceiver *receiver, const BlogItem *wanted)
 {
 	bool		user = receiver->type == ITEM_USER;
@@ -59,6 +52,7 @@ edit_item(EditReceiver *receiver, const BlogItem *wanted)
 	Datum		key[] = {UUIDPGetDatum(partition_key), wanted->value[PROP_ID]};
 	ItemWriter *writer;
 	BlogItem	found;
+	bool		edited;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(user ? CONTAINER_USERS : CONTAINER_POSTS,
@@ -68,10 +62,22 @@ edit_item(EditReceiver *receiver, const BlogItem *wanted)
 						 &found) != ITEM_OK ||
 		!item_same(&found, wanted, PROP_USER_ID))
 		import_outdated(receiver->import, "an item was deleted");
-	if (receiver->edit(receiver, writer, &found, wanted))
-		receiver->edited++;
+	edited = receiver->edit(receiver, writer, &found, wanted);
 	item_writer_close(writer);
 	PopActiveSnapshot();
+	return edited;
+}
+
+/* A comment becomes hidden, or shown, and its post counts it accordingly. */
+static void
+hide_comment(const EditReceiver *receiver, const BlogItem *wanted)
+{
+	BlogItem	comment;
+
+	CommandCounterIncrement();
+	if (comment_hide(item_uuid(wanted, PROP_POST_ID), item_uuid(wanted, PROP_ID),
+					 item_hidden(wanted), &comment) != ITEM_OK)
+		import_outdated(receiver->import, "an item was deleted");
 }
 
 static bool
@@ -80,9 +86,15 @@ edit_row(TupleTableSlot *slot, DestReceiver *self)
 	EditReceiver *receiver = (EditReceiver *) self;
 	MemoryContext old = MemoryContextSwitchTo(receiver->context);
 	BlogItem	wanted;
+	bool		edited;
 
-	wanted_item(receiver, slot, &wanted);
-	edit_item(receiver, &wanted);
+	row_item(slot, receiver->prop, receiver->nprops, &wanted);
+	receiver->flips = false;
+	edited = edit_item(receiver, &wanted);
+	if (receiver->flips)
+		hide_comment(receiver, &wanted);
+	if (edited || receiver->flips)
+		receiver->edited++;
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(receiver->context);
 	return true;
@@ -97,6 +109,7 @@ static void
 receiver_begin(EditReceiver *receiver)
 {
 	import_receiver_init(&receiver->pub, edit_row, edit_end);
+	receiver->lasting = CurrentMemoryContext;
 	receiver->context = AllocSetContextCreate(CurrentMemoryContext,
 											  "blogstore imported edit",
 											  ALLOCSET_DEFAULT_SIZES);
@@ -106,7 +119,9 @@ receiver_begin(EditReceiver *receiver)
  * Users
  * ------------------------------------------------------------------------ */
 
-static const Property user_columns[] = {PROP_USER_ID, PROP_USERNAME};
+static const Property user_columns[] = {
+	PROP_USER_ID, PROP_USERNAME, PROP_PROPERTIES
+};
 
 /* Is the user still of the name that the checks saw? It stays locked. */
 static bool
@@ -118,34 +133,43 @@ look_at_user(EditReceiver *receiver, ItemWriter *writer,
 	return false;
 }
 
-/* A user's name, which has been claimed, is written, and a rename job with it. */
+/*
+ * A user's properties are written, and the name if it is another, which has been claimed,
+ * with a rename job.
+ */
 static bool
-rename_user(EditReceiver *receiver, ItemWriter *writer,
-			const BlogItem *found, const BlogItem *wanted)
+write_user(EditReceiver *receiver, ItemWriter *writer,
+		   const BlogItem *found, const BlogItem *wanted)
 {
 	BlogItem	user;
 
 	item_copy(&user, found);
+	if (!wanted->isnull[PROP_PROPERTIES])
+		set_properties(&user, wanted->value[PROP_PROPERTIES]);
 	item_set(&user, PROP_USERNAME, wanted->value[PROP_USERNAME]);
-	rename_begin(writer, &user);
+	if (!item_same(&user, found, PROP_USERNAME))
+		rename_begin(writer, &user);
+	else if (!item_same(&user, found, PROP_PROPERTIES))
+		item_writer_update(writer, &user);
 	return true;
 }
 
-static void
-edit_users(const Import *import, const char *sql,
+/* Edit the users of a query, whose columns are the first of user_columns. */
+static int64
+edit_users(const Import *import, const char *sql, int nprops,
 		   bool (*edit) (EditReceiver *receiver, ItemWriter *writer,
 						 const BlogItem *found, const BlogItem *wanted))
 {
 	EditReceiver receiver = {
 		.import = import, .type = ITEM_USER, .prop = user_columns,
-		.nprops = lengthof(user_columns), .edit = edit
+		.nprops = nprops, .edit = edit
 	};
+	int64		n;
 
 	receiver_begin(&receiver);
-	if (import_run_query(import, sql, &receiver.pub) !=
-		import->tally[ITEM_USER].updated)
-		elog(ERROR, "import lost renames");
+	n = import_run_query(import, sql, &receiver.pub);
 	MemoryContextDelete(receiver.context);
+	return n;
 }
 
 /*
@@ -155,38 +179,100 @@ edit_users(const Import *import, const char *sql,
 void
 import_release_names(const Import *import)
 {
-	edit_users(import, import_old_names_sql, look_at_user);
+	(void) edit_users(import, import_old_names_sql, 2, look_at_user);
 	(void) import_run(import, import_release_names_sql);
 }
 
-/* Rename the users who get other names, once these are registered. Errors: 55000. */
+/*
+ * Write the users who differ, once the names that they get are registered. Errors: 40001,
+ * 55000.
+ */
 void
-import_rename_users(const Import *import)
+import_edit_users(const Import *import)
 {
-	edit_users(import, import_new_names_sql, rename_user);
+	if (edit_users(import, import_changed_users_sql, lengthof(user_columns),
+				   write_user) != import->tally[ITEM_USER].updated)
+		elog(ERROR, "import lost users");
 }
 
 /* ------------------------------------------------------------------------
  * Posts and comments
  * ------------------------------------------------------------------------ */
 
-/* Texts are written if they are not as the source says by now. */
+/*
+ * What an author writes becomes what the source says; returns whether it is another than
+ * there is.
+ */
 static bool
-edit_texts(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
-		   const BlogItem *wanted)
+take_texts(const Import *import, const ItemWriter *writer,
+		   const BlogItem *wanted, BlogItem *item)
 {
-	BlogItem	edited = *found;
+	BlogItem	found = *item;
 
-	if (receiver->type == ITEM_POST)
-		item_set(&edited, PROP_TITLE, wanted->value[PROP_TITLE]);
-	item_set(&edited, PROP_CONTENT, wanted->value[PROP_CONTENT]);
-	if (item_same(&edited, found, PROP_TITLE) &&
-		item_same(&edited, found, PROP_CONTENT))
+	if (!wanted->isnull[PROP_TITLE])
+		item_take(item, wanted, PROP_TITLE);
+	item_take(item, wanted, PROP_CONTENT);
+	if (!wanted->isnull[PROP_PROPERTIES])
+		set_properties(item, wanted->value[PROP_PROPERTIES]);
+	if (!wanted->isnull[PROP_PARENT_ID])
+		item_take(item, wanted, PROP_PARENT_ID);
+	if (item_same(item, &found, PROP_TITLE) &&
+		item_same(item, &found, PROP_CONTENT) &&
+		item_same(item, &found, PROP_PROPERTIES) &&
+		item_same(item, &found, PROP_PARENT_ID))
 		return false;
-	if (item_writer_keeps(writer, PROP_MODIFICATION_DATE))
-		item_set(&edited, PROP_MODIFICATION_DATE,
-				 TimestampTzGetDatum(receiver->import->now));
-	item_writer_update(writer, &edited);
+	if (!wanted->isnull[PROP_MODIFICATION_DATE])
+		item_take(item, wanted, PROP_MODIFICATION_DATE);
+	else if (item_writer_keeps(writer, PROP_MODIFICATION_DATE))
+		item_set(item, PROP_MODIFICATION_DATE, TimestampTzGetDatum(import->now));
+	return true;
+}
+
+/*
+ * A post is written if it is not as the source says by now. One that is shown there and was
+ * hidden here is of the source's date, if that gives one. What is hidden leaves the views
+ * once nothing else is to be locked: who hides a post by hide_post() locks it before them.
+ */
+static bool
+edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
+		  const BlogItem *wanted)
+{
+	BlogItem	post = *found;
+	bool		other = take_texts(receiver->import, writer, wanted, &post);
+
+	if (row_gives_another(wanted, found, PROP_HIDDEN))
+	{
+		other = true;
+		set_hidden(&post, item_hidden(wanted));
+		if (!item_hidden(wanted) && !wanted->isnull[PROP_CREATION_DATE])
+			item_take(&post, wanted, PROP_CREATION_DATE);
+	}
+	if (!other)
+		return false;
+	item_writer_update(writer, &post);
+	if (item_hidden(&post) && !item_hidden(found))
+	{
+		MemoryContext old = MemoryContextSwitchTo(receiver->lasting);
+		BlogItem   *hidden = palloc(sizeof(BlogItem));
+
+		item_copy(hidden, &post);
+		receiver->hidden = lappend(receiver->hidden, hidden);
+		MemoryContextSwitchTo(old);
+	}
+	return true;
+}
+
+/* A comment is written if it is not as the source says by now. */
+static bool
+edit_comment(EditReceiver *receiver, ItemWriter *writer,
+			 const BlogItem *found, const BlogItem *wanted)
+{
+	BlogItem	comment = *found;
+
+	receiver->flips = row_gives_another(wanted, found, PROP_HIDDEN);
+	if (!take_texts(receiver->import, writer, wanted, &comment))
+		return false;
+	item_writer_update(writer, &comment);
 	return true;
 }
 
@@ -217,19 +303,21 @@ void
 import_edit_items(Import *import, ItemType type)
 {
 	static const Property post_columns[] = {
-		PROP_POST_ID, PROP_USER_ID, PROP_TITLE, PROP_CONTENT
+		PROP_POST_ID, PROP_USER_ID, PROP_TITLE, PROP_CONTENT,
+		PROP_CREATION_DATE, PROP_HIDDEN, PROP_MODIFICATION_DATE, PROP_PROPERTIES
 	};
 	ImportTally *tally = &import->tally[type];
 	EditReceiver receiver = {
 		.import = import, .type = type, .prop = post_columns,
-		.nprops = lengthof(post_columns), .edit = edit_texts
+		.nprops = lengthof(post_columns), .edit = edit_post
 	};
 	int64		n;
 
 	receiver_begin(&receiver);
 	if (type == ITEM_COMMENT)
 	{
-		receiver.prop = article_properties(type, &receiver.nprops);
+		receiver.prop = item_properties(type, &receiver.nprops);
+		receiver.edit = edit_comment;
 		n = edit_comments(import, &receiver.pub);
 	}
 	else
@@ -239,4 +327,18 @@ import_edit_items(Import *import, ItemType type)
 	MemoryContextDelete(receiver.context);
 	tally->present += n - receiver.edited;
 	tally->updated = receiver.edited;
+	import->hidden = list_concat(import->hidden, receiver.hidden);
+}
+
+/*
+ * The posts that became hidden leave the views. Errors: those of views_hide(). Locks: the
+ * views; nothing else may be locked after them.
+ */
+void
+import_hide_posts(const Import *import)
+{
+	ListCell   *lc;
+
+	foreach(lc, import->hidden)
+		views_hide(lfirst(lc));
 }

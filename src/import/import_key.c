@@ -3,7 +3,7 @@
  *		Bulk import: ids of items that a source knows by keys of its own.
  *
  * A column of ids is of uuids, or of keys: numbers and texts, which the caller's
- * statement casts to text, exactly. A key becomes an id here (import/key_id.c), in C:
+ * statement casts to text, exactly. A key becomes an id here (keys/key_id.c), in C:
  * no function is looked for by name, and no key is kept. The column's type alone tells which
  * it is, and what it refers to tells whose key it is: a post_id is a post's key in whatever
  * table it stands.
@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "import/import.h"
+#include "keys/keys.h"
 #include "layout/item.h"
 #include "requests/requests.h"
 
@@ -31,20 +32,28 @@ is_key_type(Oid type)
 		type == TEXTOID || type == VARCHAROID;
 }
 
+/* Does a column say of which item a row is, or to which it refers? */
+static bool
+refers(StagedColumn column)
+{
+	return column <= STAGED_USER_ID || column == STAGED_PARENT_ID;
+}
+
 /*
  * Which columns of a source are keys? The others of ids are uuids.
  * Errors: 42804.
  */
 void
-source_keys_find(ItemType type, Oid source, bool *is_key)
+source_keys_find(const Import *import, ItemType type, Oid source,
+				 bool *is_key)
 {
-	for (StagedColumn c = STAGED_ID; c <= STAGED_USER_ID; c++)
+	for (StagedColumn c = STAGED_ID; c < N_READ; c++)
 	{
 		const char *name = source_column[type][c];
 		Oid			of;
 
 		is_key[c] = false;
-		if (name == NULL)
+		if (!refers(c) || !source_has(import, type, source, c))
 			continue;
 		of = get_atttype(source, get_attnum(source, name));
 		if (!OidIsValid(of))
@@ -64,7 +73,7 @@ source_keys_find(ItemType type, Oid source, bool *is_key)
 static ItemType
 referred_type(ItemType type, StagedColumn column)
 {
-	if (column == STAGED_ID)
+	if (column == STAGED_ID || column == STAGED_PARENT_ID)
 		return type;
 	return column == STAGED_POST_ID ? ITEM_POST : ITEM_USER;
 }
@@ -113,9 +122,10 @@ source_keys_begin(SourceKeys *keys, const Import *import, ItemType type,
 {
 	keys->import = import;
 	keys->type = type;
-	source_keys_find(type, source, keys->is_key);
-	keys->any = keys->is_key[STAGED_ID] || keys->is_key[STAGED_POST_ID] ||
-		keys->is_key[STAGED_USER_ID];
+	source_keys_find(import, type, source, keys->is_key);
+	keys->any = false;
+	for (int c = 0; c < N_READ; c++)
+		keys->any |= keys->is_key[c];
 	keys->hash = keys->any ? pg_cryptohash_create(PG_SHA256) : NULL;
 }
 
@@ -129,7 +139,7 @@ source_keys_map(const SourceKeys *keys, StagedRow *row)
 {
 	const char *problem = NULL;
 
-	for (StagedColumn c = STAGED_ID; c <= STAGED_USER_ID; c++)
+	for (StagedColumn c = STAGED_ID; c < N_READ; c++)
 	{
 		const char *why;
 

@@ -16,6 +16,7 @@
 #include "import/import.h"
 #include "layout/item.h"
 #include "layout/layout.h"
+#include "results/results.h"
 
 #include "utils/memutils.h"
 
@@ -124,11 +125,35 @@ look_at_key(KnownItems *known, const pg_uuid_t *other)
 	known->found = item_scan_next(known->of_key, &known->there);
 }
 
-/* Do a row and the item that is there differ? What the item lacks does not. */
+/*
+ * Do a row and the item that is there differ in a property that every item has? What a
+ * damaged one lacks does not.
+ */
 static bool
 differs(const KnownItems *known, const BlogItem *row, Property prop)
 {
 	return !known->there.isnull[prop] && !item_same(row, &known->there, prop);
+}
+
+/*
+ * Does a row say another comment than there is? Whether it is hidden counts only where items
+ * become as the source's, and no properties at all, {}, only there ask for none.
+ */
+static bool
+says_another(const KnownItems *known, const BlogItem *row)
+{
+	BlogItem	given;
+
+	if (differs(known, row, PROP_CONTENT) ||
+		row_gives_another(row, &known->there, PROP_PARENT_ID))
+		return true;
+	if (known->update)
+		return row_gives_another(row, &known->there, PROP_PROPERTIES) ||
+			row_gives_another(row, &known->there, PROP_HIDDEN);
+	given = *row;
+	if (!row->isnull[PROP_PROPERTIES])
+		set_properties(&given, row->value[PROP_PROPERTIES]);
+	return row_gives_another(&given, &known->there, PROP_PROPERTIES);
 }
 
 /*
@@ -153,7 +178,7 @@ taken(const KnownItems *known, const BlogItem *row)
 		return known->update ? TAKEN_BY_ANOTHER : TAKEN;
 	if (other_date)
 		return known->update ? TAKEN_WITH_ANOTHER_DATE : TAKEN;
-	return !known->update && differs(known, row, PROP_CONTENT) ? TAKEN : NULL;
+	return !known->update && says_another(known, row) ? TAKEN : NULL;
 }
 
 /*
@@ -187,7 +212,7 @@ known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)
 	if (!known->found)
 		*state = KNOWN_NEW;
 	else
-		*state = known->update && !like && differs(known, row, PROP_CONTENT) ?
+		*state = known->update && !like && says_another(known, row) ?
 			KNOWN_CHANGED : KNOWN_PRESENT;
 	return NULL;
 }

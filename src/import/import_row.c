@@ -9,6 +9,7 @@
 #include "import/import.h"
 #include "members/members.h"
 #include "requests/requests.h"
+#include "results/results.h"
 
 #include "access/detoast.h"
 #include "mb/pg_wchar.h"
@@ -17,14 +18,15 @@
 /* How much is kept of a text that is too long, in characters. */
 #define CUT_LENGTH 200
 
-/* What a source must have, in the order of StagedColumn; NULL: nothing. */
+/* What a source must have, in the order of StagedColumn, and what it may; NULL: nothing. */
 const char *const source_column[N_IMPORTED][N_READ] = {
 	[ITEM_USER] = {NULL, NULL, "user_id", "username", NULL, NULL,
-	"creation_date"},
+	"creation_date", "properties"},
 	[ITEM_POST] = {NULL, "post_id", "user_id", NULL, "title", "content",
-	"creation_date"},
+	"creation_date", "properties", "hidden", "modification_date"},
 	[ITEM_COMMENT] = {"comment_id", "post_id", "user_id", NULL, NULL,
-	"content", "creation_date"},
+		"content", "creation_date", "properties", "hidden", "modification_date",
+	"parent_id"},
 	[ITEM_LIKE] = {NULL, "post_id", "user_id", NULL, NULL, NULL,
 	"creation_date"}
 };
@@ -96,6 +98,37 @@ row_cut_texts(const Import *import, ItemType type, StagedRow *row)
 	return problem;
 }
 
+/* The item that a row says, whose columns are such properties. */
+void
+row_item(TupleTableSlot *slot, const Property *prop, int nprops,
+		 BlogItem *item)
+{
+	memset(item, 0, sizeof(*item));
+	memset(item->isnull, true, sizeof(item->isnull));
+	slot_getallattrs(slot);
+	for (int i = 0; i < nprops; i++)
+	{
+		item->value[prop[i]] = slot->tts_values[i];
+		item->isnull[prop[i]] = slot->tts_isnull[i];
+	}
+}
+
+/* Does a row give an item another value of a property? NULL gives none. */
+bool
+row_gives_another(const BlogItem *row, const BlogItem *there, Property prop)
+{
+	BlogItem	given;
+
+	if (row->isnull[prop])
+		return false;
+	if (prop == PROP_HIDDEN)
+		return item_hidden(row) != item_hidden(there);
+	if (prop != PROP_PROPERTIES)
+		return !item_same(row, there, prop);
+	set_properties(&given, row->value[prop]);
+	return !item_same(&given, there, prop);
+}
+
 /* What is wrong with a row, whatever else there is; NULL: nothing. */
 const char *
 row_problem(ItemType type, const StagedRow *row)
@@ -115,8 +148,22 @@ row_problem(ItemType type, const StagedRow *row)
 		return "title must not be empty";
 	if (type == ITEM_COMMENT && is_empty(row->value[STAGED_CONTENT]))
 		return "content must not be empty";
+	if (!row->isnull[STAGED_PROPERTIES])
+	{
+		const char *why = properties_problem(row->value[STAGED_PROPERTIES]);
+
+		if (why != NULL)
+			return why;
+	}
 	if (!row->isnull[STAGED_CREATION_DATE] &&
 		TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(row->value[STAGED_CREATION_DATE])))
 		return "creation_date must be finite";
+	if (!row->isnull[STAGED_MODIFICATION_DATE] &&
+		TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(row->value[STAGED_MODIFICATION_DATE])))
+		return "modification_date must be finite";
+	if (!row->isnull[STAGED_PARENT_ID] &&
+		memcmp(DatumGetUUIDP(row->value[STAGED_PARENT_ID]),
+			   DatumGetUUIDP(row->value[STAGED_ID]), UUID_LEN) == 0)
+		return "parent_id must be another comment's";
 	return NULL;
 }

@@ -10,6 +10,7 @@
 #include "guard/guard.h"
 #include "import/import.h"
 #include "settings.h"
+#include "state/plans.h"
 #include "state/state.h"
 
 #include "catalog/pg_type.h"
@@ -53,12 +54,16 @@ import_phase_end(ImportPhase *phase)
 	owner_end(&phase->scope);
 }
 
-/* A statement with the names of this import's temporary tables. */
+/*
+ * A statement with the names of this import's temporary tables, and of columns that the
+ * containers have.
+ */
 static char *
 expand(const Import *import, const char *sql)
 {
 	StringInfoData out;
 
+	sql = sql_with_columns(sql);
 	initStringInfo(&out);
 	for (; *sql; sql++)
 	{

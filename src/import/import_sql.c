@@ -4,7 +4,8 @@
  *
  * Rows that were read lie in @user, @post, @comment and @like (import_stage.c);
  * @name stands for a temporary table of the import, $1 for the present, $2 for whether
- * items that are there become as the source's, which the planner knows. Each
+ * items that are there become as the source's, which the planner knows; a column in
+ * braces is NULL where the containers, of an older version, have none. Each
  * check is one pass that joins rows with what is there and finds repetitions
  * by sorting, which of comments and likes is left to import_known.c. It writes down
  * who passed, with the author's name: the names
@@ -21,11 +22,12 @@
 #define STAGE_TABLE(name) \
 	"CREATE TEMP TABLE @" name " (id uuid, post_id uuid, user_id uuid," \
 	" username text, title text, content text, creation_date timestamptz," \
-	" reason text, partition integer) USING heap ON COMMIT DROP"
+	" properties jsonb, hidden boolean, modification_date timestamptz," \
+	" parent_id uuid, reason text, partition integer) USING heap ON COMMIT DROP"
 
-#define REFUSED_CHILD(name, column) \
+#define REFUSED_CHILD(name, column, added) \
 	"CREATE TEMP TABLE @checked_" name " (id uuid, type text, post_id uuid," \
-	" user_id uuid, username text" column ", creation_date timestamptz," \
+	" user_id uuid, username text" column ", creation_date timestamptz" added "," \
 	" reason text, fresh boolean) USING heap ON COMMIT DROP"
 
 #define COUNT_TABLE(name) \
@@ -38,21 +40,24 @@ const char *const import_tables_sql[] = {
 	STAGE_TABLE("comment"),
 	STAGE_TABLE("like"),
 	/*
-	 * old_name: of a user who gets another; holder: who else has the name, and may give
-	 * it back
+	 * old_name: of a user who gets another; changed: the properties are others; holder:
+	 * who else has the name, and may give it back
 	 */
 	"CREATE TEMP TABLE @checked_user (partition integer, user_id uuid,"
-	" username text, name_key text, creation_date timestamptz, reason text,"
-	" present boolean, old_name text, holder uuid) USING heap ON COMMIT DROP",
-	/* place: the row of @post, which has the texts; changed: they are others */
+	" username text, name_key text, creation_date timestamptz,"
+	" properties jsonb, reason text, present boolean, old_name text,"
+	" changed boolean, holder uuid) USING heap ON COMMIT DROP",
+	/* place: the row of @post, which has the texts; changed: the item has others */
 	"CREATE TEMP TABLE @checked_post (place tid, partition integer,"
 	" post_id uuid, user_id uuid, username text, reason text, present boolean,"
 	" changed boolean) USING heap ON COMMIT DROP",
 	/* posts of comments and likes that were there before */
 	"CREATE TEMP TABLE @there (post_id uuid, user_id uuid) USING heap ON COMMIT DROP",
 	/* comments and likes that did not pass; fresh: on a post that is new itself */
-	REFUSED_CHILD("comment", ", content text"),
-	REFUSED_CHILD("like", ""),
+	REFUSED_CHILD("comment", ", content text",
+				  ", parent_id uuid, hidden boolean,"
+				  " modification_date timestamptz, properties jsonb"),
+	REFUSED_CHILD("like", "", ""),
 	/* what posts get: in parts, and in all */
 	COUNT_TABLE("part"),
 	COUNT_TABLE("count"),
@@ -76,6 +81,21 @@ const int	import_tables_n = lengthof(import_tables_sql);
  */
 #define SAME_DATE(date) \
 	"(s.creation_date IS NULL OR s.creation_date = " date ")"
+
+/*
+ * Has an item that is there the properties that a row gives, as they are written? A row that
+ * gives none asks for none; one that says {} is heard only where items become as the
+ * source's.
+ */
+#define KEEPS_PROPERTIES(of_item) \
+	"(s.properties IS NULL" \
+	" OR s.properties::text = coalesce(" of_item ", '{}')::text)"
+
+#define HAS_PROPERTIES(of_item) \
+	"(s.properties = '{}' OR " KEEPS_PROPERTIES(of_item) ")"
+
+/* Does a row show a post that is hidden? It is dated anew then, if the row gives a date. */
+#define PUBLISHED "coalesce($2 AND i.hidden AND NOT s.hidden, false)"
 
 /* Why an item that is there keeps a row out. */
 #define TAKEN_REASON(by_another) \
@@ -101,8 +121,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
  */
 #define WITH_AUTHOR(type) \
 	"(SELECT s.*, s.ctid AS place, u.user_id AS author_id," \
-	" u.username AS author_name, u.creation_date AS author_date" \
-	" FROM @" type " AS s LEFT JOIN " USERS_SQL " AS u" \
+	" u.username AS author_name, u.creation_date AS author_date," \
+	" u.properties AS author_properties" \
+	" FROM @" type " AS s LEFT JOIN (SELECT type, user_id, username," \
+	" creation_date, {properties} AS properties FROM " USERS_SQL ") AS u" \
 	" ON u.type = 'user' AND u.user_id = s.user_id OFFSET 0)"
 
 /* Comments or likes with their posts, if these are new, or were there before. */
@@ -122,12 +144,13 @@ const int	import_tables_n = lengthof(import_tables_sql);
  * The item's properties in order, and what there is to say of it but whether it is
  * there already: rows of a post, and of a key, come together.
  */
-#define CHECK_CHILD(type, column, other, order) \
+#define CHECK_CHILD(type, column, added, other, order) \
 	"SELECT id, '" type "', post_id, user_id, username" column "," \
-	" creation_date, reason, fresh FROM (" \
+	" creation_date" added ", reason, fresh FROM (" \
 	"SELECT s.id, s.post_id, s.user_id, s.author_name AS username, s.content," \
 	" s.partition, s.creation_date, coalesce(s.creation_date, $1) AS dated," \
-	" s.fresh, CASE WHEN s.reason IS NOT NULL THEN s.reason" \
+	" s.parent_id, s.hidden, s.modification_date, s.properties, s.fresh," \
+	" CASE WHEN s.reason IS NOT NULL THEN s.reason" \
 	" WHEN s.author_id IS NULL THEN " NO_USER_REASON \
 	" WHEN NOT s.fresh AND (s.there_id IS NULL" \
 	" OR s.there_user IN " BEING_DELETED ") THEN 'unknown post' END AS reason" \
@@ -137,12 +160,12 @@ const int	import_tables_n = lengthof(import_tables_sql);
 const char *const import_check_sql[N_IMPORTED] = {
 	[ITEM_USER] =
 	"INSERT INTO @checked_user (partition, user_id, username, name_key,"
-	" creation_date, reason, present, old_name, holder)"
-	" SELECT partition, user_id, username, name_key, creation_date,"
+	" creation_date, properties, reason, present, old_name, changed, holder)"
+	" SELECT partition, user_id, username, name_key, creation_date, properties,"
 	" CASE WHEN " NAMED " AND ((claimed AND NOT $2)"
 	" OR row_number() OVER (PARTITION BY name_key, " NAMED " AND ($2 OR NOT claimed)"
 	" ORDER BY own DESC, dated, user_id) > 1)"
-	" THEN 'username taken' ELSE reason END, present, old_name,"
+	" THEN 'username taken' ELSE reason END, present, old_name, changed,"
 	" CASE WHEN $2 AND claimed AND (NOT present OR old_name IS NOT NULL)"
 	" THEN holder END FROM ("
 	"SELECT o.*, holder IS NOT NULL AND NOT own AS claimed FROM ("
@@ -152,17 +175,21 @@ const char *const import_check_sql[N_IMPORTED] = {
 	" AND " NAME_KEY("k.old_name") " = k.name_key AS own FROM ("
 	"SELECT partition, user_id, username,"
 	" " NAME_KEY("username") " AS name_key,"
-	" creation_date, dated, present, old_name, CASE WHEN reason IS NULL AND "
+	" creation_date, properties, dated, present, old_name, changed,"
+	" CASE WHEN reason IS NULL AND "
 	NTH("user_id", "dated, username COLLATE \"C\"") " > 1"
 	" THEN 'duplicate id' ELSE reason END AS reason FROM ("
-	"SELECT s.partition, s.user_id, s.username, s.creation_date,"
+	"SELECT s.partition, s.user_id, s.username, s.creation_date, s.properties,"
 	" coalesce(s.creation_date, $1) AS dated,"
 	" s.author_id IS NOT NULL AS present,"
 	" CASE WHEN $2 AND s.author_name <> s.username THEN s.author_name END AS old_name,"
+	" $2 AND s.author_id IS NOT NULL AND NOT " KEEPS_PROPERTIES("s.author_properties")
+	" AS changed,"
 	" CASE WHEN s.reason IS NOT NULL THEN s.reason"
 	" WHEN s.author_id IS NULL AND s.user_id IN " BEING_DELETED
 	" THEN 'user is being deleted'"
-	" WHEN s.author_id IS NOT NULL AND NOT (($2 OR s.author_name = s.username)"
+	" WHEN s.author_id IS NOT NULL AND NOT (($2 OR (s.author_name = s.username"
+	" AND " HAS_PROPERTIES("s.author_properties") "))"
 	" AND " SAME_DATE("s.author_date") ") THEN " TAKEN_REASON("") " END AS reason"
 	" FROM " WITH_AUTHOR("user") " AS s"
 	") AS looked_up) AS k"
@@ -180,25 +207,30 @@ const char *const import_check_sql[N_IMPORTED] = {
 	" s.author_name AS username,"
 	" coalesce(s.creation_date, $1) AS dated, i.post_id IS NOT NULL AS present,"
 	" $2 AND i.post_id IS NOT NULL"
-	" AND NOT (i.title = s.title AND i.content = s.content) AS changed,"
+	" AND NOT (i.title = s.title AND i.content = s.content"
+	" AND coalesce(s.hidden = coalesce(i.hidden, false), true)"
+	" AND " KEEPS_PROPERTIES("i.properties") ") AS changed,"
 	" CASE WHEN s.reason IS NOT NULL THEN s.reason"
 	" WHEN s.author_id IS NULL THEN " NO_USER_REASON
 	" WHEN i.post_id IS NOT NULL AND NOT (i.user_id = s.user_id"
-	" AND ($2 OR (i.title = s.title AND i.content = s.content))"
-	" AND " SAME_DATE("i.creation_date") ") THEN "
+	" AND ($2 OR (i.title = s.title AND i.content = s.content"
+	" AND " HAS_PROPERTIES("i.properties") "))"
+	" AND (" SAME_DATE("i.creation_date") " OR " PUBLISHED ")) THEN "
 	TAKEN_REASON(" WHEN i.user_id <> s.user_id THEN '" TAKEN_BY_ANOTHER "'")
 	" END AS reason"
 	" FROM " WITH_AUTHOR("post") " AS s"
-	" LEFT JOIN " POSTS_SQL " AS i"
+	" LEFT JOIN (SELECT type, post_id, user_id, title, content, creation_date,"
+	" {hidden} AS hidden, {properties} AS properties FROM " POSTS_SQL ") AS i"
 	" ON i.type = 'post' AND i.post_id = s.post_id"
 	") AS looked_up) AS numbered",
 
 	[ITEM_COMMENT] =
-	CHECK_CHILD("comment", ", content", "id",
+	CHECK_CHILD("comment", ", content",
+				", parent_id, hidden, modification_date, properties", "id",
 				"dated, user_id, content COLLATE \"C\""),
 
 	[ITEM_LIKE] =
-	CHECK_CHILD("like", "", "user_id", "dated, id")
+	CHECK_CHILD("like", "", "", "user_id", "dated, id")
 };
 
 /*
@@ -242,30 +274,42 @@ const char *const import_pass_names_sql =
 	" FROM @checked_" type
 
 const char *const import_tally_sql[ITEM_POST + 1] = {
-	[ITEM_USER] = TALLY("user", "old_name IS NOT NULL"),
+	[ITEM_USER] = TALLY("user", "(old_name IS NOT NULL OR changed)"),
 	[ITEM_POST] = TALLY("post", "changed")
 };
 
+/* A row's own properties, if they are any. */
+#define OWN(item) \
+	"CASE WHEN jsonb_typeof(" item ".properties) = 'object'" \
+	" THEN " item ".properties ELSE '{}' END || "
+
+/* What stands beside the article's properties, of which that which says something. */
+#define BESIDE(item, parent) \
+	OWN(item) "jsonb_strip_nulls(jsonb_build_object(" \
+	"'hidden', nullif(" item ".hidden, false)," \
+	" 'modificationDate', " item ".modification_date, 'parentId', " parent ")) || "
+
 /* Rows that did not pass, as documents. */
-#define REJECT(type, properties, source) \
+#define REJECT(type, beside, properties, source) \
 	"INSERT INTO @rejected (type, reason, item) SELECT '" type "', c.reason," \
-	" jsonb_build_object('type', '" type "', " properties ")" \
+	" " beside "jsonb_build_object('type', '" type "', " properties ")" \
 	" FROM @checked_" type " AS c" source " WHERE c.reason IS NOT NULL"
 
 const char *const import_reject_sql[N_IMPORTED] = {
 	[ITEM_USER] =
-	REJECT("user", "'id', c.user_id, 'userId', c.user_id,"
+	REJECT("user", OWN("c"), "'id', c.user_id, 'userId', c.user_id,"
 		   " 'username', c.username, 'creationDate', c.creation_date", ""),
 	[ITEM_POST] =
-	REJECT("post", "'id', c.post_id, 'postId', c.post_id,"
+	REJECT("post", BESIDE("s", "NULL"), "'id', c.post_id, 'postId', c.post_id,"
 		   " 'userId', c.user_id, 'title', s.title, 'content', s.content,"
 		   " 'creationDate', s.creation_date",
 		   " JOIN @post AS s ON s.ctid = c.place"),
 	[ITEM_COMMENT] =
-	REJECT("comment", "'id', c.id, 'postId', c.post_id, 'userId', c.user_id,"
+	REJECT("comment", BESIDE("c", "c.parent_id"),
+		   "'id', c.id, 'postId', c.post_id, 'userId', c.user_id,"
 		   " 'content', c.content, 'creationDate', c.creation_date", ""),
 	[ITEM_LIKE] =
-	REJECT("like", "'id', c.id, 'postId', c.post_id, 'userId', c.user_id,"
+	REJECT("like", "", "'id', c.id, 'postId', c.post_id, 'userId', c.user_id,"
 		   " 'creationDate', c.creation_date", "")
 };
 
@@ -297,7 +341,7 @@ const char *const import_count_sql =
 const char *const import_counted_sql =
 "SELECT count(*) FROM @count WHERE NOT fresh AND comments + likes > 0";
 
-/* How many of them get some, or have comments that are edited? */
+/* How many of them get some, hidden ones too, or have comments that are edited? */
 const char *const import_to_lock_sql =
 "SELECT count(*) FROM @count WHERE NOT fresh";
 
@@ -326,13 +370,16 @@ const char *const import_write_names_sql =
 const char *const import_names_sql =
 "SELECT count(*) FROM @checked_user WHERE " OTHER_NAME;
 
-/* Users who get other names, with those that they have, and with those that they get. */
-#define RENAMED(name) \
-	"SELECT user_id, " name " FROM @checked_user" \
-	" WHERE reason IS NULL AND old_name IS NOT NULL ORDER BY partition, user_id"
+/* Users who get other names, with those that they have. */
+const char *const import_old_names_sql =
+"SELECT user_id, old_name FROM @checked_user"
+" WHERE reason IS NULL AND old_name IS NOT NULL ORDER BY partition, user_id";
 
-const char *const import_old_names_sql = RENAMED("old_name");
-const char *const import_new_names_sql = RENAMED("username");
+/* Users who differ, as they are to be. */
+const char *const import_changed_users_sql =
+"SELECT user_id, username, properties FROM @checked_user"
+" WHERE reason IS NULL AND (old_name IS NOT NULL OR changed)"
+" ORDER BY partition, user_id";
 
 const char *const import_release_names_sql =
 "DELETE FROM " USERNAMES_SQL " AS r USING @checked_user AS c"
@@ -341,7 +388,8 @@ const char *const import_release_names_sql =
 
 /* Posts that are there, and differ, as they are to be, in the order of leaves. */
 const char *const import_changed_posts_sql =
-"SELECT c.post_id, c.user_id, s.title, s.content"
+"SELECT c.post_id, c.user_id, s.title, s.content, s.creation_date, s.hidden,"
+" s.modification_date, s.properties"
 " FROM @checked_post AS c JOIN @post AS s ON s.ctid = c.place"
 " WHERE c.reason IS NULL AND c.changed ORDER BY c.partition, c.post_id";
 
@@ -356,12 +404,12 @@ const char *const import_deleting_sql =
  */
 const char *const import_new_sql[ITEM_POST + 1] = {
 	[ITEM_USER] =
-	"SELECT user_id, 'user', user_id, username, creation_date"
+	"SELECT user_id, 'user', user_id, username, creation_date, properties"
 	" FROM @checked_user WHERE " NEW " ORDER BY partition, user_id",
 	[ITEM_POST] =
 	"SELECT c.post_id, 'post', c.post_id, c.user_id, c.username, s.title,"
 	" s.content, coalesce(k.comments, 0), coalesce(k.likes, 0),"
-	" s.creation_date"
+	" s.creation_date, s.hidden, s.modification_date, s.properties"
 	" FROM @checked_post AS c JOIN @post AS s ON s.ctid = c.place"
 	" LEFT JOIN @count AS k ON k.post_id = c.post_id"
 	" WHERE c.reason IS NULL AND NOT c.present"

@@ -33,6 +33,7 @@ typedef struct StageReceiver
 	Import	   *import;
 	ItemType	type;			/* of all rows, unless they are documents */
 	bool		documents;
+	bool		extra;			/* is an object of extra columns the last column? */
 	SourceKeys	keys;			/* unless they are documents */
 	TempWriter *row[N_IMPORTED];
 	TempWriter *rejected;		/* type, reason, item */
@@ -40,7 +41,8 @@ typedef struct StageReceiver
 } StageReceiver;
 
 static const char *const staged_type[N_READ] = {
-	"uuid", "uuid", "uuid", "text", "text", "text", "timestamptz"
+	"uuid", "uuid", "uuid", "text", "text", "text", "timestamptz", "jsonb",
+	"bool", "timestamptz", "uuid"
 };
 
 /* What items of a type are called in messages. */
@@ -213,6 +215,8 @@ stage_item(StageReceiver *receiver, TupleTableSlot *slot)
 
 	memcpy(row.value, slot->tts_values, sizeof(Datum) * N_READ);
 	memcpy(row.isnull, slot->tts_isnull, sizeof(bool) * N_READ);
+	if (receiver->extra)
+		extra_columns_add(&row, slot->tts_values[N_READ]);
 	if (receiver->keys.any)
 		problem = source_keys_map(&receiver->keys, &row);
 	if (no_author)
@@ -289,14 +293,55 @@ stage_close(Import *import)
 	table_close(import->rejected, NoLock);
 }
 
+/*
+ * Does an import read a column of a source? Those that a source need not have it may be
+ * without, and imports of 0.1 leave them alone.
+ */
+bool
+source_has(const Import *import, ItemType type, Oid source, StagedColumn column)
+{
+	const char *name = source_column[type][column];
+
+	if (name == NULL || column < N_NEEDED)
+		return name != NULL;
+	return !import->plain && get_attnum(source, name) != InvalidAttrNumber;
+}
+
+/*
+ * Is a column that a source need not have what its name says? It may stand there for
+ * something else, and what is guessed wrong is shown to the world.
+ */
+static void
+need_type(ItemType type, Oid source, StagedColumn column, Oid wanted,
+		  Oid other)
+{
+	const char *name = source_column[type][column];
+	Oid			of = getBaseType(get_atttype(source, get_attnum(source, name)));
+
+	if (of != wanted && of != other)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of \"%s\" is of type %s", name,
+						get_rel_name(source), format_type_be(of)),
+				 errhint("It has to be of type %s; a view can cast it, or leave it out.",
+						 format_type_be(wanted))));
+}
+
 /* Can a table be read as items of a type? Errors: 42703, 42804, 42809, 42P01. */
 void
-need_items(ItemType type, Oid source)
+need_items(const Import *import, ItemType type, Oid source)
 {
 	bool		is_key[N_READ];
 
-	need_columns(source, plural_name(type), N_READ, source_column[type]);
-	source_keys_find(type, source, is_key);
+	need_columns(source, plural_name(type), N_NEEDED, source_column[type]);
+	source_keys_find(import, type, source, is_key);
+	if (source_has(import, type, source, STAGED_PROPERTIES))
+		need_type(type, source, STAGED_PROPERTIES, JSONBOID, JSONOID);
+	if (source_has(import, type, source, STAGED_HIDDEN))
+		need_type(type, source, STAGED_HIDDEN, BOOLOID, BOOLOID);
+	if (source_has(import, type, source, STAGED_MODIFICATION_DATE))
+		need_type(type, source, STAGED_MODIFICATION_DATE, TIMESTAMPTZOID,
+				  TIMESTAMPOID);
 }
 
 /*
@@ -308,21 +353,25 @@ stage_table(Import *import, ItemType type, Oid source)
 {
 	StageReceiver receiver;
 	StringInfoData sql;
+	char	   *extra = extra_columns_select(import, type, source);
 
 	receiver_init(&receiver, import);
 	receiver.type = type;
+	receiver.extra = extra != NULL;
 	source_keys_begin(&receiver.keys, import, type, source);
 	initStringInfo(&sql);
 	for (int c = 0; c < N_READ; c++)
 	{
 		appendStringInfoString(&sql, c == 0 ? "SELECT " : ", ");
-		if (source_column[type][c] == NULL)
+		if (!source_has(import, type, source, c))
 			appendStringInfoString(&sql, "NULL");
 		else
 			appendStringInfo(&sql, "s.%s", source_column[type][c]);
 		appendStringInfo(&sql, "::pg_catalog.%s",
 						 receiver.keys.is_key[c] ? "text" : staged_type[c]);
 	}
+	if (extra != NULL)
+		appendStringInfo(&sql, ", %s", extra);
 	appendStringInfo(&sql, " FROM %s AS s", quoted_relation(source));
 	(void) import_run_into(import, sql.data, &receiver.pub);
 }

@@ -16,6 +16,7 @@
 #include "import/import.h"
 #include "layout/item.h"
 #include "layout/layout.h"
+#include "results/results.h"
 
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -140,13 +141,10 @@ write_row(TupleTableSlot *slot, DestReceiver *self)
 	BlogItem	item;
 	pg_uuid_t	id = {{0}};
 
-	memset(item.isnull, true, sizeof(item.isnull));
-	slot_getallattrs(slot);
-	for (int i = 0; i < receiver->nprops; i++)
-	{
-		item.value[receiver->prop[i]] = slot->tts_values[i];
-		item.isnull[receiver->prop[i]] = slot->tts_isnull[i];
-	}
+	row_item(slot, receiver->prop, receiver->nprops, &item);
+	set_hidden(&item, item_hidden(&item));
+	if (!item.isnull[PROP_PROPERTIES])
+		set_properties(&item, item.value[PROP_PROPERTIES]);
 	if (item.isnull[PROP_ID])
 	{
 		new_id(&id);
@@ -204,7 +202,7 @@ import_write_items(const Import *import, ItemType type, int64 rows)
 	WriteReceiver receiver = {.import = import, .type = type};
 
 	import_receiver_init(&receiver.pub, write_row, write_rest);
-	receiver.prop = article_properties(type, &receiver.nprops);
+	receiver.prop = item_properties(type, &receiver.nprops);
 	receiver.bulk = bulk_insert_begin(type == ITEM_USER ? CONTAINER_USERS :
 									  CONTAINER_POSTS, type);
 	if (type == ITEM_POST)

@@ -30,28 +30,71 @@ compare_key(const void *key, const void *name)
 	return strcmp(key, *(const char *const *) name);
 }
 
-/* Has an object no key that is taken? The first that is is returned, or NULL. */
+/* Which of those is a key? NULL: it is none. */
+static const char *
+taken_as(const JsonbValue *jv)
+{
+	char	   *key = pnstrdup(jv->val.string.val, jv->val.string.len);
+	const char *const *found = bsearch(key, taken, lengthof(taken),
+									   sizeof(char *), compare_key);
+
+	pfree(key);
+	return found == NULL ? NULL : *found;
+}
+
+/* The first key of an object that is taken; NULL: none is. */
 static const char *
 taken_key(Jsonb *object)
 {
 	JsonbIterator *it = JsonbIteratorInit(&object->root);
 	JsonbIteratorToken token;
 	JsonbValue	jv;
+	const char *found = NULL;
 
+	while (found == NULL &&
+		   (token = JsonbIteratorNext(&it, &jv, true)) != WJB_DONE)
+		if (token == WJB_KEY)
+			found = taken_as(&jv);
+	return found;
+}
+
+/*
+ * What an item's document, an object, has beside the article's properties and those that
+ * blogstore has added; false: nothing.
+ */
+bool
+properties_of_document(Jsonb *document, Datum *properties)
+{
+	JsonbIterator *it = JsonbIteratorInit(&document->root);
+	JsonbIteratorToken token;
+	JsonbParseState *state = NULL;
+	JsonbValue	jv;
+	JsonbValue *object;
+	bool		own = false;
+	bool		any = false;
+
+	(void) pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
+	(void) JsonbIteratorNext(&it, &jv, true);
 	while ((token = JsonbIteratorNext(&it, &jv, true)) != WJB_DONE)
 	{
-		const char *const *found;
-		char	   *key;
-
-		if (token != WJB_KEY)
-			continue;
-		key = pnstrdup(jv.val.string.val, jv.val.string.len);
-		found = bsearch(key, taken, lengthof(taken), sizeof(char *), compare_key);
-		pfree(key);
-		if (found != NULL)
-			return *found;
+		if (token == WJB_KEY)
+			own = taken_as(&jv) == NULL;
+		if (own && (token == WJB_KEY || token == WJB_VALUE))
+			(void) pushJsonbValue(&state, token, &jv);
+		any |= own && token == WJB_KEY;
 	}
-	return NULL;
+	object = pushJsonbValue(&state, WJB_END_OBJECT, NULL);
+	if (any)
+		*properties = JsonbPGetDatum(JsonbValueToJsonb(object));
+	return any;
+}
+
+/* Must no property be called so? */
+bool
+property_key_taken(const char *key)
+{
+	return bsearch(key, taken, lengthof(taken), sizeof(char *),
+				   compare_key) != NULL;
 }
 
 /*
@@ -74,15 +117,25 @@ properties_problem(Datum properties)
 	return NULL;
 }
 
+/* Give an item properties. An object without keys is stored as NULL. */
+void
+set_properties(BlogItem *item, Datum properties)
+{
+	Jsonb	   *object = DatumGetJsonbP(properties);
+
+	item->isnull[PROP_PROPERTIES] = JB_ROOT_COUNT(object) == 0;
+	item->value[PROP_PROPERTIES] = item->isnull[PROP_PROPERTIES] ? (Datum) 0 :
+		JsonbPGetDatum(object);
+}
+
 /*
- * The argument properties of a function that may have it; false: it brings none. An
- * object without keys is stored as NULL. Errors: 22023.
+ * The argument properties of a function that may have it; false: it brings none.
+ * Errors: 22023.
  */
 bool
 get_properties(FunctionCallInfo fcinfo, int arg, BlogItem *item)
 {
 	const char *problem;
-	Jsonb	   *object;
 
 	if (PG_NARGS() <= arg || PG_ARGISNULL(arg))
 		return false;
@@ -92,9 +145,6 @@ get_properties(FunctionCallInfo fcinfo, int arg, BlogItem *item)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s", problem),
 				 errhint("Pass an object of your own keys, of 64 kB at most; {} for none.")));
-	object = PG_GETARG_JSONB_P(arg);
-	item->isnull[PROP_PROPERTIES] = JB_ROOT_COUNT(object) == 0;
-	item->value[PROP_PROPERTIES] = item->isnull[PROP_PROPERTIES] ? (Datum) 0 :
-		JsonbPGetDatum(object);
+	set_properties(item, PG_GETARG_DATUM(arg));
 	return true;
 }

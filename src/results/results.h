@@ -9,6 +9,7 @@
 #include "layout/item.h"
 
 #include "fmgr.h"
+#include "utils/jsonb.h"
 
 /* document.c */
 extern void item_columns(const BlogItem *item, ItemType type, Datum *values,
@@ -23,7 +24,10 @@ extern Datum return_item(FunctionCallInfo fcinfo, const BlogItem *item,
 						 ItemType type);
 
 /* properties.c */
+extern bool property_key_taken(const char *key);
 extern const char *properties_problem(Datum properties);
+extern bool properties_of_document(Jsonb *document, Datum *properties);
+extern void set_properties(BlogItem *item, Datum properties);
 extern bool get_properties(FunctionCallInfo fcinfo, int arg, BlogItem *item);
 
 #endif							/* BLOGSTORE_RESULTS_H */

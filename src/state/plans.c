@@ -182,6 +182,13 @@ name_columns(const char *sql, bool complete)
 	return named.data;
 }
 
+/* The same for a statement that is no kept plan. */
+const char *
+sql_with_columns(const char *sql)
+{
+	return name_columns(sql, containers_complete());
+}
+
 /*
  * Prepare a plan's statement, if that has not been done. Its tables are locked. What is
  * in braces stands for itself, so the statement is prepared anew once the containers have

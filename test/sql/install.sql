@@ -218,7 +218,7 @@ WHERE classid IN ('pg_attrdef'::regclass, 'pg_constraint'::regclass, 'pg_trigger
 CREATE VIEW kit.implied AS
 SELECT p.id, p.type, p.post_id, p.user_id, u.username AS user_username,
 	p.title, left(p.content, 200) AS content,
-	(SELECT count(*) FROM blogstore.posts c WHERE c.post_id = p.post_id AND c.type = 'comment') AS comment_count,
+	(SELECT count(*) FROM blogstore.posts c WHERE c.post_id = p.post_id AND c.type = 'comment' AND c.hidden IS NOT TRUE) AS comment_count,
 	(SELECT count(*) FROM blogstore.posts l WHERE l.post_id = p.post_id AND l.type = 'like') AS like_count,
 	p.creation_date, coalesce(p.hidden, false) AS hidden, p.modification_date, p.properties
 FROM blogstore.posts p

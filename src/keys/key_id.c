@@ -7,8 +7,7 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "import/import.h"
-#include "layout/item.h"
+#include "keys/keys.h"
 #include "requests/requests.h"
 
 #include "access/detoast.h"
