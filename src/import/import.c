@@ -2,7 +2,7 @@
  * import.c
  *		Bulk import from beginning to end: what is done in which order.
  *
- * Sources are read as the caller (import_stage.c); all else is done as the
+ * Sources are read as the caller (sources/stage.c); all else is done as the
  * containers' owner, by a few statements over whole sets (import_sql.c):
  *
  *		check users, write users; check posts, comments and likes; count what

@@ -2,7 +2,7 @@
  * import_sql.c
  *		The statements of bulk import.
  *
- * Rows that were read lie in @user, @post, @comment and @like (import_stage.c);
+ * Rows that were read lie in @user, @post, @comment and @like (sources/stage.c);
  * @name stands for a temporary table of the import, $1 for the present, $2 for whether
  * items that are there become as the source's, which the planner knows; a column in
  * braces is NULL where the containers, of an older version, have none. Each

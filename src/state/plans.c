@@ -17,6 +17,7 @@
 #include "layout/layout.h"
 #include "state/bookkeeping.h"
 #include "state/plans.h"
+#include "state/state.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_class.h"

@@ -38,7 +38,6 @@ typedef struct KeptPlan
 } KeptPlan;
 
 extern void tables_lock_for_import(void);
-extern const char *sql_with_columns(const char *sql);
 extern int	plan_execute(KeptPlan *plan, Datum *values, const char *nulls,
 						 bool read_only);
 extern uint64 plan_run(KeptPlan *plan, Datum *values, const char *nulls,

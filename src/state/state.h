@@ -103,6 +103,9 @@ extern pg_uuid_t *jobs_deleting(int *n);
 extern bool job_lock_deletion(const pg_uuid_t *user_id);
 extern void job_make_rename(const pg_uuid_t *user_id);
 
+/* plans.c: columns that the containers may not have */
+extern const char *sql_with_columns(const char *sql);
+
 /* job_watch.c: who waits for jobs, or looks at them */
 extern Datum jobs_to_wait_for(int *count);
 extern bool jobs_are_left(Datum ids);

@@ -7,7 +7,7 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "keys/keys.h"
+#include "sources/sources.h"
 #include "requests/requests.h"
 
 #include "access/detoast.h"

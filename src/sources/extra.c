@@ -1,5 +1,5 @@
 /*
- * import_extra.c
+ * extra.c
  *		Bulk import: columns of a source that items do not have. Those that the caller
  *		names become properties; the others are left out, and said to be.
  *
@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "import/import.h"
+#include "sources/sources.h"
 #include "layout/item.h"
 #include "results/results.h"
 

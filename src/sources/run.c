@@ -1,5 +1,5 @@
 /*
- * import_run.c
+ * run.c
  *		Bulk import: running its statements.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
@@ -8,9 +8,8 @@
 
 #include "compat.h"
 #include "guard/guard.h"
-#include "import/import.h"
+#include "sources/sources.h"
 #include "settings.h"
-#include "state/plans.h"
 #include "state/state.h"
 
 #include "catalog/pg_type.h"

@@ -1,5 +1,5 @@
 /*
- * import_document.c
+ * document.c
  *		Bulk import: the article's JSON documents as items.
  *
  * What is of a wrong form is told, not raised as an error: input functions
@@ -10,7 +10,7 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "import/import.h"
+#include "sources/sources.h"
 #include "layout/item.h"
 #include "results/results.h"
 

@@ -1,11 +1,11 @@
 /*
- * import_stage.c
+ * stage.c
  *		Bulk import: reading a caller's tables into temporary ones.
  *
  * A source is read by a statement of the caller's, with the caller's rights
  * and settings: what runs in its views, policies and casts runs as the caller.
  * A receiver writes the rows into temporary tables, with a first check of each
- * by itself (import_row.c). The temporary tables are the containers' owner's, and nobody has a
+ * by itself (sources/row.c). The temporary tables are the containers' owner's, and nobody has a
  * right on them, since the owner's statements are to read them: a policy or
  * trigger on one would run as the owner. They are kept open while the caller's
  * code runs, so that it cannot drop them either (DISCARD TEMP) and put others in
@@ -16,7 +16,7 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "import/import.h"
+#include "sources/sources.h"
 #include "layout/item.h"
 #include "layout/layout.h"
 
@@ -291,20 +291,6 @@ stage_close(Import *import)
 	for (int t = 0; t < N_IMPORTED; t++)
 		table_close(import->staged[t], NoLock);
 	table_close(import->rejected, NoLock);
-}
-
-/*
- * Does an import read a column of a source? Those that a source need not have it may be
- * without, and imports of 0.1 leave them alone.
- */
-bool
-source_has(const Import *import, ItemType type, Oid source, StagedColumn column)
-{
-	const char *name = source_column[type][column];
-
-	if (name == NULL || column < N_NEEDED)
-		return name != NULL;
-	return !import->plain && get_attnum(source, name) != InvalidAttrNumber;
 }
 
 /*

@@ -1,12 +1,12 @@
 /*
- * import_row.c
+ * row.c
  *		Bulk import: what is wrong with a row by itself, whatever else there is.
  *
  * Runs in backends.
  */
 #include "postgres.h"
 
-#include "import/import.h"
+#include "sources/sources.h"
 #include "members/members.h"
 #include "requests/requests.h"
 #include "results/results.h"
@@ -14,6 +14,7 @@
 #include "access/detoast.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 /* How much is kept of a text that is too long, in characters. */
 #define CUT_LENGTH 200
@@ -30,6 +31,20 @@ const char *const source_column[N_IMPORTED][N_READ] = {
 	[ITEM_LIKE] = {NULL, "post_id", "user_id", NULL, NULL, NULL,
 	"creation_date"}
 };
+
+/*
+ * Does an import read a column of a source? Those that a source need not have it may be
+ * without, and imports of 0.1 leave them alone.
+ */
+bool
+source_has(const Import *import, ItemType type, Oid source, StagedColumn column)
+{
+	const char *name = source_column[type][column];
+
+	if (name == NULL || column < N_NEEDED)
+		return name != NULL;
+	return !import->plain && get_attnum(source, name) != InvalidAttrNumber;
+}
 
 static bool
 is_empty(Datum text)

@@ -1,9 +1,9 @@
 /*
- * import_key.c
+ * key.c
  *		Bulk import: ids of items that a source knows by keys of its own.
  *
  * A column of ids is of uuids, or of keys: numbers and texts, which the caller's
- * statement casts to text, exactly. A key becomes an id here (keys/key_id.c), in C:
+ * statement casts to text, exactly. A key becomes an id here (sources/key_id.c), in C:
  * no function is looked for by name, and no key is kept. The column's type alone tells which
  * it is, and what it refers to tells whose key it is: a post_id is a post's key in whatever
  * table it stands.
@@ -12,8 +12,7 @@
  */
 #include "postgres.h"
 
-#include "import/import.h"
-#include "keys/keys.h"
+#include "sources/sources.h"
 #include "layout/item.h"
 #include "requests/requests.h"
 

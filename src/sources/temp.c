@@ -1,5 +1,5 @@
 /*
- * import_temp.c
+ * temp.c
  *		Bulk import: writing into its temporary tables, by the pageful.
  *
  * Runs in backends.
@@ -7,7 +7,7 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "import/import.h"
+#include "sources/sources.h"
 
 #include "access/heapam.h"
 #include "access/table.h"
