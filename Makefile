@@ -12,10 +12,17 @@ PG_CPPFLAGS = -I$(CURDIR)/src
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 	-Wno-missing-field-initializers -fvisibility=hidden
 
-REGRESS = install users posts comments properties hidden likes pages paging cursors feed counts \
-	counters idempotency key_id documents import import_keys import_properties bad_input limits extremes read_only \
-	privileges views renames deletions operation maintenance verify_repair \
-	invalid upgrade triggers stats row_types custom_scan doors as_caller manual reinstall
+REGRESS = install users posts comments indexes \
+	properties hidden \
+	likes pages paging cursors feed \
+	counts counters idempotency \
+	key_id documents import import_keys import_properties \
+	bad_input limits extremes read_only privileges \
+	views renames deletions \
+	operation maintenance verify_repair invalid upgrade \
+	triggers stats row_types custom_scan \
+	doors as_caller \
+	manual reinstall
 REGRESS_OPTS = --inputdir=test --encoding=UTF8
 
 ISOLATION = isolation_install like_like like_insert like_two_keys like_edit_post comment_id username \

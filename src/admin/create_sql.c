@@ -118,7 +118,10 @@ static const char *const posts_partition_sql[] = {
 	"CREATE INDEX posts_p%1$02d_comment_list "
 	"ON " POSTS_SQL "_p%1$02d_comment (post_id, creation_date, id)",
 	"CREATE INDEX posts_p%1$02d_comment_by_user "
-	"ON " POSTS_SQL "_p%1$02d_comment (user_id, id)",
+	"ON " POSTS_SQL "_p%1$02d_comment (user_id, creation_date, id)",
+	"CREATE INDEX posts_p%1$02d_comment_replies "
+	"ON " POSTS_SQL "_p%1$02d_comment (post_id, parent_id, creation_date, id) "
+	"WHERE parent_id IS NOT NULL",
 
 	/* one index says who likes what and what a user likes */
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_like "

@@ -190,7 +190,7 @@ bulk_insert_item(BulkInsert *bulk, const BlogItem *item)
 	{
 		bulk_close(bulk);
 		bulk->writer = item_writer_open(bulk->container, bulk->type, key);
-		writer_open_indexes(bulk->writer);
+		writer_open_indexes_for(bulk->writer, NULL);
 		if (!bulk->writer->triggers)
 			bulk->entries = index_entries_begin(bulk->writer);
 	}

@@ -41,7 +41,7 @@ typedef struct ItemPlace
 {
 	bool		valid;			/* false: at the start */
 	pg_uuid_t	first;			/* the first column */
-	TimestampTz date;
+	TimestampTz date;			/* -infinity: of PATH_USER_UNDATED, which has none */
 	pg_uuid_t	last;			/* the last column, if it is not the first */
 } ItemPlace;
 
@@ -116,6 +116,7 @@ typedef struct ItemQuery
 	bool		backward;
 	bool		identity;		/* items may lack all values but those by which
 								 * they are found */
+	bool		any_order;		/* an index that has not the path's order will do */
 	bool		shown;			/* without items that are hidden */
 	bool		no_predicate_locks; /* no serialization conflict arises from it */
 	bool		again;			/* item_scan_again() will ask for other keys */
@@ -166,20 +167,6 @@ extern bool item_sum_counts(Container container, ItemType type,
  */
 extern ManyItems *many_items_read(const ItemQuery *query, const pg_uuid_t *key,
 								  int n);
-
-/* merged_scan.c: items of all partitions as one list */
-typedef struct MergedScan MergedScan;
-
-/* which of two items comes first? negative: a */
-typedef int (*ItemOrder) (const BlogItem *a, const BlogItem *b);
-
-/* the query's path has the order; its partition does not count */
-extern MergedScan *merged_scan_begin(const ItemQuery *query, ItemOrder order);
-/* the present item, which holds until the next; NULL: past the end */
-extern const BlogItem *merged_scan_item(const MergedScan *merged);
-extern ItemScan *merged_scan_source(const MergedScan *merged);
-extern void merged_scan_next(MergedScan *merged);
-extern void merged_scan_end(MergedScan *merged);
 
 /*
  * writer.c: locking, inserting, updating, deleting. A writer is of one leaf, which

@@ -112,7 +112,7 @@ update_version(ItemWriter *writer, const BlogItem *item)
 								&indexes);
 	if (result == TM_Ok && indexes != 0)
 	{
-		writer_open_indexes(writer);
+		writer_open_indexes_for(writer, slot);
 		compat_update_index_tuples(writer->rri, writer->estate, slot, indexes);
 	}
 	compat_set_updated_columns(writer->estate, NULL);

@@ -33,13 +33,14 @@ struct IndexEntries
 
 /*
  * Can entries of an index be made of a row's columns alone, and inserted by nothing
- * but a call of the access method (ExecInsertIndexTuples())?
+ * but a call of the access method (ExecInsertIndexTuples())? A predicate that is not its
+ * owner's code (index_is_attached()) is evaluated for each row.
  */
 static bool
 index_is_plain(Relation index, const IndexInfo *info)
 {
 	return index->rd_rel->relam == BTREE_AM_OID &&
-		info->ii_Expressions == NIL && info->ii_Predicate == NIL &&
+		info->ii_Expressions == NIL &&
 		info->ii_ExclusionOps == NULL && info->ii_ReadyForInserts &&
 		index->rd_index->indimmediate;
 }
@@ -75,6 +76,20 @@ index_entries_begin(ItemWriter *writer)
 	return entries;
 }
 
+/* Has a row an entry in an index? */
+static bool
+has_entry(EState *estate, IndexInfo *info, TupleTableSlot *slot)
+{
+	ExprContext *econtext = GetPerTupleExprContext(estate);
+
+	if (info->ii_Predicate == NIL)
+		return true;
+	if (info->ii_PredicateState == NULL)
+		info->ii_PredicateState = ExecPrepareQual(info->ii_Predicate, estate);
+	econtext->ecxt_scantuple = slot;
+	return ExecQual(info->ii_PredicateState, econtext);
+}
+
 /* Gather the entries of a row that was inserted. */
 void
 index_entries_add(IndexEntries *entries, TupleTableSlot *slot)
@@ -86,6 +101,9 @@ index_entries_add(IndexEntries *entries, TupleTableSlot *slot)
 		Datum		values[INDEX_MAX_KEYS];
 		bool		isnull[INDEX_MAX_KEYS];
 
+		if (!has_entry(entries->writer->estate, rri->ri_IndexRelationInfo[i],
+					   slot))
+			continue;
 		FormIndexDatum(rri->ri_IndexRelationInfo[i], slot,
 					   entries->writer->estate, values, isnull);
 		tuplesort_putindextuplevalues(entries->sort[i],

@@ -219,6 +219,7 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 	prepare_arbiters(writer);
 	arbiters = writer->arbiters;
 	writer_form(writer, slot, item);
+	writer_open_indexes_for(writer, slot);
 	while (!inserted && !refused && key_is_free(writer, slot, &arbiters))
 	{
 		TransactionId xid = GetCurrentTransactionId();
@@ -341,6 +342,7 @@ item_writer_insert_alone(ItemWriter *writer, const BlogItem *item, bool anew)
 
 	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 	writer_form(writer, slot, item);
+	writer_open_indexes_for(writer, slot);
 	insert_room_begin(&room, writer);
 	table_tuple_insert(writer->leaf.rel, slot, GetCurrentCommandId(true), 0,
 					   NULL);

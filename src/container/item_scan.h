@@ -29,6 +29,7 @@ struct ItemScan
 	AttrNumber	hidden;			/* the column of what is passed by; 0: nothing is */
 	ItemType	type;
 	uint32		needed;			/* properties that items must have */
+	AccessPath	path;
 	const Property *column;		/* of the path, ncolumns of them */
 	int			ncolumns;
 	int			nwanted;		/* properties that are asked for: columns */

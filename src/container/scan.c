@@ -106,11 +106,12 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 {
 	ItemScan   *scan = palloc(sizeof(ItemScan));
 
+	scan->path = leaf_path_served(leaf, query->path, query->any_order);
 	scan->filter = NULL;
 	scan->desc = NULL;
 	scan->point = false;
 	scan->leaf = *leaf;
-	scan->index = leaf_open_index(&scan->leaf, query->path);
+	scan->index = leaf_open_index(&scan->leaf, scan->path);
 	scan->direction = query->backward ? BackwardScanDirection :
 		ForwardScanDirection;
 	scan->hidden = query->shown && query->type != ITEM_LIKE ?
@@ -118,7 +119,7 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 	scan->type = query->type;
 	scan->needed = item_required(query->type);
 	scan->ncolumns = leaf_path_columns(query->container, query->type,
-									   query->path, &scan->column);
+									   scan->path, &scan->column);
 	if (query->identity)
 		scan_identity(scan, query->container);
 	scan->slot = table_slot_create(scan->leaf.rel, NULL);
@@ -138,13 +139,14 @@ scan_open(const ItemQuery *query)
 
 	if (!leaf_open(&leaf, &wanted, AccessShareLock))
 		return NULL;
-	if (!OidIsValid(leaf.index[query->path]))
+	if (!OidIsValid(leaf.index[leaf_path_served(&leaf, query->path,
+											   query->any_order)]))
 	{
 		leaf_leave_out(query->container, query->type, query->partition_key ?
 					   partition_of(query->container, query->type,
 									query->partition_key) :
 					   query->partition,
-					   query->path, leaf_index_problem(&leaf));
+					   query->path, leaf_index_problem(&leaf, query->path));
 		leaf_close(&leaf, false);
 		return NULL;
 	}
@@ -165,13 +167,19 @@ scan_without_locks(ItemScan *scan, Snapshot snapshot)
 	return SnapshotAny;
 }
 
-/* The key for items behind a place: index columns from n + 1 on. */
+/*
+ * The key for items behind a place: index columns from n + 1 on. A user's comments may
+ * have got an index by date since the place was noted (PATH_USER_UNDATED), or lost it: a
+ * place of the other one says nothing, and items are gone through from the first.
+ */
 static void
 scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 {
 	Datum		value[MAX_PATH_COLUMNS];
 
 	scan->after = *after;
+	if (scan->path == PATH_USER_UNDATED && !TIMESTAMP_IS_NOBEGIN(after->date))
+		memset(&scan->after.last, 0, sizeof(scan->after.last));
 	for (int i = n; i < scan->ncolumns; i++)
 		value[i] = scan->column[i] == PROP_CREATION_DATE ?
 			TimestampTzGetDatum(scan->after.date) :
@@ -272,6 +280,8 @@ item_scan_place(const ItemScan *scan, ItemPlace *place)
 	(void) item_from_slot(&item, scan->slot, scan->leaf.attno);
 	memset(place, 0, sizeof(*place));
 	place->valid = true;
+	if (scan->path == PATH_USER_UNDATED)
+		TIMESTAMP_NOBEGIN(place->date);
 	place->first = *item_uuid(&item, scan->column[0]);
 	for (int i = 1; i < scan->ncolumns; i++)
 		if (scan->column[i] == PROP_CREATION_DATE)

@@ -22,13 +22,43 @@
 
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/index.h"
 #include "commands/trigger.h"
 #include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/* Open the leaf's indexes, which are needed unless a new version is HOT. */
+static void
+open_index(ResultRelInfo *rri, Oid relid)
+{
+	Relation	index = index_open(relid, RowExclusiveLock);
+
+	rri->ri_IndexRelationDescs[rri->ri_NumIndices] = index;
+	rri->ri_IndexRelationInfo[rri->ri_NumIndices++] = BuildIndexInfo(index);
+}
+
+/* Open the leaf's indexes (ExecOpenIndices()), but for one. */
+static void
+open_indexes_but(ItemWriter *writer, Oid closed)
+{
+	ResultRelInfo *rri = writer->rri;
+	List	   *indexes = RelationGetIndexList(writer->leaf.rel);
+	int			n = list_length(indexes);
+	ListCell   *lc;
+
+	rri->ri_IndexRelationDescs = palloc(sizeof(Relation) * Max(n, 1));
+	rri->ri_IndexRelationInfo = palloc(sizeof(IndexInfo *) * Max(n, 1));
+	foreach(lc, indexes)
+		if (lfirst_oid(lc) != closed)
+			open_index(rri, lfirst_oid(lc));
+		else
+			writer->closed = closed;
+	list_free(indexes);
+	writer->indexes = true;
+}
+
+/* Open the leaf's indexes, but that of replies, which has entries of few rows. */
 void
 writer_open_indexes(ItemWriter *writer)
 {
@@ -37,8 +67,27 @@ writer_open_indexes(ItemWriter *writer)
 	if (writer->indexes)
 		return;
 	old = MemoryContextSwitchTo(writer->context);
-	ExecOpenIndices(writer->rri, false);
-	writer->indexes = true;
+	open_indexes_but(writer, writer->leaf.index[PATH_REPLIES]);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Open the indexes that a row needs which is written anew, unless its version is HOT;
+ * NULL: that any row may need.
+ */
+void
+writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)
+{
+	MemoryContext old;
+
+	writer_open_indexes(writer);
+	if (!OidIsValid(writer->closed) ||
+		(slot != NULL &&
+		 slot_attisnull(slot, writer->leaf.attno[PROP_PARENT_ID])))
+		return;
+	old = MemoryContextSwitchTo(writer->context);
+	open_index(writer->rri, writer->closed);
+	writer->closed = InvalidOid;
 	MemoryContextSwitchTo(old);
 }
 
@@ -232,8 +281,9 @@ item_writer_update(ItemWriter *writer, const BlogItem *item)
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 	TupleTableSlot *slot = writer->fresh;
 
-	writer_open_indexes(writer);
 	writer_form_update(writer, slot, item);
+	/* a trigger may make another row of it */
+	writer_open_indexes_for(writer, writer->triggers ? NULL : slot);
 	ExecSimpleRelationUpdate(writer->rri, writer->estate, &writer->epqstate,
 							 writer->found, slot);
 	compat_set_updated_columns(writer->estate, NULL);

@@ -30,6 +30,7 @@ struct ItemWriter
 	List	   *key_arbiters;	/* arbiters with the key's columns alone; NIL:
 								 * not known */
 	bool		indexes;		/* are the leaf's indexes open? */
+	Oid			closed;			/* but for this one, of replies alone */
 	bool		arbiters_alone; /* can no other index have an insert wait? */
 	bool		by_key;			/* the leaf holds the key that was asked for */
 	bool		triggers;		/* does the leaf have any? */
@@ -40,6 +41,7 @@ struct ItemWriter
 
 /* writer.c */
 extern void writer_open_indexes(ItemWriter *writer);
+extern void writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot);
 
 /* room.c */
 typedef struct InsertRoom

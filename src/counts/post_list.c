@@ -9,10 +9,10 @@
  */
 #include "postgres.h"
 
-#include "container/container.h"
 #include "counts/counts.h"
 #include "layout/item.h"
 #include "layout/layout.h"
+#include "merged/merged.h"
 
 #include "utils/snapmgr.h"
 

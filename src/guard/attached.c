@@ -13,14 +13,39 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "catalog/pg_index.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/primnodes.h"
+#include "utils/builtins.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
+
+/*
+ * The column whose NULLs an index leaves out, if that is all that its predicate says
+ * (WHERE column IS NOT NULL); else 0. Read, and not evaluated.
+ */
+AttrNumber
+index_leaves_out_nulls_of(Relation index)
+{
+	bool		isnull;
+	Datum		predtext = SysCacheGetAttr(INDEXRELID, index->rd_indextuple,
+									   Anum_pg_index_indpred, &isnull);
+	NullTest   *test;
+
+	if (isnull)
+		return InvalidAttrNumber;
+	test = stringToNode(TextDatumGetCString(predtext));
+	return IsA(test, NullTest) && test->nulltesttype == IS_NOT_NULL &&
+		!test->argisrow && IsA(test->arg, Var) ?
+		((Var *) test->arg)->varattno : InvalidAttrNumber;
+}
 
 /* Does writing to an index run an expression, a predicate or an operator class? */
 bool
 index_is_attached(Relation index)
 {
 	if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL) ||
-		!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+		(!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) &&
+		 index_leaves_out_nulls_of(index) == InvalidAttrNumber))
 		return true;
 	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
 		if (index->rd_opfamily[i] >= FirstNormalObjectId)

@@ -28,6 +28,7 @@ extern void guard_leave(Guard *guard);
 
 /* attached.c: what is attached to a table? */
 extern bool index_is_attached(Relation index);
+extern AttrNumber index_leaves_out_nulls_of(Relation index);
 extern bool columns_are_attached(Relation rel);
 extern bool expressions_are_attached(Relation rel);
 

@@ -73,18 +73,24 @@ typedef struct BlogItem
  *		PATH_KEY	the item's own key: user_id; post_id; (post_id, id) of a
  *					comment or delta; (user_id, post_id) of a like
  *		PATH_LIST	a logical partition's items by (creation_date, id)
- *		PATH_USER	a user's items in a leaf of posts
+ *		PATH_USER	a user's items in a leaf of posts; posts and comments by
+ *					(creation_date, id)
+ *		PATH_USER_UNDATED	a user's comments by id, as 0.1 has made the index
  *		PATH_DATE	all posts of a leaf by (creation_date, id)
+ *		PATH_REPLIES	a comment's replies by (creation_date, id); there is none
+ *					in containers of 0.1
  */
 typedef enum AccessPath
 {
 	PATH_KEY,
 	PATH_LIST,
 	PATH_USER,
-	PATH_DATE
+	PATH_USER_UNDATED,
+	PATH_DATE,
+	PATH_REPLIES
 } AccessPath;
 
-#define N_PATHS (PATH_DATE + 1)
+#define N_PATHS (PATH_REPLIES + 1)
 
 /* item.c: names */
 extern const char *container_table(Container container);

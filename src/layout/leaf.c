@@ -284,10 +284,12 @@ leaf_close(OpenLeaf *leaf, bool keep_lock)
 
 /* An index of a leaf is missing that a path needs. */
 LayoutProblem *
-leaf_index_problem(const OpenLeaf *leaf)
+leaf_index_problem(const OpenLeaf *leaf, AccessPath path)
 {
 	return shape_problem(psprintf("an index of \"%s\" that blogstore reads by is missing",
 								  RelationGetRelationName(leaf->rel)),
+						 path == PATH_USER || path == PATH_REPLIES ?
+						 "CALL blogstore.upgrade_containers() gives containers of an older version the indexes of this one; docs/ARCHITECTURE.md lists them." :
 						 "Restore the index, as docs/ARCHITECTURE.md lists them.");
 }
 
@@ -296,6 +298,6 @@ Relation
 leaf_open_index(const OpenLeaf *leaf, AccessPath path)
 {
 	if (!OidIsValid(leaf->index[path]))
-		layout_problem_raise(leaf_index_problem(leaf));
+		layout_problem_raise(leaf_index_problem(leaf, path));
 	return index_open(leaf->index[path], leaf->lockmode);
 }

@@ -15,7 +15,7 @@
 #include "storage/lockdefs.h"
 #include "utils/relcache.h"
 
-#define MAX_PATH_COLUMNS 3
+#define MAX_PATH_COLUMNS 4
 
 /* What keeps a table from being used: an error with its SQLSTATE. */
 typedef struct LayoutProblem
@@ -61,6 +61,8 @@ extern uint32 item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
 extern KeyCover leaf_key_cover(const OpenLeaf *leaf, Container container,
 							   ItemType type, Relation index);
 extern AccessPath leaf_identity_path(Container container, ItemType type);
+extern AccessPath leaf_path_served(const OpenLeaf *leaf, AccessPath path,
+								   bool any_order);
 extern int	leaf_path_key(Container container, ItemType type, AccessPath path,
 						  const BlogItem *item, Datum *key);
 extern int	leaf_path_columns(Container container, ItemType type,
@@ -82,7 +84,8 @@ extern bool leaf_open(OpenLeaf *leaf, const LeafWanted *wanted,
 extern void leaf_close(OpenLeaf *leaf, bool keep_lock);
 extern Oid	leaf_of_key(Container container, ItemType type,
 						const pg_uuid_t *key);
-extern LayoutProblem *leaf_index_problem(const OpenLeaf *leaf);
+extern LayoutProblem *leaf_index_problem(const OpenLeaf *leaf,
+										 AccessPath path);
 extern Relation leaf_open_index(const OpenLeaf *leaf, AccessPath path);
 
 #endif							/* BLOGSTORE_LEAF_H */

@@ -46,7 +46,10 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 		[ITEM_COMMENT] = {
 			[PATH_KEY] = {2, {PROP_POST_ID, PROP_ID}},
 			[PATH_LIST] = {3, {PROP_POST_ID, PROP_CREATION_DATE, PROP_ID}},
-			[PATH_USER] = {2, {PROP_USER_ID, PROP_ID}}
+			[PATH_USER] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}},
+			[PATH_USER_UNDATED] = {2, {PROP_USER_ID, PROP_ID}},
+			[PATH_REPLIES] = {4, {PROP_POST_ID, PROP_PARENT_ID,
+				PROP_CREATION_DATE, PROP_ID}}
 		},
 		[ITEM_LIKE] = {
 			[PATH_KEY] = {2, {PROP_USER_ID, PROP_POST_ID}},
@@ -65,9 +68,19 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 	}
 };
 
+/* Has an index all rows of the items that a path leads to? */
+static bool
+index_has_rows(Relation index, AccessPath path, const AttrNumber *attno)
+{
+	if (heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+		return path != PATH_REPLIES;
+	return path == PATH_REPLIES && attno[PROP_PARENT_ID] != InvalidAttrNumber &&
+		index_leaves_out_nulls_of(index) == attno[PROP_PARENT_ID];
+}
+
 /*
- * Does index have exactly the columns of a path, ascending, compared as usual,
- * for all rows? Of the path that tells items apart, without repetitions.
+ * Does index have exactly the columns of a path, ascending, compared as usual? Of the
+ * path that tells items apart, without repetitions.
  */
 static bool
 index_serves(Relation index, const PathColumns *path, bool unique,
@@ -174,10 +187,42 @@ index_may_serve(Oid relid, const PathColumns *path, const AttrNumber *attno)
 
 		may = form->indnkeyatts == path->n;
 		for (int i = 0; i < path->n && may; i++)
-			may = form->indkey.values[i] == attno[path->column[i]];
+			may = form->indkey.values[i] != InvalidAttrNumber &&
+				form->indkey.values[i] == attno[path->column[i]];
 		ReleaseSysCache(tuple);
 	}
 	return may;
+}
+
+/*
+ * The path by which a leaf is read that is asked for one. Containers of 0.1 have an index
+ * of a user's comments by id: it serves who wants them in no order.
+ */
+AccessPath
+leaf_path_served(const OpenLeaf *leaf, AccessPath path, bool any_order)
+{
+	return any_order && path == PATH_USER && !OidIsValid(leaf->index[path]) ?
+		PATH_USER_UNDATED : path;
+}
+
+/* Is an index that serves a path of use to who wants another, or all (N_PATHS)? */
+static bool
+path_is_wanted(AccessPath path, AccessPath wanted)
+{
+	return path == wanted || wanted == N_PATHS ||
+		(path == PATH_USER_UNDATED && wanted == PATH_USER);
+}
+
+/* Could an index serve a path that is wanted? */
+static bool
+index_may_be_wanted(Oid relid, const PathColumns *paths, AccessPath wanted,
+					const AttrNumber *attno)
+{
+	for (AccessPath path = 0; path < N_PATHS; path++)
+		if (path_is_wanted(path, wanted) && paths[path].n > 0 &&
+			index_may_serve(relid, &paths[path], attno))
+			return true;
+	return false;
 }
 
 /*
@@ -199,15 +244,15 @@ find_indexes(CachedLeaf *leaf, Relation rel, Container container,
 
 		if (wanted != N_PATHS &&
 			(OidIsValid(leaf->index[wanted]) ||
-			 !index_may_serve(lfirst_oid(lc), &paths[wanted], leaf->attno)))
+			 !index_may_be_wanted(lfirst_oid(lc), paths, wanted, leaf->attno)))
 			continue;
 		index = index_open(lfirst_oid(lc), AccessShareLock);
 		leaf->attached |= index_is_attached(index);
-		if (index->rd_index->indisvalid && index->rd_rel->relam == BTREE_AM_OID &&
-			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+		if (index->rd_index->indisvalid && index->rd_rel->relam == BTREE_AM_OID)
 			for (AccessPath path = 0; path < N_PATHS; path++)
-				if ((path == wanted || wanted == N_PATHS) &&
+				if (path_is_wanted(path, wanted) &&
 					!OidIsValid(leaf->index[path]) &&
+					index_has_rows(index, path, leaf->attno) &&
 					index_serves(index, &paths[path], path == identity,
 								 leaf->attno))
 					leaf->index[path] = RelationGetRelid(index);

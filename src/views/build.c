@@ -15,10 +15,10 @@
  */
 #include "postgres.h"
 
-#include "container/container.h"
 #include "counts/counts.h"
 #include "layout/item.h"
 #include "layout/layout.h"
+#include "merged/merged.h"
 #include "short_form/short_form.h"
 #include "views/internal.h"
 

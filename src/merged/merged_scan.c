@@ -10,8 +10,8 @@
  */
 #include "postgres.h"
 
-#include "container/container.h"
-#include "layout/item.h"
+#include "merged/merged.h"
+
 #include "layout/layout.h"
 
 #include "lib/binaryheap.h"

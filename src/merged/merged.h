@@ -1,0 +1,23 @@
+/*
+ * merged.h
+ *		Items of one type of all partitions, as one list in order.
+ */
+#ifndef BLOGSTORE_MERGED_H
+#define BLOGSTORE_MERGED_H
+
+#include "container/container.h"
+
+typedef struct MergedScan MergedScan;
+
+/* which of two items comes first? negative: a */
+typedef int (*ItemOrder) (const BlogItem *a, const BlogItem *b);
+
+/* the query's path has the order; its partition does not count */
+extern MergedScan *merged_scan_begin(const ItemQuery *query, ItemOrder order);
+/* the present item, which holds until the next; NULL: past the end */
+extern const BlogItem *merged_scan_item(const MergedScan *merged);
+extern ItemScan *merged_scan_source(const MergedScan *merged);
+extern void merged_scan_next(MergedScan *merged);
+extern void merged_scan_end(MergedScan *merged);
+
+#endif							/* BLOGSTORE_MERGED_H */
