@@ -260,14 +260,17 @@ delete_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
 	item_writer_close(writer);
 }
 
-/* Delete the copies of a user's posts in users and feed. */
+/*
+ * Delete the copies of a user's posts in users and feed: those that are there at this moment,
+ * also if the transaction's snapshot does not show them. The caller holds the views' lock.
+ */
 void
 delete_user_copies(const pg_uuid_t *user_id)
 {
 	Datum		key = UUIDPGetDatum(user_id);
 	Snapshot	snapshot;
 
-	PushActiveSnapshot(GetTransactionSnapshot());
+	PushActiveSnapshot(GetLatestSnapshot());
 	snapshot = GetActiveSnapshot();
 	delete_found(item_writer_open(CONTAINER_USERS, ITEM_POST, user_id),
 				 item_scan_begin(&(ItemQuery) {

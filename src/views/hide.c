@@ -60,15 +60,15 @@ delete_from_feed(const BlogItem *post)
 }
 
 /*
- * A post, whose item is locked, becomes hidden. Errors: 40001 under REPEATABLE READ and
- * SERIALIZABLE if a view's row has changed since the snapshot. Locks: the views; the
- * copy, and the row of the feed.
+ * A post, whose item is locked, becomes hidden. Under REPEATABLE READ and SERIALIZABLE, too,
+ * what is in the views at this moment goes, though the transaction's snapshot may not show
+ * it yet. Locks: the views; the copy, and the row of the feed.
  */
 void
 views_hide(const BlogItem *post)
 {
 	views_lock();
-	PushActiveSnapshot(GetTransactionSnapshot());
+	PushActiveSnapshot(GetLatestSnapshot());
 	hide_copy(post);
 	delete_from_feed(post);
 	PopActiveSnapshot();
