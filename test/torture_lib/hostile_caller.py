@@ -170,12 +170,14 @@ class HostileCaller(threading.Thread):
 		self.gid = f'hostile {number}'
 		self._connection = None
 		self._transactions = 0
+		self._in_doubt = False	# may its transaction be prepared?
 
 	def run(self):
 		try:
 			while not self.verdict.over.is_set():
-				if self.gate.closed:
+				if self.gate.closed or self._in_doubt:
 					self._settle()
+				if self.gate.closed:
 					self.gate.wait(self.verdict.over)
 				else:
 					self._attack()
@@ -225,6 +227,7 @@ class HostileCaller(threading.Thread):
 					cursor = connection.cursor()
 					cursor.execute('SELECT count(*) FROM pg_prepared_xacts WHERE gid = %s', (self.gid,))
 					if cursor.fetchone()[0] == 0:
+						self._in_doubt = False
 						return
 					cursor.execute(self.random.choice(('COMMIT', 'ROLLBACK')) + ' PREPARED %s', (self.gid,))
 				finally:
@@ -380,6 +383,8 @@ class HostileCaller(threading.Thread):
 		if ending == 'leave':
 			self._disconnect()
 		elif ending == 'prepare':
+			# its locks are in the way of everybody, this session's next statement too
+			self._in_doubt = True
 			self._say(cursor, said, 'PREPARE TRANSACTION %s', (self.gid,))
 			self._settle()
 		else:
