@@ -79,22 +79,44 @@ extra_columns_need(const Import *import, const Oid *source)
 	}
 }
 
-/* What selects those that a source, s, has, as one object; NULL: it has none. */
+/* Does the caller name a column of items of a type? */
+static bool
+is_extra(const Import *import, ItemType type, const char *name)
+{
+	ListCell   *lc;
+
+	foreach(lc, import->extra)
+		if (strcmp(lfirst(lc), name) == 0)
+			return type != ITEM_LIKE;
+	return false;
+}
+
+/* A column's name; one that was dropped has none. NULL: there are no more. */
+static char *
+column_name(Oid source, AttrNumber number)
+{
+	char	   *name = get_attname(source, number, true);
+
+	return name == NULL || OidIsValid(get_atttype(source, number)) ? name : "";
+}
+
+/*
+ * What selects those that a source, s, has, as one object; NULL: it has none. An "e"
+ * without the star would be the column of that name, where there is one.
+ */
 char *
 extra_columns_select(const Import *import, ItemType type, Oid source)
 {
 	StringInfoData columns;
-	ListCell   *lc;
+	char	   *name;
 
-	if (type == ITEM_LIKE)
-		return NULL;
 	initStringInfo(&columns);
-	foreach(lc, import->extra)
-		if (has_column(source, lfirst(lc)))
+	for (AttrNumber a = 1; (name = column_name(source, a)) != NULL; a++)
+		if (is_extra(import, type, name))
 			appendStringInfo(&columns, "%ss.%s", columns.len > 0 ? ", " : "",
-							 quote_identifier(lfirst(lc)));
+							 quote_identifier(name));
 	return columns.len == 0 ? NULL :
-		psprintf("(SELECT pg_catalog.to_jsonb(e) FROM (SELECT %s) AS e)",
+		psprintf("(SELECT pg_catalog.to_jsonb(e.*) FROM (SELECT %s) AS e)",
 				 columns.data);
 }
 
@@ -148,16 +170,11 @@ extra_columns_add(StagedRow *row, Datum extra)
 static bool
 is_taken_in(const Import *import, ItemType type, const char *name)
 {
-	ListCell   *lc;
-
 	for (int c = 0; c < N_READ; c++)
 		if (source_column[type][c] != NULL &&
 			strcmp(source_column[type][c], name) == 0)
 			return true;
-	foreach(lc, import->extra)
-		if (strcmp(lfirst(lc), name) == 0 && type != ITEM_LIKE)
-			return true;
-	return false;
+	return is_extra(import, type, name);
 }
 
 /* The names of a source's other columns, an array of texts. */
@@ -167,9 +184,8 @@ left_out_columns(const Import *import, ItemType type, Oid source)
 	ArrayBuildState *names = initArrayResult(TEXTOID, CurrentMemoryContext, false);
 	char	   *name;
 
-	for (AttrNumber a = 1; (name = get_attname(source, a, true)) != NULL; a++)
-		if (OidIsValid(get_atttype(source, a)) &&	/* 0: dropped */
-			!is_taken_in(import, type, name))
+	for (AttrNumber a = 1; (name = column_name(source, a)) != NULL; a++)
+		if (*name != '\0' && !is_taken_in(import, type, name))
 			names = accumArrayResult(names, CStringGetTextDatum(name), false,
 									 TEXTOID, CurrentMemoryContext);
 	return makeArrayResult(names, CurrentMemoryContext);

@@ -164,6 +164,10 @@ INSERT INTO quoted VALUES (50, 'quoted', NULL, 'kept');
 SELECT left_out FROM blogstore.import('quoted', key_prefix => 's:') WHERE type = 'user';
 SELECT left_out FROM blogstore.import('quoted', key_prefix => 's:', changed => 'update', extra => ARRAY['Odd " name; --']) WHERE type = 'user';
 SELECT properties FROM blogstore.get_user(blogstore.key_id('user', 's:50'));
+-- columns of the names that the statement itself uses, and names given many times
+CREATE TABLE short_names AS SELECT 51 AS user_id, 'short names' AS username, NULL::timestamptz AS creation_date, 'an e' AS e, '{"id": 1}'::jsonb AS s;
+SELECT left_out FROM blogstore.import('short_names', key_prefix => 's:', extra => '{s,e}' || array_fill('e'::text, ARRAY[2000])) WHERE type = 'user';
+SELECT properties FROM blogstore.get_user(blogstore.key_id('user', 's:51'));
 
 -- Large sets: replies and hidden comments by the thousand, in any order
 SELECT kit.clear();
@@ -181,6 +185,6 @@ WHERE m.hidden = coalesce(p.hidden, false) AND p.properties = m.properties AND p
 SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();
 
-DROP TABLE given, taken, rejects, others, bare, bad, quoted, many_comments CASCADE;
+DROP TABLE given, taken, rejects, others, bare, bad, quoted, short_names, many_comments CASCADE;
 DROP TABLE site_users, site_posts, site_comments, site_likes CASCADE;
 SELECT kit.clear();
