@@ -52,8 +52,10 @@ missing_columns(Container container)
 static bool
 view_state_lacks(void)
 {
-	return get_attnum(bookkeeping_lookup(BOOK_VIEW_STATE), SHORT_FORM_COLUMN) ==
-		InvalidAttrNumber;
+	Oid			relid = bookkeeping_lookup(BOOK_VIEW_STATE);
+
+	return get_attnum(relid, SHORT_FORM_COLUMN) == InvalidAttrNumber ||
+		get_attnum(relid, FEED_WHOLE_COLUMN) == InvalidAttrNumber;
 }
 
 /* Does any table lack a column? */
@@ -99,7 +101,10 @@ add_setting(void)
 	LockRelationOid(bookkeeping_lookup(BOOK_VIEW_STATE), AccessExclusiveLock);
 	if (view_state_lacks())
 		alter_table(bookkeeping_name(BOOK_VIEW_STATE),
-					"ADD COLUMN " SHORT_FORM_COLUMN " bigint NOT NULL DEFAULT 0");
+					"ADD COLUMN IF NOT EXISTS " SHORT_FORM_COLUMN
+					" bigint NOT NULL DEFAULT 0, "
+					"ADD COLUMN IF NOT EXISTS " FEED_WHOLE_COLUMN
+					" boolean NOT NULL DEFAULT false");
 }
 
 /* Add them all, in a subtransaction; false, nothing done: others were in the way. */

@@ -19,6 +19,7 @@
 #include "members/members.h"
 #include "requests/request.h"
 #include "short_form/short_form.h"
+#include "state/state.h"
 
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -105,6 +106,19 @@ query_posts(RequestScan *scan, const pg_uuid_t *user_id)
 	scan->goes_on = true;
 }
 
+/*
+ * Does the capped view hold all posts? Read by the snapshot that reads the view, from the
+ * row that is written with it.
+ */
+static bool
+feed_is_whole(void)
+{
+	ViewState	state;
+
+	view_state_read(&state);
+	return state.feed_whole;
+}
+
 /* Does the capped view reach back to a place? Then it holds all posts behind that. */
 static bool
 feed_reaches(const Cursor *place)
@@ -140,11 +154,13 @@ void
 query_feed(RequestScan *scan)
 {
 	bool		oldest_first = scan->page.oldest_first;
+	bool		whole;
 	Oid			leaf;
 	Oid			index;
 
 	query_posts(scan, NULL);
-	scan->out_of_view = oldest_first && !scan->page.before.valid;
+	whole = oldest_first && feed_is_whole();
+	scan->out_of_view = oldest_first && !whole && !scan->page.before.valid;
 	if (scan->out_of_view)
 		return;
 	scan->container = CONTAINER_FEED;
@@ -157,7 +173,7 @@ query_feed(RequestScan *scan)
 		return;
 	/* what is open is locked: it is not left out now, if it was not before */
 	scan->out_of_view = !item_scan_tables(scan->items, &leaf, &index) ||
-		!feed_reaches(&scan->begins);
+		(!whole && !feed_reaches(&scan->begins));
 	if (scan->out_of_view)
 		close_leaf(scan);
 	else
@@ -199,6 +215,7 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 	scan->deleted = NULL;
 	scan->left = 0;
 	scan->single = false;
+	scan->container = CONTAINER_POSTS;
 	scan->goes_on = false;
 	scan->out_of_view = false;
 	scan->nkeys = 0;
@@ -294,6 +311,15 @@ next_of_all(RequestScan *scan, BlogItem *item)
 	return true;
 }
 
+/* Has the capped view come to its end, and with it the list of all posts? */
+static bool
+at_end_of_feed(RequestScan *scan)
+{
+	if (scan->container == CONTAINER_FEED && scan->list == NULL && feed_is_whole())
+		scan->goes_on = false;
+	return !scan->goes_on;
+}
+
 /* The next item; its values hold until the next call. False: there are no more. */
 bool
 request_scan_next(RequestScan *scan, BlogItem *item)
@@ -307,7 +333,7 @@ request_scan_next(RequestScan *scan, BlogItem *item)
 	found = scan->items != NULL && next_of_leaf(scan, item);
 	if (!found)
 		close_leaf(scan);
-	if (!found && scan->goes_on)
+	if (!found && scan->goes_on && !at_end_of_feed(scan))
 		found = next_of_all(scan, item);
 	if (!found)
 		scan->left = 0;

@@ -71,7 +71,8 @@ static const TableShape shape[N_BOOKKEEPING] = {
 	[BOOK_VIEW_STATE] = {"view_state", {
 			{"only_row", BOOLOID}, {"enabled", BOOLOID}, {"ready", BOOLOID},
 			{"feed_size", INT4OID}, {"short_form_length", INT4OID},
-			{SHORT_FORM_COLUMN, INT8OID, true}
+			{SHORT_FORM_COLUMN, INT8OID, true},
+			{FEED_WHOLE_COLUMN, BOOLOID, true}
 	}},
 	[BOOK_CHANGE_FEED] = {"change_feed", {
 			{"only_row", BOOLOID}, {"applied_lsn", LSNOID},

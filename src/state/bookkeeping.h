@@ -13,6 +13,7 @@
 
 /* A column of view_state, since 0.2 */
 #define SHORT_FORM_COLUMN "short_form"
+#define FEED_WHOLE_COLUMN "feed_whole"
 
 typedef enum Bookkeeping
 {

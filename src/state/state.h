@@ -126,6 +126,7 @@ typedef struct ViewState
 	int			feed_size;		/* the settings they were built with */
 	int			short_form_length;
 	int64		short_form;		/* short_form_stamp() */
+	bool		feed_whole;		/* the feed holds all posts that are shown */
 } ViewState;
 
 extern bool views_ready(Snapshot snapshot);
@@ -133,6 +134,7 @@ extern void views_abandon(void);
 extern void views_lock(void);
 extern void view_state_read(ViewState *state);
 extern void view_state_write(const ViewState *state);
+extern void view_state_write_whole(bool feed_whole);
 
 /* applied_position.c: how far the change feed has come */
 typedef struct AppliedPosition

@@ -47,6 +47,11 @@ static KeptPlan write_all_plan = {
 	5, {BOOLOID, BOOLOID, INT4OID, INT4OID, INT8OID}, NULL
 };
 
+static KeptPlan write_whole_plan = {
+	ON_VIEW_STATE,
+	"UPDATE " VIEW_STATE_SQL " SET " FEED_WHOLE_COLUMN " = $1", 1, {BOOLOID}, NULL
+};
+
 /* What the row said when it was last read. */
 static Remembered memory;
 static bool remembered_ready;
@@ -79,6 +84,8 @@ take_row(HeapTuple row, TupleDesc desc, void *arg)
 		DatumGetInt32(bookkeeping_value(row, desc, "short_form_length"));
 	seen->state.short_form =
 		DatumGetInt64(bookkeeping_value(row, desc, SHORT_FORM_COLUMN));
+	seen->state.feed_whole =
+		DatumGetBool(bookkeeping_value(row, desc, FEED_WHOLE_COLUMN));
 	seen->xmin = HeapTupleHeaderGetRawXmin(row->t_data);
 }
 
@@ -102,7 +109,10 @@ view_state_read(ViewState *state)
 	read_row(state, &xmin);
 }
 
-/* Write the row, and have every process forget the one it remembers. */
+/*
+ * Write the row, and have every process forget the one it remembers; all but whether the
+ * feed is whole, which is for who writes the feed.
+ */
 void
 view_state_write(const ViewState *state)
 {
@@ -120,6 +130,27 @@ view_state_write(const ViewState *state)
 	(void) plan_run(all ? &write_all_plan : &write_plan, values, NULL, false);
 	owner_end(&scope);
 	CacheInvalidateRelcacheByRelid(view_state_relid());
+}
+
+/*
+ * Write down whether the feed holds all posts that are shown, in the transaction that
+ * writes the feed. The caller holds the views' lock. Nobody remembers it: a reader whose
+ * snapshot sees this transaction could still remember what was before it.
+ */
+void
+view_state_write_whole(bool feed_whole)
+{
+	Datum		value = BoolGetDatum(feed_whole);
+	ViewState	state;
+	OwnerScope	scope;
+
+	view_state_read(&state);
+	if (state.feed_whole == feed_whole ||
+		get_attnum(view_state_relid(), FEED_WHOLE_COLUMN) == InvalidAttrNumber)
+		return;
+	owner_begin(&scope);
+	(void) plan_run(&write_whole_plan, &value, NULL, false);
+	owner_end(&scope);
 }
 
 /* Is this the newest version of the row, not just one an old snapshot sees? */

@@ -19,6 +19,7 @@
 #include "layout/layout.h"
 #include "settings.h"
 #include "short_form/short_form.h"
+#include "state/state.h"
 #include "views/internal.h"
 
 #include "utils/snapmgr.h"
@@ -29,6 +30,7 @@ typedef struct FeedList
 	const BlogItem **rows;
 	int			n;
 	int			room;
+	bool		whole;			/* there are no other posts to be shown */
 } FeedList;
 
 /* Newest first, as (creation_date, id); negative: a stands before b. */
@@ -56,6 +58,7 @@ list_begin(FeedList *list, int room)
 	list->rows = palloc(sizeof(BlogItem *) * room);
 	list->n = 0;
 	list->room = room;
+	list->whole = false;
 }
 
 /* Add a copy of a row at a list's end. */
@@ -77,6 +80,7 @@ list_add(FeedList *list, const BlogItem *row)
 static void
 read_feed(FeedList *there)
 {
+	ViewState	state;
 	BlogItem	item;
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_FEED, .type = ITEM_POST,
@@ -88,6 +92,8 @@ read_feed(FeedList *there)
 	while (item_scan_next(scan, &item))
 		list_add(there, &item);
 	item_scan_end(scan);
+	view_state_read(&state);
+	there->whole = state.feed_whole;
 }
 
 /* What the feed should hold. */
@@ -106,6 +112,7 @@ read_newest(FeedList *wanted)
 		item_shorten(&item);
 		list_add(wanted, &item);
 	}
+	wanted->whole = wanted->n < blogstore_feed_size;
 	post_list_end(list);
 }
 
@@ -210,6 +217,7 @@ write_differences(const FeedList *there, const FeedList *wanted)
 	}
 	if (writer != NULL)
 		item_writer_close(writer);
+	view_state_write_whole(wanted->whole && !careful_now());
 }
 
 /* Make the feed right, whatever is in it. */
@@ -271,18 +279,20 @@ static bool
 take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
 {
 	ManyPosts  *many = many_posts_begin(GetActiveSnapshot());
-	TimestampTz oldest = item_date(there->rows[there->n - 1]);
+	TimestampTz oldest = there->whole ? DT_NOBEGIN :
+		item_date(there->rows[there->n - 1]);
 	int			taken = 0;
 	bool		known = true;
 
-	list_begin(wanted, there->n * 2);
+	list_begin(wanted, there->n * 2 + 1);
 	memcpy(wanted->rows, there->rows, sizeof(BlogItem *) * there->n);
 	wanted->n = there->n;
 	for (int i = 0; i < n && known; i++)
 		if (keys[i].creation_date >= oldest)
-			known = taken++ < there->n && take_post(wanted, many, &keys[i]);
+			known = taken++ < blogstore_feed_size && take_post(wanted, many, &keys[i]);
 	many_posts_end(many);
 	qsort(wanted->rows, wanted->n, sizeof(BlogItem *), compare_rows);
+	wanted->whole = there->whole && wanted->n < blogstore_feed_size;
 	wanted->n = Min(wanted->n, blogstore_feed_size);
 	return known;
 }
@@ -319,7 +329,7 @@ feed_refresh(const PostKey *keys, int n)
 	if (n == 0 || !container_usable(CONTAINER_FEED) || feed_untouched(keys, n))
 		return;
 	read_feed(&there);
-	if (there.n != blogstore_feed_size ||
+	if ((there.n != blogstore_feed_size && !there.whole) ||
 		!take_posts(&there, keys, n, &wanted))
 		read_newest(&wanted);
 	write_differences(&there, &wanted);
