@@ -1,0 +1,325 @@
+# The commands of docs/MOVING_IN.md, taken from there: small sites move in from WordPress'
+# dump, Ghost's export, Discourse's tables and a site's own, catch up, keep their
+# addresses, and move out again.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreMoving;
+use BlogstoreTest;
+use File::Copy;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $data = "$FindBin::RealBin/../moving";
+my $directory = PostgreSQL::Test::Utils::tempdir('moving');
+my $node = new_server('moving_in');
+$node->append_conf('postgresql.conf', block('conf', 'Moving in'));
+$node->start;
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION blogstore;
+CREATE ROLE blog LOGIN;
+SELECT blogstore.create_containers(4, owner => 'blog'), blogstore.grant_requests('blog');
+GRANT EXECUTE ON FUNCTION blogstore.key_id, blogstore.import, blogstore.import_documents, blogstore.export_documents,
+	blogstore.verify, blogstore.wait_for_views TO blog;
+GRANT CREATE ON DATABASE postgres TO blog;
+});
+
+sub sql
+{
+	return $node->safe_psql('postgres', "SET TimeZone = 'UTC'; $_[0]");
+}
+
+# A block of the page, by the containers' owner, who is no superuser
+sub page
+{
+	local $ENV{PGUSER} = 'blog';
+	return run_block($node, 'postgres', $directory, @_);
+}
+
+sub bring_sql
+{
+	my ($file) = @_;
+
+	local $ENV{PGUSER} = 'blog';
+	sql(slurp_file("$data/$file"));
+	return;
+}
+
+sub bring
+{
+	my ($file, $name) = @_;
+
+	copy("$data/$file", "$directory/$name") or die "$file: $!";
+	return;
+}
+
+# SQL fails for a key that is taken.
+sub refused
+{
+	my ($sql, $name) = @_;
+	my $err;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$node->psql('postgres', "\\set VERBOSITY sqlstate\n$sql", stderr => \$err);
+	like($err, qr/ERROR:  23505$/, $name);
+	return;
+}
+
+# ---- From WordPress, by what its database's dump gives (see 054_wordpress.pl)
+
+is(page('Tables to load it into'), '', 'tables of WordPress');
+bring('wordpress.jsonl', 'wordpress.jsonl');
+is(page('From a dump'), '', 'a dump is loaded');
+is(page('What import() reads'), '', 'views on it');
+is(page('The import from WordPress'), <<'END' =~ s/\n\z//r, 'WordPress moves in, and nothing is rejected');
+user|6|6|0|0|0|{}
+post|9|9|0|0|0|{}
+comment|9|9|0|0|0|{}
+like|0|0|0|0|0|
+END
+is(moved_items($node, 'postgres', 'wordpress', 'wp:'), <<'END' =~ s/\n\z//r, 'users, posts and comments of WordPress');
+0|Guest|now|
+1|Ann Öberg|2018-01-02 03:04|{"url": "https://ann.example.org", "slug": "ann"}
+2|Bob (bob)|2018-02-02 00:00|{"slug": "bob"}
+3|bob (bob-2)|2018-03-02 00:00|{"slug": "bob-2"}
+4|nameless|2018-04-02 00:00|{"slug": "nameless"}
+5|日本 & 😀|now|{"slug": "%e6%97%a5%e6%9c%ac"}
+10|1|Hello & welcome 😀|"<!-- wp:paragraph -->\n<p class=\"lead\">Li"|4|2024-05-06 10:00||2024-05-07 08:00|{"slug": "hello", "tags": ["Käse 🧀", "first"], "excerpt": "In short.", "categories": ["Letters & more"]}
+11|2|Brought along from elsewhere|"No blocks.\n\nJust lines."|2|2019-07-01 12:00|||{"slug": "brought-along", "categories": ["Uncategorized"]}
+12|1|A draft|"Not yet."|0|now|hidden||{"status": "draft"}
+13|2|To be looked at|"By Ann."|0|now|hidden||{"slug": "hello", "status": "pending"}
+14|1|For ourselves|"Private."|1|2024-06-03 08:00|hidden||{"slug": "for-ourselves", "status": "private"}
+15|1|In twenty years|"Scheduled."|0|now|hidden||{"slug": "later", "status": "future", "publish_at": "2044-01-01T00:00:00Z"}
+16|3|Behind a password|"Secret."|0|2024-01-15 23:00|hidden||{"slug": "behind", "status": "protected"}
+23|0|(no title)|""|0|2020-01-01 00:00|||{"slug": "untitled"}
+24|5|日本|"A single word."|1|2021-02-03 04:05|||{"slug": "%e6%97%a5%e6%9c%ac-2"}
+100|10|0|"First!\r\n\r\n😀 <b>bold</b>"|2024-05-06 11:00||||{"url": "https://tom.example.org", "author": "Tom & Jerry"}
+101|10|1|"Thanks."|2024-05-06 12:00|100|||
+102|10|0|"May I?"|2024-05-06 13:00|101|hidden||{"author": "Zoë"}
+105|10|2|"I bought it."|2024-05-06 13:30||||
+107|10|3|"Of an old version."|2024-05-06 13:50||||
+109|11|0|"I was here."|2019-07-02 12:00||||{"author": "Gone"}
+110|11|2|"In reply to another post."|2019-07-03 12:00||||
+111|14|1|"Only for us."|2024-06-03 08:30||||
+112|24|0|"Nobody."|2021-02-04 04:00||||
+END
+is(page('The import from WordPress'), <<'END' =~ s/\n\z//r, 'the same once more changes nothing');
+user|6|0|6|0|0|{}
+post|9|0|9|0|0|{}
+comment|9|0|9|0|0|{}
+like|0|0|0|0|0|
+END
+is(page('What has gone'), '', 'nothing has gone');
+is(page('Checks'), 't', 'and nothing is missing');
+is(sql('SELECT string_agg(title, $$, $$) FROM blogstore.list_feed()'),
+	'Hello & welcome 😀, 日本, (no title), Brought along from elsewhere', 'the feed has what is published');
+is(sql(q{SELECT properties FROM blogstore.list_feed(1)}), '{"slug": "hello", "tags": ["Käse 🧀", "first"]}', 'with the properties that are set');
+is(sql(q{SELECT count(*) FROM blogstore.export_documents() d WHERE d::text ~ 'secret|192\.0\.2|@example'}), '0',
+	'no password hash, address of e-mail or of the network came along');
+
+# ---- Slugs
+
+is(page('Slugs and old addresses'), <<'END' =~ s/\n\z//r, 'a post whose slug is its id');
+5759cfb8-6c51-8b34-8795-0f50d28514ca|{"slug": "about-slugs"}
+About slugs
+END
+refused(block('sql', 'Slugs and old addresses') =~ s/They are/Another/r, 'a second one is none');
+is(page('Slugs and old addresses', 2), '', 'a table of slugs');
+is(page('Addresses of WordPress and Ghost'), '', 'with those of WordPress');
+is(page('Slugs and old addresses', 3), 'Hello & welcome 😀|hello|f|f', 'finds a post by its slug, not the draft of that slug');
+my $hello = "blogstore.key_id('post', 'wp:10')";
+is(sql("SELECT (site.rename_post($hello, 'hi')).properties ->> 'slug'"), 'hi', 'a post gets another slug');
+is(page('Slugs and old addresses', 3), 'Hello & welcome 😀|hi|t|f', 'and is found by the old one');
+refused("SELECT site.rename_post($hello, 'behind')", 'a slug that is taken is none');
+
+# ---- WordPress goes on
+
+bring('wordpress_changed.jsonl', 'wordpress.jsonl');
+page('From a dump');
+is(page('The import from WordPress'), <<'END' =~ s/\n\z//r, 'the store catches up');
+user|7|1|4|0|2|{}
+post|9|1|2|0|6|{}
+comment|8|2|4|0|2|{}
+like|0|0|0|0|0|
+END
+is(page('What has gone'), "11|Brought along from elsewhere\n100|First!\r\n\r\n😀 <b>bold</b>", 'what has gone is hidden');
+is(page('Checks'), 't', 'nothing is missing');
+is(moved_items($node, 'postgres', 'wordpress', 'wp:'), <<'END' =~ s/\n\z//r, 'users, posts and comments as they are now');
+0|Guest|now|
+1|Ann Öberg|2018-01-02 03:04|{"url": "https://ann.example.org", "slug": "ann"}
+2|Robert|2018-02-02 00:00|{"slug": "bob"}
+3|bob|2018-03-02 00:00|{"slug": "bob-2"}
+4|nameless|2018-04-02 00:00|{"slug": "nameless"}
+5|日本 & 😀|now|{"slug": "%e6%97%a5%e6%9c%ac"}
+6|Eve|2024-07-01 00:00|{"slug": "eve"}
+10|1|Hello again|"<p>Hello again.</p>"|4|2024-05-06 10:00||2024-07-02 08:00|{"slug": "hello-again", "tags": ["Käse 🧀"], "excerpt": "In short.", "categories": ["Letters & more"]}
+12|1|A draft|"Not yet."|0|2024-07-03 08:00||now|{"slug": "a-draft"}
+13|2|To be looked at|"By Ann."|0|now|hidden||{"slug": "hello", "status": "pending"}
+14|1|For ourselves|"Private."|1|2024-06-03 08:00||now|{"slug": "for-ourselves"}
+15|1|In twenty years|"Scheduled."|0|now|hidden|now|{"slug": "later", "status": "future", "publish_at": "2054-01-01T00:00:00Z"}
+16|3|Behind a password|"Secret."|0|2024-01-15 23:00||now|{"slug": "behind"}
+23|0|(no title)|""|0|2020-01-01 00:00|||{"slug": "untitled"}
+24|5|日本|"A single word."|1|2021-02-03 04:05|hidden|now|{"slug": "%e6%97%a5%e6%9c%ac-2", "status": "draft"}
+30|6|New|"By Eve."|2|2024-07-04 08:00|||{"slug": "new"}
+101|10|1|"Thanks."|2024-05-06 12:00|gone|||
+102|10|0|"May I?"|2024-05-06 13:00|101|||{"author": "Zoë"}
+105|10|2|"I bought it."|2024-05-06 13:30||||
+107|10|3|"Of an old version; mended."|2024-05-06 13:50|||now|
+111|14|1|"Only for us."|2024-06-03 08:30||||
+112|24|0|"Nobody."|2021-02-04 04:00||||
+120|30|1|"Welcome, Eve."|2024-07-04 09:00||||
+121|30|6|"Thank you."|2024-07-04 10:00|120|||
+END
+is(page('What has gone'), '', 'nothing else has gone');
+is(page('The import from WordPress'), <<'END' =~ s/\n\z//r, 'the same once more changes nothing');
+user|7|0|7|0|0|{}
+post|9|0|9|0|0|{}
+comment|8|0|8|0|0|{}
+like|0|0|0|0|0|
+END
+is(page('Addresses of WordPress and Ghost'), '', 'its slugs once more');
+is(page('Slugs and old addresses', 3), 'Hello again|hello-again|t|f', 'old addresses lead to new ones');
+is(run_block($node, 'postgres', $directory, 'Posts by their properties'), '', 'indexes of the site');
+is(page('Posts by their properties', 2), "5cec6e40-e829-86c5-82e6-76482e50fea0|Ann Öberg", 'find users by their slugs');
+
+# ---- What is not taken over, and what to do then
+
+sql(q{UPDATE wordpress.wp_posts SET post_author = 2, post_title = 'Given away' WHERE id = 30;
+UPDATE wordpress.wp_posts SET post_date_gmt = '2024-05-05 10:00:00' WHERE id = 10});
+is(page('The import from WordPress'), <<'END' =~ s/\n\z//r, 'another author, another date');
+user|7|0|7|0|0|{}
+post|9|0|7|2|0|{}
+comment|8|0|8|0|0|{}
+like|0|0|0|0|0|
+post|id taken by another author|1
+post|id taken with another creation_date|1
+END
+sql("SELECT blogstore.hide_post($hello), blogstore.delete_post(blogstore.key_id('post', 'wp:30'))");
+is(page('The import from WordPress'), <<'END' =~ s/\n\z//r, 'are taken over once the posts are hidden, or deleted');
+user|7|0|7|0|0|{}
+post|9|1|7|0|1|{}
+comment|8|2|6|0|0|{}
+like|0|0|0|0|0|
+END
+is(sql(q{SELECT p.title, p.user_username, p.comment_count, p.creation_date FROM blogstore.get_posts(ARRAY[blogstore.key_id('post', 'wp:30'), blogstore.key_id('post', 'wp:10')]) p}),
+	"Given away|Robert|2|2024-07-04 08:00:00+00\nHello again|Ann Öberg|4|2024-05-05 10:00:00+00", 'with author, comments, date');
+
+# ---- What was scheduled
+
+is(page('What was scheduled'), '', 'nothing is due');
+sql(q{UPDATE wordpress.wp_posts SET post_date_gmt = '2024-09-01 10:00:00' WHERE id = 15});
+page('The import from WordPress');
+is(page('What was scheduled'), 'bf61ebad-91ff-87a9-ab6b-bdb105edd023|In twenty years', 'what is due is published');
+is(sql(q{SELECT title, creation_date > now() - interval '1 hour', hidden, properties FROM blogstore.get_post(blogstore.key_id('post', 'wp:15'))}),
+	'In twenty years|t|f|{"slug": "later"}', 'now, and is scheduled no longer');
+sql(q{SELECT blogstore.hide_post(blogstore.key_id('post', 'wp:15'))});
+is(page('What was scheduled'), '', 'what is hidden later stays hidden');
+
+# ---- From Ghost
+
+is(page('Tables of the export'), '', 'a table for a Ghost export');
+bring('ghost.json', 'ghost.json');
+run_shell($directory, block('sh', 'Tables of the export'));
+is(page('Tables of the export', 2), '', 'an export is loaded');
+is(sql(q{SELECT count(*) FROM ghost.item WHERE item::text ~ 'secret'}), '0', 'without password hashes');
+is(page('What import() reads of Ghost'), '', 'views on it');
+is(page('The import from Ghost'), <<'END' =~ s/\n\z//r, 'Ghost moves in, and nothing is rejected');
+user|6|6|0|0|0|{}
+post|6|6|0|0|0|{}
+comment|4|4|0|0|0|{}
+like|0|0|0|0|0|
+END
+is(moved_items($node, 'postgres', 'ghost', 'ghost:'), <<'END' =~ s/\n\z//r, 'users, posts and comments of Ghost');
+5f0000000000000000000001|Gwen Größe|2021-01-01 10:00|{"bio": "Writes. 😀", "slug": "gwen", "image": "/content/images/gwen.jpg"}
+5f0000000000000000000002|Hugo (hugo)|2021-01-02 10:00|{"url": "https://hugo.example.org", "slug": "hugo"}
+5f0000000000000000000003|hugo (hugo-2)|2021-01-02 10:00|{"slug": "hugo-2"}
+6a0000000000000000000002|Mia 🐈|2022-01-02 10:00|
+6a0000000000000000000003|Anonymous (00000003)|2022-01-03 10:00|
+nobody|Anonymous (nobody)|now|
+600000000000000000000001|5f0000000000000000000001|Öffentlich & "quoted"|"<p>Line one\nback\\slash &amp; <a href=\"/o"|3|2023-01-02 10:00||2023-01-05 10:00|{"slug": "oeffentlich", "tags": ["Zebra", "Äpfel 🍎"], "image": "/content/images/2023/01/a.png", "authors": ["gwen", "hugo"], "excerpt": "Short.", "featured": true}
+600000000000000000000002|5f0000000000000000000002|Draft|""|0|now|hidden||{"slug": "draft", "status": "draft"}
+600000000000000000000003|5f0000000000000000000003|Scheduled|"<p>Soon.</p>"|0|now|hidden||{"slug": "scheduled", "status": "scheduled", "publish_at": "2053-01-01T00:00:00Z"}
+600000000000000000000004|5f0000000000000000000001|For members|"<p>Paid.</p>"|0|2023-02-03 10:00|hidden||{"slug": "for-members", "visibility": "paid"}
+600000000000000000000005|5f0000000000000000000001|By e-mail only|"<p>Mail.</p>"|0|2023-02-04 10:00|hidden||{"slug": "by-e-mail-only", "status": "sent"}
+600000000000000000000007|nobody|Of SQLite|"<p>Old.</p>"|0|2014-05-13 16:53|||{"slug": "of-sqlite"}
+640000000000000000000001|600000000000000000000001|6a0000000000000000000002|"<p>Nice. 😀</p>"|2023-01-03 10:00|||2023-01-03 11:00|
+640000000000000000000002|600000000000000000000001|5f0000000000000000000001|"<p>Thanks.</p>"|2023-01-03 12:00|640000000000000000000001|||
+640000000000000000000003|600000000000000000000001|6a0000000000000000000003|"<p>Rude.</p>"|2023-01-03 13:00|640000000000000000000002|hidden||
+640000000000000000000005|600000000000000000000001|nobody|"<p>I am gone.</p>"|2023-01-03 15:00||||
+END
+is(page('Addresses of WordPress and Ghost', 2), '', 'its slugs');
+is(sql(q{SELECT title FROM site.slug s, blogstore.get_post(s.post_id) WHERE slug = 'oeffentlich'}), 'Öffentlich & "quoted"', 'find its posts');
+
+# ---- From Discourse, and from tables of a site's own
+
+bring_sql('discourse.sql');
+is(page('From Discourse'), <<'END' =~ s/\n\z//r, 'Discourse moves in');
+user|3|3|0|0|0|{}
+post|2|2|0|0|0|{}
+comment|4|4|0|0|0|{}
+like|1|1|0|0|0|{}
+END
+
+is(sql(q{SELECT p.title, p.user_username, p.like_count, p.creation_date, p.hidden, p.properties FROM discourse.topics t,
+	blogstore.get_post(blogstore.key_id('post', 'discourse:' || t.id)) p ORDER BY t.id}), <<'END' =~ s/\n\z//r, 'topics are posts, with slugs and tags');
+Which cheese?|dora|1|2020-02-01 10:00:00+00|f|{"slug": "which-cheese", "tags": ["food", "milk"]}
+Unlisted|emil|0|2020-02-02 10:00:00+00|t|{"slug": "unlisted"}
+END
+is(sql(q{SELECT p.id, c.user_username, c.content, c.hidden, parent.id FROM discourse.posts p
+	CROSS JOIN LATERAL blogstore.list_post_comments(blogstore.key_id('post', 'discourse:' || p.topic_id), NULL, include_hidden => true) c
+	LEFT JOIN discourse.posts parent ON c.parent_id = blogstore.key_id('comment', 'discourse:' || parent.id)
+	WHERE c.id = blogstore.key_id('comment', 'discourse:' || p.id) ORDER BY p.id}), <<'END' =~ s/\n\z//r, 'their posts are comments');
+71|emil|<p>Gouda.</p>|f|
+72|dora|<p>Why?</p>|f|71
+73|emil|<p>Flagged.</p>|t|
+76|system|<p>Nobody.</p>|f|
+END
+bring_sql('own.sql');
+is(page('From tables of your own'), <<'END' =~ s/\n\z//r, 'a site of its own moves in');
+user|2|2|0|0|0|{}
+post|2|2|0|0|0|{}
+comment|2|2|0|0|0|{}
+like|1|1|0|0|0|{}
+END
+
+
+is(sql(q{SELECT p.title, p.user_username, p.comment_count, p.like_count, p.hidden, p.properties FROM old.article a, blogstore.get_post(a.id) p ORDER BY a.id}), <<'END' =~ s/\n\z//r, 'its ids stay as they are');
+One|Olga|2|1|f|{"slug": "one", "topics": ["a", "b"]}
+Two|Olga|0|0|t|
+END
+is(sql(q{SELECT content, parent_id = blogstore.key_id('comment', 'old:1') FROM blogstore.list_post_comments('b0000000-0000-4000-8000-000000000001')}), <<'END' =~ s/\n\z//r, 'beside comments of numbers');
+Thanks.|t
+Good.|
+END
+
+# ---- Out
+
+is(page('Passwords'), '', 'accounts');
+run_shell($directory, block('sh', 'Moving out'), PGHOST => $node->host, PGPORT => $node->port, PGDATABASE => 'postgres');
+is(page('Moving out'), '', 'moving out into tables');
+is( sql('SELECT (SELECT count(*) FROM out.users), count(*), sum("commentCount"), (SELECT count(*) FROM out.comments WHERE hidden IS NOT TRUE), sum("likeCount"), (SELECT count(*) FROM out.likes) FROM out.posts'),
+	'18|21|18|18|2|2', 'which have all');
+$node->safe_psql('postgres', 'CREATE DATABASE other');
+create_store($node, 'other');
+is(run_block($node, 'other', $directory, 'Moving out', 2), <<'END' =~ s/\n\z//r, 'and into another store');
+user|18|18|0|0
+post|21|21|0|0
+comment|21|21|0|0
+like|2|2|0|0
+END
+my $documents = 'SELECT d FROM blogstore.export_documents() d ORDER BY d';
+is($node->safe_psql('other', $documents), sql($documents), 'which says the same');
+
+is_deeply([ blocks_not_run() ], [ 'sh: From a dump', 'sql: By mysql_fdw', 'sql: By mysql_fdw' ], 'that is all on the page but what needs MariaDB');
+foreach my $dbname (qw(postgres other))
+{
+	is($node->safe_psql($dbname, 'SELECT blogstore.wait_for_views()'), 't', "$dbname: the views follow");
+	is($node->safe_psql($dbname, 'SELECT * FROM blogstore.verify()'), '', "$dbname: verify() shows nothing");
+}
+$node->stop;
+done_testing();
