@@ -292,20 +292,6 @@ install_packages()
 	allow_clusters
 }
 
-# node-postgres is in Debian, for Debian's Node.js: much less than its npm would
-# bring along. Beside a Node.js from elsewhere it cannot be installed; that one
-# has its own npm. Sets NODE_PG, and adds to setup's missing packages.
-find_node_pg()
-{
-	NODE_PG=debian
-	! NODE_PATH=/usr/share/nodejs node -e 'require("pg")' >/dev/null 2>&1 || return 0
-	if have node && have npm; then
-		NODE_PG=npm
-	else
-		missing+=(nodejs node-pg)
-	fi
-}
-
 # setup demo|check [no-lint]
 #
 # Find PostgreSQL and the tools, install what is missing, and settle on the
@@ -335,21 +321,7 @@ setup()
 	have gcc || missing+=(gcc)
 	have make || missing+=(make)
 	[[ -f /usr/include/stdio.h ]] || missing+=(libc6-dev)
-	if [[ $purpose == check ]]; then
-		have prove || missing+=(perl)
-		have pg_prove || missing+=(libtap-parser-sourcehandler-pgtap-perl)
-		perl -MIPC::Run -e 1 2>/dev/null || missing+=(libipc-run-perl)
-		/usr/bin/python3 -c 'import psycopg2' 2>/dev/null || missing+=(python3-psycopg2)
-		[[ -x $PG_CONFIG && -f $("$PG_CONFIG" --sharedir)/extension/pgtap.control ]] ||
-			missing+=("postgresql-$PG_VERSION-pgtap")
-		if [[ $lint != no-lint ]]; then
-			have cppcheck || missing+=(cppcheck)
-			[[ ! -f $ROOT/.clang-format ]] || have clang-format || missing+=(clang-format)
-		fi
-		[[ ! -d $ROOT/test/node ]] || find_node_pg
-		# PostGraphile is a package of npm's; one Debian is enough for its test
-		[[ $PG_VERSION != 15 ]] || have npm || missing+=(nodejs npm)
-	fi
+	[[ $purpose != check ]] || find_test_tools "$lint"
 	((${#missing[@]} == 0)) || install_packages "${missing[@]}"
 
 	case $PG_VERSION in

@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2153
 #
 # tests.sh
-#	How scripts/check runs tests of each kind, and what they came to.
+#	What tests of each kind need, how scripts/check runs them, and what they came to.
 
 PASSED=0
 FAILED=0
@@ -9,6 +9,54 @@ REPORT=()
 FAILURES=()
 # Whatever make installcheck or a file of TAP tests is at after so many seconds, hangs.
 LIMIT=2400
+
+# ---------------------------------------------------------------------------
+# What tests need besides a server: these add to setup's missing packages (lib.sh)
+# ---------------------------------------------------------------------------
+
+# node-postgres is in Debian, for Debian's Node.js: much less than its npm would
+# bring along. Beside a Node.js from elsewhere it cannot be installed; that one
+# has its own npm. Sets NODE_PG.
+find_node_pg()
+{
+	NODE_PG=debian
+	! NODE_PATH=/usr/share/nodejs node -e 'require("pg")' >/dev/null 2>&1 || return 0
+	if have node && have npm; then
+		NODE_PG=npm
+	else
+		missing+=(nodejs node-pg)
+	fi
+}
+
+# What moving in from WordPress is tested with: a MariaDB without its service, PHP
+# without a web server, mysql_fdw.
+find_wordpress()
+{
+	[[ -x /usr/sbin/mariadbd ]] || missing+=(mariadb-server-core)
+	have mariadb || missing+=(mariadb-client-core)
+	php -r 'exit((int) !extension_loaded("mysqli"));' >/dev/null 2>&1 || missing+=(php-cli php-mysql)
+	[[ -f /usr/share/postgresql/15/extension/mysql_fdw.control ]] || missing+=(postgresql-15-mysql-fdw)
+}
+
+# find_test_tools lint|no-lint
+find_test_tools()
+{
+	local lint=$1
+	have prove || missing+=(perl)
+	have pg_prove || missing+=(libtap-parser-sourcehandler-pgtap-perl)
+	perl -MIPC::Run -e 1 2>/dev/null || missing+=(libipc-run-perl)
+	/usr/bin/python3 -c 'import psycopg2' 2>/dev/null || missing+=(python3-psycopg2)
+	[[ -x $PG_CONFIG && -f $("$PG_CONFIG" --sharedir)/extension/pgtap.control ]] ||
+		missing+=("postgresql-$PG_VERSION-pgtap")
+	if [[ $lint != no-lint ]]; then
+		have cppcheck || missing+=(cppcheck)
+		[[ ! -f $ROOT/.clang-format ]] || have clang-format || missing+=(clang-format)
+	fi
+	[[ ! -d $ROOT/test/node ]] || find_node_pg
+	# PostGraphile is a package of npm's; one Debian is enough for its test, and for WordPress
+	[[ $PG_VERSION != 15 ]] || have npm || missing+=(nodejs npm)
+	[[ $BINDIR != /usr/lib/postgresql/15/bin ]] || find_wordpress
+}
 
 # ---------------------------------------------------------------------------
 # Counting
@@ -143,6 +191,7 @@ run_tap()
 			show_tap_logs "$n"
 		fi
 		note "$file: $passed passed, $failed failed, $seconds s"
+		grep -oE '^ok [0-9]+ # *[Ss][Kk][Ii][Pp] .*' "$log" | sed -E 's/^ok [0-9]+ # *[Ss][Kk][Ii][Pp]/left out:/' | uniq -c | indent || true
 		all_passed=$((all_passed + passed))
 		all_failed=$((all_failed + failed))
 		all_skipped=$((all_skipped + skipped))
