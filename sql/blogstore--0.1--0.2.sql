@@ -433,7 +433,7 @@ Errors: 22004 a NULL user_id, or no array; 55000 no containers, or the partition
  * write statements, with the rights of whoever calls them.
  *
  * Which functions the requests are is known from one place, the table of names in
- * src/requests/stats.c, to which whoever adds a request adds it.
+ * src/stats/stats.c, to which whoever adds a request adds it.
  * ------------------------------------------------------------------------ */
 
 CREATE FUNCTION @extschema@.request_names()

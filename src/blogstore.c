@@ -12,10 +12,10 @@
 #include "launch/launch.h"
 #include "layout/layout.h"
 #include "members/members.h"
-#include "requests/requests.h"
 #include "scan/scan.h"
 #include "settings.h"
 #include "state/state.h"
+#include "stats/stats.h"
 
 #include "fmgr.h"
 

@@ -1,8 +1,7 @@
 /*
  * requests.h
  *		What rooms above share with requests: queries as scans of items, for who
- *		runs them without a function call; checks for import; and what the
- *		library's start needs.
+ *		runs them without a function call; and checks for import.
  */
 #ifndef BLOGSTORE_REQUESTS_H
 #define BLOGSTORE_REQUESTS_H
@@ -13,11 +12,10 @@
 #include "layout/item.h"
 #include "members/members.h"
 #include "state/state.h"
+#include "stats/stats.h"
 
 #include "access/tupdesc.h"
-#include "executor/instrument.h"
 #include "fmgr.h"
-#include "portability/instr_time.h"
 
 /*
  * The longest title or content, in bytes. An item's document has two of them, is
@@ -26,53 +24,6 @@
  */
 #define MAX_TEXT_MB 64
 #define MAX_TEXT_BYTES (MAX_TEXT_MB * 1024 * 1024)
-
-/* The requests, in the order of stat_requests. */
-typedef enum Request
-{
-	REQUEST_CREATE_USER,
-	REQUEST_EDIT_USER,
-	REQUEST_GET_USER,
-	REQUEST_GET_USER_BY_NAME,
-	REQUEST_CREATE_POST,
-	REQUEST_EDIT_POST,
-	REQUEST_GET_POST,
-	REQUEST_LIST_USER_POSTS,
-	REQUEST_CREATE_COMMENT,
-	REQUEST_LIST_POST_COMMENTS,
-	REQUEST_CREATE_LIKE,
-	REQUEST_LIST_POST_LIKES,
-	REQUEST_LIST_FEED,
-	REQUEST_EDIT_COMMENT,
-	REQUEST_GET_LIKE,
-	REQUEST_DELETE_LIKE,
-	REQUEST_DELETE_COMMENT,
-	REQUEST_DELETE_POST,
-	REQUEST_DELETE_USER,
-	REQUEST_HIDE_POST,
-	REQUEST_PUBLISH_POST,
-	REQUEST_HIDE_COMMENT,
-	REQUEST_GET_POSTS,
-	REQUEST_GET_USERS,
-	REQUEST_GET_LIKES
-} Request;
-
-#define N_REQUESTS (REQUEST_GET_LIKES + 1)
-
-/*
- * What a request costs: what the counters stood at when it began, or while it
- * pauses, what it has cost so far.
- */
-typedef struct RequestStart
-{
-	bool		counted;
-	instr_time	time;
-	instr_time	step;			/* when the present step has begun */
-	uint32		steps;
-	int64		hit;
-	int64		read;
-	uint64		wal;
-} RequestStart;
 
 /* A page of a list, as the caller asked for it. */
 typedef struct ListPage
@@ -166,58 +117,5 @@ extern int	request_scan_leaves(const RequestScan *scan, Oid *leaf, Oid *index);
 /* check.c */
 extern void request_begin(OwnerScope *scope, const char *command);
 extern COMPAT_NORETURN void text_too_long(const char *name);
-
-/* stats.c: what requests have cost */
-extern void stats_init(void);
-extern void stats_begin(RequestStart *start);
-extern void stats_pause(RequestStart *start);
-extern void stats_add(const RequestStart *spent, Request request);
-extern void stats_end(RequestStart *start, Request request);
-
-/*
- * The buffers and WAL since a request began, or was paused: either way each
- * figure is how far it is from the counter, which is what has been spent so far, or
- * what the counter would have stood at, had it begun without a pause.
- */
-static inline void
-stats_turn(RequestStart *start)
-{
-	start->hit = pgBufferUsage.shared_blks_hit - start->hit;
-	start->read = pgBufferUsage.shared_blks_read - start->read;
-	start->wal = pgWalUsage.wal_bytes - start->wal;
-}
-
-/*
- * A request that pauses is about to give one row. A look at the clock costs a
- * twentieth of what a row does, so the clock is looked at for each eighth row, whose
- * time counts eight times.
- */
-#define STEPS_PER_LOOK 8
-
-static inline void
-stats_step_begin(RequestStart *start)
-{
-	if (!start->counted)
-		return;
-	stats_turn(start);
-	if (++start->steps % STEPS_PER_LOOK == 0)
-		INSTR_TIME_SET_CURRENT(start->step);
-}
-
-/* It has given it, and pauses again. */
-static inline void
-stats_step_end(RequestStart *start)
-{
-	instr_time	time;
-
-	if (!start->counted)
-		return;
-	stats_turn(start);
-	if (start->steps % STEPS_PER_LOOK != 0)
-		return;
-	INSTR_TIME_SET_CURRENT(time);
-	for (int i = 0; i < STEPS_PER_LOOK; i++)
-		INSTR_TIME_ACCUM_DIFF(start->time, time, start->step);
-}
 
 #endif							/* BLOGSTORE_REQUESTS_H */

@@ -16,15 +16,14 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "layout/item.h"
-#include "requests/request.h"
 #include "settings.h"
+#include "stats/stats.h"
 
 #include "catalog/pg_type.h"
-#include "executor/instrument.h"
+#include "fmgr.h"
+#include "funcapi.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
-#include "portability/instr_time.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
