@@ -115,11 +115,12 @@ COMMENT ON TYPE @extschema@.post_item IS
 'A post with its author''s name and its exact counts. type is ''post''; id and post_id are the same. In short form, content is cut to the first blogstore.short_form_length characters. hidden: in no feed; modification_date: of the last edit, NULL if there was none; properties: an object of the site''s own.';
 ALTER TYPE @extschema@.comment_item
 	ADD ATTRIBUTE parent_id uuid,
+	ADD ATTRIBUTE parent_deleted boolean,
 	ADD ATTRIBUTE hidden boolean,
 	ADD ATTRIBUTE modification_date timestamptz,
 	ADD ATTRIBUTE properties jsonb;
 COMMENT ON TYPE @extschema@.comment_item IS
-'A comment on a post with its author''s name. type is ''comment''. parent_id: the comment that it replies to; hidden: not counted; modification_date: of the last edit, NULL if there was none; properties: an object of the site''s own.';
+'A comment on a post with its author''s name. type is ''comment''. parent_id: the comment on the same post that it replies to, NULL if to none; parent_deleted: whether that is gone, which replies outlive, NULL without parent_id; hidden: not counted; modification_date: of the last edit, NULL if there was none; properties: an object of the site''s own.';
 
 -- A session that has still loaded 0.1's library finds no function of the new names there,
 -- and says so; it would return rows without the new columns.
@@ -163,7 +164,7 @@ RETURNS @extschema@.post_item
 AS 'MODULE_PATHNAME', 'blogstore_edit_post_0_2'
 LANGUAGE C VOLATILE;
 
-CREATE FUNCTION @extschema@.create_comment(post_id uuid, user_id uuid, content text, comment_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL, hidden boolean DEFAULT false)
+CREATE FUNCTION @extschema@.create_comment(post_id uuid, user_id uuid, content text, comment_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL, hidden boolean DEFAULT false, parent_id uuid DEFAULT NULL)
 RETURNS @extschema@.comment_item
 AS 'MODULE_PATHNAME', 'blogstore_create_comment_0_2'
 LANGUAGE C VOLATILE;
@@ -228,9 +229,9 @@ Returns the post; a repetition with the same id, author, texts and properties re
 Errors: 22004 a NULL; 22023 an empty title, bad date or bad properties; 23503 no such user; 23505 the id has another post; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
 COMMENT ON FUNCTION @extschema@.create_comment IS
 'C3: comment on a post; its comment_count grows by one in the same transaction, without waiting for others.
-post_id: the post; user_id: the author; content: not empty; comment_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most; NULL or {} for none; hidden: true to hold it for approval: it is in no list but with include_hidden, and not counted, until hide_comment(..., false).
-Returns the comment; a repetition with the same id, author, content and properties returns it unchanged.
-Errors: 22004 a NULL; 22023 an empty comment, bad date or bad properties; 23503 no such user or post; 23505 the id has another comment; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 the post is hidden, or no containers.';
+post_id: the post; user_id: the author; content: not empty; comment_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most; NULL or {} for none; hidden: true to hold it for approval: it is in no list but with include_hidden, and not counted, until hide_comment(..., false); parent_id: the comment on the same post that it replies to, NULL for none.
+Returns the comment; a repetition with the same id, author, content, properties and parent_id returns it unchanged, also if the parent is gone by then.
+Errors: 22004 a NULL; 22023 an empty comment, bad date or bad properties, or it would reply to itself; 23503 no such user, post, or parent on the post; 23505 the id has another comment; 25006 read-only transaction; 40001 the parent was created since the transaction''s snapshot; 54000 a text longer than 64 MB; 55000 the post or the parent is hidden, no containers, or for parent_id they are of 0.1: upgrade_containers().';
 COMMENT ON FUNCTION @extschema@.create_like IS
 'C4: like a post; its like_count grows by one in the same transaction, without waiting for others.
 post_id: the post; user_id: who likes it; creation_date: NULL for now.
@@ -331,6 +332,20 @@ COMMENT ON FUNCTION @extschema@.hide_comment IS
 post_id: the post; comment_id: the comment; hidden: false to show it.
 Returns the comment as it is now.
 Errors: 22004 a NULL; 23503 no such comment; 25006 read-only transaction; 55000 no containers, or they are of 0.1: upgrade_containers().';
+
+/* ------------------------------------------------------------------------
+ * Replies
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION @extschema@.list_comment_replies(post_id uuid, parent_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false)
+RETURNS SETOF @extschema@.comment_item
+AS 'MODULE_PATHNAME', 'blogstore_list_comment_replies'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+REVOKE ALL ON FUNCTION @extschema@.list_comment_replies FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.list_comment_replies IS
+'List the replies to a comment by (creation_date, id), newest or oldest first; those to replies are not among them.
+post_id: the post; parent_id: the comment on it, which may be hidden or deleted since; page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the row behind which the page begins, in the page''s order, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond. oldest_first: true for the other order, which leads from the same place to newer rows; include_hidden: true for hidden comments, too, for who may see them.
+Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers, or they are of 0.1: upgrade_containers().';
 
 /* ------------------------------------------------------------------------
  * Operation: values that are missing

@@ -55,7 +55,7 @@ const char *const import_tables_sql[] = {
 	"CREATE TEMP TABLE @there (post_id uuid, user_id uuid) USING heap ON COMMIT DROP",
 	/* comments and likes that did not pass; fresh: on a post that is new itself */
 	REFUSED_CHILD("comment", ", content text",
-				  ", parent_id uuid, hidden boolean,"
+				  ", parent_id uuid, parent_deleted boolean, hidden boolean,"
 				  " modification_date timestamptz, properties jsonb"),
 	REFUSED_CHILD("like", "", ""),
 	/* what posts get: in parts, and in all */
@@ -226,7 +226,7 @@ const char *const import_check_sql[N_IMPORTED] = {
 
 	[ITEM_COMMENT] =
 	CHECK_CHILD("comment", ", content",
-				", parent_id, hidden, modification_date, properties", "id",
+				", parent_id, NULL::boolean, hidden, modification_date, properties", "id",
 				"dated, user_id, content COLLATE \"C\""),
 
 	[ITEM_LIKE] =

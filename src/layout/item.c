@@ -27,7 +27,7 @@ static const char *const type_name[N_ITEM_TYPES] = {
 static const char *const column_name[N_PROPERTIES] = {
 	"id", "type", "post_id", "user_id", "username", "user_username", "title",
 	"content", "comment_count", "like_count", "creation_date", "hidden",
-	"parent_id", "modification_date", "properties"
+	"parent_id", "modification_date", "properties", "parent_deleted"
 };
 
 typedef struct TypeProperties
@@ -44,9 +44,10 @@ static const TypeProperties type_properties[N_ITEM_TYPES] = {
 		PROP_USER_USERNAME, PROP_TITLE, PROP_CONTENT, PROP_COMMENT_COUNT,
 		PROP_LIKE_COUNT, PROP_CREATION_DATE, PROP_HIDDEN,
 	PROP_MODIFICATION_DATE, PROP_PROPERTIES}},
-	[ITEM_COMMENT] = {11, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
+	[ITEM_COMMENT] = {12, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
 		PROP_USER_USERNAME, PROP_CONTENT, PROP_CREATION_DATE, PROP_PARENT_ID,
-	PROP_HIDDEN, PROP_MODIFICATION_DATE, PROP_PROPERTIES}},
+		PROP_PARENT_DELETED, PROP_HIDDEN, PROP_MODIFICATION_DATE,
+	PROP_PROPERTIES}},
 	[ITEM_LIKE] = {6, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
 	PROP_USER_USERNAME, PROP_CREATION_DATE}},
 	[ITEM_DELTA] = {5, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_COMMENT_COUNT,
@@ -70,6 +71,7 @@ property_length(Property prop)
 		case PROP_MODIFICATION_DATE:
 			return sizeof(int64);
 		case PROP_HIDDEN:
+		case PROP_PARENT_DELETED:
 			return sizeof(bool);
 		default:
 			return -1;
@@ -94,6 +96,7 @@ property_type(Property prop)
 		case PROP_MODIFICATION_DATE:
 			return TIMESTAMPTZOID;
 		case PROP_HIDDEN:
+		case PROP_PARENT_DELETED:
 			return BOOLOID;
 		case PROP_PROPERTIES:
 			return JSONBOID;

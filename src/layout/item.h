@@ -51,10 +51,11 @@ typedef enum Property
 	PROP_HIDDEN,				/* NULL: it is shown */
 	PROP_PARENT_ID,				/* the comment that a comment replies to */
 	PROP_MODIFICATION_DATE,		/* NULL: it was never edited */
-	PROP_PROPERTIES				/* the item's own, beside the article's */
+	PROP_PROPERTIES,			/* the item's own, beside the article's */
+	PROP_PARENT_DELETED			/* in no container: known when it is read */
 } Property;
 
-#define N_PROPERTIES (PROP_PROPERTIES + 1)
+#define N_PROPERTIES (PROP_PARENT_DELETED + 1)
 
 /*
  * An item in memory. Values passed by reference point to where the item was

@@ -335,6 +335,8 @@ container_has_property(Container container, Property prop)
 			return container != CONTAINER_FEED;
 		case PROP_PARENT_ID:
 			return container == CONTAINER_POSTS;
+		case PROP_PARENT_DELETED:
+			return false;
 		default:
 			return true;
 	}
@@ -376,7 +378,8 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 	int			n;
 	const Property *props = item_properties(type, &n);
 
-	for (Property prop = 0; prop < N_PROPERTIES; prop++)
+	leaf->attno[PROP_PARENT_DELETED] = InvalidAttrNumber;
+	for (Property prop = 0; prop < PROP_PARENT_DELETED; prop++)
 	{
 		LayoutProblem *other = NULL;
 
@@ -386,13 +389,11 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 			leaf->attno[prop] = InvalidAttrNumber;
 	}
 	for (int i = 0; i < n && p == NULL; i++)
-		if (!property_is_added(props[i]))
-			leaf->attno[props[i]] = find_column(rel, props[i], &p);
-	for (int i = 0; i < n && p == NULL; i++)
 	{
-		AttrNumber	attno = leaf->attno[props[i]];
-
-		if (attno == InvalidAttrNumber && !property_is_added(props[i]))
+		if (property_is_added(props[i]))
+			continue;
+		leaf->attno[props[i]] = find_column(rel, props[i], &p);
+		if (p == NULL && leaf->attno[props[i]] == InvalidAttrNumber)
 			p = problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 						psprintf("\"%s\" has no column \"%s\"",
 								 RelationGetRelationName(rel),

@@ -1,6 +1,7 @@
 /*
  * comments.c
- *		C3 create a comment, Q4 list a post's comments; edit, delete a comment.
+ *		C3 create a comment, Q4 list a post's comments, list the replies to one; edit,
+ *		delete a comment.
  *
  * Runs in backends; queries in parallel workers too.
  */
@@ -12,6 +13,7 @@
 #include "layout/item.h"
 #include "layout/layout.h"
 #include "members/members.h"
+#include "replies/replies.h"
 #include "requests/request.h"
 #include "state/state.h"
 
@@ -24,6 +26,7 @@ OWN_REQUEST_FUNCTION(edit_comment, REQUEST_EDIT_COMMENT);
 OWN_REQUEST_FUNCTION(delete_comment, REQUEST_DELETE_COMMENT);
 QUERY_FUNCTION(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT);
 QUERY_FUNCTION_0_2(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT);
+QUERY_FUNCTION(list_comment_replies, REQUEST_LIST_COMMENT_REPLIES, ITEM_COMMENT);
 
 /*
  * C3: create a comment in its post's logical partition; the post's
@@ -59,11 +62,14 @@ create_comment(PG_FUNCTION_ARGS)
 	(void) get_properties(fcinfo, 5, &comment);
 	if (get_flag(fcinfo, 6, "hidden"))
 		set_hidden(&comment, true);
+	if (PG_NARGS() > 7 && !PG_ARGISNULL(7))
+		item_set(&comment, PROP_PARENT_ID, PG_GETARG_DATUM(7));
 
 	request_begin(&scope, "create_comment()");
 	do
 	{
-		inserted = write_child(&comment, ITEM_COMMENT, PG_ARGISNULL(3));
+		inserted = need_parent(&comment, PG_ARGISNULL(3)) &&
+			write_child(&comment, ITEM_COMMENT, PG_ARGISNULL(3));
 		done = inserted ||
 			find_conflicting_or_clear(ITEM_COMMENT, post_id, key, 2, &there);
 	} while (!done);
@@ -71,13 +77,17 @@ create_comment(PG_FUNCTION_ARGS)
 	{
 		if (!item_same(&comment, &there, PROP_USER_ID) ||
 			!item_same(&comment, &there, PROP_CONTENT) ||
+			!item_same(&comment, &there, PROP_PARENT_ID) ||
 			(!comment.isnull[PROP_PROPERTIES] &&
 			 !item_same(&comment, &there, PROP_PROPERTIES)) ||
 			(!PG_ARGISNULL(4) &&
 			 !item_same(&comment, &there, PROP_CREATION_DATE)))
 			id_taken("comment", &id);
 		comment = there;
+		reply_complete(&comment);
 	}
+	else if (!comment.isnull[PROP_PARENT_ID])
+		item_set(&comment, PROP_PARENT_DELETED, BoolGetDatum(false));
 	owner_end(&scope);
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }
@@ -170,6 +180,7 @@ edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	item_copy(&comment, &edited);
 	item_writer_close(writer);
 	PopActiveSnapshot();
+	reply_complete(&comment);
 	owner_end(&scope);
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }
@@ -202,4 +213,11 @@ static void
 list_post_comments(RequestScan *scan, FunctionCallInfo fcinfo)
 {
 	query_on_post(scan, fcinfo);
+}
+
+/* List the replies to a comment. Errors: 22004, 22023, 55000. */
+static void
+list_comment_replies(RequestScan *scan, FunctionCallInfo fcinfo)
+{
+	query_replies(scan, fcinfo);
 }

@@ -16,6 +16,7 @@
 #include "layout/item.h"
 #include "layout/layout.h"
 #include "members/members.h"
+#include "replies/replies.h"
 #include "requests/request.h"
 #include "state/state.h"
 #include "views/views.h"
@@ -136,6 +137,7 @@ hide_comment(PG_FUNCTION_ARGS)
 		comment_hide(post_id, id, hidden, &comment) != ITEM_OK ||
 		author_being_deleted(&comment))
 		unknown_item("comment", id);
+	reply_complete(&comment);
 	owner_end(&scope);
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }

@@ -1,7 +1,7 @@
 /*
  * queries.c
  *		All queries, with the arguments of their functions: of 0.1, and behind
- *		them those that 0.2 has given other arguments.
+ *		them those that 0.2 has given other arguments, and its own.
  *
  * Runs in backends and parallel workers.
  */
@@ -33,7 +33,8 @@ const QueryFunction query_functions[] = {
 	{QUERY(get_post_0_2), 1, {UUIDOID}, -1, "posts"},
 	{QUERY(get_posts), 1, {UUIDARRAYOID}, -1, "posts", false, true},
 	{QUERY(get_users), 1, {UUIDARRAYOID}, -1, "users", false, true},
-	{QUERY(get_likes), 2, {UUIDOID, UUIDARRAYOID}, -1, "posts", false, true}
+	{QUERY(get_likes), 2, {UUIDOID, UUIDARRAYOID}, -1, "posts", false, true},
+	{QUERY(list_comment_replies), 7, {UUIDOID, UUIDOID, PAGE_0_2, BOOLOID}, 2, "posts"}
 };
 
 StaticAssertDecl(lengthof(query_functions) == N_QUERIES,

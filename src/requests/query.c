@@ -21,9 +21,7 @@
 #include "short_form/short_form.h"
 #include "state/state.h"
 
-#include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "utils/tuplestore.h"
 
 /* ------------------------------------------------------------------------
  * What a query asks for
@@ -72,21 +70,28 @@ query_one(RequestScan *scan, Container container,
 	});
 }
 
+/* A page of a list whose key was kept, in the logical partition of its first column. */
+static void
+begin_page(RequestScan *scan, Container container, AccessPath path)
+{
+	scan->container = container;
+	scan->left = scan->page.size;
+	scan->begins = scan->page.before;
+	scan->items = item_scan_begin(&(ItemQuery) {
+		.container = container, .type = scan->query->type,
+		.partition_key = &scan->key[0], .path = path,
+		.key = scan->key_value, .nkeys = scan->nkeys, .cursor = &scan->begins,
+		.backward = !scan->page.oldest_first, .shown = !scan->include_hidden
+	});
+}
+
 /* A page of a logical partition's list. */
 void
 query_list(RequestScan *scan, Container container,
 		   const pg_uuid_t *partition_key)
 {
 	query_keep_key(scan, &partition_key, 1);
-	scan->container = container;
-	scan->left = scan->page.size;
-	scan->begins = scan->page.before;
-	scan->items = item_scan_begin(&(ItemQuery) {
-		.container = container, .type = scan->query->type,
-		.partition_key = partition_key, .path = PATH_LIST,
-		.key = scan->key_value, .nkeys = 1, .cursor = &scan->begins,
-		.backward = !scan->page.oldest_first, .shown = !scan->include_hidden
-	});
+	begin_page(scan, container, PATH_LIST);
 }
 
 /*
@@ -198,9 +203,40 @@ query_on_post(RequestScan *scan, FunctionCallInfo fcinfo)
 	query_list(scan, CONTAINER_POSTS, post_id);
 }
 
+/*
+ * A page of the replies to a comment, which may be gone; arguments: the post, the comment,
+ * and the page.
+ */
+void
+query_replies(RequestScan *scan, FunctionCallInfo fcinfo)
+{
+	const pg_uuid_t *key[] = {
+		need_uuid(fcinfo, 0, "post_id"), need_uuid(fcinfo, 1, "parent_id")
+	};
+
+	get_page(fcinfo, 2, &scan->page);
+	scan->include_hidden = get_flag(fcinfo, 6, "include_hidden");
+	query_ready(scan);
+	if (deleted_has_author_of_post(scan->deleted, key[0]))
+		return;
+	page_find(&scan->page, ITEM_COMMENT, key[0]);
+	query_keep_key(scan, key, 2);
+	begin_page(scan, CONTAINER_POSTS, PATH_REPLIES);
+}
+
 /* ------------------------------------------------------------------------
  * Its items
  * ------------------------------------------------------------------------ */
+
+/* Which of the values that are wanted is a property's? -1: none. */
+static int
+wanted_at(const RequestScan *scan, Property prop)
+{
+	for (int i = 0; scan->wanted != NULL && i < scan->nwanted; i++)
+		if (scan->wanted[i] == prop)
+			return i;
+	return -1;
+}
 
 /*
  * Begin a query whose arguments are in fcinfo. By the active snapshot, which
@@ -222,14 +258,16 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 	scan->items = NULL;
 	scan->list = NULL;
 	scan->include_hidden = false;
-	scan->hidden_at = -1;
-	for (int i = 0; scan->wanted != NULL && i < scan->nwanted; i++)
-		if (scan->wanted[i] == PROP_HIDDEN)
-			scan->hidden_at = i;
 	scan->ids = NULL;
+	scan->parents = NULL;
+	scan->hidden_at = wanted_at(scan, PROP_HIDDEN);
+	scan->gone_at = wanted_at(scan, PROP_PARENT_DELETED);
+	scan->parent_at = scan->gone_at < 0 ? -1 : wanted_at(scan, PROP_PARENT_ID);
+	scan->post_at = scan->gone_at < 0 ? -1 : wanted_at(scan, PROP_POST_ID);
 	query->begin(scan, fcinfo);
 	scan->as_read = scan->wanted != NULL && scan->items != NULL &&
 		scan->deleted == NULL &&
+		(scan->gone_at < 0 || (scan->parent_at >= 0 && scan->post_at >= 0)) &&
 		item_scan_want(scan->items, scan->wanted, scan->nwanted);
 }
 
@@ -343,13 +381,26 @@ request_scan_next(RequestScan *scan, BlogItem *item)
 }
 
 /* Of an item that is shown nothing is stored that says so. */
-static void
+static inline void
 say_shown(const RequestScan *scan, Datum *value, bool *isnull)
 {
 	if (scan->hidden_at < 0 || !isnull[scan->hidden_at])
 		return;
 	value[scan->hidden_at] = BoolGetDatum(false);
 	isnull[scan->hidden_at] = false;
+}
+
+/* Nor of a reply that says that its parent is gone. */
+static inline void
+say_gone(RequestScan *scan, Datum *value, bool *isnull)
+{
+	if (scan->gone_at < 0 || isnull[scan->parent_at])
+		return;
+	value[scan->gone_at] =
+		BoolGetDatum(parents_gone(&scan->parents, scan->deleted,
+								  DatumGetUUIDP(value[scan->post_at]),
+								  DatumGetUUIDP(value[scan->parent_at])));
+	isnull[scan->gone_at] = false;
 }
 
 /*
@@ -372,6 +423,7 @@ request_scan_next_values(RequestScan *scan, Datum *value, bool *isnull)
 			if (scan->single && scan->query->type == ITEM_POST)
 				add_up_values(scan, value);
 			say_shown(scan, value, isnull);
+			say_gone(scan, value, isnull);
 			if (scan->left > 0)
 				scan->left--;
 			return true;
@@ -381,6 +433,8 @@ request_scan_next_values(RequestScan *scan, Datum *value, bool *isnull)
 	}
 	if (!request_scan_next(scan, &item))
 		return false;
+	if (scan->gone_at >= 0)
+		query_say_gone(scan, &item);
 	for (int i = 0; i < scan->nwanted; i++)
 	{
 		value[i] = item.value[scan->wanted[i]];
@@ -400,48 +454,7 @@ request_scan_end(RequestScan *scan)
 	scan->list = NULL;
 	if (scan->ids != NULL)
 		id_list_end(scan);
-}
-
-/* ------------------------------------------------------------------------
- * As a set
- * ------------------------------------------------------------------------ */
-
-/* Add an item to a set of rows. */
-static void
-add_row(ReturnSetInfo *info, const BlogItem *item, ItemType type)
-{
-	Datum		values[N_PROPERTIES];
-	bool		nulls[N_PROPERTIES];
-
-	item_columns(item, type, values, nulls);
-	tuplestore_putvalues(info->setResult, info->setDesc, values, nulls);
-}
-
-/* Serve a query by a function call: return its items as a set, counted. */
-Datum
-query_return_set(FunctionCallInfo fcinfo, const RequestQuery *query)
-{
-	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
-	RequestScan scan;
-	BlogItem	item;
-
-	stats_begin(&scan.cost);
-	InitMaterializedSRF(fcinfo, 0);
-	scan.desc = info->setDesc;
-	scan.wanted = NULL;
-	scan.row_context = AllocSetContextCreate(CurrentMemoryContext,
-											 "blogstore row",
-											 ALLOCSET_DEFAULT_SIZES);
-	request_scan_begin(&scan, query, fcinfo);
-	while (request_scan_next(&scan, &item))
-	{
-		MemoryContext old = MemoryContextSwitchTo(scan.row_context);
-
-		add_row(info, &item, query->type);
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(scan.row_context);
-	}
-	request_scan_end(&scan);
-	stats_end(&scan.cost, query->request);
-	return (Datum) 0;
+	if (scan->parents != NULL)
+		parents_end(scan->parents);
+	scan->parents = NULL;
 }

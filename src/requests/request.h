@@ -119,6 +119,7 @@ extern const RequestQuery query_list_feed_0_2;
 extern const RequestQuery query_get_posts;
 extern const RequestQuery query_get_users;
 extern const RequestQuery query_get_likes;
+extern const RequestQuery query_list_comment_replies;
 
 /* check.c */
 extern const pg_uuid_t *need_uuid(FunctionCallInfo fcinfo, int arg,
@@ -164,8 +165,6 @@ extern Datum delete_on_post(FunctionCallInfo fcinfo, ItemType type,
 extern void page_find(ListPage *page, ItemType type, const pg_uuid_t *of);
 
 /* query.c: what a query asks for */
-extern Datum query_return_set(FunctionCallInfo fcinfo,
-							  const RequestQuery *query);
 extern void query_ready(RequestScan *scan);
 extern void query_keep_key(RequestScan *scan, const pg_uuid_t *const *key,
 						   int nkeys);
@@ -177,9 +176,15 @@ extern void query_list(RequestScan *scan, Container container,
 extern void query_posts(RequestScan *scan, const pg_uuid_t *user_id);
 extern void query_feed(RequestScan *scan);
 extern void query_on_post(RequestScan *scan, FunctionCallInfo fcinfo);
+extern void query_replies(RequestScan *scan, FunctionCallInfo fcinfo);
 
 /* shown.c */
 extern bool query_shows(const RequestScan *scan, BlogItem *item);
+extern void query_say_gone(RequestScan *scan, BlogItem *comment);
+
+/* result_set.c */
+extern Datum query_return_set(FunctionCallInfo fcinfo,
+							  const RequestQuery *query);
 
 /* id_list.c: many items by their ids */
 extern void query_ids(RequestScan *scan, Container container,

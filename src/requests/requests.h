@@ -11,6 +11,7 @@
 #include "counts/counts.h"
 #include "layout/item.h"
 #include "members/members.h"
+#include "replies/replies.h"
 #include "state/state.h"
 #include "stats/stats.h"
 
@@ -45,7 +46,7 @@ typedef struct RequestQuery
 	ItemType	type;			/* of all items that it finds */
 } RequestQuery;
 
-#define MAX_QUERY_ARGS 6
+#define MAX_QUERY_ARGS 7
 
 /*
  * What a query finds, item by item. First come those of one leaf, then those of
@@ -61,6 +62,9 @@ typedef struct RequestScan
 	int			nwanted;
 	bool		include_hidden;	/* set by the query */
 	int			hidden_at;		/* which of them says that it is hidden; -1: none */
+	int			gone_at;		/* whether a parent is gone; -1: not wanted */
+	int			parent_at;		/* of what, if it is */
+	int			post_at;
 	/* set by the query */
 	const RequestQuery *query;
 	RequestStart cost;
@@ -80,6 +84,7 @@ typedef struct RequestScan
 	ItemScan   *items;			/* of it; NULL: none, or no more */
 	PostList   *list;
 	struct IdList *ids;			/* items are read by these; NULL: are not */
+	Parents    *parents;		/* that were looked up; NULL: none */
 } RequestScan;
 
 /* A query's function, as the extension's script creates it. */
@@ -95,7 +100,7 @@ typedef struct QueryFunction
 	bool		by_ids;			/* is its last argument a list of ids? */
 } QueryFunction;
 
-#define N_QUERIES 18
+#define N_QUERIES 19
 
 /*
  * queries.c: all of them. A plan has their numbers, and a parallel worker may run it

@@ -1,7 +1,7 @@
 /*
  * shown.c
- *		What is shown of the items that queries find by their keys: nothing of users who
- *		are being deleted.
+ *		What is shown of the items that queries find: nothing by their keys of users who
+ *		are being deleted; of replies, whether what they reply to is gone.
  *
  * Runs in backends and parallel workers.
  */
@@ -29,4 +29,15 @@ query_shows(const RequestScan *scan, BlogItem *item)
 	else if (deleted_has_author_of_post(scan->deleted, item_uuid(item, PROP_POST_ID)))
 		return false;
 	return true;
+}
+
+/* Nothing is stored of a reply that says that its parent is gone: have a comment say so. */
+void
+query_say_gone(RequestScan *scan, BlogItem *comment)
+{
+	if (!comment->isnull[PROP_PARENT_ID])
+		item_set(comment, PROP_PARENT_DELETED,
+				 BoolGetDatum(parents_gone(&scan->parents, scan->deleted,
+										   item_uuid(comment, PROP_POST_ID),
+										   item_uuid(comment, PROP_PARENT_ID))));
 }

@@ -20,8 +20,8 @@
 /* How documents call what an item has itself; sorted. */
 static const char *const taken[] = {
 	"commentCount", "content", "creationDate", "hidden", "id", "likeCount",
-	"modificationDate", "parentId", "postId", "title", "type", "userId",
-	"userUsername", "username"
+	"modificationDate", "parentDeleted", "parentId", "postId", "title", "type",
+	"userId", "userUsername", "username"
 };
 
 static int

@@ -109,7 +109,8 @@ static const char *const request_names[N_REQUESTS][2] = {
 	[REQUEST_GET_LIKE] = {NULL, "get_like"},
 	[REQUEST_GET_POSTS] = {NULL, "get_posts"},
 	[REQUEST_GET_USERS] = {NULL, "get_users"},
-	[REQUEST_GET_LIKES] = {NULL, "get_likes"}
+	[REQUEST_GET_LIKES] = {NULL, "get_likes"},
+	[REQUEST_LIST_COMMENT_REPLIES] = {NULL, "list_comment_replies"}
 };
 
 static StatsShared *shared = NULL;

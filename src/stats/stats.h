@@ -37,10 +37,11 @@ typedef enum Request
 	REQUEST_HIDE_COMMENT,
 	REQUEST_GET_POSTS,
 	REQUEST_GET_USERS,
-	REQUEST_GET_LIKES
+	REQUEST_GET_LIKES,
+	REQUEST_LIST_COMMENT_REPLIES
 } Request;
 
-#define N_REQUESTS (REQUEST_GET_LIKES + 1)
+#define N_REQUESTS (REQUEST_LIST_COMMENT_REPLIES + 1)
 
 /*
  * What a request costs: what the counters stood at when it began, or while it

@@ -13,7 +13,7 @@ INSERT INTO request VALUES
 	('edit_user', '{uuid,text,jsonb}', 'blogstore.user_item', 'volatile', false, 'u'),
 	('create_post', '{uuid,text,text,uuid,timestamptz,jsonb,bool}', 'blogstore.post_item', 'volatile', false, 'u'),
 	('edit_post', '{uuid,text,text,jsonb}', 'blogstore.post_item', 'volatile', false, 'u'),
-	('create_comment', '{uuid,uuid,text,uuid,timestamptz,jsonb,bool}', 'blogstore.comment_item', 'volatile', false, 'u'),
+	('create_comment', '{uuid,uuid,text,uuid,timestamptz,jsonb,bool,uuid}', 'blogstore.comment_item', 'volatile', false, 'u'),
 	('create_like', '{uuid,uuid,timestamptz}', 'blogstore.like_item', 'volatile', false, 'u'),
 	('edit_comment', '{uuid,uuid,text,jsonb}', 'blogstore.comment_item', 'volatile', false, 'u'),
 	('hide_post', '{uuid,bool}', 'blogstore.post_item', 'volatile', false, 'u'),
@@ -28,6 +28,7 @@ INSERT INTO request VALUES
 	('get_post', '{uuid}', 'setof blogstore.post_item', 'stable', true, 's'),
 	('list_user_posts', '{uuid,int4,timestamptz,uuid,bool,bool}', 'setof blogstore.post_item', 'stable', true, 's'),
 	('list_post_comments', '{uuid,int4,timestamptz,uuid,bool,bool}', 'setof blogstore.comment_item', 'stable', true, 's'),
+	('list_comment_replies', '{uuid,uuid,int4,timestamptz,uuid,bool,bool}', 'setof blogstore.comment_item', 'stable', true, 's'),
 	('list_post_likes', '{uuid,int4,timestamptz,uuid,bool}', 'setof blogstore.like_item', 'stable', true, 's'),
 	('list_feed', '{int4,timestamptz,uuid,bool}', 'setof blogstore.post_item', 'stable', true, 's'),
 	('get_like', '{uuid,uuid}', 'setof blogstore.like_item', 'stable', true, 's'),
@@ -49,7 +50,7 @@ SELECT name, ARRAY(SELECT format_type(a::regtype, NULL) FROM unnest(args) WITH O
 	('blogstore.' || name || '(' || array_to_string(args, ',') || ')')::regprocedure AS oid, result, volatility, is_set, parallel
 FROM request;
 
-SELECT plan((SELECT 9 * count(*)::int FROM request) + 22);
+SELECT plan((SELECT 9 * count(*)::int FROM request) + 23);
 
 SELECT has_function('blogstore', name, args) FROM resolved;
 SELECT volatility_is('blogstore', name, args, volatility) FROM resolved;
@@ -69,7 +70,7 @@ FROM resolved JOIN (VALUES
 	('edit_user', 'user_id uuid, username text DEFAULT NULL::text, properties jsonb DEFAULT NULL::jsonb'),
 	('create_post', 'user_id uuid, title text, content text, post_id uuid DEFAULT NULL::uuid, creation_date timestamp with time zone DEFAULT NULL::timestamp with time zone, properties jsonb DEFAULT NULL::jsonb, hidden boolean DEFAULT false'),
 	('edit_post', 'post_id uuid, title text DEFAULT NULL::text, content text DEFAULT NULL::text, properties jsonb DEFAULT NULL::jsonb'),
-	('create_comment', 'post_id uuid, user_id uuid, content text, comment_id uuid DEFAULT NULL::uuid, creation_date timestamp with time zone DEFAULT NULL::timestamp with time zone, properties jsonb DEFAULT NULL::jsonb, hidden boolean DEFAULT false'),
+	('create_comment', 'post_id uuid, user_id uuid, content text, comment_id uuid DEFAULT NULL::uuid, creation_date timestamp with time zone DEFAULT NULL::timestamp with time zone, properties jsonb DEFAULT NULL::jsonb, hidden boolean DEFAULT false, parent_id uuid DEFAULT NULL::uuid'),
 	('create_like', 'post_id uuid, user_id uuid, creation_date timestamp with time zone DEFAULT NULL::timestamp with time zone'),
 	('edit_comment', 'post_id uuid, comment_id uuid, content text DEFAULT NULL::text, properties jsonb DEFAULT NULL::jsonb'),
 	('hide_post', 'post_id uuid, hidden boolean DEFAULT true'),
@@ -77,6 +78,7 @@ FROM resolved JOIN (VALUES
 	('hide_comment', 'post_id uuid, comment_id uuid, hidden boolean DEFAULT true'),
 	('list_user_posts', 'user_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false'),
 	('list_post_comments', 'post_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false'),
+	('list_comment_replies', 'post_id uuid, parent_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false'),
 	('list_post_likes', 'post_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false'),
 	('list_feed', 'page_size integer DEFAULT 100, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false'),
 	('get_like', 'post_id uuid, user_id uuid'),

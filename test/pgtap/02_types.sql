@@ -16,7 +16,7 @@ SELECT is((SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod),
 FROM (VALUES
 	('user_item', 'id uuid, type text, user_id uuid, username text, creation_date timestamp with time zone, properties jsonb'),
 	('post_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, title text, content text, comment_count bigint, like_count bigint, creation_date timestamp with time zone, hidden boolean, modification_date timestamp with time zone, properties jsonb'),
-	('comment_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, content text, creation_date timestamp with time zone, parent_id uuid, hidden boolean, modification_date timestamp with time zone, properties jsonb'),
+	('comment_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, content text, creation_date timestamp with time zone, parent_id uuid, parent_deleted boolean, hidden boolean, modification_date timestamp with time zone, properties jsonb'),
 	('like_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, creation_date timestamp with time zone')) AS v (name, properties);
 SELECT is((SELECT castcontext::text || castmethod::text FROM pg_cast WHERE castsource = ('blogstore.' || t)::regtype AND casttarget = 'jsonb'::regtype),
 	'af', 'there is a cast from ' || t || ' to jsonb')

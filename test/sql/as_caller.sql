@@ -182,7 +182,10 @@ RESET ROLE;
 --
 SELECT count(*) FROM blogstore.create_post(kit.u(1), 'a draft', 'c', kit.p(40), kit.d(40));
 SELECT count(*) FROM blogstore.create_like(kit.p(40), kit.u(2), kit.d(41)), blogstore.create_comment(kit.p(40), kit.u(2), 'on a draft', kit.c(40), kit.d(41));
+SELECT count(*) FROM blogstore.create_comment(kit.p(40), kit.u(2), 'reply on a draft', kit.c(41), kit.d(42), parent_id => kit.c(40));
 SELECT hidden FROM blogstore.hide_post(kit.p(40));
+SELECT count(*) FROM blogstore.create_comment(kit.p(2), kit.u(3), 'parent', kit.c(80), kit.d(80));
+SELECT count(blogstore.create_comment(kit.p(2), kit.u(1 + n % 2), 'reply ' || n, kit.c(80 + n), kit.d(80 + n), hidden => n % 3 > 0, parent_id => kit.c(80))) FROM generate_series(1, 12) n;
 SELECT count(blogstore.create_comment(kit.p(1), kit.u(1 + n % 2), 'held ' || n, kit.c(50 + n), kit.d(50 + n), hidden => n % 3 > 0)) FROM generate_series(1, 12) n;
 SELECT blogstore.wait_for_views();
 CREATE FUNCTION kit.seen() RETURNS TABLE (what text, seen text) LANGUAGE sql AS $$
@@ -197,6 +200,10 @@ CREATE FUNCTION kit.seen() RETURNS TABLE (what text, seen text) LANGUAGE sql AS 
 	UNION ALL SELECT 'get_likes', string_agg(user_username, ',') FROM web.get_likes(kit.u(2), ARRAY[kit.p(40)])
 	UNION ALL SELECT 'post_item_comments', string_agg(content, ',') FROM web.post_item_comments(jsonb_populate_record(NULL::web.post_item, jsonb_build_object('post_id', kit.p(40))))
 	UNION ALL SELECT 'like_item_post', (web.like_item_post(jsonb_populate_record(NULL::web.like_item, jsonb_build_object('post_id', kit.p(40))))).title
+	UNION ALL SELECT 'list_comment_replies', string_agg(content, ',') FROM web.list_comment_replies(kit.p(40), kit.c(40))
+	UNION ALL SELECT 'held replies', string_agg(content, ',') FROM web.list_comment_replies(kit.p(2), kit.c(80), 4, include_hidden => true)
+	UNION ALL SELECT 'shown replies', string_agg(content, ',') FROM web.list_comment_replies(kit.p(2), kit.c(80), 4, oldest_first => true)
+	UNION ALL SELECT 'comment_item_replies', (SELECT string_agg(r.content, ',') FROM web.comment_item_replies(c, 3, include_hidden => true) r) FROM web.list_post_comments(kit.p(2), 1, oldest_first => true) c
 	UNION ALL SELECT 'held comments', string_agg(content, ',') FROM web.list_post_comments(kit.p(1), 4, include_hidden => true)
 	UNION ALL SELECT 'shown comments', string_agg(content, ',') FROM web.list_post_comments(kit.p(1), 4, oldest_first => true)
 $$;
@@ -212,7 +219,13 @@ SELECT * FROM kit.sees('') n (what, nobody) NATURAL JOIN kit.sees(kit.u(2)::text
 SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000001';
 SELECT kit.walk('web.list_post_comments(kit.p(1), $1, $2, $3, include_hidden => true)', 3) = ARRAY(SELECT id FROM blogstore.list_post_comments(kit.p(1), NULL, include_hidden => true)
 	WHERE NOT hidden OR user_id = kit.u(1)) AS same;
-SELECT kit.outcome('SELECT web.list_post_comments(kit.p(1), 0)'), kit.outcome('SELECT web.list_post_likes(kit.p(1), -1)');
+SELECT kit.walk('web.list_comment_replies(kit.p(2), kit.c(80), $1, $2, $3, include_hidden => true)', 3) = ARRAY(SELECT id FROM blogstore.list_comment_replies(kit.p(2), kit.c(80), NULL, include_hidden => true)
+	WHERE NOT hidden OR user_id = kit.u(1)) AS same;
+-- a reply is one's own, to whoever's comment; nobody replies to what is hidden
+SELECT content, user_username, parent_deleted FROM web.create_comment(kit.p(2), 'reply 20', kit.c(100), parent_id => kit.c(80));
+SELECT kit.outcome('SELECT web.create_comment(kit.p(2), ''x'', parent_id => kit.c(81))'), kit.outcome('SELECT web.create_comment(kit.p(1), ''x'', parent_id => kit.c(80))');
+SELECT web.delete_comment(kit.p(2), kit.c(100));
+SELECT kit.outcome('SELECT web.list_post_comments(kit.p(1), 0)'), kit.outcome('SELECT web.list_comment_replies(kit.p(1), kit.c(1), 0)'), kit.outcome('SELECT web.list_post_likes(kit.p(1), -1)');
 -- drafts: one's own
 SELECT title, hidden FROM web.create_post('my draft', 'c', kit.p(41), hidden => true);
 SELECT title, hidden, creation_date > now() - interval '1 hour' AS now FROM web.publish_post(kit.p(41));

@@ -47,6 +47,7 @@ SELECT kit.scans('SELECT * FROM blogstore.' || call) FROM (VALUES
 	('get_post(kit.p(999))'),
 	('list_user_posts(kit.u(1))'),
 	('list_post_comments(kit.p(1), 7)'),
+	('list_comment_replies(kit.p(1), kit.c(1))'),
 	('list_post_likes(kit.p(1))'),
 	('get_like(kit.p(1), kit.u(1))'),
 	('get_posts(ARRAY[kit.p(1), kit.p(2), kit.p(3), kit.p(4), kit.p(5)])'),

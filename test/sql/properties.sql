@@ -60,7 +60,7 @@ FROM (VALUES ('create_user(''Carl'', properties => $)'), ('edit_user(kit.u(1), p
 ORDER BY call COLLATE "C", n;
 SELECT key, kit.try(format('blogstore.edit_post(kit.p(1), properties => jsonb_build_object(%L, 1))', key))
 FROM unnest(ARRAY['id', 'type', 'postId', 'userId', 'username', 'userUsername', 'title', 'content', 'commentCount', 'likeCount', 'creationDate',
-	'hidden', 'parentId', 'modificationDate', 'ID', 'post_id', 'properties', '', 'deep']) key;
+	'hidden', 'parentId', 'parentDeleted', 'modificationDate', 'ID', 'post_id', 'properties', '', 'deep']) key;
 \set VERBOSITY terse
 SELECT blogstore.edit_post(kit.p(1), properties => '{"ok": {"title": "below the first level"}, "title": "taken"}');
 \set VERBOSITY default

@@ -36,6 +36,7 @@ SELECT user_id = kit.u(1) AS found FROM blogstore.get_user_by_name('user 1');
 SELECT title, comment_count, like_count FROM blogstore.get_post(kit.p(1));
 SELECT title FROM blogstore.list_user_posts(kit.u(1));
 SELECT content FROM blogstore.list_post_comments(kit.p(1));
+SELECT content FROM blogstore.list_comment_replies(kit.p(1), kit.c(1));
 SELECT user_username FROM blogstore.list_post_likes(kit.p(1));
 SELECT title FROM blogstore.list_feed();
 SELECT user_username FROM blogstore.get_like(kit.p(1), kit.u(1));

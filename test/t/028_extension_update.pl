@@ -54,6 +54,14 @@ is(worker_pid($node, 'postgres'), $pid, 'the worker goes on');
 check_store($node, 'postgres', 'updated');
 fill_more($node);
 check_store($node, 'postgres', 'updated, and worked on');
+# replies need what upgrade_containers() adds, and say so; comments without a parent do not
+my ($rc, $out, $err);
+for my $call ("create_comment(kit.p(9), kit.u(1), 'reply', parent_id => kit.c(9))", "create_comment(kit.p(9), kit.u(1), 'reply', kit.c(10), parent_id => kit.c(9))", 'list_comment_replies(kit.p(9), kit.c(9))')
+{
+	($rc, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT * FROM blogstore.$call");
+	like($err, qr/ERROR:  55000: .*\nHINT:  CALL blogstore\.upgrade_containers\(\) /, "containers of 0.1: $call");
+}
+is($node->safe_psql('postgres', 'SELECT content, parent_id IS NULL, parent_deleted IS NULL FROM blogstore.list_post_comments(kit.p(9))'), 'new|t|t', 'comments there reply to none');
 
 # ---- An empty store of 0.1, its containers made by the new library
 

@@ -63,6 +63,8 @@ is($types->{Post}{author}{type}, 'User', 'a post has an author');
 is($types->{Post}{comments}{type}, 'CommentsConnection!', '... comments');
 is($types->{Post}{likes}{type}, 'LikesConnection!', '... and likes');
 is($types->{Comment}{post}{type}, 'Post', 'a comment has its post');
+is($types->{Comment}{replies}{type}, 'CommentsConnection!', '... and replies');
+is($types->{Comment}{parentDeleted}{type}, 'Boolean', '... and knows whether what it replies to is gone');
 is($types->{Like}{author}{type}, 'User', 'a like its author');
 my $columns = $node->safe_psql('postgres', q{SELECT string_agg(attname, ' ' ORDER BY attname) FROM pg_attribute WHERE attrelid = 'blogstore.post_item'::regclass AND attnum > 0});
 my @columns = map { s/_(\w)/\u$1/gr } split / /, $columns;
@@ -111,18 +113,42 @@ while ($more && @seen < 10)
 }
 is(join(', ', @seen), join(', ', map { "comment $_" } reverse 1 .. 5), 'cursors page through all of them');
 
+# ---- Comments with replies, which outlive them
+
+my @results;
+my @as_bob = (settings => { 'blogstore.current_user_id' => $user{2} });
+my @as_ann = (settings => { 'blogstore.current_user_id' => $user{1} });
+my $reply = q{mutation ($post: UUID!, $parent: UUID!, $content: String!) { createComment(input: { postId: $post, parentId: $parent, content: $content })
+	{ comment { id content parentId parentDeleted author { username } } } }};
+my $threads = q{query ($post: UUID!) { listPostComments(postId: $post, pageSize: 3, oldestFirst: true) { nodes { content parentDeleted
+	replies(oldestFirst: true) { nodes { content author { username } replies { nodes { content } } } } } } }};
+my %to_one = (post => $post{3}, parent => $node->safe_psql('postgres', 'SELECT kit.c(1)'));
+@results = @{ ask({ query => $reply, variables => { %to_one, content => 'reply 1' }, @as_ann },
+		{ query => $reply, variables => { %to_one, content => 'reply 2' }, @as_bob }, { query => $reply, variables => { %to_one, content => 'nobody' } },
+		{ query => $reply, variables => { %to_one, post => $post{2}, content => 'elsewhere' }, @as_bob })->{results} };
+my $first = $results[0]{data}{createComment}{comment};
+is_deeply([ @$first{qw(content parentId parentDeleted)}, $first->{author}{username} ], [ 'reply 1', $to_one{parent}, JSON::PP::false, 'Ann' ], 'a reply');
+is($results[1]{data}{createComment}{comment}{author}{username}, 'Bob', 'another');
+is($results[2]{errors}[0]{message}, 'nobody is signed in', '... which nobody makes');
+like($results[3]{errors}[0]{message}, qr/^comment .* on post .* does not exist$/, '... nor on another post');
+ok(!ask({ query => $reply, variables => { %to_one, parent => $first->{id}, content => 'reply to a reply' }, @as_bob })->{results}[0]{errors}, 'a reply to a reply');
+my $thread = ask({ query => $threads, variables => { post => $post{3} } })->{results}[0]{data}{listPostComments}{nodes};
+is(join(', ', map { "$_->{content} (" . join('+', map { "$_->{content} by $_->{author}{username}" . join('', map { " < $_->{content}" } @{ $_->{replies}{nodes} }) } @{ $_->{replies}{nodes} }) . ')' } @$thread),
+	'comment 1 (reply 1 by Ann < reply to a reply+reply 2 by Bob), comment 2 (), comment 3 ()', 'comments with replies with replies');
+$node->safe_psql('postgres', 'SELECT blogstore.delete_comment(kit.p(3), kit.c(1))');
+$result = ask({ query => sprintf q{{ listCommentReplies(postId: "%s", parentId: "%s") { nodes { content parentDeleted } } }}, @to_one{qw(post parent)} })->{results}[0];
+is_deeply($result->{data}{listCommentReplies}{nodes}, [ map { { content => "reply $_", parentDeleted => JSON::PP::true } } 2, 1 ], 'replies to what is gone say so');
+
 # ---- Commands, for whoever has signed in
 
 my $create = q{mutation { createPost(input: { title: "new", content: "content" }) { post { postId title author { username } } } }};
 my $like = sprintf q{mutation { createLike(input: { postId: "%s" }) { like { post { likeCount likes { nodes { userUsername } } } } } }}, $post{3};
 my $edit = sprintf q{mutation { editPost(input: { postId: "%s", title: "edited" }) { post { title } } }}, $post{3};
 my $delete = sprintf q{mutation { deletePost(input: { postId: "%s" }) { boolean } }}, $post{3};
-my @as_bob = (settings => { 'blogstore.current_user_id' => $user{2} });
-my @as_ann = (settings => { 'blogstore.current_user_id' => $user{1} });
 $answer = ask(
 	{ query => $create }, { query => $create, @as_bob }, { query => $like, @as_bob }, { query => $edit, @as_bob }, { query => $delete, @as_bob },
 	{ query => $edit, @as_ann }, { query => $delete, @as_ann }, { query => $create });
-my @results = @{ $answer->{results} };
+@results = @{ $answer->{results} };
 is($results[$_]{errors}[0]{message}, 'nobody is signed in', 'who is nobody writes nothing') foreach 0, 7;
 is($results[1]{data}{createPost}{post}{author}{username}, 'Bob', 'a post of who has signed in');
 is_deeply($results[2]{data}{createLike}{like}{post}, { likeCount => '1', likes => { nodes => [ { userUsername => 'Bob' } ] } }, 'a like, and the post as it is then');

@@ -1,0 +1,59 @@
+/*
+ * result_set.c
+ *		Queries as functions of SQL: all of their items, as a set of rows.
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "layout/item.h"
+#include "requests/request.h"
+#include "results/results.h"
+#include "stats/stats.h"
+
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
+
+/* Add an item to a set of rows. */
+static void
+add_row(ReturnSetInfo *info, const BlogItem *item, ItemType type)
+{
+	Datum		values[N_PROPERTIES];
+	bool		nulls[N_PROPERTIES];
+
+	item_columns(item, type, values, nulls);
+	tuplestore_putvalues(info->setResult, info->setDesc, values, nulls);
+}
+
+/* Serve a query by a function call: return its items as a set, counted. */
+Datum
+query_return_set(FunctionCallInfo fcinfo, const RequestQuery *query)
+{
+	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
+	RequestScan scan;
+	BlogItem	item;
+
+	stats_begin(&scan.cost);
+	InitMaterializedSRF(fcinfo, 0);
+	scan.desc = info->setDesc;
+	scan.wanted = NULL;
+	scan.row_context = AllocSetContextCreate(CurrentMemoryContext,
+											 "blogstore row",
+											 ALLOCSET_DEFAULT_SIZES);
+	request_scan_begin(&scan, query, fcinfo);
+	while (request_scan_next(&scan, &item))
+	{
+		MemoryContext old;
+
+		if (query->type == ITEM_COMMENT)
+			query_say_gone(&scan, &item);
+		old = MemoryContextSwitchTo(scan.row_context);
+		add_row(info, &item, query->type);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(scan.row_context);
+	}
+	request_scan_end(&scan);
+	stats_end(&scan.cost, query->request);
+	return (Datum) 0;
+}
