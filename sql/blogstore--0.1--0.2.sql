@@ -532,6 +532,26 @@ COMMENT ON FUNCTION @extschema@.own_publish_post IS
 Returns the post as it is now.
 Errors: those of publish_post(); 22004 no author; 42501 the post is another user''s, 23503 if it is hidden.';
 
+CREATE FUNCTION @extschema@.own_create_comment(author uuid, post_id uuid, user_id uuid, content text, comment_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL, hidden boolean DEFAULT false, parent_id uuid DEFAULT NULL)
+RETURNS @extschema@.comment_item
+AS 'MODULE_PATHNAME', 'blogstore_own_create_comment'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION @extschema@.own_create_comment FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.own_create_comment IS
+'create_comment() of a comment that is the author''s, to whom others'' hidden posts are unknown. For wrappers.
+Returns the comment.
+Errors: those of create_comment(); 22004 no author; 42501 the comment is to be another user''s, 23503 the post is another user''s and hidden.';
+
+CREATE FUNCTION @extschema@.own_create_like(author uuid, post_id uuid, user_id uuid, creation_date timestamptz DEFAULT NULL)
+RETURNS @extschema@.like_item
+AS 'MODULE_PATHNAME', 'blogstore_own_create_like'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION @extschema@.own_create_like FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.own_create_like IS
+'create_like() of a like that is the author''s, to whom others'' hidden posts are unknown. For wrappers.
+Returns the like.
+Errors: those of create_like(); 22004 no author; 42501 the like is to be another user''s, 23503 the post is another user''s and hidden.';
+
 CREATE FUNCTION @extschema@.own_edit_comment(author uuid, post_id uuid, comment_id uuid, content text DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS @extschema@.comment_item
 AS 'MODULE_PATHNAME', 'blogstore_own_edit_comment'

@@ -5,15 +5,17 @@
  * Requests take any user's id: whoever may call them is trusted to know who is
  * speaking. The wrappers that create_api() makes for roles of browsers are not
  * called by such a one, and call these for commands that name an item and not its
- * author.
+ * author, or a post that may be hidden.
  *
  * Runs in backends.
  */
 #include "postgres.h"
 
+#include "container/container.h"
 #include "layout/item.h"
 #include "requests/request.h"
 
+#include "utils/snapmgr.h"
 #include "utils/uuid.h"
 
 /*
@@ -32,19 +34,48 @@ need_author(FunctionCallInfo fcinfo, FunctionCallInfo rest)
 	return author;
 }
 
+static bool
+is_by(const BlogItem *item, const pg_uuid_t *author)
+{
+	return !item->isnull[PROP_USER_ID] &&
+		memcmp(item_uuid(item, PROP_USER_ID), author, UUID_LEN) == 0;
+}
+
 /*
- * Is an item that is locked by an author (NULL: anybody)? Until it is locked,
- * another's may come into its place. Errors: 42501; 23503 of what is hidden, which is not
- * for others to know.
+ * May an author (NULL: anybody) know that there is a post? Not if it is hidden, and
+ * another's.
+ */
+bool
+author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	BlogItem	post;
+	bool		known;
+
+	if (author == NULL)
+		return true;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	known = item_get(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_POST, .partition_key = post_id,
+		.path = PATH_KEY, .key = &key, .nkeys = 1
+	}, &post) &&
+		(!item_hidden(&post) || is_by(&post, author));
+	PopActiveSnapshot();
+	return known;
+}
+
+/*
+ * Is a post, or what is on it, by an author (NULL: anybody)? Until the item is locked,
+ * another's may come into its place. Errors: 42501; 23503 of what is hidden, or on a post
+ * that is, which is not for others to know.
  */
 void
 check_author(const char *what, const BlogItem *item, const pg_uuid_t *author)
 {
-	if (author == NULL ||
-		(!item->isnull[PROP_USER_ID] &&
-		 memcmp(item_uuid(item, PROP_USER_ID), author, UUID_LEN) == 0))
+	if (author == NULL || is_by(item, author))
 		return;
-	if (item_hidden(item))
+	if (item_hidden(item) ||
+		!author_knows_post(item_uuid(item, PROP_POST_ID), author))
 		unknown_item(what, item_uuid(item, PROP_ID));
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

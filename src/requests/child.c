@@ -30,10 +30,7 @@ typedef struct Arrival
 								 * was asked for */
 } Arrival;
 
-/*
- * Errors: 23503 unless there is a post whose author is not being deleted; 55000 if it is
- * hidden, by who has committed that or by this transaction.
- */
+/* Errors: 23503 unless there is a post whose author is not being deleted. */
 static void
 need_post(Arrival *arrival)
 {
@@ -42,7 +39,33 @@ need_post(Arrival *arrival)
 	arrival->stamped = worker_hooks.user_deletions(&arrival->stamp);
 	if (!post_find(&arrival->lock) || post_author_being_deleted(post_id))
 		unknown_item("post", post_id);
-	if (arrival->lock.hidden)
+}
+
+/*
+ * A post is hidden, by who has committed that or by this transaction. It takes nothing new;
+ * but who repeats a command is to get what is there already. Errors: 55000; 23503 for an
+ * author (NULL: anybody) who is not the post's, and is not to know of it.
+ */
+static void
+need_repetition(const BlogItem *item, ItemType type, const pg_uuid_t *author)
+{
+	const pg_uuid_t *post_id = item_uuid(item, PROP_POST_ID);
+	Datum		key[] = {
+		item->value[type == ITEM_LIKE ? PROP_USER_ID : PROP_POST_ID],
+		item->value[type == ITEM_LIKE ? PROP_POST_ID : PROP_ID]
+	};
+	BlogItem	there;
+	bool		found;
+
+	if (!author_knows_post(post_id, author))
+		unknown_item("post", post_id);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	found = item_get(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
+		.path = PATH_KEY, .key = key, .nkeys = 2
+	}, &there);
+	PopActiveSnapshot();
+	if (!found)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("post %s is hidden",
@@ -135,10 +158,12 @@ insert_child_at_once(BlogItem *item, ItemType type, bool anew,
 
 /*
  * Write a child, waiting for whoever is at the post or at an item of its key. Returns
- * false, nothing written or locked, if its key is taken.
+ * false, nothing written or locked, if its key is taken. Errors: 55000, and 23503 for an
+ * author, on a hidden post.
  */
 static bool
-insert_child_in_the_end(BlogItem *item, ItemType type, Arrival *arrival)
+insert_child_in_the_end(BlogItem *item, ItemType type,
+						const pg_uuid_t *author, Arrival *arrival)
 {
 	bool		inserted;
 
@@ -146,6 +171,11 @@ insert_child_in_the_end(BlogItem *item, ItemType type, Arrival *arrival)
 	{
 		CHECK_FOR_INTERRUPTS();
 		need_post(arrival);
+		if (arrival->lock.hidden)
+		{
+			need_repetition(item, type, author);
+			return false;
+		}
 		inserted = insert_child(item, type, arrival);
 		if (arrival->shut_out)
 			post_await_unlock(&arrival->lock);
@@ -155,13 +185,14 @@ insert_child_in_the_end(BlogItem *item, ItemType type, Arrival *arrival)
 
 /*
  * Write a comment or like, and have its post count it. Returns false, nothing
- * written, if its key is taken. anew: the key was just made up.
+ * written, if its key is taken. anew: the key was just made up. author: who is to know
+ * of no hidden posts but own ones (NULL: of all).
  *
- * Errors: 23503 no such post or user; 40001. Locks: the post, shared, for a moment;
+ * Errors: 23503 no such post or user; 40001; 55000 the post is hidden. Locks: the post, shared, for a moment;
  * the user item, FOR SHARE, where no worker can run.
  */
 bool
-write_child(BlogItem *item, ItemType type, bool anew)
+write_child(BlogItem *item, ItemType type, bool anew, const pg_uuid_t *author)
 {
 	const pg_uuid_t *post_id = item_uuid(item, PROP_POST_ID);
 	const PostCounts one = child_counts(type, item_hidden(item) ? 0 : 1);
@@ -170,7 +201,7 @@ write_child(BlogItem *item, ItemType type, bool anew)
 
 	post_lock_init(&arrival.lock, post_id);
 	if (!insert_child_at_once(item, type, anew, &arrival) &&
-		!insert_child_in_the_end(item, type, &arrival))
+		!insert_child_in_the_end(item, type, author, &arrival))
 		return false;
 	/* the insert may have waited for the one who deletes the post's author */
 	if (deletions_since(&arrival) && post_author_being_deleted(post_id))

@@ -22,6 +22,7 @@
 REQUEST_FUNCTION_0_2(create_comment, REQUEST_CREATE_COMMENT);
 REQUEST_FUNCTION_0_2(edit_comment, REQUEST_EDIT_COMMENT);
 REQUEST_FUNCTION(delete_comment, REQUEST_DELETE_COMMENT);
+OWN_REQUEST_FUNCTION(create_comment, REQUEST_CREATE_COMMENT);
 OWN_REQUEST_FUNCTION(edit_comment, REQUEST_EDIT_COMMENT);
 OWN_REQUEST_FUNCTION(delete_comment, REQUEST_DELETE_COMMENT);
 QUERY_FUNCTION(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT);
@@ -30,7 +31,8 @@ QUERY_FUNCTION(list_comment_replies, REQUEST_LIST_COMMENT_REPLIES, ITEM_COMMENT)
 
 /*
  * C3: create a comment in its post's logical partition; the post's
- * comment_count grows by one with it.
+ * comment_count grows by one with it. If there is an author (NULL: anybody), the comment
+ * has to be by it, and others' hidden posts are unknown.
  *
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 54000, 55000. Locks: the post,
  * shared, and then what its count is written in (counts.h); the user item, FOR SHARE,
@@ -38,7 +40,7 @@ QUERY_FUNCTION(list_comment_replies, REQUEST_LIST_COMMENT_REPLIES, ITEM_COMMENT)
  * a comment of this id.
  */
 static Datum
-create_comment(PG_FUNCTION_ARGS)
+create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 {
 	OwnerScope	scope;
 	BlogItem	comment;
@@ -66,10 +68,11 @@ create_comment(PG_FUNCTION_ARGS)
 		item_set(&comment, PROP_PARENT_ID, PG_GETARG_DATUM(7));
 
 	request_begin(&scope, "create_comment()");
+	check_author("comment", &comment, author);
 	do
 	{
 		inserted = need_parent(&comment, PG_ARGISNULL(3)) &&
-			write_child(&comment, ITEM_COMMENT, PG_ARGISNULL(3));
+			write_child(&comment, ITEM_COMMENT, PG_ARGISNULL(3), author);
 		done = inserted ||
 			find_conflicting_or_clear(ITEM_COMMENT, post_id, key, 2, &there);
 	} while (!done);
@@ -90,6 +93,12 @@ create_comment(PG_FUNCTION_ARGS)
 		item_set(&comment, PROP_PARENT_DELETED, BoolGetDatum(false));
 	owner_end(&scope);
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
+}
+
+static Datum
+create_comment(PG_FUNCTION_ARGS)
+{
+	return create_comment_of(fcinfo, NULL);
 }
 
 /* What an edit changes: NULL keeps what is there. */

@@ -17,6 +17,7 @@
 #include "utils/snapmgr.h"
 
 REQUEST_FUNCTION(create_like, REQUEST_CREATE_LIKE);
+OWN_REQUEST_FUNCTION(create_like, REQUEST_CREATE_LIKE);
 REQUEST_FUNCTION(delete_like, REQUEST_DELETE_LIKE);
 QUERY_FUNCTION(get_like, REQUEST_GET_LIKE, ITEM_LIKE);
 QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE);
@@ -25,7 +26,8 @@ QUERY_FUNCTION_0_2(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE);
 /*
  * C4: like a post: a like item in the post's logical partition, and the
  * post's like_count grows by one with it. One like per user and post; a
- * second one returns the first.
+ * second one returns the first. If there is an author (NULL: anybody), the like has to be
+ * by it, and others' hidden posts are unknown.
  *
  * Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the post, shared,
  * and then what its count is written in (counts.h); the user item, FOR SHARE, where no
@@ -33,7 +35,7 @@ QUERY_FUNCTION_0_2(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE);
  * deleting the same like.
  */
 static Datum
-create_like(PG_FUNCTION_ARGS)
+create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 {
 	OwnerScope	scope;
 	BlogItem	like;
@@ -54,14 +56,21 @@ create_like(PG_FUNCTION_ARGS)
 			 TimestampTzGetDatum(get_creation_date(fcinfo, 2)));
 
 	request_begin(&scope, "create_like()");
+	check_author("like", &like, author);
 	do
 	{
-		inserted = write_child(&like, ITEM_LIKE, false);
+		inserted = write_child(&like, ITEM_LIKE, false, author);
 		done = inserted ||
 			find_conflicting(ITEM_LIKE, post_id, key, 2, &there);
 	} while (!done);
 	owner_end(&scope);
 	return return_item(fcinfo, inserted ? &like : &there, ITEM_LIKE);
+}
+
+static Datum
+create_like(PG_FUNCTION_ARGS)
+{
+	return create_like_of(fcinfo, NULL);
 }
 
 /*

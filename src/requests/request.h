@@ -153,11 +153,14 @@ extern void add_up_now(BlogItem *post);
 /* author.c: whose item it has to be */
 extern const pg_uuid_t *need_author(FunctionCallInfo fcinfo,
 									FunctionCallInfo rest);
+extern bool author_knows_post(const pg_uuid_t *post_id,
+							  const pg_uuid_t *author);
 extern void check_author(const char *what, const BlogItem *item,
 						 const pg_uuid_t *author);
 
 /* child.c */
-extern bool write_child(BlogItem *item, ItemType type, bool anew);
+extern bool write_child(BlogItem *item, ItemType type, bool anew,
+						const pg_uuid_t *author);
 extern Datum delete_on_post(FunctionCallInfo fcinfo, ItemType type,
 							const pg_uuid_t *author);
 

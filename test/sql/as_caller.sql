@@ -234,7 +234,14 @@ SELECT hidden FROM web.hide_post(kit.p(41), false);
 SELECT web.delete_post(kit.p(41));
 SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000002';
 SELECT call, kit.outcome('SELECT web.' || call) FROM (VALUES ('edit_post(kit.p(40), ''x'')'), ('publish_post(kit.p(40))'), ('hide_post(kit.p(40))'), ('publish_post(kit.p(3))'), ('hide_post(kit.p(3))'),
-	('edit_comment(kit.p(1), kit.c(52), ''x'')'), ('delete_post(kit.p(40))'), ('delete_comment(kit.p(1), kit.c(52))')) AS v (call);
+	('edit_comment(kit.p(1), kit.c(52), ''x'')'), ('create_like(kit.p(40))'), ('create_comment(kit.p(40), ''x'')'), ('create_comment(kit.p(40), ''on a draft'', kit.c(40))'),
+	('create_like(kit.p(99))'), ('delete_post(kit.p(40))'), ('delete_comment(kit.p(1), kit.c(52))')) AS v (call);
+SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000003';
+SELECT call, kit.outcome('SELECT web.' || call) FROM (VALUES ('edit_comment(kit.p(40), kit.c(40), ''x'')'), ('delete_comment(kit.p(40), kit.c(40))'), ('create_like(kit.p(40))')) AS v (call);
+SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000001';
+SELECT call, kit.outcome('SELECT web.' || call) FROM (VALUES ('edit_comment(kit.p(40), kit.c(40), ''x'')'), ('create_comment(kit.p(40), ''x'')'), ('create_like(kit.p(40))')) AS v (call);
+SELECT call, kit.outcome('SELECT blogstore.' || call) FROM (VALUES ('own_create_like(kit.u(1), kit.p(1), kit.u(2))'), ('own_create_comment(kit.u(1), kit.p(1), kit.u(2), ''x'')'),
+	('own_create_like(kit.u(1), kit.p(40), kit.u(2))'), ('own_create_like(NULL, kit.p(1), kit.u(1))'), ('own_create_comment(NULL, kit.p(1), kit.u(1), ''x'')')) AS v (call);
 RESET blogstore.current_user_id;
 SELECT count(*) FROM blogstore.get_post(kit.p(40)), blogstore.list_post_comments(kit.p(1), NULL, include_hidden => true) c WHERE c.id = kit.c(52);
 DROP FUNCTION kit.seen, kit.sees;

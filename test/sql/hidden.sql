@@ -55,6 +55,11 @@ SELECT * FROM kit.where_is(kit.p(120));
 SELECT count(*), count(DISTINCT id) FROM blogstore.list_feed();
 SELECT count(*) FROM blogstore.feed;
 SELECT * FROM blogstore.verify();
+-- a command that is repeated returns what there is; one of another content does not
+SELECT user_username FROM blogstore.create_like(kit.p(120), kit.u(1));
+SELECT content FROM blogstore.create_comment(kit.p(120), kit.u(1), 'comment', kit.c(1), kit.d(1));
+SELECT kit.try('blogstore.create_comment(kit.p(120), kit.u(1), ''another'', kit.c(1))');
+SELECT kit.try('blogstore.create_comment(kit.p(120), kit.u(1), ''new'', kit.c(9))');
 -- what hangs on it stays, and may go
 SELECT count(*) FROM blogstore.list_post_comments(kit.p(120));
 SELECT count(*) FROM blogstore.list_post_likes(kit.p(120));
