@@ -4,6 +4,7 @@ It runs while the clients wait at the gate, so that their ledgers are settled.
 Each comparison counts as one check.
 """
 
+import itertools
 import random
 import time
 from collections import Counter
@@ -13,12 +14,13 @@ import psycopg2
 from lib.server import PATIENCE
 
 from . import hostile_caller, hostile_owner
-from .model import Expected
+from .expected import Expected
 from .reader import WRONG_COUNTS
 from .verdict import Divergence
 
-POST_COLUMNS = """id, type, post_id, user_id, user_username, title, content,
-	comment_count, like_count, creation_date"""
+ARTICLE = 'id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date'
+POST_COLUMNS = f'{ARTICLE}, coalesce(hidden, false), modification_date, properties'
+HIDDEN = -3			# where it stands in a post's row; the feed has no column for it
 NEWEST_FIRST = 'ORDER BY creation_date DESC, id DESC'
 
 COUNTER = '00000000-0000-0000-0000-000000000000'	# the delta of a post that stays
@@ -50,15 +52,6 @@ def shorten(row):
 		for value in row) + ')'
 
 
-# An item's row has the article's properties first: so many of each type
-ARTICLE = {'user': 5, 'post': 10, 'comment': 7, 'like': 6}
-
-
-def article(row):
-	"""An item's row without what sites bring besides the article's properties."""
-	return row[:ARTICLE[row[1]]] if len(row) > 2 and row[1] in ARTICLE else row
-
-
 class Checker:
 	"""Compares the store with the model, all of it each time."""
 
@@ -75,10 +68,10 @@ class Checker:
 		connection = self.server.connect_patiently()
 		self.cursor = connection.cursor()
 		failures = []
-		expected = Expected([client.ledger for client in self.clients])
+		expected = Expected([client.ledger for client in self.clients], self.server.short_form_keys)
 		try:
 			for part in (self._settled, self._containers, self._views, self._users, self._posts,
-					self._children, self._lists, self._paging, self._gone, self._folded):
+					self._children, self._lists, self._many, self._paging, self._gone, self._folded):
 				for name, outcome in part(expected):
 					if outcome:
 						failures.append(f'{when}: {name}: {outcome}')
@@ -97,16 +90,18 @@ class Checker:
 
 	def _rows(self, query, *parameters):
 		self.cursor.execute(query, parameters)
-		return [article(row) for row in self.cursor.fetchall()]
+		return self.cursor.fetchall()
 
 	def _same(self, expected, query, *parameters):
 		"""Rows in any order."""
-		return differences(sorted(expected), sorted(self._rows(query, *parameters)))
+		return differences(sorted(expected, key=str), sorted(self._rows(query, *parameters), key=str))
 
 	# -- the parts -------------------------------------------------------
 
 	def _settled(self, expected):
 		yield 'no prepared transaction is left', differences([], self._rows('SELECT gid FROM pg_prepared_xacts'))
+		yield 'the worker goes by blogstore.short_form_properties', differences([], self._lasting(
+			'SELECT short_form FROM blogstore.view_state WHERE short_form <> %s', self._short_form_stamp()))
 		yield 'wait_for_views()', differences([(True,)], self._rows(
 			'SELECT blogstore.wait_for_views(%s)', f'{PATIENCE:.0f} s'))
 		if self.alterations is not None and self.alterations.since_check:
@@ -116,6 +111,13 @@ class Checker:
 		yield 'nothing crashes by itself', '\n'.join(crashes[:3])
 		if self.alterations is not None:
 			yield from self._hostile()
+
+	def _short_form_stamp(self):
+		"""What the worker writes down of the setting that it builds the views by."""
+		if self.server.short_form_keys is None:
+			return 0
+		number, = self._rows('SELECT hashtextextended(%s, 0)', self.server.short_form)[0]
+		return (number % 2 ** 64 >> 1) + 1
 
 	def _await_mended(self):
 		"""What the worker has left out because of an alteration, it tries again now and then."""
@@ -136,15 +138,17 @@ class Checker:
 
 	def _containers(self, expected):
 		yield 'user items', self._same(expected.user_rows(), """
-			SELECT id, type, user_id, username, creation_date FROM blogstore.users WHERE type = 'user'""")
+			SELECT id, type, user_id, username, creation_date, properties FROM blogstore.users WHERE type = 'user'""")
 		# a post's counts may partly lie beside it: get_post() is asked for them below
 		yield 'post items', self._same(
-			[row[:7] + row[9:] for row in expected.post_rows(short=False)], """
-			SELECT id, type, post_id, user_id, user_username, title, content, creation_date
+			[row[:7] + row[9:] for row in expected.post_rows(short=False, hidden=True)], """
+			SELECT id, type, post_id, user_id, user_username, title, content, creation_date,
+				coalesce(hidden, false), modification_date, properties
 			FROM blogstore.posts WHERE type = 'post'""")
 		yield 'comment items', self._same(
-			[row for post in expected.posts for row in expected.comment_rows(post)], """
-			SELECT id, type, post_id, user_id, user_username, content, creation_date
+			[row for post in expected.posts for row in expected.comment_rows(post, hidden=True)], """
+			SELECT id, type, post_id, user_id, user_username, content, creation_date,
+				parent_id, coalesce(hidden, false), modification_date, properties
 			FROM blogstore.posts WHERE type = 'comment'""")
 		yield 'like items', self._same(expected.like_rows(), """
 			SELECT type, post_id, user_id, user_username, creation_date
@@ -154,11 +158,11 @@ class Checker:
 			DELTAS + ' HAVING NOT post_id = ANY (%s::uuid[])', list(expected.posts)))
 
 	def _views(self, expected):
-		rows = expected.post_rows()
-		yield 'copies of posts in users', differences(
-			rows, self._rows(f"SELECT {POST_COLUMNS} FROM blogstore.users WHERE type = 'post' {NEWEST_FIRST}"))
+		yield 'copies of posts in users', differences(expected.post_rows(hidden=True), self._rows(
+			f"SELECT {POST_COLUMNS} FROM blogstore.users WHERE type = 'post' {NEWEST_FIRST}"))
 		yield 'posts in feed', differences(
-			rows[:self.server.feed_size], self._rows(f'SELECT {POST_COLUMNS} FROM blogstore.feed {NEWEST_FIRST}'))
+			[row[:HIDDEN] + row[HIDDEN + 1:] for row in expected.post_rows()[:self.server.feed_size]],
+			self._rows(f'SELECT {ARTICLE}, modification_date, properties FROM blogstore.feed {NEWEST_FIRST}'))
 
 	def _users(self, expected):
 		users = expected.user_rows()
@@ -169,18 +173,21 @@ class Checker:
 			[row[3] for row in users])
 
 	def _posts(self, expected):
-		rows = expected.post_rows(short=False)
+		rows = expected.post_rows(short=False, hidden=True)
 		yield 'get_post()', self._same(rows, """
 			SELECT g.* FROM unnest(%s::uuid[]) p, LATERAL blogstore.get_post(p) g""", [row[0] for row in rows])
 
 	def _children(self, expected):
 		posts = list(expected.posts)
-		yield 'list_post_comments()', differences(
-			[row for post in posts for row in expected.comment_rows(post)], self._rows("""
-			SELECT c.id, c.type, c.post_id, c.user_id, c.user_username, c.content, c.creation_date
-			FROM unnest(%s::uuid[]) WITH ORDINALITY p(id, n),
-				LATERAL blogstore.list_post_comments(p.id, NULL) WITH ORDINALITY c
-			ORDER BY p.n, c.ordinality""", posts))
+		for hidden, oldest_first in itertools.product((False, True), repeat=2):
+			rows = [expected.comment_rows(post, hidden)[::-1 if oldest_first else 1] for post in posts]
+			yield f'list_post_comments(), include_hidden {hidden}, oldest_first {oldest_first}', differences(
+				[row for comments in rows for row in comments], self._rows("""
+				SELECT c.id, c.type, c.post_id, c.user_id, c.user_username, c.content, c.creation_date,
+					c.parent_id, c.hidden, c.modification_date, c.properties
+				FROM unnest(%s::uuid[]) WITH ORDINALITY p(id, n),
+					LATERAL blogstore.list_post_comments(p.id, NULL, oldest_first => %s, include_hidden => %s) WITH ORDINALITY c
+				ORDER BY p.n, c.ordinality""", posts, oldest_first, hidden))
 		# a like's id is made by the store: the order is judged by what it returns
 		likes = self._rows("""
 			SELECT p.n, c.id, c.type, c.post_id, c.user_id, c.user_username, c.creation_date
@@ -199,26 +206,58 @@ class Checker:
 		yield 'list_feed()', differences(
 			expected.post_rows(), self._rows('SELECT * FROM blogstore.list_feed(NULL)'))
 		users = list(expected.users)
-		yield 'list_user_posts()', differences(
-			[row for user in users for row in expected.post_rows(user)], self._rows(f"""
-			SELECT {POST_COLUMNS} FROM unnest(%s::uuid[]) WITH ORDINALITY u(user_key, n),
-				LATERAL blogstore.list_user_posts(u.user_key, NULL) WITH ORDINALITY c
-			ORDER BY u.n, c.ordinality""", users))
+		for hidden, oldest_first in itertools.product((False, True), repeat=2):
+			rows = [expected.post_rows(user, hidden=hidden)[::-1 if oldest_first else 1] for user in users]
+			yield f'list_user_posts(), include_hidden {hidden}, oldest_first {oldest_first}', differences(
+				[row for posts in rows for row in posts], self._rows(f"""
+				SELECT {POST_COLUMNS} FROM unnest(%s::uuid[]) WITH ORDINALITY u(user_key, n),
+					LATERAL blogstore.list_user_posts(u.user_key, NULL, oldest_first => %s, include_hidden => %s) WITH ORDINALITY c
+				ORDER BY u.n, c.ordinality""", users, oldest_first, hidden))
+
+	def _many(self, expected):
+		"""Lists of ids: in the order asked, some twice, among them unknown ones and NULL."""
+		def asked(ids):
+			return self.random.choices([*ids, *expected.gone_posts, *expected.gone_users, None], k=300)
+
+		posts, users = asked(expected.posts), asked(expected.users)
+		yield 'get_posts()', differences(
+			[expected.post_row(post) for post in posts if post in expected.posts],
+			self._rows('SELECT * FROM blogstore.get_posts(%s::uuid[])', posts))
+		user_rows = {row[0]: row for row in expected.user_rows()}
+		yield 'get_users()', differences(
+			[user_rows[user] for user in users if user in user_rows],
+			self._rows('SELECT * FROM blogstore.get_users(%s::uuid[])', users))
+		for user in list(expected.users)[:5]:
+			yield 'get_likes()', differences(
+				[(post, user, expected.likes[post, user]) for post in posts if (post, user) in expected.likes],
+				self._rows('SELECT post_id, user_id, creation_date FROM blogstore.get_likes(%s, %s::uuid[])', user, posts))
 
 	def _paging(self, expected):
+		"""Pages to the end in both directions, and from any place back to where a list begins."""
 		page = self.random.randint(3, 60)
+		rows = expected.post_rows()
 		for oldest_first in (False, True):
-			rows = []
-			cursor = (None, None)
-			while len(rows) <= len(expected.posts):
-				more = self._rows('SELECT * FROM blogstore.list_feed(%s, %s, %s, %s)', page, *cursor, oldest_first)
-				if not more:
-					break
-				rows += more
-				cursor = (more[-1][9], more[-1][0])
-			if oldest_first:
-				rows.reverse()
-			yield f'list_feed() in pages of {page}, oldest_first {oldest_first}', differences(expected.post_rows(), rows)
+			found = self._pages(page, (None, None), oldest_first, len(rows))
+			yield (f'list_feed() in pages of {page}, oldest_first {oldest_first}',
+				differences(rows[::-1] if oldest_first else rows, found))
+		if rows:
+			place = self.random.randrange(len(rows))
+			cursor = rows[place][9], rows[place][0]
+			yield (f'list_feed() in pages of {page} from row {place} to the newest',
+				differences(rows[:place][::-1], self._pages(page, cursor, True, len(rows))))
+			yield (f'list_feed() in pages of {page} from row {place} to the oldest',
+				differences(rows[place + 1:], self._pages(page, cursor, False, len(rows))))
+
+	def _pages(self, page, cursor, oldest_first, most):
+		"""All rows of the feed from a place on."""
+		rows = []
+		while len(rows) <= most:
+			more = self._rows('SELECT * FROM blogstore.list_feed(%s, %s, %s, %s)', page, *cursor, oldest_first)
+			if not more:
+				break
+			rows += more
+			cursor = (more[-1][9], more[-1][0])
+		return rows
 
 	def _gone(self, expected):
 		yield 'get_user() of deleted users', differences([], self._rows(

@@ -1,5 +1,6 @@
 """A client: plays its steps, and repeats what was not acknowledged."""
 
+import datetime
 import threading
 import time
 
@@ -19,6 +20,8 @@ BUSY = ' is busy'
 # in the name of whatever the owner has attached: a unique index, say
 OWNERS_OWN = 'torture_odd'
 REFUSALS = {'23503': model.REFUSED, '23505': model.TAKEN}
+# of a comment on a hidden post, or a like of it
+POST_HIDDEN = ' is hidden'
 
 
 class Client(threading.Thread):
@@ -38,6 +41,7 @@ class Client(threading.Thread):
 		self._connection = None
 		self._prepared = None	# the attempt that reached PREPARE TRANSACTION
 		self._finishing = False
+		self._since = None		# when the step was first sent
 
 	def run(self):
 		try:
@@ -68,6 +72,7 @@ class Client(threading.Thread):
 	def _play(self, step):
 		"""Attempt a step until it is acknowledged; then judge it."""
 		first = True
+		self._since = datetime.datetime.now(datetime.timezone.utc)
 		deadline = time.monotonic() + PATIENCE + START_PATIENCE
 		self._prepared = None
 		self._finishing = False
@@ -94,13 +99,14 @@ class Client(threading.Thread):
 				continue
 			self.ledger.settle(step, attempt)
 			self._count(step, attempt)
-			self._look_for_deleted(step)
+			self._look_for_removed(step)
 			return
 
 	def _count(self, step, attempt):
 		self.verdict.count('steps acknowledged')
 		self.verdict.count('commands acknowledged', len(step.effective))
 		self.verdict.count('refused, rightly', attempt.outcomes.count(model.REFUSED))
+		self.verdict.count('refused on hidden posts', attempt.outcomes.count(model.HIDDEN))
 		if 'prepare' in step.ending:
 			self.verdict.count('transactions prepared')
 
@@ -149,7 +155,7 @@ class Client(threading.Thread):
 			attempt = self._finish_found(cursor, step)
 			if attempt is not None:
 				return attempt._replace(first=False)
-		attempt = model.Attempt(time.monotonic(), first, [])
+		attempt = model.Attempt(self._since, time.monotonic(), first, [])
 		if step.ending == 'plain':
 			attempt.outcomes.append(self._call(cursor, step.groups[0].commands[0]))
 			return attempt
@@ -174,7 +180,7 @@ class Client(threading.Thread):
 				cursor.execute('SAVEPOINT guard')
 			outcome = self._call(cursor, command, guarded)
 			if guarded:
-				refused = outcome in (model.REFUSED, model.TAKEN)
+				refused = outcome in (model.REFUSED, model.TAKEN, model.HIDDEN)
 				cursor.execute(('ROLLBACK TO' if refused else 'RELEASE') + ' SAVEPOINT guard')
 			attempt.outcomes.append(outcome)
 		if group.undone:
@@ -185,9 +191,11 @@ class Client(threading.Thread):
 		arguments = ', '.join(f'{name} => %({name})s' for name in command.args)
 		try:
 			cursor.execute(f'SELECT * FROM blogstore.{command.function}({arguments})', command.args)
-		except psycopg2.IntegrityError as error:
+		except psycopg2.Error as error:
 			if guarded and error.pgcode in REFUSALS and OWNERS_OWN not in str(error):
 				return REFUSALS[error.pgcode]
+			if guarded and error.pgcode == '55000' and POST_HIDDEN in str(error):
+				return model.HIDDEN
 			raise
 		row = cursor.fetchone()
 		if row is None:
@@ -211,10 +219,10 @@ class Client(threading.Thread):
 		# nobody else finishes it: it was there, and is not any more
 		return self._prepared if self._finishing else None
 
-	# -- what is deleted is not served -----------------------------------
+	# -- what is deleted or hidden is not served -------------------------
 
-	def _look_for_deleted(self, step):
-		"""Right after the acknowledgement no query gives what the step deleted."""
+	def _look_for_removed(self, step):
+		"""Right after the acknowledgement no query gives what the step deleted or hid."""
 		for query, parameters in self.ledger.absent(step):
 			started = time.monotonic()
 			try:
@@ -229,6 +237,6 @@ class Client(threading.Thread):
 				raise
 			if rows:
 				raise Divergence(
-					f'{self.name}: {query % parameters} gives what was deleted before\n'
+					f'{self.name}: {query % parameters} gives what was deleted or hidden before\n'
 					f'  {rows[:3]!r}\n  by {self._describe()}')
-			self.verdict.count('looks for deleted items')
+			self.verdict.count('looks for deleted and hidden items')

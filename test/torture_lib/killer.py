@@ -11,6 +11,7 @@ import psycopg2
 
 from lib.server import PATIENCE
 
+from .properties import SHORT_FORMS
 from .verdict import Divergence
 
 WORKER_STATE = 'SELECT state, slot FROM blogstore.stat_worker'
@@ -47,7 +48,7 @@ class Killer:
 				self.kill_walwriter, self.kill_postmaster, self.kill_postmaster_in_recovery,
 				self.kill_postmaster_in_mid_batch, self.kill_while_worker_is_stopped,
 				self.stop_immediately, self.restart_fast, self.terminate_worker, self.terminate_client,
-				self.drop_slot, self.invalidate_slot, self.rebuild, self.repair]
+				self.drop_slot, self.invalidate_slot, self.rebuild, self.repair, self.change_short_form]
 			self.random.shuffle(self.deck)
 		harm = self.deck.pop()
 		self.last.append(harm.__name__.replace('_', ' '))
@@ -196,6 +197,10 @@ class Killer:
 		"""rebuild_views() beside live traffic."""
 		self.server.ask('SELECT blogstore.rebuild_views()')
 		return True
+
+	def change_short_form(self):
+		"""Other properties in the short form, which has the views built anew beside live traffic."""
+		return self.server.change_short_form(int(self.dice * len(SHORT_FORMS)))
 
 	def kill_worker_in_rebuild(self):
 		"""kill -9 of the worker while it builds the views anew: it has come to a copy that is locked."""

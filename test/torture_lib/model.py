@@ -10,9 +10,11 @@ command was sent: after that nothing but what has happened may be answered.
 While a deletion is under way both answers are right.
 """
 
+from datetime import datetime, timezone
 from time import monotonic
 from typing import NamedTuple
 
+from . import properties
 from .verdict import Divergence
 
 SHORT_FORM = 200
@@ -20,12 +22,14 @@ SHORT_FORM = 200
 # outcomes beside the row that a command returns
 REFUSED = 'refused'		# 23503
 TAKEN = 'taken'			# 23505
+HIDDEN = 'hidden'		# 55000, the post is hidden
 
 
 class User(NamedTuple):
 	"""A user as the ledger has it."""
 	username: str
 	date: object
+	properties: str		# as jsonb prints it
 
 
 class Post(NamedTuple):
@@ -34,6 +38,9 @@ class Post(NamedTuple):
 	title: str
 	content: str
 	date: object
+	hidden: bool
+	edited: object		# when; None: never
+	properties: str
 
 
 class Comment(NamedTuple):
@@ -42,30 +49,17 @@ class Comment(NamedTuple):
 	user: str
 	content: str
 	date: object
+	hidden: bool
+	edited: object
+	properties: str
 
 
 class Attempt(NamedTuple):
 	"""How a step came to be acknowledged."""
+	since: object			# when the first attempt began, by the wall clock
 	started: float			# when the attempt that was acknowledged began
 	first: bool				# no attempt before it was in doubt
 	outcomes: list			# one for each command, in order
-
-
-class Lifetimes:
-	"""When posts came and went, for all clients; ids are never used again."""
-
-	def __init__(self):
-		self.born = {}			# post -> when its creation was acknowledged
-		self.doomed = {}		# post -> when its deletion was first sent
-		self.dead = {}			# post -> when its deletion was acknowledged
-
-	def may_be_missing(self, post, started):
-		"""Whether a command sent then may have found no such post."""
-		return post in self.doomed or self.born.get(post, started) >= started
-
-	def must_be_missing(self, post, started):
-		"""Whether a command sent then cannot have found it."""
-		return self.dead.get(post, started) < started
 
 
 class Ledger:
@@ -82,10 +76,12 @@ class Ledger:
 		self._touched = []		# posts with items of the user deleted last
 
 	def doom(self, step):
-		"""Before a step is first sent: from now on others may miss what it deletes."""
+		"""Before a step is first sent: from now on others may meet what it does to posts."""
 		for command in step.effective:
 			for post in self._posts_deleted(command):
 				self.lifetimes.doomed.setdefault(post, monotonic())
+			if command.function in ('create_post', 'hide_post', 'publish_post'):
+				self.lifetimes.change(command.args['post_id'], command.args.get('hidden', False))
 
 	def _posts_deleted(self, command):
 		if command.function == 'delete_post':
@@ -116,17 +112,18 @@ class Ledger:
 			return None if outcome == TAKEN else 'the name is taken'
 		if outcome in (REFUSED, TAKEN):
 			return 'the name is free and the id is new'
-		self.users[args['user_id']] = User(args['username'], args['creation_date'])
+		user = self.users[args['user_id']] = User(
+			args['username'], args['creation_date'], properties.stored(args['properties']))
 		return self._compare(outcome, id=args['user_id'], type='user', user_id=args['user_id'],
-			username=args['username'], creation_date=args['creation_date'])
+			username=args['username'], creation_date=args['creation_date']) or self._same(outcome, properties=user.properties)
 
 	def _edit_user(self, command, outcome, attempt):
 		args = command.args
 		if outcome in (REFUSED, TAKEN):
 			return 'the user exists and the name is free'
-		self.users[args['user_id']] = self.users[args['user_id']]._replace(username=args['username'])
-		return self._compare(outcome, id=args['user_id'], username=args['username'],
-			creation_date=self.users[args['user_id']].date)
+		user = self.users[args['user_id']] = self._changed(self.users[args['user_id']], args)
+		return self._compare(outcome, id=args['user_id'], username=user.username,
+			creation_date=user.date) or self._same(outcome, properties=user.properties)
 
 	def _delete_user(self, command, outcome, attempt):
 		user = command.args['user_id']
@@ -144,24 +141,44 @@ class Ledger:
 		args = command.args
 		if outcome in (REFUSED, TAKEN):
 			return 'the author exists and the id is new'
-		self.posts[args['post_id']] = Post(args['user_id'], args['title'], args['content'], args['creation_date'])
+		post = self.posts[args['post_id']] = Post(
+			args['user_id'], args['title'], args['content'], args['creation_date'],
+			args['hidden'], None, properties.stored(args['properties']))
+		self.lifetimes.acknowledge(args['post_id'])
 		self.lifetimes.born[args['post_id']] = monotonic()
 		return self._compare(outcome, id=args['post_id'], type='post', post_id=args['post_id'],
 			user_id=args['user_id'], user_username=self.users[args['user_id']].username if attempt.first else None,
 			title=args['title'], content=args['content'], creation_date=args['creation_date'],
-			comment_count=0 if attempt.first else None, like_count=0 if attempt.first else None)
+			comment_count=0 if attempt.first else None, like_count=0 if attempt.first else None
+			) or self._same(outcome, hidden=post.hidden, modification_date=None, properties=post.properties)
 
 	def _edit_post(self, command, outcome, attempt):
 		args = command.args
 		if outcome == REFUSED:
 			return 'the post exists'
-		post = self.posts[args['post_id']]
-		post = post._replace(
-			title=post.title if args['title'] is None else args['title'],
-			content=post.content if args['content'] is None else args['content'])
+		post, complaint = self._edited(self.posts[args['post_id']], args, outcome, attempt)
 		self.posts[args['post_id']] = post
-		return self._compare(outcome, id=args['post_id'], user_id=post.user, title=post.title,
-			content=post.content, creation_date=post.date)
+		return complaint or self._compare_post(args['post_id'], post, outcome)
+
+	def _hide_post(self, command, outcome, attempt):
+		args = command.args
+		if outcome == REFUSED:
+			return 'the post exists'
+		post = self.posts[args['post_id']] = self.posts[args['post_id']]._replace(hidden=args['hidden'])
+		self.lifetimes.acknowledge(args['post_id'])
+		return self._compare_post(args['post_id'], post, outcome)
+
+	def _publish_post(self, command, outcome, attempt):
+		args = command.args
+		if outcome == REFUSED:
+			return 'the post exists'
+		post = self.posts[args['post_id']]
+		if post.hidden and not self._within(outcome['creation_date'], attempt):
+			return 'it is to be dated now'
+		if post.hidden:
+			post = self.posts[args['post_id']] = post._replace(hidden=False, date=outcome['creation_date'])
+		self.lifetimes.acknowledge(args['post_id'])
+		return self._compare_post(args['post_id'], post, outcome)
 
 	def _delete_post(self, command, outcome, attempt):
 		post = command.args['post_id']
@@ -177,26 +194,37 @@ class Ledger:
 		args = command.args
 		if outcome == REFUSED:
 			return self._judge_refusal(args['post_id'], attempt)
-		if self.lifetimes.must_be_missing(args['post_id'], attempt.started):
-			return 'the post was deleted before'
-		self.comments[args['comment_id']] = Comment(
-			args['post_id'], args['user_id'], args['content'], args['creation_date'])
+		if outcome == HIDDEN:
+			return self._judge_hidden(args['post_id'], attempt)
+		complaint = self._judge_success(args['post_id'], attempt, repeated=not attempt.first)
+		if complaint:
+			return complaint
+		comment = self.comments[args['comment_id']] = Comment(
+			args['post_id'], args['user_id'], args['content'], args['creation_date'],
+			args['hidden'], None, properties.stored(args['properties']))
 		return self._compare(outcome, id=args['comment_id'], type='comment', post_id=args['post_id'],
 			user_id=args['user_id'], user_username=self.users[args['user_id']].username if attempt.first else None,
-			content=args['content'], creation_date=args['creation_date'])
+			content=args['content'], creation_date=args['creation_date']) or self._same(
+			outcome, hidden=comment.hidden, modification_date=None, properties=comment.properties, parent_id=None)
 
 	def _edit_comment(self, command, outcome, attempt):
 		args = command.args
 		comment = self.comments.get(args['comment_id'])
-		if outcome == REFUSED:
-			return self._judge_refusal(args['post_id'], attempt) if comment else None
-		if comment is None:
-			return 'the comment was never made'
-		if self.lifetimes.must_be_missing(args['post_id'], attempt.started):
-			return 'the post was deleted before'
-		self.comments[args['comment_id']] = comment._replace(content=args['content'])
-		return self._compare(outcome, id=args['comment_id'], post_id=comment.post, user_id=comment.user,
-			content=args['content'], creation_date=comment.date)
+		complaint = self._judge_known(comment, args, outcome, attempt)
+		if outcome == REFUSED or complaint:
+			return complaint
+		comment, complaint = self._edited(comment, args, outcome, attempt)
+		self.comments[args['comment_id']] = comment
+		return complaint or self._compare_comment(args['comment_id'], comment, outcome)
+
+	def _hide_comment(self, command, outcome, attempt):
+		args = command.args
+		comment = self.comments.get(args['comment_id'])
+		complaint = self._judge_known(comment, args, outcome, attempt)
+		if outcome == REFUSED or complaint:
+			return complaint
+		comment = self.comments[args['comment_id']] = comment._replace(hidden=args['hidden'])
+		return self._compare_comment(args['comment_id'], comment, outcome)
 
 	def _delete_comment(self, command, outcome, attempt):
 		comment = self.comments.pop(command.args['comment_id'], None)
@@ -207,9 +235,12 @@ class Ledger:
 		key = args['post_id'], args['user_id']
 		if outcome == REFUSED:
 			return self._judge_refusal(args['post_id'], attempt)
-		if self.lifetimes.must_be_missing(args['post_id'], attempt.started):
-			return 'the post was deleted before'
 		new = key not in self.likes
+		if outcome == HIDDEN:
+			return self._judge_hidden(args['post_id'], attempt) if new else 'the like was there'
+		complaint = self._judge_success(args['post_id'], attempt, repeated=not new or not attempt.first)
+		if complaint:
+			return complaint
 		self.likes.setdefault(key, args['creation_date'])
 		return self._compare(outcome, type='like', post_id=args['post_id'], user_id=args['user_id'],
 			user_username=self.users[args['user_id']].username if attempt.first and new else None,
@@ -223,7 +254,8 @@ class Ledger:
 
 	def _get_user(self, command, outcome, attempt):
 		user = self.users[command.args['user_id']]
-		return self._compare(outcome, id=command.args['user_id'], username=user.username, creation_date=user.date)
+		return self._compare(outcome, id=command.args['user_id'], username=user.username,
+			creation_date=user.date) or self._same(outcome, properties=user.properties)
 
 	def _get_user_by_name(self, command, outcome, attempt):
 		name = command.args['username'].lower()
@@ -231,9 +263,7 @@ class Ledger:
 		return self._compare(outcome, id=key, username=user.username, creation_date=user.date)
 
 	def _get_post(self, command, outcome, attempt):
-		post = self.posts[command.args['post_id']]
-		return self._compare(outcome, id=command.args['post_id'], user_id=post.user, title=post.title,
-			content=post.content, creation_date=post.date)
+		return self._compare_post(command.args['post_id'], self.posts[command.args['post_id']], outcome)
 
 	def _get_like(self, command, outcome, attempt):
 		key = command.args['post_id'], command.args['user_id']
@@ -254,6 +284,43 @@ class Ledger:
 		return f'expected {wrong!r}' if wrong else None
 
 	@staticmethod
+	def _same(row, **expected):
+		"""What differs in the row, None included; of a row that others compare, too."""
+		wrong = {name: value for name, value in expected.items() if row[name] != value}
+		return f'expected {wrong!r}' if wrong else None
+
+	def _compare_post(self, key, post, row):
+		return self._compare(row, id=key, user_id=post.user, title=post.title, content=post.content,
+			creation_date=post.date) or self._same(
+			row, hidden=post.hidden, modification_date=post.edited, properties=post.properties)
+
+	def _compare_comment(self, key, comment, row):
+		return self._compare(row, id=key, post_id=comment.post, user_id=comment.user, content=comment.content,
+			creation_date=comment.date) or self._same(
+			row, hidden=comment.hidden, modification_date=comment.edited, properties=comment.properties)
+
+	@staticmethod
+	def _within(date, attempt):
+		return date is not None and attempt.since <= date <= datetime.now(timezone.utc)
+
+	@staticmethod
+	def _changed(item, args):
+		"""The item with those arguments that are not NULL."""
+		changes = {name: value for name, value in args.items() if name in item._fields and value is not None}
+		if 'properties' in changes:
+			changes['properties'] = properties.stored(changes['properties'])
+		return item._replace(**changes)
+
+	def _edited(self, item, args, row, attempt):
+		"""The edited item, and what is wrong with the date at which it was."""
+		changed = self._changed(item, args)
+		if changed == item:
+			return item, None
+		if not self._within(row['modification_date'], attempt):
+			return changed, 'modification_date is to be now'
+		return changed._replace(edited=row['modification_date']), None
+
+	@staticmethod
 	def _compare_deletion(outcome, attempt, expected):
 		found = outcome != REFUSED and next(iter(outcome.values()))
 		if found == expected or (expected and not attempt.first):
@@ -265,6 +332,29 @@ class Ledger:
 			return None
 		return 'the post exists, and nobody asked for its deletion'
 
+	def _judge_hidden(self, post, attempt):
+		if self.lifetimes.may_be_hidden(post, attempt.started):
+			return None
+		return 'the post is shown, and nobody asked for hiding it'
+
+	def _judge_success(self, post, attempt, repeated):
+		"""Of a comment or like that was written, or was there."""
+		if self.lifetimes.must_be_missing(post, attempt.started):
+			return 'the post was deleted before'
+		if not repeated and not self.lifetimes.may_be_shown(post, attempt.started):
+			return 'the post was hidden before'
+		return None
+
+	def _judge_known(self, comment, args, outcome, attempt):
+		"""Of a comment that is to be there."""
+		if outcome == REFUSED:
+			return self._judge_refusal(args['post_id'], attempt) if comment else None
+		if comment is None:
+			return 'the comment was never made'
+		if self.lifetimes.must_be_missing(args['post_id'], attempt.started):
+			return 'the post was deleted before'
+		return None
+
 	def _judge_child_deletion(self, command, outcome, attempt, expected):
 		post = command.args['post_id']
 		if self.lifetimes.must_be_missing(post, attempt.started):
@@ -274,15 +364,21 @@ class Ledger:
 		return self._compare_deletion(outcome, attempt, expected)
 
 	def absent(self, step):
-		"""Queries that give no row from now on, since this step's deletions are acknowledged.
+		"""Queries that give no row from now on, since this step is acknowledged.
 
 		A deleted post may still be in the views for a moment; the posts of a
-		deleted user may not.
+		deleted user, and what is hidden, may not.
 		"""
 		queries = []
 		for command in step.effective:
 			post = command.args.get('post_id')
 			user = command.args.get('user_id')
+			if command.function == 'hide_post' and post in self.posts and self.posts[post].hidden:
+				queries.append(('blogstore.list_feed(NULL) WHERE id = %s', (post,)))
+				queries.append(('blogstore.list_user_posts(%s, NULL) WHERE id = %s', (self.posts[post].user, post)))
+			comment = command.args.get('comment_id')
+			if command.function == 'hide_comment' and comment in self.comments and self.comments[comment].hidden:
+				queries.append(('blogstore.list_post_comments(%s, NULL) WHERE id = %s', (post, comment)))
 			if command.function == 'delete_like':
 				queries.append(('blogstore.get_like(%s, %s)', (post, user)))
 			if command.function == 'delete_user':
@@ -299,63 +395,3 @@ class Ledger:
 					queries.append(('blogstore.list_post_comments(%s)', (post,)))
 					queries.append(('blogstore.list_post_likes(%s)', (post,)))
 		return queries
-
-
-class Expected:
-	"""What the store must show, from all ledgers; made while clients wait."""
-
-	def __init__(self, ledgers):
-		self.users = {}
-		self.posts = {}
-		self.comments = {}
-		self.likes = {}
-		for ledger in ledgers:
-			self.users.update(ledger.users)
-			self.posts.update(ledger.posts)
-		for ledger in ledgers:
-			# a deleted post has taken these along, for good
-			ledger.comments = {key: item for key, item in ledger.comments.items() if item.post in self.posts}
-			ledger.likes = {key: date for key, date in ledger.likes.items() if key[0] in self.posts}
-			self.comments.update(ledger.comments)
-			self.likes.update(ledger.likes)
-		self.gone_users = [user for ledger in ledgers for user in ledger.gone_users]
-		self.gone_posts = [post for ledger in ledgers for post in ledger.gone_posts]
-		self.comments_of = {post: [] for post in self.posts}
-		self.likes_of = {post: [] for post in self.posts}
-		for key, item in sorted(self.comments.items(), key=lambda pair: (pair[1].date, pair[0]), reverse=True):
-			self.comments_of[item.post].append(key)
-		for (post, user), date in self.likes.items():
-			self.likes_of[post].append((user, date))
-
-	def name(self, user):
-		"""A user's name."""
-		return self.users[user].username
-
-	def user_rows(self):
-		"""user items."""
-		return [(key, 'user', key, item.username, item.date) for key, item in self.users.items()]
-
-	def post_row(self, post, short=False):
-		"""A post item with its counts."""
-		item = self.posts[post]
-		return (post, 'post', post, item.user, self.name(item.user), item.title,
-			item.content[:SHORT_FORM] if short else item.content,
-			len(self.comments_of[post]), len(self.likes_of[post]), item.date)
-
-	def post_rows(self, user=None, short=True):
-		"""Post items, of one user or of all, newest first."""
-		posts = [post for post, item in self.posts.items() if user in (None, item.user)]
-		posts.sort(key=lambda post: (self.posts[post].date, post), reverse=True)
-		return [self.post_row(post, short) for post in posts]
-
-	def comment_rows(self, post):
-		"""A post's comment items, newest first."""
-		rows = []
-		for key in self.comments_of[post]:
-			item = self.comments[key]
-			rows.append((key, 'comment', item.post, item.user, self.name(item.user), item.content, item.date))
-		return rows
-
-	def like_rows(self):
-		"""Like items without their ids, which the store makes."""
-		return [('like', post, user, self.name(user), date) for (post, user), date in self.likes.items()]

@@ -24,22 +24,24 @@ import uuid
 from collections import deque
 from typing import NamedTuple
 
+from . import properties
+from .properties import LETTERS
+
 # at most so much of each is alive for a client: checks read everything
 MOST = {'users': 10, 'posts': 40, 'comments': 180, 'likes': 220}
 LEAST_USERS = 3
 
 WEIGHTS = {
 	'create_like': 24, 'delete_like': 10,
-	'create_comment': 18, 'edit_comment': 6, 'delete_comment': 6,
-	'create_post': 9, 'edit_post': 9, 'delete_post': 3,
+	'create_comment': 18, 'edit_comment': 6, 'delete_comment': 6, 'hide_comment': 5,
+	'create_post': 9, 'edit_post': 9, 'delete_post': 3, 'hide_post': 4, 'publish_post': 2,
 	'create_user': 2, 'edit_user': 2, 'delete_user': 0.4,
 }
 
-# commands that meet posts of others, and so may find them gone
-CHILD_COMMANDS = ('create_comment', 'edit_comment', 'create_like')
+# commands that meet posts of others, and so may find them gone, or hidden
+CHILD_COMMANDS = ('create_comment', 'edit_comment', 'hide_comment', 'create_like')
 
 FIRST_DATE = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
-LETTERS = "abcdefghijklmnopqrstuvwxyz     ABC 0123456789 '\"\\\n%éßñ日本語😀"
 
 
 class Command(NamedTuple):
@@ -86,6 +88,7 @@ class Forecast:
 	def __init__(self):
 		self.users = {}			# id -> name
 		self.posts = {}			# id -> user
+		self.hidden = set()		# ids of posts and comments
 		self.comments = {}		# id -> (post, user)
 		self.likes = {}			# (post, user) -> None
 		self.free_names = []
@@ -96,13 +99,19 @@ class Forecast:
 		args = command.args
 		if command.function == 'create_user':
 			self.users[args['user_id']] = args['username']
-		elif command.function == 'edit_user':
+		elif command.function == 'edit_user' and args['username'] is not None:
 			self.free_names.append(self.users[args['user_id']])
 			self.users[args['user_id']] = args['username']
 		elif command.function == 'create_post':
 			self.posts[args['post_id']] = args['user_id']
+			self._hide(args['post_id'], args['hidden'])
+		elif command.function in ('hide_post', 'publish_post'):
+			self._hide(args['post_id'], args.get('hidden', False))
+		elif command.function == 'hide_comment':
+			self._hide(args['comment_id'], args['hidden'])
 		elif command.function == 'create_comment':
 			self.comments[args['comment_id']] = (args['post_id'], args['user_id'])
+			self._hide(args['comment_id'], args['hidden'])
 		elif command.function == 'create_like':
 			self.likes[args['post_id'], args['user_id']] = None
 		elif command.function == 'delete_like':
@@ -116,6 +125,9 @@ class Forecast:
 		taken = {name.lower() for name in self.users.values()}
 		self.free_names = [name for name in self.free_names[-20:] if name.lower() not in taken]
 
+	def _hide(self, item, hidden):
+		(self.hidden.add if hidden else self.hidden.discard)(item)
+
 	def _forget_posts(self, posts):
 		for post in posts:
 			del self.posts[post]
@@ -124,6 +136,7 @@ class Forecast:
 		self.free_names.append(self.users.pop(user))
 		self._forget_posts([post for post, author in self.posts.items() if author == user])
 		self.comments = {key: value for key, value in self.comments.items() if value[1] != user}
+		self.hidden.intersection_update([*self.posts, *self.comments])
 		self.likes = {key: None for key in self.likes if key[1] != user}
 
 
@@ -239,12 +252,16 @@ class Plan:
 		else:
 			name = self._name(forecast)
 		user = self._id()
-		return Command('create_user', {'username': name, 'user_id': user, 'creation_date': self._date()}), user
+		return Command('create_user', {
+			'username': name, 'user_id': user, 'creation_date': self._date(), 'properties': self._properties()}), user
 
 	def _edit_user(self, forecast):
 		user = self._one_of(forecast.users)
 		name = forecast.users[user].swapcase() if self._random.random() < 0.1 else self._name(forecast)
-		return Command('edit_user', {'user_id': user, 'username': name}), user
+		which = self._random.randrange(3)
+		return Command('edit_user', {
+			'user_id': user, 'username': name if which != 0 else None,
+			'properties': self._object() if which != 1 else None}), user
 
 	def _delete_user(self, forecast):
 		# half of the time one with so many items that a job has to purge them
@@ -255,7 +272,8 @@ class Plan:
 		post = self._id()
 		return Command('create_post', {
 			'user_id': self._one_of(forecast.users), 'title': self._text(1, 40), 'content': self._content(),
-			'post_id': post, 'creation_date': self._date()}), post
+			'post_id': post, 'creation_date': self._date(), 'properties': self._properties(),
+			'hidden': self._random.random() < 0.12}), post
 
 	def _edit_post(self, forecast):
 		if not forecast.posts:
@@ -264,7 +282,20 @@ class Plan:
 		which = self._random.randrange(3)
 		return Command('edit_post', {
 			'post_id': post, 'title': self._text(1, 40) if which != 0 else None,
-			'content': self._content() if which != 1 else None}), post
+			'content': self._content() if which != 1 else None, 'properties': self._properties()}), post
+
+	def _hide_post(self, forecast):
+		if not forecast.posts:
+			return None, None
+		post = self._one_of(forecast.posts)
+		return Command('hide_post', {'post_id': post, 'hidden': self._changed(forecast, post)}), post
+
+	def _publish_post(self, forecast):
+		hidden = [post for post in forecast.posts if post in forecast.hidden]
+		if not hidden and not forecast.posts:
+			return None, None
+		post = self._one_of(hidden if hidden and self._random.random() < 0.9 else forecast.posts)
+		return Command('publish_post', {'post_id': post}), post
 
 	def _delete_post(self, forecast):
 		if not forecast.posts:
@@ -279,15 +310,26 @@ class Plan:
 		comment = self._id()
 		return Command('create_comment', {
 			'post_id': post, 'user_id': self._some_user(forecast), 'content': self._text(1, 120),
-			'comment_id': comment, 'creation_date': self._date()}), comment
+			'comment_id': comment, 'creation_date': self._date(), 'properties': self._properties(),
+			'hidden': self._random.random() < 0.12}), comment
 
 	def _edit_comment(self, forecast):
 		if not forecast.comments:
 			return None, None
 		comment = self._one_of(forecast.comments)
+		which = self._random.randrange(3)
 		return Command('edit_comment', {
 			'post_id': forecast.comments[comment][0], 'comment_id': comment,
-			'content': self._text(1, 120)}), comment
+			'content': self._text(1, 120) if which != 0 else None,
+			'properties': self._object() if which != 1 else None}), comment
+
+	def _hide_comment(self, forecast):
+		if not forecast.comments:
+			return None, None
+		comment = self._one_of(forecast.comments)
+		return Command('hide_comment', {
+			'post_id': forecast.comments[comment][0], 'comment_id': comment,
+			'hidden': self._changed(forecast, comment)}), comment
 
 	def _delete_comment(self, forecast):
 		if not forecast.comments:
@@ -329,7 +371,7 @@ class Plan:
 		if dice == 3:
 			return Command('create_user', {
 				'username': forecast.users[user].lower(), 'user_id': self._id(),
-				'creation_date': self._date()}, taken=True)
+				'creation_date': self._date(), 'properties': None}, taken=True)
 		return Command('get_user', {'user_id': user})
 
 	# -- values ----------------------------------------------------------
@@ -352,6 +394,17 @@ class Plan:
 		if self._random.random() < 0.33:
 			return self._random.choice(self._all_posts[::max(1, len(self._all_posts) // 4)])
 		return self._random.choice(self._all_posts)
+
+	def _changed(self, forecast, item):
+		"""Mostly the other way round than it is: hidden, or shown."""
+		return (item not in forecast.hidden) == (self._random.random() < 0.9)
+
+	def _properties(self):
+		"""Mostly none."""
+		return self._object() if self._random.random() < 0.3 else None
+
+	def _object(self):
+		return properties.draw(self._random)
 
 	def _id(self):
 		return str(uuid.UUID(int=self._random.getrandbits(128)))

@@ -20,7 +20,7 @@ from .verdict import Divergence
 WRONG_COUNTS = """
 SELECT c.post_id, g.comment_count, g.like_count, c.comments, c.likes
 FROM (
-	SELECT post_id, count(*) FILTER (WHERE type = 'comment') AS comments,
+	SELECT post_id, count(*) FILTER (WHERE type = 'comment' AND hidden IS NOT TRUE) AS comments,
 		count(*) FILTER (WHERE type = 'like') AS likes
 	FROM blogstore.posts GROUP BY post_id HAVING bool_or(type <> 'delta')) c
 LEFT JOIN LATERAL blogstore.get_post(c.post_id) g ON true
@@ -42,6 +42,37 @@ FROM (
 	SELECT post_id FROM blogstore.posts WHERE type <> 'post'
 	GROUP BY post_id ORDER BY count(*) DESC LIMIT 15) p,
 	LATERAL blogstore.get_post(p.post_id) g
+"""
+
+
+# of the posts that snapshot shows as hidden, those that a list gives
+HIDDEN_IN_LISTS = """
+WITH hidden AS (SELECT post_id, user_id FROM blogstore.posts WHERE type = 'post' AND hidden)
+SELECT 'list_feed()', post_id FROM blogstore.list_feed(NULL) JOIN hidden USING (post_id)
+UNION ALL
+SELECT 'list_user_posts()', l.post_id FROM (SELECT DISTINCT user_id FROM hidden) u,
+	LATERAL blogstore.list_user_posts(u.user_id, NULL) l JOIN hidden h ON h.post_id = l.post_id
+UNION ALL
+SELECT 'get_posts()', g.post_id FROM hidden h JOIN blogstore.get_posts(ARRAY(SELECT post_id FROM hidden)) g USING (post_id)
+WHERE NOT g.hidden
+"""
+
+# get_posts() and get_likes() beside get_post() and get_like(), post by post
+MANY = """
+WITH asked AS MATERIALIZED (
+	SELECT post_id, row_number() OVER () AS n FROM (
+		SELECT post_id FROM (SELECT post_id FROM blogstore.posts WHERE type = 'post' ORDER BY random() LIMIT 20) p, generate_series(1, 2)
+		ORDER BY random()) p),
+one AS (SELECT array_agg(g ORDER BY a.n) AS posts FROM asked a, LATERAL blogstore.get_post(a.post_id) g),
+liker AS (SELECT user_id FROM blogstore.posts WHERE type = 'like' ORDER BY random() LIMIT 1)
+SELECT 'get_posts()', many.posts::text, one.posts::text
+FROM one, (SELECT array_agg(g) AS posts FROM blogstore.get_posts(ARRAY(SELECT post_id FROM asked ORDER BY n)) g) many
+WHERE many.posts IS DISTINCT FROM one.posts
+UNION ALL
+SELECT 'get_likes()', many.likes::text, one.likes::text
+FROM liker, LATERAL (SELECT array_agg(g ORDER BY a.n) AS likes FROM asked a, LATERAL blogstore.get_like(a.post_id, liker.user_id) g) one,
+	LATERAL (SELECT array_agg(g) AS likes FROM blogstore.get_likes(liker.user_id, ARRAY(SELECT post_id FROM asked ORDER BY n)) g) many
+WHERE many.likes IS DISTINCT FROM one.likes
 """
 
 
@@ -91,6 +122,8 @@ class Reader(threading.Thread):
 			self._look_at_counts(cursor)
 		self._look_at_children(cursor)
 		self._look_at_lists(cursor)
+		self._look_at_hidden(cursor)
+		self._look_at_many(cursor)
 		cursor.execute('COMMIT')
 
 	def _look_at_counts(self, cursor):
@@ -140,6 +173,17 @@ class Reader(threading.Thread):
 		for (user,) in cursor.fetchall():
 			cursor.execute('SELECT * FROM blogstore.list_user_posts(%s, %s)', (user, page))
 			self._judge_list(f'list_user_posts({user}, {page})', cursor.fetchall(), page, user)
+
+	def _look_at_hidden(self, cursor):
+		"""No worker has to come for it: from the commit on a hidden post is in no list."""
+		cursor.execute(HIDDEN_IN_LISTS)
+		for call, post in cursor.fetchall():
+			raise Divergence(f'reader: in one snapshot {call} gives post {post}, which is hidden{self._rows_of(cursor, post)}')
+
+	def _look_at_many(self, cursor):
+		cursor.execute(MANY)
+		for call, many, one in cursor.fetchall():
+			raise Divergence(f'reader: in one snapshot {call} gives\n  {many}\n  and one by one\n  {one}')
 
 	@staticmethod
 	def _judge_list(call, rows, page, user=None):

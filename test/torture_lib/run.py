@@ -21,7 +21,7 @@ from .client import Client
 from .hostile_caller import HostileCaller
 from .hostile_owner import HostileOwner
 from .killer import Killer
-from .model import Lifetimes
+from .lifetimes import Lifetimes
 from .plan import Plan
 from .reader import Reader
 from .server import Server

@@ -5,10 +5,12 @@ import signal
 import time
 
 import psycopg2
+import psycopg2.extras
 
 from lib import server
 from lib.server import PATIENCE
 
+from .properties import SHORT_FORMS
 from .verdict import Divergence
 
 DATABASE = 'torture'
@@ -57,11 +59,16 @@ WHERE backend_type IN ('client backend', 'blogstore worker', 'blogstore launcher
 """
 
 
+# as jsonb prints it: numbers would lose digits
+psycopg2.extras.register_default_jsonb(globally=True, loads=lambda text: text)
+
+
 class Server(server.Server):
 	"""One server of a workplace, with blogstore in a database of it."""
 
 	def __init__(self, installation, workplace, feed_size):
 		self.feed_size = feed_size
+		self.short_form, self.short_form_keys = SHORT_FORMS[0]
 		super().__init__(installation, workplace, 'data', SETTINGS.format(feed_size=feed_size),
 			('--no-sync', '--wal-segsize=4'))
 
@@ -112,6 +119,19 @@ class Server(server.Server):
 			return cursor.fetchall() if cursor.description else []
 		finally:
 			connection.close()
+
+	def change_short_form(self, choice):
+		"""Have another setting of blogstore.short_form_properties reloaded; returns whether it is another."""
+		before = self.short_form
+		self.ask('ALTER SYSTEM SET blogstore.short_form_properties = %s', SHORT_FORMS[choice][0])
+		self.short_form, self.short_form_keys = SHORT_FORMS[choice]
+		self.ask('SELECT pg_reload_conf()')
+		deadline = time.monotonic() + PATIENCE
+		while self.ask("SELECT current_setting('blogstore.short_form_properties')")[0][0] != self.short_form:
+			if time.monotonic() > deadline:
+				raise Divergence(f'blogstore.short_form_properties does not become {self.short_form!r}')
+			time.sleep(0.02)
+		return self.short_form != before
 
 	def pid_of(self, backend_type):
 		"""The process of that type in this database or in none, or None."""

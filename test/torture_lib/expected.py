@@ -1,0 +1,69 @@
+"""What the store must show: all ledgers together."""
+
+from . import properties
+from .model import SHORT_FORM
+
+
+class Expected:
+	"""What the store must show, from all ledgers; made while clients wait."""
+
+	def __init__(self, ledgers, short_form_keys):
+		self._short_form_keys = short_form_keys
+		self.users = {}
+		self.posts = {}
+		self.comments = {}
+		self.likes = {}
+		for ledger in ledgers:
+			self.users.update(ledger.users)
+			self.posts.update(ledger.posts)
+		for ledger in ledgers:
+			# a deleted post has taken these along, for good
+			ledger.comments = {key: item for key, item in ledger.comments.items() if item.post in self.posts}
+			ledger.likes = {key: date for key, date in ledger.likes.items() if key[0] in self.posts}
+			self.comments.update(ledger.comments)
+			self.likes.update(ledger.likes)
+		self.gone_users = [user for ledger in ledgers for user in ledger.gone_users]
+		self.gone_posts = [post for ledger in ledgers for post in ledger.gone_posts]
+		self.comments_of = {post: [] for post in self.posts}
+		self.likes_of = {post: [] for post in self.posts}
+		for key, item in sorted(self.comments.items(), key=lambda pair: (pair[1].date, pair[0]), reverse=True):
+			self.comments_of[item.post].append(key)
+		for (post, user), date in self.likes.items():
+			self.likes_of[post].append((user, date))
+
+	def name(self, user):
+		"""A user's name."""
+		return self.users[user].username
+
+	def user_rows(self):
+		"""user items."""
+		return [(key, 'user', key, item.username, item.date, item.properties) for key, item in self.users.items()]
+
+	def post_row(self, post, short=False):
+		"""A post item with its counts."""
+		item = self.posts[post]
+		return (post, 'post', post, item.user, self.name(item.user), item.title,
+			item.content[:SHORT_FORM] if short else item.content,
+			sum(not self.comments[key].hidden for key in self.comments_of[post]), len(self.likes_of[post]), item.date,
+			item.hidden, item.edited,
+			properties.shorten(item.properties, self._short_form_keys) if short else item.properties)
+
+	def post_rows(self, user=None, short=True, hidden=False):
+		"""Post items, of one user or of all, newest first; with hidden ones, or without."""
+		posts = [post for post, item in self.posts.items() if user in (None, item.user) and (hidden or not item.hidden)]
+		posts.sort(key=lambda post: (self.posts[post].date, post), reverse=True)
+		return [self.post_row(post, short) for post in posts]
+
+	def comment_rows(self, post, hidden=False):
+		"""A post's comment items, newest first; with hidden ones, or without."""
+		rows = []
+		for key in self.comments_of[post]:
+			item = self.comments[key]
+			if hidden or not item.hidden:
+				rows.append((key, 'comment', item.post, item.user, self.name(item.user), item.content, item.date,
+					None, item.hidden, item.edited, item.properties))
+		return rows
+
+	def like_rows(self):
+		"""Like items without their ids, which the store makes."""
+		return [('like', post, user, self.name(user), date) for (post, user), date in self.likes.items()]
