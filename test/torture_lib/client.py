@@ -8,7 +8,7 @@ import psycopg2
 
 from lib.server import PATIENCE
 
-from . import model
+from . import imports, model
 from .plan import CHILD_COMMANDS
 from .server import CLIENT_ROLE, START_PATIENCE
 from .verdict import Divergence
@@ -106,6 +106,7 @@ class Client(threading.Thread):
 		self.verdict.count('steps acknowledged')
 		self.verdict.count('commands acknowledged', len(step.effective))
 		self.verdict.count('refused, rightly', attempt.outcomes.count(model.REFUSED))
+		self.verdict.count('imports', sum(command.function == 'import' for command in step.effective))
 		self.verdict.count('refused on hidden posts', attempt.outcomes.count(model.HIDDEN))
 		if 'prepare' in step.ending:
 			self.verdict.count('transactions prepared')
@@ -189,6 +190,8 @@ class Client(threading.Thread):
 	def _call(self, cursor, command, guarded=True):
 		"""The row that a command returns (a dict), None, or why it was refused."""
 		arguments = ', '.join(f'{name} => %({name})s' for name in command.args)
+		if command.function == 'import':
+			return imports.play(cursor, command.args)
 		try:
 			cursor.execute(f'SELECT * FROM blogstore.{command.function}({arguments})', command.args)
 		except psycopg2.Error as error:

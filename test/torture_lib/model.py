@@ -82,6 +82,9 @@ class Ledger:
 				self.lifetimes.doomed.setdefault(post, monotonic())
 			if command.function in ('create_post', 'hide_post', 'publish_post'):
 				self.lifetimes.change(command.args['post_id'], command.args.get('hidden', False))
+			if command.function == 'import':
+				for row in command.args['posts']:
+					self.lifetimes.change(row['post_id'], row['hidden'])
 
 	def _posts_deleted(self, command):
 		if command.function == 'delete_post':
@@ -250,6 +253,43 @@ class Ledger:
 		date = self.likes.pop((command.args['post_id'], command.args['user_id']), None)
 		return self._judge_child_deletion(command, outcome, attempt, date is not None)
 
+	# -- an import: rows that are there become what they say --------------
+
+	def _import(self, command, outcome, attempt):
+		complaints = []
+		for row in command.args['users']:
+			user = self.users[row['user_id']] = self._changed(self.users[row['user_id']], row)
+			given = outcome['users'].get(row['user_id'])
+			complaints.append(self._compare(given, username=user.username, creation_date=user.date)
+				or self._same(given, properties=user.properties))
+		for row in command.args['posts']:
+			key = row['post_id']
+			new = Post(row['user_id'], row['title'], row['content'], row['creation_date'], row['hidden'], None, None)
+			given = outcome['posts'].get(key)
+			self.posts[key], complaint = self._imported(self.posts.get(key), new, row, given, attempt)
+			self.lifetimes.acknowledge(key)
+			self.lifetimes.born.setdefault(key, monotonic())
+			complaints.append(complaint or self._compare_post(key, self.posts[key], given))
+		for row in command.args['comments']:
+			key = row['comment_id']
+			new = Comment(row['post_id'], row['user_id'], row['content'], row['creation_date'], row['hidden'], None, None)
+			given = outcome['comments'].get(key)
+			self.comments[key], complaint = self._imported(self.comments.get(key), new, row, given, attempt)
+			complaints.append(complaint or self._compare_comment(key, self.comments[key], given))
+		return '; '.join(filter(None, complaints))
+
+	def _imported(self, known, new, row, given, attempt):
+		"""A post or comment after an import, and what is wrong with the date of its edit."""
+		if given is None:
+			return known or new, 'it is not there'
+		if known is None:
+			new = new._replace(properties=properties.stored(row['properties']), date=new.date or given['creation_date'])
+			return new, None if row['creation_date'] or self._within(new.date, attempt) else 'it is to be dated now'
+		item, complaint = self._edited(known, {**row, 'hidden': None}, given, attempt)
+		if known.hidden and not new.hidden and new.date is not None:
+			item = item._replace(date=new.date)
+		return item._replace(hidden=new.hidden), complaint
+
 	# -- queries of one's own items --------------------------------------
 
 	def _get_user(self, command, outcome, attempt):
@@ -373,9 +413,11 @@ class Ledger:
 		for command in step.effective:
 			post = command.args.get('post_id')
 			user = command.args.get('user_id')
-			if command.function == 'hide_post' and post in self.posts and self.posts[post].hidden:
-				queries.append(('blogstore.list_feed(NULL) WHERE id = %s', (post,)))
-				queries.append(('blogstore.list_user_posts(%s, NULL) WHERE id = %s', (self.posts[post].user, post)))
+			posts = [post] if command.function == 'hide_post' else [row['post_id'] for row in command.args.get('posts', ())]
+			for key in posts:
+				if key in self.posts and self.posts[key].hidden:
+					queries.append(('blogstore.list_feed(NULL) WHERE id = %s', (key,)))
+					queries.append(('blogstore.list_user_posts(%s, NULL) WHERE id = %s', (self.posts[key].user, key)))
 			comment = command.args.get('comment_id')
 			if command.function == 'hide_comment' and comment in self.comments and self.comments[comment].hidden:
 				queries.append(('blogstore.list_post_comments(%s, NULL) WHERE id = %s', (post, comment)))

@@ -24,7 +24,7 @@ import uuid
 from collections import deque
 from typing import NamedTuple
 
-from . import properties
+from . import imports, properties
 from .properties import LETTERS
 
 # at most so much of each is alive for a client: checks read everything
@@ -104,14 +104,16 @@ class Forecast:
 			self.users[args['user_id']] = args['username']
 		elif command.function == 'create_post':
 			self.posts[args['post_id']] = args['user_id']
-			self._hide(args['post_id'], args['hidden'])
+			self.hide(args['post_id'], args['hidden'])
+		elif command.function == 'import':
+			imports.forecast_apply(self, args)
 		elif command.function in ('hide_post', 'publish_post'):
-			self._hide(args['post_id'], args.get('hidden', False))
+			self.hide(args['post_id'], args.get('hidden', False))
 		elif command.function == 'hide_comment':
-			self._hide(args['comment_id'], args['hidden'])
+			self.hide(args['comment_id'], args['hidden'])
 		elif command.function == 'create_comment':
 			self.comments[args['comment_id']] = (args['post_id'], args['user_id'])
-			self._hide(args['comment_id'], args['hidden'])
+			self.hide(args['comment_id'], args['hidden'])
 		elif command.function == 'create_like':
 			self.likes[args['post_id'], args['user_id']] = None
 		elif command.function == 'delete_like':
@@ -125,7 +127,8 @@ class Forecast:
 		taken = {name.lower() for name in self.users.values()}
 		self.free_names = [name for name in self.free_names[-20:] if name.lower() not in taken]
 
-	def _hide(self, item, hidden):
+	def hide(self, item, hidden):
+		"""It is hidden from now on, or shown."""
 		(self.hidden.add if hidden else self.hidden.discard)(item)
 
 	def _forget_posts(self, posts):
@@ -145,7 +148,8 @@ class Plan:
 
 	def __init__(self, seed, clients):
 		self._lock = threading.Lock()
-		self._random = random.Random(f'{seed}/plan/{clients}')
+		self.random = random.Random(f'{seed}/plan/{clients}')
+		self.most = MOST
 		self._forecasts = [Forecast() for _ in range(clients)]
 		self._queues = [deque() for _ in range(clients)]
 		self._row = 0
@@ -174,21 +178,23 @@ class Plan:
 
 	def _draw_step(self, client):
 		forecast = self._forecasts[client]
-		dice = self._random.random() if self._row > 10 else 0.0
-		isolation = self._random.choices(
+		dice = self.random.random() if self._row > 10 else 0.0
+		isolation = self.random.choices(
 			['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'], [70, 15, 15])[0]
 		if dice < 0.70:
 			ending, groups = 'plain', [self._draw_group(forecast, 1)]
 		elif dice < 0.80:
-			ending, groups = 'commit', [self._draw_group(forecast, self._random.randint(2, 5))]
+			ending, groups = 'commit', [self._draw_group(forecast, self.random.randint(2, 5))]
 		elif dice < 0.87:
 			ending, groups = 'commit', self._draw_savepoints(forecast)
 		elif dice < 0.91:
 			ending, groups = 'rollback', [self._draw_undone(forecast)]
 		elif dice < 0.95:
-			ending, groups = 'prepare', [self._draw_group(forecast, self._random.randint(1, 3))]
+			ending, groups = 'prepare', [self._draw_group(forecast, self.random.randint(1, 3))]
 		elif dice < 0.97:
 			ending, groups = 'prepare rollback', [self._draw_undone(forecast)]
+		elif dice < 0.985 and forecast.users:
+			ending, isolation, groups = 'commit', 'READ COMMITTED', [self._draw_import(forecast)]
 		else:
 			ending, groups = 'plain', [Group([self._draw_query(forecast)], False)]
 		return Step(client, self._row, ending, isolation, groups)
@@ -207,7 +213,7 @@ class Plan:
 
 	def _draw_undone(self, forecast):
 		"""Commands that come to nothing: the forecast stays."""
-		number = self._random.randint(1, 4)
+		number = self.random.randint(1, 4)
 		touched = set()
 		return Group([self._draw_command(forecast, touched, may_remove=position == number - 1)
 			for position in range(number)], True)
@@ -215,19 +221,24 @@ class Plan:
 	def _draw_savepoints(self, forecast):
 		"""A transaction part of which is rolled back."""
 		touched = set()
-		groups = [self._draw_group(forecast, self._random.randint(1, 2), touched)]
-		for _ in range(self._random.randint(1, 2)):
+		groups = [self._draw_group(forecast, self.random.randint(1, 2), touched)]
+		for _ in range(self.random.randint(1, 2)):
 			groups.append(self._draw_undone(forecast))
-			groups.append(self._draw_group(forecast, self._random.randint(0, 2), touched))
-		if self._random.random() < 0.3:
+			groups.append(self._draw_group(forecast, self.random.randint(0, 2), touched))
+		if self.random.random() < 0.3:
 			groups.insert(0, self._draw_undone(forecast))
 		return groups
+
+	def _draw_import(self, forecast):
+		command = Command('import', imports.draw(self, forecast))
+		forecast.apply(command)
+		return Group([command], False)
 
 	# -- commands --------------------------------------------------------
 
 	def _draw_command(self, forecast, touched, may_remove):
 		while True:
-			kind = self._random.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+			kind = self.random.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
 			kind = self._within_bounds(forecast, kind)
 			if kind in ('delete_post', 'delete_user') and not may_remove:
 				continue
@@ -247,137 +258,138 @@ class Plan:
 		return kind
 
 	def _create_user(self, forecast):
-		if forecast.free_names and self._random.random() < 0.3:
-			name = self._random.choice(forecast.free_names)
+		if forecast.free_names and self.random.random() < 0.3:
+			name = self.random.choice(forecast.free_names)
 		else:
-			name = self._name(forecast)
-		user = self._id()
+			name = self.name(forecast)
+		user = self.id()
 		return Command('create_user', {
-			'username': name, 'user_id': user, 'creation_date': self._date(), 'properties': self._properties()}), user
+			'username': name, 'user_id': user, 'creation_date': self.date(), 'properties': self.properties()}), user
 
 	def _edit_user(self, forecast):
-		user = self._one_of(forecast.users)
-		name = forecast.users[user].swapcase() if self._random.random() < 0.1 else self._name(forecast)
-		which = self._random.randrange(3)
+		user = self.one_of(forecast.users)
+		name = forecast.users[user].swapcase() if self.random.random() < 0.1 else self.name(forecast)
+		which = self.random.randrange(3)
 		return Command('edit_user', {
 			'user_id': user, 'username': name if which != 0 else None,
 			'properties': self._object() if which != 1 else None}), user
 
 	def _delete_user(self, forecast):
 		# half of the time one with so many items that a job has to purge them
-		user = self._busy_user(forecast) if self._random.random() < 0.5 else self._one_of(forecast.users)
+		user = self._busy_user(forecast) if self.random.random() < 0.5 else self.one_of(forecast.users)
 		return Command('delete_user', {'user_id': user}), user
 
 	def _create_post(self, forecast):
-		post = self._id()
+		post = self.id()
 		return Command('create_post', {
-			'user_id': self._one_of(forecast.users), 'title': self._text(1, 40), 'content': self._content(),
-			'post_id': post, 'creation_date': self._date(), 'properties': self._properties(),
-			'hidden': self._random.random() < 0.12}), post
+			'user_id': self.one_of(forecast.users), 'title': self.text(1, 40), 'content': self.content(),
+			'post_id': post, 'creation_date': self.date(), 'properties': self.properties(),
+			'hidden': self.random.random() < 0.12}), post
 
 	def _edit_post(self, forecast):
 		if not forecast.posts:
 			return None, None
-		post = self._one_of(forecast.posts)
-		which = self._random.randrange(3)
+		post = self.one_of(forecast.posts)
+		which = self.random.randrange(3)
 		return Command('edit_post', {
-			'post_id': post, 'title': self._text(1, 40) if which != 0 else None,
-			'content': self._content() if which != 1 else None, 'properties': self._properties()}), post
+			'post_id': post, 'title': self.text(1, 40) if which != 0 else None,
+			'content': self.content() if which != 1 else None, 'properties': self.properties()}), post
 
 	def _hide_post(self, forecast):
 		if not forecast.posts:
 			return None, None
-		post = self._one_of(forecast.posts)
-		return Command('hide_post', {'post_id': post, 'hidden': self._changed(forecast, post)}), post
+		post = self.one_of(forecast.posts)
+		return Command('hide_post', {'post_id': post, 'hidden': self.changed(forecast, post)}), post
 
 	def _publish_post(self, forecast):
 		hidden = [post for post in forecast.posts if post in forecast.hidden]
 		if not hidden and not forecast.posts:
 			return None, None
-		post = self._one_of(hidden if hidden and self._random.random() < 0.9 else forecast.posts)
+		post = self.one_of(hidden if hidden and self.random.random() < 0.9 else forecast.posts)
 		return Command('publish_post', {'post_id': post}), post
 
 	def _delete_post(self, forecast):
 		if not forecast.posts:
 			return None, None
-		post = self._one_of(forecast.posts)
+		post = self.one_of(forecast.posts)
 		return Command('delete_post', {'post_id': post}), post
 
 	def _create_comment(self, forecast):
 		post = self._some_post()
 		if post is None:
 			return None, None
-		comment = self._id()
+		comment = self.id()
 		return Command('create_comment', {
-			'post_id': post, 'user_id': self._some_user(forecast), 'content': self._text(1, 120),
-			'comment_id': comment, 'creation_date': self._date(), 'properties': self._properties(),
-			'hidden': self._random.random() < 0.12}), comment
+			'post_id': post, 'user_id': self._some_user(forecast), 'content': self.text(1, 120),
+			'comment_id': comment, 'creation_date': self.date(), 'properties': self.properties(),
+			'hidden': self.random.random() < 0.12}), comment
 
 	def _edit_comment(self, forecast):
 		if not forecast.comments:
 			return None, None
-		comment = self._one_of(forecast.comments)
-		which = self._random.randrange(3)
+		comment = self.one_of(forecast.comments)
+		which = self.random.randrange(3)
 		return Command('edit_comment', {
 			'post_id': forecast.comments[comment][0], 'comment_id': comment,
-			'content': self._text(1, 120) if which != 0 else None,
+			'content': self.text(1, 120) if which != 0 else None,
 			'properties': self._object() if which != 1 else None}), comment
 
 	def _hide_comment(self, forecast):
 		if not forecast.comments:
 			return None, None
-		comment = self._one_of(forecast.comments)
+		comment = self.one_of(forecast.comments)
 		return Command('hide_comment', {
 			'post_id': forecast.comments[comment][0], 'comment_id': comment,
-			'hidden': self._changed(forecast, comment)}), comment
+			'hidden': self.changed(forecast, comment)}), comment
 
 	def _delete_comment(self, forecast):
 		if not forecast.comments:
 			return None, None
-		comment = self._one_of(forecast.comments)
+		comment = self.one_of(forecast.comments)
 		return Command('delete_comment', {
 			'post_id': forecast.comments[comment][0], 'comment_id': comment}), comment
 
 	def _create_like(self, forecast):
-		if forecast.likes and self._random.random() < 0.1:
-			post, user = self._one_of(forecast.likes)
+		if forecast.likes and self.random.random() < 0.1:
+			post, user = self.one_of(forecast.likes)
 		else:
 			post, user = self._some_post(), self._some_user(forecast)
 		if post is None:
 			return None, None
 		return Command('create_like', {
-			'post_id': post, 'user_id': user, 'creation_date': self._date()}), (post, user)
+			'post_id': post, 'user_id': user, 'creation_date': self.date()}), (post, user)
 
 	def _delete_like(self, forecast):
-		if forecast.likes and self._random.random() < 0.95:
-			post, user = self._one_of(forecast.likes)
+		if forecast.likes and self.random.random() < 0.95:
+			post, user = self.one_of(forecast.likes)
 		else:
-			post, user = self._some_post(), self._one_of(forecast.users)
+			post, user = self._some_post(), self.one_of(forecast.users)
 		if post is None:
 			return None, None
 		return Command('delete_like', {'post_id': post, 'user_id': user}), (post, user)
 
 	def _draw_query(self, forecast):
 		"""A query about what is one's own, or a name that is taken."""
-		dice = self._random.randrange(5)
+		dice = self.random.randrange(5)
 		if dice == 0 and forecast.posts:
-			return Command('get_post', {'post_id': self._one_of(forecast.posts)})
+			return Command('get_post', {'post_id': self.one_of(forecast.posts)})
 		if dice == 1 and forecast.likes:
-			post, user = self._one_of(forecast.likes)
+			post, user = self.one_of(forecast.likes)
 			return Command('get_like', {'post_id': post, 'user_id': user})
-		user = self._one_of(forecast.users)
+		user = self.one_of(forecast.users)
 		if dice == 2:
 			return Command('get_user_by_name', {'username': forecast.users[user].upper()})
 		if dice == 3:
 			return Command('create_user', {
-				'username': forecast.users[user].lower(), 'user_id': self._id(),
-				'creation_date': self._date(), 'properties': None}, taken=True)
+				'username': forecast.users[user].lower(), 'user_id': self.id(),
+				'creation_date': self.date(), 'properties': None}, taken=True)
 		return Command('get_user', {'user_id': user})
 
 	# -- values ----------------------------------------------------------
 
-	def _one_of(self, items):
-		return self._random.choice(list(items))
+	def one_of(self, items):
+		"""Any of them."""
+		return self.random.choice(list(items))
 
 	@staticmethod
 	def _busy_user(forecast):
@@ -385,48 +397,51 @@ class Plan:
 
 	def _some_user(self, forecast):
 		"""Mostly the same one, so that there is one with many items."""
-		return self._busy_user(forecast) if self._random.random() < 0.7 else self._one_of(forecast.users)
+		return self._busy_user(forecast) if self.random.random() < 0.7 else self.one_of(forecast.users)
 
 	def _some_post(self):
 		"""A post of anybody's; a third of the time one of few, where all meet."""
 		if not self._all_posts:
 			return None
-		if self._random.random() < 0.33:
-			return self._random.choice(self._all_posts[::max(1, len(self._all_posts) // 4)])
-		return self._random.choice(self._all_posts)
+		if self.random.random() < 0.33:
+			return self.random.choice(self._all_posts[::max(1, len(self._all_posts) // 4)])
+		return self.random.choice(self._all_posts)
 
-	def _changed(self, forecast, item):
+	def changed(self, forecast, item):
 		"""Mostly the other way round than it is: hidden, or shown."""
-		return (item not in forecast.hidden) == (self._random.random() < 0.9)
+		return (item not in forecast.hidden) == (self.random.random() < 0.9)
 
-	def _properties(self):
+	def properties(self):
 		"""Mostly none."""
-		return self._object() if self._random.random() < 0.3 else None
+		return self._object() if self.random.random() < 0.3 else None
 
 	def _object(self):
-		return properties.draw(self._random)
+		return properties.draw(self.random)
 
-	def _id(self):
-		return str(uuid.UUID(int=self._random.getrandbits(128)))
+	def id(self):
+		"""A new one."""
+		return str(uuid.UUID(int=self.random.getrandbits(128)))
 
-	def _date(self):
+	def date(self):
 		"""Often equal to another one, so that ids decide on the order."""
-		date = FIRST_DATE + datetime.timedelta(minutes=self._random.randrange(400))
-		if self._random.random() < 0.3:
-			date += datetime.timedelta(microseconds=self._random.randrange(1000000))
+		date = FIRST_DATE + datetime.timedelta(minutes=self.random.randrange(400))
+		if self.random.random() < 0.3:
+			date += datetime.timedelta(microseconds=self.random.randrange(1000000))
 		return date
 
-	def _name(self, forecast):
+	def name(self, forecast):
+		"""One that nobody has."""
 		forecast.names += 1
 		owner = self._forecasts.index(forecast)
-		return f'{self._random.choice(["Ada", "Éva", "bob", "李"])} {owner}.{forecast.names}'
+		return f'{self.random.choice(["Ada", "Éva", "bob", "李"])} {owner}.{forecast.names}'
 
-	def _text(self, least, most):
-		text = ''.join(self._random.choices(LETTERS, k=self._random.randint(least, most)))
+	def text(self, least, most):
+		"""Of so many characters."""
+		text = ''.join(self.random.choices(LETTERS, k=self.random.randint(least, most)))
 		return text if text.strip() else 'x' + text
 
-	def _content(self):
+	def content(self):
 		"""Empty, short, about as long as the short form, long, or stored out of line."""
-		least, most = self._random.choices(
+		least, most = self.random.choices(
 			[(0, 0), (1, 80), (190, 210), (300, 900), (4000, 6000)], [4, 50, 25, 19, 2])[0]
-		return ''.join(self._random.choices(LETTERS, k=self._random.randint(least, most)))
+		return ''.join(self.random.choices(LETTERS, k=self.random.randint(least, most)))

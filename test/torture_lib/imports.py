@@ -1,0 +1,88 @@
+"""Imports that catch up: users, posts and comments of a client's own, new ones and changed ones.
+
+Only what is on the client's own posts: what another client deletes meanwhile would be
+rejected, and the import with it.
+"""
+
+SOURCES = {
+	'users': (('user_id', 'uuid'), ('username', 'text'), ('creation_date', 'timestamptz'), ('properties', 'jsonb')),
+	'posts': (('post_id', 'uuid'), ('user_id', 'uuid'), ('title', 'text'), ('content', 'text'),
+		('creation_date', 'timestamptz'), ('hidden', 'boolean'), ('properties', 'jsonb')),
+	'comments': (('comment_id', 'uuid'), ('post_id', 'uuid'), ('user_id', 'uuid'), ('content', 'text'),
+		('creation_date', 'timestamptz'), ('hidden', 'boolean'), ('properties', 'jsonb')),
+}
+
+WRITTEN = {
+	'users': "SELECT * FROM blogstore.get_users(%s::uuid[])",
+	'posts': "SELECT * FROM blogstore.get_posts(%s::uuid[])",
+	'comments': """SELECT c.* FROM (SELECT DISTINCT post_id FROM pg_temp.source_comments) p,
+		LATERAL blogstore.list_post_comments(p.post_id, NULL, include_hidden => true) c WHERE c.id = ANY (%s::uuid[])""",
+}
+
+
+def draw(plan, forecast):
+	"""A command: rows of each kind, some of what is there and some new."""
+	random = plan.random
+	users, posts, comments = [], [], []
+	for user in random.sample(list(forecast.users), min(2, len(forecast.users))):
+		users.append({
+			'user_id': user, 'username': plan.name(forecast) if random.random() < 0.5 else forecast.users[user],
+			'creation_date': None, 'properties': plan.properties()})
+	for post in random.sample(list(forecast.posts), min(4, len(forecast.posts))):
+		hidden = plan.changed(forecast, post) if random.random() < 0.5 else post in forecast.hidden
+		posts.append({
+			'post_id': post, 'user_id': forecast.posts[post], 'title': plan.text(1, 40), 'content': plan.content(),
+			'creation_date': plan.date() if post in forecast.hidden and not hidden and random.random() < 0.5 else None,
+			'hidden': hidden, 'properties': plan.properties()})
+	if len(forecast.posts) < plan.most['posts']:
+		posts.append({
+			'post_id': plan.id(), 'user_id': plan.one_of(forecast.users), 'title': plan.text(1, 40), 'content': plan.content(),
+			'creation_date': plan.date(), 'hidden': random.random() < 0.3, 'properties': plan.properties()})
+	own = [comment for comment, item in forecast.comments.items() if item[0] in forecast.posts]
+	for comment in random.sample(own, min(6, len(own))):
+		post, user = forecast.comments[comment]
+		comments.append({
+			'comment_id': comment, 'post_id': post, 'user_id': user, 'content': plan.text(1, 120), 'creation_date': None,
+			'hidden': plan.changed(forecast, comment) if random.random() < 0.5 else comment in forecast.hidden,
+			'properties': plan.properties()})
+	if posts and len(forecast.comments) + 2 < plan.most['comments']:
+		for _ in range(2):
+			comments.append({
+				'comment_id': plan.id(), 'post_id': plan.one_of([post['post_id'] for post in posts]),
+				'user_id': plan.one_of(forecast.users), 'content': plan.text(1, 120), 'creation_date': plan.date(),
+				'hidden': random.random() < 0.3, 'properties': plan.properties()})
+	return {'users': users, 'posts': posts, 'comments': comments}
+
+
+def forecast_apply(forecast, args):
+	"""Take an import as done."""
+	for row in args['users']:
+		name = forecast.users.get(row['user_id'])
+		if name not in (None, row['username']):
+			forecast.free_names.append(name)
+		forecast.users[row['user_id']] = row['username']
+	for row in args['posts']:
+		forecast.posts[row['post_id']] = row['user_id']
+		forecast.hide(row['post_id'], row['hidden'])
+	for row in args['comments']:
+		forecast.comments[row['comment_id']] = (row['post_id'], row['user_id'])
+		forecast.hide(row['comment_id'], row['hidden'])
+
+
+def play(cursor, args):
+	"""Import the rows, and read what has become of them: by kind, a row (a dict) for each id."""
+	given = []
+	for kind, columns in SOURCES.items():
+		declared = ', '.join(' '.join(column) for column in columns)
+		cursor.execute(f'CREATE TEMP TABLE source_{kind} ({declared}) ON COMMIT DROP')
+		for row in args[kind]:
+			values = ', '.join(f'%({name})s' for name, _ in columns)
+			cursor.execute(f'INSERT INTO pg_temp.source_{kind} VALUES ({values})', row)
+		given.append(f"{kind} => 'pg_temp.source_{kind}'")
+	cursor.execute(f"SELECT count(*) FROM blogstore.import({', '.join(given)}, changed => 'update')")
+	outcome = {}
+	for kind, columns in SOURCES.items():
+		cursor.execute(WRITTEN[kind], ([row[columns[0][0]] for row in args[kind]],))
+		names = [column.name for column in cursor.description]
+		outcome[kind] = {row[0]: dict(zip(names, row)) for row in cursor.fetchall()}
+	return outcome
