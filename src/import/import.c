@@ -288,6 +288,37 @@ import_posts(Import *import)
 		tuplestore_end(import->changed);
 }
 
+/*
+ * Raise 55000 unless a container has a leaf for each item of a type: of what is in one that
+ * is away it would be said that it is unknown, or new.
+ */
+static void
+need_leaves(Container container, ItemType type)
+{
+	container_require_whole(container);
+	for (int p = partition_first(container, type); p != NO_PARTITION;
+		 p = partition_after(container, type, p))
+		if (!partition_takes(container, type, p))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("partition %d of container \"%s\" has no leaf for items of type \"%s\"",
+							p, container_table(container), item_type_name(type)),
+					 errhint("Attach the missing leaf, and import again.")));
+}
+
+/* Whatever is to be looked up has to be there. Errors: 55000. */
+static void
+need_all_leaves(const Import *import)
+{
+	need_leaves(CONTAINER_USERS, ITEM_USER);
+	for (ItemType t = ITEM_POST; t <= ITEM_LIKE; t++)
+		if (import->tally[t].read > 0)
+		{
+			need_leaves(CONTAINER_POSTS, ITEM_POST);
+			need_leaves(CONTAINER_POSTS, t);
+		}
+}
+
 /* All that is done as the owner once the sources have been read. */
 static void
 import_staged(Import *import)
@@ -303,6 +334,7 @@ import_staged(Import *import)
 							  psprintf("ANALYZE @%s", item_type_name(t)));
 	container_lock(CONTAINER_USERS, true);
 	(void) import_run(import, import_lock_tables_sql);
+	need_all_leaves(import);
 
 	import_users(import);
 	check_items(import, ITEM_POST);
