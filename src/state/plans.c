@@ -119,31 +119,49 @@ tables_named(SPIPlanPtr made)
 	return tables;
 }
 
+/* Has a container a column that was added to those of 0.1? */
+static bool
+has_added(Container container, Property p)
+{
+	Oid			relid = container_table_lookup(container);
+	AttrNumber	attno = OidIsValid(relid) ?
+		get_attnum(relid, property_column(p)) : InvalidAttrNumber;
+
+	return attno != InvalidAttrNumber &&
+		get_atttype(relid, attno) == property_type(p);
+}
+
 /*
- * Have the containers all columns that this version makes? Those of an older one get
- * them from upgrade_containers(), all at once.
+ * Have the containers the columns that this version makes? Those of an older one have none
+ * of them, and get them from upgrade_containers(), all at once. If some lack, or the feed,
+ * their owner has taken them away: that the others are not there is not to be believed.
+ * Errors: 55000.
  */
 static bool
 containers_complete(void)
 {
-	bool		complete = true;
+	const char *missing = NULL;
+	bool		any = false;
 
 	for (Container c = 0; c < N_CONTAINERS; c++)
-	{
-		Oid			relid = container_table_lookup(c);
+		for (Property p = 0; p < N_PROPERTIES; p++)
+			if (property_is_added(p) && container_has_property(c, p) &&
+				OidIsValid(container_table_lookup(c)))
+			{
+				bool		there = has_added(c, p);
 
-		for (Property p = 0; p < N_PROPERTIES && complete; p++)
-		{
-			AttrNumber	attno;
-
-			if (!property_is_added(p) || !container_has_property(c, p))
-				continue;
-			attno = get_attnum(relid, property_column(p));
-			complete = attno != InvalidAttrNumber &&
-				get_atttype(relid, attno) == property_type(p);
-		}
-	}
-	return complete;
+				any |= there;
+				if (!there && missing == NULL)
+					missing = psprintf("container \"%s\" has no column \"%s\" of type %s",
+									   container_table(c), property_column(p),
+									   format_type_be(property_type(p)));
+			}
+	if (any && missing != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg_internal("%s", missing),
+				 errhint("CALL blogstore.upgrade_containers() adds what is missing.")));
+	return any;
 }
 
 /* A statement with columns, or NULLs in their place, for the properties in braces. */

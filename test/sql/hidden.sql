@@ -146,6 +146,16 @@ SELECT problem, expected FROM blogstore.verify() WHERE container = 'posts';
 SELECT blogstore.repair() > 0 AS mended;
 SELECT comment_count FROM blogstore.get_post(kit.p(1));
 
+-- An export says what is hidden while the feed is away, and nothing of containers that have lost a column
+BEGIN;
+DROP TABLE blogstore.feed;
+SELECT count(*) > 0 AS some, count(*) = (SELECT count(*) FROM blogstore.posts WHERE hidden) AS same FROM blogstore.export_documents() AS d (item) WHERE item @> '{"hidden": true}';
+ROLLBACK;
+BEGIN;
+ALTER TABLE blogstore.posts RENAME COLUMN hidden TO hidden_once;
+SELECT call, kit.try('blogstore.' || call) FROM unnest(ARRAY['export_documents()', 'verify()']) call;
+ROLLBACK;
+
 -- Bad input
 SELECT call, kit.try('blogstore.' || call) FROM unnest(ARRAY['hide_post(NULL)', 'hide_post(kit.p(1), NULL)', 'hide_post(kit.p(999))', 'publish_post(NULL)', 'publish_post(kit.p(999))',
 	'hide_comment(NULL, kit.c(1))', 'hide_comment(kit.p(1), NULL)', 'hide_comment(kit.p(1), kit.c(10), NULL)', 'hide_comment(kit.p(1), kit.c(999))', 'hide_comment(kit.p(999), kit.c(10))',
