@@ -375,6 +375,7 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 			  ItemType type)
 {
 	LayoutProblem *p = NULL;
+	bool		added = false;	/* by 0.2, all or none */
 	int			n;
 	const Property *props = item_properties(type, &n);
 
@@ -387,18 +388,19 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 		leaf->attno[prop] = find_column(rel, prop, &other);
 		if (other != NULL)
 			leaf->attno[prop] = InvalidAttrNumber;
+		added |= property_is_added(prop) && leaf->attno[prop] != InvalidAttrNumber;
 	}
 	for (int i = 0; i < n && p == NULL; i++)
 	{
-		if (property_is_added(props[i]))
+		if (property_is_added(props[i]) &&
+			!(added && container_has_property(container, props[i])))
 			continue;
 		leaf->attno[props[i]] = find_column(rel, props[i], &p);
-		if (p == NULL && leaf->attno[props[i]] == InvalidAttrNumber)
-			p = problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-						psprintf("\"%s\" has no column \"%s\"",
-								 RelationGetRelationName(rel),
-								 property_column(props[i])),
-						"Add the column again, or give it its name back.");
+		if (leaf->attno[props[i]] == InvalidAttrNumber && p == NULL)
+			p = shape_problem(psprintf("\"%s\" has no column \"%s\"",
+									   RelationGetRelationName(rel),
+									   property_column(props[i])),
+							  "Add the column again, or give it its name back.");
 	}
 	return p;
 }
