@@ -242,6 +242,18 @@ SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000001';
 SELECT call, kit.outcome('SELECT web.' || call) FROM (VALUES ('edit_comment(kit.p(40), kit.c(40), ''x'')'), ('create_comment(kit.p(40), ''x'')'), ('create_like(kit.p(40))')) AS v (call);
 SELECT call, kit.outcome('SELECT blogstore.' || call) FROM (VALUES ('own_create_like(kit.u(1), kit.p(1), kit.u(2))'), ('own_create_comment(kit.u(1), kit.p(1), kit.u(2), ''x'')'),
 	('own_create_like(kit.u(1), kit.p(40), kit.u(2))'), ('own_create_like(NULL, kit.p(1), kit.u(1))'), ('own_create_comment(NULL, kit.p(1), kit.u(1), ''x'')')) AS v (call);
+SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000002';
+-- who writes on another's hidden post is not told that there is one, nor that somebody has
+SELECT count(*) FROM blogstore.create_post(kit.u(1), 'discussed', 'c', kit.p(42), kit.d(42)) p, LATERAL blogstore.create_comment(p.id, kit.u(3), 'by three', kit.c(42)) c,
+	LATERAL blogstore.create_like(p.id, kit.u(2));
+SELECT hidden FROM blogstore.hide_post(kit.p(42));
+SELECT post, call, kit.outcome('SELECT web.' || replace(call, '$', format('%L', kit.p(post)))) FROM (VALUES (1, 'create_like($)'), (2, 'create_comment($, ''x'')'),
+	(3, 'edit_comment($, kit.c(42), ''x'')')) AS v (n, call), (VALUES (42), (999)) AS p (post) ORDER BY n, post DESC;
+SELECT kit.outcome('SELECT web.create_like(NULL)'), kit.outcome('SELECT web.create_comment(NULL, ''x'')'), kit.outcome('SELECT web.edit_comment(NULL, kit.c(42), ''x'')');
+-- its author is told why
+SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000001';
+SELECT kit.outcome('SELECT web.create_like(kit.p(42))'), kit.outcome('SELECT web.create_comment(kit.p(42), ''x'')'), kit.outcome('SELECT web.edit_comment(kit.p(42), kit.c(42), ''x'')');
+SELECT web.delete_post(kit.p(42));
 RESET blogstore.current_user_id;
 SELECT count(*) FROM blogstore.get_post(kit.p(40)), blogstore.list_post_comments(kit.p(1), NULL, include_hidden => true) c WHERE c.id = kit.c(52);
 DROP FUNCTION kit.seen, kit.sees;
@@ -327,6 +339,11 @@ SELECT format('SELECT kit.refused(%L)', change) FROM unnest(ARRAY[
 	'GRANT EXECUTE ON FUNCTION blogstore.get_post TO regress_blogstore_door; GRANT regress_blogstore_door TO regress_blogstore_mid; GRANT regress_blogstore_mid TO regress_blogstore_web; REVOKE SET ON PARAMETER blogstore.current_user_id FROM regress_blogstore_door',
 	'ALTER ROLE regress_blogstore_web SUPERUSER',
 	'ALTER ROLE regress_blogstore_web CREATEROLE',
+	'ALTER ROLE regress_blogstore_mid CREATEROLE; GRANT regress_blogstore_mid TO regress_blogstore_web',
+	'ALTER ROLE regress_blogstore_web REPLICATION',
+	'GRANT pg_read_server_files TO regress_blogstore_mid; GRANT regress_blogstore_mid TO regress_blogstore_web',
+	'GRANT CREATE ON SCHEMA blogstore TO regress_blogstore_web',
+	'GRANT ALTER SYSTEM ON PARAMETER blogstore.current_user_id TO regress_blogstore_web',
 	'GRANT SET ON PARAMETER blogstore.current_user_id TO regress_blogstore_web',
 	'GRANT SET ON PARAMETER blogstore.current_user_id TO PUBLIC',
 	'GRANT regress_blogstore_door TO regress_blogstore_web',
