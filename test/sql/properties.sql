@@ -92,9 +92,55 @@ SELECT * FROM blogstore.verify();
 
 -- An index of the site's own
 CREATE INDEX posts_tags ON blogstore.posts USING gin ((properties -> 'tags')) WHERE type = 'post';
-SELECT blogstore.edit_post(kit.p(2), properties => '{"tags": ["new", "b"]}') IS NULL AS gone;
+SELECT properties FROM blogstore.edit_post(kit.p(2), properties => '{"tags": ["new", "b"]}');
+SELECT hidden FROM blogstore.create_post(kit.u(1), 'A draft', 'Hello', kit.p(3), properties => '{"tags": ["new"]}', hidden => true);
+SELECT properties -> 'tags' AS tags, hidden FROM blogstore.create_post(kit.u(2), 'Third', 'Hello', kit.p(4), kit.d(4), properties => '{"tags": ["new"]}');
+SELECT count(blogstore.create_like(kit.p(4), kit.u(n))) FROM generate_series(1, 2) n;
 SET enable_seqscan = off;
-SELECT title FROM blogstore.posts WHERE type = 'post' AND properties -> 'tags' ? 'new';
+SET enable_indexscan = off;
+-- as the manual shows it
+PREPARE tagged(text) AS SELECT title, like_count FROM blogstore.get_posts(ARRAY(
+	SELECT post_id FROM blogstore.posts
+	WHERE type = 'post' AND properties -> 'tags' ? $1 AND hidden IS NOT TRUE
+	ORDER BY creation_date DESC, id DESC LIMIT 20));
+EXECUTE tagged('new');
+EXECUTE tagged('a');
+-- by the index, of each partition
+DO $$
+DECLARE
+	plan	text := '';
+	line	text;
+	leaves	bigint := (SELECT count(*) FROM pg_inherits WHERE inhparent = 'blogstore.posts'::regclass);
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) EXECUTE tagged(''new'')' LOOP
+		plan := plan || line || E'\n';
+	END LOOP;
+	ASSERT (SELECT count(*) FROM regexp_matches(plan, 'Bitmap Index Scan on posts_p\d+_post_expr_idx', 'g')) = leaves AND plan !~ 'Seq Scan', plan;
+END $$;
+DEALLOCATE tagged;
 RESET enable_seqscan;
+RESET enable_indexscan;
 DROP INDEX blogstore.posts_tags;
+
+-- Slugs that stay: the post's key
+SELECT id = blogstore.key_id('post', 'hello-world') AS id, properties FROM blogstore.create_post(kit.u(1), 'Hello', 'World', post_id => blogstore.key_id('post', 'hello-world'),
+	properties => '{"slug": "hello-world"}');
+SELECT title FROM blogstore.get_post(blogstore.key_id('post', 'hello-world'));
+SELECT kit.try('blogstore.create_post(kit.u(2), ''Hello'', ''again'', post_id => blogstore.key_id(''post'', ''hello-world''))');
+-- Slugs that change: a table of the site's own
+CREATE TABLE slugs (slug text PRIMARY KEY, post_id uuid NOT NULL, creation_date timestamptz NOT NULL DEFAULT now());
+CREATE INDEX ON slugs (post_id);
+INSERT INTO slugs (slug, post_id) SELECT 'hello-world', p.id FROM blogstore.create_post(kit.u(1), 'Hello', 'World') AS p RETURNING post_id AS post \gset
+INSERT INTO slugs (slug, post_id) VALUES ('hello', :'post');
+SELECT p.title, (SELECT n.slug FROM slugs AS n WHERE n.post_id = s.post_id ORDER BY n.creation_date DESC LIMIT 1) AS slug
+FROM slugs AS s, LATERAL blogstore.get_post(s.post_id) AS p WHERE s.slug = 'hello-world';
+-- taken: neither the slug nor the post
+SELECT count(*) AS posts FROM blogstore.posts WHERE type = 'post' \gset
+\set VERBOSITY sqlstate
+INSERT INTO slugs (slug, post_id) SELECT 'hello', p.id FROM blogstore.create_post(kit.u(2), 'Hello', 'World') AS p;
+\set VERBOSITY default
+SELECT count(*) - :posts AS more FROM blogstore.posts WHERE type = 'post';
+SELECT blogstore.delete_post(:'post');
+DELETE FROM slugs AS s WHERE NOT EXISTS (SELECT FROM blogstore.get_post(s.post_id)) RETURNING slug;
+DROP TABLE slugs;
 SELECT kit.clear();
