@@ -71,6 +71,34 @@ sub check_queries
 }
 
 check_queries('standby');
+
+# What is hidden on the primary is hidden here, also from wrappers' callers who are not its author
+$primary->safe_psql('postgres', "SELECT blogstore.hide_post(kit.p(81)), blogstore.create_comment(kit.p(7), kit.u(1), 'held', kit.c(900), hidden => true)");
+$primary->safe_psql('postgres', q{
+CREATE ROLE site;
+CREATE ROLE web;
+SELECT blogstore.grant_requests('site');
+GRANT EXECUTE ON FUNCTION blogstore.create_api TO site;
+CREATE SCHEMA web AUTHORIZATION site;
+SET ROLE site;
+SELECT blogstore.create_api('web', 'web', as_caller => true);
+});
+catch_up();
+is($standby->safe_psql('postgres', 'SELECT count(*) FROM blogstore.list_feed(NULL) WHERE id = kit.p(81)'), '0', 'standby: a hidden post is in no feed');
+my $author = $primary->safe_psql('postgres', 'SELECT user_id FROM blogstore.get_post(kit.p(81))');
+my $post = $primary->safe_psql('postgres', 'SELECT kit.p(81)');
+sub sees
+{
+	my ($who) = @_;
+
+	return $standby->safe_psql('postgres', "SET blogstore.current_user_id = '$who'; SET ROLE web; SELECT count(*) FROM web.get_post('$post')");
+}
+is(sees($author) . sees('') . sees('00000000-0000-7000-8000-000000000099'), '100', 'standby: wrappers show it to its author alone');
+is($standby->safe_psql('postgres', "SELECT hidden FROM blogstore.list_user_posts('$author', NULL, include_hidden => true) WHERE id = kit.p(81)"),
+	't', 'standby: its author finds it');
+is($standby->safe_psql('postgres', 'SELECT (SELECT count(*) FROM blogstore.list_post_comments(kit.p(7), NULL, include_hidden => true)) - count(*) FROM blogstore.list_post_comments(kit.p(7), NULL)'),
+	'1', 'standby: and whoever asks for them hidden comments');
+$primary->safe_psql('postgres', "SELECT blogstore.hide_post(kit.p(81), false), blogstore.delete_comment(kit.p(7), kit.c(900))");
 is($standby->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'blogstore worker'"),
 	'0', 'standby: no worker');
 is($standby->safe_psql('postgres', 'SELECT count(*) FROM blogstore.stat_worker'),
