@@ -846,6 +846,8 @@ DECLARE
 	owner	oid;
 	found_one text;
 	made	regprocedure[];
+	there	text[];
+	taken	text[];
 	kept	jsonb;
 	wanted	record;
 	grant_of record;
@@ -938,6 +940,11 @@ BEGIN
 	kept := coalesce((SELECT jsonb_agg(jsonb_build_object('name', p.proname, 'grantee', a.grantee, 'grantable', a.is_grantable))
 		FROM pg_proc AS p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
 		WHERE p.oid = ANY (made) AND a.grantee <> caller), '[]');
+	there := coalesce((SELECT array_agg(p.proname::text) FROM pg_proc AS p WHERE p.oid = ANY (made)), '{}');
+	-- what was taken from the role, as publish_post() by who moderates posts, does not come back
+	taken := coalesce((SELECT array_agg(t.name) FROM unnest(there) AS t (name)
+		WHERE as_caller AND EXISTS (SELECT FROM jsonb_to_recordset(kept) AS k (grantee oid) WHERE k.grantee = role)
+			AND NOT EXISTS (SELECT FROM jsonb_to_recordset(kept) AS k (name text, grantee oid) WHERE k.grantee = role AND k.name = t.name)), '{}');
 	FOR wanted IN SELECT f.oid::regprocedure AS function FROM unnest(made) AS f (oid) JOIN pg_proc AS p USING (oid)
 		WHERE NOT EXISTS (SELECT FROM @extschema@.api_functions(schema, as_caller) AS w
 			WHERE w.name = p.proname AND w.arguments = pg_get_function_arguments(p.oid)
@@ -981,11 +988,13 @@ BEGIN
 			EXECUTE format('REVOKE ALL ON FUNCTION %I.%I FROM %s', schema, wanted.name,
 				coalesce(quote_ident(grant_of.rolname), 'PUBLIC'));
 		END LOOP;
-		EXECUTE format('GRANT EXECUTE ON FUNCTION %I.%I TO %I', schema, wanted.name, grantee);
+		IF wanted.name <> ALL (taken) THEN
+			EXECUTE format('GRANT EXECUTE ON FUNCTION %I.%I TO %I', schema, wanted.name, grantee);
+		END IF;
 		-- one that is new goes to whoever holds get_post()
 		FOR grant_of IN SELECT r.rolname, k.grantable FROM jsonb_to_recordset(kept) AS k (name text, grantee oid, grantable boolean)
 			LEFT JOIN pg_roles AS r ON r.oid = k.grantee
-			WHERE k.name = CASE WHEN kept @> jsonb_build_array(jsonb_build_object('name', wanted.name)) THEN wanted.name ELSE 'get_post' END
+			WHERE k.name = CASE WHEN wanted.name = ANY (there) THEN wanted.name ELSE 'get_post' END
 		LOOP
 			EXECUTE format('GRANT EXECUTE ON FUNCTION %I.%I TO %s%s', schema, wanted.name,
 				coalesce(quote_ident(grant_of.rolname), 'PUBLIC'), CASE WHEN grant_of.grantable THEN ' WITH GRANT OPTION' END);
@@ -1008,7 +1017,7 @@ REVOKE ALL ON FUNCTION @extschema@.create_api FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.create_api IS
 'Make wrappers of all requests for a role, in a schema of the caller''s: plain SQL functions, and views without rows for the types of their results, which are no members of the extension. Generators of GraphQL and REST APIs show them. Call it again after an update.
 schema: made if it is missing; role: is granted the wrappers. It must be able to execute the requests (grant_requests()); as_caller: the wrappers are for a role that a browser speaks as, which must not: they are SECURITY DEFINER, commands act for the user in blogstore.current_user_id, and change what this user has written alone. They have no arguments user_id and creation_date.
-Only what it has made itself is replaced or dropped; whoever held a wrapper goes on holding it.
+Only what it has made itself is replaced or dropped; whoever held a wrapper goes on holding it, and, as_caller, a wrapper that was revoked from the role stays so while it holds others.
 Errors: 2BP01 something depends on a wrapper that must be dropped; 22004 NULL; 22023 a schema that is PostgreSQL''s or blogstore''s; 25006 read-only transaction; 42501 the schema is another role''s, the caller lacks a right or, as_caller, is a superuser, or the role has too few rights, or, as_caller, others than the wrappers; 42704 no such role; 42710 something else has a wrapper''s name; 55000 the schema has wrappers of the other kind, or it is within an extension''s script.';
 
 /* ------------------------------------------------------------------------

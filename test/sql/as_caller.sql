@@ -311,6 +311,25 @@ ROLLBACK;
 SELECT blogstore.current_user_id(false) IS NULL AS nobody, kit.outcome('SELECT blogstore.current_user_id()'), kit.outcome('SELECT blogstore.current_user_id(NULL)');
 
 --
+-- Called again it gives back nothing that was taken from the role: an author does not publish what was hidden
+--
+REVOKE EXECUTE ON FUNCTION web.publish_post, web.hide_post FROM regress_blogstore_web;
+GRANT EXECUTE ON FUNCTION web.get_post TO regress_blogstore_door;
+SET ROLE regress_blogstore_site;
+DROP FUNCTION web.get_like;
+SELECT blogstore.create_api('web', 'regress_blogstore_web', as_caller => true);
+RESET ROLE;
+SELECT proname FROM pg_proc WHERE pronamespace = 'web'::regnamespace AND NOT has_function_privilege('regress_blogstore_web', oid, 'EXECUTE') ORDER BY 1;
+SELECT proname FROM pg_proc WHERE pronamespace = 'web'::regnamespace AND has_function_privilege('regress_blogstore_door', oid, 'EXECUTE') ORDER BY 1;
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA web FROM regress_blogstore_door;
+-- but to a role that has none of them it gives all
+REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA web FROM regress_blogstore_web;
+SET ROLE regress_blogstore_site;
+SELECT blogstore.create_api('web', 'regress_blogstore_web', as_caller => true);
+RESET ROLE;
+SELECT count(*) FROM pg_proc WHERE pronamespace = 'web'::regnamespace AND NOT has_function_privilege('regress_blogstore_web', oid, 'EXECUTE');
+
+--
 -- Who is refused
 --
 CREATE FUNCTION kit.refused(change text) RETURNS text LANGUAGE plpgsql AS $$
