@@ -97,10 +97,9 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 					"Give all tables of the containers to one role with ALTER TABLE ... OWNER TO.");
 	else if (kind == RELKIND_RELATION &&
 			 form->relpersistence != RELPERSISTENCE_PERMANENT)
-		p = problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-					psprintf("partition \"%s\" is unlogged",
-							 NameStr(form->relname)),
-					"The views follow the write-ahead log; say ALTER TABLE ... SET LOGGED.");
+		p = shape_problem(psprintf("partition \"%s\" is unlogged",
+								   NameStr(form->relname)),
+						  "The views follow the write-ahead log; say ALTER TABLE ... SET LOGGED.");
 	ReleaseSysCache(tuple);
 	return p;
 }
@@ -212,10 +211,9 @@ shape_key_problem(Oid relid, char strategy, Property column)
 LayoutProblem *
 shape_mixed_problem(Oid relid)
 {
-	return problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-				   psprintf("partition \"%s\" takes items of several types",
-							get_rel_name(relid) ? get_rel_name(relid) : "?"),
-				   "Give each type of item a partition of its own.");
+	return shape_problem(psprintf("partition \"%s\" takes items of several types",
+								  get_rel_name(relid) ? get_rel_name(relid) : "?"),
+						 "Give each type of item a partition of its own.");
 }
 
 /* Something else is wrong with the layout (55000). */
@@ -359,10 +357,9 @@ find_column(Relation rel, Property prop, LayoutProblem **p)
 					 psprintf("Change it back to %s.",
 							  format_type_be(property_type(prop))));
 	else if (att->attgenerated != '\0')
-		*p = problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-					 psprintf("column \"%s\" of \"%s\" is a generated column",
-							  property_column(prop), RelationGetRelationName(rel)),
-					 "blogstore writes this column itself; generate one of another name.");
+		*p = shape_problem(psprintf("column \"%s\" of \"%s\" is a generated column",
+									property_column(prop), RelationGetRelationName(rel)),
+						   "blogstore writes this column itself; generate one of another name.");
 	return attno;
 }
 

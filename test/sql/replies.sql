@@ -235,9 +235,9 @@ SELECT content, parent_deleted FROM blogstore.list_post_comments(kit.p(2), 1);
 SELECT content, parent_deleted FROM blogstore.create_comment(kit.p(2), kit.u(1), 'a reply', kit.c(5000), kit.d(5000), parent_id => kit.c(1002));
 SELECT content FROM blogstore.create_comment(kit.p(2), kit.u(1), 'a reply', kit.c(5000), kit.d(5000), parent_id => kit.c(1002));
 ROLLBACK;
--- nor without the column
+-- nor without the columns, as in 0.1
 BEGIN;
-ALTER TABLE blogstore.posts DROP COLUMN parent_id;
+ALTER TABLE blogstore.posts DROP COLUMN parent_id, DROP COLUMN hidden CASCADE, DROP COLUMN modification_date, DROP COLUMN properties;
 SELECT kit.try('blogstore.list_comment_replies(kit.p(2), kit.c(1001))');
 SELECT kit.try('blogstore.create_comment(kit.p(2), kit.u(1), ''x'', parent_id => kit.c(1002))');
 SELECT content, parent_id, parent_deleted FROM blogstore.list_post_comments(kit.p(2), 1);
