@@ -198,8 +198,8 @@ AS 'MODULE_PATHNAME', 'blogstore_upgrade_containers'
 LANGUAGE C;
 REVOKE ALL ON PROCEDURE @extschema@.upgrade_containers FROM PUBLIC;
 COMMENT ON PROCEDURE @extschema@.upgrade_containers IS
-'Make containers of an older version what create_containers() makes now: settings of leaves that the owner has not changed, a counter for each post that has none, NOT NULL for columns that an item must have. In chunks beside traffic, whether the worker runs or not; older containers are served without it, too. Whoever calls it again after it was cut short goes on there.
-CALL it by itself: each chunk is a transaction. pg_stat_activity shows how far it is. Settings and the reading of rows lock a leaf as ANALYZE does; NOT NULL takes it twice for a moment alone, which is not waited for in a queue. A warning counts what others had in use all the time, and leaves with items that lack a value: call it again then.
+'Make containers of an older version what create_containers() makes now: columns that items have since, settings of leaves that the owner has not changed, a counter for each post that has none, NOT NULL for columns that an item must have, indexes. In chunks beside traffic, whether the worker runs or not; older containers are served without it, too. Whoever calls it again after it was cut short goes on there.
+CALL it by itself: each chunk is a transaction. pg_stat_activity shows how far it is. Settings and the reading of rows lock a leaf as ANALYZE does; NOT NULL takes it twice for a moment alone, which is waited for a tenth of a second at most. Indexes of large leaves are built by a process of their own, as by CREATE INDEX CONCURRENTLY. A warning counts what others had in use all the time, and leaves with items that lack a value: call it again then.
 Errors: 25001 in a transaction block, or not in READ COMMITTED; 25006 read-only transaction; 55000 no containers.';
 
 /* ------------------------------------------------------------------------

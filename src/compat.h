@@ -343,25 +343,13 @@ compat_parse_timestamptz(char *text, TimestampTz *result)
 }
 
 /* The tuples of a decoded change; NULL where there is none. */
-static inline HeapTuple
-compat_new_tuple(ReorderBufferChange *change)
-{
 #if PG_VERSION_NUM >= 170000
-	return change->data.tp.newtuple;
+#define COMPAT_TUPLE(kept) (kept)
 #else
-	return change->data.tp.newtuple ? &change->data.tp.newtuple->tuple : NULL;
+#define COMPAT_TUPLE(kept) ((kept) ? &(kept)->tuple : NULL)
 #endif
-}
-
-static inline HeapTuple
-compat_old_tuple(ReorderBufferChange *change)
-{
-#if PG_VERSION_NUM >= 170000
-	return change->data.tp.oldtuple;
-#else
-	return change->data.tp.oldtuple ? &change->data.tp.oldtuple->tuple : NULL;
-#endif
-}
+#define compat_new_tuple(change) COMPAT_TUPLE((change)->data.tp.newtuple)
+#define compat_old_tuple(change) COMPAT_TUPLE((change)->data.tp.oldtuple)
 
 /* A setting by its name; NULL if there is none. */
 static inline struct config_generic *
@@ -487,6 +475,17 @@ compat_blocks_of_table(const FormData_pg_class *form)
 	return smgrnblocks(smgropen(compat_table_file(form), backend),
 					   MAIN_FORKNUM);
 }
+
+/* Make an index of a leaf, as its owner, whatever rights the current user has. */
+#if PG_VERSION_NUM >= 160000
+#define compat_define_index(leaf, stmt) \
+	DefineIndex(leaf, stmt, InvalidOid, InvalidOid, InvalidOid, -1, \
+				false, false, false, false, true)
+#else
+#define compat_define_index(leaf, stmt) \
+	DefineIndex(leaf, stmt, InvalidOid, InvalidOid, InvalidOid, \
+				false, false, false, false, true)
+#endif
 
 /* What a check hook keeps of a setting's value is freed by the server. */
 #if PG_VERSION_NUM >= 160000

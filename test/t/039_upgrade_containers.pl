@@ -9,88 +9,14 @@ use FindBin;
 use lib $FindBin::RealBin;
 
 use BlogstoreTest;
+use BlogstoreUpgrade;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $root = "$FindBin::RealBin/../..";
-my $CALL = 'CALL blogstore.upgrade_containers()';
-my $NOTHING = 'there was nothing to upgrade';
-my $ADDED = 'NOTICE:  added the columns of this version to the containers';
-
 my $node = new_server('upgrade');
 $node->append_conf('postgresql.conf', "statement_timeout = 300s\nautovacuum = off\n");
 $node->start;
-
-# ---- A store of 0.1
-
-# Counts in the post items, and no counters, as 0.1 has them
-my $older = q{
-SELECT blogstore.stop_worker();
-BEGIN;
-UPDATE blogstore.posts p SET comment_count = p.comment_count + d.comments, like_count = p.like_count + d.likes
-FROM (SELECT post_id, sum(comment_count) AS comments, sum(like_count) AS likes FROM blogstore.posts WHERE type = 'delta' GROUP BY 1) d
-WHERE p.type = 'post' AND p.post_id = d.post_id;
-DELETE FROM blogstore.posts WHERE type = 'delta';
-COMMIT;
-};
-
-sub create_older_store
-{
-	my ($dbname, $posts) = @_;
-
-	$node->safe_psql('postgres', "CREATE DATABASE $dbname");
-	$node->safe_psql($dbname, "CREATE EXTENSION blogstore VERSION '0.1'");
-	$node->safe_psql($dbname, slurp_file("$root/test/data/store-0.1.sql"));
-	create_kit($node, $dbname);
-	$node->safe_psql(
-		$dbname, qq{
-ALTER EXTENSION blogstore UPDATE;
-SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(5, 6) n;
-SELECT count(blogstore.create_post(kit.u(1), 'title ' || n, 'content', kit.p(n), kit.d(n))) FROM generate_series(11, $posts + 10) n;
-SELECT count(blogstore.create_like(kit.p(n), kit.u(m), kit.d(n + m))) FROM generate_series(11, $posts + 10) n, generate_series(3, 3 + n % 2) m;
-CREATE VIEW kit.uncounted AS
-SELECT tableoid::regclass::text AS leaf, post_id FROM blogstore.posts p WHERE type = 'post'
-	AND NOT EXISTS (SELECT FROM blogstore.posts d WHERE d.post_id = p.post_id AND d.type = 'delta' AND d.id = '00000000-0000-0000-0000-000000000000');
-$older
-});
-	return;
-}
-
-# All that the catalogs say of the tables
-my $tables = q{
-SELECT c.relname, c.relkind, c.relreplident, c.relpersistence, pg_get_expr(c.relpartbound, c.oid), obj_description(c.oid, 'pg_class'),
-	(SELECT array_agg(o ORDER BY o) FROM unnest(c.reloptions) o),
-	(SELECT array_agg((a.attname, a.attnotnull, format_type(a.atttypid, a.atttypmod), a.attcollation, pg_get_expr(d.adbin, d.adrelid)) ORDER BY a.attnum)
-	 FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attrelid = c.oid AND a.attnum > 0),
-	(SELECT array_agg((pg_get_indexdef(i.indexrelid), i.indisreplident) ORDER BY pg_get_indexdef(i.indexrelid)) FROM pg_index i WHERE i.indrelid = c.oid),
-	(SELECT array_agg(pg_get_constraintdef(k.oid) ORDER BY pg_get_constraintdef(k.oid)) FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype <> 'n')
-FROM pg_class c WHERE c.relnamespace = 'blogstore'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY 1};
-$node->safe_psql('postgres', 'CREATE DATABASE fresh');
-$node->safe_psql('fresh', 'CREATE EXTENSION blogstore; SELECT blogstore.create_containers(2)');
-my $fresh = $node->safe_psql('fresh', $tables);
-
-# Are the tables of a database those of this version? Shows those that are not.
-sub is_fresh
-{
-	my ($dbname, $name) = @_;
-	my %want = map { $_ => 1 } split /\n/, $fresh;
-
-	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	is(join("\n", grep { !$want{$_} } split /\n/, $node->safe_psql($dbname, $tables)), '', $name);
-	return;
-}
-
-# What the call says
-sub upgrade
-{
-	my ($dbname) = @_;
-	my $err = '';
-
-	$node->psql($dbname, $CALL, stderr => \$err);
-	$err =~ s/^psql:<stdin>:\d+: //mg;
-	return $err;
-}
 
 sub uncounted
 {
@@ -99,55 +25,87 @@ sub uncounted
 	return $node->safe_psql($dbname, 'SELECT leaf, count(*) FROM kit.uncounted GROUP BY 1 ORDER BY 1');
 }
 
-# A psql that has run SQL in a transaction which stays open
-sub hold
-{
-	my ($dbname, $sql) = @_;
-	my $psql = $node->background_psql($dbname);
-
-	$psql->query_safe("BEGIN; $sql");
-	return $psql;
-}
-
-sub release
-{
-	my ($psql) = @_;
-
-	$psql->query_safe('COMMIT');
-	$psql->quit;
-	return;
-}
-
 # ---- The worker stopped, and nobody there
 
-create_older_store('one', 1400);
+create_older_store($node, 'one', 1400);
 my @posts = split /\n/, uncounted('one');
 is(scalar @posts, 2, 'posts of both partitions have no counter');
-ok($node->safe_psql('one', $tables) ne $fresh, 'tables of 0.1 are not those of this version');
+is_older($node, 'one', 'tables of 0.1 are not those of this version');
 is($node->safe_psql('one', 'SELECT count(*) FROM kit.wrong_counts()'), '0', 'counts of 0.1 are exact');
-like(upgrade('one'), qr/^$ADDED\nNOTICE:  made counters of 1406 posts, changed the settings of 6 leaves and the columns of 11$/,
+
+# Imports go into containers of 0.1, but for values that have no column there
+$node->safe_psql(
+	'one', q{
+CREATE SCHEMA bring;
+CREATE TABLE bring.users (user_id uuid, username text, creation_date timestamptz, properties jsonb);
+CREATE TABLE bring.posts (post_id uuid, user_id uuid, title text, content text, creation_date timestamptz, properties jsonb, hidden boolean, modification_date timestamptz);
+CREATE TABLE bring.comments (comment_id uuid, post_id uuid, user_id uuid, content text, creation_date timestamptz, properties jsonb, hidden boolean, modification_date timestamptz, parent_id uuid);
+CREATE TABLE bring.likes (post_id uuid, user_id uuid, creation_date timestamptz);
+INSERT INTO bring.users VALUES (kit.u(50), 'imported', kit.d(50));
+INSERT INTO bring.posts VALUES (kit.p(5000), kit.u(50), 'imported', 'content', kit.d(50));
+INSERT INTO bring.comments VALUES (kit.c(5000), kit.p(5000), kit.u(50), 'imported', kit.d(51)), (kit.c(5001), kit.p(5000), kit.u(50), 'imported', kit.d(52));
+INSERT INTO bring.likes VALUES (kit.p(5000), kit.u(50), kit.d(53)), (kit.p(11), kit.u(50), kit.d(54));
+CREATE VIEW bring.documents AS SELECT d || jsonb '{"new": 1}' AS document FROM blogstore.export_documents() d;
+});
+my $import = q{import('bring.users', 'bring.posts', 'bring.comments', 'bring.likes', changed => 'update')};
+is($node->safe_psql('one', "SELECT type, imported, present, rejected, updated FROM blogstore.$import"),
+	"user|1|0|0|0\npost|1|0|0|0\ncomment|2|0|0|0\nlike|2|0|0|0", 'an import goes into containers of 0.1');
+is($node->safe_psql('one', "SELECT type, imported, present, rejected, updated FROM blogstore.$import"),
+	"user|0|1|0|0\npost|0|1|0|0\ncomment|0|2|0|0\nlike|0|2|0|0", '... once more it finds all');
+$node->safe_psql('one', q{UPDATE bring.users SET username = 'renamed by import'; UPDATE bring.posts SET title = 'edited'; UPDATE bring.comments SET content = 'edited'});
+is($node->safe_psql('one', "SELECT type, imported, present, rejected, updated FROM blogstore.$import"),
+	"user|0|0|0|1\npost|0|0|0|1\ncomment|0|0|0|2\nlike|0|2|0|0", '... and takes over what has changed');
+my $before = items($node, 'one');
+for my $column (
+	[ 'users', 'properties', q{'{"a": 1}'} ], [ 'posts', 'properties', q{'{"a": 1}'} ], [ 'posts', 'hidden', 'true' ], [ 'posts', 'modification_date', 'kit.d(60)' ],
+	[ 'comments', 'properties', q{'{"a": 1}'} ], [ 'comments', 'hidden', 'true' ], [ 'comments', 'modification_date', 'kit.d(60)' ], [ 'comments', 'parent_id', 'kit.c(5001)' ])
+{
+	my ($table, $name, $value) = @$column;
+
+	for my $fresh (0, 1)
+	{
+		# of an item that is there, and of one that is not
+		$node->safe_psql('one', "CREATE TABLE bring.kept AS SELECT * FROM bring.$table; UPDATE bring.$table SET $name = $value");
+		$node->safe_psql('one', 'DELETE FROM bring.comments WHERE comment_id = kit.c(5001)') if $table eq 'comments';
+		$node->safe_psql('one', {
+				users => q{UPDATE bring.users SET user_id = kit.u(51), username = 'another'},
+				posts => 'UPDATE bring.posts SET post_id = kit.p(5001)',
+				comments => 'UPDATE bring.comments SET comment_id = kit.c(5002)' }->{$table}) if $fresh;
+		my $call = "import($table => 'bring.$table', changed => 'update')";
+		my $state = sqlstate($node, 'one', $call);
+
+		# dates of edits do not tell items apart
+		is($state, $name eq 'modification_date' && !$fresh ? 'ok' : '55000, hint', "$table with $name, which have no column: $state" . ($fresh ? ', new' : ''));
+		$node->safe_psql('one', "DELETE FROM bring.$table; INSERT INTO bring.$table SELECT * FROM bring.kept; DROP TABLE bring.kept");
+	}
+}
+is(sqlstate($node, 'one', q{import_documents('bring.documents')}), '23514, hint', 'documents with other keys are rejected');
+is(items($node, 'one'), $before, '... and nothing is changed');
+
+like(upgrade($node, 'one'), qr/^$ADDED\n$INDEXES\nNOTICE:  made counters of 1406 posts, changed the settings of 6 leaves and the columns of 11$/,
 	'the call says what it has done');
+is(items($node, 'one'), $before, 'no item is changed');
 is(uncounted('one'), '', 'each post has a counter');
-is_fresh('one', 'the tables are those of this version');
-is(upgrade('one'), "NOTICE:  $NOTHING", 'once more there is nothing to do');
+is_fresh($node, 'one', 'the tables are those of this version');
+is(upgrade($node, 'one'), $NOTHING, 'once more there is nothing to do');
 is($node->safe_psql('one', 'SELECT count(*) FROM kit.wrong_counts()'), '0', 'counts are exact');
 $node->safe_psql('one', 'SELECT blogstore.start_worker()');
 check_store($node, 'one', 'upgraded without a worker');
 
 # What the owner has set is the owner's
 $node->safe_psql('one', 'ALTER TABLE blogstore.posts_p00_delta SET (fillfactor = 55)');
-is(upgrade('one'), "NOTICE:  $NOTHING", 'a setting of the owner is left alone');
+is(upgrade($node, 'one'), $NOTHING, 'a setting of the owner is left alone');
 
 # ---- Killed wherever it is, and called again
 
-create_older_store('two', 1400);
+create_older_store($node, 'two', 1400);
 $node->safe_psql('two', 'SELECT blogstore.start_worker()');
 
 # Have a call wait for a lock, and kill the process there; the server starts again
 sub kill_call
 {
 	my ($lock, $shown) = @_;
-	my $holder = hold('two', "LOCK TABLE $lock");
+	my $holder = hold($node, 'two', "LOCK TABLE $lock");
 	my $client = start_client($node, 'two', $CALL, 'upgrade');
 
 	# waits for the lock while it shows what it is doing
@@ -175,38 +133,38 @@ $node->safe_psql('two', q{DELETE FROM blogstore.posts WHERE type = 'delta' AND t
 $node->safe_psql('two', q{ALTER TABLE blogstore.posts_p00_comment ADD CONSTRAINT blogstore_not_null CHECK (content IS NOT NULL) NOT VALID});
 kill_call('blogstore.posts_p00_comment IN SHARE UPDATE EXCLUSIVE MODE', 'columns, partition 0 of posts, ');
 is(uncounted('two'), '', 'killed between columns: all counters are there');
-like(upgrade('two'), qr/^$ADDED\nNOTICE:  made counters of 0 posts, changed the settings of 0 leaves and the columns of \d+$/, 'it goes on');
-is_fresh('two', 'killed three times, and called again: the tables are those of this version');
-is(upgrade('two'), "NOTICE:  $NOTHING", '... and nothing is left to do');
+like(upgrade($node, 'two'), qr/^$ADDED\n$INDEXES\nNOTICE:  made counters of 0 posts, changed the settings of 0 leaves and the columns of \d+$/, 'it goes on');
+is_fresh($node, 'two', 'killed three times, and called again: the tables are those of this version');
+is(upgrade($node, 'two'), $NOTHING, '... and nothing is left to do');
 check_store($node, 'two', 'killed three times');
 
 # ---- Transactions of others that are open: none is waited for
 
-create_older_store('three', 20);
+create_older_store($node, 'three', 20);
 # while no worker folds, who counts on a post would make its counter
 $node->safe_psql('three', 'SELECT blogstore.start_worker()');
 $node->safe_psql('three', 'SELECT kit.views_follow()');
 my @open = (
-	hold('three', 'SELECT blogstore.create_like(kit.p(11), kit.u(5))'),
-	hold('three', q{SELECT blogstore.edit_post(kit.p(12), 'edited')}),
-	hold('three', 'SELECT blogstore.delete_post(kit.p(13))'),
-	hold('three', q{SELECT blogstore.delete_post(kit.p(14)); SELECT blogstore.create_post(kit.u(1), 'anew', 'anew', kit.p(14), kit.d(14)); SELECT blogstore.create_like(kit.p(14), kit.u(5))}),
-	hold('three', 'SELECT blogstore.create_comment(kit.p(15), kit.u(5), $$open$$); SELECT blogstore.delete_like(kit.p(15), kit.u(3))'));
-my $said = upgrade('three');
-like($said, qr/^NOTICE:  made counters of 24 posts/, 'open transactions: posts that nobody is deleting have counters');
+	hold($node, 'three', 'SELECT blogstore.create_like(kit.p(11), kit.u(5))'),
+	hold($node, 'three', q{SELECT blogstore.edit_post(kit.p(12), 'edited')}),
+	hold($node, 'three', 'SELECT blogstore.delete_post(kit.p(13))'),
+	hold($node, 'three', q{SELECT blogstore.delete_post(kit.p(14)); SELECT blogstore.create_post(kit.u(1), 'anew', 'anew', kit.p(14), kit.d(14)); SELECT blogstore.create_like(kit.p(14), kit.u(5))}),
+	hold($node, 'three', 'SELECT blogstore.create_comment(kit.p(15), kit.u(5), $$open$$); SELECT blogstore.delete_like(kit.p(15), kit.u(3))'));
+my $said = upgrade($node, 'three');
+like($said, qr/^NOTICE:  made counters of 24 posts/m, 'open transactions: posts that nobody is deleting have counters');
 like($said, qr/^WARNING:  others were at 2 posts and \d+ leaves, which are as they were\nHINT:  Call/m, '... and the others are told of');
 is($node->safe_psql('three', 'SELECT count(*) FROM kit.wrong_counts()'), '0', '... counts are exact');
 release($_) for @open;
 is($node->safe_psql('three', 'SELECT count(*) FROM kit.wrong_counts()'), '0', '... and when all have committed');
 is($node->safe_psql('three', 'SELECT like_count FROM blogstore.get_post(kit.p(14))'), '1', 'a post that was made anew has its own count');
-upgrade('three');
+upgrade($node, 'three');
 is(uncounted('three'), '', 'called again: each post has a counter');
-is_fresh('three', '... and the tables are those of this version');
+is_fresh($node, 'three', '... and the tables are those of this version');
 check_store($node, 'three', 'beside open transactions');
 
 # ---- A chunk that is open: who likes, comments and edits does not wait for it
 
-create_older_store('four', 20);
+create_older_store($node, 'four', 20);
 $node->safe_psql(
 	'four', q{
 SELECT blogstore.start_worker();
@@ -219,7 +177,7 @@ BEGIN
 END $$;
 });
 $node->safe_psql('four', 'SELECT kit.views_follow(); CREATE TRIGGER stop_here BEFORE INSERT ON blogstore.posts_p00_delta FOR EACH ROW EXECUTE FUNCTION kit.stop_here()');
-my $gate = hold('four', 'SELECT pg_advisory_xact_lock(1)');
+my $gate = hold($node, 'four', 'SELECT pg_advisory_xact_lock(1)');
 my $client = start_client($node, 'four', $CALL, 'upgrade');
 wait_until($node, 'four', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'upgrade' AND wait_event = 'advisory'});
 my ($first, $second) = split /\n/, $node->safe_psql('four', q{SELECT post_id FROM kit.uncounted WHERE leaf LIKE '%p00_post' ORDER BY 1 LIMIT 2});
@@ -239,29 +197,30 @@ my ($rows, $err) = finish_client($client);
 unlike($err, qr/ERROR/, 'the chunk ends');
 ($rows, $err) = finish_client($deleter);
 is("@$rows$err", 't', '... and then the post is deleted, for which the deleter has waited');
-upgrade('four');
+upgrade($node, 'four');
 is(uncounted('four'), '', 'each post has a counter');
 check_store($node, 'four', 'a chunk that was open');
 
 # ---- Items that lack a value
 
-create_older_store('five', 2);
+create_older_store($node, 'five', 2);
 $node->safe_psql('five', q{UPDATE blogstore.posts SET like_count = NULL WHERE type = 'post' AND post_id = kit.p(11);
 	ALTER TABLE blogstore.posts_p00_post ADD CONSTRAINT blogstore_not_null CHECK (title IS NOT NULL) NOT VALID;
 	ALTER TABLE blogstore.posts_p01_post ADD CONSTRAINT blogstore_not_null CHECK (title IS NOT NULL) NOT VALID});
-upgrade('five') for 1, 2;
-like(upgrade('five'), qr/^NOTICE:  made counters of 0 posts.*\nWARNING:  1 leaves have items that lack a value, and no NOT NULL therefore\nHINT:  Mend/,
+upgrade($node, 'five') for 1, 2;
+like(upgrade($node, 'five'), qr/^NOTICE:  made counters of 0 posts.*\nWARNING:  1 leaves have items that lack a value, and no NOT NULL therefore\nHINT:  Mend/,
 	'a leaf with an item that lacks a value is told of');
 is($node->safe_psql('five', q{SELECT count(*) FROM pg_constraint WHERE conname = 'blogstore_not_null'}), '0', '... and nothing is left on it');
 is(uncounted('five'), '', '... and posts have counters');
 $node->safe_psql('five', 'SELECT blogstore.start_worker(); SELECT blogstore.repair()');
-like(upgrade('five'), qr/^NOTICE:  made counters of 0 posts, changed the settings of 0 leaves and the columns of 1$/, 'mended, it becomes what the others are');
-is_fresh('five', 'the tables are those of this version');
+like(upgrade($node, 'five'), qr/^NOTICE:  made counters of 0 posts, changed the settings of 0 leaves and the columns of 1$/, 'mended, it becomes what the others are');
+is_fresh($node, 'five', 'the tables are those of this version');
 check_store($node, 'five', 'mended');
 
 # ---- Two calls at once, and nobody else
 
-create_older_store('pair', 2);
+create_older_store($node, 'pair', 2);
+upgrade($node, 'pair');
 for my $round (1 .. 3)
 {
 	$node->safe_psql(
@@ -274,18 +233,20 @@ BEGIN
 		EXECUTE format('ALTER TABLE %s ALTER user_username DROP NOT NULL', leaf);
 	END LOOP;
 END $$;
+DROP INDEX blogstore.posts_p00_comment_replies, blogstore.posts_p01_comment_by_user;
 ALTER TABLE blogstore.posts_p00_delta SET (fillfactor = 10)});
-	my $holder = hold('pair', 'LOCK TABLE blogstore.posts_p00_delta IN SHARE UPDATE EXCLUSIVE MODE');
+	my $holder = hold($node, 'pair', 'LOCK TABLE blogstore.posts_p00_delta IN SHARE UPDATE EXCLUSIVE MODE');
 	my @pair = map { start_client($node, 'pair', $CALL, "pair $round $_") } 1, 2;
 	wait_until($node, 'pair', q{SELECT count(*) = 2 FROM pg_stat_activity WHERE application_name LIKE 'pair %' AND wait_event_type = 'Lock'});
 	release($holder);
 	unlike((finish_client($_))[1], qr/others were at|ERROR/, "round $round: of two calls at once none keeps the other from a leaf") foreach @pair;
-	is(upgrade('pair'), "NOTICE:  $NOTHING", "round $round: all is done");
+	is(upgrade($node, 'pair'), $NOTHING, "round $round: all is done");
+	is_fresh($node, 'pair', "round $round: the tables are those of this version");
 }
 
 # ---- Beside clients, two calls at once
 
-create_older_store('six', 3000);
+create_older_store($node, 'six', 3000, 6000);
 $node->safe_psql(
 	'six', q{
 SELECT blogstore.start_worker();
@@ -330,7 +291,7 @@ BEGIN
 	END LOOP;
 END $$;
 });
-my $before = $node->safe_psql('six', q{SELECT count(*) FROM blogstore.posts WHERE type = 'comment'});
+$before = $node->safe_psql('six', q{SELECT count(*) FROM blogstore.posts WHERE type = 'comment'});
 my @clients = map { start_client($node, 'six', 'CALL kit.traffic()', "client$_") } 1 .. 3;
 push @clients, start_client($node, 'six', 'CALL kit.look()', 'reader');
 wait_until($node, 'six', "SELECT count(*) > $before + 20 FROM blogstore.posts WHERE type = 'comment'");
@@ -338,9 +299,9 @@ my @upgrades = map { start_client($node, 'six', $CALL, "upgrade$_") } 1, 2;
 ($rows, $err) = finish_client($_), unlike($err, qr/ERROR/, 'a call beside clients, and another call, ends') for @upgrades;
 $node->safe_psql('six', 'INSERT INTO kit.stop DEFAULT VALUES');
 ($rows, $err) = finish_client($_), is($err, '', 'a client meets no error, and no wrong count') for @clients;
-upgrade('six');
+upgrade($node, 'six');
 is(uncounted('six'), '', 'each post has a counter');
-is_fresh('six', 'the tables are those of this version');
+is_fresh($node, 'six', 'the tables are those of this version');
 check_store($node, 'six', 'beside clients');
 
 # ---- Who may call it
@@ -349,11 +310,11 @@ $node->safe_psql('six', 'CREATE ROLE operator LOGIN; CREATE ROLE nobody LOGIN; C
 $node->safe_psql('six', q{DO $$ DECLARE t regclass; BEGIN FOR t IN SELECT oid FROM pg_class WHERE relnamespace = 'blogstore'::regnamespace AND relkind IN ('r', 'p') LOOP EXECUTE format('ALTER TABLE %s OWNER TO blog_owner', t); END LOOP; END $$;
 GRANT CREATE ON SCHEMA blogstore TO blog_owner;
 ALTER TABLE blogstore.posts_p01_delta SET (fillfactor = 10), ALTER like_count DROP NOT NULL});
-$node->safe_psql('six', $older);
+make_older($node, 'six');
 like(run_as($node, 'six', 'nobody', $CALL), qr/^ERROR:  42501/, 'it takes EXECUTE');
 is(run_as($node, 'six', 'operator', $CALL), '', '... and no more');
 is(uncounted('six'), '', 'it acts as the owner, who is no superuser');
-is_fresh('six', '... in altering, too');
+is_fresh($node, 'six', '... in altering, too');
 
 $node->stop;
 done_testing();

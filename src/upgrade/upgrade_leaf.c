@@ -10,17 +10,17 @@
  * without a look at the rows, and then validated while they are read and written
  * (ShareUpdateExclusiveLock); with it the server need not look at them again
  * (NotNullImpliedByRelConstraints()). Adding it and taking it away needs the leaf for a
- * moment alone (AccessExclusiveLock). Nobody queues for that lock, which would keep all
- * others waiting behind: it is taken when it is free.
+ * moment alone (AccessExclusiveLock), for which others are kept waiting as little as can be
+ * (upgrade_lock.c).
  *
  * Settings that the owner has changed stay as they are. Runs in backends, between
  * SPI_connect() and SPI_finish(), as the containers' owner.
  */
 #include "postgres.h"
 
-#include "admin/upgrade.h"
 #include "guard/guard.h"
 #include "layout/layout.h"
+#include "upgrade/upgrade.h"
 
 #include "access/reloptions.h"
 #include "access/table.h"
@@ -40,10 +40,6 @@
 /* The constraint that stands for NOT NULL until that is said. */
 #define CONSTRAINT_NAME "blogstore_not_null"
 
-/* How often to try for a leaf alone, and how long to wait in between, in us. */
-#define TRIES 100
-#define MOMENT 10000
-
 /* What earlier versions have set, and this one sets otherwise. */
 typedef struct ChangedSetting
 {
@@ -62,8 +58,8 @@ static const ChangedSetting changed_settings[] = {
 };
 
 /* A leaf's table, if it is there and the containers' owner's. */
-static Oid
-leaf_of(Container container, ItemType type, int partition)
+Oid
+upgraded_leaf(Container container, ItemType type, int partition)
 {
 	Oid			relid = partition_leaf(container, type, partition);
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
@@ -78,16 +74,16 @@ leaf_of(Container container, ItemType type, int partition)
 }
 
 /* The name of a table that is locked, for statements. */
-static const char *
-sql_name(Oid relid)
+const char *
+leaf_sql_name(Oid relid)
 {
 	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
 									  get_rel_name(relid));
 }
 
 /* Run a statement on a leaf. */
-static void
-run(const char *sql)
+void
+run_on_leaf(const char *sql)
 {
 	Guard	   *guard = guard_enter(GUARD_STATEMENT);
 	int			rc = SPI_execute(sql, false, 0);
@@ -141,17 +137,17 @@ leaf_upgrade_settings(Container container, ItemType type, int partition)
 	for (int i = 0; i < lengthof(changed_settings); i++)
 	{
 		const ChangedSetting *s = &changed_settings[i];
-		Oid			relid = leaf_of(container, type, partition);
+		Oid			relid = upgraded_leaf(container, type, partition);
 
 		if (s->container != container || s->type != type ||
 			!OidIsValid(relid) || !has_setting(relid, s->name, s->before))
 			continue;
 		LockRelationOid(relid, ShareUpdateExclusiveLock);
 		/* it may have been changed, or have gone, meanwhile */
-		if (leaf_of(container, type, partition) != relid ||
+		if (upgraded_leaf(container, type, partition) != relid ||
 			!has_setting(relid, s->name, s->before))
 			continue;
-		run(psprintf("ALTER TABLE %s SET (%s = %s)", sql_name(relid),
+		run_on_leaf(psprintf("ALTER TABLE %s SET (%s = %s)", leaf_sql_name(relid),
 					 s->name, s->now));
 		result = LEAF_ALTERED;
 	}
@@ -246,45 +242,28 @@ has_nulls(Oid relid, ItemType type)
 	return found;
 }
 
-/* Lock a leaf for this transaction alone, without being in anybody's way before. */
-static bool
-lock_alone(Oid relid, int *patience)
-{
-	for (int i = 0; i < TRIES; i++)
-	{
-		if (ConditionalLockRelationOid(relid, AccessExclusiveLock))
-			return true;
-		CHECK_FOR_INTERRUPTS();
-		if (*patience <= 0)
-			break;
-		(*patience)--;
-		pg_usleep(MOMENT);
-	}
-	return false;
-}
-
 /* A leaf is locked for this transaction alone: take the next step. */
 static void
 alter_columns(Oid relid, ItemType type, bool proven, bool refuted)
 {
-	const char *name = sql_name(relid);
+	const char *name = leaf_sql_name(relid);
 	const char *wanted;
 
 	if (proven)
 	{
 		wanted = each_nullable(relid, type, "ALTER COLUMN %s SET NOT NULL", ", ");
 		if (wanted != NULL)
-			run(psprintf("ALTER TABLE %s %s", name, wanted));
+			run_on_leaf(psprintf("ALTER TABLE %s %s", name, wanted));
 	}
 	if (proven || refuted)
 	{
-		run(psprintf("ALTER TABLE %s DROP CONSTRAINT " CONSTRAINT_NAME,
+		run_on_leaf(psprintf("ALTER TABLE %s DROP CONSTRAINT " CONSTRAINT_NAME,
 					 name));
 		return;
 	}
 	wanted = each_nullable(relid, type, "%s IS NOT NULL", " AND ");
 	if (wanted != NULL)
-		run(psprintf("ALTER TABLE %s ADD CONSTRAINT " CONSTRAINT_NAME
+		run_on_leaf(psprintf("ALTER TABLE %s ADD CONSTRAINT " CONSTRAINT_NAME
 					 " CHECK (%s) NOT VALID", name, wanted));
 }
 
@@ -292,13 +271,13 @@ alter_columns(Oid relid, ItemType type, bool proven, bool refuted)
  * Go a step towards a leaf whose columns cannot be NULL where an item must have a
  * value, and note in *patience how often a moment was waited. Locks:
  * ShareUpdateExclusiveLock on the leaf while its rows are read, or AccessExclusiveLock
- * for a statement that does not read them, and is not waited for.
+ * for a statement that does not read them (leaf_lock_alone()).
  */
 LeafStep
 leaf_upgrade_columns(Container container, ItemType type, int partition,
 					 int *patience)
 {
-	Oid			relid = leaf_of(container, type, partition);
+	Oid			relid = upgraded_leaf(container, type, partition);
 	bool		there;
 	bool		proven;
 	bool		refuted = false;
@@ -306,7 +285,7 @@ leaf_upgrade_columns(Container container, ItemType type, int partition,
 	if (!OidIsValid(relid))
 		return LEAF_DONE;
 	LockRelationOid(relid, AccessShareLock);
-	if (leaf_of(container, type, partition) != relid ||
+	if (upgraded_leaf(container, type, partition) != relid ||
 		each_nullable(relid, type, "%s", ",") == NULL)
 		return LEAF_DONE;
 	there = find_constraint(relid, &proven);
@@ -317,16 +296,16 @@ leaf_upgrade_columns(Container container, ItemType type, int partition,
 	if (there && !proven && !refuted)
 	{
 		LockRelationOid(relid, ShareUpdateExclusiveLock);
-		run(psprintf("ALTER TABLE %s VALIDATE CONSTRAINT " CONSTRAINT_NAME,
-					 sql_name(relid)));
+		run_on_leaf(psprintf("ALTER TABLE %s VALIDATE CONSTRAINT " CONSTRAINT_NAME,
+					 leaf_sql_name(relid)));
 		return LEAF_ALTERED;
 	}
 	/* two who do the same would wait for each other's, all the time there is */
 	UnlockRelationOid(relid, AccessShareLock);
-	if (!lock_alone(relid, patience))
+	if (!leaf_lock_alone(relid, AccessExclusiveLock, patience))
 		return LEAF_IN_USE;
 	/* the other may have come before, or the leaf may have gone */
-	if (leaf_of(container, type, partition) == relid &&
+	if (upgraded_leaf(container, type, partition) == relid &&
 		find_constraint(relid, &proven) == there)
 		alter_columns(relid, type, there && proven, refuted);
 	return LEAF_ALTERED;

@@ -4,33 +4,22 @@
  *
  * All containers get them in one step, so that what takes a column can go by any of
  * them. The server locks a container with all its partitions to add a column, and for
- * a moment alone: rows are not rewritten. Writers hold the container to the end of their
- * transactions, so that lock can take long to come, and all who come later queue
- * behind whoever waits for it. Therefore it is waited for a moment, and tried again
- * after a while in which the others go on.
+ * a moment alone: rows are not rewritten. That lock is waited for a moment, and tried for
+ * again (upgrade_lock.c).
  *
  * Runs in backends, between SPI_connect() and SPI_finish(), as the containers' owner.
  */
 #include "postgres.h"
 
-#include "admin/upgrade.h"
 #include "guard/guard.h"
 #include "layout/layout.h"
-#include "settings.h"
 #include "state/state.h"
+#include "upgrade/upgrade.h"
 
-#include "access/xact.h"
 #include "executor/spi.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
-#include "utils/resowner.h"
-#include "utils/snapmgr.h"
-
-/* How long to wait for each lock, in ms. */
-#define LOCK_WAIT "100"
 
 /* The columns that a container's table lacks, as a list of ADD COLUMN; NULL: none. */
 static char *
@@ -107,43 +96,13 @@ add_setting(void)
 					" boolean NOT NULL DEFAULT false");
 }
 
-/* Add them all, in a subtransaction; false, nothing done: others were in the way. */
-static bool
-try_to_add(void)
+/* Add them all. */
+static void
+add_all(void *arg)
 {
-	MemoryContext context = CurrentMemoryContext;
-	ResourceOwner owner = CurrentResourceOwner;
-	volatile bool added = true;
-
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
-	PG_TRY();
-	{
-		int			nest = NewGUCNestLevel();
-
-		setting_change("lock_timeout", LOCK_WAIT);
-		for (Container c = 0; c < N_CONTAINERS; c++)
-			add_columns(c);
-		add_setting();
-		AtEOXact_GUC(true, nest);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		int			code = geterrcode();
-
-		if (code != ERRCODE_LOCK_NOT_AVAILABLE &&
-			code != ERRCODE_T_R_DEADLOCK_DETECTED)
-			PG_RE_THROW();
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
-		RollbackAndReleaseCurrentSubTransaction();
-		added = false;
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(context);
-	CurrentResourceOwner = owner;
-	return added;
+	for (Container c = 0; c < N_CONTAINERS; c++)
+		add_columns(c);
+	add_setting();
 }
 
 /*
@@ -155,5 +114,5 @@ containers_add_columns(void)
 {
 	if (!any_missing())
 		return LEAF_DONE;
-	return try_to_add() ? LEAF_ALTERED : LEAF_IN_USE;
+	return try_for_a_moment(add_all, NULL) ? LEAF_ALTERED : LEAF_IN_USE;
 }

@@ -5,10 +5,11 @@
  *
  * Older containers are served as they are; so all of this may be done at any time, in
  * part, or never. Columns are added that items have since (upgrade_columns.c). Then there
- * are three rounds. Leaves get the settings of this version,
+ * are four rounds. Leaves get the settings of this version,
  * of which the counters' room on their pages is one; posts without a counter get one
- * (counts/counter_sweep.c); columns become NOT NULL (upgrade_leaf.c). What is done shows
- * from the items and the catalogs, and nothing else is written down: who calls again
+ * (counts/counter_sweep.c); columns become NOT NULL (upgrade_leaf.c); and leaves get the
+ * indexes that are new (upgrade_index.c), which alone may wait for others. What is done
+ * shows from the items and the catalogs, and nothing else is written down: who calls again
  * after a crash, a cancel or an error goes on where that has left off, and finds
  * nothing to do at the end.
  *
@@ -20,10 +21,10 @@
  */
 #include "postgres.h"
 
-#include "admin/upgrade.h"
 #include "counts/counts.h"
 #include "layout/layout.h"
 #include "state/state.h"
+#include "upgrade/upgrade.h"
 
 #include "access/xact.h"
 #include "executor/spi.h"
@@ -50,6 +51,12 @@ PG_FUNCTION_INFO_V1(blogstore_upgrade_containers);
 #define TRIES 60
 #define BETWEEN_TRIES 200000
 
+/*
+ * How often to have indexes of a leaf built, or to wait for others who build one: there are
+ * two.
+ */
+#define MAX_BUILDS 4
+
 /* How many warnings tell of what is left out. */
 #define MAX_WARNINGS 20
 
@@ -65,6 +72,10 @@ typedef struct Upgrade
 	LeafStep	added;			/* what came of adding columns */
 	int			settings;		/* leaves whose settings were changed */
 	int			columns;		/* leaves whose columns were */
+	IndexRound	round;
+	Oid			owner;			/* of the containers */
+	int			indexes;		/* leaves whose indexes were */
+	int			not_built;		/* leaves where one could not be */
 	int			in_use;			/* leaves that others had locked */
 	int			with_nulls;		/* leaves with items that lack values */
 } Upgrade;
@@ -217,6 +228,51 @@ columns_round(Upgrade *upgrade, Container container, ItemType type,
 	upgrade->with_nulls += result == LEAF_HAS_NULLS;
 }
 
+/* Make a step towards the indexes of a leaf. */
+static LeafStep
+index_step(Upgrade *upgrade, Container container, ItemType type, int partition)
+{
+	volatile LeafStep result = LEAF_DONE;
+
+	step_begin(upgrade);
+	show_round(upgrade, "indexes", container, partition);
+	left_out_instead_of_errors(warn_left_out);
+	PG_TRY();
+	{
+		result = leaf_upgrade_index(container, type, partition, &upgrade->round);
+		upgrade->owner = GetUserId();
+	}
+	PG_FINALLY();
+	{
+		left_out_instead_of_errors(NULL);
+	}
+	PG_END_TRY();
+	step_end(upgrade);
+	return result;
+}
+
+static void
+indexes_round(Upgrade *upgrade, Container container, ItemType type,
+			  int partition)
+{
+	LeafStep	result;
+	bool		altered = false;
+	int			builds = 0;
+
+	if (!leaf_has_new_indexes(container, type))
+		return;
+	do
+	{
+		result = index_step(upgrade, container, type, partition);
+		altered |= result == LEAF_ALTERED;
+	} while (result == LEAF_ALTERED ||
+			 (result == LEAF_LARGE && builds++ < MAX_BUILDS &&
+			  leaf_build_beside(&upgrade->round.large, upgrade->owner)));
+	upgrade->indexes += altered && result == LEAF_DONE;
+	upgrade->in_use += result == LEAF_IN_USE;
+	upgrade->not_built += result == LEAF_LARGE;
+}
+
 /* The partition after one, or the first, as the layout is at this moment. */
 static int
 next_partition(Upgrade *upgrade, Container container, ItemType type,
@@ -296,13 +352,19 @@ static void
 tell(const Upgrade *upgrade)
 {
 	bool		done = upgrade->made > 0 || upgrade->settings > 0 ||
-		upgrade->columns > 0 || upgrade->added == LEAF_ALTERED;
+		upgrade->columns > 0 || upgrade->indexes > 0 ||
+		upgrade->added == LEAF_ALTERED;
 	bool		left = upgrade->busy > 0 || upgrade->in_use > 0;
 
 	if (upgrade->added == LEAF_ALTERED)
 		ereport(NOTICE,
 				(errmsg("added the columns of this version to the containers")));
-	if (!done && !left && upgrade->added == LEAF_DONE && upgrade->with_nulls == 0 && warned == 0)
+	if (upgrade->indexes > 0)
+		ereport(NOTICE,
+				(errmsg("made the indexes of this version on %d leaves",
+						upgrade->indexes)));
+	if (!done && !left && upgrade->added == LEAF_DONE &&
+		upgrade->with_nulls == 0 && upgrade->not_built == 0 && warned == 0)
 		ereport(NOTICE,
 				(errmsg("there was nothing to upgrade")));
 	else
@@ -321,6 +383,12 @@ tell(const Upgrade *upgrade)
 				 errmsg("others were at %lld posts and %d leaves, which are as they were",
 						(long long) upgrade->busy, upgrade->in_use),
 				 errhint("Call blogstore." COMMAND " again when no transaction is open for long.")));
+	if (upgrade->not_built > 0)
+		ereport(WARNING,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("new indexes of %d leaves could not be built",
+						upgrade->not_built),
+				 errhint("The server's log tells why. It takes one of max_worker_processes that is free. Call blogstore." COMMAND " again.")));
 	if (upgrade->with_nulls > 0)
 		ereport(WARNING,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -343,8 +411,8 @@ need_own_transactions(FunctionCallInfo fcinfo)
 
 /*
  * CALL blogstore.upgrade_containers(). Errors: 25001 (in a transaction block, or in
- * REPEATABLE READ or SERIALIZABLE), 25006, 55000. Locks: those of leaf_upgrade_settings()
- * and leaf_upgrade_columns(), and of who counts.
+ * REPEATABLE READ or SERIALIZABLE), 25006, 55000. Locks: those of leaf_upgrade_settings(),
+ * leaf_upgrade_columns(), leaf_upgrade_index() and leaf_build_beside(), and of who counts.
  */
 Datum
 blogstore_upgrade_containers(PG_FUNCTION_ARGS)
@@ -356,14 +424,16 @@ blogstore_upgrade_containers(PG_FUNCTION_ARGS)
 	memset(&upgrade, 0, sizeof(upgrade));
 	upgrade.patience = PATIENCE;
 	warned = 0;
-	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	upgrade.round.patience = &upgrade.patience;
 	upgrade.step = AllocSetContextCreate(CurrentMemoryContext,
 										 "blogstore upgrade step",
 										 ALLOCSET_DEFAULT_SIZES);
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	all_added_columns(&upgrade);
 	each_kind(&upgrade, settings_round);
 	all_counters(&upgrade);
 	each_kind(&upgrade, columns_round);
+	each_kind(&upgrade, indexes_round);
 	SPI_finish();
 	if (debug_query_string != NULL)
 		pgstat_report_activity(STATE_RUNNING, debug_query_string);
