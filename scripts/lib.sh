@@ -385,7 +385,7 @@ copy_tree()
 {
 	"${AS_SERVER[@]}" mkdir -p "$1"
 	tar -C "$ROOT" --exclude=./.git --exclude=./results --exclude=./output_iso --exclude=./tmp_check \
-		--exclude=./log --exclude='*.o' --exclude='*.so' --exclude='*.bc' -cf - . |
+		--exclude=./log --exclude=node_modules --exclude='*.o' --exclude='*.so' --exclude='*.bc' -cf - . |
 		"${AS_SERVER[@]}" tar -C "$1" --no-same-owner --no-same-permissions -xf -
 	"${AS_SERVER[@]}" chmod -R u+rwX "$1"
 }

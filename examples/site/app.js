@@ -1,0 +1,98 @@
+// The site: what every request passes, and where it goes.
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import express from 'express';
+import cookieSession from 'cookie-session';
+import { csrfSync } from 'csrf-sync';
+import { Eta } from 'eta';
+import helmet from 'helmet';
+import * as account from './pages/account.js';
+import * as comments from './pages/comments.js';
+import * as lists from './pages/lists.js';
+import * as posts from './pages/posts.js';
+import { notFound, problemOf } from './errors.js';
+import * as show from './show.js';
+
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+const MAX_FORM = '512kb';
+
+// Nothing but what this site serves itself; no script and no style within a page.
+const POLICY = {
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    styleSrc: ["'self'"],
+    fontSrc: ["'self'"],
+    imgSrc: ["'self'"],
+    connectSrc: ["'self'"],
+    formAction: ["'self'"],
+    baseUri: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+};
+
+export function createApp(store, { secret, proxies = 0 }) {
+  const app = express();
+  const eta = new Eta({ views: path.join(HERE, 'views'), cache: true, useWith: false });
+  const csrf = csrfSync({ size: 32, getTokenFromRequest: (req) => req.body?._csrf });
+
+  // Behind a proxy that ends HTTPS, cookies are for HTTPS alone.
+  if (proxies > 0) app.set('trust proxy', proxies);
+  app.use(helmet({ contentSecurityPolicy: POLICY }));
+  app.use(express.static(path.join(HERE, 'public'), { maxAge: '1h' }));
+  app.use('/fonts', express.static(path.join(HERE, 'node_modules/@fontsource-variable'), { maxAge: '1d' }));
+  app.use(cookieSession({ name: 'site', secret, sameSite: 'lax', httpOnly: true, maxAge: 30 * 24 * 3600 * 1000 }));
+
+  app.use((req, res, next) => {
+    const user = req.session?.user ?? null;
+
+    req.store = store;
+    // pages say who has signed in, and change with what they do
+    res.set('Cache-Control', 'private, no-cache');
+    // The work of a request, in one transaction of the visitor's
+    req.visit = (work) => store.as(user?.id ?? null, work);
+    req.listsFollow = async () => {
+      if (req.session.wrote && await store.listsFollow()) req.session.wrote = undefined;
+    };
+    // What a page says once, after what was just done
+    req.done = (notice, address) => {
+      req.session.notice = notice;
+      res.redirect(303, address);
+    };
+    res.page = (view, data = {}, status = 200) => {
+      const notice = req.session?.notice;
+
+      if (notice) req.session.notice = undefined;
+      res.status(status).type('html').send(eta.render(view, {
+        // A token is made where a form needs it: a page without forms gives no cookie, and so
+        // takes nobody's away when another site's form, which comes without cookies, is refused.
+        csrf: () => csrf.generateToken(req),
+        show, user, notice, title: '', ...data,
+      }));
+    };
+    next();
+  });
+  app.use(express.urlencoded({ extended: false, limit: MAX_FORM, parameterLimit: 20 }));
+  app.use(csrf.csrfSynchronisedProtection);
+
+  lists.routes(app);
+  account.routes(app);
+  posts.routes(app);
+  comments.routes(app);
+  app.use((req) => { throw notFound(); });
+
+  // The four arguments are what makes it Express's handler of errors.
+  app.use((error, req, res, next) => {
+    const problem = problemOf(error);
+
+    if (problem.status === 500) console.error(error);
+    if (res.headersSent) return next(error);
+    if (req.accepts(['html', 'json']) === 'json')
+      return res.status(problem.status).json({ error: problem.message });
+    if (!res.page)
+      return res.status(problem.status).type('text').send(`${problem.title}\n\n${problem.message}\n`);
+    return res.page('problem', { title: problem.title, problem }, problem.status);
+  });
+  return app;
+}

@@ -1,0 +1,105 @@
+// What comes from outside: addresses and forms, read strictly.
+import { randomUUID } from 'node:crypto';
+import { badRequest, notFound } from './errors.js';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/;
+const PLACE = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_([0-9a-f-]{36})$/i;
+const TAGS = 8;
+
+export const isUuid = (text) => typeof text === 'string' && UUID.test(text);
+
+// ---- Addresses
+
+// slug-and-id, of which the id alone counts
+export function postId(param) {
+  const id = param.slice(-36);
+
+  if (!isUuid(id) || (param.length > 36 && param.at(-37) !== '-')) throw notFound();
+  return id.toLowerCase();
+}
+
+export function uuid(param) {
+  if (!isUuid(param)) throw notFound();
+  return param.toLowerCase();
+}
+
+// A place in a list, in an address: the date and id of an item
+export const placeText = ({ date, id }) => `${date.toISOString()}_${id}`;
+
+export function where(query) {
+  const side = query.before !== undefined ? 'before' : 'after';
+
+  if (query[side] === undefined) return {};
+  const [, date, id] = PLACE.exec(typeof query[side] === 'string' ? query[side] : '') ?? [];
+
+  if (!isUuid(id) || Number.isNaN(Date.parse(date)))
+    throw badRequest('This address has a place in it that cannot be read. Begin at the first page.');
+  return { [side]: { date, id } };
+}
+
+// Only addresses of this site are gone to, whatever a form says.
+export function localPath(text) {
+  return typeof text === 'string' && /^\/(?![/\\])[\x21-\x7e]*$/.test(text) && !text.includes('\\') ? text : '/';
+}
+
+// ---- Forms
+
+export function field(body, name) {
+  const value = body?.[name] ?? '';
+
+  if (typeof value !== 'string') throw badRequest(`The form has more than one field "${name}".`);
+  return value.replaceAll('\r\n', '\n');
+}
+
+export function line(body, name) {
+  return field(body, name).replace(/\s+/g, ' ').trim();
+}
+
+// The id of something new, which the form has brought along
+export function newId(body) {
+  const id = field(body, 'id');
+
+  return isUuid(id) ? id : randomUUID();
+}
+
+export function postForm(body) {
+  const title = line(body, 'title');
+  const tags = line(body, 'tags').split(',').map((tag) => tag.trim()).filter(Boolean);
+  const slug = slugOf(line(body, 'slug') || title);
+
+  return {
+    title,
+    content: field(body, 'content').trim(),
+    properties: {
+      ...(slug && { slug }),
+      ...(tags.length > 0 && { tags: [...new Set(tags)].slice(0, TAGS) }),
+    },
+  };
+}
+
+function slugOf(text) {
+  return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-').slice(0, 60).replace(/^-+|-+$/g, '');
+}
+
+// ---- Properties: an object of anything at all, if it was imported
+
+export function slugIn({ properties }) {
+  const slug = properties?.slug;
+
+  return typeof slug === 'string' && slug.length <= 80 && SLUG.test(slug) ? slug : '';
+}
+
+export function tagsIn({ properties }) {
+  const tags = properties?.tags;
+
+  return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string' && tag.trim()).slice(0, TAGS) : [];
+}
+
+// What an edit makes of properties: the form's, and all others as they are
+export function merged(properties, form) {
+  const { slug, tags, ...others } = properties ?? {};
+
+  return { ...others, ...form };
+}

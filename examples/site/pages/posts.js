@@ -1,0 +1,149 @@
+// A post: read, written, published, hidden, changed, liked, deleted.
+//
+// That only its author does the last of these is not looked at here: the store's
+// wrappers change and delete nobody else's items (42501, or nothing deleted).
+import { randomUUID } from 'node:crypto';
+import { badRequest, notFound, problemOf } from '../errors.js';
+import { field, merged, newId, postForm, postId, tagsIn, slugIn, where } from '../form.js';
+import { postPath, userPath } from '../show.js';
+
+const TITLE_MAX = 200;
+
+export function routes(app) {
+  app.get('/posts/new', write);
+  app.post('/posts', create);
+  app.get('/posts/:post', read);
+  app.get('/posts/:post/edit', edit);
+  app.post('/posts/:post/edit', save);
+  app.post('/posts/:post/publish', publish);
+  app.post('/posts/:post/hide', hide);
+  app.post('/posts/:post/delete', remove);
+  app.post('/posts/:post/like', like);
+}
+
+async function read(req, res) {
+  const id = postId(req.params.post);
+  const at = where(req.query);
+  const [post, liked, page] = await req.visit(async (visit) =>
+    [await visit.post(id), await visit.likes(id), await visit.comments(id, at)]);
+
+  if (!post) throw notFound();
+  // the address has the slug that the post has now
+  if (req.path !== postPath(post))
+    return res.redirect(302, postPath(post) + req.url.slice(req.path.length));
+  return res.page('post', { title: post.title, post, liked, page, newId: randomUUID, base: postPath(post) });
+}
+
+// ---- Writing
+
+function write(req, res) {
+  if (!req.session.user) return res.redirect(303, '/sign-in?to=/posts/new');
+  return res.page('write', { title: 'Write', form: { id: randomUUID(), title: '', content: '', tags: '', slug: '' } });
+}
+
+// The form again, with what is wrong and all that was written
+function again(req, res, error, data) {
+  const problem = problemOf(error);
+
+  if (problem.status >= 500 || problem.status === 403) throw error;
+  return res.page('write', { ...data, problem, form: { ...req.body, id: newId(req.body) } }, problem.status);
+}
+
+// What is too long to be a title is told before it is stored; all else the store checks.
+function checked(form) {
+  if (form.title.length > TITLE_MAX) throw badRequest(`A title has at most ${TITLE_MAX} characters.`);
+  return form;
+}
+
+async function create(req, res) {
+  const id = newId(req.body);
+  const draft = field(req.body, 'as') === 'draft';
+  let post;
+
+  try {
+    const form = checked(postForm(req.body));
+
+    post = await req.visit((visit) => visit.createPost({ id, ...form, draft }));
+  } catch (error) {
+    return again(req, res, error, { title: 'Write' });
+  }
+  req.session.wrote = true;
+  return req.done(draft ? 'Kept as a draft, which nobody but you can see.' : 'Published.', postPath(post));
+}
+
+async function own(req) {
+  const id = postId(req.params.post);
+  const post = await req.visit((visit) => visit.post(id));
+
+  if (!post || post.user_id !== req.session.user?.id) throw notFound();
+  return post;
+}
+
+async function edit(req, res) {
+  const post = await own(req);
+
+  res.page('write', {
+    title: 'Edit', post,
+    form: { title: post.title, content: post.content, tags: tagsIn(post).join(', '), slug: slugIn(post) },
+  });
+}
+
+// Properties that the form does not have stay: they are read and written in one transaction.
+async function save(req, res) {
+  const id = postId(req.params.post);
+  let post;
+
+  try {
+    const form = checked(postForm(req.body));
+
+    post = await req.visit(async (visit) => {
+      const before = await visit.post(id);
+
+      return visit.editPost(id, { ...form, properties: merged(before?.properties, form.properties) });
+    });
+  } catch (error) {
+    return again(req, res, error, { title: 'Edit', post: { id } });
+  }
+  req.session.wrote = true;
+  return req.done('Saved.', postPath(post));
+}
+
+async function publish(req, res) {
+  const id = postId(req.params.post);
+  const post = await req.visit((visit) => visit.publishPost(id));
+
+  req.session.wrote = true;
+  req.done('Published.', postPath(post));
+}
+
+async function hide(req, res) {
+  const id = postId(req.params.post);
+  const post = await req.visit((visit) => visit.hidePost(id));
+
+  req.session.wrote = true;
+  req.done('Hidden. Nobody but you can see it.', postPath(post));
+}
+
+async function remove(req, res) {
+  const id = postId(req.params.post);
+
+  if (!await req.visit((visit) => visit.deletePost(id))) throw notFound();
+  req.session.wrote = true;
+  req.done('Deleted.', userPath(req.session.user.id));
+}
+
+// ---- Liking: the answer has the count of this very moment, one's own like included. It is
+// read after the commit: of two who like at once, the later sees both.
+
+async function like(req, res) {
+  const id = postId(req.params.post);
+  const liked = field(req.body, 'liked') === 'yes';
+
+  await req.visit((visit) => visit.like(id, liked));
+  const post = await req.visit((visit) => visit.post(id));
+
+  if (!post) throw notFound();
+  req.session.wrote = true;
+  if (req.accepts(['html', 'json']) === 'json') return res.json({ liked, likes: post.like_count });
+  return res.redirect(303, postPath(post));
+}

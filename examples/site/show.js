@@ -1,0 +1,47 @@
+// How values are shown: what templates call. Everything they put into a page is
+// escaped there; nothing here makes HTML.
+import { placeText, slugIn, tagsIn } from './form.js';
+
+const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
+const MOMENT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
+
+export { slugIn, tagsIn };
+
+export const day = (date) => DAY.format(date);
+export const moment = (date) => `${MOMENT.format(date)} UTC`;
+export const iso = (date) => date.toISOString();
+
+export function count(n, one, many) {
+  return `${n.toLocaleString('en')} ${n === 1 ? one : many}`;
+}
+
+export const likes = (post) => count(post.like_count, 'like', 'likes');
+export const comments = (post) => count(post.comment_count, 'comment', 'comments');
+
+// ---- Addresses
+
+export function postPath(post) {
+  const slug = slugIn(post);
+
+  return `/posts/${slug ? `${slug}-` : ''}${post.id}`;
+}
+
+export const userPath = (id) => `/users/${id}`;
+
+// The address of the page behind, or before, a place
+export const older = (base, at) => `${base}?before=${encodeURIComponent(placeText(at))}`;
+export const newer = (base, at) => `${base}?after=${encodeURIComponent(placeText(at))}`;
+
+// ---- A letter in a circle stands for a user; its colour is one of eight
+
+export const initial = (name) => String.fromCodePoint((name ?? '?').codePointAt(0)).toUpperCase();
+
+export function hue(name) {
+  let sum = 0;
+
+  for (const character of name ?? '') sum = (sum * 31 + character.codePointAt(0)) % 9973;
+  return sum % 8;
+}
+
+// What a short form leaves out is told by its end.
+export const excerpt = (post) => (post.content.length >= 200 ? `${post.content.trimEnd()}…` : post.content);

@@ -1,0 +1,269 @@
+// The store, as a visitor sees it.
+//
+// Everything goes through the wrappers in schema "site" (setup.sql). Whose items
+// are shown, changed and deleted is decided by them and not here: a transaction says
+// who the visitor is, and becomes a role that can do nothing else.
+import pg from 'pg';
+
+// Counts are bigint, which node-postgres gives as text.
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+
+const PAGE = 20;
+// Of replies so many are shown below each comment, and below those, so many levels deep.
+const REPLIES = 3;
+const LEVELS = 3;
+const TRIES = 3;
+
+export class Store {
+  constructor(connectionString) {
+    this.pool = new pg.Pool({
+      connectionString,
+      application_name: 'site',
+      max: 10,
+      connectionTimeoutMillis: 60_000,
+      statement_timeout: 60_000,
+    });
+    // A connection that is lost while nobody uses it is replaced by the next request.
+    this.pool.on('error', (error) => console.error(`database: ${error.message}`));
+  }
+
+  // Run work in one transaction of a visitor's: userId, or null for who has not signed
+  // in. A transaction that met another (40001) is repeated.
+  async as(userId, work) {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#transaction(userId, work);
+      } catch (error) {
+        if (error.code !== '40001' || tries === TRIES) throw error;
+      }
+    }
+  }
+
+  async #transaction(userId, work) {
+    const client = await this.pool.connect();
+    let broken;
+
+    try {
+      await client.query('BEGIN');
+      await client.query(`SELECT set_config('blogstore.current_user_id', $1, true),
+        set_config('role', 'site_visitor', true)`, [userId ?? '']);
+      const result = await work(new Visit(userId, client));
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      await client.query('ROLLBACK').catch((lost) => { broken = lost; });
+      throw error;
+    } finally {
+      client.release(broken);
+    }
+  }
+
+  // Lists follow a few milliseconds behind a commit. Who has just written waits, so as
+  // to see it. Returns whether lists are up to date; where nothing keeps the
+  // views, they are always.
+  async listsFollow() {
+    try {
+      const { rows } = await this.pool.query("SELECT blogstore.wait_for_views('5 s') AS done");
+
+      return rows[0].done;
+    } catch (error) {
+      if (error.code === '55000') return true;
+      throw error;
+    }
+  }
+
+  close() {
+    return this.pool.end();
+  }
+}
+
+// What one visitor asks in one transaction
+class Visit {
+  constructor(userId, client) {
+    this.userId = userId;
+    this.client = client;
+  }
+
+  async rows(sql, ...values) {
+    return (await this.client.query(sql, values)).rows;
+  }
+
+  async row(sql, ...values) {
+    return (await this.rows(sql, ...values))[0];
+  }
+
+  // ---- Pages
+  //
+  // A page is where = {before} or {after}, a place {date, id}, or {} for the first
+  // one. list(size, date, id, backwards) asks for rows from there; one row more than is
+  // shown tells whether there are others behind it.
+
+  async page(list, where) {
+    if (where.after) {
+      const rows = await list(PAGE + 1, where.after.date, where.after.id, true);
+
+      // what comes before is less than a page: that is the first page, and not full
+      if (rows.length > PAGE) return place(rows.slice(0, PAGE).reverse(), true, true);
+      where = {};
+    }
+    const rows = await list(PAGE + 1, where.before?.date ?? null, where.before?.id ?? null, false);
+
+    return place(rows.slice(0, PAGE), Boolean(where.before), rows.length > PAGE);
+  }
+
+  // The front page takes two calls: posts with authors and counts, and which of them the
+  // visitor has liked.
+  async feed(where) {
+    return this.liked(await this.page((...at) =>
+      this.rows('SELECT * FROM site.list_feed($1, $2, $3, $4)', ...at), where));
+  }
+
+  async userPosts(userId, where) {
+    return this.liked(await this.page((...at) =>
+      this.rows('SELECT * FROM site.list_user_posts($1, $2, $3, $4, $5, include_hidden => true)',
+        userId, ...at), where));
+  }
+
+  async liked(page) {
+    if (this.userId === null) return page;
+    const likes = await this.rows('SELECT post_id FROM site.get_likes($1, $2)',
+      this.userId, page.items.map((post) => post.id));
+    const mine = new Set(likes.map((like) => like.post_id));
+
+    for (const post of page.items) post.liked = mine.has(post.id);
+    return page;
+  }
+
+  // Comments on a post, newest first. Below each stand the oldest replies to it; a
+  // reply is listed by itself where what it replies to is on another page.
+  async comments(postId, where) {
+    const page = await this.page((...at) =>
+      this.rows('SELECT * FROM site.list_post_comments($1, $2, $3, $4, $5, include_hidden => true)',
+        postId, ...at), where);
+    const shown = new Set(page.items.map((comment) => comment.id));
+
+    await this.addReplies(postId, page.items);
+    page.items = page.items.filter((comment) => !shown.has(comment.parent_id));
+    return page;
+  }
+
+  // Replies to a comment, oldest first
+  async thread(postId, parentId, where) {
+    const page = await this.page((size, date, id, backwards) =>
+      this.rows('SELECT * FROM site.list_comment_replies($1, $2, $3, $4, $5, $6, include_hidden => true)',
+        postId, parentId, size, date, id, !backwards), where);
+
+    await this.addReplies(postId, page.items);
+    return page;
+  }
+
+  async addReplies(postId, comments) {
+    const shown = new Map(comments.map((comment) => [comment.id, comment]));
+    let parents = comments;
+
+    for (let level = 0; level < LEVELS && parents.length > 0; level++) {
+      const replies = await this.rows(`SELECT reply.* FROM unnest($2::uuid[]) WITH ORDINALITY AS asked (id, n),
+          site.list_comment_replies($1, asked.id, $3, oldest_first => true, include_hidden => true) AS reply
+        ORDER BY asked.n, reply.creation_date, reply.id`, postId, parents.map((comment) => comment.id), REPLIES + 1);
+
+      for (const comment of parents) comment.replies = [];
+      parents = [];
+      for (const reply of replies) {
+        const parent = shown.get(reply.parent_id);
+
+        if (parent.replies.length === REPLIES) {
+          parent.moreReplies = true;
+          continue;
+        }
+        // one that is on the page itself has its own replies already
+        parent.replies.push(shown.get(reply.id) ?? reply);
+        if (shown.has(reply.id)) continue;
+        shown.set(reply.id, reply);
+        parents.push(reply);
+      }
+    }
+  }
+
+  // ---- Posts
+
+  // Counts of get_post() are exact in the moment: nobody has to wait for them.
+  post(id) {
+    return this.row('SELECT * FROM site.get_post($1)', id);
+  }
+
+  async likes(postId) {
+    if (this.userId === null) return false;
+    return (await this.rows('SELECT FROM site.get_like($1, $2)', postId, this.userId)).length > 0;
+  }
+
+  // The form has brought the id along: sent twice, it makes one post.
+  createPost({ id, title, content, properties, draft }) {
+    return this.row('SELECT * FROM site.create_post($1, $2, post_id => $3, properties => $4, hidden => $5)',
+      title, content, id, properties, draft);
+  }
+
+  editPost(id, { title, content, properties }) {
+    return this.row('SELECT * FROM site.edit_post($1, $2, $3, $4)', id, title, content, properties);
+  }
+
+  publishPost(id) {
+    return this.row('SELECT * FROM site.publish_post($1)', id);
+  }
+
+  hidePost(id) {
+    return this.row('SELECT * FROM site.hide_post($1)', id);
+  }
+
+  async deletePost(id) {
+    return (await this.row('SELECT site.delete_post($1) AS done', id)).done;
+  }
+
+  like(postId, liked) {
+    return this.row(liked ? 'SELECT * FROM site.create_like($1)' : 'SELECT site.delete_like($1)', postId);
+  }
+
+  // ---- Comments
+
+  createComment(postId, { id, content, parentId }) {
+    return this.row('SELECT * FROM site.create_comment($1, $2, comment_id => $3, parent_id => $4)',
+      postId, content, id, parentId);
+  }
+
+  editComment(postId, id, content) {
+    return this.row('SELECT * FROM site.edit_comment($1, $2, $3)', postId, id, content);
+  }
+
+  async deleteComment(postId, id) {
+    return (await this.row('SELECT site.delete_comment($1, $2) AS done', postId, id)).done;
+  }
+
+  // ---- Users
+
+  user(id) {
+    return this.row('SELECT * FROM site.get_user($1)', id);
+  }
+
+  userByName(name) {
+    return this.row('SELECT * FROM site.get_user_by_name($1)', name);
+  }
+
+  // Make the user that this visit is for.
+  createUser(name) {
+    return this.row('SELECT * FROM site.create_user($1)', name);
+  }
+
+  rename(name) {
+    return this.row('SELECT * FROM site.edit_user(username => $1)', name);
+  }
+}
+
+// A page with the places from which the pages on both sides of it go on
+function place(items, isNewer, isOlder) {
+  const at = (row) => ({ date: row.creation_date, id: row.id });
+
+  return {
+    items,
+    newer: isNewer && items.length > 0 ? at(items[0]) : null,
+    older: isOlder ? at(items[items.length - 1]) : null,
+  };
+}
