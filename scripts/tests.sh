@@ -53,8 +53,12 @@ find_test_tools()
 		[[ ! -f $ROOT/.clang-format ]] || have clang-format || missing+=(clang-format)
 	fi
 	[[ ! -d $ROOT/test/node ]] || find_node_pg
-	# PostGraphile is a package of npm's; one Debian is enough for its test, and for WordPress
-	[[ $PG_VERSION != 15 ]] || have npm || missing+=(nodejs npm)
+	# PostGraphile is a package of npm's, and so is what the example site is made of; one
+	# Debian is enough for their tests, for a browser and for WordPress
+	if [[ $PG_VERSION == 15 ]]; then
+		have npm || missing+=(nodejs npm)
+		have chromium || missing+=(chromium)
+	fi
 	[[ $BINDIR != /usr/lib/postgresql/15/bin ]] || find_wordpress
 }
 
