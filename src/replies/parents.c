@@ -26,6 +26,7 @@ typedef enum ParentState
 {
 	PARENT_SHOWN,
 	PARENT_HIDDEN,
+	PARENT_WITHHELD,			/* hidden, and not for who asks to know */
 	PARENT_GONE					/* or it never was; or its author is being deleted */
 } ParentState;
 
@@ -58,10 +59,12 @@ id_text(const pg_uuid_t *id)
 
 /*
  * Look for a parent by the active snapshot. Only what tells whether it is there is
- * asked of it: it may be an item that lacks values.
+ * asked of it: it may be an item that lacks values. From an author (NULL: anybody) others'
+ * hidden comments are withheld.
  */
 static ParentState
-look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
+look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
+		 const pg_uuid_t *author)
 {
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(parent_id)};
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
@@ -74,19 +77,27 @@ look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
 
 	if (item_scan_next(scan, &parent) &&
 		!deleted_has_author(deleted_users(GetActiveSnapshot()), &parent))
-		state = item_hidden(&parent) ? PARENT_HIDDEN : PARENT_SHOWN;
+	{
+		bool		own = author == NULL ||
+			(!parent.isnull[PROP_USER_ID] &&
+			 memcmp(item_uuid(&parent, PROP_USER_ID), author, UUID_LEN) == 0);
+
+		state = !item_hidden(&parent) ? PARENT_SHOWN :
+			own ? PARENT_HIDDEN : PARENT_WITHHELD;
+	}
 	item_scan_end(scan);
 	return state;
 }
 
 /* By the transaction's snapshot, so what this transaction has created is there. */
 static ParentState
-look(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
+look(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
+	 const pg_uuid_t *author)
 {
 	ParentState state;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	state = look_now(post_id, parent_id);
+	state = look_now(post_id, parent_id, author);
 	PopActiveSnapshot();
 	return state;
 }
@@ -127,9 +138,11 @@ parent_hidden(const pg_uuid_t *parent_id)
 }
 
 static COMPAT_NORETURN void
-parent_unknown(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
+parent_unknown(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
+			   ParentState state)
 {
-	if (IsolationUsesXactSnapshot() && is_there_by_now(post_id, parent_id))
+	if (IsolationUsesXactSnapshot() && state == PARENT_GONE &&
+		is_there_by_now(post_id, parent_id))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to a concurrent comment"),
@@ -213,7 +226,8 @@ closes_circle(const BlogItem *comment)
  * May a comment be made, by its parent? False: there is one of its id already (anew: it
  * was just made up), whatever has become of the parent since. Errors: 22023 it would
  * reply to itself; 23503 there is no parent on the post; 55000 it is hidden; 40001 it has
- * come since the snapshot that the transaction keeps.
+ * come since the snapshot that the transaction keeps. To an author (NULL: anybody)
+ * others' hidden comments are not there.
  *
  * The parent is not locked. The lock would have to be written to its row and to the
  * WAL, for each reply; and all that it could achieve is that who deletes the parent
@@ -221,7 +235,7 @@ closes_circle(const BlogItem *comment)
  * comes first and is not seen yet.
  */
 bool
-need_parent(const BlogItem *comment, bool anew)
+need_parent(const BlogItem *comment, bool anew, const pg_uuid_t *author)
 {
 	const pg_uuid_t *post_id = item_uuid(comment, PROP_POST_ID);
 	const pg_uuid_t *parent_id;
@@ -230,7 +244,7 @@ need_parent(const BlogItem *comment, bool anew)
 	if (comment->isnull[PROP_PARENT_ID])
 		return true;
 	parent_id = item_uuid(comment, PROP_PARENT_ID);
-	state = look(post_id, parent_id);
+	state = look(post_id, parent_id, author);
 	if (state == PARENT_SHOWN && (anew || !closes_circle(comment)))
 		return true;
 	if (!anew && is_there_by_now(post_id, item_uuid(comment, PROP_ID)))
@@ -243,7 +257,7 @@ need_parent(const BlogItem *comment, bool anew)
 				 errhint("Reply to a comment that is no reply to this one, or leave parent_id out.")));
 	if (state == PARENT_HIDDEN)
 		parent_hidden(parent_id);
-	parent_unknown(post_id, parent_id);
+	parent_unknown(post_id, parent_id, state);
 }
 
 /* Have a comment that a command returns say whether its parent is gone. */
@@ -253,7 +267,7 @@ reply_complete(BlogItem *comment)
 	if (!comment->isnull[PROP_PARENT_ID])
 		item_set(comment, PROP_PARENT_DELETED,
 				 BoolGetDatum(look(item_uuid(comment, PROP_POST_ID),
-								   item_uuid(comment, PROP_PARENT_ID)) ==
+								   item_uuid(comment, PROP_PARENT_ID), NULL) ==
 							  PARENT_GONE));
 }
 

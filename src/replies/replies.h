@@ -14,7 +14,8 @@
 typedef struct Parents Parents;
 
 /* parents.c */
-extern bool need_parent(const BlogItem *comment, bool anew);
+extern bool need_parent(const BlogItem *comment, bool anew,
+						const pg_uuid_t *author);
 extern void reply_complete(BlogItem *comment);
 extern bool parents_gone(Parents **parents, const DeletedUsers *deleted,
 						 const pg_uuid_t *post_id,

@@ -69,9 +69,11 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 
 	request_begin(&scope, "create_comment()");
 	check_author("comment", &comment, author);
+	if (!comment.isnull[PROP_PARENT_ID] && !author_knows_post(post_id, author))
+		unknown_item("post", post_id);
 	do
 	{
-		inserted = need_parent(&comment, PG_ARGISNULL(3)) &&
+		inserted = need_parent(&comment, PG_ARGISNULL(3), author) &&
 			write_child(&comment, ITEM_COMMENT, PG_ARGISNULL(3), author);
 		done = inserted ||
 			find_conflicting_or_clear(ITEM_COMMENT, post_id, key, 2, &there);

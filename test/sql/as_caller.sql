@@ -235,7 +235,8 @@ SELECT web.delete_post(kit.p(41));
 SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000002';
 SELECT call, kit.outcome('SELECT web.' || call) FROM (VALUES ('edit_post(kit.p(40), ''x'')'), ('publish_post(kit.p(40))'), ('hide_post(kit.p(40))'), ('publish_post(kit.p(3))'), ('hide_post(kit.p(3))'),
 	('edit_comment(kit.p(1), kit.c(52), ''x'')'), ('create_like(kit.p(40))'), ('create_comment(kit.p(40), ''x'')'), ('create_comment(kit.p(40), ''on a draft'', kit.c(40))'),
-	('create_like(kit.p(99))'), ('delete_post(kit.p(40))'), ('delete_comment(kit.p(1), kit.c(52))')) AS v (call);
+	('create_comment(kit.p(40), ''x'', parent_id => kit.c(40))'), ('create_comment(kit.p(40), ''x'', parent_id => kit.c(99))'), ('create_comment(kit.p(1), ''x'', parent_id => kit.c(52))'),
+	('create_comment(kit.p(1), ''x'', parent_id => kit.c(99))'), ('create_like(kit.p(99))'), ('delete_post(kit.p(40))'), ('delete_comment(kit.p(1), kit.c(52))')) AS v (call);
 SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000003';
 SELECT call, kit.outcome('SELECT web.' || call) FROM (VALUES ('edit_comment(kit.p(40), kit.c(40), ''x'')'), ('delete_comment(kit.p(40), kit.c(40))'), ('create_like(kit.p(40))')) AS v (call);
 SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000001';
