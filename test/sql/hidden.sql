@@ -139,6 +139,20 @@ SELECT blogstore.delete_user(kit.u(3));
 SELECT comment_count FROM blogstore.get_post(kit.p(1));
 SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();
+-- nor are hidden ones taken off while a deleted user's many items are being purged
+SELECT count(*) FROM blogstore.create_user('many', kit.u(5));
+SELECT count(blogstore.create_comment(kit.p(1 + n / 250), kit.u(5), 'many', kit.c(1000 + n), kit.d(100), hidden => n % 2 = 0)) FROM generate_series(1, 260) n;
+SELECT comment_count AS before FROM blogstore.get_posts(ARRAY[kit.p(1), kit.p(2)]);
+BEGIN;
+SELECT blogstore.delete_user(kit.u(5));
+SELECT count(*) > 0 AS left FROM blogstore.posts WHERE type = 'comment' AND user_id = kit.u(5) AND hidden;
+SELECT comment_count FROM blogstore.get_posts(ARRAY[kit.p(1), kit.p(2)]);
+SELECT p.comment_count, (SELECT count(*) FROM blogstore.list_post_comments(p.id, NULL)) AS listed, (SELECT count(*) FROM blogstore.list_post_comments(p.id, NULL, include_hidden => true) c WHERE c.user_id = kit.u(5)) AS gone
+FROM unnest(ARRAY[kit.p(1), kit.p(2)]) id, LATERAL blogstore.get_post(id) p;
+COMMIT;
+SELECT blogstore.wait_for_views();
+SELECT comment_count FROM blogstore.get_posts(ARRAY[kit.p(1), kit.p(2)]);
+SELECT * FROM blogstore.verify();
 -- repair() counts as verify() does
 UPDATE blogstore.posts SET comment_count = comment_count + 7 WHERE type = 'delta' AND post_id = kit.p(1);
 SELECT count(blogstore.create_comment(kit.p(1), kit.u(2), 'held', kit.c(n), hidden => true)) FROM generate_series(20, 22) n;
