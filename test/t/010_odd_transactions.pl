@@ -51,6 +51,16 @@ check_store($node, 'postgres', 'committed');
 is(titles(2), 'prepared, title 110', 'committed: shown');
 is($node->safe_psql('postgres', "SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = kit.u(2)"),
 	'prepared name', 'committed: renamed');
+# a post that is hidden: served until then, over a restart, and from then on in no list
+my $lists = 'SELECT (SELECT count(*) FROM blogstore.list_feed(NULL) WHERE id = kit.p(110)) + (SELECT count(*) FROM blogstore.get_post(kit.p(110)) p, blogstore.list_user_posts(p.user_id, NULL) l WHERE l.id = p.id)';
+$node->safe_psql('postgres', "BEGIN; SELECT blogstore.hide_post(kit.p(110)); PREPARE TRANSACTION 'hidden'");
+is($node->safe_psql('postgres', $lists), '2', 'hidden, prepared: served');
+$node->restart;
+is($node->safe_psql('postgres', $lists), '2', 'hidden, prepared, restarted: served');
+is($node->safe_psql('postgres', "COMMIT PREPARED 'hidden'; $lists"), '0', 'hidden, committed: served no more');
+is($node->safe_psql('postgres', 'SELECT hidden FROM blogstore.hide_post(kit.p(110), false)'), 'f', 'shown again');
+check_store($node, 'postgres', 'shown again');
+is($node->safe_psql('postgres', $lists), '2', 'shown again: served');
 $node->safe_psql(
 	'postgres', q{
 BEGIN;
