@@ -713,7 +713,7 @@ argument AS (
 	SELECT w.name, n, quote_ident(r.proargnames[n]) || ' ' || format_type(r.proargtypes[n - 1], NULL) AS declared,
 		pg_get_function_arg_default(r.oid, n) AS default,
 		CASE WHEN w.bound ? r.proargnames[n] THEN '($1).' || quote_ident(w.bound ->> r.proargnames[n])
-			WHEN as_caller AND r.command AND r.proargnames[n] = 'user_id' THEN '@extschema@.current_user_id()'
+			WHEN as_caller AND r.command AND r.proargnames[n] = 'user_id' THEN '@extschema@.current_user_id(true)'
 			WHEN as_caller AND r.command AND r.proargnames[n] = 'creation_date' THEN 'NULL::timestamptz'
 		END AS given, w.item IS NOT NULL AS related, r.proargnames[n] AS argument, r.own, r.kept
 	FROM wrapper AS w JOIN request AS r ON r.oid = w.request

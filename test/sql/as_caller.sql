@@ -249,15 +249,32 @@ SELECT count(*) FROM blogstore.create_post(kit.u(1), 'discussed', 'c', kit.p(42)
 	LATERAL blogstore.create_like(p.id, kit.u(2));
 SELECT hidden FROM blogstore.hide_post(kit.p(42));
 SELECT post, call, kit.outcome('SELECT web.' || replace(call, '$', format('%L', kit.p(post)))) FROM (VALUES (1, 'create_like($)'), (2, 'create_comment($, ''x'')'),
-	(3, 'edit_comment($, kit.c(42), ''x'')')) AS v (n, call), (VALUES (42), (999)) AS p (post) ORDER BY n, post DESC;
+	(3, 'edit_comment($, kit.c(42), ''x'')'), (4, 'create_comment($, ''x'', parent_id => kit.c(42))'), (5, 'create_comment($, ''x'', parent_id => kit.c(999))')) AS v (n, call),
+	(VALUES (42), (999)) AS p (post) ORDER BY n, post DESC;
+-- nor who replies to another's hidden comment, of that
+SELECT kit.outcome(format('SELECT web.create_comment(kit.p(1), ''x'', parent_id => kit.c(%s))', n)) FROM (VALUES (52), (999)) AS v (n);
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT kit.outcome('SELECT web.create_comment(kit.p(1), ''x'', parent_id => kit.c(52))');
+ROLLBACK;
 SELECT kit.outcome('SELECT web.create_like(NULL)'), kit.outcome('SELECT web.create_comment(NULL, ''x'')'), kit.outcome('SELECT web.edit_comment(NULL, kit.c(42), ''x'')');
 -- its author is told why
 SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000001';
+SELECT kit.outcome('SELECT web.create_comment(kit.p(1), ''x'', parent_id => kit.c(52))'), kit.outcome('SELECT web.create_comment(kit.p(42), ''x'', parent_id => kit.c(42))');
 SELECT kit.outcome('SELECT web.create_like(kit.p(42))'), kit.outcome('SELECT web.create_comment(kit.p(42), ''x'')'), kit.outcome('SELECT web.edit_comment(kit.p(42), kit.c(42), ''x'')');
 SELECT web.delete_post(kit.p(42));
 RESET blogstore.current_user_id;
 SELECT count(*) FROM blogstore.get_post(kit.p(40)), blogstore.list_post_comments(kit.p(1), NULL, include_hidden => true) c WHERE c.id = kit.c(52);
 DROP FUNCTION kit.seen, kit.sees;
+
+--
+-- A function that the containers' owner, or whoever else may make some beside the requests, puts in a call's way is not called
+--
+CREATE FUNCTION blogstore.current_user_id() RETURNS uuid LANGUAGE sql AS $$ SELECT kit.u(2) $$;
+SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000001';
+SELECT user_username FROM web.create_like(kit.p(2));
+SELECT web.delete_like(kit.p(2));
+RESET blogstore.current_user_id;
+DROP FUNCTION blogstore.current_user_id();
 
 --
 -- A caller who brings names, settings and functions
