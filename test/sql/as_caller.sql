@@ -29,6 +29,9 @@ FROM pg_proc WHERE pronamespace = 'web'::regnamespace GROUP BY 2, 3, 4;
 -- every request has a wrapper: each command is told the user, or has a function that is told the author.
 -- Whether a comment is shown is not for its author to say, who may have been moderated.
 SELECT function FROM blogstore.stat_requests EXCEPT SELECT proname FROM pg_proc WHERE pronamespace = 'web'::regnamespace;
+-- each function for an author's items is called, which takes that its arguments are those of its request
+SELECT p.oid::regprocedure FROM blogstore.request_functions() f JOIN pg_proc p ON p.oid = f.function WHERE kind = 'own'
+	AND NOT EXISTS (SELECT FROM pg_proc w WHERE w.pronamespace = 'web'::regnamespace AND w.prosrc LIKE '% FROM blogstore.' || p.proname || '(%');
 -- no command names a user, an author or a date
 SELECT p.oid::regprocedure FROM pg_proc p WHERE pronamespace = 'web'::regnamespace AND provolatile = 'v' AND proargnames && '{user_id,author,creation_date}';
 -- all else is as in the extension
