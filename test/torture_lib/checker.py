@@ -146,7 +146,7 @@ class Checker:
 				coalesce(hidden, false), modification_date, properties
 			FROM blogstore.posts WHERE type = 'post'""")
 		yield 'comment items', self._same(
-			[row for post in expected.posts for row in expected.comment_rows(post, hidden=True)], """
+			[row[:8] + row[9:] for post in expected.posts for row in expected.comment_rows(post, hidden=True)], """
 			SELECT id, type, post_id, user_id, user_username, content, creation_date,
 				parent_id, coalesce(hidden, false), modification_date, properties
 			FROM blogstore.posts WHERE type = 'comment'""")
@@ -180,14 +180,23 @@ class Checker:
 	def _children(self, expected):
 		posts = list(expected.posts)
 		for hidden, oldest_first in itertools.product((False, True), repeat=2):
-			rows = [expected.comment_rows(post, hidden)[::-1 if oldest_first else 1] for post in posts]
+			rows = [expected.comment_rows(post, hidden=hidden)[::-1 if oldest_first else 1] for post in posts]
 			yield f'list_post_comments(), include_hidden {hidden}, oldest_first {oldest_first}', differences(
 				[row for comments in rows for row in comments], self._rows("""
 				SELECT c.id, c.type, c.post_id, c.user_id, c.user_username, c.content, c.creation_date,
-					c.parent_id, c.hidden, c.modification_date, c.properties
+					c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties
 				FROM unnest(%s::uuid[]) WITH ORDINALITY p(id, n),
 					LATERAL blogstore.list_post_comments(p.id, NULL, oldest_first => %s, include_hidden => %s) WITH ORDINALITY c
 				ORDER BY p.n, c.ordinality""", posts, oldest_first, hidden))
+			parents = list({(item.post, item.parent): None for item in expected.comments.values() if item.parent})
+			rows = [expected.comment_rows(*parent, hidden=hidden)[::-1 if oldest_first else 1] for parent in parents]
+			yield f'list_comment_replies(), include_hidden {hidden}, oldest_first {oldest_first}', differences(
+				[row for comments in rows for row in comments], self._rows("""
+				SELECT c.id, c.type, c.post_id, c.user_id, c.user_username, c.content, c.creation_date,
+					c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties
+				FROM unnest(%s::uuid[], %s::uuid[]) WITH ORDINALITY p(post_id, id, n),
+					LATERAL blogstore.list_comment_replies(p.post_id, p.id, NULL, oldest_first => %s, include_hidden => %s) WITH ORDINALITY c
+				ORDER BY p.n, c.ordinality""", [post for post, _ in parents], [parent for _, parent in parents], oldest_first, hidden))
 		# a like's id is made by the store: the order is judged by what it returns
 		likes = self._rows("""
 			SELECT p.n, c.id, c.type, c.post_id, c.user_id, c.user_username, c.creation_date

@@ -54,14 +54,15 @@ class Expected:
 		posts.sort(key=lambda post: (self.posts[post].date, post), reverse=True)
 		return [self.post_row(post, short) for post in posts]
 
-	def comment_rows(self, post, hidden=False):
-		"""A post's comment items, newest first; with hidden ones, or without."""
+	def comment_rows(self, post, parent=None, hidden=False):
+		"""A post's comment items, newest first, or the replies to one; with hidden ones, or without."""
 		rows = []
 		for key in self.comments_of[post]:
 			item = self.comments[key]
-			if hidden or not item.hidden:
+			if (hidden or not item.hidden) and parent in (None, item.parent):
 				rows.append((key, 'comment', item.post, item.user, self.name(item.user), item.content, item.date,
-					None, item.hidden, item.edited, item.properties))
+					item.parent, None if item.parent is None else item.parent not in self.comments,
+					item.hidden, item.edited, item.properties))
 		return rows
 
 	def like_rows(self):

@@ -9,7 +9,7 @@ SOURCES = {
 	'posts': (('post_id', 'uuid'), ('user_id', 'uuid'), ('title', 'text'), ('content', 'text'),
 		('creation_date', 'timestamptz'), ('hidden', 'boolean'), ('properties', 'jsonb')),
 	'comments': (('comment_id', 'uuid'), ('post_id', 'uuid'), ('user_id', 'uuid'), ('content', 'text'),
-		('creation_date', 'timestamptz'), ('hidden', 'boolean'), ('properties', 'jsonb')),
+		('creation_date', 'timestamptz'), ('hidden', 'boolean'), ('parent_id', 'uuid'), ('properties', 'jsonb')),
 }
 
 WRITTEN = {
@@ -41,14 +41,16 @@ def draw(plan, forecast):
 	own = [comment for comment, item in forecast.comments.items() if item[0] in forecast.posts]
 	for comment in random.sample(own, min(6, len(own))):
 		post, user = forecast.comments[comment]
+		parent = plan.parent(forecast, post)
 		comments.append({
 			'comment_id': comment, 'post_id': post, 'user_id': user, 'content': plan.text(1, 120), 'creation_date': None,
 			'hidden': plan.changed(forecast, comment) if random.random() < 0.5 else comment in forecast.hidden,
-			'properties': plan.properties()})
+			'parent_id': parent if parent != comment else None, 'properties': plan.properties()})
 	if posts and len(forecast.comments) + 2 < plan.most['comments']:
 		for _ in range(2):
+			post = plan.one_of([post['post_id'] for post in posts])
 			comments.append({
-				'comment_id': plan.id(), 'post_id': plan.one_of([post['post_id'] for post in posts]),
+				'comment_id': plan.id(), 'post_id': post, 'parent_id': plan.parent(forecast, post),
 				'user_id': plan.one_of(forecast.users), 'content': plan.text(1, 120), 'creation_date': plan.date(),
 				'hidden': random.random() < 0.3, 'properties': plan.properties()})
 	return {'users': users, 'posts': posts, 'comments': comments}

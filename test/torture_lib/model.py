@@ -52,6 +52,7 @@ class Comment(NamedTuple):
 	hidden: bool
 	edited: object
 	properties: str
+	parent: str			# the comment that it replies to; it may be gone
 
 
 class Attempt(NamedTuple):
@@ -195,20 +196,24 @@ class Ledger:
 
 	def _create_comment(self, command, outcome, attempt):
 		args = command.args
+		parent = self.comments.get(args['parent_id'])
 		if outcome == REFUSED:
-			return self._judge_refusal(args['post_id'], attempt)
+			return self._judge_refusal(args['post_id'], attempt) if parent or args['parent_id'] is None else None
 		if outcome == HIDDEN:
-			return self._judge_hidden(args['post_id'], attempt)
+			return self._judge_hidden(args['post_id'], attempt) if parent is None or not parent.hidden else None
 		complaint = self._judge_success(args['post_id'], attempt, repeated=not attempt.first)
+		if attempt.first and args['parent_id'] is not None and (parent is None or parent.hidden):
+			complaint = complaint or 'its parent is not there, or hidden'
 		if complaint:
 			return complaint
 		comment = self.comments[args['comment_id']] = Comment(
 			args['post_id'], args['user_id'], args['content'], args['creation_date'],
-			args['hidden'], None, properties.stored(args['properties']))
+			args['hidden'], None, properties.stored(args['properties']), args['parent_id'])
 		return self._compare(outcome, id=args['comment_id'], type='comment', post_id=args['post_id'],
 			user_id=args['user_id'], user_username=self.users[args['user_id']].username if attempt.first else None,
 			content=args['content'], creation_date=args['creation_date']) or self._same(
-			outcome, hidden=comment.hidden, modification_date=None, properties=comment.properties, parent_id=None)
+			outcome, hidden=comment.hidden, modification_date=None, properties=comment.properties,
+			parent_id=comment.parent, parent_deleted=self._parent_deleted(comment))
 
 	def _edit_comment(self, command, outcome, attempt):
 		args = command.args
@@ -272,10 +277,13 @@ class Ledger:
 			complaints.append(complaint or self._compare_post(key, self.posts[key], given))
 		for row in command.args['comments']:
 			key = row['comment_id']
-			new = Comment(row['post_id'], row['user_id'], row['content'], row['creation_date'], row['hidden'], None, None)
+			new = Comment(row['post_id'], row['user_id'], row['content'], row['creation_date'], row['hidden'], None, None,
+				row['parent_id'])
 			given = outcome['comments'].get(key)
 			self.comments[key], complaint = self._imported(self.comments.get(key), new, row, given, attempt)
-			complaints.append(complaint or self._compare_comment(key, self.comments[key], given))
+			complaints.append(complaint)
+		# once all are known: they may reply to one another
+		complaints += [self._compare_comment(key, self.comments[key], row) for key, row in outcome['comments'].items()]
 		return '; '.join(filter(None, complaints))
 
 	def _imported(self, known, new, row, given, attempt):
@@ -285,7 +293,7 @@ class Ledger:
 		if known is None:
 			new = new._replace(properties=properties.stored(row['properties']), date=new.date or given['creation_date'])
 			return new, None if row['creation_date'] or self._within(new.date, attempt) else 'it is to be dated now'
-		item, complaint = self._edited(known, {**row, 'hidden': None}, given, attempt)
+		item, complaint = self._edited(known, {**row, 'hidden': None, 'parent': row.get('parent_id')}, given, attempt)
 		if known.hidden and not new.hidden and new.date is not None:
 			item = item._replace(date=new.date)
 		return item._replace(hidden=new.hidden), complaint
@@ -337,7 +345,12 @@ class Ledger:
 	def _compare_comment(self, key, comment, row):
 		return self._compare(row, id=key, post_id=comment.post, user_id=comment.user, content=comment.content,
 			creation_date=comment.date) or self._same(
-			row, hidden=comment.hidden, modification_date=comment.edited, properties=comment.properties)
+			row, hidden=comment.hidden, modification_date=comment.edited, properties=comment.properties,
+			parent_id=comment.parent, parent_deleted=self._parent_deleted(comment))
+
+	def _parent_deleted(self, comment):
+		"""Of a comment whose post is there: parents are by the same client."""
+		return None if comment.parent is None else comment.parent not in self.comments
 
 	@staticmethod
 	def _within(date, attempt):

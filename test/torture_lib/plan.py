@@ -322,7 +322,7 @@ class Plan:
 		return Command('create_comment', {
 			'post_id': post, 'user_id': self._some_user(forecast), 'content': self.text(1, 120),
 			'comment_id': comment, 'creation_date': self.date(), 'properties': self.properties(),
-			'hidden': self.random.random() < 0.12}), comment
+			'hidden': self.random.random() < 0.12, 'parent_id': self.parent(forecast, post)}), comment
 
 	def _edit_comment(self, forecast):
 		if not forecast.comments:
@@ -410,6 +410,11 @@ class Plan:
 	def changed(self, forecast, item):
 		"""Mostly the other way round than it is: hidden, or shown."""
 		return (item not in forecast.hidden) == (self.random.random() < 0.9)
+
+	def parent(self, forecast, post):
+		"""Half of the time a comment of one's own on the post, if there are any."""
+		own = [comment for comment, item in forecast.comments.items() if item[0] == post]
+		return self.one_of(own) if own and self.random.random() < 0.5 else None
 
 	def properties(self):
 		"""Mostly none."""

@@ -76,6 +76,20 @@ WHERE many.likes IS DISTINCT FROM one.likes
 """
 
 
+# of the comments on a post that has replies, those of which something else is told otherwise
+REPLIES = """
+WITH post AS (SELECT post_id FROM blogstore.posts WHERE type = 'comment' AND parent_id IS NOT NULL ORDER BY random() LIMIT 1),
+c AS MATERIALIZED (SELECT l.* FROM post, LATERAL blogstore.list_post_comments(post.post_id, NULL, include_hidden => true) l)
+SELECT 'parent_deleted of a list', id FROM c
+WHERE parent_deleted IS DISTINCT FROM CASE WHEN parent_id IS NOT NULL THEN NOT EXISTS (SELECT FROM c AS p WHERE p.id = c.parent_id) END
+UNION ALL
+SELECT 'list_comment_replies()', parent_id FROM (SELECT DISTINCT post_id, parent_id FROM c WHERE parent_id IS NOT NULL) p
+WHERE ARRAY(SELECT id FROM c WHERE c.parent_id = p.parent_id ORDER BY creation_date DESC, id DESC) <>
+	ARRAY(SELECT r.id FROM blogstore.list_comment_replies(p.post_id, p.parent_id, NULL, include_hidden => true) WITH ORDINALITY r
+		ORDER BY r.ordinality)
+"""
+
+
 class Reader(threading.Thread):
 	"""Reads in a loop until all is over."""
 
@@ -124,6 +138,7 @@ class Reader(threading.Thread):
 		self._look_at_lists(cursor)
 		self._look_at_hidden(cursor)
 		self._look_at_many(cursor)
+		self._look_at_replies(cursor)
 		cursor.execute('COMMIT')
 
 	def _look_at_counts(self, cursor):
@@ -184,6 +199,16 @@ class Reader(threading.Thread):
 		cursor.execute(MANY)
 		for call, many, one in cursor.fetchall():
 			raise Divergence(f'reader: in one snapshot {call} gives\n  {many}\n  and one by one\n  {one}')
+
+	def _look_at_replies(self, cursor):
+		cursor.execute(REPLIES)
+		if cursor.fetchall():
+			# as with children: a deletion that becomes known in between
+			self.verdict.count('second looks')
+			time.sleep(0.05)
+			cursor.execute(REPLIES)
+			for call, comment in cursor.fetchall():
+				raise Divergence(f'reader: in one snapshot {call} differs from list_post_comments() for comment {comment}')
 
 	@staticmethod
 	def _judge_list(call, rows, page, user=None):
