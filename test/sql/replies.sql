@@ -175,6 +175,10 @@ SELECT kit.wrong_parents('id, parent_deleted'), kit.wrong_parents('id, CASE WHEN
 SET blogstore.enable_custom_scan = off;
 SELECT kit.wrong_parents('id, parent_deleted'), kit.wrong_parents('(l).id, (l).parent_deleted');
 RESET blogstore.enable_custom_scan;
+SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SELECT kit.wrong_parents('id, parent_deleted'), kit.wrong_parents('(l).id, (l).parent_deleted');
+SELECT count(*) FILTER (WHERE parent_deleted) AS gone, count(*) FROM blogstore.list_comment_replies(kit.p(2), kit.c(1001), NULL);
+SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 SELECT count(*) FILTER (WHERE parent_deleted) AS gone, count(*) FILTER (WHERE NOT parent_deleted) AS there, count(*) FILTER (WHERE parent_deleted IS NULL) AS no_replies
 FROM blogstore.list_post_comments(kit.p(2), NULL, include_hidden => true);
 

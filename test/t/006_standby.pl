@@ -16,6 +16,12 @@ my $primary = new_server('primary');
 $primary->start;
 create_store($primary, 'postgres');
 fill_store($primary, 'postgres', 10, 150);
+# replies, which outlive what they reply to
+$primary->safe_psql('postgres', q{
+SELECT blogstore.create_comment(kit.p(7), kit.u(1), 'parent', kit.c(900001), kit.d(300));
+SELECT blogstore.create_comment(kit.p(7), kit.u(2), 'reply ' || n, kit.c(900001 + n), kit.d(300 + n), parent_id => kit.c(900001)) FROM generate_series(1, 3) n;
+SELECT blogstore.delete_comment(kit.p(7), kit.c(900001));
+});
 check_store($primary, 'postgres', 'primary');
 
 $primary->backup('backup');
@@ -32,6 +38,8 @@ my @queries = (
 	'list_user_posts(kit.u(1), 3, kit.d(100), kit.p(100))',
 	'list_user_posts(kit.u(1), 3, kit.d(20), kit.p(20), true)',
 	'list_post_comments(kit.p(7))',
+	'list_comment_replies(kit.p(7), kit.c(900001))',
+	'list_comment_replies(kit.p(7), kit.c(900001), 1, oldest_first => true)',
 	'list_post_likes(kit.p(7))',
 	'list_feed()',
 	'list_feed(NULL)',

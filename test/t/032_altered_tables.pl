@@ -31,7 +31,7 @@ is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relnamespa
 my @requests = (
 	'get_post(kit.p(%1$d))', 'get_user(kit.u(%2$d))', 'get_like(kit.p(%1$d), kit.u(%2$d))',
 	'get_posts(ARRAY[kit.p(%1$d)])', 'get_users(ARRAY[kit.u(%2$d)])', 'get_likes(kit.u(%2$d), ARRAY[kit.p(%1$d)])',
-	'list_user_posts(kit.u(%2$d))', 'list_post_comments(kit.p(%1$d))',
+	'list_user_posts(kit.u(%2$d))', 'list_post_comments(kit.p(%1$d))', 'list_comment_replies(kit.p(%1$d), kit.c(1))',
 	'list_post_likes(kit.p(%1$d))', 'list_feed(20)',
 	'create_like(kit.p(%1$d), kit.u(%2$d))', 'create_comment(kit.p(%1$d), kit.u(%2$d), $$c$$, kit.c(900000))',
 	'edit_post(kit.p(%1$d), content => $$edited$$)', 'delete_like(kit.p(%1$d), kit.u(%2$d))',
@@ -112,7 +112,7 @@ my $attach = 'ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p01 F
 my $as = 'FOR VALUES WITH (MODULUS 4, REMAINDER 1)';
 my $like = '(LIKE blogstore.posts INCLUDING ALL)';
 my $undo = "DROP TABLE blogstore.odd; $attach";
-my %partition_fails = (%post_fails, list_post_comments => $gone, list_post_likes => $gone, get_like => $gone, get_likes => $gone);
+my %partition_fails = (%post_fails, list_post_comments => $gone, list_comment_replies => $gone, list_post_likes => $gone, get_like => $gone, get_likes => $gone);
 
 for my $odd (
 	[ 'partitioned by date', 'PARTITION BY RANGE (creation_date)' ],
@@ -152,7 +152,7 @@ altered('a leaf for two types',
 	q{ALTER TABLE blogstore.posts_p01 DETACH PARTITION blogstore.posts_p01_comment;
 	ALTER TABLE blogstore.posts_p01 ATTACH PARTITION blogstore.posts_p01_like FOR VALUES IN ('like');
 	ALTER TABLE blogstore.posts_p01 ATTACH PARTITION blogstore.posts_p01_comment FOR VALUES IN ('comment')},
-	{ map { $_ => $gone } qw(list_post_comments list_post_likes get_like get_likes create_like create_comment delete_like delete_comment) });
+	{ map { $_ => $gone } qw(list_post_comments list_comment_replies list_post_likes get_like get_likes create_like create_comment delete_like delete_comment) });
 altered('a leaf that is partitioned',
 	q{ALTER TABLE blogstore.posts_p01 DETACH PARTITION blogstore.posts_p01_post;
 	CREATE TABLE blogstore.odd (LIKE blogstore.posts_p01_post INCLUDING DEFAULTS) PARTITION BY RANGE (creation_date);

@@ -70,16 +70,17 @@ CREATE OPERATOR blogstore.= (LEFTARG = oid, RIGHTARG = regclass, FUNCTION = blog
 CREATE FUNCTION blogstore."list_feed (0.1)"(text) RETURNS text LANGUAGE sql AS $$ SELECT $1 $$;
 });
 
+# of functions of 0.1 that are made anew
 my $rights = q{
 SELECT p.proname, p.proowner::regrole, p.proacl::text COLLATE "C", i.initprivs::text, d.deptype
 FROM pg_proc p LEFT JOIN pg_init_privs i ON i.objoid = p.oid AND i.classoid = 'pg_proc'::regclass
 LEFT JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
-WHERE p.pronamespace = 'blogstore'::regnamespace AND (p.proname LIKE 'list%' OR p.proname = 'create_containers')
+WHERE p.pronamespace = 'blogstore'::regnamespace AND p.proname ~ '^(list_(feed|user_posts|post_comments|post_likes)|create_containers)( |$)'
 ORDER BY p.proname COLLATE "C"};
 my $roles = q{
 SELECT s.deptype, s.refobjid::regrole::text, p.proname FROM pg_shdepend s JOIN pg_proc p ON p.oid = s.objid
 WHERE s.dbid = (SELECT oid FROM pg_database WHERE datname = current_database()) AND s.classid = 'pg_proc'::regclass AND s.deptype IN ('a', 'o')
-	AND p.pronamespace = 'blogstore'::regnamespace AND (p.proname LIKE 'list%' OR p.proname = 'create_containers')
+	AND p.pronamespace = 'blogstore'::regnamespace AND p.proname ~ '^(list_(feed|user_posts|post_comments|post_likes)|create_containers)( |$)'
 ORDER BY 1, 2, p.proname COLLATE "C"};
 my $functions = q{SELECT oid, proname, pg_get_function_arguments(oid), prosrc FROM pg_proc WHERE pronamespace = 'blogstore'::regnamespace ORDER BY oid};
 my $rights_before = $node->safe_psql('postgres', $rights);
