@@ -103,6 +103,15 @@ is($node->safe_psql('fresh', q{SELECT i.identity FROM pg_depend d, pg_identify_o
 	AND NOT EXISTS (SELECT FROM pg_type t LEFT JOIN pg_class c ON c.oid = t.typrelid WHERE d.classid = 'pg_type'::regclass AND t.oid = d.objid AND (t.typelem <> 0 OR c.relkind <> 'c'))}),
 	'', 'each object has a comment');
 
+# ---- Upgraded, the containers of 0.1 take replies
+
+$node->safe_psql('postgres', q{CALL blogstore.upgrade_containers()});
+$node->safe_psql('postgres', "SELECT blogstore.create_comment(kit.p(9), kit.u(1), 'reply ' || n, kit.c(10 + n), kit.d(70 + n), parent_id => kit.c(9)) FROM generate_series(1, 2) n");
+my $replies = q{SELECT content, parent_deleted FROM blogstore.list_comment_replies(kit.p(9), kit.c(9), oldest_first => true)};
+is($node->safe_psql('postgres', $replies), "reply 1|f\nreply 2|f", 'replies to a comment of before');
+is($node->safe_psql('postgres', "SELECT blogstore.delete_comment(kit.p(9), kit.c(9)); $replies"), "t\nreply 1|t\nreply 2|t", '... outlive it');
+check_store($node, 'postgres', 'upgraded');
+
 my @crashes = logged($node, $offset, qr/was terminated by signal/);
 is(scalar @crashes, 0, 'no process has crashed');
 $node->stop;
