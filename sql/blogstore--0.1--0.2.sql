@@ -112,7 +112,7 @@ ALTER TYPE @extschema@.post_item
 	ADD ATTRIBUTE modification_date timestamptz,
 	ADD ATTRIBUTE properties jsonb;
 COMMENT ON TYPE @extschema@.post_item IS
-'A post with its author''s name and its exact counts. type is ''post''; id and post_id are the same. In short form, content is cut to the first blogstore.short_form_length characters. hidden: in no feed; modification_date: of the last edit, NULL if there was none; properties: an object of the site''s own.';
+'A post with its author''s name and its exact counts. type is ''post''; id and post_id are the same. In short form, content is cut to the first blogstore.short_form_length characters, or, by blogstore.short_form_format, to those of the text in it. hidden: in no feed; modification_date: of the last edit, NULL if there was none; properties: an object of the site''s own.';
 ALTER TYPE @extschema@.comment_item
 	ADD ATTRIBUTE parent_id uuid,
 	ADD ATTRIBUTE parent_deleted boolean,

@@ -19,11 +19,18 @@
 
 int			blogstore_feed_size = 100;
 int			blogstore_short_form_length = 200;
+int			blogstore_short_form_format = SHORT_FORM_RAW;
 static char *short_form_properties = NULL;
 int			blogstore_count_refresh_interval = 2000;
 bool		blogstore_track_requests = true;
 bool		blogstore_enable_custom_scan = true;
 char	   *blogstore_current_user = NULL;
+
+static const struct config_enum_entry short_form_formats[] = {
+	{"raw", SHORT_FORM_RAW, false},
+	{"text", SHORT_FORM_TEXT, false},
+	{NULL, 0, false}
+};
 
 /* Is a text a uuid as PostgreSQL writes it? */
 static bool
@@ -139,16 +146,21 @@ short_form_key(int n)
 	return one;
 }
 
-/* A number for what shapes the short form besides its length; 0 as it is by default. */
+/*
+ * A number for what shapes the short form besides its length; 0 as it is by default. It
+ * is written down with the views, so that a change is seen whenever it is made.
+ */
 int64
 short_form_stamp(void)
 {
+	const char *list = short_form_keeps_all() ? "" : short_form_properties;
 	uint64		stamp;
 
-	if (short_form_keeps_all())
+	if (short_form_keeps_all() && blogstore_short_form_format == SHORT_FORM_RAW)
 		return 0;
-	stamp = hash_bytes_extended((const unsigned char *) short_form_properties,
-								strlen(short_form_properties), 0);
+	stamp = hash_bytes_extended((const unsigned char *) list, strlen(list),
+								blogstore_short_form_format +
+								2 * short_form_keeps_all());
 	return (int64) (stamp >> 1) + 1;
 }
 
@@ -168,6 +180,12 @@ settings_init(void)
 							&blogstore_short_form_length,
 							200, 1, 1000000,
 							PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("blogstore.short_form_format",
+							 "What a post's short form is cut of.",
+							 "Its content as it is (raw), or the text in it without tags and entities (text). A change has the views built anew on reload.",
+							 &blogstore_short_form_format,
+							 SHORT_FORM_RAW, short_form_formats,
+							 PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable("blogstore.short_form_properties",
 							   "Keys of a post's properties that its short form keeps.",
 							   "A list of keys of the first level; * for all. A change has the views built anew on reload.",

@@ -7,8 +7,16 @@
 
 #define MAX_DATABASES 64		/* that can have containers, on one server */
 
+/* Of what the short form is cut. */
+typedef enum ShortFormFormat
+{
+	SHORT_FORM_RAW,				/* of the content as it is */
+	SHORT_FORM_TEXT				/* of the text in it, which is HTML */
+} ShortFormFormat;
+
 extern int	blogstore_feed_size;
 extern int	blogstore_short_form_length;
+extern int	blogstore_short_form_format;	/* ShortFormFormat */
 extern int	blogstore_count_refresh_interval;
 extern bool blogstore_track_requests;
 extern bool blogstore_enable_custom_scan;

@@ -3,7 +3,8 @@
  *		blogstore.verify(): counts, usernames and views against the containers.
  *
  * One statement in one snapshot, in plain SQL on purpose: it shares no code
- * with what it checks. Runs in backends.
+ * with what it checks. SQL cannot read HTML, though: where the short form is text, the
+ * statement joins short forms that C has made. Runs in backends.
  *
  * Each container is read as a whole into a CTE, or below OFFSET 0, and joined
  * only there: of a join with the partitioned table itself the planner considers
@@ -21,10 +22,12 @@
 #include "compat.h"
 #include "layout/layout.h"
 #include "settings.h"
+#include "short_form/short_form.h"
 #include "state/state.h"
 
 #include "catalog/pg_type.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -89,8 +92,8 @@ PG_FUNCTION_INFO_V1(blogstore_verify);
 	" AND w.creation_date = t.creation_date" \
 	" WHERE w.shown IS DISTINCT FROM t.shown"
 
-static KeptPlan verify_plan = {
-	ON_USERS | ON_POSTS | ON_FEED | ON_USERNAMES | ON_JOBS,
+/* {content} is a post's in short form, and {joined} what it is taken from. */
+static const char verify_sql[] =
 	"SELECT container::text, problem::text, type::text, id::uuid,"
 	" post_id::uuid, user_id::uuid, expected::text, actual::text,"
 	" creation_date::timestamptz FROM ("
@@ -127,12 +130,12 @@ static KeptPlan verify_plan = {
 	" p.creation_date, p.nulls, coalesce(t.comments, 0) AS comments,"
 	" coalesce(t.likes, 0) AS likes, p.hidden, p.modification_date, "
 	SHORT_PROPERTIES_SQL " AS properties FROM (SELECT id, post_id, user_id,"
-	" user_username, title, left(content, $3) AS content,"
+	" user_username, title, {content} AS content,"
 	" comment_count::numeric AS comment_count,"
 	" like_count::numeric AS like_count, creation_date, {hidden} AS hidden,"
 	" {modification_date} AS modification_date, {properties} AS properties, "
 	POST_NULLS_SQL " AS nulls"
-	" FROM " POSTS_SQL " WHERE type = 'post' OFFSET 0) AS p"
+	" FROM " POSTS_SQL "{joined} WHERE type = 'post' OFFSET 0) AS p"
 	" LEFT JOIN tally AS t ON t.post_id = p.post_id),"
 	" copied AS (SELECT *, " SHOWN_SQL("hidden") " AS shown FROM post),"
 	" newest AS (SELECT * FROM copied WHERE nulls = 0 AND hidden IS NOT TRUE"
@@ -250,8 +253,34 @@ static KeptPlan verify_plan = {
 
 	COMPARE_VIEW("users", "copied", "copy")
 	COMPARE_VIEW("feed", "newest", "in_feed")
-	") AS finding",
-	5, {BOOLOID, INT4OID, INT4OID, BOOLOID, TEXTARRAYOID}, NULL
+	") AS finding";
+
+/* The relation that the statement joins, which it alone sees. */
+#define SHORT_FORMS "short_forms"
+
+static KeptPlan short_forms_plan = {
+	ON_POSTS,
+	"SELECT tableoid, ctid, content FROM " POSTS_SQL " WHERE type = 'post'",
+	0, {0}, NULL
+};
+
+/* The statement, by the format of short forms; each has a plan. */
+typedef struct Verifier
+{
+	const char *content;
+	const char *joined;
+	KeptPlan	plan;
+} Verifier;
+
+#define VERIFY_PLAN { \
+	ON_USERS | ON_POSTS | ON_FEED | ON_USERNAMES | ON_JOBS, NULL, \
+	5, {BOOLOID, INT4OID, INT4OID, BOOLOID, TEXTARRAYOID}, NULL \
+}
+
+static Verifier verifiers[] = {
+	[SHORT_FORM_RAW] = {"left(content, $3)", "", VERIFY_PLAN},
+	[SHORT_FORM_TEXT] = {"s.short", " AS i LEFT JOIN " SHORT_FORMS " AS s"
+	" ON s.leaf = i.tableoid AND s.place = i.ctid", VERIFY_PLAN}
 };
 
 /*
@@ -318,6 +347,52 @@ short_form_keys(void)
 }
 
 /*
+ * Have the statements of this connection to SPI see the short forms of all posts, by the
+ * active snapshot. They last as long as the current memory context.
+ */
+static void
+register_short_forms(void)
+{
+	EphemeralNamedRelation relation = palloc0(sizeof(EphemeralNamedRelationData));
+	Tuplestorestate *rows = tuplestore_begin_heap(true, false, work_mem);
+	DestReceiver *receiver = short_receiver_create(rows);
+	TupleDesc	desc = CreateTemplateTupleDesc(3);
+
+	TupleDescInitEntry(desc, 1, "leaf", OIDOID, -1, 0);
+	TupleDescInitEntry(desc, 2, "place", TIDOID, -1, 0);
+	TupleDescInitEntry(desc, 3, "short", TEXTOID, -1, 0);
+	plan_send(&short_forms_plan, receiver);
+	receiver->rDestroy(receiver);
+
+	relation->md.name = SHORT_FORMS;
+	relation->md.tupdesc = desc;
+	relation->md.enrtype = ENR_NAMED_TUPLESTORE;
+	relation->md.enrtuples = tuplestore_tuple_count(rows);
+	relation->reldata = rows;
+	if (SPI_register_relation(relation) != SPI_OK_REL_REGISTER)
+		elog(ERROR, "could not register the relation of short forms");
+}
+
+/* The statement, for a format. */
+static const char *
+fill_in(const Verifier *verifier)
+{
+	StringInfoData sql;
+	const char *at;
+	const char *content = strstr(verify_sql, "{content}");
+	const char *joined = strstr(verify_sql, "{joined}");
+
+	initStringInfo(&sql);
+	appendBinaryStringInfo(&sql, verify_sql, content - verify_sql);
+	appendStringInfoString(&sql, verifier->content);
+	at = content + strlen("{content}");
+	appendBinaryStringInfo(&sql, at, joined - at);
+	appendStringInfoString(&sql, verifier->joined);
+	appendStringInfoString(&sql, joined + strlen("{joined}"));
+	return sql.data;
+}
+
+/*
  * Run the comparison by the active snapshot. The result is SPI's; the caller
  * has connected to it, and acts as the containers' owner. Errors: 55000.
  */
@@ -329,10 +404,15 @@ verify_run(uint64 *n, bool with_views)
 		Int32GetDatum(blogstore_short_form_length),
 		BoolGetDatum(short_form_keeps_all()), short_form_keys()
 	};
+	ShortFormFormat format = with_views ? blogstore_short_form_format :
+		SHORT_FORM_RAW;
 
 	for (Container c = 0; c < N_CONTAINERS; c++)
 		need_columns(c);
-	run_once(&verify_plan, values, true);
+	if (format == SHORT_FORM_TEXT)
+		register_short_forms();
+	verifiers[format].plan.sql = fill_in(&verifiers[format]);
+	run_once(&verifiers[format].plan, values, true);
 	*n = SPI_processed;
 	return SPI_tuptable;
 }

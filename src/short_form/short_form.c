@@ -2,12 +2,14 @@
  * short_form.c
  *		The short form of a post, which copies, the feed and lists have.
  *
- * What it keeps is set by blogstore.short_form_length and
+ * What it keeps is set by blogstore.short_form_length, blogstore.short_form_format and
  * blogstore.short_form_properties. Runs in any process.
  */
 #include "postgres.h"
 
 #include "settings.h"
+#include "short_form/excerpt.h"
+#include "short_form/html_text.h"
 #include "short_form/short_form.h"
 
 #include "mb/pg_wchar.h"
@@ -30,30 +32,46 @@ bytes_are_ascii(const char *text, int n)
 }
 
 /*
- * Cut content to its first characters. Of a content that is stored out of line only
- * the slice that can hold them is fetched.
+ * The first characters of a content. Of one that is stored out of line only the slice
+ * that can hold them is fetched.
  */
-static void
-shorten_content(BlogItem *item, int characters)
+static text *
+first_characters(Datum content, int characters)
 {
 	int64		max_bytes;
 	struct varlena *slice;
 	int			bytes;
 
-	if (item->isnull[PROP_CONTENT])
-		return;
 	/* two more, so that counting never meets a character cut in half */
 	max_bytes = ((int64) characters + 2) * pg_database_encoding_max_length();
 	if (max_bytes > MaxAllocSize / 2)
 		max_bytes = MaxAllocSize / 2;
-	slice = PG_DETOAST_DATUM_SLICE(item->value[PROP_CONTENT], 0,
-								   (int32) max_bytes);
+	slice = PG_DETOAST_DATUM_SLICE(content, 0, (int32) max_bytes);
 	bytes = Min(VARSIZE_ANY_EXHDR(slice), characters);
 	if (!bytes_are_ascii(VARDATA_ANY(slice), bytes))
 		bytes = pg_mbcharcliplen(VARDATA_ANY(slice), VARSIZE_ANY_EXHDR(slice),
 								 characters);
-	item->value[PROP_CONTENT] =
-		PointerGetDatum(cstring_to_text_with_len(VARDATA_ANY(slice), bytes));
+	return cstring_to_text_with_len(VARDATA_ANY(slice), bytes);
+}
+
+/* The content of a post in short form, in the current memory context. */
+text *
+content_shorten(Datum content)
+{
+	text	   *first = first_characters(content, blogstore_short_form_length);
+	int			bytes = VARSIZE(first) - VARHDRSZ;
+
+	if (blogstore_short_form_format == SHORT_FORM_RAW)
+		return first;
+	if (!html_is_plain(VARDATA(first), bytes))
+	{
+		pfree(first);
+		return excerpt_of_html(content, blogstore_short_form_length);
+	}
+	/* white space at the end is none of the text */
+	if (bytes > 0 && VARDATA(first)[bytes - 1] == ' ')
+		SET_VARSIZE(first, VARHDRSZ + bytes - 1);
+	return first;
 }
 
 /* Keep the properties that the short form has, of the first level; if none, NULL. */
@@ -95,6 +113,8 @@ shorten_properties(BlogItem *item)
 void
 item_shorten(BlogItem *item)
 {
-	shorten_content(item, blogstore_short_form_length);
+	if (!item->isnull[PROP_CONTENT])
+		item->value[PROP_CONTENT] =
+			PointerGetDatum(content_shorten(item->value[PROP_CONTENT]));
 	shorten_properties(item);
 }

@@ -7,6 +7,11 @@
 
 #include "layout/item.h"
 
+#include "tcop/dest.h"
+#include "utils/tuplestore.h"
+
+extern text *content_shorten(Datum content);
 extern void item_shorten(BlogItem *item);
+extern DestReceiver *short_receiver_create(Tuplestorestate *rows);
 
 #endif							/* BLOGSTORE_SHORT_FORM_H */

@@ -112,19 +112,24 @@ view_state_read(ViewState *state)
 /*
  * Write the row, and have every process forget the one it remembers; all but whether the
  * feed is whole, which is for who writes the feed.
+ *
+ * A table of 0.1 has no column for what shapes the short form besides its length. If that
+ * is not as it is by default, the length is written as one that no setting has: the views
+ * are built anew when a worker next compares, rather than taken for others.
  */
 void
 view_state_write(const ViewState *state)
 {
 	OwnerScope	scope;
+	bool		all = get_attnum(view_state_relid(), SHORT_FORM_COLUMN) !=
+		InvalidAttrNumber;
 	Datum		values[] = {
 		BoolGetDatum(state->enabled), BoolGetDatum(state->ready),
 		Int32GetDatum(state->feed_size),
-		Int32GetDatum(state->short_form_length),
+		Int32GetDatum(all || state->short_form == 0 ?
+					  state->short_form_length : 0),
 		Int64GetDatum(state->short_form)
 	};
-	bool		all = get_attnum(view_state_relid(), SHORT_FORM_COLUMN) !=
-		InvalidAttrNumber;
 
 	owner_begin(&scope);
 	(void) plan_run(all ? &write_all_plan : &write_plan, values, NULL, false);

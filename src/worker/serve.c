@@ -61,7 +61,11 @@ worker_follow_settings(Worker *worker)
 	worker_read_state(&state);
 	if (state.short_form_length != blogstore_short_form_length ||
 		state.short_form != short_form_stamp())
+	{
 		worker_invalidate_views(worker);
+		ereport(LOG,
+				(errmsg("blogstore worker found another short form set and builds the views")));
+	}
 	else if (state.feed_size != blogstore_feed_size)
 	{
 		batch_rebuild_feed();
