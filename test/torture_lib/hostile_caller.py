@@ -88,6 +88,11 @@ HUGE = (
 	"SELECT blogstore.create_user(repeat('x', 50000000), %(id)s)", "SELECT blogstore.get_user_by_name(repeat('é', 20000000))",
 	"SELECT blogstore.create_post(%(user)s, repeat('t', 3000000), repeat('c', 3000000))",
 	"SELECT blogstore.create_comment(%(post)s, %(user)s, repeat('c', 4000000))",
+	"SELECT blogstore.edit_post(%(own_post)s, properties => jsonb_build_object(repeat('k', 70000), 1))",
+	"SELECT blogstore.edit_post(%(own_post)s, properties => (repeat('{\"a\":', 3000) || '1' || repeat('}', 3000))::jsonb)",
+	"SELECT blogstore.edit_user(%(user)s, properties => (SELECT jsonb_object_agg('k' || n, NULL) FROM generate_series(1, 3000) n))",
+	"SELECT blogstore.edit_user(%(user)s, properties => '{\"a\": 1e20000}')", "SELECT blogstore.edit_user(%(user)s, properties => '[]')",
+	"SELECT count(*) FROM blogstore.get_posts(array_fill(%(post)s::uuid, ARRAY[100, 100]))", "SELECT blogstore.key_id('post', repeat('é', 1000000))",
 	'SELECT blogstore.list_feed(2147483647)', 'SELECT blogstore.list_feed(-2147483648)', 'SELECT blogstore.list_feed(0)',
 	"SELECT blogstore.list_feed(5, 'infinity', %(post)s)", "SELECT blogstore.list_feed(5, '-infinity', %(post)s)",
 	"SELECT blogstore.list_user_posts(%(user)s, NULL, '4714-11-24 BC', %(post)s)",
@@ -98,6 +103,7 @@ HUGE = (
 SETS = (
 	'get_user(%(user)s)', "get_user_by_name('x')", 'get_post(%(post)s)', 'get_like(%(post)s, %(user)s)',
 	'get_posts(ARRAY[%(post)s, NULL, %(post)s]::uuid[])', 'get_users(ARRAY[%(user)s]::uuid[])', 'get_likes(%(user)s, ARRAY[[%(post)s]]::uuid[])',
+	'list_user_posts(%(user)s, NULL, include_hidden => true)', 'list_comment_replies(%(post)s, %(id)s, NULL, oldest_first => true, include_hidden => true)',
 	'list_user_posts(%(user)s, NULL)', 'list_post_comments(%(post)s)', 'list_post_likes(%(post)s, NULL)', 'list_feed(NULL)',
 	'list_feed(NULL, oldest_first => true)',
 	'verify()', 'get_progress()', 'get_request_stats()', 'export_documents()',
@@ -325,8 +331,11 @@ class HostileCaller(threading.Thread):
 		return values
 
 	def _more(self, cursor, said, values):
-		for call in ("create_comment(%(post)s, %(user)s, 'hostile')", 'create_like(%(post)s, %(user)s)',
-				"edit_post(%(own_post)s, content => 'edited')", 'delete_like(%(post)s, %(user)s)', "edit_user(%(user)s, %(user)s::text)"):
+		for call in ("create_comment(%(post)s, %(user)s, 'hostile', %(id)s, properties => '{\"__proto__\": {\"\": null}}')", 'create_like(%(post)s, %(user)s)',
+				"edit_post(%(own_post)s, content => 'edited')", 'delete_like(%(post)s, %(user)s)', "edit_user(%(user)s, %(user)s::text)",
+				"create_comment(%(post)s, %(user)s, 'reply', parent_id => %(id)s, hidden => true)", 'hide_comment(%(post)s, %(id)s)',
+				'hide_post(%(own_post)s)', 'publish_post(%(own_post)s)', 'own_hide_post(%(user)s, %(post)s)',
+				'own_create_like(%(user)s, %(post)s, %(user)s)', "own_edit_comment(%(user)s, %(post)s, %(id)s, 'own')"):
 			if self.random.random() < 0.6:
 				self._try(cursor, said, 'SELECT blogstore.' + call, values)
 
