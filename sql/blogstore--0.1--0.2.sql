@@ -538,9 +538,9 @@ AS 'MODULE_PATHNAME', 'blogstore_own_create_comment'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.own_create_comment FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.own_create_comment IS
-'create_comment() of a comment that is the author''s, to whom others'' hidden posts are unknown. For wrappers.
+'create_comment() of a comment that is the author''s, to whom others'' hidden posts and comments are unknown. For wrappers.
 Returns the comment.
-Errors: those of create_comment(); 22004 no author; 42501 the comment is to be another user''s, 23503 the post is another user''s and hidden.';
+Errors: those of create_comment(); 22004 no author; 42501 the comment is to be another user''s, 23503 the post or the parent is another user''s and hidden.';
 
 CREATE FUNCTION @extschema@.own_create_like(author uuid, post_id uuid, user_id uuid, creation_date timestamptz DEFAULT NULL)
 RETURNS @extschema@.like_item

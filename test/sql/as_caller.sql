@@ -226,7 +226,12 @@ SELECT kit.walk('web.list_comment_replies(kit.p(2), kit.c(80), $1, $2, $3, inclu
 	WHERE NOT hidden OR user_id = kit.u(1)) AS same;
 -- a reply is one's own, to whoever's comment; nobody replies to what is hidden
 SELECT content, user_username, parent_deleted FROM web.create_comment(kit.p(2), 'reply 20', kit.c(100), parent_id => kit.c(80));
-SELECT kit.outcome('SELECT web.create_comment(kit.p(2), ''x'', parent_id => kit.c(81))'), kit.outcome('SELECT web.create_comment(kit.p(1), ''x'', parent_id => kit.c(80))');
+SELECT parent, kit.outcome(format('SELECT web.create_comment(%s, ''x'', parent_id => %s)', post, parent)) FROM (VALUES
+	('kit.p(2)', 'kit.c(82)'), ('kit.p(2)', 'kit.c(81)'), ('kit.p(2)', 'kit.c(999)'), ('kit.p(1)', 'kit.c(80)')) AS v (post, parent);
+-- not 40001, by which a retry would come to the same
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT kit.outcome('SELECT web.create_comment(kit.p(2), ''x'', parent_id => kit.c(81))');
+COMMIT;
 SELECT web.delete_comment(kit.p(2), kit.c(100));
 SELECT kit.outcome('SELECT web.list_post_comments(kit.p(1), 0)'), kit.outcome('SELECT web.list_comment_replies(kit.p(1), kit.c(1), 0)'), kit.outcome('SELECT web.list_post_likes(kit.p(1), -1)');
 -- drafts: one's own
