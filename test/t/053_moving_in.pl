@@ -119,6 +119,7 @@ is(page('Checks'), 't', 'and nothing is missing');
 is(sql('SELECT string_agg(title, $$, $$) FROM blogstore.list_feed()'),
 	'Hello & welcome 😀, 日本, (no title), Brought along from elsewhere', 'the feed has what is published');
 is(sql(q{SELECT properties FROM blogstore.list_feed(1)}), '{"slug": "hello", "tags": ["Käse 🧀", "first"]}', 'with the properties that are set');
+is(sql(q{SELECT content !~ $$[<>]$$, content <> $$$$ FROM blogstore.list_feed(1)}), q{t|t}, q{and the text without its tags});
 is(sql(q{SELECT count(*) FROM blogstore.export_documents() d WHERE d::text ~ 'secret|192\.0\.2|@example'}), '0',
 	'no password hash, address of e-mail or of the network came along');
 
