@@ -14,7 +14,7 @@ PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 
 REGRESS = install users posts comments indexes \
 	properties hidden replies \
-	likes pages paging cursors feed \
+	likes user_lists pages paging cursors feed \
 	counts counters idempotency \
 	key_id documents import import_keys import_properties \
 	bad_input limits extremes read_only privileges \

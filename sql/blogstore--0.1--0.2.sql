@@ -348,6 +348,30 @@ post_id: the post; parent_id: the comment on it, which may be hidden or deleted 
 Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers, or they are of 0.1: upgrade_containers().';
 
 /* ------------------------------------------------------------------------
+ * What a user has written and liked
+ * ------------------------------------------------------------------------ */
+
+CREATE FUNCTION @extschema@.list_user_comments(user_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false)
+RETURNS SETOF @extschema@.comment_item
+AS 'MODULE_PATHNAME', 'blogstore_list_user_comments'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+REVOKE ALL ON FUNCTION @extschema@.list_user_comments FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.list_user_comments IS
+'List a user''s comments on all posts, those on hidden posts too, by (creation_date, id), newest or oldest first.
+user_id: the author; page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the row behind which the page begins, in the page''s order, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond. oldest_first: true for the other order, which leads from the same place to newer rows; include_hidden: true for hidden comments, too, for who may see them. A page looks into every partition.
+Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers, or they are of 0.1: upgrade_containers().';
+
+CREATE FUNCTION @extschema@.list_user_likes(user_id uuid, page_size integer DEFAULT 20, after_post_id uuid DEFAULT NULL, by_date boolean DEFAULT false, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
+RETURNS SETOF @extschema@.like_item
+AS 'MODULE_PATHNAME', 'blogstore_list_user_likes'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+REVOKE ALL ON FUNCTION @extschema@.list_user_likes FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.list_user_likes IS
+'List a user''s likes of all posts, of hidden ones too: in the order of post_id; or by (creation_date, id), newest or oldest first, where the site has made the index that the manual names.
+user_id: who likes; page_size: items a page, 1 or more, NULL for all; after_post_id: post_id of the last row of the page before. by_date: true for the order by date; then before_date, before_id: creation_date and id of the row behind which the page begins, in the page''s order, both or neither; oldest_first: true for the other order, which leads from the same place to newer rows. A page looks into every partition.
+Errors: 22004 a NULL; 22023 page_size below 1, half a cursor, or one of the other order; 55000 no containers, or no index for likes by date.';
+
+/* ------------------------------------------------------------------------
  * Operation: values that are missing
  * ------------------------------------------------------------------------ */
 

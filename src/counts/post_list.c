@@ -23,23 +23,6 @@ struct PostList
 	bool		started;		/* is the present one already handed out? */
 };
 
-static int
-newest_first(const BlogItem *a, const BlogItem *b)
-{
-	TimestampTz da = item_date(a);
-	TimestampTz db = item_date(b);
-
-	if (da != db)
-		return da > db ? -1 : 1;
-	return memcmp(item_uuid(b, PROP_ID), item_uuid(a, PROP_ID), UUID_LEN);
-}
-
-static int
-oldest_first(const BlogItem *a, const BlogItem *b)
-{
-	return newest_first(b, a);
-}
-
 /*
  * Begin a list over all partitions of the posts that a query asks for: newest first
  * if it reads backward. Partitions are held still by the lock on the container, but
@@ -55,8 +38,8 @@ post_list_begin(const ItemQuery *query)
 	list->snapshot = query->snapshot ? query->snapshot : GetActiveSnapshot();
 	each.snapshot = list->snapshot;
 	container_lock(query->container, false);
-	list->posts = merged_scan_begin(&each, query->backward ? newest_first :
-									oldest_first);
+	list->posts = merged_scan_begin(&each, query->backward ? merged_newest_first :
+									merged_oldest_first);
 	return list;
 }
 

@@ -58,9 +58,8 @@ typedef enum Property
 #define N_PROPERTIES (PROP_PARENT_DELETED + 1)
 
 /*
- * An item in memory. Values passed by reference point to where the item was
- * read and hold until the scan moves on or the writer closes; item_copy()
- * makes them the caller's.
+ * An item in memory. Values passed by reference point to where the item was read and
+ * hold until the scan moves on or the writer closes; item_copy() makes them the caller's.
  */
 typedef struct BlogItem
 {
@@ -77,9 +76,9 @@ typedef struct BlogItem
  *		PATH_USER	a user's items in a leaf of posts; posts and comments by
  *					(creation_date, id)
  *		PATH_USER_UNDATED	a user's comments by id, as 0.1 has made the index
- *		PATH_DATE	all posts of a leaf by (creation_date, id)
- *		PATH_REPLIES	a comment's replies by (creation_date, id); there is none
- *					in containers of 0.1
+ *		PATH_DATE	all posts of a leaf by (creation_date, id); a user's likes, likewise,
+ *					where the site has made an index for that
+ *		PATH_REPLIES	a comment's replies by (creation_date, id); 0.1 has none
  */
 typedef enum AccessPath
 {

@@ -2,9 +2,8 @@
  * path.c
  *		Where a leaf has its columns, and which index serves which access path.
  *
- * Columns are found by name and type, indexes by their columns: names change
- * with a restore or at the owner's wish, and positions differ in partitions
- * that were attached. Runs in any process.
+ * Columns are found by name and type, indexes by their columns: names change with a restore or
+ * at the owner's wish, and positions differ in partitions that were attached. Runs in any process.
  */
 #include "postgres.h"
 
@@ -54,7 +53,8 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 		[ITEM_LIKE] = {
 			[PATH_KEY] = {2, {PROP_USER_ID, PROP_POST_ID}},
 			[PATH_LIST] = {3, {PROP_POST_ID, PROP_CREATION_DATE, PROP_ID}},
-			[PATH_USER] = {2, {PROP_USER_ID, PROP_POST_ID}}
+			[PATH_USER] = {2, {PROP_USER_ID, PROP_POST_ID}},
+			[PATH_DATE] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}}
 		},
 		[ITEM_DELTA] = {
 			[PATH_KEY] = {2, {PROP_POST_ID, PROP_ID}}
@@ -171,10 +171,7 @@ leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
 		KEY_COVERED : KEY_COVERED_AND_MORE;
 }
 
-/*
- * Could an index serve a path, by its columns? The catalog tells, and the index need
- * not be opened, which is dearer.
- */
+/* Could it serve a path, by its columns? The catalog tells: to open it is dearer. */
 static bool
 index_may_serve(Oid relid, const PathColumns *path, const AttrNumber *attno)
 {
@@ -262,10 +259,9 @@ find_indexes(CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Look for the index of a leaf that serves a path; N_PATHS: for all, and whether they
- * run the owner's code, which who writes to the leaf must know. The leaf has been
- * described, and has no problem. What is found is known when nothing was
- * invalidated meanwhile.
+ * Look for the index of a leaf that serves a path; N_PATHS: for all, and whether they run the
+ * owner's code, which who writes to the leaf must know. The leaf has been described, and has no
+ * problem. What is found is known when nothing was invalidated meanwhile.
  */
 void
 leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,

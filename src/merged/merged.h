@@ -12,6 +12,10 @@ typedef struct MergedScan MergedScan;
 /* which of two items comes first? negative: a */
 typedef int (*ItemOrder) (const BlogItem *a, const BlogItem *b);
 
+/* by (creation_date, id) */
+extern int	merged_newest_first(const BlogItem *a, const BlogItem *b);
+extern int	merged_oldest_first(const BlogItem *a, const BlogItem *b);
+
 /* the query's path has the order; its partition does not count */
 extern MergedScan *merged_scan_begin(const ItemQuery *query, ItemOrder order);
 /* the present item, which holds until the next; NULL: past the end */

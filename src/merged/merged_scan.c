@@ -12,6 +12,7 @@
 
 #include "merged/merged.h"
 
+#include "layout/item.h"
 #include "layout/layout.h"
 
 #include "lib/binaryheap.h"
@@ -33,6 +34,24 @@ struct MergedScan
 	MergedInput *input;
 	binaryheap *heap;			/* of indexes into input */
 };
+
+/* Two orders that partitions have an index for. */
+int
+merged_newest_first(const BlogItem *a, const BlogItem *b)
+{
+	TimestampTz da = item_date(a);
+	TimestampTz db = item_date(b);
+
+	if (da != db)
+		return da > db ? -1 : 1;
+	return memcmp(item_uuid(b, PROP_ID), item_uuid(a, PROP_ID), UUID_LEN);
+}
+
+int
+merged_oldest_first(const BlogItem *a, const BlogItem *b)
+{
+	return merged_newest_first(b, a);
+}
 
 /* The heap's first is what comes first. */
 static int

@@ -1,7 +1,7 @@
 /*
  * comments.c
- *		C3 create a comment, Q4 list a post's comments, list the replies to one; edit,
- *		delete a comment.
+ *		C3 create a comment, Q4 list a post's comments, list the replies to one, list a
+ *		user's; edit, delete a comment.
  *
  * Runs in backends; queries in parallel workers too.
  */
@@ -28,6 +28,7 @@ OWN_REQUEST_FUNCTION(delete_comment, REQUEST_DELETE_COMMENT);
 QUERY_FUNCTION(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT);
 QUERY_FUNCTION_0_2(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT);
 QUERY_FUNCTION(list_comment_replies, REQUEST_LIST_COMMENT_REPLIES, ITEM_COMMENT);
+QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT);
 
 /*
  * C3: create a comment in its post's logical partition; the post's
@@ -231,4 +232,16 @@ static void
 list_comment_replies(RequestScan *scan, FunctionCallInfo fcinfo)
 {
 	query_replies(scan, fcinfo);
+}
+
+/* List a user's comments on all posts. Errors: 22004, 22023, 55000. */
+static void
+list_user_comments(RequestScan *scan, FunctionCallInfo fcinfo)
+{
+	const pg_uuid_t *user_id = need_uuid(fcinfo, 0, "user_id");
+
+	get_page(fcinfo, 1, &scan->page);
+	scan->include_hidden = get_flag(fcinfo, 5, "include_hidden");
+	if (query_of_user(scan, user_id))
+		user_list_by_date(scan, PATH_USER);
 }

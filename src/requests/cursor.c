@@ -13,8 +13,8 @@
  * twice then, but none is skipped. Only the nil id means no row, but the place before
  * all of a date: older rows lie on one side of it, all of that date on the other.
  *
- * It costs one descent of an index more: posts and comments have an index by
- * id. Likes have none; of those, the rows of the one millisecond are read.
+ * It costs one descent of an index more: posts, and comments on a post, have an index by
+ * id. Of likes, and of a user's comments, the rows of the one millisecond are read.
  *
  * Runs in backends and parallel workers.
  */
@@ -128,6 +128,32 @@ begin_with_millisecond(ListPage *page, const Cursor *end)
 }
 
 /*
+ * May a page's cursor have lost its microseconds? *end: then, the end of its millisecond.
+ */
+bool
+page_may_be_cut(const ListPage *page, Cursor *end)
+{
+	if (!page->before.valid || !date_may_be_cut(page->before.date))
+		return false;
+	memset(end, 0, sizeof(*end));
+	end->valid = true;
+	end->date = page->before.date + ONE_MS;
+	return true;
+}
+
+/* Make it the place at which the page begins; the date of its row, if it was found. */
+void
+page_begin(ListPage *page, const Cursor *end, bool found, TimestampTz date)
+{
+	static const pg_uuid_t nil = {{0}};
+
+	if (found && date >= page->before.date && date < end->date)
+		page->before.date = date;
+	else if (memcmp(&page->before.id, &nil, UUID_LEN) != 0)
+		begin_with_millisecond(page, end);
+}
+
+/*
  * Make a page's cursor the place at which the page begins, by the active
  * snapshot. type: what the list is of; of: whose posts (NULL: everybody's), or
  * the post whose comments or likes.
@@ -136,22 +162,17 @@ void
 page_find(ListPage *page, ItemType type, const pg_uuid_t *of)
 {
 	Cursor	   *before = &page->before;
-	static const pg_uuid_t nil = {{0}};
-	Cursor		end = {.valid = true};
-	TimestampTz date;
+	Cursor		end;
+	TimestampTz date = 0;
 	bool		found;
 
-	if (!before->valid || !date_may_be_cut(before->date))
+	if (!page_may_be_cut(page, &end))
 		return;
-	end.date = before->date + ONE_MS;
 	if (type == ITEM_POST)
 		found = find_post(of, &before->id, &date);
 	else if (type == ITEM_COMMENT)
 		found = find_comment(of, &before->id, &date);
 	else
 		found = find_like(of, &before->id, &end, &date);
-	if (found && date >= before->date && date < end.date)
-		before->date = date;
-	else if (memcmp(&before->id, &nil, UUID_LEN) != 0)
-		begin_with_millisecond(page, &end);
+	page_begin(page, &end, found, date);
 }

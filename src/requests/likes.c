@@ -1,6 +1,6 @@
 /*
  * likes.c
- *		C4 like a post, Q5 list a post's likes; retrieve, take back a like.
+ *		C4 like a post, Q5 list a post's likes, list a user's; retrieve, take back a like.
  *
  * Runs in backends; queries in parallel workers too.
  */
@@ -19,6 +19,7 @@
 REQUEST_FUNCTION(create_like, REQUEST_CREATE_LIKE);
 OWN_REQUEST_FUNCTION(create_like, REQUEST_CREATE_LIKE);
 REQUEST_FUNCTION(delete_like, REQUEST_DELETE_LIKE);
+QUERY_FUNCTION(list_user_likes, REQUEST_LIST_USER_LIKES, ITEM_LIKE);
 QUERY_FUNCTION(get_like, REQUEST_GET_LIKE, ITEM_LIKE);
 QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE);
 QUERY_FUNCTION_0_2(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE);
@@ -101,4 +102,64 @@ static void
 list_post_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 {
 	query_on_post(scan, fcinfo);
+}
+
+/*
+ * The page of a list of likes, whose arguments stand in two places: page_size, and from
+ * by_date on what a list by date takes, and no other.
+ */
+static void
+get_likes_page(FunctionCallInfo fcinfo, bool by_date, ListPage *page)
+{
+	LOCAL_FCINFO(arguments, 4);
+
+	InitFunctionCallInfoData(*arguments, fcinfo->flinfo, 4, fcinfo->fncollation,
+							 NULL, NULL);
+	arguments->args[0] = fcinfo->args[1];
+	for (int i = 1; i < 4; i++)
+		arguments->args[i] = fcinfo->args[i + 3];
+	get_page(arguments, 0, page);
+	if (!by_date && (page->before.valid || page->oldest_first))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("before_date, before_id and oldest_first are for likes by date"),
+				 errhint("Pass by_date => true, or after_post_id.")));
+	if (by_date && !PG_ARGISNULL(2))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("after_post_id is for likes in the order of post_id"),
+				 errhint("Pass before_date and before_id.")));
+}
+
+/* Errors: 55000 if the site has no index for likes by date. */
+static void
+need_dated_index(void)
+{
+	int			first = partition_first(CONTAINER_POSTS, ITEM_LIKE);
+
+	if (first != NO_PARTITION &&
+		!partition_has_path(CONTAINER_POSTS, ITEM_LIKE, first, PATH_DATE))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("likes have no index by user and date"),
+				 errhint("docs/REFERENCE.md says how to make it (list_user_likes), or leave by_date out.")));
+}
+
+/* List a user's likes of all posts. Errors: 22004, 22023, 55000. */
+static void
+list_user_likes(RequestScan *scan, FunctionCallInfo fcinfo)
+{
+	const pg_uuid_t *user_id = need_uuid(fcinfo, 0, "user_id");
+	bool		by_date = get_flag(fcinfo, 3, "by_date");
+
+	get_likes_page(fcinfo, by_date, &scan->page);
+	if (!query_of_user(scan, user_id))
+		return;
+	if (by_date)
+	{
+		need_dated_index();
+		user_list_by_date(scan, PATH_DATE);
+	}
+	else
+		user_list_by_post(scan, PG_ARGISNULL(2) ? NULL : PG_GETARG_UUID_P(2));
 }

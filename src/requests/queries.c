@@ -34,7 +34,9 @@ const QueryFunction query_functions[] = {
 	{QUERY(get_posts), 1, {UUIDARRAYOID}, -1, "posts", false, true},
 	{QUERY(get_users), 1, {UUIDARRAYOID}, -1, "users", false, true},
 	{QUERY(get_likes), 2, {UUIDOID, UUIDARRAYOID}, -1, "posts", false, true},
-	{QUERY(list_comment_replies), 7, {UUIDOID, UUIDOID, PAGE_0_2, BOOLOID}, 2, "posts"}
+	{QUERY(list_comment_replies), 7, {UUIDOID, UUIDOID, PAGE_0_2, BOOLOID}, 2, "posts"},
+	{QUERY(list_user_comments), 6, {UUIDOID, PAGE_0_2, BOOLOID}, 1, "posts"},
+	{QUERY(list_user_likes), 7, {UUIDOID, INT4OID, UUIDOID, BOOLOID, TIMESTAMPTZOID, UUIDOID, BOOLOID}, 1, "posts"}
 };
 
 StaticAssertDecl(lengthof(query_functions) == N_QUERIES,

@@ -204,6 +204,18 @@ query_on_post(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
+ * A page of what a user has written or liked, in all partitions: whose. False: there is
+ * nothing that could be shown.
+ */
+bool
+query_of_user(RequestScan *scan, const pg_uuid_t *user_id)
+{
+	query_ready(scan);
+	query_keep_key(scan, &user_id, 1);
+	return !deleted_has(scan->deleted, user_id);
+}
+
+/*
  * A page of the replies to a comment, which may be gone; arguments: the post, the comment,
  * and the page.
  */
@@ -259,6 +271,7 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 	scan->list = NULL;
 	scan->include_hidden = false;
 	scan->ids = NULL;
+	scan->of_user = NULL;
 	scan->parents = NULL;
 	scan->hidden_at = wanted_at(scan, PROP_HIDDEN);
 	scan->gone_at = wanted_at(scan, PROP_PARENT_DELETED);
@@ -368,6 +381,8 @@ request_scan_next(RequestScan *scan, BlogItem *item)
 		return false;
 	if (scan->ids != NULL)
 		return id_list_next(scan, item);
+	if (scan->of_user != NULL)
+		return user_list_next(scan, item);
 	found = scan->items != NULL && next_of_leaf(scan, item);
 	if (!found)
 		close_leaf(scan);
@@ -454,6 +469,8 @@ request_scan_end(RequestScan *scan)
 	scan->list = NULL;
 	if (scan->ids != NULL)
 		id_list_end(scan);
+	if (scan->of_user != NULL)
+		user_list_end(scan);
 	if (scan->parents != NULL)
 		parents_end(scan->parents);
 	scan->parents = NULL;

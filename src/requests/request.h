@@ -120,6 +120,8 @@ extern const RequestQuery query_get_posts;
 extern const RequestQuery query_get_users;
 extern const RequestQuery query_get_likes;
 extern const RequestQuery query_list_comment_replies;
+extern const RequestQuery query_list_user_comments;
+extern const RequestQuery query_list_user_likes;
 
 /* check.c */
 extern const pg_uuid_t *need_uuid(FunctionCallInfo fcinfo, int arg,
@@ -166,6 +168,9 @@ extern Datum delete_on_post(FunctionCallInfo fcinfo, ItemType type,
 
 /* cursor.c */
 extern void page_find(ListPage *page, ItemType type, const pg_uuid_t *of);
+extern bool page_may_be_cut(const ListPage *page, Cursor *end);
+extern void page_begin(ListPage *page, const Cursor *end, bool found,
+					   TimestampTz date);
 
 /* query.c: what a query asks for */
 extern void query_ready(RequestScan *scan);
@@ -179,6 +184,7 @@ extern void query_list(RequestScan *scan, Container container,
 extern void query_posts(RequestScan *scan, const pg_uuid_t *user_id);
 extern void query_feed(RequestScan *scan);
 extern void query_on_post(RequestScan *scan, FunctionCallInfo fcinfo);
+extern bool query_of_user(RequestScan *scan, const pg_uuid_t *user_id);
 extern void query_replies(RequestScan *scan, FunctionCallInfo fcinfo);
 
 /* shown.c */
@@ -194,5 +200,11 @@ extern void query_ids(RequestScan *scan, Container container,
 					  ArrayType *ids);
 extern bool id_list_next(RequestScan *scan, BlogItem *item);
 extern void id_list_end(RequestScan *scan);
+
+/* user_list.c: a user's comments or likes in all partitions */
+extern void user_list_by_date(RequestScan *scan, AccessPath path);
+extern void user_list_by_post(RequestScan *scan, const pg_uuid_t *post_id);
+extern bool user_list_next(RequestScan *scan, BlogItem *item);
+extern void user_list_end(RequestScan *scan);
 
 #endif							/* BLOGSTORE_REQUEST_H */

@@ -84,6 +84,7 @@ typedef struct RequestScan
 	ItemScan   *items;			/* of it; NULL: none, or no more */
 	PostList   *list;
 	struct IdList *ids;			/* items are read by these; NULL: are not */
+	struct UserList *of_user;	/* all items are; NULL: it is another query's */
 	Parents    *parents;		/* that were looked up; NULL: none */
 } RequestScan;
 
@@ -100,7 +101,7 @@ typedef struct QueryFunction
 	bool		by_ids;			/* is its last argument a list of ids? */
 } QueryFunction;
 
-#define N_QUERIES 19
+#define N_QUERIES 21
 
 /*
  * queries.c: all of them. A plan has their numbers, and a parallel worker may run it

@@ -140,7 +140,7 @@ note_reads(QueryScanState *state)
 	Oid			leaf = InvalidOid;
 	Oid			index = InvalidOid;
 
-	if (state->scan.list != NULL)
+	if (state->scan.list != NULL || state->scan.of_user != NULL)
 		reads->all_partitions = true;
 	reads->out_of_view |= state->scan.out_of_view;
 	if (!leaf_read(state, &leaf, &index))

@@ -90,7 +90,8 @@ explain_reads(const QueryScanState *state, ExplainState *es)
 		ExplainPropertyInteger("Leaves", NULL, reads->leaves, es);
 	if (reads->all_partitions)
 		ExplainPropertyInteger("Partitions", NULL,
-							   partition_count(CONTAINER_POSTS, ITEM_POST), es);
+							   partition_count(CONTAINER_POSTS,
+											   state->scan.query->type), es);
 	pfree(containers.data);
 }
 

@@ -110,7 +110,9 @@ static const char *const request_names[N_REQUESTS][2] = {
 	[REQUEST_GET_POSTS] = {NULL, "get_posts"},
 	[REQUEST_GET_USERS] = {NULL, "get_users"},
 	[REQUEST_GET_LIKES] = {NULL, "get_likes"},
-	[REQUEST_LIST_COMMENT_REPLIES] = {NULL, "list_comment_replies"}
+	[REQUEST_LIST_COMMENT_REPLIES] = {NULL, "list_comment_replies"},
+	[REQUEST_LIST_USER_COMMENTS] = {NULL, "list_user_comments"},
+	[REQUEST_LIST_USER_LIKES] = {NULL, "list_user_likes"}
 };
 
 static StatsShared *shared = NULL;

@@ -38,10 +38,12 @@ typedef enum Request
 	REQUEST_GET_POSTS,
 	REQUEST_GET_USERS,
 	REQUEST_GET_LIKES,
-	REQUEST_LIST_COMMENT_REPLIES
+	REQUEST_LIST_COMMENT_REPLIES,
+	REQUEST_LIST_USER_COMMENTS,
+	REQUEST_LIST_USER_LIKES
 } Request;
 
-#define N_REQUESTS (REQUEST_LIST_COMMENT_REPLIES + 1)
+#define N_REQUESTS (REQUEST_LIST_USER_LIKES + 1)
 
 /*
  * What a request costs: what the counters stood at when it began, or while it

@@ -29,6 +29,8 @@ INSERT INTO request VALUES
 	('list_user_posts', '{uuid,int4,timestamptz,uuid,bool,bool}', 'setof blogstore.post_item', 'stable', true, 's'),
 	('list_post_comments', '{uuid,int4,timestamptz,uuid,bool,bool}', 'setof blogstore.comment_item', 'stable', true, 's'),
 	('list_comment_replies', '{uuid,uuid,int4,timestamptz,uuid,bool,bool}', 'setof blogstore.comment_item', 'stable', true, 's'),
+	('list_user_comments', '{uuid,int4,timestamptz,uuid,bool,bool}', 'setof blogstore.comment_item', 'stable', true, 's'),
+	('list_user_likes', '{uuid,int4,uuid,bool,timestamptz,uuid,bool}', 'setof blogstore.like_item', 'stable', true, 's'),
 	('list_post_likes', '{uuid,int4,timestamptz,uuid,bool}', 'setof blogstore.like_item', 'stable', true, 's'),
 	('list_feed', '{int4,timestamptz,uuid,bool}', 'setof blogstore.post_item', 'stable', true, 's'),
 	('get_like', '{uuid,uuid}', 'setof blogstore.like_item', 'stable', true, 's'),
@@ -50,7 +52,7 @@ SELECT name, ARRAY(SELECT format_type(a::regtype, NULL) FROM unnest(args) WITH O
 	('blogstore.' || name || '(' || array_to_string(args, ',') || ')')::regprocedure AS oid, result, volatility, is_set, parallel
 FROM request;
 
-SELECT plan((SELECT 9 * count(*)::int FROM request) + 23);
+SELECT plan((SELECT 9 * count(*)::int FROM request) + 25);
 
 SELECT has_function('blogstore', name, args) FROM resolved;
 SELECT volatility_is('blogstore', name, args, volatility) FROM resolved;
@@ -79,6 +81,8 @@ FROM resolved JOIN (VALUES
 	('list_user_posts', 'user_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false'),
 	('list_post_comments', 'post_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false'),
 	('list_comment_replies', 'post_id uuid, parent_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false'),
+	('list_user_comments', 'user_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false'),
+	('list_user_likes', 'user_id uuid, page_size integer DEFAULT 20, after_post_id uuid DEFAULT NULL::uuid, by_date boolean DEFAULT false, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false'),
 	('list_post_likes', 'post_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false'),
 	('list_feed', 'page_size integer DEFAULT 100, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false'),
 	('get_like', 'post_id uuid, user_id uuid'),

@@ -207,6 +207,9 @@ CREATE FUNCTION kit.seen() RETURNS TABLE (what text, seen text) LANGUAGE sql AS 
 	UNION ALL SELECT 'held replies', string_agg(content, ',') FROM web.list_comment_replies(kit.p(2), kit.c(80), 4, include_hidden => true)
 	UNION ALL SELECT 'shown replies', string_agg(content, ',') FROM web.list_comment_replies(kit.p(2), kit.c(80), 4, oldest_first => true)
 	UNION ALL SELECT 'comment_item_replies', (SELECT string_agg(r.content, ',') FROM web.comment_item_replies(c, 3, include_hidden => true) r) FROM web.list_post_comments(kit.p(2), 1, oldest_first => true) c
+	UNION ALL SELECT 'list_user_comments', string_agg(content, ',') FROM web.list_user_comments(kit.u(2), 6, include_hidden => true)
+	UNION ALL SELECT 'user_item_comments', (SELECT string_agg(c.content, ',') FROM web.user_item_comments(u, 3) c) FROM web.get_user(kit.u(2)) u
+	UNION ALL SELECT 'list_user_likes', string_agg(right(post_id::text, 2), ',') FROM web.list_user_likes(kit.u(2), 9)
 	UNION ALL SELECT 'held comments', string_agg(content, ',') FROM web.list_post_comments(kit.p(1), 4, include_hidden => true)
 	UNION ALL SELECT 'shown comments', string_agg(content, ',') FROM web.list_post_comments(kit.p(1), 4, oldest_first => true)
 $$;
@@ -224,6 +227,8 @@ SELECT kit.walk('web.list_post_comments(kit.p(1), $1, $2, $3, include_hidden => 
 	WHERE NOT hidden OR user_id = kit.u(1)) AS same;
 SELECT kit.walk('web.list_comment_replies(kit.p(2), kit.c(80), $1, $2, $3, include_hidden => true)', 3) = ARRAY(SELECT id FROM blogstore.list_comment_replies(kit.p(2), kit.c(80), NULL, include_hidden => true)
 	WHERE NOT hidden OR user_id = kit.u(1)) AS same;
+SELECT kit.walk('web.list_user_comments(kit.u(2), $1, $2, $3, include_hidden => true)', 3) = ARRAY(SELECT id FROM blogstore.list_user_comments(kit.u(2), NULL, include_hidden => true)
+	WHERE NOT hidden) AS same;
 -- a reply is one's own, to whoever's comment; nobody replies to what is hidden
 SELECT content, user_username, parent_deleted FROM web.create_comment(kit.p(2), 'reply 20', kit.c(100), parent_id => kit.c(80));
 SELECT parent, kit.outcome(format('SELECT web.create_comment(%s, ''x'', parent_id => %s)', post, parent)) FROM (VALUES

@@ -48,6 +48,8 @@ SELECT kit.scans('SELECT * FROM blogstore.' || call) FROM (VALUES
 	('list_user_posts(kit.u(1))'),
 	('list_post_comments(kit.p(1), 7)'),
 	('list_comment_replies(kit.p(1), kit.c(1))'),
+	('list_user_comments(kit.u(1))'),
+	('list_user_likes(kit.u(1))'),
 	('list_post_likes(kit.p(1))'),
 	('get_like(kit.p(1), kit.u(1))'),
 	('get_posts(ARRAY[kit.p(1), kit.p(2), kit.p(3), kit.p(4), kit.p(5)])'),

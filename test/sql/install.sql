@@ -111,6 +111,8 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('list_user_posts(kit.u(1))'),
 	('list_post_comments(kit.p(1))'),
 	('list_comment_replies(kit.p(1), kit.c(1))'),
+	('list_user_comments(kit.u(1))'),
+	('list_user_likes(kit.u(1))'),
 	('list_post_likes(kit.p(1))'),
 	('list_feed()'),
 	('get_like(kit.p(1), kit.u(1))'),

@@ -37,6 +37,8 @@ SELECT title, comment_count, like_count FROM blogstore.get_post(kit.p(1));
 SELECT title FROM blogstore.list_user_posts(kit.u(1));
 SELECT content FROM blogstore.list_post_comments(kit.p(1));
 SELECT content FROM blogstore.list_comment_replies(kit.p(1), kit.c(1));
+SELECT content FROM blogstore.list_user_comments(kit.u(1));
+SELECT post_id FROM blogstore.list_user_likes(kit.u(1));
 SELECT user_username FROM blogstore.list_post_likes(kit.p(1));
 SELECT title FROM blogstore.list_feed();
 SELECT user_username FROM blogstore.get_like(kit.p(1), kit.u(1));

@@ -22,6 +22,8 @@ INSERT INTO kit.calls VALUES
 	('comment', 'edit_comment(kit.p(1), kit.c(1), ''a comment'')'),
 	('comment', 'list_post_comments(kit.p(1))'),
 	('comment', 'list_comment_replies(kit.p(1), kit.c(1))'),
+	('comment', 'list_user_comments(kit.u(1))'),
+	('like', 'list_user_likes(kit.u(1))'),
 	('like', 'create_like(kit.p(1), kit.u(1))'),
 	('like', 'get_like(kit.p(1), kit.u(1))'),
 	('like', 'list_post_likes(kit.p(1))');

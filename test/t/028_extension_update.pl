@@ -56,7 +56,7 @@ fill_more($node);
 check_store($node, 'postgres', 'updated, and worked on');
 # replies need what upgrade_containers() adds, and say so; comments without a parent do not
 my ($rc, $out, $err);
-for my $call ("create_comment(kit.p(9), kit.u(1), 'reply', parent_id => kit.c(9))", "create_comment(kit.p(9), kit.u(1), 'reply', kit.c(10), parent_id => kit.c(9))", 'list_comment_replies(kit.p(9), kit.c(9))')
+for my $call ("create_comment(kit.p(9), kit.u(1), 'reply', parent_id => kit.c(9))", "create_comment(kit.p(9), kit.u(1), 'reply', kit.c(10), parent_id => kit.c(9))", 'list_comment_replies(kit.p(9), kit.c(9))', 'list_user_comments(kit.u(9))')
 {
 	($rc, $out, $err) = $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT * FROM blogstore.$call");
 	like($err, qr/ERROR:  55000: .*\nHINT:  CALL blogstore\.upgrade_containers\(\) /, "containers of 0.1: $call");
