@@ -26,9 +26,9 @@ def first_difference(one, other):
 	return 'more or fewer lines'
 
 
-def answers(site, verdict, count, contestants, names=None):
+def answers(site, verdict, count, contestants, names=None, requests=REQUESTS):
 	"""Every query (or those named) with the same keys: all columns, in order; ids of likes are contestants' own."""
-	for request in REQUESTS:
+	for request in requests:
 		if request.writes or names and request.name not in names:
 			continue
 		calls = 1 if request.keys == ('none',) else count
@@ -39,7 +39,7 @@ def answers(site, verdict, count, contestants, names=None):
 			for keys in site.keys(calls, 'answers ' + request.name):
 				text += [fill_in(statement, keys), f'\\echo {MARK}']
 			out = site.server.psql(site.database, '-f', '-', text='\n'.join(text))
-			if request.name == 'list_post_likes':
+			if request.name in ('list_post_likes', 'list_user_likes'):
 				out = '\n'.join(line.split('\t', 1)[-1] for line in out.split('\n'))
 			given.append(out.split(MARK))
 		titles = [contestant.title for contestant in contestants]

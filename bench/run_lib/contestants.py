@@ -37,11 +37,21 @@ REQUESTS = (
 CODES = tuple(dict.fromkeys(request.code for request in REQUESTS))
 # lists of ids, which none of the article's versions has; counted beside the floor alone
 BY_IDS = (
+	Request('Q1', 'get_users_20', '20 users by their ids', ('user',)),
 	Request('Q2', 'get_posts_20', '20 posts by their ids', ('post',)),
 	Request('Q2', 'get_posts_100', '100 posts by their ids', ('post',)),
 	Request('Q5', 'get_likes_20', 'which of 20 posts a user has liked', ('post', 'user')),
 )
-BY_NAME = {request.name: request for request in REQUESTS + BY_IDS}
+# what the article has not, on data of their own (beyond.py), beside the floor alone
+BEYOND = (
+	Request('C2', 'create_post_properties', 'create a post with properties', ('number', 'author')),
+	Request('Q2', 'get_post_properties', 'retrieve a post with properties', ('post',)),
+	Request('C3', 'create_reply', 'answer a comment', ('number', 'answering')),
+	Request('Q4', 'list_comment_replies', 'list a comment\'s answers', ('answered_post',)),
+	Request('Q4', 'list_user_comments', 'list a user\'s comments', ('user',)),
+	Request('Q5', 'list_user_likes', 'list a user\'s likes', ('user',)),
+)
+BY_NAME = {request.name: request for request in REQUESTS + BY_IDS + BEYOND}
 
 
 class Contestant:
@@ -93,6 +103,12 @@ CONTESTANTS = (
 	Contestant('v3', 'V3'),
 	Contestant('blogstore', 'blogstore'),
 	Contestant('floor', 'floor', settings=IN_ORDER),
+)
+
+# the same on data with what the article's items do not have
+BEYOND_CONTESTANTS = (
+	Contestant('blogstore', 'blogstore'),
+	Contestant('floor', 'floor', 'beyond', 'floor', settings=IN_ORDER),
 )
 
 # what import() is compared with: the floor's rows alone

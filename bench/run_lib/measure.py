@@ -61,9 +61,9 @@ class Timing:
 		return statistics.median(self.ratios(request, one, other, clients))
 
 
-def chosen(options, writes):
+def chosen(options, writes, requests):
 	"""The requests asked for: commands or queries."""
-	return [request for request in REQUESTS if request.code in options.requests and request.writes == writes]
+	return [request for request in requests if request.code in options.requests and request.writes == writes]
 
 
 class Runner:
@@ -115,11 +115,11 @@ class Runner:
 			Latency(*(pgbench.percentile(times, percent) for percent in (50, 95, 99))))
 		say(f'round {number + 1}: {request.name}, {clients} clients, {contestant.title}: {tps:,.0f}/s')
 
-	def queries(self, timing):
+	def queries(self, timing, requests=REQUESTS):
 		"""All queries: for each, rounds of all contestants in turn."""
 		options = self.options
 		amount = ['-T', str(options.seconds)] if not options.quick else ['-t', '20']
-		for request in chosen(options, writes=False):
+		for request in chosen(options, False, requests):
 			for contestant in self.site.contestants:
 				self.run(request, contestant, 1, ['-t', str(2 * self.warm_up)])
 			for number in range(options.rounds):
@@ -127,9 +127,9 @@ class Runner:
 					for clients in options.clients:
 						self.timed(request, contestant, clients, amount, number, timing)
 
-	def commands(self, timing):
+	def commands(self, timing, requests=REQUESTS):
 		"""All commands: for each, rounds of all contestants in turn, which write as many each; blogstore's worker runs for blogstore alone."""
-		for request in chosen(self.options, writes=True):
+		for request in chosen(self.options, True, requests):
 			amounts = self.amounts(request)
 			for number in range(self.options.rounds):
 				for contestant in turns(self.site.contestants, number):
@@ -155,11 +155,11 @@ class Runner:
 			+ int(min(statistics.median(tps) * options.seconds, 4 * min(tps) * options.seconds, room) / clients)
 			for clients, tps in rates.items()}
 
-	def costs(self, writes):
+	def costs(self, writes, requests=REQUESTS):
 		"""Buffers and WAL of a call of the commands, or of the queries: (request, contestant) -> Cost."""
 		site, found = self.site, {}
 		site.server.change(full_page_writes='off', autovacuum='off')
-		for request in chosen(self.options, writes):
+		for request in chosen(self.options, writes, requests):
 			site.series += request.writes
 			calls = [keys_for(request, keys) for keys in site.keys(self.warm_up + self.calls, 'cost ' + request.name)]
 			for contestant in site.contestants:

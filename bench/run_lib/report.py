@@ -8,7 +8,7 @@ import sys
 
 from lib.report import machine, table
 
-from . import article, report_counted, report_lasting
+from . import article, report_beyond, report_counted, report_lasting
 from .contestants import CONTESTANTS, REQUESTS
 from .measure import WARM_UP
 
@@ -55,7 +55,7 @@ def write(site, options, results, drawn):
 		if 'import' in options.only and site.imported:
 			imported(site)
 		for name, part in (('freshness', freshness), ('rebuild', rebuild), ('rename', rename), ('tracking', tracking),
-				('viral', viral), ('scaling', scaling)):
+				('viral', viral), ('beyond', report_beyond.write), ('scaling', scaling)):
 			if name in results:
 				part(results[name])
 		report_lasting.write(results)

@@ -200,6 +200,6 @@ class Site:
 		posts = choose.sample(range(1, self.posts + 1), min(count, self.posts))
 		for n, post in enumerate(posts):
 			liker = (post * STRIDE + self.users - 1) % self.users + 1		# the last one who comes to like it
-			yield {'post': ID + post, 'user': ID + choose.randint(1, self.users), 'liker': ID + liker,
+			yield {'post': ID + post, 'comment': ID + 32 * post + 26, 'user': ID + choose.randint(1, self.users), 'liker': ID + liker,
 				'idle_user': ID + self.users + 1 + n % self.idle_users,
 				'number': APART + self.series * 10 ** 6 + n}

@@ -7,6 +7,6 @@ CREATE UNIQUE INDEX ON posts (user_id, creation_date, id);
 CREATE INDEX ON posts (creation_date, id);
 ALTER TABLE comments ADD PRIMARY KEY (post_id, id);
 CREATE INDEX ON comments (post_id, creation_date, id);
-CREATE INDEX ON comments (user_id, id);
+CREATE INDEX ON comments (user_id, creation_date, id);
 ALTER TABLE likes ADD PRIMARY KEY (user_id, post_id);
 CREATE INDEX ON likes (post_id, creation_date, id);

@@ -1,0 +1,81 @@
+"""The requests beyond the article's, on data that have what the article's items do not: properties, answers."""
+
+import os
+from typing import NamedTuple
+
+from lib.program import Verdict, turns
+from lib.server import Failure, say
+
+from . import check
+from .contestants import BEYOND, BEYOND_CONTESTANTS, BY_NAME, SQL
+from .measure import Runner, Timing
+from .site import Site
+
+DEFAULT = 16				# partitions that create_containers() makes
+PARTITIONS = (4, 16, 64, 256)
+PARTITIONED_SCALE = 0.002	# of the stores of ever more partitions
+OVER_ALL = ('list_user_comments', 'list_user_likes')		# those that read all partitions
+
+
+class Beyond(NamedTuple):
+	"""What was measured."""
+	contestants: list
+	timing: Timing
+	costs: dict				# (request, contestant) -> Cost
+	scale: float			# of the stores of these numbers of partitions
+	partitions: dict		# number -> (costs, timing) of those that read all partitions
+
+
+class BeyondSite(Site):
+	"""The data set with properties and answers, of blogstore and the floor."""
+
+	def __init__(self, server, name, scale, options, partitions=DEFAULT):
+		super().__init__(server, name, scale, options, ['blogstore', 'floor'])
+		self.contestants = list(BEYOND_CONTESTANTS)
+		self.partitions = partitions
+
+	def slice(self, first, last):
+		"""A slice, and what it has beyond the article's."""
+		super().slice(first, last)
+		self.file(os.path.join(SQL, 'beyond', 'slice.sql'))
+
+	def prepare(self, contestant):
+		"""blogstore in so many partitions."""
+		if not contestant.is_blogstore or self.partitions == DEFAULT:
+			return super().prepare(contestant)
+		self.sql(f'CREATE SCHEMA {contestant.schema}')
+		self.sql(f'SELECT blogstore.create_containers({self.partitions})')
+		return 0
+
+
+def beyond(site, options, _workplace):
+	"""Time and cost of these requests; and of those that read all partitions, by the number of these."""
+	found = measured(site.server, 'beyond', options.scale, options, BEYOND)
+	partitions = {}
+	scale = options.scale if options.quick else PARTITIONED_SCALE
+	for number in PARTITIONS[:2] if options.quick else PARTITIONS:
+		once = type(options)(**{**vars(options), 'clients': [1]})
+		_, timing, costs = measured(site.server, f'beyond_{number}', scale, once, [BY_NAME[name] for name in OVER_ALL], number)
+		partitions[number] = costs, timing
+	return Beyond(*found, scale, partitions)
+
+
+def measured(server, name, scale, options, requests, partitions=DEFAULT):
+	"""Make a store, compare its answers with the floor's, measure, and remove it: (contestants, timing, costs)."""
+	site = BeyondSite(server, name, scale, options, partitions)
+	site.create(compare_import=False)
+	verdict = Verdict()
+	check.answers(site, verdict, 20 if options.quick else 100, site.contestants, requests=requests)
+	runner, timing, costs = Runner(site, options), Timing(), {}
+	if not verdict.problems:
+		costs = runner.costs(False, requests)
+		runner.queries(timing, requests)
+		runner.commands(timing, requests)
+		costs.update(runner.costs(True, requests))
+		check.verify(site, verdict)
+	if verdict.problems:
+		raise Failure('\n'.join(verdict.problems))
+	contestants = site.contestants
+	say(f'{name}: right')
+	site.drop()
+	return contestants, timing, costs

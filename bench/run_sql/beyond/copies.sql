@@ -1,0 +1,2 @@
+-- copies.sql
+--		None: no list of copies is read here.
