@@ -13,13 +13,13 @@ FROM pg_index WHERE indrelid::regclass::text ~ '^blogstore\.posts_p\d+_comment$'
 CREATE FUNCTION kit.replies(post uuid, by_index boolean) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	leaf text = (SELECT tableoid::regclass FROM blogstore.posts WHERE type = 'comment' AND post_id = post LIMIT 1);
-	query text = format('SELECT string_agg(content, '', '' ORDER BY creation_date, id) FROM %s WHERE post_id = %L AND parent_id IS NOT NULL AND parent_id >= %L',
-		leaf, post, '00000000-0000-0000-0000-000000000000');
+	query text = format('SELECT string_agg(content, '', '') FROM (SELECT content FROM %s WHERE post_id = %L AND parent_id IS NOT NULL ORDER BY post_id, parent_id, creation_date, id) AS r',
+		leaf, post);
 	found text;
 	plan json;
 BEGIN
 	PERFORM set_config('enable_seqscan', (NOT by_index)::text, true), set_config('enable_indexscan', by_index::text, true),
-		set_config('enable_bitmapscan', 'off', true);
+		set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', (NOT by_index)::text, true);
 	EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
 	EXECUTE query INTO found;
 	RETURN CASE WHEN plan::text ~ 'comment_replies' THEN 'index: ' ELSE 'table: ' END || coalesce(found, 'none');

@@ -157,12 +157,12 @@ DROP TABLE site.made, site.notes;
 DROP VIEW site.front CASCADE;
 DROP MATERIALIZED VIEW site.kept;
 DROP FUNCTION site.newest;
-ALTER EXTENSION blogstore DROP FUNCTION blogstore.list_feed(integer, timestamptz, uuid)});
+ALTER EXTENSION blogstore DROP FUNCTION blogstore.list_post_likes(uuid, integer, timestamptz, uuid)});
 like(run_as($node, 'postgres', $me, 'ALTER EXTENSION blogstore UPDATE'),
 	qr/^ERROR:  55000: functions that are to be replaced are not members.*^HINT:  Take them back by ALTER EXTENSION blogstore ADD FUNCTION\./ms,
 	'a function that is no member is not replaced');
 $node->safe_psql('postgres', q{
-ALTER EXTENSION blogstore ADD FUNCTION blogstore.list_feed(integer, timestamptz, uuid)});
+ALTER EXTENSION blogstore ADD FUNCTION blogstore.list_post_likes(uuid, integer, timestamptz, uuid)});
 # which has made the rights of that moment the extension's own, for pg_dump
 $rights_before = $node->safe_psql('postgres', $rights);
 $dump_before = dumped_rights();
