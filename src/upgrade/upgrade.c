@@ -264,7 +264,7 @@ indexes_round(Upgrade *upgrade, Container container, ItemType type,
 	do
 	{
 		result = index_step(upgrade, container, type, partition);
-		altered |= result == LEAF_ALTERED;
+		altered |= result == LEAF_ALTERED || result == LEAF_LARGE;
 	} while (result == LEAF_ALTERED ||
 			 (result == LEAF_LARGE && builds++ < MAX_BUILDS &&
 			  leaf_build_beside(&upgrade->round.large, upgrade->owner)));

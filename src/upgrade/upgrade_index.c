@@ -6,7 +6,8 @@
  * An index is built under a name of its own, and gets the final one when it is valid; that of an
  * older version which had this name goes in the same transaction. So what is still to be
  * done is seen from the catalogs: what is left of a build that was cut short is an index of
- * the first name that is not valid, which is dropped and built anew.
+ * the first name that is not valid, which is dropped and built anew. What else the owner has
+ * made, by whatever name, stays as it is.
  *
  * A leaf of few pages is locked against writers for the moment that this takes. The index of
  * another is built beside them, as CREATE INDEX CONCURRENTLY does, by a process of its own
@@ -44,8 +45,8 @@
 /* The index of a leaf of more pages is built beside writers. */
 #define FEW_PAGES 64
 
-/* Columns of the index that an older version had instead, at most. */
-#define MAX_BEFORE 2
+/* Columns of an index, at most. */
+#define MAX_COLUMNS 4
 
 typedef struct NewIndex
 {
@@ -54,15 +55,21 @@ typedef struct NewIndex
 	AccessPath	path;
 	const char *name;			/* behind the leaf's */
 	const char *definition;
+	int			ncolumns;
+	Property	columns[MAX_COLUMNS];
 	int			nbefore;		/* columns of that of an older version; 0: none */
-	Property	before[MAX_BEFORE];
+	Property	before[MAX_COLUMNS];
 } NewIndex;
 
 static const NewIndex new_indexes[] = {
 	{CONTAINER_POSTS, ITEM_COMMENT, PATH_USER, "by_user",
-	"(user_id, creation_date, id)", 2, {PROP_USER_ID, PROP_ID}},
+		"(user_id, creation_date, id)",
+		3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID},
+	2, {PROP_USER_ID, PROP_ID}},
 	{CONTAINER_POSTS, ITEM_COMMENT, PATH_REPLIES, "replies",
-	"(post_id, parent_id, creation_date, id) WHERE parent_id IS NOT NULL", 0, {0}}
+		"(post_id, parent_id, creation_date, id) WHERE parent_id IS NOT NULL",
+		4, {PROP_POST_ID, PROP_PARENT_ID, PROP_CREATION_DATE, PROP_ID},
+	0, {0}}
 };
 
 /* Are there any for items of a type? */
@@ -75,12 +82,11 @@ leaf_has_new_indexes(Container container, ItemType type)
 	return false;
 }
 
-/* The name of a leaf's index, at last or while it is being built. */
+/* The name that a leaf's index has at last. */
 static char *
-index_name(Oid leaf, const NewIndex *index, bool building)
+index_name(Oid leaf, const NewIndex *index)
 {
-	return makeObjectName(get_rel_name(leaf), NULL,
-						  building ? psprintf("%s_new", index->name) : index->name);
+	return makeObjectName(get_rel_name(leaf), NULL, index->name);
 }
 
 /* A copy of the catalog's row of a leaf's index of a name; NULL: it has none. */
@@ -102,33 +108,70 @@ is_valid(HeapTuple tuple)
 	return ((Form_pg_index) GETSTRUCT(tuple))->indisvalid;
 }
 
-/* Is it the index that an older version has made? The owner's own stays. */
+/* Is an index on these columns, not unique, and on all rows or not? */
 static bool
-is_before(HeapTuple tuple, Oid leaf, const NewIndex *index)
+is_on(HeapTuple tuple, Oid leaf, int n, const Property *columns, bool all_rows)
 {
 	Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
 
-	if (index->nbefore == 0 || form->indnatts != index->nbefore ||
-		form->indisunique ||
-		!heap_attisnull(tuple, Anum_pg_index_indpred, NULL))
+	if (n == 0 || form->indnatts != n || form->indisunique ||
+		heap_attisnull(tuple, Anum_pg_index_indpred, NULL) != all_rows)
 		return false;
-	for (int i = 0; i < index->nbefore; i++)
+	for (int i = 0; i < n; i++)
 		if (form->indkey.values[i] !=
-			get_attnum(leaf, property_column(index->before[i])))
+			get_attnum(leaf, property_column(columns[i])))
 			return false;
 	return true;
 }
 
-/* Can a leaf's index have its final name? What has it may have to go for that. */
+/* Is it the index that an older version has made? The owner's own stays. */
+static bool
+is_before(HeapTuple tuple, Oid leaf, const NewIndex *index)
+{
+	return is_on(tuple, leaf, index->nbefore, index->before, true);
+}
+
+/*
+ * The index that was begun, a copy of the catalog's row; else NULL, and the name under which
+ * to begin it. That has the leaf's OID in it where the owner has the plain one for something
+ * else, or another leaf whose name begins as this one's.
+ */
+static HeapTuple
+find_begun(Oid leaf, const NewIndex *index, char **name)
+{
+	char	   *label = psprintf("%s_new", index->name);
+	char	   *names[] = {
+		makeObjectName(get_rel_name(leaf), NULL, label),
+		makeObjectName(get_rel_name(leaf), psprintf("%u", leaf), label)
+	};
+
+	for (int i = 0; i < lengthof(names); i++)
+	{
+		HeapTuple	tuple = find_index(leaf, names[i]);
+
+		if (tuple != NULL && is_on(tuple, leaf, index->ncolumns, index->columns,
+								   index->path != PATH_REPLIES))
+			return tuple;
+	}
+	*name = names[OidIsValid(get_relname_relid(names[0],
+											   get_rel_namespace(leaf))) ? 1 : 0];
+	return NULL;
+}
+
+/*
+ * Can a leaf's index have its final name? What has it may have to go for that, which it
+ * cannot while it is part of an index of the owner's on the whole container.
+ */
 static bool
 name_is_free(Oid leaf, const NewIndex *index, HeapTuple *before)
 {
-	char	   *name = index_name(leaf, index, false);
+	char	   *name = index_name(leaf, index);
 
 	*before = find_index(leaf, name);
 	if (*before == NULL)
 		return !OidIsValid(get_relname_relid(name, get_rel_namespace(leaf)));
-	return !is_valid(*before) || is_before(*before, leaf, index);
+	return !get_rel_relispartition(((Form_pg_index) GETSTRUCT(*before))->indexrelid) &&
+		(!is_valid(*before) || is_before(*before, leaf, index));
 }
 
 static BlockNumber
@@ -162,8 +205,8 @@ lock_instead(Oid leaf, LOCKMODE mode, int *patience)
 static LeafStep
 put_in_place(Oid leaf, const NewIndex *index, int *patience)
 {
-	char	   *building = index_name(leaf, index, true);
-	HeapTuple	made = find_index(leaf, building);
+	char	   *name;
+	HeapTuple	made = find_begun(leaf, index, &name);
 	HeapTuple	before;
 	LeafStep	result;
 
@@ -173,7 +216,7 @@ put_in_place(Oid leaf, const NewIndex *index, int *patience)
 		return LEAF_DONE;		/* it serves under the other name, too */
 	result = lock_instead(leaf, AccessExclusiveLock, patience);
 	/* others may have come before, and be building another by now */
-	made = find_index(leaf, building);
+	made = find_begun(leaf, index, &name);
 	if (result != LEAF_DONE)
 		return made == NULL ? LEAF_ALTERED : result;
 	if (made != NULL && is_valid(made) && name_is_free(leaf, index, &before))
@@ -182,16 +225,17 @@ put_in_place(Oid leaf, const NewIndex *index, int *patience)
 			run_on_leaf(psprintf("DROP INDEX %s",
 								 leaf_sql_name(((Form_pg_index) GETSTRUCT(before))->indexrelid)));
 		RenameRelationInternal(((Form_pg_index) GETSTRUCT(made))->indexrelid,
-							   index_name(leaf, index, false), false, true);
+							   index_name(leaf, index), false, true);
 	}
 	return LEAF_ALTERED;
 }
 
-/* The index of the name that one is built under, and whether it is valid; or InvalidOid. */
+/* The index that was begun, and whether it is valid; or InvalidOid. */
 Oid
 leaf_index_begun(Oid leaf, int number, bool *valid)
 {
-	HeapTuple	tuple = find_index(leaf, index_name(leaf, &new_indexes[number], true));
+	char	   *name;
+	HeapTuple	tuple = find_begun(leaf, &new_indexes[number], &name);
 
 	if (tuple == NULL)
 		return InvalidOid;
@@ -215,14 +259,17 @@ void
 leaf_build_index(Oid leaf, int number, bool beside)
 {
 	const NewIndex *index = &new_indexes[number];
-	char	   *sql = psprintf("CREATE INDEX %s%s ON %s %s",
-							   beside ? "CONCURRENTLY " : "",
-							   quote_identifier(index_name(leaf, index, true)),
-							   leaf_sql_name(leaf), index->definition);
-	RawStmt    *raw = linitial_node(RawStmt, raw_parser(sql, RAW_PARSE_DEFAULT));
-	IndexStmt  *stmt = castNode(IndexStmt, raw->stmt);
 	Oid			tablespace = get_rel_tablespace(leaf);
+	char	   *name;
+	char	   *sql;
+	IndexStmt  *stmt;
 
+	if (find_begun(leaf, index, &name) != NULL)
+		return;
+	sql = psprintf("CREATE INDEX %s%s ON %s %s", beside ? "CONCURRENTLY " : "",
+				   quote_identifier(name), leaf_sql_name(leaf), index->definition);
+	stmt = castNode(IndexStmt,
+					linitial_node(RawStmt, raw_parser(sql, RAW_PARSE_DEFAULT))->stmt);
 	/* not in that which the session has set */
 	stmt->tableSpace = get_tablespace_name(OidIsValid(tablespace) ? tablespace :
 										   MyDatabaseTableSpace);

@@ -195,6 +195,34 @@ upgrade($node, 'three');
 is(begun('three'), '', 'names that are free at last are taken');
 is(items($node, 'three'), $before, '... no item is changed');
 
+# names under which indexes are built, and an index of the owner's on the whole container,
+# which takes in the older one of each leaf; leaves are large, or small
+for my $comments (0, 6000)
+{
+	my $dbname = "names_$comments";
+
+	create_older_store($node, $dbname, 40, $comments);
+	$before = items($node, $dbname);
+	$node->safe_psql($dbname, q{
+CREATE TABLE blogstore.posts_p00_comment_replies_new ();
+CREATE INDEX posts_p01_comment_by_user_new ON blogstore.posts_p01_comment (content);
+CREATE INDEX owners_own ON blogstore.posts (user_id, id)});
+	like(upgrade($node, $dbname), qr/^$ADDED\n$INDEXES\nNOTICE:  [^\n]*$/, "$comments comments, what else the owner has made: the call goes on");
+	is( $node->safe_psql($dbname, q{
+SELECT replace(indexrelid::regclass::text, indrelid::oid::text, 'OID') COLLATE "C", split_part(pg_get_indexdef(indexrelid), ' btree ', 2), indisvalid
+FROM pg_index WHERE indrelid::regclass::text ~ 'posts_p0[01]_comment$' AND indexrelid::regclass::text !~ '_(list|pkey)$' ORDER BY 1}),
+		join("\n", map { "blogstore.$_|t" } 'posts_p00_comment_by_user|(user_id, id)', 'posts_p00_comment_by_user_new|(user_id, creation_date, id)',
+			'posts_p00_comment_replies|(post_id, parent_id, creation_date, id) WHERE (parent_id IS NOT NULL)',
+			'posts_p01_comment_OID_by_user_new|(user_id, creation_date, id)', 'posts_p01_comment_by_user|(user_id, id)', 'posts_p01_comment_by_user_new|(content)',
+			'posts_p01_comment_replies|(post_id, parent_id, creation_date, id) WHERE (parent_id IS NOT NULL)'),
+		'... and leaves it as it is');
+	is(upgrade($node, $dbname), $NOTHING, '... nothing is left to do');
+	$node->safe_psql($dbname, 'DROP TABLE blogstore.posts_p00_comment_replies_new; DROP INDEX blogstore.owners_own, blogstore.posts_p01_comment_by_user_new');
+	upgrade($node, $dbname);
+	is_fresh($node, $dbname, '... when it has gone, the tables are those of this version');
+	is(items($node, $dbname), $before, '... no item is changed');
+}
+
 # ---- In a DO block, by whoever may call it, as an owner who may do nothing
 
 create_older_store($node, 'four', 40, 6000);
