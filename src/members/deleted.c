@@ -237,19 +237,27 @@ author_being_deleted(const BlogItem *item)
 	return result;
 }
 
-/* Is a post's author among the deleted, by the active snapshot? */
+/*
+ * Is a post's author among the deleted, by the active snapshot? Nothing is left in memory:
+ * lists ask it of each of their rows.
+ */
 bool
 deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id)
 {
 	Datum		key = UUIDPGetDatum(post_id);
+	ItemScan   *scan;
 	BlogItem	post;
+	bool		has;
 
-	return deleted != NULL &&
-		item_get(&(ItemQuery) {
-			.container = CONTAINER_POSTS, .type = ITEM_POST,
-			.partition_key = post_id, .path = PATH_KEY, .key = &key, .nkeys = 1
-		}, &post) &&
-		deleted_has_author(deleted, &post);
+	if (deleted == NULL)
+		return false;
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_POST, .partition_key = post_id,
+		.path = PATH_KEY, .key = &key, .nkeys = 1
+	});
+	has = item_scan_next(scan, &post) && deleted_has_author(deleted, &post);
+	item_scan_end(scan);
+	return has;
 }
 
 /*

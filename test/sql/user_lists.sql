@@ -50,6 +50,17 @@ SELECT oldest, string_agg(content || ' ' || to_char(creation_date, 'US'), ', ') 
 FROM (VALUES (false), (true)) o (oldest), LATERAL blogstore.list_user_comments(kit.u(1), 3, kit.d(50), kit.c(9999), oldest) c GROUP BY 1 ORDER BY 1;
 SELECT content, creation_date, hidden FROM kit.comments WHERE user_id = kit.u(1) AND creation_date BETWEEN kit.d(49) AND kit.d(51) + interval '1 ms' ORDER BY creation_date, id;
 
+-- Replies say whether their parent is gone, as in the lists of their posts
+BEGIN;
+SELECT count(blogstore.create_comment(kit.p(5), kit.u(1 + n % 2), 'reply ' || n, kit.c(2100 + n), kit.d(700 + n), parent_id => kit.c(2000 + n))) FROM
+	(SELECT n FROM generate_series(1, 20) n, LATERAL blogstore.create_comment(kit.p(5), kit.u(1 + n % 3), 'parent ' || n, kit.c(2000 + n), kit.d(690)) p OFFSET 0) x;
+SELECT count(*) FROM generate_series(1, 20, 3) n WHERE blogstore.delete_comment(kit.p(5), kit.c(2000 + n));
+SELECT blogstore.delete_user(kit.u(3));
+SELECT l.parent_deleted, count(*) FROM blogstore.list_user_comments(kit.u(1), NULL) u JOIN blogstore.list_post_comments(kit.p(5), NULL) l USING (id)
+WHERE u.parent_deleted IS NOT DISTINCT FROM l.parent_deleted GROUP BY 1 ORDER BY 1;
+SELECT count(*) FROM blogstore.list_user_comments(kit.u(1), NULL) u JOIN blogstore.list_post_comments(kit.p(5), NULL) l USING (id) WHERE u.parent_deleted IS DISTINCT FROM l.parent_deleted;
+ROLLBACK;
+
 -- Likes in the order of post_id
 SELECT kit.compare('SELECT id, post_id, user_id, user_username, creation_date FROM blogstore.list_user_likes(kit.u(1), NULL)', 'SELECT * FROM kit.likes WHERE user_id = kit.u(1) ORDER BY post_id');
 SELECT string_agg(right(post_id::text, 2), ' ') FROM blogstore.list_user_likes(kit.u(1), 5);
@@ -75,6 +86,13 @@ SELECT oldest, kit.compare(format('SELECT id, post_id, user_id, user_username, c
 		= ARRAY(SELECT id FROM blogstore.list_user_likes(kit.u(1), NULL, by_date => true, oldest_first => oldest)) AS paged_cut
 FROM (VALUES (false), (true)) o (oldest);
 SELECT kit.compare('SELECT post_id FROM blogstore.list_user_likes(kit.u(1), NULL)', 'SELECT post_id FROM kit.likes WHERE user_id = kit.u(1) ORDER BY post_id') AS other_order;
+-- an index that one partition lacks, or that cannot be read in the order
+BEGIN;
+SELECT format('DROP INDEX %s', indexrelid::regclass) FROM pg_index WHERE indexrelid::regclass::text ~ 'p01_like_user_id_creation_date_id_idx$' \gexec
+SELECT kit.try('blogstore.list_user_likes(kit.u(1), by_date => true)'), kit.try('blogstore.list_user_likes(kit.u(1), by_date => true, before_date => kit.d(1), before_id => kit.p(1))');
+SELECT format('CREATE INDEX ON %s (user_id, creation_date DESC, id DESC)', c.oid::regclass) FROM pg_class c WHERE oid::regclass::text ~ 'p01_like$' \gexec
+SELECT kit.try('blogstore.list_user_likes(kit.u(1), by_date => true)'), kit.try('blogstore.list_user_likes(kit.u(1))');
+ROLLBACK;
 SELECT call, kit.try('blogstore.list_user_likes(' || call || ')') FROM (VALUES
 	('kit.u(1), by_date => NULL'), ('kit.u(1), 5, kit.p(1), true'), ('kit.u(1), oldest_first => true'), ('kit.u(1), before_date => now(), before_id => kit.p(1)'),
 	('kit.u(1), by_date => true, before_date => now()'), ('kit.u(1), by_date => true, oldest_first => NULL'), ('kit.u(1), 0'), ('NULL')) AS v (call);
@@ -105,6 +123,16 @@ SELECT kit.compare('SELECT id FROM blogstore.list_user_comments(kit.u(2), NULL)'
 	'SELECT id FROM kit.comments c WHERE user_id = kit.u(2) AND NOT hidden AND (SELECT user_id FROM blogstore.posts p WHERE p.type = ''post'' AND p.post_id = c.post_id) <> kit.u(1) ORDER BY creation_date DESC, id DESC');
 SELECT kit.compare('SELECT post_id FROM blogstore.list_user_likes(kit.u(2), NULL)',
 	'SELECT post_id FROM kit.likes c WHERE user_id = kit.u(2) AND (SELECT user_id FROM blogstore.posts p WHERE p.type = ''post'' AND p.post_id = c.post_id) <> kit.u(1) ORDER BY post_id');
+ROLLBACK;
+-- which takes no memory for each row
+BEGIN;
+SELECT count(blogstore.edit_post(kit.p(n), content => (SELECT string_agg(md5(n || ' ' || i), '') FROM generate_series(1, 50) i))) FROM generate_series(1, 40) n;
+SELECT blogstore.delete_user(kit.u(1));
+DECLARE pages CURSOR FOR SELECT content FROM blogstore.list_user_comments(kit.u(2), NULL, include_hidden => true);
+MOVE 20 FROM pages;
+SELECT sum(used_bytes) AS used FROM pg_backend_memory_contexts WHERE name = 'ExecutorState' \gset
+MOVE 150 FROM pages;
+SELECT sum(used_bytes) - :used < 50000 AS none FROM pg_backend_memory_contexts WHERE name = 'ExecutorState';
 ROLLBACK;
 SELECT count(*) FROM blogstore.list_user_comments(kit.u(99));
 SELECT count(*) FROM blogstore.list_user_likes(kit.u(99));
