@@ -71,7 +71,7 @@ class Checker:
 		expected = Expected([client.ledger for client in self.clients], self.server.short_form_keys)
 		try:
 			for part in (self._settled, self._containers, self._views, self._users, self._posts,
-					self._children, self._lists, self._many, self._paging, self._gone, self._folded):
+					self._children, self._lists, self._of_users, self._many, self._paging, self._gone, self._folded):
 				for name, outcome in part(expected):
 					if outcome:
 						failures.append(f'{when}: {name}: {outcome}')
@@ -223,6 +223,33 @@ class Checker:
 					LATERAL blogstore.list_user_posts(u.user_key, NULL, oldest_first => %s, include_hidden => %s) WITH ORDINALITY c
 				ORDER BY u.n, c.ordinality""", users, oldest_first, hidden))
 
+	def _of_users(self, expected):
+		"""What users have written and liked, in all partitions."""
+		users = list(expected.users)
+		for hidden, oldest_first in itertools.product((False, True), repeat=2):
+			rows = [expected.comments_by(user, hidden)[::-1 if oldest_first else 1] for user in users]
+			yield f'list_user_comments(), include_hidden {hidden}, oldest_first {oldest_first}', differences(
+				[row for comments in rows for row in comments], self._rows("""
+				SELECT c.id, c.type, c.post_id, c.user_id, c.user_username, c.content, c.creation_date,
+					c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties
+				FROM unnest(%s::uuid[]) WITH ORDINALITY u(user_key, n),
+					LATERAL blogstore.list_user_comments(u.user_key, NULL, oldest_first => %s, include_hidden => %s) WITH ORDINALITY c
+				ORDER BY u.n, c.ordinality""", users, oldest_first, hidden))
+		place = {user: n for n, user in enumerate(users)}
+		query = """
+			SELECT c.type, c.post_id, c.user_id, c.user_username, c.creation_date, c.id
+			FROM unnest(%s::uuid[]) WITH ORDINALITY u(user_key, n),
+				LATERAL blogstore.list_user_likes(u.user_key, NULL, by_date => %s) WITH ORDINALITY c
+			ORDER BY u.n, c.ordinality"""
+		yield 'list_user_likes()', differences(
+			sorted(expected.like_rows(), key=lambda row: (place[row[2]], row[1])),
+			[row[:-1] for row in self._rows(query, users, False)])
+		# a like's id is made by the store: the order is judged by what it returns
+		likes = self._rows(query, users, True)
+		yield 'list_user_likes() by date', differences(sorted(expected.like_rows()), sorted(row[:-1] for row in likes))
+		keys = [(-place[row[2]], row[4], row[5]) for row in likes]
+		yield 'list_user_likes() by date in order', differences(sorted(keys, reverse=True), keys)
+
 	def _many(self, expected):
 		"""Lists of ids: in the order asked, some twice, among them unknown ones and NULL."""
 		def asked(ids):
@@ -274,6 +301,11 @@ class Checker:
 		yield 'list_user_posts() of deleted users', differences([], self._rows(
 			'SELECT g.* FROM unnest(%s::uuid[]) u, LATERAL blogstore.list_user_posts(u, NULL) g',
 			expected.gone_users))
+		yield 'list_user_comments() of deleted users', differences([], self._rows(
+			'SELECT g.* FROM unnest(%s::uuid[]) u, LATERAL blogstore.list_user_comments(u, NULL, include_hidden => true) g',
+			expected.gone_users))
+		yield 'list_user_likes() of deleted users', differences([], self._rows(
+			'SELECT g.* FROM unnest(%s::uuid[]) u, LATERAL blogstore.list_user_likes(u, NULL) g', expected.gone_users))
 		yield 'get_post() of deleted posts', differences([], self._rows(
 			'SELECT g.* FROM unnest(%s::uuid[]) p, LATERAL blogstore.get_post(p) g', expected.gone_posts))
 		yield 'list_post_comments() of deleted posts', differences([], self._rows(

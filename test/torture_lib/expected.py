@@ -26,8 +26,10 @@ class Expected:
 		self.gone_posts = [post for ledger in ledgers for post in ledger.gone_posts]
 		self.comments_of = {post: [] for post in self.posts}
 		self.likes_of = {post: [] for post in self.posts}
+		self._comments_by = {}
 		for key, item in sorted(self.comments.items(), key=lambda pair: (pair[1].date, pair[0]), reverse=True):
 			self.comments_of[item.post].append(key)
+			self._comments_by.setdefault(item.user, []).append(key)
 		for (post, user), date in self.likes.items():
 			self.likes_of[post].append((user, date))
 
@@ -56,14 +58,18 @@ class Expected:
 
 	def comment_rows(self, post, parent=None, hidden=False):
 		"""A post's comment items, newest first, or the replies to one; with hidden ones, or without."""
-		rows = []
-		for key in self.comments_of[post]:
-			item = self.comments[key]
-			if (hidden or not item.hidden) and parent in (None, item.parent):
-				rows.append((key, 'comment', item.post, item.user, self.name(item.user), item.content, item.date,
-					item.parent, None if item.parent is None else item.parent not in self.comments,
-					item.hidden, item.edited, item.properties))
-		return rows
+		return [row for row in map(self._comment_row, self.comments_of[post])
+			if (hidden or not row[9]) and parent in (None, row[7])]
+
+	def comments_by(self, user, hidden=False):
+		"""A user's comment items, newest first; with hidden ones, or without."""
+		return [row for row in map(self._comment_row, self._comments_by.get(user, ())) if hidden or not row[9]]
+
+	def _comment_row(self, key):
+		item = self.comments[key]
+		return (key, 'comment', item.post, item.user, self.name(item.user), item.content, item.date,
+			item.parent, None if item.parent is None else item.parent not in self.comments,
+			item.hidden, item.edited, item.properties)
 
 	def like_rows(self):
 		"""Like items without their ids, which the store makes."""

@@ -434,11 +434,15 @@ class Ledger:
 			comment = command.args.get('comment_id')
 			if command.function == 'hide_comment' and comment in self.comments and self.comments[comment].hidden:
 				queries.append(('blogstore.list_post_comments(%s, NULL) WHERE id = %s', (post, comment)))
+				queries.append(('blogstore.list_user_comments(%s, NULL) WHERE id = %s', (self.comments[comment].user, comment)))
 			if command.function == 'delete_like':
 				queries.append(('blogstore.get_like(%s, %s)', (post, user)))
+				queries.append(('blogstore.list_user_likes(%s, NULL) WHERE post_id = %s', (user, post)))
 			if command.function == 'delete_user':
 				queries.append(('blogstore.get_user(%s)', (user,)))
 				queries.append(('blogstore.list_user_posts(%s)', (user,)))
+				queries.append(('blogstore.list_user_comments(%s, include_hidden => true)', (user,)))
+				queries.append(('blogstore.list_user_likes(%s)', (user,)))
 				queries.append(('blogstore.list_feed(NULL) WHERE user_id = %s', (user,)))
 				for post in self._touched:
 					queries.append(('blogstore.get_like(%s, %s)', (post, user)))
@@ -449,4 +453,9 @@ class Ledger:
 					queries.append(('blogstore.get_post(%s)', (post,)))
 					queries.append(('blogstore.list_post_comments(%s)', (post,)))
 					queries.append(('blogstore.list_post_likes(%s)', (post,)))
+				for other in list(self.users)[:2]:
+					queries.append(('blogstore.list_user_comments(%s, NULL, include_hidden => true) WHERE post_id = ANY (%s::uuid[])',
+						(other, self.gone_posts[-3:])))
+					queries.append(('blogstore.list_user_likes(%s, NULL, by_date => true) WHERE post_id = ANY (%s::uuid[])',
+						(other, self.gone_posts[-3:])))
 		return queries

@@ -90,6 +90,25 @@ WHERE ARRAY(SELECT id FROM c WHERE c.parent_id = p.parent_id ORDER BY creation_d
 """
 
 
+# what a user has written or liked, by the lists of the posts that it is on
+COMMENTS_OF_POSTS = """
+SELECT l.* FROM (SELECT DISTINCT post_id FROM blogstore.posts WHERE type = 'comment' AND user_id = %(user)s) p,
+	LATERAL blogstore.list_post_comments(p.post_id, NULL, include_hidden => %(hidden)s) l
+WHERE l.user_id = %(user)s ORDER BY l.creation_date DESC, l.id DESC
+"""
+LIKES_OF_POSTS = """
+SELECT l.* FROM (SELECT post_id FROM blogstore.posts WHERE type = 'like' AND user_id = %(user)s) p,
+	LATERAL blogstore.list_post_likes(p.post_id, NULL) l
+WHERE l.user_id = %(user)s ORDER BY """
+# most of them have something on posts of users who are being deleted, while there are such
+SOMEBODY = """
+SELECT i.user_id FROM blogstore.posts i WHERE type IN ('comment', 'like')
+ORDER BY random() < 0.8 AND post_id IN (SELECT p.post_id FROM blogstore.posts p, blogstore.jobs j
+	WHERE p.type = 'post' AND j.kind = 'deletion' AND p.user_id = j.id) DESC, random() LIMIT 1
+"""
+COMMENT_DATE, LIKE_DATE, LIKE_POST = 6, 5, 2		# where they stand in rows
+
+
 class Reader(threading.Thread):
 	"""Reads in a loop until all is over."""
 
@@ -139,6 +158,7 @@ class Reader(threading.Thread):
 		self._look_at_hidden(cursor)
 		self._look_at_many(cursor)
 		self._look_at_replies(cursor)
+		self._look_at_users(cursor)
 		cursor.execute('COMMIT')
 
 	def _look_at_counts(self, cursor):
@@ -211,6 +231,53 @@ class Reader(threading.Thread):
 			cursor.execute(REPLIES)
 			for call, comment in cursor.fetchall():
 				raise Divergence(f'reader: in one snapshot {call} differs from list_post_comments() for comment {comment}')
+
+	def _look_at_users(self, cursor):
+		"""A user's comments and likes, all of them and from some place on."""
+		cursor.execute(SOMEBODY)
+		for (user,) in cursor.fetchall():
+			hidden = self.random.random() < 0.5
+			if any(found != expected for _, found, expected in self._lists_of(cursor, user, hidden)):
+				# as with children: a deletion that becomes known in between
+				self.verdict.count('second looks')
+				time.sleep(0.05)
+				for call, found, expected in self._lists_of(cursor, user, hidden):
+					if found != expected:
+						raise Divergence(f'reader: in one snapshot {call} gives\n  {found}\n  and by the lists of posts\n  {expected}')
+			self.verdict.count('users whose lists were compared')
+
+	def _lists_of(self, cursor, user, hidden):
+		"""A user's lists, what they give, and what they should."""
+		def ask(query, **values):
+			cursor.execute(query, {'user': user, 'hidden': hidden, **values})
+			return cursor.fetchall()
+
+		rows = ask(COMMENTS_OF_POSTS)
+		arguments = '%(user)s, %(size)s, %(date)s, %(id)s, %(oldest)s'
+		yield from self._pages_of('list_user_comments', f'{arguments}, include_hidden => %(hidden)s', rows, COMMENT_DATE, ask)
+		arguments = '%(user)s, %(size)s, NULL, true, %(date)s, %(id)s, %(oldest)s'
+		yield from self._pages_of('list_user_likes', arguments, ask(LIKES_OF_POSTS + 'l.creation_date DESC, l.id DESC'), LIKE_DATE, ask)
+		rows = ask(LIKES_OF_POSTS + 'l.post_id')
+		yield 'list_user_likes()', ask('SELECT * FROM blogstore.list_user_likes(%(user)s, NULL)'), rows
+		if rows:
+			place = self.random.randrange(len(rows))
+			yield 'list_user_likes() behind a post', ask(
+				'SELECT * FROM blogstore.list_user_likes(%(user)s, 5, %(post)s)', post=rows[place][LIKE_POST]), rows[place + 1:place + 6]
+
+	def _pages_of(self, function, arguments, rows, date, ask):
+		"""A list by date: all of it, and a page from the place of a row, to either side."""
+		query = f'SELECT * FROM blogstore.{function}({arguments})'
+		for oldest in (False, True):
+			order = rows[::-1] if oldest else rows
+			yield f'{function}(), oldest_first {oldest}', ask(query, size=None, date=None, id=None, oldest=oldest), order
+			if not rows:
+				continue
+			place = self.random.randrange(len(order))
+			at = order[place][date]
+			if self.random.random() < 0.5:		# as clients hand it back that know milliseconds only
+				at = at.replace(microsecond=at.microsecond // 1000 * 1000)
+			yield f'{function}() from {at}, oldest_first {oldest}', ask(
+				query, size=7, date=at, id=order[place][0], oldest=oldest), order[place + 1:place + 8]
 
 	@staticmethod
 	def _judge_list(call, rows, page, user=None):
