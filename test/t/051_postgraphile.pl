@@ -66,6 +66,10 @@ is($types->{Comment}{post}{type}, 'Post', 'a comment has its post');
 is($types->{Comment}{replies}{type}, 'CommentsConnection!', '... and replies');
 is($types->{Comment}{parentDeleted}{type}, 'Boolean', '... and knows whether what it replies to is gone');
 is($types->{Like}{author}{type}, 'User', 'a like its author');
+is($types->{Like}{post}{type}, 'Post', '... and its post');
+is($types->{User}{comments}{type}, 'CommentsConnection!', 'a user has comments');
+is($types->{User}{likes}{type}, 'LikesConnection!', '... and likes');
+is($types->{User}{likes}{args}{afterPostId}, 'UUID', '... which go on behind a post');
 my $columns = $node->safe_psql('postgres', q{SELECT string_agg(attname, ' ' ORDER BY attname) FROM pg_attribute WHERE attrelid = 'blogstore.post_item'::regclass AND attnum > 0});
 my @columns = map { s/_(\w)/\u$1/gr } split / /, $columns;
 is(join(' ', grep { !$types->{Post}{$_} } @columns), '', 'each property of a post is a field');
@@ -112,6 +116,55 @@ while ($more && @seen < 10)
 	($after, $more) = ($comments->{pageInfo}{endCursor}, $comments->{pageInfo}{hasNextPage});
 }
 is(join(', ', @seen), join(', ', map { "comment $_" } reverse 1 .. 5), 'cursors page through all of them');
+
+# ---- What a user has written and liked, on all posts
+
+$node->safe_psql('postgres', 'SELECT blogstore.create_comment(kit.p(i), kit.u(2), $$on post $$ || i, kit.c(10 + i), kit.d(30 + i)) FROM generate_series(1, 2) i');
+$node->safe_psql('postgres', 'SELECT blogstore.create_like(kit.p(i), kit.u(2), kit.d(40 - i)) FROM generate_series(1, 3) i');
+my $written = q{query ($user: UUID!, $size: Int, $date: Datetime, $id: UUID, $post: UUID, $oldest: Boolean) { getUser(userId: $user) { nodes {
+	comments(pageSize: $size, beforeDate: $date, beforeId: $id, oldestFirst: $oldest) { nodes { id content creationDate post { title } } }
+	likes(pageSize: $size, afterPostId: $post) { nodes { postId post { title author { username } } } } } } }};
+my (@comments, @likes);
+my %cursor;
+for (my $page = 1; $page <= 5; $page++)
+{
+	$result = ask({ query => $written, variables => { user => $user{2}, size => 2, %cursor } })->{results}[0];
+	is($result->{errors}, undef, "page $page of a user's") or diag explain $result;
+	my ($c, $l) = map { $result->{data}{getUser}{nodes}[0]{$_}{nodes} } qw(comments likes);
+	push @comments, join '+', map { "$_->{content} < $_->{post}{title}" } @$c;
+	push @likes, join '+', map { "$_->{post}{title} by $_->{post}{author}{username}" } @$l;
+	last if !@$c;
+	%cursor = (date => $c->[-1]{creationDate}, id => $c->[-1]{id}, post => @$l ? $l->[-1]{postId} : $post{3});
+}
+is(join(', ', @comments), 'on post 2 < post 2+on post 1 < post 1, comment 5 < post 3+comment 4 < post 3, comment 3 < post 3+comment 2 < post 3, comment 1 < post 3, ',
+	'comments, the newest first, page by page');
+is(join(', ', @likes), 'post 1 by Ann+post 2 by Ann, post 3 by Ann, , , ', 'likes, by their posts');
+$result = ask({ query => $written, variables => { user => $user{2}, size => 1, oldest => JSON::PP::true } })->{results}[0];
+is($result->{data}{getUser}{nodes}[0]{comments}{nodes}[0]{content}, 'comment 1', 'the oldest first');
+# the same by PostGraphile's own cursors, and by the requests
+$result = ask({ query => sprintf q{{ getUser(userId: "%s") { nodes { comments(pageSize: null, first: 3) { nodes { content } pageInfo { hasNextPage endCursor } } } } }}, $user{2} })->{results}[0];
+my $part = $result->{data}{getUser}{nodes}[0]{comments};
+is(join(', ', map { $_->{content} } @{ $part->{nodes} }), 'on post 2, on post 1, comment 5', 'a part of the comments');
+ok($part->{pageInfo}{hasNextPage}, '... of which there are more');
+$result = ask({ query => sprintf q{{ listUserComments(userId: "%s", pageSize: null, first: 9, after: "%s") { nodes { content } } listUserLikes(userId: "%s", pageSize: 1) { nodes { postId } } }},
+	$user{2}, $part->{pageInfo}{endCursor}, $user{2} })->{results}[0];
+is(join(', ', map { $_->{content} } @{ $result->{data}{listUserComments}{nodes} }), join(', ', map { "comment $_" } reverse 1 .. 4), 'behind a cursor');
+is_deeply($result->{data}{listUserLikes}{nodes}, [ { postId => $post{1} } ], 'a page of likes');
+$result = ask({ query => sprintf q{{ listUserLikes(userId: "%s", byDate: true) { nodes { postId } } }}, $user{2} })->{results}[0];
+is($result->{errors}[0]{message}, 'likes have no index by user and date', 'likes by date, which the site has no index for');
+$node->safe_psql('postgres', "CREATE INDEX ON blogstore.posts (user_id, creation_date, id)");
+$result = ask({ query => sprintf q{{ listUserLikes(userId: "%s", byDate: true, pageSize: 2) { nodes { postId } } }}, $user{2} })->{results}[0];
+is_deeply($result->{data}{listUserLikes}{nodes}, [ map { { postId => $post{$_} } } 1, 2 ], '... and where it has one');
+# what is on hidden posts is for their authors alone
+$node->safe_psql('postgres', 'SELECT blogstore.hide_post(kit.p(1))');
+my %seen = map {
+	my ($name, @settings) = @$_;
+	my $of = ask({ query => $written, variables => { user => $user{2}, size => 2 }, @settings })->{results}[0]{data}{getUser}{nodes}[0];
+	$name => join ' ', map { my $list = $_; map { $_->{post}{title} } @{ $of->{$list}{nodes} } } qw(comments likes)
+} [ 'nobody' ], [ 'ann', settings => { 'blogstore.current_user_id' => $user{1} } ], [ 'bob', settings => { 'blogstore.current_user_id' => $user{2} } ];
+is_deeply(\%seen, { nobody => 'post 2 post 3 post 2 post 3', ann => 'post 2 post 1 post 1 post 2', bob => 'post 2 post 3 post 2 post 3' }, 'of what is on hidden posts');
+$node->safe_psql('postgres', 'SELECT blogstore.hide_post(kit.p(1), false)');
+$node->safe_psql('postgres', 'SELECT blogstore.delete_comment(kit.p(i), kit.c(10 + i)), blogstore.delete_like(kit.p(i), kit.u(2)) FROM generate_series(1, 3) i');
 
 # ---- Comments with replies, which outlive them
 
