@@ -37,14 +37,18 @@ missing_columns(Container container)
 	return sql.len > 0 ? sql.data : NULL;
 }
 
-/* Has the row of the views' settings no place for all of them? */
+/*
+ * Has the row of the views' settings no place for all of them? A table that was lost is made
+ * anew by create_containers(), and not waited for.
+ */
 static bool
 view_state_lacks(void)
 {
 	Oid			relid = bookkeeping_lookup(BOOK_VIEW_STATE);
 
-	return get_attnum(relid, SHORT_FORM_COLUMN) == InvalidAttrNumber ||
-		get_attnum(relid, FEED_WHOLE_COLUMN) == InvalidAttrNumber;
+	return OidIsValid(relid) &&
+		(get_attnum(relid, SHORT_FORM_COLUMN) == InvalidAttrNumber ||
+		 get_attnum(relid, FEED_WHOLE_COLUMN) == InvalidAttrNumber);
 }
 
 /* Does any table lack a column? */
@@ -87,7 +91,10 @@ add_columns(Container container)
 static void
 add_setting(void)
 {
-	LockRelationOid(bookkeeping_lookup(BOOK_VIEW_STATE), AccessExclusiveLock);
+	Oid			relid = bookkeeping_lookup(BOOK_VIEW_STATE);
+
+	if (OidIsValid(relid))
+		LockRelationOid(relid, AccessExclusiveLock);
 	if (view_state_lacks())
 		alter_table(bookkeeping_name(BOOK_VIEW_STATE),
 					"ADD COLUMN IF NOT EXISTS " SHORT_FORM_COLUMN

@@ -210,6 +210,8 @@ put_in_place(Oid leaf, const NewIndex *index, int *patience)
 	HeapTuple	before;
 	LeafStep	result;
 
+	if (made == NULL)
+		return LEAF_ALTERED;	/* DROP INDEX CONCURRENTLY has come between */
 	if (!is_valid(made))
 		return LEAF_LARGE;
 	if (!name_is_free(leaf, index, &before))

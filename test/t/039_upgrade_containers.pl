@@ -217,6 +217,15 @@ like(upgrade($node, 'five'), qr/^NOTICE:  made counters of 0 posts, changed the 
 is_fresh($node, 'five', 'the tables are those of this version');
 check_store($node, 'five', 'mended');
 
+# ---- A bookkeeping table that was lost is in nobody's way
+
+create_older_store($node, 'lost', 2);
+$node->safe_psql('lost', 'DROP TABLE blogstore.view_state');
+like(upgrade($node, 'lost'), qr/^$ADDED\n$INDEXES\n/, 'a bookkeeping table was lost: the containers are upgraded');
+is(upgrade($node, 'lost'), $NOTHING, '... and nothing is left to do');
+$node->safe_psql('lost', 'SELECT blogstore.create_containers(2)');
+is_fresh($node, 'lost', '... once it is made anew, the tables are those of this version');
+
 # ---- Two calls at once, and nobody else
 
 create_older_store($node, 'pair', 2);
