@@ -31,6 +31,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -194,18 +195,52 @@ each_nullable(Oid relid, ItemType type, const char *format,
 	return sql.len > 0 ? sql.data : NULL;
 }
 
-/* The constraint of a leaf that stands for NOT NULL: is it there, is it proven? */
+/*
+ * Does a constraint speak of all columns that an item must have and that may be NULL? One that
+ * was made when others could be NULL need not.
+ */
 static bool
-find_constraint(Oid relid, bool *validated)
+is_about_all(HeapTuple constraint, Oid relid, ItemType type)
+{
+	bool		isnull;
+	Datum		key = SysCacheGetAttr(CONSTROID, constraint, Anum_pg_constraint_conkey,
+									  &isnull);
+	ArrayType  *columns = isnull ? NULL : DatumGetArrayTypeP(key);
+	int			n = isnull ? 0 : ArrayGetNItems(ARR_NDIM(columns), ARR_DIMS(columns));
+
+	for (Property p = 0; p < N_PROPERTIES; p++)
+	{
+		bool		found = (item_required(type) & (UINT32_C(1) << p)) == 0 ||
+			!is_nullable(relid, property_column(p));
+
+		for (int i = 0; i < n && !found; i++)
+			found = ((int16 *) ARR_DATA_PTR(columns))[i] ==
+				get_attnum(relid, property_column(p));
+		if (!found)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The constraint of a leaf that stands for NOT NULL: is it there, is it proven; and is it of
+ * no use, although it is?
+ */
+static bool
+find_constraint(Oid relid, ItemType type, bool *validated, bool *useless)
 {
 	Oid			constraint = get_relation_constraint_oid(relid, CONSTRAINT_NAME,
 														  true);
 	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
 
-	*validated = false;
+	*validated = *useless = false;
 	if (!HeapTupleIsValid(tuple))
 		return false;
-	*validated = ((Form_pg_constraint) GETSTRUCT(tuple))->convalidated;
+	if (((Form_pg_constraint) GETSTRUCT(tuple))->convalidated)
+	{
+		*validated = is_about_all(tuple, relid, type);
+		*useless = !*validated;
+	}
 	ReleaseSysCache(tuple);
 	return true;
 }
@@ -280,7 +315,8 @@ leaf_upgrade_columns(Container container, ItemType type, int partition,
 	Oid			relid = upgraded_leaf(container, type, partition);
 	bool		there;
 	bool		proven;
-	bool		refuted = false;
+	bool		refuted;
+	bool		useless;
 
 	if (!OidIsValid(relid))
 		return LEAF_DONE;
@@ -288,8 +324,8 @@ leaf_upgrade_columns(Container container, ItemType type, int partition,
 	if (upgraded_leaf(container, type, partition) != relid ||
 		each_nullable(relid, type, "%s", ",") == NULL)
 		return LEAF_DONE;
-	there = find_constraint(relid, &proven);
-	if (!proven)
+	there = find_constraint(relid, type, &proven, &refuted);
+	if (!proven && !refuted)
 		refuted = has_nulls(relid, type);
 	if (refuted && !there)
 		return LEAF_HAS_NULLS;
@@ -306,7 +342,7 @@ leaf_upgrade_columns(Container container, ItemType type, int partition,
 		return LEAF_IN_USE;
 	/* the other may have come before, or the leaf may have gone */
 	if (upgraded_leaf(container, type, partition) == relid &&
-		find_constraint(relid, &proven) == there)
-		alter_columns(relid, type, there && proven, refuted);
+		find_constraint(relid, type, &proven, &useless) == there)
+		alter_columns(relid, type, there && proven, refuted || useless);
 	return LEAF_ALTERED;
 }
