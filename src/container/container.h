@@ -45,6 +45,15 @@ typedef struct ItemPlace
 	pg_uuid_t	last;			/* the last column, if it is not the first */
 } ItemPlace;
 
+/* Is an item an author's (NULL: anybody's)? */
+static inline bool
+item_is_by(const BlogItem *item, const pg_uuid_t *author)
+{
+	return author == NULL ||
+		(!item->isnull[PROP_USER_ID] &&
+		 memcmp(item_uuid(item, PROP_USER_ID), author, UUID_LEN) == 0);
+}
+
 /* What came of locking an item, or of deleting it. */
 typedef enum ItemResult
 {

@@ -29,15 +29,6 @@ delta_query(const Datum *post_id)
 	return query;
 }
 
-/* Is an item an author's (NULL: anybody's)? */
-static inline bool
-item_is_by(const BlogItem *item, const pg_uuid_t *author)
-{
-	return author == NULL ||
-		(!item->isnull[PROP_USER_ID] &&
-		 memcmp(item_uuid(item, PROP_USER_ID), author, UUID_LEN) == 0);
-}
-
 /* What the lock of an item that is to be deleted says of its deletion. */
 static inline DeleteResult
 delete_result(ItemResult result)

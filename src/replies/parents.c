@@ -77,14 +77,8 @@ look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 
 	if (item_scan_next(scan, &parent) &&
 		!deleted_has_author(deleted_users(GetActiveSnapshot()), &parent))
-	{
-		bool		own = author == NULL ||
-			(!parent.isnull[PROP_USER_ID] &&
-			 memcmp(item_uuid(&parent, PROP_USER_ID), author, UUID_LEN) == 0);
-
 		state = !item_hidden(&parent) ? PARENT_SHOWN :
-			own ? PARENT_HIDDEN : PARENT_WITHHELD;
-	}
+			item_is_by(&parent, author) ? PARENT_HIDDEN : PARENT_WITHHELD;
 	item_scan_end(scan);
 	return state;
 }

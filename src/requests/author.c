@@ -34,13 +34,6 @@ need_author(FunctionCallInfo fcinfo, FunctionCallInfo rest)
 	return author;
 }
 
-static bool
-is_by(const BlogItem *item, const pg_uuid_t *author)
-{
-	return !item->isnull[PROP_USER_ID] &&
-		memcmp(item_uuid(item, PROP_USER_ID), author, UUID_LEN) == 0;
-}
-
 /*
  * May an author (NULL: anybody) know that there is a post? Not if it is hidden, and
  * another's.
@@ -59,7 +52,7 @@ author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
 		.container = CONTAINER_POSTS, .type = ITEM_POST, .partition_key = post_id,
 		.path = PATH_KEY, .key = &key, .nkeys = 1
 	}, &post) &&
-		(!item_hidden(&post) || is_by(&post, author));
+		(!item_hidden(&post) || item_is_by(&post, author));
 	PopActiveSnapshot();
 	return known;
 }
@@ -72,7 +65,7 @@ author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
 void
 check_author(const char *what, const BlogItem *item, const pg_uuid_t *author)
 {
-	if (author == NULL || is_by(item, author))
+	if (item_is_by(item, author))
 		return;
 	if (item_hidden(item) ||
 		!author_knows_post(item_uuid(item, PROP_POST_ID), author))

@@ -62,9 +62,7 @@ find_post(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz *date)
 		.container = CONTAINER_POSTS, .type = ITEM_POST, .partition_key = id,
 		.path = PATH_KEY, .key = &key, .nkeys = 1
 	});
-	found = item_scan_next(scan, &post) &&
-		(user_id == NULL ||
-		 memcmp(item_uuid(&post, PROP_USER_ID), user_id, UUID_LEN) == 0);
+	found = item_scan_next(scan, &post) && item_is_by(&post, user_id);
 	if (found)
 		*date = item_date(&post);
 	item_scan_end(scan);
