@@ -102,7 +102,7 @@ SELECT l.* FROM (SELECT post_id FROM blogstore.posts WHERE type = 'like' AND use
 WHERE l.user_id = %(user)s ORDER BY """
 # most of them have something on posts of users who are being deleted, while there are such
 SOMEBODY = """
-SELECT i.user_id FROM blogstore.posts i WHERE type IN ('comment', 'like')
+SELECT i.user_id FROM blogstore.posts i WHERE type IN ('comment', 'like') AND user_id IS NOT NULL
 ORDER BY random() < 0.8 AND post_id IN (SELECT p.post_id FROM blogstore.posts p, blogstore.jobs j
 	WHERE p.type = 'post' AND j.kind = 'deletion' AND p.user_id = j.id) DESC, random() LIMIT 1
 """
