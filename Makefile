@@ -3,7 +3,7 @@
 
 EXTENSION = blogstore
 MODULE_big = blogstore
-DATA = sql/blogstore--0.1.sql sql/blogstore--0.1--0.2.sql
+DATA = sql/blogstore--0.1.sql sql/blogstore--0.1--0.2.sql sql/blogstore--0.2--0.3.sql
 PGFILEDESC = "blogstore - blog and community store"
 
 SOURCES = $(wildcard src/*.c src/*/*.c)
@@ -22,7 +22,7 @@ REGRESS = install users posts comments indexes \
 	operation maintenance verify_repair invalid upgrade \
 	triggers stats row_types custom_scan \
 	doors as_caller \
-	manual reinstall
+	one_machine manual reinstall
 REGRESS_OPTS = --inputdir=test --encoding=UTF8
 
 ISOLATION = isolation_install like_like like_insert like_two_keys like_edit_post comment_id username \

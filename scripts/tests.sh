@@ -285,6 +285,10 @@ count_benchmark()
 	awk '/^[0-9]+ checks/ { checks = $1 } /^- \*\*/ { wrong++ } END { print checks - wrong + 0, wrong + 0 }' "$1"
 }
 
+count_cluster_benchmark() { count_benchmark "$1"; }
+
 names_torture() { grep -aE '^seed [0-9]+' "$1" | head -n 1; }
 
 names_benchmark() { sed -n 's/^- \*\*//p' "$1"; }
+
+names_cluster_benchmark() { names_benchmark "$1"; }

@@ -16,7 +16,7 @@
 
 #include "utils/inval.h"
 
-#define MAX_LISTENERS 8
+#define MAX_LISTENERS 12
 
 static InvalidationListener listeners[MAX_LISTENERS];
 static int	n_listeners = 0;

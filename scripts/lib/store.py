@@ -11,7 +11,7 @@ DATASET = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PATIENCE = 60			# seconds until the last delta is folded
 
 # deltas that are to be folded; the counter of a post is one that stays
-LEFT = "SELECT EXISTS (SELECT FROM blogstore.posts WHERE type = 'delta' AND id <> '00000000-0000-0000-0000-000000000000')"
+LEFT = "SELECT EXISTS (SELECT 1 FROM blogstore.posts WHERE type = 'delta' AND id <> '00000000-0000-0000-0000-000000000000')"
 
 
 def settle(server, database):

@@ -35,18 +35,8 @@
 
 PG_FUNCTION_INFO_V1(blogstore_create_containers);
 PG_FUNCTION_INFO_V1(blogstore_create_containers_0_2);
-
-#define MAX_PARTITIONS 1024
-
-/* What is being made, and for whom. */
-typedef struct Creation
-{
-	Oid			owner;
-	int			partitions;
-	bool		container[N_CONTAINERS];	/* is it missing? */
-	bool		table[N_BOOKKEEPING];
-	int			missing;		/* how many of all of these are */
-} Creation;
+PG_FUNCTION_INFO_V1(blogstore_create_containers_0_3);
+PG_FUNCTION_INFO_V1(blogstore_create_node_tables);
 
 /* ------------------------------------------------------------------------
  * What is there
@@ -114,10 +104,7 @@ look_at_table(Creation *creation, Bookkeeping table)
 		refuse_table(bookkeeping_name(table), problem);
 }
 
-/*
- * Find out what is missing. Errors: 42P07 if nothing is, or something else is in
- * its place.
- */
+/* Find out what is missing. Errors: 42P07 if something else is in its place. */
 static void
 look_at_all(Creation *creation)
 {
@@ -125,45 +112,24 @@ look_at_all(Creation *creation)
 	for (int c = 0; c < N_CONTAINERS; c++)
 		look_at_container(creation, c);
 	for (int t = 0; t < N_BOOKKEEPING; t++)
-		look_at_table(creation, t);
-	if (creation->missing == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_DUPLICATE_TABLE),
-				 errmsg("the blogstore containers exist already"),
-				 errhint("To start anew, drop the tables in schema \"%s\" first.",
-						 BLOGSTORE_SCHEMA)));
+		if (t != BOOK_UNSENT || creation->cluster)
+			look_at_table(creation, t);
+}
+
+/* Errors: 42P07, always: nothing is missing. */
+static COMPAT_NORETURN void
+refuse_existing(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_TABLE),
+			 errmsg("the blogstore containers exist already"),
+			 errhint("To start anew, drop the tables in schema \"%s\" first.",
+					 BLOGSTORE_SCHEMA)));
 }
 
 /* ------------------------------------------------------------------------
  * Making what is missing
  * ------------------------------------------------------------------------ */
-
-static uint64
-run_sql(const char *sql)
-{
-	int			rc = SPI_execute(sql, false, 0);
-
-	if (rc < 0)
-		elog(ERROR, "could not run \"%s\": %s", sql,
-			 SPI_result_code_string(rc));
-	return SPI_processed;
-}
-
-/* Give a table that was just made, and all its partitions, to the owner. */
-static void
-give_away(const Creation *creation, Oid relid)
-{
-	List	   *all;
-	ListCell   *lc;
-
-	if (creation->owner == GetUserId())
-		return;
-	all = find_all_inheritors(relid, AccessExclusiveLock, NULL);
-	foreach(lc, all)
-		ATExecChangeOwner(lfirst_oid(lc), creation->owner, false,
-						  AccessExclusiveLock);
-	CommandCounterIncrement();
-}
 
 static void
 make_container(const Creation *creation, Container container)
@@ -172,16 +138,16 @@ make_container(const Creation *creation, Container container)
 	const Statements *each = &create_partition_sql[container];
 
 	for (int i = 0; i < once->n; i++)
-		(void) run_sql(once->sql[i]);
+		(void) create_run_sql(once->sql[i]);
 	for (int p = 0; p < creation->partitions && each->n > 0; p++)
 		for (int i = 0; i < each->n; i++)
 		{
 			char	   *sql = psprintf(each->sql[i], p, creation->partitions);
 
-			(void) run_sql(sql);
+			(void) create_run_sql(sql);
 			pfree(sql);
 		}
-	give_away(creation, container_table_lookup(container));
+	create_give_away(creation, container_table_lookup(container));
 }
 
 static void
@@ -190,8 +156,8 @@ make_table(const Creation *creation, Bookkeeping table)
 	const Statements *once = &create_bookkeeping_sql[table];
 
 	for (int i = 0; i < once->n; i++)
-		(void) run_sql(once->sql[i]);
-	give_away(creation, bookkeeping_lookup(table));
+		(void) create_run_sql(once->sql[i]);
+	create_give_away(creation, bookkeeping_lookup(table));
 }
 
 /* Say what was made in place of what had been lost, and what that means. */
@@ -218,52 +184,81 @@ tell_made(const Creation *creation)
 				 errhint("Restore its items before anybody calls blogstore.repair(), which would delete the rest.")));
 }
 
-/*
- * Bring what was there in line with what was made. Statements on tables that
- * were there run as their owner, in the guard: something may be attached to them.
- */
-static void
-join_parts(const Creation *creation, bool all)
+/* The owner of the tables, while statements on those that were there run. */
+typedef struct AsOwner
 {
 	Oid			user;
 	int			sec_context;
-	Guard	   *guard;
+	Guard	   *guard;			/* something may be attached to them */
+} AsOwner;
 
-	GetUserIdAndSecContext(&user, &sec_context);
-	SetUserIdAndSecContext(creation->owner, sec_context |
+static void
+as_owner_begin(AsOwner *as, const Creation *creation)
+{
+	GetUserIdAndSecContext(&as->user, &as->sec_context);
+	SetUserIdAndSecContext(creation->owner, as->sec_context |
 						   SECURITY_LOCAL_USERID_CHANGE |
 						   SECURITY_RESTRICTED_OPERATION);
-	guard = guard_enter(GUARD_STATEMENT);
+	as->guard = guard_enter(GUARD_STATEMENT);
+}
+
+static void
+as_owner_end(AsOwner *as)
+{
+	guard_leave(as->guard);
+	SetUserIdAndSecContext(as->user, as->sec_context);
+}
+
+/* Bring what was there in line with what was made. */
+static void
+join_parts(const Creation *creation, bool all)
+{
+	AsOwner		as;
+
+	as_owner_begin(&as, creation);
 	if (all)
 	{
 		/* left over from containers that have been dropped */
 		for (int t = 0; t < N_BOOKKEEPING; t++)
-			if (!creation->table[t] && t != BOOK_VIEW_STATE)
-				(void) run_sql(psprintf("DELETE FROM " BLOGSTORE_SCHEMA ".%s",
+			if (!creation->table[t] && t != BOOK_VIEW_STATE &&
+				OidIsValid(bookkeeping_lookup(t)))
+				(void) create_run_sql(psprintf("DELETE FROM " BLOGSTORE_SCHEMA ".%s",
 										bookkeeping_name(t)));
 		if (!creation->table[BOOK_VIEW_STATE])
-			(void) run_sql("UPDATE " VIEW_STATE_SQL " SET enabled = true, ready = false");
+			(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET enabled = true, ready = false");
 	}
 	else
 	{
 		if (creation->container[CONTAINER_USERS] &&
 			!creation->table[BOOK_USERNAMES])
-			(void) run_sql("DELETE FROM " USERNAMES_SQL);
+			(void) create_run_sql("DELETE FROM " USERNAMES_SQL);
 		if (creation->table[BOOK_USERNAMES])
-			(void) run_sql("INSERT INTO " USERNAMES_SQL " (username_key, user_id)"
+			(void) create_run_sql("INSERT INTO " USERNAMES_SQL " (username_key, user_id)"
 						   " SELECT lower(u.username), u.user_id"
 						   " FROM " USERS_SQL " AS u WHERE u.type = 'user'"
 						   " AND u.username IS NOT NULL"
 						   " ORDER BY u.creation_date, u.user_id"
 						   " ON CONFLICT DO NOTHING");
 		/* a rename or deletion under way may have been lost with the rest */
-		(void) run_sql("UPDATE " VIEW_STATE_SQL " SET ready = false");
+		(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET ready = false");
 		job_queue(JOB_REBUILD, NULL);
 		if (creation->table[BOOK_JOBS])
 			job_queue(JOB_RENAME, NULL);
 	}
-	guard_leave(guard);
-	SetUserIdAndSecContext(user, sec_context);
+	as_owner_end(&as);
+}
+
+/* On a cluster: have this node's jobs be of a cluster's kinds. */
+static void
+join_jobs(const Creation *creation)
+{
+	AsOwner		as;
+
+	SPI_connect();
+	as_owner_begin(&as, creation);
+	cluster_alter_jobs();
+	as_owner_end(&as);
+	SPI_finish();
 }
 
 /* Make all that is missing. */
@@ -283,12 +278,19 @@ make_missing(const Creation *creation)
 	setting_change("default_table_access_method", "heap");
 	SPI_connect();
 	for (int c = 0; c < N_CONTAINERS; c++)
-		if (creation->container[c])
+		if (creation->container[c] &&
+			!(creation->spread && container_key(c) != PROP_TYPE))
 			make_container(creation, c);
 	for (int t = 0; t < N_BOOKKEEPING; t++)
 		if (creation->table[t])
 			make_table(creation, t);
-	join_parts(creation, all);
+	if (creation->spread && !creation->node)
+	{
+		cluster_make_tables(creation);
+		cluster_spread_tables(creation);
+	}
+	if (!creation->node)
+		join_parts(creation, all);
 	SPI_finish();
 	AtEOXact_GUC(true, nest);
 	if (!all)
@@ -298,27 +300,6 @@ make_missing(const Creation *creation)
 /* ------------------------------------------------------------------------
  * The call
  * ------------------------------------------------------------------------ */
-
-/* The argument partitions. Errors: 22004, 22023. */
-static int
-get_partitions(FunctionCallInfo fcinfo)
-{
-	int			partitions;
-
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("partitions must not be null"),
-				 errhint("Leave it out for the default.")));
-	partitions = PG_GETARG_INT32(0);
-	if (partitions < 1 || partitions > MAX_PARTITIONS)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("partitions must be between 1 and %d",
-						MAX_PARTITIONS),
-				 errhint("The default is right for most sites; more suit more cores and larger data.")));
-	return partitions;
-}
 
 /* Whoever owns the tables has what is attached to them run as itself. */
 static void
@@ -344,6 +325,70 @@ tell_obstacle(void)
 				 errhint("%s", hint)));
 }
 
+/* Make all that is missing of what a cluster needs, here and on the other nodes. */
+static void
+make_on_cluster(Creation *creation)
+{
+	int			nodes;
+
+	cluster_require("create_containers()");
+	creation->cluster = true;
+	look_at_all(creation);
+	if (creation->container[CONTAINER_USERS] != creation->container[CONTAINER_POSTS])
+		refuse_table(container_table(creation->container[CONTAINER_USERS] ?
+									 CONTAINER_POSTS : CONTAINER_USERS),
+					 "one of both containers is missing");
+	creation->spread = creation->container[CONTAINER_POSTS];
+	if (!creation->spread && !container_is_spread(CONTAINER_POSTS))
+		refuse_table(container_table(CONTAINER_POSTS),
+					 "it is not spread over the cluster");
+	if (creation->missing > 0)
+		make_missing(creation);
+	join_jobs(creation);
+	nodes = cluster_make_on_nodes(creation);
+	if (creation->missing == 0 && nodes == 0)
+		refuse_existing();
+}
+
+/*
+ * blogstore.create_node_tables(owner): what each node of a cluster has for itself. Called by
+ * create_containers() on the coordinator. Returns how many tables it has made.
+ */
+Datum
+blogstore_create_node_tables(PG_FUNCTION_ARGS)
+{
+	Creation	creation;
+
+	need_writable("create_node_tables()");
+	memset(&creation, 0, sizeof(creation));
+	creation.owner = PG_GETARG_OID(0);
+	(void) GetUserNameFromId(creation.owner, false);	/* errors: 42704 */
+	for (int t = 0; t < N_BOOKKEEPING; t++)
+		if (t != BOOK_USERNAMES)
+			look_at_table(&creation, t);
+	look_at_container(&creation, CONTAINER_FEED);
+	creation.container[CONTAINER_USERS] = creation.container[CONTAINER_POSTS] = true;
+	creation.spread = creation.node = creation.cluster = true;
+	if (creation.missing > 0)
+		make_missing(&creation);
+	join_jobs(&creation);
+	cluster_status_grant(creation.owner);
+	SPI_connect();
+	cluster_grant_here(&creation);
+	SPI_finish();
+	/* the rest may be on its way from the coordinator, whose commit has the worker look */
+	if (OidIsValid(container_table_lookup(CONTAINER_POSTS)))
+		worker_hooks.containers_created();
+	else
+	{
+		creation.table[BOOK_USERNAMES] = true;	/* it is on its way too */
+		SPI_connect();
+		join_parts(&creation, true);
+		SPI_finish();
+	}
+	PG_RETURN_INT32(creation.missing);
+}
+
 /*
  * blogstore.create_containers(partitions, owner); owner is not among the
  * arguments in version 0.1 of the extension.
@@ -358,17 +403,31 @@ blogstore_create_containers(PG_FUNCTION_ARGS)
 
 	need_writable("create_containers()");
 	memset(&creation, 0, sizeof(creation));
-	creation.partitions = get_partitions(fcinfo);
+	creation.partitions = create_get_partitions(fcinfo);
 	creation.owner = PG_NARGS() > 1 && !PG_ARGISNULL(1) ?
 		PG_GETARG_OID(1) : GetUserId();
 	(void) GetUserNameFromId(creation.owner, false);	/* errors: 42704 */
-	look_at_all(&creation);
-	make_missing(&creation);
+	if (cluster_is_wanted(fcinfo, 2))
+		make_on_cluster(&creation);
+	else
+	{
+		look_at_all(&creation);
+		if (creation.missing == 0)
+			refuse_existing();
+		make_missing(&creation);
+	}
 	tell_obstacle();
 	warn_of_superuser(creation.owner);
 	container_require();
 	worker_hooks.containers_created();
 	PG_RETURN_VOID();
+}
+
+/* The same with the argument distributed, which 0.2's library would take no notice of. */
+Datum
+blogstore_create_containers_0_3(PG_FUNCTION_ARGS)
+{
+	return blogstore_create_containers(fcinfo);
 }
 
 /* The same with the argument owner, which 0.1's library would take no notice of. */

@@ -12,6 +12,7 @@
 #include "hooks.h"
 #include "launch/launch.h"
 #include "layout/layout.h"
+#include "remote/remote.h"
 #include "state/state.h"
 
 #include "access/xact.h"
@@ -134,8 +135,10 @@ mark_passed(const Wait *wait)
 {
 	WorkerEntry *entry = my_worker_entry();
 
+	/* on a cluster: also at the other nodes, what goes there */
 	return worker_serves() && entry != NULL &&
-		pg_atomic_read_u64(&entry->shown_lsn) >= wait->position;
+		pg_atomic_read_u64(&entry->shown_lsn) >= wait->position &&
+		pg_atomic_read_u32(&entry->unsent) == 0;
 }
 
 /* Is it known up to where jobs have written? Then wait for that. */
@@ -200,6 +203,14 @@ blogstore_wait_for_views(PG_FUNCTION_ARGS)
 	need_other_process("wait_for_views()");
 	container_require();
 	need_possible_worker();
+	if (layout_is_spread() && !remote_serves_part())
+	{
+		bool		all;
+
+		remote_call_all("wait_for_views", (Oid[]) {INTERVALOID}, fcinfo, false,
+						&all);
+		PG_RETURN_BOOL(all);
+	}
 
 	deadline = deadline_after(PG_GETARG_INTERVAL_P(0));
 	wait.step = WAIT_WORKER;
@@ -252,9 +263,16 @@ blogstore_rebuild_views(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 
+	bool		all;
+
 	need_writable("rebuild_views()");
 	container_require();
 	need_possible_worker();
+	if (layout_is_spread() && !remote_serves_part())
+	{
+		remote_call_all("rebuild_views", NULL, fcinfo, false, &all);
+		PG_RETURN_VOID();
+	}
 
 	owner_begin(&scope);
 	job_queue_once(JOB_REBUILD, NULL);

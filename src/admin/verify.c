@@ -25,6 +25,7 @@
 #include "short_form/short_form.h"
 #include "state/state.h"
 
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -44,7 +45,7 @@ PG_FUNCTION_INFO_V1(blogstore_verify);
 
 /*
  * $1: compare the views? $2: feed_size, $3: short_form_length, $4: does the short form
- * keep all properties? $5: those that it keeps, if not
+ * keep all properties? $5: those that it keeps, if not; $6: on a cluster, the nodes' feeds
  */
 #define SHOWN_SQL(hidden) \
 	"row(user_username, title, content, comment_count, like_count," \
@@ -76,30 +77,33 @@ PG_FUNCTION_INFO_V1(blogstore_verify);
  * A view against what it should hold. Rows that lack a value are findings by
  * themselves, and copies of posts that do are not compared.
  */
-#define COMPARE_VIEW(container, wanted, there) \
+#define COMPARE_VIEW(container, wanted, there, node) \
 	" UNION ALL SELECT '" container "'," \
 	" CASE WHEN t.id IS NULL THEN 'missing copy'" \
 	" WHEN w.id IS NULL THEN 'extra copy' ELSE 'stale copy' END," \
 	" 'post', coalesce(w.id, t.id), coalesce(w.id, t.id)," \
 	" coalesce(w.user_id, t.user_id), w.shown, t.shown," \
 	" coalesce(w.creation_date, t.creation_date)" \
-	" FROM (SELECT id, user_id, creation_date, shown" \
+	" FROM (SELECT id, user_id, creation_date, shown, " node " AS node" \
 	" FROM " wanted " AS i WHERE $1 AND i.nulls = 0) AS w" \
-	" FULL JOIN (SELECT id, user_id, creation_date, shown" \
+	" FULL JOIN (SELECT id, user_id, creation_date, shown, " node " AS node" \
 	" FROM " there " AS i WHERE $1 AND i.nulls = 0 AND NOT EXISTS" \
 	" (SELECT FROM post AS p WHERE p.nulls > 0 AND coalesce(p.post_id, p.id) = i.id)) AS t" \
 	" ON w.id = t.id AND w.user_id = t.user_id" \
-	" AND w.creation_date = t.creation_date" \
+	" AND w.creation_date = t.creation_date AND w.node = t.node" \
 	" WHERE w.shown IS DISTINCT FROM t.shown"
 
-/* {content} is a post's in short form, and {joined} what it is taken from. */
+/*
+ * {users} has the users; {content} is a post's in short form, and {joined} what it is taken
+ * from; {feed}: the rows of the feed, on a cluster of that of each node in {nodes}.
+ */
 static const char verify_sql[] =
 	"SELECT container::text, problem::text, type::text, id::uuid,"
 	" post_id::uuid, user_id::uuid, expected::text, actual::text,"
 	" creation_date::timestamptz FROM ("
 
 	"WITH user_item AS MATERIALIZED (SELECT id, user_id, username,"
-	" creation_date FROM " USERS_SQL " WHERE type = 'user'),"
+	" creation_date FROM {users} WHERE type = 'user'),"
 	" account AS MATERIALIZED (SELECT user_id, min(username) AS username"
 	" FROM user_item WHERE user_id IS NOT NULL GROUP BY user_id),"
 	" leaving AS MATERIALIZED (SELECT DISTINCT user_id"
@@ -169,7 +173,8 @@ static const char verify_sql[] =
 	" FROM " COPIES_SQL " WHERE type = 'post'),"
 	" in_feed AS MATERIALIZED (SELECT id, user_id, creation_date, "
 	POST_NULLS_SQL " AS nulls, " SHOWN_SQL("NULL::boolean")
-	" AS shown FROM " FEED_SQL ")"
+	" AS shown, node FROM {feed}),"
+	" wanted_feed AS (SELECT w.*, n.node FROM newest AS w CROSS JOIN ({nodes}) AS n)"
 
 	/* items of nobody, or on nothing */
 	" SELECT 'posts' AS container, 'orphan' AS problem, i.type, i.id,"
@@ -251,8 +256,8 @@ static const char verify_sql[] =
 				MISSING("phase") ", " MISSING("partition_number") ", "
 				MISSING("done") ", " MISSING("created_at"))
 
-	COMPARE_VIEW("users", "copied", "copy")
-	COMPARE_VIEW("feed", "newest", "in_feed")
+	COMPARE_VIEW("users", "copied", "copy", "0")
+	COMPARE_VIEW("feed", "wanted_feed", "in_feed", "i.node")
 	") AS finding";
 
 /* The relation that the statement joins, which it alone sees. */
@@ -272,9 +277,11 @@ typedef struct Verifier
 	KeptPlan	plan;
 } Verifier;
 
+#define VERIFIED (ON_USERS | ON_POSTS | ON_USERNAMES | ON_JOBS)
+
 #define VERIFY_PLAN { \
-	ON_USERS | ON_POSTS | ON_FEED | ON_USERNAMES | ON_JOBS, NULL, \
-	5, {BOOLOID, INT4OID, INT4OID, BOOLOID, TEXTARRAYOID}, NULL \
+	VERIFIED | ON_FEED, NULL, \
+	6, {BOOLOID, INT4OID, INT4OID, BOOLOID, TEXTARRAYOID, JSONBOID}, NULL \
 }
 
 static Verifier verifiers[] = {
@@ -327,6 +334,9 @@ run_once(KeptPlan *plan, Datum *values, bool read_only)
 	setting_change("enable_partitionwise_join", "off");
 	setting_change("enable_partitionwise_aggregate", "off");
 	setting_change("jit", "off");
+	/* what comes behind it in a transaction is to be on the same connections */
+	if (layout_is_spread() && IsTransactionBlock())
+		setting_change("citus.max_adaptive_executor_pool_size", "1");
 	(void) plan_execute(plan, values, NULL, read_only);
 	SPI_freeplan(plan->plan);
 	plan->plan = NULL;
@@ -377,18 +387,31 @@ register_short_forms(void)
 static const char *
 fill_in(const Verifier *verifier)
 {
+	struct
+	{
+		const char *name;
+		const char *by;
+	}			part[] = {
+		{"{users}", layout_is_spread() ? EVERYONE_SQL : USERS_SQL},
+		{"{content}", verifier->content},
+		{"{joined}", verifier->joined},
+		{"{feed}", layout_is_spread() ? VERIFY_FEEDS_SQL :
+		"(SELECT 0 AS node, * FROM " FEED_SQL ") AS f"},
+		{"{nodes}", layout_is_spread() ? VERIFY_NODES_SQL : "SELECT 0 AS node"}
+	};
 	StringInfoData sql;
-	const char *at;
-	const char *content = strstr(verify_sql, "{content}");
-	const char *joined = strstr(verify_sql, "{joined}");
+	const char *at = verify_sql;
 
 	initStringInfo(&sql);
-	appendBinaryStringInfo(&sql, verify_sql, content - verify_sql);
-	appendStringInfoString(&sql, verifier->content);
-	at = content + strlen("{content}");
-	appendBinaryStringInfo(&sql, at, joined - at);
-	appendStringInfoString(&sql, verifier->joined);
-	appendStringInfoString(&sql, joined + strlen("{joined}"));
+	for (int i = 0; i < lengthof(part); i++)
+	{
+		const char *found = strstr(at, part[i].name);
+
+		appendBinaryStringInfo(&sql, at, found - at);
+		appendStringInfoString(&sql, part[i].by);
+		at = found + strlen(part[i].name);
+	}
+	appendStringInfoString(&sql, at);
 	return sql.data;
 }
 
@@ -402,7 +425,7 @@ verify_run(uint64 *n, bool with_views)
 	Datum		values[] = {
 		BoolGetDatum(with_views), Int32GetDatum(blogstore_feed_size),
 		Int32GetDatum(blogstore_short_form_length),
-		BoolGetDatum(short_form_keeps_all()), short_form_keys()
+		BoolGetDatum(short_form_keeps_all()), short_form_keys(), verify_feeds()
 	};
 	ShortFormFormat format = with_views ? blogstore_short_form_format :
 		SHORT_FORM_RAW;
@@ -412,6 +435,7 @@ verify_run(uint64 *n, bool with_views)
 	if (format == SHORT_FORM_TEXT)
 		register_short_forms();
 	verifiers[format].plan.sql = fill_in(&verifiers[format]);
+	verifiers[format].plan.tables = VERIFIED | (layout_is_spread() ? 0 : ON_FEED);
 	run_once(&verifiers[format].plan, values, true);
 	*n = SPI_processed;
 	return SPI_tuptable;

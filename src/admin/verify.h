@@ -23,6 +23,17 @@ typedef enum FindingColumn
 
 #define N_VERIFY_COLUMNS FINDING_ACTUAL
 
+/* verify_feeds.c: on a cluster, the feed of each node, and which nodes those are; $6 has them */
+#define VERIFY_NODES_SQL \
+	"SELECT node FROM jsonb_to_recordset($6) AS n(node integer, rows jsonb)"
+#define VERIFY_FEEDS_SQL \
+	"jsonb_to_recordset($6) AS n(node integer, rows jsonb)" \
+	" CROSS JOIN LATERAL jsonb_to_recordset(n.rows) AS f(id uuid, post_id uuid," \
+	" user_id uuid, user_username text, title text, content text," \
+	" comment_count bigint, like_count bigint, creation_date timestamptz," \
+	" modification_date timestamptz, properties jsonb)"
+
+extern Datum verify_feeds(void);
 extern void run_once(KeptPlan *plan, Datum *values, bool read_only);
 extern SPITupleTable *verify_run(uint64 *n, bool with_views);
 

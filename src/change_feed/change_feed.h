@@ -19,7 +19,9 @@
 
 struct AppliedPosition;
 
-#define WAIT_MARK "blogstore"	/* prefix of messages in the WAL */
+/* Prefixes of messages in the WAL: somebody waits for the views; a post's copy is to be refreshed */
+#define WAIT_MARK "blogstore"
+#define TOUCH_MARK "blogstore touch"
 
 /*
  * A post by all keys its copies have. Padded with zeros, so that it can be
@@ -60,6 +62,7 @@ extern bool dirty_anything(const DirtySet *dirty);
 extern bool dirty_all_users(const DirtySet *dirty);
 extern int64 dirty_changes(const DirtySet *dirty);
 extern PostKey *dirty_posts(const DirtySet *dirty, int *n);
+extern PostKey *dirty_gone(const DirtySet *dirty, int *n);
 extern CountedPost *dirty_counted(const DirtySet *dirty, int *n);
 extern long dirty_counted_posts(const DirtySet *dirty);
 extern pg_uuid_t *dirty_users(const DirtySet *dirty, int *n);

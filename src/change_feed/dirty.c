@@ -22,6 +22,7 @@ struct DirtySet
 {
 	MemoryContext context;		/* a child of parent; reset by dirty_clear() */
 	HTAB	   *posts;			/* of PostKey; NULL: none */
+	HTAB	   *gone;			/* those of them that are not there as they were; NULL: none */
 	HTAB	   *counted;		/* of CountedPost; NULL: none */
 	HTAB	   *users;			/* of pg_uuid_t; NULL: none */
 	int64		changes;		/* since the last clear */
@@ -93,6 +94,7 @@ add_anything(DirtySet *dirty)
 {
 	dirty->anything = true;
 	drop_keys(&dirty->posts);
+	drop_keys(&dirty->gone);
 	drop_keys(&dirty->counted);
 }
 
@@ -111,8 +113,12 @@ dirty_add(DirtySet *dirty, const Change *change)
 	switch (change->kind)
 	{
 		case CHANGE_POST:
-			if (!dirty->anything &&
-				!add_key(dirty, &dirty->posts, &change->post, sizeof(PostKey)))
+			if (dirty->anything)
+				break;
+			if (change->gone)
+				(void) add_key(dirty, &dirty->gone, &change->post,
+							   sizeof(PostKey));
+			if (!add_key(dirty, &dirty->posts, &change->post, sizeof(PostKey)))
 				add_anything(dirty);
 			break;
 		case CHANGE_COUNTS:
@@ -167,13 +173,33 @@ dirty_add_feed_view(DirtySet *dirty)
 	dirty_add(dirty, &change);
 }
 
+/* Add posts of another set. */
+static void
+merge_posts(DirtySet *dirty, HTAB *posts, bool gone)
+{
+	Change		change;
+	HASH_SEQ_STATUS seq;
+	PostKey    *post;
+
+	if (posts == NULL)
+		return;
+	memset(&change, 0, sizeof(change));
+	change.kind = CHANGE_POST;
+	change.gone = gone;
+	hash_seq_init(&seq, posts);
+	while ((post = hash_seq_search(&seq)) != NULL)
+	{
+		change.post = *post;
+		dirty_add(dirty, &change);
+	}
+}
+
 /* Add all that another set holds. */
 void
 dirty_merge(DirtySet *dirty, const DirtySet *other)
 {
 	Change		change;
 	HASH_SEQ_STATUS seq;
-	PostKey    *post;
 	CountedPost *counted;
 	pg_uuid_t  *user;
 	int64		changes = dirty->changes + other->changes;
@@ -186,12 +212,8 @@ dirty_merge(DirtySet *dirty, const DirtySet *other)
 		add_all_users(dirty);
 	dirty->jobs |= other->jobs;
 	dirty->feed_view |= other->feed_view;
-	if (other->posts != NULL)
-	{
-		hash_seq_init(&seq, other->posts);
-		while ((post = hash_seq_search(&seq)) != NULL)
-			dirty_add_post(dirty, post);
-	}
+	merge_posts(dirty, other->posts, false);
+	merge_posts(dirty, other->gone, true);
 	if (other->counted != NULL)
 	{
 		hash_seq_init(&seq, other->counted);
@@ -371,6 +393,13 @@ dirty_posts(const DirtySet *dirty, int *n)
 	return copy_keys(dirty->posts, sizeof(PostKey), n);
 }
 
+/* Those of the posts that are not there as they were, as an array in the same context. */
+PostKey *
+dirty_gone(const DirtySet *dirty, int *n)
+{
+	return copy_keys(dirty->gone, sizeof(PostKey), n);
+}
+
 /* Of how many posts have counts changed? */
 long
 dirty_counted_posts(const DirtySet *dirty)
@@ -401,6 +430,7 @@ dirty_clear(DirtySet *dirty)
 {
 	MemoryContextReset(dirty->context);
 	dirty->posts = NULL;
+	dirty->gone = NULL;
 	dirty->counted = NULL;
 	dirty->users = NULL;
 	dirty->changes = 0;

@@ -32,6 +32,7 @@ typedef struct Change
 	bool		later;			/* not urgent: somebody wrote to a view */
 	bool		more;			/* of CHANGE_COUNTS: another delta, no stripe */
 	bool		beside;			/* of CHANGE_COUNTS: not of the counter */
+	bool		gone;			/* of CHANGE_POST: a post that is not there as it was */
 	PostKey		post;			/* of CHANGE_POST; of CHANGE_COUNTS its post_id,
 								 * of CHANGE_USERNAME its user_id */
 } Change;
@@ -52,6 +53,7 @@ typedef enum RelationRole
 	ROLE_DELTAS,				/* a leaf of posts, of deltas of counts */
 	ROLE_COPIES,				/* a leaf of users, of copies of posts */
 	ROLE_USERS,					/* a leaf of users, of user items */
+	ROLE_EVERYONE,				/* on a cluster this node's users, who are all */
 	ROLE_FEED_VIEW,				/* the leaf of feed */
 	ROLE_JOBS
 } RelationRole;

@@ -58,7 +58,24 @@ send_kind(LogicalDecodingContext *ctx, ChangeKind kind, bool later)
 	send_change(ctx, &change);
 }
 
-/* Tell that the post of a tuple, whole or of its key only, is dirty. */
+/*
+ * The id of a post or a copy, from a tuple that is whole or has its key only. A post's is its
+ * post_id too, which the key of one has on a cluster.
+ */
+static Datum
+id_of(const RoleEntry *role, TupleDesc desc, HeapTuple tuple, bool *isnull)
+{
+	Datum		id = heap_getattr(tuple, role->id, desc, isnull);
+
+	if (*isnull && role->role == ROLE_POSTS && role->post_id != InvalidAttrNumber)
+		id = heap_getattr(tuple, role->post_id, desc, isnull);
+	return id;
+}
+
+/*
+ * Tell that the post of a tuple is dirty, whole as it is now, or as it was, then of its key
+ * only.
+ */
 static void
 send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 		  HeapTuple tuple, bool whole)
@@ -67,7 +84,7 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	bool		no_id;
 	bool		no_user;
 	bool		no_date;
-	Datum		id = heap_getattr(tuple, role->id, desc, &no_id);
+	Datum		id = id_of(role, desc, tuple, &no_id);
 	Datum		user = heap_getattr(tuple, role->user_id, desc, &no_user);
 	Datum		date = heap_getattr(tuple, role->creation_date, desc, &no_date);
 
@@ -81,6 +98,7 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	memset(&change, 0, sizeof(change));
 	change.kind = CHANGE_POST;
 	change.later = role->role == ROLE_COPIES;
+	change.gone = !whole && role->role == ROLE_POSTS;
 	change.post.post_id = *DatumGetUUIDP(id);
 	change.post.user_id = *DatumGetUUIDP(user);
 	change.post.creation_date = DatumGetTimestampTz(date);
@@ -94,7 +112,7 @@ send_counts_left(LogicalDecodingContext *ctx, const RoleEntry *role,
 {
 	Change		change;
 	bool		no_id;
-	Datum		id = heap_getattr(post, role->id, desc, &no_id);
+	Datum		id = id_of(role, desc, post, &no_id);
 
 	if (no_id)
 		return;
@@ -173,6 +191,18 @@ job_queued(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	send_kind(ctx, CHANGE_JOB, false);
 }
 
+/* Tell that what is here of a user has to follow. */
+static void
+send_user(LogicalDecodingContext *ctx, Datum user_id)
+{
+	Change		change;
+
+	memset(&change, 0, sizeof(change));
+	change.kind = CHANGE_USERNAME;
+	change.post.user_id = *DatumGetUUIDP(user_id);
+	send_change(ctx, &change);
+}
+
 /*
  * A user was changed: tell if the name was, or if that cannot be seen, unless
  * there is a job for it.
@@ -182,7 +212,6 @@ user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 			 TupleDesc desc, HeapTuple before, HeapTuple after)
 {
 	const PluginState *state = ctx->output_plugin_private;
-	Change change;
 	bool		no_id;
 	bool		no_name = true;
 	bool		no_old_name = true;
@@ -201,10 +230,29 @@ user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 		!VARATT_IS_EXTERNAL(DatumGetPointer(old_name)) &&
 		datum_image_eq(name, old_name, false, -1))
 		return;
-	memset(&change, 0, sizeof(change));
-	change.kind = CHANGE_USERNAME;
-	change.post.user_id = *DatumGetUUIDP(id);
-	send_change(ctx, &change);
+	send_user(ctx, id);
+}
+
+/*
+ * On a cluster a user was changed on some node, or deleted: each node's worker sees to the items
+ * here.
+ */
+static void
+everyone_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
+				 TupleDesc desc, HeapTuple before, HeapTuple after)
+{
+	bool		no_id = true;
+	Datum		id = (Datum) 0;
+
+	if (after != NULL)
+	{
+		user_changed(ctx, role, desc, before, after);
+		return;
+	}
+	if (before != NULL)
+		id = heap_getattr(before, role->user_id, desc, &no_id);
+	if (!no_id)
+		send_user(ctx, id);
 }
 
 static void
@@ -259,6 +307,10 @@ plugin_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 			if (change->action == REORDER_BUFFER_CHANGE_UPDATE && after != NULL)
 				user_changed(ctx, role, desc, before, after);
 			break;
+		case ROLE_EVERYONE:
+			if (change->action != REORDER_BUFFER_CHANGE_INSERT)
+				everyone_changed(ctx, role, desc, before, after);
+			break;
 		case ROLE_FEED_VIEW:
 			send_kind(ctx, CHANGE_FEED_VIEW, true);
 			break;
@@ -287,14 +339,27 @@ plugin_truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 	}
 }
 
-/* wait_for_views() leaves a mark in the WAL. */
+/*
+ * wait_for_views() leaves a mark in the WAL, and touch_copies(), for another node of a cluster, the
+ * key of a post.
+ */
 static void
 plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 			   XLogRecPtr lsn, bool transactional, const char *prefix,
 			   Size size, const char *data)
 {
-	if (!transactional && strcmp(prefix, WAIT_MARK) == 0)
+	Change		change;
+
+	if (transactional)
+		return;
+	if (strcmp(prefix, WAIT_MARK) == 0)
 		send_kind(ctx, CHANGE_AWAITED, false);
+	if (strcmp(prefix, TOUCH_MARK) != 0 || size != sizeof(PostKey))
+		return;
+	memset(&change, 0, sizeof(change));
+	change.kind = CHANGE_POST;
+	memcpy(&change.post, data, sizeof(PostKey));
+	send_change(ctx, &change);
 }
 
 /*

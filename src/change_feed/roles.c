@@ -12,7 +12,7 @@
 
 #include "change_feed/internal.h"
 #include "invalidate.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "state/state.h"
 
@@ -103,6 +103,8 @@ find_role(Relation relation)
 		return ROLE_NONE;
 	if (relation->rd_rel->relispartition)
 		return partition_role(RelationGetRelid(relation));
+	if (table_holds_everyone(RelationGetRelationName(relation)))
+		return ROLE_EVERYONE;
 	return strcmp(RelationGetRelationName(relation),
 				  bookkeeping_name(BOOK_JOBS)) == 0 ? ROLE_JOBS : ROLE_NONE;
 }
@@ -117,6 +119,7 @@ role_complete(const RoleEntry *entry)
 		case ROLE_COPIES:
 			return entry->id && entry->user_id && entry->creation_date;
 		case ROLE_USERS:
+		case ROLE_EVERYONE:
 			return entry->user_id && entry->username;
 		case ROLE_JOBS:
 			return entry->user_id && entry->kind;

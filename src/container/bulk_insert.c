@@ -15,7 +15,7 @@
 #include "compat.h"
 #include "container/container.h"
 #include "container/writer.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 
 #include "access/detoast.h"

@@ -14,7 +14,7 @@
 #ifndef BLOGSTORE_CONTAINER_H
 #define BLOGSTORE_CONTAINER_H
 
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "rows/many.h"
 

@@ -10,7 +10,7 @@
 
 #include "compat.h"
 #include "container/writer.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/leaf.h"
 
 #include "access/sysattr.h"

@@ -7,7 +7,7 @@
 #include "postgres.h"
 
 #include "container/container.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "layout/leaf.h"
 #include "rows/rows.h"

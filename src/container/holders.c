@@ -14,7 +14,7 @@
 #include "compat.h"
 #include "container/container.h"
 #include "container/tuple.h"
-#include "layout/item.h"
+#include "items/item.h"
 
 #include "access/htup_details.h"
 #include "access/multixact.h"

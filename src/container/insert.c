@@ -21,7 +21,7 @@
 #include "container/tuple.h"
 #include "container/writer.h"
 #include "guard/guard.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/leaf.h"
 
 #include "access/tableam.h"

@@ -23,7 +23,7 @@
 #include "compat.h"
 #include "container/container.h"
 #include "container/tuple.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 
 #include "access/subtrans.h"

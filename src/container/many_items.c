@@ -12,7 +12,7 @@
 
 #include "container/container.h"
 #include "container/tuple.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "rows/many.h"
 

@@ -16,7 +16,7 @@
 #include "container/container.h"
 #include "container/item_scan.h"
 #include "container/tuple.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "rows/rows.h"
 

@@ -9,7 +9,7 @@
 #include "container/container.h"
 #include "container/item_scan.h"
 #include "container/tuple.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "layout/leaf.h"
 

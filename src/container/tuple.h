@@ -6,7 +6,7 @@
 #define BLOGSTORE_TUPLE_H
 
 #include "container/container.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/leaf.h"
 
 #include "access/sysattr.h"

@@ -17,7 +17,7 @@
 #include "container/writer.h"
 #include "guard/guard.h"
 #include "hooks.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/leaf.h"
 
 #include "access/tableam.h"

@@ -8,7 +8,7 @@
 #include "container/container.h"
 #include "container/tuple.h"
 #include "guard/guard.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/leaf.h"
 
 #include "nodes/execnodes.h"

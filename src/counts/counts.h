@@ -12,7 +12,7 @@
 #define BLOGSTORE_COUNTS_H
 
 #include "container/container.h"
-#include "layout/item.h"
+#include "items/item.h"
 
 /* A post's counts, or what is to be added to them. */
 typedef struct PostCounts

@@ -16,7 +16,7 @@
 #include "container/container.h"
 #include "counts/counts.h"
 #include "counts/internal.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 
 #include "utils/snapmgr.h"

@@ -81,7 +81,7 @@
 #include "counts/counts.h"
 #include "counts/internal.h"
 #include "hooks.h"
-#include "layout/item.h"
+#include "items/item.h"
 
 #include "access/xact.h"
 #include "utils/snapmgr.h"

@@ -10,7 +10,7 @@
 #include "postgres.h"
 
 #include "counts/counts.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "merged/merged.h"
 

@@ -9,7 +9,7 @@
 #include "container/container.h"
 #include "counts/counts.h"
 #include "counts/internal.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 
 #include "access/xact.h"

@@ -23,7 +23,7 @@
 #include "counts/counts.h"
 #include "hooks.h"
 #include "import/import.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "members/members.h"
 #include "requests/requests.h"
@@ -94,6 +94,7 @@ import_begin(Import *import, const char *command)
 	SPI_connect();
 	for (int i = 0; i < import_tables_n; i++)
 		(void) import_run(import, import_tables_sql[i]);
+	import_spread_begin(import);
 	import_run_named(import, "GRANT SELECT ON @rejected TO ",
 					 quote_identifier(GetUserNameFromId(caller, false)), "");
 	stage_open(import);
@@ -215,6 +216,8 @@ import_users(Import *import)
 	if (import->guest != NULL)
 		need_guest(import);
 	/* from here on nobody else can create or delete one of them */
+	if (n > 0 && import->spread)
+		import_spread_deleting(import);
 	if (n > 0 && import_run_number(import, import_deleting_sql) > 0)
 		import_outdated(import, "a user was created and deleted");
 	if (worker_hooks.obstacle(&hint) != NULL)
@@ -259,7 +262,9 @@ lock_others(const Import *import)
 	(void) import_run(import, import_count_sql);
 	(void) import_run(import, "ANALYZE @count");
 	others = import_run_number(import, import_to_lock_sql);
-	if (others > 0 &&
+	if (others > 0 && import->spread)
+		import_spread_keep(import);
+	else if (others > 0 &&
 		import_run_number(import, import_lock_posts_sql) != others)
 		import_outdated(import, "a post was deleted");
 	return others > 0 ? import_run_number(import, import_counted_sql) : 0;
@@ -284,6 +289,8 @@ import_posts(Import *import)
 	edit_items(import, ITEM_POST);
 	edit_items(import, ITEM_COMMENT);
 	import_hide_posts(import);
+	if (import->spread)
+		import_spread_names(import);
 	if (import->changed != NULL)
 		tuplestore_end(import->changed);
 }
@@ -314,6 +321,20 @@ need_all_leaves(const Import *import)
 		}
 }
 
+/* Lock the leaves of posts, all of which have to be there, before names are read. Errors: 55000. */
+static void
+lock_all(Import *import)
+{
+	container_lock(CONTAINER_USERS, true);
+	if (import->spread)
+	{
+		import_spread_lock(import);
+		return;
+	}
+	(void) import_run(import, import_lock_tables_sql);
+	need_all_leaves(import);
+}
+
 /* All that is done as the owner once the sources have been read. */
 static void
 import_staged(Import *import)
@@ -327,13 +348,15 @@ import_staged(Import *import)
 		if (import->tally[t].read > 0)
 			(void) import_run(import,
 							  psprintf("ANALYZE @%s", item_type_name(t)));
-	container_lock(CONTAINER_USERS, true);
-	(void) import_run(import, import_lock_tables_sql);
-	need_all_leaves(import);
+	lock_all(import);
 
 	import_users(import);
+	if (import->spread)
+		import_spread_posts(import, false);
 	check_items(import, ITEM_POST);
 	(void) import_run(import, "ANALYZE @checked_post");
+	if (import->spread)
+		import_spread_posts(import, true);
 	(void) import_run(import, import_there_sql);
 	(void) import_run(import, "ANALYZE @there");
 	check_items(import, ITEM_COMMENT);
@@ -387,6 +410,8 @@ import_end(Import *import, FunctionCallInfo fcinfo)
 					  "DROP TABLE @user, @post, @comment, @like, @checked_user,"
 					  " @checked_post, @there, @checked_comment, @checked_like, @part,"
 					  " @count, @rejected");
+	if (import->spread)
+		import_spread_end(import);
 	import_phase_end(&phase);
 	SPI_finish();
 	if (debug_query_string != NULL)

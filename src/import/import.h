@@ -27,7 +27,10 @@ typedef enum KnownState
 	KNOWN_CHANGED				/* with others, which are to become the row's */
 } KnownState;
 
-extern KnownItems *known_items_begin(ItemType type, bool update);
+extern KnownItems *known_items_begin(ItemType type, bool update,
+									 Tuplestorestate *given);
+extern const BlogItem *known_items_find(KnownItems *known, const pg_uuid_t *post_id,
+										const pg_uuid_t *other);
 extern const char *known_items_problem(KnownItems *known, const BlogItem *row,
 									   KnownState *state);
 extern void known_items_end(KnownItems *known);
@@ -38,12 +41,32 @@ extern void import_check(Import *import, ItemType type);
 /* import_write.c */
 extern void import_write_items(const Import *import, ItemType type,
 							   int64 rows);
+extern void import_write_counters(const pg_uuid_t *post_id, int n);
+
+/* import_spread.c: on a cluster, the node where an import is called */
+extern TupleDesc import_row_desc(ItemType type);
+extern void import_spread_begin(Import *import);
+extern void import_spread_end(const Import *import);
+extern void import_spread_lock(Import *import);
+extern void import_spread_deleting(const Import *import);
+extern void import_spread_posts(const Import *import, bool of_children);
+extern void import_spread_children(Import *import, ItemType type);
+extern int64 import_spread_each(const Import *import, const char *sql,
+								DestReceiver *receiver);
+extern int64 import_spread_edit(const Import *import, ItemType type,
+								const Property *prop, int nprops);
+extern void import_spread_keep(const Import *import);
+extern Relation import_spool_open(const Import *import, ItemType type);
+extern void import_spool_put(TempWriter *writer, ItemType type, const BlogItem *item);
+extern void import_spool_write(const Import *import, ItemType type, int64 rows);
+extern void import_spread_names(const Import *import);
 
 /* import_edit.c */
 extern void import_release_names(const Import *import);
 extern void import_edit_users(const Import *import);
 extern void import_edit_items(Import *import, ItemType type);
 extern void import_hide_posts(const Import *import);
+extern bool import_edit_one(const Import *import, ItemType type, const BlogItem *wanted);
 
 /*
  * import_sql.c: the statements; @name is a temporary table, $1 the present, $2 whether
@@ -74,5 +97,15 @@ extern const char *const import_to_lock_sql;
 extern const char *const import_lock_posts_sql;
 extern const char *const import_write_deltas_sql;
 extern const char *const import_add_counts_sql;
+
+/* import_spread_sql.c: those of a cluster */
+extern const char *const import_spread_tables_sql[];
+extern const int import_spread_tables_n;
+extern const char *const import_post_keys_sql;
+extern const char *const import_there_keys_sql;
+extern const char *const import_child_keys_sql[N_IMPORTED];
+extern const char *const import_lock_keys_sql;
+extern const char *const import_given_names_sql;
+extern const char *const import_released_names_sql;
 
 #endif							/* BLOGSTORE_IMPORT_H */

@@ -8,7 +8,7 @@
 
 #include "compat.h"
 #include "import/import.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "requests/requests.h"
 #include "state/state.h"
 

@@ -12,7 +12,7 @@
 
 #include "compat.h"
 #include "import/import.h"
-#include "layout/item.h"
+#include "items/item.h"
 
 #include "access/table.h"
 #include "executor/spi.h"
@@ -188,7 +188,9 @@ check_children(Import *import, ItemType type, int64 *rejected)
 	int64		n;
 
 	receiver.prop = item_properties(type, &receiver.nprops);
-	receiver.known = known_items_begin(type, import->update);
+	if (import->spread)
+		import_spread_children(import, type);
+	receiver.known = known_items_begin(type, import->update, import->there[type]);
 	import->passed[type] = tuplestore_begin_heap(false, false,
 												 maintenance_work_mem);
 	if (type == ITEM_COMMENT && import->update)

@@ -16,7 +16,7 @@
 #include "container/container.h"
 #include "counts/counts.h"
 #include "import/import.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "members/members.h"
 #include "results/results.h"
 #include "views/views.h"
@@ -42,6 +42,21 @@ typedef struct EditReceiver
 	MemoryContext context;		/* "blogstore imported edit": an item's */
 } EditReceiver;
 
+/* The same of a user on a cluster, who is on all nodes. */
+static bool
+edit_everyone(EditReceiver *receiver, const BlogItem *wanted)
+{
+	BlogItem	found;
+	bool		edited;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (!everyone_lock(item_uuid(wanted, PROP_USER_ID), false, &found))
+		import_outdated(receiver->import, "an item was deleted");
+	edited = receiver->edit(receiver, NULL, &found, wanted);
+	PopActiveSnapshot();
+	return edited;
+}
+
 /* Lock the item that a row is of, and edit it; returns whether that changes it. */
 static bool
 edit_item(EditReceiver *receiver, const BlogItem *wanted)
@@ -54,6 +69,8 @@ edit_item(EditReceiver *receiver, const BlogItem *wanted)
 	BlogItem	found;
 	bool		edited;
 
+	if (user && receiver->import->spread)
+		return edit_everyone(receiver, wanted);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(user ? CONTAINER_USERS : CONTAINER_POSTS,
 							  receiver->type, partition_key);
@@ -147,7 +164,9 @@ write_user(EditReceiver *receiver, ItemWriter *writer,
 	if (!wanted->isnull[PROP_PROPERTIES])
 		set_properties(&user, wanted->value[PROP_PROPERTIES]);
 	item_set(&user, PROP_USERNAME, wanted->value[PROP_USERNAME]);
-	if (!item_same(&user, found, PROP_USERNAME))
+	if (writer == NULL)
+		everyone_update(&user);
+	else if (!item_same(&user, found, PROP_USERNAME))
 		rename_begin(writer, &user);
 	else if (!item_same(&user, found, PROP_PROPERTIES))
 		item_writer_update(writer, &user);
@@ -167,9 +186,20 @@ edit_users(const Import *import, const char *sql, int nprops,
 	int64		n;
 
 	receiver_begin(&receiver);
-	n = import_run_query(import, sql, &receiver.pub);
+	n = import->spread ? import_spread_each(import, sql, &receiver.pub) :
+		import_run_query(import, sql, &receiver.pub);
 	MemoryContextDelete(receiver.context);
 	return n;
+}
+
+static bool
+release_row(TupleTableSlot *slot, DestReceiver *self)
+{
+	BlogItem	user;
+
+	row_item(slot, user_columns, 2, &user);
+	registry_release(user.value[PROP_USERNAME], item_uuid(&user, PROP_USER_ID));
+	return true;
 }
 
 /*
@@ -179,8 +209,16 @@ edit_users(const Import *import, const char *sql, int nprops,
 void
 import_release_names(const Import *import)
 {
+	DestReceiver receiver;
+
 	(void) edit_users(import, import_old_names_sql, 2, look_at_user);
-	(void) import_run(import, import_release_names_sql);
+	if (!import->spread)
+	{
+		(void) import_run(import, import_release_names_sql);
+		return;
+	}
+	import_receiver_init(&receiver, release_row, edit_end);
+	(void) import_spread_each(import, import_released_names_sql, &receiver);
 }
 
 /*
@@ -313,13 +351,21 @@ import_edit_items(Import *import, ItemType type)
 	};
 	int64		n;
 
-	receiver_begin(&receiver);
 	if (type == ITEM_COMMENT)
 	{
 		receiver.prop = item_properties(type, &receiver.nprops);
 		receiver.edit = edit_comment;
-		n = edit_comments(import, &receiver.pub);
 	}
+	if (import->spread)
+	{
+		n = import_spread_edit(import, type, receiver.prop, receiver.nprops);
+		tally->present += tally->updated - n;
+		tally->updated = n;
+		return;
+	}
+	receiver_begin(&receiver);
+	if (type == ITEM_COMMENT)
+		n = edit_comments(import, &receiver.pub);
 	else
 		n = import_run_query(import, import_changed_posts_sql, &receiver.pub);
 	if (n != tally->updated)
@@ -328,6 +374,21 @@ import_edit_items(Import *import, ItemType type)
 	tally->present += n - receiver.edited;
 	tally->updated = receiver.edited;
 	import->hidden = list_concat(import->hidden, receiver.hidden);
+}
+
+/* Edit a post or comment, for an import on another node; returns whether that changes it. */
+bool
+import_edit_one(const Import *import, ItemType type, const BlogItem *wanted)
+{
+	EditReceiver receiver = {
+		.import = import, .type = type, .lasting = CurrentMemoryContext,
+		.edit = type == ITEM_POST ? edit_post : edit_comment
+	};
+	bool		edited = edit_item(&receiver, wanted);
+
+	if (receiver.flips)
+		hide_comment(&receiver, wanted);
+	return edited || receiver.flips;
 }
 
 /*

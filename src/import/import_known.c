@@ -14,7 +14,7 @@
 
 #include "container/container.h"
 #include "import/import.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "results/results.h"
 
@@ -36,14 +36,31 @@ struct KnownItems
 	bool		found;			/* is an item of the key there? */
 	bool		passed;			/* has a row of the key passed? */
 	BlogItem	there;			/* where found; holds until the next is looked for */
+	/* on a cluster, other nodes have told which items are there, in the order of rows */
+	Tuplestorestate *given;
+	TupleTableSlot *slot;		/* the next of them */
+	BlogItem	next;
+	bool		more;			/* is there one? */
 };
+
+/* The next item that other nodes have told of. */
+static void
+next_given(KnownItems *known)
+{
+	int			n;
+	const Property *prop = item_properties(known->type, &n);
+
+	known->more = tuplestore_gettupleslot(known->given, true, false, known->slot);
+	if (known->more)
+		row_item(known->slot, prop, n, &known->next);
+}
 
 /*
  * Begin to look for comments or likes, in the current context. update: what is there with
- * another content is no problem.
+ * another content is no problem; given: on a cluster, those that are there.
  */
 KnownItems *
-known_items_begin(ItemType type, bool update)
+known_items_begin(ItemType type, bool update, Tuplestorestate *given)
 {
 	KnownItems *known = palloc0(sizeof(KnownItems));
 
@@ -51,6 +68,13 @@ known_items_begin(ItemType type, bool update)
 	known->type = type;
 	known->update = update;
 	known->partition = NO_PARTITION;
+	known->given = given;
+	if (given != NULL)
+	{
+		known->slot = MakeSingleTupleTableSlot(import_row_desc(type),
+											   &TTSOpsMinimalTuple);
+		next_given(known);
+	}
 	return known;
 }
 
@@ -106,6 +130,37 @@ look_at_post(KnownItems *known, const pg_uuid_t *post_id)
 	known->any = item_scan_next(known->of_post, &item);
 }
 
+/* Which of two keys comes first, in the order of rows? */
+static int
+compare_keys(const pg_uuid_t *post_a, const pg_uuid_t *other_a,
+			 const pg_uuid_t *post_b, const pg_uuid_t *other_b)
+{
+	int			posts = memcmp(post_a, post_b, UUID_LEN);
+	const ShardMap *shards = container_shards(CONTAINER_POSTS);
+
+	if (posts == 0)
+		return memcmp(other_a, other_b, UUID_LEN);
+	if (shard_of_key(shards, post_a) != shard_of_key(shards, post_b))
+		return shard_of_key(shards, post_a) - shard_of_key(shards, post_b);
+	return posts;
+}
+
+/* Have other nodes told of an item of this key? */
+static bool
+find_given(KnownItems *known, const pg_uuid_t *other)
+{
+	Property	prop = known->type == ITEM_LIKE ? PROP_USER_ID : PROP_ID;
+	int			order = 1;
+
+	while (known->more &&
+		   (order = compare_keys(item_uuid(&known->next, PROP_POST_ID),
+								 item_uuid(&known->next, prop),
+								 &known->post_id, other)) < 0)
+		next_given(known);
+	known->there = known->next;
+	return known->more && order == 0;
+}
+
 /* Rows of another key begin: is its item there? */
 static void
 look_at_key(KnownItems *known, const pg_uuid_t *other)
@@ -116,7 +171,7 @@ look_at_key(KnownItems *known, const pg_uuid_t *other)
 
 	known->other = *other;
 	known->passed = false;
-	known->found = false;
+	known->found = known->given != NULL && find_given(known, other);
 	if (!known->any)
 		return;
 	key[0] = like ? UUIDPGetDatum(&known->other) : post;
@@ -182,6 +237,28 @@ taken(const KnownItems *known, const BlogItem *row)
 }
 
 /*
+ * The item of a key, a post's and what tells it from others on that; NULL: there is none. It
+ * holds until the next is looked for.
+ */
+const BlogItem *
+known_items_find(KnownItems *known, const pg_uuid_t *post_id, const pg_uuid_t *other)
+{
+	MemoryContext old = MemoryContextSwitchTo(known->context);
+	bool		same_post = known->valid &&
+		memcmp(post_id, &known->post_id, UUID_LEN) == 0;
+
+	if (!same_post && known->given != NULL)
+		known->post_id = *post_id;
+	else if (!same_post)
+		look_at_post(known, post_id);
+	if (!same_post || memcmp(other, &known->other, UUID_LEN) != 0)
+		look_at_key(known, other);
+	known->valid = true;
+	MemoryContextSwitchTo(old);
+	return known->found ? &known->there : NULL;
+}
+
+/*
  * Why the next row, which has no other fault, is not taken in. NULL: it is, and *state
  * tells whether its item is there.
  */
@@ -190,19 +267,9 @@ known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)
 {
 	const char *problem;
 	bool		like = known->type == ITEM_LIKE;
-	const pg_uuid_t *post_id = item_uuid(row, PROP_POST_ID);
-	const pg_uuid_t *other = item_uuid(row, like ? PROP_USER_ID : PROP_ID);
-	MemoryContext old = MemoryContextSwitchTo(known->context);
-	bool		same_post = known->valid &&
-		memcmp(post_id, &known->post_id, UUID_LEN) == 0;
 
-	if (!same_post)
-		look_at_post(known, post_id);
-	if (!same_post || memcmp(other, &known->other, UUID_LEN) != 0)
-		look_at_key(known, other);
-	known->valid = true;
-	MemoryContextSwitchTo(old);
-
+	(void) known_items_find(known, item_uuid(row, PROP_POST_ID),
+							item_uuid(row, like ? PROP_USER_ID : PROP_ID));
 	problem = taken(known, row);
 	if (problem != NULL)
 		return problem;
@@ -221,5 +288,10 @@ void
 known_items_end(KnownItems *known)
 {
 	close_leaf(known);
+	if (known->given != NULL)
+	{
+		ExecDropSingleTupleTableSlot(known->slot);
+		tuplestore_end(known->given);
+	}
 	pfree(known);
 }

@@ -3,7 +3,8 @@
  *		The statements of bulk import.
  *
  * Rows that were read lie in @user, @post, @comment and @like (sources/stage.c);
- * @name stands for a temporary table of the import, $1 for the present, $2 for whether
+ * @name stands for a temporary table of the import, #name for one of the containers' that is
+ * read, or what is known of it on a cluster (import_spread.c), $1 for the present, $2 for whether
  * items that are there become as the source's, which the planner knows; a column in
  * braces is NULL where the containers, of an older version, have none. Each
  * check is one pass that joins rows with what is there and finds repetitions
@@ -71,7 +72,7 @@ const int	import_tables_n = lengthof(import_tables_sql);
  * Checking
  * ------------------------------------------------------------------------ */
 
-#define BEING_DELETED "(" USERS_BEING_DELETED_SQL ")"
+#define BEING_DELETED "(SELECT user_id FROM #deleting)"
 
 #define NEW "reason IS NULL AND NOT present"
 
@@ -124,7 +125,7 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" u.username AS author_name, u.creation_date AS author_date," \
 	" u.properties AS author_properties" \
 	" FROM @" type " AS s LEFT JOIN (SELECT type, user_id, username," \
-	" creation_date, {properties} AS properties FROM " USERS_SQL ") AS u" \
+	" creation_date, {properties} AS properties FROM #users) AS u" \
 	" ON u.type = 'user' AND u.user_id = s.user_id OFFSET 0)"
 
 /* Comments or likes with their posts, if these are new, or were there before. */
@@ -193,7 +194,7 @@ const char *const import_check_sql[N_IMPORTED] = {
 	" AND " SAME_DATE("s.author_date") ") THEN " TAKEN_REASON("") " END AS reason"
 	" FROM " WITH_AUTHOR("user") " AS s"
 	") AS looked_up) AS k"
-	" LEFT JOIN " USERNAMES_SQL " AS r ON r.username_key = k.name_key"
+	" LEFT JOIN #usernames AS r ON r.username_key = k.name_key"
 	") AS o) AS named",
 
 	[ITEM_POST] =
@@ -220,7 +221,7 @@ const char *const import_check_sql[N_IMPORTED] = {
 	" END AS reason"
 	" FROM " WITH_AUTHOR("post") " AS s"
 	" LEFT JOIN (SELECT type, post_id, user_id, title, content, creation_date,"
-	" {hidden} AS hidden, {properties} AS properties FROM " POSTS_SQL ") AS i"
+	" {hidden} AS hidden, {properties} AS properties FROM #posts) AS i"
 	" ON i.type = 'post' AND i.post_id = s.post_id"
 	") AS looked_up) AS numbered",
 
@@ -242,7 +243,7 @@ const char *const import_there_sql =
 "SELECT post_id FROM @comment WHERE reason IS NULL"
 " UNION SELECT post_id FROM @like WHERE reason IS NULL"
 " EXCEPT SELECT post_id FROM @checked_post WHERE reason IS NULL AND NOT present"
-") AS s JOIN " POSTS_SQL " AS p ON p.type = 'post' AND p.post_id = s.post_id";
+") AS s JOIN #posts AS p ON p.type = 'post' AND p.post_id = s.post_id";
 
 /* Refuses names whose holders are not to get others. */
 const char *const import_refuse_names_sql =

@@ -14,10 +14,11 @@
 #include "container/container.h"
 #include "counts/counts.h"
 #include "import/import.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "results/results.h"
 
+#include "access/table.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/tuplestore.h"
@@ -31,6 +32,7 @@ typedef struct WriteReceiver
 	BulkInsert *bulk;
 	const Property *prop;		/* what the columns are */
 	int			nprops;
+	TempWriter *spool;			/* of a cluster, where Citus writes them; else NULL */
 	Tuplestorestate *posts;		/* the ids of posts; NULL: it writes others */
 	TupleTableSlot *post;		/* a row of that */
 } WriteReceiver;
@@ -153,6 +155,11 @@ write_row(TupleTableSlot *slot, DestReceiver *self)
 	if (item.isnull[PROP_CREATION_DATE])
 		item_set(&item, PROP_CREATION_DATE,
 				 TimestampTzGetDatum(receiver->import->now));
+	if (receiver->spool != NULL)
+	{
+		import_spool_put(receiver->spool, receiver->type, &item);
+		return true;
+	}
 	bulk_insert_item(receiver->bulk, &item);
 	if (receiver->posts != NULL)
 		note_post(receiver, &item);
@@ -163,7 +170,12 @@ write_row(TupleTableSlot *slot, DestReceiver *self)
 static void
 write_rest(DestReceiver *self)
 {
-	bulk_insert_end(((WriteReceiver *) self)->bulk);
+	WriteReceiver *receiver = (WriteReceiver *) self;
+
+	if (receiver->spool != NULL)
+		temp_writer_end(receiver->spool);
+	else
+		bulk_insert_end(receiver->bulk);
 }
 
 /* Comments and likes that have passed the check, in the order of leaves. */
@@ -195,6 +207,35 @@ write_new(const Import *import, void *arg)
 							&receiver->pub);
 }
 
+/* Write the counters of posts that are written, in the order of leaves. */
+void
+import_write_counters(const pg_uuid_t *post_id, int n)
+{
+	WriteReceiver receiver = {.type = ITEM_POST};
+
+	begin_posts(&receiver);
+	for (int i = 0; i < n; i++)
+	{
+		BlogItem	post;
+
+		item_init(&post, ITEM_POST);
+		item_set(&post, PROP_POST_ID, UUIDPGetDatum(&post_id[i]));
+		note_post(&receiver, &post);
+	}
+	write_counters(&receiver);
+}
+
+/* Spool the new items of a type for Citus. */
+static void
+spool_items(const Import *import, WriteReceiver *receiver)
+{
+	Relation	table = import_spool_open(import, receiver->type);
+
+	receiver->spool = temp_writer_begin(table);
+	(void) write_new(import, receiver);
+	table_close(table, NoLock);
+}
+
 /* Write the new items of a type. Errors: 09000, 40001. */
 void
 import_write_items(const Import *import, ItemType type, int64 rows)
@@ -203,6 +244,12 @@ import_write_items(const Import *import, ItemType type, int64 rows)
 
 	import_receiver_init(&receiver.pub, write_row, write_rest);
 	receiver.prop = item_properties(type, &receiver.nprops);
+	if (import->spread)
+	{
+		spool_items(import, &receiver);
+		import_spool_write(import, type, rows);
+		return;
+	}
 	receiver.bulk = bulk_insert_begin(type == ITEM_USER ? CONTAINER_USERS :
 									  CONTAINER_POSTS, type);
 	if (type == ITEM_POST)

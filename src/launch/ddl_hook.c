@@ -22,7 +22,7 @@
 
 #include "compat.h"
 #include "launch/internal.h"
-#include "layout/item.h"
+#include "items/item.h"
 
 #include "access/htup_details.h"
 #include "access/xact.h"

@@ -32,6 +32,19 @@ typedef enum WorkerState
 	WORKER_NOT_NEEDED			/* the database has no containers */
 } WorkerState;
 
+/* On a cluster: what another node has told (nodes.c). */
+typedef struct NodeNews
+{
+	bool		used;
+	int			group;			/* of that node */
+	int64		answers;		/* the last question of ours that it has answered */
+	int64		asks;			/* its own last question */
+	int			keeps;			/* of so many newest posts; 0: not to be relied on */
+	TimestampTz heard_at;
+} NodeNews;
+
+#define MAX_OTHER_NODES 63
+
 /* One database's worker. */
 typedef struct WorkerEntry
 {
@@ -49,10 +62,14 @@ typedef struct WorkerEntry
 	TimestampTz started_at;
 	char		last_error[ERROR_LENGTH];
 	TimestampTz last_error_at;
+	NodeNews	node[MAX_OTHER_NODES];
 
 	/* written by the worker, read by all, without the lock: */
 	TimestampTz caught_up_at;	/* when everything flushed was last shown */
 	pg_atomic_uint32 served;	/* may readers use the views? */
+	pg_atomic_uint32 unsent;	/* do other nodes lack anything that is to be sent? */
+	pg_atomic_uint32 resend;	/* is all of the feed to be sent anew? */
+	pg_atomic_uint32 feed_size; /* of the feed, as all nodes keep it */
 	pg_atomic_uint64 wake_lsn;	/* a commit the worker was woken for, written by
 								 * who made it */
 	pg_atomic_uint64 shown_lsn; /* the views show all commits before */
@@ -77,6 +94,10 @@ extern WorkerEntry *worker_entry_attach(int number);
 extern void worker_entry_catching_up(WorkerEntry *entry);
 extern void worker_entry_running(WorkerEntry *entry);
 extern void worker_entry_leave(WorkerEntry *entry, WorkerState reason);
+
+/* nodes.c: what other nodes of a cluster have told */
+extern void node_news_take(const NodeNews *news);
+extern bool node_news_of(int group, NodeNews *news);
 
 /* ddl_hook.c */
 extern bool database_is_template(Oid dbid);

@@ -53,6 +53,9 @@ shared_startup(void)
 			WorkerEntry *entry = &launch_shared->entry[i];
 
 			pg_atomic_init_u32(&entry->served, 0);
+			pg_atomic_init_u32(&entry->unsent, 0);
+			pg_atomic_init_u32(&entry->resend, 0);
+			pg_atomic_init_u32(&entry->feed_size, 0);
 			pg_atomic_init_u64(&entry->wake_lsn, 0);
 			pg_atomic_init_u64(&entry->shown_lsn, 0);
 			pg_atomic_init_u64(&entry->jobs_lsn, 0);

@@ -303,6 +303,8 @@ worker_entry_attach(int number)
 		entry->latch = MyLatch;
 		entry->started_at = GetCurrentTimestamp();
 		entry->caught_up_at = entry->started_at;
+		/* what they know of the one before does not count */
+		memset(entry->node, 0, sizeof(entry->node));
 		/* the one before may have ended in a commit of a job */
 		pg_atomic_write_u64(&entry->jobs_lsn, GetXLogInsertRecPtr());
 		pg_atomic_write_u64(&entry->batches, 0);

@@ -21,8 +21,9 @@
 #ifndef BLOGSTORE_CACHED_H
 #define BLOGSTORE_CACHED_H
 
+#include "cluster/cluster.h"
 #include "compat.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "layout/leaf.h"
 
@@ -74,7 +75,11 @@ typedef struct Partitions
 	int			modulus;		/* the greatest of the partitions' moduli */
 	int		   *of_remainder;	/* which has a remainder; NO_PARTITION: none;
 								 * UNPROVEN: not known */
-	Oid		   *table;			/* by number, each to be split by type */
+	bool		sharded;		/* the partitions are shards of a cluster's table */
+	ShardMap	shards;			/* all of them, here and elsewhere */
+	uint32		everywhere;		/* types of items that each node has all, as bits */
+	Oid		   *table;			/* by number, each to be split by type; InvalidOid: it is
+								 * not on this node */
 	CachedLeaf *leaf[N_ITEM_TYPES]; /* by number; NULL: none is known */
 } Partitions;
 
@@ -104,10 +109,10 @@ typedef struct CachedContainer
 } CachedContainer;
 
 /* shape.c */
-extern Oid	shape_table_owner(Oid relid);
 extern LayoutProblem *shape_table_problem(Oid relid, char kind, Oid owner);
 extern LayoutProblem *shape_key_problem(Oid relid, char strategy,
 										Property column);
+extern bool shape_is_split_by_type(Oid relid);
 extern Oid	shape_usual_opfamily(Oid type, bool hash);
 extern LayoutProblem *shape_mixed_problem(Oid relid);
 extern LayoutProblem *shape_problem(char *message, const char *hint);
@@ -128,7 +133,9 @@ extern void partitions_load(Partitions *partitions, Container container,
 							Relation root);
 extern bool partitions_whole(const Partitions *partitions);
 extern int	partitions_count(const Partitions *partitions);
-extern int	partitions_of_key(Partitions *partitions, const pg_uuid_t *key);
+extern int	partitions_of_key(Partitions *partitions, ItemType type,
+							  const pg_uuid_t *key);
+extern void partitions_hold(const Partitions *partitions, int number);
 extern uint64 partitions_hash(Partitions *partitions, const pg_uuid_t *key);
 extern void partitions_expect(Partitions *partitions, Container container,
 							  Oid root, int modulus);
@@ -138,9 +145,12 @@ extern Oid	partitions_hint(const Partitions *partitions, Oid root, uint64 hash);
 extern void partitions_leave_hints(const Partitions *partitions, Oid root);
 extern CachedLeaf *partitions_leaf_place(Partitions *partitions, ItemType type,
 										 int number);
-extern int	partitions_from(const Partitions *partitions, int number);
+extern int	partitions_from(const Partitions *partitions, ItemType type,
+							int number);
+extern int	partitions_next_table(const Partitions *partitions, int number);
 extern Oid	partitions_table(const Partitions *partitions, int number);
 extern int64 partitions_number(const Oid *root, int nroots);
+extern int64 partitions_placement(const Partitions *partitions, int number);
 
 /* hints.c */
 extern bool hints_kept(void);
@@ -151,6 +161,9 @@ extern uint32 hint_find(HintKind kind, Oid parent, int number);
 extern bool proof_of_partition(Oid table, Oid root, Oid owner, uint64 hash,
 							   int *modulus, int *remainder);
 extern bool proof_of_leaf(Oid table, Oid partition, Oid owner, ItemType type);
+
+/* containers.c */
+extern void partition_hold(const Partitions *partitions, int number);
 
 /* left_out.c */
 

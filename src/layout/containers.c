@@ -7,12 +7,13 @@
 #include "postgres.h"
 
 #include "layout/cached.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 
 #include "access/table.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/inval.h"
 #include "utils/rel.h"
 
 /*
@@ -128,16 +129,16 @@ container_require_columns(Container container)
 /* ------------------------------------------------------------------------
  * Partitions
  *
- * Callers say which type of item they mean. Here the items of a container lie in
- * one tree of partitions, whatever their type; where partitions are spread over
- * several servers, users and the copies of their posts may lie apart.
+ * Callers say which type of item they mean. On one machine the items of a container lie in
+ * one tree of partitions, whatever their type; on a cluster users lie on every node, and
+ * the copies of their posts on one each.
  * ------------------------------------------------------------------------ */
 
 /* The partition that holds a key's items; NO_PARTITION: it was detached. */
 int
 partition_of(Container container, ItemType type, const pg_uuid_t *key)
 {
-	return partitions_of_key(&layout_get(container)->partitions, key);
+	return partitions_of_key(&layout_get(container)->partitions, type, key);
 }
 
 /*
@@ -147,7 +148,7 @@ partition_of(Container container, ItemType type, const pg_uuid_t *key)
 int
 partition_from(Container container, ItemType type, int number)
 {
-	return partitions_from(&layout_get(container)->partitions, number);
+	return partitions_from(&layout_get(container)->partitions, type, number);
 }
 
 /* The first partition that items of a type are in; NO_PARTITION: there is none. */
@@ -162,6 +163,13 @@ int
 partition_after(Container container, ItemType type, int partition)
 {
 	return partition_from(container, type, partition + 1);
+}
+
+/* On a cluster: another number whenever a partition, as a shard, has come here; else 0. */
+int64
+partition_placement(Container container, int partition)
+{
+	return partitions_placement(&layout_get(container)->partitions, partition);
 }
 
 /* How many partitions there are, to size what holds something of each. */
@@ -205,4 +213,162 @@ container_layout(void)
 	for (int c = 0; c < N_CONTAINERS; c++)
 		root[c] = container_table_lookup(c);
 	return partitions_number(root, N_CONTAINERS);
+}
+
+/* Are a container's items spread over the nodes of a cluster? */
+bool
+container_is_spread(Container container)
+{
+	return layout_root(container)->partitions.sharded;
+}
+
+/* Errors: 55000 unless the containers are spread over a cluster, whose nodes a call is for. */
+void
+container_require_cluster(const char *caller)
+{
+	if (!layout_is_spread())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the containers are not spread over a cluster"),
+				 errhint("%s is what calls this function, on the nodes of one.", caller)));
+}
+
+/*
+ * The shard of a container that is spread over a cluster which takes a key, and where
+ * it lies; false: there is none.
+ */
+bool
+container_shard(Container container, const pg_uuid_t *key, Shard *shard)
+{
+	const ShardMap *map = &layout_get(container)->partitions.shards;
+	int			number = shard_of_key(map, key);
+
+	if (number == NO_SHARD)
+		return false;
+	*shard = map->shard[number];
+	return true;
+}
+
+/* The shards of a container that is spread over a cluster, here and elsewhere. */
+const ShardMap *
+container_shards(Container container)
+{
+	return &layout_get(container)->partitions.shards;
+}
+
+/*
+ * On a cluster who begins a request holds the shards that it is about, on the node where it begins,
+ * as who writes through Citus does; whoever moves one needs it on all nodes. What another node serves
+ * for the request is held by that, and is not waited for again there: who moves it may have it there
+ * already, and wait for the one who began.
+ */
+static bool held_by_caller = false;
+
+/* From here on, or no more, another node's request is served. Returns what was before. */
+bool
+container_held_by_caller(bool held)
+{
+	bool		before = held_by_caller;
+
+	held_by_caller = held;
+	return before;
+}
+
+/* Is another node's request served, whose items are here, and held by that node? */
+bool
+container_is_held_by_caller(void)
+{
+	return held_by_caller;
+}
+
+/* Before a partition is written to: keep it where it is, unless whoever has asked does. */
+void
+partition_hold(const Partitions *partitions, int number)
+{
+	if (held_by_caller)
+		return;
+	partitions_hold(partitions, number);
+	cluster_writes_here();
+}
+
+/* Hold a shard that takes a key, until the transaction ends or it is let go; where is it? */
+void
+container_hold(Container container, const pg_uuid_t *key, Shard *shard)
+{
+	for (;;)
+	{
+		ShardMap	map = layout_get(container)->partitions.shards;
+		int			number = shard_of_key(&map, key);
+
+		if (number == NO_SHARD)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("container \"%s\" has no shard for this key",
+							container_table(container)),
+					 errhint("See citus_shards.")));
+		shard_hold(&map, number);
+		if (container_shard(container, key, shard) &&
+			shard_of_key(container_shards(container), key) == number)
+			return;
+		shard_let_go(&map, number); /* it was split */
+	}
+}
+
+/* Let go what was held, and not written to. */
+void
+container_let_go(Container container, const pg_uuid_t *key)
+{
+	const ShardMap *map = &layout_get(container)->partitions.shards;
+	int			number = shard_of_key(map, key);
+
+	if (number != NO_SHARD)
+		shard_let_go(map, number);
+}
+
+/* Hold the shard of a key if it lies here; false: it does not. */
+bool
+container_hold_here(Container container, const pg_uuid_t *key)
+{
+	Shard		shard;
+
+	if (!held_by_caller)
+		container_hold(container, key, &shard);
+	else if (!container_shard(container, key, &shard))
+		return false;
+	if (OidIsValid(shard.table))
+		return true;
+	if (!held_by_caller)
+		container_let_go(container, key);
+	return false;
+}
+
+/*
+ * Does the shard of a key, which another node holds, lie here? If not, it may have been moved here by
+ * a transaction that is committed on that node already, and on this one not: that is waited
+ * for.
+ */
+bool
+container_is_here(Container container, const pg_uuid_t *key)
+{
+	Shard		shard;
+
+	AcceptInvalidationMessages();
+	if (container_shard(container, key, &shard) && OidIsValid(shard.table))
+		return true;
+	container_hold(container, key, &shard);
+	container_let_go(container, key);
+	return OidIsValid(shard.table);
+}
+
+/* Hold all shards, or let them go. */
+void
+container_hold_all(Container container, bool hold)
+{
+	ShardMap	map = layout_get(container)->partitions.shards;
+
+	for (int i = 0; i < map.n; i++)
+		if (hold)
+			shard_hold(&map, i);
+		else
+			shard_let_go(&map, i);
 }

@@ -10,7 +10,7 @@
 #include "hooks.h"
 #include "invalidate.h"
 #include "layout/cached.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 
 #include "access/relation.h"
@@ -32,6 +32,8 @@ typedef struct WatchedTable
 } WatchedTable;
 
 static CachedContainer cache[N_CONTAINERS];
+bool		layout_spread = false;
+bool		layout_known = false;	/* is that how it is in the catalogs? */
 static uint64 loads = 0;		/* see layout_loads() */
 static uint64 changes = 0;		/* see layout_invalidations() */
 
@@ -57,6 +59,7 @@ layout_invalidate(Oid relid)
 		}
 		if (table == NULL || table->partition == NO_PARTITION)
 		{
+			layout_known = false;
 			cc->valid = false;
 			cc->stale = true;
 			changes++;
@@ -177,6 +180,24 @@ load_partition(CachedContainer *cc, int partition, Oid table)
 }
 
 /*
+ * On a cluster the users are in a table that has its one shard on every node: in that of
+ * this node.
+ */
+static void
+load_everyone(CachedContainer *cc)
+{
+	CachedLeaf *leaf = partitions_leaf(&cc->partitions, ITEM_USER, 0);
+	Oid			table = table_lookup(EVERYONE_TABLE);
+	ShardMap	map;
+
+	if (!OidIsValid(table))
+		return;
+	layout_watch(cc, table, NO_PARTITION);
+	if (shard_map_read(&map, table) && map.everywhere && map.n == 1)
+		leaf->relid = map.shard[0].table;
+}
+
+/*
  * Read the layout of a container whose root is open, and of the right kind. One
  * lock at a time is held here: some DDL takes children before their parent.
  */
@@ -187,9 +208,11 @@ load_layout(CachedContainer *cc, Container container, Relation root)
 
 	partitions_load(partitions, container, root);
 	relation_close(root, AccessShareLock);
-	for (int p = partitions_from(partitions, 0); p != NO_PARTITION;
-		 p = partitions_from(partitions, p + 1))
+	for (int p = partitions_next_table(partitions, 0); p != NO_PARTITION;
+		 p = partitions_next_table(partitions, p + 1))
 		load_partition(cc, p, partitions_table(partitions, p));
+	if (partitions->everywhere != 0)
+		load_everyone(cc);
 }
 
 /* What is wrong with a container as a whole; NULL: nothing. */
@@ -200,6 +223,18 @@ layout_root_problem(Container container, Oid root)
 												 InvalidOid);
 
 	return problem ? problem : partitions_problem(container, root);
+}
+
+/* The same when it has to be looked up first; false as long as there are no containers. */
+bool
+layout_look_if_spread(void)
+{
+	CachedContainer *posts = layout_find(CONTAINER_POSTS, false);
+
+	layout_spread = posts != NULL && posts->problem == NULL &&
+		posts->partitions.sharded;
+	layout_known = posts != NULL && posts->valid;
+	return layout_spread;
 }
 
 /* Begin to fill in what is known of a container, in a context emptied for it. */

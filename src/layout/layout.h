@@ -12,13 +12,17 @@
 #ifndef BLOGSTORE_LAYOUT_H
 #define BLOGSTORE_LAYOUT_H
 
-#include "layout/item.h"
+#include "cluster/cluster.h"
+#include "items/item.h"
 
 #include "access/attnum.h"
 #include "storage/lock.h"
 #include "utils/relcache.h"
 
 /* layout.c */
+extern bool layout_spread;		/* as far as is known, see layout_is_spread() */
+extern bool layout_known;
+extern bool layout_look_if_spread(void);
 extern void layout_init(void);
 extern uint64 layout_loads(void);	/* how often a layout was read */
 extern uint64 layout_invalidations(void);	/* how often one may have changed */
@@ -30,18 +34,27 @@ layout_stamp(void)
 	return layout_loads() + layout_invalidations();
 }
 
+/* Are the containers spread over the nodes of a cluster? Asked by each request. */
+static inline bool
+layout_is_spread(void)
+{
+	return layout_known ? layout_spread : layout_look_if_spread();
+}
+
 /*
- * The tables by which SQL names items. Users and copies of posts lie in one table,
- * where their type tells them apart. They have two names here all the same: another
- * engine may have users on every server, and split the copies, and then only these
- * lines change.
+ * The tables by which SQL names items. On one machine users and copies of posts lie in one
+ * table, where their type tells them apart. On a cluster users have a table of their own,
+ * EVERYONE_SQL, all of which is on every node.
  */
+#define EVERYONE_TABLE "user_items"
+#define EVERYONE_SQL BLOGSTORE_SCHEMA "." EVERYONE_TABLE
 #define USERS_SQL BLOGSTORE_SCHEMA ".users"
 #define COPIES_SQL BLOGSTORE_SCHEMA ".users"
 #define POSTS_SQL BLOGSTORE_SCHEMA ".posts"
 #define FEED_SQL BLOGSTORE_SCHEMA ".feed"
 
-/* shape.c: columns of open tables */
+/* shape.c: whose a table is, and columns of open tables */
+extern Oid	shape_table_owner(Oid relid);
 extern AttrNumber shape_column(Relation rel, const char *name);
 
 /* shape.c: the properties that an item of a type must have, as bits */
@@ -51,6 +64,7 @@ extern uint32 item_required(ItemType type);
 extern Oid	table_lookup(const char *name);
 extern bool table_container(Oid table, Container *container);
 extern bool table_takes(Oid table, ItemType type);
+extern bool table_holds_everyone(const char *name);
 
 /* hints.c: room in shared memory, for who sets that up */
 extern Size layout_hints_size(void);
@@ -80,10 +94,24 @@ extern int64 container_layout(void);
 extern int	partition_of(Container container, ItemType type,
 						 const pg_uuid_t *key);
 extern int	partition_first(Container container, ItemType type);
+extern int64 partition_placement(Container container, int partition);
 extern int	partition_after(Container container, ItemType type, int partition);
 extern int	partition_from(Container container, ItemType type, int number);
 extern int	partition_count(Container container, ItemType type);
 extern bool container_whole(Container container);
+extern bool container_is_spread(Container container);
+extern void container_require_cluster(const char *caller);
+extern bool container_shard(Container container, const pg_uuid_t *key,
+							Shard *shard);
+extern const ShardMap *container_shards(Container container);
+extern void container_hold(Container container, const pg_uuid_t *key,
+						   Shard *shard);
+extern bool container_hold_here(Container container, const pg_uuid_t *key);
+extern bool container_is_here(Container container, const pg_uuid_t *key);
+extern void container_hold_all(Container container, bool hold);
+extern bool container_held_by_caller(bool held);
+extern bool container_is_held_by_caller(void);
+extern void container_let_go(Container container, const pg_uuid_t *key);
 extern void container_require_whole(Container container);
 
 /* leaf.c: what items a partition can have, and in which table (InvalidOid: none) */

@@ -11,7 +11,7 @@
 #include "postgres.h"
 
 #include "layout/cached.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 
 #include "access/genam.h"
@@ -216,6 +216,7 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 	ItemType	type = wanted->type;
 	int			partition = wanted->partition;
 	LayoutProblem *problem = NULL;
+	bool		held = false;
 
 	if (lockmode != AccessShareLock)
 		container_lock(container, true);
@@ -226,6 +227,13 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 		Relation	rel;
 
 		partition = layout_place(&cc, container, type, wanted->key, partition);
+		if (cc->partitions.sharded && lockmode != AccessShareLock && !held)
+		{
+			/* and then ask again where it is */
+			partition_hold(&cc->partitions, partition);
+			held = true;
+			continue;
+		}
 		leaf = leaf_find(cc, container, type, partition, &problem);
 		CHECK_FOR_INTERRUPTS();
 		if (leaf == NULL)

@@ -7,7 +7,7 @@
 #define BLOGSTORE_LEAF_H
 
 #include "compat.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 
 #include "access/attnum.h"
@@ -52,10 +52,6 @@ typedef enum KeyCover
 	KEY_COVERED,
 	KEY_COVERED_AND_MORE		/* the index has other columns, too */
 } KeyCover;
-
-/* item.c: reading an item from a leaf's row */
-extern uint32 item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
-							 const AttrNumber *attno);
 
 /* path.c: which columns and indexes a leaf has */
 extern KeyCover leaf_key_cover(const OpenLeaf *leaf, Container container,

@@ -3,19 +3,20 @@
  *		The first level of a container: which partitions it has on this server, and
  *		which of them holds a key.
  *
- * Here a container is PARTITION BY HASH of its partition key, and the feed, which
- * has no such key, is its own only partition. No other file knows that. All others
+ * On one machine a container is PARTITION BY HASH of its partition key, and the feed, which
+ * has no such key, is its own only partition. On a cluster the partitions are the
+ * shards of a table of Citus's (cluster/), of which some are here, and items of some types
+ * every node has all. No other file knows that. All others
  * have a partition named by a number, and may not assume more of the numbers than
- * that they are not negative and hold as long as the layout does: where the
- * partitions of one container are spread over several servers, they have the
- * engine's numbers, with gaps.
+ * that they are not negative and hold as long as the layout does: those of shards
+ * have gaps, where the others are on other nodes.
  *
  * Runs in any process.
  */
 #include "postgres.h"
 
 #include "layout/cached.h"
-#include "layout/item.h"
+#include "items/item.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"
@@ -31,15 +32,25 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/* What is wrong with how a container's root is partitioned; NULL: nothing. */
+/*
+ * What is wrong with how a container's root is partitioned; NULL: nothing. One that is not
+ * split by the hash of its key, but by type, may be spread over a cluster instead.
+ */
 LayoutProblem *
 partitions_problem(Container container, Oid root)
 {
 	Property	key = container_key(container);
+	LayoutProblem *problem;
+	ShardMap	map;
 
-	return shape_key_problem(root, key == PROP_TYPE ?
-							 PARTITION_STRATEGY_LIST : PARTITION_STRATEGY_HASH,
-							 key);
+	if (key == PROP_TYPE)
+		return shape_key_problem(root, PARTITION_STRATEGY_LIST, PROP_TYPE);
+	problem = shape_key_problem(root, PARTITION_STRATEGY_HASH, key);
+	if (problem != NULL &&
+		shape_is_split_by_type(root) &&
+		shard_map_read(&map, root) && !map.everywhere)
+		return NULL;
+	return problem;
 }
 
 /* Read how keys are spread over partitions from the description of the root. */
@@ -59,6 +70,26 @@ load_hash(Partitions *partitions, PartitionKey key, PartitionDesc desc)
 	}
 }
 
+/* Read which shards a root has that is spread over a cluster. */
+static void
+load_shards(Partitions *partitions, Container container, Relation root)
+{
+	ShardMap   *map = &partitions->shards;
+
+	if (!shard_map_read(map, RelationGetRelid(root)))
+		map->n = 0;				/* no more: an invalidation is on its way */
+	partitions->sharded = true;
+	partitions->whole = true;
+	if (container == CONTAINER_USERS)
+		partitions->everywhere = UINT32_C(1) << ITEM_USER;
+	partitions->n = Max(map->n, 1);
+	partitions->table = palloc0(sizeof(Oid) * partitions->n);
+	for (int i = 0; i < map->n; i++)
+		partitions->table[i] = map->shard[i].table;
+	for (int t = 0; t < N_ITEM_TYPES; t++)
+		partitions->leaf[t] = palloc0(sizeof(CachedLeaf) * partitions->n);
+}
+
 /*
  * Read which partitions a container has, whose root is open and has no problem.
  * Of their leaves nothing is known yet. All is made in the current memory context.
@@ -72,6 +103,12 @@ partitions_load(Partitions *partitions, Container container, Relation root)
 
 	partitions->hashed = hashed;
 	partitions->whole = true;
+	if (hashed && RelationGetPartitionKey(root)->strategy !=
+		PARTITION_STRATEGY_HASH)
+	{
+		load_shards(partitions, container, root);
+		return;
+	}
 	if (hashed)
 		load_hash(partitions, RelationGetPartitionKey(root), desc);
 	partitions->table = palloc(sizeof(Oid) * (n + 1));
@@ -143,7 +180,7 @@ partitions_hint(const Partitions *partitions, Oid root, uint64 hash)
 void
 partitions_leave_hints(const Partitions *partitions, Oid root)
 {
-	if (!hints_kept())
+	if (!hints_kept() || partitions->sharded)
 		return;
 	for (int p = 0; p < partitions->n; p++)
 		for (ItemType type = 0; type < N_ITEM_TYPES; type++)
@@ -208,28 +245,86 @@ partitions_hash(Partitions *partitions, const pg_uuid_t *key)
 	return kept->hash;
 }
 
+/* Does each node have all items of a type? They are in one partition then. */
+static bool
+is_everywhere(const Partitions *partitions, ItemType type)
+{
+	return (partitions->everywhere & (UINT32_C(1) << type)) != 0;
+}
+
+/* The shard that takes a key, if it is here. */
+static int
+shard_here(const Partitions *partitions, const pg_uuid_t *key)
+{
+	int			shard = shard_of_key(&partitions->shards, key);
+
+	return shard != NO_SHARD && OidIsValid(partitions->table[shard]) ?
+		shard : NO_PARTITION;
+}
+
 /*
- * The partition that holds a key; NO_PARTITION: none does; UNPROVEN: a sparse map
- * does not tell.
+ * The partition that holds a key's items of a type; NO_PARTITION: none on this server does;
+ * UNPROVEN: a sparse map does not tell.
  */
 int
-partitions_of_key(Partitions *partitions, const pg_uuid_t *key)
+partitions_of_key(Partitions *partitions, ItemType type, const pg_uuid_t *key)
 {
 	uint64		hash;
 
 	if (!partitions->hashed)
 		return FEED_PARTITION;
+	if (partitions->sharded)
+		return is_everywhere(partitions, type) ? 0 :
+			shard_here(partitions, key);
 	if (partitions->modulus <= 0)
 		return NO_PARTITION;
 	hash = partitions_hash(partitions, key);
 	return partitions->of_remainder[hash % (uint64) partitions->modulus];
 }
 
-/* The partition with the lowest number from a number on; NO_PARTITION: none. */
+/*
+ * The partition with the lowest number from a number on that is a table here;
+ * NO_PARTITION: none.
+ */
 int
-partitions_from(const Partitions *partitions, int number)
+partitions_next_table(const Partitions *partitions, int number)
 {
-	return number < partitions->n ? Max(number, 0) : NO_PARTITION;
+	number = Max(number, 0);
+	while (partitions->sharded && number < partitions->n &&
+		   !OidIsValid(partitions->table[number]))
+		number++;
+	return number < partitions->n ? number : NO_PARTITION;
+}
+
+/* The same among those for items of a type. */
+int
+partitions_from(const Partitions *partitions, ItemType type, int number)
+{
+	if (is_everywhere(partitions, type))
+		return number <= 0 ? 0 : NO_PARTITION;
+	return partitions_next_table(partitions, number);
+}
+
+/*
+ * What stands for a partition being on this node since it came: its table, of which there is
+ * another whenever it has moved here. 0: it is no shard.
+ */
+int64
+partitions_placement(const Partitions *partitions, int number)
+{
+	return number >= 0 && number < partitions->shards.n ?
+		partitions->shards.shard[number].table : InvalidOid;
+}
+
+/*
+ * Before a partition is written to: keep it on this node. Whoever has asked which it is
+ * has to ask again.
+ */
+void
+partitions_hold(const Partitions *partitions, int number)
+{
+	if (number >= 0 && number < partitions->shards.n)
+		shard_hold(&partitions->shards, number);
 }
 
 /* The table of a partition, which is split by type: of the feed, its root. */
@@ -276,6 +371,26 @@ add_attached(List *attached, Relation inherits, Oid parent)
 	return attached;
 }
 
+/*
+ * Add what is attached to those shards of a root that are here, and to the text which of
+ * them are, and since when.
+ */
+static List *
+add_shards(List *attached, Relation inherits, Oid root, StringInfo text)
+{
+	ShardMap	map;
+
+	if (!shape_is_split_by_type(root) || !shard_map_read(&map, root))
+		return attached;
+	for (int i = 0; i < map.n; i++)
+		if (OidIsValid(map.shard[i].table))
+		{
+			attached = add_attached(attached, inherits, map.shard[i].table);
+			appendStringInfo(text, INT64_FORMAT ",", map.shard[i].placement);
+		}
+	return attached;
+}
+
 static int
 compare_attached(const ListCell *a, const ListCell *b)
 {
@@ -302,8 +417,12 @@ partitions_number(const Oid *root, int nroots)
 	ListCell   *lc;
 	StringInfoData text;
 
+	initStringInfo(&text);
 	for (int i = 0; i < nroots; i++)
+	{
 		attached = add_attached(attached, inherits, root[i]);
+		attached = add_shards(attached, inherits, root[i], &text);
+	}
 	/* the list grows by what is attached to its members */
 	for (int i = 0; i < list_length(attached); i++)
 		attached = add_attached(attached, inherits,
@@ -311,7 +430,6 @@ partitions_number(const Oid *root, int nroots)
 	table_close(inherits, AccessShareLock);
 
 	list_sort(attached, compare_attached);
-	initStringInfo(&text);
 	foreach(lc, attached)
 	{
 		const Attachment *one = lfirst(lc);

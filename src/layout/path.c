@@ -9,7 +9,7 @@
 
 #include "guard/guard.h"
 #include "layout/cached.h"
-#include "layout/item.h"
+#include "items/item.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"
@@ -223,6 +223,19 @@ index_may_be_wanted(Oid relid, const PathColumns *paths, AccessPath wanted,
 }
 
 /*
+ * Where a leaf has its columns, but for the id of a post, in place of which the post_id stands:
+ * a table that is spread over a cluster has that in all its unique indexes.
+ */
+static void
+columns_by_post_id(AttrNumber *attno, const CachedLeaf *leaf,
+				   Container container, ItemType type)
+{
+	memcpy(attno, leaf->attno, sizeof(leaf->attno));
+	if (container == CONTAINER_POSTS && type == ITEM_POST)
+		attno[PROP_ID] = leaf->attno[PROP_POST_ID];
+}
+
+/*
  * Which index of rel serves a path, or which serves which path (N_PATHS)? An owner's
  * predicate is not evaluated.
  */
@@ -233,15 +246,18 @@ find_indexes(CachedLeaf *leaf, Relation rel, Container container,
 	AccessPath	identity = leaf_identity_path(container, type);
 	const PathColumns *paths = path_columns[container][type];
 	List	   *indexes = RelationGetIndexList(rel);
+	AttrNumber	by_post_id[N_PROPERTIES];
 	ListCell   *lc;
 
+	columns_by_post_id(by_post_id, leaf, container, type);
 	foreach(lc, indexes)
 	{
 		Relation	index;
 
 		if (wanted != N_PATHS &&
 			(OidIsValid(leaf->index[wanted]) ||
-			 !index_may_be_wanted(lfirst_oid(lc), paths, wanted, leaf->attno)))
+			 (!index_may_be_wanted(lfirst_oid(lc), paths, wanted, leaf->attno) &&
+			  !index_may_be_wanted(lfirst_oid(lc), paths, wanted, by_post_id))))
 			continue;
 		index = index_open(lfirst_oid(lc), AccessShareLock);
 		leaf->attached |= index_is_attached(index);
@@ -250,8 +266,10 @@ find_indexes(CachedLeaf *leaf, Relation rel, Container container,
 				if (path_is_wanted(path, wanted) &&
 					!OidIsValid(leaf->index[path]) &&
 					index_has_rows(index, path, leaf->attno) &&
-					index_serves(index, &paths[path], path == identity,
-								 leaf->attno))
+					(index_serves(index, &paths[path], path == identity,
+								  leaf->attno) ||
+					 index_serves(index, &paths[path], path == identity,
+								  by_post_id)))
 					leaf->index[path] = RelationGetRelid(index);
 		index_close(index, AccessShareLock);
 	}

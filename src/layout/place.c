@@ -16,7 +16,7 @@
 #include "postgres.h"
 
 #include "layout/cached.h"
-#include "layout/item.h"
+#include "items/item.h"
 
 #include "utils/memutils.h"
 
@@ -65,7 +65,7 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
 static int
 find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
 {
-	int			partition = partitions_of_key(&cc->partitions, key);
+	int			partition = partitions_of_key(&cc->partitions, type, key);
 	const CachedLeaf *leaf;
 
 	if (partition == UNPROVEN)
@@ -106,5 +106,6 @@ layout_place(CachedContainer **cc, Container container, ItemType type,
 	}
 	if ((*cc)->partitions.sparse)
 		*cc = layout_get(container);
-	return key != NULL ? partitions_of_key(&(*cc)->partitions, key) : partition;
+	return key != NULL ? partitions_of_key(&(*cc)->partitions, type, key) :
+		partition;
 }

@@ -13,7 +13,7 @@
 #include "postgres.h"
 
 #include "layout/cached.h"
-#include "layout/item.h"
+#include "items/item.h"
 
 #include "access/genam.h"
 #include "access/htup_details.h"

@@ -15,7 +15,7 @@
 #include "postgres.h"
 
 #include "layout/cached.h"
-#include "layout/item.h"
+#include "items/item.h"
 
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
@@ -205,6 +205,13 @@ shape_key_problem(Oid relid, char strategy, Property column)
 							strategy == PARTITION_STRATEGY_HASH ? "HASH" : "LIST",
 							property_column(column)),
 				   "Put a table in its place that is partitioned as docs/ARCHITECTURE.md describes.");
+}
+
+/* Is a table partitioned by type, as the leaves of one partition are split? */
+bool
+shape_is_split_by_type(Oid relid)
+{
+	return key_is(relid, PARTITION_STRATEGY_LIST, PROP_TYPE);
 }
 
 /* A leaf takes items of more than one type. */

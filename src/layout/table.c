@@ -9,7 +9,7 @@
 #include "postgres.h"
 
 #include "layout/cached.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 
 #include "access/htup_details.h"
@@ -32,6 +32,21 @@ table_lookup(const char *name)
 	return OidIsValid(nsp) ? get_relname_relid(name, nsp) : InvalidOid;
 }
 
+/* Is a table in blogstore's schema a container's, or one of its shards on a cluster? */
+static bool
+is_of_container(Oid root, Oid nsp, Container container)
+{
+	const char *name = container_table(container);
+	char	   *root_name;
+
+	if (root == table_lookup(name))
+		return true;
+	if (get_rel_namespace(root) != nsp || container_key(container) == PROP_TYPE)
+		return false;
+	root_name = get_rel_name(root);
+	return root_name != NULL && shard_has_name_of(root_name, name);
+}
+
 /*
  * The container that a table is a partition of; false: of none, or not any more while
  * it is being detached (DETACH PARTITION ... CONCURRENTLY, which may stop half-way).
@@ -42,13 +57,21 @@ bool
 table_container(Oid table, Container *container)
 {
 	List	   *ancestors = get_partition_ancestors(table);
+	Oid			nsp = get_namespace_oid(BLOGSTORE_SCHEMA, true);
 
 	if (ancestors == NIL)
 		return false;
 	for (*container = 0; *container < N_CONTAINERS; (*container)++)
-		if (llast_oid(ancestors) == table_lookup(container_table(*container)))
+		if (is_of_container(llast_oid(ancestors), nsp, *container))
 			return true;
 	return false;
+}
+
+/* Is a table, by its name, the shard of the users on a cluster? */
+bool
+table_holds_everyone(const char *name)
+{
+	return shard_has_name_of(name, EVERYONE_TABLE);
 }
 
 /* Is a table a partition for items of a type, by its LIST bound? */

@@ -24,7 +24,7 @@
 #include "compat.h"
 #include "container/container.h"
 #include "hooks.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "members/members.h"
 #include "remembered.h"
 #include "state/state.h"

@@ -6,7 +6,7 @@
 #define BLOGSTORE_MEMBERS_H
 
 #include "container/container.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "state/state.h"
 
 /* username.c: what may be a username */
@@ -32,6 +32,7 @@ extern void deleted_changed(void);
 extern void rename_begin(ItemWriter *writer, const BlogItem *user);
 extern bool rename_ready(const Job *job);
 extern bool rename_step(Job *job);
+extern int	partition_of_placement(int64 placement);
 
 /* user_deletion.c: from a user's deletion to the last item */
 extern void deletion_begin(const pg_uuid_t *user_id);
@@ -41,6 +42,18 @@ extern bool deletion_step(Job *job);
 
 /* sweep.c: the passes over all items that renames and deletions are made of */
 extern void sweep_failed(const Job *job);
+
+/* everyone.c: users on a cluster, whom every node has */
+extern bool everyone_insert(const BlogItem *user);
+extern void everyone_lock_names(void);
+extern bool everyone_lock(const pg_uuid_t *user_id, bool to_delete,
+						  BlogItem *user);
+extern void everyone_update(const BlogItem *user);
+extern void everyone_delete(const BlogItem *user);
+extern void everyone_begin_deletion(const pg_uuid_t *user_id);
+extern void everyone_revive(const pg_uuid_t *user_id);
+extern void everyone_follow(const pg_uuid_t *users, int n);
+extern List *everyone_deleting(void);
 
 /* registry.c: usernames are unique regardless of case */
 extern bool registry_claim(Datum username, const pg_uuid_t *user_id);

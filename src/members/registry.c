@@ -10,7 +10,7 @@
  */
 #include "postgres.h"
 
-#include "layout/item.h"
+#include "items/item.h"
 #include "members/members.h"
 #include "state/state.h"
 

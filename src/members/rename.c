@@ -38,6 +38,11 @@
  * job go on with its first pass where that was, or else wait again, for those who
  * write by then. An error rolls the step back, and it is tried again.
  *
+ * On a cluster a shard that has come to this node is gone through in the same phases, each item for
+ * its author's name: an ARRIVAL, which goes on with its copies then (worker/arrivals.c).
+ * An item whose author is not there was left by a deletion that this node is done with, and is
+ * deleted.
+ *
  * Where no worker can run there is no job: edit_user() does all of it, waiting for
  * locks, and whoever writes an item locks its author (need_user()).
  *
@@ -51,6 +56,11 @@
 #include "members/walk.h"
 
 #include "utils/snapmgr.h"
+
+StaticAssertDecl((int) ARRIVAL_SWEEP == RENAME_SWEEP &&
+				 (int) ARRIVAL_WAIT == RENAME_WAIT &&
+				 (int) ARRIVAL_RECHECK == RENAME_RECHECK,
+				 "an arrival begins with the phases of a rename");
 
 /* How many items are relabelled in one transaction. */
 #define RENAME_CHUNK 1000
@@ -134,18 +144,33 @@ rename_park(Job *job, Sweep *sweep)
 	sweep_park(sweep, job);
 }
 
-/* SWEEP, RECHECK -> the job is gone */
+/* SWEEP, RECHECK -> the job is gone; of an arrival: its next phase */
 static void
 rename_finish(Job *job, Sweep *sweep)
 {
 	Assert(job->phase == RENAME_SWEEP || job->phase == RENAME_RECHECK);
-	job_finish(job);
+	if (job->kind == JOB_ARRIVAL)
+		job_enter_phase(job, ARRIVAL_COPIES);
+	else
+		job_finish(job);
 	sweep_end(sweep);
 }
 
 /* ------------------------------------------------------------------------
  * A step
  * ------------------------------------------------------------------------ */
+
+/* The partition that has come as a table (partition_placement()); NO_PARTITION: it is not here any more. */
+int
+partition_of_placement(int64 placement)
+{
+	int			p = partition_first(CONTAINER_POSTS, ITEM_POST);
+
+	while (p != NO_PARTITION &&
+		   partition_placement(CONTAINER_POSTS, p) != placement)
+		p = partition_after(CONTAINER_POSTS, ITEM_POST, p);
+	return p;
+}
 
 /* The user's name; 0 if there is no such user. By the active snapshot. */
 static Datum
@@ -169,12 +194,34 @@ relabel_leaf(const SweepWork *work, ItemType type, int partition,
 	return relabel_items(work->user_id, work->username, type, partition, walk);
 }
 
+/*
+ * Relabel a chunk of a shard that has come; false once this pass is through. Authors who are not
+ * there are believed to be gone once those have ended who wrote users before: a user may have
+ * been made in a transaction that this node has still to commit.
+ */
+static bool
+arrival_chunk(Job *job, Sweep *sweep)
+{
+	SweepWork	work = {
+		.leaf = relabel_leaf, .chunk = RENAME_CHUNK, .one_partition = true,
+		.partition = partition_of_placement(job->placement),
+		.nobodys_too = !sweep_has_writers(sweep)
+	};
+
+	if (work.partition == NO_PARTITION)
+		return false;			/* it has gone on */
+	return sweep_go_on(job, sweep, &work);
+}
+
 /* Relabel a chunk; false once this pass is through. */
 static bool
 rename_chunk(Job *job, Sweep *sweep)
 {
 	SweepWork	work = {.leaf = relabel_leaf, .chunk = RENAME_CHUNK};
 	uint64		left_out = left_out_count();
+
+	if (job->kind == JOB_ARRIVAL)
+		return arrival_chunk(job, sweep);
 
 	if (job->has_user)
 	{

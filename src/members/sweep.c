@@ -108,10 +108,10 @@ add_writer(Sweep *sweep, VirtualTransactionId writer)
 
 /* Note every transaction that writes to a leaf. */
 static void
-note_writers_of(Sweep *sweep, ItemType type, int partition)
+note_writers_of(Sweep *sweep, Container container, ItemType type, int partition)
 {
 	VirtualTransactionId *holders =
-		partition_writers(CONTAINER_POSTS, type, partition);
+		partition_writers(container, type, partition);
 	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
 
 	for (int i = 0; VirtualTransactionIdIsValid(holders[i]); i++)
@@ -150,12 +150,23 @@ sweep_begin(const Job *job)
 	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
 		for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
 			 p = partition_after(CONTAINER_POSTS, type, p))
-			note_writers_of(sweep, type, p);
+			note_writers_of(sweep, CONTAINER_POSTS, type, p);
+	/* an item's author may be there as soon as they have ended */
+	if (job->kind == JOB_ARRIVAL)
+		note_writers_of(sweep, CONTAINER_USERS, ITEM_USER,
+						partition_first(CONTAINER_USERS, ITEM_USER));
 
 	old = MemoryContextSwitchTo(TopMemoryContext);
 	sweeps = lappend(sweeps, sweep);
 	MemoryContextSwitchTo(old);
 	return sweep;
+}
+
+/* Are there any who were noted, and have not been seen to end? */
+bool
+sweep_has_writers(const Sweep *sweep)
+{
+	return sweep->n > 0;
 }
 
 /* ------------------------------------------------------------------------
@@ -174,7 +185,7 @@ sweep_begin(const Job *job)
  * false: it has been through all.
  */
 static bool
-sweep_leaf(Job *job, ItemType *type, int *partition)
+sweep_leaf(Job *job, const SweepWork *work, ItemType *type, int *partition)
 {
 	int			from = job->partition & LEAF_PARTITION_MASK;
 
@@ -183,7 +194,10 @@ sweep_leaf(Job *job, ItemType *type, int *partition)
 	{
 		int			leaf;
 
-		*partition = partition_from(CONTAINER_POSTS, *type, from);
+		if (work->one_partition)
+			*partition = from <= work->partition ? work->partition : NO_PARTITION;
+		else
+			*partition = partition_from(CONTAINER_POSTS, *type, from);
 		if (*partition == NO_PARTITION)
 			continue;
 		leaf = ((*type - ITEM_POST) << LEAF_TYPE_SHIFT) | *partition;
@@ -205,20 +219,21 @@ sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
 	ItemWalk	walk;
 	ItemType	type;
 	int			partition;
-	bool		more = sweep_leaf(job, &type, &partition);
+	bool		more = sweep_leaf(job, work, &type, &partition);
 
 	if (sweep->pause >= PATIENT_PAUSE)
 		item_walk_init(&walk, 1, LockWaitBlock);
 	else
 		item_walk_init(&walk, work->chunk, LockWaitSkip);
 	walk.place = job->place;
+	walk.nobodys_too = work->nobodys_too;
 	while (more)
 	{
 		if (!work->leaf(work, type, partition, &walk))
 			break;
 		walk.place.valid = false;
 		job->partition++;
-		more = sweep_leaf(job, &type, &partition);
+		more = sweep_leaf(job, work, &type, &partition);
 	}
 	job->place = walk.place;
 	job->done += walk.changed;

@@ -13,7 +13,7 @@
 #include "compat.h"
 #include "container/container.h"
 #include "counts/counts.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "members/walk.h"
 
@@ -149,30 +149,6 @@ walk_writer(Visitor *visitor, ItemScan *scan, const BlogItem *item)
 	return NULL;
 }
 
-static VisitOutcome
-relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
-{
-	BlogItem	wanted;
-	ItemResult	outcome;
-	ItemWriter *writer;
-
-	if (!wanted_name(visitor, item, &wanted) ||
-		item_same(item, &wanted, PROP_USER_USERNAME))
-		return VISIT_UNCHANGED;
-	writer = walk_writer(visitor, scan, item);
-	if (writer == NULL)
-		return VISIT_BUSY;
-	outcome = item_writer_lock_found(writer, scan,
-									 LockTupleNoKeyExclusive, walk->wait, item);
-	if (outcome == ITEM_LOCKED)
-		return VISIT_BUSY;
-	if (outcome == ITEM_NOT_FOUND)
-		return VISIT_UNCHANGED;
-	item_set(item, PROP_USER_USERNAME, wanted.value[PROP_USER_USERNAME]);
-	item_writer_update(writer, item);
-	return VISIT_CHANGED;
-}
-
 /* Delete an item of a deleted user's; of a post, what hangs on it first. */
 static VisitOutcome
 delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
@@ -203,6 +179,85 @@ delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 			break;
 	}
 	return VISIT_UNCHANGED;
+}
+
+/* Is a user there, by what is committed now? */
+static bool
+user_has_come(const pg_uuid_t *user_id)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+	BlogItem	user;
+	bool		found;
+
+	PushActiveSnapshot(GetLatestSnapshot());
+	found = item_get(&(ItemQuery) {
+		.container = CONTAINER_USERS, .type = ITEM_USER,
+		.partition_key = user_id, .path = PATH_KEY, .key = &key, .nkeys = 1
+	}, &user);
+	PopActiveSnapshot();
+	return found;
+}
+
+/*
+ * Delete an item whose author was deleted, unless a user with that id comes anew: who likes the
+ * post again then, and finds the like there, is to keep it (deletion_claim()).
+ */
+static VisitOutcome
+delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
+{
+	const pg_uuid_t *author = item_uuid(item, PROP_USER_ID);
+	KeyLock		lock;
+
+	if (!key_lock_init(&lock, CONTAINER_USERS, ITEM_USER, author) ||
+		!key_lock(&lock, KEY_LOCK_EXCLUSIVE, LockWaitSkip) ||
+		user_has_come(author))
+		return VISIT_BUSY;
+	return delete_item(visitor, scan, item, walk);
+}
+
+/*
+ * The id of a user who is being made may have been that of one who was deleted: until this
+ * transaction ends nothing is deleted for its author's being away.
+ */
+void
+deletion_claim(const pg_uuid_t *user_id)
+{
+	KeyLock		lock;
+
+	if (key_lock_init(&lock, CONTAINER_USERS, ITEM_USER, user_id))
+		(void) key_lock(&lock, KEY_LOCK_SHARED, LockWaitBlock);
+}
+
+static VisitOutcome
+relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
+{
+	uint64		left_out = left_out_count();
+	BlogItem	wanted;
+	ItemResult	outcome;
+	ItemWriter *writer;
+
+	if (!wanted_name(visitor, item, &wanted))
+	{
+		/* what could not be read may be there */
+		if (!walk->nobodys_too || left_out_count() != left_out ||
+			!container_whole(CONTAINER_USERS))
+			return VISIT_UNCHANGED;
+		return delete_nobodys(visitor, scan, item, walk);
+	}
+	if (item_same(item, &wanted, PROP_USER_USERNAME))
+		return VISIT_UNCHANGED;
+	writer = walk_writer(visitor, scan, item);
+	if (writer == NULL)
+		return VISIT_BUSY;
+	outcome = item_writer_lock_found(writer, scan,
+									 LockTupleNoKeyExclusive, walk->wait, item);
+	if (outcome == ITEM_LOCKED)
+		return VISIT_BUSY;
+	if (outcome == ITEM_NOT_FOUND)
+		return VISIT_UNCHANGED;
+	item_set(item, PROP_USER_USERNAME, wanted.value[PROP_USER_USERNAME]);
+	item_writer_update(writer, item);
+	return VISIT_CHANGED;
 }
 
 /* A walk from the start of a leaf; limit 0: all of it in one step. */
@@ -272,13 +327,16 @@ delete_user_copies(const pg_uuid_t *user_id)
 
 	PushActiveSnapshot(GetLatestSnapshot());
 	snapshot = GetActiveSnapshot();
-	delete_found(item_writer_open(CONTAINER_USERS, ITEM_POST, user_id),
-				 item_scan_begin(&(ItemQuery) {
-					.container = CONTAINER_USERS, .type = ITEM_POST,
-					.partition_key = user_id, .path = PATH_LIST, .key = &key,
-					.nkeys = 1, .identity = true, .snapshot = snapshot
-				}),
-				 user_id);
+	/* on a cluster they are where the user is at home */
+	if (!layout_is_spread() ||
+		partition_of(CONTAINER_USERS, ITEM_POST, user_id) != NO_PARTITION)
+		delete_found(item_writer_open(CONTAINER_USERS, ITEM_POST, user_id),
+					 item_scan_begin(&(ItemQuery) {
+						.container = CONTAINER_USERS, .type = ITEM_POST,
+						.partition_key = user_id, .path = PATH_LIST, .key = &key,
+						.nkeys = 1, .identity = true, .snapshot = snapshot
+					}),
+					 user_id);
 	if (container_usable(CONTAINER_FEED))
 		delete_found(item_writer_open_partition(CONTAINER_FEED, ITEM_POST,
 												FEED_PARTITION),

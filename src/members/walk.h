@@ -1,7 +1,7 @@
 /*
  * walk.h
- *		Going through users' items, for walk.c, sweep.c, rename.c and user_deletion.c
- *		alone.
+ *		Going through users' items, for walk.c, sweep.c, rename.c, user_deletion.c
+ *		and everyone.c alone.
  */
 #ifndef BLOGSTORE_WALK_H
 #define BLOGSTORE_WALK_H
@@ -22,6 +22,7 @@ typedef struct ItemWalk
 	LockWaitPolicy wait;		/* LockWaitSkip: leave locked items alone */
 	int64		changed;		/* items changed so far */
 	bool		skipped;		/* were any left alone? */
+	bool		nobodys_too;	/* relabelling: delete items without author */
 } ItemWalk;
 
 extern void item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait);
@@ -31,6 +32,7 @@ extern bool delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
 						 ItemWalk *walk);
 extern void relabel_user_items(const pg_uuid_t *user_id, Datum username);
 extern void delete_user_items(const pg_uuid_t *user_id, int64 limit);
+extern void deletion_claim(const pg_uuid_t *user_id);
 extern void delete_user_copies(const pg_uuid_t *user_id);
 
 /*
@@ -58,10 +60,14 @@ typedef struct SweepWork
 	const pg_uuid_t *user_id;	/* NULL: everyone's items */
 	Datum		username;
 	int64		chunk;			/* items to change in a step */
+	bool		one_partition;	/* no others are swept */
+	int			partition;		/* that one */
+	bool		nobodys_too;	/* as in ItemWalk */
 } SweepWork;
 
 extern Sweep *sweep_find(const Job *job);
 extern Sweep *sweep_begin(const Job *job);
+extern bool sweep_has_writers(const Sweep *sweep);
 extern bool sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work);
 extern bool sweep_is_clean(const Sweep *sweep);
 extern bool sweep_left_something(const Sweep *sweep);

@@ -12,7 +12,7 @@
 
 #include "merged/merged.h"
 
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 
 #include "lib/binaryheap.h"

@@ -12,7 +12,7 @@
 
 #include "compat.h"
 #include "container/container.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "members/members.h"
 #include "replies/replies.h"
 

@@ -5,7 +5,7 @@
 #ifndef BLOGSTORE_REPLIES_H
 #define BLOGSTORE_REPLIES_H
 
-#include "layout/item.h"
+#include "items/item.h"
 #include "members/members.h"
 
 #include "utils/uuid.h"

@@ -12,7 +12,7 @@
 #include "postgres.h"
 
 #include "container/container.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "requests/request.h"
 
 #include "utils/snapmgr.h"

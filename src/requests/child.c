@@ -11,7 +11,7 @@
 #include "container/container.h"
 #include "counts/counts.h"
 #include "hooks.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "members/members.h"
 #include "requests/request.h"
 

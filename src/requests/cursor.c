@@ -13,6 +13,9 @@
  * twice then, but none is skipped. Only the nil id means no row, but the place before
  * all of a date: older rows lie on one side of it, all of that date on the other.
  *
+ * On a cluster each node's part of a list begins with the millisecond, and who puts the parts together
+ * finds the row in them (remote/gather.c). A user's posts are looked up among the copies.
+ *
  * It costs one descent of an index more: posts, and comments on a post, have an index by
  * id. Of likes, and of a user's comments, the rows of the one millisecond are read.
  *
@@ -22,9 +25,11 @@
 
 #include "compat.h"
 #include "container/container.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
+#include "remote/remote.h"
 #include "requests/request.h"
+#include "views/views.h"
 
 #include "utils/snapmgr.h"
 
@@ -56,7 +61,7 @@ find_post(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz *date)
 	BlogItem	post;
 	bool		found;
 
-	if (!post_possible(id))
+	if (remote_serves_part() || !post_possible(id))
 		return false;
 	scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_POST, .partition_key = id,
@@ -166,7 +171,9 @@ page_find(ListPage *page, ItemType type, const pg_uuid_t *of)
 
 	if (!page_may_be_cut(page, &end))
 		return;
-	if (type == ITEM_POST)
+	if (type == ITEM_POST && of != NULL && layout_is_spread() && !remote_serves_part())
+		found = copies_find(of, &before->id, before->date, &end, &date);
+	else if (type == ITEM_POST)
 		found = find_post(of, &before->id, &date);
 	else if (type == ITEM_COMMENT)
 		found = find_comment(of, &before->id, &date);

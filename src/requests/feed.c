@@ -8,11 +8,12 @@
 
 #include "compat.h"
 #include "container/container.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "members/members.h"
 #include "requests/request.h"
 #include "state/state.h"
+#include "views/views.h"
 
 #include "utils/snapmgr.h"
 
@@ -22,18 +23,33 @@ QUERY_FUNCTION_0_2(list_feed, REQUEST_LIST_FEED, ITEM_POST);
 /*
  * Q6: a page of the feed. The view holds the newest posts; a page that goes
  * past its end continues in the posts container, and one that goes towards the
- * newest is read there if it begins past that end.
+ * newest is read there if it begins past that end. On a cluster this node's view has all
+ * of it, or all nodes are asked.
  *
  * Errors: 22004, 22023, 55000.
  */
 static void
 list_feed(RequestScan *scan, FunctionCallInfo fcinfo)
 {
+	bool		asks = layout_is_spread() && !remote_serves_part();
+	bool		ready;
+
 	get_page(fcinfo, 0, &scan->page);
 	query_ready(scan);
-	page_find(&scan->page, ITEM_POST, NULL);
-	if (views_ready(GetActiveSnapshot()) && container_usable(CONTAINER_FEED))
+	ready = views_ready(GetActiveSnapshot()) && container_usable(CONTAINER_FEED);
+	if (!asks)
+		page_find(&scan->page, ITEM_POST, NULL);
+	else if (scan->page.before.valid && !feed_find_place(&scan->page.before))
+		ready = false;			/* where the page begins the nodes know */
+	if (ready && (asks ? scan->deleted == NULL &&
+				  feed_has_page(scan->page.size, &scan->page.before,
+								scan->page.oldest_first) : !layout_is_spread()))
 		query_feed(scan);
+	else if (!asks)
+		query_posts(scan, NULL);	/* of a node's part, its own posts */
 	else
-		query_posts(scan, NULL);
+	{
+		scan->remote = remote_gather(scan->query->name, ITEM_POST, fcinfo);
+		scan->left = -1;
+	}
 }

@@ -13,7 +13,7 @@
 
 #include "compat.h"
 #include "counts/counts.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "members/members.h"
 #include "replies/replies.h"

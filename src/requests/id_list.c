@@ -14,7 +14,7 @@
 #include "compat.h"
 #include "container/container.h"
 #include "counts/counts.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "requests/request.h"
 
 #include "utils/memutils.h"

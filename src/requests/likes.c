@@ -8,7 +8,7 @@
 
 #include "compat.h"
 #include "container/container.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "members/members.h"
 #include "requests/request.h"

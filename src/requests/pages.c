@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "container/container.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "requests/request.h"
 
 QUERY_FUNCTION(get_posts, REQUEST_GET_POSTS, ITEM_POST);

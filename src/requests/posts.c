@@ -10,7 +10,7 @@
 #include "compat.h"
 #include "container/container.h"
 #include "counts/counts.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "members/members.h"
 #include "requests/request.h"
@@ -248,14 +248,18 @@ static void
 list_user_posts(RequestScan *scan, FunctionCallInfo fcinfo)
 {
 	const pg_uuid_t *user_id = need_uuid(fcinfo, 0, "user_id");
+	BlogItem	user;
 
 	get_page(fcinfo, 1, &scan->page);
 	scan->include_hidden = get_flag(fcinfo, 5, "include_hidden");
 	query_ready(scan);
 	if (deleted_has(scan->deleted, user_id))
 		return;
+	/* on a cluster the other nodes may not have purged a deleted user's items yet */
+	if (layout_is_spread() && !find_user(user_id, &user))
+		return;
 	page_find(&scan->page, ITEM_POST, user_id);
-	if (views_ready(GetActiveSnapshot()))
+	if (!remote_serves_part() && views_ready(GetActiveSnapshot()))
 		query_list(scan, CONTAINER_USERS, user_id);
 	else
 		query_posts(scan, user_id);

@@ -14,12 +14,12 @@
 #include "compat.h"
 #include "container/container.h"
 #include "counts/counts.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "members/members.h"
 #include "requests/request.h"
 #include "short_form/short_form.h"
-#include "state/state.h"
+#include "views/views.h"
 
 #include "utils/snapmgr.h"
 
@@ -111,37 +111,6 @@ query_posts(RequestScan *scan, const pg_uuid_t *user_id)
 	scan->goes_on = true;
 }
 
-/*
- * Does the capped view hold all posts? Read by the snapshot that reads the view, from the
- * row that is written with it.
- */
-static bool
-feed_is_whole(void)
-{
-	ViewState	state;
-
-	view_state_read(&state);
-	return state.feed_whole;
-}
-
-/* Does the capped view reach back to a place? Then it holds all posts behind that. */
-static bool
-feed_reaches(const Cursor *place)
-{
-	BlogItem	oldest;
-	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_FEED, .type = ITEM_POST, .path = PATH_DATE,
-		.identity = true
-	});
-	bool		reaches = item_scan_next(scan, &oldest) &&
-		(item_date(&oldest) < place->date ||
-		 (item_date(&oldest) == place->date &&
-		  memcmp(item_uuid(&oldest, PROP_ID), &place->id, UUID_LEN) <= 0));
-
-	item_scan_end(scan);
-	return reaches;
-}
-
 static void
 close_leaf(RequestScan *scan)
 {
@@ -164,7 +133,7 @@ query_feed(RequestScan *scan)
 	Oid			index;
 
 	query_posts(scan, NULL);
-	whole = oldest_first && feed_is_whole();
+	whole = oldest_first && (layout_is_spread() || feed_is_whole());
 	scan->out_of_view = oldest_first && !whole && !scan->page.before.valid;
 	if (scan->out_of_view)
 		return;
@@ -174,6 +143,7 @@ query_feed(RequestScan *scan)
 		.container = CONTAINER_FEED, .type = ITEM_POST, .path = PATH_DATE,
 		.cursor = &scan->begins, .backward = !oldest_first
 	});
+	scan->goes_on = !layout_is_spread();	/* there the view has the page */
 	if (!oldest_first)
 		return;
 	/* what is open is locked: it is not left out now, if it was not before */
@@ -259,6 +229,8 @@ void
 request_scan_begin(RequestScan *scan, const RequestQuery *query,
 				   FunctionCallInfo fcinfo)
 {
+	bool		held = false;
+
 	scan->query = query;
 	scan->deleted = NULL;
 	scan->left = 0;
@@ -273,11 +245,19 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 	scan->ids = NULL;
 	scan->of_user = NULL;
 	scan->parents = NULL;
+	scan->remote = NULL;
 	scan->hidden_at = wanted_at(scan, PROP_HIDDEN);
 	scan->gone_at = wanted_at(scan, PROP_PARENT_DELETED);
 	scan->parent_at = scan->gone_at < 0 ? -1 : wanted_at(scan, PROP_PARENT_ID);
 	scan->post_at = scan->gone_at < 0 ? -1 : wanted_at(scan, PROP_POST_ID);
-	query->begin(scan, fcinfo);
+	scan->newer = remote_settle_query();
+	if (layout_is_spread() &&
+		remote_query(query->name, query->type, fcinfo, &scan->remote, &held))
+		scan->left = -1;
+	else
+		query->begin(scan, fcinfo);
+	if (held)
+		remote_let_go(fcinfo);
 	scan->as_read = scan->wanted != NULL && scan->items != NULL &&
 		scan->deleted == NULL &&
 		(scan->gone_at < 0 || (scan->parent_at >= 0 && scan->post_at >= 0)) &&
@@ -379,6 +359,8 @@ request_scan_next(RequestScan *scan, BlogItem *item)
 
 	if (scan->left == 0)
 		return false;
+	if (scan->remote != NULL)
+		return remote_items_next(scan->remote, item);
 	if (scan->ids != NULL)
 		return id_list_next(scan, item);
 	if (scan->of_user != NULL)
@@ -448,7 +430,7 @@ request_scan_next_values(RequestScan *scan, Datum *value, bool *isnull)
 	}
 	if (!request_scan_next(scan, &item))
 		return false;
-	if (scan->gone_at >= 0)
+	if (scan->gone_at >= 0 && scan->remote == NULL)
 		query_say_gone(scan, &item);
 	for (int i = 0; i < scan->nwanted; i++)
 	{
@@ -474,4 +456,5 @@ request_scan_end(RequestScan *scan)
 	if (scan->parents != NULL)
 		parents_end(scan->parents);
 	scan->parents = NULL;
+	remote_query_done(&scan->newer);
 }

@@ -7,6 +7,7 @@
 #define BLOGSTORE_REQUEST_H
 
 #include "members/members.h"
+#include "remote/remote.h"
 #include "requests/requests.h"
 #include "results/results.h"
 
@@ -15,7 +16,7 @@
 
 /*
  * A function of SQL that serves a request, counted: blogstore_name() in SQL,
- * and name() below in the file.
+ * and name() below in the file. On a cluster that may run on another node.
  */
 #define REQUEST_FUNCTION(name, request) \
 	PG_FUNCTION_INFO_V1(blogstore_##name); \
@@ -27,7 +28,9 @@
 		Datum		result; \
 	\
 		stats_begin(&start); \
-		result = name(fcinfo); \
+		remote_settle(true); \
+		result = layout_is_spread() ? remote_command(fcinfo, name) : \
+			name(fcinfo); \
 		stats_end(&start, request); \
 		return result; \
 	} \

@@ -9,7 +9,7 @@
 #include "compat.h"
 #include "container/container.h"
 #include "counts/counts.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "members/members.h"
 #include "replies/replies.h"
 #include "state/state.h"
@@ -17,6 +17,7 @@
 
 #include "access/tupdesc.h"
 #include "fmgr.h"
+#include "utils/snapshot.h"
 
 /*
  * The longest title or content, in bytes. An item's document has two of them, is
@@ -85,7 +86,9 @@ typedef struct RequestScan
 	PostList   *list;
 	struct IdList *ids;			/* items are read by these; NULL: are not */
 	struct UserList *of_user;	/* all items are; NULL: it is another query's */
+	struct RemoteItems *remote;	/* they come from other nodes; NULL: from this one */
 	Parents    *parents;		/* that were looked up; NULL: none */
+	Snapshot	newer;			/* active from begin to end; NULL: the caller's serves */
 } RequestScan;
 
 /* A query's function, as the extension's script creates it. */

@@ -7,7 +7,7 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "requests/request.h"
 #include "results/results.h"
 #include "stats/stats.h"
@@ -46,7 +46,7 @@ query_return_set(FunctionCallInfo fcinfo, const RequestQuery *query)
 	{
 		MemoryContext old;
 
-		if (query->type == ITEM_COMMENT)
+		if (query->type == ITEM_COMMENT && scan.remote == NULL)
 			query_say_gone(&scan, &item);
 		old = MemoryContextSwitchTo(scan.row_context);
 		add_row(info, &item, query->type);

@@ -12,10 +12,11 @@
 #include "postgres.h"
 
 #include "container/container.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "members/members.h"
 #include "merged/merged.h"
+#include "remote/remote.h"
 #include "requests/request.h"
 
 #include "utils/snapmgr.h"
@@ -90,7 +91,8 @@ user_list_by_date(RequestScan *scan, AccessPath path)
 	if (page_may_be_cut(&scan->page, &end))
 	{
 		TimestampTz date = 0;
-		bool		found = find_in_millisecond(scan, path, &end, &date);
+		bool		found = !remote_serves_part() &&
+			find_in_millisecond(scan, path, &end, &date);
 
 		page_begin(&scan->page, &end, found, date);
 	}

@@ -7,7 +7,7 @@
 #include "postgres.h"
 
 #include "container/container.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "members/members.h"
 #include "requests/request.h"
@@ -36,7 +36,25 @@ username_taken(Datum username)
 			 errhint("Usernames are unique regardless of case; choose another.")));
 }
 
-/* Lock a user item; false if there is none. The caller closes the writer. */
+/* Begin to write a user item; NULL on a cluster, where statements do (members/everyone.c). */
+static ItemWriter *
+open_user(const pg_uuid_t *user_id)
+{
+	return layout_is_spread() ? NULL :
+		item_writer_open(CONTAINER_USERS, ITEM_USER, user_id);
+}
+
+static void
+close_user(ItemWriter *writer)
+{
+	if (writer != NULL)
+		item_writer_close(writer);
+}
+
+/*
+ * Lock a user item; false if there is none. The caller closes the writer; on a cluster there
+ * is none.
+ */
 static bool
 lock_user(ItemWriter *writer, const pg_uuid_t *user_id, LockTupleMode mode,
 		  BlogItem *user)
@@ -44,6 +62,8 @@ lock_user(ItemWriter *writer, const pg_uuid_t *user_id, LockTupleMode mode,
 	Datum		key = UUIDPGetDatum(user_id);
 	bool		found;
 
+	if (writer == NULL)
+		return everyone_lock(user_id, mode == LockTupleExclusive, user);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	found = item_writer_lock(writer, &key, 1, mode, LockWaitBlock,
 							 user) == ITEM_OK;
@@ -129,12 +149,15 @@ write_user(BlogItem *user, bool own_id, bool with_date)
 		return;
 	}
 	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(CONTAINER_USERS, ITEM_USER, id);
-	inserted = own_id ? item_writer_insert(writer, user) :
+	writer = open_user(id);
+	inserted = writer == NULL ? everyone_insert(user) :
+		own_id ? item_writer_insert(writer, user) :
 		item_writer_insert_first(writer, user, true);
-	if (inserted && own_id && user_is_going(id))
+	if (inserted && own_id && writer == NULL)
+		everyone_revive(id);
+	else if (inserted && own_id && user_is_going(id))
 		deletion_revive(id);
-	item_writer_close(writer);
+	close_user(writer);
 	PopActiveSnapshot();
 	if (!inserted)
 		id_taken("user", id);
@@ -193,7 +216,10 @@ rename_user(ItemWriter *writer, const BlogItem *found, const BlogItem *user)
 		registry_release(before, id);
 	}
 	PopActiveSnapshot();
-	rename_begin(writer, user);
+	if (writer != NULL)
+		rename_begin(writer, user);
+	else
+		everyone_update(user);	/* and each node's worker sees it in the change feed */
 }
 
 /*
@@ -218,7 +244,9 @@ edit_user(PG_FUNCTION_ARGS)
 	if (name)
 		item_set(&wanted, PROP_USERNAME, need_username(fcinfo, 1));
 	request_begin(&scope, "edit_user()");
-	writer = item_writer_open(CONTAINER_USERS, ITEM_USER, id);
+	writer = open_user(id);
+	if (name && writer == NULL)
+		everyone_lock_names();
 	if (!lock_user(writer, id, LockTupleNoKeyExclusive, &found))
 		unknown_item("user", id);
 	item_copy(&user, &found);
@@ -231,10 +259,13 @@ edit_user(PG_FUNCTION_ARGS)
 	else if (!item_same(&user, &found, PROP_PROPERTIES))
 	{
 		PushActiveSnapshot(GetTransactionSnapshot());
-		item_writer_update(writer, &user);
+		if (writer != NULL)
+			item_writer_update(writer, &user);
+		else
+			everyone_update(&user);
 		PopActiveSnapshot();
 	}
-	item_writer_close(writer);
+	close_user(writer);
 	owner_end(&scope);
 	return return_item(fcinfo, &user, ITEM_USER);
 }
@@ -259,17 +290,25 @@ delete_user(PG_FUNCTION_ARGS)
 	bool		found;
 
 	request_begin(&scope, "delete_user()");
-	writer = item_writer_open(CONTAINER_USERS, ITEM_USER, id);
+	writer = open_user(id);
+	if (writer == NULL)
+		everyone_lock_names();
 	found = lock_user(writer, id, LockTupleExclusive, &user);
 	if (found)
 	{
-		deletion_begin(id);
+		if (writer != NULL)
+			deletion_begin(id);
+		else
+			everyone_begin_deletion(id);
 		PushActiveSnapshot(GetTransactionSnapshot());
 		registry_release(user.value[PROP_USERNAME], id);
-		item_writer_delete(writer);
+		if (writer != NULL)
+			item_writer_delete(writer);
+		else
+			everyone_delete(&user);
 		PopActiveSnapshot();
 	}
-	item_writer_close(writer);
+	close_user(writer);
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
 }

@@ -7,7 +7,7 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "results/results.h"
 
 #include "access/htup_details.h"

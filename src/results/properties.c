@@ -9,7 +9,7 @@
  */
 #include "postgres.h"
 
-#include "layout/item.h"
+#include "items/item.h"
 #include "results/results.h"
 
 #include "utils/jsonb.h"

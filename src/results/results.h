@@ -6,7 +6,7 @@
 #ifndef BLOGSTORE_RESULTS_H
 #define BLOGSTORE_RESULTS_H
 
-#include "layout/item.h"
+#include "items/item.h"
 
 #include "fmgr.h"
 #include "utils/jsonb.h"

@@ -20,7 +20,7 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "rows/rows.h"
 
 #include "access/nbtree.h"

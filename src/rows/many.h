@@ -5,7 +5,7 @@
 #ifndef BLOGSTORE_MANY_H
 #define BLOGSTORE_MANY_H
 
-#include "layout/item.h"
+#include "items/item.h"
 
 #include "utils/snapshot.h"
 

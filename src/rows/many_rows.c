@@ -16,7 +16,7 @@
  */
 #include "postgres.h"
 
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "layout/leaf.h"
 #include "rows/many.h"

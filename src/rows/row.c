@@ -14,7 +14,7 @@
  */
 #include "postgres.h"
 
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/leaf.h"
 #include "rows/rows.h"
 

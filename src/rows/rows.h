@@ -6,7 +6,7 @@
 #ifndef BLOGSTORE_ROWS_H
 #define BLOGSTORE_ROWS_H
 
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/leaf.h"
 
 #include "access/htup.h"

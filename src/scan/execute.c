@@ -189,6 +189,7 @@ end_request(QueryScanState *state)
 	if (state->began && !state->ended)
 	{
 		stats_step_begin(&state->scan.cost);
+		use_own_snapshot(&state->scan, true);
 		request_scan_end(&state->scan);
 		stats_step_end(&state->scan.cost);
 		stats_add(&state->scan.cost, state->function->query->request);
@@ -215,9 +216,11 @@ take_values(QueryScanState *state, Datum *value, bool *isnull)
 	else
 	{
 		stats_step_begin(&scan->cost);
+		use_own_snapshot(scan, true);
 		found = request_scan_next_values(scan, value, isnull);
 		stats_step_end(&scan->cost);
 	}
+	use_own_snapshot(scan, false);
 	if (state->css.ss.ps.instrument != NULL)
 		note_reads(state);
 	MemoryContextSwitchTo(old);

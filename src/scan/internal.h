@@ -16,6 +16,7 @@
 
 #include "nodes/execnodes.h"
 #include "nodes/extensible.h"
+#include "utils/snapmgr.h"
 
 #define WHOLE_ROW 0				/* in the list of columns */
 #define SCAN_IS_RESULT 1		/* the third member */
@@ -83,5 +84,19 @@ scan_is_result(const CustomScan *scan)
 /* explain.c */
 extern void scan_explain(CustomScanState *node, List *ancestors,
 						 ExplainState *es);
+
+/*
+ * A scan's own snapshot is active while it reads, and no longer: rows are handed out in between.
+ */
+static inline void
+use_own_snapshot(const RequestScan *scan, bool use)
+{
+	if (likely(scan->newer == NULL))
+		return;
+	if (use)
+		PushActiveSnapshot(scan->newer);
+	else
+		PopActiveSnapshot();
+}
 
 #endif							/* BLOGSTORE_SCAN_INTERNAL_H */

@@ -5,7 +5,7 @@
 #ifndef BLOGSTORE_SHORT_FORM_H
 #define BLOGSTORE_SHORT_FORM_H
 
-#include "layout/item.h"
+#include "items/item.h"
 
 #include "tcop/dest.h"
 #include "utils/tuplestore.h"

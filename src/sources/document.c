@@ -11,7 +11,7 @@
 
 #include "compat.h"
 #include "sources/sources.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "results/results.h"
 
 #include "utils/builtins.h"

@@ -8,7 +8,7 @@
 #include "postgres.h"
 
 #include "sources/sources.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "results/results.h"
 
 #include "catalog/pg_type.h"

@@ -13,7 +13,7 @@
 #include "postgres.h"
 
 #include "sources/sources.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "requests/requests.h"
 
 #include "access/detoast.h"

@@ -6,8 +6,11 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "compat.h"
 #include "guard/guard.h"
+#include "layout/layout.h"
 #include "sources/sources.h"
 #include "settings.h"
 #include "state/state.h"
@@ -34,6 +37,9 @@ import_phase_settings(ImportPhase *phase)
 	setting_change("default_statistics_target", "10");
 	if (maintenance_work_mem > work_mem)
 		setting_change("work_mem", psprintf("%dkB", maintenance_work_mem));
+	/* on one connection to each node, where all see what the others have written */
+	if (layout_is_spread())
+		setting_change("citus.multi_shard_modify_mode", "sequential");
 }
 
 /* Act as the containers' owner, with the settings of an import, until its end. */
@@ -53,9 +59,43 @@ import_phase_end(ImportPhase *phase)
 	owner_end(&phase->scope);
 }
 
+/* What stands for a table of the containers' in statements that read it. */
+static const char *const read_name[N_IMPORT_READS] = {
+	[READ_USERS] = "#users",
+	[READ_USERNAMES] = "#usernames",
+	[READ_POSTS] = "#posts",
+	[READ_DELETING] = "#deleting"
+};
+
+/* The tables that an import reads, where it is told of no others. */
+static const char *const read_table[N_IMPORT_READS] = {
+	[READ_USERS] = USERS_SQL,
+	[READ_USERNAMES] = USERNAMES_SQL,
+	[READ_POSTS] = POSTS_SQL,
+	[READ_DELETING] = "(" USERS_BEING_DELETED_SQL ") AS deleting"
+};
+
+/* Add the table that a name stands for; returns how long the name is. */
+static size_t
+append_read(const Import *import, StringInfo out, const char *name)
+{
+	for (int i = N_IMPORT_READS - 1; i >= 0; i--)
+	{
+		size_t		length = strlen(read_name[i]);
+
+		if (strncmp(name, read_name[i], length) != 0 ||
+			isalpha((unsigned char) name[length]))
+			continue;
+		appendStringInfoString(out, import->reads[i] ? import->reads[i] :
+							   read_table[i]);
+		return length;
+	}
+	elog(ERROR, "no table is called \"%s\"", name);
+}
+
 /*
- * A statement with the names of this import's temporary tables, and of columns that the
- * containers have.
+ * A statement with the names of this import's temporary tables, of those that it reads, and
+ * of columns that the containers have.
  */
 static char *
 expand(const Import *import, const char *sql)
@@ -64,12 +104,17 @@ expand(const Import *import, const char *sql)
 
 	sql = sql_with_columns(sql);
 	initStringInfo(&out);
-	for (; *sql; sql++)
+	while (*sql)
 	{
-		if (*sql == '@')
+		if (*sql == '#')
+			sql += append_read(import, &out, sql);
+		else if (*sql == '@')
+		{
 			appendStringInfo(&out, "pg_temp.%s", import->prefix);
+			sql++;
+		}
 		else
-			appendStringInfoChar(&out, *sql);
+			appendStringInfoChar(&out, *sql++);
 	}
 	return out.data;
 }
@@ -185,13 +230,22 @@ import_run_number(const Import *import, const char *sql)
 	return number;
 }
 
+/*
+ * Is an error that a primary key is taken? On a cluster another node's tells the key in its
+ * message alone, and that is a shard's, with a number behind its name.
+ */
 static bool
-ends_with(const char *string, const char *end)
+key_is_taken(const Import *import, const ErrorData *error)
 {
-	size_t		length = string ? strlen(string) : 0;
+	const char *name = error->constraint_name;
+	const char *end = "_pkey";
+	size_t		length = name ? strlen(name) : 0;
 
-	return length >= strlen(end) &&
-		strcmp(string + length - strlen(end), end) == 0;
+	if (error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION)
+		return false;
+	if (import->spread)
+		return error->message != NULL && strstr(error->message, end) != NULL;
+	return length >= strlen(end) && strcmp(name + length - strlen(end), end) == 0;
 }
 
 /* Errors: 40001, always. */
@@ -225,8 +279,7 @@ import_write_rows(const Import *import, ImportWrite write, void *arg,
 
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
-		if (error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION ||
-			!ends_with(error->constraint_name, "_pkey"))
+		if (!key_is_taken(import, error))
 			PG_RE_THROW();
 		FlushErrorState();
 		import_outdated(import, "an item was created");

@@ -8,7 +8,7 @@
 
 #include "compat.h"
 #include "guard/guard.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "state/state.h"
 
 #include "common/cryptohash.h"
@@ -59,6 +59,17 @@ typedef struct ImportTally
 	int64		written;
 } ImportTally;
 
+/* The containers' tables that an import reads by statements. */
+typedef enum ImportRead
+{
+	READ_USERS,
+	READ_USERNAMES,
+	READ_POSTS,
+	READ_DELETING				/* users who are being deleted */
+} ImportRead;
+
+#define N_IMPORT_READS (READ_DELETING + 1)
+
 typedef struct Import
 {
 	const char *command;		/* for messages */
@@ -69,6 +80,10 @@ typedef struct Import
 	int			prefix_length;
 	pg_uuid_t  *guest;			/* author of what has none; NULL: nobody */
 	bool		update;			/* items that are there become as the source's */
+	bool		spread;			/* the containers are, over the nodes of a cluster */
+	const char *reads[N_IMPORT_READS];	/* what is read instead of a table; NULL: itself */
+	Tuplestorestate *there[N_IMPORTED]; /* on a cluster: comments and likes of the rows'
+										 * keys, in the order of rows */
 	bool		plain;			/* sources have what 0.1 takes, and nothing else */
 	List	   *extra;			/* names of columns that become properties */
 	Datum		left_out[N_IMPORTED];	/* those that do not, where there is a source */

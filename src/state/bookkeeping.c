@@ -13,7 +13,7 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "remembered.h"
 #include "state/bookkeeping.h"
@@ -78,6 +78,10 @@ static const TableShape shape[N_BOOKKEEPING] = {
 			{"only_row", BOOLOID}, {"applied_lsn", LSNOID},
 			{"applied_at", TIMESTAMPTZOID}, {"timeline", INT8OID},
 			{"system_identifier", INT8OID}, {"layout", INT8OID}
+	}},
+	[BOOK_UNSENT] = {"unsent", {
+			{"id", UUIDOID}, {"node_group", INT4OID}, {"post_id", UUIDOID},
+			{"user_id", UUIDOID}, {"creation_date", TIMESTAMPTZOID}
 	}}
 };
 

@@ -6,7 +6,7 @@
 #define BLOGSTORE_BOOKKEEPING_H
 
 #include "compat.h"
-#include "layout/item.h"
+#include "items/item.h"
 
 #include "access/htup.h"
 #include "access/tupdesc.h"
@@ -20,16 +20,18 @@ typedef enum Bookkeeping
 	BOOK_USERNAMES,
 	BOOK_JOBS,
 	BOOK_VIEW_STATE,
-	BOOK_CHANGE_FEED
+	BOOK_CHANGE_FEED,
+	BOOK_UNSENT					/* on a cluster alone */
 } Bookkeeping;
 
-#define N_BOOKKEEPING (BOOK_CHANGE_FEED + 1)
+#define N_BOOKKEEPING (BOOK_UNSENT + 1)
 
 /* How SQL names them. */
 #define USERNAMES_SQL BLOGSTORE_SCHEMA ".usernames"
 #define JOBS_SQL BLOGSTORE_SCHEMA ".jobs"
 #define VIEW_STATE_SQL BLOGSTORE_SCHEMA ".view_state"
 #define CHANGE_FEED_SQL BLOGSTORE_SCHEMA ".change_feed"
+#define UNSENT_SQL BLOGSTORE_SCHEMA ".unsent"
 
 extern const char *bookkeeping_name(Bookkeeping table);
 extern Oid	bookkeeping_lookup(Bookkeeping table);

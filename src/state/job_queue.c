@@ -11,6 +11,7 @@
  *		rebuild		worker/rebuild.c
  *		rename		members/rename.c
  *		deletion	members/user_deletion.c
+ *		arrival		members/rename.c, then worker/arrivals.c
  *
  * Runs in backends and in the worker. The caller acts as the containers' owner,
  * unless a function says that it does so itself.
@@ -20,11 +21,13 @@
 #include "state/state.h"
 
 #include "catalog/pg_type.h"
+#include "port/pg_bswap.h"
 #include "utils/builtins.h"
 
 #define REBUILD "rebuild"
 #define RENAME "rename"
 #define DELETION "deletion"
+#define ARRIVAL "arrival"
 
 #define MAX_PHASES 6
 
@@ -54,27 +57,36 @@ static const struct
 			[DELETION_RECHECK] = "recheck",
 			[DELETION_SHOW] = "showing",
 			[DELETION_PARKED] = "parked"
+	}},
+	[JOB_ARRIVAL] = {ARRIVAL, {
+			[ARRIVAL_QUEUED] = "waiting",
+			[ARRIVAL_SWEEP] = "sweep",
+			[ARRIVAL_WAIT] = "waiting",
+			[ARRIVAL_RECHECK] = "recheck",
+			[ARRIVAL_COPIES] = "copies",
+			[ARRIVAL_PARKED] = "parked"
 	}}
 };
 
 /* Statements on more than one kind of job take these for granted. */
 StaticAssertDecl((int) REBUILD_QUEUED == JOB_QUEUED &&
 				 (int) RENAME_QUEUED == JOB_QUEUED &&
-				 (int) DELETION_QUEUED == JOB_QUEUED && JOB_QUEUED == 0,
+				 (int) DELETION_QUEUED == JOB_QUEUED &&
+				 (int) ARRIVAL_QUEUED == JOB_QUEUED && JOB_QUEUED == 0,
 				 "a job that has not begun is in phase 0");
 StaticAssertDecl((int) RENAME_PARKED == JOB_PARKED &&
-				 (int) DELETION_PARKED == JOB_PARKED,
+				 (int) DELETION_PARKED == JOB_PARKED &&
+				 (int) ARRIVAL_PARKED == JOB_PARKED,
 				 "a job that is parked is in one phase, whatever its kind");
 
 /* The kind of this name; JOB_DELETION for a name that is none. */
 JobKind
 job_kind(const char *name)
 {
-	JobKind		kind = JOB_REBUILD;
-
-	while (kind < JOB_DELETION && strcmp(kinds[kind].name, name) != 0)
-		kind++;
-	return kind;
+	for (JobKind kind = JOB_REBUILD; kind < N_JOB_KINDS; kind++)
+		if (strcmp(kinds[kind].name, name) == 0)
+			return kind;
+	return JOB_DELETION;
 }
 
 /* What progress calls a phase; NULL: there is no such phase. */
@@ -142,6 +154,30 @@ job_queue_once(JobKind kind, const pg_uuid_t *user_id)
 	queue_by(&queue_once_plan, kind, user_id);
 }
 
+/*
+ * Queue what is to be done for a shard that has come to this node (0: others have gone). It is
+ * known by what partition_placement() says of it, which is written where others have a user.
+ */
+void
+job_queue_arrival(int64 placement)
+{
+	pg_uuid_t	key = {0};
+	uint64		number = pg_hton64((uint64) placement);
+
+	memcpy(key.data + UUID_LEN - sizeof(number), &number, sizeof(number));
+	job_queue_once(JOB_ARRIVAL, &key);
+}
+
+/* The placement that a job's row has in place of a user. */
+static int64
+placement_of_key(const pg_uuid_t *key)
+{
+	uint64		number;
+
+	memcpy(&number, key->data + UUID_LEN - sizeof(number), sizeof(number));
+	return (int64) pg_ntoh64(number);
+}
+
 static KeptPlan restart_rebuilds_plan = {
 	ON_JOBS,
 	"UPDATE " JOBS_SQL " SET phase = 0, partition_number = 0,"
@@ -162,7 +198,7 @@ static KeptPlan restart_sweeps_plan = {
 	ON_JOBS,
 	"UPDATE " JOBS_SQL " SET phase = 0, partition_number = 0,"
 	" position_first = NULL, position_date = NULL, position_last = NULL"
-	" WHERE kind IN ('" RENAME "', '" DELETION "')",
+	" WHERE kind IN ('" RENAME "', '" DELETION "', '" ARRIVAL "')",
 	0, {0}, NULL
 };
 
@@ -207,7 +243,7 @@ static KeptPlan list_plan = {
 	" total::bigint"
 	" FROM " JOBS_SQL
 	" WHERE kind = '" REBUILD "' OR kind = '" RENAME "'"
-	" OR (kind = '" DELETION "' AND user_id IS NOT NULL)"
+	" OR (kind IN ('" DELETION "', '" ARRIVAL "') AND user_id IS NOT NULL)"
 	" ORDER BY kind <> '" REBUILD "', created_at, id"
 	" LIMIT $1 OFFSET $2",
 	2, {INT8OID, INT8OID}, NULL
@@ -256,6 +292,11 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 	(void) row_uuid(row, desc, 1, &job->id);
 	job->kind = job_kind(TextDatumGetCString(get_column(row, desc, 2, &isnull)));
 	job->has_user = row_uuid(row, desc, 3, &job->user_id);
+	if (job->kind == JOB_ARRIVAL)
+	{
+		job->placement = placement_of_key(&job->user_id);
+		job->has_user = false;
+	}
 	job->phase = DatumGetInt32(get_column(row, desc, 4, &isnull));
 	job->partition = DatumGetInt32(get_column(row, desc, 5, &isnull));
 	job->place.valid = row_uuid(row, desc, 6, &job->place.first);

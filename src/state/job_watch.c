@@ -100,7 +100,8 @@ jobs_are_left(Datum ids)
 
 static KeptPlan progress_plan = {
 	ON_JOBS,
-	"SELECT kind::text, user_id::uuid, phase::integer, done::bigint,"
+	"SELECT kind::text, CASE WHEN kind <> 'arrival' THEN user_id::uuid END,"
+	" phase::integer, done::bigint,"
 	" total::bigint, rate, started_at::timestamptz,"
 	" CASE WHEN rate > 0 AND total >= done AND (total - done) / rate < 1e9 THEN"
 	" (pg_catalog.now() + (total - done) / rate * interval '1 s')::timestamptz END"

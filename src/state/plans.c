@@ -13,7 +13,7 @@
 
 #include "compat.h"
 #include "guard/guard.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "state/bookkeeping.h"
 #include "state/plans.h"

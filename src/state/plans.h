@@ -5,7 +5,7 @@
 #ifndef BLOGSTORE_PLANS_H
 #define BLOGSTORE_PLANS_H
 
-#include "layout/item.h"
+#include "items/item.h"
 #include "state/bookkeeping.h"
 
 #include "executor/spi.h"
@@ -21,6 +21,7 @@
 #define ON_JOBS ON_BOOKKEEPING(BOOK_JOBS)
 #define ON_VIEW_STATE ON_BOOKKEEPING(BOOK_VIEW_STATE)
 #define ON_CHANGE_FEED ON_BOOKKEEPING(BOOK_CHANGE_FEED)
+#define ON_UNSENT ON_BOOKKEEPING(BOOK_UNSENT)
 
 /*
  * A statement that is prepared at first use and kept. Where it says {properties}, or

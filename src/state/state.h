@@ -23,10 +23,11 @@ typedef enum JobKind
 {
 	JOB_REBUILD,				/* of the views */
 	JOB_RENAME,					/* of a user, or (NULL) of everyone */
-	JOB_DELETION				/* of a user */
+	JOB_DELETION,				/* of a user */
+	JOB_ARRIVAL					/* on a cluster, of a shard that has come here */
 } JobKind;
 
-#define N_JOB_KINDS (JOB_DELETION + 1)
+#define N_JOB_KINDS (JOB_ARRIVAL + 1)
 
 /*
  * How far a job is, by kind. The numbers are those in blogstore.jobs. Where the
@@ -64,12 +65,24 @@ typedef enum DeletionPhase
 	DELETION_PARKED = JOB_PARKED
 } DeletionPhase;
 
+/* The first ones are those of a rename, of everyone in the shard. */
+typedef enum ArrivalPhase
+{
+	ARRIVAL_QUEUED = JOB_QUEUED,
+	ARRIVAL_SWEEP,
+	ARRIVAL_WAIT,
+	ARRIVAL_RECHECK,
+	ARRIVAL_COPIES,
+	ARRIVAL_PARKED = JOB_PARKED
+} ArrivalPhase;
+
 typedef struct Job
 {
 	pg_uuid_t	id;
 	JobKind		kind;
 	bool		has_user;
-	pg_uuid_t	user_id;
+	pg_uuid_t	user_id;		/* in the table also what stands for a placement */
+	int64		placement;		/* of an arrival; 0: none has come, some have gone */
 	int			phase;			/* of its kind */
 	int			partition;
 	ItemPlace	place;			/* how far, in that partition */
@@ -89,6 +102,7 @@ extern const char *job_phase_name(JobKind kind, int phase);
 extern bool job_is_parked(const Job *job);
 extern void job_queue(JobKind kind, const pg_uuid_t *user_id);
 extern void job_queue_once(JobKind kind, const pg_uuid_t *user_id);
+extern void job_queue_arrival(int64 placement);
 extern void job_queue_rebuild_anew(void);
 extern bool job_rebuild_is_queued(void);
 extern void jobs_request_renames(const pg_uuid_t *users, int n, bool all);
@@ -161,5 +175,8 @@ typedef struct OwnerScope
 extern void owner_begin(OwnerScope *scope);
 extern void owner_end(const OwnerScope *scope);
 extern void need_writable(const char *command);
+
+/* How long what a worker does waits for a lock, wherever it is done: a lock_timeout, in ms. */
+#define WORKER_LOCK_WAIT "200"
 
 #endif							/* BLOGSTORE_STATE_H */

@@ -24,6 +24,7 @@
 #include "counts/counts.h"
 #include "layout/layout.h"
 #include "state/state.h"
+#include "items/item.h"
 #include "upgrade/upgrade.h"
 
 #include "access/xact.h"
@@ -33,6 +34,8 @@
 #include "nodes/parsenodes.h"
 #include "pgstat.h"
 #include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -397,6 +400,50 @@ tell(const Upgrade *upgrade)
 				 errhint("Mend what blogstore.verify() lists, with blogstore.repair() perhaps; then call blogstore." COMMAND " again.")));
 }
 
+/* All rounds, on one machine. */
+static void
+upgrade_machine(Upgrade *upgrade)
+{
+	all_added_columns(upgrade);
+	each_kind(upgrade, settings_round);
+	all_counters(upgrade);
+	each_kind(upgrade, columns_round);
+	each_kind(upgrade, indexes_round);
+}
+
+/* Errors: 55000 unless a container has the columns of this version. */
+static void
+need_all_columns(Container container)
+{
+	Oid			relid = container_table_oid(container);
+
+	for (Property p = 0; p < N_PROPERTIES; p++)
+		if (property_is_added(p) && container_has_property(container, p) &&
+			get_attnum(relid, property_column(p)) == InvalidAttrNumber)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("container \"%s\" has no column \"%s\" of type %s",
+							container_table(container), property_column(p),
+							format_type_be(property_type(p))),
+					 errhint("On a cluster no older version has made containers. Say ALTER TABLE %s.%s ADD COLUMN on the coordinator, and Citus adds it on all nodes.",
+							 BLOGSTORE_SCHEMA, container_table(container))));
+}
+
+/*
+ * On a cluster all containers are of this version: posts of this node that were written by
+ * plain statements may have no counters, and nothing else can be missing.
+ */
+static void
+upgrade_node(Upgrade *upgrade)
+{
+	step_begin(upgrade);
+	for (Container c = 0; c < N_CONTAINERS; c++)
+		need_all_columns(c);
+	upgrade->added = LEAF_DONE;
+	step_end(upgrade);
+	all_counters(upgrade);
+}
+
 /* Errors: 25001 where it cannot commit. */
 static void
 need_own_transactions(FunctionCallInfo fcinfo)
@@ -429,11 +476,10 @@ blogstore_upgrade_containers(PG_FUNCTION_ARGS)
 										 "blogstore upgrade step",
 										 ALLOCSET_DEFAULT_SIZES);
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
-	all_added_columns(&upgrade);
-	each_kind(&upgrade, settings_round);
-	all_counters(&upgrade);
-	each_kind(&upgrade, columns_round);
-	each_kind(&upgrade, indexes_round);
+	if (layout_is_spread())
+		upgrade_node(&upgrade);
+	else
+		upgrade_machine(&upgrade);
 	SPI_finish();
 	if (debug_query_string != NULL)
 		pgstat_report_activity(STATE_RUNNING, debug_query_string);

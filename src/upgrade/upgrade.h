@@ -5,7 +5,7 @@
 #ifndef BLOGSTORE_UPGRADE_H
 #define BLOGSTORE_UPGRADE_H
 
-#include "layout/item.h"
+#include "items/item.h"
 
 #include "storage/lockdefs.h"
 

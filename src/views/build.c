@@ -16,7 +16,7 @@
 #include "postgres.h"
 
 #include "counts/counts.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "merged/merged.h"
 #include "short_form/short_form.h"
@@ -59,6 +59,8 @@ typedef struct CopiesBuild
 	Size		text;			/* in them */
 	PostKey    *differing;		/* copies that are refreshed by themselves */
 	int			n_differing;
+	PostKey    *alone;			/* copies of posts that are not here: on a cluster */
+	int			n_alone;
 } CopiesBuild;
 
 /* The order of the copies' key. */
@@ -122,6 +124,7 @@ build_begin(CopiesBuild *build, const ItemPlace *place, int limit)
 	build->item = palloc(sizeof(BlogItem) * limit);
 	build->wanted = palloc(sizeof(WantedCopy) * limit);
 	build->differing = palloc(sizeof(PostKey) * limit);
+	build->alone = palloc(sizeof(PostKey) * limit);
 	build->posts = begin_list(CONTAINER_POSTS, place);
 	build->copies = begin_list(CONTAINER_USERS, place);
 }
@@ -142,6 +145,8 @@ add_wanted(CopiesBuild *build, const BlogItem *post, ItemScan *stale)
 	WantedCopy *copy = &build->wanted[build->n_wanted];
 	MemoryContext old;
 
+	if (partition == NO_PARTITION && layout_is_spread())
+		add_differing(build, post); /* another node's to write */
 	if (partition == NO_PARTITION)
 		return;					/* detached: no place for a copy */
 	old = MemoryContextSwitchTo(build->gathered);
@@ -201,6 +206,8 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 		return false;
 	place_of(place, order <= 0 ? post : copy);
 	*done += order <= 0 ? 2 : 1;
+	if (order > 0 && layout_is_spread())
+		key_of(&build->alone[build->n_alone++], copy);
 	/* what others do to a copy comes before the comparison */
 	if (order > 0 ||
 		(order == 0 && item_scan_await_free(merged_scan_source(build->copies))))
@@ -288,6 +295,8 @@ build_write(CopiesBuild *build)
 	write_stale(build);
 	if (build->n_differing > 0)
 		copies_refresh(build->differing, build->n_differing);
+	if (build->n_alone > 0)
+		copies_look_elsewhere(build->alone, build->n_alone);
 	write_missing(build);
 }
 
@@ -297,6 +306,7 @@ build_end(CopiesBuild *build)
 	pfree(build->item);
 	pfree(build->wanted);
 	pfree(build->differing);
+	pfree(build->alone);
 	MemoryContextDelete(build->gathered);
 }
 

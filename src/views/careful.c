@@ -142,6 +142,7 @@ void
 careful_remember_feed(void)
 {
 	feed_failed = true;
+	nodes_unsure();
 }
 
 /*

@@ -9,7 +9,7 @@
 
 #include "container/container.h"
 #include "counts/counts.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "short_form/short_form.h"
 #include "views/internal.h"
@@ -137,6 +137,19 @@ find_copy(CopiesOfLeaf *copies, const Datum *place, BlogItem *copy)
 	return there;
 }
 
+/* Make the copy at a place, of an open leaf, what a post is in short form; NULL: none. */
+static void
+put_copy(CopiesOfLeaf *copies, const Datum *place, const BlogItem *post)
+{
+	BlogItem	copy;
+	bool		there = find_copy(copies, place, &copy);
+
+	if (!there && post != NULL)
+		(void) item_writer_insert_first(copies->writer, post, false);
+	else if (there && !(post != NULL && copy_current(&copy, post)))
+		change_copy(copies->writer, copies->scan, place, post);
+}
+
 /* Make the copy at a key what the post is: write, update or delete it. */
 static void
 copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
@@ -147,17 +160,11 @@ copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 		UUIDPGetDatum(&key->post_id)
 	};
 	BlogItem	post;
-	BlogItem	copy;
 	bool		wanted = get_post(copies->many, key, &post);
-	bool		there = find_copy(copies, place, &copy);
 
 	if (wanted)
 		item_shorten(&post);
-	if (!there && wanted)
-		(void) item_writer_insert_first(copies->writer, &post, false);
-	else if (there && !(wanted && copy_current(&copy, &post)))
-		change_copy(copies->writer, copies->scan, place,
-					wanted ? &post : NULL);
+	put_copy(copies, place, wanted ? &post : NULL);
 }
 
 /* Refresh the copy of one key by itself. */
@@ -182,6 +189,37 @@ has_place(const PostKey *key)
 {
 	return partition_of(CONTAINER_USERS, ITEM_POST, &key->user_id) !=
 		NO_PARTITION;
+}
+
+/*
+ * Make the copy at a key what a post is in short form (NULL: there is none), which another
+ * node has sent.
+ */
+void
+copies_put(const PostKey *key, const BlogItem *post)
+{
+	Datum		place[] = {
+		UUIDPGetDatum(&key->user_id),
+		TimestampTzGetDatum(key->creation_date),
+		UUIDPGetDatum(&key->post_id)
+	};
+	CopiesOfLeaf copies = {
+		.writer = item_writer_open(CONTAINER_USERS, ITEM_POST, &key->user_id),
+		.context = CurrentMemoryContext
+	};
+
+	put_copy(&copies, place, post);
+	copies_close(&copies);
+}
+
+/* What a copy at a key should be: the post in short form; false: there is none. */
+bool
+copies_wanted(ManyPosts *many, const PostKey *key, BlogItem *post)
+{
+	if (!get_post(many, key, post))
+		return false;
+	item_shorten(post);
+	return true;
 }
 
 /* Refresh the copies that keys name one by one, and leave out those that fail. */
@@ -231,9 +269,9 @@ refresh_together(PlacedKey *keys, int n, MemoryContext per_key)
 	many_posts_end(copies.many);
 }
 
-/* Refresh the copies that keys name. */
+/* Refresh the copies that keys name, which are this node's to refresh and keep. */
 void
-copies_refresh(const PostKey *keys, int n)
+copies_refresh_here(const PostKey *keys, int n)
 {
 	MemoryContext per_key = AllocSetContextCreate(CurrentMemoryContext,
 												  "blogstore copy",
@@ -254,4 +292,27 @@ copies_refresh(const PostKey *keys, int n)
 		refresh_together(placed, n, per_key);
 	pfree(placed);
 	MemoryContextDelete(per_key);
+}
+
+/* The date of a copy of a user's post by its id, if it is one from a date on and before end. */
+bool
+copies_find(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz from,
+			const Cursor *end, TimestampTz *date)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_USERS, .type = ITEM_POST,
+		.partition_key = user_id, .path = PATH_LIST, .key = &key, .nkeys = 1,
+		.cursor = end, .backward = true
+	});
+	BlogItem	copy;
+	bool		found = false;
+
+	while (!found && item_scan_next(scan, &copy) && item_date(&copy) >= from)
+	{
+		found = memcmp(item_uuid(&copy, PROP_ID), id, UUID_LEN) == 0;
+		*date = item_date(&copy);
+	}
+	item_scan_end(scan);
+	return found;
 }

@@ -8,6 +8,10 @@
  * hold is what it holds with these; else it is read from the posts container (a list
  * over its partitions), which takes as many posts as the feed has.
  *
+ * On a cluster each node has in its feed the newest posts of each node, so many of each as the feed
+ * shows: the newest of them are the newest of all. A node's worker writes those of the
+ * posts that are on its node, here and at the others (feed_ship.c).
+ *
  * Runs in the worker, and in a backend for repair(); the caller holds the
  * views' lock.
  */
@@ -15,7 +19,7 @@
 
 #include "container/container.h"
 #include "counts/counts.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "settings.h"
 #include "short_form/short_form.h"
@@ -23,15 +27,6 @@
 #include "views/internal.h"
 
 #include "utils/snapmgr.h"
-
-/* Posts in the order of the feed. */
-typedef struct FeedList
-{
-	const BlogItem **rows;
-	int			n;
-	int			room;
-	bool		whole;			/* there are no other posts to be shown */
-} FeedList;
 
 /* Newest first, as (creation_date, id); negative: a stands before b. */
 static int
@@ -76,9 +71,12 @@ list_add(FeedList *list, const BlogItem *row)
 	list->rows[list->n++] = copy;
 }
 
-/* The feed's rows. */
-static void
-read_feed(FeedList *there)
+/*
+ * The feed's rows. On a cluster those of this node's posts are its worker's to write; all: those of
+ * other nodes' too.
+ */
+void
+feed_read(FeedList *there, bool all)
 {
 	ViewState	state;
 	BlogItem	item;
@@ -90,7 +88,8 @@ read_feed(FeedList *there)
 
 	list_begin(there, blogstore_feed_size + 16);
 	while (item_scan_next(scan, &item))
-		list_add(there, &item);
+		if (all || feed_is_own(item_uuid(&item, PROP_POST_ID)))
+			list_add(there, &item);
 	item_scan_end(scan);
 	view_state_read(&state);
 	there->whole = state.feed_whole;
@@ -116,8 +115,8 @@ read_newest(FeedList *wanted)
 	post_list_end(list);
 }
 
-static bool
-row_current(const BlogItem *row, const BlogItem *post)
+bool
+feed_row_current(const BlogItem *row, const BlogItem *post)
 {
 	for (Property p = PROP_ID; p < N_PROPERTIES; p++)
 		if (p != PROP_USERNAME && !item_same(row, post, p))
@@ -135,20 +134,6 @@ lock_row(ItemWriter *writer, const BlogItem *row)
 	return item_writer_lock(writer, &key, 1, LockTupleExclusive, LockWaitBlock,
 							&locked) == ITEM_OK;
 }
-
-typedef enum RowChange
-{
-	ROW_DELETE,
-	ROW_INSERT,
-	ROW_UPDATE
-} RowChange;
-
-/* A row of the feed that is not what it should be. */
-typedef struct FeedRow
-{
-	RowChange	change;
-	const BlogItem *row;		/* as it is, or is to be */
-} FeedRow;
 
 static void
 change_row(ItemWriter *writer, const FeedRow *row)
@@ -188,50 +173,105 @@ change_feed_row(ItemWriter *writer, RowChange change, const BlogItem *item)
 }
 
 /*
- * Write the differences between what is there and what should be. Rows that
- * go are deleted first: a post that moved has the same key in both.
+ * The differences between what is there and what should be. Rows that go are deleted first:
+ * a post that moved has the same key in both.
  */
-static void
-write_differences(const FeedList *there, const FeedList *wanted)
+static FeedRow *
+find_differences(const FeedList *there, const FeedList *wanted, int *n)
 {
+	FeedRow    *row = palloc(sizeof(FeedRow) * (there->n + wanted->n + 1));
 	const BlogItem **old = there->rows;
 	const BlogItem **new = wanted->rows;
-	ItemWriter *writer = careful_now() ? NULL :
-		item_writer_open_partition(CONTAINER_FEED, ITEM_POST, FEED_PARTITION);
 
+	*n = 0;
 	for (int i = 0, j = 0; i < there->n; i++)
 	{
 		while (j < wanted->n && compare_place(new[j], old[i]) < 0)
 			j++;
 		if (j >= wanted->n || compare_place(new[j], old[i]) != 0)
-			change_feed_row(writer, ROW_DELETE, old[i]);
+			row[(*n)++] = (FeedRow) {ROW_DELETE, old[i]};
 	}
 	for (int i = 0, j = 0; j < wanted->n; j++)
 	{
 		while (i < there->n && compare_place(old[i], new[j]) < 0)
 			i++;
 		if (i >= there->n || compare_place(old[i], new[j]) != 0)
-			change_feed_row(writer, ROW_INSERT, new[j]);
-		else if (new[j] != old[i] && !row_current(old[i], new[j]))
-			change_feed_row(writer, ROW_UPDATE, new[j]);
+			row[(*n)++] = (FeedRow) {ROW_INSERT, new[j]};
+		else if (new[j] != old[i] && !feed_row_current(old[i], new[j]))
+			row[(*n)++] = (FeedRow) {ROW_UPDATE, new[j]};
 	}
+	return row;
+}
+
+/*
+ * Write the differences between what is there and what should be, which posts were the
+ * occasion of; on a cluster, first at the other nodes.
+ */
+static void
+write_differences(const FeedList *there, const FeedList *wanted,
+				  const PostKey *posts, int n_posts)
+{
+	int			n;
+	FeedRow    *row = find_differences(there, wanted, &n);
+	ItemWriter *writer;
+
+	if (layout_is_spread())
+		feed_ship(&(FeedNews) {wanted, row, n, posts, n_posts});
+	writer = careful_now() ? NULL :
+		item_writer_open_partition(CONTAINER_FEED, ITEM_POST, FEED_PARTITION);
+	for (int i = 0; i < n; i++)
+		change_feed_row(writer, row[i].change, row[i].row);
 	if (writer != NULL)
 		item_writer_close(writer);
 	view_state_write_whole(wanted->whole && !careful_now());
 }
 
-/* Make the feed right, whatever is in it. */
+/* Make the feed right, whatever is in it; on a cluster, as far as this node's posts go. */
 void
-feed_rebuild(void)
+feed_make(void)
 {
 	FeedList	there;
 	FeedList	wanted;
 
 	if (!container_usable(CONTAINER_FEED))
 		return;
-	read_feed(&there);
+	feed_hold();
+	(void) feed_shards_moved();
+	feed_read(&there, false);
 	read_newest(&wanted);
-	write_differences(&there, &wanted);
+	write_differences(&there, &wanted, NULL, 0);
+}
+
+/* The same; on a cluster all nodes send what they have for it. */
+void
+feed_rebuild(void)
+{
+	if (layout_is_spread())
+	{
+		nodes_ask_anew();
+		nodes_unsure();
+	}
+	feed_make();
+}
+
+/* Has the feed a post of a user's? */
+bool
+feed_has_author(const pg_uuid_t *user_id)
+{
+	BlogItem	item;
+	bool		has = false;
+	ItemScan   *scan;
+
+	if (!container_usable(CONTAINER_FEED))
+		return false;
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_FEED, .type = ITEM_POST,
+		.partition = FEED_PARTITION, .path = PATH_DATE
+	});
+	while (!has && item_scan_next(scan, &item))
+		has = item_is_by(&item, user_id);
+	item_scan_end(scan);
+	return has;
 }
 
 /* The row of a post; -1: it has none. */
@@ -325,12 +365,19 @@ feed_refresh(const PostKey *keys, int n)
 {
 	FeedList	there;
 	FeedList	wanted;
+	bool		moved;
 
-	if (n == 0 || !container_usable(CONTAINER_FEED) || feed_untouched(keys, n))
+	if (n == 0 || !container_usable(CONTAINER_FEED) ||
+		(!layout_is_spread() && feed_untouched(keys, n)))
 		return;
-	read_feed(&there);
-	if ((there.n != blogstore_feed_size && !there.whole) ||
+	feed_hold();
+	moved = feed_shards_moved();
+	keys = feed_concerning(keys, &n);
+	if (n == 0 && !moved)
+		return;
+	feed_read(&there, false);
+	if (moved || (there.n != blogstore_feed_size && !there.whole) ||
 		!take_posts(&there, keys, n, &wanted))
 		read_newest(&wanted);
-	write_differences(&there, &wanted);
+	write_differences(&there, &wanted, keys, n);
 }

@@ -12,7 +12,7 @@
 #include "postgres.h"
 
 #include "container/container.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "state/state.h"
 #include "views/views.h"
@@ -70,6 +70,8 @@ views_hide(const BlogItem *post)
 	views_lock();
 	PushActiveSnapshot(GetLatestSnapshot());
 	hide_copy(post);
-	delete_from_feed(post);
+	/* on a cluster the worker does, everywhere, and puts in what comes after it */
+	if (!layout_is_spread())
+		delete_from_feed(post);
 	PopActiveSnapshot();
 }

@@ -5,13 +5,120 @@
 #ifndef BLOGSTORE_VIEWS_INTERNAL_H
 #define BLOGSTORE_VIEWS_INTERNAL_H
 
+#include "cluster/cluster.h"
 #include "views/views.h"
+
+#include "access/tupdesc.h"
+#include "datatype/timestamp.h"
+#include "utils/array.h"
 
 /* copies.c */
 extern bool copy_current(const BlogItem *copy, const BlogItem *post);
 
+extern void copies_refresh_here(const PostKey *keys, int n);
+extern void copies_put(const PostKey *key, const BlogItem *post);
+extern bool copies_wanted(ManyPosts *many, const PostKey *key,
+						  BlogItem *post);
+
+/* ship.c */
+extern void copies_look_elsewhere(const PostKey *keys, int n);
+
 /* careful.c */
 extern bool careful_now(void);
 extern void careful_remember_copy(const PostKey *key);
+
+/* ------------------------------------------------------------------------
+ * The feed
+ * ------------------------------------------------------------------------ */
+
+/* Posts in the order of the feed. */
+typedef struct FeedList
+{
+	const BlogItem **rows;
+	int			n;
+	int			room;
+	bool		whole;			/* there are no other posts to be shown */
+} FeedList;
+
+typedef enum RowChange
+{
+	ROW_DELETE,
+	ROW_INSERT,
+	ROW_UPDATE
+} RowChange;
+
+/* A row of the feed that is not what it should be. */
+typedef struct FeedRow
+{
+	RowChange	change;
+	const BlogItem *row;		/* as it is, or is to be */
+} FeedRow;
+
+/* What a batch makes of the feed. */
+typedef struct FeedNews
+{
+	const FeedList *wanted;
+	const FeedRow *changed;
+	int			n_changed;
+	const PostKey *posts;		/* that the batch is about */
+	int			n_posts;
+} FeedNews;
+
+/* feed.c */
+extern void feed_read(FeedList *there, bool all);
+extern bool feed_row_current(const BlogItem *row, const BlogItem *post);
+
+/* feed_ship.c: on a cluster */
+extern void feed_hold(void);
+extern bool feed_is_own(const pg_uuid_t *post_id);
+extern const PostKey *feed_concerning(const PostKey *keys, int *n);
+extern bool feed_shards_moved(void);
+extern void feed_ship(const FeedNews *news);
+
+/* ------------------------------------------------------------------------
+ * On a cluster
+ * ------------------------------------------------------------------------ */
+
+/* Another node, as this node's worker knows it; nodes.c. */
+struct OtherNode
+{
+	ClusterNode node;			/* but for host */
+	char		host[256];
+	bool		has_shards;
+	bool		in_sync;		/* it has all of the feed from here */
+	bool		lacks;			/* it lacks copies, which unsent.c has by group */
+	int			lacks_of;
+	pg_uuid_t	sent_up_to;		/* of these */
+	bool		confirmed;		/* what it has to send here is here */
+	int64		asked;			/* its last question that is known here */
+	TimestampTz answered_at;	/* when it last answered a statement */
+	TimestampTz refused_at;		/* when one last failed there */
+	TimestampTz try_at;			/* it could not be reached; 0: it could */
+	TimestampTz away_at;		/* since when */
+	long		pause;
+};
+
+extern bool nodes_in_worker(void);
+extern int	nodes_others(OtherNode **list);
+extern OtherNode *nodes_other(int group);
+extern bool node_may_answer(const OtherNode *other);
+extern bool node_send(OtherNode *other, const char *sql);
+extern void node_lacks(OtherNode *other);
+extern void node_got_feed(OtherNode *other, bool got);
+extern void nodes_sending(void);
+extern void nodes_taking(void);
+extern void nodes_unsure(void);
+extern void nodes_ask_anew(void);
+extern uint64 nodes_stamp(void);
+
+/* unsent.c */
+extern void unsent_add(int group, const PostKey *key);
+extern void unsent_look(OtherNode *others, int n);
+extern PostKey *unsent_take(OtherNode *other, int *n);
+
+/* ship_rows.c: posts as rows, and these as literals of SQL */
+extern char *ship_literal(const Datum *row, int n);
+extern ArrayType *ship_array(const Datum *row, int n);
+extern TupleDesc ship_desc(void);
 
 #endif							/* BLOGSTORE_VIEWS_INTERNAL_H */

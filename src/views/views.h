@@ -29,7 +29,16 @@ extern bool careful_try_again(DirtySet *dirty);
 /* copies.c */
 extern bool copies_key(ManyPosts *many, const pg_uuid_t *post_id,
 					   PostKey *key);
+
+/* ship.c */
+typedef struct OtherNode OtherNode;
+
+extern void copies_send_unsent(OtherNode *other);
 extern void copies_refresh(const PostKey *keys, int n);
+extern bool copies_find(const pg_uuid_t *user_id, const pg_uuid_t *id,
+						TimestampTz from, const Cursor *end, TimestampTz *date);
+extern void copies_pass_on(const PostKey *keys, int n);
+extern Datum copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc);
 
 /* build.c */
 extern bool copies_build(ItemPlace *place, int64 *done);
@@ -37,6 +46,22 @@ extern bool copies_build(ItemPlace *place, int64 *done);
 /* feed.c */
 extern void feed_refresh(const PostKey *keys, int n);
 extern void feed_rebuild(void);
+extern void feed_make(void);
+extern bool feed_has_author(const pg_uuid_t *user_id);
+
+/* feed_page.c: how far does the feed go? On a cluster, has it all of a page? */
+extern bool feed_is_whole(void);
+extern bool feed_reaches(const Cursor *place);
+extern bool feed_find_place(Cursor *before);
+extern bool feed_has_page(int64 size, const Cursor *before, bool oldest_first);
+
+/* nodes.c: on a cluster, the worker and the other nodes */
+extern bool nodes_have_asked(void);
+extern bool nodes_look(void);
+extern OtherNode *nodes_lacking(void);
+extern void nodes_tell(bool kept);
+extern bool nodes_confirm(void);
+
 
 /* hide.c: out of the views in the transaction that hides a post */
 extern void views_hide(const BlogItem *post);

@@ -14,6 +14,7 @@
 
 #include "compat.h"
 #include "layout/layout.h"
+#include "remote/remote.h"
 #include "views/views.h"
 #include "worker/internal.h"
 
@@ -67,6 +68,38 @@ write_position(Worker *worker, XLogRecPtr lsn)
 }
 
 /*
+ * On a cluster it is the change feed that tells a node of renames, and what it would have told is
+ * lost with a slot: look at the names on all items.
+ */
+static void
+request_all_names(void)
+{
+	OwnerScope	scope;
+
+	apply_begin(&scope, APPLY_STATE);
+	jobs_request_renames(NULL, 0, true);
+	apply_end(&scope);
+}
+
+/*
+ * Nor have other nodes been told of all posts that were deleted here: have all look which of their copies
+ * have a post (copies_look_elsewhere()). If one cannot be reached, this ends in an error, and the worker that
+ * comes next finds a slot that is ahead of what was applied.
+ */
+static void
+have_all_look(void)
+{
+	LOCAL_FCINFO(call, 1);
+	OwnerScope	scope;
+	bool		all;
+
+	InitFunctionCallInfoData(*call, NULL, 0, InvalidOid, NULL, NULL);
+	apply_begin(&scope, APPLY_STATE);
+	remote_call_all("rebuild_views", NULL, call, false, &all);
+	apply_end(&scope);
+}
+
+/*
  * Make a slot in place of one that cannot be used, for a reason. That the views
  * cannot be used is written first, so that a crash in between finds it written.
  */
@@ -78,12 +111,16 @@ replace_slot(Worker *worker, const char *reason)
 	worker_invalidate_views(worker);
 	/* partitions may have come and gone unseen, with what was lost */
 	fold_all_later(true);
+	if (layout_is_spread())
+		request_all_names();
 	apply_flush();
 	if (lost)
 		worker_entry_error(worker->entry,
 						   psprintf("replication slot \"%s\" was lost, and the views are built anew: %s",
 									worker->slot_name, reason));
 	slot_make(worker->slot_name);
+	if (lost && layout_is_spread())
+		have_all_look();
 	write_position(worker, slot_confirmed(worker->slot_name));
 	ereport(LOG,
 			(errmsg("blogstore worker made replication slot \"%s\" and builds the views",
@@ -93,22 +130,33 @@ replace_slot(Worker *worker, const char *reason)
 
 /*
  * Partitions have come or gone: build the views of what there is now. A partition
- * that has come may hold items of users who were renamed or deleted meanwhile.
+ * that has come may hold items of users who were renamed or deleted meanwhile. On a cluster copies of
+ * posts that have moved are where they were, and only to be looked at: those of the
+ * shards that have come, if it is known which these are.
  */
 static void
 follow_layout(Worker *worker, int64 layout)
 {
 	OwnerScope	scope;
+	bool		spread = layout_is_spread();
+	bool		known;
 
-	worker_invalidate_views(worker);
+	if (!spread)
+		worker_invalidate_views(worker);
 	apply_begin(&scope, APPLY_STATE);
 	jobs_restart_sweeps();
-	jobs_request_renames(NULL, 0, true);
+	known = spread && arrivals_queue();
+	if (spread && !known)
+		job_queue_rebuild_anew();
+	if (!known)
+		jobs_request_renames(NULL, 0, true);
+	arrivals_note();
 	apply_end(&scope);
 	fold_all_later(true);
 	write_position_of(worker, worker->position.applied_lsn, layout);
 	ereport(LOG,
-			(errmsg("blogstore worker found other partitions and builds the views")));
+			(errmsg(known ? "blogstore worker found other shards on this node" :
+					"blogstore worker found other partitions and builds the views")));
 }
 
 /* See to it that slot and views are fit to go on from. */
@@ -122,10 +170,14 @@ worker_take_position(Worker *worker)
 	apply_begin(&scope, APPLY_STATE);
 	applied_position_read(&worker->position);
 	layout = container_layout();
+	reason = slot_obstacle(worker->slot_name, &worker->position);
+	/* all views are built with what is here, or were */
+	if (layout_is_spread() &&
+		(reason != NULL || layout == worker->position.layout))
+		arrivals_note();
 	apply_end(&scope);
 	worker->loads = layout_loads();
 
-	reason = slot_obstacle(worker->slot_name, &worker->position);
 	if (reason != NULL)
 	{
 		worker->position.layout = layout;
@@ -185,6 +237,7 @@ worker_check_layout(Worker *worker)
 	/* a transaction's start takes in what others have invalidated */
 	StartTransactionCommand();
 	there = container_exists();
+	worker->spread = there && layout_is_spread();
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(context);
 	if (there)

@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "members/members.h"
 #include "views/views.h"
 #include "worker/internal.h"
 
@@ -65,10 +66,17 @@ refresh_batch(void *arg)
 	FeedWork	work = {dirty_feed_view(dirty), posts, n};
 
 	copies_refresh(posts, n);
+	if (layout_is_spread())
+	{
+		posts = dirty_gone(dirty, &n);
+		copies_pass_on(posts, n);
+	}
 	if (!careful_do(refresh_feed, &work))
 		careful_remember_feed();
 	users = dirty_users(dirty, &n);
-	jobs_request_renames(users, n, dirty_all_users(dirty));
+	if (layout_is_spread())
+		everyone_follow(users, n);
+	jobs_request_renames(users, layout_is_spread() ? 0 : n, dirty_all_users(dirty));
 }
 
 /*

@@ -15,7 +15,7 @@
 #include "postgres.h"
 
 #include "counts/counts.h"
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "views/views.h"
 #include "worker/internal.h"

@@ -21,6 +21,8 @@ typedef enum ViewsPhase
 	VIEWS_UNKNOWN,				/* nobody has looked yet */
 	VIEWS_REBUILDING,			/* not to be trusted before a rebuild is done */
 	VIEWS_CATCHING_UP,			/* complete, but not up to date */
+	VIEWS_KEPT,					/* on a cluster: up to date, as far as this node's posts
+								 * go, and other nodes have to say so of theirs */
 	VIEWS_SERVED				/* readers have them */
 } ViewsPhase;
 
@@ -54,13 +56,17 @@ typedef struct Worker
 	bool		invalid;		/* are readers still to be taken off the views? */
 	bool		mended;			/* are jobs to meet what was left out before? */
 	TimestampTz checked_at;		/* when worker_check_state() last looked */
+	bool		spread;			/* are there other nodes? */
+	TimestampTz told_at;		/* when they were last told */
 } Worker;
 
 /* state.c: the phases of the views, and the worker's end */
 extern void worker_begin_views(Worker *worker, bool complete);
 extern void worker_invalidate_views(Worker *worker);
 extern void worker_views_rebuilt(Worker *worker);
+extern void worker_keep_views(Worker *worker);
 extern void worker_serve_views(Worker *worker);
+extern void worker_await_others(Worker *worker);
 extern void worker_leave(Worker *worker, WorkerState reason);
 extern void worker_retire(Worker *worker);
 
@@ -70,6 +76,9 @@ extern void worker_read_state(ViewState *state);
 extern void worker_follow_settings(Worker *worker);
 extern void worker_try_serve(Worker *worker, XLogRecPtr flushed);
 extern void worker_check_state(Worker *worker);
+
+/* nodes.c: on a cluster, what other nodes have of this one, and this one of them */
+extern bool worker_see_to_nodes(Worker *worker);
 
 /* advance.c: how far the worker has come */
 extern void worker_take_position(Worker *worker);
@@ -136,5 +145,10 @@ extern void jobs_request_rebuild(void);
 
 /* rebuild.c: one chunk of a job */
 extern void rebuild_chunk(Job *job);
+
+/* arrivals.c: on a cluster, shards that come and go */
+extern void arrivals_note(void);
+extern bool arrivals_queue(void);
+extern void arrival_chunk(Job *job);
 
 #endif							/* BLOGSTORE_WORKER_INTERNAL_H */

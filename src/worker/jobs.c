@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "members/members.h"
+#include "views/views.h"
 #include "worker/internal.h"
 
 #include "access/xact.h"
@@ -68,8 +69,25 @@ is_ready(const Job *job)
 			return rename_ready(job);
 		case JOB_DELETION:
 			return deletion_ready(job, views_shown());
+		case JOB_ARRIVAL:
+			return rename_ready(job);
 	}
 	return true;
+}
+
+/* Is an arrival done with the items, or has none to look at? Views follow. */
+static bool
+arrival_writes_views(const Job *job)
+{
+	return job->phase == ARRIVAL_COPIES || job->placement == 0;
+}
+
+/* Does the next step of a job write to the views, rather than to items? */
+static bool
+writes_views(const Job *job)
+{
+	return job->kind == JOB_REBUILD ||
+		(job->kind == JOB_ARRIVAL && arrival_writes_views(job));
 }
 
 /* Do one step of a locked job; false if it has to wait. */
@@ -83,7 +101,16 @@ do_step(Job *job)
 		case JOB_RENAME:
 			return rename_step(job);
 		case JOB_DELETION:
+			/* as long as the job is there its user's posts in the feed are hidden */
+			if (job->phase == DELETION_SHOW && layout_is_spread() &&
+				feed_has_author(&job->user_id))
+				return false;
 			return deletion_step(job);
+		case JOB_ARRIVAL:
+			if (!arrival_writes_views(job))
+				return rename_step(job);
+			arrival_chunk(job);
+			return true;
 	}
 	rebuild_chunk(job);
 	return true;
@@ -108,7 +135,7 @@ do_chunk(void *arg)
 
 	if (!job_lock(job))
 		return;
-	if (job->kind != JOB_REBUILD)
+	if (!writes_views(job))
 		announce_commit(JOB_COMMITTING);
 	chunk->moved = do_step(job);
 	if (chunk->moved && !job->finished)
@@ -158,13 +185,13 @@ note_failed(const Job *job, const ErrorData *error)
 }
 
 /*
- * Do one chunk of a job; false if it has to wait, or has failed. A rebuild that
- * fails is tried again with more care, or its error ends the worker.
+ * Do one chunk of a job; false if it has to wait, or has failed. What writes views, and
+ * fails, is tried again with more care, or its error ends the worker.
  */
 static bool
 try_chunk(Job *job)
 {
-	bool		rebuild = job->kind == JOB_REBUILD;
+	bool		views = writes_views(job);
 	Job			before = *job;
 	Chunk		chunk = {job, false};
 	ErrorData  *error = NULL;
@@ -172,9 +199,9 @@ try_chunk(Job *job)
 
 	if (!is_ready(job))
 		return false;
-	result = apply_run(rebuild ? APPLY_VIEWS : APPLY_POSTS, do_chunk, &chunk,
-					   rebuild ? NULL : &error);
-	if (!rebuild)
+	result = apply_run(views ? APPLY_VIEWS : APPLY_POSTS, do_chunk, &chunk,
+					   views ? NULL : &error);
+	if (!views)
 		announce_commit(XactLastCommitEnd);
 	if (result == APPLY_FAILED)
 		note_failed(&before, error);
@@ -185,7 +212,7 @@ try_chunk(Job *job)
 		*job = before;			/* as it is in the table */
 		return false;
 	}
-	if (rebuild && job->finished)
+	if (job->kind == JOB_REBUILD && job->finished)
 		rebuilt = true;
 	return true;
 }

@@ -11,7 +11,7 @@
  */
 #include "postgres.h"
 
-#include "layout/item.h"
+#include "items/item.h"
 #include "layout/layout.h"
 #include "views/views.h"
 #include "worker/internal.h"

@@ -114,7 +114,10 @@ worker_try_serve(Worker *worker, XLogRecPtr flushed)
 	apply_end(&scope);
 	if (!state.enabled)
 		worker_leave(worker, WORKER_STOPPED);
-	worker_serve_views(worker);
+	if (worker->spread)
+		worker_keep_views(worker);
+	else
+		worker_serve_views(worker);
 }
 
 /*
@@ -136,6 +139,6 @@ worker_check_state(Worker *worker)
 	worker_read_state(&state);
 	if (!state.enabled)
 		worker_leave(worker, WORKER_STOPPED);
-	if (worker->views == VIEWS_SERVED && !state.ready)
+	if (worker->views >= VIEWS_KEPT && !state.ready)
 		worker_invalidate_views(worker);
 }

@@ -13,7 +13,10 @@
  *								complete
  *		worker_invalidate_views	all but UNKNOWN	REBUILDING		CATCHING_UP
  *		worker_views_rebuilt	REBUILDING		CATCHING_UP		CATCHING_UP
- *		worker_serve_views		CATCHING_UP		SERVED			RUNNING
+ *		worker_keep_views		CATCHING_UP		KEPT			CATCHING_UP
+ *		worker_serve_views		CATCHING_UP,	SERVED			RUNNING
+ *								KEPT
+ *		worker_await_others		SERVED			KEPT			CATCHING_UP
  *		worker_leave			any				exit			STOPPED or
  *																NOT_NEEDED
  *		worker_retire			any				exit, no slot	NOT_NEEDED
@@ -69,6 +72,7 @@ worker_invalidate_views(Worker *worker)
 
 	pg_atomic_write_u32(&worker->entry->served, 0);
 	worker->views = VIEWS_REBUILDING;
+	worker->told_at = 0;
 	worker->jobs = true;
 	worker->invalid = false;
 	worker_entry_catching_up(worker->entry);
@@ -83,13 +87,35 @@ worker_views_rebuilt(Worker *worker)
 	worker->serve_from = GetFlushRecPtr(NULL);
 }
 
+/* On a cluster: what the views everywhere have of this node's posts is up to date. */
+void
+worker_keep_views(Worker *worker)
+{
+	Assert(worker->views == VIEWS_CATCHING_UP);
+	worker->views = VIEWS_KEPT;
+	worker->told_at = 0;
+}
+
+/* On a cluster: what the views here have of other nodes' posts may not be up to date. */
+void
+worker_await_others(Worker *worker)
+{
+	Assert(worker->views == VIEWS_SERVED);
+	pg_atomic_write_u32(&worker->entry->served, 0);
+	worker->views = VIEWS_KEPT;
+	worker_entry_catching_up(worker->entry);
+}
+
 /* The views are complete and up to date. */
 void
 worker_serve_views(Worker *worker)
 {
-	Assert(worker->views == VIEWS_CATCHING_UP);
+	Assert(worker->views >= VIEWS_CATCHING_UP);
+	if (worker->views == VIEWS_SERVED && pg_atomic_read_u32(&worker->entry->served))
+		return;
+	if (worker->views != VIEWS_SERVED)
+		worker_entry_running(worker->entry);
 	worker->views = VIEWS_SERVED;
-	worker_entry_running(worker->entry);
 	pg_atomic_write_u32(&worker->entry->served, 1);
 	ConditionVariableBroadcast(&worker->entry->progress);
 }

@@ -209,7 +209,7 @@ nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 	long		nap = NAP_IDLE;
 
 	if (behind || progress == JOBS_MORE || later_taking(worker) ||
-		(worker->views != VIEWS_SERVED && worker->jobs && progress == JOBS_NONE))
+		(worker->views < VIEWS_KEPT && worker->jobs && progress == JOBS_NONE))
 		return 0;
 	if (held_back_any(worker->held) || worker->views == VIEWS_CATCHING_UP)
 		return NAP_SOON;
@@ -227,6 +227,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	JobProgress progress = JOBS_NONE;
 	long		fold;
 	long		nap;
+	bool		more;
 
 	worker_check_state(worker);
 	worker->invalid |= careful_try_again(worker->dirty);
@@ -250,10 +251,12 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 		if (progress != JOBS_MORE)
 			ConditionVariableBroadcast(&worker->entry->progress);
 	}
-	if (worker->views != VIEWS_SERVED)
+	if (worker->views < VIEWS_KEPT)
 		worker_try_serve(worker, flushed);
+	more = worker->spread && worker_see_to_nodes(worker);
 
-	nap = nap_after(worker, !decoder_at_end(worker->decoder), progress, fold);
+	nap = more ? 0 : nap_after(worker, !decoder_at_end(worker->decoder), progress,
+							   fold);
 	if (nap > 0)
 		worker_nap(worker, flushed, nap);
 }

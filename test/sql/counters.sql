@@ -111,6 +111,17 @@ ROLLBACK;
 SELECT count(*) FROM kit.wrong WHERE post_id IS NOT NULL;
 DROP VIEW kit.wrong;
 
+-- A cursor keeps the snapshot that it was opened with
+BEGIN;
+DECLARE post CURSOR FOR SELECT like_count, comment_count FROM blogstore.get_post(kit.p(4));
+SELECT count(*) FROM blogstore.create_like(kit.p(4), kit.u(1));
+FETCH ALL FROM post;
+SELECT like_count, comment_count FROM blogstore.get_post(kit.p(4));
+COMMIT;
+-- and so does a query that calls a command: its own snapshot is older
+SELECT (SELECT like_count FROM blogstore.get_post(kit.p(4))) AS before, count(*) AS liked FROM blogstore.create_like(kit.p(4), kit.u(2));
+SELECT like_count FROM blogstore.get_post(kit.p(4));
+
 -- Deleted with the post
 SELECT blogstore.delete_post(kit.p(1));
 SELECT count(*) FROM blogstore.posts WHERE post_id = kit.p(1);

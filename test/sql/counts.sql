@@ -105,16 +105,5 @@ COMMIT;
 SELECT like_count, comment_count FROM blogstore.get_post(kit.p(3));
 SELECT * FROM kit.wrong_counts();
 
--- A cursor keeps the snapshot that it was opened with
-BEGIN;
-DECLARE post CURSOR FOR SELECT like_count, comment_count FROM blogstore.get_post(kit.p(3));
-SELECT count(*) FROM blogstore.create_like(kit.p(3), kit.u(10));
-FETCH ALL FROM post;
-SELECT like_count, comment_count FROM blogstore.get_post(kit.p(3));
-COMMIT;
--- and so does a query that calls a command: its own snapshot is older
-SELECT (SELECT like_count FROM blogstore.get_post(kit.p(3))) AS before, count(*) AS liked FROM blogstore.create_like(kit.p(3), kit.u(11));
-SELECT like_count FROM blogstore.get_post(kit.p(3));
-
 SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();

@@ -84,6 +84,7 @@ SELECT * FROM blogstore.verify();
 SELECT id, blogstore.delete_post(id) FROM blogstore.list_feed(NULL) ORDER BY id;
 SELECT blogstore.wait_for_views();
 SELECT type, count(*) FROM blogstore.posts GROUP BY type;
-SELECT type, count(*) FROM blogstore.users GROUP BY type;
+SELECT count(*) FROM blogstore.users WHERE type = 'post';
+SELECT count(*) FROM generate_series(1, 100) n, blogstore.get_user(kit.u(n));
 SELECT count(*) FROM blogstore.feed;
 SELECT * FROM blogstore.verify();

@@ -119,6 +119,7 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('get_posts(ARRAY[kit.p(1)])'),
 	('get_users(ARRAY[kit.u(1)])'),
 	('get_likes(kit.u(1), ARRAY[kit.p(1)])'),
+	('node_of(kit.p(1))'),
 	('wait_for_views()'),
 	('rebuild_views()'),
 	('verify()'),
@@ -144,7 +145,8 @@ SELECT call, kit.try(call) FROM (VALUES
 	('blogstore.create_containers(0)'),
 	('blogstore.create_containers(-1)'),
 	('blogstore.create_containers(1025)'),
-	('blogstore.create_containers(NULL)')) AS v (call);
+	('blogstore.create_containers(NULL)'),
+	('blogstore.create_containers(distributed => true)')) AS v (call);
 SELECT to_regclass('blogstore.users') AS users, to_regclass('blogstore.posts') AS posts, to_regclass('blogstore.feed') AS feed;
 
 -- They are for who may create in the schema, and belong to who created them

@@ -66,7 +66,7 @@ SELECT blogstore.edit_post(kit.p(1), properties => '{"ok": {"title": "below the 
 \set VERBOSITY default
 -- 64 kB, as jsonb takes them
 SELECT kit.try(format('blogstore.edit_post(kit.p(1), properties => jsonb_build_object(''a'', repeat(''x'', %s)))', n)) FROM (VALUES (65000), (65536), (100000)) v (n);
-SELECT length(properties ->> 'a'), pg_column_size(properties) > 60000 AS whole FROM blogstore.get_post(kit.p(1));
+SELECT length(properties ->> 'a') FROM blogstore.get_post(kit.p(1));
 SELECT blogstore.wait_for_views();
 SELECT length(properties ->> 'a') FROM blogstore.list_feed(1, oldest_first => true);
 -- stored out of line, in lists too
@@ -105,18 +105,6 @@ PREPARE tagged(text) AS SELECT title, like_count FROM blogstore.get_posts(ARRAY(
 	ORDER BY creation_date DESC, id DESC LIMIT 20));
 EXECUTE tagged('new');
 EXECUTE tagged('a');
--- by the index, of each partition
-DO $$
-DECLARE
-	plan	text := '';
-	line	text;
-	leaves	bigint := (SELECT count(*) FROM pg_inherits WHERE inhparent = 'blogstore.posts'::regclass);
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) EXECUTE tagged(''new'')' LOOP
-		plan := plan || line || E'\n';
-	END LOOP;
-	ASSERT (SELECT count(*) FROM regexp_matches(plan, 'Bitmap Index Scan on posts_p\d+_post_expr_idx', 'g')) = leaves AND plan !~ 'Seq Scan', plan;
-END $$;
 DEALLOCATE tagged;
 RESET enable_seqscan;
 RESET enable_indexscan;

@@ -41,14 +41,15 @@ our @EXPORT = qw(
 =item new_server(name, %params)
 
 A server that was initialised but not started, prepared for the views unless
-prepared => 0.
+prepared => 0, of the installation at install_path if that is given.
 
 =cut
 
 sub new_server
 {
 	my ($name, %params) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name);
+	my $node = PostgreSQL::Test::Cluster->new($name,
+		defined $params{install_path} ? (install_path => $params{install_path}) : ());
 	my $prepared = $params{prepared} // 1;
 
 	$node->init(

@@ -24,7 +24,7 @@ use Test::More;
 
 our @EXPORT = (
 	@BlogstoreServer::EXPORT, @BlogstoreWorker::EXPORT, qw(
-  create_store create_kit create_owned_database run_as fill_store sqlstate check_store check_answers
+  create_store create_kit kit_file create_owned_database run_as fill_store sqlstate check_store check_answers
   start_client finish_client
 ));
 
@@ -66,9 +66,24 @@ sub create_kit
 
 	foreach my $file (qw(ids store))
 	{
-		$node->safe_psql($dbname, slurp_file("$FindBin::RealBin/../kit/$file.sql"));
+		$node->safe_psql($dbname, kit_file($file));
 	}
 	return;
+}
+
+=pod
+
+=item kit_file(name)
+
+The SQL of one file of test/kit.
+
+=cut
+
+sub kit_file
+{
+	my ($name) = @_;
+
+	return slurp_file("$FindBin::RealBin/../kit/$name.sql");
 }
 
 =pod

@@ -233,9 +233,7 @@ class Client(threading.Thread):
 		for query, parameters in self.ledger.absent(step):
 			started = time.monotonic()
 			try:
-				cursor = self._cursor()
-				cursor.execute('SELECT * FROM ' + query, parameters)
-				rows = cursor.fetchall()
+				rows = self._given(query, parameters)
 			except (psycopg2.Error, ConnectionError) as error:
 				if self._broken(error):
 					return
@@ -247,3 +245,9 @@ class Client(threading.Thread):
 					f'{self.name}: {query % parameters} gives what was deleted or hidden before\n'
 					f'  {rows[:3]!r}\n  by {self._describe()}')
 			self.verdict.count('looks for deleted and hidden items')
+
+	def _given(self, query, parameters):
+		"""The rows that a query gives now."""
+		cursor = self._cursor()
+		cursor.execute('SELECT * FROM ' + query, parameters)
+		return cursor.fetchall()

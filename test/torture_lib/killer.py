@@ -42,13 +42,7 @@ class Killer:
 
 	def _deal(self):
 		if not self.deck:
-			self.deck = [
-				self.kill_worker, self.kill_worker_in_mid_batch, self.kill_worker_in_rebuild, self.kill_worker_in_job,
-				self.kill_launcher, self.kill_backend, self.kill_backend, self.kill_checkpointer,
-				self.kill_walwriter, self.kill_postmaster, self.kill_postmaster_in_recovery,
-				self.kill_postmaster_in_mid_batch, self.kill_while_worker_is_stopped,
-				self.stop_immediately, self.restart_fast, self.terminate_worker, self.terminate_client,
-				self.drop_slot, self.invalidate_slot, self.rebuild, self.repair, self.change_short_form]
+			self.deck = self.harms()
 			self.random.shuffle(self.deck)
 		harm = self.deck.pop()
 		self.last.append(harm.__name__.replace('_', ' '))
@@ -59,6 +53,16 @@ class Killer:
 			self.verdict.kills[self.last[-1]] += 1
 		else:
 			self.verdict.count('kills without a victim')
+
+	def harms(self):
+		"""All that can be done."""
+		return [
+			self.kill_worker, self.kill_worker_in_mid_batch, self.kill_worker_in_rebuild, self.kill_worker_in_job,
+			self.kill_launcher, self.kill_backend, self.kill_backend, self.kill_checkpointer,
+			self.kill_walwriter, self.kill_postmaster, self.kill_postmaster_in_recovery,
+			self.kill_postmaster_in_mid_batch, self.kill_while_worker_is_stopped,
+			self.stop_immediately, self.restart_fast, self.terminate_worker, self.terminate_client,
+			self.drop_slot, self.invalidate_slot, self.rebuild, self.repair, self.change_short_form]
 
 	def clean_up(self):
 		"""After a harm that was refused half way: nothing of it stays."""

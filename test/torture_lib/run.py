@@ -18,6 +18,7 @@ from . import hostile_caller, hostile_owner
 from .alterations import Alterations
 from .checker import Checker
 from .client import Client
+from .cluster import Cluster, ClusterChecker, ClusterClient, ClusterKiller, ClusterPlan
 from .hostile_caller import HostileCaller
 from .hostile_owner import HostileOwner
 from .killer import Killer
@@ -47,7 +48,8 @@ class Run:
 		self.workplace = workplace
 		self.seed = random.SystemRandom().randrange(10 ** 9) if options.seed is None else options.seed
 		self.verdict = Verdict()
-		self.server = Server(installation, workplace, FEED_SIZE)
+		self.server = Cluster(installation, workplace, FEED_SIZE, self.seed) if options.cluster else \
+			Server(installation, workplace, FEED_SIZE)
 		self.alterations = Alterations()
 		self.hostile = []		# one owner, and callers as many as there are clients, halved
 		if not options.no_hostile:
@@ -59,21 +61,23 @@ class Run:
 				self.hostile.append(HostileCaller(number, self.server, self.gate, self.verdict, self.seed, pids))
 		else:
 			self.gate = Gate(options.clients)
-		plan = Plan(self.seed, options.clients)
+		plan = (ClusterPlan if options.cluster else Plan)(self.seed, options.clients)
 		lifetimes = Lifetimes()
-		self.clients = [Client(number, self.server, plan, self.gate, self.verdict, lifetimes, self.alterations)
+		client = ClusterClient if options.cluster else Client
+		self.clients = [client(number, self.server, plan, self.gate, self.verdict, lifetimes, self.alterations)
 			for number in range(options.clients)]
-		self.reader = Reader(self.server, self.verdict, self.alterations, self.seed)
-		self.killer = Killer(self.server, self.clients, self.verdict, self.seed)
-		self.checker = Checker(self.server, self.clients, self.verdict, self.seed,
+		# of a cluster there is no snapshot to look at
+		self.readers = [] if options.cluster else [Reader(self.server, self.verdict, self.alterations, self.seed)]
+		self.killer = (ClusterKiller if options.cluster else Killer)(self.server, self.clients, self.verdict, self.seed)
+		self.checker = (ClusterChecker if options.cluster else Checker)(self.server, self.clients, self.verdict, self.seed,
 			self.alterations if self.hostile else None)
 
 	def repetition(self):
 		"""The command line that does the same again."""
 		command = ['test/torture', '--seed', str(self.seed), '--clients', str(self.options.clients),
 			'--duration', f'{self.options.duration:g}', '--pg-config', self.options.pg_config]
-		command += [option for option, given in (('--no-kills', self.options.no_kills),
-			('--no-hostile', self.options.no_hostile)) if given]
+		command += [option for option, given in (('--cluster', self.options.cluster), ('--no-kills', self.options.no_kills),
+			('--no-hostile', self.options.no_hostile and not self.options.cluster)) if given]
 		return shlex.join(command)
 
 	def play(self):
@@ -108,7 +112,7 @@ class Run:
 			self._report()
 		finally:
 			self.workplace.close()
-			for thread in (*self.clients, *self.hostile, self.reader):
+			for thread in (*self.clients, *self.hostile, *self.readers):
 				if thread.is_alive():
 					thread.join(2)
 
@@ -118,7 +122,7 @@ class Run:
 	def _torture(self):
 		started = time.monotonic()
 		shown = started
-		for thread in (*self.clients, *self.hostile, self.reader):
+		for thread in (*self.clients, *self.hostile, *self.readers):
 			thread.start()
 		while time.monotonic() - started < self.options.duration and not self.verdict.over.is_set():
 			self.verdict.over.wait(self.killer.pause())

@@ -66,10 +66,10 @@ psycopg2.extras.register_default_jsonb(globally=True, loads=lambda text: text)
 class Server(server.Server):
 	"""One server of a workplace, with blogstore in a database of it."""
 
-	def __init__(self, installation, workplace, feed_size):
+	def __init__(self, installation, workplace, feed_size, name='data', settings=''):
 		self.feed_size = feed_size
 		self.short_form, self.short_form_keys = SHORT_FORMS[0]
-		super().__init__(installation, workplace, 'data', SETTINGS.format(feed_size=feed_size),
+		super().__init__(installation, workplace, name, SETTINGS.format(feed_size=feed_size) + settings,
 			('--no-sync', '--wal-segsize=4'))
 
 	def create(self):

@@ -8,8 +8,7 @@
 #include "postgres.h"
 
 #include "compat.h"
-#include "layout/item.h"
-#include "layout/leaf.h"
+#include "items/item.h"
 
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"

@@ -107,6 +107,11 @@ extern void item_set(BlogItem *item, Property prop, Datum value);
 extern void item_copy(BlogItem *dst, const BlogItem *src);
 extern bool item_same(const BlogItem *a, const BlogItem *b, Property prop);
 
+/* item.c: reading an item from a row; attno: which column is which property's */
+struct TupleTableSlot;
+extern uint32 item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
+							 const AttrNumber *attno);
+
 /* Can there be containers without a column for it, made by an older version? */
 static inline bool
 property_is_added(Property prop)

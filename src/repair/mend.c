@@ -1,25 +1,17 @@
 /*
- * repair.c
- *		blogstore.repair(): mend what verify() finds, and fold deltas of counts.
+ * mend.c
+ *		Mending one thing that verify() has found, and what is left out of it.
  *
- * What verify() found may have changed since, so nothing it says is written:
- * it only tells where to look. Counts are counted anew with the post locked,
- * names and views are taken from the present state, the views under their
- * lock, which keeps the worker out.
- *
- * A value that an item must have and lacks is written where it follows from
- * others; where it does not, a warning says so, and the rest is mended. Runs in
- * backends.
+ * Runs in backends.
  */
 #include "postgres.h"
 
-#include "admin/verify.h"
-#include "change_feed/change_feed.h"
 #include "compat.h"
 #include "container/container.h"
 #include "counts/counts.h"
 #include "layout/layout.h"
 #include "members/members.h"
+#include "repair/repair.h"
 #include "state/state.h"
 #include "views/views.h"
 #include "worker/worker.h"
@@ -31,68 +23,11 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-PG_FUNCTION_INFO_V1(blogstore_repair);
-
 /* So many warnings, and one that tells how many more there would be. */
 #define MAX_WARNINGS 20
 
-/* A row of verify_run(); texts are empty, and ids zero, where it has none. */
-typedef struct Finding
-{
-	const char *container;
-	const char *problem;
-	const char *type;
-	pg_uuid_t	id;
-	pg_uuid_t	post_id;
-	pg_uuid_t	user_id;
-	const char *expected;
-	const char *actual;
-	bool		has_id;
-	bool		has_post_id;
-	bool		has_user_id;
-	bool		has_keys;		/* post_id, user_id and creation_date */
-	bool		has_actual;
-	TimestampTz creation_date;
-} Finding;
-
-static const char *
-get_string(HeapTuple row, TupleDesc desc, int column)
-{
-	const char *value = SPI_getvalue(row, desc, column);
-
-	return value ? value : "";
-}
-
-/* A row of verify_run(), copied into the current memory context. */
-static void
-get_finding(Finding *f, HeapTuple row, TupleDesc desc)
-{
-	bool		no_date;
-	bool		no_actual;
-	Datum		date = SPI_getbinval(row, desc, FINDING_CREATION_DATE, &no_date);
-
-	(void) SPI_getbinval(row, desc, FINDING_ACTUAL, &no_actual);
-	f->container = get_string(row, desc, FINDING_CONTAINER);
-	f->problem = get_string(row, desc, FINDING_PROBLEM);
-	f->type = get_string(row, desc, FINDING_TYPE);
-	f->has_id = row_uuid(row, desc, FINDING_ID, &f->id);
-	f->has_post_id = row_uuid(row, desc, FINDING_POST_ID, &f->post_id);
-	f->has_user_id = row_uuid(row, desc, FINDING_USER_ID, &f->user_id);
-	f->has_keys = f->has_post_id && f->has_user_id && !no_date;
-	f->expected = get_string(row, desc, FINDING_EXPECTED);
-	f->actual = get_string(row, desc, FINDING_ACTUAL);
-	f->has_actual = !no_actual;
-	f->creation_date = no_date ? 0 : DatumGetTimestampTz(date);
-}
-
-static bool
-is_problem(const Finding *f, const char *problem)
-{
-	return strcmp(f->problem, problem) == 0;
-}
-
 /* An item without a user, or without a post. */
-static bool
+bool
 mend_orphan(const Finding *f)
 {
 	bool		of_post = strcmp(f->expected, "a post") == 0;
@@ -136,14 +71,19 @@ mend_by(KeptPlan *plan, const Finding *f)
 
 #define ITEM_ARGUMENTS 4, {UUIDOID, TEXTOID, UUIDOID, UUIDOID}
 
+#define USERNAME_SQL(users) \
+	"UPDATE " POSTS_SQL " AS i SET user_username = u.username" \
+	" FROM " users " AS u WHERE u.type = 'user' AND u.user_id = $4" \
+	" AND u.username IS NOT NULL AND i.user_id = $4 AND i.post_id = $1" \
+	" AND i.type = $2 AND i.id = $3" \
+	" AND i.user_username IS DISTINCT FROM u.username"
+
 static KeptPlan username_plan = {
-	ON_USERS | ON_POSTS,
-	"UPDATE " POSTS_SQL " AS i SET user_username = u.username"
-	" FROM " USERS_SQL " AS u WHERE u.type = 'user' AND u.user_id = $4"
-	" AND u.username IS NOT NULL AND i.user_id = $4 AND i.post_id = $1"
-	" AND i.type = $2 AND i.id = $3"
-	" AND i.user_username IS DISTINCT FROM u.username",
-	ITEM_ARGUMENTS, NULL
+	ON_USERS | ON_POSTS, USERNAME_SQL(USERS_SQL), ITEM_ARGUMENTS, NULL
+};
+
+static KeptPlan spread_username_plan = {
+	ON_POSTS, USERNAME_SQL(EVERYONE_SQL), ITEM_ARGUMENTS, NULL
 };
 
 /* A count that is missing is none, before it is compared with what there is. */
@@ -212,7 +152,7 @@ may_have_name(const pg_uuid_t *user_id, Datum name)
 }
 
 /* A name in the registry that nobody has, or one that is missing there. */
-static bool
+bool
 mend_registry(const Finding *f)
 {
 	bool		mended;
@@ -299,7 +239,7 @@ warn_invalid(const Finding *f, int64 n)
  * Mend values that are missing, first, so that the rest meets none; those of views
  * come last. Returns how many findings were mended.
  */
-static int64
+int64
 mend_invalid(const Finding *findings, uint64 n)
 {
 	int64		mended = 0;
@@ -312,7 +252,7 @@ mend_invalid(const Finding *findings, uint64 n)
 		const Finding *f = &findings[i];
 
 		CHECK_FOR_INTERRUPTS();
-		if (!is_problem(f, "invalid"))
+		if (!finding_is(f, "invalid"))
 			continue;
 		if (!is_mendable(f))
 		{
@@ -338,63 +278,30 @@ mend_invalid(const Finding *findings, uint64 n)
 	return mended;
 }
 
-/* A count that is wrong, or missing. */
-static bool
-mend_count(const Finding *f)
+/* A count that is missing is none from here on. */
+void
+mend_missing_count(const Finding *f)
 {
 	if (!f->has_actual)
 		(void) mend_by(&count_plan, f);
-	return post_counter_repair(&f->post_id);
 }
 
-/* Mend one finding in the containers; values that are missing were before. */
-static bool
-mend(const Finding *f)
+/* A name that is not the author's. */
+bool
+mend_username(const Finding *f)
 {
-	if (is_problem(f, "invalid"))
-		return false;
-	if (is_problem(f, "orphan"))
-		return mend_orphan(f);
-	if (is_problem(f, "comment_count") || is_problem(f, "like_count"))
-		return mend_count(f);
-	if (is_problem(f, "registry"))
-		return mend_registry(f);
-	if (is_problem(f, "username"))
-		return mend_by(&username_plan, f);
-	return true;				/* else a copy: mend_views() */
-}
-
-/* Refresh every copy that a finding touches, and the feed. */
-static void
-mend_views(const Finding *findings, uint64 n)
-{
-	PostKey    *keys = palloc0(sizeof(PostKey) * n);
-	int			used = 0;
-
-	views_lock();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	for (uint64 i = 0; i < n; i++)
-		/* a comment's or like's own finding does not touch its post */
-		if (findings[i].has_keys && strcmp(findings[i].type, "post") == 0)
-		{
-			keys[used].post_id = findings[i].post_id;
-			keys[used].user_id = findings[i].user_id;
-			keys[used++].creation_date = findings[i].creation_date;
-		}
-	copies_refresh(keys, used);
-	feed_rebuild();
-	PopActiveSnapshot();
+	return mend_by(layout_is_spread() ? &spread_username_plan : &username_plan, f);
 }
 
 /* Rows of views that lack values: what is to be there is written anew. */
-static void
+void
 drop_invalid_copies(const Finding *findings, uint64 n)
 {
 	bool		copies = false;
 	bool		feed = false;
 
 	for (uint64 i = 0; i < n; i++)
-		if (is_problem(&findings[i], "invalid") && in_view(&findings[i]))
+		if (finding_is(&findings[i], "invalid") && in_view(&findings[i]))
 		{
 			copies |= strcmp(findings[i].container, "users") == 0;
 			feed |= strcmp(findings[i].container, "feed") == 0;
@@ -421,70 +328,11 @@ warn_left_out(const char *message)
 			 errhint("blogstore.verify() lists what lacks a value.")));
 }
 
-/* Mend all findings; returns how many were. */
-static int64
-mend_findings(const Finding *findings, uint64 n, bool with_views)
+/* Have what cannot be mended left out, with a warning, instead of errors; or errors again. */
+void
+repair_leave_out(bool leave_out)
 {
-	volatile int64 mended = 0;
-
-	warned_left_out = 0;
-	left_out_instead_of_errors(warn_left_out);
-	PG_TRY();
-	{
-		mended = mend_invalid(findings, n);
-		for (uint64 i = 0; i < n; i++)
-		{
-			CHECK_FOR_INTERRUPTS();
-			mended += mend(&findings[i]);
-		}
-		drop_invalid_copies(findings, n);
-		if (n > 0 && with_views)
-			mend_views(findings, n);
-		fold_everything();
-	}
-	PG_FINALLY();
-	{
-		left_out_instead_of_errors(NULL);
-	}
-	PG_END_TRY();
-	return mended;
-}
-
-/*
- * blogstore.repair(): how many discrepancies were mended. Errors: 25001
- * (REPEATABLE READ or SERIALIZABLE), 25006, 55000. Locks: the posts concerned, FOR
- * NO KEY UPDATE; the views' lock.
- */
-Datum
-blogstore_repair(PG_FUNCTION_ARGS)
-{
-	OwnerScope	scope;
-	SPITupleTable *result;
-	Finding    *findings;
-	uint64		n;
-	int64		mended;
-	bool		with_views;
-
-	need_writable("repair()");
-	if (IsolationUsesXactSnapshot())
-		ereport(ERROR,
-				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("repair() cannot run with a snapshot of the past"),
-				 errhint("Use a READ COMMITTED transaction.")));
-	container_require();
-	container_lock_all(true);
-	owner_begin(&scope);
-	with_views = views_ready(GetActiveSnapshot());
-
-	SPI_connect();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	result = verify_run(&n, with_views);
-	PopActiveSnapshot();
-	findings = palloc(sizeof(Finding) * Max(n, 1));
-	for (uint64 i = 0; i < n; i++)
-		get_finding(&findings[i], result->vals[i], result->tupdesc);
-	mended = mend_findings(findings, n, with_views);
-	SPI_finish();
-	owner_end(&scope);
-	PG_RETURN_INT64(mended);
+	if (leave_out)
+		warned_left_out = 0;
+	left_out_instead_of_errors(leave_out ? warn_left_out : NULL);
 }

@@ -1,0 +1,179 @@
+"""Runs of a request, by where it is asked."""
+
+import os
+import statistics
+import time
+from typing import NamedTuple
+
+from lib import pgbench
+from lib.server import Failure, say
+
+from . import keys
+from .systems import DATABASE
+
+WARM_UP = 100			# calls until a session knows its plans, tables and connections
+FEW = 5					# the same in a quick run
+PUT_OFF = 4				# seconds: counts are folded after blogstore.count_refresh_interval, 2
+
+PLACES = {
+	'here': 'one machine', 'direct': 'direct', 'other': 'another node', 'coordinator': 'coordinator',
+	'any': 'any node'}
+
+
+class Result(NamedTuple):
+	"""Of a run."""
+	tps: float
+	p50: float				# ms
+	p99: float
+	cpu: float				# of all members' processes, microseconds a call
+
+
+class Target(NamedTuple):
+	"""Who is asked for which keys."""
+	member: object
+	numbers: list
+
+
+class Runner:
+	"""Runs of requests on one system."""
+
+	def __init__(self, system, data, options, beside):
+		"""beside: how many nodes the cluster has; one machine is asked for as many keys as all of them."""
+		self.system = system
+		self.data = data
+		self.options = options
+		self.warm_up = FEW if options.quick else WARM_UP
+		self.numbers = {(member.port, what): keys.chosen(member, what, keys.MOST * (1 if system.nodes else beside))
+			for member in system.holders for what in ('post', 'user')}
+		if min(map(len, self.numbers.values())) == 0:
+			raise Failure('a node has no posts or no users: take a larger --scale, or more --partitions')
+		self.stride = min(len(numbers) for (_, what), numbers in self.numbers.items() if what == 'post')
+		self.base = {}
+		self.acknowledged = {}
+		self.beginning = {}			# (request, place, clients) -> seconds of processors, calls
+		self.taken = 0
+		self.idle = self.idle_rate()
+
+	def idle_rate(self):
+		"""Seconds of processors a second when nobody asks anything; what calls cost is without it."""
+		pause = 1 if self.options.quick else 10
+		before = self.system.processor_seconds()
+		time.sleep(pause)
+		return (self.system.processor_seconds() - before) / pause
+
+	def places(self, request):
+		"""Where a request can be asked."""
+		if not self.system.nodes:
+			return ['here']
+		if keys.key_of(request) is None or request.name in ('get_user', 'create_post') or len(self.system.nodes) == 1:
+			return ['direct', 'coordinator']
+		return ['direct', 'other', 'coordinator']
+
+	def all_of(self, what):
+		"""Keys of all nodes, as many as one has."""
+		found = [number for member in self.system.holders for number in self.numbers[member.port, what]]
+		step = max(1, len(found) // keys.MOST)
+		return found[::step]
+
+	def target(self, request, place, number):
+		"""Who is asked in a round; nodes take turns."""
+		holders = self.system.holders
+		owner = holders[number % len(holders)]
+		what = keys.key_of(request) or 'user'
+		if place in ('coordinator', 'any'):
+			return Target(self.system.coordinator if place == 'coordinator' else owner, self.all_of(what))
+		asked = holders[(number + 1) % len(holders)] if place == 'other' else owner
+		return Target(asked, self.numbers[owner.port, what])
+
+	def start(self, request, target, clients, amount, seed, log=None):
+		"""Start a pgbench; the amount is its options for that."""
+		path = keys.script(request, target.numbers, os.path.join(target.member.socket, f'{request.name}_{target.member.port}.sql'))
+		base = self.base.get(request.name, 0)
+		variables = {'users': self.data.users, 'most_likes': self.data.most_likes, 'default_seed': self.data.seed,
+			'i': 0, 'clients': clients, 'base': base, 'stride': self.stride}
+		options = ['--random-seed', str(seed + 1), *amount]
+		if log:
+			options += ['--log', '--log-prefix=' + log]
+		return pgbench.start(target.member, pgbench.command(target.member, DATABASE, path, clients, options, variables))
+
+	def finish(self, request, process):
+		"""Wait for a pgbench, and count what was acknowledged."""
+		done = pgbench.finish(process)
+		if request.writes:
+			self.acknowledged[request.name] = self.acknowledged.get(request.name, 0) + done.transactions
+		return done
+
+	def next_numbers(self, request, used):
+		"""So many numbers were used: what comes now likes each post by a user who comes after."""
+		base = self.base.get(request.name, 0) + used
+		self.base[request.name] = -(-base // self.stride) * self.stride
+		if request.name == 'create_like' and self.base[request.name] // self.stride >= self.data.users - self.data.most_likes:
+			raise Failure('there are no more users who have not liked a post: take a larger --scale')
+
+	def run(self, request, place, clients, calls, number):
+		"""A run of so many calls of each client, after the first ones."""
+		target = self.target(request, place, number)
+		log = os.path.join(target.member.socket, 'log')
+		cpu, done = self.spent(request, [(target, clients, calls + self.warm_up, number, log)], self.follow)
+		tps, times = pgbench.steady(pgbench.read_log(log), self.warm_up)
+		return Result(tps, statistics.median(times), pgbench.percentile(times, 99), self.of_call(cpu, done, request, place, clients))
+
+	def spent(self, request, runs, rest):
+		"""Runs at once, of (target, clients, calls of each, seed, log): seconds of processors until all is at rest, and how many calls there were."""
+		began, before = time.monotonic(), self.system.processor_seconds()
+		running = [self.start(request, target, clients, ['-t', str(calls)], seed, log) for target, clients, calls, seed, log in runs]
+		done = [self.finish(request, process).transactions for process in running]
+		self.taken = time.monotonic() - began
+		if request.writes:
+			self.next_numbers(request, max(done))
+			rest()
+		return self.system.processor_seconds() - before - self.idle * (time.monotonic() - began), sum(done)
+
+	def of_call(self, cpu, done, request, place, clients):
+		"""Microseconds of processors a call, without what sessions take to begin and for their first calls, where that is known."""
+		less, fewer = self.beginning.get((request.name, place, clients), (0, 0))
+		return 1e6 * (cpu - less) / (done - fewer)
+
+	def follow(self):
+		"""Wait until views show what was written."""
+		if self.system.coordinator.value("SELECT blogstore.wait_for_views('1 hour')") != 't':
+			raise Failure('the views do not follow:\n' + self.system.coordinator.end_of_log())
+
+	def rest(self):
+		"""Wait until what was put off is done, too: asking whether it is would cost the members more than it does."""
+		self.follow()
+		time.sleep(0.5 if self.options.quick else PUT_OFF)
+
+	def calls_for(self, request, place, clients):
+		"""How many calls of each client make a run of about the length asked for."""
+		if self.options.quick:
+			return 20
+		self.begin(request, place, clients)
+		tps = self.run(request, place, clients, 200 // clients, 0).tps
+		calls = int(tps * self.options.seconds / clients)
+		if request.name == 'create_like':
+			room = self.stride * (self.data.users - self.data.most_likes)
+			calls = min(calls, room // (16 * clients * self.options.rounds))
+		return max(calls, 50)
+
+	def begin(self, request, place, clients):
+		"""What sessions take that make their first calls alone."""
+		targets, rest = [self.target(request, place, 0)], self.follow
+		if place == 'together':
+			targets, rest = [self.own(request, member) for member in self.system.holders], self.rest
+		self.beginning[request.name, place, clients] = self.spent(request,
+			[(target, clients, self.warm_up, number, None) for number, target in enumerate(targets)], rest)
+
+	def own(self, request, member):
+		"""A node is asked for what it has."""
+		return Target(member, self.numbers[member.port, keys.key_of(request)])
+
+	def together(self, request, clients, calls):
+		"""Each node is asked for its own by as many clients, all at once: calls a second of all, microseconds of processors a call."""
+		if not self.options.quick and (request.name, 'together', clients) not in self.beginning:
+			self.begin(request, 'together', clients)
+		cpu, done = self.spent(request, [(self.own(request, member), clients, calls + self.warm_up, number, None)
+			for number, member in enumerate(self.system.holders)], self.rest)
+		tps, cpu = done / self.taken, self.of_call(cpu, done, request, 'together', clients)
+		say(f'{request.name}, {self.system.title}: {tps:,.0f}/s, {cpu:.0f} us of processors a call')
+		return tps, cpu

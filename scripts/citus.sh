@@ -1,0 +1,62 @@
+# shellcheck shell=bash disable=SC2034,SC2153
+#
+# citus.sh
+#	Where a PostgreSQL with Citus comes from, for the tests of a cluster and for its
+#	demonstration.
+
+# The script that builds a PostgreSQL with Citus in a directory that it is given, and prints
+# its pg_config as the last line; empty if there is none
+citus_builder()
+{
+	local script=${BLOGSTORE_CITUS_BUILD:-$ROOT/../shared/citus/build}
+	[[ -f $script && -x $script ]] || {
+		[[ -z ${BLOGSTORE_CITUS_BUILD:-} ]] || die "BLOGSTORE_CITUS_BUILD is $script, which cannot be run"
+		return 0
+	}
+	readlink -f "$script"
+}
+
+CITUS_DIR=${BLOGSTORE_CITUS_DIR:-/var/cache/blogstore/citus}
+
+# Sets CITUS_CONFIG, the pg_config of a PostgreSQL with Citus that blogstore can be installed
+# into; empty if there is none. What is built is kept as it was, for the next time and for
+# others: the tests have a copy. Fails if the building does.
+find_citus()
+{
+	local builder built top
+	CITUS_CONFIG=${BLOGSTORE_CITUS_CONFIG:-}
+	if [[ -n $CITUS_CONFIG ]]; then
+		have "$CITUS_CONFIG" || die "BLOGSTORE_CITUS_CONFIG is $CITUS_CONFIG, which cannot be run"
+		return 0
+	fi
+	if [[ -f $("$PG_CONFIG" --pkglibdir)/citus.so ]]; then
+		CITUS_CONFIG=$PG_CONFIG
+		return 0
+	fi
+	builder=$(citus_builder) || return 1
+	[[ -n $builder && $PG_VERSION == 15 && $(default_version) == 15 ]] || return 0
+	need_root "build Citus in $CITUS_DIR"
+	"${AS_ROOT[@]}" mkdir -p "$CITUS_DIR" || return 1
+	forbid_clusters
+	run root "Citus, in $CITUS_DIR" "$WORK/citus.log" flock "$CITUS_DIR/lock" "$builder" "$CITUS_DIR" || {
+		allow_clusters
+		return 1
+	}
+	allow_clusters
+	# what lies in the directory, by the path below it
+	built=$(tail -n 1 "$WORK/citus.log")
+	built=${built#"$(readlink -f "$CITUS_DIR")"/}
+	top=${built%%/*}
+	"${AS_SERVER[@]}" cp -r "$CITUS_DIR/$top" "$WORK/citus" || return 1
+	CITUS_CONFIG=$WORK/citus/${built#*/}
+}
+
+# Built for that server's headers
+install_for_citus()
+{
+	local PG_CONFIG=$CITUS_CONFIG
+	copy_tree "$WORK/for_citus"
+	build "$WORK/for_citus" "gcc, for the server with Citus" COPT=-Werror ||
+		die "gcc does not build it for the server with Citus"
+	install_built "$WORK/for_citus" COPT=-Werror
+}

@@ -1,0 +1,65 @@
+/*
+ * create_run.c
+ *		Running the statements that make tables, and how many partitions there are to be.
+ *
+ * Runs in a backend; statements in SPI.
+ */
+#include "postgres.h"
+
+#include "admin/create.h"
+
+#include "access/xact.h"
+#include "catalog/pg_inherits.h"
+#include "commands/tablecmds.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+
+/* Run a statement in SPI; returns how many rows it has found or changed. */
+uint64
+create_run_sql(const char *sql)
+{
+	int			rc = SPI_execute(sql, false, 0);
+
+	if (rc < 0)
+		elog(ERROR, "could not run \"%s\": %s", sql,
+			 SPI_result_code_string(rc));
+	return SPI_processed;
+}
+
+/* Give a table that was just made, and all its partitions, to the owner. */
+void
+create_give_away(const Creation *creation, Oid relid)
+{
+	List	   *all;
+	ListCell   *lc;
+
+	if (creation->owner == GetUserId())
+		return;
+	all = find_all_inheritors(relid, AccessExclusiveLock, NULL);
+	foreach(lc, all)
+		ATExecChangeOwner(lfirst_oid(lc), creation->owner, false,
+						  AccessExclusiveLock);
+	CommandCounterIncrement();
+}
+
+/* The argument partitions, which is the first. Errors: 22004, 22023. */
+int
+create_get_partitions(FunctionCallInfo fcinfo)
+{
+	int			partitions;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("partitions must not be null"),
+				 errhint("Leave it out for the default.")));
+	partitions = PG_GETARG_INT32(0);
+	if (partitions < 1 || partitions > MAX_PARTITIONS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("partitions must be between 1 and %d",
+						MAX_PARTITIONS),
+				 errhint("The default is right for most sites; more suit more cores and larger data.")));
+	return partitions;
+}

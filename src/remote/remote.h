@@ -1,0 +1,86 @@
+/*
+ * remote.h
+ *		Requests whose items lie on another node of a cluster: they are served there.
+ *
+ *		this node:		ask.c, gather.c  ->  SELECT * FROM blogstore.serve_...()
+ *		Citus:			takes the call to the node where the key's shard lies
+ *		that node:		serve.c  ->  the request's own function
+ *
+ * On one machine without Citus nothing of this is called.
+ */
+#ifndef BLOGSTORE_REMOTE_H
+#define BLOGSTORE_REMOTE_H
+
+#include "items/item.h"
+
+#include "access/htup.h"
+#include "access/tupdesc.h"
+#include "fmgr.h"
+#include "nodes/pg_list.h"
+#include "utils/snapshot.h"
+#include "utils/uuid.h"
+
+typedef struct RemoteItems RemoteItems;
+
+/* settle.c: where is a request served? */
+extern int	remote_may_begin;
+extern void remote_settle_slowly(bool write);
+extern Snapshot remote_settle_query(void);
+extern void remote_query_done(Snapshot *snapshot);
+
+/* The containers stay on one machine, or spread, until the transaction ends. */
+static inline void
+remote_settle(bool write)
+{
+	if (remote_may_begin != 0)
+		remote_settle_slowly(write);
+}
+
+/* ask.c: one request, served where its key's items lie */
+extern Datum remote_command(FunctionCallInfo fcinfo, PGFunction here);
+extern bool remote_call_flag(const char *name, const pg_uuid_t *key,
+							 Oid type, Datum argument);
+extern RemoteItems *remote_posts(const pg_uuid_t *key, Datum ids);
+extern void remote_pause(long *waited);
+
+/* names.c */
+extern Oid	remote_row_type(ItemType type);
+extern Datum remote_row_of_item(const BlogItem *item, ItemType type,
+								TupleDesc desc);
+extern void remote_item_of_row(BlogItem *item, ItemType type, TupleDesc desc,
+							   HeapTuple row);
+
+/* serve.c: is a request served for another node, by what lies here alone? */
+extern bool remote_serves_part(void);
+
+/* gather.c: one call on all nodes that have shards */
+extern void remote_call_all(const char *name, const Oid *types,
+							FunctionCallInfo fcinfo, bool writes, bool *all);
+extern List *remote_groups(void);
+extern bool remote_key_of_group(int group, pg_uuid_t *key);
+
+/* group.c: a function of blogstore's on the node of one group, with arguments of any number */
+typedef struct GroupCall
+{
+	const char *name;
+	int			nargs;
+	const Oid  *types;
+	NullableDatum *args;
+} GroupCall;
+
+extern RemoteItems *remote_group_items(int group, ItemType type,
+									   const GroupCall *call);
+extern bool remote_group_flag(int group, const GroupCall *call);
+
+/* gather.c: a query of all nodes that have shards, put together */
+extern RemoteItems *remote_gather(const char *name, ItemType type,
+								  FunctionCallInfo fcinfo);
+
+/* query.c */
+extern bool remote_query(const char *name, ItemType type,
+						 FunctionCallInfo fcinfo, RemoteItems **items,
+						 bool *held);
+extern void remote_let_go(FunctionCallInfo fcinfo);
+extern bool remote_items_next(RemoteItems *items, BlogItem *item);
+
+#endif							/* BLOGSTORE_REMOTE_H */

@@ -1,0 +1,235 @@
+
+# Every node has the feed in a table of its own, which all nodes send to, and serves list_feed() from
+# it, page by page, as plain SQL would: also after posts have come, gone, been hidden, edited,
+# moved and renamed, on a node that has just come, and after a feed was lost. Where a node's
+# worker is stopped the others do not show what it would keep. A node that is away keeps nobody
+# else's views waiting, and has all when it is back.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../t";
+
+use BlogstoreCluster;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# The feed shows so many; there are more posts, so that pages lie before, across and behind its end
+my $FEED = 10;
+my $POSTS = 40;
+my $USERS = 6;
+
+my $cluster = new_cluster('feed', partitions => 8, settings => "blogstore.feed_size = $FEED");
+my $coordinator = $cluster->{coordinator};
+my ($one, $two) = nodes($cluster);
+
+$coordinator->safe_psql(
+	'postgres', qq{
+SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, $USERS) AS n;
+-- two posts a minute: their ids tell them apart
+SELECT count(blogstore.create_post(kit.u(1 + n % $USERS), 'title ' || n, 'content ' || n, kit.p(n), kit.d(n / 2) + interval '1 microsecond'))
+FROM generate_series(1, $POSTS) AS n});
+
+# ---- what is asked of every member
+
+# Posts that are shown, newest first: [ id, date ]
+sub newest
+{
+	return map { [ split /\|/ ] } split /\n/, $coordinator->safe_psql('postgres',
+		q{SELECT id, creation_date FROM blogstore.posts WHERE type = 'post' AND hidden IS NOT TRUE ORDER BY creation_date DESC, id DESC});
+}
+
+# Pages of the feed, in both directions and of several sizes, from no place and from each of the
+# newest posts, are those of a list of all posts
+sub pages_right
+{
+	my ($name) = @_;
+	my @posts = newest();
+	my (@calls, @expected);
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	foreach my $from (-1, 0, $FEED - 4, $FEED - 1, $FEED)
+	{
+		my $place = $from < 0 ? 'NULL, NULL' : "'$posts[$from][1]', '$posts[$from][0]'";
+
+		foreach my $size (4, $FEED, 'NULL')
+		{
+			my $limit = $size eq 'NULL' ? @posts : $size;
+			my @older = @posts[ $from + 1 .. $#posts ];
+			my @newer = reverse $from < 0 ? @posts : @posts[ 0 .. $from - 1 ];
+
+			push @calls, "SELECT string_agg(id::text, ' ') FROM blogstore.list_feed($size, $place)",
+			  "SELECT string_agg(id::text, ' ') FROM blogstore.list_feed($size, $place, true)";
+			push @expected, map { my @list = @$_; join ' ', map { $_->[0] } @list > $limit ? @list[ 0 .. $limit - 1 ] : @list } \@older, \@newer;
+		}
+	}
+	same_everywhere($cluster, join(";\n", @calls), join("\n", @expected), "$name: pages");
+	return;
+}
+
+# Where a member reads a page
+sub page_from
+{
+	my ($member, $page) = @_;
+	my $plan = $member->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) SELECT * FROM blogstore.list_feed($page)");
+
+	return $plan =~ /Leaf: feed_post/ ? 'own feed' : 'all nodes';
+}
+
+sub own_feed_everywhere
+{
+	my ($name) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is(join(', ', map { page_from($_, $FEED) } members($cluster)), join(', ', map { 'own feed' } members($cluster)), "$name: read in each node's own feed");
+	return;
+}
+
+# The views follow, and all that they show is right
+sub all_right
+{
+	my ($name) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	views_right($cluster, $name);
+	pages_right($name);
+	own_feed_everywhere($name);
+	return;
+}
+
+sub wait_running
+{
+	my ($member, $state) = @_;
+
+	$member->poll_query_until('postgres', "SELECT state = '$state' FROM blogstore.stat_worker")
+	  or give_up($cluster, $member->name . " does not come to be $state");
+	return;
+}
+
+all_right('filled');
+is(page_from($coordinator, $FEED + 1), 'all nodes', 'a page that is longer than the feed is put together');
+
+# ---- what changes
+
+# more of them than the feed shows: what comes in is on both nodes
+$coordinator->safe_psql('postgres', "SELECT blogstore.delete_post(kit.p(n)) FROM generate_series($POSTS - 11, $POSTS - 1) AS n");
+all_right('deleted');
+my @first = newest();
+my @hidden = map { $_->[0] } @first[ 0 .. 3 ];
+$coordinator->safe_psql('postgres', "SELECT count(blogstore.hide_post('$_'))") foreach @hidden;
+all_right('hidden');
+$coordinator->safe_psql('postgres', "SELECT count(blogstore.hide_post('$hidden[1]', false))");
+all_right('shown again');
+# older than what the feed shows, in its midst, and newer; from each member
+my $new = 100;
+foreach my $member (members($cluster))
+{
+	$member->safe_psql('postgres', "SELECT count(blogstore.create_post(kit.u(2), 'late', 'dated ' || n, kit.p($new + n), kit.d(n) + interval '2 microseconds')) FROM unnest(ARRAY[1, 14, 30]) AS n");
+	$new += 100;
+}
+all_right('posts of any date');
+# of one date without microseconds, which a client may have cut off: their ids say where a page begins
+$coordinator->safe_psql('postgres', "SELECT count(blogstore.create_post(kit.u(2), 'same', 'same', kit.p(n), kit.d(900))) FROM generate_series(700, 703) AS n");
+ok(cluster_views_follow($cluster), 'posts of one date: the views follow');
+same_everywhere($cluster,
+	join(';', map { "SELECT string_agg(id::text, ' ') FROM blogstore.list_feed(2, kit.d(900), kit.p($_))" } 701 .. 703),
+	join("\n", map { $coordinator->safe_psql('postgres', "SELECT string_agg(id::text, ' ') FROM (SELECT id FROM blogstore.posts WHERE type = 'post' AND hidden IS NOT TRUE AND (creation_date, id) < (kit.d(900), kit.p($_)) ORDER BY creation_date DESC, id DESC LIMIT 2) AS p") } 701 .. 703),
+	'posts of one date: pages');
+is(page_from($_, '2, kit.d(900), kit.p(702)'), 'own feed', $_->name . ': pages that begin at one of them') foreach members($cluster);
+$coordinator->safe_psql('postgres', 'SELECT blogstore.delete_post(kit.p(n)) FROM generate_series(700, 703) AS n');
+$coordinator->safe_psql(
+	'postgres', q{
+SELECT count(blogstore.edit_post(id, 'edited')) FROM (SELECT id FROM blogstore.posts WHERE type = 'post' ORDER BY creation_date DESC LIMIT 6) AS p;
+SELECT count(blogstore.create_like(id, kit.u(1))) FROM (SELECT id FROM blogstore.posts WHERE type = 'post' AND hidden IS NOT TRUE) AS p;
+SELECT count(blogstore.edit_user(kit.u(2), 'renamed'));
+SELECT blogstore.delete_user(kit.u(3))});
+wait_jobs($cluster, members($cluster));
+all_right('edited, liked, renamed, a user deleted');
+
+# ---- a feed that is lost, in part or by the whole, on a node with posts and on one without
+
+foreach my $member ($coordinator, $one)
+{
+	$member->safe_psql('postgres', 'DELETE FROM blogstore.feed');
+	ok($member->poll_query_until('postgres', "SELECT count(*) = $FEED FROM blogstore.list_feed($FEED)"),
+		$member->name . ': a feed that was emptied by hand is filled again');
+	all_right($member->name . ' lost its feed');
+}
+isnt($two->safe_psql('postgres', "DELETE FROM blogstore.feed WHERE id = (SELECT id FROM blogstore.list_feed(1)) RETURNING id;
+SELECT id FROM blogstore.list_feed(1)"), '', 'a row is gone');
+wait_running($_, 'running') foreach members($cluster);
+all_right('a row was gone');
+# verify() looks at every node's feed: while it is looked at, no worker mends it
+$coordinator->safe_psql('postgres', 'SELECT blogstore.rebuild_views()');
+all_right('built anew');
+
+# ---- a worker that does not keep the views
+
+$one->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
+wait_running($_, 'catching up') foreach $coordinator, $two;
+my ($post_one) = posts_on($cluster, $one, 500, 1);
+my ($post_two) = posts_on($cluster, $two, 500, 1);
+$coordinator->safe_psql('postgres', "SELECT count(blogstore.create_post(kit.u($_->[1]), 'unkept', 'unkept', kit.p($_->[0]), kit.d(1000) + interval '3 microseconds'))")
+  foreach [ $post_one, 1 ], [ $post_two, 4 ];
+pages_right('a worker is stopped');
+foreach my $user (1, 4)
+{
+	my $expected = $coordinator->safe_psql('postgres', "SELECT id, title FROM blogstore.posts WHERE type = 'post' AND user_id = kit.u($user) AND hidden IS NOT TRUE ORDER BY creation_date DESC, id DESC");
+
+	like($expected, qr/unkept/, "user $user has a new post");
+	same_everywhere($cluster, "SELECT id, title FROM blogstore.list_user_posts(kit.u($user), NULL)", $expected, "a worker is stopped: posts of user $user");
+}
+is(page_from($two, $FEED), 'all nodes', 'a worker is stopped: the feed is put together');
+$one->safe_psql('postgres', 'SELECT blogstore.start_worker()');
+wait_running($_, 'running') foreach members($cluster);
+all_right('the worker is back');
+
+# ---- a node that is away
+
+# a user at home on each node, and posts on the first
+my ($home_one, $home_two) = map {
+	my $port = $_->port;
+
+	$coordinator->safe_psql('postgres', "SELECT n FROM (SELECT n, (blogstore.node_of(kit.u(n))).port AS port FROM generate_series(1000, 1100) AS n OFFSET 0) AS u WHERE port = $port LIMIT 1")
+} $one, $two;
+my @there = posts_on($cluster, $one, 600, 6);
+$coordinator->safe_psql('postgres', "SELECT count(blogstore.create_user('at home ' || n, kit.u(n))) FROM unnest(ARRAY[$home_one, $home_two]) AS n;
+SELECT count(blogstore.create_post(kit.u($home_two), 'before', 'before', kit.p(n), kit.d(2000) + interval '3 microseconds')) FROM unnest(ARRAY[$there[0], $there[1]]) AS n");
+all_right('before a node is away');
+$two->stop('immediate');
+$one->safe_psql(
+	'postgres', qq{
+SELECT count(blogstore.create_post(kit.u($home_two), 'away', 'away', kit.p($there[2]), kit.d(2001) + interval '3 microseconds'));
+SELECT count(blogstore.edit_post(kit.p($there[0]), 'away'));
+SELECT blogstore.delete_post(kit.p($there[1]));
+SELECT count(blogstore.create_post(kit.u($home_one), 'at hand', 'at hand', kit.p($there[3]), kit.d(2002) + interval '3 microseconds'))});
+my $shown = join ' ', map { $one->safe_psql('postgres', "SELECT kit.p($_)") } @there[ 3, 2, 0 ];
+foreach my $member ($coordinator, $one)
+{
+	ok($member->poll_query_until('postgres', "SELECT string_agg(id::text, ' ') = '$shown' FROM blogstore.list_feed(3)"), $member->name . ': a node is away, and the feed follows');
+	is(page_from($member, $FEED), 'own feed', $member->name . ': it is read where it was');
+}
+is($one->safe_psql('postgres', "SELECT title FROM blogstore.list_user_posts(kit.u($home_one))"), 'at hand', 'the copies at another home follow, and are shown');
+is($one->safe_psql('postgres', 'SELECT string_agg(post_id::text, chr(32) ORDER BY post_id) FROM blogstore.unsent'),
+	$one->safe_psql('postgres', "SELECT string_agg(kit.p(n)::text, chr(32) ORDER BY kit.p(n)) FROM unnest(ARRAY[$there[0], $there[1], $there[2]]) AS n"),
+	'what the node lacks is remembered');
+# the worker that remembers it may end meanwhile, and its slot has moved on
+$one->restart;
+start_member($cluster, $two);
+wait_running($_, 'running') foreach members($cluster);
+all_right('the node is back');
+is($one->safe_psql('postgres', 'SELECT count(*) FROM blogstore.unsent'), '0', 'nothing is left to be sent');
+same_everywhere($cluster, "SELECT title FROM blogstore.list_user_posts(kit.u($home_two))", "away\naway", 'copies have followed');
+
+# ---- nodes that come, and shards that move
+
+my $three = add_node($cluster);
+wait_running($three, 'running');
+all_right('a node has come');
+my ($shard) = shards($cluster, $one);
+move_shard($cluster, $shard, $one, $three, 'block_writes');
+all_right('a shard has moved');
+move_shard($cluster, $shard, $three, $two, 'block_writes');
+all_right('it has moved on');
+done_testing();

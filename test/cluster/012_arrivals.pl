@@ -1,0 +1,130 @@
+
+# A shard moves while the worker of the node that had it is held: what that worker had still to do
+# for it is done where it has come, and for that shard alone. Posts that were deleted leave
+# their authors' lists on other nodes, names are the present ones, and items of a user who
+# was deleted are gone.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../t";
+
+use BlogstoreCluster;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $POSTS = 400;
+
+my $cluster = new_cluster('arrivals');
+my $coordinator = $cluster->{coordinator};
+my ($one, $two) = nodes($cluster);
+
+$coordinator->safe_psql(
+	'postgres', qq{
+SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, 40) AS n;
+SELECT count(blogstore.create_post(kit.u(1 + n % 30), 'title ' || n, 'content ' || n, kit.p(n), kit.d(n)))
+FROM generate_series(1, $POSTS) AS n;
+});
+ok(cluster_views_follow($cluster), 'filled');
+
+sub shard_of_post
+{
+	my ($post) = @_;
+
+	return $coordinator->safe_psql('postgres', "SELECT get_shard_id_for_distribution_column('blogstore.posts', kit.p($post))");
+}
+
+# Numbers of the posts in a shard
+sub posts_in
+{
+	my ($shard) = @_;
+
+	return split /\n/, $coordinator->safe_psql('postgres',
+		"SELECT n FROM generate_series(1, $POSTS) AS n WHERE get_shard_id_for_distribution_column('blogstore.posts', kit.p(n)) = $shard ORDER BY n");
+}
+
+sub lines_since
+{
+	my ($node, $offset, $pattern) = @_;
+
+	return grep { /$pattern/ } split /\n/, substr(slurp_file($node->logfile), $offset);
+}
+
+# ---- only what has come is gone through
+
+my ($post) = posts_on($cluster, $one, 1, 1);
+my $shard = shard_of_post($post);
+my @in_shard = posts_in($shard);
+my %offset = map { $_->name => -s $_->logfile } $one, $two;
+
+cmp_ok(scalar @in_shard, '>', 5, 'the shard has some posts');
+cmp_ok(scalar @in_shard, '<', $POSTS / 4, 'and is a small part of all');
+move_shard($cluster, $shard, $one, $two, 'block_writes');
+views_right($cluster, 'a shard has moved');
+my @told = lines_since($two, $offset{ $two->name }, 'DETAIL: +Shard');
+is(scalar @told, 1, 'one shard was gone through');
+like($told[0], qr/: @{[ scalar @in_shard ]} names/, 'and nothing but its posts was looked at');
+is(scalar lines_since($_, $offset{ $_->name }, 'builds the views'), 0, 'no other views were built on ' . $_->name) foreach $one, $two;
+move_shard($cluster, $shard, $two, $one, 'block_writes');
+views_right($cluster, 'it has moved back');
+
+# ---- there and back while the worker does not look: it has come all the same
+
+my $blind = worker_pid($one, 'postgres');
+wait_until($one, 'postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $blind");
+kill 'STOP', $blind;
+$offset{ $one->name } = -s $one->logfile;
+move_shard($cluster, $shard, $one, $two, 'block_writes');
+move_shard($cluster, $shard, $two, $one, 'block_writes');
+kill 'CONT', $blind;
+views_right($cluster, 'it has moved there and back unseen');
+is(scalar lines_since($one, $offset{ $one->name }, 'DETAIL: +Shard "posts_'), 1, 'it was gone through');
+
+# ---- the worker that has to do with it is held
+
+# by whose home a post's copy lies where
+my %author = map { $_ => 1 + $_ % 30 } @in_shard;
+my %home = map { $_ => $coordinator->safe_psql('postgres', qq{
+SELECT n.nodeport FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid)
+WHERE p.shardid = get_shard_id_for_distribution_column('blogstore.users', kit.u($_))}) } 1 .. 30;
+my ($at_one) = grep { $home{ $author{$_} } == $one->port } @in_shard;
+my ($at_two) = grep { $home{ $author{$_} } == $two->port } @in_shard;
+my ($kept, $other) = grep { $_ != $at_one && $_ != $at_two } @in_shard;
+my $copy_of = "SELECT count(*) FROM blogstore.users WHERE type = 'post' AND id = kit.p(%d)";
+
+ok(defined $at_one && defined $at_two && defined $other, 'posts of the shard have copies on both nodes');
+# more comments than are deleted with the user
+$coordinator->safe_psql('postgres', "SELECT count(blogstore.create_comment(kit.p($kept), kit.u(31), 'comment ' || n)) FROM generate_series(1, 500) AS n;
+SELECT count(blogstore.create_like(kit.p(n), kit.u(32))) FROM generate_series(1, $POSTS) AS n");
+wait_jobs($cluster, members($cluster));
+
+# it is stopped when it has nothing to do, and so holds no lock that others need
+my $worker = worker_pid($one, 'postgres');
+wait_until($one, 'postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $worker");
+kill 'STOP', $worker;
+$coordinator->safe_psql('postgres', "SELECT blogstore.delete_post(kit.p($at_one)), blogstore.delete_post(kit.p($at_two))");
+$coordinator->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p($other), 'edited')");
+$coordinator->safe_psql('postgres', q{SELECT blogstore.edit_user(kit.u(32), 'renamed')});
+$coordinator->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(31))');
+# the other node is done with its part
+wait_until($two, 'postgres', 'SELECT count(*) = 0 FROM blogstore.progress');
+is($coordinator->safe_psql('postgres', sprintf $copy_of, $_), 1, "the copy of post $_ is still there") foreach $at_one, $at_two;
+cmp_ok($coordinator->safe_psql('postgres', q{SELECT count(*) FROM blogstore.posts WHERE type = 'comment' AND user_id = kit.u(31)}),
+	'>', 0, 'items of the deleted user are still there');
+is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE post_id = kit.p($kept) AND type = 'like' AND user_username = 'renamed'"),
+	0, 'items of the renamed user are still to be changed');
+
+move_shard($cluster, $shard, $one, $two, 'block_writes');
+kill 'CONT', $worker;
+wait_jobs($cluster, members($cluster));
+# what one node had to pass on, the other shows when it has come there
+wait_until($coordinator, 'postgres', sprintf("SELECT ($copy_of) + ($copy_of) = 0", $at_one, $at_two));
+is($coordinator->safe_psql('postgres', q{SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(31)}), 0, 'items of the deleted user are gone');
+is($coordinator->safe_psql('postgres', q{SELECT count(*), count(*) FILTER (WHERE user_username = 'renamed') FROM blogstore.posts WHERE type = 'like' AND user_id = kit.u(32)}),
+	($POSTS - 2) . '|' . ($POSTS - 2), 'items of the renamed user have the new name');
+is($coordinator->safe_psql('postgres', "SELECT title FROM blogstore.list_user_posts(kit.u($author{$other}), NULL) WHERE id = kit.p($other)"),
+	'edited', 'the copy of the edited post is as the post is');
+views_right($cluster, 'a shard has moved past a worker that was held');
+
+done_testing();

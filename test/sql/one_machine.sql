@@ -1,0 +1,120 @@
+--
+-- ONE_MACHINE: what a cluster has otherwise, of requests whose suites it passes: indexes and plans
+-- by the names of leaves, how a value is stored, calls that are for clusters alone
+--
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+SET client_min_messages = warning;
+SELECT kit.clear();
+SELECT blogstore.wait_for_views();
+SELECT kit.fill(6, 40);
+
+-- On one machine there is no other node, to be asked or to ask
+SELECT call, kit.try('blogstore.' || call) FROM (VALUES
+	('node_of(kit.p(1))'),
+	('node_of(NULL)'),
+	('serve_post(kit.p(1), ''get_post'', ARRAY[kit.p(1)::text])'),
+	('serve_flag(NULL, ''delete_post'', ''{}'')'),
+	('put_copies(''{}'')'),
+	('touch_copies(''{}'')'),
+	('distribute_containers()'),
+	('put_feed(''{}'', ''{}'')'),
+	('tell_node(1, 0, 0, 0)'),
+	('import_begin_part()'),
+	('deleting_users()'),
+	('import_posts(''{}'', true)'),
+	('import_comments(''{}'', ''{}'')'),
+	('import_likes(''{}'', ''{}'')'),
+	('import_keep_posts(''{}'')'),
+	('import_count_posts(''{}'')'),
+	('import_same_names(''{}'', ''{}'')'),
+	('import_edit_posts(''{}'', now())'),
+	('import_edit_comments(''{}'', now())'),
+	('repair_part(''{}'', ''{}'', ''{}'', ''{}'', ''{}'', ''{}'')'),
+	('repair_copies(''{}'', ''{}'', ''{}'')')) AS v (call);
+
+-- Likes by date, where the site has the index for that
+SELECT count(blogstore.create_like(kit.p(n), kit.u(u), kit.d((n * 13) % 40 / 2) + n * interval '1 microsecond')) FROM generate_series(1, 40) n, generate_series(1, 3) u WHERE (n + u) % 4 > 0;
+CREATE VIEW kit.likes AS SELECT id, post_id, user_id, user_username, creation_date FROM blogstore.posts WHERE type = 'like';
+-- a cursor that has lost its microseconds
+CREATE FUNCTION kit.walk_cut(list text, page int) RETURNS uuid[] LANGUAGE plpgsql AS $$
+DECLARE
+	seen	uuid[] := '{}';
+	item	record;
+	n		int;
+	after_date	timestamptz;
+	after_id	uuid;
+BEGIN
+	LOOP
+		n := 0;
+		FOR item IN EXECUTE 'SELECT id, creation_date FROM ' || list USING page, after_date, after_id LOOP
+			seen := seen || item.id;
+			after_date := date_trunc('milliseconds', item.creation_date);
+			after_id := item.id;
+			n := n + 1;
+		END LOOP;
+		EXIT WHEN n < page OR cardinality(seen) > 9000;
+	END LOOP;
+	RETURN seen;
+END $$;
+SELECT kit.try('blogstore.list_user_likes(kit.u(1), by_date => true)');
+SELECT format('CREATE INDEX ON %s (user_id, creation_date, id)', c.oid::regclass) FROM pg_partition_tree('blogstore.posts') t JOIN pg_class c ON c.oid = t.relid
+WHERE t.isleaf AND pg_get_expr(c.relpartbound, c.oid) = $$FOR VALUES IN ('like')$$ \gexec
+SELECT oldest, kit.compare(format('SELECT id, post_id, user_id, user_username, creation_date FROM blogstore.list_user_likes(kit.u(1), NULL, by_date => true, oldest_first => %L)', oldest),
+		format('SELECT * FROM kit.likes WHERE user_id = kit.u(1) ORDER BY creation_date %1$s, id %1$s', CASE WHEN oldest THEN '' ELSE 'DESC' END)),
+	kit.walk(format('blogstore.list_user_likes(kit.u(1), $1, NULL, true, $2, $3, %L)', oldest), 4)
+		= ARRAY(SELECT id FROM blogstore.list_user_likes(kit.u(1), NULL, by_date => true, oldest_first => oldest)) AS paged,
+	kit.walk_cut(format('blogstore.list_user_likes(kit.u(1), $1, NULL, true, $2, $3, %L)', oldest), 4)
+		= ARRAY(SELECT id FROM blogstore.list_user_likes(kit.u(1), NULL, by_date => true, oldest_first => oldest)) AS paged_cut
+FROM (VALUES (false), (true)) o (oldest);
+SELECT kit.compare('SELECT post_id FROM blogstore.list_user_likes(kit.u(1), NULL)', 'SELECT post_id FROM kit.likes WHERE user_id = kit.u(1) ORDER BY post_id') AS other_order;
+-- an index that one partition lacks, or that cannot be read in the order
+BEGIN;
+SELECT format('DROP INDEX %s', indexrelid::regclass) FROM pg_index WHERE indexrelid::regclass::text ~ 'p01_like_user_id_creation_date_id_idx$' ORDER BY 1 \gexec
+SELECT kit.try('blogstore.list_user_likes(kit.u(1), by_date => true)'), kit.try('blogstore.list_user_likes(kit.u(1), by_date => true, before_date => kit.d(1), before_id => kit.p(1))');
+SELECT format('CREATE INDEX ON %s (user_id, creation_date DESC, id DESC)', c.oid::regclass) FROM pg_class c WHERE oid::regclass::text ~ 'p01_like$' \gexec
+SELECT kit.try('blogstore.list_user_likes(kit.u(1), by_date => true)'), kit.try('blogstore.list_user_likes(kit.u(1))');
+ROLLBACK;
+SELECT format('DROP INDEX %s', indexrelid::regclass) FROM pg_index WHERE indexrelid::regclass::text ~ 'like_user_id_creation_date_id_idx$' ORDER BY 1 \gexec
+DROP FUNCTION kit.walk_cut;
+DROP VIEW kit.likes;
+
+-- Containers of 0.1 have another index of a user's comments
+BEGIN;
+SELECT format('DROP INDEX %s', indexrelid::regclass) FROM pg_index WHERE indexrelid::regclass::text ~ 'comment_by_user$' ORDER BY 1 \gexec
+SELECT kit.try('blogstore.list_user_comments(kit.u(1))');
+SELECT blogstore.list_user_comments(kit.u(1));
+ROLLBACK;
+
+-- An index on properties serves a query of the site's own, in each partition
+CREATE INDEX posts_tags ON blogstore.posts USING gin ((properties -> 'tags')) WHERE type = 'post';
+SELECT properties FROM blogstore.edit_post(kit.p(2), properties => '{"tags": ["new", "b"]}');
+SET enable_seqscan = off;
+SET enable_indexscan = off;
+PREPARE tagged(text) AS SELECT title, like_count FROM blogstore.get_posts(ARRAY(
+	SELECT post_id FROM blogstore.posts
+	WHERE type = 'post' AND properties -> 'tags' ? $1 AND hidden IS NOT TRUE
+	ORDER BY creation_date DESC, id DESC LIMIT 20));
+EXECUTE tagged('new');
+DO $$
+DECLARE
+	plan	text := '';
+	line	text;
+	leaves	bigint := (SELECT count(*) FROM pg_inherits WHERE inhparent = 'blogstore.posts'::regclass);
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) EXECUTE tagged(''new'')' LOOP
+		plan := plan || line || E'\n';
+	END LOOP;
+	ASSERT (SELECT count(*) FROM regexp_matches(plan, 'Bitmap Index Scan on posts_p\d+_post_expr_idx', 'g')) = leaves AND plan !~ 'Seq Scan', plan;
+END $$;
+DEALLOCATE tagged;
+RESET enable_seqscan;
+RESET enable_indexscan;
+DROP INDEX blogstore.posts_tags;
+-- what is long comes as it is stored
+SELECT kit.try('blogstore.edit_post(kit.p(1), properties => jsonb_build_object(''a'', repeat(''x'', 65000)))');
+SELECT length(properties ->> 'a'), pg_column_size(properties) > 60000 AS whole FROM blogstore.get_post(kit.p(1));
+
+SELECT kit.clear();
+SELECT blogstore.wait_for_views();
+SELECT * FROM blogstore.verify();

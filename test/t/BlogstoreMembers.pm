@@ -1,0 +1,433 @@
+
+=pod
+
+=head1 NAME
+
+BlogstoreMembers - servers with Citus that are one cluster, for blogstore's TAP tests
+
+A cluster is a coordinator and nodes on this machine, which find each other by the
+sockets' directory: nobody else can connect. All that tests ask for is in the database
+postgres.
+
+=cut
+
+package BlogstoreMembers;
+
+use strict;
+use warnings;
+
+use BlogstoreTest;
+use Exporter 'import';
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+our @EXPORT = qw(
+  citus_install_path long_tests new_cluster new_single add_node members nodes
+  on_each who_waits give_up create_kit_everywhere start_member wait_views wait_jobs wait_recovered
+);
+
+=pod
+
+=head1 CITUS
+
+=over
+
+=item citus_install_path()
+
+Where the PostgreSQL is installed that has Citus: by its pg_config, which the environment
+variable BLOGSTORE_CITUS_CONFIG names, or the one in use, if Citus is there. Without
+one the test is skipped.
+
+=cut
+
+sub citus_install_path
+{
+	my @candidates =
+	  defined $ENV{BLOGSTORE_CITUS_CONFIG}
+	  ? ($ENV{BLOGSTORE_CITUS_CONFIG})
+	  : ($ENV{PG_CONFIG} || 'pg_config');
+
+	for my $config (@candidates)
+	{
+		my ($bindir, $library) = map { chomp; $_ } qx{$config --bindir --pkglibdir};
+
+		die "$config cannot be run" if !defined $library && defined $ENV{BLOGSTORE_CITUS_CONFIG};
+		next if !defined $library || !-e "$library/citus.so";
+		-e "$library/blogstore.so"
+		  or die "blogstore is not installed there: make install PG_CONFIG=$config";
+		return $bindir =~ s{/bin/?$}{}r;
+	}
+	die "there is no Citus in the library directory of $ENV{BLOGSTORE_CITUS_CONFIG}"
+	  if defined $ENV{BLOGSTORE_CITUS_CONFIG};
+	plan skip_all => 'no Citus: set BLOGSTORE_CITUS_CONFIG to the pg_config of a PostgreSQL that has it';
+	return;
+}
+
+=pod
+
+=item long_tests()
+
+Whether tests are to take their time (scripts/check --cluster).
+
+=cut
+
+sub long_tests
+{
+	return ($ENV{BLOGSTORE_CLUSTER_TESTS} // '') eq 'long';
+}
+
+# Settings of which only some minor releases know
+sub knows_setting
+{
+	my ($node, $setting) = @_;
+	my ($out, $err) = run_command([ $node->installed_command('postgres'), '--describe-config' ]);
+
+	return $out =~ /^\Q$setting\E\t/m;
+}
+
+# A member that runs, with Citus in its database and nothing else
+sub start_new_member
+{
+	my ($name, $install_path, $settings) = @_;
+	my $node = new_server($name, install_path => $install_path);
+	my $host = $node->host;
+
+	$node->append_conf(
+		'postgresql.conf', qq{
+shared_preload_libraries = 'citus,blogstore'
+max_connections = 150
+max_prepared_transactions = 200
+max_worker_processes = 48
+max_replication_slots = 48
+max_wal_senders = 48
+max_logical_replication_workers = 24
+max_sync_workers_per_subscription = 4
+max_locks_per_transaction = 256
+log_line_prefix = '%m [%p] %b %a '
+citus.local_hostname = '$host'
+citus.node_conninfo = 'sslmode=prefer'
+# transactions whose outcome a member has not learned are looked for so often
+citus.recover_2pc_interval = '1s'
+});
+	$node->append_conf('postgresql.conf', "output_plugin_libraries = 'pgoutput, test_decoding, citus'")
+	  if knows_setting($node, 'output_plugin_libraries');
+	$node->append_conf('postgresql.conf', $settings) if defined $settings;
+	$node->start;
+	$node->safe_psql('postgres', 'SET client_min_messages = error; CREATE EXTENSION citus');
+	return $node;
+}
+
+=pod
+
+=back
+
+=head1 CLUSTERS
+
+=over
+
+=item new_cluster(name, %params)
+
+A coordinator and nodes => 2 of them with blogstore and its containers, partitions =>
+16 of them, and the kit on each; with owner => name they are of a role of that name, which is
+made; with containers => 0 without containers, with settings => text for every member's postgresql.conf. The test is skipped where there
+is no Citus.
+
+=cut
+
+sub new_cluster
+{
+	my ($name, %params) = @_;
+	my $path = citus_install_path();
+	my $cluster = {
+		name => $name,
+		path => $path,
+		settings => $params{settings},
+		owner => $params{owner},
+		nodes => [] };
+	set_alarm($cluster);
+	my $coordinator = start_new_member("${name}_coordinator", $path, $params{settings});
+
+	$cluster->{coordinator} = $coordinator;
+	$coordinator->safe_psql('postgres', sprintf q{SELECT citus_set_coordinator_host('%s', %d)},
+		$coordinator->host, $coordinator->port);
+	add_node($cluster) foreach 1 .. $params{nodes} // 2;
+	$coordinator->safe_psql('postgres', 'CREATE EXTENSION blogstore');
+	return $cluster if !($params{containers} // 1);
+	$coordinator->safe_psql('postgres', "CREATE ROLE $params{owner} LOGIN") if defined $params{owner};
+
+	$cluster->{partitions} = $params{partitions} // 16;
+	make_containers($cluster);
+	create_kit_everywhere($cluster);
+	return $cluster;
+}
+
+# A test that comes to no end says what everybody waits for, before whoever runs it gives up
+sub set_alarm
+{
+	my ($cluster) = @_;
+
+	$SIG{ALRM} = sub { give_up($cluster, 'the test does not come to its end') };
+	alarm(6 * $PostgreSQL::Test::Utils::timeout_default) if !long_tests();
+	return;
+}
+
+# The containers, or what a node that has just come lacks of them: users, which Citus would
+# copy later, and for some ways to move shards only; and the tables that are each node's own
+sub make_containers
+{
+	my ($cluster) = @_;
+	my $owner = defined $cluster->{owner} ? ", owner => '$cluster->{owner}'" : '';
+
+	$cluster->{coordinator}->safe_psql(
+		'postgres', qq{
+SET client_min_messages = error;
+SELECT blogstore.create_containers($cluster->{partitions}$owner);
+SELECT replicate_reference_tables()});
+	return;
+}
+
+=pod
+
+=item new_single(cluster, name)
+
+One server of the same installation, without Citus, with a store of its own: what a
+cluster answers is what this one answers.
+
+=cut
+
+sub new_single
+{
+	my ($cluster, $name) = @_;
+	my $node = new_server($name, install_path => $cluster->{path});
+
+	$node->start;
+	create_store($node, 'postgres');
+	return $node;
+}
+
+=pod
+
+=item add_node(cluster)
+
+Start one more node, and make it a member with users, but without shards; returns it. It gets
+the kit if the others have it.
+
+=cut
+
+sub add_node
+{
+	my ($cluster) = @_;
+	my $name = "$cluster->{name}_node" . (1 + @{ $cluster->{nodes} });
+	my $node = start_new_member($name, $cluster->{path}, $cluster->{settings});
+
+	$cluster->{coordinator}->safe_psql('postgres',
+		sprintf q{SET client_min_messages = error; SELECT citus_add_node('%s', %d)}, $node->host, $node->port);
+	push @{ $cluster->{nodes} }, $node;
+	make_containers($cluster) if $cluster->{partitions};
+	here_only($cluster, $_, $node) foreach @{ $cluster->{kit} // [] };
+	return $node;
+}
+
+=pod
+
+=item members(cluster), nodes(cluster)
+
+All servers, the coordinator first; those that have shards.
+
+=cut
+
+sub members
+{
+	my ($cluster) = @_;
+
+	return ($cluster->{coordinator}, @{ $cluster->{nodes} });
+}
+
+sub nodes
+{
+	my ($cluster) = @_;
+
+	return @{ $cluster->{nodes} };
+}
+
+=pod
+
+=item on_each(cluster, sql)
+
+Run SQL on every member; returns what each one gives.
+
+=cut
+
+sub on_each
+{
+	my ($cluster, $sql) = @_;
+
+	return map { $_->safe_psql('postgres', $sql) } members($cluster);
+}
+
+=pod
+
+=item who_waits(cluster)
+
+What every member's sessions are at, and whom they wait for, what the worker says, and the
+end of the log: for a test that came to no end. Members that do not answer are passed over.
+
+=cut
+
+sub who_waits
+{
+	my ($cluster) = @_;
+	my $text = '';
+
+	foreach my $member (grep { defined } members($cluster))
+	{
+		my @lines = split /\n/, -e $member->logfile ? slurp_file($member->logfile) : '';
+
+		$text .= $member->name . ":\n";
+		foreach my $query (
+			q{SELECT pid, application_name, state, wait_event_type, wait_event, pg_blocking_pids(pid), left(regexp_replace(query, '\s+', ' ', 'g'), 200)
+FROM pg_stat_activity WHERE (state <> 'idle' OR backend_type LIKE 'blogstore%') AND pid <> pg_backend_pid() ORDER BY xact_start},
+			'SELECT slot_name, active_pid, confirmed_flush_lsn, pg_current_wal_lsn() FROM pg_replication_slots',
+			'SELECT gid, prepared FROM pg_prepared_xacts',
+			'SELECT * FROM blogstore.stat_worker', 'SELECT * FROM blogstore.progress')
+		{
+			my $out = '';
+
+			eval { $member->psql('postgres', $query, stdout => \$out, timeout => 20, timed_out => \my $late) };
+			$text .= "$out\n";
+		}
+		$text .= join "\n", (grep { !/LOG: +(statement|duration)/ } @lines[ ($#lines > 60 ? -60 : -@lines) .. -1 ]), '';
+	}
+	return $text;
+}
+
+=pod
+
+=item give_up(cluster, why)
+
+End the test, with what who_waits() says among its results: what a test dies of is in its
+own log alone.
+
+=cut
+
+sub give_up
+{
+	my ($cluster, $why) = @_;
+
+	diag "$why:\n" . who_waits($cluster);
+	die $why;
+}
+
+# What a member makes for itself alone: Citus is not to carry it to the others
+sub here_only
+{
+	my ($cluster, $sql, @members) = @_;
+
+	$_->safe_psql('postgres', "SET citus.enable_ddl_propagation = off;\n$sql") foreach @members;
+	return;
+}
+
+=pod
+
+=item create_kit_everywhere(cluster, sql)
+
+Have every member, also those that come later, run the SQL for itself alone, without
+Citus: the file ids of test/kit if nothing is said, or what a test has of its own.
+
+=cut
+
+sub create_kit_everywhere
+{
+	my ($cluster, $sql) = @_;
+
+	$sql //= kit_file('ids');
+	push @{ $cluster->{kit} }, $sql;
+	here_only($cluster, $sql, members($cluster));
+	return;
+}
+
+=pod
+
+=item start_member(cluster, member)
+
+Start a member that was killed, and wait until it takes connections.
+
+=cut
+
+sub start_member
+{
+	my ($cluster, $member) = @_;
+
+	start_again($member);
+	wait_accepts($member);
+	return;
+}
+
+=pod
+
+=item wait_views(server)
+
+Wait until what can be read on a server, and so on all of its cluster, shows in the views; returns
+whether it does.
+
+=cut
+
+sub wait_views
+{
+	my ($server) = @_;
+	my $seconds = $PostgreSQL::Test::Utils::timeout_default;
+
+	return $server->safe_psql('postgres', "SELECT blogstore.wait_for_views('$seconds s')") eq 't';
+}
+
+=pod
+
+=item wait_jobs(cluster, server...)
+
+Wait until no server has a rebuild, rename or deletion under way; dies with what one has. A
+node learns from its change feed what users were renamed or deleted on another, so that has
+to be read first.
+
+=cut
+
+sub wait_jobs
+{
+	my ($cluster, @servers) = @_;
+
+	foreach my $server (@servers)
+	{
+		wait_views($server) or give_up($cluster, $server->name . ': the views do not follow');
+	}
+	for my $server (@servers)
+	{
+		$server->poll_query_until('postgres', 'SELECT count(*) = 0 FROM blogstore.progress')
+		  or die $server->name . ' has under way: ' . $server->safe_psql('postgres', 'SELECT * FROM blogstore.progress');
+	}
+	return;
+}
+
+=pod
+
+=item wait_recovered(cluster)
+
+Wait until no member has a transaction that others have decided on, and it not.
+
+=cut
+
+sub wait_recovered
+{
+	my ($cluster) = @_;
+
+	wait_until($_, 'postgres', q{SELECT count(*) = 0 FROM pg_prepared_xacts WHERE gid LIKE 'citus\_%'})
+	  foreach members($cluster);
+	return;
+}
+
+=pod
+
+=back
+
+=cut
+
+1;
