@@ -25,7 +25,7 @@ typedef struct Shard
 	int32		first;			/* of the hashes that it takes */
 	int32		last;
 	int			group;			/* of the node where it lies; -1: nowhere */
-	int64		placement;		/* the same after a move, of which the table is another */
+	TransactionId by;			/* who has said that it lies there */
 	Oid			table;			/* InvalidOid: it is not on this node */
 } Shard;
 
@@ -53,6 +53,7 @@ typedef struct ClusterNode
 /* shards.c */
 extern bool cluster_has_citus(void);
 extern bool shard_map_read(ShardMap *map, Oid table);
+extern int64 shards_number(const ShardMap *map, int group);
 extern int	shard_of_key(const ShardMap *map, const pg_uuid_t *key);
 extern bool shard_has_name_of(const char *name, const char *table);
 extern void shard_hold(const ShardMap *map, int shard);

@@ -17,6 +17,7 @@
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_namespace.h"
+#include "common/hashfn.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lock.h"
@@ -191,7 +192,7 @@ read_shards(ShardMap *map, Oid table)
 		shard->first = catalog_bound(&scan, "shardminvalue", PG_INT32_MIN);
 		shard->last = catalog_bound(&scan, "shardmaxvalue", PG_INT32_MAX);
 		shard->group = -1;
-		shard->placement = 0;
+		shard->by = InvalidTransactionId;
 		shard->table = InvalidOid;
 	}
 	catalog_end(&scan);
@@ -216,8 +217,7 @@ read_placement(Shard *shard, int here)
 			CITUS_PLACEMENT_ACTIVE || shard->group == here)
 			continue;
 		shard->group = group;
-		shard->placement = DatumGetInt64(catalog_value(&scan, "placementid",
-													   &isnull));
+		shard->by = HeapTupleHeaderGetXmin(scan.tuple->t_data);
 	}
 	catalog_end(&scan);
 }
@@ -270,6 +270,21 @@ shard_of_key(const ShardMap *map, const pg_uuid_t *key)
 			return middle;
 	}
 	return NO_SHARD;
+}
+
+/*
+ * A number for which shards of a table lie on a group of nodes: another one whenever a shard has come,
+ * or gone, or been split. Not 0.
+ */
+int64
+shards_number(const ShardMap *map, int group)
+{
+	uint64		number = 1;
+
+	for (int i = 0; i < map->n; i++)
+		if (map->shard[i].group == group)
+			number = hash_combine64(number, (uint64) map->shard[i].id);
+	return number == 0 ? 1 : (int64) number;
 }
 
 /* Is a name that of a shard of a table: the table's, and a number? */

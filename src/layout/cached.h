@@ -150,7 +150,7 @@ extern int	partitions_from(const Partitions *partitions, ItemType type,
 extern int	partitions_next_table(const Partitions *partitions, int number);
 extern Oid	partitions_table(const Partitions *partitions, int number);
 extern int64 partitions_number(const Oid *root, int nroots);
-extern int64 partitions_placement(const Partitions *partitions, int number);
+extern Oid	partitions_shard(const Partitions *partitions, int number);
 
 /* hints.c */
 extern bool hints_kept(void);

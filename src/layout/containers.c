@@ -165,11 +165,11 @@ partition_after(Container container, ItemType type, int partition)
 	return partition_from(container, type, partition + 1);
 }
 
-/* On a cluster: another number whenever a partition, as a shard, has come here; else 0. */
-int64
-partition_placement(Container container, int partition)
+/* On a cluster: the shard that a partition is, another table whenever it has come here; else InvalidOid. */
+Oid
+partition_shard(Container container, int partition)
 {
-	return partitions_placement(&layout_get(container)->partitions, partition);
+	return partitions_shard(&layout_get(container)->partitions, partition);
 }
 
 /* How many partitions there are, to size what holds something of each. */

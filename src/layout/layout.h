@@ -94,7 +94,7 @@ extern int64 container_layout(void);
 extern int	partition_of(Container container, ItemType type,
 						 const pg_uuid_t *key);
 extern int	partition_first(Container container, ItemType type);
-extern int64 partition_placement(Container container, int partition);
+extern Oid	partition_shard(Container container, int partition);
 extern int	partition_after(Container container, ItemType type, int partition);
 extern int	partition_from(Container container, ItemType type, int number);
 extern int	partition_count(Container container, ItemType type);

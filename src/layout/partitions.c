@@ -306,11 +306,11 @@ partitions_from(const Partitions *partitions, ItemType type, int number)
 }
 
 /*
- * What stands for a partition being on this node since it came: its table, of which there is
- * another whenever it has moved here. 0: it is no shard.
+ * The table of a partition as a shard of a cluster, of which there is another whenever it has
+ * moved here. InvalidOid: it is no shard.
  */
-int64
-partitions_placement(const Partitions *partitions, int number)
+Oid
+partitions_shard(const Partitions *partitions, int number)
 {
 	return number >= 0 && number < partitions->shards.n ?
 		partitions->shards.shard[number].table : InvalidOid;
@@ -386,7 +386,7 @@ add_shards(List *attached, Relation inherits, Oid root, StringInfo text)
 		if (OidIsValid(map.shard[i].table))
 		{
 			attached = add_attached(attached, inherits, map.shard[i].table);
-			appendStringInfo(text, INT64_FORMAT ",", map.shard[i].placement);
+			appendStringInfo(text, "%u,", map.shard[i].table);
 		}
 	return attached;
 }

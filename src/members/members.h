@@ -32,7 +32,7 @@ extern void deleted_changed(void);
 extern void rename_begin(ItemWriter *writer, const BlogItem *user);
 extern bool rename_ready(const Job *job);
 extern bool rename_step(Job *job);
-extern int	partition_of_placement(int64 placement);
+extern int	partition_of_shard(Oid shard);
 
 /* user_deletion.c: from a user's deletion to the last item */
 extern void deletion_begin(const pg_uuid_t *user_id);

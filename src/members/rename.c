@@ -160,14 +160,14 @@ rename_finish(Job *job, Sweep *sweep)
  * A step
  * ------------------------------------------------------------------------ */
 
-/* The partition that has come as a table (partition_placement()); NO_PARTITION: it is not here any more. */
+/* The partition that has come as a shard (partition_shard()); NO_PARTITION: it is not here any more. */
 int
-partition_of_placement(int64 placement)
+partition_of_shard(Oid shard)
 {
 	int			p = partition_first(CONTAINER_POSTS, ITEM_POST);
 
 	while (p != NO_PARTITION &&
-		   partition_placement(CONTAINER_POSTS, p) != placement)
+		   partition_shard(CONTAINER_POSTS, p) != shard)
 		p = partition_after(CONTAINER_POSTS, ITEM_POST, p);
 	return p;
 }
@@ -204,7 +204,7 @@ arrival_chunk(Job *job, Sweep *sweep)
 {
 	SweepWork	work = {
 		.leaf = relabel_leaf, .chunk = RENAME_CHUNK, .one_partition = true,
-		.partition = partition_of_placement(job->placement),
+		.partition = partition_of_shard(job->shard),
 		.nobodys_too = !sweep_has_writers(sweep)
 	};
 

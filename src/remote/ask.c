@@ -70,6 +70,18 @@ arguments_array(const RemoteCall *call)
 											  TYPALIGN_INT));
 }
 
+/* Which shard, or for a part which shards, this node believes to be where a call goes; 0: none. */
+static int64
+where(const RemoteCall *call)
+{
+	Shard		shard;
+
+	if (!container_shard(CONTAINER_POSTS, &call->key, &shard))
+		return 0;
+	return call->part ? shards_number(container_shards(CONTAINER_POSTS), shard.group) :
+		shard.id;
+}
+
 static char *
 call_sql(const RemoteCall *call)
 {
@@ -78,16 +90,13 @@ call_sql(const RemoteCall *call)
 	char	   *arguments = OidOutputFunctionCall(F_ARRAY_OUT,
 												  arguments_array(call));
 
-	Shard		shard;
-
 	return psprintf("SELECT * FROM " BLOGSTORE_SCHEMA ".%s(%s::pg_catalog.uuid, %s::pg_catalog.text, %s::pg_catalog.text[], %s, "
 					INT64_FORMAT ")",
 					call->serve, quote_literal_cstr(key),
 					quote_literal_cstr(call->name),
 					quote_literal_cstr(arguments),
 					call->part ? "true" : "false",
-					!call->part && container_shard(CONTAINER_POSTS, &call->key, &shard) ?
-					shard.id : 0);
+					where(call));
 }
 
 /* Copy what SPI has found to a memory context. */
@@ -280,7 +289,10 @@ remote_command(FunctionCallInfo fcinfo, PGFunction here)
 	};
 	container_hold(CONTAINER_POSTS, &remote.key, &shard);
 	if (OidIsValid(shard.table))
+	{
+		remote_require_snapshot(&shard);
 		return serve_here(call, fcinfo, here);
+	}
 	if (remote.serve == NULL)
 		elog(ERROR, "results of %s() come from no other node", NameStr(command.name));
 	while (!remote_ask_once(&remote, &rows))

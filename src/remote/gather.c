@@ -377,6 +377,7 @@ remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
 						  &gather.ids, &gather.no_id, &gather.nids);
 	items->type = type;
 	container_hold_all(CONTAINER_POSTS, true);
+	remote_require_snapshot(NULL);
 	for (;;)
 	{
 		while (!ask_all(&gather))

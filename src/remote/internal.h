@@ -5,6 +5,8 @@
 #ifndef BLOGSTORE_REMOTE_INTERNAL_H
 #define BLOGSTORE_REMOTE_INTERNAL_H
 
+#include "cluster/cluster.h"
+#include "cluster/cluster.h"
 #include "remote/remote.h"
 
 #include "access/htup.h"
@@ -48,6 +50,10 @@ typedef struct Command
 	int			nargs;
 	Oid			types[FUNC_MAX_ARGS];
 } Command;
+
+/* settle.c */
+extern void remote_settle_shard(Snapshot *newer, const Shard *shard);
+extern void remote_require_snapshot(const Shard *shard);
 
 /* ask.c */
 extern bool remote_begin_snapshot(void);

@@ -55,12 +55,13 @@ copies_are_refused(const RemoteRows *rows)
 /*
  * Have a query by a key, of a post or a user, served where the items lie. False: that is here, and
  * held here, until who has begun to read lets it go. The items are in the current memory
- * context.
+ * context. Errors: 40001, and those of the query.
  */
 static bool
-ask_for_items(const char *name, ItemType type, const pg_uuid_t *key,
-			 FunctionCallInfo fcinfo, RemoteItems **items)
+ask_for_items(const char *name, ItemType type, FunctionCallInfo fcinfo,
+			  RemoteItems **items, Snapshot *newer)
 {
+	const pg_uuid_t *key = DatumGetUUIDP(fcinfo->args[0].value);
 	Oid			types[FUNC_MAX_ARGS];
 	RemoteCall	call = {
 		.serve = remote_serve_function(type), .name = name, .key = *key,
@@ -76,6 +77,7 @@ ask_for_items(const char *name, ItemType type, const pg_uuid_t *key,
 	container_hold(CONTAINER_POSTS, key, &shard);
 	if (OidIsValid(shard.table))
 	{
+		remote_settle_shard(newer, &shard);
 		if (!remote_reads_copies(name) || views_ready(GetActiveSnapshot()))
 			return false;
 		copies_refused = true;
@@ -96,12 +98,13 @@ ask_for_items(const char *name, ItemType type, const pg_uuid_t *key,
 
 /*
  * Have a query served by other nodes, if it is to be. False: it is to begin here; *held: what it
- * reads is held here until it is open (remote_let_go()). The items are in the current memory
- * context. Errors: those of the query.
+ * reads is held here until it is open (remote_let_go()); *newer: another snapshot for it, or as it was
+ * (remote_settle_query()). The items are in the current memory context. Errors: those of the
+ * query.
  */
 bool
 remote_query(const char *name, ItemType type, FunctionCallInfo fcinfo,
-			 RemoteItems **items, bool *held)
+			 RemoteItems **items, bool *held, Snapshot *newer)
 {
 	*held = false;
 	*items = NULL;
@@ -114,8 +117,7 @@ remote_query(const char *name, ItemType type, FunctionCallInfo fcinfo,
 		*items = remote_gather(name, type, fcinfo);
 		return true;
 	}
-	if (ask_for_items(name, type, DatumGetUUIDP(fcinfo->args[0].value), fcinfo,
-					  items))
+	if (ask_for_items(name, type, fcinfo, items, newer))
 		return true;
 	*items = NULL;
 	*held = true;

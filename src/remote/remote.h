@@ -25,7 +25,7 @@ typedef struct RemoteItems RemoteItems;
 /* settle.c: where is a request served? */
 extern int	remote_may_begin;
 extern void remote_settle_slowly(bool write);
-extern Snapshot remote_settle_query(void);
+extern void remote_settle_query(Snapshot *newer);
 extern void remote_query_done(Snapshot *snapshot);
 
 /* The containers stay on one machine, or spread, until the transaction ends. */
@@ -79,7 +79,7 @@ extern RemoteItems *remote_gather(const char *name, ItemType type,
 /* query.c */
 extern bool remote_query(const char *name, ItemType type,
 						 FunctionCallInfo fcinfo, RemoteItems **items,
-						 bool *held);
+						 bool *held, Snapshot *newer);
 extern void remote_let_go(FunctionCallInfo fcinfo);
 extern bool remote_items_next(RemoteItems *items, BlogItem *item);
 

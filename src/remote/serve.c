@@ -135,7 +135,7 @@ call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 							 (fmNodePtr) &rows);
 	set_arguments(call, texts, types);
 	serving_part = part;
-	anew = !part && remote_begin_snapshot();
+	anew = remote_begin_snapshot();
 	PG_TRY();
 	{
 		result = FunctionCallInvoke(call);
@@ -224,6 +224,21 @@ is_shard_at_last(const pg_uuid_t *key, int64 id)
 }
 
 /*
+ * Are those shards here (0: any) that the node which has asked for a part believes to be? If one has
+ * moved, that may be committed there and here not yet.
+ */
+static bool
+is_group(const pg_uuid_t *key, int64 number)
+{
+	Shard		shard;
+
+	AcceptInvalidationMessages();
+	return container_shard(CONTAINER_POSTS, key, &shard) &&
+		OidIsValid(shard.table) &&
+		(number == 0 || number == shards_number(container_shards(CONTAINER_POSTS), shard.group));
+}
+
+/*
  * Do a key's items lie here, in this shard? Where a client's read has no transaction (ask.c), Citus would not see that
  * a wait here is the client's, and what has it wait in turn: nobody waits, and the question is put
  * again.
@@ -240,7 +255,7 @@ is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)
 /*
  * blogstore.serve_post(key, request, arguments, part, shard) and its like: the rows that a request on
  * the key's items returns, or of part of one on items of all nodes. If the key's lie on another
- * node now, or in another shard, one row, of NULLs; if they are copies, and not to be relied on, one that has
+ * node now, or in another shard, or the node has other shards than is believed, one row, of NULLs; if they are copies, and not to be relied on, one that has
  * but a type.
  *
  * Locks: those of the request. Whoever has sent it holds the key's shard. Errors: those of the request; 42883,
@@ -271,7 +286,8 @@ blogstore_serve(PG_FUNCTION_ARGS)
 				 errhint("Call the request's own function.")));
 	if (serves_worker(out))
 		limit_lock_waits();
-	if (!is_here(out, PG_GETARG_UUID_P(0), PG_GETARG_INT64(4)))
+	if (part ? !is_group(PG_GETARG_UUID_P(0), PG_GETARG_INT64(4)) :
+		!is_here(out, PG_GETARG_UUID_P(0), PG_GETARG_INT64(4)))
 		add_refusal(out, false);
 	else if (!part && remote_reads_copies(name) && !views_ready(GetActiveSnapshot()))
 		add_refusal(out, true);

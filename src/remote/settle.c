@@ -8,8 +8,9 @@
  * writes does anyway. Then nobody changes it until the transaction ends; or the request
  * has waited for that, and sees what there is now. Others do nothing of this.
  *
- * The rows of the new tables are younger than a snapshot of before. A command takes new
- * snapshots all the time; a query gets one.
+ * The rows of the new tables are younger than a snapshot of before; so are those of a shard that has
+ * come to this node since. A command takes new snapshots all the time; a query gets one. Where the
+ * transaction keeps its own, it has to be run again.
  *
  * Runs in backends and parallel workers.
  */
@@ -17,7 +18,7 @@
 
 #include "items/item.h"
 #include "layout/layout.h"
-#include "remote/remote.h"
+#include "remote/internal.h"
 
 #include "access/parallel.h"
 #include "access/xact.h"
@@ -38,31 +39,82 @@ remote_settle_slowly(bool write)
 }
 
 /*
- * The same for a query. If the containers were spread after its snapshot was taken, it gets another,
- * which is registered and active until remote_query_done(); NULL: it does with its own. Errors: 40001.
+ * Is what a transaction has brought here younger than the active snapshot? Errors: 40001 if the
+ * transaction keeps that; what: what has happened.
  */
-Snapshot
-remote_settle_query(void)
+static bool
+needs_snapshot(TransactionId by, const char *what)
 {
-	Snapshot	snapshot;
-	TransactionId by;
-
-	remote_settle(false);
-	if (!layout_is_spread())
-		return NULL;
-	by = container_shards(CONTAINER_POSTS)->by;
-	if (!TransactionIdIsNormal(by) || !XidInMVCCSnapshot(by, GetActiveSnapshot()))
-		return NULL;
-	if (TransactionIdIsCurrentTransactionId(by))
-		return NULL;
+	if (!TransactionIdIsNormal(by) || !XidInMVCCSnapshot(by, GetActiveSnapshot()) ||
+		TransactionIdIsCurrentTransactionId(by))
+		return false;
 	if (IsolationUsesXactSnapshot() || IsInParallelMode())
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("the containers were spread over the cluster after the transaction's snapshot was taken"),
+				 errmsg("%s after the transaction's snapshot was taken", what),
 				 errhint("Run the transaction again.")));
-	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	PushActiveSnapshot(snapshot);
-	return snapshot;
+	return true;
+}
+
+static bool
+needs_snapshot_for(const Shard *shard)
+{
+	return OidIsValid(shard->table) &&
+		needs_snapshot(shard->by, "a shard has come to this node");
+}
+
+/* Have a query read by another snapshot than its own from here on. */
+static void
+renew_snapshot(Snapshot *newer)
+{
+	remote_query_done(newer);
+	*newer = RegisterSnapshot(GetLatestSnapshot());
+	PushActiveSnapshot(*newer);
+}
+
+/*
+ * Like remote_settle(), for a query. If the containers were spread after its snapshot was taken, it gets
+ * another, which is registered and active until remote_query_done(); NULL: it does with its
+ * own. Errors: 40001.
+ */
+void
+remote_settle_query(Snapshot *newer)
+{
+	*newer = NULL;
+	remote_settle(false);
+	if (layout_is_spread() &&
+		needs_snapshot(container_shards(CONTAINER_POSTS)->by,
+					   "the containers were spread over the cluster"))
+		renew_snapshot(newer);
+}
+
+/* The same for a query of what lies in a shard, which is held. */
+void
+remote_settle_shard(Snapshot *newer, const Shard *shard)
+{
+	if (needs_snapshot_for(shard))
+		renew_snapshot(newer);
+}
+
+/*
+ * Errors: 40001 if one of the shards that are here (NULL: all of them) came after a snapshot that the
+ * transaction keeps. They are held.
+ */
+void
+remote_require_snapshot(const Shard *shard)
+{
+	const ShardMap *map;
+
+	if (!IsolationUsesXactSnapshot())
+		return;
+	if (shard != NULL)
+	{
+		(void) needs_snapshot_for(shard);
+		return;
+	}
+	map = container_shards(CONTAINER_POSTS);
+	for (int i = 0; i < map->n; i++)
+		(void) needs_snapshot_for(&map->shard[i]);
 }
 
 /* The query is over; its own snapshot, if it has got one, is active. */

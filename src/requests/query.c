@@ -250,9 +250,10 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 	scan->gone_at = wanted_at(scan, PROP_PARENT_DELETED);
 	scan->parent_at = scan->gone_at < 0 ? -1 : wanted_at(scan, PROP_PARENT_ID);
 	scan->post_at = scan->gone_at < 0 ? -1 : wanted_at(scan, PROP_POST_ID);
-	scan->newer = remote_settle_query();
+	remote_settle_query(&scan->newer);
 	if (layout_is_spread() &&
-		remote_query(query->name, query->type, fcinfo, &scan->remote, &held))
+		remote_query(query->name, query->type, fcinfo, &scan->remote, &held,
+					 &scan->newer))
 		scan->left = -1;
 	else
 		query->begin(scan, fcinfo);

@@ -155,27 +155,27 @@ job_queue_once(JobKind kind, const pg_uuid_t *user_id)
 }
 
 /*
- * Queue what is to be done for a shard that has come to this node (0: others have gone). It is
- * known by what partition_placement() says of it, which is written where others have a user.
+ * Queue what is to be done for a shard that has come to this node (InvalidOid: others have gone). It is
+ * known by its table (partition_shard()), which is written where others have a user.
  */
 void
-job_queue_arrival(int64 placement)
+job_queue_arrival(Oid shard)
 {
 	pg_uuid_t	key = {0};
-	uint64		number = pg_hton64((uint64) placement);
+	uint32		number = pg_hton32(shard);
 
 	memcpy(key.data + UUID_LEN - sizeof(number), &number, sizeof(number));
 	job_queue_once(JOB_ARRIVAL, &key);
 }
 
-/* The placement that a job's row has in place of a user. */
-static int64
-placement_of_key(const pg_uuid_t *key)
+/* The shard that a job's row has in place of a user. */
+static Oid
+shard_of_job(const pg_uuid_t *key)
 {
-	uint64		number;
+	uint32		number;
 
 	memcpy(&number, key->data + UUID_LEN - sizeof(number), sizeof(number));
-	return (int64) pg_ntoh64(number);
+	return pg_ntoh32(number);
 }
 
 static KeptPlan restart_rebuilds_plan = {
@@ -294,7 +294,7 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 	job->has_user = row_uuid(row, desc, 3, &job->user_id);
 	if (job->kind == JOB_ARRIVAL)
 	{
-		job->placement = placement_of_key(&job->user_id);
+		job->shard = shard_of_job(&job->user_id);
 		job->has_user = false;
 	}
 	job->phase = DatumGetInt32(get_column(row, desc, 4, &isnull));

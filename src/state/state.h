@@ -81,8 +81,8 @@ typedef struct Job
 	pg_uuid_t	id;
 	JobKind		kind;
 	bool		has_user;
-	pg_uuid_t	user_id;		/* in the table also what stands for a placement */
-	int64		placement;		/* of an arrival; 0: none has come, some have gone */
+	pg_uuid_t	user_id;		/* in the table also what stands for a shard */
+	Oid			shard;			/* that has come; InvalidOid: none has, some have gone */
 	int			phase;			/* of its kind */
 	int			partition;
 	ItemPlace	place;			/* how far, in that partition */
@@ -102,7 +102,7 @@ extern const char *job_phase_name(JobKind kind, int phase);
 extern bool job_is_parked(const Job *job);
 extern void job_queue(JobKind kind, const pg_uuid_t *user_id);
 extern void job_queue_once(JobKind kind, const pg_uuid_t *user_id);
-extern void job_queue_arrival(int64 placement);
+extern void job_queue_arrival(Oid shard);
 extern void job_queue_rebuild_anew(void);
 extern bool job_rebuild_is_queued(void);
 extern void jobs_request_renames(const pg_uuid_t *users, int n, bool all);

@@ -25,20 +25,20 @@
 /* How many posts a chunk looks at. */
 #define ARRIVAL_CHUNK 500
 
-static int64 *known = NULL;		/* their tables, in TopMemoryContext; NULL: not known */
+static Oid *known = NULL;		/* their tables, in TopMemoryContext; NULL: not known */
 static int	n_known = 0;
 
 /* Which shards are here now is what the views are kept with. */
 void
 arrivals_note(void)
 {
-	int64	   *here = MemoryContextAlloc(TopMemoryContext, sizeof(int64) *
+	Oid		   *here = MemoryContextAlloc(TopMemoryContext, sizeof(Oid) *
 										  (partition_count(CONTAINER_POSTS, ITEM_POST) + 1));
 	int			n = 0;
 
 	for (int p = partition_first(CONTAINER_POSTS, ITEM_POST); p != NO_PARTITION;
 		 p = partition_after(CONTAINER_POSTS, ITEM_POST, p))
-		here[n++] = partition_placement(CONTAINER_POSTS, p);
+		here[n++] = partition_shard(CONTAINER_POSTS, p);
 	if (known != NULL)
 		pfree(known);
 	known = here;
@@ -46,10 +46,10 @@ arrivals_note(void)
 }
 
 static bool
-is_known(int64 placement)
+is_known(Oid shard)
 {
 	for (int i = 0; i < n_known; i++)
-		if (known[i] == placement)
+		if (known[i] == shard)
 			return true;
 	return false;
 }
@@ -63,14 +63,14 @@ arrivals_queue(void)
 {
 	if (known == NULL)
 		return false;
-	job_queue_arrival(0);
+	job_queue_arrival(InvalidOid);
 	for (int p = partition_first(CONTAINER_POSTS, ITEM_POST); p != NO_PARTITION;
 		 p = partition_after(CONTAINER_POSTS, ITEM_POST, p))
 	{
-		int64		placement = partition_placement(CONTAINER_POSTS, p);
+		Oid			shard = partition_shard(CONTAINER_POSTS, p);
 
-		if (!is_known(placement))
-			job_queue_arrival(placement);
+		if (!is_known(shard))
+			job_queue_arrival(shard);
 	}
 	return true;
 }
@@ -115,17 +115,17 @@ make_feed(void *arg)
 void
 arrival_chunk(Job *job)
 {
-	int			partition = partition_of_placement(job->placement);
+	int			partition = partition_of_shard(job->shard);
 
 	if (partition != NO_PARTITION && !refresh_chunk(job, partition))
 		return;
 	if (!careful_do(make_feed, NULL))
 		careful_remember_feed();
-	if (job->placement != 0)
+	if (OidIsValid(job->shard))
 		ereport(LOG,
 				(errmsg("blogstore worker has gone through a shard that came to this node"),
 				 errdetail("Shard \"%s\": " INT64_FORMAT " names were changed, and copies of posts looked at.",
 						   partition == NO_PARTITION ? "gone" :
-						   get_rel_name((Oid) job->placement), job->done)));
+						   get_rel_name(job->shard), job->done)));
 	job_finish(job);
 }

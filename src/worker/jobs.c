@@ -79,7 +79,7 @@ is_ready(const Job *job)
 static bool
 arrival_writes_views(const Job *job)
 {
-	return job->phase == ARRIVAL_COPIES || job->placement == 0;
+	return job->phase == ARRIVAL_COPIES || !OidIsValid(job->shard);
 }
 
 /* Does the next step of a job write to the views, rather than to items? */

@@ -1,0 +1,138 @@
+
+# Users are made, renamed and deleted, and posts with them, while shards move: no client
+# sees an error, no item keeps a name that its author no longer has, and of who is gone nothing is
+# left, neither where shards were nor where they are.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../t";
+
+use BlogstoreCluster;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $POSTS = 100;
+my $STAY = 10;      # users who are renamed, and stay
+
+my $cluster = new_cluster('members_move');
+my $coordinator = $cluster->{coordinator};
+my ($one, $two) = nodes($cluster);
+
+$coordinator->safe_psql(
+	'postgres', qq{
+SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, $STAY) AS n;
+SELECT count(blogstore.create_post(kit.u(1 + n % $STAY), 'title ' || n, 'content ' || n, kit.p(n), kit.d(n))) FROM generate_series(1, $POSTS) AS n});
+views_right($cluster, 'filled');
+
+# ---- clients
+
+my $base = $PostgreSQL::Test::Utils::tmp_check;
+my $stop = "$base/members_move_stop_$$";
+
+# Round by round a user comes, writes, gets another name, writes more, and goes; and one who stays
+# is renamed. A round prints its number.
+sub start_rounds
+{
+	my ($member, $n) = @_;
+	my $name = 'rounds_' . $member->name;
+	my $client = { out => "$base/$name.out", err => "$base/$name.err", name => $name };
+	my $user = 'kit.u(100000 * ' . ($n + 1) . ' + :round)';
+	my $id = '(1000000 * ' . ($n + 1) . ' + 100 * :round)';
+	my $some = "(:round * 17 + n * 7) % $POSTS + 1";
+
+	append_to_file(
+		"$base/$name.sql", qq{
+SELECT FROM blogstore.create_user('comer $n ' || :round, $user);
+SELECT FROM blogstore.create_post($user, 'of who goes', 'content', kit.p($id));
+SELECT count(blogstore.create_comment(kit.p($some), $user, 'of who goes', kit.c($id + n))) FROM generate_series(1, 10) AS n \\g /dev/null
+SELECT count(blogstore.create_like(kit.p($some), $user)) FROM generate_series(1, 10) AS n \\g /dev/null
+SELECT FROM blogstore.edit_user($user, 'renamed $n ' || :round);
+SELECT FROM blogstore.create_comment(kit.p($id), $user, 'of who goes', kit.c($id + 11));
+SELECT count(blogstore.create_comment(kit.p($some), kit.u(1 + ($n + 3 * n) % $STAY), 'stays', kit.c($id + 20 + n))) FROM generate_series(1, 5) AS n \\g /dev/null
+SELECT FROM blogstore.edit_user(kit.u(1 + (3 * :round + $n) % $STAY), 'user $n ' || :round);
+SELECT blogstore.delete_user($user) \\g /dev/null
+SELECT :round;
+});
+	$client->{run} = IPC::Run::start(
+		[
+			'bash', '-c', 'n=0
+			while [ ! -e "$1" ]; do
+				"$2" -XAtq -v ON_ERROR_STOP=1 -v round=$n -d "$3" -f "$4" || exit 1
+				n=$((n + 1))
+			done', 'bash', $stop, $member->installed_command('psql'), $member->connstr('postgres'), "$base/$name.sql"
+		],
+		'<', \undef,
+		'>', $client->{out},
+		'2>', $client->{err});
+	return $client;
+}
+
+unlink $stop;
+my @members = members($cluster);
+my @clients = map { start_rounds($members[$_], $_) } 0 .. $#members;
+
+# Wait until each client has begun and ended a round
+sub rounds_go_on
+{
+	my ($name) = @_;
+	my %size = map { $_->{name} => -s $_->{out} || 0 } @clients;
+	my @waiting;
+
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		@waiting = grep { (-s $_->{out} || 0) < $size{ $_->{name} } + 4 && goes_on($_) } @clients;
+		last if !@waiting;
+		select(undef, undef, undef, 0.1);
+	}
+	give_up($cluster, join(', ', map { $_->{name} } @waiting) . ' got no answer') if @waiting;
+	my @ended = grep { !goes_on($_) } @clients;
+	is(join(' ', map { $_->{name} . ': ' . slurp_file($_->{err}) } @ended), '', "$name: all clients go on");
+	return !@ended;
+}
+
+# ---- moves
+
+my $fine = rounds_go_on('before');
+my @modes = ('block_writes', 'force_logical');
+my @moving = (shards($cluster, $one))[ 0 .. (long_tests() ? 3 : 1) ];
+
+for my $way ([ $one, $two ], [ $two, $one ])
+{
+	for my $n (0 .. $#moving)
+	{
+		my $mode = $modes[ ($n + ($way->[0] == $one)) % 2 ];
+
+		next if !$fine;
+		move_shard($cluster, $moving[$n], @$way, $mode);
+		$fine &&= rounds_go_on("$mode, from " . $way->[0]->name);
+	}
+}
+ok($fine, 'all moves were made beside clients');
+append_to_file($stop, '');
+for my $client (@clients)
+{
+	$client->{run}->finish;
+	is($client->{run}->result(0), 0, "$client->{name}: no error");
+	is(slurp_file($client->{err}), '', "$client->{name}: no message");
+	note "$client->{name}: " . (split /\n/, slurp_file($client->{out})) . ' rounds';
+}
+
+# ---- what there is
+
+wait_jobs($cluster, members($cluster));
+views_right($cluster, 'after all moves');
+is($coordinator->safe_psql('postgres', 'SELECT count(*) FROM blogstore.user_items'), $STAY, 'who has gone is gone');
+is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE type <> 'delta' AND user_id > kit.u($STAY)"), 0, '... with all items');
+is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE type <> 'delta' AND post_id > kit.p($POSTS)"), 0, '... and what was on their posts');
+is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.users WHERE type = 'post' AND user_id > kit.u($STAY)"), 0, '... and their copies');
+is($coordinator->safe_psql('postgres', 'SELECT count(*) FROM blogstore.usernames'), $STAY, '... and names');
+is($coordinator->safe_psql('postgres', 'SELECT count(*) FROM blogstore.posts AS p JOIN blogstore.user_items AS u USING (user_id) WHERE p.user_username <> u.username'),
+	0, 'items have the present names of their authors');
+is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.users AS p JOIN blogstore.user_items AS u USING (user_id) WHERE p.type = 'post' AND p.user_username <> u.username"),
+	0, 'and so have copies');
+cmp_ok($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE type = 'comment' AND content = 'stays'"), '>', 10, 'there are items of those who stay');
+
+done_testing();
