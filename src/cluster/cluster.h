@@ -58,6 +58,7 @@ extern int	shard_of_key(const ShardMap *map, const pg_uuid_t *key);
 extern bool shard_has_name_of(const char *name, const char *table);
 extern void shard_hold(const ShardMap *map, int shard);
 extern void shard_let_go(const ShardMap *map, int shard);
+extern void *cluster_function(const char *name);
 extern void cluster_writes_here(void);
 extern int	cluster_local_group(void);
 extern bool cluster_has_nodes(void);

@@ -13,8 +13,6 @@
 
 #include "cluster/cluster.h"
 
-#include "fmgr.h"
-
 /* Of Citus's flags for connections: none that its own transactions use. */
 #define CITUS_OUTSIDE_TRANSACTION (1 << 4)
 
@@ -22,20 +20,6 @@
 static void *(*connect_to) (uint32 flags, const char *host, int32 port,
 							const char *user, const char *database) = NULL;
 static int	(*execute_on) (void *connection, const char *sql, void **result) = NULL;
-
-static void *
-citus_function(const char *name)
-{
-	void	   *function = load_external_function("$libdir/citus", name, false,
-												  NULL);
-
-	if (function == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("this version of Citus has no function \"%s\"", name),
-				 errhint("blogstore knows Citus 13.")));
-	return function;
-}
 
 /*
  * Have a node run a statement as a user, in this database; false: it could not be reached, or
@@ -49,9 +33,9 @@ cluster_send(const ClusterNode *node, const char *user, const char *sql)
 	if (execute_on == NULL)
 	{
 		connect_to = (void *(*) (uint32, const char *, int32, const char *, const char *))
-			citus_function("GetNodeUserDatabaseConnection");
+			cluster_function("GetNodeUserDatabaseConnection");
 		execute_on = (int (*) (void *, const char *, void **))
-			citus_function("ExecuteOptionalRemoteCommand");
+			cluster_function("ExecuteOptionalRemoteCommand");
 	}
 	connection = connect_to(CITUS_OUTSIDE_TRANSACTION, node->host, node->port,
 							user, NULL);

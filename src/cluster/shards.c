@@ -403,6 +403,21 @@ cluster_has_nodes(void)
 	return found;
 }
 
+/* A function of Citus's. Errors: 55000. */
+void *
+cluster_function(const char *name)
+{
+	void	   *function = load_external_function("$libdir/citus", name, false,
+												  NULL);
+
+	if (function == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("this version of Citus has no function \"%s\"", name),
+				 errhint("blogstore knows Citus 13.")));
+	return function;
+}
+
 /*
  * This transaction writes to a shard of this node, past Citus: what it may write on other nodes, by
  * Citus, must not be committed there before it is here. So it is prepared there first. What
@@ -419,13 +434,6 @@ cluster_writes_here(void)
 		return;
 	if (prepare_first == NULL)
 		prepare_first = (void (*) (void))
-			load_external_function("$libdir/citus",
-								   "Use2PCForCoordinatedTransaction",
-								   false, NULL);
-	if (prepare_first == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("this version of Citus does not commit in two phases when it is told to"),
-				 errhint("blogstore knows Citus 13.")));
+			cluster_function("Use2PCForCoordinatedTransaction");
 	prepare_first();
 }

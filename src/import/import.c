@@ -171,21 +171,17 @@ write_items(const Import *import, ItemType type)
 static void
 need_guest(const Import *import)
 {
-	Datum		key = UUIDPGetDatum(import->guest);
 	BlogItem	user;
 	bool		found;
 
 	PushActiveSnapshot(GetLatestSnapshot());
-	found = item_get(&(ItemQuery) {
-		.container = CONTAINER_USERS, .type = ITEM_USER,
-		.partition_key = import->guest, .path = PATH_KEY, .key = &key, .nkeys = 1
-	}, &user) && !author_being_deleted(&user);
+	found = user_find(import->guest, &user) && !author_being_deleted(&user);
 	PopActiveSnapshot();
 	if (!found)
 		ereport(ERROR,
 				(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 				 errmsg("guest %s does not exist",
-						DatumGetCString(DirectFunctionCall1(uuid_out, key))),
+						DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(import->guest)))),
 				 errhint("Create the user first, or import it among users; guest is the user's id.")));
 }
 

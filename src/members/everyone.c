@@ -189,12 +189,8 @@ everyone_follow(const pg_uuid_t *users, int n)
 {
 	for (int i = 0; i < n; i++)
 	{
-		Datum		key = UUIDPGetDatum(&users[i]);
 		BlogItem	user;
-		bool		there = item_get(&(ItemQuery) {
-			.container = CONTAINER_USERS, .type = ITEM_USER,
-			.partition_key = &users[i], .path = PATH_KEY, .key = &key, .nkeys = 1
-		}, &user);
+		bool		there = user_find(&users[i], &user);
 
 		job_queue_once(there ? JOB_RENAME : JOB_DELETION, &users[i]);
 		if (!there)

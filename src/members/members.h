@@ -28,6 +28,10 @@ extern bool author_being_deleted(const BlogItem *item);
 extern void deleted_discount(const DeletedUsers *deleted, BlogItem *post);
 extern void deleted_changed(void);
 
+/* user.c: one user */
+extern bool user_find(const pg_uuid_t *user_id, BlogItem *user);
+extern bool user_find_now(const pg_uuid_t *user_id, BlogItem *user);
+
 /* rename.c: from a user's new name to the last item that carries it */
 extern void rename_begin(ItemWriter *writer, const BlogItem *user);
 extern bool rename_ready(const Job *job);

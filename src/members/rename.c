@@ -176,15 +176,9 @@ partition_of_shard(Oid shard)
 static Datum
 get_username(const pg_uuid_t *user_id)
 {
-	Datum		key = UUIDPGetDatum(user_id);
 	BlogItem	user;
 
-	if (!item_get(&(ItemQuery) {
-		.container = CONTAINER_USERS, .type = ITEM_USER,
-		.partition_key = user_id, .path = PATH_KEY, .key = &key, .nkeys = 1
-	}, &user))
-		return (Datum) 0;
-	return user.value[PROP_USERNAME];
+	return user_find(user_id, &user) ? user.value[PROP_USERNAME] : (Datum) 0;
 }
 
 static bool

@@ -107,8 +107,6 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 static bool
 wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
 {
-	const pg_uuid_t *user_id = item_uuid(item, PROP_USER_ID);
-	Datum		key = UUIDPGetDatum(user_id);
 	BlogItem	user;
 
 	memset(wanted, 0, sizeof(*wanted));
@@ -117,10 +115,7 @@ wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
 		item_set(wanted, PROP_USER_USERNAME, visitor->username);
 		return true;
 	}
-	if (!item_get(&(ItemQuery) {
-		.container = CONTAINER_USERS, .type = ITEM_USER,
-		.partition_key = user_id, .path = PATH_KEY, .key = &key, .nkeys = 1
-	}, &user))
+	if (!user_find(item_uuid(item, PROP_USER_ID), &user))
 		return false;
 	item_set(wanted, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
 	return true;
@@ -181,23 +176,6 @@ delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 	return VISIT_UNCHANGED;
 }
 
-/* Is a user there, by what is committed now? */
-static bool
-user_has_come(const pg_uuid_t *user_id)
-{
-	Datum		key = UUIDPGetDatum(user_id);
-	BlogItem	user;
-	bool		found;
-
-	PushActiveSnapshot(GetLatestSnapshot());
-	found = item_get(&(ItemQuery) {
-		.container = CONTAINER_USERS, .type = ITEM_USER,
-		.partition_key = user_id, .path = PATH_KEY, .key = &key, .nkeys = 1
-	}, &user);
-	PopActiveSnapshot();
-	return found;
-}
-
 /*
  * Delete an item whose author was deleted, unless a user with that id comes anew: who likes the
  * post again then, and finds the like there, is to keep it (deletion_claim()).
@@ -206,11 +184,12 @@ static VisitOutcome
 delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 {
 	const pg_uuid_t *author = item_uuid(item, PROP_USER_ID);
+	BlogItem	user;
 	KeyLock		lock;
 
 	if (!key_lock_init(&lock, CONTAINER_USERS, ITEM_USER, author) ||
 		!key_lock(&lock, KEY_LOCK_EXCLUSIVE, LockWaitSkip) ||
-		user_has_come(author))
+		user_find_now(author, &user))
 		return VISIT_BUSY;
 	return delete_item(visitor, scan, item, walk);
 }

@@ -188,13 +188,6 @@ serves_worker(const ReturnSetInfo *out)
 				strlen(CITUS_APPLICATION)) == 0 && !IsTransactionBlock();
 }
 
-static void
-limit_lock_waits(void)
-{
-	(void) set_config_option("lock_timeout", WORKER_LOCK_WAIT, PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
-}
-
 /* Is a shard (0: any) the one that takes a key, and is it here? */
 static bool
 is_shard(const pg_uuid_t *key, int64 id)
@@ -279,11 +272,7 @@ blogstore_serve(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (out->setDesc->natts > FUNC_MAX_ARGS)
 		elog(ERROR, "too many columns");
-	if (!container_is_spread(CONTAINER_POSTS))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the containers are not spread over a cluster"),
-				 errhint("Call the request's own function.")));
+	container_require_cluster("A request's own function");
 	if (serves_worker(out))
 		limit_lock_waits();
 	if (part ? !is_group(PG_GETARG_UUID_P(0), PG_GETARG_INT64(4)) :

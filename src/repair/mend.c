@@ -136,16 +136,12 @@ mend_all(KeptPlan *plan)
 static bool
 may_have_name(const pg_uuid_t *user_id, Datum name)
 {
-	Datum		key = UUIDPGetDatum(user_id);
 	uint64		left_out = left_out_count();
 	BlogItem	user;
 	bool		has;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	has = item_get(&(ItemQuery) {
-		.container = CONTAINER_USERS, .type = ITEM_USER,
-		.partition_key = user_id, .path = PATH_KEY, .key = &key, .nkeys = 1
-	}, &user) &&
+	has = user_find(user_id, &user) &&
 		registry_same_name(user.value[PROP_USERNAME], name);
 	PopActiveSnapshot();
 	return has || left_out_count() != left_out;

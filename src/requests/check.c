@@ -287,25 +287,6 @@ check_not_anew(const BlogItem *user)
 }
 
 /*
- * The user as of now, the newest committed version, without a lock: what need_user()
- * finds where a worker can run. False: there is none.
- */
-bool
-find_user(const pg_uuid_t *user_id, BlogItem *user)
-{
-	Datum		key = UUIDPGetDatum(user_id);
-	bool		found;
-
-	PushActiveSnapshot(GetLatestSnapshot());
-	found = item_get(&(ItemQuery) {
-		.container = CONTAINER_USERS, .type = ITEM_USER,
-		.partition_key = user_id, .path = PATH_KEY, .key = &key, .nkeys = 1
-	}, user);
-	PopActiveSnapshot();
-	return found;
-}
-
-/*
  * The user as of now: the newest committed version even in a transaction that
  * keeps its first snapshot. A name is then stale only where the user was
  * renamed after this read, and the job of the rename waits for transactions
@@ -323,7 +304,7 @@ need_user(const pg_uuid_t *user_id, BlogItem *user)
 	bool		found;
 
 	if (worker_hooks.obstacle(&hint) == NULL)
-		found = find_user(user_id, user);
+		found = user_find_now(user_id, user);
 	else
 	{
 		PushActiveSnapshot(GetLatestSnapshot());

@@ -143,7 +143,7 @@ insert_child_at_once(BlogItem *item, ItemType type, bool anew,
 		return false;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
-	if (find_user(item_uuid(item, PROP_USER_ID), &user) &&
+	if (user_find_now(item_uuid(item, PROP_USER_ID), &user) &&
 		post_lock_at_once(&arrival->lock) && !arrival->lock.hidden)
 	{
 		item_set(item, PROP_USER_USERNAME, user.value[PROP_USERNAME]);

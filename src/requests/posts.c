@@ -256,7 +256,7 @@ list_user_posts(RequestScan *scan, FunctionCallInfo fcinfo)
 	if (deleted_has(scan->deleted, user_id))
 		return;
 	/* on a cluster the other nodes may not have purged a deleted user's items yet */
-	if (layout_is_spread() && !find_user(user_id, &user))
+	if (layout_is_spread() && !user_find_now(user_id, &user))
 		return;
 	page_find(&scan->page, ITEM_POST, user_id);
 	if (!remote_serves_part() && views_ready(GetActiveSnapshot()))

@@ -142,7 +142,6 @@ extern void set_modified(const ItemWriter *writer, BlogItem *item);
 extern void get_page(FunctionCallInfo fcinfo, int arg, ListPage *page);
 extern void check_not_anew(const BlogItem *user);
 extern void need_user(const pg_uuid_t *user_id, BlogItem *user);
-extern bool find_user(const pg_uuid_t *user_id, BlogItem *user);
 extern COMPAT_NORETURN void unknown_item(const char *what, const pg_uuid_t *id);
 extern COMPAT_NORETURN void id_taken(const char *what, const pg_uuid_t *id);
 extern bool post_author_being_deleted(const pg_uuid_t *post_id);

@@ -79,15 +79,8 @@ static bool
 user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
 {
 	const pg_uuid_t *id = item_uuid(wanted, PROP_ID);
-	Datum		key = UUIDPGetDatum(id);
-	bool		found;
+	bool		found = user_find_now(id, user);
 
-	PushActiveSnapshot(GetLatestSnapshot());
-	found = item_get(&(ItemQuery) {
-		.container = CONTAINER_USERS, .type = ITEM_USER, .partition_key = id,
-		.path = PATH_KEY, .key = &key, .nkeys = 1
-	}, user);
-	PopActiveSnapshot();
 	if (found &&
 		(!item_same(user, wanted, PROP_USERNAME) ||
 		 (!wanted->isnull[PROP_PROPERTIES] &&

@@ -12,12 +12,16 @@
 #include "postgres.h"
 
 #include "layout/layout.h"
+#include "settings.h"
 #include "state/state.h"
 
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "replication/origin.h"
+
+/* A lock_timeout, in ms. */
+#define WORKER_LOCK_WAIT "200"
 
 /*
  * A trigger of the owner's may call commands while the worker writes a view. What
@@ -30,6 +34,16 @@ have_decoded(void)
 	if (replorigin_session_origin == DoNotReplicateId &&
 		MyBackendType == B_BG_WORKER)
 		replorigin_session_origin = InvalidRepOriginId;
+}
+
+/*
+ * What a worker does waits for a lock for a short while only, wherever it is done, until the
+ * transaction ends: it lets go of all, and tries again.
+ */
+void
+limit_lock_waits(void)
+{
+	setting_change_local("lock_timeout", WORKER_LOCK_WAIT);
 }
 
 /* A command is about to write. Errors: 25006 if this transaction must not. */

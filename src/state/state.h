@@ -175,8 +175,6 @@ typedef struct OwnerScope
 extern void owner_begin(OwnerScope *scope);
 extern void owner_end(const OwnerScope *scope);
 extern void need_writable(const char *command);
-
-/* How long what a worker does waits for a lock, wherever it is done: a lock_timeout, in ms. */
-#define WORKER_LOCK_WAIT "200"
+extern void limit_lock_waits(void);
 
 #endif							/* BLOGSTORE_STATE_H */

@@ -130,11 +130,7 @@ blogstore_put_feed(PG_FUNCTION_ARGS)
 	int			n;
 	int			n_range;
 
-	if (!container_is_spread(CONTAINER_POSTS))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the containers are not spread over a cluster"),
-				 errhint("The worker writes the feed.")));
+	container_require_cluster("The worker of another node");
 	/* a node that has none asks for it once it has */
 	if (!container_usable(CONTAINER_FEED))
 		PG_RETURN_VOID();

@@ -31,7 +31,6 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "replication/origin.h"
-#include "utils/guc.h"
 #include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(blogstore_tell_node);
@@ -98,11 +97,9 @@ nodes_taking(void)
 	listen_to_transactions();
 	taking = true;
 	replorigin_session_origin = DoNotReplicateId;
-	(void) set_config_option("lock_timeout", WORKER_LOCK_WAIT, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_LOCAL, true, 0, false);
+	limit_lock_waits();
 	if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF)
-		(void) set_config_option("synchronous_commit", "local", PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
+		setting_change_local("synchronous_commit", "local");
 }
 
 /* Is this process the worker? */
@@ -420,11 +417,7 @@ blogstore_tell_node(PG_FUNCTION_ARGS)
 		.answers = PG_GETARG_INT64(2), .asks = PG_GETARG_INT64(3)
 	};
 
-	if (!container_is_spread(CONTAINER_POSTS))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the containers are not spread over a cluster"),
-				 errhint("Workers of other nodes call this.")));
+	container_require_cluster("The worker of another node");
 	node_news_take(&news);
 	PG_RETURN_VOID();
 }

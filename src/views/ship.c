@@ -383,11 +383,7 @@ take_all(ArrayType *copies, Container container)
 	int			n;
 	bool		all = true;
 
-	if (!container_is_spread(CONTAINER_USERS))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the containers are not spread over a cluster"),
-				 errhint("The worker writes the copies.")));
+	container_require_cluster("The worker of another node");
 	deconstruct_array(copies, ARR_ELEMTYPE(copies), -1, false, TYPALIGN_DOUBLE,
 					  &row, &isnull, &n);
 	desc = lookup_rowtype_tupdesc(ARR_ELEMTYPE(copies), -1);

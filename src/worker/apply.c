@@ -58,9 +58,7 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
 	StartTransactionCommand();
 	guc_nest = NewGUCNestLevel();
 	if (kind != APPLY_STATE)
-		(void) set_config_option("lock_timeout", WORKER_LOCK_WAIT, PGC_USERSET,
-								 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0,
-								 false);
+		limit_lock_waits();
 	container_require();
 	owner_begin(scope);
 	if (kind != APPLY_STATE)

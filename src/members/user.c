@@ -1,0 +1,37 @@
+/*
+ * user.c
+ *		A user's item, by id.
+ *
+ * Runs in any process.
+ */
+#include "postgres.h"
+
+#include "container/container.h"
+#include "layout/layout.h"
+#include "members/members.h"
+
+#include "utils/snapmgr.h"
+
+/* Is a user there, by the active snapshot? */
+bool
+user_find(const pg_uuid_t *user_id, BlogItem *user)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+
+	return item_get(&(ItemQuery) {
+		.container = CONTAINER_USERS, .type = ITEM_USER,
+		.partition_key = user_id, .path = PATH_KEY, .key = &key, .nkeys = 1
+	}, user);
+}
+
+/* The same by what is committed now. */
+bool
+user_find_now(const pg_uuid_t *user_id, BlogItem *user)
+{
+	bool		found;
+
+	PushActiveSnapshot(GetLatestSnapshot());
+	found = user_find(user_id, user);
+	PopActiveSnapshot();
+	return found;
+}
