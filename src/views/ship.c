@@ -362,15 +362,17 @@ read_row(BlogItem *post, PostKey *key, HeapTupleHeader row, TupleDesc desc)
 	key->creation_date = item_date(post);
 }
 
-/* Make the copy what a row is, or (touch) have the worker do so. */
-static void
+/*
+ * Make the copy what a row is, or (touch) have the worker do so, which reads that in the WAL. Returns
+ * up to where.
+ */
+static XLogRecPtr
 take_in(const PostKey *key, const BlogItem *post, bool touch)
 {
 	if (touch)
-		/* the node that has sent it relies on it once its transaction is committed */
-		XLogFlush(compat_log_message(TOUCH_MARK, (const char *) key, sizeof(*key)));
-	else
-		copies_put(key, post->isnull[PROP_TITLE] ? NULL : post);
+		return compat_log_message(TOUCH_MARK, (const char *) key, sizeof(*key));
+	copies_put(key, post->isnull[PROP_TITLE] ? NULL : post);
+	return InvalidXLogRecPtr;
 }
 
 /* Take in rows; false if one has its key in a container's shard that is not here. */
@@ -382,6 +384,7 @@ take_all(ArrayType *copies, Container container)
 	bool	   *isnull;
 	int			n;
 	bool		all = true;
+	XLogRecPtr	touched = InvalidXLogRecPtr;
 
 	container_require_cluster("The worker of another node");
 	deconstruct_array(copies, ARR_ELEMTYPE(copies), -1, false, TYPALIGN_DOUBLE,
@@ -400,9 +403,12 @@ take_all(ArrayType *copies, Container container)
 			break;
 		/* what the row before has written is to be found */
 		PushActiveSnapshot(GetTransactionSnapshot());
-		take_in(&key, &post, container == CONTAINER_POSTS);
+		touched = take_in(&key, &post, container == CONTAINER_POSTS);
 		PopActiveSnapshot();
 	}
+	/* the node that has sent them relies on it once its transaction is committed */
+	if (touched != InvalidXLogRecPtr)
+		XLogFlush(touched);
 	ReleaseTupleDesc(desc);
 	return all;
 }

@@ -35,7 +35,7 @@ BEGIN
 	END LOOP;
 END $$;
 
-CREATE FUNCTION kit.walk(list text, page int) RETURNS uuid[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION kit.walk(list text, page int, cut boolean DEFAULT false) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
 	seen	uuid[] := '{}';
 	item	record;
@@ -47,14 +47,14 @@ BEGIN
 		n := 0;
 		FOR item IN EXECUTE 'SELECT id, creation_date FROM ' || list USING page, after_date, after_id LOOP
 			seen := seen || item.id;
-			after_date := item.creation_date;
+			after_date := CASE WHEN cut THEN date_trunc('milliseconds', item.creation_date) ELSE item.creation_date END;
 			after_id := item.id;
 			n := n + 1;
 		END LOOP;
 		IF n > page THEN
 			RAISE 'a page of % has % rows', page, n;
 		END IF;
-		EXIT WHEN n < page OR cardinality(seen) > 5000;
+		EXIT WHEN n < page OR cardinality(seen) > 9000;
 	END LOOP;
 	RETURN seen;
 END $$;

@@ -8,28 +8,6 @@ SELECT kit.clear();
 SELECT blogstore.wait_for_views();
 SELECT kit.fill(1200, 0);
 
--- As kit.walk(), by cursors as JavaScript's Date would give them back
-CREATE FUNCTION kit.walk_cut(list text, page int) RETURNS uuid[] LANGUAGE plpgsql AS $$
-DECLARE
-	seen	uuid[] := '{}';
-	item	record;
-	n		int;
-	after_date	timestamptz;
-	after_id	uuid;
-BEGIN
-	LOOP
-		n := 0;
-		FOR item IN EXECUTE 'SELECT id, creation_date FROM ' || list USING page, after_date, after_id LOOP
-			seen := seen || item.id;
-			after_date := date_trunc('milliseconds', item.creation_date);
-			after_id := item.id;
-			n := n + 1;
-		END LOOP;
-		EXIT WHEN n < page OR cardinality(seen) > 9000;
-	END LOOP;
-	RETURN seen;
-END $$;
-
 -- How often a call descends an index of a leaf
 CREATE FUNCTION kit.descents(call text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
@@ -76,30 +54,30 @@ SELECT blogstore.wait_for_views();
 -- in a millisecond, on either side of 2000 and 1970, past the end of the feed
 CREATE VIEW kit.walked AS
 SELECT page,
-	kit.walk_cut('blogstore.list_user_posts(kit.u(1), $1, $2, $3)', page)
+	kit.walk('blogstore.list_user_posts(kit.u(1), $1, $2, $3)', page, true)
 		= (SELECT array_agg(id ORDER BY creation_date DESC, id DESC) FROM kit.implied WHERE user_id = kit.u(1)) AS q3,
-	kit.walk_cut('blogstore.list_user_posts(kit.u(3), $1, $2, $3)', page)
+	kit.walk('blogstore.list_user_posts(kit.u(3), $1, $2, $3)', page, true)
 		= (SELECT array_agg(id ORDER BY creation_date DESC, id DESC) FROM kit.implied WHERE user_id = kit.u(3)) AS q3_old,
-	kit.walk_cut('blogstore.list_post_comments(kit.p(1), $1, $2, $3)', page)
+	kit.walk('blogstore.list_post_comments(kit.p(1), $1, $2, $3)', page, true)
 		= (SELECT array_agg(id ORDER BY creation_date DESC, id DESC) FROM blogstore.posts WHERE post_id = kit.p(1) AND type = 'comment') AS q4,
-	kit.walk_cut('blogstore.list_post_likes(kit.p(1), $1, $2, $3)', page)
+	kit.walk('blogstore.list_post_likes(kit.p(1), $1, $2, $3)', page, true)
 		= (SELECT array_agg(id ORDER BY creation_date DESC, id DESC) FROM blogstore.posts WHERE post_id = kit.p(1) AND type = 'like') AS q5,
-	kit.walk_cut('blogstore.list_feed($1, $2, $3)', page)
+	kit.walk('blogstore.list_feed($1, $2, $3)', page, true)
 		= (SELECT array_agg(id ORDER BY creation_date DESC, id DESC) FROM kit.implied) AS q6
 FROM unnest(ARRAY[7, 99, 100, 101, 1000]) page;
 SELECT * FROM kit.walked;
 -- and oldest first
 CREATE VIEW kit.walked_up AS
 SELECT page,
-	kit.walk_cut('blogstore.list_user_posts(kit.u(1), $1, $2, $3, true)', page)
+	kit.walk('blogstore.list_user_posts(kit.u(1), $1, $2, $3, true)', page, true)
 		= (SELECT array_agg(id ORDER BY creation_date, id) FROM kit.implied WHERE user_id = kit.u(1)) AS q3,
-	kit.walk_cut('blogstore.list_user_posts(kit.u(3), $1, $2, $3, true)', page)
+	kit.walk('blogstore.list_user_posts(kit.u(3), $1, $2, $3, true)', page, true)
 		= (SELECT array_agg(id ORDER BY creation_date, id) FROM kit.implied WHERE user_id = kit.u(3)) AS q3_old,
-	kit.walk_cut('blogstore.list_post_comments(kit.p(1), $1, $2, $3, true)', page)
+	kit.walk('blogstore.list_post_comments(kit.p(1), $1, $2, $3, true)', page, true)
 		= (SELECT array_agg(id ORDER BY creation_date, id) FROM blogstore.posts WHERE post_id = kit.p(1) AND type = 'comment') AS q4,
-	kit.walk_cut('blogstore.list_post_likes(kit.p(1), $1, $2, $3, true)', page)
+	kit.walk('blogstore.list_post_likes(kit.p(1), $1, $2, $3, true)', page, true)
 		= (SELECT array_agg(id ORDER BY creation_date, id) FROM blogstore.posts WHERE post_id = kit.p(1) AND type = 'like') AS q5,
-	kit.walk_cut('blogstore.list_feed($1, $2, $3, true)', page)
+	kit.walk('blogstore.list_feed($1, $2, $3, true)', page, true)
 		= (SELECT array_agg(id ORDER BY creation_date, id) FROM kit.implied) AS q6
 FROM unnest(ARRAY[7, 100, 1000]) page;
 SELECT * FROM kit.walked_up;
@@ -228,6 +206,6 @@ FROM (VALUES
 
 DROP TABLE kit.ms, kit.gone, kit.place CASCADE;
 DROP VIEW kit.walked, kit.walked_up;
-DROP FUNCTION kit.walk_cut, kit.descents, kit.page, kit.page_up;
+DROP FUNCTION kit.descents, kit.page, kit.page_up;
 SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();

@@ -67,8 +67,8 @@ BEGIN
 END $$;
 
 -- All ids of a list, read page by page; list is a call with $1 the page's
--- size and $2, $3 the cursor
-CREATE FUNCTION kit.walk(list text, page int) RETURNS uuid[] LANGUAGE plpgsql AS $$
+-- size and $2, $3 the cursor, cut: as JavaScript's Date would give its date back
+CREATE FUNCTION kit.walk(list text, page int, cut boolean DEFAULT false) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
 	seen	uuid[] := '{}';
 	item	record;
@@ -80,14 +80,14 @@ BEGIN
 		n := 0;
 		FOR item IN EXECUTE 'SELECT id, creation_date FROM ' || list USING page, after_date, after_id LOOP
 			seen := seen || item.id;
-			after_date := item.creation_date;
+			after_date := CASE WHEN cut THEN date_trunc('milliseconds', item.creation_date) ELSE item.creation_date END;
 			after_id := item.id;
 			n := n + 1;
 		END LOOP;
 		IF n > page THEN
 			RAISE 'a page of % has % rows', page, n;
 		END IF;
-		EXIT WHEN n < page OR cardinality(seen) > 5000;
+		EXIT WHEN n < page OR cardinality(seen) > 9000;
 	END LOOP;
 	RETURN seen;
 END $$;

@@ -23,27 +23,7 @@ SELECT hidden, oldest, kit.compare(format('SELECT id, post_id, user_id, user_use
 		= ARRAY(SELECT id FROM blogstore.list_user_comments(kit.u(1), NULL, oldest_first => oldest, include_hidden => hidden)) AS paged
 FROM (VALUES (false), (true)) h (hidden), (VALUES (false), (true)) o (oldest);
 -- a cursor that has lost its microseconds
-CREATE FUNCTION kit.walk_cut(list text, page int) RETURNS uuid[] LANGUAGE plpgsql AS $$
-DECLARE
-	seen	uuid[] := '{}';
-	item	record;
-	n		int;
-	after_date	timestamptz;
-	after_id	uuid;
-BEGIN
-	LOOP
-		n := 0;
-		FOR item IN EXECUTE 'SELECT id, creation_date FROM ' || list USING page, after_date, after_id LOOP
-			seen := seen || item.id;
-			after_date := date_trunc('milliseconds', item.creation_date);
-			after_id := item.id;
-			n := n + 1;
-		END LOOP;
-		EXIT WHEN n < page OR cardinality(seen) > 9000;
-	END LOOP;
-	RETURN seen;
-END $$;
-SELECT oldest, kit.walk_cut(format('blogstore.list_user_comments(kit.u(2), $1, $2, $3, %L)', oldest), 7)
+SELECT oldest, kit.walk(format('blogstore.list_user_comments(kit.u(2), $1, $2, $3, %L)', oldest), 7, true)
 	= ARRAY(SELECT id FROM blogstore.list_user_comments(kit.u(2), NULL, oldest_first => oldest)) AS same FROM (VALUES (false), (true)) o (oldest);
 -- whose row is gone or hidden: the page begins with the whole of that millisecond
 SELECT oldest, string_agg(content || ' ' || to_char(creation_date, 'US'), ', ') AS page
@@ -120,7 +100,6 @@ ROLLBACK;
 SELECT count(*) FROM blogstore.list_user_comments(kit.u(99));
 SELECT count(*) FROM blogstore.list_user_likes(kit.u(99));
 
-DROP FUNCTION kit.walk_cut;
 DROP VIEW kit.comments, kit.likes;
 SELECT kit.clear();
 SELECT blogstore.wait_for_views();
