@@ -52,7 +52,7 @@ unsent_add(int group, const PostKey *key)
 		DatumGetUInt64(hash_any_extended(bytes, sizeof(PostKey), 0)),
 		DatumGetUInt64(hash_any_extended(bytes, sizeof(PostKey), 1))
 	};
-	pg_uuid_t	id;
+	pg_uuid_t	id = {0};
 	Datum		values[] = {
 		UUIDPGetDatum(&id), Int32GetDatum(group), UUIDPGetDatum(&key->post_id),
 		UUIDPGetDatum(&key->user_id), TimestampTzGetDatum(key->creation_date)

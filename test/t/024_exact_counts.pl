@@ -248,8 +248,7 @@ sub end_load
 {
 	my ($load) = @_;
 
-	$load->{run}->pump_nb;
-	$load->{run}->signal('ALRM') if $load->{run}->pumpable;
+	$load->{run}->signal('ALRM') if goes_on($load);
 	return;
 }
 
@@ -373,8 +372,7 @@ sub wait_under_load
 	{
 		for my $load (@loads)
 		{
-			$load->{run}->pump_nb if $load->{run}->pumpable;
-			die "$load->{name} has ended: $load->{err}" unless $load->{run}->pumpable;
+			die "$load->{name} has ended: $load->{err}" if !goes_on($load);
 		}
 		return if $server->safe_psql('postgres', $query) eq 't';
 		usleep(100_000);

@@ -23,7 +23,7 @@ use Test::More;
 our @EXPORT = (
 	@BlogstoreTest::EXPORT, @BlogstoreMembers::EXPORT, qw(
   home_of posts_on shards move_shard
-  goes_on cluster_views_follow counts_right same_everywhere views_right
+  cluster_views_follow counts_right same_everywhere views_right
 ));
 
 =pod
@@ -123,23 +123,6 @@ SELECT citus_move_shard_placement(%d, '%s', %d, '%s', %d, shard_transfer_mode =>
 =head1 CHECKS
 
 =over
-
-=item goes_on(client)
-
-Whether a client in the background, a hash with IPC::Run's handle as run, has not ended.
-
-=cut
-
-sub goes_on
-{
-	my ($client) = @_;
-
-	# what it has been given to read is a pipe, which has to be closed before its end is seen
-	$client->{run}->pump_nb if $client->{run}->pumpable;
-	return $client->{run}->pumpable;
-}
-
-=pod
 
 =item cluster_views_follow(cluster)
 

@@ -25,7 +25,7 @@ use Test::More;
 our @EXPORT = (
 	@BlogstoreServer::EXPORT, @BlogstoreWorker::EXPORT, qw(
   create_store create_kit kit_file create_owned_database run_as fill_store sqlstate check_store check_answers
-  start_client finish_client
+  start_client goes_on finish_client
 ));
 
 =pod
@@ -283,6 +283,24 @@ sub start_client
 		'>', "$base.out",
 		'2>', "$base.err");
 	return { run => $run, out => "$base.out", err => "$base.err" };
+}
+
+=pod
+
+=item goes_on(client)
+
+Whether a client in the background, a hash with IPC::Run's handle as run, has not ended.
+
+=cut
+
+sub goes_on
+{
+	my ($client) = @_;
+	my $run = $client->{run};
+
+	# what it has been given to read is a pipe, which has to be closed before its end is seen
+	die $@ if $run->pumpable && !eval { $run->pump_nb; 1 } && $@ !~ /process ended prematurely/;
+	return $run->pumpable;
 }
 
 =pod
