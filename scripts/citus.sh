@@ -18,12 +18,18 @@ citus_builder()
 
 CITUS_DIR=${BLOGSTORE_CITUS_DIR:-/var/cache/blogstore/citus}
 
+# Whether there is a Citus for a version of PostgreSQL: the one that the script builds knows no other
+citus_knows()
+{
+	[[ $1 == 15 || $1 == 17 ]]
+}
+
 # Sets CITUS_CONFIG, the pg_config of a PostgreSQL with Citus that blogstore can be installed
 # into; empty if there is none. What is built is kept as it was, for the next time and for
 # others: the tests have a copy. Fails if the building does.
 find_citus()
 {
-	local builder built top
+	local builder built top dir=$CITUS_DIR/$PG_VERSION
 	CITUS_CONFIG=${BLOGSTORE_CITUS_CONFIG:-}
 	if [[ -n $CITUS_CONFIG ]]; then
 		have "$CITUS_CONFIG" || die "BLOGSTORE_CITUS_CONFIG is $CITUS_CONFIG, which cannot be run"
@@ -34,20 +40,23 @@ find_citus()
 		return 0
 	fi
 	builder=$(citus_builder) || return 1
-	[[ -n $builder && $PG_VERSION == 15 && $(default_version) == 15 ]] || return 0
-	need_root "build Citus in $CITUS_DIR"
-	"${AS_ROOT[@]}" mkdir -p "$CITUS_DIR" || return 1
+	[[ -n $builder && $PG_VERSION == "$(default_version)" ]] && citus_knows "$PG_VERSION" || return 0
+	need_root "build Citus in $dir"
+	"${AS_ROOT[@]}" mkdir -p "$dir" || return 1
+	# what the script does not see to: ICU's headers, and that Citus does not hide the functions
+	# that blogstore calls, as extensions do by default from PostgreSQL 16 on
+	((PG_VERSION == 15)) || install_packages libicu-dev || return 1
 	forbid_clusters
-	run root "Citus, in $CITUS_DIR" "$WORK/citus.log" flock "$CITUS_DIR/lock" "$builder" "$CITUS_DIR" || {
+	run root "Citus, in $dir" "$WORK/citus.log" flock "$dir/lock" env MAKEFLAGS="-- CFLAGS_SL_MODULE=" "$builder" "$dir" || {
 		allow_clusters
 		return 1
 	}
 	allow_clusters
 	# what lies in the directory, by the path below it
 	built=$(tail -n 1 "$WORK/citus.log")
-	built=${built#"$(readlink -f "$CITUS_DIR")"/}
+	built=${built#"$(readlink -f "$dir")"/}
 	top=${built%%/*}
-	"${AS_SERVER[@]}" cp -r "$CITUS_DIR/$top" "$WORK/citus" || return 1
+	"${AS_SERVER[@]}" cp -r "$dir/$top" "$WORK/citus" || return 1
 	CITUS_CONFIG=$WORK/citus/${built#*/}
 }
 

@@ -248,15 +248,15 @@ join_parts(const Creation *creation, bool all)
 	as_owner_end(&as);
 }
 
-/* On a cluster: have this node's jobs be of a cluster's kinds. */
+/* On a cluster: have this node's jobs be of a cluster's kinds; if they were not, that was missing. */
 static void
-join_jobs(const Creation *creation)
+join_jobs(Creation *creation)
 {
 	AsOwner		as;
 
 	SPI_connect();
 	as_owner_begin(&as, creation);
-	cluster_alter_jobs();
+	creation->missing += cluster_alter_jobs();
 	as_owner_end(&as);
 	SPI_finish();
 }

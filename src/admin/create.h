@@ -51,7 +51,7 @@ extern void cluster_require(const char *call);
 extern void cluster_make_tables(const Creation *creation);
 extern void cluster_spread_tables(const Creation *creation);
 extern void cluster_grant_here(const Creation *creation);
-extern void cluster_alter_jobs(void);
+extern bool cluster_alter_jobs(void);
 extern int	cluster_make_on_nodes(const Creation *creation);
 
 /* cluster_status.c */

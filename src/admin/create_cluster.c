@@ -94,6 +94,7 @@ cluster_require(const char *call)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("only a superuser can spread containers over a cluster"),
 				 errhint("Call %s as a superuser; who owns them is another matter.", call)));
+	cluster_require_functions();
 	SPI_connect();
 	if (ask("SELECT nodename FROM pg_catalog.pg_dist_node WHERE shouldhaveshards AND isactive") == NULL)
 		refuse_cluster("no node of the cluster takes shards",
@@ -129,6 +130,7 @@ void
 cluster_spread_tables(const Creation *creation)
 {
 	setting_change("citus.multi_shard_modify_mode", "sequential");
+	setting_change("citus.shard_replication_factor", "1");
 	for (int i = 0; i < spread_cluster_sql.n; i++)
 		(void) create_run_sql(psprintf(spread_cluster_sql.sql[i],
 									   made_as(creation, ""),
@@ -173,13 +175,15 @@ cluster_grant_here(const Creation *creation)
 
 /*
  * Have this node's jobs be of a cluster's kinds: the table may be one machine's, also an older
- * version's. As its owner, in SPI.
+ * version's. As its owner, in SPI. False: it is.
  */
-void
+bool
 cluster_alter_jobs(void)
 {
-	if (create_run_sql(create_jobs_known_sql) == 0)
-		(void) create_run_sql(create_jobs_alter_sql);
+	if (create_run_sql(create_jobs_known_sql) > 0)
+		return false;
+	(void) create_run_sql(create_jobs_alter_sql);
+	return true;
 }
 
 /* The table of this node that one machine has not; in SPI. */

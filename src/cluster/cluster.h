@@ -25,7 +25,8 @@ typedef struct Shard
 	int32		first;			/* of the hashes that it takes */
 	int32		last;
 	int			group;			/* of the node where it lies; -1: nowhere */
-	TransactionId by;			/* who has said that it lies there */
+	uint64		by;				/* who has said that it lies there: a full transaction id */
+	int			number;			/* among those of its table, by their ranges */
 	Oid			table;			/* InvalidOid: it is not on this node */
 } Shard;
 
@@ -34,7 +35,7 @@ typedef struct ShardMap
 {
 	bool		everywhere;		/* it is a reference table */
 	int			colocation;
-	TransactionId by;			/* who has said so */
+	uint64		by;				/* who has said so: a full transaction id; 0: long ago */
 	int			n;
 	Shard	   *shard;			/* by their ranges */
 } ShardMap;
@@ -53,11 +54,15 @@ typedef struct ClusterNode
 /* shards.c */
 extern bool cluster_has_citus(void);
 extern bool shard_map_read(ShardMap *map, Oid table);
+#define ALL_GROUPS (-2)
 extern int64 shards_number(const ShardMap *map, int group);
 extern int	shard_of_key(const ShardMap *map, const pg_uuid_t *key);
 extern bool shard_has_name_of(const char *name, const char *table);
 extern void shard_hold(const ShardMap *map, int shard);
 extern void shard_let_go(const ShardMap *map, int shard);
+/* What cluster_writes_here() calls. */
+#define CITUS_PREPARE_FIRST "Use2PCForCoordinatedTransaction"
+
 extern void *cluster_function(const char *name);
 extern void cluster_writes_here(void);
 extern int	cluster_local_group(void);
@@ -66,6 +71,7 @@ extern bool cluster_node_of_group(int group, ClusterNode *node);
 extern int	cluster_other_nodes(ClusterNode *nodes, int limit);
 
 /* send.c */
+extern void cluster_require_functions(void);
 extern bool cluster_send(const ClusterNode *node, const char *user, const char *sql);
 
 #endif							/* BLOGSTORE_CLUSTER_H */

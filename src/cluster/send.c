@@ -21,6 +21,25 @@ static void *(*connect_to) (uint32 flags, const char *host, int32 port,
 							const char *user, const char *database) = NULL;
 static int	(*execute_on) (void *connection, const char *sql, void **result) = NULL;
 
+static void
+find_functions(void)
+{
+	if (execute_on != NULL)
+		return;
+	connect_to = (void *(*) (uint32, const char *, int32, const char *, const char *))
+		cluster_function("GetNodeUserDatabaseConnection");
+	execute_on = (int (*) (void *, const char *, void **))
+		cluster_function("ExecuteOptionalRemoteCommand");
+}
+
+/* Errors: 55000 unless Citus has all functions that are called here. */
+void
+cluster_require_functions(void)
+{
+	find_functions();
+	(void) cluster_function(CITUS_PREPARE_FIRST);
+}
+
 /*
  * Have a node run a statement as a user, in this database; false: it could not be reached, or
  * the statement has failed there, which the log tells. In a transaction. Errors: 55000.
@@ -30,13 +49,7 @@ cluster_send(const ClusterNode *node, const char *user, const char *sql)
 {
 	void	   *connection;
 
-	if (execute_on == NULL)
-	{
-		connect_to = (void *(*) (uint32, const char *, int32, const char *, const char *))
-			cluster_function("GetNodeUserDatabaseConnection");
-		execute_on = (int (*) (void *, const char *, void **))
-			cluster_function("ExecuteOptionalRemoteCommand");
-	}
+	find_functions();
 	connection = connect_to(CITUS_OUTSIDE_TRANSACTION, node->host, node->port,
 							user, NULL);
 	return connection != NULL && execute_on(connection, sql, NULL) == 0;

@@ -15,6 +15,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_namespace.h"
 #include "common/hashfn.h"
@@ -137,6 +138,18 @@ cluster_local_group(void)
 	return group;
 }
 
+/* Who has written a row, as a transaction id that is not used again; 0: that was long ago. */
+static uint64
+writer_of(HeapTuple row)
+{
+	TransactionId by = HeapTupleHeaderGetXmin(row->t_data);
+	FullTransactionId next = ReadNextFullTransactionId();
+
+	if (!TransactionIdIsNormal(by))
+		return 0;
+	return U64FromFullTransactionId(next) - (uint32) (XidFromFullTransactionId(next) - by);
+}
+
 /* How is a table spread: hash or reference, and in which colocation? */
 static bool
 read_distribution(ShardMap *map, Oid table)
@@ -153,7 +166,7 @@ read_distribution(ShardMap *map, Oid table)
 		method = DatumGetChar(catalog_value(&scan, "partmethod", &isnull));
 		map->colocation = DatumGetInt32(catalog_value(&scan, "colocationid",
 													  &isnull));
-		map->by = HeapTupleHeaderGetXmin(scan.tuple->t_data);
+		map->by = writer_of(scan.tuple);
 	}
 	catalog_end(&scan);
 	map->everywhere = method == 'n';
@@ -192,11 +205,13 @@ read_shards(ShardMap *map, Oid table)
 		shard->first = catalog_bound(&scan, "shardminvalue", PG_INT32_MIN);
 		shard->last = catalog_bound(&scan, "shardmaxvalue", PG_INT32_MAX);
 		shard->group = -1;
-		shard->by = InvalidTransactionId;
+		shard->by = 0;
 		shard->table = InvalidOid;
 	}
 	catalog_end(&scan);
 	qsort(map->shard, map->n, sizeof(Shard), compare_shards);
+	for (int i = 0; i < map->n; i++)
+		map->shard[i].number = i;
 }
 
 /* Read where a shard lies; of one that lies on every node, that it does on this one. */
@@ -217,7 +232,7 @@ read_placement(Shard *shard, int here)
 			CITUS_PLACEMENT_ACTIVE || shard->group == here)
 			continue;
 		shard->group = group;
-		shard->by = HeapTupleHeaderGetXmin(scan.tuple->t_data);
+		shard->by = writer_of(scan.tuple);
 	}
 	catalog_end(&scan);
 }
@@ -273,8 +288,8 @@ shard_of_key(const ShardMap *map, const pg_uuid_t *key)
 }
 
 /*
- * A number for which shards of a table lie on a group of nodes: another one whenever a shard has come,
- * or gone, or been split. Not 0.
+ * A number for which shards of a table lie on a group of nodes (ALL_GROUPS: there are): another one whenever
+ * a shard has come, or gone, or been split. Not 0.
  */
 int64
 shards_number(const ShardMap *map, int group)
@@ -282,7 +297,7 @@ shards_number(const ShardMap *map, int group)
 	uint64		number = 1;
 
 	for (int i = 0; i < map->n; i++)
-		if (map->shard[i].group == group)
+		if (group == ALL_GROUPS || map->shard[i].group == group)
 			number = hash_combine64(number, (uint64) map->shard[i].id);
 	return number == 0 ? 1 : (int64) number;
 }
@@ -414,7 +429,7 @@ cluster_function(const char *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("this version of Citus has no function \"%s\"", name),
-				 errhint("blogstore knows Citus 13.")));
+				 errhint("blogstore knows Citus 13, whose functions are hidden from it with PostgreSQL 16 and later unless Citus is built with CFLAGS_SL_MODULE empty.")));
 	return function;
 }
 
@@ -434,6 +449,6 @@ cluster_writes_here(void)
 		return;
 	if (prepare_first == NULL)
 		prepare_first = (void (*) (void))
-			cluster_function("Use2PCForCoordinatedTransaction");
+			cluster_function(CITUS_PREPARE_FIRST);
 	prepare_first();
 }

@@ -90,7 +90,7 @@ import_spread_begin(Import *import)
 				 errmsg("%s needs a worker on every node of a cluster: %s",
 						import->command, obstacle),
 				 errhint("%s", hint)));
-	container_hold_all(CONTAINER_POSTS, true);
+	(void) container_hold_all(CONTAINER_POSTS);
 	cluster_writes_here();
 	import->reads[READ_USERS] = own_shard(EVERYONE_TABLE);
 	import->reads[READ_USERNAMES] = own_shard("usernames");

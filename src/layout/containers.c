@@ -314,15 +314,11 @@ container_hold(Container container, const pg_uuid_t *key, Shard *shard)
 	}
 }
 
-/* Let go what was held, and not written to. */
+/* Let go a shard that was held, and not written to. */
 void
-container_let_go(Container container, const pg_uuid_t *key)
+container_let_go(Container container, const Shard *shard)
 {
-	const ShardMap *map = &layout_get(container)->partitions.shards;
-	int			number = shard_of_key(map, key);
-
-	if (number != NO_SHARD)
-		shard_let_go(map, number);
+	shard_let_go(container_shards(container), shard->number);
 }
 
 /* Hold the shard of a key if it lies here; false: it does not. */
@@ -338,7 +334,7 @@ container_hold_here(Container container, const pg_uuid_t *key)
 	if (OidIsValid(shard.table))
 		return true;
 	if (!held_by_caller)
-		container_let_go(container, key);
+		container_let_go(container, &shard);
 	return false;
 }
 
@@ -356,19 +352,31 @@ container_is_here(Container container, const pg_uuid_t *key)
 	if (container_shard(container, key, &shard) && OidIsValid(shard.table))
 		return true;
 	container_hold(container, key, &shard);
-	container_let_go(container, key);
+	container_let_go(container, &shard);
 	return OidIsValid(shard.table);
 }
 
-/* Hold all shards, or let them go. */
-void
-container_hold_all(Container container, bool hold)
+/* Hold all shards; returns how many these are. */
+int
+container_hold_all(Container container)
 {
-	ShardMap	map = layout_get(container)->partitions.shards;
+	for (;;)
+	{
+		ShardMap	map = *container_shards(container);
+		int64		number = shards_number(&map, ALL_GROUPS);
 
-	for (int i = 0; i < map.n; i++)
-		if (hold)
+		for (int i = 0; i < map.n; i++)
 			shard_hold(&map, i);
-		else
-			shard_let_go(&map, i);
+		if (shards_number(container_shards(container), ALL_GROUPS) == number)
+			return map.n;
+		container_let_go_all(container, map.n); /* one was split */
+	}
+}
+
+/* Let go all that were held, so many. */
+void
+container_let_go_all(Container container, int n)
+{
+	for (int i = 0; i < n; i++)
+		shard_let_go(container_shards(container), i);
 }

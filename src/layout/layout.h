@@ -108,10 +108,11 @@ extern void container_hold(Container container, const pg_uuid_t *key,
 						   Shard *shard);
 extern bool container_hold_here(Container container, const pg_uuid_t *key);
 extern bool container_is_here(Container container, const pg_uuid_t *key);
-extern void container_hold_all(Container container, bool hold);
+extern int	container_hold_all(Container container);
+extern void container_let_go_all(Container container, int n);
 extern bool container_held_by_caller(bool held);
 extern bool container_is_held_by_caller(void);
-extern void container_let_go(Container container, const pg_uuid_t *key);
+extern void container_let_go(Container container, const Shard *shard);
 extern void container_require_whole(Container container);
 
 /* leaf.c: what items a partition can have, and in which table (InvalidOid: none) */

@@ -10,6 +10,7 @@
 #include "layout/layout.h"
 #include "members/members.h"
 
+#include "access/xact.h"
 #include "utils/snapmgr.h"
 
 /* Is a user there, by the active snapshot? */
@@ -24,12 +25,14 @@ user_find(const pg_uuid_t *user_id, BlogItem *user)
 	}, user);
 }
 
-/* The same by what is committed now. */
+/* The same by what is committed now; where workers run in parallel, by the snapshot that they have. */
 bool
 user_find_now(const pg_uuid_t *user_id, BlogItem *user)
 {
 	bool		found;
 
+	if (IsInParallelMode())
+		return user_find(user_id, user);
 	PushActiveSnapshot(GetLatestSnapshot());
 	found = user_find(user_id, user);
 	PopActiveSnapshot();

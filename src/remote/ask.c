@@ -135,7 +135,8 @@ keep_to_one_connection(void)
 {
 	static bool kept = false;
 
-	if (kept)
+	/* a query that has parallel workers cannot change it */
+	if (kept || IsInParallelMode())
 		return;
 	SetConfigOption("citus.multi_shard_modify_mode", "sequential", PGC_USERSET,
 					PGC_S_DYNAMIC_DEFAULT);
@@ -180,17 +181,24 @@ remote_ask_once(const RemoteCall *call, RemoteRows *rows)
 	return !isnull;
 }
 
-/* Wait a little, for a shard to arrive. Errors: 55000 if that has taken too long. */
+/*
+ * Wait a little, for a shard to arrive; *waited is 0 at first. Errors: 55000 if that has taken too
+ * long.
+ */
 void
 remote_pause(long *waited)
 {
-	if (*waited > GIVE_UP_AFTER)
+	long		now = (long) (GetCurrentTimestamp() / 1000);
+	long		since = *waited == 0 ? 0 : now - *waited;
+
+	if (*waited == 0)
+		*waited = now;
+	if (since > GIVE_UP_AFTER)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no node of the cluster has the shard of this key"),
-				 errhint("See citus_shards and citus_check_cluster_node_health().")));
-	pg_usleep(*waited < 100 ? 1000L : 10000L);
-	*waited += *waited < 100 ? 1 : 10;
+				 errhint("See citus_shards, citus_check_cluster_node_health(), and pg_prepared_xacts on all nodes.")));
+	pg_usleep(since < 100 ? 1000L : since < 1000 ? 10000L : 100000L);
 	CHECK_FOR_INTERRUPTS();
 	AcceptInvalidationMessages();
 }

@@ -241,7 +241,8 @@ ask_all(Gathering *gather)
 {
 	ListCell   *lc;
 
-	gather->n = 0;
+	gather->n = gather->room = 0;
+	gather->found = NULL;
 	gather->full = gather->full_of_ties = false;
 	foreach(lc, remote_groups())
 	{
@@ -357,8 +358,11 @@ RemoteItems *
 remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
 {
 	RemoteItems *items = palloc0(sizeof(RemoteItems));
-	Gathering		gather;
+	Gathering	gather;
+	MemoryContext look;
+	MemoryContext old;
 	long		waited = 0;
+	int			held;
 
 	memset(&gather, 0, sizeof(gather));
 	memcpy(gather.args, fcinfo->args, sizeof(NullableDatum) * fcinfo->nargs);
@@ -376,18 +380,27 @@ remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
 						  UUIDOID, UUID_LEN, false, TYPALIGN_CHAR,
 						  &gather.ids, &gather.no_id, &gather.nids);
 	items->type = type;
-	container_hold_all(CONTAINER_POSTS, true);
+	held = container_hold_all(CONTAINER_POSTS);
 	remote_require_snapshot(NULL);
+	/* what a look has found that was in vain need not be kept */
+	look = AllocSetContextCreate(CurrentMemoryContext, "blogstore parts of a list",
+								 ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(look);
 	for (;;)
 	{
 		while (!ask_all(&gather))
+		{
 			remote_pause(&waited);
+			MemoryContextReset(look);
+		}
 		gather.asked = put_in_order(&gather, &items->rows);
 		if (gather.asked <= 0)
 			break;
+		MemoryContextReset(look);
 		gather.args[gather.size_at].value = Int32GetDatum(gather.asked);
 	}
-	container_hold_all(CONTAINER_POSTS, false);
+	MemoryContextSwitchTo(old);
+	container_let_go_all(CONTAINER_POSTS, held);
 	return items;
 }
 
@@ -405,7 +418,7 @@ remote_call_all(const char *name, const Oid *types, FunctionCallInfo fcinfo,
 
 	*all = true;
 	if (writes)
-		container_hold_all(CONTAINER_POSTS, true);
+		(void) container_hold_all(CONTAINER_POSTS);
 	foreach(lc, remote_groups())
 	{
 		RemoteCall	call = {

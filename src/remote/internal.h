@@ -5,8 +5,6 @@
 #ifndef BLOGSTORE_REMOTE_INTERNAL_H
 #define BLOGSTORE_REMOTE_INTERNAL_H
 
-#include "cluster/cluster.h"
-#include "cluster/cluster.h"
 #include "remote/remote.h"
 
 #include "access/htup.h"

@@ -59,7 +59,7 @@ copies_are_refused(const RemoteRows *rows)
  */
 static bool
 ask_for_items(const char *name, ItemType type, FunctionCallInfo fcinfo,
-			  RemoteItems **items, Snapshot *newer)
+			  RemoteItems **items, Shard *held, Snapshot *newer)
 {
 	const pg_uuid_t *key = DatumGetUUIDP(fcinfo->args[0].value);
 	Oid			types[FUNC_MAX_ARGS];
@@ -79,7 +79,10 @@ ask_for_items(const char *name, ItemType type, FunctionCallInfo fcinfo,
 	{
 		remote_settle_shard(newer, &shard);
 		if (!remote_reads_copies(name) || views_ready(GetActiveSnapshot()))
+		{
+			*held = shard;
 			return false;
+		}
 		copies_refused = true;
 	}
 	else
@@ -90,23 +93,23 @@ ask_for_items(const char *name, ItemType type, FunctionCallInfo fcinfo,
 		if (!copies_refused)
 			remote_pause(&waited);
 	}
-	container_let_go(CONTAINER_POSTS, key);
+	container_let_go(CONTAINER_POSTS, &shard);
 	if (copies_refused)
 		*items = remote_gather(name, type, fcinfo);
 	return true;
 }
 
 /*
- * Have a query served by other nodes, if it is to be. False: it is to begin here; *held: what it
- * reads is held here until it is open (remote_let_go()); *newer: another snapshot for it, or as it was
+ * Have a query served by other nodes, if it is to be. False: it is to begin here; *held: the
+ * shard that it reads, held here until it is open (container_let_go()), or NO_SHARD; *newer: another snapshot for it, or as it was
  * (remote_settle_query()). The items are in the current memory context. Errors: those of the
  * query.
  */
 bool
 remote_query(const char *name, ItemType type, FunctionCallInfo fcinfo,
-			 RemoteItems **items, bool *held, Snapshot *newer)
+			 RemoteItems **items, Shard *held, Snapshot *newer)
 {
-	*held = false;
+	held->number = NO_SHARD;
 	*items = NULL;
 	/* by whom a page of the feed is served is seen when its arguments are known */
 	if (container_is_held_by_caller() || type == ITEM_USER ||
@@ -117,18 +120,10 @@ remote_query(const char *name, ItemType type, FunctionCallInfo fcinfo,
 		*items = remote_gather(name, type, fcinfo);
 		return true;
 	}
-	if (ask_for_items(name, type, fcinfo, items, newer))
+	if (ask_for_items(name, type, fcinfo, items, held, newer))
 		return true;
 	*items = NULL;
-	*held = true;
 	return false;
-}
-
-/* What a query reads has been opened here. */
-void
-remote_let_go(FunctionCallInfo fcinfo)
-{
-	container_let_go(CONTAINER_POSTS, DatumGetUUIDP(fcinfo->args[0].value));
 }
 
 /* The next item; false: there are no more. */

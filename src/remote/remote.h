@@ -11,6 +11,7 @@
 #ifndef BLOGSTORE_REMOTE_H
 #define BLOGSTORE_REMOTE_H
 
+#include "cluster/cluster.h"
 #include "items/item.h"
 
 #include "access/htup.h"
@@ -79,8 +80,7 @@ extern RemoteItems *remote_gather(const char *name, ItemType type,
 /* query.c */
 extern bool remote_query(const char *name, ItemType type,
 						 FunctionCallInfo fcinfo, RemoteItems **items,
-						 bool *held, Snapshot *newer);
-extern void remote_let_go(FunctionCallInfo fcinfo);
+						 Shard *held, Snapshot *newer);
 extern bool remote_items_next(RemoteItems *items, BlogItem *item);
 
 #endif							/* BLOGSTORE_REMOTE_H */

@@ -116,7 +116,7 @@ static void
 call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 {
 	bool		before = serving_part;
-	bool		held = container_held_by_caller(true);
+	bool		held;
 	LOCAL_FCINFO(call, FUNC_MAX_ARGS);
 	Oid			types[FUNC_MAX_ARGS];
 	int			nargs = ArrayGetNItems(ARR_NDIM(texts), ARR_DIMS(texts));
@@ -134,8 +134,9 @@ call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 	InitFunctionCallInfoData(*call, &flinfo, nargs, InvalidOid, NULL,
 							 (fmNodePtr) &rows);
 	set_arguments(call, texts, types);
-	serving_part = part;
 	anew = remote_begin_snapshot();
+	held = container_held_by_caller(true);
+	serving_part = part;
 	PG_TRY();
 	{
 		result = FunctionCallInvoke(call);
@@ -212,7 +213,7 @@ is_shard_at_last(const pg_uuid_t *key, int64 id)
 	if (is_shard(key, id))
 		return true;
 	container_hold(CONTAINER_POSTS, key, &shard);
-	container_let_go(CONTAINER_POSTS, key);
+	container_let_go(CONTAINER_POSTS, &shard);
 	return is_shard(key, id);
 }
 
@@ -246,13 +247,28 @@ is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)
 }
 
 /*
+ * Errors: 40001 if what is asked for has come here since the transaction took its snapshot, which is of the
+ * same isolation level as that of who has asked. A part that returns no items reads none.
+ */
+static void
+require_snapshot(const pg_uuid_t *key, bool part, bool items)
+{
+	Shard		shard;
+
+	if (part && items)
+		remote_require_snapshot(NULL);
+	else if (!part && container_shard(CONTAINER_POSTS, key, &shard))
+		remote_require_snapshot(&shard);
+}
+
+/*
  * blogstore.serve_post(key, request, arguments, part, shard) and its like: the rows that a request on
  * the key's items returns, or of part of one on items of all nodes. If the key's lie on another
  * node now, or in another shard, or the node has other shards than is believed, one row, of NULLs; if they are copies, and not to be relied on, one that has
  * but a type.
  *
- * Locks: those of the request. Whoever has sent it holds the key's shard. Errors: those of the request; 42883,
- * 55000; 55P03 for a worker.
+ * Locks: those of the request. Whoever has sent it holds the key's shard. Errors: those of the request; 40001,
+ * 42883, 55000; 55P03 for a worker.
  */
 Datum
 blogstore_serve(PG_FUNCTION_ARGS)
@@ -277,8 +293,12 @@ blogstore_serve(PG_FUNCTION_ARGS)
 		limit_lock_waits();
 	if (part ? !is_group(PG_GETARG_UUID_P(0), PG_GETARG_INT64(4)) :
 		!is_here(out, PG_GETARG_UUID_P(0), PG_GETARG_INT64(4)))
+	{
 		add_refusal(out, false);
-	else if (!part && remote_reads_copies(name) && !views_ready(GetActiveSnapshot()))
+		return (Datum) 0;
+	}
+	require_snapshot(PG_GETARG_UUID_P(0), part, out->setDesc->natts > 1);
+	if (!part && remote_reads_copies(name) && !views_ready(GetActiveSnapshot()))
 		add_refusal(out, true);
 	else
 		call_request(out, name, PG_GETARG_ARRAYTYPE_P(2), part);

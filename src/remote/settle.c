@@ -21,6 +21,7 @@
 #include "remote/internal.h"
 
 #include "access/parallel.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "utils/guc.h"
@@ -38,15 +39,26 @@ remote_settle_slowly(bool write)
 		container_lock(CONTAINER_POSTS, write && !RecoveryInProgress());
 }
 
+/* Does a snapshot not show what a transaction has written, by its full id (0: anybody's does)? */
+static bool
+is_hidden_from(Snapshot snapshot, uint64 writer)
+{
+	TransactionId by = (TransactionId) writer;
+
+	return writer != 0 && XidInMVCCSnapshot(by, snapshot) &&
+		!TransactionIdIsCurrentTransactionId(by) &&
+	/* it has been kept in mind for so long that the id may be another's */
+		U64FromFullTransactionId(ReadNextFullTransactionId()) - writer < PG_INT32_MAX / 2;
+}
+
 /*
  * Is what a transaction has brought here younger than the active snapshot? Errors: 40001 if the
  * transaction keeps that; what: what has happened.
  */
 static bool
-needs_snapshot(TransactionId by, const char *what)
+needs_snapshot(uint64 by, const char *what)
 {
-	if (!TransactionIdIsNormal(by) || !XidInMVCCSnapshot(by, GetActiveSnapshot()) ||
-		TransactionIdIsCurrentTransactionId(by))
+	if (!is_hidden_from(GetActiveSnapshot(), by))
 		return false;
 	if (IsolationUsesXactSnapshot() || IsInParallelMode())
 		ereport(ERROR,

@@ -283,7 +283,7 @@ repair_spread_begin(void)
 
 	setting_change("citus.max_adaptive_executor_pool_size", "1");
 	setting_change("citus.multi_shard_modify_mode", "sequential");
-	container_hold_all(CONTAINER_POSTS, true);
+	(void) container_hold_all(CONTAINER_POSTS);
 	cluster_writes_here();
 	return nest;
 }

@@ -229,7 +229,7 @@ void
 request_scan_begin(RequestScan *scan, const RequestQuery *query,
 				   FunctionCallInfo fcinfo)
 {
-	bool		held = false;
+	Shard		held = {.number = NO_SHARD};
 
 	scan->query = query;
 	scan->deleted = NULL;
@@ -257,8 +257,8 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 		scan->left = -1;
 	else
 		query->begin(scan, fcinfo);
-	if (held)
-		remote_let_go(fcinfo);
+	if (held.number != NO_SHARD)
+		container_let_go(CONTAINER_POSTS, &held);
 	scan->as_read = scan->wanted != NULL && scan->items != NULL &&
 		scan->deleted == NULL &&
 		(scan->gone_at < 0 || (scan->parent_at >= 0 && scan->post_at >= 0)) &&

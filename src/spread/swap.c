@@ -170,5 +170,5 @@ spread_swap(const Spread *spread)
 		if (!spread->keep)
 			(void) create_run_sql(psprintf("DROP TABLE " BLOGSTORE_SCHEMA ".%s", old));
 	}
-	cluster_alter_jobs();
+	(void) cluster_alter_jobs();
 }

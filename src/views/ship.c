@@ -221,7 +221,10 @@ copies_ship(const PostKey *keys, int *n)
 		else
 			elsewhere[n_elsewhere++].key = keys[i];
 	}
+	/* so may posts have come */
+	PushActiveSnapshot(GetTransactionSnapshot());
 	send_all(CONTAINER_USERS, elsewhere, n_elsewhere);
+	PopActiveSnapshot();
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	*n = n_here;
@@ -232,9 +235,16 @@ copies_ship(const PostKey *keys, int *n)
 void
 copies_refresh(const PostKey *keys, int n)
 {
-	if (layout_is_spread())
-		keys = copies_ship(keys, &n);
+	if (!layout_is_spread())
+	{
+		copies_refresh_here(keys, n);
+		return;
+	}
+	keys = copies_ship(keys, &n);
+	/* a shard that was waited for may have come here, with copies that are younger than the snapshot */
+	PushActiveSnapshot(GetTransactionSnapshot());
 	copies_refresh_here(keys, n);
+	PopActiveSnapshot();
 }
 
 /*

@@ -55,6 +55,10 @@ my $gate = $two->background_psql('postgres');
 my %keeps = map { $_ => $two->background_psql('postgres', on_error_stop => 0) } 'REPEATABLE READ', 'SERIALIZABLE';
 my $elsewhere = $two->background_psql('postgres', on_error_stop => 0);
 
+# a transaction of a third member that has one on each node
+my $third = $coordinator->background_psql('postgres', on_error_stop => 0);
+
+$third->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM blogstore.get_post(kit.p($other))");
 $gate->query_safe('SELECT pg_advisory_lock(7)');
 $_->query_safe('SELECT 1') foreach values %keeps;
 $keeps{$_}->query_safe("BEGIN ISOLATION LEVEL $_; SELECT count(*) FROM pg_class") foreach keys %keeps;
@@ -82,10 +86,16 @@ for my $level (sort keys %keeps)
 	is($keeps{$level}->query_safe("ROLLBACK; BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM $call{get_post}"), 1, '... and then finds it');
 	$keeps{$level}->query_safe("COMMIT");
 }
+for my $name (sort keys %call)
+{
+	is($third->query_safe("SELECT kit.try(\$\$$call{$name}\$\$)"), '40001, hint', "forwarded: $name() has to be run again");
+}
+is($third->query_safe("SELECT count(*) FROM blogstore.get_post(kit.p($other))"), 1, '... and what was there before is there');
+$third->query_safe('ROLLBACK');
 is($elsewhere->query_safe("SELECT count(*) FROM blogstore.get_post(kit.p($other))"), 1, 'what was there before is there');
 is($elsewhere->query_safe("SELECT kit.try('blogstore.create_like(kit.p($other), kit.u(9))')"), 'ok', '... for commands, too');
 $elsewhere->query_safe('COMMIT');
-$_->quit foreach $gate, $elsewhere, values %keeps;
+$_->quit foreach $gate, $elsewhere, $third, values %keeps;
 views_right($cluster, 'after a move');
 
 # ---- a part is asked of a node that has other shards than is believed
@@ -95,5 +105,19 @@ my $part = "SELECT id IS NULL FROM blogstore.serve_post(kit.p($post), 'get_posts
 
 is($coordinator->safe_psql('postgres', sprintf $part, 1), 't', 'a part of other shards is not served');
 is($coordinator->safe_psql('postgres', sprintf $part, 0), 'f', 'a part of any is');
+
+# ---- a request that could not be served leaves nothing behind in its session
+
+my $session = $coordinator->background_psql('postgres', on_error_stop => 0);
+
+is($session->query_safe("SELECT kit.try(\$\$blogstore.serve_post(kit.p($post), 'no_such_request', '{}', true, 0)\$\$)"), '42883, hint', 'a request that there is not');
+is($session->query_safe("SELECT count(*) FROM $call{get_post}"), 1, 'a post of another node is found after it');
+$session->quit;
+
+# ---- in a parallel worker, which sees what whoever has started it does
+
+is($two->safe_psql('postgres', qq{
+SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query') \\g /dev/null
+SELECT count(*) FROM $call{list_user_posts}}), 1, 'a parallel worker reads the posts of a user who is at home there');
 
 done_testing();

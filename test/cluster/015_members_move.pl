@@ -135,4 +135,29 @@ is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.users AS 
 	0, 'and so have copies');
 cmp_ok($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE type = 'comment' AND content = 'stays'"), '>', 10, 'there are items of those who stay');
 
+# ---- a home moves to the node of posts that are being deleted: their copies go with them. The worker
+# there waits for the shard then, time and again, and when it comes sees what has come with it.
+
+my $home = $moving[0];
+
+for my $way ([ $one, $two ], [ $two, $one ], [ $one, $two ], [ $two, $one ])
+{
+	my ($from, $to) = @$way;
+	my $author = $coordinator->safe_psql('postgres', qq{SELECT min(n) FROM generate_series(200, 1000) AS n
+WHERE (SELECT shardminvalue FROM pg_dist_shard WHERE shardid = get_shard_id_for_distribution_column('blogstore.users', kit.u(n))) =
+	(SELECT shardminvalue FROM pg_dist_shard WHERE shardid = $home)});
+	my @posts = posts_on($cluster, $to, 5000, 60);
+
+	$coordinator->safe_psql('postgres', "SELECT blogstore.create_user('home', kit.u($author)) WHERE NOT EXISTS (SELECT FROM blogstore.get_user(kit.u($author)))");
+	$coordinator->safe_psql('postgres', join ";\n", map { "SELECT FROM blogstore.create_post(kit.u($author), 'to go', 'content', kit.p($_))" } @posts);
+	wait_jobs($cluster, members($cluster));
+	my $client = start_client($to, 'postgres', join('', map { "SELECT blogstore.delete_post(kit.p($_)), pg_sleep(0.02);\n" } @posts), 'deletes_' . $to->name);
+	wait_until($to, 'postgres', "SELECT count(*) < 60 FROM blogstore.get_posts(ARRAY(SELECT kit.p(n) FROM unnest(ARRAY[@{[ join ', ', @posts ]}]) AS n))");
+	move_shard($cluster, $home, $from, $to, 'block_writes');
+	my (undef, $err) = finish_client($client);
+	is($err, '', 'posts are deleted while their author moves to ' . $to->name);
+	wait_jobs($cluster, members($cluster));
+	is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.users WHERE user_id = kit.u($author)"), 0, '... and no copy is left');
+}
+
 done_testing();
