@@ -249,7 +249,8 @@ copies_refresh(const PostKey *keys, int n)
 
 /*
  * Posts that keys name are gone: of those whose shards are on other nodes, and were not when they
- * went, have the copies refreshed there.
+ * went, have the copies refreshed there. The others are held here from now on, for copies_refresh(),
+ * which follows.
  */
 void
 copies_pass_on(const PostKey *keys, int n)
@@ -275,8 +276,8 @@ copies_send_unsent(OtherNode *other)
 	int			n;
 	PostKey    *keys = unsent_take(other, &n);
 
-	copies_refresh(keys, n);
 	copies_pass_on(keys, n);
+	copies_refresh(keys, n);
 }
 
 /* ------------------------------------------------------------------------
@@ -324,6 +325,8 @@ copies_look_elsewhere(const PostKey *keys, int n)
 	MemoryContext old = MemoryContextSwitchTo(context);
 	KeyElsewhere *elsewhere = palloc(sizeof(KeyElsewhere) * n);
 	PostKey    *gone = palloc(sizeof(PostKey) * n);
+	PostKey    *here = palloc(sizeof(PostKey) * n);
+	int			n_here = 0;
 	int			n_elsewhere = 0;
 	int			n_gone = 0;
 	int			count;
@@ -334,7 +337,10 @@ copies_look_elsewhere(const PostKey *keys, int n)
 
 		container_hold(CONTAINER_POSTS, &keys[i].post_id, &shard);
 		if (OidIsValid(shard.table))
+		{
+			here[n_here++] = keys[i];	/* they have come since */
 			continue;
+		}
 		elsewhere[n_elsewhere].group = shard.group;
 		elsewhere[n_elsewhere++].key = keys[i];
 	}
@@ -345,6 +351,7 @@ copies_look_elsewhere(const PostKey *keys, int n)
 		n_gone += gather_without_posts(gone + n_gone, elsewhere + done, count);
 	}
 	copies_pass_on(gone, n_gone);
+	copies_refresh(here, n_here);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 }

@@ -61,16 +61,18 @@ refresh_batch(void *arg)
 {
 	const DirtySet *dirty = arg;
 	pg_uuid_t  *users;
+	int			n_gone;
 	int			n;
 	PostKey    *posts = list_posts(dirty, &n);
 	FeedWork	work = {dirty_feed_view(dirty), posts, n};
 
-	copies_refresh(posts, n);
 	if (layout_is_spread())
 	{
-		posts = dirty_gone(dirty, &n);
-		copies_pass_on(posts, n);
+		const PostKey *gone = dirty_gone(dirty, &n_gone);
+
+		copies_pass_on(gone, n_gone);
 	}
+	copies_refresh(posts, n);
 	if (!careful_do(refresh_feed, &work))
 		careful_remember_feed();
 	users = dirty_users(dirty, &n);
