@@ -359,6 +359,8 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 	memset(&change, 0, sizeof(change));
 	change.kind = CHANGE_POST;
 	memcpy(&change.post, data, sizeof(PostKey));
+	/* its shard may have gone on by the time that this is read */
+	change.gone = true;
 	send_change(ctx, &change);
 }
 

@@ -429,9 +429,16 @@ remote_call_all(const char *name, const Oid *types, FunctionCallInfo fcinfo,
 		long		waited = 0;
 		bool		isnull;
 
-		while (!remote_key_of_group(lfirst_int(lc), &call.key) ||
-			   !remote_ask_once(&call, &rows))
+		rows.n = 0;
+		while (list_member_int(remote_groups(), lfirst_int(lc)) &&
+			   (!remote_key_of_group(lfirst_int(lc), &call.key) ||
+				!remote_ask_once(&call, &rows)))
+		{
+			rows.n = 0;
 			remote_pause(&waited);
+		}
+		if (rows.n == 0 && !list_member_int(remote_groups(), lfirst_int(lc)))
+			continue;			/* its last shard has gone */
 		*all &= rows.n == 1 &&
 			DatumGetBool(heap_getattr(rows.row[0], 1, rows.desc, &isnull));
 	}

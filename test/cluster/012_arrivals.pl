@@ -127,4 +127,24 @@ is($coordinator->safe_psql('postgres', "SELECT title FROM blogstore.list_user_po
 	'edited', 'the copy of the edited post is as the post is');
 views_right($cluster, 'a shard has moved past a worker that was held');
 
+# ---- a post is deleted, and its shard goes to a node and on before that node's worker hears of the deletion
+
+my ($deleted) = grep { $_ != $at_one && $_ != $at_two && $_ != $kept && $_ != $other } @in_shard;
+my %worker = map { $_->name => worker_pid($_, 'postgres') } $one, $two;
+
+for my $node ($one, $two)
+{
+	wait_until($node, 'postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = " . $worker{ $node->name });
+	kill 'STOP', $worker{ $node->name };
+}
+$coordinator->safe_psql('postgres', "SELECT blogstore.delete_post(kit.p($deleted))");
+move_shard($cluster, $shard, $two, $one, 'block_writes');
+kill 'CONT', $worker{ $two->name };
+wait_until($two, 'postgres', 'SELECT lag_bytes = 0 FROM blogstore.stat_worker');
+is($coordinator->safe_psql('postgres', sprintf $copy_of, $deleted), 1, "the copy of post $deleted is still there");
+move_shard($cluster, $shard, $one, $two, 'block_writes');
+kill 'CONT', $worker{ $one->name };
+views_right($cluster, 'a shard has gone on before its new node heard of a deletion');
+wait_until($coordinator, 'postgres', sprintf("SELECT ($copy_of) = 0", $deleted));
+
 done_testing();
