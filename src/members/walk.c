@@ -303,12 +303,13 @@ delete_user_copies(const pg_uuid_t *user_id)
 {
 	Datum		key = UUIDPGetDatum(user_id);
 	Snapshot	snapshot;
+	bool		home;
 
+	/* on a cluster they are where the user is at home, who may have been waited for */
+	home = !layout_is_spread() || container_hold_here(CONTAINER_USERS, user_id);
 	PushActiveSnapshot(GetLatestSnapshot());
 	snapshot = GetActiveSnapshot();
-	/* on a cluster they are where the user is at home */
-	if (!layout_is_spread() ||
-		partition_of(CONTAINER_USERS, ITEM_POST, user_id) != NO_PARTITION)
+	if (home)
 		delete_found(item_writer_open(CONTAINER_USERS, ITEM_POST, user_id),
 					 item_scan_begin(&(ItemQuery) {
 						.container = CONTAINER_USERS, .type = ITEM_POST,

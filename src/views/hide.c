@@ -19,6 +19,16 @@
 
 #include "utils/snapmgr.h"
 
+/* Is there a partition here for the author's copies? On a cluster it is held; else the worker sees to them. */
+static bool
+is_home(const BlogItem *post)
+{
+	const pg_uuid_t *user_id = item_uuid(post, PROP_USER_ID);
+
+	return layout_is_spread() ? container_hold_here(CONTAINER_USERS, user_id) :
+		partition_of(CONTAINER_USERS, ITEM_POST, user_id) != NO_PARTITION;
+}
+
 /* Have the copy say that the post is hidden: who may see such posts lists it. */
 static void
 hide_copy(const BlogItem *post)
@@ -31,8 +41,6 @@ hide_copy(const BlogItem *post)
 	ItemWriter *writer;
 	BlogItem	copy;
 
-	if (partition_of(CONTAINER_USERS, ITEM_POST, user_id) == NO_PARTITION)
-		return;
 	writer = item_writer_open(CONTAINER_USERS, ITEM_POST, user_id);
 	if (item_writer_lock(writer, place, 3, LockTupleNoKeyExclusive,
 						 LockWaitBlock, &copy) == ITEM_OK)
@@ -67,9 +75,13 @@ delete_from_feed(const BlogItem *post)
 void
 views_hide(const BlogItem *post)
 {
+	bool		home;
+
 	views_lock();
+	home = is_home(post);		/* which may have been waited for */
 	PushActiveSnapshot(GetLatestSnapshot());
-	hide_copy(post);
+	if (home)
+		hide_copy(post);
 	/* on a cluster the worker does, everywhere, and puts in what comes after it */
 	if (!layout_is_spread())
 		delete_from_feed(post);

@@ -147,17 +147,23 @@ for my $way ([ $one, $two ], [ $two, $one ], [ $one, $two ], [ $two, $one ])
 WHERE (SELECT shardminvalue FROM pg_dist_shard WHERE shardid = get_shard_id_for_distribution_column('blogstore.users', kit.u(n))) =
 	(SELECT shardminvalue FROM pg_dist_shard WHERE shardid = $home)});
 	my @posts = posts_on($cluster, $to, 5000, 60);
+	my @hidden = posts_on($cluster, $from, 20000, 60);
 
 	$coordinator->safe_psql('postgres', "SELECT blogstore.create_user('home', kit.u($author)) WHERE NOT EXISTS (SELECT FROM blogstore.get_user(kit.u($author)))");
-	$coordinator->safe_psql('postgres', join ";\n", map { "SELECT FROM blogstore.create_post(kit.u($author), 'to go', 'content', kit.p($_))" } @posts);
+	$coordinator->safe_psql('postgres', join ";\n", map { "SELECT FROM blogstore.create_post(kit.u($author), 'to go', 'content', kit.p($_))" } @posts, @hidden);
 	wait_jobs($cluster, members($cluster));
 	my $client = start_client($to, 'postgres', join('', map { "SELECT blogstore.delete_post(kit.p($_)), pg_sleep(0.02);\n" } @posts), 'deletes_' . $to->name);
+	my $hides = start_client($from, 'postgres', join('', map { "SELECT FROM blogstore.hide_post(kit.p($_)); SELECT pg_sleep(0.02);\n" } @hidden), 'hides_' . $from->name);
 	wait_until($to, 'postgres', "SELECT count(*) < 60 FROM blogstore.get_posts(ARRAY(SELECT kit.p(n) FROM unnest(ARRAY[@{[ join ', ', @posts ]}]) AS n))");
 	move_shard($cluster, $home, $from, $to, 'block_writes');
 	my (undef, $err) = finish_client($client);
 	is($err, '', 'posts are deleted while their author moves to ' . $to->name);
+	(undef, $err) = finish_client($hides);
+	is($err, '', '... and others are hidden where the author was');
 	wait_jobs($cluster, members($cluster));
-	is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.users WHERE user_id = kit.u($author)"), 0, '... and no copy is left');
+	is($coordinator->safe_psql('postgres', "SELECT count(*), count(*) FILTER (WHERE hidden) FROM blogstore.users WHERE user_id = kit.u($author)"), '60|60',
+		'... no copy is left of the former, and the others are hidden');
+	$coordinator->safe_psql('postgres', "SELECT count(blogstore.delete_post(post_id)) FROM blogstore.list_user_posts(kit.u($author), NULL, include_hidden => true)");
 }
 
 done_testing();
