@@ -115,9 +115,10 @@ def move_largest(system, back):
 				f"'{target.socket}', {target.port}, shard_transfer_mode => 'force_logical')")
 			return
 		except Failure as failure:
-			# it met a worker, and Citus chose it to be cancelled
-			if tries == 9 or 'deadlock' not in str(failure):
+			# it met a worker, and Citus chose it to be cancelled; or what the last one has left is still there
+			if tries == 9 or not any(reason in str(failure) for reason in ('deadlock', 'leftover')):
 				raise
+			system.coordinator.sql(DATABASE, 'CALL citus_cleanup_orphaned_resources()')
 			say('the move is tried again')
 
 

@@ -89,6 +89,22 @@ SELECT s.shardid FROM pg_dist_shard s JOIN pg_dist_placement p USING (shardid) J
 WHERE s.logicalrelid = 'blogstore.posts'::regclass $there ORDER BY s.shardid});
 }
 
+# What the last move has left is dropped as soon as nobody has it open; Citus tries that once, and then
+# at intervals, and refuses to move the shard back until it has succeeded
+sub clean_up_moves
+{
+	my ($cluster) = @_;
+	my $coordinator = $cluster->{coordinator};
+
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return if $coordinator->safe_psql('postgres', 'SELECT count(*) FROM pg_dist_cleanup') == 0;
+		$coordinator->safe_psql('postgres', 'SET client_min_messages = error; CALL citus_cleanup_orphaned_resources()');
+		select(undef, undef, undef, 0.1);
+	}
+	give_up($cluster, 'what a move has left is not cleaned up');
+}
+
 =pod
 
 =item move_shard(cluster, shard, from, to, mode)
@@ -101,9 +117,9 @@ keeps writers waiting, force_logical does so at the end only. Dies if that fails
 sub move_shard
 {
 	my ($cluster, $shard, $from, $to, $mode) = @_;
-
 	my $timed_out;
 
+	clean_up_moves($cluster);
 	$cluster->{coordinator}->psql(
 		'postgres', sprintf(q{
 SET client_min_messages = error;
