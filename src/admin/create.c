@@ -150,16 +150,6 @@ make_container(const Creation *creation, Container container)
 	create_give_away(creation, container_table_lookup(container));
 }
 
-static void
-make_table(const Creation *creation, Bookkeeping table)
-{
-	const Statements *once = &create_bookkeeping_sql[table];
-
-	for (int i = 0; i < once->n; i++)
-		(void) create_run_sql(once->sql[i]);
-	create_give_away(creation, bookkeeping_lookup(table));
-}
-
 /* Say what was made in place of what had been lost, and what that means. */
 static void
 tell_made(const Creation *creation)
@@ -283,7 +273,7 @@ make_missing(const Creation *creation)
 			make_container(creation, c);
 	for (int t = 0; t < N_BOOKKEEPING; t++)
 		if (creation->table[t])
-			make_table(creation, t);
+			create_table_of_bookkeeping(creation, t);
 	if (creation->spread && !creation->node)
 	{
 		cluster_make_tables(creation);

@@ -44,6 +44,8 @@ extern const char *const create_jobs_alter_sql;
 extern int	create_get_partitions(FunctionCallInfo fcinfo);
 extern uint64 create_run_sql(const char *sql);
 extern void create_give_away(const Creation *creation, Oid relid);
+extern void create_table_of_bookkeeping(const Creation *creation,
+										Bookkeeping table);
 
 /* create_cluster.c */
 extern bool cluster_is_wanted(FunctionCallInfo fcinfo, int arg);

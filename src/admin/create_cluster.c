@@ -186,19 +186,6 @@ cluster_alter_jobs(void)
 	return true;
 }
 
-/* The table of this node that one machine has not; in SPI. */
-static void
-make_unsent(const Creation *creation)
-{
-	const Statements *once = &create_bookkeeping_sql[BOOK_UNSENT];
-
-	if (OidIsValid(bookkeeping_lookup(BOOK_UNSENT)))
-		return;
-	for (int i = 0; i < once->n; i++)
-		(void) create_run_sql(once->sql[i]);
-	create_give_away(creation, bookkeeping_lookup(BOOK_UNSENT));
-}
-
 /*
  * Have each other node make what it has for itself; returns how many tables that were. Errors:
  * 55000 if a node cannot.
@@ -223,7 +210,9 @@ cluster_make_on_nodes(const Creation *creation)
 	if (failed != NULL)
 		refuse_cluster(psprintf("a node could not make its tables:%s", failed),
 					   "Mend that, and call again.");
-	make_unsent(creation);
+	/* what this node has, and one machine has not */
+	if (!OidIsValid(bookkeeping_lookup(BOOK_UNSENT)))
+		create_table_of_bookkeeping(creation, BOOK_UNSENT);
 	give_owner_rights(creation->owner);
 	cluster_grant_here(creation);
 	SPI_finish();

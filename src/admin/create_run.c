@@ -43,6 +43,17 @@ create_give_away(const Creation *creation, Oid relid)
 	CommandCounterIncrement();
 }
 
+/* Make a table of the bookkeeping. In SPI. */
+void
+create_table_of_bookkeeping(const Creation *creation, Bookkeeping table)
+{
+	const Statements *once = &create_bookkeeping_sql[table];
+
+	for (int i = 0; i < once->n; i++)
+		(void) create_run_sql(once->sql[i]);
+	create_give_away(creation, bookkeeping_lookup(table));
+}
+
 /* The argument partitions, which is the first. Errors: 22004, 22023. */
 int
 create_get_partitions(FunctionCallInfo fcinfo)

@@ -405,6 +405,25 @@ remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
 }
 
 /*
+ * Have the node of a group serve a part; rows are in the current memory context. False: its last shard
+ * has gone. Errors: 55000, and those of the call.
+ */
+bool
+remote_ask_group(int group, RemoteCall *call, RemoteRows *rows)
+{
+	long		waited = 0;
+
+	while (!remote_key_of_group(group, &call->key) ||
+		   !remote_ask_once(call, rows))
+	{
+		if (!list_member_int(remote_groups(), group))
+			return false;
+		remote_pause(&waited);
+	}
+	return true;
+}
+
+/*
  * Call a function of blogstore's that returns a flag on all nodes that have shards, one after
  * another; *all becomes whether each has said true. writes: to items, whose shards are held until
  * the transaction ends. Who waits for a worker does not hold them, for who moves one may stand
@@ -426,19 +445,10 @@ remote_call_all(const char *name, const Oid *types, FunctionCallInfo fcinfo,
 			.nargs = fcinfo->nargs, .types = types, .args = fcinfo->args
 		};
 		RemoteRows	rows;
-		long		waited = 0;
 		bool		isnull;
 
-		rows.n = 0;
-		while (list_member_int(remote_groups(), lfirst_int(lc)) &&
-			   (!remote_key_of_group(lfirst_int(lc), &call.key) ||
-				!remote_ask_once(&call, &rows)))
-		{
-			rows.n = 0;
-			remote_pause(&waited);
-		}
-		if (rows.n == 0 && !list_member_int(remote_groups(), lfirst_int(lc)))
-			continue;			/* its last shard has gone */
+		if (!remote_ask_group(lfirst_int(lc), &call, &rows))
+			continue;
 		*all &= rows.n == 1 &&
 			DatumGetBool(heap_getattr(rows.row[0], 1, rows.desc, &isnull));
 	}

@@ -21,11 +21,9 @@ ask_group(int group, const char *serve, const GroupCall *call, RemoteRows *rows)
 		.serve = serve, .name = call->name, .part = true,
 		.nargs = call->nargs, .types = call->types, .args = call->args
 	};
-	long		waited = 0;
 
-	while (!remote_key_of_group(group, &remote.key) ||
-		   !remote_ask_once(&remote, rows))
-		remote_pause(&waited);
+	if (!remote_ask_group(group, &remote, rows))
+		elog(ERROR, "group %d of nodes has no shards", group);
 }
 
 /* What a function returns on a node that returns items of a type. */

@@ -56,6 +56,9 @@ extern void remote_require_snapshot(const Shard *shard);
 /* ask.c */
 extern bool remote_begin_snapshot(void);
 
+/* gather.c */
+extern bool remote_ask_group(int group, RemoteCall *call, RemoteRows *rows);
+
 /* names.c */
 extern const char *remote_serve_function(ItemType type);
 extern bool remote_reads_copies(const char *name);

@@ -418,15 +418,7 @@ sub claim
 	my $client = start_client($second, 'postgres', "\\set VERBOSITY sqlstate\nSELECT username FROM blogstore.create_user(upper('$name'), kit.u($number + 1));\n",
 		"claim_$number");
 
-	# a lock on any member, whichever it is that Citus has the second one wait at
-	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		last if grep { $_ eq 't' } on_each($cluster,
-			q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND backend_type = 'client backend'});
-		last if !goes_on($client);
-		select(undef, undef, undef, 0.1);
-	}
-	ok(goes_on($client), "$name: the second claim waits");
+	ok(waits_for_lock($cluster, $client), "$name: the second claim waits");
 	$holder->query_safe($end);
 	$holder->quit;
 	my ($rows, $err) = finish_client($client);

@@ -22,19 +22,9 @@ my $single = new_single($cluster, 'single');
 my $coordinator = $cluster->{coordinator};
 my ($one, $two) = nodes($cluster);
 
-# ---- the same data on both: users 1 to 12, posts 1 to 60 by them in turn, with comments and
-# likes of everybody everywhere
+# ---- the same data on both
 
-my $fill = q{
-SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, 12) AS n;
-SELECT count(blogstore.create_post(kit.u(1 + n % 12), 'title ' || n, repeat('content ' || n || ' ', 50), kit.p(n), kit.d(n)))
-FROM generate_series(1, 60) AS n;
-SELECT count(blogstore.create_comment(kit.p(n), kit.u(1 + (n + m) % 12), 'comment', kit.c(10 * n + m), kit.d(n + m)))
-FROM generate_series(1, 60) AS n, generate_series(1, 4) AS m;
-SELECT count(blogstore.create_like(kit.p(n), kit.u(m), kit.d(n + m))) FROM generate_series(1, 60) AS n, generate_series(1, 12) AS m;
-};
-$single->safe_psql('postgres', $fill);
-$one->safe_psql('postgres', $fill);
+$_->safe_psql('postgres', $FILL) foreach $single, $one;
 views_right($cluster, 'filled');
 
 # What one machine's views show, as every member does

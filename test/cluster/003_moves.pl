@@ -43,32 +43,19 @@ sub start_chunks
 	my ($member, $n) = @_;
 	my $name = 'chunks_' . $member->name;
 	my $script = '';
-	my $client = { out => "$base/$name.out", err => "$base/$name.err", name => $name };
 
 	for my $i (0 .. $CHUNK - 1)
 	{
-		my $like = "(:chunk * $CHUNK + $i)";
+		my $like = "(:round * $CHUNK + $i)";
 		my $comment = ($n + 1) * 1000000 + $i;
 
 		$script .= "SELECT 'like', right(post_id::text, 12)::int, right(user_id::text, 12)::int FROM blogstore.create_like(kit.p(1 + $like % $POSTS), kit.u(11 + $n * $LIKERS + $like / $POSTS % $LIKERS));\n";
-		$script .= "SELECT 'comment', right(id::text, 12)::int, 0 FROM blogstore.create_comment(kit.p(1 + (7 * $like) % $POSTS), kit.u(1 + $i % 10), 'acknowledged', kit.c($comment + :chunk * $CHUNK));\n"
+		$script .= "SELECT 'comment', right(id::text, 12)::int, 0 FROM blogstore.create_comment(kit.p(1 + (7 * $like) % $POSTS), kit.u(1 + $i % 10), 'acknowledged', kit.c($comment + :round * $CHUNK));\n"
 		  if $i % 2 == 0;
-		$script .= "BEGIN;\nSELECT FROM blogstore.create_comment(kit.p(1 + $like % $POSTS), kit.u(1), 'pair', kit.c($comment + :chunk * $CHUNK));\nSELECT FROM blogstore.create_comment(kit.p(1 + (3 * $like + 1) % $POSTS), kit.u(1), 'pair', kit.c($comment + :chunk * $CHUNK));\nCOMMIT;\nSELECT 'pair', $comment + :chunk * $CHUNK, 0;\n"
+		$script .= "BEGIN;\nSELECT FROM blogstore.create_comment(kit.p(1 + $like % $POSTS), kit.u(1), 'pair', kit.c($comment + :round * $CHUNK));\nSELECT FROM blogstore.create_comment(kit.p(1 + (3 * $like + 1) % $POSTS), kit.u(1), 'pair', kit.c($comment + :round * $CHUNK));\nCOMMIT;\nSELECT 'pair', $comment + :round * $CHUNK, 0;\n"
 		  if $i % 10 == 1;
 	}
-	append_to_file("$base/$name.sql", $script);
-	$client->{run} = IPC::Run::start(
-		[
-			'bash', '-c', 'n=0
-			while [ ! -e "$1" ]; do
-				"$2" -XAtq -v ON_ERROR_STOP=1 -v chunk=$n -d "$3" -f "$4" || exit 1
-				n=$((n + 1))
-			done', 'bash', $stop, $member->installed_command('psql'), $member->connstr('postgres'), "$base/$name.sql"
-		],
-		'<', \undef,
-		'>', $client->{out},
-		'2>', $client->{err});
-	return $client;
+	return start_rounds($member, $name, $script, $stop);
 }
 
 # pgbench in sessions that go on through all moves, with prepared statements: it knows how
@@ -127,17 +114,8 @@ sub clients_go_on
 # Wait until each client that says what it is told has been told of something more
 sub clients_told_more
 {
-	my %size = map { $_->{name} => -s $_->{out} || 0 } @chunks;
-	my @waiting;
-
-	return if !$fine;
-	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		@waiting = grep { (-s $_->{out} || 0) <= $size{ $_->{name} } && goes_on($_) } @chunks;
-		return if !@waiting;
-		select(undef, undef, undef, 0.1);
-	}
-	give_up($cluster, join(', ', map { $_->{name} } @waiting) . ' got no answer');
+	each_told_more($cluster, 1, @chunks) if $fine;
+	return;
 }
 
 # ---- moves

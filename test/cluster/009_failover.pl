@@ -18,15 +18,7 @@ use Test::More;
 my $cluster = new_cluster('failover', settings => "fsync = on\nsynchronous_commit = on\nwal_keep_size = 1GB");
 my ($one, $two) = nodes($cluster);
 
-$one->safe_psql(
-	'postgres', q{
-SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, 12) AS n;
-SELECT count(blogstore.create_post(kit.u(1 + n % 12), 'title ' || n, repeat('content ' || n || ' ', 50), kit.p(n), kit.d(n)))
-FROM generate_series(1, 60) AS n;
-SELECT count(blogstore.create_comment(kit.p(n), kit.u(1 + (n + m) % 12), 'comment', kit.c(10 * n + m), kit.d(n + m)))
-FROM generate_series(1, 60) AS n, generate_series(1, 4) AS m;
-SELECT count(blogstore.create_like(kit.p(n), kit.u(m), kit.d(n + m))) FROM generate_series(1, 60) AS n, generate_series(1, 12) AS m;
-});
+$one->safe_psql('postgres', $FILL);
 views_right($cluster, 'filled');
 
 my ($here) = posts_on($cluster, $one, 1, 1);

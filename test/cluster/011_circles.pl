@@ -99,14 +99,7 @@ views_right($cluster, 'let go');
 my ($one, $two) = nodes($cluster);
 my $names = hold($one, 'postgres', "SELECT FROM blogstore.usernames WHERE username_key = '' FOR UPDATE");
 $client = start_client($two, 'postgres', "SELECT username FROM blogstore.edit_user(kit.u(1), 'renamed beside it');\n", 'renames');
-for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
-{
-	last if grep { $_ eq 't' } on_each($cluster,
-		q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND backend_type = 'client backend'});
-	last if !goes_on($client);
-	select(undef, undef, undef, 0.1);
-}
-ok(goes_on($client), 'who renames waits for who is about to make a user');
+ok(waits_for_lock($cluster, $client), 'who renames waits for who is about to make a user');
 like($names->query_safe("SELECT username FROM blogstore.create_user('made beside it', kit.u(1000))"), qr/^made beside it$/m, 'who makes a user does not wait for who renames');
 release($names);
 ($rows, $err) = finish_client($client);

@@ -16,6 +16,7 @@ use warnings;
 use BlogstoreMembers;
 use BlogstoreTest;
 use Exporter 'import';
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -23,7 +24,7 @@ use Test::More;
 our @EXPORT = (
 	@BlogstoreTest::EXPORT, @BlogstoreMembers::EXPORT, qw(
   home_of posts_on shards move_shard
-  cluster_views_follow counts_right same_everywhere views_right
+  start_rounds each_told_more waits_for_lock cluster_views_follow counts_right same_everywhere views_right
 ));
 
 =pod
@@ -139,6 +140,83 @@ SELECT citus_move_shard_placement(%d, '%s', %d, '%s', %d, shard_transfer_mode =>
 =head1 CHECKS
 
 =over
+
+=item start_rounds(member, name, sql, stop)
+
+Start a client that runs commands again and again, as rounds, each in a session of its own, until a file is there or
+one has failed. They have :round, from 0 on, and should print something. Returns the client, with the names of its
+files in out and err.
+
+=cut
+
+sub start_rounds
+{
+	my ($member, $name, $sql, $stop) = @_;
+	my $base = "$PostgreSQL::Test::Utils::tmp_check/$name";
+	my $client = { out => "$base.out", err => "$base.err", name => $name };
+
+	append_to_file("$base.sql", $sql);
+	$client->{run} = IPC::Run::start(
+		[
+			'bash', '-c', 'n=0
+			while [ ! -e "$1" ]; do
+				"$2" -XAtq -v ON_ERROR_STOP=1 -v round=$n -d "$3" -f "$4" || exit 1
+				n=$((n + 1))
+			done', 'bash', $stop, $member->installed_command('psql'), $member->connstr('postgres'), "$base.sql"
+		],
+		'<', \undef,
+		'>', $client->{out},
+		'2>', $client->{err});
+	return $client;
+}
+
+=pod
+
+=item each_told_more(cluster, bytes, client...)
+
+Wait until each client of start_rounds() has printed so much more, or has ended.
+
+=cut
+
+sub each_told_more
+{
+	my ($cluster, $bytes, @clients) = @_;
+	my %size = map { $_->{name} => -s $_->{out} || 0 } @clients;
+	my @waiting;
+
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		@waiting = grep { (-s $_->{out} || 0) < $size{ $_->{name} } + $bytes && goes_on($_) } @clients;
+		return if !@waiting;
+		select(undef, undef, undef, 0.1);
+	}
+	return give_up($cluster, join(', ', map { $_->{name} } @waiting) . ' got no answer');
+}
+
+=pod
+
+=item waits_for_lock(cluster, client)
+
+Wait until a client backend waits for a lock on any member, whichever it is that Citus has a client in the
+background wait at; false: the client has ended.
+
+=cut
+
+sub waits_for_lock
+{
+	my ($cluster, $client) = @_;
+
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		last if grep { $_ eq 't' } on_each($cluster,
+			q{SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND backend_type = 'client backend'});
+		last if !goes_on($client);
+		select(undef, undef, undef, 0.1);
+	}
+	return goes_on($client);
+}
+
+=pod
 
 =item cluster_views_follow(cluster)
 

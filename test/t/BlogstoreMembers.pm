@@ -22,7 +22,18 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+# Users 1 to 12, posts 1 to 60 by them in turn, with comments and likes of everybody everywhere
+our $FILL = q{
+SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, 12) AS n;
+SELECT count(blogstore.create_post(kit.u(1 + n % 12), 'title ' || n, repeat('content ' || n || ' ', 50), kit.p(n), kit.d(n)))
+FROM generate_series(1, 60) AS n;
+SELECT count(blogstore.create_comment(kit.p(n), kit.u(1 + (n + m) % 12), 'comment', kit.c(10 * n + m), kit.d(n + m)))
+FROM generate_series(1, 60) AS n, generate_series(1, 4) AS m;
+SELECT count(blogstore.create_like(kit.p(n), kit.u(m), kit.d(n + m))) FROM generate_series(1, 60) AS n, generate_series(1, 12) AS m;
+};
+
 our @EXPORT = qw(
+  $FILL
   citus_install_path long_tests new_cluster new_single add_node members nodes
   on_each who_waits give_up create_kit_everywhere start_member wait_views wait_jobs wait_recovered
 );
