@@ -59,6 +59,7 @@ extern bool dirty_feed_view(const DirtySet *dirty);
 extern bool dirty_waited(const DirtySet *dirty);
 extern void dirty_answered(DirtySet *dirty);
 extern bool dirty_anything(const DirtySet *dirty);
+extern bool dirty_any_gone(const DirtySet *dirty);
 extern bool dirty_all_users(const DirtySet *dirty);
 extern int64 dirty_changes(const DirtySet *dirty);
 extern PostKey *dirty_posts(const DirtySet *dirty, int *n);

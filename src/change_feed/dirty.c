@@ -4,7 +4,9 @@
  *
  * It says which, not what: a thousand likes of one post are one key. It is
  * bounded: past MAX_KEYS, which only a single very large transaction reaches,
- * it holds no posts any more but the word that anything may be out of date.
+ * it holds no posts any more but the word that anything may be out of date. Posts
+ * that are not there as they were it goes on to hold, until they are too many as
+ * well: of these nobody else can tell the other nodes of a cluster.
  *
  * Runs in the worker.
  */
@@ -29,7 +31,8 @@ struct DirtySet
 	int64		count_changes;	/* those of them that are counted's */
 	bool		jobs;			/* jobs were queued */
 	bool		feed_view;		/* somebody else wrote to the view feed */
-	bool		anything;		/* may be out of date: no posts are listed */
+	bool		anything;		/* may be out of date: no posts are listed, but those gone */
+	bool		any_gone;		/* posts may be gone that are not listed */
 	bool		all_users;		/* anybody's name may be: no users are listed */
 	bool		waited;			/* somebody waits for the views */
 };
@@ -94,8 +97,16 @@ add_anything(DirtySet *dirty)
 {
 	dirty->anything = true;
 	drop_keys(&dirty->posts);
-	drop_keys(&dirty->gone);
 	drop_keys(&dirty->counted);
+}
+
+/* Posts are gone of which it is not known which they were. */
+static void
+add_any_gone(DirtySet *dirty)
+{
+	dirty->any_gone = true;
+	drop_keys(&dirty->gone);
+	add_anything(dirty);
 }
 
 static void
@@ -113,12 +124,11 @@ dirty_add(DirtySet *dirty, const Change *change)
 	switch (change->kind)
 	{
 		case CHANGE_POST:
-			if (dirty->anything)
-				break;
-			if (change->gone)
-				(void) add_key(dirty, &dirty->gone, &change->post,
-							   sizeof(PostKey));
-			if (!add_key(dirty, &dirty->posts, &change->post, sizeof(PostKey)))
+			if (change->gone && !dirty->any_gone &&
+				!add_key(dirty, &dirty->gone, &change->post, sizeof(PostKey)))
+				add_any_gone(dirty);
+			if (!dirty->anything &&
+				!add_key(dirty, &dirty->posts, &change->post, sizeof(PostKey)))
 				add_anything(dirty);
 			break;
 		case CHANGE_COUNTS:
@@ -143,7 +153,10 @@ dirty_add(DirtySet *dirty, const Change *change)
 			dirty->jobs = true;
 			break;
 		case CHANGE_ANYTHING:
-			add_anything(dirty);
+			if (change->gone)
+				add_any_gone(dirty);
+			else
+				add_anything(dirty);
 			break;
 		case CHANGE_AWAITED:
 			dirty->waited = true;
@@ -208,6 +221,8 @@ dirty_merge(DirtySet *dirty, const DirtySet *other)
 	memset(&change, 0, sizeof(change));
 	if (other->anything)
 		add_anything(dirty);
+	if (other->any_gone)
+		add_any_gone(dirty);
 	if (other->all_users)
 		add_all_users(dirty);
 	dirty->jobs |= other->jobs;
@@ -316,7 +331,8 @@ dirty_any(const DirtySet *dirty)
 bool
 dirty_writes(const DirtySet *dirty)
 {
-	return dirty->feed_view || dirty->all_users || count_keys(dirty) > 0;
+	return dirty->feed_view || dirty->all_users || dirty->gone != NULL ||
+		count_keys(dirty) > 0;
 }
 
 /* Were jobs queued, or will be when the set is applied? */
@@ -352,6 +368,13 @@ bool
 dirty_anything(const DirtySet *dirty)
 {
 	return dirty->anything;
+}
+
+/* May posts be gone, from this server or node, that the set does not list? */
+bool
+dirty_any_gone(const DirtySet *dirty)
+{
+	return dirty->any_gone;
 }
 
 /* May anybody's name be out of date? */
@@ -393,7 +416,7 @@ dirty_posts(const DirtySet *dirty, int *n)
 	return copy_keys(dirty->posts, sizeof(PostKey), n);
 }
 
-/* Those of the posts that are not there as they were, as an array in the same context. */
+/* The posts that are not there as they were, listed even if anything may be out of date, as an array in the same context. */
 PostKey *
 dirty_gone(const DirtySet *dirty, int *n)
 {
@@ -438,6 +461,7 @@ dirty_clear(DirtySet *dirty)
 	dirty->jobs = false;
 	dirty->feed_view = false;
 	dirty->anything = false;
+	dirty->any_gone = false;
 	dirty->all_users = false;
 }
 

@@ -32,7 +32,9 @@ typedef struct Change
 	bool		later;			/* not urgent: somebody wrote to a view */
 	bool		more;			/* of CHANGE_COUNTS: another delta, no stripe */
 	bool		beside;			/* of CHANGE_COUNTS: not of the counter */
-	bool		gone;			/* of CHANGE_POST: a post that is not there as it was */
+	bool		gone;			/* of CHANGE_POST: a post that is not there as it was,
+								 * or need not be; of CHANGE_ANYTHING: there may be
+								 * such posts */
 	PostKey		post;			/* of CHANGE_POST; of CHANGE_COUNTS its post_id,
 								 * of CHANGE_USERNAME its user_id */
 } Change;

@@ -59,6 +59,22 @@ send_kind(LogicalDecodingContext *ctx, ChangeKind kind, bool later)
 }
 
 /*
+ * Anything may be out of date after what was done to a table of a role; on a cluster, unless
+ * counts alone may be, at other nodes too.
+ */
+static void
+send_anything(LogicalDecodingContext *ctx, RelationRole role)
+{
+	Change change;
+
+	memset(&change, 0, sizeof(change));
+	change.kind = CHANGE_ANYTHING;
+	change.later = role == ROLE_COPIES;
+	change.gone = role != ROLE_DELTAS;
+	send_change(ctx, &change);
+}
+
+/*
  * The id of a post or a copy, from a tuple that is whole or has its key only. A post's is its
  * post_id too, which the key of one has on a cluster.
  */
@@ -92,13 +108,14 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	{
 		/* one of another replica identity; a whole one is left out anyway */
 		if (!whole)
-			send_kind(ctx, CHANGE_ANYTHING, role->role == ROLE_COPIES);
+			send_anything(ctx, role->role);
 		return;
 	}
 	memset(&change, 0, sizeof(change));
 	change.kind = CHANGE_POST;
 	change.later = role->role == ROLE_COPIES;
-	change.gone = !whole && role->role == ROLE_POSTS;
+	/* a copy that somebody has written may be of a post that is another node's */
+	change.gone = !whole || role->role == ROLE_COPIES;
 	change.post.post_id = *DatumGetUUIDP(id);
 	change.post.user_id = *DatumGetUUIDP(user);
 	change.post.creation_date = DatumGetTimestampTz(date);
@@ -138,7 +155,7 @@ post_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 		send_post(ctx, role, desc, after, true);
 	if (before == NULL && after == NULL)
 		/* deleted without a replica identity */
-		send_kind(ctx, CHANGE_ANYTHING, role->role == ROLE_COPIES);
+		send_anything(ctx, role->role);
 }
 
 /* A delta was written, or deleted with or without its key in the WAL. */
@@ -159,7 +176,7 @@ delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 	}
 	if (no_id || no_post)
 	{
-		send_kind(ctx, CHANGE_ANYTHING, false);
+		send_anything(ctx, ROLE_DELTAS);
 		return;
 	}
 	memset(&change, 0, sizeof(change));
@@ -333,7 +350,7 @@ plugin_truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 		RelationRole role = role_of(relations[i])->role;
 
 		if (role == ROLE_POSTS || role == ROLE_DELTAS || role == ROLE_COPIES)
-			send_kind(ctx, CHANGE_ANYTHING, role == ROLE_COPIES);
+			send_anything(ctx, role);
 		else if (role == ROLE_FEED_VIEW)
 			send_kind(ctx, CHANGE_FEED_VIEW, true);
 	}

@@ -240,6 +240,19 @@ blogstore_begin_user_deletion(PG_FUNCTION_ARGS)
 }
 
 /*
+ * Has a shard come here of which not all authors have been looked at? The node that had it was perhaps still
+ * deleting items there, and has done with the user.
+ */
+static bool
+shards_pending(void)
+{
+	AppliedPosition position;
+
+	applied_position_read(&position);
+	return position.layout != container_layout() || job_arrival_is_queued();
+}
+
+/*
  * blogstore.revive_user(user_id): a node's part of create_user() on a cluster, with an id that the
  * caller has brought. Errors: 40001, 55000.
  */
@@ -252,6 +265,8 @@ blogstore_revive_user(PG_FUNCTION_ARGS)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (deleted_has(deleted_users(GetActiveSnapshot()), user_id))
 		deletion_revive(user_id);
+	else if (shards_pending())
+		deletion_of_leftovers(user_id);
 	PopActiveSnapshot();
 	PG_RETURN_BOOL(true);
 }

@@ -41,6 +41,7 @@ extern int	partition_of_shard(Oid shard);
 /* user_deletion.c: from a user's deletion to the last item */
 extern void deletion_begin(const pg_uuid_t *user_id);
 extern void deletion_revive(const pg_uuid_t *user_id);
+extern void deletion_of_leftovers(const pg_uuid_t *user_id);
 extern bool deletion_ready(const Job *job, XLogRecPtr shown);
 extern bool deletion_step(Job *job);
 

@@ -90,10 +90,22 @@ deletion_begin(const pg_uuid_t *user_id)
 }
 
 /*
- * A user is made anew while being deleted: delete what is left now, copies too,
- * since they would not be hidden any more (the lock keeps the worker from
- * writing them again by an older snapshot), and have the job go on as one that
- * gives late items of the old user the new name.
+ * A user is made anew of whom there may be items: delete them, copies too, since
+ * they would not be hidden any more. The lock keeps the worker from writing them again
+ * by an older snapshot. As deletion_revive().
+ */
+void
+deletion_of_leftovers(const pg_uuid_t *user_id)
+{
+	container_require_whole(CONTAINER_POSTS);
+	delete_user_items(user_id, 0);
+	views_lock();
+	delete_user_copies(user_id);
+}
+
+/*
+ * A user is made anew while being deleted: delete what is left now, and have the job
+ * go on as one that gives late items of the old user the new name.
  *
  * The caller acts as the containers' owner, and has written the user, so that
  * no other deletion can begin. Errors: 40001 if the transaction keeps a snapshot
@@ -111,10 +123,7 @@ deletion_revive(const pg_uuid_t *user_id)
 				 errhint("Retry the transaction.")));
 	if (!there)
 		return;					/* deleted meanwhile, or made anew by another */
-	container_require_whole(CONTAINER_POSTS);
-	delete_user_items(user_id, 0);
-	views_lock();
-	delete_user_copies(user_id);
+	deletion_of_leftovers(user_id);
 	job_make_rename(user_id);
 	CommandCounterIncrement();
 	deleted_changed();

@@ -231,6 +231,18 @@ job_rebuild_is_queued(void)
 	return plan_run(&any_rebuild_plan, NULL, NULL, true) > 0;
 }
 
+static KeptPlan any_arrival_plan = {
+	ON_JOBS,
+	"SELECT 1 FROM " JOBS_SQL " WHERE kind = '" ARRIVAL "'", 0, {0}, NULL
+};
+
+/* Is a shard that has come to this node in the queue? */
+bool
+job_arrival_is_queued(void)
+{
+	return plan_run(&any_arrival_plan, NULL, NULL, true) > 0;
+}
+
 /* ------------------------------------------------------------------------
  * Doing jobs, in the worker
  * ------------------------------------------------------------------------ */

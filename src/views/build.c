@@ -9,7 +9,9 @@
  * was found. One that somebody else has meanwhile, or that has no post, is refreshed
  * by itself, as after a change (copies.c).
  *
- * What is written to posts after the snapshot is decoded later, and refreshed then.
+ * What is written to posts after the snapshot is decoded later, and refreshed then. On a cluster the
+ * shards that are read stay here until the chunk ends: what is written to one that has gone is
+ * decoded elsewhere.
  *
  * Runs in the worker; the caller holds the views' lock.
  */
@@ -326,6 +328,9 @@ copies_build(ItemPlace *place, int64 *done)
 	CopiesBuild build;
 	bool		more = true;
 
+	shards_here_hold();
+	/* one that was waited for may have come with what is younger than the snapshot */
+	PushActiveSnapshot(GetTransactionSnapshot());
 	build_begin(&build, place, limit);
 	for (int i = 0; i < limit && build.text < MAX_TEXT && more; i++)
 	{
@@ -339,5 +344,6 @@ copies_build(ItemPlace *place, int64 *done)
 	MemoryContextDelete(per_key);
 	build_write(&build);
 	build_end(&build);
+	PopActiveSnapshot();
 	return !more;
 }

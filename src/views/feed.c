@@ -235,11 +235,14 @@ feed_make(void)
 
 	if (!container_usable(CONTAINER_FEED))
 		return;
-	feed_hold();
+	shards_here_hold();
+	/* one that was waited for may have come with what is younger than the snapshot */
+	PushActiveSnapshot(GetTransactionSnapshot());
 	(void) feed_shards_moved();
 	feed_read(&there, false);
 	read_newest(&wanted);
 	write_differences(&there, &wanted, NULL, 0);
+	PopActiveSnapshot();
 }
 
 /* The same; on a cluster all nodes send what they have for it. */
@@ -370,14 +373,17 @@ feed_refresh(const PostKey *keys, int n)
 	if (n == 0 || !container_usable(CONTAINER_FEED) ||
 		(!layout_is_spread() && feed_untouched(keys, n)))
 		return;
-	feed_hold();
+	shards_here_hold();
 	moved = feed_shards_moved();
 	keys = feed_concerning(keys, &n);
 	if (n == 0 && !moved)
 		return;
+	/* a shard that was waited for may have come with what is younger than the snapshot */
+	PushActiveSnapshot(GetTransactionSnapshot());
 	feed_read(&there, false);
 	if (moved || (there.n != blogstore_feed_size && !there.whole) ||
 		!take_posts(&there, keys, n, &wanted))
 		read_newest(&wanted);
 	write_differences(&there, &wanted, keys, n);
+	PopActiveSnapshot();
 }

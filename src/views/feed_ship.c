@@ -23,7 +23,7 @@
 
 /* On a cluster: keep the shards that are here where they are until this transaction ends. */
 void
-feed_hold(void)
+shards_here_hold(void)
 {
 	uint64		before;
 

@@ -21,7 +21,6 @@ extern bool copies_wanted(ManyPosts *many, const PostKey *key,
 						  BlogItem *post);
 
 /* ship.c */
-extern void copies_look_elsewhere(const PostKey *keys, int n);
 
 /* careful.c */
 extern bool careful_now(void);
@@ -69,7 +68,7 @@ extern void feed_read(FeedList *there, bool all);
 extern bool feed_row_current(const BlogItem *row, const BlogItem *post);
 
 /* feed_ship.c: on a cluster */
-extern void feed_hold(void);
+extern void shards_here_hold(void);
 extern bool feed_is_own(const pg_uuid_t *post_id);
 extern const PostKey *feed_concerning(const PostKey *keys, int *n);
 extern bool feed_shards_moved(void);

@@ -38,6 +38,7 @@ extern void copies_refresh(const PostKey *keys, int n);
 extern bool copies_find(const pg_uuid_t *user_id, const pg_uuid_t *id,
 						TimestampTz from, const Cursor *end, TimestampTz *date);
 extern void copies_pass_on(const PostKey *keys, int n);
+extern void copies_look_elsewhere(const PostKey *keys, int n);
 extern Datum copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc);
 
 /* build.c */

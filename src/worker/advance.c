@@ -82,12 +82,13 @@ request_all_names(void)
 }
 
 /*
- * Nor have other nodes been told of all posts that were deleted here: have all look which of their copies
- * have a post (copies_look_elsewhere()). If one cannot be reached, this ends in an error, and the worker that
- * comes next finds a slot that is ahead of what was applied.
+ * Nor have other nodes been told of all posts that were deleted here, or truncated: have all look which of
+ * their copies have a post (copies_look_elsewhere()), and send the copies of theirs. If one cannot be
+ * reached, this ends in an error, and the worker that comes next is told of the same again: by a
+ * slot that is ahead of what was applied, or by the WAL.
  */
-static void
-have_all_look(void)
+void
+worker_have_all_look(void)
 {
 	LOCAL_FCINFO(call, 1);
 	OwnerScope	scope;
@@ -120,7 +121,7 @@ replace_slot(Worker *worker, const char *reason)
 									worker->slot_name, reason));
 	slot_make(worker->slot_name);
 	if (lost && layout_is_spread())
-		have_all_look();
+		worker_have_all_look();
 	write_position(worker, slot_confirmed(worker->slot_name));
 	ereport(LOG,
 			(errmsg("blogstore worker made replication slot \"%s\" and builds the views",
@@ -150,7 +151,6 @@ follow_layout(Worker *worker, int64 layout)
 		job_queue_rebuild_anew();
 	if (!known)
 		jobs_request_renames(NULL, 0, true);
-	arrivals_note();
 	apply_end(&scope);
 	fold_all_later(true);
 	write_position_of(worker, worker->position.applied_lsn, layout);
@@ -169,12 +169,14 @@ worker_take_position(Worker *worker)
 
 	apply_begin(&scope, APPLY_STATE);
 	applied_position_read(&worker->position);
+	if (layout_is_spread())
+		arrivals_note();
+	/* after that: what comes in between is found to be another layout */
 	layout = container_layout();
 	reason = slot_obstacle(worker->slot_name, &worker->position);
-	/* all views are built with what is here, or were */
-	if (layout_is_spread() &&
-		(reason != NULL || layout == worker->position.layout))
-		arrivals_note();
+	/* else all views are built with what is here, or were */
+	if (reason == NULL && layout != worker->position.layout)
+		arrivals_forget();
 	apply_end(&scope);
 	worker->loads = layout_loads();
 

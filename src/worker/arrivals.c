@@ -4,7 +4,7 @@
  *
  * What others had still to do for a shard when it came is done here, for that shard alone: first
  * the names on its items (members/rename.c), then the copies of its posts, wherever these
- * lie. The feed is made right whenever shards have come or gone.
+ * lie, and the copies that came with it. The feed is made right whenever shards have come or gone.
  *
  * Which shards there were is known in memory only: a worker that starts and finds other ones than
  * were written down builds all views.
@@ -28,21 +28,44 @@
 static Oid *known = NULL;		/* their tables, in TopMemoryContext; NULL: not known */
 static int	n_known = 0;
 
-/* Which shards are here now is what the views are kept with. */
-void
-arrivals_note(void)
+/* The tables of the shards that are here, in TopMemoryContext. */
+static Oid *
+list_here(int *n)
 {
 	Oid		   *here = MemoryContextAlloc(TopMemoryContext, sizeof(Oid) *
 										  (partition_count(CONTAINER_POSTS, ITEM_POST) + 1));
-	int			n = 0;
 
+	*n = 0;
 	for (int p = partition_first(CONTAINER_POSTS, ITEM_POST); p != NO_PARTITION;
 		 p = partition_after(CONTAINER_POSTS, ITEM_POST, p))
-		here[n++] = partition_shard(CONTAINER_POSTS, p);
+		here[(*n)++] = partition_shard(CONTAINER_POSTS, p);
+	return here;
+}
+
+static void
+note(Oid *here, int n)
+{
 	if (known != NULL)
 		pfree(known);
 	known = here;
 	n_known = n;
+}
+
+/* Which shards are here now is what the views are kept with. */
+void
+arrivals_note(void)
+{
+	int			n;
+	Oid		   *here = list_here(&n);
+
+	note(here, n);
+}
+
+/* Which shards the views are kept with is not known. */
+void
+arrivals_forget(void)
+{
+	note(NULL, 0);
 }
 
 static bool
@@ -56,50 +79,79 @@ is_known(Oid shard)
 
 /*
  * Queue what is to be done for shards that have come, and for those that have gone; false: which
- * these are is not known.
+ * these are is not known. Those that are here are known from then on.
  */
 bool
 arrivals_queue(void)
 {
-	if (known == NULL)
-		return false;
-	job_queue_arrival(InvalidOid);
-	for (int p = partition_first(CONTAINER_POSTS, ITEM_POST); p != NO_PARTITION;
-		 p = partition_after(CONTAINER_POSTS, ITEM_POST, p))
-	{
-		Oid			shard = partition_shard(CONTAINER_POSTS, p);
+	bool		found = known != NULL;
+	int			n;
+	Oid		   *here = list_here(&n);
 
-		if (!is_known(shard))
-			job_queue_arrival(shard);
-	}
-	return true;
+	if (found)
+		job_queue_arrival(InvalidOid);
+	for (int i = 0; i < n && found; i++)
+		if (!is_known(here[i]))
+			job_queue_arrival(here[i]);
+	note(here, n);
+	return found;
 }
 
-/* Refresh a chunk of copies of a partition's posts; returns whether it was the last. */
+/* What a chunk is about: a partition's posts, then the copies of posts in the partition beside it. */
+typedef enum ArrivalPass
+{
+	PASS_POSTS,
+	PASS_COPIES
+} ArrivalPass;
+
+/*
+ * Go through a chunk of a pass; returns whether it was the last. Copies of posts that came are
+ * refreshed, wherever they are. Of copies that came the posts are looked for, wherever these are: a
+ * rebuild on each node does not meet a copy that moves from a node which is still to look to one which has.
+ */
 static bool
-refresh_chunk(Job *job, int partition)
+do_pass(Job *job, ArrivalPass pass, int partition)
 {
 	PostKey    *key = palloc0(sizeof(PostKey) * ARRIVAL_CHUNK);
 	BlogItem	post;
 	int			n = 0;
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = ITEM_POST, .partition = partition,
-		.path = PATH_KEY, .after = &job->place, .identity = true
+		.container = pass == PASS_POSTS ? CONTAINER_POSTS : CONTAINER_USERS,
+		.type = ITEM_POST, .partition = partition,
+		.path = pass == PASS_POSTS ? PATH_KEY : PATH_LIST,
+		.after = &job->place, .identity = true
 	});
 
 	while (n < ARRIVAL_CHUNK && item_scan_next(scan, &post))
 	{
-		key[n].post_id = *item_uuid(&post, PROP_POST_ID);
+		key[n].post_id = *item_uuid(&post, pass == PASS_POSTS ? PROP_POST_ID : PROP_ID);
 		key[n].user_id = *item_uuid(&post, PROP_USER_ID);
 		key[n].creation_date = item_date(&post);
 		item_scan_place(scan, &job->place);
 		n++;
 	}
 	item_scan_end(scan);
-	copies_refresh(key, n);
+	if (pass == PASS_POSTS)
+		copies_refresh(key, n);
+	else
+		copies_look_elsewhere(key, n);
 	job->done += n;
 	pfree(key);
 	return n < ARRIVAL_CHUNK;
+}
+
+/* Do one chunk of an arrival's copies; returns whether it was the last. */
+static bool
+refresh_chunk(Job *job, int partition)
+{
+	/* which pass it is stands where a job of all partitions has one */
+	if (!do_pass(job, job->partition, partition))
+		return false;
+	if (job->partition == PASS_COPIES)
+		return true;
+	job_enter_phase(job, ARRIVAL_COPIES);
+	job->partition = PASS_COPIES;
+	return false;
 }
 
 static void
@@ -124,7 +176,7 @@ arrival_chunk(Job *job)
 	if (OidIsValid(job->shard))
 		ereport(LOG,
 				(errmsg("blogstore worker has gone through a shard that came to this node"),
-				 errdetail("Shard \"%s\": " INT64_FORMAT " names were changed, and copies of posts looked at.",
+				 errdetail("Shard \"%s\": " INT64_FORMAT " posts and copies of posts were looked at.",
 						   partition == NO_PARTITION ? "gone" :
 						   get_rel_name(job->shard), job->done)));
 	job_finish(job);

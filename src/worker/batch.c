@@ -71,6 +71,9 @@ refresh_batch(void *arg)
 		const PostKey *gone = dirty_gone(dirty, &n_gone);
 
 		copies_pass_on(gone, n_gone);
+		/* else they are among the posts */
+		if (dirty_anything(dirty))
+			copies_refresh(gone, n_gone);
 	}
 	copies_refresh(posts, n);
 	if (!careful_do(refresh_feed, &work))
@@ -88,8 +91,12 @@ refresh_batch(void *arg)
 bool
 batch_apply(const DirtySet *dirty)
 {
-	return apply_run(APPLY_VIEWS, refresh_batch, (void *) dirty,
-					 NULL) == APPLY_DONE;
+	ApplyResult result = apply_run(APPLY_VIEWS, refresh_batch, (void *) dirty, NULL);
+
+	/* what does not get to another node is sent later (views/unsent.c) */
+	if (result == APPLY_UNREACHED)
+		elog(ERROR, "another node is not to be reached");
+	return result == APPLY_DONE;
 }
 
 /* Make the feed right, whatever it was built with. */

@@ -152,6 +152,8 @@ apply_dirty(Worker *worker)
 	worker->kept = true;
 	if (dirty_writes(worker->dirty) && !batch_apply(worker->dirty))
 		return false;
+	if (dirty_any_gone(worker->dirty) && worker->spread)
+		worker_have_all_look();
 	if (dirty_anything(worker->dirty))
 		worker_invalidate_views(worker);
 	worker->jobs |= dirty_jobs(worker->dirty);

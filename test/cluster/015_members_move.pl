@@ -9,7 +9,6 @@ use FindBin;
 use lib "$FindBin::RealBin/../t";
 
 use BlogstoreCluster;
-use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -34,17 +33,14 @@ my $stop = "$base/members_move_stop_$$";
 
 # Round by round a user comes, writes, gets another name, writes more, and goes; and one who stays
 # is renamed. A round prints its number.
-sub start_rounds
+sub start_members
 {
 	my ($member, $n) = @_;
-	my $name = 'rounds_' . $member->name;
-	my $client = { out => "$base/$name.out", err => "$base/$name.err", name => $name };
 	my $user = 'kit.u(100000 * ' . ($n + 1) . ' + :round)';
 	my $id = '(1000000 * ' . ($n + 1) . ' + 100 * :round)';
 	my $some = "(:round * 17 + n * 7) % $POSTS + 1";
 
-	append_to_file(
-		"$base/$name.sql", qq{
+	return start_rounds($member, 'rounds_' . $member->name, qq{
 SELECT FROM blogstore.create_user('comer $n ' || :round, $user);
 SELECT FROM blogstore.create_post($user, 'of who goes', 'content', kit.p($id));
 SELECT count(blogstore.create_comment(kit.p($some), $user, 'of who goes', kit.c($id + n))) FROM generate_series(1, 10) AS n \\g /dev/null
@@ -55,39 +51,26 @@ SELECT count(blogstore.create_comment(kit.p($some), kit.u(1 + ($n + 3 * n) % $ST
 SELECT FROM blogstore.edit_user(kit.u(1 + (3 * :round + $n) % $STAY), 'user $n ' || :round);
 SELECT blogstore.delete_user($user) \\g /dev/null
 SELECT :round;
-});
-	$client->{run} = IPC::Run::start(
-		[
-			'bash', '-c', 'n=0
-			while [ ! -e "$1" ]; do
-				"$2" -XAtq -v ON_ERROR_STOP=1 -v round=$n -d "$3" -f "$4" || exit 1
-				n=$((n + 1))
-			done', 'bash', $stop, $member->installed_command('psql'), $member->connstr('postgres'), "$base/$name.sql"
-		],
-		'<', \undef,
-		'>', $client->{out},
-		'2>', $client->{err});
-	return $client;
+}, $stop);
 }
 
 unlink $stop;
 my @members = members($cluster);
-my @clients = map { start_rounds($members[$_], $_) } 0 .. $#members;
+my @clients = map { start_members($members[$_], $_) } 0 .. $#members;
+
+# ... beside who has all views built again and again
+push @clients, start_rounds($coordinator, 'rebuilds', q{
+SELECT blogstore.rebuild_views() \\g /dev/null
+SELECT pg_sleep(0.5) \\g /dev/null
+SELECT 'asked';
+}, $stop);
 
 # Wait until each client has begun and ended a round
 sub rounds_go_on
 {
 	my ($name) = @_;
-	my %size = map { $_->{name} => -s $_->{out} || 0 } @clients;
-	my @waiting;
 
-	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
-	{
-		@waiting = grep { (-s $_->{out} || 0) < $size{ $_->{name} } + 4 && goes_on($_) } @clients;
-		last if !@waiting;
-		select(undef, undef, undef, 0.1);
-	}
-	give_up($cluster, join(', ', map { $_->{name} } @waiting) . ' got no answer') if @waiting;
+	each_told_more($cluster, 4, @clients);
 	my @ended = grep { !goes_on($_) } @clients;
 	is(join(' ', map { $_->{name} . ': ' . slurp_file($_->{err}) } @ended), '', "$name: all clients go on");
 	return !@ended;

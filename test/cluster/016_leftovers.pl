@@ -1,0 +1,167 @@
+
+# What nobody's change feed tells of is found all the same: copies that somebody has written by hand, a shard that
+# was truncated, a copy without a post that comes with its author's home, items of a user who was
+# deleted and is made anew. A node that is not to be reached keeps no other's views waiting.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../t";
+
+use BlogstoreCluster;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $POSTS = 300;
+
+my $cluster = new_cluster('leftovers');
+my $coordinator = $cluster->{coordinator};
+my ($one, $two) = nodes($cluster);
+
+$coordinator->safe_psql(
+	'postgres', qq{
+SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, 30) AS n;
+SELECT count(blogstore.create_post(kit.u(1 + n % 30), 'title ' || n, 'content ' || n, kit.p(n), kit.d(n))) FROM generate_series(1, $POSTS) AS n;
+SELECT count(blogstore.create_comment(kit.p(n), kit.u(1 + (n + 7) % 30), 'comment', kit.c(n))) FROM generate_series(1, $POSTS) AS n});
+views_right($cluster, 'filled');
+
+# Stop a node's worker when it has nothing to do, and so holds no lock that others need; returns its process
+sub stop_worker
+{
+	my ($node) = @_;
+	my $worker = worker_pid($node, 'postgres');
+
+	wait_until($node, 'postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $worker");
+	kill 'STOP', $worker;
+	return $worker;
+}
+
+# Posts, by number, that are on a node, and whose authors' home is on the other
+sub posts_apart
+{
+	my ($node) = @_;
+	my $port = $node->port;
+
+	return split /\n/, $coordinator->safe_psql(
+		'postgres', qq{
+SELECT n FROM generate_series(1, $POSTS) AS n
+JOIN pg_dist_placement p ON p.shardid = get_shard_id_for_distribution_column('blogstore.posts', kit.p(n))
+JOIN pg_dist_placement u ON u.shardid = get_shard_id_for_distribution_column('blogstore.users', kit.u(1 + n % 30))
+JOIN pg_dist_node np ON np.groupid = p.groupid
+JOIN pg_dist_node nu ON nu.groupid = u.groupid
+WHERE np.nodeport = $port AND nu.nodeport <> $port ORDER BY n});
+}
+
+sub copies_of
+{
+	return "SELECT count(*) FROM blogstore.users WHERE type = 'post' AND id = kit.p($_[0])";
+}
+
+# Write a copy of a post that is not there, beside the one of a post that is
+sub write_lone_copy
+{
+	my ($post, $lone) = @_;
+
+	$coordinator->safe_psql('postgres', qq{
+INSERT INTO blogstore.users SELECT (jsonb_populate_record(u, jsonb_build_object('id', kit.p($lone)))).*
+FROM blogstore.users AS u WHERE type = 'post' AND id = kit.p($post)});
+	return;
+}
+
+# ---- copies written by hand, of posts on another node
+
+my @apart = posts_apart($one);
+# on the same node as the first of them
+my ($lone) = posts_on($cluster, $one, 5000, 1);
+
+cmp_ok(scalar @apart, '>', 3, 'posts have copies on the other node');
+$coordinator->safe_psql('postgres', "DELETE FROM blogstore.users WHERE type = 'post' AND id = kit.p($apart[0])");
+$coordinator->safe_psql('postgres', "UPDATE blogstore.users SET title = 'by hand' WHERE type = 'post' AND id = kit.p($apart[1])");
+write_lone_copy($apart[2], $lone);
+wait_until($coordinator, 'postgres', copies_of($apart[0]) . ' HAVING count(*) = 1', 1);
+wait_until($coordinator, 'postgres', "SELECT title FROM blogstore.users WHERE type = 'post' AND id = kit.p($apart[1])", "title $apart[1]");
+wait_until($coordinator, 'postgres', copies_of($lone), 0);
+views_right($cluster, 'copies were written by hand');
+
+# ---- a shard is truncated
+
+my $shard = $coordinator->safe_psql('postgres', "SELECT get_shard_id_for_distribution_column('blogstore.posts', kit.p($apart[0]))");
+my $in_shard = "get_shard_id_for_distribution_column('blogstore.posts', id) = $shard";
+my $copies = "SELECT count(*) FROM blogstore.users WHERE type = 'post' AND $in_shard";
+
+cmp_ok($coordinator->safe_psql('postgres', $copies), '>', 0, 'there are copies of a shard');
+$one->safe_psql('postgres', "SET citus.enable_manual_changes_to_shards = on; TRUNCATE blogstore.posts_$shard");
+is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE type = 'post' AND $in_shard"), 0, 'its posts are gone');
+wait_until($coordinator, 'postgres', $copies, 0);
+wait_jobs($cluster, members($cluster));
+views_right($cluster, 'a shard was truncated');
+
+# ---- a copy without a post comes with its author's home, past those who look for such
+
+my ($moved) = posts_apart($two);
+my $home = $coordinator->safe_psql('postgres', "SELECT get_shard_id_for_distribution_column('blogstore.posts', kit.u(1 + $moved % 30))");
+my $stopped = stop_worker($one);
+
+# its post would be on the node to which its author's home moves: the other's worker is asked nothing
+my ($at_two) = posts_on($cluster, $two, 6000, 1);
+write_lone_copy($moved, $at_two);
+move_shard($cluster, $home, $one, $two, 'block_writes');
+wait_until($coordinator, 'postgres', copies_of($at_two), 0);
+kill 'CONT', $stopped;
+wait_jobs($cluster, members($cluster));
+views_right($cluster, 'a home has moved');
+
+# ---- a user is made anew whose items have come with a shard from a node that was still deleting them
+
+my ($on_one) = posts_on($cluster, $one, 8000, 1);
+my $come = $coordinator->safe_psql('postgres', "SELECT get_shard_id_for_distribution_column('blogstore.posts', kit.p($on_one))");
+
+$coordinator->safe_psql('postgres', qq{
+SELECT FROM blogstore.create_post(kit.u(1), 'title', 'content', kit.p($on_one));
+SELECT FROM blogstore.create_user('goes', kit.u(50))});
+$coordinator->safe_psql('postgres', "SELECT count(blogstore.create_comment(kit.p($on_one), kit.u(50), 'of who goes')) FROM generate_series(1, 5)");
+wait_jobs($cluster, members($cluster));
+$stopped = stop_worker($one);
+$coordinator->safe_psql('postgres', q{
+SET default_transaction_isolation = 'repeatable read';
+SELECT blogstore.delete_user(kit.u(50))});
+# the other node is done with its part
+wait_until($two, 'postgres', 'SELECT count(*) = 0 FROM blogstore.progress');
+my $items = 'SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(50)';
+is($coordinator->safe_psql('postgres', $items), 5, 'items of who was deleted are still there');
+my $looks_not = stop_worker($two);
+move_shard($cluster, $come, $one, $two, 'block_writes');
+is($coordinator->safe_psql('postgres', $items), 5, '... and have come with their shard');
+$coordinator->safe_psql('postgres', q{SELECT FROM blogstore.create_user('came', kit.u(50))});
+is($coordinator->safe_psql('postgres', $items), 0, 'who is made anew has none of them');
+kill 'CONT', $stopped, $looks_not;
+wait_jobs($cluster, members($cluster));
+is($coordinator->safe_psql('postgres', $items), 0, '... and gets none');
+views_right($cluster, 'a user was made anew');
+
+# ---- who has to look at another node that is not to be reached goes on with what does not need it
+
+my ($apart) = posts_apart($two);
+my $here = $coordinator->safe_psql('postgres', qq{
+SELECT min(n) FROM generate_series(1, 30) AS n
+JOIN pg_dist_placement p ON p.shardid = get_shard_id_for_distribution_column('blogstore.users', kit.u(n))
+JOIN pg_dist_node d USING (groupid) WHERE d.nodeport = } . $one->port);
+my ($new) = posts_on($cluster, $one, 7000, 1);
+my $worker = worker_pid($one, 'postgres');
+my $offset = log_end($one);
+
+ok(defined $apart, 'there is a copy whose post is on the other node');
+$two->stop('fast');
+$one->safe_psql('postgres', q{INSERT INTO blogstore.jobs (id, kind) VALUES (gen_random_uuid(), 'rebuild')});
+wait_logged($one, $offset, qr/another node is not to be reached/);
+$one->safe_psql('postgres', "SELECT FROM blogstore.create_post(kit.u($here), 'beside it', 'content', kit.p($new))");
+wait_until($one, 'postgres', "SELECT count(*) FROM blogstore.users WHERE type = 'post' AND user_id = kit.u($here) AND id = kit.p($new)", 1);
+is(worker_pid($one, 'postgres'), $worker, 'the worker goes on');
+cmp_ok($one->safe_psql('postgres', q{SELECT count(*) FROM blogstore.jobs WHERE kind = 'rebuild'}), '>', 0, 'the rebuild waits');
+start_member($cluster, $two);
+wait_recovered($cluster);
+wait_jobs($cluster, members($cluster));
+views_right($cluster, 'the node is back');
+
+done_testing();
