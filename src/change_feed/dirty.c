@@ -24,7 +24,7 @@ struct DirtySet
 {
 	MemoryContext context;		/* a child of parent; reset by dirty_clear() */
 	HTAB	   *posts;			/* of PostKey; NULL: none */
-	HTAB	   *gone;			/* those of them that are not there as they were; NULL: none */
+	HTAB	   *gone;			/* the same, of posts that are not there as they were */
 	HTAB	   *counted;		/* of CountedPost; NULL: none */
 	HTAB	   *users;			/* of pg_uuid_t; NULL: none */
 	int64		changes;		/* since the last clear */
@@ -173,6 +173,8 @@ dirty_add_post(DirtySet *dirty, const PostKey *post)
 
 	memset(&change, 0, sizeof(change));
 	change.kind = CHANGE_POST;
+	/* or may be: its shard may have gone on meanwhile */
+	change.gone = true;
 	change.post = *post;
 	dirty_add(dirty, &change);
 }
@@ -331,8 +333,8 @@ dirty_any(const DirtySet *dirty)
 bool
 dirty_writes(const DirtySet *dirty)
 {
-	return dirty->feed_view || dirty->all_users || dirty->gone != NULL ||
-		count_keys(dirty) > 0;
+	return dirty->feed_view || dirty->all_users || dirty->any_gone ||
+		dirty->gone != NULL || count_keys(dirty) > 0;
 }
 
 /* Were jobs queued, or will be when the set is applied? */

@@ -249,7 +249,9 @@ shards_pending(void)
 	AppliedPosition position;
 
 	applied_position_read(&position);
-	return position.layout != container_layout() || job_arrival_is_queued();
+	/* 0: something is left out, and no shard has come for that */
+	return (position.layout != 0 && position.layout != container_layout()) ||
+		job_arrival_is_queued();
 }
 
 /*
@@ -266,7 +268,15 @@ blogstore_revive_user(PG_FUNCTION_ARGS)
 	if (deleted_has(deleted_users(GetActiveSnapshot()), user_id))
 		deletion_revive(user_id);
 	else if (shards_pending())
+	{
+		/* what has come need not be in its snapshot */
+		if (IsolationUsesXactSnapshot())
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to concurrent move of a shard"),
+					 errhint("Retry the transaction.")));
 		deletion_of_leftovers(user_id);
+	}
 	PopActiveSnapshot();
 	PG_RETURN_BOOL(true);
 }

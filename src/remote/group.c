@@ -2,7 +2,8 @@
  * group.c
  *		Calls of blogstore's own functions on one node, whatever key is concerned.
  *
- * The caller holds the shards, so that the node has some to the end of the transaction.
+ * Who holds the shards finds some on the node to the end of the transaction. One whose last shard has gone
+ * returns nothing.
  *
  * Runs in backends.
  */
@@ -23,7 +24,7 @@ ask_group(int group, const char *serve, const GroupCall *call, RemoteRows *rows)
 	};
 
 	if (!remote_ask_group(group, &remote, rows))
-		elog(ERROR, "group %d of nodes has no shards", group);
+		memset(rows, 0, sizeof(*rows));
 }
 
 /* What a function returns on a node that returns items of a type. */

@@ -233,14 +233,18 @@ job_rebuild_is_queued(void)
 
 static KeptPlan any_arrival_plan = {
 	ON_JOBS,
-	"SELECT 1 FROM " JOBS_SQL " WHERE kind = '" ARRIVAL "'", 0, {0}, NULL
+	"SELECT 1 FROM " JOBS_SQL " WHERE kind = '" ARRIVAL "' AND phase <> $1"
+	" AND user_id <> pg_catalog.uuid '00000000-0000-0000-0000-000000000000'",
+	1, {INT4OID}, NULL
 };
 
-/* Is a shard that has come to this node in the queue? */
+/* Is a shard that has come to this node in the queue, whose authors have not all been looked at? */
 bool
 job_arrival_is_queued(void)
 {
-	return plan_run(&any_arrival_plan, NULL, NULL, true) > 0;
+	Datum		copies = Int32GetDatum(ARRIVAL_COPIES);
+
+	return plan_run(&any_arrival_plan, &copies, NULL, true) > 0;
 }
 
 /* ------------------------------------------------------------------------

@@ -20,8 +20,6 @@ extern void copies_put(const PostKey *key, const BlogItem *post);
 extern bool copies_wanted(ManyPosts *many, const PostKey *key,
 						  BlogItem *post);
 
-/* ship.c */
-
 /* careful.c */
 extern bool careful_now(void);
 extern void careful_remember_copy(const PostKey *key);
@@ -85,6 +83,7 @@ struct OtherNode
 	char		host[256];
 	bool		has_shards;
 	bool		in_sync;		/* it has all of the feed from here */
+	bool		to_look;		/* it is to look whether its copies have posts */
 	bool		lacks;			/* it lacks copies, which unsent.c has by group */
 	int			lacks_of;
 	pg_uuid_t	sent_up_to;		/* of these */
@@ -102,6 +101,7 @@ extern int	nodes_others(OtherNode **list);
 extern OtherNode *nodes_other(int group);
 extern bool node_may_answer(const OtherNode *other);
 extern bool node_send(OtherNode *other, const char *sql);
+extern bool node_answers(OtherNode *other);
 extern void node_lacks(OtherNode *other);
 extern void node_got_feed(OtherNode *other, bool got);
 extern void nodes_sending(void);

@@ -46,6 +46,10 @@ PG_FUNCTION_INFO_V1(blogstore_tell_node);
 /* A statement that cannot fail. */
 #define PING "SELECT 1"
 
+/* Have a node go through its copies, as its part of rebuild_views(). */
+#define LOOK \
+	"INSERT INTO " JOBS_SQL " (id, kind) VALUES (pg_catalog.gen_random_uuid(), 'rebuild')"
+
 static OtherNode others[MAX_OTHER_NODES];
 static int	n_others = 0;
 static TimestampTz looked_at = 0;
@@ -118,7 +122,7 @@ show_unsent(void)
 	bool		unsent = false;
 
 	for (int i = 0; i < n_others; i++)
-		unsent |= !others[i].in_sync || others[i].lacks;
+		unsent |= !others[i].in_sync || others[i].lacks || others[i].to_look;
 	pg_atomic_write_u32(&my_worker_entry()->unsent, unsent);
 }
 
@@ -170,6 +174,31 @@ nodes_ask_anew(void)
 	question = Max(GetCurrentTimestamp(), question + 1);
 	if (nodes_in_worker())
 		pg_atomic_write_u32(&my_worker_entry()->served, 0);
+}
+
+/*
+ * Copies on other nodes may be of posts that are gone from here: they are to look, and told so as soon as they
+ * answer (nodes_look()). In a transaction.
+ */
+void
+nodes_have_all_look(void)
+{
+	OtherNode  *list;
+	int			n = nodes_others(&list);
+
+	for (int i = 0; i < n; i++)
+		list[i].to_look = true;
+	show_unsent();
+}
+
+/* Is there a node that has still to be told? */
+bool
+nodes_have_to_look(void)
+{
+	for (int i = 0; i < n_others; i++)
+		if (others[i].to_look)
+			return true;
+	return false;
 }
 
 /* Does a group of nodes have shards? */
@@ -284,6 +313,13 @@ node_send(OtherNode *other, const char *sql)
 	return done;
 }
 
+/* Does a node answer? In a transaction, which it is no part of. */
+bool
+node_answers(OtherNode *other)
+{
+	return node_send(other, PING);
+}
+
 /* Has anybody asked who has not been answered, or is all to be sent anew? */
 bool
 nodes_have_asked(void)
@@ -332,6 +368,8 @@ nodes_look(void)
 			other->try_at = looked_at;
 		if (other->try_at != 0)
 			(void) node_send(other, PING);
+		if (other->to_look)
+			other->to_look = !node_send(other, LOOK);
 		if (heard && news.asks != other->asked)
 		{
 			other->asked = news.asks;

@@ -284,7 +284,10 @@ copies_send_unsent(OtherNode *other)
  * Looking elsewhere
  * ------------------------------------------------------------------------ */
 
-/* Of keys of posts of one node, gather those that have no post there. */
+/*
+ * Of keys of posts of one node, gather those that have no post there. If the worker cannot reach that node, which
+ * they are is that node's to say, when it gets them (send_or_remember()).
+ */
 static int
 gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
 {
@@ -294,7 +297,13 @@ gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
 	RemoteItems *posts;
 	BlogItem	post;
 	long		waited = 0;
+	OtherNode  *other = nodes_in_worker() ? nodes_other(keys[0].group) : NULL;
+	bool		away = other != NULL && !node_answers(other);
 
+	for (int i = 0; i < n && away; i++)
+		gone[n_gone++] = keys[i].key;
+	if (away)
+		return n_gone;
 	for (int i = 0; i < n; i++)
 		id[i] = UUIDPGetDatum(&keys[i].key.post_id);
 	while ((posts = remote_posts(&keys[0].key.post_id,

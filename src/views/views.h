@@ -58,6 +58,8 @@ extern bool feed_has_page(int64 size, const Cursor *before, bool oldest_first);
 
 /* nodes.c: on a cluster, the worker and the other nodes */
 extern bool nodes_have_asked(void);
+extern void nodes_have_all_look(void);
+extern bool nodes_have_to_look(void);
 extern bool nodes_look(void);
 extern OtherNode *nodes_lacking(void);
 extern void nodes_tell(bool kept);

@@ -68,27 +68,32 @@ write_position(Worker *worker, XLogRecPtr lsn)
 }
 
 /*
- * On a cluster it is the change feed that tells a node of renames, and what it would have told is
- * lost with a slot: look at the names on all items.
+ * On a cluster it is the change feed that tells a node of renames and deletions of users, and what it
+ * would have told is lost with a slot: go through all items as if they had come just now.
  */
 static void
-request_all_names(void)
+request_all_names(bool lost)
 {
 	OwnerScope	scope;
 
 	apply_begin(&scope, APPLY_STATE);
-	jobs_request_renames(NULL, 0, true);
+	if (lost)
+	{
+		arrivals_forget();
+		arrivals_queue();
+	}
+	else
+		jobs_request_renames(NULL, 0, true);
 	apply_end(&scope);
 }
 
 /*
- * Nor have other nodes been told of all posts that were deleted here, or truncated: have all look which of
- * their copies have a post (copies_look_elsewhere()), and send the copies of theirs. If one cannot be
- * reached, this ends in an error, and the worker that comes next is told of the same again: by a
- * slot that is ahead of what was applied, or by the WAL.
+ * Nor have other nodes been told of all posts that were deleted here: have all look which of their copies
+ * have a post (copies_look_elsewhere()). If one cannot be reached, this ends in an error, and the worker that
+ * comes next finds a slot that is ahead of what was applied.
  */
-void
-worker_have_all_look(void)
+static void
+have_all_look(void)
 {
 	LOCAL_FCINFO(call, 1);
 	OwnerScope	scope;
@@ -113,7 +118,7 @@ replace_slot(Worker *worker, const char *reason)
 	/* partitions may have come and gone unseen, with what was lost */
 	fold_all_later(true);
 	if (layout_is_spread())
-		request_all_names();
+		request_all_names(lost);
 	apply_flush();
 	if (lost)
 		worker_entry_error(worker->entry,
@@ -121,7 +126,7 @@ replace_slot(Worker *worker, const char *reason)
 									worker->slot_name, reason));
 	slot_make(worker->slot_name);
 	if (lost && layout_is_spread())
-		worker_have_all_look();
+		have_all_look();
 	write_position(worker, slot_confirmed(worker->slot_name));
 	ereport(LOG,
 			(errmsg("blogstore worker made replication slot \"%s\" and builds the views",
@@ -133,29 +138,27 @@ replace_slot(Worker *worker, const char *reason)
  * Partitions have come or gone: build the views of what there is now. A partition
  * that has come may hold items of users who were renamed or deleted meanwhile. On a cluster copies of
  * posts that have moved are where they were, and only to be looked at: those of the
- * shards that have come, if it is known which these are.
+ * shards that have come.
  */
 static void
 follow_layout(Worker *worker, int64 layout)
 {
 	OwnerScope	scope;
 	bool		spread = layout_is_spread();
-	bool		known;
 
 	if (!spread)
 		worker_invalidate_views(worker);
 	apply_begin(&scope, APPLY_STATE);
 	jobs_restart_sweeps();
-	known = spread && arrivals_queue();
-	if (spread && !known)
-		job_queue_rebuild_anew();
-	if (!known)
+	if (spread)
+		arrivals_queue();
+	else
 		jobs_request_renames(NULL, 0, true);
 	apply_end(&scope);
 	fold_all_later(true);
 	write_position_of(worker, worker->position.applied_lsn, layout);
 	ereport(LOG,
-			(errmsg(known ? "blogstore worker found other shards on this node" :
+			(errmsg(spread ? "blogstore worker found other shards on this node" :
 					"blogstore worker found other partitions and builds the views")));
 }
 
@@ -269,6 +272,9 @@ worker_advance(Worker *worker, XLogRecPtr applied)
 													GetCurrentTimestamp(),
 													ADVANCE_PAUSE);
 
+	/* who starts anew is to read again that other nodes have to look at their copies */
+	if (worker->spread && nodes_have_to_look())
+		return;
 	applied = held_back_limit(worker->held, applied);
 	if (applied <= before)
 		return;

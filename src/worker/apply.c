@@ -160,8 +160,6 @@ apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
 			*error = CopyErrorData();
 			result = APPLY_FAILED;
 		}
-		else if (ERRCODE_TO_CATEGORY(code) == ERRCODE_CONNECTION_EXCEPTION)
-			result = APPLY_UNREACHED;
 		else if (!was_in_the_way(code) && !careful_begin(code))
 			PG_RE_THROW();
 		apply_roll_back();

@@ -6,8 +6,8 @@
  * the names on its items (members/rename.c), then the copies of its posts, wherever these
  * lie, and the copies that came with it. The feed is made right whenever shards have come or gone.
  *
- * Which shards there were is known in memory only: a worker that starts and finds other ones than
- * were written down builds all views.
+ * Which shards there were is known in memory only: to a worker that starts and finds other ones than
+ * were written down, all may have come.
  *
  * Runs in the worker.
  */
@@ -78,23 +78,20 @@ is_known(Oid shard)
 }
 
 /*
- * Queue what is to be done for shards that have come, and for those that have gone; false: which
- * these are is not known. Those that are here are known from then on.
+ * Queue what is to be done for shards that have come, and for those that have gone. If it is not
+ * known which these are, all may have come. Those that are here are known from then on.
  */
-bool
+void
 arrivals_queue(void)
 {
-	bool		found = known != NULL;
 	int			n;
 	Oid		   *here = list_here(&n);
 
-	if (found)
-		job_queue_arrival(InvalidOid);
-	for (int i = 0; i < n && found; i++)
+	job_queue_arrival(InvalidOid);
+	for (int i = 0; i < n; i++)
 		if (!is_known(here[i]))
 			job_queue_arrival(here[i]);
 	note(here, n);
-	return found;
 }
 
 /* What a chunk is about: a partition's posts, then the copies of posts in the partition beside it. */

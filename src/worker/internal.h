@@ -81,7 +81,6 @@ extern void worker_check_state(Worker *worker);
 extern bool worker_see_to_nodes(Worker *worker);
 
 /* advance.c: how far the worker has come */
-extern void worker_have_all_look(void);
 extern void worker_take_position(Worker *worker);
 extern void worker_check_layout(Worker *worker);
 extern void worker_advance(Worker *worker, XLogRecPtr applied);
@@ -111,8 +110,6 @@ typedef enum ApplyResult
 	APPLY_AGAIN,				/* rolled back; to be tried again: another
 								 * transaction was in the way, or all work is
 								 * careful from here on */
-	APPLY_UNREACHED,			/* rolled back; to be tried again after a while:
-								 * another node is not to be reached */
 	APPLY_FAILED				/* rolled back by an error that is handed out */
 } ApplyResult;
 
@@ -152,7 +149,7 @@ extern void rebuild_chunk(Job *job);
 /* arrivals.c: on a cluster, shards that come and go */
 extern void arrivals_note(void);
 extern void arrivals_forget(void);
-extern bool arrivals_queue(void);
+extern void arrivals_queue(void);
 extern void arrival_chunk(Job *job);
 
 #endif							/* BLOGSTORE_WORKER_INTERNAL_H */

@@ -164,11 +164,11 @@ failed_lately(const Job *job)
 
 /*
  * A rename or deletion cannot be carried out, because of a constraint or
- * trigger of the owner's, say, or another node of a cluster is not to be reached. The
- * views of all others do not wait for it: tell, and try again later.
+ * trigger of the owner's, say. The views of all others do not wait for it:
+ * tell, and try again later.
  */
 static void
-note_failed(const Job *job, const char *message)
+note_failed(const Job *job, const ErrorData *error)
 {
 	FailedJob  *failed = &failed_jobs[next_failed];
 	WorkerEntry *entry = my_worker_entry();
@@ -178,10 +178,10 @@ note_failed(const Job *job, const char *message)
 	failed->again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 												FAILED_PAUSE);
 	if (entry != NULL)
-		worker_entry_error(entry, message);
+		worker_entry_error(entry, error->message);
 	ereport(LOG,
 			(errmsg("blogstore job failed and is tried again in %d s: %s",
-					FAILED_PAUSE / 1000, message)));
+					FAILED_PAUSE / 1000, error->message)));
 }
 
 /*
@@ -204,9 +204,7 @@ try_chunk(Job *job)
 	if (!views)
 		announce_commit(XactLastCommitEnd);
 	if (result == APPLY_FAILED)
-		note_failed(&before, error->message);
-	if (result == APPLY_UNREACHED)
-		note_failed(&before, "another node is not to be reached");
+		note_failed(&before, error);
 	if (result != APPLY_DONE)
 		sweep_failed(&before);
 	if (result != APPLY_DONE || !chunk.moved)

@@ -150,12 +150,10 @@ apply_dirty(Worker *worker)
 
 	/* also if this ends in an error */
 	worker->kept = true;
-	if (dirty_writes(worker->dirty) && !batch_apply(worker->dirty))
-		return false;
-	if (dirty_any_gone(worker->dirty) && worker->spread)
-		worker_have_all_look();
 	if (dirty_anything(worker->dirty))
 		worker_invalidate_views(worker);
+	if (dirty_writes(worker->dirty) && !batch_apply(worker->dirty))
+		return false;
 	worker->jobs |= dirty_jobs(worker->dirty);
 	fold_later(worker->dirty);
 	dirty_clear(worker->dirty);

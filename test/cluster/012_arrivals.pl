@@ -75,9 +75,8 @@ views_right($cluster, 'it has moved back');
 
 # ---- there and back while the worker does not look: it has come all the same
 
-my $blind = worker_pid($one, 'postgres');
-wait_until($one, 'postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $blind");
-kill 'STOP', $blind;
+my $blind = stop_worker($one, 'postgres');
+
 $offset{ $one->name } = -s $one->logfile;
 move_shard($cluster, $shard, $one, $two, 'block_writes');
 move_shard($cluster, $shard, $two, $one, 'block_writes');
@@ -103,10 +102,8 @@ $coordinator->safe_psql('postgres', "SELECT count(blogstore.create_comment(kit.p
 SELECT count(blogstore.create_like(kit.p(n), kit.u(32))) FROM generate_series(1, $POSTS) AS n");
 wait_jobs($cluster, members($cluster));
 
-# it is stopped when it has nothing to do, and so holds no lock that others need
-my $worker = worker_pid($one, 'postgres');
-wait_until($one, 'postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $worker");
-kill 'STOP', $worker;
+my $worker = stop_worker($one, 'postgres');
+
 $coordinator->safe_psql('postgres', "SELECT blogstore.delete_post(kit.p($at_one)), blogstore.delete_post(kit.p($at_two))");
 $coordinator->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p($other), 'edited')");
 $coordinator->safe_psql('postgres', q{SELECT blogstore.edit_user(kit.u(32), 'renamed')});
@@ -134,13 +131,8 @@ views_right($cluster, 'a shard has moved past a worker that was held');
 # ---- a post is deleted, and its shard goes to a node and on before that node's worker hears of the deletion
 
 my ($deleted) = grep { $_ != $at_one && $_ != $at_two && $_ != $kept && $_ != $other } @in_shard;
-my %worker = map { $_->name => worker_pid($_, 'postgres') } $one, $two;
+my %worker = map { $_->name => stop_worker($_, 'postgres') } $one, $two;
 
-for my $node ($one, $two)
-{
-	wait_until($node, 'postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = " . $worker{ $node->name });
-	kill 'STOP', $worker{ $node->name };
-}
 $coordinator->safe_psql('postgres', "SELECT blogstore.delete_post(kit.p($deleted))");
 move_shard($cluster, $shard, $two, $one, 'block_writes');
 kill 'CONT', $worker{ $two->name };

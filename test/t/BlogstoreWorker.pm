@@ -18,7 +18,7 @@ use Exporter 'import';
 use PostgreSQL::Test::Cluster;
 
 our @EXPORT = qw(
-  worker_pid kill_worker hold_worker close_gate await_gate open_gate worker_slot
+  worker_pid kill_worker stop_worker hold_worker close_gate await_gate open_gate worker_slot
   slots_made job_place hold_writers each_late begin_late
 );
 
@@ -65,6 +65,33 @@ sub kill_worker
 	# the server takes itself down and up again
 	wait_logged($node, $offset, qr/database system is ready to accept connections/);
 	return;
+}
+
+=pod
+
+=item stop_worker(node, dbname)
+
+Stop a database's worker, by SIGSTOP, while it has nothing to do, and so holds no lock that others need; returns its
+process id, for SIGCONT.
+
+=cut
+
+sub stop_worker
+{
+	my ($node, $dbname) = @_;
+	my $pid = worker_pid($node, $dbname);
+	my $idle = "SELECT state = 'idle' AND NOT EXISTS (SELECT FROM pg_locks AS l WHERE l.pid = a.pid)
+FROM pg_stat_activity AS a WHERE pid = $pid";
+
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		wait_until($node, $dbname, $idle);
+		kill 'STOP', $pid;
+		# it may have begun to do something in between
+		return $pid if $node->safe_psql($dbname, $idle) eq 't';
+		kill 'CONT', $pid;
+	}
+	die 'the worker does not come to rest';
 }
 
 =pod
