@@ -118,10 +118,10 @@ class Runner:
 		tps, times = pgbench.steady(pgbench.read_log(log), self.warm_up)
 		return Result(tps, statistics.median(times), pgbench.percentile(times, 99), self.of_call(cpu, done, request, place, clients))
 
-	def spent(self, request, runs, rest):
+	def spent(self, request, runs, rest, pace=()):
 		"""Runs at once, of (target, clients, calls of each, seed, log): seconds of processors until all is at rest, and how many calls there were."""
 		began, before = time.monotonic(), self.system.processor_seconds()
-		running = [self.start(request, target, clients, ['-t', str(calls)], seed, log) for target, clients, calls, seed, log in runs]
+		running = [self.start(request, target, clients, ['-t', str(calls), *pace], seed, log) for target, clients, calls, seed, log in runs]
 		done = [self.finish(request, process).transactions for process in running]
 		self.taken = time.monotonic() - began
 		if request.writes:
@@ -150,7 +150,16 @@ class Runner:
 			return 20
 		self.begin(request, place, clients)
 		tps = self.run(request, place, clients, 200 // clients, 0).tps
-		calls = int(tps * self.options.seconds / clients)
+		return self.within_room(request, int(tps * self.options.seconds / clients), clients)
+
+	def calls_at(self, request, clients):
+		"""How many calls of each client make a run of the length asked for at the rate of writes."""
+		if self.options.quick:
+			return 20
+		return self.within_room(request, self.options.write_rate * self.options.seconds // clients, clients)
+
+	def within_room(self, request, calls, clients):
+		"""No more calls than there is room for in all runs: each likes a post by a user who has not."""
 		if request.name == 'create_like':
 			room = self.stride * (self.data.users - self.data.most_likes)
 			calls = min(calls, room // (16 * clients * self.options.rounds))
@@ -168,12 +177,13 @@ class Runner:
 		"""A node is asked for what it has."""
 		return Target(member, self.numbers[member.port, keys.key_of(request)])
 
-	def together(self, request, clients, calls):
-		"""Each node is asked for its own by as many clients, all at once: calls a second of all, microseconds of processors a call."""
+	def together(self, request, clients, calls, rate=None):
+		"""Each node is asked for its own by as many clients, all at once, at a rate of calls a second each or as fast as they can:
+		calls a second of all, microseconds of processors a call."""
 		if not self.options.quick and (request.name, 'together', clients) not in self.beginning:
 			self.begin(request, 'together', clients)
 		cpu, done = self.spent(request, [(self.own(request, member), clients, calls + self.warm_up, number, None)
-			for number, member in enumerate(self.system.holders)], self.rest)
+			for number, member in enumerate(self.system.holders)], self.rest, ['--rate', str(rate)] if rate else ())
 		tps, cpu = done / self.taken, self.of_call(cpu, done, request, 'together', clients)
 		say(f'{request.name}, {self.system.title}: {tps:,.0f}/s, {cpu:.0f} us of processors a call')
 		return tps, cpu

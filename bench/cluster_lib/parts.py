@@ -46,18 +46,18 @@ def requests(one, cluster, options, results):
 
 
 def writes(one, cluster, options, results):
-	"""All nodes written to at once, each directly: (nodes, request, 'here' or 'together') -> [(calls a second, CPU a call)]."""
-	clients = {one: options.clients * len(cluster.system.holders), cluster: options.clients}
+	"""All nodes written to at once, each directly: (nodes, request, way) -> [(calls a second, CPU a call)]. The ways are
+	'here' and 'together', as fast as they can, one machine with as many clients as all nodes; 'here, paced' and 'together, paced',
+	each server at the same rate with as many clients."""
 	for name in TOGETHER:
 		request = BY_NAME[name]
-		calls = {}
-		for runner in (one, cluster):
-			place = 'here' if runner is one else 'direct'
-			calls[runner] = runner.calls_for(request, place, clients[runner])
+		ways = []
+		for runner, way, clients in ((one, 'here', options.clients * len(cluster.system.holders)), (cluster, 'together', options.clients)):
+			ways += [(runner, way, clients, runner.calls_for(request, 'here' if runner is one else 'direct', clients), None),
+				(runner, way + ', paced', options.clients, runner.calls_at(request, options.clients), options.write_rate)]
 		for number in range(options.rounds):
-			for runner in turns([one, cluster], number):
-				results.setdefault((cluster.system.nodes_number, name, 'here' if runner is one else 'together'), []).append(
-					runner.together(request, clients[runner], calls[runner]))
+			for runner, way, clients, calls, rate in turns(ways, number):
+				results.setdefault((cluster.system.nodes_number, name, way), []).append(runner.together(request, clients, calls, rate))
 
 
 def freshness(one, cluster, options):

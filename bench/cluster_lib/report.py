@@ -37,9 +37,9 @@ def figures(options, found):
 		for names, what in ((DIRECT, 'asked of the owner'), (HOME, 'from shipped views')):
 			yield judged(of, f'{what}: calls a second against one machine\'s', 'requests',
 				{code: ratios(timed, nodes, name, 'direct') for name, (code, _) in names.items() if (nodes, name, 'direct') in timed}, 0.9)
-		yield judged(of, 'processors\' time of a write to its owner, summed over all members, against one machine\'s', 'writes',
-			{BY_NAME[name].code: [mine[1] / theirs[1] for mine, theirs in zip(written[nodes, name, 'together'], written[nodes, name, 'here'])]
-				for name in TOGETHER if (nodes, name, 'together') in written}, 1.15, most=True)
+		yield judged(of, 'processors\' time of a write to its owner, summed over all members, each as busy as one machine, against one machine\'s', 'writes',
+			{BY_NAME[name].code: [mine[1] / theirs[1] for mine, theirs in zip(written[nodes, name, 'together, paced'], written[nodes, name, 'here, paced'])]
+				for name in TOGETHER if (nodes, name, 'together, paced') in written}, 1.15, most=True)
 	if not options.nodes:
 		yield absent('', 'no cluster', '', '')
 
@@ -98,14 +98,23 @@ def places(nodes, timed):
 def writes(options, written):
 	"""All nodes at once, on this machine's processors."""
 	print('\n## Writes, all nodes at once\n')
-	print(f'{options.clients} clients a node, each asks the node that has its posts; one machine has as many clients as all nodes together. All of\n'
-		'them share the processors of this machine, so what a node takes here says little: processors\' time a call is what counts.')
+	print(f'{options.clients} clients a node, each asks the node that has its posts. All members share the processors of this machine, so what a node\n'
+		'takes here says little: processors\' time a call is what counts.\n')
+	print(f'Each server with {options.clients} clients at {options.write_rate:,} calls a second, one machine as each node: what N machines take follows from it.')
+	written_by(options, written, ', paced')
+	print('\nAs fast as they can, one machine with as many clients as all nodes together. So many at one server cost less each: it flushes\n'
+		'what they commit at once together, and its worker follows them in larger steps.')
+	written_by(options, written, '')
+
+
+def written_by(options, written, way):
+	"""One of the two ways: each number of nodes beside one machine."""
 	table(['request', 'nodes', 'calls/s, all', 'a node', 'one machine', 'CPU us', 'one machine', 'ratio'],
-		[[BY_NAME[name].code, nodes, f'{middle(written, nodes, name, "together", 0):,.0f}', f'{middle(written, nodes, name, "together", 0) / nodes:,.0f}',
-			f'{middle(written, nodes, name, "here", 0):,.0f}', f'{middle(written, nodes, name, "together", 1):.0f}',
-			f'{middle(written, nodes, name, "here", 1):.0f}',
-			f'{middle(written, nodes, name, "together", 1) / middle(written, nodes, name, "here", 1):.2f}']
-			for name in TOGETHER for nodes in options.nodes if (nodes, name, 'together') in written])
+		[[BY_NAME[name].code, nodes, f'{middle(written, nodes, name, "together" + way, 0):,.0f}',
+			f'{middle(written, nodes, name, "together" + way, 0) / nodes:,.0f}', f'{middle(written, nodes, name, "here" + way, 0):,.0f}',
+			f'{middle(written, nodes, name, "together" + way, 1):.0f}', f'{middle(written, nodes, name, "here" + way, 1):.0f}',
+			f'{middle(written, nodes, name, "together" + way, 1) / middle(written, nodes, name, "here" + way, 1):.2f}']
+			for name in TOGETHER for nodes in options.nodes if (nodes, name, 'together' + way) in written])
 
 
 def middle(written, nodes, name, place, which):
@@ -116,23 +125,23 @@ def middle(written, nodes, name, place, which):
 def model(options, found):
 	"""What N machines take, from what a call costs, and whether that holds for each number of nodes."""
 	written, timed = found['writes'], found.get('requests', {})
-	known = [nodes for nodes in options.nodes if (nodes, 'create_like', 'together') in written]
+	known = [nodes for nodes in options.nodes if (nodes, 'create_like', 'together, paced') in written]
 	if not known:
 		return
 	base = 2 if 2 in known else known[-1]
 	print('\n## What N machines take\n')
 	print('A machine has so many seconds of processors a second, and a call takes some of them, on whichever member. If a call to its owner takes d on\n'
-		'a cluster of any size, and s on one machine, N nodes on machines of their own take N * s / d times what one takes. Calls to any node are\n'
+		'a cluster of any size, and s on one machine, both as busy, N nodes on machines of their own take N * s / d times what one takes. Calls to any node are\n'
 		'forwarded unless it happens to be the owner: d / N + f * (N - 1) / N, where f is a call from another node. d and f are those of\n'
 		f'{base} node{"s" if base > 1 else ""}; what was measured with other numbers shows whether that holds.')
 	rows = []
 	for nodes in known:
 		for name in TOGETHER:
-			if any((number, name, 'together') not in written for number in known):
+			if any((number, name, 'together, paced') not in written for number in known):
 				continue
-			direct = middle(written, base, name, 'together', 1)
-			single = statistics.median(middle(written, other, name, 'here', 1) for other in known)
-			measured = middle(written, nodes, name, 'together', 1)
+			direct = middle(written, base, name, 'together, paced', 1)
+			single = statistics.median(middle(written, other, name, 'here, paced', 1) for other in known)
+			measured = middle(written, nodes, name, 'together, paced', 1)
 			rows.append([BY_NAME[name].code, 'direct', nodes, f'{nodes * single / direct:.2f}', f'{direct:.0f}', f'{measured:.0f}', f'{measured / direct:.2f}'])
 		for name in ANY:
 			rows += any_node(timed, nodes, base, name)
