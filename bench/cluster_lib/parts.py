@@ -46,6 +46,18 @@ def requests(one, cluster, options, results):
 
 
 def writes(one, cluster, options, results):
+	"""What writes cost, without autovacuum: it would do for one run what others have left."""
+	systems = one.system, cluster.system
+	for system in systems:
+		system.change(autovacuum='off')
+	try:
+		all_at_once(one, cluster, options, results)
+	finally:
+		for system in systems:
+			system.change(autovacuum=None)
+
+
+def all_at_once(one, cluster, options, results):
 	"""All nodes written to at once, each directly: (nodes, request, way) -> [(calls a second, CPU a call)]. The ways are
 	'here' and 'together', as fast as they can, one machine with as many clients as all nodes; 'here, paced' and 'together, paced',
 	each server at the same rate with as many clients."""

@@ -99,7 +99,7 @@ def writes(options, written):
 	"""All nodes at once, on this machine's processors."""
 	print('\n## Writes, all nodes at once\n')
 	print(f'{options.clients} clients a node, each asks the node that has its posts. All members share the processors of this machine, so what a node\n'
-		'takes here says little: processors\' time a call is what counts.\n')
+		'takes here says little: processors\' time a call is what counts, without autovacuum.\n')
 	print(f'Each server with {options.clients} clients at {options.write_rate:,} calls a second, one machine as each node: what N machines take follows from it.')
 	written_by(options, written, ', paced')
 	print('\nAs fast as they can, one machine with as many clients as all nodes together. So many at one server cost less each: it flushes\n'

@@ -125,6 +125,11 @@ class System:
 		"""Of all members together."""
 		return sum(member.processor_seconds() for member in self.members)
 
+	def change(self, **settings):
+		"""Change settings of all members, or set them back (None)."""
+		for member in self.members:
+			member.change(**settings)
+
 	def stop(self):
 		"""It is not needed any more."""
 		for member in self.members:
