@@ -1,6 +1,6 @@
 /*
  * room.c
- *		Room that inserting leaves on a page for later versions of its rows.
+ *		Where inserting puts rows, and room that it leaves for their later versions.
  *
  * A row that is updated where it is (HOT) needs room on its page. A table's
  * fillfactor keeps room, but it also tells pruning when a page counts as full
@@ -52,4 +52,12 @@ insert_room_end(const InsertRoom *room, const ItemWriter *writer)
 	if (room->options != NULL &&
 		(StdRdOptions *) writer->leaf.rel->rd_options == room->options)
 		room->options->fillfactor = room->fillfactor;
+}
+
+/* Each process goes on inserting on the page where it last did: have it be that of a row. */
+void
+item_writer_beside(ItemWriter *writer, ItemScan *scan)
+{
+	RelationSetTargetBlock(writer->leaf.rel,
+						   ItemPointerGetBlockNumber(&item_scan_slot(scan)->tts_tid));
 }
