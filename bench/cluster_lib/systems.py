@@ -2,11 +2,11 @@
 
 import os
 
+from lib import processors
 from lib.server import DURABLE, WITH_WORKER, Failure, Server, call, say
 from lib.store import settle
 
 DATABASE = 'postgres'
-TICKS = os.sysconf('SC_CLK_TCK')
 
 SINGLE = DURABLE + WITH_WORKER + """
 checkpoint_timeout = 1h
@@ -43,27 +43,7 @@ class Member(Server):
 
 	def processor_seconds(self):
 		"""Seconds of processors that all its processes have taken so far, those that have ended among them."""
-		postmaster = self.process.pid
-		seconds = sum(ticks(postmaster, 4))
-		for child in children(postmaster):
-			seconds += sum(ticks(child, 2))
-		return seconds / TICKS
-
-
-def ticks(pid, count):
-	"""Of a process: in user mode, in the kernel, and the same of children that have ended; none if it is gone."""
-	try:
-		with open(f'/proc/{pid}/stat', encoding='utf-8') as file:
-			fields = file.read().rpartition(')')[2].split()
-	except OSError:
-		return []
-	return [int(field) for field in fields[11:11 + count]]
-
-
-def children(pid):
-	"""The pids of a process's children."""
-	with open(f'/proc/{pid}/task/{pid}/children', encoding='utf-8') as file:
-		return file.read().split()
+		return processors.of_server(self.process.pid)
 
 
 class System:

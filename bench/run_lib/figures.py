@@ -169,6 +169,8 @@ def traffic(results):
 	yield judged('F14', f'{during} mixed traffic: size against the same data freshly imported', 'traffic',
 		{'': found.after / found.fresh} if found else {}, 1.3, most=True)
 	yield judged('F14', f'{during} mixed traffic: p99 of the last sixth against the first', 'traffic', found.slower() if found else {}, 1.2, most=True)
+	yield judged('F14', f'{during} mixed traffic: the same against a plain table\'s in the same run', 'traffic',
+		found.slower_than_plain() if found else {}, 1.2, most=True)
 
 
 def slices(results):

@@ -6,7 +6,7 @@ from lib.report import table
 
 from .contestants import BY_NAME, CONTESTANTS, PLAIN
 from .slices import NEIGHBOURS, growth
-from .traffic import CLIENTS, LOAD, WEIGHTS
+from .traffic import CLIENTS, LOAD, PEERS, WEIGHTS
 from .verified import exponent
 
 TITLES = {contestant.name: contestant.title for contestant in (*CONTESTANTS, PLAIN)}
@@ -60,13 +60,22 @@ def verify(found):
 
 def traffic(found):
 	"""F14."""
-	share = sum(weight for name, weight in WEIGHTS.items() if name.startswith('delete_')) / sum(WEIGHTS.values())
+	share = sum(weight for name, weight in WEIGHTS.items() if name.startswith('delete_')) / sum(weight for name, weight in WEIGHTS.items() if name not in PEERS.values())
 	print('\n## A site\'s traffic\n')
 	print(f'Scale {found.scale:g}. All requests mixed, popular posts and authors far more often (Zipf-like, 1.1), {100 * share:.1f} % of them deletions, by {CLIENTS} clients for '
 		f'{found.seconds:,} s at {found.rate:,.0f} calls a second (if not given, {100 * LOAD:.0f} % of what the machine can do): {found.done:,} calls. '
 		f'Checkpoints ({found.checkpoints}) and autovacuum ({found.vacuums} tables) as the server\'s defaults have them come.\n')
 	print(f'On disk: {found.before / 2 ** 20:,.1f} MB before, {found.after / 2 ** 20:,.1f} MB once the views show all, and {found.fresh / 2 ** 20:,.1f} MB of the same '
 		f'users, posts, comments and likes when import() has put them into a new database: {found.after / found.fresh:.2f}.')
-	table(['script', 'of ten thousand', 'p99 of the first sixth, ms', 'of the last', 'last / first', 'calls of each, at least'],
-		[[f'{BY_NAME[name].code} {name}' if name in BY_NAME else name, WEIGHTS[name], f'{first:.2f}', f'{last:.2f}', f'{last / first:.2f}', f'{calls:,}']
-		for name, (first, last, calls) in found.times.items()])
+	print('\nA peer is a plain table in the same database, asked by the same clients: of what reads, a row of one that nobody writes to; of what\n'
+		'writes, a row into one that takes nothing else. What makes these slower as well is the machine, and what else runs on it.')
+	table(['script', 'of ten thousand', 'p50 of the first sixth, ms', 'of the last', 'p99 of the first sixth, ms', 'of the last', 'last / first', 'to its peer\'s', 'calls of each, at least'],
+		[[f'{BY_NAME[name].code} {name}' if name in BY_NAME else name, WEIGHTS[name], *(f'{time:.3f}' for time in of.p50), *(f'{time:.2f}' for time in of.p99),
+			f'{of.slower():.2f}', '' if name in PEERS.values() else ratio(found.against_plain(name)), f'{of.calls:,}'] for name, of in found.times.items()])
+	print('\nSeconds of processors that each kind of the server\'s processes takes in a second, and of those of the machine:')
+	table(['', 'in the first sixth', 'in the last'], [[kind, *(f'{seconds:.3f}' for seconds in both)] for kind, both in found.processors.items()])
+
+
+def ratio(value):
+	"""If there is one."""
+	return '' if value is None else f'{value:.2f}'

@@ -5,28 +5,41 @@ from array import array
 from collections import defaultdict
 from typing import NamedTuple
 
-from lib import pgbench
+from lib import pgbench, processors
 from lib.server import DURABLE, WITH_WORKER, Server, say
 from lib.store import settle
 
-from .contestants import BY_NAME, SQL
+from .contestants import BY_NAME, PLAIN, SQL
 from .site import Site
 
 CLIENTS = 8
 LOAD = 0.4				# of the calls a second that the machine can do
 ENOUGH = 200			# calls of which a p99 is taken
 
-# How often each script of run_sql/traffic comes, of ten thousand
+# How often each script of run_sql/traffic comes, of ten thousand, and its peers besides
 WEIGHTS = {
 	'get_post': 3000, 'list_post_comments': 1500, 'list_feed': 1000, 'list_user_posts': 1000, 'get_user': 800, 'list_post_likes': 600,
 	'create_like': 1200, 'create_comment': 500, 'create_post': 100, 'edit_post': 60, 'create_user': 40, 'edit_user': 20,
 	'delete_like': 129, 'delete_comment': 50, 'delete_post': 1,
+	'plain_read': 300, 'plain_write': 150,
 }
+PEERS = {False: 'plain_read', True: 'plain_write'}		# whose peer: of what reads, of what writes
 
 # Checkpoints and autovacuum as the server has them when nobody has set anything
 SETTINGS = DURABLE + WITH_WORKER + """
 max_wal_size = 1GB
 """
+
+
+class Span(NamedTuple):
+	"""Times of a script in the first sixth of a run and in the last one, in ms."""
+	p50: tuple
+	p99: tuple
+	calls: int				# in the one that has fewer
+
+	def slower(self):
+		"""The last p99 against the first."""
+		return self.p99[1] / self.p99[0]
 
 
 class Traffic(NamedTuple):
@@ -40,11 +53,26 @@ class Traffic(NamedTuple):
 	fresh: int				# of the same data, imported into a new database and vacuumed
 	checkpoints: int
 	vacuums: int			# by autovacuum
-	times: dict				# script -> (p99 of the first sixth, of the last one, calls of them), in ms
+	times: dict				# script -> Span
+	processors: dict		# what takes them -> (in the first sixth, in the last one), in seconds a second
 
 	def slower(self):
 		"""Of each request that is one of the article's: the last p99 against the first."""
-		return {name: last / first for name, (first, last, calls) in self.times.items() if name in BY_NAME and calls >= ENOUGH}
+		return {name: of.slower() for name, of in self.times.items() if name in BY_NAME and of.calls >= ENOUGH}
+
+	def against_plain(self, name):
+		"""How much slower a script has become, as a multiple of what its peer has."""
+		peer = self.times.get(PEERS[writes(name)])
+		return self.times[name].slower() / peer.slower() if peer else None
+
+	def slower_than_plain(self):
+		"""The same of each request that is one of the article's."""
+		return {name: self.against_plain(name) for name in self.slower() if PEERS[writes(name)] in self.times}
+
+
+def writes(name):
+	"""Does a script write?"""
+	return not name.startswith(('get_', 'list_', 'plain_read'))
 
 
 def traffic(measured, options, workplace):
@@ -54,16 +82,21 @@ def traffic(measured, options, workplace):
 	site = Site(server, 'traffic', options.traffic_scale, options, ['blogstore'])
 	site.create(compare_import=False)
 	site.worker(True)
+	site.prepare(PLAIN)
+	site.sql('VACUUM ANALYZE plain.users')
 	seconds = 3 if options.quick else options.traffic_seconds
 	rate = options.traffic_rate or LOAD * found_rate(site, min(30, seconds // 3))
 	before, checkpoints = site.size(site.contestants[0]), finished(server)
 	say(f'traffic: {rate:,.0f} calls a second for {seconds} s')
 	log = os.path.join(server.socket, 'traffic_log')
+	watcher = processors.ByKind(server.process.pid)
+	watcher.start()
 	done = run(site, seconds, '-R', f'{rate:.1f}', '--log', '--log-prefix=' + log)
-	times = sixths(log, seconds)
+	taken = watcher.stop()
+	times, spans = sixths(log, seconds)
 	site.right()
 	result = Traffic(options.traffic_scale, seconds, rate, done.transactions, before, site.size(site.contestants[0]), fresh(site),
-		finished(server) - checkpoints, int(site.value('SELECT sum(autovacuum_count) FROM pg_stat_user_tables')), times)
+		finished(server) - checkpoints, int(site.value('SELECT sum(autovacuum_count) FROM pg_stat_user_tables')), times, shares(taken, spans))
 	server.stop('fast')
 	return result
 
@@ -89,19 +122,26 @@ def run(site, seconds, *options):
 
 
 def sixths(log, seconds):
-	"""Of each script: p99 of its times in the first sixth of the run, in the last one, and the lesser number of calls of them."""
+	"""Of each script the times in the first sixth of the run and in the last one, and the seconds that these are."""
 	of_second = defaultdict(lambda: defaultdict(lambda: array('d')))
 	for transaction in pgbench.transactions(log):
 		of_second[int(transaction.moment)][transaction.script].append(transaction.taken)
 	begin, end = min(of_second), max(of_second)
 	length = max(1, seconds // 6)
+	spans = range(begin, begin + length), range(end - length, end)
 	found = {}
 	for script, name in enumerate(WEIGHTS):
-		first, last = ([taken for second in span for taken in of_second[second][script]]
-			for span in (range(begin, begin + length), range(end - length, end)))
-		if first and last:
-			found[name] = pgbench.percentile(first, 99), pgbench.percentile(last, 99), min(len(first), len(last))
-	return found
+		both = [[taken for second in span for taken in of_second[second][script]] for span in spans]
+		if all(both):
+			p50, p99 = (tuple(pgbench.percentile(times, percent) for times in both) for percent in (50, 99))
+			found[name] = Span(p50, p99, min(map(len, both)))
+	return found, spans
+
+
+def shares(taken, spans):
+	"""Seconds of processors a second that each kind of process takes, in either span."""
+	kinds = sorted({kind for of in taken.values() for kind in of})
+	return {kind: tuple(sum(taken[second][kind] for second in span) / len(span) for span in spans) for kind in kinds}
 
 
 def fresh(site):
