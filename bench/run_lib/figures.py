@@ -71,6 +71,9 @@ def counted(site, results):
 		yield judged('F10', f'WAL for good against V1\'s, {what}', 'wal', {
 			title: wal[kind, request, 'blogstore'].bytes / wal[kind, request, 'v1'].bytes
 			for title, request in (('like', 'create_like'), ('comment', 'create_comment')) if (kind, request, 'v1') in wal}, bound, most=True)
+		yield judged('F10', f'time of processors for good against V1\'s, {what}', 'wal', {
+			title: wal[kind, request, 'blogstore'].taken / wal[kind, request, 'v1'].taken
+			for title, request in (('like', 'create_like'), ('comment', 'create_comment')) if (kind, request, 'v1') in wal}, 1.2, most=True)
 	yield from first(results)
 	sizes = site.sizes
 	yield judged('F13', 'bytes on disk against V1', 'size',

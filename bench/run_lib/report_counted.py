@@ -23,13 +23,15 @@ def wal(found):
 	print('Bytes of WAL that one write costs: of all that is written from before the first of a row of them until the views show\n'
 		f'them and nothing is left to do ({TAIL} s after the last, if not in a quick run), by one client, one a transaction, {RATE} a second,\n'
 		'divided by their number; full_page_writes off, without autovacuum or checkpoints. V1 inserts the same rows, with its\n'
-		f'foreign keys and indexes that serve the same lists. Zipf-like: the nth post by 1 / n to the power of {SKEWS["zipf"]}.')
+		f'foreign keys and indexes that serve the same lists. Zipf-like: the nth post by 1 / n to the power of {SKEWS["zipf"]}. Beside it the\n'
+		'microseconds of processors of all processes of the server in the same time, one round each.')
 	rows = []
 	for kind in KINDS:
 		for name in NAMES:
 			theirs, mine = found[kind, name, 'v1'], found[kind, name, 'blogstore']
-			rows.append([TITLES[name], TITLES[kind], f'{theirs.bytes:,.0f}', f'{mine.bytes:,.0f}', f'{mine.bytes / theirs.bytes:.2f}', f'{theirs.rate:,.0f} / {mine.rate:,.0f}'])
-	table(['write', 'over posts', 'V1', 'blogstore', 'to V1', 'writes/s'], rows)
+			rows.append([TITLES[name], TITLES[kind], f'{theirs.bytes:,.0f}', f'{mine.bytes:,.0f}', f'{mine.bytes / theirs.bytes:.2f}',
+				f'{theirs.taken:,.0f}', f'{mine.taken:,.0f}', f'{mine.taken / theirs.taken:.2f}', f'{theirs.rate:,.0f} / {mine.rate:,.0f}'])
+	table(['write', 'over posts', 'V1', 'blogstore', 'to V1', 'V1, us', 'blogstore, us', 'to V1', 'writes/s'], rows)
 	for kind in KINDS:
 		records(kind, {key[1:]: of.records for key, of in found.items() if key[0] == kind})
 

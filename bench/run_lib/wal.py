@@ -1,4 +1,4 @@
-"""WAL that a like and a comment cost for good: with their commits, their counts where they stay, and all copies refreshed."""
+"""WAL and processors' time that a like and a comment cost for good: with their commits, their counts where they stay, and all copies refreshed."""
 
 import bisect
 import itertools
@@ -8,7 +8,7 @@ import re
 import time
 from typing import NamedTuple
 
-from lib import pgbench
+from lib import pgbench, processors
 from lib.server import Failure, call, say
 
 from .contestants import BY_NAME
@@ -42,6 +42,7 @@ class Written(NamedTuple):
 	"""What the writes of one kind by one contestant came to."""
 	bytes: float			# of WAL, of one of them
 	rate: float				# of them, in a second
+	taken: float			# microseconds of processors, of one of them, of all processes of the server
 	records: dict			# type -> bytes of one write, or nothing where pg_waldump is missing
 
 
@@ -82,7 +83,8 @@ def wal(site, options, _workplace):
 			for contestant in other.contestants:
 				done = written(other, kind, BY_NAME[name], contestant, count, options.quick)
 				found[kind, name, contestant.name] = done
-				say(f'{name}, {kind}, {contestant.title}: {done.bytes:,.0f} bytes of WAL each, at {done.rate:,.0f}/s')
+				say(f'{name}, {kind}, {contestant.title}: {done.bytes:,.0f} bytes of WAL and {done.taken:,.0f} us of processors each, at {done.rate:,.0f}/s')
+	other.worker(True)
 	check_arithmetic(other, found['spread', 'create_like', 'v1'])
 	other.server.change(full_page_writes=None, autovacuum=None)
 	other.drop()
@@ -96,18 +98,18 @@ def written(site, kind, request, contestant, count, quick):
 		out.write('\\set i :i + 1\n\\set number :i\n'
 			f"SELECT post, \"user\" FROM staging.targets WHERE kind = '{kind}' AND n = :i \\gset\n" + contestant.statement(request))
 	rate = [] if quick else ['-R', str(RATE)]
-	site.settle()
+	site.worker(contestant.is_blogstore)
 	time.sleep(0.2 if quick else 2)
-	before = position(site)
+	before, taken = position(site), processors.of_server(site.server.process.pid)
 	done = pgbench.finish(pgbench.start(site.server,
 		pgbench.command(site.server, site.database, path, 1, ['-t', str(count), *rate], {'i': 0}), PGOPTIONS=contestant.options()))
 	time.sleep(0 if quick else TAIL)
 	site.settle()
-	after = position(site)
+	after, taken = position(site), processors.of_server(site.server.process.pid) - taken
 	if done.transactions != count:
 		raise Failure(f'{request.name} of {contestant.title}: {done.transactions} of {count} were written')
 	difference = int(site.value(f"SELECT '{after}'::pg_lsn - '{before}'::pg_lsn"))
-	return Written(difference / count, done.tps, records(site, before, after, count))
+	return Written(difference / count, done.tps, 1e6 * taken / count, records(site, before, after, count))
 
 
 def position(site):
