@@ -16,11 +16,7 @@ need_citus()
 	step "PostgreSQL with Citus"
 	find_citus || die "Citus could not be built"
 	[[ -n $CITUS_CONFIG ]] || die "there is no PostgreSQL with Citus 13, and it is no part of Debian" \
-		"With Citus's own packages (https://docs.citusdata.com, \"Multi-Node Citus\"): PG_CONFIG is then that server's." \
-		"From its source, for PostgreSQL 15 to 17:" \
-		"  apt install build-essential autoconf flex postgresql-15 postgresql-server-dev-15 liblz4-dev libzstd-dev libssl-dev libkrb5-dev libxml2-dev libxslt1-dev" \
-		"  git clone --branch v13.2.2 https://github.com/citusdata/citus && cd citus" \
-		"  ./configure --without-libcurl PG_CONFIG=/usr/lib/postgresql/15/bin/pg_config && make install" \
+		"docs/CLUSTER.md has the commands that build it from its source, under \"Setting up\", for PostgreSQL 15 and 17." \
 		"Then say where it is: BLOGSTORE_CITUS_CONFIG=/usr/lib/postgresql/15/bin/pg_config scripts/demo --cluster" \
 		"BLOGSTORE_CITUS_BUILD can name a script that builds one in the directory it is given, and prints its pg_config."
 	note "Citus in $("$CITUS_CONFIG" --pkglibdir)"
