@@ -158,8 +158,7 @@ def verify(results):
 	what = 'verify() against plain SQL that counts the same rows, items a second'
 	against, found = results.get('verify', (None, None))
 	yield judged('F16', what, 'verify', {f'{against.items:,} items': against.ratios()} if against else {}, 0.5)
-	if results.get('scaling'):
-		largest = results['scaling'][-1]
+	for largest in [of for of in results.get('scaling', []) if of.verified][-1:]:
 		yield judged('F16', f'{what}, scale {largest.scale:g}', 'scaling', {f'{largest.verified.items:,} items': largest.verified.ratios()}, 0.5)
 	yield judged('F16', 'verify(): time grows by this power of the number of partitions', 'verify',
 		{f'to {max(found):,}': exponent(found, lambda of: statistics.median(of.times))} if found else {}, 1.2, most=True)

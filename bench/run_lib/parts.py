@@ -59,7 +59,7 @@ class Scale(NamedTuple):
 	contestants: list
 	costs: dict
 	timing: Timing
-	verified: Against
+	verified: Against		# None: that failed
 
 
 def find(site, name):
@@ -182,8 +182,18 @@ def tracking(site, options, _workplace):
 
 
 def scaling(site, options, _workplace):
-	"""Cost and time of the requests at other sizes of the data set: a list of Scale."""
+	"""Cost and time of the requests at other sizes of the data set: a list of Scale. A Failure has those that were measured."""
 	found = []
+	try:
+		grow(site, options, found)
+	except Failure as failure:
+		failure.found = found
+		raise
+	return found
+
+
+def grow(site, options, found):
+	"""One size after another."""
 	once = type(options)(**{**vars(options), 'rounds': 1, 'clients': [1]})
 	for number, scale in enumerate(options.scales):
 		other = type(site)(site.server, f'scale_{number}', scale, options, options.growing)
@@ -193,7 +203,6 @@ def scaling(site, options, _workplace):
 		runner.queries(timing)
 		runner.commands(timing)
 		costs.update(runner.costs(writes=True))
-		verified = against_plain(other, 1)
-		found.append(Scale(scale, sum(other.items.values()), other.sizes, other.contestants, costs, timing, verified))
+		found.append(Scale(scale, sum(other.items.values()), other.sizes, other.contestants, costs, timing, None))
+		found[-1] = found[-1]._replace(verified=against_plain(other, 1))
 		other.drop()
-	return found

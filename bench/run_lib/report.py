@@ -221,7 +221,7 @@ def scaling(found):
 		[[f'{of.scale:g}', f'{of.items:,}', *(f'{of.sizes[contestant.name] / 2 ** 20:,.0f}' for contestant in of.contestants)]
 		for of in found])
 	print('\nSeconds of verify(), and of plain SQL that counts comments and likes of the same rows:')
-	table(['scale', 'items', 'verify()', 'plain SQL'], [[f'{of.scale:g}', f'{of.verified.items:,}', f'{of.verified.verify[0]:,.1f}', f'{of.verified.plain[0]:,.1f}'] for of in found])
+	table(['scale', 'items', 'verify()', 'plain SQL'], [[f'{of.scale:g}', f'{of.verified.items:,}', f'{of.verified.verify[0]:,.1f}', f'{of.verified.plain[0]:,.1f}'] for of in found if of.verified])
 	beside_article(found[-1])
 
 

@@ -47,6 +47,8 @@ PATIENCE = 300.0
 class Failure(Exception):
 	"""The program cannot go on; says why."""
 
+	found = None			# what had been measured until then, if that is of use
+
 
 def say(text):
 	"""Progress, on stderr, with the seconds since the beginning."""
