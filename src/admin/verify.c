@@ -109,22 +109,30 @@ static const char verify_sql[] =
 	" leaving AS MATERIALIZED (SELECT DISTINCT user_id"
 	" FROM (" USERS_BEING_DELETED_SQL ") AS d),"
 
-	/* what lies on a post, summed up; odd: one of it has to be looked at */
-	" tally AS MATERIALIZED (SELECT i.post_id,"
-	" count(*) FILTER (WHERE i.type = 'comment' AND hidden IS NOT TRUE) AS comments,"
-	" count(*) FILTER (WHERE i.type = 'like') AS likes,"
-	" sum(i.comment_count) FILTER (WHERE i.type = 'delta') AS comment_delta,"
-	" sum(i.like_count) FILTER (WHERE i.type = 'delta') AS like_delta,"
-	" bool_or(i.id IS NULL OR CASE WHEN i.type = 'delta'"
+	/*
+	 * What lies on a post, summed up; odd: one of it has to be looked at. There is so much
+	 * of it that it is sorted on the disk, so a row has no more than is summed up.
+	 */
+	" tally AS MATERIALIZED (SELECT s.post_id,"
+	" count(*) FILTER (WHERE s.is_comment) AS comments,"
+	" count(*) FILTER (WHERE s.is_like) AS likes,"
+	" sum(s.comment_delta) AS comment_delta, sum(s.like_delta) AS like_delta,"
+	" bool_or(s.odd) AS odd FROM (SELECT i.post_id,"
+	" i.type = 'comment' AND hidden IS NOT TRUE AS is_comment,"
+	" i.type = 'like' AS is_like,"
+	" CASE WHEN i.type = 'delta' THEN i.comment_count END AS comment_delta,"
+	" CASE WHEN i.type = 'delta' THEN i.like_count END AS like_delta,"
+	" i.id IS NULL OR CASE WHEN i.type = 'delta'"
 	" THEN i.comment_count IS NULL OR i.like_count IS NULL"
 	" ELSE a.user_id IS NULL OR i.user_username IS NULL OR no_content"
 	" OR i.creation_date IS NULL"
-	" OR i.user_username IS DISTINCT FROM a.username END) AS odd"
+	" OR i.user_username IS DISTINCT FROM a.username END AS odd"
 	" FROM (SELECT id, type, post_id, user_id, user_username,"
 	" type = 'comment' AND content IS NULL AS no_content, comment_count,"
 	" like_count, creation_date, {hidden} AS hidden FROM " POSTS_SQL
 	" WHERE " ON_POST_SQL " OFFSET 0) AS i"
-	" LEFT JOIN account AS a ON a.user_id = i.user_id GROUP BY i.post_id),"
+	" LEFT JOIN account AS a ON a.user_id = i.user_id OFFSET 0) AS s"
+	" GROUP BY s.post_id),"
 
 	/* posts with the counts that get_post() gives, and those that were counted */
 	" post AS MATERIALIZED (SELECT p.id, p.post_id, p.user_id,"
