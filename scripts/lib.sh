@@ -89,14 +89,19 @@ table() { awk -f "$ROOT/scripts/table.awk"; }
 # Show that something goes on: each second on a terminal, else now and then.
 ticker()
 {
-	local label=$1 start=$SECONDS
-	trap 'exit 0' TERM
+	local label=$1 start=$SECONDS sleeper=
+	# its sleep as well, which would hold what this command writes to open
+	trap '[[ -z $sleeper ]] || kill "$sleeper"; exit 0' TERM
 	while :; do
 		if [[ -t 1 ]]; then
 			printf '\r    %s ... %d s ' "$label" $((SECONDS - start))
-			sleep 1 & wait $!
+			sleep 1 &
+			sleeper=$!
+			wait "$sleeper"
 		else
-			sleep 30 & wait $!
+			sleep 30 &
+			sleeper=$!
+			wait "$sleeper"
 			printf '    %s ... %d s\n' "$label" $((SECONDS - start))
 		fi
 	done
@@ -264,12 +269,30 @@ allow_clusters()
 	NO_CLUSTER_WRITTEN=
 }
 
+# For sh, with a command of apt-get as its arguments: apt-get waits for who installs, but
+# fails at once while somebody else, the system's daily update or another of these commands,
+# reads the lists of packages. Tried again for as long as it waits for the other.
+# shellcheck disable=SC2016
+APT_GET_PATIENT='
+	out=$(mktemp) tries=150
+	while
+		LC_ALL=C.UTF-8 "$@" >"$out" 2>&1
+		status=$?
+		[ "$status" -ne 0 ] && grep -q "Could not get lock" "$out" && [ "$tries" -gt 0 ]
+	do
+		tries=$((tries - 1))
+		sleep 2
+	done
+	cat "$out"
+	rm -f "$out"
+	exit "$status"'
+
 apt_get()
 {
 	local label=$1 log
 	shift
 	log=$(mktemp)
-	if ! run root "$label" "$log" DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+	if ! run root "$label" "$log" DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 sh -c "$APT_GET_PATIENT" sh \
 		apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 "$@"; then
 		rm -f "$log"
 		die "$label failed" "Is the package mirror within reach? The packages can also be installed by hand."
