@@ -21,6 +21,7 @@ int			blogstore_feed_size = 100;
 int			blogstore_short_form_length = 200;
 int			blogstore_short_form_format = SHORT_FORM_RAW;
 static char *short_form_properties = NULL;
+int			blogstore_view_refresh_delay = 10;
 int			blogstore_count_refresh_interval = 2000;
 bool		blogstore_track_requests = true;
 bool		blogstore_enable_custom_scan = true;
@@ -192,6 +193,12 @@ settings_init(void)
 							   &short_form_properties,
 							   "*",
 							   PGC_SIGHUP, GUC_LIST_INPUT, check_keys, assign_keys, NULL);
+	DefineCustomIntVariable("blogstore.view_refresh_delay",
+							"Time that commits gather before they are shown in the views while there are many.",
+							"While there are fewer than 200 a second, and for whoever waits for the views, they are shown at once. 0: always.",
+							&blogstore_view_refresh_delay,
+							10, 0, 600000,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomIntVariable("blogstore.count_refresh_interval",
 							"Time that counts alone may be old in the views while many change.",
 							"While few change, and for whoever waits for the views, they are refreshed at once.",

@@ -17,6 +17,7 @@ typedef enum ShortFormFormat
 extern int	blogstore_feed_size;
 extern int	blogstore_short_form_length;
 extern int	blogstore_short_form_format;	/* ShortFormFormat */
+extern int	blogstore_view_refresh_delay;
 extern int	blogstore_count_refresh_interval;
 extern bool blogstore_track_requests;
 extern bool blogstore_enable_custom_scan;

@@ -121,12 +121,9 @@ typedef struct Wait
 static void
 wait_mark(Wait *wait)
 {
-	WorkerEntry *entry = my_worker_entry();
-
 	wait->position = compat_log_message(WAIT_MARK, "", 0);
 	XLogFlush(wait->position);
-	if (entry != NULL && entry->latch != NULL)
-		SetLatch(entry->latch);
+	worker_wake_for(wait->position);
 }
 
 /* Has all before the mark been applied to views that are served? */

@@ -14,6 +14,7 @@
 
 #include "settings.h"
 
+#include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
@@ -72,6 +73,11 @@ typedef struct WorkerEntry
 	pg_atomic_uint32 feed_size; /* of the feed, as all nodes keep it */
 	pg_atomic_uint64 wake_lsn;	/* a commit the worker was woken for, written by
 								 * who made it */
+	pg_atomic_uint64 commits;	/* that were to wake it */
+	pg_atomic_uint64 mark_lsn;	/* somebody waits for the views to show all before;
+								 * written by who waits */
+	pg_atomic_uint32 resting;	/* does the worker come by itself in a moment, so
+								 * that commits need not wake it? */
 	pg_atomic_uint64 shown_lsn; /* the views show all commits before */
 	pg_atomic_uint64 jobs_lsn;	/* what jobs wrote to posts lies before;
 								 * JOB_COMMITTING: more is being committed */
@@ -108,6 +114,7 @@ extern void start_stop_lock(void);
 /* transaction_callbacks.c: what a transaction asks for */
 extern void worker_request(void);
 extern void worker_look_on_commit(void);
+extern void worker_wake_for(XLogRecPtr mark);
 extern bool worker_stop(void);
 
 #endif							/* BLOGSTORE_LAUNCH_H */

@@ -57,6 +57,9 @@ shared_startup(void)
 			pg_atomic_init_u32(&entry->resend, 0);
 			pg_atomic_init_u32(&entry->feed_size, 0);
 			pg_atomic_init_u64(&entry->wake_lsn, 0);
+			pg_atomic_init_u64(&entry->commits, 0);
+			pg_atomic_init_u64(&entry->mark_lsn, 0);
+			pg_atomic_init_u32(&entry->resting, 0);
 			pg_atomic_init_u64(&entry->shown_lsn, 0);
 			pg_atomic_init_u64(&entry->jobs_lsn, 0);
 			pg_atomic_init_u64(&entry->batches, 0);

@@ -109,6 +109,7 @@ worker_entry_create(Oid dbid)
 	entry->last_error_at = 0;
 	pg_atomic_write_u32(&entry->served, 0);
 	pg_atomic_write_u64(&entry->wake_lsn, 0);
+	pg_atomic_write_u64(&entry->mark_lsn, 0);
 	pg_atomic_write_u64(&entry->shown_lsn, 0);
 	pg_atomic_write_u64(&entry->jobs_lsn, 0);
 	pg_atomic_write_u64(&entry->batches, 0);
@@ -305,7 +306,8 @@ worker_entry_attach(int number)
 		entry->caught_up_at = entry->started_at;
 		/* what they know of the one before does not count */
 		memset(entry->node, 0, sizeof(entry->node));
-		/* the one before may have ended in a commit of a job */
+		/* the one before may have ended in a rest, or in a commit of a job */
+		pg_atomic_write_u32(&entry->resting, 0);
 		pg_atomic_write_u64(&entry->jobs_lsn, GetXLogInsertRecPtr());
 		pg_atomic_write_u64(&entry->batches, 0);
 		pg_atomic_write_u64(&entry->changes, 0);

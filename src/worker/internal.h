@@ -58,6 +58,9 @@ typedef struct Worker
 	TimestampTz checked_at;		/* when worker_check_state() last looked */
 	bool		spread;			/* are there other nodes? */
 	TimestampTz told_at;		/* when they were last told */
+	bool		busy;			/* is the site? see rest.c */
+	TimestampTz counted_at;		/* when its commits were last counted */
+	uint64		counted;		/* and how many there had been */
 } Worker;
 
 /* state.c: the phases of the views, and the worker's end */
@@ -79,6 +82,9 @@ extern void worker_check_state(Worker *worker);
 
 /* nodes.c: on a cluster, what other nodes have of this one, and this one of them */
 extern bool worker_see_to_nodes(Worker *worker);
+
+/* rest.c: rests in which commits gather */
+extern bool worker_rest(Worker *worker, XLogRecPtr flushed, long nap);
 
 /* advance.c: how far the worker has come */
 extern void worker_take_position(Worker *worker);

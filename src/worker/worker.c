@@ -189,7 +189,7 @@ worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
 {
 	pgstat_report_stat(false);
 	pgstat_report_activity(STATE_IDLE, NULL);
-	if (GetFlushRecPtr(NULL) <= flushed &&
+	if (!worker_rest(worker, flushed, nap) && GetFlushRecPtr(NULL) <= flushed &&
 		pg_atomic_read_u64(&worker->entry->wake_lsn) <= flushed)
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT |
 						 WL_EXIT_ON_PM_DEATH, nap, PG_WAIT_EXTENSION);
