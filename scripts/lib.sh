@@ -91,7 +91,7 @@ ticker()
 {
 	local label=$1 start=$SECONDS sleeper=
 	# its sleep as well, which would hold what this command writes to open
-	trap '[[ -z $sleeper ]] || kill "$sleeper"; exit 0' TERM
+	trap '[[ -z $sleeper ]] || kill "$sleeper" 2>/dev/null; exit 0' TERM
 	while :; do
 		if [[ -t 1 ]]; then
 			printf '\r    %s ... %d s ' "$label" $((SECONDS - start))
@@ -271,20 +271,20 @@ allow_clusters()
 
 # For sh, with a command of apt-get as its arguments: apt-get waits for who installs, but
 # fails at once while somebody else, the system's daily update or another of these commands,
-# reads the lists of packages. Tried again for as long as it waits for the other.
+# reads the lists of packages. That is tried again for five minutes.
 # shellcheck disable=SC2016
 APT_GET_PATIENT='
 	out=$(mktemp) tries=150
+	trap "rm -f $out" EXIT
 	while
 		LC_ALL=C.UTF-8 "$@" >"$out" 2>&1
 		status=$?
-		[ "$status" -ne 0 ] && grep -q "Could not get lock" "$out" && [ "$tries" -gt 0 ]
+		[ "$status" -ne 0 ] && grep -q "Could not get lock .*/lists/lock" "$out" && [ "$tries" -gt 0 ]
 	do
 		tries=$((tries - 1))
 		sleep 2
 	done
 	cat "$out"
-	rm -f "$out"
 	exit "$status"'
 
 apt_get()

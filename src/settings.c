@@ -195,9 +195,9 @@ settings_init(void)
 							   PGC_SIGHUP, GUC_LIST_INPUT, check_keys, assign_keys, NULL);
 	DefineCustomIntVariable("blogstore.view_refresh_delay",
 							"Time that commits gather before they are shown in the views while there are many.",
-							"While there are fewer than 200 a second, and for whoever waits for the views, they are shown at once. 0: always.",
+							"While there are fewer than 200 a second, and for whoever waits for the views, they are shown at once. With 0 they always are.",
 							&blogstore_view_refresh_delay,
-							10, 0, 600000,
+							10, 0, 1000,
 							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomIntVariable("blogstore.count_refresh_interval",
 							"Time that counts alone may be old in the views while many change.",

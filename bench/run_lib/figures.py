@@ -68,12 +68,12 @@ def counted(site, results):
 			{BY_NAME[request].code: instructions[request].ratio for request in requests if request in instructions}, 0.95)
 	wal = results.get('wal', {})
 	for kind, what, bound in (('spread', 'evenly spread', 2.0), ('zipf', 'Zipf-like', 1.5)):
-		yield judged('F10', f'WAL for good against V1\'s, {what}', 'wal', {
-			title: wal[kind, request, 'blogstore'].bytes / wal[kind, request, 'v1'].bytes
-			for title, request in (('like', 'create_like'), ('comment', 'create_comment')) if (kind, request, 'v1') in wal}, bound, most=True)
-		yield judged('F10', f'time of processors for good against V1\'s, {what}', 'wal', {
-			title: wal[kind, request, 'blogstore'].taken / wal[kind, request, 'v1'].taken
-			for title, request in (('like', 'create_like'), ('comment', 'create_comment')) if (kind, request, 'v1') in wal}, 1.2, most=True)
+		pairs = {title: list(zip(wal[kind, request, 'blogstore'], wal[kind, request, 'v1']))
+			for title, request in (('like', 'create_like'), ('comment', 'create_comment')) if (kind, request, 'v1') in wal}
+		yield judged('F10', f'WAL for good against V1\'s, {what}', 'wal',
+			{title: [mine.bytes / theirs.bytes for mine, theirs in of] for title, of in pairs.items()}, bound, most=True)
+		yield judged('F10', f'time of processors for good against V1\'s, {what}', 'wal',
+			{title: [mine.taken / theirs.taken for mine, theirs in of] for title, of in pairs.items()}, 1.2, most=True)
 	yield from first(results)
 	sizes = site.sizes
 	yield judged('F13', 'bytes on disk against V1', 'size',

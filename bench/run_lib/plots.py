@@ -84,7 +84,7 @@ def skew(found):
 	kinds = [kind for kind in SKEWS if (kind, 'create_like', 'v1') in found]
 	commands, lines = '', []
 	for contestant, title, colour in (('v1', 'V1', COLOURS[0]), ('blogstore', 'blogstore', COLOURS[4])):
-		commands += block(contestant, [f"{SKEWS[kind]} {found[kind, 'create_like', contestant].bytes:.0f}" for kind in kinds])
+		commands += block(contestant, [f"{SKEWS[kind]} {found[kind, 'create_like', contestant][0].bytes:.0f}" for kind in kinds])
 		lines.append(f"${contestant} with linespoints pt 7 ps 0.8 lw 2 lc rgb '{colour}' title '{title}'")
 	return (commands + "set title 'WAL of a like for good, by how unevenly likes are spread over posts'\nset yrange [0:*]\nset xrange [-0.05:1.2]\n"
 		"set xlabel 'exponent of the Zipf-like distribution (0: evenly)'\nset ylabel 'bytes of WAL a like'\nplot " + ', '.join(lines) + '\n')

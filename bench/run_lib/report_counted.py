@@ -1,8 +1,11 @@
 """The report's sections on what is counted: WAL, buffers of first requests, instructions."""
 
+import statistics
+
 from lib.report import table
 
 from .contestants import BY_NAME
+from .figures import spread
 from .first import NOTHING, PLAIN
 from .wal import KINDS, NAMES, RATE, SKEWS, TAIL
 
@@ -24,16 +27,28 @@ def wal(found):
 		f'them and nothing is left to do ({TAIL} s after the last, if not in a quick run), by one client, one a transaction, {RATE} a second,\n'
 		'divided by their number; full_page_writes off, without autovacuum or checkpoints. V1 inserts the same rows, with its\n'
 		f'foreign keys and indexes that serve the same lists. Zipf-like: the nth post by 1 / n to the power of {SKEWS["zipf"]}. Beside it the\n'
-		'microseconds of processors of all processes of the server in the same time, one round each.')
+		'microseconds of processors of all processes of the server in the same time. Medians of the rounds, with the least and the most of what they come to beside V1\'s.')
 	rows = []
 	for kind in KINDS:
 		for name in NAMES:
 			theirs, mine = found[kind, name, 'v1'], found[kind, name, 'blogstore']
-			rows.append([TITLES[name], TITLES[kind], f'{theirs.bytes:,.0f}', f'{mine.bytes:,.0f}', f'{mine.bytes / theirs.bytes:.2f}',
-				f'{theirs.taken:,.0f}', f'{mine.taken:,.0f}', f'{mine.taken / theirs.taken:.2f}', f'{theirs.rate:,.0f} / {mine.rate:,.0f}'])
+			rows.append([TITLES[name], TITLES[kind],
+				*(f'{value:,.0f}' for value in (middle(theirs, 'bytes'), middle(mine, 'bytes'))), against(mine, theirs, 'bytes'),
+				*(f'{value:,.0f}' for value in (middle(theirs, 'taken'), middle(mine, 'taken'))), against(mine, theirs, 'taken'),
+				f'{middle(theirs, "rate"):,.0f} / {middle(mine, "rate"):,.0f}'])
 	table(['write', 'over posts', 'V1', 'blogstore', 'to V1', 'V1, us', 'blogstore, us', 'to V1', 'writes/s'], rows)
 	for kind in KINDS:
-		records(kind, {key[1:]: of.records for key, of in found.items() if key[0] == kind})
+		records(kind, {key[1:]: of[0].records for key, of in found.items() if key[0] == kind})
+
+
+def middle(rounds, what):
+	"""The median of the rounds."""
+	return statistics.median(getattr(of, what) for of in rounds)
+
+
+def against(mine, theirs, what):
+	"""Of the rounds: the median of their ratios, with the least and the most."""
+	return spread([getattr(one, what) / getattr(other, what) for one, other in zip(mine, theirs)])
 
 
 def records(kind, found):
@@ -44,7 +59,7 @@ def records(kind, found):
 	keys = [(name, contestant) for name in NAMES for contestant in ('v1', 'blogstore')]
 	types = {kind for of in found.values() for kind, size in of.items() if size >= WORTH_A_ROW}
 	order = sorted(types, key=lambda kind: -max(of.get(kind, 0) for of in found.values()))
-	print(f'\nBy type of record, {TITLES[kind]}, without what aligns them in their pages:')
+	print(f'\nBy type of record, in the first round, {TITLES[kind]}, without what aligns them in their pages:')
 	table(['record', *(f'{TITLES[name]}, {TITLES[contestant]}' for name, contestant in keys)],
 		[*([kind, *(f'{found[key].get(kind, 0):,.0f}' for key in keys)] for kind in order),
 		['all', *(f'{sum(found[key].values()):,.0f}' for key in keys)]])

@@ -6,6 +6,7 @@ import os
 import random
 import re
 import time
+from collections import defaultdict
 from typing import NamedTuple
 
 from lib import pgbench, processors
@@ -46,13 +47,13 @@ class Written(NamedTuple):
 	records: dict			# type -> bytes of one write, or nothing where pg_waldump is missing
 
 
-def targets(kind, count, site, seen):
-	"""Pairs of a post's and a user's number that were not seen yet: posts in turn, or some far more often, which are others for each kind."""
-	choose = random.Random(f'{site.seed} {kind}')
+def targets(kind, number, rounds, count, site, seen):
+	"""Pairs of a post's and a user's number that were not seen yet, for a round: posts in turn, or some far more often, which are others for each kind and round."""
+	choose = random.Random(f'{site.seed} {kind} {number}')
 	weights = list(itertools.accumulate(1 / (n + 1) ** SKEWS[kind] for n in range(site.posts)))
-	offset = list(SKEWS).index(kind) * site.posts // len(SKEWS)
-	for number in itertools.count():
-		post = number if kind == 'spread' else bisect.bisect(weights, choose.random() * weights[-1], hi=site.posts - 1)
+	offset = (list(SKEWS).index(kind) * rounds + number) * site.posts // len(SKEWS) // rounds
+	for turn in itertools.count():
+		post = turn if kind == 'spread' else bisect.bisect(weights, choose.random() * weights[-1], hi=site.posts - 1)
 		pair = (post + offset) % site.posts, choose.randrange(site.users)
 		if pair not in seen:
 			seen.add(pair)
@@ -62,37 +63,39 @@ def targets(kind, count, site, seen):
 			return
 
 
-def load_targets(site, count):
-	"""Put them where the scripts read them, which writes no WAL later."""
+def load_targets(site, rounds, count):
+	"""Put so many for each round where the scripts read them, which writes no WAL later; rounds: kind -> how many."""
 	seen = set()
-	lines = [f'{kind}\t{n}\t{ID + post + 1}\t{ID + user + 1}' for kind in SKEWS
-		for n, (post, user) in enumerate(targets(kind, count, site, seen), 1)]
+	lines = [f'{kind}\t{n}\t{ID + post + 1}\t{ID + user + 1}' for kind in rounds for number in range(rounds[kind])
+		for n, (post, user) in enumerate(targets(kind, number, rounds[kind], count, site, seen), number * count + 1)]
 	site.sql('\n'.join(['COPY staging.targets FROM STDIN;', *lines, '\\.', '']))
 	site.sql('VACUUM (FREEZE, ANALYZE) staging.targets')
 
 
 def wal(site, options, _workplace):
-	"""WAL of a write: (kind of distribution, request, contestant) -> Written."""
+	"""WAL and time of a write: (kind of distribution, request, contestant) -> Written of each round, of which one is enough for a plot."""
 	users, posts, count = (100, 100, 200) if options.quick else (USERS, POSTS, WRITES)
 	other = small_site(site.server, 'wal', options, ('v1', 'blogstore'), (users, posts))
 	other.server.change(full_page_writes='off', autovacuum='off')
-	load_targets(other, count)
-	found = {}
-	for kind in KINDS if options.quick else SKEWS:
-		for name in NAMES if kind in KINDS else NAMES[:1]:
+	rounds = {kind: options.rounds if kind in KINDS else 1 for kind in (KINDS if options.quick else SKEWS)}
+	load_targets(other, rounds, count)
+	found = defaultdict(list)
+	for number in range(options.rounds):
+		for kind, name in [(kind, name) for kind in rounds if number < rounds[kind] for name in (NAMES if kind in KINDS else NAMES[:1])]:
 			for contestant in other.contestants:
-				done = written(other, kind, BY_NAME[name], contestant, count, options.quick)
-				found[kind, name, contestant.name] = done
-				say(f'{name}, {kind}, {contestant.title}: {done.bytes:,.0f} bytes of WAL and {done.taken:,.0f} us of processors each, at {done.rate:,.0f}/s')
+				done = written(other, kind, BY_NAME[name], contestant, (number * count, count), options.quick)
+				found[kind, name, contestant.name].append(done)
+				say(f'round {number + 1}: {name}, {kind}, {contestant.title}: {done.bytes:,.0f} bytes of WAL and {done.taken:,.0f} us of processors each, at {done.rate:,.0f}/s')
 	other.worker(True)
-	check_arithmetic(other, found['spread', 'create_like', 'v1'])
+	check_arithmetic(other, found['spread', 'create_like', 'v1'][0])
 	other.server.change(full_page_writes=None, autovacuum=None)
 	other.drop()
-	return found
+	return dict(found)
 
 
-def written(site, kind, request, contestant, count, quick):
+def written(site, kind, request, contestant, which, quick):
 	"""One run: all WAL from before its first write until after what the last one has caused."""
+	start, count = which
 	path = os.path.join(site.server.socket, f'wal_{contestant.name}_{request.name}.sql')
 	with open(path, 'w', encoding='utf-8') as out:
 		out.write('\\set i :i + 1\n\\set number :i\n'
@@ -102,7 +105,7 @@ def written(site, kind, request, contestant, count, quick):
 	time.sleep(0.2 if quick else 2)
 	before, taken = position(site), processors.of_server(site.server.process.pid)
 	done = pgbench.finish(pgbench.start(site.server,
-		pgbench.command(site.server, site.database, path, 1, ['-t', str(count), *rate], {'i': 0}), PGOPTIONS=contestant.options()))
+		pgbench.command(site.server, site.database, path, 1, ['-t', str(count), *rate], {'i': start}), PGOPTIONS=contestant.options()))
 	time.sleep(0 if quick else TAIL)
 	site.settle()
 	after, taken = position(site), processors.of_server(site.server.process.pid) - taken

@@ -121,9 +121,12 @@ typedef struct Wait
 static void
 wait_mark(Wait *wait)
 {
+	WorkerEntry *entry = my_worker_entry();
+
 	wait->position = compat_log_message(WAIT_MARK, "", 0);
 	XLogFlush(wait->position);
-	worker_wake_for(wait->position);
+	if (entry != NULL)
+		worker_wake_at_once(entry);
 }
 
 /* Has all before the mark been applied to views that are served? */
@@ -168,8 +171,13 @@ wait_advance(Wait *wait)
 	}
 	if (wait->step == WAIT_APPLIED && mark_passed(wait))
 	{
+		WorkerEntry *entry = my_worker_entry();
+
 		wait->jobs = jobs_to_wait_for(&wait->n_jobs);
 		wait->step = wait->n_jobs > 0 ? WAIT_JOBS : WAIT_COMMITTED;
+		/* it may not have heard of one that has come since */
+		if (wait->n_jobs > 0 && entry != NULL)
+			worker_wake_at_once(entry);
 	}
 	if (wait->step == WAIT_JOBS && !jobs_are_left(wait->jobs))
 		wait->step = WAIT_COMMITTED;

@@ -14,7 +14,6 @@
 
 #include "settings.h"
 
-#include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
@@ -71,11 +70,11 @@ typedef struct WorkerEntry
 	pg_atomic_uint32 unsent;	/* do other nodes lack anything that is to be sent? */
 	pg_atomic_uint32 resend;	/* is all of the feed to be sent anew? */
 	pg_atomic_uint32 feed_size; /* of the feed, as all nodes keep it */
-	pg_atomic_uint64 wake_lsn;	/* a commit the worker was woken for, written by
-								 * who made it */
-	pg_atomic_uint64 commits;	/* that were to wake it */
-	pg_atomic_uint64 mark_lsn;	/* somebody waits for the views to show all before;
-								 * written by who waits */
+	pg_atomic_uint64 wake_lsn;	/* a commit that the worker is to look at, written
+								 * by who made it */
+	pg_atomic_uint64 commits;	/* such commits so far, but the worker's own */
+	pg_atomic_uint32 urgent;	/* is the worker not to rest before it has looked?
+								 * Set by who waits, cleared by the worker */
 	pg_atomic_uint32 resting;	/* does the worker come by itself in a moment, so
 								 * that commits need not wake it? */
 	pg_atomic_uint64 shown_lsn; /* the views show all commits before */
@@ -114,7 +113,7 @@ extern void start_stop_lock(void);
 /* transaction_callbacks.c: what a transaction asks for */
 extern void worker_request(void);
 extern void worker_look_on_commit(void);
-extern void worker_wake_for(XLogRecPtr mark);
+extern void worker_wake_at_once(WorkerEntry *entry);
 extern bool worker_stop(void);
 
 #endif							/* BLOGSTORE_LAUNCH_H */

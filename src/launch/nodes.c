@@ -55,8 +55,8 @@ node_news_take(const NodeNews *news)
 	*place = *news;
 	place->used = true;
 	place->heard_at = GetCurrentTimestamp();
-	if (asked && entry->latch != NULL)
-		SetLatch(entry->latch);
+	if (asked)
+		worker_wake_at_once(entry);
 	LWLockRelease(launch_shared->lock);
 }
 

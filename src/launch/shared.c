@@ -58,7 +58,7 @@ shared_startup(void)
 			pg_atomic_init_u32(&entry->feed_size, 0);
 			pg_atomic_init_u64(&entry->wake_lsn, 0);
 			pg_atomic_init_u64(&entry->commits, 0);
-			pg_atomic_init_u64(&entry->mark_lsn, 0);
+			pg_atomic_init_u32(&entry->urgent, 0);
 			pg_atomic_init_u32(&entry->resting, 0);
 			pg_atomic_init_u64(&entry->shown_lsn, 0);
 			pg_atomic_init_u64(&entry->jobs_lsn, 0);
@@ -161,6 +161,17 @@ worker_entry_error(WorkerEntry *entry, const char *message)
 	strlcpy(entry->last_error, message, ERROR_LENGTH);
 	entry->last_error_at = GetCurrentTimestamp();
 	LWLockRelease(launch_shared->lock);
+}
+
+/* Wake a worker for somebody who waits for it, even if it rests. */
+void
+worker_wake_at_once(WorkerEntry *entry)
+{
+	Latch	   *latch = entry->latch;
+
+	pg_atomic_write_u32(&entry->urgent, 1);
+	if (latch != NULL)
+		SetLatch(latch);
 }
 
 /* Have the launcher look at all entries, if it is running. */

@@ -8,7 +8,8 @@
  *
  *		noted						at commit				at rollback
  *		--------------------------	----------------------	------------------
- *		items were written			the worker is woken
+ *		items were written			the worker is woken,
+ *									unless it rests
  *		containers, but no worker	the launcher starts it	noted still
  *		a worker may be needed		it looks whether it is
  *		the worker was stopped		it stays stopped		it is started
@@ -208,52 +209,30 @@ worker_look(void)
 	launcher_wake();
 }
 
-/* Let a position in shared memory be this one, unless it is later. */
-static void
-advance(pg_atomic_uint64 *position, XLogRecPtr lsn)
-{
-	uint64		before = pg_atomic_read_u64(position);
-
-	while (before < lsn &&
-		   !pg_atomic_compare_exchange_u64(position, &before, lsn))
-		;
-}
-
 /*
- * Wake the worker for the commit that has just been made; while it rests, it finds
- * it by itself. The count is a full barrier: a worker whose rest is over since has
- * not looked yet.
+ * Wake the worker for the commit that has just been made, unless it rests: whoever
+ * still finds it resting after the barrier has told it in time, for it looks at
+ * wake_lsn when the rest is over.
  */
 static void
 worker_wake(void)
 {
 	WorkerEntry *entry = my_worker_entry();
+	uint64		lsn = XactLastCommitEnd;
+	uint64		before;
 	Latch	   *latch;
 
 	if (entry == NULL)
 		return;
-	advance(&entry->wake_lsn, XactLastCommitEnd);
-	pg_atomic_fetch_add_u64(&entry->commits, 1);
+	before = pg_atomic_read_u64(&entry->wake_lsn);
+	while (before < lsn &&
+		   !pg_atomic_compare_exchange_u64(&entry->wake_lsn, &before, lsn))
+		;
 	latch = entry->latch;
+	if (latch != MyLatch)
+		pg_atomic_fetch_add_u64(&entry->commits, 1);
+	pg_memory_barrier();
 	if (latch != NULL && pg_atomic_read_u32(&entry->resting) == 0)
-		SetLatch(latch);
-}
-
-/*
- * Wake the worker for somebody who waits until the views show all before a position:
- * a mark in the WAL, by which it knows.
- */
-void
-worker_wake_for(XLogRecPtr mark)
-{
-	WorkerEntry *entry = my_worker_entry();
-	Latch	   *latch;
-
-	if (entry == NULL)
-		return;
-	advance(&entry->mark_lsn, mark);
-	latch = entry->latch;
-	if (latch != NULL)
 		SetLatch(latch);
 }
 

@@ -109,7 +109,6 @@ worker_entry_create(Oid dbid)
 	entry->last_error_at = 0;
 	pg_atomic_write_u32(&entry->served, 0);
 	pg_atomic_write_u64(&entry->wake_lsn, 0);
-	pg_atomic_write_u64(&entry->mark_lsn, 0);
 	pg_atomic_write_u64(&entry->shown_lsn, 0);
 	pg_atomic_write_u64(&entry->jobs_lsn, 0);
 	pg_atomic_write_u64(&entry->batches, 0);

@@ -84,7 +84,7 @@ extern void worker_check_state(Worker *worker);
 extern bool worker_see_to_nodes(Worker *worker);
 
 /* rest.c: rests in which commits gather */
-extern bool worker_rest(Worker *worker, XLogRecPtr flushed, long nap);
+extern bool worker_rest(Worker *worker, long nap);
 
 /* advance.c: how far the worker has come */
 extern void worker_take_position(Worker *worker);

@@ -180,16 +180,16 @@ publish(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Sleep until there is news, beyond the WAL that the turn began with. Waits
- * during the turn, for a lock say, may have reset the latch that a commit had
- * set, so look at what it left first.
+ * Sleep until there is news, beyond the WAL that the turn began with, or, on a busy
+ * site, rest. Waits during the turn, for a lock say, may have reset the latch that a
+ * commit had set, so look at what it left first.
  */
 static void
 worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
 {
 	pgstat_report_stat(false);
 	pgstat_report_activity(STATE_IDLE, NULL);
-	if (!worker_rest(worker, flushed, nap) && GetFlushRecPtr(NULL) <= flushed &&
+	if (!worker_rest(worker, nap) && GetFlushRecPtr(NULL) <= flushed &&
 		pg_atomic_read_u64(&worker->entry->wake_lsn) <= flushed)
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT |
 						 WL_EXIT_ON_PM_DEATH, nap, PG_WAIT_EXTENSION);
@@ -209,6 +209,7 @@ nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 	long		nap = NAP_IDLE;
 
 	if (behind || progress == JOBS_MORE || later_taking(worker) ||
+		dirty_waited(worker->dirty) ||
 		(worker->views < VIEWS_KEPT && worker->jobs && progress == JOBS_NONE))
 		return 0;
 	if (held_back_any(worker->held) || worker->views == VIEWS_CATCHING_UP)
@@ -299,6 +300,8 @@ worker_turn(Worker *worker)
 		worker_follow_settings(worker);
 	}
 
+	/* what was flushed before is looked at now */
+	pg_atomic_exchange_u32(&worker->entry->urgent, 0);
 	flush_noted_commits(worker);
 	flushed = GetFlushRecPtr(NULL);
 	position = decoder_read(worker->decoder, flushed);
