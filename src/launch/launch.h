@@ -93,6 +93,7 @@ extern const char *worker_obstacle(const char **hint);
 extern WorkerEntry *my_worker_entry(void);
 extern bool my_worker_entry_copy(WorkerEntry *copy);
 extern void worker_entry_error(WorkerEntry *entry, const char *message);
+extern void worker_wake_at_once(WorkerEntry *entry);
 
 /* worker_state.c: what the worker itself does to its entry's state */
 extern WorkerEntry *worker_entry_attach(int number);
@@ -113,7 +114,6 @@ extern void start_stop_lock(void);
 /* transaction_callbacks.c: what a transaction asks for */
 extern void worker_request(void);
 extern void worker_look_on_commit(void);
-extern void worker_wake_at_once(WorkerEntry *entry);
 extern bool worker_stop(void);
 
 #endif							/* BLOGSTORE_LAUNCH_H */
