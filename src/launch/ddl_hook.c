@@ -14,7 +14,8 @@
  * CREATE and DROP EXTENSION and DROP SCHEMA are watched too: a worker that is
  * not running is started to look whether it is needed, and drops its slot if it
  * is not. So is COMMIT PREPARED, which may do what these, start_worker() or
- * create_containers() have left to it.
+ * create_containers() have left to it; and since what it commits may be items, the
+ * worker is woken.
  *
  * Runs in backends.
  */
@@ -252,16 +253,12 @@ changes_need(Node *stmt)
 		names_blogstore(((DropStmt *) stmt)->objects);
 }
 
-/*
- * Does it commit what somebody has prepared? The prepared transaction has the
- * lock if it decides about the worker.
- */
+/* Does it commit what somebody has prepared? */
 static bool
 commits_prepared(Node *stmt)
 {
 	return IsA(stmt, TransactionStmt) &&
-		((TransactionStmt *) stmt)->kind == TRANS_STMT_COMMIT_PREPARED &&
-		start_stop_locked();
+		((TransactionStmt *) stmt)->kind == TRANS_STMT_COMMIT_PREPARED;
 }
 
 #define NEXT_UTILITY \
@@ -282,6 +279,8 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 {
 	Node	   *stmt = pstmt->utilityStmt;
 	bool		prepared = commits_prepared(stmt);
+	/* what is prepared has the lock if it decides about the worker */
+	bool		decides = prepared && start_stop_locked();
 	Oid			dbid = database_needed(stmt, context);
 	WorkerEntry *entry = OidIsValid(dbid) ? hold_worker(dbid) : NULL;
 
@@ -292,8 +291,10 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 		NEXT_UTILITY(UTILITY_ARGUMENTS);
 		if (look)
 			start_stop_lock();
-		if (look || prepared)
+		if (look || decides)
 			worker_look_on_commit();
+		if (prepared)
+			worker_wake();
 		return;
 	}
 

@@ -52,4 +52,7 @@ extern void launcher_register(void);
 extern void transaction_callbacks_init(void);
 extern void ddl_hook_init(void);
 
+/* transaction_callbacks.c */
+extern void worker_wake(void);
+
 #endif							/* BLOGSTORE_LAUNCH_INTERNAL_H */

@@ -9,7 +9,10 @@
  *		noted						at commit				at rollback
  *		--------------------------	----------------------	------------------
  *		items were written			the worker is woken,
- *									unless it rests
+ *									unless it rests;
+ *									prepared ones wake
+ *									it when COMMIT
+ *									PREPARED is through
  *		containers, but no worker	the launcher starts it	noted still
  *		a worker may be needed		it looks whether it is
  *		the worker was stopped		it stays stopped		it is started
@@ -212,9 +215,10 @@ worker_look(void)
 /*
  * Wake the worker for the commit that has just been made, unless it rests: whoever
  * still finds it resting after the barrier has told it in time, for it looks at
- * wake_lsn when the rest is over.
+ * wake_lsn when the rest is over. COMMIT PREPARED, which does not tell where its
+ * record ends, has flushed it, and the worker looks that far anyway.
  */
-static void
+void
 worker_wake(void)
 {
 	WorkerEntry *entry = my_worker_entry();
@@ -266,7 +270,7 @@ transaction_end(XactEvent event, void *arg)
 						 errhint("Call blogstore.stop_worker() in a transaction of its own.")));
 			return;
 		case XACT_EVENT_PREPARE:
-			/* the worker comes upon items, and COMMIT PREPARED looks (ddl_hook.c) */
+			/* COMMIT PREPARED sees to the worker (ddl_hook.c) */
 			break;
 		default:
 			return;
