@@ -23,7 +23,7 @@ LANGUAGE C VOLATILE;
 COMMENT ON FUNCTION @extschema@.create_containers IS
 'Create the containers users, posts and feed, and the bookkeeping tables beside them, in schema blogstore, or those of them that are missing.
 partitions: hash partitions of users and of posts, or shards on a cluster, 1 to 1024; owner: the role that is to own them, NULL for the caller. What is attached to them runs with the owner''s rights, so it had better be no superuser. To give them to another role takes what ALTER TABLE ... OWNER TO takes. distributed: spread them over the cluster of the extension citus; NULL: where it is in the database and has nodes. That takes a superuser, on the coordinator; called again after citus_add_node() it makes what the new node needs.
-Errors: 22004 no partitions; 22023 partitions out of range; 42P07 nothing is missing, or a table of another role or shape has one of their names; 42501 no CREATE right on the schema, or not a member of owner, or no superuser on a cluster; 42704 no such role; 55000 a cluster that is not ready, with what is missing. On a server that is not prepared for the views it works and says what to set.';
+Errors: 22004 no partitions; 22023 partitions out of range; 25006 read-only transaction; 42P07 nothing is missing, or a table of another role or shape has one of their names; 42501 no CREATE right on the schema, or not a member of owner, or no superuser on a cluster; 42704 no such role; 55000 a cluster that is not ready, with what is missing. On a server that is not prepared for the views it works and says what to set.';
 
 CREATE FUNCTION @extschema@.take_rights(regprocedure, regprocedure) RETURNS void
 AS 'MODULE_PATHNAME', 'blogstore_take_rights_0_2'
@@ -279,3 +279,40 @@ COMMENT ON VIEW @extschema@.cluster_stat_requests IS
 
 GRANT EXECUTE ON FUNCTION @extschema@.get_cluster_status TO pg_monitor;
 GRANT SELECT ON @extschema@.cluster_stat_worker, @extschema@.cluster_progress, @extschema@.cluster_stat_requests TO pg_monitor;
+
+/* ------------------------------------------------------------------------
+ * What comments did not say, or not rightly
+ * ------------------------------------------------------------------------ */
+
+COMMENT ON FUNCTION @extschema@.create_post IS
+'C2: create a post.
+user_id: the author; title: not empty; content: may be empty; post_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most; NULL or {} for none; hidden: true for a draft, which is in no feed and no list but its author''s with include_hidden, until publish_post().
+Returns the post; a repetition with the same id, author, texts and properties, and with the same creation_date if one is given, returns it unchanged.
+Errors: 22004 a NULL; 22023 an empty title, bad date or bad properties; 23503 no such user; 23505 the id has another post; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
+COMMENT ON FUNCTION @extschema@.create_comment IS
+'C3: comment on a post; its comment_count grows by one in the same transaction, without waiting for others.
+post_id: the post; user_id: the author; content: not empty; comment_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most; NULL or {} for none; hidden: true to hold it for approval: it is in no list but with include_hidden, and not counted, until hide_comment(..., false); parent_id: the comment on the same post that it replies to, NULL for none.
+Returns the comment; a repetition with the same id, author, content, properties and parent_id, and with the same creation_date if one is given, returns it unchanged, also if the parent is gone by then.
+Errors: 22004 a NULL; 22023 an empty comment, bad date or bad properties, or it would reply to itself; 23503 no such user, post, or parent on the post; 23505 the id has another comment; 25006 read-only transaction; 40001 the parent was created since the transaction''s snapshot; 54000 a text longer than 64 MB; 55000 the post or the parent is hidden, no containers, or for parent_id they are of 0.1: upgrade_containers().';
+COMMENT ON FUNCTION @extschema@.edit_post IS
+'C2: change a post''s title, content or properties; NULL keeps what is there. Counts are not touched, and modification_date becomes now if anything changes.
+title: not empty; content: may be empty; properties: an object in place of the one that is there, {} for none.
+Returns the post as it is now.
+Errors: 22004 no post_id; 22023 an empty title or bad properties; 23503 no such post; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
+COMMENT ON FUNCTION @extschema@.edit_comment IS
+'Change a comment''s content or properties; NULL keeps what is there. modification_date becomes now if anything changes.
+content: not empty; properties: an object in place of the one that is there, {} for none.
+Returns the comment as it is now.
+Errors: 22004 no post_id or comment_id, or neither content nor properties; 22023 an empty comment or bad properties; 23503 no such comment; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
+COMMENT ON FUNCTION @extschema@.import_documents IS
+'Import JSON documents in the article''s shape, as the casts of items to jsonb and export_documents() give them, in any order. Keys that are not the article''s are properties of users, posts and comments, hidden, modificationDate and parentId are what import() takes by these names; ignored are names of authors, counts, parentDeleted, what is the article''s but not of this type of item (a comment''s title), and further keys of likes. A document that export_documents() has given comes out of it again as it went in, byte for byte as jsonb.
+documents: a table or view with one column of type jsonb; rejects: as in import(); documents that are no items are in it as they are.
+Returns as import(), with another row, type NULL, for documents of no known type if there are any.
+Errors: 22004 no documents; else as import().';
+COMMENT ON FUNCTION @extschema@.stop_worker IS
+'Stop this database''s worker, and keep it stopped over restarts of the server until start_worker(). Returns when it has ended. Requests go on; Q3 and Q6 answer from the posts container.
+drop_slot: also drop the replication slot. Without, the slot keeps all WAL from here on (a warning says how much it keeps already, stat_worker how much it has come to, and the server''s log when that exceeds max_wal_size); with, the views are built anew at the next start.
+In a transaction, the worker ends at once, and stays so until that ends, whatever others do; rolled back, it starts again. Waits for transactions that have called stop_worker() or start_worker() and not ended yet. A transaction that has called it cannot be prepared (PREPARE TRANSACTION: 0A000).
+Errors: 22004 NULL; 25001 not in READ COMMITTED; 25006 read-only transaction; 54000 as many databases as there can be have workers; 55000 no containers.';
+COMMENT ON VIEW @extschema@.progress IS
+'Jobs the worker has yet to finish, one row each. kind: rebuild, rename or deletion, and on a cluster arrival, of a shard that has come; user_id: whose (rename, deletion); phase: waiting, copies or feed of a rebuild, copies of an arrival, sweep, waiting, recheck or showing of the others, parked where what it has to go through is detached; done, total: items (total is an estimate, for a rebuild only); rows_per_second, estimated_end: at the rate so far.';

@@ -50,18 +50,18 @@ def judged(name, what, part, found, bound, most=False):
 def reached(site, options, results):
 	"""All figures, those that are counted first."""
 	return [
-		*counted(site, results), growth(results), dirtied(results), partitions(results),
+		*counted(results), sizes(site, options), growth(results), dirtied(results), partitions(results),
 		*throughput(site, options, results), viral(results), freshness(results), rebuild(results),
 		absent('F8', 'memory of the worker while 10 million changes are decoded', 'at most logical_decoding_work_mem + 64 MB',
 			'test/t/018_large_transactions.pl, for fewer'),
 		against_v1(site, results),
 		*traffic(results), *slices(results), *verify(results),
-		units(site, results), imported(site), tracking(results),
+		units(site, results), imported(site, options), tracking(results),
 	]
 
 
-def counted(site, results):
-	"""F1, F2 by instructions; F10, F12, F13."""
+def counted(results):
+	"""F1, F2 by instructions; F10, F12."""
 	instructions = results.get('instructions') or {}
 	for name, what, requests in (('F1', 'one item', ONE), ('F2', 'lists', LISTS)):
 		yield judged(name, f'{what}: instructions of the floor against ours', 'instructions',
@@ -75,9 +75,13 @@ def counted(site, results):
 		yield judged('F10', f'time of processors for good against V1\'s, {what}', 'wal',
 			{title: [mine.taken / theirs.taken for mine, theirs in of] for title, of in pairs.items()}, 1.2, most=True)
 	yield from first(results)
-	sizes = site.sizes
-	yield judged('F13', 'bytes on disk against V1', 'size',
-		{'': sizes['blogstore'] / sizes['v1']} if 'v1' in sizes else {}, 1.2, most=True)
+
+
+def sizes(site, options):
+	"""F13; of a data set that was made for other parts alone nothing is said."""
+	found = site.sizes if 'size' in options.only else {}
+	return judged('F13', 'bytes on disk against V1', 'size',
+		{'': found['blogstore'] / found['v1']} if 'v1' in found else {}, 1.2, most=True)
 
 
 def first(results):
@@ -203,9 +207,9 @@ def units(site, results):
 	return judged('units', 'comment and like: request units with commit and views against V1\'s', 'requests', found, 1.5, most=True)
 
 
-def imported(site):
+def imported(site, options):
 	"""Import has a bound, too."""
-	done = site.imported
+	done = site.imported if 'import' in options.only else None
 	return judged('import', 'import() against INSERT ... SELECT of the same rows', 'import', {'': done.plain / done.blogstore} if done else {}, 0.5)
 
 

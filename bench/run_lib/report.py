@@ -29,7 +29,7 @@ def about(command, installation, directory, options):
 		print(f'- {installation.version}')
 		machine(directory)
 		print('- all contestants in schemas of one database of one server: fsync, synchronous_commit and full_page_writes '
-			f'on, wal_level logical, shared_buffers {options.shared_buffers} MB, jit off, no checkpoint within a run; '
+			f'on, wal_level logical, shared_buffers {options.shared_buffers} MB, jit off, no checkpoint within a run, where a part says nothing else; '
 			'pgbench -M prepared on the same machine, through a socket')
 		print('- caches are warm, as far as the data fit into memory, of the server or of the system; of each\n'
 			f'  session the first {WARM_UP} calls are left out, in which it gets to know its plans and tables')
@@ -253,6 +253,9 @@ def summary(figures, options):
 def correctness(verdict):
 	"""What was checked."""
 	print('\n## Correctness\n')
+	if verdict.checks == 0 and not verdict.problems:
+		print('These parts compare no answers.')
+		return
 	print(f'{verdict.checks} checks: answers of all contestants to the same calls, all columns, in order, before anything was\n'
 		'timed; all items and counts that they hold, before and after the commands; verify().')
 	print('\n'.join(f'- **{problem}**' for problem in verdict.problems[:50]) or 'All were right.')
