@@ -79,7 +79,9 @@ prepare_write(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 
 /*
  * What the plugin tells of a change goes into the dirty set, or is held back if
- * the end of its transaction does not show to others yet.
+ * the end of its transaction does not show to others yet. Messages are written as they are,
+ * in the midst of a transaction that may be as long as anybody likes: they do not wait for its end,
+ * so what is held back is bounded by those who commit.
  */
 static void
 write_change(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
@@ -89,7 +91,7 @@ write_change(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 	const Change *change = (Change *) ctx->out->data;
 
 	Assert(ctx->out->len == sizeof(Change));
-	if (!TransactionIdIsValid(xid) || change->kind == CHANGE_AWAITED)
+	if (!TransactionIdIsValid(xid) || change->message)
 	{
 		dirty_add(decoder->dirty, change);
 		return;

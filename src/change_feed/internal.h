@@ -30,6 +30,7 @@ typedef struct Change
 {
 	ChangeKind	kind;
 	bool		later;			/* not urgent: somebody wrote to a view */
+	bool		message;		/* from a message, not from a row */
 	bool		more;			/* of CHANGE_COUNTS: another delta, no stripe */
 	bool		beside;			/* of CHANGE_COUNTS: not of the counter */
 	bool		gone;			/* of CHANGE_POST: a post that is not there as it was,

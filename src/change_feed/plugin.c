@@ -188,6 +188,21 @@ delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 	send_change(ctx, &change);
 }
 
+/* Is this the kind of a rename? A value that is stored outside of its row is none. */
+static bool
+is_rename(Datum kind)
+{
+	char	   *name;
+	bool		result;
+
+	if (VARATT_IS_EXTERNAL(DatumGetPointer(kind)))
+		return false;
+	name = TextDatumGetCString(kind);
+	result = strcmp(name, "rename") == 0;
+	pfree(name);
+	return result;
+}
+
 /* A job was queued. */
 static void
 job_queued(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
@@ -199,8 +214,7 @@ job_queued(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	Datum		kind = heap_getattr(job, role->kind, desc, &no_kind);
 	Datum		id = heap_getattr(job, role->user_id, desc, &no_id);
 
-	if (!no_kind && !no_id && !VARATT_IS_EXTERNAL(DatumGetPointer(kind)) &&
-		strcmp(TextDatumGetCString(kind), "rename") == 0)
+	if (!no_kind && !no_id && is_rename(kind))
 	{
 		state->renaming = true;
 		state->renamed = *DatumGetUUIDP(id);
@@ -358,7 +372,8 @@ plugin_truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 
 /*
  * wait_for_views() leaves a mark in the WAL, and touch_copies(), for another node of a cluster, the
- * key of a post.
+ * key of a post. Anybody can write such messages (pg_logical_emit_message()): they say that something is to
+ * be looked at, and not what it is.
  */
 static void
 plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
@@ -369,15 +384,19 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 
 	if (transactional)
 		return;
-	if (strcmp(prefix, WAIT_MARK) == 0)
-		send_kind(ctx, CHANGE_AWAITED, false);
-	if (strcmp(prefix, TOUCH_MARK) != 0 || size != sizeof(PostKey))
-		return;
 	memset(&change, 0, sizeof(change));
-	change.kind = CHANGE_POST;
-	memcpy(&change.post, data, sizeof(PostKey));
-	/* its shard may have gone on by the time that this is read */
-	change.gone = true;
+	change.message = true;
+	if (strcmp(prefix, WAIT_MARK) == 0)
+		change.kind = CHANGE_AWAITED;
+	else if (strcmp(prefix, TOUCH_MARK) == 0 && size == sizeof(PostKey))
+	{
+		change.kind = CHANGE_POST;
+		memcpy(&change.post, data, sizeof(PostKey));
+		/* its shard may have gone on by the time that this is read */
+		change.gone = true;
+	}
+	else
+		return;
 	send_change(ctx, &change);
 }
 

@@ -23,6 +23,7 @@
  */
 #include "postgres.h"
 
+#include "clock.h"
 #include "compat.h"
 #include "container/container.h"
 #include "counts/counts.h"
@@ -100,7 +101,8 @@ delta_striped(const pg_uuid_t *post_id)
 {
 	const StripedPost *post = find_striped(post_id);
 
-	return post != NULL && GetCurrentTimestamp() < post->until;
+	return post != NULL &&
+		!clock_reached(post->until, GetCurrentTimestamp(), STRIPED_FOR);
 }
 
 static void

@@ -22,6 +22,9 @@ typedef struct LaunchShared
 /* NULL where the library is not in shared_preload_libraries */
 extern LaunchShared *launch_shared;
 
+/* The longest pause before a worker that has failed is started again, in milliseconds. */
+#define LAST_BACKOFF 60000
+
 /* shared.c */
 extern void shared_init(void);
 extern WorkerEntry *worker_entry_find(Oid dbid);

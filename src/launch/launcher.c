@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "change_feed/change_feed.h"
+#include "clock.h"
 #include "compat.h"
 #include "launch/internal.h"
 
@@ -186,12 +187,11 @@ tend_entry(int i, bool *starting)
 	{
 		if (GetBackgroundWorkerPid(handle[i], &pid) != BGWH_STOPPED)
 		{
-			long		took = TimestampDifferenceMilliseconds(begun[i], now);
-
-			if (entry->state != WORKER_STARTING || took >= START_TIME)
+			if (entry->state != WORKER_STARTING ||
+				clock_passed(begun[i], now, START_TIME))
 				return -1;
 			*starting = true;
-			return START_TIME - took;
+			return START_TIME - TimestampDifferenceMilliseconds(begun[i], now);
 		}
 		pfree(handle[i]);
 		handle[i] = NULL;
@@ -202,7 +202,7 @@ tend_entry(int i, bool *starting)
 	if (!OidIsValid(entry->dbid) || entry->state != WORKER_WANTED ||
 		entry->holds > 0)
 		return -1;
-	if (entry->next_start > now)
+	if (!clock_reached(entry->next_start, now, LAST_BACKOFF))
 		return TimestampDifferenceMilliseconds(now, entry->next_start) + 1;
 	if (*starting)
 		return -1;				/* its turn comes when the other is up */

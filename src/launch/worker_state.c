@@ -64,9 +64,8 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-/* The back-off doubles from the first to the last, in milliseconds. */
+/* The back-off doubles from this one to LAST_BACKOFF, in milliseconds. */
 #define FIRST_BACKOFF 500
-#define LAST_BACKOFF 60000
 
 /* Does this process, a worker, exit because it wants to? */
 static bool leaving = false;
@@ -108,6 +107,11 @@ worker_entry_create(Oid dbid)
 	entry->last_error[0] = '\0';
 	entry->last_error_at = 0;
 	pg_atomic_write_u32(&entry->served, 0);
+	/* another database's may have been here before */
+	pg_atomic_write_u32(&entry->unsent, 0);
+	pg_atomic_write_u32(&entry->resend, 0);
+	pg_atomic_write_u32(&entry->feed_size, 0);
+	pg_atomic_write_u32(&entry->urgent, 0);
 	pg_atomic_write_u64(&entry->wake_lsn, 0);
 	pg_atomic_write_u64(&entry->shown_lsn, 0);
 	pg_atomic_write_u64(&entry->jobs_lsn, 0);
@@ -307,6 +311,8 @@ worker_entry_attach(int number)
 		memset(entry->node, 0, sizeof(entry->node));
 		/* the one before may have ended in a rest, or in a commit of a job */
 		pg_atomic_write_u32(&entry->resting, 0);
+		/* on a cluster it finds out before views are served */
+		pg_atomic_write_u32(&entry->unsent, 0);
 		pg_atomic_write_u64(&entry->jobs_lsn, GetXLogInsertRecPtr());
 		pg_atomic_write_u64(&entry->batches, 0);
 		pg_atomic_write_u64(&entry->changes, 0);

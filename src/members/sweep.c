@@ -18,6 +18,7 @@
  */
 #include "postgres.h"
 
+#include "clock.h"
 #include "compat.h"
 #include "container/container.h"
 #include "layout/layout.h"
@@ -285,7 +286,8 @@ sweep_put_off(Sweep *sweep)
 bool
 sweep_may_recheck(Sweep *sweep)
 {
-	return GetCurrentTimestamp() >= sweep->again && writers_ended(sweep);
+	return clock_reached(sweep->again, GetCurrentTimestamp(), LAST_PAUSE) &&
+		writers_ended(sweep);
 }
 
 /* A job waits until a table is mended. */
@@ -304,7 +306,8 @@ sweep_park(Sweep *sweep, const Job *job)
 bool
 sweep_may_restart(const Sweep *sweep)
 {
-	return sweep->left_out && GetCurrentTimestamp() >= sweep->again;
+	return sweep->left_out &&
+		clock_reached(sweep->again, GetCurrentTimestamp(), PARKED_PAUSE_ALL);
 }
 
 /*

@@ -13,6 +13,7 @@
  */
 #include "postgres.h"
 
+#include "clock.h"
 #include "layout/layout.h"
 #include "views/internal.h"
 
@@ -156,7 +157,8 @@ careful_try_again(DirtySet *dirty)
 	bool		rebuild = all_failed;
 
 	if (!careful ||
-		(GetCurrentTimestamp() < look_again && !dirty_waited(dirty)))
+		(!clock_reached(look_again, GetCurrentTimestamp(), TRY_PAUSE) &&
+		 !dirty_waited(dirty)))
 		return false;
 	look_again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), TRY_PAUSE);
 	careful = n_failed > 0 || feed_failed || all_failed;

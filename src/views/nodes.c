@@ -21,6 +21,7 @@
  */
 #include "postgres.h"
 
+#include "clock.h"
 #include "compat.h"
 #include "launch/launch.h"
 #include "layout/layout.h"
@@ -245,7 +246,7 @@ int
 nodes_others(OtherNode **list)
 {
 	if (looked_at == 0 ||
-		TimestampDifferenceExceeds(looked_at, GetCurrentTimestamp(), TELL_EVERY))
+		clock_passed(looked_at, GetCurrentTimestamp(), TELL_EVERY))
 		look_at_nodes();
 	*list = others;
 	return n_others;
@@ -268,7 +269,10 @@ nodes_other(int group)
 bool
 node_may_answer(const OtherNode *other)
 {
-	return other->try_at == 0 || GetCurrentTimestamp() >= other->try_at;
+	TimestampTz now = GetCurrentTimestamp();
+
+	/* or has the clock been set back since? */
+	return now >= other->try_at || now < other->away_at;
 }
 
 /* A node could not be reached: leave it alone, the longer the more time that has taken. */
@@ -389,7 +393,7 @@ nodes_lacking(void)
 
 	for (int i = 0; i < n_others; i++)
 		if (others[i].lacks && others[i].try_at == 0 &&
-			TimestampDifferenceExceeds(others[i].refused_at, now, FIRST_PAUSE))
+			clock_passed(others[i].refused_at, now, FIRST_PAUSE))
 			return &others[i];
 	return NULL;
 }

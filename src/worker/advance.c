@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "clock.h"
 #include "compat.h"
 #include "layout/layout.h"
 #include "remote/remote.h"
@@ -268,9 +269,8 @@ void
 worker_advance(Worker *worker, XLogRecPtr applied)
 {
 	XLogRecPtr	before = worker->position.applied_lsn;
-	bool		paused = TimestampDifferenceExceeds(worker->position.applied_at,
-													GetCurrentTimestamp(),
-													ADVANCE_PAUSE);
+	bool		paused = clock_passed(worker->position.applied_at,
+									  GetCurrentTimestamp(), ADVANCE_PAUSE);
 
 	/* who starts anew is to read again that other nodes have to look at their copies */
 	if (worker->spread && nodes_have_to_look())

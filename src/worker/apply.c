@@ -42,6 +42,7 @@ static int	guc_nest;			/* of the present transaction's settings */
 static MemoryContext outside;	/* what was current before the transaction */
 static ApplyKind kind_now;		/* of the present transaction */
 static bool left_out_noted = false; /* is the layout written down as 0? */
+static char in_the_way[ERROR_LENGTH];	/* what was last */
 
 /*
  * Begin a transaction as the containers' owner with an active snapshot. Locks
@@ -117,6 +118,13 @@ apply_roll_back(void)
 	replorigin_session_origin = InvalidRepOriginId;
 }
 
+/* By which error another transaction was last in the way. */
+const char *
+apply_in_the_way(void)
+{
+	return in_the_way;
+}
+
 /* Was it another transaction, at whose end all will be well? */
 static bool
 was_in_the_way(int sqlerrcode)
@@ -124,6 +132,17 @@ was_in_the_way(int sqlerrcode)
 	return sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
 		sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
 		sqlerrcode == ERRCODE_T_R_SERIALIZATION_FAILURE;
+}
+
+static void
+note_in_the_way(MemoryContext context)
+{
+	ErrorData  *edata;
+
+	MemoryContextSwitchTo(context);
+	edata = CopyErrorData();
+	strlcpy(in_the_way, edata->message, sizeof(in_the_way));
+	FreeErrorData(edata);
 }
 
 /*
@@ -160,7 +179,9 @@ apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
 			*error = CopyErrorData();
 			result = APPLY_FAILED;
 		}
-		else if (!was_in_the_way(code) && !careful_begin(code))
+		else if (was_in_the_way(code))
+			note_in_the_way(context);
+		else if (!careful_begin(code))
 			PG_RE_THROW();
 		apply_roll_back();
 		MemoryContextSwitchTo(context);

@@ -97,13 +97,21 @@ batch_apply(const DirtySet *dirty)
 					 NULL) == APPLY_DONE;
 }
 
-/* Make the feed right, whatever it was built with. */
-void
+static void
+make_feed(void *arg)
+{
+	FeedWork	work = {.anew = true};
+
+	if (!careful_do(refresh_feed, &work))
+		careful_remember_feed();
+}
+
+/*
+ * Make the feed right, whatever it was built with. Returns false if it has to be tried
+ * again.
+ */
+bool
 batch_rebuild_feed(void)
 {
-	OwnerScope	scope;
-
-	apply_begin(&scope, APPLY_VIEWS);
-	feed_rebuild();
-	apply_end(&scope);
+	return apply_run(APPLY_VIEWS, make_feed, NULL, NULL) == APPLY_DONE;
 }

@@ -14,6 +14,7 @@
  */
 #include "postgres.h"
 
+#include "clock.h"
 #include "counts/counts.h"
 #include "items/item.h"
 #include "layout/layout.h"
@@ -81,6 +82,13 @@ static TimestampTz
 after(int ms)
 {
 	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
+}
+
+/* Is something due that was put off? */
+static bool
+is_due(TimestampTz due, TimestampTz now)
+{
+	return due != DT_NOEND && clock_reached(due, now, 2 * FOLD_AT_LAST);
 }
 
 /* Remember to fold a post: its deltas have changed, and it has so many more. */
@@ -321,7 +329,7 @@ fold_chunk(void *arg)
 	hash_seq_init(&seq, pending);
 	while ((post = hash_seq_search(&seq)) != NULL)
 	{
-		if (post->due <= now && posts < FOLD_POSTS && deltas < FOLD_DELTAS)
+		if (is_due(post->due, now) && posts < FOLD_POSTS && deltas < FOLD_DELTAS)
 		{
 			pg_uuid_t	post_id = post->post_id;
 			FoldWork	work = {post, 0};
@@ -357,9 +365,8 @@ fold_step(void)
 {
 	TimestampTz begin = GetCurrentTimestamp();
 
-	while (next_due <= GetCurrentTimestamp() &&
-		   !TimestampDifferenceExceeds(begin, GetCurrentTimestamp(),
-									   TIME_TO_FOLD))
+	while (is_due(next_due, GetCurrentTimestamp()) &&
+		   !clock_passed(begin, GetCurrentTimestamp(), TIME_TO_FOLD))
 		if (!try_chunk())
 			break;
 	if (next_due == DT_NOEND)

@@ -54,6 +54,9 @@ typedef struct Worker
 	XLogRecPtr	serve_from;		/* WAL to be applied before they are served */
 	bool		jobs;			/* may there be jobs in the queue? */
 	bool		invalid;		/* are readers still to be taken off the views? */
+	bool		other_size;		/* is the feed still of another size than is set? */
+	int			in_vain;		/* how often in a row the batch could not be
+								 * applied */
 	bool		mended;			/* are jobs to meet what was left out before? */
 	TimestampTz checked_at;		/* when worker_check_state() last looked */
 	bool		spread;			/* are there other nodes? */
@@ -77,6 +80,7 @@ extern void worker_retire(Worker *worker);
 extern bool worker_needed(void);
 extern void worker_read_state(ViewState *state);
 extern void worker_follow_settings(Worker *worker);
+extern void worker_fit_feed(Worker *worker);
 extern void worker_try_serve(Worker *worker, XLogRecPtr flushed);
 extern void worker_check_state(Worker *worker);
 
@@ -126,10 +130,11 @@ extern void apply_roll_back(void);
 extern ApplyResult apply_run(ApplyKind kind, void (*step) (void *arg),
 							 void *arg, ErrorData **error);
 extern void apply_flush(void);
+extern const char *apply_in_the_way(void);
 
 /* batch.c: what a dirty set names */
 extern bool batch_apply(const DirtySet *dirty);
-extern void batch_rebuild_feed(void);
+extern bool batch_rebuild_feed(void);
 
 /* fold.c: deltas into the posts that they count on */
 extern void fold_later(const DirtySet *dirty);
@@ -142,6 +147,7 @@ typedef enum JobProgress
 	JOBS_NONE,					/* the queue is empty */
 	JOBS_PARKED,				/* those left wait for a change of tables */
 	JOBS_WAITING,				/* look again after a while */
+	JOBS_SOON,					/* others are to be looked at after a moment */
 	JOBS_MORE					/* go on at once */
 } JobProgress;
 

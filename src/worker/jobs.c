@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "clock.h"
 #include "members/members.h"
 #include "views/views.h"
 #include "worker/internal.h"
@@ -157,7 +158,8 @@ failed_lately(const Job *job)
 {
 	for (int i = 0; i < MAX_FAILED; i++)
 		if (memcmp(&failed_jobs[i].id, &job->id, UUID_LEN) == 0 &&
-			GetCurrentTimestamp() < failed_jobs[i].again)
+			!clock_reached(failed_jobs[i].again, GetCurrentTimestamp(),
+						   FAILED_PAUSE))
 			return true;
 	return false;
 }
@@ -270,7 +272,7 @@ jobs_step(void)
 	/* on to the next ones, or back to the first */
 	queue_offset = n == JOBS_AT_ONCE ? offset + n : 0;
 	if (queue_offset > 0)
-		return JOBS_MORE;
+		return queue_moved ? JOBS_MORE : JOBS_SOON;
 	if (queue_moved)
 		progress = JOBS_MORE;
 	queue_moved = false;

@@ -16,6 +16,7 @@
  */
 #include "postgres.h"
 
+#include "clock.h"
 #include "settings.h"
 #include "worker/internal.h"
 
@@ -45,9 +46,12 @@ interval_left(const Worker *worker)
 static bool
 interval_over(Worker *worker)
 {
-	if (interval_left(worker) > 0)
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (!clock_passed(worker->counts_since, now,
+					  blogstore_count_refresh_interval))
 		return false;
-	worker->counts_since = GetCurrentTimestamp();
+	worker->counts_since = now;
 	worker->counts_done = 0;
 	return true;
 }
@@ -84,7 +88,7 @@ take_later(Worker *worker, bool all)
 	if (worker->later_since == 0)
 		worker->later_since = now;
 	if (!all && !dirty_full(worker->later) &&
-		!TimestampDifferenceExceeds(worker->later_since, now, LATER))
+		!clock_passed(worker->later_since, now, LATER))
 		return;
 	dirty_merge(worker->dirty, worker->later);
 	dirty_clear(worker->later);

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "clock.h"
 #include "layout/layout.h"
 #include "views/views.h"
 #include "worker/internal.h"
@@ -57,7 +58,7 @@ tell(Worker *worker)
 
 	worker->told_at = GetCurrentTimestamp();
 	apply_begin(&scope, APPLY_STATE);
-	nodes_tell(worker->views >= VIEWS_KEPT);
+	nodes_tell(worker->views >= VIEWS_KEPT && !worker->other_size);
 	apply_end(&scope);
 }
 
@@ -71,8 +72,7 @@ worker_see_to_nodes(Worker *worker)
 	bool		more = false;
 
 	if (nodes_have_asked() ||
-		TimestampDifferenceExceeds(worker->told_at, GetCurrentTimestamp(),
-								   SEE_TO_NODES))
+		clock_passed(worker->told_at, GetCurrentTimestamp(), SEE_TO_NODES))
 	{
 		more = send_what_lacks();
 		tell(worker);

@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "clock.h"
 #include "layout/layout.h"
 #include "settings.h"
 #include "worker/internal.h"
@@ -56,7 +57,6 @@ void
 worker_follow_settings(Worker *worker)
 {
 	ViewState	state;
-	OwnerScope	scope;
 
 	worker_read_state(&state);
 	if (state.short_form_length != blogstore_short_form_length ||
@@ -66,15 +66,28 @@ worker_follow_settings(Worker *worker)
 		ereport(LOG,
 				(errmsg("blogstore worker found another short form set and builds the views")));
 	}
-	else if (state.feed_size != blogstore_feed_size)
-	{
-		batch_rebuild_feed();
-		apply_begin(&scope, APPLY_STATE);
-		view_state_read(&state);
-		state.feed_size = blogstore_feed_size;
-		view_state_write(&state);
-		apply_end(&scope);
-	}
+	else
+		worker->other_size = state.feed_size != blogstore_feed_size;
+}
+
+/*
+ * Make the feed of the size that is set, unless somebody has the views locked, and write
+ * that down. What cannot be written is left out and remembered, as in any batch.
+ */
+void
+worker_fit_feed(Worker *worker)
+{
+	ViewState	state;
+	OwnerScope	scope;
+
+	if (!batch_rebuild_feed())
+		return;
+	apply_begin(&scope, APPLY_STATE);
+	view_state_read(&state);
+	state.feed_size = blogstore_feed_size;
+	view_state_write(&state);
+	apply_end(&scope);
+	worker->other_size = false;
 }
 
 /*
@@ -101,7 +114,8 @@ worker_try_serve(Worker *worker, XLogRecPtr flushed)
 			return;
 		worker_views_rebuilt(worker);
 	}
-	if (flushed < worker->serve_from || !decoder_at_end(worker->decoder))
+	if (flushed < worker->serve_from || !decoder_at_end(worker->decoder) ||
+		worker->other_size)
 		return;
 
 	apply_begin(&scope, APPLY_STATE);
@@ -131,7 +145,7 @@ worker_check_state(Worker *worker)
 	TimestampTz now = GetCurrentTimestamp();
 	ViewState	state;
 
-	if (!TimestampDifferenceExceeds(worker->checked_at, now, CHECK_STATE))
+	if (!clock_passed(worker->checked_at, now, CHECK_STATE))
 		return;
 	worker->checked_at = now;
 	if (!worker_needed())

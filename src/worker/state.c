@@ -72,6 +72,7 @@ worker_invalidate_views(Worker *worker)
 
 	pg_atomic_write_u32(&worker->entry->served, 0);
 	worker->views = VIEWS_REBUILDING;
+	worker->other_size = false;
 	worker->told_at = 0;
 	worker->jobs = true;
 	worker->invalid = false;

@@ -15,6 +15,7 @@
  */
 #include "postgres.h"
 
+#include "clock.h"
 #include "compat.h"
 #include "layout/layout.h"
 #include "views/views.h"
@@ -38,6 +39,9 @@
 #define NAP_IDLE 1000
 #define NAP_JOB 100
 #define NAP_SOON 20
+
+/* After so many tries in vain to apply a batch, it is told why. */
+#define TELL_IN_VAIN 10
 
 extern PGDLLEXPORT void blogstore_worker_main(Datum arg);
 
@@ -71,8 +75,7 @@ tell_left_out(const char *message)
 
 	if (entry != NULL)
 		worker_entry_error(entry, message);
-	if (told != 0 && !TimestampDifferenceExceeds(told, GetCurrentTimestamp(),
-												 TELL_AGAIN))
+	if (told != 0 && !clock_passed(told, GetCurrentTimestamp(), TELL_AGAIN))
 		return;
 	told = GetCurrentTimestamp();
 	ereport(LOG,
@@ -150,11 +153,11 @@ apply_dirty(Worker *worker)
 
 	/* also if this ends in an error */
 	worker->kept = true;
+	worker->jobs |= dirty_jobs(worker->dirty);
 	if (dirty_anything(worker->dirty))
 		worker_invalidate_views(worker);
 	if (dirty_writes(worker->dirty) && !batch_apply(worker->dirty))
 		return false;
-	worker->jobs |= dirty_jobs(worker->dirty);
 	fold_later(worker->dirty);
 	dirty_clear(worker->dirty);
 	worker->kept = false;
@@ -190,7 +193,8 @@ worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
 	pgstat_report_stat(false);
 	pgstat_report_activity(STATE_IDLE, NULL);
 	if (!worker_rest(worker, nap) && GetFlushRecPtr(NULL) <= flushed &&
-		pg_atomic_read_u64(&worker->entry->wake_lsn) <= flushed)
+		pg_atomic_read_u64(&worker->entry->wake_lsn) <= flushed &&
+		pg_atomic_read_u32(&worker->entry->urgent) == 0)
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT |
 						 WL_EXIT_ON_PM_DEATH, nap, PG_WAIT_EXTENSION);
 	ResetLatch(MyLatch);
@@ -201,24 +205,51 @@ worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
 /*
  * How long to sleep after a turn, in milliseconds; 0: not at all. behind: has the
  * turn not come to the end of the WAL? progress: of the jobs. fold: after how many
- * milliseconds there will be deltas to fold; -1: nothing is known to be.
+ * milliseconds there will be deltas to fold; -1: nothing is known to be. What somebody
+ * else is in the way of is tried again soon, and not at once.
  */
 static long
 nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 {
 	long		nap = NAP_IDLE;
 
+	if (worker->in_vain > 0 || worker->other_size)
+		return NAP_SOON;
 	if (behind || progress == JOBS_MORE || later_taking(worker) ||
-		dirty_waited(worker->dirty) ||
-		(worker->views < VIEWS_KEPT && worker->jobs && progress == JOBS_NONE))
+		dirty_waited(worker->dirty))
 		return 0;
-	if (held_back_any(worker->held) || worker->views == VIEWS_CATCHING_UP)
+	if (held_back_any(worker->held) || worker->views == VIEWS_CATCHING_UP ||
+		progress == JOBS_SOON ||
+		(worker->views < VIEWS_KEPT && worker->jobs && progress == JOBS_NONE))
 		return NAP_SOON;
 	if (progress == JOBS_WAITING)
 		nap = NAP_JOB;
 	if (fold >= 0)
 		nap = Min(nap, fold);
 	return Min(nap, later_due(worker));
+}
+
+/*
+ * Apply what the set holds, if anything, and tell so. If that has to be tried again, the
+ * set is kept, and how far the views are stays what it was.
+ */
+static void
+apply_and_tell(Worker *worker, XLogRecPtr position)
+{
+	if (dirty_any(worker->dirty) && !apply_dirty(worker))
+	{
+		if (++worker->in_vain == TELL_IN_VAIN)
+			worker_entry_error(worker->entry,
+							   psprintf("the views wait: %s", apply_in_the_way()));
+		return;
+	}
+	worker->in_vain = 0;
+	position = later_applied(worker, position);
+	if (position != InvalidXLogRecPtr)
+	{
+		publish(worker, position);
+		worker_advance(worker, position);
+	}
 }
 
 /* What a turn does with what has been decoded, up to a position; it then sleeps. */
@@ -235,14 +266,10 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	if (worker->invalid)
 		worker_invalidate_views(worker);
 	worker_check_layout(worker);
-	if (dirty_any(worker->dirty) && !apply_dirty(worker))
-		return;					/* after a wait for locks; the set is kept */
-	position = later_applied(worker, position);
-	if (position != InvalidXLogRecPtr)
-	{
-		publish(worker, position);
-		worker_advance(worker, position);
-	}
+	if (worker->other_size)
+		worker_fit_feed(worker);
+	apply_and_tell(worker, position);
+	/* what is not in the views' way goes on also while they wait */
 	fold = fold_step();
 
 	if (worker->jobs)
@@ -252,7 +279,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 		if (progress != JOBS_MORE)
 			ConditionVariableBroadcast(&worker->entry->progress);
 	}
-	if (worker->views < VIEWS_KEPT)
+	if (worker->views < VIEWS_KEPT && worker->in_vain == 0)
 		worker_try_serve(worker, flushed);
 	more = worker->spread && worker_see_to_nodes(worker);
 
@@ -280,8 +307,13 @@ wait_for_mending(MemoryContext context)
 	MemoryContextSwitchTo(context);
 	left_out_tell(error->message);
 	pgstat_report_activity(STATE_IDLE, NULL);
+	/* commits do not end the pause */
+	pg_atomic_exchange_u32(&my_worker_entry()->resting, 1);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 					 NAP_IDLE, PG_WAIT_EXTENSION);
+	pg_atomic_exchange_u32(&my_worker_entry()->resting, 0);
 	ResetLatch(MyLatch);
 	return true;
 }

@@ -15,7 +15,7 @@ use Test::More;
 
 my $node = new_server('gather');
 # the worker says whether it has rested
-$node->append_conf('postgresql.conf', "log_min_messages = debug2\nmax_prepared_transactions = 2\nblogstore.view_refresh_delay = '1s'\n");
+$node->append_conf('postgresql.conf', "log_min_messages = debug2\nblogstore.view_refresh_delay = '1s'\n");
 $node->start;
 create_store($node, 'postgres');
 $node->safe_psql('postgres', 'SELECT kit.fill(5, 10)');

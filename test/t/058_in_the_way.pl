@@ -1,0 +1,129 @@
+
+# Who is in the worker's way, knowingly or not, keeps the views waiting for no longer than he is
+# there, and nothing else: neither locks and constraints of the owner's, nor messages in the WAL,
+# which anybody may write.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('in_the_way');
+$node->start;
+create_store($node, 'postgres');
+fill_store($node, 'postgres', 5, 120);
+check_store($node, 'postgres', 'filled');
+my $pid = worker_pid($node, 'postgres');
+
+sub set_feed_size
+{
+	my ($size) = @_;
+
+	$node->safe_psql('postgres', "ALTER SYSTEM SET blogstore.feed_size = $size");
+	$node->reload;
+	wait_until($node, 'postgres', "SELECT setting = '$size' FROM pg_settings WHERE name = 'blogstore.feed_size'");
+	return;
+}
+
+# ---- Somebody has the views locked
+
+# hide_post() holds them up until its transaction ends
+my $holder = $node->background_psql('postgres');
+$holder->query_safe('BEGIN; SELECT blogstore.hide_post(kit.p(3))');
+set_feed_size(110);
+$node->safe_psql('postgres', "SELECT blogstore.create_comment(kit.p(7), kit.u(2), 'x'), blogstore.create_post(kit.u(2), 'behind it', 'x', kit.p(200), kit.d(200)), blogstore.edit_user(kit.u(2), 'two')");
+# after so many tries in vain
+wait_until($node, 'postgres', "SELECT last_error LIKE 'the views wait: %' FROM blogstore.stat_worker");
+pass('stat_worker says why the views wait');
+is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.feed WHERE title = 'behind it'"), '0', 'they do');
+wait_until($node, 'postgres', "SELECT count(*) = 0 FROM blogstore.posts WHERE type IN ('comment', 'like') AND user_id = kit.u(2) AND user_username <> 'two'");
+pass('a rename goes on meanwhile');
+is(worker_pid($node, 'postgres'), $pid, 'the worker has not ended');
+is($node->safe_psql('postgres', 'SELECT state FROM blogstore.stat_worker'), 'running', 'nor are readers without the views');
+$holder->query_safe('ROLLBACK');
+$holder->quit;
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('10 min'); SELECT count(*) FROM blogstore.feed"), "t\n110", 'then the feed has the size that is set');
+is(worker_pid($node, 'postgres'), $pid, 'all by the same worker');
+
+# ---- A constraint of the owner's that rows of the feed do not keep
+
+# those that are there do
+$node->safe_psql('postgres', "ALTER TABLE blogstore.feed ADD CONSTRAINT newer CHECK (creation_date > kit.d(8)) NOT VALID");
+set_feed_size(115);
+wait_until($node, 'postgres', "SELECT last_error LIKE '%newer%' FROM blogstore.stat_worker");
+is(worker_pid($node, 'postgres'), $pid, 'constraint: the worker goes on');
+is($node->safe_psql('postgres', "SELECT title FROM blogstore.create_post(kit.u(3), 'shown', 'x', kit.p(201), kit.d(201)); SELECT blogstore.wait_for_views('10 min'); SELECT count(*) FROM blogstore.list_user_posts(kit.u(3)) WHERE title = 'shown'"),
+	"shown\nt\n1", 'constraint: copies follow');
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.feed DROP CONSTRAINT newer');
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('10 min'); SELECT count(*) FROM blogstore.feed"), "t\n115", 'without it the feed has the size that is set');
+is(worker_pid($node, 'postgres'), $pid, 'constraint: all by the same worker');
+set_feed_size(100);
+check_store($node, 'postgres', 'mended');
+
+# ---- A trigger of the owner's that says it is somebody else's fault
+
+$node->safe_psql(
+	'postgres', q{
+CREATE SEQUENCE kit.tries;
+CREATE FUNCTION kit.in_vain() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM nextval('kit.tries');
+	RAISE EXCEPTION 'come again' USING ERRCODE = '40001';
+END $$;
+CREATE TRIGGER in_vain BEFORE INSERT ON blogstore.users FOR EACH ROW WHEN (NEW.title = 'in vain') EXECUTE FUNCTION kit.in_vain();
+SELECT blogstore.create_post(kit.u(4), 'in vain', 'x', kit.p(202), kit.d(202));
+});
+wait_until($node, 'postgres', "SELECT last_error = 'the views wait: come again' FROM blogstore.stat_worker");
+# by the server's clock: a pause of 20 ms after each
+my $tries = 'SELECT last_value, extract(epoch FROM clock_timestamp()) FROM kit.tries';
+my ($before, $start) = split /\|/, $node->safe_psql('postgres', $tries);
+wait_until($node, 'postgres', "SELECT last_value > $before + 10 FROM kit.tries");
+my ($after, $end) = split /\|/, $node->safe_psql('postgres', $tries);
+cmp_ok($after - $before, '<=', 5 + 60 * ($end - $start), 'it is tried again with a pause in between');
+$node->safe_psql('postgres', 'DROP TRIGGER in_vain ON blogstore.users');
+check_store($node, 'postgres', 'no trigger');
+
+# ---- Messages in the WAL
+
+# a post that is to be looked at, as nodes of a cluster tell it
+my $touch = "pg_logical_emit_message(false, 'blogstore touch', uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || int8send(0))";
+$node->safe_psql(
+	'postgres', q{
+CREATE ROLE anybody LOGIN;
+CREATE TABLE kit.rebuilds (at timestamptz DEFAULT clock_timestamp());
+CREATE FUNCTION kit.rebuild() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+	INSERT INTO kit.rebuilds DEFAULT VALUES;
+	RETURN NEW;
+END $$;
+CREATE TRIGGER rebuild AFTER INSERT ON blogstore.jobs FOR EACH ROW WHEN (NEW.kind = 'rebuild') EXECUTE FUNCTION kit.rebuild();
+});
+
+# more than the worker would look at one by one, in a transaction that is rolled back
+$node->safe_psql('postgres', "SET ROLE anybody; BEGIN; SELECT pg_current_xact_id() IS NOT NULL; SELECT count($touch) FROM generate_series(1, 200001); ROLLBACK");
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('10 min'); SELECT count(*) FROM kit.rebuilds"), "t\n0", 'messages have nothing built anew');
+
+# two transactions in turn, which stay open
+my @open = map { $node->background_psql('postgres') } 1 .. 2;
+$_->query_safe('BEGIN; SELECT pg_current_xact_id()') for @open;
+for (1 .. 20)
+{
+	$_->query_safe("SET LOCAL synchronous_commit = off; SELECT $touch") for @open;
+}
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('10 min')"), 't', 'transactions are open: the worker has read their messages');
+my $offset = -s $node->logfile;
+$node->safe_psql('postgres', "SELECT pg_log_backend_memory_contexts($pid)");
+$node->wait_for_log(qr/Grand total: \d+ bytes/, $offset);
+my $sets = () = slurp_file($node->logfile, $offset) =~ /blogstore dirty set/g;
+cmp_ok($sets, '>', 0, 'the worker has told its memory');
+cmp_ok($sets, '<', 10, 'it holds nothing back for them');
+$_->quit for @open;
+is(worker_pid($node, 'postgres'), $pid, 'messages: the same worker');
+check_store($node, 'postgres', 'messages');
+
+done_testing();

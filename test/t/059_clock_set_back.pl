@@ -1,0 +1,84 @@
+
+# A clock that is set back, by an hour here, lets nothing wait for the hour to pass again.
+# It is this server's alone (set_back.c).
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('clock');
+my $clock = $node->basedir . '/clock';
+my $library = $node->basedir . '/set_back.so';
+
+# in place, for those who have it mapped
+sub set_clock
+{
+	my ($seconds) = @_;
+
+	open my $file, -e $clock ? '+<' : '>', $clock or die $!;
+	syswrite($file, pack('q', $seconds)) == 8 or die $!;
+	close $file or die $!;
+	return;
+}
+
+$node->append_conf('postgresql.conf', "blogstore.count_refresh_interval = '1s'\n");
+set_clock(0);
+system_or_bail('cc', '-shared', '-fPIC', '-o', $library, "$FindBin::RealBin/set_back.c");
+{
+	local $ENV{LD_PRELOAD} = $library;
+	local $ENV{CLOCK_OFFSET} = $clock;
+	$node->start;
+}
+create_store($node, 'postgres');
+fill_store($node, 'postgres', 9, 120);
+check_store($node, 'postgres', 'filled');
+my $slot = worker_slot($node, 'postgres');
+
+# Likes of many posts, whose counts are put off; a copy that somebody has altered; deltas that
+# are to be folded. Everything of a user that is renamed.
+sub write_much
+{
+	my ($user) = @_;
+
+	$node->safe_psql('postgres', "SELECT count(blogstore.create_like(kit.p(n), kit.u($user))) FROM generate_series(1, 120) n");
+	$node->safe_psql('postgres', "UPDATE blogstore.users SET title = 'altered $user' WHERE id = kit.p(7)");
+	$node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u($user), 'number $user')");
+	return;
+}
+
+my $counts = 'SELECT sum(like_count) FROM blogstore.users';
+my $before = $node->safe_psql('postgres', $counts);
+write_much(6);
+wait_until($node, 'postgres', $counts, $before + 120);
+pass('before: counts are put right by themselves');
+
+my $now = $node->safe_psql('postgres', 'SELECT clock_timestamp()');
+set_clock(-3600);
+is($node->safe_psql('postgres', "SELECT clock_timestamp() < '$now'"), 't', 'the clock is set back');
+write_much(7);
+my $lsn = $node->safe_psql('postgres', 'SELECT pg_current_wal_lsn()');
+wait_until($node, 'postgres', $counts, $before + 240);
+pass('counts are put right by themselves');
+wait_until($node, 'postgres', "SELECT count(*) = 0 FROM blogstore.users WHERE title LIKE 'altered%'");
+pass('so is what somebody has altered');
+wait_until($node, 'postgres', "SELECT count(*) = 0 FROM blogstore.posts WHERE user_id = kit.u(7) AND user_username <> 'number 7'");
+pass('a renamed user has the new name on all items');
+wait_until($node, 'postgres', "SELECT confirmed_flush_lsn >= '$lsn' FROM pg_replication_slots WHERE slot_name = '$slot'");
+pass('the slot moves on');
+check_store($node, 'postgres', 'set back');
+
+# a worker that fails is started again
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
+set_clock(-7200);
+wait_until($node, 'postgres', "SELECT state = 'running' FROM blogstore.stat_worker");
+check_store($node, 'postgres', 'set back once more, and started again');
+set_clock(0);
+check_store($node, 'postgres', 'set right');
+
+done_testing();
