@@ -195,6 +195,7 @@ wait_advance(Wait *wait)
 Datum
 blogstore_wait_for_views(PG_FUNCTION_ARGS)
 {
+	TimestampTz began = GetCurrentTimestamp();
 	TimestampTz deadline;
 	Wait		wait;
 
@@ -228,8 +229,8 @@ blogstore_wait_for_views(PG_FUNCTION_ARGS)
 		if (wait.step == WAIT_DONE)
 			break;
 		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
-		if (left <= 0)
-			break;
+		if (left <= 0 || GetCurrentTimestamp() < began)
+			break;				/* it is time, or the clock was set back */
 		entry = my_worker_entry();
 		if (entry != NULL)
 		{

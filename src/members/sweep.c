@@ -294,9 +294,9 @@ sweep_may_recheck(Sweep *sweep)
 void
 sweep_park(Sweep *sweep, const Job *job)
 {
+	sweep->parked_for = job->has_user ? PARKED_PAUSE : PARKED_PAUSE_ALL;
 	sweep->again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-											   job->has_user ? PARKED_PAUSE :
-											   PARKED_PAUSE_ALL);
+											   sweep->parked_for);
 }
 
 /*
@@ -307,7 +307,7 @@ bool
 sweep_may_restart(const Sweep *sweep)
 {
 	return sweep->left_out &&
-		clock_reached(sweep->again, GetCurrentTimestamp(), PARKED_PAUSE_ALL);
+		clock_reached(sweep->again, GetCurrentTimestamp(), sweep->parked_for);
 }
 
 /*

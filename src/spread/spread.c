@@ -18,6 +18,7 @@
  */
 #include "postgres.h"
 
+#include "clock.h"
 #include "compat.h"
 #include "hooks.h"
 #include "layout/layout.h"
@@ -226,7 +227,7 @@ copy_all(Spread *spread)
 	{
 		if (tries == 0)
 			tell_waiting();
-		if (TimestampDifferenceExceeds(since, GetCurrentTimestamp(), PATIENCE))
+		if (clock_passed(since, GetCurrentTimestamp(), PATIENCE))
 			give_up(jobs);
 		pg_usleep(PAUSE);
 		CHECK_FOR_INTERRUPTS();

@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "clock.h"
 #include "spread/spread.h"
 #include "upgrade/upgrade.h"
 
@@ -89,7 +90,7 @@ lock_while_free(List *tables, LOCKMODE mode, int ms)
 		while (!ConditionalLockRelationOid(lfirst_oid(lc), mode))
 		{
 			CHECK_FOR_INTERRUPTS();
-			if (TimestampDifferenceExceeds(since, GetCurrentTimestamp(), ms))
+			if (clock_passed(since, GetCurrentTimestamp(), ms))
 			{
 				unlock_until(tables, lc, mode);
 				return false;

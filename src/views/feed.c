@@ -269,15 +269,20 @@ feed_make(void)
 	PopActiveSnapshot();
 }
 
-/* The same; on a cluster all nodes send what they have for it. */
+/* On a cluster: all nodes, this one too, are to send anew what they have for the others' feeds. */
+void
+feed_send_anew(void)
+{
+	nodes_ask_anew();
+	nodes_unsure();
+}
+
+/* Make the feed right; on a cluster all nodes send what they have for it. */
 void
 feed_rebuild(void)
 {
 	if (layout_is_spread())
-	{
-		nodes_ask_anew();
-		nodes_unsure();
-	}
+		feed_send_anew();
 	feed_make();
 }
 

@@ -179,10 +179,10 @@ apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
 			*error = CopyErrorData();
 			result = APPLY_FAILED;
 		}
-		else if (was_in_the_way(code))
-			note_in_the_way(context);
-		else if (!careful_begin(code))
+		else if (!was_in_the_way(code) && !careful_begin(code))
 			PG_RE_THROW();
+		else
+			note_in_the_way(context);
 		apply_roll_back();
 		MemoryContextSwitchTo(context);
 	}

@@ -100,18 +100,23 @@ batch_apply(const DirtySet *dirty)
 static void
 make_feed(void *arg)
 {
-	FeedWork	work = {.anew = true};
+	feed_make();
+}
 
-	if (!careful_do(refresh_feed, &work))
+static void
+make_feed_carefully(void *arg)
+{
+	if (!careful_do(make_feed, NULL))
 		careful_remember_feed();
 }
 
 /*
- * Make the feed right, whatever it was built with. Returns false if it has to be tried
- * again.
+ * Make the feed right, whatever it was built with; on a cluster, as far as this node's
+ * posts go. Returns false if it has to be tried again.
  */
 bool
-batch_rebuild_feed(void)
+batch_make_feed(void)
 {
-	return apply_run(APPLY_VIEWS, make_feed, NULL, NULL) == APPLY_DONE;
+	return apply_run(APPLY_VIEWS, make_feed_carefully, NULL,
+					 NULL) == APPLY_DONE;
 }

@@ -75,6 +75,9 @@ static ItemPlace look_after;
  */
 static bool counters_too = true;
 
+/* Has the chunk begun, or was somebody in the way before? */
+static bool chunk_begun = false;
+
 /* Are there, among the pending posts, some that have but left their counters? */
 static bool nobodys_pending = false;
 
@@ -318,6 +321,7 @@ fold_chunk(void *arg)
 	int			posts = 0;
 	int64		deltas = 0;
 
+	chunk_begun = true;
 	next_due = DT_NOEND;
 	/* what the last chunk has done is committed */
 	if (pending == NULL || hash_get_num_entries(pending) == 0)
@@ -349,10 +353,14 @@ fold_chunk(void *arg)
 static bool
 try_chunk(void)
 {
+	chunk_begun = false;
 	if (apply_run(APPLY_COUNTS, fold_chunk, NULL, NULL) == APPLY_DONE)
 		return true;
 	/* what was forgotten is not folded */
-	fold_all_later(false);
+	if (chunk_begun)
+		fold_all_later(false);
+	else
+		next_due = after(FOLD_AFTER);
 	return false;
 }
 

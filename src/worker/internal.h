@@ -55,8 +55,8 @@ typedef struct Worker
 	bool		jobs;			/* may there be jobs in the queue? */
 	bool		invalid;		/* are readers still to be taken off the views? */
 	bool		other_size;		/* is the feed still of another size than is set? */
-	int			in_vain;		/* how often in a row the batch could not be
-								 * applied */
+	int			in_vain;		/* how often in a row the views could not be
+								 * written */
 	bool		mended;			/* are jobs to meet what was left out before? */
 	TimestampTz checked_at;		/* when worker_check_state() last looked */
 	bool		spread;			/* are there other nodes? */
@@ -80,7 +80,7 @@ extern void worker_retire(Worker *worker);
 extern bool worker_needed(void);
 extern void worker_read_state(ViewState *state);
 extern void worker_follow_settings(Worker *worker);
-extern void worker_fit_feed(Worker *worker);
+extern bool worker_fit_feed(Worker *worker);
 extern void worker_try_serve(Worker *worker, XLogRecPtr flushed);
 extern void worker_check_state(Worker *worker);
 
@@ -134,7 +134,7 @@ extern const char *apply_in_the_way(void);
 
 /* batch.c: what a dirty set names */
 extern bool batch_apply(const DirtySet *dirty);
-extern bool batch_rebuild_feed(void);
+extern bool batch_make_feed(void);
 
 /* fold.c: deltas into the posts that they count on */
 extern void fold_later(const DirtySet *dirty);

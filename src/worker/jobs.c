@@ -121,6 +121,7 @@ do_step(Job *job)
 typedef struct Chunk
 {
 	Job		   *job;
+	bool		begun;			/* or was somebody in the way before? */
 	bool		moved;
 } Chunk;
 
@@ -134,6 +135,7 @@ do_chunk(void *arg)
 	Chunk	   *chunk = arg;
 	Job		   *job = chunk->job;
 
+	chunk->begun = true;
 	if (!job_lock(job))
 		return;
 	if (!writes_views(job))
@@ -195,7 +197,7 @@ try_chunk(Job *job)
 {
 	bool		views = writes_views(job);
 	Job			before = *job;
-	Chunk		chunk = {job, false};
+	Chunk		chunk = {.job = job};
 	ErrorData  *error = NULL;
 	ApplyResult result;
 
@@ -207,7 +209,7 @@ try_chunk(Job *job)
 		announce_commit(XactLastCommitEnd);
 	if (result == APPLY_FAILED)
 		note_failed(&before, error);
-	if (result != APPLY_DONE)
+	if (result != APPLY_DONE && chunk.begun)
 		sweep_failed(&before);
 	if (result != APPLY_DONE || !chunk.moved)
 	{
@@ -222,6 +224,7 @@ try_chunk(Job *job)
 /* Where in the queue to go on: no job holds up the others. */
 static int64 queue_offset = 0;
 static int	queue_next = 0;
+static int	queue_seen = 0;		/* of these jobs, since one of them moved */
 static bool queue_moved = false;	/* since it was last at the start */
 
 /* Jobs of the queue, from where it was left, in the current memory context. */
@@ -254,22 +257,31 @@ jobs_step(void)
 	JobProgress progress = offset > 0 ? JOBS_WAITING :
 		n > 0 ? JOBS_PARKED : JOBS_NONE;
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n && queue_seen < n; i++)
 	{
 		Job		   *job = &jobs[(first + i) % n];
 
 		if (progress == JOBS_PARKED && !job_is_parked(job))
 			progress = JOBS_WAITING;
+		queue_seen++;
 		if (failed_lately(job) || !try_chunk(job))
-			continue;
+		{
+			/* it may have waited for a lock, and the next one is to do so, too */
+			if (GetCurrentTimestamp() < until || queue_seen >= n)
+				continue;
+			queue_next = (first + i + 1) % n;
+			return JOBS_SOON;
+		}
 		progress = JOBS_MORE;
 		queue_moved = true;
+		queue_seen = 0;
 		queue_next = (first + i + !job->finished) % n;
 		if (GetCurrentTimestamp() >= until)
 			return JOBS_MORE;
 	}
 
 	/* on to the next ones, or back to the first */
+	queue_seen = 0;
 	queue_offset = n == JOBS_AT_ONCE ? offset + n : 0;
 	if (queue_offset > 0)
 		return queue_moved ? JOBS_MORE : JOBS_SOON;

@@ -70,6 +70,7 @@ bool
 worker_see_to_nodes(Worker *worker)
 {
 	bool		more = false;
+	bool		confirmed;
 
 	if (nodes_have_asked() ||
 		clock_passed(worker->told_at, GetCurrentTimestamp(), SEE_TO_NODES))
@@ -79,9 +80,10 @@ worker_see_to_nodes(Worker *worker)
 		if (more)
 			worker->told_at = 0;
 	}
-	if (worker->views == VIEWS_SERVED && !nodes_confirm())
+	confirmed = !worker->other_size && nodes_confirm();
+	if (worker->views == VIEWS_SERVED && !confirmed)
 		worker_await_others(worker);
-	else if (worker->views >= VIEWS_KEPT && nodes_confirm())
+	else if (worker->views >= VIEWS_KEPT && confirmed)
 		worker_serve_views(worker);
 	return more;
 }

@@ -9,6 +9,7 @@
 #include "clock.h"
 #include "layout/layout.h"
 #include "settings.h"
+#include "views/views.h"
 #include "worker/internal.h"
 
 #include "access/xact.h"
@@ -52,7 +53,24 @@ worker_read_state(ViewState *state)
 	apply_end(&scope);
 }
 
-/* Make the views fit settings that have changed since they were built. */
+/* Write down of which size the feed is; 0: that is not known. */
+static void
+write_feed_size(int size)
+{
+	ViewState	state;
+	OwnerScope	scope;
+
+	apply_begin(&scope, APPLY_STATE);
+	view_state_read(&state);
+	state.feed_size = size;
+	view_state_write(&state);
+	apply_end(&scope);
+}
+
+/*
+ * Make the views fit settings that have changed since they were built. Of another size the
+ * feed is in a turn (worker_fit_feed()); until it is, a crash finds that it may be of any.
+ */
 void
 worker_follow_settings(Worker *worker)
 {
@@ -66,28 +84,30 @@ worker_follow_settings(Worker *worker)
 		ereport(LOG,
 				(errmsg("blogstore worker found another short form set and builds the views")));
 	}
-	else
-		worker->other_size = state.feed_size != blogstore_feed_size;
+	else if (state.feed_size != blogstore_feed_size)
+	{
+		if (state.feed_size != 0)
+			write_feed_size(0);
+		worker->other_size = true;
+	}
 }
 
 /*
- * Make the feed of the size that is set, unless somebody has the views locked, and write
- * that down. What cannot be written is left out and remembered, as in any batch.
+ * Make the feed of the size that is set. What cannot be written is left out and remembered, as
+ * in any batch. Returns false if somebody is in the way.
  */
-void
+bool
 worker_fit_feed(Worker *worker)
 {
-	ViewState	state;
-	OwnerScope	scope;
-
-	if (!batch_rebuild_feed())
-		return;
-	apply_begin(&scope, APPLY_STATE);
-	view_state_read(&state);
-	state.feed_size = blogstore_feed_size;
-	view_state_write(&state);
-	apply_end(&scope);
+	if (!batch_make_feed())
+		return false;
+	write_feed_size(blogstore_feed_size);
 	worker->other_size = false;
+	/* of the others' posts there may be too few */
+	if (worker->spread)
+		feed_send_anew();
+	worker->told_at = 0;
+	return true;
 }
 
 /*

@@ -40,8 +40,8 @@
 #define NAP_JOB 100
 #define NAP_SOON 20
 
-/* After so many tries in vain to apply a batch, it is told why. */
-#define TELL_IN_VAIN 10
+/* After ten tries in vain to write the views it is told why, and again after so many. */
+#define TELL_IN_VAIN 100
 
 extern PGDLLEXPORT void blogstore_worker_main(Datum arg);
 
@@ -213,7 +213,7 @@ nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 {
 	long		nap = NAP_IDLE;
 
-	if (worker->in_vain > 0 || worker->other_size)
+	if (worker->in_vain > 0)
 		return NAP_SOON;
 	if (behind || progress == JOBS_MORE || later_taking(worker) ||
 		dirty_waited(worker->dirty))
@@ -230,15 +230,29 @@ nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 }
 
 /*
- * Apply what the set holds, if anything, and tell so. If that has to be tried again, the
- * set is kept, and how far the views are stays what it was.
+ * Write to the views what they lack: all that the set holds, and the feed if it is of another
+ * size. False: that has to be tried again; the set is kept.
+ */
+static bool
+write_views(Worker *worker)
+{
+	bool		fits = !worker->other_size || worker_fit_feed(worker);
+
+	if (dirty_any(worker->dirty) && !apply_dirty(worker))
+		return false;
+	return fits;
+}
+
+/*
+ * Write to the views what they lack, and tell so. If that has to be tried again, how far they
+ * are stays what it was; now and then it is told why.
  */
 static void
 apply_and_tell(Worker *worker, XLogRecPtr position)
 {
-	if (dirty_any(worker->dirty) && !apply_dirty(worker))
+	if (!write_views(worker))
 	{
-		if (++worker->in_vain == TELL_IN_VAIN)
+		if (++worker->in_vain % TELL_IN_VAIN == 10)
 			worker_entry_error(worker->entry,
 							   psprintf("the views wait: %s", apply_in_the_way()));
 		return;
@@ -262,12 +276,12 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	bool		more;
 
 	worker_check_state(worker);
-	worker->invalid |= careful_try_again(worker->dirty);
+	/* of what is kept nobody knows yet what of it fails */
+	if (!worker->kept)
+		worker->invalid |= careful_try_again(worker->dirty);
 	if (worker->invalid)
 		worker_invalidate_views(worker);
 	worker_check_layout(worker);
-	if (worker->other_size)
-		worker_fit_feed(worker);
 	apply_and_tell(worker, position);
 	/* what is not in the views' way goes on also while they wait */
 	fold = fold_step();

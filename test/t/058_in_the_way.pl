@@ -36,19 +36,31 @@ sub set_feed_size
 my $holder = $node->background_psql('postgres');
 $holder->query_safe('BEGIN; SELECT blogstore.hide_post(kit.p(3))');
 set_feed_size(110);
-$node->safe_psql('postgres', "SELECT blogstore.create_comment(kit.p(7), kit.u(2), 'x'), blogstore.create_post(kit.u(2), 'behind it', 'x', kit.p(200), kit.d(200)), blogstore.edit_user(kit.u(2), 'two')");
-# after so many tries in vain
+# there is nothing else to write; after so many tries in vain
 wait_until($node, 'postgres', "SELECT last_error LIKE 'the views wait: %' FROM blogstore.stat_worker");
 pass('stat_worker says why the views wait');
-is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.feed WHERE title = 'behind it'"), '0', 'they do');
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('1 s')"), 'f', 'nor does the feed count as made');
+$node->safe_psql('postgres', "SELECT blogstore.create_comment(kit.p(7), kit.u(2), 'x'), blogstore.create_post(kit.u(2), 'behind it', 'x', kit.p(200), kit.d(200)), blogstore.edit_user(kit.u(2), 'two')");
 wait_until($node, 'postgres', "SELECT count(*) = 0 FROM blogstore.posts WHERE type IN ('comment', 'like') AND user_id = kit.u(2) AND user_username <> 'two'");
 pass('a rename goes on meanwhile');
+is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.feed WHERE title = 'behind it'"), '0', 'the views wait');
 is(worker_pid($node, 'postgres'), $pid, 'the worker has not ended');
 is($node->safe_psql('postgres', 'SELECT state FROM blogstore.stat_worker'), 'running', 'nor are readers without the views');
 $holder->query_safe('ROLLBACK');
 $holder->quit;
 is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('10 min'); SELECT count(*) FROM blogstore.feed"), "t\n110", 'then the feed has the size that is set');
 is(worker_pid($node, 'postgres'), $pid, 'all by the same worker');
+
+# ---- A constraint of the owner's that a copy does not keep
+
+# somebody waits already when the worker comes upon it first
+$node->safe_psql('postgres', "ALTER TABLE blogstore.users ADD CONSTRAINT odd CHECK (title <> 'refused') NOT VALID");
+my $patience = $PostgreSQL::Test::Utils::timeout_default;
+is($node->safe_psql('postgres', "SELECT title FROM blogstore.edit_post(kit.p(50), 'refused'); SELECT blogstore.wait_for_views('$patience s'); SELECT count(*) FROM blogstore.users WHERE title = 'refused'"),
+	"refused\nt\n0", 'a copy that cannot be written is left out');
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.users DROP CONSTRAINT odd');
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('$patience s'); SELECT count(*) FROM blogstore.users WHERE title = 'refused'"), "t\n1", 'and written once it can be');
+is(worker_pid($node, 'postgres'), $pid, 'a copy: all by the same worker');
 
 # ---- A constraint of the owner's that rows of the feed do not keep
 

@@ -29,7 +29,7 @@ sub set_clock
 
 $node->append_conf('postgresql.conf', "blogstore.count_refresh_interval = '1s'\n");
 set_clock(0);
-system_or_bail('cc', '-shared', '-fPIC', '-o', $library, "$FindBin::RealBin/set_back.c");
+system_or_bail(split(' ', $node->config_data('--cc')), '-shared', '-fPIC', '-o', $library, "$FindBin::RealBin/set_back.c");
 {
 	local $ENV{LD_PRELOAD} = $library;
 	local $ENV{CLOCK_OFFSET} = $clock;
@@ -73,9 +73,12 @@ wait_until($node, 'postgres', "SELECT confirmed_flush_lsn >= '$lsn' FROM pg_repl
 pass('the slot moves on');
 check_store($node, 'postgres', 'set back');
 
-# a worker that fails is started again
-$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
+# a worker that fails, and fails again, is to be started after a while
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.view_state RENAME TO away');
+$node->safe_psql('postgres', "SELECT pg_terminate_backend(pid, 180000) FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
+wait_until($node, 'postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
 set_clock(-7200);
+$node->safe_psql('postgres', 'ALTER TABLE blogstore.away RENAME TO view_state');
 wait_until($node, 'postgres', "SELECT state = 'running' FROM blogstore.stat_worker");
 check_store($node, 'postgres', 'set back once more, and started again');
 set_clock(0);
