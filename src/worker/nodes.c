@@ -70,7 +70,6 @@ bool
 worker_see_to_nodes(Worker *worker)
 {
 	bool		more = false;
-	bool		confirmed;
 
 	if (nodes_have_asked() ||
 		clock_passed(worker->told_at, GetCurrentTimestamp(), SEE_TO_NODES))
@@ -80,10 +79,11 @@ worker_see_to_nodes(Worker *worker)
 		if (more)
 			worker->told_at = 0;
 	}
-	confirmed = !worker->other_size && nodes_confirm();
-	if (worker->views == VIEWS_SERVED && !confirmed)
-		worker_await_others(worker);
-	else if (worker->views >= VIEWS_KEPT && confirmed)
+	if (worker->views < VIEWS_KEPT)
+		return more;
+	if (!worker->other_size && nodes_confirm())
 		worker_serve_views(worker);
+	else if (worker->views == VIEWS_SERVED)
+		worker_await_others(worker);
 	return more;
 }
