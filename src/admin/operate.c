@@ -223,13 +223,15 @@ blogstore_wait_for_views(PG_FUNCTION_ARGS)
 	for (;;)
 	{
 		WorkerEntry *entry;
+		TimestampTz now;
 		long		left;
 
 		wait_advance(&wait);
 		if (wait.step == WAIT_DONE)
 			break;
-		left = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
-		if (left <= 0 || GetCurrentTimestamp() < began)
+		now = GetCurrentTimestamp();
+		left = TimestampDifferenceMilliseconds(now, deadline);
+		if (left <= 0 || now < began)
 			break;				/* it is time, or the clock was set back */
 		entry = my_worker_entry();
 		if (entry != NULL)

@@ -245,8 +245,7 @@ look_at_nodes(void)
 int
 nodes_others(OtherNode **list)
 {
-	if (looked_at == 0 ||
-		clock_passed(looked_at, GetCurrentTimestamp(), TELL_EVERY))
+	if (clock_passed(looked_at, GetCurrentTimestamp(), TELL_EVERY))
 		look_at_nodes();
 	*list = others;
 	return n_others;

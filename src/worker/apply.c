@@ -42,7 +42,8 @@ static int	guc_nest;			/* of the present transaction's settings */
 static MemoryContext outside;	/* what was current before the transaction */
 static ApplyKind kind_now;		/* of the present transaction */
 static bool left_out_noted = false; /* is the layout written down as 0? */
-static char in_the_way[ERROR_LENGTH];	/* what was last */
+static char in_the_way[ERROR_LENGTH];	/* the error of the last step that is to
+										 * be tried again */
 
 /*
  * Begin a transaction as the containers' owner with an active snapshot. Locks
@@ -118,7 +119,7 @@ apply_roll_back(void)
 	replorigin_session_origin = InvalidRepOriginId;
 }
 
-/* By which error another transaction was last in the way. */
+/* Why the last step that is to be tried again has failed. */
 const char *
 apply_in_the_way(void)
 {

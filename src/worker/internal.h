@@ -88,6 +88,7 @@ extern void worker_check_state(Worker *worker);
 extern bool worker_see_to_nodes(Worker *worker);
 
 /* rest.c: rests in which commits gather */
+extern bool worker_sleep(Worker *worker, long ms);
 extern bool worker_rest(Worker *worker, long nap);
 
 /* advance.c: how far the worker has come */

@@ -254,8 +254,9 @@ jobs_step(void)
 													TIME_FOR_JOBS);
 	int64		offset = queue_offset;
 	int			first = n > 0 ? queue_next % n : 0;
-	JobProgress progress = offset > 0 ? JOBS_WAITING :
-		n > 0 ? JOBS_PARKED : JOBS_NONE;
+	/* of jobs that were looked at before it is not known any more */
+	JobProgress progress = offset > 0 || (n > 0 && queue_seen > 0) ?
+		JOBS_WAITING : n > 0 ? JOBS_PARKED : JOBS_NONE;
 
 	for (int i = 0; i < n && queue_seen < n; i++)
 	{

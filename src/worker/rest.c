@@ -49,18 +49,14 @@ site_busy(Worker *worker)
 }
 
 /*
- * Rest, if the site is busy, for so many milliseconds at most. Returns false if it
- * is not.
+ * Sleep for so many milliseconds at most; commits do not end that, who waits for the worker
+ * does. Returns whether somebody has.
  */
 bool
-worker_rest(Worker *worker, long nap)
+worker_sleep(Worker *worker, long ms)
 {
 	WorkerEntry *entry = worker->entry;
 	bool		woken = true;
-
-	if (worker->views < VIEWS_KEPT || blogstore_view_refresh_delay == 0 ||
-		!site_busy(worker))
-		return false;
 
 	/* the latch may have been set for a commit, or for what is asked of here */
 	pg_atomic_exchange_u32(&entry->resting, 1);
@@ -69,9 +65,25 @@ worker_rest(Worker *worker, long nap)
 	if (pg_atomic_read_u32(&entry->urgent) == 0 && !ConfigReloadPending)
 		woken = WaitLatch(MyLatch,
 						  WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						  Min(nap, blogstore_view_refresh_delay),
-						  PG_WAIT_EXTENSION) & WL_LATCH_SET;
+						  ms, PG_WAIT_EXTENSION) & WL_LATCH_SET;
 	pg_atomic_exchange_u32(&entry->resting, 0);
+	return woken;
+}
+
+/*
+ * Rest, if the site is busy, for so many milliseconds at most. Returns false if it
+ * is not.
+ */
+bool
+worker_rest(Worker *worker, long nap)
+{
+	bool		woken;
+
+	if (worker->views < VIEWS_KEPT || blogstore_view_refresh_delay == 0 ||
+		!site_busy(worker))
+		return false;
+
+	woken = worker_sleep(worker, Min(nap, blogstore_view_refresh_delay));
 	elog(DEBUG2, "blogstore worker %s",
 		 woken ? "was woken from its rest" : "has rested");
 	return true;

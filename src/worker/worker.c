@@ -40,8 +40,9 @@
 #define NAP_JOB 100
 #define NAP_SOON 20
 
-/* After ten tries in vain to write the views it is told why, and again after so many. */
-#define TELL_IN_VAIN 100
+/* After so many tries in vain to write the views it is told why, and again after so many. */
+#define TELL_FIRST 10
+#define TELL_EVERY 100
 
 extern PGDLLEXPORT void blogstore_worker_main(Datum arg);
 
@@ -75,7 +76,7 @@ tell_left_out(const char *message)
 
 	if (entry != NULL)
 		worker_entry_error(entry, message);
-	if (told != 0 && !clock_passed(told, GetCurrentTimestamp(), TELL_AGAIN))
+	if (!clock_passed(told, GetCurrentTimestamp(), TELL_AGAIN))
 		return;
 	told = GetCurrentTimestamp();
 	ereport(LOG,
@@ -252,7 +253,7 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 {
 	if (!write_views(worker))
 	{
-		if (++worker->in_vain % TELL_IN_VAIN == 10)
+		if (++worker->in_vain % TELL_EVERY == TELL_FIRST)
 			worker_entry_error(worker->entry,
 							   psprintf("the views wait: %s", apply_in_the_way()));
 		return;
@@ -309,8 +310,9 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
  * true. What failed is tried again after a while.
  */
 static bool
-wait_for_mending(MemoryContext context)
+wait_for_mending(Worker *worker)
 {
+	MemoryContext context = worker->turn;
 	ErrorData  *error;
 
 	if (!careful_concerns(geterrcode()))
@@ -321,13 +323,7 @@ wait_for_mending(MemoryContext context)
 	MemoryContextSwitchTo(context);
 	left_out_tell(error->message);
 	pgstat_report_activity(STATE_IDLE, NULL);
-	/* commits do not end the pause */
-	pg_atomic_exchange_u32(&my_worker_entry()->resting, 1);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 NAP_IDLE, PG_WAIT_EXTENSION);
-	pg_atomic_exchange_u32(&my_worker_entry()->resting, 0);
+	(void) worker_sleep(worker, NAP_IDLE);
 	ResetLatch(MyLatch);
 	return true;
 }
@@ -363,7 +359,7 @@ worker_turn(Worker *worker)
 	}
 	PG_CATCH();
 	{
-		if (!wait_for_mending(worker->turn))
+		if (!wait_for_mending(worker))
 			PG_RE_THROW();
 	}
 	PG_END_TRY();

@@ -112,9 +112,7 @@ sub feed_of
 {
 	my ($size, @sql) = @_;
 
-	$node->append_conf('postgresql.conf', "blogstore.feed_size = $size\n");
-	$node->reload;
-	wait_until($node, 'postgres', "SELECT setting = '$size' FROM pg_settings WHERE name = 'blogstore.feed_size'");
+	set_and_reload($node, 'blogstore.feed_size', $size);
 	$node->safe_psql('postgres', $_) foreach @sql;
 	$node->safe_psql('postgres', "SELECT blogstore.wait_for_views('10 min')");
 	is($node->safe_psql('postgres', "SELECT array_agg(id ORDER BY id) = (SELECT array_agg(id ORDER BY id) FROM (SELECT id FROM kit.implied ORDER BY creation_date DESC, id DESC LIMIT $size) p) FROM blogstore.feed"),

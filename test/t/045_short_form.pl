@@ -40,16 +40,6 @@ sub views_have
 	return;
 }
 
-sub set_properties
-{
-	my ($list) = @_;
-
-	$node->append_conf('postgresql.conf', "blogstore.short_form_properties = '$list'\n");
-	$node->reload;
-	wait_until($node, 'postgres', "SELECT setting = '$list' FROM pg_settings WHERE name = 'blogstore.short_form_properties'");
-	return;
-}
-
 my $stamp = 'SELECT short_form FROM blogstore.view_state';
 
 # A rebuild for the new setting has begun: the row of the views' settings tells.
@@ -64,7 +54,7 @@ sub await_other_stamp
 views_have('properties', 'all');
 is($node->safe_psql('postgres', $stamp), '0', 'by default nothing is written down');
 
-set_properties('slug, "Case, and comma", none');
+set_and_reload($node, 'blogstore.short_form_properties', 'slug, "Case, and comma", none');
 await_other_stamp(0);
 my $some = q{(SELECT jsonb_object_agg(key, value) FROM jsonb_each(properties) WHERE key IN ('slug', 'Case, and comma'))};
 views_have($some, 'some');
@@ -76,7 +66,7 @@ views_have($some, 'an edit');
 # while the worker is stopped
 my $before = $node->safe_psql('postgres', $stamp);
 $node->safe_psql('postgres', 'SELECT blogstore.stop_worker()');
-set_properties('');
+set_and_reload($node, 'blogstore.short_form_properties', '');
 is($node->safe_psql('postgres', 'SELECT count(properties) FROM blogstore.list_feed(NULL)'), '0', 'lists without the views go by the setting at once');
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 await_other_stamp($before);

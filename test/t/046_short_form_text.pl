@@ -79,16 +79,6 @@ sub views_have
 	return;
 }
 
-sub set_format
-{
-	my ($format) = @_;
-
-	$node->append_conf('postgresql.conf', "blogstore.short_form_format = '$format'\n");
-	$node->reload;
-	wait_until($node, 'postgres', "SELECT current_setting('blogstore.short_form_format') = '$format'");
-	return;
-}
-
 my $before;
 my $stamp = 'SELECT short_form FROM blogstore.view_state';
 
@@ -99,7 +89,7 @@ is($node->safe_psql('postgres', $stamp), '0', 'by default nothing is written dow
 
 my $log = log_end($node);
 close_gate($node, 'postgres', 'rebuild', q{SELECT FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1) FOR KEY SHARE});
-set_format('text');
+set_and_reload($node, 'blogstore.short_form_format', 'text');
 wait_logged($node, $log, qr/blogstore worker found another short form set and builds the views/);
 wait_until($node, 'postgres', q{SELECT count(*) = 1 FROM blogstore.progress WHERE kind = 'rebuild'});
 ok(1, 'progress shows the rebuild');
@@ -145,7 +135,7 @@ $node->safe_psql('postgres', 'SELECT count(blogstore.delete_post(post_id)) FROM 
 $before = $node->safe_psql('postgres', $stamp);
 $node->safe_psql('postgres', 'SELECT blogstore.stop_worker()');
 shown('wanted', 'no worker', @views[ 2, 3 ]);
-set_format('raw');
+set_and_reload($node, 'blogstore.short_form_format', 'raw');
 shown('raw', 'no worker, raw again', @views[ 2, 3 ]);
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 wait_until($node, 'postgres', 'SELECT short_form = 0 FROM blogstore.view_state');
@@ -153,7 +143,7 @@ views_have('raw', 'raw again');
 
 # ---- The two settings of the short form are told from each other
 
-set_format('text');
+set_and_reload($node, 'blogstore.short_form_format', 'text');
 wait_until($node, 'postgres', "SELECT short_form = $before FROM blogstore.view_state");
 $node->append_conf('postgresql.conf', "blogstore.short_form_properties = 'slug'\n");
 $node->reload;
@@ -214,7 +204,7 @@ foreach my $case ([ 'text', '1 < 2' ], [ 'raw', '<p>1 &lt; 2' ], [ 'text', '1 < 
 {
 	my ($format, $wanted) = @$case;
 
-	set_format($format);
+	set_and_reload($node, 'blogstore.short_form_format', $format);
 	wait_until($node, 'old', "SELECT count(*) = 3 FROM blogstore.users WHERE type = 'post' AND content = '$wanted'");
 	is($node->safe_psql('old', "SELECT blogstore.wait_for_views('10 min')"), 't', "0.1, $format: the views follow");
 	is($node->safe_psql('old', 'SELECT DISTINCT content FROM blogstore.list_feed()'), $wanted, "0.1, $format: list_feed()");

@@ -20,22 +20,12 @@ fill_store($node, 'postgres', 5, 120);
 check_store($node, 'postgres', 'filled');
 my $pid = worker_pid($node, 'postgres');
 
-sub set_feed_size
-{
-	my ($size) = @_;
-
-	$node->safe_psql('postgres', "ALTER SYSTEM SET blogstore.feed_size = $size");
-	$node->reload;
-	wait_until($node, 'postgres', "SELECT setting = '$size' FROM pg_settings WHERE name = 'blogstore.feed_size'");
-	return;
-}
-
 # ---- Somebody has the views locked
 
 # hide_post() holds them up until its transaction ends
 my $holder = $node->background_psql('postgres');
 $holder->query_safe('BEGIN; SELECT blogstore.hide_post(kit.p(3))');
-set_feed_size(110);
+set_and_reload($node, 'blogstore.feed_size', 110);
 # there is nothing else to write; after so many tries in vain
 wait_until($node, 'postgres', "SELECT last_error LIKE 'the views wait: %' FROM blogstore.stat_worker");
 pass('stat_worker says why the views wait');
@@ -66,7 +56,7 @@ is(worker_pid($node, 'postgres'), $pid, 'a copy: all by the same worker');
 
 # those that are there do
 $node->safe_psql('postgres', "ALTER TABLE blogstore.feed ADD CONSTRAINT newer CHECK (creation_date > kit.d(8)) NOT VALID");
-set_feed_size(115);
+set_and_reload($node, 'blogstore.feed_size', 115);
 wait_until($node, 'postgres', "SELECT last_error LIKE '%newer%' FROM blogstore.stat_worker");
 is(worker_pid($node, 'postgres'), $pid, 'constraint: the worker goes on');
 is($node->safe_psql('postgres', "SELECT title FROM blogstore.create_post(kit.u(3), 'shown', 'x', kit.p(201), kit.d(201)); SELECT blogstore.wait_for_views('10 min'); SELECT count(*) FROM blogstore.list_user_posts(kit.u(3)) WHERE title = 'shown'"),
@@ -74,7 +64,7 @@ is($node->safe_psql('postgres', "SELECT title FROM blogstore.create_post(kit.u(3
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.feed DROP CONSTRAINT newer');
 is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('10 min'); SELECT count(*) FROM blogstore.feed"), "t\n115", 'without it the feed has the size that is set');
 is(worker_pid($node, 'postgres'), $pid, 'constraint: all by the same worker');
-set_feed_size(100);
+set_and_reload($node, 'blogstore.feed_size', 100);
 check_store($node, 'postgres', 'mended');
 
 # ---- A trigger of the owner's that says it is somebody else's fault

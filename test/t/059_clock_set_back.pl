@@ -40,8 +40,8 @@ fill_store($node, 'postgres', 9, 120);
 check_store($node, 'postgres', 'filled');
 my $slot = worker_slot($node, 'postgres');
 
-# Likes of many posts, whose counts are put off; a copy that somebody has altered; deltas that
-# are to be folded. Everything of a user that is renamed.
+# Likes of many posts, whose counts are put off; a copy that somebody has altered; another name for
+# who has written much.
 sub write_much
 {
 	my ($user) = @_;

@@ -28,7 +28,7 @@ use PostgreSQL::Test::Utils;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(
-  new_server prepare_server start_again wait_until wait_accepts wait_logged
+  new_server prepare_server start_again set_and_reload wait_until wait_accepts wait_logged
   log_end logged
 );
 
@@ -108,6 +108,25 @@ sub start_again
 		$node->stop('fast', fail_ok => 1);
 	}
 	return $node->start;
+}
+
+=pod
+
+=item set_and_reload(node, setting, value)
+
+Set something in postgresql.conf, have it read, and wait until new sessions have it; value
+as SHOW shows it.
+
+=cut
+
+sub set_and_reload
+{
+	my ($node, $setting, $value) = @_;
+
+	$node->append_conf('postgresql.conf', "$setting = '$value'\n");
+	$node->reload;
+	wait_until($node, 'postgres', "SELECT current_setting('$setting') = '$value'");
+	return;
 }
 
 =pod
