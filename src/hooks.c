@@ -9,15 +9,17 @@
 
 #include "hooks.h"
 
+#include "access/transam.h"
+
 static void
 hook_nothing(void)
 {
 }
 
-static bool
+static TransactionId
 hook_no_views(void)
 {
-	return false;
+	return InvalidTransactionId;
 }
 
 static bool

@@ -17,8 +17,9 @@ typedef struct WorkerHooks
 	void		(*containers_created) (void);
 	/* this transaction has written items: wake the worker when it commits */
 	void		(*item_written) (void);
-	/* does a worker keep the views up to date right now? */
-	bool		(*views_served) (void);
+	/* does a worker keep the views up to date right now? For snapshots that see this
+	 * transaction; invalid: no */
+	TransactionId (*views_served) (void);
 	/* this transaction changes which users are being deleted */
 	void		(*user_deletions_changing) (void);
 	/* how often such changes were made; false while one is being committed */

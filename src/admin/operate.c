@@ -93,7 +93,8 @@ worker_serves(void)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the blogstore worker is stopped"),
 				 errhint("Call blogstore.start_worker() to have the views kept again.")));
-	return pg_atomic_read_u32(&entry->served) != 0;
+	return entry->state == WORKER_RUNNING &&
+		TransactionIdIsValid(pg_atomic_read_u32(&entry->served));
 }
 
 typedef enum WaitStep

@@ -57,6 +57,7 @@ extern bool dirty_writes(const DirtySet *dirty);
 extern bool dirty_jobs(const DirtySet *dirty);
 extern bool dirty_feed_view(const DirtySet *dirty);
 extern bool dirty_waited(const DirtySet *dirty);
+extern void dirty_await(DirtySet *dirty);
 extern void dirty_answered(DirtySet *dirty);
 extern bool dirty_anything(const DirtySet *dirty);
 extern bool dirty_any_gone(const DirtySet *dirty);

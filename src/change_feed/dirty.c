@@ -358,6 +358,13 @@ dirty_waited(const DirtySet *dirty)
 	return dirty->waited;
 }
 
+/* Somebody waits for the views: this process. */
+void
+dirty_await(DirtySet *dirty)
+{
+	dirty->waited = true;
+}
+
 /* All who wait for the views so far have been answered. */
 void
 dirty_answered(DirtySet *dirty)

@@ -342,7 +342,7 @@ post_unlock(PostLock *lock)
 static bool
 worker_folds(void)
 {
-	return worker_hooks.views_served();
+	return TransactionIdIsValid(worker_hooks.views_served());
 }
 
 /* Add to the counts of a post item, waiting for its lock. */

@@ -66,7 +66,8 @@ typedef struct WorkerEntry
 
 	/* written by the worker, read by all, without the lock: */
 	TimestampTz caught_up_at;	/* when everything flushed was last shown */
-	pg_atomic_uint32 served;	/* may readers use the views? */
+	pg_atomic_uint32 served;	/* may readers use the views? Those whose snapshot
+								 * sees this transaction; invalid: no */
 	pg_atomic_uint32 unsent;	/* do other nodes lack anything that is to be sent? */
 	pg_atomic_uint32 resend;	/* is all of the feed to be sent anew? */
 	pg_atomic_uint32 feed_size; /* of the feed, as all nodes keep it */

@@ -52,7 +52,7 @@ shared_startup(void)
 		{
 			WorkerEntry *entry = &launch_shared->entry[i];
 
-			pg_atomic_init_u32(&entry->served, 0);
+			pg_atomic_init_u32(&entry->served, InvalidTransactionId);
 			pg_atomic_init_u32(&entry->unsent, 0);
 			pg_atomic_init_u32(&entry->resend, 0);
 			pg_atomic_init_u32(&entry->feed_size, 0);

@@ -87,12 +87,12 @@ user_deletions(uint64 *stamp)
 	return true;
 }
 
-static bool
+static TransactionId
 views_served(void)
 {
 	WorkerEntry *entry = my_worker_entry();
 
-	return entry != NULL && pg_atomic_read_u32(&entry->served) != 0;
+	return entry == NULL ? InvalidTransactionId : pg_atomic_read_u32(&entry->served);
 }
 
 /* ------------------------------------------------------------------------

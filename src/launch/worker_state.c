@@ -106,7 +106,7 @@ worker_entry_create(Oid dbid)
 	entry->caught_up_at = 0;
 	entry->last_error[0] = '\0';
 	entry->last_error_at = 0;
-	pg_atomic_write_u32(&entry->served, 0);
+	pg_atomic_write_u32(&entry->served, InvalidTransactionId);
 	/* another database's may have been here before */
 	pg_atomic_write_u32(&entry->unsent, 0);
 	pg_atomic_write_u32(&entry->resend, 0);
@@ -178,7 +178,7 @@ start_again(WorkerEntry *entry, bool failed)
 static void
 worker_gone(WorkerEntry *entry)
 {
-	pg_atomic_write_u32(&entry->served, 0);
+	pg_atomic_write_u32(&entry->served, InvalidTransactionId);
 	entry->pid = 0;
 	entry->latch = NULL;
 	ConditionVariableBroadcast(&entry->progress);

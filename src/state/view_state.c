@@ -193,6 +193,21 @@ reread_row(void)
 }
 
 /*
+ * Does a worker keep the views up to date, and has done so since before this snapshot was
+ * taken? One from before sees views that had fallen behind what it sees of the posts
+ * container, where its transaction may have read until now.
+ */
+static bool
+served_to(Snapshot snapshot)
+{
+	TransactionId since = worker_hooks.views_served();
+
+	return TransactionIdIsValid(since) &&
+		(TransactionIdPrecedes(since, snapshot->xmin) ||
+		 !XidInMVCCSnapshot(since, snapshot));
+}
+
+/*
  * May a query with this (the active) snapshot read the views?
  *
  * They must be complete in it; and on a primary a worker must be keeping
@@ -201,10 +216,11 @@ reread_row(void)
 bool
 views_ready(Snapshot snapshot)
 {
-	if (!RecoveryInProgress() && !worker_hooks.views_served())
+	if (!RecoveryInProgress() && !served_to(snapshot))
 		return false;
-	if (memory.valid && TransactionIdPrecedes(remembered_xmin, snapshot->xmin))
-		return remembered_ready;
+	if (memory.valid && remembered_ready &&
+		TransactionIdPrecedes(remembered_xmin, snapshot->xmin))
+		return true;
 	return reread_row();
 }
 

@@ -18,15 +18,20 @@
 #include "state/state.h"
 #include "views/views.h"
 
-/* How many rows from the top are sure to be the newest of all? */
+/*
+ * How many rows from the top are sure to be the newest of all? On a standby, whose setting may be
+ * another than its primary's, the size is what the snapshot sees written down.
+ */
 static int64
 rows_that_count(void)
 {
 	WorkerEntry *entry = my_worker_entry();
-	int64		size = entry ? pg_atomic_read_u32(&entry->feed_size) : 0;
+	ViewState	state;
 
-	return RecoveryInProgress() ? blogstore_feed_size :
-		Min(size, blogstore_feed_size);
+	if (!RecoveryInProgress())
+		return entry ? Min(pg_atomic_read_u32(&entry->feed_size), blogstore_feed_size) : 0;
+	view_state_read(&state);
+	return Min(state.feed_size, blogstore_feed_size);
 }
 
 /* How many rows stand before a place (not valid: all), or at it? It is enough to count so far. */

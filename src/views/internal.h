@@ -88,7 +88,8 @@ struct OtherNode
 	bool		lacks;			/* it lacks copies, which unsent.c has by group */
 	int			lacks_of;
 	pg_uuid_t	sent_up_to;		/* of these */
-	bool		confirmed;		/* what it has to send here is here */
+	bool		confirmed;		/* what it has to send here is here, */
+	int			keeps;			/* of so many of its newest posts */
 	int64		asked;			/* its last question that is known here */
 	TimestampTz answered_at;	/* when it last answered a statement */
 	TimestampTz refused_at;		/* when one last failed there */

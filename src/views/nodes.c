@@ -174,7 +174,7 @@ nodes_ask_anew(void)
 {
 	question = Max(GetCurrentTimestamp(), question + 1);
 	if (nodes_in_worker())
-		pg_atomic_write_u32(&my_worker_entry()->served, 0);
+		pg_atomic_write_u32(&my_worker_entry()->served, InvalidTransactionId);
 }
 
 /*
@@ -420,11 +420,15 @@ nodes_tell(bool kept)
 	show_unsent();
 }
 
-/* Has every node that has shards sent what it has to send, and does it go on to? */
+/*
+ * Has every node that has shards sent what it has to send, and does it go on to? One that is
+ * away has sent as many posts as it kept when it was last heard of.
+ */
 bool
 nodes_confirm(void)
 {
 	WorkerEntry *entry = my_worker_entry();
+	int			size = blogstore_feed_size;
 	bool		all = true;
 
 	for (int i = 0; i < n_others; i++)
@@ -435,14 +439,20 @@ nodes_confirm(void)
 
 		if (heard && news.answers == question && news.keeps >= blogstore_feed_size &&
 			!TimestampDifferenceExceeds(news.heard_at, other->answered_at, BELIEVE_FOR))
+		{
 			other->confirmed = true;
+			other->keeps = news.keeps;
+		}
 		else if (other->try_at == 0)
 			other->confirmed = false;	/* it is there, and does not say so */
-		if (other->has_shards && !other->confirmed)
+		if (!other->has_shards)
+			continue;
+		if (!other->confirmed)
 			all = false;
+		size = Min(size, other->keeps);
 	}
 	if (all && entry != NULL)
-		pg_atomic_write_u32(&entry->feed_size, blogstore_feed_size);
+		pg_atomic_write_u32(&entry->feed_size, size);
 	return all;
 }
 

@@ -52,6 +52,9 @@ typedef struct Worker
 								 * was left out */
 	ViewsPhase	views;
 	XLogRecPtr	serve_from;		/* WAL to be applied before they are served */
+	XLogRecPtr	serve_at;		/* where all of that had been decoded; invalid: it
+								 * has not */
+	XLogRecPtr	applied_to;		/* all is applied up to here */
 	bool		jobs;			/* may there be jobs in the queue? */
 	bool		invalid;		/* are readers still to be taken off the views? */
 	bool		other_size;		/* is the feed still of another size than is set? */
@@ -72,6 +75,7 @@ extern void worker_invalidate_views(Worker *worker);
 extern void worker_views_rebuilt(Worker *worker);
 extern void worker_keep_views(Worker *worker);
 extern void worker_serve_views(Worker *worker);
+extern void worker_serve_all(Worker *worker);
 extern void worker_await_others(Worker *worker);
 extern void worker_leave(Worker *worker, WorkerState reason);
 extern void worker_retire(Worker *worker);
@@ -81,7 +85,7 @@ extern bool worker_needed(void);
 extern void worker_read_state(ViewState *state);
 extern void worker_follow_settings(Worker *worker);
 extern bool worker_fit_feed(Worker *worker);
-extern void worker_try_serve(Worker *worker, XLogRecPtr flushed);
+extern void worker_try_serve(Worker *worker, XLogRecPtr flushed, XLogRecPtr position);
 extern void worker_check_state(Worker *worker);
 
 /* nodes.c: on a cluster, what other nodes have of this one, and this one of them */

@@ -111,13 +111,31 @@ worker_fit_feed(Worker *worker)
 }
 
 /*
+ * Is all applied that was committed before the start, or before the end of a rebuild? All of
+ * it is decoded when a turn comes to the end of WAL that was flushed up to there, which may be in the
+ * middle of a record. What is put off then is to be taken as for somebody who waits.
+ */
+static bool
+all_applied(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
+{
+	if (worker->serve_at == InvalidXLogRecPtr)
+	{
+		if (flushed < worker->serve_from || !decoder_at_end(worker->decoder))
+			return false;
+		worker->serve_at = position;
+		if (worker->applied_to < position)
+			dirty_await(worker->dirty);
+	}
+	return worker->applied_to >= worker->serve_at;
+}
+
+/*
  * Let readers have the views once they are complete: no rebuild is under way,
- * and what was committed before it ended (or before this start) is in. The turn
- * has applied what it could read of the WAL that was flushed when it began,
- * which may end in the middle of a record.
+ * and what was committed before it ended (or before this start) is in. The turn has
+ * decoded up to a position, and of the WAL all that was flushed when it began.
  */
 void
-worker_try_serve(Worker *worker, XLogRecPtr flushed)
+worker_try_serve(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 {
 	OwnerScope	scope;
 	ViewState	state;
@@ -134,8 +152,7 @@ worker_try_serve(Worker *worker, XLogRecPtr flushed)
 			return;
 		worker_views_rebuilt(worker);
 	}
-	if (flushed < worker->serve_from || !decoder_at_end(worker->decoder) ||
-		worker->other_size)
+	if (!all_applied(worker, flushed, position) || worker->other_size)
 		return;
 
 	apply_begin(&scope, APPLY_STATE);
@@ -175,4 +192,5 @@ worker_check_state(Worker *worker)
 		worker_leave(worker, WORKER_STOPPED);
 	if (worker->views >= VIEWS_KEPT && !state.ready)
 		worker_invalidate_views(worker);
+	worker_serve_all(worker);
 }

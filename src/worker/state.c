@@ -33,9 +33,12 @@
 #include "settings.h"
 #include "worker/internal.h"
 
+#include "access/transam.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "replication/slot.h"
 #include "storage/ipc.h"
+#include "storage/procarray.h"
 
 /* The worker is needed and may run; are the views complete? */
 void
@@ -70,7 +73,7 @@ worker_invalidate_views(Worker *worker)
 	jobs_request_rebuild();
 	apply_end(&scope);
 
-	pg_atomic_write_u32(&worker->entry->served, 0);
+	pg_atomic_write_u32(&worker->entry->served, InvalidTransactionId);
 	worker->views = VIEWS_REBUILDING;
 	worker->other_size = false;
 	worker->told_at = 0;
@@ -86,6 +89,7 @@ worker_views_rebuilt(Worker *worker)
 	Assert(worker->views == VIEWS_REBUILDING);
 	worker->views = VIEWS_CATCHING_UP;
 	worker->serve_from = GetFlushRecPtr(NULL);
+	worker->serve_at = InvalidXLogRecPtr;
 }
 
 /* On a cluster: what the views everywhere have of this node's posts is up to date. */
@@ -102,23 +106,54 @@ void
 worker_await_others(Worker *worker)
 {
 	Assert(worker->views == VIEWS_SERVED);
-	pg_atomic_write_u32(&worker->entry->served, 0);
+	pg_atomic_write_u32(&worker->entry->served, InvalidTransactionId);
 	worker->views = VIEWS_KEPT;
 	worker_entry_catching_up(worker->entry);
 }
 
-/* The views are complete and up to date. */
+/*
+ * Serve the views to all whose snapshot sees a transaction that ends now. They are told
+ * which it is before it ends: no snapshot that sees it is one that they still read posts by.
+ */
+static void
+serve_from_now(Worker *worker)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	StartTransactionCommand();
+	pg_atomic_write_u32(&worker->entry->served, GetTopTransactionId());
+	CommitTransactionCommand();
+	MemoryContextSwitchTo(context);
+}
+
+/* The views are complete and up to date, for snapshots from now on. */
 void
 worker_serve_views(Worker *worker)
 {
 	Assert(worker->views >= VIEWS_CATCHING_UP);
-	if (worker->views == VIEWS_SERVED && pg_atomic_read_u32(&worker->entry->served))
+	if (worker->views == VIEWS_SERVED &&
+		TransactionIdIsValid(pg_atomic_read_u32(&worker->entry->served)))
 		return;
+	serve_from_now(worker);
 	if (worker->views != VIEWS_SERVED)
 		worker_entry_running(worker->entry);
 	worker->views = VIEWS_SERVED;
-	pg_atomic_write_u32(&worker->entry->served, 1);
 	ConditionVariableBroadcast(&worker->entry->progress);
+}
+
+/*
+ * Once no snapshot is left that was taken before the views were served, they are served to
+ * all, so that the transaction they are served since is never so old that it would be taken
+ * for one to come.
+ */
+void
+worker_serve_all(Worker *worker)
+{
+	TransactionId since = pg_atomic_read_u32(&worker->entry->served);
+
+	if (TransactionIdIsNormal(since) &&
+		TransactionIdPrecedes(since, GetOldestNonRemovableTransactionId(NULL)))
+		pg_atomic_write_u32(&worker->entry->served, FrozenTransactionId);
 }
 
 /*

@@ -262,6 +262,7 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 	position = later_applied(worker, position);
 	if (position != InvalidXLogRecPtr)
 	{
+		worker->applied_to = position;
 		publish(worker, position);
 		worker_advance(worker, position);
 	}
@@ -295,7 +296,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 			ConditionVariableBroadcast(&worker->entry->progress);
 	}
 	if (worker->views < VIEWS_KEPT && worker->in_vain == 0)
-		worker_try_serve(worker, flushed);
+		worker_try_serve(worker, flushed, position);
 	more = worker->spread && worker_see_to_nodes(worker);
 
 	nap = more ? 0 : nap_after(worker, !decoder_at_end(worker->decoder), progress,

@@ -16,11 +16,8 @@ my $node = new_server('main');
 $node->start;
 
 # Preloaded, without containers: a launcher, and nothing else for long
-is( $node->safe_psql(
-		'postgres',
-		"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'blogstore launcher'"
-	),
-	'1',
+ok($node->poll_query_until('postgres',
+		"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'blogstore launcher'"),
 	'there is a launcher');
 $node->safe_psql('postgres', 'CREATE DATABASE blog');
 $node->safe_psql('blog', 'CREATE EXTENSION blogstore');

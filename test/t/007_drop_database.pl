@@ -37,6 +37,18 @@ sub slots_are
 	return;
 }
 
+# The worker drops its slot, and then ends
+sub worker_goes
+{
+	my ($dbname, $name) = @_;
+
+	$node->poll_query_until('postgres',
+		"SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker' AND datname = '$dbname'")
+	  or die 'the worker stays';
+	pass("$name: the worker is gone after a moment");
+	return;
+}
+
 # DROP DATABASE: plain, with the worker at work, and WITH (FORCE)
 create_blog('kept');
 for my $how ('', ' WITH (FORCE)')
@@ -92,8 +104,7 @@ $node->poll_query_until('postgres',
 	"SELECT count(*) = 0 FROM pg_replication_slots WHERE database = 'renamed'")
   or die 'the slot stays';
 pass('DROP EXTENSION: the slot is gone after a moment');
-is($node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'blogstore worker' AND datname = 'renamed'"),
-	'0', 'DROP EXTENSION: the worker is gone');
+worker_goes('renamed', 'DROP EXTENSION');
 is($node->safe_psql('renamed', $items), $digest, 'DROP EXTENSION keeps the items');
 $node->safe_psql('renamed', 'CREATE EXTENSION blogstore');
 is($node->safe_psql('renamed', $items), $digest, 'CREATE EXTENSION keeps the items');
@@ -154,8 +165,7 @@ $node->poll_query_until('postgres',
 	"SELECT count(*) = 0 FROM pg_replication_slots WHERE database = 'busy'")
   or die 'the slot stays';
 pass('DROP SCHEMA CASCADE: the slot is gone after a moment');
-is($node->safe_psql('postgres', "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'blogstore worker' AND datname = 'busy'"),
-	'0', 'DROP SCHEMA CASCADE: the worker is gone');
+worker_goes('busy', 'DROP SCHEMA CASCADE');
 $node->safe_psql('busy', 'CREATE EXTENSION blogstore; SELECT blogstore.create_containers(2)');
 is($node->safe_psql('busy', 'SELECT kit.views_follow()'),
 	't', 'DROP SCHEMA CASCADE: all of it can be created again');

@@ -62,8 +62,10 @@ for my $case ([ 10, 200 ], [ 130, 200 ], [ 130, 20 ], [ 1, 300 ], [ 100, 200 ])
 	$node->reload;
 	$node->poll_query_until('postgres', "SELECT current_setting('blogstore.feed_size') = '$size' AND current_setting('blogstore.short_form_length') = '$length'")
 	  or die 'no reload';
-	# the worker learns of it as this session does, by a signal; until it has
-	# acted readers get what the settings say from the posts container
+	# until the worker has acted on what it has learnt readers get what the settings say
+	# from the posts container
+	$node->poll_query_until('postgres', "SELECT short_form_length = $length FROM blogstore.view_state")
+	  or die 'the worker does not learn of it';
 	is( $node->safe_psql('postgres', 'SELECT max(length(content)) FROM blogstore.list_feed()'),
 		$length, "feed_size $size, short_form_length $length: list_feed() is right at once");
 	$node->poll_query_until('postgres', "SELECT kit.views_follow() AND count(*) = $size AND max(length(content)) = $length FROM blogstore.feed")

@@ -160,7 +160,7 @@ sub stays_stopped
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 
 	$node->safe_psql('second', "$stopped; SELECT blogstore.start_worker()");
-	$node->safe_psql('second', 'SELECT blogstore.wait_for_views()');
+	$node->safe_psql('second', q{SELECT blogstore.wait_for_views('10 min')});
 	is(worker_pid($node, 'blog'), '', "$name: no worker runs");
 	is($node->safe_psql('blog', $state), 'stopped', "$name: it is stopped");
 	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_replication_slots WHERE database = 'blog'"), '0', "$name: there is no slot");
@@ -173,7 +173,7 @@ sub runs_again
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 
-	is($node->safe_psql('blog', 'SELECT blogstore.wait_for_views()'), 't', "$name: the worker runs");
+	is($node->safe_psql('blog', q{SELECT blogstore.wait_for_views('10 min')}), 't', "$name: the worker runs");
 	return;
 }
 

@@ -463,10 +463,10 @@ is(loot(), 'caller', 'the sources\' own code runs as the caller');
 $node->safe_psql('blog', 'DELETE FROM evil.loot');
 owner(q{DROP TRIGGER audit ON blogstore.posts; DROP TRIGGER audit ON blogstore.usernames;
 SELECT blogstore.start_worker();
-SELECT blogstore.wait_for_views();
+SELECT blogstore.wait_for_views('10 min');
 CREATE CONSTRAINT TRIGGER audit AFTER INSERT ON blogstore.users DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.audit_any()});
 audit_log();
-caller_("$attack SELECT blogstore.create_post(kit.u(1), 'eleven', '', kit.p(11), kit.d(11)); SELECT blogstore.wait_for_views()");
+caller_("$attack SELECT blogstore.create_post(kit.u(1), 'eleven', '', kit.p(11), kit.d(11)); SELECT blogstore.wait_for_views('10 min')");
 is(audit_log(), "blog_owner|INSERT copy|$safe German, DMY on", 'a trigger on the copies runs in the worker as the owner');
 owner('DROP TRIGGER audit ON blogstore.users');
 

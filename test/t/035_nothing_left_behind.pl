@@ -274,7 +274,7 @@ SELECT blogstore.start_worker();
 }), '', 'a trigger that waits for the worker, which fires it');
 is(run('caller', q{
 SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');
-SELECT blogstore.wait_for_views();
+SELECT blogstore.wait_for_views('10 min');
 }), "$post\nt", 'the worker goes on');
 is($node->safe_psql('blog', 'SELECT last_error FROM blogstore.stat_worker'),
 	'wait_for_views() cannot run in the blogstore worker itself', 'and says what it has left out');

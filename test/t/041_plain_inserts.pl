@@ -16,7 +16,7 @@ my $node = new_server('plain_inserts');
 $node->start;
 create_store($node, 'postgres');
 fill_store($node, 'postgres', 20, 50);
-$node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()');
+$node->safe_psql('postgres', 'SELECT kit.views_follow()');
 
 # ------------------------------------------------------------------------
 # What a request writes

@@ -44,7 +44,7 @@ sub scans_of_newest
 
 # the views' own readers and verify() have told theirs before
 $node->restart;
-$node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()');
+$node->safe_psql('postgres', 'SELECT kit.views_follow()');
 is(scans_of_newest("SELECT blogstore.edit_post(kit.p(290), 'edited')"), '0', 'an edit needs that post alone');
 is(scans_of_newest("SELECT blogstore.create_like(kit.p(291), kit.u(9))"), '0', 'so does a like');
 is(scans_of_newest("SELECT blogstore.create_post(kit.u(1), 'new', 'content', kit.p(301), kit.d(301))"), '0', 'so does a new post');

@@ -90,7 +90,7 @@ check_feed('99 again', 1);
 run('SELECT blogstore.hide_post(kit.p(20))');
 is($node->safe_psql('postgres', "SELECT count(*), count(*) FILTER (WHERE id = kit.p(20)) FROM blogstore.list_feed(NULL)"), '98|0', 'one is hidden: all others are listed');
 is(partitions_scanned('NULL'), '0', 'by the feed alone');
-run('SELECT blogstore.wait_for_views()');
+run('SELECT kit.views_follow()');
 is(partitions_scanned('NULL'), '0', 'and so when the worker has seen it');
 run('SELECT blogstore.publish_post(kit.p(20))');
 check_feed('and published', 1);
@@ -98,7 +98,7 @@ check_feed('and published', 1);
 # posts older than all others
 run('CREATE TABLE older AS SELECT kit.p(n) AS post_id, kit.u(1) AS user_id, $$older$$ AS title, $$content$$ AS content, kit.d(0) - n * interval $$1 day$$ AS creation_date FROM generate_series(200, 220) n');
 run('SELECT count(blogstore.delete_post(kit.p(n))) FROM generate_series(31, 50) n',
-	'SELECT blogstore.wait_for_views()',
+	'SELECT kit.views_follow()',
 	"SELECT FROM blogstore.import(posts => 'older')");
 check_feed('older ones are imported', 0);
 run('SELECT blogstore.delete_post(kit.p(60))');
@@ -123,7 +123,7 @@ is(partitions_scanned('NULL'), '0', 'by the feed alone');
 # what is written while nobody keeps the views is shown
 run('SELECT blogstore.stop_worker()', "$create(300, 301) n");
 is($node->safe_psql('postgres', $all), $node->safe_psql('postgres', 'SELECT count(*) FROM kit.implied'), 'without a worker: all are listed');
-run('SELECT blogstore.start_worker()', 'SELECT blogstore.wait_for_views()');
+run('SELECT blogstore.start_worker()', 'SELECT kit.views_follow()');
 is(partitions_scanned('NULL'), '0', 'and by the feed again');
 
 $node->stop;

@@ -319,7 +319,7 @@ is($node->safe_psql('other', $documents), sql($documents), 'which says the same'
 is_deeply([ blocks_not_run() ], [ 'sh: From a dump', 'sql: By mysql_fdw', 'sql: By mysql_fdw' ], 'that is all on the page but what needs MariaDB');
 foreach my $dbname (qw(postgres other))
 {
-	is($node->safe_psql($dbname, 'SELECT blogstore.wait_for_views()'), 't', "$dbname: the views follow");
+	is($node->safe_psql($dbname, q{SELECT blogstore.wait_for_views('10 min')}), 't', "$dbname: the views follow");
 	is($node->safe_psql($dbname, 'SELECT * FROM blogstore.verify()'), '', "$dbname: verify() shows nothing");
 }
 $node->stop;
