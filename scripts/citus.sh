@@ -60,12 +60,12 @@ find_citus()
 	CITUS_CONFIG=$WORK/citus/${built#*/}
 }
 
-# Built for that server's headers
+# Built for that server's headers, without what its JIT would inline
 install_for_citus()
 {
 	local PG_CONFIG=$CITUS_CONFIG
 	copy_tree "$WORK/for_citus"
-	build "$WORK/for_citus" "gcc, for the server with Citus" COPT=-Werror ||
+	build "$WORK/for_citus" "gcc, for the server with Citus" with_llvm=no COPT=-Werror ||
 		die "gcc does not build it for the server with Citus"
-	install_built "$WORK/for_citus" COPT=-Werror
+	install_built "$WORK/for_citus" with_llvm=no COPT=-Werror
 }

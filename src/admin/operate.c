@@ -15,6 +15,7 @@
 #include "remote/remote.h"
 #include "state/state.h"
 
+#include "access/transam.h"
 #include "access/xact.h"
 #include "fmgr.h"
 #include "replication/message.h"

@@ -83,6 +83,7 @@
 #include "hooks.h"
 #include "items/item.h"
 
+#include "access/transam.h"
 #include "access/xact.h"
 #include "utils/snapmgr.h"
 

@@ -9,6 +9,7 @@
 #include "launch/internal.h"
 #include "layout/layout.h"
 
+#include "access/transam.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "replication/slot.h"

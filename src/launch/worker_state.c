@@ -58,6 +58,7 @@
 
 #include <signal.h>
 
+#include "access/transam.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"

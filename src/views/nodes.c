@@ -29,6 +29,7 @@
 #include "state/state.h"
 #include "views/internal.h"
 
+#include "access/transam.h"
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "replication/origin.h"
