@@ -18,6 +18,8 @@
 #include "state/state.h"
 #include "views/views.h"
 
+#include "utils/snapmgr.h"
+
 /*
  * How many rows from the top are sure to be the newest of all? On a standby, whose setting may be
  * another than its primary's, the size is what the snapshot sees written down.
@@ -26,12 +28,16 @@ static int64
 rows_that_count(void)
 {
 	WorkerEntry *entry = my_worker_entry();
-	ViewState	state;
+	int64		size = entry ? pg_atomic_read_u32(&entry->feed_size) : 0;
 
-	if (!RecoveryInProgress())
-		return entry ? Min(pg_atomic_read_u32(&entry->feed_size), blogstore_feed_size) : 0;
-	view_state_read(&state);
-	return Min(state.feed_size, blogstore_feed_size);
+	if (RecoveryInProgress())
+	{
+		ViewState	state;
+
+		view_state_read(&state);
+		size = state.feed_size;
+	}
+	return Min(size, blogstore_feed_size);
 }
 
 /* How many rows stand before a place (not valid: all), or at it? It is enough to count so far. */
@@ -88,7 +94,9 @@ feed_has_page(int64 size, const Cursor *before, bool oldest_first)
 	static const Cursor nowhere = {.valid = false};
 	int64		rows = rows_that_count();
 
-	if (rows == 0)
+	/* they may have become more since it was asked whether the view is served */
+	pg_read_barrier();
+	if (rows == 0 || !views_ready(GetActiveSnapshot()))
 		return false;
 	/* from the top, or towards it */
 	if (!oldest_first && size >= 0 && size <= rows &&

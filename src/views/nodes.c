@@ -453,7 +453,13 @@ nodes_confirm(void)
 		size = Min(size, other->keeps);
 	}
 	if (all && entry != NULL)
+	{
+		/* what has come since they were served, only snapshots from now on see */
+		if (size > pg_atomic_read_u32(&entry->feed_size))
+			pg_atomic_write_u32(&entry->served, InvalidTransactionId);
+		pg_write_barrier();
 		pg_atomic_write_u32(&entry->feed_size, size);
+	}
 	return all;
 }
 
