@@ -75,7 +75,7 @@ mend_views(const Finding *findings, uint64 n)
 			keys[used++].creation_date = findings[i].creation_date;
 		}
 	copies_refresh(keys, used);
-	feed_rebuild();
+	feed_rebuild(false);
 	PopActiveSnapshot();
 }
 

@@ -277,12 +277,19 @@ feed_send_anew(void)
 	nodes_unsure();
 }
 
-/* Make the feed right; on a cluster all nodes send what they have for it. */
+/*
+ * Make the feed right; on a cluster all nodes send what they have for it. rows_lost: may
+ * other nodes' rows be gone? Those of one that is away cannot come again then before it does.
+ */
 void
-feed_rebuild(void)
+feed_rebuild(bool rows_lost)
 {
 	if (layout_is_spread())
+	{
+		if (rows_lost)
+			nodes_confirmed_none();
 		feed_send_anew();
+	}
 	feed_make();
 }
 

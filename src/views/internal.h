@@ -110,6 +110,7 @@ extern void nodes_sending(void);
 extern void nodes_taking(void);
 extern void nodes_unsure(void);
 extern void nodes_ask_anew(void);
+extern void nodes_confirmed_none(void);
 extern uint64 nodes_stamp(void);
 
 /* unsent.c */

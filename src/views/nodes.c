@@ -178,6 +178,14 @@ nodes_ask_anew(void)
 		pg_atomic_write_u32(&my_worker_entry()->served, InvalidTransactionId);
 }
 
+/* What other nodes have sent may be gone: none of it counts. */
+void
+nodes_confirmed_none(void)
+{
+	for (int i = 0; i < n_others; i++)
+		others[i].confirmed = false;
+}
+
 /*
  * Copies on other nodes may be of posts that are gone from here: they are to look, and told so as soon as they
  * answer (nodes_look()). In a transaction.

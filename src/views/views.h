@@ -46,7 +46,7 @@ extern bool copies_build(ItemPlace *place, int64 *done);
 
 /* feed.c */
 extern void feed_refresh(const PostKey *keys, int n);
-extern void feed_rebuild(void);
+extern void feed_rebuild(bool rows_lost);
 extern void feed_send_anew(void);
 extern void feed_make(void);
 extern bool feed_has_author(const pg_uuid_t *user_id);

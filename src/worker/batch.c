@@ -50,7 +50,7 @@ refresh_feed(void *arg)
 	FeedWork   *work = arg;
 
 	if (work->anew)
-		feed_rebuild();
+		feed_rebuild(true);
 	else
 		feed_refresh(work->posts, work->n);
 }

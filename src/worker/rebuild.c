@@ -28,7 +28,7 @@ rebuild_estimate(void)
 static void
 make_feed(void *arg)
 {
-	feed_rebuild();
+	feed_rebuild(false);
 }
 
 /* Do one chunk of a rebuild. The caller holds the views' lock. */

@@ -232,6 +232,11 @@ ok($one->poll_query_until('postgres', "SELECT title FROM blogstore.list_user_pos
 is($one->safe_psql('postgres', 'SELECT string_agg(post_id::text, chr(32) ORDER BY post_id) FROM blogstore.unsent'),
 	$one->safe_psql('postgres', "SELECT string_agg(kit.p(n)::text, chr(32) ORDER BY kit.p(n)) FROM unnest(ARRAY[$there[0], $there[1], $there[2]]) AS n"),
 	'what the node lacks is remembered');
+# rows of the node that is away are lost here, and do not come again before it does: nothing is shown without them
+$one->safe_psql('postgres', 'DELETE FROM blogstore.feed');
+$one->poll_query_until('postgres', q{SELECT state = 'catching up' FROM blogstore.stat_worker}) or die 'the feed is served';
+isnt($one->psql('postgres', "SELECT * FROM blogstore.list_feed($FEED)", stdout => \my $out, stderr => \my $err), 0, 'a feed that has lost rows is not read while one cannot send them');
+like($err, qr/connect|could not/i, 'which it says');
 # the worker that remembers it may end meanwhile, and its slot has moved on
 $one->restart;
 start_member($cluster, $two);
