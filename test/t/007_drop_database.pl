@@ -42,9 +42,8 @@ sub worker_goes
 {
 	my ($dbname, $name) = @_;
 
-	$node->poll_query_until('postgres',
-		"SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker' AND datname = '$dbname'")
-	  or die 'the worker stays';
+	wait_until($node, 'postgres',
+		"SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker' AND datname = '$dbname'");
 	pass("$name: the worker is gone after a moment");
 	return;
 }

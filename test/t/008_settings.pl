@@ -64,8 +64,7 @@ for my $case ([ 10, 200 ], [ 130, 200 ], [ 130, 20 ], [ 1, 300 ], [ 100, 200 ])
 	  or die 'no reload';
 	# until the worker has acted on what it has learnt readers get what the settings say
 	# from the posts container
-	$node->poll_query_until('postgres', "SELECT short_form_length = $length FROM blogstore.view_state")
-	  or die 'the worker does not learn of it';
+	wait_until($node, 'postgres', "SELECT short_form_length = $length FROM blogstore.view_state");
 	is( $node->safe_psql('postgres', 'SELECT max(length(content)) FROM blogstore.list_feed()'),
 		$length, "feed_size $size, short_form_length $length: list_feed() is right at once");
 	$node->poll_query_until('postgres', "SELECT kit.views_follow() AND count(*) = $size AND max(length(content)) = $length FROM blogstore.feed")

@@ -44,8 +44,7 @@ sub put_off
 	{
 		like_all();
 		$node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p(1), 'edited $likes')");
-		$node->poll_query_until('postgres', "SELECT title = 'edited $likes' FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1)")
-		  or die 'an edit does not show while counts are put off';
+		wait_until($node, 'postgres', "SELECT title = 'edited $likes' FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1)");
 		$found = $node->safe_psql('postgres', $look);
 		last if $found eq $expected;
 		$node->safe_psql('postgres', "SELECT blogstore.wait_for_views('5 min')");
