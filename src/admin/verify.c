@@ -38,18 +38,42 @@
 
 PG_FUNCTION_INFO_V1(blogstore_verify);
 
-/* What lies on a post; a delta that says nothing may be left of one that is gone. */
+/* A delta that says nothing may be left of a post that is gone. */
+#define COUNTS_SQL \
+	"(comment_count IS DISTINCT FROM 0 OR like_count IS DISTINCT FROM 0)"
+
+/* What lies on a post. */
 #define ON_POST_SQL \
-	"(type IN ('comment', 'like') OR type = 'delta' AND " \
-	"(comment_count IS DISTINCT FROM 0 OR like_count IS DISTINCT FROM 0))"
+	"(type IN ('comment', 'like') OR type = 'delta' AND " COUNTS_SQL ")"
+
+/*
+ * Comments or likes summed up by their posts; odd: one of them has to be looked at. There
+ * are so many that they may be written to the disk on their way, so a row has no more than
+ * is summed up, and is asked as little as can be.
+ */
+#define TALLY_SQL(type, valid, column, carried, counted) \
+	"(SELECT s.post_id, count(*)" counted " AS n, count(*) > count(s.named) AS odd" \
+	" FROM (SELECT i.post_id" carried ", CASE WHEN i.user_username COLLATE \"C\" = a.username" \
+	" THEN true END AS named FROM (SELECT post_id, user_id" column "," \
+	" CASE WHEN " valid " THEN user_username END AS user_username" \
+	" FROM " POSTS_SQL " WHERE type = '" type "' OFFSET 0) AS i" \
+	" LEFT JOIN account AS a ON a.user_id = i.user_id OFFSET 0) AS s" \
+	" GROUP BY s.post_id)"
 
 /*
  * $1: compare the views? $2: feed_size, $3: short_form_length, $4: does the short form
  * keep all properties? $5: those that it keeps, if not; $6: on a cluster, the nodes' feeds
+ *
+ * What a view shows of a post: of a row of it, and made for findings alone.
  */
-#define SHOWN_SQL(hidden) \
-	"row(user_username, title, content, comment_count, like_count," \
-	" nullif(" hidden ", false), {modification_date}, {properties})::text"
+#define SHOWN_COLUMNS_SQL(hidden) \
+	"user_username COLLATE \"C\" AS user_username, title COLLATE \"C\" AS title," \
+	" content COLLATE \"C\" AS content, comment_count, like_count," \
+	" nullif(" hidden ", false) AS hidden, {modification_date} AS modification_date," \
+	" ({properties})::text COLLATE \"C\" AS properties"
+#define SHOWN_SQL(row) \
+	"row(" row ".user_username, " row ".title, " row ".content, " row ".comment_count, " \
+	row ".like_count, " row ".hidden, " row ".modification_date, " row ".properties)"
 
 #define SHORT_PROPERTIES_SQL \
 	"CASE WHEN $4 THEN p.properties ELSE (SELECT jsonb_object_agg(e.key, e.value)" \
@@ -82,16 +106,19 @@ PG_FUNCTION_INFO_V1(blogstore_verify);
 	" CASE WHEN t.id IS NULL THEN 'missing copy'" \
 	" WHEN w.id IS NULL THEN 'extra copy' ELSE 'stale copy' END," \
 	" 'post', coalesce(w.id, t.id), coalesce(w.id, t.id)," \
-	" coalesce(w.user_id, t.user_id), w.shown, t.shown," \
+	" coalesce(w.user_id, t.user_id)," \
+	" CASE WHEN w.id IS NOT NULL THEN " SHOWN_SQL("w") "::text END," \
+	" CASE WHEN t.id IS NOT NULL THEN " SHOWN_SQL("t") "::text END," \
 	" coalesce(w.creation_date, t.creation_date)" \
-	" FROM (SELECT id, user_id, creation_date, shown, " node " AS node" \
+	" FROM (SELECT *, " node " AS on_node" \
 	" FROM " wanted " AS i WHERE $1 AND i.nulls = 0) AS w" \
-	" FULL JOIN (SELECT id, user_id, creation_date, shown, " node " AS node" \
+	" FULL JOIN (SELECT *, " node " AS on_node" \
 	" FROM " there " AS i WHERE $1 AND i.nulls = 0 AND NOT EXISTS" \
 	" (SELECT FROM post AS p WHERE p.nulls > 0 AND coalesce(p.post_id, p.id) = i.id)) AS t" \
 	" ON w.id = t.id AND w.user_id = t.user_id" \
-	" AND w.creation_date = t.creation_date AND w.node = t.node" \
-	" WHERE w.shown IS DISTINCT FROM t.shown"
+	" AND w.creation_date = t.creation_date AND w.on_node = t.on_node" \
+	" WHERE w.id IS NULL OR t.id IS NULL" \
+	" OR " SHOWN_SQL("w") " IS DISTINCT FROM " SHOWN_SQL("t")
 
 /*
  * {users} has the users; {content} is a post's in short form, and {joined} what it is taken
@@ -104,35 +131,32 @@ static const char verify_sql[] =
 
 	"WITH user_item AS MATERIALIZED (SELECT id, user_id, username,"
 	" creation_date FROM {users} WHERE type = 'user'),"
-	" account AS MATERIALIZED (SELECT user_id, min(username) AS username"
+	/*
+	 * Grouped where it is joined, here as for suspect: the planner knows then that each comes
+	 * once, and hashes these rather than the items.
+	 */
+	" account AS NOT MATERIALIZED (SELECT user_id, min(username) AS username"
 	" FROM user_item WHERE user_id IS NOT NULL GROUP BY user_id),"
 	" leaving AS MATERIALIZED (SELECT DISTINCT user_id"
 	" FROM (" USERS_BEING_DELETED_SQL ") AS d),"
 
-	/*
-	 * What lies on a post, summed up; odd: one of it has to be looked at. There is so much
-	 * of it that it is sorted on the disk, so a row has no more than is summed up.
-	 */
-	" tally AS MATERIALIZED (SELECT s.post_id,"
-	" count(*) FILTER (WHERE s.is_comment) AS comments,"
-	" count(*) FILTER (WHERE s.is_like) AS likes,"
-	" sum(s.comment_delta) AS comment_delta, sum(s.like_delta) AS like_delta,"
-	" bool_or(s.odd) AS odd FROM (SELECT i.post_id,"
-	" i.type = 'comment' AND hidden IS NOT TRUE AS is_comment,"
-	" i.type = 'like' AS is_like,"
-	" CASE WHEN i.type = 'delta' THEN i.comment_count END AS comment_delta,"
-	" CASE WHEN i.type = 'delta' THEN i.like_count END AS like_delta,"
-	" i.id IS NULL OR CASE WHEN i.type = 'delta'"
-	" THEN i.comment_count IS NULL OR i.like_count IS NULL"
-	" ELSE a.user_id IS NULL OR i.user_username IS NULL OR no_content"
-	" OR i.creation_date IS NULL"
-	" OR i.user_username IS DISTINCT FROM a.username END AS odd"
-	" FROM (SELECT id, type, post_id, user_id, user_username,"
-	" type = 'comment' AND content IS NULL AS no_content, comment_count,"
-	" like_count, creation_date, {hidden} AS hidden FROM " POSTS_SQL
-	" WHERE " ON_POST_SQL " OFFSET 0) AS i"
-	" LEFT JOIN account AS a ON a.user_id = i.user_id OFFSET 0) AS s"
-	" GROUP BY s.post_id),"
+	" liked AS MATERIALIZED "
+	TALLY_SQL("like", "id IS NOT NULL AND creation_date IS NOT NULL", "", "", "") ","
+	" commented AS MATERIALIZED "
+	TALLY_SQL("comment", "id IS NOT NULL AND creation_date IS NOT NULL AND content IS NOT NULL",
+			  ", {hidden} IS NOT TRUE AS shown", ", i.shown", " FILTER (WHERE s.shown)") ","
+	" counted AS MATERIALIZED (SELECT post_id, sum(comment_count) AS comment_delta,"
+	" sum(like_count) AS like_delta,"
+	" bool_or(id IS NULL OR comment_count IS NULL OR like_count IS NULL) AS odd"
+	" FROM " POSTS_SQL " WHERE type = 'delta' AND " COUNTS_SQL " GROUP BY post_id),"
+
+	/* all of it, each post once: else the planner might hash posts to look that up */
+	" tally AS NOT MATERIALIZED (SELECT post_id, max(comment_delta) AS comment_delta,"
+	" max(like_delta) AS like_delta, max(comments) AS comments, max(likes) AS likes"
+	" FROM (SELECT post_id, comment_delta, like_delta, NULL::bigint AS comments,"
+	" NULL::bigint AS likes FROM counted"
+	" UNION ALL SELECT post_id, NULL, NULL, n, NULL FROM commented"
+	" UNION ALL SELECT post_id, NULL, NULL, NULL, n FROM liked) AS u GROUP BY post_id),"
 
 	/* posts with the counts that get_post() gives, and those that were counted */
 	" post AS MATERIALIZED (SELECT p.id, p.post_id, p.user_id,"
@@ -149,16 +173,18 @@ static const char verify_sql[] =
 	POST_NULLS_SQL " AS nulls"
 	" FROM " POSTS_SQL "{joined} WHERE type = 'post' OFFSET 0) AS p"
 	" LEFT JOIN tally AS t ON t.post_id = p.post_id),"
-	" copied AS (SELECT *, " SHOWN_SQL("hidden") " AS shown FROM post),"
+	" copied AS NOT MATERIALIZED (SELECT id, user_id, creation_date, nulls, "
+	SHOWN_COLUMNS_SQL("hidden") " FROM post),"
 	" newest AS (SELECT * FROM copied WHERE nulls = 0 AND hidden IS NOT TRUE"
 	" ORDER BY creation_date DESC, id DESC LIMIT $2),"
 
 	/* items on these are looked at one by one; lost: there is no such post */
-	" suspect AS MATERIALIZED (SELECT coalesce(t.post_id, " NO_UUID_SQL
+	" suspect AS NOT MATERIALIZED (SELECT coalesce(t.post_id, " NO_UUID_SQL
 	") AS post_id,"
 	" bool_or(t.post_id IS NOT NULL AND p.post_id IS NULL) AS lost"
-	" FROM tally AS t LEFT JOIN (SELECT DISTINCT post_id FROM post) AS p"
-	" ON p.post_id = t.post_id WHERE t.odd OR p.post_id IS NULL GROUP BY 1),"
+	" FROM (SELECT post_id, odd FROM counted UNION ALL SELECT post_id, odd FROM commented"
+	" UNION ALL SELECT post_id, odd FROM liked) AS t"
+	" LEFT JOIN post AS p ON p.post_id = t.post_id WHERE t.odd OR p.post_id IS NULL GROUP BY 1),"
 	" item AS MATERIALIZED (SELECT i.*, s.lost, a.username,"
 	" i.user_id IS NOT NULL AND a.user_id IS NULL AS nobodys"
 	" FROM suspect AS s JOIN (SELECT id, type, post_id, user_id,"
@@ -177,11 +203,11 @@ static const char verify_sql[] =
 	" OR p.user_username IS DISTINCT FROM a.username)),"
 
 	" copy AS MATERIALIZED (SELECT id, user_id, creation_date, "
-	POST_NULLS_SQL " AS nulls, " SHOWN_SQL("{hidden}") " AS shown"
+	POST_NULLS_SQL " AS nulls, " SHOWN_COLUMNS_SQL("{hidden}")
 	" FROM " COPIES_SQL " WHERE type = 'post'),"
 	" in_feed AS MATERIALIZED (SELECT id, user_id, creation_date, "
-	POST_NULLS_SQL " AS nulls, " SHOWN_SQL("NULL::boolean")
-	" AS shown, node FROM {feed}),"
+	POST_NULLS_SQL " AS nulls, " SHOWN_COLUMNS_SQL("NULL::boolean")
+	", node FROM {feed}),"
 	" wanted_feed AS (SELECT w.*, n.node FROM newest AS w CROSS JOIN ({nodes}) AS n)"
 
 	/* items of nobody, or on nothing */
@@ -249,9 +275,9 @@ static const char verify_sql[] =
 				MISSING_IF("i.type = 'delta'", "like_count") ", "
 				MISSING_IF("i.type <> 'delta'", "creation_date"))
 	" UNION ALL SELECT 'users', 'invalid', 'post', i.id, i.id, i.user_id,"
-	" 'not null', i.shown, i.creation_date FROM copy AS i WHERE i.nulls > 0"
+	" 'not null', " SHOWN_SQL("i") "::text, i.creation_date FROM copy AS i WHERE i.nulls > 0"
 	" UNION ALL SELECT 'feed', 'invalid', 'post', i.id, i.id, i.user_id,"
-	" 'not null', i.shown, i.creation_date FROM in_feed AS i"
+	" 'not null', " SHOWN_SQL("i") "::text, i.creation_date FROM in_feed AS i"
 	" WHERE i.nulls > 0"
 	INVALID_SQL("usernames", "NULL", "NULL::uuid", "NULL::uuid", "i.user_id",
 				"NULL", "(SELECT * FROM " USERNAMES_SQL
@@ -333,15 +359,22 @@ void
 run_once(KeptPlan *plan, Datum *values, bool read_only)
 {
 	int			nest = NewGUCNestLevel();
+	int			share;
 
 	/*
-	 * Row counts of tables that nobody has analysed lead to nested loops;
-	 * compiling expressions partition by partition costs more than it saves.
+	 * Row counts of tables that nobody has analysed lead to nested loops, and to sorts for
+	 * merge joins; compiling expressions partition by partition costs more than it saves.
 	 */
 	setting_change("enable_nestloop", "off");
+	setting_change("enable_mergejoin", "off");
 	setting_change("enable_partitionwise_join", "off");
 	setting_change("enable_partitionwise_aggregate", "off");
 	setting_change("jit", "off");
+	/* a dozen nodes keep what they have until the end: together what maintenance may take */
+	share = maintenance_work_mem / 8;
+	if (work_mem < share)
+		setting_change("work_mem", psprintf("%dkB", share));
+	setting_change("hash_mem_multiplier", "1");
 	/* what comes behind it in a transaction is to be on the same connections */
 	if (layout_is_spread() && IsTransactionBlock())
 		setting_change("citus.max_adaptive_executor_pool_size", "1");

@@ -137,6 +137,22 @@ SELECT container, problem, type, id, post_id, user_id FROM blogstore.verify();
 SELECT blogstore.repair();
 SELECT * FROM blogstore.verify();
 COMMIT;
+-- and each property that a view shows
+CREATE FUNCTION kit.changed(view text, change text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	found text;
+BEGIN
+	EXECUTE format('UPDATE blogstore.%I SET %s WHERE type = ''post'' AND post_id = kit.p(110)', view, change);
+	SELECT string_agg(concat_ws(' ', container, problem, expected <> actual), ', ') INTO found FROM blogstore.verify();
+	RAISE SQLSTATE 'FOUND' USING MESSAGE = coalesce(found, 'nothing');
+EXCEPTION WHEN SQLSTATE 'FOUND' THEN
+	RETURN sqlerrm;
+END
+$$;
+SELECT change, kit.changed('users', change) AS users, CASE WHEN change NOT LIKE 'hidden%' THEN kit.changed('feed', change) END AS feed
+FROM unnest(ARRAY['title = title', 'user_username = ''x''', 'title = ''x''', 'content = ''x''',
+	'comment_count = comment_count + 1', 'like_count = like_count + 1', 'hidden = true', 'hidden = false',
+	'modification_date = kit.d(1)', 'properties = ''{"a": 1}''']) AS change;
 -- a post that is there but too old for the feed
 BEGIN;
 INSERT INTO blogstore.feed (id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date)
