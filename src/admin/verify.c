@@ -25,13 +25,11 @@
 #include "short_form/short_form.h"
 #include "state/state.h"
 
-#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
@@ -350,40 +348,6 @@ need_columns(Container container)
 	}
 }
 
-/*
- * Run a statement over whole containers: planned for its parameters, so that
- * only partitions that it can concern are opened, and then forgotten, for such a
- * plan is large. SPI has the result; locks and errors are those of plan_execute().
- */
-void
-run_once(KeptPlan *plan, Datum *values, bool read_only)
-{
-	int			nest = NewGUCNestLevel();
-	int			share;
-
-	/*
-	 * Row counts of tables that nobody has analysed lead to nested loops, and to sorts for
-	 * merge joins; compiling expressions partition by partition costs more than it saves.
-	 */
-	setting_change("enable_nestloop", "off");
-	setting_change("enable_mergejoin", "off");
-	setting_change("enable_partitionwise_join", "off");
-	setting_change("enable_partitionwise_aggregate", "off");
-	setting_change("jit", "off");
-	/* a dozen nodes keep what they have until the end: together what maintenance may take */
-	share = maintenance_work_mem / 8;
-	if (work_mem < share)
-		setting_change("work_mem", psprintf("%dkB", share));
-	setting_change("hash_mem_multiplier", "1");
-	/* what comes behind it in a transaction is to be on the same connections */
-	if (layout_is_spread() && IsTransactionBlock())
-		setting_change("citus.max_adaptive_executor_pool_size", "1");
-	(void) plan_execute(plan, values, NULL, read_only);
-	SPI_freeplan(plan->plan);
-	plan->plan = NULL;
-	AtEOXact_GUC(true, nest);
-}
-
 /* The keys of properties that the short form keeps, an array of text. */
 static Datum
 short_form_keys(void)
@@ -477,7 +441,7 @@ verify_run(uint64 *n, bool with_views)
 		register_short_forms();
 	verifiers[format].plan.sql = fill_in(&verifiers[format]);
 	verifiers[format].plan.tables = VERIFIED | (layout_is_spread() ? 0 : ON_FEED);
-	run_once(&verifiers[format].plan, values, true);
+	plan_execute_once(&verifiers[format].plan, values, true);
 	*n = SPI_processed;
 	return SPI_tuptable;
 }

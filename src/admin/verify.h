@@ -34,7 +34,6 @@ typedef enum FindingColumn
 	" modification_date timestamptz, properties jsonb)"
 
 extern Datum verify_feeds(void);
-extern void run_once(KeptPlan *plan, Datum *values, bool read_only);
 extern SPITupleTable *verify_run(uint64 *n, bool with_views);
 
 #endif							/* BLOGSTORE_VERIFY_H */

@@ -63,7 +63,7 @@ mend_by(KeptPlan *plan, const Finding *f)
 	bool		mended;
 
 	SPI_connect();
-	run_once(plan, values, false);
+	plan_execute_once(plan, values, false);
 	mended = SPI_processed > 0;
 	SPI_finish();
 	return mended;
@@ -125,7 +125,7 @@ static void
 mend_all(KeptPlan *plan)
 {
 	SPI_connect();
-	run_once(plan, NULL, false);
+	plan_execute_once(plan, NULL, false);
 	SPI_finish();
 }
 

@@ -15,15 +15,18 @@
 #include "guard/guard.h"
 #include "items/item.h"
 #include "layout/layout.h"
+#include "settings.h"
 #include "state/bookkeeping.h"
 #include "state/plans.h"
 #include "state/state.h"
 
 #include "access/htup_details.h"
+#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
 #include "utils/syscache.h"
@@ -306,4 +309,38 @@ plan_send(KeptPlan *plan, DestReceiver *dest)
 		elog(ERROR, "could not run \"%s\": %s", plan->sql,
 			 SPI_result_code_string(rc));
 	guard_leave(guard);
+}
+
+/*
+ * Run a statement over whole containers: planned for its parameters, so that
+ * only partitions that it can concern are opened, and then forgotten, for such a
+ * plan is large. SPI has the result; locks and errors are those of plan_execute().
+ */
+void
+plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
+{
+	int			nest = NewGUCNestLevel();
+	int			share;
+
+	/*
+	 * Row counts of tables that nobody has analysed lead to nested loops, and to sorts for
+	 * merge joins; compiling expressions partition by partition costs more than it saves.
+	 */
+	setting_change("enable_nestloop", "off");
+	setting_change("enable_mergejoin", "off");
+	setting_change("enable_partitionwise_join", "off");
+	setting_change("enable_partitionwise_aggregate", "off");
+	setting_change("jit", "off");
+	/* a dozen nodes keep what they have until the end: together what maintenance may take */
+	share = maintenance_work_mem / 8;
+	if (work_mem < share)
+		setting_change("work_mem", psprintf("%dkB", share));
+	setting_change("hash_mem_multiplier", "1");
+	/* what comes behind it in a transaction is to be on the same connections */
+	if (layout_is_spread() && IsTransactionBlock())
+		setting_change("citus.max_adaptive_executor_pool_size", "1");
+	(void) plan_execute(plan, values, NULL, read_only);
+	SPI_freeplan(plan->plan);
+	plan->plan = NULL;
+	AtEOXact_GUC(true, nest);
 }

@@ -41,6 +41,7 @@ typedef struct KeptPlan
 extern void tables_lock_for_import(void);
 extern int	plan_execute(KeptPlan *plan, Datum *values, const char *nulls,
 						 bool read_only);
+extern void plan_execute_once(KeptPlan *plan, Datum *values, bool read_only);
 extern uint64 plan_run(KeptPlan *plan, Datum *values, const char *nulls,
 					   bool read_only);
 extern bool row_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out);
