@@ -49,21 +49,17 @@ PG_FUNCTION_INFO_V1(blogstore_verify);
  * are so many that they may be written to the disk on their way, so a row has no more than
  * is summed up, and is asked as little as can be.
  */
-#define TALLY_SQL(type, valid, column, carried, counted) \
+#define TALLY_SQL(type, also_valid, column, carried, counted) \
 	"(SELECT s.post_id, count(*)" counted " AS n, count(*) > count(s.named) AS odd" \
 	" FROM (SELECT i.post_id" carried ", CASE WHEN i.user_username COLLATE \"C\" = a.username" \
 	" THEN true END AS named FROM (SELECT post_id, user_id" column "," \
-	" CASE WHEN " valid " THEN user_username END AS user_username" \
+	" CASE WHEN id IS NOT NULL AND creation_date IS NOT NULL" also_valid \
+	" THEN user_username END AS user_username" \
 	" FROM " POSTS_SQL " WHERE type = '" type "' OFFSET 0) AS i" \
 	" LEFT JOIN account AS a ON a.user_id = i.user_id OFFSET 0) AS s" \
 	" GROUP BY s.post_id)"
 
-/*
- * $1: compare the views? $2: feed_size, $3: short_form_length, $4: does the short form
- * keep all properties? $5: those that it keeps, if not; $6: on a cluster, the nodes' feeds
- *
- * What a view shows of a post: of a row of it, and made for findings alone.
- */
+/* What a view shows of a post: as columns, by which rows are compared, and together. */
 #define SHOWN_COLUMNS_SQL(hidden) \
 	"user_username COLLATE \"C\" AS user_username, title COLLATE \"C\" AS title," \
 	" content COLLATE \"C\" AS content, comment_count, like_count," \
@@ -73,6 +69,7 @@ PG_FUNCTION_INFO_V1(blogstore_verify);
 	"row(" row ".user_username, " row ".title, " row ".content, " row ".comment_count, " \
 	row ".like_count, " row ".hidden, " row ".modification_date, " row ".properties)"
 
+/* Of the statement's arguments, $4 and $5. */
 #define SHORT_PROPERTIES_SQL \
 	"CASE WHEN $4 THEN p.properties ELSE (SELECT jsonb_object_agg(e.key, e.value)" \
 	" FROM jsonb_each(p.properties) AS e WHERE e.key = ANY ($5)) END"
@@ -119,6 +116,9 @@ PG_FUNCTION_INFO_V1(blogstore_verify);
 	" OR " SHOWN_SQL("w") " IS DISTINCT FROM " SHOWN_SQL("t")
 
 /*
+ * $1: compare the views? $2: feed_size, $3: short_form_length, $4: does the short form
+ * keep all properties? $5: those that it keeps, if not; $6: on a cluster, the nodes' feeds
+ *
  * {users} has the users; {content} is a post's in short form, and {joined} what it is taken
  * from; {feed}: the rows of the feed, on a cluster of that of each node in {nodes}.
  */
@@ -139,9 +139,9 @@ static const char verify_sql[] =
 	" FROM (" USERS_BEING_DELETED_SQL ") AS d),"
 
 	" liked AS MATERIALIZED "
-	TALLY_SQL("like", "id IS NOT NULL AND creation_date IS NOT NULL", "", "", "") ","
+	TALLY_SQL("like", "", "", "", "") ","
 	" commented AS MATERIALIZED "
-	TALLY_SQL("comment", "id IS NOT NULL AND creation_date IS NOT NULL AND content IS NOT NULL",
+	TALLY_SQL("comment", " AND content IS NOT NULL",
 			  ", {hidden} IS NOT TRUE AS shown", ", i.shown", " FILTER (WHERE s.shown)") ","
 	" counted AS MATERIALIZED (SELECT post_id, sum(comment_count) AS comment_delta,"
 	" sum(like_count) AS like_delta,"
@@ -150,11 +150,11 @@ static const char verify_sql[] =
 
 	/* all of it, each post once: else the planner might hash posts to look that up */
 	" tally AS NOT MATERIALIZED (SELECT post_id, max(comment_delta) AS comment_delta,"
-	" max(like_delta) AS like_delta, max(comments) AS comments, max(likes) AS likes"
-	" FROM (SELECT post_id, comment_delta, like_delta, NULL::bigint AS comments,"
-	" NULL::bigint AS likes FROM counted"
-	" UNION ALL SELECT post_id, NULL, NULL, n, NULL FROM commented"
-	" UNION ALL SELECT post_id, NULL, NULL, NULL, n FROM liked) AS u GROUP BY post_id),"
+	" max(like_delta) AS like_delta, max(comments) AS comments, max(likes) AS likes,"
+	" bool_or(odd) AS odd FROM (SELECT post_id, comment_delta, like_delta,"
+	" NULL::bigint AS comments, NULL::bigint AS likes, odd FROM counted"
+	" UNION ALL SELECT post_id, NULL, NULL, n, NULL, odd FROM commented"
+	" UNION ALL SELECT post_id, NULL, NULL, NULL, n, odd FROM liked) AS u GROUP BY post_id),"
 
 	/* posts with the counts that get_post() gives, and those that were counted */
 	" post AS MATERIALIZED (SELECT p.id, p.post_id, p.user_id,"
@@ -180,9 +180,7 @@ static const char verify_sql[] =
 	" suspect AS NOT MATERIALIZED (SELECT coalesce(t.post_id, " NO_UUID_SQL
 	") AS post_id,"
 	" bool_or(t.post_id IS NOT NULL AND p.post_id IS NULL) AS lost"
-	" FROM (SELECT post_id, odd FROM counted UNION ALL SELECT post_id, odd FROM commented"
-	" UNION ALL SELECT post_id, odd FROM liked) AS t"
-	" LEFT JOIN post AS p ON p.post_id = t.post_id WHERE t.odd OR p.post_id IS NULL GROUP BY 1),"
+	" FROM tally AS t LEFT JOIN post AS p ON p.post_id = t.post_id WHERE t.odd OR p.post_id IS NULL GROUP BY 1),"
 	" item AS MATERIALIZED (SELECT i.*, s.lost, a.username,"
 	" i.user_id IS NOT NULL AND a.user_id IS NULL AS nobodys"
 	" FROM suspect AS s JOIN (SELECT id, type, post_id, user_id,"
