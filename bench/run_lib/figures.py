@@ -218,5 +218,5 @@ def tracking(results):
 	what, bound, part = 'calls of Q2 in a second gained by switching stat_requests off', 'at most 2 %', 'tracking'
 	if part not in results:
 		return absent('statistics', what, bound, part)
-	gain = statistics.median(results[part][2])
+	gain = statistics.median(results[part].gains())
 	return Figure('statistics', what, bound, f'{100 * gain:.1f} %', gain <= 0.02, part)

@@ -15,6 +15,8 @@ from .contestants import REQUESTS, prepare, script
 BUFFERS_PER_UNIT = 4		# request units as blogstore.stat_requests counts them
 UNITS_PER_WAL_KB = 5
 WARM_UP = 120				# calls until a session knows its plans and most of the tables
+SHORTER = 4					# as many runs of a query in place of one
+PLANNED = 10				# calls until a session has its plan
 CALLS = 200					# of which the median is taken: items of a post lie on one page, or on two
 
 
@@ -61,6 +63,13 @@ class Timing:
 		return statistics.median(self.ratios(request, one, other, clients))
 
 
+def query_rounds(options):
+	"""Rounds of the queries, and how long a run of them is, in s: more and shorter ones than of the commands, for what else
+	the machine does changes from second to second.
+	"""
+	return (options.rounds, 0) if options.quick else (options.rounds * SHORTER, options.seconds / SHORTER)
+
+
 def chosen(options, writes, requests):
 	"""The requests asked for: commands or queries."""
 	return [request for request in requests if request.code in options.requests and request.writes == writes]
@@ -90,14 +99,14 @@ class Runner:
 		"""Start a pgbench for a request of a contestant."""
 		return pgbench.start(self.site.server, self.call(*arguments, **named), PGOPTIONS=arguments[1].options())
 
-	def run(self, request, contestant, clients, amount, seed=0):
-		"""Run a request by pgbench: throughput, and times in ms, once sessions know their tables.
+	def run(self, request, contestant, clients, amount, seed=0, skip=None):
+		"""Run a request by pgbench: throughput, and times in ms, once sessions know their tables: after so many calls, or WARM_UP.
 
 		Writes are to be -t, so that all contestants write the same.
 		"""
 		log = os.path.join(self.site.server.socket, 'log')
 		self.finish(request, contestant, self.start(request, contestant, clients, amount, seed=seed, log=log))
-		return pgbench.steady(pgbench.read_log(log), self.warm_up)
+		return pgbench.steady(pgbench.read_log(log), self.warm_up if skip is None else skip)
 
 	def finish(self, request, contestant, process):
 		"""Wait for a pgbench, and count what was acknowledged."""
@@ -107,25 +116,26 @@ class Runner:
 			self.site.written[key] = self.site.written.get(key, 0) + done.transactions
 		return done
 
-	def timed(self, request, contestant, clients, amount, number, timing):
-		"""A run that counts: throughput and latencies."""
-		tps, times = self.run(request, contestant, clients, amount, seed=number)
+	def timed(self, request, contestant, clients, calls, number, timing, skip=None):
+		"""A run that counts, of so many calls of each client: throughput and latencies."""
+		tps, times = self.run(request, contestant, clients, ['-t', str(calls)], seed=number, skip=skip)
 		timing.tps[request.name, contestant.name, clients].append(tps)
 		timing.latency[request.name, contestant.name, clients].append(
 			Latency(*(pgbench.percentile(times, percent) for percent in (50, 95, 99))))
 		say(f'round {number + 1}: {request.name}, {clients} clients, {contestant.title}: {tps:,.0f}/s')
 
 	def queries(self, timing, requests=REQUESTS):
-		"""All queries: for each, rounds of all contestants in turn."""
-		options = self.options
-		amount = ['-T', str(options.seconds)] if not options.quick else ['-t', '20']
-		for request in chosen(options, False, requests):
-			for contestant in self.site.contestants:
-				self.run(request, contestant, 1, ['-t', str(2 * self.warm_up)])
-			for number in range(options.rounds):
-				for contestant in turns(self.site.contestants, number):
-					for clients in options.clients:
-						self.timed(request, contestant, clients, amount, number, timing)
+		"""All queries: for each, rounds of all contestants in turn, with as many clients one right after another."""
+		rounds, seconds = query_rounds(self.options)
+		for request in chosen(self.options, False, requests):
+			rates = {contestant.name: self.run(request, contestant, 1, ['-t', str(2 * self.warm_up)])[0] for contestant in self.site.contestants}
+			for number in range(rounds):
+				for clients in self.options.clients:
+					for contestant in turns(self.site.contestants, number):
+						calls = 20 if self.options.quick else PLANNED + int(
+							rates[contestant.name] * min(clients, os.cpu_count()) * seconds / clients)
+						skip = min(self.warm_up, calls)		# who is slow need not run for seconds before anything counts
+						self.timed(request, contestant, clients, skip + calls, number, timing, skip)
 
 	def commands(self, timing, requests=REQUESTS):
 		"""All commands: for each, rounds of all contestants in turn, which write as many each; blogstore's worker runs for blogstore alone."""
@@ -135,7 +145,7 @@ class Runner:
 				for contestant in turns(self.site.contestants, number):
 					self.site.worker(contestant.is_blogstore)
 					for clients in self.options.clients:
-						self.timed(request, contestant, clients, ['-t', str(amounts[clients])], number, timing)
+						self.timed(request, contestant, clients, amounts[clients], number, timing)
 						self.site.settle()
 		self.site.worker(True)
 

@@ -2,30 +2,29 @@
 
 import os
 import re
-import statistics
 import subprocess
 import sys
 import time
 from typing import NamedTuple
 
 from lib import pgbench
-from lib.program import turns
 from lib.server import Failure, environment, say
 
 from .beyond import beyond
-from .contestants import BY_NAME, Contestant, fill_in
+from .contestants import BY_NAME, fill_in
 from .dirtied import dirtied
 from .first import first
 from .instructions import instructions
 from .measure import Runner, Timing
 from .site import ID
 from .slices import slices
+from .tracking import tracking
 from .traffic import traffic
 from .verified import Against, against_plain, verify
 from .wal import wal
 
 # those with files of their own come first
-__all__ = ('wal', 'first', 'instructions', 'dirtied', 'slices', 'verify', 'traffic', 'beyond', 'freshness', 'rebuild', 'rename', 'viral', 'tracking', 'scaling')
+__all__ = ('wal', 'first', 'instructions', 'dirtied', 'slices', 'verify', 'traffic', 'beyond', 'tracking', 'freshness', 'rebuild', 'rename', 'viral', 'scaling')
 
 BUSY_ITEMS = 20000			# of the user who is renamed
 
@@ -165,20 +164,6 @@ def viral(_site, options, workplace):
 	tables = [section for section in sections if section.startswith(('Transactions', 'One post'))]
 	ratio = re.search(r'^\| create_like \| blogstore \| ([\d.]+)', tables[-1], re.M)
 	return '\n'.join('### ' + section for section in tables), float(ratio[1])
-
-
-def tracking(site, options, _workplace):
-	"""Calls of get_post in a second, by one client, with and without statistics: (on, off), and by how much off is faster."""
-	runner, request = Runner(site, options), BY_NAME['get_post']
-	ways = [find(site, 'blogstore'), Contestant('blogstore', 'without statistics', settings=('blogstore.track_requests=off',))]
-	amount = ['-t', '20'] if options.quick else ['-T', str(options.seconds)]
-	tps = [[], []]
-	for number in range(options.rounds if options.quick else 5 * options.rounds):
-		for way in turns(range(2), number):
-			tps[way].append(runner.run(request, ways[way], 1, amount, seed=number)[0])
-	on, off = map(statistics.median, tps)
-	say(f'get_post with statistics {on:,.0f}/s, without {off:,.0f}/s')
-	return on, off, [without / counted - 1 for counted, without in zip(*tps)]
 
 
 def scaling(site, options, _workplace):

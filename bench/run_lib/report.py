@@ -10,7 +10,7 @@ from lib.report import machine, table
 
 from . import article, report_beyond, report_counted, report_lasting
 from .contestants import CONTESTANTS, REQUESTS
-from .measure import WARM_UP
+from .measure import WARM_UP, query_rounds
 
 NAMES = {'get_post': 'reading a post', 'create_like': 'liking a post'}
 
@@ -74,8 +74,9 @@ def data_set(site, options):
 	print(f'- scale {site.scale:g}: {site.users:,} users, {site.items["posts"]:,} posts of about 1 kB, '
 		f'{site.items["comments"]:,} comments, {site.items["likes"]:,} likes; and {site.idle_users:,} users without '
 		f'items, to be renamed; seed {site.seed}')
-	print(f'- {options.rounds} rounds of ' + ('a few transactions' if options.quick else f'{options.seconds} s')
-		+ ', contestants in turn within each; medians')
+	rounds, seconds = query_rounds(options)
+	print(f'- {options.rounds} rounds of ' + ('a few transactions' if options.quick else
+		f'{options.seconds} s, of the queries {rounds} of {seconds:g} s') + ', contestants in turn within each; medians')
 	absent = [contestant.title for contestant in CONTESTANTS if contestant not in site.contestants]
 	if absent:
 		print(f'- absent, for they are not installed: {", ".join(absent)}')
@@ -191,10 +192,11 @@ def rename(found):
 
 def tracking(found):
 	"""What statistics take."""
-	on, off, gain = found
+	gains = [100 * gain for gain in found.gains()]
 	print('\n## What statistics take\n')
-	print(f'get_post, one client: {on:,.0f} calls a second with blogstore.track_requests on, {off:,.0f} without; by rounds, without is '
-		f'faster by {100 * statistics.median(gain):.1f} % ({100 * min(gain):.1f} to {100 * max(gain):.1f}).')
+	print(f'get_post, one client, a hundred calls with blogstore.track_requests on and a hundred without in turn, in one session:\n'
+		f'{statistics.median(found.counted):.1f} microseconds a call with statistics, {statistics.median(found.uncounted):.1f} without; calls a second without are more by '
+		f'{statistics.median(gains):.1f} % ({min(gains):.1f} to {max(gains):.1f}).')
 
 
 def viral(found):
