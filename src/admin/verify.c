@@ -196,7 +196,7 @@ static const char verify_sql[] =
 	" FROM post AS p LEFT JOIN account AS a ON a.user_id = p.user_id"
 	" LEFT JOIN leaving AS l ON l.user_id = p.user_id"
 	" WHERE l.user_id IS NULL AND (p.nulls > 0 OR a.user_id IS NULL"
-	" OR p.user_username IS DISTINCT FROM a.username)),"
+	" OR p.user_username COLLATE \"C\" IS DISTINCT FROM a.username)),"
 
 	" copy AS MATERIALIZED (SELECT id, user_id, creation_date, "
 	POST_NULLS_SQL " AS nulls, " SHOWN_COLUMNS_SQL("{hidden}")
@@ -227,11 +227,11 @@ static const char verify_sql[] =
 	" UNION ALL SELECT 'posts', 'username', i.type, i.id, i.post_id,"
 	" i.user_id, i.username, i.user_username, i.creation_date"
 	" FROM item AS i WHERE i.type <> 'delta' AND i.username IS NOT NULL"
-	" AND i.user_username IS DISTINCT FROM i.username"
+	" AND i.user_username COLLATE \"C\" IS DISTINCT FROM i.username"
 	" UNION ALL SELECT 'posts', 'username', 'post', i.id, i.post_id,"
 	" i.user_id, i.username, i.user_username, i.creation_date"
 	" FROM authored AS i WHERE i.username IS NOT NULL"
-	" AND i.user_username IS DISTINCT FROM i.username"
+	" AND i.user_username COLLATE \"C\" IS DISTINCT FROM i.username"
 
 	/* the registry, both ways; what a user without a name had is kept */
 	" UNION ALL SELECT 'users', 'registry', 'user',"

@@ -76,7 +76,7 @@ mend_by(KeptPlan *plan, const Finding *f)
 	" FROM " users " AS u WHERE u.type = 'user' AND u.user_id = $4" \
 	" AND u.username IS NOT NULL AND i.user_id = $4 AND i.post_id = $1" \
 	" AND i.type = $2 AND i.id = $3" \
-	" AND i.user_username IS DISTINCT FROM u.username"
+	" AND i.user_username COLLATE \"C\" IS DISTINCT FROM u.username"
 
 static KeptPlan username_plan = {
 	ON_USERS | ON_POSTS, USERNAME_SQL(USERS_SQL), ITEM_ARGUMENTS, NULL

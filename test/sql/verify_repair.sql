@@ -192,3 +192,18 @@ SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();
 SELECT kit.digest() = :'digest' AND kit.copies_digest() = :'copies_digest' AS mended;
 SELECT blogstore.repair();
+
+-- Names whose columns have collations of their own are compared as bytes
+BEGIN;
+DROP VIEW kit.implied CASCADE;
+ALTER TABLE blogstore.users ALTER username TYPE text COLLATE "POSIX";
+ALTER TABLE blogstore.posts ALTER user_username TYPE text COLLATE "C";
+SELECT * FROM blogstore.verify();
+UPDATE blogstore.posts SET user_username = upper(user_username) WHERE post_id = kit.p(61) AND type IN ('post', 'like');
+DELETE FROM blogstore.posts WHERE post_id = kit.p(71) AND type = 'post';
+UPDATE blogstore.posts SET user_username = 'Mallory' WHERE post_id = kit.p(71) AND type = 'comment';
+SELECT container, problem, type, count(*) FROM blogstore.verify() WHERE container = 'posts' GROUP BY 1, 2, 3
+ORDER BY container COLLATE "C", problem COLLATE "C", type COLLATE "C";
+SELECT blogstore.repair() > 0 AS repaired;
+SELECT * FROM blogstore.verify() WHERE container = 'posts';
+ROLLBACK;
