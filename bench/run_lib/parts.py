@@ -61,15 +61,10 @@ class Scale(NamedTuple):
 	verified: Against		# None: that failed
 
 
-def find(site, name):
-	"""The contestant of that name."""
-	return next(contestant for contestant in site.contestants if contestant.name == name)
-
-
 def freshness(site, options, _workplace):
 	"""From commit to visible: without a load, and beside writers."""
 	runner, found = Runner(site, options), []
-	blogstore, request = find(site, 'blogstore'), BY_NAME['create_like']
+	blogstore, request = site.contestant('blogstore'), BY_NAME['create_like']
 	seconds = 1 if options.quick else 5 * options.seconds
 	site.worker(True)
 	for writers in (0, *options.clients):
@@ -87,7 +82,7 @@ def freshness(site, options, _workplace):
 
 def rebuild(site, options, _workplace):
 	"""Seconds of rebuild_views() until the views are there, and of a plain copy; rows of both."""
-	blogstore = find(site, 'blogstore')
+	blogstore = site.contestant('blogstore')
 	site.worker(True)
 	rows = int(site.value("SELECT count(*) FROM blogstore.posts WHERE type = 'post'"))
 	views, plain = [], []

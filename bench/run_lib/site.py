@@ -154,6 +154,10 @@ class Site:
 		return int(self.value('SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class '
 			f"WHERE relnamespace = '{schema}'::regnamespace AND relkind IN ('r', 'm')"))
 
+	def contestant(self, name):
+		"""The contestant of that name."""
+		return next(contestant for contestant in self.contestants if contestant.name == name)
+
 	def worker(self, runs):
 		"""Have blogstore's worker run and its views show all, or have it stopped."""
 		if runs and not self.worker_runs:

@@ -36,7 +36,7 @@ def block(site, contestant, request, setting):
 def tracking(site, options, _workplace):
 	"""Calls of get_post by one client: Tracked."""
 	request = BY_NAME['get_post']
-	contestant = next(one for one in site.contestants if one.is_blogstore)
+	contestant = site.contestant('blogstore')
 	paths = [block(site, contestant, request, setting) for setting in SETTINGS]
 	log = os.path.join(site.server.socket, 'log')
 	amount = ['-t', '40'] if options.quick else ['-T', str(options.seconds)]
