@@ -38,6 +38,12 @@ class Cost(NamedTuple):
 		return self.buffers / BUFFERS_PER_UNIT + wal / 1024 * UNITS_PER_WAL_KB
 
 
+class Length(NamedTuple):
+	"""Of a run: calls of each client."""
+	calls: int
+	skipped: int			# the first of them, which do not count
+
+
 class Timing:
 	"""What the runs came to: one value for each round."""
 
@@ -116,9 +122,9 @@ class Runner:
 			self.site.written[key] = self.site.written.get(key, 0) + done.transactions
 		return done
 
-	def timed(self, request, contestant, clients, calls, number, timing, skip=None):
-		"""A run that counts, of so many calls of each client: throughput and latencies."""
-		tps, times = self.run(request, contestant, clients, ['-t', str(calls)], seed=number, skip=skip)
+	def timed(self, request, contestant, clients, length, number, timing):
+		"""A run that counts, of some length: throughput and latencies."""
+		tps, times = self.run(request, contestant, clients, ['-t', str(length.calls)], seed=number, skip=length.skipped)
 		timing.tps[request.name, contestant.name, clients].append(tps)
 		timing.latency[request.name, contestant.name, clients].append(
 			Latency(*(pgbench.percentile(times, percent) for percent in (50, 95, 99))))
@@ -135,7 +141,7 @@ class Runner:
 						calls = 20 if self.options.quick else PLANNED + int(
 							rates[contestant.name] * min(clients, os.cpu_count()) * seconds / clients)
 						skip = min(self.warm_up, calls)		# who is slow need not run for seconds before anything counts
-						self.timed(request, contestant, clients, skip + calls, number, timing, skip)
+						self.timed(request, contestant, clients, Length(skip + calls, skip), number, timing)
 
 	def commands(self, timing, requests=REQUESTS):
 		"""All commands: for each, rounds of all contestants in turn, which write as many each; blogstore's worker runs for blogstore alone."""
@@ -145,7 +151,7 @@ class Runner:
 				for contestant in turns(self.site.contestants, number):
 					self.site.worker(contestant.is_blogstore)
 					for clients in self.options.clients:
-						self.timed(request, contestant, clients, amounts[clients], number, timing)
+						self.timed(request, contestant, clients, Length(amounts[clients], self.warm_up), number, timing)
 						self.site.settle()
 		self.site.worker(True)
 
