@@ -72,6 +72,8 @@ typedef struct RoleEntry
 	AttrNumber	username;
 	AttrNumber	kind;
 	AttrNumber	post_id;		/* of deltas */
+	AttrNumber	comment_count;
+	AttrNumber	like_count;
 } RoleEntry;
 
 extern void roles_create(void);

@@ -158,7 +158,27 @@ post_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 		send_anything(ctx, role->role);
 }
 
-/* A delta was written, or deleted with or without its key in the WAL. */
+/* Is a whole delta one that counts nothing? */
+static bool
+delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
+{
+	const AttrNumber counts[] = {role->comment_count, role->like_count};
+
+	for (int i = 0; i < lengthof(counts); i++)
+	{
+		bool		isnull;
+		Datum		count = heap_getattr(delta, counts[i], desc, &isnull);
+
+		if (isnull || DatumGetInt64(count) != 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A delta was written, or deleted with or without its key in the WAL. The counter that a
+ * post gets counts nothing at first, and its copies need not be looked at again for it.
+ */
 static void
 delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 			  TupleDesc desc, HeapTuple delta, bool inserted)
@@ -179,6 +199,9 @@ delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 		send_anything(ctx, ROLE_DELTAS);
 		return;
 	}
+	if (inserted && delta_is_counter(DatumGetUUIDP(id)) &&
+		delta_is_nothing(role, desc, delta))
+		return;
 	memset(&change, 0, sizeof(change));
 	change.kind = CHANGE_COUNTS;
 	change.beside = !delta_is_counter(DatumGetUUIDP(id));

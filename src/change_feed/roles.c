@@ -124,7 +124,8 @@ role_complete(const RoleEntry *entry)
 		case ROLE_JOBS:
 			return entry->user_id && entry->kind;
 		case ROLE_DELTAS:
-			return entry->id && entry->post_id;
+			return entry->id && entry->post_id && entry->comment_count &&
+				entry->like_count;
 		default:
 			return true;
 	}
@@ -148,6 +149,8 @@ role_of(Relation relation)
 	fresh.username = column(desc, "username", PROP_USERNAME);
 	fresh.kind = column(desc, "kind", PROP_TYPE);
 	fresh.post_id = column(desc, "post_id", PROP_POST_ID);
+	fresh.comment_count = column(desc, "comment_count", PROP_COMMENT_COUNT);
+	fresh.like_count = column(desc, "like_count", PROP_LIKE_COUNT);
 	if (!role_complete(&fresh))
 		fresh.role = ROLE_NONE;
 	entry = hash_search(roles, &relid, HASH_ENTER, NULL);

@@ -94,8 +94,11 @@ $node->append_conf('postgresql.conf', "blogstore.count_refresh_interval = '60s'\
 $node->reload;
 ok($node->poll_query_until('postgres', "SELECT setting = '60000' FROM pg_settings WHERE name = 'blogstore.count_refresh_interval'"),
 	'the interval is long');
+my $changes = $node->safe_psql('postgres', 'SELECT changes FROM blogstore.stat_worker');
 $node->safe_psql('postgres', 'SELECT count(blogstore.create_post(kit.u(1), $$title$$, $$content$$, kit.p(n))) FROM generate_series(1001, 2000) n');
 $node->safe_psql('postgres', "SELECT blogstore.wait_for_views('5 min')");
+is($node->safe_psql('postgres', "SELECT changes - $changes FROM blogstore.stat_worker"), '1000',
+	'the counters that new posts get, which count nothing, are not looked at besides');
 my $batches = $node->safe_psql('postgres', 'SELECT batches FROM blogstore.stat_worker');
 $node->safe_psql('postgres', 'SELECT count(blogstore.create_like(kit.p(n), kit.u(2))) FROM generate_series(1001, 2000) n');
 $node->safe_psql('postgres', "SELECT blogstore.wait_for_views('5 min')");
@@ -107,6 +110,18 @@ $node->safe_psql('postgres', 'SELECT count(blogstore.create_like(kit.p(n), kit.u
 $node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
 check_store($node, 'postgres', 'after parts');
 is($node->safe_psql('postgres', $stale), '0', 'and none is lost if the worker ends');
+
+# ---- A counter that is inserted by hand, whatever of it counts something
+
+my $counter = "FROM blogstore.posts WHERE type = 'delta' AND post_id = kit.p(1001)";
+for my $counts ('5, 0', '0, 7')
+{
+	$node->safe_psql('postgres', "DELETE $counter; SELECT blogstore.wait_for_views('5 min')");
+	$node->safe_psql('postgres', "INSERT INTO blogstore.posts (id, type, post_id, comment_count, like_count) SELECT id, type, kit.p(1001), $counts FROM blogstore.posts WHERE type = 'delta' AND post_id = kit.p(1002); SELECT blogstore.wait_for_views('5 min')");
+	is($node->safe_psql('postgres', "SELECT comment_count, like_count FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1001)"),
+		$counts =~ s/, /|/r, "the copy shows $counts of a counter that somebody has written");
+}
+$node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.repair()');
 
 # ---- At once for whoever waits, though it has to be tried again
 
