@@ -22,7 +22,7 @@ int			blogstore_short_form_length = 200;
 int			blogstore_short_form_format = SHORT_FORM_RAW;
 static char *short_form_properties = NULL;
 int			blogstore_view_refresh_delay = 10;
-int			blogstore_count_refresh_interval = 2000;
+int			blogstore_count_refresh_interval = 3000;
 bool		blogstore_track_requests = true;
 bool		blogstore_enable_custom_scan = true;
 char	   *blogstore_current_user = NULL;
@@ -203,7 +203,7 @@ settings_init(void)
 							"Time that counts alone may be old in the views while many change.",
 							"While few change, and for whoever waits for the views, they are refreshed at once.",
 							&blogstore_count_refresh_interval,
-							2000, 0, 60000,
+							3000, 0, 60000,
 							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomBoolVariable("blogstore.track_requests",
 							 "Count what requests cost, for blogstore.stat_requests.",

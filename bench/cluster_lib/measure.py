@@ -13,7 +13,7 @@ from .systems import DATABASE
 
 WARM_UP = 100			# calls until a session knows its plans, tables and connections
 FEW = 5					# the same in a quick run
-PUT_OFF = 4				# seconds: counts are folded after blogstore.count_refresh_interval, 2
+PUT_OFF = 5				# seconds: counts are refreshed after blogstore.count_refresh_interval, 3
 
 PLACES = {
 	'here': 'one machine', 'direct': 'direct', 'other': 'another node', 'coordinator': 'coordinator',

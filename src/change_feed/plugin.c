@@ -166,9 +166,12 @@ delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
 
 	for (int i = 0; i < lengthof(counts); i++)
 	{
-		bool		isnull;
-		Datum		count = heap_getattr(delta, counts[i], desc, &isnull);
+		bool		isnull = true;
+		Datum		count = (Datum) 0;
 
+		/* the owner may have altered it for a while */
+		if (AttributeNumberIsValid(counts[i]))
+			count = heap_getattr(delta, counts[i], desc, &isnull);
 		if (isnull || DatumGetInt64(count) != 0)
 			return false;
 	}

@@ -124,8 +124,7 @@ role_complete(const RoleEntry *entry)
 		case ROLE_JOBS:
 			return entry->user_id && entry->kind;
 		case ROLE_DELTAS:
-			return entry->id && entry->post_id && entry->comment_count &&
-				entry->like_count;
+			return entry->id && entry->post_id;
 		default:
 			return true;
 	}
