@@ -10,7 +10,8 @@
  * only there: of a join with the partitioned table itself the planner considers
  * each partition's indexes against each other partition, which grows with the
  * square of their number. Comments and likes, which are many, are read once, for
- * their posts' sums; one of a post that is suspected of something is read again.
+ * their posts' sums (verify_tally.c); one of a post that is suspected of something is
+ * read again.
  *
  * Owners can take constraints off, so any value can be NULL. A comparison with
  * NULL is neither true nor false: what an item must have is asked for by name,
@@ -35,29 +36,6 @@
 #include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(blogstore_verify);
-
-/* A delta that says nothing may be left of a post that is gone. */
-#define COUNTS_SQL \
-	"(comment_count IS DISTINCT FROM 0 OR like_count IS DISTINCT FROM 0)"
-
-/* What lies on a post. */
-#define ON_POST_SQL \
-	"(type IN ('comment', 'like') OR type = 'delta' AND " COUNTS_SQL ")"
-
-/*
- * Comments or likes summed up by their posts; odd: one of them has to be looked at. There
- * are so many that they may be written to the disk on their way, so a row has no more than
- * is summed up, and is asked as little as can be.
- */
-#define TALLY_SQL(type, also_valid, column, carried, counted) \
-	"(SELECT s.post_id, count(*)" counted " AS n, count(*) > count(s.named) AS odd" \
-	" FROM (SELECT i.post_id" carried ", CASE WHEN i.user_username COLLATE \"C\" = a.username" \
-	" THEN true END AS named FROM (SELECT post_id, user_id" column "," \
-	" CASE WHEN id IS NOT NULL AND creation_date IS NOT NULL" also_valid \
-	" THEN user_username END AS user_username" \
-	" FROM " POSTS_SQL " WHERE type = '" type "' OFFSET 0) AS i" \
-	" LEFT JOIN account AS a ON a.user_id = i.user_id OFFSET 0) AS s" \
-	" GROUP BY s.post_id)"
 
 /* What a view shows of a post: as columns, by which rows are compared, and together. */
 #define SHOWN_COLUMNS_SQL(hidden) \
@@ -119,7 +97,7 @@ PG_FUNCTION_INFO_V1(blogstore_verify);
  * $1: compare the views? $2: feed_size, $3: short_form_length, $4: does the short form
  * keep all properties? $5: those that it keeps, if not; $6: on a cluster, the nodes' feeds
  *
- * {users} has the users; {content} is a post's in short form, and {joined} what it is taken
+ * {users} has the users; {tally} is what verify_tally() says; {content} is a post's in short form, and {joined} what it is taken
  * from; {feed}: the rows of the feed, on a cluster of that of each node in {nodes}.
  */
 static const char verify_sql[] =
@@ -138,23 +116,7 @@ static const char verify_sql[] =
 	" leaving AS MATERIALIZED (SELECT DISTINCT user_id"
 	" FROM (" USERS_BEING_DELETED_SQL ") AS d),"
 
-	" liked AS MATERIALIZED "
-	TALLY_SQL("like", "", "", "", "") ","
-	" commented AS MATERIALIZED "
-	TALLY_SQL("comment", " AND content IS NOT NULL",
-			  ", {hidden} IS NOT TRUE AS shown", ", i.shown", " FILTER (WHERE s.shown)") ","
-	" counted AS MATERIALIZED (SELECT post_id, sum(comment_count) AS comment_delta,"
-	" sum(like_count) AS like_delta,"
-	" bool_or(id IS NULL OR comment_count IS NULL OR like_count IS NULL) AS odd"
-	" FROM " POSTS_SQL " WHERE type = 'delta' AND " COUNTS_SQL " GROUP BY post_id),"
-
-	/* all of it, each post once: else the planner might hash posts to look that up */
-	" tally AS NOT MATERIALIZED (SELECT post_id, max(comment_delta) AS comment_delta,"
-	" max(like_delta) AS like_delta, max(comments) AS comments, max(likes) AS likes,"
-	" bool_or(odd) AS odd FROM (SELECT post_id, comment_delta, like_delta,"
-	" NULL::bigint AS comments, NULL::bigint AS likes, odd FROM counted"
-	" UNION ALL SELECT post_id, NULL, NULL, n, NULL, odd FROM commented"
-	" UNION ALL SELECT post_id, NULL, NULL, NULL, n, odd FROM liked) AS u GROUP BY post_id),"
+	"{tally},"
 
 	/* posts with the counts that get_post() gives, and those that were counted */
 	" post AS MATERIALIZED (SELECT p.id, p.post_id, p.user_id,"
@@ -180,7 +142,8 @@ static const char verify_sql[] =
 	" suspect AS NOT MATERIALIZED (SELECT coalesce(t.post_id, " NO_UUID_SQL
 	") AS post_id,"
 	" bool_or(t.post_id IS NOT NULL AND p.post_id IS NULL) AS lost"
-	" FROM tally AS t LEFT JOIN post AS p ON p.post_id = t.post_id WHERE t.odd OR p.post_id IS NULL GROUP BY 1),"
+	" FROM tally AS t LEFT JOIN post AS p ON p.post_id = t.post_id"
+	" WHERE t.odd OR p.post_id IS NULL GROUP BY 1),"
 	" item AS MATERIALIZED (SELECT i.*, s.lost, a.username,"
 	" i.user_id IS NOT NULL AND a.user_id IS NULL AS nobodys"
 	" FROM suspect AS s JOIN (SELECT id, type, post_id, user_id,"
@@ -396,6 +359,7 @@ fill_in(const Verifier *verifier)
 		const char *by;
 	}			part[] = {
 		{"{users}", layout_is_spread() ? EVERYONE_SQL : USERS_SQL},
+		{"{tally}", verify_tally()},
 		{"{content}", verifier->content},
 		{"{joined}", verifier->joined},
 		{"{feed}", layout_is_spread() ? VERIFY_FEEDS_SQL :

@@ -1,6 +1,6 @@
 /*
  * verify.h
- *		What verify() finds, for repair().
+ *		verify(): what its files share, and what it finds, for repair().
  */
 #ifndef BLOGSTORE_VERIFY_H
 #define BLOGSTORE_VERIFY_H
@@ -22,6 +22,17 @@ typedef enum FindingColumn
 } FindingColumn;
 
 #define N_VERIFY_COLUMNS FINDING_ACTUAL
+
+/* A delta that says nothing may be left of a post that is gone. */
+#define COUNTS_SQL \
+	"(comment_count IS DISTINCT FROM 0 OR like_count IS DISTINCT FROM 0)"
+
+/* What lies on a post. */
+#define ON_POST_SQL \
+	"(type IN ('comment', 'like') OR type = 'delta' AND " COUNTS_SQL ")"
+
+/* verify_tally.c */
+extern const char *verify_tally(void);
 
 /* verify_feeds.c: on a cluster, the feed of each node, and which nodes those are; $6 has them */
 #define VERIFY_NODES_SQL \

@@ -71,8 +71,8 @@ typedef struct RoleEntry
 	AttrNumber	creation_date;
 	AttrNumber	username;
 	AttrNumber	kind;
-	AttrNumber	post_id;		/* of deltas */
-	AttrNumber	comment_count;
+	AttrNumber	post_id;		/* of posts and deltas */
+	AttrNumber	comment_count;	/* of deltas */
 	AttrNumber	like_count;
 } RoleEntry;
 

@@ -85,7 +85,8 @@ item_sum_counts(Container container, ItemType type, const pg_uuid_t *key,
 				Snapshot snapshot, int64 *comments, int64 *likes)
 {
 	LeafWanted	wanted = {
-		.container = container, .type = type, .key = key, .path = PATH_KEY
+		.container = container, .type = type, .key = key, .path = PATH_KEY,
+		.if_any = true
 	};
 	OpenLeaf	leaf;
 	RowCounts	sum = {0, 0};

@@ -63,13 +63,13 @@ post_deltas(const pg_uuid_t *post_id, Snapshot snapshot)
 {
 	PostCounts	counts = {0, 0};
 
-	if (!delta_possible(post_id) ||
-		(!IsolationIsSerializable() &&
-		 item_sum_counts(CONTAINER_POSTS, ITEM_DELTA, post_id, snapshot,
-						 &counts.comments, &counts.likes)))
+	if (!IsolationIsSerializable() &&
+		item_sum_counts(CONTAINER_POSTS, ITEM_DELTA, post_id, snapshot,
+						&counts.comments, &counts.likes))
 		return counts;
 	counts = (PostCounts) {0, 0};
-	scan_deltas(post_id, snapshot, &counts);
+	if (delta_possible(post_id))
+		scan_deltas(post_id, snapshot, &counts);
 	return counts;
 }
 

@@ -60,15 +60,23 @@ partition_takes(Container container, ItemType type, int partition)
 	return OidIsValid(partition_leaf(container, type, partition));
 }
 
+/* The same as of what is known of the container, which may be a part of it. */
+static bool
+has_leaf(CachedContainer *cc, ItemType type, int partition)
+{
+	const CachedLeaf *leaf = partitions_leaf(&cc->partitions, type, partition);
+
+	return leaf != NULL && OidIsValid(leaf->relid);
+}
+
 /* Has the partition that holds a key a leaf for items of a type? */
 bool
 partition_takes_key(Container container, ItemType type, const pg_uuid_t *key)
 {
 	CachedContainer *cc;
 	int			partition = layout_place(&cc, container, type, key, NO_PARTITION);
-	CachedLeaf *leaf = partitions_leaf(&cc->partitions, type, partition);
 
-	return leaf != NULL && OidIsValid(leaf->relid);
+	return has_leaf(cc, type, partition);
 }
 
 /*
@@ -203,7 +211,7 @@ open_leaf_table(Oid relid, LOCKMODE lockmode)
 /*
  * Open the leaf of a container's partition that holds items of a type. To read, false is returned if the leaf is not what it should be and
  * this process leaves such ones out (left_out_instead_of_errors()); else that is an
- * error.
+ * error. False, too, if there is none and that is no error (if_any).
  *
  * For the leaf, the lock on it is enough: dropping or detaching it locks it
  * too. The cache may have been out of date before the lock was had, so look again
@@ -234,6 +242,8 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 			held = true;
 			continue;
 		}
+		if (wanted->if_any && !has_leaf(cc, type, partition))
+			return false;
 		leaf = leaf_find(cc, container, type, partition, &problem);
 		CHECK_FOR_INTERRUPTS();
 		if (leaf == NULL)

@@ -210,14 +210,36 @@ query_replies(RequestScan *scan, FunctionCallInfo fcinfo)
  * Its items
  * ------------------------------------------------------------------------ */
 
-/* Which of the values that are wanted is a property's? -1: none. */
-static int
-wanted_at(const RequestScan *scan, Property prop)
+/* Which of the values that are wanted are those of which more is to be said than is stored? */
+static void
+find_wanted(RequestScan *scan)
 {
+	scan->hidden_at = scan->gone_at = scan->parent_at = scan->post_at = -1;
+	scan->comments_at = scan->likes_at = -1;
 	for (int i = 0; scan->wanted != NULL && i < scan->nwanted; i++)
-		if (scan->wanted[i] == prop)
-			return i;
-	return -1;
+		switch (scan->wanted[i])
+		{
+			case PROP_HIDDEN:
+				scan->hidden_at = i;
+				break;
+			case PROP_PARENT_DELETED:
+				scan->gone_at = i;
+				break;
+			case PROP_PARENT_ID:
+				scan->parent_at = i;
+				break;
+			case PROP_POST_ID:
+				scan->post_at = i;
+				break;
+			case PROP_COMMENT_COUNT:
+				scan->comments_at = i;
+				break;
+			case PROP_LIKE_COUNT:
+				scan->likes_at = i;
+				break;
+			default:
+				break;
+		}
 }
 
 /*
@@ -246,10 +268,7 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 	scan->of_user = NULL;
 	scan->parents = NULL;
 	scan->remote = NULL;
-	scan->hidden_at = wanted_at(scan, PROP_HIDDEN);
-	scan->gone_at = wanted_at(scan, PROP_PARENT_DELETED);
-	scan->parent_at = scan->gone_at < 0 ? -1 : wanted_at(scan, PROP_PARENT_ID);
-	scan->post_at = scan->gone_at < 0 ? -1 : wanted_at(scan, PROP_POST_ID);
+	find_wanted(scan);
 	remote_settle_query(&scan->newer);
 	if (layout_is_spread() &&
 		remote_query(query->name, query->type, fcinfo, &scan->remote, &held,
@@ -273,21 +292,16 @@ static void
 add_up_values(const RequestScan *scan, Datum *value)
 {
 	PostCounts	counts;
-	bool		wanted = false;
 
-	for (int i = 0; i < scan->nwanted; i++)
-		wanted |= scan->wanted[i] == PROP_COMMENT_COUNT ||
-			scan->wanted[i] == PROP_LIKE_COUNT;
-	if (!wanted)
+	if (scan->comments_at < 0 && scan->likes_at < 0)
 		return;
 	counts = post_deltas(&scan->key[0], GetActiveSnapshot());
-	for (int i = 0; i < scan->nwanted; i++)
-	{
-		if (scan->wanted[i] == PROP_COMMENT_COUNT)
-			value[i] = Int64GetDatum(DatumGetInt64(value[i]) + counts.comments);
-		else if (scan->wanted[i] == PROP_LIKE_COUNT)
-			value[i] = Int64GetDatum(DatumGetInt64(value[i]) + counts.likes);
-	}
+	if (scan->comments_at >= 0)
+		value[scan->comments_at] =
+			Int64GetDatum(DatumGetInt64(value[scan->comments_at]) + counts.comments);
+	if (scan->likes_at >= 0)
+		value[scan->likes_at] =
+			Int64GetDatum(DatumGetInt64(value[scan->likes_at]) + counts.likes);
 }
 
 /* Is the item that a key has found to be shown? A post gets its counts. */

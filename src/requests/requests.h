@@ -62,10 +62,13 @@ typedef struct RequestScan
 	const Property *wanted;		/* for request_scan_next_values() */
 	int			nwanted;
 	bool		include_hidden;	/* set by the query */
-	int			hidden_at;		/* which of them says that it is hidden; -1: none */
-	int			gone_at;		/* whether a parent is gone; -1: not wanted */
-	int			parent_at;		/* of what, if it is */
+	/* which of the wanted ones are these? -1: none */
+	int			hidden_at;
+	int			gone_at;		/* is the parent? */
+	int			parent_at;
 	int			post_at;
+	int			comments_at;	/* counts of them, and of likes */
+	int			likes_at;
 	/* set by the query */
 	const RequestQuery *query;
 	RequestStart cost;

@@ -9,9 +9,11 @@
 #include "compat.h"
 #include "items/item.h"
 #include "layout/layout.h"
+#include "remembered.h"
 #include "results/results.h"
 
 #include "funcapi.h"
+#include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
 /* The row type of a call site, kept in fn_extra, and which version of it. */
@@ -61,16 +63,19 @@ check_row_type(TupleDesc desc, ItemType type)
 void
 check_row_type_of(Oid row_type, ItemType type)
 {
-	static uint64 found_right[N_ITEM_TYPES];	/* of the type cache */
-	uint64		version = assign_record_type_identifier(row_type, -1);
+	static Remembered memory[N_ITEM_TYPES];
+	static Oid	found_right[N_ITEM_TYPES];
 	TupleDesc	desc;
+	uint64		began;
 
-	if (version == found_right[type])
+	if (memory[type].valid && found_right[type] == row_type)
 		return;
+	began = remembered_begin(&memory[type], get_typ_typrelid(row_type));
 	desc = lookup_rowtype_tupdesc(row_type, -1);
 	check_row_type(desc, type);
 	ReleaseTupleDesc(desc);
-	found_right[type] = version;
+	found_right[type] = row_type;
+	remembered_end(&memory[type], began);
 }
 
 /* Look up the row type that a function returns, and keep it for the next call. */

@@ -236,8 +236,10 @@ go_down(IndexFinder *finder, const pg_uuid_t *key)
 	page = BufferGetPage(finder->root);
 	if (P_ISLEAF(BTPageGetOpaque(page)))
 	{
-		IncrBufferRefCount(finder->root);
-		return finder->root;
+		/* pinned once, as the last page */
+		buffer = finder->root;
+		finder->root = InvalidBuffer;
+		return buffer;
 	}
 	below = page_below(index, page, key);
 	LockBuffer(finder->root, BUFFER_LOCK_UNLOCK);

@@ -1,6 +1,7 @@
 /*
  * plans.c
- *		Prepared statements on the bookkeeping tables (SPI).
+ *		Statements on the bookkeeping tables and the containers, by SPI: prepared ones, and
+ *		such as go through all items.
  *
  * A statement runs in a guard: names in it are those of pg_catalog and of the
  * owner's, whatever search_path the caller of the request has, and so they are in
@@ -334,8 +335,10 @@ plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 	/* a dozen nodes keep what they have until the end: together what maintenance may take */
 	share = maintenance_work_mem / 8;
 	if (work_mem < share)
+	{
 		setting_change("work_mem", psprintf("%dkB", share));
-	setting_change("hash_mem_multiplier", "1");
+		setting_change("hash_mem_multiplier", "1");
+	}
 	/* what comes behind it in a transaction is to be on the same connections */
 	if (layout_is_spread() && IsTransactionBlock())
 		setting_change("citus.max_adaptive_executor_pool_size", "1");

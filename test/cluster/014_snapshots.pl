@@ -57,6 +57,7 @@ my $elsewhere = $two->background_psql('postgres', on_error_stop => 0);
 
 # a transaction of a third member that has one on each node
 my $third = $coordinator->background_psql('postgres', on_error_stop => 0);
+my $session;
 
 $third->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM blogstore.get_post(kit.p($other))");
 $gate->query_safe('SELECT pg_advisory_lock(7)');
@@ -98,6 +99,31 @@ $elsewhere->query_safe('COMMIT');
 $_->quit foreach $gate, $elsewhere, $third, values %keeps;
 views_right($cluster, 'after a move');
 
+# ---- verify() beside a writer, whose likes come between what it reads of other nodes
+
+my $likes = start_client($two, 'postgres', qq{
+DO \$\$
+BEGIN
+	WHILE pg_try_advisory_xact_lock_shared(8) LOOP
+		PERFORM blogstore.create_like(kit.p($other), kit.u(20)), blogstore.create_comment(kit.p($other), kit.u(20), 'comment', kit.c(1));
+		COMMIT;
+		PERFORM blogstore.delete_like(kit.p($other), kit.u(20)), blogstore.delete_comment(kit.p($other), kit.c(1));
+		COMMIT;
+	END LOOP;
+END \$\$}, 'likes');
+wait_until($two, 'postgres', "SELECT count(*) > 0 FROM blogstore.get_like(kit.p($other), kit.u(20))");
+for my $call (1 .. 10)
+{
+	is($coordinator->safe_psql('postgres', "SELECT * FROM blogstore.verify() WHERE problem LIKE '%count'"), '', 'verify() finds no wrong count');
+	ok(goes_on($likes), '... while likes and comments come and go');
+}
+$session = $two->background_psql('postgres');
+$session->query_safe('SELECT pg_advisory_lock(8)');
+my ($written, $errors) = finish_client($likes);
+is("@$written$errors", '', 'the writer has ended');
+$session->quit;
+views_right($cluster, 'beside a writer');
+
 # ---- a part is asked of a node that has other shards than is believed
 
 my $ids = '{' . $coordinator->safe_psql('postgres', "SELECT kit.p($post)") . '}';
@@ -108,7 +134,7 @@ is($coordinator->safe_psql('postgres', sprintf $part, 0), 'f', 'a part of any is
 
 # ---- a request that could not be served leaves nothing behind in its session
 
-my $session = $coordinator->background_psql('postgres', on_error_stop => 0);
+$session = $coordinator->background_psql('postgres', on_error_stop => 0);
 
 is($session->query_safe("SELECT kit.try(\$\$blogstore.serve_post(kit.p($post), 'no_such_request', '{}', true, 0)\$\$)"), '42883, hint', 'a request that there is not');
 is($session->query_safe("SELECT count(*) FROM $call{get_post}"), 1, 'a post of another node is found after it');
