@@ -65,6 +65,7 @@ typedef struct RoleEntry
 {
 	Oid			relid;
 	RelationRole role;
+	bool		complete;		/* has it the columns that tell which item changed? */
 	/* columns, 0 where the relation has no such: */
 	AttrNumber	id;				/* of posts, copies and deltas */
 	AttrNumber	user_id;		/* of posts, copies, users and jobs */

@@ -337,6 +337,18 @@ plugin_commit(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 {
 }
 
+/*
+ * A table was changed while its owner had altered it so that it cannot be told which item it
+ * was. A name that was changed so stays on the user's items, for verify() to find.
+ */
+static void
+incomplete_changed(LogicalDecodingContext *ctx, const RoleEntry *role)
+{
+	if (role->role == ROLE_POSTS || role->role == ROLE_COPIES ||
+		role->role == ROLE_DELTAS)
+		send_anything(ctx, role->role);
+}
+
 static void
 plugin_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 			  Relation relation, ReorderBufferChange *change)
@@ -348,6 +360,11 @@ plugin_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 
 	if (role->role == ROLE_NONE)
 		return;
+	if (!role->complete)
+	{
+		incomplete_changed(ctx, role);
+		return;
+	}
 	before = compat_old_tuple(change);
 	after = compat_new_tuple(change);
 	switch (role->role)

@@ -150,8 +150,7 @@ role_of(Relation relation)
 	fresh.post_id = column(desc, "post_id", PROP_POST_ID);
 	fresh.comment_count = column(desc, "comment_count", PROP_COMMENT_COUNT);
 	fresh.like_count = column(desc, "like_count", PROP_LIKE_COUNT);
-	if (!role_complete(&fresh))
-		fresh.role = ROLE_NONE;
+	fresh.complete = role_complete(&fresh);
 	entry = hash_search(roles, &relid, HASH_ENTER, NULL);
 	*entry = fresh;
 	return entry;

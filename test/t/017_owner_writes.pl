@@ -376,6 +376,21 @@ DROP TRIGGER nothing ON blogstore.posts;
 		on_error_stop => 1),
 	0, 'triggers made and dropped: no deadlock');
 
+# Written while a column has another name, by which the change feed cannot tell what was written
+for my $rename (['posts', 'creation_date'], ['posts', 'user_id'], ['posts', 'like_count'], ['users', 'creation_date'])
+{
+	my ($container, $column) = @$rename;
+
+	check_after("$container.$column renamed meanwhile", qq{
+BEGIN;
+ALTER TABLE blogstore.$container RENAME $column TO other;
+INSERT INTO blogstore.posts SELECT (jsonb_populate_record(p, jsonb_build_object('id', new, 'post_id', new))).*
+FROM blogstore.posts p, gen_random_uuid() new WHERE p.id = kit.p(6001) AND type = 'post';
+UPDATE blogstore.users SET title = 'changed in a copy' WHERE type = 'post' AND id = kit.p(6001);
+ALTER TABLE blogstore.$container RENAME other TO $column;
+COMMIT});
+}
+
 # Everything gone
 check_after('posts truncated', 'TRUNCATE blogstore.posts');
 is($node->safe_psql('postgres', q{SELECT (SELECT count(*) FROM blogstore.feed), (SELECT count(*) FROM blogstore.users WHERE type = 'post'), (SELECT count(*) FROM blogstore.list_feed())}),
