@@ -43,14 +43,20 @@ leaf_find(CachedContainer *cc, Container container, ItemType type,
 	return *problem == NULL ? leaf : NULL;
 }
 
-/* The table of a partition's leaf; InvalidOid: there is no such leaf. */
+/* The table of a partition's leaf, by what is known of the container; InvalidOid: there is none. */
+static Oid
+known_leaf(CachedContainer *cc, ItemType type, int partition)
+{
+	CachedLeaf *leaf = partitions_leaf(&cc->partitions, type, partition);
+
+	return leaf != NULL ? leaf->relid : InvalidOid;
+}
+
+/* The same, by all that there is to know. */
 Oid
 partition_leaf(Container container, ItemType type, int partition)
 {
-	CachedLeaf *leaf = partitions_leaf(&layout_get(container)->partitions, type,
-									   partition);
-
-	return leaf != NULL ? leaf->relid : InvalidOid;
+	return known_leaf(layout_get(container), type, partition);
 }
 
 /* Has a partition a leaf for items of a type? */
@@ -60,15 +66,6 @@ partition_takes(Container container, ItemType type, int partition)
 	return OidIsValid(partition_leaf(container, type, partition));
 }
 
-/* The same as of what is known of the container, which may be a part of it. */
-static bool
-has_leaf(CachedContainer *cc, ItemType type, int partition)
-{
-	const CachedLeaf *leaf = partitions_leaf(&cc->partitions, type, partition);
-
-	return leaf != NULL && OidIsValid(leaf->relid);
-}
-
 /* Has the partition that holds a key a leaf for items of a type? */
 bool
 partition_takes_key(Container container, ItemType type, const pg_uuid_t *key)
@@ -76,7 +73,7 @@ partition_takes_key(Container container, ItemType type, const pg_uuid_t *key)
 	CachedContainer *cc;
 	int			partition = layout_place(&cc, container, type, key, NO_PARTITION);
 
-	return has_leaf(cc, type, partition);
+	return OidIsValid(known_leaf(cc, type, partition));
 }
 
 /*
@@ -96,15 +93,10 @@ partition_of_items(Container container, ItemType type, const pg_uuid_t *key)
 bool
 partition_exists_for(Container container, ItemType type, const pg_uuid_t *key)
 {
-	CachedContainer *cc;
-
-	return layout_place(&cc, container, type, key, NO_PARTITION) != NO_PARTITION;
+	return partition_of_items(container, type, key) != NO_PARTITION;
 }
 
-/*
- * Who holds a lock to write to a partition's leaf: virtual transactions, up to an
- * invalid one.
- */
+/* Who holds a lock to write to a partition's leaf: virtual transactions, up to an invalid one. */
 VirtualTransactionId *
 partition_writers(Container container, ItemType type, int partition)
 {
@@ -209,13 +201,12 @@ open_leaf_table(Oid relid, LOCKMODE lockmode)
 }
 
 /*
- * Open the leaf of a container's partition that holds items of a type. To read, false is returned if the leaf is not what it should be and
- * this process leaves such ones out (left_out_instead_of_errors()); else that is an
- * error. False, too, if there is none and that is no error (if_any).
+ * Open the leaf of a container's partition that holds items of a type. To read, false is returned
+ * if there is none and that is no error (if_any), or if it is not what it should be and this
+ * process leaves such ones out (left_out_instead_of_errors()); else that is an error.
  *
- * For the leaf, the lock on it is enough: dropping or detaching it locks it
- * too. The cache may have been out of date before the lock was had, so look again
- * until it holds still.
+ * For the leaf, the lock on it is enough: dropping or detaching it locks it too. The cache may
+ * have been out of date before the lock was had, so look again until it holds still.
  */
 bool
 leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
@@ -242,7 +233,7 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 			held = true;
 			continue;
 		}
-		if (wanted->if_any && !has_leaf(cc, type, partition))
+		if (wanted->if_any && !OidIsValid(known_leaf(cc, type, partition)))
 			return false;
 		leaf = leaf_find(cc, container, type, partition, &problem);
 		CHECK_FOR_INTERRUPTS();
