@@ -69,7 +69,7 @@ static const char together_sql[] =
 
 /*
  * The part of the statement that makes tally of account: post_id, comment_delta, like_delta,
- * comments, likes, NULL where there is none; odd: something on it has to be looked at.
+ * comments, likes, 0 or NULL where there is none; odd: something on it has to be looked at.
  */
 const char *
 verify_tally(void)

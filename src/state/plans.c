@@ -335,10 +335,8 @@ plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 	/* a dozen nodes keep what they have until the end: together what maintenance may take */
 	share = maintenance_work_mem / 8;
 	if (work_mem < share)
-	{
 		setting_change("work_mem", psprintf("%dkB", share));
-		setting_change("hash_mem_multiplier", "1");
-	}
+	setting_change("hash_mem_multiplier", "1");
 	/* what comes behind it in a transaction is to be on the same connections */
 	if (layout_is_spread() && IsTransactionBlock())
 		setting_change("citus.max_adaptive_executor_pool_size", "1");

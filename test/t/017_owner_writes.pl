@@ -376,6 +376,8 @@ DROP TRIGGER nothing ON blogstore.posts;
 		on_error_stop => 1),
 	0, 'triggers made and dropped: no deadlock');
 
+is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.get_post(kit.p(6001))'), '1', 'a post to write to is there');
+
 # Written while a column has another name, by which the change feed cannot tell what was written
 for my $rename (['posts', 'creation_date'], ['posts', 'user_id'], ['posts', 'like_count'], ['users', 'creation_date'])
 {
