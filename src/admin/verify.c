@@ -97,8 +97,9 @@ PG_FUNCTION_INFO_V1(blogstore_verify);
  * $1: compare the views? $2: feed_size, $3: short_form_length, $4: does the short form
  * keep all properties? $5: those that it keeps, if not; $6: on a cluster, the nodes' feeds
  *
- * {users} has the users; {tally} is what verify_tally() says; {content} is a post's in short form, and {joined} what it is taken
- * from; {feed}: the rows of the feed, on a cluster of that of each node in {nodes}.
+ * {users} has the users; {tally} is what verify_tally() says; {content} is a post's in short form,
+ * and {joined} what it is taken from; {feed}: the rows of the feed, on a cluster of that of each
+ * node in {nodes}.
  */
 static const char verify_sql[] =
 	"SELECT container::text, problem::text, type::text, id::uuid,"

@@ -210,36 +210,13 @@ query_replies(RequestScan *scan, FunctionCallInfo fcinfo)
  * Its items
  * ------------------------------------------------------------------------ */
 
-/* Which of the values that are wanted are those of which more is to be said than is stored? */
+/* Which of the values that are wanted is each property's? */
 static void
 find_wanted(RequestScan *scan)
 {
-	scan->hidden_at = scan->gone_at = scan->parent_at = scan->post_at = -1;
-	scan->comments_at = scan->likes_at = -1;
+	memset(scan->at, -1, sizeof(scan->at));
 	for (int i = 0; scan->wanted != NULL && i < scan->nwanted; i++)
-		switch (scan->wanted[i])
-		{
-			case PROP_HIDDEN:
-				scan->hidden_at = i;
-				break;
-			case PROP_PARENT_DELETED:
-				scan->gone_at = i;
-				break;
-			case PROP_PARENT_ID:
-				scan->parent_at = i;
-				break;
-			case PROP_POST_ID:
-				scan->post_at = i;
-				break;
-			case PROP_COMMENT_COUNT:
-				scan->comments_at = i;
-				break;
-			case PROP_LIKE_COUNT:
-				scan->likes_at = i;
-				break;
-			default:
-				break;
-		}
+		scan->at[scan->wanted[i]] = i;
 }
 
 /*
@@ -280,7 +257,8 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 		container_let_go(CONTAINER_POSTS, &held);
 	scan->as_read = scan->wanted != NULL && scan->items != NULL &&
 		scan->deleted == NULL &&
-		(scan->gone_at < 0 || (scan->parent_at >= 0 && scan->post_at >= 0)) &&
+		(scan->at[PROP_PARENT_DELETED] < 0 ||
+		 (scan->at[PROP_PARENT_ID] >= 0 && scan->at[PROP_POST_ID] >= 0)) &&
 		item_scan_want(scan->items, scan->wanted, scan->nwanted);
 }
 
@@ -291,17 +269,18 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 static void
 add_up_values(const RequestScan *scan, Datum *value)
 {
+	int			comments = scan->at[PROP_COMMENT_COUNT];
+	int			likes = scan->at[PROP_LIKE_COUNT];
 	PostCounts	counts;
 
-	if (scan->comments_at < 0 && scan->likes_at < 0)
+	if (comments < 0 && likes < 0)
 		return;
 	counts = post_deltas(&scan->key[0], GetActiveSnapshot());
-	if (scan->comments_at >= 0)
-		value[scan->comments_at] =
-			Int64GetDatum(DatumGetInt64(value[scan->comments_at]) + counts.comments);
-	if (scan->likes_at >= 0)
-		value[scan->likes_at] =
-			Int64GetDatum(DatumGetInt64(value[scan->likes_at]) + counts.likes);
+	if (comments >= 0)
+		value[comments] =
+			Int64GetDatum(DatumGetInt64(value[comments]) + counts.comments);
+	if (likes >= 0)
+		value[likes] = Int64GetDatum(DatumGetInt64(value[likes]) + counts.likes);
 }
 
 /* Is the item that a key has found to be shown? A post gets its counts. */
@@ -396,23 +375,28 @@ request_scan_next(RequestScan *scan, BlogItem *item)
 static inline void
 say_shown(const RequestScan *scan, Datum *value, bool *isnull)
 {
-	if (scan->hidden_at < 0 || !isnull[scan->hidden_at])
+	int			hidden = scan->at[PROP_HIDDEN];
+
+	if (hidden < 0 || !isnull[hidden])
 		return;
-	value[scan->hidden_at] = BoolGetDatum(false);
-	isnull[scan->hidden_at] = false;
+	value[hidden] = BoolGetDatum(false);
+	isnull[hidden] = false;
 }
 
 /* Nor of a reply that says that its parent is gone. */
 static inline void
 say_gone(RequestScan *scan, Datum *value, bool *isnull)
 {
-	if (scan->gone_at < 0 || isnull[scan->parent_at])
+	int			gone = scan->at[PROP_PARENT_DELETED];
+	int			parent = scan->at[PROP_PARENT_ID];
+
+	if (gone < 0 || isnull[parent])
 		return;
-	value[scan->gone_at] =
+	value[gone] =
 		BoolGetDatum(parents_gone(&scan->parents, scan->deleted,
-								  DatumGetUUIDP(value[scan->post_at]),
-								  DatumGetUUIDP(value[scan->parent_at])));
-	isnull[scan->gone_at] = false;
+								  DatumGetUUIDP(value[scan->at[PROP_POST_ID]]),
+								  DatumGetUUIDP(value[parent])));
+	isnull[gone] = false;
 }
 
 /*
@@ -445,7 +429,7 @@ request_scan_next_values(RequestScan *scan, Datum *value, bool *isnull)
 	}
 	if (!request_scan_next(scan, &item))
 		return false;
-	if (scan->gone_at >= 0 && scan->remote == NULL)
+	if (scan->at[PROP_PARENT_DELETED] >= 0 && scan->remote == NULL)
 		query_say_gone(scan, &item);
 	for (int i = 0; i < scan->nwanted; i++)
 	{

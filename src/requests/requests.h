@@ -62,13 +62,7 @@ typedef struct RequestScan
 	const Property *wanted;		/* for request_scan_next_values() */
 	int			nwanted;
 	bool		include_hidden;	/* set by the query */
-	/* which of the wanted ones are these? -1: none */
-	int			hidden_at;
-	int			gone_at;		/* is the parent? */
-	int			parent_at;
-	int			post_at;
-	int			comments_at;	/* counts of them, and of likes */
-	int			likes_at;
+	int8		at[N_PROPERTIES];	/* which of the wanted ones each is; -1: none */
 	/* set by the query */
 	const RequestQuery *query;
 	RequestStart cost;

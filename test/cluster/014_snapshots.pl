@@ -57,7 +57,6 @@ my $elsewhere = $two->background_psql('postgres', on_error_stop => 0);
 
 # a transaction of a third member that has one on each node
 my $third = $coordinator->background_psql('postgres', on_error_stop => 0);
-my $session;
 
 $third->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM blogstore.get_post(kit.p($other))");
 $gate->query_safe('SELECT pg_advisory_lock(7)');
@@ -117,11 +116,11 @@ for my $call (1 .. 10)
 	is($coordinator->safe_psql('postgres', "SELECT * FROM blogstore.verify() WHERE problem LIKE '%count'"), '', 'verify() finds no wrong count');
 	ok(goes_on($likes), '... while likes and comments come and go');
 }
-$session = $two->background_psql('postgres');
-$session->query_safe('SELECT pg_advisory_lock(8)');
+my $stop = $two->background_psql('postgres');
+$stop->query_safe('SELECT pg_advisory_lock(8)');
 my ($written, $errors) = finish_client($likes);
 is("@$written$errors", '', 'the writer has ended');
-$session->quit;
+$stop->quit;
 views_right($cluster, 'beside a writer');
 
 # ---- a part is asked of a node that has other shards than is believed
@@ -134,7 +133,7 @@ is($coordinator->safe_psql('postgres', sprintf $part, 0), 'f', 'a part of any is
 
 # ---- a request that could not be served leaves nothing behind in its session
 
-$session = $coordinator->background_psql('postgres', on_error_stop => 0);
+my $session = $coordinator->background_psql('postgres', on_error_stop => 0);
 
 is($session->query_safe("SELECT kit.try(\$\$blogstore.serve_post(kit.p($post), 'no_such_request', '{}', true, 0)\$\$)"), '42883, hint', 'a request that there is not');
 is($session->query_safe("SELECT count(*) FROM $call{get_post}"), 1, 'a post of another node is found after it');
