@@ -7,7 +7,7 @@ import statistics
 import sys
 
 from lib import pgbench
-from lib.report import table
+from lib.report import ratio, table
 from run_lib.contestants import BY_NAME
 from run_lib.figures import absent, judged
 
@@ -38,7 +38,7 @@ def figures(options, found):
 			yield judged(of, f'{what}: calls a second against one machine\'s', 'requests',
 				{code: ratios(timed, nodes, name, 'direct') for name, (code, _) in names.items() if (nodes, name, 'direct') in timed}, 0.9)
 		yield judged(of, 'processors\' time of a write to its owner, summed over all members, each as busy as one machine, against one machine\'s', 'writes',
-			{BY_NAME[name].code: [mine[1] / theirs[1] for mine, theirs in zip(written[nodes, name, 'together, paced'], written[nodes, name, 'here, paced'])]
+			{BY_NAME[name].code: [ratio(mine[1], theirs[1]) for mine, theirs in zip(written[nodes, name, 'together, paced'], written[nodes, name, 'here, paced'])]
 				for name in TOGETHER if (nodes, name, 'together, paced') in written}, 1.15, most=True)
 	if not options.nodes:
 		yield absent('', 'no cluster', '', '')
@@ -113,7 +113,7 @@ def written_by(options, written, way):
 		[[BY_NAME[name].code, nodes, f'{middle(written, nodes, name, "together" + way, 0):,.0f}',
 			f'{middle(written, nodes, name, "together" + way, 0) / nodes:,.0f}', f'{middle(written, nodes, name, "here" + way, 0):,.0f}',
 			f'{middle(written, nodes, name, "together" + way, 1):.0f}', f'{middle(written, nodes, name, "here" + way, 1):.0f}',
-			f'{middle(written, nodes, name, "together" + way, 1) / middle(written, nodes, name, "here" + way, 1):.2f}']
+			f'{ratio(middle(written, nodes, name, "together" + way, 1), middle(written, nodes, name, "here" + way, 1)):.2f}']
 			for name in TOGETHER for nodes in options.nodes if (nodes, name, 'together' + way) in written])
 
 
@@ -142,7 +142,7 @@ def model(options, found):
 			direct = middle(written, base, name, 'together, paced', 1)
 			single = statistics.median(middle(written, other, name, 'here, paced', 1) for other in known)
 			measured = middle(written, nodes, name, 'together, paced', 1)
-			rows.append([BY_NAME[name].code, 'direct', nodes, f'{nodes * single / direct:.2f}', f'{direct:.0f}', f'{measured:.0f}', f'{measured / direct:.2f}'])
+			rows.append([BY_NAME[name].code, 'direct', nodes, f'{ratio(nodes * single, direct):.2f}', f'{direct:.0f}', f'{measured:.0f}', f'{ratio(measured, direct):.2f}'])
 		for name in ANY:
 			rows += any_node(timed, nodes, base, name)
 	table(['request', 'asked', 'nodes', 'times one machine\'s rate', 'CPU us, model', 'measured', 'ratio'], rows)
@@ -155,8 +155,8 @@ def any_node(timed, nodes, base, name):
 	direct, forwarded = median(timed[base, name, 'direct'], 'cpu'), median(timed[base, name, 'other'], 'cpu')
 	cost = direct / nodes + forwarded * (nodes - 1) / nodes
 	measured = median(timed[nodes, name, 'any'], 'cpu')
-	return [[BY_NAME[name].code, 'any node', nodes, f'{nodes * median(timed[nodes, name, "here"], "cpu") / cost:.2f}', f'{cost:.0f}', f'{measured:.0f}',
-		f'{measured / cost:.2f}' if cost > 0 else '']]
+	return [[BY_NAME[name].code, 'any node', nodes, f'{ratio(nodes * median(timed[nodes, name, "here"], "cpu"), cost):.2f}', f'{cost:.0f}', f'{measured:.0f}',
+		f'{ratio(measured, cost):.2f}']]
 
 
 def freshness(found):

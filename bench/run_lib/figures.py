@@ -3,6 +3,8 @@
 import statistics
 from typing import NamedTuple
 
+from lib.report import ratio
+
 from .contestants import BY_NAME, REQUESTS
 from .first import PLAIN
 from .slices import growth as growth_of_slices
@@ -73,7 +75,7 @@ def counted(results):
 		yield judged('F10', f'WAL for good against V1\'s, {what}', 'wal',
 			{title: [mine.bytes / theirs.bytes for mine, theirs in of] for title, of in pairs.items()}, bound, most=True)
 		yield judged('F10', f'time of processors for good against V1\'s, {what}', 'wal',
-			{title: [mine.taken / theirs.taken for mine, theirs in of] for title, of in pairs.items()}, 1.2, most=True)
+			{title: [ratio(mine.taken, theirs.taken) for mine, theirs in of] for title, of in pairs.items()}, 1.2, most=True)
 	yield from first(results)
 
 

@@ -2,7 +2,7 @@
 
 import statistics
 
-from lib.report import table
+from lib.report import ratio, table
 
 from .contestants import BY_NAME
 from .figures import spread
@@ -48,7 +48,7 @@ def middle(rounds, what):
 
 def against(mine, theirs, what):
 	"""Of the rounds: the median of their ratios, with the least and the most."""
-	return spread([getattr(one, what) / getattr(other, what) for one, other in zip(mine, theirs)])
+	return spread([ratio(getattr(one, what), getattr(other, what)) for one, other in zip(mine, theirs)])
 
 
 def records(kind, found):

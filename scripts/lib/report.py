@@ -1,6 +1,7 @@
 """Markdown, and where it was measured."""
 
 import itertools
+import math
 import os
 import platform
 import time
@@ -11,6 +12,11 @@ def table(head, rows):
 	print()
 	for row in itertools.chain([head, ['---'] * len(head)], rows):
 		print('| ' + ' | '.join(str(cell) for cell in row) + ' |', flush=True)
+
+
+def ratio(one, other):
+	"""Of times of processors, which are told in hundredths of a second: too short a run has taken none, and says nothing (nan)."""
+	return one / other if other > 0 else math.nan
 
 
 def processor():
