@@ -11,6 +11,7 @@ from lib import pgbench
 from lib.server import Failure, environment, say
 
 from .beyond import beyond
+from .cold import cold
 from .contestants import BY_NAME, fill_in
 from .dirtied import dirtied
 from .first import first
@@ -24,7 +25,7 @@ from .verified import Against, against_plain, verify
 from .wal import wal
 
 # those with files of their own come first
-__all__ = ('wal', 'first', 'instructions', 'dirtied', 'slices', 'verify', 'traffic', 'beyond', 'tracking', 'freshness', 'rebuild', 'rename', 'viral', 'scaling')
+__all__ = ('wal', 'first', 'instructions', 'dirtied', 'slices', 'verify', 'traffic', 'beyond', 'cold', 'tracking', 'freshness', 'rebuild', 'rename', 'viral', 'scaling')
 
 BUSY_ITEMS = 20000			# of the user who is renamed
 

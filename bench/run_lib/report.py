@@ -31,7 +31,7 @@ def about(command, installation, directory, options):
 		print('- all contestants in schemas of one database of one server: fsync, synchronous_commit and full_page_writes '
 			f'on, wal_level logical, shared_buffers {options.shared_buffers} MB, jit off, no checkpoint within a run, where a part says nothing else; '
 			'pgbench -M prepared on the same machine, through a socket')
-		print('- caches are warm, as far as the data fit into memory, of the server or of the system; of each\n'
+		print('- caches are warm, as far as the data fit into memory, of the server or of the system, where a part says nothing else; of each\n'
 			f'  session the first {WARM_UP} calls are left out, in which it gets to know its plans and tables')
 	return out.getvalue()
 
@@ -55,7 +55,7 @@ def write(site, options, results, drawn):
 		if 'import' in options.only and site.imported:
 			imported(site)
 		for name, part in (('freshness', freshness), ('rebuild', rebuild), ('rename', rename), ('tracking', tracking),
-				('viral', viral), ('beyond', report_beyond.write), ('scaling', scaling)):
+				('viral', viral), ('beyond', report_beyond.write), ('cold', report_beyond.cold), ('scaling', scaling)):
 			if name in results:
 				part(results[name])
 		report_lasting.write(results)

@@ -1,9 +1,12 @@
-"""The report's section on the requests beyond the article's."""
+"""The report's sections on what the article has not: other requests, and pages that are not in the cache."""
+
+import statistics
 
 from lib.report import table
 
 from .beyond import DEFAULT
-from .contestants import BEYOND
+from .cold import COMMENTS
+from .contestants import BEYOND, BY_NAME
 
 
 def write(found):
@@ -34,3 +37,16 @@ def over_all(found):
 		[[number, *(cell for request in requests for cell in (
 			f'{costs[request.name, "blogstore"].buffers:.0f} / {timing.percentiles(request, blogstore).p50:.3f}',
 			f'{timing.ratio(request, blogstore, floor, 1):.2f}'))] for number, (costs, timing) in found.partitions.items()])
+
+
+def cold(found):
+	"""By effective_io_concurrency."""
+	print('\n## Pages that are not in the cache\n')
+	print(f'{found.items[1]:,} posts, and {COMMENTS} comments on each, written to one post after another: those on a post, and posts asked for at\n'
+		'random, lie in pages of their own. The server has just been started; its files are on disk, or in the system\'s cache. Median ms of a\n'
+		'call, one client, by effective_io_concurrency, of which 1 is the default of PostgreSQL 15 to 17, and 16 that of 18. The floor reads in the order\n'
+		'of the index, where the server asks for nothing ahead.')
+	at_a_time = sorted({key[3] for key in found.times})
+	table(['request', 'files', '', *at_a_time], [[f'{BY_NAME[name].code} {BY_NAME[name].title}', place, contestant.title,
+		*(f'{statistics.median(found.times[contestant.name, name, place, pages]):.2f}' for pages in at_a_time)]
+		for name, place in dict.fromkeys(key[1:3] for key in found.times) for contestant in found.contestants])

@@ -128,6 +128,7 @@ typedef struct ItemQuery
 	bool		any_order;		/* an index that has not the path's order will do */
 	bool		shown;			/* without items that are hidden */
 	bool		no_predicate_locks; /* no serialization conflict arises from it */
+	int64		rows;			/* how many are likely to be read; -1: all, 0: few */
 	bool		again;			/* item_scan_again() will ask for other keys */
 	Snapshot	snapshot;		/* NULL: the active one */
 } ItemQuery;

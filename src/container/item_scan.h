@@ -26,6 +26,10 @@ struct ItemScan
 	ItemPointerData found;
 	Snapshot	snapshot;
 	Snapshot	filter;			/* shown by hand by it; NULL: by the scan */
+	int64		rows;			/* that are likely to be read yet */
+	int64		reads;			/* pages that the backend had read when that was looked at */
+	BlockNumber asked_of;		/* a page of the index, of whose rows pages were asked */
+	int			asked;			/* the last of these rows */
 	AttrNumber	hidden;			/* the column of what is passed by; 0: nothing is */
 	ItemType	type;
 	uint32		needed;			/* properties that items must have */
@@ -42,5 +46,8 @@ struct ItemScan
 	ScanKeyData keys[MAX_KEYS];
 	ScanKeyData row[MAX_PATH_COLUMNS];	/* members of a row comparison */
 };
+
+/* read_ahead.c: a page had to be read */
+extern void item_scan_read_ahead(ItemScan *scan);
 
 #endif							/* BLOGSTORE_ITEM_SCAN_H */

@@ -25,6 +25,7 @@
 #include "access/skey.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "executor/instrument.h"
 #include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/snapmgr.h"
@@ -110,6 +111,9 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 	scan->filter = NULL;
 	scan->desc = NULL;
 	scan->point = false;
+	scan->rows = query->rows < 0 ? PG_INT64_MAX : query->rows;
+	scan->reads = pgBufferUsage.shared_blks_read;
+	scan->asked_of = InvalidBlockNumber;
 	scan->leaf = *leaf;
 	scan->index = leaf_open_index(&scan->leaf, scan->path);
 	scan->direction = query->backward ? BackwardScanDirection :
@@ -251,6 +255,7 @@ item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 	if (scan->desc == NULL)
 		return;
 	ExecClearTuple(scan->slot);
+	scan->asked_of = InvalidBlockNumber;
 	index_rescan(scan->desc, scan->keys, scan_equal_keys(scan, key, nkeys),
 				 NULL, 0);
 }
@@ -343,6 +348,9 @@ item_scan_advance(ItemScan *scan)
 		CHECK_FOR_INTERRUPTS();
 		if (!index_getnext_slot(scan->desc, scan->direction, scan->slot))
 			return false;
+		scan->rows--;
+		if (unlikely(scan->reads != pgBufferUsage.shared_blks_read))
+			item_scan_read_ahead(scan);
 	} while ((scan->filter != NULL && !item_scan_shown(scan, scan->filter)) ||
 			 scan_passes_by(scan));
 	return true;

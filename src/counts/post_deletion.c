@@ -204,7 +204,7 @@ delete_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
 	scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
 		.path = type == ITEM_DELTA ? PATH_KEY : PATH_LIST, .key = &key,
-		.nkeys = 1, .identity = true
+		.nkeys = 1, .identity = true, .rows = limit == 0 ? -1 : limit
 	});
 	while ((limit == 0 || deleted < limit) && item_scan_next(scan, &item))
 	{

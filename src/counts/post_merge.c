@@ -86,7 +86,7 @@ count_children(ItemType type, const pg_uuid_t *post_id)
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
 		.path = PATH_LIST, .key = &key, .nkeys = 1, .identity = true,
-		.shown = true
+		.shown = true, .rows = -1
 	});
 
 	while (item_scan_next(scan, &item))

@@ -273,7 +273,7 @@ count_deleted(const DeletedUsers *deleted, ItemType type,
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
 		.path = path, .key = &key, .nkeys = 1, .any_order = true,
-		.identity = true
+		.identity = true, .rows = -1
 	});
 
 	while (item_scan_next(scan, &item))

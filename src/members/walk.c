@@ -67,7 +67,7 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 		.partition = visitor->partition,
 		.path = user_id ? PATH_USER : PATH_KEY, .key = &of_user,
 		.nkeys = user_id != NULL, .after = &walk->place, .any_order = true,
-		.identity = true
+		.identity = true, .rows = walk->limit == 0 ? -1 : walk->limit
 	});
 
 	visitor->context = CurrentMemoryContext;
@@ -314,7 +314,8 @@ delete_user_copies(const pg_uuid_t *user_id)
 					 item_scan_begin(&(ItemQuery) {
 						.container = CONTAINER_USERS, .type = ITEM_POST,
 						.partition_key = user_id, .path = PATH_LIST, .key = &key,
-						.nkeys = 1, .identity = true, .snapshot = snapshot
+						.nkeys = 1, .identity = true, .snapshot = snapshot,
+						.rows = -1
 					}),
 					 user_id);
 	if (container_usable(CONTAINER_FEED))

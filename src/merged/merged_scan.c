@@ -68,21 +68,24 @@ compare_inputs(Datum a, Datum b, void *arg)
  * numbers change.
  */
 static bool
-open_inputs(MergedScan *merged, ItemQuery *query)
+open_inputs(MergedScan *merged, const ItemQuery *query)
 {
+	ItemQuery	each = *query;
 	int			n = partition_count(query->container, query->type);
 	uint64		loads = layout_loads();
 
 	merged->n = 0;
 	merged->input = palloc(sizeof(MergedInput) * Max(n, 1));
-	for (query->partition = partition_first(query->container, query->type);
-		 query->partition != NO_PARTITION;
-		 query->partition = partition_after(query->container, query->type,
-											query->partition))
+	if (n > 1 && query->rows > 0)
+		each.rows = query->rows / n + 1;
+	for (each.partition = partition_first(query->container, query->type);
+		 each.partition != NO_PARTITION;
+		 each.partition = partition_after(query->container, query->type,
+										  each.partition))
 	{
 		if (layout_loads() != loads)
 			return false;
-		merged->input[merged->n++].scan = item_scan_begin(query);
+		merged->input[merged->n++].scan = item_scan_begin(&each);
 	}
 	return layout_loads() == loads;
 }
@@ -103,11 +106,10 @@ MergedScan *
 merged_scan_begin(const ItemQuery *query, ItemOrder order)
 {
 	MergedScan *merged = palloc0(sizeof(MergedScan));
-	ItemQuery	each = *query;
 
 	merged->context = CurrentMemoryContext;
 	merged->order = order;
-	while (!open_inputs(merged, &each))
+	while (!open_inputs(merged, query))
 	{
 		close_inputs(merged);
 		CHECK_FOR_INTERRUPTS();

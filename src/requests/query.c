@@ -81,7 +81,8 @@ begin_page(RequestScan *scan, Container container, AccessPath path)
 		.container = container, .type = scan->query->type,
 		.partition_key = &scan->key[0], .path = path,
 		.key = scan->key_value, .nkeys = scan->nkeys, .cursor = &scan->begins,
-		.backward = !scan->page.oldest_first, .shown = !scan->include_hidden
+		.backward = !scan->page.oldest_first, .shown = !scan->include_hidden,
+		.rows = scan->page.size
 	});
 }
 
@@ -141,7 +142,8 @@ query_feed(RequestScan *scan)
 	scan->begins = scan->page.before;
 	scan->items = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_FEED, .type = ITEM_POST, .path = PATH_DATE,
-		.cursor = &scan->begins, .backward = !oldest_first
+		.cursor = &scan->begins, .backward = !oldest_first,
+		.rows = scan->page.size
 	});
 	scan->goes_on = !layout_is_spread();	/* there the view has the page */
 	if (!oldest_first)
@@ -323,7 +325,7 @@ next_of_all(RequestScan *scan, BlogItem *item)
 			.path = scan->path, .key = scan->key_value, .nkeys = scan->nkeys,
 			.cursor = &scan->page.before,
 			.backward = !scan->page.oldest_first,
-			.shown = !scan->include_hidden
+			.shown = !scan->include_hidden, .rows = scan->left
 		});
 	do
 	{

@@ -40,7 +40,8 @@ items_of_user(const RequestScan *scan, AccessPath path)
 	return (ItemQuery) {
 		.container = CONTAINER_POSTS, .type = scan->query->type, .path = path,
 		.key = scan->key_value, .nkeys = scan->nkeys,
-		.backward = true, .shown = !scan->include_hidden
+		.backward = true, .shown = !scan->include_hidden,
+		.rows = scan->page.size
 	};
 }
 
@@ -68,6 +69,7 @@ find_in_millisecond(const RequestScan *scan, AccessPath path, const Cursor *end,
 
 	query.cursor = end;
 	query.shown = false;
+	query.rows = 0;
 	items = merged_scan_begin(&query, merged_newest_first);
 	while (!found && (item = merged_scan_item(items)) != NULL &&
 		   item_date(item) >= page->before.date)

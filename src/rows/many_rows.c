@@ -12,6 +12,10 @@
  * given such a copy is kept to the end of the transaction, as a statement that names a
  * table keeps it.
  *
+ * Rows lie in pages of their own. When one has had to be read, the pages of as many of
+ * those that follow are asked for as effective_io_concurrency allows, and then all of these
+ * are read.
+ *
  * Runs in any process; needs an active transaction and a snapshot.
  */
 #include "postgres.h"
@@ -25,16 +29,22 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "executor/instrument.h"
 #include "executor/tuptable.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
+#include "utils/spccache.h"
 
-/* What is looked up: the columns of keys that come before the partition's. */
+/* What is looked up: rows of a type, by the columns of keys that come before the partition's. */
 typedef struct ManyWanted
 {
+	ItemType	type;
 	pg_uuid_t	key[MAX_ROW_KEYS];	/* the last is each item's own */
 	int			nkeys;
 	Snapshot	snapshot;
+	int64		reads;			/* pages that the backend had read when that was looked at */
+	Oid			tablespace;		/* of the last leaf that was visited */
+	int			ahead;			/* the end of the items whose pages were asked for */
 } ManyWanted;
 
 /* A leaf that is visited for the items of its keys. */
@@ -124,6 +134,97 @@ end_of_leaf(const ManyItems *many, int from)
 }
 
 /* ------------------------------------------------------------------------
+ * Pages that are not in the cache
+ * ------------------------------------------------------------------------ */
+
+/* Ask for the pages of the rows from one on, up to another, of a leaf that is open. */
+static void
+ask_for_rows(const ManyItems *many, ManyWanted *wanted, const OpenLeaf *leaf,
+			 Relation index, int from, int to)
+{
+	IndexFinder finder;
+	ItemPointerData row;
+	BlockNumber last = InvalidBlockNumber;
+
+	index_finder_begin(&finder, leaf->rel, index, wanted->nkeys,
+					   wanted->snapshot);
+	for (int i = from; i < to; i++)
+	{
+		wanted->key[wanted->nkeys - 1] = many->item[i].key;
+		if (index_find(&finder, wanted->key, &row) <= 0 ||
+			ItemPointerGetBlockNumber(&row) == last)
+			continue;
+		last = ItemPointerGetBlockNumber(&row);
+		PrefetchBuffer(leaf->rel, MAIN_FORKNUM, last);
+	}
+	index_finder_end(&finder);
+}
+
+/* The same of those that lie in the leaf of the first. Returns the end of them. */
+static int
+ask_in_leaf(const ManyItems *many, ManyWanted *wanted, int from, int to)
+{
+	LeafWanted	place = {
+		.container = many->container, .type = wanted->type,
+		.key = &many->item[from].key, .path = PATH_KEY
+	};
+	OpenLeaf	leaf;
+
+	if (!partition_takes_key(many->container, wanted->type, place.key) ||
+		!leaf_open(&leaf, &place, AccessShareLock))
+		return from + 1;
+	to = Min(to, end_of_leaf(many, from));
+	if (leaf_has_rows(&leaf))
+	{
+		Relation	index = leaf_open_index(&leaf, PATH_KEY);
+
+		ask_for_rows(many, wanted, &leaf, index, from, to);
+		index_close(index, AccessShareLock);
+	}
+	leaf_close(&leaf, false);
+	return to;
+}
+
+/* Did a page have to be read since that was last looked at? */
+static inline bool
+had_to_read(const ManyWanted *wanted)
+{
+	return unlikely(wanted->reads != pgBufferUsage.shared_blks_read);
+}
+
+/*
+ * A page had to be read: for how many rows is it worth to ask now, from one on up to
+ * another? To ask for the next alone gains nothing.
+ */
+static int
+rows_to_ask(ManyWanted *wanted, int from, int to)
+{
+	int			pages;
+
+	wanted->reads = pgBufferUsage.shared_blks_read;
+	if (from < wanted->ahead || to - from < 2)
+		return 0;
+	pages = get_tablespace_io_concurrency(wanted->tablespace);
+	if (pages < 2)
+		return 0;
+	wanted->ahead = Min(to, from + pages);
+	return wanted->ahead - from;
+}
+
+/*
+ * Ask for rows of the leaves that follow. Between two leaves, so that none is locked while
+ * another is waited for.
+ */
+static void
+ask_in_leaves(const ManyItems *many, ManyWanted *wanted, int from)
+{
+	int			to = from + rows_to_ask(wanted, from, many->n);
+
+	while (from < to)
+		from = ask_in_leaf(many, wanted, from, to);
+}
+
+/* ------------------------------------------------------------------------
  * Items
  * ------------------------------------------------------------------------ */
 
@@ -163,6 +264,9 @@ look_up_items(ManyItems *many, LeafVisit *visit, ManyWanted *wanted,
 		ManyItem   *item = &many->item[i];
 		int			found;
 
+		if (had_to_read(wanted))
+			ask_for_rows(many, wanted, &visit->leaf, index, i,
+						 i + rows_to_ask(wanted, i, to));
 		wanted->key[wanted->nkeys - 1] = item->key;
 		found = index_find(&finder, wanted->key, &row);
 		item->open = found < 0;
@@ -191,6 +295,7 @@ visit_leaf(ManyItems *many, ManyWanted *wanted, int from)
 
 	if (!leaf_open(&visit.leaf, &place, AccessShareLock))
 		return from + 1;
+	wanted->tablespace = visit.leaf.rel->rd_rel->reltablespace;
 	end = end_of_leaf(many, from);
 	if (leaf_has_rows(&visit.leaf))
 	{
@@ -226,7 +331,10 @@ void
 many_rows_look_up(ManyItems *many, const Datum *before, int nbefore,
 				  Snapshot snapshot)
 {
-	ManyWanted	wanted = {.nkeys = nbefore + 1,.snapshot = snapshot};
+	ManyWanted	wanted = {
+		.type = many->type, .nkeys = nbefore + 1, .snapshot = snapshot,
+		.reads = pgBufferUsage.shared_blks_read
+	};
 
 	Assert(nbefore < MAX_ROW_KEYS);
 	if (IsolationIsSerializable())
@@ -234,7 +342,11 @@ many_rows_look_up(ManyItems *many, const Datum *before, int nbefore,
 	for (int i = 0; i < nbefore; i++)
 		wanted.key[i] = *DatumGetUUIDP(before[i]);
 	for (int i = 0; i < many->n;)
+	{
+		if (had_to_read(&wanted))
+			ask_in_leaves(many, &wanted, i);
 		i = visit_leaf(many, &wanted, i);
+	}
 }
 
 /* ------------------------------------------------------------------------
@@ -243,7 +355,7 @@ many_rows_look_up(ManyItems *many, const Datum *before, int nbefore,
 
 /* Add up counts in a leaf that is open. What takes a scan stays open. */
 static void
-add_counts(ManyItems *many, const OpenLeaf *leaf, Snapshot snapshot,
+add_counts(ManyItems *many, const OpenLeaf *leaf, ManyWanted *wanted,
 		   int from, int to)
 {
 	Relation	index = leaf_open_index(leaf, PATH_KEY);
@@ -251,11 +363,15 @@ add_counts(ManyItems *many, const OpenLeaf *leaf, Snapshot snapshot,
 	Buffer		buffer = InvalidBuffer;
 	RowCounts	sum;
 
-	index_finder_begin(&finder, leaf->rel, index, 1, snapshot);
+	index_finder_begin(&finder, leaf->rel, index, wanted->nkeys,
+					   wanted->snapshot);
 	for (int i = from; i < to; i++)
 	{
 		ManyItem   *item = &many->item[i];
 
+		if (had_to_read(wanted))
+			ask_for_rows(many, wanted, leaf, index, i,
+						 i + rows_to_ask(wanted, i, to));
 		if (!item->found ||
 			!leaf_sum_counts(leaf, &finder, &item->key, &buffer, &sum))
 			continue;
@@ -273,10 +389,10 @@ add_counts(ManyItems *many, const OpenLeaf *leaf, Snapshot snapshot,
  * of them.
  */
 static int
-visit_counts(ManyItems *many, ItemType type, Snapshot snapshot, int from)
+visit_counts(ManyItems *many, ManyWanted *wanted, int from)
 {
-	LeafWanted	wanted = {
-		.container = many->container, .type = type,
+	LeafWanted	place = {
+		.container = many->container, .type = wanted->type,
 		.key = &many->item[from].key, .path = PATH_KEY
 	};
 	OpenLeaf	leaf;
@@ -284,16 +400,17 @@ visit_counts(ManyItems *many, ItemType type, Snapshot snapshot, int from)
 
 	if (!many->item[from].found)
 		return from + 1;
-	if (!partition_takes_key(many->container, type, wanted.key))
+	if (!partition_takes_key(many->container, wanted->type, place.key))
 	{
 		many->item[from].open = false;
 		return from + 1;
 	}
-	if (!leaf_open(&leaf, &wanted, AccessShareLock))
+	if (!leaf_open(&leaf, &place, AccessShareLock))
 		return from + 1;
+	wanted->tablespace = leaf.rel->rd_rel->reltablespace;
 	end = end_of_leaf(many, from);
 	if (leaf_has_rows(&leaf))
-		add_counts(many, &leaf, snapshot, from, end);
+		add_counts(many, &leaf, wanted, from, end);
 	leaf_close(&leaf, false);
 	return end;
 }
@@ -305,10 +422,19 @@ visit_counts(ManyItems *many, ItemType type, Snapshot snapshot, int from)
 void
 many_rows_add_counts(ManyItems *many, ItemType type, Snapshot snapshot)
 {
+	ManyWanted	wanted = {
+		.type = type, .nkeys = 1, .snapshot = snapshot,
+		.reads = pgBufferUsage.shared_blks_read
+	};
+
 	for (int i = 0; i < many->n; i++)
 		many->item[i].open = many->item[i].found;
 	if (IsolationIsSerializable())
 		return;
 	for (int i = 0; i < many->n;)
-		i = visit_counts(many, type, snapshot, i);
+	{
+		if (had_to_read(&wanted))
+			ask_in_leaves(many, &wanted, i);
+		i = visit_counts(many, &wanted, i);
+	}
 }

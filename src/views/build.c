@@ -101,9 +101,9 @@ place_of(ItemPlace *place, const BlogItem *item)
 	place->last = *item_uuid(item, PROP_ID);
 }
 
-/* All posts of a container, or all copies, behind a place in their order. */
+/* All posts of a container, or all copies, behind a place in their order; limit of them. */
 static MergedScan *
-begin_list(Container container, const ItemPlace *place)
+begin_list(Container container, const ItemPlace *place, int limit)
 {
 	bool		posts = container == CONTAINER_POSTS;
 
@@ -111,7 +111,7 @@ begin_list(Container container, const ItemPlace *place)
 	return merged_scan_begin(&(ItemQuery) {
 		.container = container, .type = ITEM_POST,
 		.path = posts ? PATH_USER : PATH_LIST, .after = place,
-		.identity = !posts
+		.identity = !posts, .rows = limit
 	}, copies_order);
 }
 
@@ -127,8 +127,8 @@ build_begin(CopiesBuild *build, const ItemPlace *place, int limit)
 	build->wanted = palloc(sizeof(WantedCopy) * limit);
 	build->differing = palloc(sizeof(PostKey) * limit);
 	build->alone = palloc(sizeof(PostKey) * limit);
-	build->posts = begin_list(CONTAINER_POSTS, place);
-	build->copies = begin_list(CONTAINER_USERS, place);
+	build->posts = begin_list(CONTAINER_POSTS, place, limit);
+	build->copies = begin_list(CONTAINER_USERS, place, limit);
 }
 
 /* A copy differs, or may. */

@@ -1,0 +1,173 @@
+# A list whose pages are not in the cache asks the system for those that come next before it
+# comes to them, as many as effective_io_concurrency allows, and for none past its end; so do
+# posts that are read together. That changes nothing of what is read. What is asked is counted
+# where the server's calls pass by (pages_asked.c).
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('read_ahead');
+my $calls = $node->basedir . '/asked';
+my $library = $node->basedir . '/pages_asked.so';
+
+$node->append_conf('postgresql.conf', "autovacuum = off\n");
+$node->start;
+create_store($node, 'postgres');
+
+# Comments on 20 posts in turn, so that those of one lie in many pages; of all but the last post
+# some are hidden, edited and deleted, and entries of these are left in the indexes
+$node->safe_psql(
+	'postgres', q{
+SELECT kit.fill(60, 200, repeat('a post ', 200));
+SELECT count(blogstore.create_comment(kit.p(post), kit.u(1 + (post + n) % 3), repeat('a comment ', 100), kit.c(n * 100 + post),
+	kit.d(n * 100 + post))) FROM generate_series(1, 60) n, generate_series(1, 20) post;
+SELECT count(blogstore.hide_comment(kit.p(post), kit.c(n * 100 + post))) FROM generate_series(5, 60, 20) n, generate_series(1, 19) post;
+SELECT count(blogstore.edit_comment(kit.p(post), kit.c(n * 100 + post), repeat('edited ', 100))) FROM generate_series(3, 60, 9) n, generate_series(1, 19) post;
+SELECT count(blogstore.delete_comment(kit.p(post), kit.c(n * 100 + post))) FROM generate_series(7, 60, 10) n, generate_series(1, 19) post;
+SELECT blogstore.wait_for_views('5 min');
+});
+# Posts that lie together, and one of each partition
+my $posts = "SELECT id FROM blogstore.posts WHERE type = 'post' AND tableoid = 'blogstore.posts_p00_post'::regclass ORDER BY id LIMIT 30";
+my $apart = "SELECT DISTINCT ON (tableoid) id FROM blogstore.posts WHERE type = 'post' AND id > kit.p(30) ORDER BY tableoid, id";
+my ($together, $of_each) = map { "ARRAY['" . join("', '", split /\n/, $node->safe_psql('postgres', $_)) . "']::uuid[]" } ($posts, $apart);
+$node->stop;
+
+# There is no worker, who would have read something before
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\nsession_preload_libraries = 'blogstore'\n");
+system_or_bail(split(' ', $node->config_data('--cc')), '-shared', '-fPIC', '-o', $library, "$FindBin::RealBin/pages_asked.c");
+
+sub start_counted
+{
+	local $ENV{LD_PRELOAD} = $library;
+	local $ENV{PAGES_ASKED} = $calls;
+	$node->start;
+	return;
+}
+
+# What a query, named as given, returns whose pages have to be read, where so many may be asked for at a time; and
+# how many it has asked for, then and again when all is in the cache.
+sub look
+{
+	my ($query, $pages, $name) = @_;
+	my ($rows, $again);
+	my @asked = -s $calls || 0;
+
+	start_counted();
+	my $session = $node->background_psql('postgres');
+	$session->query_safe("SET effective_io_concurrency = $pages");
+	foreach (1, 2)
+	{
+		$again = $rows;
+		$rows = $session->query_safe($query);
+		push @asked, -s $calls || 0;
+	}
+	$session->quit;
+	$node->stop;
+	is($rows, $again, "$name, $pages pages at a time: the answer is that of the cache");
+	is($asked[2], $asked[1], 'and in the cache nothing is asked for');
+	return ($rows, $asked[1] - $asked[0]);
+}
+
+# Of several pages
+my %lists = (
+	(map { $_ => $_ } (
+		'list_post_comments(kit.p(1))',
+		'list_post_comments(kit.p(2), NULL)',
+		'list_post_comments(kit.p(3), 20, kit.d(3003), kit.c(3003))',
+		'list_post_comments(kit.p(4), 20, kit.d(2004), kit.c(2004), oldest_first => true)',
+		'list_post_comments(kit.p(5), 40, include_hidden => true)',
+		'list_user_comments(kit.u(1))',
+		'list_user_comments(kit.u(2), NULL)')),
+	'posts that lie together' => "get_posts($together)",
+	'a post of each partition' => "get_posts($of_each)");
+foreach my $list (sort keys %lists)
+{
+	my $query = "SELECT * FROM blogstore.$lists{$list}";
+	my ($rows, $asked) = look($query, 0, $list);
+	is($asked, 0, "$list: nothing is asked for where nothing may be");
+
+	my ($same, $ahead) = look($query, 16, $list);
+	is($same, $rows, "$list: the answer is the same");
+	cmp_ok($ahead, '>', 2, "$list: pages are asked for");
+}
+
+# One row is not worth it, nor a page that is read next
+foreach (['get_post(kit.p(1))', 16], ['list_post_comments(kit.p(1), 1)', 16], ["get_posts($together)", 1], ["get_posts($of_each)", 1])
+{
+	my ($call, $pages) = @$_;
+	my (undef, $asked) = look("SELECT * FROM blogstore.$call", $pages, $call);
+	is($asked, 0, "$call, $pages at a time: nothing is asked for");
+}
+
+# Each page once, but for the first, and none behind the list's end. A page of the index may end on the way.
+$node->start;
+my $pages = $node->safe_psql(
+	'postgres', q{
+SELECT count(DISTINCT (p.ctid::text::point)[0]) FROM blogstore.list_post_comments(kit.p(20), 20) c
+	JOIN blogstore.posts p ON p.post_id = kit.p(20) AND p.type = 'comment' AND p.id = c.id});
+my $pages_together = $node->safe_psql('postgres',
+	"SELECT count(DISTINCT (tableoid, (ctid::text::point)[0])) FROM blogstore.posts WHERE type IN ('post', 'delta') AND post_id = ANY ($together)");
+$node->stop;
+foreach my $most (1, 4, 100)
+{
+	my (undef, $asked) = look('SELECT * FROM blogstore.list_post_comments(kit.p(20), 20)', $most, 'a list');
+	cmp_ok($asked, '<', $pages, "$most at a time: none of $pages pages is asked for twice, and no other");
+	cmp_ok($asked, '>=', $pages - 3, "and they are: $asked");
+}
+
+foreach my $most (2, 8, 100)
+{
+	my (undef, $asked) = look("SELECT * FROM blogstore.get_posts($together)", $most, 'posts that lie together');
+	cmp_ok($asked, '<', $pages_together, "posts, $most at a time: none of $pages_together pages is asked for twice");
+}
+
+# A list of which one row is read: no more than may be asked for at a time
+my $one = 'BEGIN; DECLARE c CURSOR FOR SELECT id FROM blogstore.list_post_comments(kit.p(20), NULL); FETCH 1 FROM c; ROLLBACK';
+foreach my $most (1, 2)
+{
+	my (undef, $asked) = look($one, $most, 'a list');
+	is($asked, $most, "the first row of a list, $most at a time");
+}
+
+# ------------------------------------------------------------------------
+# While others write
+# ------------------------------------------------------------------------
+
+$node->append_conf('postgresql.conf', "effective_io_concurrency = 16\n");
+$node->start;
+my $list = 'SELECT id FROM blogstore.list_post_comments(kit.p(11), NULL, oldest_first => true)';
+my $before = $node->safe_psql('postgres', $list);
+$node->restart;
+my @shown = split /\n/, $node->safe_psql(
+	'postgres', qq{
+BEGIN;
+DECLARE c CURSOR FOR $list;
+FETCH 5 FROM c;
+SELECT count(blogstore.create_comment(kit.p(11), kit.u(1), 'new', kit.c(9000 + n))) FROM generate_series(1, 50) n;
+SELECT count(blogstore.delete_comment(kit.p(11), id)) FROM blogstore.list_post_comments(kit.p(11), 40);
+FETCH ALL FROM c;
+COMMIT;
+});
+is(join(' ', splice @shown, 5, 2), '50 40', 'comments come and go');
+is(join("\n", @shown), $before, 'a list that is open shows what its snapshot does');
+
+# The worker and whole deletions read as lists do
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'blogstore'\n");
+$node->restart;
+$node->safe_psql('postgres', q{SELECT blogstore.edit_user(kit.u(2), 'another'); SELECT blogstore.delete_post(kit.p(12)); SELECT blogstore.delete_user(kit.u(3))});
+$node->safe_psql('postgres', "SELECT blogstore.wait_for_views('5 min')");
+is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'after a rename and two deletions all is as it should be');
+is( $node->safe_psql(
+		'postgres', q{SELECT count(*) FILTER (WHERE user_id = kit.u(2) AND user_username <> 'another'), count(*) FILTER (WHERE user_id = kit.u(3)),
+count(*) FILTER (WHERE post_id = kit.p(12)) FROM blogstore.posts}),
+	'0|0|0', 'the new name is on all, and nothing is left');
+$node->stop;
+
+done_testing();
