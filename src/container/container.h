@@ -128,7 +128,8 @@ typedef struct ItemQuery
 	bool		any_order;		/* an index that has not the path's order will do */
 	bool		shown;			/* without items that are hidden */
 	bool		no_predicate_locks; /* no serialization conflict arises from it */
-	int64		rows;			/* how many are likely to be read; -1: all, 0: few */
+	int64		rows;			/* as many may well be read; -1: all, 0: not known */
+	int			parts;			/* of so many scans together, if there are others */
 	bool		again;			/* item_scan_again() will ask for other keys */
 	Snapshot	snapshot;		/* NULL: the active one */
 } ItemQuery;
@@ -151,6 +152,8 @@ extern void item_scan_again(ItemScan *scan, const Datum *key, int nkeys);
 extern void item_scan_look(ItemScan **scan, const ItemQuery *query);
 /* the next item, which holds until the next call; false: there is none */
 extern bool item_scan_next(ItemScan *scan, BlogItem *out);
+/* read_ahead.c: of n scans have the first pages from one on read at once; to which? */
+extern int	item_scans_ask(ItemScan *const *scan, int from, int n);
 /* of the present item: does another snapshot show it? where is it? */
 extern bool item_scan_shown(ItemScan *scan, Snapshot snapshot);
 extern void item_scan_place(const ItemScan *scan, ItemPlace *place);

@@ -14,6 +14,14 @@
 
 #define MAX_KEYS 3
 
+/* Has the first row been found in the index, before it is read? */
+typedef enum ScanBegun
+{
+	BEGUN_NOT,
+	BEGUN_AT_ROW,
+	BEGUN_EMPTY					/* there is none */
+} ScanBegun;
+
 struct ItemScan
 {
 	OpenLeaf	leaf;
@@ -26,7 +34,10 @@ struct ItemScan
 	ItemPointerData found;
 	Snapshot	snapshot;
 	Snapshot	filter;			/* shown by hand by it; NULL: by the scan */
-	int64		rows;			/* that are likely to be read yet */
+	ScanBegun	begun;
+	int64		rows;			/* as in ItemQuery */
+	int64		share;			/* of them, if other scans give the others */
+	int64		given;			/* versions that were read */
 	int64		reads;			/* pages that the backend had read when that was looked at */
 	BlockNumber asked_of;		/* a page of the index, of whose rows pages were asked */
 	int			asked;			/* the last of these rows */

@@ -38,8 +38,18 @@ pages_at_a_time(const ItemScan *scan)
 }
 
 /*
+ * How many rows are likely to be read next? Of a list that several scans have a part in at
+ * first as many as each has, and then as many as this one has given.
+ */
+static int64
+rows_expected(const ItemScan *scan)
+{
+	return Min(scan->rows - scan->given, Max(scan->share, scan->given));
+}
+
+/*
  * Ask for pages of the rows that follow the present one in the page of the index, as far
- * as they are wanted.
+ * as they are wanted. A page behind the one before it the system reads by itself.
  */
 static void
 ask(ItemScan *scan, int pages)
@@ -47,7 +57,7 @@ ask(ItemScan *scan, int pages)
 	const BTScanPosData *at = &((BTScanOpaque) scan->desc->opaque)->currPos;
 	int			step = ScanDirectionIsBackward(scan->direction) ? -1 : 1;
 	BlockNumber last = ItemPointerGetBlockNumber(&scan->desc->xs_heaptid);
-	int64		rows = scan->rows;
+	int64		rows = rows_expected(scan);
 
 	if (scan->asked_of != at->currPage)
 		scan->asked = at->itemIndex;
@@ -57,6 +67,7 @@ ask(ItemScan *scan, int pages)
 		 i += step, rows--)
 	{
 		BlockNumber block = ItemPointerGetBlockNumber(&at->items[i].heapTid);
+		bool		follows = block == last + 1 && step > 0;
 
 		if (block == last)
 			continue;
@@ -64,8 +75,9 @@ ask(ItemScan *scan, int pages)
 		pages--;
 		if ((i - scan->asked) * step <= 0)
 			continue;
-		PrefetchBuffer(scan->leaf.rel, MAIN_FORKNUM, block);
 		scan->asked = i;
+		if (!follows)
+			PrefetchBuffer(scan->leaf.rel, MAIN_FORKNUM, block);
 	}
 }
 
@@ -73,7 +85,32 @@ ask(ItemScan *scan, int pages)
 void
 item_scan_read_ahead(ItemScan *scan)
 {
+	int			pages;
+
 	scan->reads = pgBufferUsage.shared_blks_read;
-	if (scan->rows > 0)
-		ask(scan, pages_at_a_time(scan));
+	if (scan->given < scan->rows && (pages = pages_at_a_time(scan)) > 0)
+		ask(scan, pages);
+}
+
+/* Find the first rows of some scans, and ask for their pages. Returns the end of those. */
+int
+item_scans_ask(ItemScan *const *scan, int from, int n)
+{
+	int			to = from + 1;
+
+	if (scan[from]->desc != NULL)
+		to = Min(n, from + Max(pages_at_a_time(scan[from]), 1));
+	for (int i = from; i < to && to - from > 1; i++)
+	{
+		ItemPointer row;
+
+		if (scan[i]->desc == NULL)
+			continue;
+		row = index_getnext_tid(scan[i]->desc, scan[i]->direction);
+		scan[i]->begun = row != NULL ? BEGUN_AT_ROW : BEGUN_EMPTY;
+		if (row != NULL && pages_at_a_time(scan[i]) > 0)
+			PrefetchBuffer(scan[i]->leaf.rel, MAIN_FORKNUM,
+						   ItemPointerGetBlockNumber(row));
+	}
+	return to;
 }

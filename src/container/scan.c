@@ -111,7 +111,10 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 	scan->filter = NULL;
 	scan->desc = NULL;
 	scan->point = false;
+	scan->begun = BEGUN_NOT;
 	scan->rows = query->rows < 0 ? PG_INT64_MAX : query->rows;
+	scan->share = query->parts > 1 ? scan->rows / query->parts + 1 : scan->rows;
+	scan->given = 0;
 	scan->reads = pgBufferUsage.shared_blks_read;
 	scan->asked_of = InvalidBlockNumber;
 	scan->leaf = *leaf;
@@ -256,6 +259,7 @@ item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 		return;
 	ExecClearTuple(scan->slot);
 	scan->asked_of = InvalidBlockNumber;
+	scan->begun = BEGUN_NOT;
 	index_rescan(scan->desc, scan->keys, scan_equal_keys(scan, key, nkeys),
 				 NULL, 0);
 }
@@ -335,6 +339,23 @@ scan_passes_by(const ItemScan *scan)
 	return !isnull && DatumGetBool(hidden);
 }
 
+/* The next version that the scan's snapshot shows; false: there are no more. */
+static inline bool
+scan_advance(ItemScan *scan)
+{
+	ScanBegun	begun = scan->begun;
+
+	if (unlikely(begun != BEGUN_NOT))
+	{
+		scan->begun = BEGUN_NOT;
+		if (begun == BEGUN_EMPTY)
+			return false;
+		if (index_fetch_heap(scan->desc, scan->slot))
+			return true;
+	}
+	return index_getnext_slot(scan->desc, scan->direction, scan->slot);
+}
+
 /* The next version that shows, whatever its values; false: there are no more. */
 bool
 item_scan_advance(ItemScan *scan)
@@ -346,9 +367,9 @@ item_scan_advance(ItemScan *scan)
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!index_getnext_slot(scan->desc, scan->direction, scan->slot))
+		if (!scan_advance(scan))
 			return false;
-		scan->rows--;
+		scan->given++;
 		if (unlikely(scan->reads != pgBufferUsage.shared_blks_read))
 			item_scan_read_ahead(scan);
 	} while ((scan->filter != NULL && !item_scan_shown(scan, scan->filter)) ||

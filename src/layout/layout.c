@@ -340,6 +340,7 @@ layout_find(Container container, bool whole)
 {
 	CachedContainer *cc = &cache[container];
 
+	Assert(IsTransactionState());
 	/* two tries in a row may be undone by invalidations; many may not */
 	for (int tries = 0; tries < 100; tries++)
 	{
@@ -393,6 +394,7 @@ is_fine(const CachedContainer *cc)
 {
 	const CachedContainer *posts = &cache[CONTAINER_POSTS];
 
+	Assert(IsTransactionState());
 	return cc->valid && cc->problem == NULL && posts->valid &&
 		posts->owner == cc->owner;
 }

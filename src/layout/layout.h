@@ -16,6 +16,7 @@
 #include "items/item.h"
 
 #include "access/attnum.h"
+#include "access/xact.h"
 #include "storage/lock.h"
 #include "utils/relcache.h"
 
@@ -34,10 +35,14 @@ layout_stamp(void)
 	return layout_loads() + layout_invalidations();
 }
 
-/* Are the containers spread over the nodes of a cluster? Asked by each request. */
+/*
+ * Are the containers spread over the nodes of a cluster? Asked by each request, in a
+ * transaction: what is known may have to be looked up anew.
+ */
 static inline bool
 layout_is_spread(void)
 {
+	Assert(IsTransactionState());
 	return layout_known ? layout_spread : layout_look_if_spread();
 }
 

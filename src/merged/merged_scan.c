@@ -15,24 +15,19 @@
 #include "items/item.h"
 #include "layout/layout.h"
 
+#include "executor/instrument.h"
 #include "lib/binaryheap.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
-
-/* A partition's items. */
-typedef struct MergedInput
-{
-	ItemScan   *scan;
-	BlogItem	item;			/* the scan's present item */
-} MergedInput;
 
 struct MergedScan
 {
 	MemoryContext context;		/* where scans allocate (btgettuple() does) */
 	ItemOrder	order;
 	int			n;				/* of the partitions that are open */
-	MergedInput *input;
-	binaryheap *heap;			/* of indexes into input */
+	ItemScan  **scan;			/* of each */
+	BlogItem   *item;			/* the present item of each */
+	binaryheap *heap;			/* of indexes of these */
 };
 
 /* Two orders that partitions have an index for. */
@@ -59,8 +54,8 @@ compare_inputs(Datum a, Datum b, void *arg)
 {
 	const MergedScan *merged = arg;
 
-	return merged->order(&merged->input[DatumGetInt32(b)].item,
-						 &merged->input[DatumGetInt32(a)].item);
+	return merged->order(&merged->item[DatumGetInt32(b)],
+						 &merged->item[DatumGetInt32(a)]);
 }
 
 /*
@@ -75,9 +70,9 @@ open_inputs(MergedScan *merged, const ItemQuery *query)
 	uint64		loads = layout_loads();
 
 	merged->n = 0;
-	merged->input = palloc(sizeof(MergedInput) * Max(n, 1));
-	if (n > 1 && query->rows > 0)
-		each.rows = query->rows / n + 1;
+	merged->scan = palloc(sizeof(ItemScan *) * Max(n, 1));
+	merged->item = palloc(sizeof(BlogItem) * Max(n, 1));
+	each.parts = n;
 	for (each.partition = partition_first(query->container, query->type);
 		 each.partition != NO_PARTITION;
 		 each.partition = partition_after(query->container, query->type,
@@ -85,7 +80,7 @@ open_inputs(MergedScan *merged, const ItemQuery *query)
 	{
 		if (layout_loads() != loads)
 			return false;
-		merged->input[merged->n++].scan = item_scan_begin(&each);
+		merged->scan[merged->n++] = item_scan_begin(&each);
 	}
 	return layout_loads() == loads;
 }
@@ -94,8 +89,29 @@ static void
 close_inputs(MergedScan *merged)
 {
 	for (int i = 0; i < merged->n; i++)
-		item_scan_end(merged->input[i].scan);
-	pfree(merged->input);
+		item_scan_end(merged->scan[i]);
+	pfree(merged->scan);
+	pfree(merged->item);
+}
+
+/*
+ * Read the first item of each partition. Once a page had to be read for one, those of
+ * the next ones are asked for together.
+ */
+static void
+read_first_items(MergedScan *merged)
+{
+	int64		reads = pgBufferUsage.shared_blks_read;
+	int			asked = 0;
+
+	for (int i = 0; i < merged->n; i++)
+	{
+		if (reads != pgBufferUsage.shared_blks_read && i >= asked)
+			asked = item_scans_ask(merged->scan, i, merged->n);
+		if (item_scan_next(merged->scan[i], &merged->item[i]))
+			binaryheap_add_unordered(merged->heap, Int32GetDatum(i));
+	}
+	binaryheap_build(merged->heap);
 }
 
 /*
@@ -116,42 +132,39 @@ merged_scan_begin(const ItemQuery *query, ItemOrder order)
 	}
 	merged->heap = binaryheap_allocate(Max(merged->n, 1), compare_inputs,
 									   merged);
-	for (int i = 0; i < merged->n; i++)
-		if (item_scan_next(merged->input[i].scan, &merged->input[i].item))
-			binaryheap_add_unordered(merged->heap, Int32GetDatum(i));
-	binaryheap_build(merged->heap);
+	read_first_items(merged);
 	return merged;
 }
 
-/* Where the present item comes from. */
-static MergedInput *
-present_input(const MergedScan *merged)
+/* Which partition the present item is of. */
+static int
+present(const MergedScan *merged)
 {
-	return &merged->input[DatumGetInt32(binaryheap_first(merged->heap))];
+	return DatumGetInt32(binaryheap_first(merged->heap));
 }
 
 /* The present item, at first the first one. NULL: past the end. */
 const BlogItem *
 merged_scan_item(const MergedScan *merged)
 {
-	return binaryheap_empty(merged->heap) ? NULL : &present_input(merged)->item;
+	return binaryheap_empty(merged->heap) ? NULL : &merged->item[present(merged)];
 }
 
 /* The scan that has found the present item. */
 ItemScan *
 merged_scan_source(const MergedScan *merged)
 {
-	return present_input(merged)->scan;
+	return merged->scan[present(merged)];
 }
 
 /* Go on from the present item, which there is, to the next. */
 void
 merged_scan_next(MergedScan *merged)
 {
-	MergedInput *input = present_input(merged);
+	int			i = present(merged);
 	MemoryContext old = MemoryContextSwitchTo(merged->context);
 
-	if (item_scan_next(input->scan, &input->item))
+	if (item_scan_next(merged->scan[i], &merged->item[i]))
 		binaryheap_replace_first(merged->heap, binaryheap_first(merged->heap));
 	else
 		(void) binaryheap_remove_first(merged->heap);

@@ -42,6 +42,7 @@ typedef struct ManyWanted
 	pg_uuid_t	key[MAX_ROW_KEYS];	/* the last is each item's own */
 	int			nkeys;
 	Snapshot	snapshot;
+	bool		of_found;		/* for items alone that were found */
 	int64		reads;			/* pages that the backend had read when that was looked at */
 	Oid			tablespace;		/* of the last leaf that was visited */
 	int			ahead;			/* the end of the items whose pages were asked for */
@@ -137,6 +138,13 @@ end_of_leaf(const ManyItems *many, int from)
  * Pages that are not in the cache
  * ------------------------------------------------------------------------ */
 
+/* Is an item's row looked up? */
+static inline bool
+is_wanted(const ManyItems *many, const ManyWanted *wanted, int i)
+{
+	return !wanted->of_found || many->item[i].found;
+}
+
 /* Ask for the pages of the rows from one on, up to another, of a leaf that is open. */
 static void
 ask_for_rows(const ManyItems *many, ManyWanted *wanted, const OpenLeaf *leaf,
@@ -151,7 +159,8 @@ ask_for_rows(const ManyItems *many, ManyWanted *wanted, const OpenLeaf *leaf,
 	for (int i = from; i < to; i++)
 	{
 		wanted->key[wanted->nkeys - 1] = many->item[i].key;
-		if (index_find(&finder, wanted->key, &row) <= 0 ||
+		if (!is_wanted(many, wanted, i) ||
+			index_find(&finder, wanted->key, &row) <= 0 ||
 			ItemPointerGetBlockNumber(&row) == last)
 			continue;
 		last = ItemPointerGetBlockNumber(&row);
@@ -170,7 +179,8 @@ ask_in_leaf(const ManyItems *many, ManyWanted *wanted, int from, int to)
 	};
 	OpenLeaf	leaf;
 
-	if (!partition_takes_key(many->container, wanted->type, place.key) ||
+	if (!is_wanted(many, wanted, from) ||
+		!partition_takes_key(many->container, wanted->type, place.key) ||
 		!leaf_open(&leaf, &place, AccessShareLock))
 		return from + 1;
 	to = Min(to, end_of_leaf(many, from));
@@ -423,7 +433,7 @@ void
 many_rows_add_counts(ManyItems *many, ItemType type, Snapshot snapshot)
 {
 	ManyWanted	wanted = {
-		.type = type, .nkeys = 1, .snapshot = snapshot,
+		.type = type, .nkeys = 1, .snapshot = snapshot, .of_found = true,
 		.reads = pgBufferUsage.shared_blks_read
 	};
 

@@ -118,7 +118,7 @@ replace_slot(Worker *worker, const char *reason)
 	worker_invalidate_views(worker);
 	/* partitions may have come and gone unseen, with what was lost */
 	fold_all_later(true);
-	if (layout_is_spread())
+	if (worker->spread)
 		request_all_names(lost);
 	apply_flush();
 	if (lost)
@@ -126,7 +126,7 @@ replace_slot(Worker *worker, const char *reason)
 						   psprintf("replication slot \"%s\" was lost, and the views are built anew: %s",
 									worker->slot_name, reason));
 	slot_make(worker->slot_name);
-	if (lost && layout_is_spread())
+	if (lost && worker->spread)
 		have_all_look();
 	write_position(worker, slot_confirmed(worker->slot_name));
 	ereport(LOG,
@@ -145,13 +145,12 @@ static void
 follow_layout(Worker *worker, int64 layout)
 {
 	OwnerScope	scope;
-	bool		spread = layout_is_spread();
 
-	if (!spread)
+	if (!worker->spread)
 		worker_invalidate_views(worker);
 	apply_begin(&scope, APPLY_STATE);
 	jobs_restart_sweeps();
-	if (spread)
+	if (worker->spread)
 		arrivals_queue();
 	else
 		jobs_request_renames(NULL, 0, true);
@@ -159,7 +158,7 @@ follow_layout(Worker *worker, int64 layout)
 	fold_all_later(true);
 	write_position_of(worker, worker->position.applied_lsn, layout);
 	ereport(LOG,
-			(errmsg(spread ? "blogstore worker found other shards on this node" :
+			(errmsg(worker->spread ? "blogstore worker found other shards on this node" :
 					"blogstore worker found other partitions and builds the views")));
 }
 
@@ -173,7 +172,8 @@ worker_take_position(Worker *worker)
 
 	apply_begin(&scope, APPLY_STATE);
 	applied_position_read(&worker->position);
-	if (layout_is_spread())
+	worker->spread = layout_is_spread();
+	if (worker->spread)
 		arrivals_note();
 	/* after that: what comes in between is found to be another layout */
 	layout = container_layout();
@@ -254,6 +254,7 @@ worker_check_layout(Worker *worker)
 
 	apply_begin(&scope, APPLY_STATE);
 	layout = container_layout();
+	worker->spread = layout_is_spread();
 	apply_end(&scope);
 	if (layout != worker->position.layout)
 		follow_layout(worker, layout);

@@ -109,7 +109,7 @@ SELECT blogstore.delete_like(kit.p(119), kit.u(3));
 	return;
 }
 
-sub stop_worker
+sub have_it_stopped
 {
 	$node->safe_psql('postgres',
 		'SET client_min_messages = error; SELECT blogstore.stop_worker()');
@@ -154,12 +154,12 @@ sub check_lost
 my $start_worker =
   sub { $node->safe_psql('postgres', 'SELECT blogstore.start_worker()') };
 
-stop_worker();
+have_it_stopped();
 change_posts();
 $node->safe_psql('postgres', "SELECT pg_drop_replication_slot('$slot')");
 check_lost('dropped', $start_worker, qr/The slot was missing\./);
 
-stop_worker();
+have_it_stopped();
 change_posts();
 $node->safe_psql('postgres',
 	"SELECT pg_replication_slot_advance('$slot', pg_current_wal_flush_lsn())");
@@ -170,7 +170,7 @@ check_lost('advanced by hand', $start_worker,
 my $allow =
   "SELECT set_config(name, 'blogstore', false) FROM pg_settings WHERE name = 'output_plugin_libraries';";
 
-stop_worker();
+have_it_stopped();
 change_posts();
 $node->safe_psql(
 	'postgres', qq{
@@ -183,7 +183,7 @@ check_lost('made again by hand', $start_worker,
 
 # in another database, with the same name
 $node->safe_psql('postgres', 'CREATE DATABASE other');
-stop_worker();
+have_it_stopped();
 $node->safe_psql('postgres', "SELECT pg_drop_replication_slot('$slot')");
 $node->safe_psql('other',
 	"$allow SELECT pg_create_logical_replication_slot('$slot', 'blogstore')");
@@ -220,7 +220,7 @@ check_lost(
 	qr/The slot had been invalidated\./, 0, $holder);
 
 # ... and while nobody is
-stop_worker();
+have_it_stopped();
 change_posts();
 $node->safe_psql('postgres', "ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'");
 $node->reload;
@@ -237,7 +237,7 @@ $node->reload;
 check_lost('invalidated', $start_worker, qr/The slot had been invalidated\./);
 
 # A slot of this name that is somebody else's is left alone
-stop_worker();
+have_it_stopped();
 change_posts();
 $node->safe_psql(
 	'postgres', qq{

@@ -14,7 +14,6 @@ use Test::More;
 
 my $node = new_server('clock');
 my $clock = $node->basedir . '/clock';
-my $library = $node->basedir . '/set_back.so';
 
 # in place, for those who have it mapped
 sub set_clock
@@ -29,12 +28,7 @@ sub set_clock
 
 $node->append_conf('postgresql.conf', "blogstore.count_refresh_interval = '1s'\n");
 set_clock(0);
-system_or_bail(split(' ', $node->config_data('--cc')), '-shared', '-fPIC', '-o', $library, "$FindBin::RealBin/set_back.c");
-{
-	local $ENV{LD_PRELOAD} = $library;
-	local $ENV{CLOCK_OFFSET} = $clock;
-	$node->start;
-}
+start_preloaded($node, 'set_back', CLOCK_OFFSET => $clock);
 create_store($node, 'postgres');
 fill_store($node, 'postgres', 9, 120);
 check_store($node, 'postgres', 'filled');

@@ -15,22 +15,23 @@ use Test::More;
 
 my $node = new_server('read_ahead');
 my $calls = $node->basedir . '/asked';
-my $library = $node->basedir . '/pages_asked.so';
 
 $node->append_conf('postgresql.conf', "autovacuum = off\n");
 $node->start;
 create_store($node, 'postgres');
 
-# Comments on 20 posts in turn, so that those of one lie in many pages; of all but the last post
-# some are hidden, edited and deleted, and entries of these are left in the indexes
+# Comments on 200 posts in turn, so that those of one lie in pages apart; of some posts some are hidden,
+# edited and deleted, and entries of these are left in the indexes
 $node->safe_psql(
 	'postgres', q{
 SELECT kit.fill(60, 200, repeat('a post ', 200));
-SELECT count(blogstore.create_comment(kit.p(post), kit.u(1 + (post + n) % 3), repeat('a comment ', 100), kit.c(n * 100 + post),
-	kit.d(n * 100 + post))) FROM generate_series(1, 60) n, generate_series(1, 20) post;
-SELECT count(blogstore.hide_comment(kit.p(post), kit.c(n * 100 + post))) FROM generate_series(5, 60, 20) n, generate_series(1, 19) post;
-SELECT count(blogstore.edit_comment(kit.p(post), kit.c(n * 100 + post), repeat('edited ', 100))) FROM generate_series(3, 60, 9) n, generate_series(1, 19) post;
-SELECT count(blogstore.delete_comment(kit.p(post), kit.c(n * 100 + post))) FROM generate_series(7, 60, 10) n, generate_series(1, 19) post;
+SELECT count(blogstore.create_comment(kit.p(post), kit.u(1 + (post + n) % 3), repeat('a comment ', 100), kit.c(n * 1000 + post),
+	kit.d(n * 1000 + post))) FROM generate_series(1, 60) n, generate_series(1, 200) post;
+SELECT count(blogstore.hide_comment(kit.p(post), kit.c(n * 1000 + post))) FROM generate_series(5, 60, 20) n, generate_series(1, 19) post;
+SELECT count(blogstore.edit_comment(kit.p(post), kit.c(n * 1000 + post), repeat('edited ', 100))) FROM generate_series(3, 60, 9) n, generate_series(1, 19) post;
+SELECT count(blogstore.delete_comment(kit.p(post), kit.c(n * 1000 + post))) FROM generate_series(7, 60, 10) n, generate_series(1, 19) post;
+SELECT count(blogstore.create_post(kit.u(1), 'of many comments', 'content', kit.p(1001)));
+SELECT count(blogstore.create_comment(kit.p(1001), kit.u(60), repeat('a comment ', 100))) FROM generate_series(1, 60) n;
 SELECT blogstore.wait_for_views('5 min');
 });
 # Posts that lie together, and one of each partition
@@ -41,16 +42,6 @@ $node->stop;
 
 # There is no worker, who would have read something before
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''\nsession_preload_libraries = 'blogstore'\n");
-system_or_bail(split(' ', $node->config_data('--cc')), '-shared', '-fPIC', '-o', $library, "$FindBin::RealBin/pages_asked.c");
-
-sub start_counted
-{
-	local $ENV{LD_PRELOAD} = $library;
-	local $ENV{PAGES_ASKED} = $calls;
-	$node->start;
-	return;
-}
-
 # What a query, named as given, returns whose pages have to be read, where so many may be asked for at a time; and
 # how many it has asked for, then and again when all is in the cache.
 sub look
@@ -59,7 +50,7 @@ sub look
 	my ($rows, $again);
 	my @asked = -s $calls || 0;
 
-	start_counted();
+	start_preloaded($node, 'pages_asked', PAGES_ASKED => $calls);
 	my $session = $node->background_psql('postgres');
 	$session->query_safe("SET effective_io_concurrency = $pages");
 	foreach (1, 2)
@@ -80,8 +71,8 @@ my %lists = (
 	(map { $_ => $_ } (
 		'list_post_comments(kit.p(1))',
 		'list_post_comments(kit.p(2), NULL)',
-		'list_post_comments(kit.p(3), 20, kit.d(3003), kit.c(3003))',
-		'list_post_comments(kit.p(4), 20, kit.d(2004), kit.c(2004), oldest_first => true)',
+		'list_post_comments(kit.p(3), 20, kit.d(30003), kit.c(30003))',
+		'list_post_comments(kit.p(4), 20, kit.d(20004), kit.c(20004), oldest_first => true)',
 		'list_post_comments(kit.p(5), 40, include_hidden => true)',
 		'list_user_comments(kit.u(1))',
 		'list_user_comments(kit.u(2), NULL)')),
@@ -128,6 +119,18 @@ foreach my $most (2, 8, 100)
 	cmp_ok($asked, '<', $pages_together, "posts, $most at a time: none of $pages_together pages is asked for twice");
 }
 
+# Of a list over all partitions the first page of each of the four, but for the one that is read first
+foreach ([1, 0], [2, 2], [16, 3])
+{
+	my ($most, $expected) = @$_;
+	my (undef, $asked) = look('SELECT id FROM blogstore.list_user_comments(kit.u(1), 1)', $most, 'one of all partitions');
+	is($asked, $expected, "the first pages of partitions, $most at a time");
+}
+
+# Pages behind each other the system reads by itself
+my ($rows, $asked) = look('SELECT id FROM blogstore.list_post_comments(kit.p(1001), NULL, oldest_first => true)', 16, 'behind each other');
+is($asked, 0, 'pages that lie behind each other are not asked for');
+
 # A list of which one row is read: no more than may be asked for at a time
 my $one = 'BEGIN; DECLARE c CURSOR FOR SELECT id FROM blogstore.list_post_comments(kit.p(20), NULL); FETCH 1 FROM c; ROLLBACK';
 foreach my $most (1, 2)
@@ -150,7 +153,7 @@ my @shown = split /\n/, $node->safe_psql(
 BEGIN;
 DECLARE c CURSOR FOR $list;
 FETCH 5 FROM c;
-SELECT count(blogstore.create_comment(kit.p(11), kit.u(1), 'new', kit.c(9000 + n))) FROM generate_series(1, 50) n;
+SELECT count(blogstore.create_comment(kit.p(11), kit.u(1), 'new', kit.c(90000 + n))) FROM generate_series(1, 50) n;
 SELECT count(blogstore.delete_comment(kit.p(11), id)) FROM blogstore.list_post_comments(kit.p(11), 40);
 FETCH ALL FROM c;
 COMMIT;

@@ -28,7 +28,7 @@ use PostgreSQL::Test::Utils;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(
-  new_server prepare_server start_again set_and_reload wait_until wait_accepts wait_logged
+  new_server prepare_server start_again start_preloaded set_and_reload wait_until wait_accepts wait_logged
   log_end logged
 );
 
@@ -108,6 +108,29 @@ sub start_again
 		$node->stop('fast', fail_ok => 1);
 	}
 	return $node->start;
+}
+
+=pod
+
+=item start_preloaded(node, name, environment)
+
+Start a server whose calls of the system go by the functions in name.c, which are compiled
+first; the environment is for these.
+
+=cut
+
+sub start_preloaded
+{
+	my ($node, $name, %environment) = @_;
+	my $library = $node->basedir . "/$name.so";
+
+	system_or_bail(split(' ', $node->config_data('--cc')), '-shared', '-fPIC', '-o', $library, "$FindBin::RealBin/$name.c")
+	  unless -e $library;
+	local @ENV{ 'LD_PRELOAD', keys %environment } = ($library, values %environment);
+	# a server built with sanitizers wants to be loaded before all others
+	local $ENV{ASAN_OPTIONS} = join ':', $ENV{ASAN_OPTIONS} || (), 'verify_asan_link_order=0';
+	$node->start;
+	return;
 }
 
 =pod
