@@ -34,7 +34,10 @@ SELECT count(blogstore.create_post(kit.u(1), 'of many comments', 'content', kit.
 SELECT count(blogstore.create_comment(kit.p(1001), kit.u(60), repeat('a comment ', 100))) FROM generate_series(1, 60) n;
 SELECT blogstore.wait_for_views('5 min');
 });
-# Posts that lie together, and one of each partition
+# A post that is gone; posts that lie together, and one of each partition
+my $last = "SELECT max(id::text) FROM blogstore.posts WHERE type = 'post' AND tableoid = 'blogstore.posts_p03_post'::regclass";
+my $gone = $node->safe_psql('postgres', "$last AND id <= kit.p(200)");
+$node->safe_psql('postgres', "SELECT blogstore.delete_post('$gone')");
 my $posts = "SELECT id FROM blogstore.posts WHERE type = 'post' AND tableoid = 'blogstore.posts_p00_post'::regclass ORDER BY id LIMIT 30";
 my $apart = "SELECT DISTINCT ON (tableoid) id FROM blogstore.posts WHERE type = 'post' AND id > kit.p(30) ORDER BY tableoid, id";
 my ($together, $of_each) = map { "ARRAY['" . join("', '", split /\n/, $node->safe_psql('postgres', $_)) . "']::uuid[]" } ($posts, $apart);
@@ -127,6 +130,14 @@ foreach ([1, 0], [2, 2], [16, 3])
 	is($asked, $expected, "the first pages of partitions, $most at a time");
 }
 
+# Of each its part of the page, and not a whole one
+my (undef, $asked_of_four) = look('SELECT id FROM blogstore.list_user_comments(kit.u(1), 40)', 64, 'forty of all partitions');
+cmp_ok($asked_of_four, '<=', 50, "a list over all partitions asks for $asked_of_four pages");
+
+# Of somebody who has written in one partition alone there is nothing to be read of the others
+my ($written) = look('SELECT * FROM blogstore.list_user_comments(kit.u(60), NULL)', 16, 'one partition');
+is(scalar(split /\n/, $written), 60, 'all that somebody has written in one partition');
+
 # Pages behind each other the system reads by itself
 my ($rows, $asked) = look('SELECT id FROM blogstore.list_post_comments(kit.p(1001), NULL, oldest_first => true)', 16, 'behind each other');
 is($asked, 0, 'pages that lie behind each other are not asked for');
@@ -143,8 +154,15 @@ foreach my $most (1, 2)
 # While others write
 # ------------------------------------------------------------------------
 
+# What is not read for an answer is not waited for: the counts of a post that is gone
 $node->append_conf('postgresql.conf', "effective_io_concurrency = 16\n");
 $node->start;
+my $locker = $node->background_psql('postgres');
+$locker->query_safe('BEGIN; LOCK TABLE blogstore.posts_p03_delta');
+is( $node->safe_psql('postgres', "SET lock_timeout = '20s'; SELECT count(p.like_count) FROM blogstore.get_posts((${of_each})[1:3] || ARRAY['$gone']::uuid[]) p"),
+	'3', 'posts are read beside somebody who has locked what none of them needs');
+$locker->quit;
+$node->restart;
 my $list = 'SELECT id FROM blogstore.list_post_comments(kit.p(11), NULL, oldest_first => true)';
 my $before = $node->safe_psql('postgres', $list);
 $node->restart;
