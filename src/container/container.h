@@ -152,7 +152,7 @@ extern void item_scan_again(ItemScan *scan, const Datum *key, int nkeys);
 extern void item_scan_look(ItemScan **scan, const ItemQuery *query);
 /* the next item, which holds until the next call; false: there is none */
 extern bool item_scan_next(ItemScan *scan, BlogItem *out);
-/* read_ahead.c: of n scans have the first pages from one on read at once; to which? */
+/* of n scans, from one on, have the first pages read at once; to which? */
 extern int	item_scans_ask(ItemScan *const *scan, int from, int n);
 /* of the present item: does another snapshot show it? where is it? */
 extern bool item_scan_shown(ItemScan *scan, Snapshot snapshot);

@@ -7,6 +7,7 @@
 
 #include "container/container.h"
 #include "layout/leaf.h"
+#include "rows/rows.h"
 
 #include "access/genam.h"
 #include "access/sdir.h"
@@ -35,12 +36,7 @@ struct ItemScan
 	Snapshot	snapshot;
 	Snapshot	filter;			/* shown by hand by it; NULL: by the scan */
 	ScanBegun	begun;
-	int64		rows;			/* as in ItemQuery */
-	int64		share;			/* of them, if other scans give the others */
-	int64		given;			/* versions that were read */
-	int64		reads;			/* pages that the backend had read when that was looked at */
-	BlockNumber asked_of;		/* a page of the index, of whose rows pages were asked */
-	int			asked;			/* the last of these rows */
+	ReadAhead	pages;			/* those that are asked for ahead */
 	AttrNumber	hidden;			/* the column of what is passed by; 0: nothing is */
 	ItemType	type;
 	uint32		needed;			/* properties that items must have */
@@ -57,8 +53,5 @@ struct ItemScan
 	ScanKeyData keys[MAX_KEYS];
 	ScanKeyData row[MAX_PATH_COLUMNS];	/* members of a row comparison */
 };
-
-/* read_ahead.c: a page had to be read */
-extern void item_scan_read_ahead(ItemScan *scan);
 
 #endif							/* BLOGSTORE_ITEM_SCAN_H */

@@ -25,7 +25,6 @@
 #include "access/skey.h"
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "executor/instrument.h"
 #include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/snapmgr.h"
@@ -112,11 +111,7 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 	scan->desc = NULL;
 	scan->point = false;
 	scan->begun = BEGUN_NOT;
-	scan->rows = query->rows < 0 ? PG_INT64_MAX : query->rows;
-	scan->share = query->parts > 1 ? scan->rows / query->parts + 1 : scan->rows;
-	scan->given = 0;
-	scan->reads = pgBufferUsage.shared_blks_read;
-	scan->asked_of = InvalidBlockNumber;
+	read_ahead_begin(&scan->pages, query->rows, query->parts);
 	scan->leaf = *leaf;
 	scan->index = leaf_open_index(&scan->leaf, scan->path);
 	scan->direction = query->backward ? BackwardScanDirection :
@@ -258,7 +253,7 @@ item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 	if (scan->desc == NULL)
 		return;
 	ExecClearTuple(scan->slot);
-	scan->asked_of = InvalidBlockNumber;
+	scan->pages.asked_of = InvalidBlockNumber;
 	scan->begun = BEGUN_NOT;
 	index_rescan(scan->desc, scan->keys, scan_equal_keys(scan, key, nkeys),
 				 NULL, 0);
@@ -339,6 +334,26 @@ scan_passes_by(const ItemScan *scan)
 	return !isnull && DatumGetBool(hidden);
 }
 
+/*
+ * Before items are read of n scans, from one on: find the first rows of some, and ask for
+ * their pages. Returns the end of these scans.
+ */
+int
+item_scans_ask(ItemScan *const *scan, int from, int n)
+{
+	int			to = from + 1;
+
+	if (scan[from]->desc != NULL)
+		to = Min(n, from + Max(read_ahead_pages(scan[from]->desc), 1));
+	if (to - from == 1)
+		return to;
+	for (int i = from; i < to; i++)
+		if (scan[i]->desc != NULL)
+			scan[i]->begun = read_ahead_first(scan[i]->desc, scan[i]->direction) ?
+				BEGUN_AT_ROW : BEGUN_EMPTY;
+	return to;
+}
+
 /* The next version that the scan's snapshot shows; false: there are no more. */
 static inline bool
 scan_advance(ItemScan *scan)
@@ -369,9 +384,7 @@ item_scan_advance(ItemScan *scan)
 		CHECK_FOR_INTERRUPTS();
 		if (!scan_advance(scan))
 			return false;
-		scan->given++;
-		if (unlikely(scan->reads != pgBufferUsage.shared_blks_read))
-			item_scan_read_ahead(scan);
+		read_ahead_row(&scan->pages, scan->desc, scan->direction);
 	} while ((scan->filter != NULL && !item_scan_shown(scan, scan->filter)) ||
 			 scan_passes_by(scan));
 	return true;

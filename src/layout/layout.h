@@ -35,10 +35,7 @@ layout_stamp(void)
 	return layout_loads() + layout_invalidations();
 }
 
-/*
- * Are the containers spread over the nodes of a cluster? Asked by each request, in a
- * transaction: what is known may have to be looked up anew.
- */
+/* Are the containers spread over the nodes of a cluster? Asked by each request. */
 static inline bool
 layout_is_spread(void)
 {

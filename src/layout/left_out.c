@@ -77,8 +77,7 @@ container_leave_out(Container container, const LayoutProblem *p)
 	if (tell_of == NULL)
 		return false;
 	remember_faulty(&one);
-	left_out++;
-	tell_of(p->message);
+	left_out_tell(p->message);
 	return true;
 }
 
@@ -94,8 +93,7 @@ leaf_leave_out(Container container, ItemType type, int partition,
 	/* partitions that come and go are found out otherwise */
 	if (partition != NO_PARTITION)
 		remember_faulty(&one);
-	left_out++;
-	tell_of(p->message);
+	left_out_tell(p->message);
 }
 
 /*
