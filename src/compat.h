@@ -90,6 +90,8 @@ compat_index_beginscan(Relation heap, Relation index, Snapshot snapshot,
 #define compat_bt_search(h, i, key, buf, snap) _bt_search(i, h, key, buf, BT_READ, snap)
 #else
 #define compat_bt_search(h, i, key, buf, snap) _bt_search(i, key, buf, BT_READ, snap)
+/* where a relation's files are, as 16 calls it */
+#define rd_locator rd_node
 #endif
 
 /* An executor state whose range table holds just rel. */

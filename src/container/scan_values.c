@@ -25,20 +25,25 @@ item_scan_want(ItemScan *scan, const Property *prop, int n)
 {
 	bool		found = scan->desc != NULL || scan->point;
 	uint32		needed = found ? scan->needed : 0;
+	uint32		asked = 0;
+	AttrNumber	last = 0;
 
 	scan->nwanted = n;
 	scan->nothers = 0;
-	scan->last = 0;
-	for (int i = 0; i < n && found; i++)
+	for (int i = 0; i < n; i++)
 	{
-		scan->wanted[i] = scan->leaf.attno[prop[i]];
-		scan->must[i] = (scan->needed & (UINT32_C(1) << prop[i])) != 0;
-		scan->last = Max(scan->last, scan->wanted[i]);
-		needed &= ~(UINT32_C(1) << prop[i]);
+		AttrNumber	att = scan->leaf.attno[prop[i]];
+
+		scan->wanted[i] = att;
+		scan->must[i] = (needed >> prop[i]) & 1;
+		asked |= UINT32_C(1) << prop[i];
+		last = Max(last, att);
 		/* what was added may have no column, and is NULL then */
-		found = scan->wanted[i] != InvalidAttrNumber ||
-			property_is_added(prop[i]);
+		if (unlikely(att == InvalidAttrNumber))
+			found &= property_is_added(prop[i]);
 	}
+	scan->last = last;
+	needed &= ~asked;
 	for (Property p = 0; needed >> p != 0 && found; p++)
 	{
 		AttrNumber	att = scan->leaf.attno[p];

@@ -194,6 +194,41 @@ find_entry(Relation index, Page page, const pg_uuid_t *key, ItemPointer row)
  * The way down
  * ------------------------------------------------------------------------ */
 
+/* Where the roots of some indexes were found last, by the indexes' oids. */
+#define RECENT_ROOTS 256
+static struct RecentRoot
+{
+	Oid			index;
+	Buffer		buffer;
+	unsigned	uses;
+}			recent_root[RECENT_ROOTS];
+
+/* A page that is pinned where it was does not count as used, for what is to stay in the cache. */
+#define USED_EVERY 16
+
+/*
+ * Read a root. It is nearly always where it was, which is found out without the table of
+ * all buffers and its locks.
+ */
+static Buffer
+read_root(Relation index, BlockNumber block)
+{
+	struct RecentRoot *recent = &recent_root[RelationGetRelid(index) % RECENT_ROOTS];
+
+	if (recent->index == RelationGetRelid(index) &&
+		++recent->uses % USED_EVERY != 0 &&
+		ReadRecentBuffer(index->rd_locator, MAIN_FORKNUM, block,
+						 recent->buffer))
+	{
+		pgstat_count_buffer_read(index);
+		pgstat_count_buffer_hit(index);
+		return recent->buffer;
+	}
+	recent->buffer = ReadBuffer(index, block);
+	recent->index = RelationGetRelid(index);
+	return recent->buffer;
+}
+
 /* Lock the root, as the index remembers it; false: it is another by now, or unknown. */
 static bool
 lock_root(IndexFinder *finder)
@@ -210,7 +245,7 @@ lock_root(IndexFinder *finder)
 		finder->root = InvalidBuffer;
 	}
 	if (!BufferIsValid(finder->root))
-		finder->root = ReadBuffer(finder->index, meta->btm_fastroot);
+		finder->root = read_root(finder->index, meta->btm_fastroot);
 	LockBuffer(finder->root, BUFFER_LOCK_SHARE);
 	_bt_checkpage(finder->index, finder->root);
 	opaque = BTPageGetOpaque(BufferGetPage(finder->root));

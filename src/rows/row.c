@@ -21,6 +21,7 @@
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/tableam.h"
+#include "access/tupmacs.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
@@ -90,33 +91,46 @@ leaf_row_version(const OpenLeaf *leaf, ItemPointer row, Snapshot snapshot,
 	return shown;
 }
 
-/* Add what a count of a row says; false: it says nothing. */
-static inline bool
-add_count(AttrNumber att, const Datum *value, const bool *isnull, int64 *sum)
-{
-	if (att == InvalidAttrNumber || isnull[att - 1])
-		return false;
-	*sum += DatumGetInt64(value[att - 1]);
-	return true;
-}
-
-#define FEW_COLUMNS 32			/* more than blogstore makes */
-
-/* Add what a row counts; false: it lacks something. */
+/*
+ * Add what a row counts, as heap_deform_tuple() reads it, but nothing behind the counts;
+ * false: it lacks something.
+ */
 static bool
 add_counts(const OpenLeaf *leaf, HeapTuple tuple, RowCounts *sum)
 {
 	TupleDesc	desc = RelationGetDescr(leaf->rel);
-	bool		few = desc->natts <= FEW_COLUMNS;
-	Datum		few_values[FEW_COLUMNS];
-	bool		few_nulls[FEW_COLUMNS];
-	Datum	   *value = few ? few_values : palloc(sizeof(Datum) * desc->natts);
-	bool	   *isnull = few ? few_nulls : palloc(sizeof(bool) * desc->natts);
+	const bits8 *nulls = HeapTupleHasNulls(tuple) ? tuple->t_data->t_bits : NULL;
+	char	   *data = (char *) tuple->t_data + tuple->t_data->t_hoff;
+	AttrNumber	comments = leaf->attno[PROP_COMMENT_COUNT];
+	AttrNumber	likes = leaf->attno[PROP_LIKE_COUNT];
+	AttrNumber	last = Max(comments, likes);
+	uint32		offset = 0;
 
-	/* at once: before a count lie columns that are NULL, and each is gone through */
-	heap_deform_tuple(tuple, desc, value, isnull);
-	return add_count(leaf->attno[PROP_COMMENT_COUNT], value, isnull, &sum->comments) &&
-		add_count(leaf->attno[PROP_LIKE_COUNT], value, isnull, &sum->likes);
+	if (Min(comments, likes) == InvalidAttrNumber ||
+		HeapTupleHeaderGetNatts(tuple->t_data) < last)
+		return false;
+	for (AttrNumber i = 1; i <= last; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i - 1);
+
+		if (nulls != NULL && att_isnull(i - 1, nulls))
+		{
+			if (i == comments || i == likes)
+				return false;
+			continue;
+		}
+		if (att->attlen > 0)
+			offset = att_align_nominal(offset, att->attalign);
+		else
+			offset = att_align_pointer(offset, att->attalign, att->attlen,
+									   data + offset);
+		if (i == comments)
+			sum->comments += DatumGetInt64(fetchatt(att, data + offset));
+		else if (i == likes)
+			sum->likes += DatumGetInt64(fetchatt(att, data + offset));
+		offset = att_addlength_pointer(offset, att->attlen, data + offset);
+	}
+	return true;
 }
 
 /*

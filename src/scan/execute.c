@@ -62,12 +62,13 @@ find_columns(QueryScanState *state, List *columns)
 	const Property *prop = item_properties(state->function->query->type, &n);
 	ListCell   *cell;
 
+	state->ncolumns = list_length(columns);
 	foreach(cell, columns)
 	{
 		int			column = lfirst_int(cell);
 
 		Assert(column >= WHOLE_ROW && column <= n);
-		state->column[state->ncolumns++] = column;
+		state->column[foreach_current_index(cell)] = column;
 		state->whole_row |= column == WHOLE_ROW;
 		if (column != WHOLE_ROW)
 			state->prop[state->nprops++] = prop[column - 1];
