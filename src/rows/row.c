@@ -119,11 +119,8 @@ add_counts(const OpenLeaf *leaf, HeapTuple tuple, RowCounts *sum)
 				return false;
 			continue;
 		}
-		if (att->attlen > 0)
-			offset = att_align_nominal(offset, att->attalign);
-		else
-			offset = att_align_pointer(offset, att->attalign, att->attlen,
-									   data + offset);
+		offset = att_align_pointer(offset, att->attalign, att->attlen,
+								   data + offset);
 		if (i == comments)
 			sum->comments += DatumGetInt64(fetchatt(att, data + offset));
 		else if (i == likes)

@@ -32,11 +32,11 @@ SELECT count(blogstore.edit_comment(kit.p(post), kit.c(n * 1000 + post), repeat(
 SELECT count(blogstore.delete_comment(kit.p(post), kit.c(n * 1000 + post))) FROM generate_series(7, 60, 10) n, generate_series(1, 19) post;
 SELECT count(blogstore.create_post(kit.u(1), 'of many comments', 'content', kit.p(1001)));
 SELECT count(blogstore.create_comment(kit.p(1001), kit.u(60), repeat('a comment ', 100))) FROM generate_series(1, 60) n;
-SELECT blogstore.wait_for_views('5 min');
+SELECT kit.views_follow();
 });
 # A post that is gone; posts that lie together, and one of each partition
-my $last = "SELECT max(id::text) FROM blogstore.posts WHERE type = 'post' AND tableoid = 'blogstore.posts_p03_post'::regclass";
-my $gone = $node->safe_psql('postgres', "$last AND id <= kit.p(200)");
+my $gone = $node->safe_psql('postgres',
+	"SELECT id FROM blogstore.posts WHERE type = 'post' AND tableoid = 'blogstore.posts_p03_post'::regclass AND id <= kit.p(200) ORDER BY id DESC LIMIT 1");
 $node->safe_psql('postgres', "SELECT blogstore.delete_post('$gone')");
 my $posts = "SELECT id FROM blogstore.posts WHERE type = 'post' AND tableoid = 'blogstore.posts_p00_post'::regclass ORDER BY id LIMIT 30";
 my $apart = "SELECT DISTINCT ON (tableoid) id FROM blogstore.posts WHERE type = 'post' AND id > kit.p(30) ORDER BY tableoid, id";
@@ -45,6 +45,7 @@ $node->stop;
 
 # There is no worker, who would have read something before
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''\nsession_preload_libraries = 'blogstore'\n");
+
 # What a query, named as given, returns whose pages have to be read, where so many may be asked for at a time; and
 # how many it has asked for, then and again when all is in the cache.
 sub look
@@ -183,7 +184,7 @@ is(join("\n", @shown), $before, 'a list that is open shows what its snapshot doe
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'blogstore'\n");
 $node->restart;
 $node->safe_psql('postgres', q{SELECT blogstore.edit_user(kit.u(2), 'another'); SELECT blogstore.delete_post(kit.p(12)); SELECT blogstore.delete_user(kit.u(3))});
-$node->safe_psql('postgres', "SELECT blogstore.wait_for_views('5 min')");
+$node->safe_psql('postgres', 'SELECT kit.views_follow()');
 is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'after a rename and two deletions all is as it should be');
 is( $node->safe_psql(
 		'postgres', q{SELECT count(*) FILTER (WHERE user_id = kit.u(2) AND user_username <> 'another'), count(*) FILTER (WHERE user_id = kit.u(3)),
