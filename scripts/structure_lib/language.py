@@ -7,8 +7,8 @@ import os
 import re
 from collections import namedtuple
 
-# From the line with the name to the last; parameters is a list.
-Function = namedtuple("Function", "name first last parameters")
+# From the line with the name to the last
+Function = namedtuple("Function", "name first last")
 
 C_OPAQUE = re.compile(
     r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL
@@ -50,19 +50,6 @@ def code_of(text):
     return blank(C_OPAQUE, text)
 
 
-def split_parameters(text):
-    """The parameters between a signature's parentheses, which text begins behind"""
-    depth, start, found = 1, 0, []
-    for place, letter in enumerate(text):
-        depth += {"(": 1, ")": -1}.get(letter, 0)
-        if depth == 0 or (letter == "," and depth == 1):
-            found.append(" ".join(text[start:place].split()))
-            start = place + 1
-        if depth == 0:
-            break
-    return [] if found in (["void"], [""]) else found
-
-
 def c_functions(code):
     """Functions that are defined in C without comments"""
     lines, found = code.split("\n"), []
@@ -78,10 +65,7 @@ def c_functions(code):
         closing = next(
             (n for n in range(opening, len(lines)) if lines[n].startswith("}")), opening
         )
-        signature = "\n".join([lines[name_at][match.end() :]] + lines[name_at + 1 : opening])
-        found.append(
-            Function(match[1], name_at + 1, closing + 1, split_parameters(signature))
-        )
+        found.append(Function(match[1], name_at + 1, closing + 1))
     return found
 
 
@@ -89,10 +73,7 @@ def python_functions(text):
     found = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            names = [argument.arg for argument in node.args.posonlyargs + node.args.args]
-            if names[:1] in (["self"], ["cls"]):
-                names = names[1:]
-            found.append(Function(node.name, node.lineno, node.end_lineno, names))
+            found.append(Function(node.name, node.lineno, node.end_lineno))
     return found
 
 
@@ -102,7 +83,7 @@ def shell_functions(text):
         match = re.match(r"^(\w+)\(\)\s*$", line)
         if match:
             end = next((n for n in range(start, len(lines)) if lines[n] == "}"), start)
-            found.append(Function(match[1], start + 1, end + 1, []))
+            found.append(Function(match[1], start + 1, end + 1))
     return found
 
 
