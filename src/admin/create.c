@@ -34,8 +34,6 @@
 #include "utils/rel.h"
 
 PG_FUNCTION_INFO_V1(blogstore_create_containers);
-PG_FUNCTION_INFO_V1(blogstore_create_containers_0_2);
-PG_FUNCTION_INFO_V1(blogstore_create_containers_0_3);
 PG_FUNCTION_INFO_V1(blogstore_create_node_tables);
 
 /* ------------------------------------------------------------------------
@@ -380,8 +378,7 @@ blogstore_create_node_tables(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.create_containers(partitions, owner); owner is not among the
- * arguments in version 0.1 of the extension.
+ * blogstore.create_containers(partitions, owner, distributed)
  *
  * Locks: AccessExclusiveLock on what it creates, ShareUpdateExclusiveLock on
  * what is there. Errors: 22004, 22023, 25006, 42501, 42704, 42P07.
@@ -394,8 +391,7 @@ blogstore_create_containers(PG_FUNCTION_ARGS)
 	need_writable("create_containers()");
 	memset(&creation, 0, sizeof(creation));
 	creation.partitions = create_get_partitions(fcinfo);
-	creation.owner = PG_NARGS() > 1 && !PG_ARGISNULL(1) ?
-		PG_GETARG_OID(1) : GetUserId();
+	creation.owner = PG_ARGISNULL(1) ? GetUserId() : PG_GETARG_OID(1);
 	(void) GetUserNameFromId(creation.owner, false);	/* errors: 42704 */
 	if (cluster_is_wanted(fcinfo, 2))
 		make_on_cluster(&creation);
@@ -411,18 +407,4 @@ blogstore_create_containers(PG_FUNCTION_ARGS)
 	container_require();
 	worker_hooks.containers_created();
 	PG_RETURN_VOID();
-}
-
-/* The same with the argument distributed, which 0.2's library would take no notice of. */
-Datum
-blogstore_create_containers_0_3(PG_FUNCTION_ARGS)
-{
-	return blogstore_create_containers(fcinfo);
-}
-
-/* The same with the argument owner, which 0.1's library would take no notice of. */
-Datum
-blogstore_create_containers_0_2(PG_FUNCTION_ARGS)
-{
-	return blogstore_create_containers(fcinfo);
 }

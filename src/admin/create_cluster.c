@@ -46,7 +46,7 @@ refuse_cluster(const char *problem, const char *hint)
 bool
 cluster_is_wanted(FunctionCallInfo fcinfo, int arg)
 {
-	if (PG_NARGS() > arg && !PG_ARGISNULL(arg))
+	if (!PG_ARGISNULL(arg))
 		return PG_GETARG_BOOL(arg);
 	return cluster_has_citus() && cluster_has_nodes();
 }

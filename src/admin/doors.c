@@ -1,52 +1,19 @@
 /*
  * doors.c
- *		What the extension's script needs of C to grant and to wrap the requests.
+ *		What the wrappers of requests need of C: the user for whom they act.
  *
- * Runs in backends; current_user_id() in parallel workers too.
+ * Runs in backends and parallel workers.
  */
 #include "postgres.h"
 
 #include "compat.h"
 #include "settings.h"
 
-#include "commands/extension.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 
-PG_FUNCTION_INFO_V1(blogstore_grant_for_site);
 PG_FUNCTION_INFO_V1(blogstore_current_user_id);
-
-/*
- * Run a GRANT out of an extension's script as if it were not in there
- * (recordExtensionInitPriv()). The server takes what a script grants for the
- * extension's own, and pg_dump leaves it out, since CREATE EXTENSION would bring it
- * back. But roles that held a request before an update are the site's, and CREATE
- * EXTENSION knows nothing of them. The script makes a function of SQL for this, and
- * drops it.
- */
-Datum
-blogstore_grant_for_site(PG_FUNCTION_ARGS)
-{
-	char	   *statement = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	bool		in_script = creating_extension;
-
-	PG_TRY();
-	{
-		creating_extension = false;
-		if (SPI_connect() != SPI_OK_CONNECT ||
-			SPI_execute(statement, false, 0) != SPI_OK_UTILITY ||
-			SPI_finish() != SPI_OK_FINISH)
-			elog(ERROR, "no such statement: %s", statement);
-	}
-	PG_FINALLY();
-	{
-		creating_extension = in_script;
-	}
-	PG_END_TRY();
-	PG_RETURN_VOID();
-}
 
 /*
  * blogstore.current_user_id(required): the user in the setting of this name. It is

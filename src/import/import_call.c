@@ -19,7 +19,6 @@
 #include "utils/uuid.h"
 
 PG_FUNCTION_INFO_V1(blogstore_import);
-PG_FUNCTION_INFO_V1(blogstore_import_0_2);
 PG_FUNCTION_INFO_V1(blogstore_import_documents);
 
 static const char *const rejects_column[] = {"type", "reason", "item"};
@@ -74,19 +73,6 @@ import_tables(Import *import, FunctionCallInfo fcinfo)
 	import_end(import, fcinfo);
 }
 
-/*
- * blogstore.import(users, posts, comments, likes, rejects), as 0.1's script makes it.
- * Errors and locks: those of blogstore_import_0_2(), but for its further arguments.
- */
-Datum
-blogstore_import(PG_FUNCTION_ARGS)
-{
-	Import		import = {.plain = true};
-
-	import_tables(&import, fcinfo);
-	return (Datum) 0;
-}
-
 /* A text that must be given, in the current memory context. Errors: 22004, 54000. */
 static char *
 need_argument(FunctionCallInfo fcinfo, int arg, const char *name)
@@ -113,7 +99,7 @@ need_argument(FunctionCallInfo fcinfo, int arg, const char *name)
  * change, FOR NO KEY UPDATE.
  */
 Datum
-blogstore_import_0_2(PG_FUNCTION_ARGS)
+blogstore_import(PG_FUNCTION_ARGS)
 {
 	Import		import = {0};
 	char	   *changed = need_argument(fcinfo, ARG_CHANGED, "changed");

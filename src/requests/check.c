@@ -180,12 +180,10 @@ get_creation_date(FunctionCallInfo fcinfo, int arg)
 	return date;
 }
 
-/* An argument that is true or false; false where the function has none. Errors: 22004. */
+/* An argument that is true or false. Errors: 22004. */
 bool
 get_flag(FunctionCallInfo fcinfo, int arg, const char *name)
 {
-	if (PG_NARGS() <= arg)
-		return false;
 	check_not_null(fcinfo, arg, name);
 	return PG_GETARG_BOOL(arg);
 }
@@ -200,9 +198,8 @@ set_modified(const ItemWriter *writer, BlogItem *item)
 }
 
 /*
- * The arguments page_size, before_date, before_id, and oldest_first, which functions
- * of 0.1 do not have. Errors: 22004 if that is NULL; 22023 if the size is below 1 or
- * half a cursor is given.
+ * The arguments page_size, before_date, before_id, and oldest_first. Errors: 22004
+ * oldest_first is NULL; 22023 if the size is below 1 or half a cursor is given.
  */
 void
 get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)

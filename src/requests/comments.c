@@ -19,14 +19,13 @@
 
 #include "utils/snapmgr.h"
 
-REQUEST_FUNCTION_0_2(create_comment, REQUEST_CREATE_COMMENT);
-REQUEST_FUNCTION_0_2(edit_comment, REQUEST_EDIT_COMMENT);
+REQUEST_FUNCTION(create_comment, REQUEST_CREATE_COMMENT);
+REQUEST_FUNCTION(edit_comment, REQUEST_EDIT_COMMENT);
 REQUEST_FUNCTION(delete_comment, REQUEST_DELETE_COMMENT);
 OWN_REQUEST_FUNCTION(create_comment, REQUEST_CREATE_COMMENT);
 OWN_REQUEST_FUNCTION(edit_comment, REQUEST_EDIT_COMMENT);
 OWN_REQUEST_FUNCTION(delete_comment, REQUEST_DELETE_COMMENT);
 QUERY_FUNCTION(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT);
-QUERY_FUNCTION_0_2(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT);
 QUERY_FUNCTION(list_comment_replies, REQUEST_LIST_COMMENT_REPLIES, ITEM_COMMENT);
 QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT);
 
@@ -65,7 +64,7 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	(void) get_properties(fcinfo, 5, &comment);
 	if (get_flag(fcinfo, 6, "hidden"))
 		set_hidden(&comment, true);
-	if (PG_NARGS() > 7 && !PG_ARGISNULL(7))
+	if (!PG_ARGISNULL(7))
 		item_set(&comment, PROP_PARENT_ID, PG_GETARG_DATUM(7));
 
 	request_begin(&scope, "create_comment()");

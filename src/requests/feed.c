@@ -18,7 +18,6 @@
 #include "utils/snapmgr.h"
 
 QUERY_FUNCTION(list_feed, REQUEST_LIST_FEED, ITEM_POST);
-QUERY_FUNCTION_0_2(list_feed, REQUEST_LIST_FEED, ITEM_POST);
 
 /*
  * Q6: a page of the feed. The view holds the newest posts; a page that goes

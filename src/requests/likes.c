@@ -22,7 +22,6 @@ REQUEST_FUNCTION(delete_like, REQUEST_DELETE_LIKE);
 QUERY_FUNCTION(list_user_likes, REQUEST_LIST_USER_LIKES, ITEM_LIKE);
 QUERY_FUNCTION(get_like, REQUEST_GET_LIKE, ITEM_LIKE);
 QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE);
-QUERY_FUNCTION_0_2(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE);
 
 /*
  * C4: like a post: a like item in the post's logical partition, and the

@@ -37,22 +37,6 @@
 	extern int	no_such_variable
 
 /*
- * The same by two names in the library: blogstore_name_0_2() serves the function as 0.2
- * has it, with more arguments or longer rows, and blogstore_name() as 0.1 had it, until
- * the extension is updated. A session that has still loaded 0.1's library has no function
- * of the new name, and says so.
- */
-#define REQUEST_FUNCTION_0_2(name, request) \
-	REQUEST_FUNCTION(name, request); \
-	PG_FUNCTION_INFO_V1(blogstore_##name##_0_2); \
-	Datum \
-	blogstore_##name##_0_2(PG_FUNCTION_ARGS) \
-	{ \
-		return blogstore_##name(fcinfo); \
-	} \
-	extern int	no_such_variable
-
-/*
  * The same for items of one author alone, own_name() in SQL, whose arguments are the
  * author and those of the request: by name_of() in the file, which is told the author.
  */
@@ -86,26 +70,6 @@
 	} \
 	extern int	no_such_variable
 
-/*
- * The same with the arguments or the row that 0.2 has given it, which is another
- * function of the library: 0.1's library has none of this name, and so is not
- * called for what it does not know. The one above goes on serving 0.1's SQL.
- */
-#define QUERY_FUNCTION_0_2(name, request, type) \
-	PG_FUNCTION_INFO_V1(blogstore_##name##_0_2); \
-	const RequestQuery query_##name##_0_2 = { \
-		#name, blogstore_##name##_0_2, name, request, type \
-	}; \
-	Datum \
-	blogstore_##name##_0_2(PG_FUNCTION_ARGS) \
-	{ \
-		return query_return_set(fcinfo, &query_##name##_0_2); \
-	} \
-	extern int	no_such_variable
-
-extern const RequestQuery query_get_user_0_2;
-extern const RequestQuery query_get_user_by_name_0_2;
-extern const RequestQuery query_get_post_0_2;
 /* users.c, posts.c, comments.c, likes.c, feed.c, pages.c */
 extern const RequestQuery query_get_user;
 extern const RequestQuery query_get_user_by_name;
@@ -115,10 +79,6 @@ extern const RequestQuery query_list_post_comments;
 extern const RequestQuery query_list_post_likes;
 extern const RequestQuery query_list_feed;
 extern const RequestQuery query_get_like;
-extern const RequestQuery query_list_user_posts_0_2;
-extern const RequestQuery query_list_post_comments_0_2;
-extern const RequestQuery query_list_post_likes_0_2;
-extern const RequestQuery query_list_feed_0_2;
 extern const RequestQuery query_get_posts;
 extern const RequestQuery query_get_users;
 extern const RequestQuery query_get_likes;

@@ -101,7 +101,7 @@ typedef struct QueryFunction
 	bool		by_ids;			/* is its last argument a list of ids? */
 } QueryFunction;
 
-#define N_QUERIES 21
+#define N_QUERIES 14
 
 /*
  * queries.c: all of them. A plan has their numbers, and a parallel worker may run it

@@ -18,13 +18,11 @@
 #include "utils/inval.h"
 #include "utils/snapmgr.h"
 
-REQUEST_FUNCTION_0_2(create_user, REQUEST_CREATE_USER);
-REQUEST_FUNCTION_0_2(edit_user, REQUEST_EDIT_USER);
+REQUEST_FUNCTION(create_user, REQUEST_CREATE_USER);
+REQUEST_FUNCTION(edit_user, REQUEST_EDIT_USER);
 REQUEST_FUNCTION(delete_user, REQUEST_DELETE_USER);
 QUERY_FUNCTION(get_user, REQUEST_GET_USER, ITEM_USER);
-QUERY_FUNCTION_0_2(get_user, REQUEST_GET_USER, ITEM_USER);
 QUERY_FUNCTION(get_user_by_name, REQUEST_GET_USER_BY_NAME, ITEM_USER);
-QUERY_FUNCTION_0_2(get_user_by_name, REQUEST_GET_USER_BY_NAME, ITEM_USER);
 
 static void
 username_taken(Datum username)

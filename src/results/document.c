@@ -21,7 +21,6 @@
 #include "utils/typcache.h"
 
 PG_FUNCTION_INFO_V1(blogstore_item_document);
-PG_FUNCTION_INFO_V1(blogstore_item_document_0_2);
 
 /*
  * An item's values in the order of its row type's columns. Of an item that is shown
@@ -200,7 +199,7 @@ make_document(HeapTuple tuple, TupleDesc desc)
  * property of the article's that is NULL is JSON null.
  */
 Datum
-blogstore_item_document_0_2(PG_FUNCTION_ARGS)
+blogstore_item_document(PG_FUNCTION_ARGS)
 {
 	HeapTupleHeader row = PG_GETARG_HEAPTUPLEHEADER(0);
 	TupleDesc	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(row),
@@ -214,11 +213,4 @@ blogstore_item_document_0_2(PG_FUNCTION_ARGS)
 	document = make_document(&tuple, desc);
 	ReleaseTupleDesc(desc);
 	PG_RETURN_JSONB_P(document);
-}
-
-/* The same as 0.1 calls it. */
-Datum
-blogstore_item_document(PG_FUNCTION_ARGS)
-{
-	return blogstore_item_document_0_2(fcinfo);
 }

@@ -129,7 +129,7 @@ set_properties(BlogItem *item, Datum properties)
 }
 
 /*
- * The argument properties of a function that may have it; false: it brings none.
+ * The argument properties of a function; false: it is NULL.
  * Errors: 22023.
  */
 bool
@@ -137,7 +137,7 @@ get_properties(FunctionCallInfo fcinfo, int arg, BlogItem *item)
 {
 	const char *problem;
 
-	if (PG_NARGS() <= arg || PG_ARGISNULL(arg))
+	if (PG_ARGISNULL(arg))
 		return false;
 	problem = properties_problem(PG_GETARG_DATUM(arg));
 	if (problem != NULL)

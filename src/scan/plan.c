@@ -49,7 +49,7 @@
 
 static set_rel_pathlist_hook_type previous_hook = NULL;
 
-static CustomScanMethods scan_methods[N_QUERIES];	/* one for each name */
+static CustomScanMethods scan_methods[N_QUERIES];
 
 /* ------------------------------------------------------------------------
  * Which calls are taken
@@ -304,18 +304,6 @@ add_columns(List **tlist, List **columns, Index relid, Node *expressions)
 	list_free(vars);
 }
 
-/* The methods of a query; versions of a function share theirs. */
-static CustomScanMethods *
-methods_of(int number)
-{
-	const char *name = query_functions[number].query->name;
-	int			i = 0;
-
-	while (strcmp(query_functions[i].query->name, name) != 0)
-		i++;
-	return &scan_methods[i];
-}
-
 /*
  * From path to plan. The columns are in the order of the target list, if it has
  * nothing else, so that the scan's rows are the result as they are.
@@ -344,7 +332,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *best_path,
 		list_make1(copyObject(single_call(planner_rt_fetch(rel->relid, root))));
 	scan->custom_private = list_make2(makeInteger(number), columns);
 	scan->custom_scan_tlist = given;
-	scan->methods = methods_of(number);
+	scan->methods = &scan_methods[number];
 	return &scan->scan.plan;
 }
 
@@ -358,11 +346,9 @@ scan_init(void)
 {
 	for (int i = 0; i < N_QUERIES; i++)
 	{
-		CustomScanMethods *methods = methods_of(i);
+		CustomScanMethods *methods = &scan_methods[i];
 		char		name[NAMEDATALEN];
 
-		if (methods->CustomName != NULL)
-			continue;
 		snprintf(name, sizeof(name), BLOGSTORE_SCHEMA ".%s",
 				 query_functions[i].query->name);
 		if (GetCustomScanMethods(name, true) != NULL)

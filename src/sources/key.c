@@ -52,7 +52,7 @@ source_keys_find(const Import *import, ItemType type, Oid source,
 		Oid			of;
 
 		is_key[c] = false;
-		if (!refers(c) || !source_has(import, type, source, c))
+		if (!refers(c) || !source_has(type, source, c))
 			continue;
 		of = get_atttype(source, get_attnum(source, name));
 		if (!OidIsValid(of))

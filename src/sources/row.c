@@ -33,17 +33,16 @@ const char *const source_column[N_IMPORTED][N_READ] = {
 };
 
 /*
- * Does an import read a column of a source? Those that a source need not have it may be
- * without, and imports of 0.1 leave them alone.
+ * Does an import read a column of a source? A source may lack those that are not needed.
  */
 bool
-source_has(const Import *import, ItemType type, Oid source, StagedColumn column)
+source_has(ItemType type, Oid source, StagedColumn column)
 {
 	const char *name = source_column[type][column];
 
 	if (name == NULL || column < N_NEEDED)
 		return name != NULL;
-	return !import->plain && get_attnum(source, name) != InvalidAttrNumber;
+	return get_attnum(source, name) != InvalidAttrNumber;
 }
 
 static bool

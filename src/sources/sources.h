@@ -84,7 +84,6 @@ typedef struct Import
 	const char *reads[N_IMPORT_READS];	/* what is read instead of a table; NULL: itself */
 	Tuplestorestate *there[N_IMPORTED]; /* on a cluster: comments and likes of the rows'
 										 * keys, in the order of rows */
-	bool		plain;			/* sources have what 0.1 takes, and nothing else */
 	List	   *extra;			/* names of columns that become properties */
 	Datum		left_out[N_IMPORTED];	/* those that do not, where there is a source */
 	Relation	staged[N_IMPORTED]; /* open while sources are read */
@@ -156,8 +155,7 @@ extern void stage_documents(Import *import, Oid source, const char *column);
 
 /* row.c */
 extern const char *const source_column[N_IMPORTED][N_READ];
-extern bool source_has(const Import *import, ItemType type, Oid source,
-					   StagedColumn column);
+extern bool source_has(ItemType type, Oid source, StagedColumn column);
 extern const char *text_problem(const Import *import, ItemType type,
 								StagedColumn column, int64 bytes);
 extern const char *row_cut_texts(const Import *import, ItemType type,

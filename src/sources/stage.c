@@ -328,11 +328,11 @@ need_items(const Import *import, ItemType type, Oid source)
 
 	need_columns(source, plural_name(type), N_NEEDED, source_column[type]);
 	source_keys_find(import, type, source, is_key);
-	if (source_has(import, type, source, STAGED_PROPERTIES))
+	if (source_has(type, source, STAGED_PROPERTIES))
 		need_type(type, source, STAGED_PROPERTIES, JSONBOID, JSONOID);
-	if (source_has(import, type, source, STAGED_HIDDEN))
+	if (source_has(type, source, STAGED_HIDDEN))
 		need_type(type, source, STAGED_HIDDEN, BOOLOID, BOOLOID);
-	if (source_has(import, type, source, STAGED_MODIFICATION_DATE))
+	if (source_has(type, source, STAGED_MODIFICATION_DATE))
 		need_type(type, source, STAGED_MODIFICATION_DATE, TIMESTAMPTZOID,
 				  TIMESTAMPOID);
 }
@@ -356,7 +356,7 @@ stage_table(Import *import, ItemType type, Oid source)
 	for (int c = 0; c < N_READ; c++)
 	{
 		appendStringInfoString(&sql, c == 0 ? "SELECT " : ", ");
-		if (!source_has(import, type, source, c))
+		if (!source_has(type, source, c))
 			appendStringInfoString(&sql, "NULL");
 		else
 			appendStringInfo(&sql, "s.%s", source_column[type][c]);

@@ -9,8 +9,7 @@ use FindBin;
 use lib "$FindBin::RealBin/../t";
 
 use BlogstoreCluster;
-use BlogstoreUpgrade qw(hold release);
-use BlogstoreWorker;
+use BlogstoreWorker qw(:DEFAULT hold release);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;

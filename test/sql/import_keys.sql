@@ -390,16 +390,6 @@ DROP PROCEDURE kit.rename_all;
 SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();
 
--- The result of 0.1's import(), which the library goes on serving
-CREATE FUNCTION kit.old_import(regclass DEFAULT NULL, regclass DEFAULT NULL, regclass DEFAULT NULL, regclass DEFAULT NULL, regclass DEFAULT NULL,
-	OUT type text, OUT read bigint, OUT imported bigint, OUT present bigint, OUT rejected bigint) RETURNS SETOF record AS '$libdir/blogstore', 'blogstore_import' LANGUAGE C;
-SELECT * FROM kit.old_import('names') WHERE type = 'user';
-TRUNCATE names, rejects;
-INSERT INTO names VALUES (1, 'other', kit.d(1));
-SELECT kit.try('kit.old_import(''names'')');
-SELECT * FROM kit.old_import('names', NULL, NULL, NULL, 'rejects') WHERE type = 'user';
-SELECT reason FROM rejects;
-DROP FUNCTION kit.old_import;
 
 DROP TABLE wp_users, wp_posts, wp_comments, wp_likes, rejects, mixed_users, mixed_posts, mixed_comments, mixed_likes, bad_posts, text_users, one_user,
 	heard, mended, guest_comments, guest_posts, guest_likes, late_users, late_posts, late_comments, names CASCADE;

@@ -194,22 +194,5 @@ foreach my $case (@encodings)
 	is($node->safe_psql($dbname, 'SELECT * FROM blogstore.verify()'), '', "$encoding: verify() shows nothing");
 }
 
-# ---- A store of 0.1 has no place to write the format down, and follows it all the same
-
-$node->safe_psql('postgres', 'CREATE DATABASE old');
-$node->safe_psql('old', q{CREATE EXTENSION blogstore VERSION '0.1'; SELECT blogstore.create_containers(4)});
-create_kit($node, 'old');
-$node->safe_psql('old', q{SELECT kit.fill(1, 3, '<p>1 &lt; 2')});
-foreach my $case ([ 'text', '1 < 2' ], [ 'raw', '<p>1 &lt; 2' ], [ 'text', '1 < 2' ])
-{
-	my ($format, $wanted) = @$case;
-
-	set_and_reload($node, 'blogstore.short_form_format', $format);
-	wait_until($node, 'old', "SELECT count(*) = 3 FROM blogstore.users WHERE type = 'post' AND content = '$wanted'");
-	is($node->safe_psql('old', "SELECT blogstore.wait_for_views('10 min')"), 't', "0.1, $format: the views follow");
-	is($node->safe_psql('old', 'SELECT DISTINCT content FROM blogstore.list_feed()'), $wanted, "0.1, $format: list_feed()");
-	is($node->safe_psql('old', 'SELECT * FROM blogstore.verify()'), '', "0.1, $format: verify() shows nothing");
-}
-
 $node->stop;
 done_testing();

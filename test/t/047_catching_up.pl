@@ -163,17 +163,6 @@ SELECT username FROM blogstore.get_user('31f0cab0-4207-85fa-8818-3da0132b4959')}
 	"1|1\nuser_id cannot be written in UTF-8|latin1|\nutf8", 'a key that is no text is rejected, and the others have the ids that they have anywhere');
 is(sqlstate($node, 'bytes', q{import('users', key_prefix => E'\\xf8')}), '23514, hint', 'nor does a prefix make it one');
 
-# ---- Where somebody could call import() before
-
-$node->safe_psql('postgres', 'CREATE DATABASE older');
-$node->safe_psql('older', q{
-CREATE EXTENSION blogstore VERSION '0.1';
-CREATE ROLE "Mover one";
-GRANT EXECUTE ON FUNCTION blogstore.import TO "Mover one";
-ALTER EXTENSION blogstore UPDATE;
-});
-is($node->safe_psql('older', q{SELECT r, has_function_privilege(r, p.oid, 'EXECUTE') FROM pg_proc p, unnest('{Mover one,public}'::name[]) r WHERE p.oid = 'blogstore.import'::regproc ORDER BY 1}),
-	"Mover one|t\npublic|f", 'an update keeps who may import');
 $node->stop;
 
 # ---- Where no worker can run, and a partition has no leaf for deltas

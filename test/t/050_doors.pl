@@ -1,5 +1,5 @@
 
-# Who holds the requests after an update and after a restore; and who acts where the
+# Who holds the requests after a restore; and who acts where the
 # library is not loaded yet, when anybody can set anything of its settings' names.
 
 use strict;
@@ -93,57 +93,6 @@ like($node->safe_psql('restored', $grants), qr/^blogstore\.get_post\(uuid\)\|app
 like($node->safe_psql('restored', $grants), qr/^web\.get_post\(uuid\)\|web\|f\|t/m, 'and the wrappers');
 is($node->safe_psql('restored', q{SELECT blogstore.create_api('api', 'app'); SET ROLE site; SELECT blogstore.create_api('web', 'web', true); SELECT count(*) > 18 FROM pg_proc WHERE pronamespace = 'web'::regnamespace}),
 	"\n\nt", 'the wrappers are known again for what they are');
-
-# ---- An update: who holds what
-
-$node->safe_psql('postgres', 'CREATE DATABASE old');
-$node->safe_psql('old', "CREATE EXTENSION blogstore VERSION '0.1'");
-$node->safe_psql(
-	'old', q{
-CREATE ROLE all_of_it; CREATE ROLE reads; CREATE ROLE reads_little; CREATE ROLE grants; CREATE ROLE operates; CREATE ROLE "Odd ""one""";
-GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO all_of_it;
-GRANT EXECUTE ON FUNCTION blogstore.get_post, blogstore.list_feed TO reads;
-GRANT EXECUTE ON FUNCTION blogstore.list_feed TO reads_little;
-GRANT EXECUTE ON FUNCTION blogstore.get_post, blogstore.create_post, blogstore.list_feed TO grants WITH GRANT OPTION;
-GRANT EXECUTE ON FUNCTION blogstore.create_containers, blogstore.repair TO operates;
-GRANT EXECUTE ON FUNCTION blogstore.get_post, blogstore.create_post TO "Odd ""one""";
-ALTER EXTENSION blogstore UPDATE;
-});
-my $held = q{
-SELECT string_agg(DISTINCT proname, ' ' ORDER BY proname) FROM pg_proc p, aclexplode(proacl) a
-WHERE pronamespace = 'blogstore'::regnamespace AND a.grantee = '%s'::regrole AND proname <> ALL (ARRAY(SELECT function FROM blogstore.get_request_stats()
-	WHERE function IN ('create_user', 'edit_user', 'get_user', 'get_user_by_name', 'create_post', 'edit_post', 'get_post', 'list_user_posts', 'create_comment',
-	'list_post_comments', 'create_like', 'list_post_likes', 'list_feed', 'edit_comment', 'get_like', 'delete_like', 'delete_comment', 'delete_post', 'delete_user')))};
-my $added = $node->safe_psql('old', q{SELECT string_agg(proname, ' ' ORDER BY proname) FROM (
-	SELECT DISTINCT proname FROM blogstore.request_functions() f JOIN pg_proc p ON p.oid = f.function WHERE kind <> 'document'
-	EXCEPT SELECT unnest(ARRAY['create_user', 'edit_user', 'get_user', 'get_user_by_name', 'create_post', 'edit_post', 'get_post', 'list_user_posts', 'create_comment',
-	'list_post_comments', 'create_like', 'list_post_likes', 'list_feed', 'edit_comment', 'get_like', 'delete_like', 'delete_comment', 'delete_post', 'delete_user'])) x});
-like($added, qr/\bown_edit_post\b/, 'functions were added');
-my $read = $node->safe_psql('old', "SELECT string_agg(proname, ' ' ORDER BY proname) FROM pg_proc WHERE pronamespace = 'blogstore'::regnamespace AND provolatile <> 'v' AND proname = ANY (string_to_array('$added', ' '))");
-is($node->safe_psql('old', sprintf $held, 'grants'), $added, 'who holds get_post() and create_post() holds what was added');
-is($node->safe_psql('old', sprintf $held, '"Odd ""one"""'), $added, '... also under a name that needs quotes');
-is($node->safe_psql('old', sprintf $held, 'reads'), $read, 'who holds get_post() alone holds the queries that were added');
-is($node->safe_psql('old', sprintf $held, 'reads_little'), '', 'who does not, holds nothing new');
-is($node->safe_psql('old', sprintf $held, 'operates'), 'create_containers repair', 'what was made anew is held by whoever held it');
-is($node->safe_psql('old', q{SELECT bool_and(is_grantable) FROM pg_proc p, aclexplode(proacl) a WHERE pronamespace = 'blogstore'::regnamespace AND a.grantee = 'grants'::regrole}), 't', 'with the right to grant it');
-is($node->safe_psql('old', q{SELECT count(*) FROM pg_proc p, blogstore.request_functions() f WHERE p.oid = f.function AND NOT has_function_privilege('all_of_it', p.oid, 'EXECUTE')}), '0', 'who held all requests holds all requests');
-is($node->safe_psql('old', q{SELECT string_agg(proname, ' ' ORDER BY proname) FROM pg_proc p, aclexplode(proacl) a WHERE pronamespace = 'blogstore'::regnamespace AND a.grantee = 'all_of_it'::regrole AND proname IN ('create_api', 'grant_requests', 'revoke_requests', 'upgrade_containers')}),
-	'', 'but no operation that was added');
-is($node->safe_psql('old', q{SELECT count(*) FROM pg_proc p, aclexplode(proacl) a WHERE pronamespace = 'blogstore'::regnamespace AND a.grantee = 0}), '0', 'PUBLIC holds none');
-is($node->safe_psql('old', q{SELECT to_regprocedure('blogstore.grant_for_site(text)') IS NULL}), 't', 'no tool of the update is left');
-# what an update has granted is the site's, and is dumped with it
-my $old_grants = q{SELECT p.oid::regprocedure, a.grantee::regrole, a.is_grantable FROM pg_proc p, aclexplode(proacl) a
-WHERE pronamespace = 'blogstore'::regnamespace AND a.grantee <> proowner ORDER BY p.oid::regprocedure::text COLLATE "C", a.grantee::regrole::text COLLATE "C"};
-command_ok([ 'pg_dump', '-f', $dump, '-d', $node->connstr('old') ], 'dumped after the update');
-$node->safe_psql('postgres', 'CREATE DATABASE restored_old');
-command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $node->connstr('restored_old') ], 'restored');
-is($node->safe_psql('restored_old', $old_grants), $node->safe_psql('old', $old_grants), 'the grants are those of before');
-
-# granted to all: what was added is granted to all
-$node->safe_psql('postgres', 'CREATE DATABASE open');
-$node->safe_psql('open', q{CREATE EXTENSION blogstore VERSION '0.1'; GRANT EXECUTE ON FUNCTION blogstore.get_post TO PUBLIC; ALTER EXTENSION blogstore UPDATE});
-is($node->safe_psql('open', q{SELECT bool_and(has_function_privilege('reads_little', f.function, 'EXECUTE') = (p.provolatile <> 'v' AND proname <> ALL (ARRAY['get_user', 'get_user_by_name', 'list_user_posts', 'list_post_comments', 'list_post_likes', 'list_feed', 'get_like'])))
-FROM blogstore.request_functions() f JOIN pg_proc p ON p.oid = f.function WHERE kind <> 'document'}), 't', 'PUBLIC, who held get_post(), holds the queries that were added');
 
 # ---- The manual's statements, in its order
 

@@ -21,6 +21,7 @@ our @EXPORT = qw(
   worker_pid kill_worker stop_worker hold_worker close_gate await_gate open_gate worker_slot
   slots_made job_place hold_writers each_late begin_late
 );
+our @EXPORT_OK = qw(hold release);
 
 =pod
 
@@ -309,6 +310,32 @@ sub begin_late
 		"BEGIN ISOLATION LEVEL $isolation;\nSELECT blogstore.new_id() IS NULL;\n\\echo started\n$query;\n");
 	wait_until($node, $dbname,
 		"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'advisory'");
+	return;
+}
+
+=pod
+
+=item hold(node, dbname, sql), release(psql)
+
+A psql that has run SQL in a transaction which stays open, and how that ends.
+
+=cut
+
+sub hold
+{
+	my ($node, $dbname, $sql) = @_;
+	my $psql = $node->background_psql($dbname);
+
+	$psql->query_safe("BEGIN; $sql");
+	return $psql;
+}
+
+sub release
+{
+	my ($psql) = @_;
+
+	$psql->query_safe('COMMIT');
+	$psql->quit;
 	return;
 }
 
