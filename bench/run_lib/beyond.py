@@ -3,7 +3,7 @@
 import os
 from typing import NamedTuple
 
-from lib.program import Verdict, turns
+from lib.program import Verdict
 from lib.server import Failure, say
 
 from . import check

@@ -96,20 +96,23 @@ class Contestant:
 # takes for little data, and planning anew for each call, are dearer.
 IN_ORDER = ('enable_seqscan=off', 'enable_bitmapscan=off', 'enable_sort=off', 'plan_cache_mode=force_generic_plan')
 
+BLOGSTORE = Contestant('blogstore', 'blogstore')
 CONTESTANTS = (
 	Contestant('v1', 'V1'),
 	Contestant('v2', 'V2', 'v2', 'v1'),
-	Contestant('v2i', 'V2 by pg_ivm', 'v2i', 'v1'),
 	Contestant('v3', 'V3'),
-	Contestant('blogstore', 'blogstore'),
+	BLOGSTORE,
 	Contestant('floor', 'floor', settings=IN_ORDER),
 )
 
 # the same on data with what the article's items do not have
 BEYOND_CONTESTANTS = (
-	Contestant('blogstore', 'blogstore'),
+	BLOGSTORE,
 	Contestant('floor', 'floor', 'beyond', 'floor', settings=IN_ORDER),
 )
+
+# what Q2 is compared with: the floor's posts, with counts in a table of their own
+JOINED = Contestant('joined', 'a join with counters', settings=IN_ORDER)
 
 # what import() is compared with: the floor's rows alone
 PLAIN = Contestant('plain', 'plain INSERTs', 'floor')

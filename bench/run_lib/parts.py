@@ -1,31 +1,27 @@
 """What is measured beside the requests: a function for each part, named as --only names it."""
 
+import copy
 import os
-import re
-import subprocess
-import sys
 import time
 from typing import NamedTuple
 
 from lib import pgbench
-from lib.server import Failure, environment, say
+from lib.server import Failure, say
 
 from .beyond import beyond
 from .cold import cold
-from .contestants import BY_NAME, fill_in
-from .dirtied import dirtied
+from .contestants import BLOGSTORE, BY_NAME, JOINED, fill_in
 from .first import first
 from .instructions import instructions
 from .measure import Runner, Timing
 from .site import ID
-from .slices import slices
-from .tracking import tracking
 from .traffic import traffic
 from .verified import Against, against_plain, verify
+from .viral import viral
 from .wal import wal
 
 # those with files of their own come first
-__all__ = ('wal', 'first', 'instructions', 'dirtied', 'slices', 'verify', 'traffic', 'beyond', 'cold', 'tracking', 'freshness', 'rebuild', 'rename', 'viral', 'scaling')
+__all__ = ('wal', 'first', 'instructions', 'verify', 'traffic', 'beyond', 'cold', 'viral', 'joined', 'freshness', 'rebuild', 'rename', 'scaling')
 
 BUSY_ITEMS = 20000			# of the user who is renamed
 
@@ -74,7 +70,7 @@ def freshness(site, options, _workplace):
 			background = runner.start(request, blogstore, writers, ['-T', str(seconds + 1)])
 			time.sleep(0.5)
 		out = site.server.psql(site.database, '-f', blogstore.path('probe.sql'), seconds=seconds)
-		done = runner.finish(request, blogstore, background) if background else pgbench.Run(0.0, 0, False)
+		done = runner.finish(request, blogstore, background) if background else pgbench.Run(0.0, 0)
 		found.append(Freshness(writers, done.tps, [float(line) for line in out.split()]))
 		say(f'freshness beside {writers} writers: p50 {found[-1].percentile(50):.1f}, p99 {found[-1].percentile(99):.1f} ms')
 		site.settle()
@@ -108,7 +104,7 @@ def rename(site, options, _workplace):
 	likes = BY_NAME['create_like']._replace(keys=('number', 'busy_user'))
 	count = min(site.posts, 500 if options.quick else BUSY_ITEMS)
 	for contestant in site.contestants:
-		if contestant.name in ('v1', 'floor', 'v2i'):		# there a rename is one row
+		if contestant.name in ('v1', 'floor'):		# there a rename is one row
 			continue
 		site.worker(contestant.is_blogstore)
 		pgbench.finish(pgbench.start(site.server, runner.call(likes, contestant, 1, ['-t', str(count)]),
@@ -147,19 +143,16 @@ def renamed(runner, contestant, items):
 	return Rename(contestant.title, items, call - begin, done - begin, before, meanwhile)
 
 
-def viral(_site, options, workplace):
-	"""What bench/viral prints of likes of one post, and how one post compares with many."""
-	program = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'viral')
-	amount = ['--quick'] if options.quick else ['--seconds', str(options.seconds), '--latency-seconds', str(options.seconds), '--rounds', str(options.rounds)]
-	done = subprocess.run([sys.executable, program, '--parts', 'throughput', '--requests', 'create_like', '--clients', '1,16,64',
-		*amount, '--pg-config', options.pg_config, '--directory', os.path.dirname(workplace.path)],
-		stdout=subprocess.PIPE, text=True, check=False, env=environment())
-	if done.returncode != 0:
-		raise Failure('bench/viral failed:\n' + done.stdout[-2000:])
-	sections = done.stdout.split('\n## ')
-	tables = [section for section in sections if section.startswith(('Transactions', 'One post'))]
-	ratio = re.search(r'^\| create_like \| blogstore \| ([\d.]+)', tables[-1], re.M)
-	return '\n'.join('### ' + section for section in tables), float(ratio[1])
+def joined(site, options, _workplace):
+	"""Q2 beside plain SQL that joins a table of counters: Timing."""
+	site.sql(f'CREATE SCHEMA {JOINED.schema}')
+	site.file(JOINED.path('schema.sql'), JOINED)
+	both, timing = copy.copy(site), Timing()
+	both.contestants = [BLOGSTORE, JOINED]
+	site.worker(True)
+	Runner(both, options).queries(timing, [BY_NAME['get_post']])
+	site.sql(f'DROP SCHEMA {JOINED.schema} CASCADE')
+	return timing
 
 
 def scaling(site, options, _workplace):

@@ -1,13 +1,11 @@
 """SVG plots, by gnuplot where it is installed."""
 
 import os
-import re
 import shutil
 
 from lib.server import call
 
 from .contestants import REQUESTS
-from .wal import SKEWS
 
 HEAD = """
 set terminal svg size 1000,520 font 'sans-serif,13' background '#ffffff'
@@ -30,11 +28,9 @@ def draw(site, options, results):
 	plots = {
 		'requests': 'timing' in results and requests(site, results['timing']),
 		'clients': 'timing' in results and len(options.clients) > 1 and clients(site, options, results['timing']),
-		'skew': results.get('wal') and skew(results['wal']),
 		'scaling': results.get('scaling') and scaling(results['scaling'], writes=False),
 		'scaling_commands': results.get('scaling') and scaling(results['scaling'], writes=True),
 		'freshness': results.get('freshness') and freshness(results['freshness']),
-		'viral': results.get('viral') and viral(results['viral'][0]),
 	}
 	made = []
 	for name, commands in plots.items():
@@ -79,17 +75,6 @@ def clients(site, options, timing):
 	return commands + 'unset multiplot\n' if measured else ''
 
 
-def skew(found):
-	"""WAL of a like by how unevenly likes are spread over posts."""
-	kinds = [kind for kind in SKEWS if (kind, 'create_like', 'v1') in found]
-	commands, lines = '', []
-	for contestant, title, colour in (('v1', 'V1', COLOURS[0]), ('blogstore', 'blogstore', COLOURS[4])):
-		commands += block(contestant, [f"{SKEWS[kind]} {found[kind, 'create_like', contestant][0].bytes:.0f}" for kind in kinds])
-		lines.append(f"${contestant} with linespoints pt 7 ps 0.8 lw 2 lc rgb '{colour}' title '{title}'")
-	return (commands + "set title 'WAL of a like for good, by how unevenly likes are spread over posts'\nset yrange [0:*]\nset xrange [-0.05:1.2]\n"
-		"set xlabel 'exponent of the Zipf-like distribution (0: evenly)'\nset ylabel 'bytes of WAL a like'\nplot " + ', '.join(lines) + '\n')
-
-
 def scaling(found, writes):
 	"""Buffers of each query, or of each command, by the size of the data set, of blogstore, and of V1 if it has grown too."""
 	commands, lines = '', []
@@ -114,17 +99,3 @@ def freshness(found):
 		lines.append(f"$w{at} with steps lw 2 lc rgb '{COLOURS[at]}' title '{of.writers} writers'")
 	return (commands + "set title 'From commit to visible in the feed'\nset xlabel 'ms'\nset ylabel '% of posts'\n"
 		'set logscale x\nplot ' + ', '.join(lines) + '\n')
-
-
-def viral(text):
-	"""Likes a second of each contestant by clients, of one post and of many."""
-	clients = re.search(r'^\| request .*', text, re.M)[0]
-	clients = re.findall(r'(\d+) clients', clients)
-	commands, lines = '', []
-	for at, row in enumerate(re.findall(r'^\| create_like \| (one post|[\d,]+ posts) \| ([^|]+) \| ([\d,| ]+) \|$', text, re.M)):
-		values = [value.strip().replace(',', '') for value in row[2].split('|')]
-		commands += block(f'v{at}', [f'{client} {value}' for client, value in zip(clients, values)])
-		lines.append(f"$v{at} with linespoints pt 7 ps 0.6 lw 2 lc rgb '{COLOURS[at % len(COLOURS)]}' dashtype {1 if row[0] == 'one post' else 2} "
-			f"title '{row[1]}, {row[0]}'")
-	return (commands + "set title 'Likes a second'\nset xlabel 'clients'\nset logscale x 2\nset yrange [0:*]\n"
-		'set key outside right top vertical\nplot ' + ', '.join(lines) + '\n' if lines else '')

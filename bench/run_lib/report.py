@@ -9,8 +9,10 @@ import sys
 from lib.report import machine, table
 
 from . import article, report_beyond, report_counted, report_lasting
-from .contestants import CONTESTANTS, REQUESTS
+from .contestants import REQUESTS
+from .figures import spread
 from .measure import WARM_UP, query_rounds
+from .viral import CLIENTS, KINDS
 
 NAMES = {'get_post': 'reading a post', 'create_like': 'liking a post'}
 
@@ -54,7 +56,7 @@ def write(site, options, results, drawn):
 			costs(site, options, results)
 		if 'import' in options.only and site.imported:
 			imported(site)
-		for name, part in (('freshness', freshness), ('rebuild', rebuild), ('rename', rename), ('tracking', tracking),
+		for name, part in (('freshness', freshness), ('rebuild', rebuild), ('rename', rename),
 				('viral', viral), ('beyond', report_beyond.write), ('cold', report_beyond.cold), ('scaling', scaling)):
 			if name in results:
 				part(results[name])
@@ -77,9 +79,6 @@ def data_set(site, options):
 	rounds, seconds = query_rounds(options)
 	print(f'- {options.rounds} rounds of ' + ('a few transactions' if options.quick else
 		f'{options.seconds} s, of the queries {rounds} of {seconds:g} s') + ', contestants in turn within each; medians')
-	absent = [contestant.title for contestant in CONTESTANTS if contestant not in site.contestants]
-	if absent:
-		print(f'- absent, for they are not installed: {", ".join(absent)}')
 
 
 def rows_of(results, column):
@@ -190,20 +189,12 @@ def rename(found):
 		*(f'{title}, {span}' for title in NAMES.values() for span in ('before', 'meanwhile'))], rows)
 
 
-def tracking(found):
-	"""What statistics take."""
-	gains = [100 * gain for gain in found.gains()]
-	print('\n## What statistics take\n')
-	print(f'get_post, one client, a hundred calls with blogstore.track_requests on and a hundred without in turn, in one session:\n'
-		f'{statistics.median(found.counted):.1f} microseconds a call with statistics, {statistics.median(found.uncounted):.1f} without; calls a second without are more by '
-		f'{statistics.median(gains):.1f} % ({min(gains):.1f} to {max(gains):.1f}).')
-
-
 def viral(found):
-	"""What bench/viral printed."""
+	"""Likes of one post and of many."""
 	print('\n## A viral post\n')
-	print('By bench/viral, on servers of its own.\n')
-	print(found[0].strip())
+	print(f'{CLIENTS} clients; {found.likes:,} users like one post, or each of them another post. Likes a second, medians of rounds.')
+	table(['contestant', *KINDS, 'one / all'], [[contestant.title, *(f'{statistics.median(found.tps[contestant.name, kind]):,.0f}' for kind in KINDS),
+		spread(found.ratios(contestant.name))] for contestant in found.contestants])
 
 
 def scaling(found):
@@ -244,8 +235,8 @@ def beside_article(largest):
 def summary(figures, options):
 	"""All figures."""
 	print('\n## Figures')
-	print('\nRatios to a peer within this run; counted ones first, which no clock makes better or worse. Of what was measured in rounds the\n'
-		'median counts; beside it are the least and the most. `bench/run --only PART` measures a part alone.')
+	print('\nRatios to a peer within this run. Of what was measured in rounds the median counts; the least and the most are beside it.\n'
+		'`bench/run --only PART` measures a part alone.')
 	table(['figure', 'what', 'bound', 'measured', 'reached', 'part'], [[figure.name, figure.what, figure.bound, figure.measured.strip(),
 		'' if figure.reached is None else 'yes' if figure.reached else '**no**', figure.part] for figure in figures])
 	if options.left_out:

@@ -1,47 +1,19 @@
-"""The report's sections on what lasts: pages dirtied, import in slices, verify(), traffic."""
+"""The report's sections on verify() and traffic."""
 
 import statistics
 
 from lib.report import table
 
-from .contestants import BY_NAME, CONTESTANTS, PLAIN
-from .slices import NEIGHBOURS, growth
+from .contestants import BY_NAME
 from .traffic import CLIENTS, LOAD, PEERS, WEIGHTS
 from .verified import exponent
-
-TITLES = {contestant.name: contestant.title for contestant in (*CONTESTANTS, PLAIN)}
 
 
 def write(results):
 	"""Those that were measured."""
-	for name, part in (('dirtied', dirtied), ('slices', slices), ('verify', verify), ('traffic', traffic)):
+	for name, part in (('verify', verify), ('traffic', traffic)):
 		if name in results:
 			part(results[name])
-
-
-def dirtied(found):
-	"""F11."""
-	print('\n## Pages dirtied between two checkpoints\n')
-	print('By likes spread evenly over all posts, until the views show them: how many pages the WAL written meanwhile names, each\n'
-		'once, which is what a checkpoint has to write if nobody has written a page before. Without autovacuum.')
-	table(['contestant', 'likes', 'pages', 'pages a like', 'to V1'], [[TITLES[name], f'{of.likes:,}', f'{of.pages:,}', f'{of.pages / of.likes:.3f}',
-		f'{of.pages / found["v1"].pages:.2f}'] for name, of in found.items()])
-
-
-def slices(found):
-	"""F15."""
-	print(f'\n## Import, slice by slice\n\nThe data set in {len(found[PLAIN.name])} slices, in memory and without a checkpoint; plain INSERTs of the same rows into\n'
-		f'plain tables with the same indexes in turn. "Last": the last slice against the first; of the last {NEIGHBOURS} the median,\n'
-		f'against that of the first {NEIGHBOURS}.')
-	rows = []
-	for name, of in found.items():
-		of = [one for one in of if one.items]
-		for title, each, unit in (('s', [one.seconds for one in of], 1e6), ('WAL', [one.wal for one in of], 1)):
-			an_item = [value / one.items for value, one in zip(each, of)]
-			last, medians = growth(an_item)
-			rows.append([TITLES[name], {'s': 'microseconds an item', 'WAL': 'bytes of WAL an item'}[title],
-				f'{unit * an_item[0]:,.1f}', f'{unit * statistics.median(an_item):,.1f}', f'{unit * an_item[-1]:,.1f}', f'{last:.2f}', f'{medians:.2f}'])
-	table(['contestant', '', 'first', 'median', 'last', 'last / first', 'medians'], rows)
 
 
 def verify(found):

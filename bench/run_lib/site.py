@@ -68,7 +68,6 @@ class Site:
 		"""Make the database, its users, and who writes which post."""
 		self.server.sql('postgres', f'CREATE DATABASE {self.database}')
 		self.sql('CREATE EXTENSION blogstore')
-		self.find_peers()
 		say(f'{self.database}: making the data set of {self.users:,} users')
 		self.file(DATASET)
 		self.most_likes = int(self.value(f'SELECT dataset.most_likes({self.users})'))
@@ -138,15 +137,6 @@ class Site:
 			if path:
 				self.file(path, contestant)
 		return seconds
-
-	def find_peers(self):
-		"""Leave out peers that are not installed."""
-		for contestant in list(self.contestants):
-			extension = contestant.path('extension.sql')
-			if extension and self.value("SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_ivm'") == '0':
-				self.contestants.remove(contestant)
-			elif extension:
-				self.file(extension)
 
 	def size(self, contestant):
 		"""Bytes of all its tables and indexes."""

@@ -1,4 +1,4 @@
-"""WAL and processors' time that a like and a comment cost for good: with their commits, their counts where they stay, and all copies refreshed."""
+"""WAL that a like and a comment cost for good: with their commits, their counts where they stay, and all copies refreshed."""
 
 import bisect
 import itertools
@@ -9,7 +9,7 @@ import time
 from collections import defaultdict
 from typing import NamedTuple
 
-from lib import pgbench, processors
+from lib import pgbench
 from lib.server import Failure, call, say
 
 from .contestants import BY_NAME
@@ -21,29 +21,14 @@ POSTS = 6000
 WRITES = 6000
 RATE = 500				# of writes, in a second
 TAIL = 13				# seconds after the last write until all it has caused is written
-KINDS = ('spread', 'zipf')
 NAMES = ('create_like', 'create_comment')
-# kind of distribution of writes over posts -> its exponent: the nth post takes 1 / n to the power of it; all but KINDS are for a plot
-SKEWS = {'spread': 0.0, 'zipf 0.5': 0.5, 'zipf 0.8': 0.8, 'zipf': 1.1}
-
-# what an index's growth, the server's own doings and pruning write: not in proportion to rows
-OCCASIONAL = re.compile(r'^(XLOG|Standby|Heap2|Btree/(SPLIT|NEWROOT|INSERT_UPPER|DEDUP|DELETE|VACUUM|REUSE))')
-
-# Bytes of records whose size follows from nothing of the row: the header of a record, its one
-# block's reference, and what the kind of record adds (access/xlogrecord.h, heapam_xlog.h).
-RECORD = 24
-BLOCK = 20
-DATA = 2
-ROW_LOCK = RECORD + BLOCK + DATA + 8
-CONFIRM = RECORD + BLOCK + DATA + 2
-COMMIT = RECORD + DATA + 20
-
+# kind of distribution of writes over posts -> its exponent: the nth post takes 1 / n to the power of it
+SKEWS = {'spread': 0.0, 'zipf': 1.1}
 
 class Written(NamedTuple):
 	"""What the writes of one kind by one contestant came to."""
 	bytes: float			# of WAL, of one of them
 	rate: float				# of them, in a second
-	taken: float			# microseconds of processors, of one of them, of all processes of the server
 	records: dict			# type -> bytes of one write, or nothing where pg_waldump is missing
 
 
@@ -64,30 +49,28 @@ def targets(kind, number, rounds, count, site, seen):
 
 
 def load_targets(site, rounds, count):
-	"""Put so many for each round where the scripts read them, which writes no WAL later; rounds: kind -> how many."""
+	"""Put so many for each round where the scripts read them, which writes no WAL later."""
 	seen = set()
-	lines = [f'{kind}\t{n}\t{ID + post + 1}\t{ID + user + 1}' for kind in rounds for number in range(rounds[kind])
-		for n, (post, user) in enumerate(targets(kind, number, rounds[kind], count, site, seen), number * count + 1)]
+	lines = [f'{kind}\t{n}\t{ID + post + 1}\t{ID + user + 1}' for kind in SKEWS for number in range(rounds)
+		for n, (post, user) in enumerate(targets(kind, number, rounds, count, site, seen), number * count + 1)]
 	site.sql('\n'.join(['COPY staging.targets FROM STDIN;', *lines, '\\.', '']))
 	site.sql('VACUUM (FREEZE, ANALYZE) staging.targets')
 
 
 def wal(site, options, _workplace):
-	"""WAL and time of a write: (kind of distribution, request, contestant) -> Written of each round, of which one is enough for a plot."""
+	"""WAL of a write: (kind of distribution, request, contestant) -> Written of each round."""
 	users, posts, count = (100, 100, 200) if options.quick else (USERS, POSTS, WRITES)
 	other = small_site(site.server, 'wal', options, ('v1', 'blogstore'), (users, posts))
 	other.server.change(full_page_writes='off', autovacuum='off')
-	rounds = {kind: options.rounds if kind in KINDS else 1 for kind in (KINDS if options.quick else SKEWS)}
-	load_targets(other, rounds, count)
+	load_targets(other, options.rounds, count)
 	found = defaultdict(list)
 	for number in range(options.rounds):
-		for kind, name in [(kind, name) for kind in rounds if number < rounds[kind] for name in (NAMES if kind in KINDS else NAMES[:1])]:
+		for kind, name in itertools.product(SKEWS, NAMES):
 			for contestant in other.contestants:
 				done = written(other, kind, BY_NAME[name], contestant, (number * count, count), options.quick)
 				found[kind, name, contestant.name].append(done)
-				say(f'round {number + 1}: {name}, {kind}, {contestant.title}: {done.bytes:,.0f} bytes of WAL and {done.taken:,.0f} us of processors each, at {done.rate:,.0f}/s')
+				say(f'round {number + 1}: {name}, {kind}, {contestant.title}: {done.bytes:,.0f} bytes of WAL each, at {done.rate:,.0f}/s')
 	other.worker(True)
-	check_arithmetic(other, found['spread', 'create_like', 'v1'][0])
 	other.server.change(full_page_writes=None, autovacuum=None)
 	other.drop()
 	return dict(found)
@@ -103,16 +86,16 @@ def written(site, kind, request, contestant, which, quick):
 	rate = [] if quick else ['-R', str(RATE)]
 	site.worker(contestant.is_blogstore)
 	time.sleep(0.2 if quick else 2)
-	before, taken = position(site), processors.of_server(site.server.process.pid)
+	before = position(site)
 	done = pgbench.finish(pgbench.start(site.server,
 		pgbench.command(site.server, site.database, path, 1, ['-t', str(count), *rate], {'i': start}), PGOPTIONS=contestant.options()))
 	time.sleep(0 if quick else TAIL)
 	site.settle()
-	after, taken = position(site), processors.of_server(site.server.process.pid) - taken
+	after = position(site)
 	if done.transactions != count:
 		raise Failure(f'{request.name} of {contestant.title}: {done.transactions} of {count} were written')
 	difference = int(site.value(f"SELECT '{after}'::pg_lsn - '{before}'::pg_lsn"))
-	return Written(difference / count, done.tps, 1e6 * taken / count, records(site, before, after, count))
+	return Written(difference / count, done.tps, records(site, before, after, count))
 
 
 def position(site):
@@ -135,17 +118,3 @@ def records(site, before, after, count):
 	out = call(command, user=site.server.installation.user, cwd=site.server.socket)
 	rows = re.findall(r'^(\w+/\S+)' + r'\s+(\d+) \([^)]*\)' * 4, out, re.M)
 	return {row[0]: int(row[4]) / count for row in rows}
-
-
-def check_arithmetic(site, likes):
-	"""V1's like has to cost what its row, its two index entries, its two foreign keys and its commit imply; raises Failure if not."""
-	if not likes.records:
-		return
-	row, key, listed = map(int, site.sql('SELECT pg_column_size(l), 8 + pg_column_size((user_id, post_id)) - 24,'
-		' 8 + pg_column_size((post_id, creation_date, like_id)) - 24 FROM v1.likes AS l LIMIT 1')[0])
-	implied = (RECORD + BLOCK + DATA + 3 + 5 + row - 23) + sum(RECORD + BLOCK + DATA + 2 + entry for entry in (key, listed))
-	implied += 2 * ROW_LOCK + CONFIRM + COMMIT
-	counted = sum(size for kind, size in likes.records.items() if not OCCASIONAL.match(kind))
-	say(f'a like of V1: {counted:.0f} bytes of records, {implied} by the sizes of its row and index entries')
-	if abs(counted / implied - 1) > 0.1:
-		raise Failure(f'a like of V1 has {counted:.0f} bytes of WAL records, and its row and index entries imply {implied}')

@@ -4,8 +4,7 @@
 --
 -- The article's data set: users, each with 5 to 50 posts of about 1 kB, each
 -- with 0 to 25 comments and 0 to 100 likes, all evenly spread; 100,000 users are
--- its full size. And posts for benchmarks that write all comments and likes
--- themselves: nothing on them yet, and scattered ids.
+-- its full size.
 --
 -- Everything that looks random is a hash of a number and of the seed, so the same
 -- arguments give the same data. Plain SQL, so that any client can run this file.
@@ -105,25 +104,4 @@ BEGIN ATOMIC
 		post_date + dataset.pick(post * 128 + k, 100 * seed + 12, 2592000000) * interval '1 millisecond'
 			+ k * interval '1 microsecond'
 	FROM generate_series(first, last) AS k;
-END;
-
--- Users number 0 to users - 1 whose ids are in no order, md5('u' || n), so that one who
--- comes after another does not come to the same page of an index. Ids and names can be
--- told apart from others of their kind by what is put before them.
-CREATE FUNCTION dataset.scattered_users(users bigint, before text DEFAULT '')
-RETURNS TABLE (user_id uuid, username text) LANGUAGE sql IMMUTABLE PARALLEL SAFE
-BEGIN ATOMIC
-	SELECT md5(before || 'u' || n)::uuid, before || 'user ' || n FROM generate_series(0, users - 1) AS n;
-END;
-
--- So many posts of theirs from number first on, of some 820 characters, with ids
--- md5('p' || n); a higher number is a newer post.
-CREATE FUNCTION dataset.scattered_posts(first bigint, posts bigint, users bigint, before text DEFAULT '')
-RETURNS TABLE (post_id uuid, user_id uuid, title text, content text, creation_date timestamptz)
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-BEGIN ATOMIC
-	SELECT md5(before || 'p' || n)::uuid, md5(before || 'u' || mod(n, users))::uuid, 'Post number ' || n,
-		(SELECT string_agg(md5(n || ' ' || k), ' ') FROM generate_series(1, 25) AS k),
-		timestamptz '2024-01-01 00:00:00+00' + n * interval '1 minute'
-	FROM generate_series(first, first + posts - 1) AS n;
 END;

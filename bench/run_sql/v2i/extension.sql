@@ -1,1 +1,0 @@
-CREATE EXTENSION pg_ivm;

@@ -1,2 +1,0 @@
-SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date
-FROM blogstore.get_post(md5('p' || :post)::uuid);
