@@ -39,6 +39,5 @@ html_is_blank(char c)
 }
 
 extern HtmlToken html_text_next(HtmlText *html);
-extern bool html_is_plain(const char *html, size_t bytes);
 
 #endif							/* BLOGSTORE_HTML_TEXT_H */

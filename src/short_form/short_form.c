@@ -9,7 +9,6 @@
 
 #include "settings.h"
 #include "short_form/excerpt.h"
-#include "short_form/html_text.h"
 #include "short_form/short_form.h"
 
 #include "mb/pg_wchar.h"
@@ -18,22 +17,8 @@
 #include "utils/memutils.h"
 
 /*
- * Are so many bytes characters of one byte each? In every encoding of a server the
- * bytes of longer characters have the high bit.
- */
-static bool
-bytes_are_ascii(const char *text, int n)
-{
-	unsigned char high = 0;
-
-	for (int i = 0; i < n; i++)
-		high |= (unsigned char) text[i];
-	return (high & 0x80) == 0;
-}
-
-/*
- * The first characters of a content. Of one that is stored out of line only the slice
- * that can hold them is fetched.
+ * Return the first characters of a content. Of one that is stored out of line only the
+ * slice that can hold them is fetched.
  */
 static text *
 first_characters(Datum content, int characters)
@@ -47,31 +32,18 @@ first_characters(Datum content, int characters)
 	if (max_bytes > MaxAllocSize / 2)
 		max_bytes = MaxAllocSize / 2;
 	slice = PG_DETOAST_DATUM_SLICE(content, 0, (int32) max_bytes);
-	bytes = Min(VARSIZE_ANY_EXHDR(slice), characters);
-	if (!bytes_are_ascii(VARDATA_ANY(slice), bytes))
-		bytes = pg_mbcharcliplen(VARDATA_ANY(slice), VARSIZE_ANY_EXHDR(slice),
-								 characters);
+	bytes = pg_mbcharcliplen(VARDATA_ANY(slice), VARSIZE_ANY_EXHDR(slice),
+							 characters);
 	return cstring_to_text_with_len(VARDATA_ANY(slice), bytes);
 }
 
-/* The content of a post in short form, in the current memory context. */
+/* Return the content of a post in short form, in the current memory context. */
 text *
 content_shorten(Datum content)
 {
-	text	   *first = first_characters(content, blogstore_short_form_length);
-	int			bytes = VARSIZE(first) - VARHDRSZ;
-
-	if (blogstore_short_form_format == SHORT_FORM_RAW)
-		return first;
-	if (!html_is_plain(VARDATA(first), bytes))
-	{
-		pfree(first);
-		return excerpt_of_html(content, blogstore_short_form_length);
-	}
-	/* white space at the end is none of the text */
-	if (bytes > 0 && VARDATA(first)[bytes - 1] == ' ')
-		SET_VARSIZE(first, VARHDRSZ + bytes - 1);
-	return first;
+	return blogstore_short_form_format == SHORT_FORM_RAW ?
+		first_characters(content, blogstore_short_form_length) :
+		excerpt_of_html(content, blogstore_short_form_length);
 }
 
 /* Keep the properties that the short form has, of the first level; if none, NULL. */
