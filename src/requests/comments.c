@@ -19,15 +19,15 @@
 
 #include "utils/snapmgr.h"
 
-REQUEST_FUNCTION(create_comment, REQUEST_CREATE_COMMENT);
-REQUEST_FUNCTION(edit_comment, REQUEST_EDIT_COMMENT);
-REQUEST_FUNCTION(delete_comment, REQUEST_DELETE_COMMENT);
-OWN_REQUEST_FUNCTION(create_comment, REQUEST_CREATE_COMMENT);
-OWN_REQUEST_FUNCTION(edit_comment, REQUEST_EDIT_COMMENT);
-OWN_REQUEST_FUNCTION(delete_comment, REQUEST_DELETE_COMMENT);
-QUERY_FUNCTION(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT);
-QUERY_FUNCTION(list_comment_replies, REQUEST_LIST_COMMENT_REPLIES, ITEM_COMMENT);
-QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT);
+AUTHOR_REQUEST_FUNCTION(create_comment, REQUEST_CREATE_COMMENT);
+AUTHOR_REQUEST_FUNCTION(edit_comment, REQUEST_EDIT_COMMENT);
+AUTHOR_REQUEST_FUNCTION(delete_comment, REQUEST_DELETE_COMMENT);
+QUERY_FUNCTION(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT,
+			   .containers = "posts", .page_size_arg = 2);
+QUERY_FUNCTION(list_comment_replies, REQUEST_LIST_COMMENT_REPLIES, ITEM_COMMENT,
+			   .containers = "posts", .page_size_arg = 3);
+QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT,
+			   .containers = "posts", .page_size_arg = 2);
 
 /*
  * C3: create a comment in its post's logical partition; the post's
@@ -95,12 +95,6 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 		item_set(&comment, PROP_PARENT_DELETED, BoolGetDatum(false));
 	owner_end(&scope);
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
-}
-
-static Datum
-create_comment(PG_FUNCTION_ARGS)
-{
-	return create_comment_of(fcinfo, NULL);
 }
 
 /* What an edit changes: NULL keeps what is there. */
@@ -196,12 +190,6 @@ edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }
 
-static Datum
-edit_comment(PG_FUNCTION_ARGS)
-{
-	return edit_comment_of(fcinfo, NULL);
-}
-
 /*
  * Delete a comment, if it is by an author (NULL: anybody); the post's comment_count
  * falls by one with it. Returns whether there was one. Errors: 22004, 25006, 40001,
@@ -211,12 +199,6 @@ static Datum
 delete_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 {
 	return delete_on_post(fcinfo, ITEM_COMMENT, author);
-}
-
-static Datum
-delete_comment(PG_FUNCTION_ARGS)
-{
-	return delete_comment_of(fcinfo, NULL);
 }
 
 /* Q4: list a post's comments. Errors: 22004, 22023, 55000. */

@@ -17,7 +17,8 @@
 
 #include "utils/snapmgr.h"
 
-QUERY_FUNCTION(list_feed, REQUEST_LIST_FEED, ITEM_POST);
+QUERY_FUNCTION(list_feed, REQUEST_LIST_FEED, ITEM_POST,
+			   .containers = "feed, posts", .view = true, .page_size_arg = 1);
 
 /*
  * Q6: a page of the feed. The view holds the newest posts; a page that goes

@@ -23,11 +23,9 @@
 
 #include "utils/snapmgr.h"
 
-REQUEST_FUNCTION(hide_post, REQUEST_HIDE_POST);
-REQUEST_FUNCTION(publish_post, REQUEST_PUBLISH_POST);
+AUTHOR_REQUEST_FUNCTION(hide_post, REQUEST_HIDE_POST);
+AUTHOR_REQUEST_FUNCTION(publish_post, REQUEST_PUBLISH_POST);
 REQUEST_FUNCTION(hide_comment, REQUEST_HIDE_COMMENT);
-OWN_REQUEST_FUNCTION(hide_post, REQUEST_HIDE_POST);
-OWN_REQUEST_FUNCTION(publish_post, REQUEST_PUBLISH_POST);
 
 /*
  * Hide a post or show it, as of now if it is published, if it is by an author (NULL:
@@ -88,12 +86,6 @@ hide_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	return return_item(fcinfo, &post, ITEM_POST);
 }
 
-static Datum
-hide_post(PG_FUNCTION_ARGS)
-{
-	return hide_post_of(fcinfo, NULL);
-}
-
 /*
  * Show a hidden post, dated now, if it is by an author (NULL: anybody); one that is shown
  * stays as it is. Errors and locks: as hide_post(), but for the views.
@@ -109,12 +101,6 @@ publish_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	change_post(id, false, true, author, &post);
 	owner_end(&scope);
 	return return_item(fcinfo, &post, ITEM_POST);
-}
-
-static Datum
-publish_post(PG_FUNCTION_ARGS)
-{
-	return publish_post_of(fcinfo, NULL);
 }
 
 /*

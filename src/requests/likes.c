@@ -16,12 +16,14 @@
 
 #include "utils/snapmgr.h"
 
-REQUEST_FUNCTION(create_like, REQUEST_CREATE_LIKE);
-OWN_REQUEST_FUNCTION(create_like, REQUEST_CREATE_LIKE);
+AUTHOR_REQUEST_FUNCTION(create_like, REQUEST_CREATE_LIKE);
 REQUEST_FUNCTION(delete_like, REQUEST_DELETE_LIKE);
-QUERY_FUNCTION(list_user_likes, REQUEST_LIST_USER_LIKES, ITEM_LIKE);
-QUERY_FUNCTION(get_like, REQUEST_GET_LIKE, ITEM_LIKE);
-QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE);
+QUERY_FUNCTION(list_user_likes, REQUEST_LIST_USER_LIKES, ITEM_LIKE,
+			   .containers = "posts", .page_size_arg = 2);
+QUERY_FUNCTION(get_like, REQUEST_GET_LIKE, ITEM_LIKE,
+			   .containers = "posts");
+QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE,
+			   .containers = "posts", .page_size_arg = 2);
 
 /*
  * C4: like a post: a like item in the post's logical partition, and the
@@ -65,12 +67,6 @@ create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	} while (!done);
 	owner_end(&scope);
 	return return_item(fcinfo, inserted ? &like : &there, ITEM_LIKE);
-}
-
-static Datum
-create_like(PG_FUNCTION_ARGS)
-{
-	return create_like_of(fcinfo, NULL);
 }
 
 /*

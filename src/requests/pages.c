@@ -11,9 +11,12 @@
 #include "items/item.h"
 #include "requests/request.h"
 
-QUERY_FUNCTION(get_posts, REQUEST_GET_POSTS, ITEM_POST);
-QUERY_FUNCTION(get_users, REQUEST_GET_USERS, ITEM_USER);
-QUERY_FUNCTION(get_likes, REQUEST_GET_LIKES, ITEM_LIKE);
+QUERY_FUNCTION(get_posts, REQUEST_GET_POSTS, ITEM_POST,
+			   .containers = "posts", .by_ids = true);
+QUERY_FUNCTION(get_users, REQUEST_GET_USERS, ITEM_USER,
+			   .containers = "users", .by_ids = true);
+QUERY_FUNCTION(get_likes, REQUEST_GET_LIKES, ITEM_LIKE,
+			   .containers = "posts", .by_ids = true);
 
 /*
  * Retrieve many posts with their exact counts, in the order asked, each as get_post()

@@ -19,12 +19,12 @@
 #include "utils/snapmgr.h"
 
 REQUEST_FUNCTION(create_post, REQUEST_CREATE_POST);
-REQUEST_FUNCTION(edit_post, REQUEST_EDIT_POST);
-REQUEST_FUNCTION(delete_post, REQUEST_DELETE_POST);
-OWN_REQUEST_FUNCTION(edit_post, REQUEST_EDIT_POST);
-OWN_REQUEST_FUNCTION(delete_post, REQUEST_DELETE_POST);
-QUERY_FUNCTION(get_post, REQUEST_GET_POST, ITEM_POST);
-QUERY_FUNCTION(list_user_posts, REQUEST_LIST_USER_POSTS, ITEM_POST);
+AUTHOR_REQUEST_FUNCTION(edit_post, REQUEST_EDIT_POST);
+AUTHOR_REQUEST_FUNCTION(delete_post, REQUEST_DELETE_POST);
+QUERY_FUNCTION(get_post, REQUEST_GET_POST, ITEM_POST,
+			   .containers = "posts");
+QUERY_FUNCTION(list_user_posts, REQUEST_LIST_USER_POSTS, ITEM_POST,
+			   .containers = "users or posts", .view = true, .page_size_arg = 2);
 
 /* A post of these arguments, with counts of zero. */
 static void
@@ -194,12 +194,6 @@ edit_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	return return_item(fcinfo, &post, ITEM_POST);
 }
 
-static Datum
-edit_post(PG_FUNCTION_ARGS)
-{
-	return edit_post_of(fcinfo, NULL);
-}
-
 /*
  * Delete a post with its comments and likes, if it is by an author (NULL: anybody).
  * Returns whether there was one.
@@ -218,12 +212,6 @@ delete_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 		post_delete(id, author, LockWaitBlock) == DELETE_DONE;
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
-}
-
-static Datum
-delete_post(PG_FUNCTION_ARGS)
-{
-	return delete_post_of(fcinfo, NULL);
 }
 
 /* Q2: retrieve a post with its exact counts. Errors: 22004, 55000. */

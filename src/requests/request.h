@@ -37,12 +37,19 @@
 	extern int	no_such_variable
 
 /*
- * The same for items of one author alone, own_name() in SQL, whose arguments are the
- * author and those of the request: by name_of() in the file, which is told the author.
+ * Two functions of SQL that serve a request by name_of() in the file: blogstore_name() for
+ * items of any author, who is NULL then, and blogstore_own_name(), whose first argument is
+ * the author that the item must be by, before the arguments of the request.
  */
-#define OWN_REQUEST_FUNCTION(name, request) \
+#define AUTHOR_REQUEST_FUNCTION(name, request) \
+	REQUEST_FUNCTION(name, request); \
 	REQUEST_FUNCTION(own_##name, request); \
 	static Datum name##_of(FunctionCallInfo fcinfo, const pg_uuid_t *author); \
+	static Datum \
+	name(PG_FUNCTION_ARGS) \
+	{ \
+		return name##_of(fcinfo, NULL); \
+	} \
 	static Datum \
 	own_##name(PG_FUNCTION_ARGS) \
 	{ \
@@ -55,36 +62,29 @@
 
 /*
  * A function of SQL that serves a query: blogstore_name() in SQL, which returns a
- * set; and name() below in the file, which begins a scan of what is asked for.
+ * set; and name() below in the file, which begins a scan of what is asked for. The further
+ * arguments are what else there is to say of the query (RequestQuery).
  */
-#define QUERY_FUNCTION(name, request, type) \
-	PG_FUNCTION_INFO_V1(blogstore_##name); \
-	static void name(RequestScan *scan, FunctionCallInfo fcinfo); \
-	const RequestQuery query_##name = { \
-		#name, blogstore_##name, name, request, type \
+#define QUERY_FUNCTION(name_, request_, type_, ...) \
+	PG_FUNCTION_INFO_V1(blogstore_##name_); \
+	static void name_(RequestScan *scan, FunctionCallInfo fcinfo); \
+	const RequestQuery query_##name_ = { \
+		.name = #name_, .function = blogstore_##name_, .begin = name_, \
+		.request = request_, .type = type_, __VA_ARGS__ \
 	}; \
 	Datum \
-	blogstore_##name(PG_FUNCTION_ARGS) \
+	blogstore_##name_(PG_FUNCTION_ARGS) \
 	{ \
-		return query_return_set(fcinfo, &query_##name); \
+		return query_return_set(fcinfo, &query_##name_); \
 	} \
 	extern int	no_such_variable
 
-/* users.c, posts.c, comments.c, likes.c, feed.c, pages.c */
-extern const RequestQuery query_get_user;
-extern const RequestQuery query_get_user_by_name;
-extern const RequestQuery query_get_post;
-extern const RequestQuery query_list_user_posts;
-extern const RequestQuery query_list_post_comments;
-extern const RequestQuery query_list_post_likes;
-extern const RequestQuery query_list_feed;
-extern const RequestQuery query_get_like;
-extern const RequestQuery query_get_posts;
-extern const RequestQuery query_get_users;
-extern const RequestQuery query_get_likes;
-extern const RequestQuery query_list_comment_replies;
-extern const RequestQuery query_list_user_comments;
-extern const RequestQuery query_list_user_likes;
+/* users.c, posts.c, comments.c, likes.c, feed.c, pages.c: query_name of each query */
+#define COMMAND(constant, code, name)
+#define QUERY(constant, code, name) extern const RequestQuery query_##name;
+#include "stats/request_list.h"
+#undef COMMAND
+#undef QUERY
 
 /* check.c */
 extern const pg_uuid_t *need_uuid(FunctionCallInfo fcinfo, int arg,

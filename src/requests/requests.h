@@ -37,7 +37,7 @@ typedef struct ListPage
 
 struct RequestScan;
 
-/* A query: its function, and how its items are found. */
+/* A query: its function, how its items are found, and what a plan has to know of it. */
 typedef struct RequestQuery
 {
 	const char *name;			/* of the function, in SQL */
@@ -45,6 +45,10 @@ typedef struct RequestQuery
 	void		(*begin) (struct RequestScan *scan, FunctionCallInfo fcinfo);
 	Request		request;
 	ItemType	type;			/* of all items that it finds */
+	const char *containers;		/* that it reads */
+	bool		view;			/* is one of them a view? */
+	bool		by_ids;			/* is its last argument a list of ids? */
+	int			page_size_arg;	/* which argument is page_size, from 1 on; 0: none */
 } RequestQuery;
 
 #define MAX_QUERY_ARGS 7
@@ -88,26 +92,10 @@ typedef struct RequestScan
 	Snapshot	newer;			/* active from begin to end; NULL: the caller's serves */
 } RequestScan;
 
-/* A query's function, as the extension's script creates it. */
-typedef struct QueryFunction
-{
-	const RequestQuery *query;
-	const char *symbol;			/* of the function, in the library */
-	int			nargs;
-	Oid			types[MAX_QUERY_ARGS];
-	int			page_size;		/* which argument is; -1: none */
-	const char *containers;		/* that it reads */
-	bool		view;			/* is one of them a view? */
-	bool		by_ids;			/* is its last argument a list of ids? */
-} QueryFunction;
-
 #define N_QUERIES 14
 
-/*
- * queries.c: all of them. A plan has their numbers, and a parallel worker may run it
- * with a newer library: new ones come last.
- */
-extern const QueryFunction query_functions[N_QUERIES];
+/* queries.c: all of them. A plan has their numbers. */
+extern const RequestQuery *const request_queries[N_QUERIES];
 
 /* query.c: from a query to its items */
 extern void request_scan_begin(RequestScan *scan, const RequestQuery *query,

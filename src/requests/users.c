@@ -21,8 +21,10 @@
 REQUEST_FUNCTION(create_user, REQUEST_CREATE_USER);
 REQUEST_FUNCTION(edit_user, REQUEST_EDIT_USER);
 REQUEST_FUNCTION(delete_user, REQUEST_DELETE_USER);
-QUERY_FUNCTION(get_user, REQUEST_GET_USER, ITEM_USER);
-QUERY_FUNCTION(get_user_by_name, REQUEST_GET_USER_BY_NAME, ITEM_USER);
+QUERY_FUNCTION(get_user, REQUEST_GET_USER, ITEM_USER,
+			   .containers = "users");
+QUERY_FUNCTION(get_user_by_name, REQUEST_GET_USER_BY_NAME, ITEM_USER,
+			   .containers = "users");
 
 static void
 username_taken(Datum username)

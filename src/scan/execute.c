@@ -59,7 +59,7 @@ static void
 find_columns(QueryScanState *state, List *columns)
 {
 	int			n;
-	const Property *prop = item_properties(state->function->query->type, &n);
+	const Property *prop = item_properties(state->query->type, &n);
 	ListCell   *cell;
 
 	state->ncolumns = list_length(columns);
@@ -106,7 +106,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	state->context = estate->es_query_cxt;
 	state->subxact = GetCurrentSubTransactionId();
 	InitFunctionCallInfoData(state->fcinfo.info, &state->flinfo,
-							 state->function->nargs, state->call->inputcollid,
+							 list_length(state->call->args), state->call->inputcollid,
 							 NULL, NULL);
 }
 
@@ -166,7 +166,7 @@ begin_request(QueryScanState *state)
 	scan->row_context = state->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory;
 	scan->wanted = state->prop;
 	scan->nwanted = state->nprops;
-	request_scan_begin(scan, state->function->query, &state->fcinfo.info);
+	request_scan_begin(scan, state->query, &state->fcinfo.info);
 	state->reads.leaves_noted = 0;
 	state->began = true;
 	if (state->css.ss.ps.instrument != NULL)
@@ -193,7 +193,7 @@ end_request(QueryScanState *state)
 		use_own_snapshot(&state->scan, true);
 		request_scan_end(&state->scan);
 		stats_step_end(&state->scan.cost);
-		stats_add(&state->scan.cost, state->function->query->request);
+		stats_add(&state->scan.cost, state->query->request);
 		count_call(state);
 	}
 	state->began = false;
@@ -252,7 +252,7 @@ row_slot(QueryScanState *state)
 	MemoryContext old;
 	TupleDesc	desc;
 
-	check_row_type_of(row_type, state->function->query->type);
+	check_row_type_of(row_type, state->query->type);
 	if (state->row == NULL)
 	{
 		old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
@@ -368,7 +368,7 @@ next_of_rest(QueryScanState *state)
 
 	if (state->whole_row)
 		check_row_type_of(state->call->funcresulttype,
-						  state->function->query->type);
+						  state->query->type);
 	if (tuplestore_gettupleslot(state->rest, true, false, state->rest_row))
 		return ExecCopySlot(slot, state->rest_row);
 	return ExecClearTuple(slot);
@@ -495,6 +495,6 @@ scan_create_state(CustomScan *plan)
 
 	NodeSetTag(state, T_CustomScanState);
 	state->css.methods = &exec_methods;
-	state->function = &query_functions[intVal(linitial(plan->custom_private))];
+	state->query = request_queries[intVal(linitial(plan->custom_private))];
 	return (Node *) state;
 }

@@ -73,7 +73,7 @@ explain_reads(const QueryScanState *state, ExplainState *es)
 		appendStringInfo(&containers, "%s%s", reads->leaf ? ", " : "",
 						 container_table(CONTAINER_POSTS));
 	ExplainPropertyText("Container", containers.data, es);
-	if (state->function->view)
+	if (state->query->view)
 		ExplainPropertyText("View", reads->leaf ? "used" : reads->out_of_view ?
 							"out of range" : "not ready", es);
 	if (reads->leaf && !reads->other_leaves)
@@ -109,5 +109,5 @@ scan_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	if (state->reads.leaf || state->reads.all_partitions)
 		explain_reads(state, es);
 	else
-		ExplainPropertyText("Container", state->function->containers, es);
+		ExplainPropertyText("Container", state->query->containers, es);
 }

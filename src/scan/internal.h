@@ -3,7 +3,7 @@
  *		Scans as planned and as run, for this room alone.
  *
  * The plan node's custom_private is a list of two: the query's number among
- * query_functions, and a list of the columns of the function's row that the scan
+ * request_queries, and a list of the columns of the function's row that the scan
  * gives, in their order; 0 is the whole row. A third member is there if the scan is a
  * statement's result (result.c). Its custom_exprs is a list of one, the function's
  * call.
@@ -39,7 +39,7 @@ typedef struct ScanReads
 typedef struct QueryScanState
 {
 	CustomScanState css;
-	const QueryFunction *function;
+	const RequestQuery *query;
 	FuncExpr   *call;
 	ExprState  *arg[MAX_QUERY_ARGS];	/* NULL: its value is there as it is */
 	int			ncolumns;

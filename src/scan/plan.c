@@ -55,43 +55,31 @@ static CustomScanMethods scan_methods[N_QUERIES];
  * Which calls are taken
  * ------------------------------------------------------------------------ */
 
-/* Which query does a function's row in pg_proc say? -1: none. */
+/* Return the number of the query that a function's row in pg_proc names; -1: none. */
 static int
-query_of_function(HeapTuple tuple)
+query_of_row(HeapTuple tuple)
 {
-	Form_pg_proc proc = (Form_pg_proc) GETSTRUCT(tuple);
+	const char *prefix = "blogstore_";
 	bool		isnull;
 	Datum		source;
 	char	   *symbol;
-	int			number = -1;
 
-	if (proc->prolang != ClanguageId || proc->prokind != PROKIND_FUNCTION ||
-		proc->prosecdef || proc->proisstrict || !proc->proretset ||
-		OidIsValid(proc->provariadic) ||
-		!heap_attisnull(tuple, Anum_pg_proc_proconfig, NULL))
+	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang != ClanguageId)
 		return -1;
 	source = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
-	if (isnull)
+	symbol = isnull ? "" : TextDatumGetCString(source);
+	if (strncmp(symbol, prefix, strlen(prefix)) != 0)
 		return -1;
-	symbol = TextDatumGetCString(source);
-	for (int i = 0; i < N_QUERIES && number < 0; i++)
-	{
-		const QueryFunction *function = &query_functions[i];
-
-		if (strcmp(symbol, function->symbol) == 0 &&
-			proc->pronargs == function->nargs &&
-			memcmp(proc->proargtypes.values, function->types,
-				   sizeof(Oid) * function->nargs) == 0)
-			number = i;
-	}
-	pfree(symbol);
-	return number;
+	for (int i = 0; i < N_QUERIES; i++)
+		if (strcmp(symbol + strlen(prefix), request_queries[i]->name) == 0)
+			return i;
+	return -1;
 }
 
 /*
- * Which query is a function of SQL? -1: none. It has to be this library's own, as
- * the server would call it: not one of its name in another library, and not by way
- * of what a function's settings or a plugin put before it.
+ * Return the number of the query that a function of SQL serves; -1: none. The function has to
+ * be this library's own, as the server would call it: not one of its name in another library,
+ * and not by way of what a function's settings or a plugin put before it.
  */
 static int
 query_lookup(Oid funcid)
@@ -102,39 +90,31 @@ query_lookup(Oid funcid)
 
 	if (!HeapTupleIsValid(tuple))
 		return -1;
-	number = query_of_function(tuple);
+	number = query_of_row(tuple);
 	ReleaseSysCache(tuple);
 	if (number < 0)
 		return -1;
 	fmgr_info(funcid, &flinfo);
-	return flinfo.fn_addr == query_functions[number].query->function ?
-		number : -1;
+	return flinfo.fn_addr == request_queries[number]->function &&
+		flinfo.fn_retset && !flinfo.fn_strict &&
+		flinfo.fn_nargs <= MAX_QUERY_ARGS ? number : -1;
 }
 
 /*
- * Are a call's arguments those that the function takes, in their order? Volatile ones
- * are evaluated once by a function scan, however often it is gone through; ours
+ * Can a scan evaluate a call's arguments? The planner has put them in their order. A
+ * function scan evaluates volatile ones once, however often it is gone through; ours
  * evaluates them each time.
  */
 static bool
-arguments_fit(const QueryFunction *function, List *args)
+arguments_fit(List *args)
 {
-	int			i = 0;
-	ListCell   *cell;
-
-	if (list_length(args) != function->nargs)
-		return false;
-	foreach(cell, args)
-		if (IsA(lfirst(cell), NamedArgExpr) ||
-			exprType(lfirst(cell)) != function->types[i++])
-			return false;
 	return !expression_returns_set((Node *) args) &&
 		!contain_volatile_functions((Node *) args);
 }
 
 /* Has the row type that a call returns the columns of the query's items? */
 static bool
-row_fits(const QueryFunction *function, const FuncExpr *call)
+row_fits(const RequestQuery *query, const FuncExpr *call)
 {
 	TupleDesc	desc;
 	bool		fits;
@@ -144,7 +124,7 @@ row_fits(const QueryFunction *function, const FuncExpr *call)
 	desc = lookup_rowtype_tupdesc_noerror(call->funcresulttype, -1, true);
 	if (desc == NULL)
 		return false;
-	fits = row_type_fits(desc, function->query->type);
+	fits = row_type_fits(desc, query->type);
 	ReleaseTupleDesc(desc);
 	return fits;
 }
@@ -177,8 +157,8 @@ query_of(const RangeTblEntry *rte)
 	if (call == NULL || call->funcid < FirstNormalObjectId)
 		return -1;
 	number = query_lookup(call->funcid);
-	if (number < 0 || !arguments_fit(&query_functions[number], call->args) ||
-		!row_fits(&query_functions[number], call))
+	if (number < 0 || !arguments_fit(call->args) ||
+		!row_fits(request_queries[number], call))
 		return -1;
 	return number;
 }
@@ -204,18 +184,18 @@ list_size(const Const *list)
  * arguments: a page is taken for full, and each id of a list to be there.
  */
 static double
-page_factor(const QueryFunction *function, const FuncExpr *call, double rows)
+page_factor(const RequestQuery *query, const FuncExpr *call, double rows)
 {
 	const Const *arg;
 	int			size;
 
-	if ((function->page_size < 0 && !function->by_ids) || rows < 1)
+	if ((query->page_size_arg == 0 && !query->by_ids) || rows < 1)
 		return 1;
-	arg = function->by_ids ? llast(call->args) :
-		list_nth(call->args, function->page_size);
+	arg = query->by_ids ? llast(call->args) :
+		list_nth(call->args, query->page_size_arg - 1);
 	if (!IsA(arg, Const) || arg->constisnull)
 		return 1;
-	if (function->by_ids)
+	if (query->by_ids)
 		return Max(list_size(arg), 1) / rows;
 	size = DatumGetInt32(arg->constvalue);
 	return size < 1 ? 1 : Min(size, MAX_FULL_PAGE) / rows;
@@ -271,7 +251,7 @@ scan_add_path(PlannerInfo *root, RelOptInfo *rel, Index rti,
 	ours->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	ours->custom_private = list_make1(makeInteger(number));
 	ours->methods = &path_methods;
-	scale_rows(rel, &ours->path, page_factor(&query_functions[number],
+	scale_rows(rel, &ours->path, page_factor(request_queries[number],
 											 single_call(rte), rel->tuples));
 	rel->pathlist = list_make1(ours);
 }
@@ -350,7 +330,7 @@ scan_init(void)
 		char		name[NAMEDATALEN];
 
 		snprintf(name, sizeof(name), BLOGSTORE_SCHEMA ".%s",
-				 query_functions[i].query->name);
+				 request_queries[i]->name);
 		if (GetCustomScanMethods(name, true) != NULL)
 			return;
 		methods->CustomName = MemoryContextStrdup(TopMemoryContext, name);

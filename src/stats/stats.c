@@ -85,34 +85,11 @@ typedef struct StatsShared
 } StatsShared;
 
 static const char *const request_names[N_REQUESTS][2] = {
-	[REQUEST_CREATE_USER] = {"C1", "create_user"},
-	[REQUEST_EDIT_USER] = {"C1", "edit_user"},
-	[REQUEST_GET_USER] = {"Q1", "get_user"},
-	[REQUEST_GET_USER_BY_NAME] = {"Q1", "get_user_by_name"},
-	[REQUEST_CREATE_POST] = {"C2", "create_post"},
-	[REQUEST_EDIT_POST] = {"C2", "edit_post"},
-	[REQUEST_GET_POST] = {"Q2", "get_post"},
-	[REQUEST_LIST_USER_POSTS] = {"Q3", "list_user_posts"},
-	[REQUEST_CREATE_COMMENT] = {"C3", "create_comment"},
-	[REQUEST_LIST_POST_COMMENTS] = {"Q4", "list_post_comments"},
-	[REQUEST_CREATE_LIKE] = {"C4", "create_like"},
-	[REQUEST_LIST_POST_LIKES] = {"Q5", "list_post_likes"},
-	[REQUEST_LIST_FEED] = {"Q6", "list_feed"},
-	[REQUEST_EDIT_COMMENT] = {NULL, "edit_comment"},
-	[REQUEST_DELETE_LIKE] = {NULL, "delete_like"},
-	[REQUEST_DELETE_COMMENT] = {NULL, "delete_comment"},
-	[REQUEST_DELETE_POST] = {NULL, "delete_post"},
-	[REQUEST_DELETE_USER] = {NULL, "delete_user"},
-	[REQUEST_HIDE_POST] = {NULL, "hide_post"},
-	[REQUEST_PUBLISH_POST] = {NULL, "publish_post"},
-	[REQUEST_HIDE_COMMENT] = {NULL, "hide_comment"},
-	[REQUEST_GET_LIKE] = {NULL, "get_like"},
-	[REQUEST_GET_POSTS] = {NULL, "get_posts"},
-	[REQUEST_GET_USERS] = {NULL, "get_users"},
-	[REQUEST_GET_LIKES] = {NULL, "get_likes"},
-	[REQUEST_LIST_COMMENT_REPLIES] = {NULL, "list_comment_replies"},
-	[REQUEST_LIST_USER_COMMENTS] = {NULL, "list_user_comments"},
-	[REQUEST_LIST_USER_LIKES] = {NULL, "list_user_likes"}
+#define COMMAND(constant, code, name) [constant] = {code, #name},
+#define QUERY COMMAND
+#include "stats/request_list.h"
+#undef COMMAND
+#undef QUERY
 };
 
 static StatsShared *shared = NULL;

@@ -1,0 +1,36 @@
+/*
+ * request_list.h
+ *		All requests, in the order of stat_requests.
+ *
+ * Included with COMMAND(constant, code, name) and QUERY(constant, code, name) defined.
+ * code is the article's, NULL for a request that the article does not have; name is the
+ * function's. There is no include guard, since this file is included for each use of the list.
+ */
+COMMAND(REQUEST_CREATE_USER, "C1", create_user)
+COMMAND(REQUEST_EDIT_USER, "C1", edit_user)
+QUERY(REQUEST_GET_USER, "Q1", get_user)
+QUERY(REQUEST_GET_USER_BY_NAME, "Q1", get_user_by_name)
+COMMAND(REQUEST_CREATE_POST, "C2", create_post)
+COMMAND(REQUEST_EDIT_POST, "C2", edit_post)
+QUERY(REQUEST_GET_POST, "Q2", get_post)
+QUERY(REQUEST_LIST_USER_POSTS, "Q3", list_user_posts)
+COMMAND(REQUEST_CREATE_COMMENT, "C3", create_comment)
+QUERY(REQUEST_LIST_POST_COMMENTS, "Q4", list_post_comments)
+COMMAND(REQUEST_CREATE_LIKE, "C4", create_like)
+QUERY(REQUEST_LIST_POST_LIKES, "Q5", list_post_likes)
+QUERY(REQUEST_LIST_FEED, "Q6", list_feed)
+COMMAND(REQUEST_EDIT_COMMENT, NULL, edit_comment)
+QUERY(REQUEST_GET_LIKE, NULL, get_like)
+COMMAND(REQUEST_DELETE_LIKE, NULL, delete_like)
+COMMAND(REQUEST_DELETE_COMMENT, NULL, delete_comment)
+COMMAND(REQUEST_DELETE_POST, NULL, delete_post)
+COMMAND(REQUEST_DELETE_USER, NULL, delete_user)
+COMMAND(REQUEST_HIDE_POST, NULL, hide_post)
+COMMAND(REQUEST_PUBLISH_POST, NULL, publish_post)
+COMMAND(REQUEST_HIDE_COMMENT, NULL, hide_comment)
+QUERY(REQUEST_GET_POSTS, NULL, get_posts)
+QUERY(REQUEST_GET_USERS, NULL, get_users)
+QUERY(REQUEST_GET_LIKES, NULL, get_likes)
+QUERY(REQUEST_LIST_COMMENT_REPLIES, NULL, list_comment_replies)
+QUERY(REQUEST_LIST_USER_COMMENTS, NULL, list_user_comments)
+QUERY(REQUEST_LIST_USER_LIKES, NULL, list_user_likes)
