@@ -146,7 +146,7 @@ find_arbiters(ItemWriter *writer)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("\"%s\" has no unique index on its items' key",
 						RelationGetRelationName(writer->leaf.rel)),
-				 errhint("Restore the primary key, NOT DEFERRABLE, as docs/ARCHITECTURE.md lists it.")));
+				 errhint("Restore the primary key, which must not be DEFERRABLE.")));
 }
 
 /* Prepare the arbiters for being asked before anything is inserted. */

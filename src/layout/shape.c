@@ -87,7 +87,7 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 							 NameStr(form->relname)),
 					kind == RELKIND_RELATION ?
 					"blogstore needs plain tables as partitions of items of one type." :
-					"Make it a table partitioned as docs/ARCHITECTURE.md describes.");
+					"Put a partitioned table in its place; create_containers() makes containers that are missing.");
 	else if (OidIsValid(owner) && form->relowner != owner)
 		p = problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
 					psprintf("\"%s\" does not belong to the containers' owner, \"%s\"",
@@ -204,7 +204,9 @@ shape_key_problem(Oid relid, char strategy, Property column)
 							get_rel_name(relid) ? get_rel_name(relid) : "?",
 							strategy == PARTITION_STRATEGY_HASH ? "HASH" : "LIST",
 							property_column(column)),
-				   "Put a table in its place that is partitioned as docs/ARCHITECTURE.md describes.");
+				   psprintf("Put a table in its place that is partitioned by %s (%s).",
+							strategy == PARTITION_STRATEGY_HASH ? "HASH" : "LIST",
+							property_column(column)));
 }
 
 /* Is a table partitioned by type, as the leaves of one partition are split? */

@@ -49,7 +49,7 @@ need_everyone(void)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("\"%s\" is not the table of users that create_containers() has made on this cluster",
 					EVERYONE_SQL),
-			 errhint("Restore it, as docs/CLUSTER.md describes it.")));
+			 errhint("Restore it as a reference table of the containers' owner, with a row for each user.")));
 }
 
 /*

@@ -137,7 +137,7 @@ need_dated_index(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("likes have no index by user and date"),
-				 errhint("docs/REFERENCE.md says how to make it (list_user_likes), or leave by_date out.")));
+				 errhint("Create an index on (user_id, creation_date, id) of each partition that holds likes, or leave by_date out.")));
 }
 
 /* List a user's likes of all posts. Errors: 22004, 22023, 55000. */

@@ -57,7 +57,7 @@ refuse_any(const char *sql)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("%s cannot be carried over to a cluster",
 						(char *) linitial(found)),
-				 errhint("Drop it, and make it anew afterwards where Citus allows that; docs/CLUSTER.md tells what is carried over.")));
+				 errhint("Drop it, and make it anew afterwards where Citus allows that.")));
 }
 
 /* All tables that are moved. */
