@@ -15,6 +15,7 @@
 #include "results/results.h"
 
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 
 /* A document's properties, in the order of StagedColumn. */
 static const char *const property[STAGED_REASON] = {
@@ -38,42 +39,10 @@ static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 /* No id and no date takes so many bytes. */
 #define MAX_VALUE_LENGTH 1000
 
-static int
-hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
-/* Read an id of 32 hexadecimal digits, with or without its hyphens. */
-static bool
-parse_uuid(const char *text, pg_uuid_t *id)
-{
-	for (int i = 0; i < UUID_LEN; i++)
-	{
-		int			high;
-		int			low;
-
-		if (*text == '-' && (i == 4 || i == 6 || i == 8 || i == 10))
-			text++;
-		if ((high = hex_value(text[0])) < 0 || (low = hex_value(text[1])) < 0)
-			return false;
-		id->data[i] = high << 4 | low;
-		text += 2;
-	}
-	return *text == '\0';
-}
-
 /* Read a property's value into a column; false if it is not of that type. */
 static bool
 parse_property(StagedColumn column, char *text, Datum *value)
 {
-	pg_uuid_t  *id;
 	TimestampTz date;
 
 	switch (column)
@@ -82,9 +51,10 @@ parse_property(StagedColumn column, char *text, Datum *value)
 		case STAGED_POST_ID:
 		case STAGED_USER_ID:
 		case STAGED_PARENT_ID:
-			id = palloc(sizeof(pg_uuid_t));
-			*value = UUIDPGetDatum(id);
-			return parse_uuid(text, id);
+			if (!text_is_uuid(text, strlen(text)))
+				return false;
+			*value = DirectFunctionCall1(uuid_in, CStringGetDatum(text));
+			return true;
 		case STAGED_CREATION_DATE:
 		case STAGED_MODIFICATION_DATE:
 			if (!compat_parse_timestamptz(text, &date))

@@ -92,7 +92,7 @@ map_key(const SourceKeys *keys, ItemType type, Datum *value, bool *isnull)
 	pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
 	const char *problem;
 
-	if (import->prefix_length == 0 && key_is_uuid(whole, length))
+	if (import->prefix_length == 0 && text_is_uuid(whole, length))
 	{
 		*value = DirectFunctionCall1(uuid_in,
 									 CStringGetDatum(text_to_cstring(key)));

@@ -95,9 +95,9 @@ key_id_make(pg_cryptohash_ctx *hash, ItemType type, const char *key,
 	return NULL;
 }
 
-/* Is a text a uuid, as uuids are written: with hyphens, or without? */
+/* Return whether a text is a uuid, with all of its hyphens or with none. */
 bool
-key_is_uuid(const char *key, int length)
+text_is_uuid(const char *text, int length)
 {
 	bool		hyphens = length == 36;
 
@@ -107,10 +107,10 @@ key_is_uuid(const char *key, int length)
 	{
 		if (hyphens && (i == 8 || i == 13 || i == 18 || i == 23))
 		{
-			if (key[i] != '-')
+			if (text[i] != '-')
 				return false;
 		}
-		else if (!isxdigit((unsigned char) key[i]))
+		else if (!isxdigit((unsigned char) text[i]))
 			return false;
 	}
 	return true;

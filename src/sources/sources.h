@@ -169,7 +169,7 @@ extern bool row_gives_another(const BlogItem *row, const BlogItem *there,
 /* key_id.c: ids made of the keys that a site had before */
 extern const char *key_id_make(pg_cryptohash_ctx *hash, ItemType type,
 							   const char *key, int length, pg_uuid_t *id);
-extern bool key_is_uuid(const char *key, int length);
+extern bool text_is_uuid(const char *text, int length);
 
 /* key.c: ids of a source's own */
 typedef struct SourceKeys
