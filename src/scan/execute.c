@@ -189,10 +189,10 @@ end_request(QueryScanState *state)
 {
 	if (state->began && !state->ended)
 	{
-		stats_step_begin(&state->scan.cost);
+		stats_resume(&state->scan.cost);
 		use_own_snapshot(&state->scan, true);
 		request_scan_end(&state->scan);
-		stats_step_end(&state->scan.cost);
+		stats_pause(&state->scan.cost);
 		stats_add(&state->scan.cost, state->query->request);
 		count_call(state);
 	}
@@ -216,10 +216,10 @@ take_values(QueryScanState *state, Datum *value, bool *isnull)
 	}
 	else
 	{
-		stats_step_begin(&scan->cost);
+		stats_resume(&scan->cost);
 		use_own_snapshot(scan, true);
 		found = request_scan_next_values(scan, value, isnull);
-		stats_step_end(&scan->cost);
+		stats_pause(&scan->cost);
 	}
 	use_own_snapshot(scan, false);
 	if (state->css.ss.ps.instrument != NULL)

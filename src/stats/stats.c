@@ -252,21 +252,6 @@ stats_begin(RequestStart *start)
 	INSTR_TIME_SET_CURRENT(start->time);
 }
 
-/* A request that has begun pauses: from here on it tells what was spent. */
-void
-stats_pause(RequestStart *start)
-{
-	instr_time	time;
-
-	if (!start->counted)
-		return;
-	stats_turn(start);
-	INSTR_TIME_SET_CURRENT(time);
-	INSTR_TIME_SUBTRACT(time, start->time);
-	start->time = time;
-	start->steps = 0;
-}
-
 /* Grow a counter that only this process writes to. */
 static inline void
 grow(pg_atomic_uint64 *value, uint64 by)

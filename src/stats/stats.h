@@ -22,15 +22,13 @@ typedef enum Request
 } Request;
 
 /*
- * What a request costs: what the counters stood at when it began, or while it
- * pauses, what it has cost so far.
+ * What a request costs. While it runs: what the clock and the server's counters stood at
+ * when it began, had it not paused since. While it pauses: what it has spent so far.
  */
 typedef struct RequestStart
 {
 	bool		counted;
 	instr_time	time;
-	instr_time	step;			/* when the present step has begun */
-	uint32		steps;
 	int64		hit;
 	int64		read;
 	uint64		wal;
@@ -39,54 +37,37 @@ typedef struct RequestStart
 /* stats.c */
 extern void stats_init(void);
 extern void stats_begin(RequestStart *start);
-extern void stats_pause(RequestStart *start);
 extern void stats_add(const RequestStart *spent, Request request);
 extern void stats_end(RequestStart *start, Request request);
 
-/*
- * The buffers and WAL since a request began, or was paused: either way each
- * figure is how far it is from the counter, which is what has been spent so far, or
- * what the counter would have stood at, had it begun without a pause.
- */
+/* Turn what the clock and the counters stood at into what was spent since, or back. */
 static inline void
 stats_turn(RequestStart *start)
 {
+	instr_time	now;
+
+	if (!start->counted)
+		return;
+	INSTR_TIME_SET_CURRENT(now);
+	INSTR_TIME_SUBTRACT(now, start->time);
+	start->time = now;
 	start->hit = pgBufferUsage.shared_blks_hit - start->hit;
 	start->read = pgBufferUsage.shared_blks_read - start->read;
 	start->wal = pgWalUsage.wal_bytes - start->wal;
 }
 
-/*
- * A request that pauses is about to give one row. A look at the clock costs a
- * twentieth of what a row does, so the clock is looked at for each eighth row, whose
- * time counts eight times.
- */
-#define STEPS_PER_LOOK 8
-
+/* Pause a request that runs: until it goes on, nothing counts as its cost. */
 static inline void
-stats_step_begin(RequestStart *start)
+stats_pause(RequestStart *start)
 {
-	if (!start->counted)
-		return;
 	stats_turn(start);
-	if (++start->steps % STEPS_PER_LOOK == 0)
-		INSTR_TIME_SET_CURRENT(start->step);
 }
 
-/* It has given it, and pauses again. */
+/* Go on with a request that pauses. */
 static inline void
-stats_step_end(RequestStart *start)
+stats_resume(RequestStart *start)
 {
-	instr_time	time;
-
-	if (!start->counted)
-		return;
 	stats_turn(start);
-	if (start->steps % STEPS_PER_LOOK != 0)
-		return;
-	INSTR_TIME_SET_CURRENT(time);
-	for (int i = 0; i < STEPS_PER_LOOK; i++)
-		INSTR_TIME_ACCUM_DIFF(start->time, time, start->step);
 }
 
 #endif							/* BLOGSTORE_STATS_H */
