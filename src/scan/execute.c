@@ -80,15 +80,6 @@ find_columns(QueryScanState *state, List *columns)
 	}
 }
 
-/* Make the description of the scan's rows that of its node's (result.c). */
-static void
-begin_result(PlanState *ps, TupleTableSlot *slot)
-{
-	ps->ps_ResultTupleSlot = slot;
-	ps->ps_ResultTupleDesc = slot->tts_tupleDescriptor;
-	ps->ps_ProjInfo = NULL;
-}
-
 static void
 scan_begin(CustomScanState *node, EState *estate, int eflags)
 {
@@ -97,8 +88,6 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 
 	state->call = linitial_node(FuncExpr, plan->custom_exprs);
 	check_execute(state->call->funcid);
-	if (scan_is_result(plan))
-		begin_result(&node->ss.ps, node->ss.ss_ScanTupleSlot);
 	scan_find_arguments(state);
 	find_columns(state, lsecond(plan->custom_private));
 	state->flinfo.fn_oid = state->call->funcid;
@@ -435,18 +424,10 @@ scan_recheck(ScanState *node, TupleTableSlot *slot)
  * The node
  * ------------------------------------------------------------------------ */
 
-/* The next row of the plan's. */
+/* Return the next row of the plan node. */
 static TupleTableSlot *
 scan_execute(CustomScanState *node)
 {
-	PlanState  *ps = &node->ss.ps;
-
-	if (ps->qual == NULL && ps->ps_ProjInfo == NULL &&
-		ps->state->es_epq_active == NULL)
-	{
-		ResetExprContext(ps->ps_ExprContext);
-		return scan_access(&node->ss);
-	}
 	return ExecScan(&node->ss, scan_access, scan_recheck);
 }
 

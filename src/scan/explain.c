@@ -27,32 +27,14 @@ relation_name(Oid relid, bool qualified)
 									  name);
 }
 
-/* The columns of a scan that is the result, as EXPLAIN (VERBOSE) tells them of others. */
-static void
-explain_columns(const CustomScan *plan, List *context, ExplainState *es)
-{
-	List	   *columns = NIL;
-	ListCell   *cell;
-
-	foreach(cell, plan->custom_scan_tlist)
-		columns = lappend(columns,
-						  deparse_expression((Node *) lfirst_node(TargetEntry, cell)->expr,
-											 context,
-											 list_length(es->rtable) > 1, false));
-	ExplainPropertyList("Output", columns, es);
-}
-
 /* The call, as EXPLAIN (VERBOSE) tells it of a function scan. */
 static void
 explain_call(const QueryScanState *state, List *ancestors, ExplainState *es)
 {
-	const CustomScan *plan = (const CustomScan *) state->css.ss.ps.plan;
 	List	   *context =
 		set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan,
 								 ancestors);
 
-	if (scan_is_result(plan))
-		explain_columns(plan, context, es);
 	ExplainPropertyText("Function Call",
 						deparse_expression((Node *) state->call, context,
 										   list_length(es->rtable) > 1, false),

@@ -2,11 +2,10 @@
  * internal.h
  *		Scans as planned and as run, for this room alone.
  *
- * The plan node's custom_private is a list of two: the query's number among
+ * A plan node's custom_private is a list of two: the query's number among
  * request_queries, and a list of the columns of the function's row that the scan
- * gives, in their order; 0 is the whole row. A third member is there if the scan is a
- * statement's result (result.c). Its custom_exprs is a list of one, the function's
- * call.
+ * returns, in order, where 0 stands for the whole row. Its custom_exprs is a list of
+ * one, the function call.
  */
 #ifndef BLOGSTORE_SCAN_INTERNAL_H
 #define BLOGSTORE_SCAN_INTERNAL_H
@@ -19,7 +18,6 @@
 #include "utils/snapmgr.h"
 
 #define WHOLE_ROW 0				/* in the list of columns */
-#define SCAN_IS_RESULT 1		/* the third member */
 
 /* What a scan has read, for EXPLAIN ANALYZE. */
 typedef struct ScanReads
@@ -70,16 +68,6 @@ extern Node *scan_create_state(CustomScan *plan);
 /* arguments.c */
 extern void scan_find_arguments(QueryScanState *state);
 extern void scan_evaluate_arguments(QueryScanState *state);
-
-/* result.c */
-extern void scan_result_init(void);
-
-/* Does a plan's scan stand for the result? */
-static inline bool
-scan_is_result(const CustomScan *scan)
-{
-	return list_length(scan->custom_private) > 2;
-}
 
 /* explain.c */
 extern void scan_explain(CustomScanState *node, List *ancestors,

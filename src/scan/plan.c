@@ -285,8 +285,8 @@ add_columns(List **tlist, List **columns, Index relid, Node *expressions)
 }
 
 /*
- * From path to plan. The columns are in the order of the target list, if it has
- * nothing else, so that the scan's rows are the result as they are.
+ * Make the plan node of a path. The scan returns its columns in the order of the
+ * target list. If that list has nothing but columns, the executor needs no projection.
  */
 static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *best_path,
@@ -339,5 +339,4 @@ scan_init(void)
 	}
 	previous_hook = set_rel_pathlist_hook;
 	set_rel_pathlist_hook = scan_add_path;
-	scan_result_init();
 }
