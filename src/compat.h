@@ -28,7 +28,6 @@
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "storage/sinvaladt.h"
-#include "storage/smgr.h"
 #include "utils/acl.h"
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
@@ -447,36 +446,6 @@ compat_guc_boot_value(struct config_generic *conf)
 	QueryDesc *query, ScanDirection direction, uint64 count, bool once
 #define COMPAT_EXECUTOR_RUN_ARGUMENTS query, direction, count, once
 #endif
-
-#if PG_VERSION_NUM >= 160000
-typedef RelFileLocator CompatTableFile;
-#else
-typedef RelFileNode CompatTableFile;
-#endif
-
-/* Where a table lies, by its row of pg_class. It is neither temporary nor mapped. */
-static inline CompatTableFile
-compat_table_file(const FormData_pg_class *form)
-{
-	return (CompatTableFile) {
-		OidIsValid(form->reltablespace) ? form->reltablespace :
-		MyDatabaseTableSpace, MyDatabaseId, form->relfilenode
-	};
-}
-
-/* How many blocks has such a table? */
-static inline BlockNumber
-compat_blocks_of_table(const FormData_pg_class *form)
-{
-#if PG_VERSION_NUM >= 170000
-	ProcNumber	backend = INVALID_PROC_NUMBER;
-#else
-	BackendId	backend = InvalidBackendId;
-#endif
-
-	return smgrnblocks(smgropen(compat_table_file(form), backend),
-					   MAIN_FORKNUM);
-}
 
 /* Make an index of a leaf, as its owner, whatever rights the current user has. */
 #if PG_VERSION_NUM >= 160000

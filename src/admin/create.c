@@ -236,19 +236,6 @@ join_parts(const Creation *creation, bool all)
 	as_owner_end(&as);
 }
 
-/* On a cluster: have this node's jobs be of a cluster's kinds; if they were not, that was missing. */
-static void
-join_jobs(Creation *creation)
-{
-	AsOwner		as;
-
-	SPI_connect();
-	as_owner_begin(&as, creation);
-	creation->missing += cluster_alter_jobs();
-	as_owner_end(&as);
-	SPI_finish();
-}
-
 /* Make all that is missing. */
 static void
 make_missing(const Creation *creation)
@@ -332,7 +319,6 @@ make_on_cluster(Creation *creation)
 					 "it is not spread over the cluster");
 	if (creation->missing > 0)
 		make_missing(creation);
-	join_jobs(creation);
 	nodes = cluster_make_on_nodes(creation);
 	if (creation->missing == 0 && nodes == 0)
 		refuse_existing();
@@ -359,7 +345,6 @@ blogstore_create_node_tables(PG_FUNCTION_ARGS)
 	creation.spread = creation.node = creation.cluster = true;
 	if (creation.missing > 0)
 		make_missing(&creation);
-	join_jobs(&creation);
 	cluster_status_grant(creation.owner);
 	SPI_connect();
 	cluster_grant_here(&creation);

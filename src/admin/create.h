@@ -35,8 +35,6 @@ extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];
 /* on a cluster */
 extern const Statements create_cluster_sql;
 extern const Statements spread_cluster_sql;
-extern const char *const create_jobs_known_sql;
-extern const char *const create_jobs_alter_sql;
 
 #define MAX_PARTITIONS 1024
 
@@ -53,7 +51,6 @@ extern void cluster_require(const char *call);
 extern void cluster_make_tables(const Creation *creation);
 extern void cluster_spread_tables(const Creation *creation);
 extern void cluster_grant_here(const Creation *creation);
-extern bool cluster_alter_jobs(void);
 extern int	cluster_make_on_nodes(const Creation *creation);
 
 /* cluster_status.c */

@@ -174,19 +174,6 @@ cluster_grant_here(const Creation *creation)
 }
 
 /*
- * Have this node's jobs be of a cluster's kinds: the table may be one machine's, also an older
- * version's. As its owner, in SPI. False: it is.
- */
-bool
-cluster_alter_jobs(void)
-{
-	if (create_run_sql(create_jobs_known_sql) > 0)
-		return false;
-	(void) create_run_sql(create_jobs_alter_sql);
-	return true;
-}
-
-/*
  * Have each other node make what it has for itself; returns how many tables that were. Errors:
  * 55000 if a node cannot.
  */

@@ -171,5 +171,4 @@ spread_swap(const Spread *spread)
 		if (!spread->keep)
 			(void) create_run_sql(psprintf("DROP TABLE " BLOGSTORE_SCHEMA ".%s", old));
 	}
-	(void) cluster_alter_jobs();
 }

@@ -18,23 +18,16 @@
 #include "remembered.h"
 #include "state/bookkeeping.h"
 
-#include "access/genam.h"
-#include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/tableam.h"
-#include "access/xact.h"
-#include "catalog/pg_am.h"
-#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
-#include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -237,183 +230,39 @@ bookkeeping_lock(Bookkeeping table)
 	}
 }
 
-/* ------------------------------------------------------------------------
- * The first row, without a statement
- *
- * A session's first request asks whether anybody is being deleted, and mostly
- * whether the views can be used: one row, or none. A statement would have to be parsed
- * and planned. Even opening these tables has the server read their defaults and
- * constraints, with the tables and indexes that those are in: a third of what the
- * whole request costs otherwise. So the pages of a table that is as it was made
- * are looked at as they are.
- * ------------------------------------------------------------------------ */
-
-/* Is this the row of an ordinary table, which no policy, rule or heir is on? */
-static bool
-is_plain(const FormData_pg_class *form, Oid owner)
-{
-	return form->relkind == RELKIND_RELATION &&
-		form->relpersistence == RELPERSISTENCE_PERMANENT &&
-		form->relam == HEAP_TABLE_AM_OID && form->relowner == owner &&
-		!form->relispartition && !form->relhasrules &&
-		form->relhasindex && !form->relhassubclass && !form->relrowsecurity &&
-		!form->relforcerowsecurity && OidIsValid(form->relfilenode);
-}
-
 /*
- * Are a table's columns those that it was made with, in their order? One look at the
- * catalog tells of all of them.
- */
-static bool
-columns_are(const FormData_pg_class *form, const TableShape *wanted)
-{
-	Relation	attributes = table_open(AttributeRelationId, AccessShareLock);
-	ScanKeyData key[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	int			n = 0;
-	bool		same = true;
-
-	ScanKeyInit(&key[0], Anum_pg_attribute_attrelid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(form->oid));
-	ScanKeyInit(&key[1], Anum_pg_attribute_attnum, BTGreaterStrategyNumber,
-				F_INT2GT, Int16GetDatum(0));
-	scan = systable_beginscan(attributes, AttributeRelidNumIndexId, true, NULL,
-							  2, key);
-	while (same && HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_attribute att = (Form_pg_attribute) GETSTRUCT(tuple);
-
-		same = n < MAX_COLUMNS && wanted->column[n].name != NULL &&
-			att->attnum == n + 1 && !att->attisdropped &&
-			att->atttypid == wanted->column[n].type &&
-			(!att->atthasmissing || wanted->column[n].added) &&
-			att->attgenerated == '\0' &&
-			strcmp(NameStr(att->attname), wanted->column[n].name) == 0;
-		n++;
-	}
-	systable_endscan(scan);
-	table_close(attributes, AccessShareLock);
-	return same && n == form->relnatts &&
-		(n == MAX_COLUMNS || wanted->column[n].name == NULL ||
-		 wanted->column[n].added);
-}
-
-/* A description of a table's rows, whose columns are those that it was made with. */
-static TupleDesc
-describe_rows(const FormData_pg_class *form, const TableShape *wanted)
-{
-	TupleDesc	desc = CreateTemplateTupleDesc(form->relnatts);
-
-	for (int i = 0; i < form->relnatts; i++)
-		TupleDescInitBuiltinEntry(desc, i + 1, wanted->column[i].name,
-								  wanted->column[i].type, -1, 0);
-	return desc;
-}
-
-/* Does the active snapshot show a row on a page? A function takes it. */
-static bool
-peek_at_page(Buffer buffer, Oid relid, TupleDesc desc, RowTaker take, void *arg)
-{
-	Page		page = BufferGetPage(buffer);
-	bool		found = false;
-
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	for (OffsetNumber at = FirstOffsetNumber;
-		 at <= PageGetMaxOffsetNumber(page) && !found; at++)
-	{
-		ItemId		item = PageGetItemId(page, at);
-		HeapTupleData tuple;
-
-		if (!ItemIdIsNormal(item))
-			continue;
-		tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
-		tuple.t_len = ItemIdGetLength(item);
-		tuple.t_tableOid = relid;
-		ItemPointerSet(&tuple.t_self, BufferGetBlockNumber(buffer), at);
-		found = HeapTupleSatisfiesVisibility(&tuple, GetActiveSnapshot(), buffer);
-		if (found && take != NULL)
-			take(&tuple, desc, arg);
-	}
-	UnlockReleaseBuffer(buffer);
-	return found;
-}
-
-/*
- * Look at a table's pages, if it is as it was made; false if it is not, and has to be
- * opened. *found: is there a row? Predicate locks are for who opens it.
- */
-static bool
-peek_at_pages(Bookkeeping table, RowTaker take, void *arg, bool *found)
-{
-	Oid			relid = bookkeeping_lookup(table);
-	FormData_pg_class form;
-	TupleDesc	desc = NULL;
-	HeapTuple	tuple;
-
-	if (known[table].valid || IsolationIsSerializable() || !OidIsValid(relid))
-		return false;
-	LockRelationOid(relid, AccessShareLock);
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	form = *(Form_pg_class) GETSTRUCT(tuple);
-	ReleaseSysCache(tuple);
-	if (bookkeeping_lookup(table) != relid ||
-		!is_plain(&form, container_owner()) || has_superclass(relid) ||
-		!columns_are(&form, &shape[table]))
-		return false;
-	if (take != NULL)
-		desc = describe_rows(&form, &shape[table]);
-	*found = false;
-	for (BlockNumber at = 0, n = compat_blocks_of_table(&form); at < n && !*found; at++)
-		*found = peek_at_page(ReadBufferWithoutRelcache(compat_table_file(&form),
-														MAIN_FORKNUM, at,
-														RBM_NORMAL, NULL, true),
-							  relid, desc, take, arg);
-	return true;
-}
-
-/*
- * Have a function look at the first row of a table that the active snapshot shows.
- * The columns of the table are of types that the server builds in
- * (TupleDescInitBuiltinEntry()), if there is a function.
- * Nothing that is attached to the table runs; the function may not read catalogs, nor
- * raise errors. Returns whether there is a row. Errors: 55000. Locks: as
+ * Pass the first row of a table that the active snapshot shows to a function, unless
+ * take is NULL. Returns whether there is a row. Errors: 55000. Locks: as
  * bookkeeping_lock().
  */
 bool
-bookkeeping_peek(Bookkeeping table, RowTaker take, void *arg)
+bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg)
 {
-	Relation	rel;
-	TableScanDesc scan;
-	TupleTableSlot *slot;
-	bool		found;
+	Relation	rel = table_open(bookkeeping_lock(table), NoLock);
+	TableScanDesc scan = table_beginscan(rel, GetActiveSnapshot(), 0, NULL);
+	TupleTableSlot *row = table_slot_create(rel, NULL);
+	bool		found = table_scan_getnextslot(scan, ForwardScanDirection, row);
 
-	if (peek_at_pages(table, take, arg, &found))
-		return found;
-	rel = table_open(bookkeeping_lock(table), NoLock);
-	scan = table_beginscan(rel, GetActiveSnapshot(), 0, NULL);
-	slot = table_slot_create(rel, NULL);
-	found = table_scan_getnextslot(scan, ForwardScanDirection, slot);
 	if (found && take != NULL)
-		take(ExecFetchSlotHeapTuple(slot, false, NULL), RelationGetDescr(rel), arg);
-	ExecDropSingleTupleTableSlot(slot);
+		take(rel, row, arg);
+	ExecDropSingleTupleTableSlot(row);
 	table_endscan(scan);
 	table_close(rel, NoLock);
 	return found;
 }
 
-/* The value of a column in a row, which is of a type without a pointer; 0: NULL. */
+/*
+ * Return the value of a row's column, whose type is passed by value; 0 if it is NULL or
+ * the table has no such column.
+ */
 Datum
-bookkeeping_value(HeapTuple row, TupleDesc desc, const char *name)
+bookkeeping_value(Relation rel, TupleTableSlot *row, const char *name)
 {
+	AttrNumber	attno = shape_column(rel, name);
 	bool		isnull = true;
 	Datum		value = (Datum) 0;
 
-	for (int i = 0; i < desc->natts; i++)
-		if (!TupleDescAttr(desc, i)->attisdropped &&
-			strcmp(NameStr(TupleDescAttr(desc, i)->attname), name) == 0)
-			value = heap_getattr(row, i + 1, desc, &isnull);
+	if (attno != InvalidAttrNumber)
+		value = slot_getattr(row, attno, &isnull);
 	return isnull ? (Datum) 0 : value;
 }

@@ -8,8 +8,8 @@
 #include "compat.h"
 #include "items/item.h"
 
-#include "access/htup.h"
-#include "access/tupdesc.h"
+#include "executor/tuptable.h"
+#include "utils/relcache.h"
 
 /* A column of view_state, since 0.2 */
 #define SHORT_FORM_COLUMN "short_form"
@@ -38,10 +38,11 @@ extern Oid	bookkeeping_lookup(Bookkeeping table);
 extern const char *bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner);
 extern Oid	bookkeeping_lock(Bookkeeping table);
 
-/* Takes what it wants from a row. */
-typedef void (*RowTaker) (HeapTuple row, TupleDesc desc, void *arg);
+/* Takes what it wants from a row of an open table. */
+typedef void (*RowTaker) (Relation rel, TupleTableSlot *row, void *arg);
 
-extern bool bookkeeping_peek(Bookkeeping table, RowTaker take, void *arg);
-extern Datum bookkeeping_value(HeapTuple row, TupleDesc desc, const char *name);
+extern bool bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg);
+extern Datum bookkeeping_value(Relation rel, TupleTableSlot *row,
+							   const char *name);
 
 #endif							/* BLOGSTORE_BOOKKEEPING_H */

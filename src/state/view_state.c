@@ -16,7 +16,7 @@
 #include "remembered.h"
 #include "state/state.h"
 
-#include "access/htup_details.h"
+#include "access/sysattr.h"
 #include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
@@ -72,21 +72,24 @@ typedef struct SeenRow
 
 /* Take over what a row says. */
 static void
-take_row(HeapTuple row, TupleDesc desc, void *arg)
+take_row(Relation rel, TupleTableSlot *row, void *arg)
 {
 	SeenRow    *seen = arg;
+	bool		isnull;
 
-	seen->state.enabled = DatumGetBool(bookkeeping_value(row, desc, "enabled"));
-	seen->state.ready = DatumGetBool(bookkeeping_value(row, desc, "ready"));
+	seen->state.enabled = DatumGetBool(bookkeeping_value(rel, row, "enabled"));
+	seen->state.ready = DatumGetBool(bookkeeping_value(rel, row, "ready"));
 	seen->state.feed_size =
-		DatumGetInt32(bookkeeping_value(row, desc, "feed_size"));
+		DatumGetInt32(bookkeeping_value(rel, row, "feed_size"));
 	seen->state.short_form_length =
-		DatumGetInt32(bookkeeping_value(row, desc, "short_form_length"));
+		DatumGetInt32(bookkeeping_value(rel, row, "short_form_length"));
 	seen->state.short_form =
-		DatumGetInt64(bookkeeping_value(row, desc, SHORT_FORM_COLUMN));
+		DatumGetInt64(bookkeeping_value(rel, row, SHORT_FORM_COLUMN));
 	seen->state.feed_whole =
-		DatumGetBool(bookkeeping_value(row, desc, FEED_WHOLE_COLUMN));
-	seen->xmin = HeapTupleHeaderGetRawXmin(row->t_data);
+		DatumGetBool(bookkeeping_value(rel, row, FEED_WHOLE_COLUMN));
+	seen->xmin =
+		DatumGetTransactionId(slot_getsysattr(row, MinTransactionIdAttributeNumber,
+											  &isnull));
 }
 
 /* Read the row by the active snapshot; xmin tells which version. */
@@ -95,7 +98,7 @@ read_row(ViewState *state, TransactionId *xmin)
 {
 	SeenRow		seen = {.xmin = InvalidTransactionId};
 
-	(void) bookkeeping_peek(BOOK_VIEW_STATE, take_row, &seen);
+	(void) bookkeeping_first_row(BOOK_VIEW_STATE, take_row, &seen);
 	*state = seen.state;
 	*xmin = seen.xmin;
 }

@@ -68,7 +68,7 @@ unsent_look(OtherNode *others, int n)
 {
 	for (int i = 0; i < n; i++)
 		others[i].lacks = false;
-	if (!bookkeeping_peek(BOOK_UNSENT, NULL, NULL))
+	if (!bookkeeping_first_row(BOOK_UNSENT, NULL, NULL))
 		return;
 	SPI_connect();
 	plan_execute(&groups_plan, NULL, NULL, true);

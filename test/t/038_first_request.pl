@@ -79,7 +79,7 @@ foreach my $partitions (16, 256)
 		't', "$db: the views follow");
 	my $plain = first_request($db,
 		("SELECT title FROM plain WHERE id = '$post'") x 6);
-	my %at_most = (get_post => 2.5, get_posts => 2.5, list_feed => 2.5, create_like => 3);
+	my %at_most = (get_post => 2.5, get_posts => 2.5, list_feed => 2.5, create_like => 3.5);
 	my %read = (
 		get_post => first_request($db,
 			("SELECT title FROM blogstore.get_post('$post')") x 6),
