@@ -162,7 +162,7 @@ REVOKE ALL ON FUNCTION @extschema@.create_containers FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.create_containers IS
 'Create the containers users, posts and feed, and the bookkeeping tables beside them, in schema blogstore, or those of them that are missing.
 partitions: hash partitions of users and of posts, or shards on a cluster, 1 to 1024; owner: the role that is to own them, NULL for the caller. What is attached to them runs with the owner''s rights, so it had better be no superuser. To give them to another role takes what ALTER TABLE ... OWNER TO takes. distributed: spread them over the cluster of the extension citus; NULL: where it is in the database and has nodes. That takes a superuser, on the coordinator; called again after citus_add_node() it makes what the new node needs.
-Errors: 22004 no partitions; 22023 partitions out of range; 25006 read-only transaction; 42P07 nothing is missing, or a table of another role or shape has one of their names; 42501 no CREATE right on the schema, or not a member of owner, or no superuser on a cluster; 42704 no such role; 55000 a cluster that is not ready, with what is missing. On a server that is not prepared for the views it works and says what to set.';
+Errors: 22004 no partitions; 22023 partitions out of range; 25006 read-only transaction; 42P07 nothing is missing, or a table of another role or shape has one of their names; 42501 no CREATE right on the schema, or not a member of owner, or no superuser on a cluster; 42704 no such role; 55000 a cluster that is not ready, with what is missing. Where wal_level is too low for the views it works, and a warning says what to set.';
 
 CREATE PROCEDURE @extschema@.upgrade_containers()
 AS 'MODULE_PATHNAME', 'blogstore_upgrade_containers'
@@ -194,7 +194,7 @@ AS 'MODULE_PATHNAME', 'blogstore_edit_user'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.edit_user FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.edit_user IS
-'C1: rename a user, or change the user''s properties; NULL keeps what is there. The items that carry the name are relabelled by a job of the worker, or at once where no worker can run.
+'C1: rename a user, or change the user''s properties; NULL keeps what is there. A job of the worker relabels the items that carry the name.
 user_id: the user; username: as in create_user; properties: an object in place of the one that is there, {} for none.
 Returns the user as it is now.
 Errors: 22004 no user_id, or neither username nor properties; 22023 a bad username or bad properties; 23503 no such user; 23505 the name is taken; 25006 read-only transaction; 55000 no containers.';
@@ -205,7 +205,7 @@ AS 'MODULE_PATHNAME', 'blogstore_delete_user'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.delete_user FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.delete_user IS
-'Delete a user. From the commit on none of the user''s posts (with all comments and likes on them), comments and likes is served, counts are without them, and the username is free again; up to 200 items are deleted in this transaction, and a job of the worker purges the rest in batches (or all is done at once where no worker can run).
+'Delete a user. From the commit on none of the user''s posts (with all comments and likes on them), comments and likes is served, counts are without them, and the username is free again; up to 200 items are deleted in this transaction, and a job of the worker purges the rest in batches.
 Returns whether there was one.
 Errors: 22004 no user_id; 25006 read-only transaction; 55000 no containers.';
 
@@ -587,7 +587,7 @@ SELECT request, function, calls, total_time, max_time, buffers_hit, buffers_read
 FROM @extschema@.get_request_stats();
 GRANT SELECT ON @extschema@.stat_requests TO pg_monitor;
 COMMENT ON VIEW @extschema@.stat_requests IS
-'What the requests of this database have cost since stats_reset, one row each: calls that succeeded; total_time, max_time in milliseconds; pages found in and read into shared buffers; WAL written (without the commit''s); request_units: cost as one number, in which reading one item of 1 kB by its key is about 1: a quarter for each page looked at, five for each kB of WAL. request: the article''s name. Counted by each process where it runs, while blogstore.track_requests is on; since the server''s start at most. Where the library is not preloaded, of this session only.';
+'What the requests of this database have cost since stats_reset, one row each: calls that succeeded; total_time, max_time in milliseconds; pages found in and read into shared buffers; WAL written (without the commit''s); request_units: cost as one number, in which reading one item of 1 kB by its key is about 1: a quarter for each page looked at, five for each kB of WAL. request: the article''s name. Counted by each process where it runs, while blogstore.track_requests is on; since the server''s start at most.';
 
 CREATE FUNCTION @extschema@.reset_request_stats()
 RETURNS void

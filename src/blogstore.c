@@ -2,7 +2,7 @@
  * blogstore.c
  *		Module magic and _PG_init, nothing else.
  *
- * Runs in the postmaster when preloaded, else in the first backend that calls
+ * Runs in the postmaster when preloaded, else in the first backend that names
  * a function of the extension.
  */
 #include "postgres.h"
@@ -11,13 +11,13 @@
 #include "guard/guard.h"
 #include "launch/launch.h"
 #include "layout/layout.h"
-#include "members/members.h"
+#include "preload.h"
 #include "scan/scan.h"
 #include "settings.h"
-#include "state/state.h"
 #include "stats/stats.h"
 
 #include "fmgr.h"
+#include "miscadmin.h"
 
 PG_MODULE_MAGIC;
 
@@ -26,6 +26,9 @@ extern PGDLLEXPORT void _PG_init(void);
 void
 _PG_init(void)
 {
+	if (!process_shared_preload_libraries_in_progress)
+		return;
+	library_preloaded = true;
 	settings_init();
 	layout_init();
 	guard_init();

@@ -71,6 +71,18 @@ CppConcat(pg_finfo_,funcname) (void) \
 extern int no_such_variable
 #endif
 
+/* Can WAL be decoded with the settings that the server has now? */
+static inline bool
+compat_can_decode(void)
+{
+#if PG_VERSION_NUM >= 190000
+	/* the server turns logical decoding on with the first slot */
+	return wal_level >= WAL_LEVEL_REPLICA;
+#else
+	return wal_level >= WAL_LEVEL_LOGICAL;
+#endif
+}
+
 static inline IndexScanDesc
 compat_index_beginscan(Relation heap, Relation index, Snapshot snapshot,
 					   int nkeys)

@@ -24,8 +24,6 @@ typedef struct WorkerHooks
 	void		(*user_deletions_changing) (void);
 	/* how often such changes were made; false while one is being committed */
 	bool		(*user_deletions) (uint64 *stamp);
-	/* what keeps a worker from running on this server; NULL: nothing */
-	const char *(*obstacle) (const char **hint);
 } WorkerHooks;
 
 extern WorkerHooks worker_hooks;

@@ -14,6 +14,7 @@
 #include "admin/create.h"
 #include "compat.h"
 #include "layout/layout.h"
+#include "preload.h"
 #include "settings.h"
 #include "state/state.h"
 
@@ -24,7 +25,7 @@
 #include "utils/guc.h"
 #include "utils/tuplestore.h"
 
-PG_FUNCTION_INFO_V1(blogstore_get_cluster_status);
+SQL_FUNCTION(get_cluster_status);
 
 #define N_COLUMNS 5				/* node, host, port, node_error, status */
 
@@ -109,8 +110,8 @@ add_rows(ReturnSetInfo *out, const char *query)
  * blogstore.get_cluster_status(what): of each node of the cluster what it tells of itself, or what was
  * wrong; of one machine one row, without a node. Errors: 22023.
  */
-Datum
-blogstore_get_cluster_status(PG_FUNCTION_ARGS)
+static Datum
+get_cluster_status(PG_FUNCTION_ARGS)
 {
 	const char *function = function_of(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	bool		spread = container_exists() && layout_is_spread();

@@ -14,7 +14,9 @@
 #include "compat.h"
 #include "guard/guard.h"
 #include "hooks.h"
+#include "launch/launch.h"
 #include "layout/layout.h"
+#include "preload.h"
 #include "settings.h"
 #include "state/state.h"
 
@@ -33,8 +35,8 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-PG_FUNCTION_INFO_V1(blogstore_create_containers);
-PG_FUNCTION_INFO_V1(blogstore_create_node_tables);
+SQL_FUNCTION(create_containers);
+SQL_FUNCTION(create_node_tables);
 
 /* ------------------------------------------------------------------------
  * What is there
@@ -288,15 +290,15 @@ warn_of_superuser(Oid owner)
 }
 
 static void
-tell_obstacle(void)
+warn_of_obstacle(void)
 {
 	const char *hint;
-	const char *obstacle = worker_hooks.obstacle(&hint);
+	const char *obstacle = worker_obstacle(&hint);
 
 	if (obstacle != NULL)
-		ereport(NOTICE,
+		ereport(WARNING,
 				(errmsg("the views will not be kept: %s", obstacle),
-				 errdetail("All requests work; list_user_posts() and list_feed() read the posts container, which is slower."),
+				 errdetail("Requests work; list_user_posts() and list_feed() read the posts container, which is slower, and renames and deletions of users wait in a queue."),
 				 errhint("%s", hint)));
 }
 
@@ -328,8 +330,8 @@ make_on_cluster(Creation *creation)
  * blogstore.create_node_tables(owner): what each node of a cluster has for itself. Called by
  * create_containers() on the coordinator. Returns how many tables it has made.
  */
-Datum
-blogstore_create_node_tables(PG_FUNCTION_ARGS)
+static Datum
+create_node_tables(PG_FUNCTION_ARGS)
 {
 	Creation	creation;
 
@@ -368,8 +370,8 @@ blogstore_create_node_tables(PG_FUNCTION_ARGS)
  * Locks: AccessExclusiveLock on what it creates, ShareUpdateExclusiveLock on
  * what is there. Errors: 22004, 22023, 25006, 42501, 42704, 42P07.
  */
-Datum
-blogstore_create_containers(PG_FUNCTION_ARGS)
+static Datum
+create_containers(PG_FUNCTION_ARGS)
 {
 	Creation	creation;
 
@@ -387,7 +389,7 @@ blogstore_create_containers(PG_FUNCTION_ARGS)
 			refuse_existing();
 		make_missing(&creation);
 	}
-	tell_obstacle();
+	warn_of_obstacle();
 	warn_of_superuser(creation.owner);
 	container_require();
 	worker_hooks.containers_created();

@@ -17,6 +17,7 @@
 #include "cluster/cluster.h"
 #include "compat.h"
 #include "layout/layout.h"
+#include "preload.h"
 #include "settings.h"
 
 #include "access/htup_details.h"
@@ -27,7 +28,7 @@
 #include "utils/lsyscache.h"
 #include "utils/uuid.h"
 
-PG_FUNCTION_INFO_V1(blogstore_node_of);
+SQL_FUNCTION(node_of);
 
 /* Errors: 55000, always. */
 static COMPAT_NORETURN void
@@ -211,8 +212,8 @@ cluster_make_on_nodes(const Creation *creation)
  * blogstore.node_of(post_id): the node that has a post, for who connects straight to it. Errors:
  * 22004, 55000.
  */
-Datum
-blogstore_node_of(PG_FUNCTION_ARGS)
+static Datum
+node_of(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc;
 	Shard		shard;

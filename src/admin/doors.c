@@ -7,25 +7,24 @@
 #include "postgres.h"
 
 #include "compat.h"
+#include "preload.h"
 #include "settings.h"
 
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 
-PG_FUNCTION_INFO_V1(blogstore_current_user_id);
+SQL_FUNCTION(current_user_id);
 
 /*
- * blogstore.current_user_id(required): the user in the setting of this name. It is
- * read from the library's own variable. While the library was not loaded anybody could
- * set anything of that name; the server has dropped what was set without the right
- * to it when it loaded the library, in order to call this.
+ * blogstore.current_user_id(required): the user in the setting of this name, which takes
+ * a right to set (PGC_SUSET).
  *
  * Returns NULL if there is none and none is required. Errors: 42501; 22004 required
- * is NULL.
+ * is NULL; 55000.
  */
-Datum
-blogstore_current_user_id(PG_FUNCTION_ARGS)
+static Datum
+current_user_id(PG_FUNCTION_ARGS)
 {
 	const char *id = blogstore_current_user;
 

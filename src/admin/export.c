@@ -16,6 +16,7 @@
 #include "guard/guard.h"
 #include "layout/layout.h"
 #include "members/members.h"
+#include "preload.h"
 #include "settings.h"
 #include "state/state.h"
 
@@ -27,7 +28,7 @@
 #include "utils/guc.h"
 #include "utils/uuid.h"
 
-PG_FUNCTION_INFO_V1(blogstore_export_documents);
+SQL_FUNCTION(export_documents);
 
 /*
  * The items of a type in a table, apart from what they are joined with (OFFSET 0):
@@ -219,8 +220,8 @@ export_spread(DestReceiver *dest)
  * blogstore.export_documents(). Errors: 55000. Locks: AccessShareLock on the
  * containers.
  */
-Datum
-blogstore_export_documents(PG_FUNCTION_ARGS)
+static Datum
+export_documents(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
 	DestReceiver *dest = CreateDestReceiver(DestTuplestore);

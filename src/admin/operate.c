@@ -12,6 +12,7 @@
 #include "hooks.h"
 #include "launch/launch.h"
 #include "layout/layout.h"
+#include "preload.h"
 #include "remote/remote.h"
 #include "state/state.h"
 
@@ -24,10 +25,10 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-PG_FUNCTION_INFO_V1(blogstore_wait_for_views);
-PG_FUNCTION_INFO_V1(blogstore_rebuild_views);
-PG_FUNCTION_INFO_V1(blogstore_start_worker);
-PG_FUNCTION_INFO_V1(blogstore_stop_worker);
+SQL_FUNCTION(wait_for_views);
+SQL_FUNCTION(rebuild_views);
+SQL_FUNCTION(start_worker);
+SQL_FUNCTION(stop_worker);
 
 /* How long a waiter sleeps at most before it looks again, in milliseconds. */
 #define LOOK_AGAIN 50
@@ -194,8 +195,8 @@ wait_advance(Wait *wait)
  *
  * Errors: 22004, 25006, 55000. Locks: none.
  */
-Datum
-blogstore_wait_for_views(PG_FUNCTION_ARGS)
+static Datum
+wait_for_views(PG_FUNCTION_ARGS)
 {
 	TimestampTz began = GetCurrentTimestamp();
 	TimestampTz deadline;
@@ -268,8 +269,8 @@ blogstore_wait_for_views(PG_FUNCTION_ARGS)
  *
  * Errors: 25006, 55000.
  */
-Datum
-blogstore_rebuild_views(PG_FUNCTION_ARGS)
+static Datum
+rebuild_views(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 
@@ -313,8 +314,8 @@ set_enabled(bool enabled)
  * blogstore.start_worker(). Errors: 25006, 40001, 55000. Locks: waits for who
  * else starts or stops the worker.
  */
-Datum
-blogstore_start_worker(PG_FUNCTION_ARGS)
+static Datum
+start_worker(PG_FUNCTION_ARGS)
 {
 	need_writable("start_worker()");
 	container_require();
@@ -369,8 +370,8 @@ size_text(int64 bytes)
  * Errors: 22004, 25001, 25006, 55000. Locks: waits for who else starts or stops
  * the worker.
  */
-Datum
-blogstore_stop_worker(PG_FUNCTION_ARGS)
+static Datum
+stop_worker(PG_FUNCTION_ARGS)
 {
 	char		slot_name[NAMEDATALEN];
 

@@ -10,6 +10,7 @@
 #include "compat.h"
 #include "launch/launch.h"
 #include "layout/layout.h"
+#include "preload.h"
 #include "state/state.h"
 #include "worker/worker.h"
 
@@ -22,7 +23,7 @@
 #include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(blogstore_get_worker_status);
-PG_FUNCTION_INFO_V1(blogstore_get_progress);
+SQL_FUNCTION(get_progress);
 
 typedef enum StatusColumn
 {
@@ -183,33 +184,58 @@ stopped_by_row(void)
 	return !state.enabled;
 }
 
+/* No worker runs on this server; what to do about it. */
+static void
+status_disabled(Status *status, const char *why, const char *hint)
+{
+	status_text(status, STATUS_STATE, "disabled");
+	if (why != NULL)
+		status_text(status, STATUS_LAST_ERROR, why);
+	status_text(status, STATUS_HINT, hint);
+}
+
+/* The hint where the library is not preloaded: a slot that is left keeps WAL, and nothing here drops it. */
+static const char *
+preload_hint(const Status *status)
+{
+	if (status->isnull[STATUS_SLOT])
+		return PRELOAD_HINT;
+	return psprintf("%s The slot keeps all WAL until then; pg_drop_replication_slot('%s') lets it go.",
+					PRELOAD_HINT,
+					TextDatumGetCString(status->value[STATUS_SLOT]));
+}
+
 static void
 fill_status(Status *status)
 {
 	const char *hint;
-	const char *obstacle = worker_obstacle(&hint);
+	const char *obstacle;
 	WorkerEntry entry;
 	bool		found;
 
 	status_slot(status);
+	if (!library_preloaded)
+	{
+		status_disabled(status, "the library is not preloaded",
+						preload_hint(status));
+		return;
+	}
 	if (!container_exists())
 	{
 		status_text(status, STATUS_STATE, "no containers");
 		status_text(status, STATUS_HINT, "Call blogstore.create_containers().");
 		return;
 	}
-	if (obstacle != NULL)
-	{
-		status_text(status, STATUS_STATE, "disabled");
-		status_text(status, STATUS_LAST_ERROR, obstacle);
-		status_text(status, STATUS_HINT, hint);
-		return;
-	}
 	if (RecoveryInProgress())
 	{
-		status_text(status, STATUS_STATE, "disabled");
-		status_text(status, STATUS_HINT,
-					"This is a standby; the worker runs on the primary.");
+		status_disabled(status, NULL,
+						"This is a standby; the worker runs on the primary.");
+		return;
+	}
+	obstacle = worker_obstacle(&hint);
+	if (obstacle != NULL)
+	{
+		status_disabled(status, obstacle, hint);
 		return;
 	}
 	found = my_worker_entry_copy(&entry);
@@ -243,8 +269,8 @@ blogstore_get_worker_status(PG_FUNCTION_ARGS)
 }
 
 /* blogstore.get_progress(): the jobs not yet done; none without containers. */
-Datum
-blogstore_get_progress(PG_FUNCTION_ARGS)
+static Datum
+get_progress(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
 

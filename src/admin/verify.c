@@ -22,6 +22,7 @@
 #include "admin/verify.h"
 #include "compat.h"
 #include "layout/layout.h"
+#include "preload.h"
 #include "settings.h"
 #include "short_form/short_form.h"
 #include "state/state.h"
@@ -35,7 +36,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
-PG_FUNCTION_INFO_V1(blogstore_verify);
+SQL_FUNCTION(verify);
 
 /* What a view shows of a post: as columns, by which rows are compared, and together. */
 #define SHOWN_COLUMNS_SQL(hidden) \
@@ -51,6 +52,10 @@ PG_FUNCTION_INFO_V1(blogstore_verify);
 #define SHORT_PROPERTIES_SQL \
 	"CASE WHEN $4 THEN p.properties ELSE (SELECT jsonb_object_agg(e.key, e.value)" \
 	" FROM jsonb_each(p.properties) AS e WHERE e.key = ANY ($5)) END"
+
+/* Is a job to write the names of an item's author, in r, anew? */
+#define RENAMING_SQL \
+	"(r.user_id IS NOT NULL OR EXISTS (SELECT FROM renaming WHERE user_id IS NULL))"
 
 #define POST_NULLS_SQL \
 	"num_nulls(id, post_id, user_id, user_username, title, content," \
@@ -116,6 +121,9 @@ static const char verify_sql[] =
 	" FROM user_item WHERE user_id IS NOT NULL GROUP BY user_id),"
 	" leaving AS MATERIALIZED (SELECT DISTINCT user_id"
 	" FROM (" USERS_BEING_DELETED_SQL ") AS d),"
+	/* until the job is done their items may have an older name; NULL: everyone's may */
+	" renaming AS MATERIALIZED (SELECT DISTINCT user_id"
+	" FROM (" USERS_BEING_RENAMED_SQL ") AS r),"
 
 	"{tally},"
 
@@ -146,7 +154,7 @@ static const char verify_sql[] =
 	" FROM tally AS t LEFT JOIN post AS p ON p.post_id = t.post_id"
 	" WHERE t.odd OR p.post_id IS NULL GROUP BY 1),"
 	" item AS MATERIALIZED (SELECT i.*, s.lost, a.username,"
-	" i.user_id IS NOT NULL AND a.user_id IS NULL AS nobodys"
+	" i.user_id IS NOT NULL AND a.user_id IS NULL AS nobodys, " RENAMING_SQL " AS renaming"
 	" FROM suspect AS s JOIN (SELECT id, type, post_id, user_id,"
 	" user_username, type = 'comment' AND content IS NULL AS no_content,"
 	" comment_count, like_count, creation_date FROM " POSTS_SQL
@@ -154,11 +162,13 @@ static const char verify_sql[] =
 	" ON coalesce(i.post_id, " NO_UUID_SQL ") = s.post_id"
 	" LEFT JOIN account AS a ON a.user_id = i.user_id"
 	" LEFT JOIN leaving AS l ON l.user_id = i.user_id"
+	" LEFT JOIN renaming AS r ON r.user_id = i.user_id"
 	" WHERE l.user_id IS NULL),"
 	" authored AS MATERIALIZED (SELECT p.*, a.username,"
-	" p.user_id IS NOT NULL AND a.user_id IS NULL AS nobodys"
+	" p.user_id IS NOT NULL AND a.user_id IS NULL AS nobodys, " RENAMING_SQL " AS renaming"
 	" FROM post AS p LEFT JOIN account AS a ON a.user_id = p.user_id"
 	" LEFT JOIN leaving AS l ON l.user_id = p.user_id"
+	" LEFT JOIN renaming AS r ON r.user_id = p.user_id"
 	" WHERE l.user_id IS NULL AND (p.nulls > 0 OR a.user_id IS NULL"
 	" OR p.user_username COLLATE \"C\" IS DISTINCT FROM a.username)),"
 
@@ -187,14 +197,16 @@ static const char verify_sql[] =
 	" p.user_id, p.likes::text, p.like_count::text, p.creation_date"
 	" FROM post AS p WHERE p.like_count IS DISTINCT FROM p.likes"
 
-	/* a name that is missing is one that is wrong, if it is known */
+	/* a name that is missing is one that is wrong, if it is known; others may be older ones */
 	" UNION ALL SELECT 'posts', 'username', i.type, i.id, i.post_id,"
 	" i.user_id, i.username, i.user_username, i.creation_date"
 	" FROM item AS i WHERE i.type <> 'delta' AND i.username IS NOT NULL"
+	" AND (i.user_username IS NULL OR NOT i.renaming)"
 	" AND i.user_username COLLATE \"C\" IS DISTINCT FROM i.username"
 	" UNION ALL SELECT 'posts', 'username', 'post', i.id, i.post_id,"
 	" i.user_id, i.username, i.user_username, i.creation_date"
 	" FROM authored AS i WHERE i.username IS NOT NULL"
+	" AND (i.user_username IS NULL OR NOT i.renaming)"
 	" AND i.user_username COLLATE \"C\" IS DISTINCT FROM i.username"
 
 	/* the registry, both ways; what a user without a name had is kept */
@@ -413,8 +425,8 @@ verify_run(uint64 *n, bool with_views)
  * blogstore.verify(): one row per discrepancy. Errors: 55000. Locks:
  * AccessShareLock on the containers.
  */
-Datum
-blogstore_verify(PG_FUNCTION_ARGS)
+static Datum
+verify(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
 	OwnerScope	scope;

@@ -12,6 +12,7 @@
 #include "admin/verify.h"
 #include "compat.h"
 #include "layout/layout.h"
+#include "preload.h"
 #include "settings.h"
 
 #include "executor/spi.h"
@@ -19,7 +20,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
 
-PG_FUNCTION_INFO_V1(blogstore_views_served);
+SQL_FUNCTION(views_served);
 
 /* What each node is asked for; nothing, if its feed is not shown at present. */
 #define ROWS_SQL \
@@ -63,8 +64,8 @@ verify_feeds(void)
 }
 
 /* blogstore.views_served(): are the views of this node? Errors: 55000. */
-Datum
-blogstore_views_served(PG_FUNCTION_ARGS)
+static Datum
+views_served(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(views_ready(GetActiveSnapshot()));
 }

@@ -105,11 +105,14 @@ delta_striped(const pg_uuid_t *post_id)
 		!clock_reached(post->until, GetCurrentTimestamp(), STRIPED_FOR);
 }
 
+/* This process has written a stripe; an empty one says nothing of the counter. */
 static void
-remember_striped(const pg_uuid_t *post_id)
+remember_striped(const pg_uuid_t *post_id, PostCounts counts)
 {
 	StripedPost *post = find_striped(post_id);
 
+	if (counts.comments == 0 && counts.likes == 0)
+		return;
 	if (post == NULL)
 	{
 		post = &striped[next_striped];
@@ -136,7 +139,7 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 			return ITEM_LOCKED;
 		item_add_counts(delta, counts.comments, counts.likes);
 		item_writer_update(writer, delta);
-		remember_striped(item_uuid(delta, PROP_POST_ID));
+		remember_striped(item_uuid(delta, PROP_POST_ID), counts);
 		return ITEM_OK;
 	}
 	if (!item_require_values(delta, ITEM_DELTA))
@@ -249,7 +252,7 @@ delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
 	if (!delta_pending(post_id, &id))
 		inserted = delta_write(post_id, &id, counts, false);
 	if (inserted)
-		remember_striped(post_id);
+		remember_striped(post_id, counts);
 	else
 		delta_insert(post_id, counts);
 }

@@ -10,8 +10,9 @@
  * leaves a delta. The counts in the post item itself change where the post's
  * partition has no place for deltas, and when they are repaired.
  *
- * Stripes and other deltas are folded into the counter by the worker
- * (worker/fold.c); where no worker keeps the views, by whoever counts.
+ * The worker folds stripes and other deltas into the counter (worker/fold.c). While there is
+ * none they add up: in READ COMMITTED to one stripe for each process that has come to a
+ * post, else to one delta for each transaction that has counted.
  *
  * While a delta is written, no lock of the post item keeps the post from being
  * deleted. So whoever deletes a post has to know of all deltas that are being
@@ -80,15 +81,10 @@
 #include "container/container.h"
 #include "counts/counts.h"
 #include "counts/internal.h"
-#include "hooks.h"
 #include "items/item.h"
 
-#include "access/transam.h"
 #include "access/xact.h"
 #include "utils/snapmgr.h"
-
-/* How many deltas a count in place folds in passing. */
-#define FOLD_IN_PASSING 100
 
 /* ------------------------------------------------------------------------
  * Is there such a post?
@@ -339,13 +335,6 @@ post_unlock(PostLock *lock)
  * The count
  * ------------------------------------------------------------------------ */
 
-/* Does a worker fold what is left? */
-static bool
-worker_folds(void)
-{
-	return TransactionIdIsValid(worker_hooks.views_served());
-}
-
 /* Add to the counts of a post item, waiting for its lock. */
 static ItemResult
 count_in_item(const pg_uuid_t *post_id, PostCounts counts)
@@ -365,31 +354,33 @@ count_in_item(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Have a post that stays count, waiting for nobody: in its counter, or in this
- * process's stripe, or in a new delta.
+ * Have a post that stays count in this process's stripe, or where that cannot be, in a new
+ * delta. It waits for nobody.
  */
 static void
-count_beside(const PostLock *lock, PostCounts counts)
+count_in_stripe(const pg_uuid_t *post_id, PostCounts counts)
 {
-	const pg_uuid_t *post_id = &lock->post_id;
-	ItemResult	in_counter = ITEM_LOCKED;
-	ItemResult	in_stripe;
+	ItemResult	in_stripe = ITEM_LOCKED;
 
 	/* a version that the snapshot does not show cannot be added to */
-	if (IsolationUsesXactSnapshot())
-	{
-		delta_insert(post_id, counts);
-		return;
-	}
-	if (post_has_counter(lock))
-		in_counter = delta_add(post_id, DELTA_COUNTER, counts);
-	if (in_counter == ITEM_OK)
-		return;
-	in_stripe = delta_add(post_id, DELTA_STRIPE, counts);
+	if (!IsolationUsesXactSnapshot())
+		in_stripe = delta_add(post_id, DELTA_STRIPE, counts);
 	if (in_stripe == ITEM_NOT_FOUND)
 		delta_insert_stripe(post_id, counts);
 	else if (in_stripe != ITEM_OK)
 		delta_insert(post_id, counts);
+}
+
+/*
+ * Have a post that stays count, waiting for nobody: in its counter, or beside it.
+ */
+static void
+count_beside(const PostLock *lock, PostCounts counts)
+{
+	if (!IsolationUsesXactSnapshot() && post_has_counter(lock) &&
+		delta_add(&lock->post_id, DELTA_COUNTER, counts) == ITEM_OK)
+		return;
+	count_in_stripe(&lock->post_id, counts);
 }
 
 /*
@@ -416,18 +407,12 @@ PostCountResult
 post_count(PostLock *lock, PostCounts counts)
 {
 	const pg_uuid_t *post_id = &lock->post_id;
-	int64		taken = 0;
-	bool		left = false;
 
 	if (!delta_possible(post_id))
 		return count_without_deltas(post_id, counts);
 	if (!is_sure(lock))
 		return POST_UNSURE;
 	count_beside(lock, counts);
-	if (!worker_folds() && !IsolationUsesXactSnapshot() &&
-		post_has_counter(lock) && delta_any(post_id))
-		(void) fold_deltas(post_id, FOLD_IN_PASSING, true, false, &taken,
-						   &left);
 	return POST_COUNTED;
 }
 
@@ -459,7 +444,7 @@ post_keep(const pg_uuid_t *post_id)
 	if (post_lock_shared(&lock, LockWaitBlock) != ITEM_OK)
 		return false;
 	/* not in the counter, which the transaction would keep from others */
-	delta_insert(post_id, nothing);
+	count_in_stripe(post_id, nothing);
 	post_unlock(&lock);
 	return true;
 }

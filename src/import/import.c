@@ -190,7 +190,6 @@ static void
 import_users(Import *import)
 {
 	const ImportTally *tally = &import->tally[ITEM_USER];
-	const char *hint;
 	int64		n;
 	int64		names;
 
@@ -216,8 +215,6 @@ import_users(Import *import)
 		import_spread_deleting(import);
 	if (n > 0 && import_run_number(import, import_deleting_sql) > 0)
 		import_outdated(import, "a user was created and deleted");
-	if (worker_hooks.obstacle(&hint) != NULL)
-		(void) import_run_number(import, import_lock_users_sql);
 }
 
 /* Have all partitions a leaf for deltas? */
@@ -239,7 +236,7 @@ edit_items(Import *import, ItemType type)
 		return;
 	show_step(import, "updating", import->tally[type].updated,
 			  plural_name(type));
-	import_edit_items(import, type);
+	import_update_items(import, type);
 }
 
 /*

@@ -64,7 +64,7 @@ extern void import_spread_names(const Import *import);
 /* import_edit.c */
 extern void import_release_names(const Import *import);
 extern void import_edit_users(const Import *import);
-extern void import_edit_items(Import *import, ItemType type);
+extern void import_update_items(Import *import, ItemType type);
 extern void import_hide_posts(const Import *import);
 extern bool import_edit_one(const Import *import, ItemType type, const BlogItem *wanted);
 
@@ -79,7 +79,6 @@ extern const char *const import_there_sql;
 extern const char *const import_tally_sql[ITEM_POST + 1];
 extern const char *const import_reject_sql[N_IMPORTED];
 extern const char *const import_lock_tables_sql;
-extern const char *const import_lock_users_sql;
 extern const char *const import_refuse_names_sql;
 extern const char *const import_held_names_sql;
 extern const char *const import_pass_names_sql;

@@ -9,6 +9,7 @@
 #include "compat.h"
 #include "import/import.h"
 #include "items/item.h"
+#include "preload.h"
 #include "requests/requests.h"
 #include "state/state.h"
 
@@ -18,8 +19,8 @@
 #include "utils/builtins.h"
 #include "utils/uuid.h"
 
-PG_FUNCTION_INFO_V1(blogstore_import);
-PG_FUNCTION_INFO_V1(blogstore_import_documents);
+SQL_FUNCTION(import);
+SQL_FUNCTION(import_documents);
 
 static const char *const rejects_column[] = {"type", "reason", "item"};
 
@@ -95,11 +96,10 @@ need_argument(FunctionCallInfo fcinfo, int arg, const char *name)
  * Errors: 22004, 22023; 23503 no such guest; 23514 without a table for rejects; 25001,
  * 25006, 40001, 42501, 42703, 42804, 42809, 42P01, 54000, 55000. Locks:
  * RowExclusiveLock on all leaves of posts; posts that get items, or have comments that
- * change, FOR KEY SHARE; their authors, FOR SHARE, where no worker can run; items that
- * change, FOR NO KEY UPDATE.
+ * change, FOR KEY SHARE; items that change, FOR NO KEY UPDATE.
  */
-Datum
-blogstore_import(PG_FUNCTION_ARGS)
+static Datum
+import(PG_FUNCTION_ARGS)
 {
 	Import		import = {0};
 	char	   *changed = need_argument(fcinfo, ARG_CHANGED, "changed");
@@ -124,8 +124,8 @@ blogstore_import(PG_FUNCTION_ARGS)
  * blogstore.import_documents(documents, rejects). Errors and locks: those of
  * import(), and 22004.
  */
-Datum
-blogstore_import_documents(PG_FUNCTION_ARGS)
+static Datum
+import_documents(PG_FUNCTION_ARGS)
 {
 	Import		import = {0};
 	char	   *column;

@@ -338,7 +338,7 @@ edit_comments(const Import *import, DestReceiver *receiver)
  * meanwhile are present. Errors: 40001.
  */
 void
-import_edit_items(Import *import, ItemType type)
+import_update_items(Import *import, ItemType type)
 {
 	static const Property post_columns[] = {
 		PROP_POST_ID, PROP_USER_ID, PROP_TITLE, PROP_CONTENT,

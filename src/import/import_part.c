@@ -18,6 +18,7 @@
 #include "items/item.h"
 #include "layout/layout.h"
 #include "members/members.h"
+#include "preload.h"
 #include "remote/remote.h"
 #include "results/results.h"
 
@@ -31,13 +32,13 @@
 #include "utils/snapmgr.h"
 #include "utils/typcache.h"
 
-PG_FUNCTION_INFO_V1(blogstore_import_begin_part);
-PG_FUNCTION_INFO_V1(blogstore_import_posts);
-PG_FUNCTION_INFO_V1(blogstore_import_children);
-PG_FUNCTION_INFO_V1(blogstore_import_keep_posts);
-PG_FUNCTION_INFO_V1(blogstore_import_count_posts);
-PG_FUNCTION_INFO_V1(blogstore_import_same_names);
-PG_FUNCTION_INFO_V1(blogstore_import_edit_items);
+SQL_FUNCTION(import_begin_part);
+SQL_FUNCTION(import_posts);
+SQL_FUNCTION(import_children);
+SQL_FUNCTION(import_keep_posts);
+SQL_FUNCTION(import_count_posts);
+SQL_FUNCTION(import_same_names);
+SQL_FUNCTION(import_edit_items);
 
 /* Who has such an array of ids knows what they are of, and gives none that is NULL. */
 static const pg_uuid_t *
@@ -92,8 +93,8 @@ put_id(ReturnSetInfo *out, const pg_uuid_t *id)
  * blogstore.import_begin_part(): have renames and deletions of users, which this node's worker
  * does to items here, wait for the import. Errors: 55000.
  */
-Datum
-blogstore_import_begin_part(PG_FUNCTION_ARGS)
+static Datum
+import_begin_part(PG_FUNCTION_ARGS)
 {
 	container_require_cluster("import()");
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -108,8 +109,8 @@ blogstore_import_begin_part(PG_FUNCTION_ARGS)
 }
 
 /* blogstore.import_posts(ids, whole): those of the posts that are here, whole or without texts. */
-Datum
-blogstore_import_posts(PG_FUNCTION_ARGS)
+static Datum
+import_posts(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			n;
@@ -142,8 +143,8 @@ blogstore_import_posts(PG_FUNCTION_ARGS)
  * blogstore.import_comments(post_ids, ids), blogstore.import_likes(post_ids, user_ids): those that are here,
  * in the order of the keys.
  */
-Datum
-blogstore_import_children(PG_FUNCTION_ARGS)
+static Datum
+import_children(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			n;
@@ -173,8 +174,8 @@ blogstore_import_children(PG_FUNCTION_ARGS)
 }
 
 /* blogstore.import_keep_posts(ids): nobody deletes the posts; false: one is gone. */
-Datum
-blogstore_import_keep_posts(PG_FUNCTION_ARGS)
+static Datum
+import_keep_posts(PG_FUNCTION_ARGS)
 {
 	int			n;
 	const pg_uuid_t *ids = get_ids(fcinfo, 0, &n);
@@ -201,8 +202,8 @@ blogstore_import_keep_posts(PG_FUNCTION_ARGS)
  * blogstore.import_count_posts(ids): make the counters of posts that were written, in the
  * order of shards; what older posts of these ids have left behind goes.
  */
-Datum
-blogstore_import_count_posts(PG_FUNCTION_ARGS)
+static Datum
+import_count_posts(PG_FUNCTION_ARGS)
 {
 	int			n;
 	const pg_uuid_t *ids = get_ids(fcinfo, 0, &n);
@@ -218,8 +219,8 @@ blogstore_import_count_posts(PG_FUNCTION_ARGS)
  * is committed here later finds what the import has written; one that came earlier has been
  * through, and is not known yet where the names were read.
  */
-Datum
-blogstore_import_same_names(PG_FUNCTION_ARGS)
+static Datum
+import_same_names(PG_FUNCTION_ARGS)
 {
 	int			n;
 	int			n_names;
@@ -261,8 +262,8 @@ blogstore_import_same_names(PG_FUNCTION_ARGS)
  * views when the worker comes to them, as on a cluster they do: who has the views locked must lock no
  * post, and there may be another call. Errors: 40001, 55000.
  */
-Datum
-blogstore_import_edit_items(PG_FUNCTION_ARGS)
+static Datum
+import_edit_items(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
 	ArrayType  *items = PG_GETARG_ARRAYTYPE_P(0);

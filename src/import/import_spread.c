@@ -22,7 +22,6 @@
 
 #include "compat.h"
 #include "container/container.h"
-#include "hooks.h"
 #include "import/ship.h"
 #include "items/item.h"
 #include "layout/layout.h"
@@ -77,19 +76,9 @@ own_shard(const char *table)
 void
 import_spread_begin(Import *import)
 {
-	const char *hint;
-	const char *obstacle;
-
 	import->spread = layout_is_spread();
 	if (!import->spread)
 		return;
-	obstacle = worker_hooks.obstacle(&hint);
-	if (obstacle != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("%s needs a worker on every node of a cluster: %s",
-						import->command, obstacle),
-				 errhint("%s", hint)));
 	(void) container_hold_all(CONTAINER_POSTS);
 	cluster_writes_here();
 	import->reads[READ_USERS] = own_shard(EVERYONE_TABLE);

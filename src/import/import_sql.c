@@ -322,16 +322,6 @@ const char *const import_reject_sql[N_IMPORTED] = {
 const char *const import_lock_tables_sql =
 "LOCK TABLE " POSTS_SQL " IN ROW EXCLUSIVE MODE";
 
-/*
- * Where no worker can run, renames and deletions are not jobs but go over all items in
- * their own transaction: the authors are locked against them.
- */
-const char *const import_lock_users_sql =
-"SELECT count(*) FROM (SELECT 1 FROM " USERS_SQL " AS u"
-" WHERE u.type = 'user' AND u.user_id IN (SELECT user_id FROM @post"
-" UNION ALL SELECT user_id FROM @comment UNION ALL SELECT user_id FROM @like)"
-" ORDER BY u.user_id FOR SHARE OF u) AS locked";
-
 /* What new items add to each post's counts. */
 const char *const import_count_sql =
 "INSERT INTO @count (post_id, comments, likes, fresh)"

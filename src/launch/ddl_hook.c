@@ -309,7 +309,7 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	release_worker(0, PointerGetDatum(entry));
 }
 
-/* Install the hook; once at load, when preloaded. */
+/* Install the hook; once at load. */
 void
 ddl_hook_init(void)
 {

@@ -2,8 +2,7 @@
  * init.c
  *		What launch/ registers with the server when the library is loaded.
  *
- * Runs in the postmaster when preloaded, else in the first backend that calls
- * a function of the extension.
+ * Runs in the postmaster.
  */
 #include "postgres.h"
 
@@ -16,8 +15,6 @@ void
 launch_init(void)
 {
 	transaction_callbacks_init();
-	if (!process_shared_preload_libraries_in_progress)
-		return;
 	shared_init();
 	ddl_hook_init();
 

@@ -19,7 +19,6 @@ typedef struct LaunchShared
 	WorkerEntry entry[MAX_DATABASES];
 } LaunchShared;
 
-/* NULL where the library is not in shared_preload_libraries */
 extern LaunchShared *launch_shared;
 
 /* The longest pause before a worker that has failed is started again, in milliseconds. */

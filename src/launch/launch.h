@@ -28,7 +28,8 @@ typedef enum WorkerState
 	WORKER_STARTING,			/* registered, or not sure that it is needed */
 	WORKER_CATCHING_UP,			/* reading what was written without it */
 	WORKER_RUNNING,				/* the views are served */
-	WORKER_STOPPED,				/* by stop_worker(), until start_worker() */
+	WORKER_STOPPED,				/* by stop_worker(), until start_worker(); or WAL
+								 * cannot be decoded with the server's settings */
 	WORKER_NOT_NEEDED			/* the database has no containers */
 } WorkerState;
 

@@ -74,7 +74,7 @@ describe(BackgroundWorker *process, const char *name, const char *entry_point)
 	strlcpy(process->bgw_type, name, BGW_MAXLEN);
 }
 
-/* Register the launcher; once at load, when preloaded. */
+/* Register the launcher; once at load. */
 void
 launcher_register(void)
 {
@@ -320,8 +320,6 @@ launcher_attach(void)
 void
 blogstore_launcher_main(Datum arg)
 {
-	const char *hint;
-
 	pqsignal(SIGTERM, die);
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	BackgroundWorkerUnblockSignals();
@@ -329,8 +327,7 @@ blogstore_launcher_main(Datum arg)
 
 	launcher_attach();
 	before_shmem_exit(launcher_detach, (Datum) 0);
-	if (worker_obstacle(&hint) == NULL)
-		to_probe = list_databases();
+	to_probe = list_databases();
 
 	for (;;)
 	{

@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
 #include "launch/internal.h"
 #include "layout/layout.h"
 
@@ -73,7 +74,7 @@ shared_startup(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/* Ask for the shared memory; called once at load, when preloaded. */
+/* Ask for the shared memory; called once by _PG_init. */
 void
 shared_init(void)
 {
@@ -84,19 +85,14 @@ shared_init(void)
 }
 
 /*
- * What keeps a worker from running on this server, and what to do about it;
- * NULL if nothing does.
+ * Return what keeps a worker from decoding WAL with this server's settings, and in *hint
+ * what to do about it; NULL if nothing does.
  */
 const char *
 worker_obstacle(const char **hint)
 {
 	*hint = NULL;
-	if (launch_shared == NULL)
-	{
-		*hint = "Add blogstore to shared_preload_libraries, set wal_level = logical, and restart the server.";
-		return "the library is not preloaded";
-	}
-	if (wal_level < WAL_LEVEL_LOGICAL)
+	if (!compat_can_decode())
 	{
 		*hint = "Set wal_level = logical and restart the server.";
 		return "wal_level is below logical";
@@ -126,8 +122,6 @@ my_worker_entry(void)
 {
 	static WorkerEntry *mine = NULL;
 
-	if (launch_shared == NULL)
-		return NULL;
 	if (mine == NULL || mine->dbid != MyDatabaseId)
 	{
 		LWLockAcquire(launch_shared->lock, LW_SHARED);
@@ -139,7 +133,7 @@ my_worker_entry(void)
 
 /*
  * The entry of this process's database as it is at one moment; false if there
- * is none. The library has been preloaded (worker_obstacle()).
+ * is none.
  */
 bool
 my_worker_entry_copy(WorkerEntry *copy)

@@ -79,8 +79,6 @@ static bool
 user_deletions(uint64 *stamp)
 {
 	*stamp = 0;
-	if (launch_shared == NULL)
-		return true;
 	if (pg_atomic_read_u32(&launch_shared->deleting) != 0)
 		return false;
 	pg_read_barrier();
@@ -100,15 +98,12 @@ views_served(void)
  * What others call
  * ------------------------------------------------------------------------ */
 
-/* Ask for this database's worker at once, if one could run. */
+/* Ask for this database's worker at once, but on a standby. */
 void
 worker_request(void)
 {
-	const char *hint;
-
 	worker_missing = false;
-	if (worker_obstacle(&hint) != NULL || RecoveryInProgress() ||
-		my_worker_entry() != NULL)
+	if (RecoveryInProgress() || my_worker_entry() != NULL)
 		return;
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
 	(void) worker_entry_create(MyDatabaseId);
@@ -134,8 +129,6 @@ worker_stop(void)
 {
 	WorkerEntry *entry;
 
-	if (launch_shared == NULL)
-		return true;
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
 	entry = worker_entry_create(MyDatabaseId);
 	if (entry != NULL)
@@ -163,7 +156,7 @@ worker_stop(void)
 static void
 announce_deletions(void)
 {
-	if (!deletions_changed || launch_shared == NULL)
+	if (!deletions_changed)
 		return;
 	pg_atomic_fetch_add_u32(&launch_shared->deleting, 1);
 	deletions_announced = true;
@@ -196,14 +189,13 @@ stop_ended(bool rolled_back)
 	launcher_wake();
 }
 
-/* Have the worker of this database look, if one could run. */
+/* Have the worker of this database look, but on a standby. */
 static void
 worker_look(void)
 {
 	WorkerEntry *entry;
-	const char *hint;
 
-	if (worker_obstacle(&hint) != NULL || RecoveryInProgress())
+	if (RecoveryInProgress())
 		return;
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
 	entry = worker_entry_create(MyDatabaseId);
@@ -312,5 +304,4 @@ transaction_callbacks_init(void)
 	worker_hooks.views_served = views_served;
 	worker_hooks.user_deletions_changing = user_deletions_changing;
 	worker_hooks.user_deletions = user_deletions;
-	worker_hooks.obstacle = worker_obstacle;
 }

@@ -153,7 +153,6 @@ extern int64 partitions_number(const Oid *root, int nroots);
 extern Oid	partitions_shard(const Partitions *partitions, int number);
 
 /* hints.c */
-extern bool hints_kept(void);
 extern void hint_leave(HintKind kind, Oid parent, int number, uint32 value);
 extern uint32 hint_find(HintKind kind, Oid parent, int number);
 

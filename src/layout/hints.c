@@ -11,8 +11,7 @@
  * of 64 bits, written and read at once, is all there is to a hint: half of it tells
  * what it is of.
  *
- * Without shared memory, because the library is not preloaded, there are no hints. Runs
- * in the postmaster (set-up) and in every process.
+ * Runs in the postmaster (set-up) and in every process.
  */
 #include "postgres.h"
 
@@ -60,13 +59,6 @@ layout_hints_attach(void *memory, bool fresh)
 			pg_atomic_init_u64(&buckets[b][i], 0);
 }
 
-/* Are there hints? */
-bool
-hints_kept(void)
-{
-	return buckets != NULL;
-}
-
 /* The bucket of a hint, and what tells it from others there, in the upper half. */
 static pg_atomic_uint64 *
 find_bucket(HintKind kind, Oid parent, int number, uint64 *tag)
@@ -86,8 +78,6 @@ hint_leave(HintKind kind, Oid parent, int number, uint32 value)
 	uint64		tag;
 	int			at;
 
-	if (buckets == NULL)
-		return;
 	bucket = find_bucket(kind, parent, number, &tag);
 	/* in a full bucket, instead of any other */
 	at = (tag >> 32) % BUCKET_SIZE;
@@ -114,8 +104,6 @@ hint_find(HintKind kind, Oid parent, int number)
 	pg_atomic_uint64 *bucket;
 	uint64		tag;
 
-	if (buckets == NULL)
-		return 0;
 	bucket = find_bucket(kind, parent, number, &tag);
 	for (int i = 0; i < BUCKET_SIZE; i++)
 	{

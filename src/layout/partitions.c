@@ -180,7 +180,7 @@ partitions_hint(const Partitions *partitions, Oid root, uint64 hash)
 void
 partitions_leave_hints(const Partitions *partitions, Oid root)
 {
-	if (!hints_kept() || partitions->sharded)
+	if (partitions->sharded)
 		return;
 	for (int p = 0; p < partitions->n; p++)
 		for (ItemType type = 0; type < N_ITEM_TYPES; type++)

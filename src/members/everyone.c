@@ -16,6 +16,7 @@
 #include "items/item.h"
 #include "layout/layout.h"
 #include "members/walk.h"
+#include "preload.h"
 #include "remote/remote.h"
 
 #include "catalog/pg_type.h"
@@ -25,9 +26,9 @@
 #include "utils/snapmgr.h"
 #include "utils/uuid.h"
 
-PG_FUNCTION_INFO_V1(blogstore_begin_user_deletion);
-PG_FUNCTION_INFO_V1(blogstore_revive_user);
-PG_FUNCTION_INFO_V1(blogstore_deleting_users);
+SQL_FUNCTION(begin_user_deletion);
+SQL_FUNCTION(revive_user);
+SQL_FUNCTION(deleting_users);
 
 #define N_EVERYONE_ARGS 4
 
@@ -230,8 +231,8 @@ everyone_revive(const pg_uuid_t *user_id)
  * blogstore.begin_user_deletion(user_id): a node's part of delete_user() on a cluster. Errors:
  * 55000.
  */
-Datum
-blogstore_begin_user_deletion(PG_FUNCTION_ARGS)
+static Datum
+begin_user_deletion(PG_FUNCTION_ARGS)
 {
 	PushActiveSnapshot(GetTransactionSnapshot());
 	deletion_begin(PG_GETARG_UUID_P(0));
@@ -258,8 +259,8 @@ shards_pending(void)
  * blogstore.revive_user(user_id): a node's part of create_user() on a cluster, with an id that the
  * caller has brought. Errors: 40001, 55000.
  */
-Datum
-blogstore_revive_user(PG_FUNCTION_ARGS)
+static Datum
+revive_user(PG_FUNCTION_ARGS)
 {
 	const pg_uuid_t *user_id = PG_GETARG_UUID_P(0);
 
@@ -285,8 +286,8 @@ blogstore_revive_user(PG_FUNCTION_ARGS)
  * blogstore.deleting_users(): the ids of users whose items on this node are being deleted; of a
  * like's columns all others are NULL. Errors: 55000.
  */
-Datum
-blogstore_deleting_users(PG_FUNCTION_ARGS)
+static Datum
+deleting_users(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
 	Datum		value[N_PROPERTIES] = {0};

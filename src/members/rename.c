@@ -43,15 +43,13 @@
  * An item whose author is not there was left by a deletion that this node is done with, and is
  * deleted.
  *
- * Where no worker can run there is no job: edit_user() does all of it, waiting for
- * locks, and whoever writes an item locks its author (need_user()).
+ * Where no worker can run the job waits until one can.
  *
  * rename_begin() runs in backends, all else in the worker.
  */
 #include "postgres.h"
 
 #include "container/container.h"
-#include "hooks.h"
 #include "layout/layout.h"
 #include "members/walk.h"
 
@@ -73,18 +71,9 @@ StaticAssertDecl((int) ARRIVAL_SWEEP == RENAME_SWEEP &&
 void
 rename_begin(ItemWriter *writer, const BlogItem *user)
 {
-	const pg_uuid_t *id = item_uuid(user, PROP_ID);
-	const char *hint;
-	bool		here = worker_hooks.obstacle(&hint) != NULL;
-
-	if (here)
-		container_require_whole(CONTAINER_POSTS);
-	else
-		job_queue(JOB_RENAME, id);
+	job_queue(JOB_RENAME, item_uuid(user, PROP_ID));
 	PushActiveSnapshot(GetTransactionSnapshot());
 	item_writer_update(writer, user);
-	if (here)
-		relabel_user_items(id, user->value[PROP_USERNAME]);
 	PopActiveSnapshot();
 }
 

@@ -44,8 +44,7 @@
  * job go on with its first pass where that was, or else wait again, for those who
  * write by then. An error rolls the step back, and it is tried again.
  *
- * Where no worker can run there is no job: delete_user() deletes all items, waiting
- * for locks, and whoever writes an item locks its author (need_user()).
+ * Where no worker can run the job waits until one can, and the items stay hidden.
  *
  * Most phases are those of a rename (rename.c). What both have in common but does
  * not lie in sweep.c stands twice, so that each can be read, and changed, by itself.
@@ -55,7 +54,6 @@
 #include "postgres.h"
 
 #include "container/container.h"
-#include "hooks.h"
 #include "layout/layout.h"
 #include "members/walk.h"
 
@@ -74,14 +72,6 @@
 void
 deletion_begin(const pg_uuid_t *user_id)
 {
-	const char *hint;
-
-	if (worker_hooks.obstacle(&hint) != NULL)
-	{
-		container_require_whole(CONTAINER_POSTS);
-		delete_user_items(user_id, 0);
-		return;
-	}
 	/* locking what has changed since would fail (40001) */
 	if (!IsolationUsesXactSnapshot())
 		delete_user_items(user_id, DELETED_AT_ONCE);

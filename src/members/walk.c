@@ -330,19 +330,21 @@ delete_user_copies(const pg_uuid_t *user_id)
 	PopActiveSnapshot();
 }
 
-/* What is done with a leaf of posts; false: enough of items of its type. */
-typedef bool (*LeafVisit) (ItemType type, int partition, void *arg);
 
 /*
- * Visit all leaves of posts, comments and likes here and now. Partitions that come or go
- * meanwhile change the numbers of others, one of which may be passed by then: so, where
- * all are to be visited, they are gone through again.
+ * Delete a user's items here and now: all, waiting for locks, or (limit not 0) about so many, and
+ * none that is locked.
+ *
+ * A partition that comes or goes meanwhile changes the numbers of others, so that one may be passed
+ * by. Where all items are to be deleted, all leaves are gone through again then.
  */
-static void
-visit_leaves(LeafVisit visit, void *arg, bool all)
+void
+delete_user_items(const pg_uuid_t *user_id, int64 limit)
 {
+	ItemWalk	walk;
 	uint64		loads;
 
+	item_walk_init(&walk, limit, limit == 0 ? LockWaitBlock : LockWaitSkip);
 	/* only DETACH PARTITION ... CONCURRENTLY begins beside this lock, and ATTACH */
 	container_lock(CONTAINER_POSTS, true);
 	do
@@ -353,57 +355,10 @@ visit_leaves(LeafVisit visit, void *arg, bool all)
 		for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
 			for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
 				 p = partition_after(CONTAINER_POSTS, type, p))
-				if (!visit(type, p, arg))
+			{
+				walk.place.valid = false;
+				if (!delete_items(user_id, type, p, &walk))
 					break;
-	} while (all && layout_loads() != loads);
-}
-
-typedef struct UserItems
-{
-	const pg_uuid_t *user_id;
-	Datum		username;		/* to be written on them */
-	ItemWalk	walk;			/* by which they are deleted */
-} UserItems;
-
-static bool
-relabel_leaf(ItemType type, int partition, void *arg)
-{
-	const UserItems *items = arg;
-	ItemWalk	walk;
-
-	item_walk_init(&walk, 0, LockWaitBlock);
-	(void) relabel_items(items->user_id, items->username, type, partition, &walk);
-	return true;
-}
-
-/* Relabel all of a user's items here and now, waiting for locks. */
-void
-relabel_user_items(const pg_uuid_t *user_id, Datum username)
-{
-	visit_leaves(relabel_leaf, &(UserItems) {
-		.user_id = user_id, .username = username
-	}, true);
-}
-
-static bool
-delete_leaf(ItemType type, int partition, void *arg)
-{
-	UserItems  *items = arg;
-
-	items->walk.place.valid = false;
-	return delete_items(items->user_id, type, partition, &items->walk);
-}
-
-/*
- * Delete a user's items here and now: all, waiting for locks, or (limit not 0)
- * about so many, and none that is locked.
- */
-void
-delete_user_items(const pg_uuid_t *user_id, int64 limit)
-{
-	UserItems	items = {.user_id = user_id};
-
-	item_walk_init(&items.walk, limit,
-				   limit == 0 ? LockWaitBlock : LockWaitSkip);
-	visit_leaves(delete_leaf, &items, limit == 0);
+			}
+	} while (limit == 0 && layout_loads() != loads);
 }

@@ -30,7 +30,6 @@ extern bool relabel_items(const pg_uuid_t *user_id, Datum username,
 						  ItemType type, int partition, ItemWalk *walk);
 extern bool delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
 						 ItemWalk *walk);
-extern void relabel_user_items(const pg_uuid_t *user_id, Datum username);
 extern void delete_user_items(const pg_uuid_t *user_id, int64 limit);
 extern void deletion_claim(const pg_uuid_t *user_id);
 extern void delete_user_copies(const pg_uuid_t *user_id);

@@ -13,6 +13,7 @@
 #include "compat.h"
 #include "container/container.h"
 #include "layout/layout.h"
+#include "preload.h"
 #include "remote/internal.h"
 #include "state/state.h"
 
@@ -33,7 +34,7 @@
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
-PG_FUNCTION_INFO_V1(blogstore_serve);
+SQL_FUNCTION(serve);
 
 /* By what name Citus connects from other nodes, as far as it is always the same. */
 #define CITUS_APPLICATION "citus_internal"
@@ -270,8 +271,8 @@ require_snapshot(const pg_uuid_t *key, bool part, bool items)
  * Locks: those of the request. Whoever has sent it holds the key's shard. Errors: those of the request; 40001,
  * 42883, 55000; 55P03 for a worker.
  */
-Datum
-blogstore_serve(PG_FUNCTION_ARGS)
+static Datum
+serve(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
 	const char *name;

@@ -18,6 +18,7 @@
 #include "counts/counts.h"
 #include "layout/layout.h"
 #include "members/members.h"
+#include "preload.h"
 #include "repair/repair.h"
 #include "state/state.h"
 #include "views/views.h"
@@ -30,7 +31,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-PG_FUNCTION_INFO_V1(blogstore_repair);
+SQL_FUNCTION(repair);
 
 /* A count that is wrong, or missing. */
 static bool
@@ -125,8 +126,8 @@ mend_findings(const Finding *findings, uint64 n, bool with_views)
  * (REPEATABLE READ or SERIALIZABLE), 25006, 55000. Locks: the posts concerned, FOR
  * NO KEY UPDATE; the views' lock.
  */
-Datum
-blogstore_repair(PG_FUNCTION_ARGS)
+static Datum
+repair(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
 	SPITupleTable *result;

@@ -15,6 +15,7 @@
 #include "counts/counts.h"
 #include "items/item.h"
 #include "layout/layout.h"
+#include "preload.h"
 #include "repair/repair.h"
 #include "state/state.h"
 #include "views/views.h"
@@ -30,8 +31,8 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-PG_FUNCTION_INFO_V1(blogstore_repair_part);
-PG_FUNCTION_INFO_V1(blogstore_repair_copies);
+SQL_FUNCTION(repair_part);
+SQL_FUNCTION(repair_copies);
 
 /* The arguments of repair_part(), each a list. */
 enum
@@ -151,8 +152,8 @@ mend_given(FunctionCallInfo fcinfo)
  * found of items on posts that are here, and what only this node's own tables show; fold deltas.
  * Returns one row, a post whose comment_count is how many findings were mended. Errors, locks: those of repair().
  */
-Datum
-blogstore_repair_part(PG_FUNCTION_ARGS)
+static Datum
+repair_part(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
 	volatile int64 mended = 0;
@@ -195,8 +196,8 @@ blogstore_repair_part(PG_FUNCTION_ARGS)
  * be; without a title: there should be none. Nothing as long as this node's worker builds them. The worker refreshes none before the
  * transaction ends. Errors: 55000. Locks: the views.
  */
-Datum
-blogstore_repair_copies(PG_FUNCTION_ARGS)
+static Datum
+repair_copies(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			n = -1;

@@ -10,7 +10,6 @@
 #include "compat.h"
 #include "container/container.h"
 #include "counts/counts.h"
-#include "hooks.h"
 #include "items/item.h"
 #include "layout/layout.h"
 #include "members/members.h"
@@ -33,16 +32,12 @@
 void
 request_begin(OwnerScope *scope, const char *command)
 {
-	const char *hint;
-
 	if (command != NULL)
 	{
 		need_writable(command);
 		PreventCommandIfParallelMode(command);
 	}
 	container_require();
-	if (command != NULL && worker_hooks.obstacle(&hint) != NULL)
-		views_abandon();
 	owner_begin(scope);
 }
 
@@ -251,22 +246,6 @@ id_taken(const char *what, const pg_uuid_t *id)
 					 what)));
 }
 
-/* Lock a user FOR SHARE and read it. */
-static bool
-lock_shared(const pg_uuid_t *user_id, BlogItem *user)
-{
-	Datum		key = UUIDPGetDatum(user_id);
-	ItemWriter *writer = item_writer_open(CONTAINER_USERS, ITEM_USER, user_id);
-	BlogItem	found;
-	bool		locked = item_writer_lock(writer, &key, 1, LockTupleShare,
-										  LockWaitBlock, &found) == ITEM_OK;
-
-	if (locked)
-		item_copy(user, &found);
-	item_writer_close(writer);
-	return locked;
-}
-
 /*
  * Raise an error (40001) if a user was created anew, with the id of one whom the
  * transaction's snapshot shows as being deleted. The user was read as of now, and
@@ -289,26 +268,12 @@ check_not_anew(const BlogItem *user)
  * renamed after this read, and the job of the rename waits for transactions
  * that hold a lock on the leaf they write to: open it before this call.
  *
- * Where no worker can run there are no such jobs: the user is locked FOR
- * SHARE, so that a rename or deletion waits for the transaction to end.
- *
- * Errors: 23503; 40001 where locked, and if the user was made anew since.
+ * Errors: 23503; 40001 if the user was made anew since.
  */
 void
 need_user(const pg_uuid_t *user_id, BlogItem *user)
 {
-	const char *hint;
-	bool		found;
-
-	if (worker_hooks.obstacle(&hint) == NULL)
-		found = user_find_now(user_id, user);
-	else
-	{
-		PushActiveSnapshot(GetLatestSnapshot());
-		found = lock_shared(user_id, user);
-		PopActiveSnapshot();
-	}
-	if (!found)
+	if (!user_find_now(user_id, user))
 		unknown_item("user", user_id);
 	check_not_anew(user);
 }

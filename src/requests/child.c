@@ -129,14 +129,11 @@ insert_child_at_once(BlogItem *item, ItemType type, bool anew,
 					 Arrival *arrival)
 {
 	const pg_uuid_t *post_id = &arrival->lock.post_id;
-	const char *hint;
 	ItemWriter *writer;
 	BlogItem	user;
 	bool		inserted = false;
 
-	/* where no worker can run, users are locked */
-	if (IsolationUsesXactSnapshot() || worker_hooks.obstacle(&hint) != NULL ||
-		post_is_busy(&arrival->lock))
+	if (IsolationUsesXactSnapshot() || post_is_busy(&arrival->lock))
 		return false;
 	arrival->stamped = worker_hooks.user_deletions(&arrival->stamp);
 	if (post_author_being_deleted(post_id))
@@ -188,8 +185,7 @@ insert_child_in_the_end(BlogItem *item, ItemType type,
  * written, if its key is taken. anew: the key was just made up. author: who is to know
  * of no hidden posts but own ones (NULL: of all).
  *
- * Errors: 23503 no such post or user; 40001; 55000 the post is hidden. Locks: the post, shared, for a moment;
- * the user item, FOR SHARE, where no worker can run.
+ * Errors: 23503 no such post or user; 40001; 55000 the post is hidden. Locks: the post, shared, for a moment.
  */
 bool
 write_child(BlogItem *item, ItemType type, bool anew, const pg_uuid_t *author)

@@ -35,9 +35,8 @@ QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT,
  * has to be by it, and others' hidden posts are unknown.
  *
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 54000, 55000. Locks: the post,
- * shared, and then what its count is written in (counts.h); the user item, FOR SHARE,
- * where no worker can run (need_user()). Waits for who is deleting the post, or writing
- * a comment of this id.
+ * shared, and then what its count is written in (counts.h). Waits for who is deleting the
+ * post, or writing a comment of this id.
  */
 static Datum
 create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)

@@ -331,7 +331,7 @@ next_of_all(RequestScan *scan, BlogItem *item)
 	{
 		if (!post_list_next(scan->list, item))
 			return false;
-	} while (deleted_has_author(scan->deleted, item));
+	} while (!query_shows(scan, item));
 	old = MemoryContextSwitchTo(scan->row_context);
 	item_shorten(item);
 	MemoryContextSwitchTo(old);

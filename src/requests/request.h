@@ -7,6 +7,7 @@
 #define BLOGSTORE_REQUEST_H
 
 #include "members/members.h"
+#include "preload.h"
 #include "remote/remote.h"
 #include "requests/requests.h"
 #include "results/results.h"
@@ -17,6 +18,7 @@
 /*
  * A function of SQL that serves a request, counted: blogstore_name() in SQL,
  * and name() below in the file. On a cluster that may run on another node.
+ * Errors: 55000 unless the library is preloaded.
  */
 #define REQUEST_FUNCTION(name, request) \
 	PG_FUNCTION_INFO_V1(blogstore_##name); \
@@ -27,6 +29,7 @@
 		RequestStart start; \
 		Datum		result; \
 	\
+		need_preload(); \
 		stats_begin(&start); \
 		remote_settle(true); \
 		result = layout_is_spread() ? remote_command(fcinfo, name) : \
@@ -63,7 +66,8 @@
 /*
  * A function of SQL that serves a query: blogstore_name() in SQL, which returns a
  * set; and name() below in the file, which begins a scan of what is asked for. The further
- * arguments are what else there is to say of the query (RequestQuery).
+ * arguments are what else there is to say of the query (RequestQuery). Errors: 55000 unless
+ * the library is preloaded.
  */
 #define QUERY_FUNCTION(name_, request_, type_, ...) \
 	PG_FUNCTION_INFO_V1(blogstore_##name_); \
@@ -75,6 +79,7 @@
 	Datum \
 	blogstore_##name_(PG_FUNCTION_ARGS) \
 	{ \
+		need_preload(); \
 		return query_return_set(fcinfo, &query_##name_); \
 	} \
 	extern int	no_such_variable

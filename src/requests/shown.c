@@ -1,7 +1,7 @@
 /*
  * shown.c
- *		What is shown of the items that queries find: nothing by their keys of users who
- *		are being deleted; of replies, whether what they reply to is gone.
+ *		What is shown of the items that queries find: nothing of users who are being
+ *		deleted; of replies, whether what they reply to is gone.
  *
  * Runs in backends and parallel workers.
  */
@@ -12,8 +12,8 @@
 #include "requests/request.h"
 
 /*
- * Is the item that a key has found, and what it hangs on, to be shown? What is not to
- * be counted is taken off a post's counts.
+ * Is an item of posts, and what it hangs on, to be shown? What is not to be counted is taken
+ * off a post's counts.
  */
 bool
 query_shows(const RequestScan *scan, BlogItem *item)

@@ -266,8 +266,7 @@ edit_user(PG_FUNCTION_ARGS)
 /*
  * Delete a user. From here on all of the user's items are hidden. Of most users
  * all are deleted here. Beyond 200, and of what others have locked or are writing,
- * they are left to a job; where no worker can run all are deleted, waiting for who
- * has them locked.
+ * they are left to a job.
  *
  * Returns whether there was one. Errors: 22004, 25006, 40001, 55000. Locks:
  * the user item, FOR UPDATE; the user's items and the posts that they are on, FOR

@@ -316,11 +316,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *best_path,
 	return &scan->scan.plan;
 }
 
-/*
- * Have the planner ask. A second copy of this library, which a server may have in
- * another place, leaves it to the first: parallel workers find a scan by its name.
- * Called once by _PG_init.
- */
+/* Have the planner ask. Called once by _PG_init. */
 void
 scan_init(void)
 {
@@ -331,8 +327,6 @@ scan_init(void)
 
 		snprintf(name, sizeof(name), BLOGSTORE_SCHEMA ".%s",
 				 request_queries[i]->name);
-		if (GetCustomScanMethods(name, true) != NULL)
-			return;
 		methods->CustomName = MemoryContextStrdup(TopMemoryContext, name);
 		methods->CreateCustomScanState = scan_create_state;
 		RegisterCustomScanMethods(methods);

@@ -22,6 +22,7 @@
 #include "compat.h"
 #include "hooks.h"
 #include "layout/layout.h"
+#include "preload.h"
 #include "settings.h"
 #include "spread/spread.h"
 
@@ -35,7 +36,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-PG_FUNCTION_INFO_V1(blogstore_distribute_containers);
+SQL_FUNCTION(distribute_containers);
 
 #define CALL "distribute_containers()"
 
@@ -247,8 +248,8 @@ copy_all(Spread *spread)
  * AccessExclusiveLock on the containers' tables. Errors: 22004, 22023, 25001, 25006, 42501,
  * 42P07, 0A000, 55000, 55P03.
  */
-Datum
-blogstore_distribute_containers(PG_FUNCTION_ARGS)
+static Datum
+distribute_containers(PG_FUNCTION_ARGS)
 {
 	Spread		spread;
 	TimestampTz began;

@@ -97,6 +97,11 @@ typedef struct Job
 	"SELECT user_id FROM " JOBS_SQL \
 	" WHERE kind = 'deletion' AND user_id IS NOT NULL"
 
+/* The users whose items are being relabelled, or are to be; NULL: all users. */
+#define USERS_BEING_RENAMED_SQL \
+	"SELECT user_id FROM " JOBS_SQL \
+	" WHERE kind = 'rename' AND phase <> " CppAsString2(JOB_PARKED)
+
 extern JobKind job_kind(const char *name);
 extern const char *job_phase_name(JobKind kind, int phase);
 extern bool job_is_parked(const Job *job);

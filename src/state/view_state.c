@@ -228,21 +228,18 @@ views_ready(Snapshot snapshot)
 }
 
 /*
- * A command is about to write on a server where no worker can run: from here
- * on the views fall behind, which readers on standbys can only learn from the
- * row.
+ * Write down that the views are not to be used, because they fall behind from here on. Readers
+ * on standbys learn it from the row alone.
  */
 void
 views_abandon(void)
 {
 	ViewState	state;
 
-	if (memory.valid && !remembered_ready)
-		return;
 	PushActiveSnapshot(GetLatestSnapshot());
-	if (reread_row())
+	view_state_read(&state);
+	if (state.ready)
 	{
-		view_state_read(&state);
 		state.ready = false;
 		view_state_write(&state);
 	}

@@ -8,14 +8,12 @@
  * to what its database has kept. A reset starts a new epoch: what is counted in
  * an older one counts no more.
  *
- * Where the library is not preloaded there is no shared memory: a session then
- * sees its own requests only.
- *
  * Runs in every process that serves requests.
  */
 #include "postgres.h"
 
 #include "compat.h"
+#include "preload.h"
 #include "settings.h"
 #include "stats/stats.h"
 
@@ -32,8 +30,8 @@
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-PG_FUNCTION_INFO_V1(blogstore_get_request_stats);
-PG_FUNCTION_INFO_V1(blogstore_reset_request_stats);
+SQL_FUNCTION(get_request_stats);
+SQL_FUNCTION(reset_request_stats);
 PG_FUNCTION_INFO_V1(blogstore_request_names);
 
 /*
@@ -93,7 +91,7 @@ static const char *const request_names[N_REQUESTS][2] = {
 };
 
 static StatsShared *shared = NULL;
-static StatsSlot own_slot;		/* where there is no shared memory */
+static StatsSlot own_slot;		/* where shared memory has no room for the database */
 static StatsSlot *mine = NULL;	/* this process's */
 static StatsDatabase *my_database = NULL;
 
@@ -156,8 +154,6 @@ stats_shmem_startup(void)
 void
 stats_init(void)
 {
-	if (!process_shared_preload_libraries_in_progress)
-		return;
 	previous_request_hook = shmem_request_hook;
 	shmem_request_hook = stats_shmem_request;
 	previous_startup_hook = shmem_startup_hook;
@@ -221,8 +217,6 @@ static void
 stats_attach(void)
 {
 	mine = &own_slot;
-	if (shared == NULL)
-		return;
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
 	my_database = find_database();
 	if (my_database != NULL)
@@ -328,8 +322,8 @@ stats_sum(RequestCounters *sum)
 }
 
 /* blogstore.get_request_stats(): one row a request. */
-Datum
-blogstore_get_request_stats(PG_FUNCTION_ARGS)
+static Datum
+get_request_stats(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
 	RequestCounters *sum = palloc(sizeof(RequestCounters));
@@ -367,8 +361,8 @@ blogstore_get_request_stats(PG_FUNCTION_ARGS)
 }
 
 /* blogstore.reset_request_stats(): count anew from here on. */
-Datum
-blogstore_reset_request_stats(PG_FUNCTION_ARGS)
+static Datum
+reset_request_stats(PG_FUNCTION_ARGS)
 {
 	if (mine == NULL)
 		stats_attach();

@@ -23,6 +23,7 @@
 
 #include "counts/counts.h"
 #include "layout/layout.h"
+#include "preload.h"
 #include "state/state.h"
 #include "items/item.h"
 #include "upgrade/upgrade.h"
@@ -39,7 +40,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-PG_FUNCTION_INFO_V1(blogstore_upgrade_containers);
+SQL_FUNCTION(upgrade_containers);
 
 #define COMMAND "upgrade_containers()"
 
@@ -461,8 +462,8 @@ need_own_transactions(FunctionCallInfo fcinfo)
  * REPEATABLE READ or SERIALIZABLE), 25006, 55000. Locks: those of leaf_upgrade_settings(),
  * leaf_upgrade_columns(), leaf_upgrade_index() and leaf_build_beside(), and of who counts.
  */
-Datum
-blogstore_upgrade_containers(PG_FUNCTION_ARGS)
+static Datum
+upgrade_containers(PG_FUNCTION_ARGS)
 {
 	Upgrade		upgrade;
 

@@ -12,6 +12,7 @@
 #include "container/container.h"
 #include "items/item.h"
 #include "layout/layout.h"
+#include "preload.h"
 #include "remote/remote.h"
 #include "views/internal.h"
 
@@ -22,7 +23,7 @@
 #include "utils/snapmgr.h"
 #include "utils/typcache.h"
 
-PG_FUNCTION_INFO_V1(blogstore_put_feed);
+SQL_FUNCTION(put_feed);
 
 /* Is a post's shard in one of the ranges? */
 static bool
@@ -120,8 +121,8 @@ posts_of(ArrayType *rows, int *n)
  *
  * Locks: the rows. Errors: 22004, 55000, 55P03.
  */
-Datum
-blogstore_put_feed(PG_FUNCTION_ARGS)
+static Datum
+put_feed(PG_FUNCTION_ARGS)
 {
 	ItemWriter *writer;
 	BlogItem   *post;

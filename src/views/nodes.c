@@ -25,6 +25,7 @@
 #include "compat.h"
 #include "launch/launch.h"
 #include "layout/layout.h"
+#include "preload.h"
 #include "settings.h"
 #include "state/state.h"
 #include "views/internal.h"
@@ -35,7 +36,7 @@
 #include "replication/origin.h"
 #include "utils/timestamp.h"
 
-PG_FUNCTION_INFO_V1(blogstore_tell_node);
+SQL_FUNCTION(tell_node);
 
 /* How often to tell other nodes, and how long to believe one that tells nothing, in ms. */
 #define TELL_EVERY 1000
@@ -475,8 +476,8 @@ nodes_confirm(void)
  * blogstore.tell_node(node_group, keeps, answers, asks): another node's worker tells of itself.
  * Locks: none. Errors: 55000.
  */
-Datum
-blogstore_tell_node(PG_FUNCTION_ARGS)
+static Datum
+tell_node(PG_FUNCTION_ARGS)
 {
 	NodeNews	news = {
 		.group = PG_GETARG_INT32(0), .keeps = PG_GETARG_INT32(1),

@@ -26,6 +26,7 @@
 #include "counts/counts.h"
 #include "items/item.h"
 #include "layout/layout.h"
+#include "preload.h"
 #include "remote/remote.h"
 #include "views/internal.h"
 
@@ -40,8 +41,8 @@
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
-PG_FUNCTION_INFO_V1(blogstore_put_copies);
-PG_FUNCTION_INFO_V1(blogstore_touch_copies);
+SQL_FUNCTION(put_copies);
+SQL_FUNCTION(touch_copies);
 
 /* How many copies are sent in one call. */
 #define COPIES_A_CALL 200
@@ -476,8 +477,8 @@ take_call(FunctionCallInfo fcinfo, Container container)
  *
  * Locks: as a refresh by the worker, without the views' lock. Errors: 22004, 55000, 55P03.
  */
-Datum
-blogstore_put_copies(PG_FUNCTION_ARGS)
+static Datum
+put_copies(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(take_call(fcinfo, CONTAINER_USERS));
 }
@@ -489,8 +490,8 @@ blogstore_put_copies(PG_FUNCTION_ARGS)
  *
  * Locks: none. Errors: 22004, 55000.
  */
-Datum
-blogstore_touch_copies(PG_FUNCTION_ARGS)
+static Datum
+touch_copies(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(take_call(fcinfo, CONTAINER_POSTS));
 }

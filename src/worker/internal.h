@@ -83,6 +83,7 @@ extern void worker_retire(Worker *worker);
 /* serve.c: when readers may have the views */
 extern bool worker_needed(void);
 extern void worker_read_state(ViewState *state);
+extern void worker_abandon_views(void);
 extern void worker_follow_settings(Worker *worker);
 extern bool worker_fit_feed(Worker *worker);
 extern void worker_try_serve(Worker *worker, XLogRecPtr flushed, XLogRecPtr position);

@@ -53,6 +53,21 @@ worker_read_state(ViewState *state)
 	apply_end(&scope);
 }
 
+/*
+ * The server's settings do not let WAL be decoded: write down, for standbys, that the views
+ * are not to be used.
+ */
+void
+worker_abandon_views(void)
+{
+	OwnerScope	scope;
+
+	apply_begin(&scope, APPLY_STATE);
+	views_abandon();
+	apply_end(&scope);
+	apply_flush();
+}
+
 /* Write down of which size the feed is; 0: that is not known. */
 static void
 write_feed_size(int size)

@@ -115,11 +115,14 @@ static void
 worker_prepare(Worker *worker)
 {
 	ViewState	state;
+	const char *hint;
 
 	if (!worker_needed())
 		worker_retire(worker);
 	worker_read_state(&state);
-	if (!state.enabled)
+	if (worker_obstacle(&hint) != NULL && state.ready)
+		worker_abandon_views();
+	if (worker_obstacle(&hint) != NULL || !state.enabled)
 		worker_leave(worker, WORKER_STOPPED);
 
 	/* making a slot can take as long as the longest transaction */

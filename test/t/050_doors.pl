@@ -1,6 +1,5 @@
 
-# Who holds the requests after a restore; and who acts where the
-# library is not loaded yet, when anybody can set anything of its settings' names.
+# Who holds the requests after a restore, and who may say who acts.
 
 use strict;
 use warnings;
@@ -14,9 +13,9 @@ use Test::More;
 
 my $one = '00000000-0000-7000-8000-000000000001';
 
-# ---- A server that does not preload the library
+# ---- Who may say who acts
 
-my $node = new_server('doors', prepared => 0);
+my $node = new_server('doors');
 $node->start;
 $node->safe_psql('postgres', q{CREATE ROLE site LOGIN; CREATE ROLE web LOGIN; CREATE ROLE door LOGIN; CREATE ROLE base_owner LOGIN;});
 my ($rc, $out, $err) = $node->psql('postgres', 'CREATE EXTENSION blogstore; SELECT blogstore.create_containers(2)');
@@ -39,24 +38,21 @@ REVOKE ALL ON FUNCTION sign_in FROM PUBLIC;
 });
 
 my $post = q{SELECT user_username FROM web.create_post('title', 'content');};
-like(run_as($node, 'postgres', 'web', "SET blogstore.current_user_id = '$one'; SHOW blogstore.current_user_id"), qr/^$one$/m, 'anybody sets it while the library is not loaded');
-my $nobody = qr/ERROR:  42501: nobody is signed in/;
+my $denied = qr/ERROR:  42501: permission denied to set parameter "blogstore.current_user_id"/;
 foreach my $set (
 	"SET blogstore.current_user_id = '$one';",
-	"BEGIN; SET LOCAL blogstore.current_user_id = '$one';",
+	"BEGIN; SET LOCAL blogstore.current_user_id = '$one'; ROLLBACK;",
 	"SELECT set_config('blogstore.current_user_id', '$one', false);",
-	"BEGIN; SAVEPOINT s; SELECT set_config('blogstore.current_user_id', '$one', true); RELEASE s;",
-	"SET blogstore.current_user_id = '$one'; BEGIN; SET LOCAL blogstore.current_user_id = '$one'; SAVEPOINT s; SET blogstore.current_user_id = '$one';",
 	"SET SESSION AUTHORIZATION web; SET blogstore.current_user_id = '$one';",
 	"SET ROLE web; SET blogstore.current_user_id = '$one'; RESET ROLE;",
 	"CREATE FUNCTION pg_temp.f() RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS \$\$ BEGIN PERFORM set_config('blogstore.current_user_id', '$one', false); RETURN (web.create_post('t', 'c')).user_username; END \$\$; SELECT pg_temp.f();")
 {
-	like(run_as($node, 'postgres', 'web', "$set\n$post"), $nobody, "set before the library is loaded: $set");
+	like(run_as($node, 'postgres', 'web', "$set\n$post"), qr/$denied.*ERROR:  42501: nobody is signed in/s, "not everybody sets it: $set");
 }
 {
 	local $ENV{PGOPTIONS} = "-c blogstore.current_user_id=$one";
-	like(run_as($node, 'postgres', 'web', $post), $nobody, 'set by an option of the connection');
-	like(run_as($node, 'postgres', 'web', "RESET blogstore.current_user_id; RESET ALL;\n$post"), $nobody, '... and reset to that');
+	my ($status, $shown, $message) = $node->psql('postgres', $post, extra_params => [ '-U', 'web' ]);
+	like($message, qr/FATAL:  permission denied to set parameter "blogstore.current_user_id"/, 'nor by an option of the connection');
 }
 like(run_as($node, 'postgres', 'web', "ALTER ROLE web SET blogstore.current_user_id = '$one'"), qr/ERROR:  42501/, 'nobody makes it a default of their own');
 like(run_as($node, 'postgres', 'web', "CREATE FUNCTION pg_temp.g() RETURNS int LANGUAGE sql SET blogstore.current_user_id = '$one' AS 'SELECT 1'"), qr/ERROR:  42501/, '... or of a function');
@@ -64,11 +60,20 @@ $node->safe_psql('postgres', 'CREATE DATABASE based OWNER base_owner');
 like(run_as($node, 'based', 'base_owner', "ALTER DATABASE based SET blogstore.current_user_id = '$one'"), qr/ERROR:  42501/, '... or of a database');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.posts'), '0', 'nothing was written');
 
-# who may set it, does, before and after it is loaded
+# Where the library is not preloaded, anybody can set it, and nobody acts
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
+$node->restart;
+like(run_as($node, 'postgres', 'web', "SET blogstore.current_user_id = '$one'; SHOW blogstore.current_user_id;\n$post"),
+	qr/^$one\nERROR:  55000: the blogstore library is not preloaded$/m, 'not preloaded: whoever is set does not act');
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'blogstore'");
+$node->restart;
+is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.posts'), '0', 'not preloaded: nothing was written');
+
+# who may set it, does
 $node->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION sign_in TO web');
-like(run_as($node, 'postgres', 'web', "BEGIN; SELECT sign_in('$one');\n$post"), qr/^one$/m, 'signed in before the library is loaded');
-like(run_as($node, 'postgres', 'web', "SELECT count(*) FROM web.list_feed(); BEGIN; SELECT sign_in('$one');\n$post"), qr/^one$/m, '... and after');
-like(run_as($node, 'postgres', 'web', "BEGIN; SELECT sign_in('nobody');\n$post"), $nobody, 'what is no id is dropped');
+like(run_as($node, 'postgres', 'web', "BEGIN; SELECT sign_in('$one');\n$post"), qr/^one$/m, 'signed in by the first statement');
+like(run_as($node, 'postgres', 'web', "SELECT count(*) FROM web.list_feed(); BEGIN; SELECT sign_in('$one');\n$post"), qr/^one$/m, '... and by a later one');
+like(run_as($node, 'postgres', 'web', "BEGIN; SELECT sign_in('nobody');\n$post"), qr/ERROR:  22023: invalid value for parameter "blogstore.current_user_id"/, 'what is no id is refused');
 $node->safe_psql('postgres', q{REVOKE EXECUTE ON FUNCTION sign_in FROM web; DROP FUNCTION sign_in});
 
 # ---- Dumped and restored: the wrappers, their grants, and the requests'

@@ -41,10 +41,10 @@ $node->safe_psql('postgres', "SELECT blogstore.delete_post('$gone')");
 my $posts = "SELECT id FROM blogstore.posts WHERE type = 'post' AND tableoid = 'blogstore.posts_p00_post'::regclass ORDER BY id LIMIT 30";
 my $apart = "SELECT DISTINCT ON (tableoid) id FROM blogstore.posts WHERE type = 'post' AND id > kit.p(30) ORDER BY tableoid, id";
 my ($together, $of_each) = map { "ARRAY['" . join("', '", split /\n/, $node->safe_psql('postgres', $_)) . "']::uuid[]" } ($posts, $apart);
-$node->stop;
 
 # There is no worker, who would have read something before
-$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\nsession_preload_libraries = 'blogstore'\n");
+$node->safe_psql('postgres', 'SELECT blogstore.stop_worker(drop_slot => true)');
+$node->stop;
 
 # What a query, named as given, returns whose pages have to be read, where so many may be asked for at a time; and
 # how many it has asked for, then and again when all is in the cache.
@@ -181,8 +181,7 @@ is(join(' ', splice @shown, 5, 2), '50 40', 'comments come and go');
 is(join("\n", @shown), $before, 'a list that is open shows what its snapshot does');
 
 # The worker and whole deletions read as lists do
-$node->append_conf('postgresql.conf', "shared_preload_libraries = 'blogstore'\n");
-$node->restart;
+$node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 $node->safe_psql('postgres', q{SELECT blogstore.edit_user(kit.u(2), 'another'); SELECT blogstore.delete_post(kit.p(12)); SELECT blogstore.delete_user(kit.u(3))});
 $node->safe_psql('postgres', 'SELECT kit.views_follow()');
 is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'after a rename and two deletions all is as it should be');

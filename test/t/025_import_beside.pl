@@ -1,7 +1,6 @@
 
-# Import where no worker can run: renames and deletions are no jobs there, so
-# they wait for an import that has read the user. What it shows of itself while
-# it runs; partitions without deltas; what the containers' owner needs.
+# An import that has read users who are renamed and deleted before it commits. What it shows of
+# itself while it runs; partitions without deltas; what the containers' owner needs.
 
 use strict;
 use warnings;
@@ -13,7 +12,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = new_server('import', prepared => 0);
+my $node = new_server('import');
 $node->start;
 $node->safe_psql(
 	'postgres', q{
@@ -50,7 +49,8 @@ GRANT USAGE ON SCHEMA kit TO PUBLIC;
 CREATE TRIGGER pause BEFORE INSERT ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION kit.pause();
 });
 
-# The import stands still where it writes, with the names it has read
+# The import stands still where it writes, with the names it has read. A rename and a deletion
+# do not wait for it.
 my $holder = $node->background_psql('blog');
 $holder->query_safe('SELECT pg_advisory_lock(1)');
 my $importer = start_client($node, 'blog', q{
@@ -60,25 +60,15 @@ SELECT type, imported FROM blogstore.import(posts => 'new_posts', comments => 'n
 wait_until($node, 'blog',
 	"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'advisory' AND query = 'blogstore.import(): writing 20 posts'");
 pass('what it does shows in pg_stat_activity');
-my %client = (
-	renamer => "SELECT username FROM blogstore.edit_user(kit.u(2), 'renamed')",
-	leaver => 'SELECT blogstore.delete_user(kit.u(3))');
-for my $name (sort keys %client)
-{
-	my $sql = $client{$name};
-	$client{$name} = start_client($node, 'blog', "SET application_name = '$name'; $sql", $name);
-	wait_until($node, 'blog',
-		"SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = '$name' AND wait_event_type = 'Lock'");
-}
+is($node->safe_psql('blog', "SELECT username FROM blogstore.edit_user(kit.u(2), 'renamed')"), 'renamed', 'a rename beside it');
+is($node->safe_psql('blog', 'SELECT blogstore.delete_user(kit.u(3))'), 't', 'and a deletion');
 $holder->query_safe('SELECT pg_advisory_unlock(1)');
 $holder->quit;
 my ($rows, $err) = finish_client($importer);
 is("@$rows", 'user|0 post|20 comment|20 like|0', 'the import goes on');
 unlike($err, qr/ERROR/, 'without an error');
-($rows, $err) = finish_client($client{renamer});
-is("@$rows", 'renamed', 'then the rename');
-($rows, $err) = finish_client($client{leaver});
-is("@$rows", 't', 'and the deletion');
+is($node->safe_psql('blog', 'SELECT count(*) FROM blogstore.list_user_posts(kit.u(3), NULL)'), '0', 'what it has written for the deleted user is not served');
+$node->safe_psql('blog', 'SELECT kit.views_follow()');
 is( $node->safe_psql('blog', "SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = kit.u(2)"),
 	'renamed', 'no stale name');
 is( $node->safe_psql('blog', 'SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(3)'),
@@ -115,24 +105,5 @@ my ($rc, $stdout, $stderr) = $node->psql('blog',
 	SELECT sum(read) FROM blogstore.import()', @as_app);
 like($stderr, qr/42501: permission denied to create temporary tables in database "blog"/,
 	'the owner does');
-
-# A post that was loaded without a counter gets one by a like, which keeps nobody from the post
-$node->safe_psql('postgres', 'CREATE DATABASE loaded');
-create_store($node, 'loaded');
-$node->safe_psql('loaded', "SELECT kit.fill(3, 1); DELETE FROM blogstore.posts WHERE type = 'delta'");
-my $counter = "SELECT count(*) FROM blogstore.posts WHERE type = 'delta' AND id = '00000000-0000-0000-0000-000000000000'";
-my $liker = $node->background_psql('loaded');
-$liker->query_safe('BEGIN; SELECT blogstore.create_like(kit.p(1), kit.u(1))');
-is($liker->query_safe($counter), '1', 'a like makes the counter');
-is($node->safe_psql('loaded', "SET lock_timeout = '20 s'; SELECT title FROM blogstore.edit_post(kit.p(1), 'edited'); SELECT type FROM blogstore.create_like(kit.p(1), kit.u(2))"),
-	"edited\nlike", 'others edit and like the post meanwhile');
-$node->safe_psql('loaded', "UPDATE blogstore.posts SET like_count = 7 WHERE type = 'post'");
-is($node->safe_psql('loaded', "SET lock_timeout = '20 s'; SELECT blogstore.repair() > 0; SELECT like_count FROM blogstore.get_post(kit.p(1))"),
-	"t\n1", 'and repair it');
-$liker->query_safe('COMMIT');
-$liker->quit;
-is($node->safe_psql('loaded', 'SELECT like_count FROM blogstore.get_post(kit.p(1)); SELECT count(*) FROM blogstore.verify()'),
-	"2\n0", 'all is counted');
-is($node->safe_psql('loaded', $counter), '1', 'by one counter');
 
 done_testing();
