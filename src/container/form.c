@@ -128,15 +128,28 @@ writer_suppressed(ItemWriter *writer)
 			 errhint("Raise an error in the trigger to refuse a change.")));
 }
 
+/*
+ * Fire the BEFORE INSERT triggers. What is looked up about their functions is kept in the
+ * current memory context, which has to last as long as the writer.
+ */
+static void
+writer_fire_before(ItemWriter *writer, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(writer->context);
+
+	if (!ExecBRInsertTriggers(writer->estate, writer->rri, slot))
+		writer_suppressed(writer);
+	MemoryContextSwitchTo(old);
+}
+
 /* Make a slot the row to insert for an item, in the per-tuple context. */
 void
 writer_form(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
 {
 	writer_fill_defaults(writer, slot);
 	writer_fill(writer, slot, item);
-	if (writer->triggers && writer->rri->ri_TrigDesc->trig_insert_before_row &&
-		!ExecBRInsertTriggers(writer->estate, writer->rri, slot))
-		writer_suppressed(writer);
+	if (writer->triggers && writer->rri->ri_TrigDesc->trig_insert_before_row)
+		writer_fire_before(writer, slot);
 	writer_check(writer, slot);
 }
 

@@ -284,6 +284,9 @@ item_writer_update(ItemWriter *writer, const BlogItem *item)
 	writer_form_update(writer, slot, item);
 	/* a trigger may make another row of it */
 	writer_open_indexes_for(writer, writer->triggers ? NULL : slot);
+	/* what is looked up about triggers is kept in the current context */
+	if (writer->triggers)
+		MemoryContextSwitchTo(writer->context);
 	ExecSimpleRelationUpdate(writer->rri, writer->estate, &writer->epqstate,
 							 writer->found, slot);
 	compat_set_updated_columns(writer->estate, NULL);
@@ -314,6 +317,9 @@ item_writer_delete(ItemWriter *writer)
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 
 	writer->estate->es_snapshot = GetActiveSnapshot();
+	/* what is looked up about triggers is kept in the current context */
+	if (writer->triggers)
+		MemoryContextSwitchTo(writer->context);
 	ExecSimpleRelationDelete(writer->rri, writer->estate, &writer->epqstate,
 							 writer->found);
 	if (writer->triggers && writer->rri->ri_TrigDesc->trig_delete_before_row &&
