@@ -31,7 +31,6 @@
 #include "utils/acl.h"
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
-#include "utils/guc_tables.h"
 #include "utils/snapmgr.h"
 #if PG_VERSION_NUM >= 160000
 #include "catalog/pg_proc.h"
@@ -364,100 +363,6 @@ compat_parse_timestamptz(char *text, TimestampTz *result)
 #define compat_new_tuple(change) COMPAT_TUPLE((change)->data.tp.newtuple)
 #define compat_old_tuple(change) COMPAT_TUPLE((change)->data.tp.oldtuple)
 
-/* A setting by its name; NULL if there is none. */
-static inline struct config_generic *
-compat_guc_find(const char *name)
-{
-#if PG_VERSION_NUM >= 160000
-	return find_option(name, false, true, DEBUG5);
-#else
-	struct config_generic **all = get_guc_variables();
-	int			low = 0;
-	int			high = GetNumConfigOptions() - 1;
-
-	while (low <= high)
-	{
-		int			middle = (low + high) / 2;
-		int			order = pg_strcasecmp(name, all[middle]->name);
-
-		if (order == 0)
-			return all[middle];
-		if (order < 0)
-			high = middle - 1;
-		else
-			low = middle + 1;
-	}
-	return NULL;
-#endif
-}
-
-/*
- * A number that grows when a setting has come, where looking it up takes longer
- * than to ask; 0: look it up.
- */
-static inline int
-compat_guc_count(void)
-{
-#if PG_VERSION_NUM >= 160000
-	return 0;
-#else
-	return GetNumConfigOptions();
-#endif
-}
-
-/* A setting's value: a text, or a number (of an enum, an integer, a boolean). */
-static inline void
-compat_guc_value(struct config_generic *conf, const char **text, int *number)
-{
-	*text = NULL;
-	*number = 0;
-	if (conf->vartype == PGC_STRING)
-		*text = *((struct config_string *) conf)->variable;
-	else if (conf->vartype == PGC_ENUM)
-		*number = *((struct config_enum *) conf)->variable;
-	else if (conf->vartype == PGC_INT)
-		*number = *((struct config_int *) conf)->variable;
-	else if (conf->vartype == PGC_BOOL)
-		*number = *((struct config_bool *) conf)->variable;
-}
-
-/* The value of a setting that is compiled in, as text. */
-static inline const char *
-compat_guc_boot_value(struct config_generic *conf)
-{
-	if (conf->vartype == PGC_STRING)
-		return ((struct config_string *) conf)->boot_val;
-	if (conf->vartype == PGC_ENUM)
-		return config_enum_lookup_by_value((struct config_enum *) conf,
-										   ((struct config_enum *) conf)->boot_val);
-	if (conf->vartype == PGC_INT)
-		return psprintf("%d", ((struct config_int *) conf)->boot_val);
-	return ((struct config_bool *) conf)->boot_val ? "on" : "off";
-}
-
-/*
- * The parameters of ExecutorCheckPerms_hook, which sees the relations that a
- * statement uses before it is executed.
- */
-#if PG_VERSION_NUM >= 160000
-#define COMPAT_CHECK_PERMS_PARAMETERS \
-	List *relations, List *permissions, bool raise
-#define COMPAT_CHECK_PERMS_ARGUMENTS relations, permissions, raise
-#else
-#define COMPAT_CHECK_PERMS_PARAMETERS List *relations, bool raise
-#define COMPAT_CHECK_PERMS_ARGUMENTS relations, raise
-#endif
-
-/* The parameters of ExecutorRun_hook. */
-#if PG_VERSION_NUM >= 180000
-#define COMPAT_EXECUTOR_RUN_PARAMETERS \
-	QueryDesc *query, ScanDirection direction, uint64 count
-#define COMPAT_EXECUTOR_RUN_ARGUMENTS query, direction, count
-#else
-#define COMPAT_EXECUTOR_RUN_PARAMETERS \
-	QueryDesc *query, ScanDirection direction, uint64 count, bool once
-#define COMPAT_EXECUTOR_RUN_ARGUMENTS query, direction, count, once
-#endif
 
 /* Make an index of a leaf, as its owner, whatever rights the current user has. */
 #if PG_VERSION_NUM >= 160000

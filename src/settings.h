@@ -29,6 +29,9 @@ extern bool short_form_keeps(const char *key, int length);
 extern const char *short_form_key(int n);
 extern int64 short_form_stamp(void);
 
+/* Names of the server's objects alone are found by it, unless they are qualified. */
+#define SAFE_SEARCH_PATH "pg_catalog, pg_temp"
+
 extern void settings_init(void);
 extern void setting_change(const char *name, const char *value);
 extern void setting_change_local(const char *name, const char *value);

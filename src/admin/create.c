@@ -179,7 +179,7 @@ typedef struct AsOwner
 {
 	Oid			user;
 	int			sec_context;
-	Guard	   *guard;			/* something may be attached to them */
+	int			guc_nest;
 } AsOwner;
 
 static void
@@ -189,13 +189,14 @@ as_owner_begin(AsOwner *as, const Creation *creation)
 	SetUserIdAndSecContext(creation->owner, as->sec_context |
 						   SECURITY_LOCAL_USERID_CHANGE |
 						   SECURITY_RESTRICTED_OPERATION);
-	as->guard = guard_enter(GUARD_STATEMENT);
+	as->guc_nest = NewGUCNestLevel();
+	setting_change("search_path", SAFE_SEARCH_PATH);
 }
 
 static void
 as_owner_end(AsOwner *as)
 {
-	guard_leave(as->guard);
+	AtEOXact_GUC(false, as->guc_nest);
 	SetUserIdAndSecContext(as->user, as->sec_context);
 }
 
@@ -246,11 +247,7 @@ make_missing(const Creation *creation)
 		creation->container[CONTAINER_POSTS];
 	int			nest = NewGUCNestLevel();
 
-	/*
-	 * Types and operators are those of pg_catalog. A guard would look into the
-	 * owner's schemas, too, and nothing that is attached runs here.
-	 */
-	setting_change("search_path", "pg_catalog, pg_temp");
+	setting_change("search_path", SAFE_SEARCH_PATH);
 	/* the tables are to be as durable, and where, as the database's own */
 	setting_change("default_table_access_method", "heap");
 	SPI_connect();
@@ -287,6 +284,25 @@ warn_of_superuser(Oid owner)
 				(errmsg("the containers belong to a superuser"),
 				 errdetail("Triggers and expressions on them run with the owner's rights."),
 				 errhint("Have another role own them: create_containers(owner => ...), or ALTER TABLE ... OWNER TO.")));
+}
+
+/* Name the functions because of which requests that write will fail. */
+static void
+warn_of_unpinned(void)
+{
+	for (Container c = 0; c < N_CONTAINERS; c++)
+	{
+		ListCell   *lc;
+
+		foreach(lc, container_unpinned(c))
+			ereport(WARNING,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("function %s, which is attached to container \"%s\", does not fix its search_path",
+							function_name(lfirst_oid(lc)), container_table(c)),
+					 errdetail("Requests that write there fail."),
+					 errhint("Run %s; name the schemas that it needs before pg_temp.",
+							 function_pin_statement(lfirst_oid(lc)))));
+	}
 }
 
 static void
@@ -392,6 +408,7 @@ create_containers(PG_FUNCTION_ARGS)
 	warn_of_obstacle();
 	warn_of_superuser(creation.owner);
 	container_require();
+	warn_of_unpinned();
 	worker_hooks.containers_created();
 	PG_RETURN_VOID();
 }

@@ -209,7 +209,7 @@ export_spread(DestReceiver *dest)
 		appendStringInfo(&ids, "%s%s", ids.len > 0 ? "," : "",
 						 DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(lfirst(lc)))));
 	tables_lock_for_import();
-	guard = guard_enter(GUARD_STATEMENT);
+	guard = guard_enter();
 	send_rows(spread_items_sql, psprintf("{%s}", ids.data), dest);
 	send_rows(spread_users_sql, "{}", dest);
 	guard_leave(guard);

@@ -21,6 +21,7 @@
 
 #include "admin/verify.h"
 #include "compat.h"
+#include "guard/guard.h"
 #include "layout/layout.h"
 #include "preload.h"
 #include "settings.h"
@@ -421,6 +422,27 @@ verify_run(uint64 *n, bool with_views)
 	return SPI_tuptable;
 }
 
+/* Add a finding for each function that has requests which write to a container fail. */
+static void
+put_unpinned(ReturnSetInfo *info, Container container)
+{
+	ListCell   *lc;
+
+	foreach(lc, container_unpinned(container))
+	{
+		char	   *value[N_VERIFY_COLUMNS] = {
+			[FINDING_CONTAINER - 1] = pstrdup(container_table(container)),
+			[FINDING_PROBLEM - 1] = "search_path",
+			[FINDING_EXPECTED - 1] = function_pin_statement(lfirst_oid(lc)),
+			[FINDING_ACTUAL - 1] = function_name(lfirst_oid(lc))
+		};
+
+		tuplestore_puttuple(info->setResult,
+							BuildTupleFromCStrings(TupleDescGetAttInMetadata(info->setDesc),
+												   value));
+	}
+}
+
 /*
  * blogstore.verify(): one row per discrepancy. Errors: 55000. Locks:
  * AccessShareLock on the containers.
@@ -452,6 +474,8 @@ verify(PG_FUNCTION_ARGS)
 		tuplestore_putvalues(info->setResult, info->setDesc, values, nulls);
 	}
 	SPI_finish();
+	for (Container c = 0; c < N_CONTAINERS; c++)
+		put_unpinned(info, c);
 	owner_end(&scope);
 	return (Datum) 0;
 }

@@ -331,7 +331,7 @@ item_writer_insert_alone(ItemWriter *writer, const BlogItem *item, bool anew)
 	MemoryContext old;
 	InsertRoom	room;
 
-	if (IsolationUsesXactSnapshot() || writer->triggers || writer->guard != NULL)
+	if (IsolationUsesXactSnapshot() || writer->guard != NULL)
 		return false;
 	if (writer->key_arbiters == NIL)
 		find_arbiters(writer);

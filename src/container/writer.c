@@ -112,10 +112,8 @@ writer_open(Container container, ItemType type,
 	}, RowExclusiveLock);
 	writer->by_key = partition_key != NULL;
 	writer->triggers = writer->leaf.rel->trigdesc != NULL;
-	if (writer->triggers || writer->leaf.attached ||
-		expressions_are_attached(writer->leaf.rel))
-		writer->guard = guard_enter(writer->triggers ? GUARD_TRIGGERS :
-									GUARD_EXPRESSIONS);
+	if (writer->leaf.attached)
+		writer->guard = guard_enter();
 
 	writer->estate = CreateExecutorState();
 	rte->rtekind = RTE_RELATION;
@@ -134,10 +132,7 @@ writer_open(Container container, ItemType type,
 	writer->fresh = MakeSingleTupleTableSlot(RelationGetDescr(writer->leaf.rel),
 											 &TTSOpsVirtual);
 	if (writer->triggers)
-	{
-		defer_nothing(writer->rri);
 		AfterTriggerBeginQuery();
-	}
 
 	MemoryContextSwitchTo(old);
 	return writer;

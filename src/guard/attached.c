@@ -1,10 +1,9 @@
 /*
  * attached.c
- *		What of a table's definition runs code of the owner's when the table is
- *		written.
+ *		Is code of the owner's attached to a table?
  *
- * All is told from the definition as the server has read it, without having the
- * server look into expressions, which evaluates some of them. Runs in any process.
+ * The definition as the server has read it tells. Nothing is evaluated. Runs in
+ * any process.
  */
 #include "postgres.h"
 
@@ -13,15 +12,14 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "catalog/pg_index.h"
-#include "nodes/nodeFuncs.h"
 #include "nodes/primnodes.h"
 #include "utils/builtins.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
 /*
- * The column whose NULLs an index leaves out, if that is all that its predicate says
- * (WHERE column IS NOT NULL); else 0. Read, and not evaluated.
+ * The column whose NULLs an index leaves out, if its predicate says nothing else
+ * (WHERE column IS NOT NULL); otherwise 0.
  */
 AttrNumber
 index_leaves_out_nulls_of(Relation index)
@@ -53,23 +51,22 @@ index_is_attached(Relation index)
 	return false;
 }
 
-/* Has a table a column of a type that initdb has not made, such as a domain? */
+/*
+ * Has a table triggers, CHECK constraints, defaults, generated columns, or columns
+ * of types that are not the server's? Its indexes are looked at by
+ * index_is_attached().
+ */
 bool
-columns_are_attached(Relation rel)
+code_is_attached(Relation rel)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 
+	if (rel->trigdesc != NULL ||
+		(desc->constr != NULL &&
+		 (desc->constr->num_check > 0 || desc->constr->num_defval > 0)))
+		return true;
 	for (int i = 0; i < desc->natts; i++)
 		if (TupleDescAttr(desc, i)->atttypid >= FirstNormalObjectId)
 			return true;
 	return false;
-}
-
-/* Has a table CHECK constraints, defaults or generated columns? */
-bool
-expressions_are_attached(Relation rel)
-{
-	TupleConstr *constr = rel->rd_att->constr;
-
-	return constr != NULL && (constr->num_check > 0 || constr->num_defval > 0);
 }

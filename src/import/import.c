@@ -21,6 +21,7 @@
 #include "compat.h"
 #include "container/container.h"
 #include "counts/counts.h"
+#include "guard/guard.h"
 #include "hooks.h"
 #include "import/import.h"
 #include "items/item.h"
@@ -276,9 +277,12 @@ import_posts(Import *import)
 			tuplestore_end(import->passed[t]);
 	}
 	if (others > 0)
+	{
+		container_require_served(CONTAINER_POSTS);
 		import_run_write(import,
 						 deltas_possible() ? import_write_deltas_sql :
 						 import_add_counts_sql, others);
+	}
 	edit_items(import, ITEM_POST);
 	edit_items(import, ITEM_COMMENT);
 	import_hide_posts(import);
@@ -333,10 +337,13 @@ static void
 import_staged(Import *import)
 {
 	ImportPhase	phase;
+	Guard	   *guard;
 	int64		rejected;
 	bool		wrote = false;
 
 	import_phase_begin(&phase);
+	/* statements on the containers can run what is attached to them */
+	guard = guard_enter();
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
 		if (import->tally[t].read > 0)
 			(void) import_run(import,
@@ -362,6 +369,7 @@ import_staged(Import *import)
 		wrote |= import->tally[t].written > 0 || import->tally[t].updated > 0;
 	if (wrote)
 		worker_hooks.item_written();
+	guard_leave(guard);
 	import_phase_end(&phase);
 }
 

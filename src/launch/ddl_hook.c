@@ -22,6 +22,7 @@
 #include "postgres.h"
 
 #include "compat.h"
+#include "guard/guard.h"
 #include "launch/internal.h"
 #include "items/item.h"
 
@@ -281,9 +282,12 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	bool		prepared = commits_prepared(stmt);
 	/* what is prepared has the lock if it decides about the worker */
 	bool		decides = prepared && start_stop_locked();
-	Oid			dbid = database_needed(stmt, context);
-	WorkerEntry *entry = OidIsValid(dbid) ? hold_worker(dbid) : NULL;
+	Oid			dbid;
+	WorkerEntry *entry;
 
+	guard_check_statement(stmt);
+	dbid = database_needed(stmt, context);
+	entry = OidIsValid(dbid) ? hold_worker(dbid) : NULL;
 	if (entry == NULL)
 	{
 		bool		look = changes_need(stmt);

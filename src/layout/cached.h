@@ -41,8 +41,10 @@ typedef struct CachedLeaf
 	AttrNumber	attno[N_PROPERTIES];
 	bool		looked[N_PATHS + 1];	/* for indexes of a path; the last: of all */
 	Oid			index[N_PATHS];
-	bool		attached;		/* do types or indexes run the owner's code? As
-								 * far as indexes were looked for */
+	bool		attached;		/* is code of the owner's attached? As far as
+								 * indexes were looked for */
+	uint64		served;			/* pinned_stamp() when attached code was last found
+								 * to be such as can be run; 0: not known */
 } CachedLeaf;
 
 /* The hash of a key. */

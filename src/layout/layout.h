@@ -132,6 +132,11 @@ extern VirtualTransactionId *partition_writers(Container container,
 											   ItemType type, int partition);
 extern int64 item_estimate(Container container, ItemType type);
 
+/* leaf.c: can code be run that the owner has attached? */
+extern void table_require_served(Oid relid);
+extern void container_require_served(Container container);
+extern List *container_unpinned(Container container);
+
 /* left_out.c, mended.c: what cannot be read */
 extern void left_out_instead_of_errors(void (*tell) (const char *message));
 extern void left_out_tell(const char *message);

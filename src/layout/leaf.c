@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "guard/guard.h"
 #include "layout/cached.h"
 #include "items/item.h"
 #include "layout/layout.h"
@@ -21,6 +22,7 @@
 #include "optimizer/plancat.h"
 #include "pgstat.h"
 #include "storage/lmgr.h"
+#include "utils/inval.h"
 #include "utils/rel.h"
 
 /* A leaf of a container; NULL, and the problem, if it cannot be used. */
@@ -201,6 +203,98 @@ open_leaf_table(Oid relid, LOCKMODE lockmode)
 }
 
 /*
+ * What keeps code that is attached to an open table from being run; NULL: nothing.
+ * The table is a leaf, a container's root, or another that statements write.
+ */
+static LayoutProblem *
+attached_problem(Relation rel)
+{
+	char	   *deferrable = attached_deferrable(rel);
+	List	   *unpinned;
+
+	if (deferrable != NULL)
+		return shape_problem(psprintf("\"%s\" has a deferrable trigger or constraint, \"%s\"",
+									  RelationGetRelationName(rel), deferrable),
+							 "Make it NOT DEFERRABLE: it would run at the end of the transaction, as the caller.");
+	unpinned = attached_unpinned(rel);
+	if (unpinned == NIL)
+		return NULL;
+	return shape_problem(psprintf("function %s, which is attached to \"%s\", does not fix its search_path",
+								  function_name(linitial_oid(unpinned)),
+								  RelationGetRelationName(rel)),
+						 psprintf("Run %s; name the schemas that it needs before pg_temp. blogstore.verify() lists all such functions.",
+								  function_pin_statement(linitial_oid(unpinned))));
+}
+
+/* The same for a leaf, remembered as long as it holds. */
+static LayoutProblem *
+leaf_attached_problem(CachedLeaf *leaf, Relation rel)
+{
+	uint64		stamp = pinned_stamp();
+	LayoutProblem *problem;
+
+	if (!leaf->attached || leaf->served == stamp)
+		return NULL;
+	problem = attached_problem(rel);
+	if (problem == NULL && leaf->known)
+		leaf->served = stamp;
+	return problem;
+}
+
+/*
+ * Statements are about to write to a table. Errors: 55000 if code is attached to it that
+ * cannot be run. Locks: RowExclusiveLock on the table, to the end of the transaction.
+ */
+void
+table_require_served(Oid relid)
+{
+	Relation	rel = table_open(relid, RowExclusiveLock);
+	LayoutProblem *problem = attached_problem(rel);
+
+	if (problem != NULL)
+		layout_problem_raise(problem);
+	table_close(rel, NoLock);
+}
+
+/* The same for a container, by the names of its root. Locks: also all leaves. */
+void
+container_require_served(Container container)
+{
+	table_require_served(container_table_oid(container));
+	for (ItemType type = 0; type < N_ITEM_TYPES; type++)
+		for (int p = partition_first(container, type); p != NO_PARTITION;
+			 p = partition_after(container, type, p))
+			if (OidIsValid(partition_leaf(container, type, p)))
+				table_require_served(partition_leaf(container, type, p));
+}
+
+/*
+ * The functions attached to a container's tables on this server that do not fix their
+ * search_path. Locks: AccessShareLock, to the end of the transaction.
+ */
+List *
+container_unpinned(Container container)
+{
+	Relation	rel = table_open(container_table_oid(container), AccessShareLock);
+	List	   *unpinned = attached_unpinned(rel);
+
+	table_close(rel, NoLock);
+	for (ItemType type = 0; type < N_ITEM_TYPES; type++)
+		for (int p = partition_first(container, type); p != NO_PARTITION;
+			 p = partition_after(container, type, p))
+		{
+			Oid			leaf = partition_leaf(container, type, p);
+
+			rel = OidIsValid(leaf) ? try_table_open(leaf, AccessShareLock) : NULL;
+			if (rel == NULL)
+				continue;
+			unpinned = list_concat_unique_oid(unpinned, attached_unpinned(rel));
+			table_close(rel, NoLock);
+		}
+	return unpinned;
+}
+
+/*
  * Open the leaf of a container's partition that holds items of a type. To read, false is returned
  * if there is none and that is no error (if_any), or if it is not what it should be and this
  * process leaves such ones out (left_out_instead_of_errors()); else that is an error.
@@ -240,6 +334,9 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 		if (leaf == NULL)
 			break;
 		rel = open_leaf_table(leaf->relid, lockmode);
+		/* a function may have been altered in a transaction that this one has not met */
+		if (rel != NULL && lockmode != AccessShareLock && leaf->attached)
+			AcceptInvalidationMessages();
 		if (rel == NULL)
 			cc->valid = false;
 		else if (!leaf_learn(cc, rel, container, type, partition,
@@ -250,6 +347,9 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 			problem = leaf->problem;
 			table_close(rel, lockmode);
 		}
+		else if (lockmode != AccessShareLock &&
+				 (problem = leaf_attached_problem(leaf, rel)) != NULL)
+			table_close(rel, lockmode);
 		else
 		{
 			open->rel = rel;

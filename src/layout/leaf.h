@@ -32,7 +32,7 @@ typedef struct OpenLeaf
 	LOCKMODE	lockmode;
 	AttrNumber	attno[N_PROPERTIES];	/* 0: the leaf has no such column */
 	Oid			index[N_PATHS]; /* InvalidOid: no such path, or not wanted */
-	bool		attached;		/* do types or indexes run the owner's code? */
+	bool		attached;		/* is code of the owner's attached? */
 } OpenLeaf;
 
 /* Which leaf to open: where a key's items of a type lie, or those of a partition. */

@@ -309,7 +309,7 @@ leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
 	found.problem = shape_table_problem(leaf->relid, RELKIND_RELATION, owner);
 	if (found.problem == NULL)
 		found.problem = shape_columns(&found, rel, container, type);
-	found.attached = columns_are_attached(rel);
+	found.attached = code_is_attached(rel);
 	found.changes = leaf->changes;
 	found.known = found.changes == before;
 	*leaf = found;

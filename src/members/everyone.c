@@ -75,7 +75,8 @@ run(const char *sql, int nargs, const BlogItem *user)
 		nulls[i] = user->isnull[props[i]] ? 'n' : ' ';
 	}
 	need_everyone();
-	guard = guard_enter(GUARD_STATEMENT);
+	table_require_served(table_lookup(EVERYONE_TABLE));
+	guard = guard_enter();
 	rc = SPI_execute_with_args(sql, nargs, types, value, nulls, false, 0);
 	if (rc < 0)
 		elog(ERROR, "could not run \"%s\": %s", sql,

@@ -9,7 +9,6 @@
 #include <ctype.h>
 
 #include "compat.h"
-#include "guard/guard.h"
 #include "layout/layout.h"
 #include "sources/sources.h"
 #include "settings.h"
@@ -29,9 +28,9 @@
 void
 import_phase_settings(ImportPhase *phase)
 {
-	phase->guard = guard_enter(GUARD_STATEMENT);
 	tables_lock_for_import();
 	phase->nest = NewGUCNestLevel();
+	setting_change("search_path", SAFE_SEARCH_PATH);
 	setting_change("jit", "off");
 	setting_change("default_table_access_method", "heap");
 	setting_change("default_statistics_target", "10");
@@ -55,7 +54,6 @@ void
 import_phase_end(ImportPhase *phase)
 {
 	AtEOXact_GUC(true, phase->nest);
-	guard_leave(phase->guard);
 	owner_end(&phase->scope);
 }
 

@@ -7,7 +7,6 @@
 #define BLOGSTORE_SOURCES_H
 
 #include "compat.h"
-#include "guard/guard.h"
 #include "items/item.h"
 #include "state/state.h"
 
@@ -103,7 +102,6 @@ typedef int64 (*ImportWrite) (const Import *import, void *arg);
 typedef struct ImportPhase
 {
 	OwnerScope	scope;
-	Guard	   *guard;
 	int			nest;
 } ImportPhase;
 

@@ -3,9 +3,9 @@
  *		Statements on the bookkeeping tables and the containers, by SPI: prepared ones, and
  *		such as go through all items.
  *
- * A statement runs in a guard: names in it are those of pg_catalog and of the
- * owner's, whatever search_path the caller of the request has, and so they are in
- * what the owner has attached to the tables.
+ * A statement runs in a guard: names in it are those of pg_catalog, whatever
+ * search_path the caller of the request has, and a statement that writes to a
+ * container, or has to plan for one, can run what the owner has attached to it.
  *
  * Runs in any process, as the containers' owner; but for plan_run(), between
  * SPI_connect() and SPI_finish().
@@ -252,7 +252,10 @@ plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 	Guard	   *guard;
 
 	lock_tables(plan);
-	guard = guard_enter(GUARD_STATEMENT);
+	for (Container c = 0; !read_only && c < N_CONTAINERS; c++)
+		if (plan->tables & ON_CONTAINER(c))
+			container_require_served(c);
+	guard = guard_enter();
 	prepare(plan);
 	rc = SPI_execute_plan(plan->plan, values, nulls, read_only, 0);
 	if (rc < 0)
@@ -303,7 +306,7 @@ plan_send(KeptPlan *plan, DestReceiver *dest)
 	Guard	   *guard;
 
 	lock_tables(plan);
-	guard = guard_enter(GUARD_STATEMENT);
+	guard = guard_enter();
 	prepare(plan);
 	rc = SPI_execute_plan_extended(plan->plan, &options);
 	if (rc < 0)

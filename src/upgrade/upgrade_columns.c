@@ -11,14 +11,15 @@
  */
 #include "postgres.h"
 
-#include "guard/guard.h"
 #include "layout/layout.h"
+#include "settings.h"
 #include "state/state.h"
 #include "upgrade/upgrade.h"
 
 #include "executor/spi.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 
 /* The columns that a container's table lacks, as a list of ADD COLUMN; NULL: none. */
@@ -68,11 +69,12 @@ alter_table(const char *name, const char *change)
 	char	   *sql = psprintf("ALTER TABLE %s %s",
 							   quote_qualified_identifier(BLOGSTORE_SCHEMA, name),
 							   change);
-	Guard	   *guard = guard_enter(GUARD_STATEMENT);
+	int			nest = NewGUCNestLevel();
 
+	setting_change("search_path", SAFE_SEARCH_PATH);
 	if (SPI_execute(sql, false, 0) < 0)
 		elog(ERROR, "could not run \"%s\"", sql);
-	guard_leave(guard);
+	AtEOXact_GUC(false, nest);
 }
 
 /* Add what a container lacks, once nobody else can. */

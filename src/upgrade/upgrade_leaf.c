@@ -18,8 +18,8 @@
  */
 #include "postgres.h"
 
-#include "guard/guard.h"
 #include "layout/layout.h"
+#include "settings.h"
 #include "upgrade/upgrade.h"
 
 #include "access/reloptions.h"
@@ -33,6 +33,7 @@
 #include "storage/lmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -86,13 +87,15 @@ leaf_sql_name(Oid relid)
 void
 run_on_leaf(const char *sql)
 {
-	Guard	   *guard = guard_enter(GUARD_STATEMENT);
-	int			rc = SPI_execute(sql, false, 0);
+	int			nest = NewGUCNestLevel();
+	int			rc;
 
+	setting_change("search_path", SAFE_SEARCH_PATH);
+	rc = SPI_execute(sql, false, 0);
 	if (rc < 0)
 		elog(ERROR, "could not run \"%s\": %s", sql,
 			 SPI_result_code_string(rc));
-	guard_leave(guard);
+	AtEOXact_GUC(false, nest);
 }
 
 /* ------------------------------------------------------------------------

@@ -25,7 +25,6 @@
  */
 #include "postgres.h"
 
-#include "guard/guard.h"
 #include "layout/layout.h"
 #include "state/state.h"
 #include "views/views.h"
@@ -35,10 +34,8 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 #include "replication/origin.h"
-#include "utils/guc.h"
 #include "utils/snapmgr.h"
 
-static int	guc_nest;			/* of the present transaction's settings */
 static MemoryContext outside;	/* what was current before the transaction */
 static ApplyKind kind_now;		/* of the present transaction */
 static bool left_out_noted = false; /* is the layout written down as 0? */
@@ -56,9 +53,7 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
 {
 	outside = CurrentMemoryContext;
 	kind_now = kind;
-	defer_never();
 	StartTransactionCommand();
-	guc_nest = NewGUCNestLevel();
 	if (kind != APPLY_STATE)
 		limit_lock_waits();
 	container_require();
@@ -72,14 +67,7 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
 	PushActiveSnapshot(GetTransactionSnapshot());
 }
 
-/*
- * Commit. The worker flushes its commits before it relies on them.
- *
- * The owner may have added triggers to tables that the containers' triggers write
- * to, and deferred ones run in the commit. So the commit is done as the owner, with the
- * owner's settings, not as the superuser that the worker is. Settings that a
- * trigger has changed before are taken back.
- */
+/* Commit. The worker flushes its commits before it relies on them. */
 void
 apply_end(OwnerScope *scope)
 {
@@ -90,9 +78,6 @@ apply_end(OwnerScope *scope)
 	if (left_out && !left_out_noted)
 		applied_position_void_layout();
 	PopActiveSnapshot();
-	AtEOXact_GUC(false, guc_nest);
-	(void) NewGUCNestLevel();
-	defaults_apply(GetUserId());
 	CommitTransactionCommand();
 	left_out_noted |= left_out;
 	owner_end(scope);

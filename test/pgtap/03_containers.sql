@@ -67,7 +67,7 @@ SELECT throws_ok($$ INSERT INTO blogstore.posts (id, type, post_id, user_id, use
 	VALUES (kit.p(1), 'share', kit.p(1), kit.u(1), 'x', now()) $$, '23514', NULL, 'there is no place for another type');
 
 -- Requests serve triggers and constraints of the owner, like any statement
-CREATE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$
 BEGIN
 	IF NEW.content LIKE '%spam%' THEN
 		RAISE 'no spam' USING ERRCODE = 'P0099';

@@ -324,7 +324,7 @@ SELECT web.edit_post('00000000-0000-7000-8001-000000000002', 'mine now');
 ROLLBACK;
 -- a trigger of the containers' owner knows for whom it is, and the next command does
 BEGIN;
-CREATE FUNCTION kit.acting() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'user: "%"', current_setting('blogstore.current_user_id'); RETURN new; END $$;
+CREATE FUNCTION kit.acting() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$ BEGIN RAISE NOTICE 'user: "%"', current_setting('blogstore.current_user_id'); RETURN new; END $$;
 CREATE TRIGGER acting BEFORE INSERT ON blogstore.posts FOR EACH ROW WHEN (new.type = 'post') EXECUTE FUNCTION kit.acting();
 SET LOCAL ROLE regress_blogstore_web;
 SELECT set_config('request.jwt.claims', :'one', true) = :'one' AS claims;

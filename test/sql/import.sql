@@ -297,7 +297,7 @@ SELECT username FROM blogstore.get_user(kit.u(60));
 
 -- What the owner adds to the containers holds: a trigger that suppresses rows,
 -- a unique index of the owner's
-CREATE FUNCTION kit.suppress() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN CASE WHEN NEW.title = 'suppressed' THEN NULL ELSE NEW END; END $$;
+CREATE FUNCTION kit.suppress() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$ BEGIN RETURN CASE WHEN NEW.title = 'suppressed' THEN NULL ELSE NEW END; END $$;
 CREATE TRIGGER suppress BEFORE INSERT ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION kit.suppress();
 TRUNCATE bad_posts;
 INSERT INTO bad_posts VALUES (kit.p(70), kit.u(1), 'suppressed', '', kit.d(1));
@@ -316,7 +316,7 @@ END $$;
 -- 4 hash partitions: of five, two share one
 INSERT INTO bad_posts SELECT kit.p(70 + n), kit.u(1), 'suppressed', '', kit.d(1) FROM generate_series(1, 4) n;
 SELECT kit.try('blogstore.import(posts => ''bad_posts'')');
-CREATE FUNCTION kit.keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$;
+CREATE FUNCTION kit.keep() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$ BEGIN RETURN NEW; END $$;
 CREATE TRIGGER keep BEFORE INSERT ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION kit.keep();
 SELECT kit.try('blogstore.import(posts => ''bad_posts'')');
 DROP TRIGGER keep ON blogstore.posts;
@@ -350,7 +350,7 @@ TRUNCATE own_comments;
 INSERT INTO own_comments VALUES (kit.c(4000), kit.p(501), kit.u(2), 'too long', kit.d(1));
 SELECT kit.try('blogstore.import(comments => ''own_comments'')');
 CREATE TABLE heard (id uuid, username text, comment_count bigint);
-CREATE FUNCTION kit.hear() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION kit.hear() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$
 BEGIN
 	INSERT INTO public.heard SELECT NEW.id, NEW.loud, p.comment_count FROM blogstore.posts p WHERE p.type = 'post' AND p.post_id = NEW.post_id;
 	RETURN NULL;

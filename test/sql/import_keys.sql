@@ -267,7 +267,7 @@ SELECT title, creation_date FROM blogstore.get_post(blogstore.key_id('post', 'wp
 SELECT type, present, updated FROM blogstore.import(posts => 'wp_posts', key_prefix => 'wp:', changed => 'update') WHERE type = 'post';
 
 -- What the owner adds holds for what is updated: triggers, constraints. Rolled back, nothing has happened
-CREATE FUNCTION kit.suppress() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE FUNCTION kit.suppress() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$ BEGIN RETURN NULL; END $$;
 CREATE TRIGGER suppress BEFORE UPDATE ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION kit.suppress();
 SELECT kit.try('blogstore.import(posts => ''changed_posts'', key_prefix => ''wp:'', changed => ''update'')');
 DROP TRIGGER suppress ON blogstore.posts;
@@ -275,7 +275,7 @@ ALTER TABLE blogstore.posts ADD CONSTRAINT quiet CHECK (title NOT LIKE '%!');
 SELECT kit.try('blogstore.import(posts => ''changed_posts'', key_prefix => ''wp:'', changed => ''update'')');
 ALTER TABLE blogstore.posts DROP CONSTRAINT quiet;
 CREATE TABLE heard (type text, old text, new text, who name, path text);
-CREATE FUNCTION kit.hear() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION kit.hear() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$
 BEGIN
 	INSERT INTO public.heard VALUES (NEW.type, coalesce(to_jsonb(OLD) ->> 'title', to_jsonb(OLD) ->> 'username'), coalesce(to_jsonb(NEW) ->> 'title', to_jsonb(NEW) ->> 'username'), current_user, current_setting('search_path'));
 	RETURN NULL;

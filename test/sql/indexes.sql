@@ -27,7 +27,7 @@ END $$;
 
 -- Who writes a comment without a parent does not open the index of replies
 CREATE TABLE opened (content text, indexes text);
-CREATE FUNCTION note_opened() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION note_opened() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
 	INSERT INTO public.opened SELECT NEW.content, string_agg(regexp_replace(relation::regclass::text, '.*_p\d+_', ''), ', ' ORDER BY relation::regclass::text)
 	FROM pg_locks WHERE pid = pg_backend_pid() AND mode = 'RowExclusiveLock'
@@ -40,7 +40,7 @@ SELECT * FROM opened;
 DROP TRIGGER note_opened ON blogstore.posts;
 
 -- Whoever writes it, the row that is written says whether it has an entry: a trigger's, or a statement's
-CREATE FUNCTION make_reply() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION make_reply() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
 	IF NEW.content LIKE 'reply%' THEN
 		NEW.parent_id = kit.c(101);

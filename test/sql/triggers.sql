@@ -7,7 +7,7 @@ GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO regress_blogstore_caller;
 SELECT (blogstore.create_user('trigger user', '00000000-0000-7000-8000-00000000a001')).id IS NOT NULL AS made;
 SELECT (blogstore.create_post('00000000-0000-7000-8000-00000000a001', 'plain', 'text', '00000000-0000-7000-8000-00000000a011')).id IS NOT NULL AS made;
 
-CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
 	INSERT INTO public.audit VALUES
 		(CASE WHEN current_user = 'regress_blogstore_caller' THEN 'caller' ELSE 'owner' END,
@@ -23,7 +23,7 @@ SELECT * FROM audit;
 DROP TRIGGER note ON blogstore.posts;
 
 -- a trigger on some columns fires when these change
-CREATE FUNCTION note_column() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION note_column() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
 	INSERT INTO public.audit VALUES (NEW.title, TG_ARGV[0] || ', ' || TG_WHEN);
 	RETURN NEW;
@@ -48,7 +48,7 @@ DROP TRIGGER note_copy ON blogstore.users;
 SELECT blogstore.delete_comment('00000000-0000-7000-8000-00000000a011', '00000000-0000-7000-8000-00000000a021');
 
 -- a trigger that writes to the same post does not disturb the count
-CREATE FUNCTION chain() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION chain() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
 	IF NEW.type = 'comment' THEN
 		PERFORM blogstore.edit_post(NEW.post_id, content => 'edited by a trigger');
@@ -61,7 +61,7 @@ SELECT content, comment_count, like_count FROM blogstore.get_post('00000000-0000
 DROP TRIGGER chain ON blogstore.posts;
 
 -- a trigger that suppresses a change is an error, and nothing changes
-CREATE FUNCTION suppress() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE FUNCTION suppress() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$ BEGIN RETURN NULL; END $$;
 CREATE TRIGGER suppress BEFORE INSERT OR UPDATE OR DELETE ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION suppress();
 \set VERBOSITY sqlstate
 SELECT blogstore.delete_like('00000000-0000-7000-8000-00000000a011', '00000000-0000-7000-8000-00000000a001');

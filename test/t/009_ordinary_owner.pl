@@ -119,7 +119,7 @@ GRANT CREATE ON SCHEMA kit TO blog_owner;
 });
 $node->safe_psql(
 	'blog', q{
-CREATE FUNCTION kit.note() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION kit.note() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$
 BEGIN
 	INSERT INTO kit.log VALUES (current_user, TG_TABLE_NAME || ' ' || TG_OP);
 	RETURN NULL;

@@ -131,7 +131,7 @@ SET SESSION AUTHORIZATION mallory;
 SELECT blogstore.create_containers(2);
 CREATE SCHEMA m;
 CREATE TABLE m.seen (who text);
-CREATE FUNCTION m.attack() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION m.attack() RETURNS trigger LANGUAGE plpgsql SET search_path = m, pg_temp AS $$
 BEGIN
 	INSERT INTO m.seen VALUES (current_user);
 	BEGIN

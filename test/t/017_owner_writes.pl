@@ -248,7 +248,7 @@ check_store($node, 'postgres', 'a leaf of counts detached, posts deleted, and th
 # moment only, so the partition is attached as soon as it begins to.
 $node->safe_psql('postgres', q{
 CREATE TABLE kit.misnamed (id uuid);
-CREATE FUNCTION kit.note_misnamed() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION kit.note_misnamed() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$
 BEGIN
 	INSERT INTO kit.misnamed VALUES (NEW.id);
 	RETURN NULL;
@@ -365,7 +365,7 @@ is(join("\n", logged($node, $offset, qr/builds the views/)),
 
 # DDL that locks leaves before their container, while the worker looks at what the
 # containers are made of: it does not fail, also where deadlocks are looked for soon
-$node->safe_psql('postgres', 'CREATE FUNCTION kit.nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$');
+$node->safe_psql('postgres', 'CREATE FUNCTION kit.nothing() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$ BEGIN RETURN NULL; END $$');
 is( $node->psql(
 		'postgres',
 		"SET deadlock_timeout = '400ms'; SET client_min_messages = error;\n"

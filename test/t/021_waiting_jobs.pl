@@ -121,7 +121,7 @@ finish_client($vacuum);
 $node->safe_psql(
 	'postgres', q{
 SELECT count(blogstore.create_like(kit.p(3), user_id)) FROM generate_series(1, 120) n, blogstore.create_user('fails ' || n);
-CREATE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$
 BEGIN
 	IF new.user_username LIKE 'refused%' THEN
 		RAISE 'no such name here';

@@ -40,7 +40,7 @@ INSERT INTO new_comments SELECT kit.c(1000 + n), kit.p(n), kit.u(2), 'imported',
 CREATE TABLE new_posts (post_id uuid, user_id uuid, title text, content text, creation_date timestamptz);
 INSERT INTO new_posts SELECT kit.p(1000 + n), kit.u(3), 'imported', '', kit.d(1000 + n) FROM generate_series(1, 20) n;
 GRANT SELECT ON new_comments, new_posts TO blog_app;
-CREATE FUNCTION kit.pause() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION kit.pause() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$
 BEGIN
 	PERFORM pg_advisory_lock(1), pg_advisory_unlock(1) WHERE current_query() LIKE '%import(%';
 	RETURN NEW;

@@ -21,7 +21,7 @@ $node->safe_psql(
 	'postgres', q{
 CREATE TABLE trace (what text);
 GRANT ALL ON trace TO PUBLIC;
-CREATE FUNCTION trace() RETURNS trigger LANGUAGE plpgsql AS
+CREATE FUNCTION trace() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS
 	$$ BEGIN INSERT INTO public.trace VALUES (NEW.user_username); RETURN NEW; END $$;
 });
 check_store($node, 'postgres', 'filled');

@@ -330,7 +330,7 @@ $node->safe_psql('postgres', q{
 CREATE TABLE public.audit_log (who text, style text);
 ALTER TABLE public.audit_log OWNER TO blog_owner;
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
-CREATE FUNCTION public.audit() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION public.audit() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
 	INSERT INTO audit_log VALUES (current_user, current_setting('DateStyle'));
 	RETURN NULL;
@@ -422,7 +422,7 @@ check_store($node, 'postgres', 'mended without a worker');
 
 $node->safe_psql('postgres', q{
 GRANT EXECUTE ON FUNCTION blogstore.create_post, blogstore.rebuild_views TO blog_owner;
-CREATE FUNCTION public.echo() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION public.echo() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
 	PERFORM blogstore.create_post(NEW.user_id, 'echo of ' || NEW.title, 'x'), blogstore.rebuild_views();
 	RETURN NULL;

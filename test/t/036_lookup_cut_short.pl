@@ -1,6 +1,6 @@
-# What a session has looked up to keep the caller's names out of what the owner has
-# attached holds only when the look came to its end: after one that an error has cut
-# short, the session looks again.
+# What a session has looked up about the owner, and about what the owner has attached, holds
+# only when the look came to its end. After one that an error has cut short, the session looks
+# again.
 
 use strict;
 use warnings;
@@ -31,7 +31,7 @@ SELECT blogstore.stop_worker();	-- which looks, too, at its own time
 GRANT TEMPORARY ON DATABASE blog TO caller;
 SET ROLE blog_owner;
 CREATE TABLE public.audit_log (who text);
-CREATE FUNCTION public.audit() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION public.audit() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN INSERT INTO audit_log VALUES (current_user); RETURN NULL; END $$;
 CREATE TRIGGER audit AFTER INSERT ON blogstore.users FOR EACH ROW EXECUTE FUNCTION public.audit();
 });
@@ -67,13 +67,14 @@ SELECT username FROM blogstore.create_user('carol $catalog');
 
 is( session('RESET SESSION AUTHORIZATION; REASSIGN OWNED BY blog_owner TO new_owner; ALTER ROLE new_owner CONNECTION LIMIT 9;', 'pg_authid'),
 	"alice pg_authid\ncarol pg_authid\nERROR:  55P03",
-	'a new owner\'s search_path is looked up again after a look that failed');
+	'a new owner is found after a look that failed');
 is($node->safe_psql('blog', 'SELECT who FROM public.audit_log'), "blog_owner\nnew_owner",
 	'and what is attached runs as the owner');
 
-is( session("CREATE DOMAIN pg_temp.money AS text CHECK (VALUE <> '');\nRESET SESSION AUTHORIZATION;", 'pg_type'),
-	"alice pg_type\nERROR:  55P03\nERROR:  42501",
-	'a temporary domain is refused after a look that failed');
+is( session('RESET SESSION AUTHORIZATION; ALTER FUNCTION public.audit() RESET search_path;', 'pg_proc'),
+	"alice pg_proc\nERROR:  55P03\nERROR:  55000",
+	'a function that fixes its search_path no more is refused after a look that failed');
+$node->safe_psql('blog', 'ALTER FUNCTION public.audit() SET search_path = public, pg_temp');
 
 is($node->safe_psql('blog', 'SELECT * FROM blogstore.verify()'), '', 'nothing is amiss');
 is(slurp_file($node->logfile) =~ /was terminated by signal/ ? 'crash' : '', '', 'no process has crashed');

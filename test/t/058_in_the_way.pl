@@ -72,7 +72,7 @@ check_store($node, 'postgres', 'mended');
 $node->safe_psql(
 	'postgres', q{
 CREATE SEQUENCE kit.tries;
-CREATE FUNCTION kit.in_vain() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION kit.in_vain() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$
 BEGIN
 	PERFORM nextval('kit.tries');
 	RAISE EXCEPTION 'come again' USING ERRCODE = '40001';
@@ -98,7 +98,7 @@ $node->safe_psql(
 	'postgres', q{
 CREATE ROLE anybody LOGIN;
 CREATE TABLE kit.rebuilds (at timestamptz DEFAULT clock_timestamp());
-CREATE FUNCTION kit.rebuild() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+CREATE FUNCTION kit.rebuild() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = kit, pg_temp AS $$
 BEGIN
 	INSERT INTO kit.rebuilds DEFAULT VALUES;
 	RETURN NEW;

@@ -255,7 +255,7 @@ sub hold_writers
 
 	$node->safe_psql(
 		$dbname, q{
-CREATE FUNCTION kit.wait() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION kit.wait() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$
 BEGIN
 	PERFORM pg_advisory_xact_lock_shared(1);
 	RETURN NEW;

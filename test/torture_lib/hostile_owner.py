@@ -23,30 +23,28 @@ CREATE SCHEMA {OWNER} AUTHORIZATION {OWNER};
 GRANT CREATE ON SCHEMA blogstore TO {OWNER}, {INTRUDER};
 SET ROLE {OWNER};
 CREATE TABLE {OWNER}.mark (name text);
-CREATE TABLE {OWNER}.audit_log (who name, path text, date_style text, time_zone text);
-CREATE FUNCTION {OWNER}.audit() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE TABLE {OWNER}.audit_log (who name, path text);
+CREATE FUNCTION {OWNER}.audit() RETURNS trigger LANGUAGE plpgsql SET search_path = {OWNER}, pg_temp AS $$
 BEGIN
-	INSERT INTO audit_log VALUES (current_user, current_setting('search_path'), current_setting('DateStyle'),
-		current_setting('TimeZone'));
+	INSERT INTO audit_log VALUES (current_user, current_setting('search_path'));
 	RETURN NULL;
 END $$;
 CREATE TRIGGER audit AFTER INSERT OR UPDATE ON blogstore.posts
 	FOR EACH ROW WHEN (NEW.type = 'comment') EXECUTE FUNCTION {OWNER}.audit();
 CREATE DOMAIN {OWNER}.odd_text AS text;
-CREATE FUNCTION {OWNER}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION {OWNER}.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = {OWNER}, pg_temp AS $$
 BEGIN
 	IF random() < 0.3 THEN
 		RAISE 'torture_odd refuses';
 	END IF;
 	RETURN coalesce(NEW, OLD);
 END $$;
-CREATE FUNCTION {OWNER}.now_and_then(uuid) RETURNS boolean LANGUAGE sql AS 'SELECT random() > 0.3';
+CREATE FUNCTION {OWNER}.now_and_then(uuid) RETURNS boolean LANGUAGE sql RETURN random() > 0.3;
 RESET ROLE;
 """
 
 WRONG_AUDIT = f"""
-SELECT DISTINCT who, path, date_style, time_zone FROM {OWNER}.audit_log
-WHERE who <> '{OWNER}' OR path ~ 'torture_caller' OR path LIKE 'pg_temp%' OR date_style <> 'ISO, MDY' OR time_zone <> 'UTC'
+SELECT DISTINCT who, path FROM {OWNER}.audit_log WHERE who <> '{OWNER}' OR path <> '{OWNER}, pg_temp'
 """
 
 
@@ -61,7 +59,7 @@ def set_up(server):
 
 
 def audit_problems(cursor):
-	"""Entries of the audit trigger that another role or other settings wrote; begins it anew."""
+	"""Entries of the audit trigger that another role or another search_path wrote; begins it anew."""
 	cursor.execute(WRONG_AUDIT)
 	wrong = cursor.fetchall()
 	cursor.execute(f'SELECT count(*) FROM {OWNER}.audit_log')
