@@ -19,7 +19,7 @@ REGRESS = install users posts comments indexes \
 	key_id documents import import_keys import_properties \
 	bad_input limits extremes read_only privileges \
 	views renames deletions \
-	operation maintenance verify_repair invalid upgrade \
+	operation maintenance verify_repair invalid \
 	triggers stats row_types custom_scan \
 	doors as_caller \
 	one_machine manual reinstall

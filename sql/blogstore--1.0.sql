@@ -164,15 +164,6 @@ COMMENT ON FUNCTION @extschema@.create_containers IS
 partitions: hash partitions of users and of posts, or shards on a cluster, 1 to 1024; owner: the role that is to own them, NULL for the caller. What is attached to them runs with the owner''s rights, so it had better be no superuser. To give them to another role takes what ALTER TABLE ... OWNER TO takes. distributed: spread them over the cluster of the extension citus; NULL: where it is in the database and has nodes. That takes a superuser, on the coordinator; called again after citus_add_node() it makes what the new node needs.
 Errors: 22004 no partitions; 22023 partitions out of range; 25006 read-only transaction; 42P07 nothing is missing, or a table of another role or shape has one of their names; 42501 no CREATE right on the schema, or not a member of owner, or no superuser on a cluster; 42704 no such role; 55000 a cluster that is not ready, with what is missing. Where wal_level is too low for the views it works, and a warning says what to set.';
 
-CREATE PROCEDURE @extschema@.upgrade_containers()
-AS 'MODULE_PATHNAME', 'blogstore_upgrade_containers'
-LANGUAGE C;
-REVOKE ALL ON PROCEDURE @extschema@.upgrade_containers FROM PUBLIC;
-COMMENT ON PROCEDURE @extschema@.upgrade_containers IS
-'Make containers of an older version what create_containers() makes now: columns that items have since, settings of leaves that the owner has not changed, a counter for each post that has none, NOT NULL for columns that an item must have, indexes. In chunks beside traffic, whether the worker runs or not; older containers are served without it, too. Whoever calls it again after it was cut short goes on there.
-CALL it by itself: each chunk is a transaction. pg_stat_activity shows how far it is. Settings and the reading of rows lock a leaf as ANALYZE does; NOT NULL takes it twice for a moment alone, which is waited for a tenth of a second at most. Indexes of large leaves are built by a process of their own, as by CREATE INDEX CONCURRENTLY. A warning counts what others had in use all the time, and leaves with items that lack a value: call it again then.
-Errors: 25001 in a transaction block, or not in READ COMMITTED; 25006 read-only transaction; 55000 no containers.';
-
 /* ------------------------------------------------------------------------
  * Commands
  * ------------------------------------------------------------------------ */
@@ -240,7 +231,7 @@ COMMENT ON FUNCTION @extschema@.hide_post IS
 'Hide a post, or show it again at the date that it has. From the commit on a hidden post is in no feed and no list but its author''s with include_hidden, and takes no comments and likes; those that it has stay.
 post_id: the post; hidden: false to show it.
 Returns the post as it is now.
-Errors: 22004 a NULL; 23503 no such post; 25006 read-only transaction; 55000 no containers, or they are of 0.1: upgrade_containers().';
+Errors: 22004 a NULL; 23503 no such post; 25006 read-only transaction; 55000 no containers.';
 
 CREATE FUNCTION @extschema@.publish_post(post_id uuid)
 RETURNS @extschema@.post_item
@@ -271,7 +262,7 @@ COMMENT ON FUNCTION @extschema@.create_comment IS
 'C3: comment on a post; its comment_count grows by one in the same transaction, without waiting for others.
 post_id: the post; user_id: the author; content: not empty; comment_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most; NULL or {} for none; hidden: true to hold it for approval: it is in no list but with include_hidden, and not counted, until hide_comment(..., false); parent_id: the comment on the same post that it replies to, NULL for none.
 Returns the comment; a repetition with the same id, author, content, properties and parent_id, and with the same creation_date if one is given, returns it unchanged, also if the parent is gone by then.
-Errors: 22004 a NULL; 22023 an empty comment, bad date or bad properties, or it would reply to itself; 23503 no such user, post, or parent on the post; 23505 the id has another comment; 25006 read-only transaction; 40001 the parent was created since the transaction''s snapshot; 54000 a text longer than 64 MB; 55000 the post or the parent is hidden, no containers, or for parent_id they are of 0.1: upgrade_containers().';
+Errors: 22004 a NULL; 22023 an empty comment, bad date or bad properties, or it would reply to itself; 23503 no such user, post, or parent on the post; 23505 the id has another comment; 25006 read-only transaction; 40001 the parent was created since the transaction''s snapshot; 54000 a text longer than 64 MB; 55000 the post or the parent is hidden, or no containers.';
 
 CREATE FUNCTION @extschema@.edit_comment(post_id uuid, comment_id uuid, content text DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS @extschema@.comment_item
@@ -293,7 +284,7 @@ COMMENT ON FUNCTION @extschema@.hide_comment IS
 'Hide a comment, or show it again; its post''s comment_count falls or grows by one with it. A hidden comment is in no list but with include_hidden.
 post_id: the post; comment_id: the comment; hidden: false to show it.
 Returns the comment as it is now.
-Errors: 22004 a NULL; 23503 no such comment; 25006 read-only transaction; 55000 no containers, or they are of 0.1: upgrade_containers().';
+Errors: 22004 a NULL; 23503 no such comment; 25006 read-only transaction; 55000 no containers.';
 
 CREATE FUNCTION @extschema@.delete_comment(post_id uuid, comment_id uuid)
 RETURNS boolean
@@ -431,7 +422,7 @@ REVOKE ALL ON FUNCTION @extschema@.list_comment_replies FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.list_comment_replies IS
 'List the replies to a comment by (creation_date, id), newest or oldest first; those to replies are not among them.
 post_id: the post; parent_id: the comment on it, which may be hidden or deleted since; page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the row behind which the page begins, in the page''s order, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond. oldest_first: true for the other order, which leads from the same place to newer rows; include_hidden: true for hidden comments, too, for who may see them.
-Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers, or they are of 0.1: upgrade_containers().';
+Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers.';
 
 CREATE FUNCTION @extschema@.list_post_likes(post_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
 RETURNS SETOF @extschema@.like_item
@@ -461,7 +452,7 @@ REVOKE ALL ON FUNCTION @extschema@.list_user_comments FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.list_user_comments IS
 'List a user''s comments on all posts, those on hidden posts too, by (creation_date, id), newest or oldest first.
 user_id: the author; page_size: items a page, 1 or more, NULL for all; before_date, before_id: creation_date and id of the row behind which the page begins, in the page''s order, both or neither. A before_date that was cut to milliseconds finds its place by before_id; if there is no such row any more, the page begins with the whole of that millisecond. oldest_first: true for the other order, which leads from the same place to newer rows; include_hidden: true for hidden comments, too, for who may see them. A page looks into every partition.
-Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers, or they are of 0.1: upgrade_containers().';
+Errors: 22004 a NULL; 22023 page_size below 1 or half a cursor; 55000 no containers.';
 
 CREATE FUNCTION @extschema@.list_user_likes(user_id uuid, page_size integer DEFAULT 20, after_post_id uuid DEFAULT NULL, by_date boolean DEFAULT false, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
 RETURNS SETOF @extschema@.like_item
@@ -612,7 +603,7 @@ users: user_id, username text, creation_date timestamptz; posts: post_id, user_i
 key_prefix: of a key the id is key_id(type, key_prefix || key); two sources whose keys are not the same need prefixes of their own. A text that is a uuid is rejected where there is no prefix: cast it to uuid, or pass one. guest: the user who becomes the author of posts and comments whose user_id is NULL, which are rejected otherwise. changed: reject, or update: an item that is there with the same id and author, but another username, title, content, parent_id, other properties, or hidden otherwise, becomes what the source says; another author or creation_date is rejected all the same, but of a hidden post that the source shows. extra: columns of users, posts and comments that become properties, those that are NULL left out; no other column is taken in.
 Returns for each type of item how many were read, imported, present (there with the same values, so that an import can be repeated), rejected (values that no command takes, an unknown post or user, a user being deleted, a duplicate id, an id taken by other values, a username taken, a post liked already) and updated, and which columns of its table were left out (NULL: there was no table).
 What is being done shows in pg_stat_activity; sorts and hash tables may take maintenance_work_mem each. The containers'' owner needs TEMPORARY on the database.
-Errors: 22004 key_prefix or changed NULL, a NULL in extra; 22023 another value of changed, a name in extra that no property may have; 23503 no such guest; 23514 rejects, and no table for them; 25001 not in READ COMMITTED; 25006 read-only transaction; 40001 items were created, changed or deleted meanwhile: repeat it; 42501 no right on a table; 42703 a column is missing; 42804 a column of another type; 42809, 42P01 no table or view; 54000 a text longer than 64 MB, and no table for rejects; 55000 no containers, a partition of them is away, or they are of an older version and items have what these have no column for.';
+Errors: 22004 key_prefix or changed NULL, a NULL in extra; 22023 another value of changed, a name in extra that no property may have; 23503 no such guest; 23514 rejects, and no table for them; 25001 not in READ COMMITTED; 25006 read-only transaction; 40001 items were created, changed or deleted meanwhile: repeat it; 42501 no right on a table; 42703 a column is missing; 42804 a column of another type; 42809, 42P01 no table or view; 54000 a text longer than 64 MB, and no table for rejects; 55000 no containers, or a partition of them is away.';
 
 CREATE FUNCTION @extschema@.import_documents(documents regclass, rejects regclass DEFAULT NULL, OUT type text, OUT read bigint, OUT imported bigint, OUT present bigint, OUT rejected bigint)
 RETURNS SETOF record

@@ -257,8 +257,8 @@ static const char *const view_state_sql[] = {
 	"ready boolean NOT NULL DEFAULT false, "
 	"feed_size integer NOT NULL DEFAULT 0, "
 	"short_form_length integer NOT NULL DEFAULT 0, "
-	SHORT_FORM_COLUMN " bigint NOT NULL DEFAULT 0, "
-	FEED_WHOLE_COLUMN " boolean NOT NULL DEFAULT false) WITH (fillfactor = 10)",
+	"short_form bigint NOT NULL DEFAULT 0, "
+	"feed_whole boolean NOT NULL DEFAULT false) WITH (fillfactor = 10)",
 	"INSERT INTO " VIEW_STATE_SQL " DEFAULT VALUES",
 	("COMMENT ON TABLE " VIEW_STATE_SQL " IS "
 	 "'One row: whether the worker may run, whether the views are complete, the settings they were built with.'")

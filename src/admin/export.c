@@ -35,9 +35,7 @@ SQL_FUNCTION(export_documents);
  * else the planner would consider each partition against each other one.
  */
 #define ITEMS_OF(table, type) \
-	"(SELECT *, {properties} AS own, {hidden} IS TRUE AS is_hidden," \
-	" {modification_date} AS modified, {parent_id} AS parent FROM " table \
-	" WHERE type = '" type "' OFFSET 0)"
+	"(SELECT * FROM " table " WHERE type = '" type "' OFFSET 0)"
 
 /*
  * What stands beside the article's properties: an item's own, and of what blogstore has
@@ -45,17 +43,17 @@ SQL_FUNCTION(export_documents);
  * one that is called the same, they count.
  */
 #define BESIDE(item, added) \
-	"CASE WHEN jsonb_typeof(" item ".own) = 'object' THEN " item ".own" \
+	"CASE WHEN jsonb_typeof(" item ".properties) = 'object' THEN " item ".properties" \
 	" ELSE '{}' END" added " || "
 
 #define HIDDEN_OR_EDITED(item) \
-	" || CASE WHEN " item ".is_hidden THEN '{\"hidden\": true}'::jsonb ELSE '{}' END" \
-	" || CASE WHEN " item ".modified IS NULL THEN '{}'::jsonb ELSE" \
-	" jsonb_build_object('modificationDate', " item ".modified) END"
+	" || CASE WHEN " item ".hidden THEN '{\"hidden\": true}'::jsonb ELSE '{}' END" \
+	" || CASE WHEN " item ".modification_date IS NULL THEN '{}'::jsonb ELSE" \
+	" jsonb_build_object('modificationDate', " item ".modification_date) END"
 
 #define REPLY(item) \
-	" || CASE WHEN " item ".parent IS NULL THEN '{}'::jsonb ELSE" \
-	" jsonb_build_object('parentId', " item ".parent) END"
+	" || CASE WHEN " item ".parent_id IS NULL THEN '{}'::jsonb ELSE" \
+	" jsonb_build_object('parentId', " item ".parent_id) END"
 
 /*
  * The author's item gives the name as it is now, and leaves out the items of
@@ -70,7 +68,7 @@ SQL_FUNCTION(export_documents);
 static KeptPlan export_plan = {
 	ON_USERS | ON_POSTS | ON_JOBS,
 "WITH account AS MATERIALIZED (SELECT user_id, username, creation_date,"
-" {properties} AS own FROM " USERS_SQL " WHERE type = 'user'),"
+" properties FROM " USERS_SQL " WHERE type = 'user'),"
 " deleting AS MATERIALIZED (SELECT DISTINCT user_id"
 " FROM (" USERS_BEING_DELETED_SQL ") AS d),"
 " gone AS MATERIALIZED (SELECT p.post_id FROM "
@@ -79,7 +77,7 @@ ITEMS_OF(POSTS_SQL, "post") " AS p"
 " unserved AS MATERIALIZED (SELECT i.post_id,"
 " count(*) FILTER (WHERE i.type = 'comment' AND i.hidden IS NOT TRUE) AS comments,"
 " count(*) FILTER (WHERE i.type = 'like') AS likes"
-" FROM (SELECT type, post_id, user_id, {hidden} AS hidden FROM " POSTS_SQL
+" FROM (SELECT type, post_id, user_id, hidden FROM " POSTS_SQL
 " WHERE type IN ('comment', 'like') OFFSET 0) AS i WHERE i.user_id IN (SELECT user_id FROM deleting) GROUP BY i.post_id),"
 " delta AS MATERIALIZED (SELECT post_id,"
 " sum(comment_count)::bigint AS comments, sum(like_count)::bigint AS likes"
@@ -119,9 +117,7 @@ HANGS_ON("like"),
  * ------------------------------------------------------------------------ */
 
 #define SPREAD_ITEMS(type) \
-	"(SELECT *, {properties} AS own, {hidden} IS TRUE AS is_hidden," \
-	" {modification_date} AS modified, {parent_id} AS parent FROM " POSTS_SQL \
-	" WHERE type = '" type "')"
+	"(SELECT * FROM " POSTS_SQL " WHERE type = '" type "')"
 
 #define SPREAD_ACCOUNT \
 	" JOIN (SELECT user_id, username FROM " EVERYONE_SQL ") AS a ON a.user_id = "
@@ -150,7 +146,7 @@ static const char spread_items_sql[] =
 " sum(like_count)::bigint AS likes FROM " POSTS_SQL
 " WHERE type = 'delta' GROUP BY post_id) AS d ON d.post_id = p.post_id"
 " LEFT JOIN (SELECT post_id,"
-" count(*) FILTER (WHERE type = 'comment' AND {hidden} IS NOT TRUE) AS comments,"
+" count(*) FILTER (WHERE type = 'comment' AND hidden IS NOT TRUE) AS comments,"
 " count(*) FILTER (WHERE type = 'like') AS likes FROM " POSTS_SQL
 " WHERE type IN ('comment', 'like') AND user_id = ANY (@) GROUP BY post_id) AS n"
 " ON n.post_id = p.post_id"
@@ -170,7 +166,7 @@ SPREAD_HANGS_ON("like") ") AS item";
 static const char spread_users_sql[] =
 "SELECT " BESIDE("a", "") "jsonb_build_object('id', a.user_id, 'type', 'user',"
 " 'userId', a.user_id, 'username', a.username, 'creationDate', a.creation_date)"
-" FROM (SELECT user_id, username, creation_date, properties AS own FROM "
+" FROM (SELECT user_id, username, creation_date, properties FROM "
 EVERYONE_SQL ") AS a";
 
 /* Run a statement, with an array of ids in it, its rows for a receiver. */
@@ -182,7 +178,7 @@ send_rows(const char *sql, const char *ids, DestReceiver *dest)
 	int			rc;
 
 	initStringInfo(&text);
-	for (sql = sql_with_columns(sql); *sql; sql++)
+	for (; *sql; sql++)
 		if (*sql == '@')
 			appendStringInfo(&text, "%s::pg_catalog.uuid[]", quote_literal_cstr(ids));
 		else

@@ -43,8 +43,8 @@ SQL_FUNCTION(verify);
 #define SHOWN_COLUMNS_SQL(hidden) \
 	"user_username COLLATE \"C\" AS user_username, title COLLATE \"C\" AS title," \
 	" content COLLATE \"C\" AS content, comment_count, like_count," \
-	" nullif(" hidden ", false) AS hidden, {modification_date} AS modification_date," \
-	" ({properties})::text COLLATE \"C\" AS properties"
+	" nullif(" hidden ", false) AS hidden, modification_date," \
+	" properties::text COLLATE \"C\" AS properties"
 #define SHOWN_SQL(row) \
 	"row(" row ".user_username, " row ".title, " row ".content, " row ".comment_count, " \
 	row ".like_count, " row ".hidden, " row ".modification_date, " row ".properties)"
@@ -138,8 +138,8 @@ static const char verify_sql[] =
 	SHORT_PROPERTIES_SQL " AS properties FROM (SELECT id, post_id, user_id,"
 	" user_username, title, {content} AS content,"
 	" comment_count::numeric AS comment_count,"
-	" like_count::numeric AS like_count, creation_date, {hidden} AS hidden,"
-	" {modification_date} AS modification_date, {properties} AS properties, "
+	" like_count::numeric AS like_count, creation_date, hidden,"
+	" modification_date, properties, "
 	POST_NULLS_SQL " AS nulls"
 	" FROM " POSTS_SQL "{joined} WHERE type = 'post' OFFSET 0) AS p"
 	" LEFT JOIN tally AS t ON t.post_id = p.post_id),"
@@ -174,7 +174,7 @@ static const char verify_sql[] =
 	" OR p.user_username COLLATE \"C\" IS DISTINCT FROM a.username)),"
 
 	" copy AS MATERIALIZED (SELECT id, user_id, creation_date, "
-	POST_NULLS_SQL " AS nulls, " SHOWN_COLUMNS_SQL("{hidden}")
+	POST_NULLS_SQL " AS nulls, " SHOWN_COLUMNS_SQL("hidden")
 	" FROM " COPIES_SQL " WHERE type = 'post'),"
 	" in_feed AS MATERIALIZED (SELECT id, user_id, creation_date, "
 	POST_NULLS_SQL " AS nulls, " SHOWN_COLUMNS_SQL("NULL::boolean")
@@ -310,8 +310,7 @@ need_columns(Container container)
 	{
 		AttrNumber	attno = get_attnum(relid, property_column(prop));
 
-		if (!container_has_property(container, prop) ||
-			property_is_added(prop))
+		if (!container_has_property(container, prop))
 			continue;
 		if (attno <= 0 || get_atttype(relid, attno) != property_type(prop))
 			ereport(ERROR,

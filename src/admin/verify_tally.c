@@ -34,7 +34,7 @@ static const char by_type_sql[] =
 	SUMS_SQL("like", "", "", "", "") ","
 	" commented AS MATERIALIZED "
 	SUMS_SQL("comment", " AND content IS NOT NULL",
-			 ", {hidden} IS NOT TRUE AS shown", ", i.shown", " FILTER (WHERE s.shown)") ","
+			 ", hidden IS NOT TRUE AS shown", ", i.shown", " FILTER (WHERE s.shown)") ","
 	" counted AS MATERIALIZED (SELECT post_id, sum(comment_count) AS comment_delta,"
 	" sum(like_count) AS like_delta,"
 	" bool_or(id IS NULL OR comment_count IS NULL OR like_count IS NULL) AS odd"
@@ -62,7 +62,7 @@ static const char together_sql[] =
 	" OR (i.user_username COLLATE \"C\" = a.username) IS NOT TRUE END AS odd"
 	" FROM (SELECT id, type, post_id, user_id, user_username,"
 	" type = 'comment' AND content IS NULL AS no_content, comment_count,"
-	" like_count, creation_date, {hidden} AS hidden FROM " POSTS_SQL
+	" like_count, creation_date, hidden FROM " POSTS_SQL
 	" WHERE " ON_POST_SQL " OFFSET 0) AS i"
 	" LEFT JOIN account AS a ON a.user_id = i.user_id OFFSET 0) AS s"
 	" GROUP BY s.post_id)";

@@ -41,7 +41,7 @@ typedef struct ItemPlace
 {
 	bool		valid;			/* false: at the start */
 	pg_uuid_t	first;			/* the first column */
-	TimestampTz date;			/* -infinity: of PATH_USER_UNDATED, which has none */
+	TimestampTz date;
 	pg_uuid_t	last;			/* the last column, if it is not the first */
 } ItemPlace;
 
@@ -125,7 +125,6 @@ typedef struct ItemQuery
 	bool		backward;
 	bool		identity;		/* items may lack all values but those by which
 								 * they are found */
-	bool		any_order;		/* an index that has not the path's order will do */
 	bool		shown;			/* without items that are hidden */
 	bool		no_predicate_locks; /* no serialization conflict arises from it */
 	int64		rows;			/* as many may well be read; -1: all, 0: not known */
@@ -193,7 +192,6 @@ extern ItemWriter *item_writer_open_partition(Container container,
 											  ItemType type, int partition);
 /* is it the leaf that holds a key; and the one that a scan reads? */
 extern bool item_writer_takes(const ItemWriter *writer, const pg_uuid_t *key);
-extern bool item_writer_keeps(const ItemWriter *writer, Property prop);
 extern bool item_writer_has_scan(const ItemWriter *writer, ItemScan *scan);
 /* from here on items may lack all values but those by which they are found */
 extern void item_writer_identity(ItemWriter *writer);

@@ -21,18 +21,6 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/* An item has a value for which its leaf has no column. */
-static COMPAT_NORETURN void
-column_missing(const ItemWriter *writer, Property prop)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("\"%s\" has no column \"%s\" of type %s",
-					RelationGetRelationName(writer->leaf.rel),
-					property_column(prop), format_type_be(property_type(prop))),
-			 errhint("CALL blogstore.upgrade_containers() gives containers of an older version the columns of this one.")));
-}
-
 /* Put an item's properties into a slot to write, over what is there. */
 static void
 writer_fill(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
@@ -43,11 +31,7 @@ writer_fill(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
 		AttrNumber	att = writer->leaf.attno[p];
 
 		if (att == InvalidAttrNumber)
-		{
-			if (property_is_added(p) && !item->isnull[p])
-				column_missing(writer, p);
 			continue;
-		}
 		slot->tts_values[att - 1] = item->value[p];
 		slot->tts_isnull[att - 1] = item->isnull[p];
 	}

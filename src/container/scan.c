@@ -106,7 +106,7 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 {
 	ItemScan   *scan = palloc(sizeof(ItemScan));
 
-	scan->path = leaf_path_served(leaf, query->path, query->any_order);
+	scan->path = query->path;
 	scan->filter = NULL;
 	scan->desc = NULL;
 	scan->point = false;
@@ -141,8 +141,7 @@ scan_open(const ItemQuery *query)
 
 	if (!leaf_open(&leaf, &wanted, AccessShareLock))
 		return NULL;
-	if (!OidIsValid(leaf.index[leaf_path_served(&leaf, query->path,
-											   query->any_order)]))
+	if (!OidIsValid(leaf.index[query->path]))
 	{
 		leaf_leave_out(query->container, query->type, query->partition_key ?
 					   partition_of(query->container, query->type,
@@ -170,9 +169,7 @@ scan_without_locks(ItemScan *scan, Snapshot snapshot)
 }
 
 /*
- * The key for items behind a place: index columns from n + 1 on. A user's comments may
- * have got an index by date since the place was noted (PATH_USER_UNDATED), or lost it: a
- * place of the other one says nothing, and items are gone through from the first.
+ * The key for items behind a place: index columns from n + 1 on.
  */
 static void
 scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
@@ -180,8 +177,6 @@ scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 	Datum		value[MAX_PATH_COLUMNS];
 
 	scan->after = *after;
-	if (scan->path == PATH_USER_UNDATED && !TIMESTAMP_IS_NOBEGIN(after->date))
-		memset(&scan->after.last, 0, sizeof(scan->after.last));
 	for (int i = n; i < scan->ncolumns; i++)
 		value[i] = scan->column[i] == PROP_CREATION_DATE ?
 			TimestampTzGetDatum(scan->after.date) :
@@ -284,8 +279,6 @@ item_scan_place(const ItemScan *scan, ItemPlace *place)
 	(void) item_from_slot(&item, scan->slot, scan->leaf.attno);
 	memset(place, 0, sizeof(*place));
 	place->valid = true;
-	if (scan->path == PATH_USER_UNDATED)
-		TIMESTAMP_NOBEGIN(place->date);
 	place->first = *item_uuid(&item, scan->column[0]);
 	for (int i = 1; i < scan->ncolumns; i++)
 		if (scan->column[i] == PROP_CREATION_DATE)

@@ -17,8 +17,7 @@
 
 /*
  * Ask for some properties, by which item_scan_next_values() gives items. Where many
- * items are read that costs less than item_scan_next(). False: they have no columns
- * in this leaf, and item_scan_next() tells what is to be made of that.
+ * items are read that costs less than item_scan_next(). False: the leaf is left out.
  */
 bool
 item_scan_want(ItemScan *scan, const Property *prop, int n)
@@ -38,13 +37,10 @@ item_scan_want(ItemScan *scan, const Property *prop, int n)
 		scan->must[i] = (needed >> prop[i]) & 1;
 		asked |= UINT32_C(1) << prop[i];
 		last = Max(last, att);
-		/* what was added may have no column, and is NULL then */
-		if (unlikely(att == InvalidAttrNumber))
-			found &= property_is_added(prop[i]);
 	}
 	scan->last = last;
 	needed &= ~asked;
-	for (Property p = 0; needed >> p != 0 && found; p++)
+	for (Property p = 0; needed >> p != 0; p++)
 	{
 		AttrNumber	att = scan->leaf.attno[p];
 
@@ -52,7 +48,6 @@ item_scan_want(ItemScan *scan, const Property *prop, int n)
 			continue;
 		scan->other[scan->nothers++] = att;
 		scan->last = Max(scan->last, att);
-		found = att != InvalidAttrNumber;
 	}
 	return found;
 }
@@ -92,6 +87,7 @@ item_scan_next_values(ItemScan *scan, Datum *value, bool *isnull)
 		{
 			AttrNumber	att = scan->wanted[i];
 
+			/* the container has no such column */
 			if (unlikely(att == InvalidAttrNumber))
 			{
 				value[i] = (Datum) 0;

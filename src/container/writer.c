@@ -175,13 +175,6 @@ item_writer_takes(const ItemWriter *writer, const pg_uuid_t *key)
 		leaf_of_key(writer->container, writer->type, key);
 }
 
-/* Has the leaf that is written a column for a property? */
-bool
-item_writer_keeps(const ItemWriter *writer, Property prop)
-{
-	return writer->leaf.attno[prop] != InvalidAttrNumber;
-}
-
 /* Does a scan read the leaf that is written? */
 bool
 item_writer_has_scan(const ItemWriter *writer, ItemScan *scan)

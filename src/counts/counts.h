@@ -132,18 +132,6 @@ extern void counter_init(BlogItem *counter, const pg_uuid_t *post_id);
 extern void post_counter_clear(const pg_uuid_t *post_id);
 extern void post_counter_make(const pg_uuid_t *post_id, bool anew);
 
-/* counter_sweep.c: the posts of a partition have counters */
-typedef struct CounterSweep
-{
-	int			partition;
-	ItemPlace	place;			/* how far it is */
-	int64		looked;			/* posts that it has looked at */
-	int64		made;			/* counters that it has made */
-	int64		busy;			/* posts that it has passed by: others are at them */
-} CounterSweep;
-
-extern bool post_counters_make(CounterSweep *sweep);
-
 /* post_item.c: a post with its counts */
 extern PostCounts post_deltas(const pg_uuid_t *post_id, Snapshot snapshot);
 extern void post_add_up(BlogItem *post, Snapshot snapshot);

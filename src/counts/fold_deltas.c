@@ -6,8 +6,8 @@
  * no snapshot sees a difference. A post whose counter somebody else has keeps its
  * deltas, or has them merged into one.
  *
- * A post of a container of an older version, or one that was loaded past blogstore,
- * has no counter. Who folds makes it, and waits for nobody who is making it.
+ * A post that its owner has inserted by SQL has no counter. The folding process makes
+ * it, and waits for no other process that is making it.
  *
  * Runs in backends and in the worker.
  */

@@ -374,7 +374,7 @@ import_staged(Import *import)
 }
 
 /*
- * A row of the result; import() of 0.1 and import_documents() have not the last columns.
+ * A row of the result; import_documents() has not the last columns.
  * left_out: columns, or 0.
  */
 static void

@@ -261,7 +261,7 @@ take_texts(const Import *import, const ItemWriter *writer,
 		return false;
 	if (!wanted->isnull[PROP_MODIFICATION_DATE])
 		item_take(item, wanted, PROP_MODIFICATION_DATE);
-	else if (item_writer_keeps(writer, PROP_MODIFICATION_DATE))
+	else
 		item_set(item, PROP_MODIFICATION_DATE, TimestampTzGetDatum(import->now));
 	return true;
 }

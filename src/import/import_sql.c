@@ -5,8 +5,7 @@
  * Rows that were read lie in @user, @post, @comment and @like (sources/stage.c);
  * @name stands for a temporary table of the import, #name for one of the containers' that is
  * read, or what is known of it on a cluster (import_spread.c), $1 for the present, $2 for whether
- * items that are there become as the source's, which the planner knows; a column in
- * braces is NULL where the containers, of an older version, have none. Each
+ * items that are there become as the source's, which the planner knows. Each
  * check is one pass that joins rows with what is there and finds repetitions
  * by sorting, which of comments and likes is left to import_known.c. It writes down
  * who passed, with the author's name: the names
@@ -125,7 +124,7 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" u.username AS author_name, u.creation_date AS author_date," \
 	" u.properties AS author_properties" \
 	" FROM @" type " AS s LEFT JOIN (SELECT type, user_id, username," \
-	" creation_date, {properties} AS properties FROM #users) AS u" \
+	" creation_date, properties FROM #users) AS u" \
 	" ON u.type = 'user' AND u.user_id = s.user_id OFFSET 0)"
 
 /* Comments or likes with their posts, if these are new, or were there before. */
@@ -221,7 +220,7 @@ const char *const import_check_sql[N_IMPORTED] = {
 	" END AS reason"
 	" FROM " WITH_AUTHOR("post") " AS s"
 	" LEFT JOIN (SELECT type, post_id, user_id, title, content, creation_date,"
-	" {hidden} AS hidden, {properties} AS properties FROM #posts) AS i"
+	" hidden, properties FROM #posts) AS i"
 	" ON i.type = 'post' AND i.post_id = s.post_id"
 	") AS looked_up) AS numbered",
 

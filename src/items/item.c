@@ -159,17 +159,6 @@ item_properties(ItemType type, int *n)
 	return type_properties[type].prop;
 }
 
-/* Those of them that the article's documents have, and 0.1 had: they come first. */
-const Property *
-article_properties(ItemType type, int *n)
-{
-	const Property *prop = item_properties(type, n);
-
-	while (*n > 0 && property_is_added(prop[*n - 1]))
-		(*n)--;
-	return prop;
-}
-
 /* An item of a type with all other properties NULL; allocates the type. */
 void
 item_init(BlogItem *item, ItemType type)

@@ -47,7 +47,7 @@ typedef enum Property
 	PROP_COMMENT_COUNT,
 	PROP_LIKE_COUNT,
 	PROP_CREATION_DATE,
-	/* containers of 0.1 have none of these: property_is_added() */
+	/* the article has none of these: property_in_article() */
 	PROP_HIDDEN,				/* NULL: it is shown */
 	PROP_PARENT_ID,				/* the comment that a comment replies to */
 	PROP_MODIFICATION_DATE,		/* NULL: it was never edited */
@@ -75,17 +75,15 @@ typedef struct BlogItem
  *		PATH_LIST	a logical partition's items by (creation_date, id)
  *		PATH_USER	a user's items in a leaf of posts; posts and comments by
  *					(creation_date, id)
- *		PATH_USER_UNDATED	a user's comments by id, as 0.1 has made the index
  *		PATH_DATE	all posts of a leaf by (creation_date, id); a user's likes, likewise,
  *					where the site has made an index for that
- *		PATH_REPLIES	a comment's replies by (creation_date, id); 0.1 has none
+ *		PATH_REPLIES	a comment's replies by (creation_date, id)
  */
 typedef enum AccessPath
 {
 	PATH_KEY,
 	PATH_LIST,
 	PATH_USER,
-	PATH_USER_UNDATED,
 	PATH_DATE,
 	PATH_REPLIES
 } AccessPath;
@@ -100,7 +98,6 @@ extern const char *property_column(Property prop);
 
 /* item.c: items in memory */
 extern const Property *item_properties(ItemType type, int *n);
-extern const Property *article_properties(ItemType type, int *n);
 extern Oid	property_type(Property prop);
 extern void item_init(BlogItem *item, ItemType type);
 extern void item_set(BlogItem *item, Property prop, Datum value);
@@ -112,11 +109,11 @@ struct TupleTableSlot;
 extern uint32 item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
 							 const AttrNumber *attno);
 
-/* Can there be containers without a column for it, made by an older version? */
+/* Is it one of the article's properties, which come first? */
 static inline bool
-property_is_added(Property prop)
+property_in_article(Property prop)
 {
-	return prop > PROP_CREATION_DATE;
+	return prop <= PROP_CREATION_DATE;
 }
 
 /* Give an item another's value of a property, which may be NULL. */

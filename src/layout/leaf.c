@@ -397,8 +397,6 @@ leaf_index_problem(const OpenLeaf *leaf, AccessPath path)
 {
 	return shape_problem(psprintf("an index of \"%s\" that blogstore reads by is missing",
 								  RelationGetRelationName(leaf->rel)),
-						 path == PATH_USER || path == PATH_REPLIES ?
-						 "CALL blogstore.upgrade_containers() gives containers of an older version the indexes of this one; docs/ARCHITECTURE.md lists them." :
 						 "Restore the index, as docs/ARCHITECTURE.md lists them.");
 }
 

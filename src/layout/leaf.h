@@ -58,8 +58,6 @@ typedef enum KeyCover
 extern KeyCover leaf_key_cover(const OpenLeaf *leaf, Container container,
 							   ItemType type, Relation index);
 extern AccessPath leaf_identity_path(Container container, ItemType type);
-extern AccessPath leaf_path_served(const OpenLeaf *leaf, AccessPath path,
-								   bool any_order);
 extern int	leaf_path_key(Container container, ItemType type, AccessPath path,
 						  const BlogItem *item, Datum *key);
 extern int	leaf_path_columns(Container container, ItemType type,

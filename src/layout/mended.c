@@ -39,8 +39,7 @@ leaf_is_fine(CachedContainer *cc, const LeftOut *one, bool *busy)
 		leaf_learn(cc, rel, one->container, one->type, one->partition, N_PATHS);
 	*busy |= !fine;
 	fine = fine && leaf->problem == NULL &&
-		(one->path == N_PATHS || OidIsValid(leaf->index[one->path]) ||
-		 (one->path == PATH_USER && OidIsValid(leaf->index[PATH_USER_UNDATED])));
+		(one->path == N_PATHS || OidIsValid(leaf->index[one->path]));
 	if (rel != NULL)
 		table_close(rel, AccessShareLock);
 	return fine;

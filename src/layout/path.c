@@ -46,7 +46,6 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 			[PATH_KEY] = {2, {PROP_POST_ID, PROP_ID}},
 			[PATH_LIST] = {3, {PROP_POST_ID, PROP_CREATION_DATE, PROP_ID}},
 			[PATH_USER] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}},
-			[PATH_USER_UNDATED] = {2, {PROP_USER_ID, PROP_ID}},
 			[PATH_REPLIES] = {4, {PROP_POST_ID, PROP_PARENT_ID,
 				PROP_CREATION_DATE, PROP_ID}}
 		},
@@ -74,7 +73,7 @@ index_has_rows(Relation index, AccessPath path, const AttrNumber *attno)
 {
 	if (heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 		return path != PATH_REPLIES;
-	return path == PATH_REPLIES && attno[PROP_PARENT_ID] != InvalidAttrNumber &&
+	return path == PATH_REPLIES &&
 		index_leaves_out_nulls_of(index) == attno[PROP_PARENT_ID];
 }
 
@@ -191,23 +190,11 @@ index_may_serve(Oid relid, const PathColumns *path, const AttrNumber *attno)
 	return may;
 }
 
-/*
- * The path by which a leaf is read that is asked for one. Containers of 0.1 have an index
- * of a user's comments by id: it serves who wants them in no order.
- */
-AccessPath
-leaf_path_served(const OpenLeaf *leaf, AccessPath path, bool any_order)
-{
-	return any_order && path == PATH_USER && !OidIsValid(leaf->index[path]) ?
-		PATH_USER_UNDATED : path;
-}
-
 /* Is an index that serves a path of use to who wants another, or all (N_PATHS)? */
 static bool
 path_is_wanted(AccessPath path, AccessPath wanted)
 {
-	return path == wanted || wanted == N_PATHS ||
-		(path == PATH_USER_UNDATED && wanted == PATH_USER);
+	return path == wanted || wanted == N_PATHS;
 }
 
 /* Could an index serve a path that is wanted? */

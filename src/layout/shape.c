@@ -330,7 +330,7 @@ shape_column(Relation rel, const char *name)
 	return InvalidAttrNumber;
 }
 
-/* Has a container's table, as this version makes it, a column for a property? */
+/* Has a container's table a column for a property? */
 bool
 container_has_property(Container container, Property prop)
 {
@@ -381,7 +381,6 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 			  ItemType type)
 {
 	LayoutProblem *p = NULL;
-	bool		added = false;	/* by 0.2, all or none */
 	int			n;
 	const Property *props = item_properties(type, &n);
 
@@ -394,12 +393,10 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 		leaf->attno[prop] = find_column(rel, prop, &other);
 		if (other != NULL)
 			leaf->attno[prop] = InvalidAttrNumber;
-		added |= property_is_added(prop) && leaf->attno[prop] != InvalidAttrNumber;
 	}
 	for (int i = 0; i < n && p == NULL; i++)
 	{
-		if (property_is_added(props[i]) &&
-			!(added && container_has_property(container, props[i])))
+		if (!container_has_property(container, props[i]))
 			continue;
 		leaf->attno[props[i]] = find_column(rel, props[i], &p);
 		if (leaf->attno[props[i]] == InvalidAttrNumber && p == NULL)
@@ -422,7 +419,6 @@ shape_root_columns(Relation root, Container container)
 
 	for (Property prop = 0; prop < N_PROPERTIES && p == NULL; prop++)
 		if (container_has_property(container, prop) &&
-			!property_is_added(prop) &&
 			find_column(root, prop, &p) == InvalidAttrNumber)
 			p = shape_problem(psprintf("\"%s\" has no column \"%s\"",
 									   RelationGetRelationName(root),

@@ -272,7 +272,7 @@ count_deleted(const DeletedUsers *deleted, ItemType type,
 	int64		n = 0;
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
-		.path = path, .key = &key, .nkeys = 1, .any_order = true,
+		.path = path, .key = &key, .nkeys = 1,
 		.identity = true, .rows = -1
 	});
 

@@ -66,7 +66,7 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 		.container = CONTAINER_POSTS, .type = visitor->type,
 		.partition = visitor->partition,
 		.path = user_id ? PATH_USER : PATH_KEY, .key = &of_user,
-		.nkeys = user_id != NULL, .after = &walk->place, .any_order = true,
+		.nkeys = user_id != NULL, .after = &walk->place,
 		.identity = true, .rows = walk->limit == 0 ? -1 : walk->limit
 	});
 

@@ -183,13 +183,12 @@ get_flag(FunctionCallInfo fcinfo, int arg, const char *name)
 	return PG_GETARG_BOOL(arg);
 }
 
-/* An item is edited now. Containers of 0.1 have no column that says so. */
+/* An item is edited now. */
 void
-set_modified(const ItemWriter *writer, BlogItem *item)
+set_modified(BlogItem *item)
 {
-	if (item_writer_keeps(writer, PROP_MODIFICATION_DATE))
-		item_set(item, PROP_MODIFICATION_DATE,
-				 TimestampTzGetDatum(GetCurrentTimestamp()));
+	item_set(item, PROP_MODIFICATION_DATE,
+			 TimestampTzGetDatum(GetCurrentTimestamp()));
 }
 
 /*

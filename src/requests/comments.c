@@ -178,7 +178,7 @@ edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	edited = found;
 	if (comment_take(&edited, &edit))
 	{
-		set_modified(writer, &edited);
+		set_modified(&edited);
 		item_writer_update(writer, &edited);
 	}
 	item_copy(&comment, &edited);

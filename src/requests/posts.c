@@ -183,7 +183,7 @@ edit_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 		(!PG_ARGISNULL(2) && !item_same(&edited, &found, PROP_CONTENT)) ||
 		!item_same(&edited, &found, PROP_PROPERTIES))
 	{
-		set_modified(writer, &edited);
+		set_modified(&edited);
 		item_writer_update(writer, &edited);
 	}
 	item_copy(&post, &edited);

@@ -103,7 +103,7 @@ extern void check_not_empty(Datum value, const char *name);
 extern void get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id);
 extern TimestampTz get_creation_date(FunctionCallInfo fcinfo, int arg);
 extern bool get_flag(FunctionCallInfo fcinfo, int arg, const char *name);
-extern void set_modified(const ItemWriter *writer, BlogItem *item);
+extern void set_modified(BlogItem *item);
 extern void get_page(FunctionCallInfo fcinfo, int arg, ListPage *page);
 extern void check_not_anew(const BlogItem *user);
 extern void need_user(const pg_uuid_t *user_id, BlogItem *user);

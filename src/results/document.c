@@ -143,7 +143,7 @@ is_left_out(const char *column, Oid type, Datum value, bool isnull)
 	bool		added = false;
 
 	for (Property p = 0; p < N_PROPERTIES; p++)
-		added |= property_is_added(p) && strcmp(column, property_column(p)) == 0;
+		added |= !property_in_article(p) && strcmp(column, property_column(p)) == 0;
 	return added && (isnull || (type == BOOLOID && !DatumGetBool(value)));
 }
 

@@ -23,20 +23,13 @@ typedef struct RowType
 	uint64		version;		/* of the type cache */
 } RowType;
 
-/*
- * Has a row type the columns that rows of items are made of? Until the extension is
- * updated it has those of 0.1 alone.
- */
+/* Has a row type the columns that rows of items are made of? */
 bool
 row_type_fits(TupleDesc desc, ItemType type)
 {
 	int			n;
-	int			first;
 	const Property *prop = item_properties(type, &n);
-	bool		same;
-
-	(void) article_properties(type, &first);
-	same = desc->natts == n || desc->natts == first;
+	bool		same = desc->natts == n;
 
 	for (int i = 0; i < desc->natts && same; i++)
 		same = !TupleDescAttr(desc, i)->attisdropped &&

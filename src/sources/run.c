@@ -92,15 +92,13 @@ append_read(const Import *import, StringInfo out, const char *name)
 }
 
 /*
- * A statement with the names of this import's temporary tables, of those that it reads, and
- * of columns that the containers have.
+ * A statement with the names of this import's temporary tables, and of those that it reads.
  */
 static char *
 expand(const Import *import, const char *sql)
 {
 	StringInfoData out;
 
-	sql = sql_with_columns(sql);
 	initStringInfo(&out);
 	while (*sql)
 	{

@@ -13,17 +13,22 @@
 #include "postgres.h"
 
 #include "clock.h"
+#include "settings.h"
 #include "spread/spread.h"
-#include "upgrade/upgrade.h"
 
+#include "access/xact.h"
 #include "catalog/pg_inherits.h"
 #include "executor/spi.h"
 #include "layout/layout.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
+
+/* How long to wait for a lock in the queue, in ms. */
+#define LOCK_WAIT "100"
 
 /* How long to try for locks without waiting in the queue, in ms. */
 #define TRY_REST 100
@@ -50,19 +55,44 @@ tables_to_lock(const Spread *spread, LOCKMODE mode)
 	return lappend_oid(tables, bookkeeping_lookup(BOOK_JOBS));
 }
 
-/* A lock to wait for. */
-typedef struct FirstLock
+/*
+ * Lock a table, and wait in the queue for LOCK_WAIT at most; false: in vain. The lock is
+ * taken in a subtransaction, which an error leaves without it.
+ */
+static bool
+lock_for_a_moment(Oid relid, LOCKMODE mode)
 {
-	Oid			relid;
-	LOCKMODE	mode;
-} FirstLock;
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool done = true;
 
-static void
-lock_first(void *arg)
-{
-	const FirstLock *first = arg;
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		int			nest = NewGUCNestLevel();
 
-	LockRelationOid(first->relid, first->mode);
+		setting_change("lock_timeout", LOCK_WAIT);
+		LockRelationOid(relid, mode);
+		AtEOXact_GUC(true, nest);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		int			code = geterrcode();
+
+		if (code != ERRCODE_LOCK_NOT_AVAILABLE &&
+			code != ERRCODE_T_R_DEADLOCK_DETECTED)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		done = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return done;
 }
 
 /* Let go those locks of a list that come before one; NULL: all. */
@@ -105,15 +135,15 @@ static bool
 lock_tables(List *tables, LOCKMODE mode, bool wait)
 {
 	ResourceOwner owner = CurrentResourceOwner;
-	FirstLock	first = {linitial_oid(tables), mode};
+	Oid			first = linitial_oid(tables);
 	bool		locked = true;
 
-	if (wait && !try_for_a_moment(lock_first, &first))
+	if (wait && !lock_for_a_moment(first, mode))
 		return false;
 	CurrentResourceOwner = CurTransactionResourceOwner;
 	locked = lock_while_free(tables, mode, wait ? TRY_REST : TRY_READERS);
 	if (wait)
-		UnlockRelationOid(first.relid, mode);	/* it was locked twice, or is let go */
+		UnlockRelationOid(first, mode);	/* it was locked twice, or is let go */
 	CurrentResourceOwner = owner;
 	return locked;
 }

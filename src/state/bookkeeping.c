@@ -40,8 +40,6 @@ typedef struct Column
 {
 	const char *name;
 	Oid			type;
-	bool		added;			/* tables of an older version have it not, or last; its
-								 * default is zero */
 } Column;
 
 typedef struct TableShape
@@ -64,8 +62,7 @@ static const TableShape shape[N_BOOKKEEPING] = {
 	[BOOK_VIEW_STATE] = {"view_state", {
 			{"only_row", BOOLOID}, {"enabled", BOOLOID}, {"ready", BOOLOID},
 			{"feed_size", INT4OID}, {"short_form_length", INT4OID},
-			{SHORT_FORM_COLUMN, INT8OID, true},
-			{FEED_WHOLE_COLUMN, BOOLOID, true}
+			{"short_form", INT8OID}, {"feed_whole", BOOLOID}
 	}},
 	[BOOK_CHANGE_FEED] = {"change_feed", {
 			{"only_row", BOOLOID}, {"applied_lsn", LSNOID},
@@ -133,8 +130,6 @@ columns_problem(Relation rel, const TableShape *wanted)
 		AttrNumber	attno = shape_column(rel, column->name);
 		Form_pg_attribute att;
 
-		if (attno == InvalidAttrNumber && column->added)
-			continue;
 		if (attno == InvalidAttrNumber)
 			return psprintf("it has no column \"%s\"", column->name);
 		att = TupleDescAttr(RelationGetDescr(rel), attno - 1);
@@ -251,18 +246,12 @@ bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg)
 	return found;
 }
 
-/*
- * Return the value of a row's column, whose type is passed by value; 0 if it is NULL or
- * the table has no such column.
- */
+/* Return the value of a row's column, whose type is passed by value; 0 if it is NULL. */
 Datum
 bookkeeping_value(Relation rel, TupleTableSlot *row, const char *name)
 {
-	AttrNumber	attno = shape_column(rel, name);
-	bool		isnull = true;
-	Datum		value = (Datum) 0;
+	bool		isnull;
+	Datum		value = slot_getattr(row, shape_column(rel, name), &isnull);
 
-	if (attno != InvalidAttrNumber)
-		value = slot_getattr(row, attno, &isnull);
 	return isnull ? (Datum) 0 : value;
 }

@@ -11,10 +11,6 @@
 #include "executor/tuptable.h"
 #include "utils/relcache.h"
 
-/* A column of view_state, since 0.2 */
-#define SHORT_FORM_COLUMN "short_form"
-#define FEED_WHOLE_COLUMN "feed_whole"
-
 typedef enum Bookkeeping
 {
 	BOOK_USERNAMES,

@@ -123,115 +123,15 @@ tables_named(SPIPlanPtr made)
 	return tables;
 }
 
-/* Has a container a column that was added to those of 0.1? */
-static bool
-has_added(Container container, Property p)
-{
-	Oid			relid = container_table_lookup(container);
-	AttrNumber	attno = OidIsValid(relid) ?
-		get_attnum(relid, property_column(p)) : InvalidAttrNumber;
-
-	return attno != InvalidAttrNumber &&
-		get_atttype(relid, attno) == property_type(p);
-}
-
-/*
- * Have the containers the columns that this version makes? Those of an older one have none
- * of them, and get them from upgrade_containers(), all at once. If some lack, or the feed,
- * their owner has taken them away: that the others are not there is not to be believed.
- * Errors: 55000.
- */
-static bool
-containers_complete(void)
-{
-	const char *missing = NULL;
-	bool		any = false;
-
-	for (Container c = 0; c < N_CONTAINERS; c++)
-		for (Property p = 0; p < N_PROPERTIES; p++)
-			if (property_is_added(p) && container_has_property(c, p) &&
-				OidIsValid(container_table_lookup(c)))
-			{
-				bool		there = has_added(c, p);
-
-				any |= there;
-				if (!there && missing == NULL)
-					missing = psprintf("container \"%s\" has no column \"%s\" of type %s",
-									   container_table(c), property_column(p),
-									   format_type_be(property_type(p)));
-			}
-	if (any && missing != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg_internal("%s", missing),
-				 errhint("CALL blogstore.upgrade_containers() adds what is missing.")));
-	return any;
-}
-
-/* A statement with columns, or NULLs in their place, for the properties in braces. */
-static const char *
-name_columns(const char *sql, bool complete)
-{
-	StringInfoData named;
-
-	if (strchr(sql, '{') == NULL)
-		return sql;
-	initStringInfo(&named);
-	while (*sql != '\0')
-	{
-		Property	found = N_PROPERTIES;
-		int			length = 0;
-
-		for (Property p = 0; p < N_PROPERTIES && *sql == '{'; p++)
-		{
-			length = strlen(property_column(p));
-			if (property_is_added(p) && sql[length + 1] == '}' &&
-				strncmp(sql + 1, property_column(p), length) == 0)
-			{
-				found = p;
-				break;
-			}
-		}
-		if (found == N_PROPERTIES)
-			appendStringInfoChar(&named, *sql++);
-		else
-		{
-			appendStringInfo(&named, complete ? "%s" : "NULL::%s",
-							 complete ? property_column(found) :
-							 format_type_be(property_type(found)));
-			sql += length + 2;
-		}
-	}
-	return named.data;
-}
-
-/* The same for a statement that is no kept plan. */
-const char *
-sql_with_columns(const char *sql)
-{
-	return name_columns(sql, containers_complete());
-}
-
-/*
- * Prepare a plan's statement, if that has not been done. Its tables are locked. What is
- * in braces stands for itself, so the statement is prepared anew once the containers have
- * got, or lost, columns.
- */
+/* Prepare a plan's statement, if that has not been done. Its tables are locked. */
 static void
 prepare(KeptPlan *plan)
 {
 	SPIPlanPtr	made;
-	bool		complete = strchr(plan->sql, '{') == NULL ||
-		containers_complete();
 
-	if (plan->plan != NULL && plan->complete == complete)
-		return;
 	if (plan->plan != NULL)
-		SPI_freeplan(plan->plan);
-	plan->plan = NULL;
-	plan->complete = complete;
-	made = SPI_prepare(name_columns(plan->sql, complete), plan->nargs,
-					   plan->argtypes);
+		return;
+	made = SPI_prepare(plan->sql, plan->nargs, plan->argtypes);
 	if (made == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", plan->sql,
 			 SPI_result_code_string(SPI_result));

@@ -23,11 +23,7 @@
 #define ON_CHANGE_FEED ON_BOOKKEEPING(BOOK_CHANGE_FEED)
 #define ON_UNSENT ON_BOOKKEEPING(BOOK_UNSENT)
 
-/*
- * A statement that is prepared at first use and kept. Where it says {properties}, or
- * another property in braces that containers of 0.1 have no column for, it has that
- * column, or, as long as any container lacks one, a NULL of its type.
- */
+/* A statement that is prepared at first use and kept. */
 typedef struct KeptPlan
 {
 	int			tables;			/* that sql names, each of which is locked */
@@ -35,7 +31,6 @@ typedef struct KeptPlan
 	int			nargs;
 	Oid			argtypes[9];
 	SPIPlanPtr	plan;
-	bool		complete;		/* has it been prepared for containers with all columns? */
 } KeptPlan;
 
 extern void tables_lock_for_import(void);

@@ -41,9 +41,8 @@ typedef enum JobKind
 typedef enum RebuildPhase
 {
 	REBUILD_QUEUED = JOB_QUEUED,
-	REBUILD_FEED = 3,
-	REBUILD_COPIES				/* 1 and 2 were another order of going through
-								 * them, in 0.1: a job there begins anew */
+	REBUILD_COPIES,
+	REBUILD_FEED
 } RebuildPhase;
 
 typedef enum RenamePhase
@@ -122,9 +121,6 @@ extern void job_merge_renames(const Job *job);
 extern pg_uuid_t *jobs_deleting(int *n);
 extern bool job_lock_deletion(const pg_uuid_t *user_id);
 extern void job_make_rename(const pg_uuid_t *user_id);
-
-/* plans.c: columns that the containers may not have */
-extern const char *sql_with_columns(const char *sql);
 
 /* job_watch.c: who waits for jobs, or looks at them */
 extern Datum jobs_to_wait_for(int *count);

@@ -24,20 +24,9 @@
 #include "catalog/pg_type.h"
 #include "storage/lmgr.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
 static KeptPlan write_plan = {
-	ON_VIEW_STATE,
-	"INSERT INTO " VIEW_STATE_SQL
-	" (only_row, enabled, ready, feed_size, short_form_length)"
-	" VALUES (true, $1, $2, $3, $4) ON CONFLICT (only_row) DO UPDATE"
-	" SET enabled = $1, ready = $2, feed_size = $3, short_form_length = $4",
-	4, {BOOLOID, BOOLOID, INT4OID, INT4OID}, NULL
-};
-
-/* The same where the table has the column that 0.1 has not made. */
-static KeptPlan write_all_plan = {
 	ON_VIEW_STATE,
 	"INSERT INTO " VIEW_STATE_SQL
 	" (only_row, enabled, ready, feed_size, short_form_length, short_form)"
@@ -49,7 +38,7 @@ static KeptPlan write_all_plan = {
 
 static KeptPlan write_whole_plan = {
 	ON_VIEW_STATE,
-	"UPDATE " VIEW_STATE_SQL " SET " FEED_WHOLE_COLUMN " = $1", 1, {BOOLOID}, NULL
+	"UPDATE " VIEW_STATE_SQL " SET feed_whole = $1", 1, {BOOLOID}, NULL
 };
 
 /* What the row said when it was last read. */
@@ -84,9 +73,9 @@ take_row(Relation rel, TupleTableSlot *row, void *arg)
 	seen->state.short_form_length =
 		DatumGetInt32(bookkeeping_value(rel, row, "short_form_length"));
 	seen->state.short_form =
-		DatumGetInt64(bookkeeping_value(rel, row, SHORT_FORM_COLUMN));
+		DatumGetInt64(bookkeeping_value(rel, row, "short_form"));
 	seen->state.feed_whole =
-		DatumGetBool(bookkeeping_value(rel, row, FEED_WHOLE_COLUMN));
+		DatumGetBool(bookkeeping_value(rel, row, "feed_whole"));
 	seen->xmin =
 		DatumGetTransactionId(slot_getsysattr(row, MinTransactionIdAttributeNumber,
 											  &isnull));
@@ -115,27 +104,20 @@ view_state_read(ViewState *state)
 /*
  * Write the row, and have every process forget the one it remembers; all but whether the
  * feed is whole, which is for who writes the feed.
- *
- * A table of 0.1 has no column for what shapes the short form besides its length. If that
- * is not as it is by default, the length is written as one that no setting has: the views
- * are built anew when a worker next compares, rather than taken for others.
  */
 void
 view_state_write(const ViewState *state)
 {
 	OwnerScope	scope;
-	bool		all = get_attnum(view_state_relid(), SHORT_FORM_COLUMN) !=
-		InvalidAttrNumber;
 	Datum		values[] = {
 		BoolGetDatum(state->enabled), BoolGetDatum(state->ready),
 		Int32GetDatum(state->feed_size),
-		Int32GetDatum(all || state->short_form == 0 ?
-					  state->short_form_length : 0),
+		Int32GetDatum(state->short_form_length),
 		Int64GetDatum(state->short_form)
 	};
 
 	owner_begin(&scope);
-	(void) plan_run(all ? &write_all_plan : &write_plan, values, NULL, false);
+	(void) plan_run(&write_plan, values, NULL, false);
 	owner_end(&scope);
 	CacheInvalidateRelcacheByRelid(view_state_relid());
 }
@@ -153,8 +135,7 @@ view_state_write_whole(bool feed_whole)
 	OwnerScope	scope;
 
 	view_state_read(&state);
-	if (state.feed_whole == feed_whole ||
-		get_attnum(view_state_relid(), FEED_WHOLE_COLUMN) == InvalidAttrNumber)
+	if (state.feed_whole == feed_whole)
 		return;
 	owner_begin(&scope);
 	(void) plan_run(&write_whole_plan, &value, NULL, false);

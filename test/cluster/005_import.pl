@@ -198,15 +198,6 @@ is($single->safe_psql('back', 'SELECT document FROM blogstore.export_documents()
 	$single->safe_psql('postgres', 'SELECT document FROM blogstore.export_documents() AS document ORDER BY document::text COLLATE "C"'),
 	'what a node exports comes to one server as it is');
 
-# ---- upgrade_containers(): all is of this version
-
-for my $member (@members)
-{
-	my ($status, $out, $err) = $member->psql('postgres', 'CALL blogstore.upgrade_containers()');
-
-	is("$status $err", '0 psql:<stdin>:1: NOTICE:  there was nothing to upgrade', $member->name . ': there was nothing to upgrade');
-}
-
 # ---- repair(): what is broken on each node is seen, and mended, from others
 
 my $FINDINGS = 'SELECT container, problem, type, id, expected, actual FROM blogstore.verify() ORDER BY container, problem, type, id';

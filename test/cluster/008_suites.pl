@@ -28,7 +28,6 @@ my @regress_long = qw(paging);
 my %regress_left_out = (
 	install => 'the install script, and the partitions of one machine',
 	reinstall => 'drops the extension, which a cluster has on all nodes',
-	upgrade => 'containers of older versions, which no cluster has',
 	maintenance => 'VACUUM FULL, CLUSTER, REINDEX and ALTER TABLE of leaves by their names',
 	manual => 'the list of functions and of the partitions of one machine',
 	operation => 'the worker and the slot of one server; repair()',

@@ -49,7 +49,7 @@ SELECT type FROM blogstore.create_like(kit.p(2), kit.u(2));
 SELECT * FROM kit.deltas WHERE post = 2;
 ROLLBACK;
 
--- A post without a counter, as in containers of older versions: a stripe, and who
+-- A post without a counter, as one that its owner has inserted: a stripe, and who
 -- folds makes a counter
 BEGIN;
 DELETE FROM blogstore.posts WHERE type = 'delta' AND post_id = kit.p(3);

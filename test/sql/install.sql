@@ -135,7 +135,6 @@ EXCEPTION WHEN OTHERS THEN
 	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
 	RAISE NOTICE 'the hint names the call: %', hint LIKE '%blogstore.create_containers()%';
 END $$;
-CALL blogstore.upgrade_containers();
 -- ... but monitoring answers
 SELECT state FROM blogstore.stat_worker;
 SELECT count(*) FROM blogstore.progress;

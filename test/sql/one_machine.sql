@@ -58,7 +58,7 @@ ROLLBACK;
 SELECT format('DROP INDEX %s', indexrelid::regclass) FROM pg_index WHERE indexrelid::regclass::text ~ 'like_user_id_creation_date_id_idx$' ORDER BY 1 \gexec
 DROP VIEW kit.likes;
 
--- Containers of 0.1 have another index of a user's comments
+-- Without the index of a user's comments
 BEGIN;
 SELECT format('DROP INDEX %s', indexrelid::regclass) FROM pg_index WHERE indexrelid::regclass::text ~ 'comment_by_user$' ORDER BY 1 \gexec
 SELECT kit.try('blogstore.list_user_comments(kit.u(1))');

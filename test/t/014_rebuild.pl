@@ -218,29 +218,6 @@ check_store($node, 'postgres', 'taken out');
 is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.users WHERE title = 'wrong'"),
 	'0', 'taken out: the views that cannot be trusted are built anew all the same');
 
-# ---- Half-way as 0.1 went about it, in phases and places that now mean nothing
-
-for my $phase (1, 2)
-{
-	$node->safe_psql(
-		'postgres', q{
-SET client_min_messages = error;
-SELECT blogstore.stop_worker(drop_slot => true);
-UPDATE blogstore.users SET title = 'wrong' WHERE type = 'post';
-});
-	$holder = hold_worker($node, 'postgres');
-	$node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
-	wait_until($node, 'postgres', 'SELECT count(*) = 1 FROM pg_replication_slots WHERE active AND confirmed_flush_lsn IS NOT NULL');
-	is($node->safe_psql('postgres',
-			"UPDATE blogstore.jobs SET phase = $phase, partition_number = 3, position_first = kit.p(9000), position_date = kit.d(0), position_last = kit.p(0) WHERE kind = 'rebuild' RETURNING phase"),
-		$phase, "phase $phase of 0.1: the rebuild stands there");
-	$holder->query_safe('COMMIT');
-	$holder->quit;
-	check_store($node, 'postgres', "phase $phase of 0.1, begun anew");
-	is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.users WHERE title = 'wrong'"),
-		'0', "phase $phase of 0.1: all is built");
-}
-
 # ---- Long texts: a chunk ends when it has gathered 4 MB of them
 
 my $leaves = join ', ', map { "blogstore.users_p0${_}_post" } 0 .. 3;
