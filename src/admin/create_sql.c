@@ -99,7 +99,7 @@ static const char *const cluster_sql[] = {
 	"ON " POSTS_SQL "_like (post_id, creation_date, id)",
 	"CREATE TABLE " POSTS_SQL "_delta PARTITION OF " POSTS_SQL "%1$s (" COUNTED
 	"PRIMARY KEY (post_id, id)) FOR VALUES IN ('delta') "
-	"WITH (fillfactor = 100, autovacuum_vacuum_scale_factor = 0.05, "
+	"WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, "
 	"autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0)",
 
 	"CREATE TABLE " USERS_SQL "%1$s ("
@@ -108,7 +108,7 @@ static const char *const cluster_sql[] = {
 	") PARTITION BY LIST (type)",
 	"CREATE TABLE " USERS_SQL "_post PARTITION OF " USERS_SQL "%1$s (" AUTHORED_POST
 	"PRIMARY KEY (user_id, creation_date, id)) FOR VALUES IN ('post') "
-	"WITH (fillfactor = 100, autovacuum_vacuum_scale_factor = 0.1)",
+	"WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.1)",
 
 	"CREATE TABLE " EVERYONE_SQL " ("
 	"id uuid NOT NULL, type text NOT NULL DEFAULT 'user', user_id uuid PRIMARY KEY, "
@@ -149,8 +149,7 @@ const Statements create_container_sql[N_CONTAINERS] = {
 
 /*
  * The tables and indexes of one hash partition; %1$d of a partition's number,
- * %2$d of the modulus. A fillfactor of 100 that stands there is more than the
- * default: inserting keeps room then as container/room.c tells.
+ * %2$d of the modulus.
  */
 static const char *const users_partition_sql[] = {
 	"CREATE TABLE " USERS_SQL "_p%1$02d PARTITION OF " USERS_SQL " "
@@ -164,7 +163,7 @@ static const char *const users_partition_sql[] = {
 	"CREATE TABLE " COPIES_SQL "_p%1$02d_post "
 	"PARTITION OF " COPIES_SQL "_p%1$02d "
 	"(" AUTHORED_POST "PRIMARY KEY (user_id, creation_date, id)) "
-	"FOR VALUES IN ('post') WITH (fillfactor = 100, "
+	"FOR VALUES IN ('post') WITH (fillfactor = 70, "
 	"autovacuum_vacuum_scale_factor = 0.1)"
 };
 
@@ -211,7 +210,7 @@ static const char *const posts_partition_sql[] = {
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_delta "
 	"PARTITION OF " POSTS_SQL "_p%1$02d (" COUNTED
 	"PRIMARY KEY (post_id, id)) "
-	"FOR VALUES IN ('delta') WITH (fillfactor = 100, "
+	"FOR VALUES IN ('delta') WITH (fillfactor = 60, "
 	"autovacuum_vacuum_scale_factor = 0.05, "
 	"autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0)"
 };

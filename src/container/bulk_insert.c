@@ -69,17 +69,14 @@ static void
 bulk_flush(BulkInsert *bulk)
 {
 	ItemWriter *writer = bulk->writer;
-	InsertRoom	room;
 	MemoryContext old;
 
 	if (bulk->n == 0)
 		return;
 	CHECK_FOR_INTERRUPTS();
 	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
-	insert_room_begin(&room, writer);
 	table_multi_insert(writer->leaf.rel, bulk->slot, bulk->n,
 					   GetCurrentCommandId(true), 0, NULL);
-	insert_room_end(&room, writer);
 	for (int i = 0; i < bulk->n; i++)
 	{
 		if (bulk->entries != NULL)
@@ -160,14 +157,11 @@ insert_with_triggers(ItemWriter *writer, const BlogItem *item)
 {
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 	TupleTableSlot *slot = writer->fresh;
-	InsertRoom	room;
 	List	   *recheck;
 
 	writer_form(writer, slot, item);
-	insert_room_begin(&room, writer);
 	table_tuple_insert(writer->leaf.rel, slot, GetCurrentCommandId(true), 0,
 					   NULL);
-	insert_room_end(&room, writer);
 	recheck = compat_insert_index_tuples(writer->rri, slot, writer->estate,
 										 NIL, NULL);
 	ExecARInsertTriggers(writer->estate, writer->rri, slot, recheck, NULL);

@@ -216,8 +216,6 @@ extern bool item_writer_insert_alone(ItemWriter *writer, const BlogItem *item,
 									 bool anew);
 extern bool item_writer_insert_first(ItemWriter *writer, const BlogItem *item,
 									 bool anew);
-/* room.c: have what is inserted next go beside what a scan has found, if there is room */
-extern void item_writer_beside(ItemWriter *writer, ItemScan *scan);
 /*
  * Lock an item, which update and delete then work on, by its key or as a scan of
  * this leaf has found it; out holds until the close. With LockWaitBlock waits for

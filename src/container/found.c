@@ -176,18 +176,13 @@ item_scan_version(ItemScan *scan, ItemVersion *version)
  * transaction, without looking for it again. Results and waits are those of
  * item_writer_update_found(); also ITEM_NOT_FOUND if this is not the writer's leaf,
  * and ITEM_LOCKED if the leaf has triggers, which want to see the row locked.
- *
- * Where the new version does not fit on its page, it comes to another, as many others
- * may: that one keeps the room that inserting keeps.
  */
 ItemResult
 item_writer_update_version(ItemWriter *writer, const ItemVersion *version,
 						   const BlogItem *item)
 {
 	ItemPointerData tid = version->tid;
-	InsertRoom	room;
 	TM_Result	result;
-	ItemResult	outcome;
 
 	if (writer->triggers)
 		return ITEM_LOCKED;
@@ -198,10 +193,7 @@ item_writer_update_version(ItemWriter *writer, const ItemVersion *version,
 	result = version_state(writer->found);
 	if (result != TM_Ok)
 		return changed(writer, result);
-	insert_room_begin(&room, writer);
-	outcome = update_version(writer, item);
-	insert_room_end(&room, writer);
-	return outcome;
+	return update_version(writer, item);
 }
 
 /* Delete what a scan of the same leaf has found, with the same results. */

@@ -203,7 +203,6 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 	Relation	rel = writer->leaf.rel;
 	TupleTableSlot *slot = writer->fresh;
-	InsertRoom	room;
 	List	   *recheck = NIL;
 	List	   *arbiters;
 	bool		inserted = false;
@@ -226,10 +225,8 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 		bool		conflict = false;
 		uint32		token = SpeculativeInsertionLockAcquire(xid);
 
-		insert_room_begin(&room, writer);
 		table_tuple_insert_speculative(rel, slot, GetCurrentCommandId(true),
 									   0, NULL, token);
-		insert_room_end(&room, writer);
 		recheck = compat_insert_index_tuples(writer->rri, slot, writer->estate,
 											 arbiters, &conflict);
 		refused = !conflict && stands != NULL && !stands(arg);
@@ -329,7 +326,6 @@ item_writer_insert_alone(ItemWriter *writer, const BlogItem *item, bool anew)
 	TupleTableSlot *slot = writer->fresh;
 	bool		conflict = false;
 	MemoryContext old;
-	InsertRoom	room;
 
 	if (IsolationUsesXactSnapshot() || writer->guard != NULL)
 		return false;
@@ -343,10 +339,8 @@ item_writer_insert_alone(ItemWriter *writer, const BlogItem *item, bool anew)
 	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 	writer_form(writer, slot, item);
 	writer_open_indexes_for(writer, slot);
-	insert_room_begin(&room, writer);
 	table_tuple_insert(writer->leaf.rel, slot, GetCurrentCommandId(true), 0,
 					   NULL);
-	insert_room_end(&room, writer);
 	(void) compat_insert_index_tuples(writer->rri, slot, writer->estate,
 									  writer->arbiters, &conflict);
 	if (conflict)

@@ -43,16 +43,6 @@ struct ItemWriter
 extern void writer_open_indexes(ItemWriter *writer);
 extern void writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot);
 
-/* room.c */
-typedef struct InsertRoom
-{
-	StdRdOptions *options;		/* changed for an insert; NULL: not changed */
-	int			fillfactor;		/* what they said before */
-} InsertRoom;
-
-extern void insert_room_begin(InsertRoom *room, const ItemWriter *writer);
-extern void insert_room_end(const InsertRoom *room, const ItemWriter *writer);
-
 /* index_entries.c */
 typedef struct IndexEntries IndexEntries;
 

@@ -135,35 +135,11 @@ lock_row(ItemWriter *writer, const BlogItem *row)
 							&locked) == ITEM_OK;
 }
 
-/*
- * Insert a row that is not there. On a cluster several processes do, one for each node, and
- * each would fill a page of its own: who reads the newest rows would change pages for nearly
- * each. So a row that is newer than all goes beside the newest.
- */
-void
-feed_insert(ItemWriter *writer, const BlogItem *row)
-{
-	if (layout_is_spread())
-	{
-		BlogItem	newest;
-		ItemScan   *scan = item_scan_begin(&(ItemQuery) {
-			.container = CONTAINER_FEED, .type = ITEM_POST,
-			.partition = FEED_PARTITION, .path = PATH_DATE,
-			.backward = true, .identity = true
-		});
-
-		if (item_scan_next(scan, &newest) && compare_place(row, &newest) < 0)
-			item_writer_beside(writer, scan);
-		item_scan_end(scan);
-	}
-	(void) item_writer_insert_first(writer, row, false);
-}
-
 static void
 change_row(ItemWriter *writer, const FeedRow *row)
 {
 	if (row->change == ROW_INSERT)
-		feed_insert(writer, row->row);
+		(void) item_writer_insert_first(writer, row->row, false);
 	else if (lock_row(writer, row->row))
 	{
 		if (row->change == ROW_DELETE)

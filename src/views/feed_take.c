@@ -53,7 +53,7 @@ take_row(ItemWriter *writer, const BlogItem *sent)
 			item_writer_delete(writer);
 	}
 	else if (!found)
-		feed_insert(writer, sent);
+		(void) item_writer_insert_first(writer, sent, false);
 	else if (!feed_row_current(&there, sent))
 		item_writer_update(writer, sent);
 }

@@ -64,7 +64,6 @@ typedef struct FeedNews
 /* feed.c */
 extern void feed_read(FeedList *there, bool all);
 extern bool feed_row_current(const BlogItem *row, const BlogItem *post);
-extern void feed_insert(ItemWriter *writer, const BlogItem *row);
 
 /* feed_ship.c: on a cluster */
 extern void shards_here_hold(void);
