@@ -93,17 +93,6 @@ compat_index_beginscan(Relation heap, Relation index, Snapshot snapshot,
 #endif
 }
 
-/* Go down a B-tree index to the page that a key leads to, and lock it to read. */
-#if PG_VERSION_NUM >= 170000
-#define compat_bt_search(h, i, key, buf, snap) _bt_search(i, h, key, buf, BT_READ)
-#elif PG_VERSION_NUM >= 160000
-#define compat_bt_search(h, i, key, buf, snap) _bt_search(i, h, key, buf, BT_READ, snap)
-#else
-#define compat_bt_search(h, i, key, buf, snap) _bt_search(i, key, buf, BT_READ, snap)
-/* where a relation's files are, as 16 calls it */
-#define rd_locator rd_node
-#endif
-
 /* An executor state whose range table holds just rel. */
 static inline void
 compat_init_range_table(EState *estate, RangeTblEntry *rte)

@@ -16,7 +16,6 @@
 
 #include "items/item.h"
 #include "layout/layout.h"
-#include "rows/many.h"
 
 #include "postgres.h"
 
@@ -125,13 +124,33 @@ typedef struct ItemQuery
 	bool		backward;
 	bool		identity;		/* items may lack all values but those by which
 								 * they are found */
+	bool		if_any;			/* that there is no leaf for the type is no error */
 	bool		shown;			/* without items that are hidden */
 	bool		no_predicate_locks; /* no serialization conflict arises from it */
 	int64		rows;			/* as many may well be read; -1: all, 0: not known */
 	int			parts;			/* of so many scans together, if there are others */
-	bool		again;			/* item_scan_again() will ask for other keys */
 	Snapshot	snapshot;		/* NULL: the active one */
 } ItemQuery;
+
+/* One of the items that are read together, as a copy. */
+typedef struct ManyItem
+{
+	pg_uuid_t	key;			/* its partition key; the last column of its key */
+	int			partition;
+	bool		found;
+	BlogItem	item;			/* where it was found */
+} ManyItem;
+
+typedef struct ManyItems
+{
+	int			n;
+	ManyItem   *item;			/* one for each different key, n in all */
+	int		   *asked;			/* which of them each key is that was asked for */
+	int			leaves;			/* how many were visited */
+	int			partition;		/* of the last of them */
+	Oid			leaf;			/* which it is, and its index */
+	Oid			index;
+} ManyItems;
 
 /*
  * get.c, scan.c: point reads and lists. They wait for DDL that has the leaf locked,
@@ -145,14 +164,15 @@ extern bool item_is_there(Container container, ItemType type,
 						  const pg_uuid_t *id, bool *unknown);
 
 extern ItemScan *item_scan_begin(const ItemQuery *query);
-/* begin again with other values, a scan that was begun for it */
+/* begin again in the same leaf, with another key */
 extern void item_scan_again(ItemScan *scan, const Datum *key, int nkeys);
-/* the one or the other, for a scan that is kept: *scan NULL is the first time */
+/* begin a scan that is kept, or begin it again where the key lies in the same leaf */
 extern void item_scan_look(ItemScan **scan, const ItemQuery *query);
 /* the next item, which holds until the next call; false: there is none */
 extern bool item_scan_next(ItemScan *scan, BlogItem *out);
-/* of n scans, from one on, have the first pages read at once; to which? */
-extern int	item_scans_ask(ItemScan *const *scan, int from, int n);
+/* read_ahead.c: have the page of the first row read; of how many scans at a time? */
+extern void item_scan_ask(ItemScan *scan);
+extern int	item_scan_ask_limit(const ItemScan *scan);
 /* of the present item: does another snapshot show it? where is it? */
 extern bool item_scan_shown(ItemScan *scan, Snapshot snapshot);
 extern void item_scan_place(const ItemScan *scan, ItemPlace *place);
@@ -166,19 +186,15 @@ extern void item_scan_cursor(const ItemScan *scan, Cursor *cursor);
 extern void item_scan_end(ItemScan *scan);
 
 /*
- * get.c: what all items of a key that a snapshot shows count, without a scan; false:
- * only a scan can tell
- */
-extern bool item_sum_counts(Container container, ItemType type,
-							const pg_uuid_t *key, Snapshot snapshot,
-							int64 *comments, int64 *likes);
-
-/*
  * many_items.c: those that show of the items of n partition keys, each leaf visited once;
  * query: all else, its key the columns that come before the partition's
  */
 extern ManyItems *many_items_read(const ItemQuery *query, const pg_uuid_t *key,
 								  int n);
+/* for each item that was found, what another query finds by its key */
+typedef void (*ManyTake) (ManyItem *item, ItemScan *scan, void *arg);
+extern void many_items_scan(ManyItems *many, const ItemQuery *query,
+							ManyTake take, void *arg);
 
 /*
  * writer.c: locking, inserting, updating, deleting. A writer is of one leaf, which

@@ -37,7 +37,7 @@ item_writer_scan(ItemWriter *writer, const Datum *key, int nkeys)
 	ItemQuery	query = {
 		.container = writer->container,.type = writer->type,
 		.path = leaf_identity_path(writer->container, writer->type),
-		.key = key,.nkeys = nkeys,.identity = true,.again = true
+		.key = key,.nkeys = nkeys,.identity = true
 	};
 
 	return leaf_scan_begin(&writer->leaf, &query);

@@ -1,6 +1,6 @@
 /*
  * get.c
- *		Reading items by their keys, one or one after the other.
+ *		Reading an item by its key.
  *
  * Runs in any process; needs an active transaction and a snapshot.
  */
@@ -10,11 +10,7 @@
 #include "items/item.h"
 #include "layout/layout.h"
 #include "layout/leaf.h"
-#include "rows/rows.h"
 
-#include "access/genam.h"
-#include "storage/bufmgr.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 
 /*
@@ -32,22 +28,6 @@ item_get(const ItemQuery *query, BlogItem *out)
 		item_copy(out, &item);
 	item_scan_end(scan);
 	return found;
-}
-
-/*
- * Begin a scan that is kept for many keys of one leaf, or (*scan is not NULL) begin it
- * again with the query's key. By which leaf, path and snapshot, the first query says.
- */
-void
-item_scan_look(ItemScan **scan, const ItemQuery *query)
-{
-	ItemQuery	kept = *query;
-
-	kept.again = true;
-	if (*scan != NULL)
-		item_scan_again(*scan, query->key, query->nkeys);
-	else
-		*scan = item_scan_begin(&kept);
 }
 
 /*
@@ -73,42 +53,4 @@ item_is_there(Container container, ItemType type, const pg_uuid_t *id,
 	PopActiveSnapshot();
 	*unknown = left_out_count() != left_out;
 	return there;
-}
-
-/*
- * Add up what the items of a type, whose path by key begins with the partition's
- * key, count for one such key in a snapshot. False, with the sums undefined: a
- * scan has to do that, or to tell what is wrong.
- */
-bool
-item_sum_counts(Container container, ItemType type, const pg_uuid_t *key,
-				Snapshot snapshot, int64 *comments, int64 *likes)
-{
-	LeafWanted	wanted = {
-		.container = container, .type = type, .key = key, .path = PATH_KEY,
-		.if_any = true
-	};
-	OpenLeaf	leaf;
-	RowCounts	sum = {0, 0};
-	bool		added = false;
-
-	if (!leaf_open(&leaf, &wanted, AccessShareLock))
-		return false;
-	if (leaf_has_rows(&leaf))
-	{
-		Relation	index = leaf_open_index(&leaf, PATH_KEY);
-		IndexFinder finder;
-		Buffer		buffer = InvalidBuffer;
-
-		index_finder_begin(&finder, leaf.rel, index, 1, snapshot);
-		added = leaf_sum_counts(&leaf, &finder, key, &buffer, &sum);
-		index_finder_end(&finder);
-		if (BufferIsValid(buffer))
-			ReleaseBuffer(buffer);
-		index_close(index, AccessShareLock);
-	}
-	leaf_close(&leaf, false);
-	*comments = sum.comments;
-	*likes = sum.likes;
-	return added;
 }

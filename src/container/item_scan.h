@@ -7,7 +7,6 @@
 
 #include "container/container.h"
 #include "layout/leaf.h"
-#include "rows/rows.h"
 
 #include "access/genam.h"
 #include "access/sdir.h"
@@ -15,28 +14,33 @@
 
 #define MAX_KEYS 3
 
-/* Has the first row been found in the index, before it is read? */
-typedef enum ScanBegun
+/* Entries of the index that were taken before their rows are read (read_ahead.c). */
+typedef struct ReadAhead
 {
-	BEGUN_NOT,
-	BEGUN_AT_ROW,
-	BEGUN_EMPTY					/* there is none */
-} ScanBegun;
+	int64		rows;			/* that the scan is expected to return */
+	int64		share;			/* of them, if other scans return the others */
+	int64		given;			/* rows that were returned */
+	int64		reads;			/* pages that the backend had read at the last look */
+	BlockNumber last;			/* the page that was asked for last */
+	struct IndexFetchTableData *fetch;	/* of the entries' rows */
+	ItemPointer row;			/* the entries, a ring; NULL: none was ever taken */
+	int			size;			/* of the ring */
+	int			first;			/* of n entries */
+	int			n;
+	bool		ended;			/* the index has no more */
+} ReadAhead;
 
 struct ItemScan
 {
 	OpenLeaf	leaf;
 	Relation	index;
-	IndexScanDesc desc;			/* NULL: the leaf is left out */
+	IndexScanDesc desc;			/* NULL: the leaf is left out, or not there */
 	ScanDirection direction;
 	TupleTableSlot *slot;
-	bool		point;			/* one row at most, found already */
-	bool		ahead;			/* that row is yet to be read */
-	ItemPointerData found;
-	Snapshot	snapshot;
+	int			partition;		/* that a key led to, and what layout_stamp() said */
+	uint64		stamp;
 	Snapshot	filter;			/* shown by hand by it; NULL: by the scan */
-	ScanBegun	begun;
-	ReadAhead	pages;			/* those that are asked for ahead */
+	ReadAhead	ahead;
 	AttrNumber	hidden;			/* the column of what is passed by; 0: nothing is */
 	ItemType	type;
 	uint32		needed;			/* properties that items must have */
@@ -53,5 +57,12 @@ struct ItemScan
 	ScanKeyData keys[MAX_KEYS];
 	ScanKeyData row[MAX_PATH_COLUMNS];	/* members of a row comparison */
 };
+
+/* read_ahead.c */
+extern void read_ahead_begin(ReadAhead *ahead, int64 rows, int parts);
+extern void read_ahead(ItemScan *scan);
+extern bool read_ahead_next(ItemScan *scan);
+extern void read_ahead_again(ReadAhead *ahead);
+extern void read_ahead_end(ReadAhead *ahead);
 
 #endif							/* BLOGSTORE_ITEM_SCAN_H */

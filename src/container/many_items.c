@@ -2,9 +2,18 @@
  * many_items.c
  *		Reading items of one type by many keys.
  *
- * Most are looked up without scans (rows/many_rows.c), leaf by leaf. A scan of their leaf
- * finds what is left: keys that have several entries in the index, and all in a
- * serializable transaction.
+ * To open a leaf and its index costs as much as to read two or three rows. So the keys
+ * are sorted by partition, each leaf is opened once for all of its keys, and within it
+ * one scan is begun again for each key, in the order of the index. What is read is
+ * copied, and no leaf is open when the items are handed out.
+ *
+ * A copy can point to values that are stored out of line. They are there as long as the
+ * snapshot is, but for DDL that gives the leaf other files. So the lock on a leaf that
+ * has given such a copy is kept to the end of the transaction, as the lock on a table is
+ * that a statement names.
+ *
+ * Rows lie in pages of their own. When one had to be read that was not in the cache, the
+ * pages of the next items' rows are asked for before these are read.
  *
  * Runs in any process; needs an active transaction and a snapshot.
  */
@@ -14,72 +23,146 @@
 #include "container/tuple.h"
 #include "items/item.h"
 #include "layout/layout.h"
-#include "rows/many.h"
 
-#include "access/htup_details.h"
-#include "executor/tuptable.h"
+#include "executor/instrument.h"
 #include "storage/lmgr.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/* A scan that is kept for the items of a leaf. */
-typedef struct KeptScan
-{
-	ItemScan   *scan;			/* NULL: none is open */
-	int			partition;
-	bool		locked;			/* is the leaf locked beyond the scan? */
-	bool		first;			/* were its leaves not visited before? */
-} KeptScan;
+#define MAX_COLUMNS 2			/* of a key */
 
-static void
-end_scan(KeptScan *kept)
+/* A key, and which of those it is that were asked for. */
+typedef struct AskedKey
 {
-	if (kept->scan != NULL)
-		item_scan_end(kept->scan);
-	kept->scan = NULL;
-	kept->locked = false;
+	const pg_uuid_t *key;
+	int			partition;
+	int			number;
+} AskedKey;
+
+static inline int
+compare_keys(const AskedKey *a, const AskedKey *b)
+{
+	if (a->partition != b->partition)
+		return a->partition < b->partition ? -1 : 1;
+	return memcmp(a->key, b->key, sizeof(pg_uuid_t));
+}
+
+#define ST_SORT sort_keys
+#define ST_ELEMENT_TYPE AskedKey
+#define ST_COMPARE(a, b) compare_keys(a, b)
+#define ST_SCOPE static
+#define ST_DECLARE
+#define ST_DEFINE
+#include "lib/sort_template.h"
+
+/* Take each different one of n keys, in the order of partitions and keys. */
+static void
+take_keys(ManyItems *many, const ItemQuery *query, const pg_uuid_t *key, int n)
+{
+	AskedKey   *asked = palloc(sizeof(AskedKey) * n);
+
+	for (int i = 0; i < n; i++)
+		asked[i] = (AskedKey) {
+			.key = &key[i],.number = i,
+			.partition = partition_of_items(query->container, query->type, &key[i])
+		};
+	sort_keys(asked, n);
+
+	many->item = palloc(sizeof(ManyItem) * n);
+	many->asked = palloc(sizeof(int) * n);
+	for (int i = 0; i < n; i++)
+	{
+		if (i == 0 || compare_keys(&asked[i - 1], &asked[i]) != 0)
+			many->item[many->n++] = (ManyItem) {
+				.key = *asked[i].key,.partition = asked[i].partition,
+				.found = true
+			};
+		many->asked[asked[i].number] = many->n - 1;
+	}
+	pfree(asked);
+}
+
+/* Look for what a query finds by the key of an item. */
+static void
+look(ItemScan **scan, const ItemQuery *query, const ManyItem *item)
+{
+	ItemQuery	each = *query;
+	Datum		key[MAX_COLUMNS];
+
+	for (int i = 0; i < query->nkeys; i++)
+		key[i] = query->key[i];
+	key[each.nkeys++] = UUIDPGetDatum(&item->key);
+	each.key = key;
+	each.partition_key = &item->key;
+	item_scan_look(scan, &each);
 }
 
 /*
- * Keep the lock on a leaf if its row has values that are stored out of line: a copy
- * points to them, as one of rows/many_rows.c does.
+ * A page had to be read: ask for those of the next items from one on, as many as may be
+ * asked for at a time. Returns the end of these items.
  */
-static void
-keep_lock(KeptScan *kept)
+static int
+ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
+			  int from)
 {
-	bool		own;
-	HeapTuple	row = ExecFetchSlotHeapTuple(item_scan_slot(kept->scan), false,
-											 &own);
+	int			to = Min(many->n, from + item_scan_ask_limit(*scan));
 
-	if (!kept->locked && HeapTupleHasExternal(row))
+	/* to ask for one alone gains nothing */
+	for (int i = from; to - from > 1 && i < to; i++)
 	{
-		LockRelationOid(RelationGetRelid(item_scan_relation(kept->scan)),
-						AccessShareLock);
-		kept->locked = true;
+		if (!many->item[i].found)
+			continue;
+		look(scan, query, &many->item[i]);
+		item_scan_ask(*scan);
 	}
-	if (own)
-		heap_freetuple(row);
+	return to;
 }
 
-/* Find an item by a scan of its leaf, which is begun if that is not the last one's. */
-static void
-scan_for_item(ManyItems *many, ManyItem *item, KeptScan *kept,
-			  const ItemQuery *query)
+/*
+ * Pass each item that was found, and a scan of what a query finds by the item's key, to
+ * a function. The query says all but the last column of the key. Errors: those of
+ * item_scan_begin().
+ */
+void
+many_items_scan(ManyItems *many, const ItemQuery *query, ManyTake take,
+				void *arg)
 {
-	BlogItem	read;
+	int64		reads = pgBufferUsage.shared_blks_read;
+	ItemScan   *scan = NULL;
+	int			asked = 0;
 
-	if (kept->partition != item->partition || layout_stamp() != many->stamp)
-		end_scan(kept);
-	kept->partition = item->partition;
-	many->leaves += kept->first && kept->scan == NULL;
-	item_scan_look(&kept->scan, query);
-	(void) item_scan_tables(kept->scan, &many->leaf, &many->index);
-	item->open = false;
-	item->found = item_scan_next(kept->scan, &read);
+	Assert(query->nkeys < MAX_COLUMNS);
+	for (int i = 0; i < many->n; i++)
+	{
+		if (!many->item[i].found)
+			continue;
+		if (reads != pgBufferUsage.shared_blks_read && i >= asked && scan != NULL)
+			asked = ask_for_items(many, query, &scan, i);
+		reads = pgBufferUsage.shared_blks_read;
+		look(&scan, query, &many->item[i]);
+		take(&many->item[i], scan, arg);
+	}
+	if (scan != NULL)
+		item_scan_end(scan);
+}
+
+/* Copy the item that a scan finds. */
+static void
+take_item(ManyItem *item, ItemScan *scan, void *arg)
+{
+	ManyItems  *many = arg;
+	BlogItem	there;
+
+	if (item_scan_tables(scan, &many->leaf, &many->index) &&
+		item->partition != many->partition)
+		many->leaves++;
+	many->partition = item->partition;
+	item->found = item_scan_next(scan, &there);
 	if (!item->found)
 		return;
-	item_copy(&item->item, &read);
-	keep_lock(kept);
+	item_copy(&item->item, &there);
+	if (item_has_external(&there))
+		LockRelationOid(many->leaf, AccessShareLock);
 }
 
 /*
@@ -90,31 +173,10 @@ scan_for_item(ManyItems *many, ManyItem *item, KeptScan *kept,
 ManyItems *
 many_items_read(const ItemQuery *query, const pg_uuid_t *key, int n)
 {
-	ManyItems  *many = many_rows_begin(query->container, query->type, key, n);
-	KeptScan	kept = {.scan = NULL};
-	ItemQuery	each = *query;
-	Datum		values[2];
+	ManyItems  *many = palloc0(sizeof(ManyItems));
 
-	Assert(query->path == PATH_KEY && query->nkeys < lengthof(values));
-	if (each.snapshot == NULL)
-		each.snapshot = GetActiveSnapshot();
-	many_rows_look_up(many, query->key, query->nkeys, each.snapshot);
-	kept.first = many->leaves == 0;
-
-	for (int i = 0; i < query->nkeys; i++)
-		values[i] = query->key[i];
-	each.key = values;
-	each.nkeys++;
-	for (int i = 0; i < many->n; i++)
-	{
-		ManyItem   *item = &many->item[i];
-
-		if (!item->open)
-			continue;
-		each.partition_key = &item->key;
-		values[query->nkeys] = UUIDPGetDatum(&item->key);
-		scan_for_item(many, item, &kept, &each);
-	}
-	end_scan(&kept);
+	many->partition = NO_PARTITION;
+	take_keys(many, query, key, n);
+	many_items_scan(many, query, take_item, many);
 	return many;
 }

@@ -18,13 +18,13 @@
 #include "container/tuple.h"
 #include "items/item.h"
 #include "layout/layout.h"
-#include "rows/rows.h"
 
-#include "access/nbtree.h"
 #include "access/relscan.h"
 #include "access/skey.h"
+#include "access/stratnum.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "executor/instrument.h"
 #include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/snapmgr.h"
@@ -109,9 +109,7 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 	scan->path = query->path;
 	scan->filter = NULL;
 	scan->desc = NULL;
-	scan->point = false;
-	scan->begun = BEGUN_NOT;
-	read_ahead_begin(&scan->pages, query->rows, query->parts);
+	read_ahead_begin(&scan->ahead, query->rows, query->parts);
 	scan->leaf = *leaf;
 	scan->index = leaf_open_index(&scan->leaf, scan->path);
 	scan->direction = query->backward ? BackwardScanDirection :
@@ -128,7 +126,7 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 	return scan;
 }
 
-/* Open a leaf to read; NULL: it is left out. */
+/* Open a leaf to read; NULL: it is left out, or not there. */
 static ItemScan *
 scan_open(const ItemQuery *query)
 {
@@ -136,7 +134,7 @@ scan_open(const ItemQuery *query)
 	LeafWanted	wanted = {
 		.container = query->container, .type = query->type,
 		.key = query->partition_key, .partition = query->partition,
-		.path = query->path
+		.path = query->path, .if_any = query->if_any
 	};
 
 	if (!leaf_open(&leaf, &wanted, AccessShareLock))
@@ -190,35 +188,14 @@ scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 					 &value[n]);
 }
 
-/* Find the row of a query that names it by its whole key; false: scan the index. */
-static bool
-scan_point(ItemScan *scan, const ItemQuery *query, Snapshot snapshot)
-{
-	int			found;
-
-	if (scan->ncolumns != 1 || query->nkeys != 1 || query->again)
-		return false;
-	found = leaf_find_row(&scan->leaf, scan->index, DatumGetUUIDP(query->key[0]),
-						  snapshot, &scan->found);
-	if (found < 0)
-		return false;
-	scan->point = true;
-	scan->ahead = found > 0;
-	scan->snapshot = snapshot;
-	return true;
-}
-
 /* Enter the index. */
 static ItemScan *
 scan_start(ItemScan *scan, const ItemQuery *query)
 {
 	Snapshot	snapshot = query->snapshot ? query->snapshot :
 		GetActiveSnapshot();
-	int			n;
+	int			n = scan_equal_keys(scan, query->key, query->nkeys);
 
-	if (scan_point(scan, query, snapshot))
-		return scan;
-	n = scan_equal_keys(scan, query->key, query->nkeys);
 	if (query->cursor != NULL && query->cursor->valid)
 		scan_cursor_key(scan, n++, query->cursor);
 	if (query->after != NULL && query->after->valid)
@@ -231,7 +208,7 @@ scan_start(ItemScan *scan, const ItemQuery *query)
 	return scan;
 }
 
-/* Begin a scan. Of a leaf that is left out it finds nothing. */
+/* Begin a scan. Of a leaf that is left out, or not there, it finds nothing. */
 ItemScan *
 item_scan_begin(const ItemQuery *query)
 {
@@ -240,18 +217,41 @@ item_scan_begin(const ItemQuery *query)
 	return scan == NULL ? palloc0(sizeof(ItemScan)) : scan_start(scan, query);
 }
 
-/* Begin again, with another key: a scan that was begun for that. */
+/* Begin a scan again in the same leaf, with another key of as many columns. */
 void
 item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 {
-	Assert(!scan->point);
 	if (scan->desc == NULL)
 		return;
 	ExecClearTuple(scan->slot);
-	scan->pages.asked_of = InvalidBlockNumber;
-	scan->begun = BEGUN_NOT;
+	read_ahead_again(&scan->ahead);
 	index_rescan(scan->desc, scan->keys, scan_equal_keys(scan, key, nkeys),
 				 NULL, 0);
+}
+
+/*
+ * Begin a scan that is kept for many keys, or begin it again with the query's key if
+ * that lies in the same leaf; *scan is NULL at first. The queries differ in nothing but
+ * their keys.
+ */
+void
+item_scan_look(ItemScan **scan, const ItemQuery *query)
+{
+	int			partition = partition_of_items(query->container, query->type,
+											   query->partition_key);
+
+	if (*scan != NULL && (*scan)->partition == partition &&
+		(*scan)->stamp == layout_stamp())
+	{
+		item_scan_again(*scan, query->key, query->nkeys);
+		return;
+	}
+	if (*scan != NULL)
+		item_scan_end(*scan);
+	*scan = NULL;
+	*scan = item_scan_begin(query);
+	(*scan)->partition = partition;
+	(*scan)->stamp = layout_stamp();
 }
 
 /*
@@ -301,19 +301,6 @@ item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index)
 	return true;
 }
 
-/* Read the row that was found; false: it was read before, or does not show. */
-static bool
-scan_advance_point(ItemScan *scan)
-{
-	bool		shown = scan->ahead &&
-		leaf_read_row(&scan->leaf, &scan->found, scan->snapshot, scan->slot);
-
-	scan->ahead = false;
-	if (!shown)
-		ExecClearTuple(scan->slot);
-	return shown;
-}
-
 /* Is the present version one of an item that is to be passed by? */
 static inline bool
 scan_passes_by(const ItemScan *scan)
@@ -327,57 +314,22 @@ scan_passes_by(const ItemScan *scan)
 	return !isnull && DatumGetBool(hidden);
 }
 
-/*
- * Before items are read of n scans, from one on: find the first rows of some, and ask for
- * their pages. Returns the end of these scans.
- */
-int
-item_scans_ask(ItemScan *const *scan, int from, int n)
-{
-	int			to = from + 1;
-
-	if (scan[from]->desc != NULL)
-		to = Min(n, from + Max(read_ahead_pages(scan[from]->desc), 1));
-	if (to - from == 1)
-		return to;
-	for (int i = from; i < to; i++)
-		if (scan[i]->desc != NULL)
-			scan[i]->begun = read_ahead_first(scan[i]->desc, scan[i]->direction) ?
-				BEGUN_AT_ROW : BEGUN_EMPTY;
-	return to;
-}
-
-/* The next version that the scan's snapshot shows; false: there are no more. */
-static inline bool
-scan_advance(ItemScan *scan)
-{
-	ScanBegun	begun = scan->begun;
-
-	if (unlikely(begun != BEGUN_NOT))
-	{
-		scan->begun = BEGUN_NOT;
-		if (begun == BEGUN_EMPTY)
-			return false;
-		if (index_fetch_heap(scan->desc, scan->slot))
-			return true;
-	}
-	return index_getnext_slot(scan->desc, scan->direction, scan->slot);
-}
-
 /* The next version that shows, whatever its values; false: there are no more. */
 bool
 item_scan_advance(ItemScan *scan)
 {
-	if (scan->point)
-		return scan_advance_point(scan);
 	if (scan->desc == NULL)
 		return false;
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!scan_advance(scan))
+		if (!read_ahead_next(scan) &&
+			(scan->ahead.ended ||
+			 !index_getnext_slot(scan->desc, scan->direction, scan->slot)))
 			return false;
-		read_ahead_row(&scan->pages, scan->desc, scan->direction);
+		scan->ahead.given++;
+		if (unlikely(scan->ahead.reads != pgBufferUsage.shared_blks_read))
+			read_ahead(scan);
 	} while ((scan->filter != NULL && !item_scan_shown(scan, scan->filter)) ||
 			 scan_passes_by(scan));
 	return true;
@@ -445,8 +397,8 @@ item_scan_end(ItemScan *scan)
 		return;
 	}
 	ExecDropSingleTupleTableSlot(scan->slot);
-	if (!scan->point)
-		index_endscan(scan->desc);
+	read_ahead_end(&scan->ahead);
+	index_endscan(scan->desc);
 	index_close(scan->index, scan->leaf.lockmode);
 	leaf_close(&scan->leaf, false);
 	pfree(scan);

@@ -22,7 +22,7 @@
 bool
 item_scan_want(ItemScan *scan, const Property *prop, int n)
 {
-	bool		found = scan->desc != NULL || scan->point;
+	bool		found = scan->desc != NULL;
 	uint32		needed = found ? scan->needed : 0;
 	uint32		asked = 0;
 	AttrNumber	last = 0;

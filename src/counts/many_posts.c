@@ -21,19 +21,12 @@
 
 #define MAX_OPEN 128			/* scans: each has a leaf and an index locked */
 
-typedef struct OpenScan
-{
-	int			partition;
-	ItemScan   *scan;			/* NULL: none is open here */
-} OpenScan;
-
 struct ManyPosts
 {
 	MemoryContext context;		/* where scans allocate (btgettuple() does) */
 	Snapshot	snapshot;
-	uint64		loads;			/* layout_loads(), by which numbers hold */
-	OpenScan	posts[MAX_OPEN];
-	OpenScan	deltas[MAX_OPEN];
+	ItemScan   *posts[MAX_OPEN];	/* NULL: none is open here */
+	ItemScan   *deltas[MAX_OPEN];
 };
 
 /* Begin to read, as a snapshot sees posts. The transaction is READ COMMITTED. */
@@ -45,56 +38,31 @@ many_posts_begin(Snapshot snapshot)
 	Assert(!IsolationIsSerializable());
 	many->context = CurrentMemoryContext;
 	many->snapshot = snapshot;
-	many->loads = layout_loads();
 	return many;
-}
-
-static void
-close_scan(OpenScan *open)
-{
-	if (open->scan != NULL)
-		item_scan_end(open->scan);
-	open->scan = NULL;
-}
-
-static void
-close_scans(ManyPosts *many)
-{
-	for (int i = 0; i < MAX_OPEN; i++)
-	{
-		close_scan(&many->posts[i]);
-		close_scan(&many->deltas[i]);
-	}
 }
 
 /*
  * A scan of the posts, or the deltas, that have a post's key; NULL: there is no such
- * partition. Partitions that come meanwhile change the numbers of others: then all
- * scans are begun anew.
+ * partition.
  */
 static ItemScan *
 scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
 {
 	int			partition = partition_of(CONTAINER_POSTS, type, post_id);
 	Datum		key = UUIDPGetDatum(post_id);
-	OpenScan   *open;
+	ItemScan  **scan;
 
-	if (layout_loads() != many->loads)
-		close_scans(many);
-	many->loads = layout_loads();
 	if (partition == NO_PARTITION)
 		return NULL;
 
-	open = type == ITEM_POST ? &many->posts[partition % MAX_OPEN] :
+	scan = type == ITEM_POST ? &many->posts[partition % MAX_OPEN] :
 		&many->deltas[partition % MAX_OPEN];
-	if (open->partition != partition)
-		close_scan(open);
-	open->partition = partition;
-	item_scan_look(&open->scan, &(ItemQuery) {
+	item_scan_look(scan, &(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
-		.path = PATH_KEY, .key = &key, .nkeys = 1, .snapshot = many->snapshot
+		.path = PATH_KEY, .key = &key, .nkeys = 1,
+		.if_any = type == ITEM_DELTA, .snapshot = many->snapshot
 	});
-	return open->scan;
+	return *scan;
 }
 
 /*
@@ -116,15 +84,10 @@ many_posts_find(ManyPosts *many, const pg_uuid_t *post_id, BlogItem *post)
 void
 many_posts_add_up(ManyPosts *many, BlogItem *post)
 {
-	const pg_uuid_t *post_id = item_uuid(post, PROP_POST_ID);
-	MemoryContext old;
-	ItemScan   *scan;
+	MemoryContext old = MemoryContextSwitchTo(many->context);
+	ItemScan   *scan = scan_of(many, ITEM_DELTA, item_uuid(post, PROP_POST_ID));
 	BlogItem	delta;
 
-	if (!delta_possible(post_id))
-		return;
-	old = MemoryContextSwitchTo(many->context);
-	scan = scan_of(many, ITEM_DELTA, post_id);
 	while (scan != NULL && item_scan_next(scan, &delta))
 		item_add_counts(post, item_count(&delta, PROP_COMMENT_COUNT),
 						item_count(&delta, PROP_LIKE_COUNT));
@@ -135,6 +98,12 @@ many_posts_add_up(ManyPosts *many, BlogItem *post)
 void
 many_posts_end(ManyPosts *many)
 {
-	close_scans(many);
+	for (int i = 0; i < MAX_OPEN; i++)
+	{
+		if (many->posts[i] != NULL)
+			item_scan_end(many->posts[i]);
+		if (many->deltas[i] != NULL)
+			item_scan_end(many->deltas[i]);
+	}
 	pfree(many);
 }

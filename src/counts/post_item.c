@@ -23,22 +23,31 @@
 #include "access/xact.h"
 #include "utils/snapmgr.h"
 
-/* Add up what a post's deltas say by reading them one by one. */
-static void
-scan_deltas(const pg_uuid_t *post_id, Snapshot snapshot, PostCounts *counts)
+/*
+ * A query for a post's deltas, by its key. In a serializable transaction it finds all
+ * versions, of which add_deltas() takes those that the snapshot shows: a scan by an MVCC
+ * snapshot would leave predicate locks. What the snapshot does not show may lack values.
+ */
+static ItemQuery
+deltas_query(Snapshot snapshot)
 {
-	Datum		key = UUIDPGetDatum(post_id);
+	bool		serializable = IsolationIsSerializable();
+
+	return (ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_DELTA, .path = PATH_KEY,
+		.if_any = true, .identity = serializable,
+		.snapshot = serializable ? SnapshotAny : snapshot
+	};
+}
+
+/* Add up what the deltas say that a scan finds by a post's key. */
+static PostCounts
+add_deltas(ItemScan *scan, const pg_uuid_t *post_id, Snapshot snapshot)
+{
+	PostCounts	counts = {0, 0};
 	bool		serializable = IsolationIsSerializable();
 	BlogItem	delta;
-	ItemScan   *scan;
 
-	/* what the snapshot does not show may lack values */
-	scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
-		.partition_key = post_id, .path = PATH_KEY, .key = &key, .nkeys = 1,
-		.identity = serializable,
-		.snapshot = serializable ? SnapshotAny : snapshot
-	});
 	if (serializable)
 		key_predicate_lock(scan, post_id, snapshot);
 	while (item_scan_next(scan, &delta))
@@ -51,25 +60,27 @@ scan_deltas(const pg_uuid_t *post_id, Snapshot snapshot, PostCounts *counts)
 		}
 		if (serializable && !item_require_values(&delta, ITEM_DELTA))
 			continue;
-		counts->comments += item_count(&delta, PROP_COMMENT_COUNT);
-		counts->likes += item_count(&delta, PROP_LIKE_COUNT);
+		counts.comments += item_count(&delta, PROP_COMMENT_COUNT);
+		counts.likes += item_count(&delta, PROP_LIKE_COUNT);
 	}
-	item_scan_end(scan);
+	return counts;
 }
 
-/* What a post's deltas say, as a snapshot sees them. */
+/* Add up what a post's deltas say, as a snapshot sees them. */
 PostCounts
 post_deltas(const pg_uuid_t *post_id, Snapshot snapshot)
 {
-	PostCounts	counts = {0, 0};
+	Datum		key = UUIDPGetDatum(post_id);
+	ItemQuery	query = deltas_query(snapshot);
+	PostCounts	counts;
+	ItemScan   *scan;
 
-	if (!IsolationIsSerializable() &&
-		item_sum_counts(CONTAINER_POSTS, ITEM_DELTA, post_id, snapshot,
-						&counts.comments, &counts.likes))
-		return counts;
-	counts = (PostCounts) {0, 0};
-	if (delta_possible(post_id))
-		scan_deltas(post_id, snapshot, &counts);
+	query.partition_key = post_id;
+	query.key = &key;
+	query.nkeys = 1;
+	scan = item_scan_begin(&query);
+	counts = add_deltas(scan, post_id, snapshot);
+	item_scan_end(scan);
 	return counts;
 }
 
@@ -82,14 +93,22 @@ post_add_up(BlogItem *post, Snapshot snapshot)
 	item_add_counts(post, counts.comments, counts.likes);
 }
 
-/* The same for many posts that were read together. */
+/* Add to the counts of one of many posts what its deltas say. */
+static void
+take_deltas(ManyItem *post, ItemScan *scan, void *arg)
+{
+	PostCounts	counts = add_deltas(scan, &post->key, (Snapshot) arg);
+
+	item_add_counts(&post->item, counts.comments, counts.likes);
+}
+
+/* Add to the counts of posts that were read together what their deltas say. */
 void
 posts_add_up(ManyItems *posts, Snapshot snapshot)
 {
-	many_rows_add_counts(posts, ITEM_DELTA, snapshot);
-	for (int i = 0; i < posts->n; i++)
-		if (posts->item[i].found && posts->item[i].open)
-			post_add_up(&posts->item[i].item, snapshot);
+	ItemQuery	query = deltas_query(snapshot);
+
+	many_items_scan(posts, &query, take_deltas, snapshot);
 }
 
 /*

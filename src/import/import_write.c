@@ -82,32 +82,19 @@ next_counted(WriteReceiver *receiver, pg_uuid_t *post_id)
 static void
 clear_counters(WriteReceiver *receiver)
 {
-	int			open = NO_PARTITION;
-	uint64		loads = layout_loads();
 	ItemScan   *scan = NULL;
 	pg_uuid_t	post_id;
 	BlogItem	delta;
 
 	while (next_counted(receiver, &post_id))
 	{
-		int			partition = partition_of(CONTAINER_POSTS, ITEM_DELTA, &post_id);
 		Datum		key = UUIDPGetDatum(&post_id);
 
-		/* partitions that come meanwhile change the numbers of others */
-		if (scan != NULL && partition == open && layout_loads() == loads)
-			item_scan_again(scan, &key, 1);
-		else
-		{
-			if (scan != NULL)
-				item_scan_end(scan);
-			scan = item_scan_begin(&(ItemQuery) {
-				.container = CONTAINER_POSTS, .type = ITEM_DELTA,
-				.partition_key = &post_id, .path = PATH_KEY, .key = &key,
-				.nkeys = 1, .identity = true
-			});
-			open = partition;
-			loads = layout_loads();
-		}
+		item_scan_look(&scan, &(ItemQuery) {
+			.container = CONTAINER_POSTS, .type = ITEM_DELTA,
+			.partition_key = &post_id, .path = PATH_KEY, .key = &key,
+			.nkeys = 1, .identity = true
+		});
 		if (item_scan_next(scan, &delta))
 			post_counter_clear(&post_id);
 	}

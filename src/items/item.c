@@ -191,6 +191,17 @@ item_copy(BlogItem *dst, const BlogItem *src)
 	}
 }
 
+/* Has an item a value that is stored out of line? */
+bool
+item_has_external(const BlogItem *item)
+{
+	for (Property p = 0; p < N_PROPERTIES; p++)
+		if (!item->isnull[p] && property_length(p) == -1 &&
+			VARATT_IS_EXTERNAL(DatumGetPointer(item->value[p])))
+			return true;
+	return false;
+}
+
 /* Do two items have the same value of a property? */
 bool
 item_same(const BlogItem *a, const BlogItem *b, Property prop)

@@ -102,6 +102,7 @@ extern Oid	property_type(Property prop);
 extern void item_init(BlogItem *item, ItemType type);
 extern void item_set(BlogItem *item, Property prop, Datum value);
 extern void item_copy(BlogItem *dst, const BlogItem *src);
+extern bool item_has_external(const BlogItem *item);
 extern bool item_same(const BlogItem *a, const BlogItem *b, Property prop);
 
 /* item.c: reading an item from a row; attno: which column is which property's */

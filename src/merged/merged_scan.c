@@ -95,6 +95,22 @@ close_inputs(MergedScan *merged)
 }
 
 /*
+ * Ask for the pages of the first items of some partitions, from one on. Returns the end
+ * of these partitions.
+ */
+static int
+ask_for_first(MergedScan *merged, int from)
+{
+	int			to = Min(merged->n,
+						 from + Max(item_scan_ask_limit(merged->scan[from]), 1));
+
+	/* to ask for one alone gains nothing */
+	for (int i = from; to - from > 1 && i < to; i++)
+		item_scan_ask(merged->scan[i]);
+	return to;
+}
+
+/*
  * Read the first item of each partition. Once a page had to be read for one, those of
  * the next ones are asked for together.
  */
@@ -107,7 +123,7 @@ read_first_items(MergedScan *merged)
 	for (int i = 0; i < merged->n; i++)
 	{
 		if (reads != pgBufferUsage.shared_blks_read && i >= asked)
-			asked = item_scans_ask(merged->scan, i, merged->n);
+			asked = ask_for_first(merged, i);
 		if (item_scan_next(merged->scan[i], &merged->item[i]))
 			binaryheap_add_unordered(merged->heap, Int32GetDatum(i));
 	}

@@ -42,7 +42,6 @@ typedef struct KnownParent
 struct Parents
 {
 	ItemScan   *scan;			/* by the key of comments; NULL: none is open */
-	pg_uuid_t	post_id;		/* whose comments it can find, and others of its leaf */
 	uint32		n;				/* parents that were looked up, of which the last */
 	KnownParent known[REMEMBERED];	/* are here */
 };
@@ -276,17 +275,9 @@ look_up(Parents *parents, const DeletedUsers *deleted, KnownParent *known)
 	Datum		key[] = {UUIDPGetDatum(&known->key[0]), UUIDPGetDatum(&known->key[1])};
 	BlogItem	parent;
 
-	/* the scan reads one leaf, which another post's comments need not be in */
-	if (parents->scan != NULL &&
-		memcmp(&parents->post_id, &known->key[0], UUID_LEN) != 0)
-	{
-		item_scan_end(parents->scan);
-		parents->scan = NULL;
-	}
-	parents->post_id = known->key[0];
 	item_scan_look(&parents->scan, &(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
-		.partition_key = &parents->post_id, .path = PATH_KEY, .key = key,
+		.partition_key = &known->key[0], .path = PATH_KEY, .key = key,
 		.nkeys = 2, .identity = true
 	});
 	return !item_scan_next(parents->scan, &parent) ||
