@@ -10,8 +10,8 @@
  * remembered as some snapshot saw them, and hold for that and newer snapshots
  * until they change. A change is told in two ways. It sends a relcache
  * invalidation for the table of jobs, as catalog changes do, which arrives
- * everywhere, on standbys too, but some moment after it shows. And where there
- * is shared memory, it is announced before it shows and counted afterwards
+ * everywhere, on standbys too, but some moment after it shows. And in shared
+ * memory it is announced before it shows and counted afterwards
  * (worker_hooks), so that no snapshot on a primary ever goes by what was
  * before. (For a change by COMMIT PREPARED, and on a standby, that moment
  * remains: a reader may then see items of a user as if it had asked just

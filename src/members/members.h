@@ -34,7 +34,6 @@ extern bool user_find_now(const pg_uuid_t *user_id, BlogItem *user);
 
 /* rename.c: from a user's new name to the last item that carries it */
 extern void rename_begin(ItemWriter *writer, const BlogItem *user);
-extern bool rename_ready(const Job *job);
 extern bool rename_step(Job *job);
 extern int	partition_of_shard(Oid shard);
 
@@ -46,6 +45,7 @@ extern bool deletion_ready(const Job *job, XLogRecPtr shown);
 extern bool deletion_step(Job *job);
 
 /* sweep.c: the passes over all items that renames and deletions are made of */
+extern bool sweep_ready(const Job *job);
 extern void sweep_failed(const Job *job);
 
 /* everyone.c: users on a cluster, whom every node has */

@@ -6,13 +6,40 @@
  * A transaction that was under way when the user was renamed (deleted) may
  * have read the old name (the user), and commits an item with it later. Such
  * a transaction holds a lock on the leaf that it writes to, taken before it
- * read the user (need_user()). So: note who holds such locks, sweep, wait for
- * those noted to end, and sweep again. Who is noted is kept in memory only; a
- * worker that starts anew notes who is there then, which is never too few.
+ * read the user (need_user()). So the worker notes which transactions hold such locks, sweeps,
+ * waits for those noted to end, and sweeps again.
  *
- * Items that others have locked are skipped, and swept again after a pause, which
- * grows; in the end a sweep waits for their locks. In which phases of a job all
- * that happens, rename.c and user_deletion.c tell.
+ * The worker does the job in steps, each a transaction that holds a lock on the job's row:
+ *
+ *	phase	 what is done in it		what it waits for		what follows
+ *	-------	 ---------------------	----------------------	-------------------------
+ *	QUEUED	 nothing yet			its turn				FIRST
+ *	FIRST	 items are changed,		nothing: locked items	WAIT, if others write or
+ *			 leaf by leaf			are skipped				had items locked; PARKED,
+ *															if something could not be
+ *															read; else the end, or
+ *															VIEWS
+ *	WAIT	 nothing				the transactions noted,	RECHECK
+ *									and a pause for what
+ *									was locked
+ *	RECHECK	 the same as in FIRST,	locks on items, at		as after FIRST
+ *			 from the first leaf	last
+ *	VIEWS	 of a deletion nothing,	of a deletion the		the end
+ *			 of an arrival copies	views, until they show
+ *			 (worker/arrivals.c)	that the items are gone
+ *	PARKED	 nothing				a pause, where an item	FIRST
+ *									could not be read, or
+ *									jobs_restart_sweeps()
+ *									when a table was
+ *									mended or a partition
+ *									attached
+ *
+ * A crash leaves the row as the last step saved it. The new worker does not know
+ * which transactions the old one waited for, nor what it had skipped: sweep_resume() has the
+ * job go on with its first pass where that was, or else wait again, for the transactions that
+ * write by then, which are never too few. An error rolls the step back, and it is tried again.
+ *
+ * Where no worker can run the job waits until one can.
  *
  * Runs in the worker.
  */
@@ -29,6 +56,7 @@
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 /* How long to leave locked items alone: twice as long each time, in ms. */
@@ -138,7 +166,7 @@ writers_ended(Sweep *sweep)
  * posts container. The note counts once it is whole: an error on the way leaves
  * none.
  */
-Sweep *
+static Sweep *
 sweep_begin(const Job *job)
 {
 	MemoryContext old;
@@ -244,21 +272,11 @@ sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
 }
 
 /*
- * A pass is through: is nobody to be waited for, or has been already, and no item
- * been skipped?
- */
-bool
-sweep_is_clean(const Sweep *sweep)
-{
-	return sweep->n == 0 && !sweep->skipped;
-}
-
-/*
  * Could not all be swept? What could not, because a partition is detached or not
  * what it should be, or an item lacks a value, would be seen with the old name,
  * or at all, when that is mended: the job is kept until then.
  */
-bool
+static bool
 sweep_left_something(const Sweep *sweep)
 {
 	return sweep->left_out || !container_whole(CONTAINER_POSTS);
@@ -269,7 +287,7 @@ sweep_left_something(const Sweep *sweep)
  * ------------------------------------------------------------------------ */
 
 /* The next pass waits for those noted, and a while for what was locked. */
-void
+static void
 sweep_put_off(Sweep *sweep)
 {
 	sweep->again = 0;
@@ -283,7 +301,7 @@ sweep_put_off(Sweep *sweep)
 }
 
 /* May the next pass begin? */
-bool
+static bool
 sweep_may_recheck(Sweep *sweep)
 {
 	return clock_reached(sweep->again, GetCurrentTimestamp(), LAST_PAUSE) &&
@@ -291,7 +309,7 @@ sweep_may_recheck(Sweep *sweep)
 }
 
 /* A job waits until a table is mended. */
-void
+static void
 sweep_park(Sweep *sweep, const Job *job)
 {
 	sweep->parked_for = job->has_user ? PARKED_PAUSE : PARKED_PAUSE_ALL;
@@ -303,11 +321,94 @@ sweep_park(Sweep *sweep, const Job *job)
  * Is it time to sweep again what a parked job could not? When tables are mended or
  * partitions come, it begins anew anyway (jobs_restart_sweeps()).
  */
-bool
+static bool
 sweep_may_restart(const Sweep *sweep)
 {
 	return sweep->left_out &&
 		clock_reached(sweep->again, GetCurrentTimestamp(), sweep->parked_for);
+}
+
+/* ------------------------------------------------------------------------
+ * From phase to phase
+ * ------------------------------------------------------------------------ */
+
+/* Has a job's sweep begun? A job that was parked begins anew. */
+bool
+sweep_has_begun(const Job *job)
+{
+	return job->phase != SWEEP_QUEUED && job->phase != SWEEP_PARKED;
+}
+
+/* FIRST -> FIRST, others -> WAIT: the worker is a new one. */
+static Sweep *
+sweep_resume(Job *job)
+{
+	Sweep	   *sweep = sweep_begin(job);
+
+	sweep->skipped = true;
+	if (job->phase != SWEEP_FIRST)
+		job_enter_phase(job, SWEEP_WAIT);
+	return sweep;
+}
+
+/* Is there anything to do for a job now, or has something to happen first? */
+bool
+sweep_ready(const Job *job)
+{
+	Sweep	   *sweep = sweep_find(job);
+
+	if (sweep == NULL)
+		return true;
+	switch (job->phase)
+	{
+		case SWEEP_WAIT:
+			return sweep_may_recheck(sweep);
+		case SWEEP_PARKED:
+			return sweep_may_restart(sweep);
+		default:
+			return true;
+	}
+}
+
+/* Do one step of a job, which this transaction has locked, but for what follows its sweep. */
+SweepOutcome
+sweep_step(Job *job, SweepChunk chunk)
+{
+	Sweep	   *sweep = sweep_find(job);
+	bool		more;
+
+	if (!sweep_has_begun(job))
+	{
+		job_enter_phase(job, SWEEP_FIRST);
+		sweep = sweep_begin(job);
+	}
+	else if (sweep == NULL)
+		sweep = sweep_resume(job);
+	if (job->phase == SWEEP_WAIT)
+	{
+		if (!sweep_may_recheck(sweep))
+			return SWEEP_HAS_TO_WAIT;
+		job_enter_phase(job, SWEEP_RECHECK);
+	}
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	more = chunk(job, sweep);
+	PopActiveSnapshot();
+	if (more)
+		return SWEEP_GOES_ON;
+	if (sweep->skipped || sweep_has_writers(sweep))
+	{
+		job_enter_phase(job, SWEEP_WAIT);
+		sweep_put_off(sweep);
+		return SWEEP_GOES_ON;
+	}
+	if (sweep_left_something(sweep))
+	{
+		job_enter_phase(job, SWEEP_PARKED);
+		sweep_park(sweep, job);
+		return SWEEP_GOES_ON;
+	}
+	return SWEEP_IS_OVER;
 }
 
 /*

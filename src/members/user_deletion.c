@@ -5,49 +5,12 @@
  *
  * delete_user() deletes a first part of the user's items, queues a job and deletes
  * the user (deletion_begin()). From its commit on, as long as the job is there,
- * all of the user's items are hidden (deleted.c). Somebody may have read the user
- * before, and commit an item later (sweep.c). The worker does the job in steps,
- * each a transaction that holds a lock on the job's row:
+ * all of the user's items are hidden (deleted.c). A transaction that was under way may have
+ * read the user before, and commit an item later. The worker does the job by a sweep over the
+ * user's items; sweep.c has the phases. It keeps the job until the views show that the items
+ * are gone.
  *
- *	phase	 what is done in it		what it waits for		who moves it on
- *	-------	 ---------------------	----------------------	---------------------
- *	QUEUED	 nothing yet			its turn				deletion_start()
- *	SWEEP	 the user's items are	nothing: locked items	deletion_show(), or
- *			 deleted, with what		are skipped				where others write or
- *			 hangs on them, leaf	 						had items locked
- *			 by leaf										deletion_wait(), or
- *															where something
- *															cannot be read
- *															deletion_park()
- *	WAIT	 nothing				those who wrote when	deletion_recheck()
- *									it started, and a
- *									pause for what was
- *									locked
- *	RECHECK	 the same as in SWEEP	locks on items, at		deletion_show(),
- *			 from the first leaf	last					deletion_wait() or
- *			 on												deletion_park(), as
- *															in SWEEP
- *	SHOW	 nothing				the views, until they	deletion_finish()
- *									show that the items
- *									are gone
- *	PARKED	 nothing				a pause, where an item	deletion_start()
- *									could not be read, or
- *									jobs_restart_sweeps()
- *									when a table was
- *									mended or a partition
- *									attached
- *	any		 a user is created		those who hold the		deletion_revive(): the
- *			 with this id			job's row				job becomes a rename
- *
- * A crash leaves the row as the last step saved it. The new worker does not know
- * whom the old one waited for, nor what it had skipped: deletion_resume() has the
- * job go on with its first pass where that was, or else wait again, for those who
- * write by then. An error rolls the step back, and it is tried again.
- *
- * Where no worker can run the job waits until one can, and the items stay hidden.
- *
- * Most phases are those of a rename (rename.c). What both have in common but does
- * not lie in sweep.c stands twice, so that each can be read, and changed, by itself.
+ * If a user is created with this id meanwhile, deletion_revive() makes the job a rename.
  *
  * deletion_begin() and deletion_revive() run in backends, all else in the worker.
  */
@@ -119,79 +82,6 @@ deletion_revive(const pg_uuid_t *user_id)
 	deleted_changed();
 }
 
-/* ------------------------------------------------------------------------
- * From phase to phase
- * ------------------------------------------------------------------------ */
-
-/* QUEUED, PARKED -> SWEEP */
-static Sweep *
-deletion_start(Job *job)
-{
-	Assert(job->phase == DELETION_QUEUED || job->phase == DELETION_PARKED);
-	job_enter_phase(job, DELETION_SWEEP);
-	return sweep_begin(job);
-}
-
-/* SWEEP -> SWEEP, WAIT, RECHECK, SHOW -> WAIT: the worker is a new one. */
-static Sweep *
-deletion_resume(Job *job)
-{
-	Sweep	   *sweep = sweep_begin(job);
-
-	sweep->skipped = true;
-	if (job->phase != DELETION_SWEEP)
-		job_enter_phase(job, DELETION_WAIT);
-	return sweep;
-}
-
-/* SWEEP, RECHECK -> WAIT */
-static void
-deletion_wait(Job *job, Sweep *sweep)
-{
-	Assert(job->phase == DELETION_SWEEP || job->phase == DELETION_RECHECK);
-	job_enter_phase(job, DELETION_WAIT);
-	sweep_put_off(sweep);
-}
-
-/* WAIT -> RECHECK */
-static void
-deletion_recheck(Job *job)
-{
-	Assert(job->phase == DELETION_WAIT);
-	job_enter_phase(job, DELETION_RECHECK);
-}
-
-/* SWEEP, RECHECK -> PARKED */
-static void
-deletion_park(Job *job, Sweep *sweep)
-{
-	Assert(job->phase == DELETION_SWEEP || job->phase == DELETION_RECHECK);
-	job_enter_phase(job, DELETION_PARKED);
-	sweep_park(sweep, job);
-}
-
-/* SWEEP, RECHECK -> SHOW */
-static void
-deletion_show(Job *job)
-{
-	Assert(job->phase == DELETION_SWEEP || job->phase == DELETION_RECHECK);
-	job_enter_phase(job, DELETION_SHOW);
-}
-
-/* SHOW -> the job is gone */
-static void
-deletion_finish(Job *job, Sweep *sweep)
-{
-	Assert(job->phase == DELETION_SHOW);
-	job_finish(job);
-	deleted_changed();
-	sweep_end(sweep);
-}
-
-/* ------------------------------------------------------------------------
- * A step
- * ------------------------------------------------------------------------ */
-
 static bool
 delete_leaf(const SweepWork *work, ItemType type, int partition,
 			ItemWalk *walk)
@@ -237,19 +127,9 @@ deletion_ready(const Job *job, XLogRecPtr shown)
 {
 	Sweep	   *sweep = sweep_find(job);
 
-	if (sweep == NULL)
-		return true;
-	switch (job->phase)
-	{
-		case DELETION_WAIT:
-			return sweep_may_recheck(sweep);
-		case DELETION_SHOW:
-			return is_shown(sweep, shown);
-		case DELETION_PARKED:
-			return sweep_may_restart(sweep);
-		default:
-			return true;
-	}
+	if (sweep != NULL && job->phase == SWEEP_VIEWS)
+		return is_shown(sweep, shown);
+	return sweep_ready(job);
 }
 
 /*
@@ -261,32 +141,17 @@ bool
 deletion_step(Job *job)
 {
 	Sweep	   *sweep = sweep_find(job);
-	bool		more;
+	SweepOutcome outcome;
 
-	if (job->phase == DELETION_QUEUED || job->phase == DELETION_PARKED)
-		sweep = deletion_start(job);
-	else if (sweep == NULL)
-		sweep = deletion_resume(job);
-	if (job->phase == DELETION_SHOW)
+	if (sweep != NULL && job->phase == SWEEP_VIEWS)
 	{
-		deletion_finish(job, sweep);
+		job_finish(job);
+		deleted_changed();
+		sweep_end(sweep);
 		return true;
 	}
-	if (job->phase == DELETION_WAIT && !sweep_may_recheck(sweep))
-		return false;
-	if (job->phase == DELETION_WAIT)
-		deletion_recheck(job);
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	more = deletion_chunk(job, sweep);
-	PopActiveSnapshot();
-	if (more)
-		return true;
-	if (!sweep_is_clean(sweep))
-		deletion_wait(job, sweep);
-	else if (sweep_left_something(sweep))
-		deletion_park(job, sweep);
-	else
-		deletion_show(job);
-	return true;
+	outcome = sweep_step(job, deletion_chunk);
+	if (outcome == SWEEP_IS_OVER)
+		job_enter_phase(job, SWEEP_VIEWS);
+	return outcome != SWEEP_HAS_TO_WAIT;
 }

@@ -65,16 +65,21 @@ typedef struct SweepWork
 	bool		nobodys_too;	/* as in ItemWalk */
 } SweepWork;
 
+/* Sweeps a chunk of a job by the active snapshot; false once a pass is through. */
+typedef bool (*SweepChunk) (Job *job, Sweep *sweep);
+
+typedef enum SweepOutcome
+{
+	SWEEP_GOES_ON,
+	SWEEP_HAS_TO_WAIT,			/* other transactions have to end first */
+	SWEEP_IS_OVER				/* no items are left; the caller ends the sweep */
+} SweepOutcome;
+
 extern Sweep *sweep_find(const Job *job);
-extern Sweep *sweep_begin(const Job *job);
+extern bool sweep_has_begun(const Job *job);
+extern SweepOutcome sweep_step(Job *job, SweepChunk chunk);
 extern bool sweep_has_writers(const Sweep *sweep);
 extern bool sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work);
-extern bool sweep_is_clean(const Sweep *sweep);
-extern bool sweep_left_something(const Sweep *sweep);
-extern void sweep_put_off(Sweep *sweep);
-extern bool sweep_may_recheck(Sweep *sweep);
-extern void sweep_park(Sweep *sweep, const Job *job);
-extern bool sweep_may_restart(const Sweep *sweep);
 extern void sweep_end(Sweep *sweep);
 
 #endif							/* BLOGSTORE_WALK_H */

@@ -9,9 +9,7 @@
  * job_watch.c. What a kind of job does in its phases is told where it is done:
  *
  *		rebuild		worker/rebuild.c
- *		rename		members/rename.c
- *		deletion	members/user_deletion.c
- *		arrival		members/rename.c, then worker/arrivals.c
+ *		others		members/sweep.c
  *
  * Runs in backends and in the worker. The caller acts as the containers' owner,
  * unless a function says that it does so itself.
@@ -44,40 +42,33 @@ static const struct
 			[REBUILD_FEED] = "feed"
 	}},
 	[JOB_RENAME] = {RENAME, {
-			[RENAME_QUEUED] = "waiting",
-			[RENAME_SWEEP] = "sweep",
-			[RENAME_WAIT] = "waiting",
-			[RENAME_RECHECK] = "recheck",
-			[RENAME_PARKED] = "parked"
+			[SWEEP_QUEUED] = "waiting",
+			[SWEEP_FIRST] = "sweep",
+			[SWEEP_WAIT] = "waiting",
+			[SWEEP_RECHECK] = "recheck",
+			[SWEEP_PARKED] = "parked"
 	}},
 	[JOB_DELETION] = {DELETION, {
-			[DELETION_QUEUED] = "waiting",
-			[DELETION_SWEEP] = "sweep",
-			[DELETION_WAIT] = "waiting",
-			[DELETION_RECHECK] = "recheck",
-			[DELETION_SHOW] = "showing",
-			[DELETION_PARKED] = "parked"
+			[SWEEP_QUEUED] = "waiting",
+			[SWEEP_FIRST] = "sweep",
+			[SWEEP_WAIT] = "waiting",
+			[SWEEP_RECHECK] = "recheck",
+			[SWEEP_VIEWS] = "showing",
+			[SWEEP_PARKED] = "parked"
 	}},
 	[JOB_ARRIVAL] = {ARRIVAL, {
-			[ARRIVAL_QUEUED] = "waiting",
-			[ARRIVAL_SWEEP] = "sweep",
-			[ARRIVAL_WAIT] = "waiting",
-			[ARRIVAL_RECHECK] = "recheck",
-			[ARRIVAL_COPIES] = "copies",
-			[ARRIVAL_PARKED] = "parked"
+			[SWEEP_QUEUED] = "waiting",
+			[SWEEP_FIRST] = "sweep",
+			[SWEEP_WAIT] = "waiting",
+			[SWEEP_RECHECK] = "recheck",
+			[SWEEP_VIEWS] = "copies",
+			[SWEEP_PARKED] = "parked"
 	}}
 };
 
 /* Statements on more than one kind of job take these for granted. */
-StaticAssertDecl((int) REBUILD_QUEUED == JOB_QUEUED &&
-				 (int) RENAME_QUEUED == JOB_QUEUED &&
-				 (int) DELETION_QUEUED == JOB_QUEUED &&
-				 (int) ARRIVAL_QUEUED == JOB_QUEUED && JOB_QUEUED == 0,
+StaticAssertDecl((int) REBUILD_QUEUED == JOB_QUEUED && JOB_QUEUED == 0,
 				 "a job that has not begun is in phase 0");
-StaticAssertDecl((int) RENAME_PARKED == JOB_PARKED &&
-				 (int) DELETION_PARKED == JOB_PARKED &&
-				 (int) ARRIVAL_PARKED == JOB_PARKED,
-				 "a job that is parked is in one phase, whatever its kind");
 
 /* The kind of this name; JOB_DELETION for a name that is none. */
 JobKind
@@ -242,9 +233,9 @@ static KeptPlan any_arrival_plan = {
 bool
 job_arrival_is_queued(void)
 {
-	Datum		copies = Int32GetDatum(ARRIVAL_COPIES);
+	Datum		views = Int32GetDatum(SWEEP_VIEWS);
 
-	return plan_run(&any_arrival_plan, &copies, NULL, true) > 0;
+	return plan_run(&any_arrival_plan, &views, NULL, true) > 0;
 }
 
 /* ------------------------------------------------------------------------

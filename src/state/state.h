@@ -32,7 +32,7 @@ typedef enum JobKind
 /*
  * How far a job is, by kind. The numbers are those in blogstore.jobs. Where the
  * work is done tells what happens in each phase: worker/rebuild.c,
- * members/rename.c, members/user_deletion.c.
+ * members/sweep.c.
  */
 #define JOB_QUEUED 0			/* any job that has not begun */
 #define JOB_PARKED 5			/* a rename or deletion that waits until its owner
@@ -45,35 +45,17 @@ typedef enum RebuildPhase
 	REBUILD_FEED
 } RebuildPhase;
 
-typedef enum RenamePhase
+/* Of a rename, a deletion and an arrival, which sweep over items (members/sweep.c). */
+typedef enum SweepPhase
 {
-	RENAME_QUEUED = JOB_QUEUED,
-	RENAME_SWEEP,
-	RENAME_WAIT,
-	RENAME_RECHECK,
-	RENAME_PARKED = JOB_PARKED
-} RenamePhase;
-
-typedef enum DeletionPhase
-{
-	DELETION_QUEUED = JOB_QUEUED,
-	DELETION_SWEEP,
-	DELETION_WAIT,
-	DELETION_RECHECK,
-	DELETION_SHOW,
-	DELETION_PARKED = JOB_PARKED
-} DeletionPhase;
-
-/* The first ones are those of a rename, of everyone in the shard. */
-typedef enum ArrivalPhase
-{
-	ARRIVAL_QUEUED = JOB_QUEUED,
-	ARRIVAL_SWEEP,
-	ARRIVAL_WAIT,
-	ARRIVAL_RECHECK,
-	ARRIVAL_COPIES,
-	ARRIVAL_PARKED = JOB_PARKED
-} ArrivalPhase;
+	SWEEP_QUEUED = JOB_QUEUED,
+	SWEEP_FIRST,				/* the first pass */
+	SWEEP_WAIT,
+	SWEEP_RECHECK,				/* a further pass */
+	SWEEP_VIEWS,				/* all items are swept, and views are to follow: of a
+								 * deletion or an arrival */
+	SWEEP_PARKED = JOB_PARKED
+} SweepPhase;
 
 typedef struct Job
 {

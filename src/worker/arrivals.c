@@ -146,7 +146,7 @@ refresh_chunk(Job *job, int partition)
 		return false;
 	if (job->partition == PASS_COPIES)
 		return true;
-	job_enter_phase(job, ARRIVAL_COPIES);
+	job_enter_phase(job, SWEEP_VIEWS);
 	job->partition = PASS_COPIES;
 	return false;
 }

@@ -66,12 +66,11 @@ is_ready(const Job *job)
 	{
 		case JOB_REBUILD:
 			break;
-		case JOB_RENAME:
-			return rename_ready(job);
 		case JOB_DELETION:
 			return deletion_ready(job, views_shown());
+		case JOB_RENAME:
 		case JOB_ARRIVAL:
-			return rename_ready(job);
+			return sweep_ready(job);
 	}
 	return true;
 }
@@ -80,7 +79,7 @@ is_ready(const Job *job)
 static bool
 arrival_writes_views(const Job *job)
 {
-	return job->phase == ARRIVAL_COPIES || !OidIsValid(job->shard);
+	return job->phase == SWEEP_VIEWS || !OidIsValid(job->shard);
 }
 
 /* Does the next step of a job write to the views, rather than to items? */
@@ -103,7 +102,7 @@ do_step(Job *job)
 			return rename_step(job);
 		case JOB_DELETION:
 			/* as long as the job is there its user's posts in the feed are hidden */
-			if (job->phase == DELETION_SHOW && layout_is_spread() &&
+			if (job->phase == SWEEP_VIEWS && layout_is_spread() &&
 				feed_has_author(&job->user_id))
 				return false;
 			return deletion_step(job);
