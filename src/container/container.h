@@ -295,8 +295,8 @@ extern bool item_await_inserters(const ItemQuery *query);
 /* can the partition of a key have items of a type? */
 extern bool key_takes(Container container, ItemType type,
 					  const pg_uuid_t *partition_key);
-/* the lock of a key for items of a type; false: !key_takes() */
-extern bool key_lock_init(KeyLock *lock, Container container, ItemType type,
+/* set up the lock of a key for items of a type; an error if !key_takes() */
+extern void key_lock_init(KeyLock *lock, Container container, ItemType type,
 						  const pg_uuid_t *partition_key);
 /* lock to the end of the transaction; false, with LockWaitSkip: others have it */
 extern bool key_lock(const KeyLock *lock, KeyLockMode mode,

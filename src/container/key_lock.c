@@ -52,18 +52,15 @@ key_takes(Container container, ItemType type, const pg_uuid_t *partition_key)
 }
 
 /*
- * The lock that a key names for items of a type; false if its partition cannot have
- * such items. Errors: 55000 if the table that they lie in is not what it should be.
+ * Set up the lock that a key names for items of a type. Errors: 55000 if its partition has no
+ * leaf for them, or that is not what it should be.
  */
-bool
+void
 key_lock_init(KeyLock *lock, Container container, ItemType type,
 			  const pg_uuid_t *partition_key)
 {
-	if (!key_takes(container, type, partition_key))
-		return false;
 	lock->table = leaf_of_key(container, type, partition_key);
 	lock->number = key_page(partition_key);
-	return true;
 }
 
 /* The server's lock, and the server's mode of it. */

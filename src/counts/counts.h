@@ -42,8 +42,6 @@ child_counts(ItemType type, int64 n)
 typedef enum PostHold
 {
 	POST_NOT_HELD,				/* anybody may delete it */
-	POST_WITHOUT_LOCK,			/* no delta can be written: who counts waits for
-								 * the post item */
 	POST_SHARED,				/* locked; not known to be there */
 	/* from here on it is there, and nobody else deletes it */
 	POST_SHARED_SURE,			/* locked, and seen since */
@@ -107,23 +105,6 @@ static inline bool
 delta_is_stripe(const pg_uuid_t *id)
 {
 	return id->data[6] >> 4 == 8;
-}
-
-/*
- * Has a partition a place for deltas? One that its owner has made may have none:
- * counts are changed in the post item there, waiting for its lock.
- */
-static inline bool
-delta_possible_in(int partition)
-{
-	return partition_takes(CONTAINER_POSTS, ITEM_DELTA, partition);
-}
-
-/* Has the partition of a post a place for deltas? */
-static inline bool
-delta_possible(const pg_uuid_t *post_id)
-{
-	return key_takes(CONTAINER_POSTS, ITEM_DELTA, post_id);
 }
 
 extern void counter_init(BlogItem *counter, const pg_uuid_t *post_id);

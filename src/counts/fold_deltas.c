@@ -143,7 +143,7 @@ post_counter_make(const pg_uuid_t *post_id, bool anew)
 {
 	const PostCounts nothing = {0, 0};
 
-	if (!delta_possible(post_id) || delta_insert_counter(post_id, nothing, anew))
+	if (delta_insert_counter(post_id, nothing, anew))
 		return;
 	post_counter_clear(post_id);
 	(void) delta_insert_counter(post_id, nothing, false);

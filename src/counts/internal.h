@@ -81,8 +81,7 @@ extern ItemResult post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode,
 
 /*
  * delta.c: writing deltas of a post that is there and stays, because the caller has
- * it locked or it is the transaction's, and taking them away; only where its
- * partition has a place for deltas (delta_possible()).
+ * it locked or it is the transaction's, and taking them away.
  *
  * Two of a post's deltas are added to again and again: its counter, which is all
  * processes', and a process's stripe.

@@ -7,8 +7,7 @@
  * narrow row: it is added to in place, without a lock, if nobody else has it. If
  * somebody has, a stripe of this process is written beside it. A transaction that
  * has a snapshot of its own would have to fail if the counter was changed since: it
- * leaves a delta. The counts in the post item itself change where the post's
- * partition has no place for deltas, and when they are repaired.
+ * leaves a delta. The counts in the post item itself change when they are repaired.
  *
  * The worker folds stripes and other deltas into the counter (worker/fold.c). While there is
  * none they add up: in READ COMMITTED to one stripe for each process that has come to a
@@ -33,8 +32,6 @@
  *	POST_EXCLUSIVE		| locked by who deletes, and its item is locked
  *	POST_OF_TRANSACTION	| not locked, but this transaction has counted on it, or
  *						| has its item locked: who deletes waits for its end
- *	POST_WITHOUT_LOCK	| there is no place for deltas: who counts, and who
- *						| deletes, waits for the lock of the post item
  *
  * What the one who counts holds, step by step, and what then comes of the other:
  *
@@ -111,15 +108,15 @@ is_of_transaction(const pg_uuid_t *post_id)
 	return item_written_here(&deltas) || item_held_here(&post);
 }
 
-/* A lock on a post, which is not held so far. */
+/* A lock on a post, which is not held so far. Errors: 55000 if deltas have no leaf. */
 void
 post_lock_init(PostLock *lock, const pg_uuid_t *post_id)
 {
 	lock->post_id = *post_id;
 	lock->hidden = false;
 	lock->mode = KEY_LOCK_SHARED;
-	lock->hold = key_lock_init(&lock->key, CONTAINER_POSTS, ITEM_DELTA,
-							   post_id) ? POST_NOT_HELD : POST_WITHOUT_LOCK;
+	lock->hold = POST_NOT_HELD;
+	key_lock_init(&lock->key, CONTAINER_POSTS, ITEM_DELTA, post_id);
 }
 
 /*
@@ -224,10 +221,7 @@ is_sure(PostLock *lock)
 	return lock->hold >= POST_SHARED_SURE;
 }
 
-/*
- * Is a post one whose counter others are at just now, or that has no place for
- * one?
- */
+/* Is a post one whose counter others are at just now? */
 bool
 post_is_busy(const PostLock *lock)
 {
@@ -325,7 +319,6 @@ post_unlock(PostLock *lock)
 			lock->hold = POST_NOT_HELD;
 			break;
 		case POST_NOT_HELD:
-		case POST_WITHOUT_LOCK:
 		case POST_OF_TRANSACTION:
 			break;
 	}
@@ -334,24 +327,6 @@ post_unlock(PostLock *lock)
 /* ------------------------------------------------------------------------
  * The count
  * ------------------------------------------------------------------------ */
-
-/* Add to the counts of a post item, waiting for its lock. */
-static ItemResult
-count_in_item(const pg_uuid_t *post_id, PostCounts counts)
-{
-	ItemWriter *writer;
-	BlogItem	post;
-	ItemResult	result;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	result = post_lock_for_counts(writer, post_id, LockWaitBlock, &post);
-	if (result == ITEM_OK)
-		post_write_counts(writer, &post, counts);
-	item_writer_close(writer);
-	PopActiveSnapshot();
-	return result;
-}
 
 /*
  * Have a post that stays count in this process's stripe, or where that cannot be, in a new
@@ -384,20 +359,6 @@ count_beside(const PostLock *lock, PostCounts counts)
 }
 
 /*
- * Count where deltas have no place: wait for the post item. POST_UNSURE comes of it
- * only in the worker, which leaves out a post item that lacks values.
- */
-static PostCountResult
-count_without_deltas(const pg_uuid_t *post_id, PostCounts counts)
-{
-	ItemResult	result = count_in_item(post_id, counts);
-
-	if (result == ITEM_OK)
-		return POST_COUNTED;
-	return result == ITEM_NOT_FOUND ? POST_GONE : POST_UNSURE;
-}
-
-/*
  * Have a post, which is locked, count comments and likes that this transaction
  * writes or deletes. PostCountResult tells what came of it. POST_UNSURE does not
  * come of a post that is sure; of any other it asks for unlocking the post, and then
@@ -406,10 +367,6 @@ count_without_deltas(const pg_uuid_t *post_id, PostCounts counts)
 PostCountResult
 post_count(PostLock *lock, PostCounts counts)
 {
-	const pg_uuid_t *post_id = &lock->post_id;
-
-	if (!delta_possible(post_id))
-		return count_without_deltas(post_id, counts);
 	if (!is_sure(lock))
 		return POST_UNSURE;
 	count_beside(lock, counts);
@@ -438,8 +395,6 @@ post_keep(const pg_uuid_t *post_id)
 	const PostCounts nothing = {0, 0};
 	PostLock	lock;
 
-	if (!delta_possible(post_id))
-		return true;
 	post_lock_init(&lock, post_id);
 	if (post_lock_shared(&lock, LockWaitBlock) != ITEM_OK)
 		return false;

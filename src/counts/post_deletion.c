@@ -62,14 +62,9 @@ is_counted_on(const pg_uuid_t *post_id)
 static void
 await_nobody_counting(const PostLock *lock)
 {
-	bool		counting;
-
 	do
-	{
 		CHECK_FOR_INTERRUPTS();
-		counting = delta_possible(&lock->post_id) &&
-			await_counting(&lock->post_id);
-	} while (counting);
+	while (await_counting(&lock->post_id));
 }
 
 /*
@@ -119,8 +114,6 @@ lock_exclusive(PostLock *lock, LockTupleMode mode, LockWaitPolicy wait)
 {
 	ItemResult	result = ITEM_LOCKED;
 
-	if (lock->hold == POST_WITHOUT_LOCK)
-		return post_row_lock(&lock->post_id, mode, wait);
 	if (wait != LockWaitBlock)
 		return lock_exclusive_once(lock, mode, wait, wait);
 	for (int i = 0; i < TRIES_TO_LOCK && result == ITEM_LOCKED; i++)
@@ -260,8 +253,7 @@ delete_all_children(const PostLock *lock)
 	await_nobody_counting(lock);
 	(void) delete_children(ITEM_COMMENT, post_id, LockWaitBlock, 0, &busy);
 	(void) delete_children(ITEM_LIKE, post_id, LockWaitBlock, 0, &busy);
-	if (delta_possible(post_id))
-		(void) delete_children(ITEM_DELTA, post_id, LockWaitBlock, 0, &busy);
+	(void) delete_children(ITEM_DELTA, post_id, LockWaitBlock, 0, &busy);
 }
 
 /*

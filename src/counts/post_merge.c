@@ -157,8 +157,8 @@ repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
 
 /*
  * Make the counts of a post that is locked what is there. By how much one snapshot says
- * that they are wrong stays so: who counts brings the item with it. Returns whether all items could be read; *base:
- * what the post item is to say, which is nothing where there are deltas.
+ * that they are wrong stays so: who counts brings the item with it. Returns whether all items could be read; *base: what the post item is to say, which is
+ * nothing.
  */
 static bool
 repair_locked(const BlogItem *post, PostCounts *base)
@@ -202,23 +202,6 @@ repair_locked(const BlogItem *post, PostCounts *base)
 	return left_out_count() == left_out;
 }
 
-/* The counts of a post whose partition has no place for deltas. */
-static bool
-repair_item(const BlogItem *post, PostCounts *base)
-{
-	const pg_uuid_t *post_id = item_uuid(post, PROP_POST_ID);
-	uint64		left_out = left_out_count();
-	PostCounts	actual;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	actual.comments = count_children(ITEM_COMMENT, post_id);
-	actual.likes = count_children(ITEM_LIKE, post_id);
-	PopActiveSnapshot();
-	if (left_out_count() == left_out)
-		*base = actual;
-	return left_out_count() == left_out;
-}
-
 /*
  * Make a post's counts what is there, with the post locked. Returns false if there
  * is no such post, or not all of its items can be read. In READ COMMITTED.
@@ -241,8 +224,7 @@ post_counter_repair(const pg_uuid_t *post_id)
 		};
 		PostCounts	before = base;
 
-		found = delta_possible(post_id) ? repair_locked(&post, &base) :
-			repair_item(&post, &base);
+		found = repair_locked(&post, &base);
 		if (base.comments != before.comments || base.likes != before.likes)
 			post_write_counts(writer, &post, (PostCounts) {
 				base.comments - before.comments, base.likes - before.likes

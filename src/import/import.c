@@ -218,17 +218,6 @@ import_users(Import *import)
 		import_outdated(import, "a user was created and deleted");
 }
 
-/* Have all partitions a leaf for deltas? */
-static bool
-deltas_possible(void)
-{
-	for (int p = partition_first(CONTAINER_POSTS, ITEM_DELTA); p != NO_PARTITION;
-		 p = partition_after(CONTAINER_POSTS, ITEM_DELTA, p))
-		if (!delta_possible_in(p))
-			return false;
-	return true;
-}
-
 /* Edit the items that differ, if any do. */
 static void
 edit_items(Import *import, ItemType type)
@@ -279,9 +268,7 @@ import_posts(Import *import)
 	if (others > 0)
 	{
 		container_require_served(CONTAINER_POSTS);
-		import_run_write(import,
-						 deltas_possible() ? import_write_deltas_sql :
-						 import_add_counts_sql, others);
+		import_run_write(import, import_write_deltas_sql, others);
 	}
 	edit_items(import, ITEM_POST);
 	edit_items(import, ITEM_COMMENT);
@@ -315,6 +302,7 @@ need_all_leaves(const Import *import)
 		{
 			need_leaves(CONTAINER_POSTS, ITEM_POST);
 			need_leaves(CONTAINER_POSTS, t);
+			need_leaves(CONTAINER_POSTS, ITEM_DELTA);
 		}
 }
 

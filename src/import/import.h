@@ -95,7 +95,6 @@ extern const char *const import_counted_sql;
 extern const char *const import_to_lock_sql;
 extern const char *const import_lock_posts_sql;
 extern const char *const import_write_deltas_sql;
-extern const char *const import_add_counts_sql;
 
 /* import_spread_sql.c: those of a cluster */
 extern const char *const import_spread_tables_sql[];

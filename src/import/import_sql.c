@@ -410,12 +410,3 @@ const char *const import_write_deltas_sql =
 "INSERT INTO " POSTS_SQL " (id, type, post_id, comment_count, like_count)"
 " SELECT gen_random_uuid(), 'delta', post_id, comments, likes"
 " FROM @count WHERE NOT fresh AND comments + likes > 0";
-
-/* Adds to the posts' own counts, where partitions have no leaf for deltas. */
-const char *const import_add_counts_sql =
-"UPDATE " POSTS_SQL " AS p"
-" SET comment_count = p.comment_count + k.comments,"
-" like_count = p.like_count + k.likes"
-" FROM @count AS k"
-" WHERE p.type = 'post' AND p.post_id = k.post_id AND NOT k.fresh"
-" AND k.comments + k.likes > 0";

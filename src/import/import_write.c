@@ -60,19 +60,16 @@ begin_posts(WriteReceiver *receiver)
 	receiver->post = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 }
 
-/* The next post that was written, and its partition has a place for counters. */
+/* Find the next post that was written; false: there are no more. */
 static bool
 next_counted(WriteReceiver *receiver, pg_uuid_t *post_id)
 {
-	while (tuplestore_gettupleslot(receiver->posts, true, false, receiver->post))
-	{
-		bool		isnull;
+	bool		isnull;
 
-		*post_id = *DatumGetUUIDP(slot_getattr(receiver->post, 1, &isnull));
-		if (delta_possible(post_id))
-			return true;
-	}
-	return false;
+	if (!tuplestore_gettupleslot(receiver->posts, true, false, receiver->post))
+		return false;
+	*post_id = *DatumGetUUIDP(slot_getattr(receiver->post, 1, &isnull));
+	return true;
 }
 
 /*

@@ -119,7 +119,6 @@ extern void container_require_whole(Container container);
 
 /* leaf.c: what items a partition can have, and in which table (InvalidOid: none) */
 extern Oid	partition_leaf(Container container, ItemType type, int partition);
-extern bool partition_takes(Container container, ItemType type, int partition);
 extern int	partition_of_items(Container container, ItemType type,
 							   const pg_uuid_t *key);
 extern bool partition_has_path(Container container, ItemType type,

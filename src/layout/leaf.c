@@ -61,13 +61,6 @@ partition_leaf(Container container, ItemType type, int partition)
 	return known_leaf(layout_get(container), type, partition);
 }
 
-/* Has a partition a leaf for items of a type? */
-bool
-partition_takes(Container container, ItemType type, int partition)
-{
-	return OidIsValid(partition_leaf(container, type, partition));
-}
-
 /* Has the partition that holds a key a leaf for items of a type? */
 bool
 partition_takes_key(Container container, ItemType type, const pg_uuid_t *key)

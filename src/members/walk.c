@@ -187,8 +187,10 @@ delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 	BlogItem	user;
 	KeyLock		lock;
 
-	if (!key_lock_init(&lock, CONTAINER_USERS, ITEM_USER, author) ||
-		!key_lock(&lock, KEY_LOCK_EXCLUSIVE, LockWaitSkip) ||
+	if (!key_takes(CONTAINER_USERS, ITEM_USER, author))
+		return VISIT_BUSY;
+	key_lock_init(&lock, CONTAINER_USERS, ITEM_USER, author);
+	if (!key_lock(&lock, KEY_LOCK_EXCLUSIVE, LockWaitSkip) ||
 		user_find_now(author, &user))
 		return VISIT_BUSY;
 	return delete_item(visitor, scan, item, walk);
@@ -203,8 +205,10 @@ deletion_claim(const pg_uuid_t *user_id)
 {
 	KeyLock		lock;
 
-	if (key_lock_init(&lock, CONTAINER_USERS, ITEM_USER, user_id))
-		(void) key_lock(&lock, KEY_LOCK_SHARED, LockWaitBlock);
+	if (!key_takes(CONTAINER_USERS, ITEM_USER, user_id))
+		return;
+	key_lock_init(&lock, CONTAINER_USERS, ITEM_USER, user_id);
+	(void) key_lock(&lock, KEY_LOCK_SHARED, LockWaitBlock);
 }
 
 static VisitOutcome

@@ -241,9 +241,12 @@ add_leaves(Spread *spread, Container container, ItemType type,
 {
 	for (int p = partition_first(container, type); p != NO_PARTITION;
 		 p = partition_after(container, type, p))
-		if (partition_takes(container, type, p))
-			add_source(spread, partition_leaf(container, type, p), target, first,
-					   second, UUIDOID);
+	{
+		Oid			leaf = partition_leaf(container, type, p);
+
+		if (OidIsValid(leaf))
+			add_source(spread, leaf, target, first, second, UUIDOID);
+	}
 }
 
 /* Errors: 0A000 if there is a leaf of posts that would not be copied, or twice. */

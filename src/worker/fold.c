@@ -262,7 +262,7 @@ find_deltas(void)
 	look_from_start = false;
 	if (look_at == NO_PARTITION)
 		return false;
-	if (delta_possible_in(look_at) && !find_deltas_in(look_at))
+	if (!find_deltas_in(look_at))
 		return true;
 	look_after.valid = false;
 	look_at = partition_after(CONTAINER_POSTS, ITEM_DELTA, look_at);
@@ -280,7 +280,8 @@ fold_post(PendingPost *post)
 	int64		taken = 0;
 	ItemResult	outcome = ITEM_NOT_FOUND;
 
-	if (delta_possible(&post->post_id))
+	/* its partition may have gone since it was remembered */
+	if (key_takes(CONTAINER_POSTS, ITEM_DELTA, &post->post_id))
 		outcome = post_fold(&post->post_id, FOLD_DELTAS, many, &taken, &left);
 	if (taken >= FOLD_DELTAS)
 		post->deltas = MANY_DELTAS; /* there may be more: at once */
@@ -440,8 +441,6 @@ fold_everything(void)
 	{
 		ItemPlace	place = {.valid = false};
 
-		if (!delta_possible_in(p))
-			continue;
 		PushActiveSnapshot(GetTransactionSnapshot());
 		while (next_counted(p, &place))
 			fold_patiently(&place.first, &patience);
