@@ -65,7 +65,7 @@ extern bool post_is_busy(const PostLock *lock);
 extern bool post_lock_at_once(PostLock *lock);
 extern bool post_try_lock_shared(PostLock *lock);
 extern ItemResult post_lock_shared(PostLock *lock, LockWaitPolicy wait);
-extern void post_lock_counter(PostLock *lock, LockWaitPolicy wait);
+extern void post_try_lock_counter(PostLock *lock);
 extern bool post_has_counter(const PostLock *lock);
 extern void post_unlock(PostLock *lock);
 extern void post_await_unlock(const PostLock *lock);
@@ -83,9 +83,7 @@ extern PostCountResult post_count_after_deletion(PostLock *lock,
 												 PostCounts counts);
 extern bool post_keep(const pg_uuid_t *post_id);
 
-/* post_merge.c: what was counted beside a post comes into it */
-extern ItemResult post_fold(const pg_uuid_t *post_id, int64 limit, bool merge,
-							int64 *taken, bool *left);
+/* post_repair.c: a post's counts become what they should be */
 extern bool post_counter_repair(const pg_uuid_t *post_id);
 
 /*
@@ -109,7 +107,9 @@ delta_is_stripe(const pg_uuid_t *id)
 
 extern void counter_init(BlogItem *counter, const pg_uuid_t *post_id);
 
-/* fold_deltas.c: a post has a counter */
+/* post_fold.c: a post has a counter, into which its deltas come */
+extern ItemResult post_fold(const pg_uuid_t *post_id, int64 limit, bool merge,
+							int64 *taken, bool *left);
 extern void post_counter_clear(const pg_uuid_t *post_id);
 extern void post_counter_make(const pg_uuid_t *post_id, bool anew);
 

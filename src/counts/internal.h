@@ -111,10 +111,4 @@ extern bool delta_any(const pg_uuid_t *post_id);
 extern int64 delta_take(const pg_uuid_t *post_id, int64 limit,
 						PostCounts *counts, bool *left);
 
-/* fold_deltas.c: deltas into the counter, if the caller may change that */
-extern ItemResult fold_deltas(const pg_uuid_t *post_id, int64 limit,
-							  bool counter, bool merge, int64 *taken,
-							  bool *left);
-extern int64 fold_away(const pg_uuid_t *post_id, int64 limit, bool *left);
-
 #endif							/* BLOGSTORE_COUNTS_INTERNAL_H */

@@ -235,7 +235,7 @@ post_is_busy(const PostLock *lock)
 bool
 post_lock_at_once(PostLock *lock)
 {
-	post_lock_counter(lock, LockWaitSkip);
+	post_try_lock_counter(lock);
 	if (lock->hold == POST_SHARED && !is_sure(lock))
 		post_unlock(lock);
 	return lock->hold == POST_SHARED_SURE;
@@ -276,17 +276,16 @@ post_lock_shared(PostLock *lock, LockWaitPolicy wait)
 }
 
 /*
- * Lock a post shared, that was not locked, as the one who may change its counter.
- * With LockWaitBlock wait for others who have it so for a moment, and for who deletes
- * the post; else it may stay unlocked.
+ * Lock a post shared as the one process that may change its counter. The post stays unlocked
+ * if that takes waiting; it must not be locked before.
  */
 void
-post_lock_counter(PostLock *lock, LockWaitPolicy wait)
+post_try_lock_counter(PostLock *lock)
 {
 	if (lock->hold != POST_NOT_HELD)
 		return;
 	lock->mode = KEY_LOCK_SHARED_FIRST;
-	if (key_lock(&lock->key, lock->mode, wait))
+	if (key_lock(&lock->key, lock->mode, LockWaitSkip))
 		lock->hold = POST_SHARED;
 }
 

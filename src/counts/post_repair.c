@@ -1,8 +1,8 @@
 /*
- * post_merge.c
- *		Making a post's counts what they should be: folding, repairing.
+ * post_repair.c
+ *		Making a post's counts what they should be.
  *
- * Runs in backends and in the worker.
+ * Runs in backends.
  */
 #include "postgres.h"
 
@@ -15,66 +15,6 @@
 #include "access/xact.h"
 #include "common/int.h"
 #include "utils/snapmgr.h"
-
-/* Does the active snapshot show a post? */
-static bool
-is_shown(const pg_uuid_t *post_id)
-{
-	Datum		key = UUIDPGetDatum(post_id);
-	ItemQuery	query = post_query(&key);
-	BlogItem	post;
-	ItemScan   *scan = item_scan_begin(&query);
-	bool		shown = item_scan_next(scan, &post);
-
-	item_scan_end(scan);
-	return shown;
-}
-
-/*
- * Delete what a post that is not there has left behind. One that is made anew at this
- * moment comes with its counter: so one snapshot says that it is not there, and what
- * is to go.
- */
-static int64
-fold_nobodys(const pg_uuid_t *post_id, int64 limit, bool *left)
-{
-	int64		taken = 0;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	if (!is_shown(post_id))
-		taken = fold_away(post_id, limit, left);
-	PopActiveSnapshot();
-	return taken;
-}
-
-/*
- * Fold a post's deltas, at most limit of them, into its counter, or if somebody has
- * that, and merge says so, into one delta. ITEM_LOCKED: they were left or merged;
- * ITEM_NOT_FOUND: there is no such post, and what it has left behind is deleted.
- * taken: how many; left: whether there are others. In READ COMMITTED.
- */
-ItemResult
-post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
-		  bool *left)
-{
-	PostLock	lock;
-	ItemResult	result;
-	uint64		left_out = left_out_count();
-
-	*taken = 0;
-	*left = false;
-	post_lock_init(&lock, post_id);
-	post_lock_counter(&lock, LockWaitSkip);
-	result = post_lock_shared(&lock, LockWaitSkip);
-	/* what nobody has written needs no lock of the counter */
-	if (result == ITEM_OK && delta_any(post_id))
-		result = fold_deltas(post_id, limit, post_has_counter(&lock), merge,
-							 taken, left);
-	else if (result == ITEM_NOT_FOUND && left_out_count() == left_out)
-		*taken = fold_nobodys(post_id, limit, left);
-	post_unlock(&lock);
-	return result;
-}
 
 /* How many items of a type a post counts, by the active snapshot. */
 static int64
@@ -174,7 +114,7 @@ repair_locked(const BlogItem *post, PostCounts *base)
 	PostCounts	rest;
 
 	post_lock_init(&lock, post_id);
-	post_lock_counter(&lock, LockWaitSkip);
+	post_try_lock_counter(&lock);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
 	counter_init(&counter, post_id);

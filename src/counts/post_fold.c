@@ -1,5 +1,5 @@
 /*
- * fold_deltas.c
+ * post_fold.c
  *		Deltas beside a post's counter come into it.
  *
  * Folding deletes deltas and writes what they say, in one transaction, so that
@@ -67,7 +67,7 @@ fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
  * while their leaf was away. At most limit deltas, and the counter. Returns how many
  * deltas went.
  */
-int64
+static int64
 fold_away(const pg_uuid_t *post_id, int64 limit, bool *left)
 {
 	PostCounts	counts = {0, 0};
@@ -89,22 +89,23 @@ fold_away(const pg_uuid_t *post_id, int64 limit, bool *left)
 }
 
 /*
- * Fold deltas, at most limit of them, of a post that is there and stays: into its
- * counter if the caller may change it (counter), or if that cannot be, and merge says
- * so, into one delta. ITEM_LOCKED: they were left or merged. Adds to *taken how many
- * went; *left becomes true if there are others. In READ COMMITTED.
+ * Fold deltas, at most limit of them, of a post that is locked: into its counter if the
+ * lock allows to change that, or if that cannot be, and merge says so, into one delta.
+ * ITEM_LOCKED: they were left or merged. Adds to *taken how many went; *left becomes true
+ * if there are others. In READ COMMITTED.
  */
-ItemResult
-fold_deltas(const pg_uuid_t *post_id, int64 limit, bool counter, bool merge,
-			int64 *taken, bool *left)
+static ItemResult
+fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
+			bool *left)
 {
+	const pg_uuid_t *post_id = &lock->post_id;
 	PostCounts	counts = {0, 0};
 	FoldTarget	target = {.writer = NULL};
 	ItemResult	result = ITEM_LOCKED;
 	int64		n = 0;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	if (counter)
+	if (post_has_counter(lock))
 		result = fold_lock(&target, post_id);
 	if (result == ITEM_OK || (result == ITEM_LOCKED && merge))
 	{
@@ -120,6 +121,65 @@ fold_deltas(const pg_uuid_t *post_id, int64 limit, bool counter, bool merge,
 	if (target.writer != NULL)
 		item_writer_close(target.writer);
 	PopActiveSnapshot();
+	return result;
+}
+
+/* Does the active snapshot show a post? */
+static bool
+is_shown(const pg_uuid_t *post_id)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	ItemQuery	query = post_query(&key);
+	BlogItem	post;
+	ItemScan   *scan = item_scan_begin(&query);
+	bool		shown = item_scan_next(scan, &post);
+
+	item_scan_end(scan);
+	return shown;
+}
+
+/*
+ * Delete what a post that is not there has left behind. One that is made anew at this
+ * moment comes with its counter: so one snapshot says that it is not there, and what
+ * is to go.
+ */
+static int64
+fold_nobodys(const pg_uuid_t *post_id, int64 limit, bool *left)
+{
+	int64		taken = 0;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (!is_shown(post_id))
+		taken = fold_away(post_id, limit, left);
+	PopActiveSnapshot();
+	return taken;
+}
+
+/*
+ * Fold a post's deltas, at most limit of them, into its counter, or if somebody has
+ * that, and merge says so, into one delta. ITEM_LOCKED: they were left or merged;
+ * ITEM_NOT_FOUND: there is no such post, and what it has left behind is deleted.
+ * taken: how many; left: whether there are others. In READ COMMITTED.
+ */
+ItemResult
+post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
+		  bool *left)
+{
+	PostLock	lock;
+	ItemResult	result;
+	uint64		left_out = left_out_count();
+
+	*taken = 0;
+	*left = false;
+	post_lock_init(&lock, post_id);
+	post_try_lock_counter(&lock);
+	result = post_lock_shared(&lock, LockWaitSkip);
+	/* what nobody has written needs no lock of the counter */
+	if (result == ITEM_OK && delta_any(post_id))
+		result = fold_locked(&lock, limit, merge, taken, left);
+	else if (result == ITEM_NOT_FOUND && left_out_count() == left_out)
+		*taken = fold_nobodys(post_id, limit, left);
+	post_unlock(&lock);
 	return result;
 }
 
