@@ -495,7 +495,7 @@ LANGUAGE C STABLE PARALLEL SAFE;
 REVOKE ALL ON FUNCTION @extschema@.verify FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.verify IS
 'Compare counts, usernames and views with what the containers imply, in one snapshot; reads everything. Views are compared while they are served: call wait_for_views() first, or what is on its way shows here. It may take one to two times maintenance_work_mem, or a dozen times work_mem where that is more than an eighth of it.
-Returns one row per discrepancy: the container (or usernames, jobs), the problem (orphan, comment_count, like_count, username, registry, missing copy, extra copy, stale copy; invalid: a value that must be there is NULL; search_path: a function that the owner has attached does not fix its search_path), the item and its keys, what it should be and what it is (of an invalid item the property, of an invalid copy what it shows; of a function the statement that fixes its search_path, and its name). No row when all is well.
+Returns one row per discrepancy: the container (or usernames, jobs), the problem (orphan, comment_count, like_count, username, registry, missing copy, extra copy, stale copy; invalid: a value that must be there is NULL; search_path: a function that the owner has attached does not fix its search_path), the item and its keys, what it should be and what it is (of an invalid item the property, of an invalid copy what it shows; of a function the statement that fixes its search_path, and its name). While there are such functions, nothing else is compared. No row when all is well.
 Errors: 55000 no containers, or a column is missing or has another type.';
 
 CREATE FUNCTION @extschema@.repair()

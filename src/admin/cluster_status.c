@@ -120,7 +120,7 @@ get_cluster_status(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	/* the caller's operators are none of the owner's */
-	setting_change("search_path", "pg_catalog, pg_temp");
+	setting_change("search_path", SAFE_SEARCH_PATH);
 	if (spread)
 		owner_begin(&scope);
 	SPI_connect();

@@ -205,6 +205,7 @@ export_spread(DestReceiver *dest)
 		appendStringInfo(&ids, "%s%s", ids.len > 0 ? "," : "",
 						 DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(lfirst(lc)))));
 	tables_lock_for_import();
+	container_require_served(CONTAINER_POSTS, false);
 	guard = guard_enter();
 	send_rows(spread_items_sql, psprintf("{%s}", ids.data), dest);
 	send_rows(spread_users_sql, "{}", dest);

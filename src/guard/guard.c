@@ -8,7 +8,7 @@
  * tables, deferred triggers, PREPARE, LISTEN, DISCARD and cursors WITH HOLD. Its
  * settings last until the guard is left. And it executes no DDL.
  *
- * The other direction is pinned.c: attached functions fix their search_path, so
+ * The other direction is attached.c: attached functions fix their search_path, so
  * that the caller cannot choose what they do.
  *
  * Guards nest, and are left in reverse order. An error leaves those that its
@@ -113,5 +113,5 @@ guard_init(void)
 {
 	RegisterXactCallback(transaction_ends, NULL);
 	RegisterSubXactCallback(subtransaction_ends, NULL);
-	pinned_init();
+	attached_init();
 }

@@ -24,9 +24,9 @@ extern bool code_is_attached(Relation rel);
 extern bool index_is_attached(Relation index);
 extern AttrNumber index_leaves_out_nulls_of(Relation index);
 
-/* pinned.c: the owner is protected from the caller */
-extern void pinned_init(void);
-extern uint64 pinned_stamp(void);
+/* attached.c: the owner is protected from the caller */
+extern void attached_init(void);
+extern uint64 attached_stamp(void);
 extern char *attached_deferrable(Relation rel);
 extern List *attached_unpinned(Relation rel);
 extern char *function_name(Oid function);

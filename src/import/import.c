@@ -266,10 +266,7 @@ import_posts(Import *import)
 			tuplestore_end(import->passed[t]);
 	}
 	if (others > 0)
-	{
-		container_require_served(CONTAINER_POSTS);
 		import_run_write(import, import_write_deltas_sql, others);
-	}
 	edit_items(import, ITEM_POST);
 	edit_items(import, ITEM_COMMENT);
 	import_hide_posts(import);
@@ -318,6 +315,8 @@ lock_all(Import *import)
 	}
 	(void) import_run(import, import_lock_tables_sql);
 	need_all_leaves(import);
+	container_require_served(CONTAINER_USERS, true);
+	container_require_served(CONTAINER_POSTS, true);
 }
 
 /* All that is done as the owner once the sources have been read. */

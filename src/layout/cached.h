@@ -43,7 +43,7 @@ typedef struct CachedLeaf
 	Oid			index[N_PATHS];
 	bool		attached;		/* is code of the owner's attached? As far as
 								 * indexes were looked for */
-	uint64		served;			/* pinned_stamp() when attached code was last found
+	uint64		served;			/* attached_stamp() when attached code was last found
 								 * to be such as can be run; 0: not known */
 } CachedLeaf;
 

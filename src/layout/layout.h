@@ -132,8 +132,8 @@ extern VirtualTransactionId *partition_writers(Container container,
 extern int64 item_estimate(Container container, ItemType type);
 
 /* leaf.c: can code be run that the owner has attached? */
-extern void table_require_served(Oid relid);
-extern void container_require_served(Container container);
+extern void table_require_served(Oid relid, bool write);
+extern void container_require_served(Container container, bool write);
 extern List *container_unpinned(Container container);
 
 /* left_out.c, mended.c: what cannot be read */

@@ -195,21 +195,12 @@ open_leaf_table(Oid relid, LOCKMODE lockmode)
 	return rel;
 }
 
-/*
- * What keeps code that is attached to an open table from being run; NULL: nothing.
- * The table is a leaf, a container's root, or another that statements write.
- */
+/* A function that is attached to an open table does not fix its search_path; NULL: all do. */
 static LayoutProblem *
-attached_problem(Relation rel)
+unpinned_problem(Relation rel)
 {
-	char	   *deferrable = attached_deferrable(rel);
-	List	   *unpinned;
+	List	   *unpinned = attached_unpinned(rel);
 
-	if (deferrable != NULL)
-		return shape_problem(psprintf("\"%s\" has a deferrable trigger or constraint, \"%s\"",
-									  RelationGetRelationName(rel), deferrable),
-							 "Make it NOT DEFERRABLE: it would run at the end of the transaction, as the caller.");
-	unpinned = attached_unpinned(rel);
 	if (unpinned == NIL)
 		return NULL;
 	return shape_problem(psprintf("function %s, which is attached to \"%s\", does not fix its search_path",
@@ -219,11 +210,24 @@ attached_problem(Relation rel)
 								  function_pin_statement(linitial_oid(unpinned))));
 }
 
+/* What keeps rows from being written to an open table to which code is attached; NULL: nothing. */
+static LayoutProblem *
+attached_problem(Relation rel)
+{
+	char	   *deferrable = attached_deferrable(rel);
+
+	if (deferrable != NULL)
+		return shape_problem(psprintf("\"%s\" has a deferrable trigger or constraint, \"%s\"",
+									  RelationGetRelationName(rel), deferrable),
+							 "Make it NOT DEFERRABLE: it would run at the end of the transaction, as the caller.");
+	return unpinned_problem(rel);
+}
+
 /* The same for a leaf, remembered as long as it holds. */
 static LayoutProblem *
 leaf_attached_problem(CachedLeaf *leaf, Relation rel)
 {
-	uint64		stamp = pinned_stamp();
+	uint64		stamp = attached_stamp();
 	LayoutProblem *problem;
 
 	if (!leaf->attached || leaf->served == stamp)
@@ -235,30 +239,37 @@ leaf_attached_problem(CachedLeaf *leaf, Relation rel)
 }
 
 /*
- * Statements are about to write to a table. Errors: 55000 if code is attached to it that
- * cannot be run. Locks: RowExclusiveLock on the table, to the end of the transaction.
+ * A statement is about to read a table, or to write to it. Planning alone evaluates
+ * immutable functions in constraints and indexes. Errors: 55000 if code is attached to the
+ * table that cannot be run. Locks: AccessShareLock or RowExclusiveLock on the table, to the end
+ * of the transaction.
  */
 void
-table_require_served(Oid relid)
+table_require_served(Oid relid, bool write)
 {
-	Relation	rel = table_open(relid, RowExclusiveLock);
-	LayoutProblem *problem = attached_problem(rel);
+	Relation	rel = table_open(relid, write ? RowExclusiveLock : AccessShareLock);
+	LayoutProblem *problem = write ? attached_problem(rel) : unpinned_problem(rel);
 
+	/* a rule's functions are not searched, and only statements would run it */
+	if (problem == NULL && write && rel->rd_rules != NULL)
+		problem = shape_problem(psprintf("\"%s\" has a rule",
+										 RelationGetRelationName(rel)),
+								"Drop it, and use a trigger in its place.");
 	if (problem != NULL)
 		layout_problem_raise(problem);
 	table_close(rel, NoLock);
 }
 
-/* The same for a container, by the names of its root. Locks: also all leaves. */
+/* The same for a container, which the statement names by its root, and all its leaves. */
 void
-container_require_served(Container container)
+container_require_served(Container container, bool write)
 {
-	table_require_served(container_table_oid(container));
+	table_require_served(container_table_oid(container), write);
 	for (ItemType type = 0; type < N_ITEM_TYPES; type++)
 		for (int p = partition_first(container, type); p != NO_PARTITION;
 			 p = partition_after(container, type, p))
 			if (OidIsValid(partition_leaf(container, type, p)))
-				table_require_served(partition_leaf(container, type, p));
+				table_require_served(partition_leaf(container, type, p), write);
 }
 
 /*

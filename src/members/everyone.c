@@ -75,7 +75,7 @@ run(const char *sql, int nargs, const BlogItem *user)
 		nulls[i] = user->isnull[props[i]] ? 'n' : ' ';
 	}
 	need_everyone();
-	table_require_served(table_lookup(EVERYONE_TABLE));
+	table_require_served(table_lookup(EVERYONE_TABLE), true);
 	guard = guard_enter();
 	rc = SPI_execute_with_args(sql, nargs, types, value, nulls, false, 0);
 	if (rc < 0)

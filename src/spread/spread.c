@@ -269,7 +269,7 @@ distribute_containers(PG_FUNCTION_ARGS)
 	spread.creation.spread = true;
 
 	nest = NewGUCNestLevel();
-	setting_change("search_path", "pg_catalog, pg_temp");
+	setting_change("search_path", SAFE_SEARCH_PATH);
 	setting_change("default_table_access_method", "heap");
 	setting_change("row_security", "off");
 	SPI_connect();

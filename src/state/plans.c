@@ -90,13 +90,19 @@ tables_lock_for_import(void)
 	lock_bookkeeping(BOOK_JOBS);
 }
 
-/* Lock the tables that a plan's statement is on. */
+/*
+ * Lock the tables that a plan's statement is on, and be sure that it runs no code attached to
+ * them that must not be run. Errors: 42501, 55000.
+ */
 static void
-lock_tables(const KeptPlan *plan)
+lock_tables(const KeptPlan *plan, bool write)
 {
 	for (int c = 0; c < N_CONTAINERS; c++)
 		if (plan->tables & ON_CONTAINER(c))
+		{
 			lock_container(c);
+			container_require_served(c, write);
+		}
 	for (int t = 0; t < N_BOOKKEEPING; t++)
 		if (plan->tables & ON_BOOKKEEPING(t))
 			lock_bookkeeping(t);
@@ -151,10 +157,7 @@ plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 	int			rc;
 	Guard	   *guard;
 
-	lock_tables(plan);
-	for (Container c = 0; !read_only && c < N_CONTAINERS; c++)
-		if (plan->tables & ON_CONTAINER(c))
-			container_require_served(c);
+	lock_tables(plan, !read_only);
 	guard = guard_enter();
 	prepare(plan);
 	rc = SPI_execute_plan(plan->plan, values, nulls, read_only, 0);
@@ -205,7 +208,7 @@ plan_send(KeptPlan *plan, DestReceiver *dest)
 	int			rc;
 	Guard	   *guard;
 
-	lock_tables(plan);
+	lock_tables(plan, false);
 	guard = guard_enter();
 	prepare(plan);
 	rc = SPI_execute_plan_extended(plan->plan, &options);

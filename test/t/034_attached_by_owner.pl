@@ -278,6 +278,7 @@ for my $kind (sort keys %kind)
 	my ($fix) = $refused =~ /^HINT: +Run (ALTER FUNCTION .*? SET search_path = .*?, pg_temp);/m;
 	is($fix, "ALTER FUNCTION $function SET search_path = app, pg_temp", "$kind: the hint has the statement");
 	is(superuser(q{SELECT DISTINCT container, problem, expected, actual FROM blogstore.verify()}), "posts|search_path|$fix|$function", "$kind: verify() lists it");
+	is(superuser(q{SELECT DISTINCT kit.try(call) FROM unnest(ARRAY['blogstore.export_documents()', 'blogstore.repair()']) AS call}), '55000, hint', "$kind: statements on whole containers are refused");
 	is(caller_('SELECT title FROM blogstore.get_post(kit.p(1))'), 'one', "$kind: readers do not mind");
 	superuser($fix);
 	is(create(), 'wanted', "$kind: as the hint says, it is served");
@@ -433,6 +434,10 @@ like(owner(q{SELECT blogstore.import(comments => 'kit.remarks')}), qr/^ERROR: +5
 is(superuser('SELECT container, problem, actual FROM blogstore.verify()'), 'posts|search_path|app.plain()', 'verify() lists it');
 owner('DROP TRIGGER extra ON blogstore.posts; CREATE TRIGGER extra AFTER INSERT ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION app.plain()');
 like(owner(q{SELECT blogstore.import(posts => 'kit.texts')}), qr/^ERROR: +55000: function app.plain\(\), which is attached to "posts_p/m, 'import() refuses a trigger on posts');
+owner(q{CREATE RULE extra AS ON INSERT TO blogstore.posts DO ALSO SELECT app.fine('x')});
+superuser('ALTER FUNCTION app.plain() SET search_path = app, pg_temp');
+like(owner(q{SELECT blogstore.import(comments => 'kit.remarks')}), qr/^ERROR: +55000: "posts" has a rule$/m, 'import() refuses a rule');
+owner('DROP RULE extra ON blogstore.posts; ALTER FUNCTION app.plain() RESET search_path');
 superuser('DROP TABLE blogstore.view_state');
 my $warned;
 $node->psql('blog', q{SET client_min_messages = warning; SELECT blogstore.create_containers(owner => 'blog_owner')}, stderr => \$warned);

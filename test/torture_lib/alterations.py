@@ -255,6 +255,12 @@ def failing_check(random):
 		[f'ALTER TABLE {table} DROP CONSTRAINT torture_odd'])
 
 
+def unpinned_function(_random):
+	"""The audit trigger's function fixes its search_path no more."""
+	return Alteration('an unpinned function', ['ALTER FUNCTION torture_owner.audit() RESET search_path'],
+		['ALTER FUNCTION torture_owner.audit() SET search_path = torture_owner, pg_temp'])
+
+
 def unique_index(random):
 	"""A unique index that new items violate now and then."""
 	_, leaf, leaf_type = _leaf(random)
@@ -325,5 +331,5 @@ def harmless(random):
 KINDS = (
 	detached, detached, leaf_detached, other_shape, other_shape, partitioned_leaf, leaf_for_two, another_owner,
 	renamed_column, renamed_column, dropped_column, retyped_column, lost_value, lost_value, lost_value,
-	item_of_nobody, item_of_nobody, failing_trigger, failing_check, unique_index, policy, rule_or_child, garbage_jobs,
+	item_of_nobody, item_of_nobody, failing_trigger, failing_check, unpinned_function, unique_index, policy, rule_or_child, garbage_jobs,
 	dropped_feed, harmless, harmless)

@@ -20,8 +20,8 @@ from .verdict import Divergence
 
 CALLER = 'torture_caller'
 
-# Tables and functions of the names that the owner's trigger, its expressions and
-# blogstore's own statements use; each tells as whom it runs.
+# Tables, functions, a domain and a sequence of the names that the owner's trigger, its
+# expressions and blogstore's own statements use. Code in them tells as whom it runs.
 SETUP = f"""
 CREATE ROLE {CALLER} LOGIN;
 GRANT USAGE ON SCHEMA blogstore TO {CALLER};
@@ -38,6 +38,8 @@ END $$;
 CREATE FUNCTION {CALLER}.steal() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN PERFORM {CALLER}.take(); RETURN coalesce(NEW, OLD); END $$;
 CREATE FUNCTION {CALLER}.steal_same(uuid, uuid) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN PERFORM {CALLER}.take(); RETURN true; END $$;
+CREATE FUNCTION {CALLER}.steal_value(text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN PERFORM {CALLER}.take(); RETURN true; END $$;
 CREATE OPERATOR {CALLER}.= (FUNCTION = {CALLER}.steal_same, LEFTARG = uuid, RIGHTARG = uuid);
 RESET ROLE;
@@ -130,13 +132,16 @@ ALTER TABLE torture_caller.some_documents OWNER TO torture_caller;
 
 
 def plant(place):
-	"""Statements that plant tables and functions in a schema."""
+	"""Statements that plant tables, functions, a domain and a sequence in a schema."""
 	for table in PLANTED_TABLES:
 		yield (f'CREATE TABLE {place}.{table} (who name, path text, date_style text, time_zone text, user_id uuid, id uuid, '
 			'title text, username text, username_key text)')
 		yield f'GRANT ALL ON {place}.{table} TO PUBLIC'
 		yield (f'CREATE TRIGGER steal BEFORE INSERT OR UPDATE OR DELETE ON {place}.{table} '
 			f'FOR EACH ROW EXECUTE FUNCTION {CALLER}.steal()')
+	yield f'CREATE DOMAIN {place}.status AS text CHECK ({CALLER}.steal_value(VALUE))'
+	yield f'CREATE SEQUENCE {place}.numbers'
+	yield f'GRANT ALL ON {place}.numbers TO PUBLIC'
 	for name, argument, result in PLANTED_FUNCTIONS:
 		yield (f'CREATE FUNCTION {place}.{name}({argument}) RETURNS {result} LANGUAGE plpgsql AS '
 			f'$$ BEGIN PERFORM {CALLER}.take(); RETURN NULL; END $$')

@@ -17,16 +17,34 @@ from .alterations import INTRUDER, OWNER, draw
 from .server import CLIENT_ROLE, START_PATIENCE
 from .verdict import Divergence
 
-# The audit trigger names its table as an ordinary one does, without a schema.
+# The audit trigger names its table, a domain and a sequence as an ordinary one does, without
+# a schema. It tries what must be refused, and writes down what was not.
 SETUP = f"""
 CREATE SCHEMA {OWNER} AUTHORIZATION {OWNER};
 GRANT CREATE ON SCHEMA blogstore TO {OWNER}, {INTRUDER};
 SET ROLE {OWNER};
 CREATE TABLE {OWNER}.mark (name text);
 CREATE TABLE {OWNER}.audit_log (who name, path text);
+CREATE DOMAIN {OWNER}.status AS text;
+CREATE SEQUENCE {OWNER}.numbers;
 CREATE FUNCTION {OWNER}.audit() RETURNS trigger LANGUAGE plpgsql SET search_path = {OWNER}, pg_temp AS $$
+DECLARE
+	what	status := NEW.type;
+	attempt	text;
 BEGIN
 	INSERT INTO audit_log VALUES (current_user, current_setting('search_path'));
+	PERFORM nextval('numbers'), set_config('work_mem', '77kB', false);
+	IF random() < 0.1 THEN
+		FOREACH attempt IN ARRAY ARRAY['CREATE TEMP TABLE torture_left ()', 'CREATE DOMAIN pg_temp.torture_left AS text',
+			'SET ROLE torture_caller', 'RESET SESSION AUTHORIZATION', 'PREPARE torture_left AS SELECT 1', 'LISTEN torture_left',
+			'DECLARE torture_left CURSOR WITH HOLD FOR SELECT 1', 'SET CONSTRAINTS ALL DEFERRED'] LOOP
+			BEGIN
+				EXECUTE attempt;
+				INSERT INTO audit_log VALUES (current_user, attempt);
+			EXCEPTION WHEN insufficient_privilege THEN NULL;
+			END;
+		END LOOP;
+	END IF;
 	RETURN NULL;
 END $$;
 CREATE TRIGGER audit AFTER INSERT OR UPDATE ON blogstore.posts
