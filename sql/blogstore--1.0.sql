@@ -546,7 +546,7 @@ SELECT state, pid, slot, lag_bytes, lag_time, batches, changes, started_at, last
 FROM @extschema@.get_worker_status();
 GRANT SELECT ON @extschema@.stat_worker TO pg_monitor;
 COMMENT ON VIEW @extschema@.stat_worker IS
-'The worker of this database, always one row. state: running, catching up, starting, waiting to restart, stopped, no containers, or disabled (hint says what to set); slot: its replication slot; lag_bytes: WAL not yet shown in the views; lag_time: how long the oldest of it has waited, or how long a worker has been stopped; batches, changes: applied since the worker started; last_error: what last ended a worker or failed a job, or how its slot was lost; hint: what to do, and what a stopped worker''s slot keeps.';
+'The worker of this database, always one row. state: running, catching up, starting, waiting to restart, stopped, no containers, blocked (the containers are altered so that they cannot be served), or disabled (hint says what to set); slot: its replication slot; lag_bytes: WAL not yet shown in the views; lag_time: how long the oldest of it has waited, or how long a worker has been stopped; batches, changes: applied since the worker started; last_error: what last ended or blocked a worker or failed a job, or how its slot was lost; hint: what to do, what a stopped worker''s slot keeps, and which open transaction a new slot waits for.';
 
 CREATE FUNCTION @extschema@.get_progress(OUT kind text, OUT user_id uuid, OUT phase text, OUT done bigint, OUT total bigint, OUT rows_per_second double precision, OUT started_at timestamptz, OUT estimated_end timestamptz)
 RETURNS SETOF record
@@ -562,7 +562,7 @@ SELECT kind, user_id, phase, done, total, rows_per_second, started_at, estimated
 FROM @extschema@.get_progress();
 GRANT SELECT ON @extschema@.progress TO pg_monitor;
 COMMENT ON VIEW @extschema@.progress IS
-'Jobs the worker has yet to finish, one row each. kind: rebuild, rename or deletion, and on a cluster arrival, of a shard that has come; user_id: whose (rename, deletion); phase: waiting, copies or feed of a rebuild, copies of an arrival, sweep, waiting, recheck or showing of the others, parked where what it has to go through is detached; done, total: items (total is an estimate, for a rebuild only); rows_per_second, estimated_end: at the rate so far.';
+'Jobs the worker has yet to finish, one row each. kind: rebuild, rename or deletion, and on a cluster arrival, of a shard that has come; user_id: whose (rename, deletion); phase: waiting, copies or feed of a rebuild, copies of an arrival, sweep, waiting, recheck or showing of the others, parked once it has failed, until it is tried again; done, total: items (total is an estimate, for a rebuild only); rows_per_second, estimated_end: at the rate so far.';
 
 CREATE FUNCTION @extschema@.get_request_stats(OUT request text, OUT function text, OUT calls bigint, OUT total_time double precision, OUT max_time double precision, OUT buffers_hit bigint, OUT buffers_read bigint, OUT wal_bytes bigint, OUT request_units double precision, OUT units_per_call double precision, OUT stats_reset timestamptz)
 RETURNS SETOF record

@@ -29,6 +29,7 @@
 #include "storage/procarray.h"
 #include "storage/sinvaladt.h"
 #include "utils/acl.h"
+#include "utils/backend_status.h"
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
@@ -235,6 +236,17 @@ compat_slot_create(const char *name)
 	ReplicationSlotCreate(name, true, RS_EPHEMERAL, false, true, false);
 #else
 	ReplicationSlotCreate(name, true, RS_EPHEMERAL, false);
+#endif
+}
+
+/* What the server tells of a session, by a number from 1 on. */
+static inline const LocalPgBackendStatus *
+compat_local_beentry(int number)
+{
+#if PG_VERSION_NUM >= 160000
+	return pgstat_get_local_beentry_by_index(number);
+#else
+	return pgstat_fetch_stat_local_beentry(number);
 #endif
 }
 

@@ -18,7 +18,12 @@
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/lmgr.h"
+#include "utils/array.h"
+#include "utils/backend_status.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
@@ -109,12 +114,60 @@ state_name(const WorkerEntry *entry)
 			return "catching up";
 		case WORKER_RUNNING:
 			return "running";
+		case WORKER_BLOCKED:
+			return "blocked";
 		case WORKER_STOPPED:
 			return "stopped";
 		case WORKER_NOT_NEEDED:
 			break;
 	}
 	return "no containers";
+}
+
+/* When a process's transaction began; 0: it has none, or there is no such process. */
+static TimestampTz
+transaction_began(int pid)
+{
+	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
+	{
+		const LocalPgBackendStatus *backend = compat_local_beentry(i);
+
+		if (backend != NULL && backend->backendStatus.st_procpid == pid)
+			return backend->backendStatus.st_xact_start_timestamp;
+	}
+	return 0;
+}
+
+/*
+ * A worker that makes its slot waits for transactions that were open when it began: name one that
+ * it waits for.
+ */
+static void
+status_delay(Status *status, int worker)
+{
+	char		name[NAMEDATALEN];
+	ArrayType  *blocking;
+	const int32 *pid;
+	TimestampTz began;
+
+	worker_slot_name(MyDatabaseId, name);
+	if (!slot_is_being_made(name))
+		return;
+	blocking = DatumGetArrayTypeP(DirectFunctionCall1(pg_blocking_pids,
+													  Int32GetDatum(worker)));
+	if (ARR_NDIM(blocking) == 0)
+		return;
+	pid = (const int32 *) ARR_DATA_PTR(blocking);
+	if (*pid == 0)
+	{
+		status_text(status, STATUS_HINT,
+					"The replication slot is made once a prepared transaction has ended; see pg_prepared_xacts.");
+		return;
+	}
+	began = transaction_began(*pid);
+	status_text(status, STATUS_HINT,
+				psprintf("The replication slot is made once the transaction of process %d has ended, which is open since %s.",
+						 *pid, began != 0 ? timestamptz_to_str(began) : "an unknown time"));
 }
 
 /* What the entry, copied under the lock, tells. */
@@ -134,9 +187,12 @@ status_from_entry(Status *status, const WorkerEntry *entry)
 		status_set(status, STATUS_PID, Int32GetDatum(entry->pid));
 		status_set(status, STATUS_STARTED_AT,
 				   TimestampTzGetDatum(entry->started_at));
-		if (shown != InvalidXLogRecPtr)
+		if (shown != InvalidXLogRecPtr && entry->state != WORKER_BLOCKED)
 			status_lag(status, shown, entry->caught_up_at);
+		status_delay(status, entry->pid);
 	}
+	if (entry->state == WORKER_BLOCKED && entry->remedy[0] != '\0')
+		status_text(status, STATUS_HINT, entry->remedy);
 	if (entry->last_error[0] != '\0')
 	{
 		status_text(status, STATUS_LAST_ERROR, entry->last_error);
@@ -174,12 +230,19 @@ status_stopped(Status *status)
 				"Call blogstore.start_worker() to have the views kept again.");
 }
 
-/* Is the worker stopped, by what is written down? */
+/* Is the worker stopped, by what is written down, if that can be read? */
 static bool
 stopped_by_row(void)
 {
+	Oid			relid = bookkeeping_lookup(BOOK_VIEW_STATE);
 	ViewState	state;
 
+	if (!container_usable(CONTAINER_POSTS) || !OidIsValid(relid))
+		return false;
+	LockRelationOid(relid, AccessShareLock);
+	if (bookkeeping_lookup(BOOK_VIEW_STATE) != relid ||
+		bookkeeping_problem(BOOK_VIEW_STATE, relid, container_owner()) != NULL)
+		return false;
 	view_state_read(&state);
 	return !state.enabled;
 }
@@ -220,7 +283,7 @@ fill_status(Status *status)
 						preload_hint(status));
 		return;
 	}
-	if (!container_exists())
+	if (!container_any_exists())
 	{
 		status_text(status, STATUS_STATE, "no containers");
 		status_text(status, STATUS_HINT, "Call blogstore.create_containers().");

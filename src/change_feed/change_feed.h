@@ -46,8 +46,6 @@ typedef struct CountedPost
 typedef struct DirtySet DirtySet;
 
 extern DirtySet *dirty_create(MemoryContext parent);
-extern void dirty_add_post(DirtySet *dirty, const PostKey *post);
-extern void dirty_add_feed_view(DirtySet *dirty);
 extern void dirty_merge(DirtySet *dirty, const DirtySet *other);
 extern void dirty_move_counted(DirtySet *dirty, DirtySet *counts);
 extern void dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit);
@@ -85,6 +83,7 @@ extern const char *slot_obstacle(const char *name,
 extern void slot_make(const char *name);
 extern void slot_drop(const char *name);
 extern XLogRecPtr slot_confirmed(const char *name);
+extern bool slot_is_being_made(const char *name);
 extern int64 slot_keeps(const char *name);
 extern void slot_allow_plugin(void);
 

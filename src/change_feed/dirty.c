@@ -165,29 +165,6 @@ dirty_add(DirtySet *dirty, const Change *change)
 	}
 }
 
-/* Note that a post's copy is to be refreshed. */
-void
-dirty_add_post(DirtySet *dirty, const PostKey *post)
-{
-	Change		change;
-
-	memset(&change, 0, sizeof(change));
-	change.kind = CHANGE_POST;
-	/* or may be: its shard may have gone on meanwhile */
-	change.gone = true;
-	change.post = *post;
-	dirty_add(dirty, &change);
-}
-
-/* Note that the view feed is to be refreshed. */
-void
-dirty_add_feed_view(DirtySet *dirty)
-{
-	Change		change = {.kind = CHANGE_FEED_VIEW};
-
-	dirty_add(dirty, &change);
-}
-
 /* Add posts of another set. */
 static void
 merge_posts(DirtySet *dirty, HTAB *posts, bool gone)

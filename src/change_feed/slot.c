@@ -67,6 +67,16 @@ slot_confirmed(const char *name)
 	return data.confirmed_flush;
 }
 
+/* Is there a slot that is not fit to be used yet? */
+bool
+slot_is_being_made(const char *name)
+{
+	ReplicationSlotPersistentData data;
+
+	slot_read(name, &data);
+	return NameStr(data.name)[0] != '\0' && data.persistency == RS_EPHEMERAL;
+}
+
 /* How much WAL a slot keeps, in bytes. */
 int64
 slot_keeps(const char *name)
@@ -94,8 +104,12 @@ slot_obstacle(const char *name, const AppliedPosition *position)
 
 	slot_read(name, &data);
 	if (NameStr(data.name)[0] == '\0')
-		return position->applied_lsn == InvalidXLogRecPtr ?
-			"There was none yet." : "The slot was missing.";
+	{
+		if (position->applied_lsn != InvalidXLogRecPtr)
+			return "The slot was missing.";
+		return position->applied_at == 0 ? "There was none yet." :
+			"It had been dropped, because the containers were damaged.";
+	}
 	if (compat_slot_invalidated(&data) ||
 		XLogRecPtrIsInvalid(data.restart_lsn) ||
 		XLogRecPtrIsInvalid(data.confirmed_flush))

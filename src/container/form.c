@@ -52,8 +52,9 @@ writer_prepare_defaults(ItemWriter *writer)
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		Node	   *expr = NULL;
 
+		/* what writes views runs nothing of the owner's */
 		if ((att->atthasdef || att->attidentity) && !att->attisdropped &&
-			!att->attgenerated)
+			!att->attgenerated && !shape_is_view(writer->container, writer->type))
 			expr = build_column_default(writer->leaf.rel, i + 1);
 		if (expr != NULL)
 			writer->default_of[i] = ExecPrepareExpr((Expr *) expr,

@@ -141,11 +141,7 @@ scan_open(const ItemQuery *query)
 		return NULL;
 	if (!OidIsValid(leaf.index[query->path]))
 	{
-		leaf_leave_out(query->container, query->type, query->partition_key ?
-					   partition_of(query->container, query->type,
-									query->partition_key) :
-					   query->partition,
-					   query->path, leaf_index_problem(&leaf, query->path));
+		leaf_leave_out(leaf_index_problem(leaf.rel, query->path));
 		leaf_close(&leaf, false);
 		return NULL;
 	}

@@ -28,6 +28,8 @@ typedef enum WorkerState
 	WORKER_STARTING,			/* registered, or not sure that it is needed */
 	WORKER_CATCHING_UP,			/* reading what was written without it */
 	WORKER_RUNNING,				/* the views are served */
+	WORKER_BLOCKED,				/* the containers are damaged: no slot, until they are
+								 * mended */
 	WORKER_STOPPED,				/* by stop_worker(), until start_worker(); or WAL
 								 * cannot be decoded with the server's settings */
 	WORKER_NOT_NEEDED			/* the database has no containers */
@@ -63,6 +65,7 @@ typedef struct WorkerEntry
 	TimestampTz started_at;
 	char		last_error[ERROR_LENGTH];
 	TimestampTz last_error_at;
+	char		remedy[ERROR_LENGTH];	/* what to do about it, while blocked */
 	NodeNews	node[MAX_OTHER_NODES];
 
 	/* written by the worker, read by all, without the lock: */
@@ -101,6 +104,8 @@ extern void worker_wake_at_once(WorkerEntry *entry);
 extern WorkerEntry *worker_entry_attach(int number);
 extern void worker_entry_catching_up(WorkerEntry *entry);
 extern void worker_entry_running(WorkerEntry *entry);
+extern void worker_entry_blocked(WorkerEntry *entry, const char *remedy);
+extern void worker_entry_mended(void);
 extern void worker_entry_leave(WorkerEntry *entry, WorkerState reason);
 
 /* nodes.c: what other nodes of a cluster have told */

@@ -20,12 +20,18 @@
  *												CATCHING_UP		CATCHING_UP
  *												RUNNING			CATCHING_UP
  *		running *		worker					CATCHING_UP		RUNNING
+ *		blocked *		worker: the containers	STARTING		BLOCKED
+ *						are damaged				CATCHING_UP
+ *												RUNNING
+ *												BLOCKED
  *		leave *			worker, before its exit	STARTING		STOPPED or
  *												CATCHING_UP		NOT_NEEDED
  *												RUNNING
+ *												BLOCKED
  *		detach *		worker, at its exit		STARTING		WANTED, later if
  *												CATCHING_UP		it has failed
  *												RUNNING
+ *												BLOCKED
  *												STOPPED			STOPPED (+)
  *												NOT_NEEDED		no entry (+)
  *		stop			stop_worker()			any				STOPPED
@@ -42,7 +48,7 @@
  * the worker is WANTED.
  *
  * A worker that stop_worker() has set to STOPPED stays so, whatever it asks for
- * itself: catching_up, running and leave do nothing then. Commands that need the
+ * itself: catching_up, running, blocked and leave do nothing then. Commands that need the
  * database for themselves keep a worker from being started by a number beside
  * the state (hold, release).
  *
@@ -107,6 +113,7 @@ worker_entry_create(Oid dbid)
 	entry->caught_up_at = 0;
 	entry->last_error[0] = '\0';
 	entry->last_error_at = 0;
+	entry->remedy[0] = '\0';
 	pg_atomic_write_u32(&entry->served, InvalidTransactionId);
 	/* another database's may have been here before */
 	pg_atomic_write_u32(&entry->unsent, 0);
@@ -167,7 +174,7 @@ next_start(int failures)
 static void
 start_again(WorkerEntry *entry, bool failed)
 {
-	if (entry->state == WORKER_RUNNING)
+	if (entry->state == WORKER_RUNNING || entry->state == WORKER_BLOCKED)
 		entry->failures = 0;	/* it had worked: a new back-off */
 	if (failed)
 		entry->failures++;
@@ -199,6 +206,7 @@ worker_entry_detach(int code, Datum arg)
 		case WORKER_STARTING:
 		case WORKER_CATCHING_UP:
 		case WORKER_RUNNING:
+		case WORKER_BLOCKED:
 			start_again(entry, !leaving && entry->holds == 0);
 			break;
 		case WORKER_STOPPED:
@@ -335,7 +343,8 @@ set_own_state(WorkerEntry *entry, WorkerState state)
 	Assert(entry->pid == MyProcPid);
 	before = entry->state;
 	Assert(before == WORKER_STARTING || before == WORKER_CATCHING_UP ||
-		   before == WORKER_RUNNING || before == WORKER_STOPPED);
+		   before == WORKER_RUNNING || before == WORKER_BLOCKED ||
+		   before == WORKER_STOPPED);
 	Assert(state != WORKER_RUNNING || before == WORKER_CATCHING_UP ||
 		   before == WORKER_STOPPED);
 	if (before != WORKER_STOPPED)
@@ -357,6 +366,29 @@ void
 worker_entry_running(WorkerEntry *entry)
 {
 	set_own_state(entry, WORKER_RUNNING);
+}
+
+/*
+ * The containers are damaged, as the entry's error says, and the worker waits until they are
+ * mended. remedy: what to do about it.
+ */
+void
+worker_entry_blocked(WorkerEntry *entry, const char *remedy)
+{
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	strlcpy(entry->remedy, remedy, ERROR_LENGTH);
+	LWLockRelease(launch_shared->lock);
+	set_own_state(entry, WORKER_BLOCKED);
+}
+
+/*
+ * The worker has waited until the containers were mended, and is about to exit: another is to
+ * start at once.
+ */
+void
+worker_entry_mended(void)
+{
+	leaving = true;
 }
 
 /* The worker is about to exit, for a reason that is no failure. */

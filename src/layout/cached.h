@@ -16,7 +16,7 @@
  *		place.c			reads no more of it than one leaf needs
  *		containers.c	what containers and partitions there are
  *		leaf.c			from container, type and key to an open leaf
- *		mended.c		has what was left out been mended?
+ *		damage.c		is there a table that cannot be used?
  */
 #ifndef BLOGSTORE_CACHED_H
 #define BLOGSTORE_CACHED_H
@@ -38,6 +38,9 @@ typedef struct CachedLeaf
 	uint32		changes;		/* invalidations so far */
 	bool		known;			/* is all that follows filled in, but for indexes? */
 	LayoutProblem *problem;		/* what is wrong with itself; NULL: nothing */
+	LayoutProblem *unwritable;	/* of a view: what keeps rows from being written */
+	Oid			added_index;	/* of a view: an index of the owner's; as far as
+								 * indexes were looked for */
 	AttrNumber	attno[N_PROPERTIES];
 	bool		looked[N_PATHS + 1];	/* for indexes of a path; the last: of all */
 	Oid			index[N_PATHS];
@@ -122,6 +125,9 @@ extern LayoutProblem *shape_missing_problem(char *message);
 extern LayoutProblem *shape_columns(CachedLeaf *leaf, Relation rel,
 									Container container, ItemType type);
 extern LayoutProblem *shape_root_columns(Relation root, Container container);
+extern LayoutProblem *shape_view_problem(Relation rel, Container container);
+extern LayoutProblem *shape_addition_problem(Relation rel, Container container,
+											 const char *addition);
 
 /* path.c */
 extern void leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
@@ -129,11 +135,16 @@ extern void leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
 extern void leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
 						  ItemType type, AccessPath path);
 
+extern AccessPath leaf_path_missing(const CachedLeaf *leaf, Container container,
+									ItemType type);
+
 /* partitions.c */
 extern LayoutProblem *partitions_problem(Container container, Oid root);
 extern void partitions_load(Partitions *partitions, Container container,
 							Relation root);
 extern bool partitions_whole(const Partitions *partitions);
+extern LayoutProblem *partitions_gap_problem(const Partitions *partitions,
+											 Container container);
 extern int	partitions_count(const Partitions *partitions);
 extern int	partitions_of_key(Partitions *partitions, ItemType type,
 							  const pg_uuid_t *key);
@@ -166,22 +177,6 @@ extern bool proof_of_leaf(Oid table, Oid partition, Oid owner, ItemType type);
 /* containers.c */
 extern void partition_hold(const Partitions *partitions, int number);
 
-/* left_out.c */
-
-/* A leaf, or a container, that could not be used. */
-typedef struct LeftOut
-{
-	Container	container;
-	int			partition;		/* NO_PARTITION: it is the container */
-	ItemType	type;
-	AccessPath	path;			/* whose index is missing; N_PATHS: any other fault */
-} LeftOut;
-
-extern bool container_leave_out(Container container,
-								const LayoutProblem *problem);
-extern bool left_out_forget_if(bool (*test) (const LeftOut *one, void *arg),
-							   void *arg);
-
 /* layout.c */
 extern CachedContainer *layout_get(Container container);
 extern CachedContainer *layout_root(Container container);
@@ -199,6 +194,8 @@ extern int	layout_place(CachedContainer **cc, Container container,
 extern CachedLeaf *leaf_find(CachedContainer *cc, Container container,
 							 ItemType type, int partition,
 							 LayoutProblem **problem);
+extern LayoutProblem *leaf_problem(const CachedLeaf *leaf, Relation rel,
+								   Container container, bool to_write);
 extern bool leaf_learn(CachedContainer *cc, Relation rel, Container container,
 					   ItemType type, int partition, AccessPath path);
 

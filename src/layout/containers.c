@@ -38,16 +38,13 @@ container_any_exists(void)
 	return false;
 }
 
-/* Can a container be used? If not, a process that leaves things out tells. */
+/* Can a container be used? */
 bool
 container_usable(Container container)
 {
 	CachedContainer *cc;
-	LayoutProblem *problem = layout_problem(container, false, &cc);
 
-	if (problem != NULL)
-		(void) container_leave_out(container, problem);
-	return problem == NULL;
+	return layout_problem(container, false, &cc) == NULL;
 }
 
 /*
@@ -110,8 +107,7 @@ container_lock_all(bool write)
 {
 	container_lock(CONTAINER_USERS, write);
 	container_lock(CONTAINER_POSTS, write);
-	if (container_usable(CONTAINER_FEED))
-		container_lock(CONTAINER_FEED, write);
+	container_lock(CONTAINER_FEED, write);
 }
 
 /* Raise 55000 unless statements can name a container's columns; it is locked. */

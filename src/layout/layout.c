@@ -23,6 +23,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 /* A table whose changes concern what is cached. */
 typedef struct WatchedTable
@@ -205,7 +206,11 @@ static void
 load_layout(CachedContainer *cc, Container container, Relation root)
 {
 	Partitions *partitions = &cc->partitions;
+	bool		without = !ActiveSnapshotSet();
 
+	/* without one the server shows partitions that are being detached concurrently */
+	if (without)
+		PushActiveSnapshot(GetCatalogSnapshot(InvalidOid));
 	partitions_load(partitions, container, root);
 	relation_close(root, AccessShareLock);
 	for (int p = partitions_next_table(partitions, 0); p != NO_PARTITION;
@@ -213,6 +218,8 @@ load_layout(CachedContainer *cc, Container container, Relation root)
 		load_partition(cc, p, partitions_table(partitions, p));
 	if (partitions->everywhere != 0)
 		load_everyone(cc);
+	if (without)
+		PopActiveSnapshot();
 }
 
 /* What is wrong with a container as a whole; NULL: nothing. */

@@ -59,6 +59,10 @@ layout_is_spread(void)
 extern Oid	shape_table_owner(Oid relid);
 extern AttrNumber shape_column(Relation rel, const char *name);
 
+/* shape.c: tables that blogstore alone writes */
+extern bool shape_is_view(Container container, ItemType type);
+extern char *shape_addition(Relation rel, const char *own_check);
+
 /* shape.c: the properties that an item of a type must have, as bits */
 extern uint32 item_required(ItemType type);
 
@@ -136,12 +140,12 @@ extern void table_require_served(Oid relid, bool write);
 extern void container_require_served(Container container, bool write);
 extern List *container_unpinned(Container container);
 
-/* left_out.c, mended.c: what cannot be read */
+/* damage.c: can all be served? */
+extern bool containers_check(void);
+
+/* left_out.c: what cannot be read */
 extern void left_out_instead_of_errors(void (*tell) (const char *message));
-extern void left_out_tell(const char *message);
 extern uint64 left_out_count(void);
-extern bool left_out_any(void);
 extern bool item_require_values(const BlogItem *item, ItemType type);
-extern bool left_out_mended(bool *busy);
 
 #endif							/* BLOGSTORE_LAYOUT_H */

@@ -23,6 +23,7 @@
 #include "pgstat.h"
 #include "storage/lmgr.h"
 #include "utils/inval.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 /* A leaf of a container; NULL, and the problem, if it cannot be used. */
@@ -299,6 +300,23 @@ container_unpinned(Container container)
 }
 
 /*
+ * What is wrong with a leaf that is open and known; NULL: nothing. to_write: do rows have to
+ * be written to it? In the current memory context, or the cache's.
+ */
+LayoutProblem *
+leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
+			 bool to_write)
+{
+	if (leaf->problem != NULL || !to_write)
+		return leaf->problem;
+	if (leaf->unwritable == NULL && OidIsValid(leaf->added_index))
+		return shape_addition_problem(rel, container,
+									  psprintf("an index, \"%s\"",
+											   get_rel_name(leaf->added_index)));
+	return leaf->unwritable;
+}
+
+/*
  * Open the leaf of a container's partition that holds items of a type. To read, false is returned
  * if there is none and that is no error (if_any), or if it is not what it should be and this
  * process leaves such ones out (left_out_instead_of_errors()); else that is an error.
@@ -346,11 +364,9 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 		else if (!leaf_learn(cc, rel, container, type, partition,
 							 wanted->path))
 			table_close(rel, lockmode);
-		else if (leaf->problem != NULL)
-		{
-			problem = leaf->problem;
+		else if ((problem = leaf_problem(leaf, rel, container,
+										 lockmode != AccessShareLock)) != NULL)
 			table_close(rel, lockmode);
-		}
 		else if (lockmode != AccessShareLock &&
 				 (problem = leaf_attached_problem(leaf, rel)) != NULL)
 			table_close(rel, lockmode);
@@ -366,7 +382,7 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 	}
 	if (lockmode != AccessShareLock)
 		layout_problem_raise(problem);
-	leaf_leave_out(container, type, partition, N_PATHS, problem);
+	leaf_leave_out(problem);
 	return false;
 }
 
@@ -397,10 +413,10 @@ leaf_close(OpenLeaf *leaf, bool keep_lock)
 
 /* An index of a leaf is missing that a path needs. */
 LayoutProblem *
-leaf_index_problem(const OpenLeaf *leaf, AccessPath path)
+leaf_index_problem(Relation rel, AccessPath path)
 {
 	return shape_problem(psprintf("an index of \"%s\" that blogstore reads by is missing",
-								  RelationGetRelationName(leaf->rel)),
+								  RelationGetRelationName(rel)),
 						 "Restore the index, as docs/ARCHITECTURE.md lists them.");
 }
 
@@ -409,6 +425,6 @@ Relation
 leaf_open_index(const OpenLeaf *leaf, AccessPath path)
 {
 	if (!OidIsValid(leaf->index[path]))
-		layout_problem_raise(leaf_index_problem(leaf, path));
+		layout_problem_raise(leaf_index_problem(leaf->rel, path));
 	return index_open(leaf->index[path], leaf->lockmode);
 }

@@ -69,8 +69,7 @@ extern uint32 item_identity(Container container, ItemType type);
 extern uint32 item_worked_with(Container container, ItemType type);
 
 /* left_out.c: what cannot be used is an error, or left out */
-extern void leaf_leave_out(Container container, ItemType type, int partition,
-						   AccessPath path, const LayoutProblem *problem);
+extern void leaf_leave_out(const LayoutProblem *problem);
 extern bool item_complete(const BlogItem *item, ItemType type, uint32 needed);
 
 /* leaf.c: opening leaves */
@@ -79,8 +78,7 @@ extern bool leaf_open(OpenLeaf *leaf, const LeafWanted *wanted,
 extern void leaf_close(OpenLeaf *leaf, bool keep_lock);
 extern Oid	leaf_of_key(Container container, ItemType type,
 						const pg_uuid_t *key);
-extern LayoutProblem *leaf_index_problem(const OpenLeaf *leaf,
-										 AccessPath path);
+extern LayoutProblem *leaf_index_problem(Relation rel, AccessPath path);
 extern Relation leaf_open_index(const OpenLeaf *leaf, AccessPath path);
 
 #endif							/* BLOGSTORE_LEAF_H */

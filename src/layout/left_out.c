@@ -34,94 +34,21 @@ left_out_instead_of_errors(void (*tell) (const char *message))
 	tell_of = tell;
 }
 
-/* The caller has left something out for a reason of its own: count it, and tell. */
-void
-left_out_tell(const char *message)
-{
-	left_out++;
-	if (tell_of != NULL)
-		tell_of(message);
-}
-
-/* How often something was left out: an item, a leaf, a container. */
+/* How often something was left out: an item, a leaf. */
 uint64
 left_out_count(void)
 {
 	return left_out;
 }
 
-#define MAX_LEFT_OUT 256
-
-/* Leaves and containers that have not been found mended, up to a maximum. */
-static LeftOut faulty[MAX_LEFT_OUT];
-static int	n_faulty = 0;
-
-static void
-remember_faulty(const LeftOut *wanted)
-{
-	for (int i = 0; i < n_faulty; i++)
-		if (faulty[i].container == wanted->container &&
-			faulty[i].partition == wanted->partition &&
-			faulty[i].type == wanted->type && faulty[i].path == wanted->path)
-			return;
-	if (n_faulty < MAX_LEFT_OUT)
-		faulty[n_faulty++] = *wanted;
-}
-
-/* Is a container left out that cannot be used? False: that is an error. */
-bool
-container_leave_out(Container container, const LayoutProblem *p)
-{
-	LeftOut		one = {container, NO_PARTITION, ITEM_POST, N_PATHS};
-
-	if (tell_of == NULL)
-		return false;
-	remember_faulty(&one);
-	left_out_tell(p->message);
-	return true;
-}
-
 /* Leave a leaf out, or raise what is wrong with it. */
 void
-leaf_leave_out(Container container, ItemType type, int partition,
-			   AccessPath path, const LayoutProblem *p)
+leaf_leave_out(const LayoutProblem *p)
 {
-	LeftOut		one = {container, partition, type, path};
-
 	if (tell_of == NULL)
 		layout_problem_raise(p);
-	/* partitions that come and go are found out otherwise */
-	if (partition != NO_PARTITION)
-		remember_faulty(&one);
-	left_out_tell(p->message);
-}
-
-/*
- * Forget those leaves and containers that pass a test, whose argument is arg.
- * Returns whether there was one.
- */
-bool
-left_out_forget_if(bool (*test) (const LeftOut *one, void *arg), void *arg)
-{
-	int			n = n_faulty;
-	int			kept = 0;
-
-	for (int i = 0; i < n; i++)
-	{
-		LeftOut		one = faulty[i];
-
-		if (!test(&one, arg))
-			faulty[kept++] = one;
-	}
-	n_faulty = kept;
-	return kept < n;
-}
-
-/* Was anything left out that has not been mended, as far as is known? */
-bool
-left_out_any(void)
-{
-	return n_faulty > 0;
+	left_out++;
+	tell_of(p->message);
 }
 
 /* An item's name in messages. */

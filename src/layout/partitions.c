@@ -215,6 +215,19 @@ partitions_whole(const Partitions *partitions)
 	return partitions->whole;
 }
 
+/* A container that is not whole: which partition is missing? */
+LayoutProblem *
+partitions_gap_problem(const Partitions *partitions, Container container)
+{
+	int			gap = 0;
+
+	while (gap < partitions->modulus && partitions->of_remainder[gap] >= 0)
+		gap++;
+	return shape_missing_problem(psprintf("container \"%s\" has no partition WITH (MODULUS %d, REMAINDER %d)",
+										  container_table(container),
+										  Max(partitions->modulus, 1), gap));
+}
+
 /* How many partitions are there? */
 int
 partitions_count(const Partitions *partitions)

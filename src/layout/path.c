@@ -170,6 +170,24 @@ leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
 		KEY_COVERED : KEY_COVERED_AND_MORE;
 }
 
+/*
+ * Is an index of a view's leaf one that blogstore has made, or another on the same columns? Any
+ * other could refuse rows, if only because its entries are too long.
+ */
+static bool
+index_is_own(Relation index, const PathColumns *paths, const AttrNumber *attno)
+{
+	if (index->rd_rel->relam != BTREE_AM_OID ||
+		index->rd_index->indisexclusion ||
+		index->rd_index->indnatts != index->rd_index->indnkeyatts ||
+		!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+		return false;
+	for (AccessPath path = 0; path < N_PATHS; path++)
+		if (index_serves(index, &paths[path], false, attno))
+			return true;
+	return false;
+}
+
 /* Could it serve a path, by its columns? The catalog tells: to open it is dearer. */
 static bool
 index_may_serve(Oid relid, const PathColumns *path, const AttrNumber *attno)
@@ -248,6 +266,9 @@ find_indexes(CachedLeaf *leaf, Relation rel, Container container,
 			continue;
 		index = index_open(lfirst_oid(lc), AccessShareLock);
 		leaf->attached |= index_is_attached(index);
+		if (shape_is_view(container, type) &&
+			!index_is_own(index, paths, leaf->attno))
+			leaf->added_index = RelationGetRelid(index);
 		if (index->rd_index->indisvalid && index->rd_rel->relam == BTREE_AM_OID)
 			for (AccessPath path = 0; path < N_PATHS; path++)
 				if (path_is_wanted(path, wanted) &&
@@ -261,6 +282,21 @@ find_indexes(CachedLeaf *leaf, Relation rel, Container container,
 		index_close(index, AccessShareLock);
 	}
 	list_free(indexes);
+}
+
+/*
+ * A path that items of a type are read by, of which a leaf has no index; N_PATHS: none. That of a
+ * user's likes by date is the site's to make.
+ */
+AccessPath
+leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
+{
+	for (AccessPath path = 0; path < N_PATHS; path++)
+		if (path_columns[container][type][path].n > 0 &&
+			!OidIsValid(leaf->index[path]) &&
+			!(type == ITEM_LIKE && path == PATH_DATE))
+			return path;
+	return N_PATHS;
 }
 
 /*
@@ -296,6 +332,8 @@ leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
 	found.problem = shape_table_problem(leaf->relid, RELKIND_RELATION, owner);
 	if (found.problem == NULL)
 		found.problem = shape_columns(&found, rel, container, type);
+	if (found.problem == NULL && shape_is_view(container, type))
+		found.unwritable = shape_view_problem(rel, container);
 	found.attached = code_is_attached(rel);
 	found.changes = leaf->changes;
 	found.known = found.changes == before;

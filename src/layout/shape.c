@@ -17,6 +17,7 @@
 #include "layout/cached.h"
 #include "items/item.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_opfamily.h"
@@ -25,6 +26,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/reltrigger.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 #include "utils/uuid.h"
@@ -425,4 +427,123 @@ shape_root_columns(Relation root, Container container)
 									   property_column(prop)),
 							  "Add the column again, or give it its name back.");
 	return p;
+}
+
+/* ------------------------------------------------------------------------
+ * Tables that blogstore alone writes
+ *
+ * These are the leaves of the views (the copies of posts in users, and the feed) and the
+ * small tables. A trigger, a constraint or an index of the owner's could refuse the
+ * worker's rows there, each time that it tries. None is allowed, so that no write to
+ * these tables fails because of the owner. The catalogs alone decide.
+ * ------------------------------------------------------------------------ */
+
+/* Does the worker alone write a container's items of a type? */
+bool
+shape_is_view(Container container, ItemType type)
+{
+	return container == CONTAINER_FEED ||
+		(container == CONTAINER_USERS && type == ITEM_POST);
+}
+
+/*
+ * A trigger of an open table, or a foreign key, in either direction, or a deferrable key, which
+ * the server checks by triggers; NULL: none. The server's own triggers that check no
+ * constraint, as Citus makes them, do not count.
+ */
+static char *
+added_trigger(Relation rel)
+{
+	TriggerDesc *triggers = rel->trigdesc;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		const Trigger *trigger = &triggers->triggers[i];
+		char	   *constraint;
+
+		if (!trigger->tgisinternal)
+			return psprintf("a trigger, \"%s\"", trigger->tgname);
+		if (!OidIsValid(trigger->tgconstraint))
+			continue;
+		constraint = get_constraint_name(trigger->tgconstraint);
+		return psprintf("a constraint, \"%s\"", constraint ? constraint : "?");
+	}
+	return NULL;
+}
+
+/*
+ * What the owner has added to an open table that blogstore alone writes, as the object of
+ * "has"; NULL: nothing. Indexes, and columns that are NOT NULL, are looked at by the caller. own_check: the
+ * name of the CHECK constraint that blogstore has made; NULL: none.
+ */
+char *
+shape_addition(Relation rel, const char *own_check)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	char	   *addition = added_trigger(rel);
+
+	if (addition != NULL)
+		return addition;
+	for (int i = 0; desc->constr != NULL && i < desc->constr->num_check; i++)
+		if (own_check == NULL ||
+			strcmp(desc->constr->check[i].ccname, own_check) != 0)
+			return psprintf("a constraint, \"%s\"", desc->constr->check[i].ccname);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attisdropped)
+			continue;
+		if (att->attgenerated != '\0')
+			return psprintf("a generated column, \"%s\"", NameStr(att->attname));
+		if (get_typtype(att->atttypid) == TYPTYPE_DOMAIN)
+			return psprintf("a column of a domain, \"%s\"", NameStr(att->attname));
+	}
+	return NULL;
+}
+
+/* May a column of a view's table be NOT NULL, because each row that is written has a value? */
+static bool
+view_fills(const char *column)
+{
+	uint32		required = item_required(ITEM_POST) | BIT(PROP_TYPE);
+
+	for (Property prop = 0; prop < N_PROPERTIES; prop++)
+		if ((required & BIT(prop)) && strcmp(property_column(prop), column) == 0)
+			return true;
+	return false;
+}
+
+/* A problem: a leaf of a view has something that the owner has added. */
+LayoutProblem *
+shape_addition_problem(Relation rel, Container container, const char *addition)
+{
+	return shape_problem(psprintf("\"%s\", which holds a view, has %s",
+								  RelationGetRelationName(rel), addition),
+						 container == CONTAINER_USERS ?
+						 "Drop it. What concerns users is attached to the leaves of items of type \"user\", such as \"users_p00_user\", not to \"users\"." :
+						 "Drop it: the worker alone writes this table.");
+}
+
+/*
+ * What keeps items from being written to an open leaf of a view, but for its indexes; NULL:
+ * nothing. In the current memory context.
+ */
+LayoutProblem *
+shape_view_problem(Relation rel, Container container)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	char	   *addition = shape_addition(rel, NULL);
+
+	for (int i = 0; i < desc->natts && addition == NULL; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && att->attnotnull &&
+			!view_fills(NameStr(att->attname)))
+			addition = psprintf("a column that is NOT NULL, \"%s\"",
+								NameStr(att->attname));
+	}
+	return addition == NULL ? NULL :
+		shape_addition_problem(rel, container, addition);
 }

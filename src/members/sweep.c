@@ -324,7 +324,7 @@ sweep_park(Sweep *sweep, const Job *job)
 static bool
 sweep_may_restart(const Sweep *sweep)
 {
-	return sweep->left_out &&
+	return !sweep->left_out ||
 		clock_reached(sweep->again, GetCurrentTimestamp(), sweep->parked_for);
 }
 

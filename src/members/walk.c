@@ -322,9 +322,8 @@ delete_user_copies(const pg_uuid_t *user_id)
 						.rows = -1
 					}),
 					 user_id);
-	if (container_usable(CONTAINER_FEED))
-		delete_found(item_writer_open_partition(CONTAINER_FEED, ITEM_POST,
-												FEED_PARTITION),
+	delete_found(item_writer_open_partition(CONTAINER_FEED, ITEM_POST,
+											FEED_PARTITION),
 				 item_scan_begin(&(ItemQuery) {
 					.container = CONTAINER_FEED, .type = ITEM_POST,
 					.partition = FEED_PARTITION, .path = PATH_DATE,

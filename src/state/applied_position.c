@@ -33,11 +33,6 @@ static KeptPlan write_plan = {
 	5, {PG_LSNOID, TIMESTAMPTZOID, INT8OID, INT8OID, INT8OID}, NULL
 };
 
-static KeptPlan void_plan = {
-	ON_CHANGE_FEED,
-	"UPDATE " CHANGE_FEED_SQL " SET layout = 0 WHERE layout <> 0", 0, {0}, NULL
-};
-
 static KeptPlan forget_plan = {
 	ON_CHANGE_FEED,
 	"DELETE FROM " CHANGE_FEED_SQL, 0, {0}, NULL
@@ -81,18 +76,6 @@ applied_position_write(const AppliedPosition *position)
 
 	SPI_connect();
 	plan_execute(&write_plan, values, NULL, false);
-	SPI_finish();
-}
-
-/*
- * Write down that not all that is in the containers has come into the views, in the
- * transaction that leaves it out: who starts anew builds them.
- */
-void
-applied_position_void_layout(void)
-{
-	SPI_connect();
-	plan_execute(&void_plan, NULL, NULL, false);
 	SPI_finish();
 }
 

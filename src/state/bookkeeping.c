@@ -5,8 +5,8 @@
  * Statements name them, and run as the containers' owner. If one is missing, who
  * may create in the schema could put a table with a trigger in its place, or a
  * view. So before a statement runs, each table that it names is locked, and told
- * by its kind, owner, columns and key. What has been found is remembered by
- * OID until an invalidation.
+ * by its kind, owner, columns and key. Nor has it anything of the owner's that could refuse a
+ * row. What has been found is remembered by OID until an invalidation.
  *
  * Runs in any process.
  */
@@ -27,6 +27,7 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -35,6 +36,9 @@
 #include "utils/syscache.h"
 
 #define MAX_COLUMNS 12
+
+/* What the owner needs to read and write a table's rows. */
+#define ROW_RIGHTS (ACL_SELECT | ACL_INSERT | ACL_UPDATE | ACL_DELETE)
 
 typedef struct Column
 {
@@ -46,6 +50,7 @@ typedef struct TableShape
 {
 	const char *name;
 	Column		column[MAX_COLUMNS];	/* the first is the primary key */
+	const char *check;			/* the CHECK constraint; NULL: there is none */
 } TableShape;
 
 static const TableShape shape[N_BOOKKEEPING] = {
@@ -58,17 +63,17 @@ static const TableShape shape[N_BOOKKEEPING] = {
 			{"position_first", UUIDOID}, {"position_date", TIMESTAMPTZOID},
 			{"position_last", UUIDOID}, {"done", INT8OID}, {"total", INT8OID},
 			{"created_at", TIMESTAMPTZOID}, {"started_at", TIMESTAMPTZOID}
-	}},
+	}, "jobs_kind_check"},
 	[BOOK_VIEW_STATE] = {"view_state", {
 			{"only_row", BOOLOID}, {"enabled", BOOLOID}, {"ready", BOOLOID},
 			{"feed_size", INT4OID}, {"short_form_length", INT4OID},
 			{"short_form", INT8OID}, {"feed_whole", BOOLOID}
-	}},
+	}, "view_state_only_row_check"},
 	[BOOK_CHANGE_FEED] = {"change_feed", {
 			{"only_row", BOOLOID}, {"applied_lsn", LSNOID},
 			{"applied_at", TIMESTAMPTZOID}, {"timeline", INT8OID},
 			{"system_identifier", INT8OID}, {"layout", INT8OID}
-	}},
+	}, "change_feed_only_row_check"},
 	[BOOK_UNSENT] = {"unsent", {
 			{"id", UUIDOID}, {"node_group", INT4OID}, {"post_id", UUIDOID},
 			{"user_id", UUIDOID}, {"creation_date", TIMESTAMPTZOID}
@@ -93,14 +98,18 @@ bookkeeping_lookup(Bookkeeping table)
 	return table_lookup(shape[table].name);
 }
 
-/* Has a table a unique index on just its first column, of all rows? */
-static bool
-has_key(Relation rel, const char *column)
+/*
+ * What is wrong with an open table's indexes; NULL: nothing. There is a unique one of all
+ * rows on just the first column, and none that is on anything else.
+ */
+static const char *
+indexes_problem(Relation rel, const char *column)
 {
 	AttrNumber	attno = shape_column(rel, column);
 	List	   *indexes = RelationGetIndexList(rel);
+	const char *other = NULL;
+	bool		has_key = false;
 	ListCell   *lc;
-	bool		has = false;
 
 	foreach(lc, indexes)
 	{
@@ -111,13 +120,48 @@ has_key(Relation rel, const char *column)
 		if (!HeapTupleIsValid(tuple))
 			continue;
 		form = (Form_pg_index) GETSTRUCT(tuple);
-		has |= form->indisunique && form->indimmediate && form->indisvalid &&
-			form->indnkeyatts == 1 && form->indkey.values[0] == attno &&
-			heap_attisnull(tuple, Anum_pg_index_indpred, NULL);
+		if (form->indnatts != 1 || form->indkey.values[0] != attno ||
+			!heap_attisnull(tuple, Anum_pg_index_indpred, NULL))
+			other = get_rel_name(form->indexrelid);
+		else
+			has_key |= form->indisunique && form->indimmediate && form->indisvalid;
 		ReleaseSysCache(tuple);
 	}
 	list_free(indexes);
-	return has;
+	if (!has_key)
+		return psprintf("it has no primary key (%s)", column);
+	return other ? psprintf("it has an index, \"%s\"", other) : NULL;
+}
+
+static bool
+is_own_column(const TableShape *wanted, const char *name)
+{
+	for (int i = 0; i < MAX_COLUMNS && wanted->column[i].name != NULL; i++)
+		if (strcmp(wanted->column[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * What the owner has added to an open table that could refuse a row, or run when one is
+ * written; NULL: nothing.
+ */
+static const char *
+additions_problem(Relation rel, const TableShape *wanted)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	const char *addition = shape_addition(rel, wanted->check);
+
+	for (int i = 0; i < desc->natts && addition == NULL; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && !is_own_column(wanted, NameStr(att->attname)) &&
+			(att->attnotnull || att->atthasdef || att->attidentity))
+			addition = psprintf("a column that is NOT NULL or has a default, \"%s\"",
+								NameStr(att->attname));
+	}
+	return addition ? psprintf("it has %s", addition) : NULL;
 }
 
 /* What is wrong with an open table's columns and key; NULL: nothing. */
@@ -137,9 +181,7 @@ columns_problem(Relation rel, const TableShape *wanted)
 			return psprintf("its column \"%s\" is not of type %s",
 							column->name, format_type_be(column->type));
 	}
-	if (!has_key(rel, wanted->column[0].name))
-		return psprintf("it has no primary key (%s)", wanted->column[0].name);
-	return NULL;
+	return indexes_problem(rel, wanted->column[0].name);
 }
 
 /*
@@ -165,8 +207,14 @@ bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner)
 		problem = "it has rules, parents or children";
 	else if (rel->rd_rel->relrowsecurity && rel->rd_rel->relforcerowsecurity)
 		problem = "row-level security is forced on it";
+	else if (pg_class_aclmask(relid, owner, ROW_RIGHTS, ACLMASK_ALL) != ROW_RIGHTS)
+		problem = "its owner has no rights on it";
 	else
+	{
 		problem = columns_problem(rel, &shape[table]);
+		if (problem == NULL)
+			problem = additions_problem(rel, &shape[table]);
+	}
 	relation_close(rel, NoLock);
 	return problem;
 }
@@ -223,6 +271,25 @@ bookkeeping_lock(Bookkeeping table)
 		remembered_end(right, began);
 		return relid;
 	}
+}
+
+/*
+ * Raise what is wrong with a table, if something is. False: it has changed, and others have it
+ * locked. Errors: 55000.
+ */
+bool
+bookkeeping_check(Bookkeeping table)
+{
+	Oid			relid;
+
+	if (known[table].valid && known_owner[table] == container_owner())
+		return true;
+	relid = bookkeeping_lookup(table);
+	if (OidIsValid(relid) &&
+		!ConditionalLockRelationOid(relid, AccessShareLock))
+		return false;
+	(void) bookkeeping_lock(table);
+	return true;
 }
 
 /*

@@ -33,6 +33,7 @@ extern const char *bookkeeping_name(Bookkeeping table);
 extern Oid	bookkeeping_lookup(Bookkeeping table);
 extern const char *bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner);
 extern Oid	bookkeeping_lock(Bookkeeping table);
+extern bool bookkeeping_check(Bookkeeping table);
 
 /* Takes what it wants from a row of an open table. */
 typedef void (*RowTaker) (Relation rel, TupleTableSlot *row, void *arg);

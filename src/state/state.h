@@ -146,7 +146,6 @@ typedef struct AppliedPosition
 
 extern void applied_position_read(AppliedPosition *position);
 extern void applied_position_write(const AppliedPosition *position);
-extern void applied_position_void_layout(void);
 extern void applied_position_forget(void);
 
 /* owner.c: what is done inside a request is done as the containers' owner */

@@ -148,9 +148,10 @@ add_wanted(CopiesBuild *build, const BlogItem *post, ItemScan *stale)
 	MemoryContext old;
 
 	if (partition == NO_PARTITION && layout_is_spread())
+	{
 		add_differing(build, post); /* another node's to write */
-	if (partition == NO_PARTITION)
-		return;					/* detached: no place for a copy */
+		return;
+	}
 	old = MemoryContextSwitchTo(build->gathered);
 	item_copy(&build->item[build->n_wanted], post);
 	MemoryContextSwitchTo(old);
@@ -164,17 +165,15 @@ add_wanted(CopiesBuild *build, const BlogItem *post, ItemScan *stale)
 }
 
 /*
- * Look at a post and its copy (NULL: there is none). While work is careful, each copy
- * is written by itself. A post whose id is not its key, which only the owner can have
- * written, is for copies_refresh() to judge.
+ * Look at a post and its copy (NULL: there is none). A post whose id is not its key, which only
+ * the owner can have written, is for copies_refresh() to judge.
  */
 static void
 look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 {
 	BlogItem	post = *there;
 
-	if ((copy == NULL && careful_now()) ||
-		memcmp(item_uuid(&post, PROP_ID), item_uuid(&post, PROP_POST_ID),
+	if (memcmp(item_uuid(&post, PROP_ID), item_uuid(&post, PROP_POST_ID),
 			   UUID_LEN) != 0)
 	{
 		add_differing(build, &post);
@@ -184,11 +183,7 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 	item_shorten(&post);
 	if (copy == NULL)
 		add_wanted(build, &post, NULL);
-	else if (copy_current(copy, &post))
-		return;
-	else if (careful_now())
-		add_differing(build, &post);
-	else
+	else if (!copy_current(copy, &post))
 		add_wanted(build, &post, merged_scan_source(build->copies));
 }
 

@@ -167,22 +167,6 @@ copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 	put_copy(copies, place, wanted ? &post : NULL);
 }
 
-/* Refresh the copy of one key by itself. */
-static void
-refresh_alone(void *arg)
-{
-	const PostKey *key = arg;
-	CopiesOfLeaf copies = {
-		.many = many_posts_begin(GetActiveSnapshot()),
-		.writer = item_writer_open(CONTAINER_USERS, ITEM_POST, &key->user_id),
-		.context = CurrentMemoryContext
-	};
-
-	copy_refresh(&copies, key);
-	copies_close(&copies);
-	many_posts_end(copies.many);
-}
-
 /* Is there a partition for the copy of a key? It may have been detached. */
 static bool
 has_place(const PostKey *key)
@@ -222,27 +206,9 @@ copies_wanted(ManyPosts *many, const PostKey *key, BlogItem *post)
 	return true;
 }
 
-/* Refresh the copies that keys name one by one, and leave out those that fail. */
-static void
-refresh_carefully(PlacedKey *keys, int n, MemoryContext per_key)
-{
-	for (int i = 0; i < n; i++)
-	{
-		MemoryContext old;
-
-		if (!has_place(&keys[i].key))
-			continue;
-		old = MemoryContextSwitchTo(per_key);
-		if (!careful_do(refresh_alone, &keys[i].key))
-			careful_remember_copy(&keys[i].key);
-		MemoryContextSwitchTo(old);
-		MemoryContextReset(per_key);
-	}
-}
-
 /* Refresh the copies that keys name, opening each leaf once. */
 static void
-refresh_together(PlacedKey *keys, int n, MemoryContext per_key)
+refresh_placed(PlacedKey *keys, int n, MemoryContext per_key)
 {
 	CopiesOfLeaf copies = {
 		.many = many_posts_begin(GetActiveSnapshot()),
@@ -286,10 +252,7 @@ copies_refresh_here(const PostKey *keys, int n)
 	}
 	if (n > 1)
 		qsort(placed, n, sizeof(PlacedKey), placed_compare);
-	if (careful_now())
-		refresh_carefully(placed, n, per_key);
-	else
-		refresh_together(placed, n, per_key);
+	refresh_placed(placed, n, per_key);
 	pfree(placed);
 	MemoryContextDelete(per_key);
 }

@@ -149,29 +149,6 @@ change_row(ItemWriter *writer, const FeedRow *row)
 	}
 }
 
-/* Change a row with a writer of its own. */
-static void
-change_alone(void *arg)
-{
-	ItemWriter *writer = item_writer_open_partition(CONTAINER_FEED, ITEM_POST,
-													FEED_PARTITION);
-
-	change_row(writer, arg);
-	item_writer_close(writer);
-}
-
-/* Change a row; writer: NULL for each by itself, those that fail left out. */
-static void
-change_feed_row(ItemWriter *writer, RowChange change, const BlogItem *item)
-{
-	FeedRow		row = {change, item};
-
-	if (writer != NULL)
-		change_row(writer, &row);
-	else if (!careful_do(change_alone, &row))
-		careful_remember_feed();
-}
-
 /*
  * The differences between what is there and what should be. Rows that go are deleted first:
  * a post that moved has the same key in both.
@@ -217,13 +194,11 @@ write_differences(const FeedList *there, const FeedList *wanted,
 
 	if (layout_is_spread())
 		feed_ship(&(FeedNews) {wanted, row, n, posts, n_posts});
-	writer = careful_now() ? NULL :
-		item_writer_open_partition(CONTAINER_FEED, ITEM_POST, FEED_PARTITION);
+	writer = item_writer_open_partition(CONTAINER_FEED, ITEM_POST, FEED_PARTITION);
 	for (int i = 0; i < n; i++)
-		change_feed_row(writer, row[i].change, row[i].row);
-	if (writer != NULL)
-		item_writer_close(writer);
-	view_state_write_whole(wanted->whole && !careful_now());
+		change_row(writer, &row[i]);
+	item_writer_close(writer);
+	view_state_write_whole(wanted->whole);
 }
 
 /* Make the feed right, whatever is in it; on a cluster, as far as this node's posts go. */
@@ -233,8 +208,6 @@ feed_make(void)
 	FeedList	there;
 	FeedList	wanted;
 
-	if (!container_usable(CONTAINER_FEED))
-		return;
 	shards_here_hold();
 	/* one that was waited for may have come with what is younger than the snapshot */
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -277,8 +250,6 @@ feed_has_author(const pg_uuid_t *user_id)
 	bool		has = false;
 	ItemScan   *scan;
 
-	if (!container_usable(CONTAINER_FEED))
-		return false;
 	scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_FEED, .type = ITEM_POST,
 		.partition = FEED_PARTITION, .path = PATH_DATE
@@ -382,8 +353,7 @@ feed_refresh(const PostKey *keys, int n)
 	FeedList	wanted;
 	bool		moved;
 
-	if (n == 0 || !container_usable(CONTAINER_FEED) ||
-		(!layout_is_spread() && feed_untouched(keys, n)))
+	if (n == 0 || (!layout_is_spread() && feed_untouched(keys, n)))
 		return;
 	shards_here_hold();
 	moved = feed_shards_moved();

@@ -19,14 +19,13 @@
 
 #include "utils/snapmgr.h"
 
-/* Is there a partition here for the author's copies? On a cluster it is held; else the worker sees to them. */
+/* Are the author's copies here? On a cluster their shard is held then; else the worker sees to them. */
 static bool
 is_home(const BlogItem *post)
 {
 	const pg_uuid_t *user_id = item_uuid(post, PROP_USER_ID);
 
-	return layout_is_spread() ? container_hold_here(CONTAINER_USERS, user_id) :
-		partition_of(CONTAINER_USERS, ITEM_POST, user_id) != NO_PARTITION;
+	return !layout_is_spread() || container_hold_here(CONTAINER_USERS, user_id);
 }
 
 /* Have the copy say that the post is hidden: who may see such posts lists it. */
@@ -57,8 +56,6 @@ delete_from_feed(const BlogItem *post)
 	ItemWriter *writer;
 	BlogItem	row;
 
-	if (!container_usable(CONTAINER_FEED))
-		return;
 	writer = item_writer_open_partition(CONTAINER_FEED, ITEM_POST,
 										FEED_PARTITION);
 	if (item_writer_lock(writer, &post->value[PROP_POST_ID], 1,

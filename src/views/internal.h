@@ -20,10 +20,6 @@ extern void copies_put(const PostKey *key, const BlogItem *post);
 extern bool copies_wanted(ManyPosts *many, const PostKey *key,
 						  BlogItem *post);
 
-/* careful.c */
-extern bool careful_now(void);
-extern void careful_remember_copy(const PostKey *key);
-
 /* ------------------------------------------------------------------------
  * The feed
  * ------------------------------------------------------------------------ */

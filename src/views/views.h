@@ -18,14 +18,6 @@
 #include "container/container.h"
 #include "counts/counts.h"
 
-/* careful.c: what fails for one item alone */
-extern bool careful_left_any(void);
-extern bool careful_concerns(int sqlerrcode);
-extern bool careful_begin(int sqlerrcode);
-extern bool careful_do(void (*work) (void *arg), void *arg);
-extern void careful_remember_feed(void);
-extern bool careful_try_again(DirtySet *dirty);
-
 /* copies.c */
 extern bool copies_key(ManyPosts *many, const pg_uuid_t *post_id,
 					   PostKey *key);

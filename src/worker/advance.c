@@ -40,7 +40,6 @@ write_position_of(Worker *worker, XLogRecPtr lsn, int64 layout)
 {
 	OwnerScope	scope;
 	AppliedPosition position = worker->position;
-	AppliedPosition written;
 
 	position.applied_lsn = lsn;
 	position.layout = layout;
@@ -50,15 +49,10 @@ write_position_of(Worker *worker, XLogRecPtr lsn, int64 layout)
 	/* if it fails, it is tried again after a pause */
 	worker->position.applied_at = position.applied_at;
 
-	written = position;
-	/* a worker that starts anew does not know what was left out: all is built */
-	if (left_out_any() || careful_left_any())
-		written.layout = 0;
 	apply_begin(&scope, APPLY_STATE);
-	applied_position_write(&written);
+	applied_position_write(&position);
 	apply_end(&scope);
 	apply_flush();
-	apply_layout_written(written.layout == 0);
 	worker->position = position;
 }
 
@@ -69,16 +63,17 @@ write_position(Worker *worker, XLogRecPtr lsn)
 }
 
 /*
+ * Go through all items for their authors' names: those of a partition that has come may be old ones.
  * On a cluster it is the change feed that tells a node of renames and deletions of users, and what it
- * would have told is lost with a slot: go through all items as if they had come just now.
+ * would have told is lost with a slot: there all items are taken to have come just now.
  */
 static void
-request_all_names(bool lost)
+request_all_names(const Worker *worker, bool lost)
 {
 	OwnerScope	scope;
 
 	apply_begin(&scope, APPLY_STATE);
-	if (lost)
+	if (worker->spread && lost)
 	{
 		arrivals_forget();
 		arrivals_queue();
@@ -109,19 +104,20 @@ have_all_look(void)
 /*
  * Make a slot in place of one that cannot be used, for a reason. That the views
  * cannot be used is written first, so that a crash in between finds it written.
+ * other_layout: are the partitions others than the views were kept with?
  */
 static void
-replace_slot(Worker *worker, const char *reason)
+replace_slot(Worker *worker, const char *reason, bool other_layout)
 {
-	bool		lost = worker->position.applied_lsn != InvalidXLogRecPtr;
+	bool		lost = worker->position.applied_at != 0;
 
 	worker_invalidate_views(worker);
 	/* partitions may have come and gone unseen, with what was lost */
 	fold_all_later(true);
-	if (worker->spread)
-		request_all_names(lost);
+	if (worker->spread || other_layout)
+		request_all_names(worker, lost);
 	apply_flush();
-	if (lost)
+	if (worker->position.applied_lsn != InvalidXLogRecPtr)
 		worker_entry_error(worker->entry,
 						   psprintf("replication slot \"%s\" was lost, and the views are built anew: %s",
 									worker->slot_name, reason));
@@ -169,6 +165,7 @@ worker_take_position(Worker *worker)
 	OwnerScope	scope;
 	const char *reason;
 	int64		layout;
+	bool		other_layout;
 
 	apply_begin(&scope, APPLY_STATE);
 	applied_position_read(&worker->position);
@@ -184,71 +181,38 @@ worker_take_position(Worker *worker)
 	apply_end(&scope);
 	worker->loads = layout_loads();
 
+	other_layout = worker->position.applied_at != 0 &&
+		layout != worker->position.layout;
 	if (reason != NULL)
 	{
 		worker->position.layout = layout;
-		replace_slot(worker, reason);
+		replace_slot(worker, reason, other_layout);
 	}
-	else if (layout != worker->position.layout)
+	else if (other_layout)
 		follow_layout(worker, layout);
 	else if (worker->position.timeline != GetWALInsertionTimeLine())
 		write_position(worker, worker->position.applied_lsn);
 }
 
 /*
- * Leaves were left out because they were not what they should be: once something
- * about the containers has been altered, look whether one has been mended. Its
- * items are to come into the views, and to be swept by jobs that could not.
+ * Are the containers fit to be served, and have partitions come or gone since the last look?
+ * Errors: 42804, 42809, 55000, which the worker takes for damage.
  */
-static void
-follow_mended(Worker *worker)
-{
-	MemoryContext context = CurrentMemoryContext;
-	OwnerScope	scope;
-	uint64		changes = layout_invalidations();
-	bool		mended;
-	bool		busy;
-
-	if (!worker->mended && (!left_out_any() || worker->looked_at == changes))
-		return;
-	StartTransactionCommand();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	mended = left_out_mended(&busy);
-	PopActiveSnapshot();
-	CommitTransactionCommand();
-	MemoryContextSwitchTo(context);
-	if (!busy)
-		worker->looked_at = changes;
-	worker->mended |= mended;
-	if (!worker->mended)
-		return;
-	worker_invalidate_views(worker);
-	apply_begin(&scope, APPLY_STATE);
-	jobs_restart_sweeps();
-	apply_end(&scope);
-	fold_all_later(true);
-	worker->mended = false;
-}
-
-/* Have partitions come or gone since the last look? */
 void
 worker_check_layout(Worker *worker)
 {
 	MemoryContext context = CurrentMemoryContext;
 	OwnerScope	scope;
-	bool		there;
 	int64		layout;
 	uint64		loads;
 
 	/* a transaction's start takes in what others have invalidated */
 	StartTransactionCommand();
-	there = container_exists();
-	worker->spread = there && layout_is_spread();
+	damage_look(worker);
+	worker->spread = layout_is_spread();
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(context);
-	if (there)
-		follow_mended(worker);
-	if (!there || layout_loads() == worker->loads)
+	if (layout_loads() == worker->loads)
 		return;
 	loads = layout_loads();
 

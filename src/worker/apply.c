@@ -37,8 +37,6 @@
 #include "utils/snapmgr.h"
 
 static MemoryContext outside;	/* what was current before the transaction */
-static ApplyKind kind_now;		/* of the present transaction */
-static bool left_out_noted = false; /* is the layout written down as 0? */
 static char in_the_way[ERROR_LENGTH];	/* the error of the last step that is to
 										 * be tried again */
 
@@ -52,7 +50,6 @@ void
 apply_begin(OwnerScope *scope, ApplyKind kind)
 {
 	outside = CurrentMemoryContext;
-	kind_now = kind;
 	StartTransactionCommand();
 	if (kind != APPLY_STATE)
 		limit_lock_waits();
@@ -71,15 +68,8 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
 void
 apply_end(OwnerScope *scope)
 {
-	bool		left_out = kind_now != APPLY_STATE &&
-		(left_out_any() || careful_left_any());
-
-	/* a crash forgets what was left out, and not what was made of the rest */
-	if (left_out && !left_out_noted)
-		applied_position_void_layout();
 	PopActiveSnapshot();
 	CommitTransactionCommand();
-	left_out_noted |= left_out;
 	owner_end(scope);
 	replorigin_session_origin = InvalidRepOriginId;
 
@@ -87,19 +77,11 @@ apply_end(OwnerScope *scope)
 	MemoryContextSwitchTo(outside);
 }
 
-/* The layout has been written down: as 0, because something is left out? */
-void
-apply_layout_written(bool left_out)
-{
-	left_out_noted = left_out;
-}
-
 /* Roll back after an error that the worker goes on from, and forget it. */
 void
 apply_roll_back(void)
 {
 	FlushErrorState();
-	/* the error may have come in a subtransaction */
 	AbortOutOfAnyTransaction();
 	replorigin_session_origin = InvalidRepOriginId;
 }
@@ -111,13 +93,30 @@ apply_in_the_way(void)
 	return in_the_way;
 }
 
-/* Was it another transaction, at whose end all will be well? */
-static bool
-was_in_the_way(int sqlerrcode)
+/*
+ * What has caused an error in a transaction of a kind. The tables of the views have no unique
+ * index but blogstore's own, so what the worker has just seen missing there was written by hand
+ * beside it.
+ */
+ErrorCause
+error_cause(ApplyKind kind, int sqlerrcode)
 {
-	return sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
-		sqlerrcode == ERRCODE_T_R_DEADLOCK_DETECTED ||
-		sqlerrcode == ERRCODE_T_R_SERIALIZATION_FAILURE;
+	if (sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
+		(kind == APPLY_VIEWS && sqlerrcode == ERRCODE_UNIQUE_VIOLATION))
+		return CAUSE_OTHERS;
+	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
+	{
+		case ERRCODE_TO_CATEGORY(ERRCODE_TRANSACTION_ROLLBACK):
+			return CAUSE_OTHERS;
+		case ERRCODE_TO_CATEGORY(ERRCODE_CONNECTION_EXCEPTION):
+		case ERRCODE_TO_CATEGORY(ERRCODE_INSUFFICIENT_RESOURCES):
+		case ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION):
+		case ERRCODE_TO_CATEGORY(ERRCODE_SYSTEM_ERROR):
+		case ERRCODE_TO_CATEGORY(ERRCODE_INTERNAL_ERROR):
+			return CAUSE_SERVER;
+		default:
+			return CAUSE_OWNER;
+	}
 }
 
 static void
@@ -135,9 +134,8 @@ note_in_the_way(MemoryContext context)
  * Do a step in a transaction of its own, and tell how it ended. The current
  * memory context stays what it was.
  *
- * error: NULL, or where an error goes, in the current memory context, that no
- * other transaction has caused. Without it, such an error has all work be careful
- * (careful.c) if that may get around it, and is thrown on if not.
+ * error: NULL, or where an error of the owner's making goes, in the current memory
+ * context. Without it, such an error is thrown on, as one of the server's always is.
  */
 ApplyResult
 apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
@@ -156,19 +154,22 @@ apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
 	}
 	PG_CATCH();
 	{
-		int			code = geterrcode();
-
-		result = APPLY_AGAIN;
-		if (!was_in_the_way(code) && error != NULL)
+		switch (error_cause(kind, geterrcode()))
 		{
-			MemoryContextSwitchTo(context);
-			*error = CopyErrorData();
-			result = APPLY_FAILED;
+			case CAUSE_OTHERS:
+				result = APPLY_AGAIN;
+				note_in_the_way(context);
+				break;
+			case CAUSE_OWNER:
+				if (error == NULL)
+					PG_RE_THROW();
+				result = APPLY_FAILED;
+				MemoryContextSwitchTo(context);
+				*error = CopyErrorData();
+				break;
+			case CAUSE_SERVER:
+				PG_RE_THROW();
 		}
-		else if (!was_in_the_way(code) && !careful_begin(code))
-			PG_RE_THROW();
-		else
-			note_in_the_way(context);
 		apply_roll_back();
 		MemoryContextSwitchTo(context);
 	}

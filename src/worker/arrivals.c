@@ -151,12 +151,6 @@ refresh_chunk(Job *job, int partition)
 	return false;
 }
 
-static void
-make_feed(void *arg)
-{
-	feed_make();
-}
-
 /*
  * Do one chunk of an arrival's copies, and at the end the feed. The caller holds the views'
  * lock.
@@ -168,8 +162,7 @@ arrival_chunk(Job *job)
 
 	if (partition != NO_PARTITION && !refresh_chunk(job, partition))
 		return;
-	if (!careful_do(make_feed, NULL))
-		careful_remember_feed();
+	feed_make();
 	if (OidIsValid(job->shard))
 		ereport(LOG,
 				(errmsg("blogstore worker has gone through a shard that came to this node"),

@@ -36,25 +36,6 @@ list_posts(const DirtySet *dirty, int *n)
 	return all;
 }
 
-/* What the feed is to be refreshed by. */
-typedef struct FeedWork
-{
-	bool		anew;
-	const PostKey *posts;
-	int			n;
-} FeedWork;
-
-static void
-refresh_feed(void *arg)
-{
-	FeedWork   *work = arg;
-
-	if (work->anew)
-		feed_rebuild(true);
-	else
-		feed_refresh(work->posts, work->n);
-}
-
 /* Refresh what a dirty set names; arg is the set. */
 static void
 refresh_batch(void *arg)
@@ -64,7 +45,6 @@ refresh_batch(void *arg)
 	int			n_gone;
 	int			n;
 	PostKey    *posts = list_posts(dirty, &n);
-	FeedWork	work = {dirty_feed_view(dirty), posts, n};
 
 	if (layout_is_spread())
 	{
@@ -78,8 +58,10 @@ refresh_batch(void *arg)
 			copies_refresh(gone, n_gone);
 	}
 	copies_refresh(posts, n);
-	if (!careful_do(refresh_feed, &work))
-		careful_remember_feed();
+	if (dirty_feed_view(dirty))
+		feed_rebuild(true);
+	else
+		feed_refresh(posts, n);
 	users = dirty_users(dirty, &n);
 	if (layout_is_spread())
 		everyone_follow(users, n);
@@ -103,13 +85,6 @@ make_feed(void *arg)
 	feed_make();
 }
 
-static void
-make_feed_carefully(void *arg)
-{
-	if (!careful_do(make_feed, NULL))
-		careful_remember_feed();
-}
-
 /*
  * Make the feed right, whatever it was built with; on a cluster, as far as this node's
  * posts go. Returns false if it has to be tried again.
@@ -117,6 +92,5 @@ make_feed_carefully(void *arg)
 bool
 batch_make_feed(void)
 {
-	return apply_run(APPLY_VIEWS, make_feed_carefully, NULL,
-					 NULL) == APPLY_DONE;
+	return apply_run(APPLY_VIEWS, make_feed, NULL, NULL) == APPLY_DONE;
 }

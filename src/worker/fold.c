@@ -43,6 +43,9 @@
 #define FOLD_POSTS 200
 #define TIME_TO_FOLD 2
 
+/* How long to leave alone what something of the owner's has refused, in ms. */
+#define FAILED_PAUSE 30000
+
 /* How many deltas a transaction looks at, to find those that are to be folded. */
 #define LOOK_STEP 500
 
@@ -75,9 +78,6 @@ static ItemPlace look_after;
  */
 static bool counters_too = true;
 
-/* Has the chunk begun, or was somebody in the way before? */
-static bool chunk_begun = false;
-
 /* Are there, among the pending posts, some that have but left their counters? */
 static bool nobodys_pending = false;
 
@@ -91,11 +91,11 @@ after(int ms)
 static bool
 is_due(TimestampTz due, TimestampTz now)
 {
-	return due != DT_NOEND && clock_reached(due, now, 2 * FOLD_AT_LAST);
+	return due != DT_NOEND && clock_reached(due, now, FAILED_PAUSE);
 }
 
 /* Remember to fold a post: its deltas have changed, and it has so many more. */
-static void
+static PendingPost *
 remember_post(const pg_uuid_t *post_id, int64 deltas)
 {
 	PendingPost *post;
@@ -119,6 +119,7 @@ remember_post(const pg_uuid_t *post_id, int64 deltas)
 	post->due = post->deltas >= MANY_DELTAS ? GetCurrentTimestamp() :
 		Min(after(FOLD_AFTER), post->at_last);
 	next_due = Min(next_due, post->due);
+	return post;
 }
 
 /*
@@ -150,7 +151,7 @@ fold_later(const DirtySet *dirty)
 	{
 		if (!counted[i].beside)
 			continue;
-		remember_post(&counted[i].post_id, counted[i].deltas);
+		(void) remember_post(&counted[i].post_id, counted[i].deltas);
 		if (hash_get_num_entries(pending) > MAX_PENDING)
 			fold_all_later(false);
 	}
@@ -236,7 +237,7 @@ find_deltas_in(int partition)
 	{
 		n++;
 		if (concerns_fold(&delta, &beside))
-			remember_post(item_uuid(&delta, PROP_POST_ID),
+			(void) remember_post(item_uuid(&delta, PROP_POST_ID),
 						  !delta_is_stripe(item_uuid(&delta, PROP_ID)));
 	}
 	if (more && n > 0)
@@ -298,19 +299,10 @@ fold_post(PendingPost *post)
 	return taken;
 }
 
-typedef struct FoldWork
-{
-	PendingPost *post;
-	int64		taken;
-} FoldWork;
-
-static void
-fold_one(void *arg)
-{
-	FoldWork   *work = arg;
-
-	work->taken = fold_post(work->post);
-}
+/* The posts of the present transaction; how many of them there may be. */
+static pg_uuid_t tried[FOLD_POSTS];
+static int	n_tried = 0;
+static int	at_once = FOLD_POSTS;
 
 /* Fold what is due, in one transaction. */
 static void
@@ -319,10 +311,8 @@ fold_chunk(void *arg)
 	HASH_SEQ_STATUS seq;
 	PendingPost *post;
 	TimestampTz now = GetCurrentTimestamp();
-	int			posts = 0;
 	int64		deltas = 0;
 
-	chunk_begun = true;
 	next_due = DT_NOEND;
 	/* what the last chunk has done is committed */
 	if (pending == NULL || hash_get_num_entries(pending) == 0)
@@ -334,34 +324,64 @@ fold_chunk(void *arg)
 	hash_seq_init(&seq, pending);
 	while ((post = hash_seq_search(&seq)) != NULL)
 	{
-		if (is_due(post->due, now) && posts < FOLD_POSTS && deltas < FOLD_DELTAS)
+		if (is_due(post->due, now) && n_tried < at_once && deltas < FOLD_DELTAS)
 		{
-			pg_uuid_t	post_id = post->post_id;
-			FoldWork	work = {post, 0};
+			pg_uuid_t  *post_id = &tried[n_tried++];
 
-			if (!careful_do(fold_one, &work))
-				post->due = after(FOLD_AT_LAST);
-			deltas += work.taken;
-			posts++;
-			post = hash_search(pending, &post_id, HASH_FIND, NULL);
+			*post_id = post->post_id;
+			deltas += fold_post(post);
+			post = hash_search(pending, post_id, HASH_FIND, NULL);
 		}
 		if (post != NULL)
 			next_due = Min(next_due, post->due);
 	}
 }
 
+/*
+ * Something of the owner's has refused what is written to fold. The posts are folded one by one from
+ * here on, and the one that fails is left alone for a while.
+ */
+static void
+note_failed(const ErrorData *error)
+{
+	WorkerEntry *entry = my_worker_entry();
+
+	if (at_once > 1 && n_tried > 1)
+		at_once = 1;
+	else
+	{
+		for (int i = 0; i < n_tried; i++)
+			remember_post(&tried[i], 0)->due = after(FAILED_PAUSE);
+		next_due = after(n_tried > 0 ? FOLD_AFTER : FAILED_PAUSE);
+	}
+	if (entry != NULL)
+		worker_entry_error(entry, error->message);
+	ereport(LOG,
+			(errmsg("blogstore worker could not fold counts, and tries again in %d s: %s",
+					FAILED_PAUSE / 1000, error->message)));
+}
+
 /* Fold a chunk; false if it has to be tried again. */
 static bool
 try_chunk(void)
 {
-	chunk_begun = false;
-	if (apply_run(APPLY_COUNTS, fold_chunk, NULL, NULL) == APPLY_DONE)
+	ErrorData  *error = NULL;
+	ApplyResult result;
+
+	n_tried = 0;
+	result = apply_run(APPLY_COUNTS, fold_chunk, NULL, &error);
+	if (result == APPLY_DONE)
+	{
+		if (n_tried == 0)
+			at_once = FOLD_POSTS;
 		return true;
+	}
 	/* what was forgotten is not folded */
-	if (chunk_begun)
-		fold_all_later(false);
-	else
-		next_due = after(FOLD_AFTER);
+	for (int i = 0; i < n_tried; i++)
+		(void) remember_post(&tried[i], 0);
+	next_due = after(FOLD_AFTER);
+	if (result == APPLY_FAILED)
+		note_failed(error);
 	return false;
 }
 

@@ -48,8 +48,8 @@ typedef struct Worker
 	AppliedPosition position;		/* as written down */
 	bool		applied;		/* was anything since? */
 	uint64		loads;			/* layout_loads() at the last look */
-	uint64		looked_at;		/* layout_invalidations() at the last look at what
-								 * was left out */
+	uint64		checked;		/* layout_stamp() when all tables were last found fit to
+								 * be used */
 	ViewsPhase	views;
 	XLogRecPtr	serve_from;		/* WAL to be applied before they are served */
 	XLogRecPtr	serve_at;		/* where all of that had been decoded; invalid: it
@@ -60,7 +60,6 @@ typedef struct Worker
 	bool		other_size;		/* is the feed still of another size than is set? */
 	int			in_vain;		/* how often in a row the views could not be
 								 * written */
-	bool		mended;			/* are jobs to meet what was left out before? */
 	TimestampTz checked_at;		/* when worker_check_state() last looked */
 	bool		spread;			/* are there other nodes? */
 	TimestampTz told_at;		/* when they were last told */
@@ -88,6 +87,10 @@ extern void worker_follow_settings(Worker *worker);
 extern bool worker_fit_feed(Worker *worker);
 extern void worker_try_serve(Worker *worker, XLogRecPtr flushed, XLogRecPtr position);
 extern void worker_check_state(Worker *worker);
+
+/* damage.c: what the owner has altered */
+extern void damage_look(Worker *worker);
+extern void worker_block(Worker *worker, const ErrorData *error);
 
 /* nodes.c: on a cluster, what other nodes have of this one, and this one of them */
 extern bool worker_see_to_nodes(Worker *worker);
@@ -124,14 +127,24 @@ typedef enum ApplyResult
 {
 	APPLY_DONE,					/* committed */
 	APPLY_AGAIN,				/* rolled back; to be tried again: another
-								 * transaction was in the way, or all work is
-								 * careful from here on */
-	APPLY_FAILED				/* rolled back by an error that is handed out */
+								 * transaction was in the way */
+	APPLY_FAILED				/* rolled back by an error of the owner's making,
+								 * which is handed out */
 } ApplyResult;
 
+/* What has caused an error of the worker's. */
+typedef enum ErrorCause
+{
+	CAUSE_OTHERS,				/* another transaction: it is tried again soon */
+	CAUSE_OWNER,				/* what the owner has altered or attached: it comes again
+								 * until that is undone */
+	CAUSE_SERVER				/* a full disk, lack of memory, cancellation, a lost
+								 * connection: the process ends, and is started again */
+} ErrorCause;
+
+extern ErrorCause error_cause(ApplyKind kind, int sqlerrcode);
 extern void apply_begin(OwnerScope *scope, ApplyKind kind);
 extern void apply_end(OwnerScope *scope);
-extern void apply_layout_written(bool left_out);
 extern void apply_roll_back(void);
 extern ApplyResult apply_run(ApplyKind kind, void (*step) (void *arg),
 							 void *arg, ErrorData **error);

@@ -25,8 +25,9 @@
 #define JOBS_AT_ONCE 100
 #define MAX_FAILED 1000
 
-/* How long to leave a job alone that failed, in milliseconds. */
+/* How long to leave a job alone that failed, in ms: of one user; of all. */
 #define FAILED_PAUSE 30000
+#define FAILED_PAUSE_ALL 600000
 
 /* How long to work on jobs between two looks at the WAL, in milliseconds. */
 #define TIME_FOR_JOBS 10
@@ -160,36 +161,52 @@ failed_lately(const Job *job)
 	for (int i = 0; i < MAX_FAILED; i++)
 		if (memcmp(&failed_jobs[i].id, &job->id, UUID_LEN) == 0 &&
 			!clock_reached(failed_jobs[i].again, GetCurrentTimestamp(),
-						   FAILED_PAUSE))
+						   FAILED_PAUSE_ALL))
 			return true;
 	return false;
 }
 
+/* Have others see that a job is parked. */
+static void
+park(void *arg)
+{
+	Job		   *job = arg;
+
+	if (!job_lock(job) || job_is_parked(job))
+		return;
+	job_enter_phase(job, JOB_PARKED);
+	job_save(job);
+}
+
 /*
- * A rename or deletion cannot be carried out, because of a constraint or
- * trigger of the owner's, say. The views of all others do not wait for it:
- * tell, and try again later.
+ * A rename or deletion cannot be carried out, because of a constraint or trigger of the
+ * owner's, or an item that lacks a value. Nothing else waits for it: it is parked, and begins
+ * anew later.
  */
 static void
-note_failed(const Job *job, const ErrorData *error)
+job_failed(const Job *job, const ErrorData *error)
 {
 	FailedJob  *failed = &failed_jobs[next_failed];
+	int			pause = job->has_user ? FAILED_PAUSE : FAILED_PAUSE_ALL;
 	WorkerEntry *entry = my_worker_entry();
+	Job			parked = *job;
+	ErrorData  *other;
 
 	next_failed = (next_failed + 1) % MAX_FAILED;
 	failed->id = job->id;
-	failed->again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-												FAILED_PAUSE);
+	failed->again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), pause);
 	if (entry != NULL)
 		worker_entry_error(entry, error->message);
 	ereport(LOG,
 			(errmsg("blogstore job failed and is tried again in %d s: %s",
-					FAILED_PAUSE / 1000, error->message)));
+					pause / 1000, error->message)));
+	/* if that fails it stays as it was, and is left alone all the same */
+	(void) apply_run(APPLY_STATE, park, &parked, &other);
 }
 
 /*
- * Do one chunk of a job; false if it has to wait, or has failed. What writes views, and
- * fails, is tried again with more care, or its error ends the worker.
+ * Do one chunk of a job; false if it has to wait, or has failed. What writes views does not fail: its
+ * error is raised.
  */
 static bool
 try_chunk(Job *job)
@@ -207,7 +224,7 @@ try_chunk(Job *job)
 	if (!views)
 		announce_commit(XactLastCommitEnd);
 	if (result == APPLY_FAILED)
-		note_failed(&before, error);
+		job_failed(&before, error);
 	if (result != APPLY_DONE && chunk.begun)
 		sweep_failed(&before);
 	if (result != APPLY_DONE || !chunk.moved)

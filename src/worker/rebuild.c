@@ -25,12 +25,6 @@ rebuild_estimate(void)
 	return posts + Max(posts, item_estimate(CONTAINER_USERS, ITEM_POST));
 }
 
-static void
-make_feed(void *arg)
-{
-	feed_rebuild(false);
-}
-
 /* Do one chunk of a rebuild. The caller holds the views' lock. */
 void
 rebuild_chunk(Job *job)
@@ -46,8 +40,7 @@ rebuild_chunk(Job *job)
 				job_enter_phase(job, REBUILD_FEED);
 			break;
 		default:
-			if (!careful_do(make_feed, NULL))
-				careful_remember_feed();
+			feed_rebuild(false);
 			job_finish(job);
 			break;
 	}

@@ -17,6 +17,8 @@
  *		worker_serve_views		CATCHING_UP,	SERVED			RUNNING
  *								KEPT
  *		worker_await_others		SERVED			KEPT			CATCHING_UP
+ *		worker_block			any				none is kept,	BLOCKED, then
+ *												then exit		WANTED
  *		worker_leave			any				exit			STOPPED or
  *																NOT_NEEDED
  *		worker_retire			any				exit, no slot	NOT_NEEDED

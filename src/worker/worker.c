@@ -125,6 +125,10 @@ worker_prepare(Worker *worker)
 	if (worker_obstacle(&hint) != NULL || !state.enabled)
 		worker_leave(worker, WORKER_STOPPED);
 
+	StartTransactionCommand();
+	damage_look(worker);
+	CommitTransactionCommand();
+
 	/* making a slot can take as long as the longest transaction */
 	worker_begin_views(worker, state.ready);
 	worker_take_position(worker);
@@ -281,9 +285,6 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	bool		more;
 
 	worker_check_state(worker);
-	/* of what is kept nobody knows yet what of it fails */
-	if (!worker->kept)
-		worker->invalid |= careful_try_again(worker->dirty);
 	if (worker->invalid)
 		worker_invalidate_views(worker);
 	worker_check_layout(worker);
@@ -306,30 +307,6 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 							   fold);
 	if (nap > 0)
 		worker_nap(worker, flushed, nap);
-}
-
-/*
- * Called while an error is being handled: if it is about what the owner has altered
- * or attached, at a table of the bookkeeping say, roll back, tell, and return
- * true. What failed is tried again after a while.
- */
-static bool
-wait_for_mending(Worker *worker)
-{
-	MemoryContext context = worker->turn;
-	ErrorData  *error;
-
-	if (!careful_concerns(geterrcode()))
-		return false;
-	MemoryContextSwitchTo(context);
-	error = CopyErrorData();
-	apply_roll_back();
-	MemoryContextSwitchTo(context);
-	left_out_tell(error->message);
-	pgstat_report_activity(STATE_IDLE, NULL);
-	(void) worker_sleep(worker, NAP_IDLE);
-	ResetLatch(MyLatch);
-	return true;
 }
 
 /* One turn: decode, apply, confirm; fold; some chunks of jobs; sleep if idle. */
@@ -357,16 +334,7 @@ worker_turn(Worker *worker)
 	 */
 	held_back_release(worker->held, worker->dirty);
 	later_take(worker, position);
-	PG_TRY();
-	{
-		turn_apply(worker, flushed, position);
-	}
-	PG_CATCH();
-	{
-		if (!wait_for_mending(worker))
-			PG_RE_THROW();
-	}
-	PG_END_TRY();
+	turn_apply(worker, flushed, position);
 	CHECK_FOR_INTERRUPTS();
 }
 
@@ -389,8 +357,43 @@ make_worker(WorkerEntry *entry)
 	worker->counts = dirty_create(worker->context);
 	worker->taken = dirty_create(worker->context);
 	worker->held = held_back_create(worker->context);
+	worker->checked = PG_UINT64_MAX;
 	worker_slot_name(entry->dbid, worker->slot_name);
 	return worker;
+}
+
+/*
+ * Do what a worker does, until an error. If that is of the owner's making, and the containers
+ * are damaged, wait until they are mended.
+ */
+static void
+run(Worker *worker)
+{
+	ErrorData  *error;
+
+	PG_TRY();
+	{
+		worker_prepare(worker);
+		for (;;)
+		{
+			MemoryContextSwitchTo(worker->turn);
+			worker_turn(worker);
+			MemoryContextReset(worker->turn);
+		}
+	}
+	PG_CATCH();
+	{
+		if (error_cause(APPLY_VIEWS, geterrcode()) != CAUSE_OWNER)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(worker->context);
+		error = CopyErrorData();
+		apply_roll_back();
+	}
+	PG_END_TRY();
+
+	MemoryContextSwitchTo(worker->context);
+	worker_block(worker, error);
+	ReThrowError(error);
 }
 
 /* Entry point of a worker; arg is the number of its entry. */
@@ -414,13 +417,7 @@ blogstore_worker_main(Datum arg)
 
 	PG_TRY();
 	{
-		worker_prepare(worker);
-		for (;;)
-		{
-			MemoryContextSwitchTo(worker->turn);
-			worker_turn(worker);
-			MemoryContextReset(worker->turn);
-		}
+		run(worker);
 	}
 	PG_CATCH();
 	{

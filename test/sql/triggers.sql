@@ -28,23 +28,17 @@ BEGIN
 	INSERT INTO public.audit VALUES (NEW.title, TG_ARGV[0] || ', ' || TG_WHEN);
 	RETURN NEW;
 END $$;
--- copies are what posts are, before their triggers are there
-DO $$ BEGIN ASSERT blogstore.wait_for_views('10 min'); END $$;
 TRUNCATE audit;
 CREATE TRIGGER note_title AFTER UPDATE OF title ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION note_column('title');
 CREATE TRIGGER note_text BEFORE UPDATE OF title, content ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION note_column('title or content');
-CREATE TRIGGER note_copy AFTER UPDATE OF title ON blogstore.users FOR EACH ROW EXECUTE FUNCTION note_column('title of the copy');
 SELECT type FROM blogstore.create_comment('00000000-0000-7000-8000-00000000a011', '00000000-0000-7000-8000-00000000a001', 'hi',
 	'00000000-0000-7000-8000-00000000a021');
 SELECT content FROM blogstore.edit_post('00000000-0000-7000-8000-00000000a011', content => 'other text');
-SELECT blogstore.wait_for_views();
 SELECT * FROM audit;
 SELECT title FROM blogstore.edit_post('00000000-0000-7000-8000-00000000a011', 'other title');
-SELECT blogstore.wait_for_views();
 SELECT * FROM audit;
 DROP TRIGGER note_title ON blogstore.posts;
 DROP TRIGGER note_text ON blogstore.posts;
-DROP TRIGGER note_copy ON blogstore.users;
 SELECT blogstore.delete_comment('00000000-0000-7000-8000-00000000a011', '00000000-0000-7000-8000-00000000a021');
 
 -- a trigger that writes to the same post does not disturb the count
@@ -84,16 +78,15 @@ SELECT blogstore.wait_for_views();
 SELECT title, content, comment_count, like_count FROM blogstore.list_user_posts('00000000-0000-7000-8000-00000000a001');
 SELECT * FROM blogstore.verify();
 
--- of the copies too, though one write changes the counts of one and the title of another
-ALTER TABLE blogstore.users ADD COLUMN title_size integer GENERATED ALWAYS AS (length(title)) STORED;
+-- the tables of the views have none: the worker writes them, and a command that has to is refused
 BEGIN;
-SELECT type FROM blogstore.create_comment('00000000-0000-7000-8000-00000000a011', '00000000-0000-7000-8000-00000000a001', 'hm');
-SELECT title FROM blogstore.edit_post('00000000-0000-7000-8000-00000000a012', 'a longer title');
-COMMIT;
-SELECT blogstore.wait_for_views();
-SELECT title, title_size, comment_count FROM blogstore.users
-WHERE user_id = '00000000-0000-7000-8000-00000000a001' AND type = 'post' ORDER BY id;
-ALTER TABLE blogstore.users DROP COLUMN title_size;
+ALTER TABLE blogstore.users ADD COLUMN title_size integer GENERATED ALWAYS AS (length(title)) STORED;
+SELECT blogstore.hide_post('00000000-0000-7000-8000-00000000a012');
+ROLLBACK;
+BEGIN;
+CREATE TRIGGER note_copy AFTER UPDATE OF title ON blogstore.users FOR EACH ROW EXECUTE FUNCTION note_column('title of the copy');
+SELECT blogstore.hide_post('00000000-0000-7000-8000-00000000a012');
+ROLLBACK;
 ALTER TABLE blogstore.posts DROP COLUMN lang, DROP COLUMN size, DROP CONSTRAINT clean;
 SELECT title FROM blogstore.edit_post('00000000-0000-7000-8000-00000000a012', 'columns dropped');
 SELECT blogstore.delete_user('00000000-0000-7000-8000-00000000a001');

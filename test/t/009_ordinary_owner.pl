@@ -125,8 +125,7 @@ BEGIN
 	RETURN NULL;
 END $$;
 CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION kit.note();
-CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON blogstore.feed FOR EACH ROW EXECUTE FUNCTION kit.note();
-ALTER TABLE blogstore.feed ENABLE ALWAYS TRIGGER note;
+ALTER TABLE blogstore.posts ENABLE ALWAYS TRIGGER note;
 SELECT count(*) FROM blogstore.posts;
 }, @as_owner);
 $node->safe_psql('blog',

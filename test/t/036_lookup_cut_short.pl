@@ -33,7 +33,8 @@ SET ROLE blog_owner;
 CREATE TABLE public.audit_log (who text);
 CREATE FUNCTION public.audit() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN INSERT INTO audit_log VALUES (current_user); RETURN NULL; END $$;
-CREATE TRIGGER audit AFTER INSERT ON blogstore.users FOR EACH ROW EXECUTE FUNCTION public.audit();
+CREATE TRIGGER audit AFTER INSERT ON blogstore.users_p00_user FOR EACH ROW EXECUTE FUNCTION public.audit();
+CREATE TRIGGER audit AFTER INSERT ON blogstore.users_p01_user FOR EACH ROW EXECUTE FUNCTION public.audit();
 });
 
 # A session in which the caller makes users alice, before and after a change; bob,

@@ -1,0 +1,109 @@
+/*
+ * damage.c
+ *		Has the owner altered the containers so that they cannot be served?
+ *
+ * What is wrong with a table is noted with it when it is looked at (layout.c, leaf.c), and is
+ * the error of each request that needs that table. The worker, which keeps the views of all
+ * items, needs every table, and so looks at all of them whenever one may have changed. It
+ * looks at catalogs alone, and only at tables that have changed since.
+ *
+ * Runs in the worker, and in backends for repair().
+ */
+#include "postgres.h"
+
+#include "layout/cached.h"
+#include "items/item.h"
+#include "layout/layout.h"
+
+#include "access/table.h"
+#include "storage/lmgr.h"
+
+#define BIT(type) (UINT32_C(1) << (type))
+
+/* The types of items that each of a container's partitions has. */
+static const uint32 types[N_CONTAINERS] = {
+	[CONTAINER_USERS] = BIT(ITEM_USER) | BIT(ITEM_POST),
+	[CONTAINER_POSTS] = BIT(ITEM_POST) | BIT(ITEM_COMMENT) | BIT(ITEM_LIKE) |
+	BIT(ITEM_DELTA),
+	[CONTAINER_FEED] = BIT(ITEM_POST)
+};
+
+/* Raise what is wrong with an open leaf, to be read and written by each of its paths. */
+static void
+check_open_leaf(const CachedLeaf *leaf, Relation rel, Container container,
+				ItemType type)
+{
+	LayoutProblem *problem = leaf_problem(leaf, rel, container, true);
+	AccessPath	missing;
+
+	if (problem != NULL)
+		layout_problem_raise(problem);
+	missing = leaf_path_missing(leaf, container, type);
+	if (missing != N_PATHS)
+		layout_problem_raise(leaf_index_problem(rel, missing));
+}
+
+/* Raise what is wrong with a partition's leaf; false: others have it locked, or it has just changed. */
+static bool
+check_leaf(CachedContainer *cc, Container container, ItemType type,
+		   int partition)
+{
+	LayoutProblem *problem = NULL;
+	CachedLeaf *leaf = leaf_find(cc, container, type, partition, &problem);
+	Relation	rel;
+	bool		known;
+
+	if (leaf == NULL)
+		layout_problem_raise(problem);
+	if (leaf->known && leaf->looked[N_PATHS] && leaf->problem == NULL &&
+		leaf->unwritable == NULL && !OidIsValid(leaf->added_index) &&
+		leaf_path_missing(leaf, container, type) == N_PATHS)
+		return true;
+	if (!ConditionalLockRelationOid(leaf->relid, AccessShareLock))
+		return false;
+	rel = try_table_open(leaf->relid, NoLock);
+	if (rel == NULL)
+	{
+		UnlockRelationOid(leaf->relid, AccessShareLock);
+		return false;
+	}
+	known = leaf_learn(cc, rel, container, type, partition, N_PATHS);
+	if (known)
+		check_open_leaf(leaf, rel, container, type);
+	table_close(rel, AccessShareLock);
+	return known;
+}
+
+/* Raise what is wrong with a container; false: not all could be looked at. */
+static bool
+check_container(Container container)
+{
+	CachedContainer *cc = layout_get(container);
+	bool		all = true;
+
+	if (!partitions_whole(&cc->partitions))
+		layout_problem_raise(partitions_gap_problem(&cc->partitions, container));
+	for (ItemType type = 0; type < N_ITEM_TYPES; type++)
+		for (int p = partitions_from(&cc->partitions, type, 0);
+			 (types[container] & BIT(type)) && p != NO_PARTITION && cc->valid;
+			 p = partitions_from(&cc->partitions, type, p + 1))
+			all &= check_leaf(cc, container, type, p);
+	return all && cc->valid;
+}
+
+/*
+ * Raise what keeps any item from being served, if something does. Returns false if not all
+ * could be looked at, because others have a leaf locked or something has changed meanwhile:
+ * look again then. Roots that others have locked are waited for.
+ *
+ * Errors: 42804, 42809, 55000.
+ */
+bool
+containers_check(void)
+{
+	bool		all = true;
+
+	for (Container container = 0; container < N_CONTAINERS; container++)
+		all &= check_container(container);
+	return all;
+}
