@@ -17,7 +17,10 @@
  * create_containers() have left to it; and since what it commits may be items, the
  * worker is woken.
  *
- * Runs in backends.
+ * Statements of code that the owner has attached are refused here, too, before anything else is
+ * done for them (guard_check_statement()).
+ *
+ * Runs in backends, and that code in the worker.
  */
 #include "postgres.h"
 

@@ -549,6 +549,23 @@ is(join("\n", map { superuser("SELECT count(*) FROM app.audit_log WHERE what = '
 audit_log();
 owner('DROP TRIGGER audit ON blogstore.posts');
 
+# the worker writes to such a leaf no more than a request does; all else goes on
+owner('ALTER FUNCTION app.audit() RESET search_path');
+owner("CREATE TRIGGER audit AFTER UPDATE ON blogstore.posts_p0${_}_comment FOR EACH ROW EXECUTE FUNCTION app.audit()") foreach 0 .. 3;
+is(owner(q{
+SELECT username FROM blogstore.edit_user(kit.u(3), 'caroline');
+SELECT title FROM blogstore.create_post(kit.u(1), 'beside it', '', kit.p(11), kit.d(20000));
+SELECT blogstore.wait_for_views('10 min');
+SELECT title FROM blogstore.list_feed(1)}), "caroline\nbeside it\nt\nbeside it", 'an unpinned trigger on comments: views follow');
+wait_until($node, 'blog', q{SELECT phase = 'parked' FROM blogstore.progress});
+like(superuser('SELECT last_error FROM blogstore.stat_worker'), qr/^function app\.audit\(\), which is attached to "posts_p0\d_comment", does not fix its search_path$/,
+	'a rename waits, and stat_worker says why');
+owner('ALTER FUNCTION app.audit() SET search_path = app, pg_temp; SELECT blogstore.stop_worker()');
+owner('SELECT blogstore.start_worker()');	# a new worker does not wait until the job is due again
+wait_until($node, 'blog', 'SELECT count(*) = 0 FROM blogstore.progress');
+is(audit_log(), "blog_owner|UPDATE comment|$path", 'with a search_path it is carried out, and the trigger fires');
+owner("DROP TRIGGER audit ON blogstore.posts_p0${_}_comment") foreach 0 .. 3;
+
 # policies, which direct access does not ask, must not hide rows from statements
 owner(q{ALTER TABLE blogstore.posts ENABLE ROW LEVEL SECURITY});
 is(owner('SELECT count(*) FROM blogstore.verify()'), '0', 'policies do not hold for the owner');
