@@ -178,11 +178,6 @@ extern bool item_scan_shown(ItemScan *scan, Snapshot snapshot);
 extern void item_scan_place(const ItemScan *scan, ItemPlace *place);
 /* its leaf and index, to be told to people; false: the leaf is left out */
 extern bool item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index);
-/* have the next items given as the values of these properties; false: cannot */
-extern bool item_scan_want(ItemScan *scan, const Property *prop, int n);
-extern bool item_scan_next_values(ItemScan *scan, Datum *value, bool *isnull);
-/* the present item's place in a list by (creation_date, id) */
-extern void item_scan_cursor(const ItemScan *scan, Cursor *cursor);
 extern void item_scan_end(ItemScan *scan);
 
 /*

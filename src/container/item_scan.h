@@ -47,12 +47,6 @@ struct ItemScan
 	AccessPath	path;
 	const Property *column;		/* of the path, ncolumns of them */
 	int			ncolumns;
-	int			nwanted;		/* properties that are asked for: columns */
-	AttrNumber	wanted[N_PROPERTIES];
-	bool		must[N_PROPERTIES];	/* are they some that items must have? */
-	int			nothers;		/* columns of others that items must have */
-	AttrNumber	other[N_PROPERTIES];
-	AttrNumber	last;			/* of all these columns */
 	ItemPlace	after;			/* what the keys of a walk point to */
 	ScanKeyData keys[MAX_KEYS];
 	ScanKeyData row[MAX_PATH_COLUMNS];	/* members of a row comparison */

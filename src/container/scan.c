@@ -350,18 +350,6 @@ item_scan_next(ItemScan *scan, BlogItem *out)
 	return true;
 }
 
-/* The place of the present item in a list by (creation_date, id). */
-void
-item_scan_cursor(const ItemScan *scan, Cursor *cursor)
-{
-	const Datum *value = scan->slot->tts_values;
-
-	cursor->valid = true;
-	cursor->date =
-		DatumGetTimestampTz(value[scan->leaf.attno[PROP_CREATION_DATE] - 1]);
-	cursor->id = *DatumGetUUIDP(value[scan->leaf.attno[PROP_ID] - 1]);
-}
-
 /* Does a snapshot show the present item? */
 bool
 item_scan_shown(ItemScan *scan, Snapshot snapshot)

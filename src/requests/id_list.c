@@ -29,25 +29,12 @@ typedef struct IdList
 	int			length;			/* elements of it, NULLs too */
 	int			at;				/* elements that were taken */
 	const char *next_id;		/* of those that follow, but for NULLs */
-	bool		counts;			/* are counts of posts asked for? */
 	MemoryContext context;		/* of what was read last */
 	ManyItems  *read;
 	int			nread;			/* ids of it */
 	int			given;			/* of which so many have been handed out */
 	int			leaves;			/* that were visited before that */
 } IdList;
-
-/* Does who takes the items want counts? */
-static bool
-counts_wanted(const RequestScan *scan)
-{
-	bool		wanted = scan->wanted == NULL;
-
-	for (int i = 0; i < scan->nwanted && !wanted; i++)
-		wanted = scan->wanted[i] == PROP_COMMENT_COUNT ||
-			scan->wanted[i] == PROP_LIKE_COUNT;
-	return scan->query->type == ITEM_POST && wanted;
-}
 
 /*
  * The items that a list of ids names, which are the caller's to keep; of whatever
@@ -65,7 +52,6 @@ query_ids(RequestScan *scan, Container container, ArrayType *array)
 	ids->array = array;
 	ids->length = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	ids->next_id = ARR_DATA_PTR(array);
-	ids->counts = counts_wanted(scan);
 	ids->context = AllocSetContextCreate(CurrentMemoryContext,
 										 "blogstore items by ids",
 										 ALLOCSET_DEFAULT_SIZES);
@@ -110,7 +96,7 @@ read_next(RequestScan *scan)
 		.container = scan->container, .type = scan->query->type,
 		.path = PATH_KEY, .key = scan->key_value, .nkeys = scan->nkeys
 	}, id, ids->nread);
-	if (ids->counts)
+	if (query_wants_counts(scan))
 		posts_add_up(ids->read, GetActiveSnapshot());
 	for (int i = 0; i < ids->read->n && scan->deleted != NULL; i++)
 	{

@@ -212,15 +212,6 @@ query_replies(RequestScan *scan, FunctionCallInfo fcinfo)
  * Its items
  * ------------------------------------------------------------------------ */
 
-/* Which of the values that are wanted is each property's? */
-static void
-find_wanted(RequestScan *scan)
-{
-	memset(scan->at, -1, sizeof(scan->at));
-	for (int i = 0; scan->wanted != NULL && i < scan->nwanted; i++)
-		scan->at[scan->wanted[i]] = i;
-}
-
 /*
  * Begin a query whose arguments are in fcinfo. By the active snapshot, which
  * stays active or at least registered to the end. What the scan allocates is in
@@ -247,7 +238,6 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 	scan->of_user = NULL;
 	scan->parents = NULL;
 	scan->remote = NULL;
-	find_wanted(scan);
 	remote_settle_query(&scan->newer);
 	if (layout_is_spread() &&
 		remote_query(query->name, query->type, fcinfo, &scan->remote, &held,
@@ -257,39 +247,13 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 		query->begin(scan, fcinfo);
 	if (held.number != NO_SHARD)
 		container_let_go(CONTAINER_POSTS, &held);
-	scan->as_read = scan->wanted != NULL && scan->items != NULL &&
-		scan->deleted == NULL &&
-		(scan->at[PROP_PARENT_DELETED] < 0 ||
-		 (scan->at[PROP_PARENT_ID] >= 0 && scan->at[PROP_POST_ID] >= 0)) &&
-		item_scan_want(scan->items, scan->wanted, scan->nwanted);
 }
 
-/*
- * Add to the values of a post that was found by its key what is counted beside it. A
- * scan that gives items as they are read has nobody's items to hide.
- */
-static void
-add_up_values(const RequestScan *scan, Datum *value)
-{
-	int			comments = scan->at[PROP_COMMENT_COUNT];
-	int			likes = scan->at[PROP_LIKE_COUNT];
-	PostCounts	counts;
-
-	if (comments < 0 && likes < 0)
-		return;
-	counts = post_deltas(&scan->key[0], GetActiveSnapshot());
-	if (comments >= 0)
-		value[comments] =
-			Int64GetDatum(DatumGetInt64(value[comments]) + counts.comments);
-	if (likes >= 0)
-		value[likes] = Int64GetDatum(DatumGetInt64(value[likes]) + counts.likes);
-}
-
-/* Is the item that a key has found to be shown? A post gets its counts. */
+/* Return whether to show the item that a key has found. A post gets its counts. */
 static bool
 show_single(const RequestScan *scan, BlogItem *item)
 {
-	if (scan->query->type == ITEM_POST)
+	if (query_wants_counts(scan))
 		post_add_up(item, GetActiveSnapshot());
 	return query_shows(scan, item);
 }
@@ -347,16 +311,13 @@ at_end_of_feed(RequestScan *scan)
 	return !scan->goes_on;
 }
 
-/* The next item; its values hold until the next call. False: there are no more. */
-bool
-request_scan_next(RequestScan *scan, BlogItem *item)
+static bool
+next_item(RequestScan *scan, BlogItem *item)
 {
 	bool		found;
 
 	if (scan->left == 0)
 		return false;
-	if (scan->remote != NULL)
-		return remote_items_next(scan->remote, item);
 	if (scan->ids != NULL)
 		return id_list_next(scan, item);
 	if (scan->of_user != NULL)
@@ -373,72 +334,17 @@ request_scan_next(RequestScan *scan, BlogItem *item)
 	return found;
 }
 
-/* Of an item that is shown nothing is stored that says so. */
-static inline void
-say_shown(const RequestScan *scan, Datum *value, bool *isnull)
-{
-	int			hidden = scan->at[PROP_HIDDEN];
-
-	if (hidden < 0 || !isnull[hidden])
-		return;
-	value[hidden] = BoolGetDatum(false);
-	isnull[hidden] = false;
-}
-
-/* Nor of a reply that says that its parent is gone. */
-static inline void
-say_gone(RequestScan *scan, Datum *value, bool *isnull)
-{
-	int			gone = scan->at[PROP_PARENT_DELETED];
-	int			parent = scan->at[PROP_PARENT_ID];
-
-	if (gone < 0 || isnull[parent])
-		return;
-	value[gone] =
-		BoolGetDatum(parents_gone(&scan->parents, scan->deleted,
-								  DatumGetUUIDP(value[scan->at[PROP_POST_ID]]),
-								  DatumGetUUIDP(value[parent])));
-	isnull[gone] = false;
-}
-
-/*
- * The next item, as request_scan_next(): the values of the properties that were
- * wanted when the scan began.
- */
+/* Read the next item; its values hold until the next call. False: there are no more. */
 bool
-request_scan_next_values(RequestScan *scan, Datum *value, bool *isnull)
+request_scan_next(RequestScan *scan, BlogItem *item)
 {
-	BlogItem	item;
-
-	if (scan->left == 0)
+	if (scan->remote != NULL)
+		return remote_items_next(scan->remote, item);
+	if (!next_item(scan, item))
 		return false;
-	if (scan->as_read)
-	{
-		if (item_scan_next_values(scan->items, value, isnull))
-		{
-			if (scan->goes_on)
-				item_scan_cursor(scan->items, &scan->page.before);
-			if (scan->single && scan->query->type == ITEM_POST)
-				add_up_values(scan, value);
-			say_shown(scan, value, isnull);
-			say_gone(scan, value, isnull);
-			if (scan->left > 0)
-				scan->left--;
-			return true;
-		}
-		scan->as_read = false;
-		close_leaf(scan);
-	}
-	if (!request_scan_next(scan, &item))
-		return false;
-	if (scan->at[PROP_PARENT_DELETED] >= 0 && scan->remote == NULL)
-		query_say_gone(scan, &item);
-	for (int i = 0; i < scan->nwanted; i++)
-	{
-		value[i] = item.value[scan->wanted[i]];
-		isnull[i] = item.isnull[scan->wanted[i]];
-	}
-	say_shown(scan, value, isnull);
+	if (scan->query->type == ITEM_COMMENT &&
+		query_wants(scan, PROP_PARENT_DELETED))
+		query_say_gone(scan, item);
 	return true;
 }
 

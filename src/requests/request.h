@@ -155,6 +155,22 @@ extern bool query_of_user(RequestScan *scan, const pg_uuid_t *user_id);
 extern void query_replies(RequestScan *scan, FunctionCallInfo fcinfo);
 
 /* shown.c */
+/* Does the caller take a property of items? */
+static inline bool
+query_wants(const RequestScan *scan, Property prop)
+{
+	return (scan->wanted >> prop) & 1;
+}
+
+/* Does the caller take counts of posts? */
+static inline bool
+query_wants_counts(const RequestScan *scan)
+{
+	return scan->query->type == ITEM_POST &&
+		(query_wants(scan, PROP_COMMENT_COUNT) ||
+		 query_wants(scan, PROP_LIKE_COUNT));
+}
+
 extern bool query_shows(const RequestScan *scan, BlogItem *item);
 extern void query_say_gone(RequestScan *scan, BlogItem *comment);
 

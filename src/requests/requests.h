@@ -35,6 +35,8 @@ typedef struct ListPage
 	bool		oldest_first;
 } ListPage;
 
+#define ALL_PROPERTIES (~UINT32_C(0))
+
 struct RequestScan;
 
 /* A query: its function, how its items are found, and what a plan has to know of it. */
@@ -63,10 +65,8 @@ typedef struct RequestScan
 	TupleDesc	desc;			/* of rows; NULL: row_type tells */
 	Oid			row_type;
 	MemoryContext row_context;	/* of an item's values that are made for it */
-	const Property *wanted;		/* for request_scan_next_values() */
-	int			nwanted;
+	uint32		wanted;			/* properties that the caller takes, a bit each */
 	bool		include_hidden;	/* set by the query */
-	int8		at[N_PROPERTIES];	/* which of the wanted ones each is; -1: none */
 	/* set by the query */
 	const RequestQuery *query;
 	RequestStart cost;
@@ -74,7 +74,6 @@ typedef struct RequestScan
 	ListPage	page;			/* where it has come to */
 	int64		left;			/* items that may follow; -1: any number */
 	bool		single;			/* found by its own key */
-	bool		as_read;		/* the leaf's items are shown as they are */
 	bool		goes_on;		/* after the leaf, in all partitions */
 	bool		out_of_view;	/* the view does not hold where it begins */
 	AccessPath	path;			/* in all partitions */
@@ -101,8 +100,6 @@ extern const RequestQuery *const request_queries[N_QUERIES];
 extern void request_scan_begin(RequestScan *scan, const RequestQuery *query,
 							   FunctionCallInfo fcinfo);
 extern bool request_scan_next(RequestScan *scan, BlogItem *item);
-extern bool request_scan_next_values(RequestScan *scan, Datum *value,
-									 bool *isnull);
 extern void request_scan_end(RequestScan *scan);
 
 /* id_list.c: what a query by a list of ids has read, to be told to people */

@@ -37,7 +37,7 @@ query_return_set(FunctionCallInfo fcinfo, const RequestQuery *query)
 	stats_begin(&scan.cost);
 	InitMaterializedSRF(fcinfo, 0);
 	scan.desc = info->setDesc;
-	scan.wanted = NULL;
+	scan.wanted = ALL_PROPERTIES;
 	scan.row_context = AllocSetContextCreate(CurrentMemoryContext,
 											 "blogstore row",
 											 ALLOCSET_DEFAULT_SIZES);
@@ -46,8 +46,6 @@ query_return_set(FunctionCallInfo fcinfo, const RequestQuery *query)
 	{
 		MemoryContext old;
 
-		if (query->type == ITEM_COMMENT && scan.remote == NULL)
-			query_say_gone(&scan, &item);
 		old = MemoryContextSwitchTo(scan.row_context);
 		add_row(info, &item, query->type);
 		MemoryContextSwitchTo(old);

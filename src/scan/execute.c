@@ -51,10 +51,7 @@ check_execute(Oid funcid)
 	InvokeFunctionExecuteHook(funcid);
 }
 
-/*
- * What is each column of the scan's rows? Of a whole row all properties are needed,
- * in its order.
- */
+/* Find out which columns the scan's rows have, and which properties these need. */
 static void
 find_columns(QueryScanState *state, List *columns)
 {
@@ -70,13 +67,8 @@ find_columns(QueryScanState *state, List *columns)
 		Assert(column >= WHOLE_ROW && column <= n);
 		state->column[foreach_current_index(cell)] = column;
 		state->whole_row |= column == WHOLE_ROW;
-		if (column != WHOLE_ROW)
-			state->prop[state->nprops++] = prop[column - 1];
-	}
-	if (state->whole_row)
-	{
-		state->nprops = n;
-		memcpy(state->prop, prop, sizeof(Property) * n);
+		state->wanted |= column == WHOLE_ROW ? ALL_PROPERTIES :
+			UINT32_C(1) << prop[column - 1];
 	}
 }
 
@@ -88,7 +80,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 
 	state->call = linitial_node(FuncExpr, plan->custom_exprs);
 	check_execute(state->call->funcid);
-	scan_find_arguments(state);
+	state->args = ExecInitExprList(state->call->args, &node->ss.ps);
 	find_columns(state, lsecond(plan->custom_private));
 	state->flinfo.fn_oid = state->call->funcid;
 	state->flinfo.fn_stats = TRACK_FUNC_PL;	/* as fmgr_info() has it for C */
@@ -142,19 +134,34 @@ note_reads(QueryScanState *state)
 	reads->indexid = index;
 }
 
+/* Evaluate the arguments of the call. */
+static void
+evaluate_arguments(QueryScanState *state)
+{
+	NullableDatum *arg = state->fcinfo.info.args;
+	ListCell   *cell;
+
+	foreach(cell, state->args)
+	{
+		arg->value = ExecEvalExprSwitchContext(lfirst(cell),
+											   state->css.ss.ps.ps_ExprContext,
+											   &arg->isnull);
+		arg++;
+	}
+}
+
 /* Begin a loop. */
 static void
 begin_request(QueryScanState *state)
 {
 	RequestScan *scan = &state->scan;
 
-	scan_evaluate_arguments(state);
+	evaluate_arguments(state);
 	stats_begin(&scan->cost);
 	scan->desc = NULL;
 	scan->row_type = state->call->funcresulttype;
 	scan->row_context = state->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory;
-	scan->wanted = state->prop;
-	scan->nwanted = state->nprops;
+	scan->wanted = state->wanted;
 	request_scan_begin(scan, state->query, &state->fcinfo.info);
 	state->reads.leaves_noted = 0;
 	state->began = true;
@@ -189,9 +196,9 @@ end_request(QueryScanState *state)
 	state->ended = false;
 }
 
-/* Take the next item's values, in the scan's memory context. False: no more. */
-static inline bool
-take_values(QueryScanState *state, Datum *value, bool *isnull)
+/* Take the next item, in the scan's memory context. False: there are no more. */
+static bool
+take_item(QueryScanState *state, BlogItem *item)
 {
 	RequestScan *scan = &state->scan;
 	MemoryContext old = MemoryContextSwitchTo(state->context);
@@ -200,14 +207,14 @@ take_values(QueryScanState *state, Datum *value, bool *isnull)
 	if (!state->began)
 	{
 		begin_request(state);
-		found = request_scan_next_values(scan, value, isnull);
+		found = request_scan_next(scan, item);
 		stats_pause(&scan->cost);
 	}
 	else
 	{
 		stats_resume(&scan->cost);
 		use_own_snapshot(scan, true);
-		found = request_scan_next_values(scan, value, isnull);
+		found = request_scan_next(scan, item);
 		stats_pause(&scan->cost);
 	}
 	use_own_snapshot(scan, false);
@@ -219,13 +226,13 @@ take_values(QueryScanState *state, Datum *value, bool *isnull)
 
 /* The same, counted by the server as a function's call is. */
 static bool
-take_values_tracked(QueryScanState *state, Datum *value, bool *isnull)
+take_item_tracked(QueryScanState *state, BlogItem *item)
 {
 	PgStat_FunctionCallUsage usage;
 	bool		found;
 
 	pgstat_init_function_usage(&state->fcinfo.info, &usage);
-	found = take_values(state, value, isnull);
+	found = take_item(state, item);
 	pgstat_end_function_usage(&usage, false);
 	return found;
 }
@@ -285,24 +292,23 @@ store_row(QueryScanState *state, const Datum *value, const bool *isnull)
 	return ExecStoreVirtualTuple(slot);
 }
 
-/* Make the next row that the request has the scan's present one; if none, empty. */
+/* Make the request's next item the scan's present row; if there is none, empty. */
 static TupleTableSlot *
 next_row(QueryScanState *state)
 {
 	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
-	Datum		row_value[N_PROPERTIES];
-	bool		row_isnull[N_PROPERTIES];
-	Datum	   *value = state->whole_row ? row_value : slot->tts_values;
-	bool	   *isnull = state->whole_row ? row_isnull : slot->tts_isnull;
+	BlogItem	item;
+	Datum		value[N_PROPERTIES];
+	bool		isnull[N_PROPERTIES];
 	bool		found;
 
 	ExecClearTuple(slot);
 	if (state->ended)
 		return slot;
 	if (unlikely(pgstat_track_functions > state->flinfo.fn_stats))
-		found = take_values_tracked(state, value, isnull);
+		found = take_item_tracked(state, &item);
 	else
-		found = take_values(state, value, isnull);
+		found = take_item(state, &item);
 	if (!found)
 	{
 		MemoryContext old = MemoryContextSwitchTo(state->context);
@@ -313,8 +319,8 @@ next_row(QueryScanState *state)
 		state->ended = true;
 		return slot;
 	}
-	return state->whole_row ? store_row(state, value, isnull) :
-		ExecStoreVirtualTuple(slot);
+	item_columns(&item, state->query->type, value, isnull);
+	return store_row(state, value, isnull);
 }
 
 /*

@@ -39,12 +39,11 @@ typedef struct QueryScanState
 	CustomScanState css;
 	const RequestQuery *query;
 	FuncExpr   *call;
-	ExprState  *arg[MAX_QUERY_ARGS];	/* NULL: its value is there as it is */
+	List	   *args;			/* of the call: ExprStates */
 	int			ncolumns;
 	int			column[N_PROPERTIES + 1];	/* of the row, of each; WHOLE_ROW */
 	bool		whole_row;		/* is one of them that? */
-	int			nprops;			/* what has to be read for them */
-	Property	prop[N_PROPERTIES];
+	uint32		wanted;			/* properties that they need, a bit each */
 	bool		began;			/* the scan below has begun */
 	bool		ended;			/* and has no more items */
 	RequestScan scan;
@@ -64,10 +63,6 @@ typedef struct QueryScanState
 
 /* execute.c */
 extern Node *scan_create_state(CustomScan *plan);
-
-/* arguments.c */
-extern void scan_find_arguments(QueryScanState *state);
-extern void scan_evaluate_arguments(QueryScanState *state);
 
 /* explain.c */
 extern void scan_explain(CustomScanState *node, List *ancestors,
