@@ -219,15 +219,6 @@ extern bool item_writer_insert(ItemWriter *writer, const BlogItem *item);
 extern bool item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 								  bool (*stands) (void *arg), void *arg);
 /*
- * insert.c: insert without waiting; false, nothing written: it takes
- * item_writer_insert(). The caller keeps others from doing so with the same key
- * meanwhile; anew: the key is one that it has just made up.
- */
-extern bool item_writer_insert_alone(ItemWriter *writer, const BlogItem *item,
-									 bool anew);
-extern bool item_writer_insert_first(ItemWriter *writer, const BlogItem *item,
-									 bool anew);
-/*
  * Lock an item, which update and delete then work on, by its key or as a scan of
  * this leaf has found it; out holds until the close. With LockWaitBlock waits for
  * who has it locked. Errors: 40001 under REPEATABLE READ and SERIALIZABLE if it

@@ -2,15 +2,9 @@
  * insert.c
  *		Inserting items, unless their keys are taken.
  *
- * A taken key is told by return value instead of an error, so that a command that is
- * repeated can answer with what is there. There are two ways.
- *
- * By speculative insertion, as ON CONFLICT DO NOTHING does (ExecInsert()): any number of
- * processes may insert an item of one key so at the same time. It takes a lock, and a
- * WAL record by which the row is confirmed.
- *
- * Alone (item_writer_insert_alone()): a plain insertion, for who keeps all others
- * from inserting an item of this key so at the same time.
+ * A return value says that a key is taken, not an error, so that a command that is
+ * repeated can answer with the item that is there. Items are inserted speculatively, as
+ * by ON CONFLICT DO NOTHING (ExecInsert()).
  *
  * Runs in backends and in the worker, in a transaction with an active snapshot.
  */
@@ -93,13 +87,6 @@ key_in_snapshot(ItemWriter *writer, const BlogItem *item)
 	return found;
 }
 
-/* May a row that is inserted have to wait for another for the sake of an index? */
-static bool
-index_may_wait(const IndexInfo *info)
-{
-	return info->ii_Unique || info->ii_ExclusionOps != NULL;
-}
-
 /*
  * Tell which indexes say that an item's key is taken (ExecInsert() calls them
  * arbiters): those that are unique in its columns, and those in more columns,
@@ -115,7 +102,6 @@ find_arbiters(ItemWriter *writer)
 	ResultRelInfo *rri = writer->rri;
 
 	writer_open_indexes(writer);
-	writer->arbiters_alone = true;
 	for (int i = 0; i < rri->ri_NumIndices; i++)
 	{
 		Relation	index = rri->ri_IndexRelationDescs[i];
@@ -125,10 +111,7 @@ find_arbiters(ItemWriter *writer)
 		if (!info->ii_Unique || !info->ii_ReadyForInserts ||
 			!index->rd_index->indimmediate || info->ii_Expressions != NIL ||
 			info->ii_Predicate != NIL)
-		{
-			writer->arbiters_alone &= !index_may_wait(info);
 			continue;
-		}
 		cover = leaf_key_cover(&writer->leaf, writer->container, writer->type,
 							   index);
 		if (cover == KEY_COVERED)
@@ -137,8 +120,6 @@ find_arbiters(ItemWriter *writer)
 		if (cover != KEY_NOT_COVERED)
 			writer->arbiters = lappend_oid(writer->arbiters,
 										   RelationGetRelid(index));
-		else
-			writer->arbiters_alone = false;
 	}
 	MemoryContextSwitchTo(old);
 	if (writer->key_arbiters == NIL)
@@ -256,110 +237,4 @@ bool
 item_writer_insert(ItemWriter *writer, const BlogItem *item)
 {
 	return item_writer_insert_if(writer, item, NULL, NULL);
-}
-
-/* ------------------------------------------------------------------------
- * Alone
- * ------------------------------------------------------------------------ */
-
-/*
- * Is there no row, dead or alive, with this item's key? Asked without waiting: the
- * row of a transaction that has not ended is one, too.
- */
-static bool
-key_is_unused(ItemWriter *writer, const BlogItem *item)
-{
-	Datum		key[MAX_PATH_COLUMNS];
-	ItemScan   *scan;
-	bool		unused;
-	int			n = leaf_path_key(writer->container, writer->type, PATH_KEY,
-								  item, key);
-
-	/* inserting takes any unique index of the key, this look the usual one */
-	if (n == 0 || !OidIsValid(writer->leaf.index[PATH_KEY]))
-		return false;
-	scan = key_scan(writer, key, n, SnapshotAny);
-	unused = !item_scan_advance(scan);
-	item_scan_end(scan);
-	return unused;
-}
-
-/* Take back a row that this command has inserted, and that no other has seen. */
-static void
-take_back(ItemWriter *writer, TupleTableSlot *slot)
-{
-	TM_FailureData failure;
-
-	CommandCounterIncrement();
-	if (table_tuple_delete(writer->leaf.rel, &slot->tts_tid,
-						   GetCurrentCommandId(true), GetActiveSnapshot(),
-						   InvalidSnapshot, false, &failure, false) != TM_Ok)
-		elog(ERROR, "could not take back a row of \"%s\"",
-			 RelationGetRelationName(writer->leaf.rel));
-}
-
-/*
- * Insert an item without waiting for anybody, and without confirming it. False,
- * nothing written that anybody will see: it cannot be done so; the key may be taken.
- * item_writer_insert() tells then. anew: the key was just made up, so it is not looked
- * for.
- *
- * The caller keeps all others from inserting an item of this key so until
- * it is inserted. Others may insert one speculatively, and owners by INSERT. The unique
- * indexes keep order among them, asked for no more than an answer
- * (UNIQUE_CHECK_PARTIAL): of two that put their entries into an index, the second finds
- * the first's. Who is second here takes its row back, and then waits, in
- * item_writer_insert(), for the first; a first that is speculative stays, and one
- * that is an owner's does, too. Who is second and speculative, or an owner's INSERT,
- * waits for this transaction, and has nothing there that this one could wait for.
- *
- * A row that was taken back is there until its transaction ends, deleted, and others
- * who want the key wait for that end. If two transactions had such rows of one
- * key, each would wait for the other. They have not: whoever comes second finds the row
- * by key_is_unused(), and inserts speculatively. Where two indexes tell a taken key, a
- * transaction that is first in one of them could be second in the other, and wait for
- * the row taken back: nobody inserts alone there, unless the key is new.
- */
-bool
-item_writer_insert_alone(ItemWriter *writer, const BlogItem *item, bool anew)
-{
-	TupleTableSlot *slot = writer->fresh;
-	bool		conflict = false;
-	MemoryContext old;
-
-	if (IsolationUsesXactSnapshot() || writer->guard != NULL)
-		return false;
-	if (writer->key_arbiters == NIL)
-		find_arbiters(writer);
-	if (!writer->arbiters_alone ||
-		!(anew || (list_length(writer->arbiters) == 1 &&
-				   key_is_unused(writer, item))))
-		return false;
-
-	old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
-	writer_form(writer, slot, item);
-	writer_open_indexes_for(writer, slot);
-	table_tuple_insert(writer->leaf.rel, slot, GetCurrentCommandId(true), 0,
-					   NULL);
-	(void) compat_insert_index_tuples(writer->rri, slot, writer->estate,
-									  writer->arbiters, &conflict);
-	if (conflict)
-		take_back(writer, slot);
-	else
-		writer->wrote = true;
-	MemoryContextSwitchTo(old);
-	ResetPerTupleExprContext(writer->estate);
-	return !conflict;
-}
-
-/*
- * Insert an item alone if that can be done, else speculatively. Returns false, having
- * written nothing, if its key is taken. The caller and anew: as for
- * item_writer_insert_alone(). Errors and waits: those of item_writer_insert_if().
- */
-bool
-item_writer_insert_first(ItemWriter *writer, const BlogItem *item, bool anew)
-{
-	return item_writer_insert_alone(writer, item, anew) ||
-		item_writer_insert(writer, item);
 }

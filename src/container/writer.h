@@ -31,7 +31,6 @@ struct ItemWriter
 								 * not known */
 	bool		indexes;		/* are the leaf's indexes open? */
 	Oid			closed;			/* but for this one, of replies alone */
-	bool		arbiters_alone; /* can no other index have an insert wait? */
 	bool		by_key;			/* the leaf holds the key that was asked for */
 	bool		triggers;		/* does the leaf have any? */
 	Guard	   *guard;			/* NULL: nothing is attached to the leaf */

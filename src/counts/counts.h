@@ -61,8 +61,6 @@ typedef struct PostLock
 
 extern void post_lock_init(PostLock *lock, const pg_uuid_t *post_id);
 extern bool post_find(PostLock *lock);
-extern bool post_is_busy(const PostLock *lock);
-extern bool post_lock_at_once(PostLock *lock);
 extern bool post_try_lock_shared(PostLock *lock);
 extern ItemResult post_lock_shared(PostLock *lock, LockWaitPolicy wait);
 extern void post_try_lock_counter(PostLock *lock);
@@ -111,7 +109,7 @@ extern void counter_init(BlogItem *counter, const pg_uuid_t *post_id);
 extern ItemResult post_fold(const pg_uuid_t *post_id, int64 limit, bool merge,
 							int64 *taken, bool *left);
 extern void post_counter_clear(const pg_uuid_t *post_id);
-extern void post_counter_make(const pg_uuid_t *post_id, bool anew);
+extern void post_counter_make(const pg_uuid_t *post_id);
 
 /* post_item.c: a post with its counts */
 extern PostCounts post_deltas(const pg_uuid_t *post_id, Snapshot snapshot);

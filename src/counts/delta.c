@@ -196,13 +196,9 @@ counter_init(BlogItem *counter, const pg_uuid_t *post_id)
 	delta_init(counter, post_id, &counter_id, (PostCounts) {0, 0});
 }
 
-/*
- * Insert a delta; false if its id is taken. Nobody else inserts one of this id: it is
- * a new one (anew), this process's, or that of a counter which nobody else may make.
- */
+/* Insert a delta; false if its id is taken. */
 static bool
-delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts,
-			bool anew)
+delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
 {
 	BlogItem	delta;
 	ItemWriter *writer;
@@ -212,7 +208,7 @@ delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts,
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
-	inserted = item_writer_insert_first(writer, &delta, anew);
+	inserted = item_writer_insert(writer, &delta);
 	/* who reads counts from here on finds the delta itself */
 	if (!delta_is_empty(&delta))
 		key_predicate_check(writer, post_id);
@@ -232,7 +228,7 @@ delta_insert(const pg_uuid_t *post_id, PostCounts counts)
 	{
 		CHECK_FOR_INTERRUPTS();
 		new_id(&id);
-		inserted = delta_write(post_id, &id, counts, true);
+		inserted = delta_write(post_id, &id, counts);
 	} while (!inserted);
 }
 
@@ -250,7 +246,7 @@ delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
 	CHECK_FOR_INTERRUPTS();
 	stripe_id(&id);
 	if (!delta_pending(post_id, &id))
-		inserted = delta_write(post_id, &id, counts, false);
+		inserted = delta_write(post_id, &id, counts);
 	if (inserted)
 		remember_striped(post_id, counts);
 	else
@@ -266,12 +262,12 @@ delta_counter_pending(const pg_uuid_t *post_id)
 
 /*
  * Insert the counter of a post, which nobody else may change or is making; false if
- * there is one. anew: there is no need to look.
+ * there is one.
  */
 bool
-delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts, bool anew)
+delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts)
 {
-	return delta_write(post_id, &counter_id, counts, anew);
+	return delta_write(post_id, &counter_id, counts);
 }
 
 /* ------------------------------------------------------------------------

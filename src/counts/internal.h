@@ -103,8 +103,7 @@ extern bool delta_striped(const pg_uuid_t *post_id);
 extern void delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts);
 extern void delta_insert(const pg_uuid_t *post_id, PostCounts counts);
 extern bool delta_counter_pending(const pg_uuid_t *post_id);
-extern bool delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts,
-								 bool anew);
+extern bool delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts);
 
 /* Deltas but counters: are there any, and to take them away. */
 extern bool delta_any(const pg_uuid_t *post_id);

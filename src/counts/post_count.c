@@ -221,26 +221,6 @@ is_sure(PostLock *lock)
 	return lock->hold >= POST_SHARED_SURE;
 }
 
-/* Is a post one whose counter others are at just now? */
-bool
-post_is_busy(const PostLock *lock)
-{
-	return lock->hold != POST_NOT_HELD || delta_striped(&lock->post_id);
-}
-
-/*
- * Lock a post, which is not locked, as the one who may change its counter, if that
- * takes no waiting, and the post is there and stays.
- */
-bool
-post_lock_at_once(PostLock *lock)
-{
-	post_try_lock_counter(lock);
-	if (lock->hold == POST_SHARED && !is_sure(lock))
-		post_unlock(lock);
-	return lock->hold == POST_SHARED_SURE;
-}
-
 /*
  * Lock a post shared that is there. ITEM_NOT_FOUND: there is none; ITEM_LOCKED:
  * somebody has it exclusively, or is deleting it. With LockWaitBlock wait for

@@ -54,7 +54,7 @@ fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
 {
 	if (!target->counter)
 	{
-		if (!delta_insert_counter(post_id, counts, false))
+		if (!delta_insert_counter(post_id, counts))
 			delta_insert(post_id, counts);
 		return;
 	}
@@ -196,15 +196,15 @@ post_counter_clear(const pg_uuid_t *post_id)
 
 /*
  * Make the counter of a post that this transaction has just written. What an older
- * post of that id has left behind is not its; anew: there was none.
+ * post of that id has left behind goes.
  */
 void
-post_counter_make(const pg_uuid_t *post_id, bool anew)
+post_counter_make(const pg_uuid_t *post_id)
 {
 	const PostCounts nothing = {0, 0};
 
-	if (delta_insert_counter(post_id, nothing, anew))
+	if (delta_insert_counter(post_id, nothing))
 		return;
 	post_counter_clear(post_id);
-	(void) delta_insert_counter(post_id, nothing, false);
+	(void) delta_insert_counter(post_id, nothing);
 }

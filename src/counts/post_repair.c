@@ -83,7 +83,7 @@ repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
 	const pg_uuid_t *post_id = item_uuid(counter, PROP_POST_ID);
 
 	if (found == ITEM_NOT_FOUND && !delta_counter_pending(post_id) &&
-		delta_insert_counter(post_id, counts, false))
+		delta_insert_counter(post_id, counts))
 		return;
 	if (found != ITEM_OK)
 	{

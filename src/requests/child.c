@@ -99,7 +99,7 @@ arrive(void *arg)
  * post locked exclusively.
  */
 static bool
-insert_child(BlogItem *item, ItemType type, Arrival *arrival)
+try_insert_child(BlogItem *item, ItemType type, Arrival *arrival)
 {
 	ItemWriter *writer;
 	BlogItem	user;
@@ -118,49 +118,13 @@ insert_child(BlogItem *item, ItemType type, Arrival *arrival)
 }
 
 /*
- * The same of a post that nobody else is counting on or deleting, without waiting for
- * anybody: the post is locked first, and looked at once, and it is the lock of
- * who may change its counter, which one at a time has. So the child is inserted alone.
- * Returns false, nothing written or locked, if that cannot be; insert_child() finds
- * out what is to be done, or refused.
+ * Write a child, waiting for transactions that delete the post or write an item of the
+ * child's key. Returns false, nothing written or locked, if its key is taken. Errors:
+ * 55000, and 23503 for an author, on a hidden post.
  */
 static bool
-insert_child_at_once(BlogItem *item, ItemType type, bool anew,
-					 Arrival *arrival)
-{
-	const pg_uuid_t *post_id = &arrival->lock.post_id;
-	ItemWriter *writer;
-	BlogItem	user;
-	bool		inserted = false;
-
-	if (IsolationUsesXactSnapshot() || post_is_busy(&arrival->lock))
-		return false;
-	arrival->stamped = worker_hooks.user_deletions(&arrival->stamp);
-	if (post_author_being_deleted(post_id))
-		return false;
-	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
-	if (user_find_now(item_uuid(item, PROP_USER_ID), &user) &&
-		post_lock_at_once(&arrival->lock) && !arrival->lock.hidden)
-	{
-		item_set(item, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
-		inserted = item_writer_insert_alone(writer, item, anew);
-	}
-	item_writer_close(writer);
-	PopActiveSnapshot();
-	if (!inserted)
-		post_unlock(&arrival->lock);
-	return inserted;
-}
-
-/*
- * Write a child, waiting for whoever is at the post or at an item of its key. Returns
- * false, nothing written or locked, if its key is taken. Errors: 55000, and 23503 for an
- * author, on a hidden post.
- */
-static bool
-insert_child_in_the_end(BlogItem *item, ItemType type,
-						const pg_uuid_t *author, Arrival *arrival)
+insert_child(BlogItem *item, ItemType type, const pg_uuid_t *author,
+			 Arrival *arrival)
 {
 	bool		inserted;
 
@@ -173,7 +137,7 @@ insert_child_in_the_end(BlogItem *item, ItemType type,
 			need_repetition(item, type, author);
 			return false;
 		}
-		inserted = insert_child(item, type, arrival);
+		inserted = try_insert_child(item, type, arrival);
 		if (arrival->shut_out)
 			post_await_unlock(&arrival->lock);
 	} while (arrival->shut_out);
@@ -182,13 +146,13 @@ insert_child_in_the_end(BlogItem *item, ItemType type,
 
 /*
  * Write a comment or like, and have its post count it. Returns false, nothing
- * written, if its key is taken. anew: the key was just made up. author: who is to know
- * of no hidden posts but own ones (NULL: of all).
+ * written, if its key is taken. author: who is to know of no hidden posts but own ones
+ * (NULL: of all).
  *
  * Errors: 23503 no such post or user; 40001; 55000 the post is hidden. Locks: the post, shared, for a moment.
  */
 bool
-write_child(BlogItem *item, ItemType type, bool anew, const pg_uuid_t *author)
+write_child(BlogItem *item, ItemType type, const pg_uuid_t *author)
 {
 	const pg_uuid_t *post_id = item_uuid(item, PROP_POST_ID);
 	const PostCounts one = child_counts(type, item_hidden(item) ? 0 : 1);
@@ -196,8 +160,7 @@ write_child(BlogItem *item, ItemType type, bool anew, const pg_uuid_t *author)
 	PostCountResult counted;
 
 	post_lock_init(&arrival.lock, post_id);
-	if (!insert_child_at_once(item, type, anew, &arrival) &&
-		!insert_child_in_the_end(item, type, author, &arrival))
+	if (!insert_child(item, type, author, &arrival))
 		return false;
 	/* the insert may have waited for the one who deletes the post's author */
 	if (deletions_since(&arrival) && post_author_being_deleted(post_id))

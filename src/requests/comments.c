@@ -73,7 +73,7 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	do
 	{
 		inserted = need_parent(&comment, PG_ARGISNULL(3), author) &&
-			write_child(&comment, ITEM_COMMENT, PG_ARGISNULL(3), author);
+			write_child(&comment, ITEM_COMMENT, author);
 		done = inserted ||
 			find_conflicting_or_clear(ITEM_COMMENT, post_id, key, 2, &there);
 	} while (!done);

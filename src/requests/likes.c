@@ -61,7 +61,7 @@ create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	check_author("like", &like, author);
 	do
 	{
-		inserted = write_child(&like, ITEM_LIKE, false, author);
+		inserted = write_child(&like, ITEM_LIKE, author);
 		done = inserted ||
 			find_conflicting(ITEM_LIKE, post_id, key, 2, &there);
 	} while (!done);

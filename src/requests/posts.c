@@ -69,12 +69,9 @@ add_up_now(BlogItem *post)
 	discount_post(post);
 }
 
-/*
- * Write a post with its author's name; false if its id is taken. anew: the id was
- * just made up, so nobody else has it.
- */
+/* Write a post with its author's name; false if its id is taken. */
 static bool
-write_post(BlogItem *post, const pg_uuid_t *id, bool anew)
+write_post(BlogItem *post, const pg_uuid_t *id)
 {
 	BlogItem	user;
 	ItemWriter *writer;
@@ -84,12 +81,11 @@ write_post(BlogItem *post, const pg_uuid_t *id, bool anew)
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, id);
 	need_user(item_uuid(post, PROP_USER_ID), &user);
 	item_set(post, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
-	inserted = anew ? item_writer_insert_first(writer, post, true) :
-		item_writer_insert(writer, post);
+	inserted = item_writer_insert(writer, post);
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	if (inserted)
-		post_counter_make(id, anew);
+		post_counter_make(id);
 	return inserted;
 }
 
@@ -115,7 +111,7 @@ create_post(PG_FUNCTION_ARGS)
 	request_begin(&scope, "create_post()");
 	do
 	{
-		inserted = write_post(&post, &id, PG_ARGISNULL(3));
+		inserted = write_post(&post, &id);
 		done = inserted ||
 			find_conflicting_or_clear(ITEM_POST, &id, &key, 1, &there);
 	} while (!done);

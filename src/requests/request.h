@@ -128,7 +128,7 @@ extern void check_author(const char *what, const BlogItem *item,
 						 const pg_uuid_t *author);
 
 /* child.c */
-extern bool write_child(BlogItem *item, ItemType type, bool anew,
+extern bool write_child(BlogItem *item, ItemType type,
 						const pg_uuid_t *author);
 extern Datum delete_on_post(FunctionCallInfo fcinfo, ItemType type,
 							const pg_uuid_t *author);

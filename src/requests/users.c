@@ -144,8 +144,7 @@ write_user(BlogItem *user, bool own_id, bool with_date)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = open_user(id);
 	inserted = writer == NULL ? everyone_insert(user) :
-		own_id ? item_writer_insert(writer, user) :
-		item_writer_insert_first(writer, user, true);
+		item_writer_insert(writer, user);
 	if (inserted && own_id && writer == NULL)
 		everyone_revive(id);
 	else if (inserted && own_id && user_is_going(id))

@@ -94,7 +94,7 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 	result = item_writer_lock(writer, place, 3, LockTupleExclusive,
 							  LockWaitBlock, &locked);
 	if (result != ITEM_OK && wanted != NULL)
-		(void) item_writer_insert_first(writer, wanted, false);
+		(void) item_writer_insert(writer, wanted);
 	else if (result == ITEM_OK && wanted != NULL)
 		item_writer_update(writer, wanted);
 	else if (result == ITEM_OK)
@@ -145,7 +145,7 @@ put_copy(CopiesOfLeaf *copies, const Datum *place, const BlogItem *post)
 	bool		there = find_copy(copies, place, &copy);
 
 	if (!there && post != NULL)
-		(void) item_writer_insert_first(copies->writer, post, false);
+		(void) item_writer_insert(copies->writer, post);
 	else if (there && !(post != NULL && copy_current(&copy, post)))
 		change_copy(copies->writer, copies->scan, place, post);
 }

@@ -139,7 +139,7 @@ static void
 change_row(ItemWriter *writer, const FeedRow *row)
 {
 	if (row->change == ROW_INSERT)
-		(void) item_writer_insert_first(writer, row->row, false);
+		(void) item_writer_insert(writer, row->row);
 	else if (lock_row(writer, row->row))
 	{
 		if (row->change == ROW_DELETE)

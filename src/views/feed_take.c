@@ -53,7 +53,7 @@ take_row(ItemWriter *writer, const BlogItem *sent)
 			item_writer_delete(writer);
 	}
 	else if (!found)
-		(void) item_writer_insert_first(writer, sent, false);
+		(void) item_writer_insert(writer, sent);
 	else if (!feed_row_current(&there, sent))
 		item_writer_update(writer, sent);
 }
