@@ -111,7 +111,8 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 	scan->desc = NULL;
 	read_ahead_begin(&scan->ahead, query->rows, query->parts);
 	scan->leaf = *leaf;
-	scan->index = leaf_open_index(&scan->leaf, scan->path);
+	scan->index = leaf_open_index(&scan->leaf, query->container, query->type,
+								  scan->path);
 	scan->direction = query->backward ? BackwardScanDirection :
 		ForwardScanDirection;
 	scan->hidden = query->shown && query->type != ITEM_LIKE ?
@@ -141,7 +142,8 @@ scan_open(const ItemQuery *query)
 		return NULL;
 	if (!OidIsValid(leaf.index[query->path]))
 	{
-		leaf_leave_out(leaf_index_problem(leaf.rel, query->path));
+		leaf_leave_out(leaf_index_problem(leaf.rel, query->container,
+										  query->type, query->path));
 		leaf_close(&leaf, false);
 		return NULL;
 	}

@@ -40,7 +40,7 @@ check_open_leaf(const CachedLeaf *leaf, Relation rel, Container container,
 		layout_problem_raise(problem);
 	missing = leaf_path_missing(leaf, container, type);
 	if (missing != N_PATHS)
-		layout_problem_raise(leaf_index_problem(rel, missing));
+		layout_problem_raise(leaf_index_problem(rel, container, type, missing));
 }
 
 /* Raise what is wrong with a partition's leaf; false: others have it locked, or it has just changed. */

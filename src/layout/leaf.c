@@ -22,6 +22,7 @@
 #include "optimizer/plancat.h"
 #include "pgstat.h"
 #include "storage/lmgr.h"
+#include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -411,20 +412,45 @@ leaf_close(OpenLeaf *leaf, bool keep_lock)
 	table_close(leaf->rel, keep_lock ? NoLock : leaf->lockmode);
 }
 
-/* An index of a leaf is missing that a path needs. */
+/* Return the statement that makes the index which a path of a leaf needs. */
+static char *
+index_statement(Relation rel, Container container, ItemType type,
+				AccessPath path)
+{
+	const Property *column;
+	int			n = leaf_path_columns(container, type, path, &column);
+	const char *name =
+		quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+								   RelationGetRelationName(rel));
+	StringInfoData columns;
+
+	initStringInfo(&columns);
+	for (int i = 0; i < n; i++)
+		appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
+						 property_column(column[i]));
+	if (path == leaf_identity_path(container, type))
+		return psprintf("ALTER TABLE %s ADD PRIMARY KEY (%s)", name, columns.data);
+	return psprintf("CREATE INDEX ON %s (%s)%s", name, columns.data,
+					path == PATH_REPLIES ? " WHERE parent_id IS NOT NULL" : "");
+}
+
+/* The index of a leaf that a path needs is missing. */
 LayoutProblem *
-leaf_index_problem(Relation rel, AccessPath path)
+leaf_index_problem(Relation rel, Container container, ItemType type,
+				   AccessPath path)
 {
 	return shape_problem(psprintf("an index of \"%s\" that blogstore reads by is missing",
 								  RelationGetRelationName(rel)),
-						 "Restore the index, as docs/ARCHITECTURE.md lists them.");
+						 psprintf("Make it: %s.",
+								  index_statement(rel, container, type, path)));
 }
 
-/* Open the index that serves a path, or say that it is missing. */
+/* Open the index that serves a path. Errors: 55000 if it is missing. */
 Relation
-leaf_open_index(const OpenLeaf *leaf, AccessPath path)
+leaf_open_index(const OpenLeaf *leaf, Container container, ItemType type,
+				AccessPath path)
 {
 	if (!OidIsValid(leaf->index[path]))
-		layout_problem_raise(leaf_index_problem(leaf->rel, path));
+		layout_problem_raise(leaf_index_problem(leaf->rel, container, type, path));
 	return index_open(leaf->index[path], leaf->lockmode);
 }

@@ -78,7 +78,9 @@ extern bool leaf_open(OpenLeaf *leaf, const LeafWanted *wanted,
 extern void leaf_close(OpenLeaf *leaf, bool keep_lock);
 extern Oid	leaf_of_key(Container container, ItemType type,
 						const pg_uuid_t *key);
-extern LayoutProblem *leaf_index_problem(Relation rel, AccessPath path);
-extern Relation leaf_open_index(const OpenLeaf *leaf, AccessPath path);
+extern LayoutProblem *leaf_index_problem(Relation rel, Container container,
+										 ItemType type, AccessPath path);
+extern Relation leaf_open_index(const OpenLeaf *leaf, Container container,
+								ItemType type, AccessPath path);
 
 #endif							/* BLOGSTORE_LEAF_H */
