@@ -4,6 +4,7 @@
  *		reads blogstore's source without the server's headers.
  */
 #define PGDLLEXPORT
+#define CppAsString2(x) #x
 #define INT64_FORMAT "%ld"
 #define UINT64_FORMAT "%lu"
 #define foreach(cell, list) \

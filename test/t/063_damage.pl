@@ -61,7 +61,7 @@ my @damages = (
 	[ 'a column that is NOT NULL', 'ALTER TABLE blogstore.users ADD COLUMN odd integer NOT NULL DEFAULT 7',
 		qr/${view}a column that is NOT NULL, "odd"/, 'ALTER TABLE blogstore.users DROP COLUMN odd' ],
 	[ 'a date of editing that is NOT NULL',
-		q{UPDATE blogstore.feed SET modification_date = now(); ALTER TABLE blogstore.feed_post ALTER COLUMN modification_date SET NOT NULL},
+		q{BEGIN; LOCK TABLE blogstore.feed; UPDATE blogstore.feed SET modification_date = now(); ALTER TABLE blogstore.feed_post ALTER COLUMN modification_date SET NOT NULL; COMMIT},
 		qr/${view}a column that is NOT NULL, "modification_date"/, 'ALTER TABLE blogstore.feed_post ALTER COLUMN modification_date DROP NOT NULL' ],
 	[ 'an index on the titles', 'CREATE INDEX odd ON blogstore.users_p00_post (title)',
 		qr/${view}an index, "odd"/, 'DROP INDEX blogstore.odd' ],
