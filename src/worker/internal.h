@@ -88,7 +88,7 @@ extern bool worker_fit_feed(Worker *worker);
 extern void worker_try_serve(Worker *worker, XLogRecPtr flushed, XLogRecPtr position);
 extern void worker_check_state(Worker *worker);
 
-/* damage.c: what the owner has altered */
+/* blocked.c: what the owner has altered */
 extern void damage_look(Worker *worker);
 extern void worker_block(Worker *worker, const ErrorData *error);
 

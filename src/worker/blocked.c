@@ -1,5 +1,5 @@
 /*
- * damage.c
+ * blocked.c
  *		What the worker does while the owner has altered the containers so that they cannot be
  *		served.
  *
