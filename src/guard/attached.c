@@ -81,12 +81,18 @@ index_leaves_out_nulls_of(Relation index)
 bool
 index_is_attached(Relation index)
 {
+	int			nkeys = IndexRelationGetNumberOfKeyAttributes(index);
+
 	if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL) ||
 		(!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) &&
-		 index_leaves_out_nulls_of(index) == InvalidAttrNumber))
+		 index_leaves_out_nulls_of(index) == InvalidAttrNumber) ||
+		index->rd_index->indisexclusion)
 		return true;
-	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	for (int i = 0; i < nkeys; i++)
 		if (index->rd_opfamily[i] >= FirstNormalObjectId)
+			return true;
+	for (int i = 0; i < nkeys * index->rd_indam->amsupport; i++)
+		if (index->rd_support[i] >= FirstNormalObjectId)
 			return true;
 	return false;
 }
