@@ -3,8 +3,8 @@
  *		Deltas beside a post's counter come into it.
  *
  * Folding deletes deltas and writes what they say, in one transaction, so that
- * no snapshot sees a difference. A post whose counter somebody else has keeps its
- * deltas, or has them merged into one.
+ * no snapshot sees a difference. While another transaction holds the post's
+ * counter, its deltas are kept, or are merged into one.
  *
  * A post that its owner has inserted by SQL has no counter. The folding process makes
  * it, and waits for no other process that is making it.
@@ -30,8 +30,8 @@ typedef struct FoldTarget
 } FoldTarget;
 
 /*
- * Lock a post's counter, if it has one. ITEM_LOCKED: somebody else has it, or is making
- * it. Nobody begins to while the caller may change it.
+ * Lock a post's counter, if it has one. ITEM_LOCKED: another transaction holds it, or is
+ * making it. No other process begins to while the caller may change it.
  */
 static ItemResult
 fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
@@ -156,8 +156,8 @@ fold_nobodys(const pg_uuid_t *post_id, int64 limit, bool *left)
 }
 
 /*
- * Fold a post's deltas, at most limit of them, into its counter, or if somebody has
- * that, and merge says so, into one delta. ITEM_LOCKED: they were left or merged;
+ * Fold a post's deltas, at most limit of them, into its counter. If another transaction
+ * holds the counter and merge is true, they become one delta. ITEM_LOCKED: they were left or merged;
  * ITEM_NOT_FOUND: there is no such post, and what it has left behind is deleted.
  * taken: how many; left: whether there are others. In READ COMMITTED.
  */

@@ -1,13 +1,11 @@
 /*
  * left_out.c
- *		What cannot be read because of what the owner has altered: an error, or left
- *		out by who goes on with the rest.
+ *		Items and leaves that cannot be read because the owner has altered them.
  *
- * A backend raises the error. The worker leaves items, leaves and containers out,
- * tells of it, and remembers which leaves and containers, to look later whether
- * one of them is mended (mended.c).
+ * A backend raises an error. A process that has registered a function, such as the
+ * worker, leaves the item or leaf out and passes the message to that function.
  *
- * Runs in any process; leaves things out in the worker.
+ * Runs in any process.
  */
 #include "postgres.h"
 

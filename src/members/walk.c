@@ -335,11 +335,11 @@ delete_user_copies(const pg_uuid_t *user_id)
 
 
 /*
- * Delete a user's items here and now: all, waiting for locks, or (limit not 0) about so many, and
- * none that is locked.
+ * Delete a user's items in this transaction. With limit 0 it deletes all items and waits for locks.
+ * Otherwise it deletes about limit items and skips those that are locked.
  *
- * A partition that comes or goes meanwhile changes the numbers of others, so that one may be passed
- * by. Where all items are to be deleted, all leaves are gone through again then.
+ * A partition that is attached or detached meanwhile changes the numbers of others, so one can be
+ * missed. With limit 0 all leaves are then visited again.
  */
 void
 delete_user_items(const pg_uuid_t *user_id, int64 limit)

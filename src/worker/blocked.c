@@ -46,8 +46,8 @@
 #include "utils/timestamp.h"
 
 /*
- * How long to wait before looking again, in ms: at least, at most, and in between so many
- * times as long as a look takes.
+ * The pause before the next look is PAUSE_FACTOR times as long as the last look took, but at
+ * least LOOK_PAUSE and at most LONGEST_PAUSE ms.
  */
 #define LOOK_PAUSE 2000
 #define LONGEST_PAUSE 30000
@@ -96,7 +96,7 @@ lacks_value(const ErrorData *error)
 							  get_namespace_oid(error->schema_name, true));
 	if (!OidIsValid(relid))
 		return false;
-	/* whoever has it locked may be writing the value */
+	/* the transaction that holds the lock may be writing the value */
 	if (!ConditionalLockRelationOid(relid, AccessShareLock))
 		return true;
 	rel = try_table_open(relid, NoLock);
