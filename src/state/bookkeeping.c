@@ -232,10 +232,13 @@ bookkeeping_missing(Bookkeeping table)
 /*
  * Lock a table, weakly and to the end of the transaction, and be sure that it is
  * the containers' owner's, as blogstore made it. Returns its OID. Errors: 55000.
+ *
+ * write: so that the owner cannot add a trigger or a constraint before the caller has written to it.
  */
 Oid
-bookkeeping_lock(Bookkeeping table)
+bookkeeping_lock(Bookkeeping table, bool write)
 {
+	LOCKMODE	mode = write ? RowExclusiveLock : AccessShareLock;
 	Oid			owner = container_owner();
 
 	for (;;)
@@ -248,7 +251,7 @@ bookkeeping_lock(Bookkeeping table)
 		relid = right->valid ? right->relid : bookkeeping_lookup(table);
 		if (!OidIsValid(relid))
 			bookkeeping_missing(table);
-		LockRelationOid(relid, AccessShareLock);
+		LockRelationOid(relid, mode);
 		if (right->valid && right->relid == relid &&
 			known_owner[table] == owner)
 			return relid;
@@ -256,7 +259,7 @@ bookkeeping_lock(Bookkeeping table)
 		began = remembered_begin(right, relid);
 		if (bookkeeping_lookup(table) != relid)
 		{
-			UnlockRelationOid(relid, AccessShareLock);
+			UnlockRelationOid(relid, mode);
 			CHECK_FOR_INTERRUPTS();
 			continue;
 		}
@@ -288,7 +291,7 @@ bookkeeping_check(Bookkeeping table)
 	if (OidIsValid(relid) &&
 		!ConditionalLockRelationOid(relid, AccessShareLock))
 		return false;
-	(void) bookkeeping_lock(table);
+	(void) bookkeeping_lock(table, false);
 	return true;
 }
 
@@ -300,7 +303,7 @@ bookkeeping_check(Bookkeeping table)
 bool
 bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg)
 {
-	Relation	rel = table_open(bookkeeping_lock(table), NoLock);
+	Relation	rel = table_open(bookkeeping_lock(table, false), NoLock);
 	TableScanDesc scan = table_beginscan(rel, GetActiveSnapshot(), 0, NULL);
 	TupleTableSlot *row = table_slot_create(rel, NULL);
 	bool		found = table_scan_getnextslot(scan, ForwardScanDirection, row);

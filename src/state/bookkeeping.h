@@ -32,7 +32,7 @@ typedef enum Bookkeeping
 extern const char *bookkeeping_name(Bookkeeping table);
 extern Oid	bookkeeping_lookup(Bookkeeping table);
 extern const char *bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner);
-extern Oid	bookkeeping_lock(Bookkeeping table);
+extern Oid	bookkeeping_lock(Bookkeeping table, bool write);
 extern bool bookkeeping_check(Bookkeeping table);
 
 /* Takes what it wants from a row of an open table. */

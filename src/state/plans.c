@@ -72,9 +72,9 @@ lock_container(Container container)
  * what blogstore has made, and shows all its rows. Errors: 42501, 55000.
  */
 static void
-lock_bookkeeping(Bookkeeping table)
+lock_bookkeeping(Bookkeeping table, bool write)
 {
-	table_shows_all(bookkeeping_lock(table));
+	table_shows_all(bookkeeping_lock(table, write));
 }
 
 /*
@@ -86,8 +86,8 @@ tables_lock_for_import(void)
 {
 	lock_container(CONTAINER_USERS);
 	lock_container(CONTAINER_POSTS);
-	lock_bookkeeping(BOOK_USERNAMES);
-	lock_bookkeeping(BOOK_JOBS);
+	lock_bookkeeping(BOOK_USERNAMES, true);
+	lock_bookkeeping(BOOK_JOBS, false);
 }
 
 /*
@@ -105,7 +105,7 @@ lock_tables(const KeptPlan *plan, bool write)
 		}
 	for (int t = 0; t < N_BOOKKEEPING; t++)
 		if (plan->tables & ON_BOOKKEEPING(t))
-			lock_bookkeeping(t);
+			lock_bookkeeping(t, write);
 }
 
 /* Which of blogstore's tables does a prepared statement name? */
