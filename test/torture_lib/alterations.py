@@ -1,5 +1,9 @@
 """What the containers' owner does to them, and how it takes it back.
 
+Some of it is allowed: attached code may refuse rows, and nothing else changes. The rest damages the
+containers: requests that need what is altered are refused, and the worker gives up the views until it
+is mended.
+
 Each alteration is two lists of statements, each list one transaction. What is
 undone leaves every item as the clients have it. Names that the owner brings
 begin with torture_odd, so that its errors are told from blogstore's own.
@@ -31,53 +35,83 @@ ODD_SHAPES = (
 	'PARTITION BY LIST (like_count)', 'PARTITION BY LIST (lower(type))', 'PARTITION BY LIST (type text_pattern_ops)',
 	'PARTITION BY LIST (type COLLATE "C")', '')
 
-# What a command may be refused with while something is altered: it names what is
+# How what is altered is named in errors and in stat_worker
 TABLE = r'"(blogstore\.)?(users|posts|feed|usernames|jobs|view_state|change_feed|torture_odd)(_\w+)?"'
-REFUSALS = {
-	'55000': TABLE + '|likes have no index', '42809': TABLE, '42804': TABLE, '42703': 'does not exist', '42P01': 'does not exist',
-	'22004': ' has no ', '23514': 'torture_odd|no partition of relation', '23505': 'torture_odd', 'P0001': 'torture_odd',
-	'42501': 'policies on|permission denied for table|must be owner',
-}
+
+
+class Effect(NamedTuple):
+	"""What an alteration makes of requests and of the worker."""
+	refusals: dict			# SQLSTATE: what the error says
+	blocks: bool = False	# does the worker stop serving the views, and say so?
+	may_block: bool = False	# or does it, if it comes across it?
+
+
+NOTHING = Effect({})
+# code of the owner's refuses some rows
+REFUSES = Effect({'P0001': 'torture_odd', '23514': 'torture_odd', '23505': 'torture_odd'})
+# nobody writes the leaf; the worker puts off what it has to write to it
+UNWRITABLE = Effect({'55000': TABLE})
+# row-level security is forced on a container
+FORCED = Effect({'42501': 'policies on'})
+# an item lacks a value
+INCOMPLETE = Effect({'22004': ' has no '}, may_block=True)
+DAMAGE = Effect({'55000': TABLE + '|likes have no index', '22004': ' has no ', '42804': TABLE, '42809': TABLE},
+	blocks=True, may_block=True)
+# what is declared for users as a whole is so for the leaves of users, too
+BOTH = DAMAGE._replace(refusals={**DAMAGE.refusals, **REFUSES.refusals})
+
+# what a statement about the tables, not a request, is refused with while something is damaged
+DIRECT = {'42703': 'does not exist', '42P01': 'does not exist'}
 
 
 class Alteration(NamedTuple):
 	"""One of them."""
 	name: str
+	effect: Effect
 	do: list
 	undo: list
 	role: str = OWNER
 
 
 class Alterations:
-	"""What everybody needs to know of it: whether something is altered now."""
+	"""What everybody needs to know of it: what is altered now, and what was."""
 
 	def __init__(self):
 		self._lock = threading.Lock()
 		self._on = None
-		self._ended = 0.0
+		self._past = []			# effects, and when they ended
 		self.since_check = False
 
-	def begin(self, name):
+	def begin(self, alteration):
 		"""From now on it may be there."""
 		with self._lock:
-			self._on = name
+			self._on = alteration.effect
 			self.since_check = True
 
 	def end(self):
 		"""It is not there any more."""
 		with self._lock:
+			self._past.append((self._on, time.monotonic()))
 			self._on = None
-			self._ended = time.monotonic()
+
+	def _since(self, started):
+		with self._lock:
+			effects = [effect for effect, ended in self._past if ended >= started]
+			return effects + [self._on] if self._on else effects
 
 	def beside(self, started):
-		"""Whether something was altered at any time since then."""
-		with self._lock:
-			return self._on is not None or self._ended >= started
+		"""Whether something was damaged at any time since then."""
+		return any(effect.may_block for effect in self._since(started))
 
-	def excuse(self, error, started):
-		"""Whether a command that began then may have been refused with this error."""
-		text = REFUSALS.get(error.pgcode)
-		return text is not None and self.beside(started) and re.search(text, str(error)) is not None
+	def excuse(self, error, started, direct=False):
+		"""Whether a command that began then may have been refused with this error.
+
+		direct: it is no request, but names tables and columns itself.
+		"""
+		return any(
+			error.pgcode in refusals and re.search(refusals[error.pgcode], str(error))
+			for effect in self._since(started)
+			for refusals in ({**effect.refusals, **DIRECT} if direct and effect.blocks else effect.refusals,))
 
 
 def draw(random):
@@ -90,13 +124,9 @@ def _partition(random, container):
 	return f'blogstore.{container}_p{number:02d}', f'FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {number})'
 
 
-def _leaf(random, kinds=None):
+def _leaf(random):
 	container = random.choice(('posts', 'posts', 'users'))
-	if kinds or container == 'posts':
-		container, types = 'posts', kinds or POST_LEAVES
-	else:
-		types = ('user', 'post')
-	leaf_type = random.choice(types)
+	leaf_type = random.choice(POST_LEAVES if container == 'posts' else ('user', 'post'))
 	partition = _partition(random, container)[0]
 	return partition, f'{partition}_{leaf_type}', leaf_type
 
@@ -107,14 +137,14 @@ def detached(random):
 	"""A hash partition is away, and comes back."""
 	container = random.choice(('posts', 'users'))
 	partition, bound = _partition(random, container)
-	return Alteration('a partition detached', [f'ALTER TABLE blogstore.{container} DETACH PARTITION {partition}'],
+	return Alteration('a partition detached', DAMAGE, [f'ALTER TABLE blogstore.{container} DETACH PARTITION {partition}'],
 		[f'ALTER TABLE blogstore.{container} ATTACH PARTITION {partition} {bound}'])
 
 
 def leaf_detached(random):
 	"""The items of one type are away, and come back."""
 	partition, leaf, leaf_type = _leaf(random)
-	return Alteration('a leaf detached', [f'ALTER TABLE {partition} DETACH PARTITION {leaf}'],
+	return Alteration('a leaf detached', DAMAGE, [f'ALTER TABLE {partition} DETACH PARTITION {leaf}'],
 		[f"ALTER TABLE {partition} ATTACH PARTITION {leaf} FOR VALUES IN ('{leaf_type}')"])
 
 
@@ -123,7 +153,7 @@ def other_shape(random):
 	container = random.choice(('posts', 'users'))
 	partition, bound = _partition(random, container)
 	shape = random.choice(ODD_SHAPES)
-	return Alteration('a partition of another shape', [
+	return Alteration('a partition of another shape', DAMAGE, [
 		f'ALTER TABLE blogstore.{container} DETACH PARTITION {partition}',
 		f'CREATE TABLE blogstore.torture_odd (LIKE blogstore.{container} INCLUDING ALL) {shape}',
 		f'ALTER TABLE blogstore.{container} ATTACH PARTITION blogstore.torture_odd {bound}'], [
@@ -134,7 +164,7 @@ def other_shape(random):
 def partitioned_leaf(random):
 	"""A leaf that is partitioned itself."""
 	partition, leaf, leaf_type = _leaf(random)
-	return Alteration('a leaf that is partitioned', [
+	return Alteration('a leaf that is partitioned', DAMAGE, [
 		f'ALTER TABLE {partition} DETACH PARTITION {leaf}',
 		f'CREATE TABLE blogstore.torture_odd (LIKE {leaf} INCLUDING DEFAULTS) PARTITION BY RANGE (creation_date)',
 		f"ALTER TABLE {partition} ATTACH PARTITION blogstore.torture_odd FOR VALUES IN ('{leaf_type}')"], [
@@ -145,7 +175,7 @@ def partitioned_leaf(random):
 def leaf_for_two(random):
 	"""One leaf takes two types."""
 	partition = _partition(random, 'posts')[0]
-	return Alteration('a leaf for two types', [
+	return Alteration('a leaf for two types', DAMAGE, [
 		f'ALTER TABLE {partition} DETACH PARTITION {partition}_comment',
 		f'ALTER TABLE {partition} DETACH PARTITION {partition}_like',
 		f"ALTER TABLE {partition} ATTACH PARTITION {partition}_comment FOR VALUES IN ('comment', 'like')"], [
@@ -158,7 +188,7 @@ def another_owner(random):
 	"""A leaf, a partition or a bookkeeping table belongs to somebody else."""
 	partition, leaf, _ = _leaf(random)
 	table = random.choice((partition, leaf, leaf, 'blogstore.usernames', 'blogstore.feed_post'))
-	return Alteration('another owner', [f'ALTER TABLE {table} OWNER TO {INTRUDER}'],
+	return Alteration('another owner', DAMAGE, [f'ALTER TABLE {table} OWNER TO {INTRUDER}'],
 		[f'ALTER TABLE {table} OWNER TO {OWNER}'], role='postgres')
 
 
@@ -168,14 +198,14 @@ def renamed_column(random):
 	"""A column of blogstore's has another name."""
 	table = random.choice(list(COLUMNS))
 	column = random.choice(COLUMNS[table])
-	return Alteration('a column renamed', [f'ALTER TABLE blogstore.{table} RENAME COLUMN {column} TO torture_odd'],
+	return Alteration('a column renamed', DAMAGE, [f'ALTER TABLE blogstore.{table} RENAME COLUMN {column} TO torture_odd'],
 		[f'ALTER TABLE blogstore.{table} RENAME COLUMN torture_odd TO {column}'])
 
 
 def dropped_column(_random):
 	"""The titles are dropped, and come back in a column at the end."""
 	leaves = [f'blogstore.posts_p{number:02d}_post' for number in range(PARTITIONS)]
-	return Alteration('a column dropped', [
+	return Alteration('a column dropped', DAMAGE, [
 		"CREATE TABLE torture_owner.kept AS SELECT id, title FROM blogstore.posts WHERE false",
 		'LOCK TABLE blogstore.posts IN ACCESS EXCLUSIVE MODE',
 		"INSERT INTO torture_owner.kept SELECT id, title FROM blogstore.posts WHERE type = 'post'",
@@ -193,7 +223,7 @@ def retyped_column(random):
 		('users', 'username', 'varchar', 'text'), ('feed', 'title', 'torture_owner.odd_text', 'text'),
 		('posts', 'creation_date', 'timestamp', 'timestamptz'), ('jobs', 'kind', 'varchar', 'text'),
 		('usernames', 'username_key', 'varchar', 'text COLLATE "C"')))
-	return Alteration('a column retyped', [f'ALTER TABLE blogstore.{table} ALTER COLUMN {column} TYPE {odd}'],
+	return Alteration('a column retyped', DAMAGE, [f'ALTER TABLE blogstore.{table} ALTER COLUMN {column} TYPE {odd}'],
 		[f'ALTER TABLE blogstore.{table} ALTER COLUMN {column} TYPE {right}'])
 
 
@@ -205,7 +235,7 @@ def lost_value(random):
 	leaf = f'{_partition(random, "users" if leaf_type == "user" else "posts")[0]}_{leaf_type}'
 	# a delta's id is its post's alone
 	same = 'FROM torture_owner.kept k WHERE l.id = k.id AND l.post_id IS NOT DISTINCT FROM k.post_id'
-	return Alteration('a value lost', [
+	return Alteration('a value lost', INCOMPLETE, [
 		f'ALTER TABLE {leaf} ALTER COLUMN {column} DROP NOT NULL',
 		f'CREATE TABLE torture_owner.kept AS SELECT id, post_id, {column} AS value FROM {leaf} '
 		f"ORDER BY md5(id::text || '{random.random()}') LIMIT 1",
@@ -223,7 +253,7 @@ def item_of_nobody(random):
 	leaves = [f'blogstore.posts_p{number:02d}_{leaf_type}' for number in range(PARTITIONS)]
 	where = f"type = '{leaf_type}' AND " + (f"id = '{item}'" if item else f"user_id = '{user}' AND post_id = '{post}'")
 	back = f"'{user}'" if column == 'user_id' else f"'odd {user}'"
-	return Alteration('an item of nobody', [
+	return Alteration('an item of nobody', INCOMPLETE, [
 		f"SELECT blogstore.create_user('odd {user}', '{user}')",
 		f"SELECT blogstore.create_post('{user}', 'odd', 'odd', '{post}')",
 		f"SELECT blogstore.create_comment('{post}', '{user}', 'odd', '{comment}')",
@@ -237,27 +267,51 @@ def item_of_nobody(random):
 
 # -- what is attached ----------------------------------------------------
 
+def _to_attach_to(random, *tables):
+	"""A table, and what comes of attaching to it something that refuses now and then."""
+	_, leaf, leaf_type = _leaf(random)
+	served = [leaf, 'blogstore.posts'] if '.posts' in leaf or leaf_type == 'user' else ['blogstore.posts']
+	table = random.choice((*served, *served, leaf, *tables))
+	return table, BOTH if table == 'blogstore.users' else REFUSES if table in served else DAMAGE
+
+
 def failing_trigger(random):
-	"""A trigger that refuses now and then."""
-	table = random.choice(('posts', 'users', 'feed', 'usernames', 'jobs', 'view_state'))
+	"""A trigger that refuses now and then; where blogstore alone writes, it may not be."""
+	table, effect = _to_attach_to(random, *[f'blogstore.{name}' for name in ('users', 'feed', 'usernames', 'jobs', 'view_state')])
 	event = random.choice(('INSERT', 'UPDATE', 'DELETE', 'INSERT OR UPDATE OR DELETE'))
-	return Alteration('a failing trigger', [
-		f'CREATE TRIGGER torture_odd BEFORE {event} ON blogstore.{table} '
-		'FOR EACH ROW EXECUTE FUNCTION torture_owner.refuse()'], [
-		f'DROP TRIGGER torture_odd ON blogstore.{table}'])
+	return Alteration('a failing trigger', effect, [
+		f'CREATE TRIGGER torture_odd BEFORE {event} ON {table} FOR EACH ROW EXECUTE FUNCTION torture_owner.refuse()'],
+		[f'DROP TRIGGER torture_odd ON {table}'])
 
 
 def failing_check(random):
-	"""A CHECK that refuses now and then."""
-	table = random.choice((_leaf(random)[1], 'blogstore.posts', 'blogstore.feed', 'blogstore.users', 'blogstore.usernames'))
-	return Alteration('a failing CHECK', [
+	"""A CHECK that refuses now and then; where blogstore alone writes, it may not be."""
+	table, effect = _to_attach_to(random, 'blogstore.feed', 'blogstore.users', 'blogstore.usernames')
+	return Alteration('a failing CHECK', effect, [
 		f'ALTER TABLE {table} ADD CONSTRAINT torture_odd CHECK (torture_owner.now_and_then(user_id)) NOT VALID'],
 		[f'ALTER TABLE {table} DROP CONSTRAINT torture_odd'])
 
 
+def foreign_key(random):
+	"""A table of the owner's refers to posts or to the feed, at once or at the commit."""
+	leaf = random.choice((f'{_partition(random, "posts")[0]}_post', 'blogstore.feed_post'))
+	when = random.choice(('NOT DEFERRABLE', 'DEFERRABLE'))
+	effect = DAMAGE if 'feed' in leaf else NOTHING if when == 'NOT DEFERRABLE' else UNWRITABLE
+	return Alteration('a foreign key', effect, [f'CREATE TABLE torture_owner.refers (post_id uuid REFERENCES {leaf} {when})'],
+		['DROP TABLE torture_owner.refers'])
+
+
+def deferred_trigger(random):
+	"""A trigger that would fire at the commit."""
+	leaf = f'{_partition(random, "posts")[0]}_{random.choice(POST_LEAVES)}'
+	return Alteration('a deferred trigger', UNWRITABLE, [
+		f'CREATE CONSTRAINT TRIGGER torture_odd AFTER INSERT ON {leaf} DEFERRABLE INITIALLY DEFERRED '
+		'FOR EACH ROW EXECUTE FUNCTION torture_owner.refuse()'], [f'DROP TRIGGER torture_odd ON {leaf}'])
+
+
 def unpinned_function(_random):
 	"""The audit trigger's function fixes its search_path no more."""
-	return Alteration('an unpinned function', ['ALTER FUNCTION torture_owner.audit() RESET search_path'],
+	return Alteration('an unpinned function', UNWRITABLE, ['ALTER FUNCTION torture_owner.audit() RESET search_path'],
 		['ALTER FUNCTION torture_owner.audit() SET search_path = torture_owner, pg_temp'])
 
 
@@ -265,7 +319,8 @@ def unique_index(random):
 	"""A unique index that new items violate now and then."""
 	_, leaf, leaf_type = _leaf(random)
 	container = leaf.split('_', maxsplit=1)[0]
-	return Alteration(f'a unique index of {leaf_type} items', [
+	effect = DAMAGE if container == 'blogstore.users' and leaf_type == 'post' else REFUSES
+	return Alteration('a unique index', effect, [
 		f'ALTER TABLE {container} ADD COLUMN torture_odd integer',
 		f'ALTER TABLE {container} ALTER COLUMN torture_odd SET DEFAULT (random() * 9)::integer',
 		f'CREATE UNIQUE INDEX torture_odd_key ON {leaf} (torture_odd)'], [
@@ -275,10 +330,12 @@ def unique_index(random):
 def policy(random):
 	"""Row-level security, forced or not."""
 	table = random.choice(('posts', 'users', 'feed', 'usernames', 'jobs'))
-	forced = random.choice(('', f'ALTER TABLE blogstore.{table} FORCE ROW LEVEL SECURITY'))
-	return Alteration('a policy', [
+	forced = random.random() < 0.5
+	effect = NOTHING if not forced else DAMAGE if table in ('usernames', 'jobs') else FORCED
+	return Alteration('a policy', effect, [
 		f'CREATE POLICY torture_odd ON blogstore.{table} USING (torture_owner.now_and_then(user_id))',
-		f'ALTER TABLE blogstore.{table} ENABLE ROW LEVEL SECURITY', *([forced] if forced else [])], [
+		f'ALTER TABLE blogstore.{table} ENABLE ROW LEVEL SECURITY',
+		*([f'ALTER TABLE blogstore.{table} FORCE ROW LEVEL SECURITY'] if forced else [])], [
 		f'ALTER TABLE blogstore.{table} DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY',
 		f'DROP POLICY torture_odd ON blogstore.{table}'])
 
@@ -287,9 +344,9 @@ def rule_or_child(random):
 	"""A rule on a bookkeeping table, or a child of it."""
 	table = random.choice(('usernames', 'jobs', 'view_state', 'change_feed'))
 	return random.choice((
-		Alteration('a rule', [f'CREATE RULE torture_odd AS ON INSERT TO blogstore.{table} DO INSTEAD NOTHING'],
+		Alteration('a rule', DAMAGE, [f'CREATE RULE torture_odd AS ON INSERT TO blogstore.{table} DO INSTEAD NOTHING'],
 			[f'DROP RULE torture_odd ON blogstore.{table}']),
-		Alteration('a child', [f'CREATE TABLE torture_owner.child () INHERITS (blogstore.{table})'],
+		Alteration('a child', DAMAGE, [f'CREATE TABLE torture_owner.child () INHERITS (blogstore.{table})'],
 			['DROP TABLE torture_owner.child'])))
 
 
@@ -298,7 +355,7 @@ def rule_or_child(random):
 def garbage_jobs(random):
 	"""Rows in the queue of jobs that ask for nothing that makes sense."""
 	ids = [str(uuid.UUID(int=random.getrandbits(128), version=4)) for _ in range(8)]
-	return Alteration('garbage jobs', [f"""
+	return Alteration('garbage jobs', NOTHING, [f"""
 		INSERT INTO blogstore.jobs (id, kind, user_id, phase, partition_number) VALUES
 			('{ids[0]}', 'deletion', NULL, 0, 0), ('{ids[1]}', 'rename', NULL, 1, 2),
 			('{ids[2]}', 'rename', '{ids[6]}', 77, -5), ('{ids[3]}', 'rename', '{ids[7]}', 1, 100000),
@@ -306,30 +363,39 @@ def garbage_jobs(random):
 		[f"DELETE FROM blogstore.jobs WHERE id::text = ANY ('{{{','.join(ids)}}}')"])
 
 
-def dropped_feed(_random):
-	"""The feed is dropped, and made anew."""
-	return Alteration('the feed dropped', ['DROP TABLE blogstore.feed'],
+def dropped_table(random):
+	"""A table that create_containers() makes again is dropped."""
+	table = random.choice(('feed', 'feed', 'usernames', 'view_state', 'change_feed'))
+	return Alteration('a table dropped', DAMAGE, [f'DROP TABLE blogstore.{table}'],
 		[f"SELECT blogstore.create_containers({PARTITIONS}, '{OWNER}')"])
+
+
+def index_on_copies(random):
+	"""An index of the owner's where blogstore alone writes."""
+	leaf = random.choice((f'{_partition(random, "users")[0]}_post', 'blogstore.feed_post', 'blogstore.usernames'))
+	return Alteration('an index on a view', DAMAGE, [f'CREATE INDEX torture_odd ON {leaf} (user_id)'], ['DROP INDEX blogstore.torture_odd'])
 
 
 def harmless(random):
 	"""What an owner may do: nobody may notice."""
-	partition, leaf, _ = _leaf(random)
+	partition, leaf, leaf_type = _leaf(random)
 	container = partition.rsplit('_', maxsplit=1)[0]
-	return Alteration('a harmless one', *random.choice((
+	indexed = leaf if container == 'blogstore.posts' or leaf_type == 'user' else 'blogstore.posts_p00_post'
+	return Alteration('a harmless one', NOTHING, *random.choice((
 		([f"ALTER TABLE {container} ADD COLUMN torture_odd text DEFAULT 'odd'"],
 			[f'ALTER TABLE {container} DROP COLUMN torture_odd']),
 		([f'ALTER TABLE {container} ADD COLUMN torture_odd text', f'ALTER TABLE {container} ALTER torture_odd SET DEFAULT md5(now()::text)'],
 			[f'ALTER TABLE {container} DROP COLUMN torture_odd']),
-		([f'CREATE INDEX torture_odd ON {leaf} (lower(user_username))'], ['DROP INDEX blogstore.torture_odd']),
+		([f'CREATE INDEX torture_odd ON {indexed} (lower(user_username))'], ['DROP INDEX blogstore.torture_odd']),
 		([f'ALTER TABLE {leaf} SET (parallel_workers = 3)'], [f'ALTER TABLE {leaf} RESET (parallel_workers)']),
 		([f'CREATE STATISTICS torture_owner.torture_odd ON user_id, creation_date FROM {leaf}'],
 			['DROP STATISTICS torture_owner.torture_odd']),
 		([f'ANALYZE {leaf}', f'CLUSTER {leaf} USING {leaf.split(".")[1]}_pkey'], [f'ALTER TABLE {leaf} SET WITHOUT CLUSTER']))))
 
 
+# A damage lasts as long as several of those that are served: the worker builds the views anew.
 KINDS = (
-	detached, detached, leaf_detached, other_shape, other_shape, partitioned_leaf, leaf_for_two, another_owner,
-	renamed_column, renamed_column, dropped_column, retyped_column, lost_value, lost_value, lost_value,
-	item_of_nobody, item_of_nobody, failing_trigger, failing_check, unpinned_function, unique_index, policy, rule_or_child, garbage_jobs,
-	dropped_feed, harmless, harmless)
+	detached, leaf_detached, other_shape, partitioned_leaf, leaf_for_two, another_owner, renamed_column, dropped_column, retyped_column,
+	rule_or_child, dropped_table, index_on_copies,
+	lost_value, lost_value, item_of_nobody, item_of_nobody, failing_trigger, failing_trigger, failing_check, failing_check, foreign_key,
+	deferred_trigger, unpinned_function, unpinned_function, unique_index, unique_index, policy, garbage_jobs, harmless, harmless, harmless)

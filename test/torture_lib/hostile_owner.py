@@ -3,9 +3,13 @@
 One alteration at a time, in a transaction that also leaves a mark; the mark
 goes with what undoes it. So whatever is killed, it is known what is to be
 undone. At the gate nothing is altered.
+
+Of most damages the owner first waits until the worker is blocked, and of all, once they are
+mended, until it serves the views again.
 """
 
 import random
+import re
 import threading
 import time
 
@@ -13,7 +17,7 @@ import psycopg2
 
 from lib.server import PATIENCE
 
-from .alterations import INTRUDER, OWNER, draw
+from .alterations import INTRUDER, OWNER, TABLE, draw
 from .server import CLIENT_ROLE, START_PATIENCE
 from .verdict import Divergence
 
@@ -66,6 +70,17 @@ SELECT DISTINCT who, path FROM {OWNER}.audit_log WHERE who <> '{OWNER}' OR path 
 """
 
 
+BLOCKED = """
+SELECT state, last_error, hint, (SELECT count(*) FROM pg_replication_slots) FROM blogstore.stat_worker
+"""
+# and the names on all items are looked over, which code of the owner's could have put off for ten minutes
+SERVED = """
+SELECT state, (SELECT ready FROM blogstore.view_state),
+	(SELECT count(*) FROM blogstore.progress WHERE kind = 'rename' AND user_id IS NULL AND phase <> 'parked')
+FROM blogstore.stat_worker
+"""
+
+
 def set_up(server):
 	"""The owner's roles exist; whatever else it has."""
 	connection = server.connect()
@@ -87,7 +102,7 @@ def audit_problems(cursor):
 
 
 class HostileOwner(threading.Thread):
-	"""Alters, waits a moment, and undoes it."""
+	"""Alters, waits, and undoes it."""
 
 	def __init__(self, server, gate, verdict, alterations, seed):
 		super().__init__(name='hostile owner', daemon=True)
@@ -113,12 +128,47 @@ class HostileOwner(threading.Thread):
 			raise
 
 	def _alter(self, alteration):
-		self.alterations.begin(alteration.name)
+		effect = alteration.effect
+		self._await(alteration, 'no connection', lambda: (not self._marked(alteration.role), None))
+		self.alterations.begin(alteration)
 		pause = self.random.uniform(0.02, 0.6)
+		noticed = effect.blocks and self.random.random() < 0.6
 		if self._done(alteration):
+			if noticed:
+				self._await(alteration, 'the worker is not blocked', lambda: self._is_blocked(alteration))
 			self.verdict.over.wait(pause)
 		self._undo(alteration)
+		if effect.may_block:
+			self._await(alteration, 'undone, and the views are not served again', self._is_served)
 		self.alterations.end()
+
+	def _await(self, alteration, otherwise, look):
+		"""Wait until the worker is as it should be; look returns whether it is, and what there is."""
+		deadline = time.monotonic() + PATIENCE
+		there, found = False, None
+		while not there and not self.verdict.over.is_set():
+			if time.monotonic() > deadline:
+				raise Divergence(f'{self.name}: {otherwise}: {alteration}: {found}')
+			time.sleep(0.05)
+			try:
+				there, found = look()
+			except (psycopg2.Error, ConnectionError) as error:
+				found = error
+
+	def _is_blocked(self, alteration):
+		"""Has the worker stopped serving the views, dropped its slot and said why? Or is there no reason to?"""
+		if not self._marked(alteration.role):
+			return True, None
+		state, error, hint, slots = found = self.server.ask(BLOCKED)[0]
+		if state == 'blocked' and re.search(TABLE, error or '') and hint and slots == 0:
+			self.verdict.count('damages that blocked the worker')
+			return True, found
+		# the killer has stopped it, and may not be able to start it before all is mended
+		return state == 'stopped', found
+
+	def _is_served(self):
+		found = self.server.ask(SERVED)[0]
+		return found == ('running', True, 0), found
 
 	def _done(self, alteration):
 		"""Do it; False when it is refused. In doubt, it is."""
@@ -131,7 +181,7 @@ class HostileOwner(threading.Thread):
 				time.sleep(0.1)		# as a client does: see there
 				return True
 			# others hold a lock, or what there is does not allow it
-			self.verdict.count(f'alterations refused ({error.pgcode})')
+			self.verdict.count(f'alterations refused ({alteration.name}, {error.pgcode})')
 			if error.pgcode.startswith('XX'):
 				raise Divergence(f'{self.name}: {alteration}: {error.pgcode} {str(error).strip()}') from error
 			return False

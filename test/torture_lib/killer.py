@@ -14,7 +14,7 @@ from lib.server import PATIENCE
 from .properties import SHORT_FORMS
 from .verdict import Divergence
 
-WORKER_STATE = 'SELECT state, slot FROM blogstore.stat_worker'
+WORKER_STATE = 'SELECT state FROM blogstore.stat_worker'
 
 
 class Killer:
@@ -155,7 +155,7 @@ class Killer:
 	def _await_worker(self, holder):
 		"""Wait until the worker waits for a lock that the holder has.
 
-		It gives way now and then, and comes back. It may have nothing to do.
+		It gives way now and then, and comes back. It may have nothing to do, or be blocked.
 		"""
 		deadline = time.monotonic() + 30
 		waiting = """
@@ -163,7 +163,13 @@ class Killer:
 			WHERE backend_type = 'blogstore worker' AND %s = ANY (pg_blocking_pids(pid))"""
 		pid = holder.info.backend_pid
 		while time.monotonic() < deadline and self.server.ask(waiting, pid)[0][0] == 0:
+			if self._is_blocked():
+				return
 			time.sleep(0.01)
+
+	def _is_blocked(self):
+		"""Whether what the owner has done keeps the worker from all work."""
+		return self.server.ask(WORKER_STATE)[0][0] == 'blocked'
 
 	def _hold_worker_in_mid_batch(self):
 		"""Hold the worker between its writes; returns what holds it.
@@ -233,7 +239,7 @@ class Killer:
 			cursor.execute('LOCK TABLE blogstore.feed IN SHARE MODE')
 			deadline = time.monotonic() + 30
 			jobs = "SELECT count(*) FROM blogstore.jobs WHERE kind <> 'rebuild'"
-			while time.monotonic() < deadline and self.server.ask(jobs)[0][0] == 0:
+			while time.monotonic() < deadline and self.server.ask(jobs)[0][0] == 0 and not self._is_blocked():
 				time.sleep(0.01)
 		finally:
 			holder.close()
@@ -253,7 +259,6 @@ class Killer:
 
 	def _stop_worker(self):
 		self.server.ask('SELECT blogstore.stop_worker()')
-		return self.server.ask(WORKER_STATE)[0][1]
 
 	def kill_while_worker_is_stopped(self):
 		"""kill -9 of the postmaster: a stopped worker stays stopped."""
@@ -276,11 +281,11 @@ class Killer:
 
 	def drop_slot(self):
 		"""Somebody drops the slot while the worker is stopped."""
-		slot = self._stop_worker()
-		self.server.ask('SELECT pg_drop_replication_slot(%s)', slot)
+		self._stop_worker()
+		dropped = self.server.ask("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE plugin = 'blogstore'")
 		time.sleep(self.dice * 0.2)
 		self.server.ask('SELECT blogstore.start_worker()')
-		return True
+		return bool(dropped)
 
 	def invalidate_slot(self):
 		"""The slot loses its WAL while the worker is stopped."""
@@ -289,7 +294,7 @@ class Killer:
 		self.server.ask('SELECT pg_reload_conf()')
 		deadline = time.monotonic() + PATIENCE
 		lost = False
-		while not lost and time.monotonic() < deadline:
+		while not lost and time.monotonic() < deadline and self.server.ask('SELECT FROM pg_replication_slots'):
 			# WAL of one's own: clients may be slow
 			self.server.ask("SELECT pg_logical_emit_message(false, 'torture', repeat('x', 1000000))")
 			self.server.ask('SELECT pg_switch_wal()')

@@ -144,7 +144,7 @@ class Run:
 		except psycopg2.Error as error:
 			# what holds the worker locks the feed from its root, an alteration perhaps from a leaf
 			deadlock = error.pgcode == '40P01' and self.alterations.beside(started)
-			if deadlock or self.alterations.excuse(error, started):
+			if deadlock or self.alterations.excuse(error, started, direct=True):
 				self.verdict.count('kills that an alteration was in the way of')
 				self.killer.clean_up()
 				return
