@@ -124,7 +124,6 @@ typedef struct ItemQuery
 	bool		backward;
 	bool		identity;		/* items may lack all values but those by which
 								 * they are found */
-	bool		if_any;			/* that there is no leaf for the type is no error */
 	bool		shown;			/* without items that are hidden */
 	bool		no_predicate_locks; /* no serialization conflict arises from it */
 	int64		rows;			/* as many may well be read; -1: all, 0: not known */
@@ -278,10 +277,7 @@ extern bool item_inserted_elsewhere(const ItemQuery *query);
 extern bool item_await_inserters(const ItemQuery *query);
 
 /* key_lock.c: locks named by a partition key */
-/* can the partition of a key have items of a type? */
-extern bool key_takes(Container container, ItemType type,
-					  const pg_uuid_t *partition_key);
-/* set up the lock of a key for items of a type; an error if !key_takes() */
+/* set up the lock of a key for items of a type */
 extern void key_lock_init(KeyLock *lock, Container container, ItemType type,
 						  const pg_uuid_t *partition_key);
 /* lock to the end of the transaction; false, with LockWaitSkip: others have it */

@@ -44,13 +44,6 @@ key_page(const pg_uuid_t *partition_key)
 		(hash_bytes(partition_key->data, UUID_LEN) & UINT32_C(0x3fffffff));
 }
 
-/* Can the partition that holds a key have items of a type? */
-bool
-key_takes(Container container, ItemType type, const pg_uuid_t *partition_key)
-{
-	return partition_takes_key(container, type, partition_key);
-}
-
 /*
  * Set up the lock that a key names for items of a type. Errors: 55000 if its partition has no
  * leaf for them, or that is not what it should be.

@@ -135,7 +135,7 @@ scan_open(const ItemQuery *query)
 	LeafWanted	wanted = {
 		.container = query->container, .type = query->type,
 		.key = query->partition_key, .partition = query->partition,
-		.path = query->path, .if_any = query->if_any
+		.path = query->path
 	};
 
 	if (!leaf_open(&leaf, &wanted, AccessShareLock))

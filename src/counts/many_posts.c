@@ -60,7 +60,7 @@ scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
 	item_scan_look(scan, &(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
 		.path = PATH_KEY, .key = &key, .nkeys = 1,
-		.if_any = type == ITEM_DELTA, .snapshot = many->snapshot
+		.snapshot = many->snapshot
 	});
 	return *scan;
 }

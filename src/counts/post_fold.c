@@ -63,32 +63,6 @@ fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Delete what counts on a post that is not there, by the active snapshot: it was deleted
- * while their leaf was away. At most limit deltas, and the counter. Returns how many
- * deltas went.
- */
-static int64
-fold_away(const pg_uuid_t *post_id, int64 limit, bool *left)
-{
-	PostCounts	counts = {0, 0};
-	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&counter_id)};
-	ItemWriter *writer;
-	ItemScan   *scan;
-	BlogItem	counter;
-	int64		taken;
-
-	taken = delta_take(post_id, limit, &counts, left);
-	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
-	scan = item_writer_scan(writer, key, 2);
-	if (item_scan_next(scan, &counter) &&
-		item_writer_delete_found(writer, scan) != ITEM_OK)
-		*left = true;
-	item_scan_end(scan);
-	item_writer_close(writer);
-	return taken;
-}
-
-/*
  * Fold deltas, at most limit of them, of a post that is locked: into its counter if the
  * lock allows to change that, or if that cannot be, and merge says so, into one delta.
  * ITEM_LOCKED: they were left or merged. Adds to *taken how many went; *left becomes true
@@ -124,42 +98,11 @@ fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
 	return result;
 }
 
-/* Does the active snapshot show a post? */
-static bool
-is_shown(const pg_uuid_t *post_id)
-{
-	Datum		key = UUIDPGetDatum(post_id);
-	ItemQuery	query = post_query(&key);
-	BlogItem	post;
-	ItemScan   *scan = item_scan_begin(&query);
-	bool		shown = item_scan_next(scan, &post);
-
-	item_scan_end(scan);
-	return shown;
-}
-
-/*
- * Delete what a post that is not there has left behind. One that is made anew at this
- * moment comes with its counter: so one snapshot says that it is not there, and what
- * is to go.
- */
-static int64
-fold_nobodys(const pg_uuid_t *post_id, int64 limit, bool *left)
-{
-	int64		taken = 0;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	if (!is_shown(post_id))
-		taken = fold_away(post_id, limit, left);
-	PopActiveSnapshot();
-	return taken;
-}
-
 /*
  * Fold a post's deltas, at most limit of them, into its counter. If another transaction
- * holds the counter and merge is true, they become one delta. ITEM_LOCKED: they were left or merged;
- * ITEM_NOT_FOUND: there is no such post, and what it has left behind is deleted.
- * taken: how many; left: whether there are others. In READ COMMITTED.
+ * holds the counter and merge is true, they become one delta. ITEM_LOCKED: they were left or
+ * merged; ITEM_NOT_FOUND: there is no such post. taken: how many; left: whether there are
+ * others. In READ COMMITTED.
  */
 ItemResult
 post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
@@ -167,7 +110,6 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
 {
 	PostLock	lock;
 	ItemResult	result;
-	uint64		left_out = left_out_count();
 
 	*taken = 0;
 	*left = false;
@@ -177,20 +119,32 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
 	/* what nobody has written needs no lock of the counter */
 	if (result == ITEM_OK && delta_any(post_id))
 		result = fold_locked(&lock, limit, merge, taken, left);
-	else if (result == ITEM_NOT_FOUND && left_out_count() == left_out)
-		*taken = fold_nobodys(post_id, limit, left);
 	post_unlock(&lock);
 	return result;
 }
 
-/* Delete what an older post has left behind of whose id this transaction makes one. */
+/*
+ * Delete the deltas and the counter that an older post has left behind of whose id this
+ * transaction makes one.
+ */
 void
 post_counter_clear(const pg_uuid_t *post_id)
 {
+	PostCounts	counts = {0, 0};
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&counter_id)};
 	bool		left = false;
+	ItemWriter *writer;
+	ItemScan   *scan;
+	BlogItem	counter;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	(void) fold_away(post_id, PG_INT64_MAX, &left);
+	(void) delta_take(post_id, PG_INT64_MAX, &counts, &left);
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
+	scan = item_writer_scan(writer, key, 2);
+	if (item_scan_next(scan, &counter))
+		(void) item_writer_delete_found(writer, scan);
+	item_scan_end(scan);
+	item_writer_close(writer);
 	PopActiveSnapshot();
 }
 

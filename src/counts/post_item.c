@@ -35,7 +35,7 @@ deltas_query(Snapshot snapshot)
 
 	return (ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_DELTA, .path = PATH_KEY,
-		.if_any = true, .identity = serializable,
+		.identity = serializable,
 		.snapshot = serializable ? SnapshotAny : snapshot
 	};
 }

@@ -127,8 +127,6 @@ extern int	partition_of_items(Container container, ItemType type,
 							   const pg_uuid_t *key);
 extern bool partition_has_path(Container container, ItemType type,
 							   int partition, AccessPath path);
-extern bool partition_takes_key(Container container, ItemType type,
-								const pg_uuid_t *key);
 extern bool partition_exists_for(Container container, ItemType type,
 								 const pg_uuid_t *key);
 extern VirtualTransactionId *partition_writers(Container container,

@@ -63,16 +63,6 @@ partition_leaf(Container container, ItemType type, int partition)
 	return known_leaf(layout_get(container), type, partition);
 }
 
-/* Has the partition that holds a key a leaf for items of a type? */
-bool
-partition_takes_key(Container container, ItemType type, const pg_uuid_t *key)
-{
-	CachedContainer *cc;
-	int			partition = layout_place(&cc, container, type, key, NO_PARTITION);
-
-	return OidIsValid(known_leaf(cc, type, partition));
-}
-
 /*
  * The partition that holds a key's items of a type, found out by reading no more of
  * the layout than that takes; NO_PARTITION: there is none. Numbers are the same for
@@ -319,8 +309,8 @@ leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
 
 /*
  * Open the leaf of a container's partition that holds items of a type. To read, false is returned
- * if there is none and that is no error (if_any), or if it is not what it should be and this
- * process leaves such ones out (left_out_instead_of_errors()); else that is an error.
+ * if it is not what it should be and this process leaves such ones out
+ * (left_out_instead_of_errors()); else that is an error.
  *
  * For the leaf, the lock on it is enough: dropping or detaching it locks it too. The cache may
  * have been out of date before the lock was had, so look again until it holds still.
@@ -350,8 +340,6 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 			held = true;
 			continue;
 		}
-		if (wanted->if_any && !OidIsValid(known_leaf(cc, type, partition)))
-			return false;
 		leaf = leaf_find(cc, container, type, partition, &problem);
 		CHECK_FOR_INTERRUPTS();
 		if (leaf == NULL)

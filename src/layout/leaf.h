@@ -43,7 +43,6 @@ typedef struct LeafWanted
 	const pg_uuid_t *key;		/* NULL: that of the partition with the number */
 	int			partition;
 	AccessPath	path;			/* whose index is used; N_PATHS: any may be */
-	bool		if_any;			/* that there is none is no error */
 } LeafWanted;
 
 /* Has a unique index the columns of an item's key? */

@@ -187,8 +187,6 @@ delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 	BlogItem	user;
 	KeyLock		lock;
 
-	if (!key_takes(CONTAINER_USERS, ITEM_USER, author))
-		return VISIT_BUSY;
 	key_lock_init(&lock, CONTAINER_USERS, ITEM_USER, author);
 	if (!key_lock(&lock, KEY_LOCK_EXCLUSIVE, LockWaitSkip) ||
 		user_find_now(author, &user))
@@ -205,8 +203,6 @@ deletion_claim(const pg_uuid_t *user_id)
 {
 	KeyLock		lock;
 
-	if (!key_takes(CONTAINER_USERS, ITEM_USER, user_id))
-		return;
 	key_lock_init(&lock, CONTAINER_USERS, ITEM_USER, user_id);
 	(void) key_lock(&lock, KEY_LOCK_SHARED, LockWaitBlock);
 }

@@ -113,7 +113,7 @@ replace_slot(Worker *worker, const char *reason, bool other_layout)
 
 	worker_invalidate_views(worker);
 	/* partitions may have come and gone unseen, with what was lost */
-	fold_all_later(true);
+	fold_all_later();
 	if (worker->spread || other_layout)
 		request_all_names(worker, lost);
 	apply_flush();
@@ -151,7 +151,7 @@ follow_layout(Worker *worker, int64 layout)
 	else
 		jobs_request_renames(NULL, 0, true);
 	apply_end(&scope);
-	fold_all_later(true);
+	fold_all_later();
 	write_position_of(worker, worker->position.applied_lsn, layout);
 	ereport(LOG,
 			(errmsg(worker->spread ? "blogstore worker found other shards on this node" :

@@ -72,15 +72,6 @@ static bool look_from_start = true;
 static int	look_at = NO_PARTITION;
 static ItemPlace look_after;
 
-/*
- * Are counters to be looked at, too, whether their posts are still there? A worker that
- * starts does not know what the one before it had found, or was about to look for.
- */
-static bool counters_too = true;
-
-/* Are there, among the pending posts, some that have but left their counters? */
-static bool nobodys_pending = false;
-
 static TimestampTz
 after(int ms)
 {
@@ -122,18 +113,14 @@ remember_post(const pg_uuid_t *post_id, int64 deltas)
 	return post;
 }
 
-/*
- * Look for deltas everywhere, after a while. Where rows have come or gone that the
- * WAL does not tell of, counters may be left of posts that are no more.
- */
+/* Look for deltas everywhere, after a while. */
 void
-fold_all_later(bool partitions_changed)
+fold_all_later(void)
 {
 	if (pending != NULL)
 		hash_destroy(pending);
 	pending = NULL;
 	look_from_start = true;
-	counters_too |= partitions_changed || nobodys_pending;
 	next_due = after(FOLD_AFTER);
 }
 
@@ -145,7 +132,7 @@ fold_later(const DirtySet *dirty)
 	CountedPost *counted;
 
 	if (dirty_anything(dirty))
-		fold_all_later(true);
+		fold_all_later();
 	counted = dirty_counted(dirty, &n);
 	for (int i = 0; i < n && !look_from_start; i++)
 	{
@@ -153,59 +140,8 @@ fold_later(const DirtySet *dirty)
 			continue;
 		(void) remember_post(&counted[i].post_id, counted[i].deltas);
 		if (hash_get_num_entries(pending) > MAX_PENDING)
-			fold_all_later(false);
+			fold_all_later();
 	}
-}
-
-/* The posts of a partition, gone through beside their counters. */
-typedef struct PostsBeside
-{
-	ItemScan   *scan;			/* NULL: counters are not looked at */
-	BlogItem	post;
-	bool		at_post;		/* false: there are no more */
-	uint64		left_out;		/* when the scan began */
-} PostsBeside;
-
-/* Begin behind the post whose deltas were looked at last. */
-static void
-posts_beside_begin(PostsBeside *beside, int partition)
-{
-	beside->scan = NULL;
-	if (!counters_too)
-		return;
-	beside->left_out = left_out_count();
-	beside->scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = ITEM_POST,
-		.partition = partition, .path = PATH_KEY, .after = &look_after,
-		.identity = true
-	});
-	beside->at_post = item_scan_next(beside->scan, &beside->post);
-}
-
-/* Go on to a counter's post: is there none, as far as posts can be read? */
-static bool
-is_nobodys(PostsBeside *beside, const pg_uuid_t *post_id)
-{
-	int			order = 1;
-
-	while (beside->at_post &&
-		   (order = memcmp(item_uuid(&beside->post, PROP_POST_ID), post_id,
-						   UUID_LEN)) < 0)
-		beside->at_post = item_scan_next(beside->scan, &beside->post);
-	return order != 0 && left_out_count() == beside->left_out;
-}
-
-/* Is a delta to be folded, or to go? */
-static bool
-concerns_fold(const BlogItem *delta, PostsBeside *beside)
-{
-	if (!delta_is_counter(item_uuid(delta, PROP_ID)))
-		return true;
-	if (beside->scan == NULL ||
-		!is_nobodys(beside, item_uuid(delta, PROP_POST_ID)))
-		return false;
-	nobodys_pending = true;
-	return true;
 }
 
 static bool
@@ -226,24 +162,20 @@ find_deltas_in(int partition)
 		.partition = partition, .path = PATH_KEY, .after = &look_after,
 		.identity = true
 	});
-	PostsBeside beside;
 	BlogItem	delta;
 	bool		more = true;
 	int			n = 0;
 
-	posts_beside_begin(&beside, partition);
 	while (n < LOOK_STEP && room_for_pending() &&
 		   (more = item_scan_next(scan, &delta)))
 	{
 		n++;
-		if (concerns_fold(&delta, &beside))
+		if (!delta_is_counter(item_uuid(&delta, PROP_ID)))
 			(void) remember_post(item_uuid(&delta, PROP_POST_ID),
 						  !delta_is_stripe(item_uuid(&delta, PROP_ID)));
 	}
 	if (more && n > 0)
 		item_scan_place(scan, &look_after);
-	if (beside.scan != NULL)
-		item_scan_end(beside.scan);
 	item_scan_end(scan);
 	return !more;
 }
@@ -267,8 +199,6 @@ find_deltas(void)
 		return true;
 	look_after.valid = false;
 	look_at = partition_after(CONTAINER_POSTS, ITEM_DELTA, look_at);
-	if (look_at == NO_PARTITION)
-		counters_too = false;
 	return look_at != NO_PARTITION;
 }
 
@@ -281,8 +211,8 @@ fold_post(PendingPost *post)
 	int64		taken = 0;
 	ItemResult	outcome = ITEM_NOT_FOUND;
 
-	/* its partition may have gone since it was remembered */
-	if (key_takes(CONTAINER_POSTS, ITEM_DELTA, &post->post_id))
+	/* on a cluster the shard may have moved away since it was remembered */
+	if (partition_exists_for(CONTAINER_POSTS, ITEM_DELTA, &post->post_id))
 		outcome = post_fold(&post->post_id, FOLD_DELTAS, many, &taken, &left);
 	if (taken >= FOLD_DELTAS)
 		post->deltas = MANY_DELTAS; /* there may be more: at once */
@@ -314,9 +244,6 @@ fold_chunk(void *arg)
 	int64		deltas = 0;
 
 	next_due = DT_NOEND;
-	/* what the last chunk has done is committed */
-	if (pending == NULL || hash_get_num_entries(pending) == 0)
-		nobodys_pending = false;
 	if (find_deltas())
 		next_due = now;
 	if (pending == NULL)

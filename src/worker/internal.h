@@ -157,7 +157,7 @@ extern bool batch_make_feed(void);
 
 /* fold.c: deltas into the posts that they count on */
 extern void fold_later(const DirtySet *dirty);
-extern void fold_all_later(bool partitions_changed);
+extern void fold_all_later(void);
 extern long fold_step(void);
 
 /* jobs.c: the queue of jobs, in turns */

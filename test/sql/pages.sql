@@ -181,16 +181,15 @@ SELECT bool_and(kit.try(format('blogstore.get_posts(ARRAY[%L::uuid])', post_id))
 FROM blogstore.posts_p03_post;
 SELECT DISTINCT kit.try(format('blogstore.get_likes(kit.u(1), ARRAY[%L::uuid])', post_id)) FROM blogstore.posts_p03_post;
 ROLLBACK;
--- a leaf that has lost its index is, too; where deltas have no place, the post's own counts are all
+-- a leaf that has lost its index is, too, and a partition without its leaf for deltas
 BEGIN;
 ALTER TABLE blogstore.posts_p03_post DROP CONSTRAINT posts_p03_post_pkey;
 SELECT kit.try('blogstore.get_posts((SELECT array_agg(kit.p(n)) FROM generate_series(1, 300) n))');
 ROLLBACK;
 BEGIN;
 ALTER TABLE blogstore.posts_p03 DETACH PARTITION blogstore.posts_p03_delta;
-SELECT (SELECT array_agg(p) FROM blogstore.get_posts(ids) p) = (SELECT array_agg(p ORDER BY n) FROM unnest(ids) WITH ORDINALITY i (id, n), LATERAL blogstore.get_post(i.id) p) AS same,
-	(SELECT sum(like_count) FROM blogstore.get_posts(ids)) BETWEEN 1 AND 159 AS fewer
-FROM (SELECT array_agg(kit.p(n)) AS ids FROM generate_series(1, 300) n) l;
+SELECT kit.try('blogstore.get_posts((SELECT array_agg(kit.p(n)) FROM generate_series(1, 300) n))'),
+	kit.try(format('blogstore.get_post(%L)', (SELECT min(post_id::text) FROM blogstore.posts_p03_post)));
 ROLLBACK;
 
 -- EXECUTE is all that it takes, and it is asked for each time that a plan runs
