@@ -48,6 +48,9 @@ output_iso/expected:
 
 $(OBJS): $(wildcard src/*.h src/*/*.h)
 
+# clang compiles each file once more, to bitcode for JIT. It warns of what gcc is told to warn of.
+BITCODE_CFLAGS += $(filter -W%,$(CFLAGS)) -Wno-unknown-warning-option
+
 # A script that was released is never edited: a change is a new upgrade script.
 .PHONY: check-frozen check-exports
 check-frozen:

@@ -60,12 +60,18 @@ find_citus()
 	CITUS_CONFIG=$WORK/citus/${built#*/}
 }
 
-# Built for that server's headers, without what its JIT would inline
+# install_for_citus [BUILT]: build for that server's headers, without what its JIT would
+# inline. What was built in BUILT for the very same PostgreSQL is installed as it is.
 install_for_citus()
 {
+	local built=${1:-} version
+	version=$("$PG_CONFIG" --version)
 	local PG_CONFIG=$CITUS_CONFIG
-	copy_tree "$WORK/for_citus"
-	build "$WORK/for_citus" "gcc, for the server with Citus" with_llvm=no COPT=-Werror ||
-		die "gcc does not build it for the server with Citus"
-	install_built "$WORK/for_citus" with_llvm=no COPT=-Werror
+	if [[ -z $built || $("$PG_CONFIG" --version) != "$version" ]]; then
+		built=$WORK/for_citus
+		copy_tree "$built"
+		build "$built" "gcc, for the server with Citus" with_llvm=no COPT=-Werror ||
+			die "gcc does not build it for the server with Citus"
+	fi
+	install_built "$built" with_llvm=no COPT=-Werror
 }

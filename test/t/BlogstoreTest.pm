@@ -173,6 +173,23 @@ sub sqlstate
 
 =pod
 
+=item answers(node, dbname, query...)
+
+What each of several queries gives, one after the other in one session.
+
+=cut
+
+sub answers
+{
+	my ($node, $dbname, @queries) = @_;
+	my $mark = '=== next ===';
+
+	return map { s/\n\z//r } split /^$mark(?:\n|\z)/m,
+	  $node->safe_psql($dbname, join("\n\\echo $mark\n", map { "$_;" } @queries)), -1;
+}
+
+=pod
+
 =item check_store(node, dbname, name)
 
 The views follow, and then everything is as the items imply: verify() shows
@@ -187,30 +204,23 @@ sub check_store
 	my $columns =
 	  'id, user_id, user_username, title, content, comment_count, like_count, creation_date';
 	my $order = 'ORDER BY creation_date DESC, id DESC';
+	my ($follow, $verify, $wrong, $newest, $all, $feed, $list, $copies) = answers($node, $dbname,
+		"SELECT blogstore.wait_for_views('10 min')",
+		'SELECT * FROM blogstore.verify()',
+		'SELECT * FROM kit.wrong_counts()',
+		"SELECT $columns FROM kit.implied $order LIMIT 100",
+		"SELECT $columns FROM kit.implied $order",
+		"SELECT $columns FROM blogstore.feed $order",
+		"SELECT $columns FROM blogstore.list_feed(NULL)",
+		"SELECT $columns FROM blogstore.users WHERE type = 'post' $order");
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-
-	is($node->safe_psql($dbname, "SELECT blogstore.wait_for_views('10 min')"),
-		't', "$name: the views follow");
-	is($node->safe_psql($dbname, 'SELECT * FROM blogstore.verify()'),
-		'', "$name: verify() shows nothing");
-	is($node->safe_psql($dbname, 'SELECT * FROM kit.wrong_counts()'),
-		'', "$name: counts are exact");
-	ok( $node->safe_psql(
-			$dbname, "SELECT $columns FROM blogstore.feed $order") eq
-		  $node->safe_psql(
-			$dbname, "SELECT $columns FROM kit.implied $order LIMIT 100"),
-		"$name: feed holds the newest 100 posts");
-	ok( $node->safe_psql($dbname,
-			"SELECT $columns FROM blogstore.list_feed(NULL)") eq
-		  $node->safe_psql($dbname, "SELECT $columns FROM kit.implied $order"),
-		"$name: list_feed() lists all posts");
-	ok( $node->safe_psql(
-			$dbname,
-			"SELECT $columns FROM blogstore.users WHERE type = 'post' $order")
-		  eq
-		  $node->safe_psql($dbname, "SELECT $columns FROM kit.implied $order"),
-		"$name: users holds a copy of each post");
+	is($follow, 't', "$name: the views follow");
+	is($verify, '', "$name: verify() shows nothing");
+	is($wrong, '', "$name: counts are exact");
+	ok($feed eq $newest, "$name: feed holds the newest 100 posts");
+	ok($list eq $all, "$name: list_feed() lists all posts");
+	ok($copies eq $all, "$name: users holds a copy of each post");
 	return;
 }
 
@@ -229,21 +239,17 @@ sub check_answers
 	my $columns =
 	  'id, user_id, title, content, comment_count, like_count, creation_date';
 	my $order = 'ORDER BY creation_date DESC, id DESC';
+	my ($feed, $all, $lists, $by_user, $wrong) = answers($node, $dbname,
+		"SELECT $columns FROM blogstore.list_feed(NULL)",
+		"SELECT $columns FROM kit.implied $order",
+		"SELECT p.* FROM (SELECT user_id FROM blogstore.users WHERE type = 'user' ORDER BY 1) u, LATERAL (SELECT $columns FROM blogstore.list_user_posts(u.user_id, NULL)) p",
+		"SELECT $columns FROM kit.implied ORDER BY user_id, creation_date DESC, id DESC",
+		'SELECT * FROM kit.wrong_counts()');
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-
-	ok( $node->safe_psql($dbname,
-			"SELECT $columns FROM blogstore.list_feed(NULL)") eq
-		  $node->safe_psql($dbname, "SELECT $columns FROM kit.implied $order"),
-		"$name: list_feed() is right");
-	ok( $node->safe_psql($dbname,
-			"SELECT p.* FROM (SELECT user_id FROM blogstore.users WHERE type = 'user' ORDER BY 1) u, LATERAL (SELECT $columns FROM blogstore.list_user_posts(u.user_id, NULL)) p")
-		  eq
-		  $node->safe_psql($dbname,
-			"SELECT $columns FROM kit.implied ORDER BY user_id, creation_date DESC, id DESC"),
-		"$name: list_user_posts() is right");
-	is($node->safe_psql($dbname, 'SELECT * FROM kit.wrong_counts()'),
-		'', "$name: get_post() is right");
+	ok($feed eq $all, "$name: list_feed() is right");
+	ok($lists eq $by_user, "$name: list_user_posts() is right");
+	is($wrong, '', "$name: get_post() is right");
 	return;
 }
 
