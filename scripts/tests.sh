@@ -150,7 +150,7 @@ run_regress()
 
 # run_tap KIND JOBS PATTERN COMMAND...: prove or pg_prove, told to be verbose,
 # for each file by itself, so that one that bails out does not stop the others;
-# JOBS of them at a time
+# JOBS of them at a time, in their order, or with LAST_FIRST the other way round
 run_tap()
 {
 	local kind=$1 jobs=$2 pattern=$3 file log status passed failed skipped n seconds names
@@ -162,7 +162,7 @@ run_tap()
 		kind=$1 jobs=$2 pattern=$3 work=$4
 		export kind work limit=$5
 		shift 5
-		find "${pattern%/*}" -maxdepth 1 -name "${pattern##*/}" -print0 | sort -z |
+		find "${pattern%/*}" -maxdepth 1 -name "${pattern##*/}" -print0 | sort -z ${LAST_FIRST:+-r} |
 			xargs -0 -P "$jobs" -I "{}" bash -c '\''
 				n=${!#}
 				n=${n##*/}
