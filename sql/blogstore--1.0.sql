@@ -504,9 +504,9 @@ AS 'MODULE_PATHNAME', 'blogstore_repair'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.repair FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.repair IS
-'Mend what verify() finds, beside live traffic: each item is locked, computed anew and written. Deltas of counts are folded into the counters of their posts, which the worker does otherwise. A value that is NULL is written where it follows from others (counts, names, copies); where it does not, a warning names the item. While a partition is away or not what it should be, what hangs on its items, and counts of what is in it, stay as they are, and a warning says so.
+'Mend what verify() finds, beside live traffic: each item is locked, computed anew and written. Deltas of counts are folded into the counters of their posts, which the worker does otherwise. A value that is NULL is written where it follows from others (counts, names, copies); where it does not, a warning names the item, and nothing else is mended before it is written.
 Returns how many discrepancies were mended.
-Errors: 25001 not in READ COMMITTED; 25006 read-only transaction; 55000 no containers, or a column is missing or has another type.';
+Errors: 25001 not in READ COMMITTED; 25006 read-only transaction; 42804, 42809, 55000 no containers, or they are altered so that they cannot be served.';
 
 CREATE FUNCTION @extschema@.start_worker()
 RETURNS void

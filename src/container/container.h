@@ -58,9 +58,7 @@ typedef enum ItemResult
 {
 	ITEM_NOT_FOUND,				/* there is none, or none any more */
 	ITEM_OK,
-	ITEM_LOCKED					/* LockWaitSkip, and somebody else has it; or it
-								 * lacks values, and this process leaves such items
-								 * out instead of raising an error (left_out.c) */
+	ITEM_LOCKED					/* LockWaitSkip, and another transaction has it */
 } ItemResult;
 
 /* What becomes of an item's newest version, as of this moment. */
@@ -153,14 +151,13 @@ typedef struct ManyItems
 
 /*
  * get.c, scan.c: point reads and lists. They wait for DDL that has the leaf locked,
- * and for nobody else. An item that lacks a value is an error (22004), or passed
- * over where this process leaves such items out (left_out.c).
+ * and for nobody else. An item that lacks a value is an error (22004).
  */
 /* the one item of a query, copied to the current context; false: none shows */
 extern bool item_get(const ItemQuery *query, BlogItem *out);
-/* is a user or post there? *unknown: its partition is away, and may come back */
+/* is a user or post there? By a snapshot of its own */
 extern bool item_is_there(Container container, ItemType type,
-						  const pg_uuid_t *id, bool *unknown);
+						  const pg_uuid_t *id);
 
 extern ItemScan *item_scan_begin(const ItemQuery *query);
 /* begin again in the same leaf, with another key */
@@ -169,14 +166,16 @@ extern void item_scan_again(ItemScan *scan, const Datum *key, int nkeys);
 extern void item_scan_look(ItemScan **scan, const ItemQuery *query);
 /* the next item, which holds until the next call; false: there is none */
 extern bool item_scan_next(ItemScan *scan, BlogItem *out);
+/* an error (22004) if an item, read by identity, lacks a value that it must have */
+extern void item_scan_require(const ItemScan *scan, const BlogItem *item);
 /* read_ahead.c: have the page of the first row read; of how many scans at a time? */
 extern void item_scan_ask(ItemScan *scan);
 extern int	item_scan_ask_limit(const ItemScan *scan);
 /* of the present item: does another snapshot show it? where is it? */
 extern bool item_scan_shown(ItemScan *scan, Snapshot snapshot);
 extern void item_scan_place(const ItemScan *scan, ItemPlace *place);
-/* its leaf and index, to be told to people; false: the leaf is left out */
-extern bool item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index);
+/* its leaf and index, to be told to people */
+extern void item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index);
 extern void item_scan_end(ItemScan *scan);
 
 /*

@@ -30,27 +30,19 @@ item_get(const ItemQuery *query, BlogItem *out)
 	return found;
 }
 
-/*
- * Is a user, or a post, there? *unknown: its partition is away or not what it should
- * be, and it may come back. For who leaves such things out
- * (left_out_instead_of_errors()).
- */
+/* Is a user, or a post, there? By a snapshot of its own. */
 bool
-item_is_there(Container container, ItemType type, const pg_uuid_t *id,
-			  bool *unknown)
+item_is_there(Container container, ItemType type, const pg_uuid_t *id)
 {
 	Datum		key = UUIDPGetDatum(id);
-	ItemQuery	query = {
-		.container = container,.type = type,.partition_key = id,
-		.path = PATH_KEY,.key = &key,.nkeys = 1
-	};
-	uint64		left_out = left_out_count();
 	BlogItem	item;
 	bool		there;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	there = item_get(&query, &item);
+	there = item_get(&(ItemQuery) {
+		.container = container, .type = type, .partition_key = id,
+		.path = PATH_KEY, .key = &key, .nkeys = 1
+	}, &item);
 	PopActiveSnapshot();
-	*unknown = left_out_count() != left_out;
 	return there;
 }

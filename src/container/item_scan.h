@@ -34,7 +34,7 @@ struct ItemScan
 {
 	OpenLeaf	leaf;
 	Relation	index;
-	IndexScanDesc desc;			/* NULL: the leaf is left out, or not there */
+	IndexScanDesc desc;
 	ScanDirection direction;
 	TupleTableSlot *slot;
 	int			partition;		/* that a key led to, and what layout_stamp() said */

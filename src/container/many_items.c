@@ -153,8 +153,8 @@ take_item(ManyItem *item, ItemScan *scan, void *arg)
 	ManyItems  *many = arg;
 	BlogItem	there;
 
-	if (item_scan_tables(scan, &many->leaf, &many->index) &&
-		item->partition != many->partition)
+	item_scan_tables(scan, &many->leaf, &many->index);
+	if (item->partition != many->partition)
 		many->leaves++;
 	many->partition = item->partition;
 	item->found = item_scan_next(scan, &there);

@@ -127,26 +127,17 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 	return scan;
 }
 
-/* Open a leaf to read; NULL: it is left out, or not there. */
+/* Open a leaf to read. */
 static ItemScan *
 scan_open(const ItemQuery *query)
 {
 	OpenLeaf	leaf;
-	LeafWanted	wanted = {
+
+	leaf_open(&leaf, &(LeafWanted) {
 		.container = query->container, .type = query->type,
 		.key = query->partition_key, .partition = query->partition,
 		.path = query->path
-	};
-
-	if (!leaf_open(&leaf, &wanted, AccessShareLock))
-		return NULL;
-	if (!OidIsValid(leaf.index[query->path]))
-	{
-		leaf_leave_out(leaf_index_problem(leaf.rel, query->container,
-										  query->type, query->path));
-		leaf_close(&leaf, false);
-		return NULL;
-	}
+	}, AccessShareLock);
 	return scan_leaf(&leaf, query);
 }
 
@@ -206,21 +197,17 @@ scan_start(ItemScan *scan, const ItemQuery *query)
 	return scan;
 }
 
-/* Begin a scan. Of a leaf that is left out, or not there, it finds nothing. */
+/* Begin a scan. Errors: 42804, 42809, 55000 if its leaf cannot be read. */
 ItemScan *
 item_scan_begin(const ItemQuery *query)
 {
-	ItemScan   *scan = scan_open(query);
-
-	return scan == NULL ? palloc0(sizeof(ItemScan)) : scan_start(scan, query);
+	return scan_start(scan_open(query), query);
 }
 
 /* Begin a scan again in the same leaf, with another key of as many columns. */
 void
 item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 {
-	if (scan->desc == NULL)
-		return;
 	ExecClearTuple(scan->slot);
 	read_ahead_again(&scan->ahead);
 	index_rescan(scan->desc, scan->keys, scan_equal_keys(scan, key, nkeys),
@@ -268,6 +255,16 @@ leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)
 	return scan_start(scan_leaf(&again, query), query);
 }
 
+/*
+ * Errors: 22004 if an item that a scan has found, which it reads by identity, lacks a value that it
+ * must have.
+ */
+void
+item_scan_require(const ItemScan *scan, const BlogItem *item)
+{
+	item_require(scan->leaf.rel, item, scan->type, item_required(scan->type));
+}
+
 /* The place of the scan's present item. */
 void
 item_scan_place(const ItemScan *scan, ItemPlace *place)
@@ -285,18 +282,12 @@ item_scan_place(const ItemScan *scan, ItemPlace *place)
 			place->last = *item_uuid(&item, scan->column[i]);
 }
 
-/*
- * The tables that a scan reads, for who tells people of it. False: the leaf is left
- * out.
- */
-bool
+/* The tables that a scan reads, for who tells people of it. */
+void
 item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index)
 {
-	if (scan->index == NULL)
-		return false;
 	*leaf = RelationGetRelid(scan->leaf.rel);
 	*index = RelationGetRelid(scan->index);
-	return true;
 }
 
 /* Is the present version one of an item that is to be passed by? */
@@ -316,8 +307,6 @@ scan_passes_by(const ItemScan *scan)
 bool
 item_scan_advance(ItemScan *scan)
 {
-	if (scan->desc == NULL)
-		return false;
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -334,21 +323,19 @@ item_scan_advance(ItemScan *scan)
 }
 
 /*
- * The next item that shows; its values hold until the next call. An item that
- * lacks a value is an error (22004), or left out (left_out_instead_of_errors()).
+ * The next item that shows; its values hold until the next call. Errors: 22004 if the item
+ * lacks a value.
  */
 bool
 item_scan_next(ItemScan *scan, BlogItem *out)
 {
 	uint32		missing;
 
-	do
-	{
-		if (!item_scan_advance(scan))
-			return false;
-		missing = item_from_slot(out, scan->slot, scan->leaf.attno) &
-			scan->needed;
-	} while (missing != 0 && !item_complete(out, scan->type, missing));
+	if (!item_scan_advance(scan))
+		return false;
+	missing = item_from_slot(out, scan->slot, scan->leaf.attno) & scan->needed;
+	if (unlikely(missing != 0))
+		item_require(scan->leaf.rel, out, scan->type, missing);
 	return true;
 }
 
@@ -366,7 +353,7 @@ item_scan_slot(ItemScan *scan)
 	return scan->slot;
 }
 
-/* The leaf that a scan reads; NULL: it is left out. */
+/* The leaf that a scan reads. */
 Relation
 item_scan_relation(ItemScan *scan)
 {
@@ -377,11 +364,6 @@ item_scan_relation(ItemScan *scan)
 void
 item_scan_end(ItemScan *scan)
 {
-	if (scan->index == NULL)
-	{
-		pfree(scan);
-		return;
-	}
 	ExecDropSingleTupleTableSlot(scan->slot);
 	read_ahead_end(&scan->ahead);
 	index_endscan(scan->desc);

@@ -106,7 +106,7 @@ writer_open(Container container, ItemType type,
 	writer->context = context;
 	writer->container = container;
 	writer->type = type;
-	(void) leaf_open(&writer->leaf, &(LeafWanted) {
+	leaf_open(&writer->leaf, &(LeafWanted) {
 		.container = container, .type = type, .key = partition_key,
 		.partition = partition, .path = N_PATHS
 	}, RowExclusiveLock);
@@ -213,8 +213,8 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 	{
 		case TM_Ok:
 			(void) item_from_slot(out, writer->found, writer->leaf.attno);
-			return item_complete(out, writer->type, needed) ?
-				ITEM_OK : ITEM_LOCKED;
+			item_require(writer->leaf.rel, out, writer->type, needed);
+			return ITEM_OK;
 		case TM_WouldBlock:
 			return ITEM_LOCKED;
 		case TM_Deleted:

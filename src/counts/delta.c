@@ -142,8 +142,7 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 		remember_striped(item_uuid(delta, PROP_POST_ID), counts);
 		return ITEM_OK;
 	}
-	if (!item_require_values(delta, ITEM_DELTA))
-		return ITEM_LOCKED;
+	item_scan_require(scan, delta);
 	item_add_counts(delta, counts.comments, counts.likes);
 	result = item_writer_update_found(writer, scan, delta);
 	return result == ITEM_OK ? ITEM_OK : ITEM_LOCKED;

@@ -42,8 +42,8 @@ many_posts_begin(Snapshot snapshot)
 }
 
 /*
- * A scan of the posts, or the deltas, that have a post's key; NULL: there is no such
- * partition.
+ * A scan of the posts, or the deltas, that have a post's key; NULL: on a cluster, they are on another
+ * node.
  */
 static ItemScan *
 scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
@@ -66,8 +66,8 @@ scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
 }
 
 /*
- * Read a post, with the counts of its item alone; false if there is none. What lies in
- * a partition that was detached is not there. Values hold until the next one is read.
+ * Read a post, with the counts of its item alone; false if there is none here. Values hold
+ * until the next one is read.
  */
 bool
 many_posts_find(ManyPosts *many, const pg_uuid_t *post_id, BlogItem *post)

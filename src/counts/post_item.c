@@ -58,8 +58,8 @@ add_deltas(ItemScan *scan, const pg_uuid_t *post_id, Snapshot snapshot)
 				item_scan_unseen(scan, snapshot);
 			continue;
 		}
-		if (serializable && !item_require_values(&delta, ITEM_DELTA))
-			continue;
+		if (serializable)
+			item_scan_require(scan, &delta);
 		counts.comments += item_count(&delta, PROP_COMMENT_COUNT);
 		counts.likes += item_count(&delta, PROP_LIKE_COUNT);
 	}

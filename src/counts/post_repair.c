@@ -97,15 +97,14 @@ repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
 
 /*
  * Make the counts of a post that is locked what is there. By how much one snapshot says
- * that they are wrong stays so: who counts brings the item with it. Returns whether all items could be read; *base: what the post item is to say, which is
- * nothing.
+ * that they are wrong stays so: who counts brings the item with it. *base: what the post item is
+ * to say, which is nothing.
  */
-static bool
+static void
 repair_locked(const BlogItem *post, PostCounts *base)
 {
 	const pg_uuid_t *post_id = item_uuid(post, PROP_POST_ID);
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&counter_id)};
-	uint64		left_out = left_out_count();
 	PostLock	lock;
 	ItemWriter *writer;
 	BlogItem	counter;
@@ -128,8 +127,7 @@ repair_locked(const BlogItem *post, PostCounts *base)
 	rest.comments -= item_count(&counter, PROP_COMMENT_COUNT);
 	rest.likes -= item_count(&counter, PROP_LIKE_COUNT);
 	PopActiveSnapshot();
-	if (left_out_count() == left_out &&
-		!counts_right(post, &counter, rest, actual))
+	if (!counts_right(post, &counter, rest, actual))
 	{
 		*base = (PostCounts) {0, 0};
 		actual.comments -= rest.comments;
@@ -139,12 +137,11 @@ repair_locked(const BlogItem *post, PostCounts *base)
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	post_unlock(&lock);
-	return left_out_count() == left_out;
 }
 
 /*
  * Make a post's counts what is there, with the post locked. Returns false if there
- * is no such post, or not all of its items can be read. In READ COMMITTED.
+ * is no such post. In READ COMMITTED.
  */
 bool
 post_counter_repair(const pg_uuid_t *post_id)
@@ -164,7 +161,7 @@ post_counter_repair(const pg_uuid_t *post_id)
 		};
 		PostCounts	before = base;
 
-		found = repair_locked(&post, &base);
+		repair_locked(&post, &base);
 		if (base.comments != before.comments || base.likes != before.likes)
 			post_write_counts(writer, &post, (PostCounts) {
 				base.comments - before.comments, base.likes - before.likes

@@ -283,7 +283,6 @@ import_posts(Import *import)
 static void
 need_leaves(Container container, ItemType type)
 {
-	container_require_whole(container);
 	for (int p = partition_first(container, type); p != NO_PARTITION;
 		 p = partition_after(container, type, p))
 		item_writer_close(item_writer_open_partition(container, type, p));

@@ -11,7 +11,7 @@
  *		hints.c			what is said of partitions and leaves in shared memory
  *		partitions.c	which partitions a container has, and which holds a key
  *		proof.c			is a table the partition or leaf that it is said to be?
- *		left_out.c		what cannot be read: an error, or left out
+ *		required.c		which values an item must have
  *		layout.c		reads all this from the catalogs, and remembers it
  *		place.c			reads no more of it than one leaf needs
  *		containers.c	what containers and partitions there are

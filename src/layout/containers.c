@@ -130,7 +130,7 @@ container_require_columns(Container container)
  * the copies of their posts on one each.
  * ------------------------------------------------------------------------ */
 
-/* The partition that holds a key's items; NO_PARTITION: it was detached. */
+/* The partition that holds a key's items; NO_PARTITION: it is missing, or on another node. */
 int
 partition_of(Container container, ItemType type, const pg_uuid_t *key)
 {
@@ -139,12 +139,17 @@ partition_of(Container container, ItemType type, const pg_uuid_t *key)
 
 /*
  * The partition with the lowest number from a number on; NO_PARTITION: there is
- * none. Numbers may change as partitions are attached and detached.
+ * none. Numbers may change as partitions are attached and detached. Errors: 55000 if a partition
+ * is missing, which might hold what is looked for.
  */
 int
 partition_from(Container container, ItemType type, int number)
 {
-	return partitions_from(&layout_get(container)->partitions, type, number);
+	const Partitions *partitions = &layout_get(container)->partitions;
+
+	if (!partitions_whole(partitions))
+		layout_problem_raise(partitions_gap_problem(partitions, container));
+	return partitions_from(partitions, type, number);
 }
 
 /* The first partition that items of a type are in; NO_PARTITION: there is none. */
@@ -173,28 +178,6 @@ int
 partition_count(Container container, ItemType type)
 {
 	return partitions_count(&layout_get(container)->partitions);
-}
-
-/* Has a container a partition for each key? One may have been detached. */
-bool
-container_whole(Container container)
-{
-	return partitions_whole(&layout_get(container)->partitions);
-}
-
-/*
- * Raise 55000 unless a container has a partition for each key: nobody would come
- * back to what is in the missing one.
- */
-void
-container_require_whole(Container container)
-{
-	if (!container_whole(container))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a partition of container \"%s\" is missing",
-						container_table(container)),
-				 errhint("Attach the missing partition, which may hold items of the user's.")));
 }
 
 /*

@@ -74,11 +74,12 @@ check_leaf(CachedContainer *cc, Container container, ItemType type,
 	return known;
 }
 
-/* Raise what is wrong with a container; false: not all could be looked at. */
+/* Visit each leaf of a container, as long as it stays what it is; false if a visit returns so. */
 static bool
-check_container(Container container)
+visit_leaves(CachedContainer *cc, Container container,
+			 bool (*visit) (CachedContainer *cc, Container container,
+							ItemType type, int partition))
 {
-	CachedContainer *cc = layout_get(container);
 	bool		all = true;
 
 	if (!partitions_whole(&cc->partitions))
@@ -87,8 +88,38 @@ check_container(Container container)
 		for (int p = partitions_from(&cc->partitions, type, 0);
 			 (types[container] & BIT(type)) && p != NO_PARTITION && cc->valid;
 			 p = partitions_from(&cc->partitions, type, p + 1))
-			all &= check_leaf(cc, container, type, p);
-	return all && cc->valid;
+			all &= visit(cc, container, type, p);
+	return all;
+}
+
+/* Raise 55000 unless a partition has a leaf for a type of items. */
+static bool
+need_leaf(CachedContainer *cc, Container container, ItemType type, int partition)
+{
+	LayoutProblem *problem = NULL;
+
+	if (leaf_find(cc, container, type, partition, &problem) == NULL)
+		layout_problem_raise(problem);
+	return true;
+}
+
+/*
+ * A statement over a whole container is about to read or write it. Errors: 55000 if a partition or
+ * a leaf is missing, whose items would be taken for none.
+ */
+void
+container_require_whole(Container container)
+{
+	(void) visit_leaves(layout_get(container), container, need_leaf);
+}
+
+/* Raise what is wrong with a container; false: not all could be looked at. */
+static bool
+check_container(Container container)
+{
+	CachedContainer *cc = layout_get(container);
+
+	return visit_leaves(cc, container, check_leaf) && cc->valid;
 }
 
 /*

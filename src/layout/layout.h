@@ -63,8 +63,9 @@ extern AttrNumber shape_column(Relation rel, const char *name);
 extern bool shape_is_view(Container container, ItemType type);
 extern char *shape_addition(Relation rel, const char *own_check);
 
-/* shape.c: the properties that an item of a type must have, as bits */
+/* required.c: the properties that an item of a type must have, as bits */
 extern uint32 item_required(ItemType type);
+extern void item_require_values(const BlogItem *item, ItemType type);
 
 /* table.c: from a table to what it holds */
 extern Oid	table_lookup(const char *name);
@@ -104,7 +105,6 @@ extern Oid	partition_shard(Container container, int partition);
 extern int	partition_after(Container container, ItemType type, int partition);
 extern int	partition_from(Container container, ItemType type, int number);
 extern int	partition_count(Container container, ItemType type);
-extern bool container_whole(Container container);
 extern bool container_is_spread(Container container);
 extern void container_require_cluster(const char *caller);
 extern bool container_shard(Container container, const pg_uuid_t *key,
@@ -119,7 +119,6 @@ extern void container_let_go_all(Container container, int n);
 extern bool container_held_by_caller(bool held);
 extern bool container_is_held_by_caller(void);
 extern void container_let_go(Container container, const Shard *shard);
-extern void container_require_whole(Container container);
 
 /* leaf.c: what items a partition can have, and in which table (InvalidOid: none) */
 extern Oid	partition_leaf(Container container, ItemType type, int partition);
@@ -138,12 +137,9 @@ extern void table_require_served(Oid relid, bool write);
 extern void container_require_served(Container container, bool write);
 extern List *container_unpinned(Container container);
 
-/* damage.c: can all be served? */
+/* damage.c: is all there, and can it be served? */
+extern void container_require_whole(Container container);
 extern bool containers_check(void);
 
-/* left_out.c: what cannot be read */
-extern void left_out_instead_of_errors(void (*tell) (const char *message));
-extern uint64 left_out_count(void);
-extern bool item_require_values(const BlogItem *item, ItemType type);
 
 #endif							/* BLOGSTORE_LAYOUT_H */

@@ -76,7 +76,7 @@ partition_of_items(Container container, ItemType type, const pg_uuid_t *key)
 	return layout_place(&cc, container, type, key, NO_PARTITION);
 }
 
-/* Is there a partition that holds a key? It may have been detached. */
+/* Is there a partition that holds a key? On a cluster it may be on another node. */
 bool
 partition_exists_for(Container container, ItemType type, const pg_uuid_t *key)
 {
@@ -108,6 +108,13 @@ leaf_of_key(Container container, ItemType type, const pg_uuid_t *key)
 	return leaf->relid;
 }
 
+/* As partition_from(), whether or not a partition is missing. */
+static int
+next_partition(Container container, ItemType type, int number)
+{
+	return partitions_from(&layout_get(container)->partitions, type, number);
+}
+
 /*
  * About how many items of a type there are, by what the planner would think
  * (estimate_rel_size()): also of tables that were never analysed.
@@ -117,11 +124,12 @@ item_estimate(Container container, ItemType type)
 {
 	double		total = 0;
 
-	for (int p = partition_first(container, type); p != NO_PARTITION;
-		 p = partition_after(container, type, p))
+	for (int p = next_partition(container, type, 0); p != NO_PARTITION;
+		 p = next_partition(container, type, p + 1))
 	{
-		Relation	rel = try_table_open(partition_leaf(container, type, p),
-										 AccessShareLock);
+		Oid			leaf = partition_leaf(container, type, p);
+		Relation	rel = OidIsValid(leaf) ?
+			try_table_open(leaf, AccessShareLock) : NULL;
 		BlockNumber pages;
 		double		tuples;
 		double		all_visible;
@@ -276,8 +284,8 @@ container_unpinned(Container container)
 
 	table_close(rel, NoLock);
 	for (ItemType type = 0; type < N_ITEM_TYPES; type++)
-		for (int p = partition_first(container, type); p != NO_PARTITION;
-			 p = partition_after(container, type, p))
+		for (int p = next_partition(container, type, 0); p != NO_PARTITION;
+			 p = next_partition(container, type, p + 1))
 		{
 			Oid			leaf = partition_leaf(container, type, p);
 
@@ -308,14 +316,13 @@ leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Open the leaf of a container's partition that holds items of a type. To read, false is returned
- * if it is not what it should be and this process leaves such ones out
- * (left_out_instead_of_errors()); else that is an error.
+ * Open the leaf of a container's partition that holds items of a type. Errors: 42804, 42809, 55000
+ * if there is none, or it is not what it should be.
  *
  * For the leaf, the lock on it is enough: dropping or detaching it locks it too. The cache may
  * have been out of date before the lock was had, so look again until it holds still.
  */
-bool
+void
 leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 {
 	Container	container = wanted->container;
@@ -366,13 +373,10 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 			memcpy(open->attno, leaf->attno, sizeof(open->attno));
 			memcpy(open->index, leaf->index, sizeof(open->index));
 			open->attached = leaf->attached;
-			return true;
+			return;
 		}
 	}
-	if (lockmode != AccessShareLock)
-		layout_problem_raise(problem);
-	leaf_leave_out(problem);
-	return false;
+	layout_problem_raise(problem);
 }
 
 /* Has a partition's leaf the index that serves a path? Errors: those of leaf_open(). */
@@ -383,11 +387,10 @@ partition_has_path(Container container, ItemType type, int partition,
 	OpenLeaf	leaf;
 	bool		has;
 
-	if (!leaf_open(&leaf, &(LeafWanted) {
+	leaf_open(&leaf, &(LeafWanted) {
 		.container = container, .type = type, .partition = partition,
 		.path = path
-	}, AccessShareLock))
-		return false;
+	}, AccessShareLock);
 	has = OidIsValid(leaf.index[path]);
 	leaf_close(&leaf, false);
 	return has;

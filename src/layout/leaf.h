@@ -62,17 +62,17 @@ extern int	leaf_path_key(Container container, ItemType type, AccessPath path,
 extern int	leaf_path_columns(Container container, ItemType type,
 							  AccessPath path, const Property **column);
 
-/* shape.c: what tables and items must have */
+/* shape.c: what tables must have */
 extern COMPAT_NORETURN void layout_problem_raise(const LayoutProblem *problem);
+
+/* required.c: which values an item must have, and for whom */
 extern uint32 item_identity(Container container, ItemType type);
 extern uint32 item_worked_with(Container container, ItemType type);
-
-/* left_out.c: what cannot be used is an error, or left out */
-extern void leaf_leave_out(const LayoutProblem *problem);
-extern bool item_complete(const BlogItem *item, ItemType type, uint32 needed);
+extern void item_require(Relation leaf, const BlogItem *item, ItemType type,
+						 uint32 needed);
 
 /* leaf.c: opening leaves */
-extern bool leaf_open(OpenLeaf *leaf, const LeafWanted *wanted,
+extern void leaf_open(OpenLeaf *leaf, const LeafWanted *wanted,
 					  LOCKMODE lockmode);
 extern void leaf_close(OpenLeaf *leaf, bool keep_lock);
 extern Oid	leaf_of_key(Container container, ItemType type,

@@ -90,7 +90,6 @@ static bool
 rename_chunk(Job *job, Sweep *sweep)
 {
 	SweepWork	work = {.leaf = relabel_leaf, .chunk = RENAME_CHUNK};
-	uint64		left_out = left_out_count();
 
 	if (job->kind == JOB_ARRIVAL)
 		return arrival_chunk(job, sweep);
@@ -100,12 +99,7 @@ rename_chunk(Job *job, Sweep *sweep)
 		work.user_id = &job->user_id;
 		work.username = get_username(&job->user_id);
 		if (work.username == (Datum) 0)
-		{
-			/* deleted since, which is a job of its own; or not to be read now */
-			sweep->left_out |= left_out_count() != left_out ||
-				!container_whole(CONTAINER_USERS);
-			return false;
-		}
+			return false;		/* deleted since, which is a job of its own */
 	}
 	return sweep_go_on(job, sweep, &work);
 }

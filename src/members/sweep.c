@@ -15,10 +15,8 @@
  *	-------	 ---------------------	----------------------	-------------------------
  *	QUEUED	 nothing yet			its turn				FIRST
  *	FIRST	 items are changed,		nothing: locked items	WAIT, if others write or
- *			 leaf by leaf			are skipped				had items locked; PARKED,
- *															if something could not be
- *															read; else the end, or
- *															VIEWS
+ *			 leaf by leaf			are skipped				had items locked; else the
+ *															end, or VIEWS
  *	WAIT	 nothing				the transactions noted,	RECHECK
  *									and a pause for what
  *									was locked
@@ -27,12 +25,9 @@
  *	VIEWS	 of a deletion nothing,	of a deletion the		the end
  *			 of an arrival copies	views, until they show
  *			 (worker/arrivals.c)	that the items are gone
- *	PARKED	 nothing				a pause, where an item	FIRST
- *									could not be read, or
- *									jobs_restart_sweeps()
- *									when a table was
- *									mended or a partition
- *									attached
+ *	PARKED	 nothing				a pause, after a step	FIRST
+ *									has failed (worker/
+ *									jobs.c)
  *
  * A crash leaves the row as the last step saved it. The new worker does not know
  * which transactions the old one waited for, nor what it had skipped: sweep_resume() has the
@@ -68,10 +63,6 @@
  * like all the time is never found free.
  */
 #define PATIENT_PAUSE 400
-
-/* When to try again to sweep what could not be read, in ms. */
-#define PARKED_PAUSE 30000
-#define PARKED_PAUSE_ALL 3600000
 
 static List *sweeps = NIL;		/* of Sweep, in TopMemoryContext */
 
@@ -244,7 +235,6 @@ sweep_leaf(Job *job, const SweepWork *work, ItemType *type, int *partition)
 bool
 sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
 {
-	uint64		left_out = left_out_count();
 	ItemWalk	walk;
 	ItemType	type;
 	int			partition;
@@ -267,19 +257,7 @@ sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
 	job->place = walk.place;
 	job->done += walk.changed;
 	sweep->skipped |= walk.skipped;
-	sweep->left_out |= left_out_count() != left_out;
 	return more;
-}
-
-/*
- * Could not all be swept? What could not, because a partition is detached or not
- * what it should be, or an item lacks a value, would be seen with the old name,
- * or at all, when that is mended: the job is kept until then.
- */
-static bool
-sweep_left_something(const Sweep *sweep)
-{
-	return sweep->left_out || !container_whole(CONTAINER_POSTS);
 }
 
 /* ------------------------------------------------------------------------
@@ -306,26 +284,6 @@ sweep_may_recheck(Sweep *sweep)
 {
 	return clock_reached(sweep->again, GetCurrentTimestamp(), LAST_PAUSE) &&
 		writers_ended(sweep);
-}
-
-/* A job waits until a table is mended. */
-static void
-sweep_park(Sweep *sweep, const Job *job)
-{
-	sweep->parked_for = job->has_user ? PARKED_PAUSE : PARKED_PAUSE_ALL;
-	sweep->again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-											   sweep->parked_for);
-}
-
-/*
- * Is it time to sweep again what a parked job could not? When tables are mended or
- * partitions come, it begins anew anyway (jobs_restart_sweeps()).
- */
-static bool
-sweep_may_restart(const Sweep *sweep)
-{
-	return !sweep->left_out ||
-		clock_reached(sweep->again, GetCurrentTimestamp(), sweep->parked_for);
 }
 
 /* ------------------------------------------------------------------------
@@ -357,17 +315,7 @@ sweep_ready(const Job *job)
 {
 	Sweep	   *sweep = sweep_find(job);
 
-	if (sweep == NULL)
-		return true;
-	switch (job->phase)
-	{
-		case SWEEP_WAIT:
-			return sweep_may_recheck(sweep);
-		case SWEEP_PARKED:
-			return sweep_may_restart(sweep);
-		default:
-			return true;
-	}
+	return sweep == NULL || job->phase != SWEEP_WAIT || sweep_may_recheck(sweep);
 }
 
 /* Do one step of a job, which this transaction has locked, but for what follows its sweep. */
@@ -400,12 +348,6 @@ sweep_step(Job *job, SweepChunk chunk)
 	{
 		job_enter_phase(job, SWEEP_WAIT);
 		sweep_put_off(sweep);
-		return SWEEP_GOES_ON;
-	}
-	if (sweep_left_something(sweep))
-	{
-		job_enter_phase(job, SWEEP_PARKED);
-		sweep_park(sweep, job);
 		return SWEEP_GOES_ON;
 	}
 	return SWEEP_IS_OVER;

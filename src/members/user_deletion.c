@@ -50,7 +50,6 @@ deletion_begin(const pg_uuid_t *user_id)
 void
 deletion_of_leftovers(const pg_uuid_t *user_id)
 {
-	container_require_whole(CONTAINER_POSTS);
 	delete_user_items(user_id, 0);
 	views_lock();
 	delete_user_copies(user_id);

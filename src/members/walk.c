@@ -75,7 +75,6 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 	{
 		MemoryContext old;
 		VisitOutcome outcome;
-		uint64		left_out = left_out_count();
 
 		if (!item_scan_next(scan, &item))
 		{
@@ -88,9 +87,6 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 		MemoryContextReset(per_item);
 		if (outcome == VISIT_AGAIN)
 			break;
-		/* what cannot be read will not be free some moments later */
-		if (outcome == VISIT_BUSY && left_out_count() != left_out)
-			outcome = VISIT_UNCHANGED;
 		walk->changed += outcome == VISIT_CHANGED;
 		walk->skipped |= outcome == VISIT_BUSY;
 		item_scan_place(scan, &walk->place);
@@ -210,19 +206,13 @@ deletion_claim(const pg_uuid_t *user_id)
 static VisitOutcome
 relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 {
-	uint64		left_out = left_out_count();
 	BlogItem	wanted;
 	ItemResult	outcome;
 	ItemWriter *writer;
 
 	if (!wanted_name(visitor, item, &wanted))
-	{
-		/* what could not be read may be there */
-		if (!walk->nobodys_too || left_out_count() != left_out ||
-			!container_whole(CONTAINER_USERS))
-			return VISIT_UNCHANGED;
-		return delete_nobodys(visitor, scan, item, walk);
-	}
+		return walk->nobodys_too ? delete_nobodys(visitor, scan, item, walk) :
+			VISIT_UNCHANGED;
 	if (item_same(item, &wanted, PROP_USER_USERNAME))
 		return VISIT_UNCHANGED;
 	writer = walk_writer(visitor, scan, item);

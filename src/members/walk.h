@@ -44,9 +44,7 @@ typedef struct Sweep
 	int			n;
 	VirtualTransactionId *writers;	/* to be waited for */
 	bool		skipped;		/* did the present pass skip locked items? */
-	bool		left_out;		/* could something not be swept? */
 	long		pause;			/* how long locked items were left alone, in ms */
-	int			parked_for;		/* and a parked job, in ms */
 	TimestampTz again;			/* go on not before then */
 	XLogRecPtr	committed;		/* all it has written is before here; 0: not
 								 * asked for so far */

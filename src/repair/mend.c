@@ -1,6 +1,6 @@
 /*
  * mend.c
- *		Mending one thing that verify() has found, and what is left out of it.
+ *		Mending one thing that verify() has found.
  *
  * Runs in backends.
  */
@@ -31,12 +31,11 @@ bool
 mend_orphan(const Finding *f)
 {
 	bool		of_post = strcmp(f->expected, "a post") == 0;
-	bool		unknown;
 	DeleteResult result;
 
 	if (item_is_there(of_post ? CONTAINER_POSTS : CONTAINER_USERS,
 					  of_post ? ITEM_POST : ITEM_USER,
-					  of_post ? &f->post_id : &f->user_id, &unknown) || unknown)
+					  of_post ? &f->post_id : &f->user_id))
 		return false;
 	if (strcmp(f->type, "post") == 0)
 		result = post_delete(&f->post_id, NULL, LockWaitBlock);
@@ -129,14 +128,10 @@ mend_all(KeptPlan *plan)
 	SPI_finish();
 }
 
-/*
- * Has a user a name, or may have it? Since verify() has looked, the user's partition may
- * have come back.
- */
+/* Has a user a name? It may have been given since verify() has looked. */
 static bool
-may_have_name(const pg_uuid_t *user_id, Datum name)
+has_name(const pg_uuid_t *user_id, Datum name)
 {
-	uint64		left_out = left_out_count();
 	BlogItem	user;
 	bool		has;
 
@@ -144,7 +139,7 @@ may_have_name(const pg_uuid_t *user_id, Datum name)
 	has = user_find(user_id, &user) &&
 		registry_same_name(user.value[PROP_USERNAME], name);
 	PopActiveSnapshot();
-	return has || left_out_count() != left_out;
+	return has;
 }
 
 /* A name in the registry that nobody has, or one that is missing there. */
@@ -157,7 +152,7 @@ mend_registry(const Finding *f)
 	{
 		Datum		name = CStringGetTextDatum(f->actual);
 
-		if (may_have_name(&f->user_id, name))
+		if (has_name(&f->user_id, name))
 			return false;
 		registry_release(name, &f->user_id);
 		return true;
@@ -233,16 +228,17 @@ warn_invalid(const Finding *f, int64 n)
 
 /*
  * Mend values that are missing, first, so that the rest meets none; those of views
- * come last. Returns how many findings were mended.
+ * come last. Returns how many findings were mended; *left: of how many the value does not follow
+ * from others.
  */
 int64
-mend_invalid(const Finding *findings, uint64 n)
+mend_invalid(const Finding *findings, uint64 n, int64 *left)
 {
 	int64		mended = 0;
-	int64		left = 0;
 	bool		jobs = false;
 	bool		usernames = false;
 
+	*left = 0;
 	for (uint64 i = 0; i < n; i++)
 	{
 		const Finding *f = &findings[i];
@@ -252,7 +248,7 @@ mend_invalid(const Finding *findings, uint64 n)
 			continue;
 		if (!is_mendable(f))
 		{
-			warn_invalid(f, left++);
+			warn_invalid(f, (*left)++);
 			continue;
 		}
 		mended++;
@@ -265,11 +261,11 @@ mend_invalid(const Finding *findings, uint64 n)
 		jobs_mend();
 	if (usernames)
 		mend_all(&registry_plan);
-	if (left > MAX_WARNINGS)
+	if (*left > MAX_WARNINGS)
 		ereport(WARNING,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("cannot repair: %lld more values are null",
-						(long long) (left - MAX_WARNINGS)),
+						(long long) (*left - MAX_WARNINGS)),
 				 errhint("blogstore.verify() lists all of them.")));
 	return mended;
 }
@@ -308,27 +304,4 @@ drop_invalid_copies(const Finding *findings, uint64 n)
 		mend_all(&copies_plan);
 	if (feed)
 		mend_all(&feed_plan);
-}
-
-static int	warned_left_out;	/* how often, in this call */
-
-/* Somebody's item, or a leaf, that had to be left out. */
-static void
-warn_left_out(const char *message)
-{
-	if (warned_left_out++ >= MAX_WARNINGS)
-		return;
-	ereport(WARNING,
-			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-			 errmsg("cannot repair: %s", message),
-			 errhint("blogstore.verify() lists what lacks a value.")));
-}
-
-/* Have what cannot be mended left out, with a warning, instead of errors; or errors again. */
-void
-repair_leave_out(bool leave_out)
-{
-	if (leave_out)
-		warned_left_out = 0;
-	left_out_instead_of_errors(leave_out ? warn_left_out : NULL);
 }

@@ -8,8 +8,8 @@
  * lock, which keeps the worker out.
  *
  * A value that an item must have and lacks is written where it follows from
- * others; where it does not, a warning says so, and the rest is mended. Runs in
- * backends.
+ * others; where it does not, a warning says so, and nothing else is mended before it is
+ * written. Runs in backends.
  */
 #include "postgres.h"
 
@@ -102,28 +102,19 @@ mend_here(const Finding *findings, uint64 n, bool with_views)
 static int64
 mend_findings(const Finding *findings, uint64 n, bool with_views)
 {
-	volatile int64 mended = 0;
+	int64		left;
+	int64		mended = mend_invalid(findings, n, &left);
 
-	repair_leave_out(true);
-	PG_TRY();
-	{
-		mended = mend_invalid(findings, n);
-		if (layout_is_spread())
-			mended += mend_spread(findings, n, with_views);
-		else
-			mended += mend_here(findings, n, with_views);
-	}
-	PG_FINALLY();
-	{
-		repair_leave_out(false);
-	}
-	PG_END_TRY();
-	return mended;
+	/* what is left is to be written first: the rest would meet it */
+	if (left > 0)
+		return mended;
+	return mended + (layout_is_spread() ? mend_spread(findings, n, with_views) :
+					 mend_here(findings, n, with_views));
 }
 
 /*
  * blogstore.repair(): how many discrepancies were mended. Errors: 25001
- * (REPEATABLE READ or SERIALIZABLE), 25006, 55000. Locks: the posts concerned, FOR
+ * (REPEATABLE READ or SERIALIZABLE), 25006, 42804, 42809, 55000. Locks: the posts concerned, FOR
  * NO KEY UPDATE; the views' lock.
  */
 static Datum
@@ -144,8 +135,8 @@ repair(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("repair() cannot run with a snapshot of the past"),
 				 errhint("Use a READ COMMITTED transaction.")));
-	container_require();
 	container_lock_all(true);
+	(void) containers_check();
 	owner_begin(&scope);
 	with_views = views_ready(GetActiveSnapshot());
 	spread = layout_is_spread();

@@ -36,9 +36,8 @@ extern bool mend_orphan(const Finding *f);
 extern bool mend_username(const Finding *f);
 extern bool mend_registry(const Finding *f);
 extern void mend_missing_count(const Finding *f);
-extern int64 mend_invalid(const Finding *findings, uint64 n);
+extern int64 mend_invalid(const Finding *findings, uint64 n, int64 *left);
 extern void drop_invalid_copies(const Finding *findings, uint64 n);
-extern void repair_leave_out(bool leave_out);
 
 /* repair_spread.c: on a cluster */
 extern int	repair_spread_begin(void);

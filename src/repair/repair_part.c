@@ -69,6 +69,7 @@ mend_own(void)
 	Finding    *findings;
 	uint64		n;
 	int64		mended;
+	int64		left;
 	bool		feed = false;
 
 	SPI_connect();
@@ -80,7 +81,7 @@ mend_own(void)
 		finding_get(&findings[i], SPI_tuptable->vals[i], SPI_tuptable->tupdesc);
 		feed |= strcmp(findings[i].container, "feed") == 0;
 	}
-	mended = mend_invalid(findings, n);
+	mended = mend_invalid(findings, n, &left);
 	drop_invalid_copies(findings, n);
 	if (feed)
 		job_queue_once(JOB_REBUILD, NULL);
@@ -156,7 +157,7 @@ static Datum
 repair_part(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
-	volatile int64 mended = 0;
+	int64		mended;
 	Datum		value[N_PROPERTIES] = {0};
 	bool		isnull[N_PROPERTIES];
 	int			n;
@@ -165,18 +166,9 @@ repair_part(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	repair_leave_out(true);
-	PG_TRY();
-	{
-		mended = mend_given(fcinfo);
-		mended += mend_own();
-		fold_everything();
-	}
-	PG_FINALLY();
-	{
-		repair_leave_out(false);
-	}
-	PG_END_TRY();
+	mended = mend_given(fcinfo);
+	mended += mend_own();
+	fold_everything();
 	PopActiveSnapshot();
 
 	memset(isnull, true, sizeof(isnull));
@@ -211,33 +203,24 @@ repair_copies(PG_FUNCTION_ARGS)
 		return (Datum) 0;
 	views_lock();
 	PushActiveSnapshot(GetLatestSnapshot());
-	repair_leave_out(true);
-	PG_TRY();
+	many = many_posts_begin(GetActiveSnapshot());
+	for (int i = 0; i < n; i++)
 	{
-		many = many_posts_begin(GetActiveSnapshot());
-		for (int i = 0; i < n; i++)
-		{
-			PostKey		key;
-			HeapTupleHeader row;
-			HeapTupleData tuple = {0};
+		PostKey		key;
+		HeapTupleHeader row;
+		HeapTupleData tuple = {0};
 
-			CHECK_FOR_INTERRUPTS();
-			memset(&key, 0, sizeof(key));
-			key.post_id = *DatumGetUUIDP(post_id[i]);
-			key.user_id = *DatumGetUUIDP(user_id[i]);
-			key.creation_date = DatumGetTimestampTz(date[i]);
-			row = DatumGetHeapTupleHeader(copies_row(many, &key, out->setDesc));
-			tuple.t_len = HeapTupleHeaderGetDatumLength(row);
-			tuple.t_data = row;
-			tuplestore_puttuple(out->setResult, &tuple);
-		}
-		many_posts_end(many);
+		CHECK_FOR_INTERRUPTS();
+		memset(&key, 0, sizeof(key));
+		key.post_id = *DatumGetUUIDP(post_id[i]);
+		key.user_id = *DatumGetUUIDP(user_id[i]);
+		key.creation_date = DatumGetTimestampTz(date[i]);
+		row = DatumGetHeapTupleHeader(copies_row(many, &key, out->setDesc));
+		tuple.t_len = HeapTupleHeaderGetDatumLength(row);
+		tuple.t_data = row;
+		tuplestore_puttuple(out->setResult, &tuple);
 	}
-	PG_FINALLY();
-	{
-		repair_leave_out(false);
-	}
-	PG_END_TRY();
+	many_posts_end(many);
 	PopActiveSnapshot();
 	return (Datum) 0;
 }

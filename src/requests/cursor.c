@@ -45,7 +45,7 @@ date_may_be_cut(TimestampTz date)
 	return !TIMESTAMP_NOT_FINITE(date) && date % ONE_MS == 0;
 }
 
-/* Is there a partition that could hold a post? It may have been detached. */
+/* Is there a partition here that could hold a post? On a cluster it may be on another node. */
 static bool
 post_possible(const pg_uuid_t *post_id)
 {

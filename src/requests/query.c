@@ -130,8 +130,6 @@ query_feed(RequestScan *scan)
 {
 	bool		oldest_first = scan->page.oldest_first;
 	bool		whole;
-	Oid			leaf;
-	Oid			index;
 
 	query_posts(scan, NULL);
 	whole = oldest_first && (layout_is_spread() || feed_is_whole());
@@ -148,9 +146,7 @@ query_feed(RequestScan *scan)
 	scan->goes_on = !layout_is_spread();	/* there the view has the page */
 	if (!oldest_first)
 		return;
-	/* what is open is locked: it is not left out now, if it was not before */
-	scan->out_of_view = !item_scan_tables(scan->items, &leaf, &index) ||
-		(!whole && !feed_reaches(&scan->begins));
+	scan->out_of_view = !whole && !feed_reaches(&scan->begins);
 	if (scan->out_of_view)
 		close_leaf(scan);
 	else

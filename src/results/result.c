@@ -102,7 +102,7 @@ return_item(FunctionCallInfo fcinfo, const BlogItem *item, ItemType type)
 {
 	RowType    *row = fcinfo->flinfo->fn_extra;
 
-	(void) item_require_values(item, type);
+	item_require_values(item, type);
 	if (row == NULL ||
 		row->version != assign_record_type_identifier(row->desc->tdtypeid,
 													  row->desc->tdtypmod))

@@ -102,9 +102,13 @@ leaf_read(QueryScanState *state, Oid *leaf, Oid *index)
 	ScanReads  *reads = &state->reads;
 	int			leaves;
 
+	if (state->scan.ids == NULL && state->scan.items == NULL)
+		return false;
 	if (state->scan.ids == NULL)
-		return state->scan.items != NULL &&
-			item_scan_tables(state->scan.items, leaf, index);
+	{
+		item_scan_tables(state->scan.items, leaf, index);
+		return true;
+	}
 	leaves = request_scan_leaves(&state->scan, leaf, index);
 	if (leaves == reads->leaves_noted)
 		return false;

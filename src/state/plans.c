@@ -64,6 +64,7 @@ lock_container(Container container)
 {
 	container_lock(container, false);
 	container_require_columns(container);
+	container_require_whole(container);
 	table_shows_all(container_table_oid(container));
 }
 

@@ -167,14 +167,6 @@ copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 	put_copy(copies, place, wanted ? &post : NULL);
 }
 
-/* Is there a partition for the copy of a key? It may have been detached. */
-static bool
-has_place(const PostKey *key)
-{
-	return partition_of(CONTAINER_USERS, ITEM_POST, &key->user_id) !=
-		NO_PARTITION;
-}
-
 /*
  * Make the copy at a key what a post is in short form (NULL: there is none), which another
  * node has sent.
@@ -220,8 +212,6 @@ refresh_placed(PlacedKey *keys, int n, MemoryContext per_key)
 		const pg_uuid_t *user_id = &keys[i].key.user_id;
 		MemoryContext old;
 
-		if (!has_place(&keys[i].key))
-			continue;
 		if (copies.writer != NULL && !item_writer_takes(copies.writer, user_id))
 			copies_close(&copies);
 		if (copies.writer == NULL)

@@ -108,8 +108,7 @@ worker_follow_settings(Worker *worker)
 }
 
 /*
- * Make the feed of the size that is set. What cannot be written is left out and remembered, as
- * in any batch. Returns false if somebody is in the way.
+ * Make the feed of the size that is set. Returns false if another session holds rows of the feed.
  */
 bool
 worker_fit_feed(Worker *worker)

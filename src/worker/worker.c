@@ -61,29 +61,6 @@ note_error(Worker *worker)
 	worker_entry_error(worker->entry, error->message);
 }
 
-/* How often to tell the log of what is left out, at most, in ms. */
-#define TELL_AGAIN 10000
-
-/*
- * Something cannot be read or written, and is left out: tell of it where
- * stat_worker shows it, and now and then the log.
- */
-static void
-tell_left_out(const char *message)
-{
-	static TimestampTz told = 0;
-	WorkerEntry *entry = my_worker_entry();
-
-	if (entry != NULL)
-		worker_entry_error(entry, message);
-	if (!clock_passed(told, GetCurrentTimestamp(), TELL_AGAIN))
-		return;
-	told = GetCurrentTimestamp();
-	ereport(LOG,
-			(errmsg("blogstore worker leaves something out: %s", message),
-			 errhint("blogstore.verify() lists items that cannot be served.")));
-}
-
 /* Settings of a database or role must not change what the worker does. */
 static void
 worker_settings(void)
@@ -411,7 +388,6 @@ blogstore_worker_main(Datum arg)
 		proc_exit(0);
 	BackgroundWorkerInitializeConnectionByOid(entry->dbid, InvalidOid, 0);
 	worker_settings();
-	left_out_instead_of_errors(tell_left_out);
 	worker = make_worker(entry);
 	pgstat_report_appname("blogstore worker");
 

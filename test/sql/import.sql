@@ -434,7 +434,6 @@ ROLLBACK;
 BEGIN;
 ALTER TABLE blogstore.posts_p01 DETACH PARTITION blogstore.posts_p01_post;
 SELECT kit.try('blogstore.import(likes => ''many_likes'', rejects => ''rejects'')');
-SELECT type, present FROM blogstore.import('many_users') WHERE read > 0;
 ROLLBACK;
 DROP TABLE many_users, many_posts, many_comments, many_likes, loaded;
 
