@@ -506,7 +506,7 @@ REVOKE ALL ON FUNCTION @extschema@.repair FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.repair IS
 'Mend what verify() finds, beside live traffic: each item is locked, computed anew and written. Deltas of counts are folded into the counters of their posts, which the worker does otherwise. A value that is NULL is written where it follows from others (counts, names, copies); where it does not, a warning names the item, and nothing else is mended before it is written.
 Returns how many discrepancies were mended.
-Errors: 25001 not in READ COMMITTED; 25006 read-only transaction; 42804, 42809, 55000 no containers, or they are altered so that they cannot be served.';
+Errors: 25001 not in READ COMMITTED; 25006 read-only transaction; 55000 no containers, or they are altered so that they cannot be served.';
 
 CREATE FUNCTION @extschema@.start_worker()
 RETURNS void

@@ -197,7 +197,7 @@ scan_start(ItemScan *scan, const ItemQuery *query)
 	return scan;
 }
 
-/* Begin a scan. Errors: 42804, 42809, 55000 if its leaf cannot be read. */
+/* Begin a scan. Errors: 55000 if its leaf cannot be read. */
 ItemScan *
 item_scan_begin(const ItemQuery *query)
 {

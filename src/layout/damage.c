@@ -127,7 +127,7 @@ check_container(Container container)
  * could be looked at, because others have a leaf locked or something has changed meanwhile:
  * look again then. Roots that others have locked are waited for.
  *
- * Errors: 42804, 42809, 55000.
+ * Errors: 55000.
  */
 bool
 containers_check(void)

@@ -406,7 +406,7 @@ is_fine(const CachedContainer *cc)
 		posts->owner == cc->owner;
 }
 
-/* What is known of a container, of all its partitions. Errors: 42809, 55000. */
+/* What is known of a container, of all its partitions. Errors: 55000. */
 CachedContainer *
 layout_get(Container container)
 {
@@ -423,7 +423,7 @@ layout_get(Container container)
 
 /*
  * What is known of a container's root, and of those partitions that were needed so
- * far, or all. Errors: 42809, 55000.
+ * far, or all. Errors: 55000.
  */
 CachedContainer *
 layout_root(Container container)

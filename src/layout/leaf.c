@@ -316,8 +316,8 @@ leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Open the leaf of a container's partition that holds items of a type. Errors: 42804, 42809, 55000
- * if there is none, or it is not what it should be.
+ * Open the leaf of a container's partition that holds items of a type. Errors: 55000 if there is
+ * none, or it is not what it should be.
  *
  * For the leaf, the lock on it is enough: dropping or detaching it locks it too. The cache may
  * have been out of date before the lock was had, so look again until it holds still.

@@ -20,7 +20,6 @@
 /* What keeps a table from being used: an error with its SQLSTATE. */
 typedef struct LayoutProblem
 {
-	int			code;
 	char	   *message;
 	const char *hint;
 } LayoutProblem;

@@ -84,7 +84,7 @@ find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
  * one with a number; NO_PARTITION: there is none. *cc becomes what is known of the
  * container, which tells of that partition, and of the leaf there if it has one.
  *
- * Errors: 42809, 55000.
+ * Errors: 55000.
  */
 int
 layout_place(CachedContainer **cc, Container container, ItemType type,

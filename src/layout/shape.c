@@ -32,23 +32,22 @@
 #include "utils/uuid.h"
 
 /* Note a problem, in the current memory context. */
-static LayoutProblem *
-problem(int code, char *message, const char *hint)
+LayoutProblem *
+shape_problem(char *message, const char *hint)
 {
 	LayoutProblem *p = palloc(sizeof(LayoutProblem));
 
-	p->code = code;
 	p->message = message;
 	p->hint = hint;
 	return p;
 }
 
-/* Raise a problem as an error. */
+/* Raise a problem as an error, 55000. */
 void
 layout_problem_raise(const LayoutProblem *p)
 {
 	ereport(ERROR,
-			(errcode(p->code),
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("%s", p->message),
 			 errhint("%s", p->hint)));
 }
@@ -82,21 +81,19 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 		return NULL;			/* dropped meanwhile: the caller comes upon it */
 	form = (Form_pg_class) GETSTRUCT(tuple);
 	if (form->relkind != kind)
-		p = problem(ERRCODE_WRONG_OBJECT_TYPE,
-					psprintf(kind == RELKIND_RELATION ?
-							 "partition \"%s\" is no table" :
-							 "\"%s\" is no partitioned table",
-							 NameStr(form->relname)),
-					kind == RELKIND_RELATION ?
-					"blogstore needs plain tables as partitions of items of one type." :
-					"Put a partitioned table in its place; create_containers() makes containers that are missing.");
+		p = shape_problem(psprintf(kind == RELKIND_RELATION ?
+								   "partition \"%s\" is no table" :
+								   "\"%s\" is no partitioned table",
+								   NameStr(form->relname)),
+						  kind == RELKIND_RELATION ?
+						  "blogstore needs plain tables as partitions of items of one type." :
+						  "Put a partitioned table in its place; create_containers() makes containers that are missing.");
 	else if (OidIsValid(owner) && form->relowner != owner)
-		p = problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-					psprintf("\"%s\" does not belong to the containers' owner, \"%s\"",
-							 NameStr(form->relname),
-							 GetUserNameFromId(owner, true) ?
-							 GetUserNameFromId(owner, true) : "unknown"),
-					"Give all tables of the containers to one role with ALTER TABLE ... OWNER TO.");
+		p = shape_problem(psprintf("\"%s\" does not belong to the containers' owner, \"%s\"",
+								   NameStr(form->relname),
+								   GetUserNameFromId(owner, true) ?
+								   GetUserNameFromId(owner, true) : "unknown"),
+						  "Give all tables of the containers to one role with ALTER TABLE ... OWNER TO.");
 	else if (kind == RELKIND_RELATION &&
 			 form->relpersistence != RELPERSISTENCE_PERMANENT)
 		p = shape_problem(psprintf("partition \"%s\" is unlogged",
@@ -201,14 +198,13 @@ shape_key_problem(Oid relid, char strategy, Property column)
 {
 	if (key_is(relid, strategy, column))
 		return NULL;
-	return problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
-				   psprintf("\"%s\" is not partitioned by %s (%s)",
-							get_rel_name(relid) ? get_rel_name(relid) : "?",
-							strategy == PARTITION_STRATEGY_HASH ? "HASH" : "LIST",
-							property_column(column)),
-				   psprintf("Put a table in its place that is partitioned by %s (%s).",
-							strategy == PARTITION_STRATEGY_HASH ? "HASH" : "LIST",
-							property_column(column)));
+	return shape_problem(psprintf("\"%s\" is not partitioned by %s (%s)",
+								  get_rel_name(relid) ? get_rel_name(relid) : "?",
+								  strategy == PARTITION_STRATEGY_HASH ? "HASH" : "LIST",
+								  property_column(column)),
+						 psprintf("Put a table in its place that is partitioned by %s (%s).",
+								  strategy == PARTITION_STRATEGY_HASH ? "HASH" : "LIST",
+								  property_column(column)));
 }
 
 /* Is a table partitioned by type, as the leaves of one partition are split? */
@@ -225,13 +221,6 @@ shape_mixed_problem(Oid relid)
 	return shape_problem(psprintf("partition \"%s\" takes items of several types",
 								  get_rel_name(relid) ? get_rel_name(relid) : "?"),
 						 "Give each type of item a partition of its own.");
-}
-
-/* Something else is wrong with the layout (55000). */
-LayoutProblem *
-shape_problem(char *message, const char *hint)
-{
-	return problem(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, message, hint);
 }
 
 /* A partition is not there. */
@@ -296,11 +285,10 @@ find_column(Relation rel, Property prop, LayoutProblem **p)
 		return InvalidAttrNumber;
 	att = TupleDescAttr(RelationGetDescr(rel), attno - 1);
 	if (att->atttypid != property_type(prop))
-		*p = problem(ERRCODE_DATATYPE_MISMATCH,
-					 psprintf("column \"%s\" of \"%s\" has another type than blogstore gave it",
-							  property_column(prop), RelationGetRelationName(rel)),
-					 psprintf("Change it back to %s.",
-							  format_type_be(property_type(prop))));
+		*p = shape_problem(psprintf("column \"%s\" of \"%s\" has another type than blogstore gave it",
+									property_column(prop), RelationGetRelationName(rel)),
+						   psprintf("Change it back to %s.",
+									format_type_be(property_type(prop))));
 	else if (att->attgenerated != '\0')
 		*p = shape_problem(psprintf("column \"%s\" of \"%s\" is a generated column",
 									property_column(prop), RelationGetRelationName(rel)),

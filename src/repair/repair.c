@@ -114,7 +114,7 @@ mend_findings(const Finding *findings, uint64 n, bool with_views)
 
 /*
  * blogstore.repair(): how many discrepancies were mended. Errors: 25001
- * (REPEATABLE READ or SERIALIZABLE), 25006, 42804, 42809, 55000. Locks: the posts concerned, FOR
+ * (REPEATABLE READ or SERIALIZABLE), 25006, 55000. Locks: the posts concerned, FOR
  * NO KEY UPDATE; the views' lock.
  */
 static Datum

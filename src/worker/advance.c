@@ -196,7 +196,7 @@ worker_take_position(Worker *worker)
 
 /*
  * Are the containers fit to be served, and have partitions come or gone since the last look?
- * Errors: 42804, 42809, 55000, which the worker takes for damage.
+ * Errors: 55000, which the worker takes for damage.
  */
 void
 worker_check_layout(Worker *worker)

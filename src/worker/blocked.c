@@ -64,8 +64,8 @@ check_bookkeeping(void)
 
 /*
  * Raise what is wrong with a table of blogstore's, if something is. Containers are looked at if they
- * have changed since they were last found to be right. In a transaction. Errors: 42804,
- * 42809, 55000.
+ * have changed since they were last found to be right. In a transaction.
+ * Errors: 55000.
  */
 void
 damage_look(Worker *worker)

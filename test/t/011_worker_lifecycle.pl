@@ -115,7 +115,7 @@ fill_store($node, 'typed', 2, 2);
 $node->safe_psql('typed', 'DROP VIEW kit.implied, kit.posts');
 $node->safe_psql('typed', 'ALTER TABLE blogstore.posts ALTER COLUMN content TYPE bigint USING 1234567890123');
 is(sqlstate($node, 'typed', 'get_post(kit.p(1))'),
-	'42804, hint', 'a column of another type is refused');
+	'55000, hint', 'a column of another type is refused');
 $node->safe_psql('typed', q{ALTER TABLE blogstore.posts ALTER COLUMN content TYPE text});
 is(sqlstate($node, 'typed', 'get_post(kit.p(1))'), 'ok', 'and served again');
 

@@ -124,10 +124,9 @@ for my $odd (
 		  . "ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.odd $as",
 		$undo, \%partition_fails);
 }
-my %wrong_object = map { $_ => '42809, hint' } keys %partition_fails;
 altered('a plain table as a partition',
 	"$detach; CREATE TABLE blogstore.odd $like; ALTER TABLE blogstore.odd OWNER TO blog_owner; ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.odd $as",
-	$undo, \%wrong_object);
+	$undo, \%partition_fails);
 altered('a partition of somebody else',
 	'ALTER TABLE blogstore.posts_p01 OWNER TO intruder', 'ALTER TABLE blogstore.posts_p01 OWNER TO blog_owner',
 	\%partition_fails);
@@ -151,7 +150,7 @@ altered('a leaf that is partitioned',
 	ALTER TABLE blogstore.odd OWNER TO blog_owner;
 	ALTER TABLE blogstore.posts_p01 ATTACH PARTITION blogstore.odd FOR VALUES IN ('post')},
 	q{DROP TABLE blogstore.odd; ALTER TABLE blogstore.posts_p01 ATTACH PARTITION blogstore.posts_p01_post FOR VALUES IN ('post')},
-	{ map { $_ => '42809, hint' } keys %post_fails });
+	\%post_fails);
 
 # ---- Columns and indexes
 
@@ -161,12 +160,12 @@ altered('a column renamed in all leaves',
 # the helpers' views stand in the way
 my $views = $node->safe_psql('postgres', q{SELECT string_agg(format('CREATE VIEW %s AS %s', oid::regclass, pg_get_viewdef(oid)), ' ') FROM pg_class WHERE relnamespace = 'kit'::regnamespace AND relkind = 'v'});
 for my $case (
-	[ 'a column retyped', 'ALTER TABLE blogstore.posts ALTER COLUMN title TYPE varchar(100)', 'ALTER TABLE blogstore.posts ALTER COLUMN title TYPE text', '42804, hint' ],
+	[ 'a column retyped', 'ALTER TABLE blogstore.posts ALTER COLUMN title TYPE varchar(100)', 'ALTER TABLE blogstore.posts ALTER COLUMN title TYPE text' ],
 	[ 'a column of a domain', 'CREATE DOMAIN public.heading AS text; ALTER TABLE blogstore.posts ALTER COLUMN title TYPE public.heading',
-		'ALTER TABLE blogstore.posts ALTER COLUMN title TYPE text; DROP DOMAIN public.heading', '42804, hint' ])
+		'ALTER TABLE blogstore.posts ALTER COLUMN title TYPE text; DROP DOMAIN public.heading' ])
 {
 	altered($case->[0], "DROP VIEW kit.posts, kit.implied; $case->[1]", "$case->[2]; $views",
-		{ (map { $_ => $case->[3] } keys %post_fails), others => 1 });
+		{ %post_fails, others => 1 });
 }
 altered('a primary key that is none',
 	'ALTER TABLE blogstore.posts_p01_post DROP CONSTRAINT posts_p01_post_pkey; CREATE INDEX odd ON blogstore.posts_p01_post (post_id)',

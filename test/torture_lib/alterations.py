@@ -55,8 +55,7 @@ UNWRITABLE = Effect({'55000': TABLE})
 FORCED = Effect({'42501': 'policies on'})
 # an item lacks a value
 INCOMPLETE = Effect({'22004': ' has no '}, may_block=True)
-DAMAGE = Effect({'55000': TABLE + '|likes have no index', '22004': ' has no ', '42804': TABLE, '42809': TABLE},
-	blocks=True, may_block=True)
+DAMAGE = Effect({'55000': TABLE + '|likes have no index', '22004': ' has no '}, blocks=True, may_block=True)
 # what is declared for users as a whole is so for the leaves of users, too
 BOTH = DAMAGE._replace(refusals={**DAMAGE.refusals, **REFUSES.refusals})
 
