@@ -88,16 +88,6 @@ typedef enum KeyLockMode
 								 * nobody who has it shared */
 } KeyLockMode;
 
-/*
- * A version of an item, for as long as the snapshot that shows it is held. What is in
- * it is found.c's.
- */
-typedef struct ItemVersion
-{
-	Oid			table;
-	ItemPointerData tid;
-} ItemVersion;
-
 typedef struct ItemScan ItemScan;
 typedef struct ItemWriter ItemWriter;
 typedef struct BulkInsert BulkInsert;
@@ -244,11 +234,6 @@ extern ItemScan *item_writer_scan(ItemWriter *writer, const Datum *key,
 								  int nkeys);
 extern ItemResult item_writer_update_found(ItemWriter *writer, ItemScan *scan,
 										   const BlogItem *item);
-/* the same later, for a version that was found by the active snapshot */
-extern void item_scan_version(ItemScan *scan, ItemVersion *version);
-extern ItemResult item_writer_update_version(ItemWriter *writer,
-											 const ItemVersion *version,
-											 const BlogItem *item);
 extern ItemResult item_writer_delete_found(ItemWriter *writer, ItemScan *scan);
 
 /*

@@ -93,7 +93,7 @@ check_update(ItemWriter *writer, TupleTableSlot *slot)
 		ExecPartitionCheck(writer->rri, slot, writer->estate, true);
 }
 
-/* Write anew what is in the writer's slot found. The leaf has no triggers. */
+/* Write an item anew over the version in the writer's slot "found". The leaf has no triggers. */
 static ItemResult
 update_version(ItemWriter *writer, const BlogItem *item)
 {
@@ -155,44 +155,6 @@ item_writer_update_found(ItemWriter *writer, ItemScan *scan,
 	if (result != TM_Ok)
 		return changed(writer, result);
 	ExecCopySlot(writer->found, item_scan_slot(scan));
-	return update_version(writer, item);
-}
-
-/*
- * Where is the version of a scan's present item? It stays there to the end of the
- * transaction: the scan's lock on the table is kept, lest VACUUM FULL, CLUSTER or the
- * like, for which no snapshot is in the way, put other rows in its place, or none.
- */
-void
-item_scan_version(ItemScan *scan, ItemVersion *version)
-{
-	version->table = RelationGetRelid(item_scan_relation(scan));
-	LockRelationOid(version->table, AccessShareLock);
-	version->tid = item_scan_slot(scan)->tts_tid;
-}
-
-/*
- * Write an item anew where a scan by the active snapshot has found it earlier in this
- * transaction, without looking for it again. Results and waits are those of
- * item_writer_update_found(); also ITEM_NOT_FOUND if this is not the writer's leaf,
- * and ITEM_LOCKED if the leaf has triggers, which want to see the row locked.
- */
-ItemResult
-item_writer_update_version(ItemWriter *writer, const ItemVersion *version,
-						   const BlogItem *item)
-{
-	ItemPointerData tid = version->tid;
-	TM_Result	result;
-
-	if (writer->triggers)
-		return ITEM_LOCKED;
-	if (version->table != RelationGetRelid(writer->leaf.rel) ||
-		!table_tuple_fetch_row_version(writer->leaf.rel, &tid,
-									   GetActiveSnapshot(), writer->found))
-		return ITEM_NOT_FOUND;
-	result = version_state(writer->found);
-	if (result != TM_Ok)
-		return changed(writer, result);
 	return update_version(writer, item);
 }
 

@@ -4,10 +4,9 @@
  *
  * Posts and copies are read side by side in the order of the copies' key, all by
  * one snapshot. Those that agree are passed by, and are most of them where the
- * views are kept. What is missing or stale is gathered. Missing copies come into
- * their leaves in that order, by the pageful; a stale copy is written anew where it
- * was found. One that somebody else has meanwhile, or that has no post, is refreshed
- * by itself, as after a change (copies.c).
+ * views are kept. Missing copies are gathered, and inserted into their leaves in that
+ * order, by the pageful. A copy that is stale, has no post, or is being changed is
+ * refreshed by itself, as after a change (copies.c).
  *
  * What is written to posts after the snapshot is decoded later, and refreshed then. On a cluster the
  * shards that are read stay here until the chunk ends: what is written to one that has gone is
@@ -39,14 +38,12 @@
 /* How much text a chunk gathers, in bytes. */
 #define MAX_TEXT (4 * 1024 * 1024)
 
-/* A copy to be written. */
-typedef struct WantedCopy
+/* A copy to be inserted. */
+typedef struct MissingCopy
 {
 	int			partition;		/* of users */
 	int			place;			/* in the order of the copies' keys */
-	bool		stale;			/* a version is there, which is not the post's */
-	ItemVersion version;		/* that one */
-} WantedCopy;
+} MissingCopy;
 
 /* A chunk. */
 typedef struct CopiesBuild
@@ -54,10 +51,10 @@ typedef struct CopiesBuild
 	MergedScan *posts;
 	MergedScan *copies;
 	ManyPosts  *many;
-	MemoryContext gathered;		/* where values of wanted copies are */
-	BlogItem   *item;			/* wanted copies, in the order of their keys */
-	WantedCopy *wanted;			/* the same, in the order of writing */
-	int			n_wanted;
+	MemoryContext gathered;		/* where values of missing copies are */
+	BlogItem   *item;			/* missing copies, in the order of their keys */
+	MissingCopy *missing;		/* the same, in the order of writing */
+	int			n_missing;
 	Size		text;			/* in them */
 	PostKey    *differing;		/* copies that are refreshed by themselves */
 	int			n_differing;
@@ -121,10 +118,10 @@ build_begin(CopiesBuild *build, const ItemPlace *place, int limit)
 	memset(build, 0, sizeof(*build));
 	build->many = many_posts_begin(GetActiveSnapshot());
 	build->gathered = AllocSetContextCreate(CurrentMemoryContext,
-											"blogstore wanted copies",
+											"blogstore missing copies",
 											ALLOCSET_DEFAULT_SIZES);
 	build->item = palloc(sizeof(BlogItem) * limit);
-	build->wanted = palloc(sizeof(WantedCopy) * limit);
+	build->missing = palloc(sizeof(MissingCopy) * limit);
 	build->differing = palloc(sizeof(PostKey) * limit);
 	build->alone = palloc(sizeof(PostKey) * limit);
 	build->posts = begin_list(CONTAINER_POSTS, place, limit);
@@ -138,13 +135,12 @@ add_differing(CopiesBuild *build, const BlogItem *item)
 	key_of(&build->differing[build->n_differing++], item);
 }
 
-/* A post, in short form, has no copy, or a stale one, which a scan has found. */
+/* A post, in short form, has no copy. */
 static void
-add_wanted(CopiesBuild *build, const BlogItem *post, ItemScan *stale)
+add_missing(CopiesBuild *build, const BlogItem *post)
 {
 	int			partition = partition_of(CONTAINER_USERS, ITEM_POST,
 										 item_uuid(post, PROP_USER_ID));
-	WantedCopy *copy = &build->wanted[build->n_wanted];
 	MemoryContext old;
 
 	if (partition == NO_PARTITION && layout_is_spread())
@@ -153,13 +149,12 @@ add_wanted(CopiesBuild *build, const BlogItem *post, ItemScan *stale)
 		return;
 	}
 	old = MemoryContextSwitchTo(build->gathered);
-	item_copy(&build->item[build->n_wanted], post);
+	item_copy(&build->item[build->n_missing], post);
 	MemoryContextSwitchTo(old);
-	copy->partition = partition;
-	copy->stale = stale != NULL;
-	if (stale != NULL)
-		item_scan_version(stale, &copy->version);
-	copy->place = build->n_wanted++;
+	build->missing[build->n_missing] = (MissingCopy) {
+		.partition = partition, .place = build->n_missing
+	};
+	build->n_missing++;
 	for (Property p = PROP_TITLE; p <= PROP_CONTENT; p++)
 		build->text += toast_raw_datum_size(post->value[p]);
 }
@@ -182,9 +177,9 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 	many_posts_add_up(build->many, &post);
 	item_shorten(&post);
 	if (copy == NULL)
-		add_wanted(build, &post, NULL);
+		add_missing(build, &post);
 	else if (!copy_current(copy, &post))
-		add_wanted(build, &post, merged_scan_source(build->copies));
+		add_differing(build, copy);
 }
 
 /*
@@ -229,47 +224,14 @@ build_read(CopiesBuild *build)
 
 /* By partition, and in each by the copies' key. */
 static int
-compare_wanted(const void *a, const void *b)
+compare_missing(const void *a, const void *b)
 {
-	const WantedCopy *wa = a;
-	const WantedCopy *wb = b;
+	const MissingCopy *wa = a;
+	const MissingCopy *wb = b;
 
 	if (wa->partition != wb->partition)
 		return wa->partition < wb->partition ? -1 : 1;
 	return wa->place < wb->place ? -1 : wa->place > wb->place;
-}
-
-/*
- * Write stale copies anew where they were found. This locks the leaves of all wanted
- * copies: a lock that others have for long, to make an index say, is met before any
- * row is written in vain.
- */
-static void
-write_stale(CopiesBuild *build)
-{
-	ItemWriter *writer = NULL;
-	int			open = NO_PARTITION;
-
-	for (int i = 0; i < build->n_wanted; i++)
-	{
-		const WantedCopy *copy = &build->wanted[i];
-		const BlogItem *item = &build->item[copy->place];
-
-		if (copy->partition != open)
-		{
-			if (writer != NULL)
-				item_writer_close(writer);
-			CHECK_FOR_INTERRUPTS();
-			writer = item_writer_open_partition(CONTAINER_USERS, ITEM_POST,
-												copy->partition);
-			open = copy->partition;
-		}
-		if (copy->stale &&
-			item_writer_update_version(writer, &copy->version, item) != ITEM_OK)
-			add_differing(build, item);
-	}
-	if (writer != NULL)
-		item_writer_close(writer);
 }
 
 /* Insert missing copies. */
@@ -278,9 +240,8 @@ write_missing(CopiesBuild *build)
 {
 	BulkInsert *bulk = bulk_insert_begin(CONTAINER_USERS, ITEM_POST);
 
-	for (int i = 0; i < build->n_wanted; i++)
-		if (!build->wanted[i].stale)
-			bulk_insert_item(bulk, &build->item[build->wanted[i].place]);
+	for (int i = 0; i < build->n_missing; i++)
+		bulk_insert_item(bulk, &build->item[build->missing[i].place]);
 	bulk_insert_end(bulk);
 }
 
@@ -288,8 +249,7 @@ write_missing(CopiesBuild *build)
 static void
 build_write(CopiesBuild *build)
 {
-	qsort(build->wanted, build->n_wanted, sizeof(WantedCopy), compare_wanted);
-	write_stale(build);
+	qsort(build->missing, build->n_missing, sizeof(MissingCopy), compare_missing);
 	if (build->n_differing > 0)
 		copies_refresh(build->differing, build->n_differing);
 	if (build->n_alone > 0)
@@ -301,7 +261,7 @@ static void
 build_end(CopiesBuild *build)
 {
 	pfree(build->item);
-	pfree(build->wanted);
+	pfree(build->missing);
 	pfree(build->differing);
 	pfree(build->alone);
 	MemoryContextDelete(build->gathered);
