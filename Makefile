@@ -28,7 +28,7 @@ REGRESS_OPTS = --inputdir=test --encoding=UTF8
 ISOLATION = isolation_install like_like like_insert like_two_keys like_edit_post comment_id username \
 	like_delete_post like_snapshots serializable delete_like counter_order \
 	counter_held rename_comment delete_user user_anew id_anew purge_anew \
-	import_beside import_update detach_post detach_delete null_snapshot remember_half \
+	import_beside import_update detach_post detach_leaf detach_delete null_snapshot remember_half \
 	custom_scan_update own_items hide_post reply_delete late_trigger
 ISOLATION_OPTS = --inputdir=test
 

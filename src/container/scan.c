@@ -256,8 +256,8 @@ leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)
 }
 
 /*
- * Errors: 22004 if an item that a scan has found, which it reads by identity, lacks a value that it
- * must have.
+ * Check that the item which a scan by identity has found has all values that it must have.
+ * Errors: 22004.
  */
 void
 item_scan_require(const ItemScan *scan, const BlogItem *item)

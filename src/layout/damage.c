@@ -74,7 +74,10 @@ check_leaf(CachedContainer *cc, Container container, ItemType type,
 	return known;
 }
 
-/* Visit each leaf of a container, as long as it stays what it is; false if a visit returns so. */
+/*
+ * Call visit for each leaf of a container, as long as the layout stays as it is (cc->valid). Returns
+ * whether all calls returned true. Errors: 55000 if a partition is missing.
+ */
 static bool
 visit_leaves(CachedContainer *cc, Container container,
 			 bool (*visit) (CachedContainer *cc, Container container,
@@ -92,25 +95,35 @@ visit_leaves(CachedContainer *cc, Container container,
 	return all;
 }
 
-/* Raise 55000 unless a partition has a leaf for a type of items. */
+/* Lock a partition's leaf for a type of items. Errors: 55000 if there is none. */
 static bool
-need_leaf(CachedContainer *cc, Container container, ItemType type, int partition)
+lock_leaf(CachedContainer *cc, Container container, ItemType type, int partition)
 {
 	LayoutProblem *problem = NULL;
+	CachedLeaf *leaf = leaf_find(cc, container, type, partition, &problem);
 
-	if (leaf_find(cc, container, type, partition, &problem) == NULL)
+	if (leaf == NULL)
 		layout_problem_raise(problem);
+	LockRelationOid(leaf->relid, AccessShareLock);
 	return true;
 }
 
 /*
- * A statement over a whole container is about to read or write it. Errors: 55000 if a partition or
- * a leaf is missing, whose items would be taken for none.
+ * Lock all leaves of a container, before a statement over all of it: that would take the items of
+ * a leaf that is missing, or is detached meanwhile, for deleted. Errors: 55000 if a partition or a
+ * leaf is missing.
  */
 void
 container_require_whole(Container container)
 {
-	(void) visit_leaves(layout_get(container), container, need_leaf);
+	CachedContainer *cc;
+
+	/* the layout may have changed while this waited for a lock */
+	do
+	{
+		cc = layout_get(container);
+		(void) visit_leaves(cc, container, lock_leaf);
+	} while (!cc->valid);
 }
 
 /* Raise what is wrong with a container; false: not all could be looked at. */

@@ -2,9 +2,8 @@
  * required.c
  *		The values that items must have, and the error where one is missing.
  *
- * Columns of these values are NOT NULL where blogstore has made them, but that is the
- * owner's to alter, and tells nothing of the rows that an older snapshot shows. So each item is
- * looked at when it is read.
+ * blogstore makes the columns of these values NOT NULL. The owner may alter that, and it says
+ * nothing about rows that only an older snapshot shows, so each item is checked when it is read.
  *
  * Runs in any process.
  */
@@ -41,10 +40,7 @@ item_required(ItemType type)
 	return required[type];
 }
 
-/*
- * The properties by which an item of a type is found, told from others and
- * held to be somebody's.
- */
+/* The properties that say which item one of a type is, and whose. */
 uint32
 item_identity(Container container, ItemType type)
 {
@@ -66,8 +62,8 @@ item_identity(Container container, ItemType type)
 }
 
 /*
- * The properties that whoever has locked an item works with. Copies, of which the
- * worker writes all else anew, need no more than their place.
+ * The properties of a locked item that the code which locked it works with. A copy needs no more
+ * than its place, because the worker writes all else anew.
  */
 uint32
 item_worked_with(Container container, ItemType type)
@@ -101,9 +97,9 @@ describe_item(const BlogItem *item, ItemType type)
 }
 
 /*
- * Errors: 22004 if an item lacks a value for one of these properties. The error names table and
- * column, as that of a NOT NULL constraint does. leaf: where the item was read; NULL: it is
- * not known.
+ * Check that an item has a value for each of the properties in needed. leaf: the table that the
+ * item was read from; NULL: unknown. Errors: 22004, which names table and column as a NOT NULL
+ * constraint's error does.
  */
 void
 item_require(Relation leaf, const BlogItem *item, ItemType type, uint32 needed)
@@ -118,7 +114,7 @@ item_require(Relation leaf, const BlogItem *item, ItemType type, uint32 needed)
 					 leaf ? errtablecolname(leaf, property_column(prop)) : 0));
 }
 
-/* Errors: 22004 if an item lacks a value that each of its type must have. */
+/* Check that an item has all values that its type must have. Errors: 22004. */
 void
 item_require_values(const BlogItem *item, ItemType type)
 {

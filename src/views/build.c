@@ -8,9 +8,9 @@
  * order, by the pageful. A copy that is stale, has no post, or is being changed is
  * refreshed by itself, as after a change (copies.c).
  *
- * What is written to posts after the snapshot is decoded later, and refreshed then. On a cluster the
- * shards that are read stay here until the chunk ends: what is written to one that has gone is
- * decoded elsewhere.
+ * A change of a post after the snapshot is decoded later, and refreshes its copy then. On a cluster
+ * the worker keeps the shards that it reads on this node until the chunk ends, since another node
+ * decodes the changes of a shard that has left.
  *
  * Runs in the worker; the caller holds the views' lock.
  */
