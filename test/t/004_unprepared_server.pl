@@ -335,22 +335,6 @@ $node->safe_psql('postgres', 'ALTER TABLE blogstore.posts DETACH PARTITION blogs
 is(sqlstate($node, 'postgres', "create_user('fifth', kit.u(4))"), '55000, hint', 'a partition is away: a user with an id that is being deleted is refused');
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 FOR VALUES WITH (MODULUS 4, REMAINDER 0)');
 
-# repair() lets a name be that nobody seemed to have, because its user was away when it
-# looked, and has come back since
-$node->safe_psql('postgres', q{
-ALTER TABLE blogstore.users DETACH PARTITION blogstore.users_p01;
-UPDATE blogstore.posts SET like_count = like_count + 1 WHERE type = 'post' AND post_id = kit.p(1)});
-cmp_ok($node->safe_psql('postgres', q{SELECT count(*) FROM blogstore.verify() WHERE problem = 'registry'}), '>', 0, 'users are away');
-$gate = $node->background_psql('postgres');
-$gate->query_safe(q{BEGIN; SELECT FROM blogstore.posts WHERE type = 'post' AND post_id = kit.p(1) FOR NO KEY UPDATE});
-my $repair = start_client($node, 'postgres', 'SELECT blogstore.repair() > 0', 'repair');
-wait_until($node, 'postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'repair' AND wait_event_type = 'Lock'});
-$node->safe_psql('postgres', 'ALTER TABLE blogstore.users ATTACH PARTITION blogstore.users_p01 FOR VALUES WITH (MODULUS 4, REMAINDER 1)');
-$gate->query_safe('COMMIT');
-$gate->quit;
-is(join(' ', @{ (finish_client($repair))[0] }), 't', 'users come back beside repair()');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.verify()'), '0', 'their names are still theirs');
-
 # A delta is left for the worker
 $gate = $node->background_psql('postgres');
 $gate->query_safe("BEGIN; $counter");

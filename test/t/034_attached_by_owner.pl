@@ -548,8 +548,8 @@ wait_until($node, 'blog', 'SELECT count(*) = 0 FROM blogstore.progress');
 is(owner(q{SELECT blogstore.delete_user(kit.u(4)); SELECT blogstore.wait_for_views('10 min')}), "t\nt", 'and deleted');
 wait_until($node, 'blog', 'SELECT count(*) = 0 FROM blogstore.progress');
 is(join("\n", map { superuser("SELECT count(*) FROM app.audit_log WHERE what = '$_ post'") } qw(INSERT UPDATE DELETE)), "40\n40\n40", 'each has fired it');
-audit_log();
 owner('DROP TRIGGER audit ON blogstore.posts');
+audit_log();	# the worker may have folded counts until now
 
 # the worker writes to such a leaf no more than a request does; all else goes on
 owner('ALTER FUNCTION app.audit() RESET search_path');
