@@ -30,8 +30,9 @@ typedef struct FoldTarget
 } FoldTarget;
 
 /*
- * Lock a post's counter, if it has one. ITEM_LOCKED: another transaction holds it, or is
- * making it. No other process begins to while the caller may change it.
+ * Lock a post's counter, if it has one. ITEM_LOCKED: another transaction
+ * holds it, or is making it. No other process begins to while the caller may
+ * change it.
  */
 static ItemResult
 fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
@@ -63,10 +64,11 @@ fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Fold deltas, at most limit of them, of a post that is locked: into its counter if the
- * lock allows to change that, or if that cannot be, and merge says so, into one delta.
- * ITEM_LOCKED: they were left or merged. Adds to *taken how many went; *left becomes true
- * if there are others. In READ COMMITTED.
+ * Fold deltas, at most limit of them, of a post that is locked: into its
+ * counter if the lock allows to change that, or if that cannot be, and merge
+ * says so, into one delta. ITEM_LOCKED: they were left or merged. Adds to
+ * *taken how many went; *left becomes true if there are others. In READ
+ * COMMITTED.
  */
 static ItemResult
 fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
@@ -99,10 +101,10 @@ fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
 }
 
 /*
- * Fold a post's deltas, at most limit of them, into its counter. If another transaction
- * holds the counter and merge is true, they become one delta. ITEM_LOCKED: they were left or
- * merged; ITEM_NOT_FOUND: there is no such post. taken: how many; left: whether there are
- * others. In READ COMMITTED.
+ * Fold a post's deltas, at most limit of them, into its counter. If another
+ * transaction holds the counter and merge is true, they become one delta.
+ * ITEM_LOCKED: they were left or merged; ITEM_NOT_FOUND: there is no such
+ * post. taken: how many; left: whether there are others. In READ COMMITTED.
  */
 ItemResult
 post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
@@ -124,8 +126,8 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
 }
 
 /*
- * Delete the deltas and the counter that an older post has left behind of whose id this
- * transaction makes one.
+ * Delete the deltas and the counter that an older post has left behind of
+ * whose id this transaction makes one.
  */
 void
 post_counter_clear(const pg_uuid_t *post_id)
@@ -149,8 +151,8 @@ post_counter_clear(const pg_uuid_t *post_id)
 }
 
 /*
- * Make the counter of a post that this transaction has just written. What an older
- * post of that id has left behind goes.
+ * Make the counter of a post that this transaction has just written. What an
+ * older post of that id has left behind goes.
  */
 void
 post_counter_make(const pg_uuid_t *post_id)

@@ -28,7 +28,10 @@ static const uint32 types[N_CONTAINERS] = {
 	[CONTAINER_FEED] = BIT(ITEM_POST)
 };
 
-/* Raise what is wrong with an open leaf, to be read and written by each of its paths. */
+/*
+ * Raise what is wrong with an open leaf, to be read and written by each of
+ * its paths.
+ */
 static void
 check_open_leaf(const CachedLeaf *leaf, Relation rel, Container container,
 				ItemType type)
@@ -43,7 +46,10 @@ check_open_leaf(const CachedLeaf *leaf, Relation rel, Container container,
 		layout_problem_raise(leaf_index_problem(rel, container, type, missing));
 }
 
-/* Raise what is wrong with a partition's leaf; false: others have it locked, or it has just changed. */
+/*
+ * Raise what is wrong with a partition's leaf; false: others have it locked,
+ * or it has just changed.
+ */
 static bool
 check_leaf(CachedContainer *cc, Container container, ItemType type,
 		   int partition)
@@ -75,8 +81,9 @@ check_leaf(CachedContainer *cc, Container container, ItemType type,
 }
 
 /*
- * Call visit for each leaf of a container, as long as the layout stays as it is (cc->valid). Returns
- * whether all calls returned true. Errors: 55000 if a partition is missing.
+ * Call visit for each leaf of a container, as long as the layout stays as it
+ * is (cc->valid). Returns whether all calls returned true. Errors: 55000 if a
+ * partition is missing.
  */
 static bool
 visit_leaves(CachedContainer *cc, Container container,
@@ -95,7 +102,10 @@ visit_leaves(CachedContainer *cc, Container container,
 	return all;
 }
 
-/* Lock a partition's leaf for a type of items. Errors: 55000 if there is none. */
+/*
+ * Lock a partition's leaf for a type of items. Errors: 55000 if there is
+ * none.
+ */
 static bool
 lock_leaf(CachedContainer *cc, Container container, ItemType type, int partition)
 {
@@ -109,9 +119,9 @@ lock_leaf(CachedContainer *cc, Container container, ItemType type, int partition
 }
 
 /*
- * Lock all leaves of a container, before a statement over all of it: that would take the items of
- * a leaf that is missing, or is detached meanwhile, for deleted. Errors: 55000 if a partition or a
- * leaf is missing.
+ * Lock all leaves of a container, before a statement over all of it: that
+ * would take the items of a leaf that is missing, or is detached meanwhile,
+ * for deleted. Errors: 55000 if a partition or a leaf is missing.
  */
 void
 container_require_whole(Container container)
@@ -136,9 +146,10 @@ check_container(Container container)
 }
 
 /*
- * Raise what keeps any item from being served, if something does. Returns false if not all
- * could be looked at, because others have a leaf locked or something has changed meanwhile:
- * look again then. Roots that others have locked are waited for.
+ * Raise what keeps any item from being served, if something does. Returns
+ * false if not all could be looked at, because others have a leaf locked or
+ * something has changed meanwhile: look again then. Roots that others have
+ * locked are waited for.
  *
  * Errors: 55000.
  */

@@ -62,8 +62,8 @@ item_identity(Container container, ItemType type)
 }
 
 /*
- * The properties of a locked item that the code which locked it works with. A copy needs no more
- * than its place, because the worker writes all else anew.
+ * The properties of a locked item that the code which locked it works with. A
+ * copy needs no more than its place, because the worker writes all else anew.
  */
 uint32
 item_worked_with(Container container, ItemType type)
@@ -97,9 +97,9 @@ describe_item(const BlogItem *item, ItemType type)
 }
 
 /*
- * Check that an item has a value for each of the properties in needed. leaf: the table that the
- * item was read from; NULL: unknown. Errors: 22004, which names table and column as a NOT NULL
- * constraint's error does.
+ * Check that an item has a value for each of the properties in needed. leaf:
+ * the table that the item was read from; NULL: unknown. Errors: 22004, which
+ * names table and column as a NOT NULL constraint's error does.
  */
 void
 item_require(Relation leaf, const BlogItem *item, ItemType type, uint32 needed)

@@ -105,7 +105,7 @@ mend_findings(const Finding *findings, uint64 n, bool with_views)
 	int64		left;
 	int64		mended = mend_invalid(findings, n, &left);
 
-	/* what is left is to be written first: the rest would meet it */
+	/* the other repairs would fail at a value that is missing */
 	if (left > 0)
 		return mended;
 	return mended + (layout_is_spread() ? mend_spread(findings, n, with_views) :

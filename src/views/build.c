@@ -29,8 +29,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * How many keys a chunk looks at: so many for each partition, since all of them are
- * opened for it, and no more than changes can wait for meanwhile.
+ * How many keys a chunk looks at: so many for each partition, since all of
+ * them are opened for it, and no more than changes can wait for meanwhile.
  */
 #define KEYS_PER_PARTITION 250
 #define MAX_KEYS 10000
@@ -98,7 +98,10 @@ place_of(ItemPlace *place, const BlogItem *item)
 	place->last = *item_uuid(item, PROP_ID);
 }
 
-/* All posts of a container, or all copies, behind a place in their order; limit of them. */
+/*
+ * All posts of a container, or all copies, behind a place in their order;
+ * limit of them.
+ */
 static MergedScan *
 begin_list(Container container, const ItemPlace *place, int limit)
 {
@@ -160,8 +163,9 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 }
 
 /*
- * Look at a post and its copy (NULL: there is none). A post whose id is not its key, which only
- * the owner can have written, is for copies_refresh() to judge.
+ * Look at a post and its copy (NULL: there is none). A post whose id is not
+ * its key, which only the owner can have written, is for copies_refresh() to
+ * judge.
  */
 static void
 look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
@@ -183,8 +187,8 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 }
 
 /*
- * Look at what has the next key; false: there is nothing left. Counts what it has
- * looked at, and the copy that it has written, if none was there.
+ * Look at what has the next key; false: there is nothing left. Counts what it
+ * has looked at, and the copy that it has written, if none was there.
  */
 static bool
 look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
@@ -269,8 +273,8 @@ build_end(CopiesBuild *build)
 
 /*
  * Make copies right from a place on, by which the next chunk goes on. Returns
- * whether the end is reached. done: grows by the posts and copies that were looked
- * at or written.
+ * whether the end is reached. done: grows by the posts and copies that were
+ * looked at or written.
  */
 bool
 copies_build(ItemPlace *place, int64 *done)
