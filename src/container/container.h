@@ -164,7 +164,7 @@ extern int	item_scan_ask_limit(const ItemScan *scan);
 /* of the present item: does another snapshot show it? where is it? */
 extern bool item_scan_shown(ItemScan *scan, Snapshot snapshot);
 extern void item_scan_place(const ItemScan *scan, ItemPlace *place);
-/* its leaf and index, to be told to people */
+/* its leaf and index; EXPLAIN shows them */
 extern void item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index);
 extern void item_scan_end(ItemScan *scan);
 

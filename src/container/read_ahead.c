@@ -46,7 +46,7 @@ read_ahead_begin(ReadAhead *ahead, int64 rows, int parts)
 int
 item_scan_ask_limit(const ItemScan *scan)
 {
-	if (scan->desc == NULL || !IsMVCCSnapshot(scan->desc->xs_snapshot) ||
+	if (!IsMVCCSnapshot(scan->desc->xs_snapshot) ||
 		scan->leaf.rel->rd_rel->relam != HEAP_TABLE_AM_OID)
 		return 0;
 	return get_tablespace_io_concurrency(scan->leaf.rel->rd_rel->reltablespace);

@@ -282,7 +282,7 @@ item_scan_place(const ItemScan *scan, ItemPlace *place)
 			place->last = *item_uuid(&item, scan->column[i]);
 }
 
-/* The tables that a scan reads, for who tells people of it. */
+/* Return the leaf and the index that a scan reads; EXPLAIN shows them. */
 void
 item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index)
 {

@@ -251,7 +251,7 @@ shards_pending(void)
 	AppliedPosition position;
 
 	applied_position_read(&position);
-	/* 0: the worker has not looked at its shards yet; no shard has come for that */
+	/* 0: the worker has not written down yet which shards it keeps views of */
 	return (position.layout != 0 && position.layout != container_layout()) ||
 		job_arrival_is_queued();
 }

@@ -228,8 +228,8 @@ warn_invalid(const Finding *f, int64 n)
 
 /*
  * Mend values that are missing, first, so that the rest meets none; those of views
- * come last. Returns how many findings were mended; *left: of how many the value does not follow
- * from others.
+ * come last. Returns how many findings were mended. *left becomes the number of
+ * findings whose value does not follow from others, and which are not mended.
  */
 int64
 mend_invalid(const Finding *findings, uint64 n, int64 *left)

@@ -233,7 +233,8 @@ bookkeeping_missing(Bookkeeping table)
  * Lock a table, weakly and to the end of the transaction, and be sure that it is
  * the containers' owner's, as blogstore made it. Returns its OID. Errors: 55000.
  *
- * write: so that the owner cannot add a trigger or a constraint before the caller has written to it.
+ * write: lock as a statement that writes does, which keeps the owner from adding a
+ * trigger or a constraint until the caller's transaction has ended.
  */
 Oid
 bookkeeping_lock(Bookkeeping table, bool write)
