@@ -6,7 +6,7 @@ MODULE_big = blogstore
 DATA = sql/blogstore--1.0.sql
 PGFILEDESC = "blogstore - blog and community store"
 
-SOURCES = $(wildcard src/*.c src/*/*.c)
+SOURCES = $(wildcard src/*.c src/*/*.c src/*/*/*.c)
 OBJS = $(SOURCES:.c=.o)
 PG_CPPFLAGS = -I$(CURDIR)/src
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
@@ -46,7 +46,7 @@ output_iso/expected:
 	mkdir -p output_iso
 	ln -sfn ../expected output_iso/expected
 
-$(OBJS): $(wildcard src/*.h src/*/*.h)
+$(OBJS): $(wildcard src/*/*.h src/*/*/*.h)
 
 # clang compiles each file once more, to bitcode for JIT. It warns of what gcc is told to warn of.
 BITCODE_CFLAGS += $(filter -W%,$(CFLAGS)) -Wno-unknown-warning-option

@@ -7,14 +7,14 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
-#include "guard/guard.h"
-#include "launch/launch.h"
-#include "layout/layout.h"
-#include "preload.h"
-#include "scan/scan.h"
-#include "settings.h"
-#include "stats/stats.h"
+#include "base/compat.h"
+#include "base/preload.h"
+#include "base/settings.h"
+#include "requests/custom_scan/custom_scan.h"
+#include "requests/request_stats.h"
+#include "storage/attached_code/attached_code.h"
+#include "storage/layout/layout.h"
+#include "views/launcher/launcher.h"
 
 #include "fmgr.h"
 #include "miscadmin.h"

@@ -1,8 +1,9 @@
 """What scripts/structure is made of.
 
-tree.py        what is checked: rooms, files, functions, includes, calls
+tree.py        what is checked: folders, files, functions, includes, calls
 language.py    functions and comments in C, Python and shell
-arrows.py      includes and calls: up, in a circle, into a room's own header
+arrows.py      includes and calls: up, in a circle, into a folder's own header
+names.py       two files of one name, and Citus named outside of its area
 twice.py       lines that stand twice
 references.py  what the documents name
 """

@@ -1,7 +1,7 @@
-"""Includes and calls that go up, in a circle, or into another room's own header."""
+"""Includes and calls that go up, in a circle, or into another folder's own header."""
 import re
 
-from .tree import DOCUMENT
+from .tree import DOCUMENT, KNOWN
 
 # What the server looks up in the library has its declaration where it is defined.
 DECLARATION = re.compile(r"extern\s+(?!PGDLLEXPORT\b)")
@@ -44,7 +44,7 @@ def circles(arrows, source, target):
 
 def in_circles(kind, arrows, source, target):
     """Each circle, and behind it one line for each two of it that are joined, with the
-    names by which the one needs the other. Of a circle of rooms, the arrows that go up
+    names by which the one needs the other. Of a circle of folders, the arrows that go up
     have been told."""
     for circle in circles(arrows, source, target):
         joined = {}
@@ -57,7 +57,7 @@ def in_circles(kind, arrows, source, target):
             f"{first.source.path}:{first.line}: {first.name}: "
             f"circle of {kind}: {', '.join(sorted(circle))}"
         )
-        for (lower, upper), between in joined.items() if kind != "rooms" else ():
+        for (lower, upper), between in joined.items() if kind != "folders" else ():
             names = list(dict.fromkeys(arrow.name for arrow in between))
             more = f" and {len(names) - 6} more" if len(names) > 6 else ""
             yield (
@@ -68,32 +68,60 @@ def in_circles(kind, arrows, source, target):
 
 def check_table(tree):
     for path in tree.stray:
-        yield f"{path}:1: {path}: in no room of the table in {DOCUMENT}"
+        yield f"{path}:1: {path}: in no folder of the table in {DOCUMENT}"
     for path in tree.stale:
         yield f"{path}:1: {path}: has no object as new as it is: build it first"
-    for room in tree.rooms.values():
-        if not any(source.room is room for source in tree.c_sources()):
-            yield f"{DOCUMENT}:{room.line}: {room.name}: there is no such room in src/"
-        for header in room.shown:
+    for folder in tree.folders.values():
+        if not any(source.folder is folder for source in tree.c_sources()):
+            yield f"{DOCUMENT}:{folder.line}: {folder.name}: there is no such folder in src/"
+        for header in folder.shown:
             if "src/" + header not in tree.sources:
-                yield f"{DOCUMENT}:{room.line}: {header}: there is no such header in src/"
+                yield f"{DOCUMENT}:{folder.line}: {header}: there is no such header in src/"
+
+
+def goes_up(arrow):
+    lower, upper = arrow.source.folder, arrow.target.folder
+    return lower and upper and lower.rank < upper.rank
+
+
+def is_known(tree, verb, arrow):
+    """Whether the arrow is one of those that KNOWN counts"""
+    return (
+        goes_up(arrow)
+        and (verb, arrow.source.path, arrow.target.folder.area) in tree.known
+    )
 
 
 def check_direction(tree):
     for verb, arrows in (("include", tree.includes), ("call", tree.calls)):
         for arrow in arrows:
-            lower, upper = arrow.source.room, arrow.target.room
-            if lower and upper and lower.rank < upper.rank:
+            if goes_up(arrow) and not is_known(tree, verb, arrow):
                 yield (
-                    f"{arrow.source.path}:{arrow.line}: {arrow.name}: "
-                    f"{verb} goes up from {lower.name} to {upper.name} ({arrow.target.path})"
+                    f"{arrow.source.path}:{arrow.line}: {arrow.name}: {verb} goes up from "
+                    f"{arrow.source.folder.name} to {arrow.target.folder.name} ({arrow.target.path})"
                 )
+
+
+def check_known(tree):
+    """As many arrows go up as KNOWN says, neither more nor fewer"""
+    for (verb, path, area), (line, number) in tree.known.items():
+        if verb == "word":
+            continue
+        there = sum(
+            arrow.source.path == path and goes_up(arrow) and arrow.target.folder.area == area
+            for arrow in (tree.includes if verb == "include" else tree.calls)
+        )
+        if there != number:
+            yield (
+                f"{KNOWN}:{line}: {path}: {number} of {verb} to {area} are known to go up, "
+                f"there are {there}"
+            )
 
 
 def check_headers(tree):
     for arrow in tree.includes:
-        room, other = arrow.source.room, arrow.target.room
-        if other is None or room is other:
+        folder, other = arrow.source.folder, arrow.target.folder
+        if other is None or folder is other:
             continue
         limited = other.shown.get(arrow.name)
         if limited is None:
@@ -101,7 +129,7 @@ def check_headers(tree):
                 f"{arrow.source.path}:{arrow.line}: {arrow.name}: "
                 f"header that is for {other.name} alone"
             )
-        elif limited and room and room.name not in limited:
+        elif limited and folder and not {folder.name, folder.area} & limited:
             yield (
                 f"{arrow.source.path}:{arrow.line}: {arrow.name}: "
                 f"header that is for {', '.join(sorted(limited))} alone"
@@ -123,15 +151,18 @@ def check(tree):
     def path(end):
         return lambda arrow: getattr(arrow, end).path
 
-    def room(end):
-        return lambda arrow: getattr(arrow, end).room.name
+    def folder(end):
+        return lambda arrow: getattr(arrow, end).folder.name
 
     yield from check_table(tree)
     yield from check_direction(tree)
+    yield from check_known(tree)
     yield from check_headers(tree)
     yield from check_declarations(tree)
-    yield from in_circles("files", tree.calls, path("source"), path("target"))
-    headers = [arrow for arrow in tree.includes if arrow.source.path.endswith(".h")]
+    calls = [arrow for arrow in tree.calls if not is_known(tree, "call", arrow)]
+    includes = [arrow for arrow in tree.includes if not is_known(tree, "include", arrow)]
+    yield from in_circles("files", calls, path("source"), path("target"))
+    headers = [arrow for arrow in includes if arrow.source.path.endswith(".h")]
     yield from in_circles("headers", headers, path("source"), path("target"))
-    housed = [a for a in tree.includes + tree.calls if a.source.room and a.target.room]
-    yield from in_circles("rooms", housed, room("source"), room("target"))
+    housed = [a for a in includes + calls if a.source.folder and a.target.folder]
+    yield from in_circles("folders", housed, folder("source"), folder("target"))

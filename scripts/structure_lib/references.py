@@ -1,7 +1,7 @@
 """What the documents name in the code: files, functions and lines must be there.
 
-Looked at is what stands between backquotes: `src/room/file.c:function`,
-`src/room/file.c:120`, `src/room/file.c:120 function` (the line is the function's),
+Looked at is what stands between backquotes: `src/folder/file.c:function`,
+`src/folder/file.c:120`, `src/folder/file.c:120 function` (the line is the function's),
 `file.c`, `folder/` and `function()`. The leading src/ may be left out.
 """
 import glob
@@ -47,9 +47,9 @@ def fault_of_place(tree, match):
 def exists(tree, path):
     """Is there such a file or folder, in the checkout or anywhere in src/ or test/?"""
     path = path.rstrip("/")
-    tries = [path, f"src/{path}", f"src/*/{path}", f"test/{path}", f"test/*/{path}"]
+    tries = [path, f"src/{path}", f"src/**/{path}", f"test/{path}", f"test/*/{path}"]
     tries += [f"bench/{path}", f"scripts/{path}", f"sql/{path}"]
-    return any(glob.glob(os.path.join(tree.root, attempt)) for attempt in tries)
+    return any(glob.glob(os.path.join(tree.root, attempt), recursive=True) for attempt in tries)
 
 
 def words_of(tree):

@@ -1,4 +1,4 @@
-"""A checkout: its rooms and their order, its files, and who needs whom."""
+"""A checkout: its folders and their order, its files, and who needs whom."""
 import glob
 import os
 import re
@@ -8,7 +8,8 @@ from collections import namedtuple
 from .language import code_of, functions_of, language_of
 
 DOCUMENT = "docs/ARCHITECTURE.md"
-HEADING = re.compile(r"^\|\s*room\s*\|\s*what it knows\s*\|\s*header\s*\|", re.IGNORECASE)
+KNOWN = "scripts/structure_known"
+HEADING = re.compile(r"^\|\s*folder\s*\|\s*what it knows\s*\|\s*header\s*\|", re.IGNORECASE)
 SPAN = re.compile(r"`([^`]+)`")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
@@ -20,12 +21,13 @@ class TreeError(Exception):
     """What keeps the tree from being read at all"""
 
 
-class Room:
+class Folder:
     """A row of the table. shown is each header that others may include, with the
-    rooms that it is for: none named, all."""
+    folders that it is for: none named, all. An area's name stands for all its folders."""
 
     def __init__(self, name, rank, line):
         self.name = name
+        self.area = name.split("/")[0] + "/" if "/" in name else name
         self.rank = rank
         self.line = line
         self.shown = {}
@@ -36,7 +38,7 @@ class Source:
         with open(os.path.join(root, path), encoding="utf-8") as file:
             self.text = file.read()
         self.path = path
-        self.room = None
+        self.folder = None
         self.lines = self.text.split("\n")
         self.length = self.text.count("\n")
         self.language = language_of(path, self.text)
@@ -56,7 +58,8 @@ class Source:
 class Tree:
     def __init__(self, root):
         self.root = root
-        self.rooms = self.read_rooms()
+        self.folders = self.read_folders()
+        self.known = self.read_known()
         self.sources = {}
         self.stray = []
         for top in ("src", "bench", "scripts"):
@@ -65,8 +68,8 @@ class Tree:
                 if source.language:
                     self.sources[path] = source
         for source in self.c_sources():
-            source.room = self.room_of(source.path)
-            if source.room is None:
+            source.folder = self.folder_of(source.path)
+            if source.folder is None:
                 self.stray.append(source.path)
         self.stale = []
         self.includes = self.read_includes()
@@ -93,33 +96,49 @@ class Tree:
 
     # -- the table ---------------------------------------------------------
 
-    def read_rooms(self):
+    def read_folders(self):
         """By name, in their order; a row is a folder, a file, or src/ itself"""
-        lines, rooms = self.read(DOCUMENT), {}
+        lines, folders = self.read(DOCUMENT), {}
         start = next((n for n, line in enumerate(lines) if HEADING.match(line)), None)
         if start is None:
-            raise TreeError(f"{DOCUMENT} has no table | room | what it knows | header |")
+            raise TreeError(f"{DOCUMENT} has no table | folder | what it knows | header |")
         for number, line in enumerate(lines[start + 2 :], start + 3):
             cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
             if not line.startswith("|") or len(cells) != 3:
                 break
             name = SPAN.findall(cells[0])
             if len(name) != 1:
-                raise TreeError(f"{DOCUMENT}:{number}: no `room/` in the first cell")
-            room = Room(name[0], len(rooms), number)
+                raise TreeError(f"{DOCUMENT}:{number}: no `folder/` in the first cell")
+            folder = Folder(name[0], len(folders), number)
             for group in cells[2].split(";"):
                 headers, _, limited = group.partition(" for ")
                 for header in SPAN.findall(headers):
-                    room.shown[header.removeprefix("src/")] = set(SPAN.findall(limited))
-            rooms[room.name] = room
-        return rooms
+                    folder.shown[header.removeprefix("src/")] = set(SPAN.findall(limited))
+            folders[folder.name] = folder
+        return folders
 
-    def room_of(self, path):
-        """The room of a path below src/; None if the table has none"""
+    def folder_of(self, path):
+        """The folder of a path below src/; None if the table has none"""
         inner = path.removeprefix("src/")
-        if inner in self.rooms:
-            return self.rooms[inner]
-        return self.rooms.get(inner.split("/")[0] + "/" if "/" in inner else "src/")
+        if inner in self.folders:
+            return self.folders[inner]
+        return self.folders.get(os.path.dirname(inner) + "/" if "/" in inner else "src/")
+
+    def read_known(self):
+        """How many includes or calls of a file are known to go up to an area, and how many of
+        its lines to say the area's word, by (include, call or word; path of the file; area),
+        each with the line that says so"""
+        known = {}
+        if not os.path.exists(os.path.join(self.root, KNOWN)):
+            return known
+        for number, line in enumerate(self.read(KNOWN), 1):
+            words = line.partition("#")[0].split()
+            if not words:
+                continue
+            if len(words) != 4 or words[0] not in ("include", "call", "word") or not words[3].isdigit():
+                raise TreeError(f"{KNOWN}:{number}: no include, call or word, file, area/ and number")
+            known[words[0], words[1], words[2]] = number, int(words[3])
+        return known
 
     # -- arrows ------------------------------------------------------------
 

@@ -6,7 +6,7 @@
  */
 #include "postgres.h"
 
-#include "admin/create.h"
+#include "admin/create_containers.h"
 
 #include "access/xact.h"
 #include "catalog/pg_inherits.h"

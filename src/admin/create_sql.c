@@ -7,9 +7,9 @@
  */
 #include "postgres.h"
 
-#include "admin/create.h"
-#include "layout/layout.h"
-#include "state/state.h"
+#include "admin/create_containers.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
 
 #define PROPERTY_COLUMNS(post, user, names, added) \
 	"id uuid NOT NULL, type text NOT NULL, post_id uuid " post ", " \

@@ -5,7 +5,7 @@
 #ifndef BLOGSTORE_VERIFY_H
 #define BLOGSTORE_VERIFY_H
 
-#include "state/state.h"
+#include "storage/bookkeeping/bookkeeping.h"
 
 /* Columns of the result; the first eight are those of verify(). */
 typedef enum FindingColumn

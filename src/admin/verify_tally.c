@@ -12,7 +12,7 @@
 #include "postgres.h"
 
 #include "admin/verify.h"
-#include "layout/layout.h"
+#include "storage/layout/layout.h"
 
 /*
  * Comments or likes summed up by their posts; odd: one of them has to be looked at. There

@@ -2,14 +2,14 @@
  * import.c
  *		Bulk import from beginning to end: what is done in which order.
  *
- * Sources are read as the caller (sources/stage.c); all else is done as the
+ * Sources are read as the caller (import/sources/staging.c); all else is done as the
  * containers' owner, by a few statements over whole sets (import_sql.c):
  *
  *		check users, write users; check posts, comments and likes; count what
  *		each post gets; lock the posts that were there before; write posts
  *		with their counts, comments, likes, and for the posts that were there
- *		before a delta each (counts/delta.c); edit what differs, if that is
- *		asked for (import_edit.c)
+ *		before a delta each (model/post_counts/count_delta.c); edit what differs, if that
+ *		is asked for (import_edit.c)
  *
  * The checks look at committed items. Where another transaction writes the
  * same key meanwhile, the import fails (40001) rather than lose a row.
@@ -18,17 +18,17 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
-#include "container/container.h"
-#include "counts/counts.h"
-#include "guard/guard.h"
-#include "hooks.h"
+#include "base/compat.h"
+#include "base/worker_hooks.h"
 #include "import/import.h"
-#include "items/item.h"
-#include "layout/layout.h"
-#include "members/members.h"
+#include "model/post_counts/post_counts.h"
+#include "model/user_changes/user_changes.h"
 #include "requests/requests.h"
-#include "state/state.h"
+#include "storage/attached_code/attached_code.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
 
 #include "access/xact.h"
 #include "executor/spi.h"

@@ -1,11 +1,11 @@
 /*
  * import.h
- *		Bulk import: what its parts share, for this room alone.
+ *		Bulk import: what its parts share, for this folder and cluster/ alone.
  */
 #ifndef BLOGSTORE_IMPORT_H
 #define BLOGSTORE_IMPORT_H
 
-#include "sources/sources.h"
+#include "import/sources/sources.h"
 
 /* Why an item that is there keeps a row out: as a whole, or where rows may update items. */
 #define TAKEN "id taken"
@@ -43,7 +43,7 @@ extern void import_write_items(const Import *import, ItemType type,
 							   int64 rows);
 extern void import_write_counters(const pg_uuid_t *post_id, int n);
 
-/* import_spread.c: on a cluster, the node where an import is called */
+/* cluster_import.c: on a cluster, the node where an import is called */
 extern TupleDesc import_row_desc(ItemType type);
 extern void import_spread_begin(Import *import);
 extern void import_spread_end(const Import *import);
@@ -96,7 +96,7 @@ extern const char *const import_to_lock_sql;
 extern const char *const import_lock_posts_sql;
 extern const char *const import_write_deltas_sql;
 
-/* import_spread_sql.c: those of a cluster */
+/* cluster_import_sql.c: those of a cluster */
 extern const char *const import_spread_tables_sql[];
 extern const int import_spread_tables_n;
 extern const char *const import_post_keys_sql;

@@ -10,9 +10,9 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
+#include "base/compat.h"
 #include "import/import.h"
-#include "items/item.h"
+#include "storage/blog_item.h"
 
 #include "access/table.h"
 #include "executor/spi.h"

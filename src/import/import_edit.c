@@ -12,14 +12,14 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
-#include "container/container.h"
-#include "counts/counts.h"
+#include "base/compat.h"
 #include "import/import.h"
-#include "items/item.h"
-#include "members/members.h"
-#include "results/results.h"
-#include "views/views.h"
+#include "model/post_counts/post_counts.h"
+#include "model/user_changes/user_changes.h"
+#include "requests/results/results.h"
+#include "storage/blog_item.h"
+#include "storage/rows/rows.h"
+#include "views/copies_and_feed/copies_and_feed.h"
 
 #include "executor/spi.h"
 #include "utils/memutils.h"

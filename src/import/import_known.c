@@ -12,11 +12,11 @@
  */
 #include "postgres.h"
 
-#include "container/container.h"
 #include "import/import.h"
-#include "items/item.h"
-#include "layout/layout.h"
-#include "results/results.h"
+#include "requests/results/results.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
 
 #include "utils/memutils.h"
 

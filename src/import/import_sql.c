@@ -2,22 +2,22 @@
  * import_sql.c
  *		The statements of bulk import.
  *
- * Rows that were read lie in @user, @post, @comment and @like (sources/stage.c);
+ * Rows that were read lie in @user, @post, @comment and @like (import/sources/staging.c);
  * @name stands for a temporary table of the import, #name for one of the containers' that is
- * read, or what is known of it on a cluster (import_spread.c), $1 for the present, $2 for whether
- * items that are there become as the source's, which the planner knows. Each
+ * read, or what is known of it on a cluster (cluster_import.c), $1 for the present, $2 for
+ * whether items that are there become as the source's, which the planner knows. Each
  * check is one pass that joins rows with what is there and finds repetitions
  * by sorting, which of comments and likes is left to import_known.c. It writes down
  * who passed, with the author's name: the names
  * are read once, under the lock on the leaves of posts that renames look for
- * (members/sweep.c). The sort leaves comments and likes together by leaf and post,
- * in which order they are then written.
+ * (model/user_changes/user_items_sweep.c). The sort leaves comments and likes together by
+ * leaf and post, in which order they are then written.
  */
 #include "postgres.h"
 
 #include "import/import.h"
-#include "layout/layout.h"
-#include "state/state.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
 
 #define STAGE_TABLE(name) \
 	"CREATE TEMP TABLE @" name " (id uuid, post_id uuid, user_id uuid," \

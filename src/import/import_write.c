@@ -10,13 +10,13 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
-#include "container/container.h"
-#include "counts/counts.h"
+#include "base/compat.h"
 #include "import/import.h"
-#include "items/item.h"
-#include "layout/layout.h"
-#include "results/results.h"
+#include "model/post_counts/post_counts.h"
+#include "requests/results/results.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
 
 #include "access/table.h"
 #include "catalog/pg_type.h"

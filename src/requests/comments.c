@@ -7,15 +7,15 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
-#include "container/container.h"
-#include "counts/counts.h"
-#include "items/item.h"
-#include "layout/layout.h"
-#include "members/members.h"
-#include "replies/replies.h"
-#include "requests/request.h"
-#include "state/state.h"
+#include "base/compat.h"
+#include "model/post_counts/post_counts.h"
+#include "model/reply_parents.h"
+#include "model/user_changes/user_changes.h"
+#include "requests/request_helpers.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
 
 #include "utils/snapmgr.h"
 
@@ -35,8 +35,8 @@ QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT,
  * has to be by it, and others' hidden posts are unknown.
  *
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 54000, 55000. Locks: the post,
- * shared, and then what its count is written in (counts.h). Waits for who is deleting the
- * post, or writing a comment of this id.
+ * shared, and then what its count is written in (post_counts.h). Waits for who is
+ * deleting the post, or writing a comment of this id.
  */
 static Datum
 create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)

@@ -6,14 +6,14 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
-#include "container/container.h"
-#include "items/item.h"
-#include "layout/layout.h"
-#include "members/members.h"
-#include "requests/request.h"
-#include "state/state.h"
-#include "views/views.h"
+#include "base/compat.h"
+#include "model/user_changes/user_changes.h"
+#include "requests/request_helpers.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+#include "views/copies_and_feed/copies_and_feed.h"
 
 #include "utils/snapmgr.h"
 

@@ -2,20 +2,21 @@
  * id_list.c
  *		Queries by a list of ids: their items in the order of the list.
  *
- * The next ids of the list are read together, leaf by leaf (container/many_items.c), and
- * what was found is handed out in the order in which it was asked for. Then come the
- * next ids. So what is held of a list of any length is the list, and the rows of a few
- * hundred ids, whose long values stay where they are stored.
+ * The next ids of the list are read together, leaf by leaf
+ * (storage/rows/items_by_keys.c), and what was found is handed out in the order in which
+ * it was asked for. Then come the next ids. So what is held of a list of any length is
+ * the list, and the rows of a few hundred ids, whose long values stay where they are
+ * stored.
  *
  * Runs in backends and parallel workers.
  */
 #include "postgres.h"
 
-#include "compat.h"
-#include "container/container.h"
-#include "counts/counts.h"
-#include "items/item.h"
-#include "requests/request.h"
+#include "base/compat.h"
+#include "model/post_counts/post_counts.h"
+#include "requests/request_helpers.h"
+#include "storage/blog_item.h"
+#include "storage/rows/rows.h"
 
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"

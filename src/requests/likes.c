@@ -6,13 +6,13 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
-#include "container/container.h"
-#include "items/item.h"
-#include "layout/layout.h"
-#include "members/members.h"
-#include "requests/request.h"
-#include "state/state.h"
+#include "base/compat.h"
+#include "model/user_changes/user_changes.h"
+#include "requests/request_helpers.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
 
 #include "utils/snapmgr.h"
 
@@ -32,8 +32,8 @@ QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE,
  * by it, and others' hidden posts are unknown.
  *
  * Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the post, shared,
- * and then what its count is written in (counts.h); the user item, FOR SHARE, where no
- * worker can run (need_user()). Waits for who is deleting the post, or writing or
+ * and then what its count is written in (post_counts.h); the user item, FOR SHARE, where
+ * no worker can run (need_user()). Waits for who is deleting the post, or writing or
  * deleting the same like.
  */
 static Datum

@@ -7,14 +7,14 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
-#include "container/container.h"
-#include "counts/counts.h"
-#include "items/item.h"
-#include "layout/layout.h"
-#include "members/members.h"
-#include "requests/request.h"
-#include "state/state.h"
+#include "base/compat.h"
+#include "model/post_counts/post_counts.h"
+#include "model/user_changes/user_changes.h"
+#include "requests/request_helpers.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
 
 #include "utils/snapmgr.h"
 

@@ -1,19 +1,19 @@
 /*
  * requests.h
- *		What rooms above share with requests: queries as scans of items, for who
+ *		What folders above share with requests: queries as scans of items, for who
  *		runs them without a function call; and checks for import.
  */
 #ifndef BLOGSTORE_REQUESTS_H
 #define BLOGSTORE_REQUESTS_H
 
-#include "compat.h"
-#include "container/container.h"
-#include "counts/counts.h"
-#include "items/item.h"
-#include "members/members.h"
-#include "replies/replies.h"
-#include "state/state.h"
-#include "stats/stats.h"
+#include "base/compat.h"
+#include "model/post_counts/post_counts.h"
+#include "model/reply_parents.h"
+#include "model/user_changes/user_changes.h"
+#include "requests/request_stats.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/rows/rows.h"
 
 #include "access/tupdesc.h"
 #include "fmgr.h"
@@ -93,10 +93,10 @@ typedef struct RequestScan
 
 #define N_QUERIES 14
 
-/* queries.c: all of them. A plan has their numbers. */
+/* all_queries.c: all of them. A plan has their numbers. */
 extern const RequestQuery *const request_queries[N_QUERIES];
 
-/* query.c: from a query to its items */
+/* query_run.c: from a query to its items */
 extern void request_scan_begin(RequestScan *scan, const RequestQuery *query,
 							   FunctionCallInfo fcinfo);
 extern bool request_scan_next(RequestScan *scan, BlogItem *item);
@@ -105,7 +105,7 @@ extern void request_scan_end(RequestScan *scan);
 /* id_list.c: what a query by a list of ids has read, to be told to people */
 extern int	request_scan_leaves(const RequestScan *scan, Oid *leaf, Oid *index);
 
-/* check.c */
+/* argument_checks.c */
 extern void request_begin(OwnerScope *scope, const char *command);
 extern COMPAT_NORETURN void text_too_long(const char *name);
 

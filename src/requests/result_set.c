@@ -6,11 +6,11 @@
  */
 #include "postgres.h"
 
-#include "compat.h"
-#include "items/item.h"
-#include "requests/request.h"
-#include "results/results.h"
-#include "stats/stats.h"
+#include "base/compat.h"
+#include "requests/request_helpers.h"
+#include "requests/request_stats.h"
+#include "requests/results/results.h"
+#include "storage/blog_item.h"
 
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"

@@ -11,13 +11,13 @@
  */
 #include "postgres.h"
 
-#include "container/container.h"
-#include "items/item.h"
-#include "layout/layout.h"
-#include "members/members.h"
-#include "merged/merged.h"
-#include "remote/remote.h"
-#include "requests/request.h"
+#include "cluster/remote/remote.h"
+#include "model/user_changes/user_changes.h"
+#include "requests/request_helpers.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/merged_scan.h"
+#include "storage/rows/rows.h"
 
 #include "utils/snapmgr.h"
 

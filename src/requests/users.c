@@ -6,12 +6,12 @@
  */
 #include "postgres.h"
 
-#include "container/container.h"
-#include "items/item.h"
-#include "layout/layout.h"
-#include "members/members.h"
-#include "requests/request.h"
-#include "state/state.h"
+#include "model/user_changes/user_changes.h"
+#include "requests/request_helpers.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
 
 #include "access/xact.h"
 #include "utils/builtins.h"
@@ -36,7 +36,7 @@ username_taken(Datum username)
 			 errhint("Usernames are unique regardless of case; choose another.")));
 }
 
-/* Begin to write a user item; NULL on a cluster, where statements do (members/everyone.c). */
+/* Begin to write a user item; NULL on a cluster, where statements do (cluster/reference_users.c). */
 static ItemWriter *
 open_user(const pg_uuid_t *user_id)
 {

@@ -1,6 +1,6 @@
 /*
  * driver.c
- *		Run src/short_form/html_text.c over documents, for test/html_text.
+ *		Run src/model/short_form/html_text.c over documents, for test/html_text.
  *
  * Reads from stdin, for each document, its length (uint32_t) and its bytes; writes the
  * text in it, white space as one blank and none at its ends, in the same way. Each
@@ -8,7 +8,7 @@
  * it. What is cut somewhere must give the beginning of the whole's text, and reading
  * must take no more steps than the length allows; else this ends with status 1.
  */
-#include "short_form/html_text.h"
+#include "model/short_form/html_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

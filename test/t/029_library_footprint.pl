@@ -11,7 +11,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $root = "$FindBin::RealBin/../..";
-my @sources = sort glob("$root/src/*.[ch] $root/src/*/*.[ch]");
+my @sources = sort glob("$root/src/*.[ch] $root/src/*/*.[ch] $root/src/*/*/*.[ch]");
 my %code = map { $_ => slurp_file($_) =~ s{/\*.*?\*/}{}gsr } @sources;
 
 # ---- Callbacks of which the server has room for a few
@@ -31,9 +31,9 @@ sub calls
 }
 
 cmp_ok(scalar @sources, '>', 50, 'the sources are there');
-is(calls('CacheRegisterRelcacheCallback'), 'src/invalidate.c',
+is(calls('CacheRegisterRelcacheCallback'), 'src/base/invalidation.c',
 	'one relcache callback is registered');
-is(calls('CacheRegisterSyscacheCallback'), 'src/invalidate.c',
+is(calls('CacheRegisterSyscacheCallback'), 'src/base/invalidation.c',
 	'catalog caches are listened to in one place');
 
 # ---- Symbols

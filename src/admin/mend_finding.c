@@ -1,0 +1,307 @@
+/*
+ * mend_finding.c
+ *		Mending one thing that verify() has found.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "admin/repair.h"
+#include "base/compat.h"
+#include "model/post_counts/post_counts.h"
+#include "model/user_changes/user_changes.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+#include "views/copies_and_feed/copies_and_feed.h"
+#include "views/worker/worker.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+/* So many warnings, and one that tells how many more there would be. */
+#define MAX_WARNINGS 20
+
+/* An item without a user, or without a post. */
+bool
+mend_orphan(const Finding *f)
+{
+	bool		of_post = strcmp(f->expected, "a post") == 0;
+	DeleteResult result;
+
+	if (item_is_there(of_post ? CONTAINER_POSTS : CONTAINER_USERS,
+					  of_post ? ITEM_POST : ITEM_USER,
+					  of_post ? &f->post_id : &f->user_id))
+		return false;
+	if (strcmp(f->type, "post") == 0)
+		result = post_delete(&f->post_id, NULL, LockWaitBlock);
+	else if (strcmp(f->type, "comment") == 0)
+		result = child_delete_anyway(ITEM_COMMENT, &f->post_id, &f->id, NULL,
+									 LockWaitBlock);
+	else if (strcmp(f->type, "delta") == 0)
+		result = child_delete_uncounted(ITEM_DELTA, &f->post_id, &f->id, NULL,
+										LockWaitBlock);
+	else
+		result = child_delete_anyway(ITEM_LIKE, &f->post_id, &f->user_id, NULL,
+									 LockWaitBlock);
+	return result == DELETE_DONE;
+}
+
+/* Run a statement on the keys of a finding's item; did it change any row? */
+static bool
+mend_by(KeptPlan *plan, const Finding *f)
+{
+	Datum		values[] = {
+		UUIDPGetDatum(&f->post_id), CStringGetTextDatum(f->type),
+		UUIDPGetDatum(&f->id), UUIDPGetDatum(&f->user_id)
+	};
+	bool		mended;
+
+	SPI_connect();
+	plan_execute_once(plan, values, false);
+	mended = SPI_processed > 0;
+	SPI_finish();
+	return mended;
+}
+
+#define ITEM_ARGUMENTS 4, {UUIDOID, TEXTOID, UUIDOID, UUIDOID}
+
+#define USERNAME_SQL(users) \
+	"UPDATE " POSTS_SQL " AS i SET user_username = u.username" \
+	" FROM " users " AS u WHERE u.type = 'user' AND u.user_id = $4" \
+	" AND u.username IS NOT NULL AND i.user_id = $4 AND i.post_id = $1" \
+	" AND i.type = $2 AND i.id = $3" \
+	" AND i.user_username COLLATE \"C\" IS DISTINCT FROM u.username"
+
+static KeptPlan username_plan = {
+	ON_USERS | ON_POSTS, USERNAME_SQL(USERS_SQL), ITEM_ARGUMENTS, NULL
+};
+
+static KeptPlan spread_username_plan = {
+	ON_POSTS, USERNAME_SQL(EVERYONE_SQL), ITEM_ARGUMENTS, NULL
+};
+
+/* A count that is missing is none, before it is compared with what there is. */
+static KeptPlan count_plan = {
+	ON_POSTS,
+	"UPDATE " POSTS_SQL " AS i SET"
+	" comment_count = coalesce(i.comment_count, 0),"
+	" like_count = coalesce(i.like_count, 0)"
+	" WHERE i.post_id = $1 AND i.type = $2 AND i.id = $3"
+	" AND num_nulls(i.comment_count, i.like_count) > 0",
+	ITEM_ARGUMENTS, NULL
+};
+
+static KeptPlan registry_plan = {
+	ON_USERNAMES,
+	"DELETE FROM " USERNAMES_SQL
+	" WHERE num_nulls(username_key, user_id) > 0",
+	0, {0}, NULL
+};
+
+#define VIEW_NULLS_SQL \
+	"num_nulls(id, post_id, user_id, user_username, title, content," \
+	" comment_count, like_count, creation_date) > 0"
+
+static KeptPlan copies_plan = {
+	ON_USERS,
+	"DELETE FROM " COPIES_SQL " WHERE type = 'post' AND " VIEW_NULLS_SQL,
+	0, {0}, NULL
+};
+
+static KeptPlan feed_plan = {
+	ON_FEED,
+	"DELETE FROM " FEED_SQL " WHERE " VIEW_NULLS_SQL,
+	0, {0}, NULL
+};
+
+/* A statement that mends all findings of one kind. */
+static void
+mend_all(KeptPlan *plan)
+{
+	SPI_connect();
+	plan_execute_once(plan, NULL, false);
+	SPI_finish();
+}
+
+/* Has a user a name? It may have been given since verify() has looked. */
+static bool
+has_name(const pg_uuid_t *user_id, Datum name)
+{
+	BlogItem	user;
+	bool		has;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	has = user_find(user_id, &user) &&
+		registry_same_name(user.value[PROP_USERNAME], name);
+	PopActiveSnapshot();
+	return has;
+}
+
+/* A name in the registry that nobody has, or one that is missing there. */
+bool
+mend_registry(const Finding *f)
+{
+	bool		mended;
+
+	if (f->has_actual)
+	{
+		Datum		name = CStringGetTextDatum(f->actual);
+
+		if (has_name(&f->user_id, name))
+			return false;
+		registry_release(name, &f->user_id);
+		return true;
+	}
+	mended = registry_claim(CStringGetTextDatum(f->expected), &f->user_id);
+	if (!mended)
+		ereport(WARNING,
+				(errcode(ERRCODE_UNIQUE_VIOLATION),
+				 errmsg("two users are named \"%s\", regardless of case",
+						f->expected),
+				 errhint("Rename one of them with blogstore.edit_user().")));
+	return mended;
+}
+
+/* Is it a row of a view, which is written anew? */
+static bool
+in_view(const Finding *f)
+{
+	return strcmp(f->container, "feed") == 0 ||
+		(strcmp(f->container, "users") == 0 && strcmp(f->type, "post") == 0);
+}
+
+/* Can the value that is missing be told from others? */
+static bool
+is_mendable(const Finding *f)
+{
+	if (strcmp(f->container, "usernames") == 0 || in_view(f))
+		return true;
+	if (strcmp(f->type, "delta") == 0)
+		return f->has_id && strstr(f->actual, "_count") != NULL;
+	return strcmp(f->container, "jobs") == 0 &&
+		job_column_is_mendable(f->actual);
+}
+
+/* What of a finding's item tells which it is. */
+static char *
+describe_row(const Finding *f)
+{
+	const pg_uuid_t *id = &f->user_id;
+	const char *name = "with user_id ";
+
+	if (f->has_id)
+	{
+		id = &f->id;
+		name = "";
+	}
+	else if (f->has_post_id)
+	{
+		id = &f->post_id;
+		name = "with post_id ";
+	}
+	else if (!f->has_user_id)
+		return "without an id";
+	return psprintf("%s%s", name,
+					DatumGetCString(DirectFunctionCall1(uuid_out,
+														UUIDPGetDatum(id))));
+}
+
+/* Say of a finding that it stays; n: how many before it. */
+static void
+warn_invalid(const Finding *f, int64 n)
+{
+	if (n >= MAX_WARNINGS)
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg("cannot repair: \"%s\" of %s %s in \"%s.%s\" is null",
+					f->actual, f->type[0] ? f->type : "row",
+					describe_row(f),
+					BLOGSTORE_SCHEMA, f->container),
+			 errhint("Write the value, or delete the row; then call blogstore.repair() again.")));
+}
+
+/*
+ * Mend values that are missing, first, so that the rest meets none; those of views
+ * come last. Returns how many findings were mended. *left becomes the number of
+ * findings whose value does not follow from others, and which are not mended.
+ */
+int64
+mend_invalid(const Finding *findings, uint64 n, int64 *left)
+{
+	int64		mended = 0;
+	bool		jobs = false;
+	bool		usernames = false;
+
+	*left = 0;
+	for (uint64 i = 0; i < n; i++)
+	{
+		const Finding *f = &findings[i];
+
+		CHECK_FOR_INTERRUPTS();
+		if (!finding_is(f, "invalid"))
+			continue;
+		if (!is_mendable(f))
+		{
+			warn_invalid(f, (*left)++);
+			continue;
+		}
+		mended++;
+		jobs |= strcmp(f->container, "jobs") == 0;
+		usernames |= strcmp(f->container, "usernames") == 0;
+		if (strcmp(f->type, "delta") == 0)
+			(void) mend_by(&count_plan, f);
+	}
+	if (jobs)
+		jobs_mend();
+	if (usernames)
+		mend_all(&registry_plan);
+	if (*left > MAX_WARNINGS)
+		ereport(WARNING,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("cannot repair: %lld more values are null",
+						(long long) (*left - MAX_WARNINGS)),
+				 errhint("blogstore.verify() lists all of them.")));
+	return mended;
+}
+
+/* A count that is missing is none from here on. */
+void
+mend_missing_count(const Finding *f)
+{
+	if (!f->has_actual)
+		(void) mend_by(&count_plan, f);
+}
+
+/* A name that is not the author's. */
+bool
+mend_username(const Finding *f)
+{
+	return mend_by(layout_is_spread() ? &spread_username_plan : &username_plan, f);
+}
+
+/* Rows of views that lack values: what is to be there is written anew. */
+void
+drop_invalid_copies(const Finding *findings, uint64 n)
+{
+	bool		copies = false;
+	bool		feed = false;
+
+	for (uint64 i = 0; i < n; i++)
+		if (finding_is(&findings[i], "invalid") && in_view(&findings[i]))
+		{
+			copies |= strcmp(findings[i].container, "users") == 0;
+			feed |= strcmp(findings[i].container, "feed") == 0;
+		}
+	if (copies || feed)
+		views_lock();
+	if (copies)
+		mend_all(&copies_plan);
+	if (feed)
+		mend_all(&feed_plan);
+}

@@ -1,0 +1,159 @@
+/*
+ * repair.c
+ *		blogstore.repair(): mend what verify() finds, and fold deltas of counts.
+ *
+ * What verify() found may have changed since, so nothing it says is written:
+ * it only tells where to look. Counts are counted anew with the post locked,
+ * names and views are taken from the present state, the views under their
+ * lock, which keeps the worker out.
+ *
+ * A value that an item must have and lacks is written where it follows from
+ * others; where it does not, a warning says so, and nothing else is mended before it is
+ * written. Runs in backends.
+ */
+#include "postgres.h"
+
+#include "admin/repair.h"
+#include "base/compat.h"
+#include "base/preload.h"
+#include "model/post_counts/post_counts.h"
+#include "model/user_changes/user_changes.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+#include "views/copies_and_feed/copies_and_feed.h"
+#include "views/worker/worker.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+SQL_FUNCTION(repair);
+
+/* A count that is wrong, or missing. */
+static bool
+mend_count(const Finding *f)
+{
+	mend_missing_count(f);
+	return post_counter_repair(&f->post_id);
+}
+
+/* Mend one finding in the containers; values that are missing were before. */
+static bool
+mend(const Finding *f)
+{
+	if (finding_is(f, "invalid"))
+		return false;
+	if (finding_is(f, "orphan"))
+		return mend_orphan(f);
+	if (finding_is(f, "comment_count") || finding_is(f, "like_count"))
+		return mend_count(f);
+	if (finding_is(f, "registry"))
+		return mend_registry(f);
+	if (finding_is(f, "username"))
+		return mend_username(f);
+	return true;				/* else a copy: mend_views() */
+}
+
+/* Refresh every copy that a finding touches, and the feed. */
+static void
+mend_views(const Finding *findings, uint64 n)
+{
+	PostKey    *keys = palloc0(sizeof(PostKey) * n);
+	int			used = 0;
+
+	views_lock();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	for (uint64 i = 0; i < n; i++)
+		/* a comment's or like's own finding does not touch its post */
+		if (findings[i].has_keys && strcmp(findings[i].type, "post") == 0)
+		{
+			keys[used].post_id = findings[i].post_id;
+			keys[used].user_id = findings[i].user_id;
+			keys[used++].creation_date = findings[i].creation_date;
+		}
+	copies_refresh(keys, used);
+	feed_rebuild(false);
+	PopActiveSnapshot();
+}
+
+/* Mend what lacks no value on one machine; returns how many findings were mended. */
+static int64
+mend_here(const Finding *findings, uint64 n, bool with_views)
+{
+	int64		mended = 0;
+
+	for (uint64 i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		mended += mend(&findings[i]);
+	}
+	drop_invalid_copies(findings, n);
+	if (n > 0 && with_views)
+		mend_views(findings, n);
+	fold_everything();
+	return mended;
+}
+
+/* Mend all findings; returns how many were. */
+static int64
+mend_findings(const Finding *findings, uint64 n, bool with_views)
+{
+	int64		left;
+	int64		mended = mend_invalid(findings, n, &left);
+
+	/* the other repairs would fail at a value that is missing */
+	if (left > 0)
+		return mended;
+	return mended + (layout_is_spread() ? mend_spread(findings, n, with_views) :
+					 mend_here(findings, n, with_views));
+}
+
+/*
+ * blogstore.repair(): how many discrepancies were mended. Errors: 25001
+ * (REPEATABLE READ or SERIALIZABLE), 25006, 55000. Locks: the posts concerned, FOR
+ * NO KEY UPDATE; the views' lock.
+ */
+static Datum
+repair(PG_FUNCTION_ARGS)
+{
+	OwnerScope	scope;
+	SPITupleTable *result;
+	Finding    *findings;
+	uint64		n;
+	int64		mended;
+	bool		with_views;
+	bool		spread;
+	int			nest = 0;
+
+	need_writable("repair()");
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("repair() cannot run with a snapshot of the past"),
+				 errhint("Use a READ COMMITTED transaction.")));
+	container_lock_all(true);
+	(void) containers_check();
+	owner_begin(&scope);
+	with_views = views_ready(GetActiveSnapshot());
+	spread = layout_is_spread();
+	if (spread)
+		nest = repair_spread_begin();
+
+	SPI_connect();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	result = verify_run(&n, with_views);
+	PopActiveSnapshot();
+	findings = palloc(sizeof(Finding) * Max(n, 1));
+	for (uint64 i = 0; i < n; i++)
+		finding_get(&findings[i], result->vals[i], result->tupdesc);
+	mended = mend_findings(findings, n, with_views);
+	SPI_finish();
+	if (spread)
+		repair_spread_end(nest);
+	owner_end(&scope);
+	PG_RETURN_INT64(mended);
+}

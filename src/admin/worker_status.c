@@ -1,0 +1,344 @@
+/*
+ * worker_status.c
+ *		What blogstore.stat_worker and blogstore.progress show.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/preload.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "views/change_feed/change_feed.h"
+#include "views/launcher/launcher.h"
+#include "views/worker/worker.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/lmgr.h"
+#include "utils/array.h"
+#include "utils/backend_status.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+PG_FUNCTION_INFO_V1(blogstore_get_worker_status);
+SQL_FUNCTION(get_progress);
+
+typedef enum StatusColumn
+{
+	STATUS_STATE,
+	STATUS_PID,
+	STATUS_SLOT,
+	STATUS_LAG_BYTES,
+	STATUS_LAG_TIME,
+	STATUS_BATCHES,
+	STATUS_CHANGES,
+	STATUS_STARTED_AT,
+	STATUS_LAST_ERROR,
+	STATUS_LAST_ERROR_AT,
+	STATUS_HINT
+} StatusColumn;
+
+#define N_STATUS (STATUS_HINT + 1)
+
+typedef struct Status
+{
+	Datum		value[N_STATUS];
+	bool		isnull[N_STATUS];
+} Status;
+
+static void
+status_set(Status *status, StatusColumn column, Datum value)
+{
+	status->value[column] = value;
+	status->isnull[column] = false;
+}
+
+static void
+status_text(Status *status, StatusColumn column, const char *text)
+{
+	status_set(status, column, CStringGetTextDatum(text));
+}
+
+/* How much WAL the views do not show yet, and for how long. */
+static void
+status_lag(Status *status, XLogRecPtr shown, TimestampTz caught_up_at)
+{
+	XLogRecPtr	flushed = GetFlushRecPtr(NULL);
+	Interval   *lag = palloc0(sizeof(Interval));
+
+	if (shown < flushed)
+		lag->time = GetCurrentTimestamp() - caught_up_at;
+	status_set(status, STATUS_LAG_BYTES,
+			   Int64GetDatum(shown < flushed ? flushed - shown : 0));
+	status_set(status, STATUS_LAG_TIME, IntervalPGetDatum(lag));
+}
+
+/* The slot, and where no worker tells, the WAL that it keeps. */
+static void
+status_slot(Status *status)
+{
+	char		name[NAMEDATALEN];
+	XLogRecPtr	confirmed;
+
+	worker_slot_name(MyDatabaseId, name);
+	if (SearchNamedReplicationSlot(name, true) == NULL)
+		return;
+	confirmed = slot_confirmed(name);
+	status_text(status, STATUS_SLOT, name);
+	if (confirmed != InvalidXLogRecPtr && !RecoveryInProgress())
+	{
+		XLogRecPtr	flushed = GetFlushRecPtr(NULL);
+
+		status_set(status, STATUS_LAG_BYTES,
+				   Int64GetDatum(flushed > confirmed ? flushed - confirmed : 0));
+	}
+}
+
+static const char *
+state_name(const WorkerEntry *entry)
+{
+	switch (entry->state)
+	{
+		case WORKER_WANTED:
+			return entry->failures > 0 ? "waiting to restart" : "starting";
+		case WORKER_STARTING:
+			return "starting";
+		case WORKER_CATCHING_UP:
+			return "catching up";
+		case WORKER_RUNNING:
+			return "running";
+		case WORKER_BLOCKED:
+			return "blocked";
+		case WORKER_STOPPED:
+			return "stopped";
+		case WORKER_NOT_NEEDED:
+			break;
+	}
+	return "no containers";
+}
+
+/* When a process's transaction began; 0: it has none, or there is no such process. */
+static TimestampTz
+transaction_began(int pid)
+{
+	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
+	{
+		const LocalPgBackendStatus *backend = compat_local_beentry(i);
+
+		if (backend != NULL && backend->backendStatus.st_procpid == pid)
+			return backend->backendStatus.st_xact_start_timestamp;
+	}
+	return 0;
+}
+
+/*
+ * A worker that makes its slot waits for transactions that were open when it began: name one that
+ * it waits for.
+ */
+static void
+status_delay(Status *status, int worker)
+{
+	char		name[NAMEDATALEN];
+	ArrayType  *blocking;
+	const int32 *pid;
+	TimestampTz began;
+
+	worker_slot_name(MyDatabaseId, name);
+	if (!slot_is_being_made(name))
+		return;
+	blocking = DatumGetArrayTypeP(DirectFunctionCall1(pg_blocking_pids,
+													  Int32GetDatum(worker)));
+	if (ARR_NDIM(blocking) == 0)
+		return;
+	pid = (const int32 *) ARR_DATA_PTR(blocking);
+	if (*pid == 0)
+	{
+		status_text(status, STATUS_HINT,
+					"The replication slot is made once a prepared transaction has ended; see pg_prepared_xacts.");
+		return;
+	}
+	began = transaction_began(*pid);
+	status_text(status, STATUS_HINT,
+				psprintf("The replication slot is made once the transaction of process %d has ended, which is open since %s.",
+						 *pid, began != 0 ? timestamptz_to_str(began) : "an unknown time"));
+}
+
+/* What the entry, copied under the lock, tells. */
+static void
+status_from_entry(Status *status, const WorkerEntry *entry)
+{
+	XLogRecPtr	shown =
+		pg_atomic_read_u64((pg_atomic_uint64 *) &entry->shown_lsn);
+
+	status_text(status, STATUS_STATE, state_name(entry));
+	status_set(status, STATUS_BATCHES,
+			   Int64GetDatum(pg_atomic_read_u64((pg_atomic_uint64 *) &entry->batches)));
+	status_set(status, STATUS_CHANGES,
+			   Int64GetDatum(pg_atomic_read_u64((pg_atomic_uint64 *) &entry->changes)));
+	if (entry->pid != 0)
+	{
+		status_set(status, STATUS_PID, Int32GetDatum(entry->pid));
+		status_set(status, STATUS_STARTED_AT,
+				   TimestampTzGetDatum(entry->started_at));
+		if (shown != InvalidXLogRecPtr && entry->state != WORKER_BLOCKED)
+			status_lag(status, shown, entry->caught_up_at);
+		status_delay(status, entry->pid);
+	}
+	if (entry->state == WORKER_BLOCKED && entry->remedy[0] != '\0')
+		status_text(status, STATUS_HINT, entry->remedy);
+	if (entry->last_error[0] != '\0')
+	{
+		status_text(status, STATUS_LAST_ERROR, entry->last_error);
+		status_set(status, STATUS_LAST_ERROR_AT,
+				   TimestampTzGetDatum(entry->last_error_at));
+	}
+}
+
+/* A stopped worker: since when the views are not kept, and at what price. */
+static void
+status_stopped(Status *status)
+{
+	OwnerScope	scope;
+	AppliedPosition position;
+	char		name[NAMEDATALEN];
+	int64		kept;
+
+	status_text(status, STATUS_STATE, "stopped");
+	owner_begin(&scope);
+	applied_position_read(&position);
+	owner_end(&scope);
+	if (position.applied_at != 0)
+	{
+		Interval   *lag = palloc0(sizeof(Interval));
+
+		lag->time = GetCurrentTimestamp() - position.applied_at;
+		status_set(status, STATUS_LAG_TIME, IntervalPGetDatum(lag));
+	}
+	worker_slot_name(MyDatabaseId, name);
+	kept = slot_keeps(name);
+	status_text(status, STATUS_HINT,
+				kept > 0 ?
+				psprintf("Call blogstore.start_worker() to have the views kept again; the slot keeps %lld kB of WAL meanwhile.",
+						 (long long) (kept / 1024)) :
+				"Call blogstore.start_worker() to have the views kept again.");
+}
+
+/* Is the worker stopped, by what is written down, if that can be read? */
+static bool
+stopped_by_row(void)
+{
+	Oid			relid = bookkeeping_lookup(BOOK_VIEW_STATE);
+	ViewState	state;
+
+	if (!container_usable(CONTAINER_POSTS) || !OidIsValid(relid))
+		return false;
+	LockRelationOid(relid, AccessShareLock);
+	if (bookkeeping_lookup(BOOK_VIEW_STATE) != relid ||
+		bookkeeping_problem(BOOK_VIEW_STATE, relid, container_owner()) != NULL)
+		return false;
+	view_state_read(&state);
+	return !state.enabled;
+}
+
+/* No worker runs on this server; what to do about it. */
+static void
+status_disabled(Status *status, const char *why, const char *hint)
+{
+	status_text(status, STATUS_STATE, "disabled");
+	if (why != NULL)
+		status_text(status, STATUS_LAST_ERROR, why);
+	status_text(status, STATUS_HINT, hint);
+}
+
+/* The hint where the library is not preloaded: a slot that is left keeps WAL, and nothing here drops it. */
+static const char *
+preload_hint(const Status *status)
+{
+	if (status->isnull[STATUS_SLOT])
+		return PRELOAD_HINT;
+	return psprintf("%s The slot keeps all WAL until then; pg_drop_replication_slot('%s') lets it go.",
+					PRELOAD_HINT,
+					TextDatumGetCString(status->value[STATUS_SLOT]));
+}
+
+static void
+fill_status(Status *status)
+{
+	const char *hint;
+	const char *obstacle;
+	WorkerEntry entry;
+	bool		found;
+
+	status_slot(status);
+	if (!library_preloaded)
+	{
+		status_disabled(status, "the library is not preloaded",
+						preload_hint(status));
+		return;
+	}
+	if (!container_any_exists())
+	{
+		status_text(status, STATUS_STATE, "no containers");
+		status_text(status, STATUS_HINT, "Call blogstore.create_containers().");
+		return;
+	}
+	if (RecoveryInProgress())
+	{
+		status_disabled(status, NULL,
+						"This is a standby; the worker runs on the primary.");
+		return;
+	}
+	obstacle = worker_obstacle(&hint);
+	if (obstacle != NULL)
+	{
+		status_disabled(status, obstacle, hint);
+		return;
+	}
+	found = my_worker_entry_copy(&entry);
+	if (found)
+		status_from_entry(status, &entry);
+	/* a worker that is not up yet, and has not failed to, has not read the row */
+	if (!found ||
+		(entry.failures == 0 && (entry.state == WORKER_WANTED ||
+								 entry.state == WORKER_STARTING)) ?
+		stopped_by_row() : entry.state == WORKER_STOPPED)
+		status_stopped(status);
+	else if (!found)
+		status_text(status, STATUS_STATE, "starting");
+}
+
+/* blogstore.get_worker_status(): one row, always. */
+Datum
+blogstore_get_worker_status(PG_FUNCTION_ARGS)
+{
+	TupleDesc	desc;
+	Status		status;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type is not a row type");
+	desc = BlessTupleDesc(desc);
+	memset(status.value, 0, sizeof(status.value));
+	memset(status.isnull, true, sizeof(status.isnull));
+	fill_status(&status);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, status.value,
+													  status.isnull)));
+}
+
+/* blogstore.get_progress(): the jobs not yet done; none without containers. */
+static Datum
+get_progress(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (container_exists())
+		jobs_show(info->setResult, info->setDesc, rebuild_estimate());
+	return (Datum) 0;
+}

@@ -1,0 +1,44 @@
+/*
+ * wrapper_user.c
+ *		What the wrappers of requests need of C: the user for whom they act.
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/preload.h"
+#include "base/settings.h"
+
+#include "fmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+
+SQL_FUNCTION(current_user_id);
+
+/*
+ * blogstore.current_user_id(required): the user in the setting of this name, which takes
+ * a right to set (PGC_SUSET).
+ *
+ * Returns NULL if there is none and none is required. Errors: 42501; 22004 required
+ * is NULL; 55000.
+ */
+static Datum
+current_user_id(PG_FUNCTION_ARGS)
+{
+	const char *id = blogstore_current_user;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("required must not be null"),
+				 errhint("Pass a value for required.")));
+	if (id != NULL && id[0] != '\0')
+		return DirectFunctionCall1(uuid_in, CStringGetDatum(id));
+	if (PG_GETARG_BOOL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("nobody is signed in"),
+				 errhint("Set \"blogstore.current_user_id\" in this transaction, which takes the right to set it.")));
+	PG_RETURN_NULL();
+}

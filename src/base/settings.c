@@ -1,0 +1,247 @@
+/*
+ * settings.c
+ *		The settings blogstore.*. Those that shape the views are the server's,
+ *		not a session's: changed in postgresql.conf and by a reload.
+ *
+ * Runs where the library is loaded.
+ */
+#include "postgres.h"
+
+#include <ctype.h>
+
+#include "base/compat.h"
+#include "base/settings.h"
+
+#include "common/hashfn.h"
+#include "nodes/pg_list.h"
+#include "utils/guc.h"
+#include "utils/varlena.h"
+
+int			blogstore_feed_size = 100;
+int			blogstore_short_form_length = 200;
+int			blogstore_short_form_format = SHORT_FORM_RAW;
+static char *short_form_properties = NULL;
+int			blogstore_view_refresh_delay = 10;
+int			blogstore_count_refresh_interval = 3000;
+bool		blogstore_track_requests = true;
+bool		blogstore_enable_custom_scan = true;
+char	   *blogstore_current_user = NULL;
+
+static const struct config_enum_entry short_form_formats[] = {
+	{"raw", SHORT_FORM_RAW, false},
+	{"text", SHORT_FORM_TEXT, false},
+	{NULL, 0, false}
+};
+
+/* Is a text a uuid as PostgreSQL writes it? */
+static bool
+is_uuid(const char *text)
+{
+	const char *form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+	for (; *form != '\0' && *text != '\0'; form++, text++)
+		if (*form == '-' ? *text != '-' : !isxdigit((unsigned char) *text))
+			return false;
+	return *form == *text;
+}
+
+/* May blogstore.current_user_id have a value? */
+static bool
+check_current_user(char **value, void **extra, GucSource source)
+{
+	if (*value == NULL || (*value)[0] == '\0' || is_uuid(*value))
+		return true;
+	GUC_check_errdetail("It is no uuid.");
+	GUC_check_errhint("Set the user's id, or nothing for nobody.");
+	return false;
+}
+
+/* The keys that the short form keeps, one after the other, each with a byte 0. */
+typedef struct ShortFormKeys
+{
+	bool		all;
+	int			n;
+	char		key[FLEXIBLE_ARRAY_MEMBER];
+} ShortFormKeys;
+
+static const ShortFormKeys *keys = NULL;
+
+/* A check hook: a list of keys, or * for all. */
+static bool
+check_keys(char **value, void **extra, GucSource source)
+{
+	char	   *copy = pstrdup(*value);
+	List	   *list;
+	ListCell   *lc;
+	ShortFormKeys *parsed;
+	char	   *next;
+
+	if (!SplitGUCList(copy, ',', &list))
+	{
+		GUC_check_errdetail("List syntax is invalid.");
+		pfree(copy);
+		list_free(list);
+		return false;
+	}
+	parsed = compat_guc_malloc(offsetof(ShortFormKeys, key) +
+							   strlen(*value) + 2);
+	if (parsed == NULL)
+		return false;
+	parsed->all = false;
+	parsed->n = list_length(list);
+	next = parsed->key;
+	foreach(lc, list)
+	{
+		strcpy(next, lfirst(lc));
+		parsed->all |= strcmp(next, "*") == 0;
+		next += strlen(next) + 1;
+	}
+	pfree(copy);
+	list_free(list);
+	*extra = parsed;
+	return true;
+}
+
+static void
+assign_keys(const char *value, void *extra)
+{
+	keys = extra;
+}
+
+/* Does the short form keep all properties? */
+bool
+short_form_keeps_all(void)
+{
+	return keys == NULL || keys->all;
+}
+
+/* Does it keep that of a key, of so many bytes? */
+bool
+short_form_keeps(const char *key, int length)
+{
+	const char *one;
+
+	if (short_form_keeps_all())
+		return true;
+	one = keys->key;
+	for (int i = 0; i < keys->n; i++)
+	{
+		if (strlen(one) == length && memcmp(one, key, length) == 0)
+			return true;
+		one += strlen(one) + 1;
+	}
+	return false;
+}
+
+/* The nth key that it keeps; NULL: there are no more. */
+const char *
+short_form_key(int n)
+{
+	const char *one;
+
+	if (keys == NULL || n >= keys->n)
+		return NULL;
+	one = keys->key;
+	for (int i = 0; i < n; i++)
+		one += strlen(one) + 1;
+	return one;
+}
+
+/*
+ * A number for what shapes the short form besides its length; 0 as it is by default. It
+ * is written down with the views, so that a change is seen whenever it is made.
+ */
+int64
+short_form_stamp(void)
+{
+	const char *list = short_form_keeps_all() ? "" : short_form_properties;
+	uint64		stamp;
+
+	if (short_form_keeps_all() && blogstore_short_form_format == SHORT_FORM_RAW)
+		return 0;
+	stamp = hash_bytes_extended((const unsigned char *) list, strlen(list),
+								blogstore_short_form_format +
+								2 * short_form_keeps_all());
+	return (int64) (stamp >> 1) + 1;
+}
+
+/* Define the settings; called once by _PG_init. */
+void
+settings_init(void)
+{
+	DefineCustomIntVariable("blogstore.feed_size",
+							"Posts that the view feed holds.",
+							"Older posts are listed from the posts container. Takes effect on reload.",
+							&blogstore_feed_size,
+							100, 1, 10000,
+							PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("blogstore.short_form_length",
+							"Characters of a post's content in its short form.",
+							"A change has the views built anew on reload.",
+							&blogstore_short_form_length,
+							200, 1, 1000000,
+							PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("blogstore.short_form_format",
+							 "What a post's short form is cut of.",
+							 "Its content as it is (raw), or the text in it without tags and entities (text). A change has the views built anew on reload.",
+							 &blogstore_short_form_format,
+							 SHORT_FORM_RAW, short_form_formats,
+							 PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("blogstore.short_form_properties",
+							   "Keys of a post's properties that its short form keeps.",
+							   "A list of keys of the first level; * for all. A change has the views built anew on reload.",
+							   &short_form_properties,
+							   "*",
+							   PGC_SIGHUP, GUC_LIST_INPUT, check_keys, assign_keys, NULL);
+	DefineCustomIntVariable("blogstore.view_refresh_delay",
+							"Time that commits gather before they are shown in the views while there are many.",
+							"While there are fewer than 200 a second, and for whoever waits for the views, they are shown at once. With 0 they always are.",
+							&blogstore_view_refresh_delay,
+							10, 0, 1000,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("blogstore.count_refresh_interval",
+							"Time that counts alone may be old in the views while many change.",
+							"While few change, and for whoever waits for the views, they are refreshed at once.",
+							&blogstore_count_refresh_interval,
+							3000, 0, 60000,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomBoolVariable("blogstore.track_requests",
+							 "Count what requests cost, for blogstore.stat_requests.",
+							 NULL,
+							 &blogstore_track_requests,
+							 true,
+							 PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("blogstore.enable_custom_scan",
+							 "Have queries in FROM planned as scans of the containers.",
+							 "Otherwise they are planned as function scans, with the same results.",
+							 &blogstore_enable_custom_scan,
+							 true,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomStringVariable("blogstore.current_user_id",
+							   "User for whom wrappers made with as_caller act.",
+							   "Empty for nobody. Set for a transaction by whoever authenticates, who was granted SET on it.",
+							   &blogstore_current_user,
+							   "",
+							   PGC_SUSET, GUC_NOT_IN_SAMPLE,
+							   check_current_user, NULL, NULL);
+	MarkGUCPrefixReserved("blogstore");
+}
+
+/*
+ * Change a setting that anybody may change, of the server or of blogstore, until
+ * AtEOXact_GUC() ends the level that the caller has begun (NewGUCNestLevel()).
+ */
+void
+setting_change(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/* The same until the transaction ends. */
+void
+setting_change_local(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_LOCAL, true, 0, false);
+}

@@ -1,0 +1,454 @@
+/*
+ * shards.c
+ *		Which shards a table of Citus has, where they lie, and how one is kept from
+ *		moving.
+ *
+ * Read from Citus's catalogs, pg_dist_partition, pg_dist_shard and pg_dist_placement, whose
+ * columns are found by name, because they have other numbers from version to version.
+ *
+ * Runs in any process.
+ */
+#include "postgres.h"
+
+#include "cluster/citus/citus.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
+#include "common/hashfn.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+/* The kind of advisory lock by which Citus keeps a shard where it is. */
+#define CITUS_SHARDS_METADATA_LOCK 8
+
+/* A placement that can be used (pg_dist_placement.shardstate). */
+#define CITUS_PLACEMENT_ACTIVE 1
+
+/* A catalog of Citus's that is being read. */
+typedef struct CatalogScan
+{
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;			/* the present row */
+} CatalogScan;
+
+static Oid
+citus_catalog(const char *name)
+{
+	return get_relname_relid(name, PG_CATALOG_NAMESPACE);
+}
+
+/* Is the extension citus in this database? */
+bool
+cluster_has_citus(void)
+{
+	return OidIsValid(citus_catalog("pg_dist_partition"));
+}
+
+/*
+ * Begin to read a catalog's rows; column and index: those with a value, by an index;
+ * NULL: all.
+ */
+static void
+catalog_begin(CatalogScan *scan, const char *catalog, const char *index,
+			  const char *column, Oid equal, Datum value)
+{
+	Oid			relid = citus_catalog(catalog);
+	Oid			index_id = index ? citus_catalog(index) : InvalidOid;
+	ScanKeyData key;
+
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("this version of Citus has no table \"%s\"", catalog),
+				 errhint("blogstore knows Citus 13.")));
+	scan->rel = table_open(relid, AccessShareLock);
+	if (column != NULL)
+		ScanKeyInit(&key, get_attnum(relid, column), BTEqualStrategyNumber,
+					equal, value);
+	scan->scan = systable_beginscan(scan->rel, index_id, OidIsValid(index_id),
+									NULL, column ? 1 : 0, &key);
+	scan->tuple = NULL;
+}
+
+static bool
+catalog_next(CatalogScan *scan)
+{
+	scan->tuple = systable_getnext(scan->scan);
+	return HeapTupleIsValid(scan->tuple);
+}
+
+static void
+catalog_end(CatalogScan *scan)
+{
+	systable_endscan(scan->scan);
+	table_close(scan->rel, AccessShareLock);
+}
+
+/* A column of the present row. */
+static Datum
+catalog_value(const CatalogScan *scan, const char *column, bool *isnull)
+{
+	AttrNumber	attno = get_attnum(RelationGetRelid(scan->rel), column);
+
+	if (attno == InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("\"%s\" of this version of Citus has no column \"%s\"",
+						RelationGetRelationName(scan->rel), column),
+				 errhint("blogstore knows Citus 13.")));
+	return heap_getattr(scan->tuple, attno, RelationGetDescr(scan->rel), isnull);
+}
+
+/* A bound of a shard's range, which Citus keeps as text; NULL: the range has none. */
+static int32
+catalog_bound(const CatalogScan *scan, const char *column, int32 none)
+{
+	bool		isnull;
+	Datum		value = catalog_value(scan, column, &isnull);
+
+	return isnull ? none :
+		DatumGetInt32(DirectFunctionCall1(int4in,
+										  CStringGetDatum(TextDatumGetCString(value))));
+}
+
+/* The group of this node: 0 is the coordinator's. */
+int
+cluster_local_group(void)
+{
+	CatalogScan scan;
+	int			group = 0;
+	bool		isnull;
+
+	catalog_begin(&scan, "pg_dist_local_group", NULL, NULL, InvalidOid, (Datum) 0);
+	if (catalog_next(&scan))
+		group = DatumGetInt32(catalog_value(&scan, "groupid", &isnull));
+	catalog_end(&scan);
+	return group;
+}
+
+/* Who has written a row, as a transaction id that is not used again; 0: that was long ago. */
+static uint64
+writer_of(HeapTuple row)
+{
+	TransactionId by = HeapTupleHeaderGetXmin(row->t_data);
+	FullTransactionId next = ReadNextFullTransactionId();
+
+	if (!TransactionIdIsNormal(by))
+		return 0;
+	return U64FromFullTransactionId(next) - (uint32) (XidFromFullTransactionId(next) - by);
+}
+
+/* How is a table spread: hash or reference, and in which colocation? */
+static bool
+read_distribution(ShardMap *map, Oid table)
+{
+	CatalogScan scan;
+	char		method = '\0';
+	bool		isnull;
+
+	catalog_begin(&scan, "pg_dist_partition",
+				  "pg_dist_partition_logical_relid_index", "logicalrelid",
+				  F_OIDEQ, ObjectIdGetDatum(table));
+	if (catalog_next(&scan))
+	{
+		method = DatumGetChar(catalog_value(&scan, "partmethod", &isnull));
+		map->colocation = DatumGetInt32(catalog_value(&scan, "colocationid",
+													  &isnull));
+		map->by = writer_of(scan.tuple);
+	}
+	catalog_end(&scan);
+	map->everywhere = method == 'n';
+	return method == 'n' || method == 'h';
+}
+
+static int
+compare_shards(const void *a, const void *b)
+{
+	int32		first_a = ((const Shard *) a)->first;
+	int32		first_b = ((const Shard *) b)->first;
+
+	return first_a < first_b ? -1 : first_a > first_b;
+}
+
+/* Read which shards a table has, and the ranges of them. */
+static void
+read_shards(ShardMap *map, Oid table)
+{
+	CatalogScan scan;
+	int			room = 32;
+
+	map->n = 0;
+	map->shard = palloc(sizeof(Shard) * room);
+	catalog_begin(&scan, "pg_dist_shard", "pg_dist_shard_logical_relid_index",
+				  "logicalrelid", F_OIDEQ, ObjectIdGetDatum(table));
+	while (catalog_next(&scan))
+	{
+		bool		isnull;
+		Shard	   *shard;
+
+		if (map->n == room)
+			map->shard = repalloc(map->shard, sizeof(Shard) * (room *= 2));
+		shard = &map->shard[map->n++];
+		shard->id = DatumGetInt64(catalog_value(&scan, "shardid", &isnull));
+		shard->first = catalog_bound(&scan, "shardminvalue", PG_INT32_MIN);
+		shard->last = catalog_bound(&scan, "shardmaxvalue", PG_INT32_MAX);
+		shard->group = -1;
+		shard->by = 0;
+		shard->table = InvalidOid;
+	}
+	catalog_end(&scan);
+	qsort(map->shard, map->n, sizeof(Shard), compare_shards);
+	for (int i = 0; i < map->n; i++)
+		map->shard[i].number = i;
+}
+
+/* Read where a shard lies; of one that lies on every node, that it does on this one. */
+static void
+read_placement(Shard *shard, int here)
+{
+	CatalogScan scan;
+
+	catalog_begin(&scan, "pg_dist_placement", "pg_dist_placement_shardid_index",
+				  "shardid", F_INT8EQ, Int64GetDatum(shard->id));
+	while (catalog_next(&scan))
+	{
+		bool		isnull;
+		int			group = DatumGetInt32(catalog_value(&scan, "groupid",
+														&isnull));
+
+		if (DatumGetInt32(catalog_value(&scan, "shardstate", &isnull)) !=
+			CITUS_PLACEMENT_ACTIVE || shard->group == here)
+			continue;
+		shard->group = group;
+		shard->by = writer_of(scan.tuple);
+	}
+	catalog_end(&scan);
+}
+
+/*
+ * Read how a table is spread, in the current memory context; false: it is not spread, or in
+ * another way. Shards that lie here have their tables.
+ */
+bool
+shard_map_read(ShardMap *map, Oid table)
+{
+	int			here;
+
+	if (!cluster_has_citus() || !read_distribution(map, table))
+		return false;
+	here = cluster_local_group();
+	read_shards(map, table);
+	for (int i = 0; i < map->n; i++)
+	{
+		Shard	   *shard = &map->shard[i];
+
+		read_placement(shard, here);
+		if (shard->group == here)
+			shard->table = get_relname_relid(psprintf("%s_" INT64_FORMAT,
+													  get_rel_name(table),
+													  shard->id),
+											 get_rel_namespace(table));
+	}
+	return true;
+}
+
+/* The shard that takes a key, by its hash; NO_SHARD: none does. */
+int
+shard_of_key(const ShardMap *map, const pg_uuid_t *key)
+{
+	int32		hash = DatumGetInt32(DirectFunctionCall1(uuid_hash,
+														 UUIDPGetDatum(key)));
+	int			low = 0;
+	int			high = map->n - 1;
+
+	while (low <= high)
+	{
+		int			middle = (low + high) / 2;
+
+		if (hash < map->shard[middle].first)
+			high = middle - 1;
+		else if (hash > map->shard[middle].last)
+			low = middle + 1;
+		else
+			return middle;
+	}
+	return NO_SHARD;
+}
+
+/*
+ * A number for which shards of a table lie on a group of nodes (ALL_GROUPS: there are): another one whenever
+ * a shard has come, or gone, or been split. Not 0.
+ */
+int64
+shards_number(const ShardMap *map, int group)
+{
+	uint64		number = 1;
+
+	for (int i = 0; i < map->n; i++)
+		if (group == ALL_GROUPS || map->shard[i].group == group)
+			number = hash_combine64(number, (uint64) map->shard[i].id);
+	return number == 0 ? 1 : (int64) number;
+}
+
+/* Is a name that of a shard of a table: the table's, and a number? */
+bool
+shard_has_name_of(const char *name, const char *table)
+{
+	size_t		length = strlen(table);
+	const char *number = name + length + 1;
+
+	return strncmp(name, table, length) == 0 && name[length] == '_' &&
+		*number != '\0' && strspn(number, "0123456789") == strlen(number);
+}
+
+/* What holds a shard, and all of its colocation, still. */
+static LOCKTAG
+lock_of(const ShardMap *map, int shard)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, (uint32) shard,
+						 (uint32) map->colocation, CITUS_SHARDS_METADATA_LOCK);
+	return tag;
+}
+
+/*
+ * Keep a shard of a table that is spread by hash where it is until the transaction
+ * ends, as who writes through Citus does. Who moves or splits it takes the same lock
+ * on every node, exclusively, before it says that it lies elsewhere. So look again where
+ * it lies once this returns.
+ */
+void
+shard_hold(const ShardMap *map, int shard)
+{
+	LOCKTAG		tag = lock_of(map, shard);
+
+	(void) LockAcquire(&tag, ShareLock, false, false);
+	AcceptInvalidationMessages();
+}
+
+/* Who has held a shard once, and not written to it, lets it go. */
+void
+shard_let_go(const ShardMap *map, int shard)
+{
+	LOCKTAG		tag = lock_of(map, shard);
+
+	(void) LockRelease(&tag, ShareLock, false);
+}
+
+/* The node that the present row of pg_dist_node tells of; false: it is no primary. */
+static bool
+take_node(const CatalogScan *scan, ClusterNode *node)
+{
+	bool		isnull;
+	Datum		role = catalog_value(scan, "noderole", &isnull);
+
+	if (isnull || strcmp(DatumGetCString(DirectFunctionCall1(enum_out, role)), "primary") != 0)
+		return false;
+	node->group = DatumGetInt32(catalog_value(scan, "groupid", &isnull));
+	node->id = DatumGetInt32(catalog_value(scan, "nodeid", &isnull));
+	node->host = TextDatumGetCString(catalog_value(scan, "nodename", &isnull));
+	node->port = DatumGetInt32(catalog_value(scan, "nodeport", &isnull));
+	return true;
+}
+
+/* Where the primary node of a group is; false: there is none. */
+bool
+cluster_node_of_group(int group, ClusterNode *node)
+{
+	CatalogScan scan;
+	bool		found = false;
+
+	catalog_begin(&scan, "pg_dist_node", NULL, NULL, InvalidOid, (Datum) 0);
+	while (!found && catalog_next(&scan))
+		found = take_node(&scan, node) && node->group == group;
+	catalog_end(&scan);
+	return found;
+}
+
+/* The other nodes that are in use, the coordinator among them; at most so many. */
+int
+cluster_other_nodes(ClusterNode *nodes, int limit)
+{
+	CatalogScan scan;
+	int			here = cluster_local_group();
+	int			n = 0;
+
+	catalog_begin(&scan, "pg_dist_node", NULL, NULL, InvalidOid, (Datum) 0);
+	while (n < limit && catalog_next(&scan))
+	{
+		bool		isnull;
+
+		if (DatumGetBool(catalog_value(&scan, "isactive", &isnull)) &&
+			take_node(&scan, &nodes[n]) && nodes[n].group != here)
+			n++;
+	}
+	catalog_end(&scan);
+	return n;
+}
+
+/* Are there other nodes than this one? */
+bool
+cluster_has_nodes(void)
+{
+	CatalogScan scan;
+	int			here = cluster_local_group();
+	bool		found = false;
+
+	catalog_begin(&scan, "pg_dist_node", NULL, NULL, InvalidOid, (Datum) 0);
+	while (!found && catalog_next(&scan))
+	{
+		bool		isnull;
+
+		found = DatumGetInt32(catalog_value(&scan, "groupid", &isnull)) != here;
+	}
+	catalog_end(&scan);
+	return found;
+}
+
+/* A function of Citus's. Errors: 55000. */
+void *
+cluster_function(const char *name)
+{
+	void	   *function = load_external_function("$libdir/citus", name, false,
+												  NULL);
+
+	if (function == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("this version of Citus has no function \"%s\"", name),
+				 errhint("blogstore knows Citus 13, whose functions are hidden from it with PostgreSQL 16 and later unless Citus is built with CFLAGS_SL_MODULE empty.")));
+	return function;
+}
+
+/*
+ * This transaction writes to a shard of this node, past Citus: what it may write on other nodes, by
+ * Citus, must not be committed there before it is here. So it is prepared there first. What
+ * a worker writes it would write again, and so its transactions do without.
+ *
+ * Errors: 55000 if this version of Citus cannot be told.
+ */
+void
+cluster_writes_here(void)
+{
+	static void (*prepare_first) (void) = NULL;
+
+	if (MyBackendType == B_BG_WORKER)
+		return;
+	if (prepare_first == NULL)
+		prepare_first = (void (*) (void))
+			cluster_function(CITUS_PREPARE_FIRST);
+	prepare_first();
+}

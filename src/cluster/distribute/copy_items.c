@@ -1,0 +1,264 @@
+/*
+ * copy_items.c
+ *		Copying the items of one machine to the tables of a cluster, and once more those that
+ *		have changed since.
+ *
+ * The statements are INSERT ... SELECT, which Citus carries out as COPY to the shards. Nobody
+ * waits for them: they take the locks of a reader on the old tables, and the new ones are nobody
+ * else's before the transaction ends.
+ *
+ * Copies of posts are not among what is copied: the nodes' workers make them, of the posts that
+ * lie there.
+ *
+ * Runs in a backend, in SPI.
+ */
+#include "postgres.h"
+
+#include "base/settings.h"
+#include "cluster/citus/citus.h"
+#include "cluster/distribute/distribute.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "storage/layout/layout.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/uuid.h"
+
+/* A leaf's name in SQL. */
+static char *
+sql_name(Oid relid)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  get_rel_name(relid));
+}
+
+/* Run a statement by a snapshot. */
+static int64
+run_by(Snapshot snapshot, const char *sql, int nargs, Oid *types, Datum *values)
+{
+	SPIPlanPtr	plan = SPI_prepare(sql, nargs, types);
+
+	if (plan == NULL ||
+		SPI_execute_snapshot(plan, values, NULL, snapshot, InvalidSnapshot,
+							 false, true, 0) < 0)
+		elog(ERROR, "could not run \"%s\"", sql);
+	SPI_freeplan(plan);
+	return SPI_processed;
+}
+
+/* Copy all that a snapshot shows. */
+void
+spread_copy(Spread *spread, Snapshot snapshot)
+{
+	ListCell   *lc;
+
+	foreach(lc, spread->sources)
+	{
+		const SpreadSource *source = lfirst(lc);
+
+		spread->copied +=
+			run_by(snapshot,
+				   psprintf("INSERT INTO %s (%s) SELECT %s FROM %s", source->target,
+							source->columns, source->columns,
+							sql_name(source->leaf)), 0, NULL, NULL);
+	}
+}
+
+/* ------------------------------------------------------------------------
+ * Once more
+ * ------------------------------------------------------------------------ */
+
+/* How many keys are dealt with together, at least if there are as many. */
+#define MANY_KEYS 200000
+
+/* What has changed in leaves that are copied to the same table, and is not dealt with yet. */
+typedef struct Pending
+{
+	MemoryContext context;
+	ChangedKeys *gone;			/* of all leaves */
+	List	   *come;			/* of ChangedKeys: of one leaf each */
+	int64		n;
+	int64		rows;			/* that were dealt with */
+} Pending;
+
+static void
+begin_pending(Pending *pending)
+{
+	MemoryContextReset(pending->context);
+	pending->gone = NULL;
+	pending->come = NIL;
+	pending->n = 0;
+}
+
+/* Some of the keys as arrays, the arguments of a statement. */
+static void
+make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum *values)
+{
+	Datum	   *value = palloc_extended(sizeof(Datum) * n, MCXT_ALLOC_HUGE);
+	Oid			type = keys->source->key_type;
+	int16		length;
+	bool		by_value;
+	char		align;
+
+	get_typlenbyvalalign(type, &length, &by_value, &align);
+	for (int i = 0; i < keys->source->nkeys; i++)
+	{
+		for (int j = 0; j < n; j++)
+			value[j] = keys->key[i][which ? which[j] : j];
+		types[i] = get_array_type(type);
+		values[i] = PointerGetDatum(construct_array(value, n, type, length,
+													by_value, align));
+	}
+	pfree(value);
+}
+
+/* Which rows of a table, o, have the keys of c? */
+static char *
+same_key(const SpreadSource *source)
+{
+	return source->nkeys == 1 ? psprintf("o.%s = c.first", source->key[0]) :
+		psprintf("o.%s = c.first AND o.%s = c.second", source->key[0], source->key[1]);
+}
+
+#define UNNEST(source) \
+	((source)->nkeys == 1 ? "unnest($1) AS c (first)" : \
+	 "unnest($1, $2) AS c (first, second)")
+
+/* Delete what has gone from the new table: some of the keys, of one shard if it is spread. */
+static void
+delete_some(const ChangedKeys *gone, const int *which, int n)
+{
+	const SpreadSource *source = gone->source;
+	Oid			types[2];
+	Datum		values[2];
+
+	if (n == 0)
+		return;
+	make_arrays(gone, which, n, types, values);
+	/* by the first condition Citus sees which shards it is about */
+	if (SPI_execute_with_args(psprintf("DELETE FROM %s AS o USING %s WHERE o.%s = ANY ($1) AND %s",
+									   source->target, UNNEST(source),
+									   source->key[0], same_key(source)),
+							  source->nkeys, types, values, NULL, false, 0) < 0)
+		elog(ERROR, "could not delete from %s", source->target);
+}
+
+static void
+delete_gone(const ChangedKeys *gone)
+{
+	ShardMap	map;
+	int		   *shard;
+	int		   *which;
+
+	if (!gone->source->spread)
+	{
+		delete_some(gone, NULL, gone->n);
+		return;
+	}
+	if (!shard_map_read(&map, table_lookup("posts" NEW_SUFFIX)))
+		elog(ERROR, "the new table is not spread");
+	shard = palloc_extended(sizeof(int) * Max(gone->n, 1), MCXT_ALLOC_HUGE);
+	which = palloc_extended(sizeof(int) * Max(gone->n, 1), MCXT_ALLOC_HUGE);
+	for (int i = 0; i < gone->n; i++)
+		shard[i] = shard_of_key(&map, DatumGetUUIDP(gone->key[0][i]));
+	for (int s = 0; s < map.n; s++)
+	{
+		int			n = 0;
+
+		for (int i = 0; i < gone->n; i++)
+			if (shard[i] == s)
+				which[n++] = i;
+		delete_some(gone, which, n);
+	}
+}
+
+/* Copy what has come to a leaf. */
+static int64
+copy_come(const ChangedKeys *come, Snapshot now)
+{
+	const SpreadSource *source = come->source;
+	Oid			types[2];
+	Datum		values[2];
+
+	if (come->n == 0)
+		return 0;
+	make_arrays(come, NULL, come->n, types, values);
+	return run_by(now, psprintf("INSERT INTO %s (%s) SELECT %s FROM %s AS o JOIN %s ON %s",
+								source->target, source->columns, source->columns,
+								sql_name(source->leaf), UNNEST(source),
+								same_key(source)), source->nkeys, types, values);
+}
+
+/* Deal with what has changed. */
+static void
+flush(Pending *pending, Snapshot now)
+{
+	MemoryContext old = MemoryContextSwitchTo(pending->context);
+	ListCell   *lc;
+
+	pending->rows += pending->n;
+	if (pending->gone != NULL)
+		delete_gone(pending->gone);
+	foreach(lc, pending->come)
+		(void) copy_come(lfirst(lc), now);
+	MemoryContextSwitchTo(old);
+	begin_pending(pending);
+}
+
+/* Add what has changed in a leaf. */
+static void
+add_changes(Pending *pending, const SpreadSource *source, Snapshot before,
+			Snapshot now)
+{
+	MemoryContext old = MemoryContextSwitchTo(pending->context);
+	ChangedKeys *come = changed_keys_make(source);
+	int			gone;
+
+	if (pending->gone == NULL)
+		pending->gone = changed_keys_make(source);
+	gone = pending->gone->n;
+	changes_find(source, before, now, pending->gone, come);
+	pending->n += pending->gone->n - gone + come->n;
+	pending->come = lappend(pending->come, come);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Once the tables hold what one snapshot shows, have them hold what a newer one does. Returns how many
+ * rows have gone or come.
+ */
+int64
+spread_repeat(Spread *spread, Snapshot before, Snapshot now)
+{
+	Pending		pending = {
+		.context = AllocSetContextCreate(CurrentMemoryContext, "blogstore changed keys",
+										 ALLOCSET_DEFAULT_SIZES)
+	};
+	int			nest = NewGUCNestLevel();
+	ListCell   *lc;
+
+	/* by the index, whatever is known of the table */
+	setting_change("enable_hashjoin", "off");
+	setting_change("enable_mergejoin", "off");
+	setting_change("enable_seqscan", "off");
+	begin_pending(&pending);
+	foreach(lc, spread->sources)
+	{
+		const SpreadSource *source = lfirst(lc);
+
+		if (pending.n > MANY_KEYS ||
+			(pending.gone != NULL &&
+			 strcmp(pending.gone->source->target, source->target) != 0))
+			flush(&pending, now);
+		add_changes(&pending, source, before, now);
+	}
+	flush(&pending, now);
+	AtEOXact_GUC(true, nest);
+	MemoryContextDelete(pending.context);
+	spread->repeated += pending.rows;
+	return pending.rows;
+}

@@ -1,0 +1,279 @@
+/*
+ * distribution_plan.c
+ *		Which tables are copied to which, what of the owner's is carried over, and what is in
+ *		the way.
+ *
+ * The tables are their owner's, who may have added columns, indexes, rights. What the new tables
+ * can have they get. What they cannot, or what would run on the nodes with the rights of who moves the
+ * containers, is refused before anything is done, instead of being lost.
+ *
+ * Runs in a backend, in SPI, with nothing but pg_catalog in search_path.
+ */
+#include "postgres.h"
+
+#include "cluster/distribute/distribute.h"
+
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+/* The first column of what a query finds, as texts. */
+static List *
+texts_of(const char *sql)
+{
+	List	   *texts = NIL;
+
+	if (SPI_execute(sql, false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not run \"%s\"", sql);
+	for (uint64 i = 0; i < SPI_processed; i++)
+		texts = lappend(texts, SPI_getvalue(SPI_tuptable->vals[i],
+											SPI_tuptable->tupdesc, 1));
+	return texts;
+}
+
+/* Run what a query makes. */
+static void
+run_each(const char *sql)
+{
+	List	   *statements = texts_of(sql);
+	ListCell   *lc;
+
+	foreach(lc, statements)
+		(void) create_run_sql(lfirst(lc));
+}
+
+/* Errors: 0A000 if a query finds anything. */
+static void
+refuse_any(const char *sql)
+{
+	List	   *found = texts_of(sql);
+
+	if (found != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("%s cannot be carried over to a cluster",
+						(char *) linitial(found)),
+				 errhint("Drop it, and make it anew afterwards where Citus allows that.")));
+}
+
+/* All tables that are moved. */
+#define OLD_TABLES \
+	"WITH t AS (SELECT relid FROM pg_partition_tree('" POSTS_SQL "')" \
+	" UNION SELECT relid FROM pg_partition_tree('" USERS_SQL "')" \
+	" UNION SELECT '" USERNAMES_SQL "'::regclass) "
+
+/* Of what depends on them and stays with them. */
+#define DEPENDENT(class) \
+	"pg_depend AS d WHERE d.classid = '" class "'::regclass" \
+	" AND d.refclassid = 'pg_class'::regclass AND d.refobjid IN (SELECT relid FROM t)"
+
+static const char *const obstacles[] = {
+	OLD_TABLES "SELECT format('trigger %I of %s', tgname, tgrelid::regclass)"
+	" FROM pg_trigger WHERE NOT tgisinternal AND tgrelid IN (SELECT relid FROM t)",
+
+	OLD_TABLES "SELECT format('rule %I of %s', rulename, ev_class::regclass)"
+	" FROM pg_rewrite WHERE ev_class IN (SELECT relid FROM t)",
+
+	OLD_TABLES "SELECT format('view %s', r.ev_class::regclass) FROM pg_rewrite AS r"
+	" WHERE r.oid IN (SELECT d.objid FROM " DEPENDENT("pg_rewrite") ")",
+
+	OLD_TABLES "SELECT format('function %s', d.objid::regprocedure) FROM " DEPENDENT("pg_proc"),
+
+	OLD_TABLES "SELECT format('policy %I of %s', polname, polrelid::regclass)"
+	" FROM pg_policy WHERE polrelid IN (SELECT relid FROM t)",
+
+	OLD_TABLES "SELECT format('publication %I of %s', p.pubname, r.prrelid::regclass)"
+	" FROM pg_publication_rel AS r JOIN pg_publication AS p ON p.oid = r.prpubid"
+	" WHERE r.prrelid IN (SELECT relid FROM t)",
+
+	OLD_TABLES "SELECT format('constraint %I of %s', conname, conrelid::regclass) FROM pg_constraint"
+	" WHERE (contype IN ('f', 'x') AND (conrelid IN (SELECT relid FROM t) OR confrelid IN (SELECT relid FROM t)))"
+	" OR (contype = 'c' AND conrelid IN ('" USERS_SQL "'::regclass, '" USERNAMES_SQL "'::regclass))",
+
+	/* it would be evaluated by who moves the containers */
+	OLD_TABLES "SELECT format('constraint %I of %s', conname, conrelid::regclass) FROM pg_constraint"
+	" WHERE contype = 'c' AND conrelid = '" POSTS_SQL "'::regclass AND EXISTS (SELECT FROM pg_depend AS d"
+	" WHERE d.classid = 'pg_constraint'::regclass AND d.objid = pg_constraint.oid"
+	" AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass))",
+
+	OLD_TABLES "SELECT format('index %s', indexrelid::regclass) FROM pg_index"
+	" WHERE indrelid IN (SELECT relid FROM t) AND EXISTS (SELECT FROM pg_depend AS d"
+	" WHERE d.classid = 'pg_class'::regclass AND d.objid = indexrelid"
+	" AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass))",
+
+	/* as would a default be, and what belongs to a type of the owner's */
+	OLD_TABLES "SELECT format('default of column %I of %s', a.attname, a.attrelid::regclass) FROM pg_attrdef AS f"
+	" JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum"
+	" WHERE f.adrelid IN (SELECT relid FROM t) AND EXISTS (SELECT FROM pg_depend AS d"
+	" WHERE d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid"
+	" AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass))",
+
+	OLD_TABLES "SELECT format('type %s of column %I of %s', a.atttypid::regtype, a.attname, a.attrelid::regclass)"
+	" FROM pg_attribute AS a JOIN pg_type AS y ON y.oid = a.atttypid LEFT JOIN pg_type AS e ON e.oid = y.typelem"
+	" WHERE a.attrelid IN (SELECT relid FROM t) AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid >= 16384"
+	" AND (y.typtype NOT IN ('b', 'e') OR e.typtype NOT IN ('b', 'e'))",
+
+	OLD_TABLES "SELECT format('generated column %I of %s', attname, attrelid::regclass) FROM pg_attribute"
+	" WHERE attrelid IN (SELECT relid FROM t) AND attnum > 0 AND NOT attisdropped"
+	" AND (attgenerated <> '' OR attidentity <> '')",
+
+	OLD_TABLES "SELECT format('right on column %I of %s', attname, attrelid::regclass) FROM pg_attribute"
+	" WHERE attrelid IN (SELECT relid FROM t) AND attnum > 0 AND NOT attisdropped AND attacl IS NOT NULL"
+};
+
+/* Errors: 0A000 if there is anything about the tables that would be lost. */
+void
+spread_refuse_obstacles(void)
+{
+	for (int i = 0; i < lengthof(obstacles); i++)
+		refuse_any(obstacles[i]);
+}
+
+/* ------------------------------------------------------------------------
+ * What is carried over
+ * ------------------------------------------------------------------------ */
+
+/* Columns that the owner has added, and the checks of posts. */
+void
+spread_carry_columns(void)
+{
+	run_each("SELECT format('ALTER TABLE %s ADD COLUMN %I %s%s%s%s', v.new, a.attname,"
+			 " format_type(a.atttypid, a.atttypmod),"
+			 " (SELECT format(' COLLATE %I.%I', n.nspname, c.collname) FROM pg_collation AS c"
+			 "  JOIN pg_namespace AS n ON n.oid = c.collnamespace JOIN pg_type AS ty ON ty.oid = a.atttypid"
+			 "  WHERE c.oid = a.attcollation AND a.attcollation <> ty.typcollation),"
+			 " ' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid),"
+			 " CASE WHEN a.attnotnull THEN ' NOT NULL' END)"
+			 " FROM (VALUES ('" POSTS_SQL "'::regclass, '" POSTS_SQL NEW_SUFFIX "'::regclass, '" POSTS_SQL NEW_SUFFIX "'::regclass),"
+			 " ('" USERS_SQL "', '" USERS_SQL NEW_SUFFIX "', '" USERS_SQL NEW_SUFFIX "'),"
+			 " ('" USERS_SQL "', '" EVERYONE_SQL "', '" USERS_SQL NEW_SUFFIX "')) AS v (old, new, made)"
+			 " JOIN pg_attribute AS a ON a.attrelid = v.old AND a.attnum > 0 AND NOT a.attisdropped"
+			 " LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum"
+			 " WHERE NOT EXISTS (SELECT FROM pg_attribute AS m WHERE m.attrelid = v.made AND m.attname = a.attname)"
+			 " ORDER BY v.new, a.attnum");
+	run_each("SELECT format('ALTER TABLE " POSTS_SQL NEW_SUFFIX " ADD CONSTRAINT %I %s', conname, pg_get_constraintdef(oid))"
+			 " FROM pg_constraint WHERE contype = 'c' AND conrelid = '" POSTS_SQL "'::regclass ORDER BY conname");
+}
+
+/* The indexes that leaves have, and which table takes their place: o has those of old leaves. */
+#define INDEXES \
+	"WITH leaf AS (SELECT c.oid, c.relname, r.root, (regexp_match(pg_get_expr(c.relpartbound, c.oid), '''(.*)'''))[1] AS type" \
+	" FROM (VALUES ('posts'), ('users')) AS r (root), pg_partition_tree(('" BLOGSTORE_SCHEMA ".' || r.root)::regclass) AS t" \
+	" JOIN pg_class AS c ON c.oid = t.relid WHERE t.isleaf AND c.relkind = 'r')," \
+	" old AS (SELECT *, CASE WHEN root = 'users' AND type = 'user' THEN '" EVERYONE_TABLE "' ELSE root || '_' || type END AS target FROM leaf)," \
+	" made AS (SELECT i.indrelid, substring(pg_get_indexdef(i.indexrelid) FROM ' USING .*$') AS def FROM pg_index AS i)," \
+	" o AS (SELECT DISTINCT ON (old.target, x.def) old.target, x.def, i.indisunique, i.indkey, i.indnkeyatts, i.indexrelid, old.oid AS leaf, old.root," \
+	"  CASE WHEN starts_with(n.relname, old.relname) THEN old.target || substr(n.relname, length(old.relname) + 1)" \
+	"  ELSE n.relname || '" NEW_SUFFIX "' END AS name" \
+	" FROM old JOIN pg_index AS i ON i.indrelid = old.oid AND i.indisvalid AND NOT i.indisreplident" \
+	" JOIN pg_class AS n ON n.oid = i.indexrelid," \
+	" LATERAL (SELECT substring(pg_get_indexdef(i.indexrelid) FROM ' USING .*$') AS def) AS x" \
+	" WHERE NOT EXISTS (SELECT FROM made AS m WHERE m.def = x.def" \
+	"  AND m.indrelid = ('" BLOGSTORE_SCHEMA ".' || old.target)::regclass)" \
+	" ORDER BY old.target, x.def, n.relname) "
+
+/* Indexes that the owner has added. Errors: 0A000. */
+void
+spread_carry_indexes(void)
+{
+	refuse_any(INDEXES "SELECT format('unique index %s without the partition key', o.indexrelid::regclass) FROM o"
+			   " WHERE o.indisunique AND o.target <> '" EVERYONE_TABLE "' AND NOT EXISTS (SELECT FROM pg_attribute AS a"
+			   " WHERE a.attrelid = o.leaf AND a.attname = CASE o.root WHEN 'posts' THEN 'post_id' ELSE 'user_id' END"
+			   " AND a.attnum = ANY ((o.indkey::int2[])[0:o.indnkeyatts - 1]))");
+	run_each(INDEXES "SELECT format('CREATE %sINDEX %I ON " BLOGSTORE_SCHEMA ".%I%s',"
+			 " CASE WHEN o.indisunique THEN 'UNIQUE ' END, o.name, o.target, o.def) FROM o");
+}
+
+/* Rights on the tables as a whole. */
+void
+spread_carry_rights(void)
+{
+	run_each("SELECT format('GRANT %s ON %s TO %s%s', x.privilege_type, v.new,"
+			 " CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(x.grantee)) END,"
+			 " CASE WHEN x.is_grantable THEN ' WITH GRANT OPTION' END)"
+			 " FROM (VALUES ('" POSTS_SQL "'::regclass, '" POSTS_SQL NEW_SUFFIX "'::regclass),"
+			 " ('" USERS_SQL "', '" USERS_SQL NEW_SUFFIX "'), ('" USERS_SQL "', '" EVERYONE_SQL "'),"
+			 " ('" USERNAMES_SQL "', '" USERNAMES_SQL NEW_SUFFIX "')) AS v (old, new)"
+			 " JOIN pg_class AS c ON c.oid = v.old, aclexplode(c.relacl) AS x"
+			 " WHERE x.grantee <> c.relowner");
+}
+
+/* ------------------------------------------------------------------------
+ * What is copied
+ * ------------------------------------------------------------------------ */
+
+/* The columns that a leaf and its new table both have, in SQL. */
+static char *
+common_columns(Oid leaf, const char *target)
+{
+	return linitial(texts_of(psprintf("SELECT string_agg(quote_ident(o.attname), ', ' ORDER BY o.attnum)"
+									  " FROM pg_attribute AS o JOIN pg_attribute AS n ON n.attname = o.attname"
+									  " WHERE o.attrelid = %u AND n.attrelid = %s::regclass AND o.attnum > 0"
+									  " AND n.attnum > 0 AND NOT o.attisdropped AND NOT n.attisdropped",
+									  leaf, quote_literal_cstr(target))));
+}
+
+static void
+add_source(Spread *spread, Oid leaf, const char *target, const char *first,
+		   const char *second, Oid key_type)
+{
+	SpreadSource *source = palloc0(sizeof(SpreadSource));
+
+	source->leaf = leaf;
+	source->target = target;
+	source->columns = common_columns(leaf, target);
+	source->nkeys = second ? 2 : 1;
+	source->key[0] = first;
+	source->key[1] = second;
+	source->key_type = key_type;
+	source->spread = strcmp(first, "post_id") == 0;
+	spread->sources = lappend(spread->sources, source);
+}
+
+/* The leaves of a container for items of a type. */
+static void
+add_leaves(Spread *spread, Container container, ItemType type,
+		   const char *target, const char *first, const char *second)
+{
+	for (int p = partition_first(container, type); p != NO_PARTITION;
+		 p = partition_after(container, type, p))
+	{
+		Oid			leaf = partition_leaf(container, type, p);
+
+		if (OidIsValid(leaf))
+			add_source(spread, leaf, target, first, second, UUIDOID);
+	}
+}
+
+/* Errors: 0A000 if there is a leaf of posts that would not be copied, or twice. */
+static void
+check_sources(const Spread *spread)
+{
+	refuse_any("SELECT format('table %s', t.relid::regclass)"
+			   " FROM pg_partition_tree('" POSTS_SQL "') AS t JOIN pg_class AS c ON c.oid = t.relid"
+			   " WHERE t.isleaf AND (c.relkind <> 'r' OR c.relam <> (SELECT oid FROM pg_am WHERE amname = 'heap')"
+			   " OR pg_get_expr(c.relpartbound, c.oid) NOT IN"
+			   " ('FOR VALUES IN (''post'')', 'FOR VALUES IN (''comment'')', 'FOR VALUES IN (''like'')', 'FOR VALUES IN (''delta'')'))"
+			   " UNION ALL SELECT format('table %s', t.relid::regclass)"
+			   " FROM pg_partition_tree('" USERS_SQL "') AS t JOIN pg_class AS c ON c.oid = t.relid"
+			   " WHERE t.isleaf AND (c.relkind <> 'r' OR c.relam <> (SELECT oid FROM pg_am WHERE amname = 'heap')"
+			   " OR pg_get_expr(c.relpartbound, c.oid) NOT IN ('FOR VALUES IN (''user'')', 'FOR VALUES IN (''post'')'))");
+}
+
+/* Which rows are to be copied where: users first, whom the others name. */
+void
+spread_plan_sources(Spread *spread)
+{
+	check_sources(spread);
+	add_leaves(spread, CONTAINER_USERS, ITEM_USER, EVERYONE_SQL, "user_id", NULL);
+	add_source(spread, bookkeeping_lookup(BOOK_USERNAMES),
+			   USERNAMES_SQL NEW_SUFFIX, "username_key", NULL, TEXTOID);
+	add_leaves(spread, CONTAINER_POSTS, ITEM_POST, POSTS_SQL "_post", "post_id", NULL);
+	add_leaves(spread, CONTAINER_POSTS, ITEM_COMMENT, POSTS_SQL "_comment", "post_id", "id");
+	add_leaves(spread, CONTAINER_POSTS, ITEM_LIKE, POSTS_SQL "_like", "post_id", "user_id");
+	add_leaves(spread, CONTAINER_POSTS, ITEM_DELTA, POSTS_SQL "_delta", "post_id", "id");
+}

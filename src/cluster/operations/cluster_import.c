@@ -1,0 +1,375 @@
+/*
+ * cluster_import.c
+ *		Bulk import on a cluster: what the node does on which it is called.
+ *
+ * Sources are read, and rows checked, here as on one machine, by the same statements. What
+ * lies on other nodes is asked for before, and sent there after:
+ *
+ *		shards are held; each node locks its leaves, and tells who is being deleted
+ *		users and names are checked by this node's own, and written on all by Citus
+ *		nodes tell which posts, comments and likes of the rows' keys are there
+ *		posts that get items are locked on their nodes
+ *		new items are spooled, and Citus copies them to their shards; nodes make counters
+ *		nodes edit what differs
+ *		nodes compare the names of authors with their own, for who was renamed meanwhile
+ *
+ * A call to a node is for many rows, which come in the order of shards. All is one transaction, which
+ * Citus commits on all nodes in two phases: nodes have no temporary tables therefore.
+ *
+ * Runs in backends, between SPI_connect() and SPI_finish().
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "cluster/operations/node_shipment.h"
+#include "model/user_changes/user_changes.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/typcache.h"
+
+/* The columns of a row of items of a type. */
+TupleDesc
+import_row_desc(ItemType type)
+{
+	return BlessTupleDesc(lookup_rowtype_tupdesc_copy(remote_row_type(type), -1));
+}
+
+/* ------------------------------------------------------------------------
+ * Beginning
+ * ------------------------------------------------------------------------ */
+
+/* The shard, on this node, of a table that every node has whole. Errors: 55000. */
+static char *
+own_shard(const char *table)
+{
+	Oid			relid = table_lookup(table);
+	ShardMap	map;
+
+	if (!OidIsValid(relid) || !shard_map_read(&map, relid) || !map.everywhere ||
+		map.n != 1 || !OidIsValid(map.shard[0].table) ||
+		shape_table_owner(map.shard[0].table) != container_owner())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("this node has not the table \"%s.%s\", which create_containers() has made on every node",
+						BLOGSTORE_SCHEMA, table),
+				 errhint("Call create_containers() on the coordinator again, which makes what a node lacks.")));
+	return quoted_relation(map.shard[0].table);
+}
+
+/*
+ * Begin: shards stay where they are from here on, since rows are sorted by them. Errors:
+ * 55000.
+ */
+void
+import_spread_begin(Import *import)
+{
+	import->spread = layout_is_spread();
+	if (!import->spread)
+		return;
+	(void) container_hold_all(CONTAINER_POSTS);
+	cluster_writes_here();
+	import->reads[READ_USERS] = own_shard(EVERYONE_TABLE);
+	import->reads[READ_USERNAMES] = own_shard("usernames");
+	import->reads[READ_POSTS] = psprintf("pg_temp.%sknown_post", import->prefix);
+	import->reads[READ_DELETING] = psprintf("pg_temp.%sdeleting", import->prefix);
+	for (int i = 0; i < import_spread_tables_n; i++)
+		(void) import_run(import, import_spread_tables_sql[i]);
+	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
+	{
+		StringInfoData sql;
+		int			n;
+		const Property *prop = item_properties(t, &n);
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "CREATE TEMP TABLE @new_%s (", item_type_name(t));
+		for (int i = 0; i < n; i++)
+			appendStringInfo(&sql, "%s %s, ", property_column(prop[i]),
+							 format_type_be(property_type(prop[i])));
+		appendStringInfoString(&sql, "partition integer) USING heap ON COMMIT DROP");
+		(void) import_run(import, sql.data);
+	}
+}
+
+/* Each node locks its leaves. Errors: 55000. */
+void
+import_spread_lock(Import *import)
+{
+	const NodeCall call = {
+		.name = "import_begin_part", .flag = true,
+		.outdated = "the cluster was changed"
+	};
+
+	ship_nothing(import, &call);
+	import_spread_deleting(import);
+}
+
+/* Learn from all nodes which users are being deleted. */
+void
+import_spread_deleting(const Import *import)
+{
+	Relation	table = temp_table_open(import, "deleting");
+	TempWriter *writer = temp_writer_begin(table);
+	ListCell   *lc;
+
+	foreach(lc, everyone_deleting())
+	{
+		TupleTableSlot *slot = temp_writer_slot(writer);
+
+		slot->tts_values[0] = UUIDPGetDatum((pg_uuid_t *) lfirst(lc));
+		slot->tts_isnull[0] = false;
+		temp_writer_put(writer);
+	}
+	temp_writer_end(writer);
+	table_close(table, NoLock);
+}
+
+/* ------------------------------------------------------------------------
+ * What is there
+ * ------------------------------------------------------------------------ */
+
+static void
+take_post(void *arg, const BlogItem *item)
+{
+	static const Property column[] = {
+		PROP_TYPE, PROP_POST_ID, PROP_USER_ID, PROP_TITLE, PROP_CONTENT,
+		PROP_CREATION_DATE, PROP_HIDDEN, PROP_PROPERTIES
+	};
+	TempWriter *writer = arg;
+	TupleTableSlot *slot = temp_writer_slot(writer);
+
+	for (int i = 0; i < lengthof(column); i++)
+	{
+		slot->tts_values[i] = item->value[column[i]];
+		slot->tts_isnull[i] = item->isnull[column[i]];
+	}
+	temp_writer_put(writer);
+}
+
+/*
+ * Learn which of the rows' posts are there; of_children: of those that comments and likes
+ * are on, but for the posts that are new.
+ */
+void
+import_spread_posts(const Import *import, bool of_children)
+{
+	Relation	table = temp_table_open(import, "known_post");
+	TempWriter *writer = temp_writer_begin(table);
+	const NodeCall call = {
+		.name = "import_posts", .type = ITEM_POST,
+		.rows = of_children ? ROWS_A_CALL : ROWS_A_CALL / 10,
+		.more = true, .more_type = BOOLOID, .more_value = BoolGetDatum(!of_children),
+		.take = take_post, .arg = writer
+	};
+
+	ship_query(import, &call, of_children ? import_there_keys_sql :
+			   import_post_keys_sql);
+	temp_writer_end(writer);
+	table_close(table, NoLock);
+	(void) import_run(import, "ANALYZE @known_post");
+}
+
+/* Where comments or likes that are there are kept. */
+typedef struct Given
+{
+	ItemType	type;
+	Tuplestorestate *rows;
+	TupleTableSlot *slot;
+} Given;
+
+static void
+take_child(void *arg, const BlogItem *item)
+{
+	Given	   *given = arg;
+	int			n;
+	const Property *prop = item_properties(given->type, &n);
+
+	ExecClearTuple(given->slot);
+	for (int i = 0; i < n; i++)
+	{
+		given->slot->tts_values[i] = item->value[prop[i]];
+		given->slot->tts_isnull[i] = item->isnull[prop[i]];
+	}
+	ExecStoreVirtualTuple(given->slot);
+	tuplestore_puttupleslot(given->rows, given->slot);
+}
+
+/* Learn which of the rows' comments or likes are there; they come in the order of rows. */
+void
+import_spread_children(Import *import, ItemType type)
+{
+	Given		given = {
+		.type = type, .rows = tuplestore_begin_heap(false, false, work_mem),
+		.slot = MakeSingleTupleTableSlot(import_row_desc(type), &TTSOpsVirtual)
+	};
+	const NodeCall call = {
+		.name = type == ITEM_COMMENT ? "import_comments" : "import_likes",
+		.type = type, .rows = ROWS_A_CALL, .take = take_child, .arg = &given
+	};
+
+	ship_query(import, &call, import_child_keys_sql[type]);
+	ExecDropSingleTupleTableSlot(given.slot);
+	import->there[type] = given.rows;
+}
+
+/* ------------------------------------------------------------------------
+ * Writing
+ * ------------------------------------------------------------------------ */
+
+/* The posts that get items stay until the transaction ends. Errors: 40001. */
+void
+import_spread_keep(const Import *import)
+{
+	const NodeCall call = {
+		.name = "import_keep_posts", .flag = true, .outdated = "a post was deleted",
+		.rows = ROWS_A_CALL
+	};
+
+	ship_query(import, &call, import_lock_keys_sql);
+}
+
+/* Open the temporary table for new items of a type. */
+Relation
+import_spool_open(const Import *import, ItemType type)
+{
+	return temp_table_open(import, psprintf("new_%s", item_type_name(type)));
+}
+
+/* Spool a new item. */
+void
+import_spool_put(TempWriter *writer, ItemType type, const BlogItem *item)
+{
+	TupleTableSlot *slot = temp_writer_slot(writer);
+	int			n;
+	const Property *prop = item_properties(type, &n);
+
+	for (int i = 0; i < n; i++)
+	{
+		slot->tts_values[i] = item->value[prop[i]];
+		slot->tts_isnull[i] = item->isnull[prop[i]];
+	}
+	slot->tts_isnull[n] = type == ITEM_USER;
+	if (type != ITEM_USER)
+		slot->tts_values[n] =
+			Int32GetDatum(shard_of_key(container_shards(CONTAINER_POSTS),
+									   item_uuid(item, PROP_POST_ID)));
+	temp_writer_put(writer);
+}
+
+/* Have Citus copy what was spooled to where it belongs. Errors: 09000, 40001. */
+void
+import_spool_write(const Import *import, ItemType type, int64 rows)
+{
+	const NodeCall count = {
+		.name = "import_count_posts", .flag = true, .outdated = "a post was deleted",
+		.rows = ROWS_A_CALL
+	};
+	StringInfoData columns;
+	int			n;
+	const Property *prop = item_properties(type, &n);
+	char	   *sql;
+
+	initStringInfo(&columns);
+	for (int i = 0; i < n; i++)
+		if (prop[i] != PROP_PARENT_DELETED)
+			appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
+							 property_column(prop[i]));
+	sql = psprintf("INSERT INTO %s (%s) SELECT %s FROM @new_%s",
+				   type == ITEM_USER ? EVERYONE_SQL : POSTS_SQL,
+				   columns.data, columns.data, item_type_name(type));
+	import_run_write(import, sql, rows);
+	if (type == ITEM_POST)
+		ship_query(import, &count, "SELECT partition, post_id FROM @new_post");
+}
+
+static void
+take_edited(void *arg, const BlogItem *item)
+{
+	(*(int64 *) arg)++;
+}
+
+/*
+ * Have nodes edit the posts or comments that differ: those of a query, or those that have been
+ * kept. prop: what their columns are. Returns how many were others. Errors: 40001.
+ */
+int64
+import_spread_edit(const Import *import, ItemType type, const Property *prop, int nprops)
+{
+	int64		edited = 0;
+	const NodeCall call = {
+		.name = type == ITEM_POST ? "import_edit_posts" : "import_edit_comments",
+		.type = ITEM_LIKE, .rows = ROWS_A_CALL / 10,
+		.more = true, .more_type = TIMESTAMPTZOID,
+		.more_value = TimestampTzGetDatum(import->now),
+		.take = take_edited, .arg = &edited
+	};
+	TupleDesc	desc = import_row_desc(type);
+	Tuplestorestate *rows = import->changed;
+	TupleTableSlot *slot;
+	Shipment	ship;
+	MemoryContext of_row = AllocSetContextCreate(CurrentMemoryContext,
+												 "blogstore row to edit",
+												 ALLOCSET_DEFAULT_SIZES);
+
+	if (type == ITEM_POST)
+		slot = ship_keep_rows(import, import_changed_posts_sql, &rows);
+	else
+		slot = MakeSingleTupleTableSlot(import->passed_desc[type], &TTSOpsMinimalTuple);
+	ship_begin(&ship, import, &call);
+	ship.ncolumns = 1;
+	ship.type[0] = remote_row_type(type);
+	while (slot != NULL && tuplestore_gettupleslot(rows, true, false, slot))
+	{
+		MemoryContext old = MemoryContextSwitchTo(of_row);
+		BlogItem	item;
+		Datum		row;
+
+		row_item(slot, prop, nprops, &item);
+		if (type == ITEM_POST)
+			item_set(&item, PROP_ID, item.value[PROP_POST_ID]);
+		row = remote_row_of_item(&item, type, desc);
+		ship_row(&ship, shard_of_key(container_shards(CONTAINER_POSTS),
+									 item_uuid(&item, PROP_POST_ID)), &row);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(of_row);
+	}
+	ship_end(&ship);
+	MemoryContextDelete(of_row);
+	if (slot != NULL)
+		ExecDropSingleTupleTableSlot(slot);
+	if (type == ITEM_POST)
+		tuplestore_end(rows);
+	return edited;
+}
+
+/* Authors have the names that their items were written with on all nodes. Errors: 40001. */
+void
+import_spread_names(const Import *import)
+{
+	const NodeCall call = {
+		.name = "import_same_names", .flag = true, .rows = ROWS_A_CALL,
+		.outdated = "a user was renamed, or deleted,"
+	};
+
+	ship_query(import, &call, import_given_names_sql);
+}
+
+/* The temporary tables of a cluster go, as all others do. */
+void
+import_spread_end(const Import *import)
+{
+	(void) import_run(import, "DROP TABLE @known_post, @deleting, @new_user, @new_post,"
+					  " @new_comment, @new_like");
+}

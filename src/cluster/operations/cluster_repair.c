@@ -1,0 +1,321 @@
+/*
+ * cluster_repair.c
+ *		repair() on a cluster, on the node where it is called.
+ *
+ * verify() compares all nodes' items by one statement. What it has found of items each node
+ * mends itself (node_repair.c); names and the registry are mended by statements here, which
+ * Citus carries out on the nodes concerned; of copies the posts' nodes tell what these should be, and keep
+ * their workers from refreshing any, and the authors' homes take that in. All calls are
+ * this node's: one that is called would wait for others of the same transaction.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "admin/repair.h"
+#include "base/compat.h"
+#include "base/settings.h"
+#include "cluster/remote/remote.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+/* How many findings go into one call. */
+#define FINDINGS_A_CALL 500
+
+/* Findings on their way to a node. */
+typedef struct Parcel
+{
+	int			n;
+	const Finding *finding[FINDINGS_A_CALL];
+} Parcel;
+
+/* Does a node mend it, which has the post? */
+static bool
+is_of_post(const Finding *f)
+{
+	return finding_is(f, "orphan") || finding_is(f, "comment_count") ||
+		finding_is(f, "like_count");
+}
+
+/* Does it tell of a copy, or of a post whose copy may differ? */
+static bool
+is_of_copy(const Finding *f)
+{
+	return f->has_keys && strcmp(f->type, "post") == 0 &&
+		strcmp(f->container, "feed") != 0;
+}
+
+/* Does a group's node have the post of a finding? */
+static bool
+is_on(const Finding *f, int group)
+{
+	Shard		shard;
+
+	return container_shard(CONTAINER_POSTS, &f->post_id, &shard) &&
+		shard.group == group;
+}
+
+static NullableDatum
+list_of(Datum *value, int n, Oid type)
+{
+	int16		length;
+	bool		by_value;
+	char		align;
+
+	get_typlenbyvalalign(type, &length, &by_value, &align);
+	return (NullableDatum) {
+		PointerGetDatum(construct_array(value, n, type, length, by_value, align)), false
+	};
+}
+
+/* ------------------------------------------------------------------------
+ * Items
+ * ------------------------------------------------------------------------ */
+
+/* Have a node mend findings; returns how many were. */
+static int64
+send_findings(int group, const Parcel *parcel)
+{
+	const Oid	types[] = {
+		TEXTARRAYOID, TEXTARRAYOID, TEXTARRAYOID, UUIDARRAYOID, UUIDARRAYOID,
+		UUIDARRAYOID
+	};
+	const Oid	element[] = {TEXTOID, TEXTOID, TEXTOID, UUIDOID, UUIDOID, UUIDOID};
+	Datum		value[lengthof(types)][FINDINGS_A_CALL];
+	NullableDatum args[lengthof(types)];
+	GroupCall	call = {
+		.name = "repair_part", .nargs = lengthof(types), .types = types, .args = args
+	};
+	RemoteItems *items;
+	BlogItem	answer;
+
+	for (int i = 0; i < parcel->n; i++)
+	{
+		const Finding *f = parcel->finding[i];
+
+		value[0][i] = CStringGetTextDatum(f->problem);
+		value[1][i] = CStringGetTextDatum(f->type);
+		value[2][i] = CStringGetTextDatum(f->expected);
+		value[3][i] = UUIDPGetDatum(&f->id);
+		value[4][i] = UUIDPGetDatum(&f->post_id);
+		value[5][i] = UUIDPGetDatum(&f->user_id);
+	}
+	for (int a = 0; a < lengthof(types); a++)
+		args[a] = list_of(value[a], parcel->n, element[a]);
+	items = remote_group_items(group, ITEM_POST, &call);
+	return remote_items_next(items, &answer) ?
+		item_count(&answer, PROP_COMMENT_COUNT) : 0;
+}
+
+/* Have a node mend what is its own; returns how many findings were. */
+static int64
+mend_on_node(int group, const Finding *findings, uint64 n)
+{
+	Parcel		parcel = {0};
+	int64		mended = 0;
+
+	for (uint64 i = 0; i < n; i++)
+	{
+		if (!is_of_post(&findings[i]) || !is_on(&findings[i], group))
+			continue;
+		if (parcel.n == FINDINGS_A_CALL)
+		{
+			mended += send_findings(group, &parcel);
+			parcel.n = 0;
+		}
+		parcel.finding[parcel.n++] = &findings[i];
+	}
+	/* also without any finding: it has tables of its own, and deltas */
+	return mended + send_findings(group, &parcel);
+}
+
+/* ------------------------------------------------------------------------
+ * Copies
+ * ------------------------------------------------------------------------ */
+
+/* What the copies of some posts should be, by one node that has these. */
+static RemoteItems *
+ask_for_copies(int group, const Parcel *parcel)
+{
+	const Oid	types[] = {UUIDARRAYOID, UUIDARRAYOID, TIMESTAMPTZARRAYOID};
+	Datum		value[lengthof(types)][FINDINGS_A_CALL];
+	NullableDatum args[lengthof(types)];
+	GroupCall	call = {
+		.name = "repair_copies", .nargs = lengthof(types), .types = types, .args = args
+	};
+
+	for (int i = 0; i < parcel->n; i++)
+	{
+		value[0][i] = UUIDPGetDatum(&parcel->finding[i]->post_id);
+		value[1][i] = UUIDPGetDatum(&parcel->finding[i]->user_id);
+		value[2][i] = TimestampTzGetDatum(parcel->finding[i]->creation_date);
+	}
+	args[0] = list_of(value[0], parcel->n, UUIDOID);
+	args[1] = list_of(value[1], parcel->n, UUIDOID);
+	args[2] = list_of(value[2], parcel->n, TIMESTAMPTZOID);
+	return remote_group_items(group, ITEM_POST, &call);
+}
+
+/* Add a copy to those that a user's home is to take in. */
+static void
+add_copy(ArrayBuildState **copies, const BlogItem *copy, TupleDesc desc)
+{
+	*copies = accumArrayResult(*copies, remote_row_of_item(copy, ITEM_POST, desc),
+							   false, remote_row_type(ITEM_POST),
+							   CurrentMemoryContext);
+}
+
+/* Have authors' homes take in what copies should be. */
+static void
+put_copies(RemoteItems *items)
+{
+	TupleDesc	desc = BlessTupleDesc(lookup_rowtype_tupdesc_copy(remote_row_type(ITEM_POST), -1));
+	List	   *groups = remote_groups();
+	ArrayBuildState **copies = palloc0(sizeof(ArrayBuildState *) * list_length(groups));
+	Oid			type = get_array_type(remote_row_type(ITEM_POST));
+	BlogItem	copy;
+
+	while (remote_items_next(items, &copy))
+	{
+		Shard		shard;
+
+		if (!container_shard(CONTAINER_USERS, item_uuid(&copy, PROP_USER_ID), &shard))
+			continue;
+		for (int g = 0; g < list_length(groups); g++)
+			if (list_nth_int(groups, g) == shard.group)
+				add_copy(&copies[g], &copy, desc);
+	}
+	for (int g = 0; g < list_length(groups); g++)
+	{
+		NullableDatum arg = {0};
+		GroupCall	call = {.name = "put_copies", .nargs = 1, .types = &type, .args = &arg};
+
+		if (copies[g] == NULL)
+			continue;
+		arg.value = makeArrayResult(copies[g], CurrentMemoryContext);
+		if (!remote_group_flag(list_nth_int(groups, g), &call))
+			elog(ERROR, "a user's home has moved");
+	}
+}
+
+static int
+compare_copies(const void *a, const void *b)
+{
+	const Finding *x = *(const Finding *const *) a;
+	const Finding *y = *(const Finding *const *) b;
+	int			posts = memcmp(&x->post_id, &y->post_id, UUID_LEN);
+	int			users = memcmp(&x->user_id, &y->user_id, UUID_LEN);
+
+	if (posts != 0)
+		return posts;
+	if (users != 0)
+		return users;
+	return x->creation_date < y->creation_date ? -1 :
+		x->creation_date > y->creation_date;
+}
+
+/* Refresh the copies of posts that a group's node has, each once. */
+static void
+mend_copies(int group, const Finding *findings, uint64 n)
+{
+	const Finding **of_copy = palloc(sizeof(Finding *) * Max(n, 1));
+	int			n_copies = 0;
+	Parcel		parcel = {0};
+
+	for (uint64 i = 0; i < n; i++)
+		if (is_of_copy(&findings[i]) && is_on(&findings[i], group))
+			of_copy[n_copies++] = &findings[i];
+	if (n_copies > 1)
+		qsort(of_copy, n_copies, sizeof(Finding *), compare_copies);
+	for (int i = 0; i < n_copies; i++)
+	{
+		if (i == 0 || compare_copies(&of_copy[i], &of_copy[i - 1]) != 0)
+			parcel.finding[parcel.n++] = of_copy[i];
+		if (parcel.n == FINDINGS_A_CALL || i == n_copies - 1)
+		{
+			put_copies(ask_for_copies(group, &parcel));
+			parcel.n = 0;
+		}
+	}
+	pfree(of_copy);
+}
+
+/* ------------------------------------------------------------------------
+ * All
+ * ------------------------------------------------------------------------ */
+
+/* Mend what statements here do; returns whether it was, or is a copy's, which is later. */
+static bool
+mend_by_statement(const Finding *f)
+{
+	if (finding_is(f, "invalid"))
+		return false;
+	if (finding_is(f, "registry"))
+		return mend_registry(f);
+	if (finding_is(f, "username"))
+		return mend_username(f);
+	if (!is_of_post(f))
+		return true;
+	if (!finding_is(f, "orphan"))
+		mend_missing_count(f);
+	return false;
+}
+
+/*
+ * Before anything is read: shards stay where they are, and all that is done on a node is on
+ * one connection, where each statement sees what those before have written. Returns what
+ * repair_spread_end() is to be given.
+ */
+int
+repair_spread_begin(void)
+{
+	int			nest = NewGUCNestLevel();
+
+	setting_change("citus.max_adaptive_executor_pool_size", "1");
+	setting_change("citus.multi_shard_modify_mode", "sequential");
+	(void) container_hold_all(CONTAINER_POSTS);
+	cluster_writes_here();
+	return nest;
+}
+
+/* The caller's settings again. */
+void
+repair_spread_end(int nest)
+{
+	AtEOXact_GUC(true, nest);
+}
+
+/*
+ * Mend findings on all nodes; values that are missing, and can be told, were written. Returns
+ * how many were mended.
+ */
+int64
+mend_spread(const Finding *findings, uint64 n, bool with_views)
+{
+	List	   *groups = remote_groups();
+	ListCell   *lc;
+	int64		mended = 0;
+
+	for (uint64 i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		mended += mend_by_statement(&findings[i]);
+	}
+	drop_invalid_copies(findings, n);
+	foreach(lc, groups)
+		mended += mend_on_node(lfirst_int(lc), findings, n);
+	foreach(lc, groups)
+		if (with_views)
+			mend_copies(lfirst_int(lc), findings, n);
+	return mended;
+}

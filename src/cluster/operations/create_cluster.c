@@ -1,0 +1,242 @@
+/*
+ * create_cluster.c
+ *		Containers that are spread over a cluster of Citus's, made on its coordinator.
+ *
+ *		table						where					made by
+ *		--------------------------	----------------------	----------------------------
+ *		posts, users (copies)		spread by post, user	Citus, of tables made here
+ *		user_items, usernames		whole on every node		Citus, of tables made here
+ *		feed, jobs, view_state,		each node its own		create_node_tables() on each
+ *		change_feed, unsent
+ *
+ * Runs in a backend.
+ */
+#include "postgres.h"
+
+#include "admin/create_containers.h"
+#include "base/compat.h"
+#include "base/preload.h"
+#include "base/settings.h"
+#include "cluster/citus/citus.h"
+#include "storage/layout/layout.h"
+
+#include "access/htup_details.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/uuid.h"
+
+SQL_FUNCTION(node_of);
+
+/* Errors: 55000, always. */
+static COMPAT_NORETURN void
+refuse_cluster(const char *problem, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("%s", problem),
+			 errhint("%s", hint)));
+}
+
+/*
+ * Are the containers to be spread over a cluster? If the argument does not say so, they are where
+ * Citus is in the database and has nodes.
+ */
+bool
+cluster_is_wanted(FunctionCallInfo fcinfo, int arg)
+{
+	if (!PG_ARGISNULL(arg))
+		return PG_GETARG_BOOL(arg);
+	return cluster_has_citus() && cluster_has_nodes();
+}
+
+/* What a statement that returns one value says, by SPI; NULL: nothing. */
+static char *
+ask(const char *sql)
+{
+	if (SPI_execute(sql, false, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not run \"%s\"", sql);
+	return SPI_processed == 0 ? NULL :
+		SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+}
+
+/* Which node has no blogstore, or another version of it than this one? NULL: none. */
+static char *
+other_version(void)
+{
+	return ask("SELECT n.nodename || ':' || n.nodeport || coalesce(' has version ' || r.result, ' has none') "
+			   "FROM pg_catalog.run_command_on_workers("
+			   "$$SELECT coalesce(max(extversion), '') FROM pg_catalog.pg_extension WHERE extname = 'blogstore'$$) AS r "
+			   "JOIN pg_catalog.pg_dist_node AS n USING (nodename, nodeport) "
+			   "WHERE NOT r.success OR r.result IS DISTINCT FROM "
+			   "(SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'blogstore')");
+}
+
+/* Errors: 42501, 55000 unless this is the coordinator of a cluster that is fit for a call. */
+void
+cluster_require(const char *call)
+{
+	ClusterNode node;
+	char	   *problem;
+
+	if (!cluster_has_citus())
+		refuse_cluster("the extension citus is not in this database",
+					   "CREATE EXTENSION citus on all nodes, and add them with citus_add_node().");
+	if (cluster_local_group() != 0)
+		refuse_cluster("this is not the coordinator of the cluster",
+					   psprintf("Call %s on the coordinator.", call));
+	if (!cluster_node_of_group(0, &node))
+		refuse_cluster("the coordinator is not among the nodes of its cluster",
+					   "Call citus_set_coordinator_host() with the address by which the nodes reach it.");
+	if (!superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("only a superuser can spread containers over a cluster"),
+				 errhint("Call %s as a superuser; who owns them is another matter.", call)));
+	cluster_require_functions();
+	SPI_connect();
+	if (ask("SELECT nodename FROM pg_catalog.pg_dist_node WHERE shouldhaveshards AND isactive") == NULL)
+		refuse_cluster("no node of the cluster takes shards",
+					   "Add nodes with citus_add_node().");
+	problem = other_version();
+	if (problem != NULL)
+		refuse_cluster(psprintf("blogstore has to be the same version on all nodes: %s", problem),
+					   "Install it on all nodes, and CREATE EXTENSION or ALTER EXTENSION ... UPDATE on the coordinator.");
+	SPI_finish();
+}
+
+/* What a table is called for the time being. */
+static char *
+made_as(const Creation *creation, const char *table)
+{
+	return psprintf("%s%s", table, creation->suffix ? creation->suffix : "");
+}
+
+/* Make the tables that are to be spread; in SPI. */
+void
+cluster_make_tables(const Creation *creation)
+{
+	for (int i = 0; i < create_cluster_sql.n; i++)
+		(void) create_run_sql(psprintf(create_cluster_sql.sql[i],
+									   made_as(creation, "")));
+	create_give_away(creation, table_lookup(made_as(creation, "posts")));
+	create_give_away(creation, table_lookup(made_as(creation, "users")));
+	create_give_away(creation, table_lookup(EVERYONE_TABLE));
+}
+
+/* Spread them, and the registry; in SPI. */
+void
+cluster_spread_tables(const Creation *creation)
+{
+	setting_change("citus.multi_shard_modify_mode", "sequential");
+	setting_change("citus.shard_replication_factor", "1");
+	for (int i = 0; i < spread_cluster_sql.n; i++)
+		(void) create_run_sql(psprintf(spread_cluster_sql.sql[i],
+									   made_as(creation, ""),
+									   creation->partitions));
+}
+
+/*
+ * Nodes ask each other as the owner of the containers, who so needs the right to on each, one
+ * that was added later too. And Citus makes the tables of shards that are moved, and of what lies
+ * on every node, as that role.
+ */
+static void
+give_owner_rights(Oid owner)
+{
+	const char *role = quote_identifier(GetUserNameFromId(owner, false));
+
+	(void) create_run_sql(psprintf("GRANT EXECUTE ON FUNCTION "
+								   BLOGSTORE_SCHEMA ".serve_post, "
+								   BLOGSTORE_SCHEMA ".serve_comment, "
+								   BLOGSTORE_SCHEMA ".serve_like, "
+								   BLOGSTORE_SCHEMA ".serve_flag TO %s", role));
+	if (!superuser_arg(owner))
+		(void) create_run_sql(psprintf("GRANT USAGE, CREATE ON SCHEMA "
+									   BLOGSTORE_SCHEMA " TO %s", role));
+}
+
+/*
+ * The owner has the right to what workers of other nodes call on this one, which Citus does not
+ * carry over; in SPI.
+ */
+void
+cluster_grant_here(const Creation *creation)
+{
+	(void) create_run_sql(psprintf("GRANT EXECUTE ON FUNCTION "
+								   BLOGSTORE_SCHEMA ".put_copies, "
+								   BLOGSTORE_SCHEMA ".touch_copies, "
+								   BLOGSTORE_SCHEMA ".put_feed, "
+								   BLOGSTORE_SCHEMA ".tell_node, "
+								   BLOGSTORE_SCHEMA ".views_served TO %s",
+								   quote_identifier(GetUserNameFromId(creation->owner, false))));
+}
+
+/*
+ * Have each other node make what it has for itself; returns how many tables that were. Errors:
+ * 55000 if a node cannot.
+ */
+int
+cluster_make_on_nodes(const Creation *creation)
+{
+	char	   *owner = GetUserNameFromId(creation->owner, false);
+	char	   *failed;
+	char	   *made;
+	char	   *call;
+
+	SPI_connect();
+	call = psprintf("SELECT " BLOGSTORE_SCHEMA ".create_node_tables(%s::pg_catalog.regrole)",
+					quote_literal_cstr(quote_identifier(owner)));
+	made = ask(psprintf("SELECT coalesce(sum(CASE WHEN success THEN result::int ELSE -1000000 END), 0)::text "
+						"|| coalesce(' ' || string_agg(nodename || ':' || nodeport || ': ' || result, '; ') "
+						"FILTER (WHERE NOT success), '') "
+						"FROM pg_catalog.run_command_on_workers(%s)",
+						quote_literal_cstr(call)));
+	failed = made != NULL ? strchr(made, ' ') : NULL;
+	if (failed != NULL)
+		refuse_cluster(psprintf("a node could not make its tables:%s", failed),
+					   "Mend that, and call again.");
+	/* what this node has, and one machine has not */
+	if (!OidIsValid(bookkeeping_lookup(BOOK_UNSENT)))
+		create_table_of_bookkeeping(creation, BOOK_UNSENT);
+	give_owner_rights(creation->owner);
+	cluster_grant_here(creation);
+	SPI_finish();
+	cluster_status_grant(creation->owner);
+	return made != NULL ? atoi(made) : 0;
+}
+
+/*
+ * blogstore.node_of(post_id): the node that has a post, for who connects straight to it. Errors:
+ * 22004, 55000.
+ */
+static Datum
+node_of(PG_FUNCTION_ARGS)
+{
+	TupleDesc	desc;
+	Shard		shard;
+	ClusterNode node;
+	Datum		value[3];
+	bool		isnull[3] = {false};
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("post_id must not be null"),
+				 errhint("Pass a value for post_id.")));
+	if (!container_is_spread(CONTAINER_POSTS))
+		refuse_cluster("the containers are not spread over a cluster",
+					   "All posts are on this server.");
+	if (!container_shard(CONTAINER_POSTS, PG_GETARG_UUID_P(0), &shard) ||
+		!cluster_node_of_group(shard.group, &node))
+		refuse_cluster("no node of the cluster has the shard of this key",
+					   "See citus_shards.");
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type is not a row type");
+	value[0] = Int32GetDatum(node.id);
+	value[1] = CStringGetTextDatum(node.host);
+	value[2] = Int32GetDatum(node.port);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), value, isnull)));
+}

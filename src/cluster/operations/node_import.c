@@ -1,0 +1,302 @@
+/*
+ * node_import.c
+ *		Bulk import on a cluster: what each node does, for who has called import() on one.
+ *
+ * The functions are called by serve_post() and its like (cluster/remote/serve_request.c),
+ * in the transaction that Citus runs here for that of the import, as the containers' owner.
+ * They are each for many keys, of posts that lie here. All locks are held until that
+ * transaction ends.
+ *
+ * Runs in backends that Citus has connected to.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/preload.h"
+#include "base/worker_hooks.h"
+#include "cluster/remote/remote.h"
+#include "import/import.h"
+#include "model/post_counts/post_counts.h"
+#include "model/user_changes/user_changes.h"
+#include "requests/results/results.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/typcache.h"
+
+SQL_FUNCTION(import_begin_part);
+SQL_FUNCTION(import_posts);
+SQL_FUNCTION(import_children);
+SQL_FUNCTION(import_keep_posts);
+SQL_FUNCTION(import_count_posts);
+SQL_FUNCTION(import_same_names);
+SQL_FUNCTION(import_edit_items);
+
+/* Who has such an array of ids knows what they are of, and gives none that is NULL. */
+static const pg_uuid_t *
+get_ids(FunctionCallInfo fcinfo, int arg, int *n)
+{
+	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(arg);
+
+	container_require_cluster("import()");
+	*n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	if (ARR_ELEMTYPE(array) != UUIDOID || ARR_NDIM(array) > 1 || ARR_HASNULL(array))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a list of ids has to have one dimension, and no null"),
+				 errhint("import() calls this function.")));
+	return (const pg_uuid_t *) ARR_DATA_PTR(array);
+}
+
+/* Errors: 22023 unless two lists are of one length. */
+static void
+need_same_length(int a, int b)
+{
+	if (a != b)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the lists have different lengths"),
+				 errhint("import() calls this function.")));
+}
+
+/* Add an item to a set of rows. */
+static void
+put_item(ReturnSetInfo *out, const BlogItem *item, ItemType type)
+{
+	HeapTupleHeader row = DatumGetHeapTupleHeader(item_row(item, type, out->setDesc));
+	HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(row),.t_data = row};
+
+	tuplestore_puttuple(out->setResult, &tuple);
+}
+
+/* Add a row that has but an id, which stands for what was asked of it. */
+static void
+put_id(ReturnSetInfo *out, const pg_uuid_t *id)
+{
+	BlogItem	item;
+
+	item_init(&item, ITEM_LIKE);
+	memset(item.isnull, true, sizeof(item.isnull));
+	item_set(&item, PROP_ID, UUIDPGetDatum(id));
+	put_item(out, &item, ITEM_LIKE);
+}
+
+/*
+ * blogstore.import_begin_part(): have renames and deletions of users, which this node's worker
+ * does to items here, wait for the import. Errors: 55000.
+ */
+static Datum
+import_begin_part(PG_FUNCTION_ARGS)
+{
+	container_require_cluster("import()");
+	PushActiveSnapshot(GetTransactionSnapshot());
+	container_lock(CONTAINER_POSTS, true);
+	for (ItemType t = ITEM_POST; t <= ITEM_DELTA; t++)
+		for (int p = partition_first(CONTAINER_POSTS, t); p != NO_PARTITION;
+			 p = partition_after(CONTAINER_POSTS, t, p))
+			item_writer_close(item_writer_open_partition(CONTAINER_POSTS, t, p));
+	PopActiveSnapshot();
+	worker_hooks.item_written();
+	PG_RETURN_BOOL(true);
+}
+
+/* blogstore.import_posts(ids, whole): those of the posts that are here, whole or without texts. */
+static Datum
+import_posts(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
+	int			n;
+	const pg_uuid_t *ids = get_ids(fcinfo, 0, &n);
+	bool		whole = PG_GETARG_BOOL(1);
+
+	InitMaterializedSRF(fcinfo, 0);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	for (int i = 0; i < n; i++)
+	{
+		Datum		key = UUIDPGetDatum(&ids[i]);
+		BlogItem	post;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!item_get(&(ItemQuery) {
+			.container = CONTAINER_POSTS, .type = ITEM_POST, .partition_key = &ids[i],
+			.path = PATH_KEY, .key = &key, .nkeys = 1, .identity = true
+		}, &post))
+			continue;
+		if (!whole)
+			post.isnull[PROP_TITLE] = post.isnull[PROP_CONTENT] =
+				post.isnull[PROP_PROPERTIES] = true;
+		put_item(out, &post, ITEM_POST);
+	}
+	PopActiveSnapshot();
+	return (Datum) 0;
+}
+
+/*
+ * blogstore.import_comments(post_ids, ids), blogstore.import_likes(post_ids, user_ids): those that are here,
+ * in the order of the keys.
+ */
+static Datum
+import_children(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
+	int			n;
+	int			n_others;
+	const pg_uuid_t *posts = get_ids(fcinfo, 0, &n);
+	const pg_uuid_t *others = get_ids(fcinfo, 1, &n_others);
+	ItemType	type;
+	KnownItems *known;
+
+	need_same_length(n, n_others);
+	InitMaterializedSRF(fcinfo, 0);
+	type = out->setDesc->tdtypeid == remote_row_type(ITEM_LIKE) ? ITEM_LIKE :
+		ITEM_COMMENT;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	known = known_items_begin(type, false, NULL);
+	for (int i = 0; i < n; i++)
+	{
+		const BlogItem *item = known_items_find(known, &posts[i], &others[i]);
+
+		CHECK_FOR_INTERRUPTS();
+		if (item != NULL)
+			put_item(out, item, type);
+	}
+	known_items_end(known);
+	PopActiveSnapshot();
+	return (Datum) 0;
+}
+
+/* blogstore.import_keep_posts(ids): nobody deletes the posts; false: one is gone. */
+static Datum
+import_keep_posts(PG_FUNCTION_ARGS)
+{
+	int			n;
+	const pg_uuid_t *ids = get_ids(fcinfo, 0, &n);
+	bool		all = true;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	for (int i = 0; i < n && all; i++)
+	{
+		Datum		key = UUIDPGetDatum(&ids[i]);
+		ItemWriter *writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, &ids[i]);
+		BlogItem	post;
+
+		CHECK_FOR_INTERRUPTS();
+		item_writer_identity(writer);
+		all = item_writer_lock(writer, &key, 1, LockTupleKeyShare, LockWaitBlock,
+							   &post) == ITEM_OK;
+		item_writer_close(writer);
+	}
+	PopActiveSnapshot();
+	PG_RETURN_BOOL(all);
+}
+
+/*
+ * blogstore.import_count_posts(ids): make the counters of posts that were written, in the
+ * order of shards; what older posts of these ids have left behind goes.
+ */
+static Datum
+import_count_posts(PG_FUNCTION_ARGS)
+{
+	int			n;
+	const pg_uuid_t *ids = get_ids(fcinfo, 0, &n);
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	import_write_counters(ids, n);
+	PopActiveSnapshot();
+	PG_RETURN_BOOL(true);
+}
+
+/*
+ * blogstore.import_same_names(ids, names): have users these names on this node, too? A rename that
+ * is committed here later finds what the import has written; one that came earlier has been
+ * through, and is not known yet where the names were read.
+ */
+static Datum
+import_same_names(PG_FUNCTION_ARGS)
+{
+	int			n;
+	int			n_names;
+	const pg_uuid_t *ids = get_ids(fcinfo, 0, &n);
+	Datum	   *name;
+	bool	   *isnull;
+	const DeletedUsers *deleted;
+	bool		same = true;
+
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT,
+					  &name, &isnull, &n_names);
+	need_same_length(n, n_names);
+	PushActiveSnapshot(GetLatestSnapshot());
+	deleted = deleted_users(GetActiveSnapshot());
+	for (int i = 0; i < n && same; i++)
+	{
+		Datum		key = UUIDPGetDatum(&ids[i]);
+		BlogItem	given;
+		BlogItem	user;
+
+		CHECK_FOR_INTERRUPTS();
+		item_init(&given, ITEM_USER);
+		if (!isnull[i])
+			item_set(&given, PROP_USERNAME, name[i]);
+		same = !deleted_has(deleted, &ids[i]) &&
+			item_get(&(ItemQuery) {
+			.container = CONTAINER_USERS, .type = ITEM_USER, .partition_key = &ids[i],
+			.path = PATH_KEY, .key = &key, .nkeys = 1, .identity = true
+		}, &user) &&
+			item_same(&user, &given, PROP_USERNAME);
+	}
+	PopActiveSnapshot();
+	PG_RETURN_BOOL(same);
+}
+
+/*
+ * blogstore.import_edit_posts(items, now), blogstore.import_edit_comments(items, now): items that are here
+ * become as these; returns the ids of those that were others. Posts that become hidden leave the
+ * views when the worker comes to them, as on a cluster they do: who has the views locked must lock no
+ * post, and there may be another call. Errors: 40001, 55000.
+ */
+static Datum
+import_edit_items(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
+	ArrayType  *items = PG_GETARG_ARRAYTYPE_P(0);
+	Import		import = {.command = "import()",.update = true,
+		.now = PG_GETARG_TIMESTAMPTZ(1)};
+	ItemType	type = ARR_ELEMTYPE(items) == remote_row_type(ITEM_POST) ? ITEM_POST :
+		ITEM_COMMENT;
+	TupleDesc	desc = lookup_rowtype_tupdesc(ARR_ELEMTYPE(items), -1);
+	Datum	   *row;
+	bool	   *isnull;
+	int			n;
+
+	container_require_cluster("import()");
+	InitMaterializedSRF(fcinfo, 0);
+	deconstruct_array(items, ARR_ELEMTYPE(items), -1, false, TYPALIGN_DOUBLE,
+					  &row, &isnull, &n);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	for (int i = 0; i < n; i++)
+	{
+		HeapTupleHeader header = isnull[i] ? NULL : DatumGetHeapTupleHeader(row[i]);
+		HeapTupleData tuple = {.t_data = header};
+		BlogItem	item;
+
+		CHECK_FOR_INTERRUPTS();
+		if (header == NULL)
+			continue;
+		tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+		remote_item_of_row(&item, type, desc, &tuple);
+		if (import_edit_one(&import, type, &item))
+			put_id(out, item_uuid(&item, PROP_ID));
+	}
+	PopActiveSnapshot();
+	ReleaseTupleDesc(desc);
+	return (Datum) 0;
+}

@@ -1,0 +1,226 @@
+/*
+ * node_repair.c
+ *		repair() on a cluster: what each node does, for who has called it on one.
+ *
+ * The functions are called by serve_post() (cluster/remote/serve_request.c), in the
+ * transaction that Citus runs here for that of repair(), as the containers' owner. They mend
+ * what lies here, and ask no other node.
+ *
+ * Runs in backends that Citus has connected to.
+ */
+#include "postgres.h"
+
+#include "admin/repair.h"
+#include "base/compat.h"
+#include "base/preload.h"
+#include "model/post_counts/post_counts.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+#include "views/copies_and_feed/copies_and_feed.h"
+#include "views/worker/worker.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+SQL_FUNCTION(repair_part);
+SQL_FUNCTION(repair_copies);
+
+/* The arguments of repair_part(), each a list. */
+enum
+{
+	ARG_PROBLEM,
+	ARG_TYPE,
+	ARG_EXPECTED,
+	ARG_ID,
+	ARG_POST_ID,
+	ARG_USER_ID
+};
+
+/* What only this node's own tables show, with the columns of verify_run(). */
+static KeptPlan own_plan = {
+	ON_JOBS | ON_FEED,
+	"SELECT 'jobs', 'invalid', i.kind, i.id, NULL::uuid, i.user_id, 'not null',"
+	" m.property, i.created_at FROM " JOBS_SQL " AS i CROSS JOIN LATERAL"
+	" (VALUES ('id', i.id IS NULL), ('kind', i.kind IS NULL),"
+	" ('user_id', i.kind = 'deletion' AND i.user_id IS NULL),"
+	" ('phase', i.phase IS NULL), ('partition_number', i.partition_number IS NULL),"
+	" ('done', i.done IS NULL), ('created_at', i.created_at IS NULL))"
+	" AS m (property, absent) WHERE m.absent"
+	" UNION ALL SELECT 'feed', 'invalid', 'post', id, id, user_id, 'not null', NULL,"
+	" creation_date FROM " FEED_SQL
+	" WHERE num_nulls(id, post_id, user_id, user_username, title, content,"
+	" comment_count, like_count, creation_date) > 0",
+	0, {0}, NULL
+};
+
+/* Mend what only this node's own tables show; returns how many findings that were. */
+static int64
+mend_own(void)
+{
+	Finding    *findings;
+	uint64		n;
+	int64		mended;
+	int64		left;
+	bool		feed = false;
+
+	SPI_connect();
+	(void) plan_execute(&own_plan, NULL, NULL, true);
+	n = SPI_processed;
+	findings = palloc(sizeof(Finding) * Max(n, 1));
+	for (uint64 i = 0; i < n; i++)
+	{
+		finding_get(&findings[i], SPI_tuptable->vals[i], SPI_tuptable->tupdesc);
+		feed |= strcmp(findings[i].container, "feed") == 0;
+	}
+	mended = mend_invalid(findings, n, &left);
+	drop_invalid_copies(findings, n);
+	if (feed)
+		job_queue_once(JOB_REBUILD, NULL);
+	SPI_finish();
+	return mended;
+}
+
+/* A list among the arguments; all have one length. Errors: 22023. */
+static Datum *
+get_list(FunctionCallInfo fcinfo, int arg, Oid type, int *n)
+{
+	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(arg);
+	int			before = *n;
+	int16		length;
+	bool		by_value;
+	char		align;
+	Datum	   *value;
+	bool	   *isnull;
+
+	container_require_cluster("repair()");
+	if (ARR_HASNULL(array))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("a list of findings has a null"),
+				 errhint("repair() calls this function.")));
+	get_typlenbyvalalign(type, &length, &by_value, &align);
+	deconstruct_array(array, type, length, by_value, align, &value, &isnull, n);
+	if (before >= 0 && *n != before)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the lists have different lengths"),
+				 errhint("repair() calls this function.")));
+	return value;
+}
+
+/* Mend the findings that the arguments tell of; returns how many were. */
+static int64
+mend_given(FunctionCallInfo fcinfo)
+{
+	int			n = -1;
+	Datum	   *problem = get_list(fcinfo, ARG_PROBLEM, TEXTOID, &n);
+	Datum	   *type = get_list(fcinfo, ARG_TYPE, TEXTOID, &n);
+	Datum	   *expected = get_list(fcinfo, ARG_EXPECTED, TEXTOID, &n);
+	Datum	   *id = get_list(fcinfo, ARG_ID, UUIDOID, &n);
+	Datum	   *post_id = get_list(fcinfo, ARG_POST_ID, UUIDOID, &n);
+	Datum	   *user_id = get_list(fcinfo, ARG_USER_ID, UUIDOID, &n);
+	int64		mended = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		Finding		f = {
+			.container = "posts", .problem = TextDatumGetCString(problem[i]),
+			.type = TextDatumGetCString(type[i]),
+			.expected = TextDatumGetCString(expected[i]), .actual = ""
+		};
+
+		CHECK_FOR_INTERRUPTS();
+		f.id = *DatumGetUUIDP(id[i]);
+		f.post_id = *DatumGetUUIDP(post_id[i]);
+		f.user_id = *DatumGetUUIDP(user_id[i]);
+		mended += finding_is(&f, "orphan") ? mend_orphan(&f) :
+			post_counter_repair(&f.post_id);
+	}
+	return mended;
+}
+
+/*
+ * blogstore.repair_part(problems, types, expected, ids, post_ids, user_ids): mend what verify() has
+ * found of items on posts that are here, and what only this node's own tables show; fold deltas.
+ * Returns one row, a post whose comment_count is how many findings were mended. Errors, locks: those of repair().
+ */
+static Datum
+repair_part(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
+	int64		mended;
+	Datum		value[N_PROPERTIES] = {0};
+	bool		isnull[N_PROPERTIES];
+	int			n;
+	const Property *prop = item_properties(ITEM_POST, &n);
+	pg_uuid_t	id;
+
+	InitMaterializedSRF(fcinfo, 0);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	mended = mend_given(fcinfo);
+	mended += mend_own();
+	fold_everything();
+	PopActiveSnapshot();
+
+	memset(isnull, true, sizeof(isnull));
+	new_id(&id);
+	for (int i = 0; i < n; i++)
+	{
+		isnull[i] = prop[i] != PROP_ID && prop[i] != PROP_COMMENT_COUNT;
+		if (!isnull[i])
+			value[i] = prop[i] == PROP_ID ? UUIDPGetDatum(&id) : Int64GetDatum(mended);
+	}
+	tuplestore_putvalues(out->setResult, out->setDesc, value, isnull);
+	return (Datum) 0;
+}
+
+/*
+ * blogstore.repair_copies(post_ids, user_ids, dates): what the copies of posts that are here should
+ * be; without a title: there should be none. Nothing as long as this node's worker builds them. The worker refreshes none before the
+ * transaction ends. Errors: 55000. Locks: the views.
+ */
+static Datum
+repair_copies(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
+	int			n = -1;
+	Datum	   *post_id = get_list(fcinfo, 0, UUIDOID, &n);
+	Datum	   *user_id = get_list(fcinfo, 1, UUIDOID, &n);
+	Datum	   *date = get_list(fcinfo, 2, TIMESTAMPTZOID, &n);
+	ManyPosts  *many;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (!views_ready(GetActiveSnapshot()))
+		return (Datum) 0;
+	views_lock();
+	PushActiveSnapshot(GetLatestSnapshot());
+	many = many_posts_begin(GetActiveSnapshot());
+	for (int i = 0; i < n; i++)
+	{
+		PostKey		key;
+		HeapTupleHeader row;
+		HeapTupleData tuple = {0};
+
+		CHECK_FOR_INTERRUPTS();
+		memset(&key, 0, sizeof(key));
+		key.post_id = *DatumGetUUIDP(post_id[i]);
+		key.user_id = *DatumGetUUIDP(user_id[i]);
+		key.creation_date = DatumGetTimestampTz(date[i]);
+		row = DatumGetHeapTupleHeader(copies_row(many, &key, out->setDesc));
+		tuple.t_len = HeapTupleHeaderGetDatumLength(row);
+		tuple.t_data = row;
+		tuplestore_puttuple(out->setResult, &tuple);
+	}
+	many_posts_end(many);
+	PopActiveSnapshot();
+	return (Datum) 0;
+}

@@ -1,0 +1,236 @@
+/*
+ * node_shipment.c
+ *		Bulk import on a cluster: sending rows to the nodes of the shards that they concern.
+ *
+ * One call of a function is for many rows, each of whose columns is a list among its
+ * arguments.
+ *
+ * Runs in backends, between SPI_connect() and SPI_finish().
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "cluster/operations/node_shipment.h"
+#include "storage/layout/layout.h"
+
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+/* ------------------------------------------------------------------------
+ * Sending rows
+ * ------------------------------------------------------------------------ */
+
+void
+ship_begin(Shipment *ship, const Import *import, const NodeCall *call)
+{
+	memset(ship, 0, sizeof(*ship));
+	ship->import = import;
+	ship->call = call;
+	for (int c = 0; c < MAX_COLUMNS; c++)
+		ship->value[c] = palloc(sizeof(Datum) * call->rows);
+	ship->context = AllocSetContextCreate(CurrentMemoryContext,
+										  "blogstore shipped rows",
+										  ALLOCSET_DEFAULT_SIZES);
+}
+
+/* Have a function called on a node, and take what it returns. */
+static void
+call_node(const Import *import, const NodeCall *call, int group,
+		  const GroupCall *group_call)
+{
+	RemoteItems *items;
+	BlogItem	item;
+
+	CHECK_FOR_INTERRUPTS();
+	if (call->flag)
+	{
+		if (!remote_group_flag(group, group_call))
+			import_outdated(import, call->outdated);
+		return;
+	}
+	items = remote_group_items(group, call->type, group_call);
+	while (remote_items_next(items, &item))
+		call->take(call->arg, &item);
+}
+
+/* Send what is gathered. */
+static void
+ship_send(Shipment *ship)
+{
+	Oid			types[MAX_COLUMNS + 1];
+	NullableDatum args[MAX_COLUMNS + 1];
+	GroupCall	call = {
+		.name = ship->call->name, .nargs = ship->ncolumns, .types = types, .args = args
+	};
+	MemoryContext old;
+
+	if (ship->n == 0)
+		return;
+	old = MemoryContextSwitchTo(ship->context);
+	for (int c = 0; c < ship->ncolumns; c++)
+	{
+		int16		length;
+		bool		by_value;
+		char		align;
+
+		get_typlenbyvalalign(ship->type[c], &length, &by_value, &align);
+		types[c] = get_array_type(ship->type[c]);
+		args[c].isnull = false;
+		args[c].value = PointerGetDatum(construct_array(ship->value[c], ship->n,
+														ship->type[c], length,
+														by_value, align));
+	}
+	if (ship->call->more)
+	{
+		types[call.nargs] = ship->call->more_type;
+		args[call.nargs].value = ship->call->more_value;
+		args[call.nargs++].isnull = false;
+	}
+	call_node(ship->import, ship->call, ship->group, &call);
+	ship->n = 0;
+	ship->bytes = 0;
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(ship->context);
+}
+
+/* Add a row that concerns a shard; none of its columns is NULL. */
+void
+ship_row(Shipment *ship, int shard, const Datum *column)
+{
+	int			group = container_shards(CONTAINER_POSTS)->shard[shard].group;
+	MemoryContext old;
+
+	if (ship->n > 0 && (group != ship->group || ship->n == ship->call->rows ||
+						ship->bytes > BYTES_A_CALL))
+		ship_send(ship);
+	ship->group = group;
+	old = MemoryContextSwitchTo(ship->context);
+	for (int c = 0; c < ship->ncolumns; c++)
+	{
+		int16		length;
+		bool		by_value;
+
+		get_typlenbyval(ship->type[c], &length, &by_value);
+		ship->value[c][ship->n] = datumCopy(column[c], by_value, length);
+		ship->bytes += by_value ? length : datumGetSize(column[c], by_value, length);
+	}
+	ship->n++;
+	MemoryContextSwitchTo(old);
+}
+
+void
+ship_end(Shipment *ship)
+{
+	ship_send(ship);
+	MemoryContextDelete(ship->context);
+}
+
+/* ------------------------------------------------------------------------
+ * Rows of queries: nothing is sent, or written by Citus, before one has ended
+ * ------------------------------------------------------------------------ */
+
+/* Keeps the rows of a query. */
+typedef struct KeepReceiver
+{
+	DestReceiver pub;
+	Tuplestorestate *rows;
+	TupleDesc	desc;			/* NULL: there was no row */
+	MemoryContext context;
+} KeepReceiver;
+
+static bool
+keep_row(TupleTableSlot *slot, DestReceiver *self)
+{
+	KeepReceiver *keep = (KeepReceiver *) self;
+
+	if (keep->desc == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(keep->context);
+
+		keep->desc = CreateTupleDescCopy(slot->tts_tupleDescriptor);
+		MemoryContextSwitchTo(old);
+	}
+	tuplestore_puttupleslot(keep->rows, slot);
+	return true;
+}
+
+static void
+keep_end(DestReceiver *self)
+{
+}
+
+/* Run a query, and keep its rows; a slot for them, or NULL if there are none. */
+TupleTableSlot *
+ship_keep_rows(const Import *import, const char *sql, Tuplestorestate **rows)
+{
+	KeepReceiver keep = {.context = CurrentMemoryContext};
+
+	import_receiver_init(&keep.pub, keep_row, keep_end);
+	*rows = keep.rows = tuplestore_begin_heap(false, false, work_mem);
+	(void) import_run_query(import, sql, &keep.pub);
+	return keep.desc == NULL ? NULL :
+		MakeSingleTupleTableSlot(keep.desc, &TTSOpsMinimalTuple);
+}
+
+/*
+ * Run a query to its end, and then give its rows to a receiver, which may have Citus run
+ * statements; returns how many there were.
+ */
+int64
+import_spread_each(const Import *import, const char *sql, DestReceiver *receiver)
+{
+	Tuplestorestate *rows;
+	TupleTableSlot *slot = ship_keep_rows(import, sql, &rows);
+	int64		n = 0;
+
+	while (slot != NULL && tuplestore_gettupleslot(rows, true, false, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) receiver->receiveSlot(slot, receiver);
+		n++;
+	}
+	if (slot != NULL)
+		ExecDropSingleTupleTableSlot(slot);
+	tuplestore_end(rows);
+	return n;
+}
+
+/* Send a query's rows, whose first column is a shard, to the nodes of these. */
+void
+ship_query(const Import *import, const NodeCall *call, const char *sql)
+{
+	Tuplestorestate *rows;
+	TupleTableSlot *slot = ship_keep_rows(import, sql, &rows);
+	Shipment	ship;
+
+	ship_begin(&ship, import, call);
+	while (slot != NULL && tuplestore_gettupleslot(rows, true, false, slot))
+	{
+		TupleDesc	desc = slot->tts_tupleDescriptor;
+
+		slot_getallattrs(slot);
+		ship.ncolumns = desc->natts - 1;
+		for (int c = 0; c < ship.ncolumns; c++)
+			ship.type[c] = TupleDescAttr(desc, c + 1)->atttypid;
+		ship_row(&ship, DatumGetInt32(slot->tts_values[0]), slot->tts_values + 1);
+	}
+	ship_end(&ship);
+	if (slot != NULL)
+		ExecDropSingleTupleTableSlot(slot);
+	tuplestore_end(rows);
+}
+
+/* Call a function on each node that has shards, without rows. */
+void
+ship_nothing(const Import *import, const NodeCall *call)
+{
+	const GroupCall group_call = {.name = call->name};
+	ListCell   *lc;
+
+	foreach(lc, remote_groups())
+		call_node(import, call, lfirst_int(lc), &group_call);
+}

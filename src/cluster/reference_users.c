@@ -1,0 +1,336 @@
+/*
+ * reference_users.c
+ *		Users on a cluster: in a table that every node has whole.
+ *
+ * It is a reference table of Citus's, and so it is written by statements, which Citus carries
+ * out on all nodes in one transaction. Read it is as users are on one machine, from this node's own shard.
+ * A node's worker learns by the change feed of a name that has changed, and of a user who is gone
+ * (views/change_feed/output_plugin.c).
+ *
+ * Runs in backends, as the containers' owner.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/preload.h"
+#include "cluster/remote/remote.h"
+#include "model/user_changes/user_items_walk.h"
+#include "storage/attached_code/attached_code.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "storage/lmgr.h"
+#include "utils/snapmgr.h"
+#include "utils/uuid.h"
+
+SQL_FUNCTION(begin_user_deletion);
+SQL_FUNCTION(revive_user);
+SQL_FUNCTION(deleting_users);
+
+#define N_EVERYONE_ARGS 4
+
+/* Errors: 55000 unless the table is the one that Citus has on all nodes, and the owner's. */
+static void
+need_everyone(void)
+{
+	Oid			table = table_lookup(EVERYONE_TABLE);
+	ShardMap	map;
+
+	if (OidIsValid(table))
+	{
+		LockRelationOid(table, AccessShareLock);
+		if (shard_map_read(&map, table) && map.everywhere &&
+			shape_table_owner(table) == container_owner())
+			return;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("\"%s\" is not the table of users that create_containers() has made on this cluster",
+					EVERYONE_SQL),
+			 errhint("Restore it as a reference table of the containers' owner, with a row for each user.")));
+}
+
+/*
+ * Run a statement on the users; returns how many rows it has found or changed. Arguments: a
+ * user's id, name, date and properties, as far as the statement has them.
+ */
+static uint64
+run(const char *sql, int nargs, const BlogItem *user)
+{
+	Oid			types[N_EVERYONE_ARGS] = {UUIDOID, TEXTOID, TIMESTAMPTZOID, JSONBOID};
+	const Property props[N_EVERYONE_ARGS] = {
+		PROP_USER_ID, PROP_USERNAME, PROP_CREATION_DATE, PROP_PROPERTIES
+	};
+	Datum		value[N_EVERYONE_ARGS];
+	char		nulls[N_EVERYONE_ARGS];
+	Guard	   *guard;
+	int			rc;
+
+	for (int i = 0; i < nargs; i++)
+	{
+		value[i] = user->value[props[i]];
+		nulls[i] = user->isnull[props[i]] ? 'n' : ' ';
+	}
+	need_everyone();
+	table_require_served(table_lookup(EVERYONE_TABLE), true);
+	guard = guard_enter();
+	rc = SPI_execute_with_args(sql, nargs, types, value, nulls, false, 0);
+	if (rc < 0)
+		elog(ERROR, "could not run \"%s\": %s", sql,
+			 SPI_result_code_string(rc));
+	guard_leave(guard);
+	return SPI_processed;
+}
+
+static uint64
+run_alone(const char *sql, int nargs, const BlogItem *user)
+{
+	uint64		rows;
+
+	SPI_connect();
+	rows = run(sql, nargs, user);
+	SPI_finish();
+	return rows;
+}
+
+/* Insert a user; false if there is one with this id. */
+bool
+everyone_insert(const BlogItem *user)
+{
+	return run_alone("INSERT INTO " EVERYONE_SQL
+					 " (id, type, user_id, username, creation_date, properties)"
+					 " VALUES ($1, 'user', $1, $2, $3, $4)"
+					 " ON CONFLICT (user_id) DO NOTHING", 4, user) > 0;
+}
+
+/* A column of the row that SPI has found, copied to a memory context. */
+static void
+take_column(BlogItem *user, Property prop, int column, MemoryContext context)
+{
+	bool		isnull;
+	Datum		value = SPI_getbinval(SPI_tuptable->vals[0],
+									  SPI_tuptable->tupdesc, column, &isnull);
+	BlogItem	one;
+	MemoryContext old = MemoryContextSwitchTo(context);
+
+	item_init(&one, ITEM_USER);
+	if (!isnull)
+		item_set(&one, prop, value);
+	item_copy(&one, &one);
+	item_take(user, &one, prop);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Citus has one transaction at a time change a table that is on all nodes. Who makes a user claims the
+ * name first, and then writes the user; who is to change a name, or give it back, comes to the names first, too,
+ * so that no two wait for each other.
+ */
+void
+everyone_lock_names(void)
+{
+	(void) run_alone("SELECT username_key FROM " USERNAMES_SQL
+					 " WHERE username_key = '' FOR UPDATE", 0, NULL);
+}
+
+/* Lock a user on all nodes, to edit or delete it; false if there is none. */
+bool
+everyone_lock(const pg_uuid_t *user_id, bool to_delete, BlogItem *user)
+{
+	MemoryContext context = CurrentMemoryContext;
+	BlogItem	wanted;
+	bool		found;
+
+	item_init(&wanted, ITEM_USER);
+	item_set(&wanted, PROP_USER_ID, UUIDPGetDatum(user_id));
+	SPI_connect();
+	found = run(to_delete ?
+				"SELECT user_id, username, creation_date, properties FROM "
+				EVERYONE_SQL " WHERE user_id = $1 FOR UPDATE" :
+				"SELECT user_id, username, creation_date, properties FROM "
+				EVERYONE_SQL " WHERE user_id = $1 FOR NO KEY UPDATE",
+				1, &wanted) > 0;
+	if (found)
+	{
+		item_init(user, ITEM_USER);
+		take_column(user, PROP_USER_ID, 1, context);
+		item_set(user, PROP_ID, user->value[PROP_USER_ID]);
+		take_column(user, PROP_USERNAME, 2, context);
+		take_column(user, PROP_CREATION_DATE, 3, context);
+		take_column(user, PROP_PROPERTIES, 4, context);
+	}
+	SPI_finish();
+	return found;
+}
+
+/* Write a locked user's name and properties. */
+void
+everyone_update(const BlogItem *user)
+{
+	(void) run_alone("UPDATE " EVERYONE_SQL
+					 " SET username = $2, creation_date = $3, properties = $4"
+					 " WHERE user_id = $1", 4, user);
+}
+
+/* Delete a locked user. */
+void
+everyone_delete(const BlogItem *user)
+{
+	(void) run_alone("DELETE FROM " EVERYONE_SQL " WHERE user_id = $1", 1, user);
+}
+
+/*
+ * Users were changed or deleted, on whichever node: have the items here follow. In the worker, in
+ * a transaction with an active snapshot.
+ */
+void
+everyone_follow(const pg_uuid_t *users, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		BlogItem	user;
+		bool		there = user_find(&users[i], &user);
+
+		job_queue_once(there ? JOB_RENAME : JOB_DELETION, &users[i]);
+		if (!there)
+			deleted_changed();
+	}
+}
+
+/* Call one of the two functions below on all nodes that have items, in this transaction. */
+static void
+call_all(const char *name, const pg_uuid_t *user_id)
+{
+	LOCAL_FCINFO(call, 1);
+	Oid			type = UUIDOID;
+	bool		all;
+
+	InitFunctionCallInfoData(*call, NULL, 1, InvalidOid, NULL, NULL);
+	call->args[0].value = UUIDPGetDatum(user_id);
+	call->args[0].isnull = false;
+	remote_call_all(name, &type, call, true, &all);
+}
+
+/* A user is about to be deleted, who is locked: from the commit on all items are hidden. */
+void
+everyone_begin_deletion(const pg_uuid_t *user_id)
+{
+	call_all("begin_user_deletion", user_id);
+}
+
+/* A user was written whose id somebody may have had who is being deleted. */
+void
+everyone_revive(const pg_uuid_t *user_id)
+{
+	call_all("revive_user", user_id);
+}
+
+/*
+ * blogstore.begin_user_deletion(user_id): a node's part of delete_user() on a cluster. Errors:
+ * 55000.
+ */
+static Datum
+begin_user_deletion(PG_FUNCTION_ARGS)
+{
+	PushActiveSnapshot(GetTransactionSnapshot());
+	deletion_begin(PG_GETARG_UUID_P(0));
+	PopActiveSnapshot();
+	PG_RETURN_BOOL(true);
+}
+
+/*
+ * Has a shard come here of which not all authors have been looked at? The node that had it was perhaps still
+ * deleting items there, and has done with the user.
+ */
+static bool
+shards_pending(void)
+{
+	AppliedPosition position;
+
+	applied_position_read(&position);
+	/* 0: the worker has not written down yet which shards it keeps views of */
+	return (position.layout != 0 && position.layout != container_layout()) ||
+		job_arrival_is_queued();
+}
+
+/*
+ * blogstore.revive_user(user_id): a node's part of create_user() on a cluster, with an id that the
+ * caller has brought. Errors: 40001, 55000.
+ */
+static Datum
+revive_user(PG_FUNCTION_ARGS)
+{
+	const pg_uuid_t *user_id = PG_GETARG_UUID_P(0);
+
+	deletion_claim(user_id);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (deleted_has(deleted_users(GetActiveSnapshot()), user_id))
+		deletion_revive(user_id);
+	else if (shards_pending())
+	{
+		/* what has come need not be in its snapshot */
+		if (IsolationUsesXactSnapshot())
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to concurrent move of a shard"),
+					 errhint("Retry the transaction.")));
+		deletion_of_leftovers(user_id);
+	}
+	PopActiveSnapshot();
+	PG_RETURN_BOOL(true);
+}
+
+/*
+ * blogstore.deleting_users(): the ids of users whose items on this node are being deleted; of a
+ * like's columns all others are NULL. Errors: 55000.
+ */
+static Datum
+deleting_users(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
+	Datum		value[N_PROPERTIES] = {0};
+	bool		isnull[N_PROPERTIES];
+	pg_uuid_t  *ids;
+	int			n;
+
+	container_require_cluster("import()");
+	InitMaterializedSRF(fcinfo, 0);
+	memset(isnull, true, sizeof(isnull));
+	isnull[0] = false;			/* the id stands first */
+	PushActiveSnapshot(GetLatestSnapshot());
+	ids = jobs_deleting(&n);
+	for (int i = 0; ids != NULL && i < n; i++)
+	{
+		value[0] = UUIDPGetDatum(&ids[i]);
+		tuplestore_putvalues(out->setResult, out->setDesc, value, isnull);
+	}
+	PopActiveSnapshot();
+	return (Datum) 0;
+}
+
+/* The users whose items are being deleted on any node, who may come more than once; a list of ids. */
+List *
+everyone_deleting(void)
+{
+	const GroupCall call = {.name = "deleting_users"};
+	List	   *ids = NIL;
+	ListCell   *lc;
+
+	foreach(lc, remote_groups())
+	{
+		RemoteItems *items = remote_group_items(lfirst_int(lc), ITEM_LIKE, &call);
+		BlogItem	item;
+
+		while (remote_items_next(items, &item))
+		{
+			pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
+
+			*id = *item_uuid(&item, PROP_ID);
+			ids = lappend(ids, id);
+		}
+	}
+	return ids;
+}

@@ -1,0 +1,86 @@
+/*
+ * remote.h
+ *		Requests whose items lie on another node of a cluster: they are served there.
+ *
+ *		this node:		remote_request.c, gather_from_nodes.c  ->  SELECT * FROM serve_...()
+ *		Citus:			takes the call to the node where the key's shard lies
+ *		that node:		serve_request.c  ->  the request's own function
+ *
+ * On one machine without Citus nothing of this is called.
+ */
+#ifndef BLOGSTORE_REMOTE_H
+#define BLOGSTORE_REMOTE_H
+
+#include "cluster/citus/citus.h"
+#include "storage/blog_item.h"
+
+#include "access/htup.h"
+#include "access/tupdesc.h"
+#include "fmgr.h"
+#include "nodes/pg_list.h"
+#include "utils/snapshot.h"
+#include "utils/uuid.h"
+
+typedef struct RemoteItems RemoteItems;
+
+/* await_distribution.c: where is a request served? */
+extern int	remote_may_begin;
+extern void remote_settle_slowly(bool write);
+extern void remote_settle_query(Snapshot *newer);
+extern void remote_query_done(Snapshot *snapshot);
+
+/* The containers stay on one machine, or spread, until the transaction ends. */
+static inline void
+remote_settle(bool write)
+{
+	if (remote_may_begin != 0)
+		remote_settle_slowly(write);
+}
+
+/* remote_request.c: one request, served where its key's items lie */
+extern Datum remote_command(FunctionCallInfo fcinfo, PGFunction here);
+extern bool remote_call_flag(const char *name, const pg_uuid_t *key,
+							 Oid type, Datum argument);
+extern RemoteItems *remote_posts(const pg_uuid_t *key, Datum ids);
+extern void remote_pause(long *waited);
+
+/* request_names.c */
+extern Oid	remote_row_type(ItemType type);
+extern Datum remote_row_of_item(const BlogItem *item, ItemType type,
+								TupleDesc desc);
+extern void remote_item_of_row(BlogItem *item, ItemType type, TupleDesc desc,
+							   HeapTuple row);
+
+/* serve_request.c: is a request served for another node, by what lies here alone? */
+extern bool remote_serves_part(void);
+
+/* gather_from_nodes.c: one call on all nodes that have shards */
+extern void remote_call_all(const char *name, const Oid *types,
+							FunctionCallInfo fcinfo, bool writes, bool *all);
+extern List *remote_groups(void);
+extern bool remote_key_of_group(int group, pg_uuid_t *key);
+
+/* call_on_node.c: a function of blogstore's on the node of one group, with arguments of any number */
+typedef struct GroupCall
+{
+	const char *name;
+	int			nargs;
+	const Oid  *types;
+	NullableDatum *args;
+} GroupCall;
+
+extern RemoteItems *remote_group_items(int group, ItemType type,
+									   const GroupCall *call);
+extern bool remote_group_flag(int group, const GroupCall *call);
+
+/* gather_from_nodes.c: a query of all nodes that have shards, put together */
+extern RemoteItems *remote_gather(const char *name, ItemType type,
+								  FunctionCallInfo fcinfo);
+
+/* remote_query.c */
+extern bool remote_query(const char *name, ItemType type,
+						 FunctionCallInfo fcinfo, RemoteItems **items,
+						 Shard *held, Snapshot *newer);
+extern bool remote_items_next(RemoteItems *items, BlogItem *item);
+
+#endif							/* BLOGSTORE_REMOTE_H */

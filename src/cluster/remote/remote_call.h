@@ -1,0 +1,71 @@
+/*
+ * remote_call.h
+ *		What the files of cluster/remote/ share with each other alone.
+ */
+#ifndef BLOGSTORE_REMOTE_CALL_H
+#define BLOGSTORE_REMOTE_CALL_H
+
+#include "cluster/remote/remote.h"
+
+#include "access/htup.h"
+#include "access/tupdesc.h"
+
+/* Rows that another node has returned, in the memory of who has asked. */
+typedef struct RemoteRows
+{
+	TupleDesc	desc;
+	int			n;
+	HeapTuple  *row;
+} RemoteRows;
+
+struct RemoteItems
+{
+	ItemType	type;
+	RemoteRows	rows;
+	int			next;
+};
+
+/* A request that is to be served: what is asked, and by which of the functions. */
+typedef struct RemoteCall
+{
+	const char *serve;			/* serve_post() and its like: by the type of rows */
+	const char *name;			/* of the request's function */
+	pg_uuid_t	key;			/* where its items lie */
+	bool		part;			/* of an answer that all nodes have parts of */
+	bool		reads;			/* what is by one key, and nothing else */
+	int			nargs;
+	const Oid  *types;
+	NullableDatum *args;
+} RemoteCall;
+
+/* What is known of a command's function. */
+typedef struct Command
+{
+	Oid			function;
+	NameData	name;
+	int			key;			/* which argument is post_id; -1: none is */
+	const char *serve;			/* NULL: its results come from no other node */
+	int			nargs;
+	Oid			types[FUNC_MAX_ARGS];
+} Command;
+
+/* await_distribution.c */
+extern void remote_settle_shard(Snapshot *newer, const Shard *shard);
+extern void remote_require_snapshot(const Shard *shard);
+
+/* remote_request.c */
+extern bool remote_begin_snapshot(void);
+
+/* gather_from_nodes.c */
+extern bool remote_ask_group(int group, RemoteCall *call, RemoteRows *rows);
+
+/* request_names.c */
+extern const char *remote_serve_function(ItemType type);
+extern bool remote_reads_copies(const char *name);
+extern bool remote_is_of_all_nodes(const char *name);
+extern Oid	remote_find_function(const char *name, int nargs, Oid *types);
+extern void remote_command_of(Oid function, Command *command);
+
+/* remote_request.c */
+extern bool remote_ask_once(const RemoteCall *call, RemoteRows *rows);
+#endif							/* BLOGSTORE_REMOTE_CALL_H */

@@ -1,0 +1,347 @@
+/*
+ * remote_request.c
+ *		Having a request served by the node where its key's items lie.
+ *
+ * The call is SELECT * FROM blogstore.serve_...(key, name, arguments), which Citus
+ * takes, within this transaction, to the node that has the key's shard (a distributed function, force_delegation);
+ * all values are literals, because it takes no others there. It runs as the containers' owner,
+ * who alone may execute it.
+ *
+ * The shard is held meanwhile on this node, so that it stays where it is (storage/layout/containers.c). Who is
+ * asked for what is not there says so with a row of NULLs, and the question is put again.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/settings.h"
+#include "cluster/remote/remote_call.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+
+#include "access/htup_details.h"
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/catcache.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/uuid.h"
+
+/* How long a shard may take to be found, in ms: a move stops writers for seconds at most. */
+#define GIVE_UP_AFTER 120000
+
+/* A call's arguments as an array of texts. */
+static Datum
+arguments_array(const RemoteCall *call)
+{
+	Datum	   *value = palloc(sizeof(Datum) * Max(call->nargs, 1));
+	bool	   *isnull = palloc(sizeof(bool) * Max(call->nargs, 1));
+	int			dims[] = {call->nargs};
+	int			bounds[] = {1};
+
+	for (int i = 0; i < call->nargs; i++)
+	{
+		Oid			output;
+		bool		varlena;
+
+		isnull[i] = call->args[i].isnull;
+		value[i] = (Datum) 0;
+		if (isnull[i])
+			continue;
+		getTypeOutputInfo(call->types[i], &output, &varlena);
+		value[i] = CStringGetTextDatum(OidOutputFunctionCall(output,
+															 call->args[i].value));
+	}
+	return PointerGetDatum(construct_md_array(value, isnull, 1, dims, bounds,
+											  TEXTOID, -1, false,
+											  TYPALIGN_INT));
+}
+
+/* Which shard, or for a part which shards, this node believes to be where a call goes; 0: none. */
+static int64
+where(const RemoteCall *call)
+{
+	Shard		shard;
+
+	if (!container_shard(CONTAINER_POSTS, &call->key, &shard))
+		return 0;
+	return call->part ? shards_number(container_shards(CONTAINER_POSTS), shard.group) :
+		shard.id;
+}
+
+static char *
+call_sql(const RemoteCall *call)
+{
+	char	   *key = DatumGetCString(DirectFunctionCall1(uuid_out,
+														  UUIDPGetDatum(&call->key)));
+	char	   *arguments = OidOutputFunctionCall(F_ARRAY_OUT,
+												  arguments_array(call));
+
+	return psprintf("SELECT * FROM " BLOGSTORE_SCHEMA ".%s(%s::pg_catalog.uuid, %s::pg_catalog.text, %s::pg_catalog.text[], %s, "
+					INT64_FORMAT ")",
+					call->serve, quote_literal_cstr(key),
+					quote_literal_cstr(call->name),
+					quote_literal_cstr(arguments),
+					call->part ? "true" : "false",
+					where(call));
+}
+
+/* Copy what SPI has found to a memory context. */
+static void
+take_rows(RemoteRows *rows, MemoryContext context)
+{
+	MemoryContext old = MemoryContextSwitchTo(context);
+
+	rows->n = (int) SPI_processed;
+	rows->desc = CreateTupleDescCopy(SPI_tuptable->tupdesc);
+	rows->row = palloc(sizeof(HeapTuple) * Max(rows->n, 1));
+	for (int i = 0; i < rows->n; i++)
+		rows->row[i] = heap_copytuple(SPI_tuptable->vals[i]);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Is a question to be put without a transaction of this one's on the other node, which takes a
+ * round trip to begin and one to end? Citus makes one for whatever a function does. What reads by one key
+ * and by a snapshot of its own needs none; if there is one already, because this
+ * transaction has written, Citus uses it, and so what was written is seen.
+ */
+static bool
+needs_no_transaction(const RemoteCall *call)
+{
+	return call->reads && !IsTransactionBlock() && !IsolationUsesXactSnapshot();
+}
+
+/*
+ * What a transaction has written on another node is seen by the connection that it was written
+ * by. So SQL on the tables, and Citus's own reading of many shards, had better not open a second one to a
+ * node: unless somebody has said otherwise, from here on the session goes from shard to shard.
+ */
+static void
+keep_to_one_connection(void)
+{
+	static bool kept = false;
+
+	/* a query that has parallel workers cannot change it */
+	if (kept || IsInParallelMode())
+		return;
+	SetConfigOption("citus.multi_shard_modify_mode", "sequential", PGC_USERSET,
+					PGC_S_DYNAMIC_DEFAULT);
+	kept = true;
+}
+
+/*
+ * Put a question once; the rows are in the current memory context. False: the shard was on
+ * its way elsewhere.
+ */
+bool
+remote_ask_once(const RemoteCall *call, RemoteRows *rows)
+{
+	MemoryContext context = CurrentMemoryContext;
+	OwnerScope	scope;
+	bool		isnull;
+	int			nest = 0;
+
+	if (IsParallelWorker())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a parallel worker cannot ask another node of the cluster"),
+				 errhint("Set max_parallel_workers_per_gather to 0 for this query.")));
+	keep_to_one_connection();
+	if (needs_no_transaction(call))
+	{
+		nest = NewGUCNestLevel();
+		setting_change("citus.function_opens_transaction_block", "off");
+	}
+	owner_begin(&scope);
+	SPI_connect();
+	if (SPI_execute(call_sql(call), false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not have %s() served", call->name);
+	take_rows(rows, context);
+	SPI_finish();
+	owner_end(&scope);
+	if (nest > 0)
+		AtEOXact_GUC(true, nest);
+	if (rows->n != 1)
+		return true;
+	(void) heap_getattr(rows->row[0], 1, rows->desc, &isnull);
+	return !isnull;
+}
+
+/*
+ * Wait a little, for a shard to arrive; *waited is 0 at first. Errors: 55000 if that has taken too
+ * long.
+ */
+void
+remote_pause(long *waited)
+{
+	long		now = (long) (GetCurrentTimestamp() / 1000);
+	long		since = *waited == 0 ? 0 : now - *waited;
+
+	if (*waited == 0)
+		*waited = now;
+	if (since > GIVE_UP_AFTER)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no node of the cluster has the shard of this key"),
+				 errhint("See citus_shards, citus_check_cluster_node_health(), and pg_prepared_xacts on all nodes.")));
+	pg_usleep(since < 100 ? 1000L : since < 1000 ? 10000L : 100000L);
+	CHECK_FOR_INTERRUPTS();
+	AcceptInvalidationMessages();
+}
+
+/* ------------------------------------------------------------------------
+ * Commands
+ * ------------------------------------------------------------------------ */
+
+/*
+ * Once a shard has been waited for, what came with it does not show by a snapshot of before: have a
+ * new one active, until PopActiveSnapshot(); false: the transaction keeps one.
+ */
+bool
+remote_begin_snapshot(void)
+{
+	if (IsolationUsesXactSnapshot())
+		return false;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	return true;
+}
+
+/* Serve a command here, whose shard is held. */
+static Datum
+serve_here(FunctionCallInfo call, FunctionCallInfo outer, PGFunction here)
+{
+	bool		anew = remote_begin_snapshot();
+	Datum		result = here(call);
+
+	if (anew)
+		PopActiveSnapshot();
+	outer->isnull = call->isnull;
+	return result;
+}
+
+/* The one row, or value, that a command has returned. */
+static Datum
+take_result(const RemoteRows *rows, FunctionCallInfo fcinfo)
+{
+	Datum		value[FUNC_MAX_ARGS];
+	bool		isnull[FUNC_MAX_ARGS];
+	TupleDesc	desc;
+
+	if (rows->n != 1)
+		elog(ERROR, "a command has returned %d rows", rows->n);
+	heap_deform_tuple(rows->row[0], rows->desc, value, isnull);
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+	{
+		fcinfo->isnull = isnull[0];
+		return value[0];
+	}
+	if (desc->natts != rows->desc->natts)
+		elog(ERROR, "another node returns other columns: has it another version of blogstore?");
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), value, isnull));
+}
+
+/*
+ * Serve a command on a post where the post lies: here by its own function, or on another
+ * node. One that makes a post without an id gets it first. Errors: 25006, and those of
+ * the command.
+ */
+Datum
+remote_command(FunctionCallInfo fcinfo, PGFunction here)
+{
+	LOCAL_FCINFO(call, FUNC_MAX_ARGS);
+	Command		command;
+	RemoteCall	remote;
+	RemoteRows	rows;
+	pg_uuid_t	made;
+	Shard		shard;
+	long		waited = 0;
+
+	if (container_is_held_by_caller())
+		return here(fcinfo);
+	remote_command_of(fcinfo->flinfo->fn_oid, &command);
+	if (command.key < 0 || command.nargs != fcinfo->nargs)
+		return here(fcinfo);
+	InitFunctionCallInfoData(*call, fcinfo->flinfo, fcinfo->nargs,
+							 fcinfo->fncollation, fcinfo->context,
+							 fcinfo->resultinfo);
+	memcpy(call->args, fcinfo->args, sizeof(NullableDatum) * fcinfo->nargs);
+	if (call->args[command.key].isnull &&
+		strcmp(NameStr(command.name), "create_post") == 0)
+	{
+		new_id(&made);
+		call->args[command.key].value = UUIDPGetDatum(&made);
+		call->args[command.key].isnull = false;
+	}
+	if (call->args[command.key].isnull)
+		return here(call);		/* which refuses it */
+	need_writable(psprintf("%s()", NameStr(command.name)));
+	PreventCommandIfParallelMode(NameStr(command.name));
+	remote = (RemoteCall) {
+		.serve = command.serve, .name = NameStr(command.name),
+		.key = *DatumGetUUIDP(call->args[command.key].value),
+		.nargs = command.nargs, .types = command.types, .args = call->args
+	};
+	container_hold(CONTAINER_POSTS, &remote.key, &shard);
+	if (OidIsValid(shard.table))
+	{
+		remote_require_snapshot(&shard);
+		return serve_here(call, fcinfo, here);
+	}
+	if (remote.serve == NULL)
+		elog(ERROR, "results of %s() come from no other node", NameStr(command.name));
+	while (!remote_ask_once(&remote, &rows))
+		remote_pause(&waited);
+	return take_result(&rows, fcinfo);
+}
+
+/*
+ * Call a function of blogstore's own that takes one argument and returns a flag, on the node that
+ * has a key; false also if no node has it at the moment.
+ */
+bool
+remote_call_flag(const char *name, const pg_uuid_t *key, Oid type, Datum argument)
+{
+	NullableDatum args[] = {{argument, false}};
+	RemoteCall	call = {
+		.serve = "serve_flag", .name = name, .key = *key, .nargs = 1,
+		.types = &type, .args = args
+	};
+	RemoteRows	rows;
+	bool		isnull;
+
+	return remote_ask_once(&call, &rows) && rows.n == 1 &&
+		DatumGetBool(heap_getattr(rows.row[0], 1, rows.desc, &isnull));
+}
+
+/*
+ * The posts of a list of ids, an array, that are on the node which has a key; NULL: no node has
+ * it at the moment. They are in the current memory context.
+ */
+RemoteItems *
+remote_posts(const pg_uuid_t *key, Datum ids)
+{
+	RemoteItems *items = palloc0(sizeof(RemoteItems));
+	NullableDatum args[] = {{ids, false}};
+	Oid			type = UUIDARRAYOID;
+	RemoteCall	call = {
+		.serve = remote_serve_function(ITEM_POST), .name = "get_posts",
+		.key = *key, .part = true, .nargs = 1, .types = &type, .args = args
+	};
+
+	items->type = ITEM_POST;
+	return remote_ask_once(&call, &items->rows) ? items : NULL;
+}

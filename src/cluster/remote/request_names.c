@@ -1,0 +1,338 @@
+/*
+ * request_names.c
+ *		Requests by their names: their functions, which nodes have what they ask for, and the types
+ *		of rows.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "base/invalidation.h"
+#include "cluster/remote/remote_call.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+
+#include "access/htup_details.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/catcache.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+/* The function that returns rows of items of a type. */
+const char *
+remote_serve_function(ItemType type)
+{
+	switch (type)
+	{
+		case ITEM_POST:
+			return "serve_post";
+		case ITEM_COMMENT:
+			return "serve_comment";
+		case ITEM_LIKE:
+			return "serve_like";
+		default:
+			elog(ERROR, "items of type \"%s\" are on every node",
+				 item_type_name(type));
+	}
+}
+
+/* What one node may ask another for; whoever may create in the schema could add to it. */
+static const char *const served[] = {
+	"create_post", "edit_post", "delete_post", "hide_post", "publish_post",
+	"create_comment", "edit_comment", "delete_comment", "hide_comment",
+	"create_like", "delete_like",
+	"own_edit_post", "own_delete_post", "own_hide_post", "own_publish_post",
+	"own_create_comment", "own_edit_comment", "own_delete_comment",
+	"own_create_like",
+	"get_post", "get_posts", "get_like", "get_likes", "list_user_posts",
+	"list_post_comments", "list_comment_replies", "list_post_likes",
+	"list_user_comments", "list_user_likes", "list_feed",
+	"put_copies", "touch_copies", "begin_user_deletion", "revive_user",
+	"wait_for_views", "rebuild_views",
+	"import_begin_part", "deleting_users", "import_posts", "import_comments",
+	"import_likes", "import_keep_posts", "import_count_posts", "import_same_names",
+	"import_edit_posts", "import_edit_comments", "repair_part", "repair_copies"
+};
+
+/* Which of them has a name? -1: none. */
+static int
+served_number(const char *name)
+{
+	for (int i = 0; i < lengthof(served); i++)
+		if (strcmp(name, served[i]) == 0)
+			return i;
+	return -1;
+}
+
+/* ------------------------------------------------------------------------
+ * What was found is kept until a function changes.
+ * ------------------------------------------------------------------------ */
+
+/* A function that was found by its name and number of arguments. */
+typedef struct FoundFunction
+{
+	Oid			function;
+	int			nargs;
+	Oid			types[FLEXIBLE_ARRAY_MEMBER];
+} FoundFunction;
+
+static MemoryContext known_context = NULL;
+static List *known_functions[lengthof(served)]; /* of FoundFunction */
+static List *known_commands = NIL;	/* of Command */
+static bool known_are_stale = false;
+
+static void
+functions_invalidate(void)
+{
+	known_are_stale = true;
+}
+
+/* Where what is found is kept, without anything if a function has changed since. */
+static MemoryContext
+known_begin(void)
+{
+	if (known_context == NULL)
+	{
+		invalidation_listen_catalog(PROCOID, functions_invalidate);
+		known_context = AllocSetContextCreate(CacheMemoryContext,
+											  "blogstore requests by name",
+											  ALLOCSET_SMALL_SIZES);
+	}
+	if (known_are_stale)
+	{
+		MemoryContextReset(known_context);
+		memset(known_functions, 0, sizeof(known_functions));
+		known_commands = NIL;
+		known_are_stale = false;
+	}
+	return known_context;
+}
+
+/* Look a function up in the catalogs; InvalidOid: there is none. */
+static Oid
+look_up_function(const char *name, int nargs, Oid *types)
+{
+	Oid			nsp = get_namespace_oid(BLOGSTORE_SCHEMA, false);
+	Oid			extension = get_extension_oid("blogstore", false);
+	CatCList   *list = SearchSysCacheList1(PROCNAMEARGSNSP,
+										   CStringGetDatum(name));
+	Oid			found = InvalidOid;
+
+	for (int i = 0; i < list->n_members; i++)
+	{
+		Form_pg_proc form = (Form_pg_proc) GETSTRUCT(&list->members[i]->tuple);
+
+		if (form->pronamespace != nsp || form->pronargs != nargs ||
+			form->prolang != ClanguageId ||
+			getExtensionOfObject(ProcedureRelationId, form->oid) != extension)
+			continue;
+		found = form->oid;
+		memcpy(types, form->proargtypes.values, sizeof(Oid) * nargs);
+	}
+	ReleaseCatCacheList(list);
+	return found;
+}
+
+/* Keep what was found, unless a function has changed while it was looked for. */
+static void
+keep_function(int number, Oid function, int nargs, const Oid *types)
+{
+	MemoryContext old;
+	FoundFunction *kept;
+
+	if (known_are_stale)
+		return;
+	old = MemoryContextSwitchTo(known_context);
+	kept = palloc(offsetof(FoundFunction, types) + sizeof(Oid) * nargs);
+	kept->function = function;
+	kept->nargs = nargs;
+	memcpy(kept->types, types, sizeof(Oid) * nargs);
+	known_functions[number] = lappend(known_functions[number], kept);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * The function of a name, which has so many arguments; *types are theirs. It is one of the
+ * extension's own: it runs as the containers' owner, whoever has asked. Errors: 42883.
+ */
+Oid
+remote_find_function(const char *name, int nargs, Oid *types)
+{
+	int			number = served_number(name);
+	Oid			found = InvalidOid;
+	ListCell   *lc;
+
+	(void) known_begin();
+	foreach(lc, number < 0 ? NIL : known_functions[number])
+	{
+		FoundFunction *kept = lfirst(lc);
+
+		if (kept->nargs != nargs)
+			continue;
+		memcpy(types, kept->types, sizeof(Oid) * nargs);
+		return kept->function;
+	}
+	if (number >= 0)
+		found = look_up_function(name, nargs, types);
+	if (!OidIsValid(found))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("there is no request \"%s\" with %d arguments on this node",
+						name, nargs),
+				 errhint("Have the same version of blogstore on all nodes.")));
+	keep_function(number, found, nargs, types);
+	return found;
+}
+
+/* Which function returns a command's result? NULL: none does. */
+static const char *
+serve_of_result(Oid result)
+{
+	static const ItemType types[] = {ITEM_POST, ITEM_COMMENT, ITEM_LIKE};
+	char	   *name = get_rel_name(get_typ_typrelid(result));
+
+	if (result == BOOLOID)
+		return "serve_flag";
+	for (int i = 0; i < lengthof(types); i++)
+		if (name != NULL &&
+			strcmp(name, psprintf("%s_item", item_type_name(types[i]))) == 0)
+			return remote_serve_function(types[i]);
+	return NULL;
+}
+
+/* Find out what there is to know of a command's function. */
+static void
+look_up_command(Oid function, Command *command)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc form;
+	Oid		   *types;
+	char	  **names;
+	char	   *modes;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", function);
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	memset(command, 0, sizeof(Command));
+	command->function = function;
+	command->name = form->proname;
+	command->serve = serve_of_result(form->prorettype);
+	command->nargs = get_func_arg_info(tuple, &types, &names, &modes);
+	command->nargs = Min(command->nargs, form->pronargs);
+	command->key = -1;
+	for (int i = 0; i < command->nargs; i++)
+	{
+		command->types[i] = types[i];
+		if (names != NULL && names[i] != NULL && strcmp(names[i], "post_id") == 0)
+			command->key = i;
+	}
+	ReleaseSysCache(tuple);
+}
+
+/* What there is to know of the function that a command's call is of. */
+void
+remote_command_of(Oid function, Command *command)
+{
+	MemoryContext context = known_begin();
+	MemoryContext old;
+	Command    *kept;
+	ListCell   *lc;
+
+	foreach(lc, known_commands)
+	{
+		kept = lfirst(lc);
+		if (kept->function != function)
+			continue;
+		*command = *kept;
+		return;
+	}
+	look_up_command(function, command);
+	if (known_are_stale)
+		return;
+	old = MemoryContextSwitchTo(context);
+	kept = palloc(sizeof(Command));
+	*kept = *command;
+	known_commands = lappend(known_commands, kept);
+	MemoryContextSwitchTo(old);
+}
+
+/* The type of rows of items of a type. */
+Oid
+remote_row_type(ItemType type)
+{
+	char	   *name = psprintf("%s_item", item_type_name(type));
+	Oid			nsp = get_namespace_oid(BLOGSTORE_SCHEMA, false);
+	Oid			found = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
+										CStringGetDatum(name),
+										ObjectIdGetDatum(nsp));
+
+	if (!OidIsValid(found))
+		elog(ERROR, "there is no type \"%s.%s\"", BLOGSTORE_SCHEMA, name);
+	return found;
+}
+
+/* Is a query served by the copies of posts, which may not be complete? */
+bool
+remote_reads_copies(const char *name)
+{
+	return strcmp(name, "list_user_posts") == 0;
+}
+
+/* Is a query's answer on all nodes, a part on each? */
+bool
+remote_is_of_all_nodes(const char *name)
+{
+	static const char *const names[] = {
+		"get_posts", "get_likes", "list_user_comments", "list_user_likes"
+	};
+
+	for (int i = 0; i < lengthof(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* An item as a row for another node. */
+Datum
+remote_row_of_item(const BlogItem *item, ItemType type, TupleDesc desc)
+{
+	Datum		value[N_PROPERTIES];
+	bool		isnull[N_PROPERTIES];
+	int			n;
+	const Property *prop = item_properties(type, &n);
+
+	for (int i = 0; i < n; i++)
+	{
+		value[i] = item->value[prop[i]];
+		isnull[i] = item->isnull[prop[i]];
+	}
+	return HeapTupleGetDatum(heap_form_tuple(desc, value, isnull));
+}
+
+/* An item from a row that another node has sent. */
+void
+remote_item_of_row(BlogItem *item, ItemType type, TupleDesc desc, HeapTuple row)
+{
+	Datum		value[N_PROPERTIES];
+	bool		isnull[N_PROPERTIES];
+	int			n;
+	const Property *prop = item_properties(type, &n);
+
+	if (desc->natts != n)
+		elog(ERROR, "another node sends other columns: has it another version of blogstore?");
+	heap_deform_tuple(row, desc, value, isnull);
+	item_init(item, type);
+	for (int i = 0; i < n; i++)
+	{
+		item->value[prop[i]] = value[i];
+		item->isnull[prop[i]] = isnull[i];
+	}
+}

@@ -1,0 +1,307 @@
+/*
+ * serve_request.c
+ *		Serving a request that another node of the cluster has sent here.
+ *
+ * serve_post() and its like are distributed functions of Citus's, each for one type of
+ * rows, which the containers' owner alone may execute. They call the request's own function with
+ * arguments that are texts, in the transaction that Citus runs here for that of who asks.
+ *
+ * Runs in backends that Citus has connected to.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/preload.h"
+#include "cluster/remote/remote_call.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/tuptable.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
+#include "utils/typcache.h"
+#include "utils/uuid.h"
+
+SQL_FUNCTION(serve);
+
+/* By what name Citus connects from other nodes, as far as it is always the same. */
+#define CITUS_APPLICATION "citus_internal"
+
+static bool serving_part = false;
+
+/* Is a request served that all nodes are asked, each for what lies there? */
+bool
+remote_serves_part(void)
+{
+	return serving_part;
+}
+
+/* Turn texts into a call's arguments. */
+static void
+set_arguments(FunctionCallInfo call, ArrayType *texts, const Oid *types)
+{
+	Datum	   *value;
+	bool	   *isnull;
+	int			n;
+
+	deconstruct_array(texts, TEXTOID, -1, false, TYPALIGN_INT, &value, &isnull, &n);
+	for (int i = 0; i < n; i++)
+	{
+		Oid			input;
+		Oid			param;
+
+		call->args[i].isnull = isnull[i];
+		call->args[i].value = (Datum) 0;
+		if (isnull[i])
+			continue;
+		getTypeInputInfo(types[i], &input, &param);
+		call->args[i].value = OidInputFunctionCall(input,
+												   TextDatumGetCString(value[i]),
+												   param, -1);
+	}
+}
+
+/* Add to a set of rows what a command has returned: a row, or one value. */
+static void
+add_result(ReturnSetInfo *out, Datum result, bool isnull)
+{
+	Datum		value[FUNC_MAX_ARGS];
+	bool		nulls[FUNC_MAX_ARGS];
+
+	if (out->setDesc->natts == 1)
+	{
+		tuplestore_putvalues(out->setResult, out->setDesc, &result, &isnull);
+		return;
+	}
+	if (!isnull)
+	{
+		HeapTupleHeader row = DatumGetHeapTupleHeader(result);
+		HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(row),.t_data = row};
+		TupleDesc	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(row),
+												  HeapTupleHeaderGetTypMod(row));
+
+		heap_deform_tuple(&tuple, desc, value, nulls);
+		ReleaseTupleDesc(desc);
+		tuplestore_putvalues(out->setResult, out->setDesc, value, nulls);
+	}
+}
+
+/* Add all rows that a query has returned. */
+static void
+add_set(ReturnSetInfo *out, ReturnSetInfo *in)
+{
+	TupleTableSlot *slot;
+
+	if (in->setResult == NULL)
+		return;
+	slot = MakeSingleTupleTableSlot(in->setDesc, &TTSOpsMinimalTuple);
+	while (tuplestore_gettupleslot(in->setResult, true, false, slot))
+		tuplestore_puttupleslot(out->setResult, slot);
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+/* Call a request's function, whose rows become those of the set. */
+static void
+call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
+{
+	bool		before = serving_part;
+	bool		held;
+	LOCAL_FCINFO(call, FUNC_MAX_ARGS);
+	Oid			types[FUNC_MAX_ARGS];
+	int			nargs = ArrayGetNItems(ARR_NDIM(texts), ARR_DIMS(texts));
+	ReturnSetInfo rows = {.type = T_ReturnSetInfo,.econtext = out->econtext,
+		.allowedModes = SFRM_Materialize,.returnMode = SFRM_ValuePerCall};
+	FmgrInfo	flinfo;
+	bool		anew;
+	volatile Datum result = (Datum) 0;
+
+	if (nargs > FUNC_MAX_ARGS)
+		ereport(ERROR,
+				(errcode(ERRCODE_TOO_MANY_ARGUMENTS),
+				 errmsg("a request has no more than %d arguments", FUNC_MAX_ARGS)));
+	fmgr_info(remote_find_function(name, nargs, types), &flinfo);
+	InitFunctionCallInfoData(*call, &flinfo, nargs, InvalidOid, NULL,
+							 (fmNodePtr) &rows);
+	set_arguments(call, texts, types);
+	anew = remote_begin_snapshot();
+	held = container_held_by_caller(true);
+	serving_part = part;
+	PG_TRY();
+	{
+		result = FunctionCallInvoke(call);
+	}
+	PG_FINALLY();
+	{
+		serving_part = before;
+		(void) container_held_by_caller(held);
+	}
+	PG_END_TRY();
+	if (anew)
+		PopActiveSnapshot();
+	if (flinfo.fn_retset)
+		add_set(out, &rows);
+	else
+		add_result(out, result, call->isnull);
+}
+
+/*
+ * Add the row that says that a request is not served here: what it asks for lies elsewhere, or
+ * copies are not to be relied on.
+ */
+static void
+add_refusal(ReturnSetInfo *out, bool copies)
+{
+	Datum		value[FUNC_MAX_ARGS] = {0};
+	bool		isnull[FUNC_MAX_ARGS];
+
+	memset(isnull, true, sizeof(isnull));
+	if (copies)
+	{
+		value[1] = CStringGetTextDatum("post");
+		isnull[1] = false;
+	}
+	tuplestore_putvalues(out->setResult, out->setDesc, value, isnull);
+}
+
+/*
+ * Is this for another node's worker? Citus gives its calls no transaction over nodes, so nobody finds
+ * a circle that it waits in: it holds locks of its own node, on the views and on shards, for which
+ * those may wait who have what it waits for here. As at home it waits for a short while only; it
+ * then lets go of all, and tries again. A client's read has no transaction either (remote_request.c),
+ * but returns rows, where a worker is told yes or no.
+ */
+static bool
+serves_worker(const ReturnSetInfo *out)
+{
+	return out->setDesc->natts == 1 &&
+		strncmp(application_name, CITUS_APPLICATION,
+				strlen(CITUS_APPLICATION)) == 0 && !IsTransactionBlock();
+}
+
+/* Is a shard (0: any) the one that takes a key, and is it here? */
+static bool
+is_shard(const pg_uuid_t *key, int64 id)
+{
+	Shard		shard;
+
+	return container_shard(CONTAINER_POSTS, key, &shard) &&
+		OidIsValid(shard.table) && (id == 0 || shard.id == id);
+}
+
+/*
+ * The same, once whoever changes that has ended. A shard that is split may have become others on the
+ * node that asks, and not yet here: what was written to it now would be lost with it.
+ */
+static bool
+is_shard_at_last(const pg_uuid_t *key, int64 id)
+{
+	Shard		shard;
+
+	if (!container_is_here(CONTAINER_POSTS, key))
+		return false;
+	if (is_shard(key, id))
+		return true;
+	container_hold(CONTAINER_POSTS, key, &shard);
+	container_let_go(CONTAINER_POSTS, &shard);
+	return is_shard(key, id);
+}
+
+/*
+ * Are those shards here (0: any) that the node which has asked for a part believes to be? If one has
+ * moved, that may be committed there and here not yet.
+ */
+static bool
+is_group(const pg_uuid_t *key, int64 number)
+{
+	Shard		shard;
+
+	AcceptInvalidationMessages();
+	return container_shard(CONTAINER_POSTS, key, &shard) &&
+		OidIsValid(shard.table) &&
+		(number == 0 || number == shards_number(container_shards(CONTAINER_POSTS), shard.group));
+}
+
+/*
+ * Do a key's items lie here, in this shard? Where a client's read has no transaction (remote_request.c), Citus would
+ * not see that a wait here is the client's, and what has it wait in turn: nobody waits, and the
+ * question is put again.
+ */
+static bool
+is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)
+{
+	if (out->setDesc->natts == 1 || IsTransactionBlock())
+		return is_shard_at_last(key, id);
+	AcceptInvalidationMessages();
+	return is_shard(key, id);
+}
+
+/*
+ * Errors: 40001 if what is asked for has come here since the transaction took its snapshot, which is of the
+ * same isolation level as that of who has asked. A part that returns no items reads none.
+ */
+static void
+require_snapshot(const pg_uuid_t *key, bool part, bool items)
+{
+	Shard		shard;
+
+	if (part && items)
+		remote_require_snapshot(NULL);
+	else if (!part && container_shard(CONTAINER_POSTS, key, &shard))
+		remote_require_snapshot(&shard);
+}
+
+/*
+ * blogstore.serve_post(key, request, arguments, part, shard) and its like: the rows that a request on
+ * the key's items returns, or of part of one on items of all nodes. If the key's lie on another
+ * node now, or in another shard, or the node has other shards than is believed, one row, of NULLs; if they are copies, and not to be relied on, one that has
+ * but a type.
+ *
+ * Locks: those of the request. Whoever has sent it holds the key's shard. Errors: those of the request; 40001,
+ * 42883, 55000; 55P03 for a worker.
+ */
+static Datum
+serve(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
+	const char *name;
+	bool		part;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(2) ||
+		PG_ARGISNULL(3) || PG_ARGISNULL(4))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("a request that is to be served has no NULL for key, name or arguments"),
+				 errhint("Call the request's own function.")));
+	name = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	part = PG_GETARG_BOOL(3);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	if (out->setDesc->natts > FUNC_MAX_ARGS)
+		elog(ERROR, "too many columns");
+	container_require_cluster("A request's own function");
+	if (serves_worker(out))
+		limit_lock_waits();
+	if (part ? !is_group(PG_GETARG_UUID_P(0), PG_GETARG_INT64(4)) :
+		!is_here(out, PG_GETARG_UUID_P(0), PG_GETARG_INT64(4)))
+	{
+		add_refusal(out, false);
+		return (Datum) 0;
+	}
+	require_snapshot(PG_GETARG_UUID_P(0), part, out->setDesc->natts > 1);
+	if (!part && remote_reads_copies(name) && !views_ready(GetActiveSnapshot()))
+		add_refusal(out, true);
+	else
+		call_request(out, name, PG_GETARG_ARRAYTYPE_P(2), part);
+	return (Datum) 0;
+}

@@ -1,0 +1,174 @@
+/*
+ * arrived_shards.c
+ *		Shards that have come to this node of a cluster, or have gone.
+ *
+ * What others had still to do for a shard when it came is done here, for that shard alone: first
+ * the names on its items (model/user_changes/user_rename.c), then the copies of its
+ * posts, wherever these lie, and the copies that came with it. The feed is made right whenever
+ * shards have come or gone.
+ *
+ * Which shards there were is known in memory only: to a worker that starts and finds other ones than
+ * were written down, all may have come.
+ *
+ * Runs in the worker.
+ */
+#include "postgres.h"
+
+#include "model/user_changes/user_changes.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+#include "views/copies_and_feed/copies_and_feed.h"
+#include "views/worker/worker_parts.h"
+
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+/* How many posts a chunk looks at. */
+#define ARRIVAL_CHUNK 500
+
+static Oid *known = NULL;		/* their tables, in TopMemoryContext; NULL: not known */
+static int	n_known = 0;
+
+/* The tables of the shards that are here, in TopMemoryContext. */
+static Oid *
+list_here(int *n)
+{
+	Oid		   *here = MemoryContextAlloc(TopMemoryContext, sizeof(Oid) *
+										  (partition_count(CONTAINER_POSTS, ITEM_POST) + 1));
+
+	*n = 0;
+	for (int p = partition_first(CONTAINER_POSTS, ITEM_POST); p != NO_PARTITION;
+		 p = partition_after(CONTAINER_POSTS, ITEM_POST, p))
+		here[(*n)++] = partition_shard(CONTAINER_POSTS, p);
+	return here;
+}
+
+static void
+note(Oid *here, int n)
+{
+	if (known != NULL)
+		pfree(known);
+	known = here;
+	n_known = n;
+}
+
+/* Which shards are here now is what the views are kept with. */
+void
+arrivals_note(void)
+{
+	int			n;
+	Oid		   *here = list_here(&n);
+
+	note(here, n);
+}
+
+/* Which shards the views are kept with is not known. */
+void
+arrivals_forget(void)
+{
+	note(NULL, 0);
+}
+
+static bool
+is_known(Oid shard)
+{
+	for (int i = 0; i < n_known; i++)
+		if (known[i] == shard)
+			return true;
+	return false;
+}
+
+/*
+ * Queue what is to be done for shards that have come, and for those that have gone. If it is not
+ * known which these are, all may have come. Those that are here are known from then on.
+ */
+void
+arrivals_queue(void)
+{
+	int			n;
+	Oid		   *here = list_here(&n);
+
+	job_queue_arrival(InvalidOid);
+	for (int i = 0; i < n; i++)
+		if (!is_known(here[i]))
+			job_queue_arrival(here[i]);
+	note(here, n);
+}
+
+/* What a chunk is about: a partition's posts, then the copies of posts in the partition beside it. */
+typedef enum ArrivalPass
+{
+	PASS_POSTS,
+	PASS_COPIES
+} ArrivalPass;
+
+/*
+ * Go through a chunk of a pass; returns whether it was the last. Copies of posts that came are
+ * refreshed, wherever they are. Of copies that came the posts are looked for, wherever these are: a
+ * rebuild on each node does not meet a copy that moves from a node which is still to look to one which has.
+ */
+static bool
+do_pass(Job *job, ArrivalPass pass, int partition)
+{
+	PostKey    *key = palloc0(sizeof(PostKey) * ARRIVAL_CHUNK);
+	BlogItem	post;
+	int			n = 0;
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = pass == PASS_POSTS ? CONTAINER_POSTS : CONTAINER_USERS,
+		.type = ITEM_POST, .partition = partition,
+		.path = pass == PASS_POSTS ? PATH_KEY : PATH_LIST,
+		.after = &job->place, .identity = true
+	});
+
+	while (n < ARRIVAL_CHUNK && item_scan_next(scan, &post))
+	{
+		key[n].post_id = *item_uuid(&post, pass == PASS_POSTS ? PROP_POST_ID : PROP_ID);
+		key[n].user_id = *item_uuid(&post, PROP_USER_ID);
+		key[n].creation_date = item_date(&post);
+		item_scan_place(scan, &job->place);
+		n++;
+	}
+	item_scan_end(scan);
+	if (pass == PASS_POSTS)
+		copies_refresh(key, n);
+	else
+		copies_look_elsewhere(key, n);
+	job->done += n;
+	pfree(key);
+	return n < ARRIVAL_CHUNK;
+}
+
+/* Do one chunk of an arrival's copies; returns whether it was the last. */
+static bool
+refresh_chunk(Job *job, int partition)
+{
+	/* which pass it is stands where a job of all partitions has one */
+	if (!do_pass(job, job->partition, partition))
+		return false;
+	if (job->partition == PASS_COPIES)
+		return true;
+	job_enter_phase(job, SWEEP_VIEWS);
+	job->partition = PASS_COPIES;
+	return false;
+}
+
+/*
+ * Do one chunk of an arrival's copies, and at the end the feed. The caller holds the views'
+ * lock.
+ */
+void
+arrival_chunk(Job *job)
+{
+	int			partition = partition_of_shard(job->shard);
+
+	if (partition != NO_PARTITION && !refresh_chunk(job, partition))
+		return;
+	feed_make();
+	if (OidIsValid(job->shard))
+		ereport(LOG,
+				(errmsg("blogstore worker has gone through a shard that came to this node"),
+				 errdetail("Shard \"%s\": " INT64_FORMAT " posts and copies of posts were looked at.",
+						   partition == NO_PARTITION ? "gone" :
+						   get_rel_name(job->shard), job->done)));
+	job_finish(job);
+}

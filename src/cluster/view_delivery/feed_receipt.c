@@ -1,0 +1,152 @@
+/*
+ * feed_receipt.c
+ *		The feed on a cluster: taking in what another node has sent (feed_delivery.c).
+ *
+ * Nothing is locked but the rows, which are the sender's alone to write.
+ *
+ * Runs in backends that other nodes' workers have connected to.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/preload.h"
+#include "cluster/remote/remote.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+#include "views/copies_and_feed/view_rows.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+#include "utils/fmgrprotos.h"
+#include "utils/snapmgr.h"
+#include "utils/typcache.h"
+
+SQL_FUNCTION(put_feed);
+
+/* Is a post's shard in one of the ranges? */
+static bool
+in_ranges(const pg_uuid_t *post_id, const Datum *range, int n)
+{
+	int32		hash = DatumGetInt32(DirectFunctionCall1(uuid_hash,
+														 UUIDPGetDatum(post_id)));
+
+	for (int i = 0; i + 1 < n; i += 2)
+		if (hash >= DatumGetInt32(range[i]) && hash <= DatumGetInt32(range[i + 1]))
+			return true;
+	return false;
+}
+
+/* Make the row of a post what was sent; without a title: there is to be none. */
+static void
+take_row(ItemWriter *writer, const BlogItem *sent)
+{
+	Datum		key = sent->value[PROP_POST_ID];
+	BlogItem	there;
+	bool		found = item_writer_lock(writer, &key, 1, LockTupleExclusive,
+										 LockWaitBlock, &there) == ITEM_OK;
+
+	if (sent->isnull[PROP_TITLE])
+	{
+		if (found)
+			item_writer_delete(writer);
+	}
+	else if (!found)
+		(void) item_writer_insert(writer, sent);
+	else if (!feed_row_current(&there, sent))
+		item_writer_update(writer, sent);
+}
+
+/* Delete what is there of some ranges, but what is given. */
+static void
+delete_others(ItemWriter *writer, const BlogItem *sent, int n_sent,
+			  const Datum *range, int n_range)
+{
+	FeedList	there;
+
+	feed_read(&there, true);
+	for (int i = 0; i < there.n; i++)
+	{
+		const pg_uuid_t *post_id = item_uuid(there.rows[i], PROP_POST_ID);
+		bool		given = !in_ranges(post_id, range, n_range);
+		BlogItem	gone;
+
+		for (int j = 0; j < n_sent && !given; j++)
+			given = memcmp(item_uuid(&sent[j], PROP_POST_ID), post_id, UUID_LEN) == 0;
+		if (given)
+			continue;
+		gone = *there.rows[i];
+		gone.isnull[PROP_TITLE] = true;
+		take_row(writer, &gone);
+	}
+}
+
+/* The posts that were sent. Errors: 22004. */
+static BlogItem *
+posts_of(ArrayType *rows, int *n)
+{
+	TupleDesc	desc = lookup_rowtype_tupdesc(ARR_ELEMTYPE(rows), -1);
+	Datum	   *row;
+	bool	   *isnull;
+	BlogItem   *post;
+
+	deconstruct_array(rows, ARR_ELEMTYPE(rows), -1, false, TYPALIGN_DOUBLE,
+					  &row, &isnull, n);
+	post = palloc(sizeof(BlogItem) * Max(*n, 1));
+	for (int i = 0; i < *n; i++)
+	{
+		HeapTupleData tuple = {0};
+
+		if (!isnull[i])
+		{
+			tuple.t_data = DatumGetHeapTupleHeader(row[i]);
+			tuple.t_len = HeapTupleHeaderGetDatumLength(tuple.t_data);
+			remote_item_of_row(&post[i], ITEM_POST, desc, &tuple);
+		}
+		if (isnull[i] || post[i].isnull[PROP_POST_ID])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("a row of the feed has to have a post"),
+					 errhint("The worker writes the feed.")));
+	}
+	ReleaseTupleDesc(desc);
+	return post;
+}
+
+/*
+ * blogstore.put_feed(rows, ranges): makes rows of this node's feed what they are given as, or deletes
+ * those that have no title; and those that are not given of posts whose hashes are in a range. For
+ * the workers of other nodes.
+ *
+ * Locks: the rows. Errors: 22004, 55000, 55P03.
+ */
+static Datum
+put_feed(PG_FUNCTION_ARGS)
+{
+	ItemWriter *writer;
+	BlogItem   *post;
+	Datum	   *range;
+	bool	   *isnull;
+	int			n;
+	int			n_range;
+
+	container_require_cluster("The worker of another node");
+	/* a node that has none asks for it once it has */
+	if (!container_usable(CONTAINER_FEED))
+		PG_RETURN_VOID();
+	post = posts_of(PG_GETARG_ARRAYTYPE_P(0), &n);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), INT4OID, sizeof(int32), true,
+					  TYPALIGN_INT, &range, &isnull, &n_range);
+	nodes_taking();
+	container_lock(CONTAINER_FEED, true);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open_partition(CONTAINER_FEED, ITEM_POST, FEED_PARTITION);
+	for (int i = 0; i < n; i++)
+		take_row(writer, &post[i]);
+	if (n_range > 0)
+		delete_others(writer, post, n, range, n_range);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,146 @@
+/*
+ * import_arguments.c
+ *		blogstore.import(), blogstore.import_documents(): their arguments.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/preload.h"
+#include "import/import.h"
+#include "requests/requests.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+
+#include "access/detoast.h"
+#include "access/xact.h"
+#include "fmgr.h"
+#include "utils/builtins.h"
+#include "utils/uuid.h"
+
+SQL_FUNCTION(import);
+SQL_FUNCTION(import_documents);
+
+static const char *const rejects_column[] = {"type", "reason", "item"};
+
+/* Errors: 25001, 25006, 42703, 42809, 42P01. */
+static void
+check_call(const char *command, Oid rejects)
+{
+	need_writable(command);
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("%s cannot run with a snapshot of the past", command),
+				 errhint("Use a READ COMMITTED transaction.")));
+	if (OidIsValid(rejects))
+		need_columns(rejects, "rejects", lengthof(rejects_column),
+					 rejects_column);
+}
+
+/* The arguments of import(), in their order. */
+enum
+{
+	ARG_REJECTS = N_IMPORTED,	/* behind the sources, one for each type */
+	ARG_KEY_PREFIX,
+	ARG_GUEST,
+	ARG_CHANGED,
+	ARG_EXTRA
+};
+
+/* Import tables, as an import asks for it. */
+static void
+import_tables(Import *import, FunctionCallInfo fcinfo)
+{
+	Oid			source[N_IMPORTED];
+
+	if (!PG_ARGISNULL(ARG_REJECTS))
+		import->rejects = PG_GETARG_OID(ARG_REJECTS);
+	check_call("import()", import->rejects);
+	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
+	{
+		source[t] = PG_ARGISNULL(t) ? InvalidOid : PG_GETARG_OID(t);
+		if (!OidIsValid(source[t]))
+			continue;
+		need_items(import, t, source[t]);
+		import->left_out[t] = left_out_columns(import, t, source[t]);
+	}
+	extra_columns_need(import, source);
+	import_begin(import, "import()");
+	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
+		if (OidIsValid(source[t]))
+			stage_table(import, t, source[t]);
+	import_end(import, fcinfo);
+}
+
+/* A text that must be given, in the current memory context. Errors: 22004, 54000. */
+static char *
+need_argument(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	if (PG_ARGISNULL(arg))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null", name),
+				 errhint("Pass a value for %s, or leave it out.", name)));
+	if ((int64) toast_raw_datum_size(PG_GETARG_DATUM(arg)) - VARHDRSZ >
+		MAX_TEXT_BYTES)
+		text_too_long(name);
+	return TextDatumGetCString(PG_GETARG_DATUM(arg));
+}
+
+/*
+ * blogstore.import(users, posts, comments, likes, rejects, key_prefix, guest, changed,
+ * extra)
+ *
+ * Errors: 22004, 22023; 23503 no such guest; 23514 without a table for rejects; 25001,
+ * 25006, 40001, 42501, 42703, 42804, 42809, 42P01, 54000, 55000. Locks:
+ * RowExclusiveLock on all leaves of posts; posts that get items, or have comments that
+ * change, FOR KEY SHARE; items that change, FOR NO KEY UPDATE.
+ */
+static Datum
+import(PG_FUNCTION_ARGS)
+{
+	Import		import = {0};
+	char	   *changed = need_argument(fcinfo, ARG_CHANGED, "changed");
+
+	import.update = strcmp(changed, "update") == 0;
+	if (!import.update && strcmp(changed, "reject") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("changed must be reject or update"),
+				 errhint("With update, items that are there become what the source says of them.")));
+	import.key_prefix = need_argument(fcinfo, ARG_KEY_PREFIX, "key_prefix");
+	import.prefix_length = strlen(import.key_prefix);
+	if (!PG_ARGISNULL(ARG_GUEST))
+		import.guest = PG_GETARG_UUID_P(ARG_GUEST);
+	if (!PG_ARGISNULL(ARG_EXTRA))
+		extra_columns_get(&import, PG_GETARG_DATUM(ARG_EXTRA));
+	import_tables(&import, fcinfo);
+	return (Datum) 0;
+}
+
+/*
+ * blogstore.import_documents(documents, rejects). Errors and locks: those of
+ * import(), and 22004.
+ */
+static Datum
+import_documents(PG_FUNCTION_ARGS)
+{
+	Import		import = {0};
+	char	   *column;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("documents must not be null"),
+				 errhint("Pass the name of a table or view.")));
+	if (!PG_ARGISNULL(1))
+		import.rejects = PG_GETARG_OID(1);
+	check_call("import_documents()", import.rejects);
+	column = need_documents(PG_GETARG_OID(0));
+	import_begin(&import, "import_documents()");
+	stage_documents(&import, PG_GETARG_OID(0), column);
+	import_end(&import, fcinfo);
+	return (Datum) 0;
+}

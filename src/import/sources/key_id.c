@@ -1,0 +1,162 @@
+/*
+ * key_id.c
+ *		Ids made of the keys that a site had before: its numbers and names.
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "import/sources/sources.h"
+#include "requests/requests.h"
+
+#include "access/detoast.h"
+#include "catalog/pg_conversion.h"
+#include "catalog/pg_namespace.h"
+#include "common/sha2.h"
+#include "fmgr.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/uuid.h"
+
+PG_FUNCTION_INFO_V1(blogstore_key_id);
+
+/* How much of a type that is none is shown, in bytes. */
+#define SHOWN_TYPE_LENGTH 64
+
+static bool
+is_ascii(const char *text, int length)
+{
+	for (int i = 0; i < length; i++)
+		if (IS_HIGHBIT_SET(text[i]))
+			return false;
+	return true;
+}
+
+/*
+ * Have a text of the database's encoding in UTF-8; false: it cannot be written so. In
+ * SQL_ASCII, which is no encoding, the bytes are taken as UTF-8 if they are that. The
+ * conversion is the server's own, whatever stands before it in search_path.
+ */
+static bool
+to_utf8(const char **text, int *length)
+{
+	int			encoding = GetDatabaseEncoding();
+	int			room;
+	char	   *converted;
+	Oid			conversion;
+
+	if (encoding == PG_UTF8 || is_ascii(*text, *length))
+		return true;
+	if (encoding == PG_SQL_ASCII)
+		return pg_verify_mbstr(PG_UTF8, *text, *length, true);
+	conversion = FindDefaultConversion(PG_CATALOG_NAMESPACE, encoding, PG_UTF8);
+	if (!OidIsValid(conversion))
+		return false;
+	room = *length * MAX_CONVERSION_GROWTH + 1;
+	converted = palloc(room);
+	if (pg_do_encoding_conversion_buf(conversion, encoding, PG_UTF8,
+									  (unsigned char *) unconstify(char *, *text),
+									  *length, (unsigned char *) converted,
+									  room, true) < *length)
+		return false;
+	*text = converted;
+	*length = strlen(converted);
+	return true;
+}
+
+/*
+ * The id of the item of a type that a site knows by a key of at most MAX_TEXT_BYTES: a
+ * uuid of version 8 (RFC 9562, section 5.8). Its 16 bytes are the first of the SHA-256 of
+ * the type, a byte 0, which no text has in it, and the key, both in UTF-8; then the
+ * upper four bits of byte 6 are set to 8, and the upper two of byte 8 to 10. The encoding of
+ * the database makes no difference, nor do server and version. Returns what is wrong
+ * with the key, or NULL. What it takes for that is left in the current memory context.
+ */
+const char *
+key_id_make(pg_cryptohash_ctx *hash, ItemType type, const char *key,
+			int length, pg_uuid_t *id)
+{
+	const char *name = item_type_name(type);
+	uint8		digest[PG_SHA256_DIGEST_LENGTH];
+
+	if (length == 0)
+		return "must not be empty";
+	if (!to_utf8(&key, &length))
+		return "cannot be written in UTF-8";
+	if (pg_cryptohash_init(hash) < 0 ||
+		pg_cryptohash_update(hash, (const uint8 *) name, strlen(name) + 1) < 0 ||
+		pg_cryptohash_update(hash, (const uint8 *) key, length) < 0 ||
+		pg_cryptohash_final(hash, digest, sizeof(digest)) < 0)
+		elog(ERROR, "could not compute SHA-256: %s", pg_cryptohash_error(hash));
+	memcpy(id->data, digest, UUID_LEN);
+	id->data[6] = (id->data[6] & 0x0F) | 0x80;
+	id->data[8] = (id->data[8] & 0x3F) | 0x80;
+	return NULL;
+}
+
+/* Return whether a text is a uuid, with all of its hyphens or with none. */
+bool
+text_is_uuid(const char *text, int length)
+{
+	bool		hyphens = length == 36;
+
+	if (!hyphens && length != 32)
+		return false;
+	for (int i = 0; i < length; i++)
+	{
+		if (hyphens && (i == 8 || i == 13 || i == 18 || i == 23))
+		{
+			if (text[i] != '-')
+				return false;
+		}
+		else if (!isxdigit((unsigned char) text[i]))
+			return false;
+	}
+	return true;
+}
+
+/* The type of a name. Errors: 22023. */
+static ItemType
+need_type(Datum type)
+{
+	/* whatever its length, its beginning tells */
+	char	   *name = TextDatumGetCString(PointerGetDatum(PG_DETOAST_DATUM_SLICE(type, 0, SHOWN_TYPE_LENGTH)));
+
+	for (ItemType item = 0; item < ITEM_DELTA; item++)
+		if (strcmp(name, item_type_name(item)) == 0)
+			return item;
+	name[pg_mbcliplen(name, strlen(name), SHOWN_TYPE_LENGTH - 1)] = '\0';
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("there are no items of type \"%s\"", name),
+			 errhint("Types are user, post, comment and like.")));
+}
+
+/* key_id(type text, key text) returns uuid. Errors: 22021, 22023, 54000. */
+Datum
+blogstore_key_id(PG_FUNCTION_ARGS)
+{
+	ItemType	type = need_type(PG_GETARG_DATUM(0));
+	pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
+	pg_cryptohash_ctx *hash;
+	text	   *key;
+	const char *problem;
+
+	if ((int64) toast_raw_datum_size(PG_GETARG_DATUM(1)) - VARHDRSZ > MAX_TEXT_BYTES)
+		text_too_long("key");
+	key = PG_GETARG_TEXT_PP(1);
+	hash = pg_cryptohash_create(PG_SHA256);
+	problem = key_id_make(hash, type, VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key),
+						  id);
+	pg_cryptohash_free(hash);
+	if (problem != NULL)
+		ereport(ERROR,
+				(errcode(VARSIZE_ANY_EXHDR(key) == 0 ?
+						 ERRCODE_INVALID_PARAMETER_VALUE :
+						 ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
+				 errmsg("key %s", problem),
+				 errhint("Pass what the site knows the %s by.",
+						 item_type_name(type))));
+	PG_RETURN_UUID_P(id);
+}

@@ -1,0 +1,183 @@
+/*
+ * row_check.c
+ *		Bulk import: what is wrong with a row by itself, whatever else there is.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "import/sources/sources.h"
+#include "model/user_changes/user_changes.h"
+#include "requests/requests.h"
+#include "requests/results/results.h"
+
+#include "access/detoast.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+/* How much is kept of a text that is too long, in characters. */
+#define CUT_LENGTH 200
+
+/* What a source must have, in the order of StagedColumn, and what it may; NULL: nothing. */
+const char *const source_column[N_IMPORTED][N_READ] = {
+	[ITEM_USER] = {NULL, NULL, "user_id", "username", NULL, NULL,
+	"creation_date", "properties"},
+	[ITEM_POST] = {NULL, "post_id", "user_id", NULL, "title", "content",
+	"creation_date", "properties", "hidden", "modification_date"},
+	[ITEM_COMMENT] = {"comment_id", "post_id", "user_id", NULL, NULL,
+		"content", "creation_date", "properties", "hidden", "modification_date",
+	"parent_id"},
+	[ITEM_LIKE] = {NULL, "post_id", "user_id", NULL, NULL, NULL,
+	"creation_date"}
+};
+
+/*
+ * Does an import read a column of a source? A source may lack those that are not needed.
+ */
+bool
+source_has(ItemType type, Oid source, StagedColumn column)
+{
+	const char *name = source_column[type][column];
+
+	if (name == NULL || column < N_NEEDED)
+		return name != NULL;
+	return get_attnum(source, name) != InvalidAttrNumber;
+}
+
+static bool
+is_empty(Datum text)
+{
+	/* without detoasting it */
+	return toast_raw_datum_size(text) == VARHDRSZ;
+}
+
+/*
+ * A text of so many bytes in a column: is it too long? What is longer than any
+ * text may be is an error (54000) where there is no table for rejects.
+ */
+const char *
+text_problem(const Import *import, ItemType type, StagedColumn column,
+				int64 bytes)
+{
+	const char *name = source_column[type][column];
+
+	if (bytes > MAX_TEXT_BYTES && !OidIsValid(import->rejects))
+		text_too_long(name);
+	if (column == STAGED_USERNAME)
+		return username_fits(bytes) ? NULL : "username is too long";
+	return bytes > MAX_TEXT_BYTES ?
+		psprintf("%s is longer than %d MB", name, MAX_TEXT_MB) : NULL;
+}
+
+/* What a text that is too long begins with. */
+static Datum
+text_beginning(Datum value)
+{
+	/* with room for a character that is cut in half */
+	struct varlena *slice =
+		PG_DETOAST_DATUM_SLICE(value, 0, (CUT_LENGTH + 1) *
+							   pg_database_encoding_max_length());
+
+	const char *data = VARDATA_ANY(slice);
+	int			bytes = pg_mbcharcliplen(data, VARSIZE_ANY_EXHDR(slice),
+										 CUT_LENGTH);
+
+	return PointerGetDatum(cstring_to_text_with_len(data, bytes));
+}
+
+/*
+ * Cut texts that are too long, before anything is done with them. Returns what
+ * is wrong, or NULL. Errors: 54000.
+ */
+const char *
+row_cut_texts(const Import *import, ItemType type, StagedRow *row)
+{
+	const char *problem = NULL;
+
+	for (StagedColumn c = STAGED_USERNAME; c <= STAGED_CONTENT; c++)
+	{
+		const char *why;
+
+		if (source_column[type][c] == NULL || row->isnull[c])
+			continue;
+		why = text_problem(import, type, c,
+							  toast_raw_datum_size(row->value[c]) - VARHDRSZ);
+		if (why != NULL)
+		{
+			row->value[c] = text_beginning(row->value[c]);
+			problem = why;
+		}
+	}
+	return problem;
+}
+
+/* The item that a row says, whose columns are such properties. */
+void
+row_item(TupleTableSlot *slot, const Property *prop, int nprops,
+		 BlogItem *item)
+{
+	memset(item, 0, sizeof(*item));
+	memset(item->isnull, true, sizeof(item->isnull));
+	slot_getallattrs(slot);
+	for (int i = 0; i < nprops; i++)
+	{
+		item->value[prop[i]] = slot->tts_values[i];
+		item->isnull[prop[i]] = slot->tts_isnull[i];
+	}
+}
+
+/* Does a row give an item another value of a property? NULL gives none. */
+bool
+row_gives_another(const BlogItem *row, const BlogItem *there, Property prop)
+{
+	BlogItem	given;
+
+	if (row->isnull[prop])
+		return false;
+	if (prop == PROP_HIDDEN)
+		return item_hidden(row) != item_hidden(there);
+	if (prop != PROP_PROPERTIES)
+		return !item_same(row, there, prop);
+	set_properties(&given, row->value[prop]);
+	return !item_same(&given, there, prop);
+}
+
+/* What is wrong with a row, whatever else there is; NULL: nothing. */
+const char *
+row_problem(ItemType type, const StagedRow *row)
+{
+	for (int c = 0; c < STAGED_CREATION_DATE; c++)
+		if (source_column[type][c] != NULL && row->isnull[c])
+			return psprintf("%s must not be null", source_column[type][c]);
+	if (type == ITEM_USER)
+	{
+		Datum		name = PointerGetDatum(PG_DETOAST_DATUM_PACKED(row->value[STAGED_USERNAME]));
+		const char *why = username_problem(name);
+
+		if (why != NULL)
+			return psprintf("username %s", why);
+	}
+	if (type == ITEM_POST && is_empty(row->value[STAGED_TITLE]))
+		return "title must not be empty";
+	if (type == ITEM_COMMENT && is_empty(row->value[STAGED_CONTENT]))
+		return "content must not be empty";
+	if (!row->isnull[STAGED_PROPERTIES])
+	{
+		const char *why = properties_problem(row->value[STAGED_PROPERTIES]);
+
+		if (why != NULL)
+			return why;
+	}
+	if (!row->isnull[STAGED_CREATION_DATE] &&
+		TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(row->value[STAGED_CREATION_DATE])))
+		return "creation_date must be finite";
+	if (!row->isnull[STAGED_MODIFICATION_DATE] &&
+		TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(row->value[STAGED_MODIFICATION_DATE])))
+		return "modification_date must be finite";
+	if (!row->isnull[STAGED_PARENT_ID] &&
+		memcmp(DatumGetUUIDP(row->value[STAGED_PARENT_ID]),
+			   DatumGetUUIDP(row->value[STAGED_ID]), UUID_LEN) == 0)
+		return "parent_id must be another comment's";
+	return NULL;
+}

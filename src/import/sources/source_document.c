@@ -1,0 +1,213 @@
+/*
+ * source_document.c
+ *		Bulk import: the article's JSON documents as items.
+ *
+ * What is of a wrong form is told, not raised as an error: input functions
+ * that do not raise errors are not in all supported servers.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "import/sources/sources.h"
+#include "requests/results/results.h"
+#include "storage/blog_item.h"
+
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+
+/* A document's properties, in the order of StagedColumn. */
+static const char *const property[STAGED_REASON] = {
+	"id", "postId", "userId", "username", "title", "content", "creationDate",
+	[STAGED_HIDDEN] = "hidden",
+	[STAGED_MODIFICATION_DATE] = "modificationDate",
+	[STAGED_PARENT_ID] = "parentId"
+};
+
+/* Which properties a document of an item of a type has. */
+static const bool has_property[N_IMPORTED][STAGED_REASON] = {
+	[ITEM_USER] = {true, false, true, true, false, false, true},
+	[ITEM_POST] = {true, true, true, false, true, true, true,
+	[STAGED_HIDDEN] = true, [STAGED_MODIFICATION_DATE] = true},
+	[ITEM_COMMENT] = {true, true, true, false, false, true, true,
+	[STAGED_HIDDEN] = true, [STAGED_MODIFICATION_DATE] = true,
+	[STAGED_PARENT_ID] = true},
+	[ITEM_LIKE] = {true, true, true, false, false, false, true}
+};
+
+/* No id and no date takes so many bytes. */
+#define MAX_VALUE_LENGTH 1000
+
+/* Read a property's value into a column; false if it is not of that type. */
+static bool
+parse_property(StagedColumn column, char *text, Datum *value)
+{
+	TimestampTz date;
+
+	switch (column)
+	{
+		case STAGED_ID:
+		case STAGED_POST_ID:
+		case STAGED_USER_ID:
+		case STAGED_PARENT_ID:
+			if (!text_is_uuid(text, strlen(text)))
+				return false;
+			*value = DirectFunctionCall1(uuid_in, CStringGetDatum(text));
+			return true;
+		case STAGED_CREATION_DATE:
+		case STAGED_MODIFICATION_DATE:
+			if (!compat_parse_timestamptz(text, &date))
+				return false;
+			*value = TimestampTzGetDatum(date);
+			return true;
+		default:
+			*value = CStringGetTextDatum(text);
+			return true;
+	}
+}
+
+static const char *
+wanted(StagedColumn column)
+{
+	switch (column)
+	{
+		case STAGED_ID:
+		case STAGED_POST_ID:
+		case STAGED_USER_ID:
+		case STAGED_PARENT_ID:
+			return "uuid";
+		case STAGED_CREATION_DATE:
+		case STAGED_MODIFICATION_DATE:
+			return "date";
+		case STAGED_HIDDEN:
+			return "boolean";
+		default:
+			return "string";
+	}
+}
+
+/* Find a value in a document; false if there is none, or null. */
+static bool
+find_value(Jsonb *document, const char *key, JsonbValue *found)
+{
+	return getKeyJsonValueFromContainer(&document->root, key, strlen(key),
+										found) != NULL &&
+		found->type != jbvNull;
+}
+
+static bool
+is_text(StagedColumn column)
+{
+	return column >= STAGED_USERNAME && column <= STAGED_CONTENT;
+}
+
+/* Read a property into a row. Returns what is wrong with it, or NULL. */
+static const char *
+read_property(const Import *import, Jsonb *document, ItemType type,
+			  StagedColumn column, StagedRow *row)
+{
+	JsonbValue	found;
+	const char *problem = NULL;
+
+	if (!find_value(document, property[column], &found))
+		return NULL;
+	if (column == STAGED_HIDDEN && found.type == jbvBool)
+	{
+		row->value[column] = BoolGetDatum(found.val.boolean);
+		row->isnull[column] = false;
+		return NULL;
+	}
+	if (found.type == jbvString && is_text(column))
+		problem = text_problem(import, type, column, found.val.string.len);
+	if (problem != NULL)
+		return problem;
+	if (found.type != jbvString || column == STAGED_HIDDEN ||
+		(!is_text(column) && found.val.string.len > MAX_VALUE_LENGTH) ||
+		!parse_property(column, pnstrdup(found.val.string.val,
+										 found.val.string.len),
+						&row->value[column]))
+		return psprintf("%s is no %s", property[column], wanted(column));
+	row->isnull[column] = false;
+	return NULL;
+}
+
+/* The type that a document is of; N_IMPORTED if of none. */
+static int
+read_type(Jsonb *document)
+{
+	JsonbValue	found;
+	int			t = 0;
+
+	if (!find_value(document, "type", &found) || found.type != jbvString)
+		return N_IMPORTED;
+	while (t < N_IMPORTED &&
+		   (strlen(item_type_name(t)) != found.val.string.len ||
+			memcmp(item_type_name(t), found.val.string.val,
+				   found.val.string.len) != 0))
+		t++;
+	return t;
+}
+
+/*
+ * Where the item is its own logical partition's first, its id stands twice;
+ * once is enough.
+ */
+static const char *
+unite_ids(StagedRow *row, StagedColumn key)
+{
+	if (row->isnull[key])
+	{
+		row->value[key] = row->value[STAGED_ID];
+		row->isnull[key] = row->isnull[STAGED_ID];
+	}
+	else if (!row->isnull[STAGED_ID] &&
+			 memcmp(DatumGetUUIDP(row->value[key]),
+					DatumGetUUIDP(row->value[STAGED_ID]), UUID_LEN) != 0)
+		return psprintf("id and %s differ", property[key]);
+	return NULL;
+}
+
+/*
+ * Read a document into a row. Returns what is wrong with its form, or NULL;
+ * *typed tells whether *type is known. In the current memory context. Errors:
+ * 54000.
+ */
+const char *
+document_parse(const Import *import, Jsonb *document, ItemType *type,
+			   bool *typed, StagedRow *row)
+{
+	int			t;
+
+	*typed = false;
+	if (!JB_ROOT_IS_OBJECT(document))
+		return "the document is no object";
+	t = read_type(document);
+	if (t == N_IMPORTED)
+		return "unknown type";
+	*type = t;
+	*typed = true;
+
+	for (int c = 0; c < N_STAGED; c++)
+	{
+		row->value[c] = (Datum) 0;
+		row->isnull[c] = true;
+	}
+	for (int c = 0; c < STAGED_REASON; c++)
+	{
+		const char *problem = NULL;
+
+		if (has_property[t][c])
+			problem = read_property(import, document, t, c, row);
+		if (problem != NULL)
+			return problem;
+	}
+	if (t != ITEM_LIKE)
+		row->isnull[STAGED_PROPERTIES] =
+			!properties_of_document(document, &row->value[STAGED_PROPERTIES]);
+	if (t == ITEM_USER)
+		return unite_ids(row, STAGED_USER_ID);
+	if (t == ITEM_POST)
+		return unite_ids(row, STAGED_POST_ID);
+	return NULL;
+}

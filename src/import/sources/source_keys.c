@@ -1,0 +1,170 @@
+/*
+ * source_keys.c
+ *		Bulk import: ids of items that a source knows by keys of its own.
+ *
+ * A column of ids is of uuids, or of keys: numbers and texts, which the caller's
+ * statement casts to text, exactly. A key becomes an id here (import/sources/key_id.c),
+ * in C: no function is looked for by name, and no key is kept. The column's type alone tells
+ * which it is, and what it refers to tells whose key it is: a post_id is a post's key in
+ * whatever table it stands.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "import/sources/sources.h"
+#include "requests/requests.h"
+#include "storage/blog_item.h"
+
+#include "access/detoast.h"
+#include "catalog/pg_type.h"
+#include "common/sha2.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+
+/* Are the keys of a type texts, or numbers that have one text each? */
+static bool
+is_key_type(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID ||
+		type == TEXTOID || type == VARCHAROID;
+}
+
+/* Does a column say of which item a row is, or to which it refers? */
+static bool
+refers(StagedColumn column)
+{
+	return column <= STAGED_USER_ID || column == STAGED_PARENT_ID;
+}
+
+/*
+ * Which columns of a source are keys? The others of ids are uuids.
+ * Errors: 42804.
+ */
+void
+source_keys_find(const Import *import, ItemType type, Oid source,
+				 bool *is_key)
+{
+	for (StagedColumn c = STAGED_ID; c < N_READ; c++)
+	{
+		const char *name = source_column[type][c];
+		Oid			of;
+
+		is_key[c] = false;
+		if (!refers(c) || !source_has(type, source, c))
+			continue;
+		of = get_atttype(source, get_attnum(source, name));
+		if (!OidIsValid(of))
+			continue;			/* gone since; the statement will tell */
+		of = getBaseType(of);
+		is_key[c] = is_key_type(of);
+		if (of != UUIDOID && !is_key[c])
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("column \"%s\" of \"%s\" is of type %s", name,
+							get_rel_name(source), format_type_be(of)),
+					 errhint("Ids are of type uuid, keys of type bigint, integer, smallint, text or varchar; a view can cast them.")));
+	}
+}
+
+/* What an id in a column is of. */
+static ItemType
+referred_type(ItemType type, StagedColumn column)
+{
+	if (column == STAGED_ID || column == STAGED_PARENT_ID)
+		return type;
+	return column == STAGED_POST_ID ? ITEM_POST : ITEM_USER;
+}
+
+/*
+ * The id that a key stands for; *isnull: there is none. Returns what is wrong with the key, or
+ * NULL. A text that is a uuid may be meant as that, and nobody is to find out later that it
+ * was taken for a key: without a prefix it is refused, and shown as the uuid.
+ */
+static const char *
+map_key(const SourceKeys *keys, ItemType type, Datum *value, bool *isnull)
+{
+	const Import *import = keys->import;
+	text	   *key = DatumGetTextPP(*value);
+	int			length = VARSIZE_ANY_EXHDR(key);
+	char	   *whole = VARDATA_ANY(key);
+	pg_uuid_t  *id = palloc(sizeof(pg_uuid_t));
+	const char *problem;
+
+	if (import->prefix_length == 0 && text_is_uuid(whole, length))
+	{
+		*value = DirectFunctionCall1(uuid_in,
+									 CStringGetDatum(text_to_cstring(key)));
+		return "is a uuid written as text: cast it to uuid in a view, or pass key_prefix if it is a key";
+	}
+	*isnull = true;
+	if (length == 0)
+		return "must not be empty";
+	if (import->prefix_length > 0)
+	{
+		whole = palloc(import->prefix_length + length);
+		memcpy(whole, import->key_prefix, import->prefix_length);
+		memcpy(whole + import->prefix_length, VARDATA_ANY(key), length);
+		length += import->prefix_length;
+	}
+	problem = key_id_make(keys->hash, type, whole, length, id);
+	*value = UUIDPGetDatum(id);
+	*isnull = problem != NULL;
+	return problem;
+}
+
+/* Begin to map the keys of a source. */
+void
+source_keys_begin(SourceKeys *keys, const Import *import, ItemType type,
+				  Oid source)
+{
+	keys->import = import;
+	keys->type = type;
+	source_keys_find(import, type, source, keys->is_key);
+	keys->any = false;
+	for (int c = 0; c < N_READ; c++)
+		keys->any |= keys->is_key[c];
+	keys->hash = keys->any ? pg_cryptohash_create(PG_SHA256) : NULL;
+}
+
+/*
+ * Put ids in the place of a row's keys, where there are any, in the current memory
+ * context. Returns what is wrong with one, or NULL; what has no id is null then.
+ * Errors: 54000.
+ */
+const char *
+source_keys_map(const SourceKeys *keys, StagedRow *row)
+{
+	const char *problem = NULL;
+
+	for (StagedColumn c = STAGED_ID; c < N_READ; c++)
+	{
+		const char *why;
+
+		if (!keys->is_key[c] || row->isnull[c])
+			continue;
+		why = text_problem(keys->import, keys->type, c,
+						   (int64) toast_raw_datum_size(row->value[c]) -
+						   VARHDRSZ + keys->import->prefix_length);
+		if (why != NULL)
+			row->isnull[c] = true;
+		else
+		{
+			why = map_key(keys, referred_type(keys->type, c), &row->value[c],
+						  &row->isnull[c]);
+			if (why != NULL)
+				why = psprintf("%s %s", source_column[keys->type][c], why);
+		}
+		if (problem == NULL)
+			problem = why;
+	}
+	return problem;
+}
+
+void
+source_keys_end(SourceKeys *keys)
+{
+	if (keys->hash != NULL)
+		pg_cryptohash_free(keys->hash);
+}

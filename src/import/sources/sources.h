@@ -1,0 +1,201 @@
+/*
+ * sources.h
+ *		A site's tables and documents, read into temporary tables, and what an import
+ *		does by statements over these.
+ */
+#ifndef BLOGSTORE_SOURCES_H
+#define BLOGSTORE_SOURCES_H
+
+#include "base/compat.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+
+#include "common/cryptohash.h"
+#include "tcop/dest.h"
+#include "utils/jsonb.h"
+#include "utils/rel.h"
+#include "utils/tuplestore.h"
+
+/* What is imported: items of the first types. */
+#define N_IMPORTED (ITEM_LIKE + 1)
+
+/* Columns of the temporary tables that rows are read into. */
+typedef enum StagedColumn
+{
+	STAGED_ID,
+	STAGED_POST_ID,
+	STAGED_USER_ID,
+	STAGED_USERNAME,
+	STAGED_TITLE,
+	STAGED_CONTENT,
+	STAGED_CREATION_DATE,
+	STAGED_PROPERTIES,			/* this and the next a source may have */
+	STAGED_HIDDEN,
+	STAGED_MODIFICATION_DATE,
+	STAGED_PARENT_ID,
+	STAGED_REASON,				/* why it cannot be imported; NULL: not known */
+	STAGED_PARTITION			/* where it will be */
+} StagedColumn;
+
+#define N_STAGED (STAGED_PARTITION + 1)
+#define N_READ STAGED_REASON	/* those that come from sources */
+#define N_NEEDED STAGED_PROPERTIES	/* those that a source must have */
+
+/* A row on its way into a temporary table. */
+typedef struct StagedRow
+{
+	Datum		value[N_STAGED];
+	bool		isnull[N_STAGED];
+} StagedRow;
+
+/* What came of the items of a type. */
+typedef struct ImportTally
+{
+	int64		read;
+	int64		rejected;
+	int64		present;		/* were there already with the same values */
+	int64		updated;		/* were there with other values */
+	int64		written;
+} ImportTally;
+
+/* The containers' tables that an import reads by statements. */
+typedef enum ImportRead
+{
+	READ_USERS,
+	READ_USERNAMES,
+	READ_POSTS,
+	READ_DELETING				/* users who are being deleted */
+} ImportRead;
+
+#define N_IMPORT_READS (READ_DELETING + 1)
+
+typedef struct Import
+{
+	const char *command;		/* for messages */
+	char		prefix[NAMEDATALEN];	/* of the temporary tables' names */
+	TimestampTz now;
+	Oid			rejects;		/* the caller's table; InvalidOid: none */
+	const char *key_prefix;		/* of keys that become ids */
+	int			prefix_length;
+	pg_uuid_t  *guest;			/* author of what has none; NULL: nobody */
+	bool		update;			/* items that are there become as the source's */
+	bool		spread;			/* the containers are, over the nodes of a cluster */
+	const char *reads[N_IMPORT_READS];	/* what is read instead of a table; NULL: itself */
+	Tuplestorestate *there[N_IMPORTED]; /* on a cluster: comments and likes of the rows'
+										 * keys, in the order of rows */
+	List	   *extra;			/* names of columns that become properties */
+	Datum		left_out[N_IMPORTED];	/* those that do not, where there is a source */
+	Relation	staged[N_IMPORTED]; /* open while sources are read */
+	Relation	rejected;		/* open while sources are read */
+	Tuplestorestate *passed[N_IMPORTED];	/* new comments and likes */
+	TupleDesc	passed_desc[N_IMPORTED];
+	Tuplestorestate *changed;	/* comments that are there, and differ */
+	List	   *hidden;			/* posts that were shown */
+	ImportTally tally[N_IMPORTED];
+	ImportTally untyped;		/* documents of no known type */
+} Import;
+
+/* What writes rows, and returns how many. */
+typedef int64 (*ImportWrite) (const Import *import, void *arg);
+
+/* Acting as the containers' owner, with settings fit for that. */
+typedef struct ImportPhase
+{
+	OwnerScope	scope;
+	int			nest;
+} ImportPhase;
+
+/* import_statements.c */
+extern void import_phase_settings(ImportPhase *phase);
+extern void import_phase_begin(ImportPhase *phase);
+extern void import_phase_end(ImportPhase *phase);
+extern int64 import_run(const Import *import, const char *sql);
+extern void import_run_named(const Import *import, const char *before,
+							 const char *name, const char *after);
+extern int64 import_run_number(const Import *import, const char *sql);
+extern int64 import_result(int column);
+extern void import_receiver_init(DestReceiver *receiver,
+								 bool (*receive) (TupleTableSlot *slot,
+												  DestReceiver *self),
+								 void (*shutdown) (DestReceiver *self));
+extern int64 import_run_into(const Import *import, const char *sql,
+							 DestReceiver *receiver);
+extern int64 import_run_query(const Import *import, const char *sql,
+							  DestReceiver *receiver);
+extern void import_write_rows(const Import *import, ImportWrite write,
+							  void *arg, int64 rows);
+extern void import_run_write(const Import *import, const char *sql,
+							 int64 rows);
+extern COMPAT_NORETURN void import_outdated(const Import *import,
+											const char *what);
+
+/* temp_tables.c */
+typedef struct TempWriter TempWriter;
+
+extern Relation temp_table_open(const Import *import, const char *name);
+extern TempWriter *temp_writer_begin(Relation rel);
+extern TupleTableSlot *temp_writer_slot(TempWriter *writer);
+extern void temp_writer_put(TempWriter *writer);
+extern void temp_writer_copy(TempWriter *writer, TupleTableSlot *row);
+extern void temp_writer_end(TempWriter *writer);
+
+/* staging.c */
+extern const char *plural_name(ItemType type);
+extern char *quoted_relation(Oid relid);
+extern void need_columns(Oid relid, const char *role, int n,
+						 const char *const *columns);
+extern void need_items(const Import *import, ItemType type, Oid source);
+extern char *need_documents(Oid relid);
+extern void stage_open(Import *import);
+extern void stage_close(Import *import);
+extern void stage_table(Import *import, ItemType type, Oid source);
+extern void stage_documents(Import *import, Oid source, const char *column);
+
+/* row_check.c */
+extern const char *const source_column[N_IMPORTED][N_READ];
+extern bool source_has(ItemType type, Oid source, StagedColumn column);
+extern const char *text_problem(const Import *import, ItemType type,
+								StagedColumn column, int64 bytes);
+extern const char *row_cut_texts(const Import *import, ItemType type,
+								 StagedRow *row);
+extern const char *row_problem(ItemType type, const StagedRow *row);
+extern void row_item(TupleTableSlot *slot, const Property *prop, int nprops,
+					 BlogItem *item);
+extern bool row_gives_another(const BlogItem *row, const BlogItem *there,
+							  Property prop);
+
+/* key_id.c: ids made of the keys that a site had before */
+extern const char *key_id_make(pg_cryptohash_ctx *hash, ItemType type,
+							   const char *key, int length, pg_uuid_t *id);
+extern bool text_is_uuid(const char *text, int length);
+
+/* source_keys.c: ids of a source's own */
+typedef struct SourceKeys
+{
+	const Import *import;
+	ItemType	type;			/* of the source's items */
+	bool		any;			/* is there any column of keys? */
+	bool		is_key[N_READ]; /* which are, and come as texts? */
+	pg_cryptohash_ctx *hash;
+} SourceKeys;
+
+extern void source_keys_find(const Import *import, ItemType type, Oid source,
+							 bool *is_key);
+extern void source_keys_begin(SourceKeys *keys, const Import *import,
+							  ItemType type, Oid source);
+extern const char *source_keys_map(const SourceKeys *keys, StagedRow *row);
+extern void source_keys_end(SourceKeys *keys);
+
+/* extra_columns.c */
+extern void extra_columns_get(Import *import, Datum argument);
+extern void extra_columns_need(const Import *import, const Oid *source);
+extern char *extra_columns_select(const Import *import, ItemType type,
+								  Oid source);
+extern void extra_columns_add(StagedRow *row, Datum extra);
+extern Datum left_out_columns(const Import *import, ItemType type, Oid source);
+
+/* source_document.c */
+extern const char *document_parse(const Import *import, Jsonb *document,
+								  ItemType *type, bool *typed, StagedRow *row);
+
+#endif							/* BLOGSTORE_SOURCES_H */

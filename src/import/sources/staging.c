@@ -1,0 +1,419 @@
+/*
+ * staging.c
+ *		Bulk import: reading a caller's tables into temporary ones.
+ *
+ * A source is read by a statement of the caller's, with the caller's rights
+ * and settings: what runs in its views, policies and casts runs as the caller.
+ * A receiver writes the rows into temporary tables, with a first check of each
+ * by itself (import/sources/row_check.c). The temporary tables are the containers' owner's, and
+ * nobody has a right on them, since the owner's statements are to read them: a policy or
+ * trigger on one would run as the owner. They are kept open while the caller's
+ * code runs, so that it cannot drop them either (DISCARD TEMP) and put others in
+ * their place.
+ *
+ * Runs in backends, between SPI_connect() and SPI_finish().
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "import/sources/sources.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+/* Writes what it receives into the temporary tables. */
+typedef struct StageReceiver
+{
+	DestReceiver pub;
+	Import	   *import;
+	ItemType	type;			/* of all rows, unless they are documents */
+	bool		documents;
+	bool		extra;			/* is an object of extra columns the last column? */
+	SourceKeys	keys;			/* unless they are documents */
+	TempWriter *row[N_IMPORTED];
+	TempWriter *rejected;		/* type, reason, item */
+	MemoryContext context;		/* "blogstore staged row" */
+} StageReceiver;
+
+static const char *const staged_type[N_READ] = {
+	"uuid", "uuid", "uuid", "text", "text", "text", "timestamptz", "jsonb",
+	"bool", "timestamptz", "uuid"
+};
+
+/* What items of a type are called in messages. */
+const char *
+plural_name(ItemType type)
+{
+	static const char *const name[N_IMPORTED] = {
+		"users", "posts", "comments", "likes"
+	};
+
+	return name[type];
+}
+
+/* A table's name as SQL needs it. */
+char *
+quoted_relation(Oid relid)
+{
+	char	   *name = get_rel_name(relid);
+
+	if (name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid),
+				 errhint("Pass the name of a table or view.")));
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  name);
+}
+
+/*
+ * Raise an error unless a relation has the columns that its role asks for
+ * (those that are not NULL). Errors: 42703, 42809, 42P01.
+ */
+void
+need_columns(Oid relid, const char *role, int n, const char *const *columns)
+{
+	char	   *name = quoted_relation(relid);
+	char		kind = get_rel_relkind(relid);
+	StringInfoData all;
+
+	if (kind != RELKIND_RELATION && kind != RELKIND_VIEW &&
+		kind != RELKIND_MATVIEW && kind != RELKIND_FOREIGN_TABLE &&
+		kind != RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("%s is no table or view", name),
+				 errhint("Pass the name of a table or view.")));
+	initStringInfo(&all);
+	for (int i = 0; i < n; i++)
+		if (columns[i] != NULL)
+			appendStringInfo(&all, "%s%s", all.len > 0 ? ", " : "",
+							 columns[i]);
+	for (int i = 0; i < n; i++)
+		if (columns[i] != NULL &&
+			get_attnum(relid, columns[i]) == InvalidAttrNumber)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("%s has no column \"%s\"", name, columns[i]),
+					 errhint("As %s it needs the columns %s; a view can name them so.",
+							 role, all.data)));
+}
+
+/* ------------------------------------------------------------------------
+ * The receiver
+ * ------------------------------------------------------------------------ */
+
+/*
+ * The partition a row belongs to, or on a cluster, where it may be another node's, the shard;
+ * NO_PARTITION: there is none.
+ */
+static int
+row_partition(const Import *import, ItemType type, const StagedRow *row)
+{
+	if (import->spread)
+		return type == ITEM_USER ? 0 :
+			shard_of_key(container_shards(CONTAINER_POSTS),
+						 DatumGetUUIDP(row->value[STAGED_POST_ID]));
+	if (type == ITEM_USER)
+		return partition_of(CONTAINER_USERS, type,
+							DatumGetUUIDP(row->value[STAGED_USER_ID]));
+	return partition_of(CONTAINER_POSTS, type,
+						DatumGetUUIDP(row->value[STAGED_POST_ID]));
+}
+
+/* Write a row. problem: what is known to be wrong with it, or NULL. */
+static void
+stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
+		  const char *problem)
+{
+	Import	   *import = receiver->import;
+	TupleTableSlot *slot = temp_writer_slot(receiver->row[type]);
+	const char *too_long = row_cut_texts(import, type, row);
+
+	if (problem == NULL)
+		problem = row_problem(type, row);
+	if (problem == NULL)
+		problem = too_long;
+	row->isnull[STAGED_REASON] = problem == NULL;
+	if (problem != NULL)
+		row->value[STAGED_REASON] = CStringGetTextDatum(problem);
+	row->isnull[STAGED_PARTITION] = problem != NULL;
+	if (problem == NULL)
+		row->value[STAGED_PARTITION] = Int32GetDatum(row_partition(import, type, row));
+	memcpy(slot->tts_values, row->value, sizeof(row->value));
+	memcpy(slot->tts_isnull, row->isnull, sizeof(row->isnull));
+	temp_writer_put(receiver->row[type]);
+	import->tally[type].read++;
+}
+
+/* A document that is no item goes where rejected ones are, as it is. */
+static void
+reject_document(StageReceiver *receiver, const char *type, const char *reason,
+				bool isnull, Datum document)
+{
+	TupleTableSlot *slot = temp_writer_slot(receiver->rejected);
+
+	slot->tts_isnull[0] = type == NULL;
+	if (type != NULL)
+		slot->tts_values[0] = CStringGetTextDatum(type);
+	slot->tts_isnull[1] = false;
+	slot->tts_values[1] = CStringGetTextDatum(reason);
+	slot->tts_isnull[2] = isnull;
+	slot->tts_values[2] = document;
+	temp_writer_put(receiver->rejected);
+}
+
+static void
+stage_document(StageReceiver *receiver, Datum value, bool isnull)
+{
+	Import	   *import = receiver->import;
+	ImportTally *tally = &import->untyped;
+	const char *problem = "the document is null";
+	StagedRow	row;
+	ItemType	type;
+	bool		typed = false;
+
+	if (!isnull)
+		problem = document_parse(import, DatumGetJsonbP(value), &type, &typed,
+								 &row);
+	if (problem == NULL)
+	{
+		stage_row(receiver, type, &row, NULL);
+		return;
+	}
+	if (typed)
+		tally = &import->tally[type];
+	tally->read++;
+	tally->rejected++;
+	reject_document(receiver, typed ? item_type_name(type) : NULL, problem,
+					isnull, value);
+}
+
+/*
+ * A post or comment without an author gets the guest for one. Returns what is wrong if
+ * there is none, or NULL.
+ */
+static const char *
+give_author(const StageReceiver *receiver, StagedRow *row)
+{
+	const Import *import = receiver->import;
+
+	if (receiver->type != ITEM_POST && receiver->type != ITEM_COMMENT)
+		return NULL;
+	if (import->guest == NULL)
+		return "user_id must not be null: pass guest to give such items an author";
+	row->value[STAGED_USER_ID] = UUIDPGetDatum(import->guest);
+	row->isnull[STAGED_USER_ID] = false;
+	return NULL;
+}
+
+/* A row of a source. */
+static void
+stage_item(StageReceiver *receiver, TupleTableSlot *slot)
+{
+	const char *problem = NULL;
+	bool		no_author = slot->tts_isnull[STAGED_USER_ID];
+	StagedRow	row;
+
+	memcpy(row.value, slot->tts_values, sizeof(Datum) * N_READ);
+	memcpy(row.isnull, slot->tts_isnull, sizeof(bool) * N_READ);
+	if (receiver->extra)
+		extra_columns_add(&row, slot->tts_values[N_READ]);
+	if (receiver->keys.any)
+		problem = source_keys_map(&receiver->keys, &row);
+	if (no_author)
+	{
+		const char *why = give_author(receiver, &row);
+
+		problem = problem ? problem : why;
+	}
+	stage_row(receiver, receiver->type, &row, problem);
+}
+
+static bool
+receiver_receive(TupleTableSlot *slot, DestReceiver *self)
+{
+	StageReceiver *receiver = (StageReceiver *) self;
+	MemoryContext old = MemoryContextSwitchTo(receiver->context);
+
+	slot_getallattrs(slot);
+	if (receiver->documents)
+		stage_document(receiver, slot->tts_values[0], slot->tts_isnull[0]);
+	else
+		stage_item(receiver, slot);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(receiver->context);
+	return true;
+}
+
+/* After the last row. */
+static void
+receiver_shutdown(DestReceiver *self)
+{
+	StageReceiver *receiver = (StageReceiver *) self;
+
+	for (int t = 0; t < N_IMPORTED; t++)
+		temp_writer_end(receiver->row[t]);
+	temp_writer_end(receiver->rejected);
+	source_keys_end(&receiver->keys);
+	MemoryContextDelete(receiver->context);
+}
+
+static void
+receiver_init(StageReceiver *receiver, Import *import)
+{
+	memset(receiver, 0, sizeof(*receiver));
+	import_receiver_init(&receiver->pub, receiver_receive, receiver_shutdown);
+	receiver->import = import;
+	receiver->context = AllocSetContextCreate(CurrentMemoryContext,
+											  "blogstore staged row",
+											  ALLOCSET_DEFAULT_SIZES);
+	for (int t = 0; t < N_IMPORTED; t++)
+		receiver->row[t] = temp_writer_begin(import->staged[t]);
+	receiver->rejected = temp_writer_begin(import->rejected);
+}
+
+/* ------------------------------------------------------------------------
+ * Reading
+ * ------------------------------------------------------------------------ */
+
+/* Open the temporary tables that are read into. */
+void
+stage_open(Import *import)
+{
+	for (int t = 0; t < N_IMPORTED; t++)
+		import->staged[t] = temp_table_open(import, item_type_name(t));
+	import->rejected = temp_table_open(import, "rejected");
+}
+
+/* Close the temporary tables; they stay locked to the end of the transaction. */
+void
+stage_close(Import *import)
+{
+	for (int t = 0; t < N_IMPORTED; t++)
+		table_close(import->staged[t], NoLock);
+	table_close(import->rejected, NoLock);
+}
+
+/*
+ * Is a column that a source need not have what its name says? It may stand there for
+ * something else, and what is guessed wrong is shown to the world.
+ */
+static void
+need_type(ItemType type, Oid source, StagedColumn column, Oid wanted,
+		  Oid other)
+{
+	const char *name = source_column[type][column];
+	Oid			of = getBaseType(get_atttype(source, get_attnum(source, name)));
+
+	if (of != wanted && of != other)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of \"%s\" is of type %s", name,
+						get_rel_name(source), format_type_be(of)),
+				 errhint("It has to be of type %s; a view can cast it, or leave it out.",
+						 format_type_be(wanted))));
+}
+
+/* Can a table be read as items of a type? Errors: 42703, 42804, 42809, 42P01. */
+void
+need_items(const Import *import, ItemType type, Oid source)
+{
+	bool		is_key[N_READ];
+
+	need_columns(source, plural_name(type), N_NEEDED, source_column[type]);
+	source_keys_find(import, type, source, is_key);
+	if (source_has(type, source, STAGED_PROPERTIES))
+		need_type(type, source, STAGED_PROPERTIES, JSONBOID, JSONOID);
+	if (source_has(type, source, STAGED_HIDDEN))
+		need_type(type, source, STAGED_HIDDEN, BOOLOID, BOOLOID);
+	if (source_has(type, source, STAGED_MODIFICATION_DATE))
+		need_type(type, source, STAGED_MODIFICATION_DATE, TIMESTAMPTZOID,
+				  TIMESTAMPOID);
+}
+
+/*
+ * Read a table of items of one type. The caller of the import is the current
+ * user. Errors: 42501, 42804, and any of the source's.
+ */
+void
+stage_table(Import *import, ItemType type, Oid source)
+{
+	StageReceiver receiver;
+	StringInfoData sql;
+	char	   *extra = extra_columns_select(import, type, source);
+
+	receiver_init(&receiver, import);
+	receiver.type = type;
+	receiver.extra = extra != NULL;
+	source_keys_begin(&receiver.keys, import, type, source);
+	initStringInfo(&sql);
+	for (int c = 0; c < N_READ; c++)
+	{
+		appendStringInfoString(&sql, c == 0 ? "SELECT " : ", ");
+		if (!source_has(type, source, c))
+			appendStringInfoString(&sql, "NULL");
+		else
+			appendStringInfo(&sql, "s.%s", source_column[type][c]);
+		appendStringInfo(&sql, "::pg_catalog.%s",
+						 receiver.keys.is_key[c] ? "text" : staged_type[c]);
+	}
+	if (extra != NULL)
+		appendStringInfo(&sql, ", %s", extra);
+	appendStringInfo(&sql, " FROM %s AS s", quoted_relation(source));
+	(void) import_run_into(import, sql.data, &receiver.pub);
+}
+
+/*
+ * The one column of a relation that has documents. Errors: 42703, 42809,
+ * 42P01.
+ */
+char *
+need_documents(Oid relid)
+{
+	char	   *column = NULL;
+	int			found = 0;
+
+	need_columns(relid, "documents", 0, NULL);
+	for (AttrNumber a = 1; get_attname(relid, a, true) != NULL; a++)
+	{
+		Oid			type = get_atttype(relid, a);	/* 0: dropped */
+
+		if (OidIsValid(type))
+			type = getBaseType(type);
+		if (type != JSONBOID && type != JSONOID)
+			continue;
+		found++;
+		column = get_attname(relid, a, false);
+	}
+	if (found != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("%s has %d columns of documents",
+						quoted_relation(relid), found),
+				 errhint("Pass a table or view with one column of type jsonb.")));
+	return column;
+}
+
+/*
+ * Read a table of documents. The caller of the import is the current user. Errors:
+ * 42501, 54000, and any of the source's.
+ */
+void
+stage_documents(Import *import, Oid source, const char *column)
+{
+	StageReceiver receiver;
+
+	receiver_init(&receiver, import);
+	receiver.documents = true;
+	(void) import_run_into(import,
+						   psprintf("SELECT s.%s::pg_catalog.jsonb FROM %s AS s",
+									quote_identifier(column),
+									quoted_relation(source)),
+						   &receiver.pub);
+}

@@ -1,0 +1,86 @@
+/*
+ * temp_tables.c
+ *		Bulk import: writing rows into its temporary tables.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "import/sources/sources.h"
+
+#include "access/heapam.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "nodes/makefuncs.h"
+
+struct TempWriter
+{
+	Relation	rel;
+	CommandId	cid;
+	BulkInsertState bulk;
+	TupleTableSlot *slot;
+};
+
+/* Open a temporary table of an import. */
+Relation
+temp_table_open(const Import *import, const char *name)
+{
+	char	   *full = psprintf("%s%s", import->prefix, name);
+
+	return table_openrv(makeRangeVar("pg_temp", full, -1), RowExclusiveLock);
+}
+
+/* Begin to write a table that is open. */
+TempWriter *
+temp_writer_begin(Relation rel)
+{
+	TempWriter *writer = palloc0(sizeof(TempWriter));
+
+	writer->rel = rel;
+	writer->cid = GetCurrentCommandId(true);
+	writer->bulk = GetBulkInsertState();
+	writer->slot = table_slot_create(rel, NULL);
+	return writer;
+}
+
+/* Return an empty slot. The caller fills its arrays, and calls temp_writer_put(). */
+TupleTableSlot *
+temp_writer_slot(TempWriter *writer)
+{
+	return ExecClearTuple(writer->slot);
+}
+
+/* Write the row whose values the caller has put into the slot. */
+void
+temp_writer_put(TempWriter *writer)
+{
+	ExecStoreVirtualTuple(writer->slot);
+	table_tuple_insert(writer->rel, writer->slot, writer->cid,
+					   TABLE_INSERT_SKIP_FSM, writer->bulk);
+}
+
+/* Write a row of the table's shape. */
+void
+temp_writer_copy(TempWriter *writer, TupleTableSlot *row)
+{
+	TupleTableSlot *slot = temp_writer_slot(writer);
+	int			natts = slot->tts_tupleDescriptor->natts;
+
+	slot_getallattrs(row);
+	memcpy(slot->tts_values, row->tts_values, natts * sizeof(Datum));
+	memcpy(slot->tts_isnull, row->tts_isnull, natts * sizeof(bool));
+	temp_writer_put(writer);
+}
+
+/* End writing; statements from here on see the rows. */
+void
+temp_writer_end(TempWriter *writer)
+{
+	ExecDropSingleTupleTableSlot(writer->slot);
+	FreeBulkInsertState(writer->bulk);
+	pfree(writer);
+	CommandCounterIncrement();
+}

@@ -1,0 +1,173 @@
+/*
+ * post_repair.c
+ *		Making a post's counts what they should be.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "model/post_counts/post_counts.h"
+#include "model/post_counts/post_parts.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+
+#include "access/xact.h"
+#include "common/int.h"
+#include "utils/snapmgr.h"
+
+/* How many items of a type a post counts, by the active snapshot. */
+static int64
+count_children(ItemType type, const pg_uuid_t *post_id)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	BlogItem	item;
+	int64		n = 0;
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
+		.path = PATH_LIST, .key = &key, .nkeys = 1, .identity = true,
+		.shown = true, .rows = -1
+	});
+
+	while (item_scan_next(scan, &item))
+		n++;
+	item_scan_end(scan);
+	return n;
+}
+
+/* Are these counts, and those they are added to, what they should be? */
+static bool
+counts_right(const BlogItem *post, const BlogItem *counter, PostCounts rest,
+			 PostCounts actual)
+{
+	const Property prop[] = {PROP_COMMENT_COUNT, PROP_LIKE_COUNT};
+	const int64 beside[] = {rest.comments, rest.likes};
+	const int64 wanted[] = {actual.comments, actual.likes};
+
+	for (int i = 0; i < lengthof(prop); i++)
+	{
+		int64		sum = item_count(post, prop[i]);
+
+		if (pg_add_s64_overflow(sum, item_count(counter, prop[i]), &sum) ||
+			pg_add_s64_overflow(sum, beside[i], &sum) || sum != wanted[i])
+			return false;
+	}
+	return true;
+}
+
+/* What a post's deltas say, by the active snapshot. */
+static PostCounts
+count_deltas(const pg_uuid_t *post_id)
+{
+	BlogItem	sum;
+
+	item_init(&sum, ITEM_POST);
+	item_set(&sum, PROP_POST_ID, UUIDPGetDatum(post_id));
+	item_set(&sum, PROP_COMMENT_COUNT, Int64GetDatum(0));
+	item_set(&sum, PROP_LIKE_COUNT, Int64GetDatum(0));
+	post_add_up(&sum, GetActiveSnapshot());
+	return (PostCounts) {
+		item_count(&sum, PROP_COMMENT_COUNT), item_count(&sum, PROP_LIKE_COUNT)
+	};
+}
+
+/*
+ * Have a post's counter say what it should: it is locked, or not there, or others have
+ * it (found). These are not waited for, who may need the post item before they end:
+ * a delta says it then.
+ */
+static void
+repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
+			   PostCounts counts)
+{
+	const pg_uuid_t *post_id = item_uuid(counter, PROP_POST_ID);
+
+	if (found == ITEM_NOT_FOUND && !delta_counter_pending(post_id) &&
+		delta_insert_counter(post_id, counts))
+		return;
+	if (found != ITEM_OK)
+	{
+		delta_insert(post_id, counts);
+		return;
+	}
+	item_set(counter, PROP_COMMENT_COUNT, Int64GetDatum(counts.comments));
+	item_set(counter, PROP_LIKE_COUNT, Int64GetDatum(counts.likes));
+	item_writer_update(writer, counter);
+}
+
+/*
+ * Make the counts of a post that is locked what is there. By how much one snapshot says
+ * that they are wrong stays so: who counts brings the item with it. *base: what the post item is
+ * to say, which is nothing.
+ */
+static void
+repair_locked(const BlogItem *post, PostCounts *base)
+{
+	const pg_uuid_t *post_id = item_uuid(post, PROP_POST_ID);
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&counter_id)};
+	PostLock	lock;
+	ItemWriter *writer;
+	BlogItem	counter;
+	ItemResult	found = ITEM_LOCKED;
+	PostCounts	actual;
+	PostCounts	rest;
+
+	post_lock_init(&lock, post_id);
+	post_try_lock_counter(&lock);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
+	counter_init(&counter, post_id);
+	if (post_has_counter(&lock))
+		found = item_writer_lock(writer, key, 2, LockTupleNoKeyExclusive,
+								 LockWaitSkip, &counter);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	actual.comments = count_children(ITEM_COMMENT, post_id);
+	actual.likes = count_children(ITEM_LIKE, post_id);
+	rest = count_deltas(post_id);
+	rest.comments -= item_count(&counter, PROP_COMMENT_COUNT);
+	rest.likes -= item_count(&counter, PROP_LIKE_COUNT);
+	PopActiveSnapshot();
+	if (!counts_right(post, &counter, rest, actual))
+	{
+		*base = (PostCounts) {0, 0};
+		actual.comments -= rest.comments;
+		actual.likes -= rest.likes;
+		repair_counter(writer, &counter, found, actual);
+	}
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	post_unlock(&lock);
+}
+
+/*
+ * Make a post's counts what is there, with the post locked. Returns false if there
+ * is no such post. In READ COMMITTED.
+ */
+bool
+post_counter_repair(const pg_uuid_t *post_id)
+{
+	ItemWriter *writer;
+	BlogItem	post;
+	bool		found;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
+	found = post_lock_for_counts(writer, post_id, LockWaitBlock, &post) == ITEM_OK;
+	if (found)
+	{
+		PostCounts	base = {
+			item_count(&post, PROP_COMMENT_COUNT),
+			item_count(&post, PROP_LIKE_COUNT)
+		};
+		PostCounts	before = base;
+
+		repair_locked(&post, &base);
+		if (base.comments != before.comments || base.likes != before.likes)
+			post_write_counts(writer, &post, (PostCounts) {
+				base.comments - before.comments, base.likes - before.likes
+			});
+	}
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	return found;
+}

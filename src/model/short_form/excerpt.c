@@ -1,0 +1,235 @@
+/*
+ * excerpt.c
+ *		The beginning of the text in a value that is HTML.
+ *
+ * Of a value that is stored out of line so much is fetched as it takes: a slice, and
+ * where the text in it is too short, one four times as long. What comes behind
+ * MOST_BYTES is not looked at, so that a post with a film in an attribute does not cost
+ * what reading it costs whenever somebody likes it. Each slice is read from its
+ * beginning; together they are at most a third longer than the last.
+ *
+ * Runs in any process.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "model/short_form/excerpt.h"
+#include "model/short_form/html_text.h"
+
+#include "access/detoast.h"
+#include "catalog/pg_conversion.h"
+#include "catalog/pg_namespace.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+/* How many bytes of a value are looked at, first and at most. */
+#define FIRST_BYTES(characters) ((int64) (characters) * 4 + 1024)
+#define MOST_BYTES(characters) \
+	Min((int64) (characters) * 16 + 1024 * 1024, MaxAllocSize / 2)
+
+/* A text that grows up to a number of characters. */
+typedef struct Excerpt
+{
+	StringInfoData text;
+	int			left;			/* characters that still fit */
+	bool		space;			/* does one come before the next character? */
+} Excerpt;
+
+/*
+ * Add characters of the server's encoding, as many as fit, white space as one blank. One
+ * that the end has cut in half is left out.
+ */
+static void
+add_text(Excerpt *excerpt, const char *source, int bytes)
+{
+	StringInfo	text = &excerpt->text;
+	const char *end = source + bytes;
+	int			left = excerpt->left;
+	char	   *out;
+
+	/* no character gets longer, and there is at most one blank more */
+	enlargeStringInfo(text, Min(bytes, (int64) left *
+								pg_database_encoding_max_length()) + 1);
+	out = text->data + text->len;
+	while (source < end && left > 0)
+	{
+		int			length = 0;
+
+		if (html_is_blank(*source))
+		{
+			excerpt->space = true;
+			source++;
+			continue;
+		}
+		if (IS_HIGHBIT_SET(*source))
+		{
+			length = pg_encoding_mblen(GetDatabaseEncoding(), source);
+			if (length > end - source)
+				break;
+		}
+		if (excerpt->space && out > text->data)
+		{
+			*out++ = ' ';
+			left--;
+		}
+		excerpt->space = false;
+		if (left > 0 && length > 0)
+		{
+			left--;
+			while (length-- > 0)
+				*out++ = *source++;
+		}
+		/* most characters of most texts */
+		while (left > 0 && source < end && (unsigned char) *source > ' ' &&
+			   (unsigned char) *source < 0x7F)
+		{
+			left--;
+			*out++ = *source++;
+		}
+	}
+	*out = '\0';
+	text->len = out - text->data;
+	excerpt->left = left;
+}
+
+/* What stands for a character, of those that pages have most, where there is none. */
+static const char *
+plain_character(pg_wchar character)
+{
+	switch (character)
+	{
+		case 0x2018:
+		case 0x2019:
+		case 0x201A:
+			return "'";
+		case 0x201C:
+		case 0x201D:
+		case 0x201E:
+			return "\"";
+		case 0x2010:
+		case 0x2011:
+		case 0x2012:
+		case 0x2013:
+		case 0x2014:
+		case 0x2212:
+			return "-";
+		case 0x2022:
+			return "*";
+		case 0x2026:
+			return "...";
+		case 0x00AD:
+		case 0x200B:
+		case 0x200C:
+		case 0x200D:
+		case 0x200E:
+		case 0x200F:
+			return "";
+	}
+	return (character >= 0x2000 && character <= 0x200A) || character == 0x202F ?
+		" " : "?";
+}
+
+/* Add a character in UTF-8, or in a database of another encoding what it has for it. */
+static void
+add_utf8(Excerpt *excerpt, const char *utf8, int length)
+{
+	static Oid	conversion = InvalidOid;
+	int			encoding = GetDatabaseEncoding();
+	unsigned char other[MAX_CONVERSION_GROWTH * MAX_MULTIBYTE_CHAR_LEN + 1];
+	const char *plain;
+
+	if (encoding == PG_UTF8 || !IS_HIGHBIT_SET(*utf8))
+	{
+		add_text(excerpt, utf8, length);
+		return;
+	}
+	/* the server's own, whatever is called default in the caller's search_path */
+	if (!OidIsValid(conversion) && encoding != PG_SQL_ASCII)
+		conversion = FindDefaultConversion(PG_CATALOG_NAMESPACE, PG_UTF8, encoding);
+	if (OidIsValid(conversion) &&
+		pg_do_encoding_conversion_buf(conversion, PG_UTF8, encoding,
+									  (unsigned char *) unconstify(char *, utf8),
+									  length, other, sizeof(other), true) == length)
+	{
+		add_text(excerpt, (char *) other, strlen((char *) other));
+		return;
+	}
+	plain = plain_character(utf8_to_unicode((const unsigned char *) utf8));
+	add_text(excerpt, plain, strlen(plain));
+}
+
+/* Add what a reference stands for, which is in UTF-8. */
+static void
+add_reference(Excerpt *excerpt, const char *utf8, int bytes)
+{
+	while (bytes > 0)
+	{
+		int			length = pg_encoding_mblen(PG_UTF8, utf8);
+
+		add_utf8(excerpt, utf8, length);
+		utf8 += length;
+		bytes -= length;
+	}
+}
+
+/*
+ * Read HTML until the excerpt is full; white space is one blank, and none at the ends.
+ * Returns whether it is. cut: does the source go on behind these bytes?
+ */
+static bool
+read_html(Excerpt *excerpt, const char *source, int bytes, bool cut)
+{
+	HtmlText	html = {.at = source, .end = source + bytes, .cut = cut};
+	HtmlToken	token;
+
+	while (excerpt->left > 0)
+	{
+		token = html_text_next(&html);
+		if (token == HTML_END)
+			return false;
+		if (token == HTML_SPACE)
+			excerpt->space = true;
+		else if (token == HTML_REFERENCE)
+			add_reference(excerpt, html.text, html.bytes);
+		else
+			add_text(excerpt, html.text, html.bytes);
+	}
+	return true;
+}
+
+/*
+ * The first so many characters of the text in HTML, in the current memory context. It
+ * ends with a whole character, however the value is stored and however long it is.
+ */
+text *
+excerpt_of_html(Datum html, int characters)
+{
+	int64		bytes = toast_raw_datum_size(html) - VARHDRSZ;
+	int64		most = Min(bytes, MOST_BYTES(characters));
+	bool		full = false;
+	Excerpt		excerpt;
+	text	   *result;
+
+	initStringInfo(&excerpt.text);
+	for (int64 wanted = FIRST_BYTES(characters); !full; wanted *= 4)
+	{
+		struct varlena *slice;
+
+		wanted = Min(wanted, most);
+		slice = PG_DETOAST_DATUM_SLICE(html, 0, (int32) wanted);
+		resetStringInfo(&excerpt.text);
+		excerpt.left = characters;
+		excerpt.space = false;
+		full = read_html(&excerpt, VARDATA_ANY(slice), VARSIZE_ANY_EXHDR(slice),
+						 wanted < bytes) || wanted == most;
+		pfree(slice);
+	}
+	/* the character that a space was for did not fit */
+	if (excerpt.text.len > 0 && excerpt.text.data[excerpt.text.len - 1] == ' ')
+		excerpt.text.len--;
+	result = cstring_to_text_with_len(excerpt.text.data, excerpt.text.len);
+	pfree(excerpt.text.data);
+	return result;
+}

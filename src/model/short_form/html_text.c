@@ -1,0 +1,497 @@
+/*
+ * html_text.c
+ *		The text in HTML: what a reader sees of it, without tags, comments, scripts
+ *		and styles, and with character references replaced.
+ *
+ * It follows the tokenizer of the HTML standard (html.spec.whatwg.org, section 13.2.5):
+ * a "<" that begins nothing is text, a ">" in quotes does not end a tag, what is not
+ * closed goes on to the end, and "<!DOCTYPE", "<![CDATA[" and "<?" end at the next ">".
+ * One thing is simpler: in a script, "<!--" has no meaning, so that the first "</script"
+ * ends it.
+ *
+ * It never fails and needs no memory. It goes over each byte once, but for the
+ * beginnings of a tag or a reference, of which it looks at so many and no more; so its
+ * time grows with the length of the source, whatever that is.
+ *
+ * Bytes from 0x80 up are never looked at, which is right in every encoding in which
+ * ASCII characters never are a part of another one: in all that a server can have.
+ */
+#include "model/short_form/html_text.h"
+
+#include "model/short_form/html_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LONGEST_ELEMENT 10		/* of those that are known */
+
+#define REPLACEMENT_CHARACTER 0xFFFD
+
+typedef enum ElementKind
+{
+	UNKNOWN,					/* or one whose tags part no words */
+	BLOCK,						/* its tags begin a line or a box */
+	SILENT						/* its content is no text to be read, and has no tags */
+} ElementKind;
+
+typedef struct Element
+{
+	char		name[LONGEST_ELEMENT + 1];
+	unsigned char kind;
+} Element;
+
+/* In the order of strcmp(). What is a block is told by the standard's section 15.3. */
+static const Element elements[] = {
+	{"address", BLOCK}, {"article", BLOCK}, {"aside", BLOCK},
+	{"blockquote", BLOCK}, {"body", BLOCK}, {"br", BLOCK}, {"caption", BLOCK},
+	{"center", BLOCK}, {"col", BLOCK}, {"colgroup", BLOCK}, {"dd", BLOCK},
+	{"details", BLOCK}, {"dialog", BLOCK}, {"dir", BLOCK}, {"div", BLOCK},
+	{"dl", BLOCK}, {"dt", BLOCK}, {"fieldset", BLOCK}, {"figcaption", BLOCK},
+	{"figure", BLOCK}, {"footer", BLOCK}, {"form", BLOCK}, {"frame", BLOCK},
+	{"frameset", BLOCK}, {"h1", BLOCK}, {"h2", BLOCK}, {"h3", BLOCK},
+	{"h4", BLOCK}, {"h5", BLOCK}, {"h6", BLOCK}, {"head", BLOCK},
+	{"header", BLOCK}, {"hgroup", BLOCK}, {"hr", BLOCK}, {"html", BLOCK},
+	{"iframe", SILENT}, {"legend", BLOCK}, {"li", BLOCK}, {"listing", BLOCK},
+	{"main", BLOCK}, {"menu", BLOCK}, {"nav", BLOCK}, {"noembed", SILENT},
+	{"noframes", SILENT}, {"noscript", SILENT}, {"ol", BLOCK},
+	{"optgroup", BLOCK}, {"option", BLOCK}, {"p", BLOCK},
+	{"plaintext", BLOCK}, {"pre", BLOCK}, {"script", SILENT},
+	{"search", BLOCK}, {"section", BLOCK}, {"style", SILENT},
+	{"summary", BLOCK}, {"table", BLOCK}, {"tbody", BLOCK}, {"td", BLOCK},
+	{"textarea", SILENT}, {"tfoot", BLOCK}, {"th", BLOCK}, {"thead", BLOCK},
+	{"title", SILENT}, {"tr", BLOCK}, {"ul", BLOCK}, {"xmp", BLOCK}
+};
+
+/* What the numbers from 0x80 to 0x9F mean: the standard has them as Windows-1252. */
+static const uint16_t windows_characters[32] = {
+	0x20AC, 0x0081, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021,
+	0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0x008D, 0x017D, 0x008F,
+	0x0090, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014,
+	0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x009D, 0x017E, 0x0178
+};
+
+/* White space between the parts of a tag. */
+static bool
+is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f';
+}
+
+static bool
+is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static char
+lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char) (c - 'A' + 'a') : c;
+}
+
+/* The value of a digit, or -1: c is none. */
+static int
+digit_value(char c, int base)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (base == 16 && lower(c) >= 'a' && lower(c) <= 'f')
+		return lower(c) - 'a' + 10;
+	return -1;
+}
+
+/* The next such byte from a place on, or NULL. */
+static const char *
+find(const HtmlText *html, const char *from, char c)
+{
+	return memchr(from, c, html->end - from);
+}
+
+/* ------------------------------------------------------------------------
+ * What a "<" begins
+ * ------------------------------------------------------------------------ */
+
+/* Go behind the next ">", or to the end. */
+static void
+skip_declaration(HtmlText *html)
+{
+	const char *close = find(html, html->at, '>');
+
+	html->at = close == NULL ? html->end : close + 1;
+}
+
+/* Go behind a comment, whose content begins here, or to the end. */
+static void
+skip_comment(HtmlText *html)
+{
+	const char *begin = html->at;
+	const char *close = begin;
+
+	while ((close = find(html, close, '>')) != NULL)
+	{
+		size_t		length = close - begin;
+
+		close++;
+		/* "<!-->" and "<!--->" are closed already */
+		if (length == 0 || (length == 1 && begin[0] == '-') ||
+			(length >= 2 && memcmp(close - 3, "--", 2) == 0) ||
+			(length >= 3 && memcmp(close - 4, "--!", 3) == 0))
+			break;
+	}
+	html->at = close == NULL ? html->end : close;
+}
+
+/* Does the end tag of an element of that name begin behind the "<"? */
+static bool
+ends_element(const HtmlText *html, const char *after, const char *name)
+{
+	size_t		length = strlen(name);
+
+	if ((size_t) (html->end - after) < length + 2 || *after++ != '/')
+		return false;
+	for (size_t i = 0; i < length; i++)
+		if (lower(after[i]) != name[i])
+			return false;
+	return is_space(after[length]) || after[length] == '/' ||
+		after[length] == '>';
+}
+
+/* Go to the end tag of a silent element, or to the end. */
+static void
+skip_content(HtmlText *html, const char *name)
+{
+	const char *found;
+
+	while ((found = find(html, html->at, '<')) != NULL)
+	{
+		html->at = found;
+		if (ends_element(html, found + 1, name))
+			return;
+		html->at++;
+	}
+	html->at = html->end;
+}
+
+/* Go behind a tag's ">", which in quotes does not count, or to the end. */
+static void
+skip_attributes(HtmlText *html)
+{
+	enum
+	{
+		BEFORE_NAME, IN_NAME, AFTER_NAME, BEFORE_VALUE, IN_VALUE
+	}			state = BEFORE_NAME;
+
+	while (html->at < html->end)
+	{
+		char		c = *html->at++;
+
+		if (c == '>')
+			return;
+		if (state == BEFORE_VALUE && (c == '"' || c == '\''))
+		{
+			const char *close = find(html, html->at, c);
+
+			html->at = close == NULL ? html->end : close + 1;
+			state = BEFORE_NAME;
+		}
+		else if (is_space(c))
+		{
+			if (state == IN_NAME)
+				state = AFTER_NAME;
+			else if (state == IN_VALUE)
+				state = BEFORE_NAME;
+		}
+		else if (state == BEFORE_VALUE || state == IN_VALUE)
+			state = IN_VALUE;
+		else if (c == '/')
+			state = BEFORE_NAME;
+		else if (c == '=' && state != BEFORE_NAME)
+			state = BEFORE_VALUE;
+		else
+			state = IN_NAME;
+	}
+}
+
+static int
+compare_elements(const void *a, const void *b)
+{
+	return strcmp(((const Element *) a)->name, ((const Element *) b)->name);
+}
+
+/*
+ * Go behind a tag whose name begins here, and behind the content of a silent element.
+ * Returns whether it parts words.
+ */
+static bool
+skip_tag(HtmlText *html, bool is_end)
+{
+	Element		key = {.kind = UNKNOWN};
+	const Element *known = NULL;
+	size_t		length = 0;
+
+	while (html->at < html->end && !is_space(*html->at) && *html->at != '/' &&
+		   *html->at != '>')
+	{
+		if (length < LONGEST_ELEMENT)
+			key.name[length] = lower(*html->at);
+		length++;
+		html->at++;
+	}
+	skip_attributes(html);
+	if (length <= LONGEST_ELEMENT)
+		known = bsearch(&key, elements, sizeof(elements) / sizeof(Element),
+						sizeof(Element), compare_elements);
+	/* a name with a byte of zero is none that is known */
+	if (known == NULL || strlen(known->name) != length)
+		return false;
+	if (known->kind == SILENT && !is_end)
+		skip_content(html, known->name);
+	return known->kind == BLOCK;
+}
+
+/* What the "<" is that comes next. */
+typedef enum Markup
+{
+	MARKUP_NONE,				/* a character */
+	MARKUP_UNDECIDED,			/* the source is cut too early to tell */
+	MARKUP_SILENT,				/* something that leaves no trace; it has been skipped */
+	MARKUP_SPACE				/* a tag that parts words; it has been skipped */
+} Markup;
+
+static Markup
+skip_markup(HtmlText *html)
+{
+	const char *after = html->at + 1;
+	size_t		left = html->end - after;
+	bool		space = false;
+
+	if (left == 0 || (left == 1 && after[0] == '/'))
+		return html->cut ? MARKUP_UNDECIDED : MARKUP_NONE;
+	if (is_letter(after[0]) || (after[0] == '/' && is_letter(after[1])))
+	{
+		html->at = after + (after[0] == '/');
+		space = skip_tag(html, after[0] == '/');
+	}
+	else if (left >= 3 && memcmp(after, "!--", 3) == 0)
+	{
+		html->at = after + 3;
+		skip_comment(html);
+	}
+	else if (after[0] == '!' || after[0] == '?' || after[0] == '/')
+	{
+		html->at = after + 1;
+		skip_declaration(html);
+	}
+	else
+		return MARKUP_NONE;
+	return space ? MARKUP_SPACE : MARKUP_SILENT;
+}
+
+/* ------------------------------------------------------------------------
+ * What a "&" begins
+ * ------------------------------------------------------------------------ */
+
+/* What the "&" is that comes next. */
+typedef enum Reference
+{
+	REFERENCE_NONE,				/* a character */
+	REFERENCE_UNDECIDED,		/* the source is cut too early to tell */
+	REFERENCE_READ				/* html->text has what it stands for */
+} Reference;
+
+/* The character that the standard has for a number. */
+static uint32_t
+numbered_character(uint32_t number)
+{
+	if (number >= 0x80 && number <= 0x9F)
+		return windows_characters[number - 0x80];
+	if (number == 0 || number > 0x10FFFF ||
+		(number >= 0xD800 && number <= 0xDFFF))
+		return REPLACEMENT_CHARACTER;
+	return number;
+}
+
+/* Have the text be one character. */
+static void
+take_character(HtmlText *html, uint32_t c)
+{
+	static const unsigned char lead[] = {0, 0x00, 0xC0, 0xE0, 0xF0};
+	size_t		bytes = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+	html->text = html->character;
+	html->bytes = bytes;
+	for (size_t i = bytes - 1; i > 0; i--)
+	{
+		html->character[i] = (char) (0x80 | (c & 0x3F));
+		c >>= 6;
+	}
+	html->character[0] = (char) (lead[bytes] | c);
+}
+
+/* Read the number of a character, from behind the "#". */
+static Reference
+read_number(HtmlText *html, const char *at)
+{
+	int			base = at < html->end && lower(*at) == 'x' ? 16 : 10;
+	const char *first = base == 16 ? at + 1 : at;
+	uint32_t	number = 0;
+
+	at = first;
+	while (at < html->end && digit_value(*at, base) >= 0)
+	{
+		/* no further than what is too large already */
+		if (number <= 0x10FFFF)
+			number = number * base + digit_value(*at, base);
+		at++;
+	}
+	if (at == html->end && html->cut)
+		return REFERENCE_UNDECIDED;
+	if (at == first)
+		return REFERENCE_NONE;
+	html->at = at < html->end && *at == ';' ? at + 1 : at;
+	take_character(html, numbered_character(number));
+	return REFERENCE_READ;
+}
+
+/* What a name stands for, in html_names; NULL: there is no such name. */
+static const char *
+find_name(const char *name, size_t length, bool has_semicolon)
+{
+	const char *low = html_names;
+	const char *high = html_names + sizeof(html_names) - 1;
+
+	while (low < high)
+	{
+		const char *middle = low + (high - low) / 2;
+		int			order;
+
+		while (middle > low && middle[-1] != '\n')
+			middle--;
+		order = strncmp(name, middle, length);
+		if (order == 0 && (middle[length] == ' ' || middle[length] == ','))
+			return has_semicolon || middle[length] == ',' ?
+				middle + length + 1 : NULL;
+		if (order <= 0)
+			high = middle;
+		else
+			low = strchr(middle, '\n') + 1;
+	}
+	return NULL;
+}
+
+/* Read the name of a character, from behind the "&": the longest that is known. */
+static Reference
+read_name(HtmlText *html, const char *name)
+{
+	const char *at = name;
+	const char *found = NULL;
+
+	while (at < html->end && at - name < LONGEST_NAME &&
+		   (is_letter(*at) || digit_value(*at, 10) >= 0))
+		at++;
+	if (at == html->end && html->cut)
+		return REFERENCE_UNDECIDED;
+	if (at > name && at < html->end && *at == ';')
+		found = find_name(name, at - name, true);
+	if (found != NULL)
+		html->at = at + 1;
+	else
+	{
+		if (at - name > LONGEST_SHORT_NAME)
+			at = name + LONGEST_SHORT_NAME;
+		while (found == NULL && at > name)
+		{
+			found = find_name(name, at - name, false);
+			html->at = found != NULL ? at : html->at;
+			at--;
+		}
+	}
+	if (found == NULL)
+		return REFERENCE_NONE;
+	html->text = found;
+	html->bytes = strchr(found, '\n') - found;
+	return REFERENCE_READ;
+}
+
+static Reference
+read_reference(HtmlText *html)
+{
+	const char *after = html->at + 1;
+
+	if (after < html->end && *after == '#')
+		return read_number(html, after + 1);
+	return read_name(html, after);
+}
+
+/* Does the reference that was read stand for white space, a no-break one also? */
+static bool
+refers_to_space(const HtmlText *html)
+{
+	const unsigned char *text = (const unsigned char *) html->text;
+
+	return html->bytes == 1 ? html_is_blank(html->text[0]) :
+		html->bytes == 2 && text[0] == 0xC2 && text[1] <= 0xA0;
+}
+
+/* ------------------------------------------------------------------------
+ * What comes next
+ * ------------------------------------------------------------------------ */
+
+/*
+ * Where the next such byte is, from behind the one that is read; *known is where it was
+ * when this was last asked. So no byte is looked through twice.
+ */
+static const char *
+next_such(const HtmlText *html, const char **known, char c)
+{
+	if (*known == NULL || *known <= html->at)
+	{
+		*known = find(html, html->at + 1, c);
+		if (*known == NULL)
+			*known = html->end;
+	}
+	return *known;
+}
+
+/* Read text up to what could be something else; its first byte is text anyway. */
+static HtmlToken
+read_text(HtmlText *html)
+{
+	const char *open = next_such(html, &html->next_open, '<');
+	const char *ampersand = next_such(html, &html->next_ampersand, '&');
+
+	html->text = html->at;
+	html->at = open < ampersand ? open : ampersand;
+	html->bytes = html->at - html->text;
+	return HTML_TEXT;
+}
+
+/*
+ * What comes next in the source; the next call reads on behind it. What has been read of
+ * a source that is cut is not changed by what follows: if that decides what the last
+ * bytes are, they are not read.
+ */
+HtmlToken
+html_text_next(HtmlText *html)
+{
+	while (html->at < html->end)
+	{
+		Markup		markup = MARKUP_NONE;
+		Reference	reference = REFERENCE_NONE;
+
+		if (*html->at == '<')
+			markup = skip_markup(html);
+		else if (*html->at == '&')
+			reference = read_reference(html);
+		if (markup == MARKUP_UNDECIDED || reference == REFERENCE_UNDECIDED)
+			return HTML_END;
+		if (markup == MARKUP_SILENT)
+			continue;
+		if (markup == MARKUP_SPACE)
+			return HTML_SPACE;
+		if (reference == REFERENCE_READ)
+			return refers_to_space(html) ? HTML_SPACE : HTML_REFERENCE;
+		return read_text(html);
+	}
+	return HTML_END;
+}

@@ -1,0 +1,92 @@
+/*
+ * short_form.c
+ *		The short form of a post, which copies, the feed and lists have.
+ *
+ * What it keeps is set by blogstore.short_form_length, blogstore.short_form_format and
+ * blogstore.short_form_properties. Runs in any process.
+ */
+#include "postgres.h"
+
+#include "base/settings.h"
+#include "model/short_form/excerpt.h"
+#include "model/short_form/short_form.h"
+
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/jsonb.h"
+#include "utils/memutils.h"
+
+/*
+ * Return the first characters of a content. Of one that is stored out of line only the
+ * slice that can hold them is fetched.
+ */
+static text *
+first_characters(Datum content, int characters)
+{
+	int64		max_bytes;
+	struct varlena *slice;
+	int			bytes;
+
+	/* two more, so that counting never meets a character cut in half */
+	max_bytes = ((int64) characters + 2) * pg_database_encoding_max_length();
+	if (max_bytes > MaxAllocSize / 2)
+		max_bytes = MaxAllocSize / 2;
+	slice = PG_DETOAST_DATUM_SLICE(content, 0, (int32) max_bytes);
+	bytes = pg_mbcharcliplen(VARDATA_ANY(slice), VARSIZE_ANY_EXHDR(slice),
+							 characters);
+	return cstring_to_text_with_len(VARDATA_ANY(slice), bytes);
+}
+
+/* Return the content of a post in short form, in the current memory context. */
+text *
+content_shorten(Datum content)
+{
+	return blogstore_short_form_format == SHORT_FORM_RAW ?
+		first_characters(content, blogstore_short_form_length) :
+		excerpt_of_html(content, blogstore_short_form_length);
+}
+
+/* Keep the properties that the short form has, of the first level; if none, NULL. */
+static void
+shorten_properties(BlogItem *item)
+{
+	Jsonb	   *object;
+	JsonbIterator *it;
+	JsonbIteratorToken token;
+	JsonbValue	jv;
+	JsonbParseState *state = NULL;
+	bool		keeps = false;
+	int			kept = 0;
+
+	if (item->isnull[PROP_PROPERTIES] || short_form_keeps_all())
+		return;
+	object = DatumGetJsonbP(item->value[PROP_PROPERTIES]);
+	if (!JB_ROOT_IS_OBJECT(object))
+		return;					/* its owner has written that */
+	(void) pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
+	it = JsonbIteratorInit(&object->root);
+	(void) JsonbIteratorNext(&it, &jv, true);
+	while ((token = JsonbIteratorNext(&it, &jv, true)) != WJB_DONE)
+	{
+		if (token == WJB_KEY)
+			keeps = short_form_keeps(jv.val.string.val, jv.val.string.len);
+		if (keeps && (token == WJB_KEY || token == WJB_VALUE))
+			(void) pushJsonbValue(&state, token, &jv);
+		kept += keeps && token == WJB_KEY;
+	}
+	if (kept == 0)
+		item->isnull[PROP_PROPERTIES] = true;
+	else if (kept < JB_ROOT_COUNT(object))
+		item->value[PROP_PROPERTIES] =
+			JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL)));
+}
+
+/* Make a post what it is in short form, in the current memory context. */
+void
+item_shorten(BlogItem *item)
+{
+	if (!item->isnull[PROP_CONTENT])
+		item->value[PROP_CONTENT] =
+			PointerGetDatum(content_shorten(item->value[PROP_CONTENT]));
+	shorten_properties(item);
+}

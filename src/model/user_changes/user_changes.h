@@ -1,0 +1,69 @@
+/*
+ * user_changes.h
+ *		Users: their names, and the end of them.
+ */
+#ifndef BLOGSTORE_USER_CHANGES_H
+#define BLOGSTORE_USER_CHANGES_H
+
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/rows/rows.h"
+
+/* username.c: what may be a username */
+#define MAX_USERNAME_LENGTH 64	/* characters */
+
+extern bool username_fits(int64 bytes);
+extern const char *username_problem(Datum username);
+
+/* users_being_deleted.c: users whose items are hidden, since they are being deleted */
+typedef struct DeletedUsers DeletedUsers;
+
+extern const DeletedUsers *deleted_users(Snapshot snapshot);
+extern bool deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id);
+extern bool deleted_has_author(const DeletedUsers *deleted,
+							   const BlogItem *item);
+extern bool deleted_has_author_of_post(const DeletedUsers *deleted,
+									   const pg_uuid_t *post_id);
+extern bool author_being_deleted(const BlogItem *item);
+extern void deleted_discount(const DeletedUsers *deleted, BlogItem *post);
+extern void deleted_changed(void);
+
+/* user_by_id.c: one user */
+extern bool user_find(const pg_uuid_t *user_id, BlogItem *user);
+extern bool user_find_now(const pg_uuid_t *user_id, BlogItem *user);
+
+/* user_rename.c: from a user's new name to the last item that carries it */
+extern void rename_begin(ItemWriter *writer, const BlogItem *user);
+extern bool rename_step(Job *job);
+extern int	partition_of_shard(Oid shard);
+
+/* user_deletion.c: from a user's deletion to the last item */
+extern void deletion_begin(const pg_uuid_t *user_id);
+extern void deletion_revive(const pg_uuid_t *user_id);
+extern void deletion_of_leftovers(const pg_uuid_t *user_id);
+extern bool deletion_ready(const Job *job, XLogRecPtr shown);
+extern bool deletion_step(Job *job);
+
+/* user_items_sweep.c: the passes over all items that renames and deletions are made of */
+extern bool sweep_ready(const Job *job);
+extern void sweep_failed(const Job *job);
+
+/* reference_users.c: users on a cluster, whom every node has */
+extern bool everyone_insert(const BlogItem *user);
+extern void everyone_lock_names(void);
+extern bool everyone_lock(const pg_uuid_t *user_id, bool to_delete,
+						  BlogItem *user);
+extern void everyone_update(const BlogItem *user);
+extern void everyone_delete(const BlogItem *user);
+extern void everyone_begin_deletion(const pg_uuid_t *user_id);
+extern void everyone_revive(const pg_uuid_t *user_id);
+extern void everyone_follow(const pg_uuid_t *users, int n);
+extern List *everyone_deleting(void);
+
+/* username_registry.c: usernames are unique regardless of case */
+extern bool registry_claim(Datum username, const pg_uuid_t *user_id);
+extern bool registry_lookup(Datum username, pg_uuid_t *user_id);
+extern void registry_release(Datum username, const pg_uuid_t *user_id);
+extern bool registry_same_name(Datum a, Datum b);
+
+#endif							/* BLOGSTORE_USER_CHANGES_H */

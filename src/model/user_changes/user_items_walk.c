@@ -1,0 +1,353 @@
+/*
+ * user_items_walk.c
+ *		Going through a leaf of posts in bounded steps, and changing items.
+ *
+ * A step ends after so many items changed, or so many more looked at, and
+ * notes the place from which the next one goes on. Items that others have
+ * locked can be left alone, to be come back to.
+ *
+ * Runs in the worker, and in backends where all is done in one step.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "model/post_counts/post_counts.h"
+#include "model/user_changes/user_items_walk.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/* A step looks at so many items for each that it may change. */
+#define LOOKS_PER_CHANGE 20
+
+/* What became of an item; VISIT_AGAIN: come back to it in the next step. */
+typedef enum VisitOutcome
+{
+	VISIT_UNCHANGED,
+	VISIT_CHANGED,
+	VISIT_BUSY,
+	VISIT_AGAIN
+} VisitOutcome;
+
+typedef struct Visitor
+{
+	VisitOutcome (*visit) (struct Visitor *visitor, ItemScan *scan,
+						   BlogItem *item, ItemWalk *walk);
+	ItemType	type;
+	int			partition;
+	Datum		username;		/* to relabel with; 0: each author's own */
+	MemoryContext context;		/* of the step */
+	ItemWriter *writer;			/* opened when first needed */
+} Visitor;
+
+/*
+ * Visit a user's items in a leaf (NULL: all items), from the walk's place on.
+ * Returns whether the leaf is done.
+ */
+static bool
+walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
+{
+	MemoryContext per_item = AllocSetContextCreate(CurrentMemoryContext,
+												   "blogstore walked item",
+												   ALLOCSET_DEFAULT_SIZES);
+	BlogItem	item;
+	int64		looks = walk->limit * LOOKS_PER_CHANGE;
+	bool		ended = false;
+	Datum		of_user = UUIDPGetDatum(user_id);
+	ItemScan   *scan;
+
+	/* a leaf that gets another number is gone through twice: see what was written */
+	PushActiveSnapshot(GetTransactionSnapshot());
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = visitor->type,
+		.partition = visitor->partition,
+		.path = user_id ? PATH_USER : PATH_KEY, .key = &of_user,
+		.nkeys = user_id != NULL, .after = &walk->place,
+		.identity = true, .rows = walk->limit == 0 ? -1 : walk->limit
+	});
+
+	visitor->context = CurrentMemoryContext;
+	while (walk->limit == 0 || (walk->changed < walk->limit && looks-- > 0))
+	{
+		MemoryContext old;
+		VisitOutcome outcome;
+
+		if (!item_scan_next(scan, &item))
+		{
+			ended = true;
+			break;
+		}
+		old = MemoryContextSwitchTo(per_item);
+		outcome = visitor->visit(visitor, scan, &item, walk);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(per_item);
+		if (outcome == VISIT_AGAIN)
+			break;
+		walk->changed += outcome == VISIT_CHANGED;
+		walk->skipped |= outcome == VISIT_BUSY;
+		item_scan_place(scan, &walk->place);
+	}
+	item_scan_end(scan);
+	if (visitor->writer != NULL)
+		item_writer_close(visitor->writer);
+	PopActiveSnapshot();
+	MemoryContextDelete(per_item);
+	return ended;
+}
+
+/* The name that an item should carry; false if its author is unknown. */
+static bool
+wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
+{
+	BlogItem	user;
+
+	memset(wanted, 0, sizeof(*wanted));
+	if (visitor->username != (Datum) 0)
+	{
+		item_set(wanted, PROP_USER_USERNAME, visitor->username);
+		return true;
+	}
+	if (!user_find(item_uuid(item, PROP_USER_ID), &user))
+		return false;
+	item_set(wanted, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
+	return true;
+}
+
+/*
+ * The writer of the leaf that a scan reads; NULL: the present item does not belong there
+ * (any more). It is opened by the item's key, because partitions that come meanwhile,
+ * which no lock on the container keeps out, change the numbers of others.
+ */
+static ItemWriter *
+walk_writer(Visitor *visitor, ItemScan *scan, const BlogItem *item)
+{
+	MemoryContext old;
+
+	if (visitor->writer != NULL)
+		return visitor->writer;
+	old = MemoryContextSwitchTo(visitor->context);
+	visitor->writer = item_writer_open(CONTAINER_POSTS, visitor->type,
+									   item_uuid(item, PROP_POST_ID));
+	MemoryContextSwitchTo(old);
+	if (item_writer_has_scan(visitor->writer, scan))
+		return visitor->writer;
+	item_writer_close(visitor->writer);
+	visitor->writer = NULL;
+	return NULL;
+}
+
+/* Delete an item of a deleted user's; of a post, what hangs on it first. */
+static VisitOutcome
+delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
+{
+	pg_uuid_t	post_id = *item_uuid(item, PROP_POST_ID);
+	pg_uuid_t	author = *item_uuid(item, PROP_USER_ID);
+	pg_uuid_t	other = *item_uuid(item, visitor->type == ITEM_LIKE ?
+								   PROP_USER_ID : PROP_ID);
+	DeleteResult result;
+
+	if (visitor->type == ITEM_POST)
+		result = post_delete_in_steps(&post_id, &author, walk->wait,
+									  walk->limit == 0 ? 0 :
+									  walk->limit - walk->changed,
+									  &walk->changed);
+	else
+		result = child_delete_anyway(visitor->type, &post_id, &other, &author,
+									 walk->wait);
+	switch (result)
+	{
+		case DELETE_DONE:
+			return VISIT_CHANGED;
+		case DELETE_LOCKED:
+			return VISIT_BUSY;
+		case DELETE_MORE:
+			return VISIT_AGAIN;
+		case DELETE_NOT_FOUND:
+			break;
+	}
+	return VISIT_UNCHANGED;
+}
+
+/*
+ * Delete an item whose author was deleted, unless a user with that id comes anew: who likes the
+ * post again then, and finds the like there, is to keep it (deletion_claim()).
+ */
+static VisitOutcome
+delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
+{
+	const pg_uuid_t *author = item_uuid(item, PROP_USER_ID);
+	BlogItem	user;
+	KeyLock		lock;
+
+	key_lock_init(&lock, CONTAINER_USERS, ITEM_USER, author);
+	if (!key_lock(&lock, KEY_LOCK_EXCLUSIVE, LockWaitSkip) ||
+		user_find_now(author, &user))
+		return VISIT_BUSY;
+	return delete_item(visitor, scan, item, walk);
+}
+
+/*
+ * The id of a user who is being made may have been that of one who was deleted: until this
+ * transaction ends nothing is deleted for its author's being away.
+ */
+void
+deletion_claim(const pg_uuid_t *user_id)
+{
+	KeyLock		lock;
+
+	key_lock_init(&lock, CONTAINER_USERS, ITEM_USER, user_id);
+	(void) key_lock(&lock, KEY_LOCK_SHARED, LockWaitBlock);
+}
+
+static VisitOutcome
+relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
+{
+	BlogItem	wanted;
+	ItemResult	outcome;
+	ItemWriter *writer;
+
+	if (!wanted_name(visitor, item, &wanted))
+		return walk->nobodys_too ? delete_nobodys(visitor, scan, item, walk) :
+			VISIT_UNCHANGED;
+	if (item_same(item, &wanted, PROP_USER_USERNAME))
+		return VISIT_UNCHANGED;
+	writer = walk_writer(visitor, scan, item);
+	if (writer == NULL)
+		return VISIT_BUSY;
+	outcome = item_writer_lock_found(writer, scan,
+									 LockTupleNoKeyExclusive, walk->wait, item);
+	if (outcome == ITEM_LOCKED)
+		return VISIT_BUSY;
+	if (outcome == ITEM_NOT_FOUND)
+		return VISIT_UNCHANGED;
+	item_set(item, PROP_USER_USERNAME, wanted.value[PROP_USER_USERNAME]);
+	item_writer_update(writer, item);
+	return VISIT_CHANGED;
+}
+
+/* A walk from the start of a leaf; limit 0: all of it in one step. */
+void
+item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait)
+{
+	memset(walk, 0, sizeof(*walk));
+	walk->limit = limit;
+	walk->wait = wait;
+}
+
+/*
+ * Write a user's name on the user's items (user_id NULL: on all items, the
+ * name of each one's author). Returns whether the leaf is done.
+ */
+bool
+relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
+			  int partition, ItemWalk *walk)
+{
+	Visitor		visitor = {
+		.visit = relabel_item,.type = type,.partition = partition,
+		.username = user_id ? username : (Datum) 0
+	};
+
+	return walk_items(&visitor, user_id, walk);
+}
+
+/*
+ * Delete a user's items in a leaf with what hangs on them. Returns whether the
+ * leaf is done.
+ */
+bool
+delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
+			ItemWalk *walk)
+{
+	Visitor		visitor = {
+		.visit = delete_item,.type = type,.partition = partition
+	};
+
+	return walk_items(&visitor, user_id, walk);
+}
+
+/* Delete what a scan finds of a user's in a leaf that holds a view. */
+static void
+delete_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
+{
+	BlogItem	item;
+
+	while (item_scan_next(scan, &item))
+		if (memcmp(item_uuid(&item, PROP_USER_ID), user_id, UUID_LEN) == 0 &&
+			item_writer_lock_found(writer, scan, LockTupleExclusive,
+								   LockWaitBlock, &item) == ITEM_OK)
+			item_writer_delete(writer);
+	item_scan_end(scan);
+	item_writer_close(writer);
+}
+
+/*
+ * Delete the copies of a user's posts in users and feed: those that are there at this moment,
+ * also if the transaction's snapshot does not show them. The caller holds the views' lock.
+ */
+void
+delete_user_copies(const pg_uuid_t *user_id)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+	Snapshot	snapshot;
+	bool		home;
+
+	/* on a cluster they are where the user is at home, who may have been waited for */
+	home = !layout_is_spread() || container_hold_here(CONTAINER_USERS, user_id);
+	PushActiveSnapshot(GetLatestSnapshot());
+	snapshot = GetActiveSnapshot();
+	if (home)
+		delete_found(item_writer_open(CONTAINER_USERS, ITEM_POST, user_id),
+					 item_scan_begin(&(ItemQuery) {
+						.container = CONTAINER_USERS, .type = ITEM_POST,
+						.partition_key = user_id, .path = PATH_LIST, .key = &key,
+						.nkeys = 1, .identity = true, .snapshot = snapshot,
+						.rows = -1
+					}),
+					 user_id);
+	delete_found(item_writer_open_partition(CONTAINER_FEED, ITEM_POST,
+											FEED_PARTITION),
+				 item_scan_begin(&(ItemQuery) {
+					.container = CONTAINER_FEED, .type = ITEM_POST,
+					.partition = FEED_PARTITION, .path = PATH_DATE,
+					.identity = true, .snapshot = snapshot
+				}),
+				 user_id);
+	PopActiveSnapshot();
+}
+
+
+/*
+ * Delete a user's items in this transaction. With limit 0 it deletes all items and waits for locks.
+ * Otherwise it deletes about limit items and skips those that are locked.
+ *
+ * A partition that is attached or detached meanwhile changes the numbers of others, so one can be
+ * missed. With limit 0 all leaves are then visited again.
+ */
+void
+delete_user_items(const pg_uuid_t *user_id, int64 limit)
+{
+	ItemWalk	walk;
+	uint64		loads;
+
+	item_walk_init(&walk, limit, limit == 0 ? LockWaitBlock : LockWaitSkip);
+	/* only DETACH PARTITION ... CONCURRENTLY begins beside this lock, and ATTACH */
+	container_lock(CONTAINER_POSTS, true);
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) partition_first(CONTAINER_POSTS, ITEM_POST);
+		loads = layout_loads();
+		for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
+			for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
+				 p = partition_after(CONTAINER_POSTS, type, p))
+			{
+				walk.place.valid = false;
+				if (!delete_items(user_id, type, p, &walk))
+					break;
+			}
+	} while (limit == 0 && layout_loads() != loads);
+}

@@ -1,0 +1,134 @@
+/*
+ * user_rename.c
+ *		The protocol of a rename: from edit_user() to the last item that carries
+ *		the old name.
+ *
+ * edit_user() queues a job and writes the user's new name (rename_begin()). After its commit
+ * new items of the user get the new name, but a transaction that was under way may have read
+ * the old one. The worker does the job by a sweep over the user's items; user_items_sweep.c has
+ * the phases.
+ *
+ * On a cluster a shard that has come to this node is swept, too, each item for its author's name:
+ * an ARRIVAL, which goes on with its copies then (cluster/view_delivery/arrived_shards.c). An
+ * item whose author is not there was left by a deletion that this node is done with, and
+ * is deleted.
+ *
+ * rename_begin() runs in backends, all else in the worker.
+ */
+#include "postgres.h"
+
+#include "model/user_changes/user_items_walk.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+
+#include "utils/snapmgr.h"
+
+/* How many items are relabelled in one transaction. */
+#define RENAME_CHUNK 1000
+
+/*
+ * Write a user's new name, whom the writer has locked, and have the user's items
+ * relabelled. The job comes first; the change feed then knows that the name which
+ * follows has one (views/change_feed/output_plugin.c). Errors: 55000.
+ */
+void
+rename_begin(ItemWriter *writer, const BlogItem *user)
+{
+	job_queue(JOB_RENAME, item_uuid(user, PROP_ID));
+	PushActiveSnapshot(GetTransactionSnapshot());
+	item_writer_update(writer, user);
+	PopActiveSnapshot();
+}
+
+/* The partition that has come as a shard (partition_shard()); NO_PARTITION: it is not here any more. */
+int
+partition_of_shard(Oid shard)
+{
+	int			p = partition_first(CONTAINER_POSTS, ITEM_POST);
+
+	while (p != NO_PARTITION &&
+		   partition_shard(CONTAINER_POSTS, p) != shard)
+		p = partition_after(CONTAINER_POSTS, ITEM_POST, p);
+	return p;
+}
+
+/* The user's name; 0 if there is no such user. By the active snapshot. */
+static Datum
+get_username(const pg_uuid_t *user_id)
+{
+	BlogItem	user;
+
+	return user_find(user_id, &user) ? user.value[PROP_USERNAME] : (Datum) 0;
+}
+
+static bool
+relabel_leaf(const SweepWork *work, ItemType type, int partition,
+			 ItemWalk *walk)
+{
+	return relabel_items(work->user_id, work->username, type, partition, walk);
+}
+
+/*
+ * Relabel a chunk of a shard that has come; false once this pass is through. Authors who are not
+ * there are believed to be gone once those have ended who wrote users before: a user may have
+ * been made in a transaction that this node has still to commit.
+ */
+static bool
+arrival_chunk(Job *job, Sweep *sweep)
+{
+	SweepWork	work = {
+		.leaf = relabel_leaf, .chunk = RENAME_CHUNK, .one_partition = true,
+		.partition = partition_of_shard(job->shard),
+		.nobodys_too = !sweep_has_writers(sweep)
+	};
+
+	if (work.partition == NO_PARTITION)
+		return false;			/* it has gone on */
+	return sweep_go_on(job, sweep, &work);
+}
+
+/* Relabel a chunk; false once this pass is through. */
+static bool
+rename_chunk(Job *job, Sweep *sweep)
+{
+	SweepWork	work = {.leaf = relabel_leaf, .chunk = RENAME_CHUNK};
+
+	if (job->kind == JOB_ARRIVAL)
+		return arrival_chunk(job, sweep);
+
+	if (job->has_user)
+	{
+		work.user_id = &job->user_id;
+		work.username = get_username(&job->user_id);
+		if (work.username == (Datum) 0)
+			return false;		/* deleted since, which is a job of its own */
+	}
+	return sweep_go_on(job, sweep, &work);
+}
+
+/*
+ * Do one step of a rename or an arrival, which this transaction has locked. Returns false
+ * if there is nothing to do before some other transaction has ended.
+ */
+bool
+rename_step(Job *job)
+{
+	SweepOutcome outcome;
+
+	/*
+	 * The name written from here on is the user's present one, so this does what later
+	 * renames that have not begun have asked for.
+	 */
+	if (job->has_user && !sweep_has_begun(job))
+		job_merge_renames(job);
+	outcome = sweep_step(job, rename_chunk);
+	if (outcome == SWEEP_IS_OVER)
+	{
+		if (job->kind == JOB_ARRIVAL)
+			job_enter_phase(job, SWEEP_VIEWS);
+		else
+			job_finish(job);
+		sweep_end(sweep_find(job));
+	}
+	return outcome != SWEEP_HAS_TO_WAIT;
+}

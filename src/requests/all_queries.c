@@ -1,0 +1,20 @@
+/*
+ * all_queries.c
+ *		All queries.
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "requests/request_helpers.h"
+
+#define COMMAND(constant, code, name)
+#define QUERY(constant, code, name) &query_##name,
+const RequestQuery *const request_queries[] = {
+#include "requests/request_list.h"
+};
+#undef COMMAND
+#undef QUERY
+
+StaticAssertDecl(lengthof(request_queries) == N_QUERIES,
+				 "N_QUERIES is not the number of queries");

@@ -1,0 +1,352 @@
+/*
+ * argument_checks.c
+ *		Checks that requests share: what they need, and how they refuse.
+ *
+ * Each error carries one SQLSTATE and a hint, and is raised before anything
+ * is written. Runs in backends.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "model/post_counts/post_counts.h"
+#include "model/user_changes/user_changes.h"
+#include "requests/request_helpers.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+
+#include "access/detoast.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+/*
+ * Begin a request: the containers exist, and a command (NULL: a query) may
+ * write. From here to owner_end() it acts as the containers' owner.
+ *
+ * Errors: 25006, 55000.
+ */
+void
+request_begin(OwnerScope *scope, const char *command)
+{
+	if (command != NULL)
+	{
+		need_writable(command);
+		PreventCommandIfParallelMode(command);
+	}
+	container_require();
+	owner_begin(scope);
+}
+
+static void
+check_not_null(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	if (PG_ARGISNULL(arg))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null", name),
+				 errhint("Pass a value for %s.", name)));
+}
+
+/* An id that must be given. Errors: 22004. */
+const pg_uuid_t *
+need_uuid(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	check_not_null(fcinfo, arg, name);
+	return PG_GETARG_UUID_P(arg);
+}
+
+/*
+ * A list of ids that must be given, as a copy; ids in it may be NULL. Errors: 22004.
+ */
+ArrayType *
+need_uuids(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	check_not_null(fcinfo, arg, name);
+	return PG_GETARG_ARRAYTYPE_P_COPY(arg);
+}
+
+/* Errors: 54000, always. */
+void
+text_too_long(const char *name)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("%s is longer than %d MB", name, MAX_TEXT_MB),
+			 errhint("A text has at most %d bytes.", MAX_TEXT_BYTES)));
+}
+
+/* The bytes of a text, which may be compressed or elsewhere. */
+static int64
+text_bytes(Datum text)
+{
+	return (int64) toast_raw_datum_size(text) - VARHDRSZ;
+}
+
+/* Raise an error unless a text fits. */
+static void
+check_text_fits(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	if (text_bytes(PG_GETARG_DATUM(arg)) > MAX_TEXT_BYTES)
+		text_too_long(name);
+}
+
+/* A text that must be given, detoasted. Errors: 22004, 54000. */
+Datum
+need_text(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	check_not_null(fcinfo, arg, name);
+	check_text_fits(fcinfo, arg, name);
+	return PointerGetDatum(PG_GETARG_TEXT_PP(arg));
+}
+
+/* Errors: 22023 if the text has no characters. */
+void
+check_not_empty(Datum value, const char *name)
+{
+	if (VARSIZE_ANY_EXHDR(DatumGetPointer(value)) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s must not be empty", name),
+				 errhint("Pass at least one character.")));
+}
+
+/* A username that must be given. Errors: 22004, 22023. */
+Datum
+need_username(FunctionCallInfo fcinfo, int arg)
+{
+	Datum		username = (Datum) 0;
+	const char *why = "is too long";
+
+	check_not_null(fcinfo, arg, "username");
+	if (username_fits(text_bytes(PG_GETARG_DATUM(arg))))
+	{
+		username = PointerGetDatum(PG_GETARG_TEXT_PP(arg));
+		why = username_problem(username);
+	}
+	if (why != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("username %s", why),
+				 errhint("A username has 1 to %d characters, no space at its ends and no control characters.",
+						 MAX_USERNAME_LENGTH)));
+	return username;
+}
+
+/*
+ * A text that must be given, and is looked for among usernames: could it be one,
+ * by its length? Errors: 22004, 54000.
+ */
+bool
+may_be_username(FunctionCallInfo fcinfo, int arg)
+{
+	check_not_null(fcinfo, arg, "username");
+	check_text_fits(fcinfo, arg, "username");
+	return username_fits(text_bytes(PG_GETARG_DATUM(arg)));
+}
+
+/* The caller's id, or a new one for NULL. */
+void
+get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id)
+{
+	if (PG_ARGISNULL(arg))
+		new_id(id);
+	else
+		*id = *PG_GETARG_UUID_P(arg);
+}
+
+/* The caller's date, or the present for NULL. Errors: 22023 if infinite. */
+TimestampTz
+get_creation_date(FunctionCallInfo fcinfo, int arg)
+{
+	TimestampTz date;
+
+	if (PG_ARGISNULL(arg))
+		return GetCurrentTimestamp();
+	date = PG_GETARG_TIMESTAMPTZ(arg);
+	if (TIMESTAMP_NOT_FINITE(date))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("creation_date must be finite"),
+				 errhint("Pass a point in time, or leave it out for now.")));
+	return date;
+}
+
+/* An argument that is true or false. Errors: 22004. */
+bool
+get_flag(FunctionCallInfo fcinfo, int arg, const char *name)
+{
+	check_not_null(fcinfo, arg, name);
+	return PG_GETARG_BOOL(arg);
+}
+
+/* An item is edited now. */
+void
+set_modified(BlogItem *item)
+{
+	item_set(item, PROP_MODIFICATION_DATE,
+			 TimestampTzGetDatum(GetCurrentTimestamp()));
+}
+
+/*
+ * The arguments page_size, before_date, before_id, and oldest_first. Errors: 22004
+ * oldest_first is NULL; 22023 if the size is below 1 or half a cursor is given.
+ */
+void
+get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
+{
+	page->size = PG_ARGISNULL(arg) ? -1 : PG_GETARG_INT32(arg);
+	if (!PG_ARGISNULL(arg) && page->size < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("page_size must be at least 1"),
+				 errhint("Pass NULL for all items.")));
+	if (PG_ARGISNULL(arg + 1) != PG_ARGISNULL(arg + 2))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("before_date and before_id must be given together"),
+				 errhint("Pass creation_date and id of the last row of the page before.")));
+	page->before.valid = !PG_ARGISNULL(arg + 1);
+	if (page->before.valid)
+	{
+		page->before.date = PG_GETARG_TIMESTAMPTZ(arg + 1);
+		page->before.id = *PG_GETARG_UUID_P(arg + 2);
+	}
+	page->oldest_first = get_flag(fcinfo, arg + 3, "oldest_first");
+}
+
+static char *
+id_text(const pg_uuid_t *id)
+{
+	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
+}
+
+/* Errors: 23503, always. */
+void
+unknown_item(const char *what, const pg_uuid_t *id)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+			 errmsg("%s %s does not exist", what, id_text(id)),
+			 errhint("Create the %s first, or check the id.", what)));
+}
+
+/* Errors: 23505, always. */
+void
+id_taken(const char *what, const pg_uuid_t *id)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("%s %s exists with other content", what, id_text(id)),
+			 errhint("Repeat a command with the same values, or leave the id out to create another %s.",
+					 what)));
+}
+
+/*
+ * Raise an error (40001) if a user was created anew, with the id of one whom the
+ * transaction's snapshot shows as being deleted. The user was read as of now, and
+ * is there; the older snapshot would hide all that this transaction writes for the
+ * user. Only under REPEATABLE READ and SERIALIZABLE is it older.
+ */
+void
+check_not_anew(const BlogItem *user)
+{
+	if (IsolationUsesXactSnapshot() && author_being_deleted(user))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a user created anew"),
+				 errhint("Retry the transaction.")));
+}
+
+/*
+ * The user as of now: the newest committed version even in a transaction that
+ * keeps its first snapshot. A name is then stale only where the user was
+ * renamed after this read, and the job of the rename waits for transactions
+ * that hold a lock on the leaf they write to: open it before this call.
+ *
+ * Errors: 23503; 40001 if the user was made anew since.
+ */
+void
+need_user(const pg_uuid_t *user_id, BlogItem *user)
+{
+	if (!user_find_now(user_id, user))
+		unknown_item("user", user_id);
+	check_not_anew(user);
+}
+
+/* Is the author of a post being deleted, by the transaction's snapshot? */
+bool
+post_author_being_deleted(const pg_uuid_t *post_id)
+{
+	bool		result;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	result = deleted_has_author_of_post(deleted_users(GetActiveSnapshot()), post_id);
+	PopActiveSnapshot();
+	return result;
+}
+
+/*
+ * Read the item of posts whose key an insert has met. Returns false if it is gone
+ * again: try once more. Errors: 40001 if it was committed after the snapshot
+ * that the transaction keeps.
+ */
+bool
+find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
+				 int nkeys, BlogItem *out)
+{
+	bool		found;
+
+	CHECK_FOR_INTERRUPTS();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	found = item_get(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
+		.path = PATH_KEY, .key = key, .nkeys = nkeys
+	}, out);
+	if (found && type == ITEM_POST)
+		post_add_up(out, GetActiveSnapshot());
+	PopActiveSnapshot();
+	if (!found && IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a concurrent %s",
+						item_type_name(type)),
+				 errhint("Retry the transaction.")));
+	return found;
+}
+
+/*
+ * Delete a post or comment that is hidden, because its author is being deleted.
+ * Returns false if the item is another's.
+ */
+static bool
+delete_hidden(ItemType type, const BlogItem *there)
+{
+	pg_uuid_t	post_id = *item_uuid(there, PROP_POST_ID);
+	pg_uuid_t	id = *item_uuid(there, PROP_ID);
+	pg_uuid_t	author = *item_uuid(there, PROP_USER_ID);
+
+	if (!author_being_deleted(there))
+		return false;
+	if (type == ITEM_POST)
+		(void) post_delete(&post_id, &author, LockWaitBlock);
+	else
+		(void) child_delete(type, &post_id, &id, &author, LockWaitBlock);
+	return true;
+}
+
+/*
+ * Read the post or comment whose key an insert has met, or clear the way: one
+ * whose author is being deleted is deleted here. Returns false if the key is free
+ * by now: insert once more. Errors: 40001. Waits for who has the item locked.
+ */
+bool
+find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,
+						  const Datum *key, int nkeys, BlogItem *out)
+{
+	return find_conflicting(type, post_id, key, nkeys, out) &&
+		!delete_hidden(type, out);
+}

@@ -1,0 +1,491 @@
+/*
+ * scan_execution.c
+ *		Running a scan: a request whose items are handed out as they are read.
+ *
+ * Whatever the function scan in whose place a scan stands does for its function is
+ * done here: EXECUTE is checked at each start of execution, for whoever runs it;
+ * arguments are evaluated once a loop; the statistics of functions, and blogstore's
+ * own of requests, count a call. The request is the same code as the function's
+ * (requests/query_run.c), and reads by the statement's snapshot.
+ *
+ * While a scan is open other code runs between its rows. The request's clock
+ * stands still meanwhile.
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "requests/custom_scan/scan_node.h"
+#include "requests/requests.h"
+#include "requests/results/results.h"
+
+#include "access/htup_details.h"
+#include "access/heaptoast.h"
+#include "access/xact.h"
+#include "catalog/objectaccess.h"
+#include "executor/executor.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/value.h"
+#include "pgstat.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
+#include "utils/typcache.h"
+
+/* ------------------------------------------------------------------------
+ * Start of execution
+ * ------------------------------------------------------------------------ */
+
+/* May the current user call the function? As init_sexpr() asks. Errors: 42501. */
+static void
+check_execute(Oid funcid)
+{
+	AclResult	aclresult = compat_function_aclcheck(funcid, GetUserId());
+
+	if (aclresult != ACLCHECK_OK)
+		aclcheck_error(aclresult, OBJECT_FUNCTION, get_func_name(funcid));
+	InvokeFunctionExecuteHook(funcid);
+}
+
+/* Find out which columns the scan's rows have, and which properties these need. */
+static void
+find_columns(QueryScanState *state, List *columns)
+{
+	int			n;
+	const Property *prop = item_properties(state->query->type, &n);
+	ListCell   *cell;
+
+	state->ncolumns = list_length(columns);
+	foreach(cell, columns)
+	{
+		int			column = lfirst_int(cell);
+
+		Assert(column >= WHOLE_ROW && column <= n);
+		state->column[foreach_current_index(cell)] = column;
+		state->whole_row |= column == WHOLE_ROW;
+		state->wanted |= column == WHOLE_ROW ? ALL_PROPERTIES :
+			UINT32_C(1) << prop[column - 1];
+	}
+}
+
+static void
+scan_begin(CustomScanState *node, EState *estate, int eflags)
+{
+	QueryScanState *state = (QueryScanState *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+
+	state->call = linitial_node(FuncExpr, plan->custom_exprs);
+	check_execute(state->call->funcid);
+	state->args = ExecInitExprList(state->call->args, &node->ss.ps);
+	find_columns(state, lsecond(plan->custom_private));
+	state->flinfo.fn_oid = state->call->funcid;
+	state->flinfo.fn_stats = TRACK_FUNC_PL;	/* as fmgr_info() has it for C */
+	state->context = estate->es_query_cxt;
+	state->subxact = GetCurrentSubTransactionId();
+	InitFunctionCallInfoData(state->fcinfo.info, &state->flinfo,
+							 list_length(state->call->args), state->call->inputcollid,
+							 NULL, NULL);
+}
+
+/* ------------------------------------------------------------------------
+ * Rows
+ * ------------------------------------------------------------------------ */
+
+/* The leaf that is being read; false: none. Leaves that a list of ids leads to are counted. */
+static bool
+leaf_read(QueryScanState *state, Oid *leaf, Oid *index)
+{
+	ScanReads  *reads = &state->reads;
+	int			leaves;
+
+	if (state->scan.ids == NULL && state->scan.items == NULL)
+		return false;
+	if (state->scan.ids == NULL)
+	{
+		item_scan_tables(state->scan.items, leaf, index);
+		return true;
+	}
+	leaves = request_scan_leaves(&state->scan, leaf, index);
+	if (leaves == reads->leaves_noted)
+		return false;
+	reads->other_leaves |= leaves > reads->leaves_noted + 1;
+	reads->leaves += leaves - reads->leaves_noted;
+	reads->leaves_noted = leaves;
+	return true;
+}
+
+/* For EXPLAIN ANALYZE: which leaf or partitions are being read? */
+static void
+note_reads(QueryScanState *state)
+{
+	ScanReads  *reads = &state->reads;
+	Oid			leaf = InvalidOid;
+	Oid			index = InvalidOid;
+
+	if (state->scan.list != NULL || state->scan.of_user != NULL)
+		reads->all_partitions = true;
+	reads->out_of_view |= state->scan.out_of_view;
+	if (!leaf_read(state, &leaf, &index))
+		return;
+	reads->other_leaves |= reads->leaf && reads->leafid != leaf;
+	reads->leaf = true;
+	reads->container = state->scan.container;
+	reads->leafid = leaf;
+	reads->indexid = index;
+}
+
+/* Evaluate the arguments of the call. */
+static void
+evaluate_arguments(QueryScanState *state)
+{
+	NullableDatum *arg = state->fcinfo.info.args;
+	ListCell   *cell;
+
+	foreach(cell, state->args)
+	{
+		arg->value = ExecEvalExprSwitchContext(lfirst(cell),
+											   state->css.ss.ps.ps_ExprContext,
+											   &arg->isnull);
+		arg++;
+	}
+}
+
+/* Begin a loop. */
+static void
+begin_request(QueryScanState *state)
+{
+	RequestScan *scan = &state->scan;
+
+	evaluate_arguments(state);
+	stats_begin(&scan->cost);
+	scan->desc = NULL;
+	scan->row_type = state->call->funcresulttype;
+	scan->row_context = state->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory;
+	scan->wanted = state->wanted;
+	request_scan_begin(scan, state->query, &state->fcinfo.info);
+	state->reads.leaves_noted = 0;
+	state->began = true;
+	if (state->css.ss.ps.instrument != NULL)
+		note_reads(state);
+}
+
+/* Count a call in the server's statistics of functions; but for one step of it. */
+static void
+count_call(QueryScanState *state)
+{
+	PgStat_FunctionCallUsage usage;
+
+	pgstat_init_function_usage(&state->fcinfo.info, &usage);
+	pgstat_end_function_usage(&usage, true);
+}
+
+/* End a loop, if one has begun; it may not have come to its end. */
+static void
+end_request(QueryScanState *state)
+{
+	if (state->began && !state->ended)
+	{
+		stats_resume(&state->scan.cost);
+		use_own_snapshot(&state->scan, true);
+		request_scan_end(&state->scan);
+		stats_pause(&state->scan.cost);
+		stats_add(&state->scan.cost, state->query->request);
+		count_call(state);
+	}
+	state->began = false;
+	state->ended = false;
+}
+
+/* Take the next item, in the scan's memory context. False: there are no more. */
+static bool
+take_item(QueryScanState *state, BlogItem *item)
+{
+	RequestScan *scan = &state->scan;
+	MemoryContext old = MemoryContextSwitchTo(state->context);
+	bool		found;
+
+	if (!state->began)
+	{
+		begin_request(state);
+		found = request_scan_next(scan, item);
+		stats_pause(&scan->cost);
+	}
+	else
+	{
+		stats_resume(&scan->cost);
+		use_own_snapshot(scan, true);
+		found = request_scan_next(scan, item);
+		stats_pause(&scan->cost);
+	}
+	use_own_snapshot(scan, false);
+	if (state->css.ss.ps.instrument != NULL)
+		note_reads(state);
+	MemoryContextSwitchTo(old);
+	return found;
+}
+
+/* The same, counted by the server as a function's call is. */
+static bool
+take_item_tracked(QueryScanState *state, BlogItem *item)
+{
+	PgStat_FunctionCallUsage usage;
+	bool		found;
+
+	pgstat_init_function_usage(&state->fcinfo.info, &usage);
+	found = take_item(state, item);
+	pgstat_end_function_usage(&usage, false);
+	return found;
+}
+
+/*
+ * A slot for the row type as it was when the first row was asked for. Errors: 55000
+ * if the type has been altered, which its owner may do while a cursor is open.
+ */
+static TupleTableSlot *
+row_slot(QueryScanState *state)
+{
+	Oid			row_type = state->call->funcresulttype;
+	MemoryContext old;
+	TupleDesc	desc;
+
+	check_row_type_of(row_type, state->query->type);
+	if (state->row == NULL)
+	{
+		old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
+		desc = lookup_rowtype_tupdesc_copy(row_type, -1);
+		state->row = ExecInitExtraTupleSlot(state->css.ss.ps.state, desc,
+											&TTSOpsVirtual);
+		MemoryContextSwitchTo(old);
+	}
+	return state->row;
+}
+
+/* An item as a value of the function's row type, in the row's context. */
+static Datum
+make_row(QueryScanState *state, const Datum *value, const bool *isnull)
+{
+	TupleDesc	desc = row_slot(state)->tts_tupleDescriptor;
+	MemoryContext old = MemoryContextSwitchTo(state->scan.row_context);
+	HeapTuple	tuple = toast_build_flattened_tuple(desc, (Datum *) value,
+													(bool *) isnull);
+	Datum		row = heap_copy_tuple_as_datum(tuple, desc);
+
+	MemoryContextSwitchTo(old);
+	return row;
+}
+
+/* Make a row the scan's present one. */
+static TupleTableSlot *
+store_row(QueryScanState *state, const Datum *value, const bool *isnull)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+
+	ExecClearTuple(slot);
+	for (int i = 0; i < state->ncolumns; i++)
+	{
+		int			column = state->column[i];
+
+		slot->tts_isnull[i] = column != WHOLE_ROW && isnull[column - 1];
+		slot->tts_values[i] = column == WHOLE_ROW ?
+			make_row(state, value, isnull) : value[column - 1];
+	}
+	return ExecStoreVirtualTuple(slot);
+}
+
+/* Make the request's next item the scan's present row; if there is none, empty. */
+static TupleTableSlot *
+next_row(QueryScanState *state)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+	BlogItem	item;
+	Datum		value[N_PROPERTIES];
+	bool		isnull[N_PROPERTIES];
+	bool		found;
+
+	ExecClearTuple(slot);
+	if (state->ended)
+		return slot;
+	if (unlikely(pgstat_track_functions > state->flinfo.fn_stats))
+		found = take_item_tracked(state, &item);
+	else
+		found = take_item(state, &item);
+	if (!found)
+	{
+		MemoryContext old = MemoryContextSwitchTo(state->context);
+
+		end_request(state);
+		MemoryContextSwitchTo(old);
+		state->began = true;
+		state->ended = true;
+		return slot;
+	}
+	item_columns(&item, state->query->type, value, isnull);
+	return store_row(state, value, isnull);
+}
+
+/*
+ * Read all rows that are left, and close what they are read from.
+ *
+ * That may be opened when a row is asked for, and by then a cursor may be in a
+ * subtransaction that began after it. In that its owner can have given a leaf new
+ * files (CLUSTER), which the end of the subtransaction may take away: nothing that
+ * was opened in it may still be open then.
+ */
+static void
+read_rest(QueryScanState *state)
+{
+	ScanState  *node = &state->css.ss;
+	MemoryContext query = node->ps.state->es_query_cxt;
+	MemoryContext old = MemoryContextSwitchTo(query);
+	TupleTableSlot *slot = node->ss_ScanTupleSlot;
+
+	state->rest = tuplestore_begin_heap(false, false, work_mem);
+	if (state->rest_row == NULL)
+		state->rest_row = ExecInitExtraTupleSlot(node->ps.state,
+												 slot->tts_tupleDescriptor,
+												 &TTSOpsMinimalTuple);
+	MemoryContextSwitchTo(old);
+	for (;;)
+	{
+		(void) next_row(state);
+		if (TTS_EMPTY(slot))
+			break;
+		tuplestore_puttupleslot(state->rest, slot);
+		ResetExprContext(node->ps.ps_ExprContext);
+	}
+}
+
+/* The next of the rows that were read ahead. Errors: as row_slot(). */
+static TupleTableSlot *
+next_of_rest(QueryScanState *state)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+
+	if (state->whole_row)
+		check_row_type_of(state->call->funcresulttype,
+						  state->query->type);
+	if (tuplestore_gettupleslot(state->rest, true, false, state->rest_row))
+		return ExecCopySlot(slot, state->rest_row);
+	return ExecClearTuple(slot);
+}
+
+static void
+drop_rest(QueryScanState *state)
+{
+	if (state->rest == NULL)
+		return;
+	ExecClearTuple(state->rest_row);
+	tuplestore_end(state->rest);
+	state->rest = NULL;
+}
+
+/* ExecScan()'s access method: the next row. */
+static TupleTableSlot *
+scan_access(ScanState *node)
+{
+	QueryScanState *state = (QueryScanState *) node;
+
+	if (unlikely(GetCurrentSubTransactionId() != state->subxact) &&
+		state->rest == NULL && !state->ended)
+		read_rest(state);
+	return unlikely(state->rest != NULL) ? next_of_rest(state) : next_row(state);
+}
+
+/* ------------------------------------------------------------------------
+ * EvalPlanQual
+ * ------------------------------------------------------------------------ */
+
+/*
+ * ExecScan()'s recheck method. A row that is being updated has changed: does the
+ * row that it was joined with here still belong to it? As ExecScanFetch() does for a
+ * scan of one item of FROM: the row that was joined with it is in the rowmark, whole;
+ * where there is none, the scan is in a part of the plan that runs anew.
+ */
+static bool
+scan_recheck(ScanState *node, TupleTableSlot *slot)
+{
+	QueryScanState *state = (QueryScanState *) node;
+	CustomScan *plan = (CustomScan *) node->ps.plan;
+	EPQState   *epqstate = node->ps.state->es_epq_active;
+	int			rti = bms_singleton_member(plan->custom_relids);
+	TupleTableSlot *row;
+
+	if (epqstate->relsubs_done[rti - 1])
+		return false;
+	if (epqstate->relsubs_rowmark[rti - 1] == NULL)
+	{
+		row = scan_access(node);	/* TupIsNull() evaluates its argument twice */
+		return !TupIsNull(row);
+	}
+	epqstate->relsubs_done[rti - 1] = true;
+	row = row_slot(state);
+	if (!EvalPlanQualFetchRowMark(epqstate, rti, row) || TupIsNull(row))
+		return false;
+	state->scan.row_context = node->ps.ps_ExprContext->ecxt_per_tuple_memory;
+	store_row(state, row->tts_values, row->tts_isnull);
+	return true;
+}
+
+/* ------------------------------------------------------------------------
+ * The node
+ * ------------------------------------------------------------------------ */
+
+/* Return the next row of the plan node. */
+static TupleTableSlot *
+scan_execute(CustomScanState *node)
+{
+	return ExecScan(&node->ss, scan_access, scan_recheck);
+}
+
+static void
+scan_end(CustomScanState *node)
+{
+	end_request((QueryScanState *) node);
+	drop_rest((QueryScanState *) node);
+}
+
+/*
+ * Begin anew at the next row, maybe with other arguments. The first loop allocates
+ * where the whole query does, all others in a context that each of them empties.
+ */
+static void
+scan_rescan(CustomScanState *node)
+{
+	QueryScanState *state = (QueryScanState *) node;
+	EState	   *estate = node->ss.ps.state;
+
+	end_request(state);
+	drop_rest(state);
+	if (state->context == estate->es_query_cxt)
+		state->context = AllocSetContextCreate(estate->es_query_cxt,
+											   "blogstore scan",
+											   ALLOCSET_DEFAULT_SIZES);
+	else
+		MemoryContextReset(state->context);
+	ExecScanReScan(&node->ss);
+}
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = "blogstore",
+	.BeginCustomScan = scan_begin,
+	.ExecCustomScan = scan_execute,
+	.EndCustomScan = scan_end,
+	.ReScanCustomScan = scan_rescan,
+	.ExplainCustomScan = scan_explain
+};
+
+/* The state of a plan's scan; what is not zero in it is scan_begin()'s. */
+Node *
+scan_create_state(CustomScan *plan)
+{
+	QueryScanState *state = palloc0(sizeof(QueryScanState));
+
+	NodeSetTag(state, T_CustomScanState);
+	state->css.methods = &exec_methods;
+	state->query = request_queries[intVal(linitial(plan->custom_private))];
+	return (Node *) state;
+}

@@ -1,0 +1,95 @@
+/*
+ * scan_explain.c
+ *		What EXPLAIN tells of a scan.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "requests/custom_scan/scan_node.h"
+#include "requests/requests.h"
+#include "storage/layout/layout.h"
+
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+
+/* A table's or index's name; NULL if it is gone. */
+static const char *
+relation_name(Oid relid, bool qualified)
+{
+	char	   *name = get_rel_name(relid);
+
+	if (name == NULL || !qualified)
+		return name == NULL ? NULL : quote_identifier(name);
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  name);
+}
+
+/* The call, as EXPLAIN (VERBOSE) tells it of a function scan. */
+static void
+explain_call(const QueryScanState *state, List *ancestors, ExplainState *es)
+{
+	List	   *context =
+		set_deparse_context_plan(es->deparse_cxt, state->css.ss.ps.plan,
+								 ancestors);
+
+	ExplainPropertyText("Function Call",
+						deparse_expression((Node *) state->call, context,
+										   list_length(es->rtable) > 1, false),
+						es);
+}
+
+/* What has been read. */
+static void
+explain_reads(const QueryScanState *state, ExplainState *es)
+{
+	const ScanReads *reads = &state->reads;
+	StringInfoData containers;
+
+	initStringInfo(&containers);
+	if (reads->leaf)
+		appendStringInfoString(&containers, container_table(reads->container));
+	if (reads->all_partitions)
+		appendStringInfo(&containers, "%s%s", reads->leaf ? ", " : "",
+						 container_table(CONTAINER_POSTS));
+	ExplainPropertyText("Container", containers.data, es);
+	if (state->query->view)
+		ExplainPropertyText("View", reads->leaf ? "used" : reads->out_of_view ?
+							"out of range" : "not ready", es);
+	if (reads->leaf && !reads->other_leaves)
+	{
+		const char *leaf = relation_name(reads->leafid, es->verbose);
+		const char *index = relation_name(reads->indexid, false);
+
+		if (leaf != NULL)
+			ExplainPropertyText("Leaf", leaf, es);
+		if (index != NULL)
+			ExplainPropertyText("Index", index, es);
+	}
+	if (reads->leaf && reads->other_leaves && reads->leaves > 0)
+		ExplainPropertyInteger("Leaves", NULL, reads->leaves, es);
+	if (reads->all_partitions)
+		ExplainPropertyInteger("Partitions", NULL,
+							   partition_count(CONTAINER_POSTS,
+											   state->scan.query->type), es);
+	pfree(containers.data);
+}
+
+/*
+ * The scan's properties: what has been read, or where that is not known, because
+ * nothing was, or in other processes, which containers can be.
+ */
+void
+scan_explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	const QueryScanState *state = (const QueryScanState *) node;
+
+	if (es->verbose)
+		explain_call(state, ancestors, es);
+	if (state->reads.leaf || state->reads.all_partitions)
+		explain_reads(state, es);
+	else
+		ExplainPropertyText("Container", state->query->containers, es);
+}

@@ -1,0 +1,336 @@
+/*
+ * scan_planning.c
+ *		A query in FROM becomes a scan of the containers.
+ *
+ * The planner has a hook that sees each item of FROM with the ways to read it.
+ * Where the item is a call of one of the extension's queries, a scan node of ours
+ * takes the place of the function scan: it hands out items as it reads them, stops
+ * where a LIMIT does, and tells EXPLAIN what it reads.
+ *
+ * Only what is as the extension's script has made it is taken. Everything else that
+ * can be written there, and every function whose owner has given it settings,
+ * another body or other rights, stays with the server's function scan, and so does
+ * each call in a list of expressions.
+ *
+ * The call is kept in the node whole. By that the plan depends on the function as a
+ * function scan does: whatever is altered about it has the plan made anew.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/settings.h"
+#include "requests/custom_scan/custom_scan.h"
+#include "requests/custom_scan/scan_node.h"
+#include "requests/requests.h"
+#include "requests/results/results.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "fmgr.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#include "nodes/value.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+/* Pages longer than this are not taken for full. */
+#define MAX_FULL_PAGE 1000
+
+static set_rel_pathlist_hook_type previous_hook = NULL;
+
+static CustomScanMethods scan_methods[N_QUERIES];
+
+/* ------------------------------------------------------------------------
+ * Which calls are taken
+ * ------------------------------------------------------------------------ */
+
+/* Return the number of the query that a function's row in pg_proc names; -1: none. */
+static int
+query_of_row(HeapTuple tuple)
+{
+	const char *prefix = "blogstore_";
+	bool		isnull;
+	Datum		source;
+	char	   *symbol;
+
+	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang != ClanguageId)
+		return -1;
+	source = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
+	symbol = isnull ? "" : TextDatumGetCString(source);
+	if (strncmp(symbol, prefix, strlen(prefix)) != 0)
+		return -1;
+	for (int i = 0; i < N_QUERIES; i++)
+		if (strcmp(symbol + strlen(prefix), request_queries[i]->name) == 0)
+			return i;
+	return -1;
+}
+
+/*
+ * Return the number of the query that a function of SQL serves; -1: none. The function has to
+ * be this library's own, as the server would call it: not one of its name in another library,
+ * and not by way of what a function's settings or a plugin put before it.
+ */
+static int
+query_lookup(Oid funcid)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	int			number;
+	FmgrInfo	flinfo;
+
+	if (!HeapTupleIsValid(tuple))
+		return -1;
+	number = query_of_row(tuple);
+	ReleaseSysCache(tuple);
+	if (number < 0)
+		return -1;
+	fmgr_info(funcid, &flinfo);
+	return flinfo.fn_addr == request_queries[number]->function &&
+		flinfo.fn_retset && !flinfo.fn_strict &&
+		flinfo.fn_nargs <= MAX_QUERY_ARGS ? number : -1;
+}
+
+/*
+ * Can a scan evaluate a call's arguments? The planner has put them in their order. A
+ * function scan evaluates volatile ones once, however often it is gone through; ours
+ * evaluates them each time.
+ */
+static bool
+arguments_fit(List *args)
+{
+	return !expression_returns_set((Node *) args) &&
+		!contain_volatile_functions((Node *) args);
+}
+
+/* Has the row type that a call returns the columns of the query's items? */
+static bool
+row_fits(const RequestQuery *query, const FuncExpr *call)
+{
+	TupleDesc	desc;
+	bool		fits;
+
+	if (get_typtype(call->funcresulttype) != TYPTYPE_COMPOSITE)
+		return false;
+	desc = lookup_rowtype_tupdesc_noerror(call->funcresulttype, -1, true);
+	if (desc == NULL)
+		return false;
+	fits = row_type_fits(desc, query->type);
+	ReleaseTupleDesc(desc);
+	return fits;
+}
+
+/* The call that an item of FROM consists of; NULL: it is something else. */
+static FuncExpr *
+single_call(const RangeTblEntry *rte)
+{
+	RangeTblFunction *function;
+	FuncExpr   *call;
+
+	if (rte->rtekind != RTE_FUNCTION || rte->funcordinality ||
+		list_length(rte->functions) != 1)
+		return NULL;
+	function = linitial(rte->functions);
+	call = (FuncExpr *) function->funcexpr;
+	if (call == NULL || !IsA(call, FuncExpr) || function->funccolnames != NIL ||
+		!call->funcretset || call->funcvariadic)
+		return NULL;
+	return call;
+}
+
+/* Which query is an item of FROM? -1: none. */
+static int
+query_of(const RangeTblEntry *rte)
+{
+	FuncExpr   *call = single_call(rte);
+	int			number;
+
+	if (call == NULL || call->funcid < FirstNormalObjectId)
+		return -1;
+	number = query_lookup(call->funcid);
+	if (number < 0 || !arguments_fit(call->args) ||
+		!row_fits(request_queries[number], call))
+		return -1;
+	return number;
+}
+
+/* ------------------------------------------------------------------------
+ * The path
+ * ------------------------------------------------------------------------ */
+
+/* How many ids does a constant list have? */
+static int
+list_size(const Const *list)
+{
+	ArrayType  *array = DatumGetArrayTypeP(list->constvalue);
+	int			n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+
+	if (PointerGetDatum(array) != list->constvalue)
+		pfree(array);
+	return n;
+}
+
+/*
+ * By how much more or fewer rows will come than the server expects, which knows no
+ * arguments: a page is taken for full, and each id of a list to be there.
+ */
+static double
+page_factor(const RequestQuery *query, const FuncExpr *call, double rows)
+{
+	const Const *arg;
+	int			size;
+
+	if ((query->page_size_arg == 0 && !query->by_ids) || rows < 1)
+		return 1;
+	arg = query->by_ids ? llast(call->args) :
+		list_nth(call->args, query->page_size_arg - 1);
+	if (!IsA(arg, Const) || arg->constisnull)
+		return 1;
+	if (query->by_ids)
+		return Max(list_size(arg), 1) / rows;
+	size = DatumGetInt32(arg->constvalue);
+	return size < 1 ? 1 : Min(size, MAX_FULL_PAGE) / rows;
+}
+
+/* Expect so many times the rows, and the cost of them. */
+static void
+scale_rows(RelOptInfo *rel, Path *path, double factor)
+{
+	rel->tuples = clamp_row_est(rel->tuples * factor);
+	rel->rows = clamp_row_est(rel->rows * factor);
+	if (path->param_info != NULL)
+		path->param_info->ppi_rows =
+			clamp_row_est(path->param_info->ppi_rows * factor);
+	path->rows = clamp_row_est(path->rows * factor);
+	path->total_cost = path->startup_cost +
+		(path->total_cost - path->startup_cost) * factor;
+}
+
+static Plan *plan_scan(PlannerInfo *root, RelOptInfo *rel,
+					   struct CustomPath *best_path, List *tlist, List *clauses,
+					   List *custom_plans);
+
+static const CustomPathMethods path_methods = {
+	.CustomName = "blogstore",
+	.PlanCustomPath = plan_scan
+};
+
+/* The hook: put our path in place of the function scan's. */
+static void
+scan_add_path(PlannerInfo *root, RelOptInfo *rel, Index rti,
+			  RangeTblEntry *rte)
+{
+	Path	   *path;
+	CustomPath *ours;
+	int			number;
+
+	if (previous_hook)
+		previous_hook(root, rel, rti, rte);
+	if (!blogstore_enable_custom_scan || list_length(rel->pathlist) != 1)
+		return;
+	path = linitial(rel->pathlist);
+	if (path->pathtype != T_FunctionScan)
+		return;
+	number = query_of(rte);
+	if (number < 0)
+		return;
+
+	ours = makeNode(CustomPath);
+	ours->path = *path;
+	ours->path.type = T_CustomPath;
+	ours->path.pathtype = T_CustomScan;
+	ours->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	ours->custom_private = list_make1(makeInteger(number));
+	ours->methods = &path_methods;
+	scale_rows(rel, &ours->path, page_factor(request_queries[number],
+											 single_call(rte), rel->tuples));
+	rel->pathlist = list_make1(ours);
+}
+
+/* ------------------------------------------------------------------------
+ * The plan
+ * ------------------------------------------------------------------------ */
+
+/* Have the scan give what expressions need of the function's row. */
+static void
+add_columns(List **tlist, List **columns, Index relid, Node *expressions)
+{
+	List	   *vars = pull_var_clause(expressions, PVC_RECURSE_AGGREGATES |
+									   PVC_RECURSE_WINDOWFUNCS |
+									   PVC_RECURSE_PLACEHOLDERS);
+	ListCell   *cell;
+
+	foreach(cell, vars)
+	{
+		Var		   *var = lfirst(cell);
+
+		if (var->varno != relid || var->varlevelsup != 0 ||
+			list_member_int(*columns, var->varattno))
+			continue;
+		*columns = lappend_int(*columns, var->varattno);
+		*tlist = lappend(*tlist,
+						 makeTargetEntry((Expr *) copyObject(var),
+										 list_length(*columns), NULL, false));
+	}
+	list_free(vars);
+}
+
+/*
+ * Make the plan node of a path. The scan returns its columns in the order of the
+ * target list. If that list has nothing but columns, the executor needs no projection.
+ */
+static Plan *
+plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *best_path,
+		  List *tlist, List *clauses, List *custom_plans)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	int			number = intVal(linitial(best_path->custom_private));
+	List	   *quals = extract_actual_clauses(clauses, false);
+	List	   *columns = NIL;
+	List	   *given = NIL;
+
+	add_columns(&given, &columns, rel->relid, (Node *) tlist);
+	add_columns(&given, &columns, rel->relid,
+				(Node *) best_path->path.pathtarget->exprs);
+	add_columns(&given, &columns, rel->relid, (Node *) rel->reltarget->exprs);
+	add_columns(&given, &columns, rel->relid, (Node *) quals);
+
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = quals;
+	scan->scan.scanrelid = 0;
+	scan->flags = best_path->flags;
+	scan->custom_exprs =
+		list_make1(copyObject(single_call(planner_rt_fetch(rel->relid, root))));
+	scan->custom_private = list_make2(makeInteger(number), columns);
+	scan->custom_scan_tlist = given;
+	scan->methods = &scan_methods[number];
+	return &scan->scan.plan;
+}
+
+/* Have the planner ask. Called once by _PG_init. */
+void
+scan_init(void)
+{
+	for (int i = 0; i < N_QUERIES; i++)
+	{
+		CustomScanMethods *methods = &scan_methods[i];
+		char		name[NAMEDATALEN];
+
+		snprintf(name, sizeof(name), BLOGSTORE_SCHEMA ".%s",
+				 request_queries[i]->name);
+		methods->CustomName = MemoryContextStrdup(TopMemoryContext, name);
+		methods->CreateCustomScanState = scan_create_state;
+		RegisterCustomScanMethods(methods);
+	}
+	previous_hook = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = scan_add_path;
+}

@@ -1,0 +1,129 @@
+/*
+ * hiding.c
+ *		Hiding posts and comments, and showing them again: drafts, moderation,
+ *		comments that are held for approval, undeletion.
+ *
+ * A hidden post is in no feed, and in its author's list for who asks for hidden ones;
+ * nobody comments on it or likes it. A hidden comment is not counted. Nothing is lost:
+ * what hangs on a hidden post stays.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "model/post_counts/post_counts.h"
+#include "model/reply_parents.h"
+#include "model/user_changes/user_changes.h"
+#include "requests/request_helpers.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "views/copies_and_feed/copies_and_feed.h"
+
+#include "utils/snapmgr.h"
+
+AUTHOR_REQUEST_FUNCTION(hide_post, REQUEST_HIDE_POST);
+AUTHOR_REQUEST_FUNCTION(publish_post, REQUEST_PUBLISH_POST);
+REQUEST_FUNCTION(hide_comment, REQUEST_HIDE_COMMENT);
+
+/*
+ * Hide a post or show it, as of now if it is published, if it is by an author (NULL:
+ * anybody). *post is what it is then, with its counts, in the current memory context.
+ * Errors: 23503, 40001, 42501, 55000.
+ */
+static void
+change_post(const pg_uuid_t *id, bool hidden, bool publish,
+			const pg_uuid_t *author, BlogItem *post)
+{
+	Datum		key = UUIDPGetDatum(id);
+	ItemWriter *writer;
+	BlogItem	found;
+	BlogItem	changed;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, id);
+	if (item_writer_lock(writer, &key, 1, LockTupleNoKeyExclusive,
+						 LockWaitBlock, &found) != ITEM_OK ||
+		author_being_deleted(&found))
+		unknown_item("post", id);
+	check_author("post", &found, author);
+	changed = found;
+	if (item_hidden(&found) != hidden)
+	{
+		set_hidden(&changed, hidden);
+		if (publish)
+			item_set(&changed, PROP_CREATION_DATE,
+					 TimestampTzGetDatum(GetCurrentTimestamp()));
+		item_writer_update(writer, &changed);
+		if (hidden)
+			views_hide(&changed);
+	}
+	item_copy(post, &changed);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	add_up_now(post);
+}
+
+/*
+ * Hide a post, or show it at the date that it has, if it is by an author (NULL: anybody).
+ * From the commit on no list and no feed has a hidden post.
+ *
+ * Errors: 22004, 23503, 25006, 40001, 42501, 55000. Locks: the post item, FOR NO KEY UPDATE;
+ * then the views, its copy and its row in the feed.
+ */
+static Datum
+hide_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
+{
+	OwnerScope	scope;
+	BlogItem	post;
+	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
+	bool		hidden = get_flag(fcinfo, 1, "hidden");
+
+	request_begin(&scope, "hide_post()");
+	change_post(id, hidden, false, author, &post);
+	owner_end(&scope);
+	return return_item(fcinfo, &post, ITEM_POST);
+}
+
+/*
+ * Show a hidden post, dated now, if it is by an author (NULL: anybody); one that is shown
+ * stays as it is. Errors and locks: as hide_post(), but for the views.
+ */
+static Datum
+publish_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
+{
+	OwnerScope	scope;
+	BlogItem	post;
+	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
+
+	request_begin(&scope, "publish_post()");
+	change_post(id, false, true, author, &post);
+	owner_end(&scope);
+	return return_item(fcinfo, &post, ITEM_POST);
+}
+
+/*
+ * Hide a comment, or show it; its post counts it accordingly.
+ *
+ * Errors: 22004, 23503, 25006, 40001, 55000. Locks: the post, shared, for a moment; the
+ * comment, FOR NO KEY UPDATE.
+ */
+static Datum
+hide_comment(PG_FUNCTION_ARGS)
+{
+	OwnerScope	scope;
+	BlogItem	comment;
+	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
+	const pg_uuid_t *id = need_uuid(fcinfo, 1, "comment_id");
+	bool		hidden = get_flag(fcinfo, 2, "hidden");
+
+	request_begin(&scope, "hide_comment()");
+	if (post_author_being_deleted(post_id) ||
+		comment_hide(post_id, id, hidden, &comment) != ITEM_OK ||
+		author_being_deleted(&comment))
+		unknown_item("comment", id);
+	reply_complete(&comment);
+	owner_end(&scope);
+	return return_item(fcinfo, &comment, ITEM_COMMENT);
+}

@@ -1,0 +1,57 @@
+/*
+ * page_batches.c
+ *		What a page needs, in one call: many posts or users by their ids, and which of
+ *		many posts somebody has liked.
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "requests/request_helpers.h"
+#include "storage/blog_item.h"
+#include "storage/rows/rows.h"
+
+QUERY_FUNCTION(get_posts, REQUEST_GET_POSTS, ITEM_POST,
+			   .containers = "posts", .by_ids = true);
+QUERY_FUNCTION(get_users, REQUEST_GET_USERS, ITEM_USER,
+			   .containers = "users", .by_ids = true);
+QUERY_FUNCTION(get_likes, REQUEST_GET_LIKES, ITEM_LIKE,
+			   .containers = "posts", .by_ids = true);
+
+/*
+ * Retrieve many posts with their exact counts, in the order asked, each as get_post()
+ * does. Errors: 22004, 55000.
+ */
+static void
+get_posts(RequestScan *scan, FunctionCallInfo fcinfo)
+{
+	ArrayType  *ids = need_uuids(fcinfo, 0, "post_ids");
+
+	query_ready(scan);
+	query_ids(scan, CONTAINER_POSTS, ids);
+}
+
+/* Retrieve many users, in the order asked. Errors: 22004, 55000. */
+static void
+get_users(RequestScan *scan, FunctionCallInfo fcinfo)
+{
+	ArrayType  *ids = need_uuids(fcinfo, 0, "user_ids");
+
+	query_ready(scan);
+	query_ids(scan, CONTAINER_USERS, ids);
+}
+
+/*
+ * Which of these posts has a user liked? In the order asked, each as get_like() tells.
+ * Errors: 22004, 55000.
+ */
+static void
+get_likes(RequestScan *scan, FunctionCallInfo fcinfo)
+{
+	const pg_uuid_t *user_id = need_uuid(fcinfo, 0, "user_id");
+	ArrayType  *ids = need_uuids(fcinfo, 1, "post_ids");
+
+	query_ready(scan);
+	query_keep_key(scan, &user_id, 1);
+	query_ids(scan, CONTAINER_POSTS, ids);
+}

@@ -1,0 +1,193 @@
+/*
+ * request_helpers.h
+ *		What all requests share, for this folder alone: checks of arguments, and
+ *		results.
+ */
+#ifndef BLOGSTORE_REQUEST_HELPERS_H
+#define BLOGSTORE_REQUEST_HELPERS_H
+
+#include "base/preload.h"
+#include "cluster/remote/remote.h"
+#include "model/user_changes/user_changes.h"
+#include "requests/requests.h"
+#include "requests/results/results.h"
+
+#include "funcapi.h"
+#include "utils/array.h"
+
+/*
+ * A function of SQL that serves a request, counted: blogstore_name() in SQL,
+ * and name() below in the file. On a cluster that may run on another node.
+ * Errors: 55000 unless the library is preloaded.
+ */
+#define REQUEST_FUNCTION(name, request) \
+	PG_FUNCTION_INFO_V1(blogstore_##name); \
+	static Datum name(PG_FUNCTION_ARGS); \
+	Datum \
+	blogstore_##name(PG_FUNCTION_ARGS) \
+	{ \
+		RequestStart start; \
+		Datum		result; \
+	\
+		need_preload(); \
+		stats_begin(&start); \
+		remote_settle(true); \
+		result = layout_is_spread() ? remote_command(fcinfo, name) : \
+			name(fcinfo); \
+		stats_end(&start, request); \
+		return result; \
+	} \
+	extern int	no_such_variable
+
+/*
+ * Two functions of SQL that serve a request by name_of() in the file: blogstore_name() for
+ * items of any author, who is NULL then, and blogstore_own_name(), whose first argument is
+ * the author that the item must be by, before the arguments of the request.
+ */
+#define AUTHOR_REQUEST_FUNCTION(name, request) \
+	REQUEST_FUNCTION(name, request); \
+	REQUEST_FUNCTION(own_##name, request); \
+	static Datum name##_of(FunctionCallInfo fcinfo, const pg_uuid_t *author); \
+	static Datum \
+	name(PG_FUNCTION_ARGS) \
+	{ \
+		return name##_of(fcinfo, NULL); \
+	} \
+	static Datum \
+	own_##name(PG_FUNCTION_ARGS) \
+	{ \
+		LOCAL_FCINFO(rest, FUNC_MAX_ARGS); \
+		const pg_uuid_t *author = need_author(fcinfo, rest); \
+	\
+		return name##_of(rest, author); \
+	} \
+	extern int	no_such_variable
+
+/*
+ * A function of SQL that serves a query: blogstore_name() in SQL, which returns a
+ * set; and name() below in the file, which begins a scan of what is asked for. The further
+ * arguments are what else there is to say of the query (RequestQuery). Errors: 55000 unless
+ * the library is preloaded.
+ */
+#define QUERY_FUNCTION(name_, request_, type_, ...) \
+	PG_FUNCTION_INFO_V1(blogstore_##name_); \
+	static void name_(RequestScan *scan, FunctionCallInfo fcinfo); \
+	const RequestQuery query_##name_ = { \
+		.name = #name_, .function = blogstore_##name_, .begin = name_, \
+		.request = request_, .type = type_, __VA_ARGS__ \
+	}; \
+	Datum \
+	blogstore_##name_(PG_FUNCTION_ARGS) \
+	{ \
+		need_preload(); \
+		return query_return_set(fcinfo, &query_##name_); \
+	} \
+	extern int	no_such_variable
+
+/* users.c, posts.c, comments.c, likes.c, feed.c, page_batches.c: query_name of each query */
+#define COMMAND(constant, code, name)
+#define QUERY(constant, code, name) extern const RequestQuery query_##name;
+#include "requests/request_list.h"
+#undef COMMAND
+#undef QUERY
+
+/* argument_checks.c */
+extern const pg_uuid_t *need_uuid(FunctionCallInfo fcinfo, int arg,
+								  const char *name);
+extern ArrayType *need_uuids(FunctionCallInfo fcinfo, int arg,
+							 const char *name);
+extern Datum need_text(FunctionCallInfo fcinfo, int arg, const char *name);
+extern Datum need_username(FunctionCallInfo fcinfo, int arg);
+extern bool may_be_username(FunctionCallInfo fcinfo, int arg);
+extern void check_not_empty(Datum value, const char *name);
+extern void get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id);
+extern TimestampTz get_creation_date(FunctionCallInfo fcinfo, int arg);
+extern bool get_flag(FunctionCallInfo fcinfo, int arg, const char *name);
+extern void set_modified(BlogItem *item);
+extern void get_page(FunctionCallInfo fcinfo, int arg, ListPage *page);
+extern void check_not_anew(const BlogItem *user);
+extern void need_user(const pg_uuid_t *user_id, BlogItem *user);
+extern COMPAT_NORETURN void unknown_item(const char *what, const pg_uuid_t *id);
+extern COMPAT_NORETURN void id_taken(const char *what, const pg_uuid_t *id);
+extern bool post_author_being_deleted(const pg_uuid_t *post_id);
+extern bool find_conflicting(ItemType type, const pg_uuid_t *post_id,
+							 const Datum *key, int nkeys, BlogItem *out);
+extern bool find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,
+									  const Datum *key, int nkeys,
+									  BlogItem *out);
+
+/* posts.c */
+extern void add_up_now(BlogItem *post);
+
+/* author_check.c: whose item it has to be */
+extern const pg_uuid_t *need_author(FunctionCallInfo fcinfo,
+									FunctionCallInfo rest);
+extern bool author_knows_post(const pg_uuid_t *post_id,
+							  const pg_uuid_t *author);
+extern void check_author(const char *what, const BlogItem *item,
+						 const pg_uuid_t *author);
+
+/* write_child.c */
+extern bool write_child(BlogItem *item, ItemType type,
+						const pg_uuid_t *author);
+extern Datum delete_on_post(FunctionCallInfo fcinfo, ItemType type,
+							const pg_uuid_t *author);
+
+/* page_start.c */
+extern void page_find(ListPage *page, ItemType type, const pg_uuid_t *of);
+extern bool page_may_be_cut(const ListPage *page, Cursor *end);
+extern void page_begin(ListPage *page, const Cursor *end, bool found,
+					   TimestampTz date);
+
+/* query_run.c: what a query asks for */
+extern void query_ready(RequestScan *scan);
+extern void query_keep_key(RequestScan *scan, const pg_uuid_t *const *key,
+						   int nkeys);
+extern void query_one(RequestScan *scan, Container container,
+					  const pg_uuid_t *partition_key,
+					  const pg_uuid_t *const *key, int nkeys);
+extern void query_list(RequestScan *scan, Container container,
+					   const pg_uuid_t *partition_key);
+extern void query_posts(RequestScan *scan, const pg_uuid_t *user_id);
+extern void query_feed(RequestScan *scan);
+extern void query_on_post(RequestScan *scan, FunctionCallInfo fcinfo);
+extern bool query_of_user(RequestScan *scan, const pg_uuid_t *user_id);
+extern void query_replies(RequestScan *scan, FunctionCallInfo fcinfo);
+
+/* visible_items.c */
+/* Does the caller take a property of items? */
+static inline bool
+query_wants(const RequestScan *scan, Property prop)
+{
+	return (scan->wanted >> prop) & 1;
+}
+
+/* Does the caller take counts of posts? */
+static inline bool
+query_wants_counts(const RequestScan *scan)
+{
+	return scan->query->type == ITEM_POST &&
+		(query_wants(scan, PROP_COMMENT_COUNT) ||
+		 query_wants(scan, PROP_LIKE_COUNT));
+}
+
+extern bool query_shows(const RequestScan *scan, BlogItem *item);
+extern void query_say_gone(RequestScan *scan, BlogItem *comment);
+
+/* result_set.c */
+extern Datum query_return_set(FunctionCallInfo fcinfo,
+							  const RequestQuery *query);
+
+/* id_list.c: many items by their ids */
+extern void query_ids(RequestScan *scan, Container container,
+					  ArrayType *ids);
+extern bool id_list_next(RequestScan *scan, BlogItem *item);
+extern void id_list_end(RequestScan *scan);
+
+/* user_list.c: a user's comments or likes in all partitions */
+extern void user_list_by_date(RequestScan *scan, AccessPath path);
+extern void user_list_by_post(RequestScan *scan, const pg_uuid_t *post_id);
+extern bool user_list_next(RequestScan *scan, BlogItem *item);
+extern void user_list_end(RequestScan *scan);
+
+#endif							/* BLOGSTORE_REQUEST_HELPERS_H */

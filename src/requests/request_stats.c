@@ -1,0 +1,395 @@
+/*
+ * request_stats.c
+ *		What requests have cost: blogstore.stat_requests.
+ *
+ * Each process counts in a slot of its own in shared memory, which nobody else
+ * writes to, so that counting costs two looks at the clock and no contention;
+ * the view adds the slots of its database up. A process that ends adds its slot
+ * to what its database has kept. A reset starts a new epoch: what is counted in
+ * an older one counts no more.
+ *
+ * Runs in every process that serves requests.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/preload.h"
+#include "base/settings.h"
+#include "requests/request_stats.h"
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+SQL_FUNCTION(get_request_stats);
+SQL_FUNCTION(reset_request_stats);
+PG_FUNCTION_INFO_V1(blogstore_request_names);
+
+/*
+ * A request unit is what it costs to read one item of 1 kB by its key: so many
+ * pages looked at. Writing 1 kB of WAL costs as much as reading five such items,
+ * about what document stores charge for writing against reading.
+ */
+#define BUFFERS_PER_UNIT 4.0
+#define UNITS_PER_WAL_KB 5.0
+
+typedef enum RequestMeasure
+{
+	MEASURE_CALLS,
+	MEASURE_TIME,				/* in nanoseconds */
+	MEASURE_MAX_TIME,
+	MEASURE_HIT,
+	MEASURE_READ,
+	MEASURE_WAL,
+	N_MEASURES
+} RequestMeasure;
+
+typedef struct RequestCounters
+{
+	pg_atomic_uint64 value[N_REQUESTS][N_MEASURES];
+} RequestCounters;
+
+/* What is kept of a database; under the lock. */
+typedef struct StatsDatabase
+{
+	Oid			dbid;			/* InvalidOid: free */
+	pg_atomic_uint32 epoch;		/* read without the lock, too */
+	TimestampTz reset_at;
+	RequestCounters ended;		/* of processes that have ended */
+} StatsDatabase;
+
+/* A process; written by it alone. */
+typedef struct StatsSlot
+{
+	pg_atomic_uint32 database;	/* number of its entry plus one; 0: none */
+	pg_atomic_uint32 epoch;
+	RequestCounters counters;
+} StatsSlot;
+
+typedef struct StatsShared
+{
+	LWLock	   *lock;
+	StatsDatabase database[MAX_DATABASES];
+	StatsSlot	slot[FLEXIBLE_ARRAY_MEMBER];	/* by compat_proc_number() */
+} StatsShared;
+
+static const char *const request_names[N_REQUESTS][2] = {
+#define COMMAND(constant, code, name) [constant] = {code, #name},
+#define QUERY COMMAND
+#include "requests/request_list.h"
+#undef COMMAND
+#undef QUERY
+};
+
+static StatsShared *shared = NULL;
+static StatsSlot own_slot;		/* where shared memory has no room for the database */
+static StatsSlot *mine = NULL;	/* this process's */
+static StatsDatabase *my_database = NULL;
+
+static shmem_request_hook_type previous_request_hook = NULL;
+static shmem_startup_hook_type previous_startup_hook = NULL;
+
+static Size
+stats_size(void)
+{
+	return add_size(offsetof(StatsShared, slot),
+					mul_size(sizeof(StatsSlot), MaxBackends));
+}
+
+static void
+stats_shmem_request(void)
+{
+	if (previous_request_hook)
+		previous_request_hook();
+	RequestAddinShmemSpace(stats_size());
+	RequestNamedLWLockTranche("blogstore requests", 1);
+}
+
+static void
+counters_zero(RequestCounters *counters)
+{
+	for (int r = 0; r < N_REQUESTS; r++)
+		for (int m = 0; m < N_MEASURES; m++)
+			pg_atomic_write_u64(&counters->value[r][m], 0);
+}
+
+static void
+stats_shmem_startup(void)
+{
+	bool		found;
+
+	if (previous_startup_hook)
+		previous_startup_hook();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	shared = ShmemInitStruct("blogstore requests", stats_size(), &found);
+	if (!found)
+	{
+		memset(shared, 0, stats_size());
+		shared->lock = &GetNamedLWLockTranche("blogstore requests")->lock;
+		for (int i = 0; i < MAX_DATABASES; i++)
+		{
+			pg_atomic_init_u32(&shared->database[i].epoch, 0);
+			counters_zero(&shared->database[i].ended);
+		}
+		for (int i = 0; i < MaxBackends; i++)
+		{
+			pg_atomic_init_u32(&shared->slot[i].database, 0);
+			pg_atomic_init_u32(&shared->slot[i].epoch, 0);
+			counters_zero(&shared->slot[i].counters);
+		}
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* Ask for shared memory; called once by _PG_init. */
+void
+stats_init(void)
+{
+	previous_request_hook = shmem_request_hook;
+	shmem_request_hook = stats_shmem_request;
+	previous_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = stats_shmem_startup;
+}
+
+/* Add what was counted to a sum; of the longest time, the longer one. */
+static void
+counters_add(RequestCounters *sum, RequestCounters *counters)
+{
+	for (int r = 0; r < N_REQUESTS; r++)
+		for (int m = 0; m < N_MEASURES; m++)
+		{
+			uint64		a = pg_atomic_read_u64(&sum->value[r][m]);
+			uint64		b = pg_atomic_read_u64(&counters->value[r][m]);
+
+			pg_atomic_write_u64(&sum->value[r][m],
+								m == MEASURE_MAX_TIME ? Max(a, b) : a + b);
+		}
+}
+
+/* The entry of this database; NULL if all are taken. Under the lock. */
+static StatsDatabase *
+find_database(void)
+{
+	StatsDatabase *unused = NULL;
+
+	for (int i = 0; i < MAX_DATABASES; i++)
+	{
+		StatsDatabase *database = &shared->database[i];
+
+		if (database->dbid == MyDatabaseId)
+			return database;
+		if (database->dbid == InvalidOid && unused == NULL)
+			unused = database;
+	}
+	if (unused != NULL)
+	{
+		unused->dbid = MyDatabaseId;
+		unused->reset_at = GetCurrentTimestamp();
+	}
+	return unused;
+}
+
+/* At exit: leave what was counted to the database. */
+static void
+stats_detach(int code, Datum arg)
+{
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	if (pg_atomic_read_u32(&mine->epoch) ==
+		pg_atomic_read_u32(&my_database->epoch))
+		counters_add(&my_database->ended, &mine->counters);
+	pg_atomic_write_u32(&mine->database, 0);
+	LWLockRelease(shared->lock);
+	mine = &own_slot;
+	my_database = NULL;
+}
+
+/* Take this process's slot. */
+static void
+stats_attach(void)
+{
+	mine = &own_slot;
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	my_database = find_database();
+	if (my_database != NULL)
+	{
+		mine = &shared->slot[compat_proc_number()];
+		counters_zero(&mine->counters);
+		pg_atomic_write_u32(&mine->epoch,
+							pg_atomic_read_u32(&my_database->epoch));
+		pg_atomic_write_u32(&mine->database,
+							my_database - shared->database + 1);
+	}
+	LWLockRelease(shared->lock);
+	if (my_database != NULL)
+		before_shmem_exit(stats_detach, (Datum) 0);
+}
+
+/* A request begins: note what is counted already. */
+void
+stats_begin(RequestStart *start)
+{
+	start->counted = blogstore_track_requests;
+	if (!start->counted)
+		return;
+	start->hit = pgBufferUsage.shared_blks_hit;
+	start->read = pgBufferUsage.shared_blks_read;
+	start->wal = pgWalUsage.wal_bytes;
+	INSTR_TIME_SET_CURRENT(start->time);
+}
+
+/* Grow a counter that only this process writes to. */
+static inline void
+grow(pg_atomic_uint64 *value, uint64 by)
+{
+	pg_atomic_write_u64(value, pg_atomic_read_u64(value) + by);
+}
+
+/* A request that pauses has ended without an error: count it, and its cost. */
+void
+stats_add(const RequestStart *spent, Request request)
+{
+	uint64		took;
+	pg_atomic_uint64 *value;
+
+	if (!spent->counted)
+		return;
+	took = compat_nanoseconds(spent->time);
+	if (mine == NULL)
+		stats_attach();
+	if (my_database != NULL && unlikely(pg_atomic_read_u32(&mine->epoch) !=
+										pg_atomic_read_u32(&my_database->epoch)))
+	{
+		counters_zero(&mine->counters);
+		pg_atomic_write_u32(&mine->epoch,
+							pg_atomic_read_u32(&my_database->epoch));
+	}
+	value = mine->counters.value[request];
+	grow(&value[MEASURE_CALLS], 1);
+	grow(&value[MEASURE_TIME], took);
+	if (took > pg_atomic_read_u64(&value[MEASURE_MAX_TIME]))
+		pg_atomic_write_u64(&value[MEASURE_MAX_TIME], took);
+	grow(&value[MEASURE_HIT], spent->hit);
+	grow(&value[MEASURE_READ], spent->read);
+	grow(&value[MEASURE_WAL], spent->wal);
+}
+
+/* A request has ended without an error: count it, and its cost. */
+void
+stats_end(RequestStart *start, Request request)
+{
+	stats_pause(start);
+	stats_add(start, request);
+}
+
+/* Add up what this database's processes have counted. Returns since when. */
+static TimestampTz
+stats_sum(RequestCounters *sum)
+{
+	TimestampTz since = MyStartTimestamp;
+
+	counters_zero(sum);
+	if (mine == NULL)
+		stats_attach();
+	if (my_database == NULL)
+	{
+		counters_add(sum, &own_slot.counters);
+		return since;
+	}
+	LWLockAcquire(shared->lock, LW_SHARED);
+	since = my_database->reset_at;
+	counters_add(sum, &my_database->ended);
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		StatsSlot  *slot = &shared->slot[i];
+
+		if (pg_atomic_read_u32(&slot->database) ==
+			(uint32) (my_database - shared->database + 1) &&
+			pg_atomic_read_u32(&slot->epoch) ==
+			pg_atomic_read_u32(&my_database->epoch))
+			counters_add(sum, &slot->counters);
+	}
+	LWLockRelease(shared->lock);
+	return since;
+}
+
+/* blogstore.get_request_stats(): one row a request. */
+static Datum
+get_request_stats(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
+	RequestCounters *sum = palloc(sizeof(RequestCounters));
+	TimestampTz since;
+
+	InitMaterializedSRF(fcinfo, 0);
+	since = stats_sum(sum);
+	for (int r = 0; r < N_REQUESTS; r++)
+	{
+		uint64		v[N_MEASURES];
+		Datum		values[11];
+		bool		nulls[11] = {false};
+
+		for (int m = 0; m < N_MEASURES; m++)
+			v[m] = pg_atomic_read_u64(&sum->value[r][m]);
+		nulls[0] = request_names[r][0] == NULL;
+		if (!nulls[0])
+			values[0] = CStringGetTextDatum(request_names[r][0]);
+		values[1] = CStringGetTextDatum(request_names[r][1]);
+		values[2] = Int64GetDatum(v[MEASURE_CALLS]);
+		values[3] = Float8GetDatum(v[MEASURE_TIME] / 1e6);
+		values[4] = Float8GetDatum(v[MEASURE_MAX_TIME] / 1e6);
+		values[5] = Int64GetDatum(v[MEASURE_HIT]);
+		values[6] = Int64GetDatum(v[MEASURE_READ]);
+		values[7] = Int64GetDatum(v[MEASURE_WAL]);
+		values[8] = Float8GetDatum((v[MEASURE_HIT] + v[MEASURE_READ]) / BUFFERS_PER_UNIT +
+								   v[MEASURE_WAL] / 1024.0 * UNITS_PER_WAL_KB);
+		nulls[9] = v[MEASURE_CALLS] == 0;
+		if (!nulls[9])
+			values[9] = Float8GetDatum(DatumGetFloat8(values[8]) / v[MEASURE_CALLS]);
+		values[10] = TimestampTzGetDatum(since);
+		tuplestore_putvalues(info->setResult, info->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/* blogstore.reset_request_stats(): count anew from here on. */
+static Datum
+reset_request_stats(PG_FUNCTION_ARGS)
+{
+	if (mine == NULL)
+		stats_attach();
+	if (my_database == NULL)
+	{
+		counters_zero(&own_slot.counters);
+		PG_RETURN_VOID();
+	}
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	pg_atomic_fetch_add_u32(&my_database->epoch, 1);
+	counters_zero(&my_database->ended);
+	my_database->reset_at = GetCurrentTimestamp();
+	LWLockRelease(shared->lock);
+	PG_RETURN_VOID();
+}
+
+/*
+ * blogstore.request_names(): the names of all requests' functions. By them the
+ * functions are known that grant_requests() grants and create_api() wraps.
+ */
+Datum
+blogstore_request_names(PG_FUNCTION_ARGS)
+{
+	Datum		name[N_REQUESTS];
+
+	for (int r = 0; r < N_REQUESTS; r++)
+		name[r] = CStringGetTextDatum(request_names[r][1]);
+	PG_RETURN_ARRAYTYPE_P(construct_array(name, N_REQUESTS, TEXTOID, -1, false,
+										  TYPALIGN_INT));
+}

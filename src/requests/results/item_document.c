@@ -1,0 +1,216 @@
+/*
+ * item_document.c
+ *		Items as rows of their types, and as the article's JSON documents.
+ *
+ * Runs in any process.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "requests/results/results.h"
+#include "storage/blog_item.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/json.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/numeric.h"
+#include "utils/typcache.h"
+
+PG_FUNCTION_INFO_V1(blogstore_item_document);
+
+/*
+ * An item's values in the order of its row type's columns. Of an item that is shown
+ * nothing is stored that says so.
+ */
+void
+item_columns(const BlogItem *item, ItemType type, Datum *values, bool *nulls)
+{
+	int			n;
+	const Property *prop = item_properties(type, &n);
+
+	for (int i = 0; i < n; i++)
+	{
+		values[i] = item->value[prop[i]];
+		nulls[i] = item->isnull[prop[i]];
+		if (prop[i] == PROP_HIDDEN && nulls[i])
+		{
+			values[i] = BoolGetDatum(false);
+			nulls[i] = false;
+		}
+	}
+}
+
+/* An item as a row of its type's composite type (blessed tupdesc). */
+Datum
+item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc)
+{
+	Datum		values[N_PROPERTIES];
+	bool		nulls[N_PROPERTIES];
+
+	item_columns(item, type, values, nulls);
+	return HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls));
+}
+
+/* snake_case to camelCase, as the article spells its properties. */
+static char *
+property_name(const char *column)
+{
+	char	   *name = pstrdup(column);
+	char	   *out = name;
+
+	for (const char *in = column; *in; in++)
+	{
+		if (in[0] == '_' && in[1] != '\0')
+			*out++ = pg_toupper((unsigned char) *++in);
+		else
+			*out++ = *in;
+	}
+	*out = '\0';
+	return name;
+}
+
+static void
+string_value(JsonbValue *jv, char *s)
+{
+	jv->type = jbvString;
+	jv->val.string.val = s;
+	jv->val.string.len = strlen(s);
+}
+
+/*
+ * A column's value as JSON: counts are numbers, hidden is true, all else strings. Types that
+ * items do not have are here for row types that were altered.
+ */
+static void
+column_value(JsonbValue *jv, Oid type, Datum value)
+{
+	Oid			output;
+	bool		varlena;
+
+	switch (type)
+	{
+		case INT8OID:
+			jv->type = jbvNumeric;
+			jv->val.numeric = int64_to_numeric(DatumGetInt64(value));
+			break;
+		case BOOLOID:
+			jv->type = jbvBool;
+			jv->val.boolean = DatumGetBool(value);
+			break;
+		case TIMESTAMPTZOID:
+			string_value(jv, JsonEncodeDateTime(NULL, value, TIMESTAMPTZOID,
+												NULL));
+			break;
+		case UUIDOID:
+			string_value(jv, DatumGetCString(DirectFunctionCall1(uuid_out,
+																 value)));
+			break;
+		case TEXTOID:
+			string_value(jv, TextDatumGetCString(value));
+			break;
+		default:
+			getTypeOutputInfo(type, &output, &varlena);
+			string_value(jv, OidOutputFunctionCall(output, value));
+			break;
+	}
+}
+
+/* Put the keys of an object into the one that is being made. */
+static void
+push_object(JsonbParseState **state, Datum object)
+{
+	JsonbIterator *it = JsonbIteratorInit(&DatumGetJsonbP(object)->root);
+	JsonbIteratorToken token;
+	JsonbValue	jv;
+
+	(void) JsonbIteratorNext(&it, &jv, true);
+	while ((token = JsonbIteratorNext(&it, &jv, true)) != WJB_DONE)
+		if (token == WJB_KEY || token == WJB_VALUE)
+			(void) pushJsonbValue(state, token, &jv);
+}
+
+/*
+ * Is a column left out of the document if it says nothing? Those are that the article
+ * does not have.
+ */
+static bool
+is_left_out(const char *column, Oid type, Datum value, bool isnull)
+{
+	bool		added = false;
+
+	for (Property p = 0; p < N_PROPERTIES; p++)
+		added |= !property_in_article(p) && strcmp(column, property_column(p)) == 0;
+	return added && (isnull || (type == BOOLOID && !DatumGetBool(value)));
+}
+
+/*
+ * An item as a document. Its own properties come first: where an owner has written one
+ * that is called like one of the article's, the later, which is the article's, counts.
+ */
+static Jsonb *
+make_document(HeapTuple tuple, TupleDesc desc)
+{
+	JsonbParseState *state = NULL;
+	AttrNumber	own = InvalidAttrNumber;
+	bool		isnull;
+	Datum		value;
+
+	for (int i = 0; i < desc->natts; i++)
+		if (!TupleDescAttr(desc, i)->attisdropped &&
+			TupleDescAttr(desc, i)->atttypid == JSONBOID &&
+			strcmp(NameStr(TupleDescAttr(desc, i)->attname),
+				   property_column(PROP_PROPERTIES)) == 0)
+			own = i + 1;
+
+	pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
+	value = own == InvalidAttrNumber ? (Datum) 0 :
+		heap_getattr(tuple, own, desc, &isnull);
+	if (own != InvalidAttrNumber && !isnull &&
+		JB_ROOT_IS_OBJECT(DatumGetJsonbP(value)))
+		push_object(&state, value);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		JsonbValue	jv;
+
+		if (att->attisdropped || att->attnum == own)
+			continue;
+		value = heap_getattr(tuple, i + 1, desc, &isnull);
+		if (is_left_out(NameStr(att->attname), att->atttypid, value, isnull))
+			continue;
+		string_value(&jv, property_name(NameStr(att->attname)));
+		pushJsonbValue(&state, WJB_KEY, &jv);
+		if (isnull)
+			jv.type = jbvNull;
+		else
+			column_value(&jv, att->atttypid, value);
+		pushJsonbValue(&state, WJB_VALUE, &jv);
+	}
+	return JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL));
+}
+
+/*
+ * user_document(), post_document(), comment_document(), like_document():
+ * an item as the article's document, with its own properties beside the article's. A
+ * property of the article's that is NULL is JSON null.
+ */
+Datum
+blogstore_item_document(PG_FUNCTION_ARGS)
+{
+	HeapTupleHeader row = PG_GETARG_HEAPTUPLEHEADER(0);
+	TupleDesc	desc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(row),
+											  HeapTupleHeaderGetTypMod(row));
+	HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(row),
+	.t_data = row};
+	Jsonb	   *document;
+
+	ItemPointerSetInvalid(&tuple.t_self);
+	tuple.t_tableOid = InvalidOid;
+	document = make_document(&tuple, desc);
+	ReleaseTupleDesc(desc);
+	PG_RETURN_JSONB_P(document);
+}

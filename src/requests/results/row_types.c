@@ -1,0 +1,111 @@
+/*
+ * row_types.c
+ *		The row types of results, and one item as a value of such a type.
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/remembered_table.h"
+#include "requests/results/results.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+
+#include "funcapi.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+/* The row type of a call site, kept in fn_extra, and which version of it. */
+typedef struct RowType
+{
+	TupleDesc	desc;
+	uint64		version;		/* of the type cache */
+} RowType;
+
+/* Has a row type the columns that rows of items are made of? */
+bool
+row_type_fits(TupleDesc desc, ItemType type)
+{
+	int			n;
+	const Property *prop = item_properties(type, &n);
+	bool		same = desc->natts == n;
+
+	for (int i = 0; i < desc->natts && same; i++)
+		same = !TupleDescAttr(desc, i)->attisdropped &&
+			TupleDescAttr(desc, i)->atttypid == property_type(prop[i]);
+	return same;
+}
+
+/*
+ * Make sure that a row type has the columns that rows of items are made of:
+ * its owner may have altered it.
+ */
+void
+check_row_type(TupleDesc desc, ItemType type)
+{
+	if (!row_type_fits(desc, type))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("type \"%s.%s_item\" is not as blogstore made it",
+						BLOGSTORE_SCHEMA, item_type_name(type)),
+				 errhint("Undo what was altered, or drop the extension and create it again; the containers stay.")));
+}
+
+/* The same of a type by its OID, looked at again when it has changed. */
+void
+check_row_type_of(Oid row_type, ItemType type)
+{
+	static Remembered memory[N_ITEM_TYPES];
+	static Oid	found_right[N_ITEM_TYPES];
+	TupleDesc	desc;
+	uint64		began;
+
+	if (memory[type].valid && found_right[type] == row_type)
+		return;
+	began = remembered_begin(&memory[type], get_typ_typrelid(row_type));
+	desc = lookup_rowtype_tupdesc(row_type, -1);
+	check_row_type(desc, type);
+	ReleaseTupleDesc(desc);
+	found_right[type] = row_type;
+	remembered_end(&memory[type], began);
+}
+
+/* Look up the row type that a function returns, and keep it for the next call. */
+static RowType *
+keep_row_type(FunctionCallInfo fcinfo, ItemType type)
+{
+	MemoryContext old;
+	TupleDesc	desc;
+	RowType    *row;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type is not a row type");
+	check_row_type(desc, type);
+	old = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+	row = palloc(sizeof(RowType));
+	row->desc = BlessTupleDesc(CreateTupleDescCopy(desc));
+	row->version = assign_record_type_identifier(row->desc->tdtypeid,
+												 row->desc->tdtypmod);
+	MemoryContextSwitchTo(old);
+	fcinfo->flinfo->fn_extra = row;
+	return row;
+}
+
+/*
+ * Return one item as a row. The row's type is looked up once per call site, and
+ * again when it has changed: a call site may outlive that. Errors: 22004 if the
+ * item lacks a value, as one may that a command has locked and written.
+ */
+Datum
+return_item(FunctionCallInfo fcinfo, const BlogItem *item, ItemType type)
+{
+	RowType    *row = fcinfo->flinfo->fn_extra;
+
+	item_require_values(item, type);
+	if (row == NULL ||
+		row->version != assign_record_type_identifier(row->desc->tdtypeid,
+													  row->desc->tdtypmod))
+		row = keep_row_type(fcinfo, type);
+	return item_row(item, type, row->desc);
+}

@@ -1,0 +1,89 @@
+/*
+ * applied_position.c
+ *		How far the change feed has come: one row in blogstore.change_feed.
+ *
+ * The worker writes it about once a second, before it lets its slot move on
+ * that far. It applies by state and would not need it to go on after a crash;
+ * the row is there to find out, at a start, that the slot is not the one that
+ * the views were kept with: made anew or moved on by hand, or on a promoted
+ * standby ahead of the WAL that the standby had received.
+ *
+ * Runs in the worker and in backends.
+ */
+#include "postgres.h"
+
+#include "storage/bookkeeping/bookkeeping.h"
+
+#include "catalog/pg_type.h"
+#include "utils/pg_lsn.h"
+
+static KeptPlan read_plan = {
+	ON_CHANGE_FEED,
+	"SELECT applied_lsn::pg_lsn, applied_at::timestamptz, timeline::bigint,"
+	" system_identifier::bigint, layout::bigint FROM " CHANGE_FEED_SQL,
+	0, {0}, NULL
+};
+
+static KeptPlan write_plan = {
+	ON_CHANGE_FEED,
+	"INSERT INTO " CHANGE_FEED_SQL " (only_row, applied_lsn, applied_at,"
+	" timeline, system_identifier, layout) VALUES (true, $1, $2, $3, $4, $5)"
+	" ON CONFLICT (only_row) DO UPDATE SET applied_lsn = $1, applied_at = $2,"
+	" timeline = $3, system_identifier = $4, layout = $5",
+	5, {PG_LSNOID, TIMESTAMPTZOID, INT8OID, INT8OID, INT8OID}, NULL
+};
+
+static KeptPlan forget_plan = {
+	ON_CHANGE_FEED,
+	"DELETE FROM " CHANGE_FEED_SQL, 0, {0}, NULL
+};
+
+/* Read the position by the active snapshot; all zero if there is no row. */
+void
+applied_position_read(AppliedPosition *position)
+{
+	memset(position, 0, sizeof(*position));
+	SPI_connect();
+	plan_execute(&read_plan, NULL, NULL, true);
+	if (SPI_processed > 0)
+	{
+		HeapTuple	row = SPI_tuptable->vals[0];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		bool		isnull;
+
+		position->applied_lsn = DatumGetLSN(SPI_getbinval(row, desc, 1, &isnull));
+		position->applied_at =
+			DatumGetTimestampTz(SPI_getbinval(row, desc, 2, &isnull));
+		position->timeline = DatumGetInt64(SPI_getbinval(row, desc, 3, &isnull));
+		position->system_identifier =
+			DatumGetInt64(SPI_getbinval(row, desc, 4, &isnull));
+		position->layout = DatumGetInt64(SPI_getbinval(row, desc, 5, &isnull));
+	}
+	SPI_finish();
+}
+
+/* Write the position down. */
+void
+applied_position_write(const AppliedPosition *position)
+{
+	Datum		values[] = {
+		LSNGetDatum(position->applied_lsn),
+		TimestampTzGetDatum(position->applied_at),
+		Int64GetDatum(position->timeline),
+		Int64GetDatum(position->system_identifier),
+		Int64GetDatum(position->layout)
+	};
+
+	SPI_connect();
+	plan_execute(&write_plan, values, NULL, false);
+	SPI_finish();
+}
+
+/* Delete the row: no position is known. */
+void
+applied_position_forget(void)
+{
+	SPI_connect();
+	plan_execute(&forget_plan, NULL, NULL, false);
+	SPI_finish();
+}

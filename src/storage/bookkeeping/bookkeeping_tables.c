@@ -1,0 +1,328 @@
+/*
+ * bookkeeping_tables.c
+ *		The small tables beside the containers: are they blogstore's own?
+ *
+ * Statements name them, and run as the containers' owner. If one is missing, who
+ * may create in the schema could put a table with a trigger in its place, or a
+ * view. So before a statement runs, each table that it names is locked, and told
+ * by its kind, owner, columns and key. Nor has it anything of the owner's that could refuse a
+ * row. What has been found is remembered by OID until an invalidation.
+ *
+ * Runs in any process.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/remembered_table.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping_tables.h"
+#include "storage/layout/layout.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/relcache.h"
+#include "utils/syscache.h"
+
+#define MAX_COLUMNS 12
+
+/* What the owner needs to read and write a table's rows. */
+#define ROW_RIGHTS (ACL_SELECT | ACL_INSERT | ACL_UPDATE | ACL_DELETE)
+
+typedef struct Column
+{
+	const char *name;
+	Oid			type;
+} Column;
+
+typedef struct TableShape
+{
+	const char *name;
+	Column		column[MAX_COLUMNS];	/* the first is the primary key */
+	const char *check;			/* the CHECK constraint; NULL: there is none */
+} TableShape;
+
+static const TableShape shape[N_BOOKKEEPING] = {
+	[BOOK_USERNAMES] = {"usernames", {
+			{"username_key", TEXTOID}, {"user_id", UUIDOID}
+	}},
+	[BOOK_JOBS] = {"jobs", {
+			{"id", UUIDOID}, {"kind", TEXTOID}, {"user_id", UUIDOID},
+			{"phase", INT4OID}, {"partition_number", INT4OID},
+			{"position_first", UUIDOID}, {"position_date", TIMESTAMPTZOID},
+			{"position_last", UUIDOID}, {"done", INT8OID}, {"total", INT8OID},
+			{"created_at", TIMESTAMPTZOID}, {"started_at", TIMESTAMPTZOID}
+	}, "jobs_kind_check"},
+	[BOOK_VIEW_STATE] = {"view_state", {
+			{"only_row", BOOLOID}, {"enabled", BOOLOID}, {"ready", BOOLOID},
+			{"feed_size", INT4OID}, {"short_form_length", INT4OID},
+			{"short_form", INT8OID}, {"feed_whole", BOOLOID}
+	}, "view_state_only_row_check"},
+	[BOOK_CHANGE_FEED] = {"change_feed", {
+			{"only_row", BOOLOID}, {"applied_lsn", LSNOID},
+			{"applied_at", TIMESTAMPTZOID}, {"timeline", INT8OID},
+			{"system_identifier", INT8OID}, {"layout", INT8OID}
+	}, "change_feed_only_row_check"},
+	[BOOK_UNSENT] = {"unsent", {
+			{"id", UUIDOID}, {"node_group", INT4OID}, {"post_id", UUIDOID},
+			{"user_id", UUIDOID}, {"creation_date", TIMESTAMPTZOID}
+	}}
+};
+
+/* Which tables were found to be right, and whose they were then. */
+static Remembered known[N_BOOKKEEPING];
+static Oid	known_owner[N_BOOKKEEPING];
+
+/* A table's name. */
+const char *
+bookkeeping_name(Bookkeeping table)
+{
+	return shape[table].name;
+}
+
+/* The table that has a bookkeeping table's name, whatever it is; InvalidOid: none. */
+Oid
+bookkeeping_lookup(Bookkeeping table)
+{
+	return table_lookup(shape[table].name);
+}
+
+/*
+ * What is wrong with an open table's indexes; NULL: nothing. There is a unique one of all
+ * rows on just the first column, and none that is on anything else.
+ */
+static const char *
+indexes_problem(Relation rel, const char *column)
+{
+	AttrNumber	attno = shape_column(rel, column);
+	List	   *indexes = RelationGetIndexList(rel);
+	const char *other = NULL;
+	bool		has_key = false;
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+	{
+		HeapTuple	tuple = SearchSysCache1(INDEXRELID,
+											ObjectIdGetDatum(lfirst_oid(lc)));
+		Form_pg_index form;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		form = (Form_pg_index) GETSTRUCT(tuple);
+		if (form->indnatts != 1 || form->indkey.values[0] != attno ||
+			!heap_attisnull(tuple, Anum_pg_index_indpred, NULL))
+			other = get_rel_name(form->indexrelid);
+		else
+			has_key |= form->indisunique && form->indimmediate && form->indisvalid;
+		ReleaseSysCache(tuple);
+	}
+	list_free(indexes);
+	if (!has_key)
+		return psprintf("it has no primary key (%s)", column);
+	return other ? psprintf("it has an index, \"%s\"", other) : NULL;
+}
+
+static bool
+is_own_column(const TableShape *wanted, const char *name)
+{
+	for (int i = 0; i < MAX_COLUMNS && wanted->column[i].name != NULL; i++)
+		if (strcmp(wanted->column[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * What the owner has added to an open table that could refuse a row, or run when one is
+ * written; NULL: nothing.
+ */
+static const char *
+additions_problem(Relation rel, const TableShape *wanted)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	const char *addition = shape_addition(rel, wanted->check);
+
+	for (int i = 0; i < desc->natts && addition == NULL; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && !is_own_column(wanted, NameStr(att->attname)) &&
+			(att->attnotnull || att->atthasdef || att->attidentity))
+			addition = psprintf("a column that is NOT NULL or has a default, \"%s\"",
+								NameStr(att->attname));
+	}
+	return addition ? psprintf("it has %s", addition) : NULL;
+}
+
+/* What is wrong with an open table's columns and key; NULL: nothing. */
+static const char *
+columns_problem(Relation rel, const TableShape *wanted)
+{
+	for (int i = 0; i < MAX_COLUMNS && wanted->column[i].name != NULL; i++)
+	{
+		const Column *column = &wanted->column[i];
+		AttrNumber	attno = shape_column(rel, column->name);
+		Form_pg_attribute att;
+
+		if (attno == InvalidAttrNumber)
+			return psprintf("it has no column \"%s\"", column->name);
+		att = TupleDescAttr(RelationGetDescr(rel), attno - 1);
+		if (att->atttypid != column->type || att->attgenerated != '\0')
+			return psprintf("its column \"%s\" is not of type %s",
+							column->name, format_type_be(column->type));
+	}
+	return indexes_problem(rel, wanted->column[0].name);
+}
+
+/*
+ * What keeps the table of a name from being blogstore's own; NULL: nothing. It
+ * is part of a sentence. The caller has it locked.
+ */
+const char *
+bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner)
+{
+	Relation	rel = relation_open(relid, NoLock);
+	const char *problem = NULL;
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION)
+		problem = "it is no ordinary table";
+	else if (rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
+		problem = "it is unlogged";
+	else if (rel->rd_rel->relowner != owner)
+		problem = psprintf("it belongs to \"%s\"",
+						   GetUserNameFromId(rel->rd_rel->relowner, false));
+	else if (rel->rd_rel->relispartition || rel->rd_rules != NULL ||
+			 find_inheritance_children(relid, NoLock) != NIL ||
+			 has_superclass(relid))
+		problem = "it has rules, parents or children";
+	else if (rel->rd_rel->relrowsecurity && rel->rd_rel->relforcerowsecurity)
+		problem = "row-level security is forced on it";
+	else if (pg_class_aclmask(relid, owner, ROW_RIGHTS, ACLMASK_ALL) != ROW_RIGHTS)
+		problem = "its owner has no rights on it";
+	else
+	{
+		problem = columns_problem(rel, &shape[table]);
+		if (problem == NULL)
+			problem = additions_problem(rel, &shape[table]);
+	}
+	relation_close(rel, NoLock);
+	return problem;
+}
+
+static COMPAT_NORETURN void
+bookkeeping_missing(Bookkeeping table)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("table \"%s.%s\" is missing", BLOGSTORE_SCHEMA,
+					shape[table].name),
+			 errhint("Call blogstore.create_containers() to have it made again; the others stay as they are.")));
+}
+
+/*
+ * Lock a table, weakly and to the end of the transaction, and be sure that it is
+ * the containers' owner's, as blogstore made it. Returns its OID. Errors: 55000.
+ *
+ * write: lock as a statement that writes does, which keeps the owner from adding a
+ * trigger or a constraint until the caller's transaction has ended.
+ */
+Oid
+bookkeeping_lock(Bookkeeping table, bool write)
+{
+	LOCKMODE	mode = write ? RowExclusiveLock : AccessShareLock;
+	Oid			owner = container_owner();
+
+	for (;;)
+	{
+		Remembered *right = &known[table];
+		Oid			relid;
+		uint64		began;
+		const char *problem;
+
+		relid = right->valid ? right->relid : bookkeeping_lookup(table);
+		if (!OidIsValid(relid))
+			bookkeeping_missing(table);
+		LockRelationOid(relid, mode);
+		if (right->valid && right->relid == relid &&
+			known_owner[table] == owner)
+			return relid;
+		/* what changes while it is looked at is looked at again next time */
+		began = remembered_begin(right, relid);
+		if (bookkeeping_lookup(table) != relid)
+		{
+			UnlockRelationOid(relid, mode);
+			CHECK_FOR_INTERRUPTS();
+			continue;
+		}
+		problem = bookkeeping_problem(table, relid, owner);
+		if (problem != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("table \"%s.%s\" is not as blogstore made it: %s",
+							BLOGSTORE_SCHEMA, shape[table].name, problem),
+					 errhint("Undo what was altered, or drop the table and call blogstore.create_containers() to have it made again.")));
+		known_owner[table] = owner;
+		remembered_end(right, began);
+		return relid;
+	}
+}
+
+/*
+ * Raise what is wrong with a table, if something is. False: it has changed, and others have it
+ * locked. Errors: 55000.
+ */
+bool
+bookkeeping_check(Bookkeeping table)
+{
+	Oid			relid;
+
+	if (known[table].valid && known_owner[table] == container_owner())
+		return true;
+	relid = bookkeeping_lookup(table);
+	if (OidIsValid(relid) &&
+		!ConditionalLockRelationOid(relid, AccessShareLock))
+		return false;
+	(void) bookkeeping_lock(table, false);
+	return true;
+}
+
+/*
+ * Pass the first row of a table that the active snapshot shows to a function, unless
+ * take is NULL. Returns whether there is a row. Errors: 55000. Locks: as
+ * bookkeeping_lock().
+ */
+bool
+bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg)
+{
+	Relation	rel = table_open(bookkeeping_lock(table, false), NoLock);
+	TableScanDesc scan = table_beginscan(rel, GetActiveSnapshot(), 0, NULL);
+	TupleTableSlot *row = table_slot_create(rel, NULL);
+	bool		found = table_scan_getnextslot(scan, ForwardScanDirection, row);
+
+	if (found && take != NULL)
+		take(rel, row, arg);
+	ExecDropSingleTupleTableSlot(row);
+	table_endscan(scan);
+	table_close(rel, NoLock);
+	return found;
+}
+
+/* Return the value of a row's column, whose type is passed by value; 0 if it is NULL. */
+Datum
+bookkeeping_value(Relation rel, TupleTableSlot *row, const char *name)
+{
+	bool		isnull;
+	Datum		value = slot_getattr(row, shape_column(rel, name), &isnull);
+
+	return isnull ? (Datum) 0 : value;
+}

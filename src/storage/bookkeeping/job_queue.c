@@ -1,0 +1,491 @@
+/*
+ * job_queue.c
+ *		Work that outlives the command that asks for it: the table
+ *		blogstore.jobs.
+ *
+ * A job is a row, written in the transaction that asks; the worker, which decodes
+ * the insert, does the job in steps and writes down in the row how far it is.
+ * Statements on this table are here, and those that only look at it in
+ * job_progress.c. What a kind of job does in its phases is told where it is done:
+ *
+ *		rebuild		views/worker/views_rebuild.c
+ *		others		model/user_changes/user_items_sweep.c
+ *
+ * Runs in backends and in the worker. The caller acts as the containers' owner,
+ * unless a function says that it does so itself.
+ */
+#include "postgres.h"
+
+#include "storage/bookkeeping/bookkeeping.h"
+
+#include "catalog/pg_type.h"
+#include "port/pg_bswap.h"
+#include "utils/builtins.h"
+
+#define REBUILD "rebuild"
+#define RENAME "rename"
+#define DELETION "deletion"
+#define ARRIVAL "arrival"
+
+#define MAX_PHASES 6
+
+/* What a job's kind is called in the table, and its phases in progress. */
+static const struct
+{
+	const char *name;
+	const char *phase[MAX_PHASES];	/* NULL: there is no such phase */
+}			kinds[N_JOB_KINDS] =
+{
+	[JOB_REBUILD] = {REBUILD, {
+			[REBUILD_QUEUED] = "waiting",
+			[REBUILD_COPIES] = "copies",
+			[REBUILD_FEED] = "feed"
+	}},
+	[JOB_RENAME] = {RENAME, {
+			[SWEEP_QUEUED] = "waiting",
+			[SWEEP_FIRST] = "sweep",
+			[SWEEP_WAIT] = "waiting",
+			[SWEEP_RECHECK] = "recheck",
+			[SWEEP_PARKED] = "parked"
+	}},
+	[JOB_DELETION] = {DELETION, {
+			[SWEEP_QUEUED] = "waiting",
+			[SWEEP_FIRST] = "sweep",
+			[SWEEP_WAIT] = "waiting",
+			[SWEEP_RECHECK] = "recheck",
+			[SWEEP_VIEWS] = "showing",
+			[SWEEP_PARKED] = "parked"
+	}},
+	[JOB_ARRIVAL] = {ARRIVAL, {
+			[SWEEP_QUEUED] = "waiting",
+			[SWEEP_FIRST] = "sweep",
+			[SWEEP_WAIT] = "waiting",
+			[SWEEP_RECHECK] = "recheck",
+			[SWEEP_VIEWS] = "copies",
+			[SWEEP_PARKED] = "parked"
+	}}
+};
+
+/* Statements on more than one kind of job take these for granted. */
+StaticAssertDecl((int) REBUILD_QUEUED == JOB_QUEUED && JOB_QUEUED == 0,
+				 "a job that has not begun is in phase 0");
+
+/* The kind of this name; JOB_DELETION for a name that is none. */
+JobKind
+job_kind(const char *name)
+{
+	for (JobKind kind = JOB_REBUILD; kind < N_JOB_KINDS; kind++)
+		if (strcmp(kinds[kind].name, name) == 0)
+			return kind;
+	return JOB_DELETION;
+}
+
+/* What progress calls a phase; NULL: there is no such phase. */
+const char *
+job_phase_name(JobKind kind, int phase)
+{
+	if (phase < 0 || phase >= MAX_PHASES)
+		return NULL;
+	return kinds[kind].phase[phase];
+}
+
+/* Does a job wait until its owner has mended a table? */
+bool
+job_is_parked(const Job *job)
+{
+	return job->kind != JOB_REBUILD && job->phase == JOB_PARKED;
+}
+
+/* ------------------------------------------------------------------------
+ * Asking for jobs
+ * ------------------------------------------------------------------------ */
+
+static KeptPlan queue_plan = {
+	ON_JOBS,
+	"INSERT INTO " JOBS_SQL " (id, kind, user_id) VALUES ($1, $2, $3)",
+	3, {UUIDOID, TEXTOID, UUIDOID}, NULL
+};
+
+static KeptPlan queue_once_plan = {
+	ON_JOBS,
+	"INSERT INTO " JOBS_SQL " (id, kind, user_id)"
+	" SELECT $1, $2, $3 WHERE NOT EXISTS"
+	" (SELECT FROM " JOBS_SQL " WHERE kind = $2 AND phase = 0"
+	" AND user_id IS NOT DISTINCT FROM $3)",
+	3, {UUIDOID, TEXTOID, UUIDOID}, NULL
+};
+
+static void
+queue_by(KeptPlan *plan, JobKind kind, const pg_uuid_t *user_id)
+{
+	pg_uuid_t	id;
+	Datum		values[3];
+
+	new_id(&id);
+	values[0] = UUIDPGetDatum(&id);
+	values[1] = CStringGetTextDatum(kinds[kind].name);
+	values[2] = user_id ? UUIDPGetDatum(user_id) : (Datum) 0;
+	(void) plan_run(plan, values, user_id ? "   " : "  n", false);
+}
+
+/*
+ * Queue a job: a user's rename (NULL: of everyone) or deletion, or a rebuild
+ * (NULL).
+ */
+void
+job_queue(JobKind kind, const pg_uuid_t *user_id)
+{
+	queue_by(&queue_plan, kind, user_id);
+}
+
+/* Queue a job, unless there is one that has not begun and so will do. */
+void
+job_queue_once(JobKind kind, const pg_uuid_t *user_id)
+{
+	queue_by(&queue_once_plan, kind, user_id);
+}
+
+/*
+ * Queue what is to be done for a shard that has come to this node (InvalidOid: others have gone). It is
+ * known by its table (partition_shard()), which is written where others have a user.
+ */
+void
+job_queue_arrival(Oid shard)
+{
+	pg_uuid_t	key = {0};
+	uint32		number = pg_hton32(shard);
+
+	memcpy(key.data + UUID_LEN - sizeof(number), &number, sizeof(number));
+	job_queue_once(JOB_ARRIVAL, &key);
+}
+
+/* The shard that a job's row has in place of a user. */
+static Oid
+shard_of_job(const pg_uuid_t *key)
+{
+	uint32		number;
+
+	memcpy(&number, key->data + UUID_LEN - sizeof(number), sizeof(number));
+	return pg_ntoh32(number);
+}
+
+static KeptPlan restart_rebuilds_plan = {
+	ON_JOBS,
+	"UPDATE " JOBS_SQL " SET phase = 0, partition_number = 0,"
+	" position_first = NULL, done = 0, total = NULL, started_at = NULL"
+	" WHERE kind = '" REBUILD "'",
+	0, {0}, NULL
+};
+
+/* Have a rebuild that is queued begin anew, or queue one. */
+void
+job_queue_rebuild_anew(void)
+{
+	if (plan_run(&restart_rebuilds_plan, NULL, NULL, false) == 0)
+		job_queue(JOB_REBUILD, NULL);
+}
+
+static KeptPlan restart_sweeps_plan = {
+	ON_JOBS,
+	"UPDATE " JOBS_SQL " SET phase = 0, partition_number = 0,"
+	" position_first = NULL, position_date = NULL, position_last = NULL"
+	" WHERE kind IN ('" RENAME "', '" DELETION "', '" ARRIVAL "')",
+	0, {0}, NULL
+};
+
+/* Have all renames and deletions begin anew: partitions have been attached. */
+void
+jobs_restart_sweeps(void)
+{
+	(void) plan_run(&restart_sweeps_plan, NULL, NULL, false);
+}
+
+/* Queue renames of users whose names were changed directly; all: of everyone. */
+void
+jobs_request_renames(const pg_uuid_t *users, int n, bool all)
+{
+	for (int i = 0; i < n; i++)
+		job_queue_once(JOB_RENAME, &users[i]);
+	if (all)
+		job_queue_once(JOB_RENAME, NULL);
+}
+
+static KeptPlan any_rebuild_plan = {
+	ON_JOBS,
+	"SELECT 1 FROM " JOBS_SQL " WHERE kind = '" REBUILD "'", 0, {0}, NULL
+};
+
+/* Is a rebuild in the queue? */
+bool
+job_rebuild_is_queued(void)
+{
+	return plan_run(&any_rebuild_plan, NULL, NULL, true) > 0;
+}
+
+static KeptPlan any_arrival_plan = {
+	ON_JOBS,
+	"SELECT 1 FROM " JOBS_SQL " WHERE kind = '" ARRIVAL "' AND phase <> $1"
+	" AND user_id <> pg_catalog.uuid '00000000-0000-0000-0000-000000000000'",
+	1, {INT4OID}, NULL
+};
+
+/* Is a shard that has come to this node in the queue, whose authors have not all been looked at? */
+bool
+job_arrival_is_queued(void)
+{
+	Datum		views = Int32GetDatum(SWEEP_VIEWS);
+
+	return plan_run(&any_arrival_plan, &views, NULL, true) > 0;
+}
+
+/* ------------------------------------------------------------------------
+ * Doing jobs, in the worker
+ * ------------------------------------------------------------------------ */
+
+static KeptPlan list_plan = {
+	ON_JOBS,
+	"SELECT id::uuid, kind::text, user_id::uuid, phase::integer,"
+	" partition_number::integer, position_first::uuid,"
+	" position_date::timestamptz, position_last::uuid, done::bigint,"
+	" total::bigint"
+	" FROM " JOBS_SQL
+	" WHERE kind = '" REBUILD "' OR kind = '" RENAME "'"
+	" OR (kind IN ('" DELETION "', '" ARRIVAL "') AND user_id IS NOT NULL)"
+	" ORDER BY kind <> '" REBUILD "', created_at, id"
+	" LIMIT $1 OFFSET $2",
+	2, {INT8OID, INT8OID}, NULL
+};
+
+static KeptPlan lock_plan = {
+	ON_JOBS,
+	"SELECT 1 FROM " JOBS_SQL " WHERE id = $1 AND kind = $2"
+	" FOR UPDATE SKIP LOCKED",
+	2, {UUIDOID, TEXTOID}, NULL
+};
+
+static KeptPlan save_plan = {
+	ON_JOBS,
+	"UPDATE " JOBS_SQL " SET phase = $2, partition_number = $3,"
+	" position_first = $4, position_date = $5, position_last = $6, done = $7,"
+	" total = $8,"
+	" started_at = coalesce(started_at, pg_catalog.clock_timestamp())"
+	" WHERE id = $1",
+	8, {UUIDOID, INT4OID, INT4OID, UUIDOID, TIMESTAMPTZOID, UUIDOID, INT8OID,
+	INT8OID}, NULL
+};
+
+static KeptPlan finish_plan = {
+	ON_JOBS,
+	"DELETE FROM " JOBS_SQL " WHERE id = $1", 1, {UUIDOID}, NULL
+};
+
+/* A column of the present row; all bits zero for NULL. */
+static Datum
+get_column(HeapTuple row, TupleDesc desc, int column, bool *isnull)
+{
+	Datum		value = SPI_getbinval(row, desc, column, isnull);
+
+	return *isnull ? (Datum) 0 : value;
+}
+
+/* A row of list_plan as a job. */
+static void
+job_from_row(Job *job, HeapTuple row, TupleDesc desc)
+{
+	bool		isnull;
+	Datum		value;
+
+	memset(job, 0, sizeof(*job));
+	(void) row_uuid(row, desc, 1, &job->id);
+	job->kind = job_kind(TextDatumGetCString(get_column(row, desc, 2, &isnull)));
+	job->has_user = row_uuid(row, desc, 3, &job->user_id);
+	if (job->kind == JOB_ARRIVAL)
+	{
+		job->shard = shard_of_job(&job->user_id);
+		job->has_user = false;
+	}
+	job->phase = DatumGetInt32(get_column(row, desc, 4, &isnull));
+	job->partition = DatumGetInt32(get_column(row, desc, 5, &isnull));
+	job->place.valid = row_uuid(row, desc, 6, &job->place.first);
+	job->place.date = DatumGetTimestampTz(get_column(row, desc, 7, &isnull));
+	(void) row_uuid(row, desc, 8, &job->place.last);
+	job->done = DatumGetInt64(get_column(row, desc, 9, &isnull));
+	value = get_column(row, desc, 10, &isnull);
+	job->total = isnull ? -1 : DatumGetInt64(value);
+	/* what nobody but the owner can have written begins anew */
+	if (job_phase_name(job->kind, job->phase) == NULL || job->partition < 0)
+	{
+		job->phase = JOB_QUEUED;
+		job->partition = 0;
+	}
+	if (job->done < 0 || job->done > PG_INT64_MAX / 2)
+		job->done = 0;
+}
+
+/*
+ * Read jobs of the queue from an offset on, rebuilds before others, into an array
+ * for so many; returns how many there were.
+ */
+int
+jobs_list(int64 offset, Job *jobs, int limit)
+{
+	Datum		values[] = {Int64GetDatum(limit), Int64GetDatum(offset)};
+	int			n;
+
+	SPI_connect();
+	plan_execute(&list_plan, values, NULL, true);
+	n = (int) Min(SPI_processed, limit);
+	for (int i = 0; i < n; i++)
+		job_from_row(&jobs[i], SPI_tuptable->vals[i], SPI_tuptable->tupdesc);
+	SPI_finish();
+	return n;
+}
+
+/*
+ * Lock a job for this transaction; false if it is not there any more as what it
+ * was, or is about to become something else (deletion_revive()).
+ */
+bool
+job_lock(Job *job)
+{
+	Datum		values[] = {
+		UUIDPGetDatum(&job->id), CStringGetTextDatum(kinds[job->kind].name)
+	};
+
+	job->locked = plan_run(&lock_plan, values, NULL, false) > 0;
+	return job->locked;
+}
+
+/* A locked job goes on to a phase, from the first partition on. */
+void
+job_enter_phase(Job *job, int phase)
+{
+	Assert(job->locked && !job->finished);
+	Assert(job_phase_name(job->kind, phase) != NULL);
+	job->phase = phase;
+	job->partition = 0;
+	job->place.valid = false;
+}
+
+/* Write down how far a locked job is. */
+void
+job_save(const Job *job)
+{
+	Datum		values[] = {
+		UUIDPGetDatum(&job->id), Int32GetDatum(job->phase),
+		Int32GetDatum(job->partition), UUIDPGetDatum(&job->place.first),
+		TimestampTzGetDatum(job->place.date), UUIDPGetDatum(&job->place.last),
+		Int64GetDatum(job->done), Int64GetDatum(job->total)
+	};
+	char		nulls[] = "        ";
+
+	Assert(job->locked && !job->finished);
+	if (!job->place.valid)
+		nulls[3] = nulls[4] = nulls[5] = 'n';
+	if (job->total < 0)
+		nulls[7] = 'n';
+	(void) plan_run(&save_plan, values, nulls, false);
+}
+
+/* A locked job is done. */
+void
+job_finish(Job *job)
+{
+	Datum		id = UUIDPGetDatum(&job->id);
+
+	Assert(job->locked && !job->finished);
+	(void) plan_run(&finish_plan, &id, NULL, false);
+	job->finished = true;
+}
+
+static KeptPlan merge_plan = {
+	ON_JOBS,
+	"DELETE FROM " JOBS_SQL " WHERE kind = '" RENAME "' AND user_id = $1"
+	" AND id <> $2 AND phase = 0",
+	2, {UUIDOID, UUIDOID}, NULL
+};
+
+/* Take a user's other renames that have not begun into this one. */
+void
+job_merge_renames(const Job *job)
+{
+	Datum		values[] = {
+		UUIDPGetDatum(&job->user_id), UUIDPGetDatum(&job->id)
+	};
+
+	(void) plan_run(&merge_plan, values, NULL, false);
+}
+
+/* ------------------------------------------------------------------------
+ * Users being deleted
+ * ------------------------------------------------------------------------ */
+
+static KeptPlan deletions_plan = {
+	ON_JOBS,
+	"SELECT DISTINCT user_id::uuid FROM (" USERS_BEING_DELETED_SQL ") AS d"
+	" ORDER BY 1",
+	0, {0}, NULL
+};
+
+static KeptPlan lock_deletion_plan = {
+	ON_JOBS,
+	"SELECT 1 FROM " JOBS_SQL " WHERE kind = '" DELETION "' AND user_id = $1"
+	" FOR UPDATE",
+	1, {UUIDOID}, NULL
+};
+
+static KeptPlan make_rename_plan = {
+	ON_JOBS,
+	"UPDATE " JOBS_SQL " SET kind = '" RENAME "', phase = 0,"
+	" partition_number = 0, position_first = NULL, position_date = NULL,"
+	" position_last = NULL WHERE kind = '" DELETION "' AND user_id = $1",
+	1, {UUIDOID}, NULL
+};
+
+/*
+ * The users whose deletion is in the queue by the active snapshot, in order and
+ * in the current memory context; NULL: nobody's is. Acts as the containers'
+ * owner.
+ */
+pg_uuid_t *
+jobs_deleting(int *n)
+{
+	MemoryContext context = CurrentMemoryContext;
+	OwnerScope	scope;
+	pg_uuid_t  *users = NULL;
+
+	*n = 0;
+	/* a look at an empty queue is cheaper than a statement */
+	if (!bookkeeping_first_row(BOOK_JOBS, NULL, NULL))
+		return NULL;
+	owner_begin(&scope);
+	SPI_connect();
+	plan_execute(&deletions_plan, NULL, NULL, true);
+	*n = (int) SPI_processed;
+	if (*n > 0)
+		users = MemoryContextAlloc(context, sizeof(pg_uuid_t) * *n);
+	for (int i = 0; i < *n; i++)
+		(void) row_uuid(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1,
+						&users[i]);
+	SPI_finish();
+	owner_end(&scope);
+	return users;
+}
+
+/* Lock the deletion of a user, after waiting for it; false if there is none. */
+bool
+job_lock_deletion(const pg_uuid_t *user_id)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+
+	return plan_run(&lock_deletion_plan, &key, NULL, false) > 0;
+}
+
+/* Have the deletion of a user, which is locked, go on as a rename. */
+void
+job_make_rename(const pg_uuid_t *user_id)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+
+	(void) plan_run(&make_rename_plan, &key, NULL, false);
+}

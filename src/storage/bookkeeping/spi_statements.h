@@ -1,0 +1,45 @@
+/*
+ * spi_statements.h
+ *		Prepared statements on the bookkeeping tables; others include bookkeeping.h.
+ */
+#ifndef BLOGSTORE_SPI_STATEMENTS_H
+#define BLOGSTORE_SPI_STATEMENTS_H
+
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping_tables.h"
+
+#include "executor/spi.h"
+
+/* The tables that a statement names, as a set of bits. */
+#define ON_CONTAINER(container) (1 << (container))
+#define ON_BOOKKEEPING(table) (1 << (N_CONTAINERS + (table)))
+
+#define ON_USERS ON_CONTAINER(CONTAINER_USERS)
+#define ON_POSTS ON_CONTAINER(CONTAINER_POSTS)
+#define ON_FEED ON_CONTAINER(CONTAINER_FEED)
+#define ON_USERNAMES ON_BOOKKEEPING(BOOK_USERNAMES)
+#define ON_JOBS ON_BOOKKEEPING(BOOK_JOBS)
+#define ON_VIEW_STATE ON_BOOKKEEPING(BOOK_VIEW_STATE)
+#define ON_CHANGE_FEED ON_BOOKKEEPING(BOOK_CHANGE_FEED)
+#define ON_UNSENT ON_BOOKKEEPING(BOOK_UNSENT)
+
+/* A statement that is prepared at first use and kept. */
+typedef struct KeptPlan
+{
+	int			tables;			/* that sql names, each of which is locked */
+	const char *sql;
+	int			nargs;
+	Oid			argtypes[9];
+	SPIPlanPtr	plan;
+} KeptPlan;
+
+extern void tables_lock_for_import(void);
+extern int	plan_execute(KeptPlan *plan, Datum *values, const char *nulls,
+						 bool read_only);
+extern void plan_execute_once(KeptPlan *plan, Datum *values, bool read_only);
+extern uint64 plan_run(KeptPlan *plan, Datum *values, const char *nulls,
+					   bool read_only);
+extern bool row_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out);
+extern void plan_send(KeptPlan *plan, DestReceiver *dest);
+
+#endif							/* BLOGSTORE_SPI_STATEMENTS_H */

@@ -1,0 +1,341 @@
+/*
+ * access_paths.c
+ *		Where a leaf has its columns, and which index serves which access path.
+ *
+ * Columns are found by name and type, indexes by their columns: names change with a restore or
+ * at the owner's wish, and positions differ in partitions that were attached. Runs in any process.
+ */
+#include "postgres.h"
+
+#include "storage/attached_code/attached_code.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout_cache.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+typedef struct PathColumns
+{
+	int			n;
+	Property	column[MAX_PATH_COLUMNS];
+} PathColumns;
+
+/* The key columns that an index must have to serve a path; n = 0: no path. */
+static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
+	[CONTAINER_USERS] = {
+		[ITEM_USER] = {
+			[PATH_KEY] = {1, {PROP_USER_ID}}
+		},
+		[ITEM_POST] = {
+			[PATH_LIST] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}}
+		}
+	},
+	[CONTAINER_POSTS] = {
+		[ITEM_POST] = {
+			[PATH_KEY] = {1, {PROP_POST_ID}},
+			[PATH_USER] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}},
+			[PATH_DATE] = {2, {PROP_CREATION_DATE, PROP_ID}}
+		},
+		[ITEM_COMMENT] = {
+			[PATH_KEY] = {2, {PROP_POST_ID, PROP_ID}},
+			[PATH_LIST] = {3, {PROP_POST_ID, PROP_CREATION_DATE, PROP_ID}},
+			[PATH_USER] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}},
+			[PATH_REPLIES] = {4, {PROP_POST_ID, PROP_PARENT_ID,
+				PROP_CREATION_DATE, PROP_ID}}
+		},
+		[ITEM_LIKE] = {
+			[PATH_KEY] = {2, {PROP_USER_ID, PROP_POST_ID}},
+			[PATH_LIST] = {3, {PROP_POST_ID, PROP_CREATION_DATE, PROP_ID}},
+			[PATH_USER] = {2, {PROP_USER_ID, PROP_POST_ID}},
+			[PATH_DATE] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}}
+		},
+		[ITEM_DELTA] = {
+			[PATH_KEY] = {2, {PROP_POST_ID, PROP_ID}}
+		}
+	},
+	[CONTAINER_FEED] = {
+		[ITEM_POST] = {
+			[PATH_KEY] = {1, {PROP_POST_ID}},
+			[PATH_DATE] = {2, {PROP_CREATION_DATE, PROP_ID}}
+		}
+	}
+};
+
+/* Has an index all rows of the items that a path leads to? */
+static bool
+index_has_rows(Relation index, AccessPath path, const AttrNumber *attno)
+{
+	if (heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+		return path != PATH_REPLIES;
+	return path == PATH_REPLIES &&
+		index_leaves_out_nulls_of(index) == attno[PROP_PARENT_ID];
+}
+
+/*
+ * Does index have exactly the columns of a path, ascending, compared as usual? Of the
+ * path that tells items apart, without repetitions.
+ */
+static bool
+index_serves(Relation index, const PathColumns *path, bool unique,
+			 const AttrNumber *attno)
+{
+	Form_pg_index form = index->rd_index;
+
+	if (path->n == 0 || IndexRelationGetNumberOfKeyAttributes(index) != path->n)
+		return false;
+	if (unique && (!form->indisunique || !form->indimmediate))
+		return false;
+	for (int i = 0; i < path->n; i++)
+	{
+		Property	prop = path->column[i];
+
+		if (attno[prop] == InvalidAttrNumber ||
+			form->indkey.values[i] != attno[prop] ||
+			index->rd_opfamily[i] != shape_usual_opfamily(property_type(prop),
+															false) ||
+			index->rd_opcintype[i] != property_type(prop) ||
+			index->rd_indoption[i] != 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The path by whose index an item of a type is told from all others: its key, or
+ * of a copy in users, its place in the list.
+ */
+AccessPath
+leaf_identity_path(Container container, ItemType type)
+{
+	return path_columns[container][type][PATH_KEY].n > 0 ? PATH_KEY : PATH_LIST;
+}
+
+/*
+ * The values of a path's columns in an item, as a key to look it up. Returns
+ * how many; 0 if its leaves have no such path.
+ */
+int
+leaf_path_key(Container container, ItemType type, AccessPath path,
+			  const BlogItem *item, Datum *key)
+{
+	const PathColumns *columns = &path_columns[container][type][path];
+
+	for (int i = 0; i < columns->n; i++)
+		key[i] = item->value[columns->column[i]];
+	return columns->n;
+}
+
+/* The columns of a path; 0 if its leaves have no such path. */
+int
+leaf_path_columns(Container container, ItemType type, AccessPath path,
+				  const Property **column)
+{
+	*column = path_columns[container][type][path].column;
+	return path_columns[container][type][path].n;
+}
+
+/* Has an index a property's column? The id of a post stands for its post_id. */
+static bool
+index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
+{
+	Form_pg_index form = index->rd_index;
+
+	for (int i = 0; i < form->indnkeyatts; i++)
+		if (form->indkey.values[i] != InvalidAttrNumber &&
+			(form->indkey.values[i] == leaf->attno[prop] ||
+			 (type == ITEM_POST && prop == PROP_POST_ID &&
+			  form->indkey.values[i] == leaf->attno[PROP_ID])))
+			return true;
+	return false;
+}
+
+/* Has an index the columns by which an item is told from all others? */
+KeyCover
+leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
+			   Relation index)
+{
+	AccessPath	identity = leaf_identity_path(container, type);
+	const PathColumns *key = &path_columns[container][type][identity];
+
+	for (int i = 0; i < key->n; i++)
+		if (!index_has(leaf, type, index, key->column[i]))
+			return KEY_NOT_COVERED;
+	return IndexRelationGetNumberOfKeyAttributes(index) == key->n ?
+		KEY_COVERED : KEY_COVERED_AND_MORE;
+}
+
+/*
+ * Is an index of a view's leaf one that blogstore has made, or another on the same columns? Any
+ * other could refuse rows, if only because its entries are too long.
+ */
+static bool
+index_is_own(Relation index, const PathColumns *paths, const AttrNumber *attno)
+{
+	if (index->rd_rel->relam != BTREE_AM_OID ||
+		index->rd_index->indisexclusion ||
+		index->rd_index->indnatts != index->rd_index->indnkeyatts ||
+		!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+		return false;
+	for (AccessPath path = 0; path < N_PATHS; path++)
+		if (index_serves(index, &paths[path], false, attno))
+			return true;
+	return false;
+}
+
+/* Could it serve a path, by its columns? The catalog tells: to open it is dearer. */
+static bool
+index_may_serve(Oid relid, const PathColumns *path, const AttrNumber *attno)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(relid));
+	bool		may = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
+
+		may = form->indnkeyatts == path->n;
+		for (int i = 0; i < path->n && may; i++)
+			may = form->indkey.values[i] != InvalidAttrNumber &&
+				form->indkey.values[i] == attno[path->column[i]];
+		ReleaseSysCache(tuple);
+	}
+	return may;
+}
+
+/* Is an index that serves a path of use to who wants another, or all (N_PATHS)? */
+static bool
+path_is_wanted(AccessPath path, AccessPath wanted)
+{
+	return path == wanted || wanted == N_PATHS;
+}
+
+/* Could an index serve a path that is wanted? */
+static bool
+index_may_be_wanted(Oid relid, const PathColumns *paths, AccessPath wanted,
+					const AttrNumber *attno)
+{
+	for (AccessPath path = 0; path < N_PATHS; path++)
+		if (path_is_wanted(path, wanted) && paths[path].n > 0 &&
+			index_may_serve(relid, &paths[path], attno))
+			return true;
+	return false;
+}
+
+/*
+ * Where a leaf has its columns, but for the id of a post, in place of which the post_id stands:
+ * a table that is spread over a cluster has that in all its unique indexes.
+ */
+static void
+columns_by_post_id(AttrNumber *attno, const CachedLeaf *leaf,
+				   Container container, ItemType type)
+{
+	memcpy(attno, leaf->attno, sizeof(leaf->attno));
+	if (container == CONTAINER_POSTS && type == ITEM_POST)
+		attno[PROP_ID] = leaf->attno[PROP_POST_ID];
+}
+
+/*
+ * Which index of rel serves a path, or which serves which path (N_PATHS)? An owner's
+ * predicate is not evaluated.
+ */
+static void
+find_indexes(CachedLeaf *leaf, Relation rel, Container container,
+			 ItemType type, AccessPath wanted)
+{
+	AccessPath	identity = leaf_identity_path(container, type);
+	const PathColumns *paths = path_columns[container][type];
+	List	   *indexes = RelationGetIndexList(rel);
+	AttrNumber	by_post_id[N_PROPERTIES];
+	ListCell   *lc;
+
+	columns_by_post_id(by_post_id, leaf, container, type);
+	foreach(lc, indexes)
+	{
+		Relation	index;
+
+		if (wanted != N_PATHS &&
+			(OidIsValid(leaf->index[wanted]) ||
+			 (!index_may_be_wanted(lfirst_oid(lc), paths, wanted, leaf->attno) &&
+			  !index_may_be_wanted(lfirst_oid(lc), paths, wanted, by_post_id))))
+			continue;
+		index = index_open(lfirst_oid(lc), AccessShareLock);
+		leaf->attached |= index_is_attached(index);
+		if (shape_is_view(container, type) &&
+			!index_is_own(index, paths, leaf->attno))
+			leaf->added_index = RelationGetRelid(index);
+		if (index->rd_index->indisvalid && index->rd_rel->relam == BTREE_AM_OID)
+			for (AccessPath path = 0; path < N_PATHS; path++)
+				if (path_is_wanted(path, wanted) &&
+					!OidIsValid(leaf->index[path]) &&
+					index_has_rows(index, path, leaf->attno) &&
+					(index_serves(index, &paths[path], path == identity,
+								  leaf->attno) ||
+					 index_serves(index, &paths[path], path == identity,
+								  by_post_id)))
+					leaf->index[path] = RelationGetRelid(index);
+		index_close(index, AccessShareLock);
+	}
+	list_free(indexes);
+}
+
+/*
+ * A path that items of a type are read by, of which a leaf has no index; N_PATHS: none. That of a
+ * user's likes by date is the site's to make.
+ */
+AccessPath
+leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
+{
+	for (AccessPath path = 0; path < N_PATHS; path++)
+		if (path_columns[container][type][path].n > 0 &&
+			!OidIsValid(leaf->index[path]) &&
+			!(type == ITEM_LIKE && path == PATH_DATE))
+			return path;
+	return N_PATHS;
+}
+
+/*
+ * Look for the index of a leaf that serves a path; N_PATHS: for all, and whether they run the
+ * owner's code, which who writes to the leaf must know. The leaf has been described, and has no
+ * problem. What is found is known when nothing was invalidated meanwhile.
+ */
+void
+leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
+			  ItemType type, AccessPath path)
+{
+	CachedLeaf	found = *leaf;
+	uint32		before = leaf->changes;
+
+	find_indexes(&found, rel, container, type, path);
+	for (AccessPath one = 0; one <= N_PATHS; one++)
+		found.looked[one] |= one == path || path == N_PATHS;
+	if (leaf->known && leaf->changes == before)
+		*leaf = found;
+}
+
+/*
+ * Fill in where rel has its columns, and what is wrong with it, in the current memory context. What is found out is known when
+ * all of it is, and nothing was invalidated meanwhile.
+ */
+void
+leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
+			  Container container, ItemType type)
+{
+	CachedLeaf	found = {.relid = leaf->relid,.misplaced = leaf->misplaced};
+	uint32		before = leaf->changes;
+
+	found.problem = shape_table_problem(leaf->relid, RELKIND_RELATION, owner);
+	if (found.problem == NULL)
+		found.problem = shape_columns(&found, rel, container, type);
+	if (found.problem == NULL && shape_is_view(container, type))
+		found.unwritable = shape_view_problem(rel, container);
+	found.attached = code_is_attached(rel);
+	found.changes = leaf->changes;
+	found.known = found.changes == before;
+	*leaf = found;
+}

@@ -1,0 +1,145 @@
+/*
+ * layout.h
+ *		The layout: what containers there are, and what partitions they have.
+ *
+ * A container is split into partitions by the hash of its key, and each partition
+ * into leaves by the type of item. Above storage/layout/ and storage/rows/ nobody sees
+ * leaves, and partitions are numbers:
+ *
+ *		for (int p = partition_first(container, type); p != NO_PARTITION;
+ *			 p = partition_after(container, type, p))
+ */
+#ifndef BLOGSTORE_LAYOUT_H
+#define BLOGSTORE_LAYOUT_H
+
+#include "cluster/citus/citus.h"
+#include "storage/blog_item.h"
+
+#include "access/attnum.h"
+#include "access/xact.h"
+#include "storage/lock.h"
+#include "utils/relcache.h"
+
+/* layout_cache.c */
+extern bool layout_spread;		/* as far as is known, see layout_is_spread() */
+extern bool layout_known;
+extern bool layout_look_if_spread(void);
+extern void layout_init(void);
+extern uint64 layout_loads(void);	/* how often a layout was read */
+extern uint64 layout_invalidations(void);	/* how often one may have changed */
+
+/* Grows whenever the numbers of partitions may have become others. */
+static inline uint64
+layout_stamp(void)
+{
+	return layout_loads() + layout_invalidations();
+}
+
+/* Are the containers spread over the nodes of a cluster? Asked by each request. */
+static inline bool
+layout_is_spread(void)
+{
+	Assert(IsTransactionState());
+	return layout_known ? layout_spread : layout_look_if_spread();
+}
+
+/*
+ * The tables by which SQL names items. On one machine users and copies of posts lie in one
+ * table, where their type tells them apart. On a cluster users have a table of their own,
+ * EVERYONE_SQL, all of which is on every node.
+ */
+#define EVERYONE_TABLE "user_items"
+#define EVERYONE_SQL BLOGSTORE_SCHEMA "." EVERYONE_TABLE
+#define USERS_SQL BLOGSTORE_SCHEMA ".users"
+#define COPIES_SQL BLOGSTORE_SCHEMA ".users"
+#define POSTS_SQL BLOGSTORE_SCHEMA ".posts"
+#define FEED_SQL BLOGSTORE_SCHEMA ".feed"
+
+/* table_shape.c: whose a table is, and columns of open tables */
+extern Oid	shape_table_owner(Oid relid);
+extern AttrNumber shape_column(Relation rel, const char *name);
+
+/* table_shape.c: tables that blogstore alone writes */
+extern bool shape_is_view(Container container, ItemType type);
+extern char *shape_addition(Relation rel, const char *own_check);
+
+/* required_values.c: the properties that an item of a type must have, as bits */
+extern uint32 item_required(ItemType type);
+extern void item_require_values(const BlogItem *item, ItemType type);
+
+/* table_identity.c: from a table to what it holds */
+extern Oid	table_lookup(const char *name);
+extern bool table_container(Oid table, Container *container);
+extern bool table_takes(Oid table, ItemType type);
+extern bool table_holds_everyone(const char *name);
+
+/* shared_hints.c: room in shared memory, for who sets that up */
+extern Size layout_hints_size(void);
+extern void layout_hints_attach(void *memory, bool fresh);
+
+/* layout_cache.c, containers.c: tables of the containers, for who makes SQL or DDL */
+extern Oid	container_table_lookup(Container container);
+extern Oid	container_table_oid(Container container);
+extern const char *container_table_problem(Container container, Oid relid);
+
+/* containers.c: what containers there are */
+extern bool container_exists(void);
+extern bool container_any_exists(void);
+extern bool container_usable(Container container);
+extern void container_require(void);
+extern void container_require_columns(Container container);
+extern bool container_has_property(Container container, Property prop);
+extern Oid	container_owner(void);
+extern void container_lock(Container container, bool write);
+extern void container_lock_all(bool write);
+extern int64 container_layout(void);
+
+/* containers.c: what partitions a container has on this server */
+#define NO_PARTITION (-1)
+#define FEED_PARTITION 0		/* the feed's only partition: the feed has no key */
+
+extern int	partition_of(Container container, ItemType type,
+						 const pg_uuid_t *key);
+extern int	partition_first(Container container, ItemType type);
+extern Oid	partition_shard(Container container, int partition);
+extern int	partition_after(Container container, ItemType type, int partition);
+extern int	partition_from(Container container, ItemType type, int number);
+extern int	partition_count(Container container, ItemType type);
+extern bool container_is_spread(Container container);
+extern void container_require_cluster(const char *caller);
+extern bool container_shard(Container container, const pg_uuid_t *key,
+							Shard *shard);
+extern const ShardMap *container_shards(Container container);
+extern void container_hold(Container container, const pg_uuid_t *key,
+						   Shard *shard);
+extern bool container_hold_here(Container container, const pg_uuid_t *key);
+extern bool container_is_here(Container container, const pg_uuid_t *key);
+extern int	container_hold_all(Container container);
+extern void container_let_go_all(Container container, int n);
+extern bool container_held_by_caller(bool held);
+extern bool container_is_held_by_caller(void);
+extern void container_let_go(Container container, const Shard *shard);
+
+/* leaf.c: what items a partition can have, and in which table (InvalidOid: none) */
+extern Oid	partition_leaf(Container container, ItemType type, int partition);
+extern int	partition_of_items(Container container, ItemType type,
+							   const pg_uuid_t *key);
+extern bool partition_has_path(Container container, ItemType type,
+							   int partition, AccessPath path);
+extern bool partition_exists_for(Container container, ItemType type,
+								 const pg_uuid_t *key);
+extern VirtualTransactionId *partition_writers(Container container,
+											   ItemType type, int partition);
+extern int64 item_estimate(Container container, ItemType type);
+
+/* leaf.c: can code be run that the owner has attached? */
+extern void table_require_served(Oid relid, bool write);
+extern void container_require_served(Container container, bool write);
+extern List *container_unpinned(Container container);
+
+/* container_damage.c: is all there, and can it be served? */
+extern void container_require_whole(Container container);
+extern bool containers_check(void);
+
+
+#endif							/* BLOGSTORE_LAYOUT_H */

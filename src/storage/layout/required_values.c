@@ -1,0 +1,122 @@
+/*
+ * required_values.c
+ *		The values that items must have, and the error where one is missing.
+ *
+ * blogstore makes the columns of these values NOT NULL. The owner may alter that, and it says
+ * nothing about rows that only an older snapshot shows, so each item is checked when it is read.
+ *
+ * Runs in any process.
+ */
+#include "postgres.h"
+
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+#include "storage/layout/layout_cache.h"
+
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/rel.h"
+
+#define BIT(prop) (UINT32_C(1) << (prop))
+
+/* The properties that an item of a type must have. */
+uint32
+item_required(ItemType type)
+{
+	static const uint32 required[N_ITEM_TYPES] = {
+		[ITEM_USER] = BIT(PROP_ID) | BIT(PROP_USER_ID) | BIT(PROP_USERNAME) |
+		BIT(PROP_CREATION_DATE),
+		[ITEM_POST] = BIT(PROP_ID) | BIT(PROP_POST_ID) | BIT(PROP_USER_ID) |
+		BIT(PROP_USER_USERNAME) | BIT(PROP_TITLE) | BIT(PROP_CONTENT) |
+		BIT(PROP_COMMENT_COUNT) | BIT(PROP_LIKE_COUNT) | BIT(PROP_CREATION_DATE),
+		[ITEM_COMMENT] = BIT(PROP_ID) | BIT(PROP_POST_ID) | BIT(PROP_USER_ID) |
+		BIT(PROP_USER_USERNAME) | BIT(PROP_CONTENT) | BIT(PROP_CREATION_DATE),
+		[ITEM_LIKE] = BIT(PROP_ID) | BIT(PROP_POST_ID) | BIT(PROP_USER_ID) |
+		BIT(PROP_USER_USERNAME) | BIT(PROP_CREATION_DATE),
+		[ITEM_DELTA] = BIT(PROP_ID) | BIT(PROP_POST_ID) |
+		BIT(PROP_COMMENT_COUNT) | BIT(PROP_LIKE_COUNT)
+	};
+
+	return required[type];
+}
+
+/* The properties that say which item one of a type is, and whose. */
+uint32
+item_identity(Container container, ItemType type)
+{
+	switch (type)
+	{
+		case ITEM_USER:
+			return BIT(PROP_USER_ID);
+		case ITEM_POST:
+			return BIT(PROP_ID) | BIT(PROP_POST_ID) | BIT(PROP_USER_ID) |
+				BIT(PROP_CREATION_DATE);
+		case ITEM_COMMENT:
+			return BIT(PROP_ID) | BIT(PROP_POST_ID) | BIT(PROP_USER_ID);
+		case ITEM_LIKE:
+			return BIT(PROP_POST_ID) | BIT(PROP_USER_ID);
+		case ITEM_DELTA:
+			return BIT(PROP_ID) | BIT(PROP_POST_ID);
+	}
+	return 0;
+}
+
+/*
+ * The properties of a locked item that the code which locked it works with. A
+ * copy needs no more than its place, because the worker writes all else anew.
+ */
+uint32
+item_worked_with(Container container, ItemType type)
+{
+	uint32		identity = item_identity(container, type);
+
+	if (type == ITEM_USER)
+		return identity | BIT(PROP_USERNAME);
+	if (container == CONTAINER_POSTS &&
+		(type == ITEM_POST || type == ITEM_DELTA))
+		return identity | BIT(PROP_COMMENT_COUNT) | BIT(PROP_LIKE_COUNT);
+	return identity;
+}
+
+/* An item's name in messages. */
+static char *
+describe_item(const BlogItem *item, ItemType type)
+{
+	Property	key = PROP_ID;
+
+	if (type == ITEM_USER)
+		key = PROP_USER_ID;
+	else if (type == ITEM_POST && !item->isnull[PROP_POST_ID])
+		key = PROP_POST_ID;
+	if (item->isnull[key])
+		return psprintf("a %s without %s", item_type_name(type),
+						property_column(key));
+	return psprintf("%s %s", item_type_name(type),
+					DatumGetCString(DirectFunctionCall1(uuid_out,
+														item->value[key])));
+}
+
+/*
+ * Check that an item has a value for each of the properties in needed. leaf:
+ * the table that the item was read from; NULL: unknown. Errors: 22004, which
+ * names table and column as a NOT NULL constraint's error does.
+ */
+void
+item_require(Relation leaf, const BlogItem *item, ItemType type, uint32 needed)
+{
+	for (Property prop = 0; needed >> prop != 0; prop++)
+		if ((needed & BIT(prop)) && item->isnull[prop])
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("%s has no %s", describe_item(item, type),
+							property_column(prop)),
+					 errhint("Write a value there; blogstore.verify() lists all such items."),
+					 leaf ? errtablecolname(leaf, property_column(prop)) : 0));
+}
+
+/* Check that an item has all values that its type must have. Errors: 22004. */
+void
+item_require_values(const BlogItem *item, ItemType type)
+{
+	item_require(NULL, item, type, item_required(type));
+}

@@ -1,0 +1,154 @@
+/*
+ * index_entries.c
+ *		Index entries of many rows, inserted in the order of each index.
+ *
+ * Rows can come in the order of one index at most. Entries of the others would each
+ * come to another page: pages are read and split here and there, and end up two
+ * thirds full. So what a bulk insert writes into a leaf with several indexes is
+ * sorted for each of them first, and inserted when the leaf is done. An index that
+ * was empty is then as dense as one that is built anew, and of one that was not,
+ * each page is visited once.
+ *
+ * Runs in backends and in the worker, in a transaction with an active snapshot.
+ */
+#include "postgres.h"
+
+#include "storage/rows/row_writer.h"
+
+#include "access/genam.h"
+#include "access/itup.h"
+#include "catalog/index.h"
+#include "catalog/pg_am.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/rel.h"
+#include "utils/tuplesort.h"
+
+struct IndexEntries
+{
+	ItemWriter *writer;
+	int			n;				/* of its indexes */
+	Tuplesortstate *sort[FLEXIBLE_ARRAY_MEMBER];
+};
+
+/*
+ * Can entries of an index be made of a row's columns alone, and inserted by nothing
+ * but a call of the access method (ExecInsertIndexTuples())? A predicate that is not its
+ * owner's code (index_is_attached()) is evaluated for each row.
+ */
+static bool
+index_is_plain(Relation index, const IndexInfo *info)
+{
+	return index->rd_rel->relam == BTREE_AM_OID &&
+		info->ii_Expressions == NIL &&
+		info->ii_ExclusionOps == NULL && info->ii_ReadyForInserts &&
+		index->rd_index->indimmediate;
+}
+
+/*
+ * Begin to gather entries of rows that come into a writer's leaf. NULL if there is no
+ * use in it, or if an index needs more: one index alone is that in whose order
+ * rows come. Allocates in the current context.
+ */
+IndexEntries *
+index_entries_begin(ItemWriter *writer)
+{
+	ResultRelInfo *rri = writer->rri;
+	int			n = rri->ri_NumIndices;
+	IndexEntries *entries;
+
+	if (n < 2 || writer->guard != NULL)
+		return NULL;
+	for (int i = 0; i < n; i++)
+		if (!index_is_plain(rri->ri_IndexRelationDescs[i],
+							rri->ri_IndexRelationInfo[i]))
+			return NULL;
+	entries = palloc(offsetof(IndexEntries, sort) +
+					 sizeof(Tuplesortstate *) * n);
+	entries->writer = writer;
+	entries->n = n;
+	for (int i = 0; i < n; i++)
+		entries->sort[i] = tuplesort_begin_index_btree(writer->leaf.rel,
+													   rri->ri_IndexRelationDescs[i],
+													   false, false,
+													   Max(maintenance_work_mem / n, 64),
+													   NULL, TUPLESORT_NONE);
+	return entries;
+}
+
+/* Has a row an entry in an index? */
+static bool
+has_entry(EState *estate, IndexInfo *info, TupleTableSlot *slot)
+{
+	ExprContext *econtext = GetPerTupleExprContext(estate);
+
+	if (info->ii_Predicate == NIL)
+		return true;
+	if (info->ii_PredicateState == NULL)
+		info->ii_PredicateState = ExecPrepareQual(info->ii_Predicate, estate);
+	econtext->ecxt_scantuple = slot;
+	return ExecQual(info->ii_PredicateState, econtext);
+}
+
+/* Gather the entries of a row that was inserted. */
+void
+index_entries_add(IndexEntries *entries, TupleTableSlot *slot)
+{
+	ResultRelInfo *rri = entries->writer->rri;
+
+	for (int i = 0; i < entries->n; i++)
+	{
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+
+		if (!has_entry(entries->writer->estate, rri->ri_IndexRelationInfo[i],
+					   slot))
+			continue;
+		FormIndexDatum(rri->ri_IndexRelationInfo[i], slot,
+					   entries->writer->estate, values, isnull);
+		tuplesort_putindextuplevalues(entries->sort[i],
+									  rri->ri_IndexRelationDescs[i],
+									  &slot->tts_tid, values, isnull);
+	}
+}
+
+/* Insert the entries of one index. Errors: 23505. */
+static void
+insert_sorted(ItemWriter *writer, Relation index, IndexInfo *info,
+			  Tuplesortstate *sort)
+{
+	IndexUniqueCheck check = info->ii_Unique ? UNIQUE_CHECK_YES :
+		UNIQUE_CHECK_NO;
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
+	IndexTuple	entry;
+
+	tuplesort_performsort(sort);
+	while ((entry = tuplesort_getindextuple(sort, true)) != NULL)
+	{
+		ItemPointerData tid = entry->t_tid;
+		Datum		values[INDEX_MAX_KEYS];
+		bool		isnull[INDEX_MAX_KEYS];
+
+		CHECK_FOR_INTERRUPTS();
+		index_deform_tuple(entry, RelationGetDescr(index), values, isnull);
+		(void) index_insert(index, values, isnull, &tid, writer->leaf.rel,
+							check, false, info);
+		ResetPerTupleExprContext(writer->estate);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* Insert all that was gathered. Errors: 23505. */
+void
+index_entries_end(IndexEntries *entries)
+{
+	ResultRelInfo *rri = entries->writer->rri;
+
+	for (int i = 0; i < entries->n; i++)
+	{
+		insert_sorted(entries->writer, rri->ri_IndexRelationDescs[i],
+					  rri->ri_IndexRelationInfo[i], entries->sort[i]);
+		tuplesort_end(entries->sort[i]);
+	}
+	pfree(entries);
+}

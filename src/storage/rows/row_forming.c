@@ -1,0 +1,182 @@
+/*
+ * row_forming.c
+ *		Forming the rows that are written: an item's properties, the columns that
+ *		the owner has added, what constraints say.
+ *
+ * Rows are formed in the per-tuple context, what is prepared for all of them in
+ * the writer's. Runs where writers do (row_writer.c).
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "storage/blog_item.h"
+#include "storage/layout/leaf.h"
+#include "storage/rows/row_writer.h"
+
+#include "access/sysattr.h"
+#include "commands/trigger.h"
+#include "executor/nodeModifyTable.h"
+#include "rewrite/rewriteHandler.h"
+#include "utils/builtins.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+/* Put an item's properties into a slot to write, over what is there. */
+static void
+writer_fill(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
+{
+	writer->estate->es_snapshot = GetActiveSnapshot();
+	for (int p = 0; p < N_PROPERTIES; p++)
+	{
+		AttrNumber	att = writer->leaf.attno[p];
+
+		if (att == InvalidAttrNumber)
+			continue;
+		slot->tts_values[att - 1] = item->value[p];
+		slot->tts_isnull[att - 1] = item->isnull[p];
+	}
+	ExecStoreVirtualTuple(slot);
+	slot->tts_tableOid = RelationGetRelid(writer->leaf.rel);
+}
+
+/* Prepare the defaults of columns that the owner has added. */
+static void
+writer_prepare_defaults(ItemWriter *writer)
+{
+	TupleDesc	desc = RelationGetDescr(writer->leaf.rel);
+	MemoryContext old = MemoryContextSwitchTo(writer->context);
+
+	writer->default_of = palloc0(desc->natts * sizeof(ExprState *));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		Node	   *expr = NULL;
+
+		/* what writes views runs nothing of the owner's */
+		if ((att->atthasdef || att->attidentity) && !att->attisdropped &&
+			!att->attgenerated && !shape_is_view(writer->container, writer->type))
+			expr = build_column_default(writer->leaf.rel, i + 1);
+		if (expr != NULL)
+			writer->default_of[i] = ExecPrepareExpr((Expr *) expr,
+													writer->estate);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* Columns that have defaults get them, all others NULL. */
+static void
+writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
+{
+	ExprContext *econtext = GetPerTupleExprContext(writer->estate);
+
+	if (writer->default_of == NULL)
+		writer_prepare_defaults(writer);
+	ExecClearTuple(slot);
+	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
+	{
+		slot->tts_values[i] = (Datum) 0;
+		slot->tts_isnull[i] = true;
+		if (writer->default_of[i] != NULL)
+			slot->tts_values[i] = ExecEvalExpr(writer->default_of[i], econtext,
+											   &slot->tts_isnull[i]);
+	}
+}
+
+/*
+ * Generated columns, NOT NULL and CHECK constraints, the partition bound. If the
+ * leaf was found by the bound, under the lock on it, only what a trigger has
+ * changed can lie outside.
+ */
+static void
+writer_check(ItemWriter *writer, TupleTableSlot *slot)
+{
+	Relation	rel = writer->leaf.rel;
+
+	if (rel->rd_att->constr && rel->rd_att->constr->has_generated_stored)
+		ExecComputeStoredGenerated(writer->rri, writer->estate, slot,
+								   CMD_INSERT);
+	if (rel->rd_att->constr)
+		ExecConstraints(writer->rri, slot, writer->estate);
+	if (!writer->by_key ||
+		(writer->triggers && rel->trigdesc->trig_insert_before_row))
+		ExecPartitionCheck(writer->rri, slot, writer->estate, true);
+}
+
+/* A BEFORE trigger returned NULL: what was promised would not be so. */
+void
+writer_suppressed(ItemWriter *writer)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
+			 errmsg("a trigger on \"%s\" suppressed a change of an item",
+					RelationGetRelationName(writer->leaf.rel)),
+			 errhint("Raise an error in the trigger to refuse a change.")));
+}
+
+/*
+ * Fire the BEFORE INSERT triggers. What is looked up about their functions is kept in the
+ * current memory context, which has to last as long as the writer.
+ */
+static void
+writer_fire_before(ItemWriter *writer, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(writer->context);
+
+	if (!ExecBRInsertTriggers(writer->estate, writer->rri, slot))
+		writer_suppressed(writer);
+	MemoryContextSwitchTo(old);
+}
+
+/* Make a slot the row to insert for an item, in the per-tuple context. */
+void
+writer_form(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
+{
+	writer_fill_defaults(writer, slot);
+	writer_fill(writer, slot, item);
+	if (writer->triggers && writer->rri->ri_TrigDesc->trig_insert_before_row)
+		writer_fire_before(writer, slot);
+	writer_check(writer, slot);
+}
+
+/*
+ * The columns that an update changes, as the server wants them: triggers on
+ * some columns (UPDATE OF) fire by them, and indexes on others take it for a
+ * mere new version.
+ */
+static Bitmapset *
+changed_columns(ItemWriter *writer, const BlogItem *item)
+{
+	BlogItem	there;
+	Bitmapset  *columns = NULL;
+
+	(void) item_from_slot(&there, writer->found, writer->leaf.attno);
+	for (Property p = 0; p < N_PROPERTIES; p++)
+	{
+		AttrNumber	att = writer->leaf.attno[p];
+
+		if (att != InvalidAttrNumber && !item_same(&there, item, p))
+			columns = bms_add_member(columns,
+									 att - FirstLowInvalidHeapAttributeNumber);
+	}
+	return columns;
+}
+
+/*
+ * Make a slot the row to write for the locked item, and tell the executor's
+ * state which columns change, until the per-tuple context is reset.
+ */
+void
+writer_form_update(ItemWriter *writer, TupleTableSlot *slot,
+				   const BlogItem *item)
+{
+	int			natts = slot->tts_tupleDescriptor->natts;
+
+	ExecClearTuple(slot);
+	slot_getallattrs(writer->found);
+	memcpy(slot->tts_values, writer->found->tts_values, natts * sizeof(Datum));
+	memcpy(slot->tts_isnull, writer->found->tts_isnull, natts * sizeof(bool));
+	writer_fill(writer, slot, item);
+	/* while no column is known to change, so that it prepares all for good */
+	(void) ExecGetExtraUpdatedCols(writer->rri, writer->estate);
+	compat_set_updated_columns(writer->estate, changed_columns(writer, item));
+}

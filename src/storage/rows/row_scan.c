@@ -1,0 +1,373 @@
+/*
+ * row_scan.c
+ *		Reading items: by key, and as a list.
+ *
+ * One leaf and one index are opened for a call, and tuples are read through
+ * the index and table access methods. Lists are read backward (newest first) or
+ * forward from a cursor, which enters the index as a row comparison
+ * ((creation_date, id) < (date, id), or >), so that a page costs its own length
+ * however many items lie on the cursor's other side.
+ *
+ * Runs in any process; reads need an active transaction and a snapshot.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/row_scan.h"
+#include "storage/rows/row_tuple.h"
+#include "storage/rows/rows.h"
+
+#include "access/relscan.h"
+#include "access/skey.h"
+#include "access/stratnum.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "executor/instrument.h"
+#include "storage/lmgr.h"
+#include "utils/fmgroids.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+/* The equality keys of a path; all key columns but dates are uuids. */
+static int
+scan_equal_keys(ItemScan *scan, const Datum *key, int nkeys)
+{
+	Assert(nkeys <= MAX_KEYS);
+	for (int i = 0; i < nkeys; i++)
+	{
+		AttrNumber	att = scan->index->rd_index->indkey.values[i];
+		bool		date = att == scan->leaf.attno[PROP_CREATION_DATE];
+
+		ScanKeyInit(&scan->keys[i], i + 1, BTEqualStrategyNumber,
+					date ? F_TIMESTAMPTZ_EQ : F_UUID_EQ, key[i]);
+	}
+	return nkeys;
+}
+
+/*
+ * Make keys[n] a row comparison of the index columns from n + 1 on with the
+ * members in row, as ExecIndexBuildScanKeys() would build it.
+ */
+static void
+scan_row_key(ItemScan *scan, int n, int nmembers, StrategyNumber strategy,
+			 const Datum *value)
+{
+	ScanKey		header = &scan->keys[n];
+
+	for (int i = 0; i < nmembers; i++)
+	{
+		AttrNumber	att = scan->index->rd_index->indkey.values[n + i];
+		bool		date = att == scan->leaf.attno[PROP_CREATION_DATE];
+
+		ScanKeyEntryInitialize(&scan->row[i],
+							   SK_ROW_MEMBER |
+							   (i == nmembers - 1 ? SK_ROW_END : 0),
+							   n + i + 1, strategy, InvalidOid, InvalidOid,
+							   date ? F_TIMESTAMPTZ_CMP : F_UUID_CMP, value[i]);
+	}
+	memset(header, 0, sizeof(ScanKeyData));
+	header->sk_flags = SK_ROW_HEADER;
+	header->sk_attno = n + 1;
+	header->sk_strategy = strategy;
+	header->sk_argument = PointerGetDatum(scan->row);
+}
+
+/* The key (creation_date, id) < or > cursor on index columns n + 1 and n + 2. */
+static void
+scan_cursor_key(ItemScan *scan, int n, const Cursor *cursor)
+{
+	Datum		value[] = {
+		TimestampTzGetDatum(cursor->date), UUIDPGetDatum(&cursor->id)
+	};
+
+	scan_row_key(scan, n, 2, ScanDirectionIsBackward(scan->direction) ?
+				 BTLessStrategyNumber : BTGreaterStrategyNumber, value);
+}
+
+/*
+ * Let the scan's items lack values, but for those by which an item is found and
+ * told from others: for who writes all else anew, or takes the item away.
+ */
+static void
+scan_identity(ItemScan *scan, Container container)
+{
+	uint32		needed = item_identity(container, scan->type);
+
+	for (int i = 0; i < scan->ncolumns; i++)
+		needed |= UINT32_C(1) << scan->column[i];
+	scan->needed &= needed;
+}
+
+/* Open the index of a leaf that is open, and the slot to read into. */
+static ItemScan *
+scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
+{
+	ItemScan   *scan = palloc(sizeof(ItemScan));
+
+	scan->path = query->path;
+	scan->filter = NULL;
+	scan->desc = NULL;
+	read_ahead_begin(&scan->ahead, query->rows, query->parts);
+	scan->leaf = *leaf;
+	scan->index = leaf_open_index(&scan->leaf, query->container, query->type,
+								  scan->path);
+	scan->direction = query->backward ? BackwardScanDirection :
+		ForwardScanDirection;
+	scan->hidden = query->shown && query->type != ITEM_LIKE ?
+		scan->leaf.attno[PROP_HIDDEN] : InvalidAttrNumber;
+	scan->type = query->type;
+	scan->needed = item_required(query->type);
+	scan->ncolumns = leaf_path_columns(query->container, query->type,
+									   scan->path, &scan->column);
+	if (query->identity)
+		scan_identity(scan, query->container);
+	scan->slot = table_slot_create(scan->leaf.rel, NULL);
+	return scan;
+}
+
+/* Open a leaf to read. */
+static ItemScan *
+scan_open(const ItemQuery *query)
+{
+	OpenLeaf	leaf;
+
+	leaf_open(&leaf, &(LeafWanted) {
+		.container = query->container, .type = query->type,
+		.key = query->partition_key, .partition = query->partition,
+		.path = query->path
+	}, AccessShareLock);
+	return scan_leaf(&leaf, query);
+}
+
+/*
+ * Reads by an MVCC snapshot leave predicate locks in a serializable transaction
+ * (SerializationNeededForRead()): to leave none, read everything there, and show
+ * what the snapshot would.
+ */
+static Snapshot
+scan_without_locks(ItemScan *scan, Snapshot snapshot)
+{
+	if (!IsolationIsSerializable() || !IsMVCCSnapshot(snapshot))
+		return snapshot;
+	scan->filter = snapshot;
+	return SnapshotAny;
+}
+
+/*
+ * The key for items behind a place: index columns from n + 1 on.
+ */
+static void
+scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
+{
+	Datum		value[MAX_PATH_COLUMNS];
+
+	scan->after = *after;
+	for (int i = n; i < scan->ncolumns; i++)
+		value[i] = scan->column[i] == PROP_CREATION_DATE ?
+			TimestampTzGetDatum(scan->after.date) :
+			UUIDPGetDatum(i == 0 ? &scan->after.first : &scan->after.last);
+	/* a row of one column is none; that is always a uuid here */
+	if (scan->ncolumns - n == 1)
+		ScanKeyInit(&scan->keys[n], n + 1, BTGreaterStrategyNumber, F_UUID_GT,
+					value[n]);
+	else
+		scan_row_key(scan, n, scan->ncolumns - n, BTGreaterStrategyNumber,
+					 &value[n]);
+}
+
+/* Enter the index. */
+static ItemScan *
+scan_start(ItemScan *scan, const ItemQuery *query)
+{
+	Snapshot	snapshot = query->snapshot ? query->snapshot :
+		GetActiveSnapshot();
+	int			n = scan_equal_keys(scan, query->key, query->nkeys);
+
+	if (query->cursor != NULL && query->cursor->valid)
+		scan_cursor_key(scan, n++, query->cursor);
+	if (query->after != NULL && query->after->valid)
+		scan_after_key(scan, n++, query->after);
+	if (query->no_predicate_locks)
+		snapshot = scan_without_locks(scan, snapshot);
+	scan->desc = compat_index_beginscan(scan->leaf.rel, scan->index, snapshot,
+										n);
+	index_rescan(scan->desc, scan->keys, n, NULL, 0);
+	return scan;
+}
+
+/* Begin a scan. Errors: 55000 if its leaf cannot be read. */
+ItemScan *
+item_scan_begin(const ItemQuery *query)
+{
+	return scan_start(scan_open(query), query);
+}
+
+/* Begin a scan again in the same leaf, with another key of as many columns. */
+void
+item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
+{
+	ExecClearTuple(scan->slot);
+	read_ahead_again(&scan->ahead);
+	index_rescan(scan->desc, scan->keys, scan_equal_keys(scan, key, nkeys),
+				 NULL, 0);
+}
+
+/*
+ * Begin a scan that is kept for many keys, or begin it again with the query's key if
+ * that lies in the same leaf; *scan is NULL at first. The queries differ in nothing but
+ * their keys.
+ */
+void
+item_scan_look(ItemScan **scan, const ItemQuery *query)
+{
+	int			partition = partition_of_items(query->container, query->type,
+											   query->partition_key);
+
+	if (*scan != NULL && (*scan)->partition == partition &&
+		(*scan)->stamp == layout_stamp())
+	{
+		item_scan_again(*scan, query->key, query->nkeys);
+		return;
+	}
+	if (*scan != NULL)
+		item_scan_end(*scan);
+	*scan = NULL;
+	*scan = item_scan_begin(query);
+	(*scan)->partition = partition;
+	(*scan)->stamp = layout_stamp();
+}
+
+/*
+ * Begin a scan of a leaf that is open, and stays so. The lock on the index lasts to the
+ * end of the transaction, as the one on the leaf does.
+ */
+ItemScan *
+leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)
+{
+	OpenLeaf	again = *leaf;
+
+	if (OidIsValid(leaf->index[query->path]))
+		LockRelationOid(leaf->index[query->path], AccessShareLock);
+	RelationIncrementReferenceCount(again.rel);
+	again.lockmode = NoLock;
+	return scan_start(scan_leaf(&again, query), query);
+}
+
+/*
+ * Check that the item which a scan by identity has found has all values that it must have.
+ * Errors: 22004.
+ */
+void
+item_scan_require(const ItemScan *scan, const BlogItem *item)
+{
+	item_require(scan->leaf.rel, item, scan->type, item_required(scan->type));
+}
+
+/* The place of the scan's present item. */
+void
+item_scan_place(const ItemScan *scan, ItemPlace *place)
+{
+	BlogItem	item;
+
+	(void) item_from_slot(&item, scan->slot, scan->leaf.attno);
+	memset(place, 0, sizeof(*place));
+	place->valid = true;
+	place->first = *item_uuid(&item, scan->column[0]);
+	for (int i = 1; i < scan->ncolumns; i++)
+		if (scan->column[i] == PROP_CREATION_DATE)
+			place->date = item_date(&item);
+		else
+			place->last = *item_uuid(&item, scan->column[i]);
+}
+
+/* Return the leaf and the index that a scan reads; EXPLAIN shows them. */
+void
+item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index)
+{
+	*leaf = RelationGetRelid(scan->leaf.rel);
+	*index = RelationGetRelid(scan->index);
+}
+
+/* Is the present version one of an item that is to be passed by? */
+static inline bool
+scan_passes_by(const ItemScan *scan)
+{
+	bool		isnull;
+	Datum		hidden;
+
+	if (scan->hidden == InvalidAttrNumber)
+		return false;
+	hidden = slot_getattr(scan->slot, scan->hidden, &isnull);
+	return !isnull && DatumGetBool(hidden);
+}
+
+/* The next version that shows, whatever its values; false: there are no more. */
+bool
+item_scan_advance(ItemScan *scan)
+{
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!read_ahead_next(scan) &&
+			(scan->ahead.ended ||
+			 !index_getnext_slot(scan->desc, scan->direction, scan->slot)))
+			return false;
+		scan->ahead.given++;
+		if (unlikely(scan->ahead.reads != pgBufferUsage.shared_blks_read))
+			read_ahead(scan);
+	} while ((scan->filter != NULL && !item_scan_shown(scan, scan->filter)) ||
+			 scan_passes_by(scan));
+	return true;
+}
+
+/*
+ * The next item that shows; its values hold until the next call. Errors: 22004 if the item
+ * lacks a value.
+ */
+bool
+item_scan_next(ItemScan *scan, BlogItem *out)
+{
+	uint32		missing;
+
+	if (!item_scan_advance(scan))
+		return false;
+	missing = item_from_slot(out, scan->slot, scan->leaf.attno) & scan->needed;
+	if (unlikely(missing != 0))
+		item_require(scan->leaf.rel, out, scan->type, missing);
+	return true;
+}
+
+/* Does a snapshot show the present item? */
+bool
+item_scan_shown(ItemScan *scan, Snapshot snapshot)
+{
+	return table_tuple_satisfies_snapshot(scan->leaf.rel, scan->slot, snapshot);
+}
+
+/* The slot that a scan reads into: the present item's tuple. */
+TupleTableSlot *
+item_scan_slot(ItemScan *scan)
+{
+	return scan->slot;
+}
+
+/* The leaf that a scan reads. */
+Relation
+item_scan_relation(ItemScan *scan)
+{
+	return scan->leaf.rel;
+}
+
+/* End a scan, and release its locks on leaf and index. */
+void
+item_scan_end(ItemScan *scan)
+{
+	ExecDropSingleTupleTableSlot(scan->slot);
+	read_ahead_end(&scan->ahead);
+	index_endscan(scan->desc);
+	index_close(scan->index, scan->leaf.lockmode);
+	leaf_close(&scan->leaf, false);
+	pfree(scan);
+}

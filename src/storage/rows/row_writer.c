@@ -1,0 +1,346 @@
+/*
+ * row_writer.c
+ *		Writing items: open a leaf, lock, update, delete. row_insert.c inserts.
+ *
+ * As the logical replication apply worker does (execReplication.c): the leaf
+ * is written directly, and user triggers, generated columns, constraints and
+ * all indexes are served.
+ *
+ * Writers nest, and must be closed in reverse order. Runs in backends and in
+ * the worker, in a transaction with an active snapshot.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/worker_hooks.h"
+#include "storage/attached_code/attached_code.h"
+#include "storage/blog_item.h"
+#include "storage/layout/leaf.h"
+#include "storage/rows/row_tuple.h"
+#include "storage/rows/row_writer.h"
+#include "storage/rows/rows.h"
+
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "commands/trigger.h"
+#include "storage/lmgr.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+static void
+open_index(ResultRelInfo *rri, Oid relid)
+{
+	Relation	index = index_open(relid, RowExclusiveLock);
+
+	rri->ri_IndexRelationDescs[rri->ri_NumIndices] = index;
+	rri->ri_IndexRelationInfo[rri->ri_NumIndices++] = BuildIndexInfo(index);
+}
+
+/* Open the leaf's indexes (ExecOpenIndices()), but for one. */
+static void
+open_indexes_but(ItemWriter *writer, Oid closed)
+{
+	ResultRelInfo *rri = writer->rri;
+	List	   *indexes = RelationGetIndexList(writer->leaf.rel);
+	int			n = list_length(indexes);
+	ListCell   *lc;
+
+	rri->ri_IndexRelationDescs = palloc(sizeof(Relation) * Max(n, 1));
+	rri->ri_IndexRelationInfo = palloc(sizeof(IndexInfo *) * Max(n, 1));
+	foreach(lc, indexes)
+		if (lfirst_oid(lc) != closed)
+			open_index(rri, lfirst_oid(lc));
+		else
+			writer->closed = closed;
+	list_free(indexes);
+	writer->indexes = true;
+}
+
+/* Open the leaf's indexes, but that of replies, which has entries of few rows. */
+void
+writer_open_indexes(ItemWriter *writer)
+{
+	MemoryContext old;
+
+	if (writer->indexes)
+		return;
+	old = MemoryContextSwitchTo(writer->context);
+	open_indexes_but(writer, writer->leaf.index[PATH_REPLIES]);
+	MemoryContextSwitchTo(old);
+}
+
+/*
+ * Open the indexes that a row needs which is written anew, unless its version is HOT;
+ * NULL: that any row may need.
+ */
+void
+writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)
+{
+	MemoryContext old;
+
+	writer_open_indexes(writer);
+	if (!OidIsValid(writer->closed) ||
+		(slot != NULL &&
+		 slot_attisnull(slot, writer->leaf.attno[PROP_PARENT_ID])))
+		return;
+	old = MemoryContextSwitchTo(writer->context);
+	open_index(writer->rri, writer->closed);
+	writer->closed = InvalidOid;
+	MemoryContextSwitchTo(old);
+}
+
+/* Open a leaf, by its partition's key or number. */
+static ItemWriter *
+writer_open(Container container, ItemType type,
+			const pg_uuid_t *partition_key, int partition)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
+												  "blogstore item writer",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	ItemWriter *writer = palloc0(sizeof(ItemWriter));
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+	writer->context = context;
+	writer->container = container;
+	writer->type = type;
+	leaf_open(&writer->leaf, &(LeafWanted) {
+		.container = container, .type = type, .key = partition_key,
+		.partition = partition, .path = N_PATHS
+	}, RowExclusiveLock);
+	writer->by_key = partition_key != NULL;
+	writer->triggers = writer->leaf.rel->trigdesc != NULL;
+	if (writer->leaf.attached)
+		writer->guard = guard_enter();
+
+	writer->estate = CreateExecutorState();
+	rte->rtekind = RTE_RELATION;
+	rte->relid = RelationGetRelid(writer->leaf.rel);
+	rte->relkind = writer->leaf.rel->rd_rel->relkind;
+	rte->rellockmode = RowExclusiveLock;
+	compat_init_range_table(writer->estate, rte);
+	writer->estate->es_output_cid = GetCurrentCommandId(true);
+	compat_epq_init(&writer->epqstate, writer->estate);
+
+	writer->rri = makeNode(ResultRelInfo);
+	InitResultRelInfo(writer->rri, writer->leaf.rel, 1, NULL, 0);
+	/* where AFTER triggers look for it (ExecGetTriggerResultRel()) */
+	writer->estate->es_opened_result_relations = list_make1(writer->rri);
+	writer->found = table_slot_create(writer->leaf.rel, NULL);
+	writer->fresh = MakeSingleTupleTableSlot(RelationGetDescr(writer->leaf.rel),
+											 &TTSOpsVirtual);
+	if (writer->triggers)
+		AfterTriggerBeginQuery();
+
+	MemoryContextSwitchTo(old);
+	return writer;
+}
+
+/* Open a partition's leaf for writing; RowExclusiveLock to the end of xact. */
+ItemWriter *
+item_writer_open_partition(Container container, ItemType type, int partition)
+{
+	return writer_open(container, type, NULL, partition);
+}
+
+/* Open the leaf that holds, or will hold, a logical partition's items. */
+ItemWriter *
+item_writer_open(Container container, ItemType type,
+				 const pg_uuid_t *partition_key)
+{
+	return writer_open(container, type, partition_key, NO_PARTITION);
+}
+
+/* Items that are to be deleted, or just held, may lack what others work with. */
+void
+item_writer_identity(ItemWriter *writer)
+{
+	writer->identity = true;
+}
+
+/* The leaf that is written. */
+Relation
+item_writer_relation(ItemWriter *writer)
+{
+	return writer->leaf.rel;
+}
+
+/* Is the leaf that is written the one that holds a key? Errors: there is none. */
+bool
+item_writer_takes(const ItemWriter *writer, const pg_uuid_t *key)
+{
+	return RelationGetRelid(writer->leaf.rel) ==
+		leaf_of_key(writer->container, writer->type, key);
+}
+
+/* Does a scan read the leaf that is written? */
+bool
+item_writer_has_scan(const ItemWriter *writer, ItemScan *scan)
+{
+	return RelationGetRelid(writer->leaf.rel) ==
+		RelationGetRelid(item_scan_relation(scan));
+}
+
+/*
+ * Lock the tuple that a scan of the same leaf has found, in its newest version.
+ * Under REPEATABLE READ and SERIALIZABLE a version newer than the snapshot is an
+ * error (40001), as for UPDATE.
+ */
+ItemResult
+item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
+					   LockWaitPolicy wait, BlogItem *out)
+{
+	TM_FailureData failure;
+	TM_Result	result;
+	ItemPointerData tid = item_scan_slot(scan)->tts_tid;
+	uint8		flags = 0;
+	uint32		needed = writer->identity ?
+		item_identity(writer->container, writer->type) :
+		item_worked_with(writer->container, writer->type);
+
+	Assert(item_writer_has_scan(writer, scan));
+	if (!IsolationUsesXactSnapshot())
+		flags |= TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
+	/* a shared lock on a version is none on what it is being updated to */
+	if (wait == LockWaitBlock)
+		flags |= TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS;
+	result = table_tuple_lock(writer->leaf.rel, &tid, GetActiveSnapshot(),
+							  writer->found, GetCurrentCommandId(false), mode,
+							  wait, flags, &failure);
+	switch (result)
+	{
+		case TM_Ok:
+			(void) item_from_slot(out, writer->found, writer->leaf.attno);
+			item_require(writer->leaf.rel, out, writer->type, needed);
+			return ITEM_OK;
+		case TM_WouldBlock:
+			return ITEM_LOCKED;
+		case TM_Deleted:
+			if (!IsolationUsesXactSnapshot())
+				return ITEM_NOT_FOUND;
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to concurrent delete")));
+			break;
+		case TM_Updated:
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to concurrent update")));
+			break;
+		case TM_SelfModified:
+			return ITEM_NOT_FOUND;	/* deleted earlier in this very command */
+		default:
+			elog(ERROR, "unexpected result of table_tuple_lock: %d", result);
+	}
+	return ITEM_NOT_FOUND;			/* not reached */
+}
+
+/*
+ * Find one item by its key in the active snapshot and lock it; it is then what
+ * update and delete work on. out's values hold until the writer closes.
+ */
+ItemResult
+item_writer_lock(ItemWriter *writer, const Datum *key, int nkeys,
+				 LockTupleMode mode, LockWaitPolicy wait, BlogItem *out)
+{
+	MemoryContext old = MemoryContextSwitchTo(writer->context);
+	ItemQuery	query = {
+		.container = writer->container,.type = writer->type,
+		.path = leaf_identity_path(writer->container, writer->type),
+		.key = key,.nkeys = nkeys,.identity = true
+	};
+	ItemScan   *scan = leaf_scan_begin(&writer->leaf, &query);
+	BlogItem	item;
+	ItemResult	result = ITEM_NOT_FOUND;
+
+	while (result == ITEM_NOT_FOUND && item_scan_next(scan, &item))
+		result = item_writer_lock_found(writer, scan, mode, wait, out);
+	item_scan_end(scan);
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/* Write the locked item anew; columns that are not properties stay. */
+void
+item_writer_update(ItemWriter *writer, const BlogItem *item)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
+	TupleTableSlot *slot = writer->fresh;
+
+	writer_form_update(writer, slot, item);
+	/* a trigger may make another row of it */
+	writer_open_indexes_for(writer, writer->triggers ? NULL : slot);
+	/* what is looked up about triggers is kept in the current context */
+	if (writer->triggers)
+		MemoryContextSwitchTo(writer->context);
+	ExecSimpleRelationUpdate(writer->rri, writer->estate, &writer->epqstate,
+							 writer->found, slot);
+	compat_set_updated_columns(writer->estate, NULL);
+	if (!ItemPointerIsValid(&slot->tts_tid))
+		writer_suppressed(writer);
+	writer->wrote = true;
+	MemoryContextSwitchTo(old);
+	ResetPerTupleExprContext(writer->estate);
+}
+
+/* Is the locked item still there? */
+static bool
+found_is_there(ItemWriter *writer)
+{
+	TupleTableSlot *slot = table_slot_create(writer->leaf.rel, NULL);
+	bool		there = table_tuple_fetch_row_version(writer->leaf.rel,
+													  &writer->found->tts_tid,
+													  SnapshotSelf, slot);
+
+	ExecDropSingleTupleTableSlot(slot);
+	return there;
+}
+
+/* Delete the locked item. */
+void
+item_writer_delete(ItemWriter *writer)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
+
+	writer->estate->es_snapshot = GetActiveSnapshot();
+	/* what is looked up about triggers is kept in the current context */
+	if (writer->triggers)
+		MemoryContextSwitchTo(writer->context);
+	ExecSimpleRelationDelete(writer->rri, writer->estate, &writer->epqstate,
+							 writer->found);
+	if (writer->triggers && writer->rri->ri_TrigDesc->trig_delete_before_row &&
+		found_is_there(writer))
+		writer_suppressed(writer);
+	writer->wrote = true;
+	MemoryContextSwitchTo(old);
+	ResetPerTupleExprContext(writer->estate);
+}
+
+/*
+ * Close a writer: fire AFTER triggers, and make what was written visible to
+ * the snapshots taken from now on.
+ */
+void
+item_writer_close(ItemWriter *writer)
+{
+	if (writer->triggers)
+		AfterTriggerEndQuery(writer->estate);
+	EvalPlanQualEnd(&writer->epqstate);
+	ExecDropSingleTupleTableSlot(writer->found);
+	ExecDropSingleTupleTableSlot(writer->fresh);
+	if (writer->indexes)
+		ExecCloseIndices(writer->rri);
+	ExecResetTupleTable(writer->estate->es_tupleTable, false);
+	FreeExecutorState(writer->estate);
+	leaf_close(&writer->leaf, true);
+	if (writer->guard != NULL)
+		guard_leave(writer->guard);
+	if (writer->wrote)
+	{
+		CommandCounterIncrement();
+		worker_hooks.item_written();
+	}
+	MemoryContextDelete(writer->context);
+}

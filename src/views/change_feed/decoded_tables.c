@@ -1,0 +1,157 @@
+/*
+ * decoded_tables.c
+ *		What the relation of a decoded change is to blogstore: which container's
+ *		leaf, for which type of items, with which columns.
+ *
+ * Catalogs are read as of the decoded transaction, and what has been found is
+ * remembered until the relation's definition changes.
+ *
+ * Runs in the worker (or wherever the slot is decoded).
+ */
+#include "postgres.h"
+
+#include "base/invalidation.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "views/change_feed/decoded_changes.h"
+
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+/* What is known of relations; one decoding at a time in a process. */
+static HTAB *roles = NULL;
+
+static void
+roles_invalidate(Oid relid)
+{
+	HASH_SEQ_STATUS seq;
+	RoleEntry  *entry;
+
+	if (roles == NULL)
+		return;
+	if (OidIsValid(relid))
+	{
+		(void) hash_search(roles, &relid, HASH_REMOVE, NULL);
+		return;
+	}
+	hash_seq_init(&seq, roles);
+	while ((entry = hash_seq_search(&seq)) != NULL)
+		(void) hash_search(roles, &entry->relid, HASH_REMOVE, NULL);
+}
+
+/* Begin to remember roles; once for each decoding. */
+void
+roles_create(void)
+{
+	HASHCTL		ctl = {.keysize = sizeof(Oid),.entrysize = sizeof(RoleEntry)};
+
+	if (roles != NULL)
+		return;
+	roles = hash_create("blogstore relation roles", 64, &ctl,
+						HASH_ELEM | HASH_BLOBS);
+	invalidation_listen(roles_invalidate);
+}
+
+/* A column by name and type; 0 if there is none. */
+static AttrNumber
+column(TupleDesc desc, const char *name, Property prop)
+{
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && att->atttypid == property_type(prop) &&
+			strcmp(NameStr(att->attname), name) == 0)
+			return i + 1;
+	}
+	return InvalidAttrNumber;
+}
+
+/* What a partition is to blogstore, by its container and type. */
+static RelationRole
+partition_role(Oid relid)
+{
+	Container	container;
+
+	if (!table_container(relid, &container))
+		return ROLE_NONE;
+	switch (container)
+	{
+		case CONTAINER_POSTS:
+			if (table_takes(relid, ITEM_POST))
+				return ROLE_POSTS;
+			return table_takes(relid, ITEM_DELTA) ? ROLE_DELTAS : ROLE_NONE;
+		case CONTAINER_USERS:
+			if (table_takes(relid, ITEM_POST))
+				return ROLE_COPIES;
+			return table_takes(relid, ITEM_USER) ? ROLE_USERS : ROLE_NONE;
+		case CONTAINER_FEED:
+			return ROLE_FEED_VIEW;
+	}
+	return ROLE_NONE;
+}
+
+/* What a relation is to blogstore. */
+static RelationRole
+find_role(Relation relation)
+{
+	char	   *schema = get_namespace_name(RelationGetNamespace(relation));
+
+	if (schema == NULL || strcmp(schema, BLOGSTORE_SCHEMA) != 0)
+		return ROLE_NONE;
+	if (relation->rd_rel->relispartition)
+		return partition_role(RelationGetRelid(relation));
+	if (table_holds_everyone(RelationGetRelationName(relation)))
+		return ROLE_EVERYONE;
+	return strcmp(RelationGetRelationName(relation),
+				  bookkeeping_name(BOOK_JOBS)) == 0 ? ROLE_JOBS : ROLE_NONE;
+}
+
+/* Has a relation the columns that its role needs? */
+static bool
+role_complete(const RoleEntry *entry)
+{
+	switch (entry->role)
+	{
+		case ROLE_POSTS:
+		case ROLE_COPIES:
+			return entry->id && entry->user_id && entry->creation_date;
+		case ROLE_USERS:
+		case ROLE_EVERYONE:
+			return entry->user_id && entry->username;
+		case ROLE_JOBS:
+			return entry->user_id && entry->kind;
+		case ROLE_DELTAS:
+			return entry->id && entry->post_id;
+		default:
+			return true;
+	}
+}
+
+/* What a relation is to blogstore, and where its columns are. */
+const RoleEntry *
+role_of(Relation relation)
+{
+	Oid			relid = RelationGetRelid(relation);
+	TupleDesc	desc = RelationGetDescr(relation);
+	RoleEntry  *entry = hash_search(roles, &relid, HASH_FIND, NULL);
+	RoleEntry	fresh = {.relid = relid};
+
+	if (entry != NULL)
+		return entry;
+	fresh.role = find_role(relation);
+	fresh.id = column(desc, "id", PROP_ID);
+	fresh.user_id = column(desc, "user_id", PROP_USER_ID);
+	fresh.creation_date = column(desc, "creation_date", PROP_CREATION_DATE);
+	fresh.username = column(desc, "username", PROP_USERNAME);
+	fresh.kind = column(desc, "kind", PROP_TYPE);
+	fresh.post_id = column(desc, "post_id", PROP_POST_ID);
+	fresh.comment_count = column(desc, "comment_count", PROP_COMMENT_COUNT);
+	fresh.like_count = column(desc, "like_count", PROP_LIKE_COUNT);
+	fresh.complete = role_complete(&fresh);
+	entry = hash_search(roles, &relid, HASH_ENTER, NULL);
+	*entry = fresh;
+	return entry;
+}

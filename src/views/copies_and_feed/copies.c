@@ -1,0 +1,271 @@
+/*
+ * copies.c
+ *		The view in users: each user's posts in short form.
+ *
+ * Runs in the worker, and in a backend for repair(); the caller holds the
+ * views' lock.
+ */
+#include "postgres.h"
+
+#include "model/post_counts/post_counts.h"
+#include "model/short_form/short_form.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+#include "views/copies_and_feed/view_rows.h"
+
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+/* A key, and where its copy lay when the order was made. */
+typedef struct PlacedKey
+{
+	int			partition;		/* of users */
+	PostKey		key;
+} PlacedKey;
+
+/* By partition, so that each leaf is opened once, and in each by user. */
+static int
+placed_compare(const void *a, const void *b)
+{
+	const PlacedKey *pa = a;
+	const PlacedKey *pb = b;
+
+	if (pa->partition != pb->partition)
+		return pa->partition < pb->partition ? -1 : 1;
+	return memcmp(&pa->key, &pb->key, sizeof(PostKey));
+}
+
+/* Has the copy all that the post in short form has? */
+bool
+copy_current(const BlogItem *copy, const BlogItem *post)
+{
+	static const Property shown[] = {
+		PROP_USER_USERNAME, PROP_TITLE, PROP_CONTENT, PROP_COMMENT_COUNT,
+		PROP_LIKE_COUNT, PROP_HIDDEN, PROP_MODIFICATION_DATE, PROP_PROPERTIES
+	};
+
+	for (int i = 0; i < lengthof(shown); i++)
+		if (!item_same(copy, post, shown[i]))
+			return false;
+	return true;
+}
+
+/* The post that a key names, if it is there and has that user and date. */
+static bool
+get_post(ManyPosts *many, const PostKey *key, BlogItem *post)
+{
+	if (!many_posts_find(many, &key->post_id, post) ||
+		memcmp(item_uuid(post, PROP_USER_ID), &key->user_id, UUID_LEN) != 0 ||
+		item_date(post) != key->creation_date)
+		return false;
+	many_posts_add_up(many, post);
+	return true;
+}
+
+/* The key of a post's copies; false if there is no such post. */
+bool
+copies_key(ManyPosts *many, const pg_uuid_t *post_id, PostKey *key)
+{
+	BlogItem	post;
+
+	if (!many_posts_find(many, post_id, &post))
+		return false;
+	memset(key, 0, sizeof(*key));
+	key->post_id = *post_id;
+	key->user_id = *item_uuid(&post, PROP_USER_ID);
+	key->creation_date = item_date(&post);
+	return true;
+}
+
+/* Write or delete the copy that a scan has found, whoever else has it meanwhile. */
+static void
+change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
+			const BlogItem *wanted)
+{
+	ItemResult	result = wanted != NULL ?
+		item_writer_update_found(writer, scan, wanted) :
+		item_writer_delete_found(writer, scan);
+	BlogItem	locked;
+
+	if (result == ITEM_OK)
+		return;
+	/* nobody writes copies but by hand: wait for them */
+	result = item_writer_lock(writer, place, 3, LockTupleExclusive,
+							  LockWaitBlock, &locked);
+	if (result != ITEM_OK && wanted != NULL)
+		(void) item_writer_insert(writer, wanted);
+	else if (result == ITEM_OK && wanted != NULL)
+		item_writer_update(writer, wanted);
+	else if (result == ITEM_OK)
+		item_writer_delete(writer);
+}
+
+/* Copies of one leaf that are being refreshed. */
+typedef struct CopiesOfLeaf
+{
+	ManyPosts  *many;
+	ItemWriter *writer;			/* NULL: no leaf is open */
+	ItemScan   *scan;			/* of it, for any copy; NULL: not begun */
+	MemoryContext context;		/* where both are; scans allocate as they go on */
+} CopiesOfLeaf;
+
+static void
+copies_close(CopiesOfLeaf *copies)
+{
+	if (copies->scan != NULL)
+		item_scan_end(copies->scan);
+	if (copies->writer != NULL)
+		item_writer_close(copies->writer);
+	copies->scan = NULL;
+	copies->writer = NULL;
+}
+
+/* Find the copy at a place with the leaf's scan; false: there is none. */
+static bool
+find_copy(CopiesOfLeaf *copies, const Datum *place, BlogItem *copy)
+{
+	MemoryContext old = MemoryContextSwitchTo(copies->context);
+	bool		there;
+
+	if (copies->scan != NULL)
+		item_scan_again(copies->scan, place, 3);
+	else
+		copies->scan = item_writer_scan(copies->writer, place, 3);
+	there = item_scan_next(copies->scan, copy);
+	MemoryContextSwitchTo(old);
+	return there;
+}
+
+/* Make the copy at a place, of an open leaf, what a post is in short form; NULL: none. */
+static void
+put_copy(CopiesOfLeaf *copies, const Datum *place, const BlogItem *post)
+{
+	BlogItem	copy;
+	bool		there = find_copy(copies, place, &copy);
+
+	if (!there && post != NULL)
+		(void) item_writer_insert(copies->writer, post);
+	else if (there && !(post != NULL && copy_current(&copy, post)))
+		change_copy(copies->writer, copies->scan, place, post);
+}
+
+/* Make the copy at a key what the post is: write, update or delete it. */
+static void
+copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
+{
+	Datum		place[] = {
+		UUIDPGetDatum(&key->user_id),
+		TimestampTzGetDatum(key->creation_date),
+		UUIDPGetDatum(&key->post_id)
+	};
+	BlogItem	post;
+	bool		wanted = get_post(copies->many, key, &post);
+
+	if (wanted)
+		item_shorten(&post);
+	put_copy(copies, place, wanted ? &post : NULL);
+}
+
+/*
+ * Make the copy at a key what a post is in short form (NULL: there is none), which another
+ * node has sent.
+ */
+void
+copies_put(const PostKey *key, const BlogItem *post)
+{
+	Datum		place[] = {
+		UUIDPGetDatum(&key->user_id),
+		TimestampTzGetDatum(key->creation_date),
+		UUIDPGetDatum(&key->post_id)
+	};
+	CopiesOfLeaf copies = {
+		.writer = item_writer_open(CONTAINER_USERS, ITEM_POST, &key->user_id),
+		.context = CurrentMemoryContext
+	};
+
+	put_copy(&copies, place, post);
+	copies_close(&copies);
+}
+
+/* What a copy at a key should be: the post in short form; false: there is none. */
+bool
+copies_wanted(ManyPosts *many, const PostKey *key, BlogItem *post)
+{
+	if (!get_post(many, key, post))
+		return false;
+	item_shorten(post);
+	return true;
+}
+
+/* Refresh the copies that keys name, opening each leaf once. */
+static void
+refresh_placed(PlacedKey *keys, int n, MemoryContext per_key)
+{
+	CopiesOfLeaf copies = {
+		.many = many_posts_begin(GetActiveSnapshot()),
+		.context = CurrentMemoryContext
+	};
+
+	for (int i = 0; i < n; i++)
+	{
+		const pg_uuid_t *user_id = &keys[i].key.user_id;
+		MemoryContext old;
+
+		if (copies.writer != NULL && !item_writer_takes(copies.writer, user_id))
+			copies_close(&copies);
+		if (copies.writer == NULL)
+			copies.writer = item_writer_open(CONTAINER_USERS, ITEM_POST, user_id);
+		old = MemoryContextSwitchTo(per_key);
+		copy_refresh(&copies, &keys[i].key);
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(per_key);
+	}
+	copies_close(&copies);
+	many_posts_end(copies.many);
+}
+
+/* Refresh the copies that keys name, which are this node's to refresh and keep. */
+void
+copies_refresh_here(const PostKey *keys, int n)
+{
+	MemoryContext per_key = AllocSetContextCreate(CurrentMemoryContext,
+												  "blogstore copy",
+												  ALLOCSET_DEFAULT_SIZES);
+	PlacedKey  *placed = palloc(sizeof(PlacedKey) * n);
+
+	for (int i = 0; i < n; i++)
+	{
+		placed[i].key = keys[i];
+		placed[i].partition = partition_of(CONTAINER_USERS, ITEM_POST,
+										   &keys[i].user_id);
+	}
+	if (n > 1)
+		qsort(placed, n, sizeof(PlacedKey), placed_compare);
+	refresh_placed(placed, n, per_key);
+	pfree(placed);
+	MemoryContextDelete(per_key);
+}
+
+/* The date of a copy of a user's post by its id, if it is one from a date on and before end. */
+bool
+copies_find(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz from,
+			const Cursor *end, TimestampTz *date)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_USERS, .type = ITEM_POST,
+		.partition_key = user_id, .path = PATH_LIST, .key = &key, .nkeys = 1,
+		.cursor = end, .backward = true
+	});
+	BlogItem	copy;
+	bool		found = false;
+
+	while (!found && item_scan_next(scan, &copy) && item_date(&copy) >= from)
+	{
+		found = memcmp(item_uuid(&copy, PROP_ID), id, UUID_LEN) == 0;
+		*date = item_date(&copy);
+	}
+	item_scan_end(scan);
+	return found;
+}

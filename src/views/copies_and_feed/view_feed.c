@@ -1,0 +1,371 @@
+/*
+ * view_feed.c
+ *		The view feed: the newest posts of all users in short form.
+ *
+ * What it should hold is compared with what it holds, and only differences are
+ * written: trimming after an insert and refilling after a deletion come out of that
+ * in the same transaction. Where posts were only written or edited, what it should
+ * hold is what it holds with these; else it is read from the posts container (a list
+ * over its partitions), which takes as many posts as the feed has.
+ *
+ * On a cluster each node has in its feed the newest posts of each node, so many of each as the feed
+ * shows: the newest of them are the newest of all. A node's worker writes those of the
+ * posts that are on its node, here and at the others (feed_delivery.c).
+ *
+ * Runs in the worker, and in a backend for repair(); the caller holds the
+ * views' lock.
+ */
+#include "postgres.h"
+
+#include "base/settings.h"
+#include "model/post_counts/post_counts.h"
+#include "model/short_form/short_form.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+#include "views/copies_and_feed/view_rows.h"
+
+#include "utils/snapmgr.h"
+
+/* Newest first, as (creation_date, id); negative: a stands before b. */
+static int
+compare_place(const BlogItem *a, const BlogItem *b)
+{
+	TimestampTz da = item_date(a);
+	TimestampTz db = item_date(b);
+
+	if (da != db)
+		return da > db ? -1 : 1;
+	return -memcmp(item_uuid(a, PROP_ID), item_uuid(b, PROP_ID), UUID_LEN);
+}
+
+static int
+compare_rows(const void *a, const void *b)
+{
+	return compare_place(*(const BlogItem *const *) a,
+						 *(const BlogItem *const *) b);
+}
+
+static void
+list_begin(FeedList *list, int room)
+{
+	list->rows = palloc(sizeof(BlogItem *) * room);
+	list->n = 0;
+	list->room = room;
+	list->whole = false;
+}
+
+/* Add a copy of a row at a list's end. */
+static void
+list_add(FeedList *list, const BlogItem *row)
+{
+	BlogItem   *copy = palloc(sizeof(BlogItem));
+
+	if (list->n == list->room)
+	{
+		list->room *= 2;
+		list->rows = repalloc(list->rows, sizeof(BlogItem *) * list->room);
+	}
+	item_copy(copy, row);
+	list->rows[list->n++] = copy;
+}
+
+/*
+ * The feed's rows. On a cluster those of this node's posts are its worker's to write; all: those of
+ * other nodes' too.
+ */
+void
+feed_read(FeedList *there, bool all)
+{
+	ViewState	state;
+	BlogItem	item;
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_FEED, .type = ITEM_POST,
+		.partition = FEED_PARTITION, .path = PATH_DATE,
+		.backward = true, .identity = true
+	});
+
+	list_begin(there, blogstore_feed_size + 16);
+	while (item_scan_next(scan, &item))
+		if (all || feed_is_own(item_uuid(&item, PROP_POST_ID)))
+			list_add(there, &item);
+	item_scan_end(scan);
+	view_state_read(&state);
+	there->whole = state.feed_whole;
+}
+
+/* What the feed should hold. */
+static void
+read_newest(FeedList *wanted)
+{
+	BlogItem	item;
+	PostList   *list = post_list_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_POST, .path = PATH_DATE,
+		.backward = true, .shown = true
+	});
+
+	list_begin(wanted, blogstore_feed_size);
+	while (wanted->n < blogstore_feed_size && post_list_next(list, &item))
+	{
+		item_shorten(&item);
+		list_add(wanted, &item);
+	}
+	wanted->whole = wanted->n < blogstore_feed_size;
+	post_list_end(list);
+}
+
+bool
+feed_row_current(const BlogItem *row, const BlogItem *post)
+{
+	for (Property p = PROP_ID; p < N_PROPERTIES; p++)
+		if (p != PROP_USERNAME && !item_same(row, post, p))
+			return false;
+	return true;
+}
+
+/* Lock a row of the feed. */
+static bool
+lock_row(ItemWriter *writer, const BlogItem *row)
+{
+	Datum		key = row->value[PROP_POST_ID];
+	BlogItem	locked;
+
+	return item_writer_lock(writer, &key, 1, LockTupleExclusive, LockWaitBlock,
+							&locked) == ITEM_OK;
+}
+
+static void
+change_row(ItemWriter *writer, const FeedRow *row)
+{
+	if (row->change == ROW_INSERT)
+		(void) item_writer_insert(writer, row->row);
+	else if (lock_row(writer, row->row))
+	{
+		if (row->change == ROW_DELETE)
+			item_writer_delete(writer);
+		else
+			item_writer_update(writer, row->row);
+	}
+}
+
+/*
+ * The differences between what is there and what should be. Rows that go are deleted first:
+ * a post that moved has the same key in both.
+ */
+static FeedRow *
+find_differences(const FeedList *there, const FeedList *wanted, int *n)
+{
+	FeedRow    *row = palloc(sizeof(FeedRow) * (there->n + wanted->n + 1));
+	const BlogItem **old = there->rows;
+	const BlogItem **new = wanted->rows;
+
+	*n = 0;
+	for (int i = 0, j = 0; i < there->n; i++)
+	{
+		while (j < wanted->n && compare_place(new[j], old[i]) < 0)
+			j++;
+		if (j >= wanted->n || compare_place(new[j], old[i]) != 0)
+			row[(*n)++] = (FeedRow) {ROW_DELETE, old[i]};
+	}
+	for (int i = 0, j = 0; j < wanted->n; j++)
+	{
+		while (i < there->n && compare_place(old[i], new[j]) < 0)
+			i++;
+		if (i >= there->n || compare_place(old[i], new[j]) != 0)
+			row[(*n)++] = (FeedRow) {ROW_INSERT, new[j]};
+		else if (new[j] != old[i] && !feed_row_current(old[i], new[j]))
+			row[(*n)++] = (FeedRow) {ROW_UPDATE, new[j]};
+	}
+	return row;
+}
+
+/*
+ * Write the differences between what is there and what should be, which posts were the
+ * occasion of; on a cluster, first at the other nodes.
+ */
+static void
+write_differences(const FeedList *there, const FeedList *wanted,
+				  const PostKey *posts, int n_posts)
+{
+	int			n;
+	FeedRow    *row = find_differences(there, wanted, &n);
+	ItemWriter *writer;
+
+	if (layout_is_spread())
+		feed_ship(&(FeedNews) {wanted, row, n, posts, n_posts});
+	writer = item_writer_open_partition(CONTAINER_FEED, ITEM_POST, FEED_PARTITION);
+	for (int i = 0; i < n; i++)
+		change_row(writer, &row[i]);
+	item_writer_close(writer);
+	view_state_write_whole(wanted->whole);
+}
+
+/* Make the feed right, whatever is in it; on a cluster, as far as this node's posts go. */
+void
+feed_make(void)
+{
+	FeedList	there;
+	FeedList	wanted;
+
+	shards_here_hold();
+	/* one that was waited for may have come with what is younger than the snapshot */
+	PushActiveSnapshot(GetTransactionSnapshot());
+	(void) feed_shards_moved();
+	feed_read(&there, false);
+	read_newest(&wanted);
+	write_differences(&there, &wanted, NULL, 0);
+	PopActiveSnapshot();
+}
+
+/* On a cluster: all nodes, this one too, are to send anew what they have for the others' feeds. */
+void
+feed_send_anew(void)
+{
+	nodes_ask_anew();
+	nodes_unsure();
+}
+
+/*
+ * Make the feed right; on a cluster all nodes send what they have for it. rows_lost: may
+ * other nodes' rows be gone? Those of one that is away cannot come again then before it does.
+ */
+void
+feed_rebuild(bool rows_lost)
+{
+	if (layout_is_spread())
+	{
+		if (rows_lost)
+			nodes_confirmed_none();
+		feed_send_anew();
+	}
+	feed_make();
+}
+
+/* Has the feed a post of a user's? */
+bool
+feed_has_author(const pg_uuid_t *user_id)
+{
+	BlogItem	item;
+	bool		has = false;
+	ItemScan   *scan;
+
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_FEED, .type = ITEM_POST,
+		.partition = FEED_PARTITION, .path = PATH_DATE
+	});
+	while (!has && item_scan_next(scan, &item))
+		has = item_is_by(&item, user_id);
+	item_scan_end(scan);
+	return has;
+}
+
+/* The row of a post; -1: it has none. */
+static int
+find_row(const FeedList *list, const pg_uuid_t *post_id)
+{
+	for (int i = 0; i < list->n; i++)
+		if (memcmp(item_uuid(list->rows[i], PROP_POST_ID), post_id,
+				   UUID_LEN) == 0)
+			return i;
+	return -1;
+}
+
+/*
+ * Take a post, as it is now, into what the feed should hold, in place of its row or at
+ * the end. False: its row is not to be where it was, or what follows it is not known.
+ */
+static bool
+take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)
+{
+	BlogItem	post;
+	bool		there = many_posts_find(many, &key->post_id, &post) &&
+		item_date(&post) == key->creation_date && !item_hidden(&post);
+	int			row = find_row(wanted, &key->post_id);
+
+	if (!there)
+		return row < 0;
+	many_posts_add_up(many, &post);
+	item_shorten(&post);
+	list_add(wanted, &post);
+	if (row < 0)
+		return true;
+	wanted->n--;
+	if (compare_place(wanted->rows[row], wanted->rows[wanted->n]) != 0)
+		return false;
+	wanted->rows[row] = wanted->rows[wanted->n];
+	return true;
+}
+
+/*
+ * What the feed should hold, if it is what is there but for some posts. False: that
+ * cannot be said without the posts container, or sooner with it.
+ */
+static bool
+take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
+{
+	ManyPosts  *many = many_posts_begin(GetActiveSnapshot());
+	TimestampTz oldest = there->whole ? DT_NOBEGIN :
+		item_date(there->rows[there->n - 1]);
+	int			taken = 0;
+	bool		known = true;
+
+	list_begin(wanted, there->n * 2 + 1);
+	memcpy(wanted->rows, there->rows, sizeof(BlogItem *) * there->n);
+	wanted->n = there->n;
+	for (int i = 0; i < n && known; i++)
+		if (keys[i].creation_date >= oldest)
+			known = taken++ < blogstore_feed_size && take_post(wanted, many, &keys[i]);
+	many_posts_end(many);
+	qsort(wanted->rows, wanted->n, sizeof(BlogItem *), compare_rows);
+	wanted->whole = there->whole && wanted->n < blogstore_feed_size;
+	wanted->n = Min(wanted->n, blogstore_feed_size);
+	return known;
+}
+
+/* Can the feed be right without a look at posts after these changed? */
+static bool
+feed_untouched(const PostKey *keys, int n)
+{
+	BlogItem	oldest;
+	BlogItem	other;
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_FEED, .type = ITEM_POST,
+		.partition = FEED_PARTITION, .path = PATH_DATE,
+		.identity = true
+	});
+	bool		untouched = item_scan_next(scan, &oldest);
+	int64		rows = 1;
+
+	for (int i = 0; i < n && untouched; i++)
+		untouched = keys[i].creation_date < item_date(&oldest);
+	while (untouched && item_scan_next(scan, &other))
+		rows++;
+	item_scan_end(scan);
+	return untouched && rows == blogstore_feed_size;
+}
+
+/* Refresh the feed, which was right before, after these posts changed. */
+void
+feed_refresh(const PostKey *keys, int n)
+{
+	FeedList	there;
+	FeedList	wanted;
+	bool		moved;
+
+	if (n == 0 || (!layout_is_spread() && feed_untouched(keys, n)))
+		return;
+	shards_here_hold();
+	moved = feed_shards_moved();
+	keys = feed_concerning(keys, &n);
+	if (n == 0 && !moved)
+		return;
+	/* a shard that was waited for may have come with what is younger than the snapshot */
+	PushActiveSnapshot(GetTransactionSnapshot());
+	feed_read(&there, false);
+	if (moved || (there.n != blogstore_feed_size && !there.whole) ||
+		!take_posts(&there, keys, n, &wanted))
+		read_newest(&wanted);
+	write_differences(&there, &wanted, keys, n);
+	PopActiveSnapshot();
+}

@@ -1,0 +1,352 @@
+/*
+ * launcher.c
+ *		The blogstore launcher: starts one worker per database that has
+ *		containers, and starts it again when it ends.
+ *
+ * It starts after recovery, so a standby's launcher begins with promotion.
+ * At its start it wants a worker in every database that accepts connections
+ * and is not a template: a worker that finds no containers says so and is
+ * gone, which finds restored and upgraded databases with no slot to tell of
+ * them. Later, backends that meet containers without a worker ask for one.
+ *
+ * One worker is started at a time, so that many databases do not take all
+ * background worker slots from others just to look; but one that takes long does
+ * not keep the others from theirs.
+ *
+ * Runs in the launcher process, connected to no database.
+ */
+#include "postgres.h"
+
+#include "base/clock.h"
+#include "base/compat.h"
+#include "views/change_feed/change_feed.h"
+#include "views/launcher/worker_entries.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_database.h"
+#include "libpq/pqsignal.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/proc.h"
+#include "tcop/tcopprot.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+/* How often to look, without being woken, for databases that are gone. */
+#define NAP_TIME 60000
+
+/*
+ * How long others wait for a worker that is starting, in milliseconds. It may be
+ * waiting itself, for a lock in its database that somebody keeps.
+ */
+#define START_TIME 3000
+
+extern PGDLLEXPORT void blogstore_launcher_main(Datum arg);
+
+static BackgroundWorkerHandle *handle[MAX_DATABASES];
+static TimestampTz begun[MAX_DATABASES];	/* when it was started */
+static int64 warned[MAX_DATABASES]; /* WAL kept when last warned of it */
+static Oid	no_room = InvalidOid;	/* database whose worker had none */
+static List *to_probe = NIL;	/* databases that have no entry yet */
+
+/* What the postmaster is told of the launcher, or of a worker. */
+static void
+describe(BackgroundWorker *process, const char *name, const char *entry_point)
+{
+	memset(process, 0, sizeof(*process));
+	process->bgw_flags = BGWORKER_SHMEM_ACCESS |
+		BGWORKER_BACKEND_DATABASE_CONNECTION;
+	process->bgw_start_time = BgWorkerStart_RecoveryFinished;
+	strlcpy(process->bgw_library_name, "blogstore",
+			sizeof(process->bgw_library_name));
+	strlcpy(process->bgw_function_name, entry_point,
+			sizeof(process->bgw_function_name));
+	strlcpy(process->bgw_name, name, BGW_MAXLEN);
+	strlcpy(process->bgw_type, name, BGW_MAXLEN);
+}
+
+/* Register the launcher; once at load. */
+void
+launcher_register(void)
+{
+	BackgroundWorker launcher;
+
+	describe(&launcher, "blogstore launcher", "blogstore_launcher_main");
+	launcher.bgw_restart_time = 1;
+	RegisterBackgroundWorker(&launcher);
+}
+
+/*
+ * At the exit of the launcher. Without the lock: it may be this process that has
+ * it, and a latch that is read a moment too late does no harm.
+ */
+static void
+launcher_detach(int code, Datum arg)
+{
+	launch_shared->launcher = NULL;
+}
+
+/* All databases that may have containers. */
+static List *
+list_databases(void)
+{
+	List	   *result = NIL;
+	Relation	rel;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	StartTransactionCommand();
+	(void) GetTransactionSnapshot();
+	rel = table_open(DatabaseRelationId, AccessShareLock);
+	scan = table_beginscan_catalog(rel, 0, NULL);
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		Form_pg_database db = (Form_pg_database) GETSTRUCT(tuple);
+		MemoryContext old;
+
+		if (!db->datallowconn || db->datistemplate)
+			continue;
+		old = MemoryContextSwitchTo(TopMemoryContext);
+		result = lappend_oid(result, db->oid);
+		MemoryContextSwitchTo(old);
+	}
+	table_endscan(scan);
+	table_close(rel, AccessShareLock);
+	CommitTransactionCommand();
+	return result;
+}
+
+/* Give databases yet to be looked at an entry, while there are free ones. */
+static void
+want_probes(void)
+{
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	while (to_probe != NIL)
+	{
+		if (worker_entry_create(linitial_oid(to_probe)) == NULL)
+			break;
+		to_probe = list_delete_first(to_probe);
+	}
+	LWLockRelease(launch_shared->lock);
+}
+
+/* Free the entries of databases that have been dropped. */
+static void
+forget_dropped(void)
+{
+	List	   *databases = list_databases();
+
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	for (int i = 0; i < MAX_DATABASES; i++)
+	{
+		WorkerEntry *entry = &launch_shared->entry[i];
+
+		if (OidIsValid(entry->dbid) && !worker_entry_in_use(entry) &&
+			handle[i] == NULL && !list_member_oid(databases, entry->dbid))
+			worker_entry_free(entry);
+	}
+	LWLockRelease(launch_shared->lock);
+	list_free(databases);
+}
+
+/* Start the worker of an entry; false if the server has no room for one. */
+static bool
+start_worker(int i)
+{
+	BackgroundWorker worker;
+
+	describe(&worker, "blogstore worker", "blogstore_worker_main");
+	/* the launcher restarts it, with a back-off */
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	worker.bgw_main_arg = Int32GetDatum(i);
+	worker.bgw_notify_pid = MyProcPid;
+	return RegisterDynamicBackgroundWorker(&worker, &handle[i]);
+}
+
+/*
+ * Look at one entry. Returns how many milliseconds to wait before looking
+ * again, -1 for until woken; sets *starting if its worker is on its way up.
+ */
+static long
+tend_entry(int i, bool *starting)
+{
+	WorkerEntry *entry = &launch_shared->entry[i];
+	TimestampTz now = GetCurrentTimestamp();
+	pid_t		pid;
+
+	if (handle[i] != NULL)
+	{
+		if (GetBackgroundWorkerPid(handle[i], &pid) != BGWH_STOPPED)
+		{
+			if (entry->state != WORKER_STARTING ||
+				clock_passed(begun[i], now, START_TIME))
+				return -1;
+			*starting = true;
+			return START_TIME - TimestampDifferenceMilliseconds(begun[i], now);
+		}
+		pfree(handle[i]);
+		handle[i] = NULL;
+		/* a worker that attached has told how it ended; this one has not */
+		if (entry->state == WORKER_STARTING && entry->pid == 0)
+			worker_entry_not_started(entry);
+	}
+	if (!OidIsValid(entry->dbid) || entry->state != WORKER_WANTED ||
+		entry->holds > 0)
+		return -1;
+	if (!clock_reached(entry->next_start, now, LAST_BACKOFF))
+		return TimestampDifferenceMilliseconds(now, entry->next_start) + 1;
+	if (*starting)
+		return -1;				/* its turn comes when the other is up */
+
+	worker_entry_starting(entry);
+	begun[i] = now;
+	*starting = true;
+	if (!start_worker(i))
+	{
+		no_room = entry->dbid;
+		worker_entry_not_started(entry);
+		strlcpy(entry->last_error,
+				"no free background worker slot; raise max_worker_processes",
+				ERROR_LENGTH);
+		entry->last_error_at = now;
+		*starting = false;
+		return TimestampDifferenceMilliseconds(now, entry->next_start) + 1;
+	}
+	return START_TIME;
+}
+
+/* Tell of a worker that could not be started; not under the lock. */
+static void
+log_no_room(void)
+{
+	if (!OidIsValid(no_room))
+		return;
+	ereport(LOG,
+			(errmsg("no background worker slot is free for the blogstore worker of database %u",
+					no_room),
+			 errdetail("It is tried again after a while."),
+			 errhint("Raise max_worker_processes and restart the server.")));
+	no_room = InvalidOid;
+}
+
+/* Look at all entries; returns how long to sleep. */
+static long
+tend_entries(void)
+{
+	long		sleep = NAP_TIME;
+	bool		starting = false;
+
+	want_probes();
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	/* first those that have a process, to know whether one is starting */
+	for (int turn = 0; turn < 2; turn++)
+		for (int i = 0; i < MAX_DATABASES; i++)
+			if ((handle[i] != NULL) == (turn == 0))
+			{
+				long		wait = tend_entry(i, &starting);
+
+				if (wait >= 0 && wait < sleep)
+					sleep = wait;
+			}
+	LWLockRelease(launch_shared->lock);
+	log_no_room();
+	return to_probe != NIL ? Min(sleep, 1000) : sleep;
+}
+
+/*
+ * A stopped worker's slot keeps WAL. Say so when that is more than the server
+ * would keep anyway, and each time that it has doubled.
+ */
+static void
+warn_of_stopped(void)
+{
+	for (int i = 0; i < MAX_DATABASES; i++)
+	{
+		WorkerEntry *entry = &launch_shared->entry[i];
+		char		name[NAMEDATALEN];
+		Oid			dbid;
+		bool		stopped;
+		int64		kept;
+
+		LWLockAcquire(launch_shared->lock, LW_SHARED);
+		dbid = entry->dbid;
+		stopped = entry->state == WORKER_STOPPED;
+		LWLockRelease(launch_shared->lock);
+		if (!OidIsValid(dbid) || !stopped)
+		{
+			warned[i] = 0;
+			continue;
+		}
+		worker_slot_name(dbid, name);
+		kept = slot_keeps(name);
+		if (kept < (int64) max_wal_size_mb * 1024 * 1024 ||
+			kept < 2 * warned[i])
+			continue;
+		warned[i] = kept;
+		ereport(WARNING,
+				(errmsg("replication slot \"%s\" of a stopped blogstore worker keeps %lld MB of WAL",
+						name, (long long) (kept / (1024 * 1024))),
+				 errhint("In its database, call blogstore.start_worker(), or blogstore.stop_worker(drop_slot => true) to let it go.")));
+	}
+}
+
+/* Take over from a launcher that has failed, or begin. */
+static void
+launcher_attach(void)
+{
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	launch_shared->launcher = MyLatch;
+	for (int i = 0; i < MAX_DATABASES; i++)
+	{
+		WorkerEntry *entry = &launch_shared->entry[i];
+
+		if (OidIsValid(entry->dbid) && entry->state == WORKER_STARTING &&
+			entry->pid == 0)
+			worker_entry_unattended(entry);
+	}
+	LWLockRelease(launch_shared->lock);
+}
+
+/* Entry point of the launcher. */
+void
+blogstore_launcher_main(Datum arg)
+{
+	pqsignal(SIGTERM, die);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+
+	launcher_attach();
+	before_shmem_exit(launcher_detach, (Datum) 0);
+	to_probe = list_databases();
+
+	for (;;)
+	{
+		long		sleep = tend_entries();
+		int			rc;
+
+		rc = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					   sleep, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+		}
+		if (rc & WL_TIMEOUT)
+		{
+			forget_dropped();
+			warn_of_stopped();
+		}
+	}
+}

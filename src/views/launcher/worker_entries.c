@@ -1,0 +1,180 @@
+/*
+ * worker_entries.c
+ *		What launcher, workers and backends share: one entry a database.
+ *
+ * Runs in the postmaster (set-up) and in every process.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "storage/layout/layout.h"
+#include "views/launcher/worker_entries.h"
+
+#include "access/transam.h"
+#include "access/xlog.h"
+#include "miscadmin.h"
+#include "replication/slot.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
+
+LaunchShared *launch_shared = NULL;
+
+static shmem_request_hook_type previous_request_hook = NULL;
+static shmem_startup_hook_type previous_startup_hook = NULL;
+
+static void
+shared_request(void)
+{
+	if (previous_request_hook)
+		previous_request_hook();
+	RequestAddinShmemSpace(sizeof(LaunchShared));
+	RequestAddinShmemSpace(layout_hints_size());
+	RequestNamedLWLockTranche("blogstore", 1);
+}
+
+static void
+shared_startup(void)
+{
+	bool		found;
+	bool		hints_found;
+	void	   *hints;
+
+	if (previous_startup_hook)
+		previous_startup_hook();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	launch_shared = ShmemInitStruct("blogstore", sizeof(LaunchShared), &found);
+	if (!found)
+	{
+		memset(launch_shared, 0, sizeof(LaunchShared));
+		pg_atomic_init_u32(&launch_shared->deleting, 0);
+		pg_atomic_init_u64(&launch_shared->user_deletions, 0);
+		launch_shared->lock = &GetNamedLWLockTranche("blogstore")->lock;
+		for (int i = 0; i < MAX_DATABASES; i++)
+		{
+			WorkerEntry *entry = &launch_shared->entry[i];
+
+			pg_atomic_init_u32(&entry->served, InvalidTransactionId);
+			pg_atomic_init_u32(&entry->unsent, 0);
+			pg_atomic_init_u32(&entry->resend, 0);
+			pg_atomic_init_u32(&entry->feed_size, 0);
+			pg_atomic_init_u64(&entry->wake_lsn, 0);
+			pg_atomic_init_u64(&entry->commits, 0);
+			pg_atomic_init_u32(&entry->urgent, 0);
+			pg_atomic_init_u32(&entry->resting, 0);
+			pg_atomic_init_u64(&entry->shown_lsn, 0);
+			pg_atomic_init_u64(&entry->jobs_lsn, 0);
+			pg_atomic_init_u64(&entry->batches, 0);
+			pg_atomic_init_u64(&entry->changes, 0);
+			ConditionVariableInit(&entry->progress);
+		}
+	}
+	hints = ShmemInitStruct("blogstore hints", layout_hints_size(), &hints_found);
+	layout_hints_attach(hints, !hints_found);
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* Ask for the shared memory; called once by _PG_init. */
+void
+shared_init(void)
+{
+	previous_request_hook = shmem_request_hook;
+	shmem_request_hook = shared_request;
+	previous_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = shared_startup;
+}
+
+/*
+ * Return what keeps a worker from decoding WAL with this server's settings, and in *hint
+ * what to do about it; NULL if nothing does.
+ */
+const char *
+worker_obstacle(const char **hint)
+{
+	*hint = NULL;
+	if (!compat_can_decode())
+	{
+		*hint = "Set wal_level = logical and restart the server.";
+		return "wal_level is below logical";
+	}
+	if (max_replication_slots == 0)
+	{
+		*hint = "Set max_replication_slots to at least one per database with containers, and restart the server.";
+		return "max_replication_slots is 0";
+	}
+	return NULL;
+}
+
+/* The entry of a database; NULL if there is none. The caller holds the lock. */
+WorkerEntry *
+worker_entry_find(Oid dbid)
+{
+	Assert(LWLockHeldByMe(launch_shared->lock));
+	for (int i = 0; i < MAX_DATABASES; i++)
+		if (launch_shared->entry[i].dbid == dbid)
+			return &launch_shared->entry[i];
+	return NULL;
+}
+
+/* The entry of this process's database, remembered; NULL if there is none. */
+WorkerEntry *
+my_worker_entry(void)
+{
+	static WorkerEntry *mine = NULL;
+
+	if (mine == NULL || mine->dbid != MyDatabaseId)
+	{
+		LWLockAcquire(launch_shared->lock, LW_SHARED);
+		mine = worker_entry_find(MyDatabaseId);
+		LWLockRelease(launch_shared->lock);
+	}
+	return mine;
+}
+
+/*
+ * The entry of this process's database as it is at one moment; false if there
+ * is none.
+ */
+bool
+my_worker_entry_copy(WorkerEntry *copy)
+{
+	WorkerEntry *entry;
+
+	LWLockAcquire(launch_shared->lock, LW_SHARED);
+	entry = worker_entry_find(MyDatabaseId);
+	if (entry != NULL)
+		*copy = *entry;
+	LWLockRelease(launch_shared->lock);
+	return entry != NULL;
+}
+
+/* Record an error where stat_worker shows it. */
+void
+worker_entry_error(WorkerEntry *entry, const char *message)
+{
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	strlcpy(entry->last_error, message, ERROR_LENGTH);
+	entry->last_error_at = GetCurrentTimestamp();
+	LWLockRelease(launch_shared->lock);
+}
+
+/* Wake a worker for somebody who waits for it, even if it rests. */
+void
+worker_wake_at_once(WorkerEntry *entry)
+{
+	Latch	   *latch = entry->latch;
+
+	pg_atomic_write_u32(&entry->urgent, 1);
+	if (latch != NULL)
+		SetLatch(latch);
+}
+
+/* Have the launcher look at all entries, if it is running. */
+void
+launcher_wake(void)
+{
+	Latch	   *latch = launch_shared->launcher;
+
+	if (latch != NULL)
+		SetLatch(latch);
+}

@@ -1,0 +1,96 @@
+/*
+ * refresh_batch.c
+ *		Refreshing the views by what a dirty set names.
+ *
+ * A batch is one transaction, so readers never see half of one.
+ *
+ * Runs in the worker.
+ */
+#include "postgres.h"
+
+#include "model/user_changes/user_changes.h"
+#include "views/copies_and_feed/copies_and_feed.h"
+#include "views/worker/worker_parts.h"
+
+#include "utils/snapmgr.h"
+
+/*
+ * The posts of a set, with those that have got deltas: of these the set knows
+ * the id alone.
+ */
+static PostKey *
+list_posts(const DirtySet *dirty, int *n)
+{
+	int			ncounted;
+	PostKey    *posts = dirty_posts(dirty, n);
+	CountedPost *counted = dirty_counted(dirty, &ncounted);
+	PostKey    *all = palloc(sizeof(PostKey) * (*n + ncounted));
+	ManyPosts  *many = many_posts_begin(GetActiveSnapshot());
+
+	if (*n > 0)
+		memcpy(all, posts, sizeof(PostKey) * *n);
+	for (int i = 0; i < ncounted; i++)
+		if (copies_key(many, &counted[i].post_id, &all[*n]))
+			(*n)++;
+	many_posts_end(many);
+	return all;
+}
+
+/* Refresh what a dirty set names; arg is the set. */
+static void
+refresh_batch(void *arg)
+{
+	const DirtySet *dirty = arg;
+	pg_uuid_t  *users;
+	int			n_gone;
+	int			n;
+	PostKey    *posts = list_posts(dirty, &n);
+
+	if (layout_is_spread())
+	{
+		const PostKey *gone = dirty_gone(dirty, &n_gone);
+
+		if (dirty_any_gone(dirty))
+			nodes_have_all_look();
+		copies_pass_on(gone, n_gone);
+		/* else they are among the posts */
+		if (dirty_anything(dirty))
+			copies_refresh(gone, n_gone);
+	}
+	copies_refresh(posts, n);
+	if (dirty_feed_view(dirty))
+		feed_rebuild(true);
+	else
+		feed_refresh(posts, n);
+	users = dirty_users(dirty, &n);
+	if (layout_is_spread())
+		everyone_follow(users, n);
+	jobs_request_renames(users, layout_is_spread() ? 0 : n, dirty_all_users(dirty));
+}
+
+/*
+ * Refresh what a dirty set names. Returns false if it has to be tried again:
+ * nothing is written then.
+ */
+bool
+batch_apply(const DirtySet *dirty)
+{
+	return apply_run(APPLY_VIEWS, refresh_batch, (void *) dirty,
+					 NULL) == APPLY_DONE;
+}
+
+static void
+make_feed(void *arg)
+{
+	feed_make();
+}
+
+/*
+ * Make the feed right, whatever it was built with; on a cluster, as far as this node's
+ * posts go. Returns false if it has to be tried again.
+ */
+bool
+batch_make_feed(void)
+{
+	return apply_run(APPLY_VIEWS, make_feed, NULL, NULL) == APPLY_DONE;
+}
