@@ -10,6 +10,7 @@
 #include "base/compat.h"
 #include "base/preload.h"
 #include "base/settings.h"
+#include "cluster/cluster.h"
 #include "requests/custom_scan/custom_scan.h"
 #include "requests/request_stats.h"
 #include "storage/attached_code/attached_code.h"
@@ -29,6 +30,7 @@ _PG_init(void)
 	if (!process_shared_preload_libraries_in_progress)
 		return;
 	library_preloaded = true;
+	cluster_init();
 	settings_init();
 	layout_init();
 	guard_init();

@@ -36,7 +36,7 @@ username_taken(Datum username)
 			 errhint("Usernames are unique regardless of case; choose another.")));
 }
 
-/* Begin to write a user item; NULL on a cluster, where statements do (cluster/reference_users.c). */
+/* Begin to write a user item; NULL on a cluster, where statements do. */
 static ItemWriter *
 open_user(const pg_uuid_t *user_id)
 {

@@ -14,6 +14,7 @@
 
 #include "cluster/citus/citus.h"
 #include "storage/blog_item.h"
+#include "storage/layout/cluster_calls.h"
 
 #include "access/attnum.h"
 #include "access/xact.h"
@@ -21,9 +22,6 @@
 #include "utils/relcache.h"
 
 /* layout_cache.c */
-extern bool layout_spread;		/* as far as is known, see layout_is_spread() */
-extern bool layout_known;
-extern bool layout_look_if_spread(void);
 extern void layout_init(void);
 extern uint64 layout_loads(void);	/* how often a layout was read */
 extern uint64 layout_invalidations(void);	/* how often one may have changed */
@@ -40,7 +38,7 @@ static inline bool
 layout_is_spread(void)
 {
 	Assert(IsTransactionState());
-	return layout_known ? layout_spread : layout_look_if_spread();
+	return cluster_calls() != NULL;
 }
 
 /*

@@ -33,8 +33,9 @@ typedef struct WatchedTable
 } WatchedTable;
 
 static CachedContainer cache[N_CONTAINERS];
-bool		layout_spread = false;
-bool		layout_known = false;	/* is that how it is in the catalogs? */
+const ClusterCalls *cluster_library = NULL;
+const ClusterCalls *cluster_spread = NULL;
+bool		cluster_known = false;
 static uint64 loads = 0;		/* see layout_loads() */
 static uint64 changes = 0;		/* see layout_invalidations() */
 
@@ -60,7 +61,7 @@ layout_invalidate(Oid relid)
 		}
 		if (table == NULL || table->partition == NO_PARTITION)
 		{
-			layout_known = false;
+			cluster_known = false;
 			cc->valid = false;
 			cc->stale = true;
 			changes++;
@@ -232,16 +233,16 @@ layout_root_problem(Container container, Oid root)
 	return problem ? problem : partitions_problem(container, root);
 }
 
-/* The same when it has to be looked up first; false as long as there are no containers. */
-bool
-layout_look_if_spread(void)
+/* What cluster_calls() returns, when the catalogs have to be read for it; NULL as long as there are no containers. */
+const ClusterCalls *
+cluster_look(void)
 {
 	CachedContainer *posts = layout_find(CONTAINER_POSTS, false);
 
-	layout_spread = posts != NULL && posts->problem == NULL &&
-		posts->partitions.sharded;
-	layout_known = posts != NULL && posts->valid;
-	return layout_spread;
+	cluster_spread = posts != NULL && posts->problem == NULL &&
+		posts->partitions.sharded ? cluster_library : NULL;
+	cluster_known = posts != NULL && posts->valid;
+	return cluster_spread;
 }
 
 /* Begin to fill in what is known of a container, in a context emptied for it. */
