@@ -224,16 +224,6 @@ id_text(const pg_uuid_t *id)
 	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
 }
 
-/* Errors: 23503, always. */
-void
-unknown_item(const char *what, const pg_uuid_t *id)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-			 errmsg("%s %s does not exist", what, id_text(id)),
-			 errhint("Create the %s first, or check the id.", what)));
-}
-
 /* Errors: 23505, always. */
 void
 id_taken(const char *what, const pg_uuid_t *id)
@@ -243,50 +233,6 @@ id_taken(const char *what, const pg_uuid_t *id)
 			 errmsg("%s %s exists with other content", what, id_text(id)),
 			 errhint("Repeat a command with the same values, or leave the id out to create another %s.",
 					 what)));
-}
-
-/*
- * Raise an error (40001) if a user was created anew, with the id of one whom the
- * transaction's snapshot shows as being deleted. The user was read as of now, and
- * is there; the older snapshot would hide all that this transaction writes for the
- * user. Only under REPEATABLE READ and SERIALIZABLE is it older.
- */
-void
-check_not_anew(const BlogItem *user)
-{
-	if (IsolationUsesXactSnapshot() && author_being_deleted(user))
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to a user created anew"),
-				 errhint("Retry the transaction.")));
-}
-
-/*
- * The user as of now: the newest committed version even in a transaction that
- * keeps its first snapshot. A name is then stale only where the user was
- * renamed after this read, and the job of the rename waits for transactions
- * that hold a lock on the leaf they write to: open it before this call.
- *
- * Errors: 23503; 40001 if the user was made anew since.
- */
-void
-need_user(const pg_uuid_t *user_id, BlogItem *user)
-{
-	if (!user_find_now(user_id, user))
-		unknown_item("user", user_id);
-	check_not_anew(user);
-}
-
-/* Is the author of a post being deleted, by the transaction's snapshot? */
-bool
-post_author_being_deleted(const pg_uuid_t *post_id)
-{
-	bool		result;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	result = deleted_has_author_of_post(deleted_users(GetActiveSnapshot()), post_id);
-	PopActiveSnapshot();
-	return result;
 }
 
 /*

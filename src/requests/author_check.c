@@ -11,11 +11,10 @@
  */
 #include "postgres.h"
 
+#include "model/post_children.h"
 #include "requests/request_helpers.h"
 #include "storage/blog_item.h"
-#include "storage/rows/rows.h"
 
-#include "utils/snapmgr.h"
 #include "utils/uuid.h"
 
 /*
@@ -32,29 +31,6 @@ need_author(FunctionCallInfo fcinfo, FunctionCallInfo rest)
 							 fcinfo->resultinfo);
 	memcpy(rest->args, fcinfo->args + 1, sizeof(NullableDatum) * rest->nargs);
 	return author;
-}
-
-/*
- * May an author (NULL: anybody) know that there is a post? Not if it is hidden, and
- * another's.
- */
-bool
-author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
-{
-	Datum		key = UUIDPGetDatum(post_id);
-	BlogItem	post;
-	bool		known;
-
-	if (author == NULL)
-		return true;
-	PushActiveSnapshot(GetTransactionSnapshot());
-	known = item_get(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = ITEM_POST, .partition_key = post_id,
-		.path = PATH_KEY, .key = &key, .nkeys = 1
-	}, &post) &&
-		(!item_hidden(&post) || item_is_by(&post, author));
-	PopActiveSnapshot();
-	return known;
 }
 
 /*

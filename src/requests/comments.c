@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "model/post_children.h"
 #include "model/post_counts/post_counts.h"
 #include "model/reply_parents.h"
 #include "model/user_changes/user_changes.h"
@@ -73,7 +74,7 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	do
 	{
 		inserted = need_parent(&comment, PG_ARGISNULL(3), author) &&
-			write_child(&comment, ITEM_COMMENT, author);
+			child_insert(&comment, ITEM_COMMENT, author);
 		done = inserted ||
 			find_conflicting_or_clear(ITEM_COMMENT, post_id, key, 2, &there);
 	} while (!done);
@@ -197,7 +198,15 @@ edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 static Datum
 delete_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 {
-	return delete_on_post(fcinfo, ITEM_COMMENT, author);
+	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
+	const pg_uuid_t *comment_id = need_uuid(fcinfo, 1, "comment_id");
+	OwnerScope	scope;
+	bool		found;
+
+	request_begin(&scope, "delete_comment()");
+	found = child_take_back(ITEM_COMMENT, post_id, comment_id, author);
+	owner_end(&scope);
+	PG_RETURN_BOOL(found);
 }
 
 /* Q4: list a post's comments. Errors: 22004, 22023, 55000. */

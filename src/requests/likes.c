@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "model/post_children.h"
 #include "model/user_changes/user_changes.h"
 #include "requests/request_helpers.h"
 #include "storage/blog_item.h"
@@ -61,7 +62,7 @@ create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	check_author("like", &like, author);
 	do
 	{
-		inserted = write_child(&like, ITEM_LIKE, author);
+		inserted = child_insert(&like, ITEM_LIKE, author);
 		done = inserted ||
 			find_conflicting(ITEM_LIKE, post_id, key, 2, &there);
 	} while (!done);
@@ -77,7 +78,15 @@ create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 static Datum
 delete_like(PG_FUNCTION_ARGS)
 {
-	return delete_on_post(fcinfo, ITEM_LIKE, NULL);
+	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
+	const pg_uuid_t *user_id = need_uuid(fcinfo, 1, "user_id");
+	OwnerScope	scope;
+	bool		found;
+
+	request_begin(&scope, "delete_like()");
+	found = child_take_back(ITEM_LIKE, post_id, user_id, NULL);
+	owner_end(&scope);
+	PG_RETURN_BOOL(found);
 }
 
 /* Has this user liked this post? Errors: 22004, 55000. */

@@ -105,11 +105,7 @@ extern TimestampTz get_creation_date(FunctionCallInfo fcinfo, int arg);
 extern bool get_flag(FunctionCallInfo fcinfo, int arg, const char *name);
 extern void set_modified(BlogItem *item);
 extern void get_page(FunctionCallInfo fcinfo, int arg, ListPage *page);
-extern void check_not_anew(const BlogItem *user);
-extern void need_user(const pg_uuid_t *user_id, BlogItem *user);
-extern COMPAT_NORETURN void unknown_item(const char *what, const pg_uuid_t *id);
 extern COMPAT_NORETURN void id_taken(const char *what, const pg_uuid_t *id);
-extern bool post_author_being_deleted(const pg_uuid_t *post_id);
 extern bool find_conflicting(ItemType type, const pg_uuid_t *post_id,
 							 const Datum *key, int nkeys, BlogItem *out);
 extern bool find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,
@@ -122,16 +118,8 @@ extern void add_up_now(BlogItem *post);
 /* author_check.c: whose item it has to be */
 extern const pg_uuid_t *need_author(FunctionCallInfo fcinfo,
 									FunctionCallInfo rest);
-extern bool author_knows_post(const pg_uuid_t *post_id,
-							  const pg_uuid_t *author);
 extern void check_author(const char *what, const BlogItem *item,
 						 const pg_uuid_t *author);
-
-/* write_child.c */
-extern bool write_child(BlogItem *item, ItemType type,
-						const pg_uuid_t *author);
-extern Datum delete_on_post(FunctionCallInfo fcinfo, ItemType type,
-							const pg_uuid_t *author);
 
 /* page_start.c */
 extern void page_find(ListPage *page, ItemType type, const pg_uuid_t *of);

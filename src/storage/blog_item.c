@@ -14,6 +14,7 @@
 #include "executor/tuptable.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
+#include "utils/fmgrprotos.h"
 
 static const char *const container_name[N_CONTAINERS] = {
 	"users", "posts", "feed"
@@ -248,4 +249,17 @@ item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
 		missing |= (uint32) item->isnull[p] << p;
 	}
 	return missing;
+}
+
+/*
+ * Raise an error (23503): an item does not exist. what: the type of item, as messages name it.
+ */
+void
+unknown_item(const char *what, const pg_uuid_t *id)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+			 errmsg("%s %s does not exist", what,
+					DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)))),
+			 errhint("Create the %s first, or check the id.", what)));
 }

@@ -5,6 +5,8 @@
 #ifndef BLOGSTORE_BLOG_ITEM_H
 #define BLOGSTORE_BLOG_ITEM_H
 
+#include "base/compat.h"
+
 #include "access/tupdesc.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
@@ -104,6 +106,7 @@ extern void item_set(BlogItem *item, Property prop, Datum value);
 extern void item_copy(BlogItem *dst, const BlogItem *src);
 extern bool item_has_external(const BlogItem *item);
 extern bool item_same(const BlogItem *a, const BlogItem *b, Property prop);
+extern COMPAT_NORETURN void unknown_item(const char *what, const pg_uuid_t *id);
 
 /* blog_item.c: reading an item from a row; attno: which column is which property's */
 struct TupleTableSlot;

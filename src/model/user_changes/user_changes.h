@@ -25,12 +25,15 @@ extern bool deleted_has_author(const DeletedUsers *deleted,
 extern bool deleted_has_author_of_post(const DeletedUsers *deleted,
 									   const pg_uuid_t *post_id);
 extern bool author_being_deleted(const BlogItem *item);
+extern bool post_author_being_deleted(const pg_uuid_t *post_id);
 extern void deleted_discount(const DeletedUsers *deleted, BlogItem *post);
 extern void deleted_changed(void);
 
 /* user_by_id.c: one user */
 extern bool user_find(const pg_uuid_t *user_id, BlogItem *user);
 extern bool user_find_now(const pg_uuid_t *user_id, BlogItem *user);
+extern void need_user(const pg_uuid_t *user_id, BlogItem *user);
+extern void check_not_anew(const BlogItem *user);
 
 /* user_rename.c: from a user's new name to the last item that carries it */
 extern void rename_begin(ItemWriter *writer, const BlogItem *user);

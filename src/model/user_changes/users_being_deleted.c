@@ -349,3 +349,15 @@ deleted_changed(void)
 	CacheInvalidateRelcacheByRelid(relid);
 	worker_hooks.user_deletions_changing();
 }
+
+/* Is the author of a post being deleted, by the transaction's snapshot? */
+bool
+post_author_being_deleted(const pg_uuid_t *post_id)
+{
+	bool		result;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	result = deleted_has_author_of_post(deleted_users(GetActiveSnapshot()), post_id);
+	PopActiveSnapshot();
+	return result;
+}

@@ -1,0 +1,268 @@
+/*
+ * post_children.c
+ *		Writing a comment or a like, which its post counts, and taking one back.
+ *
+ * A comment or like is a child of its post: it lies in the post's logical partition, and in
+ * the same transaction the post counts it. child_insert() does this in four steps:
+ *
+ *		1. Look whether the post exists. Wait for a transaction that is deleting it.
+ *		2. Open the leaf, read the author's name, and insert the child speculatively.
+ *		   Nothing is locked yet that a deletion of the post needs.
+ *		3. Before the insert is completed, lock the post in share mode. If a deletion of
+ *		   the post has it locked, give the child up, wait for the lock, and begin again.
+ *		4. Have the post count the child, and unlock the post.
+ *
+ * So neither waits for the other with something in hand that the other needs. The head of
+ * post_counts/post_count.c tells what the lock means, and where the count is written.
+ *
+ * Runs in backends, as the containers' owner.
+ */
+#include "postgres.h"
+
+#include "base/worker_hooks.h"
+#include "model/post_children.h"
+#include "model/post_counts/post_counts.h"
+#include "model/user_changes/user_changes.h"
+#include "storage/rows/rows.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/fmgrprotos.h"
+#include "utils/snapmgr.h"
+
+/* A child that is being written. */
+typedef struct ChildInsert
+{
+	BlogItem   *child;
+	ItemType	type;
+	const pg_uuid_t *post_id;
+	const pg_uuid_t *author;	/* see child_insert() */
+	PostLock	lock;			/* of the post */
+	bool		locked_out;		/* has a deletion the post locked? */
+	bool		stamped;		/* is the stamp known? */
+	uint64		stamp;			/* of deletions of users, before the post's author was
+								 * looked up */
+} ChildInsert;
+
+/* The query that finds a child; key has room for two, and stays as long as the query. */
+static ItemQuery
+child_query(ItemType type, const pg_uuid_t *post_id, Datum other, Datum *key)
+{
+	key[type == ITEM_LIKE ? 1 : 0] = UUIDPGetDatum(post_id);
+	key[type == ITEM_LIKE ? 0 : 1] = other;
+	return (ItemQuery) {
+		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
+		.path = PATH_KEY, .key = key, .nkeys = 2
+	};
+}
+
+/* Read an item as the transaction's snapshot shows it; returns whether it exists. */
+static bool
+get_now(const ItemQuery *query, BlogItem *item)
+{
+	bool		found;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	found = item_get(query, item);
+	PopActiveSnapshot();
+	return found;
+}
+
+/*
+ * Return whether an author (NULL: the caller may see everything) may know that a post
+ * exists. A hidden post is known to its own author alone.
+ */
+bool
+author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	BlogItem	post;
+
+	return author == NULL ||
+		(get_now(&(ItemQuery) {
+			.container = CONTAINER_POSTS, .type = ITEM_POST, .partition_key = post_id,
+			.path = PATH_KEY, .key = &key, .nkeys = 1
+		}, &post) &&
+		 (!item_hidden(&post) || item_is_by(&post, author)));
+}
+
+/* Step 1. Errors: 23503 unless the post exists and its author is not being deleted. */
+static void
+require_post(ChildInsert *insert)
+{
+	insert->stamped = worker_hooks.user_deletions(&insert->stamp);
+	if (!post_find(&insert->lock) || post_author_being_deleted(insert->post_id))
+		unknown_item("post", insert->post_id);
+}
+
+/*
+ * The post is hidden, so it takes no new children. A command that is repeated still finds
+ * the child that it has written before. Errors: 55000 if there is none; 23503 if the author
+ * may not know of the post.
+ */
+static void
+require_repetition(const ChildInsert *insert)
+{
+	const BlogItem *child = insert->child;
+	Property	other = insert->type == ITEM_LIKE ? PROP_USER_ID : PROP_ID;
+	Datum		key[2];
+	ItemQuery	query = child_query(insert->type, insert->post_id,
+									child->value[other], key);
+	BlogItem	there;
+
+	if (!author_knows_post(insert->post_id, insert->author))
+		unknown_item("post", insert->post_id);
+	if (!get_now(&query, &there))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("post %s is hidden",
+						DatumGetCString(DirectFunctionCall1(uuid_out,
+															UUIDPGetDatum(insert->post_id)))),
+				 errhint("Nobody can comment on it or like it before it is shown, by blogstore.publish_post() or hide_post(..., hidden => false).")));
+}
+
+/* Step 3: lock the post, while the insert can still be given up. */
+static bool
+lock_post(void *arg)
+{
+	ChildInsert *insert = arg;
+
+	insert->locked_out = !post_try_lock_shared(&insert->lock);
+	return !insert->locked_out;
+}
+
+/*
+ * Steps 2 and 3. Returns false, with nothing written or locked, if the child's key is taken
+ * or a deletion has the post locked.
+ */
+static bool
+try_insert(ChildInsert *insert)
+{
+	BlogItem   *child = insert->child;
+	ItemWriter *writer;
+	BlogItem	user;
+	bool		inserted;
+
+	insert->locked_out = false;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_POSTS, insert->type, insert->post_id);
+	need_user(item_uuid(child, PROP_USER_ID), &user);
+	item_set(child, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
+	inserted = item_writer_insert_if(writer, child, lock_post, insert);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	return inserted;
+}
+
+/*
+ * Steps 1 to 3, repeated until no deletion of the post is in the way. Returns false, with
+ * nothing written or locked, if the child's key is taken. Errors: 55000 or 23503 on a hidden post.
+ */
+static bool
+insert_and_lock(ChildInsert *insert)
+{
+	bool		inserted;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		require_post(insert);
+		if (insert->lock.hidden)
+		{
+			require_repetition(insert);
+			return false;
+		}
+		inserted = try_insert(insert);
+		if (insert->locked_out)
+			post_await_unlock(&insert->lock);
+	} while (insert->locked_out);
+	return inserted;
+}
+
+/* Return whether users may have been deleted since the post's author was looked up. */
+static bool
+deletions_since(const ChildInsert *insert)
+{
+	uint64		stamp;
+
+	return !insert->stamped || !worker_hooks.user_deletions(&stamp) ||
+		stamp != insert->stamp;
+}
+
+/* Step 4. Errors: 23503 if the post was deleted meanwhile. */
+static void
+count_and_unlock(ChildInsert *insert)
+{
+	const PostCounts one = child_counts(insert->type,
+										item_hidden(insert->child) ? 0 : 1);
+	PostCountResult counted = post_count(&insert->lock, one);
+
+	post_unlock(&insert->lock);
+	if (counted == POST_UNSURE)
+		counted = post_count_after_deletion(&insert->lock, one);
+	if (counted != POST_COUNTED)
+		unknown_item("post", insert->post_id);
+}
+
+/*
+ * Write a comment or like, with its author's name, and have its post count it. Returns
+ * false, with nothing written, if its key is taken. author: a hidden post of another user's is
+ * unknown to this user; NULL: every post is known.
+ *
+ * Errors: 23503 the post or the user does not exist; 40001; 55000 the post is hidden. Locks:
+ * the post, in share mode, until it has counted the child.
+ */
+bool
+child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
+{
+	ChildInsert insert = {
+		.child = child, .type = type, .post_id = item_uuid(child, PROP_POST_ID),
+		.author = author
+	};
+
+	post_lock_init(&insert.lock, insert.post_id);
+	if (!insert_and_lock(&insert))
+		return false;
+	/* the insert may have waited for a transaction that deletes the post's author */
+	if (deletions_since(&insert) && post_author_being_deleted(insert.post_id))
+		unknown_item("post", insert.post_id);
+	count_and_unlock(&insert);
+	return true;
+}
+
+/* Return whether a child is shown: neither its author nor its post's is being deleted. */
+static bool
+child_is_shown(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other)
+{
+	const DeletedUsers *deleted = deleted_users(GetActiveSnapshot());
+	Datum		key[2];
+	ItemQuery	query = child_query(type, post_id, UUIDPGetDatum(other), key);
+	BlogItem	comment;
+
+	if (deleted == NULL)
+		return true;
+	if (type == ITEM_LIKE ? deleted_has(deleted, other) :
+		!item_get(&query, &comment) || deleted_has_author(deleted, &comment))
+		return false;
+	return !deleted_has_author_of_post(deleted, post_id);
+}
+
+/*
+ * Delete a comment (other: its id) or a like (other: the user who likes), if it is by an
+ * author (NULL: any), and have its post no longer count it. Returns whether there was one
+ * that is shown.
+ *
+ * Errors: 40001, 55000. Locks: the post, in share mode, for a moment; the child, FOR UPDATE.
+ */
+bool
+child_take_back(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
+				const pg_uuid_t *author)
+{
+	bool		shown;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	shown = child_is_shown(type, post_id, other);
+	PopActiveSnapshot();
+	return shown &&
+		child_delete(type, post_id, other, author, LockWaitBlock) == DELETE_DONE;
+}

@@ -1,0 +1,20 @@
+/*
+ * post_children.h
+ *		Writing comments and likes, which their post counts, and taking them back.
+ */
+#ifndef BLOGSTORE_POST_CHILDREN_H
+#define BLOGSTORE_POST_CHILDREN_H
+
+#include "storage/blog_item.h"
+
+#include "utils/uuid.h"
+
+/* post_children.c */
+extern bool child_insert(BlogItem *child, ItemType type,
+						 const pg_uuid_t *author);
+extern bool child_take_back(ItemType type, const pg_uuid_t *post_id,
+							const pg_uuid_t *other, const pg_uuid_t *author);
+extern bool author_knows_post(const pg_uuid_t *post_id,
+							  const pg_uuid_t *author);
+
+#endif							/* BLOGSTORE_POST_CHILDREN_H */
