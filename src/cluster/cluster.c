@@ -6,11 +6,18 @@
  */
 #include "postgres.h"
 
+#include "cluster/citus/citus.h"
 #include "cluster/cluster.h"
 #include "storage/layout/cluster_calls.h"
 
 static const ClusterCalls calls = {
 	/* containers and partitions */
+	.read_partitions = shards_read,
+	.names_partition_of = shard_has_name_of,
+	.partition_of_key = shards_of_key,
+	.hold_partition = shards_hold,
+	.hold_copies = shards_hold_copies,
+	.change_settings = shards_change_settings,
 
 	/* user items */
 
@@ -21,7 +28,6 @@ static const ClusterCalls calls = {
 	/* operations */
 
 	/* import and export */
-	.unused = true
 };
 
 /* Let the other areas know these functions. Called once, when the library is loaded. */

@@ -136,13 +136,14 @@ compare_keys(const pg_uuid_t *post_a, const pg_uuid_t *other_a,
 			 const pg_uuid_t *post_b, const pg_uuid_t *other_b)
 {
 	int			posts = memcmp(post_a, post_b, UUID_LEN);
-	const ShardMap *shards = container_shards(CONTAINER_POSTS);
+	int			partition_a;
+	int			partition_b;
 
 	if (posts == 0)
 		return memcmp(other_a, other_b, UUID_LEN);
-	if (shard_of_key(shards, post_a) != shard_of_key(shards, post_b))
-		return shard_of_key(shards, post_a) - shard_of_key(shards, post_b);
-	return posts;
+	partition_a = partition_taking(CONTAINER_POSTS, ITEM_POST, post_a);
+	partition_b = partition_taking(CONTAINER_POSTS, ITEM_POST, post_b);
+	return partition_a != partition_b ? partition_a - partition_b : posts;
 }
 
 /* Have other nodes told of an item of this key? */

@@ -16,6 +16,9 @@
 #ifndef BLOGSTORE_CITUS_H
 #define BLOGSTORE_CITUS_H
 
+#include "storage/blog_item.h"
+#include "storage/layout/cluster_calls.h"
+
 #include "utils/uuid.h"
 
 /* A shard of a distributed table. */
@@ -69,6 +72,28 @@ extern int	cluster_local_group(void);
 extern bool cluster_has_nodes(void);
 extern bool cluster_node_of_group(int group, ClusterNode *node);
 extern int	cluster_other_nodes(ClusterNode *nodes, int limit);
+
+/* held_shards.c: the shards of a container that is spread over the nodes */
+extern const ShardMap *container_shards(Container container);
+extern bool container_shard(Container container, const pg_uuid_t *key,
+							Shard *shard);
+extern void container_hold(Container container, const pg_uuid_t *key,
+						   Shard *shard);
+extern void container_let_go(Container container, const Shard *shard);
+extern bool container_hold_here(Container container, const pg_uuid_t *key);
+extern bool container_is_here(Container container, const pg_uuid_t *key);
+extern int	container_hold_all(Container container);
+extern void container_let_go_all(Container container, int n);
+extern bool container_held_by_caller(bool held);
+extern bool container_is_held_by_caller(void);
+extern void container_require_cluster(const char *caller);
+
+/* held_shards.c: what storage/layout/ calls */
+extern bool shards_read(Oid table, SpreadTable *spread);
+extern int	shards_of_key(const void *map, const pg_uuid_t *key);
+extern void shards_hold(const void *map, int number);
+extern bool shards_hold_copies(const pg_uuid_t *user_id);
+extern void shards_change_settings(void);
 
 /* node_statement.c */
 extern void cluster_require_functions(void);

@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "cluster/citus/citus.h"
 #include "cluster/operations/node_shipment.h"
 #include "model/user_changes/user_changes.h"
 #include "storage/blog_item.h"

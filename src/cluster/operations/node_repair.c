@@ -13,6 +13,7 @@
 #include "admin/repair.h"
 #include "base/compat.h"
 #include "base/preload.h"
+#include "cluster/citus/citus.h"
 #include "model/post_counts/post_counts.h"
 #include "storage/blog_item.h"
 #include "storage/bookkeeping/bookkeeping.h"

@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "cluster/citus/citus.h"
 #include "cluster/operations/node_shipment.h"
 #include "storage/layout/layout.h"
 

@@ -7,7 +7,7 @@
  * all values are literals, because it takes no others there. It runs as the containers' owner,
  * who alone may execute it.
  *
- * The shard is held meanwhile on this node, so that it stays where it is (storage/layout/containers.c). Who is
+ * The shard is held meanwhile on this node, so that it stays where it is (cluster/citus/held_shards.c). Who is
  * asked for what is not there says so with a row of NULLs, and the question is put again.
  *
  * Runs in backends.

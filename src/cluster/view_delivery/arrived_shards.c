@@ -39,7 +39,7 @@ list_here(int *n)
 	*n = 0;
 	for (int p = partition_first(CONTAINER_POSTS, ITEM_POST); p != NO_PARTITION;
 		 p = partition_after(CONTAINER_POSTS, ITEM_POST, p))
-		here[(*n)++] = partition_shard(CONTAINER_POSTS, p);
+		here[(*n)++] = partition_table(CONTAINER_POSTS, p);
 	return here;
 }
 
@@ -159,16 +159,16 @@ refresh_chunk(Job *job, int partition)
 void
 arrival_chunk(Job *job)
 {
-	int			partition = partition_of_shard(job->shard);
+	int			partition = partition_with_table(CONTAINER_POSTS, job->partition_table);
 
 	if (partition != NO_PARTITION && !refresh_chunk(job, partition))
 		return;
 	feed_make();
-	if (OidIsValid(job->shard))
+	if (OidIsValid(job->partition_table))
 		ereport(LOG,
 				(errmsg("blogstore worker has gone through a shard that came to this node"),
 				 errdetail("Shard \"%s\": " INT64_FORMAT " posts and copies of posts were looked at.",
 						   partition == NO_PARTITION ? "gone" :
-						   get_rel_name(job->shard), job->done)));
+						   get_rel_name(job->partition_table), job->done)));
 	job_finish(job);
 }

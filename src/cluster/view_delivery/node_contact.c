@@ -26,6 +26,7 @@
 #include "base/compat.h"
 #include "base/preload.h"
 #include "base/settings.h"
+#include "cluster/citus/citus.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
 #include "views/copies_and_feed/view_rows.h"

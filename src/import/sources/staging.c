@@ -108,22 +108,15 @@ need_columns(Oid relid, const char *role, int n, const char *const *columns)
  * The receiver
  * ------------------------------------------------------------------------ */
 
-/*
- * The partition a row belongs to, or on a cluster, where it may be another node's, the shard;
- * NO_PARTITION: there is none.
- */
+/* The partition a row belongs to, on whichever node it is; NO_PARTITION: there is none. */
 static int
-row_partition(const Import *import, ItemType type, const StagedRow *row)
+row_partition(ItemType type, const StagedRow *row)
 {
-	if (import->spread)
-		return type == ITEM_USER ? 0 :
-			shard_of_key(container_shards(CONTAINER_POSTS),
-						 DatumGetUUIDP(row->value[STAGED_POST_ID]));
 	if (type == ITEM_USER)
-		return partition_of(CONTAINER_USERS, type,
-							DatumGetUUIDP(row->value[STAGED_USER_ID]));
-	return partition_of(CONTAINER_POSTS, type,
-						DatumGetUUIDP(row->value[STAGED_POST_ID]));
+		return partition_taking(CONTAINER_USERS, type,
+								DatumGetUUIDP(row->value[STAGED_USER_ID]));
+	return partition_taking(CONTAINER_POSTS, type,
+							DatumGetUUIDP(row->value[STAGED_POST_ID]));
 }
 
 /* Write a row. problem: what is known to be wrong with it, or NULL. */
@@ -144,7 +137,7 @@ stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
 		row->value[STAGED_REASON] = CStringGetTextDatum(problem);
 	row->isnull[STAGED_PARTITION] = problem != NULL;
 	if (problem == NULL)
-		row->value[STAGED_PARTITION] = Int32GetDatum(row_partition(import, type, row));
+		row->value[STAGED_PARTITION] = Int32GetDatum(row_partition(type, row));
 	memcpy(slot->tts_values, row->value, sizeof(row->value));
 	memcpy(slot->tts_isnull, row->isnull, sizeof(row->isnull));
 	temp_writer_put(receiver->row[type]);

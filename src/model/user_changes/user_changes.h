@@ -38,7 +38,6 @@ extern void check_not_anew(const BlogItem *user);
 /* user_rename.c: from a user's new name to the last item that carries it */
 extern void rename_begin(ItemWriter *writer, const BlogItem *user);
 extern bool rename_step(Job *job);
-extern int	partition_of_shard(Oid shard);
 
 /* user_deletion.c: from a user's deletion to the last item */
 extern void deletion_begin(const pg_uuid_t *user_id);

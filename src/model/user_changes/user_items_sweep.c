@@ -24,7 +24,7 @@
  *			 from the first leaf	last
  *	VIEWS	 of a deletion nothing,	of a deletion the		the end
  *			 of an arrival copies	views, until they show
- *			 (arrived_shards.c)		that the items are gone
+ *									that the items are gone
  *	PARKED	 nothing				a pause, after a step	FIRST
  *									has failed (job_steps.c)
  *

@@ -292,14 +292,14 @@ void
 delete_user_copies(const pg_uuid_t *user_id)
 {
 	Datum		key = UUIDPGetDatum(user_id);
+	const ClusterCalls *cluster = cluster_calls();
 	Snapshot	snapshot;
-	bool		home;
+	bool		here = cluster == NULL || cluster->hold_copies(user_id);
 
-	/* on a cluster they are where the user is at home, who may have been waited for */
-	home = !layout_is_spread() || container_hold_here(CONTAINER_USERS, user_id);
+	/* by now, since they may have been waited for */
 	PushActiveSnapshot(GetLatestSnapshot());
 	snapshot = GetActiveSnapshot();
-	if (home)
+	if (here)
 		delete_found(item_writer_open(CONTAINER_USERS, ITEM_POST, user_id),
 					 item_scan_begin(&(ItemQuery) {
 						.container = CONTAINER_USERS, .type = ITEM_POST,

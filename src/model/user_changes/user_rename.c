@@ -8,10 +8,9 @@
  * the old one. The worker does the job by a sweep over the user's items; user_items_sweep.c has
  * the phases.
  *
- * On a cluster a shard that has come to this node is swept, too, each item for its author's name:
- * an ARRIVAL, which goes on with its copies then (cluster/view_delivery/arrived_shards.c). An
- * item whose author is not there was left by a deletion that this node is done with, and
- * is deleted.
+ * A partition that has come to this node of a cluster is swept, too, each item for its author's
+ * name. This is an ARRIVAL, after which the cluster's part of the job sees to the copies. An item
+ * whose author is not there was left by a deletion that this node is done with, and is deleted.
  *
  * rename_begin() runs in backends, all else in the worker.
  */
@@ -40,18 +39,6 @@ rename_begin(ItemWriter *writer, const BlogItem *user)
 	PopActiveSnapshot();
 }
 
-/* The partition that has come as a shard (partition_shard()); NO_PARTITION: it is not here any more. */
-int
-partition_of_shard(Oid shard)
-{
-	int			p = partition_first(CONTAINER_POSTS, ITEM_POST);
-
-	while (p != NO_PARTITION &&
-		   partition_shard(CONTAINER_POSTS, p) != shard)
-		p = partition_after(CONTAINER_POSTS, ITEM_POST, p);
-	return p;
-}
-
 /* The user's name; 0 if there is no such user. By the active snapshot. */
 static Datum
 get_username(const pg_uuid_t *user_id)
@@ -69,16 +56,16 @@ relabel_leaf(const SweepWork *work, ItemType type, int partition,
 }
 
 /*
- * Relabel a chunk of a shard that has come; false once this pass is through. Authors who are not
- * there are believed to be gone once those have ended who wrote users before: a user may have
- * been made in a transaction that this node has still to commit.
+ * Relabel a chunk of a partition that has come; false once this pass is through. An author who
+ * is not there counts as deleted once all transactions have ended that wrote users when the sweep
+ * began: one of them may have created the author, and not be committed on this node yet.
  */
 static bool
 arrival_chunk(Job *job, Sweep *sweep)
 {
 	SweepWork	work = {
 		.leaf = relabel_leaf, .chunk = RENAME_CHUNK, .one_partition = true,
-		.partition = partition_of_shard(job->shard),
+		.partition = partition_with_table(CONTAINER_POSTS, job->partition_table),
 		.nobodys_too = !sweep_has_writers(sweep)
 	};
 

@@ -24,7 +24,7 @@ typedef enum JobKind
 	JOB_REBUILD,				/* of the views */
 	JOB_RENAME,					/* of a user, or (NULL) of everyone */
 	JOB_DELETION,				/* of a user */
-	JOB_ARRIVAL					/* on a cluster, of a shard that has come here */
+	JOB_ARRIVAL					/* of a partition that has come to this node of a cluster */
 } JobKind;
 
 #define N_JOB_KINDS (JOB_ARRIVAL + 1)
@@ -62,8 +62,8 @@ typedef struct Job
 	pg_uuid_t	id;
 	JobKind		kind;
 	bool		has_user;
-	pg_uuid_t	user_id;		/* in the table also what stands for a shard */
-	Oid			shard;			/* that has come; InvalidOid: none has, some have gone */
+	pg_uuid_t	user_id;		/* in the table also what stands for a partition */
+	Oid			partition_table;	/* of an arrival; InvalidOid: partitions have gone */
 	int			phase;			/* of its kind */
 	int			partition;
 	ItemPlace	place;			/* how far, in that partition */
@@ -88,7 +88,7 @@ extern const char *job_phase_name(JobKind kind, int phase);
 extern bool job_is_parked(const Job *job);
 extern void job_queue(JobKind kind, const pg_uuid_t *user_id);
 extern void job_queue_once(JobKind kind, const pg_uuid_t *user_id);
-extern void job_queue_arrival(Oid shard);
+extern void job_queue_arrival(Oid partition_table);
 extern void job_queue_rebuild_anew(void);
 extern bool job_rebuild_is_queued(void);
 extern bool job_arrival_is_queued(void);

@@ -146,22 +146,22 @@ job_queue_once(JobKind kind, const pg_uuid_t *user_id)
 }
 
 /*
- * Queue what is to be done for a shard that has come to this node (InvalidOid: others have gone). It is
- * known by its table (partition_shard()), which is written where others have a user.
+ * Queue what is to be done for a partition that has come to this node; InvalidOid: partitions
+ * have gone. The row has the partition's table where the rows of other jobs have a user.
  */
 void
-job_queue_arrival(Oid shard)
+job_queue_arrival(Oid partition_table)
 {
 	pg_uuid_t	key = {0};
-	uint32		number = pg_hton32(shard);
+	uint32		number = pg_hton32(partition_table);
 
 	memcpy(key.data + UUID_LEN - sizeof(number), &number, sizeof(number));
 	job_queue_once(JOB_ARRIVAL, &key);
 }
 
-/* The shard that a job's row has in place of a user. */
+/* The table of a partition that a job's row has in place of a user. */
 static Oid
-shard_of_job(const pg_uuid_t *key)
+partition_of_job(const pg_uuid_t *key)
 {
 	uint32		number;
 
@@ -229,7 +229,7 @@ static KeptPlan any_arrival_plan = {
 	1, {INT4OID}, NULL
 };
 
-/* Is a shard that has come to this node in the queue, whose authors have not all been looked at? */
+/* Return whether a partition that has come to this node has items whose authors are still to be looked at. */
 bool
 job_arrival_is_queued(void)
 {
@@ -301,7 +301,7 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 	job->has_user = row_uuid(row, desc, 3, &job->user_id);
 	if (job->kind == JOB_ARRIVAL)
 	{
-		job->shard = shard_of_job(&job->user_id);
+		job->partition_table = partition_of_job(&job->user_id);
 		job->has_user = false;
 	}
 	job->phase = DatumGetInt32(get_column(row, desc, 4, &isnull));

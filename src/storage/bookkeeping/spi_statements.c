@@ -227,6 +227,7 @@ plan_send(KeptPlan *plan, DestReceiver *dest)
 void
 plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 {
+	const ClusterCalls *cluster = cluster_calls();
 	int			nest = NewGUCNestLevel();
 	int			share;
 
@@ -244,9 +245,8 @@ plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 	if (work_mem < share)
 		setting_change("work_mem", psprintf("%dkB", share));
 	setting_change("hash_mem_multiplier", "1");
-	/* what comes behind it in a transaction is to be on the same connections */
-	if (layout_is_spread() && IsTransactionBlock())
-		setting_change("citus.max_adaptive_executor_pool_size", "1");
+	if (cluster != NULL)
+		cluster->change_settings();
 	(void) plan_execute(plan, values, NULL, read_only);
 	SPI_freeplan(plan->plan);
 	plan->plan = NULL;

@@ -13,7 +13,6 @@
 #include "access/table.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "utils/inval.h"
 #include "utils/rel.h"
 
 /*
@@ -166,11 +165,36 @@ partition_after(Container container, ItemType type, int partition)
 	return partition_from(container, type, partition + 1);
 }
 
-/* On a cluster: the shard that a partition is, another table whenever it has come here; else InvalidOid. */
-Oid
-partition_shard(Container container, int partition)
+/*
+ * Return the partition that takes a key's items of a type, on this node or on another;
+ * NO_PARTITION: none does.
+ */
+int
+partition_taking(Container container, ItemType type, const pg_uuid_t *key)
 {
-	return partitions_shard(&layout_get(container)->partitions, partition);
+	return partitions_taking(&layout_get(container)->partitions, type, key);
+}
+
+/*
+ * The table of a partition; InvalidOid: it is not on this node. On a cluster a partition that
+ * comes to this node again is another table.
+ */
+Oid
+partition_table(Container container, int partition)
+{
+	return partitions_table(&layout_get(container)->partitions, partition);
+}
+
+/* The partition whose table this is; NO_PARTITION: none is, or not any more. */
+int
+partition_with_table(Container container, Oid table)
+{
+	const Partitions *partitions = &layout_get(container)->partitions;
+	int			p = partitions_next_table(partitions, 0);
+
+	while (p != NO_PARTITION && partitions_table(partitions, p) != table)
+		p = partitions_next_table(partitions, p + 1);
+	return p;
 }
 
 /* How many partitions there are, to size what holds something of each. */
@@ -194,168 +218,16 @@ container_layout(void)
 	return partitions_number(root, N_CONTAINERS);
 }
 
+/* What the cluster has said of a container's partitions (SpreadTable.map); NULL: on one machine. */
+const void *
+container_map(Container container)
+{
+	return layout_get(container)->partitions.map;
+}
+
 /* Are a container's items spread over the nodes of a cluster? */
 bool
 container_is_spread(Container container)
 {
-	return layout_root(container)->partitions.sharded;
-}
-
-/* Errors: 55000 unless the containers are spread over a cluster, whose nodes a call is for. */
-void
-container_require_cluster(const char *caller)
-{
-	if (!layout_is_spread())
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the containers are not spread over a cluster"),
-				 errhint("%s is what calls this function, on the nodes of one.", caller)));
-}
-
-/*
- * The shard of a container that is spread over a cluster which takes a key, and where
- * it lies; false: there is none.
- */
-bool
-container_shard(Container container, const pg_uuid_t *key, Shard *shard)
-{
-	const ShardMap *map = &layout_get(container)->partitions.shards;
-	int			number = shard_of_key(map, key);
-
-	if (number == NO_SHARD)
-		return false;
-	*shard = map->shard[number];
-	return true;
-}
-
-/* The shards of a container that is spread over a cluster, here and elsewhere. */
-const ShardMap *
-container_shards(Container container)
-{
-	return &layout_get(container)->partitions.shards;
-}
-
-/*
- * On a cluster who begins a request holds the shards that it is about, on the node where it begins,
- * as who writes through Citus does; whoever moves one needs it on all nodes. What another node serves
- * for the request is held by that, and is not waited for again there: who moves it may have it there
- * already, and wait for the one who began.
- */
-static bool held_by_caller = false;
-
-/* From here on, or no more, another node's request is served. Returns what was before. */
-bool
-container_held_by_caller(bool held)
-{
-	bool		before = held_by_caller;
-
-	held_by_caller = held;
-	return before;
-}
-
-/* Is another node's request served, whose items are here, and held by that node? */
-bool
-container_is_held_by_caller(void)
-{
-	return held_by_caller;
-}
-
-/* Before a partition is written to: keep it where it is, unless whoever has asked does. */
-void
-partition_hold(const Partitions *partitions, int number)
-{
-	if (held_by_caller)
-		return;
-	partitions_hold(partitions, number);
-	cluster_writes_here();
-}
-
-/* Hold a shard that takes a key, until the transaction ends or it is let go; where is it? */
-void
-container_hold(Container container, const pg_uuid_t *key, Shard *shard)
-{
-	for (;;)
-	{
-		ShardMap	map = layout_get(container)->partitions.shards;
-		int			number = shard_of_key(&map, key);
-
-		if (number == NO_SHARD)
-			ereport(ERROR,
-					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-					 errmsg("container \"%s\" has no shard for this key",
-							container_table(container)),
-					 errhint("See citus_shards.")));
-		shard_hold(&map, number);
-		if (container_shard(container, key, shard) &&
-			shard_of_key(container_shards(container), key) == number)
-			return;
-		shard_let_go(&map, number); /* it was split */
-	}
-}
-
-/* Let go a shard that was held, and not written to. */
-void
-container_let_go(Container container, const Shard *shard)
-{
-	shard_let_go(container_shards(container), shard->number);
-}
-
-/* Hold the shard of a key if it lies here; false: it does not. */
-bool
-container_hold_here(Container container, const pg_uuid_t *key)
-{
-	Shard		shard;
-
-	if (!held_by_caller)
-		container_hold(container, key, &shard);
-	else if (!container_shard(container, key, &shard))
-		return false;
-	if (OidIsValid(shard.table))
-		return true;
-	if (!held_by_caller)
-		container_let_go(container, &shard);
-	return false;
-}
-
-/*
- * Does the shard of a key, which another node holds, lie here? If not, it may have been moved here by
- * a transaction that is committed on that node already, and on this one not: that is waited
- * for.
- */
-bool
-container_is_here(Container container, const pg_uuid_t *key)
-{
-	Shard		shard;
-
-	AcceptInvalidationMessages();
-	if (container_shard(container, key, &shard) && OidIsValid(shard.table))
-		return true;
-	container_hold(container, key, &shard);
-	container_let_go(container, &shard);
-	return OidIsValid(shard.table);
-}
-
-/* Hold all shards; returns how many these are. */
-int
-container_hold_all(Container container)
-{
-	for (;;)
-	{
-		ShardMap	map = *container_shards(container);
-		int64		number = shards_number(&map, ALL_GROUPS);
-
-		for (int i = 0; i < map.n; i++)
-			shard_hold(&map, i);
-		if (shards_number(container_shards(container), ALL_GROUPS) == number)
-			return map.n;
-		container_let_go_all(container, map.n); /* one was split */
-	}
-}
-
-/* Let go all that were held, so many. */
-void
-container_let_go_all(Container container, int n)
-{
-	for (int i = 0; i < n; i++)
-		shard_let_go(container_shards(container), i);
+	return layout_root(container)->partitions.map != NULL;
 }

@@ -12,7 +12,6 @@
 #ifndef BLOGSTORE_LAYOUT_H
 #define BLOGSTORE_LAYOUT_H
 
-#include "cluster/citus/citus.h"
 #include "storage/blog_item.h"
 #include "storage/layout/cluster_calls.h"
 
@@ -99,24 +98,15 @@ extern int64 container_layout(void);
 extern int	partition_of(Container container, ItemType type,
 						 const pg_uuid_t *key);
 extern int	partition_first(Container container, ItemType type);
-extern Oid	partition_shard(Container container, int partition);
+extern int	partition_taking(Container container, ItemType type,
+							 const pg_uuid_t *key);
+extern Oid	partition_table(Container container, int partition);
+extern int	partition_with_table(Container container, Oid table);
 extern int	partition_after(Container container, ItemType type, int partition);
 extern int	partition_from(Container container, ItemType type, int number);
 extern int	partition_count(Container container, ItemType type);
 extern bool container_is_spread(Container container);
-extern void container_require_cluster(const char *caller);
-extern bool container_shard(Container container, const pg_uuid_t *key,
-							Shard *shard);
-extern const ShardMap *container_shards(Container container);
-extern void container_hold(Container container, const pg_uuid_t *key,
-						   Shard *shard);
-extern bool container_hold_here(Container container, const pg_uuid_t *key);
-extern bool container_is_here(Container container, const pg_uuid_t *key);
-extern int	container_hold_all(Container container);
-extern void container_let_go_all(Container container, int n);
-extern bool container_held_by_caller(bool held);
-extern bool container_is_held_by_caller(void);
-extern void container_let_go(Container container, const Shard *shard);
+extern const void *container_map(Container container);
 
 /* leaf.c: what items a partition can have, and in which table (InvalidOid: none) */
 extern Oid	partition_leaf(Container container, ItemType type, int partition);

@@ -33,9 +33,6 @@ typedef struct WatchedTable
 } WatchedTable;
 
 static CachedContainer cache[N_CONTAINERS];
-const ClusterCalls *cluster_library = NULL;
-const ClusterCalls *cluster_spread = NULL;
-bool		cluster_known = false;
 static uint64 loads = 0;		/* see layout_loads() */
 static uint64 changes = 0;		/* see layout_invalidations() */
 
@@ -181,22 +178,20 @@ load_partition(CachedContainer *cc, int partition, Oid table)
 	table_close(rel, AccessShareLock);
 }
 
-/*
- * On a cluster the users are in a table that has its one shard on every node: in that of
- * this node.
- */
+/* On a cluster the users are in a table of their own, whose one partition each node has. */
 static void
 load_everyone(CachedContainer *cc)
 {
 	CachedLeaf *leaf = partitions_leaf(&cc->partitions, ITEM_USER, 0);
 	Oid			table = table_lookup(EVERYONE_TABLE);
-	ShardMap	map;
+	SpreadTable spread;
 
 	if (!OidIsValid(table))
 		return;
 	layout_watch(cc, table, NO_PARTITION);
-	if (shard_map_read(&map, table) && map.everywhere && map.n == 1)
-		leaf->relid = map.shard[0].table;
+	if (cluster_library->read_partitions(table, &spread) &&
+		spread.everywhere && spread.n == 1)
+		leaf->relid = spread.table[0];
 }
 
 /*
@@ -240,7 +235,7 @@ cluster_look(void)
 	CachedContainer *posts = layout_find(CONTAINER_POSTS, false);
 
 	cluster_spread = posts != NULL && posts->problem == NULL &&
-		posts->partitions.sharded ? cluster_library : NULL;
+		posts->partitions.map != NULL ? cluster_library : NULL;
 	cluster_known = posts != NULL && posts->valid;
 	return cluster_spread;
 }

@@ -4,6 +4,7 @@
  *
  * Files, lowest first; a file calls only those before it:
  *
+ *		cluster_calls.c		the functions of a cluster
  *		blog_item.c			items in memory, names of properties and containers
  *		table_identity.c	from a table to what it holds
  *		table_shape.c		is a table what blogstore has made it?
@@ -22,7 +23,6 @@
 #define BLOGSTORE_LAYOUT_CACHE_H
 
 #include "base/compat.h"
-#include "cluster/citus/citus.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
 #include "storage/layout/leaf.h"
@@ -80,8 +80,7 @@ typedef struct Partitions
 	int			modulus;		/* the greatest of the partitions' moduli */
 	int		   *of_remainder;	/* which has a remainder; NO_PARTITION: none;
 								 * UNPROVEN: not known */
-	bool		sharded;		/* the partitions are shards of a cluster's table */
-	ShardMap	shards;			/* all of them, here and elsewhere */
+	void	   *map;			/* the cluster's (SpreadTable); NULL: on one machine */
 	uint32		everywhere;		/* types of items that each node has all, as bits */
 	Oid		   *table;			/* by number, each to be split by type; InvalidOid: it is
 								 * not on this node */
@@ -146,9 +145,11 @@ extern bool partitions_whole(const Partitions *partitions);
 extern LayoutProblem *partitions_gap_problem(const Partitions *partitions,
 											 Container container);
 extern int	partitions_count(const Partitions *partitions);
+extern int	partitions_taking(Partitions *partitions, ItemType type,
+							  const pg_uuid_t *key);
 extern int	partitions_of_key(Partitions *partitions, ItemType type,
 							  const pg_uuid_t *key);
-extern void partitions_hold(const Partitions *partitions, int number);
+extern bool partitions_hold(const Partitions *partitions, int number);
 extern uint64 partitions_hash(Partitions *partitions, const pg_uuid_t *key);
 extern void partitions_expect(Partitions *partitions, Container container,
 							  Oid root, int modulus);
@@ -163,7 +164,6 @@ extern int	partitions_from(const Partitions *partitions, ItemType type,
 extern int	partitions_next_table(const Partitions *partitions, int number);
 extern Oid	partitions_table(const Partitions *partitions, int number);
 extern int64 partitions_number(const Oid *root, int nroots);
-extern Oid	partitions_shard(const Partitions *partitions, int number);
 
 /* shared_hints.c */
 extern void hint_leave(HintKind kind, Oid parent, int number, uint32 value);
@@ -173,9 +173,6 @@ extern uint32 hint_find(HintKind kind, Oid parent, int number);
 extern bool proof_of_partition(Oid table, Oid root, Oid owner, uint64 hash,
 							   int *modulus, int *remainder);
 extern bool proof_of_leaf(Oid table, Oid partition, Oid owner, ItemType type);
-
-/* containers.c */
-extern void partition_hold(const Partitions *partitions, int number);
 
 /* layout_cache.c */
 extern CachedContainer *layout_get(Container container);

@@ -340,12 +340,11 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 		Relation	rel;
 
 		partition = layout_place(&cc, container, type, wanted->key, partition);
-		if (cc->partitions.sharded && lockmode != AccessShareLock && !held)
+		if (lockmode != AccessShareLock && !held &&
+			partitions_hold(&cc->partitions, partition))
 		{
-			/* and then ask again where it is */
-			partition_hold(&cc->partitions, partition);
 			held = true;
-			continue;
+			continue;			/* ask again where it is */
 		}
 		leaf = leaf_find(cc, container, type, partition, &problem);
 		CHECK_FOR_INTERRUPTS();

@@ -4,12 +4,11 @@
  *		which of them holds a key.
  *
  * On one machine a container is PARTITION BY HASH of its partition key, and the feed, which
- * has no such key, is its own only partition. On a cluster the partitions are the
- * shards of a table of Citus's (cluster/citus/), of which some are here, and items of some
- * types every node has all. No other file knows that. All others
- * have a partition named by a number, and may not assume more of the numbers than
- * that they are not negative and hold as long as the layout does: those of shards
- * have gaps, where the others are on other nodes.
+ * has no such key, is its own only partition. On a cluster src/cluster/ tells which partitions
+ * there are; some of them are on this node, and each node has all users. No other file knows
+ * that. All others have a partition named by a number, and may not assume more of the numbers
+ * than that they are not negative and hold as long as the layout does: on a cluster they have
+ * gaps, where partitions are on other nodes.
  *
  * Runs in any process.
  */
@@ -41,14 +40,14 @@ partitions_problem(Container container, Oid root)
 {
 	Property	key = container_key(container);
 	LayoutProblem *problem;
-	ShardMap	map;
+	SpreadTable spread;
 
 	if (key == PROP_TYPE)
 		return shape_key_problem(root, PARTITION_STRATEGY_LIST, PROP_TYPE);
 	problem = shape_key_problem(root, PARTITION_STRATEGY_HASH, key);
 	if (problem != NULL &&
 		shape_is_split_by_type(root) &&
-		shard_map_read(&map, root) && !map.everywhere)
+		cluster_library->read_partitions(root, &spread) && !spread.everywhere)
 		return NULL;
 	return problem;
 }
@@ -70,22 +69,19 @@ load_hash(Partitions *partitions, PartitionKey key, PartitionDesc desc)
 	}
 }
 
-/* Read which shards a root has that is spread over a cluster. */
+/* Read the partitions of a root that is spread over a cluster. */
 static void
-load_shards(Partitions *partitions, Container container, Relation root)
+load_spread(Partitions *partitions, Container container, Relation root)
 {
-	ShardMap   *map = &partitions->shards;
+	SpreadTable spread;
 
-	if (!shard_map_read(map, RelationGetRelid(root)))
-		map->n = 0;				/* no more: an invalidation is on its way */
-	partitions->sharded = true;
-	partitions->whole = true;
+	if (!cluster_library->read_partitions(RelationGetRelid(root), &spread))
+		return;					/* no more: an invalidation is on its way */
+	partitions->map = spread.map;
 	if (container == CONTAINER_USERS)
 		partitions->everywhere = UINT32_C(1) << ITEM_USER;
-	partitions->n = Max(map->n, 1);
-	partitions->table = palloc0(sizeof(Oid) * partitions->n);
-	for (int i = 0; i < map->n; i++)
-		partitions->table[i] = map->shard[i].table;
+	partitions->n = Max(spread.n, 1);	/* users are in the first */
+	partitions->table = spread.table;
 	for (int t = 0; t < N_ITEM_TYPES; t++)
 		partitions->leaf[t] = palloc0(sizeof(CachedLeaf) * partitions->n);
 }
@@ -106,7 +102,7 @@ partitions_load(Partitions *partitions, Container container, Relation root)
 	if (hashed && RelationGetPartitionKey(root)->strategy !=
 		PARTITION_STRATEGY_HASH)
 	{
-		load_shards(partitions, container, root);
+		load_spread(partitions, container, root);
 		return;
 	}
 	if (hashed)
@@ -180,7 +176,7 @@ partitions_hint(const Partitions *partitions, Oid root, uint64 hash)
 void
 partitions_leave_hints(const Partitions *partitions, Oid root)
 {
-	if (partitions->sharded)
+	if (partitions->map != NULL)
 		return;
 	for (int p = 0; p < partitions->n; p++)
 		for (ItemType type = 0; type < N_ITEM_TYPES; type++)
@@ -265,14 +261,24 @@ is_everywhere(const Partitions *partitions, ItemType type)
 	return (partitions->everywhere & (UINT32_C(1) << type)) != 0;
 }
 
-/* The shard that takes a key, if it is here. */
-static int
-shard_here(const Partitions *partitions, const pg_uuid_t *key)
+/*
+ * Return the partition that takes a key's items of a type, on this node or on another;
+ * NO_PARTITION: none does; UNPROVEN: a sparse map does not tell.
+ */
+int
+partitions_taking(Partitions *partitions, ItemType type, const pg_uuid_t *key)
 {
-	int			shard = shard_of_key(&partitions->shards, key);
+	uint64		hash;
 
-	return shard != NO_SHARD && OidIsValid(partitions->table[shard]) ?
-		shard : NO_PARTITION;
+	if (!partitions->hashed)
+		return FEED_PARTITION;
+	if (partitions->map != NULL)
+		return is_everywhere(partitions, type) ? 0 :
+			cluster_library->partition_of_key(partitions->map, key);
+	if (partitions->modulus <= 0)
+		return NO_PARTITION;
+	hash = partitions_hash(partitions, key);
+	return partitions->of_remainder[hash % (uint64) partitions->modulus];
 }
 
 /*
@@ -282,17 +288,12 @@ shard_here(const Partitions *partitions, const pg_uuid_t *key)
 int
 partitions_of_key(Partitions *partitions, ItemType type, const pg_uuid_t *key)
 {
-	uint64		hash;
+	int			number = partitions_taking(partitions, type, key);
 
-	if (!partitions->hashed)
-		return FEED_PARTITION;
-	if (partitions->sharded)
-		return is_everywhere(partitions, type) ? 0 :
-			shard_here(partitions, key);
-	if (partitions->modulus <= 0)
-		return NO_PARTITION;
-	hash = partitions_hash(partitions, key);
-	return partitions->of_remainder[hash % (uint64) partitions->modulus];
+	if (partitions->map != NULL && number >= 0 && !is_everywhere(partitions, type) &&
+		!OidIsValid(partitions->table[number]))
+		return NO_PARTITION;	/* it is on another node */
+	return number;
 }
 
 /*
@@ -303,7 +304,7 @@ int
 partitions_next_table(const Partitions *partitions, int number)
 {
 	number = Max(number, 0);
-	while (partitions->sharded && number < partitions->n &&
+	while (partitions->map != NULL && number < partitions->n &&
 		   !OidIsValid(partitions->table[number]))
 		number++;
 	return number < partitions->n ? number : NO_PARTITION;
@@ -319,32 +320,27 @@ partitions_from(const Partitions *partitions, ItemType type, int number)
 }
 
 /*
- * The table of a partition as a shard of a cluster, of which there is another whenever it has
- * moved here. InvalidOid: it is no shard.
+ * Keep a partition where it is, before it is written to. Returns true if the caller has to ask
+ * again which partition it wants; false: partitions stay where they are.
  */
-Oid
-partitions_shard(const Partitions *partitions, int number)
+bool
+partitions_hold(const Partitions *partitions, int number)
 {
-	return number >= 0 && number < partitions->shards.n ?
-		partitions->shards.shard[number].table : InvalidOid;
+	if (partitions->map == NULL)
+		return false;
+	cluster_library->hold_partition(partitions->map, number);
+	return true;
 }
 
 /*
- * Before a partition is written to: keep it on this node. Whoever has asked which it is
- * has to ask again.
+ * The table of a partition, which is split by type: of the feed, its root. InvalidOid: it is
+ * not on this node, or there is no such partition.
  */
-void
-partitions_hold(const Partitions *partitions, int number)
-{
-	if (number >= 0 && number < partitions->shards.n)
-		shard_hold(&partitions->shards, number);
-}
-
-/* The table of a partition, which is split by type: of the feed, its root. */
 Oid
 partitions_table(const Partitions *partitions, int number)
 {
-	return partitions->table[number];
+	return number >= 0 && number < partitions->n ?
+		partitions->table[number] : InvalidOid;
 }
 
 /* A table that belongs to a parent, and the transaction that has attached it. */
@@ -385,21 +381,22 @@ add_attached(List *attached, Relation inherits, Oid parent)
 }
 
 /*
- * Add what is attached to those shards of a root that are here, and to the text which of
- * them are, and since when.
+ * Add what is attached to those partitions of a root that are on this node of a cluster, and
+ * the partitions themselves to the text.
  */
 static List *
-add_shards(List *attached, Relation inherits, Oid root, StringInfo text)
+add_spread(List *attached, Relation inherits, Oid root, StringInfo text)
 {
-	ShardMap	map;
+	SpreadTable spread;
 
-	if (!shape_is_split_by_type(root) || !shard_map_read(&map, root))
+	if (!shape_is_split_by_type(root) ||
+		!cluster_library->read_partitions(root, &spread))
 		return attached;
-	for (int i = 0; i < map.n; i++)
-		if (OidIsValid(map.shard[i].table))
+	for (int i = 0; i < spread.n; i++)
+		if (OidIsValid(spread.table[i]))
 		{
-			attached = add_attached(attached, inherits, map.shard[i].table);
-			appendStringInfo(text, "%u,", map.shard[i].table);
+			attached = add_attached(attached, inherits, spread.table[i]);
+			appendStringInfo(text, "%u,", spread.table[i]);
 		}
 	return attached;
 }
@@ -434,7 +431,7 @@ partitions_number(const Oid *root, int nroots)
 	for (int i = 0; i < nroots; i++)
 	{
 		attached = add_attached(attached, inherits, root[i]);
-		attached = add_shards(attached, inherits, root[i], &text);
+		attached = add_spread(attached, inherits, root[i], &text);
 	}
 	/* the list grows by what is attached to its members */
 	for (int i = 0; i < list_length(attached); i++)

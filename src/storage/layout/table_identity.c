@@ -32,7 +32,7 @@ table_lookup(const char *name)
 	return OidIsValid(nsp) ? get_relname_relid(name, nsp) : InvalidOid;
 }
 
-/* Is a table in blogstore's schema a container's, or one of its shards on a cluster? */
+/* Is a table in blogstore's schema a container's, or one of its partitions on a cluster? */
 static bool
 is_of_container(Oid root, Oid nsp, Container container)
 {
@@ -44,7 +44,7 @@ is_of_container(Oid root, Oid nsp, Container container)
 	if (get_rel_namespace(root) != nsp || container_key(container) == PROP_TYPE)
 		return false;
 	root_name = get_rel_name(root);
-	return root_name != NULL && shard_has_name_of(root_name, name);
+	return root_name != NULL && cluster_library->names_partition_of(root_name, name);
 }
 
 /*
@@ -67,11 +67,11 @@ table_container(Oid table, Container *container)
 	return false;
 }
 
-/* Is a table, by its name, the shard of the users on a cluster? */
+/* Is a table, by its name, the one that holds the users on a node of a cluster? */
 bool
 table_holds_everyone(const char *name)
 {
-	return shard_has_name_of(name, EVERYONE_TABLE);
+	return cluster_library->names_partition_of(name, EVERYONE_TABLE);
 }
 
 /* Is a table a partition for items of a type, by its LIST bound? */

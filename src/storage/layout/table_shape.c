@@ -370,8 +370,8 @@ shape_is_view(Container container, ItemType type)
 
 /*
  * A trigger of an open table, or a foreign key, in either direction, or a deferrable key, which
- * the server checks by triggers; NULL: none. The server's own triggers that check no
- * constraint, as Citus makes them, do not count.
+ * the server checks by triggers; NULL: none. Internal triggers that check no constraint, as
+ * extensions make them, do not count.
  */
 static char *
 added_trigger(Relation rel)

@@ -6,7 +6,7 @@
  * leaf that they lie in, an index or a tuple. So a second implementation, over SQL
  * for a distributed engine, can stand beside the one here. Two levels lie below it
  * and are kept apart: a container is split into partitions by the hash of its
- * partition key (the engine's shards, were there an engine), and each partition into
+ * partition key, and each partition into
  * leaves by item type (ours).
  *
  * Runs in backends, parallel workers (reads only) and the blogstore worker.

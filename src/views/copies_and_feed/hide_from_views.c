@@ -19,15 +19,6 @@
 
 #include "utils/snapmgr.h"
 
-/* Are the author's copies here? On a cluster their shard is held then; else the worker sees to them. */
-static bool
-is_home(const BlogItem *post)
-{
-	const pg_uuid_t *user_id = item_uuid(post, PROP_USER_ID);
-
-	return !layout_is_spread() || container_hold_here(CONTAINER_USERS, user_id);
-}
-
 /* Have the copy say that the post is hidden: who may see such posts lists it. */
 static void
 hide_copy(const BlogItem *post)
@@ -72,15 +63,19 @@ delete_from_feed(const BlogItem *post)
 void
 views_hide(const BlogItem *post)
 {
-	bool		home;
+	const ClusterCalls *cluster;
+	bool		here;
 
 	views_lock();
-	home = is_home(post);		/* which may have been waited for */
+	cluster = cluster_calls();
+	/* the worker sees to copies on another node */
+	here = cluster == NULL || cluster->hold_copies(item_uuid(post, PROP_USER_ID));
+	/* by now, since they may have been waited for */
 	PushActiveSnapshot(GetLatestSnapshot());
-	if (home)
+	if (here)
 		hide_copy(post);
-	/* on a cluster the worker does, everywhere, and puts in what comes after it */
-	if (!layout_is_spread())
+	/* on a cluster the worker does, on all nodes, and puts in what comes after it */
+	if (cluster == NULL)
 		delete_from_feed(post);
 	PopActiveSnapshot();
 }

@@ -80,7 +80,7 @@ is_ready(const Job *job)
 static bool
 arrival_writes_views(const Job *job)
 {
-	return job->phase == SWEEP_VIEWS || !OidIsValid(job->shard);
+	return job->phase == SWEEP_VIEWS || !OidIsValid(job->partition_table);
 }
 
 /* Does the next step of a job write to the views, rather than to items? */
