@@ -8,6 +8,7 @@
 
 #include "cluster/citus/citus.h"
 #include "cluster/cluster.h"
+#include "cluster/user_items/reference_users.h"
 #include "storage/layout/cluster_calls.h"
 
 static const ClusterCalls calls = {
@@ -20,6 +21,10 @@ static const ClusterCalls calls = {
 	.change_settings = shards_change_settings,
 
 	/* user items */
+	.insert_user = reference_user_insert,
+	.lock_user = reference_user_lock,
+	.update_user = reference_user_update,
+	.delete_user = reference_user_delete,
 
 	/* requests */
 

@@ -35,6 +35,8 @@ typedef struct EditReceiver
 	int			nprops;
 	bool		(*edit) (struct EditReceiver *receiver, ItemWriter *writer,
 						 const BlogItem *found, const BlogItem *wanted);
+	bool		(*edit_user) (const struct EditReceiver *receiver,
+							  UserWriter *writer, const BlogItem *wanted);
 	int64		edited;
 	bool		flips;			/* does a comment become hidden, or shown? */
 	List	   *hidden;			/* posts that became hidden, in the context below */
@@ -42,38 +44,35 @@ typedef struct EditReceiver
 	MemoryContext context;		/* "blogstore imported edit": an item's */
 } EditReceiver;
 
-/* The same of a user on a cluster, who is on all nodes. */
+/* Lock the user that a row is of, and edit it; returns whether that changes it. */
 static bool
-edit_everyone(EditReceiver *receiver, const BlogItem *wanted)
+edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 {
-	BlogItem	found;
+	UserWriter	writer;
 	bool		edited;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	if (!everyone_lock(item_uuid(wanted, PROP_USER_ID), false, &found))
+	/* names are claimed and released for all users together */
+	if (!user_writer_lock(&writer, item_uuid(wanted, PROP_USER_ID), USER_EDIT))
 		import_outdated(receiver->import, "an item was deleted");
-	edited = receiver->edit(receiver, NULL, &found, wanted);
+	edited = receiver->edit_user(receiver, &writer, wanted);
+	user_writer_close(&writer);
 	PopActiveSnapshot();
 	return edited;
 }
 
-/* Lock the item that a row is of, and edit it; returns whether that changes it. */
+/* The same of a post or comment. */
 static bool
 edit_item(EditReceiver *receiver, const BlogItem *wanted)
 {
-	bool		user = receiver->type == ITEM_USER;
-	const pg_uuid_t *partition_key = item_uuid(wanted, user ? PROP_USER_ID :
-											   PROP_POST_ID);
-	Datum		key[] = {UUIDPGetDatum(partition_key), wanted->value[PROP_ID]};
+	const pg_uuid_t *post_id = item_uuid(wanted, PROP_POST_ID);
+	Datum		key[] = {UUIDPGetDatum(post_id), wanted->value[PROP_ID]};
 	ItemWriter *writer;
 	BlogItem	found;
 	bool		edited;
 
-	if (user && receiver->import->spread)
-		return edit_everyone(receiver, wanted);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(user ? CONTAINER_USERS : CONTAINER_POSTS,
-							  receiver->type, partition_key);
+	writer = item_writer_open(CONTAINER_POSTS, receiver->type, post_id);
 	if (item_writer_lock(writer, key, receiver->type == ITEM_COMMENT ? 2 : 1,
 						 LockTupleNoKeyExclusive, LockWaitBlock,
 						 &found) != ITEM_OK ||
@@ -107,7 +106,8 @@ edit_row(TupleTableSlot *slot, DestReceiver *self)
 
 	row_item(slot, receiver->prop, receiver->nprops, &wanted);
 	receiver->flips = false;
-	edited = edit_item(receiver, &wanted);
+	edited = receiver->type == ITEM_USER ? edit_one_user(receiver, &wanted) :
+		edit_item(receiver, &wanted);
 	if (receiver->flips)
 		hide_comment(receiver, &wanted);
 	if (edited || receiver->flips)
@@ -142,46 +142,36 @@ static const Property user_columns[] = {
 
 /* Is the user still of the name that the checks saw? It stays locked. */
 static bool
-look_at_user(EditReceiver *receiver, ItemWriter *writer,
-			 const BlogItem *found, const BlogItem *wanted)
+look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
 {
-	if (!item_same(found, wanted, PROP_USERNAME))
+	if (!item_same(&writer->user, wanted, PROP_USERNAME))
 		import_outdated(receiver->import, "a user was renamed");
 	return false;
 }
 
-/*
- * A user's properties are written, and the name if it is another, which has been claimed,
- * with a rename job.
- */
+/* A user's properties are written, and the name if it is another, which has been claimed. */
 static bool
-write_user(EditReceiver *receiver, ItemWriter *writer,
-		   const BlogItem *found, const BlogItem *wanted)
+write_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
 {
 	BlogItem	user;
 
-	item_copy(&user, found);
+	item_copy(&user, &writer->user);
 	if (!wanted->isnull[PROP_PROPERTIES])
 		set_properties(&user, wanted->value[PROP_PROPERTIES]);
 	item_set(&user, PROP_USERNAME, wanted->value[PROP_USERNAME]);
-	if (writer == NULL)
-		everyone_update(&user);
-	else if (!item_same(&user, found, PROP_USERNAME))
-		rename_begin(writer, &user);
-	else if (!item_same(&user, found, PROP_PROPERTIES))
-		item_writer_update(writer, &user);
+	user_writer_update(writer, &user);
 	return true;
 }
 
 /* Edit the users of a query, whose columns are the first of user_columns. */
 static int64
 edit_users(const Import *import, const char *sql, int nprops,
-		   bool (*edit) (EditReceiver *receiver, ItemWriter *writer,
-						 const BlogItem *found, const BlogItem *wanted))
+		   bool (*edit) (const EditReceiver *receiver, UserWriter *writer,
+						 const BlogItem *wanted))
 {
 	EditReceiver receiver = {
 		.import = import, .type = ITEM_USER, .prop = user_columns,
-		.nprops = nprops, .edit = edit
+		.nprops = nprops, .edit_user = edit
 	};
 	int64		n;
 

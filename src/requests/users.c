@@ -10,12 +10,8 @@
 #include "requests/request_helpers.h"
 #include "storage/blog_item.h"
 #include "storage/bookkeeping/bookkeeping.h"
-#include "storage/layout/layout.h"
-#include "storage/rows/rows.h"
 
-#include "access/xact.h"
 #include "utils/builtins.h"
-#include "utils/inval.h"
 #include "utils/snapmgr.h"
 
 REQUEST_FUNCTION(create_user, REQUEST_CREATE_USER);
@@ -34,41 +30,6 @@ username_taken(Datum username)
 			 errmsg("username \"%s\" is taken",
 					TextDatumGetCString(username)),
 			 errhint("Usernames are unique regardless of case; choose another.")));
-}
-
-/* Begin to write a user item; NULL on a cluster, where statements do. */
-static ItemWriter *
-open_user(const pg_uuid_t *user_id)
-{
-	return layout_is_spread() ? NULL :
-		item_writer_open(CONTAINER_USERS, ITEM_USER, user_id);
-}
-
-static void
-close_user(ItemWriter *writer)
-{
-	if (writer != NULL)
-		item_writer_close(writer);
-}
-
-/*
- * Lock a user item; false if there is none. The caller closes the writer; on a cluster there
- * is none.
- */
-static bool
-lock_user(ItemWriter *writer, const pg_uuid_t *user_id, LockTupleMode mode,
-		  BlogItem *user)
-{
-	Datum		key = UUIDPGetDatum(user_id);
-	bool		found;
-
-	if (writer == NULL)
-		return everyone_lock(user_id, mode == LockTupleExclusive, user);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	found = item_writer_lock(writer, &key, 1, mode, LockWaitBlock,
-							 user) == ITEM_OK;
-	PopActiveSnapshot();
-	return found;
 }
 
 /*
@@ -93,65 +54,24 @@ user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
 }
 
 /*
- * Is a user with this id being deleted, as of now or in the snapshot that the
- * transaction keeps?
- */
-static bool
-user_is_going(const pg_uuid_t *id)
-{
-	bool		going;
-
-	/* who was waited for may have told just now */
-	AcceptInvalidationMessages();
-	PushActiveSnapshot(GetLatestSnapshot());
-	going = deleted_has(deleted_users(GetActiveSnapshot()), id);
-	PopActiveSnapshot();
-	if (!going && IsolationUsesXactSnapshot())
-	{
-		PushActiveSnapshot(GetTransactionSnapshot());
-		going = deleted_has(deleted_users(GetActiveSnapshot()), id);
-		PopActiveSnapshot();
-	}
-	return going;
-}
-
-/*
- * Claim the name, then write the item. own_id: the caller brought the id, which
- * somebody may have had before.
- *
- * From the moment at which the item is written nobody else can create or delete
- * a user with this id. So what is left of one who had it is looked for then, not
- * before, since the name and the id may have been waited for; and before triggers
- * fire, which may write items of the new user.
+ * Claim the name, then insert the user. own_id: the caller brought the id. The user becomes the
+ * one that is there, if a concurrent call with the same values was faster. Errors: 23505.
  */
 static void
-write_user(BlogItem *user, bool own_id, bool with_date)
+insert_user(BlogItem *user, bool own_id, bool with_date)
 {
 	const pg_uuid_t *id = item_uuid(user, PROP_ID);
 	Datum		username = user->value[PROP_USERNAME];
 	BlogItem	there;
-	ItemWriter *writer;
-	bool		inserted;
 
 	if (!registry_claim(username, id))
 	{
-		/* a concurrent call with the same values may have been faster */
 		if (!user_is_there(user, with_date, &there))
 			username_taken(username);
 		*user = there;
 		return;
 	}
-	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = open_user(id);
-	inserted = writer == NULL ? everyone_insert(user) :
-		item_writer_insert(writer, user);
-	if (inserted && own_id && writer == NULL)
-		everyone_revive(id);
-	else if (inserted && own_id && user_is_going(id))
-		deletion_revive(id);
-	close_user(writer);
-	PopActiveSnapshot();
-	if (!inserted)
+	if (!user_insert(user, own_id))
 		id_taken("user", id);
 }
 
@@ -187,31 +107,27 @@ create_user(PG_FUNCTION_ARGS)
 	if (own_id && user_is_there(&user, with_date, &there))
 		user = there;
 	else
-		write_user(&user, own_id, with_date);
+		insert_user(&user, own_id, with_date);
 	owner_end(&scope);
 	return return_item(fcinfo, &user, ITEM_USER);
 }
 
-/* Write a locked user's other name, which is claimed in the registry first. */
+/* If a locked user gets another name, claim it, and give back the one before. Errors: 23505. */
 static void
-rename_user(ItemWriter *writer, const BlogItem *found, const BlogItem *user)
+change_names(const BlogItem *found, const BlogItem *user)
 {
 	const pg_uuid_t *id = item_uuid(user, PROP_ID);
 	Datum		before = found->value[PROP_USERNAME];
 	Datum		username = user->value[PROP_USERNAME];
 
+	if (item_same(user, found, PROP_USERNAME) ||
+		registry_same_name(username, before))
+		return;
 	PushActiveSnapshot(GetTransactionSnapshot());
-	if (!registry_same_name(username, before))
-	{
-		if (!registry_claim(username, id))
-			username_taken(username);
-		registry_release(before, id);
-	}
+	if (!registry_claim(username, id))
+		username_taken(username);
+	registry_release(before, id);
 	PopActiveSnapshot();
-	if (writer != NULL)
-		rename_begin(writer, user);
-	else
-		everyone_update(user);	/* and each node's worker sees it in the change feed */
 }
 
 /*
@@ -225,9 +141,8 @@ static Datum
 edit_user(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
-	BlogItem	found;
+	UserWriter	writer;
 	BlogItem	user;
-	ItemWriter *writer;
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "user_id");
 	BlogItem	wanted;
 	bool		properties = get_properties(fcinfo, 2, &wanted);
@@ -236,28 +151,16 @@ edit_user(PG_FUNCTION_ARGS)
 	if (name)
 		item_set(&wanted, PROP_USERNAME, need_username(fcinfo, 1));
 	request_begin(&scope, "edit_user()");
-	writer = open_user(id);
-	if (name && writer == NULL)
-		everyone_lock_names();
-	if (!lock_user(writer, id, LockTupleNoKeyExclusive, &found))
+	if (!user_writer_lock(&writer, id, name ? USER_RENAME : USER_EDIT))
 		unknown_item("user", id);
-	item_copy(&user, &found);
+	item_copy(&user, &writer.user);
 	if (name)
 		item_take(&user, &wanted, PROP_USERNAME);
 	if (properties)
 		item_take(&user, &wanted, PROP_PROPERTIES);
-	if (!item_same(&user, &found, PROP_USERNAME))
-		rename_user(writer, &found, &user);
-	else if (!item_same(&user, &found, PROP_PROPERTIES))
-	{
-		PushActiveSnapshot(GetTransactionSnapshot());
-		if (writer != NULL)
-			item_writer_update(writer, &user);
-		else
-			everyone_update(&user);
-		PopActiveSnapshot();
-	}
-	close_user(writer);
+	change_names(&writer.user, &user);
+	user_writer_update(&writer, &user);
+	user_writer_close(&writer);
 	owner_end(&scope);
 	return return_item(fcinfo, &user, ITEM_USER);
 }
@@ -275,31 +178,17 @@ static Datum
 delete_user(PG_FUNCTION_ARGS)
 {
 	OwnerScope	scope;
-	BlogItem	user;
-	ItemWriter *writer;
+	UserWriter	writer;
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "user_id");
 	bool		found;
 
 	request_begin(&scope, "delete_user()");
-	writer = open_user(id);
-	if (writer == NULL)
-		everyone_lock_names();
-	found = lock_user(writer, id, LockTupleExclusive, &user);
+	found = user_writer_lock(&writer, id, USER_DELETION);
 	if (found)
 	{
-		if (writer != NULL)
-			deletion_begin(id);
-		else
-			everyone_begin_deletion(id);
-		PushActiveSnapshot(GetTransactionSnapshot());
-		registry_release(user.value[PROP_USERNAME], id);
-		if (writer != NULL)
-			item_writer_delete(writer);
-		else
-			everyone_delete(&user);
-		PopActiveSnapshot();
+		user_writer_delete(&writer);
+		user_writer_close(&writer);
 	}
-	close_user(writer);
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
 }

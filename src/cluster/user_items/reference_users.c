@@ -14,6 +14,7 @@
 #include "base/compat.h"
 #include "base/preload.h"
 #include "cluster/remote/remote.h"
+#include "cluster/user_items/reference_users.h"
 #include "model/user_changes/user_items_walk.h"
 #include "storage/attached_code/attached_code.h"
 #include "storage/blog_item.h"
@@ -96,14 +97,38 @@ run_alone(const char *sql, int nargs, const BlogItem *user)
 	return rows;
 }
 
-/* Insert a user; false if there is one with this id. */
-bool
-everyone_insert(const BlogItem *user)
+/* Call a function that takes a user's id on all nodes that have items, in this transaction. */
+static void
+call_all(const char *name, const pg_uuid_t *user_id)
 {
-	return run_alone("INSERT INTO " EVERYONE_SQL
-					 " (id, type, user_id, username, creation_date, properties)"
-					 " VALUES ($1, 'user', $1, $2, $3, $4)"
-					 " ON CONFLICT (user_id) DO NOTHING", 4, user) > 0;
+	LOCAL_FCINFO(call, 1);
+	Oid			type = UUIDOID;
+	bool		all;
+
+	InitFunctionCallInfoData(*call, NULL, 1, InvalidOid, NULL, NULL);
+	call->args[0].value = UUIDPGetDatum(user_id);
+	call->args[0].isnull = false;
+	remote_call_all(name, &type, call, true, &all);
+}
+
+/*
+ * Insert a user; false if there is one with this id. own_id: the caller brought the id, which an
+ * earlier user may have had.
+ */
+bool
+reference_user_insert(const BlogItem *user, bool own_id)
+{
+	bool		inserted;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	inserted = run_alone("INSERT INTO " EVERYONE_SQL
+						 " (id, type, user_id, username, creation_date, properties)"
+						 " VALUES ($1, 'user', $1, $2, $3, $4)"
+						 " ON CONFLICT (user_id) DO NOTHING", 4, user) > 0;
+	if (inserted && own_id)
+		call_all("revive_user", item_uuid(user, PROP_ID));
+	PopActiveSnapshot();
+	return inserted;
 }
 
 /* A column of the row that SPI has found, copied to a memory context. */
@@ -125,29 +150,31 @@ take_column(BlogItem *user, Property prop, int column, MemoryContext context)
 }
 
 /*
- * Citus has one transaction at a time change a table that is on all nodes. Who makes a user claims the
- * name first, and then writes the user; who is to change a name, or give it back, comes to the names first, too,
- * so that no two wait for each other.
+ * Citus has one transaction at a time change a table that is on all nodes. create_user() claims
+ * the name first, and then writes the user. A transaction that changes a name, or gives it back,
+ * locks the names first, too, so that no two wait for each other.
  */
-void
-everyone_lock_names(void)
+static void
+lock_names(void)
 {
 	(void) run_alone("SELECT username_key FROM " USERNAMES_SQL
 					 " WHERE username_key = '' FOR UPDATE", 0, NULL);
 }
 
-/* Lock a user on all nodes, to edit or delete it; false if there is none. */
+/* Lock a user on all nodes, and read it; false if there is none. */
 bool
-everyone_lock(const pg_uuid_t *user_id, bool to_delete, BlogItem *user)
+reference_user_lock(const pg_uuid_t *user_id, UserChange change, BlogItem *user)
 {
 	MemoryContext context = CurrentMemoryContext;
 	BlogItem	wanted;
 	bool		found;
 
+	if (change != USER_EDIT)
+		lock_names();
 	item_init(&wanted, ITEM_USER);
 	item_set(&wanted, PROP_USER_ID, UUIDPGetDatum(user_id));
 	SPI_connect();
-	found = run(to_delete ?
+	found = run(change == USER_DELETION ?
 				"SELECT user_id, username, creation_date, properties FROM "
 				EVERYONE_SQL " WHERE user_id = $1 FOR UPDATE" :
 				"SELECT user_id, username, creation_date, properties FROM "
@@ -168,18 +195,24 @@ everyone_lock(const pg_uuid_t *user_id, bool to_delete, BlogItem *user)
 
 /* Write a locked user's name and properties. */
 void
-everyone_update(const BlogItem *user)
+reference_user_update(const BlogItem *user)
 {
 	(void) run_alone("UPDATE " EVERYONE_SQL
 					 " SET username = $2, creation_date = $3, properties = $4"
 					 " WHERE user_id = $1", 4, user);
 }
 
-/* Delete a locked user. */
+/* Delete a locked user. From the commit on all of the user's items are hidden, on all nodes. */
 void
-everyone_delete(const BlogItem *user)
+reference_user_delete(const BlogItem *user)
 {
+	const pg_uuid_t *id = item_uuid(user, PROP_ID);
+
+	call_all("begin_user_deletion", id);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	registry_release(user->value[PROP_USERNAME], id);
 	(void) run_alone("DELETE FROM " EVERYONE_SQL " WHERE user_id = $1", 1, user);
+	PopActiveSnapshot();
 }
 
 /*
@@ -198,34 +231,6 @@ everyone_follow(const pg_uuid_t *users, int n)
 		if (!there)
 			deleted_changed();
 	}
-}
-
-/* Call one of the two functions below on all nodes that have items, in this transaction. */
-static void
-call_all(const char *name, const pg_uuid_t *user_id)
-{
-	LOCAL_FCINFO(call, 1);
-	Oid			type = UUIDOID;
-	bool		all;
-
-	InitFunctionCallInfoData(*call, NULL, 1, InvalidOid, NULL, NULL);
-	call->args[0].value = UUIDPGetDatum(user_id);
-	call->args[0].isnull = false;
-	remote_call_all(name, &type, call, true, &all);
-}
-
-/* A user is about to be deleted, who is locked: from the commit on all items are hidden. */
-void
-everyone_begin_deletion(const pg_uuid_t *user_id)
-{
-	call_all("begin_user_deletion", user_id);
-}
-
-/* A user was written whose id somebody may have had who is being deleted. */
-void
-everyone_revive(const pg_uuid_t *user_id)
-{
-	call_all("revive_user", user_id);
 }
 
 /*

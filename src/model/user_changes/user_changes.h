@@ -35,8 +35,22 @@ extern bool user_find_now(const pg_uuid_t *user_id, BlogItem *user);
 extern void need_user(const pg_uuid_t *user_id, BlogItem *user);
 extern void check_not_anew(const BlogItem *user);
 
+/* user_item.c: writing a user's item, on all nodes of a cluster */
+typedef struct UserWriter
+{
+	const ClusterCalls *cluster;	/* which writes the item; NULL: on one machine */
+	ItemWriter *items;			/* on one machine */
+	BlogItem	user;			/* as it was when it was locked */
+} UserWriter;
+
+extern bool user_insert(const BlogItem *user, bool own_id);
+extern bool user_writer_lock(UserWriter *writer, const pg_uuid_t *user_id,
+							 UserChange change);
+extern void user_writer_update(UserWriter *writer, const BlogItem *user);
+extern void user_writer_delete(UserWriter *writer);
+extern void user_writer_close(UserWriter *writer);
+
 /* user_rename.c: from a user's new name to the last item that carries it */
-extern void rename_begin(ItemWriter *writer, const BlogItem *user);
 extern bool rename_step(Job *job);
 
 /* user_deletion.c: from a user's deletion to the last item */
@@ -51,14 +65,6 @@ extern bool sweep_ready(const Job *job);
 extern void sweep_failed(const Job *job);
 
 /* reference_users.c: users on a cluster, whom every node has */
-extern bool everyone_insert(const BlogItem *user);
-extern void everyone_lock_names(void);
-extern bool everyone_lock(const pg_uuid_t *user_id, bool to_delete,
-						  BlogItem *user);
-extern void everyone_update(const BlogItem *user);
-extern void everyone_delete(const BlogItem *user);
-extern void everyone_begin_deletion(const pg_uuid_t *user_id);
-extern void everyone_revive(const pg_uuid_t *user_id);
 extern void everyone_follow(const pg_uuid_t *users, int n);
 extern List *everyone_deleting(void);
 

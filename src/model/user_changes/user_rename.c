@@ -3,7 +3,7 @@
  *		The protocol of a rename: from edit_user() to the last item that carries
  *		the old name.
  *
- * edit_user() queues a job and writes the user's new name (rename_begin()). After its commit
+ * edit_user() queues a job and writes the user's new name (user_item.c). After its commit
  * new items of the user get the new name, but a transaction that was under way may have read
  * the old one. The worker does the job by a sweep over the user's items; user_items_sweep.c has
  * the phases.
@@ -12,7 +12,7 @@
  * name. This is an ARRIVAL, after which the cluster's part of the job sees to the copies. An item
  * whose author is not there was left by a deletion that this node is done with, and is deleted.
  *
- * rename_begin() runs in backends, all else in the worker.
+ * Runs in the worker.
  */
 #include "postgres.h"
 
@@ -24,20 +24,6 @@
 
 /* How many items are relabelled in one transaction. */
 #define RENAME_CHUNK 1000
-
-/*
- * Write a user's new name, whom the writer has locked, and have the user's items
- * relabelled. The job comes first; the change feed then knows that the name which
- * follows has one (views/change_feed/output_plugin.c). Errors: 55000.
- */
-void
-rename_begin(ItemWriter *writer, const BlogItem *user)
-{
-	job_queue(JOB_RENAME, item_uuid(user, PROP_ID));
-	PushActiveSnapshot(GetTransactionSnapshot());
-	item_writer_update(writer, user);
-	PopActiveSnapshot();
-}
 
 /* The user's name; 0 if there is no such user. By the active snapshot. */
 static Datum

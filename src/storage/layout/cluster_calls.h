@@ -20,6 +20,14 @@ typedef struct SpreadTable
 	void	   *map;			/* the cluster's own: which keys each takes, and where it is */
 } SpreadTable;
 
+/* What is about to be done to a user's item. */
+typedef enum UserChange
+{
+	USER_EDIT,					/* other properties, or a name that is claimed already */
+	USER_RENAME,				/* another name, which is still to be claimed */
+	USER_DELETION
+} UserChange;
+
 typedef struct ClusterCalls
 {
 	/* containers and partitions */
@@ -63,7 +71,36 @@ typedef struct ClusterCalls
 	 */
 	void		(*change_settings) (void);
 
-	/* user items */
+	/*
+	 * user items: on a cluster each node has all of them, and a change is made on all nodes in
+	 * one transaction. On one machine model/user_changes/user_item.c writes them as it does
+	 * other items.
+	 */
+
+	/*
+	 * Insert a user; false if there is one with this id. own_id: an earlier user may have had
+	 * the id; what is left of that user's items goes, on all nodes. On one machine it is looked
+	 * for only if the id is being deleted.
+	 */
+	bool		(*insert_user) (const BlogItem *user, bool own_id);
+
+	/*
+	 * Lock a user on all nodes, and read it; false if there is none. To rename or delete a user
+	 * the names are locked first. One machine locks the item.
+	 */
+	bool		(*lock_user) (const pg_uuid_t *user_id, UserChange change, BlogItem *user);
+
+	/*
+	 * Write a locked user's name and properties. Each node's worker learns of another name by
+	 * the change feed. On one machine another name queues a job.
+	 */
+	void		(*update_user) (const BlogItem *user);
+
+	/*
+	 * Delete a locked user and give the name back. Each node that has items begins the deletion
+	 * of the user's. One machine begins it itself.
+	 */
+	void		(*delete_user) (const BlogItem *user);
 
 	/* requests */
 

@@ -1,0 +1,19 @@
+/*
+ * reference_users.h
+ *		Users on a cluster, whom each node has.
+ */
+#ifndef BLOGSTORE_REFERENCE_USERS_H
+#define BLOGSTORE_REFERENCE_USERS_H
+
+#include "storage/blog_item.h"
+#include "storage/layout/cluster_calls.h"
+
+#include "utils/uuid.h"
+
+extern bool reference_user_insert(const BlogItem *user, bool own_id);
+extern bool reference_user_lock(const pg_uuid_t *user_id, UserChange change,
+								BlogItem *user);
+extern void reference_user_update(const BlogItem *user);
+extern void reference_user_delete(const BlogItem *user);
+
+#endif							/* BLOGSTORE_REFERENCE_USERS_H */
