@@ -17,15 +17,11 @@
 #include "base/worker_hooks.h"
 #include "storage/attached_code/attached_code.h"
 #include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/cluster_calls.h"
 #include "storage/layout/layout.h"
 #include "views/launcher/launcher.h"
 
 #include "access/relation.h"
-#include "access/xact.h"
-#include "catalog/namespace.h"
-#include "catalog/pg_class.h"
-#include "catalog/pg_inherits.h"
-#include "commands/tablecmds.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -36,15 +32,14 @@
 #include "utils/rel.h"
 
 SQL_FUNCTION(create_containers);
-SQL_FUNCTION(create_node_tables);
 
 /* ------------------------------------------------------------------------
  * What is there
  * ------------------------------------------------------------------------ */
 
-/* Errors: 42P07, always: a table is in the way. */
-static COMPAT_NORETURN void
-refuse_table(const char *name, const char *problem)
+/* Errors: 42P07, always: a table is in the way, for what problem says. */
+void
+create_refuse_table(const char *name, const char *problem)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_TABLE),
@@ -65,9 +60,12 @@ owner_of(Oid relid)
 	return owner;
 }
 
-/* Look at a container; its root is locked if it is there. */
-static void
-look_at_container(Creation *creation, Container container)
+/*
+ * Find out whether a container is missing; its root is locked if it is there. Errors: 42P07
+ * if it is not the owner's, or not what blogstore makes. Locks: ShareUpdateExclusiveLock.
+ */
+void
+create_look_at_container(Creation *creation, Container container)
 {
 	Oid			root = container_table_lookup(container);
 	const char *problem;
@@ -84,12 +82,15 @@ look_at_container(Creation *creation, Container container)
 		problem = psprintf("it belongs to \"%s\"",
 						   GetUserNameFromId(owner, false));
 	if (problem != NULL)
-		refuse_table(container_table(container), problem);
+		create_refuse_table(container_table(container), problem);
 }
 
-/* Look at a table of the bookkeeping, which is locked if it is there. */
-static void
-look_at_table(Creation *creation, Bookkeeping table)
+/*
+ * Find out whether a table of the bookkeeping is missing; it is locked if it is there. Errors:
+ * 42P07 if it is not the owner's, or not what blogstore makes. Locks: ShareUpdateExclusiveLock.
+ */
+void
+create_look_at_table(Creation *creation, Bookkeeping table)
 {
 	Oid			relid = bookkeeping_lookup(table);
 	const char *problem;
@@ -101,24 +102,26 @@ look_at_table(Creation *creation, Bookkeeping table)
 	LockRelationOid(relid, ShareUpdateExclusiveLock);
 	problem = bookkeeping_problem(table, relid, creation->owner);
 	if (problem != NULL)
-		refuse_table(bookkeeping_name(table), problem);
+		create_refuse_table(bookkeeping_name(table), problem);
 }
 
-/* Find out what is missing. Errors: 42P07 if something else is in its place. */
-static void
-look_at_all(Creation *creation)
+/*
+ * Find out what is missing of the tables that one machine has. Errors: 42P07 if something else
+ * is in the place of one. Locks: ShareUpdateExclusiveLock on those that are there.
+ */
+void
+create_look_at_all(Creation *creation)
 {
-	creation->missing = 0;
 	for (int c = 0; c < N_CONTAINERS; c++)
-		look_at_container(creation, c);
+		create_look_at_container(creation, c);
 	for (int t = 0; t < N_BOOKKEEPING; t++)
-		if (t != BOOK_UNSENT || creation->cluster)
-			look_at_table(creation, t);
+		if (create_bookkeeping_sql[t].n > 0)
+			create_look_at_table(creation, t);
 }
 
 /* Errors: 42P07, always: nothing is missing. */
-static COMPAT_NORETURN void
-refuse_existing(void)
+void
+create_refuse_existing(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_TABLE),
@@ -131,8 +134,9 @@ refuse_existing(void)
  * Making what is missing
  * ------------------------------------------------------------------------ */
 
-static void
-make_container(const Creation *creation, Container container)
+/* Make a container that is missing, with its partitions. In SPI. */
+void
+create_container(const Creation *creation, Container container)
 {
 	const Statements *once = &create_container_sql[container];
 	const Statements *each = &create_partition_sql[container];
@@ -200,14 +204,22 @@ as_owner_end(AsOwner *as)
 	SetUserIdAndSecContext(as->user, as->sec_context);
 }
 
-/* Bring what was there in line with what was made. */
-static void
-join_parts(const Creation *creation, bool all)
+/* Are both containers missing that items are written to? */
+static bool
+all_is_new(const Creation *creation)
+{
+	return creation->container[CONTAINER_USERS] &&
+		creation->container[CONTAINER_POSTS];
+}
+
+/* Bring what was there in line with what was made. In SPI. */
+void
+create_join_parts(const Creation *creation)
 {
 	AsOwner		as;
 
 	as_owner_begin(&as, creation);
-	if (all)
+	if (all_is_new(creation))
 	{
 		/* left over from containers that have been dropped */
 		for (int t = 0; t < N_BOOKKEEPING; t++)
@@ -239,36 +251,49 @@ join_parts(const Creation *creation, bool all)
 	as_owner_end(&as);
 }
 
-/* Make all that is missing. */
-static void
-make_missing(const Creation *creation)
+/*
+ * Begin to make what is missing: connect to SPI, with settings by which tables are as durable,
+ * and where, as the database's own. Returns what create_end() is to be given.
+ */
+int
+create_begin(void)
 {
-	bool		all = creation->container[CONTAINER_USERS] &&
-		creation->container[CONTAINER_POSTS];
 	int			nest = NewGUCNestLevel();
 
 	setting_change("search_path", SAFE_SEARCH_PATH);
-	/* the tables are to be as durable, and where, as the database's own */
 	setting_change("default_table_access_method", "heap");
 	SPI_connect();
+	return nest;
+}
+
+/* End what create_begin() began, and tell what was made beside what was there. */
+void
+create_end(const Creation *creation, int nest)
+{
+	SPI_finish();
+	AtEOXact_GUC(true, nest);
+	if (!all_is_new(creation))
+		tell_made(creation);
+}
+
+/* Make all that is missing of what one machine has. Errors: 42P07 if nothing is. */
+static void
+make_here(Creation *creation)
+{
+	int			nest;
+
+	create_look_at_all(creation);
+	if (creation->missing == 0)
+		create_refuse_existing();
+	nest = create_begin();
 	for (int c = 0; c < N_CONTAINERS; c++)
-		if (creation->container[c] &&
-			!(creation->spread && container_key(c) != PROP_TYPE))
-			make_container(creation, c);
+		if (creation->container[c])
+			create_container(creation, c);
 	for (int t = 0; t < N_BOOKKEEPING; t++)
 		if (creation->table[t])
 			create_table_of_bookkeeping(creation, t);
-	if (creation->spread && !creation->node)
-	{
-		cluster_make_tables(creation);
-		cluster_spread_tables(creation);
-	}
-	if (!creation->node)
-		join_parts(creation, all);
-	SPI_finish();
-	AtEOXact_GUC(true, nest);
-	if (!all)
-		tell_made(creation);
+	create_join_parts(creation);
+	create_end(creation, nest);
 }
 
 /* ------------------------------------------------------------------------
@@ -318,68 +343,6 @@ warn_of_obstacle(void)
 				 errhint("%s", hint)));
 }
 
-/* Make all that is missing of what a cluster needs, here and on the other nodes. */
-static void
-make_on_cluster(Creation *creation)
-{
-	int			nodes;
-
-	cluster_require("create_containers()");
-	creation->cluster = true;
-	look_at_all(creation);
-	if (creation->container[CONTAINER_USERS] != creation->container[CONTAINER_POSTS])
-		refuse_table(container_table(creation->container[CONTAINER_USERS] ?
-									 CONTAINER_POSTS : CONTAINER_USERS),
-					 "one of both containers is missing");
-	creation->spread = creation->container[CONTAINER_POSTS];
-	if (!creation->spread && !container_is_spread(CONTAINER_POSTS))
-		refuse_table(container_table(CONTAINER_POSTS),
-					 "it is not spread over the cluster");
-	if (creation->missing > 0)
-		make_missing(creation);
-	nodes = cluster_make_on_nodes(creation);
-	if (creation->missing == 0 && nodes == 0)
-		refuse_existing();
-}
-
-/*
- * blogstore.create_node_tables(owner): what each node of a cluster has for itself. Called by
- * create_containers() on the coordinator. Returns how many tables it has made.
- */
-static Datum
-create_node_tables(PG_FUNCTION_ARGS)
-{
-	Creation	creation;
-
-	need_writable("create_node_tables()");
-	memset(&creation, 0, sizeof(creation));
-	creation.owner = PG_GETARG_OID(0);
-	(void) GetUserNameFromId(creation.owner, false);	/* errors: 42704 */
-	for (int t = 0; t < N_BOOKKEEPING; t++)
-		if (t != BOOK_USERNAMES)
-			look_at_table(&creation, t);
-	look_at_container(&creation, CONTAINER_FEED);
-	creation.container[CONTAINER_USERS] = creation.container[CONTAINER_POSTS] = true;
-	creation.spread = creation.node = creation.cluster = true;
-	if (creation.missing > 0)
-		make_missing(&creation);
-	cluster_status_grant(creation.owner);
-	SPI_connect();
-	cluster_grant_here(&creation);
-	SPI_finish();
-	/* the rest may be on its way from the coordinator, whose commit has the worker look */
-	if (OidIsValid(container_table_lookup(CONTAINER_POSTS)))
-		worker_hooks.containers_created();
-	else
-	{
-		creation.table[BOOK_USERNAMES] = true;	/* it is on its way too */
-		SPI_connect();
-		join_parts(&creation, true);
-		SPI_finish();
-	}
-	PG_RETURN_INT32(creation.missing);
-}
-
 /*
  * blogstore.create_containers(partitions, owner, distributed)
  *
@@ -396,15 +359,8 @@ create_containers(PG_FUNCTION_ARGS)
 	creation.partitions = create_get_partitions(fcinfo);
 	creation.owner = PG_ARGISNULL(1) ? GetUserId() : PG_GETARG_OID(1);
 	(void) GetUserNameFromId(creation.owner, false);	/* errors: 42704 */
-	if (cluster_is_wanted(fcinfo, 2))
-		make_on_cluster(&creation);
-	else
-	{
-		look_at_all(&creation);
-		if (creation.missing == 0)
-			refuse_existing();
-		make_missing(&creation);
-	}
+	if (!cluster_library->create_containers(&creation, fcinfo->args[2]))
+		make_here(&creation);
 	warn_of_obstacle();
 	warn_of_superuser(creation.owner);
 	container_require();

@@ -1,13 +1,16 @@
 /*
  * create_containers.h
- *		The statements that make the tables, for create_containers.c, and
- *		cluster/distribute/, which makes those of a cluster beside tables that are filled.
+ *		Making the tables of the containers: for this folder, and for cluster/, which makes
+ *		other tables of the same columns.
  */
 #ifndef BLOGSTORE_CREATE_CONTAINERS_H
 #define BLOGSTORE_CREATE_CONTAINERS_H
 
+#include "base/compat.h"
 #include "storage/blog_item.h"
 #include "storage/bookkeeping/bookkeeping.h"
+
+#include "fmgr.h"
 
 typedef struct Statements
 {
@@ -20,21 +23,47 @@ typedef struct Creation
 {
 	Oid			owner;
 	int			partitions;
-	bool		spread;			/* over a cluster */
-	bool		cluster;		/* what is there may be spread already */
-	bool		node;			/* what a node of one has for itself, alone */
-	const char *suffix;			/* of tables that cannot have their names yet; NULL: none */
 	bool		container[N_CONTAINERS];	/* is it missing? */
 	bool		table[N_BOOKKEEPING];
 	int			missing;		/* how many of all of these are */
 } Creation;
 
+/* create_sql.c: the statements */
 extern const Statements create_container_sql[N_CONTAINERS];
 extern const Statements create_partition_sql[N_CONTAINERS];
-extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];
-/* on a cluster */
-extern const Statements create_cluster_sql;
-extern const Statements spread_cluster_sql;
+extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];	/* of one machine's tables */
+
+/* The columns of a container; and what items of some types have, for leaves of these */
+#define PROPERTY_COLUMNS(post, user, names, added) \
+	"id uuid NOT NULL, type text NOT NULL, post_id uuid " post ", " \
+	"user_id uuid " user ", " names "title text, content text, " \
+	"comment_count bigint, like_count bigint, " \
+	"creation_date timestamptz " user ", " \
+	added "modification_date timestamptz, properties jsonb"
+
+/* What all items of posts have but deltas, which are nobody's. */
+#define AUTHORED \
+	"user_id NOT NULL, user_username NOT NULL, creation_date NOT NULL, "
+
+#define COUNTED "comment_count NOT NULL, like_count NOT NULL, "
+
+/* What posts and their copies have. */
+#define AUTHORED_POST \
+	"post_id NOT NULL, " AUTHORED "title NOT NULL, content NOT NULL, " COUNTED
+
+/* create_containers.c: what is there */
+extern COMPAT_NORETURN void create_refuse_table(const char *name,
+												const char *problem);
+extern COMPAT_NORETURN void create_refuse_existing(void);
+extern void create_look_at_container(Creation *creation, Container container);
+extern void create_look_at_table(Creation *creation, Bookkeeping table);
+extern void create_look_at_all(Creation *creation);
+
+/* create_containers.c: making what is missing */
+extern int	create_begin(void);
+extern void create_container(const Creation *creation, Container container);
+extern void create_join_parts(const Creation *creation);
+extern void create_end(const Creation *creation, int nest);
 
 #define MAX_PARTITIONS 1024
 
@@ -44,16 +73,5 @@ extern uint64 create_run_sql(const char *sql);
 extern void create_give_away(const Creation *creation, Oid relid);
 extern void create_table_of_bookkeeping(const Creation *creation,
 										Bookkeeping table);
-
-/* create_cluster.c */
-extern bool cluster_is_wanted(FunctionCallInfo fcinfo, int arg);
-extern void cluster_require(const char *call);
-extern void cluster_make_tables(const Creation *creation);
-extern void cluster_spread_tables(const Creation *creation);
-extern void cluster_grant_here(const Creation *creation);
-extern int	cluster_make_on_nodes(const Creation *creation);
-
-/* cluster_status.c */
-extern void cluster_status_grant(Oid owner);
 
 #endif							/* BLOGSTORE_CREATE_CONTAINERS_H */

@@ -11,22 +11,7 @@
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
 
-#define PROPERTY_COLUMNS(post, user, names, added) \
-	"id uuid NOT NULL, type text NOT NULL, post_id uuid " post ", " \
-	"user_id uuid " user ", " names "title text, content text, " \
-	"comment_count bigint, like_count bigint, " \
-	"creation_date timestamptz " user ", " \
-	added "modification_date timestamptz, properties jsonb"
-
-/* What all items of posts have but deltas, which are nobody's. */
-#define AUTHORED \
-	"user_id NOT NULL, user_username NOT NULL, creation_date NOT NULL, "
-
-#define COUNTED "comment_count NOT NULL, like_count NOT NULL, "
-
-/* What posts and their copies have. */
-#define AUTHORED_POST \
-	"post_id NOT NULL, " AUTHORED "title NOT NULL, content NOT NULL, " COUNTED
+#define STATEMENTS(array) {lengthof(array), array}
 
 static const char *const users_sql[] = {
 	"CREATE TABLE " USERS_SQL " ("
@@ -61,85 +46,6 @@ static const char *const feed_sql[] = {
 	("COMMENT ON TABLE " FEED_SQL " IS "
 	 "'Container: the newest posts of all in short form (view). Written by the blogstore worker only.'")
 };
-
-#define STATEMENTS(array) {lengthof(array), array}
-
-/* ------------------------------------------------------------------------
- * On a cluster: %1$s follows the names of tables that cannot have their own yet, %2$d is
- * the number of shards
- * ------------------------------------------------------------------------ */
-
-static const char *const cluster_sql[] = {
-	"CREATE TABLE " POSTS_SQL "%1$s ("
-	PROPERTY_COLUMNS("NOT NULL", "", "user_username text, ",
-					 "hidden boolean, parent_id uuid, ")
-	") PARTITION BY LIST (type)",
-	"CREATE TABLE " POSTS_SQL "_post PARTITION OF " POSTS_SQL "%1$s (" AUTHORED_POST
-	"PRIMARY KEY (post_id)) FOR VALUES IN ('post') "
-	"WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.1)",
-
-	/* a unique index has the column by which the table is spread */
-	"CREATE UNIQUE INDEX posts_post_by_user "
-	"ON " POSTS_SQL "_post (user_id, creation_date, post_id)",
-	"ALTER TABLE " POSTS_SQL "_post REPLICA IDENTITY USING INDEX posts_post_by_user",
-	"CREATE INDEX posts_post_date ON " POSTS_SQL "_post (creation_date, id)",
-	"CREATE TABLE " POSTS_SQL "_comment PARTITION OF " POSTS_SQL "%1$s ("
-	AUTHORED "content NOT NULL, "
-	"PRIMARY KEY (post_id, id)) FOR VALUES IN ('comment')",
-	"CREATE INDEX posts_comment_list "
-	"ON " POSTS_SQL "_comment (post_id, creation_date, id)",
-	"CREATE INDEX posts_comment_by_user "
-	"ON " POSTS_SQL "_comment (user_id, creation_date, id)",
-	"CREATE INDEX posts_comment_replies "
-	"ON " POSTS_SQL "_comment (post_id, parent_id, creation_date, id) "
-	"WHERE parent_id IS NOT NULL",
-	"CREATE TABLE " POSTS_SQL "_like PARTITION OF " POSTS_SQL "%1$s (" AUTHORED
-	"PRIMARY KEY (user_id, post_id)) FOR VALUES IN ('like')",
-	"CREATE INDEX posts_like_list "
-	"ON " POSTS_SQL "_like (post_id, creation_date, id)",
-	"CREATE TABLE " POSTS_SQL "_delta PARTITION OF " POSTS_SQL "%1$s (" COUNTED
-	"PRIMARY KEY (post_id, id)) FOR VALUES IN ('delta') "
-	"WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, "
-	"autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0)",
-
-	"CREATE TABLE " USERS_SQL "%1$s ("
-	PROPERTY_COLUMNS("", "NOT NULL", "username text, user_username text, ",
-					 "hidden boolean, ")
-	") PARTITION BY LIST (type)",
-	"CREATE TABLE " USERS_SQL "_post PARTITION OF " USERS_SQL "%1$s (" AUTHORED_POST
-	"PRIMARY KEY (user_id, creation_date, id)) FOR VALUES IN ('post') "
-	"WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.1)",
-
-	"CREATE TABLE " EVERYONE_SQL " ("
-	"id uuid NOT NULL, type text NOT NULL DEFAULT 'user', user_id uuid PRIMARY KEY, "
-	"username text NOT NULL, creation_date timestamptz NOT NULL, "
-	"modification_date timestamptz, properties jsonb) WITH (fillfactor = 90)",
-	"ALTER TABLE " EVERYONE_SQL " REPLICA IDENTITY FULL",
-
-	"COMMENT ON TABLE " POSTS_SQL "%1$s IS "
-	"'Container: post, comment and like items, together by post, and deltas of posts'' counts. Written by blogstore only.'",
-	"COMMENT ON TABLE " USERS_SQL "%1$s IS "
-	"'Container: the short form of each user''s posts (view), at the user''s home. Written by blogstore only.'",
-	"COMMENT ON TABLE " EVERYONE_SQL " IS "
-	"'Container: user items, on every node. Written by blogstore only.'"
-};
-
-/* What is spread, and how; the first are given to their owner before. */
-static const char *const spread_sql[] = {
-	"SELECT pg_catalog.create_distributed_table('" POSTS_SQL "%1$s', 'post_id', "
-	"colocate_with => 'none', shard_count => %2$d)",
-	"SELECT pg_catalog.create_distributed_table('" USERS_SQL "%1$s', 'user_id', "
-	"colocate_with => '" POSTS_SQL "%1$s')",
-	"SELECT pg_catalog.create_reference_table('" EVERYONE_SQL "')",
-	"SELECT pg_catalog.create_reference_table('" USERNAMES_SQL "%1$s')",
-	"SELECT pg_catalog.create_distributed_function(p.oid::regprocedure, 'key', "
-	"colocate_with => '" POSTS_SQL "%1$s', force_delegation => true) "
-	"FROM pg_catalog.pg_proc AS p WHERE p.pronamespace = '" BLOGSTORE_SCHEMA "'::regnamespace "
-	"AND p.proname LIKE 'serve\\_%%'"
-};
-
-const Statements create_cluster_sql = STATEMENTS(cluster_sql);
-const Statements spread_cluster_sql = STATEMENTS(spread_sql);
 
 const Statements create_container_sql[N_CONTAINERS] = {
 	[CONTAINER_USERS] = STATEMENTS(users_sql),
@@ -273,18 +179,9 @@ static const char *const change_feed_sql[] = {
 	"'One row: how far the worker has applied the WAL, on which server, to which partitions.'"
 };
 
-static const char *const unsent_sql[] = {
-	"CREATE TABLE " UNSENT_SQL " ("
-	"id uuid PRIMARY KEY, node_group integer NOT NULL, post_id uuid NOT NULL, "
-	"user_id uuid NOT NULL, creation_date timestamptz NOT NULL)",
-	"COMMENT ON TABLE " UNSENT_SQL " IS "
-	"'On a cluster: copies of posts that could not be sent to the node that keeps them; sent when it answers again.'"
-};
-
 const Statements create_bookkeeping_sql[N_BOOKKEEPING] = {
 	[BOOK_USERNAMES] = STATEMENTS(usernames_sql),
 	[BOOK_JOBS] = STATEMENTS(jobs_sql),
 	[BOOK_VIEW_STATE] = STATEMENTS(view_state_sql),
-	[BOOK_CHANGE_FEED] = STATEMENTS(change_feed_sql),
-	[BOOK_UNSENT] = STATEMENTS(unsent_sql)
+	[BOOK_CHANGE_FEED] = STATEMENTS(change_feed_sql)
 };

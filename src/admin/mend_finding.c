@@ -51,8 +51,11 @@ mend_orphan(const Finding *f)
 	return result == DELETE_DONE;
 }
 
-/* Run a statement on the keys of a finding's item; did it change any row? */
-static bool
+/*
+ * Run a statement with the keys of a finding's item: $1 its post_id, $2 its type, $3 its id, $4
+ * its user_id. Returns whether it changed any row. Errors: 55000.
+ */
+bool
 mend_by(KeptPlan *plan, const Finding *f)
 {
 	Datum		values[] = {
@@ -68,21 +71,8 @@ mend_by(KeptPlan *plan, const Finding *f)
 	return mended;
 }
 
-#define ITEM_ARGUMENTS 4, {UUIDOID, TEXTOID, UUIDOID, UUIDOID}
-
-#define USERNAME_SQL(users) \
-	"UPDATE " POSTS_SQL " AS i SET user_username = u.username" \
-	" FROM " users " AS u WHERE u.type = 'user' AND u.user_id = $4" \
-	" AND u.username IS NOT NULL AND i.user_id = $4 AND i.post_id = $1" \
-	" AND i.type = $2 AND i.id = $3" \
-	" AND i.user_username COLLATE \"C\" IS DISTINCT FROM u.username"
-
 static KeptPlan username_plan = {
-	ON_USERS | ON_POSTS, USERNAME_SQL(USERS_SQL), ITEM_ARGUMENTS, NULL
-};
-
-static KeptPlan spread_username_plan = {
-	ON_POSTS, USERNAME_SQL(EVERYONE_SQL), ITEM_ARGUMENTS, NULL
+	ON_USERS | ON_POSTS, MEND_USERNAME_SQL(USERS_SQL), ITEM_ARGUMENTS, NULL
 };
 
 /* A count that is missing is none, before it is compared with what there is. */
@@ -282,7 +272,7 @@ mend_missing_count(const Finding *f)
 bool
 mend_username(const Finding *f)
 {
-	return mend_by(layout_is_spread() ? &spread_username_plan : &username_plan, f);
+	return mend_by(&username_plan, f);
 }
 
 /* Rows of views that lack values: what is to be there is written anew. */

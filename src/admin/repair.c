@@ -19,6 +19,7 @@
 #include "model/post_counts/post_counts.h"
 #include "model/user_changes/user_changes.h"
 #include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/cluster_calls.h"
 #include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
 #include "views/copies_and_feed/copies_and_feed.h"
@@ -80,9 +81,9 @@ mend_views(const Finding *findings, uint64 n)
 	PopActiveSnapshot();
 }
 
-/* Mend what lacks no value on one machine; returns how many findings were mended. */
+/* Mend what lacks no value; returns how many findings were mended. */
 static int64
-mend_here(const Finding *findings, uint64 n, bool with_views)
+mend_all(const Finding *findings, uint64 n, bool with_views)
 {
 	int64		mended = 0;
 
@@ -98,18 +99,23 @@ mend_here(const Finding *findings, uint64 n, bool with_views)
 	return mended;
 }
 
-/* Mend all findings; returns how many were. */
+/* Compare, and mend what is wrong on this machine; returns how many findings were mended. */
 static int64
-mend_findings(const Finding *findings, uint64 n, bool with_views)
+repair_here(bool with_views)
 {
+	Finding    *findings;
+	uint64		n;
+	int64		mended;
 	int64		left;
-	int64		mended = mend_invalid(findings, n, &left);
 
+	SPI_connect();
+	findings = findings_of_verify(&n, with_views);
+	mended = mend_invalid(findings, n, &left);
 	/* the other repairs would fail at a value that is missing */
-	if (left > 0)
-		return mended;
-	return mended + (layout_is_spread() ? mend_spread(findings, n, with_views) :
-					 mend_here(findings, n, with_views));
+	if (left == 0)
+		mended += mend_all(findings, n, with_views);
+	SPI_finish();
+	return mended;
 }
 
 /*
@@ -120,14 +126,10 @@ mend_findings(const Finding *findings, uint64 n, bool with_views)
 static Datum
 repair(PG_FUNCTION_ARGS)
 {
+	const ClusterCalls *cluster;
 	OwnerScope	scope;
-	SPITupleTable *result;
-	Finding    *findings;
-	uint64		n;
 	int64		mended;
 	bool		with_views;
-	bool		spread;
-	int			nest = 0;
 
 	need_writable("repair()");
 	if (IsolationUsesXactSnapshot())
@@ -139,21 +141,8 @@ repair(PG_FUNCTION_ARGS)
 	(void) containers_check();
 	owner_begin(&scope);
 	with_views = views_ready(GetActiveSnapshot());
-	spread = layout_is_spread();
-	if (spread)
-		nest = repair_spread_begin();
-
-	SPI_connect();
-	PushActiveSnapshot(GetTransactionSnapshot());
-	result = verify_run(&n, with_views);
-	PopActiveSnapshot();
-	findings = palloc(sizeof(Finding) * Max(n, 1));
-	for (uint64 i = 0; i < n; i++)
-		finding_get(&findings[i], result->vals[i], result->tupdesc);
-	mended = mend_findings(findings, n, with_views);
-	SPI_finish();
-	if (spread)
-		repair_spread_end(nest);
+	cluster = cluster_calls();
+	mended = cluster != NULL ? cluster->repair(with_views) : repair_here(with_views);
 	owner_end(&scope);
 	PG_RETURN_INT64(mended);
 }

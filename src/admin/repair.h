@@ -29,7 +29,21 @@ typedef struct Finding
 
 /* verify_finding.c */
 extern void finding_get(Finding *f, HeapTuple row, TupleDesc desc);
+extern Finding *findings_of_verify(uint64 *n, bool with_views);
 extern bool finding_is(const Finding *f, const char *problem);
+
+/* mend_finding.c: statements that mend one finding, with the keys of its item as arguments */
+#define ITEM_ARGUMENTS 4, {UUIDOID, TEXTOID, UUIDOID, UUIDOID}
+
+/* Gives an item the name that its author has in a table of users. */
+#define MEND_USERNAME_SQL(users) \
+	"UPDATE " POSTS_SQL " AS i SET user_username = u.username" \
+	" FROM " users " AS u WHERE u.type = 'user' AND u.user_id = $4" \
+	" AND u.username IS NOT NULL AND i.user_id = $4 AND i.post_id = $1" \
+	" AND i.type = $2 AND i.id = $3" \
+	" AND i.user_username COLLATE \"C\" IS DISTINCT FROM u.username"
+
+extern bool mend_by(KeptPlan *plan, const Finding *f);
 
 /* mend_finding.c */
 extern bool mend_orphan(const Finding *f);
@@ -38,10 +52,5 @@ extern bool mend_registry(const Finding *f);
 extern void mend_missing_count(const Finding *f);
 extern int64 mend_invalid(const Finding *findings, uint64 n, int64 *left);
 extern void drop_invalid_copies(const Finding *findings, uint64 n);
-
-/* cluster_repair.c: on a cluster */
-extern int	repair_spread_begin(void);
-extern void repair_spread_end(int nest);
-extern int64 mend_spread(const Finding *findings, uint64 n, bool with_views);
 
 #endif							/* BLOGSTORE_REPAIR_H */

@@ -26,6 +26,7 @@
 #include "model/short_form/short_form.h"
 #include "storage/attached_code/attached_code.h"
 #include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/cluster_calls.h"
 #include "storage/layout/layout.h"
 
 #include "catalog/pg_type.h"
@@ -33,6 +34,7 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
@@ -101,11 +103,11 @@ SQL_FUNCTION(verify);
 
 /*
  * $1: compare the views? $2: feed_size, $3: short_form_length, $4: does the short form
- * keep all properties? $5: those that it keeps, if not; $6: on a cluster, the nodes' feeds
+ * keep all properties? $5: those that it keeps, if not; $6: for what the parts of a
+ * VerifySource read
  *
- * {users} has the users; {tally} is what verify_tally() says; {content} is a post's in short form,
- * and {joined} what it is taken from; {feed}: the rows of the feed, on a cluster of that of each
- * node in {nodes}.
+ * {users}, {tally}, {feed} and {nodes} are these parts; {content} is a post's in short form, and
+ * {joined} what it is taken from.
  */
 static const char verify_sql[] =
 	"SELECT container::text, problem::text, type::text, id::uuid,"
@@ -284,10 +286,8 @@ typedef struct Verifier
 	KeptPlan	plan;
 } Verifier;
 
-#define VERIFIED (ON_USERS | ON_POSTS | ON_USERNAMES | ON_JOBS)
-
 #define VERIFY_PLAN { \
-	VERIFIED | ON_FEED, NULL, \
+	0, NULL, \
 	6, {BOOLOID, INT4OID, INT4OID, BOOLOID, TEXTARRAYOID, JSONBOID}, NULL \
 }
 
@@ -362,22 +362,21 @@ register_short_forms(void)
 		elog(ERROR, "could not register the relation of short forms");
 }
 
-/* The statement, for a format. */
+/* The statement, for a format and what is read. */
 static const char *
-fill_in(const Verifier *verifier)
+fill_in(const Verifier *verifier, const VerifySource *source)
 {
 	struct
 	{
 		const char *name;
 		const char *by;
 	}			part[] = {
-		{"{users}", layout_is_spread() ? EVERYONE_SQL : USERS_SQL},
-		{"{tally}", verify_tally()},
+		{"{users}", source->users},
+		{"{tally}", source->tally},
 		{"{content}", verifier->content},
 		{"{joined}", verifier->joined},
-		{"{feed}", layout_is_spread() ? VERIFY_FEEDS_SQL :
-		"(SELECT 0 AS node, * FROM " FEED_SQL ") AS f"},
-		{"{nodes}", layout_is_spread() ? VERIFY_NODES_SQL : "SELECT 0 AS node"}
+		{"{feed}", source->feed},
+		{"{nodes}", source->nodes}
 	};
 	StringInfoData sql;
 	const char *at = verify_sql;
@@ -395,6 +394,18 @@ fill_in(const Verifier *verifier)
 	return sql.data;
 }
 
+/* What the statement reads on one machine. */
+static void
+source_here(VerifySource *source)
+{
+	source->users = USERS_SQL;
+	source->tally = verify_tally_sql;
+	source->feed = "(SELECT 0 AS node, * FROM " FEED_SQL ") AS f";
+	source->nodes = "SELECT 0 AS node";
+	source->tables = ON_USERS | ON_POSTS | ON_FEED | ON_USERNAMES | ON_JOBS;
+	source->argument = DirectFunctionCall1(jsonb_in, CStringGetDatum("[]"));
+}
+
 /*
  * Run the comparison by the active snapshot. The result is SPI's; the caller
  * has connected to it, and acts as the containers' owner. Errors: 55000.
@@ -402,21 +413,27 @@ fill_in(const Verifier *verifier)
 SPITupleTable *
 verify_run(uint64 *n, bool with_views)
 {
-	Datum		values[] = {
-		BoolGetDatum(with_views), Int32GetDatum(blogstore_feed_size),
-		Int32GetDatum(blogstore_short_form_length),
-		BoolGetDatum(short_form_keeps_all()), short_form_keys(), verify_feeds()
-	};
+	const ClusterCalls *cluster = cluster_calls();
 	ShortFormFormat format = with_views ? blogstore_short_form_format :
 		SHORT_FORM_RAW;
+	Verifier   *verifier = &verifiers[format];
+	VerifySource source;
 
+	if (cluster != NULL)
+		cluster->verify_source(&source);
+	else
+		source_here(&source);
 	for (Container c = 0; c < N_CONTAINERS; c++)
 		need_columns(c);
 	if (format == SHORT_FORM_TEXT)
 		register_short_forms();
-	verifiers[format].plan.sql = fill_in(&verifiers[format]);
-	verifiers[format].plan.tables = VERIFIED | (layout_is_spread() ? 0 : ON_FEED);
-	plan_execute_once(&verifiers[format].plan, values, true);
+	verifier->plan.sql = fill_in(verifier, &source);
+	verifier->plan.tables = source.tables;
+	plan_execute_once(&verifier->plan, (Datum[]) {
+		BoolGetDatum(with_views), Int32GetDatum(blogstore_feed_size),
+		Int32GetDatum(blogstore_short_form_length),
+		BoolGetDatum(short_form_keeps_all()), short_form_keys(), source.argument
+	}, true);
 	*n = SPI_processed;
 	return SPI_tuptable;
 }

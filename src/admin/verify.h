@@ -31,20 +31,28 @@ typedef enum FindingColumn
 #define ON_POST_SQL \
 	"(type IN ('comment', 'like') OR type = 'delta' AND " COUNTS_SQL ")"
 
+/*
+ * What the statement reads, as parts of it in SQL. The parts may refer to $6, which is argument.
+ */
+typedef struct VerifySource
+{
+	const char *users;			/* a table with the users' items */
+	/*
+	 * A CTE, called tally: of each post its post_id, what its deltas add (comment_delta,
+	 * like_delta), the comments and likes that it has, 0 or NULL where there are none, and
+	 * whether something on it has to be looked at (odd). It may join account.
+	 */
+	const char *tally;
+	const char *feed;			/* the rows of each feed, with the number of its node */
+	const char *nodes;			/* the numbers of the nodes that have one */
+	int			tables;			/* that the statement names, as in KeptPlan */
+	Datum		argument;		/* a jsonb */
+} VerifySource;
+
 /* verify_tally.c */
-extern const char *verify_tally(void);
+extern const char verify_tally_sql[];
 
-/* verify_feeds.c: on a cluster, the feed of each node, and which nodes those are; $6 has them */
-#define VERIFY_NODES_SQL \
-	"SELECT node FROM jsonb_to_recordset($6) AS n(node integer, rows jsonb)"
-#define VERIFY_FEEDS_SQL \
-	"jsonb_to_recordset($6) AS n(node integer, rows jsonb)" \
-	" CROSS JOIN LATERAL jsonb_to_recordset(n.rows) AS f(id uuid, post_id uuid," \
-	" user_id uuid, user_username text, title text, content text," \
-	" comment_count bigint, like_count bigint, creation_date timestamptz," \
-	" modification_date timestamptz, properties jsonb)"
-
-extern Datum verify_feeds(void);
+/* verify.c */
 extern SPITupleTable *verify_run(uint64 *n, bool with_views);
 
 #endif							/* BLOGSTORE_VERIFY_H */

@@ -9,6 +9,7 @@
 #include "admin/repair.h"
 #include "base/compat.h"
 
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 static const char *
@@ -45,4 +46,23 @@ bool
 finding_is(const Finding *f, const char *problem)
 {
 	return strcmp(f->problem, problem) == 0;
+}
+
+/*
+ * Compare, and return what is wrong, *n findings, in the current memory context. In SPI, as the
+ * containers' owner. Errors: 55000. Locks: AccessShareLock on the containers.
+ */
+Finding *
+findings_of_verify(uint64 *n, bool with_views)
+{
+	SPITupleTable *result;
+	Finding    *findings;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	result = verify_run(n, with_views);
+	PopActiveSnapshot();
+	findings = palloc(sizeof(Finding) * Max(*n, 1));
+	for (uint64 i = 0; i < *n; i++)
+		finding_get(&findings[i], result->vals[i], result->tupdesc);
+	return findings;
 }

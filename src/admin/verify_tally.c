@@ -2,10 +2,8 @@
  * verify_tally.c
  *		verify(): what lies on each post, summed up.
  *
- * On one machine likes, comments and deltas are summed up each by themselves, which takes least,
- * in the one snapshot of the statement. On a cluster each part of the statement that is read on
- * other nodes has a snapshot of its own there: a like that comes between two of them would be
- * counted and not found. So all that lies on a post is read together there.
+ * Likes, comments and deltas are summed up each by themselves, which takes least, in the one
+ * snapshot of the statement.
  *
  * Runs in backends.
  */
@@ -29,7 +27,7 @@
 	" LEFT JOIN account AS a ON a.user_id = i.user_id OFFSET 0) AS s" \
 	" GROUP BY s.post_id)"
 
-static const char by_type_sql[] =
+const char verify_tally_sql[] =
 	" liked AS MATERIALIZED "
 	SUMS_SQL("like", "", "", "", "") ","
 	" commented AS MATERIALIZED "
@@ -47,32 +45,3 @@ static const char by_type_sql[] =
 	" NULL::bigint AS comments, NULL::bigint AS likes, odd FROM counted"
 	" UNION ALL SELECT post_id, NULL, NULL, n, NULL, odd FROM commented"
 	" UNION ALL SELECT post_id, NULL, NULL, NULL, n, odd FROM liked) AS u GROUP BY post_id)";
-
-static const char together_sql[] =
-	" tally AS MATERIALIZED (SELECT s.post_id, sum(s.comment_delta) AS comment_delta,"
-	" sum(s.like_delta) AS like_delta, count(*) FILTER (WHERE s.is_comment) AS comments,"
-	" count(*) FILTER (WHERE s.is_like) AS likes, bool_or(s.odd) AS odd"
-	" FROM (SELECT i.post_id, i.type = 'like' AS is_like,"
-	" i.type = 'comment' AND i.hidden IS NOT TRUE AS is_comment,"
-	" CASE WHEN i.type = 'delta' THEN i.comment_count END AS comment_delta,"
-	" CASE WHEN i.type = 'delta' THEN i.like_count END AS like_delta,"
-	" i.id IS NULL OR CASE WHEN i.type = 'delta'"
-	" THEN i.comment_count IS NULL OR i.like_count IS NULL"
-	" ELSE i.no_content OR i.creation_date IS NULL"
-	" OR (i.user_username COLLATE \"C\" = a.username) IS NOT TRUE END AS odd"
-	" FROM (SELECT id, type, post_id, user_id, user_username,"
-	" type = 'comment' AND content IS NULL AS no_content, comment_count,"
-	" like_count, creation_date, hidden FROM " POSTS_SQL
-	" WHERE " ON_POST_SQL " OFFSET 0) AS i"
-	" LEFT JOIN account AS a ON a.user_id = i.user_id OFFSET 0) AS s"
-	" GROUP BY s.post_id)";
-
-/*
- * The part of the statement that makes tally of account: post_id, comment_delta, like_delta,
- * comments, likes, 0 or NULL where there is none; odd: something on it has to be looked at.
- */
-const char *
-verify_tally(void)
-{
-	return layout_is_spread() ? together_sql : by_type_sql;
-}

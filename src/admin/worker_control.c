@@ -10,8 +10,8 @@
 #include "base/compat.h"
 #include "base/preload.h"
 #include "base/worker_hooks.h"
-#include "cluster/remote/remote.h"
 #include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/cluster_calls.h"
 #include "storage/layout/layout.h"
 #include "views/change_feed/change_feed.h"
 #include "views/launcher/launcher.h"
@@ -198,6 +198,8 @@ wait_advance(Wait *wait)
 static Datum
 wait_for_views(PG_FUNCTION_ARGS)
 {
+	const ClusterCalls *cluster;
+	bool		all;
 	TimestampTz began = GetCurrentTimestamp();
 	TimestampTz deadline;
 	Wait		wait;
@@ -212,14 +214,10 @@ wait_for_views(PG_FUNCTION_ARGS)
 	need_other_process("wait_for_views()");
 	container_require();
 	need_possible_worker();
-	if (layout_is_spread() && !remote_serves_part())
-	{
-		bool		all;
-
-		remote_call_all("wait_for_views", (Oid[]) {INTERVALOID}, fcinfo, false,
-						&all);
+	cluster = cluster_calls();
+	if (cluster != NULL &&
+		cluster->call_nodes("wait_for_views", (Oid[]) {INTERVALOID}, fcinfo, &all))
 		PG_RETURN_BOOL(all);
-	}
 
 	deadline = deadline_after(PG_GETARG_INTERVAL_P(0));
 	wait.step = WAIT_WORKER;
@@ -272,18 +270,17 @@ wait_for_views(PG_FUNCTION_ARGS)
 static Datum
 rebuild_views(PG_FUNCTION_ARGS)
 {
-	OwnerScope	scope;
-
+	const ClusterCalls *cluster;
 	bool		all;
+	OwnerScope	scope;
 
 	need_writable("rebuild_views()");
 	container_require();
 	need_possible_worker();
-	if (layout_is_spread() && !remote_serves_part())
-	{
-		remote_call_all("rebuild_views", NULL, fcinfo, false, &all);
+	cluster = cluster_calls();
+	if (cluster != NULL &&
+		cluster->call_nodes("rebuild_views", NULL, fcinfo, &all))
 		PG_RETURN_VOID();
-	}
 
 	owner_begin(&scope);
 	job_queue_once(JOB_REBUILD, NULL);

@@ -8,6 +8,7 @@
 
 #include "cluster/citus/citus.h"
 #include "cluster/cluster.h"
+#include "cluster/operations/operations.h"
 #include "cluster/user_items/reference_users.h"
 #include "storage/layout/cluster_calls.h"
 
@@ -31,8 +32,13 @@ static const ClusterCalls calls = {
 	/* views and the worker */
 
 	/* operations */
+	.create_containers = cluster_create_containers,
+	.call_nodes = cluster_call_nodes,
+	.verify_source = cluster_verify_source,
+	.repair = cluster_repair,
 
 	/* import and export */
+	.export_documents = cluster_export_documents
 };
 
 /* Let the other areas know these functions. Called once, when the library is loaded. */

@@ -24,6 +24,7 @@
 #include "base/settings.h"
 #include "base/worker_hooks.h"
 #include "cluster/distribute/distribute.h"
+#include "cluster/operations/operations.h"
 #include "storage/layout/layout.h"
 
 #include "access/xact.h"
@@ -133,13 +134,13 @@ refuse_names(void)
 static void
 make_tables(Spread *spread)
 {
-	cluster_make_tables(&spread->creation);
+	cluster_make_tables(&spread->creation, NEW_SUFFIX);
 	(void) create_run_sql("CREATE TABLE " USERNAMES_SQL NEW_SUFFIX
 						  " (LIKE " USERNAMES_SQL " INCLUDING ALL)");
 	create_give_away(&spread->creation, table_lookup("usernames" NEW_SUFFIX));
 	spread_carry_columns();
 	spread_carry_indexes();
-	cluster_spread_tables(&spread->creation);
+	cluster_spread_tables(&spread->creation, NEW_SUFFIX);
 	spread_carry_rights();
 }
 
@@ -265,8 +266,6 @@ distribute_containers(PG_FUNCTION_ARGS)
 	hold_layout(spread.keep);
 	refuse_names();
 	spread.creation.owner = container_owner();
-	spread.creation.suffix = NEW_SUFFIX;
-	spread.creation.spread = true;
 
 	nest = NewGUCNestLevel();
 	setting_change("search_path", SAFE_SEARCH_PATH);

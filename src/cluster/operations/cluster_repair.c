@@ -15,6 +15,7 @@
 #include "admin/repair.h"
 #include "base/compat.h"
 #include "base/settings.h"
+#include "cluster/operations/operations.h"
 #include "cluster/remote/remote.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
@@ -254,6 +255,10 @@ mend_copies(int group, const Finding *findings, uint64 n)
  * All
  * ------------------------------------------------------------------------ */
 
+static KeptPlan username_plan = {
+	ON_POSTS, MEND_USERNAME_SQL(EVERYONE_SQL), ITEM_ARGUMENTS, NULL
+};
+
 /* Mend what statements here do; returns whether it was, or is a copy's, which is later. */
 static bool
 mend_by_statement(const Finding *f)
@@ -263,7 +268,7 @@ mend_by_statement(const Finding *f)
 	if (finding_is(f, "registry"))
 		return mend_registry(f);
 	if (finding_is(f, "username"))
-		return mend_username(f);
+		return mend_by(&username_plan, f);
 	if (!is_of_post(f))
 		return true;
 	if (!finding_is(f, "orphan"))
@@ -271,36 +276,9 @@ mend_by_statement(const Finding *f)
 	return false;
 }
 
-/*
- * Before anything is read: shards stay where they are, and all that is done on a node is on
- * one connection, where each statement sees what those before have written. Returns what
- * repair_spread_end() is to be given.
- */
-int
-repair_spread_begin(void)
-{
-	int			nest = NewGUCNestLevel();
-
-	setting_change("citus.max_adaptive_executor_pool_size", "1");
-	setting_change("citus.multi_shard_modify_mode", "sequential");
-	(void) container_hold_all(CONTAINER_POSTS);
-	cluster_writes_here();
-	return nest;
-}
-
-/* The caller's settings again. */
-void
-repair_spread_end(int nest)
-{
-	AtEOXact_GUC(true, nest);
-}
-
-/*
- * Mend findings on all nodes; values that are missing, and can be told, were written. Returns
- * how many were mended.
- */
-int64
-mend_spread(const Finding *findings, uint64 n, bool with_views)
+/* Mend what lacks no value, on all nodes; returns how many findings were mended. */
+static int64
+mend_all(const Finding *findings, uint64 n, bool with_views)
 {
 	List	   *groups = remote_groups();
 	ListCell   *lc;
@@ -314,8 +292,38 @@ mend_spread(const Finding *findings, uint64 n, bool with_views)
 	drop_invalid_copies(findings, n);
 	foreach(lc, groups)
 		mended += mend_on_node(lfirst_int(lc), findings, n);
-	foreach(lc, groups)
-		if (with_views)
+	if (with_views)
+		foreach(lc, groups)
 			mend_copies(lfirst_int(lc), findings, n);
+	return mended;
+}
+
+/*
+ * Compare, and mend what is wrong on all nodes; returns how many findings were mended. Before
+ * anything is read, shards are held where they are. All that is done on a node is on one
+ * connection, where each statement sees what those before have written. As the containers'
+ * owner. Errors, locks: those of repair().
+ */
+int64
+cluster_repair(bool with_views)
+{
+	int			nest = NewGUCNestLevel();
+	Finding    *findings;
+	uint64		n;
+	int64		mended;
+	int64		left;
+
+	setting_change("citus.max_adaptive_executor_pool_size", "1");
+	setting_change("citus.multi_shard_modify_mode", "sequential");
+	(void) container_hold_all(CONTAINER_POSTS);
+	cluster_writes_here();
+	SPI_connect();
+	findings = findings_of_verify(&n, with_views);
+	mended = mend_invalid(findings, n, &left);
+	/* the other repairs would fail at a value that is missing */
+	if (left == 0)
+		mended += mend_all(findings, n, with_views);
+	SPI_finish();
+	AtEOXact_GUC(true, nest);
 	return mended;
 }

@@ -15,6 +15,7 @@
 #include "base/compat.h"
 #include "base/preload.h"
 #include "base/settings.h"
+#include "cluster/operations/create_cluster.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
 

@@ -17,7 +17,11 @@
 #include "base/compat.h"
 #include "base/preload.h"
 #include "base/settings.h"
+#include "base/worker_hooks.h"
 #include "cluster/citus/citus.h"
+#include "cluster/operations/create_cluster.h"
+#include "cluster/operations/operations.h"
+#include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
 
 #include "access/htup_details.h"
@@ -28,6 +32,7 @@
 #include "utils/lsyscache.h"
 #include "utils/uuid.h"
 
+SQL_FUNCTION(create_node_tables);
 SQL_FUNCTION(node_of);
 
 /* Errors: 55000, always. */
@@ -38,18 +43,6 @@ refuse_cluster(const char *problem, const char *hint)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("%s", problem),
 			 errhint("%s", hint)));
-}
-
-/*
- * Are the containers to be spread over a cluster? If the argument does not say so, they are where
- * Citus is in the database and has nodes.
- */
-bool
-cluster_is_wanted(FunctionCallInfo fcinfo, int arg)
-{
-	if (!PG_ARGISNULL(arg))
-		return PG_GETARG_BOOL(arg);
-	return cluster_has_citus() && cluster_has_nodes();
 }
 
 /* What a statement that returns one value says, by SPI; NULL: nothing. */
@@ -107,35 +100,54 @@ cluster_require(const char *call)
 	SPI_finish();
 }
 
-/* What a table is called for the time being. */
-static char *
-made_as(const Creation *creation, const char *table)
-{
-	return psprintf("%s%s", table, creation->suffix ? creation->suffix : "");
-}
+/* ------------------------------------------------------------------------
+ * Making what is missing; in SPI
+ * ------------------------------------------------------------------------ */
 
-/* Make the tables that are to be spread; in SPI. */
+/*
+ * Make the tables that are to be spread, and give them to the owner. suffix: what follows the
+ * names of those that cannot have their own yet.
+ */
 void
-cluster_make_tables(const Creation *creation)
+cluster_make_tables(const Creation *creation, const char *suffix)
 {
 	for (int i = 0; i < create_cluster_sql.n; i++)
-		(void) create_run_sql(psprintf(create_cluster_sql.sql[i],
-									   made_as(creation, "")));
-	create_give_away(creation, table_lookup(made_as(creation, "posts")));
-	create_give_away(creation, table_lookup(made_as(creation, "users")));
+		(void) create_run_sql(psprintf(create_cluster_sql.sql[i], suffix));
+	create_give_away(creation, table_lookup(psprintf("posts%s", suffix)));
+	create_give_away(creation, table_lookup(psprintf("users%s", suffix)));
 	create_give_away(creation, table_lookup(EVERYONE_TABLE));
 }
 
-/* Spread them, and the registry; in SPI. */
+/* Spread them, and the registry. */
 void
-cluster_spread_tables(const Creation *creation)
+cluster_spread_tables(const Creation *creation, const char *suffix)
 {
 	setting_change("citus.multi_shard_modify_mode", "sequential");
 	setting_change("citus.shard_replication_factor", "1");
 	for (int i = 0; i < spread_cluster_sql.n; i++)
-		(void) create_run_sql(psprintf(spread_cluster_sql.sql[i],
-									   made_as(creation, ""),
+		(void) create_run_sql(psprintf(spread_cluster_sql.sql[i], suffix,
 									   creation->partitions));
+}
+
+static void
+make_unsent(const Creation *creation)
+{
+	for (int i = 0; i < create_unsent_sql.n; i++)
+		(void) create_run_sql(create_unsent_sql.sql[i]);
+	create_give_away(creation, bookkeeping_lookup(BOOK_UNSENT));
+}
+
+/* Make what is missing of what each node has for itself, and the registry, which is spread later. */
+static void
+make_own_tables(const Creation *creation)
+{
+	if (creation->container[CONTAINER_FEED])
+		create_container(creation, CONTAINER_FEED);
+	for (int t = 0; t < N_BOOKKEEPING; t++)
+		if (creation->table[t] && t != BOOK_UNSENT)
+			create_table_of_bookkeeping(creation, t);
+	if (creation->table[BOOK_UNSENT])
+		make_unsent(creation);
 }
 
 /*
@@ -162,8 +174,8 @@ give_owner_rights(Oid owner)
  * The owner has the right to what workers of other nodes call on this one, which Citus does not
  * carry over; in SPI.
  */
-void
-cluster_grant_here(const Creation *creation)
+static void
+grant_here(const Creation *creation)
 {
 	(void) create_run_sql(psprintf("GRANT EXECUTE ON FUNCTION "
 								   BLOGSTORE_SCHEMA ".put_copies, "
@@ -200,12 +212,114 @@ cluster_make_on_nodes(const Creation *creation)
 					   "Mend that, and call again.");
 	/* what this node has, and one machine has not */
 	if (!OidIsValid(bookkeeping_lookup(BOOK_UNSENT)))
-		create_table_of_bookkeeping(creation, BOOK_UNSENT);
+		make_unsent(creation);
 	give_owner_rights(creation->owner);
-	cluster_grant_here(creation);
+	grant_here(creation);
 	SPI_finish();
 	cluster_status_grant(creation->owner);
 	return made != NULL ? atoi(made) : 0;
+}
+
+/* ------------------------------------------------------------------------
+ * The calls
+ * ------------------------------------------------------------------------ */
+
+/* Make all that is missing on the coordinator, and spread the containers if both are. */
+static void
+make_on_coordinator(const Creation *creation)
+{
+	int			nest = create_begin();
+
+	make_own_tables(creation);
+	if (creation->container[CONTAINER_POSTS])
+	{
+		cluster_make_tables(creation, "");
+		cluster_spread_tables(creation, "");
+	}
+	create_join_parts(creation);
+	create_end(creation, nest);
+}
+
+/* Errors: 42P07 unless both containers are missing, or spread. */
+static void
+check_containers(const Creation *creation)
+{
+	bool		no_users = creation->container[CONTAINER_USERS];
+	bool		no_posts = creation->container[CONTAINER_POSTS];
+
+	if (no_users != no_posts)
+		create_refuse_table(container_table(no_users ? CONTAINER_POSTS : CONTAINER_USERS),
+							"one of both containers is missing");
+	if (!no_posts && !container_is_spread(CONTAINER_POSTS))
+		create_refuse_table(container_table(CONTAINER_POSTS),
+							"it is not spread over the cluster");
+}
+
+/*
+ * Make all that is missing of what a cluster needs, on this node and the others, if the
+ * containers are to be spread: distributed says so, or is null and Citus is in the database and
+ * has nodes. Returns false, having done nothing, if they are not. Errors: 42501, 42P07, 55000.
+ * Locks: those of create_containers().
+ */
+bool
+cluster_create_containers(Creation *creation, NullableDatum distributed)
+{
+	int			nodes;
+
+	if (distributed.isnull ? !(cluster_has_citus() && cluster_has_nodes()) :
+		!DatumGetBool(distributed.value))
+		return false;
+	cluster_require("create_containers()");
+	create_look_at_all(creation);
+	create_look_at_table(creation, BOOK_UNSENT);
+	check_containers(creation);
+	if (creation->missing > 0)
+		make_on_coordinator(creation);
+	nodes = cluster_make_on_nodes(creation);
+	if (creation->missing == 0 && nodes == 0)
+		create_refuse_existing();
+	return true;
+}
+
+/*
+ * blogstore.create_node_tables(owner): what each node of a cluster has for itself. Called by
+ * create_containers() on the coordinator. Returns how many tables it has made. Errors: 25006,
+ * 42704, 42P07.
+ */
+static Datum
+create_node_tables(PG_FUNCTION_ARGS)
+{
+	Creation	creation;
+	int			nest;
+
+	need_writable("create_node_tables()");
+	memset(&creation, 0, sizeof(creation));
+	creation.owner = PG_GETARG_OID(0);
+	(void) GetUserNameFromId(creation.owner, false);	/* errors: 42704 */
+	for (int t = 0; t < N_BOOKKEEPING; t++)
+		if (t != BOOK_USERNAMES)
+			create_look_at_table(&creation, t);
+	create_look_at_container(&creation, CONTAINER_FEED);
+	/* these the coordinator makes */
+	creation.container[CONTAINER_USERS] = creation.container[CONTAINER_POSTS] = true;
+	nest = create_begin();
+	make_own_tables(&creation);
+	create_end(&creation, nest);
+	cluster_status_grant(creation.owner);
+	SPI_connect();
+	grant_here(&creation);
+	SPI_finish();
+	/* the rest may be on its way from the coordinator, whose commit has the worker look */
+	if (OidIsValid(container_table_lookup(CONTAINER_POSTS)))
+		worker_hooks.containers_created();
+	else
+	{
+		creation.table[BOOK_USERNAMES] = true;	/* it is on its way too */
+		SPI_connect();
+		create_join_parts(&creation);
+		SPI_finish();
+	}
+	PG_RETURN_INT32(creation.missing);
 }
 
 /*

@@ -11,6 +11,12 @@
 
 #include "storage/blog_item.h"
 
+#include "fmgr.h"
+
+struct Creation;
+struct VerifySource;
+struct _DestReceiver;
+
 /* A table whose partitions are spread over the nodes of a cluster. */
 typedef struct SpreadTable
 {
@@ -108,7 +114,41 @@ typedef struct ClusterCalls
 
 	/* operations */
 
+	/*
+	 * Called before there are containers, so through cluster_library. The cluster makes what is
+	 * missing of the containers on all nodes, and returns true, if they are to be spread over it:
+	 * that is what the caller of create_containers() says, or where there are nodes to spread
+	 * them over. Otherwise it returns false, and one machine makes all tables itself.
+	 */
+	bool		(*create_containers) (struct Creation *creation, NullableDatum distributed);
+
+	/*
+	 * wait_for_views(), rebuild_views(): the cluster calls the function on all nodes. *all
+	 * becomes whether each has returned true. Returns false, having called none, where another
+	 * node has called this one so. One machine does what the function says itself.
+	 */
+	bool		(*call_nodes) (const char *name, const Oid *types, FunctionCallInfo fcinfo,
+							   bool *all);
+
+	/*
+	 * verify() reads the users' own table, and the feed of each node; what lies on a post it reads
+	 * at once, since there is no snapshot of all nodes. One machine reads its containers.
+	 */
+	void		(*verify_source) (struct VerifySource *source);
+
+	/*
+	 * repair(): the cluster has each node mend what verify() has found there, and returns how
+	 * many findings were mended. One machine mends all of them itself.
+	 */
+	int64		(*repair) (bool with_views);
+
 	/* import and export */
+
+	/*
+	 * export_documents(): the cluster gives a receiver the documents of all nodes, each part of
+	 * which is read by a snapshot of its own. One machine runs one statement on its containers.
+	 */
+	void		(*export_documents) (struct _DestReceiver *dest);
 } ClusterCalls;
 
 /* cluster_calls.c */

@@ -1,0 +1,109 @@
+/*
+ * cluster_export.c
+ *		export_documents() on a cluster.
+ *
+ * There is no snapshot of all nodes: each shard is read in one snapshot of its own.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "admin/export_documents.h"
+#include "cluster/citus/citus.h"
+#include "cluster/operations/operations.h"
+#include "model/user_changes/user_changes.h"
+#include "storage/attached_code/attached_code.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+
+#include "executor/spi.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/guc.h"
+#include "utils/uuid.h"
+
+#define ITEMS(type) \
+	"(SELECT * FROM " POSTS_SQL " WHERE type = '" type "')"
+
+#define JOIN_AUTHOR \
+	" JOIN (SELECT user_id, username FROM " EVERYONE_SQL ") AS a ON a.user_id = "
+
+#define HANGS_ON(type) \
+	" FROM " ITEMS(type) " AS i" JOIN_AUTHOR "i.user_id" \
+	" LEFT JOIN (SELECT post_id FROM " POSTS_SQL " WHERE type = 'post'" \
+	" AND user_id = ANY (@)) AS g ON g.post_id = i.post_id WHERE g.post_id IS NULL"
+
+/*
+ * The items, with @ for an array of the users whose items are being deleted on any node.
+ * Each part gives post_id and joins by it alone, so that Citus has all of it done by each
+ * shard, in one snapshot there: a post's counts are those of the comments and likes that come with it.
+ */
+static const char items_sql[] =
+"SELECT item.document FROM ("
+"SELECT p.post_id, " POST_DOCUMENT_SQL " AS document"
+" FROM " ITEMS("post") " AS p" JOIN_AUTHOR "p.user_id"
+" LEFT JOIN (SELECT post_id, sum(comment_count)::bigint AS comments,"
+" sum(like_count)::bigint AS likes FROM " POSTS_SQL
+" WHERE type = 'delta' GROUP BY post_id) AS d ON d.post_id = p.post_id"
+" LEFT JOIN (SELECT post_id,"
+" count(*) FILTER (WHERE type = 'comment' AND hidden IS NOT TRUE) AS comments,"
+" count(*) FILTER (WHERE type = 'like') AS likes FROM " POSTS_SQL
+" WHERE type IN ('comment', 'like') AND user_id = ANY (@) GROUP BY post_id) AS n"
+" ON n.post_id = p.post_id"
+
+" UNION ALL SELECT i.post_id, " COMMENT_DOCUMENT_SQL " AS document"
+HANGS_ON("comment")
+
+" UNION ALL SELECT i.post_id, " LIKE_DOCUMENT_SQL " AS document"
+HANGS_ON("like") ") AS item";
+
+/* They are read last: whoever has written an item is there by then, or has been deleted. */
+static const char users_sql[] =
+"SELECT " USER_DOCUMENT_SQL
+" FROM (SELECT user_id, username, creation_date, properties FROM "
+EVERYONE_SQL ") AS a";
+
+/* Run a statement, with an array of ids in it, its rows for a receiver. */
+static void
+send_rows(const char *sql, const char *ids, DestReceiver *dest)
+{
+	SPIExecuteOptions options = {.read_only = false,.dest = dest};
+	StringInfoData text;
+	int			rc;
+
+	initStringInfo(&text);
+	for (; *sql; sql++)
+		if (*sql == '@')
+			appendStringInfo(&text, "%s::pg_catalog.uuid[]", quote_literal_cstr(ids));
+		else
+			appendStringInfoChar(&text, *sql);
+	rc = SPI_execute_extended(text.data, &options);
+	if (rc < 0)
+		elog(ERROR, "could not run \"%s\": %s", text.data, SPI_result_code_string(rc));
+}
+
+/*
+ * Give a receiver the documents of all nodes. In SPI, as the containers' owner. Errors: 55000.
+ * Locks: AccessShareLock on the containers.
+ */
+void
+cluster_export_documents(DestReceiver *dest)
+{
+	StringInfoData ids;
+	ListCell   *lc;
+	Guard	   *guard;
+	int			nest = NewGUCNestLevel();
+
+	initStringInfo(&ids);
+	shards_change_settings();
+	foreach(lc, everyone_deleting())
+		appendStringInfo(&ids, "%s%s", ids.len > 0 ? "," : "",
+						 DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(lfirst(lc)))));
+	tables_lock_for_import();
+	container_require_served(CONTAINER_POSTS, false);
+	guard = guard_enter();
+	send_rows(items_sql, psprintf("{%s}", ids.data), dest);
+	send_rows(users_sql, "{}", dest);
+	guard_leave(guard);
+	AtEOXact_GUC(true, nest);
+}

@@ -1,0 +1,121 @@
+/*
+ * cluster_verify.c
+ *		What verify() reads on a cluster.
+ *
+ * Its statement is the one of one machine, but for some parts:
+ *
+ *		users	are in a table of their own, which every node has whole
+ *		tally	Each part of the statement that is read on other nodes has a snapshot of its own
+ *				there. A like that comes between two of them would be counted and not found. So all
+ *				that lies on a post is read together.
+ *		feed	Each node has one of its own. All of them are to be the same as far as they are
+ *				shown. They are read by the role that owns the containers, on each node by a session
+ *				of its own, by Citus.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "admin/verify.h"
+#include "base/compat.h"
+#include "base/preload.h"
+#include "base/settings.h"
+#include "cluster/operations/operations.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+
+#include "executor/spi.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/snapmgr.h"
+
+SQL_FUNCTION(views_served);
+
+/* What each node is asked for; nothing, if its feed is not shown at present. */
+#define ROWS_SQL \
+	"SELECT CASE WHEN " BLOGSTORE_SCHEMA ".views_served() THEN coalesce(" \
+	"(SELECT pg_catalog.jsonb_agg(pg_catalog.to_jsonb(f)) FROM (SELECT * FROM " FEED_SQL \
+	" ORDER BY creation_date DESC, id DESC LIMIT %d) AS f), '[]') END"
+
+/* And all of them. */
+#define NODES_SQL \
+	"SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(" \
+	"'node', nodeid, 'rows', result::jsonb)) FILTER (WHERE success AND result <> ''), '[]')::text, " \
+	"pg_catalog.string_agg(result, '; ') FILTER (WHERE NOT success) " \
+	"FROM pg_catalog.run_command_on_all_nodes(%s)"
+
+#define EACH_NODE_SQL "jsonb_to_recordset($6) AS n(node integer, rows jsonb)"
+
+static const char nodes_sql[] = "SELECT node FROM " EACH_NODE_SQL;
+
+static const char feeds_sql[] =
+	EACH_NODE_SQL
+	" CROSS JOIN LATERAL jsonb_to_recordset(n.rows) AS f(id uuid, post_id uuid,"
+	" user_id uuid, user_username text, title text, content text,"
+	" comment_count bigint, like_count bigint, creation_date timestamptz,"
+	" modification_date timestamptz, properties jsonb)";
+
+static const char tally_sql[] =
+	" tally AS MATERIALIZED (SELECT s.post_id, sum(s.comment_delta) AS comment_delta,"
+	" sum(s.like_delta) AS like_delta, count(*) FILTER (WHERE s.is_comment) AS comments,"
+	" count(*) FILTER (WHERE s.is_like) AS likes, bool_or(s.odd) AS odd"
+	" FROM (SELECT i.post_id, i.type = 'like' AS is_like,"
+	" i.type = 'comment' AND i.hidden IS NOT TRUE AS is_comment,"
+	" CASE WHEN i.type = 'delta' THEN i.comment_count END AS comment_delta,"
+	" CASE WHEN i.type = 'delta' THEN i.like_count END AS like_delta,"
+	" i.id IS NULL OR CASE WHEN i.type = 'delta'"
+	" THEN i.comment_count IS NULL OR i.like_count IS NULL"
+	" ELSE i.no_content OR i.creation_date IS NULL"
+	" OR (i.user_username COLLATE \"C\" = a.username) IS NOT TRUE END AS odd"
+	" FROM (SELECT id, type, post_id, user_id, user_username,"
+	" type = 'comment' AND content IS NULL AS no_content, comment_count,"
+	" like_count, creation_date, hidden FROM " POSTS_SQL
+	" WHERE " ON_POST_SQL " OFFSET 0) AS i"
+	" LEFT JOIN account AS a ON a.user_id = i.user_id OFFSET 0) AS s"
+	" GROUP BY s.post_id)";
+
+/*
+ * The feeds of all nodes whose views are served, a jsonb. In SPI, as the containers' owner.
+ * Errors: 55000 if a node does not answer.
+ */
+static Datum
+read_feeds(void)
+{
+	char	   *rows = psprintf(ROWS_SQL, blogstore_feed_size);
+	char	   *feeds;
+	char	   *failed;
+
+	if (SPI_execute(psprintf(NODES_SQL, quote_literal_cstr(rows)), false, 0) !=
+		SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "could not read the feeds of all nodes");
+	feeds = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	failed = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
+	if (failed != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the feed of a node cannot be read: %s", failed),
+				 errhint("See citus_check_cluster_node_health().")));
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(feeds));
+}
+
+/*
+ * What verify()'s statement reads. In SPI, as the containers' owner. Errors: 55000 if a node
+ * does not answer.
+ */
+void
+cluster_verify_source(VerifySource *source)
+{
+	source->users = EVERYONE_SQL;
+	source->tally = tally_sql;
+	source->feed = feeds_sql;
+	source->nodes = nodes_sql;
+	source->tables = ON_USERS | ON_POSTS | ON_USERNAMES | ON_JOBS;
+	source->argument = read_feeds();
+}
+
+/* blogstore.views_served(): are the views of this node? Errors: 55000. */
+static Datum
+views_served(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(views_ready(GetActiveSnapshot()));
+}

@@ -1,0 +1,18 @@
+/*
+ * create_cluster.h
+ *		The statements that make the tables of a cluster, for create_cluster.c alone.
+ */
+#ifndef BLOGSTORE_CREATE_CLUSTER_H
+#define BLOGSTORE_CREATE_CLUSTER_H
+
+#include "admin/create_containers.h"
+
+/* create_cluster_sql.c */
+extern const Statements create_cluster_sql;
+extern const Statements spread_cluster_sql;
+extern const Statements create_unsent_sql;
+
+/* cluster_status.c */
+extern void cluster_status_grant(Oid owner);
+
+#endif							/* BLOGSTORE_CREATE_CLUSTER_H */

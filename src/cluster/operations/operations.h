@@ -1,0 +1,29 @@
+/*
+ * operations.h
+ *		Operations that span the nodes of a cluster, for cluster/cluster.c; and making tables,
+ *		for cluster/distribute/, which makes those of a cluster beside tables that are filled.
+ */
+#ifndef BLOGSTORE_OPERATIONS_H
+#define BLOGSTORE_OPERATIONS_H
+
+#include "admin/create_containers.h"
+#include "admin/verify.h"
+
+#include "fmgr.h"
+#include "tcop/dest.h"
+
+/* create_cluster.c */
+extern bool cluster_create_containers(Creation *creation, NullableDatum distributed);
+extern void cluster_require(const char *call);
+extern void cluster_make_tables(const Creation *creation, const char *suffix);
+extern void cluster_spread_tables(const Creation *creation, const char *suffix);
+extern int	cluster_make_on_nodes(const Creation *creation);
+
+/* cluster_control.c, cluster_verify.c, cluster_repair.c, cluster_export.c */
+extern bool cluster_call_nodes(const char *name, const Oid *types,
+							   FunctionCallInfo fcinfo, bool *all);
+extern void cluster_verify_source(VerifySource *source);
+extern int64 cluster_repair(bool with_views);
+extern void cluster_export_documents(DestReceiver *dest);
+
+#endif							/* BLOGSTORE_OPERATIONS_H */
