@@ -9,6 +9,7 @@
 #include "cluster/citus/citus.h"
 #include "cluster/cluster.h"
 #include "cluster/operations/operations.h"
+#include "cluster/remote/remote.h"
 #include "cluster/user_items/reference_users.h"
 #include "storage/layout/cluster_calls.h"
 
@@ -28,6 +29,8 @@ static const ClusterCalls calls = {
 	.delete_user = reference_user_delete,
 
 	/* requests */
+	.settle = remote_settle,
+	.serve_command = remote_command,
 
 	/* views and the worker */
 
@@ -46,4 +49,5 @@ void
 cluster_init(void)
 {
 	cluster_library = &calls;
+	cluster_may_come = true;
 }

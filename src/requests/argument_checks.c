@@ -23,6 +23,8 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+bool		request_is_part = false;
+
 /*
  * Begin a request: the containers exist, and a command (NULL: a query) may
  * write. From here to owner_end() it acts as the containers' owner.

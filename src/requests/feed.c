@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "cluster/remote/remote.h"
 #include "model/user_changes/user_changes.h"
 #include "requests/request_helpers.h"
 #include "storage/blog_item.h"
@@ -31,7 +32,7 @@ QUERY_FUNCTION(list_feed, REQUEST_LIST_FEED, ITEM_POST,
 static void
 list_feed(RequestScan *scan, FunctionCallInfo fcinfo)
 {
-	bool		asks = layout_is_spread() && !remote_serves_part();
+	bool		asks = layout_is_spread() && !request_is_part;
 	bool		ready;
 
 	get_page(fcinfo, 0, &scan->page);

@@ -25,7 +25,6 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "cluster/remote/remote.h"
 #include "requests/request_helpers.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
@@ -62,7 +61,7 @@ find_post(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz *date)
 	BlogItem	post;
 	bool		found;
 
-	if (remote_serves_part() || !post_possible(id))
+	if (request_is_part || !post_possible(id))
 		return false;
 	scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_POST, .partition_key = id,
@@ -172,7 +171,7 @@ page_find(ListPage *page, ItemType type, const pg_uuid_t *of)
 
 	if (!page_may_be_cut(page, &end))
 		return;
-	if (type == ITEM_POST && of != NULL && layout_is_spread() && !remote_serves_part())
+	if (type == ITEM_POST && of != NULL && layout_is_spread() && !request_is_part)
 		found = copies_find(of, &before->id, before->date, &end, &date);
 	else if (type == ITEM_POST)
 		found = find_post(of, &before->id, &date);

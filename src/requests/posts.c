@@ -241,7 +241,7 @@ list_user_posts(RequestScan *scan, FunctionCallInfo fcinfo)
 	if (layout_is_spread() && !user_find_now(user_id, &user))
 		return;
 	page_find(&scan->page, ITEM_POST, user_id);
-	if (!remote_serves_part() && views_ready(GetActiveSnapshot()))
+	if (!request_is_part && views_ready(GetActiveSnapshot()))
 		query_list(scan, CONTAINER_USERS, user_id);
 	else
 		query_posts(scan, user_id);

@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "cluster/remote/remote.h"
 #include "model/post_counts/post_counts.h"
 #include "model/short_form/short_form.h"
 #include "model/user_changes/user_changes.h"

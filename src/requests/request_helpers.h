@@ -7,13 +7,26 @@
 #define BLOGSTORE_REQUEST_HELPERS_H
 
 #include "base/preload.h"
-#include "cluster/remote/remote.h"
 #include "model/user_changes/user_changes.h"
 #include "requests/requests.h"
 #include "requests/results/results.h"
+#include "storage/layout/cluster_calls.h"
 
 #include "funcapi.h"
 #include "utils/array.h"
+
+/* Serve a command by its function, which on a cluster may run on another node. */
+static inline Datum
+serve_command(FunctionCallInfo fcinfo, PGFunction function)
+{
+	const ClusterCalls *cluster;
+
+	cluster_settle(true);
+	cluster = cluster_calls();
+	if (cluster != NULL)
+		return cluster->serve_command(fcinfo, function);
+	return function(fcinfo);
+}
 
 /*
  * A function of SQL that serves a request, counted: blogstore_name() in SQL,
@@ -31,9 +44,7 @@
 	\
 		need_preload(); \
 		stats_begin(&start); \
-		remote_settle(true); \
-		result = layout_is_spread() ? remote_command(fcinfo, name) : \
-			name(fcinfo); \
+		result = serve_command(fcinfo, name); \
 		stats_end(&start, request); \
 		return result; \
 	} \

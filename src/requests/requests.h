@@ -106,6 +106,12 @@ extern void request_scan_end(RequestScan *scan);
 extern int	request_scan_leaves(const RequestScan *scan, Oid *leaf, Oid *index);
 
 /* argument_checks.c */
+/*
+ * Does the request give this node's part of an answer that all nodes of a cluster give
+ * together? cluster/remote/ sets it while it serves such a request.
+ */
+extern bool request_is_part;
+
 extern void request_begin(OwnerScope *scope, const char *command);
 extern COMPAT_NORETURN void text_too_long(const char *name);
 

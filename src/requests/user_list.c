@@ -11,7 +11,6 @@
  */
 #include "postgres.h"
 
-#include "cluster/remote/remote.h"
 #include "model/user_changes/user_changes.h"
 #include "requests/request_helpers.h"
 #include "storage/blog_item.h"
@@ -93,7 +92,7 @@ user_list_by_date(RequestScan *scan, AccessPath path)
 	if (page_may_be_cut(&scan->page, &end))
 	{
 		TimestampTz date = 0;
-		bool		found = !remote_serves_part() &&
+		bool		found = !request_is_part &&
 			find_in_millisecond(scan, path, &end, &date);
 
 		page_begin(&scan->page, &end, found, date);

@@ -8,6 +8,7 @@
 
 #include "cluster/operations/operations.h"
 #include "cluster/remote/remote.h"
+#include "requests/requests.h"
 
 /*
  * Have a function of blogstore's, which returns a flag or nothing, called on all nodes that have
@@ -19,7 +20,7 @@ bool
 cluster_call_nodes(const char *name, const Oid *types, FunctionCallInfo fcinfo,
 				   bool *all)
 {
-	if (remote_serves_part())
+	if (request_is_part)
 		return false;
 	remote_call_all(name, types, fcinfo, false, all);
 	return true;

@@ -28,15 +28,19 @@
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
 
-int			remote_may_begin = -1;	/* -1: not known yet */
-
-/* What remote_settle() does, unless it knows that there is no Citus. */
+/*
+ * The containers stay on one machine, or spread, until the transaction ends. A server that has not
+ * loaded Citus calls this once in each process. Locks: see above.
+ */
 void
-remote_settle_slowly(bool write)
+remote_settle(bool write)
 {
-	if (remote_may_begin < 0)
-		remote_may_begin = GetConfigOption("citus.shard_count", true, false) != NULL;
-	if (remote_may_begin && !layout_is_spread() && container_any_exists())
+	static bool has_citus = false;
+
+	if (!has_citus)
+		has_citus = GetConfigOption("citus.shard_count", true, false) != NULL;
+	cluster_may_come = has_citus;
+	if (has_citus && !layout_is_spread() && container_any_exists())
 		container_lock(CONTAINER_POSTS, write && !RecoveryInProgress());
 }
 
@@ -86,7 +90,7 @@ renew_snapshot(Snapshot *newer)
 }
 
 /*
- * Like remote_settle(), for a query. If the containers were spread after its snapshot was taken, it gets
+ * Like cluster_settle(), for a query. If the containers were spread after its snapshot was taken, it gets
  * another, which is registered and active until remote_query_done(); NULL: it does with its
  * own. Errors: 40001.
  */
@@ -94,7 +98,7 @@ void
 remote_settle_query(Snapshot *newer)
 {
 	*newer = NULL;
-	remote_settle(false);
+	cluster_settle(false);
 	if (layout_is_spread() &&
 		needs_snapshot(container_shards(CONTAINER_POSTS)->by,
 					   "the containers were spread over the cluster"))

@@ -24,18 +24,9 @@
 typedef struct RemoteItems RemoteItems;
 
 /* await_distribution.c: where is a request served? */
-extern int	remote_may_begin;
-extern void remote_settle_slowly(bool write);
+extern void remote_settle(bool write);
 extern void remote_settle_query(Snapshot *newer);
 extern void remote_query_done(Snapshot *snapshot);
-
-/* The containers stay on one machine, or spread, until the transaction ends. */
-static inline void
-remote_settle(bool write)
-{
-	if (remote_may_begin != 0)
-		remote_settle_slowly(write);
-}
 
 /* remote_request.c: one request, served where its key's items lie */
 extern Datum remote_command(FunctionCallInfo fcinfo, PGFunction here);
@@ -50,9 +41,6 @@ extern Datum remote_row_of_item(const BlogItem *item, ItemType type,
 								TupleDesc desc);
 extern void remote_item_of_row(BlogItem *item, ItemType type, TupleDesc desc,
 							   HeapTuple row);
-
-/* serve_request.c: is a request served for another node, by what lies here alone? */
-extern bool remote_serves_part(void);
 
 /* gather_from_nodes.c: one call on all nodes that have shards */
 extern void remote_call_all(const char *name, const Oid *types,

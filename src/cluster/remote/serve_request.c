@@ -13,6 +13,7 @@
 #include "base/compat.h"
 #include "base/preload.h"
 #include "cluster/remote/remote_call.h"
+#include "requests/requests.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
@@ -38,15 +39,6 @@ SQL_FUNCTION(serve);
 
 /* By what name Citus connects from other nodes, as far as it is always the same. */
 #define CITUS_APPLICATION "citus_internal"
-
-static bool serving_part = false;
-
-/* Is a request served that all nodes are asked, each for what lies there? */
-bool
-remote_serves_part(void)
-{
-	return serving_part;
-}
 
 /* Turn texts into a call's arguments. */
 static void
@@ -116,7 +108,7 @@ add_set(ReturnSetInfo *out, ReturnSetInfo *in)
 static void
 call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 {
-	bool		before = serving_part;
+	bool		before = request_is_part;
 	bool		held;
 	LOCAL_FCINFO(call, FUNC_MAX_ARGS);
 	Oid			types[FUNC_MAX_ARGS];
@@ -137,14 +129,14 @@ call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 	set_arguments(call, texts, types);
 	anew = remote_begin_snapshot();
 	held = container_held_by_caller(true);
-	serving_part = part;
+	request_is_part = part;
 	PG_TRY();
 	{
 		result = FunctionCallInvoke(call);
 	}
 	PG_FINALLY();
 	{
-		serving_part = before;
+		request_is_part = before;
 		(void) container_held_by_caller(held);
 	}
 	PG_END_TRY();

@@ -110,6 +110,19 @@ typedef struct ClusterCalls
 
 	/* requests */
 
+	/*
+	 * Wait until a distribution of the containers over the cluster has ended, and keep another
+	 * one from beginning before the end of the transaction. write: the transaction will write
+	 * items. One machine does nothing; see cluster_settle().
+	 */
+	void		(*settle) (bool write);
+
+	/*
+	 * Serve a command by its function, here or on the node that has the post which the command
+	 * names. One machine calls the function.
+	 */
+	Datum		(*serve_command) (FunctionCallInfo fcinfo, PGFunction function);
+
 	/* views and the worker */
 
 	/* operations */
@@ -155,6 +168,7 @@ typedef struct ClusterCalls
 extern const ClusterCalls *cluster_library; /* set at load; also where there is no cluster */
 extern const ClusterCalls *cluster_spread;	/* what cluster_calls() returned last */
 extern bool cluster_known;		/* is that how it is in the catalogs? */
+extern bool cluster_may_come;	/* can the containers be spread while this process runs? */
 
 /* layout_cache.c */
 extern const ClusterCalls *cluster_look(void);
@@ -168,6 +182,17 @@ static inline const ClusterCalls *
 cluster_calls(void)
 {
 	return cluster_known ? cluster_spread : cluster_look();
+}
+
+/*
+ * The containers stay on this machine, or spread, until the transaction ends. A request calls
+ * this before cluster_calls(). write: it will write items.
+ */
+static inline void
+cluster_settle(bool write)
+{
+	if (cluster_may_come)
+		cluster_library->settle(write);
 }
 
 #endif							/* BLOGSTORE_CLUSTER_CALLS_H */
