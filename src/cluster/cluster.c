@@ -31,6 +31,8 @@ static const ClusterCalls calls = {
 	/* requests */
 	.settle = remote_settle,
 	.serve_command = remote_command,
+	.begin_query = remote_begin_query,
+	.find_post_of_user = remote_find_post_of_user,
 
 	/* views and the worker */
 

@@ -15,7 +15,6 @@
 #include "requests/request_helpers.h"
 #include "storage/blog_item.h"
 #include "storage/bookkeeping/bookkeeping.h"
-#include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
 
 #include "utils/snapmgr.h"
@@ -216,11 +215,21 @@ list_post_comments(RequestScan *scan, FunctionCallInfo fcinfo)
 	query_on_post(scan, fcinfo);
 }
 
-/* List the replies to a comment. Errors: 22004, 22023, 55000. */
+/* List the replies to a comment, which may be gone. Errors: 22004, 22023, 55000. */
 static void
 list_comment_replies(RequestScan *scan, FunctionCallInfo fcinfo)
 {
-	query_replies(scan, fcinfo);
+	const pg_uuid_t *key[] = {
+		need_uuid(fcinfo, 0, "post_id"), need_uuid(fcinfo, 1, "parent_id")
+	};
+
+	get_page(fcinfo, 2, &scan->page);
+	scan->include_hidden = get_flag(fcinfo, 6, "include_hidden");
+	query_ready(scan);
+	if (deleted_has_author_of_post(scan->deleted, key[0]))
+		return;
+	page_find(&scan->page, ITEM_COMMENT, key[0]);
+	query_list(scan, CONTAINER_POSTS, PATH_REPLIES, key, 2);
 }
 
 /* List a user's comments on all posts. Errors: 22004, 22023, 55000. */
@@ -231,6 +240,7 @@ list_user_comments(RequestScan *scan, FunctionCallInfo fcinfo)
 
 	get_page(fcinfo, 1, &scan->page);
 	scan->include_hidden = get_flag(fcinfo, 5, "include_hidden");
-	if (query_of_user(scan, user_id))
-		user_list_by_date(scan, PATH_USER);
+	query_ready(scan);
+	if (!deleted_has(scan->deleted, user_id))
+		query_user_items_by_date(scan, user_id, PATH_USER);
 }

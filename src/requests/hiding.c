@@ -18,7 +18,6 @@
 #include "requests/request_helpers.h"
 #include "storage/blog_item.h"
 #include "storage/bookkeeping/bookkeeping.h"
-#include "storage/layout/layout.h"
 #include "views/copies_and_feed/copies_and_feed.h"
 
 #include "utils/snapmgr.h"

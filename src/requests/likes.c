@@ -157,13 +157,15 @@ list_user_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 	bool		by_date = get_flag(fcinfo, 3, "by_date");
 
 	get_likes_page(fcinfo, by_date, &scan->page);
-	if (!query_of_user(scan, user_id))
+	query_ready(scan);
+	if (deleted_has(scan->deleted, user_id))
 		return;
 	if (by_date)
 	{
 		need_dated_index();
-		user_list_by_date(scan, PATH_DATE);
+		query_user_items_by_date(scan, user_id, PATH_DATE);
 	}
 	else
-		user_list_by_post(scan, PG_ARGISNULL(2) ? NULL : PG_GETARG_UUID_P(2));
+		query_user_likes_by_post(scan, user_id,
+								 PG_ARGISNULL(2) ? NULL : PG_GETARG_UUID_P(2));
 }

@@ -28,7 +28,7 @@ get_posts(RequestScan *scan, FunctionCallInfo fcinfo)
 	ArrayType  *ids = need_uuids(fcinfo, 0, "post_ids");
 
 	query_ready(scan);
-	query_ids(scan, CONTAINER_POSTS, ids);
+	query_ids(scan, CONTAINER_POSTS, NULL, 0, ids);
 }
 
 /* Retrieve many users, in the order asked. Errors: 22004, 55000. */
@@ -38,7 +38,7 @@ get_users(RequestScan *scan, FunctionCallInfo fcinfo)
 	ArrayType  *ids = need_uuids(fcinfo, 0, "user_ids");
 
 	query_ready(scan);
-	query_ids(scan, CONTAINER_USERS, ids);
+	query_ids(scan, CONTAINER_USERS, NULL, 0, ids);
 }
 
 /*
@@ -52,6 +52,5 @@ get_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 	ArrayType  *ids = need_uuids(fcinfo, 1, "post_ids");
 
 	query_ready(scan);
-	query_keep_key(scan, &user_id, 1);
-	query_ids(scan, CONTAINER_POSTS, ids);
+	query_ids(scan, CONTAINER_POSTS, &user_id, 1, ids);
 }

@@ -13,9 +13,8 @@
  * twice then, but none is skipped. Only the nil id means no row, but the place before
  * all of a date: older rows lie on one side of it, all of that date on the other.
  *
- * On a cluster each node's part of a list begins with the millisecond, and who puts the parts together
- * finds the row in them (cluster/remote/gather_from_nodes.c). A user's posts are looked
- * up among the copies.
+ * A node's part of a list begins with the millisecond. The node that puts the parts together
+ * finds the row in them (cluster/remote/gather_from_nodes.c).
  *
  * It costs one descent of an index more: posts, and comments on a post, have an index by
  * id. Of likes, and of a user's comments, the rows of the one millisecond are read.
@@ -27,9 +26,9 @@
 #include "base/compat.h"
 #include "requests/request_helpers.h"
 #include "storage/blog_item.h"
+#include "storage/layout/cluster_calls.h"
 #include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
-#include "views/copies_and_feed/copies_and_feed.h"
 
 #include "utils/snapmgr.h"
 
@@ -45,13 +44,6 @@ date_may_be_cut(TimestampTz date)
 	return !TIMESTAMP_NOT_FINITE(date) && date % ONE_MS == 0;
 }
 
-/* Is there a partition here that could hold a post? On a cluster it may be on another node. */
-static bool
-post_possible(const pg_uuid_t *post_id)
-{
-	return partition_exists_for(CONTAINER_POSTS, ITEM_POST, post_id);
-}
-
 /* The date of a post by its id (user_id not NULL: of this user's only). */
 static bool
 find_post(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz *date)
@@ -61,7 +53,7 @@ find_post(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz *date)
 	BlogItem	post;
 	bool		found;
 
-	if (request_is_part || !post_possible(id))
+	if (request_is_part || !partition_exists_for(CONTAINER_POSTS, ITEM_POST, id))
 		return false;
 	scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_POST, .partition_key = id,
@@ -168,11 +160,13 @@ page_find(ListPage *page, ItemType type, const pg_uuid_t *of)
 	Cursor		end;
 	TimestampTz date = 0;
 	bool		found;
+	const ClusterCalls *cluster;
 
 	if (!page_may_be_cut(page, &end))
 		return;
-	if (type == ITEM_POST && of != NULL && layout_is_spread() && !request_is_part)
-		found = copies_find(of, &before->id, before->date, &end, &date);
+	cluster = cluster_calls();
+	if (type == ITEM_POST && of != NULL && cluster != NULL && !request_is_part)
+		found = cluster->find_post_of_user(of, &before->id, before->date, &end, &date);
 	else if (type == ITEM_POST)
 		found = find_post(of, &before->id, &date);
 	else if (type == ITEM_COMMENT)

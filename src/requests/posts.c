@@ -13,7 +13,6 @@
 #include "requests/request_helpers.h"
 #include "storage/blog_item.h"
 #include "storage/bookkeeping/bookkeeping.h"
-#include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
 
 #include "utils/snapmgr.h"
@@ -230,19 +229,15 @@ static void
 list_user_posts(RequestScan *scan, FunctionCallInfo fcinfo)
 {
 	const pg_uuid_t *user_id = need_uuid(fcinfo, 0, "user_id");
-	BlogItem	user;
 
 	get_page(fcinfo, 1, &scan->page);
 	scan->include_hidden = get_flag(fcinfo, 5, "include_hidden");
 	query_ready(scan);
 	if (deleted_has(scan->deleted, user_id))
 		return;
-	/* on a cluster the other nodes may not have purged a deleted user's items yet */
-	if (layout_is_spread() && !user_find_now(user_id, &user))
-		return;
 	page_find(&scan->page, ITEM_POST, user_id);
 	if (!request_is_part && views_ready(GetActiveSnapshot()))
-		query_list(scan, CONTAINER_USERS, user_id);
+		query_list(scan, CONTAINER_USERS, PATH_LIST, &user_id, 1);
 	else
-		query_posts(scan, user_id);
+		query_posts(scan, user_id, &scan->page);
 }

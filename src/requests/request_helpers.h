@@ -1,7 +1,6 @@
 /*
  * request_helpers.h
- *		What all requests share, for this folder alone: checks of arguments, and
- *		results.
+ *		What all requests share: checks of arguments, sources of items, and results.
  */
 #ifndef BLOGSTORE_REQUEST_HELPERS_H
 #define BLOGSTORE_REQUEST_HELPERS_H
@@ -138,20 +137,56 @@ extern bool page_may_be_cut(const ListPage *page, Cursor *end);
 extern void page_begin(ListPage *page, const Cursor *end, bool found,
 					   TimestampTz date);
 
-/* query_run.c: what a query asks for */
+/* The first columns of an index by which a source finds items, kept while it reads. */
+typedef struct SourceKey
+{
+	int			n;
+	pg_uuid_t	id[2];
+	Datum		value[2];		/* the same */
+} SourceKey;
+
+static inline void
+source_key_keep(SourceKey *key, const pg_uuid_t *const *id, int n)
+{
+	key->n = n;
+	for (int i = 0; i < n; i++)
+	{
+		key->id[i] = *id[i];
+		key->value[i] = UUIDPGetDatum(&key->id[i]);
+	}
+}
+
+/* request_scan.c */
 extern void query_ready(RequestScan *scan);
-extern void query_keep_key(RequestScan *scan, const pg_uuid_t *const *key,
-						   int nkeys);
+
+/* source_one_item.c */
 extern void query_one(RequestScan *scan, Container container,
 					  const pg_uuid_t *partition_key,
-					  const pg_uuid_t *const *key, int nkeys);
-extern void query_list(RequestScan *scan, Container container,
-					   const pg_uuid_t *partition_key);
-extern void query_posts(RequestScan *scan, const pg_uuid_t *user_id);
-extern void query_feed(RequestScan *scan);
+					  const pg_uuid_t *const *key, int n);
+
+/* source_items_by_ids.c */
+extern void query_ids(RequestScan *scan, Container container,
+					  const pg_uuid_t *const *key, int n, ArrayType *array);
+
+/* source_partition_list.c */
+extern void query_list(RequestScan *scan, Container container, AccessPath path,
+					   const pg_uuid_t *const *key, int n);
 extern void query_on_post(RequestScan *scan, FunctionCallInfo fcinfo);
-extern bool query_of_user(RequestScan *scan, const pg_uuid_t *user_id);
-extern void query_replies(RequestScan *scan, FunctionCallInfo fcinfo);
+
+/* source_all_posts.c */
+extern void query_posts(RequestScan *scan, const pg_uuid_t *user_id,
+						const ListPage *page);
+
+/* source_feed.c */
+extern void query_feed(RequestScan *scan);
+extern void query_feed_alone(RequestScan *scan);
+
+/* source_user_items.c */
+extern void query_user_items_by_date(RequestScan *scan,
+									 const pg_uuid_t *user_id, AccessPath path);
+extern void query_user_likes_by_post(RequestScan *scan,
+									 const pg_uuid_t *user_id,
+									 const pg_uuid_t *post_id);
 
 /* visible_items.c */
 /* Does the caller take a property of items? */
@@ -170,23 +205,19 @@ query_wants_counts(const RequestScan *scan)
 		 query_wants(scan, PROP_LIKE_COUNT));
 }
 
+/* Does the caller take of replies whether what they reply to is gone? */
+static inline bool
+query_wants_parent_deleted(const RequestScan *scan)
+{
+	return scan->query->type == ITEM_COMMENT &&
+		query_wants(scan, PROP_PARENT_DELETED);
+}
+
 extern bool query_shows(const RequestScan *scan, BlogItem *item);
 extern void query_say_gone(RequestScan *scan, BlogItem *comment);
 
 /* result_set.c */
 extern Datum query_return_set(FunctionCallInfo fcinfo,
 							  const RequestQuery *query);
-
-/* id_list.c: many items by their ids */
-extern void query_ids(RequestScan *scan, Container container,
-					  ArrayType *ids);
-extern bool id_list_next(RequestScan *scan, BlogItem *item);
-extern void id_list_end(RequestScan *scan);
-
-/* user_list.c: a user's comments or likes in all partitions */
-extern void user_list_by_date(RequestScan *scan, AccessPath path);
-extern void user_list_by_post(RequestScan *scan, const pg_uuid_t *post_id);
-extern bool user_list_next(RequestScan *scan, BlogItem *item);
-extern void user_list_end(RequestScan *scan);
 
 #endif							/* BLOGSTORE_REQUEST_HELPERS_H */

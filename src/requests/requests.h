@@ -55,38 +55,50 @@ typedef struct RequestQuery
 
 #define MAX_QUERY_ARGS 7
 
+/* What a source has read of its items so far, for EXPLAIN. */
+typedef struct SourceReads
+{
+	int			leaves;			/* that it has visited one after another */
+	Container	container;		/* of the last of them */
+	Oid			leaf;			/* which that is; InvalidOid: not known any more */
+	Oid			index;			/* of that leaf */
+	bool		all_partitions; /* of posts are read, side by side */
+} SourceReads;
+
 /*
- * What a query finds, item by item. First come those of one leaf, then those of
- * a list over all partitions, if there is one to come.
+ * A source: how the items of a query are read. Each source has a file. The file has the
+ * struct that a scan keeps as the source's state, and a function that a query calls to begin
+ * to read: the function sets source and state of the scan.
  */
+typedef struct ItemSource
+{
+	/* Read the next item that is to be shown; its values hold until the next call. Return
+	 * false if there are no more. The function is not called again then. */
+	bool		(*next) (struct RequestScan *scan, BlogItem *item);
+	/* Say what was read; *reads is zero before. NULL: nothing is read on this node. */
+	void		(*explain) (const struct RequestScan *scan, SourceReads *reads);
+	/* Close what is read, wherever it has come to, and free the state. */
+	void		(*close) (struct RequestScan *scan);
+} ItemSource;
+
+/* A query as it runs: what it finds, item by item. */
 typedef struct RequestScan
 {
-	/* set by who begins it */
+	/* set by the caller that begins it */
 	TupleDesc	desc;			/* of rows; NULL: row_type tells */
 	Oid			row_type;
 	MemoryContext row_context;	/* of an item's values that are made for it */
 	uint32		wanted;			/* properties that the caller takes, a bit each */
-	bool		include_hidden;	/* set by the query */
+	RequestStart cost;
 	/* set by the query */
 	const RequestQuery *query;
-	RequestStart cost;
 	const DeletedUsers *deleted;	/* whose items are not to be in it */
-	ListPage	page;			/* where it has come to */
+	ListPage	page;			/* size -1: all items */
+	bool		include_hidden;
+	const ItemSource *source;	/* NULL: there is nothing to read */
+	void	   *state;			/* the source's own */
+	bool		out_of_view;	/* the view does not hold where the page begins */
 	int64		left;			/* items that may follow; -1: any number */
-	bool		single;			/* found by its own key */
-	bool		goes_on;		/* after the leaf, in all partitions */
-	bool		out_of_view;	/* the view does not hold where it begins */
-	AccessPath	path;			/* in all partitions */
-	pg_uuid_t	key[2];			/* of the leaf's index, or each partition's */
-	Datum		key_value[2];
-	int			nkeys;
-	Cursor		begins;			/* where it has begun */
-	Container	container;		/* of the leaf */
-	ItemScan   *items;			/* of it; NULL: none, or no more */
-	PostList   *list;
-	struct IdList *ids;			/* items are read by these; NULL: are not */
-	struct UserList *of_user;	/* all items are; NULL: it is another query's */
-	struct RemoteItems *remote;	/* they come from other nodes; NULL: from this one */
 	Parents    *parents;		/* that were looked up; NULL: none */
 	Snapshot	newer;			/* active from begin to end; NULL: the caller's serves */
 } RequestScan;
@@ -96,14 +108,12 @@ typedef struct RequestScan
 /* all_queries.c: all of them. A plan has their numbers. */
 extern const RequestQuery *const request_queries[N_QUERIES];
 
-/* query_run.c: from a query to its items */
+/* request_scan.c: from a query to its items */
 extern void request_scan_begin(RequestScan *scan, const RequestQuery *query,
 							   FunctionCallInfo fcinfo);
 extern bool request_scan_next(RequestScan *scan, BlogItem *item);
 extern void request_scan_end(RequestScan *scan);
-
-/* id_list.c: what a query by a list of ids has read, to be told to people */
-extern int	request_scan_leaves(const RequestScan *scan, Oid *leaf, Oid *index);
+extern void request_scan_renew_snapshot(RequestScan *scan);
 
 /* argument_checks.c */
 /*

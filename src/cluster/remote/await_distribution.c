@@ -80,37 +80,24 @@ needs_snapshot_for(const Shard *shard)
 		needs_snapshot(shard->by, "a shard has come to this node");
 }
 
-/* Have a query read by another snapshot than its own from here on. */
-static void
-renew_snapshot(Snapshot *newer)
-{
-	remote_query_done(newer);
-	*newer = RegisterSnapshot(GetLatestSnapshot());
-	PushActiveSnapshot(*newer);
-}
-
 /*
- * Like cluster_settle(), for a query. If the containers were spread after its snapshot was taken, it gets
- * another, which is registered and active until remote_query_done(); NULL: it does with its
- * own. Errors: 40001.
+ * Give a query another snapshot if the containers were spread after its own was taken. Errors:
+ * 40001 if the transaction keeps its snapshot.
  */
 void
-remote_settle_query(Snapshot *newer)
+remote_renew_snapshot(RequestScan *scan)
 {
-	*newer = NULL;
-	cluster_settle(false);
-	if (layout_is_spread() &&
-		needs_snapshot(container_shards(CONTAINER_POSTS)->by,
+	if (needs_snapshot(container_shards(CONTAINER_POSTS)->by,
 					   "the containers were spread over the cluster"))
-		renew_snapshot(newer);
+		request_scan_renew_snapshot(scan);
 }
 
 /* The same for a query of what lies in a shard, which is held. */
 void
-remote_settle_shard(Snapshot *newer, const Shard *shard)
+remote_renew_snapshot_of(RequestScan *scan, const Shard *shard)
 {
 	if (needs_snapshot_for(shard))
-		renew_snapshot(newer);
+		request_scan_renew_snapshot(scan);
 }
 
 /*
@@ -132,15 +119,4 @@ remote_require_snapshot(const Shard *shard)
 	map = container_shards(CONTAINER_POSTS);
 	for (int i = 0; i < map->n; i++)
 		(void) needs_snapshot_for(&map->shard[i]);
-}
-
-/* The query is over; its own snapshot, if it has got one, is active. */
-void
-remote_query_done(Snapshot *snapshot)
-{
-	if (*snapshot == NULL)
-		return;
-	PopActiveSnapshot();
-	UnregisterSnapshot(*snapshot);
-	*snapshot = NULL;
 }

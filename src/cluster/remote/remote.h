@@ -12,21 +12,19 @@
 #define BLOGSTORE_REMOTE_H
 
 #include "cluster/citus/citus.h"
+#include "requests/requests.h"
 #include "storage/blog_item.h"
 
 #include "access/htup.h"
 #include "access/tupdesc.h"
 #include "fmgr.h"
 #include "nodes/pg_list.h"
-#include "utils/snapshot.h"
 #include "utils/uuid.h"
 
 typedef struct RemoteItems RemoteItems;
 
 /* await_distribution.c: where is a request served? */
 extern void remote_settle(bool write);
-extern void remote_settle_query(Snapshot *newer);
-extern void remote_query_done(Snapshot *snapshot);
 
 /* remote_request.c: one request, served where its key's items lie */
 extern Datum remote_command(FunctionCallInfo fcinfo, PGFunction here);
@@ -61,14 +59,15 @@ extern RemoteItems *remote_group_items(int group, ItemType type,
 									   const GroupCall *call);
 extern bool remote_group_flag(int group, const GroupCall *call);
 
-/* gather_from_nodes.c: a query of all nodes that have shards, put together */
-extern RemoteItems *remote_gather(const char *name, ItemType type,
-								  FunctionCallInfo fcinfo);
-
 /* remote_query.c */
-extern bool remote_query(const char *name, ItemType type,
-						 FunctionCallInfo fcinfo, RemoteItems **items,
-						 Shard *held, Snapshot *newer);
+extern void remote_begin_query(RequestScan *scan, FunctionCallInfo fcinfo);
+
+/* view_pages.c */
+extern bool remote_find_post_of_user(const pg_uuid_t *user_id, const pg_uuid_t *id,
+									 TimestampTz from, const Cursor *end,
+									 TimestampTz *date);
+
+/* source_sent_items.c: items that other nodes have sent */
 extern bool remote_items_next(RemoteItems *items, BlogItem *item);
 
 #endif							/* BLOGSTORE_REMOTE_H */

@@ -50,13 +50,22 @@ typedef struct Command
 } Command;
 
 /* await_distribution.c */
-extern void remote_settle_shard(Snapshot *newer, const Shard *shard);
+extern void remote_renew_snapshot(RequestScan *scan);
+extern void remote_renew_snapshot_of(RequestScan *scan, const Shard *shard);
 extern void remote_require_snapshot(const Shard *shard);
 
 /* remote_request.c */
 extern bool remote_begin_snapshot(void);
 
-/* gather_from_nodes.c */
+/* source_sent_items.c: have a query read items that other nodes have sent */
+extern void query_sent_items(RequestScan *scan, RemoteItems *items);
+
+/* view_pages.c: a page of the feed */
+extern void remote_begin_feed(RequestScan *scan, FunctionCallInfo fcinfo);
+
+/* gather_from_nodes.c: a query of all nodes that have shards, put together */
+extern RemoteItems *remote_gather(const char *name, ItemType type,
+								  FunctionCallInfo fcinfo);
 extern bool remote_ask_group(int group, RemoteCall *call, RemoteRows *rows);
 
 /* request_names.c */

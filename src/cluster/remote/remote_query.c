@@ -8,7 +8,7 @@
  *		of a post					the node that has the post
  *		a user's posts				the node that has the copies of them; where they are not
  *									to be relied on, all nodes
- *		the feed					this node, or all (requests/feed.c)
+ *		the feed					this node, or all (view_pages.c)
  *		by ids of posts; a user's	all nodes; this one puts together what they
  *		comments, likes				return (gather_from_nodes.c)
  *
@@ -19,6 +19,8 @@
 #include "postgres.h"
 
 #include "cluster/remote/remote_call.h"
+#include "model/user_changes/user_changes.h"
+#include "requests/requests.h"
 #include "storage/blog_item.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
@@ -40,7 +42,6 @@ may_be_asked(const char *name, FunctionCallInfo fcinfo)
 	return !fcinfo->args[0].isnull;
 }
 
-
 /* Has a node said that its copies are not to be relied on? */
 static bool
 copies_are_refused(const RemoteRows *rows)
@@ -53,86 +54,105 @@ copies_are_refused(const RemoteRows *rows)
 }
 
 /*
- * Have a query by a key, of a post or a user, served where the items lie. False: that is here, and
- * held here, until who has begun to read lets it go. The items are in the current memory
- * context. Errors: 40001, and those of the query.
+ * Begin a query of what is here. Other nodes may have deleted a user, and this one may not have
+ * deleted the copies of the user's posts yet.
  */
-static bool
-ask_for_items(const char *name, ItemType type, FunctionCallInfo fcinfo,
-			  RemoteItems **items, Shard *held, Snapshot *newer)
+static void
+begin_here(RequestScan *scan, FunctionCallInfo fcinfo)
 {
-	const pg_uuid_t *key = DatumGetUUIDP(fcinfo->args[0].value);
-	Oid			types[FUNC_MAX_ARGS];
-	RemoteCall	call = {
-		.serve = remote_serve_function(type), .name = name, .key = *key,
-		.args = fcinfo->args, .types = types, .nargs = fcinfo->nargs,
-		.reads = true
-	};
-	Shard		shard;
-	bool		copies_refused = false;
-	long		waited = 0;
+	BlogItem	user;
 
-	*items = palloc0(sizeof(RemoteItems));
-	(*items)->type = type;
-	container_hold(CONTAINER_POSTS, key, &shard);
-	if (OidIsValid(shard.table))
-	{
-		remote_settle_shard(newer, &shard);
-		if (!remote_reads_copies(name) || views_ready(GetActiveSnapshot()))
-		{
-			*held = shard;
-			return false;
-		}
-		copies_refused = true;
-	}
-	else
-		(void) remote_find_function(name, call.nargs, types);
-	while (!copies_refused && !remote_ask_once(&call, &(*items)->rows))
-	{
-		copies_refused = copies_are_refused(&(*items)->rows);
-		if (!copies_refused)
-			remote_pause(&waited);
-	}
-	container_let_go(CONTAINER_POSTS, &shard);
-	if (copies_refused)
-		*items = remote_gather(name, type, fcinfo);
-	return true;
+	scan->query->begin(scan, fcinfo);
+	if (scan->source == NULL || !remote_reads_copies(scan->query->name) ||
+		user_find_now(DatumGetUUIDP(fcinfo->args[0].value), &user))
+		return;
+	scan->source->close(scan);
+	scan->source = NULL;
 }
 
 /*
- * Have a query served by other nodes, if it is to be. False: it is to begin here; *held: the
- * shard that it reads, held here until it is open (container_let_go()), or NO_SHARD; *newer: another snapshot for it, or as it was
- * (remote_settle_query()). The items are in the current memory context. Errors: those of the
+ * Have a query by a key served by the node that has the key. Returns NULL if that node's copies
+ * are not to be relied on. The items are in the current memory context. Errors: those of the
  * query.
  */
-bool
-remote_query(const char *name, ItemType type, FunctionCallInfo fcinfo,
-			 RemoteItems **items, Shard *held, Snapshot *newer)
+static RemoteItems *
+ask_by_key(const RequestQuery *query, const pg_uuid_t *key,
+		   FunctionCallInfo fcinfo)
 {
-	held->number = NO_SHARD;
-	*items = NULL;
-	/* by whom a page of the feed is served is seen when its arguments are known */
-	if (container_is_held_by_caller() || type == ITEM_USER ||
-		strcmp(name, "list_feed") == 0 || !may_be_asked(name, fcinfo))
-		return false;
-	if (remote_is_of_all_nodes(name))
+	RemoteItems *items = palloc0(sizeof(RemoteItems));
+	Oid			types[FUNC_MAX_ARGS];
+	RemoteCall	call = {
+		.serve = remote_serve_function(query->type), .name = query->name,
+		.key = *key, .args = fcinfo->args, .types = types,
+		.nargs = fcinfo->nargs, .reads = true
+	};
+	long		waited = 0;
+
+	items->type = query->type;
+	(void) remote_find_function(query->name, call.nargs, types);
+	while (!remote_ask_once(&call, &items->rows))
 	{
-		*items = remote_gather(name, type, fcinfo);
-		return true;
+		if (copies_are_refused(&items->rows))
+			return NULL;
+		remote_pause(&waited);
 	}
-	if (ask_for_items(name, type, fcinfo, items, held, newer))
-		return true;
-	*items = NULL;
-	return false;
+	return items;
 }
 
-/* The next item; false: there are no more. */
-bool
-remote_items_next(RemoteItems *items, BlogItem *item)
+/*
+ * Begin a query by a key, of a post or a user, on the node that has the key. The node is held
+ * until the query is open. If copies are not to be relied on, all nodes are asked. Errors:
+ * 40001, and those of the query.
+ */
+static void
+begin_by_key(RequestScan *scan, FunctionCallInfo fcinfo)
 {
-	if (items->next == items->rows.n)
-		return false;
-	remote_item_of_row(item, items->type, items->rows.desc,
-					   items->rows.row[items->next++]);
-	return true;
+	const RequestQuery *query = scan->query;
+	const pg_uuid_t *key = DatumGetUUIDP(fcinfo->args[0].value);
+	RemoteItems *items = NULL;
+	Shard		shard;
+	bool		here;
+
+	container_hold(CONTAINER_POSTS, key, &shard);
+	here = OidIsValid(shard.table);
+	if (!here)
+		items = ask_by_key(query, key, fcinfo);
+	else
+	{
+		remote_renew_snapshot_of(scan, &shard);
+		here = !remote_reads_copies(query->name) ||
+			views_ready(GetActiveSnapshot());
+		if (here)
+			begin_here(scan, fcinfo);
+	}
+	container_let_go(CONTAINER_POSTS, &shard);
+	if (here)
+		return;
+	if (items == NULL)
+		items = remote_gather(query->name, query->type, fcinfo);
+	query_sent_items(scan, items);
+}
+
+/*
+ * Begin a query, here or on the nodes that have what it asks for. Locks: those of the query; a
+ * key's shard, until the query is open. Errors: 40001 if the transaction keeps a snapshot of
+ * before the items came here; those of the query.
+ */
+void
+remote_begin_query(RequestScan *scan, FunctionCallInfo fcinfo)
+{
+	const char *name = scan->query->name;
+	ItemType	type = scan->query->type;
+	bool		feed = strcmp(name, "list_feed") == 0;
+
+	remote_renew_snapshot(scan);
+	if (feed && !request_is_part)
+		remote_begin_feed(scan, fcinfo);
+	else if (feed || type == ITEM_USER || container_is_held_by_caller() ||
+			 !may_be_asked(name, fcinfo))
+		begin_here(scan, fcinfo);
+	else if (remote_is_of_all_nodes(name))
+		query_sent_items(scan, remote_gather(name, type, fcinfo));
+	else
+		begin_by_key(scan, fcinfo);
 }

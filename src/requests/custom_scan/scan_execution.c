@@ -6,7 +6,7 @@
  * done here: EXECUTE is checked at each start of execution, for whoever runs it;
  * arguments are evaluated once a loop; the statistics of functions, and blogstore's
  * own of requests, count a call. The request is the same code as the function's
- * (requests/query_run.c), and reads by the statement's snapshot.
+ * (requests/request_scan.c), and reads by the statement's snapshot.
  *
  * While a scan is open other code runs between its rows. The request's clock
  * stands still meanwhile.
@@ -95,47 +95,29 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
  * Rows
  * ------------------------------------------------------------------------ */
 
-/* The leaf that is being read; false: none. Leaves that a list of ids leads to are counted. */
-static bool
-leaf_read(QueryScanState *state, Oid *leaf, Oid *index)
-{
-	ScanReads  *reads = &state->reads;
-	int			leaves;
-
-	if (state->scan.ids == NULL && state->scan.items == NULL)
-		return false;
-	if (state->scan.ids == NULL)
-	{
-		item_scan_tables(state->scan.items, leaf, index);
-		return true;
-	}
-	leaves = request_scan_leaves(&state->scan, leaf, index);
-	if (leaves == reads->leaves_noted)
-		return false;
-	reads->other_leaves |= leaves > reads->leaves_noted + 1;
-	reads->leaves += leaves - reads->leaves_noted;
-	reads->leaves_noted = leaves;
-	return true;
-}
-
-/* For EXPLAIN ANALYZE: which leaf or partitions are being read? */
+/* For EXPLAIN ANALYZE: note which leaves or partitions were read. */
 static void
 note_reads(QueryScanState *state)
 {
 	ScanReads  *reads = &state->reads;
-	Oid			leaf = InvalidOid;
-	Oid			index = InvalidOid;
+	const RequestScan *scan = &state->scan;
+	SourceReads now = {0};
 
-	if (state->scan.list != NULL || state->scan.of_user != NULL)
-		reads->all_partitions = true;
-	reads->out_of_view |= state->scan.out_of_view;
-	if (!leaf_read(state, &leaf, &index))
+	reads->out_of_view |= scan->out_of_view;
+	if (scan->source == NULL || scan->source->explain == NULL)
 		return;
-	reads->other_leaves |= reads->leaf && reads->leafid != leaf;
+	scan->source->explain(scan, &now);
+	reads->all_partitions |= now.all_partitions;
+	if (now.leaves <= reads->leaves_noted)
+		return;
+	reads->other_leaves |= now.leaves > reads->leaves_noted + 1 ||
+		(reads->leaf && reads->leafid != now.leaf);
+	reads->leaves += now.leaves - reads->leaves_noted;
+	reads->leaves_noted = now.leaves;
 	reads->leaf = true;
-	reads->container = state->scan.container;
-	reads->leafid = leaf;
-	reads->indexid = index;
+	reads->container = now.container;
+	reads->leafid = now.leaf;
+	reads->indexid = now.index;
 }
 
 /* Evaluate the arguments of the call. */

@@ -68,7 +68,7 @@ explain_reads(const QueryScanState *state, ExplainState *es)
 		if (index != NULL)
 			ExplainPropertyText("Index", index, es);
 	}
-	if (reads->leaf && reads->other_leaves && reads->leaves > 0)
+	if (reads->leaf && reads->other_leaves && state->query->by_ids)
 		ExplainPropertyInteger("Leaves", NULL, reads->leaves, es);
 	if (reads->all_partitions)
 		ExplainPropertyInteger("Partitions", NULL,

@@ -29,7 +29,7 @@ typedef struct ScanReads
 	bool		other_leaves;	/* and others, in other loops */
 	bool		all_partitions; /* read those of posts, side by side */
 	bool		out_of_view;	/* because the view does not hold them */
-	int			leaves;			/* visits of leaves, by a list of ids */
+	int			leaves;			/* visits of leaves */
 	int			leaves_noted;	/* of them, of this loop */
 } ScanReads;
 

@@ -34,6 +34,9 @@ typedef enum UserChange
 	USER_DELETION
 } UserChange;
 
+struct Cursor;
+struct RequestScan;
+
 typedef struct ClusterCalls
 {
 	/* containers and partitions */
@@ -122,6 +125,20 @@ typedef struct ClusterCalls
 	 * names. One machine calls the function.
 	 */
 	Datum		(*serve_command) (FunctionCallInfo fcinfo, PGFunction function);
+
+	/*
+	 * Begin a query: by its function, or with other nodes' items as its source. One machine calls
+	 * the query's function.
+	 */
+	void		(*begin_query) (struct RequestScan *scan, FunctionCallInfo fcinfo);
+
+	/*
+	 * Find the date of a user's post by its id, if it is one from a date on and before end, among
+	 * the copies of the user's posts. One machine looks the post up by its key.
+	 */
+	bool		(*find_post_of_user) (const pg_uuid_t *user_id, const pg_uuid_t *id,
+									  TimestampTz from, const struct Cursor *end,
+									  TimestampTz *date);
 
 	/* views and the worker */
 

@@ -246,26 +246,3 @@ copies_refresh_here(const PostKey *keys, int n)
 	pfree(placed);
 	MemoryContextDelete(per_key);
 }
-
-/* The date of a copy of a user's post by its id, if it is one from a date on and before end. */
-bool
-copies_find(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz from,
-			const Cursor *end, TimestampTz *date)
-{
-	Datum		key = UUIDPGetDatum(user_id);
-	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_USERS, .type = ITEM_POST,
-		.partition_key = user_id, .path = PATH_LIST, .key = &key, .nkeys = 1,
-		.cursor = end, .backward = true
-	});
-	BlogItem	copy;
-	bool		found = false;
-
-	while (!found && item_scan_next(scan, &copy) && item_date(&copy) >= from)
-	{
-		found = memcmp(item_uuid(&copy, PROP_ID), id, UUID_LEN) == 0;
-		*date = item_date(&copy);
-	}
-	item_scan_end(scan);
-	return found;
-}

@@ -27,8 +27,6 @@ typedef struct OtherNode OtherNode;
 
 extern void copies_send_unsent(OtherNode *other);
 extern void copies_refresh(const PostKey *keys, int n);
-extern bool copies_find(const pg_uuid_t *user_id, const pg_uuid_t *id,
-						TimestampTz from, const Cursor *end, TimestampTz *date);
 extern void copies_pass_on(const PostKey *keys, int n);
 extern void copies_look_elsewhere(const PostKey *keys, int n);
 extern Datum copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc);
@@ -43,11 +41,9 @@ extern void feed_send_anew(void);
 extern void feed_make(void);
 extern bool feed_has_author(const pg_uuid_t *user_id);
 
-/* feed_page.c: how far does the feed go? On a cluster, has it all of a page? */
+/* feed_page.c: how far does the feed go? */
 extern bool feed_is_whole(void);
 extern bool feed_reaches(const Cursor *place);
-extern bool feed_find_place(Cursor *before);
-extern bool feed_has_page(int64 size, const Cursor *before, bool oldest_first);
 
 /* node_contact.c: on a cluster, the worker and the other nodes */
 extern bool nodes_have_asked(void);

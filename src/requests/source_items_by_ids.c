@@ -1,6 +1,6 @@
 /*
- * id_list.c
- *		Queries by a list of ids: their items in the order of the list.
+ * source_items_by_ids.c
+ *		A source of items: those that a list of ids names, in the order of the list.
  *
  * The next ids of the list are read together, leaf by leaf
  * (storage/rows/items_by_keys.c), and what was found is handed out in the order in which
@@ -26,6 +26,8 @@
 /* A list of ids, and what was read of it. */
 typedef struct IdList
 {
+	SourceKey	key;			/* the columns of the items' key before the id */
+	Container	container;
 	ArrayType  *array;
 	int			length;			/* elements of it, NULLs too */
 	int			at;				/* elements that were taken */
@@ -36,27 +38,6 @@ typedef struct IdList
 	int			given;			/* of which so many have been handed out */
 	int			leaves;			/* that were visited before that */
 } IdList;
-
-/*
- * The items that a list of ids names, which are the caller's to keep; of whatever
- * dimensions it is, its elements are one list. The columns of the items' key before the
- * last, where it has such, are scan->key_value.
- */
-void
-query_ids(RequestScan *scan, Container container, ArrayType *array)
-{
-	IdList	   *ids = palloc0(sizeof(IdList));
-
-	scan->container = container;
-	scan->left = -1;
-	scan->ids = ids;
-	ids->array = array;
-	ids->length = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-	ids->next_id = ARR_DATA_PTR(array);
-	ids->context = AllocSetContextCreate(CurrentMemoryContext,
-										 "blogstore items by ids",
-										 ALLOCSET_DEFAULT_SIZES);
-}
 
 /* Take the next ids of the list that are not NULL. Returns how many; 0: the end. */
 static int
@@ -79,7 +60,7 @@ take_ids(IdList *ids, pg_uuid_t *id)
 static bool
 read_next(RequestScan *scan)
 {
-	IdList	   *ids = scan->ids;
+	IdList	   *ids = scan->state;
 	pg_uuid_t	id[READ_TOGETHER];
 	MemoryContext old;
 
@@ -94,8 +75,8 @@ read_next(RequestScan *scan)
 	MemoryContextReset(ids->context);
 	old = MemoryContextSwitchTo(ids->context);
 	ids->read = many_items_read(&(ItemQuery) {
-		.container = scan->container, .type = scan->query->type,
-		.path = PATH_KEY, .key = scan->key_value, .nkeys = scan->nkeys
+		.container = ids->container, .type = scan->query->type,
+		.path = PATH_KEY, .key = ids->key.value, .nkeys = ids->key.n
 	}, id, ids->nread);
 	if (query_wants_counts(scan))
 		posts_add_up(ids->read, GetActiveSnapshot());
@@ -109,11 +90,10 @@ read_next(RequestScan *scan)
 	return true;
 }
 
-/* The next item; its values hold until the next call. False: there are no more. */
-bool
+static bool
 id_list_next(RequestScan *scan, BlogItem *item)
 {
-	IdList	   *ids = scan->ids;
+	IdList	   *ids = scan->state;
 
 	do
 	{
@@ -128,32 +108,56 @@ id_list_next(RequestScan *scan, BlogItem *item)
 			}
 		}
 	} while (read_next(scan));
-	scan->left = 0;
 	return false;
 }
 
-/*
- * How many leaves a query by ids has visited, and the last of them with its index, to be
- * told to people.
- */
-int
-request_scan_leaves(const RequestScan *scan, Oid *leaf, Oid *index)
+/* Say how many leaves were visited, and which of them was the last. */
+static void
+id_list_explain(const RequestScan *scan, SourceReads *reads)
 {
-	const IdList *ids = scan->ids;
+	const IdList *ids = scan->state;
 
+	reads->container = ids->container;
+	reads->leaves = ids->leaves;
 	if (ids->read == NULL)
-		return ids->leaves;
-	*leaf = ids->read->leaf;
-	*index = ids->read->index;
-	return ids->leaves + ids->read->leaves;
+		return;
+	reads->leaves += ids->read->leaves;
+	reads->leaf = ids->read->leaf;
+	reads->index = ids->read->index;
 }
 
-/* Forget a list, wherever it has come to. */
-void
-id_list_end(RequestScan *scan)
+static void
+id_list_close(RequestScan *scan)
 {
-	MemoryContextDelete(scan->ids->context);
-	pfree(scan->ids->array);
-	pfree(scan->ids);
-	scan->ids = NULL;
+	IdList	   *ids = scan->state;
+
+	MemoryContextDelete(ids->context);
+	pfree(ids->array);
+	pfree(ids);
+}
+
+static const ItemSource id_list = {
+	.next = id_list_next, .explain = id_list_explain, .close = id_list_close
+};
+
+/*
+ * Read the items that a list of ids names; of whatever dimensions it is, its elements are one
+ * list. The list becomes the source's. key: the n columns of the items' key before the id.
+ */
+void
+query_ids(RequestScan *scan, Container container, const pg_uuid_t *const *key,
+		  int n, ArrayType *array)
+{
+	IdList	   *ids = palloc0(sizeof(IdList));
+
+	source_key_keep(&ids->key, key, n);
+	ids->container = container;
+	ids->array = array;
+	ids->length = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	ids->next_id = ARR_DATA_PTR(array);
+	ids->context = AllocSetContextCreate(CurrentMemoryContext,
+										 "blogstore items by ids",
+										 ALLOCSET_DEFAULT_SIZES);
+	scan->source = &id_list;
+	scan->state = ids;
 }

@@ -1,0 +1,47 @@
+/*
+ * source_sent_items.c
+ *		A source of items: those that other nodes have sent.
+ *
+ * Runs in backends and the worker.
+ */
+#include "postgres.h"
+
+#include "cluster/remote/remote_call.h"
+#include "requests/requests.h"
+#include "storage/blog_item.h"
+
+/* Read the next item; false: there are no more. */
+bool
+remote_items_next(RemoteItems *items, BlogItem *item)
+{
+	if (items->next == items->rows.n)
+		return false;
+	remote_item_of_row(item, items->type, items->rows.desc,
+					   items->rows.row[items->next++]);
+	return true;
+}
+
+static bool
+sent_items_next(RequestScan *scan, BlogItem *item)
+{
+	return remote_items_next(scan->state, item);
+}
+
+/* Free the list; its rows are in the memory context that the query began in. */
+static void
+sent_items_close(RequestScan *scan)
+{
+	pfree(scan->state);
+}
+
+static const ItemSource sent_items = {
+	.next = sent_items_next, .close = sent_items_close
+};
+
+/* Have a query read items that other nodes have sent, all of which belong to its page. */
+void
+query_sent_items(RequestScan *scan, RemoteItems *items)
+{
+	scan->source = &sent_items;
+	scan->state = items;
+}

@@ -1,0 +1,157 @@
+/*
+ * view_pages.c
+ *		Pages of the views: which of them this node has all of, and where they begin.
+ *
+ * The feed holds the newest posts of each node, so many of each as the feed is to show. As many
+ * of them as are the newest of all are in it, and behind these some may be missing. If it has
+ * fewer rows than that, there are no more posts.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "base/settings.h"
+#include "cluster/remote/remote_call.h"
+#include "requests/request_helpers.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+#include "views/launcher/launcher.h"
+
+#include "access/xlog.h"
+#include "utils/snapmgr.h"
+
+/*
+ * How many rows from the top are sure to be the newest of all? On a standby, whose setting may be
+ * another than its primary's, the size is what the snapshot sees written down.
+ */
+static int64
+rows_that_count(void)
+{
+	WorkerEntry *entry = my_worker_entry();
+	int64		size = entry ? pg_atomic_read_u32(&entry->feed_size) : 0;
+
+	if (RecoveryInProgress())
+	{
+		ViewState	state;
+
+		view_state_read(&state);
+		size = state.feed_size;
+	}
+	return Min(size, blogstore_feed_size);
+}
+
+/* How many rows stand before a place (not valid: all), or at it? It is enough to count so far. */
+static int64
+rows_before(const Cursor *place, bool at_it, int64 enough)
+{
+	BlogItem	row;
+	int64		n = 0;
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_FEED, .type = ITEM_POST,
+		.partition = FEED_PARTITION, .path = PATH_DATE, .backward = true,
+		.identity = true
+	});
+
+	while (n < enough && item_scan_next(scan, &row))
+	{
+		int			order = memcmp(item_uuid(&row, PROP_ID), &place->id, UUID_LEN);
+
+		if (place->valid && item_date(&row) != place->date)
+			order = item_date(&row) > place->date ? 1 : -1;
+		if (place->valid && (order < 0 || (order == 0 && !at_it)))
+			break;
+		n++;
+	}
+	item_scan_end(scan);
+	return n;
+}
+
+/*
+ * A page's cursor may have lost its microseconds (requests/page_start.c). If the row that it names
+ * is in this node's feed, give them back to the cursor. Return false if the row is not there.
+ */
+static bool
+find_place(Cursor *before)
+{
+	BlogItem	row;
+	Datum		key = UUIDPGetDatum(&before->id);
+	/* the span of all dates is more than their type holds */
+	bool		found = before->valid && !TIMESTAMP_NOT_FINITE(before->date) && item_get(&(ItemQuery) {
+		.container = CONTAINER_FEED, .type = ITEM_POST,
+		.partition = FEED_PARTITION, .path = PATH_KEY, .key = &key, .nkeys = 1
+	}, &row);
+
+	if (!found || item_date(&row) < before->date || item_date(&row) >= before->date + 1000)
+		return false;
+	before->date = item_date(&row);
+	return true;
+}
+
+/* Has the feed of this node all of a page (size -1: to the end)? */
+static bool
+has_page(const ListPage *page)
+{
+	static const Cursor nowhere = {.valid = false};
+	int64		rows = rows_that_count();
+
+	/* they may have become more since it was asked whether the view is served */
+	pg_read_barrier();
+	if (rows == 0 || !views_ready(GetActiveSnapshot()))
+		return false;
+	/* from the top, or towards it */
+	if (!page->oldest_first && page->size >= 0 && page->size <= rows &&
+		(!page->before.valid ||
+		 rows_before(&page->before, true, rows) + page->size <= rows))
+		return true;
+	if (page->oldest_first && page->before.valid &&
+		rows_before(&page->before, false, rows) < rows)
+		return true;
+	return rows_before(&nowhere, false, rows) < rows;
+}
+
+/*
+ * Begin list_feed() on the node that the client has called. The page comes from this node's feed
+ * if the feed has all of it, and otherwise from all nodes. Errors: those of the query.
+ */
+void
+remote_begin_feed(RequestScan *scan, FunctionCallInfo fcinfo)
+{
+	ListPage   *page = &scan->page;
+
+	get_page(fcinfo, 0, page);
+	query_ready(scan);
+	if (views_ready(GetActiveSnapshot()) && container_usable(CONTAINER_FEED) &&
+		(!page->before.valid || find_place(&page->before)) &&
+		scan->deleted == NULL && has_page(page))
+		query_feed_alone(scan);
+	else
+		query_sent_items(scan, remote_gather(scan->query->name, ITEM_POST, fcinfo));
+}
+
+/*
+ * Find the date of a copy of a user's post by the post's id, if it is one from a date on and
+ * before end. The post itself may be on another node.
+ */
+bool
+remote_find_post_of_user(const pg_uuid_t *user_id, const pg_uuid_t *id,
+						 TimestampTz from, const Cursor *end, TimestampTz *date)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_USERS, .type = ITEM_POST,
+		.partition_key = user_id, .path = PATH_LIST, .key = &key, .nkeys = 1,
+		.cursor = end, .backward = true
+	});
+	BlogItem	copy;
+	bool		found = false;
+
+	while (!found && item_scan_next(scan, &copy) && item_date(&copy) >= from)
+	{
+		found = memcmp(item_uuid(&copy, PROP_ID), id, UUID_LEN) == 0;
+		*date = item_date(&copy);
+	}
+	item_scan_end(scan);
+	return found;
+}

@@ -1,0 +1,113 @@
+/*
+ * request_scan.c
+ *		Queries: from what one asks for to its items, one after another.
+ *
+ * A query begins by checking its arguments. Then it chooses the source of its items by one
+ * of the functions that request_helpers.h lists for the files source_*.c. The caller that has
+ * begun the query takes the items: its function of SQL, which returns them as a set, or a
+ * scan that takes no more of them than are wanted (requests/custom_scan/).
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "model/reply_parents.h"
+#include "model/user_changes/user_changes.h"
+#include "requests/request_helpers.h"
+#include "storage/layout/cluster_calls.h"
+#include "storage/layout/layout.h"
+
+#include "utils/snapmgr.h"
+
+/*
+ * Prepare a query whose arguments are right. Errors: 55000 if there are no containers, or the
+ * row type was altered.
+ */
+void
+query_ready(RequestScan *scan)
+{
+	container_require();
+	if (scan->desc != NULL)
+		check_row_type(scan->desc, scan->query->type);
+	else
+		check_row_type_of(scan->row_type, scan->query->type);
+	scan->deleted = deleted_users(GetActiveSnapshot());
+}
+
+/* Drop the query's own snapshot, if it has one, which is active. */
+static void
+drop_snapshot(RequestScan *scan)
+{
+	if (scan->newer == NULL)
+		return;
+	PopActiveSnapshot();
+	UnregisterSnapshot(scan->newer);
+	scan->newer = NULL;
+}
+
+/* Have a query read by a new snapshot from here on, which is active while the query reads. */
+void
+request_scan_renew_snapshot(RequestScan *scan)
+{
+	drop_snapshot(scan);
+	scan->newer = RegisterSnapshot(GetLatestSnapshot());
+	PushActiveSnapshot(scan->newer);
+}
+
+/*
+ * Begin a query whose arguments are in fcinfo. It reads by the active snapshot, which
+ * stays active or at least registered to the end. What the scan allocates is in
+ * the current memory context, which has to be the same at each call. Errors: those of the
+ * query.
+ */
+void
+request_scan_begin(RequestScan *scan, const RequestQuery *query,
+				   FunctionCallInfo fcinfo)
+{
+	const ClusterCalls *cluster;
+
+	scan->query = query;
+	scan->deleted = NULL;
+	scan->page.size = -1;
+	scan->include_hidden = false;
+	scan->source = NULL;
+	scan->out_of_view = false;
+	scan->parents = NULL;
+	scan->newer = NULL;
+	cluster_settle(false);
+	cluster = cluster_calls();
+	if (cluster != NULL)
+		cluster->begin_query(scan, fcinfo);
+	else
+		query->begin(scan, fcinfo);
+	scan->left = scan->source == NULL ? 0 : scan->page.size;
+}
+
+/* Read the next item; its values hold until the next call. False: there are no more. */
+bool
+request_scan_next(RequestScan *scan, BlogItem *item)
+{
+	if (scan->left == 0)
+		return false;
+	if (!scan->source->next(scan, item))
+	{
+		scan->left = 0;
+		return false;
+	}
+	if (scan->left > 0)
+		scan->left--;
+	return true;
+}
+
+/* Close what a query reads, wherever it has come to. */
+void
+request_scan_end(RequestScan *scan)
+{
+	if (scan->source != NULL)
+		scan->source->close(scan);
+	scan->source = NULL;
+	if (scan->parents != NULL)
+		parents_end(scan->parents);
+	scan->parents = NULL;
+	drop_snapshot(scan);
+}

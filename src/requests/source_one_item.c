@@ -1,0 +1,79 @@
+/*
+ * source_one_item.c
+ *		A source of items: the one item, or none, that a key names.
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "model/post_counts/post_counts.h"
+#include "requests/request_helpers.h"
+#include "storage/blog_item.h"
+#include "storage/rows/rows.h"
+
+#include "utils/snapmgr.h"
+
+typedef struct OneItem
+{
+	SourceKey	key;
+	Container	container;
+	ItemScan   *items;
+} OneItem;
+
+/* Read the item. A post gets its counts. */
+static bool
+one_item_next(RequestScan *scan, BlogItem *item)
+{
+	OneItem    *one = scan->state;
+
+	if (!item_scan_next(one->items, item))
+		return false;
+	if (query_wants_counts(scan))
+		post_add_up(item, GetActiveSnapshot());
+	return query_shows(scan, item);
+}
+
+static void
+one_item_explain(const RequestScan *scan, SourceReads *reads)
+{
+	const OneItem *one = scan->state;
+
+	reads->container = one->container;
+	reads->leaves = 1;
+	item_scan_tables(one->items, &reads->leaf, &reads->index);
+}
+
+static void
+one_item_close(RequestScan *scan)
+{
+	OneItem    *one = scan->state;
+
+	item_scan_end(one->items);
+	pfree(one);
+}
+
+static const ItemSource one_item = {
+	.next = one_item_next, .explain = one_item_explain, .close = one_item_close
+};
+
+/*
+ * Read the item that a key of n columns names, in the partition of another key. Errors: those
+ * of item_scan_begin().
+ */
+void
+query_one(RequestScan *scan, Container container,
+		  const pg_uuid_t *partition_key, const pg_uuid_t *const *key, int n)
+{
+	OneItem    *one = palloc(sizeof(OneItem));
+
+	source_key_keep(&one->key, key, n);
+	one->container = container;
+	one->items = item_scan_begin(&(ItemQuery) {
+		.container = container, .type = scan->query->type,
+		.partition_key = partition_key, .path = PATH_KEY,
+		.key = one->key.value, .nkeys = n
+	});
+	scan->page.size = 1;
+	scan->source = &one_item;
+	scan->state = one;
+}

@@ -1,0 +1,179 @@
+/*
+ * source_user_items.c
+ *		A source of items: a user's comments or likes in all partitions, as one list.
+ *
+ * Comments and likes lie in the partitions of their posts, so a page looks into all of
+ * them, by an index that begins with the user, and merges what is there. Likes have the order
+ * of their posts' ids, which their key has; by date they take an index that the site adds.
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "requests/request_helpers.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/merged_scan.h"
+#include "storage/rows/rows.h"
+
+typedef struct UserItems
+{
+	SourceKey	key;
+	ItemPlace	after;			/* a list by posts: where it begins */
+	MergedScan *items;
+	bool		started;		/* was the present item returned? */
+} UserItems;
+
+static bool
+user_items_next(RequestScan *scan, BlogItem *item)
+{
+	UserItems  *list = scan->state;
+	const BlogItem *present;
+
+	do
+	{
+		if (list->started && merged_scan_item(list->items) != NULL)
+			merged_scan_next(list->items);
+		list->started = true;
+		present = merged_scan_item(list->items);
+		if (present == NULL)
+			return false;
+		*item = *present;
+	} while (!query_shows(scan, item));
+	if (query_wants_parent_deleted(scan))
+		query_say_gone(scan, item);
+	return true;
+}
+
+static void
+user_items_explain(const RequestScan *scan, SourceReads *reads)
+{
+	reads->all_partitions = true;
+}
+
+static void
+user_items_close(RequestScan *scan)
+{
+	UserItems  *list = scan->state;
+
+	merged_scan_end(list->items);
+	pfree(list);
+}
+
+static const ItemSource user_items = {
+	.next = user_items_next, .explain = user_items_explain,
+	.close = user_items_close
+};
+
+/* A list of a user's items, which is not open yet. */
+static UserItems *
+make_list(const pg_uuid_t *user_id)
+{
+	UserItems  *list = palloc0(sizeof(UserItems));
+
+	source_key_keep(&list->key, &user_id, 1);
+	return list;
+}
+
+/* What to read of each partition: the user's items by a path that has the order. */
+static ItemQuery
+items_of_user(const RequestScan *scan, const UserItems *list, AccessPath path)
+{
+	return (ItemQuery) {
+		.container = CONTAINER_POSTS, .type = scan->query->type, .path = path,
+		.key = list->key.value, .nkeys = list->key.n,
+		.backward = true, .shown = !scan->include_hidden,
+		.rows = scan->page.size
+	};
+}
+
+/* Open a list, which becomes the scan's source. */
+static void
+begin_list(RequestScan *scan, UserItems *list, const ItemQuery *query,
+		   ItemOrder order)
+{
+	list->items = merged_scan_begin(query, order);
+	scan->source = &user_items;
+	scan->state = list;
+}
+
+/*
+ * The date of a user's item by its id, in the millisecond before end, which its place in
+ * the list is looked for by.
+ */
+static bool
+find_in_millisecond(const ListPage *page, ItemQuery query, const Cursor *end,
+					TimestampTz *date)
+{
+	MergedScan *items;
+	const BlogItem *item;
+	bool		found = false;
+
+	query.cursor = end;
+	query.shown = false;
+	query.rows = 0;
+	items = merged_scan_begin(&query, merged_newest_first);
+	while (!found && (item = merged_scan_item(items)) != NULL &&
+		   item_date(item) >= page->before.date)
+	{
+		found = memcmp(item_uuid(item, PROP_ID), &page->before.id, UUID_LEN) == 0;
+		*date = item_date(item);
+		merged_scan_next(items);
+	}
+	merged_scan_end(items);
+	return found;
+}
+
+/*
+ * Read a page of a user's items by date, by a path that has that order. Locks: the container,
+ * to the end of the transaction. Errors: those of merged_scan_begin().
+ */
+void
+query_user_items_by_date(RequestScan *scan, const pg_uuid_t *user_id,
+						 AccessPath path)
+{
+	UserItems  *list = make_list(user_id);
+	ItemQuery	query = items_of_user(scan, list, path);
+	Cursor		end;
+
+	container_lock(CONTAINER_POSTS, false);
+	if (page_may_be_cut(&scan->page, &end))
+	{
+		TimestampTz date = 0;
+		bool		found = !request_is_part &&
+			find_in_millisecond(&scan->page, query, &end, &date);
+
+		page_begin(&scan->page, &end, found, date);
+	}
+	query.cursor = &scan->page.before;
+	query.backward = !scan->page.oldest_first;
+	begin_list(scan, list, &query, query.backward ? merged_newest_first :
+			   merged_oldest_first);
+}
+
+static int
+by_post(const BlogItem *a, const BlogItem *b)
+{
+	return memcmp(item_uuid(a, PROP_POST_ID), item_uuid(b, PROP_POST_ID), UUID_LEN);
+}
+
+/*
+ * Read a page of a user's likes in the order of their posts' ids, behind one (NULL: from the
+ * first). Locks and errors: as query_user_items_by_date().
+ */
+void
+query_user_likes_by_post(RequestScan *scan, const pg_uuid_t *user_id,
+						 const pg_uuid_t *post_id)
+{
+	UserItems  *list = make_list(user_id);
+	ItemQuery	query = items_of_user(scan, list, PATH_KEY);
+
+	container_lock(CONTAINER_POSTS, false);
+	if (post_id != NULL)
+		list->after = (ItemPlace) {
+			.valid = true, .first = *user_id, .last = *post_id
+		};
+	query.after = &list->after;
+	query.backward = false;
+	begin_list(scan, list, &query, by_post);
+}
