@@ -77,7 +77,7 @@ mend_views(const Finding *findings, uint64 n)
 			keys[used++].creation_date = findings[i].creation_date;
 		}
 	copies_refresh(keys, used);
-	feed_rebuild(false);
+	feed_make();
 	PopActiveSnapshot();
 }
 

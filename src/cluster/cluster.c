@@ -11,6 +11,7 @@
 #include "cluster/operations/operations.h"
 #include "cluster/remote/remote.h"
 #include "cluster/user_items/reference_users.h"
+#include "cluster/view_delivery/view_delivery.h"
 #include "storage/layout/cluster_calls.h"
 
 static const ClusterCalls calls = {
@@ -35,6 +36,14 @@ static const ClusterCalls calls = {
 	.find_post_of_user = remote_find_post_of_user,
 
 	/* views and the worker */
+	.refresh_batch = deliver_batch,
+	.build_copies = deliver_missing_copies,
+	.make_feed = deliver_feed,
+	.job_step = nodes_job_step,
+	.worker_turn = nodes_turn,
+	.partitions_changed = nodes_partitions_changed,
+	.changes_lost = nodes_changes_lost,
+	.check_tables = nodes_check_tables,
 
 	/* operations */
 	.create_containers = cluster_create_containers,
@@ -52,4 +61,5 @@ cluster_init(void)
 {
 	cluster_library = &calls;
 	cluster_may_come = true;
+	node_news_init();
 }

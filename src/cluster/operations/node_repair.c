@@ -14,12 +14,12 @@
 #include "base/compat.h"
 #include "base/preload.h"
 #include "cluster/citus/citus.h"
+#include "cluster/view_delivery/view_delivery.h"
 #include "model/post_counts/post_counts.h"
 #include "storage/blog_item.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
-#include "views/copies_and_feed/copies_and_feed.h"
 #include "views/worker/worker.h"
 
 #include "access/htup_details.h"

@@ -16,4 +16,6 @@ extern bool reference_user_lock(const pg_uuid_t *user_id, UserChange change,
 extern void reference_user_update(const BlogItem *user);
 extern void reference_user_delete(const BlogItem *user);
 
+extern void everyone_follow(const pg_uuid_t *users, int n);
+
 #endif							/* BLOGSTORE_REFERENCE_USERS_H */

@@ -8,16 +8,16 @@
  * shards have come or gone.
  *
  * Which shards there were is known in memory only: to a worker that starts and finds other ones than
- * were written down, all may have come.
+ * were written down, all may have come. Once it has found those that were written down, it knows.
  *
  * Runs in the worker.
  */
 #include "postgres.h"
 
+#include "cluster/view_delivery/other_nodes.h"
 #include "model/user_changes/user_changes.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
-#include "views/copies_and_feed/copies_and_feed.h"
 #include "views/worker/worker_parts.h"
 
 #include "utils/lsyscache.h"
@@ -52,21 +52,27 @@ note(Oid *here, int n)
 	n_known = n;
 }
 
-/* Which shards are here now is what the views are kept with. */
+/*
+ * The views are kept with the shards of a layout: remember which these are, unless that is known, or
+ * others are here. Called in each turn, outside of a transaction.
+ */
 void
-arrivals_note(void)
+arrivals_note(int64 layout)
 {
+	OwnerScope	scope;
+	Oid		   *here;
 	int			n;
-	Oid		   *here = list_here(&n);
 
-	note(here, n);
-}
-
-/* Which shards the views are kept with is not known. */
-void
-arrivals_forget(void)
-{
-	note(NULL, 0);
+	if (known != NULL)
+		return;
+	apply_begin(&scope, APPLY_STATE);
+	here = list_here(&n);
+	/* what comes in between is another layout */
+	if (container_layout() == layout)
+		note(here, n);
+	else
+		pfree(here);
+	apply_end(&scope);
 }
 
 static bool
@@ -82,8 +88,8 @@ is_known(Oid shard)
  * Queue what is to be done for shards that have come, and for those that have gone. If it is not
  * known which these are, all may have come. Those that are here are known from then on.
  */
-void
-arrivals_queue(void)
+static void
+queue_arrivals(void)
 {
 	int			n;
 	Oid		   *here = list_here(&n);
@@ -93,6 +99,28 @@ arrivals_queue(void)
 		if (!is_known(here[i]))
 			job_queue_arrival(here[i]);
 	note(here, n);
+}
+
+/* Take all shards that are here to have come just now. In a transaction, as the containers' owner. */
+void
+arrivals_queue_all(void)
+{
+	note(NULL, 0);
+	queue_arrivals();
+}
+
+/* Shards have come or gone. Copies of posts that have moved are where they were, and are looked at. */
+void
+nodes_partitions_changed(void)
+{
+	OwnerScope	scope;
+
+	apply_begin(&scope, APPLY_STATE);
+	jobs_restart_sweeps();
+	queue_arrivals();
+	apply_end(&scope);
+	ereport(LOG,
+			(errmsg("blogstore worker found other shards on this node")));
 }
 
 /* What a chunk is about: a partition's posts, then the copies of posts in the partition beside it. */
@@ -130,7 +158,7 @@ do_pass(Job *job, ArrivalPass pass, int partition)
 	}
 	item_scan_end(scan);
 	if (pass == PASS_POSTS)
-		copies_refresh(key, n);
+		copies_deliver(key, n);
 	else
 		copies_look_elsewhere(key, n);
 	job->done += n;
@@ -156,14 +184,14 @@ refresh_chunk(Job *job, int partition)
  * Do one chunk of an arrival's copies, and at the end the feed. The caller holds the views'
  * lock.
  */
-void
+static void
 arrival_chunk(Job *job)
 {
 	int			partition = partition_with_table(CONTAINER_POSTS, job->partition_table);
 
 	if (partition != NO_PARTITION && !refresh_chunk(job, partition))
 		return;
-	feed_make();
+	feed_deliver_all();
 	if (OidIsValid(job->partition_table))
 		ereport(LOG,
 				(errmsg("blogstore worker has gone through a shard that came to this node"),
@@ -171,4 +199,20 @@ arrival_chunk(Job *job)
 						   partition == NO_PARTITION ? "gone" :
 						   get_rel_name(job->partition_table), job->done)));
 	job_finish(job);
+}
+
+/*
+ * Do a step of a job that the cluster does in its own way: the views' part of an arrival. A deletion
+ * of a user is there, and hides the user's posts, until other nodes have taken them out of the feed.
+ */
+ClusterStep
+nodes_job_step(Job *job)
+{
+	if (job->kind == JOB_DELETION && job->phase == SWEEP_VIEWS &&
+		feed_has_author(&job->user_id))
+		return STEP_HAS_TO_WAIT;
+	if (job->kind != JOB_ARRIVAL || !arrival_writes_views(job))
+		return STEP_NOT_TAKEN;
+	arrival_chunk(job);
+	return STEP_DONE;
 }

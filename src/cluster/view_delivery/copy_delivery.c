@@ -25,6 +25,7 @@
 #include "base/compat.h"
 #include "base/preload.h"
 #include "cluster/remote/remote.h"
+#include "cluster/view_delivery/other_nodes.h"
 #include "model/post_counts/post_counts.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
@@ -233,25 +234,20 @@ copies_ship(const PostKey *keys, int *n)
 	return here;
 }
 
-/* Refresh the copies that keys name. */
+/* Refresh the copies that keys name, on the nodes that they are on. */
 void
-copies_refresh(const PostKey *keys, int n)
+copies_deliver(const PostKey *keys, int n)
 {
-	if (!layout_is_spread())
-	{
-		copies_refresh_here(keys, n);
-		return;
-	}
 	keys = copies_ship(keys, &n);
 	/* a shard that was waited for may have come here, with copies that are younger than the snapshot */
 	PushActiveSnapshot(GetTransactionSnapshot());
-	copies_refresh_here(keys, n);
+	copies_refresh(keys, n);
 	PopActiveSnapshot();
 }
 
 /*
  * Posts that keys name are gone: of those whose shards are on other nodes, and were not when they
- * went, have the copies refreshed there. The others are held here from now on, for copies_refresh(),
+ * went, have the copies refreshed there. The others are held here from now on, for copies_deliver(),
  * which follows.
  */
 void
@@ -279,7 +275,7 @@ copies_send_unsent(OtherNode *other)
 	PostKey    *keys = unsent_take(other, &n);
 
 	copies_pass_on(keys, n);
-	copies_refresh(keys, n);
+	copies_deliver(keys, n);
 }
 
 /* ------------------------------------------------------------------------
@@ -362,7 +358,7 @@ copies_look_elsewhere(const PostKey *keys, int n)
 		n_gone += gather_without_posts(gone + n_gone, elsewhere + done, count);
 	}
 	copies_pass_on(gone, n_gone);
-	copies_refresh(here, n_here);
+	copies_deliver(here, n_here);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 }

@@ -8,8 +8,8 @@
 
 #include "base/settings.h"
 #include "cluster/remote/remote.h"
+#include "cluster/view_delivery/other_nodes.h"
 #include "storage/blog_item.h"
-#include "views/copies_and_feed/view_rows.h"
 
 #include "access/htup_details.h"
 #include "funcapi.h"

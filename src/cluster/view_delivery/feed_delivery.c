@@ -13,22 +13,22 @@
 #include "postgres.h"
 
 #include "cluster/remote/remote.h"
+#include "cluster/view_delivery/other_nodes.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
 #include "views/copies_and_feed/view_rows.h"
 
 #include "lib/stringinfo.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* On a cluster: keep the shards that are here where they are until this transaction ends. */
+/* Keep the shards that are here where they are until this transaction ends. */
 void
 shards_here_hold(void)
 {
 	uint64		before;
 
-	if (!layout_is_spread())
-		return;
 	do
 	{
 		ShardMap	map = *container_shards(CONTAINER_POSTS);
@@ -46,51 +46,58 @@ shards_here_hold(void)
 	} while (layout_stamp() != before);
 }
 
-/* Is a post this node's? On one machine all are. */
-bool
-feed_is_own(const pg_uuid_t *post_id)
+/* Is a post this node's? */
+static bool
+is_own(const pg_uuid_t *post_id)
 {
 	Shard		shard;
 
-	return !layout_is_spread() ||
-		(container_shard(CONTAINER_POSTS, post_id, &shard) &&
-		 OidIsValid(shard.table));
+	return container_shard(CONTAINER_POSTS, post_id, &shard) &&
+		OidIsValid(shard.table);
 }
 
 /* No post of this node's that is older is in the feed, or would be; as long as all is sure. */
 static TimestampTz oldest = DT_NOBEGIN;
 static uint64 oldest_stamp = 0;
 
-/* On a cluster: those of some posts that are this node's, and may be in the feed or come in. */
-const PostKey *
-feed_concerning(const PostKey *keys, int *n)
+/* Those of some posts that are this node's, and may be in the feed or come in. */
+static const PostKey *
+concerning_feed(const PostKey *keys, int *n)
 {
 	PostKey    *own;
 	int			n_own = 0;
 	TimestampTz from = oldest_stamp == nodes_stamp() ? oldest : DT_NOBEGIN;
 
-	if (!layout_is_spread())
-		return keys;
 	own = palloc(sizeof(PostKey) * Max(*n, 1));
 	for (int i = 0; i < *n; i++)
-		if (keys[i].creation_date >= from && feed_is_own(&keys[i].post_id))
+		if (keys[i].creation_date >= from && is_own(&keys[i].post_id))
 			own[n_own++] = keys[i];
 	*n = n_own;
 	return own;
 }
 
-/* On a cluster: may other shards be here than when this was asked last? */
-bool
-feed_shards_moved(void)
+/* May other shards be here than when this was asked last? */
+static bool
+shards_have_moved(void)
 {
 	static uint64 known = 0;
-	bool		moved = layout_is_spread() && known != layout_loads();
+	bool		moved = known != layout_loads();
 
 	if (moved)
 		nodes_unsure();
 	known = layout_loads();
 	return moved;
 }
+
+/* What a batch makes of the feed. */
+typedef struct FeedNews
+{
+	const FeedList *wanted;
+	const FeedRow *changed;
+	int			n_changed;
+	const PostKey *posts;		/* that the batch is about */
+	int			n_posts;
+} FeedNews;
 
 /* The name of a post whose row is to go. */
 static Datum
@@ -165,7 +172,7 @@ all_sql(const FeedNews *news)
  * Send what is about to be written here to all other nodes, to each in one call. One that does not
  * take it gets all later.
  */
-void
+static void
 feed_ship(const FeedNews *news)
 {
 	OtherNode  *others;
@@ -195,4 +202,62 @@ feed_ship(const FeedNews *news)
 		node_got_feed(other, node_may_answer(other) &&
 					  node_send(other, other->in_sync ? changes : all));
 	}
+}
+
+/*
+ * Write the differences between what is there and what should be, which posts were the occasion
+ * of, here and at the other nodes.
+ */
+static void
+write_differences(const FeedList *there, const FeedList *wanted,
+				  const PostKey *posts, int n_posts)
+{
+	int			n;
+	FeedRow    *row = feed_differences(there, wanted, &n);
+
+	feed_ship(&(FeedNews) {wanted, row, n, posts, n_posts});
+	feed_write(row, n, wanted->whole);
+}
+
+/* Make the feed right as far as this node's posts go, whatever is in it. */
+void
+feed_deliver_all(void)
+{
+	FeedList	there;
+	FeedList	wanted;
+
+	shards_here_hold();
+	/* one that was waited for may have come with what is younger than the snapshot */
+	PushActiveSnapshot(GetTransactionSnapshot());
+	(void) shards_have_moved();
+	feed_read(&there, is_own);
+	feed_read_newest(&wanted);
+	write_differences(&there, &wanted, NULL, 0);
+	PopActiveSnapshot();
+}
+
+/* Refresh the feed, which was right before as far as this node's posts go, after these changed. */
+void
+feed_deliver(const PostKey *keys, int n)
+{
+	FeedList	there;
+	FeedList	wanted;
+	bool		moved;
+
+	if (n == 0)
+		return;
+	shards_here_hold();
+	moved = shards_have_moved();
+	keys = concerning_feed(keys, &n);
+	if (n == 0 && !moved)
+		return;
+	/* a shard that was waited for may have come with what is younger than the snapshot */
+	PushActiveSnapshot(GetTransactionSnapshot());
+	feed_read(&there, is_own);
+	if (moved)
+		feed_read_newest(&wanted);
+	else
+		feed_follow(&there, keys, n, &wanted);
+	write_differences(&there, &wanted, keys, n);
+	PopActiveSnapshot();
 }

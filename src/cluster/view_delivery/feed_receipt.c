@@ -11,6 +11,7 @@
 #include "base/compat.h"
 #include "base/preload.h"
 #include "cluster/remote/remote.h"
+#include "cluster/view_delivery/other_nodes.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
@@ -65,7 +66,7 @@ delete_others(ItemWriter *writer, const BlogItem *sent, int n_sent,
 {
 	FeedList	there;
 
-	feed_read(&there, true);
+	feed_read(&there, NULL);
 	for (int i = 0; i < there.n; i++)
 	{
 		const pg_uuid_t *post_id = item_uuid(there.rows[i], PROP_POST_ID);

@@ -27,10 +27,11 @@
 #include "base/preload.h"
 #include "base/settings.h"
 #include "cluster/citus/citus.h"
+#include "cluster/view_delivery/other_nodes.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
-#include "views/copies_and_feed/view_rows.h"
 #include "views/launcher/launcher.h"
+#include "views/worker/worker_parts.h"
 
 #include "access/transam.h"
 #include "access/xact.h"
@@ -63,6 +64,30 @@ static int64 asked = 0;			/* the one that all have been told */
 static uint64 unsure = 1;
 static bool sending = false;	/* has this transaction sent anything of the feed? */
 static bool taking = false;		/* has it taken in what another node has sent? */
+static bool asking = false;		/* is all of the feed to be sent anew by all when it has
+								 * committed? */
+static bool losing = false;		/* may it have lost rows that other nodes have sent? */
+
+/* The feed here is to be sent anew by all: until it is, it is not served. */
+static void
+ask(void)
+{
+	question = Max(GetCurrentTimestamp(), question + 1);
+	pg_atomic_write_u32(&my_worker_entry()->served, InvalidTransactionId);
+}
+
+/*
+ * All nodes, this one too, are to send anew what they have for the others' feeds. rows_lost: what
+ * other nodes have sent may be gone, so none of it counts.
+ */
+static void
+ask_anew(bool rows_lost)
+{
+	for (int i = 0; i < n_others && rows_lost; i++)
+		others[i].confirmed = false;
+	ask();
+	nodes_unsure();
+}
 
 /* What was sent and not committed here is not known to be what is here. */
 static void
@@ -73,9 +98,11 @@ transaction_end(XactEvent event, void *arg)
 		return;
 	if (sending && event != XACT_EVENT_COMMIT)
 		nodes_unsure();
+	if (asking && event == XACT_EVENT_COMMIT)
+		ask_anew(losing);
 	if (taking)
 		replorigin_session_origin = InvalidRepOriginId;
-	sending = taking = false;
+	sending = taking = asking = losing = false;
 }
 
 static void
@@ -94,6 +121,19 @@ nodes_sending(void)
 {
 	listen_to_transactions();
 	sending = true;
+}
+
+/*
+ * When this transaction has committed, all nodes are to send anew what they have for the others'
+ * feeds. rows_lost: may rows that other nodes have sent be gone? Those of a node that is away cannot
+ * come again before it is back. In the worker.
+ */
+void
+nodes_ask_on_commit(bool rows_lost)
+{
+	listen_to_transactions();
+	asking = true;
+	losing |= rows_lost;
 }
 
 /*
@@ -151,12 +191,9 @@ node_lacks(OtherNode *other)
 void
 nodes_unsure(void)
 {
-	WorkerEntry *entry = my_worker_entry();
-
 	if (!nodes_in_worker())
 	{
-		if (entry != NULL)
-			pg_atomic_write_u32(&entry->resend, 1);
+		feed_ask_worker();
 		return;
 	}
 	for (int i = 0; i < n_others; i++)
@@ -172,26 +209,9 @@ nodes_stamp(void)
 	return unsure;
 }
 
-/* The feed here is to be sent anew by all: until it is, it is not served. */
-void
-nodes_ask_anew(void)
-{
-	question = Max(GetCurrentTimestamp(), question + 1);
-	if (nodes_in_worker())
-		pg_atomic_write_u32(&my_worker_entry()->served, InvalidTransactionId);
-}
-
-/* What other nodes have sent may be gone: none of it counts. */
-void
-nodes_confirmed_none(void)
-{
-	for (int i = 0; i < n_others; i++)
-		others[i].confirmed = false;
-}
-
 /*
  * Copies on other nodes may be of posts that are gone from here: they are to look, and told so as soon as they
- * answer (nodes_look()). In a transaction.
+ * answer (nodes_look()). A worker that starts meanwhile is to read that again. In a transaction.
  */
 void
 nodes_have_all_look(void)
@@ -201,17 +221,9 @@ nodes_have_all_look(void)
 
 	for (int i = 0; i < n; i++)
 		list[i].to_look = true;
+	if (n > 0)
+		worker_hold_position(true);
 	show_unsent();
-}
-
-/* Is there a node that has still to be told? */
-bool
-nodes_have_to_look(void)
-{
-	for (int i = 0; i < n_others; i++)
-		if (others[i].to_look)
-			return true;
-	return false;
 }
 
 /* Does a group of nodes have shards? */
@@ -339,10 +351,7 @@ node_answers(OtherNode *other)
 bool
 nodes_have_asked(void)
 {
-	WorkerEntry *entry = my_worker_entry();
-
-	if (question != asked ||
-		(entry != NULL && pg_atomic_read_u32(&entry->resend) != 0))
+	if (question != asked || feed_is_asked_for(false))
 		return true;
 	for (int i = 0; i < n_others; i++)
 	{
@@ -363,13 +372,13 @@ nodes_have_asked(void)
 bool
 nodes_look(void)
 {
-	WorkerEntry *entry = my_worker_entry();
 	bool		wanted = false;
+	bool		untold = false;
 
 	look_at_nodes();
 	if (question == 0)
-		nodes_ask_anew();
-	if (entry != NULL && pg_atomic_exchange_u32(&entry->resend, 0) != 0)
+		ask();
+	if (feed_is_asked_for(true))
 		nodes_unsure();
 	unsent_look(others, n_others);
 	for (int i = 0; i < n_others; i++)
@@ -385,6 +394,7 @@ nodes_look(void)
 			(void) node_send(other, PING);
 		if (other->to_look)
 			other->to_look = !node_send(other, LOOK);
+		untold |= other->to_look;
 		if (heard && news.asks != other->asked)
 		{
 			other->asked = news.asks;
@@ -392,6 +402,7 @@ nodes_look(void)
 		}
 		wanted |= !other->in_sync && other->try_at == 0;
 	}
+	worker_hold_position(untold);
 	show_unsent();
 	return wanted;
 }

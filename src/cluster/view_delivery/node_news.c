@@ -4,33 +4,92 @@
  *
  * Each node's worker tells all others every second whether it keeps what the views there have
  * of its posts, and asks to be told (cluster/view_delivery/node_contact.c). What was told
- * is here, in the worker's entry, as long as that worker lives.
+ * is here, in shared memory, one place for each worker's entry, as long as that worker lives.
  *
- * Runs in backends that other nodes have connected to, and in the worker.
+ * Runs in the postmaster (set-up), in backends that other nodes have connected to, and in the
+ * worker.
  */
 #include "postgres.h"
 
+#include "cluster/view_delivery/other_nodes.h"
 #include "views/launcher/worker_entries.h"
 
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
 #include "utils/timestamp.h"
 
-/* The place for a group of nodes; NULL: there is none left. */
+/* What one worker was told. */
+typedef struct NewsOfWorker
+{
+	int			pid;			/* of the worker; what one before was told does not count */
+	pg_atomic_uint32 resend;	/* is all of the feed to be sent anew? */
+	NodeNews	node[MAX_OTHER_NODES];
+} NewsOfWorker;
+
+static NewsOfWorker *all_news = NULL;	/* by the numbers of entries */
+
+static shmem_request_hook_type previous_request_hook = NULL;
+static shmem_startup_hook_type previous_startup_hook = NULL;
+
+static void
+news_request(void)
+{
+	if (previous_request_hook)
+		previous_request_hook();
+	RequestAddinShmemSpace(sizeof(NewsOfWorker) * MAX_DATABASES);
+}
+
+static void
+news_startup(void)
+{
+	bool		found;
+
+	if (previous_startup_hook)
+		previous_startup_hook();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	all_news = ShmemInitStruct("blogstore nodes", sizeof(NewsOfWorker) * MAX_DATABASES,
+							   &found);
+	if (!found)
+	{
+		memset(all_news, 0, sizeof(NewsOfWorker) * MAX_DATABASES);
+		for (int i = 0; i < MAX_DATABASES; i++)
+			pg_atomic_init_u32(&all_news[i].resend, 0);
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* Ask for the shared memory. Called once, when the library is preloaded. */
+void
+node_news_init(void)
+{
+	previous_request_hook = shmem_request_hook;
+	shmem_request_hook = news_request;
+	previous_startup_hook = shmem_startup_hook;
+	shmem_startup_hook = news_startup;
+}
+
+static NewsOfWorker *
+news_of(const WorkerEntry *entry)
+{
+	return &all_news[entry - launch_shared->entry];
+}
+
+/* The place for a group of nodes. */
 static NodeNews *
-place_of(WorkerEntry *entry, int group, bool make)
+place_of(NewsOfWorker *news, int group)
 {
 	NodeNews   *oldest = NULL;
 
 	for (int i = 0; i < MAX_OTHER_NODES; i++)
 	{
-		NodeNews   *news = &entry->node[i];
+		NodeNews   *place = &news->node[i];
 
-		if (news->used && news->group == group)
-			return news;
-		if (oldest == NULL || news->heard_at < oldest->heard_at)
-			oldest = news;
+		if (place->used && place->group == group)
+			return place;
+		if (oldest == NULL || place->heard_at < oldest->heard_at)
+			oldest = place;
 	}
-	if (!make)
-		return NULL;
 	/* of nodes that are gone nothing is heard */
 	memset(oldest, 0, sizeof(*oldest));
 	oldest->used = true;
@@ -43,13 +102,18 @@ void
 node_news_take(const NodeNews *news)
 {
 	WorkerEntry *entry = my_worker_entry();
+	NewsOfWorker *told;
 	NodeNews   *place;
 	bool		asked;
 
 	if (entry == NULL)
 		return;
+	told = news_of(entry);
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
-	place = place_of(entry, news->group, true);
+	if (told->pid != entry->pid)
+		memset(told->node, 0, sizeof(told->node));
+	told->pid = entry->pid;
+	place = place_of(told, news->group);
 	asked = place->asks != news->asks || place->keeps != news->keeps ||
 		place->answers != news->answers;
 	*place = *news;
@@ -65,15 +129,42 @@ bool
 node_news_of(int group, NodeNews *news)
 {
 	WorkerEntry *entry = my_worker_entry();
-	NodeNews   *place;
+	NewsOfWorker *told;
+	bool		found = false;
 
 	memset(news, 0, sizeof(*news));
 	if (entry == NULL)
 		return false;
+	told = news_of(entry);
 	LWLockAcquire(launch_shared->lock, LW_SHARED);
-	place = place_of(entry, group, false);
-	if (place != NULL)
-		*news = *place;
+	for (int i = 0; i < MAX_OTHER_NODES && !found && told->pid == entry->pid; i++)
+	{
+		found = told->node[i].used && told->node[i].group == group;
+		if (found)
+			*news = told->node[i];
+	}
 	LWLockRelease(launch_shared->lock);
-	return place != NULL;
+	return found;
+}
+
+/* Ask the worker to send all of the feed anew to all nodes. */
+void
+feed_ask_worker(void)
+{
+	WorkerEntry *entry = my_worker_entry();
+
+	if (entry != NULL)
+		pg_atomic_write_u32(&news_of(entry)->resend, 1);
+}
+
+/* Is the worker asked to send all of the feed anew? take: from now on it is not. */
+bool
+feed_is_asked_for(bool take)
+{
+	WorkerEntry *entry = my_worker_entry();
+
+	if (entry == NULL)
+		return false;
+	return (take ? pg_atomic_exchange_u32(&news_of(entry)->resend, 0) :
+			pg_atomic_read_u32(&news_of(entry)->resend)) != 0;
 }

@@ -4,7 +4,7 @@
  *		blogstore.unsent has their keys.
  *
  * A key is written in the transaction that should have sent its copy, and sent again
- * (copies_refresh()) in the one that deletes it: then the copy is what the post is by then, and goes
+ * (copies_deliver()) in the one that deletes it: then the copy is what the post is by then, and goes
  * where its author is at home by then; or, if the post's shard has moved, the key to whoever
  * has that.
  *
@@ -12,9 +12,9 @@
  */
 #include "postgres.h"
 
+#include "cluster/view_delivery/other_nodes.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
-#include "views/copies_and_feed/view_rows.h"
 
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"

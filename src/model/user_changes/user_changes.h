@@ -65,7 +65,6 @@ extern bool sweep_ready(const Job *job);
 extern void sweep_failed(const Job *job);
 
 /* reference_users.c: users on a cluster, whom every node has */
-extern void everyone_follow(const pg_uuid_t *users, int n);
 extern List *everyone_deleting(void);
 
 /* username_registry.c: usernames are unique regardless of case */

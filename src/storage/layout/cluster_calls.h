@@ -35,7 +35,20 @@ typedef enum UserChange
 } UserChange;
 
 struct Cursor;
+struct DirtySet;
+struct ItemPlace;
+struct Job;
+struct PostKey;
 struct RequestScan;
+struct Worker;
+
+/* What has become of a step of a job. */
+typedef enum ClusterStep
+{
+	STEP_NOT_TAKEN,				/* it is done as on one machine */
+	STEP_DONE,
+	STEP_HAS_TO_WAIT
+} ClusterStep;
 
 typedef struct ClusterCalls
 {
@@ -141,6 +154,61 @@ typedef struct ClusterCalls
 									  TimestampTz *date);
 
 	/* views and the worker */
+
+	/*
+	 * Refresh what a dirty set names, and these posts, which are those of the set: copies and
+	 * rows of the feed on all nodes that show the posts. Called in a transaction that holds the
+	 * views' lock. One machine has all copies and one feed.
+	 */
+	void		(*refresh_batch) (const struct DirtySet *dirty, const struct PostKey *posts,
+								  int n);
+
+	/*
+	 * Do a chunk of a rebuild of all copies (copies_build()). Copies that have no post on this
+	 * node may have one on another. One machine deletes them.
+	 */
+	bool		(*build_copies) (struct ItemPlace *place, int64 *done);
+
+	/*
+	 * Make the feed right as far as the posts of this node go, and have all nodes send each
+	 * other anew what the feeds have of their posts. One machine reads the newest posts and
+	 * writes the differences.
+	 */
+	void		(*make_feed) (void);
+
+	/*
+	 * Do a step of a job that the cluster does in its own way. Called in the step's transaction,
+	 * for a job that it has locked. One machine takes no such step.
+	 */
+	ClusterStep (*job_step) (struct Job *job);
+
+	/*
+	 * Send other nodes what they lack, exchange news with them, and serve the views while all
+	 * of them keep theirs. Called at the end of each turn of the worker, outside of a
+	 * transaction. Returns whether the next turn is to follow at once. One machine serves the
+	 * views as soon as they are kept.
+	 */
+	bool		(*worker_turn) (struct Worker *worker);
+
+	/*
+	 * Partitions have come to this node, or have left it: see to those that have come. Called by
+	 * the worker outside of a transaction. One machine rebuilds the views, and looks at the
+	 * names on all items.
+	 */
+	void		(*partitions_changed) (void);
+
+	/*
+	 * The slot was lost, and with it changes: see to what it would have told. first: there was
+	 * no slot before. Called by the worker outside of a transaction, when the new slot has been
+	 * made. One machine has what it needs in its tables.
+	 */
+	void		(*changes_lost) (bool first);
+
+	/*
+	 * Raise what is wrong with a table that a cluster has besides, if something is. Called in
+	 * a transaction. One machine has no other tables. Errors: 55000.
+	 */
+	void		(*check_tables) (void);
 
 	/* operations */
 

@@ -56,7 +56,7 @@ typedef enum RelationRole
 	ROLE_DELTAS,				/* a leaf of posts, of deltas of counts */
 	ROLE_COPIES,				/* a leaf of users, of copies of posts */
 	ROLE_USERS,					/* a leaf of users, of user items */
-	ROLE_EVERYONE,				/* on a cluster this node's users, who are all */
+	ROLE_SHARED_USERS,			/* users, in a table that each node of a cluster has all of */
 	ROLE_FEED_VIEW,				/* the leaf of feed */
 	ROLE_JOBS
 } RelationRole;

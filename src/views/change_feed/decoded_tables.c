@@ -104,7 +104,7 @@ find_role(Relation relation)
 	if (relation->rd_rel->relispartition)
 		return partition_role(RelationGetRelid(relation));
 	if (table_holds_everyone(RelationGetRelationName(relation)))
-		return ROLE_EVERYONE;
+		return ROLE_SHARED_USERS;
 	return strcmp(RelationGetRelationName(relation),
 				  bookkeeping_name(BOOK_JOBS)) == 0 ? ROLE_JOBS : ROLE_NONE;
 }
@@ -119,7 +119,7 @@ role_complete(const RoleEntry *entry)
 		case ROLE_COPIES:
 			return entry->id && entry->user_id && entry->creation_date;
 		case ROLE_USERS:
-		case ROLE_EVERYONE:
+		case ROLE_SHARED_USERS:
 			return entry->user_id && entry->username;
 		case ROLE_JOBS:
 			return entry->user_id && entry->kind;

@@ -291,11 +291,11 @@ user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 }
 
 /*
- * On a cluster a user was changed on some node, or deleted: each node's worker sees to the items
- * here.
+ * A user was changed, or deleted, in a table that each node of a cluster has all of: the worker
+ * sees to the items here.
  */
 static void
-everyone_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
+shared_user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 				 TupleDesc desc, HeapTuple before, HeapTuple after)
 {
 	bool		no_id = true;
@@ -381,9 +381,9 @@ plugin_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 			if (change->action == REORDER_BUFFER_CHANGE_UPDATE && after != NULL)
 				user_changed(ctx, role, desc, before, after);
 			break;
-		case ROLE_EVERYONE:
+		case ROLE_SHARED_USERS:
 			if (change->action != REORDER_BUFFER_CHANGE_INSERT)
-				everyone_changed(ctx, role, desc, before, after);
+				shared_user_changed(ctx, role, desc, before, after);
 			break;
 		case ROLE_FEED_VIEW:
 			send_kind(ctx, CHANGE_FEED_VIEW, true);
@@ -435,7 +435,7 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 	{
 		change.kind = CHANGE_POST;
 		memcpy(&change.post, data, sizeof(PostKey));
-		/* its shard may have gone on by the time that this is read */
+		/* it may have gone from this node by the time that this is read */
 		change.gone = true;
 	}
 	else

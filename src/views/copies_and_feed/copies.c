@@ -225,9 +225,9 @@ refresh_placed(PlacedKey *keys, int n, MemoryContext per_key)
 	many_posts_end(copies.many);
 }
 
-/* Refresh the copies that keys name, which are this node's to refresh and keep. */
+/* Refresh the copies that keys name. Posts and copies are on this machine. */
 void
-copies_refresh_here(const PostKey *keys, int n)
+copies_refresh(const PostKey *keys, int n)
 {
 	MemoryContext per_key = AllocSetContextCreate(CurrentMemoryContext,
 												  "blogstore copy",

@@ -21,39 +21,19 @@
 /* copies.c */
 extern bool copies_key(ManyPosts *many, const pg_uuid_t *post_id,
 					   PostKey *key);
-
-/* copy_delivery.c */
-typedef struct OtherNode OtherNode;
-
-extern void copies_send_unsent(OtherNode *other);
 extern void copies_refresh(const PostKey *keys, int n);
-extern void copies_pass_on(const PostKey *keys, int n);
-extern void copies_look_elsewhere(const PostKey *keys, int n);
-extern Datum copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc);
 
 /* copies_build.c */
 extern bool copies_build(ItemPlace *place, int64 *done);
 
 /* view_feed.c */
 extern void feed_refresh(const PostKey *keys, int n);
-extern void feed_rebuild(bool rows_lost);
-extern void feed_send_anew(void);
 extern void feed_make(void);
 extern bool feed_has_author(const pg_uuid_t *user_id);
 
 /* feed_page.c: how far does the feed go? */
 extern bool feed_is_whole(void);
 extern bool feed_reaches(const Cursor *place);
-
-/* node_contact.c: on a cluster, the worker and the other nodes */
-extern bool nodes_have_asked(void);
-extern void nodes_have_all_look(void);
-extern bool nodes_have_to_look(void);
-extern bool nodes_look(void);
-extern OtherNode *nodes_lacking(void);
-extern void nodes_tell(bool kept);
-extern bool nodes_confirm(void);
-
 
 /* hide_from_views.c: out of the views in the transaction that hides a post */
 extern void views_hide(const BlogItem *post);

@@ -8,9 +8,7 @@
  * order, by the pageful. A copy that is stale, has no post, or is being changed is
  * refreshed by itself, as after a change (copies.c).
  *
- * A change of a post after the snapshot is decoded later, and refreshes its copy then. On a cluster
- * the worker keeps the shards that it reads on this node until the chunk ends, since another node
- * decodes the changes of a shard that has left.
+ * A change of a post after the snapshot is decoded later, and refreshes its copy then.
  *
  * Runs in the worker; the caller holds the views' lock.
  */
@@ -58,7 +56,7 @@ typedef struct CopiesBuild
 	Size		text;			/* in them */
 	PostKey    *differing;		/* copies that are refreshed by themselves */
 	int			n_differing;
-	PostKey    *alone;			/* copies of posts that are not here: on a cluster */
+	PostKey    *alone;			/* copies that have no post here */
 	int			n_alone;
 } CopiesBuild;
 
@@ -146,9 +144,10 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 										 item_uuid(post, PROP_USER_ID));
 	MemoryContext old;
 
-	if (partition == NO_PARTITION && layout_is_spread())
+	if (partition == NO_PARTITION)
 	{
-		add_differing(build, post); /* another node's to write */
+		/* it is not to be written here, or that cannot be done: to refresh it tells which */
+		add_differing(build, post);
 		return;
 	}
 	old = MemoryContextSwitchTo(build->gathered);
@@ -202,11 +201,10 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 		return false;
 	place_of(place, order <= 0 ? post : copy);
 	*done += order <= 0 ? 2 : 1;
-	if (order > 0 && layout_is_spread())
+	if (order > 0)
 		key_of(&build->alone[build->n_alone++], copy);
 	/* what others do to a copy comes before the comparison */
-	if (order > 0 ||
-		(order == 0 && item_scan_await_free(merged_scan_source(build->copies))))
+	else if (order == 0 && item_scan_await_free(merged_scan_source(build->copies)))
 		add_differing(build, copy);
 	else
 		look_at_post(build, post, order == 0 ? copy : NULL);
@@ -251,13 +249,13 @@ write_missing(CopiesBuild *build)
 
 /* Write what the chunk has found to be written. */
 static void
-build_write(CopiesBuild *build)
+build_write(CopiesBuild *build, RefreshCopies differing, RefreshCopies alone)
 {
 	qsort(build->missing, build->n_missing, sizeof(MissingCopy), compare_missing);
 	if (build->n_differing > 0)
-		copies_refresh(build->differing, build->n_differing);
+		differing(build->differing, build->n_differing);
 	if (build->n_alone > 0)
-		copies_look_elsewhere(build->alone, build->n_alone);
+		alone(build->alone, build->n_alone);
 	write_missing(build);
 }
 
@@ -272,12 +270,12 @@ build_end(CopiesBuild *build)
 }
 
 /*
- * Make copies right from a place on, by which the next chunk goes on. Returns
- * whether the end is reached. done: grows by the posts and copies that were
- * looked at or written.
+ * Make copies right from a place on, as copies_build() does, by the active snapshot. differing,
+ * alone: refresh copies of posts that are here, and copies that have no post here.
  */
 bool
-copies_build(ItemPlace *place, int64 *done)
+copies_build_by(ItemPlace *place, int64 *done, RefreshCopies differing,
+				RefreshCopies alone)
 {
 	MemoryContext per_key = AllocSetContextCreate(CurrentMemoryContext,
 												  "blogstore copy",
@@ -287,9 +285,6 @@ copies_build(ItemPlace *place, int64 *done)
 	CopiesBuild build;
 	bool		more = true;
 
-	shards_here_hold();
-	/* one that was waited for may have come with what is younger than the snapshot */
-	PushActiveSnapshot(GetTransactionSnapshot());
 	build_begin(&build, place, limit);
 	for (int i = 0; i < limit && build.text < MAX_TEXT && more; i++)
 	{
@@ -301,8 +296,22 @@ copies_build(ItemPlace *place, int64 *done)
 	}
 	build_read(&build);
 	MemoryContextDelete(per_key);
-	build_write(&build);
+	build_write(&build, differing, alone);
 	build_end(&build);
-	PopActiveSnapshot();
 	return !more;
+}
+
+/*
+ * Make copies right from a place on, by which the next chunk goes on. Returns
+ * whether the end is reached. done: grows by the posts and copies that were
+ * looked at or written.
+ */
+bool
+copies_build(ItemPlace *place, int64 *done)
+{
+	const ClusterCalls *cluster = cluster_calls();
+
+	if (cluster != NULL)
+		return cluster->build_copies(place, done);
+	return copies_build_by(place, done, copies_refresh, copies_refresh);
 }

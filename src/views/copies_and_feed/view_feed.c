@@ -8,9 +8,8 @@
  * hold is what it holds with these; else it is read from the posts container (a list
  * over its partitions), which takes as many posts as the feed has.
  *
- * On a cluster each node has in its feed the newest posts of each node, so many of each as the feed
- * shows: the newest of them are the newest of all. A node's worker writes those of the
- * posts that are on its node, here and at the others (feed_delivery.c).
+ * On a cluster the feed has posts of other nodes, too, and the worker writes the rows of this
+ * node's posts alone. The functions above feed_make() then work on these rows.
  *
  * Runs in the worker, and in a backend for repair(); the caller holds the
  * views' lock.
@@ -71,12 +70,9 @@ list_add(FeedList *list, const BlogItem *row)
 	list->rows[list->n++] = copy;
 }
 
-/*
- * The feed's rows. On a cluster those of this node's posts are its worker's to write; all: those of
- * other nodes' too.
- */
+/* The rows of the feed, newest first. mine: only those of posts that it takes; NULL: all. */
 void
-feed_read(FeedList *there, bool all)
+feed_read(FeedList *there, bool (*mine) (const pg_uuid_t *post_id))
 {
 	ViewState	state;
 	BlogItem	item;
@@ -88,16 +84,16 @@ feed_read(FeedList *there, bool all)
 
 	list_begin(there, blogstore_feed_size + 16);
 	while (item_scan_next(scan, &item))
-		if (all || feed_is_own(item_uuid(&item, PROP_POST_ID)))
+		if (mine == NULL || mine(item_uuid(&item, PROP_POST_ID)))
 			list_add(there, &item);
 	item_scan_end(scan);
 	view_state_read(&state);
 	there->whole = state.feed_whole;
 }
 
-/* What the feed should hold. */
-static void
-read_newest(FeedList *wanted)
+/* What the feed should hold of the posts that are here. */
+void
+feed_read_newest(FeedList *wanted)
 {
 	BlogItem	item;
 	PostList   *list = post_list_begin(&(ItemQuery) {
@@ -153,8 +149,8 @@ change_row(ItemWriter *writer, const FeedRow *row)
  * The differences between what is there and what should be. Rows that go are deleted first:
  * a post that moved has the same key in both.
  */
-static FeedRow *
-find_differences(const FeedList *there, const FeedList *wanted, int *n)
+FeedRow *
+feed_differences(const FeedList *there, const FeedList *wanted, int *n)
 {
 	FeedRow    *row = palloc(sizeof(FeedRow) * (there->n + wanted->n + 1));
 	const BlogItem **old = there->rows;
@@ -180,66 +176,17 @@ find_differences(const FeedList *there, const FeedList *wanted, int *n)
 	return row;
 }
 
-/*
- * Write the differences between what is there and what should be, which posts were the
- * occasion of; on a cluster, first at the other nodes.
- */
-static void
-write_differences(const FeedList *there, const FeedList *wanted,
-				  const PostKey *posts, int n_posts)
+/* Write differences. whole: are there no other posts to be shown? */
+void
+feed_write(const FeedRow *row, int n, bool whole)
 {
-	int			n;
-	FeedRow    *row = find_differences(there, wanted, &n);
-	ItemWriter *writer;
+	ItemWriter *writer = item_writer_open_partition(CONTAINER_FEED, ITEM_POST,
+													FEED_PARTITION);
 
-	if (layout_is_spread())
-		feed_ship(&(FeedNews) {wanted, row, n, posts, n_posts});
-	writer = item_writer_open_partition(CONTAINER_FEED, ITEM_POST, FEED_PARTITION);
 	for (int i = 0; i < n; i++)
 		change_row(writer, &row[i]);
 	item_writer_close(writer);
-	view_state_write_whole(wanted->whole);
-}
-
-/* Make the feed right, whatever is in it; on a cluster, as far as this node's posts go. */
-void
-feed_make(void)
-{
-	FeedList	there;
-	FeedList	wanted;
-
-	shards_here_hold();
-	/* one that was waited for may have come with what is younger than the snapshot */
-	PushActiveSnapshot(GetTransactionSnapshot());
-	(void) feed_shards_moved();
-	feed_read(&there, false);
-	read_newest(&wanted);
-	write_differences(&there, &wanted, NULL, 0);
-	PopActiveSnapshot();
-}
-
-/* On a cluster: all nodes, this one too, are to send anew what they have for the others' feeds. */
-void
-feed_send_anew(void)
-{
-	nodes_ask_anew();
-	nodes_unsure();
-}
-
-/*
- * Make the feed right; on a cluster all nodes send what they have for it. rows_lost: may
- * other nodes' rows be gone? Those of one that is away cannot come again then before it does.
- */
-void
-feed_rebuild(bool rows_lost)
-{
-	if (layout_is_spread())
-	{
-		if (rows_lost)
-			nodes_confirmed_none();
-		feed_send_anew();
-	}
-	feed_make();
+	view_state_write_whole(whole);
 }
 
 /* Has the feed a post of a user's? */
@@ -323,6 +270,15 @@ take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
 	return known;
 }
 
+/* What the feed should hold, if it was right and these posts have changed. */
+void
+feed_follow(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
+{
+	if ((there->n != blogstore_feed_size && !there->whole) ||
+		!take_posts(there, keys, n, wanted))
+		feed_read_newest(wanted);
+}
+
 /* Can the feed be right without a look at posts after these changed? */
 static bool
 feed_untouched(const PostKey *keys, int n)
@@ -345,27 +301,50 @@ feed_untouched(const PostKey *keys, int n)
 	return untouched && rows == blogstore_feed_size;
 }
 
-/* Refresh the feed, which was right before, after these posts changed. */
+/* Write the differences between what is there and what should be. */
+static void
+write_differences(const FeedList *there, const FeedList *wanted)
+{
+	int			n;
+	FeedRow    *row = feed_differences(there, wanted, &n);
+
+	feed_write(row, n, wanted->whole);
+}
+
+/*
+ * Make the feed right, whatever is in it, by the active snapshot. On a cluster each node also
+ * sends anew what the feed has of its posts.
+ */
+void
+feed_make(void)
+{
+	const ClusterCalls *cluster = cluster_calls();
+	FeedList	there;
+	FeedList	wanted;
+
+	if (cluster != NULL)
+	{
+		cluster->make_feed();
+		return;
+	}
+	feed_read(&there, NULL);
+	feed_read_newest(&wanted);
+	write_differences(&there, &wanted);
+}
+
+/*
+ * Refresh the feed, which was right before, after these posts changed, by the active snapshot.
+ * One machine alone; the cluster refreshes the views itself.
+ */
 void
 feed_refresh(const PostKey *keys, int n)
 {
 	FeedList	there;
 	FeedList	wanted;
-	bool		moved;
 
-	if (n == 0 || (!layout_is_spread() && feed_untouched(keys, n)))
+	if (n == 0 || feed_untouched(keys, n))
 		return;
-	shards_here_hold();
-	moved = feed_shards_moved();
-	keys = feed_concerning(keys, &n);
-	if (n == 0 && !moved)
-		return;
-	/* a shard that was waited for may have come with what is younger than the snapshot */
-	PushActiveSnapshot(GetTransactionSnapshot());
-	feed_read(&there, false);
-	if (moved || (there.n != blogstore_feed_size && !there.whole) ||
-		!take_posts(&there, keys, n, &wanted))
-		read_newest(&wanted);
-	write_differences(&there, &wanted, keys, n);
-	PopActiveSnapshot();
+	feed_read(&there, NULL);
+	feed_follow(&there, keys, n, &wanted);
+	write_differences(&there, &wanted);
 }

@@ -35,19 +35,6 @@ typedef enum WorkerState
 	WORKER_NOT_NEEDED			/* the database has no containers */
 } WorkerState;
 
-/* On a cluster: what another node has told (node_news.c). */
-typedef struct NodeNews
-{
-	bool		used;
-	int			group;			/* of that node */
-	int64		answers;		/* the last question of ours that it has answered */
-	int64		asks;			/* its own last question */
-	int			keeps;			/* of so many newest posts; 0: not to be relied on */
-	TimestampTz heard_at;
-} NodeNews;
-
-#define MAX_OTHER_NODES 63
-
 /* One database's worker. */
 typedef struct WorkerEntry
 {
@@ -66,14 +53,12 @@ typedef struct WorkerEntry
 	char		last_error[ERROR_LENGTH];
 	TimestampTz last_error_at;
 	char		remedy[ERROR_LENGTH];	/* what to do about it, while blocked */
-	NodeNews	node[MAX_OTHER_NODES];
 
 	/* written by the worker, read by all, without the lock: */
 	TimestampTz caught_up_at;	/* when everything flushed was last shown */
 	pg_atomic_uint32 served;	/* may readers use the views? Those whose snapshot
 								 * sees this transaction; invalid: no */
-	pg_atomic_uint32 unsent;	/* do other nodes lack anything that is to be sent? */
-	pg_atomic_uint32 resend;	/* is all of the feed to be sent anew? */
+	pg_atomic_uint32 unsent;	/* is anything still to be sent to other nodes? */
 	pg_atomic_uint32 feed_size; /* of the feed, as all nodes keep it */
 	pg_atomic_uint64 wake_lsn;	/* a commit that the worker is to look at, written
 								 * by who made it */
@@ -107,10 +92,6 @@ extern void worker_entry_running(WorkerEntry *entry);
 extern void worker_entry_blocked(WorkerEntry *entry, const char *remedy);
 extern void worker_entry_mended(void);
 extern void worker_entry_leave(WorkerEntry *entry, WorkerState reason);
-
-/* node_news.c: what other nodes of a cluster have told */
-extern void node_news_take(const NodeNews *news);
-extern bool node_news_of(int group, NodeNews *news);
 
 /* ddl_hook.c */
 extern bool database_is_template(Oid dbid);

@@ -56,7 +56,6 @@ shared_startup(void)
 
 			pg_atomic_init_u32(&entry->served, InvalidTransactionId);
 			pg_atomic_init_u32(&entry->unsent, 0);
-			pg_atomic_init_u32(&entry->resend, 0);
 			pg_atomic_init_u32(&entry->feed_size, 0);
 			pg_atomic_init_u64(&entry->wake_lsn, 0);
 			pg_atomic_init_u64(&entry->commits, 0);

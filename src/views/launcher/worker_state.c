@@ -117,7 +117,6 @@ worker_entry_create(Oid dbid)
 	pg_atomic_write_u32(&entry->served, InvalidTransactionId);
 	/* another database's may have been here before */
 	pg_atomic_write_u32(&entry->unsent, 0);
-	pg_atomic_write_u32(&entry->resend, 0);
 	pg_atomic_write_u32(&entry->feed_size, 0);
 	pg_atomic_write_u32(&entry->urgent, 0);
 	pg_atomic_write_u64(&entry->wake_lsn, 0);
@@ -316,8 +315,6 @@ worker_entry_attach(int number)
 		entry->latch = MyLatch;
 		entry->started_at = GetCurrentTimestamp();
 		entry->caught_up_at = entry->started_at;
-		/* what they know of the one before does not count */
-		memset(entry->node, 0, sizeof(entry->node));
 		/* the one before may have ended in a rest, or in a commit of a job */
 		pg_atomic_write_u32(&entry->resting, 0);
 		/* on a cluster it finds out before views are served */

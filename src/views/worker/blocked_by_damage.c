@@ -57,9 +57,13 @@
 static void
 check_bookkeeping(void)
 {
+	const ClusterCalls *cluster = cluster_calls();
+
 	for (Bookkeeping table = 0; table < N_BOOKKEEPING; table++)
-		if (table != BOOK_UNSENT || layout_is_spread())
+		if (table != BOOK_UNSENT)
 			(void) bookkeeping_check(table);
+	if (cluster != NULL)
+		cluster->check_tables();
 }
 
 /*

@@ -211,7 +211,7 @@ fold_post(PendingPost *post)
 	int64		taken = 0;
 	ItemResult	outcome = ITEM_NOT_FOUND;
 
-	/* on a cluster the shard may have moved away since it was remembered */
+	/* the partition may have gone since it was remembered */
 	if (partition_exists_for(CONTAINER_POSTS, ITEM_DELTA, &post->post_id))
 		outcome = post_fold(&post->post_id, FOLD_DELTAS, many, &taken, &left);
 	if (taken >= FOLD_DELTAS)

@@ -77,7 +77,7 @@ is_ready(const Job *job)
 }
 
 /* Is an arrival done with the items, or has none to look at? Views follow. */
-static bool
+bool
 arrival_writes_views(const Job *job)
 {
 	return job->phase == SWEEP_VIEWS || !OidIsValid(job->partition_table);
@@ -95,6 +95,11 @@ writes_views(const Job *job)
 static bool
 do_step(Job *job)
 {
+	const ClusterCalls *cluster = cluster_calls();
+	ClusterStep step = cluster != NULL ? cluster->job_step(job) : STEP_NOT_TAKEN;
+
+	if (step != STEP_NOT_TAKEN)
+		return step == STEP_DONE;
 	switch (job->kind)
 	{
 		case JOB_REBUILD:
@@ -102,15 +107,12 @@ do_step(Job *job)
 		case JOB_RENAME:
 			return rename_step(job);
 		case JOB_DELETION:
-			/* as long as the job is there its user's posts in the feed are hidden */
-			if (job->phase == SWEEP_VIEWS && layout_is_spread() &&
-				feed_has_author(&job->user_id))
-				return false;
 			return deletion_step(job);
 		case JOB_ARRIVAL:
 			if (!arrival_writes_views(job))
 				return rename_step(job);
-			arrival_chunk(job);
+			/* the cluster of which it was left is no more */
+			job_finish(job);
 			return true;
 	}
 	rebuild_chunk(job);

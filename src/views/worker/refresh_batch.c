@@ -8,7 +8,7 @@
  */
 #include "postgres.h"
 
-#include "model/user_changes/user_changes.h"
+#include "storage/layout/layout.h"
 #include "views/copies_and_feed/copies_and_feed.h"
 #include "views/worker/worker_parts.h"
 
@@ -40,32 +40,24 @@ list_posts(const DirtySet *dirty, int *n)
 static void
 refresh_batch(void *arg)
 {
+	const ClusterCalls *cluster = cluster_calls();
 	const DirtySet *dirty = arg;
 	pg_uuid_t  *users;
-	int			n_gone;
 	int			n;
 	PostKey    *posts = list_posts(dirty, &n);
 
-	if (layout_is_spread())
+	if (cluster != NULL)
 	{
-		const PostKey *gone = dirty_gone(dirty, &n_gone);
-
-		if (dirty_any_gone(dirty))
-			nodes_have_all_look();
-		copies_pass_on(gone, n_gone);
-		/* else they are among the posts */
-		if (dirty_anything(dirty))
-			copies_refresh(gone, n_gone);
+		cluster->refresh_batch(dirty, posts, n);
+		return;
 	}
 	copies_refresh(posts, n);
 	if (dirty_feed_view(dirty))
-		feed_rebuild(true);
+		feed_make();
 	else
 		feed_refresh(posts, n);
 	users = dirty_users(dirty, &n);
-	if (layout_is_spread())
-		everyone_follow(users, n);
-	jobs_request_renames(users, layout_is_spread() ? 0 : n, dirty_all_users(dirty));
+	jobs_request_renames(users, n, dirty_all_users(dirty));
 }
 
 /*
@@ -85,10 +77,7 @@ make_feed(void *arg)
 	feed_make();
 }
 
-/*
- * Make the feed right, whatever it was built with; on a cluster, as far as this node's
- * posts go. Returns false if it has to be tried again.
- */
+/* Make the feed right, whatever it was built with. Returns false if it has to be tried again. */
 bool
 batch_make_feed(void)
 {

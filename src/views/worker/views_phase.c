@@ -14,8 +14,7 @@
  *		worker_invalidate_views	all but UNKNOWN	REBUILDING		CATCHING_UP
  *		worker_views_rebuilt	REBUILDING		CATCHING_UP		CATCHING_UP
  *		worker_keep_views		CATCHING_UP		KEPT			CATCHING_UP
- *		worker_serve_views		CATCHING_UP,	SERVED			RUNNING
- *								KEPT
+ *		worker_serve_views		KEPT			SERVED			RUNNING
  *		worker_await_others		SERVED			KEPT			CATCHING_UP
  *		worker_block			any				none is kept,	BLOCKED, then
  *												then exit		WANTED
@@ -78,7 +77,6 @@ worker_invalidate_views(Worker *worker)
 	pg_atomic_write_u32(&worker->entry->served, InvalidTransactionId);
 	worker->views = VIEWS_REBUILDING;
 	worker->other_size = false;
-	worker->told_at = 0;
 	worker->jobs = true;
 	worker->invalid = false;
 	worker_entry_catching_up(worker->entry);
@@ -94,13 +92,12 @@ worker_views_rebuilt(Worker *worker)
 	worker->serve_at = InvalidXLogRecPtr;
 }
 
-/* On a cluster: what the views everywhere have of this node's posts is up to date. */
+/* What the views have of the posts that are here is complete and up to date. */
 void
 worker_keep_views(Worker *worker)
 {
 	Assert(worker->views == VIEWS_CATCHING_UP);
 	worker->views = VIEWS_KEPT;
-	worker->told_at = 0;
 }
 
 /* On a cluster: what the views here have of other nodes' posts may not be up to date. */
@@ -132,7 +129,7 @@ serve_from_now(Worker *worker)
 void
 worker_serve_views(Worker *worker)
 {
-	Assert(worker->views >= VIEWS_CATCHING_UP);
+	Assert(worker->views >= VIEWS_KEPT);
 	if (worker->views == VIEWS_SERVED &&
 		TransactionIdIsValid(pg_atomic_read_u32(&worker->entry->served)))
 		return;

@@ -40,7 +40,7 @@ rebuild_chunk(Job *job)
 				job_enter_phase(job, REBUILD_FEED);
 			break;
 		default:
-			feed_rebuild(false);
+			feed_make();
 			job_finish(job);
 			break;
 	}

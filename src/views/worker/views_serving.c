@@ -1,6 +1,6 @@
 /*
  * views_serving.c
- *		When the views may be served: complete, up to date, and still wanted.
+ *		When the views are fit to be served: complete, up to date, and still wanted.
  *
  * Runs in the worker.
  */
@@ -117,10 +117,6 @@ worker_fit_feed(Worker *worker)
 		return false;
 	write_feed_size(blogstore_feed_size);
 	worker->other_size = false;
-	/* of the others' posts there may be too few */
-	if (worker->spread)
-		feed_send_anew();
-	worker->told_at = 0;
 	return true;
 }
 
@@ -144,12 +140,12 @@ all_applied(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 }
 
 /*
- * Let readers have the views once they are complete: no rebuild is under way,
+ * The views are fit to be served once they are complete: no rebuild is under way,
  * and what was committed before it ended (or before this start) is in. The turn has
  * decoded up to a position, and of the WAL all that was flushed when it began.
  */
 void
-worker_try_serve(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
+worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 {
 	OwnerScope	scope;
 	ViewState	state;
@@ -179,10 +175,7 @@ worker_try_serve(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	apply_end(&scope);
 	if (!state.enabled)
 		worker_leave(worker, WORKER_STOPPED);
-	if (worker->spread)
-		worker_keep_views(worker);
-	else
-		worker_serve_views(worker);
+	worker_keep_views(worker);
 }
 
 /*

@@ -259,7 +259,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	JobProgress progress = JOBS_NONE;
 	long		fold;
 	long		nap;
-	bool		more;
+	bool		more = false;
 
 	worker_check_state(worker);
 	if (worker->invalid)
@@ -277,8 +277,11 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 			ConditionVariableBroadcast(&worker->entry->progress);
 	}
 	if (worker->views < VIEWS_KEPT && worker->in_vain == 0)
-		worker_try_serve(worker, flushed, position);
-	more = worker->spread && worker_see_to_nodes(worker);
+		worker_try_keep(worker, flushed, position);
+	if (worker->cluster != NULL)
+		more = worker->cluster->worker_turn(worker);
+	else if (worker->views == VIEWS_KEPT)
+		worker_serve_views(worker);
 
 	nap = more ? 0 : nap_after(worker, !decoder_at_end(worker->decoder), progress,
 							   fold);

@@ -6,6 +6,7 @@
 #define BLOGSTORE_WORKER_PARTS_H
 
 #include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/cluster_calls.h"
 #include "storage/rows/rows.h"
 #include "views/change_feed/change_feed.h"
 #include "views/launcher/launcher.h"
@@ -21,8 +22,8 @@ typedef enum ViewsPhase
 	VIEWS_UNKNOWN,				/* nobody has looked yet */
 	VIEWS_REBUILDING,			/* not to be trusted before a rebuild is done */
 	VIEWS_CATCHING_UP,			/* complete, but not up to date */
-	VIEWS_KEPT,					/* on a cluster: up to date, as far as this node's posts
-								 * go, and other nodes have to say so of theirs */
+	VIEWS_KEPT,					/* up to date, as far as the posts here go. On a cluster
+								 * other nodes have to say so of theirs */
 	VIEWS_SERVED				/* readers have them */
 } ViewsPhase;
 
@@ -61,8 +62,7 @@ typedef struct Worker
 	int			in_vain;		/* how often in a row the views could not be
 								 * written */
 	TimestampTz checked_at;		/* when worker_check_state() last looked */
-	bool		spread;			/* are there other nodes? */
-	TimestampTz told_at;		/* when they were last told */
+	const ClusterCalls *cluster;	/* cluster_calls() at the last look */
 	bool		busy;			/* is the site? see worker_pause.c */
 	TimestampTz counted_at;		/* when its commits were last counted */
 	uint64		counted;		/* and how many there had been */
@@ -79,21 +79,18 @@ extern void worker_await_others(Worker *worker);
 extern void worker_leave(Worker *worker, WorkerState reason);
 extern void worker_retire(Worker *worker);
 
-/* views_serving.c: when readers may have the views */
+/* views_serving.c: when the views are fit for readers */
 extern bool worker_needed(void);
 extern void worker_read_state(ViewState *state);
 extern void worker_abandon_views(void);
 extern void worker_follow_settings(Worker *worker);
 extern bool worker_fit_feed(Worker *worker);
-extern void worker_try_serve(Worker *worker, XLogRecPtr flushed, XLogRecPtr position);
+extern void worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position);
 extern void worker_check_state(Worker *worker);
 
 /* blocked_by_damage.c: what the owner has altered */
 extern void damage_look(Worker *worker);
 extern void worker_block(Worker *worker, const ErrorData *error);
-
-/* worker_nodes.c: on a cluster, what other nodes have of this one, and this one of them */
-extern bool worker_see_to_nodes(Worker *worker);
 
 /* worker_pause.c: rests in which commits gather */
 extern bool worker_sleep(Worker *worker, long ms);
@@ -101,6 +98,7 @@ extern bool worker_rest(Worker *worker, long nap);
 
 /* worker_position.c: how far the worker has come */
 extern void worker_take_position(Worker *worker);
+extern void worker_hold_position(bool hold);
 extern void worker_check_layout(Worker *worker);
 extern void worker_advance(Worker *worker, XLogRecPtr applied);
 
@@ -171,16 +169,11 @@ typedef enum JobProgress
 } JobProgress;
 
 extern JobProgress jobs_step(void);
+extern bool arrival_writes_views(const Job *job);
 extern bool jobs_rebuild_pending(void);
 extern void jobs_request_rebuild(void);
 
 /* views_rebuild.c: one chunk of a job */
 extern void rebuild_chunk(Job *job);
-
-/* arrived_shards.c: on a cluster, shards that come and go */
-extern void arrivals_note(void);
-extern void arrivals_forget(void);
-extern void arrivals_queue(void);
-extern void arrival_chunk(Job *job);
 
 #endif							/* BLOGSTORE_WORKER_PARTS_H */

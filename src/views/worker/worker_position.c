@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "base/compat.h"
-#include "cluster/remote/remote.h"
 #include "storage/layout/layout.h"
 #include "views/copies_and_feed/copies_and_feed.h"
 #include "views/worker/worker_parts.h"
@@ -63,67 +62,47 @@ write_position(Worker *worker, XLogRecPtr lsn)
 }
 
 /*
- * Go through all items for their authors' names: those of a partition that has come may be old ones.
- * On a cluster it is the change feed that tells a node of renames and deletions of users, and what it
- * would have told is lost with a slot: there all items are taken to have come just now.
+ * The slot was lost, and with it changes. Partitions may have come and gone unseen (other_layout):
+ * their items may have old names. first: there was no slot before.
  */
 static void
-request_all_names(const Worker *worker, bool lost)
+follow_loss(const Worker *worker, bool first, bool other_layout)
 {
 	OwnerScope	scope;
 
-	apply_begin(&scope, APPLY_STATE);
-	if (worker->spread && lost)
+	if (worker->cluster != NULL)
 	{
-		arrivals_forget();
-		arrivals_queue();
+		worker->cluster->changes_lost(first);
+		return;
 	}
-	else
-		jobs_request_renames(NULL, 0, true);
-	apply_end(&scope);
-}
-
-/*
- * Nor have other nodes been told of all posts that were deleted here: have all look which of their copies
- * have a post (copies_look_elsewhere()). If one cannot be reached, this ends in an error, and the worker that
- * comes next finds a slot that is ahead of what was applied.
- */
-static void
-have_all_look(void)
-{
-	LOCAL_FCINFO(call, 1);
-	OwnerScope	scope;
-	bool		all;
-
-	InitFunctionCallInfoData(*call, NULL, 0, InvalidOid, NULL, NULL);
+	if (!other_layout)
+		return;
 	apply_begin(&scope, APPLY_STATE);
-	remote_call_all("rebuild_views", NULL, call, false, &all);
+	jobs_request_renames(NULL, 0, true);
 	apply_end(&scope);
 }
 
 /*
  * Make a slot in place of one that cannot be used, for a reason. That the views
- * cannot be used is written first, so that a crash in between finds it written.
+ * cannot be used is written first, so that a crash in between finds it written. If it
+ * ends in an error, the next worker finds a slot that is ahead of what was applied.
  * other_layout: are the partitions others than the views were kept with?
  */
 static void
 replace_slot(Worker *worker, const char *reason, bool other_layout)
 {
-	bool		lost = worker->position.applied_at != 0;
+	bool		first = worker->position.applied_at == 0;
 
 	worker_invalidate_views(worker);
 	/* partitions may have come and gone unseen, with what was lost */
 	fold_all_later();
-	if (worker->spread || other_layout)
-		request_all_names(worker, lost);
 	apply_flush();
 	if (worker->position.applied_lsn != InvalidXLogRecPtr)
 		worker_entry_error(worker->entry,
 						   psprintf("replication slot \"%s\" was lost, and the views are built anew: %s",
 									worker->slot_name, reason));
 	slot_make(worker->slot_name);
-	if (lost && worker->spread)
-		have_all_look();
+	follow_loss(worker, first, other_layout);
 	write_position(worker, slot_confirmed(worker->slot_name));
 	ereport(LOG,
 			(errmsg("blogstore worker made replication slot \"%s\" and builds the views",
@@ -132,30 +111,33 @@ replace_slot(Worker *worker, const char *reason, bool other_layout)
 }
 
 /*
- * Partitions have come or gone: build the views of what there is now. A partition
- * that has come may hold items of users who were renamed or deleted meanwhile. On a cluster copies of
- * posts that have moved are where they were, and only to be looked at: those of the
- * shards that have come.
+ * Build the views of the partitions that there are now. One that has come may hold items of
+ * users who were renamed or deleted meanwhile.
  */
 static void
-follow_layout(Worker *worker, int64 layout)
+build_anew(Worker *worker)
 {
 	OwnerScope	scope;
 
-	if (!worker->spread)
-		worker_invalidate_views(worker);
+	worker_invalidate_views(worker);
 	apply_begin(&scope, APPLY_STATE);
 	jobs_restart_sweeps();
-	if (worker->spread)
-		arrivals_queue();
-	else
-		jobs_request_renames(NULL, 0, true);
+	jobs_request_renames(NULL, 0, true);
 	apply_end(&scope);
+	ereport(LOG,
+			(errmsg("blogstore worker found other partitions and builds the views")));
+}
+
+/* Partitions have come or gone: have the views follow, and write down what they are built of. */
+static void
+follow_layout(Worker *worker, int64 layout)
+{
+	if (worker->cluster != NULL)
+		worker->cluster->partitions_changed();
+	else
+		build_anew(worker);
 	fold_all_later();
 	write_position_of(worker, worker->position.applied_lsn, layout);
-	ereport(LOG,
-			(errmsg(worker->spread ? "blogstore worker found other shards on this node" :
-					"blogstore worker found other partitions and builds the views")));
 }
 
 /* See to it that slot and views are fit to go on from. */
@@ -169,15 +151,9 @@ worker_take_position(Worker *worker)
 
 	apply_begin(&scope, APPLY_STATE);
 	applied_position_read(&worker->position);
-	worker->spread = layout_is_spread();
-	if (worker->spread)
-		arrivals_note();
-	/* after that: what comes in between is found to be another layout */
+	worker->cluster = cluster_calls();
 	layout = container_layout();
 	reason = slot_obstacle(worker->slot_name, &worker->position);
-	/* else all views are built with what is here, or were */
-	if (reason == NULL && layout != worker->position.layout)
-		arrivals_forget();
 	apply_end(&scope);
 	worker->loads = layout_loads();
 
@@ -209,7 +185,7 @@ worker_check_layout(Worker *worker)
 	/* a transaction's start takes in what others have invalidated */
 	StartTransactionCommand();
 	damage_look(worker);
-	worker->spread = layout_is_spread();
+	worker->cluster = cluster_calls();
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(context);
 	if (layout_loads() == worker->loads)
@@ -217,12 +193,25 @@ worker_check_layout(Worker *worker)
 	loads = layout_loads();
 
 	apply_begin(&scope, APPLY_STATE);
+	worker->cluster = cluster_calls();
 	layout = container_layout();
-	worker->spread = layout_is_spread();
 	apply_end(&scope);
 	if (layout != worker->position.layout)
 		follow_layout(worker, layout);
 	worker->loads = loads;
+}
+
+/* Is what has been decoded to be decoded again by a worker that starts? */
+static bool position_held = false;
+
+/*
+ * Hold the position and the slot where they are, or let them move on. What follows from changes
+ * behind them is not written down otherwise.
+ */
+void
+worker_hold_position(bool hold)
+{
+	position_held = hold;
 }
 
 /*
@@ -237,8 +226,7 @@ worker_advance(Worker *worker, XLogRecPtr applied)
 	bool		paused = clock_passed(worker->position.applied_at,
 									  GetCurrentTimestamp(), ADVANCE_PAUSE);
 
-	/* who starts anew is to read again that other nodes have to look at their copies */
-	if (worker->spread && nodes_have_to_look())
+	if (position_held)
 		return;
 	applied = held_back_limit(worker->held, applied);
 	if (applied <= before)

@@ -1,0 +1,98 @@
+/*
+ * other_nodes.h
+ *		What the files of cluster/view_delivery/ share with each other alone.
+ */
+#ifndef BLOGSTORE_OTHER_NODES_H
+#define BLOGSTORE_OTHER_NODES_H
+
+#include "cluster/citus/citus.h"
+#include "cluster/view_delivery/view_delivery.h"
+
+#include "utils/array.h"
+
+/* Another node, as this node's worker knows it; node_contact.c. */
+typedef struct OtherNode
+{
+	ClusterNode node;			/* but for host */
+	char		host[256];
+	bool		has_shards;
+	bool		in_sync;		/* it has all of the feed from here */
+	bool		to_look;		/* it is to look whether its copies have posts */
+	bool		lacks;			/* it lacks copies, which unsent_copies.c has by group */
+	int			lacks_of;
+	pg_uuid_t	sent_up_to;		/* of these */
+	bool		confirmed;		/* what it has to send here is here, */
+	int			keeps;			/* of so many of its newest posts */
+	int64		asked;			/* its last question that is known here */
+	TimestampTz answered_at;	/* when it last answered a statement */
+	TimestampTz refused_at;		/* when one last failed there */
+	TimestampTz try_at;			/* it could not be reached; 0: it could */
+	TimestampTz away_at;		/* since when */
+	long		pause;
+} OtherNode;
+
+/* node_contact.c: the worker and the other nodes */
+extern bool nodes_in_worker(void);
+extern int	nodes_others(OtherNode **list);
+extern OtherNode *nodes_other(int group);
+extern bool node_may_answer(const OtherNode *other);
+extern bool node_send(OtherNode *other, const char *sql);
+extern bool node_answers(OtherNode *other);
+extern void node_lacks(OtherNode *other);
+extern void node_got_feed(OtherNode *other, bool got);
+extern void nodes_sending(void);
+extern void nodes_taking(void);
+extern void nodes_unsure(void);
+extern void nodes_ask_on_commit(bool rows_lost);
+extern uint64 nodes_stamp(void);
+extern bool nodes_have_asked(void);
+extern void nodes_have_all_look(void);
+extern bool nodes_look(void);
+extern OtherNode *nodes_lacking(void);
+extern void nodes_tell(bool kept);
+extern bool nodes_confirm(void);
+
+/* node_news.c: what other nodes have told */
+#define MAX_OTHER_NODES 63
+
+typedef struct NodeNews
+{
+	bool		used;
+	int			group;			/* of that node */
+	int64		answers;		/* the last question of ours that it has answered */
+	int64		asks;			/* its own last question */
+	int			keeps;			/* of so many newest posts; 0: not to be relied on */
+	TimestampTz heard_at;
+} NodeNews;
+
+extern void node_news_take(const NodeNews *news);
+extern bool node_news_of(int group, NodeNews *news);
+extern void feed_ask_worker(void);
+extern bool feed_is_asked_for(bool take);
+
+/* copy_delivery.c */
+extern void copies_deliver(const PostKey *keys, int n);
+extern void copies_pass_on(const PostKey *keys, int n);
+extern void copies_look_elsewhere(const PostKey *keys, int n);
+extern void copies_send_unsent(OtherNode *other);
+
+/* unsent_copies.c */
+extern void unsent_add(int group, const PostKey *key);
+extern void unsent_look(OtherNode *others, int n);
+extern PostKey *unsent_take(OtherNode *other, int *n);
+
+/* feed_delivery.c */
+extern void shards_here_hold(void);
+extern void feed_deliver(const PostKey *keys, int n);
+extern void feed_deliver_all(void);
+
+/* delivery_rows.c: posts as rows, and these as literals of SQL */
+extern char *ship_literal(const Datum *row, int n);
+extern ArrayType *ship_array(const Datum *row, int n);
+extern TupleDesc ship_desc(void);
+
+/* arrived_shards.c */
+extern void arrivals_note(int64 layout);
+extern void arrivals_queue_all(void);
+
+#endif							/* BLOGSTORE_OTHER_NODES_H */

@@ -1,0 +1,36 @@
+/*
+ * view_delivery.h
+ *		The views on a cluster: copies of posts and rows of the feed, from the node that has a post
+ *		to the nodes that show it.
+ *
+ * The functions that are members of ClusterCalls are described in storage/layout/cluster_calls.h.
+ */
+#ifndef BLOGSTORE_VIEW_DELIVERY_H
+#define BLOGSTORE_VIEW_DELIVERY_H
+
+#include "storage/layout/cluster_calls.h"
+#include "views/copies_and_feed/copies_and_feed.h"
+
+#include "access/tupdesc.h"
+
+/* batch_delivery.c: what the worker writes */
+extern void deliver_batch(const DirtySet *dirty, const PostKey *posts, int n);
+extern bool deliver_missing_copies(ItemPlace *place, int64 *done);
+extern void deliver_feed(void);
+
+/* copy_delivery.c */
+extern Datum copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc);
+
+/* arrived_shards.c */
+extern ClusterStep nodes_job_step(struct Job *job);
+extern void nodes_partitions_changed(void);
+
+/* worker_nodes.c */
+extern bool nodes_turn(struct Worker *worker);
+extern void nodes_changes_lost(bool first);
+extern void nodes_check_tables(void);
+
+/* node_news.c */
+extern void node_news_init(void);
+
+#endif							/* BLOGSTORE_VIEW_DELIVERY_H */
