@@ -15,6 +15,3 @@ const RequestQuery *const request_queries[] = {
 };
 #undef COMMAND
 #undef QUERY
-
-StaticAssertDecl(lengthof(request_queries) == N_QUERIES,
-				 "N_QUERIES is not the number of queries");

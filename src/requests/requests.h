@@ -103,9 +103,18 @@ typedef struct RequestScan
 	Snapshot	newer;			/* active from begin to end; NULL: the caller's serves */
 } RequestScan;
 
-#define N_QUERIES 14
+/* Their numbers, which plans have. */
+enum
+{
+#define COMMAND(constant, code, name)
+#define QUERY(constant, code, name) NUMBER_OF_##name,
+#include "requests/request_list.h"
+#undef COMMAND
+#undef QUERY
+	N_QUERIES
+};
 
-/* all_queries.c: all of them. A plan has their numbers. */
+/* all_queries.c: all of them, by these numbers */
 extern const RequestQuery *const request_queries[N_QUERIES];
 
 /* request_scan.c: from a query to its items */

@@ -20,13 +20,8 @@ FROM pg_class c
 WHERE c.oid IN ('blogstore.users'::regclass, 'blogstore.posts'::regclass, 'blogstore.feed'::regclass)
 	AND coalesce(obj_description(c.oid, 'pg_class'), '') = '';
 
--- One name per function, and all of them there
+-- One name per function; their signatures are in pgtap/01_functions.sql
 SELECT proname FROM pg_proc WHERE pronamespace = 'blogstore'::regnamespace GROUP BY 1 HAVING count(*) > 1;
-SELECT p.oid::regprocedure AS function, pg_get_function_result(p.oid) AS result, provolatile AS volatility, proparallel AS parallel, proretset AS set,
-	l.lanname AS language
-FROM pg_proc p JOIN pg_language l ON l.oid = prolang
-WHERE pronamespace = 'blogstore'::regnamespace
-ORDER BY proname COLLATE "C";
 SELECT t.typname, string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum) AS properties
 FROM pg_type t JOIN pg_class c ON c.oid = typrelid JOIN pg_attribute a ON attrelid = c.oid AND attnum > 0
 WHERE typnamespace = 'blogstore'::regnamespace AND relkind = 'c'
