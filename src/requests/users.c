@@ -81,7 +81,8 @@ insert_user(BlogItem *user, bool own_id, bool with_date)
  *
  * Errors: 22004, 22023, 23505, 25006, 40001, 55000. Locks: RowExclusiveLock on
  * the registry and on the leaf of users; if a user with this id is being
- * deleted, or a shard has just come, that job, and what is left of the user's items.
+ * deleted, or a partition has just come to a node of a cluster, that job, and what is left of
+ * the user's items.
  */
 static Datum
 create_user(PG_FUNCTION_ARGS)
