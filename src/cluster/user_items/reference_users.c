@@ -3,8 +3,8 @@
  *		Users on a cluster: in a table that every node has whole.
  *
  * It is a reference table of Citus's, and so it is written by statements, which Citus carries
- * out on all nodes in one transaction. Read it is as users are on one machine, from this node's own shard.
- * A node's worker learns by the change feed of a name that has changed, and of a user who is gone
+ * out on all nodes in one transaction. Readers open this node's own shard, as they open a leaf on
+ * one machine. A node's worker learns by the change feed of a name that has changed, and of a user who is gone
  * (views/change_feed/output_plugin.c).
  *
  * Runs in backends, as the containers' owner.
@@ -246,19 +246,28 @@ begin_user_deletion(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(true);
 }
 
+/* Arrivals of shards whose items have still to be compared with their authors. */
+static KeptPlan pending_arrivals_plan = {
+	ON_JOBS,
+	"SELECT 1 FROM " JOBS_SQL " WHERE kind = 'arrival' AND phase <> $1"
+	" AND user_id <> pg_catalog.uuid '00000000-0000-0000-0000-000000000000'",
+	1, {INT4OID}, NULL
+};
+
 /*
- * Has a shard come here of which not all authors have been looked at? The node that had it was perhaps still
- * deleting items there, and has done with the user.
+ * Return whether a shard has come here of which not all authors have been looked at. The node that
+ * had it may not have finished deleting items of a user there, and does not do so any more.
  */
 static bool
 shards_pending(void)
 {
+	Datum		views = Int32GetDatum(SWEEP_VIEWS);
 	AppliedPosition position;
 
 	applied_position_read(&position);
 	/* 0: the worker has not written down yet which shards it keeps views of */
 	return (position.layout != 0 && position.layout != container_layout()) ||
-		job_arrival_is_queued();
+		plan_run(&pending_arrivals_plan, &views, NULL, true) > 0;
 }
 
 /*

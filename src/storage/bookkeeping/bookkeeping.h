@@ -91,7 +91,6 @@ extern void job_queue_once(JobKind kind, const pg_uuid_t *user_id);
 extern void job_queue_arrival(Oid partition_table);
 extern void job_queue_rebuild_anew(void);
 extern bool job_rebuild_is_queued(void);
-extern bool job_arrival_is_queued(void);
 extern void jobs_request_renames(const pg_uuid_t *users, int n, bool all);
 extern void jobs_restart_sweeps(void);
 extern int	jobs_list(int64 offset, Job *jobs, int limit);

@@ -222,22 +222,6 @@ job_rebuild_is_queued(void)
 	return plan_run(&any_rebuild_plan, NULL, NULL, true) > 0;
 }
 
-static KeptPlan any_arrival_plan = {
-	ON_JOBS,
-	"SELECT 1 FROM " JOBS_SQL " WHERE kind = '" ARRIVAL "' AND phase <> $1"
-	" AND user_id <> pg_catalog.uuid '00000000-0000-0000-0000-000000000000'",
-	1, {INT4OID}, NULL
-};
-
-/* Return whether a partition that has come to this node has items whose authors are still to be looked at. */
-bool
-job_arrival_is_queued(void)
-{
-	Datum		views = Int32GetDatum(SWEEP_VIEWS);
-
-	return plan_run(&any_arrival_plan, &views, NULL, true) > 0;
-}
-
 /* ------------------------------------------------------------------------
  * Doing jobs, in the worker
  * ------------------------------------------------------------------------ */
