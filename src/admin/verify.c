@@ -35,6 +35,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
@@ -418,6 +419,7 @@ verify_run(uint64 *n, bool with_views)
 		SHORT_FORM_RAW;
 	Verifier   *verifier = &verifiers[format];
 	VerifySource source;
+	int			nest = NewGUCNestLevel();
 
 	if (cluster != NULL)
 		cluster->verify_source(&source);
@@ -434,6 +436,7 @@ verify_run(uint64 *n, bool with_views)
 		Int32GetDatum(blogstore_short_form_length),
 		BoolGetDatum(short_form_keeps_all()), short_form_keys(), source.argument
 	}, true);
+	AtEOXact_GUC(true, nest);
 	*n = SPI_processed;
 	return SPI_tuptable;
 }

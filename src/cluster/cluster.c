@@ -21,7 +21,6 @@ static const ClusterCalls calls = {
 	.partition_of_key = shards_of_key,
 	.hold_partition = shards_hold,
 	.hold_copies = shards_hold_copies,
-	.change_settings = shards_change_settings,
 
 	/* user items */
 	.insert_user = reference_user_insert,

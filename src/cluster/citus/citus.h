@@ -87,13 +87,13 @@ extern void container_let_go_all(Container container, int n);
 extern bool container_held_by_caller(bool held);
 extern bool container_is_held_by_caller(void);
 extern void container_require_cluster(const char *caller);
+extern void cluster_one_connection(void);
 
 /* held_shards.c: what storage/layout/ calls */
 extern bool shards_read(Oid table, SpreadTable *spread);
 extern int	shards_of_key(const void *map, const pg_uuid_t *key);
 extern void shards_hold(const void *map, int number);
 extern bool shards_hold_copies(const pg_uuid_t *user_id);
-extern void shards_change_settings(void);
 
 /* node_statement.c */
 extern void cluster_require_functions(void);

@@ -95,17 +95,6 @@ shards_hold_copies(const pg_uuid_t *user_id)
 	return container_hold_here(CONTAINER_USERS, user_id);
 }
 
-/*
- * In a transaction block, have a statement that reads all shards use one connection to each
- * node: what follows in the transaction has to use the same ones.
- */
-void
-shards_change_settings(void)
-{
-	if (IsTransactionBlock())
-		setting_change("citus.max_adaptive_executor_pool_size", "1");
-}
-
 /* ------------------------------------------------------------------------
  * What the cluster asks of a container
  * ------------------------------------------------------------------------ */
@@ -234,4 +223,15 @@ container_let_go_all(Container container, int n)
 {
 	for (int i = 0; i < n; i++)
 		shard_let_go(container_shards(container), i);
+}
+
+/*
+ * In a transaction block, have the statements that follow use one connection to each node: what
+ * comes after them in the transaction has to use the same ones. The caller restores the setting.
+ */
+void
+cluster_one_connection(void)
+{
+	if (IsTransactionBlock())
+		setting_change("citus.max_adaptive_executor_pool_size", "1");
 }

@@ -11,7 +11,7 @@
 #include "admin/export_documents.h"
 #include "cluster/citus/citus.h"
 #include "cluster/operations/operations.h"
-#include "model/user_changes/user_changes.h"
+#include "cluster/user_items/reference_users.h"
 #include "storage/attached_code/attached_code.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
@@ -95,8 +95,8 @@ cluster_export_documents(DestReceiver *dest)
 	int			nest = NewGUCNestLevel();
 
 	initStringInfo(&ids);
-	shards_change_settings();
-	foreach(lc, everyone_deleting())
+	cluster_one_connection();
+	foreach(lc, reference_users_being_deleted())
 		appendStringInfo(&ids, "%s%s", ids.len > 0 ? "," : "",
 						 DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(lfirst(lc)))));
 	tables_lock_for_import();

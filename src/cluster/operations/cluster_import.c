@@ -23,6 +23,7 @@
 #include "base/compat.h"
 #include "cluster/citus/citus.h"
 #include "cluster/operations/node_shipment.h"
+#include "cluster/user_items/reference_users.h"
 #include "model/user_changes/user_changes.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
@@ -125,7 +126,7 @@ import_spread_deleting(const Import *import)
 	TempWriter *writer = temp_writer_begin(table);
 	ListCell   *lc;
 
-	foreach(lc, everyone_deleting())
+	foreach(lc, reference_users_being_deleted())
 	{
 		TupleTableSlot *slot = temp_writer_slot(writer);
 

@@ -20,6 +20,7 @@
 #include "base/compat.h"
 #include "base/preload.h"
 #include "base/settings.h"
+#include "cluster/citus/citus.h"
 #include "cluster/operations/operations.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
@@ -99,8 +100,8 @@ read_feeds(void)
 }
 
 /*
- * What verify()'s statement reads. In SPI, as the containers' owner. Errors: 55000 if a node
- * does not answer.
+ * What verify()'s statement reads. In SPI, as the containers' owner; the caller restores settings.
+ * Errors: 55000 if a node does not answer.
  */
 void
 cluster_verify_source(VerifySource *source)
@@ -111,6 +112,7 @@ cluster_verify_source(VerifySource *source)
 	source->nodes = nodes_sql;
 	source->tables = ON_USERS | ON_POSTS | ON_USERNAMES | ON_JOBS;
 	source->argument = read_feeds();
+	cluster_one_connection();
 }
 
 /* blogstore.views_served(): are the views of this node? Errors: 55000. */

@@ -325,9 +325,12 @@ deleting_users(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* The users whose items are being deleted on any node, who may come more than once; a list of ids. */
+/*
+ * The users whose items are being deleted on any node, as a list of ids. An id may be in it more
+ * than once.
+ */
 List *
-everyone_deleting(void)
+reference_users_being_deleted(void)
 {
 	const GroupCall call = {.name = "deleting_users"};
 	List	   *ids = NIL;

@@ -8,6 +8,7 @@
 #include "storage/blog_item.h"
 #include "storage/layout/cluster_calls.h"
 
+#include "nodes/pg_list.h"
 #include "utils/uuid.h"
 
 extern bool reference_user_insert(const BlogItem *user, bool own_id);
@@ -15,6 +16,7 @@ extern bool reference_user_lock(const pg_uuid_t *user_id, UserChange change,
 								BlogItem *user);
 extern void reference_user_update(const BlogItem *user);
 extern void reference_user_delete(const BlogItem *user);
+extern List *reference_users_being_deleted(void);
 
 extern void everyone_follow(const pg_uuid_t *users, int n);
 

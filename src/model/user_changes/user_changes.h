@@ -64,9 +64,6 @@ extern bool deletion_step(Job *job);
 extern bool sweep_ready(const Job *job);
 extern void sweep_failed(const Job *job);
 
-/* reference_users.c: users on a cluster, whom every node has */
-extern List *everyone_deleting(void);
-
 /* username_registry.c: usernames are unique regardless of case */
 extern bool registry_claim(Datum username, const pg_uuid_t *user_id);
 extern bool registry_lookup(Datum username, pg_uuid_t *user_id);

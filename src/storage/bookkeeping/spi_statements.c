@@ -22,7 +22,6 @@
 #include "storage/layout/layout.h"
 
 #include "access/htup_details.h"
-#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -227,7 +226,6 @@ plan_send(KeptPlan *plan, DestReceiver *dest)
 void
 plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 {
-	const ClusterCalls *cluster = cluster_calls();
 	int			nest = NewGUCNestLevel();
 	int			share;
 
@@ -245,8 +243,6 @@ plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 	if (work_mem < share)
 		setting_change("work_mem", psprintf("%dkB", share));
 	setting_change("hash_mem_multiplier", "1");
-	if (cluster != NULL)
-		cluster->change_settings();
 	(void) plan_execute(plan, values, NULL, read_only);
 	SPI_freeplan(plan->plan);
 	plan->plan = NULL;

@@ -87,13 +87,6 @@ typedef struct ClusterCalls
 	bool		(*hold_copies) (const pg_uuid_t *user_id);
 
 	/*
-	 * Change settings for a statement that reads whole containers, before it is planned. The
-	 * caller restores them. One machine needs no other settings than storage/bookkeeping/
-	 * makes.
-	 */
-	void		(*change_settings) (void);
-
-	/*
 	 * user items: on a cluster each node has all of them, and a change is made on all nodes in
 	 * one transaction. On one machine model/user_changes/user_item.c writes them as it does
 	 * other items.
@@ -230,7 +223,8 @@ typedef struct ClusterCalls
 
 	/*
 	 * verify() reads the users' own table, and the feed of each node; what lies on a post it reads
-	 * at once, since there is no snapshot of all nodes. One machine reads its containers.
+	 * at once, since there is no snapshot of all nodes. The cluster changes settings for this, and
+	 * the caller restores them. One machine reads its containers.
 	 */
 	void		(*verify_source) (struct VerifySource *source);
 
