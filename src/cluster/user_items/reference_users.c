@@ -220,7 +220,7 @@ reference_user_delete(const BlogItem *user)
  * a transaction with an active snapshot.
  */
 void
-everyone_follow(const pg_uuid_t *users, int n)
+reference_users_follow(const pg_uuid_t *users, int n)
 {
 	for (int i = 0; i < n; i++)
 	{

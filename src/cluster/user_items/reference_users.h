@@ -16,8 +16,7 @@ extern bool reference_user_lock(const pg_uuid_t *user_id, UserChange change,
 								BlogItem *user);
 extern void reference_user_update(const BlogItem *user);
 extern void reference_user_delete(const BlogItem *user);
+extern void reference_users_follow(const pg_uuid_t *users, int n);
 extern List *reference_users_being_deleted(void);
-
-extern void everyone_follow(const pg_uuid_t *users, int n);
 
 #endif							/* BLOGSTORE_REFERENCE_USERS_H */

@@ -2,10 +2,11 @@
  * arrived_shards.c
  *		Shards that have come to this node of a cluster, or have gone.
  *
- * What others had still to do for a shard when it came is done here, for that shard alone: first
- * the names on its items (model/user_changes/user_rename.c), then the copies of its
- * posts, wherever these lie, and the copies that came with it. The feed is made right whenever
- * shards have come or gone.
+ * What others had still to do for a shard when it came is done here, for that shard alone, by a
+ * job of the kind ARRIVAL. A sweep over its items (model/user_changes/user_items_sweep.c) gives
+ * each the name of its author; an item without author was left by a deletion that this node is
+ * done with, and is deleted. Then follow the copies of its posts, wherever these lie, and the
+ * copies that came with it. The feed is made right whenever shards have come or gone.
  *
  * Which shards there were is known in memory only: to a worker that starts and finds other ones than
  * were written down, all may have come. Once it has found those that were written down, it knows.
@@ -15,7 +16,7 @@
 #include "postgres.h"
 
 #include "cluster/view_delivery/other_nodes.h"
-#include "model/user_changes/user_changes.h"
+#include "model/user_changes/user_items_walk.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
 #include "views/worker/worker_parts.h"
@@ -23,7 +24,8 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-/* How many posts a chunk looks at. */
+/* How many items are relabelled, and how many posts are looked at, in one transaction. */
+#define RELABEL_CHUNK 1000
 #define ARRIVAL_CHUNK 500
 
 static Oid *known = NULL;		/* their tables, in TopMemoryContext; NULL: not known */
@@ -123,6 +125,45 @@ nodes_partitions_changed(void)
 			(errmsg("blogstore worker found other shards on this node")));
 }
 
+static bool
+relabel_leaf(const SweepWork *work, ItemType type, int partition, ItemWalk *walk)
+{
+	return relabel_items(NULL, (Datum) 0, type, partition, walk);
+}
+
+/*
+ * Relabel a chunk of the items of a shard that has come; false once this pass is through. An
+ * author who is not there counts as deleted once all transactions have ended that wrote users when
+ * the sweep began: one of them may have created the author, and not be committed on this node yet.
+ */
+static bool
+relabel_chunk(Job *job, Sweep *sweep)
+{
+	SweepWork	work = {
+		.leaf = relabel_leaf, .chunk = RELABEL_CHUNK, .one_partition = true,
+		.partition = partition_with_table(CONTAINER_POSTS, job->partition_table),
+		.nobodys_too = !sweep_has_writers(sweep)
+	};
+
+	if (work.partition == NO_PARTITION)
+		return false;			/* it has left again */
+	return sweep_go_on(job, sweep, &work);
+}
+
+/* Do a step of an arrival's sweep, whose copies follow. */
+static ClusterStep
+relabel_step(Job *job)
+{
+	SweepOutcome outcome = sweep_step(job, relabel_chunk);
+
+	if (outcome == SWEEP_IS_OVER)
+	{
+		job_enter_phase(job, SWEEP_VIEWS);
+		sweep_end(sweep_find(job));
+	}
+	return outcome == SWEEP_HAS_TO_WAIT ? STEP_HAS_TO_WAIT : STEP_DONE;
+}
+
 /* What a chunk is about: a partition's posts, then the copies of posts in the partition beside it. */
 typedef enum ArrivalPass
 {
@@ -202,8 +243,8 @@ arrival_chunk(Job *job)
 }
 
 /*
- * Do a step of a job that the cluster does in its own way: the views' part of an arrival. A deletion
- * of a user is there, and hides the user's posts, until other nodes have taken them out of the feed.
+ * Do a step of a job that the cluster does in its own way: an arrival. A deletion of a user is
+ * there, and hides the user's posts, until other nodes have taken them out of the feed.
  */
 ClusterStep
 nodes_job_step(Job *job)
@@ -211,8 +252,10 @@ nodes_job_step(Job *job)
 	if (job->kind == JOB_DELETION && job->phase == SWEEP_VIEWS &&
 		feed_has_author(&job->user_id))
 		return STEP_HAS_TO_WAIT;
-	if (job->kind != JOB_ARRIVAL || !arrival_writes_views(job))
+	if (job->kind != JOB_ARRIVAL)
 		return STEP_NOT_TAKEN;
+	if (!arrival_writes_views(job))
+		return relabel_step(job);
 	arrival_chunk(job);
 	return STEP_DONE;
 }

@@ -49,7 +49,7 @@ deliver_batch(const DirtySet *dirty, const PostKey *posts, int n)
 	else
 		feed_deliver(posts, n);
 	users = dirty_users(dirty, &n_users);
-	everyone_follow(users, n_users);
+	reference_users_follow(users, n_users);
 	jobs_request_renames(NULL, 0, dirty_all_users(dirty));
 }
 

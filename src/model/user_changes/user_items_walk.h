@@ -1,7 +1,6 @@
 /*
  * user_items_walk.h
- *		Going through users' items, for user_items_walk.c, user_items_sweep.c,
- *		user_rename.c, user_deletion.c and reference_users.c alone.
+ *		Going through users' items, for model/user_changes/ and the cluster alone.
  */
 #ifndef BLOGSTORE_USER_ITEMS_WALK_H
 #define BLOGSTORE_USER_ITEMS_WALK_H

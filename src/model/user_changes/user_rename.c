@@ -8,10 +8,6 @@
  * the old one. The worker does the job by a sweep over the user's items; user_items_sweep.c has
  * the phases.
  *
- * A partition that has come to this node of a cluster is swept, too, each item for its author's
- * name. This is an ARRIVAL, after which the cluster's part of the job sees to the copies. An item
- * whose author is not there was left by a deletion that this node is done with, and is deleted.
- *
  * Runs in the worker.
  */
 #include "postgres.h"
@@ -41,33 +37,11 @@ relabel_leaf(const SweepWork *work, ItemType type, int partition,
 	return relabel_items(work->user_id, work->username, type, partition, walk);
 }
 
-/*
- * Relabel a chunk of a partition that has come; false once this pass is through. An author who
- * is not there counts as deleted once all transactions have ended that wrote users when the sweep
- * began: one of them may have created the author, and not be committed on this node yet.
- */
-static bool
-arrival_chunk(Job *job, Sweep *sweep)
-{
-	SweepWork	work = {
-		.leaf = relabel_leaf, .chunk = RENAME_CHUNK, .one_partition = true,
-		.partition = partition_with_table(CONTAINER_POSTS, job->partition_table),
-		.nobodys_too = !sweep_has_writers(sweep)
-	};
-
-	if (work.partition == NO_PARTITION)
-		return false;			/* it has gone on */
-	return sweep_go_on(job, sweep, &work);
-}
-
 /* Relabel a chunk; false once this pass is through. */
 static bool
 rename_chunk(Job *job, Sweep *sweep)
 {
 	SweepWork	work = {.leaf = relabel_leaf, .chunk = RENAME_CHUNK};
-
-	if (job->kind == JOB_ARRIVAL)
-		return arrival_chunk(job, sweep);
 
 	if (job->has_user)
 	{
@@ -80,8 +54,8 @@ rename_chunk(Job *job, Sweep *sweep)
 }
 
 /*
- * Do one step of a rename or an arrival, which this transaction has locked. Returns false
- * if there is nothing to do before some other transaction has ended.
+ * Do one step of a rename, which this transaction has locked. Returns false if there is nothing
+ * to do before some other transaction has ended.
  */
 bool
 rename_step(Job *job)
@@ -97,10 +71,7 @@ rename_step(Job *job)
 	outcome = sweep_step(job, rename_chunk);
 	if (outcome == SWEEP_IS_OVER)
 	{
-		if (job->kind == JOB_ARRIVAL)
-			job_enter_phase(job, SWEEP_VIEWS);
-		else
-			job_finish(job);
+		job_finish(job);
 		sweep_end(sweep_find(job));
 	}
 	return outcome != SWEEP_HAS_TO_WAIT;

@@ -109,8 +109,6 @@ do_step(Job *job)
 		case JOB_DELETION:
 			return deletion_step(job);
 		case JOB_ARRIVAL:
-			if (!arrival_writes_views(job))
-				return rename_step(job);
 			/* the cluster of which it was left is no more */
 			job_finish(job);
 			return true;
