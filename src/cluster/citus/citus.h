@@ -74,6 +74,7 @@ extern bool cluster_node_of_group(int group, ClusterNode *node);
 extern int	cluster_other_nodes(ClusterNode *nodes, int limit);
 
 /* held_shards.c: the shards of a container that is spread over the nodes */
+extern bool container_is_spread(Container container);
 extern const ShardMap *container_shards(Container container);
 extern bool container_shard(Container container, const pg_uuid_t *key,
 							Shard *shard);

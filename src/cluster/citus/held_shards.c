@@ -110,6 +110,13 @@ container_require_cluster(const char *caller)
 				 errhint("%s is what calls this function, on the nodes of one.", caller)));
 }
 
+/* Return whether a container is spread over a cluster. Errors: 55000 if it is not there. */
+bool
+container_is_spread(Container container)
+{
+	return container_map(container) != NULL;
+}
+
 /* The shards of a container, here and on other nodes; none if it is not spread. */
 const ShardMap *
 container_shards(Container container)

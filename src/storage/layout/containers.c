@@ -218,16 +218,12 @@ container_layout(void)
 	return partitions_number(root, N_CONTAINERS);
 }
 
-/* What the cluster has said of a container's partitions (SpreadTable.map); NULL: on one machine. */
+/*
+ * What the cluster has said of a container's partitions (SpreadTable.map); NULL: on one machine.
+ * Errors: 55000 if there is no such container.
+ */
 const void *
 container_map(Container container)
 {
 	return layout_get(container)->partitions.map;
-}
-
-/* Are a container's items spread over the nodes of a cluster? */
-bool
-container_is_spread(Container container)
-{
-	return layout_root(container)->partitions.map != NULL;
 }

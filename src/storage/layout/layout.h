@@ -105,7 +105,6 @@ extern int	partition_with_table(Container container, Oid table);
 extern int	partition_after(Container container, ItemType type, int partition);
 extern int	partition_from(Container container, ItemType type, int number);
 extern int	partition_count(Container container, ItemType type);
-extern bool container_is_spread(Container container);
 extern const void *container_map(Container container);
 
 /* leaf.c: what items a partition can have, and in which table (InvalidOid: none) */
