@@ -51,7 +51,8 @@ static const ClusterCalls calls = {
 	.repair = cluster_repair,
 
 	/* import and export */
-	.export_documents = cluster_export_documents
+	.export_documents = cluster_export_documents,
+	.import_target = &cluster_import_target
 };
 
 /* Let the other areas know these functions. Called once, when the library is loaded. */

@@ -27,6 +27,7 @@
 #include "storage/attached_code/attached_code.h"
 #include "storage/blog_item.h"
 #include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/cluster_calls.h"
 #include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
 
@@ -74,6 +75,7 @@ write_rejected(const Import *import, bool rehearse)
 void
 import_begin(Import *import, const char *command)
 {
+	const ClusterCalls *cluster;
 	ImportPhase	phase;
 	pg_uuid_t	id;
 	Oid			caller = GetUserId();
@@ -91,11 +93,13 @@ import_begin(Import *import, const char *command)
 	strcpy(name, "_");
 
 	request_begin(&phase.scope, command);
+	cluster = cluster_calls();
+	import->target = cluster != NULL ? cluster->import_target : &import_here;
 	import_phase_settings(&phase);
 	SPI_connect();
 	for (int i = 0; i < import_tables_n; i++)
 		(void) import_run(import, import_tables_sql[i]);
-	import_spread_begin(import);
+	import->target->begin(import);
 	import_run_named(import, "GRANT SELECT ON @rejected TO ",
 					 quote_identifier(GetUserNameFromId(caller, false)), "");
 	stage_open(import);
@@ -165,7 +169,7 @@ write_items(const Import *import, ItemType type)
 	if (n == 0)
 		return;
 	show_step(import, "writing", n, plural_name(type));
-	import_write_items(import, type, n);
+	import->target->write(import, type, n);
 }
 
 /* The author of what has none must be there by now. Errors: 23503. */
@@ -212,21 +216,29 @@ import_users(Import *import)
 	if (import->guest != NULL)
 		need_guest(import);
 	/* from here on nobody else can create or delete one of them */
-	if (n > 0 && import->spread)
-		import_spread_deleting(import);
-	if (n > 0 && import_run_number(import, import_deleting_sql) > 0)
+	if (n == 0)
+		return;
+	import->target->learn(import, LEARN_DELETING);
+	if (import_run_number(import, import_deleting_sql) > 0)
 		import_outdated(import, "a user was created and deleted");
 }
 
-/* Edit the items that differ, if any do. */
+/*
+ * Edit the items that differ, if any do. Those that other transactions have made the same
+ * meanwhile are present.
+ */
 static void
 edit_items(Import *import, ItemType type)
 {
-	if (import->tally[type].updated == 0)
+	ImportTally *tally = &import->tally[type];
+	int64		edited;
+
+	if (tally->updated == 0)
 		return;
-	show_step(import, "updating", import->tally[type].updated,
-			  plural_name(type));
-	import_update_items(import, type);
+	show_step(import, "updating", tally->updated, plural_name(type));
+	edited = import->target->edit(import, type);
+	tally->present += tally->updated - edited;
+	tally->updated = edited;
 }
 
 /*
@@ -245,12 +257,10 @@ lock_others(const Import *import)
 	(void) import_run(import, import_count_sql);
 	(void) import_run(import, "ANALYZE @count");
 	others = import_run_number(import, import_to_lock_sql);
-	if (others > 0 && import->spread)
-		import_spread_keep(import);
-	else if (others > 0 &&
-		import_run_number(import, import_lock_posts_sql) != others)
-		import_outdated(import, "a post was deleted");
-	return others > 0 ? import_run_number(import, import_counted_sql) : 0;
+	if (others == 0)
+		return 0;
+	import->target->keep_posts(import, others);
+	return import_run_number(import, import_counted_sql);
 }
 
 /* Count, and write posts and what hangs on them, in one go. */
@@ -270,52 +280,8 @@ import_posts(Import *import)
 	edit_items(import, ITEM_POST);
 	edit_items(import, ITEM_COMMENT);
 	import_hide_posts(import);
-	if (import->spread)
-		import_spread_names(import);
 	if (import->changed != NULL)
 		tuplestore_end(import->changed);
-}
-
-/*
- * Raise 55000 unless a container has a leaf for each item of a type, such as blogstore made
- * it: of what is in one that is away it would be said that it is unknown, or new.
- */
-static void
-need_leaves(Container container, ItemType type)
-{
-	for (int p = partition_first(container, type); p != NO_PARTITION;
-		 p = partition_after(container, type, p))
-		item_writer_close(item_writer_open_partition(container, type, p));
-}
-
-/* Whatever is to be looked up has to be there. Errors: 55000. */
-static void
-need_all_leaves(const Import *import)
-{
-	need_leaves(CONTAINER_USERS, ITEM_USER);
-	for (ItemType t = ITEM_POST; t <= ITEM_LIKE; t++)
-		if (import->tally[t].read > 0)
-		{
-			need_leaves(CONTAINER_POSTS, ITEM_POST);
-			need_leaves(CONTAINER_POSTS, t);
-			need_leaves(CONTAINER_POSTS, ITEM_DELTA);
-		}
-}
-
-/* Lock the leaves of posts, all of which have to be there, before names are read. Errors: 55000. */
-static void
-lock_all(Import *import)
-{
-	container_lock(CONTAINER_USERS, true);
-	if (import->spread)
-	{
-		import_spread_lock(import);
-		return;
-	}
-	(void) import_run(import, import_lock_tables_sql);
-	need_all_leaves(import);
-	container_require_served(CONTAINER_USERS, true);
-	container_require_served(CONTAINER_POSTS, true);
 }
 
 /* All that is done as the owner once the sources have been read. */
@@ -334,15 +300,15 @@ import_staged(Import *import)
 		if (import->tally[t].read > 0)
 			(void) import_run(import,
 							  psprintf("ANALYZE @%s", item_type_name(t)));
-	lock_all(import);
+	container_lock(CONTAINER_USERS, true);
+	import->target->lock(import);
 
+	import->target->learn(import, LEARN_DELETING);
 	import_users(import);
-	if (import->spread)
-		import_spread_posts(import, false);
+	import->target->learn(import, LEARN_POSTS);
 	check_items(import, ITEM_POST);
 	(void) import_run(import, "ANALYZE @checked_post");
-	if (import->spread)
-		import_spread_posts(import, true);
+	import->target->learn(import, LEARN_PARENTS);
 	(void) import_run(import, import_there_sql);
 	(void) import_run(import, "ANALYZE @there");
 	check_items(import, ITEM_COMMENT);
@@ -356,6 +322,7 @@ import_staged(Import *import)
 	if (wrote)
 		worker_hooks.item_written();
 	guard_leave(guard);
+	import->target->end(import);
 	import_phase_end(&phase);
 }
 
@@ -397,8 +364,6 @@ import_end(Import *import, FunctionCallInfo fcinfo)
 					  "DROP TABLE @user, @post, @comment, @like, @checked_user,"
 					  " @checked_post, @there, @checked_comment, @checked_like, @part,"
 					  " @count, @rejected");
-	if (import->spread)
-		import_spread_end(import);
 	import_phase_end(&phase);
 	SPI_finish();
 	if (debug_query_string != NULL)

@@ -188,9 +188,8 @@ check_children(Import *import, ItemType type, int64 *rejected)
 	int64		n;
 
 	receiver.prop = item_properties(type, &receiver.nprops);
-	if (import->spread)
-		import_spread_children(import, type);
-	receiver.known = known_items_begin(type, import->update, import->there[type]);
+	receiver.known = known_items_begin(type, import->update,
+									   import->target->lookup(import, type));
 	import->passed[type] = tuplestore_begin_heap(false, false,
 												 maintenance_work_mem);
 	if (type == ITEM_COMMENT && import->update)

@@ -176,8 +176,7 @@ edit_users(const Import *import, const char *sql, int nprops,
 	int64		n;
 
 	receiver_begin(&receiver);
-	n = import->spread ? import_spread_each(import, sql, &receiver.pub) :
-		import_run_query(import, sql, &receiver.pub);
+	n = import_run_each(import, sql, &receiver.pub);
 	MemoryContextDelete(receiver.context);
 	return n;
 }
@@ -202,13 +201,8 @@ import_release_names(const Import *import)
 	DestReceiver receiver;
 
 	(void) edit_users(import, import_old_names_sql, 2, look_at_user);
-	if (!import->spread)
-	{
-		(void) import_run(import, import_release_names_sql);
-		return;
-	}
 	import_receiver_init(&receiver, release_row, edit_end);
-	(void) import_spread_each(import, import_released_names_sql, &receiver);
+	(void) import_run_each(import, import_released_names_sql, &receiver);
 }
 
 /*
@@ -323,47 +317,45 @@ edit_comments(const Import *import, DestReceiver *receiver)
 	return n;
 }
 
-/*
- * Edit the posts or comments that differ. Those that somebody else has made the same
- * meanwhile are present. Errors: 40001.
- */
-void
-import_update_items(Import *import, ItemType type)
+/* The properties that rows of posts or comments to edit have, in their order. */
+const Property *
+import_edited_properties(ItemType type, int *n)
 {
-	static const Property post_columns[] = {
+	static const Property of_post[] = {
 		PROP_POST_ID, PROP_USER_ID, PROP_TITLE, PROP_CONTENT,
 		PROP_CREATION_DATE, PROP_HIDDEN, PROP_MODIFICATION_DATE, PROP_PROPERTIES
 	};
-	ImportTally *tally = &import->tally[type];
+
+	if (type == ITEM_COMMENT)
+		return item_properties(type, n);
+	*n = lengthof(of_post);
+	return of_post;
+}
+
+/*
+ * Edit the posts or comments that differ, in the tables of this machine. Returns how many still
+ * did: other transactions may have made some the same meanwhile. Errors: 40001.
+ */
+int64
+import_edit_here(Import *import, ItemType type)
+{
 	EditReceiver receiver = {
-		.import = import, .type = type, .prop = post_columns,
-		.nprops = lengthof(post_columns), .edit = edit_post
+		.import = import, .type = type,
+		.edit = type == ITEM_POST ? edit_post : edit_comment
 	};
 	int64		n;
 
-	if (type == ITEM_COMMENT)
-	{
-		receiver.prop = item_properties(type, &receiver.nprops);
-		receiver.edit = edit_comment;
-	}
-	if (import->spread)
-	{
-		n = import_spread_edit(import, type, receiver.prop, receiver.nprops);
-		tally->present += tally->updated - n;
-		tally->updated = n;
-		return;
-	}
+	receiver.prop = import_edited_properties(type, &receiver.nprops);
 	receiver_begin(&receiver);
 	if (type == ITEM_COMMENT)
 		n = edit_comments(import, &receiver.pub);
 	else
 		n = import_run_query(import, import_changed_posts_sql, &receiver.pub);
-	if (n != tally->updated)
+	if (n != import->tally[type].updated)
 		elog(ERROR, "import lost edits");
 	MemoryContextDelete(receiver.context);
-	tally->present += n - receiver.edited;
-	tally->updated = receiver.edited;
 	import->hidden = list_concat(import->hidden, receiver.hidden);
+	return receiver.edited;
 }
 
 /* Edit a post or comment, for an import on another node; returns whether that changes it. */

@@ -4,7 +4,7 @@
  *
  * Rows that were read lie in @user, @post, @comment and @like (import/sources/staging.c);
  * @name stands for a temporary table of the import, #name for one of the containers' that is
- * read, or what is known of it on a cluster (cluster_import.c), $1 for the present, $2 for
+ * read, or what its ImportTarget has read of it, $1 for the present, $2 for
  * whether items that are there become as the source's, which the planner knows. Each
  * check is one pass that joins rows with what is there and finds repetitions
  * by sorting, which of comments and likes is left to import_known.c. It writes down
@@ -371,10 +371,10 @@ const char *const import_changed_users_sql =
 " WHERE reason IS NULL AND (old_name IS NOT NULL OR changed)"
 " ORDER BY partition, user_id";
 
-const char *const import_release_names_sql =
-"DELETE FROM " USERNAMES_SQL " AS r USING @checked_user AS c"
-" WHERE c.reason IS NULL AND r.username_key = " NAME_KEY("c.old_name")
-" AND r.user_id = c.user_id AND c.name_key <> r.username_key";
+/* The names that they give back. */
+const char *const import_released_names_sql =
+"SELECT user_id, old_name FROM @checked_user WHERE reason IS NULL"
+" AND " NAME_KEY("old_name") " <> name_key ORDER BY old_name COLLATE \"C\"";
 
 /* Posts that are there, and differ, as they are to be, in the order of leaves. */
 const char *const import_changed_posts_sql =

@@ -21,8 +21,11 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/settings.h"
 #include "cluster/citus/citus.h"
+#include "cluster/operations/cluster_import.h"
 #include "cluster/operations/node_shipment.h"
+#include "cluster/operations/operations.h"
 #include "cluster/user_items/reference_users.h"
 #include "model/user_changes/user_changes.h"
 #include "storage/blog_item.h"
@@ -41,13 +44,6 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/typcache.h"
-
-/* The columns of a row of items of a type. */
-TupleDesc
-import_row_desc(ItemType type)
-{
-	return BlessTupleDesc(lookup_rowtype_tupdesc_copy(remote_row_type(type), -1));
-}
 
 /* ------------------------------------------------------------------------
  * Beginning
@@ -71,16 +67,10 @@ own_shard(const char *table)
 	return quoted_relation(map.shard[0].table);
 }
 
-/*
- * Begin: shards stay where they are from here on, since rows are sorted by them. Errors:
- * 55000.
- */
-void
-import_spread_begin(Import *import)
+/* Shards stay where they are from here on, since rows are sorted by them. */
+static void
+nodes_begin(Import *import)
 {
-	import->spread = layout_is_spread();
-	if (!import->spread)
-		return;
 	(void) container_hold_all(CONTAINER_POSTS);
 	cluster_writes_here();
 	import->reads[READ_USERS] = own_shard(EVERYONE_TABLE);
@@ -105,22 +95,29 @@ import_spread_begin(Import *import)
 	}
 }
 
-/* Each node locks its leaves. Errors: 55000. */
-void
-import_spread_lock(Import *import)
+/* Use one connection to each node, where all statements see what the others have written. */
+static void
+use_one_connection(void)
+{
+	setting_change("citus.multi_shard_modify_mode", "sequential");
+}
+
+/* Each node locks its leaves. */
+static void
+nodes_lock(Import *import)
 {
 	const NodeCall call = {
 		.name = "import_begin_part", .flag = true,
 		.outdated = "the cluster was changed"
 	};
 
+	use_one_connection();
 	ship_nothing(import, &call);
-	import_spread_deleting(import);
 }
 
 /* Learn from all nodes which users are being deleted. */
-void
-import_spread_deleting(const Import *import)
+static void
+learn_deleting(const Import *import)
 {
 	Relation	table = temp_table_open(import, "deleting");
 	TempWriter *writer = temp_writer_begin(table);
@@ -164,8 +161,8 @@ take_post(void *arg, const BlogItem *item)
  * Learn which of the rows' posts are there; of_children: of those that comments and likes
  * are on, but for the posts that are new.
  */
-void
-import_spread_posts(const Import *import, bool of_children)
+static void
+learn_posts(const Import *import, bool of_children)
 {
 	Relation	table = temp_table_open(import, "known_post");
 	TempWriter *writer = temp_writer_begin(table);
@@ -183,56 +180,22 @@ import_spread_posts(const Import *import, bool of_children)
 	(void) import_run(import, "ANALYZE @known_post");
 }
 
-/* Where comments or likes that are there are kept. */
-typedef struct Given
-{
-	ItemType	type;
-	Tuplestorestate *rows;
-	TupleTableSlot *slot;
-} Given;
-
 static void
-take_child(void *arg, const BlogItem *item)
+nodes_learn(const Import *import, ImportLearn what)
 {
-	Given	   *given = arg;
-	int			n;
-	const Property *prop = item_properties(given->type, &n);
-
-	ExecClearTuple(given->slot);
-	for (int i = 0; i < n; i++)
-	{
-		given->slot->tts_values[i] = item->value[prop[i]];
-		given->slot->tts_isnull[i] = item->isnull[prop[i]];
-	}
-	ExecStoreVirtualTuple(given->slot);
-	tuplestore_puttupleslot(given->rows, given->slot);
-}
-
-/* Learn which of the rows' comments or likes are there; they come in the order of rows. */
-void
-import_spread_children(Import *import, ItemType type)
-{
-	Given		given = {
-		.type = type, .rows = tuplestore_begin_heap(false, false, work_mem),
-		.slot = MakeSingleTupleTableSlot(import_row_desc(type), &TTSOpsVirtual)
-	};
-	const NodeCall call = {
-		.name = type == ITEM_COMMENT ? "import_comments" : "import_likes",
-		.type = type, .rows = ROWS_A_CALL, .take = take_child, .arg = &given
-	};
-
-	ship_query(import, &call, import_child_keys_sql[type]);
-	ExecDropSingleTupleTableSlot(given.slot);
-	import->there[type] = given.rows;
+	if (what == LEARN_DELETING)
+		learn_deleting(import);
+	else
+		learn_posts(import, what == LEARN_PARENTS);
 }
 
 /* ------------------------------------------------------------------------
  * Writing
  * ------------------------------------------------------------------------ */
 
-/* The posts that get items stay until the transaction ends. Errors: 40001. */
-void
-import_spread_keep(const Import *import)
+/* Each node keeps those of the posts that it has. */
+static void
+nodes_keep_posts(const Import *import, int64 posts)
 {
 	const NodeCall call = {
 		.name = "import_keep_posts", .flag = true, .outdated = "a post was deleted",
@@ -242,37 +205,48 @@ import_spread_keep(const Import *import)
 	ship_query(import, &call, import_lock_keys_sql);
 }
 
-/* Open the temporary table for new items of a type. */
-Relation
-import_spool_open(const Import *import, ItemType type)
+/* New items of a type, on their way to the temporary table that Citus copies. */
+typedef struct Spool
 {
-	return temp_table_open(import, psprintf("new_%s", item_type_name(type)));
-}
+	ItemType	type;
+	TempWriter *writer;
+} Spool;
 
-/* Spool a new item. */
-void
-import_spool_put(TempWriter *writer, ItemType type, const BlogItem *item)
+static void
+spool_item(void *arg, const BlogItem *item)
 {
-	TupleTableSlot *slot = temp_writer_slot(writer);
+	Spool	   *spool = arg;
+	TupleTableSlot *slot = temp_writer_slot(spool->writer);
 	int			n;
-	const Property *prop = item_properties(type, &n);
+	const Property *prop = item_properties(spool->type, &n);
 
 	for (int i = 0; i < n; i++)
 	{
 		slot->tts_values[i] = item->value[prop[i]];
 		slot->tts_isnull[i] = item->isnull[prop[i]];
 	}
-	slot->tts_isnull[n] = type == ITEM_USER;
-	if (type != ITEM_USER)
+	slot->tts_isnull[n] = spool->type == ITEM_USER;
+	if (spool->type != ITEM_USER)
 		slot->tts_values[n] =
 			Int32GetDatum(shard_of_key(container_shards(CONTAINER_POSTS),
 									   item_uuid(item, PROP_POST_ID)));
-	temp_writer_put(writer);
+	temp_writer_put(spool->writer);
 }
 
-/* Have Citus copy what was spooled to where it belongs. Errors: 09000, 40001. */
-void
-import_spool_write(const Import *import, ItemType type, int64 rows)
+static void
+spool_items(const Import *import, ItemType type)
+{
+	Relation	table = temp_table_open(import, psprintf("new_%s", item_type_name(type)));
+	Spool		spool = {.type = type, .writer = temp_writer_begin(table)};
+
+	(void) import_new_items(import, type, spool_item, &spool);
+	temp_writer_end(spool.writer);
+	table_close(table, NoLock);
+}
+
+/* Spool new items, and have Citus copy them to where they belong. */
+static void
+nodes_write(const Import *import, ItemType type, int64 rows)
 {
 	const NodeCall count = {
 		.name = "import_count_posts", .flag = true, .outdated = "a post was deleted",
@@ -283,6 +257,7 @@ import_spool_write(const Import *import, ItemType type, int64 rows)
 	const Property *prop = item_properties(type, &n);
 	char	   *sql;
 
+	spool_items(import, type);
 	initStringInfo(&columns);
 	for (int i = 0; i < n; i++)
 		if (prop[i] != PROP_PARENT_DELETED)
@@ -302,12 +277,9 @@ take_edited(void *arg, const BlogItem *item)
 	(*(int64 *) arg)++;
 }
 
-/*
- * Have nodes edit the posts or comments that differ: those of a query, or those that have been
- * kept. prop: what their columns are. Returns how many were others. Errors: 40001.
- */
-int64
-import_spread_edit(const Import *import, ItemType type, const Property *prop, int nprops)
+/* Each node edits those of the posts or comments that it has. */
+static int64
+nodes_edit(Import *import, ItemType type)
 {
 	int64		edited = 0;
 	const NodeCall call = {
@@ -317,8 +289,10 @@ import_spread_edit(const Import *import, ItemType type, const Property *prop, in
 		.more_value = TimestampTzGetDatum(import->now),
 		.take = take_edited, .arg = &edited
 	};
-	TupleDesc	desc = import_row_desc(type);
+	TupleDesc	desc = node_row_desc(type);
 	Tuplestorestate *rows = import->changed;
+	int			nprops;
+	const Property *prop = import_edited_properties(type, &nprops);
 	TupleTableSlot *slot;
 	Shipment	ship;
 	MemoryContext of_row = AllocSetContextCreate(CurrentMemoryContext,
@@ -326,7 +300,7 @@ import_spread_edit(const Import *import, ItemType type, const Property *prop, in
 												 ALLOCSET_DEFAULT_SIZES);
 
 	if (type == ITEM_POST)
-		slot = ship_keep_rows(import, import_changed_posts_sql, &rows);
+		slot = import_keep_rows(import, import_changed_posts_sql, &rows);
 	else
 		slot = MakeSingleTupleTableSlot(import->passed_desc[type], &TTSOpsMinimalTuple);
 	ship_begin(&ship, import, &call);
@@ -356,9 +330,20 @@ import_spread_edit(const Import *import, ItemType type, const Property *prop, in
 	return edited;
 }
 
-/* Authors have the names that their items were written with on all nodes. Errors: 40001. */
-void
-import_spread_names(const Import *import)
+/*
+ * Another node tells in an error's message alone which key is taken, and that is the key of a
+ * shard, with a number behind its name.
+ */
+static bool
+nodes_key_is_taken(const ErrorData *error)
+{
+	return error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION &&
+		error->message != NULL && strstr(error->message, "_pkey") != NULL;
+}
+
+/* Authors have the names that their items were written with on all nodes. */
+static void
+compare_names(const Import *import)
 {
 	const NodeCall call = {
 		.name = "import_same_names", .flag = true, .rows = ROWS_A_CALL,
@@ -368,10 +353,23 @@ import_spread_names(const Import *import)
 	ship_query(import, &call, import_given_names_sql);
 }
 
-/* The temporary tables of a cluster go, as all others do. */
-void
-import_spread_end(const Import *import)
+static void
+nodes_end(const Import *import)
 {
+	use_one_connection();
+	compare_names(import);
 	(void) import_run(import, "DROP TABLE @known_post, @deleting, @new_user, @new_post,"
 					  " @new_comment, @new_like");
 }
+
+const ImportTarget cluster_import_target = {
+	.begin = nodes_begin,
+	.lock = nodes_lock,
+	.learn = nodes_learn,
+	.lookup = node_lookup_begin,
+	.keep_posts = nodes_keep_posts,
+	.write = nodes_write,
+	.edit = nodes_edit,
+	.key_is_taken = nodes_key_is_taken,
+	.end = nodes_end
+};

@@ -7,7 +7,7 @@
  */
 #include "postgres.h"
 
-#include "import/import.h"
+#include "cluster/operations/cluster_import.h"
 
 const char *const import_spread_tables_sql[] = {
 	/* posts that are there, as the nodes have told */
@@ -64,8 +64,3 @@ const char *const import_given_names_sql =
 " WHERE NOT EXISTS (SELECT FROM @checked_user AS c WHERE c.user_id = s.user_id"
 " AND c.reason IS NULL AND (NOT c.present OR c.old_name IS NOT NULL))"
 " ORDER BY partition, user_id";
-
-/* Names that users give back who get others. */
-const char *const import_released_names_sql =
-"SELECT user_id, old_name FROM @checked_user WHERE reason IS NULL"
-" AND lower(old_name) COLLATE \"C\" <> name_key ORDER BY old_name COLLATE \"C\"";

@@ -153,23 +153,23 @@ import_children(PG_FUNCTION_ARGS)
 	const pg_uuid_t *posts = get_ids(fcinfo, 0, &n);
 	const pg_uuid_t *others = get_ids(fcinfo, 1, &n_others);
 	ItemType	type;
-	KnownItems *known;
+	ItemLookup *lookup;
 
 	need_same_length(n, n_others);
 	InitMaterializedSRF(fcinfo, 0);
 	type = out->setDesc->tdtypeid == remote_row_type(ITEM_LIKE) ? ITEM_LIKE :
 		ITEM_COMMENT;
 	PushActiveSnapshot(GetTransactionSnapshot());
-	known = known_items_begin(type, false, NULL);
+	lookup = leaf_lookup_begin(type);
 	for (int i = 0; i < n; i++)
 	{
-		const BlogItem *item = known_items_find(known, &posts[i], &others[i]);
+		BlogItem	item;
 
 		CHECK_FOR_INTERRUPTS();
-		if (item != NULL)
-			put_item(out, item, type);
+		if (lookup->find(lookup, &posts[i], &others[i], &item))
+			put_item(out, &item, type);
 	}
-	known_items_end(known);
+	lookup->end(lookup);
 	PopActiveSnapshot();
 	return (Datum) 0;
 }

@@ -14,7 +14,6 @@
 #include "cluster/operations/node_shipment.h"
 #include "storage/layout/layout.h"
 
-#include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/datum.h"
@@ -130,82 +129,15 @@ ship_end(Shipment *ship)
 	MemoryContextDelete(ship->context);
 }
 
-/* ------------------------------------------------------------------------
- * Rows of queries: nothing is sent, or written by Citus, before one has ended
- * ------------------------------------------------------------------------ */
-
-/* Keeps the rows of a query. */
-typedef struct KeepReceiver
-{
-	DestReceiver pub;
-	Tuplestorestate *rows;
-	TupleDesc	desc;			/* NULL: there was no row */
-	MemoryContext context;
-} KeepReceiver;
-
-static bool
-keep_row(TupleTableSlot *slot, DestReceiver *self)
-{
-	KeepReceiver *keep = (KeepReceiver *) self;
-
-	if (keep->desc == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(keep->context);
-
-		keep->desc = CreateTupleDescCopy(slot->tts_tupleDescriptor);
-		MemoryContextSwitchTo(old);
-	}
-	tuplestore_puttupleslot(keep->rows, slot);
-	return true;
-}
-
-static void
-keep_end(DestReceiver *self)
-{
-}
-
-/* Run a query, and keep its rows; a slot for them, or NULL if there are none. */
-TupleTableSlot *
-ship_keep_rows(const Import *import, const char *sql, Tuplestorestate **rows)
-{
-	KeepReceiver keep = {.context = CurrentMemoryContext};
-
-	import_receiver_init(&keep.pub, keep_row, keep_end);
-	*rows = keep.rows = tuplestore_begin_heap(false, false, work_mem);
-	(void) import_run_query(import, sql, &keep.pub);
-	return keep.desc == NULL ? NULL :
-		MakeSingleTupleTableSlot(keep.desc, &TTSOpsMinimalTuple);
-}
-
 /*
- * Run a query to its end, and then give its rows to a receiver, which may have Citus run
- * statements; returns how many there were.
+ * Send a query's rows, whose first column is a shard, to the nodes of these. Nothing is sent
+ * before the query has ended.
  */
-int64
-import_spread_each(const Import *import, const char *sql, DestReceiver *receiver)
-{
-	Tuplestorestate *rows;
-	TupleTableSlot *slot = ship_keep_rows(import, sql, &rows);
-	int64		n = 0;
-
-	while (slot != NULL && tuplestore_gettupleslot(rows, true, false, slot))
-	{
-		CHECK_FOR_INTERRUPTS();
-		(void) receiver->receiveSlot(slot, receiver);
-		n++;
-	}
-	if (slot != NULL)
-		ExecDropSingleTupleTableSlot(slot);
-	tuplestore_end(rows);
-	return n;
-}
-
-/* Send a query's rows, whose first column is a shard, to the nodes of these. */
 void
 ship_query(const Import *import, const NodeCall *call, const char *sql)
 {
 	Tuplestorestate *rows;
-	TupleTableSlot *slot = ship_keep_rows(import, sql, &rows);
+	TupleTableSlot *slot = import_keep_rows(import, sql, &rows);
 	Shipment	ship;
 
 	ship_begin(&ship, import, call);

@@ -1,6 +1,7 @@
 /*
  * node_shipment.h
- *		Bulk import on a cluster: sending rows to nodes, for cluster_import.c alone.
+ *		Bulk import on a cluster: sending rows to nodes, for cluster_import.c and
+ *		node_lookup.c alone.
  */
 #ifndef BLOGSTORE_NODE_SHIPMENT_H
 #define BLOGSTORE_NODE_SHIPMENT_H
@@ -47,7 +48,5 @@ extern void ship_row(Shipment *ship, int shard, const Datum *column);
 extern void ship_end(Shipment *ship);
 extern void ship_query(const Import *import, const NodeCall *call, const char *sql);
 extern void ship_nothing(const Import *import, const NodeCall *call);
-extern TupleTableSlot *ship_keep_rows(const Import *import, const char *sql,
-									  Tuplestorestate **rows);
 
 #endif							/* BLOGSTORE_NODE_SHIPMENT_H */

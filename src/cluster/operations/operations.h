@@ -8,6 +8,7 @@
 
 #include "admin/create_containers.h"
 #include "admin/verify.h"
+#include "import/import.h"
 
 #include "fmgr.h"
 #include "tcop/dest.h"
@@ -25,5 +26,8 @@ extern bool cluster_call_nodes(const char *name, const Oid *types,
 extern void cluster_verify_source(VerifySource *source);
 extern int64 cluster_repair(bool with_views);
 extern void cluster_export_documents(DestReceiver *dest);
+
+/* cluster_import.c */
+extern const ImportTarget cluster_import_target;
 
 #endif							/* BLOGSTORE_OPERATIONS_H */

@@ -36,9 +36,6 @@ import_phase_settings(ImportPhase *phase)
 	setting_change("default_statistics_target", "10");
 	if (maintenance_work_mem > work_mem)
 		setting_change("work_mem", psprintf("%dkB", maintenance_work_mem));
-	/* on one connection to each node, where all see what the others have written */
-	if (layout_is_spread())
-		setting_change("citus.multi_shard_modify_mode", "sequential");
 }
 
 /* Act as the containers' owner, with the settings of an import, until its end. */
@@ -226,24 +223,6 @@ import_run_number(const Import *import, const char *sql)
 	return number;
 }
 
-/*
- * Is an error that a primary key is taken? On a cluster another node's tells the key in its
- * message alone, and that is a shard's, with a number behind its name.
- */
-static bool
-key_is_taken(const Import *import, const ErrorData *error)
-{
-	const char *name = error->constraint_name;
-	const char *end = "_pkey";
-	size_t		length = name ? strlen(name) : 0;
-
-	if (error->sqlerrcode != ERRCODE_UNIQUE_VIOLATION)
-		return false;
-	if (import->spread)
-		return error->message != NULL && strstr(error->message, end) != NULL;
-	return length >= strlen(end) && strcmp(name + length - strlen(end), end) == 0;
-}
-
 /* Errors: 40001, always. */
 void
 import_outdated(const Import *import, const char *what)
@@ -254,50 +233,71 @@ import_outdated(const Import *import, const char *what)
 			 errhint("Call %s again.", import->command)));
 }
 
+/* Keeps the rows of a query. */
+typedef struct KeepReceiver
+{
+	DestReceiver pub;
+	Tuplestorestate *rows;
+	TupleDesc	desc;			/* NULL: there was no row */
+	MemoryContext context;
+} KeepReceiver;
+
+static bool
+keep_row(TupleTableSlot *slot, DestReceiver *self)
+{
+	KeepReceiver *keep = (KeepReceiver *) self;
+
+	if (keep->desc == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(keep->context);
+
+		keep->desc = CreateTupleDescCopy(slot->tts_tupleDescriptor);
+		MemoryContextSwitchTo(old);
+	}
+	tuplestore_puttupleslot(keep->rows, slot);
+	return true;
+}
+
+static void
+keep_end(DestReceiver *self)
+{
+}
+
 /*
- * Call what is to write so many rows. A primary key that is taken was free when
- * it was checked. Errors: 09000, 40001.
+ * Run a query to its end, and keep its rows in *rows, which the caller ends. Returns a slot for
+ * them, or NULL if there are none.
  */
-void
-import_write_rows(const Import *import, ImportWrite write, void *arg,
-				  int64 rows)
+TupleTableSlot *
+import_keep_rows(const Import *import, const char *sql, Tuplestorestate **rows)
 {
-	MemoryContext context = CurrentMemoryContext;
-	volatile int64 written = 0;
+	KeepReceiver keep = {.context = CurrentMemoryContext};
 
-	PG_TRY();
-	{
-		written = write(import, arg);
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error;
-
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		if (!key_is_taken(import, error))
-			PG_RE_THROW();
-		FlushErrorState();
-		import_outdated(import, "an item was created");
-	}
-	PG_END_TRY();
-	if (written != rows)
-		ereport(ERROR,
-				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
-				 errmsg("a trigger suppressed a change of an item"),
-				 errhint("Raise an error in the trigger to refuse a change.")));
+	import_receiver_init(&keep.pub, keep_row, keep_end);
+	*rows = keep.rows = tuplestore_begin_heap(false, false, work_mem);
+	(void) import_run_query(import, sql, &keep.pub);
+	return keep.desc == NULL ? NULL :
+		MakeSingleTupleTableSlot(keep.desc, &TTSOpsMinimalTuple);
 }
 
-static int64
-write_by_statement(const Import *import, void *arg)
+/*
+ * Run a query to its end, and then give its rows to a receiver, which may run statements itself;
+ * returns how many there were.
+ */
+int64
+import_run_each(const Import *import, const char *sql, DestReceiver *receiver)
 {
-	return import_run(import, arg);
-}
+	Tuplestorestate *rows;
+	TupleTableSlot *slot = import_keep_rows(import, sql, &rows);
+	int64		n = 0;
 
-/* Run a statement that is to write so many rows. Errors: 09000, 40001. */
-void
-import_run_write(const Import *import, const char *sql, int64 rows)
-{
-	import_write_rows(import, write_by_statement, unconstify(char *, sql),
-					  rows);
+	while (slot != NULL && tuplestore_gettupleslot(rows, true, false, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) receiver->receiveSlot(slot, receiver);
+		n++;
+	}
+	if (slot != NULL)
+		ExecDropSingleTupleTableSlot(slot);
+	tuplestore_end(rows);
+	return n;
 }

@@ -69,6 +69,8 @@ typedef enum ImportRead
 
 #define N_IMPORT_READS (READ_DELETING + 1)
 
+struct ImportTarget;			/* import/import.h */
+
 typedef struct Import
 {
 	const char *command;		/* for messages */
@@ -79,10 +81,8 @@ typedef struct Import
 	int			prefix_length;
 	pg_uuid_t  *guest;			/* author of what has none; NULL: nobody */
 	bool		update;			/* items that are there become as the source's */
-	bool		spread;			/* the containers are, over the nodes of a cluster */
+	const struct ImportTarget *target;	/* where items are looked up, and written to */
 	const char *reads[N_IMPORT_READS];	/* what is read instead of a table; NULL: itself */
-	Tuplestorestate *there[N_IMPORTED]; /* on a cluster: comments and likes of the rows'
-										 * keys, in the order of rows */
 	List	   *extra;			/* names of columns that become properties */
 	Datum		left_out[N_IMPORTED];	/* those that do not, where there is a source */
 	Relation	staged[N_IMPORTED]; /* open while sources are read */
@@ -94,9 +94,6 @@ typedef struct Import
 	ImportTally tally[N_IMPORTED];
 	ImportTally untyped;		/* documents of no known type */
 } Import;
-
-/* What writes rows, and returns how many. */
-typedef int64 (*ImportWrite) (const Import *import, void *arg);
 
 /* Acting as the containers' owner, with settings fit for that. */
 typedef struct ImportPhase
@@ -122,10 +119,10 @@ extern int64 import_run_into(const Import *import, const char *sql,
 							 DestReceiver *receiver);
 extern int64 import_run_query(const Import *import, const char *sql,
 							  DestReceiver *receiver);
-extern void import_write_rows(const Import *import, ImportWrite write,
-							  void *arg, int64 rows);
-extern void import_run_write(const Import *import, const char *sql,
-							 int64 rows);
+extern TupleTableSlot *import_keep_rows(const Import *import, const char *sql,
+										Tuplestorestate **rows);
+extern int64 import_run_each(const Import *import, const char *sql,
+							 DestReceiver *receiver);
 extern COMPAT_NORETURN void import_outdated(const Import *import,
 											const char *what);
 

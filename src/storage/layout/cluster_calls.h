@@ -14,6 +14,7 @@
 #include "fmgr.h"
 
 struct Creation;
+struct ImportTarget;
 struct VerifySource;
 struct _DestReceiver;
 
@@ -241,6 +242,13 @@ typedef struct ClusterCalls
 	 * which is read by a snapshot of its own. One machine runs one statement on its containers.
 	 */
 	void		(*export_documents) (struct _DestReceiver *dest);
+
+	/*
+	 * import(), import_documents(): the nodes look up, lock, edit and count what an import has
+	 * for the posts that they have, some thousands in a call; new items are spooled and copied to
+	 * them. One machine uses its own tables (import/import_here.c).
+	 */
+	const struct ImportTarget *import_target;
 } ClusterCalls;
 
 /* cluster_calls.c */

@@ -1,0 +1,162 @@
+/*
+ * node_lookup.c
+ *		Bulk import on a cluster: looking up comments or likes that nodes have.
+ *
+ * The nodes are asked before for all keys of the rows. What they have told comes in the order of
+ * rows, so that the items are found by going along.
+ *
+ * Runs in backends, between SPI_connect() and SPI_finish().
+ */
+#include "postgres.h"
+
+#include "cluster/operations/cluster_import.h"
+#include "cluster/operations/node_shipment.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/typcache.h"
+
+typedef struct NodeLookup
+{
+	ItemLookup	pub;
+	ItemType	type;
+	Tuplestorestate *rows;		/* what nodes have told, in the order of rows */
+	TupleTableSlot *slot;		/* the next of them */
+	BlogItem	next;
+	bool		more;			/* is there one? */
+} NodeLookup;
+
+/* The columns of a row of items of a type. */
+TupleDesc
+node_row_desc(ItemType type)
+{
+	return BlessTupleDesc(lookup_rowtype_tupdesc_copy(remote_row_type(type), -1));
+}
+
+/* ------------------------------------------------------------------------
+ * Asking nodes
+ * ------------------------------------------------------------------------ */
+
+/* Where what nodes tell is kept. */
+typedef struct Told
+{
+	ItemType	type;
+	Tuplestorestate *rows;
+	TupleTableSlot *slot;
+} Told;
+
+static void
+keep_item(void *arg, const BlogItem *item)
+{
+	Told	   *told = arg;
+	int			n;
+	const Property *prop = item_properties(told->type, &n);
+
+	ExecClearTuple(told->slot);
+	for (int i = 0; i < n; i++)
+	{
+		told->slot->tts_values[i] = item->value[prop[i]];
+		told->slot->tts_isnull[i] = item->isnull[prop[i]];
+	}
+	ExecStoreVirtualTuple(told->slot);
+	tuplestore_puttupleslot(told->rows, told->slot);
+}
+
+/* Ask which of the rows' comments or likes are there. */
+static Tuplestorestate *
+ask_nodes(const Import *import, ItemType type)
+{
+	Told		told = {
+		.type = type, .rows = tuplestore_begin_heap(false, false, work_mem),
+		.slot = MakeSingleTupleTableSlot(node_row_desc(type), &TTSOpsVirtual)
+	};
+	const NodeCall call = {
+		.name = type == ITEM_COMMENT ? "import_comments" : "import_likes",
+		.type = type, .rows = ROWS_A_CALL, .take = keep_item, .arg = &told
+	};
+
+	ship_query(import, &call, import_child_keys_sql[type]);
+	ExecDropSingleTupleTableSlot(told.slot);
+	return told.rows;
+}
+
+/* ------------------------------------------------------------------------
+ * Looking up
+ * ------------------------------------------------------------------------ */
+
+/* Go to the next item that nodes have told of. */
+static void
+go_along(NodeLookup *lookup)
+{
+	int			n;
+	const Property *prop = item_properties(lookup->type, &n);
+
+	lookup->more = tuplestore_gettupleslot(lookup->rows, true, false, lookup->slot);
+	if (lookup->more)
+		row_item(lookup->slot, prop, n, &lookup->next);
+}
+
+/* Which of two keys comes first, in the order of rows? */
+static int
+compare_keys(const pg_uuid_t *post_a, const pg_uuid_t *other_a,
+			 const pg_uuid_t *post_b, const pg_uuid_t *other_b)
+{
+	int			posts = memcmp(post_a, post_b, UUID_LEN);
+	int			shard_a;
+	int			shard_b;
+
+	if (posts == 0)
+		return memcmp(other_a, other_b, UUID_LEN);
+	shard_a = partition_taking(CONTAINER_POSTS, ITEM_POST, post_a);
+	shard_b = partition_taking(CONTAINER_POSTS, ITEM_POST, post_b);
+	return shard_a != shard_b ? shard_a - shard_b : posts;
+}
+
+static bool
+node_lookup_find(ItemLookup *self, const pg_uuid_t *post_id, const pg_uuid_t *other,
+				 BlogItem *item)
+{
+	NodeLookup *lookup = (NodeLookup *) self;
+	Property	prop = lookup->type == ITEM_LIKE ? PROP_USER_ID : PROP_ID;
+	int			order = 1;
+
+	while (lookup->more &&
+		   (order = compare_keys(item_uuid(&lookup->next, PROP_POST_ID),
+								 item_uuid(&lookup->next, prop),
+								 post_id, other)) < 0)
+		go_along(lookup);
+	if (!lookup->more || order != 0)
+		return false;
+	*item = lookup->next;
+	return true;
+}
+
+static void
+node_lookup_end(ItemLookup *self)
+{
+	NodeLookup *lookup = (NodeLookup *) self;
+
+	ExecDropSingleTupleTableSlot(lookup->slot);
+	tuplestore_end(lookup->rows);
+	pfree(lookup);
+}
+
+/*
+ * Ask nodes which comments or likes of the rows they have, and begin to look these up. All calls
+ * are in the same memory context. Errors: those of ship_query().
+ */
+ItemLookup *
+node_lookup_begin(const Import *import, ItemType type)
+{
+	NodeLookup *lookup = palloc0(sizeof(NodeLookup));
+
+	lookup->pub.find = node_lookup_find;
+	lookup->pub.end = node_lookup_end;
+	lookup->type = type;
+	lookup->rows = ask_nodes(import, type);
+	lookup->slot = MakeSingleTupleTableSlot(node_row_desc(type), &TTSOpsMinimalTuple);
+	go_along(lookup);
+	return &lookup->pub;
+}

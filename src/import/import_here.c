@@ -1,0 +1,275 @@
+/*
+ * import_here.c
+ *		Bulk import into the tables of this machine.
+ *
+ * Statements read the containers' tables as they are, and new items are written into the leaves
+ * by the pageful.
+ *
+ * Runs in backends, between SPI_connect() and SPI_finish().
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "import/import.h"
+#include "model/post_counts/post_counts.h"
+#include "storage/blog_item.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/tuplestore.h"
+
+/* There is nothing of this target's own to begin, to learn or to end. */
+static void
+begin_here(Import *import)
+{
+}
+
+static void
+learn_here(const Import *import, ImportLearn what)
+{
+}
+
+static void
+end_here(const Import *import)
+{
+}
+
+/* ------------------------------------------------------------------------
+ * Locking
+ * ------------------------------------------------------------------------ */
+
+/*
+ * Raise 55000 unless a container has a leaf for each item of a type, such as blogstore made
+ * it: of what is in one that is away it would be said that it is unknown, or new.
+ */
+static void
+need_leaves(Container container, ItemType type)
+{
+	for (int p = partition_first(container, type); p != NO_PARTITION;
+		 p = partition_after(container, type, p))
+		item_writer_close(item_writer_open_partition(container, type, p));
+}
+
+/* Whatever is to be looked up has to be there. Errors: 55000. */
+static void
+need_all_leaves(const Import *import)
+{
+	need_leaves(CONTAINER_USERS, ITEM_USER);
+	for (ItemType t = ITEM_POST; t <= ITEM_LIKE; t++)
+		if (import->tally[t].read > 0)
+		{
+			need_leaves(CONTAINER_POSTS, ITEM_POST);
+			need_leaves(CONTAINER_POSTS, t);
+			need_leaves(CONTAINER_POSTS, ITEM_DELTA);
+		}
+}
+
+/*
+ * Lock the leaves of posts, all of which have to be there, before names of users are read.
+ * Errors: 55000.
+ */
+static void
+lock_here(Import *import)
+{
+	(void) import_run(import, import_lock_tables_sql);
+	need_all_leaves(import);
+	container_require_served(CONTAINER_USERS, true);
+	container_require_served(CONTAINER_POSTS, true);
+}
+
+static void
+keep_posts_here(const Import *import, int64 posts)
+{
+	if (import_run_number(import, import_lock_posts_sql) != posts)
+		import_outdated(import, "a post was deleted");
+}
+
+/* ------------------------------------------------------------------------
+ * Looking up
+ * ------------------------------------------------------------------------ */
+
+static ItemLookup *
+lookup_here(const Import *import, ItemType type)
+{
+	return leaf_lookup_begin(type);
+}
+
+/* ------------------------------------------------------------------------
+ * Writing
+ * ------------------------------------------------------------------------ */
+
+/* The posts that are written, each of which gets a counter once all are. */
+typedef struct PostCounters
+{
+	Tuplestorestate *posts;		/* their ids */
+	TupleTableSlot *post;		/* a row of that */
+} PostCounters;
+
+/* Note that a post is written, which gets a counter once all are. */
+static void
+note_post(PostCounters *counters, const BlogItem *post)
+{
+	TupleTableSlot *slot = counters->post;
+
+	ExecClearTuple(slot);
+	slot->tts_values[0] = post->value[PROP_POST_ID];
+	slot->tts_isnull[0] = false;
+	ExecStoreVirtualTuple(slot);
+	tuplestore_puttupleslot(counters->posts, slot);
+}
+
+static void
+counters_begin(PostCounters *counters)
+{
+	TupleDesc	desc = CreateTemplateTupleDesc(1);
+
+	TupleDescInitEntry(desc, 1, "post_id", UUIDOID, -1, 0);
+	counters->posts = tuplestore_begin_heap(false, false, work_mem);
+	counters->post = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+}
+
+/* Find the next post that was written; false: there are no more. */
+static bool
+next_counted(PostCounters *counters, pg_uuid_t *post_id)
+{
+	bool		isnull;
+
+	if (!tuplestore_gettupleslot(counters->posts, true, false, counters->post))
+		return false;
+	*post_id = *DatumGetUUIDP(slot_getattr(counters->post, 1, &isnull));
+	return true;
+}
+
+/*
+ * Delete what older posts of the ids have left behind: an owner may have deleted these
+ * by hand. Posts come in the order of leaves, each of which is opened once.
+ */
+static void
+clear_counters(PostCounters *counters)
+{
+	ItemScan   *scan = NULL;
+	pg_uuid_t	post_id;
+	BlogItem	delta;
+
+	while (next_counted(counters, &post_id))
+	{
+		Datum		key = UUIDPGetDatum(&post_id);
+
+		item_scan_look(&scan, &(ItemQuery) {
+			.container = CONTAINER_POSTS, .type = ITEM_DELTA,
+			.partition_key = &post_id, .path = PATH_KEY, .key = &key,
+			.nkeys = 1, .identity = true
+		});
+		if (item_scan_next(scan, &delta))
+			post_counter_clear(&post_id);
+	}
+	if (scan != NULL)
+		item_scan_end(scan);
+	tuplestore_rescan(counters->posts);
+}
+
+/* Write the counters of the posts that were written. */
+static void
+write_counters(PostCounters *counters)
+{
+	BulkInsert *bulk;
+	pg_uuid_t	post_id;
+	BlogItem	counter;
+
+	clear_counters(counters);
+	bulk = bulk_insert_begin(CONTAINER_POSTS, ITEM_DELTA);
+	while (next_counted(counters, &post_id))
+	{
+		counter_init(&counter, &post_id);
+		bulk_insert_item(bulk, &counter);
+	}
+	bulk_insert_end(bulk);
+	ExecDropSingleTupleTableSlot(counters->post);
+	tuplestore_end(counters->posts);
+}
+
+/* Write the counters of posts that are written, in the order of leaves. */
+void
+import_write_counters(const pg_uuid_t *post_id, int n)
+{
+	PostCounters counters;
+
+	counters_begin(&counters);
+	for (int i = 0; i < n; i++)
+	{
+		BlogItem	post;
+
+		item_init(&post, ITEM_POST);
+		item_set(&post, PROP_POST_ID, UUIDPGetDatum(&post_id[i]));
+		note_post(&counters, &post);
+	}
+	write_counters(&counters);
+}
+
+/* Writes new items of a type. */
+typedef struct ItemsHere
+{
+	ItemType	type;
+	BulkInsert *bulk;
+	PostCounters counters;		/* of posts */
+} ItemsHere;
+
+static void
+write_item(void *arg, const BlogItem *item)
+{
+	ItemsHere  *items = arg;
+
+	bulk_insert_item(items->bulk, item);
+	if (items->type == ITEM_POST)
+		note_post(&items->counters, item);
+}
+
+static int64
+write_items(const Import *import, void *arg)
+{
+	ItemsHere  *items = arg;
+	int64		n = import_new_items(import, items->type, write_item, items);
+
+	bulk_insert_end(items->bulk);
+	return n;
+}
+
+static void
+write_here(const Import *import, ItemType type, int64 rows)
+{
+	ItemsHere	items = {.type = type};
+
+	items.bulk = bulk_insert_begin(type == ITEM_USER ? CONTAINER_USERS :
+								   CONTAINER_POSTS, type);
+	if (type == ITEM_POST)
+		counters_begin(&items.counters);
+	import_write_rows(import, write_items, &items, rows);
+	if (type == ITEM_POST)
+		write_counters(&items.counters);
+}
+
+/* The index of a primary key has a name that ends so. */
+static bool
+key_is_taken_here(const ErrorData *error)
+{
+	const char *name = error->constraint_name;
+	const char *end = "_pkey";
+	size_t		length = name ? strlen(name) : 0;
+
+	return error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION && length >= strlen(end) &&
+		strcmp(name + length - strlen(end), end) == 0;
+}
+
+const ImportTarget import_here = {
+	.begin = begin_here,
+	.lock = lock_here,
+	.learn = learn_here,
+	.lookup = lookup_here,
+	.keep_posts = keep_posts_here,
+	.write = write_here,
+	.edit = import_edit_here,
+	.key_is_taken = key_is_taken_here,
+	.end = end_here
+};
