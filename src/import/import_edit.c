@@ -358,7 +358,7 @@ import_edit_here(Import *import, ItemType type)
 	return receiver.edited;
 }
 
-/* Edit a post or comment, for an import on another node; returns whether that changes it. */
+/* Edit one post or comment, as import_edit_here() edits all; returns whether that changes it. */
 bool
 import_edit_one(const Import *import, ItemType type, const BlogItem *wanted)
 {

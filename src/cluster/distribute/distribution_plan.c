@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "cluster/distribute/distribute.h"
+#include "cluster/user_items/reference_users.h"
 
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"

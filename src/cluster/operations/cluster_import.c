@@ -1,6 +1,6 @@
 /*
  * cluster_import.c
- *		Bulk import on a cluster: what the node does on which it is called.
+ *		The target of a bulk import on a cluster: what the node does on which it is called.
  *
  * Sources are read, and rows checked, here as on one machine, by the same statements. What
  * lies on other nodes is asked for before, and sent there after:
@@ -32,18 +32,10 @@
 #include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
 
-#include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
-#include "funcapi.h"
-#include "miscadmin.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/datum.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/typcache.h"
 
 /* ------------------------------------------------------------------------
  * Beginning

@@ -17,6 +17,7 @@
 #include "base/settings.h"
 #include "cluster/operations/operations.h"
 #include "cluster/remote/remote.h"
+#include "cluster/user_items/reference_users.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
 

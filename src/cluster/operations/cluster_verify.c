@@ -22,6 +22,7 @@
 #include "base/settings.h"
 #include "cluster/citus/citus.h"
 #include "cluster/operations/operations.h"
+#include "cluster/user_items/reference_users.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
 

@@ -7,9 +7,13 @@
 
 #include "storage/blog_item.h"
 #include "storage/layout/cluster_calls.h"
+#include "storage/layout/layout.h"
 
 #include "nodes/pg_list.h"
 #include "utils/uuid.h"
+
+/* The table, in SQL. */
+#define EVERYONE_SQL BLOGSTORE_SCHEMA "." EVERYONE_TABLE
 
 extern bool reference_user_insert(const BlogItem *user, bool own_id);
 extern bool reference_user_lock(const pg_uuid_t *user_id, UserChange change,

@@ -41,12 +41,11 @@ layout_is_spread(void)
 }
 
 /*
- * The tables by which SQL names items. On one machine users and copies of posts lie in one
- * table, where their type tells them apart. On a cluster users have a table of their own,
- * EVERYONE_SQL, all of which is on every node.
+ * The tables by which SQL names items. Users and copies of posts lie in one table, where their
+ * type tells them apart. On a cluster users have a table of their own, EVERYONE_TABLE, all of
+ * which is on every node.
  */
 #define EVERYONE_TABLE "user_items"
-#define EVERYONE_SQL BLOGSTORE_SCHEMA "." EVERYONE_TABLE
 #define USERS_SQL BLOGSTORE_SCHEMA ".users"
 #define COPIES_SQL BLOGSTORE_SCHEMA ".users"
 #define POSTS_SQL BLOGSTORE_SCHEMA ".posts"
