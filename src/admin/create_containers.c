@@ -226,7 +226,7 @@ create_join_parts(const Creation *creation)
 			if (!creation->table[t] && t != BOOK_VIEW_STATE &&
 				OidIsValid(bookkeeping_lookup(t)))
 				(void) create_run_sql(psprintf("DELETE FROM " BLOGSTORE_SCHEMA ".%s",
-										bookkeeping_name(t)));
+											   bookkeeping_name(t)));
 		if (!creation->table[BOOK_VIEW_STATE])
 			(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET enabled = true, ready = false");
 	}
@@ -237,11 +237,11 @@ create_join_parts(const Creation *creation)
 			(void) create_run_sql("DELETE FROM " USERNAMES_SQL);
 		if (creation->table[BOOK_USERNAMES])
 			(void) create_run_sql("INSERT INTO " USERNAMES_SQL " (username_key, user_id)"
-						   " SELECT lower(u.username), u.user_id"
-						   " FROM " USERS_SQL " AS u WHERE u.type = 'user'"
-						   " AND u.username IS NOT NULL"
-						   " ORDER BY u.creation_date, u.user_id"
-						   " ON CONFLICT DO NOTHING");
+								  " SELECT lower(u.username), u.user_id"
+								  " FROM " USERS_SQL " AS u WHERE u.type = 'user'"
+								  " AND u.username IS NOT NULL"
+								  " ORDER BY u.creation_date, u.user_id"
+								  " ON CONFLICT DO NOTHING");
 		/* a rename or deletion under way may have been lost with the rest */
 		(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET ready = false");
 		job_queue(JOB_REBUILD, NULL);
