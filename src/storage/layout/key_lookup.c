@@ -1,15 +1,18 @@
 /*
  * key_lookup.c
- *		Where the items of a key lie, found out by reading as little of the layout as
- *		that takes.
+ *		Where the items of a key are: the partition, and with it the leaf.
  *
- * A session that serves one request needs a leaf or two. Reading the whole layout
- * for them costs some fifty buffers a partition. So it goes by hints (shared_hints.c),
- * each of which is proven by what the catalogs say of the table itself
- * (partition_check.c): the leaf is the one for the type in a partition that takes the
- * hash of the key and is attached to the container's root, and all belong to the owner of
- * the root. What is proven is remembered and forgotten as if it had been read with the
- * rest. A hint that is missing, or a lie, has the whole layout read, which leaves new
+ * layout_place() is the one function that finds the place of a key. The partition follows from
+ * the hash of the key, and the layout, which layout_get() reads from the catalogs and keeps, tells
+ * the partition's leaves.
+ *
+ * All else in this file saves a new session from reading the whole layout, which costs some fifty
+ * buffers a partition, for the leaf or two that its first request needs. Hints in shared memory
+ * (shared_hints.c) say which tables to look at. Each hint is proven by what the catalogs say
+ * of the table (partition_check.c): the leaf is the one for the type in a partition that takes
+ * the hash of the key and is attached to the container's root, and all belong to the owner of
+ * the root. What is proven is added to a sparse layout, and forgotten as if it had been read
+ * with the rest. If a hint is missing or wrong, the whole layout is read, which leaves new
  * hints.
  *
  * Runs in any process.
@@ -21,7 +24,11 @@
 
 #include "utils/memutils.h"
 
-/* The partition that holds a key, by a hint; UNPROVEN if that proves to be none. */
+/* ------------------------------------------------------------------------
+ * By hints
+ * ------------------------------------------------------------------------ */
+
+/* The partition that takes a key, by a hint; UNPROVEN if the hint is missing or wrong. */
 static int
 find_partition(CachedContainer *cc, const pg_uuid_t *key)
 {
@@ -41,7 +48,7 @@ find_partition(CachedContainer *cc, const pg_uuid_t *key)
 	return partitions_add(partitions, hash, table, modulus, remainder);
 }
 
-/* Find a partition's leaf by a hint; false if that proves to be none. */
+/* Find a partition's leaf by a hint; false if the hint is missing or wrong. */
 static bool
 find_leaf(CachedContainer *cc, ItemType type, int partition)
 {
@@ -81,9 +88,32 @@ find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * The partition that a key's items of a type lie in, or where there is no key, the
- * one with a number; NO_PARTITION: there is none. *cc becomes what is known of the
- * container, which tells of that partition, and of the leaf there if it has one.
+ * The same for a container whose layout is sparse, as long as it is: an invalidation while the
+ * hint is proven has the container looked up again.
+ */
+static int
+place_by_hints(CachedContainer **cc, Container container, ItemType type,
+			   const pg_uuid_t *key)
+{
+	for (int tries = 0; (*cc)->partitions.sparse && tries < 10; tries++)
+	{
+		int			found = find_place(*cc, type, key);
+
+		if (found != UNPROVEN || (*cc)->valid)
+			return found;
+		*cc = layout_root(container);
+	}
+	return UNPROVEN;
+}
+
+/* ------------------------------------------------------------------------
+ * By the whole layout
+ * ------------------------------------------------------------------------ */
+
+/*
+ * The partition that has a key's items of a type, or where there is no key, the one with a
+ * number; NO_PARTITION: there is none. *cc becomes what is known of the container, which tells
+ * of that partition, and of the leaf there if it has one.
  *
  * Errors: 55000.
  */
@@ -92,21 +122,17 @@ layout_place(CachedContainer **cc, Container container, ItemType type,
 			 const pg_uuid_t *key, int partition)
 {
 	*cc = layout_root(container);
-	for (int tries = 0; (*cc)->partitions.sparse && tries < 10; tries++)
+	if ((*cc)->partitions.sparse)
 	{
-		int			found = UNPROVEN;
+		/* numbers are those of the whole layout, but for the feed's only one */
+		bool		findable = key != NULL || container_key(container) == PROP_TYPE;
+		int			found = findable ?
+			place_by_hints(cc, container, type, key) : UNPROVEN;
 
-		/* numbers are those of the whole, but for the feed's only one */
-		if (key != NULL || container_key(container) == PROP_TYPE)
-			found = find_place(*cc, type, key);
 		if (found != UNPROVEN)
 			return found;
-		if ((*cc)->valid)
-			break;
-		*cc = layout_root(container);	/* it has changed meanwhile */
-	}
-	if ((*cc)->partitions.sparse)
 		*cc = layout_get(container);
+	}
 	return key != NULL ? partitions_of_key(&(*cc)->partitions, type, key) :
 		partition;
 }
