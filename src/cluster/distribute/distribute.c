@@ -73,7 +73,7 @@ static void
 require_one_machine(void)
 {
 	container_require();
-	if (layout_is_spread())
+	if (cluster_calls() != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the containers are spread over the cluster already"),

@@ -115,7 +115,7 @@ static Datum
 get_cluster_status(PG_FUNCTION_ARGS)
 {
 	const char *function = function_of(text_to_cstring(PG_GETARG_TEXT_PP(0)));
-	bool		spread = container_exists() && layout_is_spread();
+	bool		spread = container_exists() && cluster_calls() != NULL;
 	int			nest = NewGUCNestLevel();
 	OwnerScope	scope;
 

@@ -40,7 +40,7 @@ remote_settle(bool write)
 	if (!has_citus)
 		has_citus = GetConfigOption("citus.shard_count", true, false) != NULL;
 	cluster_may_come = has_citus;
-	if (has_citus && !layout_is_spread() && container_any_exists())
+	if (has_citus && cluster_calls() == NULL && container_any_exists())
 		container_lock(CONTAINER_POSTS, write && !RecoveryInProgress());
 }
 
