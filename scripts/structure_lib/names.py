@@ -1,10 +1,10 @@
-"""Two files of one name, and a word that belongs to one area alone."""
+"""Two files of one name, and words that belong to one area alone."""
 import os
 import re
 
 from .tree import KNOWN
 
-WORD, ITS_AREA = re.compile(r"citus", re.IGNORECASE), "cluster/"
+WORD, ITS_AREA = re.compile(r"citus|shard", re.IGNORECASE), "cluster/"
 
 
 def check_files(tree):
@@ -21,8 +21,8 @@ def check_files(tree):
 
 
 def check_word(tree):
-    """The core does not name Citus, neither in code nor in comments; as many lines as KNOWN says
-    still do"""
+    """The core does not name Citus or its shards, neither in code nor in comments; as many lines as
+    KNOWN says still do"""
     counted = {}
     for source in tree.c_sources():
         if source.path.startswith("src/" + ITS_AREA):
@@ -31,11 +31,11 @@ def check_word(tree):
         counted[source.path] = len(lines)
         if ("word", source.path, ITS_AREA) not in tree.known:
             for number in lines:
-                yield f"{source.path}:{number}: Citus: is named outside of src/{ITS_AREA}"
+                yield f"{source.path}:{number}: Citus or a shard: is named outside of src/{ITS_AREA}"
     for (verb, path, area), (line, number) in tree.known.items():
         there = counted.get(path, 0)
         if verb == "word" and there != number:
-            yield f"{KNOWN}:{line}: {path}: {number} lines are known to name Citus, there are {there}"
+            yield f"{KNOWN}:{line}: {path}: {number} lines are known to name Citus or shards, there are {there}"
 
 
 def check(tree):
