@@ -118,7 +118,7 @@ refuse_names(void)
 	static const char *const names[] = {
 		"posts" NEW_SUFFIX, "users" NEW_SUFFIX, "usernames" NEW_SUFFIX,
 		"posts" OLD_SUFFIX, "users" OLD_SUFFIX, "usernames" OLD_SUFFIX,
-		EVERYONE_TABLE, "posts_post", "posts_comment", "posts_like", "posts_delta",
+		USER_ITEMS_TABLE, "posts_post", "posts_comment", "posts_like", "posts_delta",
 		"users_post"
 	};
 

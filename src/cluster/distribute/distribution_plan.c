@@ -151,7 +151,7 @@ spread_carry_columns(void)
 			 " CASE WHEN a.attnotnull THEN ' NOT NULL' END)"
 			 " FROM (VALUES ('" POSTS_SQL "'::regclass, '" POSTS_SQL NEW_SUFFIX "'::regclass, '" POSTS_SQL NEW_SUFFIX "'::regclass),"
 			 " ('" USERS_SQL "', '" USERS_SQL NEW_SUFFIX "', '" USERS_SQL NEW_SUFFIX "'),"
-			 " ('" USERS_SQL "', '" EVERYONE_SQL "', '" USERS_SQL NEW_SUFFIX "')) AS v (old, new, made)"
+			 " ('" USERS_SQL "', '" USER_ITEMS_SQL "', '" USERS_SQL NEW_SUFFIX "')) AS v (old, new, made)"
 			 " JOIN pg_attribute AS a ON a.attrelid = v.old AND a.attnum > 0 AND NOT a.attisdropped"
 			 " LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum"
 			 " WHERE NOT EXISTS (SELECT FROM pg_attribute AS m WHERE m.attrelid = v.made AND m.attname = a.attname)"
@@ -165,7 +165,7 @@ spread_carry_columns(void)
 	"WITH leaf AS (SELECT c.oid, c.relname, r.root, (regexp_match(pg_get_expr(c.relpartbound, c.oid), '''(.*)'''))[1] AS type" \
 	" FROM (VALUES ('posts'), ('users')) AS r (root), pg_partition_tree(('" BLOGSTORE_SCHEMA ".' || r.root)::regclass) AS t" \
 	" JOIN pg_class AS c ON c.oid = t.relid WHERE t.isleaf AND c.relkind = 'r')," \
-	" old AS (SELECT *, CASE WHEN root = 'users' AND type = 'user' THEN '" EVERYONE_TABLE "' ELSE root || '_' || type END AS target FROM leaf)," \
+	" old AS (SELECT *, CASE WHEN root = 'users' AND type = 'user' THEN '" USER_ITEMS_TABLE "' ELSE root || '_' || type END AS target FROM leaf)," \
 	" made AS (SELECT i.indrelid, substring(pg_get_indexdef(i.indexrelid) FROM ' USING .*$') AS def FROM pg_index AS i)," \
 	" o AS (SELECT DISTINCT ON (old.target, x.def) old.target, x.def, i.indisunique, i.indkey, i.indnkeyatts, i.indexrelid, old.oid AS leaf, old.root," \
 	"  CASE WHEN starts_with(n.relname, old.relname) THEN old.target || substr(n.relname, length(old.relname) + 1)" \
@@ -182,7 +182,7 @@ void
 spread_carry_indexes(void)
 {
 	refuse_any(INDEXES "SELECT format('unique index %s without the partition key', o.indexrelid::regclass) FROM o"
-			   " WHERE o.indisunique AND o.target <> '" EVERYONE_TABLE "' AND NOT EXISTS (SELECT FROM pg_attribute AS a"
+			   " WHERE o.indisunique AND o.target <> '" USER_ITEMS_TABLE "' AND NOT EXISTS (SELECT FROM pg_attribute AS a"
 			   " WHERE a.attrelid = o.leaf AND a.attname = CASE o.root WHEN 'posts' THEN 'post_id' ELSE 'user_id' END"
 			   " AND a.attnum = ANY ((o.indkey::int2[])[0:o.indnkeyatts - 1]))");
 	run_each(INDEXES "SELECT format('CREATE %sINDEX %I ON " BLOGSTORE_SCHEMA ".%I%s',"
@@ -197,7 +197,7 @@ spread_carry_rights(void)
 			 " CASE x.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(x.grantee)) END,"
 			 " CASE WHEN x.is_grantable THEN ' WITH GRANT OPTION' END)"
 			 " FROM (VALUES ('" POSTS_SQL "'::regclass, '" POSTS_SQL NEW_SUFFIX "'::regclass),"
-			 " ('" USERS_SQL "', '" USERS_SQL NEW_SUFFIX "'), ('" USERS_SQL "', '" EVERYONE_SQL "'),"
+			 " ('" USERS_SQL "', '" USERS_SQL NEW_SUFFIX "'), ('" USERS_SQL "', '" USER_ITEMS_SQL "'),"
 			 " ('" USERNAMES_SQL "', '" USERNAMES_SQL NEW_SUFFIX "')) AS v (old, new)"
 			 " JOIN pg_class AS c ON c.oid = v.old, aclexplode(c.relacl) AS x"
 			 " WHERE x.grantee <> c.relowner");
@@ -270,7 +270,7 @@ void
 spread_plan_sources(Spread *spread)
 {
 	check_sources(spread);
-	add_leaves(spread, CONTAINER_USERS, ITEM_USER, EVERYONE_SQL, "user_id", NULL);
+	add_leaves(spread, CONTAINER_USERS, ITEM_USER, USER_ITEMS_SQL, "user_id", NULL);
 	add_source(spread, bookkeeping_lookup(BOOK_USERNAMES),
 			   USERNAMES_SQL NEW_SUFFIX, "username_key", NULL, TEXTOID);
 	add_leaves(spread, CONTAINER_POSTS, ITEM_POST, POSTS_SQL "_post", "post_id", NULL);

@@ -26,7 +26,7 @@
 	"(SELECT * FROM " POSTS_SQL " WHERE type = '" type "')"
 
 #define JOIN_AUTHOR \
-	" JOIN (SELECT user_id, username FROM " EVERYONE_SQL ") AS a ON a.user_id = "
+	" JOIN (SELECT user_id, username FROM " USER_ITEMS_SQL ") AS a ON a.user_id = "
 
 #define HANGS_ON(type) \
 	" FROM " ITEMS(type) " AS i" JOIN_AUTHOR "i.user_id" \
@@ -61,7 +61,7 @@ HANGS_ON("like") ") AS item";
 static const char users_sql[] =
 "SELECT " USER_DOCUMENT_SQL
 " FROM (SELECT user_id, username, creation_date, properties FROM "
-EVERYONE_SQL ") AS a";
+USER_ITEMS_SQL ") AS a";
 
 /* Run a statement, with an array of ids in it, its rows for a receiver. */
 static void

@@ -65,7 +65,7 @@ nodes_begin(Import *import)
 {
 	(void) container_hold_all(CONTAINER_POSTS);
 	cluster_writes_here();
-	import->reads[READ_USERS] = own_shard(EVERYONE_TABLE);
+	import->reads[READ_USERS] = own_shard(USER_ITEMS_TABLE);
 	import->reads[READ_USERNAMES] = own_shard("usernames");
 	import->reads[READ_POSTS] = psprintf("pg_temp.%sknown_post", import->prefix);
 	import->reads[READ_DELETING] = psprintf("pg_temp.%sdeleting", import->prefix);
@@ -256,7 +256,7 @@ nodes_write(const Import *import, ItemType type, int64 rows)
 			appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
 							 property_column(prop[i]));
 	sql = psprintf("INSERT INTO %s (%s) SELECT %s FROM @new_%s",
-				   type == ITEM_USER ? EVERYONE_SQL : POSTS_SQL,
+				   type == ITEM_USER ? USER_ITEMS_SQL : POSTS_SQL,
 				   columns.data, columns.data, item_type_name(type));
 	import_run_write(import, sql, rows);
 	if (type == ITEM_POST)

@@ -257,7 +257,7 @@ mend_copies(int group, const Finding *findings, uint64 n)
  * ------------------------------------------------------------------------ */
 
 static KeptPlan username_plan = {
-	ON_POSTS, MEND_USERNAME_SQL(EVERYONE_SQL), ITEM_ARGUMENTS, NULL
+	ON_POSTS, MEND_USERNAME_SQL(USER_ITEMS_SQL), ITEM_ARGUMENTS, NULL
 };
 
 /* Mend what statements here do; returns whether it was, or is a copy's, which is later. */

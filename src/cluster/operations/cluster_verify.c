@@ -107,7 +107,7 @@ read_feeds(void)
 void
 cluster_verify_source(VerifySource *source)
 {
-	source->users = EVERYONE_SQL;
+	source->users = USER_ITEMS_SQL;
 	source->tally = tally_sql;
 	source->feed = feeds_sql;
 	source->nodes = nodes_sql;

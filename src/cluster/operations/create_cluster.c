@@ -115,7 +115,7 @@ cluster_make_tables(const Creation *creation, const char *suffix)
 		(void) create_run_sql(psprintf(create_cluster_sql.sql[i], suffix));
 	create_give_away(creation, table_lookup(psprintf("posts%s", suffix)));
 	create_give_away(creation, table_lookup(psprintf("users%s", suffix)));
-	create_give_away(creation, table_lookup(EVERYONE_TABLE));
+	create_give_away(creation, table_lookup(USER_ITEMS_TABLE));
 }
 
 /* Spread them, and the registry. */

@@ -56,17 +56,17 @@ static const char *const tables_sql[] = {
 	"PRIMARY KEY (user_id, creation_date, id)) FOR VALUES IN ('post') "
 	"WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.1)",
 
-	"CREATE TABLE " EVERYONE_SQL " ("
+	"CREATE TABLE " USER_ITEMS_SQL " ("
 	"id uuid NOT NULL, type text NOT NULL DEFAULT 'user', user_id uuid PRIMARY KEY, "
 	"username text NOT NULL, creation_date timestamptz NOT NULL, "
 	"modification_date timestamptz, properties jsonb) WITH (fillfactor = 90)",
-	"ALTER TABLE " EVERYONE_SQL " REPLICA IDENTITY FULL",
+	"ALTER TABLE " USER_ITEMS_SQL " REPLICA IDENTITY FULL",
 
 	"COMMENT ON TABLE " POSTS_SQL "%1$s IS "
 	"'Container: post, comment and like items, together by post, and deltas of posts'' counts. Written by blogstore only.'",
 	"COMMENT ON TABLE " USERS_SQL "%1$s IS "
 	"'Container: the short form of each user''s posts (view), at the user''s home. Written by blogstore only.'",
-	"COMMENT ON TABLE " EVERYONE_SQL " IS "
+	"COMMENT ON TABLE " USER_ITEMS_SQL " IS "
 	"'Container: user items, on every node. Written by blogstore only.'"
 };
 
@@ -76,7 +76,7 @@ static const char *const spread_sql[] = {
 	"colocate_with => 'none', shard_count => %2$d)",
 	"SELECT pg_catalog.create_distributed_table('" USERS_SQL "%1$s', 'user_id', "
 	"colocate_with => '" POSTS_SQL "%1$s')",
-	"SELECT pg_catalog.create_reference_table('" EVERYONE_SQL "')",
+	"SELECT pg_catalog.create_reference_table('" USER_ITEMS_SQL "')",
 	"SELECT pg_catalog.create_reference_table('" USERNAMES_SQL "%1$s')",
 	"SELECT pg_catalog.create_distributed_function(p.oid::regprocedure, 'key', "
 	"colocate_with => '" POSTS_SQL "%1$s', force_delegation => true) "

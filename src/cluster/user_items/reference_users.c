@@ -31,13 +31,13 @@ SQL_FUNCTION(begin_user_deletion);
 SQL_FUNCTION(revive_user);
 SQL_FUNCTION(deleting_users);
 
-#define N_EVERYONE_ARGS 4
+#define N_USER_ARGS 4
 
 /* Errors: 55000 unless the table is the one that Citus has on all nodes, and the owner's. */
 static void
-need_everyone(void)
+need_table(void)
 {
-	Oid			table = table_lookup(EVERYONE_TABLE);
+	Oid			table = table_lookup(USER_ITEMS_TABLE);
 	ShardMap	map;
 
 	if (OidIsValid(table))
@@ -50,7 +50,7 @@ need_everyone(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("\"%s\" is not the table of users that create_containers() has made on this cluster",
-					EVERYONE_SQL),
+					USER_ITEMS_SQL),
 			 errhint("Restore it as a reference table of the containers' owner, with a row for each user.")));
 }
 
@@ -61,12 +61,12 @@ need_everyone(void)
 static uint64
 run(const char *sql, int nargs, const BlogItem *user)
 {
-	Oid			types[N_EVERYONE_ARGS] = {UUIDOID, TEXTOID, TIMESTAMPTZOID, JSONBOID};
-	const Property props[N_EVERYONE_ARGS] = {
+	Oid			types[N_USER_ARGS] = {UUIDOID, TEXTOID, TIMESTAMPTZOID, JSONBOID};
+	const Property props[N_USER_ARGS] = {
 		PROP_USER_ID, PROP_USERNAME, PROP_CREATION_DATE, PROP_PROPERTIES
 	};
-	Datum		value[N_EVERYONE_ARGS];
-	char		nulls[N_EVERYONE_ARGS];
+	Datum		value[N_USER_ARGS];
+	char		nulls[N_USER_ARGS];
 	Guard	   *guard;
 	int			rc;
 
@@ -75,8 +75,8 @@ run(const char *sql, int nargs, const BlogItem *user)
 		value[i] = user->value[props[i]];
 		nulls[i] = user->isnull[props[i]] ? 'n' : ' ';
 	}
-	need_everyone();
-	table_require_served(table_lookup(EVERYONE_TABLE), true);
+	need_table();
+	table_require_served(table_lookup(USER_ITEMS_TABLE), true);
 	guard = guard_enter();
 	rc = SPI_execute_with_args(sql, nargs, types, value, nulls, false, 0);
 	if (rc < 0)
@@ -121,7 +121,7 @@ reference_user_insert(const BlogItem *user, bool own_id)
 	bool		inserted;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	inserted = run_alone("INSERT INTO " EVERYONE_SQL
+	inserted = run_alone("INSERT INTO " USER_ITEMS_SQL
 						 " (id, type, user_id, username, creation_date, properties)"
 						 " VALUES ($1, 'user', $1, $2, $3, $4)"
 						 " ON CONFLICT (user_id) DO NOTHING", 4, user) > 0;
@@ -176,9 +176,9 @@ reference_user_lock(const pg_uuid_t *user_id, UserChange change, BlogItem *user)
 	SPI_connect();
 	found = run(change == USER_DELETION ?
 				"SELECT user_id, username, creation_date, properties FROM "
-				EVERYONE_SQL " WHERE user_id = $1 FOR UPDATE" :
+				USER_ITEMS_SQL " WHERE user_id = $1 FOR UPDATE" :
 				"SELECT user_id, username, creation_date, properties FROM "
-				EVERYONE_SQL " WHERE user_id = $1 FOR NO KEY UPDATE",
+				USER_ITEMS_SQL " WHERE user_id = $1 FOR NO KEY UPDATE",
 				1, &wanted) > 0;
 	if (found)
 	{
@@ -197,7 +197,7 @@ reference_user_lock(const pg_uuid_t *user_id, UserChange change, BlogItem *user)
 void
 reference_user_update(const BlogItem *user)
 {
-	(void) run_alone("UPDATE " EVERYONE_SQL
+	(void) run_alone("UPDATE " USER_ITEMS_SQL
 					 " SET username = $2, creation_date = $3, properties = $4"
 					 " WHERE user_id = $1", 4, user);
 }
@@ -211,7 +211,7 @@ reference_user_delete(const BlogItem *user)
 	call_all("begin_user_deletion", id);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	registry_release(user->value[PROP_USERNAME], id);
-	(void) run_alone("DELETE FROM " EVERYONE_SQL " WHERE user_id = $1", 1, user);
+	(void) run_alone("DELETE FROM " USER_ITEMS_SQL " WHERE user_id = $1", 1, user);
 	PopActiveSnapshot();
 }
 

@@ -13,7 +13,7 @@
 #include "utils/uuid.h"
 
 /* The table, in SQL. */
-#define EVERYONE_SQL BLOGSTORE_SCHEMA "." EVERYONE_TABLE
+#define USER_ITEMS_SQL BLOGSTORE_SCHEMA "." USER_ITEMS_TABLE
 
 extern bool reference_user_insert(const BlogItem *user, bool own_id);
 extern bool reference_user_lock(const pg_uuid_t *user_id, UserChange change,

@@ -16,7 +16,6 @@
 #include "storage/layout/cluster_calls.h"
 
 #include "access/attnum.h"
-#include "access/xact.h"
 #include "storage/lock.h"
 #include "utils/relcache.h"
 
@@ -32,20 +31,12 @@ layout_stamp(void)
 	return layout_loads() + layout_invalidations();
 }
 
-/* Are the containers spread over the nodes of a cluster? Asked by each request. */
-static inline bool
-layout_is_spread(void)
-{
-	Assert(IsTransactionState());
-	return cluster_calls() != NULL;
-}
-
 /*
  * The tables by which SQL names items. Users and copies of posts lie in one table, where their
- * type tells them apart. On a cluster users have a table of their own, EVERYONE_TABLE, all of
+ * type tells them apart. On a cluster users have a table of their own, USER_ITEMS_TABLE, all of
  * which is on every node.
  */
-#define EVERYONE_TABLE "user_items"
+#define USER_ITEMS_TABLE "user_items"
 #define USERS_SQL BLOGSTORE_SCHEMA ".users"
 #define COPIES_SQL BLOGSTORE_SCHEMA ".users"
 #define POSTS_SQL BLOGSTORE_SCHEMA ".posts"
@@ -67,7 +58,7 @@ extern void item_require_values(const BlogItem *item, ItemType type);
 extern Oid	table_lookup(const char *name);
 extern bool table_container(Oid table, Container *container);
 extern bool table_takes(Oid table, ItemType type);
-extern bool table_holds_everyone(const char *name);
+extern bool table_holds_user_items(const char *name);
 
 /* shared_hints.c: room in shared memory, for who sets that up */
 extern Size layout_hints_size(void);

@@ -180,10 +180,10 @@ load_partition(CachedContainer *cc, int partition, Oid table)
 
 /* On a cluster the users are in a table of their own, whose one partition each node has. */
 static void
-load_everyone(CachedContainer *cc)
+load_user_items(CachedContainer *cc)
 {
 	CachedLeaf *leaf = partitions_leaf(&cc->partitions, ITEM_USER, 0);
-	Oid			table = table_lookup(EVERYONE_TABLE);
+	Oid			table = table_lookup(USER_ITEMS_TABLE);
 	SpreadTable spread;
 
 	if (!OidIsValid(table))
@@ -213,7 +213,7 @@ load_layout(CachedContainer *cc, Container container, Relation root)
 		 p = partitions_next_table(partitions, p + 1))
 		load_partition(cc, p, partitions_table(partitions, p));
 	if (partitions->everywhere != 0)
-		load_everyone(cc);
+		load_user_items(cc);
 	if (without)
 		PopActiveSnapshot();
 }

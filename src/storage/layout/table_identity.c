@@ -69,9 +69,9 @@ table_container(Oid table, Container *container)
 
 /* Is a table, by its name, the one that holds the users on a node of a cluster? */
 bool
-table_holds_everyone(const char *name)
+table_holds_user_items(const char *name)
 {
-	return cluster_library->names_partition_of(name, EVERYONE_TABLE);
+	return cluster_library->names_partition_of(name, USER_ITEMS_TABLE);
 }
 
 /* Is a table a partition for items of a type, by its LIST bound? */

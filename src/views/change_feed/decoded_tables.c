@@ -103,7 +103,7 @@ find_role(Relation relation)
 		return ROLE_NONE;
 	if (relation->rd_rel->relispartition)
 		return partition_role(RelationGetRelid(relation));
-	if (table_holds_everyone(RelationGetRelationName(relation)))
+	if (table_holds_user_items(RelationGetRelationName(relation)))
 		return ROLE_SHARED_USERS;
 	return strcmp(RelationGetRelationName(relation),
 				  bookkeeping_name(BOOK_JOBS)) == 0 ? ROLE_JOBS : ROLE_NONE;
