@@ -1,7 +1,7 @@
 """Includes and calls that go up, in a circle, or into another folder's own header."""
 import re
 
-from .tree import DOCUMENT, KNOWN
+from .tree import DOCUMENT
 
 # What the server looks up in the library has its declaration where it is defined.
 DECLARATION = re.compile(r"extern\s+(?!PGDLLEXPORT\b)")
@@ -84,38 +84,14 @@ def goes_up(arrow):
     return lower and upper and lower.rank < upper.rank
 
 
-def is_known(tree, verb, arrow):
-    """Whether the arrow is one of those that KNOWN counts"""
-    return (
-        goes_up(arrow)
-        and (verb, arrow.source.path, arrow.target.folder.area) in tree.known
-    )
-
-
 def check_direction(tree):
     for verb, arrows in (("include", tree.includes), ("call", tree.calls)):
         for arrow in arrows:
-            if goes_up(arrow) and not is_known(tree, verb, arrow):
+            if goes_up(arrow):
                 yield (
                     f"{arrow.source.path}:{arrow.line}: {arrow.name}: {verb} goes up from "
                     f"{arrow.source.folder.name} to {arrow.target.folder.name} ({arrow.target.path})"
                 )
-
-
-def check_known(tree):
-    """As many arrows go up as KNOWN says, neither more nor fewer"""
-    for (verb, path, area), (line, number) in tree.known.items():
-        if verb == "word":
-            continue
-        there = sum(
-            arrow.source.path == path and goes_up(arrow) and arrow.target.folder.area == area
-            for arrow in (tree.includes if verb == "include" else tree.calls)
-        )
-        if there != number:
-            yield (
-                f"{KNOWN}:{line}: {path}: {number} of {verb} to {area} are known to go up, "
-                f"there are {there}"
-            )
 
 
 def check_headers(tree):
@@ -156,13 +132,10 @@ def check(tree):
 
     yield from check_table(tree)
     yield from check_direction(tree)
-    yield from check_known(tree)
     yield from check_headers(tree)
     yield from check_declarations(tree)
-    calls = [arrow for arrow in tree.calls if not is_known(tree, "call", arrow)]
-    includes = [arrow for arrow in tree.includes if not is_known(tree, "include", arrow)]
-    yield from in_circles("files", calls, path("source"), path("target"))
-    headers = [arrow for arrow in includes if arrow.source.path.endswith(".h")]
+    yield from in_circles("files", tree.calls, path("source"), path("target"))
+    headers = [arrow for arrow in tree.includes if arrow.source.path.endswith(".h")]
     yield from in_circles("headers", headers, path("source"), path("target"))
-    housed = [a for a in includes + calls if a.source.folder and a.target.folder]
+    housed = [a for a in tree.includes + tree.calls if a.source.folder and a.target.folder]
     yield from in_circles("folders", housed, folder("source"), folder("target"))

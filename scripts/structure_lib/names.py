@@ -2,9 +2,7 @@
 import os
 import re
 
-from .tree import KNOWN
-
-WORD, ITS_AREA = re.compile(r"citus|shard", re.IGNORECASE), "cluster/"
+WORD, ITS_AREA = re.compile(r"(citus|shard)", re.IGNORECASE), "cluster/"
 
 
 def check_files(tree):
@@ -20,24 +18,17 @@ def check_files(tree):
         first[name].append(source.path)
 
 
-def check_word(tree):
-    """The core does not name Citus or its shards, neither in code nor in comments; as many lines as
-    KNOWN says still do"""
-    counted = {}
+def check_words(tree):
+    """The core names neither Citus nor shards, in code or in comments"""
     for source in tree.c_sources():
         if source.path.startswith("src/" + ITS_AREA):
             continue
-        lines = [number for number, line in enumerate(source.lines, 1) if WORD.search(line)]
-        counted[source.path] = len(lines)
-        if ("word", source.path, ITS_AREA) not in tree.known:
-            for number in lines:
-                yield f"{source.path}:{number}: Citus or a shard: is named outside of src/{ITS_AREA}"
-    for (verb, path, area), (line, number) in tree.known.items():
-        there = counted.get(path, 0)
-        if verb == "word" and there != number:
-            yield f"{KNOWN}:{line}: {path}: {number} lines are known to name Citus or shards, there are {there}"
+        for number, line in enumerate(source.lines, 1):
+            named = WORD.search(line)
+            if named:
+                yield f"{source.path}:{number}: {named[0]}: is named outside of src/{ITS_AREA}"
 
 
 def check(tree):
     yield from check_files(tree)
-    yield from check_word(tree)
+    yield from check_words(tree)

@@ -8,7 +8,6 @@ from collections import namedtuple
 from .language import code_of, functions_of, language_of
 
 DOCUMENT = "docs/ARCHITECTURE.md"
-KNOWN = "scripts/structure_known"
 HEADING = re.compile(r"^\|\s*folder\s*\|\s*what it knows\s*\|\s*header\s*\|", re.IGNORECASE)
 SPAN = re.compile(r"`([^`]+)`")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
@@ -59,7 +58,6 @@ class Tree:
     def __init__(self, root):
         self.root = root
         self.folders = self.read_folders()
-        self.known = self.read_known()
         self.sources = {}
         self.stray = []
         for top in ("src", "bench", "scripts"):
@@ -123,22 +121,6 @@ class Tree:
         if inner in self.folders:
             return self.folders[inner]
         return self.folders.get(os.path.dirname(inner) + "/" if "/" in inner else "src/")
-
-    def read_known(self):
-        """How many includes or calls of a file are known to go up to an area, and how many of
-        its lines to say the area's word, by (include, call or word; path of the file; area),
-        each with the line that says so"""
-        known = {}
-        if not os.path.exists(os.path.join(self.root, KNOWN)):
-            return known
-        for number, line in enumerate(self.read(KNOWN), 1):
-            words = line.partition("#")[0].split()
-            if not words:
-                continue
-            if len(words) != 4 or words[0] not in ("include", "call", "word") or not words[3].isdigit():
-                raise TreeError(f"{KNOWN}:{number}: no include, call or word, file, area/ and number")
-            known[words[0], words[1], words[2]] = number, int(words[3])
-        return known
 
     # -- arrows ------------------------------------------------------------
 
