@@ -151,6 +151,26 @@ for my $damage (@damages)
 	is(join("\n", logged($node, $offset, qr/was terminated by signal|PANIC|TRAP|exited with exit code 1/)), '', "$name: no process has failed");
 }
 
+# ---- Between two looks a blocked worker sleeps, also after a reload
+
+$node->safe_psql(
+	'postgres', q{
+CREATE FUNCTION kit.worker_sleeps(times int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE slept int := 0;
+BEGIN
+	FOR i IN 1 .. times LOOP
+		PERFORM pg_sleep(0.1);
+		slept := slept + (SELECT count(*) FROM pg_stat_activity WHERE application_name = 'blogstore worker' AND wait_event = 'Extension');
+	END LOOP;
+	RETURN slept;
+END $$;
+CREATE INDEX odd ON blogstore.feed_post (title)});
+wait_until($node, 'postgres', "SELECT state = 'blocked' FROM blogstore.stat_worker");
+$node->reload;
+cmp_ok($node->safe_psql('postgres', 'SELECT kit.worker_sleeps(40)'), '>', 20, 'a blocked worker sleeps after a reload');
+$node->safe_psql('postgres', 'DROP INDEX blogstore.odd');
+check_store($node, 'postgres', 'after a reload');
+
 # ---- What delays the slot is named
 
 sub delayed

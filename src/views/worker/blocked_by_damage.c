@@ -232,9 +232,7 @@ wait_and_look(Worker *worker, const ErrorData **damage, long pause)
 	const ErrorData *found;
 	TimestampTz began;
 
-	(void) worker_sleep(worker, pause);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
+	worker_sleep_between_looks(worker, pause);
 	began = GetCurrentTimestamp();
 	if (!worker_needed())
 		worker_retire(worker);

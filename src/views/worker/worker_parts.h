@@ -93,7 +93,7 @@ extern void damage_look(Worker *worker);
 extern void worker_block(Worker *worker, const ErrorData *error);
 
 /* worker_pause.c: rests in which commits gather */
-extern bool worker_sleep(Worker *worker, long ms);
+extern void worker_sleep_between_looks(Worker *worker, long ms);
 extern bool worker_rest(Worker *worker, long nap);
 
 /* worker_position.c: how far the worker has come */

@@ -19,6 +19,7 @@
 
 #include "miscadmin.h"
 #include "postmaster/interrupt.h"
+#include "utils/guc.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
@@ -52,7 +53,7 @@ site_busy(Worker *worker)
  * Sleep for so many milliseconds at most; commits do not end that, who waits for the worker
  * does. Returns whether somebody has.
  */
-bool
+static bool
 worker_sleep(Worker *worker, long ms)
 {
 	WorkerEntry *entry = worker->entry;
@@ -68,6 +69,24 @@ worker_sleep(Worker *worker, long ms)
 						  ms, PG_WAIT_EXTENSION) & WL_LATCH_SET;
 	pg_atomic_exchange_u32(&entry->resting, 0);
 	return woken;
+}
+
+/*
+ * Sleep for so many milliseconds at most in a worker that does no turns, but looks now and then whether it
+ * can. What a turn would see to is seen to here, or would keep it from sleeping.
+ */
+void
+worker_sleep_between_looks(Worker *worker, long ms)
+{
+	pg_atomic_exchange_u32(&worker->entry->urgent, 0);
+	if (ConfigReloadPending)
+	{
+		ConfigReloadPending = false;
+		ProcessConfigFile(PGC_SIGHUP);
+	}
+	(void) worker_sleep(worker, ms);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
 }
 
 /*
