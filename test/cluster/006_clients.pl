@@ -161,9 +161,13 @@ SELECT count(*) FROM blogstore.create_like(kit.p($moved), kit.u(1));
 SELECT like_count FROM blogstore.get_post(kit.p($moved))"),
 	join("\n", 1, 1, 1, 2 * $USERS), 'a function that was replaced serves');
 
-# ---- a node that comes later: the owner has its rights there, too
+# ---- a node that comes later: its worker waits for the users, and the owner has its rights there, too
 
-my $three = add_node($cluster);
+my $three = add_node($cluster, sub {
+	my ($node) = @_;
+	wait_until($node, 'postgres', q{SELECT string_agg(w.state || ' ' || a.wait_event, ' ') FROM blogstore.stat_worker w, pg_stat_activity a WHERE a.application_name = 'blogstore worker'}, 'starting Extension');
+	unlike($node->safe_psql('postgres', 'SELECT last_error FROM blogstore.stat_worker'), qr/leaf/, 'no leaf is missing meanwhile');
+});
 move_shard($cluster, $shard, $one, $three, 'block_writes');
 is($two->safe_psql('postgres', "SELECT like_count FROM blogstore.get_post(kit.p($moved))"), 2 * $USERS, 'what has moved to a new node is served from there');
 is($coordinator->safe_psql('postgres', "SELECT user_username FROM blogstore.create_comment(kit.p($moved), kit.u(1), 'on the new node')"), 'user 1', 'and written there');

@@ -187,13 +187,16 @@ sub set_alarm
 # copy later, and for some ways to move shards only; and the tables that are each node's own
 sub make_containers
 {
-	my ($cluster) = @_;
+	my ($cluster, $before_users) = @_;
 	my $owner = defined $cluster->{owner} ? ", owner => '$cluster->{owner}'" : '';
 
 	$cluster->{coordinator}->safe_psql(
 		'postgres', qq{
 SET client_min_messages = error;
-SELECT blogstore.create_containers($cluster->{partitions}$owner);
+SELECT blogstore.create_containers($cluster->{partitions}$owner)});
+	$before_users->() if $before_users;
+	$cluster->{coordinator}->safe_psql('postgres', q{
+SET client_min_messages = error;
 SELECT replicate_reference_tables()});
 	return;
 }
@@ -219,23 +222,25 @@ sub new_single
 
 =pod
 
-=item add_node(cluster)
+=item add_node(cluster, before_users)
 
 Start one more node, and make it a member with users, but without shards; returns it. It gets
-the kit if the others have it.
+the kit if the others have it. before_users, if given, is called with the node while it lacks
+the users alone.
 
 =cut
 
 sub add_node
 {
-	my ($cluster) = @_;
+	my ($cluster, $before_users) = @_;
 	my $name = "$cluster->{name}_node" . (1 + @{ $cluster->{nodes} });
 	my $node = start_new_member($name, $cluster->{path}, $cluster->{settings});
 
 	$cluster->{coordinator}->safe_psql('postgres',
 		sprintf q{SET client_min_messages = error; SELECT citus_add_node('%s', %d)}, $node->host, $node->port);
 	push @{ $cluster->{nodes} }, $node;
-	make_containers($cluster) if $cluster->{partitions};
+	make_containers($cluster, $before_users && sub { $before_users->($node) })
+	  if $cluster->{partitions};
 	here_only($cluster, $_, $node) foreach @{ $cluster->{kit} // [] };
 	return $node;
 }

@@ -28,7 +28,7 @@ extern void nodes_partitions_changed(void);
 /* worker_nodes.c */
 extern bool nodes_turn(struct Worker *worker);
 extern void nodes_changes_lost(bool first);
-extern void nodes_check_tables(void);
+extern bool nodes_check_tables(void);
 
 /* node_news.c */
 extern void node_news_init(void);

@@ -140,9 +140,26 @@ nodes_changes_lost(bool first)
 		have_all_look();
 }
 
-/* Raise what is wrong with the table of copies that could not be sent, if something is. */
-void
+/* Is there a table of users of which this node has still to get its own copy? */
+static bool
+users_are_to_come(void)
+{
+	Oid			table = table_lookup(USER_ITEMS_TABLE);
+	ShardMap	map;
+
+	return OidIsValid(table) && shard_map_read(&map, table) && map.everywhere &&
+		map.n == 1 && map.shard[0].group != cluster_local_group();
+}
+
+/*
+ * Raise what is wrong with the table of copies that could not be sent, if something is. Returns whether
+ * the users are here.
+ */
+bool
 nodes_check_tables(void)
 {
 	(void) bookkeeping_check(BOOK_UNSENT);
+	return OidIsValid(partition_leaf(CONTAINER_USERS, ITEM_USER,
+									 partition_first(CONTAINER_USERS, ITEM_USER))) ||
+		!users_are_to_come();
 }

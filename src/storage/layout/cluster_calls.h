@@ -199,10 +199,11 @@ typedef struct ClusterCalls
 	void		(*changes_lost) (bool first);
 
 	/*
-	 * Raise what is wrong with a table that a cluster has besides, if something is. Called in
-	 * a transaction. One machine has no other tables. Errors: 55000.
+	 * Raise what is wrong with a table that a cluster has besides, if something is. Returns
+	 * whether this node has what each node is to have all of: one that was just added has not.
+	 * Called in a transaction. One machine has no other tables. Errors: 55000.
 	 */
-	void		(*check_tables) (void);
+	bool		(*check_tables) (void);
 
 	/* operations */
 

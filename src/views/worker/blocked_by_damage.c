@@ -57,28 +57,40 @@
 static void
 check_bookkeeping(void)
 {
-	const ClusterCalls *cluster = cluster_calls();
-
 	for (Bookkeeping table = 0; table < N_BOOKKEEPING; table++)
 		if (table != BOOK_UNSENT)
 			(void) bookkeeping_check(table);
-	if (cluster != NULL)
-		cluster->check_tables();
+}
+
+/*
+ * Are all tables there? A node that was just added to a cluster gets some a while later. Errors: 55000
+ * if something is wrong with a table that a cluster has besides.
+ */
+static bool
+tables_are_there(void)
+{
+	const ClusterCalls *cluster = cluster_calls();
+
+	return cluster == NULL || cluster->check_tables();
 }
 
 /*
  * Raise what is wrong with a table of blogstore's, if something is. Containers are looked at if they
- * have changed since they were last found to be right. In a transaction.
+ * have changed since they were last found to be right. Returns false if the worker starts before all
+ * tables are there, which is to wait. In a transaction.
  * Errors: 55000.
  */
-void
+bool
 damage_look(Worker *worker)
 {
 	uint64		stamp = layout_stamp();
 
+	if (!tables_are_there() && worker->views == VIEWS_UNKNOWN)
+		return false;
 	if (worker->checked != stamp && containers_check())
 		worker->checked = stamp;
 	check_bookkeeping();
+	return true;
 }
 
 /* Has a row of a table that an error names no value in the column that it names? */
@@ -122,8 +134,8 @@ lacks_value(const ErrorData *error)
 }
 
 /*
- * What is damaged, as an error in the current memory context; NULL: nothing. known: damage that was
- * found before.
+ * What is damaged, as an error in the current memory context; NULL: nothing, or the next worker waits
+ * for tables that are not there yet. known: damage that was found before.
  */
 static const ErrorData *
 find_damage(const ErrorData *known)
@@ -135,10 +147,13 @@ find_damage(const ErrorData *known)
 	{
 		StartTransactionCommand();
 		PushActiveSnapshot(GetTransactionSnapshot());
-		(void) containers_check();
-		check_bookkeeping();
-		if (lacks_value(known))
-			damage = known;
+		if (tables_are_there())
+		{
+			(void) containers_check();
+			check_bookkeeping();
+			if (lacks_value(known))
+				damage = known;
+		}
 		PopActiveSnapshot();
 		CommitTransactionCommand();
 	}

@@ -87,6 +87,25 @@ worker_settings(void)
 	slot_allow_plugin();
 }
 
+/* Wait until all tables are there. Errors: 55000 if something is wrong with one. */
+static void
+await_tables(Worker *worker)
+{
+	for (;;)
+	{
+		bool		all;
+
+		StartTransactionCommand();
+		all = damage_look(worker);
+		CommitTransactionCommand();
+		if (all)
+			return;
+		worker_sleep_between_looks(worker, NAP_IDLE);
+		if (!worker_needed())
+			worker_retire(worker);
+	}
+}
+
 /* See to the slot and begin to decode. */
 static void
 worker_prepare(Worker *worker)
@@ -102,9 +121,7 @@ worker_prepare(Worker *worker)
 	if (worker_obstacle(&hint) != NULL || !state.enabled)
 		worker_leave(worker, WORKER_STOPPED);
 
-	StartTransactionCommand();
-	damage_look(worker);
-	CommitTransactionCommand();
+	await_tables(worker);
 
 	/* making a slot can take as long as the longest transaction */
 	worker_begin_views(worker, state.ready);

@@ -89,7 +89,7 @@ extern void worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr posit
 extern void worker_check_state(Worker *worker);
 
 /* blocked_by_damage.c: what the owner has altered */
-extern void damage_look(Worker *worker);
+extern bool damage_look(Worker *worker);
 extern void worker_block(Worker *worker, const ErrorData *error);
 
 /* worker_pause.c: rests in which commits gather */

@@ -184,7 +184,7 @@ worker_check_layout(Worker *worker)
 
 	/* a transaction's start takes in what others have invalidated */
 	StartTransactionCommand();
-	damage_look(worker);
+	(void) damage_look(worker);
 	worker->cluster = cluster_calls();
 	CommitTransactionCommand();
 	MemoryContextSwitchTo(context);
