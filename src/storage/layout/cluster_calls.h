@@ -14,8 +14,15 @@
 #include "fmgr.h"
 
 struct Creation;
+struct Cursor;
+struct DirtySet;
 struct ImportTarget;
+struct ItemPlace;
+struct Job;
+struct PostKey;
+struct RequestScan;
 struct VerifySource;
+struct Worker;
 struct _DestReceiver;
 
 /* A table whose partitions are spread over the nodes of a cluster. */
@@ -34,14 +41,6 @@ typedef enum UserChange
 	USER_RENAME,				/* another name, which is still to be claimed */
 	USER_DELETION
 } UserChange;
-
-struct Cursor;
-struct DirtySet;
-struct ItemPlace;
-struct Job;
-struct PostKey;
-struct RequestScan;
-struct Worker;
 
 /* What has become of a step of a job. */
 typedef enum ClusterStep
