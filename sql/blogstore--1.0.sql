@@ -994,12 +994,15 @@ SELECT b.bypass FROM (
 	SELECT 1, 'can create functions in schema @extschema@' FROM reach AS r
 	WHERE has_schema_privilege(r.oid, '@extschema@', 'CREATE')
 	UNION ALL
-	SELECT 2, format('can execute %s', f.function) FROM reach AS r, @extschema@.request_functions() AS f
-	WHERE f.kind IN ('command', 'query', 'own') AND has_function_privilege(r.oid, f.function, 'EXECUTE')
-	UNION ALL
-	SELECT 2, format('can execute %s', p.oid::regprocedure) FROM reach AS r, pg_proc AS p
-	WHERE p.pronamespace = '@extschema@'::regnamespace
-		AND p.proname IN ('import', 'import_documents', 'export_documents', 'verify') AND has_function_privilege(r.oid, p.oid, 'EXECUTE')
+	-- any of the extension's functions, but for those by which nobody reads or writes items
+	SELECT 2, format('can execute %s', p.oid::regprocedure) FROM reach AS r, pg_extension AS e
+	JOIN pg_depend AS d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+		AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
+	JOIN pg_proc AS p ON p.oid = d.objid
+	WHERE e.extname = 'blogstore'
+		AND p.proname NOT IN ('new_id', 'key_id', 'wait_for_views', 'get_worker_status', 'get_progress', 'get_request_stats', 'get_cluster_status')
+		AND p.oid NOT IN (SELECT f.function FROM @extschema@.request_functions() AS f WHERE f.kind IN ('document', 'tool'))
+		AND has_function_privilege(r.oid, p.oid, 'EXECUTE')
 	UNION ALL
 	SELECT 3, 'can set blogstore.current_user_id' FROM reach AS r
 	WHERE has_parameter_privilege(r.oid, 'blogstore.current_user_id', 'SET, ALTER SYSTEM')
@@ -1014,7 +1017,7 @@ $body$;
 REVOKE ALL ON FUNCTION @extschema@.api_bypass FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.api_bypass IS
 'By what a role gets past wrappers made with as_caller, itself or as a role that it is a member of, as the end of a sentence; NULL if it does not.
-role: who is to have the wrappers alone.';
+role: who is to have the wrappers alone. It may have new_id(), key_id(), wait_for_views(), the functions of the views that show the worker''s state and statistics, and what grant_requests() grants besides the requests; any other function of the extension is a way past.';
 
 CREATE FUNCTION @extschema@.create_api(schema text, role regrole, as_caller boolean DEFAULT false)
 RETURNS void
@@ -1274,7 +1277,7 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION @extschema@.create_node_tables FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.create_node_tables IS
 'For create_containers(), which calls it on each node of a cluster: the tables that a node has for itself. Returns how many it has made.
-Errors: 25006 read-only transaction; 42P07 another table has one of their names; 42501; 42704 no such role.';
+Errors: 25006 read-only transaction; 42P07 another table has one of their names; 42501; 42704 no such role; 55000 this server is not a node that a coordinator has added to its cluster.';
 
 CREATE FUNCTION @extschema@.serve_post(key uuid, request text, arguments text[], part boolean DEFAULT false, shard bigint DEFAULT 0)
 RETURNS SETOF @extschema@.post_item
@@ -1283,7 +1286,7 @@ LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.serve_post FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.serve_post IS
 'For nodes of a cluster, which call it as the owner of the containers: a request that returns posts, served where the key''s items lie.
-Errors: those of the request; 42883 no such request.';
+Errors: those of the request; 42883 no such request; 55000 the containers are on one machine.';
 
 CREATE FUNCTION @extschema@.serve_comment(key uuid, request text, arguments text[], part boolean DEFAULT false, shard bigint DEFAULT 0)
 RETURNS SETOF @extschema@.comment_item
@@ -1292,7 +1295,7 @@ LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.serve_comment FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.serve_comment IS
 'For nodes of a cluster, which call it as the owner of the containers: a request that returns comments, served where the key''s items lie.
-Errors: those of the request; 42883 no such request.';
+Errors: those of the request; 42883 no such request; 55000 the containers are on one machine.';
 
 CREATE FUNCTION @extschema@.serve_like(key uuid, request text, arguments text[], part boolean DEFAULT false, shard bigint DEFAULT 0)
 RETURNS SETOF @extschema@.like_item
@@ -1301,7 +1304,7 @@ LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.serve_like FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.serve_like IS
 'For nodes of a cluster, which call it as the owner of the containers: a request that returns likes, served where the key''s items lie.
-Errors: those of the request; 42883 no such request.';
+Errors: those of the request; 42883 no such request; 55000 the containers are on one machine.';
 
 CREATE FUNCTION @extschema@.serve_flag(key uuid, request text, arguments text[], part boolean DEFAULT false, shard bigint DEFAULT 0)
 RETURNS SETOF boolean
@@ -1310,7 +1313,7 @@ LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.serve_flag FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.serve_flag IS
 'For nodes of a cluster, which call it as the owner of the containers: a request that returns true or false, served where the key''s items lie.
-Errors: those of the request; 42883 no such request.';
+Errors: those of the request; 42883 no such request; 55000 the containers are on one machine.';
 
 CREATE FUNCTION @extschema@.put_copies(copies @extschema@.post_item[])
 RETURNS boolean
@@ -1355,7 +1358,7 @@ LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.views_served FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.views_served IS
 'For verify() on a cluster: whether this node serves list_feed() and list_user_posts() from its views at present.
-Errors: 55000 no containers.';
+Errors: 55000 no containers, or they are on one machine.';
 
 CREATE FUNCTION @extschema@.begin_user_deletion(user_id uuid)
 RETURNS boolean
@@ -1364,7 +1367,7 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION @extschema@.begin_user_deletion FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.begin_user_deletion IS
 'For nodes of a cluster: what delete_user() does on each of them, to the user''s items there.
-Errors: 55000 no containers.';
+Errors: 55000 no containers, or they are on one machine.';
 
 CREATE FUNCTION @extschema@.revive_user(user_id uuid)
 RETURNS boolean
@@ -1373,7 +1376,7 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION @extschema@.revive_user FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.revive_user IS
 'For nodes of a cluster: what create_user() does on each of them about the items of one who has had the id and is being deleted.
-Errors: 40001 that deletion is newer than the transaction''s snapshot; 55000 no containers.';
+Errors: 40001 that deletion is newer than the transaction''s snapshot; 55000 no containers, or they are on one machine.';
 
 CREATE FUNCTION @extschema@.import_begin_part()
 RETURNS boolean
@@ -1382,7 +1385,7 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION @extschema@.import_begin_part FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.import_begin_part IS
 'For import() on a cluster, on each node: locks the leaves of posts, so that renames and deletions of users wait.
-Errors: 55000 no containers, or a leaf is not as it should be.';
+Errors: 55000 no containers, or they are on one machine, or a leaf is not as it should be.';
 
 CREATE FUNCTION @extschema@.deleting_users()
 RETURNS SETOF @extschema@.like_item
@@ -1391,7 +1394,7 @@ LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.deleting_users FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.deleting_users IS
 'For import() and export_documents() on a cluster, on each node: the ids of users whose items there are being deleted, and nothing else of a like.
-Errors: 55000 no containers.';
+Errors: 55000 no containers, or they are on one machine.';
 
 CREATE FUNCTION @extschema@.import_posts(ids uuid[], whole boolean)
 RETURNS SETOF @extschema@.post_item
@@ -1400,7 +1403,7 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION @extschema@.import_posts FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.import_posts IS
 'For import() on a cluster, on each node: those of the posts that are there, whole or without their texts.
-Errors: 22023 not a list; 55000 no containers.';
+Errors: 22023 not a list; 55000 no containers, or they are on one machine.';
 
 CREATE FUNCTION @extschema@.import_comments(post_ids uuid[], ids uuid[])
 RETURNS SETOF @extschema@.comment_item
@@ -1409,7 +1412,7 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION @extschema@.import_comments FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.import_comments IS
 'For import() on a cluster, on each node: those of the comments that are there.
-Errors: 22023 not two lists of one length; 55000 no containers.';
+Errors: 22023 not two lists of one length; 55000 no containers, or they are on one machine.';
 
 CREATE FUNCTION @extschema@.import_likes(post_ids uuid[], user_ids uuid[])
 RETURNS SETOF @extschema@.like_item
@@ -1418,7 +1421,7 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION @extschema@.import_likes FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.import_likes IS
 'For import() on a cluster, on each node: those of the likes that are there.
-Errors: 22023 not two lists of one length; 55000 no containers.';
+Errors: 22023 not two lists of one length; 55000 no containers, or they are on one machine.';
 
 CREATE FUNCTION @extschema@.import_keep_posts(ids uuid[])
 RETURNS boolean
@@ -1427,7 +1430,7 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION @extschema@.import_keep_posts FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.import_keep_posts IS
 'For import() on a cluster, on each node: locks posts, so that nobody deletes them; false: one is gone.
-Errors: 22023 not a list; 55000 no containers.';
+Errors: 22023 not a list; 55000 no containers, or they are on one machine.';
 
 CREATE FUNCTION @extschema@.import_count_posts(ids uuid[])
 RETURNS boolean
@@ -1436,7 +1439,7 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION @extschema@.import_count_posts FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.import_count_posts IS
 'For import() on a cluster, on each node: makes the counters of posts that were written.
-Errors: 22023 not a list; 55000 no containers.';
+Errors: 22023 not a list; 55000 no containers, or they are on one machine.';
 
 CREATE FUNCTION @extschema@.import_same_names(ids uuid[], names text[])
 RETURNS boolean
@@ -1445,7 +1448,7 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION @extschema@.import_same_names FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.import_same_names IS
 'For import() on a cluster, on each node: whether users have these names there, too.
-Errors: 22023 not two lists of one length; 55000 no containers.';
+Errors: 22023 not two lists of one length; 55000 no containers, or they are on one machine.';
 
 CREATE FUNCTION @extschema@.import_edit_posts(items @extschema@.post_item[], now timestamptz)
 RETURNS SETOF @extschema@.like_item
@@ -1454,7 +1457,7 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION @extschema@.import_edit_posts FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.import_edit_posts IS
 'For import() on a cluster, on each node: makes posts what is given, and returns the ids of those that were others.
-Errors: 40001 one is gone; 55000 no containers.';
+Errors: 40001 one is gone; 55000 no containers, or they are on one machine.';
 
 CREATE FUNCTION @extschema@.import_edit_comments(items @extschema@.comment_item[], now timestamptz)
 RETURNS SETOF @extschema@.like_item
@@ -1463,7 +1466,7 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION @extschema@.import_edit_comments FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.import_edit_comments IS
 'For import() on a cluster, on each node: makes comments what is given, and returns the ids of those that were others.
-Errors: 40001 one is gone; 55000 no containers.';
+Errors: 40001 one is gone; 55000 no containers, or they are on one machine.';
 
 CREATE FUNCTION @extschema@.repair_part(problems text[], types text[], expected text[], ids uuid[], post_ids uuid[], user_ids uuid[])
 RETURNS SETOF @extschema@.post_item
@@ -1472,7 +1475,7 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION @extschema@.repair_part FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.repair_part IS
 'For repair() on a cluster, on each node: mends what was found of items there, and what lies there alone. Returns one post, whose comment_count is how many findings that were.
-Errors: 22023 lists of different lengths; 55000 no containers.';
+Errors: 22023 lists of different lengths; 55000 no containers, or they are on one machine.';
 
 CREATE FUNCTION @extschema@.repair_copies(post_ids uuid[], user_ids uuid[], dates timestamptz[])
 RETURNS SETOF @extschema@.post_item
@@ -1481,4 +1484,4 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION @extschema@.repair_copies FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.repair_copies IS
 'For repair() on a cluster, on each node: what the copies of posts that are there should be; without a title, there should be none. No others refresh them before the transaction ends.
-Errors: 22023 lists of different lengths; 55000 no containers.';
+Errors: 22023 lists of different lengths; 55000 no containers, or they are on one machine.';

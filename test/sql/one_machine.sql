@@ -33,6 +33,28 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('repair_part(''{}'', ''{}'', ''{}'', ''{}'', ''{}'', ''{}'')'),
 	('repair_copies(''{}'', ''{}'', ''{}'')')) AS v (call);
 
+-- none of the functions that nodes call on each other can be called, whatever it is passed
+CREATE TABLE kit.node_calls AS
+SELECT p.proname, kit.try(format('blogstore.%I(%s)', p.proname, (SELECT string_agg(CASE t.type
+		WHEN 'uuid'::regtype THEN 'kit.u(1)'
+		WHEN 'text'::regtype THEN '''get_post'''
+		WHEN 'regrole'::regtype THEN 'current_user::regrole'
+		WHEN 'boolean'::regtype THEN 'true'
+		WHEN 'timestamptz'::regtype THEN 'now()'
+		WHEN 'integer'::regtype THEN '1'
+		WHEN 'bigint'::regtype THEN '1'
+		WHEN 'uuid[]'::regtype THEN 'ARRAY[kit.u(1)]'
+		ELSE '''{}''' END || '::' || format_type(t.type, NULL), ', ' ORDER BY t.n)
+	FROM unnest(p.proargtypes::oid[]) WITH ORDINALITY AS t (type, n))))
+FROM pg_extension e JOIN pg_depend d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
+JOIN pg_proc p ON p.oid = d.objid
+WHERE e.extname = 'blogstore' AND obj_description(p.oid, 'pg_proc') ~ '^For .*(cluster|nodes?)';
+SELECT try, count(*) > 20 AS many FROM kit.node_calls GROUP BY 1;
+DROP TABLE kit.node_calls;
+SELECT username FROM blogstore.get_user(kit.u(1));
+SELECT blogstore.wait_for_views();
+SELECT * FROM blogstore.verify();
+
 -- Likes by date, where the site has the index for that
 SELECT count(blogstore.create_like(kit.p(n), kit.u(u), kit.d((n * 13) % 40 / 2) + n * interval '1 microsecond')) FROM generate_series(1, 40) n, generate_series(1, 3) u WHERE (n + u) % 4 > 0;
 CREATE VIEW kit.likes AS SELECT id, post_id, user_id, user_username, creation_date FROM blogstore.posts WHERE type = 'like';

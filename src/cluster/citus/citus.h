@@ -88,6 +88,24 @@ extern void container_let_go_all(Container container, int n);
 extern bool container_held_by_caller(bool held);
 extern bool container_is_held_by_caller(void);
 extern void container_require_cluster(const char *caller);
+
+/*
+ * A function of SQL that nodes of a cluster call on each other, as SQL_FUNCTION() (base/preload.h):
+ * it is refused where the containers are on one machine. caller: what calls it, for the hint.
+ * Errors: 55000.
+ */
+#define NODE_FUNCTION(name, caller) \
+	PG_FUNCTION_INFO_V1(blogstore_##name); \
+	static Datum name(PG_FUNCTION_ARGS); \
+	Datum \
+	blogstore_##name(PG_FUNCTION_ARGS) \
+	{ \
+		need_preload(); \
+		container_require_cluster(caller); \
+		return name(fcinfo); \
+	} \
+	extern int	no_such_variable
+
 extern void cluster_one_connection(void);
 
 /* held_shards.c: what storage/layout/ calls */

@@ -31,7 +31,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
 
-SQL_FUNCTION(views_served);
+NODE_FUNCTION(views_served, "verify()");
 
 /* What each node is asked for; nothing, if its feed is not shown at present. */
 #define ROWS_SQL \

@@ -284,7 +284,7 @@ cluster_create_containers(Creation *creation, NullableDatum distributed)
 /*
  * blogstore.create_node_tables(owner): what each node of a cluster has for itself. Called by
  * create_containers() on the coordinator. Returns how many tables it has made. Errors: 25006,
- * 42704, 42P07.
+ * 42704, 42P07; 55000 unless this is a node other than the coordinator.
  */
 static Datum
 create_node_tables(PG_FUNCTION_ARGS)
@@ -293,6 +293,9 @@ create_node_tables(PG_FUNCTION_ARGS)
 	int			nest;
 
 	need_writable("create_node_tables()");
+	if (!cluster_has_citus() || cluster_local_group() == 0)
+		refuse_cluster("this server is not a node that a coordinator has added to its cluster",
+					   "create_containers() on the coordinator is what calls this function.");
 	memset(&creation, 0, sizeof(creation));
 	creation.owner = PG_GETARG_OID(0);
 	(void) GetUserNameFromId(creation.owner, false);	/* errors: 42704 */

@@ -14,6 +14,7 @@
 #include "base/compat.h"
 #include "base/preload.h"
 #include "base/worker_hooks.h"
+#include "cluster/citus/citus.h"
 #include "cluster/remote/remote.h"
 #include "import/import.h"
 #include "model/post_counts/post_counts.h"
@@ -33,13 +34,13 @@
 #include "utils/snapmgr.h"
 #include "utils/typcache.h"
 
-SQL_FUNCTION(import_begin_part);
-SQL_FUNCTION(import_posts);
-SQL_FUNCTION(import_children);
-SQL_FUNCTION(import_keep_posts);
-SQL_FUNCTION(import_count_posts);
-SQL_FUNCTION(import_same_names);
-SQL_FUNCTION(import_edit_items);
+NODE_FUNCTION(import_begin_part, "import()");
+NODE_FUNCTION(import_posts, "import()");
+NODE_FUNCTION(import_children, "import()");
+NODE_FUNCTION(import_keep_posts, "import()");
+NODE_FUNCTION(import_count_posts, "import()");
+NODE_FUNCTION(import_same_names, "import()");
+NODE_FUNCTION(import_edit_items, "import()");
 
 /* Who has such an array of ids knows what they are of, and gives none that is NULL. */
 static const pg_uuid_t *
@@ -47,7 +48,6 @@ get_ids(FunctionCallInfo fcinfo, int arg, int *n)
 {
 	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(arg);
 
-	container_require_cluster("import()");
 	*n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	if (ARR_ELEMTYPE(array) != UUIDOID || ARR_NDIM(array) > 1 || ARR_HASNULL(array))
 		ereport(ERROR,
@@ -97,7 +97,6 @@ put_id(ReturnSetInfo *out, const pg_uuid_t *id)
 static Datum
 import_begin_part(PG_FUNCTION_ARGS)
 {
-	container_require_cluster("import()");
 	PushActiveSnapshot(GetTransactionSnapshot());
 	container_lock(CONTAINER_POSTS, true);
 	for (ItemType t = ITEM_POST; t <= ITEM_DELTA; t++)
@@ -277,7 +276,6 @@ import_edit_items(PG_FUNCTION_ARGS)
 	bool	   *isnull;
 	int			n;
 
-	container_require_cluster("import()");
 	InitMaterializedSRF(fcinfo, 0);
 	deconstruct_array(items, ARR_ELEMTYPE(items), -1, false, TYPALIGN_DOUBLE,
 					  &row, &isnull, &n);

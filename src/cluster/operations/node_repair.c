@@ -32,8 +32,8 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-SQL_FUNCTION(repair_part);
-SQL_FUNCTION(repair_copies);
+NODE_FUNCTION(repair_part, "repair()");
+NODE_FUNCTION(repair_copies, "repair()");
 
 /* The arguments of repair_part(), each a list. */
 enum
@@ -102,7 +102,6 @@ get_list(FunctionCallInfo fcinfo, int arg, Oid type, int *n)
 	Datum	   *value;
 	bool	   *isnull;
 
-	container_require_cluster("repair()");
 	if (ARR_HASNULL(array))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),

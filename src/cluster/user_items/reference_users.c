@@ -13,6 +13,7 @@
 
 #include "base/compat.h"
 #include "base/preload.h"
+#include "cluster/citus/citus.h"
 #include "cluster/remote/remote.h"
 #include "cluster/user_items/reference_users.h"
 #include "model/user_changes/user_items_walk.h"
@@ -27,9 +28,9 @@
 #include "utils/snapmgr.h"
 #include "utils/uuid.h"
 
-SQL_FUNCTION(begin_user_deletion);
-SQL_FUNCTION(revive_user);
-SQL_FUNCTION(deleting_users);
+NODE_FUNCTION(begin_user_deletion, "delete_user()");
+NODE_FUNCTION(revive_user, "create_user()");
+NODE_FUNCTION(deleting_users, "import()");
 
 #define N_USER_ARGS 4
 
@@ -310,7 +311,6 @@ deleting_users(PG_FUNCTION_ARGS)
 	pg_uuid_t  *ids;
 	int			n;
 
-	container_require_cluster("import()");
 	InitMaterializedSRF(fcinfo, 0);
 	memset(isnull, true, sizeof(isnull));
 	isnull[0] = false;			/* the id stands first */

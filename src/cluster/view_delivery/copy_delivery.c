@@ -24,6 +24,7 @@
 
 #include "base/compat.h"
 #include "base/preload.h"
+#include "cluster/citus/citus.h"
 #include "cluster/remote/remote.h"
 #include "cluster/view_delivery/other_nodes.h"
 #include "model/post_counts/post_counts.h"
@@ -43,8 +44,8 @@
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
-SQL_FUNCTION(put_copies);
-SQL_FUNCTION(touch_copies);
+NODE_FUNCTION(put_copies, "The worker of another node");
+NODE_FUNCTION(touch_copies, "The worker of another node");
 
 /* How many copies are sent in one call. */
 #define COPIES_A_CALL 200
@@ -410,7 +411,6 @@ take_all(ArrayType *copies, Container container)
 	bool		all = true;
 	XLogRecPtr	touched = InvalidXLogRecPtr;
 
-	container_require_cluster("The worker of another node");
 	deconstruct_array(copies, ARR_ELEMTYPE(copies), -1, false, TYPALIGN_DOUBLE,
 					  &row, &isnull, &n);
 	desc = lookup_rowtype_tupdesc(ARR_ELEMTYPE(copies), -1);

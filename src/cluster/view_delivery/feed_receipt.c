@@ -10,6 +10,7 @@
 
 #include "base/compat.h"
 #include "base/preload.h"
+#include "cluster/citus/citus.h"
 #include "cluster/remote/remote.h"
 #include "cluster/view_delivery/other_nodes.h"
 #include "storage/blog_item.h"
@@ -24,7 +25,7 @@
 #include "utils/snapmgr.h"
 #include "utils/typcache.h"
 
-SQL_FUNCTION(put_feed);
+NODE_FUNCTION(put_feed, "The worker of another node");
 
 /* Is a post's shard in one of the ranges? */
 static bool
@@ -132,7 +133,6 @@ put_feed(PG_FUNCTION_ARGS)
 	int			n;
 	int			n_range;
 
-	container_require_cluster("The worker of another node");
 	/* a node that has none asks for it once it has */
 	if (!container_usable(CONTAINER_FEED))
 		PG_RETURN_VOID();

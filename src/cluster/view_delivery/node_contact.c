@@ -39,7 +39,7 @@
 #include "replication/origin.h"
 #include "utils/timestamp.h"
 
-SQL_FUNCTION(tell_node);
+NODE_FUNCTION(tell_node, "The worker of another node");
 
 /* How often to tell other nodes, and how long to believe one that tells nothing, in ms. */
 #define TELL_EVERY 1000
@@ -497,7 +497,6 @@ tell_node(PG_FUNCTION_ARGS)
 		.answers = PG_GETARG_INT64(2), .asks = PG_GETARG_INT64(3)
 	};
 
-	container_require_cluster("The worker of another node");
 	node_news_take(&news);
 	PG_RETURN_VOID();
 }
