@@ -611,7 +611,7 @@ AS 'MODULE_PATHNAME', 'blogstore_import_documents'
 LANGUAGE C VOLATILE ROWS 4;
 REVOKE ALL ON FUNCTION @extschema@.import_documents FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.import_documents IS
-'Import JSON documents in the article''s shape, as the casts of items to jsonb and export_documents() give them, in any order. Keys that are not the article''s are properties of users, posts and comments, hidden, modificationDate and parentId are what import() takes by these names; ignored are names of authors, counts, parentDeleted, what is the article''s but not of this type of item (a comment''s title), and further keys of likes. A document that export_documents() has given comes out of it again as it went in, byte for byte as jsonb.
+'Import JSON documents in the article''s shape, as the casts of items to jsonb and export_documents() give them, in any order. Keys that are not the article''s are properties of users, posts and comments, hidden, modificationDate and parentId are what import() takes by these names; ignored are names of authors, counts, parentDeleted, what is the article''s but not of this type of item (a comment''s title), and further keys of likes. Dates are texts as PostgreSQL reads them, but without words that stand for a moment: now, today, tomorrow, yesterday, epoch, allballs and infinity are no dates. A document that export_documents() has given comes out of it again as it went in, byte for byte as jsonb.
 documents: a table or view with one column of type jsonb; rejects: as in import(); documents that are no items are in it as they are.
 Returns as import(), with another row, type NULL, for documents of no known type if there are any.
 Errors: 22004 no documents; else as import().';

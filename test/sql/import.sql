@@ -182,6 +182,25 @@ TRUNCATE rejects;
 SELECT * FROM blogstore.import_documents('documents', 'rejects');
 SELECT type, reason, item FROM rejects ORDER BY type, reason COLLATE "C", item;
 
+-- Words that stand for a moment are no dates of documents; what is a date is read as ever
+TRUNCATE documents, rejects;
+INSERT INTO documents (body) SELECT jsonb_build_object('type', 'user', 'id', kit.u(500 + n::int), 'username', 'at ' || n, 'creationDate', date)
+FROM unnest(ARRAY['now', 'today', 'tomorrow', 'yesterday', 'epoch', 'infinity', '-infinity', '+infinity', 'NOW', ' Today ', 'Epoch', 'now UTC', 'tomorrow 12:00', '04:05 yesterday',
+	'2024-01-01 allballs', 'allballs 2024-01-01', 'today allballs', 'tomorrow America/New_York', 'now()', 'noon', '',
+	'2024-01-01T12:00:00Z', '2024-01-01T12:00:00.123456+05:30', '2024-01-01 12:00 PM UTC', 'Jan 2 2024 03:04:05 PST', 'Mon 1 January 2024 12:00 zulu', '0044-03-15 12:00+00 BC', '20240101T120000Z',
+	'2024-01-01 12:00 America/New_York', 'J2460311 UTC'])
+	WITH ORDINALITY AS v (date, n);
+SELECT imported, rejected FROM blogstore.import_documents('documents', 'rejects') WHERE type = 'user';
+SELECT reason, string_agg(item ->> 'creationDate', '|' ORDER BY item ->> 'id') AS dates FROM rejects GROUP BY 1;
+SELECT user_id, creation_date AT TIME ZONE 'UTC' AS utc FROM blogstore.users WHERE type = 'user' AND user_id IN (SELECT kit.u(n) FROM generate_series(500, 599) n) ORDER BY 1;
+TRUNCATE documents, rejects;
+INSERT INTO documents (body) SELECT jsonb_build_object('type', 'post', 'id', kit.p(500 + n::int), 'userId', kit.u(522), 'title', 't', 'content', 'c', 'modificationDate', date)
+FROM unnest(ARRAY['now', 'today', 'epoch', 'infinity', '2024-01-01 allballs', '2024-01-01T12:00:00Z']) WITH ORDINALITY AS v (date, n);
+SELECT imported, rejected FROM blogstore.import_documents('documents', 'rejects') WHERE type = 'post';
+SELECT reason, count(*) FROM rejects GROUP BY 1;
+SELECT count(blogstore.delete_user(kit.u(n))) FROM generate_series(500, 599) n;
+SELECT blogstore.wait_for_views();
+
 -- Out and in again: the documents are the casts', and come back the same
 CREATE TABLE exported (document jsonb);
 INSERT INTO exported SELECT blogstore.export_documents();

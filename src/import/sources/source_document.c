@@ -15,6 +15,7 @@
 #include "storage/blog_item.h"
 
 #include "utils/builtins.h"
+#include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
 
 /* A document's properties, in the order of StagedColumn. */
@@ -39,6 +40,29 @@ static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 /* No id and no date takes so many bytes. */
 #define MAX_VALUE_LENGTH 1000
 
+/*
+ * Does a date have a word that stands for a moment, as "now", "tomorrow", "epoch" or "allballs"? What
+ * such a word means depends on when it is read, and no program writes it as an item's date.
+ */
+static bool
+names_a_moment(const char *text)
+{
+	char	   *field[MAXDATEFIELDS];
+	int			field_type[MAXDATEFIELDS];
+	char		work[MAXDATELEN + MAXDATEFIELDS];
+	int			n;
+	int			value;
+
+	if (ParseDateTime(text, work, sizeof(work), field, field_type,
+					  MAXDATEFIELDS, &n) != 0)
+		return false;
+	for (int i = 0; i < n; i++)
+		if ((field_type[i] == DTK_STRING || field_type[i] == DTK_SPECIAL) &&
+			DecodeSpecial(i, field[i], &value) == RESERV)
+			return true;
+	return false;
+}
+
 /* Read a property's value into a column; false if it is not of that type. */
 static bool
 parse_property(StagedColumn column, char *text, Datum *value)
@@ -57,7 +81,7 @@ parse_property(StagedColumn column, char *text, Datum *value)
 			return true;
 		case STAGED_CREATION_DATE:
 		case STAGED_MODIFICATION_DATE:
-			if (!compat_parse_timestamptz(text, &date))
+			if (names_a_moment(text) || !compat_parse_timestamptz(text, &date))
 				return false;
 			*value = TimestampTzGetDatum(date);
 			return true;
