@@ -175,7 +175,7 @@ LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.create_user FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.create_user IS
 'C1: create a user.
-username: 1 to 64 characters, unique regardless of case, without leading or trailing space and control characters; user_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most; NULL or {} for none.
+username: 1 to 64 characters, unique regardless of case, without leading or trailing space and control characters; user_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most, and 256 kB as text; NULL or {} for none.
 Returns the user; a repetition with the same id, name and properties returns it unchanged.
 Errors: 22004 no username; 22023 a bad username, date or properties; 23505 the name is taken, or the id has another name; 25006 read-only transaction; 40001 a user with this id was deleted or made anew since the transaction''s snapshot; 55000 no containers.';
 
@@ -207,9 +207,9 @@ LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.create_post FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.create_post IS
 'C2: create a post.
-user_id: the author; title: not empty; content: may be empty; post_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most; NULL or {} for none; hidden: true for a draft, which is in no feed and no list but its author''s with include_hidden, until publish_post().
+user_id: the author; title: 1 to 1,000 characters; content: may be empty; post_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most, and 256 kB as text; NULL or {} for none; hidden: true for a draft, which is in no feed and no list but its author''s with include_hidden, until publish_post().
 Returns the post; a repetition with the same id, author, texts and properties, and with the same creation_date if one is given, returns it unchanged.
-Errors: 22004 a NULL; 22023 an empty title, bad date or bad properties; 23503 no such user; 23505 the id has another post; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
+Errors: 22004 a NULL; 22023 an empty or too long title, bad date or bad properties; 23503 no such user; 23505 the id has another post; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
 
 CREATE FUNCTION @extschema@.edit_post(post_id uuid, title text DEFAULT NULL, content text DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS @extschema@.post_item
@@ -218,9 +218,9 @@ LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.edit_post FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.edit_post IS
 'C2: change a post''s title, content or properties; NULL keeps what is there. Counts are not touched, and modification_date becomes now if anything changes.
-title: not empty; content: may be empty; properties: an object in place of the one that is there, {} for none.
+title: 1 to 1,000 characters; content: may be empty; properties: an object in place of the one that is there, {} for none.
 Returns the post as it is now.
-Errors: 22004 no post_id; 22023 an empty title or bad properties; 23503 no such post; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
+Errors: 22004 no post_id; 22023 an empty or too long title or bad properties; 23503 no such post; 25006 read-only transaction; 54000 a text longer than 64 MB; 55000 no containers.';
 
 CREATE FUNCTION @extschema@.hide_post(post_id uuid, hidden boolean DEFAULT true)
 RETURNS @extschema@.post_item
@@ -260,7 +260,7 @@ LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.create_comment FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.create_comment IS
 'C3: comment on a post; its comment_count grows by one in the same transaction, without waiting for others.
-post_id: the post; user_id: the author; content: not empty; comment_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most; NULL or {} for none; hidden: true to hold it for approval: it is in no list but with include_hidden, and not counted, until hide_comment(..., false); parent_id: the comment on the same post that it replies to, NULL for none.
+post_id: the post; user_id: the author; content: not empty; comment_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most, and 256 kB as text; NULL or {} for none; hidden: true to hold it for approval: it is in no list but with include_hidden, and not counted, until hide_comment(..., false); parent_id: the comment on the same post that it replies to, NULL for none.
 Returns the comment; a repetition with the same id, author, content, properties and parent_id, and with the same creation_date if one is given, returns it unchanged, also if the parent is gone by then.
 Errors: 22004 a NULL; 22023 an empty comment, bad date or bad properties, or it would reply to itself; 23503 no such user, post, or parent on the post; 23505 the id has another comment; 25006 read-only transaction; 40001 the parent was created since the transaction''s snapshot; 54000 a text longer than 64 MB; 55000 the post or the parent is hidden, or no containers.';
 

@@ -18,6 +18,7 @@
 
 #include "access/detoast.h"
 #include "access/xact.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
@@ -105,6 +106,29 @@ need_text(FunctionCallInfo fcinfo, int arg, const char *name)
 	return PointerGetDatum(PG_GETARG_TEXT_PP(arg));
 }
 
+/*
+ * Are so many bytes few enough for a title, whatever its characters? It is asked before the text is
+ * detoasted.
+ */
+bool
+title_may_fit(int64 bytes)
+{
+	return bytes <= MAX_TITLE_LENGTH * pg_database_encoding_max_length();
+}
+
+/* Return whether a text has no more characters than a title may have. */
+bool
+title_fits(Datum title)
+{
+	text	   *data;
+
+	if (!title_may_fit(text_bytes(title)))
+		return false;
+	data = DatumGetTextPP(title);
+	return pg_mbstrlen_with_len(VARDATA_ANY(data), VARSIZE_ANY_EXHDR(data)) <=
+		MAX_TITLE_LENGTH;
+}
+
 /* Errors: 22023 if the text has no characters. */
 void
 check_not_empty(Datum value, const char *name)
@@ -114,6 +138,23 @@ check_not_empty(Datum value, const char *name)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s must not be empty", name),
 				 errhint("Pass at least one character.")));
+}
+
+/* A title that must be given. Errors: 22004, 22023. */
+Datum
+need_title(FunctionCallInfo fcinfo, int arg)
+{
+	Datum		title;
+
+	check_not_null(fcinfo, arg, "title");
+	if (!title_fits(PG_GETARG_DATUM(arg)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("title is longer than %d characters", MAX_TITLE_LENGTH),
+				 errhint("A longer text can be the beginning of the content.")));
+	title = PointerGetDatum(PG_GETARG_TEXT_PP(arg));
+	check_not_empty(title, "title");
+	return title;
 }
 
 /* A username that must be given. Errors: 22004, 22023. */

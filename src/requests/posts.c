@@ -31,9 +31,8 @@ post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 {
 	item_init(post, ITEM_POST);
 	item_set(post, PROP_USER_ID, UUIDPGetDatum(need_uuid(fcinfo, 0, "user_id")));
-	item_set(post, PROP_TITLE, need_text(fcinfo, 1, "title"));
+	item_set(post, PROP_TITLE, need_title(fcinfo, 1));
 	item_set(post, PROP_CONTENT, need_text(fcinfo, 2, "content"));
-	check_not_empty(post->value[PROP_TITLE], "title");
 	get_id(fcinfo, 3, id);
 	item_set(post, PROP_ID, UUIDPGetDatum(id));
 	item_set(post, PROP_POST_ID, UUIDPGetDatum(id));
@@ -151,10 +150,7 @@ edit_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	bool		properties;
 
 	if (!PG_ARGISNULL(1))
-	{
-		item_set(&wanted, PROP_TITLE, need_text(fcinfo, 1, "title"));
-		check_not_empty(wanted.value[PROP_TITLE], "title");
-	}
+		item_set(&wanted, PROP_TITLE, need_title(fcinfo, 1));
 	if (!PG_ARGISNULL(2))
 		item_set(&wanted, PROP_CONTENT, need_text(fcinfo, 2, "content"));
 	properties = get_properties(fcinfo, 3, &wanted);

@@ -107,6 +107,7 @@ extern const pg_uuid_t *need_uuid(FunctionCallInfo fcinfo, int arg,
 extern ArrayType *need_uuids(FunctionCallInfo fcinfo, int arg,
 							 const char *name);
 extern Datum need_text(FunctionCallInfo fcinfo, int arg, const char *name);
+extern Datum need_title(FunctionCallInfo fcinfo, int arg);
 extern Datum need_username(FunctionCallInfo fcinfo, int arg);
 extern bool may_be_username(FunctionCallInfo fcinfo, int arg);
 extern void check_not_empty(Datum value, const char *name);

@@ -27,6 +27,9 @@
 #define MAX_TEXT_MB 64
 #define MAX_TEXT_BYTES (MAX_TEXT_MB * 1024 * 1024)
 
+/* What a title may take, in characters: lists have it whole. */
+#define MAX_TITLE_LENGTH 1000
+
 /* A page of a list, as the caller asked for it. */
 typedef struct ListPage
 {
@@ -133,5 +136,7 @@ extern bool request_is_part;
 
 extern void request_begin(OwnerScope *scope, const char *command);
 extern COMPAT_NORETURN void text_too_long(const char *name);
+extern bool title_may_fit(int64 bytes);
+extern bool title_fits(Datum title);
 
 #endif							/* BLOGSTORE_REQUESTS_H */

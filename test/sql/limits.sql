@@ -60,6 +60,31 @@ SELECT * FROM blogstore.import_documents('kit.documents', 'kit.rejects');
 SELECT type, reason FROM kit.rejects ORDER BY 1, 2;
 DROP TABLE kit.huge_users, kit.huge_posts, kit.huge_comments, kit.documents;
 
+-- A title has 1,000 characters, of whatever bytes
+SELECT left(c, 1) AS c, n, kit.try(format('blogstore.create_post(kit.u(1), %L, ''x'', kit.p(40 + %s))', repeat(c, n), case_n)) AS created,
+	kit.try(format('blogstore.edit_post(kit.p(1), %L)', repeat(c, n))) AS edited, kit.try(format('blogstore.own_edit_post(%L, kit.p(1), %L)', author, repeat(c, n))) AS own
+FROM (VALUES ('x', 1000, 1), ('x', 1001, 2), (U&'\+01f600', 1000, 3), (U&'\+01f600', 1001, 4), (U&'\00e9', 4000, 5), ('x', 10000000, 6)) v (c, n, case_n),
+	(SELECT user_id AS author FROM blogstore.get_post(kit.p(1))) a;
+SELECT length(title), octet_length(title) FROM blogstore.get_post(kit.p(1));
+CREATE TABLE kit.titles (post_id uuid, user_id uuid, title text, content text, creation_date timestamptz);
+INSERT INTO kit.titles SELECT kit.p(50 + n::int), kit.u(1), title, 'x'
+FROM unnest(ARRAY[repeat('x', 1000), repeat(U&'\+01f600', 1000), repeat('x', 1001), repeat(U&'\+01f600', 1001), repeat('x', 100000)]) WITH ORDINALITY AS v (title, n);
+TRUNCATE kit.rejects;
+SELECT type, read, imported, rejected FROM blogstore.import(posts => 'kit.titles', rejects => 'kit.rejects') WHERE type = 'post';
+SELECT item ->> 'id' AS id, reason, length(item ->> 'title') FROM kit.rejects ORDER BY 1;
+UPDATE kit.titles SET title = repeat('y', length(title));
+SELECT type, present, rejected, updated FROM blogstore.import(posts => 'kit.titles', rejects => 'kit.rejects', changed => 'update') WHERE type = 'post';
+SELECT kit.try('blogstore.import(posts => ''kit.titles'', changed => ''update'')');
+TRUNCATE kit.rejects;
+CREATE TABLE kit.documents AS
+SELECT jsonb_build_object('type', 'post', 'id', kit.p(60 + row_number() OVER (ORDER BY post_id)::int), 'userId', kit.u(1), 'title', title, 'content', 'x') AS document FROM kit.titles;
+SELECT type, read, imported, rejected FROM blogstore.import_documents('kit.documents', 'kit.rejects') WHERE type = 'post';
+SELECT reason, count(*) FROM kit.rejects GROUP BY 1;
+SELECT blogstore.wait_for_views();
+SELECT max(length(title)) FROM blogstore.list_feed();
+DROP TABLE kit.titles, kit.documents;
+SELECT count(blogstore.delete_post(kit.p(n))) FROM generate_series(40, 70) n;
+
 -- The longest content, and one byte more
 SELECT kit.try('blogstore.create_post(kit.u(1), ''x'', repeat(repeat(''x'', 1024), 65536) || ''x'', kit.p(31))') AS longer;
 SELECT length(content) FROM blogstore.create_post(kit.u(1), 'longest', repeat(repeat('x', 1024), 65536), kit.p(31));

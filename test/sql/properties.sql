@@ -69,6 +69,51 @@ SELECT kit.try(format('blogstore.edit_post(kit.p(1), properties => jsonb_build_o
 SELECT length(properties ->> 'a') FROM blogstore.get_post(kit.p(1));
 SELECT blogstore.wait_for_views();
 SELECT length(properties ->> 'a') FROM blogstore.list_feed(1, oldest_first => true);
+-- 256 kB, as they print: a number of a few bytes, or a character that is escaped, can be many
+SELECT kit.try(format('blogstore.edit_post(kit.p(1), properties => %L)', bad)) AS tried, count(*), min(octet_length(bad::text)) AS least, max(octet_length(bad::text)) AS most,
+	max(pg_column_size(bad)) < 65536 AS stored
+FROM (SELECT jsonb_build_object('a', (SELECT jsonb_agg(1e130000::numeric) FROM generate_series(1, n))) FROM generate_series(1, 3) n
+	UNION ALL SELECT jsonb_build_object('n', -1e131071::numeric, 'm', 1e-16383::numeric)
+	UNION ALL SELECT jsonb_build_object('s', repeat(U&'\0001', n)) FROM unnest(ARRAY[43688, 43689, 65000]) n
+	UNION ALL SELECT jsonb_build_object(repeat(U&'\0001', n), 1) FROM unnest(ARRAY[43688, 43689]) n) AS v (bad)
+GROUP BY tried ORDER BY tried;
+-- to the byte, whatever values stand beside: the numbers fill what these leave
+SELECT kind, kit.try(format('blogstore.edit_post(kit.p(1), properties => %L)', p)) AS fits, octet_length(p::text) AS printed,
+	kit.try(format('blogstore.edit_post(kit.p(1), properties => %L)', q)) AS over, octet_length(q::text) AS over_printed
+FROM unnest(ARRAY['"a"', '-0.50', '1e3', 'true', 'false', 'null', '[]', '{}', '[1, [2, [], 3]]', '{"a": 1, "b": [{}, {"c": {"d": null}}]}', '"\u0001\"\\\b\f\n\r\té/\u0007\u20ac"']) kind
+CROSS JOIN LATERAL (SELECT 262144 - octet_length(jsonb_build_object('k', kind::jsonb, 'n', 1, 'o', 1)::text) AS room) r
+CROSS JOIN LATERAL (SELECT jsonb_build_object('k', kind::jsonb, 'n', ('1e' || 131071)::numeric, 'o', ('1e' || room - 131071)::numeric) AS p,
+	jsonb_build_object('k', kind::jsonb, 'n', ('1e' || 131071)::numeric, 'o', ('1e' || room - 131071 + 1)::numeric) AS q) v;
+-- an item of each kind, by each command, without printing half a gigabyte
+CREATE TABLE kit.bomb AS SELECT jsonb_build_object('a', jsonb_agg(1e131071::numeric)) AS properties FROM generate_series(1, 4000);
+SELECT call, kit.try('blogstore.' || call) FROM (VALUES
+	('create_user(''bomb'', properties => (SELECT properties FROM kit.bomb))'),
+	('edit_user(kit.u(1), properties => (SELECT properties FROM kit.bomb))'),
+	('create_post(kit.u(1), ''t'', ''c'', properties => (SELECT properties FROM kit.bomb))'),
+	('edit_post(kit.p(1), properties => (SELECT properties FROM kit.bomb))'),
+	('own_edit_post(kit.u(1), kit.p(1), properties => (SELECT properties FROM kit.bomb))'),
+	('create_comment(kit.p(1), kit.u(1), ''c'', properties => (SELECT properties FROM kit.bomb))'),
+	('own_create_comment(kit.u(1), kit.p(1), kit.u(1), ''c'', properties => (SELECT properties FROM kit.bomb))'),
+	('edit_comment(kit.p(1), kit.c(1), properties => (SELECT properties FROM kit.bomb))'),
+	('own_edit_comment(kit.u(1), kit.p(1), kit.c(1), properties => (SELECT properties FROM kit.bomb))')) v (call);
+-- imported: as properties, as columns that become some, and in documents
+CREATE TABLE kit.bombs AS SELECT kit.u(901) AS user_id, 'bomb' AS username, NULL::timestamptz AS creation_date, kit.p(901) AS post_id, kit.c(901) AS comment_id,
+	't' AS title, 'c' AS content, properties FROM kit.bomb;
+CREATE VIEW kit.wide AS SELECT user_id, 'wide' AS username, creation_date, post_id, comment_id, title, content, 1e131071::numeric AS a, 1e131071::numeric AS b FROM kit.bombs;
+CREATE TABLE kit.reasons (type text, reason text, item jsonb);
+SELECT type, imported, rejected FROM blogstore.import('kit.bombs', 'kit.bombs', 'kit.bombs', NULL, 'kit.reasons');
+SELECT type, imported, rejected FROM blogstore.import('kit.wide', 'kit.wide', 'kit.wide', NULL, 'kit.reasons', extra => '{a,b}');
+SELECT type, imported, rejected FROM blogstore.import('kit.wide', extra => '{a}');
+SELECT type, imported, rejected FROM blogstore.import('kit.wide', NULL, NULL, NULL, 'kit.reasons', changed => 'update', extra => '{a,b}');
+CREATE TABLE kit.documents AS
+SELECT properties || jsonb_build_object('type', type, 'id', CASE type WHEN 'comment' THEN kit.c(902) WHEN 'post' THEN kit.p(902) ELSE kit.u(902) END, 'postId', CASE type WHEN 'comment' THEN kit.p(1) ELSE kit.p(902) END,
+	'userId', CASE type WHEN 'user' THEN kit.u(902) ELSE kit.u(1) END, 'username', 'documented', 'title', 't', 'content', 'c') AS document
+FROM kit.bomb, unnest(ARRAY['user', 'post', 'comment']) type;
+SELECT type, imported, rejected FROM blogstore.import_documents('kit.documents', 'kit.reasons');
+SELECT type, reason, count(*) FROM kit.reasons GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT blogstore.delete_user(kit.u(901));
+DROP VIEW kit.wide;
+DROP TABLE kit.bomb, kit.bombs, kit.reasons, kit.documents;
 -- stored out of line, in lists too
 SELECT md5(string_agg(md5(n::text), '' ORDER BY n)) AS digest, string_agg(md5(n::text), '' ORDER BY n) AS noise FROM generate_series(1, 1900) n \gset
 SELECT md5(properties ->> 'a') = :'digest' AS same FROM blogstore.edit_post(kit.p(1), properties => jsonb_build_object('a', :'noise', 'b', 1));

@@ -17,6 +17,7 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "cluster/remote/remote_call.h"
+#include "requests/results/results.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
@@ -43,7 +44,10 @@
 /* How long a shard may take to be found, in ms: a move stops writers for seconds at most. */
 #define GIVE_UP_AFTER 120000
 
-/* A call's arguments as an array of texts. */
+/*
+ * A call's arguments as an array of texts. Errors: 22023 if properties would print too long to be
+ * sent.
+ */
 static Datum
 arguments_array(const RemoteCall *call)
 {
@@ -61,6 +65,8 @@ arguments_array(const RemoteCall *call)
 		value[i] = (Datum) 0;
 		if (isnull[i])
 			continue;
+		if (call->types[i] == JSONBOID)
+			check_properties(call->args[i].value);
 		getTypeOutputInfo(call->types[i], &output, &varlena);
 		value[i] = CStringGetTextDatum(OidOutputFunctionCall(output,
 															 call->args[i].value));

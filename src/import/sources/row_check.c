@@ -19,6 +19,9 @@
 /* How much is kept of a text that is too long, in characters. */
 #define CUT_LENGTH 200
 
+#define TITLE_TOO_LONG \
+	"title is longer than " CppAsString2(MAX_TITLE_LENGTH) " characters"
+
 /* What a source must have, in the order of StagedColumn, and what it may; NULL: nothing. */
 const char *const source_column[N_IMPORTED][N_READ] = {
 	[ITEM_USER] = {NULL, NULL, "user_id", "username", NULL, NULL,
@@ -66,6 +69,8 @@ text_problem(const Import *import, ItemType type, StagedColumn column,
 		text_too_long(name);
 	if (column == STAGED_USERNAME)
 		return username_fits(bytes) ? NULL : "username is too long";
+	if (column == STAGED_TITLE)
+		return title_may_fit(bytes) ? NULL : TITLE_TOO_LONG;
 	return bytes > MAX_TEXT_BYTES ?
 		psprintf("%s is longer than %d MB", name, MAX_TEXT_MB) : NULL;
 }
@@ -103,6 +108,8 @@ row_cut_texts(const Import *import, ItemType type, StagedRow *row)
 			continue;
 		why = text_problem(import, type, c,
 							  toast_raw_datum_size(row->value[c]) - VARHDRSZ);
+		if (why == NULL && c == STAGED_TITLE && !title_fits(row->value[c]))
+			why = TITLE_TOO_LONG;
 		if (why != NULL)
 		{
 			row->value[c] = text_beginning(row->value[c]);

@@ -12,10 +12,21 @@
 #include "requests/results/results.h"
 #include "storage/blog_item.h"
 
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/json.h"
 #include "utils/jsonb.h"
 
 /* What an item's properties may take, in bytes of jsonb. */
 #define MAX_PROPERTIES (64 * 1024)
+
+/*
+ * And in bytes as they are printed. A number of ten bytes can print as 131,000 digits, so a row of a
+ * list could print as half a gigabyte.
+ */
+#define MAX_PRINTED (256 * 1024)
 
 /* How documents call what an item has itself; sorted. */
 static const char *const taken[] = {
@@ -97,6 +108,84 @@ property_key_taken(const char *key)
 				   compare_key) != NULL;
 }
 
+/* The bytes that a key, or a value that is no array or object, prints as. */
+static int
+printed_scalar(const JsonbValue *jv)
+{
+	StringInfoData out;
+	char	   *text;
+	int			n;
+
+	switch (jv->type)
+	{
+		case jbvNull:
+			return strlen("null");
+		case jbvBool:
+			return strlen(jv->val.boolean ? "true" : "false");
+		case jbvNumeric:
+			text = DatumGetCString(DirectFunctionCall1(numeric_out,
+													   NumericGetDatum(jv->val.numeric)));
+			n = strlen(text);
+			pfree(text);
+			return n;
+		case jbvString:
+			text = pnstrdup(jv->val.string.val, jv->val.string.len);
+			initStringInfo(&out);
+			escape_json(&out, text);
+			n = out.len;
+			pfree(out.data);
+			pfree(text);
+			return n;
+		default:
+			elog(ERROR, "unexpected kind of jsonb value: %d", (int) jv->type);
+	}
+}
+
+/* The bytes of a container's brackets and of the separators between its n members. */
+static int
+printed_brackets(int n)
+{
+	return 2 + (n > 1 ? 2 * (n - 1) : 0);
+}
+
+/*
+ * Does an object print as more bytes than it may? It is measured value by value, and no further
+ * than to the limit.
+ */
+static bool
+prints_too_long(Jsonb *object)
+{
+	JsonbIterator *it = JsonbIteratorInit(&object->root);
+	JsonbIteratorToken token;
+	JsonbValue	jv;
+	int64		printed = 0;
+
+	while (printed <= MAX_PRINTED &&
+		   (token = JsonbIteratorNext(&it, &jv, false)) != WJB_DONE)
+	{
+		CHECK_FOR_INTERRUPTS();
+		switch (token)
+		{
+			case WJB_BEGIN_OBJECT:
+				printed += printed_brackets(jv.val.object.nPairs);
+				break;
+			case WJB_BEGIN_ARRAY:
+				printed += printed_brackets(jv.val.array.nElems);
+				break;
+			case WJB_KEY:
+				printed += printed_scalar(&jv) + strlen(": ");
+				break;
+			case WJB_VALUE:
+			case WJB_ELEM:
+				printed += printed_scalar(&jv);
+				break;
+			default:
+				break;
+		}
+	}
+	return printed > MAX_PRINTED;
+}
+
 /*
  * What is wrong with an item's properties; NULL: nothing. (An error of 22023 for who
  * passes them as an argument.)
@@ -114,7 +203,22 @@ properties_problem(Datum properties)
 	key = taken_key(object);
 	if (key != NULL)
 		return psprintf("properties must not have the key \"%s\"", key);
+	if (prints_too_long(object))
+		return "properties must not print as more than 256 kB";
 	return NULL;
+}
+
+/* Errors: 22023 unless an item can have such properties. */
+void
+check_properties(Datum properties)
+{
+	const char *problem = properties_problem(properties);
+
+	if (problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s", problem),
+				 errhint("Pass an object of your own keys, of 64 kB at most; {} for none.")));
 }
 
 /* Give an item properties. An object without keys is stored as NULL. */
@@ -135,16 +239,9 @@ set_properties(BlogItem *item, Datum properties)
 bool
 get_properties(FunctionCallInfo fcinfo, int arg, BlogItem *item)
 {
-	const char *problem;
-
 	if (PG_ARGISNULL(arg))
 		return false;
-	problem = properties_problem(PG_GETARG_DATUM(arg));
-	if (problem != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("%s", problem),
-				 errhint("Pass an object of your own keys, of 64 kB at most; {} for none.")));
+	check_properties(PG_GETARG_DATUM(arg));
 	set_properties(item, PG_GETARG_DATUM(arg));
 	return true;
 }

@@ -27,6 +27,7 @@ extern Datum return_item(FunctionCallInfo fcinfo, const BlogItem *item,
 extern bool property_key_taken(const char *key);
 extern const char *properties_problem(Datum properties);
 extern bool properties_of_document(Jsonb *document, Datum *properties);
+extern void check_properties(Datum properties);
 extern void set_properties(BlogItem *item, Datum properties);
 extern bool get_properties(FunctionCallInfo fcinfo, int arg, BlogItem *item);
 
