@@ -36,7 +36,6 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "miscadmin.h"
-#include "replication/origin.h"
 #include "utils/timestamp.h"
 
 NODE_FUNCTION(tell_node, "The worker of another node");
@@ -93,6 +92,10 @@ ask_anew(bool rows_lost)
 static void
 transaction_end(XactEvent event, void *arg)
 {
+	/* what was written carries the origin, and the record of the commit none */
+	if (taking && (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE ||
+				   event == XACT_EVENT_ABORT))
+		own_writes_end();
 	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
 		event != XACT_EVENT_PREPARE)
 		return;
@@ -100,8 +103,6 @@ transaction_end(XactEvent event, void *arg)
 		nodes_unsure();
 	if (asking && event == XACT_EVENT_COMMIT)
 		ask_anew(losing);
-	if (taking)
-		replorigin_session_origin = InvalidRepOriginId;
 	sending = taking = asking = losing = false;
 }
 
@@ -145,7 +146,7 @@ nodes_taking(void)
 {
 	listen_to_transactions();
 	taking = true;
-	replorigin_session_origin = DoNotReplicateId;
+	own_writes_begin(false);
 	limit_lock_waits();
 	if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF)
 		setting_change_local("synchronous_commit", "local");

@@ -159,4 +159,10 @@ extern void owner_end(const OwnerScope *scope);
 extern void need_writable(const char *command);
 extern void limit_lock_waits(void);
 
+/* own_writes.c: what a worker writes is not decoded */
+extern void own_writes_look(void);
+extern void own_writes_begin(bool make);
+extern void own_writes_end(void);
+extern bool own_writes_have(RepOriginId origin);
+
 #endif							/* BLOGSTORE_BOOKKEEPING_H */

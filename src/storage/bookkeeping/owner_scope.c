@@ -18,7 +18,6 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
-#include "replication/origin.h"
 
 /* A lock_timeout, in ms. */
 #define WORKER_LOCK_WAIT "200"
@@ -31,9 +30,8 @@
 static void
 have_decoded(void)
 {
-	if (replorigin_session_origin == DoNotReplicateId &&
-		MyBackendType == B_BG_WORKER)
-		replorigin_session_origin = InvalidRepOriginId;
+	if (MyBackendType == B_BG_WORKER)
+		own_writes_end();
 }
 
 /*

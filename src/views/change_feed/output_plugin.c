@@ -7,7 +7,7 @@
  * worker do to views and usernames: the tables are their owner's, who may write
  * to them directly. Comments and likes show in their post's counts, and the
  * worker's own writes to the views, and of what it folds, are marked with an
- * origin that is filtered out. A new name for which the transaction has just
+ * origin that is filtered out (storage/bookkeeping/own_writes.c). A new name for which the transaction has just
  * queued a job is left to the job.
  *
  * The plugin reads catalogs only, and only as of the decoded transaction.
@@ -17,11 +17,11 @@
 
 #include "base/compat.h"
 #include "model/post_counts/post_counts.h"
+#include "storage/bookkeeping/bookkeeping.h"
 #include "views/change_feed/decoded_changes.h"
 
 #include "access/htup_details.h"
 #include "replication/logical.h"
-#include "replication/origin.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
@@ -444,13 +444,13 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 }
 
 /*
- * What the worker writes to the views, and when it folds, carries the origin
- * DoNotReplicateId, and is not decoded.
+ * What the worker writes to the views, and when it folds, is not decoded. Its commit is, so such
+ * a transaction begins and ends here without a change.
  */
 static bool
 plugin_filter_origin(LogicalDecodingContext *ctx, RepOriginId origin)
 {
-	return origin == DoNotReplicateId;
+	return own_writes_have(origin);
 }
 
 /* Entry point: the callbacks of the plugin. */

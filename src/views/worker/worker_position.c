@@ -154,6 +154,7 @@ worker_take_position(Worker *worker)
 	worker->cluster = cluster_calls();
 	layout = container_layout();
 	reason = slot_obstacle(worker->slot_name, &worker->position);
+	own_writes_look();
 	apply_end(&scope);
 	worker->loads = layout_loads();
 

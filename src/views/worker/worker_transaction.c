@@ -5,15 +5,15 @@
  * The transactions that are begun here are the containers' owner's. Where it is not
  * known whether there are containers, views_serving.c and worker_position.c begin their
  * own, which write nothing. Writes to the views, and folding, which
- * changes nothing that shows, carry the origin DoNotReplicateId, by which the
- * output plugin filters them out again.
+ * changes nothing that shows, are marked (storage/bookkeeping/own_writes.c), so that
+ * the output plugin filters them out again.
  *
- *		kind			locks			origin				lock_timeout
- *		------------	--------------	----------------	------------
- *		APPLY_STATE		none			none				none
- *		APPLY_POSTS		containers		none				200 ms
- *		APPLY_COUNTS	containers		DoNotReplicateId	200 ms
- *		APPLY_VIEWS		containers,		DoNotReplicateId	200 ms
+ *		kind			locks			marked	lock_timeout
+ *		------------	--------------	------	------------
+ *		APPLY_STATE		none			no		none
+ *		APPLY_POSTS		containers		no		200 ms
+ *		APPLY_COUNTS	containers		yes		200 ms
+ *		APPLY_VIEWS		containers,		yes		200 ms
  *						then the views
  *
  * The containers are locked before any of their leaves, as DDL does. Some DDL
@@ -33,7 +33,6 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "miscadmin.h"
-#include "replication/origin.h"
 #include "utils/snapmgr.h"
 
 static MemoryContext outside;	/* what was current before the transaction */
@@ -60,7 +59,7 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
 	if (kind == APPLY_VIEWS)
 		views_lock();
 	if (kind == APPLY_VIEWS || kind == APPLY_COUNTS)
-		replorigin_session_origin = DoNotReplicateId;
+		own_writes_begin(true);
 	PushActiveSnapshot(GetTransactionSnapshot());
 }
 
@@ -69,9 +68,9 @@ void
 apply_end(OwnerScope *scope)
 {
 	PopActiveSnapshot();
+	own_writes_end();
 	CommitTransactionCommand();
 	owner_end(scope);
-	replorigin_session_origin = InvalidRepOriginId;
 
 	/* the server leaves a context that is never reset */
 	MemoryContextSwitchTo(outside);
@@ -83,7 +82,7 @@ apply_roll_back(void)
 {
 	FlushErrorState();
 	AbortOutOfAnyTransaction();
-	replorigin_session_origin = InvalidRepOriginId;
+	own_writes_end();
 }
 
 /* Why the last step that is to be tried again has failed. */
