@@ -27,10 +27,10 @@ extern PGDLLEXPORT void _PG_init(void);
 void
 _PG_init(void)
 {
-	if (!process_shared_preload_libraries_in_progress)
-		return;
-	library_preloaded = true;
+	library_preloaded = process_shared_preload_libraries_in_progress;
 	cluster_init();
+	if (!library_preloaded)
+		return;
 	settings_init();
 	layout_init();
 	guard_init();

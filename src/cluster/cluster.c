@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "cluster/citus/citus.h"
+#include "base/preload.h"
 #include "cluster/cluster.h"
 #include "cluster/operations/operations.h"
 #include "cluster/remote/remote.h"
@@ -55,11 +56,15 @@ static const ClusterCalls calls = {
 	.import_target = &cluster_import_target
 };
 
-/* Let the other areas know these functions. Called once, when the library is loaded. */
+/*
+ * Let the other areas know these functions. Called once, when the library is loaded, also where
+ * it is not preloaded: the output plugin serves any session that decodes.
+ */
 void
 cluster_init(void)
 {
 	cluster_library = &calls;
 	cluster_may_come = true;
-	node_news_init();
+	if (library_preloaded)
+		node_news_init();
 }

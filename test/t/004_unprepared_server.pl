@@ -119,6 +119,23 @@ is($node->safe_psql('restored', $all), $node->safe_psql('postgres', $all), 'not 
 $node->safe_psql('restored', 'CREATE EXTENSION blogstore; DROP EXTENSION blogstore; DROP SCHEMA blogstore CASCADE');
 $node->safe_psql('postgres', 'DROP DATABASE restored');
 
+# Any session that may use slots can decode by the output plugin, which loads the library. The
+# tables look like a cluster's.
+$node->safe_psql(
+	'postgres', q{
+CREATE TABLE blogstore.posts_102008 (LIKE blogstore.posts) PARTITION BY LIST (type);
+CREATE TABLE blogstore.posts_102008_like PARTITION OF blogstore.posts_102008 FOR VALUES IN ('like');
+CREATE TABLE blogstore.user_items_102009 (user_id uuid);
+});
+$node->safe_psql('postgres', q{SELECT pg_create_logical_replication_slot('foreign', 'blogstore')});
+$node->safe_psql(
+	'postgres', q{
+INSERT INTO blogstore.posts_102008 SELECT * FROM blogstore.posts WHERE type = 'like' LIMIT 1;
+INSERT INTO blogstore.user_items_102009 SELECT gen_random_uuid();
+});
+cmp_ok($node->safe_psql('postgres', q{SELECT count(*) FROM pg_logical_slot_get_binary_changes('foreign', NULL, NULL)}), '>=', 0, 'not preloaded: changes are decoded');
+$node->safe_psql('postgres', q{SELECT pg_drop_replication_slot('foreign'); DROP TABLE blogstore.posts_102008, blogstore.user_items_102009});
+
 # The slot that the worker had keeps WAL: stat_worker tells how to let it go
 like($node->safe_psql('postgres', 'SELECT hint FROM blogstore.stat_worker'), qr/shared_preload_libraries.*pg_drop_replication_slot\('$slot'\)/, 'not preloaded: stat_worker says what to set, and how to let the slot go');
 $node->safe_psql('postgres', "SELECT pg_drop_replication_slot('$slot')");
