@@ -33,9 +33,8 @@ QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE,
  * by it, and others' hidden posts are unknown.
  *
  * Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the post, shared,
- * and then what its count is written in (post_counts.h); the user item, FOR SHARE, where
- * no worker can run (need_user()). Waits for who is deleting the post, or writing or
- * deleting the same like.
+ * and then what its count is written in (post_counts.h). Waits for a transaction that is
+ * deleting the post, or is writing or deleting the same like.
  */
 static Datum
 create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)

@@ -5,7 +5,7 @@
  * A transaction that cannot change a post's counts in place without waiting
  * (post_count.c) inserts a delta beside it, in the same logical partition. Who
  * reads a post adds up what its deltas say (post_item.c). Folding deletes deltas and
- * adds what they say to the post item, or to one new delta, in one transaction: no
+ * adds what they say to the counter, or to one new delta, in one transaction: no
  * snapshot sees a difference. A folder takes only deltas that it has deleted itself,
  * in their newest version, so no two count one delta.
  *

@@ -16,8 +16,9 @@
  * While a delta is written, no lock of the post item keeps the post from being
  * deleted. So whoever deletes a post has to know of all deltas that are being
  * written. That is what a post's lock is for. Who counts holds it shared for a
- * moment, with nothing to wait for: from the child's arrival on, until a version of
- * a delta, be it the counter, can be found by others. Who deletes holds it
+ * moment: from the child's arrival on, until a version of a delta, be it the counter,
+ * can be found by others. It waits for nothing meanwhile; but the owner's AFTER triggers
+ * on the child run before the count. Who deletes holds it
  * exclusively (post_deletion.c), waits for the transactions that have inserted
  * deltas, deletes the post item, and unlocks the post. The lock is one that the
  * post's key names (key_lock.c). Several can hold it exclusively; the lock of the
@@ -41,11 +42,11 @@
  *	post, writes the child	|							|
  *	the lock, shared; the	| waits a moment for the	| lock and child are
  *	child can be found		| lock						| gone
- *	the lock, shared; the	| waits a moment for the	| lock, child and count
- *	delta, or the post item	| lock						| are gone
- *	is being written		|							|
- *	the delta, or the lock	| finds it, and waits for	| child and count are
- *	of the post item		| the transaction's end		| gone
+ *	the lock, shared; a		| waits a moment for the	| lock, child and count
+ *	delta or the counter is	| lock						| are gone
+ *	being written			|							|
+ *	the delta, or the new	| finds it, and waits for	| child and count are
+ *	counter					| the transaction's end		| gone
  *
  * What the one who deletes holds, step by step:
  *

@@ -69,14 +69,15 @@ typedef struct ClusterCalls
 
 	/*
 	 * Return the number of the partition that takes a key, on whichever node it is;
-	 * NO_PARTITION: there is none. One machine finds it by its own hash of the key.
+	 * NO_PARTITION: there is none. Called through cluster_library, where a layout says that it
+	 * is spread. One machine finds it by its own hash of the key.
 	 */
 	int			(*partition_of_key) (const void *map, const pg_uuid_t *key);
 
 	/*
 	 * Keep a partition on this node until the transaction ends, before it is written to. The
-	 * caller has to ask again which partition takes its key. On one machine a partition stays
-	 * where it is.
+	 * caller has to ask again which partition takes its key. Called through cluster_library,
+	 * where a layout says that it is spread. On one machine a partition stays where it is.
 	 */
 	void		(*hold_partition) (const void *map, int partition);
 
@@ -122,7 +123,8 @@ typedef struct ClusterCalls
 	/*
 	 * Wait until a distribution of the containers over the cluster has ended, and keep another
 	 * one from beginning before the end of the transaction. write: the transaction will write
-	 * items. One machine does nothing; see cluster_settle().
+	 * items. Called through cluster_library by cluster_settle(), before it is known whether the
+	 * containers are spread. Where there can be no cluster, nothing is called.
 	 */
 	void		(*settle) (bool write);
 

@@ -1,6 +1,6 @@
 /*
  * folding.c
- *		Folding deltas into the posts that they count on.
+ *		Folding deltas into the counters of their posts.
  *
  * The worker knows from the change feed which posts have got deltas beside their
  * counters. They are folded when the post has been quiet for a moment, or after a
