@@ -11,6 +11,22 @@
  */
 \echo Use "CREATE EXTENSION blogstore" to load this file. \quit
 
+-- Whoever owns the schema can drop it, with all that is in it, and can put its own
+-- functions beside these. Nothing is made in a schema that a role made before.
+DO $body$
+DECLARE
+	owner	name;
+BEGIN
+	SELECT r.rolname INTO owner FROM pg_catalog.pg_namespace AS n JOIN pg_catalog.pg_roles AS r ON r.oid = n.nspowner
+	WHERE n.oid = '@extschema@'::pg_catalog.regnamespace AND NOT r.rolsuper AND r.rolname <> current_user;
+	IF FOUND THEN
+		RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = pg_catalog.format('schema "@extschema@" belongs to role "%s", who is no superuser', owner),
+			DETAIL = 'Its owner could drop it with everything in it.',
+			HINT = 'Drop the schema, or look at what is in it and run ALTER SCHEMA @extschema@ OWNER TO CURRENT_USER.';
+	END IF;
+END
+$body$;
+
 -- USAGE lets a role name the functions, and nothing else.
 GRANT USAGE ON SCHEMA @extschema@ TO PUBLIC;
 
