@@ -178,7 +178,7 @@ REVOKE ALL ON FUNCTION @extschema@.create_containers FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.create_containers IS
 'Create the containers users, posts and feed, and the bookkeeping tables beside them, in schema blogstore, or those of them that are missing.
 partitions: hash partitions of users and of posts, or shards on a cluster, 1 to 1024; owner: the role that is to own them, NULL for the caller. What is attached to them runs with the owner''s rights, so it had better be no superuser. To give them to another role takes what ALTER TABLE ... OWNER TO takes. distributed: spread them over the cluster of the extension citus; NULL: where it is in the database and has nodes. That takes a superuser, on the coordinator; called again after citus_add_node() it makes what the new node needs.
-Errors: 22004 no partitions; 22023 partitions out of range; 25006 read-only transaction; 42P07 nothing is missing, or a table of another role or shape has one of their names; 42501 no CREATE right on the schema, or not a member of owner, or no superuser on a cluster; 42704 no such role; 55000 a cluster that is not ready, with what is missing. Where wal_level is too low for the views it works, and a warning says what to set.';
+Errors: 22004 no partitions; 22023 partitions out of range; 25006 read-only transaction; 42P07 nothing is missing, or a table of another role or shape has one of their names; 42501 no CREATE right on the schema, or not a member of owner, or no superuser on a cluster; 42704 no such role; 54000 64 other databases have containers; 55000 a cluster that is not ready, with what is missing. Where wal_level is too low for the views it works, and a warning says what to set.';
 
 /* ------------------------------------------------------------------------
  * Commands
@@ -493,7 +493,7 @@ COMMENT ON FUNCTION @extschema@.wait_for_views IS
 'Wait until the views show everything committed before the call, and the jobs that existed then are done (read your writes).
 timeout: how long at most; zero or less looks once.
 Returns true when they do, false on timeout.
-Errors: 22004 no timeout; 25006 on a standby; 55000 no containers, no worker can run here, or the worker is stopped.';
+Errors: 22004 no timeout; 25006 on a standby; 54000 64 other databases have containers; 55000 no containers, no worker can run here, or the worker is stopped.';
 
 CREATE FUNCTION @extschema@.rebuild_views()
 RETURNS void
@@ -502,7 +502,7 @@ LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.rebuild_views FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.rebuild_views IS
 'Have the worker build the views anew from the posts container, in chunks beside live traffic. Returns at once; blogstore.progress shows how far it is, wait_for_views() waits for it.
-Errors: 25006 read-only transaction; 55000 no containers, or no worker can run here.';
+Errors: 25006 read-only transaction; 54000 64 other databases have containers; 55000 no containers, or no worker can run here.';
 
 CREATE FUNCTION @extschema@.verify(OUT container text, OUT problem text, OUT type text, OUT id uuid, OUT post_id uuid, OUT user_id uuid, OUT expected text, OUT actual text)
 RETURNS SETOF record
@@ -531,7 +531,7 @@ LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION @extschema@.start_worker FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.start_worker IS
 'Let this database''s worker run again after stop_worker(); it starts when the transaction commits. Waits for transactions that have called stop_worker() or start_worker() and not ended yet.
-Errors: 25006 read-only transaction; 40001 stopped by a transaction that this one''s snapshot does not see; 55000 no containers, or no worker can run here.';
+Errors: 25006 read-only transaction; 40001 stopped by a transaction that this one''s snapshot does not see; 54000 64 other databases have containers; 55000 no containers, or no worker can run here.';
 
 CREATE FUNCTION @extschema@.stop_worker(drop_slot boolean DEFAULT false)
 RETURNS void
@@ -542,7 +542,7 @@ COMMENT ON FUNCTION @extschema@.stop_worker IS
 'Stop this database''s worker, and keep it stopped over restarts of the server until start_worker(). Returns when it has ended. Requests go on; Q3 and Q6 answer from the posts container.
 drop_slot: also drop the replication slot. Without, the slot keeps all WAL from here on (a warning says how much it keeps already, stat_worker how much it has come to, and the server''s log when that exceeds max_wal_size); with, the views are built anew at the next start.
 In a transaction, the worker ends at once, and stays so until that ends, whatever others do; rolled back, it starts again. Waits for transactions that have called stop_worker() or start_worker() and not ended yet. A transaction that has called it cannot be prepared (PREPARE TRANSACTION: 0A000).
-Errors: 22004 NULL; 25001 not in READ COMMITTED; 25006 read-only transaction; 54000 as many databases as there can be have workers; 55000 no containers.';
+Errors: 22004 NULL; 25001 not in READ COMMITTED; 25006 read-only transaction; 54000 64 other databases have containers; 55000 no containers.';
 
 /* ------------------------------------------------------------------------
  * Monitoring
@@ -562,7 +562,7 @@ SELECT state, pid, slot, lag_bytes, lag_time, batches, changes, started_at, last
 FROM @extschema@.get_worker_status();
 GRANT SELECT ON @extschema@.stat_worker TO pg_monitor;
 COMMENT ON VIEW @extschema@.stat_worker IS
-'The worker of this database, always one row. state: running, catching up, starting, waiting to restart, stopped, no containers, blocked (the containers are altered so that they cannot be served), or disabled (hint says what to set); slot: its replication slot; lag_bytes: WAL not yet shown in the views; lag_time: how long the oldest of it has waited, or how long a worker has been stopped; batches, changes: applied since the worker started; last_error: what last ended or blocked a worker or failed a job, or how its slot was lost; hint: what to do, what a stopped worker''s slot keeps, and which open transaction a new slot waits for.';
+'The worker of this database, always one row. state: running, catching up, starting, waiting to restart, stopped, no containers, blocked (the containers are altered so that they cannot be served), or disabled (last_error and hint say why: what to set, or that 64 other databases have containers); slot: its replication slot; lag_bytes: WAL not yet shown in the views; lag_time: how long the oldest of it has waited, or how long a worker has been stopped; batches, changes: applied since the worker started; last_error: what last ended or blocked a worker or failed a job, or how its slot was lost; hint: what to do, what a stopped worker''s slot keeps, and which open transaction a new slot waits for.';
 
 CREATE FUNCTION @extschema@.get_progress(OUT kind text, OUT user_id uuid, OUT phase text, OUT done bigint, OUT total bigint, OUT rows_per_second double precision, OUT started_at timestamptz, OUT estimated_end timestamptz)
 RETURNS SETOF record

@@ -347,7 +347,8 @@ warn_of_obstacle(void)
  * blogstore.create_containers(partitions, owner, distributed)
  *
  * Locks: AccessExclusiveLock on what it creates, ShareUpdateExclusiveLock on
- * what is there. Errors: 22004, 22023, 25006, 42501, 42704, 42P07.
+ * what is there. Errors: 22004, 22023, 25006, 42501, 42704, 42P07; 54000 no worker is left for
+ * one more database.
  */
 static Datum
 create_containers(PG_FUNCTION_ARGS)

@@ -33,7 +33,7 @@ SQL_FUNCTION(stop_worker);
 /* How long a waiter sleeps at most before it looks again, in milliseconds. */
 #define LOOK_AGAIN 50
 
-/* Raise 55000 where no worker can run. */
+/* Raise 55000 where no worker can run, and 54000 where this database cannot have one. */
 static void
 need_possible_worker(void)
 {
@@ -46,6 +46,7 @@ need_possible_worker(void)
 				 errmsg("no blogstore worker can run on this server: %s",
 						obstacle),
 				 errhint("%s", hint)));
+	worker_require_room();
 }
 
 /* Raise 55000 in the worker, whom a trigger of the owner's has call this. */
@@ -193,7 +194,7 @@ wait_advance(Wait *wait)
 /*
  * blogstore.wait_for_views(timeout): read your writes.
  *
- * Errors: 22004, 25006, 55000. Locks: none.
+ * Errors: 22004, 25006, 54000, 55000. Locks: none.
  */
 static Datum
 wait_for_views(PG_FUNCTION_ARGS)
@@ -265,7 +266,7 @@ wait_for_views(PG_FUNCTION_ARGS)
 /*
  * blogstore.rebuild_views(): queue a rebuild, unless one waits to begin.
  *
- * Errors: 25006, 55000.
+ * Errors: 25006, 54000, 55000.
  */
 static Datum
 rebuild_views(PG_FUNCTION_ARGS)
@@ -308,7 +309,7 @@ set_enabled(bool enabled)
 }
 
 /*
- * blogstore.start_worker(). Errors: 25006, 40001, 55000. Locks: waits for who
+ * blogstore.start_worker(). Errors: 25006, 40001, 54000, 55000. Locks: waits for who
  * else starts or stops the worker.
  */
 static Datum
@@ -331,12 +332,9 @@ start_worker(PG_FUNCTION_ARGS)
 static void
 end_worker(void)
 {
-	if (!worker_stop())
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("more than %d databases have blogstore containers",
-						MAX_DATABASES),
-				 errhint("Drop the containers of a database that does not need them.")));
+	/* another database may have taken the last entry meanwhile */
+	while (!worker_stop())
+		worker_require_room();
 }
 
 /* The slot was let go: that there is none at the next start is no loss. */
@@ -364,7 +362,7 @@ size_text(int64 bytes)
  * blogstore.stop_worker(drop_slot). The worker ends before this transaction
  * writes anything, so that the two never wait for each other.
  *
- * Errors: 22004, 25001, 25006, 55000. Locks: waits for who else starts or stops
+ * Errors: 22004, 25001, 25006, 54000, 55000. Locks: waits for who else starts or stops
  * the worker.
  */
 static Datum

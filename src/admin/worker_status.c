@@ -310,6 +310,8 @@ fill_status(Status *status)
 								 entry.state == WORKER_STARTING)) ?
 		stopped_by_row() : entry.state == WORKER_STOPPED)
 		status_stopped(status);
+	else if (!found && (obstacle = worker_no_room(&hint)) != NULL)
+		status_disabled(status, obstacle, hint);
 	else if (!found)
 		status_text(status, STATUS_STATE, "starting");
 }

@@ -80,6 +80,8 @@ extern void launch_init(void);
 
 /* worker_entries.c: entries */
 extern const char *worker_obstacle(const char **hint);
+extern const char *worker_no_room(const char **hint);
+extern void worker_require_room(void);
 extern WorkerEntry *my_worker_entry(void);
 extern bool my_worker_entry_copy(WorkerEntry *copy);
 extern void worker_entry_error(WorkerEntry *entry, const char *message);

@@ -63,6 +63,7 @@ item_written(void)
 static void
 containers_created(void)
 {
+	worker_require_room();
 	items_written = true;
 	start_stop_lock();
 	worker_look_on_commit();

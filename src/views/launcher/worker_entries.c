@@ -20,6 +20,9 @@
 
 LaunchShared *launch_shared = NULL;
 
+/* How long a worker is waited for that has yet to look at its database, in milliseconds. */
+#define PROBE_TIME 5000
+
 static shmem_request_hook_type previous_request_hook = NULL;
 static shmem_startup_hook_type previous_startup_hook = NULL;
 
@@ -145,6 +148,64 @@ my_worker_entry_copy(WorkerEntry *copy)
 		*copy = *entry;
 	LWLockRelease(launch_shared->lock);
 	return entry != NULL;
+}
+
+/*
+ * Is there an entry for this database, or a free one? *unsure: it may become free, because a worker
+ * has yet to look whether its database has containers.
+ */
+static bool
+look_for_room(bool *unsure)
+{
+	bool		room;
+
+	*unsure = false;
+	LWLockAcquire(launch_shared->lock, LW_SHARED);
+	room = worker_entry_find(MyDatabaseId) != NULL ||
+		worker_entry_find(InvalidOid) != NULL;
+	for (int i = 0; i < MAX_DATABASES && !room; i++)
+		*unsure |= launch_shared->entry[i].started_at == 0 &&
+			launch_shared->entry[i].failures == 0;
+	LWLockRelease(launch_shared->lock);
+	return room;
+}
+
+/*
+ * What keeps this database from having a worker while others have all entries, and in *hint what to
+ * do about it; NULL if it has an entry, or can have one.
+ */
+const char *
+worker_no_room(const char **hint)
+{
+	bool		unsure;
+
+	*hint = "Drop the containers of a database that does not need them, or the database.";
+	return look_for_room(&unsure) ? NULL :
+		psprintf("more than %d databases have blogstore containers", MAX_DATABASES);
+}
+
+/*
+ * Errors: 54000 unless this database has an entry, or can have one. After the start of a server with
+ * many databases it waits for the launcher to find those without containers.
+ */
+void
+worker_require_room(void)
+{
+	const char *hint;
+	const char *problem;
+	bool		unsure;
+
+	for (int waited = 0; !look_for_room(&unsure) && unsure && waited < PROBE_TIME; waited++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(1000L);
+	}
+	problem = worker_no_room(&hint);
+	if (problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("%s", problem),
+				 errhint("%s", hint)));
 }
 
 /* Record an error where stat_worker shows it. */
