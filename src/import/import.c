@@ -24,6 +24,7 @@
 #include "model/post_counts/post_counts.h"
 #include "model/user_changes/user_changes.h"
 #include "requests/requests.h"
+#include "requests/results/results.h"
 #include "storage/attached_code/attached_code.h"
 #include "storage/blog_item.h"
 #include "storage/bookkeeping/bookkeeping.h"
@@ -39,6 +40,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
@@ -108,18 +110,38 @@ import_begin(Import *import, const char *command)
 		write_rejected(import, true);
 }
 
+/* An item that prints as more bytes is not shown in an error. */
+#define MAX_SHOWN (1024 * 1024)
+
+/* What an item that was rejected begins with, for an error; its numbers may print as gigabytes. */
+static const char *
+item_beginning(Datum item)
+{
+	Jsonb	   *jsonb = DatumGetJsonbP(item);
+
+	if (jsonb_prints_longer(jsonb, MAX_SHOWN))
+		return "(too long to show)";
+	return TextDatumGetCString(DirectFunctionCall2(text_left,
+												   CStringGetTextDatum(JsonbToCString(NULL, &jsonb->root,
+																					 VARSIZE(jsonb))),
+												   Int32GetDatum(200)));
+}
+
 /* Errors: 23514, always. */
 static void
 refuse_rejected(const Import *import, int64 rejected)
 {
 	TupleDesc	desc;
 	HeapTuple	row;
+	Datum		item;
+	bool		isnull;
 
 	(void) import_run(import,
 					  "SELECT coalesce(type, 'document'), reason,"
-					  " left(item::text, 200) FROM @rejected LIMIT 1");
+					  " item FROM @rejected LIMIT 1");
 	row = SPI_tuptable->vals[0];
 	desc = SPI_tuptable->tupdesc;
+	item = SPI_getbinval(row, desc, 3, &isnull);
 	ereport(ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
 			 errmsg_plural("%lld item cannot be imported",
@@ -127,7 +149,7 @@ refuse_rejected(const Import *import, int64 rejected)
 						   (unsigned long) rejected, (long long) rejected),
 			 errdetail("The first: %s, %s: %s",
 					   SPI_getvalue(row, desc, 1), SPI_getvalue(row, desc, 2),
-					   SPI_getvalue(row, desc, 3)),
+					   isnull ? "null" : item_beginning(item)),
 			 errhint("Pass a table with the columns type text, reason text and item jsonb as rejects to import all but these.")));
 }
 

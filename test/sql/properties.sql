@@ -111,6 +111,9 @@ SELECT properties || jsonb_build_object('type', type, 'id', CASE type WHEN 'comm
 FROM kit.bomb, unnest(ARRAY['user', 'post', 'comment']) type;
 SELECT type, imported, rejected FROM blogstore.import_documents('kit.documents', 'kit.reasons');
 SELECT type, reason, count(*) FROM kit.reasons GROUP BY 1, 2 ORDER BY 1, 2;
+-- nor is the item printed in an error
+SELECT blogstore.import('kit.bombs');
+SELECT blogstore.import_documents('kit.documents');
 SELECT blogstore.delete_user(kit.u(901));
 DROP VIEW kit.wide;
 DROP TABLE kit.bomb, kit.bombs, kit.reasons, kit.documents;

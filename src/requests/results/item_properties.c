@@ -149,18 +149,18 @@ printed_brackets(int n)
 }
 
 /*
- * Does an object print as more bytes than it may? It is measured value by value, and no further
- * than to the limit.
+ * Does jsonb print as more bytes than a limit? It is measured value by value, and no further than to
+ * the limit.
  */
-static bool
-prints_too_long(Jsonb *object)
+bool
+jsonb_prints_longer(Jsonb *jsonb, int64 limit)
 {
-	JsonbIterator *it = JsonbIteratorInit(&object->root);
+	JsonbIterator *it = JsonbIteratorInit(&jsonb->root);
 	JsonbIteratorToken token;
 	JsonbValue	jv;
 	int64		printed = 0;
 
-	while (printed <= MAX_PRINTED &&
+	while (printed <= limit &&
 		   (token = JsonbIteratorNext(&it, &jv, false)) != WJB_DONE)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -183,7 +183,7 @@ prints_too_long(Jsonb *object)
 				break;
 		}
 	}
-	return printed > MAX_PRINTED;
+	return printed > limit;
 }
 
 /*
@@ -203,7 +203,7 @@ properties_problem(Datum properties)
 	key = taken_key(object);
 	if (key != NULL)
 		return psprintf("properties must not have the key \"%s\"", key);
-	if (prints_too_long(object))
+	if (jsonb_prints_longer(object, MAX_PRINTED))
 		return "properties must not print as more than 256 kB";
 	return NULL;
 }
