@@ -341,6 +341,9 @@ for my $case (
 	[ 'a partition of users', 'blogstore.users', 'users_p01', 'FOR VALUES WITH (MODULUS 4, REMAINDER 1)' ],
 	[ 'a leaf of users', 'blogstore.users_p01', 'users_p01_user', q{FOR VALUES IN ('user')} ],
 	[ 'a leaf of comments', 'blogstore.posts_p01', 'posts_p01_comment', q{FOR VALUES IN ('comment')} ],
+	[ 'a leaf of likes', 'blogstore.posts_p01', 'posts_p01_like', q{FOR VALUES IN ('like')} ],
+	[ 'a leaf of deltas', 'blogstore.posts_p01', 'posts_p01_delta', q{FOR VALUES IN ('delta')} ],
+	[ 'a partition of posts', 'blogstore.posts', 'posts_p01', 'FOR VALUES WITH (MODULUS 4, REMAINDER 1)' ],
 	[ 'a leaf of posts', 'blogstore.posts_p01', 'posts_p01_post', q{FOR VALUES IN ('post')} ])
 {
 	my ($name, $parent, $table, $bound) = @$case;
@@ -349,6 +352,18 @@ for my $case (
 	is(join(', ', map { "$_: " . sqlstate($node, 'postgres', $_) } 'verify()', 'repair()', 'export_documents()', q{import_documents('kit.documents')}),
 		"verify(): $gone, repair(): $gone, export_documents(): $gone, import_documents('kit.documents'): $gone", "$name away: refused");
 	$node->safe_psql('postgres', "ALTER TABLE $parent ATTACH PARTITION blogstore.$table $bound");
+	check_store($node, 'postgres', "$name attached again");
+}
+
+for my $case (
+	[ 'a leaf of copies', 'blogstore.users_p01', 'users_p01_post' ],
+	[ 'the leaf of the feed', 'blogstore.feed', 'feed_post' ])
+{
+	my ($name, $parent, $table) = @$case;
+
+	$node->safe_psql('postgres', "ALTER TABLE $parent DETACH PARTITION blogstore.$table");
+	is(join(', ', map { "$_: " . sqlstate($node, 'postgres', $_) } 'verify()', 'repair()'), "verify(): $gone, repair(): $gone", "$name away: refused");
+	$node->safe_psql('postgres', "ALTER TABLE $parent ATTACH PARTITION blogstore.$table FOR VALUES IN ('post')");
 	check_store($node, 'postgres', "$name attached again");
 }
 

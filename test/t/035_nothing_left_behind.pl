@@ -121,6 +121,21 @@ for my $act ('EXPLAIN ANALYZE CREATE TEMP TABLE t AS SELECT 1', 'EXPLAIN (ANALYZ
 {
 	like(superuser_calls($act), qr/\A\Q$ddl\E /, "refused within: $act");
 }
+# Names that a superuser goes on to use: the owner's function would run when it does
+is( run('blog_owner', q{
+CREATE TRIGGER act AFTER INSERT OR UPDATE ON blogstore.users_p00_user FOR EACH ROW EXECUTE FUNCTION audit.act();
+CREATE TRIGGER act AFTER INSERT OR UPDATE ON blogstore.users_p01_user FOR EACH ROW EXECUTE FUNCTION audit.act()}), '', 'a trigger on users');
+for my $act ('CREATE TEMP VIEW pg_roles AS SELECT audit.run()::text AS rolname', 'CREATE TEMP TABLE pg_roles (rolname text, n integer DEFAULT audit.run())',
+	'CREATE DOMAIN pg_temp.text AS pg_catalog.text CHECK (audit.run() = 1)', 'CREATE TEMP TABLE pg_class AS SELECT 1 AS oid')
+{
+	for my $call ('create_user($$bob$$, kit.u(9))', 'edit_user(kit.u(1), $$alicia$$)')
+	{
+		my $got = run($superuser, "SET test.act = '$act';\nSELECT blogstore.$call;\nINSERT INTO pg_roles (rolname) VALUES ('x');\n"
+			. q{SELECT rolname FROM pg_roles WHERE rolname = 'caller'; SELECT CAST('x' AS text); SELECT count(*) FROM pg_catalog.pg_class WHERE relpersistence = 't'; SELECT count(*) FROM audit.ran WHERE who <> 'blog_owner'});
+		like($got, qr/\Acaller\nx\n0\n0\n\Q$ddl\E [^\n]*\nERROR:  55000: cannot insert into view "pg_roles"/, "$call refused: $act");
+	}
+}
+is(run('blog_owner', 'DROP TRIGGER act ON blogstore.users_p00_user; DROP TRIGGER act ON blogstore.users_p01_user'), '', 'without the trigger');
 # what the session has prepared
 for my $act ('CREATE TEMP TABLE u AS EXECUTE s', 'EXPLAIN ANALYZE CREATE TEMP TABLE u AS EXECUTE s')
 {
