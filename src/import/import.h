@@ -57,10 +57,10 @@ typedef struct ImportTarget
 	/* Begin to look up comments or likes. */
 	ItemLookup *(*lookup) (const Import *import, ItemType type);
 
-	/* Keep the posts, so many, that were there before and get items. Errors: 40001. */
+	/* Keep the posts that existed before and get items. posts: how many. Errors: 40001. */
 	void		(*keep_posts) (const Import *import, int64 posts);
 
-	/* Write the new items of a type, so many. Errors: 09000, 40001. */
+	/* Write the new items of a type. rows: how many. Errors: 09000, 40001. */
 	void		(*write) (const Import *import, ItemType type, int64 rows);
 
 	/* Edit the posts or comments that differ; returns how many still did. Errors: 40001. */

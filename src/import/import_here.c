@@ -52,7 +52,7 @@ need_leaves(Container container, ItemType type)
 		item_writer_close(item_writer_open_partition(container, type, p));
 }
 
-/* Whatever is to be looked up has to be there. Errors: 55000. */
+/* Check that every leaf that the import reads or writes is there. Errors: 55000. */
 static void
 need_all_leaves(const Import *import)
 {

@@ -107,8 +107,8 @@ need_text(FunctionCallInfo fcinfo, int arg, const char *name)
 }
 
 /*
- * Are so many bytes few enough for a title, whatever its characters? It is asked before the text is
- * detoasted.
+ * Return whether a title of this many bytes can have few enough characters. Called before the
+ * text is detoasted.
  */
 bool
 title_may_fit(int64 bytes)

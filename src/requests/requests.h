@@ -75,7 +75,7 @@ typedef struct SourceReads
  */
 typedef struct ItemSource
 {
-	/* Read the next item that is to be shown; its values hold until the next call. Return
+	/* Read the next item that the caller may see; its values hold until the next call. Return
 	 * false if there are no more. The function is not called again then. */
 	bool		(*next) (struct RequestScan *scan, BlogItem *item);
 	/* Say what was read; *reads is zero before. NULL: nothing is read on this node. */

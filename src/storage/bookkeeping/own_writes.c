@@ -64,7 +64,7 @@ own_writes_end(void)
 		replorigin_session_origin = InvalidRepOriginId;
 }
 
-/* Are changes of an origin a worker's own writes? */
+/* Return whether changes of an origin are a worker's own writes. */
 bool
 own_writes_have(RepOriginId origin)
 {
