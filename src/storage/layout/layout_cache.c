@@ -23,6 +23,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/relcache.h"
 #include "utils/snapmgr.h"
 
 /* A table whose changes concern what is cached. */
@@ -277,6 +278,23 @@ expected_modulus(Container container, Oid root)
 }
 
 /*
+ * Have the server read again which partitions the tables have that a container was read from. If
+ * it is told of a change while it reads them (RelationBuildPartitionDesc()), it takes the change
+ * in first, and then keeps what it had read before.
+ */
+static void
+forget_partitions(CachedContainer *cc)
+{
+	HASH_SEQ_STATUS seq;
+	WatchedTable *table;
+
+	hash_seq_init(&seq, cc->watched);
+	while ((table = hash_seq_search(&seq)) != NULL)
+		if (table->partition == NO_PARTITION)
+			RelationCacheInvalidateEntry(table->relid);
+}
+
+/*
  * Fill in what is known of a container's root, which is locked until then, in the
  * container's context; and of its partitions all, or for the time being none.
  */
@@ -295,6 +313,8 @@ load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
 			partitions_expect(&cc->partitions, container, cc->root, modulus);
 		UnlockRelationOid(cc->root, AccessShareLock);
 	}
+	if (cc->stale)
+		forget_partitions(cc);
 	cc->loading = false;
 	cc->valid = !cc->stale;
 }
