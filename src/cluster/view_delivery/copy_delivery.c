@@ -400,21 +400,30 @@ take_in(const PostKey *key, const BlogItem *post, bool touch)
 	return InvalidXLogRecPtr;
 }
 
-/* Take in rows; false if one has its key in a container's shard that is not here. */
-static bool
-take_all(ArrayType *copies, Container container)
+/* Rows that another node has sent. */
+typedef struct SentRows
 {
-	TupleDesc	desc;
+	ArrayType  *rows;
+	Container	container;		/* in whose shards their keys are */
+	bool		all;			/* are these shards all here? */
+} SentRows;
+
+/* Take in rows, as far as the first whose key is in a shard that is not here. */
+static void
+take_rows(void *arg)
+{
+	SentRows   *sent = arg;
+	Container	container = sent->container;
+	Oid			type = ARR_ELEMTYPE(sent->rows);
+	TupleDesc	desc = lookup_rowtype_tupdesc(type, -1);
 	Datum	   *row;
 	bool	   *isnull;
 	int			n;
-	bool		all = true;
 	XLogRecPtr	touched = InvalidXLogRecPtr;
 
-	deconstruct_array(copies, ARR_ELEMTYPE(copies), -1, false, TYPALIGN_DOUBLE,
-					  &row, &isnull, &n);
-	desc = lookup_rowtype_tupdesc(ARR_ELEMTYPE(copies), -1);
-	for (int i = 0; i < n && all; i++)
+	deconstruct_array(sent->rows, type, -1, false, TYPALIGN_DOUBLE, &row, &isnull,
+					  &n);
+	for (int i = 0; i < n && sent->all; i++)
 	{
 		BlogItem	post;
 		PostKey		key;
@@ -422,8 +431,8 @@ take_all(ArrayType *copies, Container container)
 		if (isnull[i])
 			continue;
 		read_row(&post, &key, DatumGetHeapTupleHeader(row[i]), desc);
-		all = container_hold_here(container, key_in(container, &key));
-		if (!all)
+		sent->all = container_hold_here(container, key_in(container, &key));
+		if (!sent->all)
 			break;
 		/* what the row before has written is to be found */
 		PushActiveSnapshot(GetTransactionSnapshot());
@@ -434,7 +443,6 @@ take_all(ArrayType *copies, Container container)
 	if (touched != InvalidXLogRecPtr)
 		XLogFlush(touched);
 	ReleaseTupleDesc(desc);
-	return all;
 }
 
 /*
@@ -445,26 +453,29 @@ static bool
 take_call(FunctionCallInfo fcinfo, Container container)
 {
 	bool		held = container_held_by_caller(true);
-	volatile bool all = true;
+	SentRows	sent = {
+		.rows = PG_GETARG_ARRAYTYPE_P(0),.container = container,.all = true
+	};
 
 	PG_TRY();
 	{
 		if (!held && container == CONTAINER_USERS)
-			nodes_taking();
-		all = take_all(PG_GETARG_ARRAYTYPE_P(0), container);
+			nodes_take(take_rows, &sent);
+		else
+			take_rows(&sent);
 	}
 	PG_FINALLY();
 	{
 		(void) container_held_by_caller(held);
 	}
 	PG_END_TRY();
-	if (!all && !held)
+	if (!sent.all && !held)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("a shard of container \"%s\" is not on this node",
 						container_table(container)),
 				 errhint("The worker that has sent its rows finds out where it is.")));
-	return all;
+	return sent.all;
 }
 
 /*

@@ -27,6 +27,15 @@
 
 NODE_FUNCTION(put_feed, "The worker of another node");
 
+/* What another node has sent for the feed here. */
+typedef struct SentFeed
+{
+	BlogItem   *post;			/* without a title: there is to be no row of it */
+	int			n;
+	Datum	   *range;			/* of hashes: from, to, from, to, ... */
+	int			n_range;
+} SentFeed;
+
 /* Is a post's shard in one of the ranges? */
 static bool
 in_ranges(const pg_uuid_t *post_id, const Datum *range, int n)
@@ -62,8 +71,7 @@ take_row(ItemWriter *writer, const BlogItem *sent)
 
 /* Delete what is there of some ranges, but what is given. */
 static void
-delete_others(ItemWriter *writer, const BlogItem *sent, int n_sent,
-			  const Datum *range, int n_range)
+delete_others(ItemWriter *writer, const SentFeed *sent)
 {
 	FeedList	there;
 
@@ -71,11 +79,11 @@ delete_others(ItemWriter *writer, const BlogItem *sent, int n_sent,
 	for (int i = 0; i < there.n; i++)
 	{
 		const pg_uuid_t *post_id = item_uuid(there.rows[i], PROP_POST_ID);
-		bool		given = !in_ranges(post_id, range, n_range);
+		bool		given = !in_ranges(post_id, sent->range, sent->n_range);
 		BlogItem	gone;
 
-		for (int j = 0; j < n_sent && !given; j++)
-			given = memcmp(item_uuid(&sent[j], PROP_POST_ID), post_id, UUID_LEN) == 0;
+		for (int j = 0; j < sent->n && !given; j++)
+			given = memcmp(item_uuid(&sent->post[j], PROP_POST_ID), post_id, UUID_LEN) == 0;
 		if (given)
 			continue;
 		gone = *there.rows[i];
@@ -116,6 +124,24 @@ posts_of(ArrayType *rows, int *n)
 	return post;
 }
 
+/* Write what was sent. */
+static void
+take_feed(void *arg)
+{
+	const SentFeed *sent = arg;
+	ItemWriter *writer;
+
+	container_lock(CONTAINER_FEED, true);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open_partition(CONTAINER_FEED, ITEM_POST, FEED_PARTITION);
+	for (int i = 0; i < sent->n; i++)
+		take_row(writer, &sent->post[i]);
+	if (sent->n_range > 0)
+		delete_others(writer, sent);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+}
+
 /*
  * blogstore.put_feed(rows, ranges): makes rows of this node's feed what they are given as, or deletes
  * those that have no title; and those that are not given of posts whose hashes are in a range. For
@@ -126,28 +152,15 @@ posts_of(ArrayType *rows, int *n)
 static Datum
 put_feed(PG_FUNCTION_ARGS)
 {
-	ItemWriter *writer;
-	BlogItem   *post;
-	Datum	   *range;
+	SentFeed	sent;
 	bool	   *isnull;
-	int			n;
-	int			n_range;
 
 	/* a node that has none asks for it once it has */
 	if (!container_usable(CONTAINER_FEED))
 		PG_RETURN_VOID();
-	post = posts_of(PG_GETARG_ARRAYTYPE_P(0), &n);
+	sent.post = posts_of(PG_GETARG_ARRAYTYPE_P(0), &sent.n);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), INT4OID, sizeof(int32), true,
-					  TYPALIGN_INT, &range, &isnull, &n_range);
-	nodes_taking();
-	container_lock(CONTAINER_FEED, true);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open_partition(CONTAINER_FEED, ITEM_POST, FEED_PARTITION);
-	for (int i = 0; i < n; i++)
-		take_row(writer, &post[i]);
-	if (n_range > 0)
-		delete_others(writer, post, n, range, n_range);
-	item_writer_close(writer);
-	PopActiveSnapshot();
+					  TYPALIGN_INT, &sent.range, &isnull, &sent.n_range);
+	nodes_take(take_feed, &sent);
 	PG_RETURN_VOID();
 }

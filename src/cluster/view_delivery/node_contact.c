@@ -62,7 +62,6 @@ static int64 question = 0;		/* the last one of this node's */
 static int64 asked = 0;			/* the one that all have been told */
 static uint64 unsure = 1;
 static bool sending = false;	/* has this transaction sent anything of the feed? */
-static bool taking = false;		/* has it taken in what another node has sent? */
 static bool asking = false;		/* is all of the feed to be sent anew by all when it has
 								 * committed? */
 static bool losing = false;		/* may it have lost rows that other nodes have sent? */
@@ -92,10 +91,6 @@ ask_anew(bool rows_lost)
 static void
 transaction_end(XactEvent event, void *arg)
 {
-	/* what was written carries the origin, and the record of the commit none */
-	if (taking && (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE ||
-				   event == XACT_EVENT_ABORT))
-		own_writes_end();
 	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT &&
 		event != XACT_EVENT_PREPARE)
 		return;
@@ -103,7 +98,7 @@ transaction_end(XactEvent event, void *arg)
 		nodes_unsure();
 	if (asking && event == XACT_EVENT_COMMIT)
 		ask_anew(losing);
-	sending = taking = asking = losing = false;
+	sending = asking = losing = false;
 }
 
 static void
@@ -138,18 +133,16 @@ nodes_ask_on_commit(bool rows_lost)
 }
 
 /*
- * This transaction writes what another node has sent: nobody decodes it, it does not wait
- * long for who has a table locked, and what has been sent stays.
+ * Call take(arg), which writes what another node has sent: no worker decodes it. The transaction
+ * waits for locks for a short while only, and once it has committed, what was sent stays.
  */
 void
-nodes_taking(void)
+nodes_take(void (*take) (void *arg), void *arg)
 {
-	listen_to_transactions();
-	taking = true;
-	own_writes_begin(false);
 	limit_lock_waits();
 	if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF)
 		setting_change_local("synchronous_commit", "local");
+	own_writes_run(false, take, arg);
 }
 
 /* Is this process the worker? */

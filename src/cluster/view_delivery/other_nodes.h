@@ -41,7 +41,7 @@ extern bool node_answers(OtherNode *other);
 extern void node_lacks(OtherNode *other);
 extern void node_got_feed(OtherNode *other, bool got);
 extern void nodes_sending(void);
-extern void nodes_taking(void);
+extern void nodes_take(void (*take) (void *arg), void *arg);
 extern void nodes_unsure(void);
 extern void nodes_ask_on_commit(bool rows_lost);
 extern uint64 nodes_stamp(void);

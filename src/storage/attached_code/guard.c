@@ -6,7 +6,8 @@
  * protects that caller from the owner. Attached code runs as the owner, in a
  * security-restricted operation, so that the server refuses SET ROLE, temporary
  * tables, deferred triggers, PREPARE, LISTEN, DISCARD and cursors WITH HOLD. Its
- * settings last until the guard is left. And it executes no DDL.
+ * settings last until the guard is left. And it executes no DDL. What it writes while a worker
+ * marks its own writes is not marked (storage/bookkeeping/own_writes.c).
  *
  * The other direction is attached_functions.c: attached functions fix their search_path,
  * so that the caller cannot choose what they do.
@@ -22,6 +23,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
+#include "replication/origin.h"
 #include "tcop/tcopprot.h"
 #include "tcop/utility.h"
 #include "utils/guc.h"
@@ -34,6 +36,7 @@ struct Guard
 	Oid			user;			/* the owner, and the security context outside */
 	int			sec_context;
 	int			guc_nest;
+	RepOriginId origin;			/* of what is written outside */
 };
 
 static Guard *innermost = NULL; /* NULL: this process is in no guard */
@@ -52,7 +55,9 @@ guard_enter(void)
 	guard->level = GetCurrentTransactionNestLevel();
 	GetUserIdAndSecContext(&guard->user, &guard->sec_context);
 	guard->guc_nest = NewGUCNestLevel();
+	guard->origin = replorigin_session_origin;
 	innermost = guard;
+	replorigin_session_origin = InvalidRepOriginId;
 	setting_change("search_path", SAFE_SEARCH_PATH);
 	SetUserIdAndSecContext(guard->user,
 						   guard->sec_context | SECURITY_RESTRICTED_OPERATION);
@@ -66,6 +71,7 @@ guard_leave(Guard *guard)
 	Assert(guard == innermost);
 	SetUserIdAndSecContext(guard->user, guard->sec_context);
 	AtEOXact_GUC(false, guard->guc_nest);
+	replorigin_session_origin = guard->origin;
 	innermost = guard->outer;
 	pfree(guard);
 }

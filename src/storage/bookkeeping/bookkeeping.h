@@ -161,8 +161,7 @@ extern void limit_lock_waits(void);
 
 /* own_writes.c: what a worker writes is not decoded */
 extern void own_writes_look(void);
-extern void own_writes_begin(bool make);
-extern void own_writes_end(void);
+extern void own_writes_run(bool make, void (*write) (void *arg), void *arg);
 extern bool own_writes_have(RepOriginId origin);
 
 #endif							/* BLOGSTORE_BOOKKEEPING_H */

@@ -23,18 +23,6 @@
 #define WORKER_LOCK_WAIT "200"
 
 /*
- * A trigger of the owner's may call commands while the worker writes a view. What
- * they write is not the worker's own, and has to be decoded: from here on the
- * transaction has no origin that the output plugin filters out.
- */
-static void
-have_decoded(void)
-{
-	if (MyBackendType == B_BG_WORKER)
-		own_writes_end();
-}
-
-/*
  * What a worker does waits for a lock for a short while only, wherever it is done, until the
  * transaction ends: it lets go of all, and tries again.
  */
@@ -48,7 +36,6 @@ limit_lock_waits(void)
 void
 need_writable(const char *command)
 {
-	have_decoded();
 	if (RecoveryInProgress())
 		ereport(ERROR,
 				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),

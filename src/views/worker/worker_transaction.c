@@ -58,8 +58,6 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
 		container_lock_all(true);
 	if (kind == APPLY_VIEWS)
 		views_lock();
-	if (kind == APPLY_VIEWS || kind == APPLY_COUNTS)
-		own_writes_begin(true);
 	PushActiveSnapshot(GetTransactionSnapshot());
 }
 
@@ -68,7 +66,6 @@ void
 apply_end(OwnerScope *scope)
 {
 	PopActiveSnapshot();
-	own_writes_end();
 	CommitTransactionCommand();
 	owner_end(scope);
 
@@ -82,7 +79,6 @@ apply_roll_back(void)
 {
 	FlushErrorState();
 	AbortOutOfAnyTransaction();
-	own_writes_end();
 }
 
 /* Why the last step that is to be tried again has failed. */
@@ -148,7 +144,10 @@ apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
 		OwnerScope	scope;
 
 		apply_begin(&scope, kind);
-		step(arg);
+		if (kind == APPLY_VIEWS || kind == APPLY_COUNTS)
+			own_writes_run(true, step, arg);
+		else
+			step(arg);
 		apply_end(&scope);
 	}
 	PG_CATCH();
