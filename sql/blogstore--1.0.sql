@@ -647,8 +647,8 @@ Errors: 55000 no containers.';
  * These functions are written in SQL and PL/pgSQL, and not in C: they read the
  * catalogs and build statements, with the rights of their caller.
  *
- * The table of names in src/requests/request_stats.c says which functions are requests. A new
- * request is added there.
+ * The list in src/requests/request_list.h says which functions are requests. A new request is
+ * added there.
  * ------------------------------------------------------------------------ */
 
 CREATE FUNCTION @extschema@.request_names()
