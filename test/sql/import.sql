@@ -130,10 +130,10 @@ SELECT username, creation_date FROM blogstore.get_user(kit.u(25));
 
 -- Sources and rejects that cannot be used
 CREATE TABLE no_title (post_id uuid, user_id uuid, content text, creation_date timestamptz);
-CREATE TABLE odd_types (post_id numeric, user_id uuid, creation_date timestamptz);
+CREATE TABLE odd_types (post_id real, user_id uuid, creation_date timestamptz);
 CREATE INDEX no_table ON no_title (post_id);
 CREATE TABLE two_documents (a jsonb, b jsonb);
-CREATE TABLE no_documents (a text);
+CREATE TABLE no_documents (a int);
 SELECT kit.try('blogstore.import(posts => ''no_title'')');
 SELECT kit.try('blogstore.import(users => ''no_table'')');
 SELECT kit.try('blogstore.import(users => 1::regclass)');

@@ -71,7 +71,7 @@ DECLARE
 	message	text;
 	state	text;
 BEGIN
-	FOREACH type IN ARRAY ARRAY['numeric', 'real', 'char(10)', '"char"', 'name', 'mood', 'boolean', 'date', 'bytea', 'jsonb', 'text[]', 'oid', 'mixed_users'] LOOP
+	FOREACH type IN ARRAY ARRAY['real', '"char"', 'name', 'mood', 'boolean', 'date', 'bytea', 'jsonb', 'text[]', 'oid', 'mixed_users'] LOOP
 		EXECUTE format('CREATE VIEW odd_key AS SELECT NULL::%s AS post_id, kit.u(1) AS user_id, NULL::timestamptz AS creation_date', type);
 		BEGIN
 			PERFORM blogstore.import(likes => 'odd_key');
@@ -82,6 +82,32 @@ BEGIN
 		DROP VIEW odd_key;
 	END LOOP;
 END $$;
+
+-- Types whose values are equal in more than one writing: each is one key
+CREATE EXTENSION citext;
+CREATE DOMAIN handle AS citext;
+CREATE TABLE loose_users (user_id handle, username citext, creation_date timestamptz);
+CREATE TABLE loose_posts (post_id numeric, user_id citext, title text, content text, creation_date timestamptz);
+CREATE TABLE loose_comments (comment_id char(36), post_id numeric(10, 2), user_id citext, content text, creation_date timestamptz, parent_id char(40));
+CREATE TABLE loose_likes (post_id bigint, user_id citext, creation_date timestamptz);
+INSERT INTO loose_users VALUES ('Zoë@Example.org', 'Loose Zoë', kit.d(1)), ('bob', 'loose Bob', kit.d(2));
+INSERT INTO loose_posts VALUES (1.0, 'ZOË@example.org', 'One', '', kit.d(3)), (123456789012345678901234567890, 'Bob', 'Many', '', kit.d(4)), (2.50, 'BOB', 'Two and a half', '', kit.d(5)), (-0.0, 'bob', 'Nought', '', kit.d(6)),
+	('NaN', 'bob', 'No number', '', kit.d(7));
+INSERT INTO loose_comments VALUES (kit.c(900)::text, 1.00, 'BOB', 'first', kit.d(8), NULL), ('short', 1, 'zoë@example.org', 'second', kit.d(9), kit.c(900)::text || '    '), (upper(kit.c(901)::text), 2.5, 'bob', 'third', kit.d(10), NULL);
+INSERT INTO loose_likes VALUES (1, 'boB', kit.d(11)), (0, 'bob', kit.d(12));
+SELECT type, read, imported, rejected FROM blogstore.import('loose_users', 'loose_posts', 'loose_comments', 'loose_likes', key_prefix => 'loose:');
+SELECT type, read, present, rejected FROM blogstore.import('loose_users', 'loose_posts', 'loose_comments', 'loose_likes', key_prefix => 'loose:');
+SELECT key, p.title, p.user_username, p.comment_count, p.like_count FROM unnest('{1,123456789012345678901234567890,2.5,0,NaN}'::text[]) key, blogstore.get_post(blogstore.key_id('post', 'loose:' || key)) p;
+SELECT content, user_username, id = blogstore.key_id('comment', 'loose:' || CASE content WHEN 'first' THEN kit.c(900)::text ELSE 'short' END) AS by_key, parent_id = blogstore.key_id('comment', 'loose:' || kit.c(900)) AS reply
+FROM blogstore.list_post_comments(blogstore.key_id('post', 'loose:1'));
+SELECT username FROM blogstore.get_user(blogstore.key_id('user', 'loose:' || U&'zo\00eb@example.org'));
+-- without a prefix what looks as a uuid is not guessed at, as of other texts
+CREATE TABLE rejected (type text, reason text, item jsonb);
+SELECT imported, rejected FROM blogstore.import(comments => 'loose_comments', rejects => 'rejected') WHERE type = 'comment';
+SELECT reason, item ->> 'id' AS id FROM rejected ORDER BY 2;
+DROP TABLE loose_users, loose_posts, loose_comments, loose_likes, rejected;
+DROP DOMAIN handle;
+DROP EXTENSION citext;
 
 -- Keys that are none; a uuid written as text may be meant as one or the other
 CREATE TABLE bad_posts (n int, post_id text, user_id text, title text, content text, creation_date timestamptz);

@@ -145,7 +145,7 @@ SELECT reason, item ->> 'title' AS title FROM rejects;
 CREATE VIEW odd_hidden AS SELECT post_id, user_id, title, content, creation_date, 1 AS hidden FROM site_posts;
 CREATE VIEW odd_properties AS SELECT post_id, user_id, title, content, creation_date, 'x'::text AS properties FROM site_posts;
 CREATE VIEW odd_date AS SELECT post_id, user_id, title, content, creation_date, 'x'::text AS modification_date FROM site_posts;
-CREATE VIEW odd_parent AS SELECT comment_id, post_id, user_id, content, creation_date, 1.5 AS parent_id FROM site_comments;
+CREATE VIEW odd_parent AS SELECT comment_id, post_id, user_id, content, creation_date, 1.5::real AS parent_id FROM site_comments;
 CREATE VIEW odd_object AS SELECT 9 AS post_id, 1 AS user_id, 'odd' AS title, 'c' AS content, NULL::timestamptz AS creation_date, true AS hidden, '[1]'::json AS properties, 'kept' AS slug
 UNION ALL SELECT 8, 1, 'odd', 'c', NULL, NULL, '{"title": 1}', 'kept' UNION ALL SELECT 7, 1, 'odd', 'c', NULL, NULL, 'null', 'kept' UNION ALL SELECT 6, 1, 'good', 'c', NULL, NULL, '{"b": 1, "b": 2}', 'kept';
 SELECT kit.try('blogstore.import(posts => ''odd_hidden'', key_prefix => ''s:'')');

@@ -101,8 +101,9 @@ column_name(Oid source, AttrNumber number)
 }
 
 /*
- * What selects those that a source, s, has, as one object; NULL: it has none. An "e"
- * without the star would be the column of that name, where there is one.
+ * What selects those that a source, s, has, as the text of one object; NULL: it has none. An
+ * "e" without the star would be the column of that name, where there is one. A json column may
+ * have what jsonb does not take, so the text is parsed here (import/sources/source_json.c).
  */
 char *
 extra_columns_select(const Import *import, ItemType type, Oid source)
@@ -116,7 +117,7 @@ extra_columns_select(const Import *import, ItemType type, Oid source)
 			appendStringInfo(&columns, "%ss.%s", columns.len > 0 ? ", " : "",
 							 quote_identifier(name));
 	return columns.len == 0 ? NULL :
-		psprintf("(SELECT pg_catalog.to_jsonb(e.*) FROM (SELECT %s) AS e)",
+		psprintf("(SELECT pg_catalog.to_json(e.*)::pg_catalog.text FROM (SELECT %s) AS e)",
 				 columns.data);
 }
 
@@ -141,20 +142,24 @@ push_pairs(JsonbParseState **state, Jsonb *object, bool nulls)
 }
 
 /*
- * Add extra columns, an object, to a row's properties; those that are NULL are no
+ * Add extra columns, the text of an object, to a row's properties; those that are NULL are no
  * properties. If the row's own are no object, which is its fault, they are left as they are.
+ * Returns what is wrong with the extra columns, or NULL.
  */
-void
+const char *
 extra_columns_add(StagedRow *row, Datum extra)
 {
 	JsonbParseState *state = NULL;
 	Jsonb	   *own = NULL;
+	const char *problem = source_json_parse(extra, &extra);
 
+	if (!JB_ROOT_IS_OBJECT(DatumGetJsonbP(extra)))
+		return problem;
 	if (!row->isnull[STAGED_PROPERTIES])
 	{
 		own = DatumGetJsonbP(row->value[STAGED_PROPERTIES]);
 		if (!JB_ROOT_IS_OBJECT(own))
-			return;
+			return problem;
 	}
 	(void) pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
 	if (own != NULL)
@@ -164,6 +169,7 @@ extra_columns_add(StagedRow *row, Datum extra)
 		JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT,
 														NULL)));
 	row->isnull[STAGED_PROPERTIES] = false;
+	return problem;
 }
 
 /* Is a column taken in, of itself or because the caller names it? */

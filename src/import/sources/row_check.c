@@ -25,14 +25,15 @@
 /* What a source must have, in the order of StagedColumn, and what it may; NULL: nothing. */
 const char *const source_column[N_IMPORTED][N_READ] = {
 	[ITEM_USER] = {NULL, NULL, "user_id", "username", NULL, NULL,
-	"creation_date", "properties"},
+	"creation_date", "properties", [STAGED_REASON] = "reject_reason"},
 	[ITEM_POST] = {NULL, "post_id", "user_id", NULL, "title", "content",
-	"creation_date", "properties", "hidden", "modification_date"},
+		"creation_date", "properties", "hidden", "modification_date",
+	[STAGED_REASON] = "reject_reason"},
 	[ITEM_COMMENT] = {"comment_id", "post_id", "user_id", NULL, NULL,
 		"content", "creation_date", "properties", "hidden", "modification_date",
-	"parent_id"},
+	"parent_id", [STAGED_REASON] = "reject_reason"},
 	[ITEM_LIKE] = {NULL, "post_id", "user_id", NULL, NULL, NULL,
-	"creation_date"}
+	"creation_date", [STAGED_REASON] = "reject_reason"}
 };
 
 /*
@@ -46,6 +47,15 @@ source_has(ItemType type, Oid source, StagedColumn column)
 	if (name == NULL || column < N_NEEDED)
 		return name != NULL;
 	return get_attnum(source, name) != InvalidAttrNumber;
+}
+
+/* The type of a column of a source, or of its domain; InvalidOid: it has gone meanwhile. */
+Oid
+source_type(ItemType type, Oid source, StagedColumn column)
+{
+	Oid			of = get_atttype(source, get_attnum(source, source_column[type][column]));
+
+	return OidIsValid(of) ? getBaseType(of) : InvalidOid;
 }
 
 static bool

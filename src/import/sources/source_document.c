@@ -63,6 +63,13 @@ names_a_moment(const char *text)
 	return false;
 }
 
+/* Read a date; false if it is none, or a word that stands for a moment. */
+bool
+source_date_parse(char *text, TimestampTz *date)
+{
+	return !names_a_moment(text) && compat_parse_timestamptz(text, date);
+}
+
 /* Read a property's value into a column; false if it is not of that type. */
 static bool
 parse_property(StagedColumn column, char *text, Datum *value)
@@ -81,7 +88,7 @@ parse_property(StagedColumn column, char *text, Datum *value)
 			return true;
 		case STAGED_CREATION_DATE:
 		case STAGED_MODIFICATION_DATE:
-			if (names_a_moment(text) || !compat_parse_timestamptz(text, &date))
+			if (!source_date_parse(text, &date))
 				return false;
 			*value = TimestampTzGetDatum(date);
 			return true;

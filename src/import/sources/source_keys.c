@@ -3,8 +3,8 @@
  *		Bulk import: ids of items that a source knows by keys of its own.
  *
  * A column of ids is of uuids, or of keys: numbers and texts, which the caller's
- * statement casts to text, exactly. A key becomes an id here (import/sources/key_id.c),
- * in C: no function is looked for by name, and no key is kept. The column's type alone tells
+ * statement casts to text, so that keys that are equal there are one text. A key becomes an id
+ * here (import/sources/key_id.c), in C: no function is looked for by name, and no key is kept. The column's type alone tells
  * which it is, and what it refers to tells whose key it is: a post_id is a post's key in
  * whatever table it stands.
  *
@@ -23,12 +23,48 @@
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
 
-/* Are the keys of a type texts, or numbers that have one text each? */
+/*
+ * Is a type the extension citext's? It is known by its name alone: another of that name is cast
+ * to text like it.
+ */
+static bool
+is_citext(Oid type)
+{
+	bool		preferred;
+	char		category;
+
+	if (!OidIsValid(type))
+		return false;
+	get_type_category_preferred(type, &category, &preferred);
+	return category == TYPCATEGORY_STRING &&
+		strcmp(format_type_extended(type, -1, 0), "citext") == 0;
+}
+
+/* Are the keys of a type numbers or texts? */
 static bool
 is_key_type(Oid type)
 {
 	return type == INT2OID || type == INT4OID || type == INT8OID ||
-		type == TEXTOID || type == VARCHAROID;
+		type == NUMERICOID || type == TEXTOID || type == VARCHAROID ||
+		type == BPCHAROID || is_citext(type);
+}
+
+/*
+ * What selects a key of a source, s, as a text. Numbers that are equal have one text, as have
+ * texts of citext, and of char(n), which lose the spaces at their end.
+ */
+char *
+source_key_select(ItemType type, Oid source, StagedColumn column)
+{
+	const char *name = source_column[type][column];
+	Oid			of = source_type(type, source, column);
+
+	if (of == NUMERICOID)
+		return psprintf("pg_catalog.trim_scale(s.%s)::pg_catalog.text", name);
+	if (is_citext(of))
+		return psprintf("pg_catalog.lower(s.%s::pg_catalog.text COLLATE pg_catalog.\"default\")",
+						name);
+	return psprintf("s.%s::pg_catalog.text", name);
 }
 
 /* Does a column say of which item a row is, or to which it refers? */
@@ -48,23 +84,22 @@ source_keys_find(const Import *import, ItemType type, Oid source,
 {
 	for (StagedColumn c = STAGED_ID; c < N_READ; c++)
 	{
-		const char *name = source_column[type][c];
 		Oid			of;
 
 		is_key[c] = false;
 		if (!refers(c) || !source_has(type, source, c))
 			continue;
-		of = get_atttype(source, get_attnum(source, name));
+		of = source_type(type, source, c);
 		if (!OidIsValid(of))
 			continue;			/* gone since; the statement will tell */
-		of = getBaseType(of);
 		is_key[c] = is_key_type(of);
 		if (of != UUIDOID && !is_key[c])
 			ereport(ERROR,
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("column \"%s\" of \"%s\" is of type %s", name,
+					 errmsg("column \"%s\" of \"%s\" is of type %s",
+							source_column[type][c],
 							get_rel_name(source), format_type_be(of)),
-					 errhint("Ids are of type uuid, keys of type bigint, integer, smallint, text or varchar; a view can cast them.")));
+					 errhint("Ids are of type uuid, keys of type bigint, integer, smallint, numeric, text, varchar, char or citext; a view can cast them.")));
 	}
 }
 

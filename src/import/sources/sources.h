@@ -38,7 +38,7 @@ typedef enum StagedColumn
 } StagedColumn;
 
 #define N_STAGED (STAGED_PARTITION + 1)
-#define N_READ STAGED_REASON	/* those that come from sources */
+#define N_READ STAGED_PARTITION /* those that come from sources */
 #define N_NEEDED STAGED_PROPERTIES	/* those that a source must have */
 
 /* A row on its way into a temporary table. */
@@ -151,6 +151,7 @@ extern void stage_documents(Import *import, Oid source, const char *column);
 /* row_check.c */
 extern const char *const source_column[N_IMPORTED][N_READ];
 extern bool source_has(ItemType type, Oid source, StagedColumn column);
+extern Oid	source_type(ItemType type, Oid source, StagedColumn column);
 extern const char *text_problem(const Import *import, ItemType type,
 								StagedColumn column, int64 bytes);
 extern const char *row_cut_texts(const Import *import, ItemType type,
@@ -178,6 +179,7 @@ typedef struct SourceKeys
 
 extern void source_keys_find(const Import *import, ItemType type, Oid source,
 							 bool *is_key);
+extern char *source_key_select(ItemType type, Oid source, StagedColumn column);
 extern void source_keys_begin(SourceKeys *keys, const Import *import,
 							  ItemType type, Oid source);
 extern const char *source_keys_map(const SourceKeys *keys, StagedRow *row);
@@ -188,10 +190,14 @@ extern void extra_columns_get(Import *import, Datum argument);
 extern void extra_columns_need(const Import *import, const Oid *source);
 extern char *extra_columns_select(const Import *import, ItemType type,
 								  Oid source);
-extern void extra_columns_add(StagedRow *row, Datum extra);
+extern const char *extra_columns_add(StagedRow *row, Datum extra);
 extern Datum left_out_columns(const Import *import, ItemType type, Oid source);
 
+/* source_json.c: JSON that a source has as a text */
+extern const char *source_json_parse(Datum json, Datum *jsonb);
+
 /* source_document.c */
+extern bool source_date_parse(char *text, TimestampTz *date);
 extern const char *document_parse(const Import *import, Jsonb *document,
 								  ItemType *type, bool *typed, StagedRow *row);
 

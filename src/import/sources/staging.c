@@ -16,6 +16,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/settings.h"
 #include "import/sources/sources.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
@@ -24,6 +25,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 
 /* Writes what it receives into the temporary tables. */
@@ -33,6 +35,9 @@ typedef struct StageReceiver
 	Import	   *import;
 	ItemType	type;			/* of all rows, unless they are documents */
 	bool		documents;
+	bool		text_documents; /* are they texts, to be parsed? */
+	bool		json[N_READ];	/* which columns are JSON, and come as texts? */
+	bool		date[N_READ];	/* which are dates, and come as texts? */
 	bool		extra;			/* is an object of extra columns the last column? */
 	SourceKeys	keys;			/* unless they are documents */
 	TempWriter *row[N_IMPORTED];
@@ -42,7 +47,7 @@ typedef struct StageReceiver
 
 static const char *const staged_type[N_READ] = {
 	"uuid", "uuid", "uuid", "text", "text", "text", "timestamptz", "jsonb",
-	"bool", "timestamptz", "uuid"
+	"bool", "timestamptz", "uuid", "text"
 };
 
 /* What items of a type are called in messages. */
@@ -172,8 +177,15 @@ stage_document(StageReceiver *receiver, Datum value, bool isnull)
 	bool		typed = false;
 
 	if (!isnull)
+	{
+		const char *broken = receiver->text_documents ?
+			source_json_parse(value, &value) : NULL;
+
 		problem = document_parse(import, DatumGetJsonbP(value), &type, &typed,
 								 &row);
+		if (broken != NULL)
+			problem = psprintf("the document %s", broken);
+	}
 	if (problem == NULL)
 	{
 		stage_row(receiver, type, &row, NULL);
@@ -205,26 +217,68 @@ give_author(const StageReceiver *receiver, StagedRow *row)
 	return NULL;
 }
 
+/*
+ * Parse the values that come as texts, as what a text may be no statement of the caller's fails
+ * for. Returns what is wrong with one, or NULL; a date that is none is null then.
+ */
+static const char *
+parse_texts(const StageReceiver *receiver, StagedRow *row)
+{
+	const char *problem = NULL;
+	const char *why;
+	TimestampTz date;
+
+	for (StagedColumn c = 0; c < N_READ; c++)
+	{
+		const char *name = source_column[receiver->type][c];
+
+		if (row->isnull[c] || !(receiver->date[c] || receiver->json[c]))
+			continue;
+		if (receiver->json[c])
+			why = source_json_parse(row->value[c], &row->value[c]);
+		else
+		{
+			row->isnull[c] = !source_date_parse(TextDatumGetCString(row->value[c]), &date);
+			row->value[c] = TimestampTzGetDatum(date);
+			why = row->isnull[c] ? "is no date" : NULL;
+		}
+		if (why != NULL && problem == NULL)
+			problem = psprintf("%s %s", name, why);
+	}
+	return problem;
+}
+
+/* The first of two problems, which may be NULL. */
+static const char *
+first_problem(const char *one, const char *other)
+{
+	return one ? one : other;
+}
+
 /* A row of a source. */
 static void
 stage_item(StageReceiver *receiver, TupleTableSlot *slot)
 {
 	const char *problem = NULL;
+	const char *why;
 	bool		no_author = slot->tts_isnull[STAGED_USER_ID];
 	StagedRow	row;
 
 	memcpy(row.value, slot->tts_values, sizeof(Datum) * N_READ);
 	memcpy(row.isnull, slot->tts_isnull, sizeof(bool) * N_READ);
+	if (!row.isnull[STAGED_REASON])
+		problem = TextDatumGetCString(row.value[STAGED_REASON]);
+	problem = first_problem(problem, parse_texts(receiver, &row));
 	if (receiver->extra)
-		extra_columns_add(&row, slot->tts_values[N_READ]);
-	if (receiver->keys.any)
-		problem = source_keys_map(&receiver->keys, &row);
-	if (no_author)
 	{
-		const char *why = give_author(receiver, &row);
-
-		problem = problem ? problem : why;
+		why = extra_columns_add(&row, slot->tts_values[N_READ]);
+		if (why != NULL)
+			problem = first_problem(problem, psprintf("a column of extra %s", why));
 	}
+	if (receiver->keys.any)
+		problem = first_problem(problem, source_keys_map(&receiver->keys, &row));
+	if (no_author)
+		problem = first_problem(problem, give_author(receiver, &row));
 	stage_row(receiver, receiver->type, &row, problem);
 }
 
@@ -330,6 +384,56 @@ need_items(const Import *import, ItemType type, Oid source)
 				  TIMESTAMPOID);
 }
 
+/* Is a column of dates read as text? What is no date is told then, not raised. */
+static bool
+date_is_text(Oid of)
+{
+	char		category;
+	bool		preferred;
+
+	if (of == TIMESTAMPOID || of == DATEOID)
+		return true;
+	if (!OidIsValid(of))
+		return false;
+	get_type_category_preferred(of, &category, &preferred);
+	return category == TYPCATEGORY_STRING;
+}
+
+/* What selects a column of a source, s, and how it is parsed. */
+static char *
+column_select(StageReceiver *receiver, Oid source, StagedColumn column)
+{
+	const char *name = source_column[receiver->type][column];
+	Oid			of;
+
+	if (!source_has(receiver->type, source, column))
+		return psprintf("NULL::pg_catalog.%s",
+						receiver->keys.is_key[column] ? "text" : staged_type[column]);
+	if (receiver->keys.is_key[column])
+		return source_key_select(receiver->type, source, column);
+	of = source_type(receiver->type, source, column);
+	receiver->json[column] = column == STAGED_PROPERTIES && of == JSONOID;
+	receiver->date[column] = (column == STAGED_CREATION_DATE ||
+							  column == STAGED_MODIFICATION_DATE) && date_is_text(of);
+	return psprintf("s.%s::pg_catalog.%s", name,
+					receiver->json[column] || receiver->date[column] ?
+					"text" : staged_type[column]);
+}
+
+/*
+ * Run the statement that reads a source. Its rows come one after the other, from no parallel
+ * worker, beside which there can be no subtransactions (import/sources/source_json.c).
+ */
+static void
+read_source(Import *import, const char *sql, StageReceiver *receiver)
+{
+	int			nest = NewGUCNestLevel();
+
+	setting_change("max_parallel_workers_per_gather", "0");
+	(void) import_run_into(import, sql, &receiver->pub);
+	AtEOXact_GUC(true, nest);
+}
+
 /*
  * Read a table of items of one type. The caller of the import is the current
  * user. Errors: 42501, 42804, and any of the source's.
@@ -346,50 +450,62 @@ stage_table(Import *import, ItemType type, Oid source)
 	receiver.extra = extra != NULL;
 	source_keys_begin(&receiver.keys, import, type, source);
 	initStringInfo(&sql);
-	for (int c = 0; c < N_READ; c++)
-	{
-		appendStringInfoString(&sql, c == 0 ? "SELECT " : ", ");
-		if (!source_has(type, source, c))
-			appendStringInfoString(&sql, "NULL");
-		else
-			appendStringInfo(&sql, "s.%s", source_column[type][c]);
-		appendStringInfo(&sql, "::pg_catalog.%s",
-						 receiver.keys.is_key[c] ? "text" : staged_type[c]);
-	}
+	for (StagedColumn c = 0; c < N_READ; c++)
+		appendStringInfo(&sql, "%s%s", c == 0 ? "SELECT " : ", ",
+						 column_select(&receiver, source, c));
 	if (extra != NULL)
 		appendStringInfo(&sql, ", %s", extra);
 	appendStringInfo(&sql, " FROM %s AS s", quoted_relation(source));
-	(void) import_run_into(import, sql.data, &receiver.pub);
+	read_source(import, sql.data, &receiver);
+}
+
+/* Is a column of documents, of jsonb or json, or else of texts? Dropped ones have no type. */
+static bool
+is_of_documents(Oid type, bool texts)
+{
+	if (!OidIsValid(type))
+		return false;
+	type = getBaseType(type);
+	return texts ? type == TEXTOID || type == VARCHAROID :
+		type == JSONBOID || type == JSONOID;
+}
+
+/* The columns of a relation that have documents: how many there are, and the last. */
+static int
+document_columns(Oid relid, bool texts, char **last)
+{
+	int			found = 0;
+	char	   *name;
+
+	for (AttrNumber a = 1; (name = get_attname(relid, a, true)) != NULL; a++)
+		if (is_of_documents(get_atttype(relid, a), texts))
+		{
+			found++;
+			*last = name;
+		}
+	return found;
 }
 
 /*
- * The one column of a relation that has documents. Errors: 42703, 42809,
- * 42P01.
+ * The one column of a relation that has documents: of jsonb or json, or where there is none of
+ * these, of texts. Errors: 42703, 42809, 42P01.
  */
 char *
 need_documents(Oid relid)
 {
 	char	   *column = NULL;
-	int			found = 0;
+	int			found;
 
 	need_columns(relid, "documents", 0, NULL);
-	for (AttrNumber a = 1; get_attname(relid, a, true) != NULL; a++)
-	{
-		Oid			type = get_atttype(relid, a);	/* 0: dropped */
-
-		if (OidIsValid(type))
-			type = getBaseType(type);
-		if (type != JSONBOID && type != JSONOID)
-			continue;
-		found++;
-		column = get_attname(relid, a, false);
-	}
+	found = document_columns(relid, false, &column);
+	if (found == 0)
+		found = document_columns(relid, true, &column);
 	if (found != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("%s has %d columns of documents",
 						quoted_relation(relid), found),
-				 errhint("Pass a table or view with one column of type jsonb.")));
+				 errhint("Pass a table or view with one column of type jsonb, json or text.")));
 	return column;
 }
 
@@ -401,12 +517,14 @@ void
 stage_documents(Import *import, Oid source, const char *column)
 {
 	StageReceiver receiver;
+	Oid			of = getBaseType(get_atttype(source, get_attnum(source, column)));
 
 	receiver_init(&receiver, import);
 	receiver.documents = true;
-	(void) import_run_into(import,
-						   psprintf("SELECT s.%s::pg_catalog.jsonb FROM %s AS s",
-									quote_identifier(column),
-									quoted_relation(source)),
-						   &receiver.pub);
+	receiver.text_documents = of != JSONBOID;
+	read_source(import,
+				psprintf("SELECT s.%s::pg_catalog.%s FROM %s AS s",
+						 quote_identifier(column), receiver.text_documents ? "text" : "jsonb",
+						 quoted_relation(source)),
+				&receiver);
 }

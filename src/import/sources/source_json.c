@@ -1,0 +1,152 @@
+/*
+ * source_json.c
+ *		Bulk import: JSON that a source has as a text.
+ *
+ * The types text and json hold what jsonb does not take, be it one escape in a file of a
+ * million lines: \u0000, half of a surrogate pair, a number of too many digits. Such a text is
+ * rejected alone, so each is parsed in a subtransaction of its own.
+ *
+ * Runs in backends, between SPI_connect() and SPI_finish().
+ */
+#include "postgres.h"
+
+#include "import/sources/sources.h"
+#include "requests/requests.h"
+
+#include "access/xact.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+
+/* How much is kept of a text that is no JSON and longer than any text may be, in bytes. */
+#define KEPT_LENGTH 200
+
+/* Is a text to blame for an error, rather than the server's state? */
+static bool
+is_fault_of_text(const ErrorData *error)
+{
+	int			category = ERRCODE_TO_CATEGORY(error->sqlerrcode);
+
+	return category == ERRCODE_DATA_EXCEPTION ||
+		category == ERRCODE_PROGRAM_LIMIT_EXCEEDED;
+}
+
+/*
+ * Parse a text in a subtransaction, in the current memory context. Returns what is wrong with
+ * it, or NULL.
+ */
+static const char *
+try_parse(const char *text, Datum *jsonb)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *volatile error = NULL;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		*jsonb = DirectFunctionCall1(jsonb_in, CStringGetDatum(text));
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	if (error == NULL)
+		return NULL;
+	if (!is_fault_of_text(error))
+		ReThrowError(error);
+	return error->message;
+}
+
+/* The code unit that an escape (\uXXXX) stands for; -1: this is none. */
+static int
+escaped_unit(const char *text)
+{
+	int			unit = 0;
+
+	if (text[0] != '\\' || text[1] != 'u')
+		return -1;
+	for (int i = 2; i < 6; i++)
+	{
+		if (!isxdigit((unsigned char) text[i]))
+			return -1;
+		unit = unit * 16 + (isdigit((unsigned char) text[i]) ? text[i] - '0' :
+							pg_tolower((unsigned char) text[i]) - 'a' + 10);
+	}
+	return unit;
+}
+
+/*
+ * Put U+FFFD in the place of escapes that stand for no character: \u0000, and halves of
+ * surrogate pairs. Returns whether there was any.
+ */
+static bool
+replace_escapes(char *text)
+{
+	bool		replaced = false;
+
+	while ((text = strchr(text, '\\')) != NULL)
+	{
+		int			unit = escaped_unit(text);
+
+		if (unit < 0)
+			text += text[1] != '\0' ? 2 : 1;
+		else if (is_utf16_surrogate_first(unit) &&
+				 is_utf16_surrogate_second(Max(escaped_unit(text + 6), 0)))
+			text += 12;
+		else
+		{
+			if (unit == 0 || is_utf16_surrogate_first(unit) ||
+				is_utf16_surrogate_second(unit))
+			{
+				memcpy(text + 2, "fffd", 4);
+				replaced = true;
+			}
+			text += 6;
+		}
+	}
+	return replaced;
+}
+
+/* A text as a JSON string, what is longer than any text may be cut. */
+static Datum
+text_as_string(char *text)
+{
+	JsonbValue	string = {.type = jbvString};
+	int			length = strlen(text);
+
+	if (length > MAX_TEXT_BYTES)
+		length = pg_mbcliplen(text, length, KEPT_LENGTH);
+	string.val.string.val = text;
+	string.val.string.len = length;
+	return JsonbPGetDatum(JsonbValueToJsonb(&string));
+}
+
+/*
+ * Parse a text as jsonb, in the current memory context. Returns what is wrong with it, or NULL.
+ * *jsonb is then the text with U+FFFD for each escape that stands for no character, or if that
+ * does not mend it, the text as one string.
+ */
+const char *
+source_json_parse(Datum json, Datum *jsonb)
+{
+	char	   *string = TextDatumGetCString(json);
+	const char *why = try_parse(string, jsonb);
+
+	if (why == NULL)
+		return NULL;
+	if (replace_escapes(string) && try_parse(string, jsonb) == NULL)
+		return "has \\u0000 or half of a surrogate pair";
+	*jsonb = text_as_string(TextDatumGetCString(json));
+	return psprintf("is no JSON that can be stored: %s", why);
+}
