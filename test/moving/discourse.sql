@@ -1,25 +1,34 @@
--- A small forum in Discourse's tables: the columns that docs/MOVING_IN.md reads.
+-- A small forum in Discourse's own database: the columns that docs/MOVING_IN.md reads, and some that it
+-- has to leave alone.
 
-CREATE SCHEMA discourse;
-CREATE TABLE discourse.users (id int PRIMARY KEY, username varchar(60) NOT NULL, created_at timestamp NOT NULL);
-CREATE TABLE discourse.topics (id int PRIMARY KEY, title varchar NOT NULL, user_id int, created_at timestamp NOT NULL,
-	deleted_at timestamp, archetype varchar NOT NULL DEFAULT 'regular', visible boolean NOT NULL DEFAULT true, slug varchar);
-CREATE TABLE discourse.posts (id int PRIMARY KEY, user_id int, topic_id int NOT NULL, post_number int NOT NULL, raw text NOT NULL,
+CREATE TABLE users (id int PRIMARY KEY, username varchar(60) NOT NULL, created_at timestamp NOT NULL, password_hash varchar DEFAULT 'secret');
+CREATE TABLE categories (id int PRIMARY KEY, name varchar NOT NULL, read_restricted boolean NOT NULL DEFAULT false);
+CREATE TABLE topics (id int PRIMARY KEY, title varchar NOT NULL, user_id int, created_at timestamp NOT NULL,
+	deleted_at timestamp, archetype varchar NOT NULL DEFAULT 'regular', visible boolean NOT NULL DEFAULT true, slug varchar,
+	category_id int);
+CREATE TABLE posts (id int PRIMARY KEY, user_id int, topic_id int NOT NULL, post_number int NOT NULL, raw text NOT NULL,
 	cooked text NOT NULL, created_at timestamp NOT NULL, reply_to_post_number int, deleted_at timestamp,
 	hidden boolean NOT NULL DEFAULT false, post_type int NOT NULL DEFAULT 1);
-CREATE TABLE discourse.post_actions (id int PRIMARY KEY, post_id int NOT NULL, user_id int NOT NULL,
+CREATE TABLE post_actions (id int PRIMARY KEY, post_id int NOT NULL, user_id int NOT NULL,
 	post_action_type_id int NOT NULL, deleted_at timestamp, created_at timestamp NOT NULL);
-CREATE TABLE discourse.tags (id int PRIMARY KEY, name varchar NOT NULL);
-CREATE TABLE discourse.topic_tags (id int PRIMARY KEY, topic_id int NOT NULL, tag_id int NOT NULL);
+CREATE TABLE tags (id int PRIMARY KEY, name varchar NOT NULL);
+CREATE TABLE topic_tags (id int PRIMARY KEY, topic_id int NOT NULL, tag_id int NOT NULL);
 
-INSERT INTO discourse.users VALUES
+INSERT INTO users VALUES
 	(-1, 'system', '2020-01-01'), (1, 'dora', '2020-01-02'), (2, 'emil', '2020-01-03');
-INSERT INTO discourse.topics VALUES
-	(7, 'Which cheese?', 1, '2020-02-01 10:00', NULL, 'regular', true, 'which-cheese'),
-	(8, 'Unlisted', 2, '2020-02-02 10:00', NULL, 'regular', false, 'unlisted'),
-	(9, 'Gone', 2, '2020-02-03 10:00', '2020-02-04', 'regular', true, 'gone'),
-	(10, 'A message', 1, '2020-02-03 10:00', NULL, 'private_message', true, 'a-message');
-INSERT INTO discourse.posts VALUES
+INSERT INTO categories VALUES (1, 'Kitchen', false), (2, 'Staff', true);
+INSERT INTO topics VALUES
+	(7, 'Which cheese?', 1, '2020-02-01 10:00', NULL, 'regular', true, 'which-cheese', 1),
+	(8, 'Unlisted', 2, '2020-02-02 10:00', NULL, 'regular', false, 'unlisted', 1),
+	(9, 'Gone', 2, '2020-02-03 10:00', '2020-02-04', 'regular', true, 'gone', 1),
+	(10, 'A message', 1, '2020-02-03 10:00', NULL, 'private_message', true, 'a-message', NULL),
+	(11, 'Among staff', 1, '2020-02-05 10:00', NULL, 'regular', true, 'among-staff', 2),
+	(12, 'Of a category that is gone', 1, '2020-02-05 11:00', NULL, 'regular', true, 'of-no-category', 3),
+	(13, 'Flagged at once', 2, '2020-02-05 12:00', NULL, 'regular', true, 'flagged', 1),
+	(14, 'Taken back', 2, '2020-02-05 13:00', NULL, 'regular', true, 'taken-back', 1),
+	(15, 'Without beginning', 2, '2020-02-05 14:00', NULL, 'regular', true, 'without-beginning', 1),
+	(16, 'Read this', 99, '2020-02-05 15:00', NULL, 'banner', true, 'read-this', 1);
+INSERT INTO posts VALUES
 	(70, 1, 7, 1, 'Which?', '<p>Which?</p>', '2020-02-01 10:00', NULL, NULL, false, 1),
 	(71, 2, 7, 2, 'Gouda.', '<p>Gouda.</p>', '2020-02-01 11:00', NULL, NULL, false, 1),
 	(72, 1, 7, 3, 'Why?', '<p>Why?</p>', '2020-02-01 12:00', 2, NULL, false, 1),
@@ -30,9 +39,18 @@ INSERT INTO discourse.posts VALUES
 	(80, 2, 8, 1, 'Hm.', '<p>Hm.</p>', '2020-02-02 10:00', NULL, NULL, false, 1),
 	(90, 2, 9, 1, 'No.', '<p>No.</p>', '2020-02-03 10:00', NULL, NULL, false, 1),
 	(91, 1, 9, 2, 'Yes.', '<p>Yes.</p>', '2020-02-03 11:00', NULL, NULL, false, 1),
-	(100, 1, 10, 1, 'Psst.', '<p>Psst.</p>', '2020-02-03 10:00', NULL, NULL, false, 1);
-INSERT INTO discourse.post_actions VALUES
+	(100, 1, 10, 1, 'Psst.', '<p>Psst.</p>', '2020-02-03 10:00', NULL, NULL, false, 1),
+	(110, 1, 11, 1, 'Keys.', '<p>Keys.</p>', '2020-02-05 10:00', NULL, NULL, false, 1),
+	(111, 1, 11, 2, 'More keys.', '<p>More keys.</p>', '2020-02-05 10:10', NULL, NULL, false, 1),
+	(120, 1, 12, 1, 'Hm.', '<p>Hm.</p>', '2020-02-05 11:00', NULL, NULL, false, 1),
+	(130, 2, 13, 1, 'Spam.', '<p>Spam.</p>', '2020-02-05 12:00', NULL, NULL, true, 1),
+	(131, 1, 13, 2, 'Looked at.', '<p>Looked at.</p>', '2020-02-05 12:10', NULL, NULL, false, 2),
+	(132, -1, 13, 3, 'Between us.', '<p>Between us.</p>', '2020-02-05 12:20', NULL, NULL, false, 4),
+	(140, 2, 14, 1, 'No more.', '<p>No more.</p>', '2020-02-05 13:00', NULL, '2020-02-06', false, 1),
+	(151, 1, 15, 2, 'What was it?', '<p>What was it?</p>', '2020-02-05 14:10', NULL, NULL, false, 1),
+	(160, 99, 16, 1, 'Rules.', '<p>Rules.</p>', '2020-02-05 15:00', NULL, NULL, false, 1);
+INSERT INTO post_actions VALUES
 	(1, 70, 2, 2, NULL, '2020-02-01 10:30'), (2, 70, -1, 2, '2020-02-05', '2020-02-01 10:40'),
 	(3, 71, 1, 2, NULL, '2020-02-01 11:30'), (4, 70, -1, 8, NULL, '2020-02-01 10:50'), (5, 90, 1, 2, NULL, '2020-02-03 10:30');
-INSERT INTO discourse.tags VALUES (1, 'milk'), (2, 'food');
-INSERT INTO discourse.topic_tags VALUES (1, 7, 1), (2, 7, 2);
+INSERT INTO tags VALUES (1, 'milk'), (2, 'food');
+INSERT INTO topic_tags VALUES (1, 7, 1), (2, 7, 2);

@@ -97,14 +97,23 @@ is(slurp_file("$directory/wordpress.jsonl"), slurp_file("$data/wordpress_changed
 
 my $node = new_server('wordpress');
 $node->start;
-create_store($node, 'postgres');
+$node->safe_psql(
+	'postgres', q{
+CREATE EXTENSION blogstore;
+CREATE ROLE blog;
+SELECT blogstore.create_containers(4, owner => 'blog'), blogstore.grant_requests('blog');
+GRANT EXECUTE ON FUNCTION blogstore.key_id, blogstore.import, blogstore.verify, blogstore.wait_for_views TO blog;
+GRANT CREATE, TEMPORARY ON DATABASE postgres TO blog;
+});
 
+# A block of the page, as the containers' owner, who is no superuser
 sub page
 {
+	local $ENV{PGOPTIONS} = '-c role=blog';
 	return run_block($node, 'postgres', $directory, @_);
 }
 
-page($_) foreach 'Tables to load it into', 'From a dump', 'What import() reads', 'The import from WordPress', 'What has gone';
+page($_) foreach 'Files', 'Tables to load it into', 'From a dump', 'What import() reads', 'The import from WordPress', 'What has gone';
 is($node->safe_psql('postgres', 'SELECT count(*) FROM wordpress.rejects'), '0', 'a dump moves in');
 
 # ---- What WordPress itself writes
@@ -140,17 +149,22 @@ END
 
 SKIP:
 {
-	skip 'there is no mysql_fdw', 2
+	skip 'there is no mysql_fdw', 4
 	  if $node->safe_psql('postgres', q{SELECT count(*) FROM pg_available_extensions WHERE name = 'mysql_fdw'}) eq '0';
 	my @tables = qw(wp_users wp_posts wp_comments wp_terms wp_old_slugs);
 	$node->safe_psql('postgres', join ';', map { "CREATE TABLE $_ AS TABLE wordpress.$_" } @tables);
 	shell(q{mariadb -e "CREATE USER moving@'%' IDENTIFIED BY 'secret'; GRANT SELECT ON wordpress.* TO moving@'%'"});
-	my $foreign = block('sql', 'By mysql_fdw') =~ s/'3306'/'$port'/r;
-	$node->safe_psql('postgres', $foreign);
-	is(page('By mysql_fdw', 2), '', 'tables are loaded by mysql_fdw');
+	my $foreign = block('sql', 'By mysql_fdw', 2) =~ s/'3306'/'$port'/r;
+	run_block($node, 'postgres', $directory, 'By mysql_fdw');
+	$node->safe_psql('postgres', "SET ROLE blog; $foreign");
+	my $cut = block('sh', 'By mysql_fdw');
+	is(shell($cut), "0\n", 'no text has a NUL byte, at which it would cut it');
+	is(page('By mysql_fdw', 3), '', 'tables are loaded by mysql_fdw');
 	is($node->safe_psql('postgres', join ' UNION ALL ',
 			map { "SELECT '$_', to_jsonb(t) FROM ((TABLE $_ EXCEPT ALL TABLE wordpress.$_) UNION ALL (TABLE wordpress.$_ EXCEPT ALL TABLE $_)) t" } @tables),
 		'', 'and are those of a dump');
+	shell(q{mariadb wordpress -e "UPDATE wp_comments SET comment_content = CONCAT('a', CHAR(0), 'b') WHERE comment_ID = 112"});
+	is(shell($cut), "1\n", 'and one is told that has');
 }
 
 is(page('Checks'), 't', 'nothing is missing');
