@@ -260,8 +260,7 @@ create_begin(void)
 {
 	int			nest = NewGUCNestLevel();
 
-	setting_change("search_path", SAFE_SEARCH_PATH);
-	setting_change("default_table_access_method", "heap");
+	settings_for_tables();
 	SPI_connect();
 	return nest;
 }

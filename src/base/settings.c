@@ -238,7 +238,20 @@ setting_change(const char *name, const char *value)
 							 GUC_ACTION_SAVE, true, 0, false);
 }
 
-/* The same until the transaction ends. */
+/*
+ * Change the settings that decide which tables a CREATE TABLE of blogstore's makes, and where: a
+ * default of the caller's, the role's or the database's does not count. Until AtEOXact_GUC().
+ */
+void
+settings_for_tables(void)
+{
+	setting_change("search_path", SAFE_SEARCH_PATH);
+	setting_change("default_table_access_method", "heap");
+	/* the server refuses any that is named for partitioned tables, also the database's own */
+	setting_change("default_tablespace", "");
+}
+
+/* Change a setting, as setting_change() does, until the transaction ends. */
 void
 setting_change_local(const char *name, const char *value)
 {

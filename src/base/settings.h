@@ -34,6 +34,7 @@ extern int64 short_form_stamp(void);
 
 extern void settings_init(void);
 extern void setting_change(const char *name, const char *value);
+extern void settings_for_tables(void);
 extern void setting_change_local(const char *name, const char *value);
 
 #endif							/* BLOGSTORE_SETTINGS_H */

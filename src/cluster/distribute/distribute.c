@@ -268,8 +268,7 @@ distribute_containers(PG_FUNCTION_ARGS)
 	spread.creation.owner = container_owner();
 
 	nest = NewGUCNestLevel();
-	setting_change("search_path", SAFE_SEARCH_PATH);
-	setting_change("default_table_access_method", "heap");
+	settings_for_tables();
 	setting_change("row_security", "off");
 	SPI_connect();
 	spread_refuse_obstacles();

@@ -23,17 +23,18 @@
 
 /*
  * Sorts and hash tables are as large as those of other maintenance may be. What
- * the planner needs to know of a temporary table, a small sample tells.
+ * the planner needs to know of a temporary table, a small sample tells. A receiver writes, which
+ * nobody may while a parallel plan runs.
  */
 void
 import_phase_settings(ImportPhase *phase)
 {
 	tables_lock_for_import();
 	phase->nest = NewGUCNestLevel();
-	setting_change("search_path", SAFE_SEARCH_PATH);
+	settings_for_tables();
 	setting_change("jit", "off");
-	setting_change("default_table_access_method", "heap");
 	setting_change("default_statistics_target", "10");
+	setting_change("max_parallel_workers_per_gather", "0");
 	if (maintenance_work_mem > work_mem)
 		setting_change("work_mem", psprintf("%dkB", maintenance_work_mem));
 }

@@ -25,6 +25,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
@@ -422,7 +423,8 @@ column_select(StageReceiver *receiver, Oid source, StagedColumn column)
 
 /*
  * Run the statement that reads a source. Its rows come one after the other, from no parallel
- * worker, beside which there can be no subtransactions (import/sources/source_json.c).
+ * worker, beside which there can be no subtransactions (import/sources/source_json.c). Numbers of
+ * floating point that become properties have all their digits.
  */
 static void
 read_source(Import *import, const char *sql, StageReceiver *receiver)
@@ -430,6 +432,8 @@ read_source(Import *import, const char *sql, StageReceiver *receiver)
 	int			nest = NewGUCNestLevel();
 
 	setting_change("max_parallel_workers_per_gather", "0");
+	if (extra_float_digits < 1)
+		setting_change("extra_float_digits", "1");
 	(void) import_run_into(import, sql, &receiver->pub);
 	AtEOXact_GUC(true, nest);
 }
