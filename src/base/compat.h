@@ -376,6 +376,16 @@ compat_parse_timestamptz(char *text, TimestampTz *result)
 				false, false, false, false, true)
 #endif
 
+/*
+ * Is a database invalid, which an interrupted DROP DATABASE leaves? Nobody can connect to it. Minor
+ * versions before 15.4 know no such databases.
+ */
+#ifdef DATCONNLIMIT_INVALID_DB
+#define compat_database_is_invalid(database) database_is_invalid_form(database)
+#else
+#define compat_database_is_invalid(database) false
+#endif
+
 /* What a check hook keeps of a setting's value is freed by the server. */
 #if PG_VERSION_NUM >= 160000
 #define compat_guc_malloc(size) guc_malloc(LOG, size)

@@ -4,7 +4,7 @@
  *		containers, and starts it again when it ends.
  *
  * It starts after recovery, so a standby's launcher begins with promotion.
- * At its start it wants a worker in every database that accepts connections
+ * At its start it wants a worker in every database that is valid, accepts connections
  * and is not a template: a worker that finds no containers says so and is
  * gone, which finds restored and upgraded databases with no slot to tell of
  * them. Later, backends that meet containers without a worker ask for one.
@@ -28,7 +28,6 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/pg_database.h"
 #include "libpq/pqsignal.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -113,7 +112,8 @@ list_databases(void)
 		Form_pg_database db = (Form_pg_database) GETSTRUCT(tuple);
 		MemoryContext old;
 
-		if (!db->datallowconn || db->datistemplate)
+		if (!db->datallowconn || db->datistemplate ||
+			compat_database_is_invalid(db))
 			continue;
 		old = MemoryContextSwitchTo(TopMemoryContext);
 		result = lappend_oid(result, db->oid);
@@ -139,7 +139,9 @@ want_probes(void)
 	LWLockRelease(launch_shared->lock);
 }
 
-/* Free the entries of databases that have been dropped. */
+/*
+ * Free the entries of databases that have been dropped, or that nobody can connect to any more.
+ */
 static void
 forget_dropped(void)
 {
