@@ -121,7 +121,7 @@ typedef struct ViewState
 	bool		enabled;		/* false: stopped by stop_worker() */
 	bool		ready;			/* the views are complete */
 	int			feed_size;		/* the settings they were built with */
-	int			short_form_length;
+	int			short_form_length;	/* 0: nothing is known of the views */
 	int64		short_form;		/* short_form_stamp() */
 	bool		feed_whole;		/* the feed holds all posts that are shown */
 } ViewState;

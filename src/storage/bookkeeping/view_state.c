@@ -81,18 +81,22 @@ take_row(Relation rel, TupleTableSlot *row, void *arg)
 											  &isnull));
 }
 
-/* Read the row by the active snapshot; xmin tells which version. */
+/*
+ * Read the row by the active snapshot; xmin tells which version. Where there is none, as in a
+ * database whose tables were all emptied, nothing is known of the views and nobody has stopped the
+ * worker.
+ */
 static void
 read_row(ViewState *state, TransactionId *xmin)
 {
-	SeenRow		seen = {.xmin = InvalidTransactionId};
+	SeenRow		seen = {.state.enabled = true,.xmin = InvalidTransactionId};
 
 	(void) bookkeeping_first_row(BOOK_VIEW_STATE, take_row, &seen);
 	*state = seen.state;
 	*xmin = seen.xmin;
 }
 
-/* Read the row by the active snapshot; all zero if it is missing. */
+/* Read the row by the active snapshot; all zero but enabled if it is missing. */
 void
 view_state_read(ViewState *state)
 {

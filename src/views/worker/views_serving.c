@@ -167,7 +167,7 @@ worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 
 	apply_begin(&scope, APPLY_STATE);
 	view_state_read(&state);
-	if (state.enabled && !state.ready)
+	if (state.enabled && !state.ready && state.short_form_length > 0)
 	{
 		state.ready = true;
 		view_state_write(&state);
@@ -175,13 +175,16 @@ worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	apply_end(&scope);
 	if (!state.enabled)
 		worker_leave(worker, WORKER_STOPPED);
-	worker_keep_views(worker);
+	if (state.ready)
+		worker_keep_views(worker);
+	else
+		worker_invalidate_views(worker);
 }
 
 /*
  * Now and then: is the worker still needed, may it run, and are the views
- * that it serves still the ones it has completed? Containers may have been
- * dropped and made again.
+ * that it serves, or makes, still those that are written down? Containers may have been
+ * dropped and made again, and the row been deleted.
  */
 void
 worker_check_state(Worker *worker)
@@ -197,7 +200,8 @@ worker_check_state(Worker *worker)
 	worker_read_state(&state);
 	if (!state.enabled)
 		worker_leave(worker, WORKER_STOPPED);
-	if (worker->views >= VIEWS_KEPT && !state.ready)
+	if (state.short_form_length == 0 ||
+		(worker->views >= VIEWS_KEPT && !state.ready))
 		worker_invalidate_views(worker);
 	worker_serve_all(worker);
 }
