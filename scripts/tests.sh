@@ -51,6 +51,7 @@ find_test_tools()
 	if [[ $lint != no-lint ]]; then
 		have cppcheck || missing+=(cppcheck)
 		[[ ! -f $ROOT/.clang-format ]] || have clang-format || missing+=(clang-format)
+		[[ -f /usr/share/unicode/CaseFolding.txt ]] || missing+=(unicode-data)
 	fi
 	[[ ! -d $ROOT/test/node ]] || find_node_pg
 	# PostGraphile is a package of npm's, and so is what the example site is made of; one
