@@ -12,7 +12,7 @@ PG_CPPFLAGS = -I$(CURDIR)/src
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 	-Wno-missing-field-initializers -fvisibility=hidden
 
-REGRESS = install users posts comments indexes \
+REGRESS = install users username_keys posts comments indexes \
 	properties hidden replies \
 	likes user_lists pages paging cursors feed \
 	counts counters idempotency \

@@ -191,7 +191,7 @@ LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.create_user FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.create_user IS
 'C1: create a user.
-username: 1 to 64 characters, unique regardless of case, without leading or trailing space and control characters; user_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most, and 256 kB as text; NULL or {} for none.
+username: 1 to 64 characters, unique regardless of case, without control characters; blanks at its ends are not stored; user_id: the caller''s id, or NULL for a new one; creation_date: NULL for now; properties: an object of the site''s own keys, none of them the article''s, 64 kB at most, and 256 kB as text; NULL or {} for none.
 Returns the user; a repetition with the same id, name and properties returns it unchanged.
 Errors: 22004 no username; 22023 a bad username, date or properties; 23505 the name is taken, or the id has another name; 25006 read-only transaction; 40001 a user with this id was deleted or made anew since the transaction''s snapshot; 55000 no containers.';
 
@@ -520,7 +520,7 @@ AS 'MODULE_PATHNAME', 'blogstore_repair'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.repair FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.repair IS
-'Mend what verify() finds, beside live traffic: each item is locked, computed anew and written. Deltas of counts are folded into the counters of their posts, which the worker does otherwise. A value that is NULL is written where it follows from others (counts, names, copies); where it does not, a warning names the item, and nothing else is mended before it is written.
+'Mend what verify() finds, beside live traffic: each item is locked, computed anew and written. Deltas of counts are folded into the counters of their posts, which the worker does otherwise. A value that is NULL is written where it follows from others (counts, names, copies); where it does not, a warning names the item, and nothing else is mended before it is written. Where the names of two users are the same (a registry finding), a warning names both users, and neither is changed.
 Returns how many discrepancies were mended.
 Errors: 25001 not in READ COMMITTED; 25006 read-only transaction; 55000 no containers, or they are altered so that they cannot be served.';
 

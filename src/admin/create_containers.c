@@ -15,6 +15,7 @@
 #include "base/preload.h"
 #include "base/settings.h"
 #include "base/worker_hooks.h"
+#include "model/user_changes/user_changes.h"
 #include "storage/attached_code/attached_code.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/cluster_calls.h"
@@ -212,6 +213,27 @@ all_is_new(const Creation *creation)
 		creation->container[CONTAINER_POSTS];
 }
 
+/* Fill the registry, which was made, with the names of the users. Of two the older has one. */
+static void
+register_names(void)
+{
+	SPIExecuteOptions options = {.dest = keyed_names_begin()};
+	int			rc = SPI_execute_extended("SELECT user_id, username, creation_date"
+										  " FROM " USERS_SQL
+										  " WHERE type = 'user' AND user_id IS NOT NULL",
+										  &options);
+
+	if (rc < 0)
+		elog(ERROR, "could not read the names of users: %s",
+			 SPI_result_code_string(rc));
+	keyed_names_show(options.dest);
+	(void) create_run_sql("INSERT INTO " USERNAMES_SQL " (username_key, user_id)"
+						  " SELECT name_key, user_id FROM " KEYED_NAMES
+						  " WHERE name_key IS NOT NULL"
+						  " ORDER BY creation_date, user_id ON CONFLICT DO NOTHING");
+	keyed_names_end(options.dest);
+}
+
 /* Bring what was there in line with what was made. In SPI. */
 void
 create_join_parts(const Creation *creation)
@@ -236,12 +258,7 @@ create_join_parts(const Creation *creation)
 			!creation->table[BOOK_USERNAMES])
 			(void) create_run_sql("DELETE FROM " USERNAMES_SQL);
 		if (creation->table[BOOK_USERNAMES])
-			(void) create_run_sql("INSERT INTO " USERNAMES_SQL " (username_key, user_id)"
-								  " SELECT lower(u.username), u.user_id"
-								  " FROM " USERS_SQL " AS u WHERE u.type = 'user'"
-								  " AND u.username IS NOT NULL"
-								  " ORDER BY u.creation_date, u.user_id"
-								  " ON CONFLICT DO NOTHING");
+			register_names();
 		/* a rename or deletion under way may have been lost with the rest */
 		(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET ready = false");
 		job_queue(JOB_REBUILD, NULL);

@@ -23,9 +23,6 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* So many warnings, and one that tells how many more there would be. */
-#define MAX_WARNINGS 20
-
 /* An item without a user, or without a post. */
 bool
 mend_orphan(const Finding *f)
@@ -116,45 +113,6 @@ mend_all(KeptPlan *plan)
 	SPI_connect();
 	plan_execute_once(plan, NULL, false);
 	SPI_finish();
-}
-
-/* Has a user a name? It may have been given since verify() has looked. */
-static bool
-has_name(const pg_uuid_t *user_id, Datum name)
-{
-	BlogItem	user;
-	bool		has;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	has = user_find(user_id, &user) &&
-		registry_same_name(user.value[PROP_USERNAME], name);
-	PopActiveSnapshot();
-	return has;
-}
-
-/* A name in the registry that nobody has, or one that is missing there. */
-bool
-mend_registry(const Finding *f)
-{
-	bool		mended;
-
-	if (f->has_actual)
-	{
-		Datum		name = CStringGetTextDatum(f->actual);
-
-		if (has_name(&f->user_id, name))
-			return false;
-		registry_release(name, &f->user_id);
-		return true;
-	}
-	mended = registry_claim(CStringGetTextDatum(f->expected), &f->user_id);
-	if (!mended)
-		ereport(WARNING,
-				(errcode(ERRCODE_UNIQUE_VIOLATION),
-				 errmsg("two users are named \"%s\", regardless of case",
-						f->expected),
-				 errhint("Rename one of them with blogstore.edit_user().")));
-	return mended;
 }
 
 /* Is it a row of a view, which is written anew? */

@@ -42,18 +42,16 @@ mend_count(const Finding *f)
 	return post_counter_repair(&f->post_id);
 }
 
-/* Mend one finding in the containers; values that are missing were before. */
+/* Mend one finding in the containers; values that are missing, and the registry, were before. */
 static bool
 mend(const Finding *f)
 {
-	if (finding_is(f, "invalid"))
+	if (finding_is(f, "invalid") || finding_is(f, "registry"))
 		return false;
 	if (finding_is(f, "orphan"))
 		return mend_orphan(f);
 	if (finding_is(f, "comment_count") || finding_is(f, "like_count"))
 		return mend_count(f);
-	if (finding_is(f, "registry"))
-		return mend_registry(f);
 	if (finding_is(f, "username"))
 		return mend_username(f);
 	return true;				/* else a copy: mend_views() */
@@ -85,7 +83,7 @@ mend_views(const Finding *findings, uint64 n)
 static int64
 mend_all(const Finding *findings, uint64 n, bool with_views)
 {
-	int64		mended = 0;
+	int64		mended = mend_registry(findings, n);
 
 	for (uint64 i = 0; i < n; i++)
 	{

@@ -8,6 +8,9 @@
 #include "admin/verify.h"
 #include "storage/bookkeeping/bookkeeping.h"
 
+/* So many warnings of a kind, and one that tells how many more there would be. */
+#define MAX_WARNINGS 20
+
 /* A row of verify_run(); texts are empty, and ids zero, where it has none. */
 typedef struct Finding
 {
@@ -48,9 +51,11 @@ extern bool mend_by(KeptPlan *plan, const Finding *f);
 /* mend_finding.c */
 extern bool mend_orphan(const Finding *f);
 extern bool mend_username(const Finding *f);
-extern bool mend_registry(const Finding *f);
 extern void mend_missing_count(const Finding *f);
 extern int64 mend_invalid(const Finding *findings, uint64 n, int64 *left);
 extern void drop_invalid_copies(const Finding *findings, uint64 n);
+
+/* mend_registry.c */
+extern int64 mend_registry(const Finding *findings, uint64 n);
 
 #endif							/* BLOGSTORE_REPAIR_H */

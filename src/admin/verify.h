@@ -5,6 +5,7 @@
 #ifndef BLOGSTORE_VERIFY_H
 #define BLOGSTORE_VERIFY_H
 
+#include "model/user_changes/user_changes.h"
 #include "storage/bookkeeping/bookkeeping.h"
 
 /* Columns of the result; the first eight are those of verify(). */
@@ -31,12 +32,32 @@ typedef enum FindingColumn
 #define ON_POST_SQL \
 	"(type IN ('comment', 'like') OR type = 'delta' AND " COUNTS_SQL ")"
 
+/* Reads the names of a table's users, for keyed_names_begin(). */
+#define VERIFY_NAMES_SQL(users) \
+	"SELECT user_id, username, creation_date FROM " users \
+	" WHERE type = 'user' AND user_id IS NOT NULL"
+
+/* Compares a registry with KEYED_NAMES, both ways. What a user without a name had is kept. */
+#define VERIFY_REGISTRY_SQL(registry) \
+	"SELECT 'users', 'registry', 'user', coalesce(a.user_id, n.user_id), NULL::uuid," \
+	" coalesce(a.user_id, n.user_id), a.username, n.username_key, NULL::timestamptz" \
+	" FROM (SELECT * FROM " KEYED_NAMES " WHERE username IS NOT NULL) AS a" \
+	" FULL JOIN (SELECT r.* FROM " registry " AS r" \
+	" WHERE num_nulls(r.username_key, r.user_id) = 0 AND NOT EXISTS" \
+	" (SELECT FROM " KEYED_NAMES " AS u WHERE u.user_id = r.user_id" \
+	" AND u.username IS NULL)) AS n" \
+	" ON n.username_key = a.name_key COLLATE \"C\" AND n.user_id = a.user_id" \
+	" WHERE a.user_id IS NULL OR n.user_id IS NULL"
+
 /*
- * What the statement reads, as parts of it in SQL. The parts may refer to $6, which is argument.
+ * What the statements read, as parts of the main one in SQL. The parts may refer to $6, which
+ * is argument.
  */
 typedef struct VerifySource
 {
 	const char *users;			/* a table with the users' items */
+	KeptPlan   *names;			/* VERIFY_NAMES_SQL on them */
+	KeptPlan   *registry;		/* VERIFY_REGISTRY_SQL on the registry */
 	/*
 	 * A CTE, called tally: of each post its post_id, what its deltas add (comment_delta,
 	 * like_delta), the comments and likes that it has, 0 or NULL where there are none, and
@@ -53,6 +74,6 @@ typedef struct VerifySource
 extern const char verify_tally_sql[];
 
 /* verify.c */
-extern SPITupleTable *verify_run(uint64 *n, bool with_views);
+extern List *verify_run(bool with_views);
 
 #endif							/* BLOGSTORE_VERIFY_H */

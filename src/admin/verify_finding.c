@@ -76,15 +76,25 @@ finding_compare(const void *a, const void *b)
 Finding *
 findings_of_verify(uint64 *n, bool with_views)
 {
-	SPITupleTable *result;
+	List	   *results;
+	ListCell   *lc;
 	Finding    *findings;
+	uint64		all = 0;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	result = verify_run(n, with_views);
+	results = verify_run(with_views);
 	PopActiveSnapshot();
-	findings = palloc(sizeof(Finding) * Max(*n, 1));
-	for (uint64 i = 0; i < *n; i++)
-		finding_get(&findings[i], result->vals[i], result->tupdesc);
+	foreach(lc, results)
+		all += ((SPITupleTable *) lfirst(lc))->numvals;
+	findings = palloc(sizeof(Finding) * Max(all, 1));
+	*n = 0;
+	foreach(lc, results)
+	{
+		const SPITupleTable *result = lfirst(lc);
+
+		for (uint64 i = 0; i < result->numvals; i++)
+			finding_get(&findings[(*n)++], result->vals[i], result->tupdesc);
+	}
 	qsort(findings, *n, sizeof(Finding), finding_compare);
 	return findings;
 }

@@ -23,7 +23,8 @@
 	"CREATE TEMP TABLE @" name " (id uuid, post_id uuid, user_id uuid," \
 	" username text, title text, content text, creation_date timestamptz," \
 	" properties jsonb, hidden boolean, modification_date timestamptz," \
-	" parent_id uuid, reason text, partition integer) USING heap ON COMMIT DROP"
+	" parent_id uuid, reason text, partition integer, name_key text COLLATE \"C\")" \
+	" USING heap ON COMMIT DROP"
 
 #define REFUSED_CHILD(name, column, added) \
 	"CREATE TEMP TABLE @checked_" name " (id uuid, type text, post_id uuid," \
@@ -41,12 +42,13 @@ const char *const import_tables_sql[] = {
 	STAGE_TABLE("like"),
 	/*
 	 * old_name: of a user who gets another; changed: the properties are others; holder:
-	 * who else has the name, and may give it back
+	 * who else has the name, and may give it back; own: the registry has the other name as
+	 * the user's already
 	 */
 	"CREATE TEMP TABLE @checked_user (partition integer, user_id uuid,"
-	" username text, name_key text, creation_date timestamptz,"
+	" username text, name_key text COLLATE \"C\", creation_date timestamptz,"
 	" properties jsonb, reason text, present boolean, old_name text,"
-	" changed boolean, holder uuid) USING heap ON COMMIT DROP",
+	" changed boolean, holder uuid, own boolean) USING heap ON COMMIT DROP",
 	/* place: the row of @post, which has the texts; changed: the item has others */
 	"CREATE TEMP TABLE @checked_post (place tid, partition integer,"
 	" post_id uuid, user_id uuid, username text, reason text, present boolean,"
@@ -105,9 +107,6 @@ const int	import_tables_n = lengthof(import_tables_sql);
 /* A user to be, or one who gets another name. */
 #define NAMED "reason IS NULL AND (NOT present OR old_name IS NOT NULL)"
 
-/* A name as the registry has it. */
-#define NAME_KEY(name) "lower(" name ") COLLATE \"C\""
-
 #define NO_USER_REASON \
 	"CASE WHEN s.user_id IN " BEING_DELETED \
 	" THEN 'user is being deleted' ELSE 'unknown user' END"
@@ -160,27 +159,25 @@ const int	import_tables_n = lengthof(import_tables_sql);
 const char *const import_check_sql[N_IMPORTED] = {
 	[ITEM_USER] =
 	"INSERT INTO @checked_user (partition, user_id, username, name_key,"
-	" creation_date, properties, reason, present, old_name, changed, holder)"
+	" creation_date, properties, reason, present, old_name, changed, holder, own)"
 	" SELECT partition, user_id, username, name_key, creation_date, properties,"
 	" CASE WHEN " NAMED " AND ((claimed AND NOT $2)"
 	" OR row_number() OVER (PARTITION BY name_key, " NAMED " AND ($2 OR NOT claimed)"
 	" ORDER BY own DESC, dated, user_id) > 1)"
 	" THEN 'username taken' ELSE reason END, present, old_name, changed,"
 	" CASE WHEN $2 AND claimed AND (NOT present OR old_name IS NOT NULL)"
-	" THEN holder END FROM ("
+	" THEN holder END, own FROM ("
 	"SELECT o.*, holder IS NOT NULL AND NOT own AS claimed FROM ("
-	/* only its letters' case changes: the user keeps the registry's name */
+	/* only the name's form changes: the user keeps the registry's row */
 	"SELECT k.*, r.user_id AS holder, $2 AND k.old_name IS NOT NULL"
-	" AND r.user_id IS NOT DISTINCT FROM k.user_id"
-	" AND " NAME_KEY("k.old_name") " = k.name_key AS own FROM ("
-	"SELECT partition, user_id, username,"
-	" " NAME_KEY("username") " AS name_key,"
+	" AND r.user_id IS NOT DISTINCT FROM k.user_id AS own FROM ("
+	"SELECT partition, user_id, username, name_key,"
 	" creation_date, properties, dated, present, old_name, changed,"
 	" CASE WHEN reason IS NULL AND "
 	NTH("user_id", "dated, username COLLATE \"C\"") " > 1"
 	" THEN 'duplicate id' ELSE reason END AS reason FROM ("
-	"SELECT s.partition, s.user_id, s.username, s.creation_date, s.properties,"
-	" coalesce(s.creation_date, $1) AS dated,"
+	"SELECT s.partition, s.user_id, s.username, s.name_key, s.creation_date,"
+	" s.properties, coalesce(s.creation_date, $1) AS dated,"
 	" s.author_id IS NOT NULL AS present,"
 	" CASE WHEN $2 AND s.author_name <> s.username THEN s.author_name END AS old_name,"
 	" $2 AND s.author_id IS NOT NULL AND NOT " KEEPS_PROPERTIES("s.author_properties")
@@ -249,8 +246,7 @@ const char *const import_refuse_names_sql =
 "UPDATE @checked_user AS c SET reason = 'username taken'"
 " WHERE c.reason IS NULL AND c.holder IS NOT NULL AND NOT EXISTS"
 " (SELECT 1 FROM @checked_user AS h WHERE h.user_id = c.holder"
-" AND h.reason IS NULL AND h.name_key <> c.name_key"
-" AND " NAME_KEY("h.old_name") " = c.name_key)";
+" AND h.reason IS NULL AND h.name_key <> c.name_key AND h.old_name IS NOT NULL)";
 
 /* How many names have holders who may give them back. */
 const char *const import_held_names_sql =
@@ -346,9 +342,9 @@ const char *const import_lock_posts_sql =
  * Writing
  * ------------------------------------------------------------------------ */
 
-/* Names that the registry does not have, or has for others, who give them back first. */
+/* Users whose names the registry does not have, or has for others, who give them back first. */
 #define OTHER_NAME \
-	"reason IS NULL AND (NOT present OR " NAME_KEY("old_name") " <> name_key)"
+	"reason IS NULL AND (NOT present OR (old_name IS NOT NULL AND NOT own))"
 
 /* Takes names in order, so that two imports of the same names do not deadlock. */
 const char *const import_write_names_sql =
@@ -371,10 +367,20 @@ const char *const import_changed_users_sql =
 " WHERE reason IS NULL AND (old_name IS NOT NULL OR changed)"
 " ORDER BY partition, user_id";
 
-/* The names that they give back. */
+/*
+ * The names that they give back. A user who gets another name can have a row of a key that is
+ * not the old name's, which repair() would delete. If another user gets that key, it is given
+ * back, too: the key of a key is that key.
+ */
 const char *const import_released_names_sql =
-"SELECT user_id, old_name FROM @checked_user WHERE reason IS NULL"
-" AND " NAME_KEY("old_name") " <> name_key ORDER BY old_name COLLATE \"C\"";
+"SELECT user_id, old_name FROM @checked_user"
+" WHERE reason IS NULL AND old_name IS NOT NULL AND NOT own"
+" UNION ALL SELECT r.user_id, r.username_key FROM"
+" (SELECT user_id, name_key FROM @checked_user WHERE " OTHER_NAME ") AS c"
+" JOIN #usernames AS r ON r.username_key = c.name_key"
+" JOIN @checked_user AS h ON h.user_id = r.user_id"
+" WHERE r.user_id <> c.user_id AND h.reason IS NULL AND h.old_name IS NOT NULL"
+" ORDER BY user_id";
 
 /* Posts that are there, and differ, as they are to be, in the order of leaves. */
 const char *const import_changed_posts_sql =

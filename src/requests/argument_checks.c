@@ -157,7 +157,7 @@ need_title(FunctionCallInfo fcinfo, int arg)
 	return title;
 }
 
-/* A username that must be given. Errors: 22004, 22023. */
+/* A username that must be given, without blanks at its ends. Errors: 22004, 22023. */
 Datum
 need_username(FunctionCallInfo fcinfo, int arg)
 {
@@ -165,30 +165,30 @@ need_username(FunctionCallInfo fcinfo, int arg)
 	const char *why = "is too long";
 
 	check_not_null(fcinfo, arg, "username");
-	if (username_fits(text_bytes(PG_GETARG_DATUM(arg))))
+	if (has_name_key(PG_GETARG_DATUM(arg)))
 	{
-		username = PointerGetDatum(PG_GETARG_TEXT_PP(arg));
+		username = username_trim(PG_GETARG_DATUM(arg));
 		why = username_problem(username);
 	}
 	if (why != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("username %s", why),
-				 errhint("A username has 1 to %d characters, no space at its ends and no control characters.",
+				 errhint("A username has 1 to %d characters, of which one is visible and none is a control character.",
 						 MAX_USERNAME_LENGTH)));
 	return username;
 }
 
 /*
- * A text that must be given, and is looked for among usernames: could it be one,
- * by its length? Errors: 22004, 54000.
+ * A text that must be given, and is looked for among usernames: could it be one, or the
+ * key of one, by its length? Errors: 22004, 54000.
  */
 bool
 may_be_username(FunctionCallInfo fcinfo, int arg)
 {
 	check_not_null(fcinfo, arg, "username");
 	check_text_fits(fcinfo, arg, "username");
-	return username_fits(text_bytes(PG_GETARG_DATUM(arg)));
+	return has_name_key(PG_GETARG_DATUM(arg));
 }
 
 /* The caller's id, or a new one for NULL. */

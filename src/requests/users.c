@@ -120,12 +120,16 @@ change_names(const BlogItem *found, const BlogItem *user)
 	const pg_uuid_t *id = item_uuid(user, PROP_ID);
 	Datum		before = found->value[PROP_USERNAME];
 	Datum		username = user->value[PROP_USERNAME];
+	pg_uuid_t	holder;
 
 	if (item_same(user, found, PROP_USERNAME) ||
 		registry_same_name(username, before))
 		return;
 	PushActiveSnapshot(GetTransactionSnapshot());
-	if (!registry_claim(username, id))
+	/* the user's own row is of an older name, which repair() would mend */
+	if (!registry_claim(username, id) &&
+		!(registry_lookup(username, &holder) &&
+		  memcmp(&holder, id, UUID_LEN) == 0))
 		username_taken(username);
 	registry_release(before, id);
 	PopActiveSnapshot();
@@ -217,7 +221,7 @@ get_user_by_name(RequestScan *scan, FunctionCallInfo fcinfo)
 
 	request_begin(&scope, NULL);
 	if (found)
-		found = registry_lookup(PointerGetDatum(PG_GETARG_TEXT_PP(0)), &id);
+		found = registry_lookup(PG_GETARG_DATUM(0), &id);
 	owner_end(&scope);
 	query_ready(scan);
 	if (found)

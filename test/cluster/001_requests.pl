@@ -338,7 +338,7 @@ my %bad = (
 		"create_user('Renamed 1')", "create_user('renamed 1', kit.u(999998))", "edit_user($U, 'RENAMED 2')",
 		"create_user('another', $U)", "create_post($U, 'another', 'x', $P)", "create_comment($P, $U, 'another', kit.c(1))" ],
 	'22023' => [
-		"create_user(' x')", "create_post($U, '', 'x')", "create_comment($P, $U, '')", "create_post($U, 'x', 'x', properties => '[]')",
+		"create_user(' ')", "create_post($U, '', 'x')", "create_comment($P, $U, '')", "create_post($U, 'x', 'x', properties => '[]')",
 		"list_post_comments($P, 0)", "list_post_comments($P, 5, kit.d(1))", "list_post_likes($P, 5, NULL, kit.p(1))",
 		"list_user_posts($U, 5, kit.d(1))", "list_user_comments($U, 5, kit.d(1))", "list_user_likes($U, 0)", 'list_feed(0)', 'list_feed(5, kit.d(1))' ]);
 my @writes = (

@@ -238,6 +238,22 @@ INSERT INTO blogstore.posts (id, type, post_id, user_id, user_username, creation
 		$mender, 'posts|orphan|comment', 'posts|orphan|like', 'posts|orphan|like');
 	mends("$what: the registry", "DELETE FROM blogstore.usernames WHERE user_id = kit.u(30); INSERT INTO blogstore.usernames VALUES ('nobody at all', kit.u(777777))",
 		$mender, 'users|registry|user', 'users|registry|user');
+	mends("$what: a key that is not the name's", "UPDATE blogstore.usernames SET username_key = upper(username_key) WHERE user_id = kit.u(31)",
+		$mender, 'users|registry|user', 'users|registry|user');
+	is($mender->safe_psql('postgres', "BEGIN; SELECT username FROM blogstore.create_user(U&'\\00c9va', kit.u(888001)); SELECT * FROM blogstore.verify(); ROLLBACK"),
+		"\x{c3}\x{89}va", "$what: verify() finds a user of its own transaction registered");
+	# users whose names have one key: both are named, and neither is changed
+	$broken->safe_psql('postgres', "SELECT blogstore.create_user('Twin one', kit.u(888002)), blogstore.create_user('Twin two', kit.u(888003))");
+	$broken->safe_psql('postgres', "UPDATE blogstore.user_items SET username = U&'TWIN\\00a0ONE' WHERE user_id = kit.u(888003)");
+	my ($out, $err);
+	$mender->psql('postgres', 'SELECT blogstore.repair()', stdout => \$out, stderr => \$err);
+	is($out, 0, "$what: names that meet are not mended");
+	like($err, qr/users \S+888003, "TWIN.*ONE", and \S+888002, "Twin one", have the same name/, "$what: both users are named");
+	is($mender->safe_psql('postgres', 'SELECT username_key FROM blogstore.usernames WHERE user_id IN (kit.u(888002), kit.u(888003)) ORDER BY user_id'),
+		"twin one\ntwin two", "$what: neither user is changed");
+	$mender->safe_psql('postgres', "SELECT username FROM blogstore.edit_user(kit.u(888003), 'twin TWO'); SELECT blogstore.repair()");
+	is($broken->safe_psql('postgres', "SELECT user_id = kit.u(888003) FROM blogstore.get_user_by_name('Twin Two')"), 't', "$what: one of them gets another name");
+	$broken->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(888002)), blogstore.delete_user(kit.u(888003))');
 
 	# copies: what is committed the worker mends, too; so in a transaction
 	my ($title, $author) = split /\|/, $coordinator->safe_psql('postgres', "SELECT title, user_id FROM blogstore.posts WHERE type = 'post' AND post_id = kit.p($q)");

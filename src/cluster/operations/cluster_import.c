@@ -42,8 +42,8 @@
  * ------------------------------------------------------------------------ */
 
 /* The shard, on this node, of a table that every node has whole. Errors: 55000. */
-static char *
-own_shard(const char *table)
+char *
+cluster_own_shard(const char *table)
 {
 	Oid			relid = table_lookup(table);
 	ShardMap	map;
@@ -65,8 +65,8 @@ nodes_begin(Import *import)
 {
 	(void) container_hold_all(CONTAINER_POSTS);
 	cluster_writes_here();
-	import->reads[READ_USERS] = own_shard(USER_ITEMS_TABLE);
-	import->reads[READ_USERNAMES] = own_shard("usernames");
+	import->reads[READ_USERS] = cluster_own_shard(USER_ITEMS_TABLE);
+	import->reads[READ_USERNAMES] = cluster_own_shard("usernames");
 	import->reads[READ_POSTS] = psprintf("pg_temp.%sknown_post", import->prefix);
 	import->reads[READ_DELETING] = psprintf("pg_temp.%sdeleting", import->prefix);
 	for (int i = 0; i < import_spread_tables_n; i++)

@@ -264,10 +264,8 @@ static KeptPlan username_plan = {
 static bool
 mend_by_statement(const Finding *f)
 {
-	if (finding_is(f, "invalid"))
+	if (finding_is(f, "invalid") || finding_is(f, "registry"))
 		return false;
-	if (finding_is(f, "registry"))
-		return mend_registry(f);
 	if (finding_is(f, "username"))
 		return mend_by(&username_plan, f);
 	if (!is_of_post(f))
@@ -283,7 +281,7 @@ mend_all(const Finding *findings, uint64 n, bool with_views)
 {
 	List	   *groups = remote_groups();
 	ListCell   *lc;
-	int64		mended = 0;
+	int64		mended = mend_registry(findings, n);
 
 	for (uint64 i = 0; i < n; i++)
 	{

@@ -8,6 +8,7 @@
  *		tally	Each part of the statement that is read on other nodes has a snapshot of its own
  *				there. A like that comes between two of them would be counted and not found. So all
  *				that lies on a post is read together.
+ *		registry	It is compared by a statement of its own, with the names of the same node.
  *		feed	Each node has one of its own. All of them are to be the same as far as they are
  *				shown. They are read by the role that owns the containers, on each node by a session
  *				of its own, by Citus.
@@ -77,6 +78,13 @@ static const char tally_sql[] =
 	" GROUP BY s.post_id)";
 
 /*
+ * Names and the registry are read from this node's own shards, by one snapshot: Citus plans
+ * no statement that reads KEYED_NAMES.
+ */
+static KeptPlan names_plan = {0, NULL, 0, {0}, NULL};
+static KeptPlan registry_plan = {0, NULL, 0, {0}, NULL};
+
+/*
  * The feeds of all nodes whose views are served, a jsonb. In SPI, as the containers' owner.
  * Errors: 55000 if a node does not answer.
  */
@@ -108,6 +116,10 @@ void
 cluster_verify_source(VerifySource *source)
 {
 	source->users = USER_ITEMS_SQL;
+	names_plan.sql = psprintf(VERIFY_NAMES_SQL("%s"), cluster_own_shard(USER_ITEMS_TABLE));
+	source->names = &names_plan;
+	registry_plan.sql = psprintf(VERIFY_REGISTRY_SQL("%s"), cluster_own_shard("usernames"));
+	source->registry = &registry_plan;
 	source->tally = tally_sql;
 	source->feed = feeds_sql;
 	source->nodes = nodes_sql;

@@ -29,5 +29,6 @@ extern void cluster_export_documents(DestReceiver *dest);
 
 /* cluster_import.c */
 extern const ImportTarget cluster_import_target;
+extern char *cluster_own_shard(const char *table);
 
 #endif							/* BLOGSTORE_OPERATIONS_H */

@@ -7,12 +7,11 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/utf8_text.h"
 #include "import/sources/sources.h"
 #include "requests/requests.h"
 
 #include "access/detoast.h"
-#include "catalog/pg_conversion.h"
-#include "catalog/pg_namespace.h"
 #include "common/sha2.h"
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
@@ -24,45 +23,16 @@ PG_FUNCTION_INFO_V1(blogstore_key_id);
 /* How much of a type that is none is shown, in bytes. */
 #define SHOWN_TYPE_LENGTH 64
 
-static bool
-is_ascii(const char *text, int length)
-{
-	for (int i = 0; i < length; i++)
-		if (IS_HIGHBIT_SET(text[i]))
-			return false;
-	return true;
-}
-
 /*
- * Have a text of the database's encoding in UTF-8; false: it cannot be written so. In
- * SQL_ASCII, which is no encoding, the bytes are taken as UTF-8 if they are that. The
- * conversion is the server's own, whatever stands before it in search_path.
+ * Have a key in UTF-8; false: it cannot be written so. In SQL_ASCII, which is no encoding, the
+ * bytes are taken as UTF-8 if they are that.
  */
 static bool
-to_utf8(const char **text, int *length)
+key_to_utf8(const char **key, int *length)
 {
-	int			encoding = GetDatabaseEncoding();
-	int			room;
-	char	   *converted;
-	Oid			conversion;
-
-	if (encoding == PG_UTF8 || is_ascii(*text, *length))
-		return true;
-	if (encoding == PG_SQL_ASCII)
-		return pg_verify_mbstr(PG_UTF8, *text, *length, true);
-	conversion = FindDefaultConversion(PG_CATALOG_NAMESPACE, encoding, PG_UTF8);
-	if (!OidIsValid(conversion))
-		return false;
-	room = *length * MAX_CONVERSION_GROWTH + 1;
-	converted = palloc(room);
-	if (pg_do_encoding_conversion_buf(conversion, encoding, PG_UTF8,
-									  (unsigned char *) unconstify(char *, *text),
-									  *length, (unsigned char *) converted,
-									  room, true) < *length)
-		return false;
-	*text = converted;
-	*length = strlen(converted);
-	return true;
+	if (GetDatabaseEncoding() == PG_SQL_ASCII)
+		return pg_verify_mbstr(PG_UTF8, *key, *length, true);
+	return text_to_utf8(key, length);
 }
 
 /*
@@ -82,7 +52,7 @@ key_id_make(pg_cryptohash_ctx *hash, ItemType type, const char *key,
 
 	if (length == 0)
 		return "must not be empty";
-	if (!to_utf8(&key, &length))
+	if (!key_to_utf8(&key, &length))
 		return "cannot be written in UTF-8";
 	if (pg_cryptohash_init(hash) < 0 ||
 		pg_cryptohash_update(hash, (const uint8 *) name, strlen(name) + 1) < 0 ||

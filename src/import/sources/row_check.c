@@ -67,7 +67,8 @@ is_empty(Datum text)
 
 /*
  * A text of so many bytes in a column: is it too long? What is longer than any
- * text may be is an error (54000) where there is no table for rejects.
+ * text may be is an error (54000) where there is no table for rejects. A username may
+ * have blanks at its ends, which row_cut_texts() takes off.
  */
 const char *
 text_problem(const Import *import, ItemType type, StagedColumn column,
@@ -78,7 +79,7 @@ text_problem(const Import *import, ItemType type, StagedColumn column,
 	if (bytes > MAX_TEXT_BYTES && !OidIsValid(import->rejects))
 		text_too_long(name);
 	if (column == STAGED_USERNAME)
-		return username_fits(bytes) ? NULL : "username is too long";
+		return bytes <= MAX_FOLDED_BYTES ? NULL : "username is too long";
 	if (column == STAGED_TITLE)
 		return title_may_fit(bytes) ? NULL : TITLE_TOO_LONG;
 	return bytes > MAX_TEXT_BYTES ?
@@ -102,8 +103,8 @@ text_beginning(Datum value)
 }
 
 /*
- * Cut texts that are too long, before anything is done with them. Returns what
- * is wrong, or NULL. Errors: 54000.
+ * Cut texts that are too long, before anything is done with them, and take the blanks at the
+ * ends of a username off. Returns what is wrong, or NULL. Errors: 54000.
  */
 const char *
 row_cut_texts(const Import *import, ItemType type, StagedRow *row)
@@ -118,6 +119,12 @@ row_cut_texts(const Import *import, ItemType type, StagedRow *row)
 			continue;
 		why = text_problem(import, type, c,
 							  toast_raw_datum_size(row->value[c]) - VARHDRSZ);
+		if (why == NULL && c == STAGED_USERNAME)
+		{
+			row->value[c] = username_trim(row->value[c]);
+			if (!username_fits(VARSIZE_ANY_EXHDR(DatumGetPointer(row->value[c]))))
+				why = "username is too long";
+		}
 		if (why == NULL && c == STAGED_TITLE && !title_fits(row->value[c]))
 			why = TITLE_TOO_LONG;
 		if (why != NULL)

@@ -34,10 +34,11 @@ typedef enum StagedColumn
 	STAGED_MODIFICATION_DATE,
 	STAGED_PARENT_ID,
 	STAGED_REASON,				/* why it cannot be imported; NULL: not known */
-	STAGED_PARTITION			/* where it will be */
+	STAGED_PARTITION,			/* where it will be */
+	STAGED_NAME_KEY				/* by which a user's name is compared */
 } StagedColumn;
 
-#define N_STAGED (STAGED_PARTITION + 1)
+#define N_STAGED (STAGED_NAME_KEY + 1)
 #define N_READ STAGED_PARTITION /* those that come from sources */
 #define N_NEEDED STAGED_PROPERTIES	/* those that a source must have */
 

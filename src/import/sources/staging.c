@@ -18,6 +18,7 @@
 #include "base/compat.h"
 #include "base/settings.h"
 #include "import/sources/sources.h"
+#include "model/user_changes/user_changes.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
 
@@ -144,6 +145,9 @@ stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
 	row->isnull[STAGED_PARTITION] = problem != NULL;
 	if (problem == NULL)
 		row->value[STAGED_PARTITION] = Int32GetDatum(row_partition(type, row));
+	row->isnull[STAGED_NAME_KEY] = problem != NULL || type != ITEM_USER;
+	if (!row->isnull[STAGED_NAME_KEY])
+		row->value[STAGED_NAME_KEY] = name_key(row->value[STAGED_USERNAME]);
 	memcpy(slot->tts_values, row->value, sizeof(row->value));
 	memcpy(slot->tts_isnull, row->isnull, sizeof(row->isnull));
 	temp_writer_put(receiver->row[type]);

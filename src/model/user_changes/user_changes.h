@@ -9,11 +9,28 @@
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/rows/rows.h"
 
+#include "tcop/dest.h"
+
 /* username.c: what may be a username */
 #define MAX_USERNAME_LENGTH 64	/* characters */
 
 extern bool username_fits(int64 bytes);
+extern Datum username_trim(Datum given);
 extern const char *username_problem(Datum username);
+
+/* name_key.c: the key by which names are compared */
+#define MAX_FOLDED_BYTES 4096	/* of a text that has a key: more than a username's key has */
+
+extern bool has_name_key(Datum text);
+extern Datum name_key(Datum text);
+extern bool name_key_fits(Datum key);
+
+/* keyed_names.c: the names of users with their keys, as a relation that statements read */
+#define KEYED_NAMES "keyed_names"
+
+extern DestReceiver *keyed_names_begin(void);
+extern void keyed_names_show(DestReceiver *names);
+extern void keyed_names_end(DestReceiver *names);
 
 /* users_being_deleted.c: users whose items are hidden, since they are being deleted */
 typedef struct DeletedUsers DeletedUsers;
@@ -64,10 +81,13 @@ extern bool deletion_step(Job *job);
 extern bool sweep_ready(const Job *job);
 extern void sweep_failed(const Job *job);
 
-/* username_registry.c: usernames are unique regardless of case */
+/* username_registry.c: usernames are unique by their keys */
+extern bool registry_can_hold(Datum username);
 extern bool registry_claim(Datum username, const pg_uuid_t *user_id);
 extern bool registry_lookup(Datum username, pg_uuid_t *user_id);
 extern void registry_release(Datum username, const pg_uuid_t *user_id);
+extern void registry_release_key(Datum key, const pg_uuid_t *user_id);
 extern bool registry_same_name(Datum a, Datum b);
+extern bool registry_is_key(Datum key, Datum username);
 
 #endif							/* BLOGSTORE_USER_CHANGES_H */

@@ -2,17 +2,26 @@
  * username.c
  *		What may be a username.
  *
+ * Names are read character by character, in the database's encoding. Of an encoding that cannot
+ * be converted to UTF-8 ASCII alone is known.
+ *
  * Runs in backends.
  */
 #include "postgres.h"
 
+#include "base/utf8_text.h"
+#include "model/user_changes/code_points.h"
 #include "model/user_changes/user_changes.h"
 
 #include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+
+/* Stands for a character that cannot be converted. */
+#define UNKNOWN_POINT 0x110000
 
 /*
- * Are so many bytes few enough for a username, whatever its characters? It is
- * asked before the text is detoasted, or its characters are looked at.
+ * Return whether a name of so many bytes can be short enough, whatever its characters are. It
+ * has no blanks at its ends.
  */
 bool
 username_fits(int64 bytes)
@@ -20,54 +29,88 @@ username_fits(int64 bytes)
 	return bytes <= MAX_USERNAME_LENGTH * pg_database_encoding_max_length();
 }
 
-/* Unicode's White_Space, and ASCII's for other encodings. */
-static bool
-is_space(pg_wchar c)
+/* Return the code point of the character at *at, which is moved behind the character. */
+static pg_wchar
+next_point(const char **at, const char *end)
 {
-	return (c >= 0x09 && c <= 0x0d) || c == 0x20 || c == 0x85 || c == 0xa0 ||
-		c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 ||
-		c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+	const char *character = *at;
+	int			length = Min(pg_encoding_mblen(GetDatabaseEncoding(), character),
+							 end - character);
+
+	*at += length;
+	if (!IS_HIGHBIT_SET(*character))
+		return *character;
+	return text_to_utf8(&character, &length) ?
+		utf8_to_unicode((const unsigned char *) character) : UNKNOWN_POINT;
+}
+
+/* Return whether a code point is a space that a name may have within. */
+static bool
+is_blank(pg_wchar c)
+{
+	return is_white_space(c) && !is_control(c) && !is_separator(c);
+}
+
+/* Return a name as it is stored: without the blanks at its ends. */
+Datum
+username_trim(Datum given)
+{
+	text	   *name = DatumGetTextPP(given);
+	const char *at = VARDATA_ANY(name);
+	const char *end = at + VARSIZE_ANY_EXHDR(name);
+	const char *first = end;
+	const char *last = end;
+
+	while (at < end)
+	{
+		const char *character = at;
+
+		if (is_blank(next_point(&at, end)))
+			continue;
+		if (first == end)
+			first = character;
+		last = at;
+	}
+	return PointerGetDatum(cstring_to_text_with_len(first, last - first));
+}
+
+/* Return why a username must not have a character, or NULL if it may. */
+static const char *
+character_problem(pg_wchar c)
+{
+	if (is_control(c))
+		return "must not contain control characters";
+	if (is_separator(c))
+		return "must not contain separators of lines or paragraphs";
+	if (is_override(c))
+		return "must not contain overrides or isolates of the direction of writing";
+	if (c == UNKNOWN_POINT ? encoding_has_utf8() : !is_assigned(c))
+		return "must not contain code points that are no characters of Unicode " UNICODE_OF_NAMES;
+	return NULL;
 }
 
 /*
- * Control characters (Cc), line and paragraph separators, and the controls of
- * writing direction, with which one name can be made to look like another.
+ * Return why a text, which username_trim() has returned, cannot be a username, as what follows
+ * "username" in a message. Returns NULL if it can be one.
  */
-static bool
-is_control(pg_wchar c)
-{
-	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x2028 ||
-		c == 0x2029 || c == 0x200e || c == 0x200f || c == 0x061c ||
-		(c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-}
-
-/* What keeps a text from being a username; NULL: nothing. */
 const char *
 username_problem(Datum username)
 {
-	const char *data = VARDATA_ANY(DatumGetPointer(username));
-	int			bytes = VARSIZE_ANY_EXHDR(DatumGetPointer(username));
-	pg_wchar   *wide;
-	int			length;
+	text	   *name = DatumGetTextPP(username);
+	const char *at = VARDATA_ANY(name);
+	int			bytes = VARSIZE_ANY_EXHDR(name);
+	const char *end = at + bytes;
+	const char *problem = NULL;
 
 	if (bytes == 0)
 		return "must not be empty";
-	wide = palloc((bytes + 1) * sizeof(pg_wchar));
-	length = pg_mb2wchar_with_len(data, wide, bytes);
-	if (length > MAX_USERNAME_LENGTH)
+	if (!username_fits(bytes) ||
+		pg_mbstrlen_with_len(at, bytes) > MAX_USERNAME_LENGTH)
 		return "is too long";
-	for (int i = 0; i < length; i++)
-	{
-		pg_wchar	c = wide[i];
-
-		/* other multibyte encodings share only ASCII with Unicode */
-		if (GetDatabaseEncoding() != PG_UTF8 && c > 0x7f)
-			continue;
-		if (is_control(c))
-			return "must not contain control characters";
-		if ((i == 0 || i == length - 1) && is_space(c))
-			return "must not begin or end with a space";
-	}
-	pfree(wide);
-	return NULL;
+	while (at < end && problem == NULL)
+		problem = character_problem(next_point(&at, end));
+	if (problem == NULL &&
+		VARSIZE_ANY_EXHDR(DatumGetPointer(name_key(username))) == 0)
+		return "must have a visible character";
+	return problem;
 }

@@ -1,10 +1,9 @@
 /*
  * username_registry.c
- *		The registry that keeps usernames unique regardless of case.
+ *		The registry that keeps usernames unique.
  *
- * users is partitioned by user, so no index of its own can span all names. A
- * plain table blogstore.usernames beside it does, keyed by the name in lower
- * case by the database's default collation.
+ * users is partitioned by user, so no index of its own can span all names. A plain
+ * table blogstore.usernames beside it does, by the names' keys (name_key.c).
  *
  * Runs in backends; callers act as the containers' owner.
  */
@@ -14,11 +13,9 @@
 #include "storage/blog_item.h"
 #include "storage/bookkeeping/bookkeeping.h"
 
-#include "access/detoast.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
-#include "utils/formatting.h"
 #include "utils/fmgrprotos.h"
 
 static KeptPlan claim_plan = {
@@ -41,63 +38,52 @@ static KeptPlan release_plan = {
 	2, {TEXTOID, UUIDOID}, NULL
 };
 
-/*
- * No name that an index entry can hold, however well compressed, has so many
- * bytes. The owner may have written one to users; it is not folded.
- */
-#define MAX_KEY_BYTES (1024 * 1024)
-
-static bool
-has_key(Datum username)
+/* Return whether the key of a name fits into the registry. Usernames' keys do. */
+bool
+registry_can_hold(Datum username)
 {
-	return toast_raw_datum_size(username) <= MAX_KEY_BYTES;
+	return has_name_key(username) && name_key_fits(name_key(username));
 }
 
-static Datum
-registry_key(Datum username)
+/* Return whether a key is that of a name. */
+bool
+registry_is_key(Datum key, Datum username)
 {
-	return DirectFunctionCall1Coll(lower, DEFAULT_COLLATION_OID, username);
+	return has_name_key(username) &&
+		DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID, key,
+											 name_key(username)));
 }
 
-/* Are two names the same to the registry? */
+/* Return whether two names are the same to the registry. */
 bool
 registry_same_name(Datum a, Datum b)
 {
-	return has_key(a) && has_key(b) &&
-		DatumGetBool(DirectFunctionCall2Coll(texteq, C_COLLATION_OID,
-												registry_key(a),
-												registry_key(b)));
+	return has_name_key(a) && registry_is_key(name_key(a), b);
 }
 
 /*
  * Claim a name for a user. Returns false if it is taken, after waiting for a
- * transaction that is about to take it. Errors: 54000.
+ * transaction that is about to take it. The name is one that registry_can_hold().
  */
 bool
 registry_claim(Datum username, const pg_uuid_t *user_id)
 {
-	Datum		values[2];
+	Datum		values[] = {name_key(username), UUIDPGetDatum(user_id)};
 
-	if (!has_key(username))
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("username is too long"),
-				 errhint("Give the user a shorter name.")));
-	values[0] = registry_key(username);
-	values[1] = UUIDPGetDatum(user_id);
+	Assert(name_key_fits(values[0]));
 	return plan_run(&claim_plan, values, NULL, false) > 0;
 }
 
-/* Who has this name, by the active snapshot? Returns false if nobody. */
+/* Find the user who has a name, by the active snapshot. Returns false if no user has it. */
 bool
 registry_lookup(Datum username, pg_uuid_t *user_id)
 {
 	Datum		key;
 	bool		found;
 
-	if (!has_key(username))
+	if (!has_name_key(username))
 		return false;
-	key = registry_key(username);
+	key = name_key(username);
 	SPI_connect();
 	plan_execute(&lookup_plan, &key, NULL, true);
 	found = SPI_processed > 0;
@@ -119,15 +105,19 @@ registry_lookup(Datum username, pg_uuid_t *user_id)
 	return found;
 }
 
-/* Give a name back. */
+/* Delete a user's row of a key. It need not be the key of any name. */
+void
+registry_release_key(Datum key, const pg_uuid_t *user_id)
+{
+	Datum		values[] = {key, UUIDPGetDatum(user_id)};
+
+	(void) plan_run(&release_plan, values, NULL, false);
+}
+
+/* Delete a user's row of a name. */
 void
 registry_release(Datum username, const pg_uuid_t *user_id)
 {
-	Datum		values[2];
-
-	if (!has_key(username))
-		return;
-	values[0] = registry_key(username);
-	values[1] = UUIDPGetDatum(user_id);
-	(void) plan_run(&release_plan, values, NULL, false);
+	if (has_name_key(username))
+		registry_release_key(name_key(username), user_id);
 }

@@ -218,6 +218,15 @@ plan_send(KeptPlan *plan, DestReceiver *dest)
 	guard_leave(guard);
 }
 
+/* The same of a plan that is then forgotten, since its statement is not always the same. */
+void
+plan_send_once(KeptPlan *plan, DestReceiver *dest)
+{
+	plan_send(plan, dest);
+	SPI_freeplan(plan->plan);
+	plan->plan = NULL;
+}
+
 /*
  * Run a statement over whole containers: planned for its parameters, so that
  * only partitions that it can concern are opened, and then forgotten, for such a

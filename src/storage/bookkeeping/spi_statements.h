@@ -41,5 +41,6 @@ extern uint64 plan_run(KeptPlan *plan, Datum *values, const char *nulls,
 					   bool read_only);
 extern bool row_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out);
 extern void plan_send(KeptPlan *plan, DestReceiver *dest);
+extern void plan_send_once(KeptPlan *plan, DestReceiver *dest);
 
 #endif							/* BLOGSTORE_SPI_STATEMENTS_H */

@@ -1,0 +1,269 @@
+/*
+ * mend_registry.c
+ *		Mending the registry of usernames: all that verify() has found of it.
+ *
+ * A finding with an actual value is a row whose key is not that of its user's name. One
+ * without is a name whose key the user has no row of. Rows are deleted first, since they may
+ * hold keys that other users' names need.
+ *
+ * Two users' names may have the same key: names that were registered by other keys, or that the
+ * owner has written past the functions. Then a warning names both users, and the rows of both
+ * stay as they are: the name may be either's.
+ *
+ * Runs in backends, between SPI_connect() and SPI_finish().
+ */
+#include "postgres.h"
+
+#include "admin/repair.h"
+#include "model/user_changes/user_changes.h"
+
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+
+/* A user whose name has no row. */
+typedef struct Unregistered
+{
+	const Finding *finding;
+	const char *key;			/* of the name */
+	bool		meets;			/* is the key that of another user's name, too? */
+} Unregistered;
+
+typedef struct RegistryRepair
+{
+	Unregistered *user;
+	int			n;
+	int64		meetings;		/* warnings of two users with one name */
+	int64		too_long;		/* warnings of names that are too long */
+} RegistryRepair;
+
+/* By key, then by user. */
+static int
+compare_keys(const void *a, const void *b)
+{
+	const Unregistered *x = a;
+	const Unregistered *y = b;
+	int			order = strcmp(x->key, y->key);
+
+	return order ? order : memcmp(&x->finding->user_id, &y->finding->user_id,
+								  UUID_LEN);
+}
+
+/* By user. */
+static int
+compare_users(const void *a, const void *b)
+{
+	return memcmp(&((const Unregistered *) a)->finding->user_id,
+				  &((const Unregistered *) b)->finding->user_id, UUID_LEN);
+}
+
+static char *
+uuid_text(const pg_uuid_t *id)
+{
+	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
+}
+
+/* Warn that a finding's user and another, user_id, have the same name. */
+static void
+warn_meeting(RegistryRepair *repair, const Finding *f, const char *name,
+			 const pg_uuid_t *user_id)
+{
+	if (repair->meetings++ >= MAX_WARNINGS)
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("cannot repair: users %s, \"%s\", and %s, \"%s\", have the same name, regardless of case",
+					uuid_text(&f->user_id), f->expected, uuid_text(user_id), name),
+			 errhint("Rename one of them with blogstore.edit_user(), then call blogstore.repair() again.")));
+}
+
+/* Warn that the name of a finding's user is longer than the registry can hold. */
+static void
+warn_too_long(RegistryRepair *repair, const Finding *f)
+{
+	if (repair->too_long++ >= MAX_WARNINGS)
+		return;
+	ereport(WARNING,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			 errmsg("cannot repair: the name of user %s is too long",
+					uuid_text(&f->user_id)),
+			 errhint("Give the user a shorter name with blogstore.edit_user().")));
+}
+
+/* Warn of what warnings before have left out. */
+static void
+warn_of_more(const RegistryRepair *repair)
+{
+	if (repair->meetings > MAX_WARNINGS)
+		ereport(WARNING,
+				(errcode(ERRCODE_UNIQUE_VIOLATION),
+				 errmsg("cannot repair: %lld more users have the same names as others",
+						(long long) (repair->meetings - MAX_WARNINGS)),
+				 errhint("blogstore.verify() lists all of them.")));
+	if (repair->too_long > MAX_WARNINGS)
+		ereport(WARNING,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("cannot repair: %lld more names are too long",
+						(long long) (repair->too_long - MAX_WARNINGS)),
+				 errhint("blogstore.verify() lists all of them.")));
+}
+
+/* Return a user's name as it is now, or NULL if there is none. */
+static char *
+name_of(const pg_uuid_t *user_id)
+{
+	BlogItem	user;
+	char	   *name = NULL;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (user_find(user_id, &user) && !user.isnull[PROP_USERNAME])
+		name = TextDatumGetCString(user.value[PROP_USERNAME]);
+	PopActiveSnapshot();
+	return name;
+}
+
+/* Collect the users whose names have no rows, in the order of keys. */
+static void
+collect(RegistryRepair *repair, const Finding *findings, uint64 n)
+{
+	repair->user = palloc(sizeof(Unregistered) * Max(n, 1));
+	for (uint64 i = 0; i < n; i++)
+	{
+		const Finding *f = &findings[i];
+		Datum		name;
+
+		if (!finding_is(f, "registry") || f->has_actual)
+			continue;
+		CHECK_FOR_INTERRUPTS();
+		name = CStringGetTextDatum(f->expected);
+		if (registry_can_hold(name))
+			repair->user[repair->n++] = (Unregistered) {
+				.finding = f, .key = TextDatumGetCString(name_key(name))
+			};
+		else
+			warn_too_long(repair, f);
+	}
+	qsort(repair->user, repair->n, sizeof(Unregistered), compare_keys);
+}
+
+/* Note the users who have the same key as their neighbour in the order of keys. */
+static void
+note_pairs(RegistryRepair *repair)
+{
+	for (int i = 1; i < repair->n; i++)
+	{
+		Unregistered *before = &repair->user[i - 1];
+		Unregistered *user = &repair->user[i];
+
+		if (strcmp(before->key, user->key) != 0)
+			continue;
+		before->meets = user->meets = true;
+		warn_meeting(repair, user->finding, before->finding->expected,
+					 &before->finding->user_id);
+	}
+}
+
+/* Note the users whose key is in a row of another user with the same name. */
+static void
+note_holders(RegistryRepair *repair)
+{
+	for (int i = 0; i < repair->n; i++)
+	{
+		Unregistered *user = &repair->user[i];
+		Datum		key = CStringGetTextDatum(user->key);
+		pg_uuid_t	holder;
+		char	   *name;
+		bool		found;
+
+		CHECK_FOR_INTERRUPTS();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		found = registry_lookup(key, &holder);
+		PopActiveSnapshot();
+		if (!found || memcmp(&holder, &user->finding->user_id, UUID_LEN) == 0)
+			continue;
+		name = name_of(&holder);
+		if (name == NULL || !registry_is_key(key, CStringGetTextDatum(name)))
+			continue;
+		user->meets = true;
+		warn_meeting(repair, user->finding, name, &holder);
+	}
+}
+
+/*
+ * Return whether the rows of a finding's user are to stay. The users are in the order of ids.
+ */
+static bool
+meets_another(const RegistryRepair *repair, const Finding *f)
+{
+	Unregistered wanted = {.finding = f};
+	const Unregistered *found = bsearch(&wanted, repair->user, repair->n,
+										sizeof(Unregistered), compare_users);
+
+	return found != NULL && found->meets;
+}
+
+/* Delete the rows whose keys are not those of their users' names, as these are now. */
+static int64
+release_rows(const RegistryRepair *repair, const Finding *findings, uint64 n)
+{
+	int64		mended = 0;
+
+	for (uint64 i = 0; i < n; i++)
+	{
+		const Finding *f = &findings[i];
+		Datum		key = CStringGetTextDatum(f->actual);
+		char	   *name;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!finding_is(f, "registry") || !f->has_actual ||
+			meets_another(repair, f))
+			continue;
+		name = name_of(&f->user_id);
+		if (name != NULL && registry_is_key(key, CStringGetTextDatum(name)))
+			continue;
+		registry_release_key(key, &f->user_id);
+		mended++;
+	}
+	return mended;
+}
+
+/* Register the names that have no rows and meet no others, unless the users have others now. */
+static int64
+claim_names(const RegistryRepair *repair)
+{
+	int64		mended = 0;
+
+	for (int i = 0; i < repair->n; i++)
+	{
+		const Unregistered *user = &repair->user[i];
+		const pg_uuid_t *user_id = &user->finding->user_id;
+		char	   *name;
+
+		CHECK_FOR_INTERRUPTS();
+		if (user->meets)
+			continue;
+		name = name_of(user_id);
+		if (name != NULL &&
+			registry_is_key(CStringGetTextDatum(user->key), CStringGetTextDatum(name)) &&
+			registry_claim(CStringGetTextDatum(name), user_id))
+			mended++;
+	}
+	return mended;
+}
+
+/*
+ * Mend the findings of the registry, and warn of those that cannot be mended. Returns how many
+ * were mended. Locks: the rows that it deletes and inserts.
+ */
+int64
+mend_registry(const Finding *findings, uint64 n)
+{
+	RegistryRepair repair = {0};
+
+	collect(&repair, findings, n);
+	note_pairs(&repair);
+	note_holders(&repair);
+	warn_of_more(&repair);
+	qsort(repair.user, repair.n, sizeof(Unregistered), compare_users);
+	return release_rows(&repair, findings, n) + claim_names(&repair);
+}

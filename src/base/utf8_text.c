@@ -1,0 +1,116 @@
+/*
+ * utf8_text.c
+ *		Texts of the database's encoding in UTF-8, and back.
+ *
+ * The conversions are the server's own, whatever stands before them in search_path.
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "base/utf8_text.h"
+
+#include "catalog/pg_conversion.h"
+#include "catalog/pg_namespace.h"
+#include "mb/pg_wchar.h"
+
+/* How a code point is written that the database's encoding lacks. */
+#define LACKING_FORMAT "\x1a%06x"
+#define LACKING_LENGTH 7
+
+/* Return whether all bytes of a text are ASCII. */
+bool
+text_is_ascii(const char *text, int length)
+{
+	for (int i = 0; i < length; i++)
+		if (IS_HIGHBIT_SET(text[i]))
+			return false;
+	return true;
+}
+
+/*
+ * Return whether texts of the database's encoding can be written in UTF-8: not those of
+ * SQL_ASCII, which is no encoding, nor of MULE_INTERNAL, which the server does not convert.
+ */
+bool
+encoding_has_utf8(void)
+{
+	int			encoding = GetDatabaseEncoding();
+
+	return encoding == PG_UTF8 ||
+		(encoding != PG_SQL_ASCII &&
+		 OidIsValid(FindDefaultConversion(PG_CATALOG_NAMESPACE, encoding, PG_UTF8)));
+}
+
+/*
+ * Convert as much of a text as can be written in the other encoding. Returns how many of its
+ * bytes that is.
+ */
+static int
+convert(Oid conversion, int from, int to, const char *text, int length,
+		char *converted, int room)
+{
+	return pg_do_encoding_conversion_buf(conversion, from, to,
+										 (unsigned char *) unconstify(char *, text),
+										 length, (unsigned char *) converted,
+										 room, true);
+}
+
+/*
+ * Convert a text of the database's encoding to UTF-8. *text and *length become those of the
+ * converted text, in the current memory context, or stay where nothing has to be converted.
+ * Returns false if the text cannot be written in UTF-8. ASCII can, in any encoding.
+ */
+bool
+text_to_utf8(const char **text, int *length)
+{
+	int			encoding = GetDatabaseEncoding();
+	int			room = *length * MAX_CONVERSION_GROWTH + 1;
+	char	   *converted;
+	Oid			conversion;
+
+	if (encoding == PG_UTF8 || text_is_ascii(*text, *length))
+		return true;
+	if (!encoding_has_utf8())
+		return false;
+	conversion = FindDefaultConversion(PG_CATALOG_NAMESPACE, encoding, PG_UTF8);
+	converted = palloc(room);
+	if (convert(conversion, encoding, PG_UTF8, *text, *length, converted,
+				room) < *length)
+		return false;
+	*text = converted;
+	*length = strlen(converted);
+	return true;
+}
+
+/*
+ * Convert a text of UTF-8 to the database's encoding, in the current memory context. A code
+ * point that the encoding lacks becomes U+001A, SUBSTITUTE, and six hexadecimal digits, so that
+ * different texts stay different. The encoding is one that text_to_utf8() converts.
+ */
+char *
+text_from_utf8(const char *utf8, int length)
+{
+	int			encoding = GetDatabaseEncoding();
+	int			room = length * Max(MAX_CONVERSION_GROWTH, LACKING_LENGTH) + 1;
+	char	   *converted = palloc(room);
+	char	   *to = converted;
+	const char *end = utf8 + length;
+	Oid			conversion;
+
+	if (encoding == PG_UTF8 || text_is_ascii(utf8, length))
+		return pnstrdup(utf8, length);
+	conversion = FindDefaultConversion(PG_CATALOG_NAMESPACE, PG_UTF8, encoding);
+	while (utf8 < end)
+	{
+		utf8 += convert(conversion, PG_UTF8, encoding, utf8, end - utf8, to,
+						room - (to - converted));
+		to += strlen(to);
+		if (utf8 < end)
+		{
+			to += sprintf(to, LACKING_FORMAT,
+						  utf8_to_unicode((const unsigned char *) utf8));
+			utf8 += pg_encoding_mblen(PG_UTF8, utf8);
+		}
+	}
+	return converted;
+}

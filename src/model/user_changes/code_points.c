@@ -1,0 +1,120 @@
+/*
+ * code_points.c
+ *		Unicode's code points.
+ *
+ * Runs in backends and parallel workers.
+ */
+#include "postgres.h"
+
+#include "model/user_changes/code_points.h"
+#include "model/user_changes/unicode_table.h"
+
+StaticAssertDecl(lengthof(((Folding *) NULL)->to) == LONGEST_FOLDING,
+				 "LONGEST_FOLDING is not that of the table");
+
+#define IS_IN(ranges, c) is_in(ranges, lengthof(ranges), c)
+
+static bool
+is_in(const CodePoints *ranges, int n, pg_wchar c)
+{
+	int			low = 0;
+
+	while (low < n)
+	{
+		int			middle = (low + n) / 2;
+
+		if (c < ranges[middle].first)
+			n = middle;
+		else if (c > ranges[middle].last)
+			low = middle + 1;
+		else
+			return true;
+	}
+	return false;
+}
+
+/* Return whether a code point is a character of the table's version of Unicode. */
+bool
+is_assigned(pg_wchar c)
+{
+	return IS_IN(assigned, c);
+}
+
+/* Return whether a code point is one of those that show nothing (Default_Ignorable_Code_Point). */
+bool
+is_ignorable(pg_wchar c)
+{
+	return IS_IN(ignorable, c);
+}
+
+/* Return whether a code point is a space, or a control that stands for one (White_Space). */
+bool
+is_white_space(pg_wchar c)
+{
+	return IS_IN(white_space, c);
+}
+
+/* Return whether a code point is a control (Cc, which never changes). */
+bool
+is_control(pg_wchar c)
+{
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f);
+}
+
+/* Return whether a code point separates lines or paragraphs (Zl or Zp). */
+bool
+is_separator(pg_wchar c)
+{
+	return c == 0x2028 || c == 0x2029;
+}
+
+/*
+ * Return whether a code point overrides, embeds or isolates a direction of writing, with which
+ * one name can be made to look like another. Marks of direction do not: names in Hebrew and
+ * Arabic have them.
+ */
+bool
+is_override(pg_wchar c)
+{
+	return IS_IN(bidi_control, c) && c != 0x061c && c != 0x200e && c != 0x200f;
+}
+
+/* Write the code points that one is folded to, at most LONGEST_FOLDING. Returns their number. */
+int
+fold_case(pg_wchar c, pg_wchar *to)
+{
+	int			low = 0;
+	int			high = lengthof(folding);
+	int			n = 0;
+
+	while (low < high)
+	{
+		int			middle = (low + high) / 2;
+
+		if (c < folding[middle].from)
+			high = middle;
+		else if (c > folding[middle].from)
+			low = middle + 1;
+		else
+		{
+			while (n < LONGEST_FOLDING && folding[middle].to[n] != 0)
+			{
+				to[n] = folding[middle].to[n];
+				n++;
+			}
+			return n;
+		}
+	}
+	*to = c;
+	return 1;
+}
+
+/* Return the code points of a text in UTF-8, and a zero behind them. *n becomes their number. */
+pg_wchar *
+code_points(const char *utf8, int length, int *n)
+{
+	pg_wchar   *points = palloc((length + 1) * sizeof(pg_wchar));
+
+	*n = pg_encoding_mb2wchar_with_len(PG_UTF8, utf8, points, length);
+	return points;
+}

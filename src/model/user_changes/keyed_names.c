@@ -1,0 +1,143 @@
+/*
+ * keyed_names.c
+ *		The names of users with their keys, as a relation that statements read.
+ *
+ * For statements that compare the registry with the users, or fill it: SQL knows no
+ * function that makes keys. An error frees the relation with the transaction's resources.
+ *
+ * Runs in backends, between SPI_connect() and SPI_finish().
+ */
+#include "postgres.h"
+
+#include "model/user_changes/user_changes.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+/* The columns of the relation; the plan reads the first ones. */
+enum
+{
+	NAME_USER_ID,
+	NAME_USERNAME,
+	NAME_CREATION_DATE,
+	NAME_KEY,
+	N_NAME_COLUMNS
+};
+
+typedef struct NameReceiver
+{
+	DestReceiver pub;
+	Tuplestorestate *rows;
+	TupleDesc	desc;
+	MemoryContext context;		/* of one row */
+} NameReceiver;
+
+static void
+name_startup(DestReceiver *self, int operation, TupleDesc desc)
+{
+}
+
+static bool
+name_receive(TupleTableSlot *slot, DestReceiver *self)
+{
+	NameReceiver *receiver = (NameReceiver *) self;
+	MemoryContext old = MemoryContextSwitchTo(receiver->context);
+	Datum		values[N_NAME_COLUMNS];
+	bool		isnull[N_NAME_COLUMNS];
+
+	slot_getallattrs(slot);
+	memcpy(values, slot->tts_values, NAME_KEY * sizeof(Datum));
+	memcpy(isnull, slot->tts_isnull, NAME_KEY * sizeof(bool));
+	isnull[NAME_KEY] = true;
+	if (!isnull[NAME_USERNAME] && has_name_key(values[NAME_USERNAME]))
+	{
+		values[NAME_KEY] = name_key(values[NAME_USERNAME]);
+		isnull[NAME_KEY] = !name_key_fits(values[NAME_KEY]);
+	}
+	tuplestore_putvalues(receiver->rows, receiver->desc, values, isnull);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(receiver->context);
+	return true;
+}
+
+static void
+name_shutdown(DestReceiver *self)
+{
+}
+
+static void
+name_destroy(DestReceiver *self)
+{
+	NameReceiver *receiver = (NameReceiver *) self;
+
+	tuplestore_end(receiver->rows);
+	FreeTupleDesc(receiver->desc);
+	MemoryContextDelete(receiver->context);
+	pfree(receiver);
+}
+
+static TupleDesc
+name_columns(void)
+{
+	TupleDesc	desc = CreateTemplateTupleDesc(N_NAME_COLUMNS);
+
+	TupleDescInitEntry(desc, NAME_USER_ID + 1, "user_id", UUIDOID, -1, 0);
+	TupleDescInitEntry(desc, NAME_USERNAME + 1, "username", TEXTOID, -1, 0);
+	TupleDescInitEntry(desc, NAME_CREATION_DATE + 1, "creation_date",
+					   TIMESTAMPTZOID, -1, 0);
+	TupleDescInitEntry(desc, NAME_KEY + 1, "name_key", TEXTOID, -1, 0);
+	return desc;
+}
+
+/*
+ * Begin a relation of names, in the current memory context. Returns the receiver of a query's
+ * rows, which are user_id, username and creation_date.
+ */
+DestReceiver *
+keyed_names_begin(void)
+{
+	NameReceiver *receiver = palloc0(sizeof(NameReceiver));
+
+	receiver->pub.receiveSlot = name_receive;
+	receiver->pub.rStartup = name_startup;
+	receiver->pub.rShutdown = name_shutdown;
+	receiver->pub.rDestroy = name_destroy;
+	receiver->pub.mydest = DestTuplestore;
+	receiver->rows = tuplestore_begin_heap(true, false, work_mem);
+	receiver->desc = name_columns();
+	receiver->context = AllocSetContextCreate(CurrentMemoryContext,
+											  "blogstore keyed names",
+											  ALLOCSET_DEFAULT_SIZES);
+	return &receiver->pub;
+}
+
+/*
+ * Have the statements of this connection to SPI see what a receiver has got, as the relation
+ * KEYED_NAMES. It has those columns and name_key, which is NULL where there is no name, or one
+ * that is too long for the registry.
+ */
+void
+keyed_names_show(DestReceiver *names)
+{
+	NameReceiver *receiver = (NameReceiver *) names;
+	EphemeralNamedRelation relation = palloc0(sizeof(EphemeralNamedRelationData));
+
+	relation->md.name = KEYED_NAMES;
+	relation->md.tupdesc = receiver->desc;
+	relation->md.enrtype = ENR_NAMED_TUPLESTORE;
+	relation->md.enrtuples = tuplestore_tuple_count(receiver->rows);
+	relation->reldata = receiver->rows;
+	if (SPI_register_relation(relation) != SPI_OK_REL_REGISTER)
+		elog(ERROR, "could not register the relation of names");
+}
+
+/* Take the relation away that keyed_names_show() shows, and free it. */
+void
+keyed_names_end(DestReceiver *names)
+{
+	if (SPI_unregister_relation(KEYED_NAMES) != SPI_OK_REL_UNREGISTER)
+		elog(ERROR, "could not take the relation of names away");
+	names->rDestroy(names);
+}
