@@ -2,9 +2,10 @@
  * verify.c
  *		blogstore.verify(): counts, usernames and views against the containers.
  *
- * One statement in one snapshot, in plain SQL on purpose: it shares no code
- * with what it checks. SQL cannot read HTML, though: where the short form is text, the
- * statement joins short forms that C has made. Runs in backends.
+ * One statement, and one for the registry, in one snapshot, in plain SQL on purpose: they
+ * share no code with what they check. SQL cannot read HTML or make the keys of names, though:
+ * where the short form is text, the statement joins short forms that C has made, and the
+ * registry is compared with keys that C has made. Runs in backends.
  *
  * Each container is read as a whole into a CTE, or below OFFSET 0, and joined
  * only there: of a join with the partitioned table itself the planner considers
@@ -332,10 +333,10 @@ short_form_keys(void)
 
 /*
  * Have the statements of this connection to SPI see the short forms of all posts, by the
- * active snapshot. They last as long as the current memory context.
+ * active snapshot. Returns them.
  */
-static void
-register_short_forms(void)
+static Tuplestorestate *
+show_short_forms(void)
 {
 	EphemeralNamedRelation relation = palloc0(sizeof(EphemeralNamedRelationData));
 	Tuplestorestate *rows = tuplestore_begin_heap(true, false, work_mem);
@@ -355,6 +356,16 @@ register_short_forms(void)
 	relation->reldata = rows;
 	if (SPI_register_relation(relation) != SPI_OK_REL_REGISTER)
 		elog(ERROR, "could not register the relation of short forms");
+	return rows;
+}
+
+/* Take the short forms away, and free them. */
+static void
+end_short_forms(Tuplestorestate *rows)
+{
+	if (SPI_unregister_relation(SHORT_FORMS) != SPI_OK_REL_UNREGISTER)
+		elog(ERROR, "could not take the relation of short forms away");
+	tuplestore_end(rows);
 }
 
 /* The statement, for a format and what is read. */
@@ -431,6 +442,7 @@ verify_run(bool with_views)
 		SHORT_FORM_RAW;
 	Verifier   *verifier = &verifiers[format];
 	VerifySource source;
+	Tuplestorestate *short_forms = NULL;
 	List	   *results;
 	int			nest = NewGUCNestLevel();
 
@@ -441,7 +453,7 @@ verify_run(bool with_views)
 	for (Container c = 0; c < N_CONTAINERS; c++)
 		need_columns(c);
 	if (format == SHORT_FORM_TEXT)
-		register_short_forms();
+		short_forms = show_short_forms();
 	verifier->plan.sql = fill_in(verifier, &source);
 	verifier->plan.tables = source.tables;
 	plan_execute_once(&verifier->plan, (Datum[]) {
@@ -450,6 +462,8 @@ verify_run(bool with_views)
 		BoolGetDatum(short_form_keeps_all()), short_form_keys(), source.argument
 	}, true);
 	results = list_make1(SPI_tuptable);
+	if (short_forms != NULL)
+		end_short_forms(short_forms);
 	results = lappend(results, compare_registry(&source));
 	AtEOXact_GUC(true, nest);
 	return results;

@@ -129,15 +129,12 @@ tables_named(SPIPlanPtr made)
 	return tables;
 }
 
-/* Prepare a plan's statement, if that has not been done. Its tables are locked. */
-static void
+/* Prepare a plan's statement for this connection to SPI. Its tables are locked. */
+static SPIPlanPtr
 prepare(KeptPlan *plan)
 {
-	SPIPlanPtr	made;
+	SPIPlanPtr	made = SPI_prepare(plan->sql, plan->nargs, plan->argtypes);
 
-	if (plan->plan != NULL)
-		return;
-	made = SPI_prepare(plan->sql, plan->nargs, plan->argtypes);
 	if (made == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", plan->sql,
 			 SPI_result_code_string(SPI_result));
@@ -145,9 +142,30 @@ prepare(KeptPlan *plan)
 	if (tables_named(made) != plan->tables)
 		elog(ERROR, "statement \"%s\" is on other tables than it says",
 			 plan->sql);
+	return made;
+}
+
+/* Prepare a plan's statement for good, if that has not been done. Its tables are locked. */
+static void
+prepare_kept(KeptPlan *plan)
+{
+	SPIPlanPtr	made;
+
+	if (plan->plan != NULL)
+		return;
+	made = prepare(plan);
 	if (SPI_keepplan(made) != 0)
 		elog(ERROR, "could not keep \"%s\"", plan->sql);
 	plan->plan = made;
+}
+
+/* Raise an error if SPI's result code of a plan's statement is negative. */
+static void
+check_result(const KeptPlan *plan, int rc)
+{
+	if (rc < 0)
+		elog(ERROR, "could not run \"%s\": %s", plan->sql,
+			 SPI_result_code_string(rc));
 }
 
 /* Run a kept plan; returns SPI's result code, raises an error if negative. */
@@ -159,11 +177,9 @@ plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 
 	lock_tables(plan, !read_only);
 	guard = guard_enter();
-	prepare(plan);
+	prepare_kept(plan);
 	rc = SPI_execute_plan(plan->plan, values, nulls, read_only, 0);
-	if (rc < 0)
-		elog(ERROR, "could not run \"%s\": %s", plan->sql,
-			 SPI_result_code_string(rc));
+	check_result(plan, rc);
 	guard_leave(guard);
 	return rc;
 }
@@ -205,31 +221,34 @@ void
 plan_send(KeptPlan *plan, DestReceiver *dest)
 {
 	SPIExecuteOptions options = {.read_only = true,.dest = dest};
-	int			rc;
 	Guard	   *guard;
 
 	lock_tables(plan, false);
 	guard = guard_enter();
-	prepare(plan);
-	rc = SPI_execute_plan_extended(plan->plan, &options);
-	if (rc < 0)
-		elog(ERROR, "could not run \"%s\": %s", plan->sql,
-			 SPI_result_code_string(rc));
+	prepare_kept(plan);
+	check_result(plan, SPI_execute_plan_extended(plan->plan, &options));
 	guard_leave(guard);
 }
 
-/* The same of a plan that is then forgotten, since its statement is not always the same. */
+/* The same of a plan that is not kept, since its statement is not always the same. */
 void
 plan_send_once(KeptPlan *plan, DestReceiver *dest)
 {
-	plan_send(plan, dest);
-	SPI_freeplan(plan->plan);
-	plan->plan = NULL;
+	SPIExecuteOptions options = {.read_only = true,.dest = dest};
+	Guard	   *guard;
+	SPIPlanPtr	made;
+
+	lock_tables(plan, false);
+	guard = guard_enter();
+	made = prepare(plan);
+	check_result(plan, SPI_execute_plan_extended(made, &options));
+	guard_leave(guard);
+	SPI_freeplan(made);
 }
 
 /*
  * Run a statement over whole containers: planned for its parameters, so that
- * only partitions that it can concern are opened, and then forgotten, for such a
+ * only partitions that it can concern are opened, and not kept, for such a
  * plan is large. SPI has the result; locks and errors are those of plan_execute().
  */
 void
@@ -237,6 +256,8 @@ plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 {
 	int			nest = NewGUCNestLevel();
 	int			share;
+	Guard	   *guard;
+	SPIPlanPtr	made;
 
 	/*
 	 * Row counts of tables that nobody has analysed lead to nested loops, and to sorts for
@@ -252,8 +273,11 @@ plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 	if (work_mem < share)
 		setting_change("work_mem", psprintf("%dkB", share));
 	setting_change("hash_mem_multiplier", "1");
-	(void) plan_execute(plan, values, NULL, read_only);
-	SPI_freeplan(plan->plan);
-	plan->plan = NULL;
+	lock_tables(plan, !read_only);
+	guard = guard_enter();
+	made = prepare(plan);
+	check_result(plan, SPI_execute_plan(made, values, NULL, read_only, 0));
+	guard_leave(guard);
+	SPI_freeplan(made);
 	AtEOXact_GUC(true, nest);
 }

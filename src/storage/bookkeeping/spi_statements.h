@@ -23,7 +23,7 @@
 #define ON_CHANGE_FEED ON_BOOKKEEPING(BOOK_CHANGE_FEED)
 #define ON_UNSENT ON_BOOKKEEPING(BOOK_UNSENT)
 
-/* A statement that is prepared at first use and kept. */
+/* A statement that is prepared at first use and kept, but by functions that say once. */
 typedef struct KeptPlan
 {
 	int			tables;			/* that sql names, each of which is locked */
