@@ -39,6 +39,7 @@ SELECT kit.try('blogstore.import_documents(''bad'')');
 -- what was rejected is mended where U+FFFD does
 CREATE TABLE mended AS SELECT item FROM rejects WHERE type = 'post';
 SELECT type, imported FROM blogstore.import_documents('mended') WHERE read > 0;
+SELECT blogstore.wait_for_views();
 SELECT content FROM blogstore.list_user_posts(kit.u(1), NULL) WHERE title <> 'title 1' ORDER BY 1;
 -- as json, too; which of several columns it is
 TRUNCATE rejects;
