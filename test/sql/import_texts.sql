@@ -78,6 +78,7 @@ FROM unnest(ARRAY['0000-00-00 00:00:00', 'Invalid date', 'Invalid Date', '-62169
 SELECT type, read, imported, rejected FROM blogstore.import(posts => 'site_posts', rejects => 'rejects', key_prefix => 'site:', extra => '{mood,moods}') WHERE read > 0;
 SELECT reason, item ->> 'title' AS title, item - '{id,postId,type,userId,title,content,creationDate}'::text[] AS properties FROM rejects ORDER BY reason COLLATE "C", (item ->> 'title') COLLATE "C";
 SELECT count(*) AS named FROM rejects r JOIN site_posts s ON r.item ->> 'id' = blogstore.key_id('post', 'site:' || s.post_id)::text AND r.item ->> 'title' = s.title;
+SELECT blogstore.wait_for_views();
 SELECT title, creation_date, properties FROM blogstore.list_user_posts(kit.u(1), NULL) WHERE post_id IN (SELECT blogstore.key_id('post', 'site:' || post_id) FROM site_posts) ORDER BY title;
 -- dates as of the session's time zone, as a cast takes them
 CREATE TABLE dated (user_id int, username text, creation_date timestamp);
