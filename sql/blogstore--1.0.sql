@@ -507,10 +507,10 @@ Errors: 25006 read-only transaction; 54000 64 other databases have containers; 5
 CREATE FUNCTION blogstore.verify(OUT container text, OUT problem text, OUT type text, OUT id uuid, OUT post_id uuid, OUT user_id uuid, OUT expected text, OUT actual text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'blogstore_verify'
-LANGUAGE C STABLE PARALLEL SAFE;
+LANGUAGE C STABLE;
 REVOKE ALL ON FUNCTION blogstore.verify FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.verify IS
-'Compare counts, usernames and views with what the containers imply, in one snapshot; reads everything. Views are compared while they are served: call wait_for_views() first, or what is on its way shows here. It may take one to two times maintenance_work_mem, or a dozen times work_mem where that is more than an eighth of it.
+'Compare counts, usernames and views with what the containers imply, in one snapshot of the present; reads everything. Views are compared while they are served, on the primary, and not in a transaction that has written posts, comments or likes. What the worker has still to do is no discrepancy: verify() first waits for the worker, as wait_for_views() does but for five seconds at most, and shows of what is late then only what will not come by itself. It may take one to two times maintenance_work_mem, or a dozen times work_mem where that is more than an eighth of it.
 Returns one row per discrepancy: the container (or usernames, jobs), the problem (orphan, comment_count, like_count, username, registry, missing copy, extra copy, stale copy; invalid: a value that must be there is NULL; search_path: a function that the owner has attached does not fix its search_path), the item and its keys, what it should be and what it is (of an invalid item the property, of an invalid copy what it shows; of a function the statement that fixes its search_path, and its name). While there are such functions, nothing else is compared. No row when all is well.
 Errors: 55000 no containers, or a column is missing or has another type.';
 

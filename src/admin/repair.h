@@ -32,8 +32,14 @@ typedef struct Finding
 
 /* verify_finding.c */
 extern void finding_get(Finding *f, HeapTuple row, TupleDesc desc);
-extern Finding *findings_of_verify(uint64 *n, bool with_views);
 extern bool finding_is(const Finding *f, const char *problem);
+
+/* verify.c */
+extern Finding *findings_of_verify(uint64 *n, bool with_views);
+
+/* verify_settled.c */
+extern bool finding_is_of_views(const Finding *f);
+extern bool finding_is_settled(const ViewsLook *look, const Finding *f);
 
 /* mend_finding.c: statements that mend one finding, with the keys of its item as arguments */
 #define ITEM_ARGUMENTS 4, {UUIDOID, TEXTOID, UUIDOID, UUIDOID}

@@ -20,7 +20,7 @@
  */
 #include "postgres.h"
 
-#include "admin/verify.h"
+#include "admin/repair.h"
 #include "base/compat.h"
 #include "base/preload.h"
 #include "base/settings.h"
@@ -469,6 +469,57 @@ verify_run(bool with_views)
 	return results;
 }
 
+/* The order of findings: by what they are about, whatever plan has found them. */
+static int
+finding_compare(const void *a, const void *b)
+{
+	const Finding *f = a;
+	const Finding *g = b;
+	int			order = strcmp(f->container, g->container);
+
+	if (order == 0)
+		order = strcmp(f->type, g->type);
+	if (order == 0)
+		order = memcmp(&f->post_id, &g->post_id, UUID_LEN);
+	if (order == 0)
+		order = memcmp(&f->id, &g->id, UUID_LEN);
+	if (order == 0)
+		order = memcmp(&f->user_id, &g->user_id, UUID_LEN);
+	if (order == 0)
+		order = strcmp(f->problem, g->problem);
+	return order != 0 ? order : strcmp(f->actual, g->actual);
+}
+
+/*
+ * Compare, and return what is wrong, *n findings in an order, in the current memory context. In
+ * SPI, as the containers' owner. Errors: 55000. Locks: AccessShareLock on the containers.
+ */
+Finding *
+findings_of_verify(uint64 *n, bool with_views)
+{
+	List	   *results;
+	ListCell   *lc;
+	Finding    *findings;
+	uint64		all = 0;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	results = verify_run(with_views);
+	PopActiveSnapshot();
+	foreach(lc, results)
+		all += ((SPITupleTable *) lfirst(lc))->numvals;
+	findings = palloc(sizeof(Finding) * Max(all, 1));
+	*n = 0;
+	foreach(lc, results)
+	{
+		const SPITupleTable *result = lfirst(lc);
+
+		for (uint64 i = 0; i < result->numvals; i++)
+			finding_get(&findings[(*n)++], result->vals[i], result->tupdesc);
+	}
+	qsort(findings, *n, sizeof(Finding), finding_compare);
+	return findings;
+}
+
 /*
  * Add a finding for each function that is attached to a container and does not fix its
  * search_path. Returns whether there is one.
@@ -495,15 +546,29 @@ put_unpinned(ReturnSetInfo *info, Container container)
 	return unpinned != NIL;
 }
 
-/* Add a finding for each row of a result. */
+/* Is a row of a result a discrepancy, or something that the worker has still to do? */
+static bool
+is_discrepancy(ViewsLook *look, HeapTuple row, TupleDesc desc)
+{
+	Finding		f;
+
+	finding_get(&f, row, desc);
+	return !finding_is_of_views(&f) ||
+		(views_look_end(look) && finding_is_settled(look, &f));
+}
+
+/* Add a finding for each row of a result that is a discrepancy. look: NULL if the views are not compared. */
 static void
-put_findings(ReturnSetInfo *info, const SPITupleTable *findings)
+put_findings(ReturnSetInfo *info, const SPITupleTable *findings, ViewsLook *look)
 {
 	for (uint64 i = 0; i < findings->numvals; i++)
 	{
 		Datum		values[N_VERIFY_COLUMNS];
 		bool		nulls[N_VERIFY_COLUMNS];
 
+		if (look != NULL &&
+			!is_discrepancy(look, findings->vals[i], findings->tupdesc))
+			continue;
 		for (int c = 0; c < N_VERIFY_COLUMNS; c++)
 			values[c] = SPI_getbinval(findings->vals[i], findings->tupdesc,
 									  c + 1, &nulls[c]);
@@ -511,40 +576,45 @@ put_findings(ReturnSetInfo *info, const SPITupleTable *findings)
 	}
 }
 
-/* Compare, and add a finding for each discrepancy. */
+/* Compare, and add a finding for each discrepancy. look: NULL if the views are not compared. */
 static void
-put_discrepancies(ReturnSetInfo *info, bool with_views)
+put_discrepancies(ReturnSetInfo *info, ViewsLook *look)
 {
 	ListCell   *lc;
 
 	SPI_connect();
-	foreach(lc, verify_run(with_views))
-		put_findings(info, lfirst(lc));
+	foreach(lc, verify_run(look != NULL))
+		put_findings(info, lfirst(lc), look);
 	SPI_finish();
 }
 
 /*
  * blogstore.verify(): one row per discrepancy. While functions are attached that must not be
- * run, those alone: to plan the comparison could evaluate them. Errors: 55000. Locks:
- * AccessShareLock on the containers.
+ * run, those alone: to plan the comparison could evaluate them. By a snapshot of the present,
+ * whatever the transaction's is. Errors: 55000. Locks: AccessShareLock on the containers.
  */
 static Datum
 verify(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
 	OwnerScope	scope;
+	ViewsLook	look;
 	bool		unpinned = false;
 	bool		with_views;
 
 	container_require();
 	InitMaterializedSRF(fcinfo, 0);
-	with_views = views_ready(GetActiveSnapshot());
+	with_views = views_look_begin(&look);
+	PushActiveSnapshot(GetLatestSnapshot());
+	with_views = with_views && views_ready(GetActiveSnapshot()) &&
+		views_fit_settings();
 
 	owner_begin(&scope);
 	for (Container c = 0; c < N_CONTAINERS; c++)
 		unpinned |= put_unpinned(info, c);
 	if (!unpinned)
-		put_discrepancies(info, with_views);
+		put_discrepancies(info, with_views ? &look : NULL);
 	owner_end(&scope);
+	PopActiveSnapshot();
 	return (Datum) 0;
 }

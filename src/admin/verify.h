@@ -7,6 +7,7 @@
 
 #include "model/user_changes/user_changes.h"
 #include "storage/bookkeeping/bookkeeping.h"
+#include "views/launcher/launcher.h"
 
 /* Columns of the result; the first eight are those of verify(). */
 typedef enum FindingColumn
@@ -69,6 +70,28 @@ typedef struct VerifySource
 	int			tables;			/* that the statement names, as in KeptPlan */
 	Datum		argument;		/* a jsonb */
 } VerifySource;
+
+/* What is known of findings about the views. */
+typedef enum ViewsKnown
+{
+	VIEWS_NOT_ASKED,			/* there was no such finding yet */
+	VIEWS_SETTLED,				/* which of them are settled */
+	VIEWS_UNSETTLED				/* none of them is */
+} ViewsKnown;
+
+/* A comparison of the views: the worker, and up to which of its turns all was applied. */
+typedef struct ViewsLook
+{
+	ViewsKnown	known;
+	WorkerEntry *entry;
+	int			pid;
+	uint64		applied;
+} ViewsLook;
+
+/* verify_settled.c */
+extern bool views_look_begin(ViewsLook *look);
+extern bool views_fit_settings(void);
+extern bool views_look_end(ViewsLook *look);
 
 /* verify_tally.c */
 extern const char verify_tally_sql[];

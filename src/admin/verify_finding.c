@@ -9,7 +9,6 @@
 #include "admin/repair.h"
 #include "base/compat.h"
 
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 static const char *
@@ -46,55 +45,4 @@ bool
 finding_is(const Finding *f, const char *problem)
 {
 	return strcmp(f->problem, problem) == 0;
-}
-
-/* The order of findings: by what they are about, whatever plan has found them. */
-static int
-finding_compare(const void *a, const void *b)
-{
-	const Finding *f = a;
-	const Finding *g = b;
-	int			order = strcmp(f->container, g->container);
-
-	if (order == 0)
-		order = strcmp(f->type, g->type);
-	if (order == 0)
-		order = memcmp(&f->post_id, &g->post_id, UUID_LEN);
-	if (order == 0)
-		order = memcmp(&f->id, &g->id, UUID_LEN);
-	if (order == 0)
-		order = memcmp(&f->user_id, &g->user_id, UUID_LEN);
-	if (order == 0)
-		order = strcmp(f->problem, g->problem);
-	return order != 0 ? order : strcmp(f->actual, g->actual);
-}
-
-/*
- * Compare, and return what is wrong, *n findings in an order, in the current memory context. In
- * SPI, as the containers' owner. Errors: 55000. Locks: AccessShareLock on the containers.
- */
-Finding *
-findings_of_verify(uint64 *n, bool with_views)
-{
-	List	   *results;
-	ListCell   *lc;
-	Finding    *findings;
-	uint64		all = 0;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	results = verify_run(with_views);
-	PopActiveSnapshot();
-	foreach(lc, results)
-		all += ((SPITupleTable *) lfirst(lc))->numvals;
-	findings = palloc(sizeof(Finding) * Max(all, 1));
-	*n = 0;
-	foreach(lc, results)
-	{
-		const SPITupleTable *result = lfirst(lc);
-
-		for (uint64 i = 0; i < result->numvals; i++)
-			finding_get(&findings[(*n)++], result->vals[i], result->tupdesc);
-	}
-	qsort(findings, *n, sizeof(Finding), finding_compare);
-	return findings;
 }

@@ -286,7 +286,7 @@ rebuild_views(PG_FUNCTION_ARGS)
 	owner_begin(&scope);
 	job_queue_once(JOB_REBUILD, NULL);
 	owner_end(&scope);
-	worker_hooks.item_written();
+	worker_hooks.item_written(false);
 	PG_RETURN_VOID();
 }
 

@@ -15,8 +15,11 @@ typedef struct WorkerHooks
 	void		(*containers_found) (void);
 	/* this transaction has made containers: start a worker on commit */
 	void		(*containers_created) (void);
-	/* this transaction has written items: wake the worker when it commits */
-	void		(*item_written) (void);
+	/*
+	 * this transaction has written items, among them posts or counts: wake the worker when it
+	 * commits
+	 */
+	void		(*item_written) (bool posts);
 	/* does a worker keep the views up to date right now? For snapshots that see this
 	 * transaction; invalid: no */
 	TransactionId (*views_served) (void);

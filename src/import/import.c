@@ -342,7 +342,7 @@ import_staged(Import *import)
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
 		wrote |= import->tally[t].written > 0 || import->tally[t].updated > 0;
 	if (wrote)
-		worker_hooks.item_written();
+		worker_hooks.item_written(true);
 	guard_leave(guard);
 	import->target->end(import);
 	import_phase_end(&phase);

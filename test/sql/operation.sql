@@ -79,6 +79,7 @@ SELECT title FROM blogstore.feed ORDER BY creation_date DESC, id DESC;
 SELECT * FROM blogstore.verify();
 
 -- A rebuild mends what was broken by hand in the views
+BEGIN;
 DELETE FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(3);
 UPDATE blogstore.users SET title = 'wrong' WHERE type = 'post' AND post_id = kit.p(4);
 DELETE FROM blogstore.feed WHERE post_id = kit.p(5);
@@ -88,6 +89,7 @@ VALUES (kit.p(70), 'post', kit.p(70), kit.u(1), 'user 1', 'never', 'x', 0, 0, ki
 INSERT INTO blogstore.users (id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date)
 VALUES (kit.p(70), 'post', kit.p(70), kit.u(1), 'user 1', 'never', 'x', 0, 0, kit.d(70));
 SELECT count(*) > 0 AS broken FROM blogstore.verify();
+COMMIT;
 SELECT blogstore.rebuild_views();
 SELECT blogstore.wait_for_views();
 SELECT count(*) FROM blogstore.progress;

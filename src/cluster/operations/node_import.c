@@ -104,7 +104,7 @@ import_begin_part(PG_FUNCTION_ARGS)
 			 p = partition_after(CONTAINER_POSTS, t, p))
 			item_writer_close(item_writer_open_partition(CONTAINER_POSTS, t, p));
 	PopActiveSnapshot();
-	worker_hooks.item_written();
+	worker_hooks.item_written(true);
 	PG_RETURN_BOOL(true);
 }
 

@@ -340,7 +340,9 @@ item_writer_close(ItemWriter *writer)
 	if (writer->wrote)
 	{
 		CommandCounterIncrement();
-		worker_hooks.item_written();
+		worker_hooks.item_written(writer->container == CONTAINER_POSTS &&
+								  (writer->type == ITEM_POST ||
+								   writer->type == ITEM_DELTA));
 	}
 	MemoryContextDelete(writer->context);
 }

@@ -15,12 +15,17 @@
 
 #include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
+#include "port/atomics.h"
 #include "utils/uuid.h"
 
 struct AppliedPosition;
 
-/* Prefixes of messages in the WAL: somebody waits for the views; a post's copy is to be refreshed */
+/*
+ * Prefixes of messages in the WAL: somebody waits for the views; somebody waits for what is before to be
+ * decoded; a post's copy is to be refreshed
+ */
 #define WAIT_MARK "blogstore"
+#define LOOK_MARK "blogstore look"
 #define TOUCH_MARK "blogstore touch"
 
 /*
@@ -41,6 +46,27 @@ typedef struct CountedPost
 	int64		deltas;			/* how many it has got that are no stripes */
 	bool		beside;			/* beside its counter: there are deltas to fold */
 } CountedPost;
+
+#define TOLD_PLACES 1024
+
+/* Of which posts the change feed has told, and when, in turns of the worker. In shared memory. */
+typedef struct ToldPosts
+{
+	pg_atomic_uint64 turn;		/* the present one */
+	pg_atomic_uint64 complete;	/* the last one that has told of all it had to tell of */
+	pg_atomic_uint64 applied;	/* the views show all that was told of up to this one */
+	pg_atomic_uint64 listed;	/* the last one that told of a change to more than counts */
+	pg_atomic_uint64 post[TOLD_PLACES]; /* the last one that told of a post of this hash */
+} ToldPosts;
+
+/* told_posts.c */
+extern void told_init(ToldPosts *told);
+extern uint64 told_begin_turn(ToldPosts *told);
+extern void told_complete_turn(ToldPosts *told);
+extern void told_applied(ToldPosts *told, uint64 turn);
+extern bool told_post_since(ToldPosts *told, const pg_uuid_t *post_id,
+							uint64 turn);
+extern bool told_list_since(ToldPosts *told, uint64 turn);
 
 /* dirty_set.c: the bounded set of what a batch has to refresh */
 typedef struct DirtySet DirtySet;
@@ -72,7 +98,8 @@ extern void dirty_clear(DirtySet *dirty);
 typedef struct HeldBack HeldBack;
 
 extern HeldBack *held_back_create(MemoryContext parent);
-extern void held_back_release(HeldBack *held, DirtySet *dirty);
+extern void held_back_release(HeldBack *held, DirtySet *dirty,
+							  ToldPosts *told);
 extern XLogRecPtr held_back_limit(const HeldBack *held, XLogRecPtr lsn);
 extern bool held_back_any(const HeldBack *held);
 
@@ -91,7 +118,7 @@ extern void slot_allow_plugin(void);
 typedef struct Decoder Decoder;
 
 extern Decoder *decoder_open(const char *slot_name, DirtySet *dirty,
-							 DirtySet *later, HeldBack *held);
+							 DirtySet *later, HeldBack *held, ToldPosts *told);
 extern XLogRecPtr decoder_read(Decoder *decoder, XLogRecPtr upto);
 extern bool decoder_at_end(const Decoder *decoder);
 extern uint64 decoder_could_release(XLogRecPtr lsn);

@@ -40,8 +40,12 @@ typedef struct Change
 								 * of CHANGE_USERNAME its user_id */
 } Change;
 
+/* told_posts.c */
+extern void told_change(ToldPosts *told, const Change *change);
+
 /* dirty_set.c */
 extern void dirty_add(DirtySet *dirty, const Change *change);
+extern void dirty_tell(const DirtySet *dirty, ToldPosts *told);
 extern void dirty_destroy(DirtySet *dirty);
 
 /* held_back.c */

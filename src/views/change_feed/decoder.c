@@ -39,6 +39,7 @@ struct Decoder
 	DirtySet   *later;			/* what is not urgent */
 	HeldBack   *held;			/* of transactions that have not ended for
 								 * everyone */
+	ToldPosts  *told;
 	TransactionId last_xid;		/* whose change was decoded last */
 	DirtySet   *target;			/* where the changes of last_xid go */
 	ResourceOwner owner;		/* of what decoding opens outside of xacts */
@@ -91,6 +92,7 @@ write_change(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 	const Change *change = (Change *) ctx->out->data;
 
 	Assert(ctx->out->len == sizeof(Change));
+	told_change(decoder->told, change);
 	if (!TransactionIdIsValid(xid) || change->message)
 	{
 		dirty_add(decoder->dirty, change);
@@ -126,7 +128,7 @@ note_invalidations(Decoder *decoder)
  */
 Decoder *
 decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
-			 HeldBack *held)
+			 HeldBack *held, ToldPosts *told)
 {
 	MemoryContext context = CurrentMemoryContext;
 	Decoder    *decoder = palloc0(sizeof(Decoder));
@@ -134,6 +136,7 @@ decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
 	decoder->dirty = dirty;
 	decoder->later = later;
 	decoder->held = held;
+	decoder->told = told;
 	decoder->owner = ResourceOwnerCreate(NULL, "blogstore decoding");
 
 	compat_slot_acquire(slot_name);

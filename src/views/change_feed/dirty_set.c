@@ -230,6 +230,44 @@ dirty_merge(DirtySet *dirty, const DirtySet *other)
 	dirty->count_changes = count_changes;
 }
 
+/* Tell of all posts that a set holds. */
+void
+dirty_tell(const DirtySet *dirty, ToldPosts *told)
+{
+	Change		change;
+	HASH_SEQ_STATUS seq;
+	PostKey    *post;
+	CountedPost *counted;
+
+	memset(&change, 0, sizeof(change));
+	change.kind = CHANGE_ANYTHING;
+	if (dirty->anything || dirty->any_gone)
+		told_change(told, &change);
+	change.kind = CHANGE_FEED_VIEW;
+	if (dirty->feed_view)
+		told_change(told, &change);
+	change.kind = CHANGE_POST;
+	if (dirty->posts != NULL)
+	{
+		hash_seq_init(&seq, dirty->posts);
+		while ((post = hash_seq_search(&seq)) != NULL)
+		{
+			change.post = *post;
+			told_change(told, &change);
+		}
+	}
+	change.kind = CHANGE_COUNTS;
+	if (dirty->counted != NULL)
+	{
+		hash_seq_init(&seq, dirty->counted);
+		while ((counted = hash_seq_search(&seq)) != NULL)
+		{
+			change.post.post_id = counted->post_id;
+			told_change(told, &change);
+		}
+	}
+}
+
 /* Move the posts of which counts alone are known to have changed to another set. */
 void
 dirty_move_counted(DirtySet *dirty, DirtySet *counts)

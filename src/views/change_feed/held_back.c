@@ -64,9 +64,9 @@ held_back_add(HeldBack *held, TransactionId xid, XLogRecPtr lsn)
 	return t->dirty;
 }
 
-/* Let go of those that have ended: what they made dirty goes into a set. */
+/* Let go of those that have ended: what they made dirty goes into a set, and is told of again. */
 void
-held_back_release(HeldBack *held, DirtySet *dirty)
+held_back_release(HeldBack *held, DirtySet *dirty, ToldPosts *told)
 {
 	ListCell   *lc;
 
@@ -76,6 +76,7 @@ held_back_release(HeldBack *held, DirtySet *dirty)
 
 		if (TransactionIdIsInProgress(t->xid))
 			continue;
+		dirty_tell(t->dirty, told);
 		dirty_merge(dirty, t->dirty);
 		dirty_destroy(t->dirty);
 		pfree(t);

@@ -13,6 +13,7 @@
 #define BLOGSTORE_LAUNCHER_H
 
 #include "base/settings.h"
+#include "views/change_feed/change_feed.h"
 
 #include "datatype/timestamp.h"
 #include "port/atomics.h"
@@ -70,6 +71,7 @@ typedef struct WorkerEntry
 	pg_atomic_uint64 shown_lsn; /* the views show all commits before */
 	pg_atomic_uint64 jobs_lsn;	/* what jobs wrote to posts lies before;
 								 * JOB_COMMITTING: more is being committed */
+	ToldPosts	told;
 	pg_atomic_uint64 batches;
 	pg_atomic_uint64 changes;
 	ConditionVariable progress; /* broadcast when any of these moves on */
@@ -102,6 +104,7 @@ extern bool database_is_template(Oid dbid);
 extern void start_stop_lock(void);
 
 /* transaction_callbacks.c: what a transaction asks for */
+extern bool transaction_wrote_posts(void);
 extern void worker_request(void);
 extern void worker_look_on_commit(void);
 extern bool worker_stop(void);

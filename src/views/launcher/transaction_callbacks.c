@@ -8,6 +8,8 @@
  *
  *		noted						at commit				at rollback
  *		--------------------------	----------------------	------------------
+ *		posts were written									verify() looks at the
+ *															views again
  *		items were written			the worker is woken,
  *									unless it rests;
  *									prepared ones wake
@@ -34,6 +36,7 @@
 
 /* What has been noted; the transaction's end forgets all but worker_missing. */
 static bool items_written = false;
+static SubTransactionId posts_written_in = InvalidSubTransactionId; /* or savepoint */
 static bool worker_missing = false;
 static bool look_wanted = false;
 static SubTransactionId stopped_in = InvalidSubTransactionId;	/* or savepoint */
@@ -55,9 +58,11 @@ containers_found(void)
 }
 
 static void
-item_written(void)
+item_written(bool posts)
 {
 	items_written = true;
+	if (posts && posts_written_in == InvalidSubTransactionId)
+		posts_written_in = GetCurrentSubTransactionId();
 }
 
 static void
@@ -98,6 +103,13 @@ views_served(void)
 /* ------------------------------------------------------------------------
  * What others call
  * ------------------------------------------------------------------------ */
+
+/* Has this transaction written posts, or counts of them, that the worker does not know of yet? */
+bool
+transaction_wrote_posts(void)
+{
+	return posts_written_in != InvalidSubTransactionId;
+}
 
 /* Ask for this database's worker at once, but on a standby. */
 void
@@ -271,17 +283,22 @@ transaction_end(XactEvent event, void *arg)
 	}
 	count_deletions();
 	items_written = false;
+	posts_written_in = InvalidSubTransactionId;
 	look_wanted = false;
 }
 
 /*
- * stop_worker() in a savepoint: rolled back with it, or from its release on a
- * matter of the transaction around.
+ * stop_worker(), or the first post that was written, in a savepoint: rolled back with it, or from
+ * its release on a matter of the transaction around.
  */
 static void
 subtransaction_end(SubXactEvent event, SubTransactionId mine,
 				   SubTransactionId parent, void *arg)
 {
+	if (posts_written_in == mine && event == SUBXACT_EVENT_COMMIT_SUB)
+		posts_written_in = parent;
+	else if (posts_written_in == mine && event == SUBXACT_EVENT_ABORT_SUB)
+		posts_written_in = InvalidSubTransactionId;
 	if (stopped_in != mine)
 		return;
 	if (event == SUBXACT_EVENT_COMMIT_SUB)

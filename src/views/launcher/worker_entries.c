@@ -68,6 +68,7 @@ shared_startup(void)
 			pg_atomic_init_u64(&entry->jobs_lsn, 0);
 			pg_atomic_init_u64(&entry->batches, 0);
 			pg_atomic_init_u64(&entry->changes, 0);
+			told_init(&entry->told);
 			ConditionVariableInit(&entry->progress);
 		}
 	}

@@ -119,8 +119,11 @@ later_take(Worker *worker, XLogRecPtr position)
 	apart = set_apart_counts(worker, waited || over);
 	take_later(worker, waited || (over && apart));
 	if (apart)
+	{
 		worker->taken_at = dirty_any(worker->later) ? InvalidXLogRecPtr :
 			position;
+		worker->taken_in = worker->turn_number;
+	}
 	/* who waits now, waits for no more than this */
 	if (apart && worker->taken_at != InvalidXLogRecPtr)
 		dirty_answered(worker->dirty);
@@ -145,13 +148,18 @@ later_any(const Worker *worker)
 /*
  * What had been taken is applied. Up to where is all applied then? Up to the position to
  * which all was decoded, if nothing is put off; or to where the counts were set apart of
- * which nothing is left, which is told once; invalid: it cannot be said.
+ * which nothing is left, which is told once; invalid: it cannot be said. *turn is the turn
+ * in which that was decoded.
  */
 XLogRecPtr
-later_applied(Worker *worker, XLogRecPtr position)
+later_applied(Worker *worker, XLogRecPtr position, uint64 *turn)
 {
+	*turn = worker->turn_number;
 	if (later_any(worker))
+	{
 		position = later_taking(worker) ? InvalidXLogRecPtr : worker->taken_at;
+		*turn = worker->taken_in;
+	}
 	else
 		dirty_answered(worker->dirty);
 	if (!later_taking(worker))

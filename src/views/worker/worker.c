@@ -129,7 +129,8 @@ worker_prepare(Worker *worker)
 	worker_follow_settings(worker);
 	MemoryContextSwitchTo(worker->context);
 	worker->decoder = decoder_open(worker->slot_name, worker->dirty,
-								   worker->later, worker->held);
+								   worker->later, worker->held,
+								   &worker->entry->told);
 	worker->serve_from = GetFlushRecPtr(NULL);
 }
 
@@ -252,6 +253,8 @@ write_views(Worker *worker)
 static void
 apply_and_tell(Worker *worker, XLogRecPtr position)
 {
+	uint64		turn;
+
 	if (!write_views(worker))
 	{
 		if (++worker->in_vain % TELL_EVERY == TELL_FIRST)
@@ -260,10 +263,13 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 		return;
 	}
 	worker->in_vain = 0;
-	position = later_applied(worker, position);
+	position = later_applied(worker, position, &turn);
 	if (position != InvalidXLogRecPtr)
 	{
 		worker->applied_to = position;
+		/* before, the views may lack what a worker that has ended was told of */
+		if (worker->views >= VIEWS_KEPT)
+			told_applied(&worker->entry->told, turn);
 		publish(worker, position);
 		worker_advance(worker, position);
 	}
@@ -323,13 +329,16 @@ worker_turn(Worker *worker)
 	/* what was flushed before is looked at now */
 	pg_atomic_exchange_u32(&worker->entry->urgent, 0);
 	flush_noted_commits(worker);
+	worker->turn_number = told_begin_turn(&worker->entry->told);
 	flushed = GetFlushRecPtr(NULL);
 	position = decoder_read(worker->decoder, flushed);
 	/*
 	 * Only after WAL was read: who saw a transaction end that was held back asks
 	 * for what comes later.
 	 */
-	held_back_release(worker->held, worker->dirty);
+	held_back_release(worker->held, worker->dirty, &worker->entry->told);
+	if (decoder_at_end(worker->decoder))
+		told_complete_turn(&worker->entry->told);
 	later_take(worker, position);
 	turn_apply(worker, flushed, position);
 	CHECK_FOR_INTERRUPTS();

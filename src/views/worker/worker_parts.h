@@ -33,6 +33,7 @@ typedef struct Worker
 	char		slot_name[NAMEDATALEN];
 	MemoryContext context;
 	MemoryContext turn;			/* reset after each turn */
+	uint64		turn_number;
 	DirtySet   *dirty;
 	bool		kept;			/* does it hold what could not be applied yet? */
 	DirtySet   *later;
@@ -44,6 +45,7 @@ typedef struct Worker
 								 * they are still to be refreshed */
 	XLogRecPtr	taken_at;		/* when they are, all is applied up to here;
 								 * invalid: that cannot be said */
+	uint64		taken_in;		/* the turn in which they were taken */
 	HeldBack   *held;
 	Decoder    *decoder;
 	AppliedPosition position;		/* as written down */
@@ -109,7 +111,8 @@ extern void worker_advance(Worker *worker, XLogRecPtr applied);
 /* deferred_refresh.c: what is not urgent */
 extern void later_take(Worker *worker, XLogRecPtr position);
 extern bool later_taking(const Worker *worker);
-extern XLogRecPtr later_applied(Worker *worker, XLogRecPtr position);
+extern XLogRecPtr later_applied(Worker *worker, XLogRecPtr position,
+								uint64 *turn);
 extern long later_due(const Worker *worker);
 
 /* worker_transaction.c: transactions of the worker */
