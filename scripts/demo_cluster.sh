@@ -182,7 +182,7 @@ run_cluster_demo()
 	POST=
 	[[ -z ${BLOGSTORE_CITUS_CONFIG:-} ]] || PG_CONFIG=$BLOGSTORE_CITUS_CONFIG
 	watch_exit
-	setup demo
+	setup demo "5 to 15 minutes"
 	make_workdir cluster
 	need_citus
 	start=$SECONDS

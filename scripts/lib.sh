@@ -86,7 +86,10 @@ commas()
 
 table() { awk -f "$ROOT/scripts/table.awk"; }
 
-# Show that something goes on: each second on a terminal, else now and then.
+# What a command that runs may tell of how far it is; nothing, unless its caller says otherwise
+how_far() { :; }
+
+# Show that something goes on, and how far: each second on a terminal, else now and then.
 ticker()
 {
 	local label=$1 start=$SECONDS sleeper=
@@ -94,7 +97,7 @@ ticker()
 	trap '[[ -z $sleeper ]] || kill "$sleeper" 2>/dev/null; exit 0' TERM
 	while :; do
 		if [[ -t 1 ]]; then
-			printf '\r    %s ... %d s ' "$label" $((SECONDS - start))
+			printf '\r    %s ... %d s%s \033[K' "$label" $((SECONDS - start)) "$(how_far)"
 			sleep 1 &
 			sleeper=$!
 			wait "$sleeper"
@@ -102,7 +105,7 @@ ticker()
 			sleep 30 &
 			sleeper=$!
 			wait "$sleeper"
-			printf '    %s ... %d s\n' "$label" $((SECONDS - start))
+			printf '    %s ... %d s%s\n' "$label" $((SECONDS - start)) "$(how_far)"
 		fi
 	done
 }
@@ -300,6 +303,22 @@ apt_get()
 	rm -f "$log"
 }
 
+# announce TIME [PACKAGE...]: before anything is done, how long all of it takes, and what it
+# leaves in the system
+announce()
+{
+	local time=$1
+	shift
+	step "This takes $time."
+	if (($# > 0)); then
+		note "These packages are missing, are installed into this system by apt-get, and stay there:"
+		note "$*"
+	else
+		note "No package is missing: none is installed."
+	fi
+	note "blogstore itself is installed into $BINDIR/.., and stays there, too."
+}
+
 install_packages()
 {
 	step "Installing what is missing: $*"
@@ -315,13 +334,13 @@ install_packages()
 	allow_clusters
 }
 
-# setup demo|check [no-lint]
+# setup demo|check TIME [no-lint]
 #
-# Find PostgreSQL and the tools, install what is missing, and settle on the
-# user that servers run as. Sets PG_CONFIG, BINDIR, PGXS, PG_VERSION.
+# Find PostgreSQL and the tools, tell how long the command takes, install what is missing, and
+# settle on the user that servers run as. Sets PG_CONFIG, BINDIR, PGXS, PG_VERSION.
 setup()
 {
-	local purpose=$1 lint=${2:-} missing=()
+	local purpose=$1 time=$2 lint=${3:-} missing=()
 
 	if [[ -n ${PG_CONFIG:-} ]]; then
 		have "$PG_CONFIG" || die "PG_CONFIG is $PG_CONFIG, which cannot be run"
@@ -345,6 +364,7 @@ setup()
 	have make || missing+=(make)
 	[[ -f /usr/include/stdio.h ]] || missing+=(libc6-dev)
 	[[ $purpose != check ]] || find_test_tools "$lint"
+	announce "$time" "${missing[@]}"
 	((${#missing[@]} == 0)) || install_packages "${missing[@]}"
 
 	case $PG_VERSION in

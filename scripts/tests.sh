@@ -7,6 +7,8 @@ PASSED=0
 FAILED=0
 REPORT=()
 FAILURES=()
+# What was left out: "KIND FILE: reason", a line for a file, a step or tests of a file.
+LEFT_OUT=()
 # Whatever make installcheck or a file of TAP tests is at after so many seconds, hangs.
 LIMIT=2400
 
@@ -90,6 +92,12 @@ fault()
 	REPORT+=("$(printf '%-13s FAILED' "$1")")
 }
 
+# left_out WHAT REASON: a file, a step, or some tests of a file, for the end of all
+left_out()
+{
+	LEFT_OUT+=("$1: $2")
+}
+
 # failures LABEL [NAME...]: what failed of one file of tests or one kind, for the
 # end of all; a handful of names says enough.
 failures()
@@ -155,8 +163,16 @@ run_regress()
 run_tap()
 {
 	local kind=$1 jobs=$2 pattern=$3 file log status passed failed skipped n seconds names
-	local all_passed=0 all_failed=0 all_skipped=0
+	local all_passed=0 all_failed=0 all_skipped=0 all_files reason
 	shift 3
+	all_files=$(cd "$WORK/gcc" && find "${pattern%/*}" -maxdepth 1 -name "${pattern##*/}" | wc -l)
+	# of the files that are run, those that have left their status
+	how_far()
+	{
+		local n
+		n=$(find "$WORK" -maxdepth 1 -name "$kind-*.status" | wc -l)
+		printf ', %d of %d files done' "$n" "$all_files"
+	}
 	# Each leaves its output, its exit status and the time it took.
 	# shellcheck disable=SC2016
 	run server "$kind, $jobs at a time" "$WORK/$kind.log" env -C "$WORK/gcc" bash -c '
@@ -171,6 +187,7 @@ run_tap()
 				timeout --foreground --kill-after=60 "$limit" "$@" >"$n.log" 2>&1
 				echo "$? $SECONDS" >"$n.status"'\'' bash "$@" "{}"' \
 		bash "$kind" "$jobs" "$pattern" "$WORK" "$LIMIT" "$@" || true
+	how_far() { :; }
 	while IFS= read -r file; do
 		n=${file##*/}
 		n=${n%.*}
@@ -179,9 +196,11 @@ run_tap()
 		read -r status seconds 2>/dev/null <"$WORK/$kind-$n.status" || true
 		[[ -f $log ]] || "${AS_SERVER[@]}" touch "$log"
 		read -r passed failed skipped < <(count_tap "$log")
-		if ((status == 0 && passed + failed + skipped == 0)) && grep -q '\.\. skipped: ' "$log"; then
+		reason=$(sed -nE -e 's/^1\.\.0 # *[Ss][Kk][Ii][Pp] +//p' -e 's/.*\.\. skipped: //p' "$log" | head -n 1)
+		if ((status == 0 && passed + failed == 0)) && [[ -n $reason ]]; then
 			skipped=1
-			note "$file: $(grep -o 'skipped: .*' "$log" | head -n 1)"
+			note "$file: skipped: $reason"
+			left_out "$kind ${file##*/}" "$reason"
 		fi
 		if ((status != 0 && failed == 0)) || ((passed + failed + skipped == 0)); then
 			failed=$((failed + 1))
@@ -196,7 +215,9 @@ run_tap()
 			show_tap_logs "$n"
 		fi
 		note "$file: $passed passed, $failed failed, $seconds s"
-		grep -oE '^ok [0-9]+ # *[Ss][Kk][Ii][Pp] .*' "$log" | sed -E 's/^ok [0-9]+ # *[Ss][Kk][Ii][Pp]/left out:/' | uniq -c | indent || true
+		while read -r n reason; do
+			left_out "$kind ${file##*/}, $n tests" "$reason"
+		done < <(sed -nE 's/^ok [0-9]+ # *[Ss][Kk][Ii][Pp] +//p' "$log" | sort | uniq -c)
 		all_passed=$((all_passed + passed))
 		all_failed=$((all_failed + failed))
 		all_skipped=$((all_skipped + skipped))
