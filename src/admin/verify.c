@@ -3,9 +3,10 @@
  *		blogstore.verify(): counts, usernames and views against the containers.
  *
  * One statement, and one for the registry, in one snapshot, in plain SQL on purpose: they
- * share no code with what they check. SQL cannot read HTML or make the keys of names, though:
- * where the short form is text, the statement joins short forms that C has made, and the
- * registry is compared with keys that C has made. Runs in backends.
+ * share no code with what they check. SQL cannot read HTML, tell characters in a database of
+ * SQL_ASCII, or make the keys of names, though: where the short form is text, and there, the
+ * statement joins short forms that C has made, and the registry is compared with keys that C has
+ * made. Runs in backends.
  *
  * Each container is read as a whole into a CTE, or below OFFSET 0, and joined
  * only there: of a join with the partitioned table itself the planner considers
@@ -33,6 +34,7 @@
 
 #include "catalog/pg_type.h"
 #include "funcapi.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -438,8 +440,10 @@ List *
 verify_run(bool with_views)
 {
 	const ClusterCalls *cluster = cluster_calls();
-	ShortFormFormat format = with_views ? blogstore_short_form_format :
-		SHORT_FORM_RAW;
+	bool		ascii = GetDatabaseEncoding() == PG_SQL_ASCII;
+	/* which of the statements: that with short forms which C has made, as for text */
+	ShortFormFormat format = !with_views ? SHORT_FORM_RAW :
+		ascii ? SHORT_FORM_TEXT : blogstore_short_form_format;
 	Verifier   *verifier = &verifiers[format];
 	VerifySource source;
 	Tuplestorestate *short_forms = NULL;

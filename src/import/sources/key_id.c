@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "base/characters.h"
 #include "base/compat.h"
 #include "base/utf8_text.h"
 #include "import/sources/sources.h"
@@ -96,7 +97,7 @@ need_type(Datum type)
 	for (ItemType item = 0; item < ITEM_DELTA; item++)
 		if (strcmp(name, item_type_name(item)) == 0)
 			return item;
-	name[pg_mbcliplen(name, strlen(name), SHOWN_TYPE_LENGTH - 1)] = '\0';
+	name[bytes_clip(name, strlen(name), SHOWN_TYPE_LENGTH - 1)] = '\0';
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("there are no items of type \"%s\"", name),

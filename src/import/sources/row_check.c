@@ -6,13 +6,13 @@
  */
 #include "postgres.h"
 
+#include "base/characters.h"
 #include "import/sources/sources.h"
 #include "model/user_changes/user_changes.h"
 #include "requests/requests.h"
 #include "requests/results/results.h"
 
 #include "access/detoast.h"
-#include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -92,12 +92,10 @@ text_beginning(Datum value)
 {
 	/* with room for a character that is cut in half */
 	struct varlena *slice =
-		PG_DETOAST_DATUM_SLICE(value, 0, (CUT_LENGTH + 1) *
-							   pg_database_encoding_max_length());
+		PG_DETOAST_DATUM_SLICE(value, 0, (CUT_LENGTH + 1) * character_longest());
 
 	const char *data = VARDATA_ANY(slice);
-	int			bytes = pg_mbcharcliplen(data, VARSIZE_ANY_EXHDR(slice),
-										 CUT_LENGTH);
+	int			bytes = characters_clip(data, VARSIZE_ANY_EXHDR(slice), CUT_LENGTH);
 
 	return PointerGetDatum(cstring_to_text_with_len(data, bytes));
 }

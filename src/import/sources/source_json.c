@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "base/characters.h"
 #include "import/sources/sources.h"
 #include "requests/requests.h"
 
@@ -126,7 +127,7 @@ text_as_string(char *text)
 	int			length = strlen(text);
 
 	if (length > MAX_TEXT_BYTES)
-		length = pg_mbcliplen(text, length, KEPT_LENGTH);
+		length = bytes_clip(text, length, KEPT_LENGTH);
 	string.val.string.val = text;
 	string.val.string.len = length;
 	return JsonbPGetDatum(JsonbValueToJsonb(&string));

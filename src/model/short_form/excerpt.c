@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "base/characters.h"
 #include "base/compat.h"
 #include "model/short_form/excerpt.h"
 #include "model/short_form/html_text.h"
@@ -51,7 +52,7 @@ add_text(Excerpt *excerpt, const char *source, int bytes)
 
 	/* no character gets longer, and there is at most one blank more */
 	enlargeStringInfo(text, Min(bytes, (int64) left *
-								pg_database_encoding_max_length()) + 1);
+								character_longest()) + 1);
 	out = text->data + text->len;
 	while (source < end && left > 0)
 	{
@@ -65,7 +66,7 @@ add_text(Excerpt *excerpt, const char *source, int bytes)
 		}
 		if (IS_HIGHBIT_SET(*source))
 		{
-			length = pg_encoding_mblen(GetDatabaseEncoding(), source);
+			length = character_bytes(source, end);
 			if (length > end - source)
 				break;
 		}
@@ -216,14 +217,18 @@ excerpt_of_html(Datum html, int characters)
 	for (int64 wanted = FIRST_BYTES(characters); !full; wanted *= 4)
 	{
 		struct varlena *slice;
+		int			length;
 
 		wanted = Min(wanted, most);
 		slice = PG_DETOAST_DATUM_SLICE(html, 0, (int32) wanted);
 		resetStringInfo(&excerpt.text);
 		excerpt.left = characters;
 		excerpt.space = false;
-		full = read_html(&excerpt, VARDATA_ANY(slice), VARSIZE_ANY_EXHDR(slice),
-						 wanted < bytes) || wanted == most;
+		length = VARSIZE_ANY_EXHDR(slice);
+		if (wanted < bytes)
+			length = bytes_clip(VARDATA_ANY(slice), length, length);
+		full = read_html(&excerpt, VARDATA_ANY(slice), length, wanted < bytes) ||
+			wanted == most;
 		pfree(slice);
 	}
 	/* the character that a space was for did not fit */

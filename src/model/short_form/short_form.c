@@ -7,11 +7,11 @@
  */
 #include "postgres.h"
 
+#include "base/characters.h"
 #include "base/settings.h"
 #include "model/short_form/excerpt.h"
 #include "model/short_form/short_form.h"
 
-#include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 #include "utils/memutils.h"
@@ -28,12 +28,12 @@ first_characters(Datum content, int characters)
 	int			bytes;
 
 	/* two more, so that counting never meets a character cut in half */
-	max_bytes = ((int64) characters + 2) * pg_database_encoding_max_length();
+	max_bytes = ((int64) characters + 2) * character_longest();
 	if (max_bytes > MaxAllocSize / 2)
 		max_bytes = MaxAllocSize / 2;
 	slice = PG_DETOAST_DATUM_SLICE(content, 0, (int32) max_bytes);
-	bytes = pg_mbcharcliplen(VARDATA_ANY(slice), VARSIZE_ANY_EXHDR(slice),
-							 characters);
+	bytes = characters_clip(VARDATA_ANY(slice), VARSIZE_ANY_EXHDR(slice),
+							characters);
 	return cstring_to_text_with_len(VARDATA_ANY(slice), bytes);
 }
 

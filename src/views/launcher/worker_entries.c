@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "base/characters.h"
 #include "base/compat.h"
 #include "storage/layout/layout.h"
 #include "views/launcher/worker_entries.h"
@@ -214,7 +215,7 @@ void
 worker_entry_error(WorkerEntry *entry, const char *message)
 {
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
-	strlcpy(entry->last_error, message, ERROR_LENGTH);
+	message_copy(entry->last_error, message, ERROR_LENGTH);
 	entry->last_error_at = GetCurrentTimestamp();
 	LWLockRelease(launch_shared->lock);
 }

@@ -60,6 +60,7 @@
  */
 #include "postgres.h"
 
+#include "base/characters.h"
 #include "views/launcher/worker_entries.h"
 
 #include <signal.h>
@@ -373,7 +374,7 @@ void
 worker_entry_blocked(WorkerEntry *entry, const char *remedy)
 {
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
-	strlcpy(entry->remedy, remedy, ERROR_LENGTH);
+	message_copy(entry->remedy, remedy, ERROR_LENGTH);
 	LWLockRelease(launch_shared->lock);
 	set_own_state(entry, WORKER_BLOCKED);
 }

@@ -25,6 +25,7 @@
  */
 #include "postgres.h"
 
+#include "base/characters.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
 #include "views/copies_and_feed/copies_and_feed.h"
@@ -121,7 +122,7 @@ note_in_the_way(MemoryContext context)
 
 	MemoryContextSwitchTo(context);
 	edata = CopyErrorData();
-	strlcpy(in_the_way, edata->message, sizeof(in_the_way));
+	message_copy(in_the_way, edata->message, sizeof(in_the_way));
 	FreeErrorData(edata);
 }
 

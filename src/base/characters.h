@@ -1,0 +1,14 @@
+/*
+ * characters.h
+ *		Where a text may be cut: between two characters of the database's encoding.
+ */
+#ifndef BLOGSTORE_CHARACTERS_H
+#define BLOGSTORE_CHARACTERS_H
+
+extern int	character_longest(void);
+extern int	character_bytes(const char *text, const char *end);
+extern int	characters_clip(const char *text, int bytes, int characters);
+extern int	bytes_clip(const char *text, int bytes, int limit);
+extern void message_copy(char *to, const char *message, size_t size);
+
+#endif							/* BLOGSTORE_CHARACTERS_H */
