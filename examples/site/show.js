@@ -43,5 +43,11 @@ export function hue(name) {
   return sum % 8;
 }
 
-// What a short form leaves out is told by its end.
-export const excerpt = (post) => (post.content.length >= 200 ? `${post.content.trimEnd()}…` : post.content);
+// A short form ends after so many characters, wherever that is.
+const SHORT = 200;
+
+// Its last word may be cut, and is left out; a script without spaces is cut as it is.
+export function excerpt({ content }) {
+  if (Array.from(content).length < SHORT) return content;
+  return `${content.replace(/\s+\S{0,60}$/u, '').trimEnd()}…`;
+}

@@ -44,6 +44,35 @@ async function names({ site, browser }) {
   is(await page.inputValue('#name'), 'x'.repeat(65), '... with what was written');
 }
 
+// How it looks: success is no error, each text goes its own way, and nothing sticks out.
+async function looks({ site, browser }) {
+  const eli = await person(browser, site, { viewport: { width: 360, height: 700 } });
+  const background = (selector) => eli.page.$eval(selector, (found) => getComputedStyle(found).backgroundColor);
+  const direction = (selector) => eli.page.$eval(selector, (found) => getComputedStyle(found).direction);
+  const words = 'every word of it is whole '.repeat(20);
+
+  await eli.page.goto('/sign-in');
+  await eli.page.$eval('#name', (input) => { input.maxLength = 1000; });
+  await eli.page.fill('#name', 'x'.repeat(65));
+  await eli.page.click('main button');
+  await eli.page.waitForSelector('.wrong[role=alert]');
+  const wrong = await background('.wrong[role=alert]');
+
+  await signIn(eli, 'אלי');
+  ok(await background('.notice') !== wrong, 'success does not look like an error');
+  await write(eli, { title: 'שלום', content: 'مرحبا بكم', tags: `${'t'.repeat(90)}, last` });
+  is([await direction('.post h1'), await direction('.post .text'), await direction('.back')], ['rtl', 'rtl', 'ltr'], 'a text is shown in its own direction');
+  is(await eli.page.$$eval('.post .tag', (tags) => tags.map((tag) => tag.getBoundingClientRect().right <= tag.parentElement.getBoundingClientRect().right)), [true, true], 'a long tag does not stick out');
+  is(await eli.page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), true, 'nor does anything else');
+  await write(eli, { title: 'Words', content: words });
+  await write(eli, { title: '字', content: '字'.repeat(300) });
+  await until(async () => { await eli.page.goto('/'); return (await titles(eli.page)).slice(0, 2); }, ['字', 'Words']);
+  const [short, cut] = await eli.page.$$eval('.card .excerpt', (found) => found.slice(0, 2).map((excerpt) => excerpt.textContent));
+
+  ok(cut.endsWith('…') && words.startsWith(`${cut.slice(0, -1)} `), 'an excerpt ends with a whole word', cut);
+  is(short, `${'字'.repeat(200)}…`, '... or where there are no words, at its length');
+}
+
 async function posts({ site, browser, store }) {
   const ada = await person(browser, site);
 
@@ -300,4 +329,4 @@ async function withoutScript({ site, browser }) {
   await until(() => text(cleo.page, 'h1'), 'Cleopatra', '... deleted, and renamed');
 }
 
-kit.run([signingIn, names, posts, drafts, hiding, liking, discussing, renaming, withoutScript]);
+kit.run([signingIn, names, posts, drafts, hiding, liking, discussing, renaming, withoutScript, looks]);
