@@ -16,7 +16,7 @@ REGRESS = install users username_keys posts comments indexes \
 	properties hidden replies \
 	likes user_lists pages paging cursors feed \
 	counts counters idempotency \
-	key_id documents import import_keys import_properties import_texts \
+	key_id documents import import_keys import_names import_properties import_texts \
 	bad_input limits extremes read_only privileges \
 	views renames deletions \
 	operation maintenance verify_repair invalid \

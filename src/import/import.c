@@ -395,6 +395,8 @@ import_end(Import *import, FunctionCallInfo fcinfo)
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
 		put_tally(info, item_type_name(t), &import->tally[t],
 				  import->left_out[t]);
+	if (import->renamed.read > 0)
+		put_tally(info, "renamed", &import->renamed, (Datum) 0);
 	if (import->untyped.read > 0)
 		put_tally(info, NULL, &import->untyped, (Datum) 0);
 }

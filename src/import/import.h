@@ -134,6 +134,7 @@ extern const char *const import_tables_sql[];
 extern const int import_tables_n;
 extern const char *const import_check_sql[N_IMPORTED];
 extern const char *const import_there_sql;
+extern const char *const import_other_names_sql;
 extern const char *const import_tally_sql[ITEM_POST + 1];
 extern const char *const import_reject_sql[N_IMPORTED];
 extern const char *const import_lock_tables_sql;

@@ -224,6 +224,16 @@ check_names(const Import *import)
 	}
 }
 
+/* Count the users who have other names than the source gives; the tally is the last result. */
+static void
+tally_renamed(ImportTally *renamed)
+{
+	renamed->read = import_result(5);
+	renamed->written = import_result(6);
+	renamed->updated = import_result(7);
+	renamed->present = renamed->read - renamed->written - renamed->updated;
+}
+
 /* Check users or posts; returns how many there were. */
 static int64
 check_owners(Import *import, ItemType type, int64 *rejected)
@@ -234,7 +244,11 @@ check_owners(Import *import, ItemType type, int64 *rejected)
 	(void) import_run(import, import_check_sql[type]);
 	if (type == ITEM_USER && import->update)
 		check_names(import);
+	if (type == ITEM_USER)
+		(void) import_run(import, import_other_names_sql);
 	(void) import_run(import, import_tally_sql[type]);
+	if (type == ITEM_USER)
+		tally_renamed(&import->renamed);
 	n = import_result(1);
 	*rejected = import_result(2);
 	tally->present = import_result(3);

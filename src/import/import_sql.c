@@ -23,7 +23,8 @@
 	"CREATE TEMP TABLE @" name " (id uuid, post_id uuid, user_id uuid," \
 	" username text, title text, content text, creation_date timestamptz," \
 	" properties jsonb, hidden boolean, modification_date timestamptz," \
-	" parent_id uuid, reason text, partition integer, name_key text COLLATE \"C\")" \
+	" parent_id uuid, reason text, partition integer, name_key text COLLATE \"C\"," \
+	" other_name text, other_key text COLLATE \"C\", renamed boolean)" \
 	" USING heap ON COMMIT DROP"
 
 #define REFUSED_CHILD(name, column, added) \
@@ -43,12 +44,14 @@ const char *const import_tables_sql[] = {
 	/*
 	 * old_name: of a user who gets another; changed: the properties are others; holder:
 	 * who else has the name, and may give it back; own: the registry has the other name as
-	 * the user's already
+	 * the user's already; other_name: what the user is called if the source's name is taken;
+	 * renamed: the user is called so
 	 */
 	"CREATE TEMP TABLE @checked_user (partition integer, user_id uuid,"
 	" username text, name_key text COLLATE \"C\", creation_date timestamptz,"
 	" properties jsonb, reason text, present boolean, old_name text,"
-	" changed boolean, holder uuid, own boolean) USING heap ON COMMIT DROP",
+	" changed boolean, holder uuid, own boolean, other_name text,"
+	" other_key text COLLATE \"C\", renamed boolean) USING heap ON COMMIT DROP",
 	/* place: the row of @post, which has the texts; changed: the item has others */
 	"CREATE TEMP TABLE @checked_post (place tid, partition integer,"
 	" post_id uuid, user_id uuid, username text, reason text, present boolean,"
@@ -159,33 +162,36 @@ const int	import_tables_n = lengthof(import_tables_sql);
 const char *const import_check_sql[N_IMPORTED] = {
 	[ITEM_USER] =
 	"INSERT INTO @checked_user (partition, user_id, username, name_key,"
-	" creation_date, properties, reason, present, old_name, changed, holder, own)"
+	" creation_date, properties, reason, present, old_name, changed, holder, own,"
+	" other_name, other_key, renamed)"
 	" SELECT partition, user_id, username, name_key, creation_date, properties,"
 	" CASE WHEN " NAMED " AND ((claimed AND NOT $2)"
 	" OR row_number() OVER (PARTITION BY name_key, " NAMED " AND ($2 OR NOT claimed)"
 	" ORDER BY own DESC, dated, user_id) > 1)"
 	" THEN 'username taken' ELSE reason END, present, old_name, changed,"
 	" CASE WHEN $2 AND claimed AND (NOT present OR old_name IS NOT NULL)"
-	" THEN holder END, own FROM ("
+	" THEN holder END, own, other_name, other_key, renamed FROM ("
 	"SELECT o.*, holder IS NOT NULL AND NOT own AS claimed FROM ("
 	/* only the name's form changes: the user keeps the registry's row */
 	"SELECT k.*, r.user_id AS holder, $2 AND k.old_name IS NOT NULL"
 	" AND r.user_id IS NOT DISTINCT FROM k.user_id AS own FROM ("
-	"SELECT partition, user_id, username, name_key,"
+	"SELECT partition, user_id, username, name_key, other_name, other_key, renamed,"
 	" creation_date, properties, dated, present, old_name, changed,"
 	" CASE WHEN reason IS NULL AND "
-	NTH("user_id", "dated, username COLLATE \"C\"") " > 1"
+	NTH("user_id", "renamed, dated, username COLLATE \"C\"") " > 1"
 	" THEN 'duplicate id' ELSE reason END AS reason FROM ("
 	"SELECT s.partition, s.user_id, s.username, s.name_key, s.creation_date,"
 	" s.properties, coalesce(s.creation_date, $1) AS dated,"
-	" s.author_id IS NOT NULL AS present,"
+	" s.author_id IS NOT NULL AS present, s.other_name, s.other_key,"
+	" s.renamed OR coalesce(NOT $2 AND s.author_name = s.other_name"
+	" AND s.author_name <> s.username, false) AS renamed,"
 	" CASE WHEN $2 AND s.author_name <> s.username THEN s.author_name END AS old_name,"
 	" $2 AND s.author_id IS NOT NULL AND NOT " KEEPS_PROPERTIES("s.author_properties")
 	" AS changed,"
 	" CASE WHEN s.reason IS NOT NULL THEN s.reason"
 	" WHEN s.author_id IS NULL AND s.user_id IN " BEING_DELETED
 	" THEN 'user is being deleted'"
-	" WHEN s.author_id IS NOT NULL AND NOT (($2 OR (s.author_name = s.username"
+	" WHEN s.author_id IS NOT NULL AND NOT (($2 OR (s.author_name IN (s.username, s.other_name)"
 	" AND " HAS_PROPERTIES("s.author_properties") "))"
 	" AND " SAME_DATE("s.author_date") ") THEN " TAKEN_REASON("") " END AS reason"
 	" FROM " WITH_AUTHOR("user") " AS s"
@@ -262,16 +268,35 @@ const char *const import_pass_names_sql =
 " AND h.old_name IS NOT NULL"
 " AND (h.reason IS NULL OR h.reason = 'username taken')";
 
+/*
+ * Gives new users whose names are taken their other names, but where these are taken, too. Users
+ * who are there under them, because the source's names were taken before, keep them. The ids of
+ * two of the rows can make the same name: the first gets it.
+ */
+const char *const import_other_names_sql =
+"UPDATE @checked_user AS c SET reason = NULL, username = c.other_name,"
+" name_key = c.other_key, holder = NULL, old_name = NULL, renamed = true"
+" WHERE c.reason = 'username taken' AND (c.old_name = c.other_name OR (NOT c.present"
+" AND NOT EXISTS (SELECT 1 FROM #usernames AS r WHERE r.username_key = c.other_key)"
+" AND NOT EXISTS (SELECT 1 FROM @checked_user AS h WHERE h.name_key = c.other_key"
+" AND h.reason IS NULL)"
+" AND NOT EXISTS (SELECT 1 FROM @checked_user AS h WHERE h.other_key = c.other_key"
+" AND h.reason = 'username taken' AND h.user_id < c.user_id)))";
+
 /* What came of users and posts; comments and likes are counted as they pass. */
-#define TALLY(type, changed) \
+#define TALLY(type, changed, renamed) \
 	"SELECT count(*), count(reason)," \
 	" count(*) FILTER (WHERE reason IS NULL AND present)," \
-	" count(*) FILTER (WHERE reason IS NULL AND " changed ")" \
+	" count(*) FILTER (WHERE reason IS NULL AND " changed ")" renamed \
 	" FROM @checked_" type
 
 const char *const import_tally_sql[ITEM_POST + 1] = {
-	[ITEM_USER] = TALLY("user", "(old_name IS NOT NULL OR changed)"),
-	[ITEM_POST] = TALLY("post", "changed")
+	[ITEM_USER] = TALLY("user", "(old_name IS NOT NULL OR changed)",
+						", count(*) FILTER (WHERE reason IS NULL AND renamed),"
+						" count(*) FILTER (WHERE reason IS NULL AND renamed AND NOT present),"
+						" count(*) FILTER (WHERE reason IS NULL AND renamed"
+						" AND old_name IS NOT NULL)"),
+	[ITEM_POST] = TALLY("post", "changed", "")
 };
 
 /* A row's own properties, if they are any. */

@@ -31,11 +31,11 @@ CREATE TABLE site.comments AS SELECT kit.c(n) AS comment_id, kit.p(1 + n % 300) 
 CREATE TABLE site.likes AS SELECT kit.p(p) AS post_id, kit.u(u) AS user_id, kit.d(9000 + p) AS creation_date
 	FROM generate_series(1, 300) p, generate_series(1, 60) u WHERE (p * u) % 7 = 1;
 CREATE TABLE site.bad_users AS TABLE site.users WITH NO DATA;
-INSERT INTO site.bad_users VALUES (kit.u(1001), 'user 1', NULL), (kit.u(1002), 'Twice', NULL), (kit.u(1003), 'TWICE', kit.d(1)), (NULL, 'x', NULL),
-	(kit.u(1), 'Another', NULL), (kit.u(1004), '', NULL), (kit.u(1005), 'good', kit.d(5));
+INSERT INTO site.bad_users VALUES (kit.u(1001), 'user 1', kit.d(2)), (kit.u(1002), 'Twice', kit.d(3)), (kit.u(1003), 'TWICE', kit.d(1)), (NULL, 'x', NULL),
+	(kit.u(1), 'Another', NULL), (kit.u(1004), '', kit.d(4)), (kit.u(1005), 'good', kit.d(5));
 CREATE TABLE site.bad_posts AS TABLE site.posts WITH NO DATA;
 INSERT INTO site.bad_posts VALUES (kit.p(1001), kit.u(999), 'x', 'x', NULL), (kit.p(1002), kit.u(1005), 'good', 'x', kit.d(6)), (kit.p(1002), kit.u(1005), 'twice', 'x', kit.d(7)),
-	(kit.p(1), kit.u(2), 'another', 'x', NULL), (kit.p(2), kit.u(9), 'another', 'x', NULL), (NULL, kit.u(1), 'x', 'x', NULL), (kit.p(1003), kit.u(1001), 'x', 'x', NULL), (kit.p(1004), kit.u(1), '', 'x', NULL);
+	(kit.p(1), kit.u(2), 'another', 'x', NULL), (kit.p(2), kit.u(9), 'another', 'x', NULL), (NULL, kit.u(1), 'x', 'x', NULL), (kit.p(1003), kit.u(1001), 'x', 'x', kit.d(8)), (kit.p(1004), kit.u(1), '', 'x', NULL);
 CREATE TABLE site.bad_comments AS TABLE site.comments WITH NO DATA;
 INSERT INTO site.bad_comments VALUES (kit.c(1001), kit.p(999), kit.u(1), 'x', NULL), (kit.c(10002), kit.p(1), kit.u(999), 'x', NULL), (kit.c(1), kit.p(2), kit.u(2), 'another', NULL),
 	(kit.c(10003), kit.p(1002), kit.u(1005), 'good', kit.d(8)), (kit.c(10003), kit.p(1002), kit.u(1005), 'twice', kit.d(9)), (kit.c(10004), kit.p(3), kit.u(1), 'good', kit.d(8)), (kit.c(10005), NULL, kit.u(1), 'x', NULL);

@@ -74,7 +74,7 @@ CREATE TABLE bad_users AS SELECT user_id, username, creation_date FROM "Old Site
 CREATE TABLE bad_posts AS SELECT post_id, user_id, title, content, creation_date FROM "Old Site"."all posts" WHERE false;
 CREATE TABLE bad_comments AS SELECT * FROM site_comments WHERE false;
 CREATE TABLE bad_likes AS SELECT * FROM site_likes WHERE false;
-INSERT INTO bad_users VALUES (kit.u(20), 'Newcomer', kit.d(1)), (kit.u(21), '', NULL);
+INSERT INTO bad_users VALUES (kit.u(20), 'Newcomer', kit.d(1)), (kit.u(21), NULL, NULL);
 -- with no deltas left that would be folded meanwhile
 SELECT blogstore.repair();
 SELECT kit.digest() AS digest \gset
@@ -116,6 +116,7 @@ SELECT * FROM blogstore.import('bad_users', 'bad_posts', 'bad_comments', 'bad_li
 SELECT type, reason, item - 'type' AS item FROM rejects ORDER BY array_position('{user,post,comment,like}', type), reason COLLATE "C", item;
 SELECT username, creation_date FROM blogstore.get_user(kit.u(27));
 SELECT user_id FROM blogstore.get_user_by_name('Twice');
+SELECT username FROM blogstore.get_users(ARRAY[kit.u(22), kit.u(24), kit.u(25)]);
 SELECT title FROM blogstore.get_post(kit.p(22));
 SELECT comment_count, like_count FROM blogstore.get_post(kit.p(20));
 SELECT content FROM blogstore.posts WHERE type = 'comment' AND id = kit.c(22) ORDER BY 1;
@@ -123,10 +124,10 @@ SELECT creation_date FROM blogstore.get_like(kit.p(20), kit.u(1));
 SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();
 -- mended, they are documents to import
-DELETE FROM rejects WHERE reason <> 'username taken' OR item ->> 'username' <> 'Twice';
-UPDATE rejects SET item = item || '{"username": "Once"}';
+DELETE FROM rejects WHERE reason <> 'creation_date must be finite' OR item ->> 'username' IS DISTINCT FROM 'Forever';
+UPDATE rejects SET item = item || '{"creationDate": "2024-01-01T00:02:00Z"}';
 SELECT * FROM blogstore.import_documents('rejects');
-SELECT username, creation_date FROM blogstore.get_user(kit.u(25));
+SELECT username, creation_date FROM blogstore.get_user(kit.u(23));
 
 -- Sources and rejects that cannot be used
 CREATE TABLE no_title (post_id uuid, user_id uuid, content text, creation_date timestamptz);

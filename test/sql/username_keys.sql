@@ -228,7 +228,7 @@ INSERT INTO kit.users VALUES (kit.u(1001), U&'  \00c9l\00e9onore\00a0', kit.d(1)
 SET client_min_messages = warning;
 SELECT read, imported, present, rejected FROM blogstore.import('kit.users', rejects => 'kit.rejects') WHERE type = 'user';
 SELECT right(item ->> 'id', 4) AS id, reason FROM kit.rejects ORDER BY 1;
-SELECT right(user_id::text, 4) AS id, username = U&'\00c9l\00e9onore' AS trimmed, length(username)
+SELECT right(user_id::text, 4) AS id, username = U&'\00c9l\00e9onore' AS trimmed, length(username), CASE WHEN username ~ '[)]$' THEN username END AS other
 FROM blogstore.users u WHERE type = 'user' AND user_id BETWEEN kit.u(1001) AND kit.u(1013) ORDER BY 1;
 -- again, with blanks in other places, they are present
 UPDATE kit.users SET username = ' ' || username WHERE user_id IN (kit.u(1001), kit.u(1012));

@@ -102,7 +102,8 @@ text_beginning(Datum value)
 
 /*
  * Cut texts that are too long, before anything is done with them, and take the blanks at the
- * ends of a username off. Returns what is wrong, or NULL. Errors: 54000.
+ * ends of a username off. Returns what is wrong, or NULL: a user whose name is too long gets
+ * another. Errors: 54000.
  */
 const char *
 row_cut_texts(const Import *import, ItemType type, StagedRow *row)
@@ -118,17 +119,14 @@ row_cut_texts(const Import *import, ItemType type, StagedRow *row)
 		why = text_problem(import, type, c,
 							  toast_raw_datum_size(row->value[c]) - VARHDRSZ);
 		if (why == NULL && c == STAGED_USERNAME)
-		{
 			row->value[c] = username_trim(row->value[c]);
-			if (!username_fits(VARSIZE_ANY_EXHDR(DatumGetPointer(row->value[c]))))
-				why = "username is too long";
-		}
 		if (why == NULL && c == STAGED_TITLE && !title_fits(row->value[c]))
 			why = TITLE_TOO_LONG;
 		if (why != NULL)
 		{
 			row->value[c] = text_beginning(row->value[c]);
-			problem = why;
+			if (c != STAGED_USERNAME)
+				problem = why;
 		}
 	}
 	return problem;
@@ -172,14 +170,6 @@ row_problem(ItemType type, const StagedRow *row)
 	for (int c = 0; c < STAGED_CREATION_DATE; c++)
 		if (source_column[type][c] != NULL && row->isnull[c])
 			return psprintf("%s must not be null", source_column[type][c]);
-	if (type == ITEM_USER)
-	{
-		Datum		name = PointerGetDatum(PG_DETOAST_DATUM_PACKED(row->value[STAGED_USERNAME]));
-		const char *why = username_problem(name);
-
-		if (why != NULL)
-			return psprintf("username %s", why);
-	}
 	if (type == ITEM_POST && is_empty(row->value[STAGED_TITLE]))
 		return "title must not be empty";
 	if (type == ITEM_COMMENT && is_empty(row->value[STAGED_CONTENT]))

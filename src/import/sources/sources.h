@@ -35,10 +35,13 @@ typedef enum StagedColumn
 	STAGED_PARENT_ID,
 	STAGED_REASON,				/* why it cannot be imported; NULL: not known */
 	STAGED_PARTITION,			/* where it will be */
-	STAGED_NAME_KEY				/* by which a user's name is compared */
+	STAGED_NAME_KEY,			/* by which a user's name is compared */
+	STAGED_OTHER_NAME,			/* what a user is called whose name is taken */
+	STAGED_OTHER_KEY,
+	STAGED_RENAMED				/* does the user have the other name already? */
 } StagedColumn;
 
-#define N_STAGED (STAGED_NAME_KEY + 1)
+#define N_STAGED (STAGED_RENAMED + 1)
 #define N_READ STAGED_PARTITION /* those that come from sources */
 #define N_NEEDED STAGED_PROPERTIES	/* those that a source must have */
 
@@ -94,6 +97,7 @@ typedef struct Import
 	List	   *hidden;			/* posts that were shown */
 	ImportTally tally[N_IMPORTED];
 	ImportTally untyped;		/* documents of no known type */
+	ImportTally renamed;		/* users who have other names than the source gives */
 } Import;
 
 /* Acting as the containers' owner, with settings fit for that. */
@@ -162,6 +166,9 @@ extern void row_item(TupleTableSlot *slot, const Property *prop, int nprops,
 					 BlogItem *item);
 extern bool row_gives_another(const BlogItem *row, const BlogItem *there,
 							  Property prop);
+
+/* other_name.c */
+extern Datum other_name(Datum given, const pg_uuid_t *user_id);
 
 /* key_id.c: ids made of the keys that a site had before */
 extern const char *key_id_make(pg_cryptohash_ctx *hash, ItemType type,

@@ -126,6 +126,27 @@ row_partition(ItemType type, const StagedRow *row)
 							DatumGetUUIDP(row->value[STAGED_POST_ID]));
 }
 
+/*
+ * Give a user's row the other name, which the user gets if the source's is taken, or now if that
+ * is no username.
+ */
+static void
+name_user(StagedRow *row)
+{
+	Datum		other = other_name(row->value[STAGED_USERNAME],
+								   DatumGetUUIDP(row->value[STAGED_USER_ID]));
+	bool		renamed = username_problem(row->value[STAGED_USERNAME]) != NULL;
+
+	if (renamed)
+		row->value[STAGED_USERNAME] = other;
+	row->value[STAGED_NAME_KEY] = name_key(row->value[STAGED_USERNAME]);
+	row->value[STAGED_OTHER_NAME] = other;
+	row->value[STAGED_OTHER_KEY] = name_key(other);
+	row->value[STAGED_RENAMED] = BoolGetDatum(renamed);
+	for (StagedColumn c = STAGED_NAME_KEY; c <= STAGED_RENAMED; c++)
+		row->isnull[c] = false;
+}
+
 /* Write a row. problem: what is known to be wrong with it, or NULL. */
 static void
 stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
@@ -145,9 +166,10 @@ stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
 	row->isnull[STAGED_PARTITION] = problem != NULL;
 	if (problem == NULL)
 		row->value[STAGED_PARTITION] = Int32GetDatum(row_partition(type, row));
-	row->isnull[STAGED_NAME_KEY] = problem != NULL || type != ITEM_USER;
-	if (!row->isnull[STAGED_NAME_KEY])
-		row->value[STAGED_NAME_KEY] = name_key(row->value[STAGED_USERNAME]);
+	for (StagedColumn c = STAGED_NAME_KEY; c <= STAGED_RENAMED; c++)
+		row->isnull[c] = true;
+	if (problem == NULL && type == ITEM_USER)
+		name_user(row);
 	memcpy(slot->tts_values, row->value, sizeof(row->value));
 	memcpy(slot->tts_isnull, row->isnull, sizeof(row->isnull));
 	temp_writer_put(receiver->row[type]);

@@ -1,0 +1,81 @@
+/*
+ * other_name.c
+ *		Bulk import: the name of a user who cannot have the one that the source gives.
+ *
+ * The user comes in under a name made of it, so that the user's posts and comments are not lost
+ * for it. The name is always the same one: whoever imports the source again finds the user.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "import/sources/sources.h"
+#include "model/user_changes/user_changes.h"
+
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+
+/* Behind the name: a blank, and 8 digits in parentheses that tell the user from others. */
+#define SUFFIX " (%02x%02x%02x%02x)"
+#define SUFFIX_LENGTH 11
+
+/* What a user is called whose name has nothing that can be shown. */
+#define NAMELESS "user"
+
+/* The beginning of a name, so long that the suffix fits, without blanks at its ends. */
+static Datum
+name_beginning(const char *name, int length)
+{
+	int			bytes = pg_mbcharcliplen(name, length, MAX_USERNAME_LENGTH - SUFFIX_LENGTH);
+
+	return username_trim(PointerGetDatum(cstring_to_text_with_len(name, bytes)));
+}
+
+/* A name with a blank for each character that no username may have. */
+static void
+replace_refused(const char *name, int length, StringInfo out)
+{
+	const char *end = name + length;
+
+	while (name < end)
+	{
+		int			bytes = Min(pg_mblen(name), end - name);
+		char	   *beside = psprintf("x%.*s", bytes, name);
+
+		if (username_problem(CStringGetTextDatum(beside)) == NULL)
+			appendBinaryStringInfo(out, name, bytes);
+		else
+			appendStringInfoChar(out, ' ');
+		name += bytes;
+	}
+}
+
+/*
+ * Return the name, a username, that a user gets instead of one. Its digits are those of the four
+ * words of the id, combined by XOR: the last word alone is the same in all uuids of version 1
+ * that a machine has made.
+ */
+Datum
+other_name(Datum given, const pg_uuid_t *user_id)
+{
+	text	   *name = DatumGetTextPP(given);
+	Datum		beginning = name_beginning(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name));
+	unsigned char digits[4] = {0};
+	const char *kept = NAMELESS;
+
+	if (username_problem(beginning) != NULL)
+	{
+		StringInfoData clean;
+
+		initStringInfo(&clean);
+		replace_refused(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &clean);
+		beginning = name_beginning(clean.data, clean.len);
+	}
+	if (username_problem(beginning) == NULL)
+		kept = TextDatumGetCString(beginning);
+	for (int i = 0; i < UUID_LEN; i++)
+		digits[i % 4] ^= user_id->data[i];
+	return CStringGetTextDatum(psprintf("%s" SUFFIX, kept, digits[0], digits[1],
+										digits[2], digits[3]));
+}
