@@ -143,12 +143,14 @@ SET work_mem = '64kB';
 SELECT * FROM blogstore.verify();
 SELECT blogstore.repair();
 
--- The registry is filled by the same keys
+-- The registry is filled by the same keys; the worker does not see it missing
 CREATE TABLE kit.registry AS SELECT * FROM blogstore.usernames;
 SELECT relowner::regrole AS owner FROM pg_class WHERE oid = 'blogstore.usernames'::regclass \gset
+BEGIN;
 DROP TABLE blogstore.usernames;
 SET client_min_messages = warning;
 SELECT blogstore.create_containers(owner => :'owner');
+COMMIT;
 RESET client_min_messages;
 SELECT count(*) FROM (TABLE kit.registry EXCEPT TABLE blogstore.usernames) x;
 SELECT count(*) FROM (TABLE blogstore.usernames EXCEPT TABLE kit.registry) x;
@@ -183,9 +185,11 @@ SELECT problem, user_id, length(expected) AS name, actual FROM blogstore.verify(
 SELECT blogstore.repair();
 SELECT username_key, user_id FROM blogstore.usernames WHERE user_id BETWEEN kit.u(941) AND kit.u(943) ORDER BY 2;
 -- a registry that is made anew has the others
+BEGIN;
 DROP TABLE blogstore.usernames;
 SET client_min_messages = warning;
 SELECT blogstore.create_containers(owner => :'owner');
+COMMIT;
 RESET client_min_messages;
 SELECT username_key, user_id FROM blogstore.usernames WHERE user_id BETWEEN kit.u(941) AND kit.u(943) ORDER BY 2;
 SELECT length(username) FROM blogstore.edit_user(kit.u(941), 'long 1');
