@@ -1394,6 +1394,24 @@ COMMENT ON FUNCTION blogstore.views_served IS
 'For verify() on a cluster: whether this node serves list_feed() and list_user_posts() from its views at present.
 Errors: 55000 no containers, or they are on one machine.';
 
+CREATE FUNCTION blogstore.views_look()
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'blogstore_views_look'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION blogstore.views_look FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.views_look IS
+'For verify() on a cluster, on each node: up to which of its turns this node''s worker has applied all. NULL: it does not serve the views, or has copies to send to others.
+Errors: 55000 no containers, or they are on one machine.';
+
+CREATE FUNCTION blogstore.views_unsettled(applied bigint, post_ids uuid[])
+RETURNS uuid[]
+AS 'MODULE_PATHNAME', 'blogstore_views_unsettled'
+LANGUAGE C VOLATILE STRICT;
+REVOKE ALL ON FUNCTION blogstore.views_unsettled FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.views_unsettled IS
+'For verify() on a cluster, on each node: those of the posts that its worker was told of after a turn, and an id of zeros if any post may have come into lists or gone from them. NULL: that is not known.
+Errors: 55000 no containers, or they are on one machine.';
+
 CREATE FUNCTION blogstore.begin_user_deletion(user_id uuid)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'blogstore_begin_user_deletion'

@@ -38,7 +38,7 @@ extern bool finding_is(const Finding *f, const char *problem);
 extern Finding *findings_of_verify(uint64 *n, bool with_views);
 
 /* verify_settled.c */
-extern bool finding_is_of_views(const Finding *f);
+extern bool finding_has_to_be_settled(const ViewsLook *look, const Finding *f);
 extern bool finding_is_settled(const ViewsLook *look, const Finding *f);
 
 /* mend_finding.c: statements that mend one finding, with the keys of its item as arguments */

@@ -552,18 +552,19 @@ put_unpinned(ReturnSetInfo *info, Container container)
 
 /* Is a row of a result a discrepancy, or something that the worker has still to do? */
 static bool
-is_discrepancy(ViewsLook *look, HeapTuple row, TupleDesc desc)
+is_discrepancy(ViewsLook *look, List *results, HeapTuple row, TupleDesc desc)
 {
 	Finding		f;
 
 	finding_get(&f, row, desc);
-	return !finding_is_of_views(&f) ||
-		(views_look_end(look) && finding_is_settled(look, &f));
+	return !finding_has_to_be_settled(look, &f) ||
+		(views_look_end(look, results) && finding_is_settled(look, &f));
 }
 
-/* Add a finding for each row of a result that is a discrepancy. look: NULL if the views are not compared. */
+/* Add a finding for each row of one of the results that is a discrepancy. look: NULL if all are. */
 static void
-put_findings(ReturnSetInfo *info, const SPITupleTable *findings, ViewsLook *look)
+put_findings(ReturnSetInfo *info, const SPITupleTable *findings, List *results,
+			 ViewsLook *look)
 {
 	for (uint64 i = 0; i < findings->numvals; i++)
 	{
@@ -571,7 +572,7 @@ put_findings(ReturnSetInfo *info, const SPITupleTable *findings, ViewsLook *look
 		bool		nulls[N_VERIFY_COLUMNS];
 
 		if (look != NULL &&
-			!is_discrepancy(look, findings->vals[i], findings->tupdesc))
+			!is_discrepancy(look, results, findings->vals[i], findings->tupdesc))
 			continue;
 		for (int c = 0; c < N_VERIFY_COLUMNS; c++)
 			values[c] = SPI_getbinval(findings->vals[i], findings->tupdesc,
@@ -584,11 +585,13 @@ put_findings(ReturnSetInfo *info, const SPITupleTable *findings, ViewsLook *look
 static void
 put_discrepancies(ReturnSetInfo *info, ViewsLook *look)
 {
+	List	   *results;
 	ListCell   *lc;
 
 	SPI_connect();
-	foreach(lc, verify_run(look != NULL))
-		put_findings(info, lfirst(lc), look);
+	results = verify_run(look != NULL);
+	foreach(lc, results)
+		put_findings(info, lfirst(lc), results, look);
 	SPI_finish();
 }
 

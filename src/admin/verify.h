@@ -82,16 +82,24 @@ typedef enum ViewsKnown
 /* A comparison of the views: the worker, and up to which of its turns all was applied. */
 typedef struct ViewsLook
 {
-	ViewsKnown	known;
 	WorkerEntry *entry;
 	int			pid;
 	uint64		applied;
+	ViewsKnown	known;
+	char	   *nodes;			/* on a cluster: the turns of all nodes, a jsonb as text */
+	Datum	   *unsettled;		/* and which posts they have named, in order; zeros: lists have
+								 * changed */
+	int			n_unsettled;
 } ViewsLook;
 
 /* verify_settled.c */
 extern bool views_look_begin(ViewsLook *look);
 extern bool views_fit_settings(void);
-extern bool views_look_end(ViewsLook *look);
+extern bool views_look_end(ViewsLook *look, List *results);
+extern bool views_look_here(ViewsLook *look);
+extern void views_note_turn(ViewsLook *look);
+extern bool views_await_turn(const ViewsLook *look);
+extern bool views_are_sent(const ViewsLook *look);
 
 /* verify_tally.c */
 extern const char verify_tally_sql[];

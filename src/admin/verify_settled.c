@@ -18,6 +18,8 @@
  * A post that is missing or too much in the feed may be so because another post has gone or come. So such
  * a finding is settled if no post at all was told of after A, but for counts.
  *
+ * On a cluster each node is asked for both (cluster/operations/cluster_settled.c).
+ *
  * A finding that is not settled is dropped: what the worker does next mends it, or it is found
  * again.
  *
@@ -29,14 +31,18 @@
 #include "base/clock.h"
 #include "base/compat.h"
 #include "base/settings.h"
+#include "storage/layout/cluster_calls.h"
 #include "views/change_feed/change_feed.h"
 
 #include "access/transam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "storage/latch.h"
+#include "utils/array.h"
 #include "utils/timestamp.h"
+#include "utils/uuid.h"
 #include "utils/wait_event.h"
 
 /*
@@ -87,24 +93,47 @@ await_worker(const ViewsLook *look)
 }
 
 /*
- * Begin to look at the views, before the snapshot is taken that they are looked at by. Returns
- * false if findings about them could not be settled: on a standby, without a worker, in the worker
- * itself, and in a transaction that has written posts, which the worker does not know of.
+ * Find the worker of this machine. Returns false if findings about its views could not be settled:
+ * on a standby, without a worker, in the worker itself, and in a transaction that has written posts,
+ * which the worker does not know of.
  */
 bool
-views_look_begin(ViewsLook *look)
+views_look_here(ViewsLook *look)
 {
 	WorkerEntry *entry = my_worker_entry();
 
+	memset(look, 0, sizeof(*look));
 	if (RecoveryInProgress() || entry == NULL || entry->pid == 0 ||
 		entry->pid == MyProcPid || transaction_wrote_posts())
 		return false;
 	look->entry = entry;
 	look->pid = entry->pid;
-	look->known = VIEWS_NOT_ASKED;
+	return true;
+}
+
+/* Note up to which turn all is applied on this machine, once the worker has come to the present. */
+void
+views_note_turn(ViewsLook *look)
+{
 	await_worker(look);
-	look->applied = pg_atomic_read_u64(&entry->told.applied);
+	look->applied = pg_atomic_read_u64(&look->entry->told.applied);
 	pg_memory_barrier();
+}
+
+/*
+ * Begin to look at the views, before the snapshot is taken that they are looked at by. Returns
+ * false if findings about them could not be settled, here or on another node of a cluster.
+ */
+bool
+views_look_begin(ViewsLook *look)
+{
+	const ClusterCalls *cluster = cluster_calls();
+
+	if (!views_look_here(look))
+		return false;
+	if (cluster != NULL)
+		return cluster->views_look_begin(look);
+	views_note_turn(look);
 	return true;
 }
 
@@ -124,12 +153,12 @@ views_fit_settings(void)
 }
 
 /*
- * Wait until the worker has told of every change that the snapshot sees. Returns false, with a
- * warning, if it does not within half a minute, and false if it has ended or serves the views no
- * longer.
+ * Wait until this machine's worker has told of every change that the snapshot sees. Returns false,
+ * with a warning, if it does not within half a minute, and false if it has ended or serves the views
+ * no longer.
  */
-static bool
-await_turn(const ViewsLook *look)
+bool
+views_await_turn(const ViewsLook *look)
 {
 	TimestampTz began = GetCurrentTimestamp();
 	uint64		turn;
@@ -154,32 +183,129 @@ await_turn(const ViewsLook *look)
 	return still_served(look);
 }
 
-/* Wait, at the first finding about the views. Returns whether it is known which of them are settled. */
-bool
-views_look_end(ViewsLook *look)
+/* The posts of all findings, on a cluster, where nodes are asked for them. */
+static ArrayType *
+posts_of(List *results)
 {
+	ArrayBuildState *ids = initArrayResult(UUIDOID, CurrentMemoryContext, false);
+	ListCell   *lc;
+
+	foreach(lc, results)
+	{
+		const SPITupleTable *result = lfirst(lc);
+
+		for (uint64 i = 0; i < result->numvals; i++)
+		{
+			bool		isnull;
+			Datum		id = SPI_getbinval(result->vals[i], result->tupdesc,
+										   FINDING_POST_ID, &isnull);
+
+			if (!isnull)
+				ids = accumArrayResult(ids, id, false, UUIDOID, CurrentMemoryContext);
+		}
+	}
+	return DatumGetArrayTypeP(makeArrayResult(ids, CurrentMemoryContext));
+}
+
+/* Keep what the nodes of a cluster have answered. Returns whether they know. */
+static bool
+keep_unsettled(ViewsLook *look, ArrayType *unsettled)
+{
+	if (unsettled == NULL)
+		return false;
+	deconstruct_array(unsettled, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR,
+					  &look->unsettled, NULL, &look->n_unsettled);
+	return true;
+}
+
+/*
+ * Find out, at the first finding that has to be settled, which of the results' are. Returns whether
+ * that is known. In SPI, as the containers' owner.
+ */
+bool
+views_look_end(ViewsLook *look, List *results)
+{
+	const ClusterCalls *cluster = cluster_calls();
+	bool		known;
+
 	if (look->known == VIEWS_NOT_ASKED)
-		look->known = await_turn(look) ? VIEWS_SETTLED : VIEWS_UNSETTLED;
+	{
+		known = look->nodes == NULL ? views_await_turn(look) :
+			cluster != NULL &&
+			keep_unsettled(look, cluster->views_look_end(look, posts_of(results)));
+		look->known = known ? VIEWS_SETTLED : VIEWS_UNSETTLED;
+	}
 	return look->known == VIEWS_SETTLED;
 }
 
+static int
+compare_ids(const void *a, const void *b)
+{
+	return memcmp(DatumGetUUIDP(*(const Datum *) a),
+				  DatumGetUUIDP(*(const Datum *) b), UUID_LEN);
+}
+
+/* Did a node name a post, or zeros for all of them, which come first? */
+static bool
+named(const ViewsLook *look, const pg_uuid_t *post_id)
+{
+	Datum		id = UUIDPGetDatum(post_id);
+
+	return look->n_unsettled > 0 &&
+		bsearch(&id, look->unsettled, look->n_unsettled, sizeof(Datum), compare_ids) != NULL;
+}
+
+/* Was a post told of since the turn up to which all was applied? */
+static bool
+told_of_post(const ViewsLook *look, const pg_uuid_t *post_id)
+{
+	return look->nodes != NULL ? named(look, post_id) :
+		told_post_since(&look->entry->told, post_id, look->applied);
+}
+
+/* Was any post, to more than whose counts something was done? */
+static bool
+told_of_list(const ViewsLook *look)
+{
+	const pg_uuid_t zeros = {{0}};
+
+	return look->nodes != NULL ? named(look, &zeros) :
+		told_list_since(&look->entry->told, look->applied);
+}
+
 /* Is a finding one about the views? */
-bool
-finding_is_of_views(const Finding *f)
+static bool
+is_of_views(const Finding *f)
 {
 	return strcmp(f->type, "post") == 0 &&
 		(strcmp(f->container, "users") == 0 || strcmp(f->container, "feed") == 0);
 }
 
-/* Is a finding about the views settled? After views_look_end(). */
+/*
+ * Does a finding have to be settled? On a cluster each does that is about a post: the statement has
+ * read the nodes one after the other.
+ */
+bool
+finding_has_to_be_settled(const ViewsLook *look, const Finding *f)
+{
+	return is_of_views(f) || (look->nodes != NULL && f->has_post_id);
+}
+
+/* Is a finding settled? After views_look_end(). */
 bool
 finding_is_settled(const ViewsLook *look, const Finding *f)
 {
-	ToldPosts  *told = &look->entry->told;
-
-	if (f->has_post_id && told_post_since(told, &f->post_id, look->applied))
+	if (f->has_post_id && told_of_post(look, &f->post_id))
 		return false;
-	return strcmp(f->container, "users") == 0 ||
+	return strcmp(f->container, "feed") != 0 ||
 		!(finding_is(f, "missing copy") || finding_is(f, "extra copy")) ||
-		!told_list_since(told, look->applied);
+		!told_of_list(look);
+}
+
+/* Has this node nothing to send to others? */
+bool
+views_are_sent(const ViewsLook *look)
+{
+	return still_served(look) &&
+		pg_atomic_read_u32(&look->entry->unsent) == 0;
 }

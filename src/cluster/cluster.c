@@ -49,6 +49,8 @@ static const ClusterCalls calls = {
 	.create_containers = cluster_create_containers,
 	.call_nodes = cluster_call_nodes,
 	.verify_source = cluster_verify_source,
+	.views_look_begin = cluster_views_look_begin,
+	.views_look_end = cluster_views_look_end,
 	.repair = cluster_repair,
 
 	/* import and export */

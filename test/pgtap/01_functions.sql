@@ -50,6 +50,8 @@ INSERT INTO request VALUES
 	('put_feed', '{blogstore.post_item[],int4[]}', 'void', 'volatile', false, 'u'),
 	('tell_node', '{int4,int4,int8,int8}', 'void', 'volatile', false, 'u'),
 	('views_served', '{}', 'boolean', 'volatile', false, 'u'),
+	('views_look', '{}', 'bigint', 'volatile', false, 'u'),
+	('views_unsettled', '{bigint,uuid[]}', 'uuid[]', 'volatile', false, 'u'),
 	('begin_user_deletion', '{uuid}', 'boolean', 'volatile', false, 'u'),
 	('revive_user', '{uuid}', 'boolean', 'volatile', false, 'u'),
 	('import_begin_part', '{}', 'boolean', 'volatile', false, 'u'),

@@ -182,7 +182,9 @@ grant_here(const Creation *creation)
 								   BLOGSTORE_SCHEMA ".touch_copies, "
 								   BLOGSTORE_SCHEMA ".put_feed, "
 								   BLOGSTORE_SCHEMA ".tell_node, "
-								   BLOGSTORE_SCHEMA ".views_served TO %s",
+								   BLOGSTORE_SCHEMA ".views_served, "
+								   BLOGSTORE_SCHEMA ".views_look, "
+								   BLOGSTORE_SCHEMA ".views_unsettled TO %s",
 								   quote_identifier(GetUserNameFromId(creation->owner, false))));
 }
 

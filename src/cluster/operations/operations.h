@@ -20,10 +20,12 @@ extern void cluster_make_tables(const Creation *creation, const char *suffix);
 extern void cluster_spread_tables(const Creation *creation, const char *suffix);
 extern int	cluster_make_on_nodes(const Creation *creation);
 
-/* cluster_control.c, cluster_verify.c, cluster_repair.c, cluster_export.c */
+/* cluster_control.c, cluster_verify.c, cluster_settled.c, cluster_repair.c, cluster_export.c */
 extern bool cluster_call_nodes(const char *name, const Oid *types,
 							   FunctionCallInfo fcinfo, bool *all);
 extern void cluster_verify_source(VerifySource *source);
+extern bool cluster_views_look_begin(ViewsLook *look);
+extern ArrayType *cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids);
 extern int64 cluster_repair(bool with_views);
 extern void cluster_export_documents(DestReceiver *dest);
 

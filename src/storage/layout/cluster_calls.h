@@ -12,6 +12,7 @@
 #include "storage/blog_item.h"
 
 #include "fmgr.h"
+#include "utils/array.h"
 
 struct Creation;
 struct Cursor;
@@ -22,6 +23,7 @@ struct Job;
 struct PostKey;
 struct RequestScan;
 struct VerifySource;
+struct ViewsLook;
 struct Worker;
 struct _DestReceiver;
 
@@ -230,6 +232,14 @@ typedef struct ClusterCalls
 	 * the caller restores them. One machine reads its containers.
 	 */
 	void		(*verify_source) (struct VerifySource *source);
+
+	/*
+	 * verify() on a cluster: up to which turn has each node's worker applied all, and which of some
+	 * posts were its told of since? False, and NULL: nothing could be settled. One machine looks
+	 * into its own shared memory.
+	 */
+	bool		(*views_look_begin) (struct ViewsLook *look);
+	ArrayType  *(*views_look_end) (const struct ViewsLook *look, ArrayType *post_ids);
 
 	/*
 	 * repair(): the cluster has each node mend what verify() has found there, and returns how

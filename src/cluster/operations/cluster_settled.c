@@ -1,0 +1,150 @@
+/*
+ * cluster_settled.c
+ *		Which findings of verify() are settled on a cluster (admin/verify_settled.c).
+ *
+ * Each node is asked what its worker has still to do, for the posts that are there: up to which turn all
+ * is applied before the comparison, and which posts it was told of since afterwards. As long as a
+ * node does not serve its views, or has copies to send to others, nothing is settled.
+ *
+ * What a statement reads of several nodes is not of one moment. So on a cluster each finding about a
+ * post has to be settled, also one that is not about the views.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "admin/verify.h"
+#include "base/preload.h"
+#include "cluster/citus/citus.h"
+#include "cluster/operations/operations.h"
+#include "storage/bookkeeping/bookkeeping.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/uuid.h"
+
+NODE_FUNCTION(views_look, "verify()");
+NODE_FUNCTION(views_unsettled, "verify()");
+
+/* The number of a node, where it is asked. */
+#define THIS_NODE_SQL \
+	"(SELECT n.nodeid FROM pg_catalog.pg_dist_node AS n" \
+	" JOIN pg_catalog.pg_dist_local_group AS g ON g.groupid = n.groupid AND n.noderole = 'primary')"
+
+/* Each node's turn, as an object; NULL unless each has told one. */
+#define LOOKS_SQL \
+	"SELECT CASE WHEN bool_and(success AND result <> '') THEN" \
+	" jsonb_object_agg(nodeid, result) END::text FROM pg_catalog.run_command_on_all_nodes(%s)"
+
+/* The posts that any node has named; NULL unless each has told. */
+#define UNSETTLED_SQL \
+	"WITH told AS MATERIALIZED (SELECT success, result" \
+	" FROM pg_catalog.run_command_on_all_nodes(%s))" \
+	" SELECT CASE WHEN (SELECT bool_and(success AND result <> '') FROM told) THEN" \
+	" ARRAY(SELECT DISTINCT id FROM told, unnest(result::uuid[]) AS id ORDER BY id) END"
+
+/* Run a query for one value, in SPI; NULL if it is NULL, in the context outside of it. */
+static Datum
+one_value(const char *sql, bool *isnull)
+{
+	Datum		value;
+
+	if (SPI_execute(sql, false, 0) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "could not ask all nodes what their workers have to do");
+	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, isnull);
+	return *isnull ? (Datum) 0 : SPI_datumTransfer(value, false, -1);
+}
+
+/*
+ * Begin to look at the views of all nodes. Returns false if nothing could be settled. Errors: those
+ * of calling a node.
+ */
+bool
+cluster_views_look_begin(ViewsLook *look)
+{
+	OwnerScope	scope;
+	bool		isnull;
+	Datum		turns;
+
+	owner_begin(&scope);
+	SPI_connect();
+	turns = one_value(psprintf(LOOKS_SQL,
+							   quote_literal_cstr("SELECT " BLOGSTORE_SCHEMA ".views_look()")),
+					  &isnull);
+	SPI_finish();
+	owner_end(&scope);
+	look->nodes = isnull ? NULL : TextDatumGetCString(turns);
+	return !isnull;
+}
+
+/*
+ * Ask all nodes which of the posts are not settled. Returns an array of their ids, in order, among
+ * which one of zeros says that posts have come or gone; NULL if nothing is settled. In SPI, as the containers'
+ * owner.
+ */
+ArrayType *
+cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids)
+{
+	char	   *ids = OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(post_ids));
+	char	   *command = psprintf("SELECT " BLOGSTORE_SCHEMA ".views_unsettled(((%s::pg_catalog.jsonb) ->> "
+								   THIS_NODE_SQL "::text)::bigint, %s)",
+								   quote_literal_cstr(look->nodes), quote_literal_cstr(ids));
+	bool		isnull;
+	Datum		unsettled = one_value(psprintf(UNSETTLED_SQL, quote_literal_cstr(command)),
+									  &isnull);
+
+	return isnull ? NULL : DatumGetArrayTypeP(unsettled);
+}
+
+/*
+ * blogstore.views_look(): up to which turn this node's worker has applied all; NULL if it does not
+ * serve the views, or has copies to send to other nodes. Errors: 55000.
+ */
+static Datum
+views_look(PG_FUNCTION_ARGS)
+{
+	ViewsLook	look;
+
+	if (!views_look_here(&look))
+		PG_RETURN_NULL();
+	views_note_turn(&look);
+	if (!views_are_sent(&look))
+		PG_RETURN_NULL();
+	PG_RETURN_INT64((int64) look.applied);
+}
+
+/*
+ * blogstore.views_unsettled(applied, post_ids): those of the posts that this node's worker was told
+ * of after a turn, and an id of zeros if any post was that may have come into lists or gone from
+ * them; NULL if that is not known. Errors: 55000.
+ */
+static Datum
+views_unsettled(PG_FUNCTION_ARGS)
+{
+	ViewsLook	look;
+	Datum	   *ids;
+	int			n;
+	ArrayBuildState *found = initArrayResult(UUIDOID, CurrentMemoryContext, false);
+
+	if (!views_look_here(&look))
+		PG_RETURN_NULL();
+	look.applied = (uint64) PG_GETARG_INT64(0);
+	if (!views_await_turn(&look) || !views_are_sent(&look))
+		PG_RETURN_NULL();
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), UUIDOID, UUID_LEN, false, TYPALIGN_CHAR,
+					  &ids, NULL, &n);
+	for (int i = 0; i < n; i++)
+		if (told_post_since(&look.entry->told, DatumGetUUIDP(ids[i]), look.applied))
+			found = accumArrayResult(found, ids[i], false, UUIDOID, CurrentMemoryContext);
+	if (told_list_since(&look.entry->told, look.applied))
+	{
+		pg_uuid_t	zeros = {{0}};
+
+		found = accumArrayResult(found, UUIDPGetDatum(&zeros), false, UUIDOID,
+								 CurrentMemoryContext);
+	}
+	PG_RETURN_DATUM(makeArrayResult(found, CurrentMemoryContext));
+}
