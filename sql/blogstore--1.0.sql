@@ -5,6 +5,10 @@
  * The containers are not made here. blogstore.create_containers() makes them as
  * ordinary tables of its caller, so that they outlive the extension.
  *
+ * All of it is read with the settings of the session: no string outside of a function's body has a
+ * backslash (standard_conforming_strings), and the schema is named, not substituted
+ * (quote_all_identifiers).
+ *
  * Each object stands here once, with its privileges and its comment. EXECUTE on a
  * function is what lets a role in: every function is revoked from PUBLIC where it
  * is created.
@@ -627,7 +631,7 @@ AS 'MODULE_PATHNAME', 'blogstore_import_documents'
 LANGUAGE C VOLATILE ROWS 4;
 REVOKE ALL ON FUNCTION blogstore.import_documents FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.import_documents IS
-'Import JSON documents in the article''s shape, as the casts of items to jsonb and export_documents() give them, in any order. Keys that are not the article''s are properties of users, posts and comments, hidden, modificationDate and parentId are what import() takes by these names; ignored are names of authors, counts, parentDeleted, what is the article''s but not of this type of item (a comment''s title), and further keys of likes. A document that jsonb cannot hold, of a column of json or text, is rejected as any other: with U+FFFD for each \u0000 and each half of a surrogate pair, or, if it is no JSON, as one string. Dates are texts as PostgreSQL reads them, but without words that stand for a moment: now, today, tomorrow, yesterday, epoch, allballs and infinity are no dates. A document that export_documents() has given comes out of it again as it went in, byte for byte as jsonb.
+'Import JSON documents in the article''s shape, as the casts of items to jsonb and export_documents() give them, in any order. Keys that are not the article''s are properties of users, posts and comments, hidden, modificationDate and parentId are what import() takes by these names; ignored are names of authors, counts, parentDeleted, what is the article''s but not of this type of item (a comment''s title), and further keys of likes. A document that jsonb cannot hold, of a column of json or text, is rejected as any other: with U+FFFD for each escape of the character 0 and each half of a surrogate pair, or, if it is no JSON, as one string. Dates are texts as PostgreSQL reads them, but without words that stand for a moment: now, today, tomorrow, yesterday, epoch, allballs and infinity are no dates. A document that export_documents() has given comes out of it again as it went in, byte for byte as jsonb.
 documents: a table or view with one column of type jsonb or json, or else with one of text or varchar; rejects: as in import(); documents that are no items are in it as they are.
 Returns as import(), the row of type renamed included, with another row, type NULL, for documents of no known type if there are any.
 Errors: 22004 no documents; else as import().';
