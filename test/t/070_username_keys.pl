@@ -28,7 +28,8 @@ my @names = (
 	[ '\ff21\2163', 'aiv' ]);
 
 my $node = new_server('names');
-$node->append_conf('postgresql.conf', 'max_worker_processes = 32');
+# a worker and a slot for each database
+$node->append_conf('postgresql.conf', "max_worker_processes = 32\nmax_replication_slots = 32\n");
 $node->start;
 
 my %locale = (
