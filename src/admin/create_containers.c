@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "admin/create_containers.h"
+#include "admin/verify.h"
 #include "base/compat.h"
 #include "base/preload.h"
 #include "base/settings.h"
@@ -213,15 +214,15 @@ all_is_new(const Creation *creation)
 		creation->container[CONTAINER_POSTS];
 }
 
-/* Fill the registry, which was made, with the names of the users. Of two the older has one. */
+/*
+ * Fill the registry, which has just been made, with the names of the users. If two users' names
+ * have the same key, the older user gets the row.
+ */
 static void
 register_names(void)
 {
 	SPIExecuteOptions options = {.dest = keyed_names_begin()};
-	int			rc = SPI_execute_extended("SELECT user_id, username, creation_date"
-										  " FROM " USERS_SQL
-										  " WHERE type = 'user' AND user_id IS NOT NULL",
-										  &options);
+	int			rc = SPI_execute_extended(VERIFY_NAMES_SQL(USERS_SQL), &options);
 
 	if (rc < 0)
 		elog(ERROR, "could not read the names of users: %s",

@@ -15,8 +15,8 @@
  *		4	A finding is settled if its post was told of after A by none of these turns: the snapshot
  *			sees no change of the post that the views do not show yet.
  *
- * A post that is missing or too much in the feed may be so because another post has gone or come. So such
- * a finding is settled if no post at all was told of after A, but for counts.
+ * A post can be missing in the feed, or be there in excess, because another post came or went.
+ * Such a finding is settled only if the worker was told of nothing but counts after A.
  *
  * On a cluster each node is asked for both (cluster/operations/cluster_settled.c).
  *

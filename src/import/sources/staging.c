@@ -245,8 +245,9 @@ give_author(const StageReceiver *receiver, StagedRow *row)
 }
 
 /*
- * Parse the values that come as texts, as what a text may be no statement of the caller's fails
- * for. Returns what is wrong with one, or NULL; a date that is none is null then.
+ * Parse the values that the statement reads as texts. A cast in the statement would end the
+ * import at a text that is no date or no JSON. Returns what is wrong with the first such text,
+ * or NULL. A date that cannot be parsed becomes null.
  */
 static const char *
 parse_texts(const StageReceiver *receiver, StagedRow *row)
@@ -411,7 +412,7 @@ need_items(const Import *import, ItemType type, Oid source)
 				  TIMESTAMPOID);
 }
 
-/* Is a column of dates read as text? What is no date is told then, not raised. */
+/* Is a column of dates read as text, so that a text that is no date rejects its item alone? */
 static bool
 date_is_text(Oid of)
 {

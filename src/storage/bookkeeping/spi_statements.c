@@ -230,7 +230,7 @@ plan_send(KeptPlan *plan, DestReceiver *dest)
 	guard_leave(guard);
 }
 
-/* The same of a plan that is not kept, since its statement is not always the same. */
+/* As plan_send(), but the plan is not kept, because its statement changes between calls. */
 void
 plan_send_once(KeptPlan *plan, DestReceiver *dest)
 {

@@ -278,9 +278,9 @@ expected_modulus(Container container, Oid root)
 }
 
 /*
- * Have the server read again which partitions the tables have that a container was read from. If
- * it is told of a change while it reads them (RelationBuildPartitionDesc()), it takes the change
- * in first, and then keeps what it had read before.
+ * Have the server forget the partitions of the tables that a container was read from. If an
+ * invalidation arrives while RelationBuildPartitionDesc() reads them, the server rebuilds the
+ * relcache entry first, and then stores the older partitions in it.
  */
 static void
 forget_partitions(CachedContainer *cc)

@@ -21,8 +21,8 @@
 struct AppliedPosition;
 
 /*
- * Prefixes of messages in the WAL: somebody waits for the views; somebody waits for what is before to be
- * decoded; a post's copy is to be refreshed
+ * Prefixes of messages in the WAL: a process waits for the views; verify() waits until all
+ * before the message is decoded; a node of a cluster asks for a refresh of a post's copy.
  */
 #define WAIT_MARK "blogstore"
 #define LOOK_MARK "blogstore look"

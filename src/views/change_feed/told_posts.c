@@ -2,9 +2,9 @@
  * told_posts.c
  *		When the change feed last told of a post, in turns of the worker.
  *
- * By this another process knows whether the worker has still to do something about a post
- * (admin/verify_settled.c). Posts share a place by a hash of their ids: a turn may be that of
- * another post, and then is later than the post's own.
+ * So verify() knows whether the worker has still work to do on a post
+ * (admin/verify_settled.c). Posts whose ids have the same hash share a place. The turn in it
+ * is that of the post that was told of last, so it is never too early for any of them.
  *
  * The worker tells of a post in the turn in which it decodes a change, and once more when it takes
  * over what was held back (held_back.c): then it is known to be visible to all.
