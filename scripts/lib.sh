@@ -334,13 +334,13 @@ install_packages()
 	allow_clusters
 }
 
-# setup demo|check TIME [no-lint]
+# setup demo|check [TIME [no-lint]]
 #
-# Find PostgreSQL and the tools, tell how long the command takes, install what is missing, and
-# settle on the user that servers run as. Sets PG_CONFIG, BINDIR, PGXS, PG_VERSION.
+# Find PostgreSQL and the tools, tell how long the command takes if TIME says so, install what is
+# missing, and settle on the user that servers run as. Sets PG_CONFIG, BINDIR, PGXS, PG_VERSION.
 setup()
 {
-	local purpose=$1 time=$2 lint=${3:-} missing=()
+	local purpose=$1 time=${2:-} lint=${3:-} missing=()
 
 	if [[ -n ${PG_CONFIG:-} ]]; then
 		have "$PG_CONFIG" || die "PG_CONFIG is $PG_CONFIG, which cannot be run"
@@ -364,7 +364,7 @@ setup()
 	have make || missing+=(make)
 	[[ -f /usr/include/stdio.h ]] || missing+=(libc6-dev)
 	[[ $purpose != check ]] || find_test_tools "$lint"
-	announce "$time" "${missing[@]}"
+	[[ -z $time ]] || announce "$time" "${missing[@]}"
 	((${#missing[@]} == 0)) || install_packages "${missing[@]}"
 
 	case $PG_VERSION in
