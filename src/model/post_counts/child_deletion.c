@@ -1,11 +1,12 @@
 /*
  * child_deletion.c
- *		Deleting comments, likes and deltas, and having the post no longer count
- *		them; hiding comments, which a post does not count either.
+ *		Deleting comments, likes and deltas, and hiding comments. The post no
+ *		longer counts what was deleted or hidden.
  *
- * Who deletes an item because of whose it is has read that before the item is
- * locked. Meanwhile it may have been deleted, and its id given to an item of
- * another user's; so the author is told, and looked at under the lock.
+ * A caller that deletes all items of a user has read the author before the
+ * item is locked. Meanwhile the item may be deleted, and its id given to an
+ * item of another user. The caller therefore passes the author, and the author
+ * is checked again under the row lock.
  *
  * Runs in backends and in the worker, as the containers' owner.
  */
@@ -18,19 +19,20 @@
 
 #include "miscadmin.h"
 
-/* A comment or a delta (other is its id), or a like (other is who likes). */
+/* A comment or delta (other: its id), or a like (other: its user). */
 typedef struct Child
 {
-	ItemQuery	query;			/* what finds it */
+	ItemQuery	query;			/* finds the child by its key */
 	Datum		key[2];
-	const pg_uuid_t *author;	/* whose it has to be; NULL: anybody's */
-	PostLock   *lock;			/* of its post, which is sure to be there, and counts
-								 * it no longer; NULL: no post's count changes */
-	bool		hide;			/* comment_hide(): what it is to become */
-	BlogItem   *out;			/* and what has become of it */
+	const pg_uuid_t *author;	/* required author; NULL: any */
+	PostLock   *lock;			/* lock of the post, which then counts the
+								 * child no longer; NULL: leave the counts
+								 * alone */
+	bool		hide;			/* comment_hide(): hide, or show? */
+	BlogItem   *out;			/* comment_hide(): the resulting comment */
 } Child;
 
-/* A child; post_id, other and author must stay where they are as long as it does. */
+/* Set up a child. It keeps the pointers post_id, other and author. */
 static void
 child_init(Child *child, ItemType type, const pg_uuid_t *post_id,
 		   const pg_uuid_t *other, const pg_uuid_t *author)
@@ -45,7 +47,7 @@ child_init(Child *child, ItemType type, const pg_uuid_t *post_id,
 	child->lock = NULL;
 }
 
-/* Delete a child that is locked; a PostPartAct. */
+/* PostPartAct callback: delete the locked child, if it is by its author. */
 static ItemResult
 delete_locked_child(ItemWriter *writer, const BlogItem *item, void *arg)
 {
@@ -69,7 +71,7 @@ delete_locked_child(ItemWriter *writer, const BlogItem *item, void *arg)
 	return ITEM_NOT_FOUND;
 }
 
-/* Hide a comment that is locked, or show it; a PostPartAct. */
+/* PostPartAct callback: hide the locked comment, or show it. */
 static ItemResult
 hide_locked_comment(ItemWriter *writer, const BlogItem *item, void *arg)
 {
@@ -91,7 +93,10 @@ hide_locked_comment(ItemWriter *writer, const BlogItem *item, void *arg)
 	return ITEM_OK;
 }
 
-/* Lock a child and delete it, if it is by its author; else ITEM_NOT_FOUND. */
+/*
+ * Lock a child and delete it. Returns ITEM_NOT_FOUND if it is by another
+ * author.
+ */
 static ItemResult
 delete_child(Child *child, LockWaitPolicy wait)
 {
@@ -99,7 +104,12 @@ delete_child(Child *child, LockWaitPolicy wait)
 						  delete_locked_child, child);
 }
 
-/* Delete a child; no post's count changes. */
+/*
+ * Delete a child without changing its post's counts. Returns DELETE_NOT_FOUND
+ * if there is no such child by the author. Errors: 40001 under REPEATABLE READ
+ * and SERIALIZABLE if the child was changed after the snapshot. Locks: the
+ * child, FOR UPDATE.
+ */
 DeleteResult
 child_delete_uncounted(ItemType type, const pg_uuid_t *post_id,
 					   const pg_uuid_t *other, const pg_uuid_t *author,
@@ -112,13 +122,19 @@ child_delete_uncounted(ItemType type, const pg_uuid_t *post_id,
 }
 
 /*
- * Delete a child, and have its post no longer count it; DELETE_NOT_FOUND also if
- * there is no post. A post that is being deleted by its user counts as any.
+ * Delete a child, and have its post no longer count it. Returns
+ * DELETE_NOT_FOUND if there is no such child by the author, or no such post.
+ * Posts of a user who is being deleted still exist here.
  *
- * Whoever deletes the post waits for those who have it locked, and then needs the
- * child. So that is locked with the post locked, if nobody else has it; who has is
- * waited for with the post unlocked, and nothing in hand that they may need. Whoever
- * waits for the deletion of the post has nothing either.
+ * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the child or the
+ * post was changed after the snapshot. Locks: the post, in share mode, for a
+ * moment; the child, FOR UPDATE.
+ *
+ * A deletion of the post waits for the holders of the post lock, and then
+ * needs the child. So while the post is locked, the child is locked only if
+ * that needs no waiting. If another transaction has the child, wait for it
+ * after unlocking the post, when this function holds nothing that the other
+ * transaction may need.
  */
 DeleteResult
 child_delete(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
@@ -145,9 +161,12 @@ child_delete(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 }
 
 /*
- * Hide a comment, or show it again, and have its post count it accordingly; *comment is
- * what it is then, in the current memory context. ITEM_NOT_FOUND: there is none, or no
- * post. Locks and waits: as child_delete(), the comment FOR NO KEY UPDATE.
+ * Hide a comment, or show it again, and change its post's counts accordingly.
+ * *comment becomes the resulting comment, copied to the current memory
+ * context. Returns ITEM_NOT_FOUND if the comment or its post does not exist.
+ *
+ * Locks, waits and errors: as child_delete(), but the comment FOR NO KEY
+ * UPDATE.
  */
 ItemResult
 comment_hide(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
@@ -176,7 +195,7 @@ comment_hide(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
 	}
 }
 
-/* Delete a child, and have its post, if there is one, no longer count it. */
+/* Delete a child as child_delete() does, even if its post does not exist. */
 DeleteResult
 child_delete_anyway(ItemType type, const pg_uuid_t *post_id,
 					const pg_uuid_t *other, const pg_uuid_t *author,

@@ -1,23 +1,25 @@
 /*
  * count_delta.c
- *		What is to be added to a post's counts: delta items.
+ *		Deltas: rows beside a post that say what to add to its counts.
  *
- * A transaction that cannot change a post's counts in place without waiting
- * (post_count.c) inserts a delta beside it, in the same logical partition. Who
- * reads a post adds up what its deltas say (post_item.c). Folding deletes deltas and
- * adds what they say to the counter, or to one new delta, in one transaction: no
- * snapshot sees a difference. A folder takes only deltas that it has deleted itself,
- * in their newest version, so no two count one delta.
+ * A transaction that cannot change a post's counter in place without waiting
+ * (post_count.c) inserts a delta in the post's logical partition. A reader of
+ * the post adds up its deltas (post_item.c). Folding deletes deltas and adds
+ * their counts to the counter, or to one new delta, in the same transaction,
+ * so no snapshot sees a difference. A folding transaction takes only deltas
+ * whose newest version it has deleted itself, so no delta is folded twice.
  *
- * Each process has a delta of its own on a post, its stripe, to which it adds
- * again and again: so many processes, so many deltas of a viral post, and no
- * dead entries in the index that its readers would have to step over.
+ * Each process has one delta of its own on a post, its stripe, and updates it
+ * again and again. A post that many users like at once has therefore at most
+ * one stripe for each process, and its index range holds few dead entries for
+ * readers to step over.
  *
- * A delta also keeps its post from being deleted under it; post_count.c tells how.
- * Whoever writes one has the post locked, or it is the transaction's.
+ * Deltas also tell a deletion of the post which transactions it has to wait
+ * for (post_count.c). The transaction that writes a delta holds the post.
  *
- * Who reads counts in a serializable transaction has the post's key locked
- * (post_item.c): a delta that is written looks for that lock.
+ * A serializable transaction that reads counts takes a predicate lock on the
+ * post's key (post_item.c). A transaction that inserts a delta checks for that
+ * lock.
  *
  * Runs in backends and in the worker.
  */
@@ -35,14 +37,17 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* The id of counters. */
+/* the id of every counter: all zeros */
 const pg_uuid_t counter_id = {{0}};
 
 /* ------------------------------------------------------------------------
  * Writing
  * ------------------------------------------------------------------------ */
 
-/* The id of this process's stripes: UUIDv8, which no other delta has. */
+/*
+ * The id of this process's stripes: a UUID of version 8, which other deltas do
+ * not have, with the process's number in it.
+ */
 static void
 stripe_id(pg_uuid_t *id)
 {
@@ -55,7 +60,10 @@ stripe_id(pg_uuid_t *id)
 		id->data[UUID_LEN - 1 - i] = number >> (8 * i);
 }
 
-/* Has a transaction that has not ended, not this one, written this delta? */
+/*
+ * Return whether another transaction in progress has written a version of the
+ * delta.
+ */
 static bool
 delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 {
@@ -69,12 +77,16 @@ delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 }
 
 /*
- * Posts on which this process has had to write stripes a moment ago: others are at
- * their counters. To forget one costs a try at the counter, which is busy.
+ * Posts whose counter this process has recently found in use, so that it had
+ * to write a stripe. For these the process does not try the counter. If a post
+ * is forgotten, the cost is one vain try.
  */
 #define STRIPED_POSTS 16
 
-/* How long a post stays one of them, in ms: as long as its stripes are let be. */
+/*
+ * How long this process keeps away from a counter, in ms. The worker leaves
+ * stripes of a busy post alone for as long.
+ */
 #define STRIPED_FOR 1000
 
 typedef struct StripedPost
@@ -95,7 +107,7 @@ find_striped(const pg_uuid_t *post_id)
 	return NULL;
 }
 
-/* Has this process written a stripe of a post a moment ago? */
+/* Return whether this process has recently written a stripe of the post. */
 bool
 delta_striped(const pg_uuid_t *post_id)
 {
@@ -105,7 +117,10 @@ delta_striped(const pg_uuid_t *post_id)
 		!clock_reached(post->until, GetCurrentTimestamp(), STRIPED_FOR);
 }
 
-/* This process has written a stripe; an empty one says nothing of the counter. */
+/*
+ * Remember that this process has written a stripe. An empty stripe does not
+ * tell that the counter was in use.
+ */
 static void
 remember_striped(const pg_uuid_t *post_id, PostCounts counts)
 {
@@ -123,14 +138,17 @@ remember_striped(const pg_uuid_t *post_id, PostCounts counts)
 											  STRIPED_FOR);
 }
 
-/* Add to the delta that a scan has found. */
+/* Add to the counter or stripe that the scan has found. */
 static ItemResult
 add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 			 BlogItem *delta, PostCounts counts)
 {
 	ItemResult	result;
 
-	/* folders do not ask before they take a stripe: lock it */
+	/*
+	 * a folding transaction deletes stripes without the post's counter: lock
+	 * the row
+	 */
 	if (kind == DELTA_STRIPE)
 	{
 		result = item_writer_lock_found(writer, scan, LockTupleNoKeyExclusive,
@@ -149,9 +167,12 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 }
 
 /*
- * Add to a post's counter, which the caller may change, or to this process's stripe of
- * it. ITEM_NOT_FOUND: there is none; ITEM_LOCKED: somebody else is changing it, or
- * just has.
+ * Add to a post's counter, which the caller may change, or to this process's
+ * stripe. Called under READ COMMITTED only.
+ *
+ * Returns ITEM_NOT_FOUND if the row does not exist, and ITEM_LOCKED if another
+ * transaction is changing it or has just changed it. Errors: 22004 if the
+ * counter lacks a value.
  */
 ItemResult
 delta_add(const pg_uuid_t *post_id, DeltaKind kind, PostCounts counts)
@@ -176,7 +197,7 @@ delta_add(const pg_uuid_t *post_id, DeltaKind kind, PostCounts counts)
 	return result;
 }
 
-/* A delta of a post; it points to the ids. */
+/* Fill in a delta. It keeps the pointers to the ids. */
 static void
 delta_init(BlogItem *delta, const pg_uuid_t *post_id, const pg_uuid_t *id,
 		   PostCounts counts)
@@ -188,14 +209,14 @@ delta_init(BlogItem *delta, const pg_uuid_t *post_id, const pg_uuid_t *id,
 	item_set(delta, PROP_LIKE_COUNT, Int64GetDatum(counts.likes));
 }
 
-/* The counter of a post that nothing has been counted on; it points to the id. */
+/* Fill in an empty counter. It keeps the pointer to the id. */
 void
 counter_init(BlogItem *counter, const pg_uuid_t *post_id)
 {
 	delta_init(counter, post_id, &counter_id, (PostCounts) {0, 0});
 }
 
-/* Insert a delta; false if its id is taken. */
+/* Insert a delta. Returns false if its id is taken. */
 static bool
 delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
 {
@@ -208,7 +229,9 @@ delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
 	inserted = item_writer_insert(writer, &delta);
-	/* who reads counts from here on finds the delta itself */
+	/*
+	 * serializable readers whose snapshot is newer will see the delta itself
+	 */
 	if (!delta_is_empty(&delta))
 		key_predicate_check(writer, post_id);
 	item_writer_close(writer);
@@ -216,7 +239,7 @@ delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
 	return inserted;
 }
 
-/* Have a new delta count on a post that is there, and stays. */
+/* Insert a delta with a new id. The caller holds the post. */
 void
 delta_insert(const pg_uuid_t *post_id, PostCounts counts)
 {
@@ -232,9 +255,9 @@ delta_insert(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Have a new delta count on a post that is there, and stays: as this process's
- * stripe, which it has not, unless another transaction is just writing one with
- * its id.
+ * Insert the stripe of this process, which does not exist yet. If another
+ * transaction in progress has written a stripe with the same id, insert a
+ * delta with a new id instead. The caller holds the post.
  */
 void
 delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
@@ -252,7 +275,10 @@ delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
 		delta_insert(post_id, counts);
 }
 
-/* Is another transaction, which has not ended, making or changing a post's counter? */
+/*
+ * Return whether another transaction in progress is making or changing the
+ * post's counter.
+ */
 bool
 delta_counter_pending(const pg_uuid_t *post_id)
 {
@@ -260,8 +286,8 @@ delta_counter_pending(const pg_uuid_t *post_id)
 }
 
 /*
- * Insert the counter of a post, which nobody else may change or is making; false if
- * there is one.
+ * Insert a post's counter. The caller may change the counter. Returns false if
+ * there is one already.
  */
 bool
 delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts)
@@ -273,7 +299,10 @@ delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts)
  * Folding
  * ------------------------------------------------------------------------ */
 
-/* Does the transaction's snapshot show deltas of a post but its counter? */
+/*
+ * Return whether the transaction's snapshot shows a delta other than the
+ * counter.
+ */
 bool
 delta_any(const pg_uuid_t *post_id)
 {
@@ -293,9 +322,10 @@ delta_any(const pg_uuid_t *post_id)
 }
 
 /*
- * Delete a post's deltas, but not its counter, that the active snapshot shows, at
- * most limit of them, and none that somebody else is writing or deleting. Returns
- * how many, and adds what they say to *counts; *left is set if there are others.
+ * Delete at most limit of a post's deltas that the active snapshot shows,
+ * except the counter and deltas that another transaction is writing or
+ * deleting. Returns how many were deleted, adds their counts to *counts, and
+ * sets *left if some are left.
  */
 int64
 delta_take(const pg_uuid_t *post_id, int64 limit, PostCounts *counts,

@@ -2,12 +2,14 @@
  * many_posts.c
  *		Reading many posts and their counts by key, in any order.
  *
- * The scans of a partition's posts, and of its deltas, are kept open and begun again for
- * each post, where item_get() and post_add_up() open leaf and index each time. Where
- * there are more partitions than scans may be open, two that share a place take turns.
+ * The reader keeps one scan of posts and one of deltas open for each
+ * partition, and begins it again with the key of the next post. item_get() and
+ * post_add_up() would open the leaf and its index for each post. At most
+ * MAX_OPEN scans of each kind are open; if there are more partitions, some
+ * share a slot and replace each other's scan.
  *
- * Runs in the worker, and in a backend for repair(). A reader must not be used in a
- * subtransaction of the one that it was begun in.
+ * Runs in the worker, and in a backend for repair(). A reader must not be used
+ * in a subtransaction of the transaction that it was begun in.
  */
 #include "postgres.h"
 
@@ -19,17 +21,22 @@
 #include "access/xact.h"
 #include "utils/memutils.h"
 
-#define MAX_OPEN 128			/* scans: each has a leaf and an index locked */
+#define MAX_OPEN 128			/* scans of each kind; each holds a lock on a
+								 * leaf and its index */
 
 struct ManyPosts
 {
-	MemoryContext context;		/* where scans allocate (btgettuple() does) */
+	MemoryContext context;		/* where scans allocate, as btgettuple()
+								 * does */
 	Snapshot	snapshot;
-	ItemScan   *posts[MAX_OPEN];	/* NULL: none is open here */
+	ItemScan   *posts[MAX_OPEN];	/* NULL: no scan is open in this slot */
 	ItemScan   *deltas[MAX_OPEN];
 };
 
-/* Begin to read, as a snapshot sees posts. The transaction is READ COMMITTED. */
+/*
+ * Begin to read posts as the snapshot shows them. The caller's transaction
+ * must not be SERIALIZABLE. Returns a reader in the current memory context.
+ */
 ManyPosts *
 many_posts_begin(Snapshot snapshot)
 {
@@ -42,8 +49,8 @@ many_posts_begin(Snapshot snapshot)
 }
 
 /*
- * A scan of the posts, or the deltas, that have a post's key; NULL: on a cluster, they are on another
- * node.
+ * Begin a scan of posts or deltas by a post's key. Returns NULL if the
+ * partition lies on another node.
  */
 static ItemScan *
 scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
@@ -66,8 +73,9 @@ scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
 }
 
 /*
- * Read a post, with the counts of its item alone; false if there is none here. Values hold
- * until the next one is read.
+ * Read a post, with the counts of the post item alone. Returns false if the
+ * snapshot does not show it, or it lies on another node. The values in *post
+ * hold until the next call.
  */
 bool
 many_posts_find(ManyPosts *many, const pg_uuid_t *post_id, BlogItem *post)
@@ -80,7 +88,7 @@ many_posts_find(ManyPosts *many, const pg_uuid_t *post_id, BlogItem *post)
 	return found;
 }
 
-/* Add to a post's counts what its deltas say. */
+/* Add the counts of a post's deltas to the post. */
 void
 many_posts_add_up(ManyPosts *many, BlogItem *post)
 {
@@ -94,7 +102,7 @@ many_posts_add_up(ManyPosts *many, BlogItem *post)
 	MemoryContextSwitchTo(old);
 }
 
-/* Close all scans, and forget the reader. */
+/* Close all scans, and free the reader. */
 void
 many_posts_end(ManyPosts *many)
 {

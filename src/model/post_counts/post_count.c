@@ -1,76 +1,84 @@
 /*
  * post_count.c
- *		A post counts its comments and likes in the transaction that writes them,
- *		and is not deleted meanwhile: the lock of who counts, and the count.
+ *		The post lock, and counting a post's comments and likes in the
+ *		transaction that writes them.
  *
- * Nobody waits in order to count. Each post has a counter beside it (count_delta.c), a
- * narrow row: it is added to in place, without a lock, if nobody else has it. If
- * somebody has, a stripe of this process is written beside it. A transaction that
- * has a snapshot of its own would have to fail if the counter was changed since: it
- * leaves a delta. The counts in the post item itself change when they are repaired.
+ * No transaction waits in order to count. Each post has a counter, a narrow
+ * row beside the post item (count_delta.c). The counting transaction updates
+ * the counter in place, without locking it first, unless another transaction
+ * is using the counter. In that case it adds to a stripe, which is a delta
+ * that belongs to this process. Under REPEATABLE READ and SERIALIZABLE an
+ * update of the counter would fail if the counter had changed since the
+ * snapshot, so those transactions insert a new delta instead. The counts in
+ * the post item itself change only when they are repaired.
  *
- * The worker folds stripes and other deltas into the counter (views/worker/folding.c). While
- * there is none they add up: in READ COMMITTED to one stripe for each process that has
- * come to a post, else to one delta for each transaction that has counted.
+ * The worker folds stripes and other deltas into the counter
+ * (views/worker/folding.c). Without a worker their number grows: under READ
+ * COMMITTED to one stripe for each process that has used the post, otherwise
+ * to one delta for each transaction that has counted.
  *
- * While a delta is written, no lock of the post item keeps the post from being
- * deleted. So whoever deletes a post has to know of all deltas that are being
- * written. That is what a post's lock is for. Who counts holds it shared for a
- * moment: from the child's arrival on, until a version of a delta, be it the counter,
- * can be found by others. It waits for nothing meanwhile; but the owner's AFTER triggers
- * on the child run before the count. Who deletes holds it
- * exclusively (post_deletion.c), waits for the transactions that have inserted
- * deltas, deletes the post item, and unlocks the post. The lock is one that the
- * post's key names (key_lock.c). Several can hold it exclusively; the lock of the
- * post item keeps those apart.
+ * A delta is a row of its own, so inserting one does not lock the post item
+ * against deletion. The post lock closes that gap. It is a heavyweight lock
+ * named by the post's key (key_lock.c). The counting transaction holds it in
+ * share mode from before the child is visible to others until its delta, or
+ * the new version of the counter, can be found by others. It waits for no lock
+ * meanwhile, but the AFTER triggers that the tables' owner has put on the
+ * child run in that time. The deleting transaction holds it in exclusive mode
+ * (post_deletion.c): it waits for the transactions that have inserted deltas,
+ * deletes the post item, and unlocks the post. Several transactions can hold
+ * the lock in exclusive mode. The row lock on the post item keeps those apart.
  *
- * How a post is held (PostHold), from one state to the next:
+ * The states of a post in this transaction (PostHold):
  *
- *	POST_NOT_HELD		| not at all: post_find() says that it was there
- *	POST_SHARED			| locked by who counts; a deletion that was before may be
- *						| under way, so it is looked at before a delta is inserted
- *	POST_SHARED_SURE	| locked by who counts, and seen since: it stays
- *	POST_EXCLUSIVE		| locked by who deletes, and its item is locked
- *	POST_OF_TRANSACTION	| not locked, but this transaction has counted on it, or
- *						| has its item locked: who deletes waits for its end
+ *	POST_NOT_HELD		| not locked; post_find() may have seen it
+ *	POST_SHARED			| locked to count; a deletion that began earlier may be
+ *						| under way, so the post has to be looked at
+ *	POST_SHARED_SURE	| locked to count, and seen since; it cannot go
+ *	POST_EXCLUSIVE		| locked to delete, and the post item is locked
+ *	POST_OF_TRANSACTION	| not locked, but this transaction has written a delta
+ *						| or locked the post item; a deletion waits for its end
  *
- * What the one who counts holds, step by step, and what then comes of the other:
+ * What the counting transaction holds at each step, what a deleting
+ * transaction does then, and what is left if the counting transaction aborts:
  *
- *	holds					| who deletes				| at abort
- *	------------------------+---------------------------+-----------------------
- *	nothing: looks for the	| finds nobody				| nothing is left
- *	post, writes the child	|							|
- *	the lock, shared; the	| waits a moment for the	| lock and child are
- *	child can be found		| lock						| gone
- *	the lock, shared; a		| waits a moment for the	| lock, child and count
- *	delta or the counter is	| lock						| are gone
+ *	holds					| deleting transaction		| after abort
+ *	------------------------+---------------------------+----------------------
+ *	nothing; finds the post	| does not wait				| nothing
+ *	and inserts the child	|							|
+ *	lock, share mode; the	| waits for the lock, which	| nothing
+ *	child can be found		| is held for a moment		|
+ *	lock, share mode; a		| waits for the lock, which	| nothing
+ *	delta or the counter is	| is held for a moment		|
  *	being written			|							|
- *	the delta, or the new	| finds it, and waits for	| child and count are
- *	counter					| the transaction's end		| gone
+ *	the delta, or the new	| finds the row, and waits	| nothing
+ *	version of the counter	| for the transaction's end	|
  *
- * What the one who deletes holds, step by step:
+ * What the deleting transaction holds at each step, what a counting
+ * transaction does then, and what happens if the deleting transaction aborts:
  *
- *	holds					| who counts				| at abort
- *	------------------------+---------------------------+-----------------------
- *	nothing: waits for who	| finds nobody				| nothing is left
- *	has counted, ten times	|							|
- *	at most					|							|
- *	the lock, exclusively:	| goes on, if the post is	| the lock is gone, and
- *	waits for who has		| the transaction's; else	| who waits counts
- *	counted, if that was	| takes the child back, and |
- *	in vain					| waits for the lock		|
- *	the lock, exclusively;	| goes on, if the post is	| lock and deletion are
- *	the post item is being	| the transaction's; else	| gone, and who waits
- *	deleted					| takes the child back, and | counts
- *							| waits for the lock		|
- *	the post item, which is	| has the lock, finds that	| the post is there, and
- *	deleted					| the post is being			| who waits counts
- *							| deleted, unlocks it, and	|
- *							| waits for the end			|
+ *	holds					| counting transaction		| after abort
+ *	------------------------+---------------------------+----------------------
+ *	nothing; waits for the	| does not wait				| nothing is left
+ *	transactions that have	|							|
+ *	counted, up to ten		|							|
+ *	times					|							|
+ *	lock, exclusive mode;	| continues if it holds the	| the lock is released;
+ *	waits for transactions	| post as its own; else it	| the counting
+ *	that have counted, if	| takes the child back and	| transaction continues
+ *	that was in vain		| waits for the lock		|
+ *	lock, exclusive mode;	| the same					| lock and deletion are
+ *	deletes the post item	|							| undone; the counting
+ *							|							| transaction continues
+ *	the deleted post item	| gets the lock, sees that	| the post exists; the
+ *							| the post is being			| counting transaction
+ *							| deleted, unlocks it, and	| continues
+ *							| waits for the deleting	|
+ *							| transaction's end			|
  *
- * Who counts passes the lock if the post is its transaction's: who holds it
- * exclusively waits for that transaction, which may need the post again before.
- * So neither waits for the other.
+ * A counting transaction in state POST_OF_TRANSACTION does not wait for the
+ * lock. The deleting transaction that holds the lock waits for that
+ * transaction's end, and the counting transaction may need the post again
+ * before it ends. This way neither waits for the other.
  *
  * Runs in backends and in the worker.
  */
@@ -85,10 +93,13 @@
 #include "utils/snapmgr.h"
 
 /* ------------------------------------------------------------------------
- * Is there such a post?
+ * Finding the post
  * ------------------------------------------------------------------------ */
 
-/* Look at a post as it is at this moment, without a lock. */
+/*
+ * Look at the newest version of the post item, without a lock. Sets
+ * lock->hidden.
+ */
 static ItemLife
 look_at_post(PostLock *lock)
 {
@@ -98,7 +109,10 @@ look_at_post(PostLock *lock)
 	return item_look(&post, &lock->hidden);
 }
 
-/* Has this transaction counted on a post, or locked or written its item? */
+/*
+ * Return whether this transaction has written one of the post's deltas, or has
+ * written or locked the post item.
+ */
 static bool
 is_of_transaction(const pg_uuid_t *post_id)
 {
@@ -109,7 +123,10 @@ is_of_transaction(const pg_uuid_t *post_id)
 	return item_written_here(&deltas) || item_held_here(&post);
 }
 
-/* A lock on a post, which is not held so far. Errors: 55000 if deltas have no leaf. */
+/*
+ * Set up the lock of a post. Nothing is locked yet. Errors: 55000 if the
+ * partition has no usable leaf for deltas.
+ */
 void
 post_lock_init(PostLock *lock, const pg_uuid_t *post_id)
 {
@@ -121,8 +138,8 @@ post_lock_init(PostLock *lock, const pg_uuid_t *post_id)
 }
 
 /*
- * Make a post, which is not locked, this transaction's: lock its item in the mode
- * that conflicts with its deletion alone.
+ * Hold an unlocked post as this transaction's own: lock the post item FOR KEY
+ * SHARE, which conflicts only with its deletion.
  */
 static ItemResult
 make_of_transaction(PostLock *lock, LockWaitPolicy wait)
@@ -135,9 +152,10 @@ make_of_transaction(PostLock *lock, LockWaitPolicy wait)
 }
 
 /*
- * Somebody may be deleting a post, which is not locked here: wait for the outcome.
- * Returns whether it is there then; it is this transaction's in that case. Errors:
- * 40001 under REPEATABLE READ and SERIALIZABLE if it was deleted since.
+ * Wait for a concurrent deletion of the post to commit or abort. The caller
+ * must not hold the post lock. Returns whether the post exists; this
+ * transaction then holds it as POST_OF_TRANSACTION. Errors: 40001 under
+ * REPEATABLE READ and SERIALIZABLE if the post was deleted after the snapshot.
  */
 static bool
 await_deletion(PostLock *lock)
@@ -146,12 +164,14 @@ await_deletion(PostLock *lock)
 }
 
 /*
- * Is there such a post? Asked by who is about to write a child, and has nothing in
- * hand that others may need; the post is not locked. Waits for whoever is
- * deleting it, and for nobody else.
+ * Return whether the post exists. Called before a comment or like is inserted,
+ * while the caller holds nothing that a deletion of the post could need. Takes
+ * no post lock. Waits for a transaction that is deleting the post, and for no
+ * other.
  *
- * Under REPEATABLE READ and SERIALIZABLE there is none that the snapshot does not
- * show, and it is an error (40001) if it was deleted since.
+ * Under REPEATABLE READ and SERIALIZABLE a post that the snapshot does not
+ * show does not exist. Errors: 40001 there if the post was deleted after the
+ * snapshot.
  */
 bool
 post_find(PostLock *lock)
@@ -167,12 +187,14 @@ post_find(PostLock *lock)
 }
 
 /* ------------------------------------------------------------------------
- * The lock of who counts
+ * The post lock in share mode
  * ------------------------------------------------------------------------ */
 
 /*
- * Lock a post's key shared without waiting, as the one who may change the counter if
- * nobody else is, and this process has not had to keep away from that lately.
+ * Lock the post's key in share mode, without waiting. Tries first for the mode
+ * that allows changing the counter (KEY_LOCK_SHARED_FIRST), unless this
+ * process has recently found the counter in use. Returns false if another
+ * transaction holds the exclusive lock.
  */
 static bool
 lock_key_shared(PostLock *lock)
@@ -186,9 +208,12 @@ lock_key_shared(PostLock *lock)
 }
 
 /*
- * Lock a post shared, if nobody has it exclusively, or waits for this transaction
- * then; whether the post is there is not asked. Nobody deletes it before
- * post_unlock(), and after that whoever does finds the deltas that were written.
+ * Lock the post in share mode without waiting, whether it exists or not.
+ * Returns false if another transaction has it locked in exclusive mode and
+ * this transaction does not hold it as its own.
+ *
+ * No other transaction deletes the post before post_unlock(). A later deletion
+ * finds the deltas that were written under the lock.
  */
 bool
 post_try_lock_shared(PostLock *lock)
@@ -202,7 +227,7 @@ post_try_lock_shared(PostLock *lock)
 	return lock->hold != POST_NOT_HELD;
 }
 
-/* Wait until nobody has a post locked exclusively that this process has not. */
+/* Wait until no other process holds the post lock in exclusive mode. */
 void
 post_await_unlock(const PostLock *lock)
 {
@@ -211,8 +236,8 @@ post_await_unlock(const PostLock *lock)
 }
 
 /*
- * Is the post that is locked shared there? Then it stays, and is not looked at
- * again.
+ * Return whether the post exists and cannot be deleted by others. Looks at the
+ * post only in state POST_SHARED.
  */
 static bool
 is_sure(PostLock *lock)
@@ -223,9 +248,15 @@ is_sure(PostLock *lock)
 }
 
 /*
- * Lock a post shared that is there. ITEM_NOT_FOUND: there is none; ITEM_LOCKED:
- * somebody has it exclusively, or is deleting it. With LockWaitBlock wait for
- * them; a post whose deletion was waited for is not locked, but this transaction's.
+ * Lock a post in share mode, if it exists. With LockWaitBlock, waits for other
+ * transactions that have it locked in exclusive mode or are deleting it. If
+ * the deletion that it waits for aborts, the post is held as
+ * POST_OF_TRANSACTION.
+ *
+ * Returns ITEM_NOT_FOUND if the post does not exist, and ITEM_LOCKED if wait
+ * is not LockWaitBlock and another transaction has it locked or is deleting
+ * it. Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the post was
+ * deleted after the snapshot.
  */
 ItemResult
 post_lock_shared(PostLock *lock, LockWaitPolicy wait)
@@ -257,8 +288,9 @@ post_lock_shared(PostLock *lock, LockWaitPolicy wait)
 }
 
 /*
- * Lock a post shared as the one process that may change its counter. The post stays unlocked
- * if that takes waiting; it must not be locked before.
+ * Lock a post in the share mode that allows changing its counter, if that
+ * needs no waiting; otherwise leave it unlocked. Does nothing if the post is
+ * held already.
  */
 void
 post_try_lock_counter(PostLock *lock)
@@ -271,8 +303,9 @@ post_try_lock_counter(PostLock *lock)
 }
 
 /*
- * May who has a post locked change its counter? One at a time may: the one who has
- * it shared first, or who has it exclusively with its item.
+ * Return whether the caller may change the post's counter. Only one process at
+ * a time may: the one that holds the lock as KEY_LOCK_SHARED_FIRST, or the one
+ * that holds it in exclusive mode with the post item locked.
  */
 bool
 post_has_counter(const PostLock *lock)
@@ -284,8 +317,8 @@ post_has_counter(const PostLock *lock)
 }
 
 /*
- * Unlock a post, if it is locked, shared or exclusively; the end of the transaction
- * would unlock it otherwise. What is the transaction's stays so.
+ * Release the post lock, if it is held, in either mode, before the transaction
+ * ends. The state POST_OF_TRANSACTION stays.
  */
 void
 post_unlock(PostLock *lock)
@@ -309,15 +342,18 @@ post_unlock(PostLock *lock)
  * ------------------------------------------------------------------------ */
 
 /*
- * Have a post that stays count in this process's stripe, or where that cannot be, in a new
- * delta. It waits for nobody.
+ * Count in the stripe of this process. If that is impossible, insert a new
+ * delta. The caller holds the post. Waits for no other transaction.
  */
 static void
 count_in_stripe(const pg_uuid_t *post_id, PostCounts counts)
 {
 	ItemResult	in_stripe = ITEM_LOCKED;
 
-	/* a version that the snapshot does not show cannot be added to */
+	/*
+	 * under these levels an update fails on a version that the snapshot does
+	 * not show
+	 */
 	if (!IsolationUsesXactSnapshot())
 		in_stripe = delta_add(post_id, DELTA_STRIPE, counts);
 	if (in_stripe == ITEM_NOT_FOUND)
@@ -327,7 +363,8 @@ count_in_stripe(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Have a post that stays count, waiting for nobody: in its counter, or beside it.
+ * Count in the counter if that needs no waiting, else in a stripe. The caller
+ * holds the post.
  */
 static void
 count_beside(const PostLock *lock, PostCounts counts)
@@ -339,10 +376,13 @@ count_beside(const PostLock *lock, PostCounts counts)
 }
 
 /*
- * Have a post, which is locked, count comments and likes that this transaction
- * writes or deletes. PostCountResult tells what came of it. POST_UNSURE does not
- * come of a post that is sure; of any other it asks for unlocking the post, and then
- * for post_count_after_deletion().
+ * Add comments and likes that this transaction writes or deletes to the counts
+ * of a post. The caller holds the post in any state but POST_NOT_HELD.
+ *
+ * Returns POST_COUNTED, or POST_UNSURE if another transaction may be deleting
+ * the post, which happens only in state POST_SHARED. The caller then unlocks
+ * the post and calls post_count_after_deletion(). Errors: 40001 under
+ * SERIALIZABLE if a concurrent transaction has read the counts.
  */
 PostCountResult
 post_count(PostLock *lock, PostCounts counts)
@@ -354,8 +394,10 @@ post_count(PostLock *lock, PostCounts counts)
 }
 
 /*
- * Have a post, which is not locked, and which somebody may be deleting, count:
- * wait for the outcome, and if it is there then, it stays while it counts.
+ * Count on a post that another transaction may be deleting: wait for that
+ * transaction, and count if the post still exists. The caller must not hold
+ * the post lock. Returns POST_COUNTED or POST_GONE. Errors: 40001 under
+ * REPEATABLE READ and SERIALIZABLE if the post was deleted after the snapshot.
  */
 PostCountResult
 post_count_after_deletion(PostLock *lock, PostCounts counts)
@@ -364,10 +406,13 @@ post_count_after_deletion(PostLock *lock, PostCounts counts)
 }
 
 /*
- * Have whoever deletes a post wait for the end of this transaction, before
- * the post is marked, as if it had counted: it is about to lock what hangs on the
- * post, and may need the post then. Waits for who is deleting it; false if there is
- * no such post (any more).
+ * Have deletions of the post wait for the end of this transaction, as if it
+ * had counted on the post. Called before children of the post are locked: a
+ * deletion needs those children, and the caller may need the post again. Waits
+ * for a transaction that is deleting the post.
+ *
+ * Returns whether the post exists. Errors: 40001 under REPEATABLE READ and
+ * SERIALIZABLE if the post was deleted after the snapshot.
  */
 bool
 post_keep(const pg_uuid_t *post_id)
@@ -378,7 +423,10 @@ post_keep(const pg_uuid_t *post_id)
 	post_lock_init(&lock, post_id);
 	if (post_lock_shared(&lock, LockWaitBlock) != ITEM_OK)
 		return false;
-	/* not in the counter, which the transaction would keep from others */
+	/*
+	 * not in the counter: this transaction would keep it from others until it
+	 * ends
+	 */
 	count_in_stripe(post_id, nothing);
 	post_unlock(&lock);
 	return true;

@@ -1,12 +1,14 @@
 /*
  * post_counts.h
- *		Posts and their counts: lock a post, count on it, read its counts, delete
- *		what hangs on it.
+ *		Posts and their counts: locking a post, counting its comments and
+ *		likes, reading its counts, and deleting it with its children.
  *
- * A post's counts are those of the comments and likes that a snapshot shows,
- * exactly. Who writes one locks the post shared, has the post count it, and
- * unlocks the post; who deletes a post locks it exclusively. Whoever reads a post
- * adds its counts up.
+ * A post's comments and likes are its children. The counts of a post are
+ * exact: they equal the number of children that the reader's snapshot shows,
+ * hidden comments aside. A transaction that writes or deletes a child locks
+ * the post in share mode, adds to the post's counts, and unlocks the post. A
+ * transaction that deletes a post locks it in exclusive mode. A reader adds up
+ * the counts of the post item and of its deltas.
  */
 #ifndef BLOGSTORE_POST_COUNTS_H
 #define BLOGSTORE_POST_COUNTS_H
@@ -14,14 +16,14 @@
 #include "storage/blog_item.h"
 #include "storage/rows/rows.h"
 
-/* A post's counts, or what is to be added to them. */
+/* A post's counts, or an amount to add to them. */
 typedef struct PostCounts
 {
 	int64		comments;
 	int64		likes;
 } PostCounts;
 
-/* What n children of a type are to their post's counts. */
+/* Return what n children of a type contribute to their post's counts. */
 static inline PostCounts
 child_counts(ItemType type, int64 n)
 {
@@ -35,28 +37,33 @@ child_counts(ItemType type, int64 n)
 }
 
 /*
- * post_count.c: who writes or deletes a comment or like locks its post shared, has it
- * count, and unlocks it. How a post is held; the head of post_count.c tells what it
- * means to others.
+ * post_count.c: the post lock, and the count.
+ *
+ * PostHold tells how this transaction holds a post. The head of post_count.c
+ * explains what other transactions may do in each state.
  */
 typedef enum PostHold
 {
-	POST_NOT_HELD,				/* anybody may delete it */
-	POST_SHARED,				/* locked; not known to be there */
-	/* from here on it is there, and nobody else deletes it */
-	POST_SHARED_SURE,			/* locked, and seen since */
-	POST_EXCLUSIVE,				/* locked, and so is its item */
-	POST_OF_TRANSACTION			/* who deletes it waits for the end of this
-								 * transaction */
+	POST_NOT_HELD,				/* others may delete the post */
+	POST_SHARED,				/* post lock held in share mode; the post may
+								 * not exist */
+	/* from here on the post exists, and no other transaction can delete it */
+	POST_SHARED_SURE,			/* post lock held in share mode; the post
+								 * exists */
+	POST_EXCLUSIVE,				/* post lock held in exclusive mode; the post
+								 * item is locked */
+	POST_OF_TRANSACTION			/* no post lock; a deletion of the post waits
+								 * for the end of this transaction */
 } PostHold;
 
 typedef struct PostLock
 {
 	pg_uuid_t	post_id;
 	KeyLock		key;
-	KeyLockMode mode;			/* how the key is locked, where it is */
+	KeyLockMode mode;			/* mode of the key lock, while it is held */
 	PostHold	hold;
-	bool		hidden;			/* was the post when it was looked at? */
+	bool		hidden;			/* was the post hidden when it was last looked
+								 * at? */
 } PostLock;
 
 extern void post_lock_init(PostLock *lock, const pg_uuid_t *post_id);
@@ -68,12 +75,15 @@ extern bool post_has_counter(const PostLock *lock);
 extern void post_unlock(PostLock *lock);
 extern void post_await_unlock(const PostLock *lock);
 
-/* What came of having a post count; but for POST_COUNTED nothing is written. */
+/*
+ * Result of counting on a post. Nothing is written unless it is POST_COUNTED.
+ */
 typedef enum PostCountResult
 {
 	POST_COUNTED,
-	POST_GONE,					/* there is no such post (any more) */
-	POST_UNSURE					/* somebody may be deleting the post */
+	POST_GONE,					/* the post does not exist (any more) */
+	POST_UNSURE					/* another transaction may be deleting the
+								 * post */
 } PostCountResult;
 
 extern PostCountResult post_count(PostLock *lock, PostCounts counts);
@@ -81,12 +91,14 @@ extern PostCountResult post_count_after_deletion(PostLock *lock,
 												 PostCounts counts);
 extern bool post_keep(const pg_uuid_t *post_id);
 
-/* post_repair.c: a post's counts become what they should be */
+/* post_repair.c: correcting the counts of a post */
 extern bool post_counter_repair(const pg_uuid_t *post_id);
 
 /*
- * count_delta.c: what is counted beside a post. Is a delta with this id the post's
- * counter, which is all processes' and stays?
+ * count_delta.c: deltas, which are rows of counts beside a post.
+ *
+ * The delta with the id counter_id is the post's counter. All processes add to
+ * it, and folding keeps it.
  */
 extern const pg_uuid_t counter_id;
 
@@ -96,7 +108,10 @@ delta_is_counter(const pg_uuid_t *id)
 	return memcmp(id, &counter_id, UUID_LEN) == 0;
 }
 
-/* Is it the stripe of a process, to which that adds again and again? */
+/*
+ * Return whether a delta's id is that of a stripe, which belongs to one
+ * process.
+ */
 static inline bool
 delta_is_stripe(const pg_uuid_t *id)
 {
@@ -105,18 +120,18 @@ delta_is_stripe(const pg_uuid_t *id)
 
 extern void counter_init(BlogItem *counter, const pg_uuid_t *post_id);
 
-/* post_fold.c: a post has a counter, into which its deltas come */
+/* post_fold.c: adding deltas to the counter, and making the counter */
 extern ItemResult post_fold(const pg_uuid_t *post_id, int64 limit, bool merge,
 							int64 *taken, bool *left);
 extern void post_counter_clear(const pg_uuid_t *post_id);
 extern void post_counter_make(const pg_uuid_t *post_id);
 
-/* post_item.c: a post with its counts */
+/* post_item.c: adding up the counts of a post */
 extern PostCounts post_deltas(const pg_uuid_t *post_id, Snapshot snapshot);
 extern void post_add_up(BlogItem *post, Snapshot snapshot);
 extern void posts_add_up(ManyItems *posts, Snapshot snapshot);
 
-/* many_posts.c: many posts and their counts, one after the other */
+/* many_posts.c: reading many posts and their counts */
 typedef struct ManyPosts ManyPosts;
 
 extern ManyPosts *many_posts_begin(Snapshot snapshot);
@@ -125,19 +140,21 @@ extern bool many_posts_find(ManyPosts *many, const pg_uuid_t *post_id,
 extern void many_posts_add_up(ManyPosts *many, BlogItem *post);
 extern void many_posts_end(ManyPosts *many);
 
-/* What came of deleting an item. */
+/* Result of deleting an item. */
 typedef enum DeleteResult
 {
-	DELETE_NOT_FOUND,			/* there is none, or none by the author */
+	DELETE_NOT_FOUND,			/* no such item, or none by this author */
 	DELETE_DONE,
-	DELETE_LOCKED,				/* LockWaitSkip, and somebody else has it */
-	DELETE_MORE					/* the limit was reached, and there is more */
+	DELETE_LOCKED,				/* with LockWaitSkip: another transaction has
+								 * it locked */
+	DELETE_MORE					/* the limit was reached; more items are
+								 * left */
 } DeleteResult;
 
 /*
- * child_deletion.c: comments, likes and deltas, if they are by an author (NULL:
- * anybody); other tells which child of its post: a comment's or delta's id, or
- * the user who likes
+ * child_deletion.c: deleting comments, likes and deltas. "other" identifies
+ * the child within its post: the id of a comment or delta, or the user of a
+ * like. If author is not NULL, only a child by this author is deleted.
  */
 extern DeleteResult child_delete(ItemType type, const pg_uuid_t *post_id,
 								 const pg_uuid_t *other,
@@ -153,14 +170,14 @@ extern DeleteResult child_delete_anyway(ItemType type,
 										const pg_uuid_t *author,
 										LockWaitPolicy wait);
 
-/* hide a comment or show it, and have its post count it accordingly */
+/* child_deletion.c: hiding and showing a comment */
 extern ItemResult comment_hide(const pg_uuid_t *post_id,
 							   const pg_uuid_t *comment_id, bool hidden,
 							   BlogItem *comment);
 
 /*
- * post_deletion.c: posts with what hangs on them, if they are by an author (NULL:
- * anybody)
+ * post_deletion.c: deleting a post and its children. If author is not NULL,
+ * only a post by this author is deleted.
  */
 extern DeleteResult post_delete(const pg_uuid_t *post_id,
 								const pg_uuid_t *author, LockWaitPolicy wait);
@@ -169,7 +186,7 @@ extern DeleteResult post_delete_in_steps(const pg_uuid_t *post_id,
 										 LockWaitPolicy wait, int64 limit,
 										 int64 *children);
 
-/* post_list.c: lists of posts over all partitions */
+/* post_list.c: the posts of all partitions in one list */
 typedef struct PostList PostList;
 
 extern PostList *post_list_begin(const ItemQuery *query);

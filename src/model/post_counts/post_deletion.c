@@ -1,16 +1,19 @@
 /*
  * post_deletion.c
- *		Deleting a post with its comments and likes, and the lock of who does.
+ *		Deleting a post with its comments and likes, and the post lock in
+ *		exclusive mode.
  *
- * Who writes a comment or like has the post count it, in place or by a delta,
- * before unlocking the post. So once a post item is deleted with the post locked
- * exclusively, and those who have counted by deltas have ended, what a new
- * snapshot shows is all there will be. What each side holds, and what the other then
- * finds, is told at the head of post_count.c.
+ * A transaction that writes a comment or like counts it, in the counter or by
+ * a delta, before it unlocks the post. The deleting transaction locks the post
+ * in exclusive mode, waits for the transactions that have inserted deltas, and
+ * deletes the post item. From then on no child can be added, and a new
+ * snapshot shows all that there are. The head of post_count.c tells what each
+ * side holds at each step.
  *
- * Who deletes a post because of whose it is has read that before the post is locked.
- * Meanwhile it may have been deleted, and its id given to a post of another user's;
- * so the author is told, and looked at under the lock.
+ * A caller that deletes all posts of a user has read the author before the
+ * post is locked. Meanwhile the post may be deleted, and its id given to a
+ * post of another user. The caller therefore passes the author, and the author
+ * is checked again while the post is locked.
  *
  * Runs in backends and in the worker, as the containers' owner.
  */
@@ -26,16 +29,19 @@
 #include "utils/snapmgr.h"
 
 /*
- * How often to look for a moment at which nobody is counting, before the lock
- * is kept to wait for one.
+ * How often to try for a moment at which no transaction is counting on the
+ * post, before waiting for one with the post locked.
  */
 #define TRIES_TO_LOCK 10
 
 /* ------------------------------------------------------------------------
- * The lock of who deletes
+ * The post lock in exclusive mode
  * ------------------------------------------------------------------------ */
 
-/* Wait for the others who are counting on a post; false if there are none. */
+/*
+ * Wait for the other transactions that are counting on the post. Returns false
+ * if there are none.
+ */
 static bool
 await_counting(const pg_uuid_t *post_id)
 {
@@ -45,7 +51,7 @@ await_counting(const pg_uuid_t *post_id)
 	return item_await_inserters(&deltas);
 }
 
-/* Are others counting on a post? */
+/* Return whether other transactions are counting on the post. */
 static bool
 is_counted_on(const pg_uuid_t *post_id)
 {
@@ -56,8 +62,9 @@ is_counted_on(const pg_uuid_t *post_id)
 }
 
 /*
- * With the post locked exclusively, or its item deleted, wait until nobody is
- * counting on it.
+ * Wait until no other transaction is counting on the post. The caller has
+ * locked the post in exclusive mode, or has deleted its item, so no further
+ * transaction can begin to count.
  */
 static void
 await_nobody_counting(const PostLock *lock)
@@ -68,9 +75,10 @@ await_nobody_counting(const PostLock *lock)
 }
 
 /*
- * Lock a post exclusively, and its item. key_wait: wait for those who count at
- * this moment? item_wait: and for all who have counted, or have the item locked?
- * If not, ITEM_LOCKED.
+ * Lock a post in exclusive mode, and its item. key_wait tells whether to wait
+ * for transactions that hold the post in share mode, item_wait whether to wait
+ * for those that have counted on it or have its item locked. Returns
+ * ITEM_LOCKED where that would take waiting and the policy forbids it.
  */
 static ItemResult
 lock_exclusive_once(PostLock *lock, LockTupleMode mode,
@@ -92,7 +100,10 @@ lock_exclusive_once(PostLock *lock, LockTupleMode mode,
 	return result;
 }
 
-/* Wait, with the post unlocked, for who counts on it, or has its item locked. */
+/*
+ * Wait for the transactions that are counting on the post or have its item
+ * locked. The post is not locked, so they can go on.
+ */
 static void
 await_quiet(const pg_uuid_t *post_id)
 {
@@ -104,10 +115,14 @@ await_quiet(const pg_uuid_t *post_id)
 }
 
 /*
- * Lock a post exclusively, and its item in a mode, with nobody counting.
- * ITEM_LOCKED: somebody is, or has it locked; with LockWaitBlock wait for them, and
- * first with the post unlocked, so that nobody else waits meanwhile. ITEM_NOT_FOUND:
- * there is no post.
+ * Lock a post in exclusive mode, and its item in the given mode, when no other
+ * transaction is counting on it. With LockWaitBlock, first waits with the post
+ * unlocked, so that transactions that want to count are not held up, and after
+ * TRIES_TO_LOCK attempts with the post locked.
+ *
+ * Returns ITEM_NOT_FOUND if the post does not exist, and ITEM_LOCKED, only if
+ * wait is not LockWaitBlock, if another transaction is counting on it or has
+ * it locked.
  */
 static ItemResult
 lock_exclusive(PostLock *lock, LockTupleMode mode, LockWaitPolicy wait)
@@ -131,10 +146,8 @@ lock_exclusive(PostLock *lock, LockTupleMode mode, LockWaitPolicy wait)
 }
 
 /*
- * Lock a post exclusively, and its item in a mode, if it is by an author (NULL:
- * anybody). ITEM_NOT_FOUND: there is none, or it is another's, and not locked;
- * ITEM_LOCKED, which does not come of LockWaitBlock: somebody is counting on it, or
- * has it locked.
+ * Lock as lock_exclusive(), if the post is by the author (NULL: any).
+ * Otherwise returns ITEM_NOT_FOUND and leaves the post unlocked.
  */
 static ItemResult
 lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode,
@@ -142,7 +155,7 @@ lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode
 {
 	ItemResult	result = lock_exclusive(lock, mode, wait);
 
-	/* nobody else can have made the post anew since it was locked */
+	/* no other transaction can have replaced the post since it was locked */
 	if (result != ITEM_OK || author == NULL ||
 		post_shown_by(&lock->post_id, author))
 		return result;
@@ -155,8 +168,9 @@ lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode
  * ------------------------------------------------------------------------ */
 
 /*
- * A snapshot that shows all there is. A transaction that keeps its first one
- * does not see what has been added since, but must not leave it behind.
+ * Return a snapshot that shows all children. Under REPEATABLE READ and
+ * SERIALIZABLE the transaction's own snapshot may miss children that were
+ * added after it, and these must not be left behind.
  */
 static Snapshot
 present_snapshot(void)
@@ -165,7 +179,10 @@ present_snapshot(void)
 		GetTransactionSnapshot();
 }
 
-/* Errors: 40001 if the transaction deletes what it does not see. */
+/*
+ * Check that the transaction's own snapshot shows the item that the scan has
+ * found. Errors: 40001 if not.
+ */
 static void
 check_shown(ItemScan *scan)
 {
@@ -178,8 +195,9 @@ check_shown(ItemScan *scan)
 }
 
 /*
- * Delete a post's children of one type, at most limit of them (0: all). Returns
- * how many; *busy is set if others were left because somebody has them locked.
+ * Delete a post's children of one type, at most limit of them (0: all).
+ * Returns how many were deleted. Sets *busy if some were left because another
+ * transaction has them locked.
  */
 static int64
 delete_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
@@ -220,7 +238,7 @@ delete_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
 	return deleted;
 }
 
-/* Delete a post item that is locked; a PostPartAct. */
+/* PostPartAct callback: delete the locked post item. */
 static ItemResult
 delete_locked_post(ItemWriter *writer, const BlogItem *post, void *arg)
 {
@@ -229,8 +247,8 @@ delete_locked_post(ItemWriter *writer, const BlogItem *post, void *arg)
 }
 
 /*
- * Delete the item of a post that is locked exclusively. ITEM_LOCKED: somebody
- * else has it locked, if only weakly.
+ * Delete the item of a post that is locked in exclusive mode. Returns
+ * ITEM_LOCKED if another transaction has the item locked, even FOR KEY SHARE.
  */
 static ItemResult
 delete_post_item(const pg_uuid_t *post_id, LockWaitPolicy wait)
@@ -242,14 +260,20 @@ delete_post_item(const pg_uuid_t *post_id, LockWaitPolicy wait)
 						  NULL);
 }
 
-/* Delete all that hangs on a post whose item is deleted, and that is unlocked. */
+/*
+ * Delete all children of a post whose item this transaction has deleted. The
+ * post is unlocked.
+ */
 static void
 delete_all_children(const PostLock *lock)
 {
 	const pg_uuid_t *post_id = &lock->post_id;
 	bool		busy = false;
 
-	/* nobody can have locked the post since, with its item locked; but be sure */
+	/*
+	 * The post lock was held until the item was deleted, so nothing can have
+	 * counted since. Wait nevertheless, for safety.
+	 */
 	await_nobody_counting(lock);
 	(void) delete_children(ITEM_COMMENT, post_id, LockWaitBlock, 0, &busy);
 	(void) delete_children(ITEM_LIKE, post_id, LockWaitBlock, 0, &busy);
@@ -257,9 +281,15 @@ delete_all_children(const PostLock *lock)
 }
 
 /*
- * Delete a post with its comments and likes, if it is by an author (NULL: anybody).
- * Of what is locked, only the post itself is left alone if wait says so, and if
- * somebody is counting on it: who has it locked has the rest.
+ * Delete a post with its comments and likes, if it is by the author (NULL:
+ * any). wait tells whether to wait for transactions that have the post locked
+ * or are counting on it. For transactions that have its children locked, the
+ * function always waits.
+ *
+ * Returns DELETE_NOT_FOUND if there is no such post by the author. Errors:
+ * 40001 under REPEATABLE READ and SERIALIZABLE if the post or a child was
+ * changed after the snapshot. Locks: the post, in exclusive mode, until its
+ * item is deleted; the item and the children, FOR UPDATE.
  */
 DeleteResult
 post_delete(const pg_uuid_t *post_id, const pg_uuid_t *author,
@@ -279,9 +309,10 @@ post_delete(const pg_uuid_t *post_id, const pg_uuid_t *author,
 }
 
 /*
- * Delete a post's comments and likes, at most limit of them (0: all), and have it
- * no longer count them; it is locked exclusively. Returns how many; *busy is set if
- * others were left because somebody has them locked.
+ * Delete at most limit (0: all) of the comments and likes of a post that is
+ * locked in exclusive mode, and have the post no longer count them. Returns
+ * how many were deleted. Sets *busy if some were left because another
+ * transaction has them locked.
  */
 static int64
 delete_some_children(PostLock *lock, LockWaitPolicy wait, int64 limit,
@@ -301,9 +332,16 @@ delete_some_children(PostLock *lock, LockWaitPolicy wait, int64 limit,
 }
 
 /*
- * Delete a post, if it is by an author (NULL: anybody), as far as limit items go
- * (0: all): first what hangs on it, then the post, which no longer counts what is
- * gone if it stays. Adds to *children how many comments and likes went.
+ * Delete a post, if it is by the author (NULL: any), in steps of at most limit
+ * items (0: all). Deletes the post's comments and likes first, and the post
+ * once they are gone. Until then the post counts the children that are left.
+ * Adds the number of deleted comments and likes to *children.
+ *
+ * Returns DELETE_MORE while there are more children than limit, DELETE_LOCKED
+ * if something was left because another transaction has it locked, and
+ * DELETE_NOT_FOUND if there is no such post by the author. Errors and locks:
+ * as post_delete(), but the post item is locked FOR NO KEY UPDATE until it is
+ * deleted.
  */
 DeleteResult
 post_delete_in_steps(const pg_uuid_t *post_id, const pg_uuid_t *author,

@@ -1,13 +1,14 @@
 /*
  * post_fold.c
- *		Deltas beside a post's counter come into it.
+ *		Folding a post's deltas into its counter, and making the counter.
  *
- * Folding deletes deltas and writes what they say, in one transaction, so that
- * no snapshot sees a difference. While another transaction holds the post's
- * counter, its deltas are kept, or are merged into one.
+ * Folding deletes deltas and adds their counts to the counter in one
+ * transaction, so no snapshot sees a difference. While another transaction
+ * holds the counter, the deltas stay, or are merged into one.
  *
- * A post that its owner has inserted by SQL has no counter. The folding process makes
- * it, and waits for no other process that is making it.
+ * A post that its owner has inserted with SQL has no counter. The folding
+ * process then makes the counter, unless another process is making it, for
+ * which it does not wait.
  *
  * Runs in backends and in the worker.
  */
@@ -21,18 +22,18 @@
 
 #include "utils/snapmgr.h"
 
-/* What deltas are folded into. */
+/* The counter that deltas are folded into. */
 typedef struct FoldTarget
 {
-	ItemWriter *writer;			/* of the counter */
+	ItemWriter *writer;			/* the writer that has it locked */
 	BlogItem	item;
-	bool		counter;		/* is it there? */
+	bool		counter;		/* does the counter exist? */
 } FoldTarget;
 
 /*
- * Lock a post's counter, if it has one. ITEM_LOCKED: another transaction
- * holds it, or is making it. No other process begins to while the caller may
- * change it.
+ * Lock a post's counter, if it exists. The caller may change the counter, so
+ * no other process begins to. Returns ITEM_LOCKED if another transaction holds
+ * the counter or is making it.
  */
 static ItemResult
 fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
@@ -49,7 +50,7 @@ fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
 	return delta_counter_pending(post_id) ? ITEM_LOCKED : ITEM_OK;
 }
 
-/* Write what was folded. */
+/* Add the folded counts to the counter, or make the counter. */
 static void
 fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
 {
@@ -64,11 +65,11 @@ fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Fold deltas, at most limit of them, of a post that is locked: into its
- * counter if the lock allows to change that, or if that cannot be, and merge
- * says so, into one delta. ITEM_LOCKED: they were left or merged. Adds to
- * *taken how many went; *left becomes true if there are others. In READ
- * COMMITTED.
+ * Fold at most limit deltas of a post that is locked in share mode. They go
+ * into the counter if the lock allows changing it and no other transaction
+ * holds it. Otherwise they are left, or, if merge is true, become one delta;
+ * ITEM_LOCKED is returned then. Adds the number of deltas that were taken to
+ * *taken, and sets *left if some are left. Called under READ COMMITTED only.
  */
 static ItemResult
 fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
@@ -101,10 +102,14 @@ fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
 }
 
 /*
- * Fold a post's deltas, at most limit of them, into its counter. If another
- * transaction holds the counter and merge is true, they become one delta.
- * ITEM_LOCKED: they were left or merged; ITEM_NOT_FOUND: there is no such
- * post. taken: how many; left: whether there are others. In READ COMMITTED.
+ * Fold at most limit of a post's deltas into its counter. If another
+ * transaction holds the counter, leave the deltas, or, if merge is true,
+ * replace them by one delta. Sets *taken to the number of deltas that were
+ * taken, and *left if some are left. Called under READ COMMITTED only.
+ *
+ * Returns ITEM_LOCKED if the counter was not changed, and ITEM_NOT_FOUND if
+ * the post does not exist. Locks: the post, in share mode, until the function
+ * returns; the counter, FOR NO KEY UPDATE. Waits for no lock.
  */
 ItemResult
 post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
@@ -118,7 +123,7 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
 	post_lock_init(&lock, post_id);
 	post_try_lock_counter(&lock);
 	result = post_lock_shared(&lock, LockWaitSkip);
-	/* what nobody has written needs no lock of the counter */
+	/* without deltas there is no need to lock the counter */
 	if (result == ITEM_OK && delta_any(post_id))
 		result = fold_locked(&lock, limit, merge, taken, left);
 	post_unlock(&lock);
@@ -126,8 +131,8 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
 }
 
 /*
- * Delete the deltas and the counter that an older post has left behind of
- * whose id this transaction makes one.
+ * Delete the deltas and the counter of an earlier post that had the same id.
+ * Called by a transaction that has just inserted a post with that id.
  */
 void
 post_counter_clear(const pg_uuid_t *post_id)
@@ -151,8 +156,8 @@ post_counter_clear(const pg_uuid_t *post_id)
 }
 
 /*
- * Make the counter of a post that this transaction has just written. What an
- * older post of that id has left behind goes.
+ * Make the counter of a post that this transaction has just inserted. Deletes
+ * what an earlier post of the same id has left behind.
  */
 void
 post_counter_make(const pg_uuid_t *post_id)

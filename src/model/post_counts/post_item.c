@@ -1,17 +1,18 @@
 /*
  * post_item.c
- *		A post with its counts, as a snapshot shows it; and the items of a post,
- *		locked by their keys.
+ *		Reading a post with its counts, and locking a post item or one of its
+ *		children by key.
  *
- * What a snapshot shows of a post's counts is the post item's own plus those of
- * its deltas, both by that snapshot.
+ * The counts of a post are those of the post item plus those of its deltas,
+ * both read with the same snapshot.
  *
- * A serializable transaction that reads counts is in conflict with one that
- * writes a delta it does not see, and nobody else. The server's own predicate
- * locks are of pages here, in which many posts' deltas lie, so the scan leaves
- * none; a post's key has one instead (key_predicate_lock()).
+ * A serializable transaction that reads counts conflicts with a transaction
+ * that writes a delta that it does not see, and with no other. The server's
+ * own predicate locks would be on index pages, which hold deltas of many
+ * posts. The scan therefore takes none, and the post's key is locked instead
+ * (key_predicate_lock()).
  *
- * Reads in any process; locks in backends and in the worker.
+ * Reading runs in any process, locking in backends and in the worker.
  */
 #include "postgres.h"
 
@@ -24,9 +25,10 @@
 #include "utils/snapmgr.h"
 
 /*
- * A query for a post's deltas, by its key. In a serializable transaction it finds all
- * versions, of which add_deltas() takes those that the snapshot shows: a scan by an MVCC
- * snapshot would leave predicate locks. What the snapshot does not show may lack values.
+ * Return a query for a post's deltas by its key. In a SERIALIZABLE transaction
+ * it finds all versions (SnapshotAny), because a scan with an MVCC snapshot
+ * would take predicate locks; add_deltas() then checks visibility. Versions
+ * that the snapshot does not show may lack values.
  */
 static ItemQuery
 deltas_query(Snapshot snapshot)
@@ -40,7 +42,7 @@ deltas_query(Snapshot snapshot)
 	};
 }
 
-/* Add up what the deltas say that a scan finds by a post's key. */
+/* Add up the deltas that the scan finds. */
 static PostCounts
 add_deltas(ItemScan *scan, const pg_uuid_t *post_id, Snapshot snapshot)
 {
@@ -66,7 +68,11 @@ add_deltas(ItemScan *scan, const pg_uuid_t *post_id, Snapshot snapshot)
 	return counts;
 }
 
-/* Add up what a post's deltas say, as a snapshot sees them. */
+/*
+ * Return the sum of a post's deltas, as the snapshot shows them. Takes a
+ * predicate lock in a SERIALIZABLE transaction. Errors: 22004 if a delta lacks
+ * a value; 40001 under SERIALIZABLE.
+ */
 PostCounts
 post_deltas(const pg_uuid_t *post_id, Snapshot snapshot)
 {
@@ -84,7 +90,10 @@ post_deltas(const pg_uuid_t *post_id, Snapshot snapshot)
 	return counts;
 }
 
-/* Add to a post's counts what its deltas say; both as one snapshot sees them. */
+/*
+ * Add the sum of a post's deltas to the post, which was read with the same
+ * snapshot. Errors: as post_deltas().
+ */
 void
 post_add_up(BlogItem *post, Snapshot snapshot)
 {
@@ -93,7 +102,7 @@ post_add_up(BlogItem *post, Snapshot snapshot)
 	item_add_counts(post, counts.comments, counts.likes);
 }
 
-/* Add to the counts of one of many posts what its deltas say. */
+/* ManyTake callback: add the sum of a post's deltas to the post. */
 static void
 take_deltas(ManyItem *post, ItemScan *scan, void *arg)
 {
@@ -102,7 +111,10 @@ take_deltas(ManyItem *post, ItemScan *scan, void *arg)
 	item_add_counts(&post->item, counts.comments, counts.likes);
 }
 
-/* Add to the counts of posts that were read together what their deltas say. */
+/*
+ * Add the sums of their deltas to posts that were read together with the same
+ * snapshot. Errors: as post_deltas().
+ */
 void
 posts_add_up(ManyItems *posts, Snapshot snapshot)
 {
@@ -112,8 +124,8 @@ posts_add_up(ManyItems *posts, Snapshot snapshot)
 }
 
 /*
- * Does the transaction's own snapshot show a post, and is it by an author (NULL:
- * anybody)?
+ * Return whether the transaction's own snapshot shows a post by the author
+ * (NULL: any). Leaves no predicate lock.
  */
 bool
 post_shown_by(const pg_uuid_t *post_id, const pg_uuid_t *author)
@@ -134,11 +146,14 @@ post_shown_by(const pg_uuid_t *post_id, const pg_uuid_t *author)
 }
 
 /*
- * Lock the post item, comment, like or delta that a query finds by its key, to the
- * end of the transaction; nothing is asked of its values but those by which it is
- * found. act, where given, does something with it under the lock, and what it
- * returns is returned. Errors: 40001 under REPEATABLE READ and SERIALIZABLE if it was
- * changed since the snapshot.
+ * Lock the post item, comment, like or delta that the query finds by its key,
+ * until the end of the transaction. Values other than the key may be missing
+ * from the row. If act is not NULL, it is called with the locked item, and its
+ * result is returned. Returns ITEM_NOT_FOUND if there is no such item, and
+ * ITEM_LOCKED if wait is LockWaitSkip and another transaction has it locked.
+ *
+ * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item was changed
+ * after the snapshot.
  */
 ItemResult
 post_part_lock(const ItemQuery *query, LockTupleMode mode, LockWaitPolicy wait,
@@ -162,8 +177,8 @@ post_part_lock(const ItemQuery *query, LockTupleMode mode, LockWaitPolicy wait,
 }
 
 /*
- * Lock the row of a post item to the end of the transaction. Errors: 40001 under
- * REPEATABLE READ and SERIALIZABLE if it was changed since the snapshot.
+ * Lock the row of a post item until the end of the transaction. Results and
+ * errors: as post_part_lock().
  */
 ItemResult
 post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode, LockWaitPolicy wait)

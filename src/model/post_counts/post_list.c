@@ -1,10 +1,9 @@
 /*
  * post_list.c
- *		Lists of posts over all partitions, by (creation_date, id), newest or oldest
- *		first.
+ *		Lists of posts over all partitions, ordered by (creation_date, id).
  *
- * Each partition's list is read by its index, and the first in order of their
- * first items is always the next: a page costs its length, and a look into each
+ * Each partition's posts are read in order from its index, and the scans are
+ * merged. Reading a page costs the posts on it and one index descent for each
  * partition. Runs in any process.
  */
 #include "postgres.h"
@@ -20,13 +19,14 @@ struct PostList
 {
 	MergedScan *posts;
 	Snapshot	snapshot;
-	bool		started;		/* is the present one already handed out? */
+	bool		started;		/* was the current post returned to the
+								 * caller? */
 };
 
 /*
- * Begin a list over all partitions of the posts that a query asks for: newest first
- * if it reads backward. Partitions are held still by the lock on the container, but
- * for DETACH PARTITION ... CONCURRENTLY.
+ * Begin a list of the posts that the query asks for, over all partitions. A
+ * query that reads backward lists the newest post first. Locks the container
+ * against changes of its partitions, other than DETACH PARTITION CONCURRENTLY.
  */
 PostList *
 post_list_begin(const ItemQuery *query)
@@ -44,8 +44,8 @@ post_list_begin(const ItemQuery *query)
 }
 
 /*
- * The next post, with its counts; false at the end. Its values hold until
- * the next call.
+ * Return the next post with its counts in *out, or false at the end of the
+ * list. The values in *out hold until the next call.
  */
 bool
 post_list_next(PostList *list, BlogItem *out)
@@ -63,7 +63,7 @@ post_list_next(PostList *list, BlogItem *out)
 	return true;
 }
 
-/* End a list, wherever it has come to. */
+/* End a list. It need not have been read to its end. */
 void
 post_list_end(PostList *list)
 {

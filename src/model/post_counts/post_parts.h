@@ -1,14 +1,17 @@
 /*
  * post_parts.h
- *		Post items, what hangs on them, and the deltas beside them, for the files of
- *		model/post_counts/ alone.
+ *		Queries, locks and deltas of a post, for the files of
+ *		model/post_counts/ only.
  */
 #ifndef BLOGSTORE_POST_PARTS_H
 #define BLOGSTORE_POST_PARTS_H
 
 #include "model/post_counts/post_counts.h"
 
-/* The post of an id, to be looked at without regard to its values. */
+/*
+ * Return a query that finds a post item by its id. Values other than the key
+ * may be missing from the row.
+ */
 static inline ItemQuery
 post_query(const Datum *post_id)
 {
@@ -19,7 +22,10 @@ post_query(const Datum *post_id)
 	};
 }
 
-/* A post's deltas, to be looked at without regard to their values. */
+/*
+ * Return a query that finds all deltas of a post. Values other than the key
+ * may be missing from the rows.
+ */
 static inline ItemQuery
 delta_query(const Datum *post_id)
 {
@@ -29,7 +35,7 @@ delta_query(const Datum *post_id)
 	return query;
 }
 
-/* What the lock of an item that is to be deleted says of its deletion. */
+/* Translate the result of locking an item into the result of its deletion. */
 static inline DeleteResult
 delete_result(ItemResult result)
 {
@@ -38,7 +44,7 @@ delete_result(ItemResult result)
 	return result == ITEM_LOCKED ? DELETE_LOCKED : DELETE_NOT_FOUND;
 }
 
-/* Does a delta only say that its writer is there? */
+/* Return whether a delta counts nothing. post_keep() writes such deltas. */
 static inline bool
 delta_is_empty(const BlogItem *delta)
 {
@@ -46,7 +52,10 @@ delta_is_empty(const BlogItem *delta)
 		item_count(delta, PROP_LIKE_COUNT) == 0;
 }
 
-/* Lock a post item against other writers; *post points into the writer. */
+/*
+ * Lock a post item against other writers. *post holds until the writer is
+ * closed.
+ */
 static inline ItemResult
 post_lock_for_counts(ItemWriter *writer, const pg_uuid_t *post_id,
 					 LockWaitPolicy wait, BlogItem *post)
@@ -57,7 +66,7 @@ post_lock_for_counts(ItemWriter *writer, const pg_uuid_t *post_id,
 							post);
 }
 
-/* Write a post item that is locked, with these added to its counts. */
+/* Update a locked post item, adding to its counts. */
 static inline void
 post_write_counts(ItemWriter *writer, BlogItem *post, PostCounts add)
 {
@@ -66,8 +75,10 @@ post_write_counts(ItemWriter *writer, BlogItem *post, PostCounts add)
 }
 
 /*
- * post_item.c: a post as the transaction's snapshot shows it, and what is done with
- * a post item, comment, like or delta while it is locked
+ * post_item.c: finding and locking a post item, comment, like or delta.
+ *
+ * A PostPartAct is called while the item is locked; its result becomes the
+ * result of post_part_lock().
  */
 typedef ItemResult (*PostPartAct) (ItemWriter *writer, const BlogItem *item,
 								   void *arg);
@@ -80,11 +91,11 @@ extern ItemResult post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode,
 								LockWaitPolicy wait);
 
 /*
- * count_delta.c: writing deltas of a post that is there and stays, because the caller has
- * it locked or it is the transaction's, and taking them away.
+ * count_delta.c: writing deltas and taking them away. The caller holds the
+ * post in a state of at least POST_SHARED_SURE.
  *
- * Two of a post's deltas are added to again and again: its counter, which is all
- * processes', and a process's stripe.
+ * DeltaKind names the two deltas of a post that are updated in place: the
+ * counter, to which all processes add, and the stripe of this process.
  */
 typedef enum DeltaKind
 {
@@ -97,15 +108,15 @@ extern ItemResult delta_add(const pg_uuid_t *post_id, DeltaKind kind,
 extern bool delta_striped(const pg_uuid_t *post_id);
 
 /*
- * A new delta, which always comes to be, and waits for nobody: as this process's
- * stripe, which was not found, or beside it.
+ * The next two insert a new delta, and always succeed. They wait for no other
+ * transaction.
  */
 extern void delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts);
 extern void delta_insert(const pg_uuid_t *post_id, PostCounts counts);
 extern bool delta_counter_pending(const pg_uuid_t *post_id);
 extern bool delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts);
 
-/* Deltas but counters: are there any, and to take them away. */
+/* deltas other than the counter: whether a post has any, and deleting them */
 extern bool delta_any(const pg_uuid_t *post_id);
 extern int64 delta_take(const pg_uuid_t *post_id, int64 limit,
 						PostCounts *counts, bool *left);

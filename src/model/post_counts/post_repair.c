@@ -1,8 +1,9 @@
 /*
  * post_repair.c
- *		Making a post's counts what they should be.
+ *		Correcting the counts of a post, for repair().
  *
- * Runs in backends.
+ * Counts the post's children and compares that with what the post item, the
+ * counter and the other deltas add up to. Runs in backends.
  */
 #include "postgres.h"
 
@@ -16,7 +17,10 @@
 #include "common/int.h"
 #include "utils/snapmgr.h"
 
-/* How many items of a type a post counts, by the active snapshot. */
+/*
+ * Return how many children of a type the active snapshot shows, without hidden
+ * comments.
+ */
 static int64
 count_children(ItemType type, const pg_uuid_t *post_id)
 {
@@ -35,7 +39,10 @@ count_children(ItemType type, const pg_uuid_t *post_id)
 	return n;
 }
 
-/* Are these counts, and those they are added to, what they should be? */
+/*
+ * Return whether the post item, the counter and the other deltas (rest) add up
+ * to the actual counts.
+ */
 static bool
 counts_right(const BlogItem *post, const BlogItem *counter, PostCounts rest,
 			 PostCounts actual)
@@ -55,7 +62,10 @@ counts_right(const BlogItem *post, const BlogItem *counter, PostCounts rest,
 	return true;
 }
 
-/* What a post's deltas say, by the active snapshot. */
+/*
+ * Return the sum of a post's deltas, the counter included, as the active
+ * snapshot shows them.
+ */
 static PostCounts
 count_deltas(const pg_uuid_t *post_id)
 {
@@ -72,9 +82,10 @@ count_deltas(const pg_uuid_t *post_id)
 }
 
 /*
- * Have a post's counter say what it should: it is locked, or not there, or others have
- * it (found). These are not waited for, who may need the post item before they end:
- * a delta says it then.
+ * Set the counter to the given counts, or make it. found is the result of
+ * locking the counter. If another transaction has the counter, insert a delta
+ * with these counts instead of waiting, because that transaction may need the
+ * post item, which is locked here.
  */
 static void
 repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
@@ -96,9 +107,11 @@ repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
 }
 
 /*
- * Make the counts of a post that is locked what is there. By how much one snapshot says
- * that they are wrong stays so: who counts brings the item with it. *base: what the post item is
- * to say, which is nothing.
+ * Correct the counts of a post whose item is locked. The counter or a new
+ * delta takes the whole correction, and *base, the counts that the post item
+ * is to have, becomes zero. The error is computed from one snapshot. It does
+ * not change afterwards, because a transaction that writes a child also counts
+ * it.
  */
 static void
 repair_locked(const BlogItem *post, PostCounts *base)
@@ -140,8 +153,9 @@ repair_locked(const BlogItem *post, PostCounts *base)
 }
 
 /*
- * Make a post's counts what is there, with the post locked. Returns false if there
- * is no such post. In READ COMMITTED.
+ * Correct the counts of a post. Returns false if the post does not exist.
+ * Called under READ COMMITTED only. Locks: the post item, FOR NO KEY UPDATE,
+ * for which it waits; the counter, if that needs no waiting.
  */
 bool
 post_counter_repair(const pg_uuid_t *post_id)
