@@ -1,19 +1,23 @@
 /*
  * post_children.c
- *		Writing a comment or a like, which its post counts, and taking one back.
+ *		Writing a comment or a like, which its post counts, and taking one
+ *		back.
  *
- * A comment or like is a child of its post: it lies in the post's logical partition, and in
- * the same transaction the post counts it. child_insert() does this in four steps:
+ * A comment or like is a child of its post. It is stored in the post's logical
+ * partition, and its post counts it in the same transaction. child_insert()
+ * does this in four steps:
  *
- *		1. Look whether the post exists. Wait for a transaction that is deleting it.
- *		2. Open the leaf, read the author's name, and insert the child speculatively.
- *		   Nothing is locked yet that a deletion of the post needs.
- *		3. Before the insert is completed, lock the post in share mode. If a deletion of
- *		   the post has it locked, give the child up, wait for the lock, and begin again.
- *		4. Have the post count the child, and unlock the post.
+ *	1. Check that the post exists. Wait for a transaction that is deleting it.
+ *	2. Open the leaf, read the author's name, and insert the child
+ *	   speculatively. Nothing is locked yet that a deletion of the post needs.
+ *	3. Before the insert is completed, lock the post in share mode. If a
+ *	   deletion has the post locked, undo the insert, wait for the lock, and
+ *	   begin again.
+ *	4. Have the post count the child, and unlock the post.
  *
- * So neither waits for the other with something in hand that the other needs. The head of
- * post_counts/post_count.c tells what the lock means, and where the count is written.
+ * In this order neither transaction waits for the other while it holds
+ * something that the other needs. The head of post_counts/post_count.c
+ * explains the lock and the count.
  *
  * Runs in backends, as the containers' owner.
  */
@@ -37,14 +41,17 @@ typedef struct ChildInsert
 	ItemType	type;
 	const pg_uuid_t *post_id;
 	const pg_uuid_t *author;	/* see child_insert() */
-	PostLock	lock;			/* of the post */
-	bool		locked_out;		/* has a deletion the post locked? */
-	bool		stamped;		/* is the stamp known? */
-	uint64		stamp;			/* of deletions of users, before the post's author was
-								 * looked up */
+	PostLock	lock;			/* lock of the post */
+	bool		locked_out;		/* does a deletion have the post locked? */
+	bool		stamped;		/* is stamp known? */
+	uint64		stamp;			/* the stamp of deletions of users, read before
+								 * the post's author was */
 } ChildInsert;
 
-/* The query that finds a child; key has room for two, and stays as long as the query. */
+/*
+ * Return a query that finds a child. key has room for two values, and must
+ * live as long as the query.
+ */
 static ItemQuery
 child_query(ItemType type, const pg_uuid_t *post_id, Datum other, Datum *key)
 {
@@ -69,8 +76,8 @@ get_now(const ItemQuery *query, BlogItem *item)
 }
 
 /*
- * Return whether an author (NULL: the caller may see everything) may know that a post
- * exists. A hidden post is known to its own author alone.
+ * Return whether an author may know that a post exists. A hidden post is known
+ * to its own author only. If author is NULL, the caller may see all posts.
  */
 bool
 author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
@@ -96,9 +103,9 @@ require_post(ChildInsert *insert)
 }
 
 /*
- * The post is hidden, so it takes no new children. A command that is repeated still finds
- * the child that it has written before. Errors: 55000 if there is none; 23503 if the author
- * may not know of the post.
+ * Handle a new child of a hidden post. A command that is repeated after the
+ * post was hidden still finds the child that it wrote before. Errors: 55000 if
+ * there is no such child; 23503 if the author may not know of the post.
  */
 static void
 require_repetition(const ChildInsert *insert)
@@ -121,7 +128,10 @@ require_repetition(const ChildInsert *insert)
 				 errhint("Nobody can comment on it or like it before it is shown, by blogstore.publish_post() or hide_post(..., hidden => false).")));
 }
 
-/* Step 3: lock the post, while the insert can still be given up. */
+/*
+ * Step 3: lock the post, while the insert can still be undone. Returns false
+ * if a deletion has the post locked.
+ */
 static bool
 lock_post(void *arg)
 {
@@ -155,8 +165,9 @@ try_insert(ChildInsert *insert)
 }
 
 /*
- * Steps 1 to 3, repeated until no deletion of the post is in the way. Returns false, with
- * nothing written or locked, if the child's key is taken. Errors: 55000 or 23503 on a hidden post.
+ * Do steps 1 to 3, and repeat them until no deletion of the post is in the
+ * way. Returns false, with nothing written or locked, if the child's key is
+ * taken. Errors: 55000 or 23503 if the post is hidden.
  */
 static bool
 insert_and_lock(ChildInsert *insert)
@@ -179,7 +190,9 @@ insert_and_lock(ChildInsert *insert)
 	return inserted;
 }
 
-/* Return whether users may have been deleted since the post's author was looked up. */
+/*
+ * Return whether users may have been deleted since the post's author was read.
+ */
 static bool
 deletions_since(const ChildInsert *insert)
 {
@@ -205,12 +218,13 @@ count_and_unlock(ChildInsert *insert)
 }
 
 /*
- * Write a comment or like, with its author's name, and have its post count it. Returns
- * false, with nothing written, if its key is taken. author: a hidden post of another user's is
- * unknown to this user; NULL: every post is known.
+ * Write a comment or like with its author's name, and have its post count it.
+ * If author is not NULL, hidden posts of other users do not exist for the
+ * caller. Returns false, with nothing written, if the child's key is taken.
  *
- * Errors: 23503 the post or the user does not exist; 40001; 55000 the post is hidden. Locks:
- * the post, in share mode, until it has counted the child.
+ * Errors: 23503 if the post or the user does not exist; 40001; 55000 if the
+ * post is hidden. Locks: the post, in share mode, until it has counted the
+ * child.
  */
 bool
 child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
@@ -223,14 +237,20 @@ child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
 	post_lock_init(&insert.lock, insert.post_id);
 	if (!insert_and_lock(&insert))
 		return false;
-	/* the insert may have waited for a transaction that deletes the post's author */
+	/*
+	 * the insert may have waited for a transaction that deleted the post's
+	 * author
+	 */
 	if (deletions_since(&insert) && post_author_being_deleted(insert.post_id))
 		unknown_item("post", insert.post_id);
 	count_and_unlock(&insert);
 	return true;
 }
 
-/* Return whether a child is shown: neither its author nor its post's is being deleted. */
+/*
+ * Return whether a child is shown: neither its author nor the author of its
+ * post is being deleted.
+ */
 static bool
 child_is_shown(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other)
 {
@@ -248,11 +268,12 @@ child_is_shown(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other)
 }
 
 /*
- * Delete a comment (other: its id) or a like (other: the user who likes), if it is by an
- * author (NULL: any), and have its post no longer count it. Returns whether there was one
- * that is shown.
+ * Delete a comment (other: its id) or a like (other: its user), if it is by
+ * the author (NULL: any), and have its post no longer count it. Returns
+ * whether such a child existed and was shown.
  *
- * Errors: 40001, 55000. Locks: the post, in share mode, for a moment; the child, FOR UPDATE.
+ * Errors: 40001, 55000. Locks: the post, in share mode, for a moment; the
+ * child, FOR UPDATE.
  */
 bool
 child_take_back(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,

@@ -1,6 +1,7 @@
 /*
  * post_children.h
- *		Writing comments and likes, which their post counts, and taking them back.
+ *		Writing comments and likes, which their posts count, and taking them
+ *		back.
  */
 #ifndef BLOGSTORE_POST_CHILDREN_H
 #define BLOGSTORE_POST_CHILDREN_H

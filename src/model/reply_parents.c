@@ -1,12 +1,14 @@
 /*
  * reply_parents.c
- *		The comments that others reply to: are they there, or gone?
+ *		The parents of replies, which are comments that reply to other
+ *		comments.
  *
- * A reply names its parent by its id, and outlives it. Nothing is written on a reply
- * when its parent is deleted: whether that is gone is looked up, by the parent's key,
- * whenever a reply is read, and comments that reply to none are not touched by it.
+ * A reply names its parent by id, and stays when the parent is deleted.
+ * Nothing is written to a reply then. Instead, whoever reads a reply looks its
+ * parent up by key, to show whether it is gone. Comments that are not replies
+ * cost nothing.
  *
- * Runs in backends; reads in parallel workers too.
+ * Commands run in backends; reading runs in parallel workers too.
  */
 #include "postgres.h"
 
@@ -26,28 +28,31 @@ typedef enum ParentState
 {
 	PARENT_SHOWN,
 	PARENT_HIDDEN,
-	PARENT_WITHHELD,			/* hidden, and not for who asks to know */
-	PARENT_GONE					/* or it never was; or its author is being deleted */
+	PARENT_WITHHELD,			/* hidden, and not by the author who asks */
+	PARENT_GONE					/* deleted or never there, or its author is
+								 * being deleted */
 } ParentState;
 
-/* Of so many parents it is remembered whether they are gone. */
+/* How many parents a reader remembers. */
 #define REMEMBERED 16
 
 typedef struct KnownParent
 {
-	pg_uuid_t	key[2];			/* post_id, id */
+	pg_uuid_t	key[2];			/* post_id and id */
 	bool		gone;
 } KnownParent;
 
 struct Parents
 {
-	ItemScan   *scan;			/* by the key of comments; NULL: none is open */
-	uint32		n;				/* parents that were looked up, of which the last */
-	KnownParent known[REMEMBERED];	/* are here */
+	ItemScan   *scan;			/* by the key of comments; NULL: none is
+								 * open */
+	uint32		n;				/* number of parents looked up; the last ones
+								 * are */
+	KnownParent known[REMEMBERED];	/* remembered here */
 };
 
 /* ------------------------------------------------------------------------
- * One
+ * The parent of one reply
  * ------------------------------------------------------------------------ */
 
 static char *
@@ -57,9 +62,9 @@ id_text(const pg_uuid_t *id)
 }
 
 /*
- * Look for a parent by the active snapshot. Only what tells whether it is there is
- * asked of it: it may be an item that lacks values. From an author (NULL: anybody) others'
- * hidden comments are withheld.
+ * Look for a parent with the active snapshot. Values other than its key,
+ * author and state may be missing. Other users' hidden comments are
+ * PARENT_WITHHELD from an author; if author is NULL, they are PARENT_HIDDEN.
  */
 static ParentState
 look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
@@ -82,7 +87,10 @@ look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 	return state;
 }
 
-/* By the transaction's snapshot, so what this transaction has created is there. */
+/*
+ * Look for a parent with the transaction's snapshot, which shows what this
+ * transaction has written.
+ */
 static ParentState
 look(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 	 const pg_uuid_t *author)
@@ -96,8 +104,8 @@ look(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 }
 
 /*
- * Is there a comment of a key by now? Waits for who is about to make one, as the
- * insert of another would.
+ * Return whether a comment exists now, whatever the transaction's snapshot
+ * shows. Waits for a transaction that is inserting it.
  */
 static bool
 is_there_by_now(const pg_uuid_t *post_id, const pg_uuid_t *id)
@@ -147,7 +155,10 @@ parent_unknown(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 			 errhint("Reply to a comment on the same post, or leave parent_id out.")));
 }
 
-/* Are there replies to a comment, by the active snapshot? It need not be there itself. */
+/*
+ * Return whether replies to a comment may exist, by the active snapshot. The
+ * comment itself need not exist.
+ */
 static bool
 has_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
 {
@@ -159,7 +170,8 @@ has_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
 	if (!partition_has_path(CONTAINER_POSTS, ITEM_COMMENT,
 							partition_of(CONTAINER_POSTS, ITEM_COMMENT, post_id),
 							PATH_REPLIES))
-		return true;			/* there may be some */
+		return true;			/* without that index assume that there are
+								 * some */
 	scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
 		.partition_key = post_id, .path = PATH_REPLIES, .key = key, .nkeys = 2,
@@ -171,11 +183,14 @@ has_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
 }
 
 /*
- * Would a comment reply, over others, to itself? Its id can have been that of one that is
- * gone, and that others have replied to. Whoever follows replies from one to the next would
- * never come to an end. Who has written the containers past blogstore may have made a
- * circle that this comment is not in: by a place passed before, which is taken anew after
- * twice as many steps each time, such a one is left.
+ * Return whether a new comment would reply to itself through other comments.
+ * Its id may have belonged to a comment that was deleted and had replies. A
+ * reader that follows replies to their parents would then never end.
+ *
+ * If the owner has written to the tables directly, the parents may already
+ * form a cycle that does not contain this comment. To end in such a cycle too,
+ * the function remembers one comment that it has passed, and replaces it after
+ * 1, 2, 4, 8 steps and so on.
  */
 static bool
 closes_circle(const BlogItem *comment)
@@ -216,16 +231,19 @@ closes_circle(const BlogItem *comment)
 }
 
 /*
- * May a comment be made, by its parent? False: there is one of its id already (anew: it
- * was just made up), whatever has become of the parent since. Errors: 22023 it would
- * reply to itself; 23503 there is no parent on the post; 55000 it is hidden; 40001 it has
- * come since the snapshot that the transaction keeps. To an author (NULL: anybody)
- * others' hidden comments are not there.
+ * Check that a new comment's parent allows a reply. Returns true if the
+ * comment may be written, and false if a comment with its id already exists,
+ * whatever its parent is. anew tells that the id was generated, so that no
+ * such comment can exist. For an author other users' hidden comments do not
+ * exist; NULL: they do.
  *
- * The parent is not locked. The lock would have to be written to its row and to the
- * WAL, for each reply; and all that it could achieve is that who deletes the parent
- * comes after the reply, which then has outlived its parent, as it has if who deletes it
- * comes first and is not seen yet.
+ * Errors: 22023 if the comment would reply to itself; 23503 if there is no
+ * such parent on the post; 55000 if the parent is hidden; 40001 if the parent
+ * was committed after the transaction's snapshot.
+ *
+ * The parent is not locked. A lock would be written to its row and to the WAL
+ * for each reply. All it could do is to delay a deletion of the parent until
+ * after the reply, and a reply may outlive its parent anyway.
  */
 bool
 need_parent(const BlogItem *comment, bool anew, const pg_uuid_t *author)
@@ -253,7 +271,10 @@ need_parent(const BlogItem *comment, bool anew, const pg_uuid_t *author)
 	parent_unknown(post_id, parent_id, state);
 }
 
-/* Have a comment that a command returns say whether its parent is gone. */
+/*
+ * Set the property that tells whether the parent is gone, in a comment that a
+ * command returns.
+ */
 void
 reply_complete(BlogItem *comment)
 {
@@ -265,10 +286,10 @@ reply_complete(BlogItem *comment)
 }
 
 /* ------------------------------------------------------------------------
- * Those of a list
+ * The parents of many replies
  * ------------------------------------------------------------------------ */
 
-/* Is a parent that was not looked up yet gone? */
+/* Look a parent up, and return whether it is gone. */
 static bool
 look_up(Parents *parents, const DeletedUsers *deleted, KnownParent *known)
 {
@@ -285,10 +306,11 @@ look_up(Parents *parents, const DeletedUsers *deleted, KnownParent *known)
 }
 
 /*
- * Is a reply's parent gone? For who reads many, by the active snapshot; deleted: who is
- * being deleted in it. Replies that stand together often have the same parents, so
- * the last ones are remembered. *parents is NULL at first, and the caller's to end, in the
- * memory context that is current at each call.
+ * Return whether a reply's parent is gone, by the active snapshot; deleted
+ * lists the users being deleted in it. For a reader of many replies.
+ * Neighbouring replies often have the same parent, so the last results are
+ * remembered. *parents is NULL before the first call. The caller frees it with
+ * parents_end(). All calls use the same memory context.
  */
 bool
 parents_gone(Parents **parents, const DeletedUsers *deleted,
@@ -312,7 +334,7 @@ parents_gone(Parents **parents, const DeletedUsers *deleted,
 	return known->gone;
 }
 
-/* Close what parents are read from. */
+/* Close the scan, and free what is remembered. */
 void
 parents_end(Parents *parents)
 {

@@ -1,6 +1,6 @@
 /*
  * reply_parents.h
- *		Comments that reply to others, and what has become of those.
+ *		Checking and reading the parents of replies.
  */
 #ifndef BLOGSTORE_REPLY_PARENTS_H
 #define BLOGSTORE_REPLY_PARENTS_H
@@ -10,7 +10,7 @@
 
 #include "utils/uuid.h"
 
-/* The parents of replies that are being read. */
+/* The parents of replies that a reader has looked up. */
 typedef struct Parents Parents;
 
 /* reply_parents.c */

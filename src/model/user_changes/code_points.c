@@ -1,8 +1,9 @@
 /*
  * code_points.c
- *		Unicode's code points.
+ *		Unicode code points: their properties, and case folding.
  *
- * Runs in backends and parallel workers.
+ * The properties come from unicode_table.h. Runs in backends and parallel
+ * workers.
  */
 #include "postgres.h"
 
@@ -33,35 +34,41 @@ is_in(const CodePoints *ranges, int n, pg_wchar c)
 	return false;
 }
 
-/* Return whether a code point is a character of the table's version of Unicode. */
+/*
+ * Return whether a code point is assigned to a character in Unicode
+ * UNICODE_OF_NAMES.
+ */
 bool
 is_assigned(pg_wchar c)
 {
 	return IS_IN(assigned, c);
 }
 
-/* Return whether a code point is one of those that show nothing (Default_Ignorable_Code_Point). */
+/* Return whether a code point is invisible (Default_Ignorable_Code_Point). */
 bool
 is_ignorable(pg_wchar c)
 {
 	return IS_IN(ignorable, c);
 }
 
-/* Return whether a code point is a space, or a control that stands for one (White_Space). */
+/* Return whether a code point is white space (White_Space). */
 bool
 is_white_space(pg_wchar c)
 {
 	return IS_IN(white_space, c);
 }
 
-/* Return whether a code point is a control (Cc, which never changes). */
+/*
+ * Return whether a code point is a control character (category Cc, which never
+ * changes).
+ */
 bool
 is_control(pg_wchar c)
 {
 	return c < 0x20 || (c >= 0x7f && c <= 0x9f);
 }
 
-/* Return whether a code point separates lines or paragraphs (Zl or Zp). */
+/* Return whether a code point is a line or paragraph separator (Zl or Zp). */
 bool
 is_separator(pg_wchar c)
 {
@@ -69,9 +76,9 @@ is_separator(pg_wchar c)
 }
 
 /*
- * Return whether a code point overrides, embeds or isolates a direction of writing, with which
- * one name can be made to look like another. Marks of direction do not: names in Hebrew and
- * Arabic have them.
+ * Return whether a code point overrides, embeds or isolates a writing
+ * direction. Such code points can make one name look like another. Directional
+ * marks are not among them, because names in Hebrew and Arabic use them.
  */
 bool
 is_override(pg_wchar c)
@@ -79,7 +86,10 @@ is_override(pg_wchar c)
 	return IS_IN(bidi_control, c) && c != 0x061c && c != 0x200e && c != 0x200f;
 }
 
-/* Write the code points that one is folded to, at most LONGEST_FOLDING. Returns their number. */
+/*
+ * Write the case folding of a code point to *to, at most LONGEST_FOLDING code
+ * points. Returns their number.
+ */
 int
 fold_case(pg_wchar c, pg_wchar *to)
 {
@@ -109,7 +119,10 @@ fold_case(pg_wchar c, pg_wchar *to)
 	return 1;
 }
 
-/* Return the code points of a text in UTF-8, and a zero behind them. *n becomes their number. */
+/*
+ * Return the code points of a text in UTF-8, followed by a zero. Sets *n to
+ * their number.
+ */
 pg_wchar *
 code_points(const char *utf8, int length, int *n)
 {

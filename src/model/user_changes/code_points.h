@@ -1,17 +1,18 @@
 /*
  * code_points.h
- *		Unicode's code points, for name_key.c and username.c alone.
+ *		Unicode code points, for name_key.c and username.c only.
  *
- * What is known of them is that of unicode_table.h.
+ * Their properties come from unicode_table.h.
  */
 #ifndef BLOGSTORE_CODE_POINTS_H
 #define BLOGSTORE_CODE_POINTS_H
 
 #include "mb/pg_wchar.h"
 
-#define UNICODE_OF_NAMES "14.0"	/* the last Unicode whose characters the table has */
-#define LONGEST_FOLDING 3		/* code points */
-#define BRAILLE_BLANK 0x2800	/* no white space, but looks like it */
+#define UNICODE_OF_NAMES "14.0"	/* the last version of Unicode whose characters
+								 * the table has */
+#define LONGEST_FOLDING 3		/* in code points */
+#define BRAILLE_BLANK 0x2800	/* not White_Space, but looks like it */
 
 extern bool is_assigned(pg_wchar c);
 extern bool is_ignorable(pg_wchar c);

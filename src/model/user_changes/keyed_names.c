@@ -1,9 +1,12 @@
 /*
  * keyed_names.c
- *		The names of users with their keys, as a relation that statements read.
+ *		A relation of usernames and their keys, for SQL statements.
  *
- * For statements that compare the registry with the users, or fill it: SQL knows no
- * function that makes keys. An error frees the relation with the transaction's resources.
+ * Statements that compare the registry of usernames with the users, or fill
+ * it, need the keys of names, and no SQL function computes them. This file
+ * computes the keys of a query's rows and registers the result with SPI as an
+ * ephemeral named relation. After an error the relation is freed with the
+ * transaction's memory.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -16,7 +19,9 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* The columns of the relation; the plan reads the first ones. */
+/*
+ * The columns of the relation. The query returns the columns before NAME_KEY.
+ */
 enum
 {
 	NAME_USER_ID,
@@ -31,7 +36,7 @@ typedef struct NameReceiver
 	DestReceiver pub;
 	Tuplestorestate *rows;
 	TupleDesc	desc;
-	MemoryContext context;		/* of one row */
+	MemoryContext context;		/* reset after each row */
 } NameReceiver;
 
 static void
@@ -92,8 +97,8 @@ name_columns(void)
 }
 
 /*
- * Begin a relation of names, in the current memory context. Returns the receiver of a query's
- * rows, which are user_id, username and creation_date.
+ * Return a receiver for the rows of a query whose columns are user_id,
+ * username and creation_date. It is allocated in the current memory context.
  */
 DestReceiver *
 keyed_names_begin(void)
@@ -114,9 +119,9 @@ keyed_names_begin(void)
 }
 
 /*
- * Have the statements of this connection to SPI see what a receiver has got, as the relation
- * KEYED_NAMES. It has those columns and name_key, which is NULL where there is no name, or one
- * that is too long for the registry.
+ * Show the received rows to statements of this SPI connection, as the relation
+ * KEYED_NAMES. Its columns are those of the query and name_key. name_key is
+ * null if there is no name, or if the key is too long for the registry.
  */
 void
 keyed_names_show(DestReceiver *names)
@@ -133,7 +138,9 @@ keyed_names_show(DestReceiver *names)
 		elog(ERROR, "could not register the relation of names");
 }
 
-/* Take the relation away that keyed_names_show() shows, and free it. */
+/*
+ * Unregister the relation that keyed_names_show() has registered, and free it.
+ */
 void
 keyed_names_end(DestReceiver *names)
 {

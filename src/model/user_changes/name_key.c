@@ -1,25 +1,29 @@
 /*
  * name_key.c
- *		The key by which names are compared.
+ *		The key by which usernames are compared.
  *
- * It is Unicode's toNFKC_Casefold, by which identifiers are compared: canonical
- * decomposition, then case folding, removal of default-ignorable code points, and NFKC, until
- * nothing changes. Then each run of white space becomes one blank, and none is left at the
- * ends. Folding and removal go by unicode_table.h. NFKC is the server's function, which treats
- * the code points of that table alike in all versions. So the key depends neither on the
- * locale nor on ICU.
+ * Two names are the same if their keys are equal. The key is Unicode's
+ * toNFKC_Casefold, which is made for comparing identifiers: canonical
+ * decomposition, then case folding, removal of default-ignorable code points,
+ * and NFKC, repeated until nothing changes. Then each run of white space
+ * becomes one blank, and white space at both ends is removed. Case folding and
+ * the removal use unicode_table.h. NFKC is the server's function, which treats
+ * the code points of that table alike in all supported versions. The key
+ * therefore depends neither on the locale nor on ICU.
  *
- * The decomposition comes first because it puts marks into their canonical order. Case folding
- * makes a letter of the mark U+0345, over which other marks could no longer be moved.
+ * The decomposition comes first because it puts combining marks into canonical
+ * order. Case folding turns the mark U+0345 into a letter, and normalization
+ * does not move marks past a letter.
  *
- * Texts of other encodings are converted to UTF-8 for the key, and the key is converted back.
- * Of a text that cannot be converted, such as one in SQL_ASCII that is not ASCII, ASCII alone
- * is folded.
+ * In a database of another encoding the name is converted to UTF-8, and the
+ * key is converted back. If the name cannot be converted, for example a name
+ * in SQL_ASCII that is not ASCII, only its ASCII letters are folded.
  *
- * Bounds: no code point has a longer key than U+FDFA, 18 code points in 33 bytes. So the
- * key of a username, which has at most 64 characters, has at most 2,112 bytes, and an index
- * entry can hold it (2,704 bytes). In no other encoding has a character a longer one. Only
- * texts of at most MAX_FOLDED_BYTES are folded. The longest array on the way has 24 bytes for
+ * The code point with the longest key is U+FDFA, with 18 code points in 33
+ * bytes. A username has at most 64 characters, so its key has at most 2,112
+ * bytes and fits into an index entry (2,704 bytes). No other encoding has a
+ * character with a longer key. Only texts of at most MAX_FOLDED_BYTES have a
+ * key, which bounds the memory used here: the longest array has 24 bytes for
  * each byte of the text.
  *
  * Runs in backends and parallel workers.
@@ -35,7 +39,10 @@
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 
-/* Where ascii_key() keeps bytes that are not ASCII: no code point is there. */
+/*
+ * ascii_key() maps bytes that are not ASCII to numbers from here on, beyond
+ * the last code point.
+ */
 #define BYTES_AT 0x110000
 
 /* The longest key of a username, in bytes. */
@@ -51,7 +58,7 @@ length_of(const pg_wchar *text)
 	return n;
 }
 
-/* Fold case, and remove what is ignorable. */
+/* Fold case, and remove ignorable code points. */
 static pg_wchar *
 fold(const pg_wchar *text)
 {
@@ -84,8 +91,9 @@ nfkc_casefold(const pg_wchar *text)
 }
 
 /*
- * Make one blank of each run of white space, and leave none at the ends. A text that has
- * nothing else, or besides only U+2800, becomes empty. Returns the length.
+ * Replace each run of white space by one blank, and remove white space at both
+ * ends. A text that consists of white space and U+2800 only becomes empty.
+ * Returns the new length.
  */
 static int
 squeeze(pg_wchar *text)
@@ -111,7 +119,7 @@ squeeze(pg_wchar *text)
 	return to - text;
 }
 
-/* The key of a text of which ASCII alone is folded. */
+/* Return the key of a text in which only ASCII letters are folded. */
 static Datum
 ascii_key(const char *text, int length)
 {
@@ -128,7 +136,10 @@ ascii_key(const char *text, int length)
 	return PointerGetDatum(cstring_to_text_with_len(key, length));
 }
 
-/* Return whether a text, which is not detoasted for that, is short enough to have a key. */
+/*
+ * Return whether a text is short enough to have a key. Does not detoast the
+ * text.
+ */
 bool
 has_name_key(Datum text)
 {
@@ -136,9 +147,10 @@ has_name_key(Datum text)
 }
 
 /*
- * Make the key of a name, or of another text that is compared as names are. The text is one
- * that has_name_key(). Returns a text in the database's encoding, to be compared byte by byte.
- * The key of a key is that key. The memory that it takes is left in the current memory context.
+ * Return the key of a name, or of another text that is compared as names are.
+ * The caller has checked has_name_key(). The key is a text in the database's
+ * encoding, to be compared byte by byte. The key of a key is the same key.
+ * Working memory stays allocated in the current memory context.
  */
 Datum
 name_key(Datum text)
@@ -159,7 +171,10 @@ name_key(Datum text)
 	return PointerGetDatum(cstring_to_text(text_from_utf8(converted, length)));
 }
 
-/* Return whether a key is no longer than that of a username, so that an index entry holds it. */
+/*
+ * Return whether a key fits into an index entry, being no longer than the
+ * longest key of a username.
+ */
 bool
 name_key_fits(Datum key)
 {

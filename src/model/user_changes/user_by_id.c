@@ -1,6 +1,6 @@
 /*
  * user_by_id.c
- *		A user's item, by id.
+ *		Reading a user's item by id.
  *
  * Runs in any process.
  */
@@ -13,7 +13,10 @@
 #include "access/xact.h"
 #include "utils/snapmgr.h"
 
-/* Is a user there, by the active snapshot? */
+/*
+ * Read a user as the active snapshot shows it. Returns false if the user does
+ * not exist.
+ */
 bool
 user_find(const pg_uuid_t *user_id, BlogItem *user)
 {
@@ -25,7 +28,11 @@ user_find(const pg_uuid_t *user_id, BlogItem *user)
 	}, user);
 }
 
-/* The same by what is committed now; where workers run in parallel, by the snapshot that they have. */
+/*
+ * Read the newest committed version of a user. In parallel mode, where a new
+ * snapshot cannot be taken, read the version that the active snapshot shows.
+ * Returns false if the user does not exist.
+ */
 bool
 user_find_now(const pg_uuid_t *user_id, BlogItem *user)
 {
@@ -40,10 +47,11 @@ user_find_now(const pg_uuid_t *user_id, BlogItem *user)
 }
 
 /*
- * Raise an error (40001) if a user was created anew, with the id of one whom the
- * transaction's snapshot shows as being deleted. The user was read as of now, and
- * is there; the older snapshot would hide all that this transaction writes for the
- * user. Only under REPEATABLE READ and SERIALIZABLE is it older.
+ * Check that a user who was read with a new snapshot is not a successor of a
+ * deleted user with the same id. Under REPEATABLE READ and SERIALIZABLE the
+ * transaction's snapshot may show the old user as being deleted, and would
+ * hide all that this transaction writes for the new user. Errors: 40001 in
+ * that case.
  */
 void
 check_not_anew(const BlogItem *user)
@@ -56,12 +64,13 @@ check_not_anew(const BlogItem *user)
 }
 
 /*
- * The user as of now: the newest committed version even in a transaction that
- * keeps its first snapshot. A name is then stale only where the user was
- * renamed after this read, and the job of the rename waits for transactions
- * that hold a lock on the leaf they write to: open it before this call.
+ * Read the newest committed version of a user, under every isolation level.
+ * The caller must have opened the leaf that it is about to write, which takes
+ * a lock on it. If the user is renamed after this read, the rename's job waits
+ * for transactions that hold such a lock, and corrects the name that the
+ * caller has written.
  *
- * Errors: 23503; 40001 if the user was made anew since.
+ * Errors: 23503 if the user does not exist; 40001 as check_not_anew().
  */
 void
 need_user(const pg_uuid_t *user_id, BlogItem *user)

@@ -1,18 +1,22 @@
 /*
  * user_deletion.c
- *		The protocol of a user's deletion: from delete_user() to the last item, and
- *		what becomes of it when a user with this id is created anew.
+ *		Deleting a user's items, and creating a user again while they are being
+ *		deleted.
  *
- * delete_user() deletes a first part of the user's items, queues a job and deletes
- * the user (deletion_begin()). From its commit on, as long as the job is there,
- * all of the user's items are hidden (users_being_deleted.c). A transaction that was under
- * way may have read the user before, and commit an item later. The worker does the job by a
- * sweep over the user's items; user_items_sweep.c has the phases. It keeps the job until the
- * views show that the items are gone.
+ * delete_user() deletes some of the user's items, queues a job, and deletes
+ * the user (deletion_begin()). From its commit on, and as long as the job
+ * exists, all items of the user are hidden (users_being_deleted.c). A
+ * concurrent transaction may have read the user before, and commit an item
+ * later. The worker therefore sweeps the user's items until none is left;
+ * user_items_sweep.c describes the phases. It keeps the job until the views no
+ * longer show the items.
  *
- * If a user is created with this id meanwhile, deletion_revive() makes the job a rename.
+ * If a user with the same id is created before the job is done,
+ * deletion_revive() deletes the remaining items and turns the job into a
+ * rename.
  *
- * deletion_begin() and deletion_revive() run in backends, all else in the worker.
+ * deletion_begin(), deletion_revive() and deletion_of_leftovers() run in
+ * backends, the rest in the worker.
  */
 #include "postgres.h"
 
@@ -24,18 +28,23 @@
 #include "access/xlog.h"
 #include "utils/snapmgr.h"
 
-/* How many items delete_user() deletes itself; how many a step does. */
+/*
+ * How many items delete_user() deletes itself, and how many one step of the
+ * job.
+ */
 #define DELETED_AT_ONCE 200
 #define DELETION_CHUNK 200
 
 /*
- * A user is about to be deleted, whom the caller has locked: delete the user's
- * items, or queue that. Errors: 55000.
+ * Begin the deletion of a user whom the caller has locked: delete a first part
+ * of the user's items, and queue a job for the rest. Errors: 55000.
  */
 void
 deletion_begin(const pg_uuid_t *user_id)
 {
-	/* locking what has changed since would fail (40001) */
+	/*
+	 * locking an item that has changed since the snapshot would fail (40001)
+	 */
 	if (!IsolationUsesXactSnapshot())
 		delete_user_items(user_id, DELETED_AT_ONCE);
 	job_queue(JOB_DELETION, user_id);
@@ -43,9 +52,11 @@ deletion_begin(const pg_uuid_t *user_id)
 }
 
 /*
- * A user is made anew of whom there may be items: delete them, copies too, since
- * they would not be hidden any more. The lock keeps the worker from writing them again
- * by an older snapshot. As deletion_revive().
+ * Delete all items that an earlier user with this id has left, and their
+ * copies in the views, because a new user with the id is being created and the
+ * items would no longer be hidden. Takes the lock on the views, which keeps
+ * the worker from writing copies again with an older snapshot. Errors and
+ * conditions: as deletion_revive().
  */
 void
 deletion_of_leftovers(const pg_uuid_t *user_id)
@@ -56,12 +67,14 @@ deletion_of_leftovers(const pg_uuid_t *user_id)
 }
 
 /*
- * A user is made anew while being deleted: delete what is left now, and have the job
- * go on as one that gives late items of the old user the new name.
+ * If a user with this id is being deleted, delete the remaining items now, and
+ * turn the job into a rename, which gives items that are committed later the
+ * new user's name.
  *
- * The caller acts as the containers' owner, and has written the user, so that
- * no other deletion can begin. Errors: 40001 if the transaction keeps a snapshot
- * that does not show the job as it is.
+ * The caller acts as the containers' owner, and has inserted the new user, so
+ * that no other deletion can begin. Errors: 40001 under REPEATABLE READ and
+ * SERIALIZABLE if the job has changed since the snapshot. Locks: the job's
+ * row, the remaining items, and the views.
  */
 void
 deletion_revive(const pg_uuid_t *user_id)
@@ -74,7 +87,8 @@ deletion_revive(const pg_uuid_t *user_id)
 				 errmsg("could not serialize access due to concurrent deletion of a user"),
 				 errhint("Retry the transaction.")));
 	if (!there)
-		return;					/* deleted meanwhile, or made anew by another */
+		return;					/* the job is done, or another transaction has
+								 * turned it into a rename */
 	deletion_of_leftovers(user_id);
 	job_make_rename(user_id);
 	CommandCounterIncrement();
@@ -88,7 +102,7 @@ delete_leaf(const SweepWork *work, ItemType type, int partition,
 	return delete_items(work->user_id, type, partition, walk);
 }
 
-/* Delete a chunk; false once this pass is through. */
+/* Delete a chunk of items. Returns false once the pass is complete. */
 static bool
 deletion_chunk(Job *job, Sweep *sweep)
 {
@@ -100,26 +114,29 @@ deletion_chunk(Job *job, Sweep *sweep)
 }
 
 /*
- * Do the views, which show all that was committed before a place, show that the
- * items are gone? As long as the job is there its user's copies are hidden,
- * whatever the views say.
+ * Return whether the views no longer show the items. The views show all that
+ * was committed before the WAL position shown. Until the job is finished,
+ * readers hide the user's copies in the views anyway.
  */
 static bool
 is_shown(Sweep *sweep, XLogRecPtr shown)
 {
 	if (sweep->committed == InvalidXLogRecPtr)
 	{
-		/* the last one was of the chunk that found nothing left */
+		/* the last commit was that of the chunk that found no items left */
 		sweep->committed = XactLastCommitEnd;
-		/* the worker does not wait for its commits, but reads only flushed WAL */
+		/*
+		 * this process commits asynchronously, but the views follow only
+		 * flushed WAL
+		 */
 		XLogFlush(sweep->committed);
 	}
 	return shown >= sweep->committed;
 }
 
 /*
- * Is there anything to do for a deletion now, or has something to happen first?
- * shown: what was committed before here is in the views.
+ * Return whether deletion_step() has anything to do now. The views show all
+ * that was committed before the WAL position shown.
  */
 bool
 deletion_ready(const Job *job, XLogRecPtr shown)
@@ -132,9 +149,9 @@ deletion_ready(const Job *job, XLogRecPtr shown)
 }
 
 /*
- * Do one step of a deletion, which this transaction has locked, and which was
- * ready. Returns false if there is nothing to do before some other transaction
- * has ended.
+ * Do one step of a deletion. This transaction has locked the job, and
+ * deletion_ready() was true. Returns false if other transactions have to end
+ * first.
  */
 bool
 deletion_step(Job *job)

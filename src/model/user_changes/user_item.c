@@ -1,8 +1,9 @@
 /*
  * user_item.c
- *		Writing a user's item: insert, edit, rename, delete.
+ *		Writing a user's item: insert, edit, rename and delete, for requests.
  *
- * On a cluster each node has all users, and the cluster writes a user on all of them.
+ * On a cluster each node has all users, and the cluster code writes a user on
+ * all nodes.
  *
  * Runs in backends. The caller acts as the containers' owner.
  */
@@ -17,15 +18,15 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return whether a user with this id is being deleted, as of now or in the snapshot that the
- * transaction keeps.
+ * Return whether a user with this id is being deleted, now or in the
+ * transaction's snapshot.
  */
 static bool
 is_being_deleted(const pg_uuid_t *user_id)
 {
 	bool		deleted;
 
-	/* a transaction that was waited for may have queued the deletion just now */
+	/* a transaction that was just waited for may have queued the deletion */
 	AcceptInvalidationMessages();
 	PushActiveSnapshot(GetLatestSnapshot());
 	deleted = deleted_has(deleted_users(GetActiveSnapshot()), user_id);
@@ -40,15 +41,18 @@ is_being_deleted(const pg_uuid_t *user_id)
 }
 
 /*
- * Insert a user, whose name has been claimed; false if there is one with this id. own_id: the
- * caller brought the id, which an earlier user may have had.
+ * Insert a user, whose name the caller has claimed. own_id tells that the id
+ * was given by the client, so that an earlier user may have had it. Returns
+ * false if a user with this id exists.
  *
- * Once the item is inserted, no other transaction can create or delete a user with this id. So
- * what is left of an earlier user is looked for then, not before, since the name and the id may
- * have been waited for; and before triggers fire, which may write items of the new user.
+ * Once the item is inserted, no other transaction can create or delete a user
+ * with this id. Only then the function looks for items of an earlier user with
+ * the id, because the insert may have waited. It does so before AFTER triggers
+ * fire, because these may write items of the new user.
  *
- * Errors: 40001, 55000, and those of triggers. Locks: RowExclusiveLock on the leaf of users; if
- * the id is being deleted, that job, and what is left of the user's items.
+ * Errors: 40001, 55000, and those of triggers. Locks: RowExclusiveLock on the
+ * leaf of users; if a user with this id is being deleted, also that job and
+ * the remaining items.
  */
 bool
 user_insert(const BlogItem *user, bool own_id)
@@ -71,9 +75,9 @@ user_insert(const BlogItem *user, bool own_id)
 }
 
 /*
- * Lock a user to change it, and read it into writer->user; false, with nothing to close, if there
- * is none. Errors: 40001, 55000. Locks: the user item, FOR UPDATE to delete it, otherwise FOR NO
- * KEY UPDATE.
+ * Lock a user to change it, and read it into writer->user. Returns false, with
+ * nothing to close, if the user does not exist. Errors: 40001, 55000. Locks:
+ * the user item, FOR UPDATE for a deletion, otherwise FOR NO KEY UPDATE.
  */
 bool
 user_writer_lock(UserWriter *writer, const pg_uuid_t *user_id, UserChange change)
@@ -98,8 +102,8 @@ user_writer_lock(UserWriter *writer, const pg_uuid_t *user_id, UserChange change
 }
 
 /*
- * Write a locked user's name and properties, if they are others than before. Another name has
- * been claimed; the user's items get it by a job. Errors: 55000.
+ * Write a locked user's name and properties, if they have changed. The caller
+ * has claimed a new name; a job gives it to the user's items. Errors: 55000.
  */
 void
 user_writer_update(UserWriter *writer, const BlogItem *user)
@@ -113,7 +117,10 @@ user_writer_update(UserWriter *writer, const BlogItem *user)
 		writer->cluster->update_user(user);
 		return;
 	}
-	/* the change feed then knows that the name which follows has a job (output_plugin.c) */
+	/*
+	 * the job's row precedes the name in the WAL, so output_plugin.c knows of
+	 * the job
+	 */
 	if (renamed)
 		job_queue(JOB_RENAME, item_uuid(user, PROP_ID));
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -122,8 +129,8 @@ user_writer_update(UserWriter *writer, const BlogItem *user)
 }
 
 /*
- * Delete a locked user, and give the name back. From the commit on all of the user's items are
- * hidden (user_deletion.c). Errors: 40001, 55000.
+ * Delete a locked user, and release the name. From the commit on all items of
+ * the user are hidden (user_deletion.c). Errors: 40001, 55000.
  */
 void
 user_writer_delete(UserWriter *writer)
@@ -143,7 +150,10 @@ user_writer_delete(UserWriter *writer)
 	PopActiveSnapshot();
 }
 
-/* End what user_writer_lock() began, after which writer->user must not be used. */
+/*
+ * Close a writer that user_writer_lock() has opened. writer->user must not be
+ * used afterwards.
+ */
 void
 user_writer_close(UserWriter *writer)
 {

@@ -1,41 +1,45 @@
 /*
  * user_items_sweep.c
- *		Going over a user's items after a rename or a deletion, until none is left
- *		that was written beside it.
+ *		Sweeping a user's items for a rename or a deletion, until no item is
+ *		left that a concurrent transaction has written.
  *
- * A transaction that was under way when the user was renamed (deleted) may
- * have read the old name (the user), and commits an item with it later. Such
- * a transaction holds a lock on the leaf that it writes to, taken before it
- * read the user (need_user()). So the worker notes which transactions hold such locks, sweeps,
- * waits for those noted to end, and sweeps again.
+ * A transaction that was in progress when the user was renamed may have read
+ * the old name, and commit an item with it later. Likewise, one that was in
+ * progress when the user was deleted may commit a further item. Such a
+ * transaction holds a lock on the leaf that it writes to, taken before it read
+ * the user (need_user()). The worker therefore notes which transactions hold
+ * such locks, sweeps the items, waits for the noted transactions to end, and
+ * sweeps again.
  *
- * The worker does the job in steps, each a transaction that holds a lock on the job's row:
+ * The worker does the job in steps. Each step is a transaction that holds a
+ * lock on the job's row.
  *
- *	phase	 what is done in it		what it waits for		what follows
- *	-------	 ---------------------	----------------------	-------------------------
- *	QUEUED	 nothing yet			its turn				FIRST
- *	FIRST	 items are changed,		nothing: locked items	WAIT, if others write or
- *			 leaf by leaf			are skipped				had items locked; else the
- *															end, or VIEWS
- *	WAIT	 nothing				the transactions noted,	RECHECK
- *									and a pause for what
- *									was locked
- *	RECHECK	 the same as in FIRST,	locks on items, at		as after FIRST
- *			 from the first leaf	last
- *	VIEWS	 of a deletion nothing,	of a deletion the		the end
- *			 of an arrival copies	views, until they show
- *									that the items are gone
+ *	phase	 what the worker does	what it waits for		next phase
+ *	-------	 ---------------------	----------------------	-------------------
+ *	QUEUED	 nothing				the job's turn			FIRST
+ *	FIRST	 changes items, leaf	nothing; it skips		WAIT if others
+ *			 by leaf				locked items			write or have
+ *															locked items, else
+ *															VIEWS or the end
+ *	WAIT	 nothing				the noted transactions,	RECHECK
+ *									and a pause if items
+ *									were locked
+ *	RECHECK	 as FIRST, from the		locks on items, once	as FIRST
+ *			 first leaf on			the pause is long
+ *	VIEWS	 nothing for a			for a deletion, until	the end
+ *			 deletion; for an		the views no longer
+ *			 arrival, copies		show the items
  *	PARKED	 nothing				a pause, after a step	FIRST
- *									has failed (job_steps.c)
+ *									failed (job_steps.c)
  *
- * A crash leaves the row as the last step saved it. The new worker does not know
- * which transactions the old one waited for, nor what it had skipped: sweep_resume() has the
- * job go on with its first pass where that was, or else wait again, for the transactions that
- * write by then, which are never too few. An error rolls the step back, and it is tried again.
+ * After a crash the job's row is as the last step has saved it. The new worker
+ * does not know which transactions the old one waited for, nor what it
+ * skipped. sweep_resume() continues the first pass where it was, and otherwise
+ * waits again, for all transactions that are writing by then. These include
+ * all that the old worker waited for and that are still in progress. An error
+ * rolls the step back, and the worker tries again.
  *
- * Where no worker can run the job waits until one can.
- *
- * Runs in the worker.
+ * Where no worker can run, the job waits until one can. Runs in the worker.
  */
 #include "postgres.h"
 
@@ -53,19 +57,22 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* How long to leave locked items alone: twice as long each time, in ms. */
+/*
+ * How long to pause after a pass that skipped locked items, in ms. The pause
+ * doubles each time.
+ */
 #define FIRST_PAUSE 50
 #define LAST_PAUSE 5000
 
 /*
- * After so long a pause, wait for a lock, one item at a time: a post that many
- * like all the time is never found free.
+ * After a pause of this length, wait for the lock of each item, one item in a
+ * step. A post that many users like all the time is never found unlocked.
  */
 #define PATIENT_PAUSE 400
 
-static List *sweeps = NIL;		/* of Sweep, in TopMemoryContext */
+static List *sweeps = NIL;		/* list of Sweep, in TopMemoryContext */
 
-/* What is known of a job's sweep; NULL: nothing, in this process. */
+/* Return this process's state of a job's sweep, or NULL if there is none. */
 Sweep *
 sweep_find(const Job *job)
 {
@@ -81,7 +88,7 @@ sweep_find(const Job *job)
 	return NULL;
 }
 
-/* A job's sweep is over. */
+/* Free the state of a job's sweep. */
 void
 sweep_end(Sweep *sweep)
 {
@@ -92,12 +99,12 @@ sweep_end(Sweep *sweep)
 }
 
 /* ------------------------------------------------------------------------
- * Who else writes
+ * Concurrent writers
  * ------------------------------------------------------------------------ */
 
 /*
- * Does a process hold its lock to vacuum, or to build an index without one? It
- * writes no items then.
+ * Return whether a process holds its lock to vacuum the leaf or to build an
+ * index concurrently. Such a process writes no items.
  */
 static bool
 only_maintains(VirtualTransactionId holder)
@@ -125,7 +132,7 @@ add_writer(Sweep *sweep, VirtualTransactionId writer)
 	sweep->writers[sweep->n++] = writer;
 }
 
-/* Note every transaction that writes to a leaf. */
+/* Note all transactions that hold a writer's lock on a leaf. */
 static void
 note_writers_of(Sweep *sweep, Container container, ItemType type, int partition)
 {
@@ -138,7 +145,7 @@ note_writers_of(Sweep *sweep, Container container, ItemType type, int partition)
 	MemoryContextSwitchTo(old);
 }
 
-/* Has everyone noted ended? */
+/* Return whether all noted transactions have ended. */
 static bool
 writers_ended(Sweep *sweep)
 {
@@ -152,9 +159,9 @@ writers_ended(Sweep *sweep)
 }
 
 /*
- * Begin a job's sweep, or begin it anew: note every transaction that writes to the
- * posts container. The note counts once it is whole: an error on the way leaves
- * none.
+ * Begin a sweep, or begin it anew: note all transactions that write to the
+ * posts container. The state is entered in the list only when it is complete,
+ * so an error leaves none.
  */
 static Sweep *
 sweep_begin(const Job *job)
@@ -170,7 +177,7 @@ sweep_begin(const Job *job)
 		for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
 			 p = partition_after(CONTAINER_POSTS, type, p))
 			note_writers_of(sweep, CONTAINER_POSTS, type, p);
-	/* an item's author may be there as soon as they have ended */
+	/* their commit may bring the author of an item that has no author yet */
 	if (job->kind == JOB_ARRIVAL)
 		note_writers_of(sweep, CONTAINER_USERS, ITEM_USER,
 						partition_first(CONTAINER_USERS, ITEM_USER));
@@ -181,7 +188,7 @@ sweep_begin(const Job *job)
 	return sweep;
 }
 
-/* Are there any who were noted, and have not been seen to end? */
+/* Return whether some noted transactions have not been seen to end. */
 bool
 sweep_has_writers(const Sweep *sweep)
 {
@@ -193,15 +200,16 @@ sweep_has_writers(const Sweep *sweep)
  * ------------------------------------------------------------------------ */
 
 /*
- * Leaves of posts are swept type by type. The job's row has one number for how far
- * a sweep has come: the partition, and above it the type.
+ * A pass sweeps the leaves of posts type by type. The job's row has one
+ * integer for the current leaf: the partition in the low bits, and the type
+ * above them.
  */
 #define LEAF_TYPE_SHIFT 29
 #define LEAF_PARTITION_MASK ((1 << LEAF_TYPE_SHIFT) - 1)
 
 /*
- * The leaf that a sweep has come to, the next one if there is none of its number;
- * false: it has been through all.
+ * Find the leaf at which the pass continues, or the next one if the leaf is
+ * gone. Returns false at the end of the pass.
  */
 static bool
 sweep_leaf(Job *job, const SweepWork *work, ItemType *type, int *partition)
@@ -228,8 +236,8 @@ sweep_leaf(Job *job, const SweepWork *work, ItemType *type, int *partition)
 }
 
 /*
- * Sweep a chunk by the active snapshot, which is newer than the look at who else
- * writes. Returns false once all leaves have been swept.
+ * Sweep a chunk of items with the active snapshot, which was taken after the
+ * writers were noted. Returns false once all leaves have been swept.
  */
 bool
 sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
@@ -263,7 +271,10 @@ sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
  * Between two passes
  * ------------------------------------------------------------------------ */
 
-/* The next pass waits for those noted, and a while for what was locked. */
+/*
+ * Set the time at which the next pass may begin: after a pause if locked items
+ * were skipped.
+ */
 static void
 sweep_put_off(Sweep *sweep)
 {
@@ -277,7 +288,10 @@ sweep_put_off(Sweep *sweep)
 	sweep->skipped = false;
 }
 
-/* May the next pass begin? */
+/*
+ * Return whether the next pass may begin: the pause is over, and all noted
+ * transactions have ended.
+ */
 static bool
 sweep_may_recheck(Sweep *sweep)
 {
@@ -286,17 +300,22 @@ sweep_may_recheck(Sweep *sweep)
 }
 
 /* ------------------------------------------------------------------------
- * From phase to phase
+ * The phases
  * ------------------------------------------------------------------------ */
 
-/* Has a job's sweep begun? A job that was parked begins anew. */
+/*
+ * Return whether a job's sweep has begun. A job that was parked begins again.
+ */
 bool
 sweep_has_begun(const Job *job)
 {
 	return job->phase != SWEEP_QUEUED && job->phase != SWEEP_PARKED;
 }
 
-/* FIRST -> FIRST, others -> WAIT: the worker is a new one. */
+/*
+ * Continue the job of an earlier worker process: in the first pass, or else in
+ * phase WAIT.
+ */
 static Sweep *
 sweep_resume(Job *job)
 {
@@ -308,7 +327,7 @@ sweep_resume(Job *job)
 	return sweep;
 }
 
-/* Is there anything to do for a job now, or has something to happen first? */
+/* Return whether sweep_step() has anything to do now. */
 bool
 sweep_ready(const Job *job)
 {
@@ -317,7 +336,11 @@ sweep_ready(const Job *job)
 	return sweep == NULL || job->phase != SWEEP_WAIT || sweep_may_recheck(sweep);
 }
 
-/* Do one step of a job, which this transaction has locked, but for what follows its sweep. */
+/*
+ * Do one step of a job that this transaction has locked, in the phases up to
+ * RECHECK. Returns SWEEP_IS_OVER when no items are left; the caller then does
+ * what follows, and ends the sweep.
+ */
 SweepOutcome
 sweep_step(Job *job, SweepChunk chunk)
 {
@@ -353,8 +376,9 @@ sweep_step(Job *job, SweepChunk chunk)
 }
 
 /*
- * A chunk of a job was rolled back: what it had skipped is not known any more, and
- * if it had waited for a lock, that was in vain.
+ * Note that a step of a job was rolled back. The record of skipped items may
+ * be lost, and if the step waited for a lock, the next one shall not wait
+ * again.
  */
 void
 sweep_failed(const Job *job)

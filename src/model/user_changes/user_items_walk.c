@@ -1,12 +1,14 @@
 /*
  * user_items_walk.c
- *		Going through a leaf of posts in bounded steps, and changing items.
+ *		Walking through the items in a leaf of posts in bounded steps, to
+ *		relabel or delete them.
  *
- * A step ends after so many items changed, or so many more looked at, and
- * notes the place from which the next one goes on. Items that others have
- * locked can be left alone, to be come back to.
+ * A step ends after a number of changed items, or after looking at
+ * LOOKS_PER_CHANGE times as many. It notes the place at which the next step
+ * continues. Items that other transactions have locked can be skipped; the
+ * caller then walks through the leaf again.
  *
- * Runs in the worker, and in backends where all is done in one step.
+ * Runs in the worker, and in backends if all is done in one step.
  */
 #include "postgres.h"
 
@@ -21,10 +23,13 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* A step looks at so many items for each that it may change. */
+/* How many items a step looks at for each item that it may change. */
 #define LOOKS_PER_CHANGE 20
 
-/* What became of an item; VISIT_AGAIN: come back to it in the next step. */
+/*
+ * What a visit did to an item. After VISIT_AGAIN the next step begins with the
+ * same item.
+ */
 typedef enum VisitOutcome
 {
 	VISIT_UNCHANGED,
@@ -39,14 +44,15 @@ typedef struct Visitor
 						   BlogItem *item, ItemWalk *walk);
 	ItemType	type;
 	int			partition;
-	Datum		username;		/* to relabel with; 0: each author's own */
-	MemoryContext context;		/* of the step */
-	ItemWriter *writer;			/* opened when first needed */
+	Datum		username;		/* the name to write; 0: the name of each
+								 * item's author */
+	MemoryContext context;		/* lives as long as the step */
+	ItemWriter *writer;			/* opened when it is first needed */
 } Visitor;
 
 /*
- * Visit a user's items in a leaf (NULL: all items), from the walk's place on.
- * Returns whether the leaf is done.
+ * Visit a user's items in a leaf, or all items if user_id is NULL, beginning
+ * at the walk's place. Returns whether the end of the leaf was reached.
  */
 static bool
 walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
@@ -60,7 +66,10 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 	Datum		of_user = UUIDPGetDatum(user_id);
 	ItemScan   *scan;
 
-	/* a leaf that gets another number is gone through twice: see what was written */
+	/*
+	 * if partitions are renumbered, a leaf is visited twice: the snapshot must
+	 * show this transaction's own changes
+	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = visitor->type,
@@ -99,7 +108,10 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 	return ended;
 }
 
-/* The name that an item should carry; false if its author is unknown. */
+/*
+ * Get the name that an item should have. Returns false if its author does not
+ * exist.
+ */
 static bool
 wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
 {
@@ -118,9 +130,10 @@ wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
 }
 
 /*
- * The writer of the leaf that a scan reads; NULL: the present item does not belong there
- * (any more). It is opened by the item's key, because partitions that come meanwhile,
- * which no lock on the container keeps out, change the numbers of others.
+ * Return a writer for the leaf that the scan reads, or NULL if the current
+ * item's key no longer belongs to that leaf. The writer is opened by the
+ * item's key, not by the partition's number, because attaching a partition,
+ * which no lock on the container prevents, renumbers others.
  */
 static ItemWriter *
 walk_writer(Visitor *visitor, ItemScan *scan, const BlogItem *item)
@@ -140,7 +153,7 @@ walk_writer(Visitor *visitor, ItemScan *scan, const BlogItem *item)
 	return NULL;
 }
 
-/* Delete an item of a deleted user's; of a post, what hangs on it first. */
+/* Delete an item of a deleted user. Of a post, delete the children first. */
 static VisitOutcome
 delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 {
@@ -173,8 +186,9 @@ delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 }
 
 /*
- * Delete an item whose author was deleted, unless a user with that id comes anew: who likes the
- * post again then, and finds the like there, is to keep it (deletion_claim()).
+ * Delete an item whose author does not exist. It is skipped if a user with the
+ * author's id is being created: that user may like the post again, find the
+ * old like, and must keep it (deletion_claim()).
  */
 static VisitOutcome
 delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
@@ -191,8 +205,10 @@ delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 }
 
 /*
- * The id of a user who is being made may have been that of one who was deleted: until this
- * transaction ends nothing is deleted for its author's being away.
+ * Keep items of a user whose id is being used for a new user from being
+ * deleted for lack of an author, until the end of this transaction. Waits for
+ * a transaction that is deleting such items. Locks: the key lock of the user's
+ * id, in share mode.
  */
 void
 deletion_claim(const pg_uuid_t *user_id)
@@ -229,7 +245,10 @@ relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 	return VISIT_CHANGED;
 }
 
-/* A walk from the start of a leaf; limit 0: all of it in one step. */
+/*
+ * Begin a walk at the start of a leaf. A limit of 0 means all items in one
+ * step.
+ */
 void
 item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait)
 {
@@ -239,8 +258,9 @@ item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait)
 }
 
 /*
- * Write a user's name on the user's items (user_id NULL: on all items, the
- * name of each one's author). Returns whether the leaf is done.
+ * Write a user's name on the user's items in a leaf, or, if user_id is NULL,
+ * the name of each item's author on all items. Returns whether the end of the
+ * leaf was reached.
  */
 bool
 relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
@@ -255,8 +275,8 @@ relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
 }
 
 /*
- * Delete a user's items in a leaf with what hangs on them. Returns whether the
- * leaf is done.
+ * Delete a user's items in a leaf, and the children of the user's posts.
+ * Returns whether the end of the leaf was reached.
  */
 bool
 delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
@@ -269,7 +289,9 @@ delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
 	return walk_items(&visitor, user_id, walk);
 }
 
-/* Delete what a scan finds of a user's in a leaf that holds a view. */
+/*
+ * Delete the copies of a user's posts that the scan finds in a leaf of a view.
+ */
 static void
 delete_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
 {
@@ -285,8 +307,9 @@ delete_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
 }
 
 /*
- * Delete the copies of a user's posts in users and feed: those that are there at this moment,
- * also if the transaction's snapshot does not show them. The caller holds the views' lock.
+ * Delete the copies of a user's posts in users and feed, including those that
+ * the transaction's snapshot does not show. The caller holds the lock on the
+ * views. Locks: the copies, FOR UPDATE.
  */
 void
 delete_user_copies(const pg_uuid_t *user_id)
@@ -296,7 +319,7 @@ delete_user_copies(const pg_uuid_t *user_id)
 	Snapshot	snapshot;
 	bool		here = cluster == NULL || cluster->hold_copies(user_id);
 
-	/* by now, since they may have been waited for */
+	/* the caller may have waited for the transaction that wrote them */
 	PushActiveSnapshot(GetLatestSnapshot());
 	snapshot = GetActiveSnapshot();
 	if (here)
@@ -321,11 +344,12 @@ delete_user_copies(const pg_uuid_t *user_id)
 
 
 /*
- * Delete a user's items in this transaction. With limit 0 it deletes all items and waits for locks.
- * Otherwise it deletes about limit items and skips those that are locked.
+ * Delete a user's items in this transaction. With limit 0 it deletes all items
+ * and waits for locks. Otherwise it deletes about limit items and skips those
+ * that are locked.
  *
- * A partition that is attached or detached meanwhile changes the numbers of others, so one can be
- * missed. With limit 0 all leaves are then visited again.
+ * Attaching or detaching a partition meanwhile renumbers the others, so that a
+ * partition can be missed. With limit 0 all leaves are then visited again.
  */
 void
 delete_user_items(const pg_uuid_t *user_id, int64 limit)
@@ -334,7 +358,7 @@ delete_user_items(const pg_uuid_t *user_id, int64 limit)
 	uint64		loads;
 
 	item_walk_init(&walk, limit, limit == 0 ? LockWaitBlock : LockWaitSkip);
-	/* only DETACH PARTITION ... CONCURRENTLY begins beside this lock, and ATTACH */
+	/* ATTACH PARTITION and DETACH PARTITION CONCURRENTLY can still begin */
 	container_lock(CONTAINER_POSTS, true);
 	do
 	{

@@ -1,6 +1,7 @@
 /*
  * user_items_walk.h
- *		Going through users' items, for model/user_changes/ and the cluster alone.
+ *		Walking and sweeping users' items, for model/user_changes/ and the
+ *		cluster only.
  */
 #ifndef BLOGSTORE_USER_ITEMS_WALK_H
 #define BLOGSTORE_USER_ITEMS_WALK_H
@@ -11,17 +12,18 @@
 #include "storage/lock.h"
 
 /*
- * user_items_walk.c: writing a user's name on the user's items of one type in one
- * partition, or deleting them, in steps
+ * user_items_walk.c: in one leaf, writing a user's name on the user's items,
+ * or deleting them, in steps
  */
 typedef struct ItemWalk
 {
 	ItemPlace	place;			/* where the next step begins */
-	int64		limit;			/* items to change in a step; 0: all */
-	LockWaitPolicy wait;		/* LockWaitSkip: leave locked items alone */
+	int64		limit;			/* items to change in one step; 0: all */
+	LockWaitPolicy wait;		/* LockWaitSkip: skip locked items */
 	int64		changed;		/* items changed so far */
-	bool		skipped;		/* were any left alone? */
-	bool		nobodys_too;	/* relabelling: delete items without author */
+	bool		skipped;		/* were locked items skipped? */
+	bool		nobodys_too;	/* when relabelling, delete items without an
+								 * author */
 } ItemWalk;
 
 extern void item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait);
@@ -34,42 +36,50 @@ extern void deletion_claim(const pg_uuid_t *user_id);
 extern void delete_user_copies(const pg_uuid_t *user_id);
 
 /*
- * user_items_sweep.c: going over all leaves of posts for a job until no item is left that
- * was written beside it. What is known of a sweep in this process's memory.
+ * user_items_sweep.c: sweeping all leaves of posts for a job until no item is
+ * left that a concurrent transaction has written. Sweep is the state of a
+ * sweep in this process's memory.
  */
 typedef struct Sweep
 {
 	pg_uuid_t	job;
 	int			n;
-	VirtualTransactionId *writers;	/* to be waited for */
-	bool		skipped;		/* did the present pass skip locked items? */
-	long		pause;			/* how long locked items were left alone, in ms */
-	TimestampTz again;			/* go on not before then */
-	XLogRecPtr	committed;		/* all it has written is before here; 0: not
-								 * asked for so far */
+	VirtualTransactionId *writers;	/* transactions to wait for */
+	bool		skipped;		/* has this pass skipped locked items? */
+	long		pause;			/* the last pause for locked items, in ms */
+	TimestampTz again;			/* the next pass begins no earlier */
+	XLogRecPtr	committed;		/* end of the sweep's last commit in the WAL;
+								 * 0: not known yet */
 } Sweep;
 
-/* What a sweep does to the items of a leaf; returns whether it is done. */
+/*
+ * What a sweep does. leaf() changes the items of a leaf, and returns whether
+ * the end of the leaf was reached.
+ */
 typedef struct SweepWork
 {
 	bool		(*leaf) (const struct SweepWork *work, ItemType type,
 						 int partition, ItemWalk *walk);
-	const pg_uuid_t *user_id;	/* NULL: everyone's items */
+	const pg_uuid_t *user_id;	/* NULL: all users' items */
 	Datum		username;
-	int64		chunk;			/* items to change in a step */
-	bool		one_partition;	/* no others are swept */
-	int			partition;		/* that one */
+	int64		chunk;			/* items to change in one step */
+	bool		one_partition;	/* sweep a single partition */
+	int			partition;		/* the number of that partition */
 	bool		nobodys_too;	/* as in ItemWalk */
 } SweepWork;
 
-/* Sweeps a chunk of a job by the active snapshot; false once a pass is through. */
+/*
+ * Sweeps a chunk of a job with the active snapshot. Returns false once the
+ * pass is complete.
+ */
 typedef bool (*SweepChunk) (Job *job, Sweep *sweep);
 
 typedef enum SweepOutcome
 {
 	SWEEP_GOES_ON,
 	SWEEP_HAS_TO_WAIT,			/* other transactions have to end first */
-	SWEEP_IS_OVER				/* no items are left; the caller ends the sweep */
+	SWEEP_IS_OVER				/* no items are left; the caller ends the
+								 * sweep */
 } SweepOutcome;
 
 extern Sweep *sweep_find(const Job *job);

@@ -1,12 +1,11 @@
 /*
  * user_rename.c
- *		The protocol of a rename: from edit_user() to the last item that carries
- *		the old name.
+ *		Renaming a user: giving the user's items the new name.
  *
- * edit_user() queues a job and writes the user's new name (user_item.c). After its commit
- * new items of the user get the new name, but a transaction that was under way may have read
- * the old one. The worker does the job by a sweep over the user's items; user_items_sweep.c has
- * the phases.
+ * edit_user() queues a job and writes the user's new name (user_item.c). Items
+ * that are written after its commit get the new name, but a transaction in
+ * progress may have read the old one. The worker therefore sweeps the user's
+ * items until none has the old name; user_items_sweep.c describes the phases.
  *
  * Runs in the worker.
  */
@@ -18,10 +17,13 @@
 
 #include "utils/snapmgr.h"
 
-/* How many items are relabelled in one transaction. */
+/* How many items one transaction relabels. */
 #define RENAME_CHUNK 1000
 
-/* The user's name; 0 if there is no such user. By the active snapshot. */
+/*
+ * Return the user's name as the active snapshot shows it, or 0 if the user
+ * does not exist.
+ */
 static Datum
 get_username(const pg_uuid_t *user_id)
 {
@@ -37,7 +39,7 @@ relabel_leaf(const SweepWork *work, ItemType type, int partition,
 	return relabel_items(work->user_id, work->username, type, partition, walk);
 }
 
-/* Relabel a chunk; false once this pass is through. */
+/* Relabel a chunk of items. Returns false once the pass is complete. */
 static bool
 rename_chunk(Job *job, Sweep *sweep)
 {
@@ -48,14 +50,15 @@ rename_chunk(Job *job, Sweep *sweep)
 		work.user_id = &job->user_id;
 		work.username = get_username(&job->user_id);
 		if (work.username == (Datum) 0)
-			return false;		/* deleted since, which is a job of its own */
+			return false;		/* deleted since; the deletion has a job of its
+								 * own */
 	}
 	return sweep_go_on(job, sweep, &work);
 }
 
 /*
- * Do one step of a rename, which this transaction has locked. Returns false if there is nothing
- * to do before some other transaction has ended.
+ * Do one step of a rename. This transaction has locked the job. Returns false
+ * if other transactions have to end first.
  */
 bool
 rename_step(Job *job)
@@ -63,8 +66,8 @@ rename_step(Job *job)
 	SweepOutcome outcome;
 
 	/*
-	 * The name written from here on is the user's present one, so this does what later
-	 * renames that have not begun have asked for.
+	 * The sweep writes the user's current name, so it also does the work of
+	 * later renames of this user that have not begun.
 	 */
 	if (job->has_user && !sweep_has_begun(job))
 		job_merge_renames(job);

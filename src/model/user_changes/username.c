@@ -1,9 +1,10 @@
 /*
  * username.c
- *		What may be a username.
+ *		Which texts can be usernames.
  *
- * Names are read character by character, in the database's encoding. Of an encoding that cannot
- * be converted to UTF-8 ASCII alone is known.
+ * Names are checked character by character, in the database's encoding. In an
+ * encoding that cannot be converted to UTF-8, only ASCII characters are
+ * checked.
  *
  * Runs in backends.
  */
@@ -20,8 +21,8 @@
 #define UNKNOWN_POINT 0x110000
 
 /*
- * Return whether a name of so many bytes can be short enough, whatever its characters are. It
- * has no blanks at its ends.
+ * Return whether a trimmed name of this many bytes can be short enough,
+ * whatever its characters are.
  */
 bool
 username_fits(int64 bytes)
@@ -29,7 +30,7 @@ username_fits(int64 bytes)
 	return bytes <= MAX_USERNAME_LENGTH * pg_database_encoding_max_length();
 }
 
-/* Return the code point of the character at *at, which is moved behind the character. */
+/* Return the code point of the character at *at, and advance *at past it. */
 static pg_wchar
 next_point(const char **at, const char *end)
 {
@@ -44,14 +45,14 @@ next_point(const char **at, const char *end)
 		utf8_to_unicode((const unsigned char *) character) : UNKNOWN_POINT;
 }
 
-/* Return whether a code point is a space that a name may have within. */
+/* Return whether a code point is a space that is allowed inside a name. */
 static bool
 is_blank(pg_wchar c)
 {
 	return is_white_space(c) && !is_control(c) && !is_separator(c);
 }
 
-/* Return a name as it is stored: without the blanks at its ends. */
+/* Return a name in the form that is stored: without spaces at both ends. */
 Datum
 username_trim(Datum given)
 {
@@ -74,7 +75,7 @@ username_trim(Datum given)
 	return PointerGetDatum(cstring_to_text_with_len(first, last - first));
 }
 
-/* Return why a username must not have a character, or NULL if it may. */
+/* Return why a username must not contain a character, or NULL if it may. */
 static const char *
 character_problem(pg_wchar c)
 {
@@ -90,8 +91,9 @@ character_problem(pg_wchar c)
 }
 
 /*
- * Return why a text, which username_trim() has returned, cannot be a username, as what follows
- * "username" in a message. Returns NULL if it can be one.
+ * Return why a text cannot be a username, or NULL if it can. The text is a
+ * result of username_trim(). The reason follows the word "username" in a
+ * message.
  */
 const char *
 username_problem(Datum username)

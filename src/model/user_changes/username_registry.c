@@ -2,10 +2,11 @@
  * username_registry.c
  *		The registry that keeps usernames unique.
  *
- * users is partitioned by user, so no index of its own can span all names. A plain
- * table blogstore.usernames beside it does, by the names' keys (name_key.c).
+ * The table users is partitioned by user id, so no index on it can enforce
+ * that names are unique. The plain table blogstore.usernames does; it has one
+ * row for each name, with the name's key (name_key.c).
  *
- * Runs in backends; callers act as the containers' owner.
+ * Runs in backends. The caller acts as the containers' owner.
  */
 #include "postgres.h"
 
@@ -38,14 +39,17 @@ static KeptPlan release_plan = {
 	2, {TEXTOID, UUIDOID}, NULL
 };
 
-/* Return whether the key of a name fits into the registry. Usernames' keys do. */
+/*
+ * Return whether the key of a name fits into the registry. The keys of all
+ * valid usernames do.
+ */
 bool
 registry_can_hold(Datum username)
 {
 	return has_name_key(username) && name_key_fits(name_key(username));
 }
 
-/* Return whether a key is that of a name. */
+/* Return whether a key is the key of a name. */
 bool
 registry_is_key(Datum key, Datum username)
 {
@@ -54,7 +58,7 @@ registry_is_key(Datum key, Datum username)
 											 name_key(username)));
 }
 
-/* Return whether two names are the same to the registry. */
+/* Return whether two names have the same key. */
 bool
 registry_same_name(Datum a, Datum b)
 {
@@ -62,8 +66,9 @@ registry_same_name(Datum a, Datum b)
 }
 
 /*
- * Claim a name for a user. Returns false if it is taken, after waiting for a
- * transaction that is about to take it. The name is one that registry_can_hold().
+ * Register a name for a user. Returns false if another user has it, after
+ * waiting for a transaction that is registering or releasing it. The caller
+ * has checked registry_can_hold().
  */
 bool
 registry_claim(Datum username, const pg_uuid_t *user_id)
@@ -74,7 +79,10 @@ registry_claim(Datum username, const pg_uuid_t *user_id)
 	return plan_run(&claim_plan, values, NULL, false) > 0;
 }
 
-/* Find the user who has a name, by the active snapshot. Returns false if no user has it. */
+/*
+ * Find the user who has a name, as the active snapshot shows it. Returns false
+ * if there is none. Errors: 22004 if the registry's row has no user.
+ */
 bool
 registry_lookup(Datum username, pg_uuid_t *user_id)
 {
@@ -105,7 +113,7 @@ registry_lookup(Datum username, pg_uuid_t *user_id)
 	return found;
 }
 
-/* Delete a user's row of a key. It need not be the key of any name. */
+/* Delete a user's row with a key. The key need not be that of a name. */
 void
 registry_release_key(Datum key, const pg_uuid_t *user_id)
 {
@@ -114,7 +122,7 @@ registry_release_key(Datum key, const pg_uuid_t *user_id)
 	(void) plan_run(&release_plan, values, NULL, false);
 }
 
-/* Delete a user's row of a name. */
+/* Delete a user's row with the key of a name. */
 void
 registry_release(Datum username, const pg_uuid_t *user_id)
 {

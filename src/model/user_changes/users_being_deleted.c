@@ -1,21 +1,22 @@
 /*
  * users_being_deleted.c
- *		Users who have been deleted, but whose items are not yet.
+ *		Users who have been deleted, but whose items still exist.
  *
- * Deleting a user queues a job (user_deletion.c), which deletes the user's items.
- * From the deleting transaction on, and until the job is done, all of them are
- * hidden: every request asks here who is being deleted in its snapshot.
+ * Deleting a user queues a job (user_deletion.c), which deletes the user's
+ * items. From the commit of the deletion until the job is done, all items of
+ * the user are hidden: every request asks here which users are being deleted
+ * in its snapshot.
  *
- * Nearly always the answer is nobody, and it must cost nothing. So the jobs are
- * remembered as some snapshot saw them, and hold for that and newer snapshots
- * until they change. A change is told in two ways. It sends a relcache
- * invalidation for the table of jobs, as catalog changes do, which arrives
- * everywhere, on standbys too, but some moment after it shows. And in shared
- * memory it is announced before it shows and counted afterwards
- * (worker_hooks), so that no snapshot on a primary ever goes by what was
- * before. (For a change by COMMIT PREPARED, and on a standby, that moment
- * remains: a reader may then see items of a user as if it had asked just
- * before.)
+ * Usually there are none, and asking must cost nothing. Each process therefore
+ * remembers the list as one snapshot saw it, and uses it for that and newer
+ * snapshots until the jobs change. Two signals announce a change. A relcache
+ * invalidation for the table of jobs reaches all processes, on standbys too,
+ * but a moment after the change has become visible. A counter in shared memory
+ * (worker_hooks) is marked before the change becomes visible and incremented
+ * afterwards. With the counter, no snapshot on a primary uses an outdated
+ * list. The moment remains for a change by COMMIT PREPARED, and on a standby:
+ * a reader may then still see items of the user, as if it had read a moment
+ * earlier.
  *
  * Runs in any process.
  */
@@ -42,24 +43,27 @@ struct DeletedUsers
 	pg_uuid_t	id[FLEXIBLE_ARRAY_MEMBER];
 };
 
-/* Who is being deleted, and which snapshot saw it. */
+/* A list of users being deleted, and the snapshot that saw it. */
 typedef struct Seen
 {
-	uint64		stamp;			/* of worker_hooks.user_deletions() */
+	uint64		stamp;			/* from worker_hooks.user_deletions() */
 	TransactionId xmax;
 	uint32		running;
 	bool		standby;
 	DeletedUsers *users;		/* NULL: none */
 } Seen;
 
-/* Who was being deleted when the jobs were last read. */
+/* The list as last read from the jobs, and whether it is valid. */
 static Remembered memory;
-static Seen remembered;			/* users in TopMemoryContext */
+static Seen remembered;			/* its users are in TopMemoryContext */
 
-/* The last transaction of this process that has changed the jobs. */
+/* The last transaction of this process that has changed the list. */
 static TransactionId changed_by = InvalidTransactionId;
 
-/* Those whose deletion the active snapshot sees, in the current context. */
+/*
+ * Read the list as the active snapshot shows it, into the current memory
+ * context.
+ */
 static DeletedUsers *
 read_users(void)
 {
@@ -77,8 +81,8 @@ read_users(void)
 }
 
 /*
- * How many transactions a snapshot sees as running, of those before its xmax:
- * ever fewer, as long as xmax stays.
+ * Return how many transactions before its xmax a snapshot sees as running. Of
+ * two snapshots with the same xmax the newer one sees no more than the older.
  */
 static uint32
 count_running(Snapshot snapshot)
@@ -86,7 +90,10 @@ count_running(Snapshot snapshot)
 	return snapshot->takenDuringRecovery ? snapshot->subxcnt : snapshot->xcnt;
 }
 
-/* On a standby not all need be listed. */
+/*
+ * Return whether the snapshot was taken on a standby and does not list all
+ * running transactions.
+ */
 static bool
 running_unknown(Snapshot snapshot)
 {
@@ -94,8 +101,8 @@ running_unknown(Snapshot snapshot)
 }
 
 /*
- * Has this transaction changed who is being deleted? Then its own snapshots
- * differ by the command too.
+ * Return whether this transaction has changed the list. Its own snapshots then
+ * also differ by the command.
  */
 static bool
 changed_here(void)
@@ -104,7 +111,10 @@ changed_here(void)
 		TransactionIdEquals(changed_by, GetTopTransactionIdIfAny());
 }
 
-/* Is a snapshot at least as new as the one that saw what is remembered? */
+/*
+ * Return whether a snapshot is at least as new as the one that saw the
+ * remembered list, and the list has not changed since.
+ */
 static bool
 remembered_covers(Snapshot snapshot)
 {
@@ -121,7 +131,7 @@ remembered_covers(Snapshot snapshot)
 		count_running(snapshot) <= remembered.running;
 }
 
-/* Is what is remembered of another time, whatever snapshot asks? */
+/* Return whether the remembered list is outdated for every snapshot. */
 static bool
 remembered_outdated(void)
 {
@@ -149,8 +159,9 @@ copy_users(const DeletedUsers *users, MemoryContext context)
 }
 
 /*
- * Read the jobs as they are now, to be remembered. What was remembered is invalid
- * from the beginning, and what is read becomes valid at the end, all at once.
+ * Read the list with a new snapshot, and remember it. The remembered list is
+ * invalid from the start of this function until its end, so an error leaves no
+ * valid list.
  */
 static void
 reread_deletions(void)
@@ -183,8 +194,8 @@ reread_deletions(void)
 }
 
 /*
- * Who is being deleted in a snapshot; NULL: nobody. In the current memory
- * context.
+ * Return the users who are being deleted in a snapshot, in the current memory
+ * context. Returns NULL if there are none.
  */
 const DeletedUsers *
 deleted_users(Snapshot snapshot)
@@ -208,7 +219,7 @@ compare_ids(const void *a, const void *b)
 	return memcmp(a, b, UUID_LEN);
 }
 
-/* Is a user among the deleted? */
+/* Return whether a user is in the list. */
 bool
 deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id)
 {
@@ -217,7 +228,10 @@ deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id)
 				compare_ids) != NULL;
 }
 
-/* Is an item's author among the deleted? Of a user's item the author is the user. */
+/*
+ * Return whether an item's author is in the list. The author of a user item is
+ * the user.
+ */
 bool
 deleted_has_author(const DeletedUsers *deleted, const BlogItem *item)
 {
@@ -225,7 +239,10 @@ deleted_has_author(const DeletedUsers *deleted, const BlogItem *item)
 		deleted_has(deleted, item_uuid(item, PROP_USER_ID));
 }
 
-/* Is an item's author being deleted, by the transaction's snapshot? */
+/*
+ * Return whether an item's author is being deleted in the transaction's
+ * snapshot.
+ */
 bool
 author_being_deleted(const BlogItem *item)
 {
@@ -238,8 +255,9 @@ author_being_deleted(const BlogItem *item)
 }
 
 /*
- * Is a post's author among the deleted, by the active snapshot? Nothing is left in memory:
- * lists ask it of each of their rows.
+ * Return whether the author of a post is in the list. Reads the post with the
+ * active snapshot. Leaves no memory allocated, because lists call it for each
+ * of their rows.
  */
 bool
 deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id)
@@ -261,8 +279,8 @@ deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id
 }
 
 /*
- * How many of the items that a path finds by a key are on a post and by
- * somebody among the deleted. By the active snapshot.
+ * Count the items that a path finds by a key, are on the post, are not hidden,
+ * and are by an author in the list. Reads with the active snapshot.
  */
 static int64
 count_deleted(const DeletedUsers *deleted, ItemType type,
@@ -283,12 +301,16 @@ count_deleted(const DeletedUsers *deleted, ItemType type,
 	return n;
 }
 
-/* A post is gone through if it has no more items for each user than this. */
+/*
+ * A post's items are counted through the post if it has at most this many for
+ * each user in the list.
+ */
 #define FEW 20
 
 /*
- * How many of a post's items, there being total, are by the deleted: go through
- * the post's if they are few, else through the users'.
+ * Count the items of a type on a post that are by authors in the list. total
+ * is the number of all such items on the post. Scans the post's items if they
+ * are few, else the users' items.
  */
 static int64
 count_hidden(const DeletedUsers *deleted, ItemType type,
@@ -321,8 +343,8 @@ count_hidden(const DeletedUsers *deleted, ItemType type,
 }
 
 /*
- * Take what is hidden off a post's counts, which are of all items there
- * are. By the active snapshot, in which the post was read.
+ * Subtract the items by authors in the list from a post's counts. Reads with
+ * the active snapshot, with which the post was read too.
  */
 void
 deleted_discount(const DeletedUsers *deleted, BlogItem *post)
@@ -339,7 +361,10 @@ deleted_discount(const DeletedUsers *deleted, BlogItem *post)
 								  item_count(post, PROP_LIKE_COUNT)));
 }
 
-/* Who is being deleted has changed, or will when this transaction commits. */
+/*
+ * Announce that this transaction has changed the list, or will change it when
+ * it commits.
+ */
 void
 deleted_changed(void)
 {
@@ -350,7 +375,10 @@ deleted_changed(void)
 	worker_hooks.user_deletions_changing();
 }
 
-/* Is the author of a post being deleted, by the transaction's snapshot? */
+/*
+ * Return whether the author of a post is being deleted in the transaction's
+ * snapshot.
+ */
 bool
 post_author_being_deleted(const pg_uuid_t *post_id)
 {
