@@ -63,7 +63,10 @@ child_query(ItemType type, const pg_uuid_t *post_id, Datum other, Datum *key)
 	};
 }
 
-/* Read an item as the transaction's snapshot shows it; returns whether it exists. */
+/*
+ * Read an item as the transaction's snapshot shows it. Returns whether it
+ * exists.
+ */
 static bool
 get_now(const ItemQuery *query, BlogItem *item)
 {
@@ -93,7 +96,10 @@ author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
 		 (!item_hidden(&post) || item_is_by(&post, author)));
 }
 
-/* Step 1. Errors: 23503 unless the post exists and its author is not being deleted. */
+/*
+ * Do step 1. Errors: 23503 if the post does not exist, or its author is being
+ * deleted.
+ */
 static void
 require_post(ChildInsert *insert)
 {
@@ -142,8 +148,8 @@ lock_post(void *arg)
 }
 
 /*
- * Steps 2 and 3. Returns false, with nothing written or locked, if the child's key is taken
- * or a deletion has the post locked.
+ * Do steps 2 and 3. Returns false, with nothing written or locked, if the
+ * child's key is taken or a deletion has the post locked.
  */
 static bool
 try_insert(ChildInsert *insert)

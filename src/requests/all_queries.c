@@ -1,6 +1,6 @@
 /*
  * all_queries.c
- *		All queries.
+ *		The array of all queries, by their numbers.
  *
  * Runs in backends and parallel workers.
  */

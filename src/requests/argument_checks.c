@@ -1,9 +1,9 @@
 /*
  * argument_checks.c
- *		Checks that requests share: what they need, and how they refuse.
+ *		Checks of arguments, and the errors that requests raise.
  *
- * Each error carries one SQLSTATE and a hint, and is raised before anything
- * is written. Runs in backends.
+ * Each error has a SQLSTATE and a hint, and is raised before anything is
+ * written. Runs in backends.
  */
 #include "postgres.h"
 
@@ -27,10 +27,12 @@
 bool		request_is_part = false;
 
 /*
- * Begin a request: the containers exist, and a command (NULL: a query) may
- * write. From here to owner_end() it acts as the containers' owner.
+ * Begin a request: check that the containers exist and that a command may
+ * write, and act as the containers' owner until owner_end(). command is NULL
+ * for a query.
  *
- * Errors: 25006, 55000.
+ * Errors: 25006 on a standby or in a read-only transaction; 55000 if there are
+ * no containers.
  */
 void
 request_begin(OwnerScope *scope, const char *command)
@@ -54,7 +56,7 @@ check_not_null(FunctionCallInfo fcinfo, int arg, const char *name)
 				 errhint("Pass a value for %s.", name)));
 }
 
-/* An id that must be given. Errors: 22004. */
+/* Return an id that must not be null. Errors: 22004. */
 const pg_uuid_t *
 need_uuid(FunctionCallInfo fcinfo, int arg, const char *name)
 {
@@ -63,7 +65,8 @@ need_uuid(FunctionCallInfo fcinfo, int arg, const char *name)
 }
 
 /*
- * A list of ids that must be given, as a copy; ids in it may be NULL. Errors: 22004.
+ * Return a list of ids that must not be null, as a copy. Elements may be null.
+ * Errors: 22004.
  */
 ArrayType *
 need_uuids(FunctionCallInfo fcinfo, int arg, const char *name)
@@ -72,7 +75,7 @@ need_uuids(FunctionCallInfo fcinfo, int arg, const char *name)
 	return PG_GETARG_ARRAYTYPE_P_COPY(arg);
 }
 
-/* Errors: 54000, always. */
+/* Raise an error about a text that is too long. Errors: 54000. */
 void
 text_too_long(const char *name)
 {
@@ -82,14 +85,14 @@ text_too_long(const char *name)
 			 errhint("A text has at most %d bytes.", MAX_TEXT_BYTES)));
 }
 
-/* The bytes of a text, which may be compressed or elsewhere. */
+/* Return the length of a text in bytes, without detoasting it. */
 static int64
 text_bytes(Datum text)
 {
 	return (int64) toast_raw_datum_size(text) - VARHDRSZ;
 }
 
-/* Raise an error unless a text fits. */
+/* Raise an error if a text is longer than MAX_TEXT_BYTES. */
 static void
 check_text_fits(FunctionCallInfo fcinfo, int arg, const char *name)
 {
@@ -97,7 +100,7 @@ check_text_fits(FunctionCallInfo fcinfo, int arg, const char *name)
 		text_too_long(name);
 }
 
-/* A text that must be given, detoasted. Errors: 22004, 54000. */
+/* Return a text that must not be null, detoasted. Errors: 22004, 54000. */
 Datum
 need_text(FunctionCallInfo fcinfo, int arg, const char *name)
 {
@@ -107,8 +110,8 @@ need_text(FunctionCallInfo fcinfo, int arg, const char *name)
 }
 
 /*
- * Return whether a title of this many bytes can have few enough characters. Called before the
- * text is detoasted.
+ * Return whether a title of this many bytes can have few enough characters.
+ * Called before the title is detoasted.
  */
 bool
 title_may_fit(int64 bytes)
@@ -116,7 +119,7 @@ title_may_fit(int64 bytes)
 	return bytes <= MAX_TITLE_LENGTH * pg_database_encoding_max_length();
 }
 
-/* Return whether a text has no more characters than a title may have. */
+/* Return whether a title has at most MAX_TITLE_LENGTH characters. */
 bool
 title_fits(Datum title)
 {
@@ -129,7 +132,7 @@ title_fits(Datum title)
 		MAX_TITLE_LENGTH;
 }
 
-/* Errors: 22023 if the text has no characters. */
+/* Check that a text is not empty. Errors: 22023. */
 void
 check_not_empty(Datum value, const char *name)
 {
@@ -140,7 +143,7 @@ check_not_empty(Datum value, const char *name)
 				 errhint("Pass at least one character.")));
 }
 
-/* A title that must be given. Errors: 22004, 22023. */
+/* Return a title that must not be null or empty. Errors: 22004, 22023. */
 Datum
 need_title(FunctionCallInfo fcinfo, int arg)
 {
@@ -157,7 +160,10 @@ need_title(FunctionCallInfo fcinfo, int arg)
 	return title;
 }
 
-/* A username that must be given, without blanks at its ends. Errors: 22004, 22023. */
+/*
+ * Return a username that must not be null, without blanks at both ends.
+ * Errors: 22004, 22023.
+ */
 Datum
 need_username(FunctionCallInfo fcinfo, int arg)
 {
@@ -180,8 +186,8 @@ need_username(FunctionCallInfo fcinfo, int arg)
 }
 
 /*
- * A text that must be given, and is looked for among usernames: could it be one, or the
- * key of one, by its length? Errors: 22004, 54000.
+ * Return whether an argument is short enough to be a username or the key of
+ * one. Errors: 22004 if it is null; 54000 if it is longer than MAX_TEXT_BYTES.
  */
 bool
 may_be_username(FunctionCallInfo fcinfo, int arg)
@@ -191,7 +197,9 @@ may_be_username(FunctionCallInfo fcinfo, int arg)
 	return has_name_key(PG_GETARG_DATUM(arg));
 }
 
-/* The caller's id, or a new one for NULL. */
+/*
+ * Set *id to the id that the caller passed, or to a new one if that is null.
+ */
 void
 get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id)
 {
@@ -201,7 +209,10 @@ get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id)
 		*id = *PG_GETARG_UUID_P(arg);
 }
 
-/* The caller's date, or the present for NULL. Errors: 22023 if infinite. */
+/*
+ * Return the date that the caller passed, or the current time if that is null.
+ * Errors: 22023 if the date is infinite.
+ */
 TimestampTz
 get_creation_date(FunctionCallInfo fcinfo, int arg)
 {
@@ -218,7 +229,7 @@ get_creation_date(FunctionCallInfo fcinfo, int arg)
 	return date;
 }
 
-/* An argument that is true or false. Errors: 22004. */
+/* Return a boolean argument that must not be null. Errors: 22004. */
 bool
 get_flag(FunctionCallInfo fcinfo, int arg, const char *name)
 {
@@ -226,7 +237,7 @@ get_flag(FunctionCallInfo fcinfo, int arg, const char *name)
 	return PG_GETARG_BOOL(arg);
 }
 
-/* An item is edited now. */
+/* Set the modification date of an item to the current time. */
 void
 set_modified(BlogItem *item)
 {
@@ -235,8 +246,9 @@ set_modified(BlogItem *item)
 }
 
 /*
- * The arguments page_size, before_date, before_id, and oldest_first. Errors: 22004
- * oldest_first is NULL; 22023 if the size is below 1 or half a cursor is given.
+ * Read the arguments page_size, before_date, before_id and oldest_first, which
+ * stand together from arg on. Errors: 22004 if oldest_first is null; 22023 if
+ * page_size is below 1, or only one of before_date and before_id is given.
  */
 void
 get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
@@ -267,7 +279,7 @@ id_text(const pg_uuid_t *id)
 	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
 }
 
-/* Errors: 23505, always. */
+/* Raise an error about an id that another item has. Errors: 23505. */
 void
 id_taken(const char *what, const pg_uuid_t *id)
 {
@@ -279,9 +291,9 @@ id_taken(const char *what, const pg_uuid_t *id)
 }
 
 /*
- * Read the item of posts whose key an insert has met. Returns false if it is gone
- * again: try once more. Errors: 40001 if it was committed after the snapshot
- * that the transaction keeps.
+ * Read the item that has the key of a failed insert. A post is read with its
+ * counts. Returns false if the item is gone; the caller then inserts again.
+ * Errors: 40001 if the item was committed after the transaction's snapshot.
  */
 bool
 find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
@@ -308,8 +320,8 @@ find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
 }
 
 /*
- * Delete a post or comment that is hidden, because its author is being deleted.
- * Returns false if the item is another's.
+ * Delete a post or comment if its author is being deleted. Returns false if
+ * not.
  */
 static bool
 delete_hidden(ItemType type, const BlogItem *there)
@@ -328,9 +340,10 @@ delete_hidden(ItemType type, const BlogItem *there)
 }
 
 /*
- * Read the post or comment whose key an insert has met, or clear the way: one
- * whose author is being deleted is deleted here. Returns false if the key is free
- * by now: insert once more. Errors: 40001. Waits for who has the item locked.
+ * Read the post or comment that has the key of a failed insert. If its author
+ * is being deleted, delete it instead. Returns false if the key is free; the
+ * caller then inserts again. Errors: 40001. Waits for transactions that have
+ * the item locked.
  */
 bool
 find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,

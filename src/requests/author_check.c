@@ -1,11 +1,13 @@
 /*
  * author_check.c
- *		Commands for items that only their author may change: own_...().
+ *		The check behind the own_...() commands, which change only items of a
+ *		given author.
  *
- * Requests take any user's id: whoever may call them is trusted to know who is
- * speaking. The wrappers that create_api() makes for roles of browsers are not
- * called by such a one, and call these for commands that name an item and not its
- * author, or a post that may be hidden.
+ * The other commands trust their caller to know which user is acting, and
+ * accept any item. The wrappers that create_api() makes are called by clients
+ * that are not trusted. They call the own_...() functions for commands that
+ * name an item but not its author, and for commands on a post that may be
+ * hidden.
  *
  * Runs in backends.
  */
@@ -18,8 +20,8 @@
 #include "utils/uuid.h"
 
 /*
- * The first argument, which is the author that an item has to be by; *rest becomes the
- * call without it. Errors: 22004.
+ * Return the first argument, the author that the item must be by. *rest
+ * becomes the call without this argument. Errors: 22004.
  */
 const pg_uuid_t *
 need_author(FunctionCallInfo fcinfo, FunctionCallInfo rest)
@@ -34,9 +36,10 @@ need_author(FunctionCallInfo fcinfo, FunctionCallInfo rest)
 }
 
 /*
- * Is a post, or what is on it, by an author (NULL: anybody)? Until the item is locked,
- * another's may come into its place. Errors: 42501; 23503 of what is hidden, or on a post
- * that is, which is not for others to know.
+ * Check that a post, or an item on a post, is by the author (NULL: any). If
+ * the item is not locked, another one may take its place afterwards. Errors:
+ * 42501 if not; 23503 if the item or its post is hidden, so that other users
+ * must not learn that it exists.
  */
 void
 check_author(const char *what, const BlogItem *item, const pg_uuid_t *author)

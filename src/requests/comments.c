@@ -1,9 +1,10 @@
 /*
  * comments.c
- *		C3 create a comment, Q4 list a post's comments, list the replies to one, list a
- *		user's; edit, delete a comment.
+ *		Requests for comments: create a comment (C3), list a post's comments
+ *		(Q4), list the replies to a comment, list a user's comments, edit and
+ *		delete a comment.
  *
- * Runs in backends; queries in parallel workers too.
+ * Runs in backends; queries also run in parallel workers.
  */
 #include "postgres.h"
 
@@ -30,13 +31,14 @@ QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT,
 			   .containers = "posts", .page_size_arg = 2);
 
 /*
- * C3: create a comment in its post's logical partition; the post's
- * comment_count grows by one with it. If there is an author (NULL: anybody), the comment
- * has to be by it, and others' hidden posts are unknown.
+ * C3: create a comment in its post's logical partition, and increment the
+ * post's comment_count. If author is not NULL, the comment must be by this
+ * author, and hidden posts of other users do not exist.
  *
- * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 54000, 55000. Locks: the post,
- * shared, and then what its count is written in (post_counts.h). Waits for who is
- * deleting the post, or writing a comment of this id.
+ * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 42501, 54000, 55000.
+ * Locks: the post, in share mode, and the row that counts the comment
+ * (post_counts.h). Waits for a transaction that is deleting the post or
+ * writing a comment with the same id.
  */
 static Datum
 create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -96,15 +98,15 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }
 
-/* What an edit changes: NULL keeps what is there. */
+/* What an edit changes. Values that are not given stay. */
 typedef struct CommentEdit
 {
 	BlogItem	wanted;
-	bool		content;		/* which of its values are given */
+	bool		content;		/* is this value given? */
 	bool		properties;
 } CommentEdit;
 
-/* Make the edit to a comment; returns whether that changes it. */
+/* Apply the edit to a comment. Returns whether that changes it. */
 static bool
 comment_take(BlogItem *comment, const CommentEdit *edit)
 {
@@ -123,7 +125,7 @@ comment_take(BlogItem *comment, const CommentEdit *edit)
 	return changes;
 }
 
-/* Is a comment already as it is to be? */
+/* Return whether the edit would leave the comment as it is. */
 static bool
 comment_says(const pg_uuid_t *post_id, Datum *key, const CommentEdit *edit)
 {
@@ -141,8 +143,9 @@ comment_says(const pg_uuid_t *post_id, Datum *key, const CommentEdit *edit)
 }
 
 /*
- * Edit a comment, if it is by an author (NULL: anybody). Errors: 22004, 22023, 23503,
- * 25006, 40001, 42501, 54000, 55000. Locks: the comment item, FOR NO KEY UPDATE.
+ * Edit a comment, if it is by the author (NULL: any). Errors: 22004, 22023,
+ * 23503, 25006, 40001, 42501, 54000, 55000. Locks: the comment item, FOR NO
+ * KEY UPDATE.
  */
 static Datum
 edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -190,9 +193,10 @@ edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 }
 
 /*
- * Delete a comment, if it is by an author (NULL: anybody); the post's comment_count
- * falls by one with it. Returns whether there was one. Errors: 22004, 25006, 40001,
- * 55000. Locks: the post, shared, for a moment; the comment, FOR UPDATE.
+ * Delete a comment, if it is by the author (NULL: any), and decrement the
+ * post's comment_count. Returns whether the comment existed. Errors: 22004,
+ * 25006, 40001, 55000. Locks: the post, in share mode, for a moment; the
+ * comment, FOR UPDATE.
  */
 static Datum
 delete_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -215,7 +219,10 @@ list_post_comments(RequestScan *scan, FunctionCallInfo fcinfo)
 	query_on_post(scan, fcinfo);
 }
 
-/* List the replies to a comment, which may be gone. Errors: 22004, 22023, 55000. */
+/*
+ * List the replies to a comment, which may have been deleted. Errors: 22004,
+ * 22023, 55000.
+ */
 static void
 list_comment_replies(RequestScan *scan, FunctionCallInfo fcinfo)
 {

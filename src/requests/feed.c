@@ -1,6 +1,6 @@
 /*
  * feed.c
- *		Q6 list the posts of all users, the most recent first, in short form.
+ *		List the posts of all users, the newest first, in short form (Q6).
  *
  * Runs in backends and parallel workers.
  */
@@ -17,10 +17,11 @@ QUERY_FUNCTION(list_feed, REQUEST_LIST_FEED, ITEM_POST,
 			   .containers = "feed, posts", .view = true, .page_size_arg = 1);
 
 /*
- * Q6: a page of the feed. The view holds the newest posts; a page that goes
- * past its end continues in the posts container, and one that goes towards the
- * newest is read there if it begins past that end. A node's part of the list is of its
- * own posts.
+ * Q6: return a page of the feed. The view holds the newest posts. A page that
+ * extends past the view's end continues in the posts container. If the page
+ * runs towards newer posts and begins past that end, all of it is read from
+ * the posts container. A request that returns one node's part of the list
+ * reads the posts of that node.
  *
  * Errors: 22004, 22023, 55000.
  */

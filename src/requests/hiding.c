@@ -1,11 +1,11 @@
 /*
  * hiding.c
- *		Hiding posts and comments, and showing them again: drafts, moderation,
- *		comments that are held for approval, undeletion.
+ *		Hiding posts and comments, and showing them again. Serves drafts,
+ *		moderation, comments that need approval, and undeletion.
  *
- * A hidden post is in no feed, and in its author's list for who asks for hidden ones;
- * nobody comments on it or likes it. A hidden comment is not counted. Nothing is lost:
- * what hangs on a hidden post stays.
+ * A hidden post is not in the feed. It is in its author's list only if the
+ * caller asks for hidden posts. No user can comment on it or like it. A hidden
+ * comment is not counted. The comments and likes of a hidden post stay.
  *
  * Runs in backends.
  */
@@ -27,9 +27,10 @@ AUTHOR_REQUEST_FUNCTION(publish_post, REQUEST_PUBLISH_POST);
 REQUEST_FUNCTION(hide_comment, REQUEST_HIDE_COMMENT);
 
 /*
- * Hide a post or show it, as of now if it is published, if it is by an author (NULL:
- * anybody). *post is what it is then, with its counts, in the current memory context.
- * Errors: 23503, 40001, 42501, 55000.
+ * Hide or show a post, if it is by the author (NULL: any). publish sets the
+ * date of a hidden post to the current time. *post becomes the resulting post
+ * with its counts, in the current memory context. Errors: 23503, 40001, 42501,
+ * 55000.
  */
 static void
 change_post(const pg_uuid_t *id, bool hidden, bool publish,
@@ -65,11 +66,12 @@ change_post(const pg_uuid_t *id, bool hidden, bool publish,
 }
 
 /*
- * Hide a post, or show it at the date that it has, if it is by an author (NULL: anybody).
- * From the commit on no list and no feed has a hidden post.
+ * Hide a post, or show it with the date that it has, if it is by the author
+ * (NULL: any). From the commit on a hidden post is in no list and not in the
+ * feed.
  *
- * Errors: 22004, 23503, 25006, 40001, 42501, 55000. Locks: the post item, FOR NO KEY UPDATE;
- * then the views, its copy and its row in the feed.
+ * Errors: 22004, 23503, 25006, 40001, 42501, 55000. Locks: the post item, FOR
+ * NO KEY UPDATE; then the views, and the post's copies in them.
  */
 static Datum
 hide_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -86,8 +88,9 @@ hide_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 }
 
 /*
- * Show a hidden post, dated now, if it is by an author (NULL: anybody); one that is shown
- * stays as it is. Errors and locks: as hide_post(), but for the views.
+ * Show a hidden post, with the current time as its date, if it is by the
+ * author (NULL: any). A post that is not hidden stays as it is. Errors and
+ * locks: as hide_post(), but no locks on the views.
  */
 static Datum
 publish_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -103,10 +106,10 @@ publish_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 }
 
 /*
- * Hide a comment, or show it; its post counts it accordingly.
+ * Hide or show a comment, and change its post's comment_count accordingly.
  *
- * Errors: 22004, 23503, 25006, 40001, 55000. Locks: the post, shared, for a moment; the
- * comment, FOR NO KEY UPDATE.
+ * Errors: 22004, 23503, 25006, 40001, 55000. Locks: the post, in share mode,
+ * for a moment; the comment, FOR NO KEY UPDATE.
  */
 static Datum
 hide_comment(PG_FUNCTION_ARGS)

@@ -1,8 +1,9 @@
 /*
  * likes.c
- *		C4 like a post, Q5 list a post's likes, list a user's; retrieve, take back a like.
+ *		Requests for likes: like a post (C4), list a post's likes (Q5), list a
+ *		user's likes, retrieve and take back a like.
  *
- * Runs in backends; queries in parallel workers too.
+ * Runs in backends; queries also run in parallel workers.
  */
 #include "postgres.h"
 
@@ -27,14 +28,15 @@ QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE,
 			   .containers = "posts", .page_size_arg = 2);
 
 /*
- * C4: like a post: a like item in the post's logical partition, and the
- * post's like_count grows by one with it. One like per user and post; a
- * second one returns the first. If there is an author (NULL: anybody), the like has to be
- * by it, and others' hidden posts are unknown.
+ * C4: like a post, by inserting a like item in the post's logical partition
+ * and incrementing the post's like_count. A user has at most one like on a
+ * post; a second call returns the first like. If author is not NULL, the like
+ * must be by this author, and hidden posts of other users do not exist.
  *
- * Errors: 22004, 22023, 23503, 25006, 40001, 55000. Locks: the post, shared,
- * and then what its count is written in (post_counts.h). Waits for a transaction that is
- * deleting the post, or is writing or deleting the same like.
+ * Errors: 22004, 22023, 23503, 25006, 40001, 42501, 55000. Locks: the post, in
+ * share mode, and the row that counts the like (post_counts.h). Waits for a
+ * transaction that is deleting the post, or is writing or deleting the same
+ * like.
  */
 static Datum
 create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -70,9 +72,9 @@ create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 }
 
 /*
- * Take a like back; the post's like_count falls by one with it. Returns
- * whether there was one. Errors: 22004, 25006, 40001, 55000. Locks: the post,
- * shared, for a moment; the like, FOR UPDATE.
+ * Take back a like, and decrement the post's like_count. Returns whether the
+ * like existed. Errors: 22004, 25006, 40001, 55000. Locks: the post, in share
+ * mode, for a moment; the like, FOR UPDATE.
  */
 static Datum
 delete_like(PG_FUNCTION_ARGS)
@@ -88,7 +90,10 @@ delete_like(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(found);
 }
 
-/* Has this user liked this post? Errors: 22004, 55000. */
+/*
+ * Retrieve a user's like on a post, or no row if there is none. Errors: 22004,
+ * 55000.
+ */
 static void
 get_like(RequestScan *scan, FunctionCallInfo fcinfo)
 {
@@ -108,8 +113,9 @@ list_post_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * The page of a list of likes, whose arguments stand in two places: page_size, and from
- * by_date on what a list by date takes, and no other.
+ * Read the page arguments of a list of likes: page_size, and from by_date on
+ * those of a list by date. Errors: 22023 if an argument of the other order is
+ * given.
  */
 static void
 get_likes_page(FunctionCallInfo fcinfo, bool by_date, ListPage *page)
@@ -134,7 +140,10 @@ get_likes_page(FunctionCallInfo fcinfo, bool by_date, ListPage *page)
 				 errhint("Pass before_date and before_id.")));
 }
 
-/* Errors: 55000 if the site has no index for likes by date. */
+/*
+ * Check that likes have an index by user and date, which is optional. Errors:
+ * 55000.
+ */
 static void
 need_dated_index(void)
 {
@@ -148,7 +157,7 @@ need_dated_index(void)
 				 errhint("Create an index on (user_id, creation_date, id) of each partition that holds likes, or leave by_date out.")));
 }
 
-/* List a user's likes of all posts. Errors: 22004, 22023, 55000. */
+/* List a user's likes on all posts. Errors: 22004, 22023, 55000. */
 static void
 list_user_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 {

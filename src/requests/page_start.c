@@ -1,23 +1,27 @@
 /*
  * page_start.c
- *		Where a page begins whose cursor may have lost its microseconds.
+ *		Finding where a page begins if its cursor may have lost its
+ *		microseconds.
  *
- * The place of a row is its creation_date and id. A client whose dates have
- * milliseconds (JavaScript's Date) hands back the date of the row with the rest
- * cut off, and by the date alone all rows of that millisecond that come behind
- * it would be skipped. The id still says which row it was. So a date without
- * microseconds is taken for one that may have been cut: the row is looked up by
- * its id, and if its date lies in that millisecond, the page begins behind it, be
- * that with what is older or, oldest first, with what is newer. If there is no such
- * row (any more), the page begins with the whole of that millisecond: rows may come
- * twice then, but none is skipped. Only the nil id means no row, but the place before
- * all of a date: older rows lie on one side of it, all of that date on the other.
+ * A cursor is the creation_date and id of a row. A client whose dates have
+ * milliseconds only (JavaScript's Date) passes a date with the rest cut off. A
+ * comparison with that date would skip rows of the same millisecond that
+ * follow the row.
  *
- * A node's part of a list begins with the millisecond. The node that puts the parts together
- * finds the row in them (cluster/remote/gather_from_nodes.c).
+ * So if a cursor's date has no microseconds, it may have been cut off. The row
+ * is then looked up by its id. If its date lies in that millisecond, the page
+ * begins after the row, in either direction. If there is no such row any more,
+ * the page begins with the whole millisecond: some rows may be returned twice,
+ * but none is skipped. The nil id stands for no row but for the place before
+ * all rows of the date.
  *
- * It costs one descent of an index more: posts, and comments on a post, have an index by
- * id. Of likes, and of a user's comments, the rows of the one millisecond are read.
+ * On a cluster, a node's part of a list begins with the whole millisecond. The
+ * node that gathers the parts finds the row in them
+ * (cluster/remote/gather_from_nodes.c).
+ *
+ * The lookup costs one index descent: posts, and comments on a post, have an
+ * index by id. For likes, and for a user's comments, it reads the rows of that
+ * millisecond.
  *
  * Runs in backends and parallel workers.
  */
@@ -35,8 +39,9 @@
 #define ONE_MS INT64CONST(1000)	/* in microseconds */
 
 /*
- * May it have been cut to milliseconds? Dates count from the start of a second,
- * backward too, so that what was cut off is below the next one in any year.
+ * Return whether a date may have been cut off to milliseconds. The remainder
+ * is zero for a cut-off date before 2000 as well, because cutting off rounds
+ * down.
  */
 static bool
 date_may_be_cut(TimestampTz date)
@@ -44,7 +49,10 @@ date_may_be_cut(TimestampTz date)
 	return !TIMESTAMP_NOT_FINITE(date) && date % ONE_MS == 0;
 }
 
-/* The date of a post by its id (user_id not NULL: of this user's only). */
+/*
+ * Look up the date of a post by its id. If user_id is not NULL, the post must
+ * be this user's.
+ */
 static bool
 find_post(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz *date)
 {
@@ -66,7 +74,7 @@ find_post(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz *date)
 	return found;
 }
 
-/* The date of a comment on a post by its id. */
+/* Look up the date of a comment on a post by its id. */
 static bool
 find_comment(const pg_uuid_t *post_id, const pg_uuid_t *id, TimestampTz *date)
 {
@@ -84,7 +92,10 @@ find_comment(const pg_uuid_t *post_id, const pg_uuid_t *id, TimestampTz *date)
 	return found;
 }
 
-/* The date of a like of a post by its id, in the millisecond before end. */
+/*
+ * Look up the date of a like on a post by its id, among the likes in the
+ * millisecond before end.
+ */
 static bool
 find_like(const pg_uuid_t *post_id, const pg_uuid_t *id, const Cursor *end,
 		  TimestampTz *date)
@@ -108,7 +119,9 @@ find_like(const pg_uuid_t *post_id, const pg_uuid_t *id, const Cursor *end,
 	return found;
 }
 
-/* Make a cursor the place from which on a page holds the whole of its millisecond. */
+/*
+ * Set the page's cursor so that the page contains all rows of its millisecond.
+ */
 static void
 begin_with_millisecond(ListPage *page, const Cursor *end)
 {
@@ -117,13 +130,14 @@ begin_with_millisecond(ListPage *page, const Cursor *end)
 		page->before = *end;
 		return;
 	}
-	/* behind the last place before the first of that date */
+	/* the last place before all rows of that date */
 	page->before.date--;
 	memset(&page->before.id, 0xff, UUID_LEN);
 }
 
 /*
- * May a page's cursor have lost its microseconds? *end: then, the end of its millisecond.
+ * Return whether a page's cursor may have been cut off to milliseconds. If so,
+ * *end becomes the end of the cursor's millisecond.
  */
 bool
 page_may_be_cut(const ListPage *page, Cursor *end)
@@ -136,7 +150,10 @@ page_may_be_cut(const ListPage *page, Cursor *end)
 	return true;
 }
 
-/* Make it the place at which the page begins; the date of its row, if it was found. */
+/*
+ * Set the page's cursor to the place at which the page begins. If the row was
+ * found, date is the row's date.
+ */
 void
 page_begin(ListPage *page, const Cursor *end, bool found, TimestampTz date)
 {
@@ -149,9 +166,9 @@ page_begin(ListPage *page, const Cursor *end, bool found, TimestampTz date)
 }
 
 /*
- * Make a page's cursor the place at which the page begins, by the active
- * snapshot. type: what the list is of; of: whose posts (NULL: everybody's), or
- * the post whose comments or likes.
+ * Look up where a page begins, with the active snapshot, and set its cursor.
+ * type is the type of the list's items. of is the user whose posts the list
+ * contains (NULL: all users), or the post whose comments or likes it contains.
  */
 void
 page_find(ListPage *page, ItemType type, const pg_uuid_t *of)

@@ -1,9 +1,9 @@
 /*
  * posts.c
- *		C2 create or edit a post, Q2 retrieve a post, Q3 list a user's posts;
- *		delete a post.
+ *		Requests for posts: create and edit a post (C2), retrieve a post (Q2),
+ *		list a user's posts (Q3), and delete a post.
  *
- * Runs in backends; queries in parallel workers too.
+ * Runs in backends; queries also run in parallel workers.
  */
 #include "postgres.h"
 
@@ -25,7 +25,7 @@ QUERY_FUNCTION(get_post, REQUEST_GET_POST, ITEM_POST,
 QUERY_FUNCTION(list_user_posts, REQUEST_LIST_USER_POSTS, ITEM_POST,
 			   .containers = "users or posts", .view = true, .page_size_arg = 2);
 
-/* A post of these arguments, with counts of zero. */
+/* Make a post from the arguments, with counts of zero. */
 static void
 post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 {
@@ -46,8 +46,9 @@ post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 }
 
 /*
- * Take off a post's counts what is hidden, as of now: nobody else changes
- * the counts of a post that is locked, or was written here.
+ * Subtract items of users who are being deleted from a post's counts, with a
+ * new snapshot. The post is locked or was written by this transaction, so no
+ * other transaction changes its counts.
  */
 static void
 discount_post(BlogItem *post)
@@ -57,7 +58,10 @@ discount_post(BlogItem *post)
 	PopActiveSnapshot();
 }
 
-/* Give a post that is locked the counts that are shown of it now. */
+/*
+ * Add to a locked post's counts what its deltas say, and subtract items of
+ * users who are being deleted. Reads with the transaction's snapshot.
+ */
 void
 add_up_now(BlogItem *post)
 {
@@ -67,7 +71,7 @@ add_up_now(BlogItem *post)
 	discount_post(post);
 }
 
-/* Write a post with its author's name; false if its id is taken. */
+/* Insert a post with its author's name. Returns false if its id is taken. */
 static bool
 write_post(BlogItem *post, const pg_uuid_t *id)
 {
@@ -88,9 +92,10 @@ write_post(BlogItem *post, const pg_uuid_t *id)
 }
 
 /*
- * C2: create a post, with its author's name on it.
+ * C2: create a post. If a post with the given id and the same values exists,
+ * return that post.
  *
- * Errors: 22004, 22023, 23503, 23505, 25006, 54000, 55000. Locks:
+ * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 54000, 55000. Locks:
  * RowExclusiveLock on the leaf of posts.
  */
 static Datum
@@ -130,11 +135,12 @@ create_post(PG_FUNCTION_ARGS)
 }
 
 /*
- * C2: edit a post, if it is by an author (NULL: anybody); NULL keeps what is there.
- * The counts are those of the version that is locked, so none is lost.
+ * C2: edit a post, if it is by the author (NULL: any). Null arguments keep the
+ * current values. The locked version of the post is updated, so concurrent
+ * changes of its counts are not lost.
  *
- * Errors: 22004, 22023, 23503, 25006, 40001, 42501, 54000, 55000. Locks: the post
- * item, FOR NO KEY UPDATE.
+ * Errors: 22004, 22023, 23503, 25006, 40001, 42501, 54000, 55000. Locks: the
+ * post item, FOR NO KEY UPDATE.
  */
 static Datum
 edit_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -186,10 +192,11 @@ edit_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 }
 
 /*
- * Delete a post with its comments and likes, if it is by an author (NULL: anybody).
- * Returns whether there was one.
+ * Delete a post with its comments and likes, if it is by the author (NULL:
+ * any). Returns whether it existed.
  *
- * Errors: 22004, 25006, 40001, 55000. Locks: the post item, FOR UPDATE.
+ * Errors: 22004, 25006, 40001, 55000. Locks: the post, in exclusive mode; the
+ * post item, its comments and likes, FOR UPDATE.
  */
 static Datum
 delete_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -216,8 +223,8 @@ get_post(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Q3: list a user's posts in short form: one logical partition of users, or,
- * where the view is not ready, all partitions of posts.
+ * Q3: list a user's posts in short form, from one logical partition of users,
+ * or, while the view is not ready, from all partitions of posts.
  *
  * Errors: 22004, 22023, 55000.
  */

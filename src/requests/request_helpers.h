@@ -1,6 +1,7 @@
 /*
  * request_helpers.h
- *		What all requests share: checks of arguments, sources of items, and results.
+ *		What the files of src/requests/ share: argument checks, sources of
+ *		items, and results.
  */
 #ifndef BLOGSTORE_REQUEST_HELPERS_H
 #define BLOGSTORE_REQUEST_HELPERS_H
@@ -14,7 +15,7 @@
 #include "funcapi.h"
 #include "utils/array.h"
 
-/* Serve a command by its function, which on a cluster may run on another node. */
+/* Run the function of a command. On a cluster it may run on another node. */
 static inline Datum
 serve_command(FunctionCallInfo fcinfo, PGFunction function)
 {
@@ -28,9 +29,10 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 }
 
 /*
- * A function of SQL that serves a request, counted: blogstore_name() in SQL,
- * and name() below in the file. On a cluster that may run on another node.
- * Errors: 55000 unless the library is preloaded.
+ * Define the SQL function of a command: blogstore_name() in the library, which
+ * counts the request and calls name(), which follows in the file. On a cluster
+ * name() may run on another node. Errors: 55000 unless the library is
+ * preloaded.
  */
 #define REQUEST_FUNCTION(name, request) \
 	PG_FUNCTION_INFO_V1(blogstore_##name); \
@@ -50,9 +52,10 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	extern int	no_such_variable
 
 /*
- * Two functions of SQL that serve a request by name_of() in the file: blogstore_name() for
- * items of any author, who is NULL then, and blogstore_own_name(), whose first argument is
- * the author that the item must be by, before the arguments of the request.
+ * Define two SQL functions for one command. Both call name_of(), which follows
+ * in the file. blogstore_name() passes a null author, so that items of any
+ * author match. blogstore_own_name() has the author as an additional first
+ * argument; the item must be by this author.
  */
 #define AUTHOR_REQUEST_FUNCTION(name, request) \
 	REQUEST_FUNCTION(name, request); \
@@ -74,10 +77,10 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	extern int	no_such_variable
 
 /*
- * A function of SQL that serves a query: blogstore_name() in SQL, which returns a
- * set; and name() below in the file, which begins a scan of what is asked for. The further
- * arguments are what else there is to say of the query (RequestQuery). Errors: 55000 unless
- * the library is preloaded.
+ * Define the SQL function of a query: blogstore_name() in the library, which
+ * returns a set, and its RequestQuery. The function name(), which follows in
+ * the file, begins the scan. The further macro arguments initialize members of
+ * RequestQuery. Errors: 55000 unless the library is preloaded.
  */
 #define QUERY_FUNCTION(name_, request_, type_, ...) \
 	PG_FUNCTION_INFO_V1(blogstore_##name_); \
@@ -94,7 +97,10 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	} \
 	extern int	no_such_variable
 
-/* users.c, posts.c, comments.c, likes.c, feed.c, page_batches.c: query_name of each query */
+/*
+ * the RequestQuery of each query; users.c, posts.c, comments.c, likes.c,
+ * feed.c and page_batches.c define them
+ */
 #define COMMAND(constant, code, name)
 #define QUERY(constant, code, name) extern const RequestQuery query_##name;
 #include "requests/request_list.h"
@@ -126,7 +132,7 @@ extern bool find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,
 /* posts.c */
 extern void add_up_now(BlogItem *post);
 
-/* author_check.c: whose item it has to be */
+/* author_check.c: requiring that an item is by a certain author */
 extern const pg_uuid_t *need_author(FunctionCallInfo fcinfo,
 									FunctionCallInfo rest);
 extern void check_author(const char *what, const BlogItem *item,
@@ -138,12 +144,15 @@ extern bool page_may_be_cut(const ListPage *page, Cursor *end);
 extern void page_begin(ListPage *page, const Cursor *end, bool found,
 					   TimestampTz date);
 
-/* The first columns of an index by which a source finds items, kept while it reads. */
+/*
+ * The values of the first index columns by which a source finds items. A
+ * source keeps a copy of them.
+ */
 typedef struct SourceKey
 {
 	int			n;
 	pg_uuid_t	id[2];
-	Datum		value[2];		/* the same */
+	Datum		value[2];		/* the ids as Datums */
 } SourceKey;
 
 static inline void
@@ -190,14 +199,14 @@ extern void query_user_likes_by_post(RequestScan *scan,
 									 const pg_uuid_t *post_id);
 
 /* visible_items.c */
-/* Does the caller take a property of items? */
+/* Return whether the caller reads a property of the items. */
 static inline bool
 query_wants(const RequestScan *scan, Property prop)
 {
 	return (scan->wanted >> prop) & 1;
 }
 
-/* Does the caller take counts of posts? */
+/* Return whether the caller reads the counts of posts. */
 static inline bool
 query_wants_counts(const RequestScan *scan)
 {
@@ -206,7 +215,7 @@ query_wants_counts(const RequestScan *scan)
 		 query_wants(scan, PROP_LIKE_COUNT));
 }
 
-/* Does the caller take of replies whether what they reply to is gone? */
+/* Return whether the caller reads if the parents of replies are gone. */
 static inline bool
 query_wants_parent_deleted(const RequestScan *scan)
 {

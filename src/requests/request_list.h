@@ -1,10 +1,12 @@
 /*
  * request_list.h
- *		All requests, in the order of stat_requests.
+ *		The list of all requests, in the order of the view stat_requests.
  *
- * Included with COMMAND(constant, code, name) and QUERY(constant, code, name) defined.
- * code is the article's, NULL for a request that the article does not have; name is the
- * function's. There is no include guard, since this file is included for each use of the list.
+ * A file that includes it defines COMMAND(constant, code, name) and
+ * QUERY(constant, code, name) first. code is the article's code of the
+ * request, or NULL for a request that the article does not have. name is the
+ * name of the function. There is no include guard, because the list is
+ * included once for each use.
  */
 COMMAND(REQUEST_CREATE_USER, "C1", create_user)
 COMMAND(REQUEST_EDIT_USER, "C1", edit_user)

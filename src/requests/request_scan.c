@@ -1,11 +1,12 @@
 /*
  * request_scan.c
- *		Queries: from what one asks for to its items, one after another.
+ *		Running a query, from its arguments to its items.
  *
- * A query begins by checking its arguments. Then it chooses the source of its items by one
- * of the functions that request_helpers.h lists for the files source_*.c. The caller that has
- * begun the query takes the items: its function of SQL, which returns them as a set, or a
- * scan that takes no more of them than are wanted (requests/custom_scan/).
+ * A query first checks its arguments, and then chooses the source of its
+ * items, by calling a function of one of the files source_*.c. The caller that
+ * has begun the query takes the items one by one. The caller is the query's
+ * SQL function, which returns all items as a set, or a plan node, which takes
+ * only as many as are needed (requests/custom_scan/).
  *
  * Runs in backends and parallel workers.
  */
@@ -20,8 +21,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Prepare a query whose arguments are right. Errors: 55000 if there are no containers, or the
- * row type was altered.
+ * Prepare a query, after its arguments were checked. Errors: 55000 if there
+ * are no containers, or the row type was altered.
  */
 void
 query_ready(RequestScan *scan)
@@ -34,7 +35,10 @@ query_ready(RequestScan *scan)
 	scan->deleted = deleted_users(GetActiveSnapshot());
 }
 
-/* Drop the query's own snapshot, if it has one, which is active. */
+/*
+ * Release the query's own snapshot, if it has one. It must be the active
+ * snapshot.
+ */
 static void
 drop_snapshot(RequestScan *scan)
 {
@@ -45,7 +49,10 @@ drop_snapshot(RequestScan *scan)
 	scan->newer = NULL;
 }
 
-/* Have a query read by a new snapshot from here on, which is active while the query reads. */
+/*
+ * Have the query read with a new snapshot from now on. That snapshot is active
+ * while the query reads.
+ */
 void
 request_scan_renew_snapshot(RequestScan *scan)
 {
@@ -55,10 +62,10 @@ request_scan_renew_snapshot(RequestScan *scan)
 }
 
 /*
- * Begin a query whose arguments are in fcinfo. It reads by the active snapshot, which
- * stays active or at least registered to the end. What the scan allocates is in
- * the current memory context, which has to be the same at each call. Errors: those of the
- * query.
+ * Begin a query whose arguments are in fcinfo. The query reads with the active
+ * snapshot, which must stay registered until request_scan_end(). The scan
+ * allocates in the current memory context, which must be the same at each
+ * call. Errors: those of the query.
  */
 void
 request_scan_begin(RequestScan *scan, const RequestQuery *query,
@@ -83,7 +90,10 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 	scan->left = scan->source == NULL ? 0 : scan->page.size;
 }
 
-/* Read the next item; its values hold until the next call. False: there are no more. */
+/*
+ * Read the next item. Its values hold until the next call. Returns false at
+ * the end.
+ */
 bool
 request_scan_next(RequestScan *scan, BlogItem *item)
 {
@@ -99,7 +109,7 @@ request_scan_next(RequestScan *scan, BlogItem *item)
 	return true;
 }
 
-/* Close what a query reads, wherever it has come to. */
+/* Stop reading, at the end or before. */
 void
 request_scan_end(RequestScan *scan)
 {

@@ -1,12 +1,12 @@
 /*
  * request_stats.c
- *		What requests have cost: blogstore.stat_requests.
+ *		Counting the cost of requests, for the view blogstore.stat_requests.
  *
- * Each process counts in a slot of its own in shared memory, which nobody else
- * writes to, so that counting costs two looks at the clock and no contention;
- * the view adds the slots of its database up. A process that ends adds its slot
- * to what its database has kept. A reset starts a new epoch: what is counted in
- * an older one counts no more.
+ * Each process counts in its own slot in shared memory. No other process
+ * writes to the slot, so counting a request takes two clock readings and no
+ * lock. The view adds up the slots of its database. A process that exits adds
+ * its slot to the database's totals. A reset starts a new epoch, and counters
+ * of an older epoch are ignored.
  *
  * Runs in every process that serves requests.
  */
@@ -35,9 +35,9 @@ SQL_FUNCTION(reset_request_stats);
 PG_FUNCTION_INFO_V1(blogstore_request_names);
 
 /*
- * A request unit is what it costs to read one item of 1 kB by its key: so many
- * pages looked at. Writing 1 kB of WAL costs as much as reading five such items,
- * about what document stores charge for writing against reading.
+ * One request unit is the cost of reading one item of 1 kB by its key, which
+ * reads this many buffers. Writing 1 kB of WAL costs as much as reading five
+ * such items. Document stores charge about this much more for writes.
  */
 #define BUFFERS_PER_UNIT 4.0
 #define UNITS_PER_WAL_KB 5.0
@@ -58,19 +58,20 @@ typedef struct RequestCounters
 	pg_atomic_uint64 value[N_REQUESTS][N_MEASURES];
 } RequestCounters;
 
-/* What is kept of a database; under the lock. */
+/* The totals of a database, protected by the lock. */
 typedef struct StatsDatabase
 {
-	Oid			dbid;			/* InvalidOid: free */
-	pg_atomic_uint32 epoch;		/* read without the lock, too */
+	Oid			dbid;			/* InvalidOid: unused entry */
+	pg_atomic_uint32 epoch;		/* also read without the lock */
 	TimestampTz reset_at;
-	RequestCounters ended;		/* of processes that have ended */
+	RequestCounters ended;		/* of processes that have exited */
 } StatsDatabase;
 
-/* A process; written by it alone. */
+/* The slot of a process. Only that process writes to it. */
 typedef struct StatsSlot
 {
-	pg_atomic_uint32 database;	/* number of its entry plus one; 0: none */
+	pg_atomic_uint32 database;	/* index of the database's entry, plus one; 0:
+								 * none */
 	pg_atomic_uint32 epoch;
 	RequestCounters counters;
 } StatsSlot;
@@ -79,7 +80,8 @@ typedef struct StatsShared
 {
 	LWLock	   *lock;
 	StatsDatabase database[MAX_DATABASES];
-	StatsSlot	slot[FLEXIBLE_ARRAY_MEMBER];	/* by compat_proc_number() */
+	StatsSlot	slot[FLEXIBLE_ARRAY_MEMBER];	/* indexed by
+												 * compat_proc_number() */
 } StatsShared;
 
 static const char *const request_names[N_REQUESTS][2] = {
@@ -91,8 +93,8 @@ static const char *const request_names[N_REQUESTS][2] = {
 };
 
 static StatsShared *shared = NULL;
-static StatsSlot own_slot;		/* where shared memory has no room for the database */
-static StatsSlot *mine = NULL;	/* this process's */
+static StatsSlot own_slot;		/* used if no entry is left for the database */
+static StatsSlot *mine = NULL;	/* this process's slot */
 static StatsDatabase *my_database = NULL;
 
 static shmem_request_hook_type previous_request_hook = NULL;
@@ -150,7 +152,7 @@ stats_shmem_startup(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/* Ask for shared memory; called once by _PG_init. */
+/* Request shared memory. Called once by _PG_init(). */
 void
 stats_init(void)
 {
@@ -160,7 +162,7 @@ stats_init(void)
 	shmem_startup_hook = stats_shmem_startup;
 }
 
-/* Add what was counted to a sum; of the longest time, the longer one. */
+/* Add counters to a sum. The longest time is the maximum of both. */
 static void
 counters_add(RequestCounters *sum, RequestCounters *counters)
 {
@@ -175,7 +177,10 @@ counters_add(RequestCounters *sum, RequestCounters *counters)
 		}
 }
 
-/* The entry of this database; NULL if all are taken. Under the lock. */
+/*
+ * Return the entry of this database, or NULL if all are in use. The caller
+ * holds the lock.
+ */
 static StatsDatabase *
 find_database(void)
 {
@@ -198,7 +203,7 @@ find_database(void)
 	return unused;
 }
 
-/* At exit: leave what was counted to the database. */
+/* At exit, add this process's counters to the database's totals. */
 static void
 stats_detach(int code, Datum arg)
 {
@@ -212,7 +217,7 @@ stats_detach(int code, Datum arg)
 	my_database = NULL;
 }
 
-/* Take this process's slot. */
+/* Take this process's slot in shared memory. */
 static void
 stats_attach(void)
 {
@@ -233,7 +238,7 @@ stats_attach(void)
 		before_shmem_exit(stats_detach, (Datum) 0);
 }
 
-/* A request begins: note what is counted already. */
+/* Note the clock and counters at the begin of a request. */
 void
 stats_begin(RequestStart *start)
 {
@@ -246,14 +251,14 @@ stats_begin(RequestStart *start)
 	INSTR_TIME_SET_CURRENT(start->time);
 }
 
-/* Grow a counter that only this process writes to. */
+/* Increase a counter to which only this process writes. */
 static inline void
 grow(pg_atomic_uint64 *value, uint64 by)
 {
 	pg_atomic_write_u64(value, pg_atomic_read_u64(value) + by);
 }
 
-/* A request that pauses has ended without an error: count it, and its cost. */
+/* Count a paused request, which has ended without an error, and its cost. */
 void
 stats_add(const RequestStart *spent, Request request)
 {
@@ -282,7 +287,7 @@ stats_add(const RequestStart *spent, Request request)
 	grow(&value[MEASURE_WAL], spent->wal);
 }
 
-/* A request has ended without an error: count it, and its cost. */
+/* Count a running request, which has ended without an error, and its cost. */
 void
 stats_end(RequestStart *start, Request request)
 {
@@ -290,7 +295,10 @@ stats_end(RequestStart *start, Request request)
 	stats_add(start, request);
 }
 
-/* Add up what this database's processes have counted. Returns since when. */
+/*
+ * Add up the counters of this database. Returns the time since which they
+ * count.
+ */
 static TimestampTz
 stats_sum(RequestCounters *sum)
 {
@@ -321,7 +329,7 @@ stats_sum(RequestCounters *sum)
 	return since;
 }
 
-/* blogstore.get_request_stats(): one row a request. */
+/* blogstore.get_request_stats(): return one row for each request. */
 static Datum
 get_request_stats(PG_FUNCTION_ARGS)
 {
@@ -360,7 +368,7 @@ get_request_stats(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* blogstore.reset_request_stats(): count anew from here on. */
+/* blogstore.reset_request_stats(): set all counters to zero. */
 static Datum
 reset_request_stats(PG_FUNCTION_ARGS)
 {
@@ -380,8 +388,9 @@ reset_request_stats(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.request_names(): the names of all requests' functions. By them the
- * functions are known that grant_requests() grants and create_api() wraps.
+ * blogstore.request_names(): return the names of the SQL functions of all
+ * requests. grant_requests() grants these functions, and create_api() makes
+ * wrappers for them.
  */
 Datum
 blogstore_request_names(PG_FUNCTION_ARGS)

@@ -1,6 +1,6 @@
 /*
  * request_stats.h
- *		Which requests there are, and what they have cost.
+ *		The list of requests, and counting their cost.
  */
 #ifndef BLOGSTORE_REQUEST_STATS_H
 #define BLOGSTORE_REQUEST_STATS_H
@@ -10,7 +10,7 @@
 #include "executor/instrument.h"
 #include "portability/instr_time.h"
 
-/* The requests, in the order of stat_requests. */
+/* All requests, in the order of the view stat_requests. */
 typedef enum Request
 {
 #define COMMAND(constant, code, name) constant,
@@ -22,8 +22,9 @@ typedef enum Request
 } Request;
 
 /*
- * What a request costs. While it runs: what the clock and the server's counters stood at
- * when it began, had it not paused since. While it pauses: what it has spent so far.
+ * The cost of one request. While the request runs, the members hold the clock
+ * and the server's counters as they would have been at its begin had it not
+ * paused. While it pauses, they hold what it has spent so far.
  */
 typedef struct RequestStart
 {
@@ -40,7 +41,7 @@ extern void stats_begin(RequestStart *start);
 extern void stats_add(const RequestStart *spent, Request request);
 extern void stats_end(RequestStart *start, Request request);
 
-/* Turn what the clock and the counters stood at into what was spent since, or back. */
+/* Convert a start into what was spent since, or back. */
 static inline void
 stats_turn(RequestStart *start)
 {
@@ -56,14 +57,14 @@ stats_turn(RequestStart *start)
 	start->wal = pgWalUsage.wal_bytes - start->wal;
 }
 
-/* Pause a request that runs: until it goes on, nothing counts as its cost. */
+/* Pause a running request. Nothing is counted as its cost until it resumes. */
 static inline void
 stats_pause(RequestStart *start)
 {
 	stats_turn(start);
 }
 
-/* Go on with a request that pauses. */
+/* Resume a paused request. */
 static inline void
 stats_resume(RequestStart *start)
 {

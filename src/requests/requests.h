@@ -1,7 +1,7 @@
 /*
  * requests.h
- *		What folders above share with requests: queries as scans of items, for who
- *		runs them without a function call; and checks for import.
+ *		What other folders use of the requests: running a query as a scan,
+ *		without a function call, and limits that import shares.
  */
 #ifndef BLOGSTORE_REQUESTS_H
 #define BLOGSTORE_REQUESTS_H
@@ -20,21 +20,23 @@
 #include "utils/snapshot.h"
 
 /*
- * The longest title or content, in bytes. An item's document has two of them, is
- * one value of less than 1 GB, and may need seven bytes for one (a control
- * character as COPY writes it: \\u0001); as jsonb it is of less than 256 MB.
+ * The longest title or content, in bytes. An item's document contains two of
+ * them. It must be smaller than 1 GB as text, where one byte can need seven (a
+ * control character as COPY writes it: \\u0001), and smaller than 256 MB as
+ * jsonb.
  */
 #define MAX_TEXT_MB 64
 #define MAX_TEXT_BYTES (MAX_TEXT_MB * 1024 * 1024)
 
-/* What a title may take, in characters: lists have it whole. */
+/* The longest title, in characters. Lists contain whole titles. */
 #define MAX_TITLE_LENGTH 1000
 
-/* A page of a list, as the caller asked for it. */
+/* The page of a list that the caller has asked for. */
 typedef struct ListPage
 {
-	int64		size;			/* -1: all */
-	Cursor		before;			/* where valid: items beyond it, in the order */
+	int64		size;			/* -1: all items */
+	Cursor		before;			/* if valid: the page begins after this
+								 * place */
 	bool		oldest_first;
 } ListPage;
 
@@ -42,71 +44,85 @@ typedef struct ListPage
 
 struct RequestScan;
 
-/* A query: its function, how its items are found, and what a plan has to know of it. */
+/*
+ * A query: its function, how to begin it, and what a plan needs to know of it.
+ */
 typedef struct RequestQuery
 {
-	const char *name;			/* of the function, in SQL */
+	const char *name;			/* of the SQL function */
 	PGFunction	function;
 	void		(*begin) (struct RequestScan *scan, FunctionCallInfo fcinfo);
 	Request		request;
-	ItemType	type;			/* of all items that it finds */
-	const char *containers;		/* that it reads */
-	bool		view;			/* is one of them a view? */
-	bool		by_ids;			/* is its last argument a list of ids? */
-	int			page_size_arg;	/* which argument is page_size, from 1 on; 0: none */
+	ItemType	type;			/* of all items that it returns */
+	const char *containers;		/* that it reads, for EXPLAIN */
+	bool		view;			/* is one of the containers a view? */
+	bool		by_ids;			/* is the last argument a list of ids? */
+	int			page_size_arg;	/* number of the argument page_size, counted
+								 * from 1; 0: none */
 } RequestQuery;
 
 #define MAX_QUERY_ARGS 7
 
-/* What a source has read of its items so far, for EXPLAIN. */
+/* What a source has read so far, for EXPLAIN. */
 typedef struct SourceReads
 {
-	int			leaves;			/* that it has visited one after another */
+	int			leaves;			/* visited one after another */
 	Container	container;		/* of the last of them */
-	Oid			leaf;			/* which that is; InvalidOid: not known any more */
-	Oid			index;			/* of that leaf */
-	bool		all_partitions; /* of posts are read, side by side */
+	Oid			leaf;			/* the last of them; InvalidOid: not known any
+								 * more */
+	Oid			index;			/* the index of that leaf */
+	bool		all_partitions; /* all partitions of posts are read side by
+								 * side */
 } SourceReads;
 
 /*
- * A source: how the items of a query are read. Each source has a file. The file has the
- * struct that a scan keeps as the source's state, and a function that a query calls to begin
- * to read: the function sets source and state of the scan.
+ * A source reads the items of a query. Each source has a file of its own, with
+ * a struct for its state and a function that a query calls to begin reading.
+ * That function sets source and state of the scan.
  */
 typedef struct ItemSource
 {
-	/* Read the next item that the caller may see; its values hold until the next call. Return
-	 * false if there are no more. The function is not called again then. */
+	/*
+	 * Read the next item that the caller may see. Its values hold until the
+	 * next call. Returns false at the end, and is not called again then.
+	 */
 	bool		(*next) (struct RequestScan *scan, BlogItem *item);
-	/* Say what was read; *reads is zero before. NULL: nothing is read on this node. */
+	/*
+	 * Report what was read. *reads is all zeros before. NULL: this node reads
+	 * nothing.
+	 */
 	void		(*explain) (const struct RequestScan *scan, SourceReads *reads);
-	/* Close what is read, wherever it has come to, and free the state. */
+	/* Stop reading, at the end or before, and free the state. */
 	void		(*close) (struct RequestScan *scan);
 } ItemSource;
 
-/* A query as it runs: what it finds, item by item. */
+/* A running query, which returns its items one by one. */
 typedef struct RequestScan
 {
-	/* set by the caller that begins it */
-	TupleDesc	desc;			/* of rows; NULL: row_type tells */
+	/* set by the caller of request_scan_begin() */
+	TupleDesc	desc;			/* row type of the result; NULL: use
+								 * row_type */
 	Oid			row_type;
-	MemoryContext row_context;	/* of an item's values that are made for it */
-	uint32		wanted;			/* properties that the caller takes, a bit each */
+	MemoryContext row_context;	/* for values made for one item */
+	uint32		wanted;			/* properties that the caller reads, one bit
+								 * each */
 	RequestStart cost;
 	/* set by the query */
 	const RequestQuery *query;
-	const DeletedUsers *deleted;	/* whose items are not to be in it */
+	const DeletedUsers *deleted;	/* users whose items must not be
+									 * returned */
 	ListPage	page;			/* size -1: all items */
 	bool		include_hidden;
-	const ItemSource *source;	/* NULL: there is nothing to read */
-	void	   *state;			/* the source's own */
-	bool		out_of_view;	/* the view does not hold where the page begins */
+	const ItemSource *source;	/* NULL: nothing to read */
+	void	   *state;			/* of the source */
+	bool		out_of_view;	/* the page begins outside of the view */
 	int64		left;			/* items that may follow; -1: any number */
-	Parents    *parents;		/* that were looked up; NULL: none */
-	Snapshot	newer;			/* active from begin to end; NULL: the caller's serves */
+	Parents    *parents;		/* parents that were looked up; NULL: none */
+	Snapshot	newer;			/* active while the query reads; NULL: use the
+								 * caller's snapshot */
 } RequestScan;
 
-/* Their numbers, which plans have. */
+/* The numbers of the queries, which plans store. */
 enum
 {
 #define COMMAND(constant, code, name)
@@ -117,10 +133,10 @@ enum
 	N_QUERIES
 };
 
-/* all_queries.c: all of them, by these numbers */
+/* all_queries.c: the queries by number */
 extern const RequestQuery *const request_queries[N_QUERIES];
 
-/* request_scan.c: from a query to its items */
+/* request_scan.c: running a query */
 extern void request_scan_begin(RequestScan *scan, const RequestQuery *query,
 							   FunctionCallInfo fcinfo);
 extern bool request_scan_next(RequestScan *scan, BlogItem *item);
@@ -129,8 +145,9 @@ extern void request_scan_renew_snapshot(RequestScan *scan);
 
 /* argument_checks.c */
 /*
- * Does the request give this node's part of an answer that all nodes of a cluster give
- * together? cluster/remote/ sets it while it serves such a request.
+ * Does the request return only this node's part of a result that is gathered
+ * from all nodes of a cluster? cluster/remote/ sets this while it serves such
+ * a request.
  */
 extern bool request_is_part;
 

@@ -1,6 +1,6 @@
 /*
  * result_set.c
- *		Queries as functions of SQL: all of their items, as a set of rows.
+ *		Running a query as an SQL function that returns all items as a set.
  *
  * Runs in backends and parallel workers.
  */
@@ -15,7 +15,6 @@
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
-/* Add an item to a set of rows. */
 static void
 add_row(ReturnSetInfo *info, const BlogItem *item, ItemType type)
 {
@@ -26,7 +25,10 @@ add_row(ReturnSetInfo *info, const BlogItem *item, ItemType type)
 	tuplestore_putvalues(info->setResult, info->setDesc, values, nulls);
 }
 
-/* Serve a query by a function call: return its items as a set, counted. */
+/*
+ * Serve a query that was called as a function: count the request, and return
+ * all items in a tuplestore.
+ */
 Datum
 query_return_set(FunctionCallInfo fcinfo, const RequestQuery *query)
 {

@@ -1,7 +1,7 @@
 /*
  * source_all_posts.c
- *		A source of items: a page of the posts of all partitions, a user's or all users', in
- *		short form.
+ *		A source that reads a page of posts from all partitions, of one user or
+ *		of all users, in short form.
  *
  * Runs in backends and parallel workers.
  */
@@ -57,8 +57,9 @@ static const ItemSource all_posts = {
 };
 
 /*
- * Read a page of a user's posts (NULL: of all users'). Locks: the container, to the end of the
- * transaction. Errors: those of post_list_begin().
+ * Begin to read a page of a user's posts (NULL: of all users' posts). Locks:
+ * the container, until the end of the transaction. Errors: those of
+ * post_list_begin().
  */
 void
 query_posts(RequestScan *scan, const pg_uuid_t *user_id, const ListPage *page)

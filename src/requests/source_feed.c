@@ -1,10 +1,11 @@
 /*
  * source_feed.c
- *		A source of items: a page of the feed, which goes on in the posts where the feed ends.
+ *		A source that reads a page of the feed.
  *
- * The feed holds the newest posts. Newest first, what comes after the feed follows from the
- * posts container. Oldest first, the feed is the end of the list, and is read only if it reaches
- * back to where the page begins.
+ * The feed holds the newest posts. A page that is listed newest first
+ * continues in the posts container after the feed's end. In a list that begins
+ * with the oldest post, the feed is the end of the list. It is read only if it
+ * reaches back to where the page begins.
  *
  * Runs in backends and parallel workers.
  */
@@ -19,8 +20,9 @@
 typedef struct FeedRows
 {
 	ItemScan   *rows;
-	bool		continues;		/* in the posts, where the feed ends */
-	Cursor		last;			/* the row that was read last; first where the page begins */
+	bool		continues;		/* continue in posts after the feed's end */
+	Cursor		last;			/* the last row read; at first where the page
+								 * begins */
 } FeedRows;
 
 static void
@@ -32,7 +34,7 @@ feed_rows_close(RequestScan *scan)
 	pfree(feed);
 }
 
-/* From here on the posts behind the feed are the scan's source. */
+/* Replace this source by one that reads the posts after the feed's end. */
 static void
 continue_in_posts(RequestScan *scan)
 {
@@ -80,7 +82,10 @@ static const ItemSource feed_rows = {
 	.next = feed_rows_next, .explain = feed_rows_explain, .close = feed_rows_close
 };
 
-/* Read a page from the feed. continues: it goes on in the posts. */
+/*
+ * Begin to read a page from the feed. continues: continue in posts after the
+ * feed's end.
+ */
 static void
 read_feed(RequestScan *scan, bool continues)
 {
@@ -97,7 +102,10 @@ read_feed(RequestScan *scan, bool continues)
 	scan->state = feed;
 }
 
-/* Does the feed hold all of the list from a place on, oldest first? */
+/*
+ * Return whether the feed holds all posts from a place on, in the order oldest
+ * first.
+ */
 static bool
 feed_holds_end(const Cursor *place)
 {
@@ -105,8 +113,8 @@ feed_holds_end(const Cursor *place)
 }
 
 /*
- * Read a page of the list of all posts, from the feed as far as it has them. Errors: those of
- * item_scan_begin() and post_list_begin().
+ * Begin to read a page of the list of all posts, as far as possible from the
+ * feed. Errors: those of item_scan_begin() and post_list_begin().
  */
 void
 query_feed(RequestScan *scan)
@@ -122,7 +130,10 @@ query_feed(RequestScan *scan)
 	}
 }
 
-/* Read a page that the feed has all of. Errors: those of item_scan_begin(). */
+/*
+ * Begin to read a page that lies in the feed as a whole. Errors: those of
+ * item_scan_begin().
+ */
 void
 query_feed_alone(RequestScan *scan)
 {

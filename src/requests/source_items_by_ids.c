@@ -1,12 +1,12 @@
 /*
  * source_items_by_ids.c
- *		A source of items: those that a list of ids names, in the order of the list.
+ *		A source that reads the items named by a list of ids, in the order of
+ *		the list.
  *
- * The next ids of the list are read together, leaf by leaf
- * (storage/rows/items_by_keys.c), and what was found is handed out in the order in which
- * it was asked for. Then come the next ids. So what is held of a list of any length is
- * the list, and the rows of a few hundred ids, whose long values stay where they are
- * stored.
+ * It reads the items of the next READ_TOGETHER ids leaf by leaf
+ * (storage/rows/items_by_keys.c), returns them in the order of the list, and
+ * then takes the next ids. Memory therefore holds the list and the rows of
+ * these ids only. Long values stay toasted.
  *
  * Runs in backends and parallel workers.
  */
@@ -21,25 +21,29 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#define READ_TOGETHER 256		/* ids */
+#define READ_TOGETHER 256		/* number of ids */
 
-/* A list of ids, and what was read of it. */
+/* A list of ids, and the items that were last read. */
 typedef struct IdList
 {
-	SourceKey	key;			/* the columns of the items' key before the id */
+	SourceKey	key;			/* the columns of the items' key before the
+								 * id */
 	Container	container;
 	ArrayType  *array;
-	int			length;			/* elements of it, NULLs too */
-	int			at;				/* elements that were taken */
-	const char *next_id;		/* of those that follow, but for NULLs */
-	MemoryContext context;		/* of what was read last */
+	int			length;			/* number of elements, including nulls */
+	int			at;				/* elements taken so far */
+	const char *next_id;		/* the next element that is not null */
+	MemoryContext context;		/* for the items that were last read */
 	ManyItems  *read;
-	int			nread;			/* ids of it */
-	int			given;			/* of which so many have been handed out */
-	int			leaves;			/* that were visited before that */
+	int			nread;			/* ids that were last read */
+	int			given;			/* ids of those whose items were returned */
+	int			leaves;			/* leaves visited before the last read */
 } IdList;
 
-/* Take the next ids of the list that are not NULL. Returns how many; 0: the end. */
+/*
+ * Take the next ids of the list, skipping nulls. Returns how many; 0 at the
+ * end.
+ */
 static int
 take_ids(IdList *ids, pg_uuid_t *id)
 {
@@ -56,7 +60,7 @@ take_ids(IdList *ids, pg_uuid_t *id)
 	return n;
 }
 
-/* Read the items of the next ids; false: there are no more ids. */
+/* Read the items of the next ids. Returns false at the end of the list. */
 static bool
 read_next(RequestScan *scan)
 {
@@ -111,7 +115,7 @@ id_list_next(RequestScan *scan, BlogItem *item)
 	return false;
 }
 
-/* Say how many leaves were visited, and which of them was the last. */
+/* Report how many leaves were visited, and the last of them. */
 static void
 id_list_explain(const RequestScan *scan, SourceReads *reads)
 {
@@ -141,8 +145,9 @@ static const ItemSource id_list = {
 };
 
 /*
- * Read the items that a list of ids names; of whatever dimensions it is, its elements are one
- * list. The list becomes the source's. key: the n columns of the items' key before the id.
+ * Begin to read the items that a list of ids names. An array of several
+ * dimensions is read as one list. The source takes over the array. key has the
+ * n columns of the items' key before the id.
  */
 void
 query_ids(RequestScan *scan, Container container, const pg_uuid_t *const *key,

@@ -1,6 +1,6 @@
 /*
  * source_one_item.c
- *		A source of items: the one item, or none, that a key names.
+ *		A source that reads the one item with a given key, if it exists.
  *
  * Runs in backends and parallel workers.
  */
@@ -20,7 +20,7 @@ typedef struct OneItem
 	ItemScan   *items;
 } OneItem;
 
-/* Read the item. A post gets its counts. */
+/* Read the item. A post is read with its counts, if the caller reads them. */
 static bool
 one_item_next(RequestScan *scan, BlogItem *item)
 {
@@ -57,8 +57,8 @@ static const ItemSource one_item = {
 };
 
 /*
- * Read the item that a key of n columns names, in the partition of another key. Errors: those
- * of item_scan_begin().
+ * Begin to read the item with a key of n columns, in the partition of
+ * partition_key. Errors: those of item_scan_begin().
  */
 void
 query_one(RequestScan *scan, Container container,

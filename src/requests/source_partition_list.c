@@ -1,7 +1,7 @@
 /*
  * source_partition_list.c
- *		A source of items: a page of a list that lies in one partition. It is of a user's
- *		copies, or of what is on a post.
+ *		A source that reads a page of a list within one partition: the copies
+ *		of a user's posts, or the comments, replies or likes on a post.
  *
  * Runs in backends and parallel workers.
  */
@@ -59,8 +59,9 @@ static const ItemSource partition_list = {
 };
 
 /*
- * Read a page of a list by the n first columns of an access path, in the partition of the
- * first of them. Errors: those of item_scan_begin().
+ * Begin to read a page of the list that has these values in the first n
+ * columns of an access path. The first value is the partition key. Errors:
+ * those of item_scan_begin().
  */
 void
 query_list(RequestScan *scan, Container container, AccessPath path,
@@ -82,8 +83,9 @@ query_list(RequestScan *scan, Container container, AccessPath path,
 }
 
 /*
- * Begin a query of a page of the comments or likes on a post, whose arguments are the post,
- * the page and, of comments, include_hidden. Errors: 22004, 22023, 55000.
+ * Begin the query for a page of a post's comments or likes. Its arguments are
+ * the post, the page and, for comments, include_hidden. Errors: 22004, 22023,
+ * 55000.
  */
 void
 query_on_post(RequestScan *scan, FunctionCallInfo fcinfo)

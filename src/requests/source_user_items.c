@@ -1,10 +1,12 @@
 /*
  * source_user_items.c
- *		A source of items: a user's comments or likes in all partitions, as one list.
+ *		A source that reads a user's comments or likes from all partitions, as
+ *		one list.
  *
- * Comments and likes lie in the partitions of their posts, so a page looks into all of
- * them, by an index that begins with the user, and merges what is there. Likes have the order
- * of their posts' ids, which their key has; by date they take an index that the site adds.
+ * Comments and likes are stored in the partitions of their posts. A page
+ * therefore reads all partitions, by an index that begins with the user, and
+ * merges the results. Likes are in the order of their posts' ids, which is the
+ * order of their key. Likes by date need an index that the site has to add.
  *
  * Runs in backends and parallel workers.
  */
@@ -19,9 +21,9 @@
 typedef struct UserItems
 {
 	SourceKey	key;
-	ItemPlace	after;			/* a list by posts: where it begins */
+	ItemPlace	after;			/* for a list by post: where it begins */
 	MergedScan *items;
-	bool		started;		/* was the present item returned? */
+	bool		started;		/* was the current item returned? */
 } UserItems;
 
 static bool
@@ -65,7 +67,7 @@ static const ItemSource user_items = {
 	.close = user_items_close
 };
 
-/* A list of a user's items, which is not open yet. */
+/* Allocate a list of a user's items, without opening it. */
 static UserItems *
 make_list(const pg_uuid_t *user_id)
 {
@@ -75,7 +77,10 @@ make_list(const pg_uuid_t *user_id)
 	return list;
 }
 
-/* What to read of each partition: the user's items by a path that has the order. */
+/*
+ * Return the query for the user's items in each partition, by a path in the
+ * list's order.
+ */
 static ItemQuery
 items_of_user(const RequestScan *scan, const UserItems *list, AccessPath path)
 {
@@ -87,7 +92,7 @@ items_of_user(const RequestScan *scan, const UserItems *list, AccessPath path)
 	};
 }
 
-/* Open a list, which becomes the scan's source. */
+/* Open a list, and make it the scan's source. */
 static void
 begin_list(RequestScan *scan, UserItems *list, const ItemQuery *query,
 		   ItemOrder order)
@@ -98,8 +103,9 @@ begin_list(RequestScan *scan, UserItems *list, const ItemQuery *query,
 }
 
 /*
- * The date of a user's item by its id, in the millisecond before end, which its place in
- * the list is looked for by.
+ * Look up the date of the item in the page's cursor by its id, among the
+ * user's items in the millisecond before end. The date says where the page
+ * begins.
  */
 static bool
 find_in_millisecond(const ListPage *page, ItemQuery query, const Cursor *end,
@@ -125,8 +131,9 @@ find_in_millisecond(const ListPage *page, ItemQuery query, const Cursor *end,
 }
 
 /*
- * Read a page of a user's items by date, by a path that has that order. Locks: the container,
- * to the end of the transaction. Errors: those of merged_scan_begin().
+ * Begin to read a page of a user's items by date, by a path in that order.
+ * Locks: the container, until the end of the transaction. Errors: those of
+ * merged_scan_begin().
  */
 void
 query_user_items_by_date(RequestScan *scan, const pg_uuid_t *user_id,
@@ -158,8 +165,9 @@ by_post(const BlogItem *a, const BlogItem *b)
 }
 
 /*
- * Read a page of a user's likes in the order of their posts' ids, behind one (NULL: from the
- * first). Locks and errors: as query_user_items_by_date().
+ * Begin to read a page of a user's likes in the order of their posts' ids,
+ * after post_id (NULL: from the first). Locks and errors: as
+ * query_user_items_by_date().
  */
 void
 query_user_likes_by_post(RequestScan *scan, const pg_uuid_t *user_id,

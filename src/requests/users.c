@@ -1,8 +1,9 @@
 /*
  * users.c
- *		C1 create or edit a user, Q1 retrieve a user; delete a user.
+ *		Requests for users: create and edit a user (C1), retrieve a user (Q1),
+ *		and delete a user.
  *
- * Runs in backends; queries in parallel workers too.
+ * Runs in backends; queries also run in parallel workers.
  */
 #include "postgres.h"
 
@@ -33,8 +34,9 @@ username_taken(Datum username)
 }
 
 /*
- * Is there a user with this id who is the one to create? Errors: 23505; 40001
- * if the transaction's snapshot is of before.
+ * Return whether a user with the wanted id and the same values exists. Errors:
+ * 23505 if the values differ; 40001 if the transaction's snapshot still shows
+ * an earlier user with this id.
  */
 static bool
 user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
@@ -54,8 +56,9 @@ user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
 }
 
 /*
- * Claim the name, then insert the user. own_id: the caller brought the id. The user becomes the
- * one that is there, if a concurrent call with the same values was faster. Errors: 23505.
+ * Claim the name, then insert the user. own_id tells that the caller passed
+ * the id. If a concurrent call has created the same user, *user becomes that
+ * user. Errors: 23505.
  */
 static void
 insert_user(BlogItem *user, bool own_id, bool with_date)
@@ -76,13 +79,14 @@ insert_user(BlogItem *user, bool own_id, bool with_date)
 }
 
 /*
- * C1: create a user. The name is claimed in the registry first, so that of
- * two creators of one name the second waits, and learns that it is taken.
+ * C1: create a user. The name is claimed in the registry first, so that the
+ * second of two transactions that create users with one name waits, and then
+ * fails.
  *
  * Errors: 22004, 22023, 23505, 25006, 40001, 55000. Locks: RowExclusiveLock on
- * the registry and on the leaf of users; if a user with this id is being
- * deleted, or a partition has just come to a node of a cluster, that job, and what is left of
- * the user's items.
+ * the registry and on the leaf of users. If a user with this id is being
+ * deleted, or a partition has just moved to a node of the cluster, also that
+ * job, and the remaining items of the earlier user.
  */
 static Datum
 create_user(PG_FUNCTION_ARGS)
@@ -113,7 +117,10 @@ create_user(PG_FUNCTION_ARGS)
 	return return_item(fcinfo, &user, ITEM_USER);
 }
 
-/* If a locked user gets another name, claim it, and give back the one before. Errors: 23505. */
+/*
+ * If an edit changes the name of a locked user, claim the new name, and
+ * release the old one. Errors: 23505.
+ */
 static void
 change_names(const BlogItem *found, const BlogItem *user)
 {
@@ -126,7 +133,10 @@ change_names(const BlogItem *found, const BlogItem *user)
 		registry_same_name(username, before))
 		return;
 	PushActiveSnapshot(GetTransactionSnapshot());
-	/* the user's own row is of an older name, which repair() would mend */
+	/*
+	 * the user may have a stale row in the registry, which repair() would
+	 * correct
+	 */
 	if (!registry_claim(username, id) &&
 		!(registry_lookup(username, &holder) &&
 		  memcmp(&holder, id, UUID_LEN) == 0))
@@ -136,8 +146,9 @@ change_names(const BlogItem *found, const BlogItem *user)
 }
 
 /*
- * C1: edit a user: the name, properties or both; NULL keeps what is there. The user
- * item changes here; the items that carry the name are relabelled by a job.
+ * C1: edit a user's name or properties, or both. Null arguments keep the
+ * current values. This function changes the user item; a job relabels the
+ * items that carry the name.
  *
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 55000. Locks: the user
  * item, FOR NO KEY UPDATE.
@@ -171,13 +182,14 @@ edit_user(PG_FUNCTION_ARGS)
 }
 
 /*
- * Delete a user. From here on all of the user's items are hidden. Of most users
- * all are deleted here. Beyond 200, and of what others have locked or are writing,
- * they are left to a job.
+ * Delete a user. From the commit on all items of the user are hidden. Most
+ * users have few items, and those are deleted here. If there are more than
+ * 200, or if other transactions have items locked or are writing some, a job
+ * deletes the rest.
  *
- * Returns whether there was one. Errors: 22004, 25006, 40001, 55000. Locks:
- * the user item, FOR UPDATE; the user's items and the posts that they are on, FOR
- * UPDATE, without waiting; the user's name in the registry and row in jobs.
+ * Returns whether the user existed. Errors: 22004, 25006, 40001, 55000. Locks:
+ * the user item, FOR UPDATE; the user's items and the posts that they are on,
+ * FOR UPDATE, without waiting; the user's row in the registry and in the jobs.
  */
 static Datum
 delete_user(PG_FUNCTION_ARGS)
@@ -209,7 +221,8 @@ get_user(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Q1: retrieve a user by name, regardless of case. Errors: 22004, 54000, 55000.
+ * Q1: retrieve a user by name, regardless of case. Errors: 22004, 54000,
+ * 55000.
  */
 static void
 get_user_by_name(RequestScan *scan, FunctionCallInfo fcinfo)

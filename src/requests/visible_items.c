@@ -1,7 +1,7 @@
 /*
  * visible_items.c
- *		What is shown of the items that queries find: nothing of users who are being
- *		deleted; of replies, whether what they reply to is gone.
+ *		What queries show of the items that they find: no items of users who
+ *		are being deleted, and for replies, whether their parents are gone.
  *
  * Runs in backends and parallel workers.
  */
@@ -12,8 +12,9 @@
 #include "storage/blog_item.h"
 
 /*
- * Is an item of posts, and what it hangs on, to be shown? What is not to be counted is taken
- * off a post's counts.
+ * Return whether an item is shown. It is not if its author, or the author of
+ * its post, is being deleted. Subtracts items that are not shown from a post's
+ * counts.
  */
 bool
 query_shows(const RequestScan *scan, BlogItem *item)
@@ -31,7 +32,10 @@ query_shows(const RequestScan *scan, BlogItem *item)
 	return true;
 }
 
-/* Nothing is stored of a reply that says that its parent is gone: have a comment say so. */
+/*
+ * Set the property that tells whether a reply's parent is gone. It is not
+ * stored, but looked up here.
+ */
 void
 query_say_gone(RequestScan *scan, BlogItem *comment)
 {

@@ -1,12 +1,13 @@
 /*
  * excerpt.c
- *		The beginning of the text in a value that is HTML.
+ *		Excerpts: the beginning of the text in an HTML value.
  *
- * Of a value that is stored out of line so much is fetched as it takes: a slice, and
- * where the text in it is too short, one four times as long. What comes behind
- * MOST_BYTES is not looked at, so that a post with a film in an attribute does not cost
- * what reading it costs whenever somebody likes it. Each slice is read from its
- * beginning; together they are at most a third longer than the last.
+ * A value that is stored out of line is fetched only in part: first a short
+ * slice, and if the text in it is too short, a slice that is four times as
+ * long, and so on. Each slice is parsed from its beginning. All slices
+ * together are at most a third longer than the last one. Nothing beyond
+ * MOST_BYTES is read, so that a post with a video in an attribute does not
+ * cost its whole length each time a user likes it.
  *
  * Runs in any process.
  */
@@ -25,7 +26,10 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
-/* How many bytes of a value are looked at, first and at most. */
+/*
+ * How many bytes of a value are read, for an excerpt of this many characters:
+ * first, and at most.
+ */
 #define FIRST_BYTES(characters) ((int64) (characters) * 4 + 1024)
 #define MOST_BYTES(characters) \
 	Min((int64) (characters) * 16 + 1024 * 1024, MaxAllocSize / 2)
@@ -34,13 +38,13 @@
 typedef struct Excerpt
 {
 	StringInfoData text;
-	int			left;			/* characters that still fit */
-	bool		space;			/* does one come before the next character? */
+	int			left;			/* how many characters still fit */
+	bool		space;			/* insert a blank before the next character? */
 } Excerpt;
 
 /*
- * Add characters of the server's encoding, as many as fit, white space as one blank. One
- * that the end has cut in half is left out.
+ * Add text in the database's encoding, as much as fits, with each run of white
+ * space as one blank. A character that is cut off at the end is left out.
  */
 static void
 add_text(Excerpt *excerpt, const char *source, int bytes)
@@ -50,7 +54,7 @@ add_text(Excerpt *excerpt, const char *source, int bytes)
 	int			left = excerpt->left;
 	char	   *out;
 
-	/* no character gets longer, and there is at most one blank more */
+	/* no character becomes longer, and at most one blank is added */
 	enlargeStringInfo(text, Min(bytes, (int64) left *
 								character_longest()) + 1);
 	out = text->data + text->len;
@@ -82,7 +86,7 @@ add_text(Excerpt *excerpt, const char *source, int bytes)
 			while (length-- > 0)
 				*out++ = *source++;
 		}
-		/* most characters of most texts */
+		/* fast path for printable ASCII */
 		while (left > 0 && source < end && (unsigned char) *source > ' ' &&
 			   (unsigned char) *source < 0x7F)
 		{
@@ -95,7 +99,10 @@ add_text(Excerpt *excerpt, const char *source, int bytes)
 	excerpt->left = left;
 }
 
-/* What stands for a character, of those that pages have most, where there is none. */
+/*
+ * Return an ASCII replacement for a character that the database's encoding
+ * lacks. Covers the punctuation that is common on web pages.
+ */
 static const char *
 plain_character(pg_wchar character)
 {
@@ -132,7 +139,10 @@ plain_character(pg_wchar character)
 		" " : "?";
 }
 
-/* Add a character in UTF-8, or in a database of another encoding what it has for it. */
+/*
+ * Add a character that is in UTF-8, converted to the database's encoding. If
+ * it cannot be converted, add a replacement.
+ */
 static void
 add_utf8(Excerpt *excerpt, const char *utf8, int length)
 {
@@ -146,7 +156,7 @@ add_utf8(Excerpt *excerpt, const char *utf8, int length)
 		add_text(excerpt, utf8, length);
 		return;
 	}
-	/* the server's own, whatever is called default in the caller's search_path */
+	/* the built-in conversion, whatever the caller's search_path contains */
 	if (!OidIsValid(conversion) && encoding != PG_SQL_ASCII)
 		conversion = FindDefaultConversion(PG_CATALOG_NAMESPACE, PG_UTF8, encoding);
 	if (OidIsValid(conversion) &&
@@ -161,7 +171,7 @@ add_utf8(Excerpt *excerpt, const char *utf8, int length)
 	add_text(excerpt, plain, strlen(plain));
 }
 
-/* Add what a reference stands for, which is in UTF-8. */
+/* Add the text that a character reference stands for, in UTF-8. */
 static void
 add_reference(Excerpt *excerpt, const char *utf8, int bytes)
 {
@@ -176,8 +186,8 @@ add_reference(Excerpt *excerpt, const char *utf8, int bytes)
 }
 
 /*
- * Read HTML until the excerpt is full; white space is one blank, and none at the ends.
- * Returns whether it is. cut: does the source go on behind these bytes?
+ * Read HTML until the excerpt is full. Returns whether it is full. cut tells
+ * that the source continues after these bytes.
  */
 static bool
 read_html(Excerpt *excerpt, const char *source, int bytes, bool cut)
@@ -201,8 +211,10 @@ read_html(Excerpt *excerpt, const char *source, int bytes, bool cut)
 }
 
 /*
- * The first so many characters of the text in HTML, in the current memory context. It
- * ends with a whole character, however the value is stored and however long it is.
+ * Return the first characters of the text in an HTML value, at most the given
+ * number, in the current memory context. White space is reduced to single
+ * blanks, with none at the ends. The result never ends within a character, and
+ * does not depend on how the value is stored.
  */
 text *
 excerpt_of_html(Datum html, int characters)
@@ -231,7 +243,7 @@ excerpt_of_html(Datum html, int characters)
 			wanted == most;
 		pfree(slice);
 	}
-	/* the character that a space was for did not fit */
+	/* the character after this blank did not fit */
 	if (excerpt.text.len > 0 && excerpt.text.data[excerpt.text.len - 1] == ' ')
 		excerpt.text.len--;
 	result = cstring_to_text_with_len(excerpt.text.data, excerpt.text.len);

@@ -1,6 +1,6 @@
 /*
  * excerpt.h
- *		The beginning of the text in a value that is HTML.
+ *		Excerpts: the beginning of the text in an HTML value.
  */
 #ifndef BLOGSTORE_EXCERPT_H
 #define BLOGSTORE_EXCERPT_H

@@ -1,18 +1,20 @@
 /*
  * html_names.h
  *		The named character references of the HTML standard
- *		(https://html.spec.whatwg.org/entities.json). Written by scripts/html_names.
+ *		(https://html.spec.whatwg.org/entities.json). Written by
+ *		scripts/html_names.
  *
- * One record after the other, in the order of strcmp(): the name, a comma if it is
- * known without its semicolon, too, else a blank, what it stands for in UTF-8, and a
- * line feed. Tab and NewLine stand for a blank here. (One text and no array of
- * pointers, which each process would have to relocate.)
+ * The table is one string of records in the order of strcmp(), because each
+ * process would have to relocate an array of pointers. A record is a name, a
+ * comma if the name is also valid without its semicolon or else a blank, the
+ * characters that it stands for in UTF-8, and a line feed. Tab and NewLine
+ * stand for a blank here.
  */
 #ifndef BLOGSTORE_HTML_NAMES_H
 #define BLOGSTORE_HTML_NAMES_H
 
 #define LONGEST_NAME 31
-#define LONGEST_SHORT_NAME 6	/* of those known without a semicolon */
+#define LONGEST_SHORT_NAME 6	/* of names that need no semicolon */
 
 static const char html_names[] =
 	"AElig,\303\206\nAMP,&\nAacute,\303\201\nAbreve \304\202\nAcirc,\303\202\nAcy \320\220\n"

@@ -1,20 +1,23 @@
 /*
  * html_text.c
- *		The text in HTML: what a reader sees of it, without tags, comments, scripts
- *		and styles, and with character references replaced.
+ *		Extracting the text from HTML: what a reader sees, without tags,
+ *		comments, scripts and styles, and with character references replaced.
  *
- * It follows the tokenizer of the HTML standard (html.spec.whatwg.org, section 13.2.5):
- * a "<" that begins nothing is text, a ">" in quotes does not end a tag, what is not
- * closed goes on to the end, and "<!DOCTYPE", "<![CDATA[" and "<?" end at the next ">".
- * One thing is simpler: in a script, "<!--" has no meaning, so that the first "</script"
- * ends it.
+ * The tokenizer follows the HTML standard (html.spec.whatwg.org, section
+ * 13.2.5). A "<" that begins no markup is text. A ">" inside quotes does not
+ * end a tag. Markup that is not closed extends to the end of the source.
+ * "<!DOCTYPE", "<![CDATA[" and "<?" end at the next ">". It differs from the
+ * standard in one case: "<!--" inside a script has no meaning, so the first
+ * "</script" ends the script.
  *
- * It never fails and needs no memory. It goes over each byte once, but for the
- * beginnings of a tag or a reference, of which it looks at so many and no more; so its
- * time grows with the length of the source, whatever that is.
+ * The tokenizer never fails and allocates no memory. It reads each byte once,
+ * except for a bounded number of bytes after the beginning of a tag or
+ * reference. Its time is therefore linear in the length of the source,
+ * whatever the source contains.
  *
- * Bytes from 0x80 up are never looked at, which is right in every encoding in which
- * ASCII characters never are a part of another one: in all that a server can have.
+ * Bytes from 0x80 on are never examined. This is correct in every encoding in
+ * which an ASCII byte is never part of a multibyte character, which holds for
+ * all server encodings.
  */
 #include "model/short_form/html_text.h"
 
@@ -23,15 +26,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONGEST_ELEMENT 10		/* of those that are known */
+#define LONGEST_ELEMENT 10		/* the longest name in elements[] */
 
 #define REPLACEMENT_CHARACTER 0xFFFD
 
 typedef enum ElementKind
 {
-	UNKNOWN,					/* or one whose tags part no words */
-	BLOCK,						/* its tags begin a line or a box */
-	SILENT						/* its content is no text to be read, and has no tags */
+	UNKNOWN,					/* unknown, or its tags do not separate
+								 * words */
+	BLOCK,						/* its tags begin a new line or box */
+	SILENT						/* its content is not shown, and contains no
+								 * tags */
 } ElementKind;
 
 typedef struct Element
@@ -40,7 +45,10 @@ typedef struct Element
 	unsigned char kind;
 } Element;
 
-/* In the order of strcmp(). What is a block is told by the standard's section 15.3. */
+/*
+ * Known elements, in the order of strcmp(). The standard's section 15.3 says
+ * which are blocks.
+ */
 static const Element elements[] = {
 	{"address", BLOCK}, {"article", BLOCK}, {"aside", BLOCK},
 	{"blockquote", BLOCK}, {"body", BLOCK}, {"br", BLOCK}, {"caption", BLOCK},
@@ -62,7 +70,10 @@ static const Element elements[] = {
 	{"title", SILENT}, {"tr", BLOCK}, {"ul", BLOCK}, {"xmp", BLOCK}
 };
 
-/* What the numbers from 0x80 to 0x9F mean: the standard has them as Windows-1252. */
+/*
+ * The characters for the numbers from 0x80 to 0x9F, which the standard reads
+ * as Windows-1252.
+ */
 static const uint16_t windows_characters[32] = {
 	0x20AC, 0x0081, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021,
 	0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0x008D, 0x017D, 0x008F,
@@ -70,7 +81,7 @@ static const uint16_t windows_characters[32] = {
 	0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x009D, 0x017E, 0x0178
 };
 
-/* White space between the parts of a tag. */
+/* Return whether a character is white space inside a tag. */
 static bool
 is_space(char c)
 {
@@ -89,7 +100,7 @@ lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char) (c - 'A' + 'a') : c;
 }
 
-/* The value of a digit, or -1: c is none. */
+/* Return the value of a digit, or -1 if c is not a digit. */
 static int
 digit_value(char c, int base)
 {
@@ -100,7 +111,7 @@ digit_value(char c, int base)
 	return -1;
 }
 
-/* The next such byte from a place on, or NULL. */
+/* Return the next occurrence of c at or after from, or NULL. */
 static const char *
 find(const HtmlText *html, const char *from, char c)
 {
@@ -108,10 +119,10 @@ find(const HtmlText *html, const char *from, char c)
 }
 
 /* ------------------------------------------------------------------------
- * What a "<" begins
+ * Markup that begins with "<"
  * ------------------------------------------------------------------------ */
 
-/* Go behind the next ">", or to the end. */
+/* Skip to after the next ">", or to the end. */
 static void
 skip_declaration(HtmlText *html)
 {
@@ -120,7 +131,9 @@ skip_declaration(HtmlText *html)
 	html->at = close == NULL ? html->end : close + 1;
 }
 
-/* Go behind a comment, whose content begins here, or to the end. */
+/*
+ * Skip to after the end of a comment whose content begins here, or to the end.
+ */
 static void
 skip_comment(HtmlText *html)
 {
@@ -132,7 +145,7 @@ skip_comment(HtmlText *html)
 		size_t		length = close - begin;
 
 		close++;
-		/* "<!-->" and "<!--->" are closed already */
+		/* "<!-->" and "<!--->" are complete comments */
 		if (length == 0 || (length == 1 && begin[0] == '-') ||
 			(length >= 2 && memcmp(close - 3, "--", 2) == 0) ||
 			(length >= 3 && memcmp(close - 4, "--!", 3) == 0))
@@ -141,7 +154,7 @@ skip_comment(HtmlText *html)
 	html->at = close == NULL ? html->end : close;
 }
 
-/* Does the end tag of an element of that name begin behind the "<"? */
+/* Return whether the end tag of the named element follows the "<". */
 static bool
 ends_element(const HtmlText *html, const char *after, const char *name)
 {
@@ -156,7 +169,7 @@ ends_element(const HtmlText *html, const char *after, const char *name)
 		after[length] == '>';
 }
 
-/* Go to the end tag of a silent element, or to the end. */
+/* Skip the content of a silent element: to its end tag, or to the end. */
 static void
 skip_content(HtmlText *html, const char *name)
 {
@@ -172,7 +185,9 @@ skip_content(HtmlText *html, const char *name)
 	html->at = html->end;
 }
 
-/* Go behind a tag's ">", which in quotes does not count, or to the end. */
+/*
+ * Skip to after the ">" of a tag, ignoring ">" inside quotes, or to the end.
+ */
 static void
 skip_attributes(HtmlText *html)
 {
@@ -219,8 +234,8 @@ compare_elements(const void *a, const void *b)
 }
 
 /*
- * Go behind a tag whose name begins here, and behind the content of a silent element.
- * Returns whether it parts words.
+ * Skip a tag whose name begins here, and the content of a silent element.
+ * Returns whether the tag separates words.
  */
 static bool
 skip_tag(HtmlText *html, bool is_end)
@@ -241,7 +256,7 @@ skip_tag(HtmlText *html, bool is_end)
 	if (length <= LONGEST_ELEMENT)
 		known = bsearch(&key, elements, sizeof(elements) / sizeof(Element),
 						sizeof(Element), compare_elements);
-	/* a name with a byte of zero is none that is known */
+	/* a name that contains a zero byte is not a known one */
 	if (known == NULL || strlen(known->name) != length)
 		return false;
 	if (known->kind == SILENT && !is_end)
@@ -249,13 +264,16 @@ skip_tag(HtmlText *html, bool is_end)
 	return known->kind == BLOCK;
 }
 
-/* What the "<" is that comes next. */
+/* What a "<" begins. */
 typedef enum Markup
 {
-	MARKUP_NONE,				/* a character */
-	MARKUP_UNDECIDED,			/* the source is cut too early to tell */
-	MARKUP_SILENT,				/* something that leaves no trace; it has been skipped */
-	MARKUP_SPACE				/* a tag that parts words; it has been skipped */
+	MARKUP_NONE,				/* nothing; it is text */
+	MARKUP_UNDECIDED,			/* unknown, because the source is cut off
+								 * here */
+	MARKUP_SILENT,				/* markup that does not separate words; it was
+								 * skipped */
+	MARKUP_SPACE				/* a tag that separates words; it was
+								 * skipped */
 } Markup;
 
 static Markup
@@ -288,18 +306,20 @@ skip_markup(HtmlText *html)
 }
 
 /* ------------------------------------------------------------------------
- * What a "&" begins
+ * References that begin with "&"
  * ------------------------------------------------------------------------ */
 
-/* What the "&" is that comes next. */
+/* What a "&" begins. */
 typedef enum Reference
 {
-	REFERENCE_NONE,				/* a character */
-	REFERENCE_UNDECIDED,		/* the source is cut too early to tell */
-	REFERENCE_READ				/* html->text has what it stands for */
+	REFERENCE_NONE,				/* nothing; it is text */
+	REFERENCE_UNDECIDED,		/* unknown, because the source is cut off
+								 * here */
+	REFERENCE_READ				/* a reference; html->text is what it stands
+								 * for */
 } Reference;
 
-/* The character that the standard has for a number. */
+/* Return the character that the standard defines for a number. */
 static uint32_t
 numbered_character(uint32_t number)
 {
@@ -311,7 +331,7 @@ numbered_character(uint32_t number)
 	return number;
 }
 
-/* Have the text be one character. */
+/* Set html->text to a single character. */
 static void
 take_character(HtmlText *html, uint32_t c)
 {
@@ -328,7 +348,7 @@ take_character(HtmlText *html, uint32_t c)
 	html->character[0] = (char) (lead[bytes] | c);
 }
 
-/* Read the number of a character, from behind the "#". */
+/* Read a numeric reference, from after the "#". */
 static Reference
 read_number(HtmlText *html, const char *at)
 {
@@ -339,7 +359,7 @@ read_number(HtmlText *html, const char *at)
 	at = first;
 	while (at < html->end && digit_value(*at, base) >= 0)
 	{
-		/* no further than what is too large already */
+		/* a larger number is out of range anyway */
 		if (number <= 0x10FFFF)
 			number = number * base + digit_value(*at, base);
 		at++;
@@ -353,7 +373,10 @@ read_number(HtmlText *html, const char *at)
 	return REFERENCE_READ;
 }
 
-/* What a name stands for, in html_names; NULL: there is no such name. */
+/*
+ * Return what a name stands for, as a pointer into html_names, or NULL if
+ * there is no such name.
+ */
 static const char *
 find_name(const char *name, size_t length, bool has_semicolon)
 {
@@ -379,7 +402,7 @@ find_name(const char *name, size_t length, bool has_semicolon)
 	return NULL;
 }
 
-/* Read the name of a character, from behind the "&": the longest that is known. */
+/* Read a named reference, from after the "&". Takes the longest known name. */
 static Reference
 read_name(HtmlText *html, const char *name)
 {
@@ -423,7 +446,10 @@ read_reference(HtmlText *html)
 	return read_name(html, after);
 }
 
-/* Does the reference that was read stand for white space, a no-break one also? */
+/*
+ * Return whether the reference that was read stands for white space, including
+ * the no-break space.
+ */
 static bool
 refers_to_space(const HtmlText *html)
 {
@@ -434,12 +460,12 @@ refers_to_space(const HtmlText *html)
 }
 
 /* ------------------------------------------------------------------------
- * What comes next
+ * Tokens
  * ------------------------------------------------------------------------ */
 
 /*
- * Where the next such byte is, from behind the one that is read; *known is where it was
- * when this was last asked. So no byte is looked through twice.
+ * Return the position of the next c after the current byte. *known remembers
+ * the last result, so that no byte is searched twice.
  */
 static const char *
 next_such(const HtmlText *html, const char **known, char c)
@@ -453,7 +479,7 @@ next_such(const HtmlText *html, const char **known, char c)
 	return *known;
 }
 
-/* Read text up to what could be something else; its first byte is text anyway. */
+/* Read text up to the next "<" or "&". The first byte is text in any case. */
 static HtmlToken
 read_text(HtmlText *html)
 {
@@ -467,9 +493,9 @@ read_text(HtmlText *html)
 }
 
 /*
- * What comes next in the source; the next call reads on behind it. What has been read of
- * a source that is cut is not changed by what follows: if that decides what the last
- * bytes are, they are not read.
+ * Return the next token of the source. If the source is cut off, bytes whose
+ * meaning depends on what follows are not read. So the tokens that are
+ * returned do not depend on what follows.
  */
 HtmlToken
 html_text_next(HtmlText *html)

@@ -1,6 +1,7 @@
 /*
  * html_text.h
- *		The text in HTML: a small tokenizer, which knows nothing of PostgreSQL.
+ *		Extracting the text from HTML. This tokenizer does not depend on
+ *		PostgreSQL.
  */
 #ifndef BLOGSTORE_HTML_TEXT_H
 #define BLOGSTORE_HTML_TEXT_H
@@ -12,26 +13,35 @@
 /* What html_text_next() has found. */
 typedef enum HtmlToken
 {
-	HTML_END,					/* there is no more */
-	HTML_TEXT,					/* bytes of the source, with the white space among them */
-	HTML_REFERENCE,				/* characters that were written as a reference */
-	HTML_SPACE					/* white space so written, or a tag that parts words */
+	HTML_END,					/* nothing more */
+	HTML_TEXT,					/* bytes of the source, which may include white
+								 * space */
+	HTML_REFERENCE,				/* characters that a reference stands for */
+	HTML_SPACE					/* a reference to white space, or a tag that
+								 * separates words */
 } HtmlToken;
 
-/* A source that is being read. The caller sets the first three, and all else to zero. */
+/*
+ * A source that is being read. The caller sets at, end and cut, and all other
+ * members to zero.
+ */
 typedef struct HtmlText
 {
-	const char *at;				/* what comes next */
-	const char *end;			/* behind the last byte */
-	bool		cut;			/* does the source go on there? */
-	const char *text;			/* of HTML_TEXT and HTML_REFERENCE: where the bytes are, */
-	size_t		bytes;			/* and how many; those of a reference are UTF-8 */
-	char		character[4];	/* one that was written as a number */
-	const char *next_open;		/* where the next "<" is, and the next "&"; NULL: not */
-	const char *next_ampersand; /* known */
+	const char *at;				/* the next byte to read */
+	const char *end;			/* after the last byte */
+	bool		cut;			/* does the source continue after end? */
+	const char *text;			/* for HTML_TEXT and HTML_REFERENCE: the
+								 * bytes, */
+	size_t		bytes;			/* and their number; a reference is in UTF-8 */
+	char		character[4];	/* the character of a numeric reference */
+	const char *next_open;		/* the next "<", or NULL if unknown */
+	const char *next_ampersand; /* the next "&", or NULL if unknown */
 } HtmlText;
 
-/* White space in text, where controls are of no other use. */
+/*
+ * Return whether a byte of text is white space. Control characters count as
+ * such.
+ */
 static inline bool
 html_is_blank(char c)
 {

@@ -1,9 +1,10 @@
 /*
  * short_form.c
- *		The short form of a post, which copies, the feed and lists have.
+ *		The short form of a post, which copies, the feed and lists contain.
  *
- * What it keeps is set by blogstore.short_form_length, blogstore.short_form_format and
- * blogstore.short_form_properties. Runs in any process.
+ * blogstore.short_form_length, blogstore.short_form_format and
+ * blogstore.short_form_properties set what the short form keeps. Runs in any
+ * process.
  */
 #include "postgres.h"
 
@@ -17,8 +18,8 @@
 #include "utils/memutils.h"
 
 /*
- * Return the first characters of a content. Of one that is stored out of line only the
- * slice that can hold them is fetched.
+ * Return the first characters of a content. If it is stored out of line, only
+ * the slice that can hold them is fetched.
  */
 static text *
 first_characters(Datum content, int characters)
@@ -27,7 +28,7 @@ first_characters(Datum content, int characters)
 	struct varlena *slice;
 	int			bytes;
 
-	/* two more, so that counting never meets a character cut in half */
+	/* room for two more, so that counting never meets a cut-off character */
 	max_bytes = ((int64) characters + 2) * character_longest();
 	if (max_bytes > MaxAllocSize / 2)
 		max_bytes = MaxAllocSize / 2;
@@ -37,7 +38,7 @@ first_characters(Datum content, int characters)
 	return cstring_to_text_with_len(VARDATA_ANY(slice), bytes);
 }
 
-/* Return the content of a post in short form, in the current memory context. */
+/* Return a post's content in short form, in the current memory context. */
 text *
 content_shorten(Datum content)
 {
@@ -46,7 +47,10 @@ content_shorten(Datum content)
 		excerpt_of_html(content, blogstore_short_form_length);
 }
 
-/* Keep the properties that the short form has, of the first level; if none, NULL. */
+/*
+ * Reduce an item's properties to the top-level keys that the short form keeps,
+ * or to null if it keeps none of them.
+ */
 static void
 shorten_properties(BlogItem *item)
 {
@@ -62,7 +66,8 @@ shorten_properties(BlogItem *item)
 		return;
 	object = DatumGetJsonbP(item->value[PROP_PROPERTIES]);
 	if (!JB_ROOT_IS_OBJECT(object))
-		return;					/* its owner has written that */
+		return;					/* not a valid value; the owner has written it
+								 * directly */
 	(void) pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
 	it = JsonbIteratorInit(&object->root);
 	(void) JsonbIteratorNext(&it, &jv, true);
@@ -81,7 +86,7 @@ shorten_properties(BlogItem *item)
 			JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL)));
 }
 
-/* Make a post what it is in short form, in the current memory context. */
+/* Reduce a post to its short form, in the current memory context. */
 void
 item_shorten(BlogItem *item)
 {

@@ -1,6 +1,6 @@
 /*
  * short_form.h
- *		The short form of a post, which copies, the feed and lists have.
+ *		The short form of a post, which copies, the feed and lists contain.
  */
 #ifndef BLOGSTORE_SHORT_FORM_H
 #define BLOGSTORE_SHORT_FORM_H

@@ -1,9 +1,10 @@
 /*
  * shortening_receiver.c
- *		A receiver of a query's rows that keeps them with their content in short form.
+ *		A DestReceiver that stores a query's rows with their content in short
+ *		form.
  *
- * For what compares short forms in SQL, which knows no function that makes them. Runs in
- * backends.
+ * For SQL statements that compare short forms, because no SQL function
+ * computes them. Runs in backends.
  */
 #include "postgres.h"
 
@@ -15,7 +16,7 @@ typedef struct ShortReceiver
 {
 	DestReceiver pub;
 	Tuplestorestate *rows;
-	MemoryContext context;		/* of one row */
+	MemoryContext context;		/* reset after each row */
 } ShortReceiver;
 
 static void
@@ -54,7 +55,10 @@ short_destroy(DestReceiver *self)
 	pfree(self);
 }
 
-/* A receiver that puts rows, whose last column is content, into a tuplestore. */
+/*
+ * Return a receiver that stores rows in a tuplestore. Their last column is
+ * content, which is shortened. Allocated in the current memory context.
+ */
 DestReceiver *
 short_receiver_create(Tuplestorestate *rows)
 {

@@ -1,10 +1,11 @@
 /*
  * unicode_table.h
- *		What usernames need of the Unicode Character Database. Written by
- *		scripts/unicode_table.
+ *		The part of the Unicode Character Database that usernames need. Written
+ *		by scripts/unicode_table.
  *
- * Made, and abridged, from CaseFolding.txt, DerivedAge.txt, DerivedCoreProperties.txt,
- * PropList.txt and UnicodeData.txt of Unicode 15.0, without the code points that came
+ * Extracted from CaseFolding.txt, DerivedAge.txt,
+ * DerivedCoreProperties.txt, PropList.txt and UnicodeData.txt
+ * of Unicode 15.0, without the code points that were added
  * after Unicode 14.0. Copyright (c) 2022 Unicode, Inc.; LICENSE has the terms.
  *
  * All arrays are in the order of code points.
@@ -12,21 +13,21 @@
 #ifndef BLOGSTORE_UNICODE_TABLE_H
 #define BLOGSTORE_UNICODE_TABLE_H
 
-/* from the first to the last, both included */
+/* a range of code points, including both ends */
 typedef struct CodePoints
 {
 	uint32		first;
 	uint32		last;
 } CodePoints;
 
-/* what a code point is folded to, in full, with zeros behind it */
+/* the full case folding of a code point, padded with zeros */
 typedef struct Folding
 {
 	uint32		from;
 	uint32		to[3];
 } Folding;
 
-/* assigned to characters, surrogates apart */
+/* code points that are assigned to characters, without surrogates */
 static const CodePoints assigned[] = {
 	{0x0000, 0x0377}, {0x037a, 0x037f}, {0x0384, 0x038a}, {0x038c, 0x038c}, {0x038e, 0x03a1},
 	{0x03a3, 0x052f}, {0x0531, 0x0556}, {0x0559, 0x058a}, {0x058d, 0x058f}, {0x0591, 0x05c7},

@@ -1,6 +1,6 @@
 /*
  * custom_scan.h
- *		Queries in FROM as scans of the containers.
+ *		Planning and running queries in FROM as scans of the containers.
  */
 #ifndef BLOGSTORE_CUSTOM_SCAN_H
 #define BLOGSTORE_CUSTOM_SCAN_H

@@ -1,15 +1,16 @@
 /*
  * scan_execution.c
- *		Running a scan: a request whose items are handed out as they are read.
+ *		Executing a scan, which returns the items of a query as they are read.
  *
- * Whatever the function scan in whose place a scan stands does for its function is
- * done here: EXECUTE is checked at each start of execution, for whoever runs it;
- * arguments are evaluated once a loop; the statistics of functions, and blogstore's
- * own of requests, count a call. The request is the same code as the function's
- * (requests/request_scan.c), and reads by the statement's snapshot.
+ * The scan does what a function scan would do for the function call. It checks
+ * EXECUTE for the current user whenever execution starts. It evaluates the
+ * arguments once for each loop. It counts a call in the server's function
+ * statistics and in blogstore's request statistics. The query is the same code
+ * that the SQL function runs (requests/request_scan.c), and reads with the
+ * statement's snapshot.
  *
- * While a scan is open other code runs between its rows. The request's clock
- * stands still meanwhile.
+ * Other code runs between two rows of an open scan. The request's clock is
+ * stopped in that time.
  *
  * Runs in backends and parallel workers.
  */
@@ -40,7 +41,10 @@
  * Start of execution
  * ------------------------------------------------------------------------ */
 
-/* May the current user call the function? As init_sexpr() asks. Errors: 42501. */
+/*
+ * Check that the current user may execute the function, as init_sexpr() does.
+ * Errors: 42501.
+ */
 static void
 check_execute(Oid funcid)
 {
@@ -51,7 +55,7 @@ check_execute(Oid funcid)
 	InvokeFunctionExecuteHook(funcid);
 }
 
-/* Find out which columns the scan's rows have, and which properties these need. */
+/* Set the columns of the scan's rows, and the properties that they need. */
 static void
 find_columns(QueryScanState *state, List *columns)
 {
@@ -83,7 +87,8 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	state->args = ExecInitExprList(state->call->args, &node->ss.ps);
 	find_columns(state, lsecond(plan->custom_private));
 	state->flinfo.fn_oid = state->call->funcid;
-	state->flinfo.fn_stats = TRACK_FUNC_PL;	/* as fmgr_info() has it for C */
+	state->flinfo.fn_stats = TRACK_FUNC_PL;	/* as fmgr_info() sets it for C
+											 * functions */
 	state->context = estate->es_query_cxt;
 	state->subxact = GetCurrentSubTransactionId();
 	InitFunctionCallInfoData(state->fcinfo.info, &state->flinfo,
@@ -95,7 +100,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
  * Rows
  * ------------------------------------------------------------------------ */
 
-/* For EXPLAIN ANALYZE: note which leaves or partitions were read. */
+/* Note which leaves or partitions were read, for EXPLAIN ANALYZE. */
 static void
 note_reads(QueryScanState *state)
 {
@@ -136,7 +141,7 @@ evaluate_arguments(QueryScanState *state)
 	}
 }
 
-/* Begin a loop. */
+/* Begin the query for a loop. */
 static void
 begin_request(QueryScanState *state)
 {
@@ -155,7 +160,10 @@ begin_request(QueryScanState *state)
 		note_reads(state);
 }
 
-/* Count a call in the server's statistics of functions; but for one step of it. */
+/*
+ * Count one completed call in the server's function statistics, without its
+ * last call for a row.
+ */
 static void
 count_call(QueryScanState *state)
 {
@@ -165,7 +173,10 @@ count_call(QueryScanState *state)
 	pgstat_end_function_usage(&usage, true);
 }
 
-/* End a loop, if one has begun; it may not have come to its end. */
+/*
+ * End the query of a loop, if it has begun, whether all items were read or
+ * not.
+ */
 static void
 end_request(QueryScanState *state)
 {
@@ -182,7 +193,9 @@ end_request(QueryScanState *state)
 	state->ended = false;
 }
 
-/* Take the next item, in the scan's memory context. False: there are no more. */
+/*
+ * Read the next item, in the scan's memory context. Returns false at the end.
+ */
 static bool
 take_item(QueryScanState *state, BlogItem *item)
 {
@@ -210,7 +223,9 @@ take_item(QueryScanState *state, BlogItem *item)
 	return found;
 }
 
-/* The same, counted by the server as a function's call is. */
+/*
+ * Read the next item, and count the time in the server's function statistics.
+ */
 static bool
 take_item_tracked(QueryScanState *state, BlogItem *item)
 {
@@ -224,8 +239,9 @@ take_item_tracked(QueryScanState *state, BlogItem *item)
 }
 
 /*
- * A slot for the row type as it was when the first row was asked for. Errors: 55000
- * if the type has been altered, which its owner may do while a cursor is open.
+ * Return a slot of the function's row type, as the type was when the first
+ * whole row was needed. Errors: 55000 if the type has been altered since,
+ * which its owner can do while a cursor is open.
  */
 static TupleTableSlot *
 row_slot(QueryScanState *state)
@@ -246,7 +262,10 @@ row_slot(QueryScanState *state)
 	return state->row;
 }
 
-/* An item as a value of the function's row type, in the row's context. */
+/*
+ * Return an item as a value of the function's row type, in the row's memory
+ * context.
+ */
 static Datum
 make_row(QueryScanState *state, const Datum *value, const bool *isnull)
 {
@@ -260,7 +279,7 @@ make_row(QueryScanState *state, const Datum *value, const bool *isnull)
 	return row;
 }
 
-/* Make a row the scan's present one. */
+/* Store a row in the scan's slot. */
 static TupleTableSlot *
 store_row(QueryScanState *state, const Datum *value, const bool *isnull)
 {
@@ -278,7 +297,10 @@ store_row(QueryScanState *state, const Datum *value, const bool *isnull)
 	return ExecStoreVirtualTuple(slot);
 }
 
-/* Make the request's next item the scan's present row; if there is none, empty. */
+/*
+ * Store the query's next item in the scan's slot. At the end the slot is
+ * empty.
+ */
 static TupleTableSlot *
 next_row(QueryScanState *state)
 {
@@ -310,12 +332,12 @@ next_row(QueryScanState *state)
 }
 
 /*
- * Read all rows that are left, and close what they are read from.
+ * Read all remaining rows into a tuplestore, and end the query.
  *
- * That may be opened when a row is asked for, and by then a cursor may be in a
- * subtransaction that began after it. In that its owner can have given a leaf new
- * files (CLUSTER), which the end of the subtransaction may take away: nothing that
- * was opened in it may still be open then.
+ * Called if a row is fetched in a subtransaction that began after execution
+ * started, which cursors allow. The subtransaction may have given a leaf new
+ * files (CLUSTER), and its rollback removes them. So nothing that is opened in
+ * the subtransaction may stay open until its end.
  */
 static void
 read_rest(QueryScanState *state)
@@ -341,7 +363,7 @@ read_rest(QueryScanState *state)
 	}
 }
 
-/* The next of the rows that were read ahead. Errors: as row_slot(). */
+/* Return the next of the rows that were read ahead. Errors: as row_slot(). */
 static TupleTableSlot *
 next_of_rest(QueryScanState *state)
 {
@@ -365,7 +387,7 @@ drop_rest(QueryScanState *state)
 	state->rest = NULL;
 }
 
-/* ExecScan()'s access method: the next row. */
+/* Access method for ExecScan(): return the next row. */
 static TupleTableSlot *
 scan_access(ScanState *node)
 {
@@ -382,10 +404,11 @@ scan_access(ScanState *node)
  * ------------------------------------------------------------------------ */
 
 /*
- * ExecScan()'s recheck method. A row that is being updated has changed: does the
- * row that it was joined with here still belong to it? As ExecScanFetch() does for a
- * scan of one item of FROM: the row that was joined with it is in the rowmark, whole;
- * where there is none, the scan is in a part of the plan that runs anew.
+ * Recheck method for ExecScan(). Another transaction has updated a row that
+ * this scan's row was joined with, and the join is evaluated again. As
+ * ExecScanFetch() does for scans of a single relation: the joined row is
+ * fetched whole from the rowmark. Without a rowmark, the scan belongs to a
+ * part of the plan that is executed again.
  */
 static bool
 scan_recheck(ScanState *node, TupleTableSlot *slot)
@@ -400,7 +423,8 @@ scan_recheck(ScanState *node, TupleTableSlot *slot)
 		return false;
 	if (epqstate->relsubs_rowmark[rti - 1] == NULL)
 	{
-		row = scan_access(node);	/* TupIsNull() evaluates its argument twice */
+		row = scan_access(node);	/* TupIsNull() evaluates its argument
+									 * twice */
 		return !TupIsNull(row);
 	}
 	epqstate->relsubs_done[rti - 1] = true;
@@ -416,7 +440,6 @@ scan_recheck(ScanState *node, TupleTableSlot *slot)
  * The node
  * ------------------------------------------------------------------------ */
 
-/* Return the next row of the plan node. */
 static TupleTableSlot *
 scan_execute(CustomScanState *node)
 {
@@ -431,8 +454,9 @@ scan_end(CustomScanState *node)
 }
 
 /*
- * Begin anew at the next row, maybe with other arguments. The first loop allocates
- * where the whole query does, all others in a context that each of them empties.
+ * Begin again at the next row, possibly with other arguments. The first loop
+ * allocates in the query's memory context. Later loops use a context of their
+ * own, which is reset for each.
  */
 static void
 scan_rescan(CustomScanState *node)
@@ -460,7 +484,9 @@ static const CustomExecMethods exec_methods = {
 	.ExplainCustomScan = scan_explain
 };
 
-/* The state of a plan's scan; what is not zero in it is scan_begin()'s. */
+/*
+ * Allocate the execution state of a plan node. scan_begin() fills in the rest.
+ */
 Node *
 scan_create_state(CustomScan *plan)
 {

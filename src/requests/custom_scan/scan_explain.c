@@ -1,6 +1,6 @@
 /*
  * scan_explain.c
- *		What EXPLAIN tells of a scan.
+ *		The scan's lines in EXPLAIN.
  *
  * Runs in backends.
  */
@@ -15,7 +15,9 @@
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
-/* A table's or index's name; NULL if it is gone. */
+/*
+ * Return the name of a table or index, or NULL if it does not exist any more.
+ */
 static const char *
 relation_name(Oid relid, bool qualified)
 {
@@ -27,7 +29,7 @@ relation_name(Oid relid, bool qualified)
 									  name);
 }
 
-/* The call, as EXPLAIN (VERBOSE) tells it of a function scan. */
+/* Show the function call, as EXPLAIN (VERBOSE) does for a function scan. */
 static void
 explain_call(const QueryScanState *state, List *ancestors, ExplainState *es)
 {
@@ -41,7 +43,7 @@ explain_call(const QueryScanState *state, List *ancestors, ExplainState *es)
 						es);
 }
 
-/* What has been read. */
+/* Show what was read. */
 static void
 explain_reads(const QueryScanState *state, ExplainState *es)
 {
@@ -78,8 +80,8 @@ explain_reads(const QueryScanState *state, ExplainState *es)
 }
 
 /*
- * The scan's properties: what has been read, or where that is not known, because
- * nothing was, or in other processes, which containers can be.
+ * Show the scan's properties: what was read, or, if this process has read
+ * nothing, which containers the query can read.
  */
 void
 scan_explain(CustomScanState *node, List *ancestors, ExplainState *es)

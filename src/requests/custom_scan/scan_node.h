@@ -1,11 +1,11 @@
 /*
  * scan_node.h
- *		Scans as planned and as run, for this folder alone.
+ *		The plan node and its execution state, for this folder only.
  *
- * A plan node's custom_private is a list of two: the query's number among
- * request_queries, and a list of the columns of the function's row that the scan
- * returns, in order, where 0 stands for the whole row. Its custom_exprs is a list of
- * one, the function call.
+ * The node's custom_private is a list of two elements. The first is the
+ * query's number in request_queries. The second is the list of the columns of
+ * the function's row that the scan returns, in order; 0 stands for the whole
+ * row. Its custom_exprs is a list of one element, the function call.
  */
 #ifndef BLOGSTORE_SCAN_NODE_H
 #define BLOGSTORE_SCAN_NODE_H
@@ -22,37 +22,40 @@
 /* What a scan has read, for EXPLAIN ANALYZE. */
 typedef struct ScanReads
 {
-	bool		leaf;			/* read a leaf, this one */
+	bool		leaf;			/* was a leaf read? The last one is leafid. */
 	Container	container;
 	Oid			leafid;
 	Oid			indexid;
-	bool		other_leaves;	/* and others, in other loops */
-	bool		all_partitions; /* read those of posts, side by side */
-	bool		out_of_view;	/* because the view does not hold them */
-	int			leaves;			/* visits of leaves */
-	int			leaves_noted;	/* of them, of this loop */
+	bool		other_leaves;	/* were several leaves read? */
+	bool		all_partitions; /* were all partitions of posts read? */
+	bool		out_of_view;	/* was a view ready, but the page outside of
+								 * it? */
+	int			leaves;			/* number of visited leaves */
+	int			leaves_noted;	/* of these, counted in this loop */
 } ScanReads;
 
-/* A scan as run. */
+/* The execution state of a scan. */
 typedef struct QueryScanState
 {
 	CustomScanState css;
 	const RequestQuery *query;
 	FuncExpr   *call;
-	List	   *args;			/* of the call: ExprStates */
+	List	   *args;			/* arguments of the call, as ExprStates */
 	int			ncolumns;
-	int			column[N_PROPERTIES + 1];	/* of the row, of each; WHOLE_ROW */
-	bool		whole_row;		/* is one of them that? */
-	uint32		wanted;			/* properties that they need, a bit each */
-	bool		began;			/* the scan below has begun */
-	bool		ended;			/* and has no more items */
+	int			column[N_PROPERTIES + 1];	/* columns of the function's row,
+											 * or WHOLE_ROW */
+	bool		whole_row;		/* is one of them WHOLE_ROW? */
+	uint32		wanted;			/* properties that they need, one bit each */
+	bool		began;			/* has the query begun in this loop? */
+	bool		ended;			/* has it returned its last item? */
 	RequestScan scan;
-	MemoryContext context;		/* of the scan; from the second loop on, its own */
-	SubTransactionId subxact;	/* that execution has started in */
+	MemoryContext context;		/* of the query; from the second loop on, a
+								 * context of its own */
+	SubTransactionId subxact;	/* in which execution started */
 	Tuplestorestate *rest;		/* rows read ahead; NULL: none */
-	TupleTableSlot *rest_row;	/* one of them */
+	TupleTableSlot *rest_row;	/* one of these rows */
 	ScanReads	reads;
-	TupleTableSlot *row;		/* of the row type, in EvalPlanQual() */
+	TupleTableSlot *row;		/* a row of the function's type */
 	FmgrInfo	flinfo;
 	union
 	{
@@ -69,7 +72,8 @@ extern void scan_explain(CustomScanState *node, List *ancestors,
 						 ExplainState *es);
 
 /*
- * A scan's own snapshot is active while it reads, and no longer: rows are handed out in between.
+ * Activate or deactivate a query's own snapshot. It is active only while the
+ * query reads, not while the rows are used.
  */
 static inline void
 use_own_snapshot(const RequestScan *scan, bool use)

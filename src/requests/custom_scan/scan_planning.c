@@ -1,19 +1,18 @@
 /*
  * scan_planning.c
- *		A query in FROM becomes a scan of the containers.
+ *		Planning a query in FROM as a scan of the containers.
  *
- * The planner has a hook that sees each item of FROM with the ways to read it.
- * Where the item is a call of one of the extension's queries, a scan node of ours
- * takes the place of the function scan: it hands out items as it reads them, stops
- * where a LIMIT does, and tells EXPLAIN what it reads.
+ * A planner hook (set_rel_pathlist_hook) is called for each relation in FROM.
+ * If the relation is a call of one of the extension's queries, a custom path
+ * replaces the function scan. The scan returns items as they are read, stops
+ * at a LIMIT, and shows in EXPLAIN what it reads.
  *
- * Only what is as the extension's script has made it is taken. Everything else that
- * can be written there, and every function whose owner has given it settings,
- * another body or other rights, stays with the server's function scan, and so does
- * each call in a list of expressions.
+ * Only functions as the extension's script has made them are replaced. Other
+ * forms of a call, and functions whose owner has changed their settings, body
+ * or rights, keep the server's function scan, as do calls in a target list.
  *
- * The call is kept in the node whole. By that the plan depends on the function as a
- * function scan does: whatever is altered about it has the plan made anew.
+ * The plan node contains the function call. The plan therefore depends on the
+ * function, and is invalidated by any change of it.
  *
  * Runs in backends.
  */
@@ -44,7 +43,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-/* Pages longer than this are not taken for full. */
+/* For row estimates, a page is taken to have at most this many rows. */
 #define MAX_FULL_PAGE 1000
 
 static set_rel_pathlist_hook_type previous_hook = NULL;
@@ -52,10 +51,13 @@ static set_rel_pathlist_hook_type previous_hook = NULL;
 static CustomScanMethods scan_methods[N_QUERIES];
 
 /* ------------------------------------------------------------------------
- * Which calls are taken
+ * Which calls are replaced
  * ------------------------------------------------------------------------ */
 
-/* Return the number of the query that a function's row in pg_proc names; -1: none. */
+/*
+ * Return the number of the query whose C function the pg_proc row names, or
+ * -1.
+ */
 static int
 query_of_row(HeapTuple tuple)
 {
@@ -77,9 +79,10 @@ query_of_row(HeapTuple tuple)
 }
 
 /*
- * Return the number of the query that a function of SQL serves; -1: none. The function has to
- * be this library's own, as the server would call it: not one of its name in another library,
- * and not by way of what a function's settings or a plugin put before it.
+ * Return the number of the query that an SQL function runs, or -1. The call
+ * must reach this library's C function directly: not a function of that name
+ * in another library, and not through a handler that the server needs for
+ * settings (SET) or that a plugin has installed.
  */
 static int
 query_lookup(Oid funcid)
@@ -101,9 +104,10 @@ query_lookup(Oid funcid)
 }
 
 /*
- * Can a scan evaluate a call's arguments? The planner has put them in their order. A
- * function scan evaluates volatile ones once, however often it is gone through; ours
- * evaluates them each time.
+ * Return whether a scan can evaluate the arguments. It evaluates them once for
+ * each loop. A function scan evaluates volatile arguments only once for all
+ * loops, so calls with volatile arguments are not replaced. The planner has
+ * already put named arguments in order and added defaults.
  */
 static bool
 arguments_fit(List *args)
@@ -112,7 +116,7 @@ arguments_fit(List *args)
 		!contain_volatile_functions((Node *) args);
 }
 
-/* Has the row type that a call returns the columns of the query's items? */
+/* Return whether the call's row type has the columns of the query's items. */
 static bool
 row_fits(const RequestQuery *query, const FuncExpr *call)
 {
@@ -129,7 +133,10 @@ row_fits(const RequestQuery *query, const FuncExpr *call)
 	return fits;
 }
 
-/* The call that an item of FROM consists of; NULL: it is something else. */
+/*
+ * Return the function call that a relation in FROM consists of, or NULL if it
+ * is something else.
+ */
 static FuncExpr *
 single_call(const RangeTblEntry *rte)
 {
@@ -147,7 +154,7 @@ single_call(const RangeTblEntry *rte)
 	return call;
 }
 
-/* Which query is an item of FROM? -1: none. */
+/* Return the number of the query that a relation in FROM calls, or -1. */
 static int
 query_of(const RangeTblEntry *rte)
 {
@@ -167,7 +174,7 @@ query_of(const RangeTblEntry *rte)
  * The path
  * ------------------------------------------------------------------------ */
 
-/* How many ids does a constant list have? */
+/* Return the number of ids in a constant list. */
 static int
 list_size(const Const *list)
 {
@@ -180,8 +187,9 @@ list_size(const Const *list)
 }
 
 /*
- * By how much more or fewer rows will come than the server expects, which knows no
- * arguments: a page is taken for full, and each id of a list to be there.
+ * Return the factor by which to correct the server's estimate of the rows,
+ * which does not depend on the arguments. A page is expected to be full, and
+ * each id of a list to exist.
  */
 static double
 page_factor(const RequestQuery *query, const FuncExpr *call, double rows)
@@ -201,7 +209,7 @@ page_factor(const RequestQuery *query, const FuncExpr *call, double rows)
 	return size < 1 ? 1 : Min(size, MAX_FULL_PAGE) / rows;
 }
 
-/* Expect so many times the rows, and the cost of them. */
+/* Multiply the estimate of the rows, and the run cost, by a factor. */
 static void
 scale_rows(RelOptInfo *rel, Path *path, double factor)
 {
@@ -224,7 +232,7 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_scan
 };
 
-/* The hook: put our path in place of the function scan's. */
+/* The hook: replace the path of a function scan by a custom path. */
 static void
 scan_add_path(PlannerInfo *root, RelOptInfo *rel, Index rti,
 			  RangeTblEntry *rte)
@@ -260,7 +268,10 @@ scan_add_path(PlannerInfo *root, RelOptInfo *rel, Index rti,
  * The plan
  * ------------------------------------------------------------------------ */
 
-/* Have the scan give what expressions need of the function's row. */
+/*
+ * Add the columns of the function's row that expressions need to the scan's
+ * output.
+ */
 static void
 add_columns(List **tlist, List **columns, Index relid, Node *expressions)
 {
@@ -285,8 +296,9 @@ add_columns(List **tlist, List **columns, Index relid, Node *expressions)
 }
 
 /*
- * Make the plan node of a path. The scan returns its columns in the order of the
- * target list. If that list has nothing but columns, the executor needs no projection.
+ * Make the plan node. The scan returns the columns that the target list needs
+ * first, in that order. If the target list consists of columns only, the
+ * executor needs no projection.
  */
 static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *best_path,
@@ -316,7 +328,10 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *best_path,
 	return &scan->scan.plan;
 }
 
-/* Have the planner ask. Called once by _PG_init. */
+/*
+ * Register the scan nodes, and install the planner hook. Called once by
+ * _PG_init().
+ */
 void
 scan_init(void)
 {

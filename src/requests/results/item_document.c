@@ -1,6 +1,7 @@
 /*
  * item_document.c
- *		Items as rows of their types, and as the article's JSON documents.
+ *		Converting items to rows of their types, and to the article's JSON
+ *		documents.
  *
  * Runs in any process.
  */
@@ -23,8 +24,8 @@
 PG_FUNCTION_INFO_V1(blogstore_item_document);
 
 /*
- * An item's values in the order of its row type's columns. Of an item that is shown
- * nothing is stored that says so.
+ * Return an item's values in the order of its row type's columns. A null
+ * PROP_HIDDEN becomes false.
  */
 void
 item_columns(const BlogItem *item, ItemType type, Datum *values, bool *nulls)
@@ -44,7 +45,9 @@ item_columns(const BlogItem *item, ItemType type, Datum *values, bool *nulls)
 	}
 }
 
-/* An item as a row of its type's composite type (blessed tupdesc). */
+/*
+ * Return an item as a value of its composite type. The descriptor is blessed.
+ */
 Datum
 item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc)
 {
@@ -55,7 +58,10 @@ item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc)
 	return HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls));
 }
 
-/* snake_case to camelCase, as the article spells its properties. */
+/*
+ * Convert a column's name from snake_case to camelCase, as the article spells
+ * its properties.
+ */
 static char *
 property_name(const char *column)
 {
@@ -82,8 +88,9 @@ string_value(JsonbValue *jv, char *s)
 }
 
 /*
- * A column's value as JSON: counts are numbers, hidden is true, all else strings. Types that
- * items do not have are here for row types that were altered.
+ * Convert a column's value to JSON. Counts become numbers, hidden a boolean,
+ * all others strings. The default case serves row types that their owner has
+ * altered.
  */
 static void
 column_value(JsonbValue *jv, Oid type, Datum value)
@@ -119,7 +126,9 @@ column_value(JsonbValue *jv, Oid type, Datum value)
 	}
 }
 
-/* Put the keys of an object into the one that is being made. */
+/*
+ * Copy the keys and values of an object into the object that is being built.
+ */
 static void
 push_object(JsonbParseState **state, Datum object)
 {
@@ -134,8 +143,8 @@ push_object(JsonbParseState **state, Datum object)
 }
 
 /*
- * Is a column left out of the document if it says nothing? Those are that the article
- * does not have.
+ * Return whether a column is omitted from the document: the article does not
+ * have it, and it is null or false.
  */
 static bool
 is_left_out(const char *column, Oid type, Datum value, bool isnull)
@@ -148,8 +157,9 @@ is_left_out(const char *column, Oid type, Datum value, bool isnull)
 }
 
 /*
- * An item as a document. Its own properties come first: where an owner has written one
- * that is called like one of the article's, the later, which is the article's, counts.
+ * Convert an item to a document. The item's own properties come first. If the
+ * owner has written one that has a name of the article's, the article's
+ * property follows and replaces it.
  */
 static Jsonb *
 make_document(HeapTuple tuple, TupleDesc desc)
@@ -195,8 +205,8 @@ make_document(HeapTuple tuple, TupleDesc desc)
 
 /*
  * user_document(), post_document(), comment_document(), like_document():
- * an item as the article's document, with its own properties beside the article's. A
- * property of the article's that is NULL is JSON null.
+ * return an item as the article's document, with the item's own properties. A
+ * property of the article that is null becomes a JSON null.
  */
 Datum
 blogstore_item_document(PG_FUNCTION_ARGS)

@@ -1,9 +1,9 @@
 /*
  * item_properties.c
- *		Items' own properties, as requests bring them.
+ *		The properties that clients add to items.
  *
- * In a document they stand beside the article's, so none may be called like one of
- * those, or like what blogstore has added to them.
+ * In a document they stand beside the article's properties. So they must not
+ * have the name of one of those, or of a property that blogstore adds.
  *
  * Runs in backends.
  */
@@ -19,16 +19,17 @@
 #include "utils/json.h"
 #include "utils/jsonb.h"
 
-/* What an item's properties may take, in bytes of jsonb. */
+/* The largest size of an item's properties, in bytes of jsonb. */
 #define MAX_PROPERTIES (64 * 1024)
 
 /*
- * And in bytes as they are printed. A number of ten bytes can print as 131,000 digits, so a row of a
- * list could print as half a gigabyte.
+ * The largest size of an item's properties when printed, in bytes. A jsonb
+ * number of ten bytes can print as 131,000 digits, so that without this limit
+ * one row could print as half a gigabyte.
  */
 #define MAX_PRINTED (256 * 1024)
 
-/* How documents call what an item has itself; sorted. */
+/* Reserved names: an item's own columns, as documents spell them. Sorted. */
 static const char *const taken[] = {
 	"commentCount", "content", "creationDate", "hidden", "id", "likeCount",
 	"modificationDate", "parentDeleted", "parentId", "postId", "title", "type",
@@ -41,7 +42,7 @@ compare_key(const void *key, const void *name)
 	return strcmp(key, *(const char *const *) name);
 }
 
-/* Which of those is a key? NULL: it is none. */
+/* Return the reserved name that a key equals, or NULL. */
 static const char *
 taken_as(const JsonbValue *jv)
 {
@@ -53,7 +54,7 @@ taken_as(const JsonbValue *jv)
 	return found == NULL ? NULL : *found;
 }
 
-/* The first key of an object that is taken; NULL: none is. */
+/* Return the first key of an object that is a reserved name, or NULL. */
 static const char *
 taken_key(Jsonb *object)
 {
@@ -70,8 +71,8 @@ taken_key(Jsonb *object)
 }
 
 /*
- * What an item's document, an object, has beside the article's properties and those that
- * blogstore has added; false: nothing.
+ * Get the properties of a document that are neither the article's nor added by
+ * blogstore. Returns false if there are none.
  */
 bool
 properties_of_document(Jsonb *document, Datum *properties)
@@ -100,7 +101,7 @@ properties_of_document(Jsonb *document, Datum *properties)
 	return any;
 }
 
-/* Must no property be called so? */
+/* Return whether a key is a reserved name. */
 bool
 property_key_taken(const char *key)
 {
@@ -108,7 +109,7 @@ property_key_taken(const char *key)
 				   compare_key) != NULL;
 }
 
-/* The bytes that a key, or a value that is no array or object, prints as. */
+/* Return the number of bytes that a key or a scalar value prints as. */
 static int
 printed_scalar(const JsonbValue *jv)
 {
@@ -141,7 +142,10 @@ printed_scalar(const JsonbValue *jv)
 	}
 }
 
-/* The bytes of a container's brackets and of the separators between its n members. */
+/*
+ * Return the number of bytes of the brackets and separators of a container
+ * with n members.
+ */
 static int
 printed_brackets(int n)
 {
@@ -149,8 +153,8 @@ printed_brackets(int n)
 }
 
 /*
- * Does jsonb print as more bytes than a limit? It is measured value by value, and no further than to
- * the limit.
+ * Return whether jsonb prints as more bytes than a limit. The bytes are added
+ * up value by value, and only until the limit is reached.
  */
 bool
 jsonb_prints_longer(Jsonb *jsonb, int64 limit)
@@ -187,8 +191,8 @@ jsonb_prints_longer(Jsonb *jsonb, int64 limit)
 }
 
 /*
- * What is wrong with an item's properties; NULL: nothing. (An error of 22023 for who
- * passes them as an argument.)
+ * Return why an item cannot have these properties, or NULL if it can. The
+ * reason is an error message.
  */
 const char *
 properties_problem(Datum properties)
@@ -208,7 +212,7 @@ properties_problem(Datum properties)
 	return NULL;
 }
 
-/* Errors: 22023 unless an item can have such properties. */
+/* Check that an item can have these properties. Errors: 22023. */
 void
 check_properties(Datum properties)
 {
@@ -221,7 +225,7 @@ check_properties(Datum properties)
 				 errhint("Pass an object of your own keys, of 64 kB at most; {} for none.")));
 }
 
-/* Give an item properties. An object without keys is stored as NULL. */
+/* Set an item's properties. An empty object is stored as null. */
 void
 set_properties(BlogItem *item, Datum properties)
 {
@@ -233,7 +237,7 @@ set_properties(BlogItem *item, Datum properties)
 }
 
 /*
- * The argument properties of a function; false: it is NULL.
+ * Read the argument properties of a function. Returns false if it is null.
  * Errors: 22023.
  */
 bool

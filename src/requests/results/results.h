@@ -1,7 +1,7 @@
 /*
  * results.h
- *		Items as SQL has them: as rows of their types, as JSON documents, and the
- *		properties of their own that stand beside the article's.
+ *		Results in SQL: items as rows of their types and as JSON documents, and
+ *		the properties that clients add to items.
  */
 #ifndef BLOGSTORE_RESULTS_H
 #define BLOGSTORE_RESULTS_H

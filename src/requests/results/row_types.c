@@ -1,6 +1,7 @@
 /*
  * row_types.c
- *		The row types of results, and one item as a value of such a type.
+ *		The row types of results: checking them, and returning one item as a
+ *		row.
  *
  * Runs in backends and parallel workers.
  */
@@ -16,14 +17,14 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-/* The row type of a call site, kept in fn_extra, and which version of it. */
+/* The row type that a call site returns, kept in fn_extra. */
 typedef struct RowType
 {
 	TupleDesc	desc;
-	uint64		version;		/* of the type cache */
+	uint64		version;		/* of the type cache's entry */
 } RowType;
 
-/* Has a row type the columns that rows of items are made of? */
+/* Return whether a row type has the columns of rows of items. */
 bool
 row_type_fits(TupleDesc desc, ItemType type)
 {
@@ -38,8 +39,8 @@ row_type_fits(TupleDesc desc, ItemType type)
 }
 
 /*
- * Make sure that a row type has the columns that rows of items are made of:
- * its owner may have altered it.
+ * Check that a row type has the columns of rows of items. Its owner may have
+ * altered it. Errors: 55000.
  */
 void
 check_row_type(TupleDesc desc, ItemType type)
@@ -52,7 +53,10 @@ check_row_type(TupleDesc desc, ItemType type)
 				 errhint("Undo what was altered, or drop the extension and create it again; the containers stay.")));
 }
 
-/* The same of a type by its OID, looked at again when it has changed. */
+/*
+ * Check a row type by its OID. The result is remembered until the type
+ * changes. Errors: 55000.
+ */
 void
 check_row_type_of(Oid row_type, ItemType type)
 {
@@ -71,7 +75,9 @@ check_row_type_of(Oid row_type, ItemType type)
 	remembered_end(&memory[type], began);
 }
 
-/* Look up the row type that a function returns, and keep it for the next call. */
+/*
+ * Look up the row type that a function returns, and keep it for the next call.
+ */
 static RowType *
 keep_row_type(FunctionCallInfo fcinfo, ItemType type)
 {
@@ -93,9 +99,10 @@ keep_row_type(FunctionCallInfo fcinfo, ItemType type)
 }
 
 /*
- * Return one item as a row. The row's type is looked up once per call site, and
- * again when it has changed: a call site may outlive that. Errors: 22004 if the
- * item lacks a value, as one may that a command has locked and written.
+ * Return one item as a row. The row type is looked up once for each call site,
+ * and again when the type has changed. Errors: 22004 if the item lacks a
+ * value, which is possible for an item that a command has locked and written;
+ * 55000 if the row type was altered.
  */
 Datum
 return_item(FunctionCallInfo fcinfo, const BlogItem *item, ItemType type)
