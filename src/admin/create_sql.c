@@ -19,7 +19,7 @@ static const char *const users_sql[] = {
 					 "hidden boolean, ")
 	") PARTITION BY HASH (user_id)",
 	"COMMENT ON TABLE " USERS_SQL " IS "
-	"'Container: user items, and the short form of each user''s posts (view). Written by blogstore only.'"
+	"'Container: users, and copies of their posts in short form.'"
 };
 
 static const char *const posts_sql[] = {
@@ -28,7 +28,7 @@ static const char *const posts_sql[] = {
 					 "hidden boolean, parent_id uuid, ")
 	") PARTITION BY HASH (post_id)",
 	"COMMENT ON TABLE " POSTS_SQL " IS "
-	"'Container: post, comment and like items, together by post, and deltas of posts'' counts. Written by blogstore only.'"
+	"'Container: posts with their comments, likes and counts.'"
 };
 
 static const char *const feed_sql[] = {
@@ -44,7 +44,7 @@ static const char *const feed_sql[] = {
 	"autovacuum_vacuum_threshold = 2000)",
 	"CREATE INDEX feed_post_date ON " FEED_SQL "_post (creation_date, id)",
 	("COMMENT ON TABLE " FEED_SQL " IS "
-	 "'Container: the newest posts of all in short form (view). Written by the blogstore worker only.'")
+	 "'Container: the newest posts in short form.'")
 };
 
 const Statements create_container_sql[N_CONTAINERS] = {
@@ -134,7 +134,7 @@ static const char *const usernames_sql[] = {
 	"CREATE TABLE " USERNAMES_SQL " ("
 	"username_key text COLLATE \"C\" PRIMARY KEY, user_id uuid NOT NULL)",
 	"COMMENT ON TABLE " USERNAMES_SQL " IS "
-	"'Keeps usernames unique regardless of case.'"
+	"'Usernames that are taken.'"
 };
 
 /*
@@ -152,7 +152,7 @@ static const char *const jobs_sql[] = {
 	"created_at timestamptz NOT NULL DEFAULT clock_timestamp(), "
 	"started_at timestamptz) WITH (fillfactor = 50)",
 	"COMMENT ON TABLE " JOBS_SQL " IS "
-	"'Work queued for the blogstore worker; blogstore.progress shows it.'"
+	"'Jobs of the worker; blogstore.progress shows them.'"
 };
 
 static const char *const view_state_sql[] = {
@@ -166,7 +166,7 @@ static const char *const view_state_sql[] = {
 	"feed_whole boolean NOT NULL DEFAULT false) WITH (fillfactor = 10)",
 	"INSERT INTO " VIEW_STATE_SQL " DEFAULT VALUES",
 	("COMMENT ON TABLE " VIEW_STATE_SQL " IS "
-	 "'One row: whether the worker may run, whether the views are complete, the settings they were built with.'")
+	 "'One row: the state of the views.'")
 };
 
 static const char *const change_feed_sql[] = {
@@ -176,7 +176,7 @@ static const char *const change_feed_sql[] = {
 	"timeline bigint NOT NULL, system_identifier bigint NOT NULL, "
 	"layout bigint NOT NULL) WITH (fillfactor = 10)",
 	"COMMENT ON TABLE " CHANGE_FEED_SQL " IS "
-	"'One row: how far the worker has applied the WAL, on which server, to which partitions.'"
+	"'One row: how far the worker has applied the WAL.'"
 };
 
 const Statements create_bookkeeping_sql[N_BOOKKEEPING] = {

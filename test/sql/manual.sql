@@ -1,6 +1,5 @@
 --
--- MANUAL: every object of the extension has a comment, so that \df+ reads as
--- a manual
+-- MANUAL: every object of the extension has a comment of one short sentence
 --
 SELECT pg_describe_object(d.classid, d.objid, 0)
 FROM pg_depend d
@@ -19,6 +18,19 @@ SELECT c.oid::regclass AS container
 FROM pg_class c
 WHERE c.oid IN ('blogstore.users'::regclass, 'blogstore.posts'::regclass, 'blogstore.feed'::regclass)
 	AND coalesce(obj_description(c.oid, 'pg_class'), '') = '';
+
+-- psql prints comments in tables: one line each, the settings' descriptions too
+SELECT pg_describe_object(d.classid, d.objid, 0) AS object, obj_description(d.objid, d.classid::regclass::name) AS comment
+FROM pg_depend d
+WHERE d.deptype = 'e'
+	AND d.refclassid = 'pg_extension'::regclass
+	AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'blogstore')
+	AND obj_description(d.objid, d.classid::regclass::name) !~ '^[^\n]{5,77}\.$';
+SELECT c.oid::regclass AS container, obj_description(c.oid, 'pg_class') AS comment
+FROM pg_class c
+WHERE relnamespace = 'blogstore'::regnamespace AND relkind IN ('r', 'p')
+	AND obj_description(c.oid, 'pg_class') !~ '^[^\n]{5,77}\.$';
+SELECT name, short_desc FROM pg_settings WHERE name LIKE 'blogstore.%' AND short_desc !~ '^[^\n]{5,77}\.$';
 
 -- One name per function; their signatures are in pgtap/01_functions.sql
 SELECT proname FROM pg_proc WHERE pronamespace = 'blogstore'::regnamespace GROUP BY 1 HAVING count(*) > 1;

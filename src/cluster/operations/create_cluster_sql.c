@@ -63,11 +63,11 @@ static const char *const tables_sql[] = {
 	"ALTER TABLE " USER_ITEMS_SQL " REPLICA IDENTITY FULL",
 
 	"COMMENT ON TABLE " POSTS_SQL "%1$s IS "
-	"'Container: post, comment and like items, together by post, and deltas of posts'' counts. Written by blogstore only.'",
+	"'Container: posts with their comments, likes and counts.'",
 	"COMMENT ON TABLE " USERS_SQL "%1$s IS "
-	"'Container: the short form of each user''s posts (view), at the user''s home. Written by blogstore only.'",
+	"'Container: copies of users'' posts in short form.'",
 	"COMMENT ON TABLE " USER_ITEMS_SQL " IS "
-	"'Container: user items, on every node. Written by blogstore only.'"
+	"'Container: users, on every node.'"
 };
 
 /* What is spread, and how; the first are given to their owner before. */
@@ -89,7 +89,7 @@ static const char *const unsent_sql[] = {
 	"id uuid PRIMARY KEY, node_group integer NOT NULL, post_id uuid NOT NULL, "
 	"user_id uuid NOT NULL, creation_date timestamptz NOT NULL)",
 	"COMMENT ON TABLE " UNSENT_SQL " IS "
-	"'On a cluster: copies of posts that could not be sent to the node that keeps them; sent when it answers again.'"
+	"'Copies of posts that wait for another node to answer.'"
 };
 
 const Statements create_cluster_sql = STATEMENTS(tables_sql);
