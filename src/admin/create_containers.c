@@ -1,12 +1,13 @@
 /*
  * create_containers.c
- *		blogstore.create_containers(): the containers and their bookkeeping.
+ *		blogstore.create_containers(): creating the containers and the
+ *		bookkeeping tables.
  *
- * All of it is ordinary tables of one role with built-in types only, and
- * nothing refers to the extension, so that pg_dump carries them and they
- * outlive DROP EXTENSION. What is there already is left as it is if it is
- * that role's and of blogstore's shape, and refused otherwise; what is missing
- * is made. Runs in a backend.
+ * All tables are ordinary ones. They belong to one role, have built-in column
+ * types only, and do not depend on the extension, so that pg_dump dumps them
+ * and DROP EXTENSION leaves them. A table that exists already is left as it is
+ * if it belongs to that role and has the expected shape. Otherwise it is an
+ * error. Tables that are missing are created. Runs in a backend.
  */
 #include "postgres.h"
 
@@ -36,10 +37,13 @@
 SQL_FUNCTION(create_containers);
 
 /* ------------------------------------------------------------------------
- * What is there
+ * Existing tables
  * ------------------------------------------------------------------------ */
 
-/* Errors: 42P07, always: a table is in the way, for what problem says. */
+/*
+ * Raise an error about an existing table that cannot be used, with the problem
+ * as detail. Errors: 42P07.
+ */
 void
 create_refuse_table(const char *name, const char *problem)
 {
@@ -51,7 +55,7 @@ create_refuse_table(const char *name, const char *problem)
 			 errhint("Drop or rename it, or pass the role that owns the containers as owner.")));
 }
 
-/* The owner of a table that is locked. */
+/* Return the owner of a table. The caller has locked it. */
 static Oid
 owner_of(Oid relid)
 {
@@ -63,8 +67,9 @@ owner_of(Oid relid)
 }
 
 /*
- * Find out whether a container is missing; its root is locked if it is there. Errors: 42P07
- * if it is not the owner's, or not what blogstore makes. Locks: ShareUpdateExclusiveLock.
+ * Note whether a container is missing; if it exists, lock its root. Errors:
+ * 42P07 if it belongs to another role or has not the expected shape. Locks:
+ * ShareUpdateExclusiveLock.
  */
 void
 create_look_at_container(Creation *creation, Container container)
@@ -88,8 +93,9 @@ create_look_at_container(Creation *creation, Container container)
 }
 
 /*
- * Find out whether a table of the bookkeeping is missing; it is locked if it is there. Errors:
- * 42P07 if it is not the owner's, or not what blogstore makes. Locks: ShareUpdateExclusiveLock.
+ * Note whether a bookkeeping table is missing; if it exists, lock it. Errors:
+ * 42P07 if it belongs to another role or has not the expected shape. Locks:
+ * ShareUpdateExclusiveLock.
  */
 void
 create_look_at_table(Creation *creation, Bookkeeping table)
@@ -108,8 +114,9 @@ create_look_at_table(Creation *creation, Bookkeeping table)
 }
 
 /*
- * Find out what is missing of the tables that one machine has. Errors: 42P07 if something else
- * is in the place of one. Locks: ShareUpdateExclusiveLock on those that are there.
+ * Note which of the tables of a single server are missing. Errors: 42P07 if a
+ * table exists and cannot be used. Locks: ShareUpdateExclusiveLock on existing
+ * tables.
  */
 void
 create_look_at_all(Creation *creation)
@@ -121,7 +128,7 @@ create_look_at_all(Creation *creation)
 			create_look_at_table(creation, t);
 }
 
-/* Errors: 42P07, always: nothing is missing. */
+/* Raise an error because no table is missing. Errors: 42P07. */
 void
 create_refuse_existing(void)
 {
@@ -133,10 +140,10 @@ create_refuse_existing(void)
 }
 
 /* ------------------------------------------------------------------------
- * Making what is missing
+ * Creating missing tables
  * ------------------------------------------------------------------------ */
 
-/* Make a container that is missing, with its partitions. In SPI. */
+/* Create a missing container with its partitions. SPI is connected. */
 void
 create_container(const Creation *creation, Container container)
 {
@@ -156,7 +163,10 @@ create_container(const Creation *creation, Container container)
 	create_give_away(creation, container_table_lookup(container));
 }
 
-/* Say what was made in place of what had been lost, and what that means. */
+/*
+ * Report the tables that were created beside existing ones, and what their
+ * loss means.
+ */
 static void
 tell_made(const Creation *creation)
 {
@@ -180,7 +190,10 @@ tell_made(const Creation *creation)
 				 errhint("Restore its items before anybody calls blogstore.repair(), which would delete the rest.")));
 }
 
-/* The owner of the tables, while statements on those that were there run. */
+/*
+ * The state to restore after running statements on existing tables as the
+ * tables' owner.
+ */
 typedef struct AsOwner
 {
 	Oid			user;
@@ -206,7 +219,10 @@ as_owner_end(AsOwner *as)
 	SetUserIdAndSecContext(as->user, as->sec_context);
 }
 
-/* Are both containers missing that items are written to? */
+/*
+ * Return whether both users and posts, the containers that requests write to,
+ * are missing.
+ */
 static bool
 all_is_new(const Creation *creation)
 {
@@ -215,8 +231,8 @@ all_is_new(const Creation *creation)
 }
 
 /*
- * Fill the registry, which has just been made, with the names of the users. If two users' names
- * have the same key, the older user gets the row.
+ * Fill the new registry with the names of all users. If the names of two users
+ * have the same key, the user who was created first gets the row.
  */
 static void
 register_names(void)
@@ -235,7 +251,7 @@ register_names(void)
 	keyed_names_end(options.dest);
 }
 
-/* Bring what was there in line with what was made. In SPI. */
+/* Adjust the existing tables to the new ones. SPI is connected. */
 void
 create_join_parts(const Creation *creation)
 {
@@ -244,7 +260,7 @@ create_join_parts(const Creation *creation)
 	as_owner_begin(&as, creation);
 	if (all_is_new(creation))
 	{
-		/* left over from containers that have been dropped */
+		/* these rows belonged to containers that have been dropped */
 		for (int t = 0; t < N_BOOKKEEPING; t++)
 			if (!creation->table[t] && t != BOOK_VIEW_STATE &&
 				OidIsValid(bookkeeping_lookup(t)))
@@ -260,7 +276,7 @@ create_join_parts(const Creation *creation)
 			(void) create_run_sql("DELETE FROM " USERNAMES_SQL);
 		if (creation->table[BOOK_USERNAMES])
 			register_names();
-		/* a rename or deletion under way may have been lost with the rest */
+		/* the jobs of renames and deletions may have been lost with a table */
 		(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET ready = false");
 		job_queue(JOB_REBUILD, NULL);
 		if (creation->table[BOOK_JOBS])
@@ -270,8 +286,9 @@ create_join_parts(const Creation *creation)
 }
 
 /*
- * Begin to make what is missing: connect to SPI, with settings by which tables are as durable,
- * and where, as the database's own. Returns what create_end() is to be given.
+ * Begin to create tables: connect to SPI, with settings under which new tables
+ * are heap tables in the database's tablespace, whatever the caller's
+ * settings. Returns the GUC nest level, which create_end() takes.
  */
 int
 create_begin(void)
@@ -283,7 +300,10 @@ create_begin(void)
 	return nest;
 }
 
-/* End what create_begin() began, and tell what was made beside what was there. */
+/*
+ * End what create_begin() began, and report what was created beside existing
+ * tables.
+ */
 void
 create_end(const Creation *creation, int nest)
 {
@@ -293,7 +313,10 @@ create_end(const Creation *creation, int nest)
 		tell_made(creation);
 }
 
-/* Make all that is missing of what one machine has. Errors: 42P07 if nothing is. */
+/*
+ * Create all missing tables of a single server. Errors: 42P07 if none is
+ * missing, or an existing one cannot be used.
+ */
 static void
 make_here(Creation *creation)
 {
@@ -314,10 +337,13 @@ make_here(Creation *creation)
 }
 
 /* ------------------------------------------------------------------------
- * The call
+ * The SQL function
  * ------------------------------------------------------------------------ */
 
-/* Whoever owns the tables has what is attached to them run as itself. */
+/*
+ * Warn if the tables' owner is a superuser, because triggers and expressions
+ * on the tables run with the owner's rights.
+ */
 static void
 warn_of_superuser(Oid owner)
 {
@@ -328,7 +354,10 @@ warn_of_superuser(Oid owner)
 				 errhint("Have another role own them: create_containers(owner => ...), or ALTER TABLE ... OWNER TO.")));
 }
 
-/* Name the functions because of which requests that write will fail. */
+/*
+ * Warn about functions that are attached to the containers and make commands
+ * fail, because they do not fix their search_path.
+ */
 static void
 warn_of_unpinned(void)
 {
@@ -363,9 +392,9 @@ warn_of_obstacle(void)
 /*
  * blogstore.create_containers(partitions, owner, distributed)
  *
- * Locks: AccessExclusiveLock on what it creates, ShareUpdateExclusiveLock on
- * what is there. Errors: 22004, 22023, 25006, 42501, 42704, 42P07; 54000 no worker is left for
- * one more database.
+ * Locks: AccessExclusiveLock on created tables, ShareUpdateExclusiveLock on
+ * existing ones. Errors: 22004, 22023, 25006, 42501, 42704, 42P07, 55000;
+ * 54000 if the server has no worker left for another database.
  */
 static Datum
 create_containers(PG_FUNCTION_ARGS)

@@ -1,7 +1,7 @@
 /*
  * create_containers.h
- *		Making the tables of the containers: for this folder, and for cluster/, which makes
- *		other tables of the same columns.
+ *		Creating the tables of blogstore, for this folder and for cluster/,
+ *		which creates other tables with the same columns.
  */
 #ifndef BLOGSTORE_CREATE_CONTAINERS_H
 #define BLOGSTORE_CREATE_CONTAINERS_H
@@ -18,22 +18,28 @@ typedef struct Statements
 	const char *const *sql;
 } Statements;
 
-/* What is being made, and for whom. */
+/* What to create, and for which owner. */
 typedef struct Creation
 {
 	Oid			owner;
 	int			partitions;
 	bool		container[N_CONTAINERS];	/* is it missing? */
 	bool		table[N_BOOKKEEPING];
-	int			missing;		/* how many of all of these are */
+	int			missing;		/* number of missing containers and tables */
 } Creation;
 
-/* create_sql.c: the statements */
+/*
+ * create_sql.c: the statements. create_bookkeeping_sql has those for the
+ * tables of a single server.
+ */
 extern const Statements create_container_sql[N_CONTAINERS];
 extern const Statements create_partition_sql[N_CONTAINERS];
-extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];	/* of one machine's tables */
+extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];
 
-/* The columns of a container; and what items of some types have, for leaves of these */
+/*
+ * The columns of a container, and the NOT NULL constraints of some of its
+ * leaves.
+ */
 #define PROPERTY_COLUMNS(post, user, names, added) \
 	"id uuid NOT NULL, type text NOT NULL, post_id uuid " post ", " \
 	"user_id uuid " user ", " names "title text, content text, " \
@@ -41,17 +47,17 @@ extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];	/* of one machine
 	"creation_date timestamptz " user ", " \
 	added "modification_date timestamptz, properties jsonb"
 
-/* What all items of posts have but deltas, which are nobody's. */
+/* Columns of all items of posts except deltas, which have no author. */
 #define AUTHORED \
 	"user_id NOT NULL, user_username NOT NULL, creation_date NOT NULL, "
 
 #define COUNTED "comment_count NOT NULL, like_count NOT NULL, "
 
-/* What posts and their copies have. */
+/* Columns of posts and of their copies. */
 #define AUTHORED_POST \
 	"post_id NOT NULL, " AUTHORED "title NOT NULL, content NOT NULL, " COUNTED
 
-/* create_containers.c: what is there */
+/* create_containers.c: looking at existing tables */
 extern COMPAT_NORETURN void create_refuse_table(const char *name,
 												const char *problem);
 extern COMPAT_NORETURN void create_refuse_existing(void);
@@ -59,7 +65,7 @@ extern void create_look_at_container(Creation *creation, Container container);
 extern void create_look_at_table(Creation *creation, Bookkeeping table);
 extern void create_look_at_all(Creation *creation);
 
-/* create_containers.c: making what is missing */
+/* create_containers.c: creating missing tables */
 extern int	create_begin(void);
 extern void create_container(const Creation *creation, Container container);
 extern void create_join_parts(const Creation *creation);

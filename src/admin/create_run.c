@@ -1,8 +1,9 @@
 /*
  * create_run.c
- *		Running the statements that make tables, and how many partitions there are to be.
+ *		Running the statements that create tables, and reading the number of
+ *		partitions.
  *
- * Runs in a backend; statements in SPI.
+ * Runs in a backend, with SPI connected.
  */
 #include "postgres.h"
 
@@ -15,7 +16,7 @@
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 
-/* Run a statement in SPI; returns how many rows it has found or changed. */
+/* Run a statement. Returns how many rows it has found or changed. */
 uint64
 create_run_sql(const char *sql)
 {
@@ -27,7 +28,7 @@ create_run_sql(const char *sql)
 	return SPI_processed;
 }
 
-/* Give a table that was just made, and all its partitions, to the owner. */
+/* Give a new table and all its partitions to the owner. */
 void
 create_give_away(const Creation *creation, Oid relid)
 {
@@ -43,7 +44,7 @@ create_give_away(const Creation *creation, Oid relid)
 	CommandCounterIncrement();
 }
 
-/* Make a table of the bookkeeping. In SPI. */
+/* Create a bookkeeping table. */
 void
 create_table_of_bookkeeping(const Creation *creation, Bookkeeping table)
 {
@@ -54,7 +55,10 @@ create_table_of_bookkeeping(const Creation *creation, Bookkeeping table)
 	create_give_away(creation, bookkeeping_lookup(table));
 }
 
-/* The argument partitions, which is the first. Errors: 22004, 22023. */
+/*
+ * Return the first argument, the number of partitions. Errors: 22004 if it is
+ * null; 22023 if it is out of range.
+ */
 int
 create_get_partitions(FunctionCallInfo fcinfo)
 {

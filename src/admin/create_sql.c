@@ -1,9 +1,10 @@
 /*
  * create_sql.c
- *		The statements that make the containers and their bookkeeping.
+ *		The statements that create the containers and the bookkeeping tables.
  *
- * Columns that an item of a type must have are NOT NULL in the leaves of that
- * type: who writes past blogstore learns of it.
+ * Columns that all items of a type must have are NOT NULL in the leaves of
+ * that type, so that statements that bypass blogstore fail if they leave them
+ * out.
  */
 #include "postgres.h"
 
@@ -36,7 +37,7 @@ static const char *const feed_sql[] = {
 	PROPERTY_COLUMNS("NOT NULL", "NOT NULL", "user_username text NOT NULL, ", "")
 	") PARTITION BY LIST (type)",
 
-	/* small and rewritten often: room for HOT updates, vacuumed early */
+	/* small and often updated: leave room for HOT updates, and vacuum early */
 	"CREATE TABLE " FEED_SQL "_post PARTITION OF " FEED_SQL " ("
 	"title NOT NULL, content NOT NULL, " COUNTED
 	"PRIMARY KEY (post_id)) FOR VALUES IN ('post') "
@@ -54,8 +55,8 @@ const Statements create_container_sql[N_CONTAINERS] = {
 };
 
 /*
- * The tables and indexes of one hash partition; %1$d of a partition's number,
- * %2$d of the modulus.
+ * The tables and indexes of one hash partition. %1$d is the number of the
+ * partition, %2$d the modulus.
  */
 static const char *const users_partition_sql[] = {
 	"CREATE TABLE " USERS_SQL "_p%1$02d PARTITION OF " USERS_SQL " "
@@ -64,7 +65,7 @@ static const char *const users_partition_sql[] = {
 	"PARTITION OF " USERS_SQL "_p%1$02d (username NOT NULL, PRIMARY KEY (user_id)) "
 	"FOR VALUES IN ('user') WITH (fillfactor = 90)",
 
-	/* of a user changed directly the change feed learns if the name was */
+	/* so that the change feed sees whether a direct UPDATE changed the name */
 	"ALTER TABLE " USERS_SQL "_p%1$02d_user REPLICA IDENTITY FULL",
 	"CREATE TABLE " COPIES_SQL "_p%1$02d_post "
 	"PARTITION OF " COPIES_SQL "_p%1$02d "
@@ -78,9 +79,9 @@ static const char *const posts_partition_sql[] = {
 	"FOR VALUES WITH (MODULUS %2$d, REMAINDER %1$d) PARTITION BY LIST (type)",
 
 	/*
-	 * The by-user index is unique because it ends in the id, which lets it be
-	 * the replica identity: of a deleted post the change feed then learns
-	 * whose copy to delete, and where it stands.
+	 * The index by user ends in the id, so it is unique and can be the replica
+	 * identity. When a post is deleted, the change feed thereby learns whose
+	 * copy to delete, and the copy's date.
 	 */
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_post "
 	"PARTITION OF " POSTS_SQL "_p%1$02d (" AUTHORED_POST
@@ -105,14 +106,16 @@ static const char *const posts_partition_sql[] = {
 	"ON " POSTS_SQL "_p%1$02d_comment (post_id, parent_id, creation_date, id) "
 	"WHERE parent_id IS NOT NULL",
 
-	/* one index says who likes what and what a user likes */
+	/* serves both the key of a like and a user's likes */
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_like "
 	"PARTITION OF " POSTS_SQL "_p%1$02d (" AUTHORED
 	"PRIMARY KEY (user_id, post_id)) FOR VALUES IN ('like')",
 	"CREATE INDEX posts_p%1$02d_like_list "
 	"ON " POSTS_SQL "_p%1$02d_like (post_id, creation_date, id)",
 
-	/* a counter a post, rewritten often, and short-lived others */
+	/*
+	 * one counter for each post, often updated, and short-lived other deltas
+	 */
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_delta "
 	"PARTITION OF " POSTS_SQL "_p%1$02d (" COUNTED
 	"PRIMARY KEY (post_id, id)) "
@@ -127,7 +130,7 @@ const Statements create_partition_sql[N_CONTAINERS] = {
 };
 
 /* ------------------------------------------------------------------------
- * Bookkeeping
+ * Bookkeeping tables
  * ------------------------------------------------------------------------ */
 
 static const char *const usernames_sql[] = {
@@ -138,8 +141,9 @@ static const char *const usernames_sql[] = {
 };
 
 /*
- * Each session opens jobs and view_state at its first request. They have no CHECK: the
- * server would look them up in pg_constraint, which takes 27 buffers.
+ * Each session opens jobs and view_state at its first request. They have no
+ * CHECK constraints, because the server would read these from pg_constraint,
+ * which takes 27 buffers.
  */
 static const char *const jobs_sql[] = {
 	"CREATE TABLE " JOBS_SQL " ("

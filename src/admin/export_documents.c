@@ -1,11 +1,12 @@
 /*
  * export_documents.c
- *		blogstore.export_documents(): the containers as JSON documents.
+ *		blogstore.export_documents(): exporting the containers as JSON
+ *		documents.
  *
- * One statement in one snapshot, run to its end at the first call, its rows kept in a tuplestore, which goes to disk beyond work_mem. Nothing of ours
- * is held open between rows: a statement or portal of the function's own would
- * outlive, or be outlived by, the transaction, the savepoint or the cursor that
- * the caller reads it in.
+ * The first call runs one statement with one snapshot to its end and stores
+ * the rows in a tuplestore, which spills to disk beyond work_mem. No statement
+ * or portal stays open between rows: it could outlive, or be outlived by, the
+ * transaction, savepoint or cursor in which the caller reads the rows.
  *
  * Runs in backends.
  */
@@ -24,16 +25,17 @@
 SQL_FUNCTION(export_documents);
 
 /*
- * The items of a type in a table, apart from what they are joined with (OFFSET 0):
- * else the planner would consider each partition against each other one.
+ * The items of a type in a table. OFFSET 0 keeps the planner from joining each
+ * partition with each partition of other tables.
  */
 #define ITEMS_OF(table, type) \
 	"(SELECT * FROM " table " WHERE type = '" type "' OFFSET 0)"
 
 /*
- * The author's item gives the name as it is now, and leaves out the items of
- * those who are being deleted, who have none. No request serves those items, or
- * what hangs on their posts, and none counts them: neither does the export.
+ * The items of a type, joined with their authors. The author's item provides
+ * the current name. Users who are being deleted have none, which excludes
+ * their items. Items on the posts of such users are excluded too. Requests do
+ * not return or count any of these items, so the export does not either.
  */
 #define HANGS_ON(type) \
 	" FROM " ITEMS_OF(POSTS_SQL, type) " AS i" \

@@ -1,14 +1,16 @@
 /*
  * export_documents.h
- *		Parts of the statements that make documents, for export_documents.c and cluster/.
+ *		SQL expressions that make documents, for export_documents.c and
+ *		cluster/.
  */
 #ifndef BLOGSTORE_EXPORT_DOCUMENTS_H
 #define BLOGSTORE_EXPORT_DOCUMENTS_H
 
 /*
- * What stands beside the article's properties: an item's own, and of what blogstore has
- * added that which says something. The article's come last: where an owner has written
- * one that is called the same, they count.
+ * What precedes the article's properties in a document: the properties that
+ * clients have added, and those that blogstore adds if they have a value. The
+ * article's properties follow. If the owner has written a property of the same
+ * name, the article's replaces it.
  */
 #define BESIDE(item, added) \
 	"CASE WHEN jsonb_typeof(" item ".properties) = 'object' THEN " item ".properties" \
@@ -23,13 +25,19 @@
 	" || CASE WHEN " item ".parent_id IS NULL THEN '{}'::jsonb ELSE" \
 	" jsonb_build_object('parentId', " item ".parent_id) END"
 
-/* The documents of a user a, of a post p, and of a comment or like i, of author a. */
+/*
+ * The documents of a user a, a post p, and a comment or like i, where a is the
+ * author.
+ */
 #define USER_DOCUMENT_SQL \
 	BESIDE("a", "") "jsonb_build_object('id', a.user_id, 'type', 'user'," \
 	" 'userId', a.user_id, 'username', a.username," \
 	" 'creationDate', a.creation_date)"
 
-/* d: sums of the post's deltas; n: how many of its comments and likes are not served */
+/*
+ * d has the sums of the post's deltas. n has the numbers of its comments and
+ * likes that requests do not return.
+ */
 #define POST_DOCUMENT_SQL \
 	BESIDE("p", HIDDEN_OR_EDITED("p")) \
 	"jsonb_build_object('id', p.id, 'type', 'post'," \

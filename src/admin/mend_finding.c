@@ -1,6 +1,6 @@
 /*
  * mend_finding.c
- *		Mending one thing that verify() has found.
+ *		Repairing single findings of verify().
  *
  * Runs in backends.
  */
@@ -23,7 +23,10 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* An item without a user, or without a post. */
+/*
+ * Delete an item whose user or post does not exist, unless the user or post
+ * exists by now.
+ */
 bool
 mend_orphan(const Finding *f)
 {
@@ -49,8 +52,9 @@ mend_orphan(const Finding *f)
 }
 
 /*
- * Run a statement with the keys of a finding's item: $1 its post_id, $2 its type, $3 its id, $4
- * its user_id. Returns whether it changed any row. Errors: 55000.
+ * Run a statement with the keys of a finding's item: $1 is its post_id, $2 its
+ * type, $3 its id, $4 its user_id. Returns whether any row was changed.
+ * Errors: 55000.
  */
 bool
 mend_by(KeptPlan *plan, const Finding *f)
@@ -72,7 +76,7 @@ static KeptPlan username_plan = {
 	ON_USERS | ON_POSTS, MEND_USERNAME_SQL(USERS_SQL), ITEM_ARGUMENTS, NULL
 };
 
-/* A count that is missing is none, before it is compared with what there is. */
+/* Set missing counts to zero, before they are compared with the items. */
 static KeptPlan count_plan = {
 	ON_POSTS,
 	"UPDATE " POSTS_SQL " AS i SET"
@@ -106,7 +110,7 @@ static KeptPlan feed_plan = {
 	0, {0}, NULL
 };
 
-/* A statement that mends all findings of one kind. */
+/* Run a statement that repairs all findings of one kind. */
 static void
 mend_all(KeptPlan *plan)
 {
@@ -115,7 +119,10 @@ mend_all(KeptPlan *plan)
 	SPI_finish();
 }
 
-/* Is it a row of a view, which is written anew? */
+/*
+ * Return whether a finding is about a row of a view, which can be written
+ * again.
+ */
 static bool
 in_view(const Finding *f)
 {
@@ -123,7 +130,7 @@ in_view(const Finding *f)
 		(strcmp(f->container, "users") == 0 && strcmp(f->type, "post") == 0);
 }
 
-/* Can the value that is missing be told from others? */
+/* Return whether a missing value can be computed from other values. */
 static bool
 is_mendable(const Finding *f)
 {
@@ -135,7 +142,7 @@ is_mendable(const Finding *f)
 		job_column_is_mendable(f->actual);
 }
 
-/* What of a finding's item tells which it is. */
+/* Describe a finding's row by an id that it has. */
 static char *
 describe_row(const Finding *f)
 {
@@ -159,7 +166,10 @@ describe_row(const Finding *f)
 														UUIDPGetDatum(id))));
 }
 
-/* Say of a finding that it stays; n: how many before it. */
+/*
+ * Warn that a finding cannot be repaired, unless n earlier warnings are
+ * enough.
+ */
 static void
 warn_invalid(const Finding *f, int64 n)
 {
@@ -175,9 +185,12 @@ warn_invalid(const Finding *f, int64 n)
 }
 
 /*
- * Mend values that are missing, first, so that the rest meets none; those of views
- * come last. Returns how many findings were mended. *left becomes the number of
- * findings whose value does not follow from others, and which are not mended.
+ * Repair missing values. Called before all other repairs, which would fail on
+ * them. Rows of views with missing values are left to drop_invalid_copies().
+ *
+ * Returns how many findings were repaired. Sets *left to the number of
+ * findings whose value cannot be computed; a warning names each of the first
+ * MAX_WARNINGS.
  */
 int64
 mend_invalid(const Finding *findings, uint64 n, int64 *left)
@@ -218,7 +231,7 @@ mend_invalid(const Finding *findings, uint64 n, int64 *left)
 	return mended;
 }
 
-/* A count that is missing is none from here on. */
+/* Set a post's counts to zero if they are missing. */
 void
 mend_missing_count(const Finding *f)
 {
@@ -226,14 +239,20 @@ mend_missing_count(const Finding *f)
 		(void) mend_by(&count_plan, f);
 }
 
-/* A name that is not the author's. */
+/*
+ * Write the author's name on an item that has another name. Returns whether
+ * any row was changed.
+ */
 bool
 mend_username(const Finding *f)
 {
 	return mend_by(&username_plan, f);
 }
 
-/* Rows of views that lack values: what is to be there is written anew. */
+/*
+ * Delete rows of views that lack values. mend_views() then writes the missing
+ * copies. Locks: the views, if there are such rows.
+ */
 void
 drop_invalid_copies(const Finding *findings, uint64 n)
 {

@@ -1,14 +1,16 @@
 /*
  * mend_registry.c
- *		Mending the registry of usernames: all that verify() has found of it.
+ *		Repairing the findings of verify() about the registry of usernames.
  *
- * A finding with an actual value is a row whose key is not that of its user's name. One
- * without is a name whose key the user has no row of. Rows are deleted first, since they may
- * hold keys that other users' names need.
+ * A finding with an actual value is a row whose key is not that of its user's
+ * name. A finding without one is a name for whose key the user has no row.
+ * Rows are deleted before others are inserted, because they may have keys that
+ * other users need.
  *
- * Two users' names may have the same key: names that were registered by other keys, or that the
- * owner has written past the functions. Then a warning names both users, and the rows of both
- * stay as they are: the name may be either's.
+ * The names of two users can have the same key, if they were registered with
+ * other keys or the owner has written them directly. Either user could be the
+ * rightful one. So a warning names both, and the rows of both stay as they
+ * are.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -26,18 +28,21 @@ typedef struct Unregistered
 {
 	const Finding *finding;
 	const char *key;			/* of the name */
-	bool		meets;			/* is the key that of another user's name, too? */
+	bool		meets;			/* does another user's name have the same
+								 * key? */
 } Unregistered;
 
 typedef struct RegistryRepair
 {
 	Unregistered *user;
 	int			n;
-	int64		meetings;		/* warnings of two users with one name */
-	int64		too_long;		/* warnings of names that are too long */
+	int64		meetings;		/* number of warnings about two users with one
+								 * name */
+	int64		too_long;		/* number of warnings about names that are too
+								 * long */
 } RegistryRepair;
 
-/* By key, then by user. */
+/* Order by key, then by user. */
 static int
 compare_keys(const void *a, const void *b)
 {
@@ -49,7 +54,7 @@ compare_keys(const void *a, const void *b)
 								  UUID_LEN);
 }
 
-/* By user. */
+/* Order by user. */
 static int
 compare_users(const void *a, const void *b)
 {
@@ -63,7 +68,7 @@ uuid_text(const pg_uuid_t *id)
 	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
 }
 
-/* Warn that a finding's user and another, user_id, have the same name. */
+/* Warn that a finding's user and the user user_id have the same name. */
 static void
 warn_meeting(RegistryRepair *repair, const Finding *f, const char *name,
 			 const pg_uuid_t *user_id)
@@ -77,7 +82,7 @@ warn_meeting(RegistryRepair *repair, const Finding *f, const char *name,
 			 errhint("Rename one of them with blogstore.edit_user(), then call blogstore.repair() again.")));
 }
 
-/* Warn that the name of a finding's user is longer than the registry can hold. */
+/* Warn that the name of a finding's user does not fit into the registry. */
 static void
 warn_too_long(RegistryRepair *repair, const Finding *f)
 {
@@ -90,7 +95,7 @@ warn_too_long(RegistryRepair *repair, const Finding *f)
 			 errhint("Give the user a shorter name with blogstore.edit_user().")));
 }
 
-/* Warn of what warnings before have left out. */
+/* Warn about the number of findings that were not named in a warning. */
 static void
 warn_of_more(const RegistryRepair *repair)
 {
@@ -108,7 +113,7 @@ warn_of_more(const RegistryRepair *repair)
 				 errhint("blogstore.verify() lists all of them.")));
 }
 
-/* Return a user's name as it is now, or NULL if there is none. */
+/* Return a user's current name, or NULL if there is none. */
 static char *
 name_of(const pg_uuid_t *user_id)
 {
@@ -122,7 +127,7 @@ name_of(const pg_uuid_t *user_id)
 	return name;
 }
 
-/* Collect the users whose names have no rows, in the order of keys. */
+/* Collect the users whose names have no rows, and sort them by key. */
 static void
 collect(RegistryRepair *repair, const Finding *findings, uint64 n)
 {
@@ -146,7 +151,7 @@ collect(RegistryRepair *repair, const Finding *findings, uint64 n)
 	qsort(repair->user, repair->n, sizeof(Unregistered), compare_keys);
 }
 
-/* Note the users who have the same key as their neighbour in the order of keys. */
+/* Mark users whose neighbour in the order of keys has the same key. */
 static void
 note_pairs(RegistryRepair *repair)
 {
@@ -163,7 +168,7 @@ note_pairs(RegistryRepair *repair)
 	}
 }
 
-/* Note the users whose key is in a row of another user with the same name. */
+/* Mark users whose key is in a row of another user with the same name. */
 static void
 note_holders(RegistryRepair *repair)
 {
@@ -190,7 +195,8 @@ note_holders(RegistryRepair *repair)
 }
 
 /*
- * Return whether the rows of a finding's user are to stay. The users are in the order of ids.
+ * Return whether the rows of a finding's user must stay as they are. The users
+ * are sorted by id.
  */
 static bool
 meets_another(const RegistryRepair *repair, const Finding *f)
@@ -202,7 +208,10 @@ meets_another(const RegistryRepair *repair, const Finding *f)
 	return found != NULL && found->meets;
 }
 
-/* Delete the rows whose keys are not those of their users' names, as these are now. */
+/*
+ * Delete rows whose keys are not those of their users' current names. Returns
+ * how many were deleted.
+ */
 static int64
 release_rows(const RegistryRepair *repair, const Finding *findings, uint64 n)
 {
@@ -227,7 +236,10 @@ release_rows(const RegistryRepair *repair, const Finding *findings, uint64 n)
 	return mended;
 }
 
-/* Register the names that have no rows and meet no others, unless the users have others now. */
+/*
+ * Register the names that have no rows and conflict with no other, if the
+ * users still have them. Returns how many were registered.
+ */
 static int64
 claim_names(const RegistryRepair *repair)
 {
@@ -252,8 +264,9 @@ claim_names(const RegistryRepair *repair)
 }
 
 /*
- * Mend the findings of the registry, and warn of those that cannot be mended. Returns how many
- * were mended. Locks: the rows that it deletes and inserts.
+ * Repair the findings about the registry, and warn about those that cannot be
+ * repaired. Returns how many were repaired. Locks: the rows that are deleted
+ * and inserted.
  */
 int64
 mend_registry(const Finding *findings, uint64 n)

@@ -1,15 +1,15 @@
 /*
  * repair.c
- *		blogstore.repair(): mend what verify() finds, and fold deltas of counts.
+ *		blogstore.repair(): repairing what verify() finds, and folding deltas.
  *
- * What verify() found may have changed since, so nothing it says is written:
- * it only tells where to look. Counts are counted anew with the post locked,
- * names and views are taken from the present state, the views under their
- * lock, which keeps the worker out.
+ * The containers may have changed since verify() read them. So its findings
+ * tell only where to look, and no value is taken from them. Counts are counted
+ * again while the post is locked. Names and views are written from the current
+ * items. The views are locked meanwhile, which keeps the worker out.
  *
- * A value that an item must have and lacks is written where it follows from
- * others; where it does not, a warning says so, and nothing else is mended before it is
- * written. Runs in backends.
+ * If an item lacks a required value, the value is written if it can be
+ * computed from others. If it cannot, a warning says so, and nothing else is
+ * repaired before the owner has written the value. Runs in backends.
  */
 #include "postgres.h"
 
@@ -34,7 +34,7 @@
 
 SQL_FUNCTION(repair);
 
-/* A count that is wrong, or missing. */
+/* Repair a count that is wrong or missing. Returns whether the post exists. */
 static bool
 mend_count(const Finding *f)
 {
@@ -42,7 +42,10 @@ mend_count(const Finding *f)
 	return post_counter_repair(&f->post_id);
 }
 
-/* Mend one finding in the containers; values that are missing, and the registry, were before. */
+/*
+ * Repair one finding, except missing values and the registry, which are
+ * repaired before.
+ */
 static bool
 mend(const Finding *f)
 {
@@ -54,10 +57,10 @@ mend(const Finding *f)
 		return mend_count(f);
 	if (finding_is(f, "username"))
 		return mend_username(f);
-	return true;				/* else a copy: mend_views() */
+	return true;				/* a copy, which mend_views() writes */
 }
 
-/* Refresh every copy that a finding touches, and the feed. */
+/* Write all copies that the findings are about, and the feed. */
 static void
 mend_views(const Finding *findings, uint64 n)
 {
@@ -67,7 +70,7 @@ mend_views(const Finding *findings, uint64 n)
 	views_lock();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (uint64 i = 0; i < n; i++)
-		/* a comment's or like's own finding does not touch its post */
+		/* findings about comments and likes do not affect the post's copy */
 		if (findings[i].has_keys && strcmp(findings[i].type, "post") == 0)
 		{
 			keys[used].post_id = findings[i].post_id;
@@ -79,7 +82,10 @@ mend_views(const Finding *findings, uint64 n)
 	PopActiveSnapshot();
 }
 
-/* Mend what lacks no value; returns how many findings were mended. */
+/*
+ * Repair all findings that are not missing values. Returns how many were
+ * repaired.
+ */
 static int64
 mend_all(const Finding *findings, uint64 n, bool with_views)
 {
@@ -97,7 +103,10 @@ mend_all(const Finding *findings, uint64 n, bool with_views)
 	return mended;
 }
 
-/* Compare, and mend what is wrong on this machine; returns how many findings were mended. */
+/*
+ * Compare, and repair what is wrong on this server. Returns how many findings
+ * were repaired.
+ */
 static int64
 repair_here(bool with_views)
 {
@@ -109,7 +118,7 @@ repair_here(bool with_views)
 	SPI_connect();
 	findings = findings_of_verify(&n, with_views);
 	mended = mend_invalid(findings, n, &left);
-	/* the other repairs would fail at a value that is missing */
+	/* other repairs would fail on missing values */
 	if (left == 0)
 		mended += mend_all(findings, n, with_views);
 	SPI_finish();
@@ -117,9 +126,9 @@ repair_here(bool with_views)
 }
 
 /*
- * blogstore.repair(): how many discrepancies were mended. Errors: 25001
- * (REPEATABLE READ or SERIALIZABLE), 25006, 55000. Locks: the posts concerned, FOR
- * NO KEY UPDATE; the views' lock.
+ * blogstore.repair(): return how many discrepancies were repaired. Errors:
+ * 25001 under REPEATABLE READ and SERIALIZABLE; 25006; 55000. Locks: the posts
+ * concerned, FOR NO KEY UPDATE; the views.
  */
 static Datum
 repair(PG_FUNCTION_ARGS)

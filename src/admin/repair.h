@@ -1,6 +1,7 @@
 /*
  * repair.h
- *		What verify() has found, and the mending of it, for this folder and cluster/ alone.
+ *		The findings of verify(), and the functions that repair them, for this
+ *		folder and cluster/ only.
  */
 #ifndef BLOGSTORE_REPAIR_H
 #define BLOGSTORE_REPAIR_H
@@ -8,10 +9,16 @@
 #include "admin/verify.h"
 #include "storage/bookkeeping/bookkeeping.h"
 
-/* So many warnings of a kind, and one that tells how many more there would be. */
+/*
+ * The number of warnings of one kind; a last one tells how many more there
+ * would be.
+ */
 #define MAX_WARNINGS 20
 
-/* A row of verify_run(); texts are empty, and ids zero, where it has none. */
+/*
+ * A row of the result of verify_run(). Null texts become empty, and null ids
+ * zero.
+ */
 typedef struct Finding
 {
 	const char *container;
@@ -25,7 +32,8 @@ typedef struct Finding
 	bool		has_id;
 	bool		has_post_id;
 	bool		has_user_id;
-	bool		has_keys;		/* post_id, user_id and creation_date */
+	bool		has_keys;		/* post_id, user_id and creation_date are not
+								 * null */
 	bool		has_actual;
 	TimestampTz creation_date;
 } Finding;
@@ -41,10 +49,16 @@ extern Finding *findings_of_verify(uint64 *n, bool with_views);
 extern bool finding_has_to_be_settled(const ViewsLook *look, const Finding *f);
 extern bool finding_is_settled(const ViewsLook *look, const Finding *f);
 
-/* mend_finding.c: statements that mend one finding, with the keys of its item as arguments */
+/*
+ * mend_finding.c: statements that repair one finding take the keys of its item
+ * as arguments
+ */
 #define ITEM_ARGUMENTS 4, {UUIDOID, TEXTOID, UUIDOID, UUIDOID}
 
-/* Gives an item the name that its author has in a table of users. */
+/*
+ * Sets an item's user_username to the name that its author has in a table of
+ * users.
+ */
 #define MEND_USERNAME_SQL(users) \
 	"UPDATE " POSTS_SQL " AS i SET user_username = u.username" \
 	" FROM " users " AS u WHERE u.type = 'user' AND u.user_id = $4" \

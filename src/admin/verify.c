@@ -1,23 +1,27 @@
 /*
  * verify.c
- *		blogstore.verify(): counts, usernames and views against the containers.
+ *		blogstore.verify(): comparing counts, usernames and views with the
+ *		containers.
  *
- * One statement, and one for the registry, in one snapshot, in plain SQL on purpose: they
- * share no code with what they check. SQL cannot read HTML, tell characters in a database of
- * SQL_ASCII, or make the keys of names, though: where the short form is text, and there, the
- * statement joins short forms that C has made, and the registry is compared with keys that C has
- * made. Runs in backends.
+ * One SQL statement, and another for the registry, compare everything with one
+ * snapshot. They are in plain SQL on purpose, so that they share no code with
+ * what they check. SQL cannot extract the text from HTML, cannot count
+ * characters in a database with encoding SQL_ASCII, and cannot compute the
+ * keys of names. In these cases the statements join a relation that C code has
+ * filled.
  *
- * Each container is read as a whole into a CTE, or below OFFSET 0, and joined
- * only there: of a join with the partitioned table itself the planner considers
- * each partition's indexes against each other partition, which grows with the
- * square of their number. Comments and likes, which are many, are read once, for
- * their posts' sums (verify_tally.c); one of a post that is suspected of something is
- * read again.
+ * Each container is read into a CTE, or in a subquery with OFFSET 0, and
+ * joined afterwards. If the partitioned tables were joined directly, the
+ * planner would consider each partition's indexes for each other partition,
+ * which takes time quadratic in their number. Comments and likes are the most
+ * numerous items. They are read once, to sum them up by post (verify_tally.c).
+ * Only those on a post with a suspected error are read again.
  *
- * Owners can take constraints off, so any value can be NULL. A comparison with
- * NULL is neither true nor false: what an item must have is asked for by name,
- * and nothing is asked by NOT IN.
+ * The owner can drop constraints, so any value can be null. A comparison with
+ * null is neither true nor false. The statements therefore test required
+ * values by IS NULL, and do not use NOT IN.
+ *
+ * Runs in backends.
  */
 #include "postgres.h"
 
@@ -46,7 +50,10 @@
 
 SQL_FUNCTION(verify);
 
-/* What a view shows of a post: as columns, by which rows are compared, and together. */
+/*
+ * The columns of a post that a view shows, with which copies are compared: as
+ * a list of columns, and as one row value.
+ */
 #define SHOWN_COLUMNS_SQL(hidden) \
 	"user_username COLLATE \"C\" AS user_username, title COLLATE \"C\" AS title," \
 	" content COLLATE \"C\" AS content, comment_count, like_count," \
@@ -56,12 +63,18 @@ SQL_FUNCTION(verify);
 	"row(" row ".user_username, " row ".title, " row ".content, " row ".comment_count, " \
 	row ".like_count, " row ".hidden, " row ".modification_date, " row ".properties)"
 
-/* Of the statement's arguments, $4 and $5. */
+/*
+ * The properties that the short form keeps. $4 and $5 are the statement's
+ * arguments.
+ */
 #define SHORT_PROPERTIES_SQL \
 	"CASE WHEN $4 THEN p.properties ELSE (SELECT jsonb_object_agg(e.key, e.value)" \
 	" FROM jsonb_each(p.properties) AS e WHERE e.key = ANY ($5)) END"
 
-/* Is a job to write the names of an item's author, in r, anew? */
+/*
+ * True if a job will write the names of the item's author again. r is the row
+ * of renaming that the item was joined with.
+ */
 #define RENAMING_SQL \
 	"(r.user_id IS NOT NULL OR EXISTS (SELECT FROM renaming WHERE user_id IS NULL))"
 
@@ -69,10 +82,10 @@ SQL_FUNCTION(verify);
 	"num_nulls(id, post_id, user_id, user_username, title, content," \
 	" comment_count, like_count, creation_date)"
 
-/* Stands for NULL where rows are matched. */
+/* Replaces null where rows are matched. */
 #define NO_UUID_SQL "'00000000-0000-0000-0000-000000000000'::uuid"
 
-/* For each property that a row has to have and has not, a finding. */
+/* One finding for each required property that a row lacks. */
 #define INVALID_SQL(container, type, id, post_id, user_id, date, source, properties) \
 	" UNION ALL SELECT '" container "', 'invalid', " type ", " id ", " \
 	post_id ", " user_id ", 'not null', missing.property, " date \
@@ -84,8 +97,8 @@ SQL_FUNCTION(verify);
 	"('" property "', " condition " AND i." property " IS NULL)"
 
 /*
- * A view against what it should hold. Rows that lack a value are findings by
- * themselves, and copies of posts that do are not compared.
+ * Compares a view with what it should hold. Rows that lack a value are
+ * findings of their own. Copies of posts that lack a value are not compared.
  */
 #define COMPARE_VIEW(container, wanted, there, node) \
 	" UNION ALL SELECT '" container "'," \
@@ -107,12 +120,18 @@ SQL_FUNCTION(verify);
 	" OR " SHOWN_SQL("w") " IS DISTINCT FROM " SHOWN_SQL("t")
 
 /*
- * $1: compare the views? $2: feed_size, $3: short_form_length, $4: does the short form
- * keep all properties? $5: those that it keeps, if not; $6: for what the parts of a
- * VerifySource read
+ * The main statement. Its arguments:
  *
- * {users}, {tally}, {feed} and {nodes} are these parts; {content} is a post's in short form, and
- * {joined} what it is taken from.
+ *	$1	compare the views?
+ *	$2	feed_size
+ *	$3	short_form_length
+ *	$4	does the short form keep all properties?
+ *	$5	otherwise, the properties that it keeps
+ *	$6	argument of the parts that a VerifySource provides
+ *
+ * A VerifySource provides {users}, {tally}, {feed} and {nodes}. {content} is a
+ * post's content in short form, and {joined} the relation that this is taken
+ * from.
  */
 static const char verify_sql[] =
 	"SELECT container::text, problem::text, type::text, id::uuid,"
@@ -122,20 +141,23 @@ static const char verify_sql[] =
 	"WITH user_item AS MATERIALIZED (SELECT id, user_id, username,"
 	" creation_date FROM {users} WHERE type = 'user'),"
 	/*
-	 * Grouped where it is joined, here as for suspect: the planner knows then that each comes
-	 * once, and hashes these rather than the items.
+	 * Grouped here, and likewise in suspect: the planner then knows that the
+	 * rows are unique, and hashes them rather than the items.
 	 */
 	" account AS NOT MATERIALIZED (SELECT user_id, min(username) AS username"
 	" FROM user_item WHERE user_id IS NOT NULL GROUP BY user_id),"
 	" leaving AS MATERIALIZED (SELECT DISTINCT user_id"
 	" FROM (" USERS_BEING_DELETED_SQL ") AS d),"
-	/* until the job is done their items may have an older name; NULL: everyone's may */
+	/*
+	 * until the job is done, items can have the old name; NULL: items of all
+	 * users
+	 */
 	" renaming AS MATERIALIZED (SELECT DISTINCT user_id"
 	" FROM (" USERS_BEING_RENAMED_SQL ") AS r),"
 
 	"{tally},"
 
-	/* posts with the counts that get_post() gives, and those that were counted */
+	/* posts, with the counts that get_post() returns and the counted items */
 	" post AS MATERIALIZED (SELECT p.id, p.post_id, p.user_id,"
 	" p.user_username, p.title, p.content,"
 	" p.comment_count + coalesce(t.comment_delta, 0) AS comment_count,"
@@ -155,7 +177,9 @@ static const char verify_sql[] =
 	" newest AS (SELECT * FROM copied WHERE nulls = 0 AND hidden IS NOT TRUE"
 	" ORDER BY creation_date DESC, id DESC LIMIT $2),"
 
-	/* items on these are looked at one by one; lost: there is no such post */
+	/*
+	 * posts whose items are checked one by one; lost: the post does not exist
+	 */
 	" suspect AS NOT MATERIALIZED (SELECT coalesce(t.post_id, " NO_UUID_SQL
 	") AS post_id,"
 	" bool_or(t.post_id IS NOT NULL AND p.post_id IS NULL) AS lost"
@@ -188,7 +212,7 @@ static const char verify_sql[] =
 	", node FROM {feed}),"
 	" wanted_feed AS (SELECT w.*, n.node FROM newest AS w CROSS JOIN ({nodes}) AS n)"
 
-	/* items of nobody, or on nothing */
+	/* items without an author or a post */
 	" SELECT 'posts' AS container, 'orphan' AS problem, i.type, i.id,"
 	" i.post_id, i.user_id,"
 	" CASE WHEN i.lost THEN 'a post' ELSE 'a user' END AS expected,"
@@ -205,7 +229,9 @@ static const char verify_sql[] =
 	" p.user_id, p.likes::text, p.like_count::text, p.creation_date"
 	" FROM post AS p WHERE p.like_count IS DISTINCT FROM p.likes"
 
-	/* a name that is missing is one that is wrong, if it is known; others may be older ones */
+	/*
+	 * a missing name is wrong if the author's is known; other names may be old
+	 */
 	" UNION ALL SELECT 'posts', 'username', i.type, i.id, i.post_id,"
 	" i.user_id, i.username, i.user_username, i.creation_date"
 	" FROM item AS i WHERE i.type <> 'delta' AND i.username IS NOT NULL"
@@ -217,7 +243,7 @@ static const char verify_sql[] =
 	" AND (i.user_username IS NULL OR NOT i.renaming)"
 	" AND i.user_username COLLATE \"C\" IS DISTINCT FROM i.username"
 
-	/* what has to be there and is not */
+	/* missing values */
 	INVALID_SQL("users", "'user'", "i.id", "NULL::uuid", "i.user_id",
 				"i.creation_date", "user_item AS i",
 				MISSING("id") ", " MISSING("user_id") ", "
@@ -261,7 +287,7 @@ static const char verify_sql[] =
 	COMPARE_VIEW("feed", "wanted_feed", "in_feed", "i.node")
 	") AS finding";
 
-/* The relation that the statement joins, which it alone sees. */
+/* The relation of short forms. Only this connection to SPI sees it. */
 #define SHORT_FORMS "short_forms"
 
 static KeptPlan short_forms_plan = {
@@ -276,7 +302,7 @@ static KeptPlan registry_plan = {
 	ON_USERNAMES, VERIFY_REGISTRY_SQL(USERNAMES_SQL), 0, {0}, NULL
 };
 
-/* The statement, by the format of short forms; each has a plan. */
+/* The main statement for one format of short forms, with its plan. */
 typedef struct Verifier
 {
 	const char *content;
@@ -296,8 +322,8 @@ static Verifier verifiers[] = {
 };
 
 /*
- * Have the containers the columns that the statement names? Errors: 55000. (The
- * columns of a partition are those of its parent.)
+ * Check that a container has the columns that the statements use. Partitions
+ * have the same columns as their parent. Errors: 55000.
  */
 static void
 need_columns(Container container)
@@ -320,7 +346,10 @@ need_columns(Container container)
 	}
 }
 
-/* The keys of properties that the short form keeps, an array of text. */
+/*
+ * Return the keys of properties that the short form keeps, as an array of
+ * text.
+ */
 static Datum
 short_form_keys(void)
 {
@@ -334,8 +363,8 @@ short_form_keys(void)
 }
 
 /*
- * Have the statements of this connection to SPI see the short forms of all posts, by the
- * active snapshot. Returns them.
+ * Fill a relation with the short forms of all posts, as the active snapshot
+ * shows them, and register it with this connection to SPI. Returns its rows.
  */
 static Tuplestorestate *
 show_short_forms(void)
@@ -361,7 +390,7 @@ show_short_forms(void)
 	return rows;
 }
 
-/* Take the short forms away, and free them. */
+/* Unregister the relation of short forms, and free it. */
 static void
 end_short_forms(Tuplestorestate *rows)
 {
@@ -370,7 +399,7 @@ end_short_forms(Tuplestorestate *rows)
 	tuplestore_end(rows);
 }
 
-/* The statement, for a format and what is read. */
+/* Return the main statement with all its parts filled in. */
 static const char *
 fill_in(const Verifier *verifier, const VerifySource *source)
 {
@@ -402,7 +431,7 @@ fill_in(const Verifier *verifier, const VerifySource *source)
 	return sql.data;
 }
 
-/* What the statement reads on one machine. */
+/* Set what the statements read on a single server. */
 static void
 source_here(VerifySource *source)
 {
@@ -417,8 +446,8 @@ source_here(VerifySource *source)
 }
 
 /*
- * Compare the registry with the users, by a statement of its own: a cluster cannot plan the other
- * one with a relation such as KEYED_NAMES in it.
+ * Compare the registry with the users. This is a statement of its own, because
+ * a cluster cannot plan the main statement if that uses KEYED_NAMES.
  */
 static SPITupleTable *
 compare_registry(const VerifySource *source)
@@ -433,15 +462,19 @@ compare_registry(const VerifySource *source)
 }
 
 /*
- * Run the comparison by the active snapshot. Returns a list of results, which are SPI's; the
- * caller has connected to it, and acts as the containers' owner. Errors: 55000.
+ * Run the comparison with the active snapshot. The caller has connected to
+ * SPI, and acts as the containers' owner. Returns a list of SPITupleTable.
+ * Errors: 55000.
  */
 List *
 verify_run(bool with_views)
 {
 	const ClusterCalls *cluster = cluster_calls();
 	bool		ascii = GetDatabaseEncoding() == PG_SQL_ASCII;
-	/* which of the statements: that with short forms which C has made, as for text */
+	/*
+	 * the format text also serves SQL_ASCII, where C code makes the short
+	 * forms too
+	 */
 	ShortFormFormat format = !with_views ? SHORT_FORM_RAW :
 		ascii ? SHORT_FORM_TEXT : blogstore_short_form_format;
 	Verifier   *verifier = &verifiers[format];
@@ -473,7 +506,10 @@ verify_run(bool with_views)
 	return results;
 }
 
-/* The order of findings: by what they are about, whatever plan has found them. */
+/*
+ * Order findings by what they are about, so that the order does not depend on
+ * the plan.
+ */
 static int
 finding_compare(const void *a, const void *b)
 {
@@ -495,8 +531,9 @@ finding_compare(const void *a, const void *b)
 }
 
 /*
- * Compare, and return what is wrong, *n findings in an order, in the current memory context. In
- * SPI, as the containers' owner. Errors: 55000. Locks: AccessShareLock on the containers.
+ * Run the comparison. Returns the findings, *n of them, sorted, in the current
+ * memory context. The caller has connected to SPI, and acts as the containers'
+ * owner. Errors: 55000. Locks: AccessShareLock on the containers.
  */
 Finding *
 findings_of_verify(uint64 *n, bool with_views)
@@ -525,8 +562,8 @@ findings_of_verify(uint64 *n, bool with_views)
 }
 
 /*
- * Add a finding for each function that is attached to a container and does not fix its
- * search_path. Returns whether there is one.
+ * Add a finding for each function that is attached to a container and does not
+ * fix its search_path. Returns whether there is one.
  */
 static bool
 put_unpinned(ReturnSetInfo *info, Container container)
@@ -550,7 +587,10 @@ put_unpinned(ReturnSetInfo *info, Container container)
 	return unpinned != NIL;
 }
 
-/* Is a row of a result a discrepancy, or something that the worker has still to do? */
+/*
+ * Return whether a row of a result is a discrepancy, and not something that
+ * the worker is about to do.
+ */
 static bool
 is_discrepancy(ViewsLook *look, List *results, HeapTuple row, TupleDesc desc)
 {
@@ -561,7 +601,10 @@ is_discrepancy(ViewsLook *look, List *results, HeapTuple row, TupleDesc desc)
 		(views_look_end(look, results) && finding_is_settled(look, &f));
 }
 
-/* Add a finding for each row of one of the results that is a discrepancy. look: NULL if all are. */
+/*
+ * Add a finding for each row of a result that is a discrepancy. If look is
+ * NULL, all rows are.
+ */
 static void
 put_findings(ReturnSetInfo *info, const SPITupleTable *findings, List *results,
 			 ViewsLook *look)
@@ -581,7 +624,10 @@ put_findings(ReturnSetInfo *info, const SPITupleTable *findings, List *results,
 	}
 }
 
-/* Compare, and add a finding for each discrepancy. look: NULL if the views are not compared. */
+/*
+ * Compare, and add a finding for each discrepancy. If look is NULL, the views
+ * are not compared.
+ */
 static void
 put_discrepancies(ReturnSetInfo *info, ViewsLook *look)
 {
@@ -596,9 +642,11 @@ put_discrepancies(ReturnSetInfo *info, ViewsLook *look)
 }
 
 /*
- * blogstore.verify(): one row per discrepancy. While functions are attached that must not be
- * run, those alone: to plan the comparison could evaluate them. By a snapshot of the present,
- * whatever the transaction's is. Errors: 55000. Locks: AccessShareLock on the containers.
+ * blogstore.verify(): return one row for each discrepancy. If functions that
+ * do not fix their search_path are attached to a container, only these are
+ * returned, because planning the comparison could call them. Reads with a new
+ * snapshot, whatever the isolation level. Errors: 55000. Locks:
+ * AccessShareLock on the containers.
  */
 static Datum
 verify(PG_FUNCTION_ARGS)

@@ -1,6 +1,6 @@
 /*
  * verify.h
- *		verify(): what its files share, and what it finds, for repair().
+ *		What the files of verify() share, and its findings, for repair().
  */
 #ifndef BLOGSTORE_VERIFY_H
 #define BLOGSTORE_VERIFY_H
@@ -9,7 +9,9 @@
 #include "storage/bookkeeping/bookkeeping.h"
 #include "views/launcher/launcher.h"
 
-/* Columns of the result; the first eight are those of verify(). */
+/*
+ * Columns of the statements' results. The first eight are those of verify().
+ */
 typedef enum FindingColumn
 {
 	FINDING_CONTAINER = 1,
@@ -25,20 +27,23 @@ typedef enum FindingColumn
 
 #define N_VERIFY_COLUMNS FINDING_ACTUAL
 
-/* A delta that says nothing may be left of a post that is gone. */
+/* A delta without counts may be left of a deleted post. */
 #define COUNTS_SQL \
 	"(comment_count IS DISTINCT FROM 0 OR like_count IS DISTINCT FROM 0)"
 
-/* What lies on a post. */
+/* Items that belong to a post. */
 #define ON_POST_SQL \
 	"(type IN ('comment', 'like') OR type = 'delta' AND " COUNTS_SQL ")"
 
-/* Reads the names of a table's users, for keyed_names_begin(). */
+/* The query for keyed_names_begin(): the names of the users in a table. */
 #define VERIFY_NAMES_SQL(users) \
 	"SELECT user_id, username, creation_date FROM " users \
 	" WHERE type = 'user' AND user_id IS NOT NULL"
 
-/* Compares a registry with KEYED_NAMES, both ways. What a user without a name had is kept. */
+/*
+ * Compares a registry with KEYED_NAMES in both directions. The row of a user
+ * without a name is not a finding.
+ */
 #define VERIFY_REGISTRY_SQL(registry) \
 	"SELECT 'users', 'registry', 'user', coalesce(a.user_id, n.user_id), NULL::uuid," \
 	" coalesce(a.user_id, n.user_id), a.username, n.username_key, NULL::timestamptz" \
@@ -51,43 +56,51 @@ typedef enum FindingColumn
 	" WHERE a.user_id IS NULL OR n.user_id IS NULL"
 
 /*
- * What the statements read, as parts of the main one in SQL. The parts may refer to $6, which
- * is argument.
+ * What the statements read, as parts of their SQL text. The parts may use $6,
+ * whose value is argument.
  */
 typedef struct VerifySource
 {
-	const char *users;			/* a table with the users' items */
-	KeptPlan   *names;			/* VERIFY_NAMES_SQL on them */
-	KeptPlan   *registry;		/* VERIFY_REGISTRY_SQL on the registry */
+	const char *users;			/* the table that holds user items */
+	KeptPlan   *names;			/* VERIFY_NAMES_SQL for this table */
+	KeptPlan   *registry;		/* VERIFY_REGISTRY_SQL for the registry */
 	/*
-	 * A CTE, called tally: of each post its post_id, what its deltas add (comment_delta,
-	 * like_delta), the comments and likes that it has, 0 or NULL where there are none, and
-	 * whether something on it has to be looked at (odd). It may join account.
+	 * A CTE named tally, with one row for each post: post_id; comment_delta
+	 * and like_delta, the sums of its deltas; comments and likes, the numbers
+	 * of its items, where 0 and NULL mean none; and odd, whether items on it
+	 * have to be checked one by one. It may join account.
 	 */
 	const char *tally;
-	const char *feed;			/* the rows of each feed, with the number of its node */
-	const char *nodes;			/* the numbers of the nodes that have one */
-	int			tables;			/* that the statement names, as in KeptPlan */
-	Datum		argument;		/* a jsonb */
+	const char *feed;			/* the rows of each feed, with the number of
+								 * its node */
+	const char *nodes;			/* the numbers of the nodes that have a feed */
+	int			tables;			/* tables that the statement uses, as in
+								 * KeptPlan */
+	Datum		argument;		/* of type jsonb */
 } VerifySource;
 
-/* What is known of findings about the views. */
+/* Whether it is known which findings about the views are settled. */
 typedef enum ViewsKnown
 {
-	VIEWS_NOT_ASKED,			/* there was no such finding yet */
-	VIEWS_SETTLED,				/* which of them are settled */
-	VIEWS_UNSETTLED				/* none of them is */
+	VIEWS_NOT_ASKED,			/* no such finding has come up yet */
+	VIEWS_SETTLED,				/* it is known for each of them */
+	VIEWS_UNSETTLED				/* it is unknown, so none of them is settled */
 } ViewsKnown;
 
-/* A comparison of the views: the worker, and up to which of its turns all was applied. */
+/*
+ * A comparison of the views: the worker, and the turn up to which it had
+ * applied everything.
+ */
 typedef struct ViewsLook
 {
 	WorkerEntry *entry;
 	int			pid;
 	uint64		applied;
 	ViewsKnown	known;
-	char	   *nodes;			/* on a cluster: the turns of all nodes, a jsonb as text */
-	Datum	   *unsettled;		/* and which posts they have named, in order; zeros: lists have
+	char	   *nodes;			/* on a cluster: the turns of all nodes, as the
+								 * text of a jsonb */
+	Datum	   *unsettled;		/* on a cluster: posts that the nodes have
+								 * named, sorted; the zero id: lists have
 								 * changed */
 	int			n_unsettled;
 } ViewsLook;

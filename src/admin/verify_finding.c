@@ -1,6 +1,6 @@
 /*
  * verify_finding.c
- *		What verify() has found, from its rows.
+ *		Reading a finding of verify() from a row of its result.
  *
  * Runs in backends.
  */
@@ -19,7 +19,10 @@ get_string(HeapTuple row, TupleDesc desc, int column)
 	return value ? value : "";
 }
 
-/* A row of verify_run(), copied into the current memory context. */
+/*
+ * Read a row of the result of verify_run(), and copy it into the current
+ * memory context.
+ */
 void
 finding_get(Finding *f, HeapTuple row, TupleDesc desc)
 {

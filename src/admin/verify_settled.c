@@ -1,27 +1,32 @@
 /*
  * verify_settled.c
- *		Which findings of verify() about the views are settled: the worker has nothing left to do
- *		there.
+ *		Whether findings of verify() about the views are settled, or the worker
+ *		is about to change the rows in question.
  *
- * The views follow the posts, so a comparison beside traffic also finds what is merely late. The
- * worker numbers its turns, and tells in which one it last decoded a change of a post
+ * The views follow the posts with a delay. A comparison during traffic
+ * therefore also finds copies that are merely late. The worker numbers its
+ * turns, and notes in which turn it last decoded a change of a post
  * (views/change_feed/told_posts.c).
  *
- *		1	views_look_begin() notes up to which turn all is applied: A.
- *		2	The comparison takes its snapshot after that, and so sees all that was told of up
- *			to A in the views.
- *		3	views_look_end() waits for a turn that began after the snapshot was taken. By its end
- *			the worker has told of every change that the snapshot sees.
- *		4	A finding is settled if its post was told of after A by none of these turns: the snapshot
- *			sees no change of the post that the views do not show yet.
+ *	1	views_look_begin() notes turn A, up to which all changes are applied.
+ *	2	The comparison then takes its snapshot, which sees in the views all
+ *		changes that were decoded up to A.
+ *	3	views_look_end() waits for the end of a turn that began after the
+ *		snapshot. By then the worker has decoded all changes that the snapshot
+ *		sees.
+ *	4	If the worker has decoded no change of a finding's post after A, the
+ *		snapshot sees no change of that post that the views do not show yet.
+ *		The finding is settled.
  *
- * A post can be missing in the feed, or be there in excess, because another post came or went.
- * Such a finding is settled only if the worker was told of nothing but counts after A.
+ * A post can also be missing in the feed, or be there in excess, because
+ * another post came or went. Such a finding is settled only if all changes
+ * that were decoded after A were changes of counts.
  *
- * On a cluster each node is asked for both (cluster/operations/cluster_settled.c).
+ * On a cluster the nodes are asked for all this
+ * (cluster/operations/cluster_settled.c).
  *
- * A finding that is not settled is dropped: what the worker does next mends it, or it is found
- * again.
+ * A finding that is not settled is dropped. Either the worker corrects it in
+ * its next turns, or the next call of verify() finds it again.
  *
  * Runs in backends.
  */
@@ -46,15 +51,19 @@
 #include "utils/wait_event.h"
 
 /*
- * How long to wait for the worker at most, first and last, and before looking again, in ms. A
- * transaction that has written may itself be in the worker's way.
+ * The longest time to wait for the worker, before and after the comparison,
+ * and the time between two looks, in ms. A transaction that has written may
+ * itself hold up the worker, and waits less long at first.
  */
 #define FIRST_WAIT 5000
 #define FIRST_WAIT_OF_WRITER 1500
 #define LONGEST_WAIT 30000
 #define LOOK_AGAIN 5
 
-/* Sleep for a moment, or until this process is woken. */
+/*
+ * Wake the worker, and sleep until the next look, or until this process is
+ * woken.
+ */
 static void
 nap(const ViewsLook *look)
 {
@@ -65,7 +74,10 @@ nap(const ViewsLook *look)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* Does the worker that was there at the beginning serve the views still? */
+/*
+ * Return whether the worker that was found at the beginning still serves the
+ * views.
+ */
 static bool
 still_served(const ViewsLook *look)
 {
@@ -74,8 +86,9 @@ still_served(const ViewsLook *look)
 }
 
 /*
- * Give the worker some time to come to the present, counts and all: the less it has left to do, the
- * more can be settled.
+ * Wait until the worker has caught up with the WAL, counts included, or some
+ * time has passed. The less the worker has left to do, the more findings can
+ * be settled.
  */
 static void
 await_worker(const ViewsLook *look)
@@ -93,9 +106,10 @@ await_worker(const ViewsLook *look)
 }
 
 /*
- * Find the worker of this machine. Returns false if findings about its views could not be settled:
- * on a standby, without a worker, in the worker itself, and in a transaction that has written posts,
- * which the worker does not know of.
+ * Find the worker of this server. Returns false if findings about its views
+ * could not be settled: on a standby, if there is no worker, in the worker
+ * itself, and in a transaction that has written posts, which the worker cannot
+ * know of.
  */
 bool
 views_look_here(ViewsLook *look)
@@ -111,7 +125,10 @@ views_look_here(ViewsLook *look)
 	return true;
 }
 
-/* Note up to which turn all is applied on this machine, once the worker has come to the present. */
+/*
+ * Wait for this server's worker to catch up, and note the turn up to which all
+ * changes are applied.
+ */
 void
 views_note_turn(ViewsLook *look)
 {
@@ -121,8 +138,9 @@ views_note_turn(ViewsLook *look)
 }
 
 /*
- * Begin to look at the views, before the snapshot is taken that they are looked at by. Returns
- * false if findings about them could not be settled, here or on another node of a cluster.
+ * Begin a comparison of the views. Called before its snapshot is taken.
+ * Returns false if findings about the views could not be settled, here or on
+ * another node of a cluster.
  */
 bool
 views_look_begin(ViewsLook *look)
@@ -138,8 +156,9 @@ views_look_begin(ViewsLook *look)
 }
 
 /*
- * Are the views those of the present settings, by the active snapshot? Else the worker, or this
- * process, has still to learn of them.
+ * Return whether the views were built with the current settings, by the active
+ * snapshot. If not, the worker or this process has not yet read the new
+ * settings.
  */
 bool
 views_fit_settings(void)
@@ -153,9 +172,9 @@ views_fit_settings(void)
 }
 
 /*
- * Wait until this machine's worker has told of every change that the snapshot sees. Returns false,
- * with a warning, if it does not within half a minute, and false if it has ended or serves the views
- * no longer.
+ * Wait until this server's worker has decoded all changes that the snapshot
+ * sees. Returns false if the worker ends or no longer serves the views, and,
+ * with a warning, if it does not get there within LONGEST_WAIT.
  */
 bool
 views_await_turn(const ViewsLook *look)
@@ -183,7 +202,7 @@ views_await_turn(const ViewsLook *look)
 	return still_served(look);
 }
 
-/* The posts of all findings, on a cluster, where nodes are asked for them. */
+/* Return the posts of all findings, to ask the nodes of a cluster about. */
 static ArrayType *
 posts_of(List *results)
 {
@@ -207,7 +226,10 @@ posts_of(List *results)
 	return DatumGetArrayTypeP(makeArrayResult(ids, CurrentMemoryContext));
 }
 
-/* Keep what the nodes of a cluster have answered. Returns whether they know. */
+/*
+ * Keep the answer of the nodes of a cluster. Returns false if they do not
+ * know.
+ */
 static bool
 keep_unsettled(ViewsLook *look, ArrayType *unsettled)
 {
@@ -219,8 +241,9 @@ keep_unsettled(ViewsLook *look, ArrayType *unsettled)
 }
 
 /*
- * Find out, at the first finding that has to be settled, which of the results' are. Returns whether
- * that is known. In SPI, as the containers' owner.
+ * At the first finding that has to be settled, find out which of the results
+ * are. Returns whether that is known. The caller has connected to SPI, and
+ * acts as the containers' owner.
  */
 bool
 views_look_end(ViewsLook *look, List *results)
@@ -245,7 +268,10 @@ compare_ids(const void *a, const void *b)
 				  DatumGetUUIDP(*(const Datum *) b), UUID_LEN);
 }
 
-/* Did a node name a post, or zeros for all of them, which come first? */
+/*
+ * Return whether a node has named a post, or, for the zero id, changes of
+ * lists.
+ */
 static bool
 named(const ViewsLook *look, const pg_uuid_t *post_id)
 {
@@ -255,7 +281,10 @@ named(const ViewsLook *look, const pg_uuid_t *post_id)
 		bsearch(&id, look->unsettled, look->n_unsettled, sizeof(Datum), compare_ids) != NULL;
 }
 
-/* Was a post told of since the turn up to which all was applied? */
+/*
+ * Return whether the worker has decoded a change of a post after the noted
+ * turn.
+ */
 static bool
 told_of_post(const ViewsLook *look, const pg_uuid_t *post_id)
 {
@@ -263,7 +292,10 @@ told_of_post(const ViewsLook *look, const pg_uuid_t *post_id)
 		told_post_since(&look->entry->told, post_id, look->applied);
 }
 
-/* Was any post, to more than whose counts something was done? */
+/*
+ * Return whether the worker has decoded a change of any post, other than of
+ * its counts, after the noted turn.
+ */
 static bool
 told_of_list(const ViewsLook *look)
 {
@@ -273,7 +305,7 @@ told_of_list(const ViewsLook *look)
 		told_list_since(&look->entry->told, look->applied);
 }
 
-/* Is a finding one about the views? */
+/* Return whether a finding is about a view. */
 static bool
 is_of_views(const Finding *f)
 {
@@ -282,8 +314,9 @@ is_of_views(const Finding *f)
 }
 
 /*
- * Does a finding have to be settled? On a cluster each does that is about a post: the statement has
- * read the nodes one after the other.
+ * Return whether a finding has to be settled. On a cluster this is true of all
+ * findings about posts, because the statement reads the nodes one after
+ * another.
  */
 bool
 finding_has_to_be_settled(const ViewsLook *look, const Finding *f)
@@ -291,7 +324,7 @@ finding_has_to_be_settled(const ViewsLook *look, const Finding *f)
 	return is_of_views(f) || (look->nodes != NULL && f->has_post_id);
 }
 
-/* Is a finding settled? After views_look_end(). */
+/* Return whether a finding is settled. Called after views_look_end(). */
 bool
 finding_is_settled(const ViewsLook *look, const Finding *f)
 {
@@ -302,7 +335,7 @@ finding_is_settled(const ViewsLook *look, const Finding *f)
 		!told_of_list(look);
 }
 
-/* Has this node nothing to send to others? */
+/* Return whether this node has no changes left to send to others. */
 bool
 views_are_sent(const ViewsLook *look)
 {

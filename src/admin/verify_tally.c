@@ -1,9 +1,9 @@
 /*
  * verify_tally.c
- *		verify(): what lies on each post, summed up.
+ *		verify(): the sums of likes, comments and deltas of each post.
  *
- * Likes, comments and deltas are summed up each by themselves, which takes least, in the one
- * snapshot of the statement.
+ * Likes, comments and deltas are summed up separately, which is fastest. The
+ * one snapshot of the statement keeps the sums consistent.
  *
  * Runs in backends.
  */
@@ -13,9 +13,9 @@
 #include "storage/layout/layout.h"
 
 /*
- * Comments or likes summed up by their posts; odd: one of them has to be looked at. There
- * are so many that they may be written to the disk on their way, so a row has no more than
- * is summed up, and is asked as little as can be.
+ * Sums comments or likes up by post. odd is true if one of them has to be
+ * checked by itself. The items are so many that they may spill to disk, so the
+ * rows have only the columns that are needed, and the tests are few.
  */
 #define SUMS_SQL(type, also_valid, column, carried, counted) \
 	"(SELECT s.post_id, count(*)" counted " AS n, count(*) > count(s.named) AS odd" \
@@ -38,7 +38,10 @@ const char verify_tally_sql[] =
 	" bool_or(id IS NULL OR comment_count IS NULL OR like_count IS NULL) AS odd"
 	" FROM " POSTS_SQL " WHERE type = 'delta' AND " COUNTS_SQL " GROUP BY post_id),"
 
-	/* all of it, each post once: else the planner might hash posts to look that up */
+	/*
+	 * One row for each post, computed as a whole. Otherwise the planner might
+	 * hash the posts to look them up here.
+	 */
 	" tally AS NOT MATERIALIZED (SELECT post_id, max(comment_delta) AS comment_delta,"
 	" max(like_delta) AS like_delta, max(comments) AS comments, max(likes) AS likes,"
 	" bool_or(odd) AS odd FROM (SELECT post_id, comment_delta, like_delta,"

@@ -1,7 +1,7 @@
 /*
  * worker_control.c
- *		Operating the worker: wait_for_views(), rebuild_views(),
- *		start_worker(), stop_worker().
+ *		Controlling the worker: wait_for_views(), rebuild_views(),
+ *		start_worker() and stop_worker().
  *
  * Runs in backends.
  */
@@ -30,10 +30,13 @@ SQL_FUNCTION(rebuild_views);
 SQL_FUNCTION(start_worker);
 SQL_FUNCTION(stop_worker);
 
-/* How long a waiter sleeps at most before it looks again, in milliseconds. */
+/* How long wait_for_views() sleeps at most before it looks again, in ms. */
 #define LOOK_AGAIN 50
 
-/* Raise 55000 where no worker can run, and 54000 where this database cannot have one. */
+/*
+ * Check that a worker can run. Errors: 55000 if none can run on this server;
+ * 54000 if no worker is left for this database.
+ */
 static void
 need_possible_worker(void)
 {
@@ -49,7 +52,10 @@ need_possible_worker(void)
 	worker_require_room();
 }
 
-/* Raise 55000 in the worker, whom a trigger of the owner's has call this. */
+/*
+ * Check that this process is not the worker, in which a trigger of the owner
+ * may call these functions. Errors: 55000.
+ */
 static void
 need_other_process(const char *command)
 {
@@ -80,7 +86,10 @@ deadline_after(const Interval *timeout)
 									   (int64) Max(ms, 0));
 }
 
-/* Is a worker serving the views? Raises 55000 if it was stopped. */
+/*
+ * Return whether a worker serves the views. If no worker is known, ask for
+ * one. Errors: 55000 if the worker was stopped.
+ */
 static bool
 worker_serves(void)
 {
@@ -103,10 +112,11 @@ worker_serves(void)
 typedef enum WaitStep
 {
 	WAIT_WORKER,				/* until a worker serves the views */
-	WAIT_APPLIED,				/* until what was committed has been applied */
-	WAIT_JOBS,					/* until the jobs there are then are done */
-	WAIT_COMMITTED,				/* until it is known what they wrote */
-	WAIT_JOBS_APPLIED,			/* until that has been applied */
+	WAIT_APPLIED,				/* until all that was committed is applied */
+	WAIT_JOBS,					/* until the jobs that exist then are done */
+	WAIT_COMMITTED,				/* until it is known where their changes end in
+								 * the WAL */
+	WAIT_JOBS_APPLIED,			/* until these changes are applied */
 	WAIT_DONE
 } WaitStep;
 
@@ -115,12 +125,12 @@ typedef struct Wait
 	WaitStep	step;
 	Datum		jobs;			/* array of their ids */
 	int			n_jobs;
-	XLogRecPtr	position;		/* the mark */
+	XLogRecPtr	position;		/* WAL position to wait for */
 } Wait;
 
 /*
- * Begin to wait for all WAL before now, by a message written for the purpose,
- * which the worker is sure to come to.
+ * Begin to wait until all WAL up to now is applied. Writes a message to the
+ * WAL, which the worker is certain to read.
  */
 static void
 wait_mark(Wait *wait)
@@ -133,19 +143,25 @@ wait_mark(Wait *wait)
 		worker_wake_at_once(entry);
 }
 
-/* Has all before the mark been applied to views that are served? */
+/*
+ * Return whether all changes before the mark are applied, and a worker serves
+ * the views.
+ */
 static bool
 mark_passed(const Wait *wait)
 {
 	WorkerEntry *entry = my_worker_entry();
 
-	/* on a cluster: also at the other nodes, what goes there */
+	/* on a cluster, other nodes have received the changes too */
 	return worker_serves() && entry != NULL &&
 		pg_atomic_read_u64(&entry->shown_lsn) >= wait->position &&
 		pg_atomic_read_u32(&entry->unsent) == 0;
 }
 
-/* Is it known up to where jobs have written? Then wait for that. */
+/*
+ * If it is known where the jobs' changes end in the WAL, begin to wait for
+ * that position. Returns false if a job is committing.
+ */
 static bool
 wait_for_written(Wait *wait)
 {
@@ -156,14 +172,15 @@ wait_for_written(Wait *wait)
 		return false;
 	wait->position = lsn;
 	if (entry != NULL && pg_atomic_read_u64(&entry->shown_lsn) < lsn)
-		wait_mark(wait);		/* flushes what is before it */
+		wait_mark(wait);		/* writing the mark also flushes all WAL before
+								 * it */
 	return true;
 }
 
 /*
- * Go as far as possible. What is applied may ask for jobs (a name changed
- * directly does), and what jobs write is to show too, also those that were
- * done while this waited.
+ * Advance through the steps as far as possible. Applied changes can queue
+ * jobs, for example a name that was changed directly. The views must also show
+ * what jobs have written, including jobs that ended during the wait.
  */
 static void
 wait_advance(Wait *wait)
@@ -179,7 +196,7 @@ wait_advance(Wait *wait)
 
 		wait->jobs = jobs_to_wait_for(&wait->n_jobs);
 		wait->step = wait->n_jobs > 0 ? WAIT_JOBS : WAIT_COMMITTED;
-		/* it may not have heard of one that has come since */
+		/* the worker may not know yet of a job that was queued since */
 		if (wait->n_jobs > 0 && entry != NULL)
 			worker_wake_at_once(entry);
 	}
@@ -192,7 +209,8 @@ wait_advance(Wait *wait)
 }
 
 /*
- * blogstore.wait_for_views(timeout): read your writes.
+ * blogstore.wait_for_views(timeout): wait until the views show what this
+ * session has committed. Returns false after the timeout.
  *
  * Errors: 22004, 25006, 54000, 55000. Locks: none.
  */
@@ -234,11 +252,14 @@ wait_for_views(PG_FUNCTION_ARGS)
 		now = GetCurrentTimestamp();
 		left = TimestampDifferenceMilliseconds(now, deadline);
 		if (left <= 0 || now < began)
-			break;				/* it is time, or the clock was set back */
+			break;				/* timeout, or the clock was set back */
 		entry = my_worker_entry();
 		if (entry != NULL)
 		{
-			/* look once more when sleep is prepared: nothing is missed then */
+			/*
+			 * check again after preparing to sleep, so that no wakeup is
+			 * missed
+			 */
 			ConditionVariablePrepareToSleep(&entry->progress);
 			wait_advance(&wait);
 			if (wait.step != WAIT_DONE)
@@ -264,7 +285,8 @@ wait_for_views(PG_FUNCTION_ARGS)
  * ------------------------------------------------------------------------ */
 
 /*
- * blogstore.rebuild_views(): queue a rebuild, unless one waits to begin.
+ * blogstore.rebuild_views(): queue a rebuild of the views, unless one is
+ * queued and has not begun.
  *
  * Errors: 25006, 54000, 55000.
  */
@@ -290,13 +312,13 @@ rebuild_views(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Write down whether the worker may run; the views begin as not complete. */
+/* Record whether the worker may run, and that the views are not complete. */
 static void
 set_enabled(bool enabled)
 {
 	ViewState	state;
 
-	/* what the one before has committed, whatever this transaction sees */
+	/* see what the previous holder of the lock has committed */
 	PushActiveSnapshot(GetLatestSnapshot());
 	view_state_read(&state);
 	if (state.enabled != enabled)
@@ -309,8 +331,9 @@ set_enabled(bool enabled)
 }
 
 /*
- * blogstore.start_worker(). Errors: 25006, 40001, 54000, 55000. Locks: waits for who
- * else starts or stops the worker.
+ * blogstore.start_worker(). Errors: 25006, 40001, 54000, 55000. Locks: the
+ * start-stop lock, which other callers of start_worker() and stop_worker()
+ * hold until their transactions end.
  */
 static Datum
 start_worker(PG_FUNCTION_ARGS)
@@ -325,19 +348,22 @@ start_worker(PG_FUNCTION_ARGS)
 }
 
 /*
- * End this database's worker now. Its entry keeps it down until the transaction
- * ends, whoever asks for it meanwhile: then the row in view_state does, or,
- * rolled back, the worker starts again.
+ * End this database's worker. Its entry in shared memory keeps it stopped
+ * until the transaction ends. After a commit the row in view_state keeps it
+ * stopped; after a rollback it starts again.
  */
 static void
 end_worker(void)
 {
-	/* another database may have taken the last entry meanwhile */
+	/* another database may have taken the last entry in shared memory */
 	while (!worker_stop())
 		worker_require_room();
 }
 
-/* The slot was let go: that there is none at the next start is no loss. */
+/*
+ * Forget the applied position, because the slot was dropped on purpose. The
+ * next start must not report the missing slot as a loss.
+ */
 static void
 forget_position(void)
 {
@@ -350,7 +376,7 @@ forget_position(void)
 	PopActiveSnapshot();
 }
 
-/* A number of bytes for people. */
+/* Format a number of bytes. */
 static const char *
 size_text(int64 bytes)
 {
@@ -359,11 +385,11 @@ size_text(int64 bytes)
 }
 
 /*
- * blogstore.stop_worker(drop_slot). The worker ends before this transaction
- * writes anything, so that the two never wait for each other.
+ * blogstore.stop_worker(drop_slot): end the worker, and keep it from starting.
+ * The worker ends before this transaction writes anything, so that neither
+ * waits for the other.
  *
- * Errors: 22004, 25001, 25006, 54000, 55000. Locks: waits for who else starts or stops
- * the worker.
+ * Errors: 22004, 25001, 25006, 54000, 55000. Locks: as start_worker().
  */
 static Datum
 stop_worker(PG_FUNCTION_ARGS)

@@ -1,6 +1,7 @@
 /*
  * worker_status.c
- *		What blogstore.stat_worker and blogstore.progress show.
+ *		The functions behind the views blogstore.stat_worker and
+ *		blogstore.progress.
  *
  * Runs in backends.
  */
@@ -66,7 +67,7 @@ status_text(Status *status, StatusColumn column, const char *text)
 	status_set(status, column, CStringGetTextDatum(text));
 }
 
-/* How much WAL the views do not show yet, and for how long. */
+/* Set how many bytes of WAL the views lag behind, and for how long. */
 static void
 status_lag(Status *status, XLogRecPtr shown, TimestampTz caught_up_at)
 {
@@ -80,7 +81,10 @@ status_lag(Status *status, XLogRecPtr shown, TimestampTz caught_up_at)
 	status_set(status, STATUS_LAG_TIME, IntervalPGetDatum(lag));
 }
 
-/* The slot, and where no worker tells, the WAL that it keeps. */
+/*
+ * Set the name of the slot, and, for the case that no worker reports its lag,
+ * how much WAL lies after the slot's confirmed position.
+ */
 static void
 status_slot(Status *status)
 {
@@ -124,7 +128,7 @@ state_name(const WorkerEntry *entry)
 	return "no containers";
 }
 
-/* When a process's transaction began; 0: it has none, or there is no such process. */
+/* Return when a process's transaction began, or 0 if there is none. */
 static TimestampTz
 transaction_began(int pid)
 {
@@ -139,8 +143,8 @@ transaction_began(int pid)
 }
 
 /*
- * A worker that makes its slot waits for transactions that were open when it began: name one that
- * it waits for.
+ * Set a hint if the worker is creating its slot and waits for a transaction
+ * that was open before. The hint names that transaction.
  */
 static void
 status_delay(Status *status, int worker)
@@ -170,7 +174,10 @@ status_delay(Status *status, int worker)
 						 *pid, began != 0 ? timestamptz_to_str(began) : "an unknown time"));
 }
 
-/* What the entry, copied under the lock, tells. */
+/*
+ * Set what an entry of shared memory tells. The entry was copied under the
+ * lock.
+ */
 static void
 status_from_entry(Status *status, const WorkerEntry *entry)
 {
@@ -201,7 +208,10 @@ status_from_entry(Status *status, const WorkerEntry *entry)
 	}
 }
 
-/* A stopped worker: since when the views are not kept, and at what price. */
+/*
+ * Set the status of a stopped worker: since when it is stopped, and how much
+ * WAL its slot keeps.
+ */
 static void
 status_stopped(Status *status)
 {
@@ -230,7 +240,10 @@ status_stopped(Status *status)
 				"Call blogstore.start_worker() to have the views kept again.");
 }
 
-/* Is the worker stopped, by what is written down, if that can be read? */
+/*
+ * Return whether the worker is stopped according to view_state. Returns false
+ * if that cannot be read.
+ */
 static bool
 stopped_by_row(void)
 {
@@ -247,7 +260,7 @@ stopped_by_row(void)
 	return !state.enabled;
 }
 
-/* No worker runs on this server; what to do about it. */
+/* Set the status for a server on which no worker can run, with a hint. */
 static void
 status_disabled(Status *status, const char *why, const char *hint)
 {
@@ -257,7 +270,10 @@ status_disabled(Status *status, const char *why, const char *hint)
 	status_text(status, STATUS_HINT, hint);
 }
 
-/* The hint where the library is not preloaded: a slot that is left keeps WAL, and nothing here drops it. */
+/*
+ * Return the hint for a library that is not preloaded. A slot that exists then
+ * keeps WAL, and no process drops it.
+ */
 static const char *
 preload_hint(const Status *status)
 {
@@ -304,7 +320,10 @@ fill_status(Status *status)
 	found = my_worker_entry_copy(&entry);
 	if (found)
 		status_from_entry(status, &entry);
-	/* a worker that is not up yet, and has not failed to, has not read the row */
+	/*
+	 * before its first start succeeds or fails, a worker has not read
+	 * view_state
+	 */
 	if (!found ||
 		(entry.failures == 0 && (entry.state == WORKER_WANTED ||
 								 entry.state == WORKER_STARTING)) ?
@@ -316,7 +335,7 @@ fill_status(Status *status)
 		status_text(status, STATUS_STATE, "starting");
 }
 
-/* blogstore.get_worker_status(): one row, always. */
+/* blogstore.get_worker_status(): return exactly one row. */
 Datum
 blogstore_get_worker_status(PG_FUNCTION_ARGS)
 {
@@ -333,7 +352,10 @@ blogstore_get_worker_status(PG_FUNCTION_ARGS)
 													  status.isnull)));
 }
 
-/* blogstore.get_progress(): the jobs not yet done; none without containers. */
+/*
+ * blogstore.get_progress(): return the jobs that are not done, or no rows if
+ * there are no containers.
+ */
 static Datum
 get_progress(PG_FUNCTION_ARGS)
 {

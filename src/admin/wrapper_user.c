@@ -1,6 +1,6 @@
 /*
  * wrapper_user.c
- *		What the wrappers of requests need of C: the user for whom they act.
+ *		The user on whose behalf the wrappers of requests act.
  *
  * Runs in backends and parallel workers.
  */
@@ -17,11 +17,12 @@
 SQL_FUNCTION(current_user_id);
 
 /*
- * blogstore.current_user_id(required): the user in the setting of this name, which takes
- * a right to set (PGC_SUSET).
+ * blogstore.current_user_id(required): return the user in the setting
+ * blogstore.current_user_id, which only superusers and roles with the right to
+ * set it can change (PGC_SUSET).
  *
- * Returns NULL if there is none and none is required. Errors: 42501; 22004 required
- * is NULL; 55000.
+ * Returns null if the setting is empty and required is false. Errors: 42501 if
+ * it is empty and required is true; 22004 if required is null; 55000.
  */
 static Datum
 current_user_id(PG_FUNCTION_ARGS)

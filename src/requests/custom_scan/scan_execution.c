@@ -161,8 +161,8 @@ begin_request(QueryScanState *state)
 }
 
 /*
- * Count one completed call in the server's function statistics, without its
- * last call for a row.
+ * Count one call in the server's function statistics. take_item_tracked() has
+ * added its time.
  */
 static void
 count_call(QueryScanState *state)
