@@ -135,7 +135,7 @@ create_refuse_existing(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_TABLE),
 			 errmsg("the blogstore containers exist already"),
-			 errhint("To start anew, drop the tables in schema \"%s\" first.",
+			 errhint("To create them again, drop the tables in schema \"%s\" first.",
 					 BLOGSTORE_SCHEMA)));
 }
 
@@ -186,8 +186,8 @@ tell_made(const Creation *creation)
 				(errmsg("container \"%s\" is empty now",
 						container_table(creation->container[CONTAINER_USERS] ?
 										CONTAINER_USERS : CONTAINER_POSTS)),
-				 errdetail("What the other containers hold of its items hangs on nothing."),
-				 errhint("Restore its items before anybody calls blogstore.repair(), which would delete the rest.")));
+				 errdetail("Other containers have items that refer to the lost ones."),
+				 errhint("Restore the lost items before you call blogstore.repair(), which would delete the items that refer to them.")));
 }
 
 /*
@@ -351,7 +351,7 @@ warn_of_superuser(Oid owner)
 		ereport(WARNING,
 				(errmsg("the containers belong to a superuser"),
 				 errdetail("Triggers and expressions on them run with the owner's rights."),
-				 errhint("Have another role own them: create_containers(owner => ...), or ALTER TABLE ... OWNER TO.")));
+				 errhint("Give them to another role, by create_containers(owner => ...) or ALTER TABLE ... OWNER TO.")));
 }
 
 /*
@@ -384,8 +384,8 @@ warn_of_obstacle(void)
 
 	if (obstacle != NULL)
 		ereport(WARNING,
-				(errmsg("the views will not be kept: %s", obstacle),
-				 errdetail("Requests work; list_user_posts() and list_feed() read the posts container, which is slower, and renames and deletions of users wait in a queue."),
+				(errmsg("the views will not be kept up to date: %s", obstacle),
+				 errdetail("Requests work, but list_user_posts() and list_feed() read the posts container, which is slower, and renames and deletions of users stay queued."),
 				 errhint("%s", hint)));
 }
 

@@ -75,6 +75,6 @@ create_get_partitions(FunctionCallInfo fcinfo)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("partitions must be between 1 and %d",
 						MAX_PARTITIONS),
-				 errhint("The default is right for most sites; more suit more cores and larger data.")));
+				 errhint("The default suits most sites; more partitions suit servers with many cores or much data.")));
 	return partitions;
 }

@@ -142,7 +142,7 @@ repair(PG_FUNCTION_ARGS)
 	if (IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("repair() cannot run with a snapshot of the past"),
+				 errmsg("repair() cannot run in a REPEATABLE READ or SERIALIZABLE transaction"),
 				 errhint("Use a READ COMMITTED transaction.")));
 	container_lock_all(true);
 	(void) containers_check();

@@ -342,7 +342,7 @@ need_columns(Container container)
 					 errmsg("container \"%s\" has no column \"%s\" of type %s",
 							container_table(container), property_column(prop),
 							format_type_be(property_type(prop))),
-					 errhint("Add the column again, or give it its name and type back.")));
+					 errhint("Add the column again, or restore its name and type.")));
 	}
 }
 

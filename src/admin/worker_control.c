@@ -66,7 +66,7 @@ need_other_process(const char *command)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("%s cannot run in the blogstore worker itself",
 						command),
-				 errhint("Do not call it in a trigger on what the worker writes.")));
+				 errhint("Do not call it in a trigger on tables that the worker writes.")));
 }
 
 /* ------------------------------------------------------------------------
@@ -104,7 +104,7 @@ worker_serves(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the blogstore worker is stopped"),
-				 errhint("Call blogstore.start_worker() to have the views kept again.")));
+				 errhint("Call blogstore.start_worker() to have the views updated again.")));
 	return entry->state == WORKER_RUNNING &&
 		TransactionIdIsValid(pg_atomic_read_u32(&entry->served));
 }
@@ -407,7 +407,7 @@ stop_worker(PG_FUNCTION_ARGS)
 	if (IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("stop_worker() cannot run with a snapshot of the past"),
+				 errmsg("stop_worker() cannot run in a REPEATABLE READ or SERIALIZABLE transaction"),
 				 errhint("Use a READ COMMITTED transaction.")));
 
 	start_stop_lock();
@@ -423,7 +423,7 @@ stop_worker(PG_FUNCTION_ARGS)
 				(errmsg("replication slot \"%s\" keeps all WAL from now on",
 						slot_name),
 				 errdetail("It keeps %s already.", size_text(slot_keeps(slot_name))),
-				 errhint("Call blogstore.start_worker() soon, or blogstore.stop_worker(drop_slot => true) to let it go.")));
+				 errhint("Call blogstore.start_worker() soon, or blogstore.stop_worker(drop_slot => true) to drop the slot.")));
 	set_enabled(false);
 	PG_RETURN_VOID();
 }

@@ -165,12 +165,12 @@ status_delay(Status *status, int worker)
 	if (*pid == 0)
 	{
 		status_text(status, STATUS_HINT,
-					"The replication slot is made once a prepared transaction has ended; see pg_prepared_xacts.");
+					"The replication slot will be created when a prepared transaction ends; see pg_prepared_xacts.");
 		return;
 	}
 	began = transaction_began(*pid);
 	status_text(status, STATUS_HINT,
-				psprintf("The replication slot is made once the transaction of process %d has ended, which is open since %s.",
+				psprintf("The replication slot will be created when the transaction of process %d ends, which has been open since %s.",
 						 *pid, began != 0 ? timestamptz_to_str(began) : "an unknown time"));
 }
 
@@ -235,9 +235,9 @@ status_stopped(Status *status)
 	kept = slot_keeps(name);
 	status_text(status, STATUS_HINT,
 				kept > 0 ?
-				psprintf("Call blogstore.start_worker() to have the views kept again; the slot keeps %lld kB of WAL meanwhile.",
+				psprintf("Call blogstore.start_worker() to have the views updated again; until then the slot keeps %lld kB of WAL.",
 						 (long long) (kept / 1024)) :
-				"Call blogstore.start_worker() to have the views kept again.");
+				"Call blogstore.start_worker() to have the views updated again.");
 }
 
 /*
@@ -279,7 +279,7 @@ preload_hint(const Status *status)
 {
 	if (status->isnull[STATUS_SLOT])
 		return PRELOAD_HINT;
-	return psprintf("%s The slot keeps all WAL until then; pg_drop_replication_slot('%s') lets it go.",
+	return psprintf("%s Until then the slot keeps all WAL; pg_drop_replication_slot('%s') drops it.",
 					PRELOAD_HINT,
 					TextDatumGetCString(status->value[STATUS_SLOT]));
 }

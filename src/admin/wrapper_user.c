@@ -40,6 +40,6 @@ current_user_id(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("nobody is signed in"),
-				 errhint("Set \"blogstore.current_user_id\" in this transaction, which takes the right to set it.")));
+				 errhint("Set \"blogstore.current_user_id\" in this transaction, as a role that may set it.")));
 	PG_RETURN_NULL();
 }

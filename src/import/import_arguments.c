@@ -32,7 +32,7 @@ check_call(const char *command, Oid rejects)
 	if (IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("%s cannot run with a snapshot of the past", command),
+				 errmsg("%s cannot run in a REPEATABLE READ or SERIALIZABLE transaction", command),
 				 errhint("Use a READ COMMITTED transaction.")));
 	if (OidIsValid(rejects))
 		need_columns(rejects, "rejects", lengthof(rejects_column),

@@ -179,7 +179,7 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots'), '0
 $node->safe_psql('postgres', 'CREATE DATABASE other; CREATE ROLE other_owner');
 my ($rc, $stdout, $stderr) = $node->psql('other', 'CREATE EXTENSION blogstore; GRANT CREATE ON SCHEMA blogstore TO other_owner; SELECT blogstore.create_containers(4, owner => \'other_owner\')');
 is($rc, 0, 'below logical: create_containers() works');
-like($stderr, qr/^psql:\S+ WARNING:  the views will not be kept: wal_level is below logical\nDETAIL: .*\nHINT: .*wal_level = logical/m, 'below logical: and warns');
+like($stderr, qr/^psql:\S+ WARNING:  the views will not be kept up to date: wal_level is below logical\nDETAIL: .*\nHINT: .*wal_level = logical/m, 'below logical: and warns');
 $node->safe_psql('other', q{SELECT blogstore.create_user('one')});
 
 # Requests go on, and lists are read from posts
