@@ -68,8 +68,8 @@ owner_of(Oid relid)
 
 /*
  * Note whether a container is missing; if it exists, lock its root. Errors:
- * 42P07 if it belongs to another role or has not the expected shape. Locks:
- * ShareUpdateExclusiveLock.
+ * 42P07 if it belongs to another role or does not have the expected shape.
+ * Locks: ShareUpdateExclusiveLock.
  */
 void
 create_look_at_container(Creation *creation, Container container)
@@ -94,8 +94,8 @@ create_look_at_container(Creation *creation, Container container)
 
 /*
  * Note whether a bookkeeping table is missing; if it exists, lock it. Errors:
- * 42P07 if it belongs to another role or has not the expected shape. Locks:
- * ShareUpdateExclusiveLock.
+ * 42P07 if it belongs to another role or does not have the expected shape.
+ * Locks: ShareUpdateExclusiveLock.
  */
 void
 create_look_at_table(Creation *creation, Bookkeeping table)

@@ -269,7 +269,7 @@ compare_ids(const void *a, const void *b)
 }
 
 /*
- * Return whether a node has named a post, or, for the zero id, changes of
+ * Return whether a node has named a post. The zero id stands for changes of
  * lists.
  */
 static bool

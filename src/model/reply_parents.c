@@ -62,9 +62,10 @@ id_text(const pg_uuid_t *id)
 }
 
 /*
- * Look for a parent with the active snapshot. Values other than its key,
- * author and state may be missing. Other users' hidden comments are
- * PARENT_WITHHELD from an author; if author is NULL, they are PARENT_HIDDEN.
+ * Look for a parent with the active snapshot. Values other than its key, its
+ * author and whether it is hidden may be missing. A hidden comment of another
+ * user is PARENT_WITHHELD from an author; if author is NULL, it is
+ * PARENT_HIDDEN.
  */
 static ParentState
 look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
@@ -170,7 +171,7 @@ has_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
 	if (!partition_has_path(CONTAINER_POSTS, ITEM_COMMENT,
 							partition_of(CONTAINER_POSTS, ITEM_COMMENT, post_id),
 							PATH_REPLIES))
-		return true;			/* without that index assume that there are
+		return true;			/* without that index, assume that there are
 								 * some */
 	scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,

@@ -23,8 +23,8 @@ typedef enum Request
 
 /*
  * The cost of one request. While the request runs, the members hold the clock
- * and the server's counters as they would have been at its begin had it not
- * paused. While it pauses, they hold what it has spent so far.
+ * and the server's counters at its start, moved forward by what passed during
+ * pauses. While it pauses, they hold what it has spent so far.
  */
 typedef struct RequestStart
 {

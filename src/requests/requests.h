@@ -143,7 +143,7 @@ extern bool request_scan_next(RequestScan *scan, BlogItem *item);
 extern void request_scan_end(RequestScan *scan);
 extern void request_scan_renew_snapshot(RequestScan *scan);
 
-/* argument_checks.c */
+/* argument_checks.c: checks that import shares */
 /*
  * Does the request return only this node's part of a result that is gathered
  * from all nodes of a cluster? cluster/remote/ sets this while it serves such

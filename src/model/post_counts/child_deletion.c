@@ -19,7 +19,9 @@
 
 #include "miscadmin.h"
 
-/* A comment or delta (other: its id), or a like (other: its user). */
+/*
+ * A comment or delta, identified by its id, or a like, identified by its user.
+ */
 typedef struct Child
 {
 	ItemQuery	query;			/* finds the child by its key */

@@ -205,10 +205,10 @@ delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 }
 
 /*
- * Keep items of a user whose id is being used for a new user from being
- * deleted for lack of an author, until the end of this transaction. Waits for
- * a transaction that is deleting such items. Locks: the key lock of the user's
- * id, in share mode.
+ * Protect the items of a user id that is being given to a new user. Until the
+ * end of this transaction, no other transaction deletes them because their
+ * author does not exist. Waits for a transaction that is deleting such items.
+ * Locks: the key lock of the user's id, in share mode.
  */
 void
 deletion_claim(const pg_uuid_t *user_id)
