@@ -1,22 +1,25 @@
 /*
  * blogstore--1.0.sql
- *		The SQL side of blogstore: item types, requests, operation, monitoring.
+ *		The SQL objects of the extension: item types, requests, operation and
+ *		monitoring.
  *
- * The containers are not made here. blogstore.create_containers() makes them as
- * ordinary tables of its caller, so that they outlive the extension.
+ * The script does not create the containers. blogstore.create_containers()
+ * creates them as ordinary tables of its caller, and DROP EXTENSION leaves
+ * them.
  *
- * All of it is read with the settings of the session: no string outside of a function's body has a
- * backslash (standard_conforming_strings), and the schema is named, not substituted
- * (quote_all_identifiers).
+ * The script is read with the settings of the session. So that it does not
+ * depend on standard_conforming_strings, no string outside of a function body
+ * has a backslash. So that it does not depend on quote_all_identifiers, the
+ * schema is named, not substituted.
  *
- * Each object stands here once, with its privileges and its comment. EXECUTE on a
- * function is what lets a role in: every function is revoked from PUBLIC where it
- * is created.
+ * Each object is followed by its privileges and its comment. Roles get access
+ * by EXECUTE on functions, so every function is revoked from PUBLIC.
  */
 \echo Use "CREATE EXTENSION blogstore" to load this file. \quit
 
--- Whoever owns the schema can drop it, with all that is in it, and can put its own
--- functions beside these. Nothing is made in a schema that a role made before.
+-- The owner of the schema can drop it with everything in it, and can add
+-- functions to it. So the schema must belong to a superuser or to the role
+-- that creates the extension.
 DO $body$
 DECLARE
 	owner	name;
@@ -31,7 +34,7 @@ BEGIN
 END
 $body$;
 
--- USAGE lets a role name the functions, and nothing else.
+-- USAGE lets a role name the functions. To call one, it needs EXECUTE.
 GRANT USAGE ON SCHEMA blogstore TO PUBLIC;
 
 /* ------------------------------------------------------------------------
@@ -524,7 +527,7 @@ COMMENT ON FUNCTION blogstore.reset_request_stats IS
 'Reset stat_requests for this database.';
 
 /* ------------------------------------------------------------------------
- * In and out
+ * Import and export
  * ------------------------------------------------------------------------ */
 
 CREATE FUNCTION blogstore.import(users regclass DEFAULT NULL, posts regclass DEFAULT NULL, comments regclass DEFAULT NULL, likes regclass DEFAULT NULL, rejects regclass DEFAULT NULL, key_prefix text DEFAULT '', guest uuid DEFAULT NULL, changed text DEFAULT 'reject', extra text[] DEFAULT NULL, OUT type text, OUT read bigint, OUT imported bigint, OUT present bigint, OUT rejected bigint, OUT updated bigint, OUT left_out text[])
@@ -552,13 +555,12 @@ COMMENT ON FUNCTION blogstore.export_documents IS
 'Return all items as the article''s JSON documents.';
 
 /* ------------------------------------------------------------------------
- * Doors: which roles may call the requests, and wrappers of them
+ * Access: which roles may call the requests, and wrappers of the requests
  *
- * These functions are written in SQL and PL/pgSQL, and not in C: they read the
- * catalogs and build statements, with the rights of their caller.
+ * These functions are written in SQL and PL/pgSQL, and not in C, because they
+ * read the catalogs and build statements, with the rights of their caller.
  *
- * The list in src/requests/request_list.h says which functions are requests. A new request is
- * added there.
+ * src/requests/request_list.h lists all requests.
  * ------------------------------------------------------------------------ */
 
 CREATE FUNCTION blogstore.request_names()
@@ -615,7 +617,8 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = '42704', MESSAGE = format('role with OID %s does not exist', role::oid),
 			HINT = 'Pass the name of a role.';
 	END IF;
-	-- who may not grant it need not, where the role has it from PUBLIC
+	-- A caller who cannot grant USAGE need not do so if the role has it from
+	-- PUBLIC.
 	IF has_schema_privilege('blogstore', 'USAGE WITH GRANT OPTION')
 		OR NOT has_schema_privilege(role, 'blogstore', 'USAGE')
 	THEN
@@ -623,7 +626,7 @@ BEGIN
 	END IF;
 	EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I',
 		(SELECT string_agg(f.function::text, ', ') FROM blogstore.request_functions() AS f), grantee);
-	-- of what it must not grant the server only warns
+	-- If the caller has no right to grant, GRANT only raises a warning.
 	SELECT f.function INTO refused FROM blogstore.request_functions() AS f
 	WHERE NOT has_function_privilege(role, f.function, 'EXECUTE') ORDER BY f.function::text COLLATE "C" LIMIT 1;
 	IF FOUND THEN
@@ -658,7 +661,7 @@ BEGIN
 	END IF;
 	EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM %I',
 		(SELECT string_agg(f.function::text, ', ') FROM blogstore.request_functions() AS f), grantee);
-	-- it may need the schema for functions that it was granted otherwise
+	-- Keep USAGE if the role may execute other functions in the schema.
 	IF NOT EXISTS (SELECT FROM pg_proc AS p, aclexplode(p.proacl) AS a
 			WHERE p.pronamespace = 'blogstore'::regnamespace AND a.grantee = role AND p.proowner <> role)
 		AND has_schema_privilege('blogstore', 'USAGE WITH GRANT OPTION')
@@ -758,16 +761,19 @@ SET quote_all_identifiers = off
 SET transform_null_equals = off
 AS $body$
 WITH
--- Requests, each with the function that is called for it. As the caller, that is
--- own_...() where there is one, with the current user before the request's arguments:
--- the author of the items that a command may change, and to a query who looks, NULL for
--- nobody. A command that names no user and has no such function has no wrapper.
--- What a wrapper guarantees of a query: nobody but its author sees through it a post that
--- is hidden, the comments and likes on it, or a comment that is hidden. Where there is no
--- function of this kind, the wrapper itself leaves out what is not to be seen.
+-- Requests, each with the function that its wrapper calls. With as_caller this
+-- is the function own_...(), if there is one. Its first argument is the
+-- current user: for a command the author whose items may be changed, for a
+-- query the user who reads, or null. With as_caller, a command that has
+-- neither an argument user_id nor such a function has no wrapper.
+--
+-- With as_caller, the wrapper of a query shows a hidden post, its comments and
+-- likes, and a hidden comment, to their author only. If the query has no
+-- function own_...(), the wrapper itself filters the rows.
 request AS (
 	SELECT p.*, p.provolatile = 'v' AS command, o.oid IS NOT NULL AS own,
-		-- whether some of what it returns is to be kept from others: posts, or what is on them
+		-- The rows that a wrapper may have to filter: posts, or items on
+		-- posts.
 		CASE WHEN p.provolatile = 'v' THEN ''
 			WHEN p.prorettype = 'blogstore.post_item'::regtype THEN 'post'
 			WHEN p.prorettype IN ('blogstore.comment_item'::regtype, 'blogstore.like_item'::regtype) THEN 'child'
@@ -782,8 +788,9 @@ request AS (
 	WHERE f.kind IN ('command', 'query') AND p.proargmodes IS NULL
 		AND NOT (as_caller AND p.provolatile = 'v' AND o.oid IS NULL AND NOT 'user_id' = ANY (p.proargnames))
 ),
--- What relates items: by which request, and which of its arguments an item's
--- properties are. Those whose request there is not are left out.
+-- The relations of an item to other items: the request that returns these, and
+-- the arguments of the request that are properties of the item. A relation
+-- whose request has no wrapper is left out.
 relation (type, relation, request, bound) AS (VALUES
 	('user_item', 'posts', 'list_user_posts', '{"user_id": "user_id"}'::jsonb),
 	('user_item', 'comments', 'list_user_comments', '{"user_id": "user_id"}'),
@@ -804,11 +811,9 @@ wrapper AS (
 	SELECT v.type || '_' || v.relation, r.oid, v.type, v.bound, r.proretset AND r.prorows > 1
 	FROM relation AS v JOIN request AS r ON r.proname = v.request
 ),
--- The arguments of a wrapper's request, and where it takes them from: "given" are
--- those that its caller does not name. As the caller, a command acts for the current
--- user and dates what it writes now; and a query is asked for hidden posts of the current
--- user alone. A list from which comments or likes may have to be left out is asked for all that
--- follows, and read until the page is full.
+-- The arguments of a wrapper's request. An argument that is "given" is not an
+-- argument of the wrapper. It is a property of the item, or, with as_caller,
+-- the current user, or null for creation_date, which means the current time.
 argument AS (
 	SELECT w.name, n, quote_ident(r.proargnames[n]) || ' ' || format_type(r.proargtypes[n - 1], NULL) AS declared,
 		pg_get_function_arg_default(r.oid, n) AS default,
@@ -824,7 +829,10 @@ numbered AS (
 		OVER (PARTITION BY a.name ORDER BY a.n))) AS value
 	FROM argument AS a
 ),
--- as the caller's: where a query has no function of its own for that
+-- With as_caller, for a query without a function own_...(): the query returns
+-- hidden posts only if they are the current user's. Where comments or likes
+-- are filtered, the query gets no page_size, and the wrapper has a LIMIT
+-- instead, so that pages are full.
 adapted AS (
 	SELECT a.*, u.value AS user_id, p.value AS post_id, s.value AS page_size,
 		CASE WHEN NOT as_caller OR a.own OR a.kept = '' THEN a.value
@@ -857,13 +865,14 @@ SELECT w.name,
 		CASE r.proparallel WHEN 's' THEN 'PARALLEL SAFE' END,
 		CASE WHEN w.set THEN 'ROWS ' || r.prorows END,
 		CASE WHEN as_caller THEN 'SECURITY DEFINER SET search_path = pg_catalog, pg_temp' END),
-	-- the columns are named, so that a wrapper serves until it is made anew where an
-	-- update has given an item more of them
+	-- The columns are named, so that a wrapper still works after an update of
+	-- the extension has added columns to an item.
 	format('SELECT %s FROM %s(%s) AS r', coalesce(i.columns, 'r'), r.callee,
 		concat_ws(', ', CASE WHEN r.own THEN format('blogstore.current_user_id(%s)', r.command::text) END, l.passed))
 		|| CASE WHEN NOT as_caller OR r.own OR r.kept = '' THEN '' ELSE
 			' WHERE ' || concat_ws(' AND ',
-				-- a subquery, which the planner leaves where it is, so that the order stays
+				-- A subquery in WHERE is not turned into a join, which could
+				-- change the order.
 				CASE WHEN r.kept = 'child' THEN
 					format('coalesce((SELECT p.hidden IS NOT TRUE OR p.user_id = blogstore.current_user_id(false) FROM blogstore.get_post(%s) AS p), false)',
 						coalesce(l.post_id, 'r.post_id')) END,
@@ -885,8 +894,9 @@ REVOKE ALL ON FUNCTION blogstore.api_functions FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.api_functions IS
 'List the functions that create_api() makes.';
 
--- What a role may do that as_caller is to keep from it; NULL: nothing. By which role
--- does not matter: it may become any that it is a member of.
+-- Returns a right of a role that would let it bypass wrappers made with
+-- as_caller, or null. Rights of roles that it is a member of count as well,
+-- because it can use SET ROLE.
 CREATE FUNCTION blogstore.api_bypass(role regrole)
 RETURNS text
 LANGUAGE sql STABLE
@@ -908,11 +918,12 @@ SELECT b.bypass FROM (
 	SELECT 1, format('has the rights of %s', r.rolname) FROM reach AS r
 	WHERE r.rolname IN ('pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files')
 	UNION ALL
-	-- whoever makes functions there may make what wrappers call
+	-- a role that can create functions there can replace what wrappers call
 	SELECT 1, 'can create functions in schema blogstore' FROM reach AS r
 	WHERE has_schema_privilege(r.oid, 'blogstore', 'CREATE')
 	UNION ALL
-	-- any of the extension's functions, but for those by which nobody reads or writes items
+	-- all functions of the extension, except those that do not read or write
+	-- items
 	SELECT 2, format('can execute %s', p.oid::regprocedure) FROM reach AS r, pg_extension AS e
 	JOIN pg_depend AS d ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
 		AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
@@ -959,7 +970,7 @@ DECLARE
 	wanted	record;
 	grant_of record;
 BEGIN
-	-- Arguments
+	-- Check the arguments.
 
 	IF schema IS NULL OR role IS NULL OR as_caller IS NULL THEN
 		RAISE EXCEPTION USING ERRCODE = '22004', MESSAGE = format('%s must not be null',
@@ -976,7 +987,7 @@ BEGIN
 			HINT = 'Pass the name of a role.';
 	END IF;
 
-	-- Who may have them
+	-- Check the rights of the role, and with as_caller those of the caller.
 
 	IF NOT as_caller THEN
 		SELECT f.function::text INTO found_one FROM blogstore.request_functions() AS f
@@ -1006,8 +1017,8 @@ BEGIN
 		END IF;
 	END IF;
 
-	-- Where they are: in a schema of the caller's, beside nothing of their names that
-	-- was not made here
+	-- Check the schema. It must be the caller's, and must not contain objects
+	-- with the names of wrappers that were not made by this function.
 
 	SELECT n.oid, n.nspowner INTO space, owner FROM pg_namespace AS n WHERE n.nspname = schema;
 	IF NOT FOUND THEN
@@ -1041,14 +1052,15 @@ BEGIN
 			HINT = 'Pass the same as_caller, name another schema, or drop this one first.';
 	END IF;
 
-	-- Away with those that are not what they should be. Whoever held one holds the new
-	-- one of its name.
+	-- Drop wrappers whose arguments or result have changed. The roles that
+	-- hold one are noted, and are granted the new one of the same name.
 
 	kept := coalesce((SELECT jsonb_agg(jsonb_build_object('name', p.proname, 'grantee', a.grantee, 'grantable', a.is_grantable))
 		FROM pg_proc AS p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
 		WHERE p.oid = ANY (made) AND a.grantee <> caller), '[]');
 	there := coalesce((SELECT array_agg(p.proname::text) FROM pg_proc AS p WHERE p.oid = ANY (made)), '{}');
-	-- what was taken from the role, as publish_post() by who moderates posts, does not come back
+	-- Wrappers that were revoked from the role are not granted to it again,
+	-- for example publish_post() on a site that moderates posts.
 	taken := coalesce((SELECT array_agg(t.name) FROM unnest(there) AS t (name)
 		WHERE as_caller AND EXISTS (SELECT FROM jsonb_to_recordset(kept) AS k (grantee oid) WHERE k.grantee = role)
 			AND NOT EXISTS (SELECT FROM jsonb_to_recordset(kept) AS k (name text, grantee oid) WHERE k.grantee = role AND k.name = t.name)), '{}');
@@ -1060,9 +1072,10 @@ BEGIN
 		EXECUTE format('DROP FUNCTION %s', wanted.function);
 	END LOOP;
 
-	-- Items, as views without a row. Hasura takes functions that return rows of a table or
-	-- view; PostGraphile and PostgREST know what belongs to an item from functions of its
-	-- type in the type's own schema.
+	-- Create views without rows, as row types of items. Hasura accepts
+	-- functions that return rows of a table or view. PostGraphile and
+	-- PostgREST find the relations of an item by functions that take its type
+	-- and are in the schema of the type.
 
 	FOR wanted IN SELECT t.typname, obj_description(t.oid, 'pg_type') AS comment,
 			string_agg(format('NULL::%s AS %I', format_type(a.atttypid, a.atttypmod), a.attname), ', ' ORDER BY a.attnum) AS columns
@@ -1078,13 +1091,13 @@ BEGIN
 		EXECUTE format('GRANT SELECT ON %I.%I TO %I', schema, wanted.typname, grantee);
 	END LOOP;
 
-	-- The wrappers
+	-- Create the wrappers.
 
 	FOR wanted IN SELECT w.* FROM blogstore.api_functions(schema, as_caller) AS w LOOP
 		EXECUTE format('CREATE OR REPLACE FUNCTION %I.%I(%s) RETURNS %s LANGUAGE sql %s AS %L',
 			schema, wanted.name, wanted.arguments, wanted.returns, wanted.options, wanted.body);
 		EXECUTE format('COMMENT ON FUNCTION %I.%I IS %L', schema, wanted.name, concat_ws(E'\n', wanted.comment, mark));
-		-- PUBLIC, and whomever default privileges name
+		-- revoke what PUBLIC and default privileges have got
 		FOR grant_of IN SELECT DISTINCT r.rolname FROM pg_proc AS p
 			CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
 			LEFT JOIN pg_roles AS r ON r.oid = a.grantee
@@ -1098,7 +1111,7 @@ BEGIN
 		IF wanted.name <> ALL (taken) THEN
 			EXECUTE format('GRANT EXECUTE ON FUNCTION %I.%I TO %I', schema, wanted.name, grantee);
 		END IF;
-		-- one that is new goes to whoever holds get_post()
+		-- roles that hold get_post() are granted new wrappers
 		FOR grant_of IN SELECT r.rolname, k.grantable FROM jsonb_to_recordset(kept) AS k (name text, grantee oid, grantable boolean)
 			LEFT JOIN pg_roles AS r ON r.oid = k.grantee
 			WHERE k.name = CASE WHEN wanted.name = ANY (there) THEN wanted.name ELSE 'get_post' END
@@ -1125,7 +1138,7 @@ COMMENT ON FUNCTION blogstore.create_api IS
 'Make wrappers of all requests in a schema, for a role.';
 
 /* ------------------------------------------------------------------------
- * More than one machine
+ * Clusters
  * ------------------------------------------------------------------------ */
 
 CREATE FUNCTION blogstore.distribute_containers(partitions integer DEFAULT 32, keep boolean DEFAULT true)
@@ -1178,9 +1191,9 @@ COMMENT ON VIEW blogstore.cluster_stat_requests IS
 'stat_requests of every node of the cluster.';
 
 /* ------------------------------------------------------------------------
- * What nodes of a cluster call on each other
+ * Functions that the nodes of a cluster call on each other
  *
- * As the owner of the containers, and for nothing else.
+ * They are internal. The nodes call them as the owner of the containers.
  * ------------------------------------------------------------------------ */
 
 CREATE FUNCTION blogstore.create_node_tables(owner regrole)
