@@ -4,9 +4,9 @@
  *		comments.
  *
  * A reply names its parent by id, and stays when the parent is deleted.
- * Nothing is written to a reply then. Instead, whoever reads a reply looks its
- * parent up by key, to show whether it is gone. Comments that are not replies
- * cost nothing.
+ * Nothing is written to the reply then. A query that returns a reply looks up
+ * its parent by key, to tell whether the parent is gone. Comments that are not
+ * replies cost nothing.
  *
  * Commands run in backends; reading runs in parallel workers too.
  */

@@ -30,7 +30,8 @@ typedef struct Child
 	PostLock   *lock;			/* lock of the post, which then counts the
 								 * child no longer; NULL: leave the counts
 								 * alone */
-	bool		hide;			/* comment_hide(): hide, or show? */
+	bool		hide;			/* comment_hide(): true to hide, false to
+								 * show */
 	BlogItem   *out;			/* comment_hide(): the resulting comment */
 } Child;
 

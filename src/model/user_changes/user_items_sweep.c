@@ -159,9 +159,9 @@ writers_ended(Sweep *sweep)
 }
 
 /*
- * Begin a sweep, or begin it anew: note all transactions that write to the
- * posts container. The state is entered in the list only when it is complete,
- * so an error leaves none.
+ * Begin or restart a sweep: note all transactions that write to the posts
+ * container. The state is entered in the list only when it is complete, so an
+ * error leaves none.
  */
 static Sweep *
 sweep_begin(const Job *job)
