@@ -32,6 +32,7 @@ typedef struct Unregistered
 								 * key? */
 } Unregistered;
 
+/* The users whose names have no row, and how many warnings were raised. */
 typedef struct RegistryRepair
 {
 	Unregistered *user;

@@ -44,6 +44,7 @@ finding_get(Finding *f, HeapTuple row, TupleDesc desc)
 	f->creation_date = no_date ? 0 : DatumGetTimestampTz(date);
 }
 
+/* Return whether a finding reports a certain kind of problem. */
 bool
 finding_is(const Finding *f, const char *problem)
 {

@@ -109,6 +109,7 @@ worker_serves(void)
 		TransactionIdIsValid(pg_atomic_read_u32(&entry->served));
 }
 
+/* The steps of wait_for_views(). */
 typedef enum WaitStep
 {
 	WAIT_WORKER,				/* until a worker serves the views */
@@ -120,6 +121,7 @@ typedef enum WaitStep
 	WAIT_DONE
 } WaitStep;
 
+/* How far wait_for_views() has come, and what it waits for. */
 typedef struct Wait
 {
 	WaitStep	step;

@@ -276,6 +276,7 @@ typedef enum Markup
 								 * skipped */
 } Markup;
 
+/* Skip the markup that the next "<" begins, if it begins any. */
 static Markup
 skip_markup(HtmlText *html)
 {
@@ -436,6 +437,7 @@ read_name(HtmlText *html, const char *name)
 	return REFERENCE_READ;
 }
 
+/* Read the reference that the next "&" begins, if it begins any. */
 static Reference
 read_reference(HtmlText *html)
 {

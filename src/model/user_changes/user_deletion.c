@@ -55,8 +55,10 @@ deletion_begin(const pg_uuid_t *user_id)
  * Delete all items that an earlier user with this id has left, and their
  * copies in the views, because a new user with the id is being created and the
  * items would no longer be hidden. Takes the lock on the views, which keeps
- * the worker from writing copies again with an older snapshot. Errors and
- * conditions: as deletion_revive().
+ * the worker from writing copies again with an older snapshot. The caller
+ * fulfils the same conditions as that of deletion_revive(). Errors: 40001
+ * under REPEATABLE READ and SERIALIZABLE if an item was changed after the
+ * snapshot.
  */
 void
 deletion_of_leftovers(const pg_uuid_t *user_id)

@@ -376,9 +376,9 @@ sweep_step(Job *job, SweepChunk chunk)
 }
 
 /*
- * Note that a step of a job was rolled back. The record of skipped items may
- * be lost, and if the step waited for a lock, the next one shall not wait
- * again.
+ * Note that a step of a job was rolled back. Its record of skipped items is
+ * lost, so assume that some were skipped. If the step waited for a lock in
+ * vain, the next one does not wait.
  */
 void
 sweep_failed(const Job *job)

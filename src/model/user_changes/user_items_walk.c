@@ -219,6 +219,7 @@ deletion_claim(const pg_uuid_t *user_id)
 	(void) key_lock(&lock, KEY_LOCK_SHARED, LockWaitBlock);
 }
 
+/* Write the wanted name on an item, or delete an item without an author. */
 static VisitOutcome
 relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 {

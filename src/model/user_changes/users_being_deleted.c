@@ -37,6 +37,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+/* Users who are being deleted in a snapshot, sorted by id. */
 struct DeletedUsers
 {
 	int			n;
