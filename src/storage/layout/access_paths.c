@@ -1,9 +1,11 @@
 /*
  * access_paths.c
- *		Where a leaf has its columns, and which index serves which access path.
+ *		Finds where a leaf has its columns, and which index serves which access
+ *		path.
  *
- * Columns are found by name and type, indexes by their columns: names change with a restore or
- * at the owner's wish, and positions differ in partitions that were attached. Runs in any process.
+ * Columns are found by name and type, because positions differ in partitions
+ * that were attached. Indexes are found by their columns, because a restore or
+ * the owner may change their names. Runs in any process.
  */
 #include "postgres.h"
 
@@ -26,7 +28,10 @@ typedef struct PathColumns
 	Property	column[MAX_PATH_COLUMNS];
 } PathColumns;
 
-/* The key columns that an index must have to serve a path; n = 0: no path. */
+/*
+ * The key columns that an index must have to serve a path; n = 0: the leaf has
+ * no such path.
+ */
 static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 	[CONTAINER_USERS] = {
 		[ITEM_USER] = {
@@ -67,7 +72,10 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 	}
 };
 
-/* Has an index all rows of the items that a path leads to? */
+/*
+ * Return whether an index contains all items that a path leads to. A partial
+ * index serves only PATH_REPLIES: it may leave out comments without a parent.
+ */
 static bool
 index_has_rows(Relation index, AccessPath path, const AttrNumber *attno)
 {
@@ -78,8 +86,9 @@ index_has_rows(Relation index, AccessPath path, const AttrNumber *attno)
 }
 
 /*
- * Does index have exactly the columns of a path, ascending, compared as usual? Of the
- * path that tells items apart, without repetitions.
+ * Return whether an index has exactly the key columns of a path, in ascending
+ * order, with default comparison. unique: it must also be unique and
+ * immediate.
  */
 static bool
 index_serves(Relation index, const PathColumns *path, bool unique,
@@ -107,8 +116,8 @@ index_serves(Relation index, const PathColumns *path, bool unique,
 }
 
 /*
- * The path by whose index an item of a type is told from all others: its key, or
- * of a copy in users, its place in the list.
+ * Return the path that identifies an item of a type: its key, or for a copy in
+ * users, its place in the user's list.
  */
 AccessPath
 leaf_identity_path(Container container, ItemType type)
@@ -117,8 +126,8 @@ leaf_identity_path(Container container, ItemType type)
 }
 
 /*
- * The values of a path's columns in an item, as a key to look it up. Returns
- * how many; 0 if its leaves have no such path.
+ * Set key to an item's values for the columns of a path. Returns the number of
+ * columns; 0 if the leaf has no such path.
  */
 int
 leaf_path_key(Container container, ItemType type, AccessPath path,
@@ -131,7 +140,10 @@ leaf_path_key(Container container, ItemType type, AccessPath path,
 	return columns->n;
 }
 
-/* The columns of a path; 0 if its leaves have no such path. */
+/*
+ * Set *column to the columns of a path. Returns their number; 0 if the leaf
+ * has no such path.
+ */
 int
 leaf_path_columns(Container container, ItemType type, AccessPath path,
 				  const Property **column)
@@ -140,7 +152,10 @@ leaf_path_columns(Container container, ItemType type, AccessPath path,
 	return path_columns[container][type][path].n;
 }
 
-/* Has an index a property's column? The id of a post stands for its post_id. */
+/*
+ * Return whether an index has the column of a property among its key columns.
+ * A post's id equals its post_id, so either column will do.
+ */
 static bool
 index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
 {
@@ -155,7 +170,7 @@ index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
 	return false;
 }
 
-/* Has an index the columns by which an item is told from all others? */
+/* Return whether an index has all columns that identify an item. */
 KeyCover
 leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
 			   Relation index)
@@ -171,8 +186,9 @@ leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
 }
 
 /*
- * Is an index of a view's leaf one that blogstore has made, or another on the same columns? Any
- * other could refuse rows, if only because its entries are too long.
+ * Return whether an index on a view's leaf was made by blogstore, or has the
+ * same columns as one that was. Any other index could reject rows, for example
+ * because its entries are too long.
  */
 static bool
 index_is_own(Relation index, const PathColumns *paths, const AttrNumber *attno)
@@ -188,7 +204,10 @@ index_is_own(Relation index, const PathColumns *paths, const AttrNumber *attno)
 	return false;
 }
 
-/* Could it serve a path, by its columns? The catalog tells: to open it is dearer. */
+/*
+ * Return whether an index has the columns of a path, according to the catalog.
+ * Cheaper than opening the index.
+ */
 static bool
 index_may_serve(Oid relid, const PathColumns *path, const AttrNumber *attno)
 {
@@ -208,14 +227,14 @@ index_may_serve(Oid relid, const PathColumns *path, const AttrNumber *attno)
 	return may;
 }
 
-/* Is an index that serves a path of use to who wants another, or all (N_PATHS)? */
+/* Return whether the caller wants a path; N_PATHS: it wants all of them. */
 static bool
 path_is_wanted(AccessPath path, AccessPath wanted)
 {
 	return path == wanted || wanted == N_PATHS;
 }
 
-/* Could an index serve a path that is wanted? */
+/* Return whether an index may serve one of the wanted paths. */
 static bool
 index_may_be_wanted(Oid relid, const PathColumns *paths, AccessPath wanted,
 					const AttrNumber *attno)
@@ -228,8 +247,9 @@ index_may_be_wanted(Oid relid, const PathColumns *paths, AccessPath wanted,
 }
 
 /*
- * Where a leaf has its columns, but for the id of a post, in place of which the post_id stands:
- * a table that is spread over a cluster has that in all its unique indexes.
+ * Copy the leaf's column numbers to attno, with post_id in place of a post's
+ * id. On a cluster, every unique index must contain the distribution column,
+ * so the index that identifies a post is on post_id.
  */
 static void
 columns_by_post_id(AttrNumber *attno, const CachedLeaf *leaf,
@@ -241,8 +261,8 @@ columns_by_post_id(AttrNumber *attno, const CachedLeaf *leaf,
 }
 
 /*
- * Which index of rel serves a path, or which serves which path (N_PATHS)? An owner's
- * predicate is not evaluated.
+ * Find the index of rel that serves a path; N_PATHS: the index for each path.
+ * Index predicates are not evaluated, since they are the owner's code.
  */
 static void
 find_indexes(CachedLeaf *leaf, Relation rel, Container container,
@@ -285,8 +305,8 @@ find_indexes(CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * A path that items of a type are read by, of which a leaf has no index; N_PATHS: none. That of a
- * user's likes by date is the site's to make.
+ * Return a path that has no index in a leaf, or N_PATHS. Likes of a user by
+ * date are left out: that index is optional.
  */
 AccessPath
 leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
@@ -300,9 +320,10 @@ leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
 }
 
 /*
- * Look for the index of a leaf that serves a path; N_PATHS: for all, and whether they run the
- * owner's code, which who writes to the leaf must know. The leaf has been described, and has no
- * problem. What is found is known when nothing was invalidated meanwhile.
+ * Look for the index of a leaf that serves a path. N_PATHS: look for all, and
+ * find out whether an index runs the owner's code, which a writer must know.
+ * The leaf must be described (leaf_describe()) and have no problem. The result
+ * is kept only if nothing was invalidated meanwhile.
  */
 void
 leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
@@ -319,8 +340,9 @@ leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Fill in where rel has its columns, and what is wrong with it, in the current memory context. What is found out is known when
- * all of it is, and nothing was invalidated meanwhile.
+ * Find out where rel has its columns, and what is wrong with it, in the
+ * current memory context. The leaf becomes known only if nothing was
+ * invalidated meanwhile.
  */
 void
 leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,

@@ -1,11 +1,12 @@
 /*
  * cluster_calls.c
- *		Where the functions of a cluster are, if this database's containers are spread over
- *		one.
+ *		Variables that say whether this database's containers are spread over a
+ *		cluster, and which functions to call then.
  *
- * The cluster sets cluster_library and cluster_may_come when the library is loaded, and clears
- * cluster_may_come where there can be no cluster. layout_cache.c sets and clears the others, as
- * the catalogs and invalidations tell.
+ * src/cluster/ sets cluster_library and cluster_may_come when the library is
+ * loaded, and clears cluster_may_come where there can be no cluster.
+ * layout_cache.c sets the other two from the catalogs, and clears them on
+ * invalidation.
  */
 #include "postgres.h"
 

@@ -1,10 +1,11 @@
 /*
  * cluster_calls.h
- *		What is done differently where the containers are spread over the nodes of a
+ *		What differs where the containers are spread over the nodes of a
  *		cluster.
  *
- * src/cluster/ is the topmost area: it calls all others, and they call it through this
- * struct alone. The comment at each function says what one machine does instead.
+ * src/cluster/ is the topmost area. It calls all other areas, and they call it
+ * only through this struct. The comment of each function says what happens on
+ * one machine instead.
  */
 #ifndef BLOGSTORE_CLUSTER_CALLS_H
 #define BLOGSTORE_CLUSTER_CALLS_H
@@ -30,24 +31,29 @@ struct _DestReceiver;
 /* A table whose partitions are spread over the nodes of a cluster. */
 typedef struct SpreadTable
 {
-	bool		everywhere;		/* each node has all of it, in one partition */
-	int			n;				/* partitions, here and on other nodes */
-	Oid		   *table;			/* by number; InvalidOid: it is on another node */
-	void	   *map;			/* the cluster's own: which keys each takes, and where it is */
+	bool		everywhere;		/* every node has all of the table, as one
+								 * partition */
+	int			n;				/* number of partitions, on this node and on
+								 * others */
+	Oid		   *table;			/* by number; InvalidOid if on another node */
+	void	   *map;			/* private to src/cluster/: which keys each
+								 * partition takes, and where it is */
 } SpreadTable;
 
-/* What is about to be done to a user's item. */
+/* What the caller is about to do to a user item. */
 typedef enum UserChange
 {
-	USER_EDIT,					/* other properties, or a name that is claimed already */
-	USER_RENAME,				/* another name, which is still to be claimed */
+	USER_EDIT,					/* change properties; the name stays, or is
+								 * claimed already */
+	USER_RENAME,				/* change the name; the new one is still to be
+								 * claimed */
 	USER_DELETION
 } UserChange;
 
-/* What has become of a step of a job. */
+/* The outcome of a job's step. */
 typedef enum ClusterStep
 {
-	STEP_NOT_TAKEN,				/* it is done as on one machine */
+	STEP_NOT_TAKEN,				/* to be done as on one machine */
 	STEP_DONE,
 	STEP_HAS_TO_WAIT
 } ClusterStep;
@@ -57,225 +63,252 @@ typedef struct ClusterCalls
 	/* containers and partitions */
 
 	/*
-	 * Read which partitions a table has, in the current memory context; false: it is not spread.
-	 * Called through cluster_library. On one machine the catalogs of the server tell.
+	 * Read the partitions of a table into *spread, in the current memory
+	 * context. Returns false if the table is not spread. Called through
+	 * cluster_library. On one machine, the server's catalogs tell the
+	 * partitions.
 	 */
 	bool		(*read_partitions) (Oid table, SpreadTable *spread);
 
 	/*
-	 * Return whether a table has the name of a partition of another table. Called through
-	 * cluster_library, also while changes of the past are decoded, so it looks at the names
-	 * alone. One machine goes by pg_inherits.
+	 * Return whether a table's name is one that a partition of another table
+	 * has. Called through cluster_library, also during logical decoding, so it
+	 * looks at names only. On one machine, pg_inherits tells.
 	 */
 	bool		(*names_partition_of) (const char *name, const char *table);
 
 	/*
-	 * Return the number of the partition that takes a key, on whichever node it is;
-	 * NO_PARTITION: there is none. Called through cluster_library, where a layout says that it
-	 * is spread. One machine finds it by its own hash of the key.
+	 * Return the number of the partition that takes a key, on any node;
+	 * NO_PARTITION if there is none. Called through cluster_library, with the
+	 * map of a spread table. On one machine, blogstore hashes the key.
 	 */
 	int			(*partition_of_key) (const void *map, const pg_uuid_t *key);
 
 	/*
-	 * Keep a partition on this node until the transaction ends, before it is written to. The
-	 * caller has to ask again which partition takes its key. Called through cluster_library,
-	 * where a layout says that it is spread. On one machine a partition stays where it is.
+	 * Keep a partition on this node until the transaction ends; called before
+	 * writing to it. The caller must then look up the partition of its key
+	 * again. Called through cluster_library, with the map of a spread table.
+	 * On one machine, a partition stays where it is.
 	 */
 	void		(*hold_partition) (const void *map, int partition);
 
 	/*
-	 * Return whether the copies of a user's posts are on this node, and keep them there until
-	 * the transaction ends. On one machine they are.
+	 * Return whether the copies of a user's posts are on this node, and keep
+	 * them here until the transaction ends. On one machine, they always are.
 	 */
 	bool		(*hold_copies) (const pg_uuid_t *user_id);
 
 	/*
-	 * user items: on a cluster each node has all of them, and a change is made on all nodes in
-	 * one transaction. On one machine model/user_changes/user_item.c writes them as it does
-	 * other items.
+	 * User items. Every node of a cluster has all of them, and a change is
+	 * made on all nodes in one transaction. On one machine,
+	 * model/user_changes/user_item.c writes them like other items.
 	 */
 
 	/*
-	 * Insert a user; false if there is one with this id. own_id: an earlier user may have had
-	 * the id; what is left of that user's items goes, on all nodes. On one machine it is looked
-	 * for only if the id is being deleted.
+	 * Insert a user. Returns false if the id is taken. own_id: the caller
+	 * chose the id, so an earlier user may have had it. In that case, remove
+	 * what is left of the earlier user's items on all nodes. On one machine,
+	 * such items are looked for only if a user with this id is being deleted.
 	 */
 	bool		(*insert_user) (const BlogItem *user, bool own_id);
 
 	/*
-	 * Lock a user on all nodes, and read it; false if there is none. To rename or delete a user
-	 * the names are locked first. One machine locks the item.
+	 * Lock a user on all nodes, and read it into *user. Returns false if there
+	 * is none. For a rename or a deletion, the names are locked first. On one
+	 * machine, the item is locked.
 	 */
 	bool		(*lock_user) (const pg_uuid_t *user_id, UserChange change, BlogItem *user);
 
 	/*
-	 * Write a locked user's name and properties. Each node's worker learns of another name by
-	 * the change feed. On one machine another name queues a job.
+	 * Write the name and properties of a locked user. The worker of each node
+	 * learns of a new name from the change feed. On one machine, a new name
+	 * queues a job.
 	 */
 	void		(*update_user) (const BlogItem *user);
 
 	/*
-	 * Delete a locked user and give the name back. Each node that has items begins the deletion
-	 * of the user's. One machine begins it itself.
+	 * Delete a locked user, and release the name. Each node that has items of
+	 * the user begins to delete them. On one machine, the caller begins that
+	 * itself.
 	 */
 	void		(*delete_user) (const BlogItem *user);
 
-	/* requests */
+	/* Requests */
 
 	/*
-	 * Wait until a distribution of the containers over the cluster has ended, and keep another
-	 * one from beginning before the end of the transaction. write: the transaction will write
-	 * items. Called through cluster_library by cluster_settle(), before it is known whether the
-	 * containers are spread. Where there can be no cluster, nothing is called.
+	 * Wait until a running distribution of the containers has ended, and
+	 * prevent another one from beginning until the transaction ends. write:
+	 * the transaction will write items. Called through cluster_library by
+	 * cluster_settle(), before it is known whether the containers are spread.
+	 * Not called where there can be no cluster.
 	 */
 	void		(*settle) (bool write);
 
 	/*
-	 * Serve a command by its function, here or on the node that has the post which the command
-	 * names. One machine calls the function.
+	 * Run a command's function, here or on the node that has the post which
+	 * the command names. On one machine, the function is called.
 	 */
 	Datum		(*serve_command) (FunctionCallInfo fcinfo, PGFunction function);
 
 	/*
-	 * Begin a query: by its function, or with other nodes' items as its source. One machine calls
-	 * the query's function.
+	 * Begin a query: call its function, or make other nodes' items its source.
+	 * On one machine, the function is called.
 	 */
 	void		(*begin_query) (struct RequestScan *scan, FunctionCallInfo fcinfo);
 
 	/*
-	 * Find the date of a user's post by its id, if it is one from a date on and before end, among
-	 * the copies of the user's posts. One machine looks the post up by its key.
+	 * Look up a user's post by its id among the copies of the user's posts,
+	 * and set *date to its creation date. Returns false if there is no such
+	 * copy, or its date is before from or not before end. On one machine, the
+	 * post is looked up by its key.
 	 */
 	bool		(*find_post_of_user) (const pg_uuid_t *user_id, const pg_uuid_t *id,
 									  TimestampTz from, const struct Cursor *end,
 									  TimestampTz *date);
 
-	/* views and the worker */
+	/* Views and the worker */
 
 	/*
-	 * Refresh what a dirty set names, and these posts, which are those of the set: copies and
-	 * rows of the feed on all nodes that show the posts. Called in a transaction that holds the
-	 * views' lock. One machine has all copies and one feed.
+	 * Refresh what a dirty set names, and the n posts, which are the posts of
+	 * that set: update copies and feed rows on all nodes that show the posts.
+	 * Called in a transaction that holds the views' lock. On one machine, all
+	 * copies and the one feed are local.
 	 */
 	void		(*refresh_batch) (const struct DirtySet *dirty, const struct PostKey *posts,
 								  int n);
 
 	/*
-	 * Do a chunk of a rebuild of all copies (copies_build()). Copies that have no post on this
-	 * node may have one on another. One machine deletes them.
+	 * Do one chunk of a rebuild of all copies; see copies_build(). A copy
+	 * whose post is not on this node may belong to a post on another node. On
+	 * one machine, such a copy is deleted.
 	 */
 	bool		(*build_copies) (struct ItemPlace *place, int64 *done);
 
 	/*
-	 * Make the feed right as far as the posts of this node go, and have all nodes send each
-	 * other anew what the feeds have of their posts. One machine reads the newest posts and
-	 * writes the differences.
+	 * Correct the feed as far as the posts of this node are concerned, and
+	 * make all nodes send each other their feed rows again. On one machine,
+	 * the newest posts are read, and differences are written to the feed.
 	 */
 	void		(*make_feed) (void);
 
 	/*
-	 * Do a step of a job that the cluster does in its own way. Called in the step's transaction,
-	 * for a job that it has locked. One machine takes no such step.
+	 * Do a step of a job that a cluster does differently. Called in the step's
+	 * transaction, which has locked the job. On one machine, there is no such
+	 * step.
 	 */
 	ClusterStep (*job_step) (struct Job *job);
 
 	/*
-	 * Send other nodes what they lack, exchange news with them, and serve the views while all
-	 * of them keep theirs. Called at the end of each turn of the worker, outside of a
-	 * transaction. Returns whether the next turn is to follow at once. One machine serves the
-	 * views as soon as they are kept.
+	 * Send other nodes what they lack, exchange news with them, and mark the
+	 * views as served while all nodes keep theirs up to date. Called outside
+	 * of a transaction, at the end of each turn of the worker. Returns whether
+	 * the next turn should follow at once. On one machine, the views are
+	 * served as soon as they are up to date.
 	 */
 	bool		(*worker_turn) (struct Worker *worker);
 
 	/*
-	 * Partitions have come to this node, or have left it: see to those that have come. Called by
-	 * the worker outside of a transaction. One machine rebuilds the views, and looks at the
-	 * names on all items.
+	 * Handle partitions that have moved to this node or away from it. Called
+	 * by the worker, outside of a transaction. On one machine, the worker
+	 * rebuilds the views and checks the usernames of all items.
 	 */
 	void		(*partitions_changed) (void);
 
 	/*
-	 * The slot was lost, and with it changes: see to what it would have told. first: there was
-	 * no slot before. Called by the worker outside of a transaction, when the new slot has been
-	 * made. One machine has what it needs in its tables.
+	 * Handle the loss of the replication slot, and with it of changes. first:
+	 * there was no slot before. Called by the worker, outside of a
+	 * transaction, after it has created the new slot. On one machine, the
+	 * tables contain all that is needed.
 	 */
 	void		(*changes_lost) (bool first);
 
 	/*
-	 * Raise what is wrong with a table that a cluster has besides, if something is. Returns
-	 * whether this node has what each node is to have all of: one that was just added has not.
-	 * Called in a transaction. One machine has no other tables. Errors: 55000.
+	 * Check the tables that only a cluster has. Returns false if this node
+	 * does not have them yet because it was just added. Called in a
+	 * transaction. On one machine, there are no such tables. Errors: 55000 if
+	 * a table is damaged.
 	 */
 	bool		(*check_tables) (void);
 
-	/* operations */
+	/* Operations */
 
 	/*
-	 * Called before there are containers, so through cluster_library. The cluster makes what is
-	 * missing of the containers on all nodes, and returns true, if they are to be spread over it:
-	 * that is what the caller of create_containers() says, or where there are nodes to spread
-	 * them over. Otherwise it returns false, and one machine makes all tables itself.
+	 * create_containers(): create the missing parts of the containers on all
+	 * nodes, and return true, if they are to be spread. They are if the caller
+	 * asks for it, or by default if there are nodes to spread them over.
+	 * Otherwise return false; one machine then creates all tables. Called
+	 * through cluster_library, before there are containers.
 	 */
 	bool		(*create_containers) (struct Creation *creation, NullableDatum distributed);
 
 	/*
-	 * wait_for_views(), rebuild_views(): the cluster calls the function on all nodes. *all
-	 * becomes whether each has returned true. Returns false, having called none, where another
-	 * node has called this one so. One machine does what the function says itself.
+	 * wait_for_views(), rebuild_views(): call the function on all nodes, and
+	 * set *all to whether all of them returned true. Returns false, without a
+	 * call, if another node has called this one; the caller then does the work
+	 * for this node. On one machine, the caller does the work.
 	 */
 	bool		(*call_nodes) (const char *name, const Oid *types, FunctionCallInfo fcinfo,
 							   bool *all);
 
 	/*
-	 * verify() reads the users' own table, and the feed of each node; what lies on a post it reads
-	 * at once, since there is no snapshot of all nodes. The cluster changes settings for this, and
-	 * the caller restores them. One machine reads its containers.
+	 * verify(): let it read the users' own table and the feed of each node. No
+	 * snapshot spans all nodes, so verify() reads all items of a post in one
+	 * statement. This changes settings, which the caller restores. On one
+	 * machine, verify() reads the containers.
 	 */
 	void		(*verify_source) (struct VerifySource *source);
 
 	/*
-	 * verify() on a cluster: up to which turn has each node's worker applied all, and which of some
-	 * posts were its told of since? False, and NULL: nothing could be settled. One machine looks
-	 * into its own shared memory.
+	 * verify(): get the turn up to which each node's worker has applied all
+	 * changes, and which of some posts each worker was told of since. The
+	 * first returns false, and the second NULL, if nothing can be settled. On
+	 * one machine, shared memory tells.
 	 */
 	bool		(*views_look_begin) (struct ViewsLook *look);
 	ArrayType  *(*views_look_end) (const struct ViewsLook *look, ArrayType *post_ids);
 
 	/*
-	 * repair(): the cluster has each node mend what verify() has found there, and returns how
-	 * many findings were mended. One machine mends all of them itself.
+	 * repair(): have each node mend what verify() found there, and return the
+	 * number of findings that were mended. On one machine, the caller mends
+	 * them.
 	 */
 	int64		(*repair) (bool with_views);
 
-	/* import and export */
+	/* Import and export */
 
 	/*
-	 * export_documents(): the cluster gives a receiver the documents of all nodes, each part of
-	 * which is read by a snapshot of its own. One machine runs one statement on its containers.
+	 * export_documents(): send the documents of all nodes to a receiver. Each
+	 * part is read with a snapshot of its own. On one machine, one statement
+	 * reads the containers.
 	 */
 	void		(*export_documents) (struct _DestReceiver *dest);
 
 	/*
-	 * import(), import_documents(): the nodes look up, lock, edit and count what an import has
-	 * for the posts that they have, some thousands in a call; new items are spooled and copied to
-	 * them. One machine uses its own tables (import/import_here.c).
+	 * import(), import_documents(): each node looks up, locks, edits and
+	 * counts the imported items of the posts that it has, some thousands per
+	 * call. New items are spooled and copied to the nodes. On one machine, the
+	 * import uses its own tables (import/import_here.c).
 	 */
 	const struct ImportTarget *import_target;
 } ClusterCalls;
 
 /* cluster_calls.c */
-extern const ClusterCalls *cluster_library; /* set at load; also where there is no cluster */
-extern const ClusterCalls *cluster_spread;	/* what cluster_calls() returned last */
-extern bool cluster_known;		/* is that how it is in the catalogs? */
-extern bool cluster_may_come;	/* can the containers be spread while this process runs? */
+extern const ClusterCalls *cluster_library; /* set at load, also where there is
+											 * no cluster */
+extern const ClusterCalls *cluster_spread;	/* last result of
+											 * cluster_calls() */
+extern bool cluster_known;		/* true while that result is valid */
+extern bool cluster_may_come;	/* true if the containers can become spread
+								 * while this process runs */
 
 /* layout_cache.c */
 extern const ClusterCalls *cluster_look(void);
 
 /*
- * The functions to call where this database's containers are spread over a cluster; NULL where
- * they are on this machine alone. May change when invalidation messages are processed: each
- * place that depends on it asks once.
+ * Return the functions to call if this database's containers are spread over a
+ * cluster; NULL if they are on this machine alone. The result can change
+ * whenever invalidation messages are processed, so code that depends on it
+ * must call this once and keep the result.
  */
 static inline const ClusterCalls *
 cluster_calls(void)
@@ -284,8 +317,9 @@ cluster_calls(void)
 }
 
 /*
- * The containers stay on this machine, or spread, until the transaction ends. A request calls
- * this before cluster_calls(). write: it will write items.
+ * Keep the containers as they are, spread or not, until the transaction ends.
+ * A request calls this before cluster_calls(). write: the transaction will
+ * write items.
  */
 static inline void
 cluster_settle(bool write)

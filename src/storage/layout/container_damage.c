@@ -1,11 +1,12 @@
 /*
  * container_damage.c
- *		Has the owner altered the containers so that they cannot be served?
+ *		Finds out whether all tables of the containers can be used.
  *
- * What is wrong with a table is noted with it when it is looked at (layout_cache.c, leaf.c),
- * and is the error of each request that needs that table. The worker, which keeps the views
- * of all items, needs every table, and so looks at all of them whenever one may have
- * changed. It looks at catalogs alone, and only at tables that have changed since.
+ * A problem with a table is recorded when the table is looked at
+ * (layout_cache.c, leaf.c), and each request that needs the table raises it.
+ * The worker maintains the views of all items and needs every table. It
+ * therefore checks all of them whenever one may have changed. It reads only
+ * catalogs, and only those of tables that have changed since.
  *
  * Runs in the worker, and in backends for repair().
  */
@@ -20,7 +21,7 @@
 
 #define BIT(type) (UINT32_C(1) << (type))
 
-/* The types of items that each of a container's partitions has. */
+/* The item types that each partition of a container has. */
 static const uint32 types[N_CONTAINERS] = {
 	[CONTAINER_USERS] = BIT(ITEM_USER) | BIT(ITEM_POST),
 	[CONTAINER_POSTS] = BIT(ITEM_POST) | BIT(ITEM_COMMENT) | BIT(ITEM_LIKE) |
@@ -29,8 +30,8 @@ static const uint32 types[N_CONTAINERS] = {
 };
 
 /*
- * Raise what is wrong with an open leaf, to be read and written by each of
- * its paths.
+ * Raise what is wrong with an open leaf. It must be writable, and every path
+ * must have an index.
  */
 static void
 check_open_leaf(const CachedLeaf *leaf, Relation rel, Container container,
@@ -47,8 +48,8 @@ check_open_leaf(const CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Raise what is wrong with a partition's leaf; false: others have it locked,
- * or it has just changed.
+ * Raise what is wrong with a partition's leaf. Returns false if the leaf could
+ * not be checked, because its lock was not available or it has just changed.
  */
 static bool
 check_leaf(CachedContainer *cc, Container container, ItemType type,
@@ -81,9 +82,9 @@ check_leaf(CachedContainer *cc, Container container, ItemType type,
 }
 
 /*
- * Call visit for each leaf of a container, as long as the layout stays as it
- * is (cc->valid). Returns whether all calls returned true. Errors: 55000 if a
- * partition is missing.
+ * Call visit for each leaf of a container, as long as the layout stays valid.
+ * Returns whether all calls returned true. Errors: 55000 if a partition is
+ * missing.
  */
 static bool
 visit_leaves(CachedContainer *cc, Container container,
@@ -103,8 +104,7 @@ visit_leaves(CachedContainer *cc, Container container,
 }
 
 /*
- * Lock a partition's leaf for a type of items. Errors: 55000 if there is
- * none.
+ * Lock a partition's leaf for a type of items. Errors: 55000 if there is none.
  */
 static bool
 lock_leaf(CachedContainer *cc, Container container, ItemType type, int partition)
@@ -119,16 +119,17 @@ lock_leaf(CachedContainer *cc, Container container, ItemType type, int partition
 }
 
 /*
- * Lock all leaves of a container, before a statement over all of it: that
- * would take the items of a leaf that is missing, or is detached meanwhile,
- * for deleted. Errors: 55000 if a partition or a leaf is missing.
+ * Lock all leaves of a container in AccessShareLock mode, to the end of the
+ * transaction. Called before a statement that reads the whole container. If a
+ * leaf were missing, or were detached meanwhile, the statement would treat its
+ * items as deleted. Errors: 55000 if a partition or a leaf is missing.
  */
 void
 container_require_whole(Container container)
 {
 	CachedContainer *cc;
 
-	/* the layout may have changed while this waited for a lock */
+	/* the layout may have changed while a lock was waited for */
 	do
 	{
 		cc = layout_get(container);
@@ -136,7 +137,10 @@ container_require_whole(Container container)
 	} while (!cc->valid);
 }
 
-/* Raise what is wrong with a container; false: not all could be looked at. */
+/*
+ * Raise what is wrong with a container. Returns false if not all leaves could
+ * be checked.
+ */
 static bool
 check_container(Container container)
 {
@@ -146,10 +150,10 @@ check_container(Container container)
 }
 
 /*
- * Raise what keeps any item from being served, if something does. Returns
- * false if not all could be looked at, because others have a leaf locked or
- * something has changed meanwhile: look again then. Roots that others have
- * locked are waited for.
+ * Raise what keeps an item from being served, if anything does. Returns false
+ * if not all leaves could be checked, because a lock was not available or the
+ * layout has changed. The caller must then call again. Waits for locks on
+ * roots, but not on leaves.
  *
  * Errors: 55000.
  */

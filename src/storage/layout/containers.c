@@ -1,8 +1,9 @@
 /*
  * containers.c
- *		What containers there are, whose they are, and what partitions they have.
+ *		Answers which containers exist, who owns them, and which partitions
+ *		they have, from the cached layout.
  *
- * All is asked of what layout_cache.c remembers. Runs in any process.
+ * Runs in any process.
  */
 #include "postgres.h"
 
@@ -16,8 +17,9 @@
 #include "utils/rel.h"
 
 /*
- * Have the containers been created in this database? The feed can be missing,
- * but is looked at, so that who counts loads learns of its partitions too.
+ * Return whether the containers of users and of posts exist. This also reads
+ * the layout of the feed, which may be missing, so that layout_stamp() covers
+ * its partitions.
  */
 bool
 container_exists(void)
@@ -27,7 +29,7 @@ container_exists(void)
 		layout_find(CONTAINER_USERS, true) != NULL;
 }
 
-/* Has any of the containers been created? */
+/* Return whether any of the containers exists. */
 bool
 container_any_exists(void)
 {
@@ -37,7 +39,7 @@ container_any_exists(void)
 	return false;
 }
 
-/* Can a container be used? */
+/* Return whether a container exists and its root table can be used. */
 bool
 container_usable(Container container)
 {
@@ -47,8 +49,8 @@ container_usable(Container container)
 }
 
 /*
- * Raise 55000 unless the containers of users and of posts have been created. What
- * is wrong with a part of them, or with the feed, is the error of who needs it.
+ * Check that the containers of users and of posts exist. Problems with their
+ * leaves, or with the feed, are raised when those are needed. Errors: 55000.
  */
 void
 container_require(void)
@@ -57,21 +59,21 @@ container_require(void)
 	(void) layout_root(CONTAINER_USERS);
 }
 
-/* The role that owns the containers. */
+/* Return the role that owns the containers. Errors: 55000. */
 Oid
 container_owner(void)
 {
 	return layout_root(CONTAINER_POSTS)->owner;
 }
 
-/* The table by which statements name a container. */
+/* Return the table by which statements name a container. Errors: 55000. */
 Oid
 container_table_oid(Container container)
 {
 	return layout_root(container)->root;
 }
 
-/* What keeps a table from being a container's; NULL: nothing. */
+/* Return the reason why a table cannot be a container's root; NULL: it can. */
 const char *
 container_table_problem(Container container, Oid relid)
 {
@@ -81,10 +83,10 @@ container_table_problem(Container container, Oid relid)
 }
 
 /*
- * Lock a container's table, weakly and to the end of the transaction, before more
- * than one of its leaves: DDL takes that table first too, so that the two queue
- * there instead of meeting in the leaves from both ends. It is the container's
- * then and stays so.
+ * Lock a container's table to the end of the transaction: RowExclusiveLock to
+ * write, AccessShareLock to read. Called before more than one leaf is locked.
+ * DDL on partitions locks this table first, so both sides queue there instead
+ * of deadlocking on the leaves. Errors: 55000.
  */
 void
 container_lock(Container container, bool write)
@@ -100,7 +102,10 @@ container_lock(Container container, bool write)
 	}
 }
 
-/* Lock all containers, before more than one is written to. */
+/*
+ * Lock the tables of all containers (container_lock()), before a transaction
+ * writes to more than one of them.
+ */
 void
 container_lock_all(bool write)
 {
@@ -109,7 +114,10 @@ container_lock_all(bool write)
 	container_lock(CONTAINER_FEED, write);
 }
 
-/* Raise 55000 unless statements can name a container's columns; it is locked. */
+/*
+ * Check that a container has all columns that statements name. The caller has
+ * locked the container. Errors: 55000.
+ */
 void
 container_require_columns(Container container)
 {
@@ -124,12 +132,15 @@ container_require_columns(Container container)
 /* ------------------------------------------------------------------------
  * Partitions
  *
- * Callers say which type of item they mean. On one machine the items of a container lie in
- * one tree of partitions, whatever their type; on a cluster users lie on every node, and
- * the copies of their posts on one each.
+ * Callers pass the type of item that they mean. On one machine, items of all
+ * types are in the same partitions. On a cluster, users are on every node,
+ * while the copies of a user's posts are on one node.
  * ------------------------------------------------------------------------ */
 
-/* The partition that holds a key's items; NO_PARTITION: it is missing, or on another node. */
+/*
+ * Return the partition that holds a key's items of a type; NO_PARTITION if it
+ * is missing or on another node. Errors: 55000.
+ */
 int
 partition_of(Container container, ItemType type, const pg_uuid_t *key)
 {
@@ -137,9 +148,10 @@ partition_of(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * The partition with the lowest number from a number on; NO_PARTITION: there is
- * none. Numbers may change as partitions are attached and detached. Errors: 55000 if a partition
- * is missing, which might hold what is looked for.
+ * Return the first partition whose number is at least number; NO_PARTITION if
+ * there is none. Numbers may change when partitions are attached or detached.
+ * Errors: 55000 if a partition is missing, because it might hold what the
+ * caller looks for.
  */
 int
 partition_from(Container container, ItemType type, int number)
@@ -151,14 +163,20 @@ partition_from(Container container, ItemType type, int number)
 	return partitions_from(partitions, type, number);
 }
 
-/* The first partition that items of a type are in; NO_PARTITION: there is none. */
+/*
+ * Return the first partition for items of a type; NO_PARTITION if there is
+ * none. Errors: those of partition_from().
+ */
 int
 partition_first(Container container, ItemType type)
 {
 	return partition_from(container, type, 0);
 }
 
-/* The partition that follows a partition; NO_PARTITION: none does. */
+/*
+ * Return the next partition; NO_PARTITION if there is none. Errors: those of
+ * partition_from().
+ */
 int
 partition_after(Container container, ItemType type, int partition)
 {
@@ -166,8 +184,8 @@ partition_after(Container container, ItemType type, int partition)
 }
 
 /*
- * Return the partition that takes a key's items of a type, on this node or on another;
- * NO_PARTITION: none does.
+ * Return the partition that takes a key's items of a type, on this node or on
+ * another; NO_PARTITION if there is none. Errors: 55000.
  */
 int
 partition_taking(Container container, ItemType type, const pg_uuid_t *key)
@@ -176,8 +194,9 @@ partition_taking(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * The table of a partition; InvalidOid: it is not on this node. On a cluster a partition that
- * comes to this node again is another table.
+ * Return the table of a partition; InvalidOid if it is on another node. If a
+ * partition leaves a node of a cluster and returns, it is another table.
+ * Errors: 55000.
  */
 Oid
 partition_table(Container container, int partition)
@@ -185,7 +204,10 @@ partition_table(Container container, int partition)
 	return partitions_table(&layout_get(container)->partitions, partition);
 }
 
-/* The partition whose table this is; NO_PARTITION: none is, or not any more. */
+/*
+ * Return the partition that has this table; NO_PARTITION if there is none any
+ * more. Errors: 55000.
+ */
 int
 partition_with_table(Container container, Oid table)
 {
@@ -197,7 +219,7 @@ partition_with_table(Container container, Oid table)
 	return p;
 }
 
-/* How many partitions there are, to size what holds something of each. */
+/* Return the number of partitions, for sizing arrays. Errors: 55000. */
 int
 partition_count(Container container, ItemType type)
 {
@@ -205,8 +227,8 @@ partition_count(Container container, ItemType type)
 }
 
 /*
- * A number that changes when a partition is attached, detached or dropped; by the
- * active snapshot.
+ * Return a hash of the containers' partition trees, which changes when a
+ * partition is attached, detached or dropped. Read with the active snapshot.
  */
 int64
 container_layout(void)
@@ -219,8 +241,8 @@ container_layout(void)
 }
 
 /*
- * What the cluster has said of a container's partitions (SpreadTable.map); NULL: on one machine.
- * Errors: 55000 if there is no such container.
+ * Return the cluster's map of a container's partitions (SpreadTable.map); NULL
+ * on one machine. Errors: 55000.
  */
 const void *
 container_map(Container container)

@@ -1,18 +1,20 @@
 /*
  * key_lookup.c
- *		Where the items of a key are: the partition, and with it the leaf.
+ *		Finds the partition of a key's items, and thereby the leaf.
  *
- * layout_place() is the one function that finds the place of a key. The partition follows from
- * the hash of the key, and the layout, which layout_get() reads from the catalogs and keeps, tells
- * the partition's leaves.
+ * layout_place() is the only function that does so. It hashes the key to find
+ * the partition. The layout, which layout_get() reads from the catalogs and
+ * caches, has the partition's leaves.
  *
- * All else in this file saves a new session from reading the whole layout, which costs some fifty
- * buffers a partition, for the leaf or two that its first request needs. Hints in shared memory
- * (shared_hints.c) say which tables to look at. Each hint is proven by what the catalogs say
- * of the table (partition_check.c): the leaf is the one for the type in a partition that takes
- * the hash of the key and is attached to the container's root, and all belong to the owner of
- * the root. What is proven is added to a sparse layout, and forgotten as if it had been read
- * with the rest. If a hint is missing or wrong, the whole layout is read, which leaves new
+ * The rest of this file saves a new session from reading the whole layout for
+ * the one or two leaves of its first request. Reading the whole layout costs
+ * about fifty buffers per partition. Hints in shared memory (shared_hints.c)
+ * say which tables to look at. Each hint is checked against the table's
+ * catalog rows (partition_check.c): the leaf must be the one for the type in
+ * its partition, the partition must take the hash of the key and be attached
+ * to the container's root, and all must have the owner of the root. Checked
+ * tables are added to a sparse map, and invalidation removes them as usual. If
+ * a hint is missing or wrong, the whole layout is read, which leaves new
  * hints.
  *
  * Runs in any process.
@@ -25,10 +27,13 @@
 #include "utils/memutils.h"
 
 /* ------------------------------------------------------------------------
- * By hints
+ * With hints
  * ------------------------------------------------------------------------ */
 
-/* The partition that takes a key, by a hint; UNPROVEN if the hint is missing or wrong. */
+/*
+ * Return the partition that takes a key, found by a hint; UNPROVEN if the hint
+ * is missing or wrong.
+ */
 static int
 find_partition(CachedContainer *cc, const pg_uuid_t *key)
 {
@@ -40,7 +45,7 @@ find_partition(CachedContainer *cc, const pg_uuid_t *key)
 
 	if (!OidIsValid(table))
 		return UNPROVEN;
-	/* before the look, or a change that comes meanwhile would be lost */
+	/* watch first, so that no invalidation is missed */
 	layout_watch(cc, table, NO_PARTITION);
 	if (!proof_of_partition(table, cc->root, cc->owner, hash,
 							&modulus, &remainder) || !cc->valid)
@@ -48,7 +53,10 @@ find_partition(CachedContainer *cc, const pg_uuid_t *key)
 	return partitions_add(partitions, hash, table, modulus, remainder);
 }
 
-/* Find a partition's leaf by a hint; false if the hint is missing or wrong. */
+/*
+ * Find a partition's leaf by a hint, and add it to the sparse map. Returns
+ * false if the hint is missing or wrong.
+ */
 static bool
 find_leaf(CachedContainer *cc, ItemType type, int partition)
 {
@@ -56,7 +64,7 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
 	Oid			relid = hint_find(HINT_LEAF, table, type);
 	MemoryContext old;
 
-	/* the partition is watched, and who detaches a leaf changes it */
+	/* the leaf need not be watched: detaching it invalidates the partition */
 	if (!OidIsValid(relid) ||
 		!proof_of_leaf(relid, table, cc->owner, type) || !cc->valid)
 		return false;
@@ -67,8 +75,8 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
 }
 
 /*
- * Find the place of a type's items by a sparse map, to which it is added; UNPROVEN if that
- * cannot be.
+ * Find the partition of a key's items with a sparse map, and add partition and
+ * leaf to the map. Returns UNPROVEN if hints do not lead there.
  */
 static int
 find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
@@ -88,8 +96,9 @@ find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * The same for a container whose layout is sparse, as long as it is: an invalidation while the
- * hint is proven has the container looked up again.
+ * Call find_place() as long as the layout is sparse. If an invalidation
+ * arrives while a hint is checked, the layout is fetched again. Returns the
+ * partition; UNPROVEN if hints do not lead there.
  */
 static int
 place_by_hints(CachedContainer **cc, Container container, ItemType type,
@@ -107,13 +116,14 @@ place_by_hints(CachedContainer **cc, Container container, ItemType type,
 }
 
 /* ------------------------------------------------------------------------
- * By the whole layout
+ * With the whole layout
  * ------------------------------------------------------------------------ */
 
 /*
- * The partition that has a key's items of a type, or where there is no key, the one with a
- * number; NO_PARTITION: there is none. *cc becomes what is known of the container, which tells
- * of that partition, and of the leaf there if it has one.
+ * Return the partition that holds a key's items of a type; NO_PARTITION if
+ * there is none. key NULL: return the partition of the given number. *cc
+ * becomes the container's layout, which describes that partition and, if it
+ * exists, its leaf for the type.
  *
  * Errors: 55000.
  */
@@ -124,7 +134,10 @@ layout_place(CachedContainer **cc, Container container, ItemType type,
 	*cc = layout_root(container);
 	if ((*cc)->partitions.sparse)
 	{
-		/* numbers are those of the whole layout, but for the feed's only one */
+		/*
+		 * a caller's number is one of the whole layout, except for the feed's
+		 * only partition
+		 */
 		bool		findable = key != NULL || container_key(container) == PROP_TYPE;
 		int			found = findable ?
 			place_by_hints(cc, container, type, key) : UNPROVEN;

@@ -1,10 +1,10 @@
 /*
  * layout.h
- *		The layout: what containers there are, and what partitions they have.
+ *		The layout: which containers exist, and which partitions they have.
  *
- * A container is split into partitions by the hash of its key, and each partition
- * into leaves by the type of item. Above storage/layout/ and storage/rows/ nobody sees
- * leaves, and partitions are numbers:
+ * A container is hash-partitioned by its key, and each partition is
+ * list-partitioned into leaves by item type. Code outside of storage/layout/
+ * and storage/rows/ does not know leaves. It names a partition by its number:
  *
  *		for (int p = partition_first(container, type); p != NO_PARTITION;
  *			 p = partition_after(container, type, p))
@@ -21,10 +21,10 @@
 
 /* layout_cache.c */
 extern void layout_init(void);
-extern uint64 layout_loads(void);	/* how often a layout was read */
-extern uint64 layout_invalidations(void);	/* how often one may have changed */
+extern uint64 layout_loads(void);	/* number of full reads of a layout */
+extern uint64 layout_invalidations(void);	/* number of invalidations */
 
-/* Grows whenever the numbers of partitions may have become others. */
+/* Return a stamp that grows whenever partition numbers may have changed. */
 static inline uint64
 layout_stamp(void)
 {
@@ -32,9 +32,9 @@ layout_stamp(void)
 }
 
 /*
- * The tables by which SQL names items. Users and copies of posts lie in one table, where their
- * type tells them apart. On a cluster users have a table of their own, USER_ITEMS_TABLE, all of
- * which is on every node.
+ * The tables by which SQL statements name items. Users and copies of posts are
+ * stored in one table and differ in their type. On a cluster, users have a
+ * table of their own, USER_ITEMS_TABLE, and every node has all rows of it.
  */
 #define USER_ITEMS_TABLE "user_items"
 #define USERS_SQL BLOGSTORE_SCHEMA ".users"
@@ -42,34 +42,34 @@ layout_stamp(void)
 #define POSTS_SQL BLOGSTORE_SCHEMA ".posts"
 #define FEED_SQL BLOGSTORE_SCHEMA ".feed"
 
-/* table_shape.c: whose a table is, and columns of open tables */
+/* table_shape.c: a table's owner, and the columns of an open table */
 extern Oid	shape_table_owner(Oid relid);
 extern AttrNumber shape_column(Relation rel, const char *name);
 
-/* table_shape.c: tables that blogstore alone writes */
+/* table_shape.c: tables that only blogstore writes */
 extern bool shape_is_view(Container container, ItemType type);
 extern char *shape_addition(Relation rel, const char *own_check);
 
-/* required_values.c: the properties that an item of a type must have, as bits */
+/* required_values.c: the properties that an item of a type must have */
 extern uint32 item_required(ItemType type);
 extern void item_require_values(const BlogItem *item, ItemType type);
 
-/* table_identity.c: from a table to what it holds */
+/* table_identity.c: from a table to the items that it holds */
 extern Oid	table_lookup(const char *name);
 extern bool table_container(Oid table, Container *container);
 extern bool table_takes(Oid table, ItemType type);
 extern bool table_holds_user_items(const char *name);
 
-/* shared_hints.c: room in shared memory, for who sets that up */
+/* shared_hints.c: the hints' space in shared memory */
 extern Size layout_hints_size(void);
 extern void layout_hints_attach(void *memory, bool fresh);
 
-/* layout_cache.c, containers.c: tables of the containers, for who makes SQL or DDL */
+/* layout_cache.c, containers.c: tables of the containers, for SQL and DDL */
 extern Oid	container_table_lookup(Container container);
 extern Oid	container_table_oid(Container container);
 extern const char *container_table_problem(Container container, Oid relid);
 
-/* containers.c: what containers there are */
+/* containers.c: which containers exist */
 extern bool container_exists(void);
 extern bool container_any_exists(void);
 extern bool container_usable(Container container);
@@ -81,9 +81,9 @@ extern void container_lock(Container container, bool write);
 extern void container_lock_all(bool write);
 extern int64 container_layout(void);
 
-/* containers.c: what partitions a container has on this server */
+/* containers.c: the partitions that a container has on this server */
 #define NO_PARTITION (-1)
-#define FEED_PARTITION 0		/* the feed's only partition: the feed has no key */
+#define FEED_PARTITION 0		/* the feed has one partition, and no key */
 
 extern int	partition_of(Container container, ItemType type,
 						 const pg_uuid_t *key);
@@ -97,7 +97,7 @@ extern int	partition_from(Container container, ItemType type, int number);
 extern int	partition_count(Container container, ItemType type);
 extern const void *container_map(Container container);
 
-/* leaf.c: what items a partition can have, and in which table (InvalidOid: none) */
+/* leaf.c: the leaves of partitions, and the items that they can hold */
 extern Oid	partition_leaf(Container container, ItemType type, int partition);
 extern int	partition_of_items(Container container, ItemType type,
 							   const pg_uuid_t *key);
@@ -109,12 +109,12 @@ extern VirtualTransactionId *partition_writers(Container container,
 											   ItemType type, int partition);
 extern int64 item_estimate(Container container, ItemType type);
 
-/* leaf.c: can code be run that the owner has attached? */
+/* leaf.c: whether the code that the owner has attached may run */
 extern void table_require_served(Oid relid, bool write);
 extern void container_require_served(Container container, bool write);
 extern List *container_unpinned(Container container);
 
-/* container_damage.c: is all there, and can it be served? */
+/* container_damage.c: whether all tables exist and can be used */
 extern void container_require_whole(Container container);
 extern bool containers_check(void);
 

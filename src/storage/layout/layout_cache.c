@@ -1,9 +1,9 @@
 /*
  * layout_cache.c
- *		What tables the containers are made of: read from the catalogs, remembered
- *		for the life of the process, and forgotten on relcache invalidation.
+ *		Caches which tables the containers are made of.
  *
- * Runs in any process.
+ * The layout is read from the catalogs, kept for the life of the process, and
+ * forgotten on relcache invalidation. Runs in any process.
  */
 #include "postgres.h"
 
@@ -26,11 +26,12 @@
 #include "utils/relcache.h"
 #include "utils/snapmgr.h"
 
-/* A table whose changes concern what is cached. */
+/* A table whose invalidation affects the cache. */
 typedef struct WatchedTable
 {
 	Oid			relid;
-	int			partition;		/* of the leaf; NO_PARTITION: it is a parent */
+	int			partition;		/* of the leaf; NO_PARTITION for the table of a
+								 * root or a partition */
 } WatchedTable;
 
 static CachedContainer cache[N_CONTAINERS];
@@ -38,8 +39,9 @@ static uint64 loads = 0;		/* see layout_loads() */
 static uint64 changes = 0;		/* see layout_invalidations() */
 
 /*
- * Relcache invalidation: forget what was known of relid (0: everything). One DDL
- * command may send a message for each leaf, so none may cost what all leaves do.
+ * Relcache callback: forget what is cached of relid (0: everything). One DDL
+ * command may send an invalidation for each leaf, so the cost of a call must
+ * not depend on the number of leaves.
  */
 static void
 layout_invalidate(Oid relid)
@@ -79,14 +81,14 @@ layout_invalidate(Oid relid)
 	}
 }
 
-/* Register for invalidations; called once by _PG_init. */
+/* Register the invalidation callback. Called once by _PG_init. */
 void
 layout_init(void)
 {
 	invalidation_listen(layout_invalidate);
 }
 
-/* Nothing is watched yet; in the container's own context. */
+/* Create the empty hash table of watched tables in the container's context. */
 static void
 watch_nothing(CachedContainer *cc)
 {
@@ -97,7 +99,11 @@ watch_nothing(CachedContainer *cc)
 							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-/* What is about to be read of a table concerns a partition; NO_PARTITION: all. */
+/*
+ * Watch a table: an invalidation of it concerns one partition's leaf;
+ * NO_PARTITION: the whole container. Called before the table's catalog rows
+ * are read.
+ */
 void
 layout_watch(CachedContainer *cc, Oid relid, int partition)
 {
@@ -106,7 +112,7 @@ layout_watch(CachedContainer *cc, Oid relid, int partition)
 	table->partition = partition;
 }
 
-/* How many values does a partition of a table take? */
+/* Return how many values the LIST bounds of a partition contain. */
 static int
 count_values(const PartitionBoundInfo bound, int partition)
 {
@@ -117,7 +123,10 @@ count_values(const PartitionBoundInfo bound, int partition)
 	return n;
 }
 
-/* The leaf of rel (LIST by type) that takes each type. */
+/*
+ * Fill in the leaf of each type from rel, a table that is list-partitioned by
+ * type.
+ */
 static void
 load_types(CachedContainer *cc, Relation rel, int partition)
 {
@@ -142,7 +151,7 @@ load_types(CachedContainer *cc, Relation rel, int partition)
 	}
 }
 
-/* A partition cannot be used: none of its leaves can. */
+/* Mark all leaves of a partition as unusable, because the partition is. */
 static void
 spoil_partition(CachedContainer *cc, int partition, Oid relid,
 				LayoutProblem *problem)
@@ -156,7 +165,7 @@ spoil_partition(CachedContainer *cc, int partition, Oid relid,
 	}
 }
 
-/* Read how one of a container's partitions, which is a table, is split by type. */
+/* Read the leaves of a partition. */
 static void
 load_partition(CachedContainer *cc, int partition, Oid table)
 {
@@ -179,7 +188,10 @@ load_partition(CachedContainer *cc, int partition, Oid table)
 	table_close(rel, AccessShareLock);
 }
 
-/* On a cluster the users are in a table of their own, whose one partition each node has. */
+/*
+ * Read the leaf of users on a cluster, where users are in a table of their
+ * own, which every node has as one partition.
+ */
 static void
 load_user_items(CachedContainer *cc)
 {
@@ -196,8 +208,9 @@ load_user_items(CachedContainer *cc)
 }
 
 /*
- * Read the layout of a container whose root is open, and of the right kind. One
- * lock at a time is held here: some DDL takes children before their parent.
+ * Read the layout of a container. root: the container's table, open and
+ * checked; closed here. Locks one table at a time, because some DDL locks
+ * children before their parent.
  */
 static void
 load_layout(CachedContainer *cc, Container container, Relation root)
@@ -205,7 +218,10 @@ load_layout(CachedContainer *cc, Container container, Relation root)
 	Partitions *partitions = &cc->partitions;
 	bool		without = !ActiveSnapshotSet();
 
-	/* without one the server shows partitions that are being detached concurrently */
+	/*
+	 * without a snapshot, the server would also list partitions that are being
+	 * detached concurrently
+	 */
 	if (without)
 		PushActiveSnapshot(GetCatalogSnapshot(InvalidOid));
 	partitions_load(partitions, container, root);
@@ -219,7 +235,7 @@ load_layout(CachedContainer *cc, Container container, Relation root)
 		PopActiveSnapshot();
 }
 
-/* What is wrong with a container as a whole; NULL: nothing. */
+/* Return what is wrong with a container's root table; NULL: nothing. */
 LayoutProblem *
 layout_root_problem(Container container, Oid root)
 {
@@ -229,7 +245,10 @@ layout_root_problem(Container container, Oid root)
 	return problem ? problem : partitions_problem(container, root);
 }
 
-/* What cluster_calls() returns, when the catalogs have to be read for it; NULL as long as there are no containers. */
+/*
+ * Read the catalogs for cluster_calls(), and return its result. NULL as long
+ * as there are no containers.
+ */
 const ClusterCalls *
 cluster_look(void)
 {
@@ -241,11 +260,13 @@ cluster_look(void)
 	return cluster_spread;
 }
 
-/* Begin to fill in what is known of a container, in a context emptied for it. */
+/*
+ * Empty a container's cache, and begin to fill it. It becomes valid only when
+ * all has been read, so an error in between does no harm.
+ */
 static void
 load_begin(CachedContainer *cc, Oid root)
 {
-	/* nothing is known until all is, whatever error comes between */
 	cc->valid = false;
 	cc->loading = false;
 	memset(&cc->partitions, 0, sizeof(cc->partitions));
@@ -260,15 +281,17 @@ load_begin(CachedContainer *cc, Oid root)
 	watch_nothing(cc);
 	layout_watch(cc, root, NO_PARTITION);
 
-	/* an invalidation that arrives from here on must not be lost */
+	/* from here on, invalidations mark the cache as stale */
 	cc->stale = false;
 	cc->loading = true;
 }
 
-/* The most partitions of which a session would keep a sparse map. */
+/* The largest modulus for which a session keeps a sparse map. */
 #define MAX_SPARSE 65536
 
-/* How many partitions is a container said to have? 0: there are no hints. */
+/*
+ * Return the modulus of a container according to hints; 0 if there are none.
+ */
 static int
 expected_modulus(Container container, Oid root)
 {
@@ -278,9 +301,10 @@ expected_modulus(Container container, Oid root)
 }
 
 /*
- * Have the server forget the partitions of the tables that a container was read from. If an
- * invalidation arrives while RelationBuildPartitionDesc() reads them, the server rebuilds the
- * relcache entry first, and then stores the older partitions in it.
+ * Make the server reread the partitions of the tables that a container was
+ * read from. If an invalidation arrives while RelationBuildPartitionDesc()
+ * reads them, the server rebuilds the relcache entry first, and then stores
+ * the older partitions in it.
  */
 static void
 forget_partitions(CachedContainer *cc)
@@ -295,8 +319,9 @@ forget_partitions(CachedContainer *cc)
 }
 
 /*
- * Fill in what is known of a container's root, which is locked until then, in the
- * container's context; and of its partitions all, or for the time being none.
+ * Fill in a container's cache in the current memory context. whole: read all
+ * partitions; otherwise prepare a sparse map if there are hints. The caller
+ * has locked the root; the lock is released here.
  */
 static void
 load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
@@ -320,10 +345,10 @@ load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
 }
 
 /*
- * Read a container's layout from the catalogs, by the whole or so far as it can be
- * without its partitions; false if it is not there. A table that is not what it should
- * be is a problem that is raised when it is needed (layout_get()), or its leaves
- * are (leaf_open()).
+ * Read a container's layout from the catalogs, with all its partitions (whole)
+ * or, if there are hints, without them. Returns false if the container does
+ * not exist. If a table is not as it should be, this only records the problem.
+ * layout_get() raises it for a root, and leaf_open() for a leaf.
  */
 static bool
 container_load(Container container, bool whole)
@@ -355,8 +380,9 @@ container_load(Container container, bool whole)
 }
 
 /*
- * What is known of a container, fit to be used or not; NULL: it is not there.
- * whole: of all its partitions, and not of its root alone.
+ * Return the cached layout of a container, whether or not it can be used; NULL
+ * if the container does not exist. whole: with all partitions; otherwise the
+ * map may be sparse.
  */
 CachedContainer *
 layout_find(Container container, bool whole)
@@ -364,7 +390,7 @@ layout_find(Container container, bool whole)
 	CachedContainer *cc = &cache[container];
 
 	Assert(IsTransactionState());
-	/* two tries in a row may be undone by invalidations; many may not */
+	/* two reads in a row may be invalidated, but hardly a hundred */
 	for (int tries = 0; tries < 100; tries++)
 	{
 		if (cc->valid && !(whole && cc->partitions.sparse))
@@ -375,7 +401,7 @@ layout_find(Container container, bool whole)
 	return cc;
 }
 
-/* What is wrong if a container is not there: are the others? */
+/* Return the problem that a container does not exist. */
 static LayoutProblem *
 missing_problem(Container container)
 {
@@ -389,8 +415,9 @@ missing_problem(Container container)
 }
 
 /*
- * What keeps a container from being used; NULL: nothing. *cc becomes what is known
- * of it, by the whole or of its root, or NULL.
+ * Return what keeps a container from being used; NULL: nothing. *cc becomes
+ * its cached layout, or NULL if it does not exist. whole: as for
+ * layout_find().
  */
 LayoutProblem *
 layout_problem(Container container, bool whole, CachedContainer **cc)
@@ -411,7 +438,10 @@ layout_problem(Container container, bool whole, CachedContainer **cc)
 	return (*cc)->problem;
 }
 
-/* Is a container known, and fit to be used? Nearly always, and asked often. */
+/*
+ * Return whether a container is cached and can be used. Nearly always true,
+ * and checked on every request, hence inline.
+ */
 static inline bool
 is_fine(const CachedContainer *cc)
 {
@@ -422,7 +452,10 @@ is_fine(const CachedContainer *cc)
 		posts->owner == cc->owner;
 }
 
-/* What is known of a container, of all its partitions. Errors: 55000. */
+/*
+ * Return the layout of a container with all its partitions. Errors: 55000 if
+ * the container does not exist or cannot be used.
+ */
 CachedContainer *
 layout_get(Container container)
 {
@@ -438,8 +471,8 @@ layout_get(Container container)
 }
 
 /*
- * What is known of a container's root, and of those partitions that were needed so
- * far, or all. Errors: 55000.
+ * Return the layout of a container, whose map may be sparse. Errors: 55000 if
+ * the container does not exist or cannot be used.
  */
 CachedContainer *
 layout_root(Container container)
@@ -455,21 +488,27 @@ layout_root(Container container)
 	return cc;
 }
 
-/* How often a layout was read: grows after something about one has changed. */
+/*
+ * Return how many times a full layout was read. Partition numbers can change
+ * only when this grows.
+ */
 uint64
 layout_loads(void)
 {
 	return loads;
 }
 
-/* How often anything about containers was invalidated. */
+/* Return how many times a part of the cache was invalidated. */
 uint64
 layout_invalidations(void)
 {
 	return changes;
 }
 
-/* The table that has a container's name, whatever it is. */
+/*
+ * Return the table that has a container's name, of whatever kind it is;
+ * InvalidOid if there is none.
+ */
 Oid
 container_table_lookup(Container container)
 {

@@ -1,23 +1,24 @@
 /*
  * layout_cache.h
- *		What is known of the containers' tables, for the files of storage/layout/ alone.
+ *		The cached layout of the containers, for the files of storage/layout/
+ *		only.
  *
- * Files, lowest first; a file calls only those before it:
+ * Files, lowest first. A file calls only files that are listed before it:
  *
- *		cluster_calls.c		the functions of a cluster
- *		blog_item.c			items in memory, names of properties and containers
- *		table_identity.c	from a table to what it holds
- *		table_shape.c		is a table what blogstore has made it?
+ *		cluster_calls.c		the functions that src/cluster/ provides
+ *		blog_item.c			items in memory; names of properties and containers
+ *		table_identity.c	from a table to the items that it holds
+ *		table_shape.c		whether a table is as blogstore made it
  *		access_paths.c		where a leaf has its columns and indexes
- *		shared_hints.c		what is said of partitions and leaves in shared memory
- *		partitions.c		which partitions a container has, and which holds a key
- *		partition_check.c	is a table the partition or leaf that it is said to be?
- *		required_values.c	which values an item must have
- *		layout_cache.c		reads all this from the catalogs, and remembers it
- *		key_lookup.c		reads no more of it than one leaf needs
- *		containers.c		what containers and partitions there are
+ *		shared_hints.c		hints in shared memory on where tables are
+ *		partitions.c		the partitions of a container, and that of a key
+ *		partition_check.c	whether a table is the partition that a hint names
+ *		required_values.c	the values that an item must have
+ *		layout_cache.c		reads all this from the catalogs and caches it
+ *		key_lookup.c		reads only as much of it as one leaf needs
+ *		containers.c		which containers and partitions exist
  *		leaf.c				from container, type and key to an open leaf
- *		container_damage.c	is there a table that cannot be used?
+ *		container_damage.c	whether all tables can be used
  */
 #ifndef BLOGSTORE_LAYOUT_CACHE_H
 #define BLOGSTORE_LAYOUT_CACHE_H
@@ -30,27 +31,33 @@
 #include "fmgr.h"
 #include "utils/hsearch.h"
 
-/* What is known of a leaf. */
+/* The cached state of a leaf. */
 typedef struct CachedLeaf
 {
-	Oid			relid;			/* InvalidOid: there is none */
-	LayoutProblem *misplaced;	/* what is wrong with its place; NULL: nothing */
-	uint32		changes;		/* invalidations so far */
-	bool		known;			/* is all that follows filled in, but for indexes? */
-	LayoutProblem *problem;		/* what is wrong with itself; NULL: nothing */
-	LayoutProblem *unwritable;	/* of a view: what keeps rows from being written */
-	Oid			added_index;	/* of a view: an index of the owner's; as far as
-								 * indexes were looked for */
+	Oid			relid;			/* InvalidOid if there is no leaf */
+	LayoutProblem *misplaced;	/* what is wrong with its place in the tree;
+								 * NULL: nothing */
+	uint32		changes;		/* number of invalidations so far */
+	bool		known;			/* true if the fields below are filled in;
+								 * those about indexes are complete once
+								 * looked[N_PATHS] is true */
+	LayoutProblem *problem;		/* what is wrong with the leaf itself; NULL:
+								 * nothing */
+	LayoutProblem *unwritable;	/* of a view's leaf: why rows cannot be
+								 * written; NULL: they can */
+	Oid			added_index;	/* of a view's leaf: an index that the owner
+								 * has added */
 	AttrNumber	attno[N_PROPERTIES];
-	bool		looked[N_PATHS + 1];	/* for indexes of a path; the last: of all */
+	bool		looked[N_PATHS + 1];	/* whether indexes for a path were
+										 * looked up; the last: for all
+										 * paths */
 	Oid			index[N_PATHS];
-	bool		attached;		/* is code of the owner's attached? As far as
-								 * indexes were looked for */
-	uint64		served;			/* attached_stamp() when attached code was last found
-								 * to be such as can be run; 0: not known */
+	bool		attached;		/* true if the owner has attached code */
+	uint64		served;			/* attached_stamp() when the attached code was
+								 * last found fit to run; 0: never */
 } CachedLeaf;
 
-/* The hash of a key. */
+/* A cached hash of a key. */
 typedef struct KeptHash
 {
 	bool		known;
@@ -61,54 +68,66 @@ typedef struct KeptHash
 #define KEPT_HASHES 64
 
 /*
- * Which partitions a container has, and their leaves: the map from a key to a leaf.
- * The functions of partitions.c alone, and partitions_leaf(), look inside.
+ * The partitions of a container and their leaves, which map a key to a leaf.
+ * Only partitions.c and partitions_leaf() access the fields.
  *
- * Read by the whole, it tells of all partitions and leaves. Of one that is sparse
- * only those are filled in that hints have led to (key_lookup.c), so what is not there
- * says nothing; its numbers are others than when it has been read by the whole.
+ * A full map describes all partitions and leaves. A sparse map contains only
+ * those that hints have led to (key_lookup.c), so a missing entry does not
+ * mean that the partition does not exist. A partition's number in a sparse map
+ * differs from its number in the full map.
  */
 typedef struct Partitions
 {
 	bool		sparse;
-	int			n;				/* their numbers are 0 to n - 1 */
-	bool		whole;			/* is there one for each key? */
-	bool		hashed;			/* false: there is one, and no key */
+	int			n;				/* partitions are numbered 0 to n - 1 */
+	bool		whole;			/* true if every key has a partition */
+	bool		hashed;			/* false: there is one partition, and no key */
 	FmgrInfo	hash_proc;
 	Oid			hash_collation;
-	KeptHash	kept[KEPT_HASHES];	/* of keys of late, by their last byte */
-	int			modulus;		/* the greatest of the partitions' moduli */
-	int		   *of_remainder;	/* which has a remainder; NO_PARTITION: none;
-								 * UNPROVEN: not known */
-	void	   *map;			/* the cluster's (SpreadTable); NULL: on one machine */
-	uint32		everywhere;		/* types of items that each node has all, as bits */
-	Oid		   *table;			/* by number, each to be split by type; InvalidOid: it is
-								 * not on this node */
-	CachedLeaf *leaf[N_ITEM_TYPES]; /* by number; NULL: none is known */
+	KeptHash	kept[KEPT_HASHES];	/* recent keys, indexed by their last
+									 * byte */
+	int			modulus;		/* the largest modulus of the partitions */
+	int		   *of_remainder;	/* the partition of each remainder;
+								 * NO_PARTITION: none; UNPROVEN: unknown */
+	void	   *map;			/* SpreadTable.map of a cluster; NULL on one
+								 * machine */
+	uint32		everywhere;		/* bit mask of the types whose items every node
+								 * has */
+	Oid		   *table;			/* by number: the partition's table, which
+								 * is split by type; InvalidOid: on another
+								 * node */
+	CachedLeaf *leaf[N_ITEM_TYPES]; /* by number; NULL: no leaf of the type is
+									 * known */
 } Partitions;
 
-/* A partition that nothing is known of, in a sparse map. */
+/* Marks a remainder whose partition a sparse map does not know. */
 #define UNPROVEN (NO_PARTITION - 1)
 
-/* What a hint is of. */
+/* The kinds of hints. */
 typedef enum HintKind
 {
-	HINT_MODULUS,				/* of a root: the greatest of its partitions */
-	HINT_PARTITION,				/* of a root: what holds keys of a remainder */
-	HINT_LEAF					/* of a partition: what holds items of a type */
+	HINT_MODULUS,				/* of a root: the largest modulus of its
+								 * partitions */
+	HINT_PARTITION,				/* of a root: the partition that holds a
+								 * remainder's keys */
+	HINT_LEAF					/* of a partition: the leaf that holds items of
+								 * a type */
 } HintKind;
 
-/* All that is known of one container; lives in its own memory context. */
+/* The cached layout of one container, in a memory context of its own. */
 typedef struct CachedContainer
 {
 	bool		valid;
-	bool		loading;		/* being read, or that failed half-way */
+	bool		loading;		/* true while being read, and after a failed
+								 * read */
 	bool		stale;			/* invalidated while being read */
-	LayoutProblem *problem;		/* of the container as a whole; NULL: none */
+	LayoutProblem *problem;		/* what is wrong with the container as a whole;
+								 * NULL: nothing */
 	MemoryContext context;
 	Oid			root;
 	Oid			owner;
-	HTAB	   *watched;		/* of WatchedTable: what this was read from */
+	HTAB	   *watched;		/* of WatchedTable: the tables that this was
+								 * read from */
 	Partitions	partitions;
 } CachedContainer;
 
@@ -197,9 +216,9 @@ extern bool leaf_learn(CachedContainer *cc, Relation rel, Container container,
 					   ItemType type, int partition, AccessPath path);
 
 /*
- * The leaf of a partition for items of a type; NULL: there is no such partition.
- * Numbers of partitions with gaps would be looked up here. Requests come by here
- * for each item that they read, so it is no call.
+ * Return the cached leaf of a partition for items of a type; NULL if there is
+ * no such partition. Inline, because requests call it for each item that they
+ * read.
  */
 static inline CachedLeaf *
 partitions_leaf(const Partitions *partitions, ItemType type, int number)

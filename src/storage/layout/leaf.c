@@ -1,12 +1,12 @@
 /*
  * leaf.c
- *		Where an item lies: from container, type and key to an open leaf.
+ *		Opens the leaf of an item, given the container, the type and the key.
  *
- * Locking every leaf for one item is what makes a prepared SELECT on a
- * partitioned table slow. Here the partition is found from the key as the server
- * would find it (partitions.c), and only the one leaf is opened.
+ * A prepared SELECT on a partitioned table is slow because it locks every
+ * leaf. Here the partition is computed from the key in the same way as the
+ * server does (partitions.c), and only one leaf is locked.
  *
- * Runs in any process that serves requests, and in the worker.
+ * Runs in backends, parallel workers and the blogstore worker.
  */
 #include "postgres.h"
 
@@ -27,7 +27,10 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-/* A leaf of a container; NULL, and the problem, if it cannot be used. */
+/*
+ * Return a partition's leaf for items of a type. If it cannot be used, return
+ * NULL and set *problem.
+ */
 CachedLeaf *
 leaf_find(CachedContainer *cc, Container container, ItemType type,
 		  int partition, LayoutProblem **problem)
@@ -47,7 +50,10 @@ leaf_find(CachedContainer *cc, Container container, ItemType type,
 	return *problem == NULL ? leaf : NULL;
 }
 
-/* The table of a partition's leaf, by what is known of the container; InvalidOid: there is none. */
+/*
+ * Return the table of a partition's leaf according to a cached layout, which
+ * may be sparse; InvalidOid if there is none.
+ */
 static Oid
 known_leaf(CachedContainer *cc, ItemType type, int partition)
 {
@@ -56,7 +62,10 @@ known_leaf(CachedContainer *cc, ItemType type, int partition)
 	return leaf != NULL ? leaf->relid : InvalidOid;
 }
 
-/* The same, by all that there is to know. */
+/*
+ * Return the table of a partition's leaf; InvalidOid if there is none. Errors:
+ * 55000 if the container cannot be used.
+ */
 Oid
 partition_leaf(Container container, ItemType type, int partition)
 {
@@ -64,9 +73,10 @@ partition_leaf(Container container, ItemType type, int partition)
 }
 
 /*
- * The partition that holds a key's items of a type, found out by reading no more of
- * the layout than that takes; NO_PARTITION: there is none. Numbers are the same for
- * all types, and hold as long as layout_stamp() stays.
+ * Return the partition that holds a key's items of a type; NO_PARTITION if
+ * there is none. Reads only as much of the layout as is needed. The number is
+ * the same for all types, and valid as long as layout_stamp() does not change.
+ * Errors: 55000.
  */
 int
 partition_of_items(Container container, ItemType type, const pg_uuid_t *key)
@@ -76,14 +86,20 @@ partition_of_items(Container container, ItemType type, const pg_uuid_t *key)
 	return layout_place(&cc, container, type, key, NO_PARTITION);
 }
 
-/* Is there a partition that holds a key? On a cluster it may be on another node. */
+/*
+ * Return whether a key's items of a type have a partition on this server.
+ * Errors: 55000.
+ */
 bool
 partition_exists_for(Container container, ItemType type, const pg_uuid_t *key)
 {
 	return partition_of_items(container, type, key) != NO_PARTITION;
 }
 
-/* Who holds a lock to write to a partition's leaf: virtual transactions, up to an invalid one. */
+/*
+ * Return the virtual transactions that hold a lock to write to a partition's
+ * leaf, terminated by an invalid one.
+ */
 VirtualTransactionId *
 partition_writers(Container container, ItemType type, int partition)
 {
@@ -94,7 +110,10 @@ partition_writers(Container container, ItemType type, int partition)
 	return GetLockConflicts(&tag, ShareLock, NULL);
 }
 
-/* The table of the leaf that holds a key; an error if there is none. */
+/*
+ * Return the table of the leaf that holds a key. Errors: 55000 if there is
+ * none.
+ */
 Oid
 leaf_of_key(Container container, ItemType type, const pg_uuid_t *key)
 {
@@ -108,7 +127,7 @@ leaf_of_key(Container container, ItemType type, const pg_uuid_t *key)
 	return leaf->relid;
 }
 
-/* As partition_from(), whether or not a partition is missing. */
+/* Like partition_from(), but without an error if a partition is missing. */
 static int
 next_partition(Container container, ItemType type, int number)
 {
@@ -116,8 +135,9 @@ next_partition(Container container, ItemType type, int number)
 }
 
 /*
- * About how many items of a type there are, by what the planner would think
- * (estimate_rel_size()): also of tables that were never analysed.
+ * Return an estimate of the number of items of a type, as the planner would
+ * make it (estimate_rel_size()), which works without ANALYZE. Locks each leaf
+ * in AccessShareLock mode for a moment. Errors: 55000.
  */
 int64
 item_estimate(Container container, ItemType type)
@@ -144,9 +164,9 @@ item_estimate(Container container, ItemType type)
 }
 
 /*
- * Find out what there is to know of a leaf that is open and locked, and of its
- * indexes which serves a path (N_PATHS: all that there is to know of them); false if
- * it was invalidated meanwhile.
+ * Fill in the cached state of an open and locked leaf, including the index for
+ * a path (N_PATHS: all indexes). Returns false if it was invalidated
+ * meanwhile.
  */
 bool
 leaf_learn(CachedContainer *cc, Relation rel, Container container,
@@ -158,7 +178,7 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
 	{
 		MemoryContext old = MemoryContextSwitchTo(cc->context);
 
-		/* before the look, whose error or invalidation must not be lost */
+		/* watch first, so that an invalidation is not missed */
 		layout_watch(cc, leaf->relid, partition);
 		leaf_describe(leaf, rel, cc->owner, container, type);
 		MemoryContextSwitchTo(old);
@@ -170,9 +190,9 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
 }
 
 /*
- * Open a table, and lock it; NULL: it is no more. As try_table_open(), but for a look
- * in the catalogs first, which is not needed: a session that remembers a table
- * learns with the lock that it was dropped.
+ * Open and lock a table; returns NULL if it was dropped. Like try_table_open()
+ * without its catalog lookup: acquiring the lock processes the invalidation
+ * messages by which a session learns that a cached table was dropped.
  */
 static Relation
 open_leaf_table(Oid relid, LOCKMODE lockmode)
@@ -195,7 +215,10 @@ open_leaf_table(Oid relid, LOCKMODE lockmode)
 	return rel;
 }
 
-/* A function that is attached to an open table does not fix its search_path; NULL: all do. */
+/*
+ * Return the problem that a function attached to an open table does not fix
+ * its search_path; NULL if there is no such function.
+ */
 static LayoutProblem *
 unpinned_problem(Relation rel)
 {
@@ -210,7 +233,10 @@ unpinned_problem(Relation rel)
 								  function_pin_statement(linitial_oid(unpinned))));
 }
 
-/* What keeps rows from being written to an open table to which code is attached; NULL: nothing. */
+/*
+ * Return the problem why attached code prevents writes to an open table; NULL
+ * if it does not.
+ */
 static LayoutProblem *
 attached_problem(Relation rel)
 {
@@ -223,7 +249,10 @@ attached_problem(Relation rel)
 	return unpinned_problem(rel);
 }
 
-/* The same for a leaf, remembered as long as it holds. */
+/*
+ * Call attached_problem() for a leaf, and cache a negative result until
+ * attached code may have changed.
+ */
 static LayoutProblem *
 leaf_attached_problem(CachedLeaf *leaf, Relation rel)
 {
@@ -239,10 +268,11 @@ leaf_attached_problem(CachedLeaf *leaf, Relation rel)
 }
 
 /*
- * A statement is about to read a table, or to write to it. Planning alone evaluates
- * immutable functions in constraints and indexes. Errors: 55000 if code is attached to the
- * table that cannot be run. Locks: AccessShareLock or RowExclusiveLock on the table, to the end
- * of the transaction.
+ * Check that a statement may read a table, or write to it. A statement that
+ * only reads matters too, because planning evaluates immutable functions in
+ * constraints and indexes. Errors: 55000 if attached code must not run, or the
+ * table to be written has a rule. Locks: AccessShareLock or RowExclusiveLock
+ * on the table, to the end of the transaction.
  */
 void
 table_require_served(Oid relid, bool write)
@@ -250,7 +280,10 @@ table_require_served(Oid relid, bool write)
 	Relation	rel = table_open(relid, write ? RowExclusiveLock : AccessShareLock);
 	LayoutProblem *problem = write ? attached_problem(rel) : unpinned_problem(rel);
 
-	/* a rule's functions are not searched, and only statements would run it */
+	/*
+	 * attached_functions.c does not search rules, and only statements would
+	 * apply them
+	 */
 	if (problem == NULL && write && rel->rd_rules != NULL)
 		problem = shape_problem(psprintf("\"%s\" has a rule",
 										 RelationGetRelationName(rel)),
@@ -260,7 +293,10 @@ table_require_served(Oid relid, bool write)
 	table_close(rel, NoLock);
 }
 
-/* The same for a container, which the statement names by its root, and all its leaves. */
+/*
+ * Call table_require_served() for a container's root, by which statements name
+ * it, and for all its leaves.
+ */
 void
 container_require_served(Container container, bool write)
 {
@@ -273,8 +309,9 @@ container_require_served(Container container, bool write)
 }
 
 /*
- * The functions attached to a container's tables on this server that do not fix their
- * search_path. Locks: AccessShareLock, to the end of the transaction.
+ * Return the functions that are attached to a container's tables on this
+ * server and do not fix their search_path. Locks: AccessShareLock on the root,
+ * to the end of the transaction; on each leaf for a moment.
  */
 List *
 container_unpinned(Container container)
@@ -299,8 +336,9 @@ container_unpinned(Container container)
 }
 
 /*
- * What is wrong with a leaf that is open and known; NULL: nothing. to_write: do rows have to
- * be written to it? In the current memory context, or the cache's.
+ * Return what is wrong with an open leaf whose cached state is complete; NULL:
+ * nothing. to_write: also return what prevents writes. The result is in the
+ * cache or in the current memory context.
  */
 LayoutProblem *
 leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
@@ -316,11 +354,14 @@ leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Open the leaf of a container's partition that holds items of a type. Errors: 55000 if there is
- * none, or it is not what it should be.
+ * Open the leaf that wanted names. Errors: 55000 if there is none or it cannot
+ * be used. Locks: lockmode on the leaf; to write, also RowExclusiveLock on the
+ * container's root.
  *
- * For the leaf, the lock on it is enough: dropping or detaching it locks it too. The cache may
- * have been out of date before the lock was had, so look again until it holds still.
+ * Locking the leaf is enough, because dropping or detaching a partition locks
+ * its leaves too. The cache may have been out of date before the lock was
+ * acquired, so the leaf is looked up again until its cached state is valid
+ * under the lock.
  */
 void
 leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
@@ -344,14 +385,18 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 			partitions_hold(&cc->partitions, partition))
 		{
 			held = true;
-			continue;			/* ask again where it is */
+			continue;			/* look up the partition again: it may have
+								 * moved before */
 		}
 		leaf = leaf_find(cc, container, type, partition, &problem);
 		CHECK_FOR_INTERRUPTS();
 		if (leaf == NULL)
 			break;
 		rel = open_leaf_table(leaf->relid, lockmode);
-		/* a function may have been altered in a transaction that this one has not met */
+		/*
+		 * another transaction may have altered an attached function; locking
+		 * the leaf did not make this one notice
+		 */
 		if (rel != NULL && lockmode != AccessShareLock && leaf->attached)
 			AcceptInvalidationMessages();
 		if (rel == NULL)
@@ -378,7 +423,10 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 	layout_problem_raise(problem);
 }
 
-/* Has a partition's leaf the index that serves a path? Errors: those of leaf_open(). */
+/*
+ * Return whether a partition's leaf has the index that serves a path. Errors:
+ * those of leaf_open().
+ */
 bool
 partition_has_path(Container container, ItemType type, int partition,
 				   AccessPath path)
@@ -395,14 +443,17 @@ partition_has_path(Container container, ItemType type, int partition,
 	return has;
 }
 
-/* Close a leaf; writers keep their lock to the end of the transaction. */
+/*
+ * Close a leaf. keep_lock: keep the lock to the end of the transaction, as
+ * writers do.
+ */
 void
 leaf_close(OpenLeaf *leaf, bool keep_lock)
 {
 	table_close(leaf->rel, keep_lock ? NoLock : leaf->lockmode);
 }
 
-/* Return the statement that makes the index which a path of a leaf needs. */
+/* Return the statement that creates the index for a path of a leaf. */
 static char *
 index_statement(Relation rel, Container container, ItemType type,
 				AccessPath path)
@@ -424,7 +475,7 @@ index_statement(Relation rel, Container container, ItemType type,
 					path == PATH_REPLIES ? " WHERE parent_id IS NOT NULL" : "");
 }
 
-/* The index of a leaf that a path needs is missing. */
+/* Return the problem that a leaf lacks the index for a path. */
 LayoutProblem *
 leaf_index_problem(Relation rel, Container container, ItemType type,
 				   AccessPath path)
@@ -435,7 +486,10 @@ leaf_index_problem(Relation rel, Container container, ItemType type,
 								  index_statement(rel, container, type, path)));
 }
 
-/* Open the index that serves a path. Errors: 55000 if it is missing. */
+/*
+ * Open the index that serves a path, with the lock mode of the leaf. Errors:
+ * 55000 if it is missing.
+ */
 Relation
 leaf_open_index(const OpenLeaf *leaf, Container container, ItemType type,
 				AccessPath path)

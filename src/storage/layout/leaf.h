@@ -1,7 +1,9 @@
 /*
  * leaf.h
- *		Leaves of the containers: the tables that items of one type in one partition
- *		lie in. For the files of storage/layout/ and storage/rows/ alone.
+ *		Leaves of the containers. A leaf is the table that holds the items of
+ *		one type in one partition.
+ *
+ * For the files of storage/layout/ and storage/rows/ only.
  */
 #ifndef BLOGSTORE_LEAF_H
 #define BLOGSTORE_LEAF_H
@@ -17,42 +19,43 @@
 
 #define MAX_PATH_COLUMNS 4
 
-/* What keeps a table from being used: an error with its SQLSTATE. */
+/* The reason why a table cannot be used, to be raised as an error (55000). */
 typedef struct LayoutProblem
 {
 	char	   *message;
 	const char *hint;
 } LayoutProblem;
 
-/* A leaf as opened: its relation, and where its columns and indexes are. */
+/* An open leaf: its relation, and where its columns and indexes are. */
 typedef struct OpenLeaf
 {
 	Relation	rel;
 	LOCKMODE	lockmode;
-	AttrNumber	attno[N_PROPERTIES];	/* 0: the leaf has no such column */
-	Oid			index[N_PATHS]; /* InvalidOid: no such path, or not wanted */
-	bool		attached;		/* is code of the owner's attached? */
+	AttrNumber	attno[N_PROPERTIES];	/* 0 if the leaf has no such column */
+	Oid			index[N_PATHS]; /* InvalidOid if the path has no index, or was
+								 * not requested */
+	bool		attached;		/* true if the owner has attached code */
 } OpenLeaf;
 
-/* Which leaf to open: where a key's items of a type lie, or those of a partition. */
+/* Which leaf to open: that of a key, or that of a partition number. */
 typedef struct LeafWanted
 {
 	Container	container;
 	ItemType	type;
-	const pg_uuid_t *key;		/* NULL: that of the partition with the number */
+	const pg_uuid_t *key;		/* NULL: use the partition number */
 	int			partition;
-	AccessPath	path;			/* whose index is used; N_PATHS: any may be */
+	AccessPath	path;			/* the path to be used; N_PATHS: any of them */
 } LeafWanted;
 
-/* Has a unique index the columns of an item's key? */
+/* Whether a unique index contains all columns of an item's key. */
 typedef enum KeyCover
 {
 	KEY_NOT_COVERED,
 	KEY_COVERED,
-	KEY_COVERED_AND_MORE		/* the index has other columns, too */
+	KEY_COVERED_AND_MORE		/* the index has other key columns as well */
 } KeyCover;
 
-/* access_paths.c: which columns and indexes a leaf has */
+/* access_paths.c: columns and indexes of a leaf */
 extern KeyCover leaf_key_cover(const OpenLeaf *leaf, Container container,
 							   ItemType type, Relation index);
 extern AccessPath leaf_identity_path(Container container, ItemType type);
@@ -61,10 +64,10 @@ extern int	leaf_path_key(Container container, ItemType type, AccessPath path,
 extern int	leaf_path_columns(Container container, ItemType type,
 							  AccessPath path, const Property **column);
 
-/* table_shape.c: what tables must have */
+/* table_shape.c */
 extern COMPAT_NORETURN void layout_problem_raise(const LayoutProblem *problem);
 
-/* required_values.c: which values an item must have, and for whom */
+/* required_values.c: the values that an item must have, by purpose */
 extern uint32 item_identity(Container container, ItemType type);
 extern uint32 item_worked_with(Container container, ItemType type);
 extern void item_require(Relation leaf, const BlogItem *item, ItemType type,

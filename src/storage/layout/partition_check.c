@@ -1,14 +1,16 @@
 /*
  * partition_check.c
- *		Is a table the partition, or the leaf, that it is said to be?
+ *		Checks whether a table is the partition, or the leaf, that a hint says
+ *		it is.
  *
- * What is asked are the rows that the catalogs have of the one table: what it is
- * attached to, and by which bound. The server's description of the parent
- * (RelationGetPartitionDesc()) would tell as well, but reads all partitions for it.
+ * The checks read only the catalog rows of that table: what it is attached to,
+ * and with which bound. The relcache's partition descriptor of the parent
+ * (RelationGetPartitionDesc()) would tell as well, but building it reads all
+ * partitions.
  *
- * What is in doubt, as a partition that is being detached (DETACH PARTITION ...
- * CONCURRENTLY), is not proven: the caller reads the layout then, as the
- * server sees it. Runs in any process.
+ * If there is any doubt, as with a partition that is being detached (DETACH
+ * PARTITION ... CONCURRENTLY), the check fails. The caller then reads the
+ * whole layout, as the server sees it. Runs in any process.
  */
 #include "postgres.h"
 
@@ -27,7 +29,7 @@
 #include "utils/fmgroids.h"
 #include "utils/syscache.h"
 
-/* Is a table attached to a parent, and to nothing else? */
+/* Return whether a table is attached to a parent, and to nothing else. */
 static bool
 is_attached_to(Oid table, Oid parent)
 {
@@ -54,7 +56,10 @@ is_attached_to(Oid table, Oid parent)
 	return attached && parents == 1;
 }
 
-/* The bound of a partition of a kind and an owner; NULL: it is no such thing. */
+/*
+ * Return the bound of a table that is a partition and has the given relkind
+ * and owner; NULL if there is no such table, or it is a default partition.
+ */
 static PartitionBoundSpec *
 find_bound(Oid table, char kind, Oid owner)
 {
@@ -80,8 +85,9 @@ find_bound(Oid table, char kind, Oid owner)
 }
 
 /*
- * Is a table a partition of a root, of the same owner, that takes keys with a hash,
- * and that is split by type? *modulus and *remainder become those of its bound.
+ * Return whether a table is a partition of a root that takes keys with a hash,
+ * is split by type, and has the given owner. Sets *modulus and *remainder to
+ * those of its bound.
  */
 bool
 proof_of_partition(Oid table, Oid root, Oid owner, uint64 hash,
@@ -101,8 +107,9 @@ proof_of_partition(Oid table, Oid root, Oid owner, uint64 hash,
 }
 
 /*
- * Is a table, of an owner, the leaf for items of a type, and of no other, in a partition
- * that is one?
+ * Return whether a table is the leaf of a partition for items of a type, and
+ * for no other type, and has the given owner. The caller has checked the
+ * partition.
  */
 bool
 proof_of_leaf(Oid table, Oid partition, Oid owner, ItemType type)

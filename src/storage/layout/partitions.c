@@ -1,14 +1,16 @@
 /*
  * partitions.c
- *		The first level of a container: which partitions it has on this server, and
- *		which of them holds a key.
+ *		The first level of a container: which partitions it has on this server,
+ *		and which of them holds a key.
  *
- * On one machine a container is PARTITION BY HASH of its partition key, and the feed, which
- * has no such key, is its own only partition. On a cluster src/cluster/ tells which partitions
- * there are; some of them are on this node, and each node has all users. No other file knows
- * that. All others have a partition named by a number, and may not assume more of the numbers
- * than that they are not negative and hold as long as the layout does: on a cluster they have
- * gaps, where partitions are on other nodes.
+ * On one machine a container is partitioned BY HASH of its key. The feed has
+ * no key and counts as its own only partition. On a cluster, src/cluster/ says
+ * which partitions there are; some of them are on this node, and users are on
+ * every node. No other file knows this.
+ *
+ * Other files identify a partition by a number. A number is not negative, and
+ * is valid as long as the layout is. Numbers can have gaps, because some
+ * partitions of a cluster are on other nodes.
  *
  * Runs in any process.
  */
@@ -32,8 +34,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * What is wrong with how a container's root is partitioned; NULL: nothing. One that is not
- * split by the hash of its key, but by type, may be spread over a cluster instead.
+ * Return what is wrong with the partition key of a container's root; NULL:
+ * nothing. A root that is partitioned by type instead of by hash is valid if
+ * it is spread over a cluster.
  */
 LayoutProblem *
 partitions_problem(Container container, Oid root)
@@ -52,7 +55,10 @@ partitions_problem(Container container, Oid root)
 	return problem;
 }
 
-/* Read how keys are spread over partitions from the description of the root. */
+/*
+ * Read the hash function and the map of remainders from a hash-partitioned
+ * root.
+ */
 static void
 load_hash(Partitions *partitions, PartitionKey key, PartitionDesc desc)
 {
@@ -76,7 +82,8 @@ load_spread(Partitions *partitions, Container container, Relation root)
 	SpreadTable spread;
 
 	if (!cluster_library->read_partitions(RelationGetRelid(root), &spread))
-		return;					/* no more: an invalidation is on its way */
+		return;					/* no longer spread: an invalidation is on its
+								 * way */
 	partitions->map = spread.map;
 	if (container == CONTAINER_USERS)
 		partitions->everywhere = UINT32_C(1) << ITEM_USER;
@@ -87,8 +94,9 @@ load_spread(Partitions *partitions, Container container, Relation root)
 }
 
 /*
- * Read which partitions a container has, whose root is open and has no problem.
- * Of their leaves nothing is known yet. All is made in the current memory context.
+ * Read the partitions of a container from its root, which is open and has no
+ * problem. The leaves are not read yet. Allocates in the current memory
+ * context.
  */
 void
 partitions_load(Partitions *partitions, Container container, Relation root)
@@ -116,8 +124,9 @@ partitions_load(Partitions *partitions, Container container, Relation root)
 }
 
 /*
- * Make a sparse map of a container whose root has no problem. modulus: the
- * greatest of its partitions, as far as anybody has heard. In the current context.
+ * Create a sparse map of a container whose root has no problem. modulus: the
+ * largest modulus of its partitions, according to a hint. Allocates in the
+ * current memory context.
  */
 void
 partitions_expect(Partitions *partitions, Container container, Oid root,
@@ -136,7 +145,7 @@ partitions_expect(Partitions *partitions, Container container, Oid root,
 		partitions->table[FEED_PARTITION] = root;
 		return;
 	}
-	/* what the usual way of hashing a uuid comes to (shape_usual_opfamily()) */
+	/* the default hash function of uuid (shape_usual_opfamily()) */
 	fmgr_info(F_UUID_HASH_EXTENDED, &partitions->hash_proc);
 	partitions->hash_collation = InvalidOid;
 	partitions->of_remainder = palloc(sizeof(int) * n);
@@ -145,9 +154,9 @@ partitions_expect(Partitions *partitions, Container container, Oid root,
 }
 
 /*
- * A table has been proven to be the partition with a bound, which takes keys with a
- * hash: add it to a sparse map. Returns its number, or UNPROVEN if it does not fit
- * in, because its keys are not those of some of the map's remainders.
+ * Add a partition to a sparse map. table: found to be the partition with this
+ * modulus and remainder, which takes keys with the given hash. Returns its
+ * number; UNPROVEN if the map's modulus is not a multiple of the partition's.
  */
 int
 partitions_add(Partitions *partitions, uint64 hash, Oid table, int modulus,
@@ -155,13 +164,16 @@ partitions_add(Partitions *partitions, uint64 hash, Oid table, int modulus,
 {
 	if (partitions->modulus % modulus != 0)
 		return UNPROVEN;
-	/* its least remainder is its own alone */
+	/* no other partition has this remainder */
 	partitions->table[remainder] = table;
 	partitions->of_remainder[hash % (uint64) partitions->modulus] = remainder;
 	return remainder;
 }
 
-/* The table that is said to hold keys with a hash; InvalidOid: nothing is said. */
+/*
+ * Return the table that, according to a hint, holds keys with a hash;
+ * InvalidOid if there is no hint.
+ */
 Oid
 partitions_hint(const Partitions *partitions, Oid root, uint64 hash)
 {
@@ -170,8 +182,8 @@ partitions_hint(const Partitions *partitions, Oid root, uint64 hash)
 }
 
 /*
- * The partitions of a root, and their leaves, have been read by the whole: leave hints
- * of them for other sessions.
+ * Leave hints of all partitions and leaves for other sessions, after a full
+ * read. Does nothing on a cluster.
  */
 void
 partitions_leave_hints(const Partitions *partitions, Oid root)
@@ -190,12 +202,15 @@ partitions_leave_hints(const Partitions *partitions, Oid root)
 		if (partitions->of_remainder[i] >= 0)
 			hint_leave(HINT_PARTITION, root, i,
 					   partitions->table[partitions->of_remainder[i]]);
-	/* the last, because it is what the others are found by */
+	/* last, because a session looks for this hint first */
 	if (!partitions->hashed || partitions->modulus > 0)
 		hint_leave(HINT_MODULUS, root, 0, Max(partitions->modulus, 1));
 }
 
-/* The place of a leaf in a sparse map, in the current memory context. */
+/*
+ * Return the place of a leaf in a sparse map, which is created in the current
+ * memory context if it does not exist.
+ */
 CachedLeaf *
 partitions_leaf_place(Partitions *partitions, ItemType type, int number)
 {
@@ -204,14 +219,17 @@ partitions_leaf_place(Partitions *partitions, ItemType type, int number)
 	return &partitions->leaf[type][number];
 }
 
-/* Is there a partition for each key? */
+/* Return whether every key has a partition. */
 bool
 partitions_whole(const Partitions *partitions)
 {
 	return partitions->whole;
 }
 
-/* A container that is not whole: which partition is missing? */
+/*
+ * Return the problem that a container lacks a partition, and name one that is
+ * missing.
+ */
 LayoutProblem *
 partitions_gap_problem(const Partitions *partitions, Container container)
 {
@@ -224,7 +242,7 @@ partitions_gap_problem(const Partitions *partitions, Container container)
 										  Max(partitions->modulus, 1), gap));
 }
 
-/* How many partitions are there? */
+/* Return the number of partitions, on all nodes of a cluster. */
 int
 partitions_count(const Partitions *partitions)
 {
@@ -232,8 +250,8 @@ partitions_count(const Partitions *partitions)
 }
 
 /*
- * The hash of a key, by which partitions are told. A request asks for the same ones
- * several times.
+ * Return the hash of a key, by which the server chooses a partition. Recent
+ * results are cached, because a request needs the same ones several times.
  */
 uint64
 partitions_hash(Partitions *partitions, const pg_uuid_t *key)
@@ -254,7 +272,7 @@ partitions_hash(Partitions *partitions, const pg_uuid_t *key)
 	return kept->hash;
 }
 
-/* Does each node have all items of a type? They are in one partition then. */
+/* Return whether every node has all items of a type, in one partition. */
 static bool
 is_everywhere(const Partitions *partitions, ItemType type)
 {
@@ -262,8 +280,8 @@ is_everywhere(const Partitions *partitions, ItemType type)
 }
 
 /*
- * Return the partition that takes a key's items of a type, on this node or on another;
- * NO_PARTITION: none does; UNPROVEN: a sparse map does not tell.
+ * Return the partition that takes a key's items of a type, on any node;
+ * NO_PARTITION if there is none; UNPROVEN if a sparse map does not know.
  */
 int
 partitions_taking(Partitions *partitions, ItemType type, const pg_uuid_t *key)
@@ -282,8 +300,8 @@ partitions_taking(Partitions *partitions, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * The partition that holds a key's items of a type; NO_PARTITION: none on this server does;
- * UNPROVEN: a sparse map does not tell.
+ * Return the partition that holds a key's items of a type; NO_PARTITION if
+ * there is none on this server; UNPROVEN if a sparse map does not know.
  */
 int
 partitions_of_key(Partitions *partitions, ItemType type, const pg_uuid_t *key)
@@ -297,8 +315,8 @@ partitions_of_key(Partitions *partitions, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * The partition with the lowest number from a number on that is a table here;
- * NO_PARTITION: none.
+ * Return the first partition whose number is at least number and whose table
+ * is on this server; NO_PARTITION if there is none.
  */
 int
 partitions_next_table(const Partitions *partitions, int number)
@@ -310,7 +328,7 @@ partitions_next_table(const Partitions *partitions, int number)
 	return number < partitions->n ? number : NO_PARTITION;
 }
 
-/* The same among those for items of a type. */
+/* The same, among the partitions for items of a type. */
 int
 partitions_from(const Partitions *partitions, ItemType type, int number)
 {
@@ -320,8 +338,8 @@ partitions_from(const Partitions *partitions, ItemType type, int number)
 }
 
 /*
- * Keep a partition where it is, before it is written to. Returns true if the caller has to ask
- * again which partition it wants; false: partitions stay where they are.
+ * Keep a partition of a cluster on this node, before it is written to. Returns
+ * true if the caller must look up the partition again; false on one machine.
  */
 bool
 partitions_hold(const Partitions *partitions, int number)
@@ -333,8 +351,9 @@ partitions_hold(const Partitions *partitions, int number)
 }
 
 /*
- * The table of a partition, which is split by type: of the feed, its root. InvalidOid: it is
- * not on this node, or there is no such partition.
+ * Return the table of a partition, which is split by type; for the feed, its
+ * root. Returns InvalidOid if the partition is on another node or does not
+ * exist.
  */
 Oid
 partitions_table(const Partitions *partitions, int number)
@@ -343,7 +362,9 @@ partitions_table(const Partitions *partitions, int number)
 		partitions->table[number] : InvalidOid;
 }
 
-/* A table that belongs to a parent, and the transaction that has attached it. */
+/*
+ * A table that is attached to a parent, and the transaction that attached it.
+ */
 typedef struct Attachment
 {
 	Oid			table;
@@ -351,7 +372,10 @@ typedef struct Attachment
 	TransactionId by;
 } Attachment;
 
-/* Add what is attached to a parent, by the active snapshot. */
+/*
+ * Append the tables that are attached to a parent, according to the active
+ * snapshot.
+ */
 static List *
 add_attached(List *attached, Relation inherits, Oid parent)
 {
@@ -381,8 +405,8 @@ add_attached(List *attached, Relation inherits, Oid parent)
 }
 
 /*
- * Add what is attached to those partitions of a root that are on this node of a cluster, and
- * the partitions themselves to the text.
+ * Append the tables that are attached to the partitions of a root on this node
+ * of a cluster, and append the partitions themselves to text.
  */
 static List *
 add_spread(List *attached, Relation inherits, Oid root, StringInfo text)
@@ -411,13 +435,14 @@ compare_attached(const ListCell *a, const ListCell *b)
 }
 
 /*
- * A number for which tables make up the containers with these roots, and since
- * when: attaching a partition makes a new row of pg_inherits, even if it was
- * attached before. None of them is locked, by pg_partition_tree() say, which would
- * be in the way of DDL.
+ * Return a hash of the tables below these roots, and of when each was
+ * attached. Attaching a partition inserts a row into pg_inherits, so its xmin
+ * also tells of a partition that was detached and attached again. Takes no
+ * locks on the tables, which would block DDL; pg_partition_tree() would take
+ * some.
  *
- * The worker stores the number. Whatever comes to be computed otherwise here makes
- * every server build its views anew once.
+ * The worker stores the number. If this function is changed to return another
+ * number, every server rebuilds its views once.
  */
 int64
 partitions_number(const Oid *root, int nroots)
@@ -433,7 +458,7 @@ partitions_number(const Oid *root, int nroots)
 		attached = add_attached(attached, inherits, root[i]);
 		attached = add_spread(attached, inherits, root[i], &text);
 	}
-	/* the list grows by what is attached to its members */
+	/* the list grows while it is traversed */
 	for (int i = 0; i < list_length(attached); i++)
 		attached = add_attached(attached, inherits,
 								((Attachment *) list_nth(attached, i))->table);

@@ -1,9 +1,11 @@
 /*
  * required_values.c
- *		The values that items must have, and the error where one is missing.
+ *		Checks that items have the values that they must have.
  *
- * blogstore makes the columns of these values NOT NULL. The owner may alter that, and it says
- * nothing about rows that only an older snapshot shows, so each item is checked when it is read.
+ * blogstore creates the columns of these values NOT NULL. That is no
+ * guarantee: the owner may drop the constraint, and an older snapshot may
+ * still show rows from before it was added. So each item is checked when it is
+ * read.
  *
  * Runs in any process.
  */
@@ -19,7 +21,7 @@
 
 #define BIT(prop) (UINT32_C(1) << (prop))
 
-/* The properties that an item of a type must have. */
+/* Return the properties that an item of a type must have, as a bit mask. */
 uint32
 item_required(ItemType type)
 {
@@ -40,7 +42,7 @@ item_required(ItemType type)
 	return required[type];
 }
 
-/* The properties that say which item one of a type is, and whose. */
+/* Return the properties that identify an item of a type, and its author. */
 uint32
 item_identity(Container container, ItemType type)
 {
@@ -62,8 +64,8 @@ item_identity(Container container, ItemType type)
 }
 
 /*
- * The properties of a locked item that the code which locked it works with. A
- * copy needs no more than its place, because the worker writes all else anew.
+ * Return the properties that callers use of a locked item. Of a copy they use
+ * only its identity, because the worker rewrites everything else.
  */
 uint32
 item_worked_with(Container container, ItemType type)
@@ -78,7 +80,7 @@ item_worked_with(Container container, ItemType type)
 	return identity;
 }
 
-/* An item's name in messages. */
+/* Return an item's name for messages. */
 static char *
 describe_item(const BlogItem *item, ItemType type)
 {
@@ -98,8 +100,8 @@ describe_item(const BlogItem *item, ItemType type)
 
 /*
  * Check that an item has a value for each of the properties in needed. leaf:
- * the table that the item was read from; NULL: unknown. Errors: 22004, which
- * names table and column as a NOT NULL constraint's error does.
+ * the table that the item was read from, or NULL. Errors: 22004, with table
+ * and column like the error of a NOT NULL constraint.
  */
 void
 item_require(Relation leaf, const BlogItem *item, ItemType type, uint32 needed)

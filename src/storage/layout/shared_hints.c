@@ -1,17 +1,17 @@
 /*
  * shared_hints.c
- *		Where a session may look for a partition or leaf first: hints in shared memory.
+ *		Hints in shared memory on where to look for a partition or a leaf.
  *
- * Who has read a container's layout from the catalogs leaves a hint of each partition and
- * leaf here, so that others need not read all partitions for the sake of one leaf.
- * A hint is an OID, or a number, and no more than a guess: partitions are detached, and
- * tables dropped, while nobody takes their hints away, and one key's hint may overwrite
- * another's. Whoever follows one proves by the catalogs that it is right
- * (partition_check.c), and reads the layout otherwise. So there is no lock, and no
- * invalidation. One value of 64 bits, written and read at once, is all there is to a
- * hint: half of it tells what it is of.
+ * A process that has read a container's layout from the catalogs leaves a hint
+ * for each partition and leaf. Other processes then need not read all
+ * partitions to find one leaf. A hint is the OID of a table, or a modulus, and
+ * only a guess: the table may have been detached or dropped since, and hints
+ * of different keys can overwrite each other. A process that uses a hint
+ * checks it against the catalogs (partition_check.c), and otherwise reads the
+ * layout. There are therefore no locks and no invalidation. A hint is one
+ * atomic 64-bit value; its upper half identifies what the hint is about.
  *
- * Runs in the postmaster (set-up) and in every process.
+ * Runs in the postmaster, which sets up the memory, and in every process.
  */
 #include "postgres.h"
 
@@ -23,8 +23,8 @@
 #include "port/atomics.h"
 
 /*
- * A hint has its place in a bucket as large as a cache line. There is room for
- * three sets of containers of 1,024 partitions each.
+ * A hash table of hints. Each bucket fills a cache line. There is room for
+ * three sets of containers with 1,024 partitions each.
  */
 #define BUCKET_SIZE 8
 #define N_BUCKETS 4096
@@ -33,7 +33,7 @@ typedef pg_atomic_uint64 Bucket[BUCKET_SIZE];
 
 static Bucket *buckets = NULL;
 
-/* What a hint is of. */
+/* What a hint is about. */
 typedef struct HintKey
 {
 	Oid			database;
@@ -42,14 +42,16 @@ typedef struct HintKey
 	uint32		number;
 } HintKey;
 
-/* How much shared memory hints take. */
+/* Return the size of the shared memory for hints. */
 Size
 layout_hints_size(void)
 {
 	return sizeof(Bucket) * N_BUCKETS + PG_CACHE_LINE_SIZE;
 }
 
-/* Where hints are, in shared memory; fresh: it has just been made. */
+/*
+ * Set the address of the hints in shared memory. fresh: also initialize them.
+ */
 void
 layout_hints_attach(void *memory, bool fresh)
 {
@@ -59,7 +61,10 @@ layout_hints_attach(void *memory, bool fresh)
 			pg_atomic_init_u64(&buckets[b][i], 0);
 }
 
-/* The bucket of a hint, and what tells it from others there, in the upper half. */
+/*
+ * Return the bucket of a hint. *tag becomes the upper half of the hint's
+ * value, which distinguishes it from others in the bucket.
+ */
 static pg_atomic_uint64 *
 find_bucket(HintKind kind, Oid parent, int number, uint64 *tag)
 {
@@ -70,7 +75,7 @@ find_bucket(HintKind kind, Oid parent, int number, uint64 *tag)
 	return buckets[hash % N_BUCKETS];
 }
 
-/* Leave a hint that something of a parent's is value, which is not 0. */
+/* Store a hint. value: not 0. */
 void
 hint_leave(HintKind kind, Oid parent, int number, uint32 value)
 {
@@ -79,7 +84,7 @@ hint_leave(HintKind kind, Oid parent, int number, uint32 value)
 	int			at;
 
 	bucket = find_bucket(kind, parent, number, &tag);
-	/* in a full bucket, instead of any other */
+	/* in a full bucket, overwrite any other hint */
 	at = (tag >> 32) % BUCKET_SIZE;
 	for (int i = BUCKET_SIZE - 1; i >= 0; i--)
 	{
@@ -97,7 +102,9 @@ hint_leave(HintKind kind, Oid parent, int number, uint32 value)
 		pg_atomic_write_u64(&bucket[at], tag | value);
 }
 
-/* What is said to be there; 0: nothing is said. It has to be proven. */
+/*
+ * Return the value of a hint, which the caller must check; 0 if there is none.
+ */
 uint32
 hint_find(HintKind kind, Oid parent, int number)
 {

@@ -1,10 +1,11 @@
 /*
  * table_identity.c
- *		Which items a table holds, told from the table: the way back from a leaf to
+ *		Tells from a table which items it holds: the way from a leaf to
  *		container and type.
  *
- * The output plugin asks, while the catalogs show the past. So nothing here goes by
- * what layout_cache.c remembers, or calls anything that does.
+ * The output plugin calls these functions during logical decoding, when the
+ * catalogs show the past. They therefore do not use the cached layout
+ * (layout_cache.c), nor call anything that does.
  */
 #include "postgres.h"
 
@@ -23,7 +24,10 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-/* The table of a name in blogstore's schema, whatever it is; InvalidOid: none. */
+/*
+ * Return the relation with a name in blogstore's schema, of whatever kind;
+ * InvalidOid if there is none.
+ */
 Oid
 table_lookup(const char *name)
 {
@@ -32,7 +36,10 @@ table_lookup(const char *name)
 	return OidIsValid(nsp) ? get_relname_relid(name, nsp) : InvalidOid;
 }
 
-/* Is a table in blogstore's schema a container's, or one of its partitions on a cluster? */
+/*
+ * Return whether a table is a container's root, or on a cluster one of its
+ * partitions. nsp: the schema of blogstore.
+ */
 static bool
 is_of_container(Oid root, Oid nsp, Container container)
 {
@@ -48,10 +55,11 @@ is_of_container(Oid root, Oid nsp, Container container)
 }
 
 /*
- * The container that a table is a partition of; false: of none, or not any more while
- * it is being detached (DETACH PARTITION ... CONCURRENTLY, which may stop half-way).
- * The root of its tree tells, which is the container's table and not another of its
- * name in another schema.
+ * Return whether a table belongs to a container, and set *container. Returns
+ * false for a partition that is being detached (DETACH PARTITION ...
+ * CONCURRENTLY, which may stop half-way). The topmost ancestor decides: it
+ * must be the container's own table, not one of the same name in another
+ * schema.
  */
 bool
 table_container(Oid table, Container *container)
@@ -67,14 +75,19 @@ table_container(Oid table, Container *container)
 	return false;
 }
 
-/* Is a table, by its name, the one that holds the users on a node of a cluster? */
+/*
+ * Return whether a name is that of the table of users on a node of a cluster.
+ */
 bool
 table_holds_user_items(const char *name)
 {
 	return cluster_library->names_partition_of(name, USER_ITEMS_TABLE);
 }
 
-/* Is a table a partition for items of a type, by its LIST bound? */
+/*
+ * Return whether a table is a partition for items of a type, according to its
+ * LIST bound.
+ */
 bool
 table_takes(Oid table, ItemType type)
 {

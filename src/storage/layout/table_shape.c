@@ -1,16 +1,16 @@
 /*
  * table_shape.c
- *		Have tables the shape that blogstore has given them?
+ *		Checks whether tables still have the shape that blogstore gave them.
  *
- * The tables are their owner's, who may alter them in any way, and in the schema
- * of a container that is missing somebody else may have made a table of its
- * name. So tables are told by kind, owner, partition key and columns before
- * anything of them is read; what is wrong is noted with the leaf that it
- * concerns (LayoutProblem), and is the error of whoever needs that leaf.
+ * The owner may alter the tables in any way. If a container is missing,
+ * another role may have created a table with its name in the schema. Therefore
+ * relkind, owner, partition key and columns of a table are checked before
+ * anything is read from it. A problem is recorded for the leaf that it
+ * concerns (LayoutProblem), and each request that needs the leaf raises it.
  *
- * Nothing here evaluates an expression of the owner's: opening a table's
- * partition key does (RelationBuildPartitionKey()), so it is looked at in the
- * catalog first. Runs in any process.
+ * Nothing here evaluates the owner's expressions. Opening a table's partition
+ * key would (RelationBuildPartitionKey()), so it is first checked in the
+ * catalog. Runs in any process.
  */
 #include "postgres.h"
 
@@ -31,7 +31,7 @@
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
-/* Note a problem, in the current memory context. */
+/* Create a problem in the current memory context. */
 LayoutProblem *
 shape_problem(char *message, const char *hint)
 {
@@ -42,7 +42,7 @@ shape_problem(char *message, const char *hint)
 	return p;
 }
 
-/* Raise a problem as an error, 55000. */
+/* Raise a problem as an error. Errors: 55000. */
 void
 layout_problem_raise(const LayoutProblem *p)
 {
@@ -52,7 +52,7 @@ layout_problem_raise(const LayoutProblem *p)
 			 errhint("%s", p->hint)));
 }
 
-/* The role that a table belongs to; InvalidOid: it is not there. */
+/* Return the owner of a table; InvalidOid if the table does not exist. */
 Oid
 shape_table_owner(Oid relid)
 {
@@ -67,8 +67,8 @@ shape_table_owner(Oid relid)
 }
 
 /*
- * What is wrong with the kind and the owner of one of a container's tables; NULL:
- * nothing. owner: of the container; InvalidOid: any will do.
+ * Return what is wrong with the relkind, owner or persistence of a container's
+ * table; NULL: nothing. owner: the containers' owner; InvalidOid: any.
  */
 LayoutProblem *
 shape_table_problem(Oid relid, char kind, Oid owner)
@@ -78,7 +78,7 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 	Form_pg_class form;
 
 	if (!HeapTupleIsValid(tuple))
-		return NULL;			/* dropped meanwhile: the caller comes upon it */
+		return NULL;			/* dropped meanwhile: the caller will notice */
 	form = (Form_pg_class) GETSTRUCT(tuple);
 	if (form->relkind != kind)
 		p = shape_problem(psprintf(kind == RELKIND_RELATION ?
@@ -103,15 +103,17 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 	return p;
 }
 
-/* Operator families for which the server's headers have no names (pg_opfamily.dat). */
+/*
+ * Operator families without a macro in the server's headers (pg_opfamily.dat).
+ */
 #define DATETIME_BTREE_FAM_OID 434
 #define UUID_BTREE_FAM_OID 2968
 #define UUID_HASH_FAM_OID 2969
 
 /*
- * The operator family that compares, or hashes, the values of a type in the usual way.
- * Those of the types of keys are known: the type cache would look for them among all
- * operator classes and casts, which is dear in a session's first request.
+ * Return the default btree or hash operator family of a type. Those of key
+ * types are constants: the type cache would search all operator classes and
+ * casts, which is expensive in a session's first request.
  */
 Oid
 shape_usual_opfamily(Oid type, bool hash)
@@ -129,7 +131,7 @@ shape_usual_opfamily(Oid type, bool hash)
 	return hash ? entry->hash_opf : entry->btree_opf;
 }
 
-/* Does an operator class compare, or hash, a type in the usual way? */
+/* Return whether an operator class is in the default family of a type. */
 static bool
 is_usual_opclass(Oid opclass, Oid type, bool hash)
 {
@@ -137,7 +139,9 @@ is_usual_opclass(Oid opclass, Oid type, bool hash)
 		get_opclass_family(opclass) == shape_usual_opfamily(type, hash);
 }
 
-/* The first element of an oidvector attribute. */
+/*
+ * Return the first element of an oidvector attribute of pg_partitioned_table.
+ */
 static Oid
 first_oid(HeapTuple tuple, AttrNumber attribute)
 {
@@ -147,7 +151,7 @@ first_oid(HeapTuple tuple, AttrNumber attribute)
 	return isnull ? InvalidOid : ((oidvector *) DatumGetPointer(value))->values[0];
 }
 
-/* Is a table's column that of a property, by name and type? */
+/* Return whether a column has the name and the type of a property. */
 static bool
 is_column(Oid relid, AttrNumber attno, Property prop)
 {
@@ -164,8 +168,8 @@ is_column(Oid relid, AttrNumber attno, Property prop)
 }
 
 /*
- * Is a table partitioned by HASH of a uuid column, or by LIST of the text column
- * type, each in the server's usual way?
+ * Return whether a table is partitioned by HASH of a uuid column, or by LIST
+ * of the text column type, with default operator class and collation.
  */
 static bool
 key_is(Oid relid, char strategy, Property column)
@@ -190,8 +194,8 @@ key_is(Oid relid, char strategy, Property column)
 }
 
 /*
- * What is wrong with how a table is partitioned, which should be so by a column;
- * NULL: nothing.
+ * Return the problem that a table is not partitioned by a column with a
+ * strategy; NULL if it is.
  */
 LayoutProblem *
 shape_key_problem(Oid relid, char strategy, Property column)
@@ -207,14 +211,14 @@ shape_key_problem(Oid relid, char strategy, Property column)
 								  property_column(column)));
 }
 
-/* Is a table partitioned by type, as the leaves of one partition are split? */
+/* Return whether a table is list-partitioned by type. */
 bool
 shape_is_split_by_type(Oid relid)
 {
 	return key_is(relid, PARTITION_STRATEGY_LIST, PROP_TYPE);
 }
 
-/* A leaf takes items of more than one type. */
+/* Return the problem that a leaf takes items of several types. */
 LayoutProblem *
 shape_mixed_problem(Oid relid)
 {
@@ -223,7 +227,7 @@ shape_mixed_problem(Oid relid)
 						 "Give each type of item a partition of its own.");
 }
 
-/* A partition is not there. */
+/* Return the problem that a partition is missing. */
 LayoutProblem *
 shape_missing_problem(char *message)
 {
@@ -237,8 +241,8 @@ shape_missing_problem(char *message)
 #define BIT(prop) (UINT32_C(1) << (prop))
 
 /*
- * The column of an open table that has a name, 0 if there is none. The table's
- * description tells, and no catalog is read.
+ * Return the number of an open table's column by its name; 0 if there is none.
+ * Reads the relcache only.
  */
 AttrNumber
 shape_column(Relation rel, const char *name)
@@ -255,7 +259,7 @@ shape_column(Relation rel, const char *name)
 	return InvalidAttrNumber;
 }
 
-/* Has a container's table a column for a property? */
+/* Return whether a container's table has a column for a property. */
 bool
 container_has_property(Container container, Property prop)
 {
@@ -274,7 +278,10 @@ container_has_property(Container container, Property prop)
 	}
 }
 
-/* The column of a property, 0 if there is none of its name. */
+/*
+ * Return the number of a property's column by its name; 0 if there is none. If
+ * the column has another type or is generated, set *p.
+ */
 static AttrNumber
 find_column(Relation rel, Property prop, LayoutProblem **p)
 {
@@ -297,8 +304,8 @@ find_column(Relation rel, Property prop, LayoutProblem **p)
 }
 
 /*
- * Find an open leaf's columns: fills in where they are. Returns what is wrong with
- * them, or NULL, in the current memory context.
+ * Fill in where an open leaf has its columns. Returns what is wrong with them,
+ * in the current memory context; NULL: nothing.
  */
 LayoutProblem *
 shape_columns(CachedLeaf *leaf, Relation rel, Container container,
@@ -313,7 +320,9 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 	{
 		LayoutProblem *other = NULL;
 
-		/* what is of no use to the type may be anything, and is not read then */
+		/*
+		 * ignore columns with wrong types, unless the type of item needs them
+		 */
 		leaf->attno[prop] = find_column(rel, prop, &other);
 		if (other != NULL)
 			leaf->attno[prop] = InvalidAttrNumber;
@@ -333,8 +342,8 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * What is wrong with the columns of a container's root, by which statements name
- * them; NULL: nothing.
+ * Return what is wrong with the columns of a container's root, which
+ * statements name; NULL: nothing.
  */
 LayoutProblem *
 shape_root_columns(Relation root, Container container)
@@ -352,15 +361,19 @@ shape_root_columns(Relation root, Container container)
 }
 
 /* ------------------------------------------------------------------------
- * Tables that blogstore alone writes
+ * Tables that only blogstore writes
  *
- * These are the leaves of the views (the copies of posts in users, and the feed) and the
- * small tables. A trigger, a constraint or an index of the owner's could refuse the
- * worker's rows there, each time that it tries. None is allowed, so that no write to
- * these tables fails because of the owner. The catalogs alone decide.
+ * These are the leaves of the views (the copies of posts in users, and the
+ * feed) and the bookkeeping tables. If the owner added a trigger, a constraint
+ * or an index there, it could reject the worker's rows, again at each retry.
+ * Such additions are not allowed, so that no write to these tables fails
+ * because of the owner. Only the catalogs are read.
  * ------------------------------------------------------------------------ */
 
-/* Does the worker alone write a container's items of a type? */
+/*
+ * Return whether a container's items of a type are a view, which only the
+ * worker writes.
+ */
 bool
 shape_is_view(Container container, ItemType type)
 {
@@ -369,9 +382,10 @@ shape_is_view(Container container, ItemType type)
 }
 
 /*
- * A trigger of an open table, or a foreign key, in either direction, or a deferrable key, which
- * the server checks by triggers; NULL: none. Internal triggers that check no constraint, as
- * extensions make them, do not count.
+ * Describe a trigger, a foreign key in either direction, or a deferrable key
+ * of an open table; NULL if there is none. The server checks such constraints
+ * by internal triggers. Internal triggers without a constraint, which some
+ * extensions create, are ignored.
  */
 static char *
 added_trigger(Relation rel)
@@ -394,9 +408,10 @@ added_trigger(Relation rel)
 }
 
 /*
- * What the owner has added to an open table that blogstore alone writes, as the object of
- * "has"; NULL: nothing. Indexes, and columns that are NOT NULL, are looked at by the caller. own_check: the
- * name of the CHECK constraint that blogstore has made; NULL: none.
+ * Describe what the owner has added to an open table that only blogstore
+ * writes, as the object of "has"; NULL if nothing. Indexes and NOT NULL
+ * columns are left to the caller. own_check: name of the CHECK constraint that
+ * blogstore created, or NULL.
  */
 char *
 shape_addition(Relation rel, const char *own_check)
@@ -424,7 +439,10 @@ shape_addition(Relation rel, const char *own_check)
 	return NULL;
 }
 
-/* May a column of a view's table be NOT NULL, because each row that is written has a value? */
+/*
+ * Return whether a column of a view's table may be NOT NULL, because blogstore
+ * always writes a value to it.
+ */
 static bool
 view_fills(const char *column)
 {
@@ -436,7 +454,7 @@ view_fills(const char *column)
 	return false;
 }
 
-/* A problem: a leaf of a view has something that the owner has added. */
+/* Return the problem that the owner has added something to a view's leaf. */
 LayoutProblem *
 shape_addition_problem(Relation rel, Container container, const char *addition)
 {
@@ -448,8 +466,9 @@ shape_addition_problem(Relation rel, Container container, const char *addition)
 }
 
 /*
- * What keeps items from being written to an open leaf of a view, but for its indexes; NULL:
- * nothing. In the current memory context.
+ * Return what prevents rows from being written to an open leaf of a view,
+ * except for its indexes; NULL: nothing. The result is in the current memory
+ * context.
  */
 LayoutProblem *
 shape_view_problem(Relation rel, Container container)
