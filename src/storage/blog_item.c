@@ -1,7 +1,7 @@
 /*
  * blog_item.c
- *		Items in memory: their types, properties, copies; and what tables, types and
- *		columns are called.
+ *		Items in memory: types, properties and copies; and the names of tables,
+ *		types and columns.
  *
  * Runs in any process.
  */
@@ -36,7 +36,7 @@ typedef struct TypeProperties
 	Property	prop[N_PROPERTIES];
 } TypeProperties;
 
-/* The article's properties of each type in the article's order, then those added. */
+/* Properties by type: the article's in its order, then the additional ones. */
 static const TypeProperties type_properties[N_ITEM_TYPES] = {
 	[ITEM_USER] = {6, {PROP_ID, PROP_TYPE, PROP_USER_ID, PROP_USERNAME,
 	PROP_CREATION_DATE, PROP_PROPERTIES}},
@@ -54,7 +54,7 @@ static const TypeProperties type_properties[N_ITEM_TYPES] = {
 	PROP_LIKE_COUNT}}
 };
 
-/* A property's storage: length (-1 varlena, -2 unused) and by-value flag. */
+/* Return the length of a property's type (-1: varlena). */
 static int
 property_length(Property prop)
 {
@@ -78,7 +78,7 @@ property_length(Property prop)
 	}
 }
 
-/* The type of a property's column. */
+/* Return the type of a property's column. */
 Oid
 property_type(Property prop)
 {
@@ -112,7 +112,7 @@ property_by_value(Property prop)
 		(property_length(prop) == sizeof(int64) && FLOAT8PASSBYVAL);
 }
 
-/* The name of a container's table. */
+/* Return the name of a container's table. */
 const char *
 container_table(Container container)
 {
@@ -120,8 +120,8 @@ container_table(Container container)
 }
 
 /*
- * The property by whose value items lie in one partition of a container or another;
- * PROP_TYPE: by none.
+ * Return the property that is a container's partition key; PROP_TYPE if it has
+ * none.
  */
 Property
 container_key(Container container)
@@ -138,21 +138,24 @@ container_key(Container container)
 	return PROP_TYPE;
 }
 
-/* The value of the column type for items of this type. */
+/* Return the value of the column "type" for items of a type. */
 const char *
 item_type_name(ItemType type)
 {
 	return type_name[type];
 }
 
-/* The name of a property's column. */
+/* Return the name of a property's column. */
 const char *
 property_column(Property prop)
 {
 	return column_name[prop];
 }
 
-/* The properties of a type, in the order of its row type. */
+/*
+ * Return the properties of a type, in the order of its row type, and set *n to
+ * their number.
+ */
 const Property *
 item_properties(ItemType type, int *n)
 {
@@ -160,7 +163,10 @@ item_properties(ItemType type, int *n)
 	return type_properties[type].prop;
 }
 
-/* An item of a type with all other properties NULL; allocates the type. */
+/*
+ * Set up an item of a type whose other properties are NULL. Allocates the type
+ * in the current memory context.
+ */
 void
 item_init(BlogItem *item, ItemType type)
 {
@@ -172,7 +178,7 @@ item_init(BlogItem *item, ItemType type)
 	item_set(item, PROP_TYPE, CStringGetTextDatum(type_name[type]));
 }
 
-/* Set a property of an item; a value by reference is not copied. */
+/* Set a property of an item. A value passed by reference is not copied. */
 void
 item_set(BlogItem *item, Property prop, Datum value)
 {
@@ -180,7 +186,7 @@ item_set(BlogItem *item, Property prop, Datum value)
 	item->isnull[prop] = false;
 }
 
-/* Copy an item with all its values into the current memory context. */
+/* Copy an item and its values into the current memory context. */
 void
 item_copy(BlogItem *dst, const BlogItem *src)
 {
@@ -192,7 +198,7 @@ item_copy(BlogItem *dst, const BlogItem *src)
 	}
 }
 
-/* Has an item a value that is stored out of line? */
+/* Return whether a value of an item is stored out of line (TOAST). */
 bool
 item_has_external(const BlogItem *item)
 {
@@ -203,7 +209,7 @@ item_has_external(const BlogItem *item)
 	return false;
 }
 
-/* Do two items have the same value of a property? */
+/* Return whether two items have the same value of a property, detoasted. */
 bool
 item_same(const BlogItem *a, const BlogItem *b, Property prop)
 {
@@ -225,8 +231,8 @@ item_same(const BlogItem *a, const BlogItem *b, Property prop)
 }
 
 /*
- * Read an item from a slot whose columns lie as attno says. Returns which
- * properties are NULL, a bit each.
+ * Read an item from a slot. attno: column by property. Returns a bit mask of
+ * the properties that are NULL.
  */
 uint32
 item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
@@ -252,7 +258,8 @@ item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
 }
 
 /*
- * Raise an error (23503): an item does not exist. what: the type of item, as messages name it.
+ * Raise an error because an item does not exist. what: the type of item for
+ * the message. Errors: 23503.
  */
 void
 unknown_item(const char *what, const pg_uuid_t *id)

@@ -1,6 +1,6 @@
 /*
  * blog_item.h
- *		The article's containers, items and properties.
+ *		The containers, items and properties of the blog model.
  */
 #ifndef BLOGSTORE_BLOG_ITEM_H
 #define BLOGSTORE_BLOG_ITEM_H
@@ -30,7 +30,7 @@ typedef enum ItemType
 	ITEM_POST,
 	ITEM_COMMENT,
 	ITEM_LIKE,
-	ITEM_DELTA					/* what is to be added to a post's counts */
+	ITEM_DELTA					/* to be added to a post's counts */
 } ItemType;
 
 #define N_ITEM_TYPES (ITEM_DELTA + 1)
@@ -49,19 +49,21 @@ typedef enum Property
 	PROP_COMMENT_COUNT,
 	PROP_LIKE_COUNT,
 	PROP_CREATION_DATE,
-	/* the article has none of these: property_in_article() */
-	PROP_HIDDEN,				/* NULL: it is shown */
+	/* the rest is not in the article; see property_in_article() */
+	PROP_HIDDEN,				/* NULL: shown */
 	PROP_PARENT_ID,				/* the comment that a comment replies to */
-	PROP_MODIFICATION_DATE,		/* NULL: it was never edited */
-	PROP_PROPERTIES,			/* the item's own, beside the article's */
-	PROP_PARENT_DELETED			/* in no container: known when it is read */
+	PROP_MODIFICATION_DATE,		/* NULL: never edited */
+	PROP_PROPERTIES,			/* custom properties of the item */
+	PROP_PARENT_DELETED			/* not stored in a container; computed on
+								 * reading */
 } Property;
 
 #define N_PROPERTIES (PROP_PARENT_DELETED + 1)
 
 /*
- * An item in memory. Values passed by reference point to where the item was read and
- * hold until the scan moves on or the writer closes; item_copy() makes them the caller's.
+ * An item in memory. Values passed by reference point to where the item was
+ * read. They are valid until the scan advances or the writer is closed;
+ * item_copy() makes a copy.
  */
 typedef struct BlogItem
 {
@@ -70,15 +72,16 @@ typedef struct BlogItem
 } BlogItem;
 
 /*
- * Ways into a leaf, each served by an index (by its columns, not its name):
+ * Ways to read a leaf, each served by an index, which is identified by its
+ * columns:
  *
  *		PATH_KEY	the item's own key: user_id; post_id; (post_id, id) of a
  *					comment or delta; (user_id, post_id) of a like
- *		PATH_LIST	a logical partition's items by (creation_date, id)
+ *		PATH_LIST	the items of a partition key by (creation_date, id)
  *		PATH_USER	a user's items in a leaf of posts; posts and comments by
  *					(creation_date, id)
- *		PATH_DATE	all posts of a leaf by (creation_date, id); a user's likes, likewise,
- *					where the site has made an index for that
+ *		PATH_DATE	all posts of a leaf by (creation_date, id); a user's likes
+ *					in that order, if the owner has created the index
  *		PATH_REPLIES	a comment's replies by (creation_date, id)
  */
 typedef enum AccessPath
@@ -92,7 +95,7 @@ typedef enum AccessPath
 
 #define N_PATHS (PATH_REPLIES + 1)
 
-/* blog_item.c: names */
+/* blog_item.c: names and keys */
 extern const char *container_table(Container container);
 extern Property container_key(Container container);
 extern const char *item_type_name(ItemType type);
@@ -108,19 +111,19 @@ extern bool item_has_external(const BlogItem *item);
 extern bool item_same(const BlogItem *a, const BlogItem *b, Property prop);
 extern COMPAT_NORETURN void unknown_item(const char *what, const pg_uuid_t *id);
 
-/* blog_item.c: reading an item from a row; attno: which column is which property's */
+/* blog_item.c: reading an item from a tuple; attno: column by property */
 struct TupleTableSlot;
 extern uint32 item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
 							 const AttrNumber *attno);
 
-/* Is it one of the article's properties, which come first? */
+/* Return whether a property is one of the article's, which come first. */
 static inline bool
 property_in_article(Property prop)
 {
 	return prop <= PROP_CREATION_DATE;
 }
 
-/* Give an item another's value of a property, which may be NULL. */
+/* Set a property of an item to another item's value or NULL. */
 static inline void
 item_take(BlogItem *item, const BlogItem *other, Property prop)
 {
@@ -128,14 +131,14 @@ item_take(BlogItem *item, const BlogItem *other, Property prop)
 	item->isnull[prop] = other->isnull[prop];
 }
 
-/* Is an item hidden from lists and counts? */
+/* Return whether an item is hidden from lists and counts. */
 static inline bool
 item_hidden(const BlogItem *item)
 {
 	return !item->isnull[PROP_HIDDEN] && DatumGetBool(item->value[PROP_HIDDEN]);
 }
 
-/* Hide an item, or show it: of those that are shown nothing is stored. */
+/* Hide an item or show it. NULL is stored for an item that is shown. */
 static inline void
 set_hidden(BlogItem *item, bool hidden)
 {

@@ -1,14 +1,17 @@
 /*
  * bulk_insert.c
- *		Inserting many items of one type, into whichever leaves.
+ *		Inserts many items of one type into any number of leaves.
  *
- * Rows are gathered, and come onto a page, and into the WAL, by the pageful, in the
- * manner of COPY (CopyMultiInsertInfoFlush()); where a leaf has triggers, one by one.
- * Entries of a leaf's indexes are sorted, and follow when it is done (index_entries.c).
- * A leaf is closed before the next is written, so items should come in the order
- * of leaves. A key that is taken is an error, as with INSERT.
+ * Rows are collected and inserted together with table_multi_insert(), as COPY
+ * does (CopyMultiInsertInfoFlush()), which fills pages and writes WAL by the
+ * page. Index entries are sorted, and inserted when the leaf is complete
+ * (index_entries.c). If the leaf has triggers, rows are inserted one at a
+ * time. A leaf is closed before the next one is written, so items should be
+ * passed in the order of leaves. A key that is taken is an error, as with
+ * INSERT.
  *
- * Runs in backends and in the worker, in a transaction with an active snapshot.
+ * Runs in backends and in the worker, in a transaction with an active
+ * snapshot.
  */
 #include "postgres.h"
 
@@ -26,11 +29,11 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-/* What is gathered at most: items, bytes. */
+/* Limits of the collected rows: number, bytes. */
 #define BULK_ITEMS 500
 #define BULK_BYTES (256 * 1024)
 
-/* About what an item takes besides its text. */
+/* The approximate size of an item without its text. */
 #define ITEM_BYTES 128
 
 struct BulkInsert
@@ -38,17 +41,18 @@ struct BulkInsert
 	MemoryContext context;		/* "blogstore bulk insert" */
 	Container	container;
 	ItemType	type;
-	ItemWriter *writer;			/* of the leaf that is written; NULL: none */
-	IndexEntries *entries;		/* of its indexes; NULL: inserted with the rows */
-	TupleDesc	desc;			/* of the slots; NULL: there are none */
-	TupleTableSlot *slot[BULK_ITEMS];	/* NULL: not needed so far */
-	int			n;				/* gathered */
-	Size		bytes;			/* gathered, about */
+	ItemWriter *writer;			/* of the current leaf; NULL: none */
+	IndexEntries *entries;		/* entries of its indexes; NULL: inserted with
+								 * the rows */
+	TupleDesc	desc;			/* of the slots; NULL if there are none */
+	TupleTableSlot *slot[BULK_ITEMS];	/* NULL if not needed so far */
+	int			n;				/* number of rows collected */
+	Size		bytes;			/* approximate size of the rows collected */
 };
 
 /*
- * Begin to insert items of a type. Each leaf is locked (RowExclusiveLock) when its
- * first item comes.
+ * Begin to insert items of a type. Each leaf is locked (RowExclusiveLock) when
+ * its first item is passed, to the end of the transaction.
  */
 BulkInsert *
 bulk_insert_begin(Container container, ItemType type)
@@ -64,7 +68,7 @@ bulk_insert_begin(Container container, ItemType type)
 	return bulk;
 }
 
-/* Write what is gathered. Errors: 23505. */
+/* Insert the collected rows. Errors: 23505. */
 static void
 bulk_flush(BulkInsert *bulk)
 {
@@ -93,7 +97,10 @@ bulk_flush(BulkInsert *bulk)
 	ResetPerTupleExprContext(writer->estate);
 }
 
-/* Done with a leaf: its triggers fire. */
+/*
+ * Finish the current leaf: insert the remaining rows and entries, and fire
+ * AFTER triggers.
+ */
 static void
 bulk_close(BulkInsert *bulk)
 {
@@ -114,8 +121,9 @@ bulk_close(BulkInsert *bulk)
 }
 
 /*
- * A slot to gather an item in. All of them share a descriptor of their own: one
- * that is counted would be looked for among all that count on it (ResourceOwner).
+ * Create a slot for a row. All slots share one descriptor that is not
+ * reference-counted: searching a ResourceOwner for hundreds of references is
+ * slow.
  */
 static TupleTableSlot *
 bulk_make_slot(BulkInsert *bulk)
@@ -127,7 +135,7 @@ bulk_make_slot(BulkInsert *bulk)
 	return MakeSingleTupleTableSlot(bulk->desc, table_slot_callbacks(rel));
 }
 
-/* Gather an item. */
+/* Form an item's row, and collect it. */
 static void
 bulk_gather(BulkInsert *bulk, const BlogItem *item)
 {
@@ -151,7 +159,7 @@ bulk_gather(BulkInsert *bulk, const BlogItem *item)
 		bulk_flush(bulk);
 }
 
-/* Insert one item, and have its triggers fire (ExecInsert()). */
+/* Insert one item and fire its triggers, as ExecInsert() does. */
 static void
 insert_with_triggers(ItemWriter *writer, const BlogItem *item)
 {
@@ -171,8 +179,8 @@ insert_with_triggers(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Insert an item, now or later. Errors, also of earlier items: 23505, and what
- * triggers and constraints raise.
+ * Insert an item now or later. Errors, which may concern earlier items: 23505,
+ * and those of triggers and constraints.
  */
 void
 bulk_insert_item(BulkInsert *bulk, const BlogItem *item)
@@ -195,7 +203,10 @@ bulk_insert_item(BulkInsert *bulk, const BlogItem *item)
 	MemoryContextSwitchTo(old);
 }
 
-/* Insert what is left, and close the leaf. */
+/*
+ * Insert the remaining rows, and free the state. Errors: those of
+ * bulk_insert_item().
+ */
 void
 bulk_insert_end(BulkInsert *bulk)
 {

@@ -1,15 +1,16 @@
 /*
  * index_entries.c
- *		Index entries of many rows, inserted in the order of each index.
+ *		Inserts the index entries of many rows in the order of each index.
  *
- * Rows can come in the order of one index at most. Entries of the others would each
- * come to another page: pages are read and split here and there, and end up two
- * thirds full. So what a bulk insert writes into a leaf with several indexes is
- * sorted for each of them first, and inserted when the leaf is done. An index that
- * was empty is then as dense as one that is built anew, and of one that was not,
- * each page is visited once.
+ * Rows arrive in the order of one index at most. In the other indexes, each
+ * entry would go to another page: pages would be read and split at random, and
+ * end up two thirds full. So when a bulk insert writes to a leaf with several
+ * indexes, the entries of each index are sorted first, and inserted when the
+ * leaf is complete. An index that was empty is then as dense as a newly built
+ * one; in any other index, each page is visited once.
  *
- * Runs in backends and in the worker, in a transaction with an active snapshot.
+ * Runs in backends and in the worker, in a transaction with an active
+ * snapshot.
  */
 #include "postgres.h"
 
@@ -27,14 +28,16 @@
 struct IndexEntries
 {
 	ItemWriter *writer;
-	int			n;				/* of its indexes */
+	int			n;				/* number of indexes */
 	Tuplesortstate *sort[FLEXIBLE_ARRAY_MEMBER];
 };
 
 /*
- * Can entries of an index be made of a row's columns alone, and inserted by nothing
- * but a call of the access method (ExecInsertIndexTuples())? A predicate that is not its
- * owner's code (index_is_attached()) is evaluated for each row.
+ * Return whether the entries of an index can be formed from a row's columns,
+ * and inserted by the access method alone, without what
+ * ExecInsertIndexTuples() does besides. A predicate may be present: the caller
+ * has made sure that it is not the owner's code (index_is_attached()), and it
+ * is evaluated for each row.
  */
 static bool
 index_is_plain(Relation index, const IndexInfo *info)
@@ -46,9 +49,9 @@ index_is_plain(Relation index, const IndexInfo *info)
 }
 
 /*
- * Begin to gather entries of rows that come into a writer's leaf. NULL if there is no
- * use in it, or if an index needs more: one index alone is that in whose order
- * rows come. Allocates in the current context.
+ * Begin to collect index entries for a writer's leaf, in the current memory
+ * context. Returns NULL if sorting gains nothing, because there is only one
+ * index, whose order the rows have; or if an index does not allow it.
  */
 IndexEntries *
 index_entries_begin(ItemWriter *writer)
@@ -76,7 +79,7 @@ index_entries_begin(ItemWriter *writer)
 	return entries;
 }
 
-/* Has a row an entry in an index? */
+/* Return whether a row has an entry in an index. */
 static bool
 has_entry(EState *estate, IndexInfo *info, TupleTableSlot *slot)
 {
@@ -90,7 +93,7 @@ has_entry(EState *estate, IndexInfo *info, TupleTableSlot *slot)
 	return ExecQual(info->ii_PredicateState, econtext);
 }
 
-/* Gather the entries of a row that was inserted. */
+/* Collect the index entries of an inserted row. */
 void
 index_entries_add(IndexEntries *entries, TupleTableSlot *slot)
 {
@@ -138,7 +141,7 @@ insert_sorted(ItemWriter *writer, Relation index, IndexInfo *info,
 	MemoryContextSwitchTo(old);
 }
 
-/* Insert all that was gathered. Errors: 23505. */
+/* Insert the collected entries. Errors: 23505. */
 void
 index_entries_end(IndexEntries *entries)
 {

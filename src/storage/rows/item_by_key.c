@@ -1,8 +1,8 @@
 /*
  * item_by_key.c
- *		Reading an item by its key.
+ *		Reads single items by key.
  *
- * Runs in any process; needs an active transaction and a snapshot.
+ * Runs in any process, in a transaction with a snapshot.
  */
 #include "postgres.h"
 
@@ -14,8 +14,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Read one item by key. Returns false if the snapshot sees none; out is a copy in
- * the current memory context.
+ * Read the one item of a query. Returns false if the snapshot shows none. *out
+ * is a copy in the current memory context. Errors: 22004, 55000.
  */
 bool
 item_get(const ItemQuery *query, BlogItem *out)
@@ -30,7 +30,10 @@ item_get(const ItemQuery *query, BlogItem *out)
 	return found;
 }
 
-/* Is a user, or a post, there? By a snapshot of its own. */
+/*
+ * Return whether a user or a post exists, according to a new snapshot. Errors:
+ * 22004, 55000.
+ */
 bool
 item_is_there(Container container, ItemType type, const pg_uuid_t *id)
 {

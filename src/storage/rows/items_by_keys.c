@@ -1,21 +1,21 @@
 /*
  * items_by_keys.c
- *		Reading items of one type by many keys.
+ *		Reads items of one type by many keys.
  *
- * To open a leaf and its index costs as much as to read two or three rows. So the keys
- * are sorted by partition, each leaf is opened once for all of its keys, and within it
- * one scan is begun again for each key, in the order of the index. What is read is
- * copied, and no leaf is open when the items are handed out.
+ * Opening a leaf and its index costs as much as reading two or three rows. So
+ * the keys are sorted by partition, and each leaf is opened once for all of
+ * its keys. Within a leaf, one scan is restarted for each key, in the order of
+ * the index. Items are copied, and no leaf is open when they are returned.
  *
- * A copy can point to values that are stored out of line. They are there as long as the
- * snapshot is, but for DDL that gives the leaf other files. So the lock on a leaf that
- * has given such a copy is kept to the end of the transaction, as the lock on a table is
- * that a statement names.
+ * A copy can point to values that are stored out of line (TOAST). The snapshot
+ * keeps these, unless DDL rewrites the leaf. So if a leaf has returned such a
+ * copy, its lock is kept to the end of the transaction, as the lock on a table
+ * of a query is.
  *
- * Rows lie in pages of their own. When one had to be read that was not in the cache, the
- * pages of the next items' rows are asked for before these are read.
+ * Each row is on another heap page. When a page had to be read that was not in
+ * shared buffers, the pages of the next rows are prefetched.
  *
- * Runs in any process; needs an active transaction and a snapshot.
+ * Runs in any process, in a transaction with a snapshot.
  */
 #include "postgres.h"
 
@@ -29,9 +29,9 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#define MAX_COLUMNS 2			/* of a key */
+#define MAX_COLUMNS 2			/* key columns */
 
-/* A key, and which of those it is that were asked for. */
+/* A key, and its position among the keys that were asked for. */
 typedef struct AskedKey
 {
 	const pg_uuid_t *key;
@@ -55,7 +55,9 @@ compare_keys(const AskedKey *a, const AskedKey *b)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
-/* Take each different one of n keys, in the order of partitions and keys. */
+/*
+ * Sort n keys by partition and key, and create an entry for each distinct key.
+ */
 static void
 take_keys(ManyItems *many, const ItemQuery *query, const pg_uuid_t *key, int n)
 {
@@ -82,7 +84,7 @@ take_keys(ManyItems *many, const ItemQuery *query, const pg_uuid_t *key, int n)
 	pfree(asked);
 }
 
-/* Look for what a query finds by the key of an item. */
+/* Point the scan at what a query finds by the key of an item. */
 static void
 look(ItemScan **scan, const ItemQuery *query, const ManyItem *item)
 {
@@ -98,8 +100,8 @@ look(ItemScan **scan, const ItemQuery *query, const ManyItem *item)
 }
 
 /*
- * A page had to be read: ask for those of the next items from one on, as many as may be
- * asked for at a time. Returns the end of these items.
+ * Prefetch the pages of the next items, beginning with item from, as many as
+ * may be prefetched at a time. Returns the index of the item after these.
  */
 static int
 ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
@@ -107,7 +109,7 @@ ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
 {
 	int			to = Min(many->n, from + item_scan_ask_limit(*scan));
 
-	/* to ask for one alone gains nothing */
+	/* prefetching a single page gains nothing */
 	for (int i = from; to - from > 1 && i < to; i++)
 	{
 		if (!many->item[i].found)
@@ -119,9 +121,9 @@ ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
 }
 
 /*
- * Pass each item that was found, and a scan of what a query finds by the item's key, to
- * a function. The query says all but the last column of the key. Errors: those of
- * item_scan_begin().
+ * Call take for each item that was found, with a scan of the query for the
+ * item's key. query: gives all but the last column of the key. Errors: those
+ * of item_scan_begin(), and of take.
  */
 void
 many_items_scan(ManyItems *many, const ItemQuery *query, ManyTake take,
@@ -166,9 +168,10 @@ take_item(ManyItem *item, ItemScan *scan, void *arg)
 }
 
 /*
- * Read the items of n partition keys, of which some may be the same. The query says of
- * which container and type, and what its key's columns are but the last. Errors: those
- * of item_scan_begin(), and 22004 if an item lacks a value.
+ * Read the items of n partition keys, which may contain duplicates. query:
+ * gives container and type, and all but the last column of the key. The result
+ * is in the current memory context. Errors: those of item_scan_begin(), and
+ * 22004 if an item lacks a value.
  */
 ManyItems *
 many_items_read(const ItemQuery *query, const pg_uuid_t *key, int n)

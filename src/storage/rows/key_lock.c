@@ -1,20 +1,18 @@
 /*
  * key_lock.c
- *		Locks that an item type and a partition key name.
+ *		Locks that are named by an item type and a partition key.
  *
- * A logical partition has no object of its own in the server that could be
- * locked. A number that its key hashes to stands for it, as that of a page of the
- * leaf in which its items lie: no page has such a number, and few other logical
- * partitions. A heavyweight lock on a tuple of that page (pg_locks shows it so)
- * keeps processes apart. A predicate lock on the page tells serializable
- * transactions of each other, where one on a page that exists would bring in
- * all that lies beside. Two keys with one number are in each other's way, and
+ * The items of a partition key are not an object in the server that could be
+ * locked. A number that the key hashes to stands for them. It is used as a
+ * block number of the leaf, in a range that no leaf grows to. A heavyweight
+ * lock on a tuple of that block (pg_locks shows it so) excludes other
+ * processes. A predicate lock on that page lets serializable transactions
+ * detect conflicts; a predicate lock on a real page would also cover the items
+ * of other keys. If two keys have the same number, they block each other, and
  * nothing worse.
  *
- * The heavyweight lock has the modes of a table's writers, and of those who want
- * it not to be written to: many can hold either mode, but not one beside the
- * other. It ends with its transaction, or with the savepoint in which it was
- * taken.
+ * For the modes of the heavyweight lock see KeyLockMode. It is released at the
+ * end of the transaction, or with the savepoint in which it was taken.
  *
  * Runs in any process; takes heavyweight locks in backends and in the worker.
  */
@@ -36,7 +34,10 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/* The page that stands for a key: one that no leaf grows to. */
+/*
+ * Return the block number that stands for a key, in a range that no leaf grows
+ * to.
+ */
 static BlockNumber
 key_page(const pg_uuid_t *partition_key)
 {
@@ -45,8 +46,8 @@ key_page(const pg_uuid_t *partition_key)
 }
 
 /*
- * Set up the lock that a key names for items of a type. Errors: 55000 if its partition has no
- * leaf for them, or that is not what it should be.
+ * Set up the lock of a key for items of a type, without taking it. Errors:
+ * 55000 if the key's partition has no leaf for the type, or it cannot be used.
  */
 void
 key_lock_init(KeyLock *lock, Container container, ItemType type,
@@ -56,7 +57,7 @@ key_lock_init(KeyLock *lock, Container container, ItemType type,
 	lock->number = key_page(partition_key);
 }
 
-/* The server's lock, and the server's mode of it. */
+/* Set tag to the server's lock, and return the server's lock mode. */
 static LOCKMODE
 key_lock_tag(LOCKTAG *tag, const KeyLock *lock, KeyLockMode mode)
 {
@@ -74,7 +75,11 @@ key_lock_tag(LOCKTAG *tag, const KeyLock *lock, KeyLockMode mode)
 	return ShareLock;
 }
 
-/* Take a lock; false if others have it in a mode that conflicts, with LockWaitSkip. */
+/*
+ * Take a lock, which lasts to the end of the transaction. wait: LockWaitSkip
+ * makes the function return false if another transaction holds it in a
+ * conflicting mode. Errors: 40P01, 55P03.
+ */
 bool
 key_lock(const KeyLock *lock, KeyLockMode mode, LockWaitPolicy wait)
 {
@@ -85,7 +90,7 @@ key_lock(const KeyLock *lock, KeyLockMode mode, LockWaitPolicy wait)
 		LOCKACQUIRE_NOT_AVAIL;
 }
 
-/* Release a lock before the transaction ends. */
+/* Release one acquisition of a lock before the transaction ends. */
 void
 key_unlock(const KeyLock *lock, KeyLockMode mode)
 {
@@ -96,8 +101,8 @@ key_unlock(const KeyLock *lock, KeyLockMode mode)
 }
 
 /*
- * What a scan reads in a serializable transaction is of one key: leave the
- * predicate lock of that. The scan leaves others only for an MVCC snapshot.
+ * Take the predicate lock of a key for what a scan reads in a serializable
+ * transaction. Has no effect if the snapshot is not an MVCC snapshot.
  */
 void
 key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
@@ -110,8 +115,8 @@ key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
 }
 
 /*
- * An item of a key was written that those who have read by key_predicate_lock()
- * have not seen. Errors: 40001.
+ * Report that an item of a key was written, which transactions that called
+ * key_predicate_lock() have not seen. Errors: 40001 on a conflict.
  */
 void
 key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key)
@@ -121,9 +126,9 @@ key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key)
 }
 
 /*
- * A serializable transaction does not see the scan's present item: if its writer
- * is one, too, and at the same time, that is a conflict
- * (HeapCheckForSerializableConflictOut() says when). Errors: 40001.
+ * Report that a serializable transaction does not see the scan's current item.
+ * If the item's inserter is a concurrent serializable transaction, this is a
+ * conflict (see HeapCheckForSerializableConflictOut()). Errors: 40001.
  */
 void
 item_scan_unseen(ItemScan *scan, Snapshot snapshot)

@@ -1,12 +1,13 @@
 /*
  * merged_scan.c
- *		Reading items of one type of all partitions, as one list in order.
+ *		Reads the items of one type in all partitions as one ordered list.
  *
- * Each partition's items are read by an index that has the order, and the first of
- * their first items is always the next: to begin costs a look into each partition,
- * and an item a few comparisons.
+ * Each partition is read by an index that has the order. A binary heap holds
+ * the current item of each partition, and its first item is the next one of
+ * the list. Beginning a scan costs one index lookup per partition; each
+ * further item costs a few comparisons.
  *
- * Runs in any process; reads need an active transaction and a snapshot.
+ * Runs in any process, in a transaction with a snapshot.
  */
 #include "postgres.h"
 
@@ -22,15 +23,17 @@
 
 struct MergedScan
 {
-	MemoryContext context;		/* where scans allocate (btgettuple() does) */
+	MemoryContext context;		/* in which scans allocate (btgettuple()
+								 * does) */
 	ItemOrder	order;
-	int			n;				/* of the partitions that are open */
-	ItemScan  **scan;			/* of each */
-	BlogItem   *item;			/* the present item of each */
-	binaryheap *heap;			/* of indexes of these */
+	int			n;				/* number of open scans, one for each
+								 * partition */
+	ItemScan  **scan;
+	BlogItem   *item;			/* the current item of each scan */
+	binaryheap *heap;			/* of indexes into scan and item */
 };
 
-/* Two orders that partitions have an index for. */
+/* The two orders for which partitions have indexes. */
 int
 merged_newest_first(const BlogItem *a, const BlogItem *b)
 {
@@ -48,7 +51,7 @@ merged_oldest_first(const BlogItem *a, const BlogItem *b)
 	return merged_newest_first(b, a);
 }
 
-/* The heap's first is what comes first. */
+/* binaryheap puts the largest element first, hence the reversed order. */
 static int
 compare_inputs(Datum a, Datum b, void *arg)
 {
@@ -59,8 +62,8 @@ compare_inputs(Datum a, Datum b, void *arg)
 }
 
 /*
- * Open each partition; false if partitions came or went meanwhile, by which their
- * numbers change.
+ * Open a scan of each partition. Returns false if the layout was read again
+ * meanwhile, because partition numbers may then have changed.
  */
 static bool
 open_inputs(MergedScan *merged, const ItemQuery *query)
@@ -95,8 +98,8 @@ close_inputs(MergedScan *merged)
 }
 
 /*
- * Ask for the pages of the first items of some partitions, from one on. Returns the end
- * of these partitions.
+ * Prefetch the pages of the first items of some scans, beginning with scan
+ * from. Returns the number of the scan after these.
  */
 static int
 ask_for_first(MergedScan *merged, int from)
@@ -104,15 +107,15 @@ ask_for_first(MergedScan *merged, int from)
 	int			to = Min(merged->n,
 						 from + Max(item_scan_ask_limit(merged->scan[from]), 1));
 
-	/* to ask for one alone gains nothing */
+	/* prefetching a single page gains nothing */
 	for (int i = from; to - from > 1 && i < to; i++)
 		item_scan_ask(merged->scan[i]);
 	return to;
 }
 
 /*
- * Read the first item of each partition. Once a page had to be read for one, those of
- * the next ones are asked for together.
+ * Read the first item of each scan. Once a page had to be read from disk,
+ * prefetch those of the following scans together.
  */
 static void
 read_first_items(MergedScan *merged)
@@ -131,8 +134,10 @@ read_first_items(MergedScan *merged)
 }
 
 /*
- * Begin to read what a query asks for of each partition. Partitions are held still
- * by the caller's lock on the container, but for DETACH PARTITION ... CONCURRENTLY.
+ * Begin to read all partitions of a query. The caller's lock on the container
+ * prevents changes of its partitions, except DETACH PARTITION ...
+ * CONCURRENTLY. Errors: 55000. Locks: AccessShareLock on each leaf and index,
+ * to the end of the scan.
  */
 MergedScan *
 merged_scan_begin(const ItemQuery *query, ItemOrder order)
@@ -152,28 +157,28 @@ merged_scan_begin(const ItemQuery *query, ItemOrder order)
 	return merged;
 }
 
-/* Which partition the present item is of. */
+/* Return the number of the scan that has the current item. */
 static int
 present(const MergedScan *merged)
 {
 	return DatumGetInt32(binaryheap_first(merged->heap));
 }
 
-/* The present item, at first the first one. NULL: past the end. */
+/* Return the current item, initially the first one; NULL at the end. */
 const BlogItem *
 merged_scan_item(const MergedScan *merged)
 {
 	return binaryheap_empty(merged->heap) ? NULL : &merged->item[present(merged)];
 }
 
-/* The scan that has found the present item. */
+/* Return the scan that has found the current item. */
 ItemScan *
 merged_scan_source(const MergedScan *merged)
 {
 	return merged->scan[present(merged)];
 }
 
-/* Go on from the present item, which there is, to the next. */
+/* Advance to the next item. There must be a current item. */
 void
 merged_scan_next(MergedScan *merged)
 {
@@ -187,7 +192,7 @@ merged_scan_next(MergedScan *merged)
 	MemoryContextSwitchTo(old);
 }
 
-/* End, wherever it has come to. */
+/* End a scan. */
 void
 merged_scan_end(MergedScan *merged)
 {

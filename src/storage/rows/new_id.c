@@ -1,10 +1,10 @@
 /*
  * new_id.c
- *		Ids of version 7 (RFC 9562, section 5.7).
+ *		Makes ids of version 7 (RFC 9562, section 5.7).
  *
- * The time in front keeps ids made together together in the indexes. The 12
- * bits after the milliseconds carry their fraction (the RFC's method 3), the
- * rest is random. Runs in any process.
+ * The time comes first, so ids that are made at about the same time are close
+ * together in indexes. The 12 bits after the milliseconds contain their
+ * fraction (the RFC's method 3); the rest is random. Runs in any process.
  */
 #include "postgres.h"
 
@@ -18,14 +18,14 @@
 
 PG_FUNCTION_INFO_V1(blogstore_new_id);
 
-/* How many ids the random bytes fetched at once are for. */
+/* The number of ids for which random bytes are fetched at once. */
 #define POOL_IDS 64
 
 #define RANDOM_BYTES (UUID_LEN - 6)
 
 /*
- * Cryptographically strong bytes, each used once. Asking for a few is as dear
- * as asking for many.
+ * Return cryptographically strong random bytes, each used once. Fetching many
+ * at once costs as little as fetching a few.
  */
 static void
 random_bytes(unsigned char *out)
@@ -44,7 +44,7 @@ random_bytes(unsigned char *out)
 	memcpy(out, &pool[--left * RANDOM_BYTES], RANDOM_BYTES);
 }
 
-/* Make a new id. Errors: XX000 if the system has no random bytes to give. */
+/* Make a new id. Errors: XX000 if no random bytes are available. */
 void
 new_id(pg_uuid_t *id)
 {
@@ -64,7 +64,7 @@ new_id(pg_uuid_t *id)
 	id->data[8] = (id->data[8] & 0x3f) | 0x80;	/* RFC variant */
 }
 
-/* blogstore.new_id(): a new id of version 7. */
+/* blogstore.new_id(): make a new id of version 7. */
 Datum
 blogstore_new_id(PG_FUNCTION_ARGS)
 {

@@ -1,16 +1,17 @@
 /*
  * read_ahead.c
- *		Asking for the pages of a scan's next rows before the scan reads them.
+ *		Prefetches the heap pages of a scan's next rows.
  *
- * The items of a list were written at different times, so each lies in a page of its
- * own. An index scan reads these pages one after another. When a scan has had to read a
- * page that was not in the server's cache, it takes the next entries from the index and
- * has the operating system begin to read their pages, up to effective_io_concurrency of
- * them at a time. The scan then fetches the rows of these entries in their order. While
- * all pages are in the cache, nothing is taken ahead.
+ * The items of a list were written at different times, so each is on another
+ * heap page, and a plain index scan reads these pages one at a time. When a
+ * scan has had to read a page that was not in shared buffers, it fetches the
+ * next entries from the index and prefetches their pages, up to
+ * effective_io_concurrency of them. It then reads the rows of these entries in
+ * order. As long as all pages are in shared buffers, nothing is fetched ahead.
  *
- * Entries are taken ahead only by an MVCC snapshot, which keeps VACUUM from putting
- * other rows in the place of those that it shows.
+ * Entries are fetched ahead only with an MVCC snapshot, because only that
+ * prevents VACUUM from reusing the line pointers of rows that the snapshot
+ * shows.
  *
  * Runs in any process.
  */
@@ -29,8 +30,8 @@
 #include "utils/spccache.h"
 
 /*
- * Prepare for a scan that is expected to return rows rows (< 0: all of them), together
- * with parts - 1 other scans of the same list.
+ * Set up the state of a scan. rows: the number of rows that it is expected to
+ * return, together with parts - 1 other scans of the same list; < 0: all.
  */
 void
 read_ahead_begin(ReadAhead *ahead, int64 rows, int parts)
@@ -42,7 +43,7 @@ read_ahead_begin(ReadAhead *ahead, int64 rows, int parts)
 	ahead->last = InvalidBlockNumber;
 }
 
-/* Return how many pages may be asked for at a time. */
+/* Return how many pages may be prefetched at a time; 0: none. */
 int
 item_scan_ask_limit(const ItemScan *scan)
 {
@@ -52,7 +53,10 @@ item_scan_ask_limit(const ItemScan *scan)
 	return get_tablespace_io_concurrency(scan->leaf.rel->rd_rel->reltablespace);
 }
 
-/* Take the next entry from the index, and ask for its row's page, if there is one. */
+/*
+ * Fetch the next entry from the index, if there is one, and prefetch the page
+ * of its row.
+ */
 static void
 take_entry(ItemScan *scan, int limit)
 {
@@ -76,7 +80,7 @@ take_entry(ItemScan *scan, int limit)
 	ahead->last = block;
 }
 
-/* Ask for the page of a scan's first row, which is not read yet. */
+/* Prefetch the page of a scan's first row, before it is read. */
 void
 item_scan_ask(ItemScan *scan)
 {
@@ -87,9 +91,10 @@ item_scan_ask(ItemScan *scan)
 }
 
 /*
- * A page had to be read since the scan's last row: ask for pages of the next rows, as
- * far as rows are wanted. Where several scans share a list, a scan is taken to go on
- * for its share, and after that for as many rows again as it has returned.
+ * Prefetch the pages of the next rows, after a page had to be read since the
+ * last row. Fetches no more rows than are expected. If several scans share a
+ * list, a scan is expected to return its share, and after that as many rows
+ * again as it has returned.
  */
 void
 read_ahead(ItemScan *scan)
@@ -109,7 +114,10 @@ read_ahead(ItemScan *scan)
 		take_entry(scan, limit);
 }
 
-/* Fetch the next row that was taken ahead and that the snapshot shows; false: none. */
+/*
+ * Read the next row that was fetched ahead and that the snapshot shows.
+ * Returns false if there is none.
+ */
 bool
 read_ahead_next(ItemScan *scan)
 {
@@ -132,7 +140,7 @@ read_ahead_next(ItemScan *scan)
 	return false;
 }
 
-/* Forget what was taken ahead: the scan begins again. */
+/* Discard entries that were fetched ahead, because the scan restarts. */
 void
 read_ahead_again(ReadAhead *ahead)
 {
@@ -141,7 +149,7 @@ read_ahead_again(ReadAhead *ahead)
 	ahead->ended = false;
 }
 
-/* End. */
+/* Free the state of a scan. */
 void
 read_ahead_end(ReadAhead *ahead)
 {

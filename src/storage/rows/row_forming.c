@@ -1,10 +1,10 @@
 /*
  * row_forming.c
- *		Forming the rows that are written: an item's properties, the columns that
- *		the owner has added, what constraints say.
+ *		Forms the rows to be written: an item's properties, defaults of the
+ *		columns that the owner has added, and checks of constraints.
  *
- * Rows are formed in the per-tuple context, what is prepared for all of them in
- * the writer's. Runs where writers do (row_writer.c).
+ * Rows are formed in the per-tuple context; what is prepared for all rows is
+ * in the writer's context. Called by writers (row_writer.c).
  */
 #include "postgres.h"
 
@@ -21,7 +21,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/* Put an item's properties into a slot to write, over what is there. */
+/* Store an item's properties in a slot, over what is there. */
 static void
 writer_fill(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
 {
@@ -52,7 +52,7 @@ writer_prepare_defaults(ItemWriter *writer)
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		Node	   *expr = NULL;
 
-		/* what writes views runs nothing of the owner's */
+		/* writing a view must not run the owner's code */
 		if ((att->atthasdef || att->attidentity) && !att->attisdropped &&
 			!att->attgenerated && !shape_is_view(writer->container, writer->type))
 			expr = build_column_default(writer->leaf.rel, i + 1);
@@ -63,7 +63,7 @@ writer_prepare_defaults(ItemWriter *writer)
 	MemoryContextSwitchTo(old);
 }
 
-/* Columns that have defaults get them, all others NULL. */
+/* Set the columns of a slot to their defaults, or NULL. */
 static void
 writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
 {
@@ -83,9 +83,9 @@ writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Generated columns, NOT NULL and CHECK constraints, the partition bound. If the
- * leaf was found by the bound, under the lock on it, only what a trigger has
- * changed can lie outside.
+ * Compute generated columns, and check NOT NULL and CHECK constraints and the
+ * partition bound. If the leaf was found by the row's key, the bound needs no
+ * check unless a trigger may have changed the row.
  */
 static void
 writer_check(ItemWriter *writer, TupleTableSlot *slot)
@@ -102,7 +102,10 @@ writer_check(ItemWriter *writer, TupleTableSlot *slot)
 		ExecPartitionCheck(writer->rri, slot, writer->estate, true);
 }
 
-/* A BEFORE trigger returned NULL: what was promised would not be so. */
+/*
+ * Raise an error because a BEFORE trigger returned NULL: the change that the
+ * caller relies on would not happen. Errors: 09000.
+ */
 void
 writer_suppressed(ItemWriter *writer)
 {
@@ -114,8 +117,8 @@ writer_suppressed(ItemWriter *writer)
 }
 
 /*
- * Fire the BEFORE INSERT triggers. What is looked up about their functions is kept in the
- * current memory context, which has to last as long as the writer.
+ * Fire BEFORE INSERT triggers. The executor caches the trigger functions in
+ * the current memory context, so this must be the writer's.
  */
 static void
 writer_fire_before(ItemWriter *writer, TupleTableSlot *slot)
@@ -127,7 +130,7 @@ writer_fire_before(ItemWriter *writer, TupleTableSlot *slot)
 	MemoryContextSwitchTo(old);
 }
 
-/* Make a slot the row to insert for an item, in the per-tuple context. */
+/* Make slot the row to insert for an item, in the per-tuple context. */
 void
 writer_form(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
 {
@@ -139,9 +142,8 @@ writer_form(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
 }
 
 /*
- * The columns that an update changes, as the server wants them: triggers on
- * some columns (UPDATE OF) fire by them, and indexes on others take it for a
- * mere new version.
+ * Return the columns that an update changes. The server needs them to fire
+ * UPDATE OF triggers, and to pass the "unchanged" hint to indexes.
  */
 static Bitmapset *
 changed_columns(ItemWriter *writer, const BlogItem *item)
@@ -162,8 +164,8 @@ changed_columns(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Make a slot the row to write for the locked item, and tell the executor's
- * state which columns change, until the per-tuple context is reset.
+ * Make slot the new version of the locked item. The executor's state knows the
+ * changed columns until the per-tuple context is reset.
  */
 void
 writer_form_update(ItemWriter *writer, TupleTableSlot *slot,
@@ -176,7 +178,10 @@ writer_form_update(ItemWriter *writer, TupleTableSlot *slot,
 	memcpy(slot->tts_values, writer->found->tts_values, natts * sizeof(Datum));
 	memcpy(slot->tts_isnull, writer->found->tts_isnull, natts * sizeof(bool));
 	writer_fill(writer, slot, item);
-	/* while no column is known to change, so that it prepares all for good */
+	/*
+	 * called with no changed columns, so that it prepares all generated
+	 * columns permanently
+	 */
 	(void) ExecGetExtraUpdatedCols(writer->rri, writer->estate);
 	compat_set_updated_columns(writer->estate, changed_columns(writer, item));
 }

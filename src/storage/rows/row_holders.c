@@ -1,11 +1,11 @@
 /*
  * row_holders.c
- *		Who has written an item, or has it locked, and is it live? Asked without a
- *		lock, which others would wait for.
+ *		Finds out which transactions have written or locked an item, and
+ *		whether the item is live, without a lock on which others would wait.
  *
- * A query's own snapshot does not count here: what is asked is so at this moment,
- * and may be different at the next. Whoever wants it to stay so has a lock that
- * keeps others from changing it.
+ * The query's own snapshot is ignored: the answer describes this moment, and
+ * may be wrong at the next. A caller that needs it to stay true holds another
+ * lock that excludes changes.
  *
  * Runs in backends and in the worker.
  */
@@ -28,10 +28,10 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/* How often to look for an item that moves. */
+/* The number of attempts to look at an item that is being updated. */
 #define LOOKS 3
 
-/* Begin a scan of what a query asks for, by another snapshot. */
+/* Begin a scan of a query with another snapshot. */
 static ItemScan *
 scan_by(const ItemQuery *query, Snapshot snapshot)
 {
@@ -42,8 +42,8 @@ scan_by(const ItemQuery *query, Snapshot snapshot)
 }
 
 /*
- * Begin a scan that finds what is not committed, too. Of each item that it comes to,
- * the snapshot, which is the caller's and filled in here, says whose it is
+ * Begin a scan that also finds uncommitted items. For each item that the scan
+ * returns, *dirty has the transactions that are inserting or deleting it
  * (HeapTupleSatisfiesDirty()).
  */
 static ItemScan *
@@ -54,10 +54,13 @@ scan_dirty(const ItemQuery *query, SnapshotData *dirty)
 }
 
 /* ------------------------------------------------------------------------
- * Is an item live?
+ * Whether an item is live
  * ------------------------------------------------------------------------ */
 
-/* A version's header; false of another table access method than heap. */
+/*
+ * Copy a version's tuple header. Returns false if the table access method is
+ * not heap.
+ */
 static bool
 version_header(TupleTableSlot *slot, HeapTupleHeader header)
 {
@@ -72,13 +75,14 @@ version_header(TupleTableSlot *slot, HeapTupleHeader header)
 }
 
 /*
- * Has a version of an item been updated or deleted, if only by a transaction that
- * has not ended? next: where the version is that follows; of a deletion itself.
- * ender: who did it.
+ * Return whether a version was updated or deleted, by a transaction that has
+ * committed or is in progress. *next becomes the link to the following
+ * version, which points to the version itself if it was deleted. *ender
+ * becomes the transaction that did it.
  *
- * The visibility routines do not say that of a version whose inserter has not
- * ended either (HeapTupleSatisfiesDirty()). Another table access method than
- * heap has to be believed.
+ * HeapTupleSatisfiesDirty() does not tell this if the version's inserter is in
+ * progress, too. With a table access method other than heap, the result is
+ * always false.
  */
 static bool
 version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
@@ -98,12 +102,12 @@ version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
 }
 
 /*
- * Is the newest version of a scan's present item live? It is found by following
- * the link of each version to the next (t_ctid), not by the index, in which a
- * version that is not HOT appears a moment after the link to it. After an update
- * that was rolled back the link still points to where its version was, and vacuum
- * may have given that place to another item. A version belongs to the chain only
- * if the transaction that ended the one before has written it (as in
+ * Return the state of the newest version of the scan's current item. The
+ * newest version is found by following t_ctid, not by the index, because a
+ * version that is not HOT gets its index entry only after it was linked. After
+ * an aborted update, t_ctid still points to the place of the aborted version,
+ * which VACUUM may have given to another item. A version therefore belongs to
+ * the chain only if its xmin is the xmax of the version before (as in
  * heap_lock_updated_tuple_rec()).
  */
 static ItemLife
@@ -115,7 +119,7 @@ follow_versions(ItemScan *scan)
 	TransactionId ender = InvalidTransactionId;
 	ItemLife	life = ITEM_UNSEEN;
 
-	/* nearly always what was found is the newest */
+	/* usually, the version that was found is the newest */
 	if (!version_ended(item_scan_slot(scan), &(ItemPointerData) {{0}}, &ender))
 		return ITEM_LIVE;
 	ender = InvalidTransactionId;
@@ -140,7 +144,10 @@ follow_versions(ItemScan *scan)
 	return life;
 }
 
-/* Look once at the item that a query finds; hidden: as it was committed. */
+/*
+ * Look once at the item that a query finds. *hidden: according to its last
+ * committed version.
+ */
 static ItemLife
 look_once(const ItemQuery *query, bool *hidden)
 {
@@ -151,7 +158,7 @@ look_once(const ItemQuery *query, bool *hidden)
 
 	scan = scan_dirty(query, &dirty);
 	while (life == ITEM_UNSEEN && item_scan_next(scan, &item))
-		/* not one that is being created, nor a version that is */
+		/* skip versions whose inserter is in progress */
 		if (!TransactionIdIsValid(dirty.xmin))
 		{
 			*hidden = item_hidden(&item);
@@ -161,7 +168,11 @@ look_once(const ItemQuery *query, bool *hidden)
 	return life;
 }
 
-/* Look at the item that a query finds, and again if it is updated meanwhile. */
+/*
+ * Return the state of the item that a query finds. *hidden becomes whether its
+ * last committed version is hidden. Looks again if the item is updated
+ * meanwhile.
+ */
 ItemLife
 item_look(const ItemQuery *query, bool *hidden)
 {
@@ -173,15 +184,16 @@ item_look(const ItemQuery *query, bool *hidden)
 }
 
 /* ------------------------------------------------------------------------
- * Who holds an item?
+ * Transactions that hold an item
  * ------------------------------------------------------------------------ */
 
 /* The transactions that are writing an item, or have it locked. */
 typedef struct Holders
 {
-	bool		me;				/* is this one of them? */
+	bool		me;				/* true if this transaction is one of them */
 	int			n;
-	TransactionId xid[16];		/* others; more are met the next time */
+	TransactionId xid[16];		/* others; a further call finds those that do
+								 * not fit */
 } Holders;
 
 static void
@@ -194,7 +206,10 @@ add_holder(Holders *holders, TransactionId xid)
 		holders->xid[holders->n++] = xid;
 }
 
-/* Who has written, is updating or has locked a version of an item? */
+/*
+ * Add the transactions that have inserted, are updating or have locked a
+ * version.
+ */
 static void
 list_holders(TupleTableSlot *slot, Holders *holders)
 {
@@ -218,7 +233,7 @@ list_holders(TupleTableSlot *slot, Holders *holders)
 		add_holder(holders, member[i].xid);
 }
 
-/* Who holds what a query finds? */
+/* Collect the transactions that hold the items that a query finds. */
 static void
 find_holders(const ItemQuery *query, Holders *holders)
 {
@@ -233,7 +248,10 @@ find_holders(const ItemQuery *query, Holders *holders)
 	item_scan_end(scan);
 }
 
-/* Has this transaction written, or locked, the item that a query finds? */
+/*
+ * Return whether this transaction has written or locked an item that a query
+ * finds.
+ */
 bool
 item_held_here(const ItemQuery *query)
 {
@@ -250,7 +268,10 @@ await_holders(const Holders *holders)
 		XactLockTableWait(holders->xid[i], NULL, NULL, XLTW_None);
 }
 
-/* Wait for the others who are writing the item, or have it locked. */
+/*
+ * Wait for other transactions that are writing, or have locked, an item that a
+ * query finds. Errors: 40P01.
+ */
 void
 item_await_free(const ItemQuery *query)
 {
@@ -261,8 +282,8 @@ item_await_free(const ItemQuery *query)
 }
 
 /*
- * Wait for the others who are writing the scan's present item, or have it locked;
- * false: there were none.
+ * Wait for other transactions that are writing, or have locked, the scan's
+ * current item. Returns false if there were none. Errors: 40P01.
  */
 bool
 item_scan_await_free(ItemScan *scan)
@@ -276,10 +297,10 @@ item_scan_await_free(ItemScan *scan)
 }
 
 /* ------------------------------------------------------------------------
- * Who has written items?
+ * Transactions that have written items
  * ------------------------------------------------------------------------ */
 
-/* Has this transaction written one of the items that a query finds? */
+/* Return whether this transaction has written an item that a query finds. */
 bool
 item_written_here(const ItemQuery *query)
 {
@@ -293,7 +314,10 @@ item_written_here(const ItemQuery *query)
 	return written;
 }
 
-/* Is another transaction, which has not ended, writing one of the items? */
+/*
+ * Return whether another, unfinished transaction is inserting, updating or
+ * deleting an item that a query finds.
+ */
 bool
 item_written_elsewhere(const ItemQuery *query)
 {
@@ -314,10 +338,11 @@ item_written_elsewhere(const ItemQuery *query)
 typedef struct Inserter
 {
 	TransactionId xid;
-	uint32		token;			/* of an item that is not confirmed; 0: it is */
+	uint32		token;			/* speculative token of an unconfirmed item; 0:
+								 * confirmed */
 } Inserter;
 
-/* The transactions, others than this, that have inserted what a query finds. */
+/* List the other transactions that are inserting what a query finds. */
 static List *
 list_inserters(const ItemQuery *query)
 {
@@ -344,14 +369,20 @@ list_inserters(const ItemQuery *query)
 	return all;
 }
 
-/* Has another transaction, which has not ended, inserted such items? */
+/*
+ * Return whether another, unfinished transaction has inserted an item that a
+ * query finds, or a new version of one.
+ */
 bool
 item_inserted_elsewhere(const ItemQuery *query)
 {
 	return list_inserters(query) != NIL;
 }
 
-/* Wait for those who have inserted such items; false if there are none. */
+/*
+ * Wait for the transactions that item_inserted_elsewhere() looks for. Returns
+ * false if there were none. Errors: 40P01.
+ */
 bool
 item_await_inserters(const ItemQuery *query)
 {

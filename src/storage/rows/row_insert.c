@@ -1,12 +1,13 @@
 /*
  * row_insert.c
- *		Inserting items, unless their keys are taken.
+ *		Inserts items, unless their keys are taken.
  *
- * A return value says that a key is taken, not an error, so that a command that is
- * repeated can answer with the item that is there. Items are inserted speculatively, as
- * by ON CONFLICT DO NOTHING (ExecInsert()).
+ * If a key is taken, the insert returns false instead of an error, so that a
+ * command that is repeated can return the existing item. Items are inserted
+ * speculatively, as ON CONFLICT DO NOTHING does it (ExecInsert()).
  *
- * Runs in backends and in the worker, in a transaction with an active snapshot.
+ * Runs in backends and in the worker, in a transaction with an active
+ * snapshot.
  */
 #include "postgres.h"
 
@@ -27,7 +28,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/* A scan for the item that has a key, which leaves no predicate lock. */
+/* Begin a scan for the item with a key, which takes no predicate locks. */
 static ItemScan *
 key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
 {
@@ -40,7 +41,10 @@ key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
 	return leaf_scan_begin(&writer->leaf, &query);
 }
 
-/* Is what a scan has found by a key still so, and nobody about to change it? */
+/*
+ * Return whether the version that a scan has found is the newest, and no
+ * transaction is changing it.
+ */
 static bool
 found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
 {
@@ -61,10 +65,12 @@ found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
 }
 
 /*
- * Does the transaction's snapshot show an item with this one's key? A unique
- * index does not stop the key of an item that was deleted since, so that a
- * transaction that still sees it would see two. 40001 if it was. An item that
- * nobody is changing is not locked, which would be in the way of who deletes it.
+ * Return whether the transaction's snapshot shows an item with the key of
+ * item. If such an item was deleted after the snapshot was taken, a unique
+ * index would accept its key, and the transaction would then see two items
+ * with one key. Errors: 40001 in this case. If no transaction is changing the
+ * item, it is not locked, because a lock would block transactions that want to
+ * delete it.
  */
 static bool
 key_in_snapshot(ItemWriter *writer, const BlogItem *item)
@@ -88,12 +94,13 @@ key_in_snapshot(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Tell which indexes say that an item's key is taken (ExecInsert() calls them
- * arbiters): those that are unique in its columns, and those in more columns,
- * which can only meet a row that has the key, too. Any other unique index or
- * exclusion constraint is its owner's, and its conflicts are errors.
+ * Find the unique indexes that tell whether a key is taken, which ExecInsert()
+ * calls arbiters: those on just the columns of the key, and those on more
+ * columns, which can conflict only with a row that has the same key. All other
+ * unique indexes and exclusion constraints are the owner's, and their
+ * conflicts are errors.
  *
- * Errors: 55000 if there is none in the key's columns.
+ * Errors: 55000 if no unique index is on just the columns of the key.
  */
 static void
 find_arbiters(ItemWriter *writer)
@@ -130,7 +137,7 @@ find_arbiters(ItemWriter *writer)
 				 errhint("Restore the primary key, which must not be DEFERRABLE.")));
 }
 
-/* Prepare the arbiters for being asked before anything is inserted. */
+/* Prepare the arbiters for checks before the insertion. */
 static void
 prepare_arbiters(ItemWriter *writer)
 {
@@ -150,10 +157,11 @@ prepare_arbiters(ItemWriter *writer)
 }
 
 /*
- * Is the key of a row to insert free? Waits for those who are about to take it.
- * A row that has more than the key in common with it, but not the key, as only a
- * row written past blogstore can, is left to be an error: *arbiters becomes the
- * indexes of the key alone.
+ * Return whether no row has the key of the row in slot. Waits for transactions
+ * that are inserting or deleting such a row. An arbiter on more columns may
+ * conflict with a row that has another key. Only a row that was not written by
+ * blogstore can be like that. In this case *arbiters becomes the arbiters on
+ * the key alone, so that the insertion raises an error.
  */
 static bool
 key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)
@@ -169,13 +177,15 @@ key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)
 }
 
 /*
- * Insert an item. Returns false, having written nothing, if its key is taken by
- * a committed row or by a transaction that then commits (this waits for it).
- * What a unique index or exclusion constraint of the owner's refuses is an error
- * (23505, 23P01).
+ * Insert an item. Returns false if its key is taken by a committed row, or by
+ * a transaction that commits while this one waits for it; nothing is written
+ * then. stands, if not NULL, is called when other transactions can already
+ * find the item, but it is not confirmed yet. It must not wait. If it returns
+ * false, the item is withdrawn, and the result is false.
  *
- * stands, where given, is asked when the item can be found by others but is not
- * confirmed yet: it must not wait, and false takes the item back.
+ * Errors: 40001 if the transaction's snapshot shows an item with this key that
+ * was deleted since; 23505 and 23P01 if a unique index or exclusion constraint
+ * of the owner rejects the row; and those of other constraints and triggers.
  */
 bool
 item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
@@ -229,10 +239,7 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 	return inserted;
 }
 
-/*
- * Insert an item. Returns false, having written nothing, if its key is taken.
- * Errors and waits: those of item_writer_insert_if().
- */
+/* Insert an item; the same as item_writer_insert_if() without a function. */
 bool
 item_writer_insert(ItemWriter *writer, const BlogItem *item)
 {

@@ -1,14 +1,14 @@
 /*
  * row_scan.c
- *		Reading items: by key, and as a list.
+ *		Reads items through an index of a leaf, by key and as a list.
  *
- * One leaf and one index are opened for a call, and tuples are read through
- * the index and table access methods. Lists are read backward (newest first) or
- * forward from a cursor, which enters the index as a row comparison
- * ((creation_date, id) < (date, id), or >), so that a page costs its own length
- * however many items lie on the cursor's other side.
+ * A scan opens one leaf and one index, and reads tuples through the index and
+ * table access methods. A list is read backward (newest first) or forward,
+ * starting at a cursor. The cursor is passed to the index as a row comparison,
+ * (creation_date, id) < (date, id) or >, so that the cost of a page does not
+ * depend on how many items precede it.
  *
- * Runs in any process; reads need an active transaction and a snapshot.
+ * Runs in any process, in a transaction with a snapshot.
  */
 #include "postgres.h"
 
@@ -30,7 +30,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* The equality keys of a path; all key columns but dates are uuids. */
+/* Set the equality keys of a scan. Key columns are uuids, except for dates. */
 static int
 scan_equal_keys(ItemScan *scan, const Datum *key, int nkeys)
 {
@@ -48,7 +48,7 @@ scan_equal_keys(ItemScan *scan, const Datum *key, int nkeys)
 
 /*
  * Make keys[n] a row comparison of the index columns from n + 1 on with the
- * members in row, as ExecIndexBuildScanKeys() would build it.
+ * given values, as ExecIndexBuildScanKeys() does.
  */
 static void
 scan_row_key(ItemScan *scan, int n, int nmembers, StrategyNumber strategy,
@@ -74,7 +74,10 @@ scan_row_key(ItemScan *scan, int n, int nmembers, StrategyNumber strategy,
 	header->sk_argument = PointerGetDatum(scan->row);
 }
 
-/* The key (creation_date, id) < or > cursor on index columns n + 1 and n + 2. */
+/*
+ * Add the key (creation_date, id) < or > cursor, on the index columns n + 1
+ * and n + 2.
+ */
 static void
 scan_cursor_key(ItemScan *scan, int n, const Cursor *cursor)
 {
@@ -87,8 +90,8 @@ scan_cursor_key(ItemScan *scan, int n, const Cursor *cursor)
 }
 
 /*
- * Let the scan's items lack values, but for those by which an item is found and
- * told from others: for who writes all else anew, or takes the item away.
+ * Allow the scan's items to lack values, except those that identify an item
+ * and those of the path. For callers that rewrite or delete the item.
  */
 static void
 scan_identity(ItemScan *scan, Container container)
@@ -100,7 +103,7 @@ scan_identity(ItemScan *scan, Container container)
 	scan->needed &= needed;
 }
 
-/* Open the index of a leaf that is open, and the slot to read into. */
+/* Create a scan of an open leaf: open the index, and make the slot. */
 static ItemScan *
 scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 {
@@ -127,7 +130,7 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 	return scan;
 }
 
-/* Open a leaf to read. */
+/* Open the leaf of a query, and create a scan of it. */
 static ItemScan *
 scan_open(const ItemQuery *query)
 {
@@ -142,9 +145,10 @@ scan_open(const ItemQuery *query)
 }
 
 /*
- * Reads by an MVCC snapshot leave predicate locks in a serializable transaction
- * (SerializationNeededForRead()): to leave none, read everything there, and show
- * what the snapshot would.
+ * Return a snapshot with which a scan takes no predicate locks. In a
+ * serializable transaction, index and table scans take them for an MVCC
+ * snapshot (SerializationNeededForRead()). So the scan reads all versions with
+ * SnapshotAny, and scan->filter selects those that the MVCC snapshot shows.
  */
 static Snapshot
 scan_without_locks(ItemScan *scan, Snapshot snapshot)
@@ -156,7 +160,7 @@ scan_without_locks(ItemScan *scan, Snapshot snapshot)
 }
 
 /*
- * The key for items behind a place: index columns from n + 1 on.
+ * Add the key for items after a position, on the index columns from n + 1 on.
  */
 static void
 scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
@@ -168,7 +172,7 @@ scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 		value[i] = scan->column[i] == PROP_CREATION_DATE ?
 			TimestampTzGetDatum(scan->after.date) :
 			UUIDPGetDatum(i == 0 ? &scan->after.first : &scan->after.last);
-	/* a row of one column is none; that is always a uuid here */
+	/* a row comparison needs two columns; a single one is always a uuid */
 	if (scan->ncolumns - n == 1)
 		ScanKeyInit(&scan->keys[n], n + 1, BTGreaterStrategyNumber, F_UUID_GT,
 					value[n]);
@@ -177,7 +181,7 @@ scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 					 &value[n]);
 }
 
-/* Enter the index. */
+/* Start the index scan of a query. */
 static ItemScan *
 scan_start(ItemScan *scan, const ItemQuery *query)
 {
@@ -197,14 +201,17 @@ scan_start(ItemScan *scan, const ItemQuery *query)
 	return scan;
 }
 
-/* Begin a scan. Errors: 55000 if its leaf cannot be read. */
+/*
+ * Begin a scan. Errors: 55000 if the leaf cannot be read. Locks:
+ * AccessShareLock on leaf and index, to the end of the scan.
+ */
 ItemScan *
 item_scan_begin(const ItemQuery *query)
 {
 	return scan_start(scan_open(query), query);
 }
 
-/* Begin a scan again in the same leaf, with another key of as many columns. */
+/* Restart a scan of the same leaf with another key of as many columns. */
 void
 item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 {
@@ -215,9 +222,9 @@ item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 }
 
 /*
- * Begin a scan that is kept for many keys, or begin it again with the query's key if
- * that lies in the same leaf; *scan is NULL at first. The queries differ in nothing but
- * their keys.
+ * Begin a scan that is kept for many keys, or restart it if the query's key is
+ * in the same leaf. *scan is NULL at first. All queries must be the same
+ * except for the keys.
  */
 void
 item_scan_look(ItemScan **scan, const ItemQuery *query)
@@ -240,8 +247,8 @@ item_scan_look(ItemScan **scan, const ItemQuery *query)
 }
 
 /*
- * Begin a scan of a leaf that is open, and stays so. The lock on the index lasts to the
- * end of the transaction, as the one on the leaf does.
+ * Begin a scan of a leaf that is open and stays open. The lock on the index is
+ * kept to the end of the transaction, like the one on the leaf.
  */
 ItemScan *
 leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)
@@ -256,8 +263,8 @@ leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)
 }
 
 /*
- * Check that the item which a scan by identity has found has all values that it must have.
- * Errors: 22004.
+ * Check that an item which was read with query.identity has all required
+ * values. Errors: 22004.
  */
 void
 item_scan_require(const ItemScan *scan, const BlogItem *item)
@@ -265,7 +272,7 @@ item_scan_require(const ItemScan *scan, const BlogItem *item)
 	item_require(scan->leaf.rel, item, scan->type, item_required(scan->type));
 }
 
-/* The place of the scan's present item. */
+/* Return the position of the scan's current item. */
 void
 item_scan_place(const ItemScan *scan, ItemPlace *place)
 {
@@ -290,7 +297,7 @@ item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index)
 	*index = RelationGetRelid(scan->index);
 }
 
-/* Is the present version one of an item that is to be passed by? */
+/* Return whether the current item is to be skipped because it is hidden. */
 static inline bool
 scan_passes_by(const ItemScan *scan)
 {
@@ -303,7 +310,10 @@ scan_passes_by(const ItemScan *scan)
 	return !isnull && DatumGetBool(hidden);
 }
 
-/* The next version that shows, whatever its values; false: there are no more. */
+/*
+ * Advance to the next version that the snapshot shows, without checking its
+ * values. Returns false at the end.
+ */
 bool
 item_scan_advance(ItemScan *scan)
 {
@@ -323,8 +333,8 @@ item_scan_advance(ItemScan *scan)
 }
 
 /*
- * The next item that shows; its values hold until the next call. Errors: 22004 if the item
- * lacks a value.
+ * Get the next item, which is valid until the next call. Returns false at the
+ * end. Errors: 22004 if the item lacks a value.
  */
 bool
 item_scan_next(ItemScan *scan, BlogItem *out)
@@ -339,21 +349,21 @@ item_scan_next(ItemScan *scan, BlogItem *out)
 	return true;
 }
 
-/* Does a snapshot show the present item? */
+/* Return whether a snapshot shows the current item. */
 bool
 item_scan_shown(ItemScan *scan, Snapshot snapshot)
 {
 	return table_tuple_satisfies_snapshot(scan->leaf.rel, scan->slot, snapshot);
 }
 
-/* The slot that a scan reads into: the present item's tuple. */
+/* Return the slot that contains the current item's tuple. */
 TupleTableSlot *
 item_scan_slot(ItemScan *scan)
 {
 	return scan->slot;
 }
 
-/* The leaf that a scan reads. */
+/* Return the leaf that a scan reads. */
 Relation
 item_scan_relation(ItemScan *scan)
 {

@@ -1,6 +1,7 @@
 /*
  * row_scan.h
- *		A scan of a leaf, for the files of storage/rows/ that read by one.
+ *		The state of a scan, for the files of storage/rows/ that read through
+ *		one.
  */
 #ifndef BLOGSTORE_ROW_SCAN_H
 #define BLOGSTORE_ROW_SCAN_H
@@ -14,20 +15,26 @@
 
 #define MAX_KEYS 3
 
-/* Entries of the index that were taken before their rows are read (read_ahead.c). */
+/*
+ * Index entries that were fetched before their rows are read (read_ahead.c).
+ */
 typedef struct ReadAhead
 {
-	int64		rows;			/* that the scan is expected to return */
-	int64		share;			/* of them, if other scans return the others */
-	int64		given;			/* rows that were returned */
-	int64		reads;			/* pages that the backend had read at the last look */
-	BlockNumber last;			/* the page that was asked for last */
-	struct IndexFetchTableData *fetch;	/* of the entries' rows */
-	ItemPointer row;			/* the entries, a ring; NULL: none was ever taken */
-	int			size;			/* of the ring */
-	int			first;			/* of n entries */
+	int64		rows;			/* number of rows that the scan is expected to
+								 * return */
+	int64		share;			/* part of them, if other scans share the
+								 * list */
+	int64		given;			/* number of rows returned so far */
+	int64		reads;			/* pages that the backend had read at the last
+								 * check */
+	BlockNumber last;			/* the page that was prefetched last */
+	struct IndexFetchTableData *fetch;	/* for fetching the entries' rows */
+	ItemPointer row;			/* ring of entries; NULL until the first is
+								 * fetched */
+	int			size;			/* capacity of the ring */
+	int			first;			/* index of the first of the n entries */
 	int			n;
-	bool		ended;			/* the index has no more */
+	bool		ended;			/* the index has no more entries */
 } ReadAhead;
 
 struct ItemScan
@@ -37,17 +44,20 @@ struct ItemScan
 	IndexScanDesc desc;
 	ScanDirection direction;
 	TupleTableSlot *slot;
-	int			partition;		/* that a key led to, and what layout_stamp() said */
+	int			partition;		/* partition of the key, and layout_stamp()
+								 * when it was looked up */
 	uint64		stamp;
-	Snapshot	filter;			/* shown by hand by it; NULL: by the scan */
+	Snapshot	filter;			/* snapshot that selects versions; NULL: the
+								 * scan's own */
 	ReadAhead	ahead;
-	AttrNumber	hidden;			/* the column of what is passed by; 0: nothing is */
+	AttrNumber	hidden;			/* number of the column "hidden"; 0: hidden
+								 * items are returned */
 	ItemType	type;
-	uint32		needed;			/* properties that items must have */
+	uint32		needed;			/* properties that items must have, as bits */
 	AccessPath	path;
-	const Property *column;		/* of the path, ncolumns of them */
+	const Property *column;		/* the path's ncolumns columns */
 	int			ncolumns;
-	ItemPlace	after;			/* what the keys of a walk point to */
+	ItemPlace	after;			/* the position that keys point to */
 	ScanKeyData keys[MAX_KEYS];
 	ScanKeyData row[MAX_PATH_COLUMNS];	/* members of a row comparison */
 };

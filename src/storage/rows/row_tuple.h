@@ -1,6 +1,6 @@
 /*
  * row_tuple.h
- *		The tuples behind items, for the files of storage/rows/ alone.
+ *		The tuples behind items, for the files of storage/rows/ only.
  */
 #ifndef BLOGSTORE_ROW_TUPLE_H
 #define BLOGSTORE_ROW_TUPLE_H
@@ -13,18 +13,18 @@
 #include "executor/tuptable.h"
 #include "utils/relcache.h"
 
-/* row_scan.c: a scan of a leaf that is open */
+/* row_scan.c: begin a scan of an open leaf */
 extern ItemScan *leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query);
 
-/* row_scan.c: what a scan has found, and where; the next, whatever its values */
+/* row_scan.c: advance a scan without checks of values; its tuple and leaf */
 extern bool item_scan_advance(ItemScan *scan);
 extern struct TupleTableSlot *item_scan_slot(ItemScan *scan);
 extern Relation item_scan_relation(ItemScan *scan);
 
-/* row_writer.c: the leaf that is written */
+/* row_writer.c: the leaf of a writer */
 extern Relation item_writer_relation(ItemWriter *writer);
 
-/* The transaction that has written a tuple. */
+/* Return the transaction that inserted a tuple version. */
 static inline TransactionId
 tuple_writer(struct TupleTableSlot *slot)
 {

@@ -1,10 +1,11 @@
 /*
  * row_writer.c
- *		Writing items: open a leaf, lock, update, delete. row_insert.c inserts.
+ *		Writes items: opens a leaf, locks, updates and deletes rows.
+ *		row_insert.c inserts them.
  *
- * As the logical replication apply worker does (execReplication.c): the leaf
- * is written directly, and user triggers, generated columns, constraints and
- * all indexes are served.
+ * The leaf is written directly, as the logical replication apply worker does
+ * it (execReplication.c). User triggers, generated columns, constraints and
+ * all indexes are handled.
  *
  * Writers nest, and must be closed in reverse order. Runs in backends and in
  * the worker, in a transaction with an active snapshot.
@@ -38,7 +39,7 @@ open_index(ResultRelInfo *rri, Oid relid)
 	rri->ri_IndexRelationInfo[rri->ri_NumIndices++] = BuildIndexInfo(index);
 }
 
-/* Open the leaf's indexes (ExecOpenIndices()), but for one. */
+/* Open the leaf's indexes except one, like ExecOpenIndices(). */
 static void
 open_indexes_but(ItemWriter *writer, Oid closed)
 {
@@ -58,7 +59,10 @@ open_indexes_but(ItemWriter *writer, Oid closed)
 	writer->indexes = true;
 }
 
-/* Open the leaf's indexes, but that of replies, which has entries of few rows. */
+/*
+ * Open the leaf's indexes, except the one on replies, in which few rows have
+ * an entry.
+ */
 void
 writer_open_indexes(ItemWriter *writer)
 {
@@ -72,8 +76,8 @@ writer_open_indexes(ItemWriter *writer)
 }
 
 /*
- * Open the indexes that a row needs which is written anew, unless its version is HOT;
- * NULL: that any row may need.
+ * Open the indexes in which a new row version needs entries; slot NULL: all of
+ * them.
  */
 void
 writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)
@@ -91,7 +95,9 @@ writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)
 	MemoryContextSwitchTo(old);
 }
 
-/* Open a leaf, by its partition's key or number. */
+/*
+ * Open the leaf of a partition, given by key or, if that is NULL, by number.
+ */
 static ItemWriter *
 writer_open(Container container, ItemType type,
 			const pg_uuid_t *partition_key, int partition)
@@ -126,7 +132,7 @@ writer_open(Container container, ItemType type,
 
 	writer->rri = makeNode(ResultRelInfo);
 	InitResultRelInfo(writer->rri, writer->leaf.rel, 1, NULL, 0);
-	/* where AFTER triggers look for it (ExecGetTriggerResultRel()) */
+	/* ExecGetTriggerResultRel() looks here when AFTER triggers fire */
 	writer->estate->es_opened_result_relations = list_make1(writer->rri);
 	writer->found = table_slot_create(writer->leaf.rel, NULL);
 	writer->fresh = MakeSingleTupleTableSlot(RelationGetDescr(writer->leaf.rel),
@@ -138,14 +144,20 @@ writer_open(Container container, ItemType type,
 	return writer;
 }
 
-/* Open a partition's leaf for writing; RowExclusiveLock to the end of xact. */
+/*
+ * Open a partition's leaf for writing. Errors: 55000 if it cannot be written.
+ * Locks: RowExclusiveLock on leaf and root, to the end of the transaction.
+ */
 ItemWriter *
 item_writer_open_partition(Container container, ItemType type, int partition)
 {
 	return writer_open(container, type, NULL, partition);
 }
 
-/* Open the leaf that holds, or will hold, a logical partition's items. */
+/*
+ * Open the leaf that holds the items of a partition key. Errors and locks:
+ * those of item_writer_open_partition().
+ */
 ItemWriter *
 item_writer_open(Container container, ItemType type,
 				 const pg_uuid_t *partition_key)
@@ -153,21 +165,27 @@ item_writer_open(Container container, ItemType type,
 	return writer_open(container, type, partition_key, NO_PARTITION);
 }
 
-/* Items that are to be deleted, or just held, may lack what others work with. */
+/*
+ * Allow the items to be locked to lack values, except those that identify
+ * them. For items that are only deleted or held.
+ */
 void
 item_writer_identity(ItemWriter *writer)
 {
 	writer->identity = true;
 }
 
-/* The leaf that is written. */
+/* Return the leaf that is written. */
 Relation
 item_writer_relation(ItemWriter *writer)
 {
 	return writer->leaf.rel;
 }
 
-/* Is the leaf that is written the one that holds a key? Errors: there is none. */
+/*
+ * Return whether the writer's leaf is the one that holds a key. Errors: 55000
+ * if no leaf holds it.
+ */
 bool
 item_writer_takes(const ItemWriter *writer, const pg_uuid_t *key)
 {
@@ -175,7 +193,7 @@ item_writer_takes(const ItemWriter *writer, const pg_uuid_t *key)
 		leaf_of_key(writer->container, writer->type, key);
 }
 
-/* Does a scan read the leaf that is written? */
+/* Return whether a scan reads the writer's leaf. */
 bool
 item_writer_has_scan(const ItemWriter *writer, ItemScan *scan)
 {
@@ -184,9 +202,11 @@ item_writer_has_scan(const ItemWriter *writer, ItemScan *scan)
 }
 
 /*
- * Lock the tuple that a scan of the same leaf has found, in its newest version.
- * Under REPEATABLE READ and SERIALIZABLE a version newer than the snapshot is an
- * error (40001), as for UPDATE.
+ * Lock the newest version of the item that a scan of the same leaf has found,
+ * and read it into out. Returns ITEM_LOCKED if wait is LockWaitSkip and
+ * another transaction holds the item; ITEM_NOT_FOUND if it was deleted.
+ * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item has changed
+ * since the snapshot, as for UPDATE; 22004 if the item lacks a value.
  */
 ItemResult
 item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
@@ -203,7 +223,7 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 	Assert(item_writer_has_scan(writer, scan));
 	if (!IsolationUsesXactSnapshot())
 		flags |= TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
-	/* a shared lock on a version is none on what it is being updated to */
+	/* otherwise a shared lock would ignore an update in progress */
 	if (wait == LockWaitBlock)
 		flags |= TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS;
 	result = table_tuple_lock(writer->leaf.rel, &tid, GetActiveSnapshot(),
@@ -230,7 +250,7 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 					 errmsg("could not serialize access due to concurrent update")));
 			break;
 		case TM_SelfModified:
-			return ITEM_NOT_FOUND;	/* deleted earlier in this very command */
+			return ITEM_NOT_FOUND;	/* deleted earlier in the same command */
 		default:
 			elog(ERROR, "unexpected result of table_tuple_lock: %d", result);
 	}
@@ -238,8 +258,9 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 }
 
 /*
- * Find one item by its key in the active snapshot and lock it; it is then what
- * update and delete work on. out's values hold until the writer closes.
+ * Find an item by its key in the active snapshot, and lock it for update and
+ * delete. out is valid until the writer is closed. Results and errors: those
+ * of item_writer_lock_found().
  */
 ItemResult
 item_writer_lock(ItemWriter *writer, const Datum *key, int nkeys,
@@ -262,7 +283,11 @@ item_writer_lock(ItemWriter *writer, const Datum *key, int nkeys,
 	return result;
 }
 
-/* Write the locked item anew; columns that are not properties stay. */
+/*
+ * Rewrite the locked item; columns that are not properties keep their values.
+ * Errors: 09000 if a BEFORE trigger suppresses the update, and those of
+ * constraints and triggers.
+ */
 void
 item_writer_update(ItemWriter *writer, const BlogItem *item)
 {
@@ -270,9 +295,9 @@ item_writer_update(ItemWriter *writer, const BlogItem *item)
 	TupleTableSlot *slot = writer->fresh;
 
 	writer_form_update(writer, slot, item);
-	/* a trigger may make another row of it */
+	/* a BEFORE trigger may set any column */
 	writer_open_indexes_for(writer, writer->triggers ? NULL : slot);
-	/* what is looked up about triggers is kept in the current context */
+	/* the executor caches trigger functions in the current context */
 	if (writer->triggers)
 		MemoryContextSwitchTo(writer->context);
 	ExecSimpleRelationUpdate(writer->rri, writer->estate, &writer->epqstate,
@@ -285,7 +310,7 @@ item_writer_update(ItemWriter *writer, const BlogItem *item)
 	ResetPerTupleExprContext(writer->estate);
 }
 
-/* Is the locked item still there? */
+/* Return whether the locked item still exists. */
 static bool
 found_is_there(ItemWriter *writer)
 {
@@ -298,14 +323,17 @@ found_is_there(ItemWriter *writer)
 	return there;
 }
 
-/* Delete the locked item. */
+/*
+ * Delete the locked item. Errors: 09000 if a BEFORE trigger suppresses the
+ * deletion, and those of triggers.
+ */
 void
 item_writer_delete(ItemWriter *writer)
 {
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 
 	writer->estate->es_snapshot = GetActiveSnapshot();
-	/* what is looked up about triggers is kept in the current context */
+	/* the executor caches trigger functions in the current context */
 	if (writer->triggers)
 		MemoryContextSwitchTo(writer->context);
 	ExecSimpleRelationDelete(writer->rri, writer->estate, &writer->epqstate,
@@ -319,8 +347,8 @@ item_writer_delete(ItemWriter *writer)
 }
 
 /*
- * Close a writer: fire AFTER triggers, and make what was written visible to
- * the snapshots taken from now on.
+ * Close a writer: fire AFTER triggers, and make the changes visible to
+ * snapshots taken from now on.
  */
 void
 item_writer_close(ItemWriter *writer)

@@ -1,6 +1,6 @@
 /*
  * row_writer.h
- *		A leaf that is being written, for the files of storage/rows/ alone.
+ *		The state of a writer, for the files of storage/rows/ only.
  */
 #ifndef BLOGSTORE_ROW_WRITER_H
 #define BLOGSTORE_ROW_WRITER_H
@@ -16,7 +16,8 @@
 
 struct ItemWriter
 {
-	MemoryContext context;		/* holds all of this; deleted at close */
+	MemoryContext context;		/* holds all of this; deleted when the writer
+								 * is closed */
 	Container	container;
 	ItemType	type;
 	OpenLeaf	leaf;
@@ -25,17 +26,20 @@ struct ItemWriter
 	ResultRelInfo *rri;
 	TupleTableSlot *found;		/* the locked tuple */
 	TupleTableSlot *fresh;		/* the tuple to write */
-	ExprState **default_of;		/* of columns, or NULL; NULL: not known */
-	List	   *arbiters;		/* indexes that tell a taken key */
-	List	   *key_arbiters;	/* arbiters with the key's columns alone; NIL:
-								 * not known */
-	bool		indexes;		/* are the leaf's indexes open? */
-	Oid			closed;			/* but for this one, of replies alone */
-	bool		by_key;			/* the leaf holds the key that was asked for */
-	bool		triggers;		/* does the leaf have any? */
-	Guard	   *guard;			/* NULL: nothing is attached to the leaf */
+	ExprState **default_of;		/* by column: its default or NULL; NULL: not
+								 * prepared yet */
+	List	   *arbiters;		/* unique indexes that tell whether a key is
+								 * taken */
+	List	   *key_arbiters;	/* the arbiters that have no columns but those
+								 * of the key; NIL: not looked up yet */
+	bool		indexes;		/* true if the leaf's indexes are open */
+	Oid			closed;			/* the index on replies if that is not open */
+	bool		by_key;			/* true if the leaf was found by a key */
+	bool		triggers;		/* true if the leaf has triggers */
+	Guard	   *guard;			/* NULL if no code is attached to the leaf */
 	bool		wrote;
-	bool		identity;		/* what is locked may lack other values */
+	bool		identity;		/* locked items may lack values, except those
+								 * that identify them */
 };
 
 /* row_writer.c */

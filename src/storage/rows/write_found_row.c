@@ -1,14 +1,17 @@
 /*
  * write_found_row.c
- *		Changing what a scan has found, if nobody else has it: without a lock.
+ *		Updates or deletes a row that a scan has found, without locking it
+ *		first.
  *
- * A row lock is a WAL record of its own, and needed only by who has to wait, or to
- * see the newest version. Who is content to learn that somebody else was there
- * first changes the version that a scan has found right away: the server itself
- * sees to it that no version is changed twice. Where triggers want to see the row,
- * it is locked as for any other change.
+ * A row lock writes a WAL record of its own. It is needed only to wait for
+ * other transactions, or to see the newest version. A caller that can do
+ * without both changes the version that its scan has found directly:
+ * table_tuple_update() and table_tuple_delete() make sure that no version is
+ * changed twice. If the leaf has triggers, the row is locked as for any other
+ * change, because triggers need the newest version.
  *
- * Runs in backends and in the worker, in a transaction with an active snapshot.
+ * Runs in backends and in the worker, in a transaction with an active
+ * snapshot.
  */
 #include "postgres.h"
 
@@ -28,8 +31,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * Begin a scan, by the active snapshot, of the leaf that is written: items by the
- * first columns of what tells them apart. They may lack other values.
+ * Begin a scan of the writer's leaf, by the first columns of the key that
+ * identifies items, with the active snapshot. Items may lack values, except
+ * those that identify them.
  */
 ItemScan *
 item_writer_scan(ItemWriter *writer, const Datum *key, int nkeys)
@@ -44,8 +48,9 @@ item_writer_scan(ItemWriter *writer, const Datum *key, int nkeys)
 }
 
 /*
- * Is a version that was found the newest, with nobody changing or locking
- * it? Of a table whose rows this cannot tell of, TM_BeingModified.
+ * Return TM_Ok if a version is the newest, and no transaction is changing or
+ * locking it. Returns TM_BeingModified if the table access method does not
+ * allow this to be checked.
  */
 static TM_Result
 version_state(TupleTableSlot *slot)
@@ -62,7 +67,7 @@ version_state(TupleTableSlot *slot)
 	return result;
 }
 
-/* What came of changing a version. */
+/* Translate the result of a change, and note that the writer wrote. */
 static ItemResult
 changed(ItemWriter *writer, TM_Result result)
 {
@@ -78,7 +83,10 @@ changed(ItemWriter *writer, TM_Result result)
 	}
 }
 
-/* Generated columns, constraints, and the partition bound, as writer_check() has. */
+/*
+ * Compute generated columns, and check constraints and the partition bound, as
+ * writer_check() does for an insert.
+ */
 static void
 check_update(ItemWriter *writer, TupleTableSlot *slot)
 {
@@ -93,7 +101,7 @@ check_update(ItemWriter *writer, TupleTableSlot *slot)
 		ExecPartitionCheck(writer->rri, slot, writer->estate, true);
 }
 
-/* Write an item anew over the version in the writer's slot "found". The leaf has no triggers. */
+/* Update the version in writer->found. The leaf has no triggers. */
 static ItemResult
 update_version(ItemWriter *writer, const BlogItem *item)
 {
@@ -122,13 +130,14 @@ update_version(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Write an item anew as a scan of the same leaf has found it; columns that are not
- * properties stay. ITEM_LOCKED: somebody else has it locked, or is changing it;
- * ITEM_NOT_FOUND: it has changed since, or is gone. Nothing is written then.
+ * Rewrite an item as a scan of the same leaf has found it; columns that are
+ * not properties keep their values. Returns ITEM_LOCKED if another transaction
+ * is changing or locking it, and ITEM_NOT_FOUND if it was changed or deleted
+ * since; nothing is written then. Errors: those of constraints and triggers.
  *
- * The server waits for who comes between the look and the change (heap_update() knows
- * no other way): the caller has a lock that keeps out all who do so but by hand, or
- * does not mind.
+ * heap_update() waits for a transaction that gets hold of the row between the
+ * check and the update. So the caller must either hold a lock that excludes
+ * other writers of blogstore, or accept a wait.
  */
 ItemResult
 item_writer_update_found(ItemWriter *writer, ItemScan *scan,
@@ -158,7 +167,10 @@ item_writer_update_found(ItemWriter *writer, ItemScan *scan,
 	return update_version(writer, item);
 }
 
-/* Delete what a scan of the same leaf has found, with the same results. */
+/*
+ * Delete an item as a scan of the same leaf has found it. Results and errors:
+ * those of item_writer_update_found(). Does not wait.
+ */
 ItemResult
 item_writer_delete_found(ItemWriter *writer, ItemScan *scan)
 {
