@@ -1,7 +1,8 @@
 /*
  * attached_code.h
- *		Code that the containers' owner has attached to them: triggers, and the
- *		expressions of constraints, defaults, generated columns and indexes.
+ *		Attached code: triggers, and the expressions of constraints, defaults,
+ *		generated columns and indexes, that the containers' owner has added to
+ *		the tables.
  */
 #ifndef BLOGSTORE_ATTACHED_CODE_H
 #define BLOGSTORE_ATTACHED_CODE_H
@@ -10,21 +11,21 @@
 #include "nodes/pg_list.h"
 #include "utils/relcache.h"
 
-/* From guard_enter() to guard_leave(). */
+/* The state from guard_enter() to guard_leave(). */
 typedef struct Guard Guard;
 
-/* guard.c: the caller is protected from the owner */
+/* guard.c: protects the caller from the owner */
 extern void guard_init(void);
 extern Guard *guard_enter(void);
 extern void guard_leave(Guard *guard);
 extern void guard_check_statement(Node *stmt);
 
-/* attached_functions.c: what of a table's definition runs when the table is written? */
+/* attached_functions.c: which code runs when a table is written */
 extern bool code_is_attached(Relation rel);
 extern bool index_is_attached(Relation index);
 extern AttrNumber index_leaves_out_nulls_of(Relation index);
 
-/* attached_functions.c: the owner is protected from the caller */
+/* attached_functions.c: protects the owner from the caller */
 extern void attached_init(void);
 extern uint64 attached_stamp(void);
 extern char *attached_deferrable(Relation rel);

@@ -1,20 +1,20 @@
 /*
  * attached_functions.c
- *		Which code of the owner's is attached to a table, and does each function fix its
- *		search_path?
+ *		Finds the code that the owner has attached to a table, and the
+ *		functions in it that do not fix their search_path.
  *
- * Attached code runs as the containers' owner in a session of the caller's. As a
- * SECURITY DEFINER function must, each attached function pins its search_path, with
- * pg_temp as its last entry (ALTER FUNCTION ... SET search_path). Otherwise a
- * temporary table of the caller's would be found before the owner's. These need no
- * search_path of their own: functions of the server, functions in C, and functions in
- * SQL whose body was parsed when they were made.
+ * Attached code runs as the containers' owner in the caller's session. Like a
+ * SECURITY DEFINER function, each attached function must therefore fix its
+ * search_path, with pg_temp as the last entry (ALTER FUNCTION ... SET
+ * search_path). Otherwise a temporary table of the caller would be found
+ * before the owner's table. Functions of the server, functions in C, and SQL
+ * functions with a parsed body (BEGIN ATOMIC) need no search_path.
  *
- * The functions are those that the stored trees of triggers, constraints, defaults
- * and indexes call, and those of the types in them: domains, also inside of arrays,
- * composite types and ranges. What these functions call is not looked at. Trees are
- * read as the catalogs have them. Opening, planning or evaluating them would run
- * some of the functions.
+ * The functions are those that the stored trees of triggers, constraints,
+ * defaults and indexes call, and those of the types in these trees: domains,
+ * also within arrays, composite types and ranges. What these functions call is
+ * not examined. The trees are read as the catalogs store them, because
+ * opening, planning or evaluating them would run some of the functions.
  *
  * Runs in any process.
  */
@@ -54,12 +54,12 @@
 #include "utils/varlena.h"
 
 /* ------------------------------------------------------------------------
- * Is anything attached?
+ * Whether code is attached
  * ------------------------------------------------------------------------ */
 
 /*
- * The column whose NULLs an index leaves out, if its predicate says nothing else
- * (WHERE column IS NOT NULL); otherwise 0.
+ * Return the column of an index with the predicate (column IS NOT NULL); 0 if
+ * it has another predicate or none.
  */
 AttrNumber
 index_leaves_out_nulls_of(Relation index)
@@ -77,7 +77,10 @@ index_leaves_out_nulls_of(Relation index)
 		((Var *) test->arg)->varattno : InvalidAttrNumber;
 }
 
-/* Does writing to an index run an expression, a predicate or an operator class? */
+/*
+ * Return whether writing to an index runs an expression, a predicate, or an
+ * operator class that is not the server's.
+ */
 bool
 index_is_attached(Relation index)
 {
@@ -98,8 +101,8 @@ index_is_attached(Relation index)
 }
 
 /*
- * Has a table triggers, CHECK constraints, defaults, generated columns, or columns
- * of types that are not the server's? Its indexes are looked at by
+ * Return whether a table has triggers, CHECK constraints, defaults, generated
+ * columns, or columns of types that are not the server's. For its indexes, see
  * index_is_attached().
  */
 bool
@@ -118,17 +121,20 @@ code_is_attached(Relation rel)
 }
 
 /* ------------------------------------------------------------------------
- * What is searched
+ * State of a search
  * ------------------------------------------------------------------------ */
 
-/* What a search has come upon that is not the server's. */
+/*
+ * The functions and types that a search has found and that are not the
+ * server's.
+ */
 typedef struct Search
 {
 	List	   *functions;
 	List	   *types;			/* each is searched once */
 } Search;
 
-/* Grows when a table, function, type or constraint has changed. */
+/* Incremented when a table, function, type or constraint has changed. */
 static uint64 changes = 1;
 
 static void
@@ -143,14 +149,17 @@ table_changed(Oid relid)
 	changes++;
 }
 
-/* What attached_unpinned() has found holds until this number has changed. */
+/*
+ * Return a number that changes when a result of attached_unpinned() may have
+ * become wrong.
+ */
 uint64
 attached_stamp(void)
 {
 	return changes;
 }
 
-/* Called once, at load. */
+/* Register invalidation callbacks. Called once, at load. */
 void
 attached_init(void)
 {
@@ -165,8 +174,8 @@ attached_init(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * Is pg_temp the last schema of a search_path, and only there? Schemas are read as the
- * server reads them (recomputeNamespacePath()).
+ * Return whether pg_temp is the last schema of a search_path, and only there.
+ * The path is parsed as the server does it (recomputeNamespacePath()).
  */
 static bool
 path_is_pinned(const char *path)
@@ -188,7 +197,9 @@ path_is_pinned(const char *path)
 	return true;
 }
 
-/* The search_path that a function's own settings give; NULL: none. */
+/*
+ * Return the search_path in a function's SET clauses; NULL if there is none.
+ */
 static const char *
 function_path(HeapTuple function)
 {
@@ -214,7 +225,7 @@ function_path(HeapTuple function)
 	return NULL;
 }
 
-/* Does a function fix its search_path, or need none? */
+/* Return whether a function fixes its search_path, or needs none. */
 static bool
 function_is_pinned(Oid function)
 {
@@ -224,7 +235,7 @@ function_is_pinned(Oid function)
 	bool		pinned;
 
 	if (!HeapTupleIsValid(tuple))
-		return true;			/* dropped: calling it is an error */
+		return true;			/* dropped: calling it will fail */
 	language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
 	if (language == INTERNALlanguageId || language == ClanguageId ||
 		(language == SQLlanguageId &&
@@ -239,7 +250,7 @@ function_is_pinned(Oid function)
 	return pinned;
 }
 
-/* A function's name, with its schema and the types of its arguments. */
+/* Return a function's name, with its schema and argument types. */
 char *
 function_name(Oid function)
 {
@@ -260,7 +271,10 @@ function_name(Oid function)
 	return name.data;
 }
 
-/* The statement that pins a function which needs no schema but its own. */
+/*
+ * Return the statement that fixes the search_path of a function. It assumes
+ * that the function needs no schema but its own.
+ */
 char *
 function_pin_statement(Oid function)
 {
@@ -272,7 +286,10 @@ function_pin_statement(Oid function)
 					function_name(function), quote_identifier(schema));
 }
 
-/* A function that may be called: for check_functions_in_node(), which goes on. */
+/*
+ * Add a function that may be called. Callback of check_functions_in_node();
+ * returns false so that the search continues.
+ */
 static bool
 add_function(Oid function, void *context)
 {
@@ -290,7 +307,7 @@ add_function(Oid function, void *context)
 static void search_text(Search *search, Datum stored, bool isnull);
 static void search_type(Search *search, Oid type);
 
-/* All functions of an operator family. */
+/* Add all functions of an operator family. */
 static void
 search_family(Search *search, Oid family)
 {
@@ -310,7 +327,7 @@ search_family(Search *search, Oid family)
 	ReleaseSysCacheList(list);
 }
 
-/* The CHECK constraints of a domain, but for those of the type that it is made of. */
+/* Search the CHECK constraints of a domain, except those of its base type. */
 static void
 search_domain_checks(Search *search, Oid domain)
 {
@@ -334,7 +351,7 @@ search_domain_checks(Search *search, Oid domain)
 	table_close(rel, AccessShareLock);
 }
 
-/* The columns of a composite type, or of a table's rows. */
+/* Search the column types of a composite type or a table's row type. */
 static void
 search_columns(Search *search, Oid relid)
 {
@@ -366,7 +383,7 @@ search_range(Search *search, Oid range)
 	search_family(search, get_opclass_family(form.rngsubopc));
 }
 
-/* What making a value of a type can call. */
+/* Search what can be called when a value of a type is made. */
 static void
 search_type(Search *search, Oid type)
 {
@@ -409,10 +426,12 @@ search_type(Search *search, Oid type)
 }
 
 /* ------------------------------------------------------------------------
- * Trees
+ * Expression trees
  * ------------------------------------------------------------------------ */
 
-/* The functions that a node of a tree calls, and the type that it makes a value of. */
+/*
+ * Search a node of a tree: the functions that it calls, and its result type.
+ */
 static bool
 search_node(Node *node, void *context)
 {
@@ -429,7 +448,7 @@ search_node(Node *node, void *context)
 	return expression_tree_walker(node, search_node, search);
 }
 
-/* A tree as the catalogs store it. */
+/* Search a tree as the catalogs store it. */
 static void
 search_string(Search *search, const char *tree)
 {
@@ -443,7 +462,7 @@ search_text(Search *search, Datum stored, bool isnull)
 		search_string(search, TextDatumGetCString(stored));
 }
 
-/* CHECK constraints, defaults, generated columns, and the types of columns. */
+/* Search CHECK constraints, defaults, generated columns and column types. */
 static void
 search_table(Search *search, Relation rel)
 {
@@ -463,7 +482,10 @@ search_table(Search *search, Relation rel)
  * Triggers
  * ------------------------------------------------------------------------ */
 
-/* An operator of a foreign key, with what casts a key's column to its operands. */
+/*
+ * Search an operator of a foreign key, and the casts from a key's column type
+ * to its operands.
+ */
 static void
 search_key_operator(Search *search, Oid operator, Oid column_type)
 {
@@ -479,7 +501,9 @@ search_key_operator(Search *search, Oid operator, Oid column_type)
 			add_function(cast, search);
 }
 
-/* The operators and casts by which the server checks a foreign key. */
+/*
+ * Search the operators and casts with which the server checks a foreign key.
+ */
 static void
 search_foreign_key(Search *search, Oid constraint)
 {
@@ -510,11 +534,11 @@ search_foreign_key(Search *search, Oid constraint)
 	ReleaseSysCache(tuple);
 }
 
-/* Trigger functions and WHEN clauses. */
+/* Search trigger functions, WHEN clauses and foreign keys. */
 static void
 search_triggers(Search *search, Relation rel)
 {
-	/* a copy, since what is read here may have the relation read anew */
+	/* a copy, because the search can cause a relcache rebuild */
 	TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
 
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
@@ -532,8 +556,9 @@ search_triggers(Search *search, Relation rel)
 }
 
 /*
- * The constraint or trigger of a table that can be deferred to the end of the
- * transaction, where neither guard nor owner would be; NULL: none.
+ * Return the name of a constraint or trigger of a table that can be deferred
+ * to the end of the transaction, when it would run without the guard and not
+ * as the owner; NULL if there is none.
  */
 char *
 attached_deferrable(Relation rel)
@@ -558,7 +583,10 @@ attached_deferrable(Relation rel)
  * Indexes
  * ------------------------------------------------------------------------ */
 
-/* Expressions, predicate, operator classes and exclusion operators of an index. */
+/*
+ * Search expressions, predicate, operator classes and exclusion operators of
+ * an index.
+ */
 static void
 search_index(Search *search, Relation index)
 {
@@ -608,8 +636,9 @@ search_indexes(Search *search, Relation rel)
 }
 
 /*
- * The functions attached to an open table that do not fix their search_path; NIL: there
- * are none. Locks: AccessShareLock on the table's indexes, for as long as this takes.
+ * Return the functions attached to an open table that do not fix their
+ * search_path; NIL if there are none. Locks: AccessShareLock on each of the
+ * table's indexes while it is searched.
  */
 List *
 attached_unpinned(Relation rel)

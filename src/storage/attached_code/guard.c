@@ -1,19 +1,23 @@
 /*
  * guard.c
- *		The guard: how code runs that the containers' owner has attached to them.
+ *		The guard, in which code runs that the containers' owner has attached
+ *		to them.
  *
- * Attached code runs inside of another role's request, or in the worker. The guard
- * protects that caller from the owner. Attached code runs as the owner, in a
- * security-restricted operation, so that the server refuses SET ROLE, temporary
- * tables, deferred triggers, PREPARE, LISTEN, DISCARD and cursors WITH HOLD. Its
- * settings last until the guard is left. And it executes no DDL. What it writes while a worker
- * marks its own writes is not marked (storage/bookkeeping/own_writes.c).
+ * Attached code runs within another role's request, or in the worker. The
+ * guard protects that caller from the owner. Attached code runs as the owner,
+ * in a security-restricted operation, in which the server refuses SET ROLE,
+ * temporary tables, deferred triggers, PREPARE, LISTEN, DISCARD and cursors
+ * WITH HOLD. Its changes of settings are undone at the end of the guard. It
+ * cannot execute DDL. Its writes are decoded even while the worker's own
+ * writes are marked not to be (storage/bookkeeping/own_writes.c).
  *
- * The other direction is attached_functions.c: attached functions fix their search_path,
- * so that the caller cannot choose what they do.
+ * attached_functions.c protects the owner from the caller: attached functions
+ * must fix their search_path, so that the caller cannot influence what they
+ * do.
  *
- * Guards nest, and are left in reverse order. An error leaves those that its
- * (sub)transaction has entered. Runs in any process that writes items.
+ * Guards nest, and must be left in reverse order. An error leaves the guards
+ * that its (sub)transaction has entered. Runs in any process that writes
+ * items.
  */
 #include "postgres.h"
 
@@ -31,20 +35,22 @@
 
 struct Guard
 {
-	Guard	   *outer;			/* NULL: none */
-	int			level;			/* of the transaction that entered it */
-	Oid			user;			/* the owner, and the security context outside */
+	Guard	   *outer;			/* NULL if there is none */
+	int			level;			/* nesting level of the transaction that
+								 * entered it */
+	Oid			user;			/* the owner, and the security context outside
+								 * of the guard */
 	int			sec_context;
 	int			guc_nest;
-	RepOriginId origin;			/* of what is written outside */
+	RepOriginId origin;			/* replication origin outside of the guard */
 };
 
-static Guard *innermost = NULL; /* NULL: this process is in no guard */
+static Guard *innermost = NULL; /* NULL if the process is in no guard */
 
 /*
- * Enter a guard. The current user is the containers' owner. Names that are not
- * qualified are looked up in pg_catalog alone, until a function sets its own
- * search_path.
+ * Enter a guard. The current user must be the containers' owner. Until a
+ * function sets its own search_path, unqualified names are looked up only in
+ * pg_catalog.
  */
 Guard *
 guard_enter(void)
@@ -64,7 +70,7 @@ guard_enter(void)
 	return guard;
 }
 
-/* Leave the innermost guard. All settings are again as they were outside. */
+/* Leave the innermost guard, and restore all settings. */
 void
 guard_leave(Guard *guard)
 {
@@ -77,8 +83,9 @@ guard_leave(Guard *guard)
 }
 
 /*
- * A utility statement is about to be executed. Errors: 42501 if attached code
- * executes it and it is DDL, or decides when the caller's constraints are checked.
+ * Check a utility statement before it is executed. Errors: 42501 if attached
+ * code executes it, and it is DDL or SET CONSTRAINTS, which would decide when
+ * the caller's constraints are checked.
  */
 void
 guard_check_statement(Node *stmt)
@@ -95,7 +102,7 @@ guard_check_statement(Node *stmt)
 			 errhint("Create and alter objects beforehand, as their owner.")));
 }
 
-/* An error has ended a subtransaction, and with it the guards entered in it. */
+/* Leave the guards that an aborted subtransaction has entered. */
 static void
 subtransaction_ends(SubXactEvent event, SubTransactionId mine,
 					SubTransactionId parent, void *arg)
@@ -113,7 +120,7 @@ transaction_ends(XactEvent event, void *arg)
 		innermost = NULL;
 }
 
-/* Called once by _PG_init. */
+/* Register callbacks. Called once by _PG_init. */
 void
 guard_init(void)
 {

@@ -1,12 +1,14 @@
 /*
  * applied_position.c
- *		How far the change feed has come: one row in blogstore.change_feed.
+ *		How far the change feed was applied: one row in blogstore.change_feed.
  *
- * The worker writes it about once a second, before it lets its slot move on
- * that far. It applies by state and would not need it to go on after a crash;
- * the row is there to find out, at a start, that the slot is not the one that
- * the views were kept with: made anew or moved on by hand, or on a promoted
- * standby ahead of the WAL that the standby had received.
+ * The worker writes the row about once a second, before it advances its slot
+ * to that position. It is not needed to continue after a crash, because the
+ * worker applies the present state of posts, not changes. At startup the row
+ * shows whether the slot is still the one with which the views were
+ * maintained. The slot may have been recreated or advanced by hand, or the
+ * server may be a promoted standby whose slot is ahead of the WAL that it had
+ * received.
  *
  * Runs in the worker and in backends.
  */
@@ -38,7 +40,10 @@ static KeptPlan forget_plan = {
 	"DELETE FROM " CHANGE_FEED_SQL, 0, {0}, NULL
 };
 
-/* Read the position by the active snapshot; all zero if there is no row. */
+/*
+ * Read the position with the active snapshot; all zero if there is no row.
+ * Errors: 42501, 55000. Locks: those of plan_execute().
+ */
 void
 applied_position_read(AppliedPosition *position)
 {
@@ -62,7 +67,7 @@ applied_position_read(AppliedPosition *position)
 	SPI_finish();
 }
 
-/* Write the position down. */
+/* Store the position. Errors: 42501, 55000. Locks: those of plan_execute(). */
 void
 applied_position_write(const AppliedPosition *position)
 {
@@ -79,7 +84,10 @@ applied_position_write(const AppliedPosition *position)
 	SPI_finish();
 }
 
-/* Delete the row: no position is known. */
+/*
+ * Delete the row, so that no position is known. Errors: 42501, 55000. Locks:
+ * those of plan_execute().
+ */
 void
 applied_position_forget(void)
 {

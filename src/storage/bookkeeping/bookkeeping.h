@@ -1,7 +1,7 @@
 /*
  * bookkeeping.h
- *		State: what is written down in the small tables beside the containers; and who
- *		owns all of them.
+ *		The bookkeeping tables: small tables beside the containers, which hold
+ *		blogstore's state. Also: acting as the owner of all these tables.
  */
 #ifndef BLOGSTORE_BOOKKEEPING_H
 #define BLOGSTORE_BOOKKEEPING_H
@@ -16,27 +16,29 @@
 #include "utils/tuplestore.h"
 
 /* ------------------------------------------------------------------------
- * job_queue.c: work that outlives the command that asked for it
+ * job_queue.c: work that continues after the command that requested it
  * ------------------------------------------------------------------------ */
 
 typedef enum JobKind
 {
-	JOB_REBUILD,				/* of the views */
-	JOB_RENAME,					/* of a user, or (NULL) of everyone */
-	JOB_DELETION,				/* of a user */
-	JOB_ARRIVAL					/* of a partition that has come to this node of a cluster */
+	JOB_REBUILD,				/* rebuild the views */
+	JOB_RENAME,					/* write a user's new name to the user's items;
+								 * user NULL: of all users */
+	JOB_DELETION,				/* delete a user's items */
+	JOB_ARRIVAL					/* check a partition that has moved to this
+								 * node of a cluster */
 } JobKind;
 
 #define N_JOB_KINDS (JOB_ARRIVAL + 1)
 
 /*
- * How far a job is, by kind. The numbers are those in blogstore.jobs. Where the
- * work is done tells what happens in each phase: views/worker/views_rebuild.c,
+ * The phase of a job, by kind. blogstore.jobs contains these numbers. The code
+ * that does the work explains each phase: views/worker/views_rebuild.c,
  * model/user_changes/user_items_sweep.c.
  */
 #define JOB_QUEUED 0			/* any job that has not begun */
-#define JOB_PARKED 5			/* a rename or deletion that waits until its owner
-								 * has mended a table */
+#define JOB_PARKED 5			/* a rename or deletion that waits until the
+								 * owner has repaired a table */
 
 typedef enum RebuildPhase
 {
@@ -45,15 +47,15 @@ typedef enum RebuildPhase
 	REBUILD_FEED
 } RebuildPhase;
 
-/* Of a rename, a deletion and an arrival, which sweep over items (model/user_changes/user_items_sweep.c). */
+/* Phases of a rename, a deletion and an arrival, which sweep over items. */
 typedef enum SweepPhase
 {
 	SWEEP_QUEUED = JOB_QUEUED,
-	SWEEP_FIRST,				/* the first pass */
+	SWEEP_FIRST,				/* first pass over the items */
 	SWEEP_WAIT,
-	SWEEP_RECHECK,				/* a further pass */
-	SWEEP_VIEWS,				/* all items are swept, and views are to follow: of a
-								 * deletion or an arrival */
+	SWEEP_RECHECK,				/* further pass */
+	SWEEP_VIEWS,				/* deletion or arrival: all items are swept,
+								 * and the views have yet to follow */
 	SWEEP_PARKED = JOB_PARKED
 } SweepPhase;
 
@@ -62,23 +64,29 @@ typedef struct Job
 	pg_uuid_t	id;
 	JobKind		kind;
 	bool		has_user;
-	pg_uuid_t	user_id;		/* in the table also what stands for a partition */
-	Oid			partition_table;	/* of an arrival; InvalidOid: partitions have gone */
-	int			phase;			/* of its kind */
+	pg_uuid_t	user_id;		/* of an arrival, the row has the partition
+								 * here */
+	Oid			partition_table;	/* of an arrival; InvalidOid: partitions
+									 * have left the node */
+	int			phase;			/* RebuildPhase or SweepPhase */
 	int			partition;
-	ItemPlace	place;			/* how far, in that partition */
+	ItemPlace	place;			/* position within the partition */
 	int64		done;
 	int64		total;			/* -1: unknown */
-	bool		locked;			/* by this transaction */
+	bool		locked;			/* true if this transaction has locked the
+								 * row */
 	bool		finished;
 } Job;
 
-/* The users whose items are hidden, for statements that join with them. */
+/*
+ * The users who are being deleted, and whose items are therefore hidden; for
+ * statements that join with them.
+ */
 #define USERS_BEING_DELETED_SQL \
 	"SELECT user_id FROM " JOBS_SQL \
 	" WHERE kind = 'deletion' AND user_id IS NOT NULL"
 
-/* The users whose items are being relabelled, or are to be; NULL: all users. */
+/* The users whose items are to get a new name; NULL: all users. */
 #define USERS_BEING_RENAMED_SQL \
 	"SELECT user_id FROM " JOBS_SQL \
 	" WHERE kind = 'rename' AND phase <> " CppAsString2(JOB_PARKED)
@@ -103,7 +111,7 @@ extern pg_uuid_t *jobs_deleting(int *n);
 extern bool job_lock_deletion(const pg_uuid_t *user_id);
 extern void job_make_rename(const pg_uuid_t *user_id);
 
-/* job_progress.c: who waits for jobs, or looks at them */
+/* job_progress.c: waiting for jobs, showing and repairing them */
 extern Datum jobs_to_wait_for(int *count);
 extern bool jobs_are_left(Datum ids);
 extern void jobs_show(Tuplestorestate *out, TupleDesc desc,
@@ -115,15 +123,16 @@ extern void jobs_mend(void);
  * The other tables, and their owner
  * ------------------------------------------------------------------------ */
 
-/* view_state.c: may readers use the views? */
+/* view_state.c: whether readers may use the views */
 typedef struct ViewState
 {
 	bool		enabled;		/* false: stopped by stop_worker() */
 	bool		ready;			/* the views are complete */
-	int			feed_size;		/* the settings they were built with */
+	int			feed_size;		/* settings with which the views were built */
 	int			short_form_length;	/* 0: nothing is known of the views */
 	int64		short_form;		/* short_form_stamp() */
-	bool		feed_whole;		/* the feed holds all posts that are shown */
+	bool		feed_whole;		/* true if the feed holds all posts that are
+								 * shown */
 } ViewState;
 
 extern bool views_ready(Snapshot snapshot);
@@ -133,21 +142,22 @@ extern void view_state_read(ViewState *state);
 extern void view_state_write(const ViewState *state);
 extern void view_state_write_whole(bool feed_whole);
 
-/* applied_position.c: how far the change feed has come */
+/* applied_position.c: how far the change feed was applied */
 typedef struct AppliedPosition
 {
-	XLogRecPtr	applied_lsn;	/* the views show all commits before it */
+	XLogRecPtr	applied_lsn;	/* the views show all commits before this
+								 * position */
 	TimestampTz applied_at;
-	int64		timeline;		/* of the server that applied it */
+	int64		timeline;		/* timeline of the server that applied it */
 	int64		system_identifier;
-	int64		layout;			/* container_layout() then */
+	int64		layout;			/* container_layout() at that time */
 } AppliedPosition;
 
 extern void applied_position_read(AppliedPosition *position);
 extern void applied_position_write(const AppliedPosition *position);
 extern void applied_position_forget(void);
 
-/* owner_scope.c: what is done inside a request is done as the containers' owner */
+/* owner_scope.c: acting as the containers' owner */
 typedef struct OwnerScope
 {
 	Oid			user;
@@ -159,7 +169,7 @@ extern void owner_end(const OwnerScope *scope);
 extern void need_writable(const char *command);
 extern void limit_lock_waits(void);
 
-/* own_writes.c: what a worker writes is not decoded */
+/* own_writes.c: keeping the worker's own writes from being decoded */
 extern void own_writes_look(void);
 extern void own_writes_run(bool make, void (*write) (void *arg), void *arg);
 extern bool own_writes_have(RepOriginId origin);

@@ -1,12 +1,14 @@
 /*
  * bookkeeping_tables.c
- *		The small tables beside the containers: are they blogstore's own?
+ *		Locks the bookkeeping tables, and checks that they are as blogstore
+ *		made them.
  *
- * Statements name them, and run as the containers' owner. If one is missing, who
- * may create in the schema could put a table with a trigger in its place, or a
- * view. So before a statement runs, each table that it names is locked, and told
- * by its kind, owner, columns and key. Nor has it anything of the owner's that could refuse a
- * row. What has been found is remembered by OID until an invalidation.
+ * Statements name these tables and run as the containers' owner. If a table is
+ * missing, a role that may create objects in the schema could replace it with
+ * a view, or with a table that has a trigger. So before a statement runs, each
+ * table that it names is locked, and its relkind, owner, columns and key are
+ * checked. The owner must not have added anything that could reject a row. The
+ * result is cached by OID until an invalidation.
  *
  * Runs in any process.
  */
@@ -37,7 +39,7 @@
 
 #define MAX_COLUMNS 12
 
-/* What the owner needs to read and write a table's rows. */
+/* The rights that the owner needs on the rows of a table. */
 #define ROW_RIGHTS (ACL_SELECT | ACL_INSERT | ACL_UPDATE | ACL_DELETE)
 
 typedef struct Column
@@ -50,7 +52,8 @@ typedef struct TableShape
 {
 	const char *name;
 	Column		column[MAX_COLUMNS];	/* the first is the primary key */
-	const char *check;			/* the CHECK constraint; NULL: there is none */
+	const char *check;			/* name of the CHECK constraint; NULL if there
+								 * is none */
 } TableShape;
 
 static const TableShape shape[N_BOOKKEEPING] = {
@@ -80,18 +83,21 @@ static const TableShape shape[N_BOOKKEEPING] = {
 	}}
 };
 
-/* Which tables were found to be right, and whose they were then. */
+/* The tables that were checked, and their owners at that time. */
 static Remembered known[N_BOOKKEEPING];
 static Oid	known_owner[N_BOOKKEEPING];
 
-/* A table's name. */
+/* Return a table's name. */
 const char *
 bookkeeping_name(Bookkeeping table)
 {
 	return shape[table].name;
 }
 
-/* The table that has a bookkeeping table's name, whatever it is; InvalidOid: none. */
+/*
+ * Return the relation that has a bookkeeping table's name, of whatever kind;
+ * InvalidOid if there is none.
+ */
 Oid
 bookkeeping_lookup(Bookkeeping table)
 {
@@ -99,8 +105,9 @@ bookkeeping_lookup(Bookkeeping table)
 }
 
 /*
- * What is wrong with an open table's indexes; NULL: nothing. There is a unique one of all
- * rows on just the first column, and none that is on anything else.
+ * Return what is wrong with an open table's indexes; NULL: nothing. There must
+ * be a unique index on just the first column, without a predicate, and no
+ * index on other columns.
  */
 static const char *
 indexes_problem(Relation rel, const char *column)
@@ -143,8 +150,8 @@ is_own_column(const TableShape *wanted, const char *name)
 }
 
 /*
- * What the owner has added to an open table that could refuse a row, or run when one is
- * written; NULL: nothing.
+ * Return what the owner has added to an open table that could reject a row, or
+ * run when a row is written; NULL: nothing.
  */
 static const char *
 additions_problem(Relation rel, const TableShape *wanted)
@@ -164,7 +171,10 @@ additions_problem(Relation rel, const TableShape *wanted)
 	return addition ? psprintf("it has %s", addition) : NULL;
 }
 
-/* What is wrong with an open table's columns and key; NULL: nothing. */
+/*
+ * Return what is wrong with an open table's columns and indexes; NULL:
+ * nothing.
+ */
 static const char *
 columns_problem(Relation rel, const TableShape *wanted)
 {
@@ -185,8 +195,8 @@ columns_problem(Relation rel, const TableShape *wanted)
 }
 
 /*
- * What keeps the table of a name from being blogstore's own; NULL: nothing. It
- * is part of a sentence. The caller has it locked.
+ * Return the reason why a relation is not a bookkeeping table of the owner, as
+ * a part of a sentence; NULL: it is. The caller has locked the relation.
  */
 const char *
 bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner)
@@ -230,11 +240,13 @@ bookkeeping_missing(Bookkeeping table)
 }
 
 /*
- * Lock a table, weakly and to the end of the transaction, and be sure that it is
- * the containers' owner's, as blogstore made it. Returns its OID. Errors: 55000.
+ * Lock a bookkeeping table, and check that it is as blogstore made it and
+ * belongs to the containers' owner. Returns its OID. write: lock it as a
+ * statement that writes does. This prevents the owner from adding a trigger or
+ * a constraint meanwhile.
  *
- * write: lock as a statement that writes does, which keeps the owner from adding a
- * trigger or a constraint until the caller's transaction has ended.
+ * Errors: 55000. Locks: AccessShareLock or RowExclusiveLock, to the end of the
+ * transaction.
  */
 Oid
 bookkeeping_lock(Bookkeeping table, bool write)
@@ -256,7 +268,7 @@ bookkeeping_lock(Bookkeeping table, bool write)
 		if (right->valid && right->relid == relid &&
 			known_owner[table] == owner)
 			return relid;
-		/* what changes while it is looked at is looked at again next time */
+		/* an invalidation during the check discards its result */
 		began = remembered_begin(right, relid);
 		if (bookkeeping_lookup(table) != relid)
 		{
@@ -278,8 +290,10 @@ bookkeeping_lock(Bookkeeping table, bool write)
 }
 
 /*
- * Raise what is wrong with a table, if something is. False: it has changed, and others have it
- * locked. Errors: 55000.
+ * Raise what is wrong with a table. Does not wait: returns false if the table
+ * has changed and its lock is not available. Errors: 55000. Locks:
+ * AccessShareLock on the table if it has changed, to the end of the
+ * transaction.
  */
 bool
 bookkeeping_check(Bookkeeping table)
@@ -297,9 +311,9 @@ bookkeeping_check(Bookkeeping table)
 }
 
 /*
- * Pass the first row of a table that the active snapshot shows to a function, unless
- * take is NULL. Returns whether there is a row. Errors: 55000. Locks: as
- * bookkeeping_lock().
+ * Pass the first row of a table to a function, if take is not NULL. Returns
+ * whether the active snapshot shows a row. Errors: 55000. Locks:
+ * AccessShareLock, to the end of the transaction.
  */
 bool
 bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg)
@@ -317,7 +331,10 @@ bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg)
 	return found;
 }
 
-/* Return the value of a row's column, whose type is passed by value; 0 if it is NULL. */
+/*
+ * Return the value of a row's column, whose type is passed by value; 0 if it
+ * is NULL.
+ */
 Datum
 bookkeeping_value(Relation rel, TupleTableSlot *row, const char *name)
 {

@@ -1,6 +1,7 @@
 /*
  * bookkeeping_tables.h
- *		The small tables beside the containers; others include bookkeeping.h.
+ *		The bookkeeping tables beside the containers. Files outside of
+ *		storage/bookkeeping/ include bookkeeping.h.
  */
 #ifndef BLOGSTORE_BOOKKEEPING_TABLES_H
 #define BLOGSTORE_BOOKKEEPING_TABLES_H
@@ -17,12 +18,12 @@ typedef enum Bookkeeping
 	BOOK_JOBS,
 	BOOK_VIEW_STATE,
 	BOOK_CHANGE_FEED,
-	BOOK_UNSENT					/* on a cluster alone */
+	BOOK_UNSENT					/* only on a cluster */
 } Bookkeeping;
 
 #define N_BOOKKEEPING (BOOK_UNSENT + 1)
 
-/* How SQL names them. */
+/* The tables' names in SQL. */
 #define USERNAMES_SQL BLOGSTORE_SCHEMA ".usernames"
 #define JOBS_SQL BLOGSTORE_SCHEMA ".jobs"
 #define VIEW_STATE_SQL BLOGSTORE_SCHEMA ".view_state"
@@ -35,7 +36,7 @@ extern const char *bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner);
 extern Oid	bookkeeping_lock(Bookkeeping table, bool write);
 extern bool bookkeeping_check(Bookkeeping table);
 
-/* Takes what it wants from a row of an open table. */
+/* Function to be called with a row of an open table. */
 typedef void (*RowTaker) (Relation rel, TupleTableSlot *row, void *arg);
 
 extern bool bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg);

@@ -1,7 +1,7 @@
 /*
  * job_progress.c
- *		Looking at the jobs in the queue: are those done that somebody waits for,
- *		how far are they, do they lack values?
+ *		Examines the jobs in the queue: which jobs a caller has to wait for,
+ *		how far they are, and whether they lack values.
  *
  * Runs in backends.
  */
@@ -18,7 +18,7 @@
 #include "utils/tuplestore.h"
 
 /* ------------------------------------------------------------------------
- * Waiting for them
+ * Waiting for jobs
  * ------------------------------------------------------------------------ */
 
 static KeptPlan unparked_plan = {
@@ -35,10 +35,11 @@ static KeptPlan left_plan = {
 };
 
 /*
- * The jobs that are committed and can go on (a parked one waits for an owner to
- * mend a table), as an array of ids in the current memory context, and how many.
- * This transaction's own are not among them: the worker cannot see them yet.
- * Acts as the containers' owner.
+ * Return the ids of the committed jobs that are not parked, as an array in the
+ * current memory context, and set *count to their number. A parked job waits
+ * until the owner has repaired a table. Jobs of this transaction are left out,
+ * because the worker cannot see them yet. Acts as the containers' owner.
+ * Errors: 42501, 55000.
  */
 Datum
 jobs_to_wait_for(int *count)
@@ -76,8 +77,8 @@ jobs_to_wait_for(int *count)
 }
 
 /*
- * Are any of these jobs still there, and can go on? Acts as the containers'
- * owner.
+ * Return whether any of these jobs still exists and is not parked. Acts as the
+ * containers' owner. Errors: 42501, 55000.
  */
 bool
 jobs_are_left(Datum ids)
@@ -95,7 +96,7 @@ jobs_are_left(Datum ids)
 }
 
 /* ------------------------------------------------------------------------
- * What blogstore.progress shows
+ * The view blogstore.progress
  * ------------------------------------------------------------------------ */
 
 static KeptPlan progress_plan = {
@@ -109,14 +110,14 @@ static KeptPlan progress_plan = {
 	" CASE WHEN kind = 'rebuild' THEN coalesce(total, $1) END AS total,"
 	" done / nullif(extract(epoch FROM"
 	" pg_catalog.clock_timestamp() - began)::float8, 0) AS rate"
-	/* the owner may have written what no worker writes */
+	/* the owner may have written values that no worker writes */
 	" FROM (SELECT kind, user_id, phase, done, total, started_at, created_at, id,"
 	" CASE WHEN pg_catalog.isfinite(started_at) THEN started_at END AS began"
 	" FROM " JOBS_SQL ") AS written) AS j ORDER BY created_at, id",
 	1, {INT8OID}, NULL
 };
 
-/* Columns of progress, in their order. */
+/* Columns of progress_plan, in order. */
 enum
 {
 	SHOWN_KIND,
@@ -130,7 +131,10 @@ enum
 	N_SHOWN
 };
 
-/* The name of a row's phase, whose values the owner may have written. */
+/*
+ * Return the name of a row's phase; NULL if it has none. The owner may have
+ * written any values.
+ */
 static const char *
 shown_phase(const Datum *values, const bool *nulls)
 {
@@ -147,8 +151,9 @@ shown_phase(const Datum *values, const bool *nulls)
 }
 
 /*
- * The jobs not yet done, as rows of progress. rebuild_total: what a rebuild that
- * has not begun will have to do. Acts as the containers' owner.
+ * Append the unfinished jobs to out, as rows of blogstore.progress.
+ * rebuild_total: the total of a rebuild that has not begun. Acts as the
+ * containers' owner. Errors: 42501, 55000.
  */
 void
 jobs_show(Tuplestorestate *out, TupleDesc desc, int64 rebuild_total)
@@ -192,7 +197,7 @@ static KeptPlan mend_plan = {
 	0, {0}, NULL
 };
 
-/* Can the value be told that a column of jobs lacks? */
+/* Return whether a missing value in a column of jobs can be replaced. */
 bool
 job_column_is_mendable(const char *column)
 {
@@ -207,8 +212,8 @@ job_column_is_mendable(const char *column)
 }
 
 /*
- * Write the values that jobs lack and begin with: a worker that has begun one
- * goes over all again.
+ * Set values that jobs lack to their initial values. A worker then starts such
+ * a job over. Errors: 42501, 55000.
  */
 void
 jobs_mend(void)

@@ -1,18 +1,20 @@
 /*
  * job_queue.c
- *		Work that outlives the command that asks for it: the table
- *		blogstore.jobs.
+ *		The queue of jobs, in the table blogstore.jobs. A job is work that
+ *		continues after the command that requested it.
  *
- * A job is a row, written in the transaction that asks; the worker, which decodes
- * the insert, does the job in steps and writes down in the row how far it is.
- * Statements on this table are here, and those that only look at it in
- * job_progress.c. What a kind of job does in its phases is told where it is done:
+ * A job is a row, inserted in the transaction that requests it. The worker
+ * decodes the insert, does the job in steps, and saves in the row how far it
+ * is. The statements on this table are here, except those that only examine it
+ * (job_progress.c). The phases of a job are explained where its work is done:
  *
  *		rebuild		views/worker/views_rebuild.c
  *		others		model/user_changes/user_items_sweep.c
  *
- * Runs in backends and in the worker. The caller acts as the containers' owner,
- * unless a function says that it does so itself.
+ * Runs in backends and in the worker. Callers act as the containers' owner,
+ * unless a function's comment says that it does so itself. Errors of all
+ * functions that run statements: 42501 and 55000 if the table is not as
+ * blogstore made it.
  */
 #include "postgres.h"
 
@@ -29,11 +31,11 @@
 
 #define MAX_PHASES 6
 
-/* What a job's kind is called in the table, and its phases in progress. */
+/* The name of each kind in the table, and of its phases in progress. */
 static const struct
 {
 	const char *name;
-	const char *phase[MAX_PHASES];	/* NULL: there is no such phase */
+	const char *phase[MAX_PHASES];	/* NULL if there is no such phase */
 }			kinds[N_JOB_KINDS] =
 {
 	[JOB_REBUILD] = {REBUILD, {
@@ -66,11 +68,11 @@ static const struct
 	}}
 };
 
-/* Statements on more than one kind of job take these for granted. */
+/* Statements on several kinds of jobs rely on these values. */
 StaticAssertDecl((int) REBUILD_QUEUED == JOB_QUEUED && JOB_QUEUED == 0,
 				 "a job that has not begun is in phase 0");
 
-/* The kind of this name; JOB_DELETION for a name that is none. */
+/* Return the kind with this name; JOB_DELETION if there is none. */
 JobKind
 job_kind(const char *name)
 {
@@ -80,7 +82,7 @@ job_kind(const char *name)
 	return JOB_DELETION;
 }
 
-/* What progress calls a phase; NULL: there is no such phase. */
+/* Return the name of a phase in progress; NULL if there is no such phase. */
 const char *
 job_phase_name(JobKind kind, int phase)
 {
@@ -89,7 +91,7 @@ job_phase_name(JobKind kind, int phase)
 	return kinds[kind].phase[phase];
 }
 
-/* Does a job wait until its owner has mended a table? */
+/* Return whether a job waits until the owner has repaired a table. */
 bool
 job_is_parked(const Job *job)
 {
@@ -97,7 +99,7 @@ job_is_parked(const Job *job)
 }
 
 /* ------------------------------------------------------------------------
- * Asking for jobs
+ * Requesting jobs
  * ------------------------------------------------------------------------ */
 
 static KeptPlan queue_plan = {
@@ -129,8 +131,8 @@ queue_by(KeptPlan *plan, JobKind kind, const pg_uuid_t *user_id)
 }
 
 /*
- * Queue a job: a user's rename (NULL: of everyone) or deletion, or a rebuild
- * (NULL).
+ * Queue a job. user_id: the user of a rename or deletion; NULL for a rename of
+ * all users, and for a rebuild.
  */
 void
 job_queue(JobKind kind, const pg_uuid_t *user_id)
@@ -138,7 +140,7 @@ job_queue(JobKind kind, const pg_uuid_t *user_id)
 	queue_by(&queue_plan, kind, user_id);
 }
 
-/* Queue a job, unless there is one that has not begun and so will do. */
+/* Queue a job, unless an equal one is queued that has not begun. */
 void
 job_queue_once(JobKind kind, const pg_uuid_t *user_id)
 {
@@ -146,8 +148,9 @@ job_queue_once(JobKind kind, const pg_uuid_t *user_id)
 }
 
 /*
- * Queue what is to be done for a partition that has come to this node; InvalidOid: partitions
- * have gone. The row has the partition's table where the rows of other jobs have a user.
+ * Queue the work for a partition that has moved to this node; InvalidOid: for
+ * partitions that have left it. The row has the OID of the partition's table
+ * where the rows of other jobs have a user id.
  */
 void
 job_queue_arrival(Oid partition_table)
@@ -159,7 +162,7 @@ job_queue_arrival(Oid partition_table)
 	job_queue_once(JOB_ARRIVAL, &key);
 }
 
-/* The table of a partition that a job's row has in place of a user. */
+/* Return the partition's table from the user id of an arrival's row. */
 static Oid
 partition_of_job(const pg_uuid_t *key)
 {
@@ -177,7 +180,7 @@ static KeptPlan restart_rebuilds_plan = {
 	0, {0}, NULL
 };
 
-/* Have a rebuild that is queued begin anew, or queue one. */
+/* Make the queued rebuilds start over, or queue one if there is none. */
 void
 job_queue_rebuild_anew(void)
 {
@@ -193,14 +196,20 @@ static KeptPlan restart_sweeps_plan = {
 	0, {0}, NULL
 };
 
-/* Have all renames and deletions begin anew: partitions have been attached. */
+/*
+ * Make all renames, deletions and arrivals start over, because partitions were
+ * attached.
+ */
 void
 jobs_restart_sweeps(void)
 {
 	(void) plan_run(&restart_sweeps_plan, NULL, NULL, false);
 }
 
-/* Queue renames of users whose names were changed directly; all: of everyone. */
+/*
+ * Queue renames of users whose names were changed directly. all: also queue a
+ * rename of all users.
+ */
 void
 jobs_request_renames(const pg_uuid_t *users, int n, bool all)
 {
@@ -215,7 +224,7 @@ static KeptPlan any_rebuild_plan = {
 	"SELECT 1 FROM " JOBS_SQL " WHERE kind = '" REBUILD "'", 0, {0}, NULL
 };
 
-/* Is a rebuild in the queue? */
+/* Return whether a rebuild is queued. */
 bool
 job_rebuild_is_queued(void)
 {
@@ -263,7 +272,7 @@ static KeptPlan finish_plan = {
 	"DELETE FROM " JOBS_SQL " WHERE id = $1", 1, {UUIDOID}, NULL
 };
 
-/* A column of the present row; all bits zero for NULL. */
+/* Return a column of a row; 0 if it is NULL. */
 static Datum
 get_column(HeapTuple row, TupleDesc desc, int column, bool *isnull)
 {
@@ -272,7 +281,7 @@ get_column(HeapTuple row, TupleDesc desc, int column, bool *isnull)
 	return *isnull ? (Datum) 0 : value;
 }
 
-/* A row of list_plan as a job. */
+/* Convert a row of list_plan to a job. */
 static void
 job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 {
@@ -296,7 +305,7 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 	job->done = DatumGetInt64(get_column(row, desc, 9, &isnull));
 	value = get_column(row, desc, 10, &isnull);
 	job->total = isnull ? -1 : DatumGetInt64(value);
-	/* what nobody but the owner can have written begins anew */
+	/* only the owner can have written such values: start the job over */
 	if (job_phase_name(job->kind, job->phase) == NULL || job->partition < 0)
 	{
 		job->phase = JOB_QUEUED;
@@ -307,8 +316,8 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 }
 
 /*
- * Read jobs of the queue from an offset on, rebuilds before others, into an array
- * for so many; returns how many there were.
+ * Read up to limit jobs from the queue, from an offset on, rebuilds before
+ * others. Returns the number of jobs read.
  */
 int
 jobs_list(int64 offset, Job *jobs, int limit)
@@ -326,8 +335,8 @@ jobs_list(int64 offset, Job *jobs, int limit)
 }
 
 /*
- * Lock a job for this transaction; false if it is not there any more as what it
- * was, or is about to become something else (deletion_revive()).
+ * Lock a job's row to the end of the transaction. Returns false if the row is
+ * gone, has become a job of another kind (deletion_revive()), or is locked.
  */
 bool
 job_lock(Job *job)
@@ -340,7 +349,7 @@ job_lock(Job *job)
 	return job->locked;
 }
 
-/* A locked job goes on to a phase, from the first partition on. */
+/* Move a locked job to a phase, beginning with the first partition. */
 void
 job_enter_phase(Job *job, int phase)
 {
@@ -351,7 +360,7 @@ job_enter_phase(Job *job, int phase)
 	job->place.valid = false;
 }
 
-/* Write down how far a locked job is. */
+/* Save how far a locked job is. */
 void
 job_save(const Job *job)
 {
@@ -371,7 +380,7 @@ job_save(const Job *job)
 	(void) plan_run(&save_plan, values, nulls, false);
 }
 
-/* A locked job is done. */
+/* Delete a locked job's row, because the job is done. */
 void
 job_finish(Job *job)
 {
@@ -389,7 +398,10 @@ static KeptPlan merge_plan = {
 	2, {UUIDOID, UUIDOID}, NULL
 };
 
-/* Take a user's other renames that have not begun into this one. */
+/*
+ * Delete a user's other renames that have not begun, because this one covers
+ * them.
+ */
 void
 job_merge_renames(const Job *job)
 {
@@ -427,9 +439,9 @@ static KeptPlan make_rename_plan = {
 };
 
 /*
- * The users whose deletion is in the queue by the active snapshot, in order and
- * in the current memory context; NULL: nobody's is. Acts as the containers'
- * owner.
+ * Return the users whose deletions are queued according to the active
+ * snapshot, sorted, in the current memory context; NULL if there are none. *n
+ * becomes their number. Acts as the containers' owner.
  */
 pg_uuid_t *
 jobs_deleting(int *n)
@@ -439,7 +451,7 @@ jobs_deleting(int *n)
 	pg_uuid_t  *users = NULL;
 
 	*n = 0;
-	/* a look at an empty queue is cheaper than a statement */
+	/* scanning an empty table is cheaper than running a statement */
 	if (!bookkeeping_first_row(BOOK_JOBS, NULL, NULL))
 		return NULL;
 	owner_begin(&scope);
@@ -456,7 +468,10 @@ jobs_deleting(int *n)
 	return users;
 }
 
-/* Lock the deletion of a user, after waiting for it; false if there is none. */
+/*
+ * Lock the job that deletes a user, waiting for other transactions. Returns
+ * false if there is none.
+ */
 bool
 job_lock_deletion(const pg_uuid_t *user_id)
 {
@@ -465,7 +480,7 @@ job_lock_deletion(const pg_uuid_t *user_id)
 	return plan_run(&lock_deletion_plan, &key, NULL, false) > 0;
 }
 
-/* Have the deletion of a user, which is locked, go on as a rename. */
+/* Turn the locked job that deletes a user into a rename. */
 void
 job_make_rename(const pg_uuid_t *user_id)
 {

@@ -2,18 +2,22 @@
  * own_writes.c
  *		Marks what a worker writes to the views, so that no worker decodes it.
  *
- * The mark is a replication origin in the WAL records of the changes. It is one that exists
- * in pg_replication_origin, because other output plugins look origins up: pgoutput does where
- * the containers are published.
+ * The mark is a replication origin in the WAL records of the changes. The
+ * origin exists in pg_replication_origin, because other output plugins look
+ * origins up; for example, pgoutput does so if the containers are published.
  *
- * The records of commits and aborts carry no origin. With one, the server would track the origin's
- * progress, in a state that this process would have to acquire (replorigin_session_setup()), and
- * that takes one of max_replication_slots. Without that state a commit with an origin crashes, and
- * so does an abort, from PostgreSQL 16 on. So the mark is taken off before either: own_writes_run()
- * does so when it returns or throws an error, a callback when the process exits, and guard_enter()
- * while attached code runs, which can have subtransactions.
+ * The records of commits and aborts must not have this origin. With it, the
+ * server would track the origin's progress, in a state that this process would
+ * have to acquire (replorigin_session_setup()), and that uses one of
+ * max_replication_slots. Without that state, a commit with an origin crashes,
+ * and from PostgreSQL 16 on, so does an abort. So the mark is removed before
+ * either: own_writes_run() removes it when the function that it calls returns
+ * or throws an error, a callback removes it when the process exits, and
+ * guard_enter() removes it while attached code runs, which can have
+ * subtransactions.
  *
- * Runs in the worker, and in backends that take what a worker of another node sends.
+ * Runs in the worker, and in backends that receive what the worker of another
+ * node sends.
  */
 #include "postgres.h"
 
@@ -24,15 +28,16 @@
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
 
-/* One for all databases of a server: each worker decodes its own alone. */
+/* One origin for all databases, because each worker decodes only its own. */
 #define OWN_ORIGIN "blogstore_worker"
 
-/* The origin's number, by the last look; InvalidRepOriginId: there was none. */
+/* The origin's id when it was last looked up; InvalidRepOriginId: none. */
 static RepOriginId own_origin = InvalidRepOriginId;
 
 /*
- * Look the origin up, before anything is decoded. In a transaction. Without the origin, which
- * a superuser can drop, the worker decodes its own writes and finds nothing to do.
+ * Look up the origin; called in a transaction, before changes are decoded. A
+ * superuser can drop the origin. The worker then decodes its own writes, and
+ * finds nothing to do.
  */
 void
 own_writes_look(void)
@@ -40,7 +45,10 @@ own_writes_look(void)
 	own_origin = replorigin_by_name(OWN_ORIGIN, true);
 }
 
-/* Make the origin. Locks: pg_replication_origin, against other workers, to the end of the transaction. */
+/*
+ * Create the origin. Locks: pg_replication_origin in ExclusiveLock mode,
+ * against other workers, to the end of the transaction.
+ */
 static void
 make_origin(void)
 {
@@ -50,14 +58,16 @@ make_origin(void)
 		own_origin = replorigin_create(OWN_ORIGIN);
 }
 
-/* Take the mark off. */
 static void
 unmark(int code, Datum arg)
 {
 	replorigin_session_origin = InvalidRepOriginId;
 }
 
-/* The process may exit by FATAL: the mark is to be off before its transaction is aborted. */
+/*
+ * Remove the mark at process exit, before a FATAL error aborts the
+ * transaction.
+ */
 static void
 unmark_at_exit(void)
 {
@@ -69,9 +79,10 @@ unmark_at_exit(void)
 }
 
 /*
- * Call write(arg), whose changes are not decoded, but for those of attached code. In a transaction.
- * make: make the origin if there is none. Errors: those of write. Locks: with make,
- * pg_replication_origin if there is no origin.
+ * Call write(arg) in the current transaction, so that its changes are not
+ * decoded, except those that attached code makes. make: create the origin if
+ * it does not exist. Errors: those of write. Locks: pg_replication_origin if
+ * the origin is created.
  */
 void
 own_writes_run(bool make, void (*write) (void *arg), void *arg)
@@ -92,7 +103,7 @@ own_writes_run(bool make, void (*write) (void *arg), void *arg)
 	PG_END_TRY();
 }
 
-/* Return whether changes of an origin are a worker's own writes. */
+/* Return whether changes with an origin are a worker's own writes. */
 bool
 own_writes_have(RepOriginId origin)
 {

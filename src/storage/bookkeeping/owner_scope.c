@@ -2,10 +2,11 @@
  * owner_scope.c
  *		Acting as the owner of the containers.
  *
- * EXECUTE on a request is all a caller needs: like a SECURITY DEFINER
- * function, but for the containers' owner, so that the owner's triggers and
- * expressions never run with the rights of a caller or of the worker, which
- * is a superuser. An error restores the caller with the (sub)transaction.
+ * A caller of a request needs no rights except EXECUTE on its function.
+ * Requests act as the containers' owner, like SECURITY DEFINER functions. The
+ * owner's triggers and expressions therefore never run with the rights of the
+ * caller, or of the worker, which is a superuser. On an error, the abort of
+ * the (sub)transaction restores the caller's user id.
  *
  * Runs in any process.
  */
@@ -19,12 +20,13 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 
-/* A lock_timeout, in ms. */
+/* A value of lock_timeout, in ms. */
 #define WORKER_LOCK_WAIT "200"
 
 /*
- * What a worker does waits for a lock for a short while only, wherever it is done, until the
- * transaction ends: it lets go of all, and tries again.
+ * Limit lock waits to WORKER_LOCK_WAIT until the transaction ends. Work of the
+ * worker calls this, in whatever process it is done. After a timeout, it
+ * releases its locks and tries again.
  */
 void
 limit_lock_waits(void)
@@ -32,7 +34,10 @@ limit_lock_waits(void)
 	setting_change_local("lock_timeout", WORKER_LOCK_WAIT);
 }
 
-/* A command is about to write. Errors: 25006 if this transaction must not. */
+/*
+ * Check that this transaction may write. command: name for the message.
+ * Errors: 25006 if it is read-only or the server is in recovery.
+ */
 void
 need_writable(const char *command)
 {
@@ -49,7 +54,10 @@ need_writable(const char *command)
 				 errhint("Use a READ WRITE transaction.")));
 }
 
-/* From here to owner_end() the current user is the containers' owner. */
+/*
+ * Make the containers' owner the current user until owner_end(). Errors: 55000
+ * if there are no containers.
+ */
 void
 owner_begin(OwnerScope *scope)
 {
@@ -60,7 +68,7 @@ owner_begin(OwnerScope *scope)
 						   scope->sec_context | SECURITY_LOCAL_USERID_CHANGE);
 }
 
-/* The current user is who it was before owner_begin(). */
+/* Restore the current user of owner_begin(). */
 void
 owner_end(const OwnerScope *scope)
 {

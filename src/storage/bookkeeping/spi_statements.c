@@ -1,14 +1,15 @@
 /*
  * spi_statements.c
- *		Statements on the bookkeeping tables and the containers, by SPI: prepared ones, and
- *		such as go through all items.
+ *		Runs statements on the bookkeeping tables and the containers through
+ *		SPI: prepared statements, and statements over whole containers.
  *
- * A statement runs in a guard: names in it are those of pg_catalog, whatever
- * search_path the caller of the request has, and a statement that writes to a
- * container, or has to plan for one, can run what the owner has attached to it.
+ * A statement runs in a guard (guard.c), for two reasons. Names in it are
+ * looked up in pg_catalog, whatever the search_path of the caller is. And a
+ * statement that writes to a container, or plans a scan of one, can run code
+ * that the owner has attached.
  *
- * Runs in any process, as the containers' owner; but for plan_run(), between
- * SPI_connect() and SPI_finish().
+ * Runs in any process, as the containers' owner. Except for plan_run(), the
+ * functions are called between SPI_connect() and SPI_finish().
  */
 #include "postgres.h"
 
@@ -32,8 +33,8 @@
 #include "utils/syscache.h"
 
 /*
- * Errors: 42501 if policies on a table hold for its owner, too: statements would
- * silently take rows that they hide for missing.
+ * Check that row-level security hides no rows of a table from its owner.
+ * Statements would silently treat hidden rows as missing. Errors: 42501.
  */
 static void
 table_shows_all(Oid relid)
@@ -55,8 +56,9 @@ table_shows_all(Oid relid)
 }
 
 /*
- * Lock a container that a statement names, so that it is, and stays, what blogstore
- * has made, and shows all its rows. Errors: 42501, 55000.
+ * Lock a container that a statement names, and check that it is as blogstore
+ * made it and shows all its rows. Errors: 42501, 55000. Locks: AccessShareLock
+ * on root and leaves, to the end of the transaction.
  */
 static void
 lock_container(Container container)
@@ -68,8 +70,8 @@ lock_container(Container container)
 }
 
 /*
- * Lock a table of the bookkeeping that a statement names, so that it is, and stays,
- * what blogstore has made, and shows all its rows. Errors: 42501, 55000.
+ * The same for a bookkeeping table. Errors: 42501, 55000. Locks: those of
+ * bookkeeping_lock().
  */
 static void
 lock_bookkeeping(Bookkeeping table, bool write)
@@ -78,8 +80,9 @@ lock_bookkeeping(Bookkeeping table, bool write)
 }
 
 /*
- * Lock all tables that an import's statements name, so that each is, and stays, what
- * blogstore has made, and shows all its rows. Errors: 42501, 55000.
+ * Lock all tables that the statements of an import name, and check that they
+ * are as blogstore made them and show all their rows. Errors: 42501, 55000.
+ * Locks: those of lock_container() and bookkeeping_lock().
  */
 void
 tables_lock_for_import(void)
@@ -91,8 +94,8 @@ tables_lock_for_import(void)
 }
 
 /*
- * Lock the tables that a plan's statement is on, and be sure that it runs no code attached to
- * them that must not be run. Errors: 42501, 55000.
+ * Lock the tables of a plan, and check that the code attached to them may run.
+ * Errors: 42501, 55000.
  */
 static void
 lock_tables(const KeptPlan *plan, bool write)
@@ -108,7 +111,7 @@ lock_tables(const KeptPlan *plan, bool write)
 			lock_bookkeeping(t, write);
 }
 
-/* Which of blogstore's tables does a prepared statement name? */
+/* Return the tables of blogstore that a prepared statement names, as bits. */
 static int
 tables_named(SPIPlanPtr made)
 {
@@ -129,7 +132,10 @@ tables_named(SPIPlanPtr made)
 	return tables;
 }
 
-/* Prepare a plan's statement for this connection to SPI. Its tables are locked. */
+/*
+ * Prepare a plan's statement for the current SPI connection. The caller has
+ * locked the plan's tables.
+ */
 static SPIPlanPtr
 prepare(KeptPlan *plan)
 {
@@ -138,14 +144,17 @@ prepare(KeptPlan *plan)
 	if (made == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", plan->sql,
 			 SPI_result_code_string(SPI_result));
-	/* what it does not say that it is on could be anybody's */
+	/* other tables would not have been checked */
 	if (tables_named(made) != plan->tables)
 		elog(ERROR, "statement \"%s\" is on other tables than it says",
 			 plan->sql);
 	return made;
 }
 
-/* Prepare a plan's statement for good, if that has not been done. Its tables are locked. */
+/*
+ * Prepare a plan's statement permanently, if that was not done before. The
+ * caller has locked the plan's tables.
+ */
 static void
 prepare_kept(KeptPlan *plan)
 {
@@ -159,7 +168,6 @@ prepare_kept(KeptPlan *plan)
 	plan->plan = made;
 }
 
-/* Raise an error if SPI's result code of a plan's statement is negative. */
 static void
 check_result(const KeptPlan *plan, int rc)
 {
@@ -168,7 +176,13 @@ check_result(const KeptPlan *plan, int rc)
 			 SPI_result_code_string(rc));
 }
 
-/* Run a kept plan; returns SPI's result code, raises an error if negative. */
+/*
+ * Run a kept plan. Returns the result code of SPI, which is not negative; the
+ * rows are in SPI_tuptable. read_only: the statement only reads, with the
+ * active snapshot. Errors: 42501, 55000, and those of the statement. Locks: on
+ * each table of the plan, to the end of the transaction: AccessShareLock; to
+ * write to a bookkeeping table or a container, RowExclusiveLock.
+ */
 int
 plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 {
@@ -185,8 +199,9 @@ plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 }
 
 /*
- * Run a kept plan whose rows nobody looks at; returns how many it found or
- * changed. Connects to SPI itself.
+ * Run a kept plan whose result rows are not needed. Returns the number of rows
+ * found or changed. Connects to SPI itself. Errors and locks: those of
+ * plan_execute().
  */
 uint64
 plan_run(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
@@ -200,7 +215,10 @@ plan_run(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 	return rows;
 }
 
-/* A uuid in a column of a plan's row; false, and all zero, if it is NULL. */
+/*
+ * Get a uuid from a column of a plan's row. If it is NULL, returns false and
+ * sets *out to zeros.
+ */
 bool
 row_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out)
 {
@@ -214,8 +232,9 @@ row_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out)
 }
 
 /*
- * Run a kept plan without arguments, which reads, by the active snapshot, and
- * have its rows go to dest as they come.
+ * Run a kept plan that reads and has no arguments, with the active snapshot,
+ * and send its rows to dest as they are produced. Errors and locks: those of
+ * plan_execute().
  */
 void
 plan_send(KeptPlan *plan, DestReceiver *dest)
@@ -230,7 +249,10 @@ plan_send(KeptPlan *plan, DestReceiver *dest)
 	guard_leave(guard);
 }
 
-/* As plan_send(), but the plan is not kept, because its statement changes between calls. */
+/*
+ * Like plan_send(), but the plan is not kept, because its statement changes
+ * between calls.
+ */
 void
 plan_send_once(KeptPlan *plan, DestReceiver *dest)
 {
@@ -247,9 +269,10 @@ plan_send_once(KeptPlan *plan, DestReceiver *dest)
 }
 
 /*
- * Run a statement over whole containers: planned for its parameters, so that
- * only partitions that it can concern are opened, and not kept, for such a
- * plan is large. SPI has the result; locks and errors are those of plan_execute().
+ * Run a statement over whole containers. It is planned with the values of its
+ * parameters, so that partitions are pruned. The plan is not kept, because it
+ * is large. The result is in SPI_tuptable. Errors and locks: those of
+ * plan_execute().
  */
 void
 plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
@@ -260,15 +283,19 @@ plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 	SPIPlanPtr	made;
 
 	/*
-	 * Row counts of tables that nobody has analysed lead to nested loops, and to sorts for
-	 * merge joins; compiling expressions partition by partition costs more than it saves.
+	 * Without statistics, the planner would choose nested loops, or sorts for
+	 * merge joins. Per-partition joins and JIT compilation cost more than they
+	 * save.
 	 */
 	setting_change("enable_nestloop", "off");
 	setting_change("enable_mergejoin", "off");
 	setting_change("enable_partitionwise_join", "off");
 	setting_change("enable_partitionwise_aggregate", "off");
 	setting_change("jit", "off");
-	/* a dozen nodes keep what they have until the end: together what maintenance may take */
+	/*
+	 * about a dozen plan nodes keep their memory until the end; together they
+	 * may use what maintenance may use
+	 */
 	share = maintenance_work_mem / 8;
 	if (work_mem < share)
 		setting_change("work_mem", psprintf("%dkB", share));

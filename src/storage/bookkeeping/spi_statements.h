@@ -1,6 +1,7 @@
 /*
  * spi_statements.h
- *		Prepared statements on the bookkeeping tables; others include bookkeeping.h.
+ *		Prepared statements on the bookkeeping tables and the containers. Files
+ *		outside of storage/bookkeeping/ include bookkeeping.h.
  */
 #ifndef BLOGSTORE_SPI_STATEMENTS_H
 #define BLOGSTORE_SPI_STATEMENTS_H
@@ -10,7 +11,7 @@
 
 #include "executor/spi.h"
 
-/* The tables that a statement names, as a set of bits. */
+/* The tables that a statement names, as bits. */
 #define ON_CONTAINER(container) (1 << (container))
 #define ON_BOOKKEEPING(table) (1 << (N_CONTAINERS + (table)))
 
@@ -23,10 +24,14 @@
 #define ON_CHANGE_FEED ON_BOOKKEEPING(BOOK_CHANGE_FEED)
 #define ON_UNSENT ON_BOOKKEEPING(BOOK_UNSENT)
 
-/* A statement that is prepared at first use and kept, but by functions that say once. */
+/*
+ * A statement that is prepared at its first use and kept, except by functions
+ * whose names contain "once".
+ */
 typedef struct KeptPlan
 {
-	int			tables;			/* that sql names, each of which is locked */
+	int			tables;			/* the tables that sql names, as bits; all are
+								 * locked */
 	const char *sql;
 	int			nargs;
 	Oid			argtypes[9];

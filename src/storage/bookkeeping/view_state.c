@@ -1,11 +1,13 @@
 /*
  * view_state.c
- *		May readers use the views? One row in blogstore.view_state tells.
+ *		Whether readers may use the views, which is stored in the one row of
+ *		blogstore.view_state.
  *
- * The row is read in the reader's own snapshot, so that the answer fits what
- * the snapshot sees, and remembered: whoever writes it sends a relcache
- * invalidation for its table (remembered_table.c), which also reaches standbys. A
- * remembered row serves the snapshots that are sure to see it.
+ * A reader reads the row with its own snapshot, so that the answer matches
+ * what the snapshot shows of the views. The result is cached. A process that
+ * writes the row sends a relcache invalidation for its table
+ * (remembered_table.c), which also reaches standbys. The cached row is used
+ * only for snapshots that certainly show that version of the row.
  *
  * Runs in any process.
  */
@@ -41,10 +43,10 @@ static KeptPlan write_whole_plan = {
 	"UPDATE " VIEW_STATE_SQL " SET feed_whole = $1", 1, {BOOLOID}, NULL
 };
 
-/* What the row said when it was last read. */
+/* The cached contents of the row. */
 static Remembered memory;
 static bool remembered_ready;
-static TransactionId remembered_xmin;	/* of that version of the row */
+static TransactionId remembered_xmin;	/* xmin of that version of the row */
 
 static Oid
 view_state_relid(void)
@@ -52,14 +54,13 @@ view_state_relid(void)
 	return bookkeeping_lookup(BOOK_VIEW_STATE);
 }
 
-/* The row, and which version of it. */
+/* The row, and the xmin of its version. */
 typedef struct SeenRow
 {
 	ViewState	state;
 	TransactionId xmin;
 } SeenRow;
 
-/* Take over what a row says. */
 static void
 take_row(Relation rel, TupleTableSlot *row, void *arg)
 {
@@ -82,9 +83,9 @@ take_row(Relation rel, TupleTableSlot *row, void *arg)
 }
 
 /*
- * Read the row by the active snapshot; xmin tells which version. Where there is none, as in a
- * database whose tables were all emptied, nothing is known of the views and nobody has stopped the
- * worker.
+ * Read the row with the active snapshot, and set *xmin to the xmin of its
+ * version. If there is no row, as after a TRUNCATE of all tables, nothing is
+ * known of the views, and the worker is enabled.
  */
 static void
 read_row(ViewState *state, TransactionId *xmin)
@@ -96,7 +97,11 @@ read_row(ViewState *state, TransactionId *xmin)
 	*xmin = seen.xmin;
 }
 
-/* Read the row by the active snapshot; all zero but enabled if it is missing. */
+/*
+ * Read the row with the active snapshot; if it is missing, all is zero except
+ * enabled. Errors: 55000. Locks: AccessShareLock on the table, to the end of
+ * the transaction.
+ */
 void
 view_state_read(ViewState *state)
 {
@@ -106,8 +111,10 @@ view_state_read(ViewState *state)
 }
 
 /*
- * Write the row, and have every process forget the one it remembers; all but whether the
- * feed is whole, which is for who writes the feed.
+ * Write the row, except feed_whole, which is written with the feed. All
+ * processes discard their cached row. Acts as the containers' owner. Errors:
+ * 42501, 55000. Locks: RowExclusiveLock on the table, to the end of the
+ * transaction.
  */
 void
 view_state_write(const ViewState *state)
@@ -127,9 +134,11 @@ view_state_write(const ViewState *state)
 }
 
 /*
- * Write down whether the feed holds all posts that are shown, in the transaction that
- * writes the feed. The caller holds the views' lock. Nobody remembers it: a reader whose
- * snapshot sees this transaction could still remember what was before it.
+ * Store whether the feed holds all posts that are shown, in the transaction
+ * that writes the feed. The caller holds the views' lock. No invalidation is
+ * sent, because feed_whole is never cached: a reader whose snapshot shows this
+ * transaction could still have the older value. Acts as the containers' owner.
+ * Errors and locks: those of view_state_write().
  */
 void
 view_state_write_whole(bool feed_whole)
@@ -146,7 +155,10 @@ view_state_write_whole(bool feed_whole)
 	owner_end(&scope);
 }
 
-/* Is this the newest version of the row, not just one an old snapshot sees? */
+/*
+ * Return whether this version of the row is the newest, and not one that only
+ * an old snapshot shows.
+ */
 static bool
 is_newest(TransactionId xmin)
 {
@@ -162,7 +174,7 @@ is_newest(TransactionId xmin)
 }
 
 /*
- * Read the row by the active snapshot, and remember it if it is the newest.
+ * Read the row with the active snapshot, and cache it if it is the newest.
  * Returns whether the views may be used.
  */
 static bool
@@ -181,9 +193,9 @@ reread_row(void)
 }
 
 /*
- * Does a worker keep the views up to date, and has done so since before this snapshot was
- * taken? One from before sees views that had fallen behind what it sees of the posts
- * container, where its transaction may have read until now.
+ * Return whether a worker maintains the views, and did so before the snapshot
+ * was taken. An older snapshot might show views that lag behind the posts that
+ * it shows.
  */
 static bool
 served_to(Snapshot snapshot)
@@ -196,10 +208,10 @@ served_to(Snapshot snapshot)
 }
 
 /*
- * May a query with this (the active) snapshot read the views?
- *
- * They must be complete in it; and on a primary a worker must be keeping
- * them, else they fall behind what the posts container tells.
+ * Return whether a query with this snapshot, which is the active one, may read
+ * the views. The snapshot must show them as complete. On a primary, a worker
+ * must also be maintaining them, because otherwise they lag behind the posts.
+ * Errors: 55000.
  */
 bool
 views_ready(Snapshot snapshot)
@@ -213,8 +225,9 @@ views_ready(Snapshot snapshot)
 }
 
 /*
- * Write down that the views are not to be used, because they fall behind from here on. Readers
- * on standbys learn it from the row alone.
+ * Record that the views must not be used, because they will no longer be
+ * maintained. Readers on standbys learn this only from the row. Errors and
+ * locks: those of view_state_write().
  */
 void
 views_abandon(void)
@@ -232,8 +245,8 @@ views_abandon(void)
 }
 
 /*
- * Take the views' lock: an object lock that nothing else in the server takes,
- * on a part of the table of posts that does not exist as such.
+ * Take the views' lock to the end of the transaction. It is an object lock on
+ * a sub-object of the posts table that nothing else in the server locks.
  */
 void
 views_lock(void)
