@@ -1,9 +1,9 @@
 /*
  * blogstore.c
- *		Module magic and _PG_init, nothing else.
+ *		The library's entry point: module magic and _PG_init().
  *
- * Runs in the postmaster when preloaded, else in the first backend that names
- * a function of the extension.
+ * Runs in the postmaster if the library is preloaded, otherwise in the first
+ * backend that uses a function of the extension.
  */
 #include "postgres.h"
 

@@ -1,10 +1,11 @@
 /*
  * characters.c
- *		Where a text may be cut: between two characters of the database's encoding.
+ *		Cuts texts between two characters of the database's encoding.
  *
- * A database of the encoding SQL_ASCII holds whatever bytes it is given, and hands them out as
- * they are. Most clients send and expect UTF-8, and fail at a part of a character. So there a
- * character is what is one in UTF-8; every other byte is one by itself.
+ * A database with encoding SQL_ASCII accepts any bytes and returns them
+ * unchanged. Most clients send and expect UTF-8, and fail on an incomplete
+ * character. So in such a database, a valid UTF-8 sequence counts as a
+ * character, and so does any other byte.
  *
  * Runs in any process.
  */
@@ -20,7 +21,7 @@ is_ascii_database(void)
 	return GetDatabaseEncoding() == PG_SQL_ASCII;
 }
 
-/* How many bytes a character has at most. */
+/* Return the maximal length of a character in bytes. */
 int
 character_longest(void)
 {
@@ -28,7 +29,10 @@ character_longest(void)
 		pg_database_encoding_max_length();
 }
 
-/* How many bytes the character has that begins at text; maybe more than there are before end. */
+/*
+ * Return the length in bytes of the character at text. In a multibyte encoding
+ * it may exceed end - text, if the text is cut.
+ */
 int
 character_bytes(const char *text, const char *end)
 {
@@ -41,7 +45,10 @@ character_bytes(const char *text, const char *end)
 		pg_utf8_islegal((const unsigned char *) text, length) ? length : 1;
 }
 
-/* How many bytes the first so many characters of a text have. */
+/*
+ * Return the length in bytes of the first characters of a text. characters:
+ * how many.
+ */
 int
 characters_clip(const char *text, int bytes, int characters)
 {
@@ -55,8 +62,9 @@ characters_clip(const char *text, int bytes, int characters)
 }
 
 /*
- * How many bytes of a text are whole characters, if it has to end at a limit, behind which the text
- * that it is a part of may go on.
+ * Return the length of a text that must not be longer than limit, cut to whole
+ * characters. The text may itself be the beginning of a longer one, so that it
+ * may end within a character.
  */
 int
 bytes_clip(const char *text, int bytes, int limit)
@@ -70,14 +78,17 @@ bytes_clip(const char *text, int bytes, int limit)
 	for (first = limit - 1; first > 0 && limit - first < 4 &&
 		 ((unsigned char) text[first] & 0xC0) == 0x80; first--)
 		;
-	/* a character that begins before the limit, and ends behind it? */
+	/* does a character begin before the limit and end after it? */
 	if (first >= 0 && (unsigned char) text[first] >= 0xC2 &&
 		pg_encoding_mblen(PG_UTF8, text + first) > limit - first)
 		return first;
 	return limit;
 }
 
-/* Copy a message to where so many bytes are for it, its end included, as much of it as fits. */
+/*
+ * Copy a message to a buffer of size bytes, cutting it to whole characters and
+ * terminating it.
+ */
 void
 message_copy(char *to, const char *message, size_t size)
 {

@@ -1,6 +1,6 @@
 /*
  * characters.h
- *		Where a text may be cut: between two characters of the database's encoding.
+ *		Cuts texts between two characters of the database's encoding.
  */
 #ifndef BLOGSTORE_CHARACTERS_H
 #define BLOGSTORE_CHARACTERS_H

@@ -1,24 +1,28 @@
 /*
  * clock.h
- *		Pauses, by a clock that may be set back.
+ *		Timeouts that tolerate a clock that is set back.
  *
- * A moment that was noted may lie in the future once the clock has been set back, and
- * one that is waited for much farther ahead than it was. Neither makes a pause as long
- * as the clock was set back by: it is over at once then. Any process.
+ * If the clock has been set back, a recorded start may be in the future, and a
+ * planned moment may be farther ahead than intended. In both cases the timeout
+ * counts as expired, so that no process waits for as long as the clock was set
+ * back. Runs in any process.
  */
 #ifndef BLOGSTORE_CLOCK_H
 #define BLOGSTORE_CLOCK_H
 
 #include "utils/timestamp.h"
 
-/* Has a pause of so many milliseconds passed that began then? */
+/* Return whether pause milliseconds have passed since a moment. */
 static inline bool
 clock_passed(TimestampTz since, TimestampTz now, int pause)
 {
 	return now < since || TimestampDifferenceExceeds(since, now, pause);
 }
 
-/* Has a moment come that was set no more than so many milliseconds ahead? */
+/*
+ * Return whether a moment has come that was set at most most milliseconds
+ * ahead.
+ */
 static inline bool
 clock_reached(TimestampTz moment, TimestampTz now, int most)
 {

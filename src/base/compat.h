@@ -1,9 +1,9 @@
 /*
  * compat.h
- *		Differences between the supported server versions, 15 to 18.
+ *		Wrappers for the differences between the supported server versions, 15
+ *		to 18.
  *
- * The only place that looks at PG_VERSION_NUM. Everything else is written
- * against these wrappers. Runs in any process.
+ * No other file looks at PG_VERSION_NUM. Runs in any process.
  */
 #ifndef BLOGSTORE_COMPAT_H
 #define BLOGSTORE_COMPAT_H
@@ -51,9 +51,10 @@
 #define COMPAT_NORETURN __attribute__((noreturn))
 
 /*
- * The library shows nothing but what the server looks up in it
- * (-fvisibility=hidden). From 16 on the server's headers mark that; before, they
- * mark nothing. Every file that defines such a function has to see this.
+ * The library exports only the symbols that the server looks up in it
+ * (-fvisibility=hidden). From 16 on, the server's headers mark these symbols;
+ * before, they do not. Every file that defines such a function must include
+ * this header.
  */
 #if PG_VERSION_NUM < 160000
 #undef PGDLLEXPORT
@@ -71,12 +72,12 @@ CppConcat(pg_finfo_,funcname) (void) \
 extern int no_such_variable
 #endif
 
-/* Can WAL be decoded with the settings that the server has now? */
+/* Return whether WAL can be decoded with the server's current settings. */
 static inline bool
 compat_can_decode(void)
 {
 #if PG_VERSION_NUM >= 190000
-	/* the server turns logical decoding on with the first slot */
+	/* the server enables logical decoding when the first slot is created */
 	return wal_level >= WAL_LEVEL_REPLICA;
 #else
 	return wal_level >= WAL_LEVEL_LOGICAL;
@@ -94,7 +95,7 @@ compat_index_beginscan(Relation heap, Relation index, Snapshot snapshot,
 #endif
 }
 
-/* An executor state whose range table holds just rel. */
+/* Initialize an executor state's range table to contain just one entry. */
 static inline void
 compat_init_range_table(EState *estate, RangeTblEntry *rte)
 {
@@ -113,7 +114,7 @@ compat_init_range_table(EState *estate, RangeTblEntry *rte)
 #endif
 }
 
-/* Which columns of that relation are being updated. */
+/* Set the columns of that relation that are being updated. */
 static inline void
 compat_set_updated_columns(EState *estate, Bitmapset *columns)
 {
@@ -137,9 +138,8 @@ compat_epq_init(EPQState *epqstate, EState *estate)
 }
 
 /*
- * Enter a tuple into all indexes. With spec_conflict, a key that is taken in one
- * of the arbiters is told there; else, and in other indexes, it is an error
- * (23505, 23P01).
+ * Insert index entries for a tuple. spec_conflict not NULL: a conflict in an
+ * arbiter sets *spec_conflict. All other conflicts are errors (23505, 23P01).
  */
 static inline List *
 compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
@@ -156,14 +156,14 @@ compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
 #endif
 }
 
-/* Which indexes a new version of a row needs entries in; 0: none. */
+/* The indexes in which a new row version needs entries; 0: none. */
 #if PG_VERSION_NUM >= 160000
 typedef TU_UpdateIndexes CompatIndexes;
 #else
 typedef bool CompatIndexes;
 #endif
 
-/* Make those entries. */
+/* Insert index entries for a new row version. */
 static inline void
 compat_update_index_tuples(ResultRelInfo *rri, EState *estate,
 						   TupleTableSlot *slot, CompatIndexes indexes)
@@ -176,7 +176,10 @@ compat_update_index_tuples(ResultRelInfo *rri, EState *estate,
 #endif
 }
 
-/* Is there no committed or pending row with slot's key in one of the arbiters? */
+/*
+ * Return whether no arbiter contains the key of slot. Waits for transactions
+ * that are inserting or deleting such a row.
+ */
 static inline bool
 compat_check_index_constraints(ResultRelInfo *rri, TupleTableSlot *slot,
 							   EState *estate, List *arbiters)
@@ -226,8 +229,9 @@ compat_may_use_tablespace(Oid tablespace, Oid roleid)
 }
 
 /*
- * Where there are failover slots it is one: a standby that synchronises slots
- * then has it after a promotion; for others it makes no difference.
+ * Create an ephemeral slot. From 17 on it is a failover slot, so that a
+ * standby which synchronizes slots has it after a promotion. Otherwise this
+ * makes no difference.
  */
 static inline void
 compat_slot_create(const char *name)
@@ -239,7 +243,7 @@ compat_slot_create(const char *name)
 #endif
 }
 
-/* What the server tells of a session, by a number from 1 on. */
+/* Return the status of a session, by a number that starts at 1. */
 static inline const LocalPgBackendStatus *
 compat_local_beentry(int number)
 {
@@ -260,7 +264,10 @@ compat_slot_acquire(const char *name)
 #endif
 }
 
-/* Has the server taken the slot's WAL or catalog rows away? */
+/*
+ * Return whether the server has removed WAL or catalog rows that the slot
+ * needs.
+ */
 static inline bool
 compat_slot_invalidated(const ReplicationSlotPersistentData *data)
 {
@@ -271,7 +278,10 @@ compat_slot_invalidated(const ReplicationSlotPersistentData *data)
 #endif
 }
 
-/* The process of a virtual transaction; NULL if it is gone, or prepared. */
+/*
+ * Return the process of a virtual transaction; NULL if it is gone or a
+ * prepared transaction.
+ */
 static inline PGPROC *
 compat_vxid_proc(VirtualTransactionId vxid)
 {
@@ -282,7 +292,10 @@ compat_vxid_proc(VirtualTransactionId vxid)
 #endif
 }
 
-/* This process among those that can run requests: 0 to MaxBackends - 1. */
+/*
+ * Return this process's number among those that can run requests: 0 to
+ * MaxBackends - 1.
+ */
 static inline int
 compat_proc_number(void)
 {
@@ -303,7 +316,10 @@ compat_nanoseconds(instr_time time)
 #endif
 }
 
-/* Was the slot kept in step with a primary's while this was a standby? */
+/*
+ * Return whether the slot was synchronized from a primary when this server was
+ * a standby.
+ */
 static inline bool
 compat_slot_synced(const ReplicationSlotPersistentData *data)
 {
@@ -324,7 +340,7 @@ compat_log_message(const char *prefix, const char *message, size_t size)
 #endif
 }
 
-/* As timestamptz_in(), but false if the text is no (finite) point in time. */
+/* Like timestamptz_in(), but return false if the text is not a finite date. */
 static inline bool
 compat_parse_timestamptz(char *text, TimestampTz *result)
 {
@@ -355,7 +371,7 @@ compat_parse_timestamptz(char *text, TimestampTz *result)
 #endif
 }
 
-/* The tuples of a decoded change; NULL where there is none. */
+/* The tuples of a decoded change; NULL if there is none. */
 #if PG_VERSION_NUM >= 170000
 #define COMPAT_TUPLE(kept) (kept)
 #else
@@ -365,7 +381,7 @@ compat_parse_timestamptz(char *text, TimestampTz *result)
 #define compat_old_tuple(change) COMPAT_TUPLE((change)->data.tp.oldtuple)
 
 
-/* Make an index of a leaf, as its owner, whatever rights the current user has. */
+/* Create an index on a leaf without checking the current user's rights. */
 #if PG_VERSION_NUM >= 160000
 #define compat_define_index(leaf, stmt) \
 	DefineIndex(leaf, stmt, InvalidOid, InvalidOid, InvalidOid, -1, \
@@ -377,8 +393,9 @@ compat_parse_timestamptz(char *text, TimestampTz *result)
 #endif
 
 /*
- * Is a database invalid, which an interrupted DROP DATABASE leaves? Nobody can connect to it. Minor
- * versions before 15.4 know no such databases.
+ * Return whether a database is invalid, as an interrupted DROP DATABASE leaves
+ * it. The server refuses connections to it. Minor versions before 15.4 do not
+ * mark such databases.
  */
 #ifdef DATCONNLIMIT_INVALID_DB
 #define compat_database_is_invalid(database) database_is_invalid_form(database)
@@ -386,7 +403,9 @@ compat_parse_timestamptz(char *text, TimestampTz *result)
 #define compat_database_is_invalid(database) false
 #endif
 
-/* What a check hook keeps of a setting's value is freed by the server. */
+/*
+ * Allocate what a check hook passes to the assign hook; the server frees it.
+ */
 #if PG_VERSION_NUM >= 160000
 #define compat_guc_malloc(size) guc_malloc(LOG, size)
 #else

@@ -1,12 +1,14 @@
 /*
  * invalidation.c
- *		The one relcache callback of blogstore, and one for each catalog cache: they
- *		tell whoever remembers something about tables, roles, schemas or types.
+ *		Dispatches relcache and syscache invalidations to the caches of
+ *		blogstore.
  *
- * A process has room for ten relcache callbacks of all libraries and of the server
- * together (MAX_RELCACHE_CALLBACKS), and for 64 of catalog caches, and ends with a
- * FATAL error when one more is registered. Nothing else in blogstore may call
- * CacheRegisterRelcacheCallback() or CacheRegisterSyscacheCallback().
+ * A process has room for ten relcache callbacks of the server and all
+ * libraries together (MAX_RELCACHE_CALLBACKS) and for 64 syscache callbacks,
+ * and ends with a FATAL error if another one is registered. Therefore
+ * blogstore registers one relcache callback, and one callback per syscache,
+ * and only this file calls CacheRegisterRelcacheCallback() and
+ * CacheRegisterSyscacheCallback().
  *
  * Runs in any process.
  */
@@ -30,8 +32,8 @@ tell_listeners(Datum arg, Oid relid)
 }
 
 /*
- * Between the two calls all caches are thrown away although no definition has
- * changed: nobody is told.
+ * Suppress relcache notifications, or end that. Called before and after all
+ * caches are discarded although no definition has changed.
  */
 void
 invalidation_spare(bool spare)
@@ -40,9 +42,10 @@ invalidation_spare(bool spare)
 }
 
 /*
- * Have a function called for each relation whose definition has changed, with
- * InvalidOid for all of them, as long as the process lives. It must not read
- * catalogs, nor raise errors (CacheRegisterRelcacheCallback()).
+ * Register a listener for the life of the process. It is called with the OID
+ * of each relation whose definition has changed; InvalidOid: all relations. It
+ * must not read catalogs or raise errors (see
+ * CacheRegisterRelcacheCallback()).
  */
 void
 invalidation_listen(InvalidationListener listener)
@@ -72,8 +75,9 @@ tell_cache_listeners(Datum arg, int cache, uint32 hash)
 }
 
 /*
- * Have a function called for each change of a catalog, by the cache
- * (SysCacheIdentifier) of it, as long as the process lives.
+ * Register a listener for the life of the process, which is called for each
+ * change of the catalog behind a syscache. cache: SysCacheIdentifier. It must
+ * not read catalogs or raise errors.
  */
 void
 invalidation_listen_catalog(int cache, CatalogListener listener)

@@ -1,12 +1,11 @@
 /*
  * invalidation.h
- *		Who remembers something about tables, roles or types hears here when it
- *		has changed.
+ *		Invalidations for the caches of blogstore: changes of relations and
+ *		catalogs.
  */
 #ifndef BLOGSTORE_INVALIDATION_H
 #define BLOGSTORE_INVALIDATION_H
 
-/* invalidation.c: definitions of tables that change */
 typedef void (*InvalidationListener) (Oid relid);
 typedef void (*CatalogListener) (void);
 

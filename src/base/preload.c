@@ -1,6 +1,6 @@
 /*
  * preload.c
- *		The error of functions that need the library preloaded.
+ *		The error of functions that need the library to be preloaded.
  *
  * Runs in backends.
  */
@@ -10,7 +10,7 @@
 
 bool		library_preloaded = false;
 
-/* Errors: 55000, always. */
+/* Raise the error that the library is not preloaded. Errors: 55000. */
 void
 preload_missing(void)
 {

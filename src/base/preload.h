@@ -1,11 +1,12 @@
 /*
  * preload.h
- *		Functions of SQL that run only where the library is preloaded.
+ *		Declares SQL functions that run only if the library is preloaded.
  *
- * The library loads anywhere, so that CREATE EXTENSION, DROP EXTENSION, pg_restore and
- * pg_upgrade need no settings. Where shared_preload_libraries does not name it, _PG_init
- * registers nothing, and there is no shared memory: all functions that read or write items, or
- * concern the worker, refuse to run.
+ * The library can be loaded without any settings, so that CREATE EXTENSION,
+ * DROP EXTENSION, pg_restore and pg_upgrade work. If it is not in
+ * shared_preload_libraries, _PG_init registers nothing and there is no shared
+ * memory. All functions that read or write items, or concern the worker, then
+ * raise an error.
  */
 #ifndef BLOGSTORE_PRELOAD_H
 #define BLOGSTORE_PRELOAD_H
@@ -14,16 +15,16 @@
 
 #include "fmgr.h"
 
-/* Set by _PG_init in the postmaster. */
+/* true if the postmaster has loaded the library */
 extern bool library_preloaded;
 
-/* What to set, for hints. */
+/* The hint of messages about a missing preload. */
 #define PRELOAD_HINT \
 	"Add blogstore to shared_preload_libraries, set wal_level = logical, and restart the server."
 
 extern COMPAT_NORETURN void preload_missing(void);
 
-/* Errors: 55000 unless the library is preloaded. */
+/* Check that the library is preloaded. Errors: 55000. */
 static inline void
 need_preload(void)
 {
@@ -31,7 +32,11 @@ need_preload(void)
 		preload_missing();
 }
 
-/* A function of SQL: blogstore_name() in the script, name() below in the file. Errors: 55000. */
+/*
+ * Define an SQL function: blogstore_name() is its symbol in the script, and
+ * name() its body, which follows in the file. Errors: 55000 if the library is
+ * not preloaded.
+ */
 #define SQL_FUNCTION(name) \
 	PG_FUNCTION_INFO_V1(blogstore_##name); \
 	static Datum name(PG_FUNCTION_ARGS); \

@@ -1,14 +1,14 @@
 /*
  * remembered_table.c
- *		What was read about a table is remembered until the table's definition
- *		changes.
+ *		Validity of cached information about a table.
  *
- * The change may come while the table is being read, and so may an error, after
- * which the process goes on. So what is remembered becomes invalid before the
- * reading and valid after it, unless a change came between; reading may nest.
+ * Information is read once and cached until the table's definition changes. A
+ * change can arrive while the information is read, and reading can raise an
+ * error. So the cache becomes invalid before reading, and valid afterwards
+ * only if no change has arrived in between. Reading may nest.
  *
- * The server tells of changes by relcache invalidations (invalidation.c), which also
- * reach standbys. Who changes a table's rows can send one, too
+ * Changes arrive as relcache invalidations (invalidation.c), also on standbys.
+ * A transaction that changes a table's rows can send one, too
  * (CacheInvalidateRelcacheByRelid()).
  *
  * Runs in any process.
@@ -20,7 +20,10 @@
 
 static Remembered *all = NULL;
 
-/* The definition of a table has changed, or of all tables (InvalidOid). */
+/*
+ * Relcache callback: the definition of a table has changed; InvalidOid: of all
+ * tables.
+ */
 static void
 remembered_invalidate(Oid relid)
 {
@@ -30,7 +33,10 @@ remembered_invalidate(Oid relid)
 			remembered_forget(one);
 }
 
-/* Have what is remembered told of changes, as long as the process lives. */
+/*
+ * Add a cache to the list of those that are notified of changes, for the life
+ * of the process.
+ */
 static void
 remembered_list(Remembered *remembered)
 {
@@ -42,8 +48,8 @@ remembered_list(Remembered *remembered)
 }
 
 /*
- * Something is about to be read, which will be remembered until the definition of
- * a table changes (InvalidOid: of any table). Returns what remembered_end() takes.
+ * Begin to read information that is valid until the definition of a table
+ * changes; InvalidOid: of any table. Returns a number for remembered_end().
  */
 uint64
 remembered_begin(Remembered *remembered, Oid relid)
@@ -58,7 +64,7 @@ remembered_begin(Remembered *remembered, Oid relid)
 }
 
 /*
- * What is to be remembered has been read. It holds if the table has not changed since
+ * Mark the information as valid, unless the table has changed since
  * remembered_begin() returned began.
  */
 void
@@ -67,7 +73,7 @@ remembered_end(Remembered *remembered, uint64 began)
 	remembered->valid = remembered->changes == began;
 }
 
-/* What is remembered, or just being read to be, does not hold any more. */
+/* Mark the information as invalid, even if it is just being read. */
 void
 remembered_forget(Remembered *remembered)
 {

@@ -1,30 +1,30 @@
 /*
  * remembered_table.h
- *		What was read about a table is remembered until the table's definition
- *		changes.
+ *		Validity of cached information about a table.
  */
 #ifndef BLOGSTORE_REMEMBERED_TABLE_H
 #define BLOGSTORE_REMEMBERED_TABLE_H
 
 /*
- * Tells whether something that is remembered still holds; whoever remembers it
- * keeps it beside this, in a static variable that is zero at first.
+ * State of a cache. The cached information is kept beside it, in a static
+ * variable. The state is initially zero.
  *
  *		if (!memory.valid)
  *		{
  *			uint64		began = remembered_begin(&memory, relid);
  *
- *			... read what is to be remembered ...
+ *			... read what is to be cached ...
  *			remembered_end(&memory, began);
  *		}
  */
 typedef struct Remembered
 {
-	bool		valid;			/* does it hold? */
-	Oid			relid;			/* the table; InvalidOid: any table's change ends it */
-	uint64		changes;		/* how often the table has changed */
-	bool		listed;			/* is it told of changes? */
-	struct Remembered *next;	/* the one that was listed before */
+	bool		valid;			/* true if the cached information is valid */
+	Oid			relid;			/* the table; InvalidOid: any table's change
+								 * invalidates */
+	uint64		changes;		/* number of changes so far */
+	bool		listed;			/* true if it is in the list of caches */
+	struct Remembered *next;	/* next in that list */
 } Remembered;
 
 extern uint64 remembered_begin(Remembered *remembered, Oid relid);

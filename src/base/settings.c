@@ -1,9 +1,9 @@
 /*
  * settings.c
- *		The settings blogstore.*. Those that shape the views are the server's,
- *		not a session's: changed in postgresql.conf and by a reload.
+ *		The settings named blogstore.*.
  *
- * Runs where the library is loaded.
+ * Settings that affect the views are server-wide (PGC_SIGHUP): they are
+ * changed in postgresql.conf, with a reload. Runs in any process.
  */
 #include "postgres.h"
 
@@ -33,7 +33,7 @@ static const struct config_enum_entry short_form_formats[] = {
 	{NULL, 0, false}
 };
 
-/* Is a text a uuid as PostgreSQL writes it? */
+/* Return whether a text is a uuid in the server's output format. */
 static bool
 is_uuid(const char *text)
 {
@@ -45,7 +45,7 @@ is_uuid(const char *text)
 	return *form == *text;
 }
 
-/* May blogstore.current_user_id have a value? */
+/* Check hook of blogstore.current_user_id. */
 static bool
 check_current_user(char **value, void **extra, GucSource source)
 {
@@ -56,7 +56,9 @@ check_current_user(char **value, void **extra, GucSource source)
 	return false;
 }
 
-/* The keys that the short form keeps, one after the other, each with a byte 0. */
+/*
+ * The property keys that the short form keeps, each terminated by a zero byte.
+ */
 typedef struct ShortFormKeys
 {
 	bool		all;
@@ -66,7 +68,9 @@ typedef struct ShortFormKeys
 
 static const ShortFormKeys *keys = NULL;
 
-/* A check hook: a list of keys, or * for all. */
+/*
+ * Check hook of blogstore.short_form_properties: a list of keys, or * for all.
+ */
 static bool
 check_keys(char **value, void **extra, GucSource source)
 {
@@ -108,14 +112,17 @@ assign_keys(const char *value, void *extra)
 	keys = extra;
 }
 
-/* Does the short form keep all properties? */
+/* Return whether the short form keeps all properties. */
 bool
 short_form_keeps_all(void)
 {
 	return keys == NULL || keys->all;
 }
 
-/* Does it keep that of a key, of so many bytes? */
+/*
+ * Return whether the short form keeps the property with a key. length: of the
+ * key, in bytes.
+ */
 bool
 short_form_keeps(const char *key, int length)
 {
@@ -133,7 +140,7 @@ short_form_keeps(const char *key, int length)
 	return false;
 }
 
-/* The nth key that it keeps; NULL: there are no more. */
+/* Return the nth key that the short form keeps; NULL if there are no more. */
 const char *
 short_form_key(int n)
 {
@@ -148,8 +155,9 @@ short_form_key(int n)
 }
 
 /*
- * A number for what shapes the short form besides its length; 0 as it is by default. It
- * is written down with the views, so that a change is seen whenever it is made.
+ * Return a hash of the settings that determine the short form, except its
+ * length; 0 for the defaults. It is stored with the views, so that a change is
+ * noticed whenever it was made.
  */
 int64
 short_form_stamp(void)
@@ -165,7 +173,7 @@ short_form_stamp(void)
 	return (int64) (stamp >> 1) + 1;
 }
 
-/* Define the settings; called once by _PG_init. */
+/* Define the settings. Called once by _PG_init. */
 void
 settings_init(void)
 {
@@ -228,8 +236,9 @@ settings_init(void)
 }
 
 /*
- * Change a setting that anybody may change, of the server or of blogstore, until
- * AtEOXact_GUC() ends the level that the caller has begun (NewGUCNestLevel()).
+ * Change a setting that any user may change, until AtEOXact_GUC() ends the
+ * caller's nesting level (NewGUCNestLevel()). Errors: those of
+ * set_config_option().
  */
 void
 setting_change(const char *name, const char *value)
@@ -239,19 +248,23 @@ setting_change(const char *name, const char *value)
 }
 
 /*
- * Change the settings that decide which tables a CREATE TABLE of blogstore's makes, and where: a
- * default of the caller's, the role's or the database's does not count. Until AtEOXact_GUC().
+ * Set the settings that affect CREATE TABLE statements of blogstore, until
+ * AtEOXact_GUC(). This overrides the defaults of the session, the role and the
+ * database.
  */
 void
 settings_for_tables(void)
 {
 	setting_change("search_path", SAFE_SEARCH_PATH);
 	setting_change("default_table_access_method", "heap");
-	/* the server refuses any that is named for partitioned tables, also the database's own */
+	/*
+	 * for partitioned tables, the server refuses the database's own tablespace
+	 * by name
+	 */
 	setting_change("default_tablespace", "");
 }
 
-/* Change a setting, as setting_change() does, until the transaction ends. */
+/* Change a setting, like setting_change(), until the transaction ends. */
 void
 setting_change_local(const char *name, const char *value)
 {

@@ -1,17 +1,17 @@
 /*
  * settings.h
- *		The settings blogstore.*.
+ *		The settings named blogstore.*, and changes of the server's settings.
  */
 #ifndef BLOGSTORE_SETTINGS_H
 #define BLOGSTORE_SETTINGS_H
 
-#define MAX_DATABASES 64		/* that can have containers, on one server */
+#define MAX_DATABASES 64		/* databases with containers, on one server */
 
-/* Of what the short form is cut. */
+/* The text from which the short form is cut. */
 typedef enum ShortFormFormat
 {
-	SHORT_FORM_RAW,				/* of the content as it is */
-	SHORT_FORM_TEXT				/* of the text in it, which is HTML */
+	SHORT_FORM_RAW,				/* the content as it is */
+	SHORT_FORM_TEXT				/* the text in the content, which is HTML */
 } ShortFormFormat;
 
 extern int	blogstore_feed_size;
@@ -23,13 +23,16 @@ extern bool blogstore_track_requests;
 extern bool blogstore_enable_custom_scan;
 extern char *blogstore_current_user;
 
-/* what the short form keeps of an item's properties */
+/* the properties that the short form keeps */
 extern bool short_form_keeps_all(void);
 extern bool short_form_keeps(const char *key, int length);
 extern const char *short_form_key(int n);
 extern int64 short_form_stamp(void);
 
-/* Names of the server's objects alone are found by it, unless they are qualified. */
+/*
+ * With this search_path, unqualified names find only the server's objects.
+ * pg_temp comes last, so that temporary tables hide nothing.
+ */
 #define SAFE_SEARCH_PATH "pg_catalog, pg_temp"
 
 extern void settings_init(void);

@@ -1,9 +1,9 @@
 /*
  * utf8_text.c
- *		Texts of the database's encoding in UTF-8, and back.
+ *		Converts texts between the database's encoding and UTF-8.
  *
- * The conversions are the server's own, whatever stands before them in search_path.
- * Runs in backends and parallel workers.
+ * The server's own conversions are used, whatever conversions precede them in
+ * search_path. Runs in backends and parallel workers.
  */
 #include "postgres.h"
 
@@ -13,7 +13,7 @@
 #include "catalog/pg_namespace.h"
 #include "mb/pg_wchar.h"
 
-/* How a code point is written that the database's encoding lacks. */
+/* The replacement of a code point that the database's encoding lacks. */
 #define LACKING_FORMAT "\x1a%06x"
 #define LACKING_LENGTH 7
 
@@ -28,8 +28,9 @@ text_is_ascii(const char *text, int length)
 }
 
 /*
- * Return whether texts of the database's encoding can be written in UTF-8: not those of
- * SQL_ASCII, which is no encoding, nor of MULE_INTERNAL, which the server does not convert.
+ * Return whether texts in the database's encoding can be converted to UTF-8.
+ * This is not so for SQL_ASCII, which does not say what its bytes mean, and
+ * for MULE_INTERNAL, for which the server has no conversion.
  */
 bool
 encoding_has_utf8(void)
@@ -42,8 +43,8 @@ encoding_has_utf8(void)
 }
 
 /*
- * Convert as much of a text as can be written in the other encoding. Returns how many of its
- * bytes that is.
+ * Convert a text up to the first character that the other encoding lacks.
+ * Returns the number of bytes of text that were converted.
  */
 static int
 convert(Oid conversion, int from, int to, const char *text, int length,
@@ -56,9 +57,10 @@ convert(Oid conversion, int from, int to, const char *text, int length,
 }
 
 /*
- * Convert a text of the database's encoding to UTF-8. *text and *length become those of the
- * converted text, in the current memory context, or stay where nothing has to be converted.
- * Returns false if the text cannot be written in UTF-8. ASCII can, in any encoding.
+ * Convert a text from the database's encoding to UTF-8. *text and *length
+ * become those of the converted text, in the current memory context; they stay
+ * unchanged if nothing has to be converted. Returns false if the text cannot
+ * be converted. ASCII texts can always be converted.
  */
 bool
 text_to_utf8(const char **text, int *length)
@@ -83,9 +85,10 @@ text_to_utf8(const char **text, int *length)
 }
 
 /*
- * Convert a text of UTF-8 to the database's encoding, in the current memory context. A code
- * point that the encoding lacks becomes U+001A, SUBSTITUTE, and six hexadecimal digits, so that
- * different texts stay different. The encoding is one that text_to_utf8() converts.
+ * Convert a text from UTF-8 to the database's encoding. The result is in the
+ * current memory context. A code point that the encoding lacks becomes U+001A,
+ * SUBSTITUTE, and six hexadecimal digits, so that different texts stay
+ * different. The encoding must be one that text_to_utf8() converts.
  */
 char *
 text_from_utf8(const char *utf8, int length)

@@ -1,6 +1,6 @@
 /*
  * utf8_text.h
- *		Texts of the database's encoding in UTF-8, and back.
+ *		Converts texts between the database's encoding and UTF-8.
  */
 #ifndef BLOGSTORE_UTF8_TEXT_H
 #define BLOGSTORE_UTF8_TEXT_H

@@ -1,6 +1,6 @@
 /*
  * worker_hooks.c
- *		What views/launcher/ is asked about the worker, and told, by folders below it.
+ *		Functions of views/launcher/ that lower folders call.
  *
  * Runs in any process.
  */

@@ -1,31 +1,38 @@
 /*
  * worker_hooks.h
- *		What views/launcher/ is asked about the worker, and told, by folders below it.
+ *		Functions of views/launcher/ that lower folders call, to notify the
+ *		worker or to ask about it.
  */
 #ifndef BLOGSTORE_WORKER_HOOKS_H
 #define BLOGSTORE_WORKER_HOOKS_H
 
 /*
- * Set at load (views/launcher/transaction_callbacks.c), so that nobody below
- * views/launcher/ has to call upward.
+ * Set at load by views/launcher/transaction_callbacks.c, because lower folders
+ * must not call higher ones directly.
  */
 typedef struct WorkerHooks
 {
-	/* this process has met containers: is there a worker for them? */
+	/*
+	 * this process has found containers: if they have no worker, request one
+	 */
 	void		(*containers_found) (void);
-	/* this transaction has made containers: start a worker on commit */
+	/*
+	 * this transaction has created containers: start a worker when it commits
+	 */
 	void		(*containers_created) (void);
 	/*
-	 * this transaction has written items, among them posts or counts: wake the worker when it
-	 * commits
+	 * This transaction has written items: wake the worker when it commits.
+	 * posts: posts or counts are among them.
 	 */
 	void		(*item_written) (bool posts);
-	/* does a worker keep the views up to date right now? For snapshots that see this
-	 * transaction; invalid: no */
+	/*
+	 * Return the transaction id since which a worker has maintained the views,
+	 * for snapshots that show that transaction; invalid: no worker does.
+	 */
 	TransactionId (*views_served) (void);
 	/* this transaction changes which users are being deleted */
 	void		(*user_deletions_changing) (void);
-	/* how often such changes were made; false while one is being committed */
+	/* set *stamp to the number of such changes; false while one commits */
 	bool		(*user_deletions) (uint64 *stamp);
 } WorkerHooks;
 
