@@ -1,18 +1,21 @@
 /*
  * import.c
- *		Bulk import from beginning to end: what is done in which order.
+ *		Bulk import: the sequence of its steps.
  *
- * Sources are read as the caller (import/sources/staging.c); all else is done as the
- * containers' owner, by a few statements over whole sets (import_sql.c):
+ * Sources are read as the caller (import/sources/staging.c). Everything else
+ * is done as the containers' owner, by a few statements over whole sets
+ * (import_sql.c):
  *
- *		check users, write users; check posts, comments and likes; count what
- *		each post gets; lock the posts that were there before; write posts
- *		with their counts, comments, likes, and for the posts that were there
- *		before a delta each (model/post_counts/count_delta.c); edit what differs, if that
- *		is asked for (import_edit.c)
+ *	1.	check and write users
+ *	2.	check posts, comments and likes
+ *	3.	count the new items of each post, and lock the posts that already existed
+ *	4.	write posts with their counts, then comments and likes
+ *	5.	for posts that already existed, write the counts as deltas
+ *		(model/post_counts/count_delta.c)
+ *	6.	if requested, edit existing items that differ (import_edit.c)
  *
- * The checks look at committed items. Where another transaction writes the
- * same key meanwhile, the import fails (40001) rather than lose a row.
+ * The checks read committed items. If another transaction writes the same key
+ * meanwhile, the import fails (40001) rather than lose a row.
  *
  * Runs in backends.
  */
@@ -44,7 +47,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
-/* Tell other sessions, in pg_stat_activity, what is being done. */
+/* Report the current step in pg_stat_activity. */
 static void
 show_step(const Import *import, const char *step, int64 rows, const char *what)
 {
@@ -56,8 +59,8 @@ show_step(const Import *import, const char *step, int64 rows, const char *what)
 }
 
 /*
- * Write what was rejected into the caller's table, as the caller; or only see
- * whether that can be done, rather than find out in the end.
+ * Insert the rejected items into the caller's table, as the caller. rehearse:
+ * insert nothing, but find out at the beginning whether an insert is possible.
  */
 static void
 write_rejected(const Import *import, bool rehearse)
@@ -71,8 +74,9 @@ write_rejected(const Import *import, bool rehearse)
 }
 
 /*
- * Begin: make the temporary tables. On return the caller is the current user
- * again, and SPI is connected. Errors: 25006, 42501, 55000.
+ * Begin an import: create its temporary tables. On return, the caller is the
+ * current user, and SPI is connected. Errors: 25006, 42501, 55000. Locks:
+ * those of tables_lock_for_import(), to the end of the transaction.
  */
 void
 import_begin(Import *import, const char *command)
@@ -110,10 +114,15 @@ import_begin(Import *import, const char *command)
 		write_rejected(import, true);
 }
 
-/* An item that prints as more bytes is not shown in an error. */
+/*
+ * The maximal size of an item to be shown in an error, in bytes when printed.
+ */
 #define MAX_SHOWN (1024 * 1024)
 
-/* What an item that was rejected begins with, for an error; its numbers may print as gigabytes. */
+/*
+ * Return the beginning of a rejected item, for an error message. A few digits
+ * of a number can print as gigabytes.
+ */
 static const char *
 item_beginning(Datum item)
 {
@@ -127,7 +136,10 @@ item_beginning(Datum item)
 												   Int32GetDatum(200)));
 }
 
-/* Errors: 23514, always. */
+/*
+ * Raise the error that items were rejected although the caller has not passed
+ * a table for them. Errors: 23514.
+ */
 static void
 refuse_rejected(const Import *import, int64 rejected)
 {
@@ -194,7 +206,10 @@ write_items(const Import *import, ItemType type)
 	import->target->write(import, type, n);
 }
 
-/* The author of what has none must be there by now. Errors: 23503. */
+/*
+ * Check that the guest, the author of items without one, exists by now.
+ * Errors: 23503.
+ */
 static void
 need_guest(const Import *import)
 {
@@ -212,7 +227,10 @@ need_guest(const Import *import)
 				 errhint("Create the user first, or import it among users; guest is the user's id.")));
 }
 
-/* Users come first, so that the names of all authors are in one place. */
+/*
+ * Import users. This comes first, so that the names of all authors can be read
+ * from one place.
+ */
 static void
 import_users(Import *import)
 {
@@ -237,7 +255,7 @@ import_users(Import *import)
 	}
 	if (import->guest != NULL)
 		need_guest(import);
-	/* from here on nobody else can create or delete one of them */
+	/* from here on, no other transaction can create or delete these users */
 	if (n == 0)
 		return;
 	import->target->learn(import, LEARN_DELETING);
@@ -246,8 +264,8 @@ import_users(Import *import)
 }
 
 /*
- * Edit the items that differ, if any do. Those that other transactions have made the same
- * meanwhile are present.
+ * Edit existing items that differ. Those to which another transaction has
+ * meanwhile made the same change count as present.
  */
 static void
 edit_items(Import *import, ItemType type)
@@ -264,13 +282,14 @@ edit_items(Import *import, ItemType type)
 }
 
 /*
- * Count, and lock the posts that were there before; returns how many of them get
- * new items.
+ * Count the new items of each post, and lock the posts that already existed.
+ * Returns how many of these get new items.
  */
 static int64
 lock_others(const Import *import)
 {
-	int64		others;			/* and those whose comments are edited, or hidden */
+	int64		others;			/* also posts whose comments are edited or
+								 * hidden */
 
 	if (import->tally[ITEM_COMMENT].written == 0 &&
 		import->tally[ITEM_LIKE].written == 0 &&
@@ -285,7 +304,7 @@ lock_others(const Import *import)
 	return import_run_number(import, import_counted_sql);
 }
 
-/* Count, and write posts and what hangs on them, in one go. */
+/* Write posts, comments and likes, and edit existing ones. */
 static void
 import_posts(Import *import)
 {
@@ -306,7 +325,7 @@ import_posts(Import *import)
 		tuplestore_end(import->changed);
 }
 
-/* All that is done as the owner once the sources have been read. */
+/* Do all that is done as the owner after the sources were read. */
 static void
 import_staged(Import *import)
 {
@@ -316,7 +335,7 @@ import_staged(Import *import)
 	bool		wrote = false;
 
 	import_phase_begin(&phase);
-	/* statements on the containers can run what is attached to them */
+	/* statements on the containers can run attached code */
 	guard = guard_enter();
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
 		if (import->tally[t].read > 0)
@@ -349,8 +368,8 @@ import_staged(Import *import)
 }
 
 /*
- * A row of the result; import_documents() has not the last columns.
- * left_out: columns, or 0.
+ * Append a row to the result. import_documents() returns fewer columns.
+ * left_out: array of columns; 0: NULL.
  */
 static void
 put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally,
@@ -370,7 +389,10 @@ put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally,
 	tuplestore_putvalues(info->setResult, info->setDesc, values, nulls);
 }
 
-/* The sources have been read: do the rest, and return what came of it. */
+/*
+ * Finish an import after the sources were read, and return its result. Errors:
+ * 09000, 23503, 23514, 40001, 42501, 55000. Locks: those of import().
+ */
 void
 import_end(Import *import, FunctionCallInfo fcinfo)
 {

@@ -1,75 +1,87 @@
 /*
  * import.h
- *		Bulk import: what its parts share, for this folder and cluster/ alone.
+ *		Bulk import: declarations for this folder and src/cluster/ only.
  */
 #ifndef BLOGSTORE_IMPORT_H
 #define BLOGSTORE_IMPORT_H
 
 #include "import/sources/sources.h"
 
-/* Why an item that is there keeps a row out: as a whole, or where rows may update items. */
+/* Reasons for rejecting a row because of an existing item. */
 #define TAKEN "id taken"
 #define TAKEN_BY_ANOTHER "id taken by another author"
 #define TAKEN_WITH_ANOTHER_DATE "id taken with another creation_date"
 
 /* ------------------------------------------------------------------------
- * Where an import looks up what is there, and writes to
+ * The target of an import: where items are looked up and written
  * ------------------------------------------------------------------------ */
 
 /*
- * Looks up comments or likes by keys, which come in the order of rows: by partition, post, and
- * what tells an item from others on its post.
+ * Looks up comments or likes by their keys. Keys are passed in the order of
+ * rows: by partition, post, and the rest of the key.
  */
 typedef struct ItemLookup
 {
-	/* Return whether there is an item of a key; it holds until the next is looked for. */
+	/*
+	 * return whether a key's item exists; *item is valid until the next call
+	 */
 	bool		(*find) (struct ItemLookup *lookup, const pg_uuid_t *post_id,
 						 const pg_uuid_t *other, BlogItem *item);
 	void		(*end) (struct ItemLookup *lookup);
 } ItemLookup;
 
-/* What statements are about to read by a name with # (import_sql.c). */
+/* Names with # that statements are about to read (import_sql.c). */
 typedef enum ImportLearn
 {
 	LEARN_DELETING,				/* #deleting */
-	LEARN_POSTS,				/* #posts: those of the rows */
-	LEARN_PARENTS				/* #posts: also those that the rows' comments and likes are on */
+	LEARN_POSTS,				/* #posts: the posts of the import's rows */
+	LEARN_PARENTS				/* #posts: also the posts of the import's
+								 * comments and likes */
 } ImportLearn;
 
 /*
- * The tables of this machine (import_here.c), or the nodes of a cluster. All is called as the
- * containers' owner, in SPI.
+ * The operations of a target: the tables of this machine (import_here.c), or
+ * the nodes of a cluster. All functions are called as the containers' owner,
+ * in SPI.
  */
 typedef struct ImportTarget
 {
-	/* Begin, once the import's temporary tables are there. Errors: 55000. */
+	/*
+	 * Begin, after the import's temporary tables were created. Errors: 55000.
+	 */
 	void		(*begin) (Import *import);
 
 	/*
-	 * Once the sources are read, lock what items are written to, and be sure that all is there
-	 * in which items are looked up. Errors: 55000.
+	 * After the sources were read: lock the tables to be written, and check
+	 * that all tables exist in which items are looked up. Errors: 55000.
 	 */
 	void		(*lock) (Import *import);
 
-	/* Have the tables that statements read hold what there is by now. */
+	/* update the tables that statements read in place of the containers */
 	void		(*learn) (const Import *import, ImportLearn what);
 
-	/* Begin to look up comments or likes. */
+	/* begin to look up comments or likes */
 	ItemLookup *(*lookup) (const Import *import, ItemType type);
 
-	/* Keep the posts that existed before and get items. posts: how many. Errors: 40001. */
+	/*
+	 * Lock the existing posts that get items. posts: their number. Errors:
+	 * 40001 if one was deleted.
+	 */
 	void		(*keep_posts) (const Import *import, int64 posts);
 
-	/* Write the new items of a type. rows: how many. Errors: 09000, 40001. */
+	/* write rows new items of a type; errors: 09000, 40001 */
 	void		(*write) (const Import *import, ItemType type, int64 rows);
 
-	/* Edit the posts or comments that differ; returns how many still did. Errors: 40001. */
+	/*
+	 * Edit the posts or comments that differ. Returns the number of items that
+	 * were changed. Errors: 40001.
+	 */
 	int64		(*edit) (Import *import, ItemType type);
 
-	/* Is an error that a primary key is taken? */
+	/* return whether an error means that a primary key is taken */
 	bool		(*key_is_taken) (const ErrorData *error);
 
-	/* End, once all is written, outside of any guard. Errors: 40001. */
+	/* End, when all is written, outside of any guard. Errors: 40001. */
 	void		(*end) (const Import *import);
 } ImportTarget;
 
@@ -84,19 +96,20 @@ extern ItemLookup *leaf_lookup_begin(ItemType type);
  * The import
  * ------------------------------------------------------------------------ */
 
-/* import.c: an import begins; its sources are read in between; it ends */
+/* import.c: begin an import, and end it; sources are read in between */
 extern void import_begin(Import *import, const char *command);
 extern void import_end(Import *import, FunctionCallInfo fcinfo);
 
 /* import_known.c */
 typedef struct KnownItems KnownItems;
 
-/* Is a row's item there? */
+/* Whether a row's item exists. */
 typedef enum KnownState
 {
 	KNOWN_NEW,
 	KNOWN_PRESENT,				/* with the same values */
-	KNOWN_CHANGED				/* with others, which are to become the row's */
+	KNOWN_CHANGED				/* with other values, to be replaced by the
+								 * row's */
 } KnownState;
 
 extern KnownItems *known_items_begin(ItemType type, bool update, ItemLookup *lookup);
@@ -107,7 +120,10 @@ extern void known_items_end(KnownItems *known);
 /* import_check.c */
 extern void import_check(Import *import, ItemType type);
 
-/* import_write.c: what writes rows, and returns how many; what takes an item that is to be written */
+/*
+ * import_write.c: a function that writes rows and returns their number; a
+ * function that takes an item to be written
+ */
 typedef int64 (*ImportWrite) (const Import *import, void *arg);
 typedef void (*ItemTaker) (void *arg, const BlogItem *item);
 
@@ -127,8 +143,8 @@ extern void import_hide_posts(const Import *import);
 extern bool import_edit_one(const Import *import, ItemType type, const BlogItem *wanted);
 
 /*
- * import_sql.c: the statements; @name is a temporary table, $1 the present, $2 whether
- * items that are there become as the source's
+ * import_sql.c: the statements. @name is a temporary table; $1 is the current
+ * time; $2 is whether existing items are updated.
  */
 extern const char *const import_tables_sql[];
 extern const int import_tables_n;

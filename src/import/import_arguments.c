@@ -1,6 +1,7 @@
 /*
  * import_arguments.c
- *		blogstore.import(), blogstore.import_documents(): their arguments.
+ *		The SQL functions blogstore.import() and blogstore.import_documents(),
+ *		and checks of their arguments.
  *
  * Runs in backends.
  */
@@ -24,7 +25,10 @@ SQL_FUNCTION(import_documents);
 
 static const char *const rejects_column[] = {"type", "reason", "item"};
 
-/* Errors: 25001, 25006, 42703, 42809, 42P01. */
+/*
+ * Check the transaction and the argument rejects. Errors: 25001, 25006, 42703,
+ * 42809, 42P01.
+ */
 static void
 check_call(const char *command, Oid rejects)
 {
@@ -39,17 +43,17 @@ check_call(const char *command, Oid rejects)
 					 rejects_column);
 }
 
-/* The arguments of import(), in their order. */
+/* The arguments of import(), in order. */
 enum
 {
-	ARG_REJECTS = N_IMPORTED,	/* behind the sources, one for each type */
+	ARG_REJECTS = N_IMPORTED,	/* after the sources, one for each type */
 	ARG_KEY_PREFIX,
 	ARG_GUEST,
 	ARG_CHANGED,
 	ARG_EXTRA
 };
 
-/* Import tables, as an import asks for it. */
+/* Import tables. The other arguments are in *import. */
 static void
 import_tables(Import *import, FunctionCallInfo fcinfo)
 {
@@ -74,7 +78,10 @@ import_tables(Import *import, FunctionCallInfo fcinfo)
 	import_end(import, fcinfo);
 }
 
-/* A text that must be given, in the current memory context. Errors: 22004, 54000. */
+/*
+ * Return a text argument that must not be NULL, in the current memory context.
+ * Errors: 22004, 54000.
+ */
 static char *
 need_argument(FunctionCallInfo fcinfo, int arg, const char *name)
 {
@@ -90,13 +97,15 @@ need_argument(FunctionCallInfo fcinfo, int arg, const char *name)
 }
 
 /*
- * blogstore.import(users, posts, comments, likes, rejects, key_prefix, guest, changed,
- * extra)
+ * blogstore.import(users, posts, comments, likes, rejects, key_prefix, guest,
+ * changed, extra): import items from tables.
  *
- * Errors: 22004, 22023; 23503 no such guest; 23514 without a table for rejects; 25001,
- * 25006, 40001, 42501, 42703, 42804, 42809, 42P01, 54000, 55000. Locks:
- * RowExclusiveLock on all leaves of posts; posts that get items, or have comments that
- * change, FOR KEY SHARE; items that change, FOR NO KEY UPDATE.
+ * Errors: 22004, 22023; 23503 if the guest does not exist; 23514 if items are
+ * rejected and there is no table for rejects; 25001, 25006, 40001, 42501,
+ * 42703, 42804, 42809, 42P01, 54000, 55000. Locks, to the end of the
+ * transaction: RowExclusiveLock on all leaves of posts; FOR KEY SHARE on posts
+ * that get items or whose comments are changed; FOR NO KEY UPDATE on items
+ * that are changed.
  */
 static Datum
 import(PG_FUNCTION_ARGS)
@@ -121,8 +130,8 @@ import(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_documents(documents, rejects). Errors and locks: those of
- * import(), and 22004.
+ * blogstore.import_documents(documents, rejects): import items from a table of
+ * JSON documents. Errors and locks: those of import().
  */
 static Datum
 import_documents(PG_FUNCTION_ARGS)

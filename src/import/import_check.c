@@ -1,10 +1,11 @@
 /*
  * import_check.c
- *		Bulk import: checking what was read.
+ *		Bulk import: checks the rows that were read against existing items.
  *
- * Users and posts are few, and are written down with what there is to say of
- * them, for others to look them up. Comments and likes pass by: what is new is
- * kept for writing, in the order of leaves and posts, and counted on the way.
+ * Users and posts are written to temporary tables with the result of their
+ * check, because other rows are checked against them. Comments and likes are
+ * far more numerous. Their rows are checked as they are read: the new ones are
+ * kept in the order of leaves and posts for writing, and counted.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -19,33 +20,38 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
-/* Takes checked comments or likes. */
+/* Receives the rows of comments or likes. */
 typedef struct CheckReceiver
 {
 	DestReceiver pub;
 	Import	   *import;
 	ItemType	type;
-	const Property *prop;		/* what the first columns are, nprops of them */
+	const Property *prop;		/* properties of the first nprops columns */
 	int			nprops;
 	KnownItems *known;
 	int64		rejected;
 	TempWriter *refused;
-	TempWriter *part;			/* of counts */
-	pg_uuid_t	counted;		/* the post that this is of */
-	bool		fresh;			/* is it new itself? */
-	int64		n;				/* new items on it, since it was last written */
-	pg_uuid_t	uncounted;		/* the last post with a comment that it does not count */
-	bool		noted;			/* is there such a post? */
+	TempWriter *part;			/* writes partial counts of posts */
+	pg_uuid_t	counted;		/* the post that is being counted */
+	bool		fresh;			/* true if this post is new */
+	int64		n;				/* new items of this post since its count was
+								 * last written */
+	pg_uuid_t	uncounted;		/* the last post for which an item without a
+								 * count was noted */
+	bool		noted;			/* true if uncounted is valid */
 } CheckReceiver;
 
-/* The columns behind the properties. */
+/* The columns after the properties. */
 enum
 {
 	CHECKED_REASON,
 	CHECKED_FRESH
 };
 
-/* Write down that a post, which may be new itself, gets so many. */
+/*
+ * Write a partial count of a post: n comments or likes. fresh: the post is
+ * new.
+ */
 static void
 put_part(CheckReceiver *receiver, const pg_uuid_t *post_id, int64 n, bool fresh)
 {
@@ -60,7 +66,7 @@ put_part(CheckReceiver *receiver, const pg_uuid_t *post_id, int64 n, bool fresh)
 	temp_writer_put(receiver->part);
 }
 
-/* Write down what has been counted of a post. */
+/* Write the partial count of the current post. */
 static void
 write_part(CheckReceiver *receiver)
 {
@@ -70,7 +76,7 @@ write_part(CheckReceiver *receiver)
 	receiver->n = 0;
 }
 
-/* Items of a post come together, mostly. */
+/* Count a new item of a post. The items of a post usually arrive together. */
 static void
 count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 {
@@ -84,7 +90,10 @@ count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 	receiver->n++;
 }
 
-/* A comment on a post is hidden, or edited: the post is to stay, and counts nothing. */
+/*
+ * Note that a post gets a hidden comment, or that one of its comments is
+ * edited. The count is 0, but the post must be locked.
+ */
 static void
 note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 {
@@ -96,7 +105,7 @@ note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 	put_part(receiver, post_id, 0, fresh);
 }
 
-/* Write down a row that did not pass. */
+/* Write a rejected row with the reason. */
 static void
 refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
 {
@@ -112,7 +121,7 @@ refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
 	receiver->rejected++;
 }
 
-/* A row that has no fault but, maybe, that it is there already. */
+/* Check a valid row against existing items. */
 static void
 check_known(CheckReceiver *receiver, TupleTableSlot *slot)
 {
@@ -164,7 +173,7 @@ check_row(TupleTableSlot *slot, DestReceiver *self)
 	return true;
 }
 
-/* After the last row. */
+/* Finish after the last row. */
 static void
 check_end(DestReceiver *self)
 {
@@ -176,7 +185,7 @@ check_end(DestReceiver *self)
 	temp_writer_end(receiver->refused);
 }
 
-/* Check comments or likes; returns how many there were. */
+/* Check comments or likes. Returns their number, and sets *rejected. */
 static int64
 check_children(Import *import, ItemType type, int64 *rejected)
 {
@@ -207,10 +216,12 @@ check_children(Import *import, ItemType type, int64 *rejected)
 }
 
 /*
- * Who gets a name that somebody else has? Who is refused one keeps the one that there is, so
- * others are refused that. Each waits for one holder at most: the chains that they make,
- * however long, end after as many rounds as their length can be halved, and what is left
- * then are rings, in which all get what they wait for.
+ * Decide which users get names that other users have, if these give them up. A
+ * user whose new name is refused keeps the old one, which must then be refused
+ * to others. Each user waits for the holder of one name, so users form chains
+ * and rings. Each pass halves the length of the chains, so they are resolved
+ * after as many passes as their length can be halved. What is left then are
+ * rings, whose members exchange their names.
  */
 static void
 check_names(const Import *import)
@@ -224,7 +235,10 @@ check_names(const Import *import)
 	}
 }
 
-/* Count the users who have other names than the source gives; the tally is the last result. */
+/*
+ * Get the tally of users who have other names than the source gives, from the
+ * last result.
+ */
 static void
 tally_renamed(ImportTally *renamed)
 {
@@ -234,7 +248,7 @@ tally_renamed(ImportTally *renamed)
 	renamed->present = renamed->read - renamed->written - renamed->updated;
 }
 
-/* Check users or posts; returns how many there were. */
+/* Check users or posts. Returns their number, and sets *rejected. */
 static int64
 check_owners(Import *import, ItemType type, int64 *rejected)
 {
@@ -259,7 +273,10 @@ check_owners(Import *import, ItemType type, int64 *rejected)
 	return n;
 }
 
-/* Check the rows of a type, and count what comes of them. */
+/*
+ * Check the rows of a type, and update the tally. Errors: those of the
+ * statements and of ItemLookup.find.
+ */
 void
 import_check(Import *import, ItemType type)
 {

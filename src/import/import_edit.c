@@ -1,12 +1,13 @@
 /*
  * import_edit.c
- *		Bulk import: items that are there become what the source says of them.
+ *		Bulk import: updates existing items to what the source says.
  *
- * What differs was found by comparing with what is committed. Each such item is then
- * locked and looked at again, and written as edit_user(), edit_post() and edit_comment()
- * write it: counts and names on items are not touched, copies and feed follow by the
- * change feed. Where an item was changed or deleted in between in a way that the
- * checks did not know, the import fails (40001).
+ * The checks found these items by comparing with committed data. Each item is
+ * now locked, compared again, and written in the same way as by edit_user(),
+ * edit_post() and edit_comment(): counts and author names stay unchanged, and
+ * copies and feed follow through the change feed. If an item was changed or
+ * deleted meanwhile in a way that the checks did not see, the import fails
+ * (40001).
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -25,26 +26,27 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* Edits the items that it receives. */
+/* Edits the items whose rows it receives. */
 typedef struct EditReceiver
 {
 	DestReceiver pub;
 	const Import *import;
 	ItemType	type;
-	const Property *prop;		/* what the columns are, nprops of them */
+	const Property *prop;		/* properties of the nprops columns */
 	int			nprops;
 	bool		(*edit) (struct EditReceiver *receiver, ItemWriter *writer,
 						 const BlogItem *found, const BlogItem *wanted);
 	bool		(*edit_user) (const struct EditReceiver *receiver,
 							  UserWriter *writer, const BlogItem *wanted);
 	int64		edited;
-	bool		flips;			/* does a comment become hidden, or shown? */
-	List	   *hidden;			/* posts that became hidden, in the context below */
+	bool		flips;			/* true if a comment becomes hidden or shown */
+	List	   *hidden;			/* posts that became hidden, in context
+								 * lasting */
 	MemoryContext lasting;
-	MemoryContext context;		/* "blogstore imported edit": an item's */
+	MemoryContext context;		/* "blogstore imported edit": for one item */
 } EditReceiver;
 
-/* Lock the user that a row is of, and edit it; returns whether that changes it. */
+/* Lock a row's user and edit it. Returns whether the user was changed. */
 static bool
 edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 {
@@ -52,7 +54,10 @@ edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 	bool		edited;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	/* names are claimed and released for all users together */
+	/*
+	 * USER_EDIT, because the names of all users were claimed and released
+	 * before
+	 */
 	if (!user_writer_lock(&writer, item_uuid(wanted, PROP_USER_ID), USER_EDIT))
 		import_outdated(receiver->import, "an item was deleted");
 	edited = receiver->edit_user(receiver, &writer, wanted);
@@ -61,7 +66,7 @@ edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 	return edited;
 }
 
-/* The same of a post or comment. */
+/* The same for a post or comment. */
 static bool
 edit_item(EditReceiver *receiver, const BlogItem *wanted)
 {
@@ -84,7 +89,7 @@ edit_item(EditReceiver *receiver, const BlogItem *wanted)
 	return edited;
 }
 
-/* A comment becomes hidden, or shown, and its post counts it accordingly. */
+/* Hide or show a comment, and update the count of its post. */
 static void
 hide_comment(const EditReceiver *receiver, const BlogItem *wanted)
 {
@@ -140,7 +145,10 @@ static const Property user_columns[] = {
 	PROP_USER_ID, PROP_USERNAME, PROP_PROPERTIES
 };
 
-/* Is the user still of the name that the checks saw? It stays locked. */
+/*
+ * Check that a user still has the name that the checks saw. The user stays
+ * locked.
+ */
 static bool
 look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
 {
@@ -149,7 +157,7 @@ look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *w
 	return false;
 }
 
-/* A user's properties are written, and the name if it is another, which has been claimed. */
+/* Write a user's properties and name, which has been claimed if it is new. */
 static bool
 write_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
 {
@@ -163,7 +171,9 @@ write_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wan
 	return true;
 }
 
-/* Edit the users of a query, whose columns are the first of user_columns. */
+/*
+ * Edit the users of a query. Its columns are the first nprops of user_columns.
+ */
 static int64
 edit_users(const Import *import, const char *sql, int nprops,
 		   bool (*edit) (const EditReceiver *receiver, UserWriter *writer,
@@ -192,8 +202,9 @@ release_row(TupleTableSlot *slot, DestReceiver *self)
 }
 
 /*
- * Lock the users who get other names, and give the old names back, so that others of the
- * import can have them: two users may exchange theirs. Errors: 40001.
+ * Lock the users who get other names, and release their names, so that other
+ * users of the import can get them: two users may exchange their names.
+ * Errors: 40001.
  */
 void
 import_release_names(const Import *import)
@@ -206,8 +217,8 @@ import_release_names(const Import *import)
 }
 
 /*
- * Write the users who differ, once the names that they get are registered. Errors: 40001,
- * 55000.
+ * Update the users who differ, after their new names were claimed. Errors:
+ * 40001, 55000.
  */
 void
 import_edit_users(const Import *import)
@@ -222,8 +233,8 @@ import_edit_users(const Import *import)
  * ------------------------------------------------------------------------ */
 
 /*
- * What an author writes becomes what the source says; returns whether it is another than
- * there is.
+ * Set the texts, properties and parent of an item to what the source says.
+ * Returns whether this changes the item.
  */
 static bool
 take_texts(const Import *import, const ItemWriter *writer,
@@ -251,9 +262,11 @@ take_texts(const Import *import, const ItemWriter *writer,
 }
 
 /*
- * A post is written if it is not as the source says by now. One that is shown there and was
- * hidden here is of the source's date, if that gives one. What is hidden leaves the views
- * once nothing else is to be locked: who hides a post by hide_post() locks it before them.
+ * Update a post, if it still differs from the source. If the post was hidden
+ * and the source shows it, it gets the source's creation date, if there is
+ * one. Posts that become hidden are only recorded here: they are removed from
+ * the views after everything else is locked, because hide_post() locks the
+ * post before the views.
  */
 static bool
 edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
@@ -284,7 +297,7 @@ edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
 	return true;
 }
 
-/* A comment is written if it is not as the source says by now. */
+/* Update a comment, if it still differs from the source. */
 static bool
 edit_comment(EditReceiver *receiver, ItemWriter *writer,
 			 const BlogItem *found, const BlogItem *wanted)
@@ -298,7 +311,7 @@ edit_comment(EditReceiver *receiver, ItemWriter *writer,
 	return true;
 }
 
-/* Comments that differ, in the order of leaves. */
+/* Pass the comments that differ to a receiver, in the order of leaves. */
 static int64
 edit_comments(const Import *import, DestReceiver *receiver)
 {
@@ -317,7 +330,10 @@ edit_comments(const Import *import, DestReceiver *receiver)
 	return n;
 }
 
-/* The properties that rows of posts or comments to edit have, in their order. */
+/*
+ * Return the properties in the rows of posts or comments to edit, in order,
+ * and set *n to their number.
+ */
 const Property *
 import_edited_properties(ItemType type, int *n)
 {
@@ -333,8 +349,9 @@ import_edited_properties(ItemType type, int *n)
 }
 
 /*
- * Edit the posts or comments that differ, in the tables of this machine. Returns how many still
- * did: other transactions may have made some the same meanwhile. Errors: 40001.
+ * Edit the posts or comments that differ, in the tables of this machine.
+ * Returns how many were changed; other transactions may have made the same
+ * change to some. Errors: 40001.
  */
 int64
 import_edit_here(Import *import, ItemType type)
@@ -358,7 +375,10 @@ import_edit_here(Import *import, ItemType type)
 	return receiver.edited;
 }
 
-/* Edit one post or comment, as import_edit_here() edits all; returns whether that changes it. */
+/*
+ * Edit one post or comment like import_edit_here(). Returns whether it was
+ * changed. Errors: 40001.
+ */
 bool
 import_edit_one(const Import *import, ItemType type, const BlogItem *wanted)
 {
@@ -374,8 +394,9 @@ import_edit_one(const Import *import, ItemType type, const BlogItem *wanted)
 }
 
 /*
- * The posts that became hidden leave the views. Errors: those of views_hide(). Locks: the
- * views; nothing else may be locked after them.
+ * Remove the posts that became hidden from the views. Errors: those of
+ * views_hide(). Locks: the views' lock, after which nothing else may be
+ * locked.
  */
 void
 import_hide_posts(const Import *import)

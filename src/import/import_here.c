@@ -1,9 +1,9 @@
 /*
  * import_here.c
- *		Bulk import into the tables of this machine.
+ *		Bulk import: the target that writes to the tables of this machine.
  *
- * Statements read the containers' tables as they are, and new items are written into the leaves
- * by the pageful.
+ * Statements read the containers directly, and new items are written to the
+ * leaves with bulk inserts.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -20,7 +20,7 @@
 #include "miscadmin.h"
 #include "utils/tuplestore.h"
 
-/* There is nothing of this target's own to begin, to learn or to end. */
+/* This target needs no preparation, no copies and no cleanup. */
 static void
 begin_here(Import *import)
 {
@@ -41,8 +41,9 @@ end_here(const Import *import)
  * ------------------------------------------------------------------------ */
 
 /*
- * Raise 55000 unless a container has a leaf for each item of a type, such as blogstore made
- * it: of what is in one that is away it would be said that it is unknown, or new.
+ * Check that each partition of a container has a usable leaf for a type, by
+ * opening it for writing. If a leaf were missing, its items would be treated
+ * as unknown or new. Errors: 55000. Locks: RowExclusiveLock on the leaves.
  */
 static void
 need_leaves(Container container, ItemType type)
@@ -52,7 +53,9 @@ need_leaves(Container container, ItemType type)
 		item_writer_close(item_writer_open_partition(container, type, p));
 }
 
-/* Check that every leaf that the import reads or writes is there. Errors: 55000. */
+/*
+ * Check that all leaves exist that the import reads or writes. Errors: 55000.
+ */
 static void
 need_all_leaves(const Import *import)
 {
@@ -67,8 +70,8 @@ need_all_leaves(const Import *import)
 }
 
 /*
- * Lock the leaves of posts, all of which have to be there, before names of users are read.
- * Errors: 55000.
+ * Lock the leaves of posts before the names of users are read, and check that
+ * all leaves exist. Errors: 55000.
  */
 static void
 lock_here(Import *import)
@@ -100,14 +103,16 @@ lookup_here(const Import *import, ItemType type)
  * Writing
  * ------------------------------------------------------------------------ */
 
-/* The posts that are written, each of which gets a counter once all are. */
+/*
+ * The posts that are written. Each gets a counter when all posts are written.
+ */
 typedef struct PostCounters
 {
 	Tuplestorestate *posts;		/* their ids */
-	TupleTableSlot *post;		/* a row of that */
+	TupleTableSlot *post;		/* slot for the rows of posts */
 } PostCounters;
 
-/* Note that a post is written, which gets a counter once all are. */
+/* Record that a post is written. */
 static void
 note_post(PostCounters *counters, const BlogItem *post)
 {
@@ -130,7 +135,7 @@ counters_begin(PostCounters *counters)
 	counters->post = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 }
 
-/* Find the next post that was written; false: there are no more. */
+/* Get the next recorded post. Returns false at the end. */
 static bool
 next_counted(PostCounters *counters, pg_uuid_t *post_id)
 {
@@ -143,8 +148,9 @@ next_counted(PostCounters *counters, pg_uuid_t *post_id)
 }
 
 /*
- * Delete what older posts of the ids have left behind: an owner may have deleted these
- * by hand. Posts come in the order of leaves, each of which is opened once.
+ * Delete counters that older posts with these ids have left behind, because
+ * the owner may have deleted such posts by SQL. Posts are in the order of
+ * leaves, so each leaf is opened once.
  */
 static void
 clear_counters(PostCounters *counters)
@@ -170,7 +176,7 @@ clear_counters(PostCounters *counters)
 	tuplestore_rescan(counters->posts);
 }
 
-/* Write the counters of the posts that were written. */
+/* Write the counters of the recorded posts. */
 static void
 write_counters(PostCounters *counters)
 {
@@ -190,7 +196,10 @@ write_counters(PostCounters *counters)
 	tuplestore_end(counters->posts);
 }
 
-/* Write the counters of posts that are written, in the order of leaves. */
+/*
+ * Write counters for new posts, whose ids are in the order of leaves. Errors:
+ * those of bulk_insert_item().
+ */
 void
 import_write_counters(const pg_uuid_t *post_id, int n)
 {
@@ -208,12 +217,12 @@ import_write_counters(const pg_uuid_t *post_id, int n)
 	write_counters(&counters);
 }
 
-/* Writes new items of a type. */
+/* State of writing the new items of a type. */
 typedef struct ItemsHere
 {
 	ItemType	type;
 	BulkInsert *bulk;
-	PostCounters counters;		/* of posts */
+	PostCounters counters;		/* only for posts */
 } ItemsHere;
 
 static void
@@ -250,7 +259,7 @@ write_here(const Import *import, ItemType type, int64 rows)
 		write_counters(&items.counters);
 }
 
-/* The index of a primary key has a name that ends so. */
+/* Recognize the index of a primary key by the end of its name. */
 static bool
 key_is_taken_here(const ErrorData *error)
 {

@@ -1,9 +1,11 @@
 /*
  * import_known.c
- *		Bulk import: which comments and likes are there already, or come twice.
+ *		Bulk import: finds comments and likes that already exist or occur
+ *		twice.
  *
- * Rows that have no other fault come in the order of partition, post and key, so that those of
- * a key come together, and the lookup (leaf_lookup.c) goes along.
+ * Valid rows arrive in the order of partition, post and key. So rows with the
+ * same key are adjacent, and the lookup (leaf_lookup.c) visits each leaf and
+ * post once.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -17,21 +19,23 @@
 
 struct KnownItems
 {
-	MemoryContext context;		/* where the lookup allocates */
+	MemoryContext context;		/* in which the lookup allocates */
 	ItemType	type;
 	bool		update;			/* contents may differ */
 	ItemLookup *lookup;
-	pg_uuid_t	post_id;		/* of the row before, if it is valid */
-	pg_uuid_t	other;			/* what tells it from others on the post */
+	pg_uuid_t	post_id;		/* post of the previous row, if valid */
+	pg_uuid_t	other;			/* the rest of that row's key */
 	bool		valid;
-	bool		found;			/* is an item of the key there? */
-	bool		passed;			/* has a row of the key passed? */
-	BlogItem	there;			/* where found; holds until the next is looked for */
+	bool		found;			/* true if an item with this key exists */
+	bool		passed;			/* true if a row with this key was accepted */
+	BlogItem	there;			/* the existing item; valid until the next
+								 * lookup */
 };
 
 /*
- * Begin to look for comments or likes, in the current context, by a lookup, which
- * known_items_end() ends. update: what is there with another content is no problem.
+ * Begin to check comments or likes. lookup: ended by known_items_end().
+ * update: an existing item with other contents is no problem. The result is in
+ * the current memory context.
  */
 KnownItems *
 known_items_begin(ItemType type, bool update, ItemLookup *lookup)
@@ -46,8 +50,8 @@ known_items_begin(ItemType type, bool update, ItemLookup *lookup)
 }
 
 /*
- * Do a row and the item that is there differ in a property that every item has? What a
- * damaged one lacks does not.
+ * Return whether a row and the existing item differ in a property that every
+ * item has. A property that a damaged item lacks does not differ.
  */
 static bool
 differs(const KnownItems *known, const BlogItem *row, Property prop)
@@ -56,8 +60,9 @@ differs(const KnownItems *known, const BlogItem *row, Property prop)
 }
 
 /*
- * Does a row say another comment than there is? Whether it is hidden counts only where items
- * become as the source's, and no properties at all, {}, only there ask for none.
+ * Return whether a row's contents differ from the existing comment. Whether
+ * the comment is hidden, and an empty object of properties, matter only if
+ * existing items are updated.
  */
 static bool
 says_another(const KnownItems *known, const BlogItem *row)
@@ -77,9 +82,9 @@ says_another(const KnownItems *known, const BlogItem *row)
 }
 
 /*
- * Is there an item of a row's key that keeps the row out, because its values are others?
- * Returns what is to be said of it, or NULL. A like's id, and any date, that a row does not
- * give it does not ask for.
+ * Return the reason for rejecting a row because an item with its key exists;
+ * NULL if there is none. If the row gives no date, or no id for a like, the
+ * item's value is accepted.
  */
 static const char *
 taken(const KnownItems *known, const BlogItem *row)
@@ -101,7 +106,9 @@ taken(const KnownItems *known, const BlogItem *row)
 	return !known->update && says_another(known, row) ? TAKEN : NULL;
 }
 
-/* Look up the item of a row's key, unless the row before has the same. */
+/*
+ * Look up the item with a row's key, unless the previous row has the same key.
+ */
 static void
 look_up(KnownItems *known, const BlogItem *row)
 {
@@ -124,8 +131,9 @@ look_up(KnownItems *known, const BlogItem *row)
 }
 
 /*
- * Why the next row, which has no other fault, is not taken in. NULL: it is, and *state
- * tells whether its item is there.
+ * Return the reason why a row is rejected, or NULL, and set *state to whether
+ * its item exists. The row must be valid, and follow the previous one in
+ * order.
  */
 const char *
 known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)

@@ -1,17 +1,19 @@
 /*
  * import_sql.c
- *		The statements of bulk import.
+ *		Bulk import: its SQL statements.
  *
- * Rows that were read lie in @user, @post, @comment and @like (import/sources/staging.c);
- * @name stands for a temporary table of the import, #name for one of the containers' that is
- * read, or what its ImportTarget has read of it, $1 for the present, $2 for
- * whether items that are there become as the source's, which the planner knows. Each
- * check is one pass that joins rows with what is there and finds repetitions
- * by sorting, which of comments and likes is left to import_known.c. It writes down
- * who passed, with the author's name: the names
- * are read once, under the lock on the leaves of posts that renames look for
- * (model/user_changes/user_items_sweep.c). The sort leaves comments and likes together by
- * leaf and post, in which order they are then written.
+ * The rows that were read are in the temporary tables @user, @post, @comment
+ * and @like (import/sources/staging.c). @name stands for a temporary table of
+ * the import, and #name for a table of the containers, or for what the
+ * ImportTarget has read of it. $1 is the current time. $2 is whether existing
+ * items are updated; the planner knows its value.
+ *
+ * Each check is one pass over the rows, which joins them with existing items.
+ * It finds duplicates by sorting; for comments and likes, import_known.c does
+ * that. A check stores the accepted rows together with the author's name. The
+ * names are read once, under the lock on the leaves of posts that renames look
+ * for (model/user_changes/user_items_sweep.c). Comments and likes are sorted
+ * by leaf and post, and later written in this order.
  */
 #include "postgres.h"
 
@@ -42,28 +44,28 @@ const char *const import_tables_sql[] = {
 	STAGE_TABLE("comment"),
 	STAGE_TABLE("like"),
 	/*
-	 * old_name: of a user who gets another; changed: the properties are others; holder:
-	 * who else has the name, and may give it back; own: the registry has the other name as
-	 * the user's already; other_name: what the user is called if the source's name is taken;
-	 * renamed: the user is called so
+	 * old_name: of a user who gets another name. changed: the properties
+	 * differ. holder: another user who has the name, and may give it up. own:
+	 * the registry already has the new name for this user. other_name: the
+	 * user's name if the source's is taken. renamed: the user has other_name.
 	 */
 	"CREATE TEMP TABLE @checked_user (partition integer, user_id uuid,"
 	" username text, name_key text COLLATE \"C\", creation_date timestamptz,"
 	" properties jsonb, reason text, present boolean, old_name text,"
 	" changed boolean, holder uuid, own boolean, other_name text,"
 	" other_key text COLLATE \"C\", renamed boolean) USING heap ON COMMIT DROP",
-	/* place: the row of @post, which has the texts; changed: the item has others */
+	/* place: the row of @post with the texts; changed: the item differs */
 	"CREATE TEMP TABLE @checked_post (place tid, partition integer,"
 	" post_id uuid, user_id uuid, username text, reason text, present boolean,"
 	" changed boolean) USING heap ON COMMIT DROP",
-	/* posts of comments and likes that were there before */
+	/* existing posts of comments and likes */
 	"CREATE TEMP TABLE @there (post_id uuid, user_id uuid) USING heap ON COMMIT DROP",
-	/* comments and likes that did not pass; fresh: on a post that is new itself */
+	/* rejected comments and likes; fresh: the post is new */
 	REFUSED_CHILD("comment", ", content text",
 				  ", parent_id uuid, parent_deleted boolean, hidden boolean,"
 				  " modification_date timestamptz, properties jsonb"),
 	REFUSED_CHILD("like", "", ""),
-	/* what posts get: in parts, and in all */
+	/* counts of posts: partial and total */
 	COUNT_TABLE("part"),
 	COUNT_TABLE("count"),
 	("CREATE TEMP TABLE @rejected (type text, reason text, item jsonb)"
@@ -81,16 +83,15 @@ const int	import_tables_n = lengthof(import_tables_sql);
 #define NEW "reason IS NULL AND NOT present"
 
 /*
- * Is an item that is there of the date that a row asks for? A row without a date asks
- * for none, which is also how create_post() takes a repeated call.
+ * Whether an existing item has the row's date. A row without a date matches
+ * any, as when create_post() is repeated.
  */
 #define SAME_DATE(date) \
 	"(s.creation_date IS NULL OR s.creation_date = " date ")"
 
 /*
- * Has an item that is there the properties that a row gives, as they are written? A row that
- * gives none asks for none; one that says {} is heard only where items become as the
- * source's.
+ * Whether an existing item has the row's properties. A row without properties
+ * matches any; so does {}, unless existing items are updated.
  */
 #define KEEPS_PROPERTIES(of_item) \
 	"(s.properties IS NULL" \
@@ -99,15 +100,17 @@ const int	import_tables_n = lengthof(import_tables_sql);
 #define HAS_PROPERTIES(of_item) \
 	"(s.properties = '{}' OR " KEEPS_PROPERTIES(of_item) ")"
 
-/* Does a row show a post that is hidden? It is dated anew then, if the row gives a date. */
+/*
+ * Whether a row shows a post that is hidden. Such a post gets the row's date.
+ */
 #define PUBLISHED "coalesce($2 AND i.hidden AND NOT s.hidden, false)"
 
-/* Why an item that is there keeps a row out. */
+/* The reason for rejecting a row because of an existing item. */
 #define TAKEN_REASON(by_another) \
 	"CASE WHEN NOT $2 THEN '" TAKEN "'" by_another \
 	" ELSE '" TAKEN_WITH_ANOTHER_DATE "' END"
 
-/* A user to be, or one who gets another name. */
+/* A new user, or one who gets another name. */
 #define NAMED "reason IS NULL AND (NOT present OR old_name IS NOT NULL)"
 
 #define NO_USER_REASON \
@@ -115,11 +118,11 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" THEN 'user is being deleted' ELSE 'unknown user' END"
 
 /*
- * The rows that were read, with their authors' items. No two containers are joined
- * in one query: here and in what follows each has one of its own, which OFFSET 0
- * keeps apart. Of a join of two the planner looks for every index of every leaf
- * through the leaves of both, which grows with more than the square of the number
- * of partitions.
+ * The rows that were read, with their authors' items. No query joins two
+ * containers directly. Each container is in a subquery of its own, which
+ * OFFSET 0 keeps from being pulled up. For a join of two containers, the
+ * planner tries every index of every leaf with the leaves of both, so planning
+ * time grows with more than the square of the number of partitions.
  */
 #define WITH_AUTHOR(type) \
 	"(SELECT s.*, s.ctid AS place, u.user_id AS author_id," \
@@ -129,7 +132,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" creation_date, properties FROM #users) AS u" \
 	" ON u.type = 'user' AND u.user_id = s.user_id OFFSET 0)"
 
-/* Comments or likes with their posts, if these are new, or were there before. */
+/*
+ * Comments or likes with their posts: new posts of this import (fresh), or
+ * existing ones.
+ */
 #define WITH_POST(type) \
 	"(SELECT a.*, n.post_id IS NOT NULL AS fresh, p.post_id AS there_id," \
 	" p.user_id AS there_user FROM " WITH_AUTHOR(type) " AS a" \
@@ -137,14 +143,15 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" ON n.post_id = a.post_id AND n.reason IS NULL AND NOT n.present" \
 	" LEFT JOIN @there AS p ON p.post_id = a.post_id OFFSET 0)"
 
-/* Repetitions of a key among the rows that have no other fault are numbered. */
+/* The number of a row among the valid rows with the same key. */
 #define NTH(key, order) \
 	"row_number() OVER (PARTITION BY " key ", reason IS NULL" \
 	" ORDER BY " order ")"
 
 /*
- * The item's properties in order, and what there is to say of it but whether it is
- * there already: rows of a post, and of a key, come together.
+ * The item's properties in order, and the reason why the row is rejected.
+ * Whether the item exists is checked later (import_known.c), for which rows of
+ * a post, and of a key, are adjacent.
  */
 #define CHECK_CHILD(type, column, added, other, order) \
 	"SELECT id, '" type "', post_id, user_id, username" column "," \
@@ -237,8 +244,8 @@ const char *const import_check_sql[N_IMPORTED] = {
 };
 
 /*
- * The posts of comments and likes that are not among those that are new: in most imports
- * there are none, and no post is read for it.
+ * Inserts the existing posts of comments and likes. In most imports there are
+ * none, and no post is read.
  */
 const char *const import_there_sql =
 "INSERT INTO @there (post_id, user_id) SELECT p.post_id, p.user_id FROM ("
@@ -247,20 +254,21 @@ const char *const import_there_sql =
 " EXCEPT SELECT post_id FROM @checked_post WHERE reason IS NULL AND NOT present"
 ") AS s JOIN #posts AS p ON p.type = 'post' AND p.post_id = s.post_id";
 
-/* Refuses names whose holders are not to get others. */
+/* Refuses names whose holders do not give them up. */
 const char *const import_refuse_names_sql =
 "UPDATE @checked_user AS c SET reason = 'username taken'"
 " WHERE c.reason IS NULL AND c.holder IS NOT NULL AND NOT EXISTS"
 " (SELECT 1 FROM @checked_user AS h WHERE h.user_id = c.holder"
 " AND h.reason IS NULL AND h.name_key <> c.name_key AND h.old_name IS NOT NULL)";
 
-/* How many names have holders who may give them back. */
+/* Counts the names whose holders may give them up. */
 const char *const import_held_names_sql =
 "SELECT count(*) FROM @checked_user WHERE reason IS NULL AND holder IS NOT NULL";
 
 /*
- * Who waits for somebody waits from then on for whom that one waits for: for nobody, if
- * that one gets a name, and in vain, if that one is refused it.
+ * Replaces each user's holder by the holder for whom that user waits. If the
+ * latter gets a name, there is none; if the latter's name is refused, so is
+ * this one.
  */
 const char *const import_pass_names_sql =
 "UPDATE @checked_user AS c SET holder = h.holder, reason = h.reason"
@@ -269,9 +277,10 @@ const char *const import_pass_names_sql =
 " AND (h.reason IS NULL OR h.reason = 'username taken')";
 
 /*
- * Gives new users whose names are taken their other names, but where these are taken, too. Users
- * who are there under them, because the source's names were taken before, keep them. The ids of
- * two of the rows can make the same name: the first gets it.
+ * Gives new users whose names are taken their other names, unless these are
+ * taken, too. Existing users who have their other names, because the source's
+ * names were taken before, keep them. The ids of two rows may lead to the same
+ * other name; the lower id gets it.
  */
 const char *const import_other_names_sql =
 "UPDATE @checked_user AS c SET reason = NULL, username = c.other_name,"
@@ -283,7 +292,10 @@ const char *const import_other_names_sql =
 " AND NOT EXISTS (SELECT 1 FROM @checked_user AS h WHERE h.other_key = c.other_key"
 " AND h.reason = 'username taken' AND h.user_id < c.user_id)))";
 
-/* What came of users and posts; comments and likes are counted as they pass. */
+/*
+ * Counts the results for users and posts. Comments and likes are counted as
+ * they are checked.
+ */
 #define TALLY(type, changed, renamed) \
 	"SELECT count(*), count(reason)," \
 	" count(*) FILTER (WHERE reason IS NULL AND present)," \
@@ -299,18 +311,18 @@ const char *const import_tally_sql[ITEM_POST + 1] = {
 	[ITEM_POST] = TALLY("post", "changed", "")
 };
 
-/* A row's own properties, if they are any. */
+/* A row's own properties, if they are an object. */
 #define OWN(item) \
 	"CASE WHEN jsonb_typeof(" item ".properties) = 'object'" \
 	" THEN " item ".properties ELSE '{}' END || "
 
-/* What stands beside the article's properties, of which that which says something. */
+/* Properties that are not in the article, without those that say nothing. */
 #define BESIDE(item, parent) \
 	OWN(item) "jsonb_strip_nulls(jsonb_build_object(" \
 	"'hidden', nullif(" item ".hidden, false)," \
 	" 'modificationDate', " item ".modification_date, 'parentId', " parent ")) || "
 
-/* Rows that did not pass, as documents. */
+/* Inserts the rejected rows as documents. */
 #define REJECT(type, beside, properties, source) \
 	"INSERT INTO @rejected (type, reason, item) SELECT '" type "', c.reason," \
 	" " beside "jsonb_build_object('type', '" type "', " properties ")" \
@@ -338,25 +350,31 @@ const char *const import_reject_sql[N_IMPORTED] = {
  * Locking
  * ------------------------------------------------------------------------ */
 
-/* Locks the container of posts with all its leaves, before names of users are read. */
+/*
+ * Locks the container of posts with all its leaves, before names of users are
+ * read.
+ */
 const char *const import_lock_tables_sql =
 "LOCK TABLE " POSTS_SQL " IN ROW EXCLUSIVE MODE";
 
-/* What new items add to each post's counts. */
+/* Sums up the counts of each post. */
 const char *const import_count_sql =
 "INSERT INTO @count (post_id, comments, likes, fresh)"
 " SELECT post_id, sum(comments), sum(likes), fresh"
 " FROM @part GROUP BY post_id, fresh";
 
-/* How many posts that were there before get new items? */
+/* Counts the existing posts whose counts change. */
 const char *const import_counted_sql =
 "SELECT count(*) FROM @count WHERE NOT fresh AND comments + likes > 0";
 
-/* How many of them get some, hidden ones too, or have comments that are edited? */
+/*
+ * Counts the existing posts that get items, also hidden ones, or whose
+ * comments are edited.
+ */
 const char *const import_to_lock_sql =
 "SELECT count(*) FROM @count WHERE NOT fresh";
 
-/* Locks the posts that get items: none is deleted before the transaction ends. */
+/* Locks these posts, so that none is deleted before the transaction ends. */
 const char *const import_lock_posts_sql =
 "SELECT count(*) FROM (SELECT 1 FROM " POSTS_SQL " AS p"
 " WHERE p.type = 'post' AND p.post_id IN"
@@ -367,35 +385,42 @@ const char *const import_lock_posts_sql =
  * Writing
  * ------------------------------------------------------------------------ */
 
-/* Users whose names the registry does not have, or has for others, who give them back first. */
+/*
+ * Users for whom the registry has no row of the name. If it has one for
+ * another user, that user gives it up first.
+ */
 #define OTHER_NAME \
 	"reason IS NULL AND (NOT present OR (old_name IS NOT NULL AND NOT own))"
 
-/* Takes names in order, so that two imports of the same names do not deadlock. */
+/*
+ * Claims names in order, so that two imports of the same names do not
+ * deadlock.
+ */
 const char *const import_write_names_sql =
 "INSERT INTO " USERNAMES_SQL " (username_key, user_id)"
 " SELECT name_key, user_id FROM @checked_user WHERE " OTHER_NAME
 " ORDER BY name_key";
 
-/* How many names that writes. */
+/* Counts these names. */
 const char *const import_names_sql =
 "SELECT count(*) FROM @checked_user WHERE " OTHER_NAME;
 
-/* Users who get other names, with those that they have. */
+/* The users who get other names, and their old names. */
 const char *const import_old_names_sql =
 "SELECT user_id, old_name FROM @checked_user"
 " WHERE reason IS NULL AND old_name IS NOT NULL ORDER BY partition, user_id";
 
-/* Users who differ, as they are to be. */
+/* The users who differ, with their new values. */
 const char *const import_changed_users_sql =
 "SELECT user_id, username, properties FROM @checked_user"
 " WHERE reason IS NULL AND (old_name IS NOT NULL OR changed)"
 " ORDER BY partition, user_id";
 
 /*
- * The names that they give back. A user who gets another name can have a row of a key that is
- * not the old name's, which repair() would delete. If another user gets that key, it is given
- * back, too: the key of a key is that key.
+ * The names to be released. The registry row of a user who gets another name
+ * may have a key that is not the key of the old name; repair() would delete
+ * such a row. If another user gets that key, it is released as well. Passing a
+ * key as a name works, because the key of a key is the key itself.
  */
 const char *const import_released_names_sql =
 "SELECT user_id, old_name FROM @checked_user"
@@ -407,21 +432,24 @@ const char *const import_released_names_sql =
 " WHERE r.user_id <> c.user_id AND h.reason IS NULL AND h.old_name IS NOT NULL"
 " ORDER BY user_id";
 
-/* Posts that are there, and differ, as they are to be, in the order of leaves. */
+/*
+ * The existing posts that differ, with their new values, in the order of
+ * leaves.
+ */
 const char *const import_changed_posts_sql =
 "SELECT c.post_id, c.user_id, s.title, s.content, s.creation_date, s.hidden,"
 " s.modification_date, s.properties"
 " FROM @checked_post AS c JOIN @post AS s ON s.ctid = c.place"
 " WHERE c.reason IS NULL AND c.changed ORDER BY c.partition, c.post_id";
 
-/* How many of the users that were written are being deleted after all? */
+/* Counts the new users who are being deleted after all. */
 const char *const import_deleting_sql =
 "SELECT count(*) FROM @checked_user WHERE " NEW
 " AND user_id IN " BEING_DELETED;
 
 /*
- * Which users and posts are new, in the order of leaves: their properties in
- * their order (import_write.c).
+ * The new users and posts in the order of leaves, with their properties in
+ * order (import_write.c).
  */
 const char *const import_new_sql[ITEM_POST + 1] = {
 	[ITEM_USER] =

@@ -1,10 +1,11 @@
 /*
  * import_write.c
- *		Bulk import: the new items, and what came of writing them.
+ *		Bulk import: makes the new items of rows, and checks the result of
+ *		writing them.
  *
- * A query gives the properties of users and posts in their order, as those of
- * comments and likes were kept when they had been checked; what a source need
- * not say, a like's id and dates, is made here.
+ * New users and posts are read by a query, and new comments and likes from the
+ * tuplestore that the check has filled. Ids of likes and dates that the source
+ * does not give are generated here.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -23,7 +24,7 @@ typedef struct NewItems
 {
 	DestReceiver pub;
 	const Import *import;
-	const Property *prop;		/* what the columns are */
+	const Property *prop;		/* properties of the nprops columns */
 	int			nprops;
 	ItemTaker	take;
 	void	   *arg;
@@ -57,7 +58,10 @@ items_end(DestReceiver *self)
 {
 }
 
-/* Comments and likes that have passed the check, in the order of leaves. */
+/*
+ * Pass the comments or likes that the check accepted to a receiver, in the
+ * order of leaves. Returns their number.
+ */
 static int64
 read_passed(const Import *import, ItemType type, DestReceiver *receiver)
 {
@@ -75,8 +79,8 @@ read_passed(const Import *import, ItemType type, DestReceiver *receiver)
 }
 
 /*
- * Give the new items of a type, as they are to be written and in the order of leaves, to a
- * function; returns how many there were.
+ * Pass the new items of a type to a function, ready to be written and in the
+ * order of leaves. Returns their number. Errors: those of the function.
  */
 int64
 import_new_items(const Import *import, ItemType type, ItemTaker take, void *arg)
@@ -91,8 +95,10 @@ import_new_items(const Import *import, ItemType type, ItemTaker take, void *arg)
 }
 
 /*
- * Call what is to write so many rows. A primary key that is taken was free when
- * it was checked. Errors: 09000, 40001.
+ * Call a function that writes rows. rows: how many it must write. If a primary
+ * key is taken, the error becomes 40001, because the key was free when it was
+ * checked. Errors: 09000 if a trigger suppressed a row; 40001; and others of
+ * the function.
  */
 void
 import_write_rows(const Import *import, ImportWrite write, void *arg,
@@ -130,7 +136,10 @@ write_by_statement(const Import *import, void *arg)
 	return import_run(import, arg);
 }
 
-/* Run a statement that is to write so many rows. Errors: 09000, 40001. */
+/*
+ * Run a statement that must write rows rows. Errors: those of
+ * import_write_rows().
+ */
 void
 import_run_write(const Import *import, const char *sql, int64 rows)
 {

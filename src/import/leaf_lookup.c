@@ -1,11 +1,12 @@
 /*
  * leaf_lookup.c
- *		Bulk import: looking up comments or likes in the tables of this machine.
+ *		Bulk import: looks up comments or likes in the tables of this machine.
  *
- * Keys come in the order of rows. So each partition's leaf is opened once, and a post that has
- * nothing on it, as a new one, is found to be so at one look. A join would read all items that
- * are there, or plan to look for each by itself among all partitions: an import into large
- * containers would cost more than into small ones.
+ * Keys are passed in the order of rows, so each leaf is opened once. One
+ * lookup finds that a post, for example a new one, has no items, and no key on
+ * it is looked up. A join would either read all existing items, or plan an
+ * index scan of all partitions for each key. An import into large containers
+ * would then cost more than one into small containers.
  *
  * Runs in backends.
  */
@@ -20,13 +21,14 @@ typedef struct LeafLookup
 {
 	ItemLookup	pub;
 	ItemType	type;
-	int			partition;		/* of the post */
-	uint64		loads;			/* layout_loads(), by which its number holds */
-	ItemScan   *of_post;		/* anything on a post? */
-	ItemScan   *of_key;			/* an item */
-	pg_uuid_t	post_id;		/* of the key before, if it is valid */
+	int			partition;		/* partition of the post, and layout_loads() at
+								 * that time */
+	uint64		loads;
+	ItemScan   *of_post;		/* finds any item of a post */
+	ItemScan   *of_key;			/* finds an item by its key */
+	pg_uuid_t	post_id;		/* post of the previous key, if valid */
 	bool		valid;
-	bool		any;			/* is anything on the post? */
+	bool		any;			/* true if the post may have items */
 } LeafLookup;
 
 static void
@@ -39,7 +41,7 @@ close_leaf(LeafLookup *lookup)
 	lookup->of_post = lookup->of_key = NULL;
 }
 
-/* Look for items of a partition by the first columns of a path. */
+/* Look for items of the current post by the first columns of a path. */
 static void
 look(LeafLookup *lookup, ItemScan **scan, AccessPath path, const Datum *key,
 	 int nkeys)
@@ -52,9 +54,9 @@ look(LeafLookup *lookup, ItemScan **scan, AccessPath path, const Datum *key,
 }
 
 /*
- * Keys of another post begin: has it anything on it? Comments are by their posts in the
- * index of their key, likes in that of their list. A leaf that lacks the latter, as its
- * owner may have it while much is loaded, does not tell, and each like is looked for.
+ * Find out whether another post has items. The index on comments' keys, and
+ * the list index of likes, begin with the post. The owner may have dropped the
+ * list index for a bulk load. In this case each like is looked up.
  */
 static void
 look_at_post(LeafLookup *lookup, const pg_uuid_t *post_id)
@@ -64,7 +66,7 @@ look_at_post(LeafLookup *lookup, const pg_uuid_t *post_id)
 	BlogItem	item;
 	AccessPath	path = lookup->type == ITEM_LIKE ? PATH_LIST : PATH_KEY;
 
-	/* partitions that come or go meanwhile change the numbers of others */
+	/* partition numbers change when partitions are attached or detached */
 	if (partition != lookup->partition || layout_loads() != lookup->loads)
 		close_leaf(lookup);
 	lookup->partition = partition;
@@ -72,7 +74,7 @@ look_at_post(LeafLookup *lookup, const pg_uuid_t *post_id)
 	lookup->post_id = *post_id;
 	lookup->any = false;
 	if (partition == NO_PARTITION)
-		return;					/* the write will tell */
+		return;					/* writing the row will raise the error */
 	lookup->any = lookup->of_post == NULL &&
 		!partition_has_path(CONTAINER_POSTS, lookup->type, partition, path);
 	if (lookup->any)
@@ -108,8 +110,8 @@ leaf_lookup_end(ItemLookup *self)
 }
 
 /*
- * Begin to look up comments or likes. All calls are in the same memory context, in which scans
- * allocate (btgettuple() does). Errors: 55000.
+ * Begin to look up comments or likes. All calls must be made in the same
+ * memory context, in which scans allocate (btgettuple() does). Errors: 55000.
  */
 ItemLookup *
 leaf_lookup_begin(ItemType type)

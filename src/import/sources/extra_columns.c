@@ -1,9 +1,9 @@
 /*
  * extra_columns.c
- *		Bulk import: columns of a source that items do not have. Those that the caller
- *		names become properties; the others are left out, and said to be.
+ *		Bulk import: columns of a source that items do not have.
  *
- * Runs in backends.
+ * Columns that the caller names become properties. The others are left out,
+ * and reported. Runs in backends.
  */
 #include "postgres.h"
 
@@ -16,7 +16,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-/* Has a source a column of a name? Those of the system are none. */
+/* Return whether a source has a column, other than a system column. */
 static bool
 has_column(Oid source, const char *name)
 {
@@ -24,8 +24,8 @@ has_column(Oid source, const char *name)
 }
 
 /*
- * Take the argument extra, names of columns, in the current memory context.
- * Errors: 22004, 22023.
+ * Read the argument extra, an array of column names, into the current memory
+ * context. Errors: 22004, 22023.
  */
 void
 extra_columns_get(Import *import, Datum argument)
@@ -56,8 +56,8 @@ extra_columns_get(Import *import, Datum argument)
 }
 
 /*
- * Is each of them a column of a source whose items have properties? Of others nobody would
- * find out that they are lost. Errors: 42703.
+ * Check that each extra column is in at least one source whose items have
+ * properties. Otherwise it would be lost without notice. Errors: 42703.
  */
 void
 extra_columns_need(const Import *import, const Oid *source)
@@ -79,7 +79,10 @@ extra_columns_need(const Import *import, const Oid *source)
 	}
 }
 
-/* Does the caller name a column of items of a type? */
+/*
+ * Return whether a column is named as an extra column, and the type has
+ * properties.
+ */
 static bool
 is_extra(const Import *import, ItemType type, const char *name)
 {
@@ -91,7 +94,10 @@ is_extra(const Import *import, ItemType type, const char *name)
 	return false;
 }
 
-/* A column's name; one that was dropped has none. NULL: there are no more. */
+/*
+ * Return a column's name, which is empty if the column was dropped; NULL if
+ * there are no more columns.
+ */
 static char *
 column_name(Oid source, AttrNumber number)
 {
@@ -101,9 +107,11 @@ column_name(Oid source, AttrNumber number)
 }
 
 /*
- * What selects those that a source, s, has, as the text of one object; NULL: it has none. An
- * "e" without the star would be the column of that name, where there is one. A json column may
- * have what jsonb does not take, so the text is parsed here (import/sources/source_json.c).
+ * Return the expression that selects the extra columns of a source s as the
+ * text of one JSON object; NULL if it has none. It uses e.*, because "e" alone
+ * would be a column of that name, if there is one. The text is parsed here
+ * (source_json.c), because a json column may contain what jsonb does not
+ * accept.
  */
 char *
 extra_columns_select(const Import *import, ItemType type, Oid source)
@@ -121,7 +129,10 @@ extra_columns_select(const Import *import, ItemType type, Oid source)
 				 columns.data);
 }
 
-/* Put an object's pairs into another, those without a value if they are to be. */
+/*
+ * Add the pairs of an object to another one. nulls: also those whose value is
+ * null.
+ */
 static void
 push_pairs(JsonbParseState **state, Jsonb *object, bool nulls)
 {
@@ -142,9 +153,10 @@ push_pairs(JsonbParseState **state, Jsonb *object, bool nulls)
 }
 
 /*
- * Add extra columns, the text of an object, to a row's properties; those that are NULL are no
- * properties. If the row's own are no object, which is its fault, they are left as they are.
- * Returns what is wrong with the extra columns, or NULL.
+ * Add extra columns to a row's properties. extra: the text of a JSON object.
+ * NULLs are left out. If the row's own properties are not an object, which is
+ * an error of the row, they stay unchanged. Returns what is wrong with the
+ * extra columns, or NULL.
  */
 const char *
 extra_columns_add(StagedRow *row, Datum extra)
@@ -172,7 +184,7 @@ extra_columns_add(StagedRow *row, Datum extra)
 	return problem;
 }
 
-/* Is a column taken in, of itself or because the caller names it? */
+/* Return whether a column is imported, by its name or as an extra column. */
 static bool
 is_taken_in(const Import *import, ItemType type, const char *name)
 {
@@ -183,7 +195,7 @@ is_taken_in(const Import *import, ItemType type, const char *name)
 	return is_extra(import, type, name);
 }
 
-/* The names of a source's other columns, an array of texts. */
+/* Return the names of the columns that are left out, as an array. */
 Datum
 left_out_columns(const Import *import, ItemType type, Oid source)
 {

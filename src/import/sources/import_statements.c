@@ -1,6 +1,6 @@
 /*
  * import_statements.c
- *		Bulk import: running its statements.
+ *		Bulk import: runs its statements.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -22,9 +22,11 @@
 #include "utils/guc.h"
 
 /*
- * Sorts and hash tables are as large as those of other maintenance may be. What
- * the planner needs to know of a temporary table, a small sample tells. A receiver writes, which
- * nobody may while a parallel plan runs.
+ * Lock the tables of the import, and set the settings for its statements,
+ * until import_phase_end(). Sorts and hash tables may use
+ * maintenance_work_mem. A small sample tells the planner enough about a
+ * temporary table. Parallel plans are disabled, because receivers write while
+ * a query runs. Errors and locks: those of tables_lock_for_import().
  */
 void
 import_phase_settings(ImportPhase *phase)
@@ -39,7 +41,10 @@ import_phase_settings(ImportPhase *phase)
 		setting_change("work_mem", psprintf("%dkB", maintenance_work_mem));
 }
 
-/* Act as the containers' owner, with the settings of an import, until its end. */
+/*
+ * Become the containers' owner, with the settings of an import. Errors and
+ * locks: those of import_phase_settings().
+ */
 void
 import_phase_begin(ImportPhase *phase)
 {
@@ -47,7 +52,7 @@ import_phase_begin(ImportPhase *phase)
 	import_phase_settings(phase);
 }
 
-/* End what import_phase_begin() began: the caller's settings and rights again. */
+/* Restore the caller's settings and user. */
 void
 import_phase_end(ImportPhase *phase)
 {
@@ -55,7 +60,7 @@ import_phase_end(ImportPhase *phase)
 	owner_end(&phase->scope);
 }
 
-/* What stands for a table of the containers' in statements that read it. */
+/* The names that stand for tables of the containers in statements. */
 static const char *const read_name[N_IMPORT_READS] = {
 	[READ_USERS] = "#users",
 	[READ_USERNAMES] = "#usernames",
@@ -63,7 +68,7 @@ static const char *const read_name[N_IMPORT_READS] = {
 	[READ_DELETING] = "#deleting"
 };
 
-/* The tables that an import reads, where it is told of no others. */
+/* The tables that an import reads, unless its target provides others. */
 static const char *const read_table[N_IMPORT_READS] = {
 	[READ_USERS] = USERS_SQL,
 	[READ_USERNAMES] = USERNAMES_SQL,
@@ -71,7 +76,7 @@ static const char *const read_table[N_IMPORT_READS] = {
 	[READ_DELETING] = "(" USERS_BEING_DELETED_SQL ") AS deleting"
 };
 
-/* Add the table that a name stands for; returns how long the name is. */
+/* Append the table that a name stands for. Returns the length of the name. */
 static size_t
 append_read(const Import *import, StringInfo out, const char *name)
 {
@@ -89,9 +94,7 @@ append_read(const Import *import, StringInfo out, const char *name)
 	elog(ERROR, "no table is called \"%s\"", name);
 }
 
-/*
- * A statement with the names of this import's temporary tables, and of those that it reads.
- */
+/* Return a statement with the names of tables filled in. */
 static char *
 expand(const Import *import, const char *sql)
 {
@@ -123,7 +126,7 @@ receiver_destroy(DestReceiver *self)
 {
 }
 
-/* Have functions called for each row of a query, and after the last. */
+/* Set up a receiver with a function for each row, and one for the end. */
 void
 import_receiver_init(DestReceiver *receiver,
 					 bool (*receive) (TupleTableSlot *slot,
@@ -134,10 +137,11 @@ import_receiver_init(DestReceiver *receiver,
 	receiver->rStartup = receiver_startup;
 	receiver->rShutdown = shutdown;
 	receiver->rDestroy = receiver_destroy;
-	receiver->mydest = DestIntoRel; /* any that SPI does not look into */
+	receiver->mydest = DestIntoRel; /* any destination that SPI treats as a
+									 * receiver */
 }
 
-/* $1 is the present, $2 whether items become as the source's. */
+/* $1: the current time; $2: whether existing items are updated */
 static const Oid parameter_type[] = {TIMESTAMPTZOID, BOOLOID};
 
 static void
@@ -148,8 +152,8 @@ setup_parameters(ParseState *pstate, void *arg)
 }
 
 /*
- * Run a statement as it is, its rows for a receiver, or for SPI if there is none;
- * returns how many it has processed.
+ * Run a statement whose table names are filled in. receiver: gets the rows;
+ * NULL: SPI keeps them. Returns the number of rows processed.
  */
 int64
 import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
@@ -175,14 +179,17 @@ import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
 	return (int64) SPI_processed;
 }
 
-/* Run a statement with the names of temporary tables, for SPI. */
+/*
+ * Run a statement, and keep its rows in SPI_tuptable. Returns the number of
+ * rows processed.
+ */
 int64
 import_run(const Import *import, const char *sql)
 {
 	return import_run_into(import, expand(import, sql), NULL);
 }
 
-/* Run a query with the names of temporary tables, its rows for a receiver. */
+/* Run a query, and pass its rows to a receiver. Returns their number. */
 int64
 import_run_query(const Import *import, const char *sql,
 				 DestReceiver *receiver)
@@ -190,7 +197,7 @@ import_run_query(const Import *import, const char *sql,
 	return import_run_into(import, expand(import, sql), receiver);
 }
 
-/* Run a statement with a (quoted) name in it that is the caller's. */
+/* Run a statement that contains a (quoted) name of the caller's. */
 void
 import_run_named(const Import *import, const char *before, const char *name,
 				 const char *after)
@@ -201,7 +208,7 @@ import_run_named(const Import *import, const char *before, const char *name,
 	(void) import_run_into(import, text, NULL);
 }
 
-/* A number in the first row of the last statement's result. */
+/* Return a number from the first row of the last result. */
 int64
 import_result(int column)
 {
@@ -212,7 +219,7 @@ import_result(int column)
 									   &isnull));
 }
 
-/* Run a query for one number. */
+/* Run a query that returns one number. */
 int64
 import_run_number(const Import *import, const char *sql)
 {
@@ -224,7 +231,10 @@ import_run_number(const Import *import, const char *sql)
 	return number;
 }
 
-/* Errors: 40001, always. */
+/*
+ * Raise the error that another transaction interfered. what: says how. Errors:
+ * 40001.
+ */
 void
 import_outdated(const Import *import, const char *what)
 {
@@ -239,7 +249,7 @@ typedef struct KeepReceiver
 {
 	DestReceiver pub;
 	Tuplestorestate *rows;
-	TupleDesc	desc;			/* NULL: there was no row */
+	TupleDesc	desc;			/* NULL if there was no row */
 	MemoryContext context;
 } KeepReceiver;
 
@@ -265,8 +275,8 @@ keep_end(DestReceiver *self)
 }
 
 /*
- * Run a query to its end, and keep its rows in *rows, which the caller ends. Returns a slot for
- * them, or NULL if there are none.
+ * Run a query, and keep its rows in *rows, which the caller must end. Returns
+ * a slot for the rows; NULL if there are none.
  */
 TupleTableSlot *
 import_keep_rows(const Import *import, const char *sql, Tuplestorestate **rows)
@@ -281,8 +291,8 @@ import_keep_rows(const Import *import, const char *sql, Tuplestorestate **rows)
 }
 
 /*
- * Run a query to its end, and then give its rows to a receiver, which may run statements itself;
- * returns how many there were.
+ * Run a query to its end, and then pass its rows to a receiver, which may run
+ * statements itself. Returns the number of rows.
  */
 int64
 import_run_each(const Import *import, const char *sql, DestReceiver *receiver)

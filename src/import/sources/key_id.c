@@ -1,6 +1,7 @@
 /*
  * key_id.c
- *		Ids made of the keys that a site had before: its numbers and names.
+ *		Makes ids from the keys, numbers or names, by which a site knew its
+ *		items.
  *
  * Runs in backends and parallel workers.
  */
@@ -21,12 +22,12 @@
 
 PG_FUNCTION_INFO_V1(blogstore_key_id);
 
-/* How much of a type that is none is shown, in bytes. */
+/* The number of bytes of an unknown type's name that an error shows. */
 #define SHOWN_TYPE_LENGTH 64
 
 /*
- * Have a key in UTF-8; false: it cannot be written so. In SQL_ASCII, which is no encoding, the
- * bytes are taken as UTF-8 if they are that.
+ * Convert a key to UTF-8. Returns false if that is not possible. In a database
+ * with encoding SQL_ASCII, the bytes must be valid UTF-8.
  */
 static bool
 key_to_utf8(const char **key, int *length)
@@ -37,12 +38,15 @@ key_to_utf8(const char **key, int *length)
 }
 
 /*
- * The id of the item of a type that a site knows by a key of at most MAX_TEXT_BYTES: a
- * uuid of version 8 (RFC 9562, section 5.8). Its 16 bytes are the first of the SHA-256 of
- * the type, a byte 0, which no text has in it, and the key, both in UTF-8; then the
- * upper four bits of byte 6 are set to 8, and the upper two of byte 8 to 10. The encoding of
- * the database makes no difference, nor do server and version. Returns what is wrong
- * with the key, or NULL. What it takes for that is left in the current memory context.
+ * Make the id of an item from its type and key: a uuid of version 8 (RFC 9562,
+ * section 5.8). The key has at most MAX_TEXT_BYTES. The 16 bytes of the uuid
+ * are the first bytes of the SHA-256 of the type, a zero byte, which no text
+ * contains, and the key, both in UTF-8. Then the upper four bits of byte 6 are
+ * set to 8, and the upper two bits of byte 8 to 10 (binary). So the id does
+ * not depend on the database's encoding, the server or its version.
+ *
+ * Returns what is wrong with the key, or NULL. Conversions allocate in the
+ * current memory context.
  */
 const char *
 key_id_make(pg_cryptohash_ctx *hash, ItemType type, const char *key,
@@ -66,7 +70,7 @@ key_id_make(pg_cryptohash_ctx *hash, ItemType type, const char *key,
 	return NULL;
 }
 
-/* Return whether a text is a uuid, with all of its hyphens or with none. */
+/* Return whether a text is a uuid, with all of its hyphens or none. */
 bool
 text_is_uuid(const char *text, int length)
 {
@@ -87,11 +91,11 @@ text_is_uuid(const char *text, int length)
 	return true;
 }
 
-/* The type of a name. Errors: 22023. */
+/* Return the type of item with a name. Errors: 22023. */
 static ItemType
 need_type(Datum type)
 {
-	/* whatever its length, its beginning tells */
+	/* do not detoast a long text: its beginning is enough */
 	char	   *name = TextDatumGetCString(PointerGetDatum(PG_DETOAST_DATUM_SLICE(type, 0, SHOWN_TYPE_LENGTH)));
 
 	for (ItemType item = 0; item < ITEM_DELTA; item++)
@@ -104,7 +108,10 @@ need_type(Datum type)
 			 errhint("Types are user, post, comment and like.")));
 }
 
-/* key_id(type text, key text) returns uuid. Errors: 22021, 22023, 54000. */
+/*
+ * key_id(type text, key text) returns uuid: make the id of a key. Errors:
+ * 22021, 22023, 54000.
+ */
 Datum
 blogstore_key_id(PG_FUNCTION_ARGS)
 {

@@ -1,9 +1,11 @@
 /*
  * other_name.c
- *		Bulk import: the name of a user who cannot have the one that the source gives.
+ *		Bulk import: the name of a user who cannot have the one that the source
+ *		gives.
  *
- * The user comes in under a name made of it, so that the user's posts and comments are not lost
- * for it. The name is always the same one: whoever imports the source again finds the user.
+ * Such a user is imported with a name derived from it, so that the user's
+ * posts and comments are not lost. The derived name is always the same, so a
+ * repeated import finds the user.
  *
  * Runs in backends.
  */
@@ -16,14 +18,17 @@
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 
-/* Behind the name: a blank, and 8 digits in parentheses that tell the user from others. */
+/* Appended to the name: 8 hexadecimal digits that distinguish users. */
 #define SUFFIX " (%02x%02x%02x%02x)"
 #define SUFFIX_LENGTH 11
 
-/* What a user is called whose name has nothing that can be shown. */
+/* The name of a user whose name has no usable character. */
 #define NAMELESS "user"
 
-/* The beginning of a name, so long that the suffix fits, without blanks at its ends. */
+/*
+ * Return the beginning of a name, which leaves room for the suffix, without
+ * blanks at its ends.
+ */
 static Datum
 name_beginning(const char *name, int length)
 {
@@ -32,7 +37,9 @@ name_beginning(const char *name, int length)
 	return username_trim(PointerGetDatum(cstring_to_text_with_len(name, bytes)));
 }
 
-/* A name with a blank for each character that no username may have. */
+/*
+ * Copy a name, with a blank for each character that usernames must not have.
+ */
 static void
 replace_refused(const char *name, int length, StringInfo out)
 {
@@ -52,9 +59,9 @@ replace_refused(const char *name, int length, StringInfo out)
 }
 
 /*
- * Return the name, a username, that a user gets instead of one. Its digits are those of the four
- * words of the id, combined by XOR: the last word alone is the same in all uuids of version 1
- * that a machine has made.
+ * Return the name that a user gets instead of a given one. The digits are the
+ * XOR of the four words of the id. The last word alone would not do, because
+ * it is the same in all uuids of version 1 from one machine.
  */
 Datum
 other_name(Datum given, const pg_uuid_t *user_id)

@@ -1,6 +1,6 @@
 /*
  * row_check.c
- *		Bulk import: what is wrong with a row by itself, whatever else there is.
+ *		Bulk import: checks each row by itself.
  *
  * Runs in backends.
  */
@@ -16,13 +16,16 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-/* How much is kept of a text that is too long, in characters. */
+/* The number of characters kept of a text that is too long. */
 #define CUT_LENGTH 200
 
 #define TITLE_TOO_LONG \
 	"title is longer than " CppAsString2(MAX_TITLE_LENGTH) " characters"
 
-/* What a source must have, in the order of StagedColumn, and what it may; NULL: nothing. */
+/*
+ * The columns of a source, in the order of StagedColumn: those that it must
+ * have, then optional ones. NULL: items of the type have no such column.
+ */
 const char *const source_column[N_IMPORTED][N_READ] = {
 	[ITEM_USER] = {NULL, NULL, "user_id", "username", NULL, NULL,
 	"creation_date", "properties", [STAGED_REASON] = "reject_reason"},
@@ -36,9 +39,7 @@ const char *const source_column[N_IMPORTED][N_READ] = {
 	"creation_date", [STAGED_REASON] = "reject_reason"}
 };
 
-/*
- * Does an import read a column of a source? A source may lack those that are not needed.
- */
+/* Return whether a source has a column that the import reads. */
 bool
 source_has(ItemType type, Oid source, StagedColumn column)
 {
@@ -49,7 +50,10 @@ source_has(ItemType type, Oid source, StagedColumn column)
 	return get_attnum(source, name) != InvalidAttrNumber;
 }
 
-/* The type of a column of a source, or of its domain; InvalidOid: it has gone meanwhile. */
+/*
+ * Return the type of a source's column, or the base type of its domain;
+ * InvalidOid if the column was dropped meanwhile.
+ */
 Oid
 source_type(ItemType type, Oid source, StagedColumn column)
 {
@@ -61,14 +65,15 @@ source_type(ItemType type, Oid source, StagedColumn column)
 static bool
 is_empty(Datum text)
 {
-	/* without detoasting it */
+	/* does not detoast the text */
 	return toast_raw_datum_size(text) == VARHDRSZ;
 }
 
 /*
- * A text of so many bytes in a column: is it too long? What is longer than any
- * text may be is an error (54000) where there is no table for rejects. A username may
- * have blanks at its ends, which row_cut_texts() takes off.
+ * Return the problem that a text is too long; NULL if it is not. bytes: its
+ * length. A text that exceeds the limit of all texts raises an error if there
+ * is no table for rejects. A username may have blanks at its ends;
+ * row_cut_texts() removes them. Errors: 54000.
  */
 const char *
 text_problem(const Import *import, ItemType type, StagedColumn column,
@@ -86,11 +91,11 @@ text_problem(const Import *import, ItemType type, StagedColumn column,
 		psprintf("%s is longer than %d MB", name, MAX_TEXT_MB) : NULL;
 }
 
-/* What a text that is too long begins with. */
+/* Return the beginning of a text that is too long. */
 static Datum
 text_beginning(Datum value)
 {
-	/* with room for a character that is cut in half */
+	/* with room for an incomplete character */
 	struct varlena *slice =
 		PG_DETOAST_DATUM_SLICE(value, 0, (CUT_LENGTH + 1) * character_longest());
 
@@ -101,9 +106,9 @@ text_beginning(Datum value)
 }
 
 /*
- * Cut texts that are too long, before anything is done with them, and take the blanks at the
- * ends of a username off. Returns what is wrong, or NULL: a user whose name is too long gets
- * another. Errors: 54000.
+ * Cut texts that are too long, before they are used, and remove blanks at the
+ * ends of a username. Returns what is wrong, or NULL. A username that is too
+ * long is no problem, because the user gets another one. Errors: 54000.
  */
 const char *
 row_cut_texts(const Import *import, ItemType type, StagedRow *row)
@@ -132,7 +137,7 @@ row_cut_texts(const Import *import, ItemType type, StagedRow *row)
 	return problem;
 }
 
-/* The item that a row says, whose columns are such properties. */
+/* Make an item from a row, whose first columns are the given properties. */
 void
 row_item(TupleTableSlot *slot, const Property *prop, int nprops,
 		 BlogItem *item)
@@ -147,7 +152,10 @@ row_item(TupleTableSlot *slot, const Property *prop, int nprops,
 	}
 }
 
-/* Does a row give an item another value of a property? NULL gives none. */
+/*
+ * Return whether a row gives an item another value of a property. NULL does
+ * not.
+ */
 bool
 row_gives_another(const BlogItem *row, const BlogItem *there, Property prop)
 {
@@ -163,7 +171,7 @@ row_gives_another(const BlogItem *row, const BlogItem *there, Property prop)
 	return !item_same(&given, there, prop);
 }
 
-/* What is wrong with a row, whatever else there is; NULL: nothing. */
+/* Return what is wrong with a row by itself; NULL if nothing. */
 const char *
 row_problem(ItemType type, const StagedRow *row)
 {

@@ -1,9 +1,9 @@
 /*
  * source_document.c
- *		Bulk import: the article's JSON documents as items.
+ *		Bulk import: reads the article's JSON documents as items.
  *
- * What is of a wrong form is told, not raised as an error: input functions
- * that do not raise errors are not in all supported servers.
+ * A malformed document is reported, and does not raise an error. The supported
+ * servers do not all have input functions that report errors.
  *
  * Runs in backends.
  */
@@ -26,7 +26,7 @@ static const char *const property[STAGED_REASON] = {
 	[STAGED_PARENT_ID] = "parentId"
 };
 
-/* Which properties a document of an item of a type has. */
+/* The properties of documents, by type of item. */
 static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_USER] = {true, false, true, true, false, false, true},
 	[ITEM_POST] = {true, true, true, false, true, true, true,
@@ -37,12 +37,13 @@ static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_LIKE] = {true, true, true, false, false, false, true}
 };
 
-/* No id and no date takes so many bytes. */
+/* Ids and dates are shorter than this, in bytes. */
 #define MAX_VALUE_LENGTH 1000
 
 /*
- * Does a date have a word that stands for a moment, as "now", "tomorrow", "epoch" or "allballs"? What
- * such a word means depends on when it is read, and no program writes it as an item's date.
+ * Return whether a date contains a special word such as "now", "tomorrow",
+ * "epoch" or "allballs". The meaning of most of these depends on when they are
+ * read, and no program writes them as an item's date.
  */
 static bool
 names_a_moment(const char *text)
@@ -63,14 +64,20 @@ names_a_moment(const char *text)
 	return false;
 }
 
-/* Read a date; false if it is none, or a word that stands for a moment. */
+/*
+ * Parse a date. Returns false if it is not a date, or contains a special word
+ * such as "now".
+ */
 bool
 source_date_parse(char *text, TimestampTz *date)
 {
 	return !names_a_moment(text) && compat_parse_timestamptz(text, date);
 }
 
-/* Read a property's value into a column; false if it is not of that type. */
+/*
+ * Convert a property's value to a column's type. Returns false if it is not of
+ * that type.
+ */
 static bool
 parse_property(StagedColumn column, char *text, Datum *value)
 {
@@ -118,7 +125,7 @@ wanted(StagedColumn column)
 	}
 }
 
-/* Find a value in a document; false if there is none, or null. */
+/* Find a value in a document. Returns false if it is missing or null. */
 static bool
 find_value(Jsonb *document, const char *key, JsonbValue *found)
 {
@@ -163,7 +170,7 @@ read_property(const Import *import, Jsonb *document, ItemType type,
 	return NULL;
 }
 
-/* The type that a document is of; N_IMPORTED if of none. */
+/* Return the type of a document's item; N_IMPORTED if it is unknown. */
 static int
 read_type(Jsonb *document)
 {
@@ -181,8 +188,8 @@ read_type(Jsonb *document)
 }
 
 /*
- * Where the item is its own logical partition's first, its id stands twice;
- * once is enough.
+ * Set the key of a user or post from its id, or check that both are the same:
+ * a document may contain either or both.
  */
 static const char *
 unite_ids(StagedRow *row, StagedColumn key)
@@ -200,8 +207,8 @@ unite_ids(StagedRow *row, StagedColumn key)
 }
 
 /*
- * Read a document into a row. Returns what is wrong with its form, or NULL;
- * *typed tells whether *type is known. In the current memory context. Errors:
+ * Read a document into a row, in the current memory context. Returns what is
+ * wrong with its form, or NULL. *typed becomes whether *type is known. Errors:
  * 54000.
  */
 const char *

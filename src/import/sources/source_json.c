@@ -1,10 +1,11 @@
 /*
  * source_json.c
- *		Bulk import: JSON that a source has as a text.
+ *		Bulk import: parses JSON that a source contains as text.
  *
- * The types text and json hold what jsonb does not take, be it one escape in a file of a
- * million lines: \u0000, half of a surrogate pair, a number of too many digits. Such a text is
- * rejected alone, so each is parsed in a subtransaction of its own.
+ * The types text and json accept some values that jsonb does not: \u0000, half
+ * of a surrogate pair, a number with too many digits. Such a value must reject
+ * only its own item, even in a file of a million lines. So each text is parsed
+ * in a subtransaction.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -21,10 +22,12 @@
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
-/* How much is kept of a text that is no JSON and longer than any text may be, in bytes. */
+/* The number of bytes kept of invalid JSON that exceeds the limit of texts. */
 #define KEPT_LENGTH 200
 
-/* Is a text to blame for an error, rather than the server's state? */
+/*
+ * Return whether an error is due to the text, rather than the server's state.
+ */
 static bool
 is_fault_of_text(const ErrorData *error)
 {
@@ -35,8 +38,8 @@ is_fault_of_text(const ErrorData *error)
 }
 
 /*
- * Parse a text in a subtransaction, in the current memory context. Returns what is wrong with
- * it, or NULL.
+ * Parse a text in a subtransaction, in the current memory context. Returns the
+ * error message, or NULL.
  */
 static const char *
 try_parse(const char *text, Datum *jsonb)
@@ -69,7 +72,7 @@ try_parse(const char *text, Datum *jsonb)
 	return error->message;
 }
 
-/* The code unit that an escape (\uXXXX) stands for; -1: this is none. */
+/* Return the code unit of an escape (\uXXXX); -1 if this is not one. */
 static int
 escaped_unit(const char *text)
 {
@@ -88,8 +91,8 @@ escaped_unit(const char *text)
 }
 
 /*
- * Put U+FFFD in the place of escapes that stand for no character: \u0000, and halves of
- * surrogate pairs. Returns whether there was any.
+ * Replace escapes that stand for no character by U+FFFD: \u0000, and halves of
+ * surrogate pairs. Returns whether there were any.
  */
 static bool
 replace_escapes(char *text)
@@ -119,7 +122,10 @@ replace_escapes(char *text)
 	return replaced;
 }
 
-/* A text as a JSON string, what is longer than any text may be cut. */
+/*
+ * Return a text as a JSON string. A text that exceeds the limit of texts is
+ * cut.
+ */
 static Datum
 text_as_string(char *text)
 {
@@ -134,9 +140,10 @@ text_as_string(char *text)
 }
 
 /*
- * Parse a text as jsonb, in the current memory context. Returns what is wrong with it, or NULL.
- * *jsonb is then the text with U+FFFD for each escape that stands for no character, or if that
- * does not mend it, the text as one string.
+ * Parse a text as jsonb, in the current memory context. Returns what is wrong
+ * with it, or NULL. If it is invalid, *jsonb becomes the text with U+FFFD for
+ * each escape that stands for no character; if that is still invalid, the text
+ * as one string.
  */
 const char *
 source_json_parse(Datum json, Datum *jsonb)

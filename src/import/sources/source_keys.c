@@ -1,12 +1,13 @@
 /*
  * source_keys.c
- *		Bulk import: ids of items that a source knows by keys of its own.
+ *		Bulk import: ids of items that a source identifies by its own keys.
  *
- * A column of ids is of uuids, or of keys: numbers and texts, which the caller's
- * statement casts to text, so that keys that are equal there are one text. A key becomes an id
- * here (import/sources/key_id.c), in C: no function is looked for by name, and no key is kept. The column's type alone tells
- * which it is, and what it refers to tells whose key it is: a post_id is a post's key in
- * whatever table it stands.
+ * A column of ids contains uuids or keys. Keys are numbers or texts; the
+ * caller's statement casts them to text in such a way that equal keys become
+ * equal texts. key_id_make() turns a key into an id. It is called in C, so
+ * that no function is looked up by name, and no key is stored. The type of the
+ * column tells whether it contains keys. Its name tells whose keys these are:
+ * a post_id is a post's key in every table.
  *
  * Runs in backends.
  */
@@ -24,8 +25,8 @@
 #include "utils/lsyscache.h"
 
 /*
- * Is a type the extension citext's? It is known by its name alone: another of that name is cast
- * to text like it.
+ * Return whether a type is citext. Only its name is checked; another type with
+ * this name is treated in the same way.
  */
 static bool
 is_citext(Oid type)
@@ -40,7 +41,7 @@ is_citext(Oid type)
 		strcmp(format_type_extended(type, -1, 0), "citext") == 0;
 }
 
-/* Are the keys of a type numbers or texts? */
+/* Return whether values of a type are keys. */
 static bool
 is_key_type(Oid type)
 {
@@ -50,8 +51,9 @@ is_key_type(Oid type)
 }
 
 /*
- * What selects a key of a source, s, as a text. Numbers that are equal have one text, as have
- * texts of citext, and of char(n), which lose the spaces at their end.
+ * Return the expression that selects a key of a source s as text. Equal
+ * numbers become the same text, as do equal values of citext; a cast of
+ * char(n) removes trailing spaces.
  */
 char *
 source_key_select(ItemType type, Oid source, StagedColumn column)
@@ -67,7 +69,7 @@ source_key_select(ItemType type, Oid source, StagedColumn column)
 	return psprintf("s.%s::pg_catalog.text", name);
 }
 
-/* Does a column say of which item a row is, or to which it refers? */
+/* Return whether a column identifies the row's item or another item. */
 static bool
 refers(StagedColumn column)
 {
@@ -75,8 +77,8 @@ refers(StagedColumn column)
 }
 
 /*
- * Which columns of a source are keys? The others of ids are uuids.
- * Errors: 42804.
+ * Find out which columns of a source contain keys. The other columns of ids
+ * contain uuids. Errors: 42804.
  */
 void
 source_keys_find(const Import *import, ItemType type, Oid source,
@@ -91,7 +93,7 @@ source_keys_find(const Import *import, ItemType type, Oid source,
 			continue;
 		of = source_type(type, source, c);
 		if (!OidIsValid(of))
-			continue;			/* gone since; the statement will tell */
+			continue;			/* dropped since; the statement will fail */
 		is_key[c] = is_key_type(of);
 		if (of != UUIDOID && !is_key[c])
 			ereport(ERROR,
@@ -103,7 +105,7 @@ source_keys_find(const Import *import, ItemType type, Oid source,
 	}
 }
 
-/* What an id in a column is of. */
+/* Return the type of the item that a column identifies. */
 static ItemType
 referred_type(ItemType type, StagedColumn column)
 {
@@ -113,9 +115,10 @@ referred_type(ItemType type, StagedColumn column)
 }
 
 /*
- * The id that a key stands for; *isnull: there is none. Returns what is wrong with the key, or
- * NULL. A text that is a uuid may be meant as that, and nobody is to find out later that it
- * was taken for a key: without a prefix it is refused, and shown as the uuid.
+ * Replace a key by the id that it stands for; *isnull becomes true if there is
+ * none. Returns what is wrong with the key, or NULL. A text that is a uuid may
+ * be meant as an id, in which case treating it as a key would go unnoticed. So
+ * without a prefix it is rejected, and becomes that uuid.
  */
 static const char *
 map_key(const SourceKeys *keys, ItemType type, Datum *value, bool *isnull)
@@ -149,7 +152,7 @@ map_key(const SourceKeys *keys, ItemType type, Datum *value, bool *isnull)
 	return problem;
 }
 
-/* Begin to map the keys of a source. */
+/* Begin to map the keys of a source. Errors: 42804. */
 void
 source_keys_begin(SourceKeys *keys, const Import *import, ItemType type,
 				  Oid source)
@@ -164,9 +167,9 @@ source_keys_begin(SourceKeys *keys, const Import *import, ItemType type,
 }
 
 /*
- * Put ids in the place of a row's keys, where there are any, in the current memory
- * context. Returns what is wrong with one, or NULL; what has no id is null then.
- * Errors: 54000.
+ * Replace the keys of a row by ids, in the current memory context. Returns
+ * what is wrong with the first invalid one, or NULL; an invalid key becomes
+ * null. Errors: 54000.
  */
 const char *
 source_keys_map(const SourceKeys *keys, StagedRow *row)

@@ -1,7 +1,7 @@
 /*
  * sources.h
- *		A site's tables and documents, read into temporary tables, and what an import
- *		does by statements over these.
+ *		Reading a site's tables and documents into temporary tables, and
+ *		running statements over these.
  */
 #ifndef BLOGSTORE_SOURCES_H
 #define BLOGSTORE_SOURCES_H
@@ -16,10 +16,10 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-/* What is imported: items of the first types. */
+/* The first types of items are imported. */
 #define N_IMPORTED (ITEM_LIKE + 1)
 
-/* Columns of the temporary tables that rows are read into. */
+/* The columns of the temporary tables into which sources are read. */
 typedef enum StagedColumn
 {
 	STAGED_ID,
@@ -29,46 +29,49 @@ typedef enum StagedColumn
 	STAGED_TITLE,
 	STAGED_CONTENT,
 	STAGED_CREATION_DATE,
-	STAGED_PROPERTIES,			/* this and the next a source may have */
+	STAGED_PROPERTIES,			/* from here on, optional in a source */
 	STAGED_HIDDEN,
 	STAGED_MODIFICATION_DATE,
 	STAGED_PARENT_ID,
-	STAGED_REASON,				/* why it cannot be imported; NULL: not known */
-	STAGED_PARTITION,			/* where it will be */
-	STAGED_NAME_KEY,			/* by which a user's name is compared */
-	STAGED_OTHER_NAME,			/* what a user is called whose name is taken */
+	STAGED_REASON,				/* why the row is rejected; NULL: valid so
+								 * far */
+	STAGED_PARTITION,			/* partition of the item */
+	STAGED_NAME_KEY,			/* key by which a user's name is compared */
+	STAGED_OTHER_NAME,			/* the user's name if the source's is taken,
+								 * and its key */
 	STAGED_OTHER_KEY,
-	STAGED_RENAMED				/* does the user have the other name already? */
+	STAGED_RENAMED				/* true if the user already has the other
+								 * name */
 } StagedColumn;
 
 #define N_STAGED (STAGED_RENAMED + 1)
-#define N_READ STAGED_PARTITION /* those that come from sources */
-#define N_NEEDED STAGED_PROPERTIES	/* those that a source must have */
+#define N_READ STAGED_PARTITION /* columns read from sources */
+#define N_NEEDED STAGED_PROPERTIES	/* columns that a source must have */
 
-/* A row on its way into a temporary table. */
+/* A row to be written to a temporary table. */
 typedef struct StagedRow
 {
 	Datum		value[N_STAGED];
 	bool		isnull[N_STAGED];
 } StagedRow;
 
-/* What came of the items of a type. */
+/* The numbers of items of a type, by result. */
 typedef struct ImportTally
 {
 	int64		read;
 	int64		rejected;
-	int64		present;		/* were there already with the same values */
-	int64		updated;		/* were there with other values */
+	int64		present;		/* existed with the same values */
+	int64		updated;		/* existed with other values */
 	int64		written;
 } ImportTally;
 
-/* The containers' tables that an import reads by statements. */
+/* The tables that an import's statements read. */
 typedef enum ImportRead
 {
 	READ_USERS,
 	READ_USERNAMES,
 	READ_POSTS,
-	READ_DELETING				/* users who are being deleted */
+	READ_DELETING				/* users being deleted */
 } ImportRead;
 
 #define N_IMPORT_READS (READ_DELETING + 1)
@@ -78,29 +81,39 @@ struct ImportTarget;			/* import/import.h */
 typedef struct Import
 {
 	const char *command;		/* for messages */
-	char		prefix[NAMEDATALEN];	/* of the temporary tables' names */
+	char		prefix[NAMEDATALEN];	/* prefix of the temporary tables'
+										 * names */
 	TimestampTz now;
-	Oid			rejects;		/* the caller's table; InvalidOid: none */
-	const char *key_prefix;		/* of keys that become ids */
+	Oid			rejects;		/* the caller's table; InvalidOid if there is
+								 * none */
+	const char *key_prefix;		/* prefix of keys from which ids are made */
 	int			prefix_length;
-	pg_uuid_t  *guest;			/* author of what has none; NULL: nobody */
-	bool		update;			/* items that are there become as the source's */
-	const struct ImportTarget *target;	/* where items are looked up, and written to */
-	const char *reads[N_IMPORT_READS];	/* what is read instead of a table; NULL: itself */
+	pg_uuid_t  *guest;			/* author of items without one; NULL: none */
+	bool		update;			/* true if existing items are to be updated */
+	const struct ImportTarget *target;	/* where items are looked up and
+										 * written */
+	const char *reads[N_IMPORT_READS];	/* read instead of a table; NULL: the
+										 * table itself */
 	List	   *extra;			/* names of columns that become properties */
-	Datum		left_out[N_IMPORTED];	/* those that do not, where there is a source */
+	Datum		left_out[N_IMPORTED];	/* array of the names of columns left
+										 * out */
 	Relation	staged[N_IMPORTED]; /* open while sources are read */
 	Relation	rejected;		/* open while sources are read */
-	Tuplestorestate *passed[N_IMPORTED];	/* new comments and likes */
+	Tuplestorestate *passed[N_IMPORTED];	/* accepted new comments and
+											 * likes */
 	TupleDesc	passed_desc[N_IMPORTED];
-	Tuplestorestate *changed;	/* comments that are there, and differ */
-	List	   *hidden;			/* posts that were shown */
+	Tuplestorestate *changed;	/* existing comments that differ */
+	List	   *hidden;			/* posts that become hidden */
 	ImportTally tally[N_IMPORTED];
-	ImportTally untyped;		/* documents of no known type */
-	ImportTally renamed;		/* users who have other names than the source gives */
+	ImportTally untyped;		/* documents of unknown type */
+	ImportTally renamed;		/* users who have other names than the source
+								 * gives */
 } Import;
 
-/* Acting as the containers' owner, with settings fit for that. */
+/*
+ * A part of the import that acts as the containers' owner, with settings for
+ * its statements.
+ */
 typedef struct ImportPhase
 {
 	OwnerScope	scope;
@@ -170,18 +183,19 @@ extern bool row_gives_another(const BlogItem *row, const BlogItem *there,
 /* other_name.c */
 extern Datum other_name(Datum given, const pg_uuid_t *user_id);
 
-/* key_id.c: ids made of the keys that a site had before */
+/* key_id.c */
 extern const char *key_id_make(pg_cryptohash_ctx *hash, ItemType type,
 							   const char *key, int length, pg_uuid_t *id);
 extern bool text_is_uuid(const char *text, int length);
 
-/* source_keys.c: ids of a source's own */
+/* source_keys.c: the mapping of a source's keys to ids */
 typedef struct SourceKeys
 {
 	const Import *import;
-	ItemType	type;			/* of the source's items */
-	bool		any;			/* is there any column of keys? */
-	bool		is_key[N_READ]; /* which are, and come as texts? */
+	ItemType	type;			/* type of the source's items */
+	bool		any;			/* true if a column contains keys */
+	bool		is_key[N_READ]; /* by column: true if it contains keys, read as
+								 * texts */
 	pg_cryptohash_ctx *hash;
 } SourceKeys;
 
@@ -201,7 +215,7 @@ extern char *extra_columns_select(const Import *import, ItemType type,
 extern const char *extra_columns_add(StagedRow *row, Datum extra);
 extern Datum left_out_columns(const Import *import, ItemType type, Oid source);
 
-/* source_json.c: JSON that a source has as a text */
+/* source_json.c */
 extern const char *source_json_parse(Datum json, Datum *jsonb);
 
 /* source_document.c */

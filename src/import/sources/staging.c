@@ -1,15 +1,15 @@
 /*
  * staging.c
- *		Bulk import: reading a caller's tables into temporary ones.
+ *		Bulk import: reads the caller's tables into temporary tables.
  *
- * A source is read by a statement of the caller's, with the caller's rights
- * and settings: what runs in its views, policies and casts runs as the caller.
- * A receiver writes the rows into temporary tables, with a first check of each
- * by itself (import/sources/row_check.c). The temporary tables are the containers' owner's, and
- * nobody has a right on them, since the owner's statements are to read them: a policy or
- * trigger on one would run as the owner. They are kept open while the caller's
- * code runs, so that it cannot drop them either (DISCARD TEMP) and put others in
- * their place.
+ * Each source is read by a statement with the caller's rights and settings, so
+ * views, policies and casts run as the caller. A receiver checks each row by
+ * itself (row_check.c) and writes it to a temporary table.
+ *
+ * The temporary tables belong to the containers' owner, whose statements read
+ * them. The caller has no rights on them: a policy or trigger that the caller
+ * added would run as the owner. They are kept open while the caller's code
+ * runs, so that it can neither drop them (DISCARD TEMP) nor replace them.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -30,20 +30,21 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
-/* Writes what it receives into the temporary tables. */
+/* Receives the rows of a source, and writes them to the temporary tables. */
 typedef struct StageReceiver
 {
 	DestReceiver pub;
 	Import	   *import;
-	ItemType	type;			/* of all rows, unless they are documents */
+	ItemType	type;			/* type of all rows, unless documents */
 	bool		documents;
-	bool		text_documents; /* are they texts, to be parsed? */
-	bool		json[N_READ];	/* which columns are JSON, and come as texts? */
-	bool		date[N_READ];	/* which are dates, and come as texts? */
-	bool		extra;			/* is an object of extra columns the last column? */
-	SourceKeys	keys;			/* unless they are documents */
+	bool		text_documents; /* true if documents are texts, to be parsed */
+	bool		json[N_READ];	/* columns of JSON that are read as texts */
+	bool		date[N_READ];	/* dates that are read as texts */
+	bool		extra;			/* true if the last column is an object of
+								 * extra columns */
+	SourceKeys	keys;			/* unless documents */
 	TempWriter *row[N_IMPORTED];
-	TempWriter *rejected;		/* type, reason, item */
+	TempWriter *rejected;		/* columns: type, reason, item */
 	MemoryContext context;		/* "blogstore staged row" */
 } StageReceiver;
 
@@ -52,7 +53,7 @@ static const char *const staged_type[N_READ] = {
 	"bool", "timestamptz", "uuid", "text"
 };
 
-/* What items of a type are called in messages. */
+/* Return the name of items of a type in messages. */
 const char *
 plural_name(ItemType type)
 {
@@ -63,7 +64,7 @@ plural_name(ItemType type)
 	return name[type];
 }
 
-/* A table's name as SQL needs it. */
+/* Return a relation's qualified and quoted name. Errors: 42P01. */
 char *
 quoted_relation(Oid relid)
 {
@@ -79,8 +80,9 @@ quoted_relation(Oid relid)
 }
 
 /*
- * Raise an error unless a relation has the columns that its role asks for
- * (those that are not NULL). Errors: 42703, 42809, 42P01.
+ * Check that a relation is a table or view and has columns. role: its argument
+ * name, for messages. columns: n names; NULL is ignored. Errors: 42703, 42809,
+ * 42P01.
  */
 void
 need_columns(Oid relid, const char *role, int n, const char *const *columns)
@@ -115,7 +117,10 @@ need_columns(Oid relid, const char *role, int n, const char *const *columns)
  * The receiver
  * ------------------------------------------------------------------------ */
 
-/* The partition a row belongs to, on whichever node it is; NO_PARTITION: there is none. */
+/*
+ * Return the partition of a row's item, on any node; NO_PARTITION if there is
+ * none.
+ */
 static int
 row_partition(ItemType type, const StagedRow *row)
 {
@@ -127,8 +132,8 @@ row_partition(ItemType type, const StagedRow *row)
 }
 
 /*
- * Give a user's row the other name, which the user gets if the source's is taken, or now if that
- * is no username.
+ * Compute a user's other name, which the user gets if the source's is taken.
+ * If the source's is not a valid username, the user gets the other name now.
  */
 static void
 name_user(StagedRow *row)
@@ -147,7 +152,7 @@ name_user(StagedRow *row)
 		row->isnull[c] = false;
 }
 
-/* Write a row. problem: what is known to be wrong with it, or NULL. */
+/* Write a row. problem: what is already known to be wrong with it, or NULL. */
 static void
 stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
 		  const char *problem)
@@ -176,7 +181,10 @@ stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
 	import->tally[type].read++;
 }
 
-/* A document that is no item goes where rejected ones are, as it is. */
+/*
+ * Write a document that is not a valid item to the table of rejected items,
+ * unchanged.
+ */
 static void
 reject_document(StageReceiver *receiver, const char *type, const char *reason,
 				bool isnull, Datum document)
@@ -227,8 +235,8 @@ stage_document(StageReceiver *receiver, Datum value, bool isnull)
 }
 
 /*
- * A post or comment without an author gets the guest for one. Returns what is wrong if
- * there is none, or NULL.
+ * Make the guest the author of a post or comment that has none. Returns the
+ * problem that there is no guest, or NULL.
  */
 static const char *
 give_author(const StageReceiver *receiver, StagedRow *row)
@@ -245,9 +253,9 @@ give_author(const StageReceiver *receiver, StagedRow *row)
 }
 
 /*
- * Parse the values that the statement reads as texts. A cast in the statement would end the
- * import at a text that is no date or no JSON. Returns what is wrong with the first such text,
- * or NULL. A date that cannot be parsed becomes null.
+ * Parse the values that are read as texts. A cast in the statement would abort
+ * the import if a text is not a date or not JSON. Returns what is wrong with
+ * the first such text, or NULL. An invalid date becomes null.
  */
 static const char *
 parse_texts(const StageReceiver *receiver, StagedRow *row)
@@ -276,14 +284,13 @@ parse_texts(const StageReceiver *receiver, StagedRow *row)
 	return problem;
 }
 
-/* The first of two problems, which may be NULL. */
 static const char *
 first_problem(const char *one, const char *other)
 {
 	return one ? one : other;
 }
 
-/* A row of a source. */
+/* Check a row of a source, and write it. */
 static void
 stage_item(StageReceiver *receiver, TupleTableSlot *slot)
 {
@@ -326,7 +333,7 @@ receiver_receive(TupleTableSlot *slot, DestReceiver *self)
 	return true;
 }
 
-/* After the last row. */
+/* Finish after the last row. */
 static void
 receiver_shutdown(DestReceiver *self)
 {
@@ -357,7 +364,7 @@ receiver_init(StageReceiver *receiver, Import *import)
  * Reading
  * ------------------------------------------------------------------------ */
 
-/* Open the temporary tables that are read into. */
+/* Open the temporary tables that receive the sources' rows. */
 void
 stage_open(Import *import)
 {
@@ -366,7 +373,9 @@ stage_open(Import *import)
 	import->rejected = temp_table_open(import, "rejected");
 }
 
-/* Close the temporary tables; they stay locked to the end of the transaction. */
+/*
+ * Close the temporary tables. They stay locked to the end of the transaction.
+ */
 void
 stage_close(Import *import)
 {
@@ -376,8 +385,9 @@ stage_close(Import *import)
 }
 
 /*
- * Is a column that a source need not have what its name says? It may stand there for
- * something else, and what is guessed wrong is shown to the world.
+ * Check the type of an optional column. A column with its name but of another
+ * type may mean something else, and a wrong guess could publish hidden items.
+ * Errors: 42804.
  */
 static void
 need_type(ItemType type, Oid source, StagedColumn column, Oid wanted,
@@ -395,7 +405,10 @@ need_type(ItemType type, Oid source, StagedColumn column, Oid wanted,
 						 format_type_be(wanted))));
 }
 
-/* Can a table be read as items of a type? Errors: 42703, 42804, 42809, 42P01. */
+/*
+ * Check that a table can be read as items of a type. Errors: 42703, 42804,
+ * 42809, 42P01.
+ */
 void
 need_items(const Import *import, ItemType type, Oid source)
 {
@@ -412,7 +425,10 @@ need_items(const Import *import, ItemType type, Oid source)
 				  TIMESTAMPOID);
 }
 
-/* Is a column of dates read as text, so that a text that is no date rejects its item alone? */
+/*
+ * Return whether a column of dates is read as text, so that a text that is not
+ * a date rejects only its item.
+ */
 static bool
 date_is_text(Oid of)
 {
@@ -427,7 +443,10 @@ date_is_text(Oid of)
 	return category == TYPCATEGORY_STRING;
 }
 
-/* What selects a column of a source, s, and how it is parsed. */
+/*
+ * Return the expression that selects a column of a source s, and set how it is
+ * parsed.
+ */
 static char *
 column_select(StageReceiver *receiver, Oid source, StagedColumn column)
 {
@@ -449,9 +468,9 @@ column_select(StageReceiver *receiver, Oid source, StagedColumn column)
 }
 
 /*
- * Run the statement that reads a source. Its rows come one after the other, from no parallel
- * worker, beside which there can be no subtransactions (import/sources/source_json.c). Numbers of
- * floating point that become properties have all their digits.
+ * Run the statement that reads a source. Parallel plans are disabled, because
+ * parsing JSON uses subtransactions (source_json.c). Floating-point numbers
+ * that become properties keep all digits.
  */
 static void
 read_source(Import *import, const char *sql, StageReceiver *receiver)
@@ -467,7 +486,7 @@ read_source(Import *import, const char *sql, StageReceiver *receiver)
 
 /*
  * Read a table of items of one type. The caller of the import is the current
- * user. Errors: 42501, 42804, and any of the source's.
+ * user. Errors: 42501, 42804, and those of the statement.
  */
 void
 stage_table(Import *import, ItemType type, Oid source)
@@ -490,7 +509,10 @@ stage_table(Import *import, ItemType type, Oid source)
 	read_source(import, sql.data, &receiver);
 }
 
-/* Is a column of documents, of jsonb or json, or else of texts? Dropped ones have no type. */
+/*
+ * Return whether a type is one for documents. texts: a text type; otherwise
+ * json or jsonb. Dropped columns have no type.
+ */
 static bool
 is_of_documents(Oid type, bool texts)
 {
@@ -501,7 +523,10 @@ is_of_documents(Oid type, bool texts)
 		type == JSONBOID || type == JSONOID;
 }
 
-/* The columns of a relation that have documents: how many there are, and the last. */
+/*
+ * Return the number of columns of documents in a relation, and set *last to
+ * the last one.
+ */
 static int
 document_columns(Oid relid, bool texts, char **last)
 {
@@ -518,8 +543,8 @@ document_columns(Oid relid, bool texts, char **last)
 }
 
 /*
- * The one column of a relation that has documents: of jsonb or json, or where there is none of
- * these, of texts. Errors: 42703, 42809, 42P01.
+ * Return the one column of documents in a relation: the column of type json or
+ * jsonb, or if there is none, of a text type. Errors: 42703, 42809, 42P01.
  */
 char *
 need_documents(Oid relid)
@@ -541,8 +566,8 @@ need_documents(Oid relid)
 }
 
 /*
- * Read a table of documents. The caller of the import is the current user. Errors:
- * 42501, 54000, and any of the source's.
+ * Read a table of documents. The caller of the import is the current user.
+ * Errors: 42501, 54000, and those of the statement.
  */
 void
 stage_documents(Import *import, Oid source, const char *column)

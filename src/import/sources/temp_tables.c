@@ -1,6 +1,6 @@
 /*
  * temp_tables.c
- *		Bulk import: writing rows into its temporary tables.
+ *		Bulk import: writes rows to its temporary tables.
  *
  * Runs in backends.
  */
@@ -24,7 +24,7 @@ struct TempWriter
 	TupleTableSlot *slot;
 };
 
-/* Open a temporary table of an import. */
+/* Open a temporary table of an import. Locks: RowExclusiveLock. */
 Relation
 temp_table_open(const Import *import, const char *name)
 {
@@ -33,7 +33,7 @@ temp_table_open(const Import *import, const char *name)
 	return table_openrv(makeRangeVar("pg_temp", full, -1), RowExclusiveLock);
 }
 
-/* Begin to write a table that is open. */
+/* Begin to write to an open table. */
 TempWriter *
 temp_writer_begin(Relation rel)
 {
@@ -46,7 +46,10 @@ temp_writer_begin(Relation rel)
 	return writer;
 }
 
-/* Return an empty slot. The caller fills its arrays, and calls temp_writer_put(). */
+/*
+ * Return an empty slot. The caller fills its arrays and calls
+ * temp_writer_put().
+ */
 TupleTableSlot *
 temp_writer_slot(TempWriter *writer)
 {
@@ -62,7 +65,7 @@ temp_writer_put(TempWriter *writer)
 					   TABLE_INSERT_SKIP_FSM, writer->bulk);
 }
 
-/* Write a row of the table's shape. */
+/* Write a row with the table's columns. */
 void
 temp_writer_copy(TempWriter *writer, TupleTableSlot *row)
 {
@@ -75,7 +78,7 @@ temp_writer_copy(TempWriter *writer, TupleTableSlot *row)
 	temp_writer_put(writer);
 }
 
-/* End writing; statements from here on see the rows. */
+/* End writing. Later statements see the rows. */
 void
 temp_writer_end(TempWriter *writer)
 {
