@@ -12,7 +12,10 @@
 
 #include "utils/timestamp.h"
 
-/* Return whether pause milliseconds have passed since a moment. */
+/*
+ * Return whether pause milliseconds have passed since a moment, or it is in
+ * the future.
+ */
 static inline bool
 clock_passed(TimestampTz since, TimestampTz now, int pause)
 {
@@ -20,8 +23,8 @@ clock_passed(TimestampTz since, TimestampTz now, int pause)
 }
 
 /*
- * Return whether a moment has come that was set at most most milliseconds
- * ahead.
+ * Return whether a planned moment has come. most: how many milliseconds ahead
+ * it was planned, at most. A moment that is farther ahead counts as reached.
  */
 static inline bool
 clock_reached(TimestampTz moment, TimestampTz now, int most)

@@ -156,6 +156,7 @@ known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)
 	return NULL;
 }
 
+/* End a check, and its lookup. */
 void
 known_items_end(KnownItems *known)
 {

@@ -200,6 +200,7 @@ source_keys_map(const SourceKeys *keys, StagedRow *row)
 	return problem;
 }
 
+/* Free the state of a mapping. */
 void
 source_keys_end(SourceKeys *keys)
 {

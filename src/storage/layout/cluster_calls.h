@@ -65,15 +65,16 @@ typedef struct ClusterCalls
 	/*
 	 * Read the partitions of a table into *spread, in the current memory
 	 * context. Returns false if the table is not spread. Called through
-	 * cluster_library. On one machine, the server's catalogs tell the
-	 * partitions.
+	 * cluster_library. On one machine, the partitions are read from the
+	 * server's catalogs.
 	 */
 	bool		(*read_partitions) (Oid table, SpreadTable *spread);
 
 	/*
 	 * Return whether a table's name is one that a partition of another table
 	 * has. Called through cluster_library, also during logical decoding, so it
-	 * looks at names only. On one machine, pg_inherits tells.
+	 * looks at names only. On one machine, a table's ancestors are read from
+	 * pg_inherits.
 	 */
 	bool		(*names_partition_of) (const char *name, const char *table);
 
@@ -185,9 +186,9 @@ typedef struct ClusterCalls
 	bool		(*build_copies) (struct ItemPlace *place, int64 *done);
 
 	/*
-	 * Correct the feed as far as the posts of this node are concerned, and
-	 * make all nodes send each other their feed rows again. On one machine,
-	 * the newest posts are read, and differences are written to the feed.
+	 * Correct the feed for the posts of this node, and make all nodes send
+	 * each other their feed rows again. On one machine, the newest posts are
+	 * read, and differences are written to the feed.
 	 */
 	void		(*make_feed) (void);
 
@@ -199,11 +200,12 @@ typedef struct ClusterCalls
 	ClusterStep (*job_step) (struct Job *job);
 
 	/*
-	 * Send other nodes what they lack, exchange news with them, and mark the
-	 * views as served while all nodes keep theirs up to date. Called outside
-	 * of a transaction, at the end of each turn of the worker. Returns whether
-	 * the next turn should follow at once. On one machine, the views are
-	 * served as soon as they are up to date.
+	 * Send other nodes the rows that they lack, tell them whether the views
+	 * there have all changes of this node's posts, and mark the views as
+	 * served while all nodes keep theirs up to date. Called outside of a
+	 * transaction, at the end of each turn of the worker. Returns whether the
+	 * next turn should follow at once. On one machine, the views are served as
+	 * soon as they are up to date.
 	 */
 	bool		(*worker_turn) (struct Worker *worker);
 
@@ -233,10 +235,11 @@ typedef struct ClusterCalls
 	/* Operations */
 
 	/*
-	 * create_containers(): create the missing parts of the containers on all
-	 * nodes, and return true, if they are to be spread. They are if the caller
-	 * asks for it, or by default if there are nodes to spread them over.
-	 * Otherwise return false; one machine then creates all tables. Called
+	 * create_containers(): if the containers are to be spread, create their
+	 * missing parts on all nodes, and return true. distributed: what the
+	 * caller of create_containers() wants; if NULL, the containers are spread
+	 * if there are nodes to spread them over. If they are not to be spread,
+	 * return false; the caller then creates all tables on this machine. Called
 	 * through cluster_library, before there are containers.
 	 */
 	bool		(*create_containers) (struct Creation *creation, NullableDatum distributed);
@@ -259,10 +262,11 @@ typedef struct ClusterCalls
 	void		(*verify_source) (struct VerifySource *source);
 
 	/*
-	 * verify(): get the turn up to which each node's worker has applied all
-	 * changes, and which of some posts each worker was told of since. The
-	 * first returns false, and the second NULL, if nothing can be settled. On
-	 * one machine, shared memory tells.
+	 * verify(): views_look_begin() gets the turn up to which each node's
+	 * worker has applied all changes, and returns false if no finding can be
+	 * settled. views_look_end() returns those of some posts whose changes a
+	 * worker was told of since, or NULL if no finding can be settled. On one
+	 * machine, both are read from shared memory.
 	 */
 	bool		(*views_look_begin) (struct ViewsLook *look);
 	ArrayType  *(*views_look_end) (const struct ViewsLook *look, ArrayType *post_ids);
@@ -317,9 +321,9 @@ cluster_calls(void)
 }
 
 /*
- * Keep the containers as they are, spread or not, until the transaction ends.
- * A request calls this before cluster_calls(). write: the transaction will
- * write items.
+ * Keep the containers from becoming spread, or ceasing to be, until the
+ * transaction ends. A request calls this before cluster_calls(). write: the
+ * transaction will write items.
  */
 static inline void
 cluster_settle(bool write)

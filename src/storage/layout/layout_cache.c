@@ -489,8 +489,8 @@ layout_root(Container container)
 }
 
 /*
- * Return how many times a full layout was read. Partition numbers can change
- * only when this grows.
+ * Return how many times a full layout was read. The numbers of partitions in
+ * full layouts change only when this grows.
  */
 uint64
 layout_loads(void)

@@ -281,8 +281,8 @@ table_require_served(Oid relid, bool write)
 	LayoutProblem *problem = write ? attached_problem(rel) : unpinned_problem(rel);
 
 	/*
-	 * attached_functions.c does not search rules, and only statements would
-	 * apply them
+	 * rules are not allowed: their functions are not checked, and only
+	 * statements would run them
 	 */
 	if (problem == NULL && write && rel->rd_rules != NULL)
 		problem = shape_problem(psprintf("\"%s\" has a rule",
@@ -354,9 +354,9 @@ leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Open the leaf that wanted names. Errors: 55000 if there is none or it cannot
- * be used. Locks: lockmode on the leaf; to write, also RowExclusiveLock on the
- * container's root.
+ * Open the leaf that is described by wanted. Errors: 55000 if there is none or
+ * it cannot be used. Locks: lockmode on the leaf; to write, also
+ * RowExclusiveLock on the container's root.
  *
  * Locking the leaf is enough, because dropping or detaching a partition locks
  * its leaves too. The cache may have been out of date before the lock was
@@ -394,8 +394,8 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 			break;
 		rel = open_leaf_table(leaf->relid, lockmode);
 		/*
-		 * another transaction may have altered an attached function; locking
-		 * the leaf did not make this one notice
+		 * altering an attached function does not lock the leaf, so learn of it
+		 * here
 		 */
 		if (rel != NULL && lockmode != AccessShareLock && leaf->attached)
 			AcceptInvalidationMessages();

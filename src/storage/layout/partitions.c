@@ -87,7 +87,7 @@ load_spread(Partitions *partitions, Container container, Relation root)
 	partitions->map = spread.map;
 	if (container == CONTAINER_USERS)
 		partitions->everywhere = UINT32_C(1) << ITEM_USER;
-	partitions->n = Max(spread.n, 1);	/* users are in the first */
+	partitions->n = Max(spread.n, 1);	/* users are in partition 0 */
 	partitions->table = spread.table;
 	for (int t = 0; t < N_ITEM_TYPES; t++)
 		partitions->leaf[t] = palloc0(sizeof(CachedLeaf) * partitions->n);
@@ -164,7 +164,10 @@ partitions_add(Partitions *partitions, uint64 hash, Oid table, int modulus,
 {
 	if (partitions->modulus % modulus != 0)
 		return UNPROVEN;
-	/* no other partition has this remainder */
+	/*
+	 * no other partition takes keys with this remainder, so it serves as a
+	 * number
+	 */
 	partitions->table[remainder] = table;
 	partitions->of_remainder[hash % (uint64) partitions->modulus] = remainder;
 	return remainder;

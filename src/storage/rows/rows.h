@@ -171,7 +171,10 @@ extern void item_scan_look(ItemScan **scan, const ItemQuery *query);
 extern bool item_scan_next(ItemScan *scan, BlogItem *out);
 /* raise an error (22004) if an item lacks a required value */
 extern void item_scan_require(const ItemScan *scan, const BlogItem *item);
-/* read_ahead.c: prefetch the page of the first row; limit of such scans */
+/*
+ * read_ahead.c: prefetch the page of a scan's first row; the number of scans
+ * that may do so at a time
+ */
 extern void item_scan_ask(ItemScan *scan);
 extern int	item_scan_ask_limit(const ItemScan *scan);
 /* the current item: whether a snapshot shows it, and its position */
