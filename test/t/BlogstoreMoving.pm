@@ -3,7 +3,8 @@
 
 =head1 NAME
 
-BlogstoreMoving - the commands of docs/MOVING_IN.md, for the tests that run them
+BlogstoreMoving - for the tests that run the commands of docs/MOVING_IN.md; brings along
+BlogstoreDocument
 
 =cut
 
@@ -12,97 +13,19 @@ package BlogstoreMoving;
 use strict;
 use warnings;
 
+use BlogstoreDocument;
 use Exporter 'import';
 use FindBin;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw(block run_block blocks_not_run run_shell moved_items);
+our @EXPORT = (@BlogstoreDocument::EXPORT, qw(moved_items));
 
-# Every block of SQL, shell or settings, in the order of the page: heading, language, text
-my @blocks;
-
-{
-	my $heading = '';
-	my $page = slurp_file("$FindBin::RealBin/../../docs/MOVING_IN.md");
-
-	while ($page =~ /^(?:#+ ([^\n]*)|```(sql|sh|conf)\n(.*?)^```)$/msg)
-	{
-		$heading = $1 if defined $1;
-		push @blocks, { heading => $heading, language => $2, text => $3 } if defined $2;
-	}
-}
+read_document('docs/MOVING_IN.md');
 
 =pod
 
 =over
-
-=item block(language, heading, number)
-
-The text of a block below a heading, the first in that language unless a number says
-which. It counts as run.
-
-=cut
-
-sub block
-{
-	my ($language, $heading, $number) = @_;
-	my @found = grep { $_->{heading} eq $heading && $_->{language} eq $language } @blocks;
-	my $block = $found[ ($number // 1) - 1 ] or die qq{the page has no such block of $language below "$heading"};
-
-	$block->{run} = 1;
-	return $block->{text};
-}
-
-=pod
-
-=item run_block(node, dbname, directory, heading, number)
-
-Run a block of SQL as whoever copies it does: in psql, in a directory where the files are
-that it names. Returns what psql shows, unaligned.
-
-=cut
-
-sub run_block
-{
-	my ($node, $dbname, $directory, $heading, $number) = @_;
-
-	return $node->safe_psql($dbname, "SET TimeZone = 'UTC';\n\\cd $directory\n" . block('sql', $heading, $number));
-}
-
-=pod
-
-=item run_shell(directory, commands, %environment)
-
-Run commands of the shell in a directory; dies if one fails.
-
-=cut
-
-sub run_shell
-{
-	my ($directory, $commands, %environment) = @_;
-	my ($out, $err) = ('', '');
-
-	IPC::Run::run [ 'bash', '-euo', 'pipefail', '-c', $commands ], '<', \undef, '>', \$out, '2>', \$err,
-	  init => sub { chdir $directory or die "$directory: $!"; @ENV{ keys %environment } = values %environment }
-	  or die "$commands\n$err";
-	return $out;
-}
-
-=pod
-
-=item blocks_not_run()
-
-Heading and language of each block that was not asked for.
-
-=cut
-
-sub blocks_not_run
-{
-	return map { "$_->{language}: $_->{heading}" } grep { !$_->{run} } @blocks;
-}
-
-=pod
 
 =item moved_items(node, dbname, schema, prefix)
 
