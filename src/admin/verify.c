@@ -149,8 +149,8 @@ static const char verify_sql[] =
 	" leaving AS MATERIALIZED (SELECT DISTINCT user_id"
 	" FROM (" USERS_BEING_DELETED_SQL ") AS d),"
 	/*
-	 * until the job is done, items can have the old name; NULL: items of all
-	 * users
+	 * until the job is done, items can have the old name; a null user_id
+	 * stands for the items of all users
 	 */
 	" renaming AS MATERIALIZED (SELECT DISTINCT user_id"
 	" FROM (" USERS_BEING_RENAMED_SQL ") AS r),"

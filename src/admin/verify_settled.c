@@ -241,9 +241,10 @@ keep_unsettled(ViewsLook *look, ArrayType *unsettled)
 }
 
 /*
- * At the first finding that has to be settled, find out which of the results
- * are. Returns whether that is known. The caller has connected to SPI, and
- * acts as the containers' owner.
+ * Find out which findings of the results are settled. The first call waits for
+ * the worker, or asks the nodes; later calls return the same result. Returns
+ * whether it is known. The caller has connected to SPI, and acts as the
+ * containers' owner.
  */
 bool
 views_look_end(ViewsLook *look, List *results)

@@ -199,14 +199,14 @@ extern void query_user_likes_by_post(RequestScan *scan,
 									 const pg_uuid_t *post_id);
 
 /* visible_items.c */
-/* Return whether the caller reads a property of the items. */
+/* Return whether the caller needs a property of the items. */
 static inline bool
 query_wants(const RequestScan *scan, Property prop)
 {
 	return (scan->wanted >> prop) & 1;
 }
 
-/* Return whether the caller reads the counts of posts. */
+/* Return whether the caller needs the counts of posts. */
 static inline bool
 query_wants_counts(const RequestScan *scan)
 {
@@ -215,7 +215,9 @@ query_wants_counts(const RequestScan *scan)
 		 query_wants(scan, PROP_LIKE_COUNT));
 }
 
-/* Return whether the caller reads if the parents of replies are gone. */
+/*
+ * Return whether the caller needs to know if the parents of replies are gone.
+ */
 static inline bool
 query_wants_parent_deleted(const RequestScan *scan)
 {

@@ -146,8 +146,7 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 	ItemResult	result;
 
 	/*
-	 * a folding transaction deletes stripes without the post's counter: lock
-	 * the row
+	 * a folding transaction may be deleting the stripe, so lock the row first
 	 */
 	if (kind == DELTA_STRIPE)
 	{

@@ -138,8 +138,8 @@ post_lock_init(PostLock *lock, const pg_uuid_t *post_id)
 }
 
 /*
- * Hold an unlocked post as this transaction's own: lock the post item FOR KEY
- * SHARE, which conflicts only with its deletion.
+ * Make a post that is not locked this transaction's own (POST_OF_TRANSACTION):
+ * lock the post item FOR KEY SHARE, which conflicts with its deletion only.
  */
 static ItemResult
 make_of_transaction(PostLock *lock, LockWaitPolicy wait)

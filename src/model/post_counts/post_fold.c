@@ -31,9 +31,10 @@ typedef struct FoldTarget
 } FoldTarget;
 
 /*
- * Lock a post's counter, if it exists. The caller may change the counter, so
- * no other process begins to. Returns ITEM_LOCKED if another transaction holds
- * the counter or is making it.
+ * Lock a post's counter, if it exists. The caller has the right to change the
+ * counter (post_has_counter()), so no other process begins to change it
+ * meanwhile. Returns ITEM_LOCKED if another transaction holds the counter or
+ * is making it.
  */
 static ItemResult
 fold_lock(FoldTarget *target, const pg_uuid_t *post_id)

@@ -43,7 +43,8 @@ void
 deletion_begin(const pg_uuid_t *user_id)
 {
 	/*
-	 * locking an item that has changed since the snapshot would fail (40001)
+	 * under these levels, locking an item that has changed since the snapshot
+	 * would fail (40001)
 	 */
 	if (!IsolationUsesXactSnapshot())
 		delete_user_items(user_id, DELETED_AT_ONCE);

@@ -47,7 +47,7 @@ typedef struct Sweep
 	VirtualTransactionId *writers;	/* transactions to wait for */
 	bool		skipped;		/* has this pass skipped locked items? */
 	long		pause;			/* the last pause for locked items, in ms */
-	TimestampTz again;			/* the next pass begins no earlier */
+	TimestampTz again;			/* earliest time of the next pass */
 	XLogRecPtr	committed;		/* end of the sweep's last commit in the WAL;
 								 * 0: not known yet */
 } Sweep;
