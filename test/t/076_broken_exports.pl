@@ -65,6 +65,8 @@ bring('wordpress.jsonl', slurp_file("$data/wordpress.jsonl") . <<"END");
 {"table": "wp_comments", "comment_id": 912, $comment, "comment_content": "good"}
 {"table": "wp_comments", $comment, "comment_content": "no id"}
 {"table": "wp_users", "id": 920, "user_nicename": "dated", "display_name": "Dated", "user_registered": "Invalid date"}
+{"table": "wp_users", "id": 921, "user_registered": "2024-01-01 00:00:00"}
+{"table": "wp_users", "id": 922, "user_nicename": "", "display_name": "DATED", "user_registered": "2024-01-01 00:00:00"}
 {"table": "wp_users", "user_nicename": "nobody", "display_name": "No id", "user_registered": ""}
 {"table": "wp_terms", "post_id": 907, "taxonomy": "post_tag", "name": "bro\\u0000ken"}
 {"table": "wp_links", "id": 1}
@@ -73,7 +75,7 @@ bring('wordpress.jsonl', slurp_file("$data/wordpress.jsonl") . <<"END");
 END
 is(page('From a dump'), '', 'WordPress: a file with broken lines is loaded');
 is(page('The import from WordPress'), <<'END' =~ s/\n\z//r, 'all else moves in');
-user|8|7|0|1|0|{}
+user|10|9|0|1|0|{}
 post|22|10|0|12|0|{}
 comment|13|10|0|3|0|{}
 like|0|0|0|0|0|
@@ -125,7 +127,7 @@ is no object|{"line": [1, 2], "reject_reason": "is no object"}
 is of no known table|{"id": 1, "table": "wp_links"}
 END
 is(page('The import from WordPress'), <<'END' =~ s/\n\z//r, 'the same once more rejects the same');
-user|8|0|7|1|0|{}
+user|10|0|9|1|0|{}
 post|22|0|10|12|0|{}
 comment|13|0|10|3|0|{}
 like|0|0|0|0|0|
@@ -157,6 +159,11 @@ post|904
 post|905
 post|906
 10|14|5
+END
+is(sql(q{SELECT s.user_id, u.username FROM wordpress.users s, blogstore.get_user(blogstore.key_id('user', 'wp:' || s.user_id)) u WHERE s.user_id > 900 ORDER BY 1}), <<'END' =~ s/\n\z//r, 'users without a name, and with one that another has');
+920|Dated (dated)
+921|921
+922|DATED (922)
 END
 sql('CREATE TABLE mended AS SELECT item FROM wordpress.rejects WHERE reason ~ $$u0000$$ AND type IS NOT NULL');
 is(sql(q{SELECT type, imported, rejected FROM blogstore.import_documents('mended') WHERE read > 0}), "post|4|0\ncomment|1|0", 'what has U+FFFD in it can be taken');
