@@ -205,6 +205,12 @@ my %anchor = map { (anchor($_->{heading}) => $_->{level}) } @sections;
 my %listed = map { ($_ => 1) } $section{Contents}{text} =~ /\(#([^)]+)\)/g;
 is_deeply([ grep { !$listed{$_} && $anchor{$_} =~ /[23]/ && $_ ne 'contents' } sort keys %anchor ], [], 'the table of contents lists each section');
 is_deeply([ grep { !exists $anchor{$_} } $page =~ /\(#([^)]+)\)/g ], [], 'the links within the page lead to sections');
+foreach my $link ($page =~ /\]\(([A-Z_]+\.md#[^)]+)\)/g)
+{
+	my ($file, $to) = split /#/, $link;
+
+	ok((grep { anchor($_) eq $to } slurp_file("$docs/$file") =~ /^#+ ([^\n]+)$/mg), "$link: there is such a section");
+}
 foreach my $file (glob("$docs/*.md $docs/../*.md"))
 {
 	is_deeply([ grep { !exists $anchor{$_} } slurp_file($file) =~ /REFERENCE\.md#([^)]+)\)/g ], [], (split m{/}, $file)[-1] . ': its links to the page lead to sections');
