@@ -426,6 +426,14 @@ REVOKE ALL ON FUNCTION blogstore.wait_for_views FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.wait_for_views IS
 'Wait until the views show what was committed before the call.';
 
+CREATE FUNCTION blogstore.wait_for_posts("timeout" interval DEFAULT '5 s')
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'blogstore_wait_for_posts'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION blogstore.wait_for_posts FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.wait_for_posts IS
+'Wait until lists of posts show what was committed before the call.';
+
 CREATE FUNCTION blogstore.rebuild_views()
 RETURNS void
 AS 'MODULE_PATHNAME', 'blogstore_rebuild_views'
@@ -588,6 +596,7 @@ CROSS JOIN (SELECT blogstore.request_names() AS names) AS r
 CROSS JOIN LATERAL (SELECT CASE
 	WHEN p.proname::text = ANY (r.names) THEN CASE p.provolatile WHEN 'v' THEN 'command' ELSE 'query' END
 	WHEN p.proname LIKE 'own\_%' AND substr(p.proname, 5) = ANY (r.names) THEN 'own'
+	WHEN p.proname = 'wait_for_posts' THEN 'wait'
 	WHEN EXISTS (SELECT FROM pg_cast AS c WHERE c.castfunc = p.oid) THEN 'document'
 	WHEN p.proname IN ('request_names', 'request_functions', 'api_functions', 'api_bypass', 'current_user_id') THEN 'tool'
 	END AS kind) AS k
@@ -771,7 +780,7 @@ WITH
 -- likes, and a hidden comment, to their author only. If the query has no
 -- function own_...(), the wrapper itself filters the rows.
 request AS (
-	SELECT p.*, p.provolatile = 'v' AS command, o.oid IS NOT NULL AS own,
+	SELECT p.*, f.kind = 'command' AS command, o.oid IS NOT NULL AS own,
 		-- The rows that a wrapper may have to filter: posts, or items on
 		-- posts.
 		CASE WHEN p.provolatile = 'v' THEN ''
@@ -785,8 +794,8 @@ request AS (
 		ON as_caller AND o.proname = 'own_' || p.proname
 		AND o.proargtypes::oid[] = 'uuid'::regtype::oid || p.proargtypes::oid[]
 		AND o.prorettype = p.prorettype AND o.proretset = p.proretset
-	WHERE f.kind IN ('command', 'query') AND p.proargmodes IS NULL
-		AND NOT (as_caller AND p.provolatile = 'v' AND o.oid IS NULL AND NOT 'user_id' = ANY (p.proargnames))
+	WHERE f.kind IN ('command', 'query', 'wait') AND p.proargmodes IS NULL
+		AND NOT (as_caller AND f.kind = 'command' AND o.oid IS NULL AND NOT 'user_id' = ANY (p.proargnames))
 ),
 -- The relations of an item to other items: the request that returns these, and
 -- the arguments of the request that are properties of the item. A relation
@@ -930,7 +939,7 @@ SELECT b.bypass FROM (
 	JOIN pg_proc AS p ON p.oid = d.objid
 	WHERE e.extname = 'blogstore'
 		AND p.proname NOT IN ('new_id', 'key_id', 'wait_for_views', 'get_worker_status', 'get_progress', 'get_request_stats', 'get_cluster_status')
-		AND p.oid NOT IN (SELECT f.function FROM blogstore.request_functions() AS f WHERE f.kind IN ('document', 'tool'))
+		AND p.oid NOT IN (SELECT f.function FROM blogstore.request_functions() AS f WHERE f.kind IN ('wait', 'document', 'tool'))
 		AND has_function_privilege(r.oid, p.oid, 'EXECUTE')
 	UNION ALL
 	SELECT 3, 'can set blogstore.current_user_id' FROM reach AS r
@@ -991,7 +1000,7 @@ BEGIN
 
 	IF NOT as_caller THEN
 		SELECT f.function::text INTO found_one FROM blogstore.request_functions() AS f
-		WHERE f.kind IN ('command', 'query') AND NOT has_function_privilege(role, f.function, 'EXECUTE')
+		WHERE f.kind IN ('command', 'query', 'wait') AND NOT has_function_privilege(role, f.function, 'EXECUTE')
 		ORDER BY f.function::text COLLATE "C" LIMIT 1;
 		IF FOUND THEN
 			RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = format('role %I cannot execute %s', grantee, found_one),

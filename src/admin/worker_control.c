@@ -1,7 +1,7 @@
 /*
  * worker_control.c
- *		Controlling the worker: wait_for_views(), rebuild_views(),
- *		start_worker() and stop_worker().
+ *		Controlling the worker: wait_for_views(), wait_for_posts(),
+ *		rebuild_views(), start_worker() and stop_worker().
  *
  * Runs in backends.
  */
@@ -26,12 +26,16 @@
 #include "utils/wait_event.h"
 
 SQL_FUNCTION(wait_for_views);
+SQL_FUNCTION(wait_for_posts);
 SQL_FUNCTION(rebuild_views);
 SQL_FUNCTION(start_worker);
 SQL_FUNCTION(stop_worker);
 
-/* How long wait_for_views() sleeps at most before it looks again, in ms. */
+/* How long a wait sleeps at most before it looks again, in ms. */
 #define LOOK_AGAIN 50
+
+/* How long wait_for_posts() waits at most, in ms. */
+#define LONGEST_FOR_POSTS 60000
 
 /*
  * Check that a worker can run. Errors: 55000 if none can run on this server;
@@ -70,21 +74,90 @@ need_other_process(const char *command)
 }
 
 /* ------------------------------------------------------------------------
- * wait_for_views()
+ * Waiting
  * ------------------------------------------------------------------------ */
 
+/* What to wait for: called again and again until it returns true. */
+typedef bool (*WaitTest) (void *arg);
+
+/* Return when a timeout from now ends, at most longest ms from now. */
 static TimestampTz
-deadline_after(const Interval *timeout)
+deadline_after(const Interval *timeout, int longest)
 {
 	double		ms = timeout->time / 1000.0 +
 		((double) timeout->month * DAYS_PER_MONTH + timeout->day) *
 		(USECS_PER_DAY / 1000.0);
 
-	if (ms >= INT_MAX)
-		ms = INT_MAX;
+	if (ms >= longest)
+		ms = longest;
 	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 									   (int64) Max(ms, 0));
 }
+
+/* Wait until a test is true. Returns false after the deadline. */
+static bool
+wait_until(WaitTest test, void *arg, TimestampTz deadline)
+{
+	TimestampTz began = GetCurrentTimestamp();
+
+	for (;;)
+	{
+		WorkerEntry *entry;
+		TimestampTz now;
+		long		left;
+
+		if (test(arg))
+			return true;
+		now = GetCurrentTimestamp();
+		left = TimestampDifferenceMilliseconds(now, deadline);
+		if (left <= 0 || now < began)
+			return false;		/* timeout, or the clock was set back */
+		entry = my_worker_entry();
+		if (entry != NULL)
+		{
+			/*
+			 * check again after preparing to sleep, so that no wakeup is
+			 * missed
+			 */
+			ConditionVariablePrepareToSleep(&entry->progress);
+			if (!test(arg))
+				(void) ConditionVariableTimedSleep(&entry->progress,
+												   Min(left, LOOK_AGAIN),
+												   PG_WAIT_EXTENSION);
+			ConditionVariableCancelSleep();
+		}
+		else
+		{
+			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT |
+							 WL_EXIT_ON_PM_DEATH, Min(left, LOOK_AGAIN),
+							 PG_WAIT_EXTENSION);
+			ResetLatch(MyLatch);
+		}
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+/*
+ * Check that this session can wait by a function. Errors: 22004 if it has no
+ * timeout; 25006 on a standby; 55000 in the worker, or without containers.
+ */
+static void
+require_waiting(const char *function, bool no_timeout)
+{
+	if (no_timeout)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("timeout must not be null"),
+				 errhint("Pass an interval, or leave it out for the default.")));
+	if (RecoveryInProgress())
+		need_writable(function);
+	need_other_process(function);
+	container_require();
+}
+
+/* ------------------------------------------------------------------------
+ * wait_for_views()
+ * ------------------------------------------------------------------------ */
 
 /*
  * Return whether a worker serves the views. If no worker is known, ask for
@@ -182,11 +255,14 @@ wait_for_written(Wait *wait)
 /*
  * Advance through the steps as far as possible. Applied changes can queue
  * jobs, for example a name that was changed directly. The views must also show
- * what jobs have written, including jobs that ended during the wait.
+ * what jobs have written, including jobs that ended during the wait. Returns
+ * whether all steps are done.
  */
-static void
-wait_advance(Wait *wait)
+static bool
+wait_advance(void *arg)
 {
+	Wait	   *wait = arg;
+
 	if (wait->step == WAIT_WORKER && worker_serves())
 	{
 		wait_mark(wait);
@@ -208,11 +284,13 @@ wait_advance(Wait *wait)
 		wait->step = WAIT_JOBS_APPLIED;
 	if (wait->step == WAIT_JOBS_APPLIED && mark_passed(wait))
 		wait->step = WAIT_DONE;
+	return wait->step == WAIT_DONE;
 }
 
 /*
- * blogstore.wait_for_views(timeout): wait until the views show what this
- * session has committed. Returns false after the timeout.
+ * blogstore.wait_for_views(timeout): wait until the views show what was
+ * committed before the call, all counts included, and the jobs that existed
+ * are done. Returns false after the timeout.
  *
  * Errors: 22004, 25006, 54000, 55000. Locks: none.
  */
@@ -221,65 +299,103 @@ wait_for_views(PG_FUNCTION_ARGS)
 {
 	const ClusterCalls *cluster;
 	bool		all;
-	TimestampTz began = GetCurrentTimestamp();
-	TimestampTz deadline;
-	Wait		wait;
+	Wait		wait = {.step = WAIT_WORKER};
 
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("timeout must not be null"),
-				 errhint("Pass an interval, or leave it out for 30 seconds.")));
-	if (RecoveryInProgress())
-		need_writable("wait_for_views()");
-	need_other_process("wait_for_views()");
-	container_require();
+	require_waiting("wait_for_views()", PG_ARGISNULL(0));
 	need_possible_worker();
 	cluster = cluster_calls();
 	if (cluster != NULL &&
 		cluster->call_nodes("wait_for_views", (Oid[]) {INTERVALOID}, fcinfo, &all))
 		PG_RETURN_BOOL(all);
+	PG_RETURN_BOOL(wait_until(wait_advance, &wait,
+							  deadline_after(PG_GETARG_INTERVAL_P(0), INT_MAX)));
+}
 
-	deadline = deadline_after(PG_GETARG_INTERVAL_P(0));
-	wait.step = WAIT_WORKER;
-	for (;;)
-	{
-		WorkerEntry *entry;
-		TimestampTz now;
-		long		left;
+/* ------------------------------------------------------------------------
+ * wait_for_posts()
+ *
+ * It only reads what the worker publishes. It writes nothing and does not wake
+ * the worker, so clients cannot have the worker do anything by it.
+ * ------------------------------------------------------------------------ */
 
-		wait_advance(&wait);
-		if (wait.step == WAIT_DONE)
-			break;
-		now = GetCurrentTimestamp();
-		left = TimestampDifferenceMilliseconds(now, deadline);
-		if (left <= 0 || now < began)
-			break;				/* timeout, or the clock was set back */
-		entry = my_worker_entry();
-		if (entry != NULL)
-		{
-			/*
-			 * check again after preparing to sleep, so that no wakeup is
-			 * missed
-			 */
-			ConditionVariablePrepareToSleep(&entry->progress);
-			wait_advance(&wait);
-			if (wait.step != WAIT_DONE)
-				(void) ConditionVariableTimedSleep(&entry->progress,
-												   Min(left, LOOK_AGAIN),
-												   PG_WAIT_EXTENSION);
-			ConditionVariableCancelSleep();
-		}
-		else
-		{
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT |
-							 WL_EXIT_ON_PM_DEATH, Min(left, LOOK_AGAIN),
-							 PG_WAIT_EXTENSION);
-			ResetLatch(MyLatch);
-		}
-		CHECK_FOR_INTERRUPTS();
-	}
-	PG_RETURN_BOOL(wait.step == WAIT_DONE);
+typedef struct PostsWait
+{
+	XLogRecPtr	position;		/* end of the last commit of a request */
+	uint64		turn;			/* the worker's present or last turn */
+	bool		on_cluster;
+} PostsWait;
+
+/* Note which commits to wait for: those before now. */
+static void
+posts_wait_begin(PostsWait *wait)
+{
+	WorkerEntry *entry = my_worker_entry();
+
+	wait->position = entry ? pg_atomic_read_u64(&entry->wake_lsn) : 0;
+	wait->turn = entry ? pg_atomic_read_u64(&entry->told.turn) : 0;
+	wait->on_cluster = cluster_calls() != NULL;
+}
+
+/*
+ * Return whether lists show the posts that were committed before the wait
+ * began.
+ *
+ * While the views are served, lists show these posts once the worker has
+ * applied them. While the views are not served, lists read posts and show them
+ * at once. The worker may start to serve the views at the end of a turn. A
+ * turn that began after the wait has applied these posts by then. A turn that
+ * was in progress when the wait began may not have, so wait for its end.
+ *
+ * On a cluster, another node may serve its views while this node does not. So
+ * the wait goes on until this node serves its views.
+ */
+static bool
+posts_shown(void *arg)
+{
+	const PostsWait *wait = arg;
+	WorkerEntry *entry = my_worker_entry();
+	uint64		ended;
+	bool		served;
+
+	if (entry == NULL)
+		return !wait->on_cluster;
+	ended = pg_atomic_read_u64(&entry->told.ended);
+	pg_read_barrier();
+	served = TransactionIdIsValid(pg_atomic_read_u32(&entry->served));
+	if (!served)
+		return !wait->on_cluster && ended >= wait->turn;
+	return pg_atomic_read_u64(&entry->posts_lsn) >= wait->position &&
+		pg_atomic_read_u32(&entry->unsent) == 0;
+}
+
+/*
+ * blogstore.wait_for_posts(timeout): wait until list_feed() and
+ * list_user_posts() show the posts committed before the call. Returns false
+ * after the timeout.
+ *
+ * Errors: 22004, 25001, 25006, 55000. Locks: none.
+ */
+static Datum
+wait_for_posts(PG_FUNCTION_ARGS)
+{
+	const ClusterCalls *cluster;
+	bool		all;
+	PostsWait	wait;
+
+	require_waiting("wait_for_posts()", PG_ARGISNULL(0));
+	if (transaction_wrote_posts())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("lists cannot show what this transaction has written before it is committed"),
+				 errhint("Call wait_for_posts() after COMMIT.")));
+	cluster = cluster_calls();
+	if (cluster != NULL &&
+		cluster->call_nodes("wait_for_posts", (Oid[]) {INTERVALOID}, fcinfo, &all))
+		PG_RETURN_BOOL(all);
+	posts_wait_begin(&wait);
+	PG_RETURN_BOOL(wait_until(posts_shown, &wait,
+							  deadline_after(PG_GETARG_INTERVAL_P(0),
+											 LONGEST_FOR_POSTS)));
 }
 
 /* ------------------------------------------------------------------------

@@ -70,6 +70,7 @@ INSERT INTO request VALUES
 	('new_id', '{}', 'uuid', 'volatile', false, 's'),
 	('key_id', '{text,text}', 'uuid', 'immutable', false, 's'),
 	('wait_for_views', '{interval}', 'boolean', 'volatile', false, 'u'),
+	('wait_for_posts', '{interval}', 'boolean', 'volatile', false, 'u'),
 	('rebuild_views', '{}', 'void', 'volatile', false, 'u'),
 	('verify', '{}', 'setof record', 'stable', true, NULL),
 	('repair', '{}', 'bigint', 'volatile', false, 'u'),
@@ -81,7 +82,7 @@ SELECT name, ARRAY(SELECT format_type(a::regtype, NULL) FROM unnest(args) WITH O
 	('blogstore.' || name || '(' || array_to_string(args, ',') || ')')::regprocedure AS oid, result, volatility, is_set, parallel
 FROM request;
 
-SELECT plan((SELECT 9 * count(*)::int FROM request) + 25);
+SELECT plan((SELECT 9 * count(*)::int FROM request) + 26);
 
 SELECT has_function('blogstore', name, args) FROM resolved;
 SELECT volatility_is('blogstore', name, args, volatility) FROM resolved;
@@ -121,6 +122,7 @@ FROM resolved JOIN (VALUES
 	('key_id', 'type text, key text'),
 	('create_containers', 'partitions integer DEFAULT 16, owner regrole DEFAULT NULL::regrole, distributed boolean DEFAULT NULL::boolean'),
 	('wait_for_views', 'timeout interval DEFAULT ''00:00:30''::interval'),
+	('wait_for_posts', 'timeout interval DEFAULT ''00:00:05''::interval'),
 	('stop_worker', 'drop_slot boolean DEFAULT false')) AS v (name, wanted) USING (name);
 
 SELECT * FROM finish();

@@ -56,13 +56,15 @@ BEGIN
 	END LOOP;
 END $$;
 SET ROLE regress_blogstore_web;
-SELECT count(*) > 10 AS commands, count(*) FILTER (WHERE outcome <> '42501 nobody is signed in') AS allowed FROM kit.nulls('web');
+SELECT count(*) > 10 AS commands FROM kit.nulls('web');
+SELECT wrapper AS allowed, outcome FROM kit.nulls('web') WHERE outcome <> '42501 nobody is signed in';
 SELECT title, comment_count FROM web.list_feed();
 SELECT title, (web.post_item_author(p)).username, (SELECT count(*) FROM web.post_item_comments(p)) FROM web.get_post(kit.p(1)) p;
 RESET ROLE;
 SET blogstore.current_user_id = '';
 SET ROLE regress_blogstore_web;
-SELECT count(*) FILTER (WHERE outcome <> '42501 nobody is signed in') AS allowed FROM kit.nulls('web');
+SELECT wrapper AS allowed, outcome FROM kit.nulls('web') WHERE outcome <> '42501 nobody is signed in';
+SELECT web.wait_for_posts('1 min');
 -- the wrappers are the only way
 SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('get_post(kit.p(1))'), ('create_like(kit.p(1), kit.u(1))'), ('delete_post(kit.p(1))'), ('own_edit_post(kit.u(1), kit.p(1), ''x'')'),

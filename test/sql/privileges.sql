@@ -51,6 +51,7 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('get_users(ARRAY[kit.u(1)])'),
 	('get_likes(kit.u(1), ARRAY[kit.p(1)])'),
 	('wait_for_views()'),
+	('wait_for_posts()'),
 	('rebuild_views()'),
 	('verify()'),
 	('repair()'),

@@ -124,7 +124,7 @@ is(sqlstate($standby, 'postgres', $_), '25006, hint', "standby: $_ is refused")
   "create_comment(kit.p(1), kit.u(1), 'x')",
   'create_like(kit.p(1), kit.u(9))', "edit_comment(kit.p(1), kit.c(11), 'x')",
   'delete_like(kit.p(1), kit.u(1))', 'delete_comment(kit.p(1), kit.c(11))',
-  'delete_post(kit.p(1))', 'delete_user(kit.u(1))', 'wait_for_views()',
+  'delete_post(kit.p(1))', 'delete_user(kit.u(1))', 'wait_for_views()', 'wait_for_posts()',
   'rebuild_views()', 'repair()', 'start_worker()', 'stop_worker()';
 
 # Changes of every kind arrive there

@@ -1,6 +1,7 @@
 /*
  * cluster_control.c
- *		wait_for_views() and rebuild_views() on a cluster: each node does its part.
+ *		wait_for_views(), wait_for_posts() and rebuild_views() on a cluster: each node does
+ *		its part.
  *
  * Runs in backends.
  */

@@ -245,10 +245,11 @@ typedef struct ClusterCalls
 	bool		(*create_containers) (struct Creation *creation, NullableDatum distributed);
 
 	/*
-	 * wait_for_views(), rebuild_views(): call the function on all nodes, and
-	 * set *all to whether all of them returned true. Returns false, without a
-	 * call, if another node has called this one; the caller then does the work
-	 * for this node. On one machine, the caller does the work.
+	 * wait_for_views(), wait_for_posts(), rebuild_views(): call the function
+	 * on all nodes, and set *all to whether all of them returned true. Returns
+	 * false, without a call, if another node has called this one; the caller
+	 * then does the work for this node. On one machine, the caller does the
+	 * work.
 	 */
 	bool		(*call_nodes) (const char *name, const Oid *types, FunctionCallInfo fcinfo,
 							   bool *all);

@@ -52,7 +52,8 @@ typedef struct CountedPost
 /* Of which posts the change feed has told, and when, in turns of the worker. In shared memory. */
 typedef struct ToldPosts
 {
-	pg_atomic_uint64 turn;		/* the present one */
+	pg_atomic_uint64 turn;		/* the present one, or between two of them the last */
+	pg_atomic_uint64 ended;		/* the last one that has ended */
 	pg_atomic_uint64 complete;	/* the last one that has told of all it had to tell of */
 	pg_atomic_uint64 applied;	/* the views show all that was told of up to this one */
 	pg_atomic_uint64 listed;	/* the last one that told of a change to more than counts */
@@ -63,6 +64,7 @@ typedef struct ToldPosts
 extern void told_init(ToldPosts *told);
 extern uint64 told_begin_turn(ToldPosts *told);
 extern void told_complete_turn(ToldPosts *told);
+extern void told_end_turn(ToldPosts *told);
 extern void told_applied(ToldPosts *told, uint64 turn);
 extern bool told_post_since(ToldPosts *told, const pg_uuid_t *post_id,
 							uint64 turn);

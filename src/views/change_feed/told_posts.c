@@ -22,6 +22,7 @@ void
 told_init(ToldPosts *told)
 {
 	pg_atomic_init_u64(&told->turn, 0);
+	pg_atomic_init_u64(&told->ended, 0);
 	pg_atomic_init_u64(&told->complete, 0);
 	pg_atomic_init_u64(&told->applied, 0);
 	pg_atomic_init_u64(&told->listed, 0);
@@ -64,6 +65,17 @@ told_complete_turn(ToldPosts *told)
 {
 	pg_write_barrier();
 	pg_atomic_write_u64(&told->complete, pg_atomic_read_u64(&told->turn));
+}
+
+/*
+ * The present turn has ended. The worker does not start to serve the views
+ * before its next turn. Also called when a worker ends.
+ */
+void
+told_end_turn(ToldPosts *told)
+{
+	pg_write_barrier();
+	pg_atomic_write_u64(&told->ended, pg_atomic_read_u64(&told->turn));
 }
 
 /* The views show all that was told of up to a turn, to snapshots from now on. */

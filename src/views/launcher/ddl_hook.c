@@ -31,6 +31,7 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_database.h"
 #include "commands/dbcommands.h"
@@ -300,8 +301,9 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 			start_stop_lock();
 		if (look || decides)
 			worker_look_on_commit();
+		/* the last record of this transaction is the other one's commit */
 		if (prepared)
-			worker_wake();
+			worker_wake(XactLastRecEnd);
 		return;
 	}
 

@@ -69,6 +69,8 @@ typedef struct WorkerEntry
 	pg_atomic_uint32 resting;	/* does the worker come by itself in a moment, so
 								 * that commits need not wake it? */
 	pg_atomic_uint64 shown_lsn; /* the views show all commits before */
+	pg_atomic_uint64 posts_lsn; /* the views show all posts committed before;
+								 * their counts may be late */
 	pg_atomic_uint64 jobs_lsn;	/* what jobs wrote to posts lies before;
 								 * JOB_COMMITTING: more is being committed */
 	ToldPosts	told;

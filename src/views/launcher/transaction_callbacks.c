@@ -219,16 +219,14 @@ worker_look(void)
 }
 
 /*
- * Wake the worker for the commit that has just been made, unless it rests: whoever
- * still finds it resting after the barrier has told it in time, for it looks at
- * wake_lsn when the rest is over. COMMIT PREPARED, which does not tell where its
- * record ends, has flushed it, and the worker looks that far anyway.
+ * Wake the worker for a commit that has just been made, whose record ends at lsn, unless
+ * it rests: whoever still finds it resting after the barrier has told it in time, for it
+ * looks at wake_lsn when the rest is over.
  */
 void
-worker_wake(void)
+worker_wake(XLogRecPtr lsn)
 {
 	WorkerEntry *entry = my_worker_entry();
-	uint64		lsn = XactLastCommitEnd;
 	uint64		before;
 	Latch	   *latch;
 
@@ -258,7 +256,7 @@ transaction_end(XactEvent event, void *arg)
 			if (worker_missing)
 				worker_request();
 			if (items_written)
-				worker_wake();
+				worker_wake(XactLastCommitEnd);
 			if (stopped_in != InvalidSubTransactionId)
 				stop_ended(false);
 			if (look_wanted)

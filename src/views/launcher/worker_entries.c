@@ -66,6 +66,7 @@ shared_startup(void)
 			pg_atomic_init_u32(&entry->urgent, 0);
 			pg_atomic_init_u32(&entry->resting, 0);
 			pg_atomic_init_u64(&entry->shown_lsn, 0);
+			pg_atomic_init_u64(&entry->posts_lsn, 0);
 			pg_atomic_init_u64(&entry->jobs_lsn, 0);
 			pg_atomic_init_u64(&entry->batches, 0);
 			pg_atomic_init_u64(&entry->changes, 0);

@@ -55,6 +55,6 @@ extern void transaction_callbacks_init(void);
 extern void ddl_hook_init(void);
 
 /* transaction_callbacks.c */
-extern void worker_wake(void);
+extern void worker_wake(XLogRecPtr lsn);
 
 #endif							/* BLOGSTORE_WORKER_ENTRIES_H */

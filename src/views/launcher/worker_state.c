@@ -122,6 +122,7 @@ worker_entry_create(Oid dbid)
 	pg_atomic_write_u32(&entry->urgent, 0);
 	pg_atomic_write_u64(&entry->wake_lsn, 0);
 	pg_atomic_write_u64(&entry->shown_lsn, 0);
+	pg_atomic_write_u64(&entry->posts_lsn, 0);
 	pg_atomic_write_u64(&entry->jobs_lsn, 0);
 	pg_atomic_write_u64(&entry->batches, 0);
 	pg_atomic_write_u64(&entry->changes, 0);
@@ -187,6 +188,7 @@ static void
 worker_gone(WorkerEntry *entry)
 {
 	pg_atomic_write_u32(&entry->served, InvalidTransactionId);
+	told_end_turn(&entry->told);
 	entry->pid = 0;
 	entry->latch = NULL;
 	ConditionVariableBroadcast(&entry->progress);

@@ -226,6 +226,7 @@ static void
 give_up_views(Worker *worker, const ErrorData *damage)
 {
 	pg_atomic_write_u32(&worker->entry->served, InvalidTransactionId);
+	told_end_turn(&worker->entry->told);
 	write_down(note_not_ready);
 	write_down(note_no_slot);
 	apply_flush();

@@ -124,6 +124,10 @@ worker_fit_feed(Worker *worker)
  * Is all applied that was committed before the start, or before the end of a rebuild? All of
  * it is decoded when a turn comes to the end of WAL that was flushed up to there, which may be in the
  * middle of a record. What is put off then is to be taken as for somebody who waits.
+ *
+ * The views are served after a turn that has read the WAL to its end. So they
+ * show all posts that were committed before that turn began.
+ * wait_for_posts() relies on this.
  */
 static bool
 all_applied(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
@@ -136,7 +140,8 @@ all_applied(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 		if (worker->applied_to < position)
 			dirty_await(worker->dirty);
 	}
-	return worker->applied_to >= worker->serve_at;
+	return worker->applied_to >= worker->serve_at &&
+		decoder_at_end(worker->decoder);
 }
 
 /*

@@ -186,6 +186,24 @@ publish(Worker *worker, XLogRecPtr position)
 }
 
 /*
+ * Publish up to where all posts are applied, for wait_for_posts(). Counts may
+ * be deferred. A transaction that is held back has not ended, so nobody waits
+ * for it.
+ */
+static void
+publish_posts(Worker *worker, XLogRecPtr position)
+{
+	WorkerEntry *entry = worker->entry;
+
+	position = held_back_limit(worker->held, position);
+	if (pg_atomic_read_u64(&entry->posts_lsn) != position)
+	{
+		pg_atomic_write_u64(&entry->posts_lsn, position);
+		ConditionVariableBroadcast(&entry->progress);
+	}
+}
+
+/*
  * Sleep until there is news, beyond the WAL that the turn began with, or, on a busy
  * site, rest. Waits during the turn, for a lock say, may have reset the latch that a
  * commit had set, so look at what it left first.
@@ -263,6 +281,7 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 		return;
 	}
 	worker->in_vain = 0;
+	publish_posts(worker, position);
 	position = later_applied(worker, position, &turn);
 	if (position != InvalidXLogRecPtr)
 	{
@@ -305,6 +324,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 		more = worker->cluster->worker_turn(worker);
 	else if (worker->views == VIEWS_KEPT)
 		worker_serve_views(worker);
+	told_end_turn(&worker->entry->told);
 
 	nap = more ? 0 : nap_after(worker, !decoder_at_end(worker->decoder), progress,
 							   fold);
@@ -328,8 +348,9 @@ worker_turn(Worker *worker)
 
 	/* what was flushed before is looked at now */
 	pg_atomic_exchange_u32(&worker->entry->urgent, 0);
-	flush_noted_commits(worker);
+	/* flush and read all commits noted before the turn begins */
 	worker->turn_number = told_begin_turn(&worker->entry->told);
+	flush_noted_commits(worker);
 	flushed = GetFlushRecPtr(NULL);
 	position = decoder_read(worker->decoder, flushed);
 	/*

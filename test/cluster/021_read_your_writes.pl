@@ -1,0 +1,76 @@
+
+# Who has written a post on any node of a cluster waits for it on any node with wait_for_posts(), and
+# finds it in the lists of any node. While the worker of a node is held, the wait ends after its time-out.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../t";
+
+use BlogstoreCluster;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $cluster = new_cluster('your_writes');
+my ($coordinator, $one, $two) = members($cluster);
+my @members = members($cluster);
+
+$coordinator->safe_psql('postgres', q{
+SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, 20) AS n;
+SELECT count(blogstore.create_post(kit.u(1 + n % 20), 'title ' || n, 'content', kit.p(n), kit.d(n))) FROM generate_series(1, 60) AS n;
+});
+ok(cluster_views_follow($cluster), 'the views follow');
+
+my @session = map { $_->background_psql('postgres') } @members;
+
+# A post by each member in turn, waited for on the next one, and listed on the one behind
+my $n = 100;
+my $missing = 0;
+for (1 .. 60)
+{
+	my ($writer, $waiter, $reader) = map { $session[ ($n + $_) % @session ] } 0 .. 2;
+	my $user = 1 + $n % 20;
+
+	$n++;
+	$writer->query_safe("SELECT FROM blogstore.create_post(kit.u($user), 'new $n', 'content', kit.p($n), kit.d($n))");
+	$waiter->query_safe("SELECT blogstore.wait_for_posts('1 min')") eq 't' or die 'the wait has timed out';
+	$missing++ if $reader->query_safe('SELECT title FROM blogstore.list_feed(1)') ne "new $n";
+	$missing++ if $reader->query_safe("SELECT title FROM blogstore.list_user_posts(kit.u($user), 1)") ne "new $n";
+}
+is($missing, 0, 'of 60 posts none is missing');
+
+# what one transaction writes on several nodes
+my $several = join '; ', map { "SELECT FROM blogstore.edit_post(kit.p($_), 'edited $_')" } 1 .. 12;
+$session[0]->query_safe("BEGIN; $several; COMMIT");
+is($session[1]->query_safe("SELECT blogstore.wait_for_posts('1 min')"), 't', 'of several nodes: waited');
+is($session[2]->query_safe(q{SELECT count(*) FROM generate_series(1, 20) AS u, blogstore.list_user_posts(kit.u(u), NULL) AS p WHERE p.title LIKE 'edited %'}), '12',
+	'... and all are listed');
+
+# not for what is not committed, wherever it is
+my ($there) = posts_on($cluster, $two, 1000, 1);
+is($coordinator->psql('postgres', "BEGIN; SELECT FROM blogstore.create_post(kit.u(1), 'open', 'content', kit.p($there)); SELECT blogstore.wait_for_posts()"), 3,
+	'what is not committed is not waited for');
+
+# a worker that is held
+my $holder = hold_worker($two, 'postgres');
+$coordinator->safe_psql('postgres', "SELECT FROM blogstore.create_post(kit.u(1), 'late', 'content', kit.p($there), kit.d(5000))");
+is($session[$_]->query_safe("SELECT blogstore.wait_for_posts('200 ms')"), 'f', $members[$_]->name . ': false while the worker of a node is held') foreach 0 .. 2;
+$holder->quit;
+is($session[$_]->query_safe("SELECT blogstore.wait_for_posts('1 min')"), 't', $members[$_]->name . ': true afterwards') foreach 0 .. 2;
+is($session[$_]->query_safe('SELECT title FROM blogstore.list_feed(1)'), 'late', $members[$_]->name . ': and it is listed') foreach 0 .. 2;
+$_->quit foreach @session;
+
+# a role that has what grant_requests() gives, on the node that it signs in to
+foreach my $member (@members)
+{
+	$member->safe_psql('postgres', q{
+SET citus.enable_ddl_propagation = off;
+DO $$ BEGIN CREATE ROLE app LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+SELECT blogstore.grant_requests('app');
+GRANT USAGE ON SCHEMA kit TO app;
+});
+	is($member->safe_psql('postgres', 'SELECT blogstore.wait_for_posts()', extra_params => [ '-U', 'app' ]), 't', $member->name . ': with EXECUTE alone');
+}
+
+done_testing();
