@@ -1,5 +1,9 @@
 -- demo_measure.sql
---		Time a request in blogstore and in plain SQL, side by side.
+--		Answers, times and buffers of requests in blogstore and in plain SQL, side by side.
+--
+-- psql gives :skipped, the calls that a session needs to know its plans and tables, and
+-- :calls, which are measured after them. Statements have the parameters $1 (a user),
+-- $2 (a post) and $3 (a number), all of type text, as the benchmark's have variables.
 
 \set ON_ERROR_STOP on
 
@@ -7,7 +11,6 @@ CREATE TABLE demo.result (
 	request			text PRIMARY KEY,
 	title			text NOT NULL,
 	v1				text NOT NULL,
-	runs			integer NOT NULL,
 	store_ms		double precision NOT NULL,
 	store_buffers	bigint NOT NULL,
 	v1_ms			double precision NOT NULL,
@@ -15,114 +18,81 @@ CREATE TABLE demo.result (
 	differing		bigint			-- samples with other rows; NULL for commands
 );
 
--- Users and posts to ask for: pairs that have no like yet, so that a like can
--- be added to each.
+-- what is measured, by request and contestant (blogstore or v1)
+CREATE TABLE demo.times (request text, contestant text, ms double precision);
+CREATE TABLE demo.buffers (request text, contestant text, buffers bigint);
+CREATE TABLE demo.answers (request text, differing bigint);
+
+-- Single calls: each of another post, with a user who may do as the author of a post or a
+-- comment, and with the last user who comes to like the post. Ids are numbers, as in the
+-- benchmark's scripts.
 CREATE TABLE demo.samples AS
-SELECT row_number() OVER (ORDER BY dataset.pick(p.n, 31, 1000000000), p.n) AS n, l.user_id, p.post_id
-FROM demo.settings AS s, demo.posts AS p, dataset.likes(p.n, p.creation_date, p.likes, p.likes, s.users, s.seed) AS l
-WHERE p.likes > 0 AND p.comments > 0
+SELECT row_number() OVER (ORDER BY dataset.pick(p.n, 31, 1000000000), p.n) AS n,
+	(8000000000000000 + p.n)::text AS post,
+	(8000000000000001 + dataset.pick(p.n, 32, s.users))::text AS writer,
+	(8000000000000001 + (p.n * 7919 + s.users - 1) % s.users)::text AS liker
+FROM demo.settings AS s, demo.posts AS p
 ORDER BY 1
-LIMIT 200;
-ALTER TABLE demo.samples ADD PRIMARY KEY (n);
+LIMIT :skipped + :calls;
+ALTER TABLE demo.samples ADD PRIMARY KEY (n), ADD measured boolean;
+UPDATE demo.samples SET measured = n > :skipped;
 ANALYZE demo.samples;
 
--- Run a statement and all that it sets off, foreign key checks too, where
--- EXPLAIN can see the buffers of it: inside a function call.
-CREATE FUNCTION demo.run(statement text) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-	EXECUTE statement;
-END $$;
-
-CREATE FUNCTION demo.explain_ms(statement text) RETURNS double precision
-LANGUAGE plpgsql AS $$
-DECLARE
-	plan json;
-BEGIN
-	EXECUTE 'EXPLAIN (ANALYZE, TIMING OFF, BUFFERS OFF, FORMAT JSON) ' || statement INTO plan;
-	RETURN (plan -> 0 ->> 'Execution Time')::double precision;
-END $$;
-
-CREATE FUNCTION demo.explain_buffers(statement text) RETURNS bigint
-LANGUAGE plpgsql AS $$
-DECLARE
-	plan json;
-BEGIN
-	EXECUTE format('EXPLAIN (ANALYZE, TIMING OFF, BUFFERS, FORMAT JSON) SELECT demo.run(%L)', statement) INTO plan;
-	RETURN (plan -> 0 -> 'Plan' ->> 'Shared Hit Blocks')::bigint
-		+ (plan -> 0 -> 'Plan' ->> 'Shared Read Blocks')::bigint;
-END $$;
-
-CREATE FUNCTION demo.rows_of(query text, user_id uuid, post_id uuid, n integer) RETURNS text
+CREATE FUNCTION demo.rows_of(query text, author text, post text) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
 	all_rows text;
 BEGIN
 	EXECUTE format('SELECT string_agg(t::text, E''\n'') FROM (%s) AS t', query)
-	INTO all_rows USING user_id, post_id, n;
+	INTO all_rows USING author, post;
 	RETURN coalesce(all_rows, '');
 END $$;
 
--- Run store and v1, statements with the parameters $1 (a user), $2 (a post)
--- and $3 (a number that was not there before), in turn, once for each sample;
--- keep the median of time and buffers. What they write is rolled back, on both
--- sides. Queries must also give the same rows.
-CREATE PROCEDURE demo.measure(request text, title text, is_query boolean, store text, v1 text, runs integer)
+-- Count the samples for which two queries give other rows.
+CREATE PROCEDURE demo.compare(request text, store text, v1 text)
+LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO demo.answers
+	SELECT request, count(*) FILTER (WHERE demo.rows_of(store, writer, post) <> demo.rows_of(v1, writer, post))
+	FROM demo.samples
+	WHERE measured;
+END $$;
+
+-- Count the buffers of single calls, each in a transaction of its own. staging.run(), the
+-- benchmark's, shows EXPLAIN what foreign keys and functions look at, too.
+CREATE PROCEDURE demo.count_buffers(request text, contestant text, statement text)
 LANGUAGE plpgsql AS $$
 DECLARE
-	warm_up CONSTANT integer := 8;		-- enough for the plan cache to settle
-	sample record;
-	args text;
-	store_ms double precision[];
-	v1_ms double precision[];
-	store_buffers bigint[];
-	v1_buffers bigint[];
-	ms double precision;
-	buffers bigint;
-	differing bigint;
+	sample demo.samples;
+	call text;
+	plan json;
 BEGIN
-	EXECUTE 'PREPARE store(uuid, uuid, integer) AS ' || store;
-	EXECUTE 'PREPARE v1(uuid, uuid, integer) AS ' || v1;
-
-	IF is_query THEN
-		SELECT count(*) INTO differing
-		FROM demo.samples AS s
-		WHERE s.n <= runs
-			AND demo.rows_of(store, s.user_id, s.post_id, s.n::integer)
-				<> demo.rows_of(v1, s.user_id, s.post_id, s.n::integer);
-	END IF;
-
-	FOR i IN 1 - warm_up .. 2 * runs LOOP
-		SELECT * INTO sample FROM demo.samples AS s WHERE s.n = 1 + (i + warm_up) % runs;
-		args := format('(%L, %L, %s)', sample.user_id, sample.post_id, i + warm_up);
-
-		-- first all times, then all buffers, each with the two in turn
-		IF i <= runs THEN
-			ms := demo.explain_ms('EXECUTE store' || args);
-			ROLLBACK;
-			IF i > 0 THEN store_ms := store_ms || ms; END IF;
-			ms := demo.explain_ms('EXECUTE v1' || args);
-			ROLLBACK;
-			IF i > 0 THEN v1_ms := v1_ms || ms; END IF;
-		ELSE
-			buffers := demo.explain_buffers('EXECUTE store' || args);
-			ROLLBACK;
-			store_buffers := store_buffers || buffers;
-			buffers := demo.explain_buffers('EXECUTE v1' || args);
-			ROLLBACK;
-			v1_buffers := v1_buffers || buffers;
+	EXECUTE 'PREPARE request(text, text, text) AS ' || statement;
+	FOR sample IN SELECT * FROM demo.samples ORDER BY n LOOP
+		call := format('EXECUTE request(%L, %L, %L)', CASE request WHEN 'C4' THEN sample.liker ELSE sample.writer END,
+			sample.post, 1000000000 + sample.n);
+		EXECUTE format('EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) SELECT staging.run(%L)', call) INTO plan;
+		IF sample.measured THEN
+			INSERT INTO demo.buffers
+			SELECT request, contestant, (top ->> 'Shared Hit Blocks')::bigint + (top ->> 'Shared Read Blocks')::bigint
+			FROM (SELECT plan -> 0 -> 'Plan') AS p (top);
 		END IF;
+		COMMIT;
 	END LOOP;
-
-	DEALLOCATE store;
-	DEALLOCATE v1;
-
-	INSERT INTO demo.result
-	SELECT request, title, v1, runs,
-		(SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM unnest(store_ms) AS x),
-		(SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM unnest(store_buffers) AS x),
-		(SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM unnest(v1_ms) AS x),
-		(SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM unnest(v1_buffers) AS x),
-		differing;
-	COMMIT;
+	DEALLOCATE request;
 END $$;
+
+-- A request's row of demo.result: medians.
+CREATE FUNCTION demo.measured(request text, title text, v1 text) RETURNS demo.result
+LANGUAGE sql AS $$
+	SELECT measured.request, measured.title, measured.v1, store.ms, store_pages.buffers, plain.ms, plain_pages.buffers,
+		(SELECT a.differing FROM demo.answers AS a WHERE a.request = measured.request)
+	FROM (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY t.ms) AS ms
+			FROM demo.times AS t WHERE t.request = measured.request AND contestant = 'blogstore') AS store,
+		(SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY b.buffers) AS buffers
+			FROM demo.buffers AS b WHERE b.request = measured.request AND contestant = 'blogstore') AS store_pages,
+		(SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY t.ms) AS ms
+			FROM demo.times AS t WHERE t.request = measured.request AND contestant = 'v1') AS plain,
+		(SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY b.buffers) AS buffers
+			FROM demo.buffers AS b WHERE b.request = measured.request AND contestant = 'v1') AS plain_pages
+$$;
