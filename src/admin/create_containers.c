@@ -135,8 +135,7 @@ create_refuse_existing(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_TABLE),
 			 errmsg("the blogstore containers exist already"),
-			 errhint("To create them again, drop the tables in schema \"%s\" first.",
-					 BLOGSTORE_SCHEMA)));
+			 errhint("They can be used as they are. For an empty store, create them in another database.")));
 }
 
 /* ------------------------------------------------------------------------
