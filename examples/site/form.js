@@ -5,7 +5,6 @@ import { badRequest, notFound } from './errors.js';
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const PLACE = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_([0-9a-f-]{36})$/i;
-const TAGS = 8;
 
 export const isUuid = (text) => typeof text === 'string' && UUID.test(text);
 
@@ -65,16 +64,12 @@ export function newId(body) {
 
 export function postForm(body) {
   const title = line(body, 'title');
-  const tags = line(body, 'tags').split(',').map((tag) => tag.trim()).filter(Boolean);
   const slug = slugOf(line(body, 'slug') || title);
 
   return {
     title,
     content: field(body, 'content').trim(),
-    properties: {
-      ...(slug && { slug }),
-      ...(tags.length > 0 && { tags: [...new Set(tags)].slice(0, TAGS) }),
-    },
+    properties: slug ? { slug } : {},
   };
 }
 
@@ -91,15 +86,9 @@ export function slugIn({ properties }) {
   return typeof slug === 'string' && slug.length <= 80 && SLUG.test(slug) ? slug : '';
 }
 
-export function tagsIn({ properties }) {
-  const tags = properties?.tags;
-
-  return Array.isArray(tags) ? tags.filter((tag) => typeof tag === 'string' && tag.trim()).slice(0, TAGS) : [];
-}
-
 // What an edit makes of properties: the form's, and all others as they are
 export function merged(properties, form) {
-  const { slug, tags, ...others } = properties ?? {};
+  const { slug, ...others } = properties ?? {};
 
   return { ...others, ...form };
 }

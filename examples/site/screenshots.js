@@ -15,14 +15,12 @@ const POSTS = [
     by: 'Fran',
     title: 'A window seat on the slow train',
     content: `It takes four hours instead of two, and stops wherever there is a platform. At each of them somebody gets off with a bicycle, a cello, or a cake.\n\nI read ten pages and looked out for the rest of it.`,
-    tags: 'trains, travel',
     likes: ['Ole', 'Hedy', 'Ada'],
   },
   {
     by: 'Ada',
     title: 'Why the bread failed, three times',
     content: `The first loaf was too wet, the second one too warm, and the third was fine until I forgot about it. What I learned fits on a postcard: weigh the water, trust the clock less than the dough, and set an alarm anyway.\n\nThe fourth is in the oven while I write this.`,
-    tags: 'bread, failures',
     likes: ['Fran', 'Ole', 'Hedy', 'Vint'],
     comments: [
       { by: 'Ole', content: 'Too warm is what happens to everybody in July. Put it into the cellar for the night.' },
@@ -33,7 +31,6 @@ const POSTS = [
     by: 'Hedy',
     title: 'In praise of small museums',
     content: `One room, one subject, and a caretaker who has been waiting all week for your question. Ours is about locks. I went in to get out of the rain, and came out two hours later with a key that I had filed myself.`,
-    tags: 'museums, rain',
     likes: ['Ada', 'Fran'],
   },
 ];
@@ -77,13 +74,12 @@ async function comment(address, { by, content, replies = [] }, parent = '') {
   for (const reply of replies) await comment(address, reply, id);
 }
 
-async function write({ by, title, content, tags, likes, comments = [] }) {
+async function write({ by, title, content, likes, comments = [] }) {
   const page = await as(by);
 
   await page.goto('/posts/new');
   await page.fill('#title', title);
   await page.fill('#content', content);
-  await page.fill('#tags', tags);
   await send(page, 'button[value=post]');
   const address = new URL(page.url()).pathname;
 

@@ -1,11 +1,11 @@
 // How values are shown: what templates call. Everything they put into a page is
 // escaped there; nothing here makes HTML.
-import { placeText, slugIn, tagsIn } from './form.js';
+import { placeText, slugIn } from './form.js';
 
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
 const MOMENT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
 
-export { slugIn, tagsIn };
+export { slugIn };
 
 export const day = (date) => DAY.format(date);
 export const moment = (date) => `${MOMENT.format(date)} UTC`;

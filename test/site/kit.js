@@ -98,11 +98,10 @@ async function signIn({ page }, name) {
 }
 
 // Write a post with the form; its address is returned.
-async function write({ page }, { title, content = '', tags = '', slug = '', draft = false }) {
+async function write({ page }, { title, content = '', slug = '', draft = false }) {
   await page.goto('/posts/new');
   await page.fill('#title', title);
   await page.fill('#content', content);
-  await page.fill('#tags', tags);
   await page.fill('#slug', slug);
   await page.click(draft ? 'button[value=draft]' : 'button[value=post]');
   await page.waitForSelector('.post');

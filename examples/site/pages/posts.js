@@ -4,7 +4,7 @@
 // wrappers change and delete nobody else's items (42501, or nothing deleted).
 import { randomUUID } from 'node:crypto';
 import { badRequest, notFound, problemOf } from '../errors.js';
-import { field, merged, newId, postForm, postId, tagsIn, slugIn, where } from '../form.js';
+import { field, merged, newId, postForm, postId, slugIn, where } from '../form.js';
 import { postPath, userPath } from '../show.js';
 
 const TITLE_MAX = 200;
@@ -38,7 +38,7 @@ async function read(req, res) {
 
 function write(req, res) {
   if (!req.session.user) return res.redirect(303, '/sign-in?to=/posts/new');
-  return res.page('write', { title: 'Write', form: { id: randomUUID(), title: '', content: '', tags: '', slug: '' } });
+  return res.page('write', { title: 'Write', form: { id: randomUUID(), title: '', content: '', slug: '' } });
 }
 
 // The form again, with what is wrong and all that was written
@@ -84,7 +84,7 @@ async function edit(req, res) {
 
   res.page('write', {
     title: 'Edit', post,
-    form: { title: post.title, content: post.content, tags: tagsIn(post).join(', '), slug: slugIn(post) },
+    form: { title: post.title, content: post.content, slug: slugIn(post) },
   });
 }
 
