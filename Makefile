@@ -17,7 +17,7 @@ REGRESS = install users username_keys posts comments indexes \
 	likes user_lists pages paging cursors feed \
 	counts counters idempotency \
 	key_id documents import import_keys import_names import_properties import_texts \
-	bad_input limits extremes read_only privileges \
+	bad_input errors limits extremes read_only privileges \
 	views renames deletions \
 	operation maintenance verify_repair invalid \
 	triggers stats row_types custom_scan \

@@ -619,12 +619,13 @@ DECLARE
 	refused	regprocedure;
 BEGIN
 	IF role IS NULL THEN
-		RAISE EXCEPTION USING ERRCODE = '22004', MESSAGE = 'role must not be null', HINT = 'Pass a value for role.';
+		RAISE EXCEPTION USING ERRCODE = '22004', MESSAGE = 'role must not be null', HINT = 'Pass a value for role.',
+			SCHEMA = 'blogstore', COLUMN = 'role', CONSTRAINT = 'not_null';
 	END IF;
 	SELECT r.rolname INTO grantee FROM pg_roles AS r WHERE r.oid = role;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = '42704', MESSAGE = format('role with OID %s does not exist', role::oid),
-			HINT = 'Pass the name of a role.';
+			HINT = 'Pass the name of a role.', SCHEMA = 'blogstore', COLUMN = 'role';
 	END IF;
 	-- A caller who cannot grant USAGE need not do so if the role has it from
 	-- PUBLIC.
@@ -640,7 +641,7 @@ BEGIN
 	WHERE NOT has_function_privilege(role, f.function, 'EXECUTE') ORDER BY f.function::text COLLATE "C" LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = format('no right to grant EXECUTE on %s', refused),
-			HINT = 'Call it as the owner of the extension.';
+			HINT = 'Call it as the owner of the extension.', SCHEMA = 'blogstore';
 	END IF;
 END
 $body$;
@@ -661,12 +662,13 @@ DECLARE
 	kept	regprocedure;
 BEGIN
 	IF role IS NULL THEN
-		RAISE EXCEPTION USING ERRCODE = '22004', MESSAGE = 'role must not be null', HINT = 'Pass a value for role.';
+		RAISE EXCEPTION USING ERRCODE = '22004', MESSAGE = 'role must not be null', HINT = 'Pass a value for role.',
+			SCHEMA = 'blogstore', COLUMN = 'role', CONSTRAINT = 'not_null';
 	END IF;
 	SELECT r.rolname INTO grantee FROM pg_roles AS r WHERE r.oid = role;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = '42704', MESSAGE = format('role with OID %s does not exist', role::oid),
-			HINT = 'Pass the name of a role.';
+			HINT = 'Pass the name of a role.', SCHEMA = 'blogstore', COLUMN = 'role';
 	END IF;
 	EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM %I',
 		(SELECT string_agg(f.function::text, ', ') FROM blogstore.request_functions() AS f), grantee);
@@ -984,16 +986,18 @@ BEGIN
 	IF schema IS NULL OR role IS NULL OR as_caller IS NULL THEN
 		RAISE EXCEPTION USING ERRCODE = '22004', MESSAGE = format('%s must not be null',
 				CASE WHEN schema IS NULL THEN 'schema' WHEN role IS NULL THEN 'role' ELSE 'as_caller' END),
-			HINT = 'Pass a value for each argument.';
+			HINT = 'Pass a value for each argument.', SCHEMA = 'blogstore', CONSTRAINT = 'not_null',
+			COLUMN = CASE WHEN schema IS NULL THEN 'schema' WHEN role IS NULL THEN 'role' ELSE 'as_caller' END;
 	END IF;
 	IF schema = '' OR octet_length(schema) > 63 OR schema IN ('blogstore', 'information_schema') OR schema LIKE 'pg\_%' THEN
 		RAISE EXCEPTION USING ERRCODE = '22023', MESSAGE = format('schema %I cannot have wrappers', schema),
-			HINT = 'Name a schema of your own, or one that is to be made.';
+			HINT = 'Name a schema of your own, or one that is to be made.',
+			SCHEMA = 'blogstore', COLUMN = 'schema', CONSTRAINT = 'range';
 	END IF;
 	SELECT r.rolname INTO grantee FROM pg_roles AS r WHERE r.oid = role;
 	IF NOT FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = '42704', MESSAGE = format('role with OID %s does not exist', role::oid),
-			HINT = 'Pass the name of a role.';
+			HINT = 'Pass the name of a role.', SCHEMA = 'blogstore', COLUMN = 'role';
 	END IF;
 
 	-- Check the rights of the role, and with as_caller those of the caller.
@@ -1004,25 +1008,25 @@ BEGIN
 		ORDER BY f.function::text COLLATE "C" LIMIT 1;
 		IF FOUND THEN
 			RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = format('role %I cannot execute %s', grantee, found_one),
-				HINT = format('Call blogstore.grant_requests(%L) first, or make wrappers with as_caller => true for a role that a browser speaks as.', quote_ident(grantee));
+				HINT = format('Call blogstore.grant_requests(%L) first, or make wrappers with as_caller => true for a role that a browser speaks as.', quote_ident(grantee)), SCHEMA = 'blogstore';
 		END IF;
 	ELSE
 		IF (SELECT r.rolsuper FROM pg_roles AS r WHERE r.oid = caller) THEN
 			RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = 'a superuser cannot own wrappers that act for their callers',
 				DETAIL = 'They run with the rights of whoever makes them.',
-				HINT = 'SET ROLE to an ordinary role that has the requests (grant_requests()) and EXECUTE on create_api().';
+				HINT = 'SET ROLE to an ordinary role that has the requests (grant_requests()) and EXECUTE on create_api().', SCHEMA = 'blogstore';
 		END IF;
 		SELECT f.function::text INTO found_one FROM blogstore.request_functions() AS f
 		WHERE NOT has_function_privilege(f.function, 'EXECUTE') ORDER BY f.function::text COLLATE "C" LIMIT 1;
 		IF FOUND THEN
 			RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = format('no right to execute %s, which the wrappers call', found_one),
-				HINT = format('Have the owner of the extension call blogstore.grant_requests(%L).', quote_ident(current_user));
+				HINT = format('Have the owner of the extension call blogstore.grant_requests(%L).', quote_ident(current_user)), SCHEMA = 'blogstore';
 		END IF;
 		found_one := blogstore.api_bypass(role);
 		IF found_one IS NOT NULL THEN
 			RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = format('role %I %s', grantee, found_one),
 				DETAIL = 'It has the right itself, from PUBLIC, or by a role that it is a member of.',
-				HINT = 'Wrappers with as_caller are for a role that has no other way to the items. Revoke the right, or name another role.';
+				HINT = 'Wrappers with as_caller are for a role that has no other way to the items. Revoke the right, or name another role.', SCHEMA = 'blogstore';
 		END IF;
 	END IF;
 
@@ -1036,7 +1040,7 @@ BEGIN
 	END IF;
 	IF owner <> caller THEN
 		RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = format('schema %I belongs to role %I', schema, pg_get_userbyid(owner)),
-			HINT = 'SET ROLE to its owner, or name another schema.';
+			HINT = 'SET ROLE to its owner, or name another schema.', SCHEMA = 'blogstore';
 	END IF;
 	SELECT d.description INTO found_one FROM (
 		SELECT pg_describe_object('pg_proc'::regclass, p.oid, 0) FROM pg_proc AS p
@@ -1052,13 +1056,13 @@ BEGIN
 	) AS d (description) ORDER BY d.description COLLATE "C" LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = '42710', MESSAGE = format('%s was not made by create_api()', found_one),
-			HINT = 'Drop or rename it, or name another schema.';
+			HINT = 'Drop or rename it, or name another schema.', SCHEMA = 'blogstore';
 	END IF;
 	SELECT array_agg(p.oid::regprocedure) INTO made FROM pg_proc AS p
 	WHERE p.pronamespace = space AND p.proowner = caller AND obj_description(p.oid, 'pg_proc') LIKE '%' || mark;
 	IF EXISTS (SELECT FROM pg_proc AS p WHERE p.oid = ANY (made) AND p.prosecdef <> as_caller) THEN
 		RAISE EXCEPTION USING ERRCODE = '55000', MESSAGE = format('schema %I has wrappers made with as_caller => %s', schema, (NOT as_caller)::text),
-			HINT = 'Pass the same as_caller, name another schema, or drop this one first.';
+			HINT = 'Pass the same as_caller, name another schema, or drop this one first.', SCHEMA = 'blogstore';
 	END IF;
 
 	-- Drop wrappers whose arguments or result have changed. The roles that
@@ -1138,7 +1142,7 @@ BEGIN
 	LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = '55000', MESSAGE = format('%s is a member of an extension', found_one),
-			HINT = 'Call create_api() outside of extensions'' scripts, and take what is in the schema out of them with ALTER EXTENSION ... DROP.';
+			HINT = 'Call create_api() outside of extensions'' scripts, and take what is in the schema out of them with ALTER EXTENSION ... DROP.', SCHEMA = 'blogstore';
 	END IF;
 END
 $body$;

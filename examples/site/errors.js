@@ -28,9 +28,9 @@ const STATES = {
   '22P05': [400, 'That does not work', 'The text has characters in it that cannot be stored.'],
   23503: [404, 'It is gone', 'The post or comment that this was about is not shown any more, or your account has been deleted.'],
   23505: [409, 'Taken', 'That is taken. Choose another name, or, if this was a form that you have sent before, look whether it has arrived.'],
+  23514: [409, 'Not now', 'What this is about is hidden, and takes no comments and likes until it is shown.'],
   42501: [403, 'Not yours', 'Only who has written it can do that, and has to be signed in.'],
   54000: [413, 'Too long', 'That is longer than can be stored.'],
-  55000: [409, 'Not now', 'This post takes no comments and likes while it is hidden.'],
   40001: [503, 'Too much at once', 'Somebody else did something to it in the same moment. Please try again.'],
 };
 

@@ -14,6 +14,7 @@
 #include "admin/create_containers.h"
 #include "admin/verify.h"
 #include "base/compat.h"
+#include "base/error_fields.h"
 #include "base/preload.h"
 #include "base/settings.h"
 #include "base/worker_hooks.h"
@@ -52,7 +53,8 @@ create_refuse_table(const char *name, const char *problem)
 			 errmsg("\"%s.%s\" exists and is not a table of these containers",
 					BLOGSTORE_SCHEMA, name),
 			 errdetail("%s.", problem),
-			 errhint("Drop or rename it, or pass the role that owns the containers as owner.")));
+			 errhint("Drop or rename it, or pass the role that owns the containers as owner."),
+			 err_fields(name, NULL, NULL)));
 }
 
 /* Return the owner of a table. The caller has locked it. */
@@ -135,7 +137,8 @@ create_refuse_existing(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_TABLE),
 			 errmsg("the blogstore containers exist already"),
-			 errhint("They can be used as they are. For an empty store, create them in another database.")));
+			 errhint("They can be used as they are. For an empty store, create them in another database."),
+			 err_fields(NULL, NULL, NULL)));
 }
 
 /* ------------------------------------------------------------------------

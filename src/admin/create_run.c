@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "admin/create_containers.h"
+#include "base/error_fields.h"
 
 #include "access/xact.h"
 #include "catalog/pg_inherits.h"
@@ -68,13 +69,15 @@ create_get_partitions(FunctionCallInfo fcinfo)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("partitions must not be null"),
-				 errhint("Leave it out for the default.")));
+				 errhint("Leave it out for the default."),
+				 err_fields(NULL, "partitions", RULE_NOT_NULL)));
 	partitions = PG_GETARG_INT32(0);
 	if (partitions < 1 || partitions > MAX_PARTITIONS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("partitions must be between 1 and %d",
 						MAX_PARTITIONS),
-				 errhint("The default suits most sites; more partitions suit servers with many cores or much data.")));
+				 errhint("The default suits most sites; more partitions suit servers with many cores or much data."),
+				 err_fields(NULL, "partitions", RULE_RANGE)));
 	return partitions;
 }

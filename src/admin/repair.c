@@ -15,6 +15,7 @@
 
 #include "admin/repair.h"
 #include "base/compat.h"
+#include "base/error_fields.h"
 #include "base/preload.h"
 #include "model/post_counts/post_counts.h"
 #include "model/user_changes/user_changes.h"
@@ -143,7 +144,8 @@ repair(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("repair() cannot run in a REPEATABLE READ or SERIALIZABLE transaction"),
-				 errhint("Use a READ COMMITTED transaction.")));
+				 errhint("Use a READ COMMITTED transaction."),
+				 err_fields(NULL, NULL, RULE_READ_COMMITTED)));
 	container_lock_all(true);
 	(void) containers_check();
 	owner_begin(&scope);

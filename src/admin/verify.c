@@ -27,6 +27,7 @@
 
 #include "admin/repair.h"
 #include "base/compat.h"
+#include "base/error_fields.h"
 #include "base/preload.h"
 #include "base/settings.h"
 #include "model/short_form/short_form.h"
@@ -342,7 +343,9 @@ need_columns(Container container)
 					 errmsg("container \"%s\" has no column \"%s\" of type %s",
 							container_table(container), property_column(prop),
 							format_type_be(property_type(prop))),
-					 errhint("Add the column again, or restore its name and type.")));
+					 errhint("Add the column again, or restore its name and type."),
+					 err_fields(container_table(container), property_column(prop),
+							RULE_UNALTERED)));
 	}
 }
 

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/error_fields.h"
 #include "base/preload.h"
 #include "base/worker_hooks.h"
 #include "storage/bookkeeping/bookkeeping.h"
@@ -52,7 +53,8 @@ need_possible_worker(void)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no blogstore worker can run on this server: %s",
 						obstacle),
-				 errhint("%s", hint)));
+				 errhint("%s", hint),
+				 err_fields(NULL, NULL, RULE_WORKER)));
 	worker_require_room();
 }
 
@@ -70,7 +72,8 @@ need_other_process(const char *command)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("%s cannot run in the blogstore worker itself",
 						command),
-				 errhint("Do not call it in a trigger on tables that the worker writes.")));
+				 errhint("Do not call it in a trigger on tables that the worker writes."),
+				 err_fields(NULL, NULL, RULE_WORKER)));
 }
 
 /* ------------------------------------------------------------------------
@@ -148,7 +151,8 @@ require_waiting(const char *function, bool no_timeout)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("timeout must not be null"),
-				 errhint("Pass an interval, or leave it out for the default.")));
+				 errhint("Pass an interval, or leave it out for the default."),
+				 err_fields(NULL, "timeout", RULE_NOT_NULL)));
 	if (RecoveryInProgress())
 		need_writable(function);
 	need_other_process(function);
@@ -177,7 +181,8 @@ worker_serves(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the blogstore worker is stopped"),
-				 errhint("Call blogstore.start_worker() to have the views updated again.")));
+				 errhint("Call blogstore.start_worker() to have the views updated again."),
+				 err_fields(NULL, NULL, RULE_WORKER)));
 	return entry->state == WORKER_RUNNING &&
 		TransactionIdIsValid(pg_atomic_read_u32(&entry->served));
 }
@@ -387,7 +392,8 @@ wait_for_posts(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("lists cannot show what this transaction has written before it is committed"),
-				 errhint("Call wait_for_posts() after COMMIT.")));
+				 errhint("Call wait_for_posts() after COMMIT."),
+				 err_fields(NULL, NULL, RULE_COMMITTED)));
 	cluster = cluster_calls();
 	if (cluster != NULL &&
 		cluster->call_nodes("wait_for_posts", (Oid[]) {INTERVALOID}, fcinfo, &all))
@@ -518,7 +524,8 @@ stop_worker(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("drop_slot must not be null"),
-				 errhint("Pass true or false.")));
+				 errhint("Pass true or false."),
+				 err_fields(NULL, "drop_slot", RULE_NOT_NULL)));
 	need_writable("stop_worker()");
 	need_other_process("stop_worker()");
 	container_require();
@@ -526,7 +533,8 @@ stop_worker(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("stop_worker() cannot run in a REPEATABLE READ or SERIALIZABLE transaction"),
-				 errhint("Use a READ COMMITTED transaction.")));
+				 errhint("Use a READ COMMITTED transaction."),
+				 err_fields(NULL, NULL, RULE_READ_COMMITTED)));
 
 	start_stop_lock();
 	end_worker();

@@ -7,6 +7,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/error_fields.h"
 #include "base/preload.h"
 #include "base/settings.h"
 
@@ -33,13 +34,15 @@ current_user_id(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("required must not be null"),
-				 errhint("Pass a value for required.")));
+				 errhint("Pass a value for required."),
+				 err_fields(NULL, "required", RULE_NOT_NULL)));
 	if (id != NULL && id[0] != '\0')
 		return DirectFunctionCall1(uuid_in, CStringGetDatum(id));
 	if (PG_GETARG_BOOL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("nobody is signed in"),
-				 errhint("Set \"blogstore.current_user_id\" in this transaction, as a role that may set it.")));
+				 errhint("Set \"blogstore.current_user_id\" in this transaction, as a role that may set it."),
+				 err_fields(NULL, NULL, RULE_SIGNED_IN)));
 	PG_RETURN_NULL();
 }

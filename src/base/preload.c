@@ -6,6 +6,7 @@
  */
 #include "postgres.h"
 
+#include "base/error_fields.h"
 #include "base/preload.h"
 
 bool		library_preloaded = false;
@@ -17,5 +18,6 @@ preload_missing(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("the blogstore library is not preloaded"),
-			 errhint(PRELOAD_HINT)));
+			 errhint(PRELOAD_HINT),
+			 err_fields(NULL, NULL, RULE_PRELOADED)));
 }

@@ -162,7 +162,8 @@ refuse_rejected(const Import *import, int64 rejected)
 			 errdetail("The first: %s, %s: %s",
 					   SPI_getvalue(row, desc, 1), SPI_getvalue(row, desc, 2),
 					   isnull ? "null" : item_beginning(item)),
-			 errhint("Pass a table with the columns type text, reason text and item jsonb as rejects to import all but these.")));
+			 errhint("Pass a table with the columns type text, reason text and item jsonb as rejects to import all but these."),
+			 err_fields(NULL, "rejects", RULE_ITEMS_TAKEN)));
 }
 
 static int64
@@ -224,7 +225,9 @@ need_guest(const Import *import)
 				(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 				 errmsg("guest %s does not exist",
 						DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(import->guest)))),
-				 errhint("Create the user first, or import it among users; guest is the user's id.")));
+				 errhint("Create the user first, or import it among users; guest is the user's id."),
+				 err_fields(container_table(CONTAINER_USERS), "guest",
+						RULE_USER_EXISTS)));
 }
 
 /*

@@ -37,7 +37,8 @@ check_call(const char *command, Oid rejects)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("%s cannot run in a REPEATABLE READ or SERIALIZABLE transaction", command),
-				 errhint("Use a READ COMMITTED transaction.")));
+				 errhint("Use a READ COMMITTED transaction."),
+				 err_fields(NULL, NULL, RULE_READ_COMMITTED)));
 	if (OidIsValid(rejects))
 		need_columns(rejects, "rejects", lengthof(rejects_column),
 					 rejects_column);
@@ -89,7 +90,8 @@ need_argument(FunctionCallInfo fcinfo, int arg, const char *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("%s must not be null", name),
-				 errhint("Pass a value for %s, or leave it out.", name)));
+				 errhint("Pass a value for %s, or leave it out.", name),
+				 err_fields(NULL, name, RULE_NOT_NULL)));
 	if ((int64) toast_raw_datum_size(PG_GETARG_DATUM(arg)) - VARHDRSZ >
 		MAX_TEXT_BYTES)
 		text_too_long(name);
@@ -118,7 +120,8 @@ import(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("changed must be reject or update"),
-				 errhint("With update, items that are there become what the source says of them.")));
+				 errhint("With update, items that are there become what the source says of them."),
+				 err_fields(NULL, "changed", RULE_RANGE)));
 	import.key_prefix = need_argument(fcinfo, ARG_KEY_PREFIX, "key_prefix");
 	import.prefix_length = strlen(import.key_prefix);
 	if (!PG_ARGISNULL(ARG_GUEST))
@@ -143,7 +146,8 @@ import_documents(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("documents must not be null"),
-				 errhint("Pass the name of a table or view.")));
+				 errhint("Pass the name of a table or view."),
+				 err_fields(NULL, "documents", RULE_NOT_NULL)));
 	if (!PG_ARGISNULL(1))
 		import.rejects = PG_GETARG_OID(1);
 	check_call("import_documents()", import.rejects);

@@ -127,7 +127,8 @@ import_write_rows(const Import *import, ImportWrite write, void *arg,
 		ereport(ERROR,
 				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
 				 errmsg("a trigger suppressed a change of an item"),
-				 errhint("Raise an error in the trigger to refuse a change.")));
+				 errhint("Raise an error in the trigger to refuse a change."),
+				 err_fields(NULL, NULL, RULE_TRIGGERS)));
 }
 
 static int64

@@ -105,12 +105,12 @@ require_post(ChildInsert *insert)
 {
 	insert->stamped = worker_hooks.user_deletions(&insert->stamp);
 	if (!post_find(&insert->lock) || post_author_being_deleted(insert->post_id))
-		unknown_item("post", insert->post_id);
+		unknown_item(ITEM_POST, insert->post_id);
 }
 
 /*
  * Handle a new child of a hidden post. A command that is repeated after the
- * post was hidden still finds the child that it wrote before. Errors: 55000 if
+ * post was hidden still finds the child that it wrote before. Errors: 23514 if
  * there is no such child; 23503 if the author may not know of the post.
  */
 static void
@@ -124,14 +124,16 @@ require_repetition(const ChildInsert *insert)
 	BlogItem	there;
 
 	if (!author_knows_post(insert->post_id, insert->author))
-		unknown_item("post", insert->post_id);
+		unknown_item(ITEM_POST, insert->post_id);
 	if (!get_now(&query, &there))
 		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				(errcode(ERRCODE_CHECK_VIOLATION),
 				 errmsg("post %s is hidden",
 						DatumGetCString(DirectFunctionCall1(uuid_out,
 															UUIDPGetDatum(insert->post_id)))),
-				 errhint("Nobody can comment on it or like it before it is shown, by blogstore.publish_post() or hide_post(..., hidden => false).")));
+				 errhint("Nobody can comment on it or like it before it is shown, by blogstore.publish_post() or hide_post(..., hidden => false)."),
+				 err_fields(container_table(CONTAINER_POSTS), "post_id",
+							RULE_POST_SHOWN)));
 }
 
 /*
@@ -173,7 +175,7 @@ try_insert(ChildInsert *insert)
 /*
  * Do steps 1 to 3, and repeat them until no deletion of the post is in the
  * way. Returns false, with nothing written or locked, if the child's key is
- * taken. Errors: 55000 or 23503 if the post is hidden.
+ * taken. Errors: 23514 or 23503 if the post is hidden.
  */
 static bool
 insert_and_lock(ChildInsert *insert)
@@ -220,7 +222,7 @@ count_and_unlock(ChildInsert *insert)
 	if (counted == POST_UNSURE)
 		counted = post_count_after_deletion(&insert->lock, one);
 	if (counted != POST_COUNTED)
-		unknown_item("post", insert->post_id);
+		unknown_item(ITEM_POST, insert->post_id);
 }
 
 /*
@@ -228,8 +230,8 @@ count_and_unlock(ChildInsert *insert)
  * If author is not NULL, hidden posts of other users do not exist for the
  * caller. Returns false, with nothing written, if the child's key is taken.
  *
- * Errors: 23503 if the post or the user does not exist; 40001; 55000 if the
- * post is hidden. Locks: the post, in share mode, until it has counted the
+ * Errors: 23503 if the post or the user does not exist; 23514 if the post is
+ * hidden; 40001. Locks: the post, in share mode, until it has counted the
  * child.
  */
 bool
@@ -248,7 +250,7 @@ child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
 	 * author
 	 */
 	if (deletions_since(&insert) && post_author_being_deleted(insert.post_id))
-		unknown_item("post", insert.post_id);
+		unknown_item(ITEM_POST, insert.post_id);
 	count_and_unlock(&insert);
 	return true;
 }

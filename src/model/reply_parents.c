@@ -134,9 +134,28 @@ static COMPAT_NORETURN void
 parent_hidden(const pg_uuid_t *parent_id)
 {
 	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			(errcode(ERRCODE_CHECK_VIOLATION),
 			 errmsg("comment %s is hidden", id_text(parent_id)),
-			 errhint("Nobody can reply to it before it is shown, by blogstore.hide_comment(..., hidden => false).")));
+			 errhint("Nobody can reply to it before it is shown, by blogstore.hide_comment(..., hidden => false)."),
+			 err_fields(container_table(CONTAINER_POSTS), "parent_id",
+						RULE_COMMENT_SHOWN)));
+}
+
+/* Return whether a post exists, as the transaction's snapshot shows it. */
+static bool
+post_exists(const pg_uuid_t *post_id)
+{
+	Datum		key = UUIDPGetDatum(post_id);
+	BlogItem	post;
+	bool		found;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	found = item_get(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_POST, .partition_key = post_id,
+		.path = PATH_KEY, .key = &key, .nkeys = 1, .identity = true
+	}, &post) && !author_being_deleted(&post);
+	PopActiveSnapshot();
+	return found;
 }
 
 static COMPAT_NORETURN void
@@ -149,11 +168,15 @@ parent_unknown(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to a concurrent comment"),
 				 errhint("Retry the transaction.")));
+	if (!post_exists(post_id))
+		unknown_item(ITEM_POST, post_id);
 	ereport(ERROR,
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
 			 errmsg("comment %s on post %s does not exist", id_text(parent_id),
 					id_text(post_id)),
-			 errhint("Reply to a comment on the same post, or leave parent_id out.")));
+			 errhint("Reply to a comment on the same post, or leave parent_id out."),
+			 err_fields(container_table(CONTAINER_POSTS), "parent_id",
+						RULE_COMMENT_EXISTS)));
 }
 
 /*
@@ -239,7 +262,7 @@ closes_circle(const BlogItem *comment)
  * exist; NULL: they do.
  *
  * Errors: 22023 if the comment would reply to itself; 23503 if there is no
- * such parent on the post; 55000 if the parent is hidden; 40001 if the parent
+ * such parent on the post; 23514 if the parent is hidden; 40001 if the parent
  * was committed after the transaction's snapshot.
  *
  * The parent is not locked. A lock would be written to its row and to the WAL
@@ -266,7 +289,9 @@ need_parent(const BlogItem *comment, bool anew, const pg_uuid_t *author)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("comment %s would reply to itself",
 						id_text(item_uuid(comment, PROP_ID))),
-				 errhint("Reply to a comment that is no reply to this one, or leave parent_id out.")));
+				 errhint("Reply to a comment that is no reply to this one, or leave parent_id out."),
+				 err_fields(container_table(CONTAINER_POSTS), "parent_id",
+							RULE_NO_CIRCLE)));
 	if (state == PARENT_HIDDEN)
 		parent_hidden(parent_id);
 	parent_unknown(post_id, parent_id, state);

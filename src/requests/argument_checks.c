@@ -53,7 +53,8 @@ check_not_null(FunctionCallInfo fcinfo, int arg, const char *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("%s must not be null", name),
-				 errhint("Pass a value for %s.", name)));
+				 errhint("Pass a value for %s.", name),
+				 err_fields(NULL, name, RULE_NOT_NULL)));
 }
 
 /* Return an id that must not be null. Errors: 22004. */
@@ -82,7 +83,8 @@ text_too_long(const char *name)
 	ereport(ERROR,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 			 errmsg("%s is longer than %d MB", name, MAX_TEXT_MB),
-			 errhint("A text has at most %d bytes.", MAX_TEXT_BYTES)));
+			 errhint("A text has at most %d bytes.", MAX_TEXT_BYTES),
+			 err_fields(NULL, name, RULE_MAX_LENGTH)));
 }
 
 /* Return the length of a text in bytes, without detoasting it. */
@@ -140,7 +142,8 @@ check_not_empty(Datum value, const char *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s must not be empty", name),
-				 errhint("Pass at least one character.")));
+				 errhint("Pass at least one character."),
+				 err_fields(NULL, name, RULE_NOT_EMPTY)));
 }
 
 /* Return a title that must not be null or empty. Errors: 22004, 22023. */
@@ -154,7 +157,8 @@ need_title(FunctionCallInfo fcinfo, int arg)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("title is longer than %d characters", MAX_TITLE_LENGTH),
-				 errhint("A longer text can be the beginning of the content.")));
+				 errhint("A longer text can be the beginning of the content."),
+				 err_fields(NULL, "title", RULE_MAX_LENGTH)));
 	title = PointerGetDatum(PG_GETARG_TEXT_PP(arg));
 	check_not_empty(title, "title");
 	return title;
@@ -169,19 +173,21 @@ need_username(FunctionCallInfo fcinfo, int arg)
 {
 	Datum		username = (Datum) 0;
 	const char *why = "is too long";
+	const char *rule = RULE_MAX_LENGTH;
 
 	check_not_null(fcinfo, arg, "username");
 	if (has_name_key(PG_GETARG_DATUM(arg)))
 	{
 		username = username_trim(PG_GETARG_DATUM(arg));
-		why = username_problem(username);
+		why = username_problem(username, &rule);
 	}
 	if (why != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("username %s", why),
 				 errhint("A username has 1 to %d characters, of which one is visible and none is a control character.",
-						 MAX_USERNAME_LENGTH)));
+						 MAX_USERNAME_LENGTH),
+				 err_fields(NULL, "username", rule)));
 	return username;
 }
 
@@ -225,7 +231,8 @@ get_creation_date(FunctionCallInfo fcinfo, int arg)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("creation_date must be finite"),
-				 errhint("Pass a point in time, or leave it out for now.")));
+				 errhint("Pass a point in time, or leave it out for now."),
+				 err_fields(NULL, "creation_date", RULE_FINITE)));
 	return date;
 }
 
@@ -258,12 +265,15 @@ get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("page_size must be at least 1"),
-				 errhint("Pass NULL for all items.")));
+				 errhint("Pass NULL for all items."),
+				 err_fields(NULL, "page_size", RULE_RANGE)));
 	if (PG_ARGISNULL(arg + 1) != PG_ARGISNULL(arg + 2))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("before_date and before_id must be given together"),
-				 errhint("Pass creation_date and id of the last row of the page before.")));
+				 errhint("Pass creation_date and id of the last row of the page before."),
+				 err_fields(NULL, PG_ARGISNULL(arg + 1) ? "before_date" : "before_id",
+							RULE_TOGETHER)));
 	page->before.valid = !PG_ARGISNULL(arg + 1);
 	if (page->before.valid)
 	{
@@ -271,23 +281,6 @@ get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
 		page->before.id = *PG_GETARG_UUID_P(arg + 2);
 	}
 	page->oldest_first = get_flag(fcinfo, arg + 3, "oldest_first");
-}
-
-static char *
-id_text(const pg_uuid_t *id)
-{
-	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
-}
-
-/* Raise an error about an id that another item has. Errors: 23505. */
-void
-id_taken(const char *what, const pg_uuid_t *id)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("%s %s exists with other content", what, id_text(id)),
-			 errhint("Repeat a command with the same values, or leave the id out to create another %s.",
-					 what)));
 }
 
 /*

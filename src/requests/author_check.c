@@ -35,6 +35,17 @@ need_author(FunctionCallInfo fcinfo, FunctionCallInfo rest)
 	return author;
 }
 
+static COMPAT_NORETURN void
+not_own(ItemType type)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("the %s is another user's", item_type_name(type)),
+			 errhint("Users change what they have written themselves."),
+			 err_fields(container_table(CONTAINER_POSTS), "user_id",
+						RULE_OWN_ITEM)));
+}
+
 /*
  * Check that a post, or an item on a post, is by the author (NULL: any). If
  * the item is not locked, another one may take its place afterwards. Errors:
@@ -42,15 +53,23 @@ need_author(FunctionCallInfo fcinfo, FunctionCallInfo rest)
  * must not learn that it exists.
  */
 void
-check_author(const char *what, const BlogItem *item, const pg_uuid_t *author)
+check_author(ItemType type, const BlogItem *item, const pg_uuid_t *author)
 {
 	if (item_is_by(item, author))
 		return;
 	if (item_hidden(item) ||
 		!author_knows_post(item_uuid(item, PROP_POST_ID), author))
-		unknown_item(what, item_uuid(item, PROP_ID));
-	ereport(ERROR,
-			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("the %s is another user's", what),
-			 errhint("Users change what they have written themselves.")));
+		unknown_item(type, item_uuid(item, PROP_ID));
+	not_own(type);
+}
+
+/*
+ * Check that a new item is by an author (NULL: any). The post is not looked
+ * at, so the error says nothing about it. Errors: 42501.
+ */
+void
+check_new_author(ItemType type, const BlogItem *item, const pg_uuid_t *author)
+{
+	if (!item_is_by(item, author))
+		not_own(type);
 }

@@ -69,9 +69,9 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 		item_set(&comment, PROP_PARENT_ID, PG_GETARG_DATUM(7));
 
 	request_begin(&scope, "create_comment()");
-	check_author("comment", &comment, author);
+	check_new_author(ITEM_COMMENT, &comment, author);
 	if (!comment.isnull[PROP_PARENT_ID] && !author_knows_post(post_id, author))
-		unknown_item("post", post_id);
+		unknown_item(ITEM_POST, post_id);
 	do
 	{
 		inserted = need_parent(&comment, PG_ARGISNULL(3), author) &&
@@ -88,7 +88,7 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 			 !item_same(&comment, &there, PROP_PROPERTIES)) ||
 			(!PG_ARGISNULL(4) &&
 			 !item_same(&comment, &there, PROP_CREATION_DATE)))
-			id_taken("comment", &id);
+			item_id_taken(ITEM_COMMENT, &id);
 		comment = there;
 		reply_complete(&comment);
 	}
@@ -169,15 +169,15 @@ edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	}
 	request_begin(&scope, "edit_comment()");
 	if (!comment_says(post_id, key, &edit) && !post_keep(post_id))
-		unknown_item("comment", id);
+		unknown_item(ITEM_COMMENT, id);
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_COMMENT, post_id);
 	if (item_writer_lock(writer, key, 2, LockTupleNoKeyExclusive,
 						 LockWaitBlock, &found) != ITEM_OK ||
 		author_being_deleted(&found) || post_author_being_deleted(post_id))
-		unknown_item("comment", id);
-	check_author("comment", &found, author);
+		unknown_item(ITEM_COMMENT, id);
+	check_author(ITEM_COMMENT, &found, author);
 	edited = found;
 	if (comment_take(&edited, &edit))
 	{

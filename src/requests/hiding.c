@@ -46,8 +46,8 @@ change_post(const pg_uuid_t *id, bool hidden, bool publish,
 	if (item_writer_lock(writer, &key, 1, LockTupleNoKeyExclusive,
 						 LockWaitBlock, &found) != ITEM_OK ||
 		author_being_deleted(&found))
-		unknown_item("post", id);
-	check_author("post", &found, author);
+		unknown_item(ITEM_POST, id);
+	check_author(ITEM_POST, &found, author);
 	changed = found;
 	if (item_hidden(&found) != hidden)
 	{
@@ -124,7 +124,7 @@ hide_comment(PG_FUNCTION_ARGS)
 	if (post_author_being_deleted(post_id) ||
 		comment_hide(post_id, id, hidden, &comment) != ITEM_OK ||
 		author_being_deleted(&comment))
-		unknown_item("comment", id);
+		unknown_item(ITEM_COMMENT, id);
 	reply_complete(&comment);
 	owner_end(&scope);
 	return return_item(fcinfo, &comment, ITEM_COMMENT);

@@ -60,7 +60,7 @@ create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 			 TimestampTzGetDatum(get_creation_date(fcinfo, 2)));
 
 	request_begin(&scope, "create_like()");
-	check_author("like", &like, author);
+	check_new_author(ITEM_LIKE, &like, author);
 	do
 	{
 		inserted = child_insert(&like, ITEM_LIKE, author);
@@ -132,12 +132,15 @@ get_likes_page(FunctionCallInfo fcinfo, bool by_date, ListPage *page)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("before_date, before_id and oldest_first are for likes by date"),
-				 errhint("Pass by_date => true, or after_post_id.")));
+				 errhint("Pass by_date => true, or after_post_id."),
+				 err_fields(NULL, page->before.valid ? "before_date" : "oldest_first",
+							RULE_ORDER)));
 	if (by_date && !PG_ARGISNULL(2))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("after_post_id is for likes in the order of post_id"),
-				 errhint("Pass before_date and before_id.")));
+				 errhint("Pass before_date and before_id."),
+				 err_fields(NULL, "after_post_id", RULE_ORDER)));
 }
 
 /*
@@ -154,7 +157,8 @@ need_dated_index(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("likes have no index by user and date"),
-				 errhint("Create an index on (user_id, creation_date, id) of each partition that holds likes, or leave by_date out.")));
+				 errhint("Create an index on (user_id, creation_date, id) of each partition that holds likes, or leave by_date out."),
+				 err_fields(container_table(CONTAINER_POSTS), NULL, RULE_INDEXED)));
 }
 
 /* List a user's likes on all posts. Errors: 22004, 22023, 55000. */

@@ -126,7 +126,7 @@ create_post(PG_FUNCTION_ARGS)
 			(!post.isnull[PROP_PROPERTIES] &&
 			 !item_same(&post, &there, PROP_PROPERTIES)) ||
 			(!PG_ARGISNULL(4) && !item_same(&post, &there, PROP_CREATION_DATE)))
-			id_taken("post", &id);
+			item_id_taken(ITEM_POST, &id);
 		post = there;
 		discount_post(&post);
 	}
@@ -167,8 +167,8 @@ edit_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	if (item_writer_lock(writer, &key, 1, LockTupleNoKeyExclusive,
 						 LockWaitBlock, &found) != ITEM_OK ||
 		author_being_deleted(&found))
-		unknown_item("post", id);
-	check_author("post", &found, author);
+		unknown_item(ITEM_POST, id);
+	check_author(ITEM_POST, &found, author);
 	edited = found;
 	if (!PG_ARGISNULL(1))
 		item_take(&edited, &wanted, PROP_TITLE);

@@ -122,7 +122,6 @@ extern TimestampTz get_creation_date(FunctionCallInfo fcinfo, int arg);
 extern bool get_flag(FunctionCallInfo fcinfo, int arg, const char *name);
 extern void set_modified(BlogItem *item);
 extern void get_page(FunctionCallInfo fcinfo, int arg, ListPage *page);
-extern COMPAT_NORETURN void id_taken(const char *what, const pg_uuid_t *id);
 extern bool find_conflicting(ItemType type, const pg_uuid_t *post_id,
 							 const Datum *key, int nkeys, BlogItem *out);
 extern bool find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,
@@ -135,8 +134,10 @@ extern void add_up_now(BlogItem *post);
 /* author_check.c: requiring that an item is by a certain author */
 extern const pg_uuid_t *need_author(FunctionCallInfo fcinfo,
 									FunctionCallInfo rest);
-extern void check_author(const char *what, const BlogItem *item,
+extern void check_author(ItemType type, const BlogItem *item,
 						 const pg_uuid_t *author);
+extern void check_new_author(ItemType type, const BlogItem *item,
+							 const pg_uuid_t *author);
 
 /* page_start.c */
 extern void page_find(ListPage *page, ItemType type, const pg_uuid_t *of);

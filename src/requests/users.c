@@ -30,7 +30,9 @@ username_taken(Datum username)
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("username \"%s\" is taken",
 					TextDatumGetCString(username)),
-			 errhint("Usernames are unique regardless of case; choose another.")));
+			 errhint("Usernames are unique regardless of case; choose another."),
+			 err_fields(container_table(CONTAINER_USERS), "username",
+						RULE_USERNAME_UNIQUE)));
 }
 
 /*
@@ -49,7 +51,7 @@ user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
 		 (!wanted->isnull[PROP_PROPERTIES] &&
 		  !item_same(user, wanted, PROP_PROPERTIES)) ||
 		 (with_date && !item_same(user, wanted, PROP_CREATION_DATE))))
-		id_taken("user", id);
+		item_id_taken(ITEM_USER, id);
 	if (found)
 		check_not_anew(user);
 	return found;
@@ -75,7 +77,7 @@ insert_user(BlogItem *user, bool own_id, bool with_date)
 		return;
 	}
 	if (!user_insert(user, own_id))
-		id_taken("user", id);
+		item_id_taken(ITEM_USER, id);
 }
 
 /*
@@ -168,7 +170,7 @@ edit_user(PG_FUNCTION_ARGS)
 		item_set(&wanted, PROP_USERNAME, need_username(fcinfo, 1));
 	request_begin(&scope, "edit_user()");
 	if (!user_writer_lock(&writer, id, name ? USER_RENAME : USER_EDIT))
-		unknown_item("user", id);
+		unknown_item(ITEM_USER, id);
 	item_copy(&user, &writer.user);
 	if (name)
 		item_take(&user, &wanted, PROP_USERNAME);

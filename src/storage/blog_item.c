@@ -257,16 +257,57 @@ item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
 	return missing;
 }
 
-/*
- * Raise an error because an item does not exist. what: the type of item for
- * the message. Errors: 23503.
- */
-void
-unknown_item(const char *what, const pg_uuid_t *id)
+/* What errors about the id of an item name, by its type. */
+typedef struct IdFields
 {
+	Container	container;
+	const char *argument;		/* of requests */
+	const char *exists;			/* the rule that there is such an item */
+	const char *unique;			/* the rule that there is no other */
+} IdFields;
+
+static const IdFields id_fields[] = {
+	[ITEM_USER] = {CONTAINER_USERS, "user_id", RULE_USER_EXISTS,
+	RULE_USER_ID_UNIQUE},
+	[ITEM_POST] = {CONTAINER_POSTS, "post_id", RULE_POST_EXISTS,
+	RULE_POST_ID_UNIQUE},
+	[ITEM_COMMENT] = {CONTAINER_POSTS, "comment_id", RULE_COMMENT_EXISTS,
+	RULE_COMMENT_ID_UNIQUE}
+};
+
+static char *
+id_text(const pg_uuid_t *id)
+{
+	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
+}
+
+/* Raise an error (23503): a user, post or comment does not exist. */
+void
+unknown_item(ItemType type, const pg_uuid_t *id)
+{
+	const IdFields *fields = &id_fields[type];
+	const char *what = item_type_name(type);
+
 	ereport(ERROR,
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-			 errmsg("%s %s does not exist", what,
-					DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)))),
-			 errhint("Create the %s first, or check the id.", what)));
+			 errmsg("%s %s does not exist", what, id_text(id)),
+			 errhint("Create the %s first, or check the id.", what),
+			 err_fields(container_table(fields->container), fields->argument,
+						fields->exists)));
+}
+
+/* Raise an error (23505): there is another user, post or comment of this id. */
+void
+item_id_taken(ItemType type, const pg_uuid_t *id)
+{
+	const IdFields *fields = &id_fields[type];
+	const char *what = item_type_name(type);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("%s %s exists with other content", what, id_text(id)),
+			 errhint("Repeat a command with the same values, or leave the id out to create another %s.",
+					 what),
+			 err_fields(container_table(fields->container), fields->argument,
+						fields->unique)));
 }

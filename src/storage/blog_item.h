@@ -6,14 +6,13 @@
 #define BLOGSTORE_BLOG_ITEM_H
 
 #include "base/compat.h"
+#include "base/error_fields.h"
 
 #include "access/tupdesc.h"
 #include "datatype/timestamp.h"
 #include "fmgr.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
-
-#define BLOGSTORE_SCHEMA "blogstore"
 
 typedef enum Container
 {
@@ -109,7 +108,8 @@ extern void item_set(BlogItem *item, Property prop, Datum value);
 extern void item_copy(BlogItem *dst, const BlogItem *src);
 extern bool item_has_external(const BlogItem *item);
 extern bool item_same(const BlogItem *a, const BlogItem *b, Property prop);
-extern COMPAT_NORETURN void unknown_item(const char *what, const pg_uuid_t *id);
+extern COMPAT_NORETURN void unknown_item(ItemType type, const pg_uuid_t *id);
+extern COMPAT_NORETURN void item_id_taken(ItemType type, const pg_uuid_t *id);
 
 /* blog_item.c: reading an item from a tuple; attno: column by property */
 struct TupleTableSlot;

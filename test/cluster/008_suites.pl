@@ -21,7 +21,7 @@ use Test::More;
 
 # ---- Which suites run
 
-my @regress = qw(users posts comments properties likes user_lists counts idempotency documents bad_input extremes read_only deletions);
+my @regress = qw(users posts comments properties likes user_lists counts idempotency documents bad_input errors extremes read_only deletions);
 my @regress_long = qw(paging);
 
 # Why the others do not

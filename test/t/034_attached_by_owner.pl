@@ -572,10 +572,10 @@ owner("DROP TRIGGER audit ON blogstore.posts_p0${_}_comment") foreach 0 .. 3;
 owner(q{ALTER TABLE blogstore.posts ENABLE ROW LEVEL SECURITY});
 is(owner('SELECT count(*) FROM blogstore.verify()'), '0', 'policies do not hold for the owner');
 owner(q{ALTER TABLE blogstore.posts FORCE ROW LEVEL SECURITY});
-like(owner('SELECT blogstore.repair()'), qr/^ERROR: +42501: policies on "posts" would hide rows from blogstore/,
+like(owner('SELECT blogstore.repair()'), qr/^ERROR: +55000: policies on "posts" would hide rows from blogstore/,
 	'unless forced, which repair() must not take for missing rows');
-like(caller_('SELECT count(*) FROM blogstore.verify()'), qr/^ERROR: +42501: policies on "posts"/, 'nor verify()');
-like(caller_('SELECT count(*) FROM blogstore.export_documents()'), qr/^ERROR: +42501: policies on "posts"/, 'nor export_documents()');
+like(caller_('SELECT count(*) FROM blogstore.verify()'), qr/^ERROR: +55000: policies on "posts"/, 'nor verify()');
+like(caller_('SELECT count(*) FROM blogstore.export_documents()'), qr/^ERROR: +55000: policies on "posts"/, 'nor export_documents()');
 is(caller_('SELECT title FROM blogstore.get_post(kit.p(10))'), 'ten', 'requests do not ask policies');
 owner(q{ALTER TABLE blogstore.posts NO FORCE ROW LEVEL SECURITY, DISABLE ROW LEVEL SECURITY});
 

@@ -52,7 +52,7 @@ REFUSES = Effect({'P0001': 'torture_odd', '23514': 'torture_odd', '23505': 'tort
 # nobody writes the leaf; the worker puts off what it has to write to it
 UNWRITABLE = Effect({'55000': TABLE})
 # row-level security is forced on a container
-FORCED = Effect({'42501': 'policies on'})
+FORCED = Effect({'55000': 'policies on'})
 # an item lacks a value
 INCOMPLETE = Effect({'22004': ' has no '}, may_block=True)
 DAMAGE = Effect({'55000': TABLE + '|likes have no index', '22004': ' has no '}, blocks=True, may_block=True)

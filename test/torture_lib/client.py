@@ -198,7 +198,7 @@ class Client(threading.Thread):
 		except psycopg2.Error as error:
 			if guarded and error.pgcode in REFUSALS and OWNERS_OWN not in str(error):
 				return REFUSALS[error.pgcode]
-			if guarded and error.pgcode == '55000' and POST_HIDDEN in str(error):
+			if guarded and error.pgcode == '23514' and POST_HIDDEN in str(error):
 				return model.HIDDEN
 			raise
 		row = cursor.fetchone()

@@ -22,7 +22,7 @@ SHORT_FORM = 200
 # outcomes beside the row that a command returns
 REFUSED = 'refused'		# 23503
 TAKEN = 'taken'			# 23505
-HIDDEN = 'hidden'		# 55000, the post is hidden
+HIDDEN = 'hidden'		# 23514, the post is hidden
 
 
 class User(NamedTuple):

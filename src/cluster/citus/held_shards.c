@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "base/error_fields.h"
 #include "base/settings.h"
 #include "cluster/citus/citus.h"
 #include "storage/layout/layout.h"
@@ -107,7 +108,8 @@ container_require_cluster(const char *caller)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the containers are not spread over a cluster"),
-				 errhint("%s is what calls this function, on the nodes of one.", caller)));
+				 errhint("%s is what calls this function, on the nodes of one.", caller),
+				 err_fields(NULL, NULL, RULE_CLUSTER)));
 }
 
 /* Return whether a container is spread over a cluster. Errors: 55000 if it is not there. */
@@ -157,7 +159,8 @@ container_hold(Container container, const pg_uuid_t *key, Shard *shard)
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("container \"%s\" has no shard for this key",
 							container_table(container)),
-					 errhint("See citus_shards.")));
+					 errhint("See citus_shards."),
+					 err_fields(NULL, NULL, RULE_CLUSTER)));
 		shard_hold(&map, number);
 		if (container_shard(container, key, shard) &&
 			shard_of_key(container_shards(container), key) == number)

@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "base/error_fields.h"
 #include "cluster/citus/citus.h"
 
 #include "access/genam.h"
@@ -72,7 +73,8 @@ catalog_begin(CatalogScan *scan, const char *catalog, const char *index,
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("this version of Citus has no table \"%s\"", catalog),
-				 errhint("blogstore knows Citus 13.")));
+				 errhint("blogstore knows Citus 13."),
+				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	scan->rel = table_open(relid, AccessShareLock);
 	if (column != NULL)
 		ScanKeyInit(&key, get_attnum(relid, column), BTEqualStrategyNumber,
@@ -107,7 +109,8 @@ catalog_value(const CatalogScan *scan, const char *column, bool *isnull)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("\"%s\" of this version of Citus has no column \"%s\"",
 						RelationGetRelationName(scan->rel), column),
-				 errhint("blogstore knows Citus 13.")));
+				 errhint("blogstore knows Citus 13."),
+				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	return heap_getattr(scan->tuple, attno, RelationGetDescr(scan->rel), isnull);
 }
 
@@ -429,7 +432,8 @@ cluster_function(const char *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("this version of Citus has no function \"%s\"", name),
-				 errhint("blogstore knows Citus 13, whose functions are hidden from it with PostgreSQL 16 and later unless Citus is built with CFLAGS_SL_MODULE empty.")));
+				 errhint("blogstore knows Citus 13, whose functions are hidden from it with PostgreSQL 16 and later unless Citus is built with CFLAGS_SL_MODULE empty."),
+				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	return function;
 }
 

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/compat.h"
+#include "base/error_fields.h"
 #include "base/preload.h"
 #include "base/settings.h"
 #include "base/worker_hooks.h"
@@ -60,12 +61,14 @@ need_clean_transaction(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("%s cannot follow what has written in the same transaction", CALL),
-				 errhint("Commit first.")));
+				 errhint("Commit first."),
+				 err_fields(NULL, NULL, RULE_COMMITTED)));
 	if (IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("%s needs to see what others commit meanwhile", CALL),
-				 errhint("Call it with the isolation level READ COMMITTED.")));
+				 errhint("Call it with the isolation level READ COMMITTED."),
+				 err_fields(NULL, NULL, RULE_READ_COMMITTED)));
 }
 
 /* Errors: 55000 unless there are containers here that can be moved. */
@@ -77,13 +80,15 @@ require_one_machine(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the containers are spread over the cluster already"),
-				 errhint("citus_rebalance_start() moves shards to nodes that were added.")));
+				 errhint("citus_rebalance_start() moves shards to nodes that were added."),
+				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	if (!OidIsValid(bookkeeping_lookup(BOOK_USERNAMES)) ||
 		!OidIsValid(bookkeeping_lookup(BOOK_JOBS)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("a table beside the containers is missing"),
-				 errhint("Call create_containers(distributed => false), which makes what is missing.")));
+				 errhint("Call create_containers(distributed => false), which makes what is missing."),
+				 err_fields(NULL, NULL, RULE_UNALTERED)));
 	container_require_whole(CONTAINER_POSTS);
 	container_require_whole(CONTAINER_USERS);
 }

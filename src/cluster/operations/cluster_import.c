@@ -55,7 +55,8 @@ cluster_own_shard(const char *table)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("this node has not the table \"%s.%s\", which create_containers() has made on every node",
 						BLOGSTORE_SCHEMA, table),
-				 errhint("Call create_containers() on the coordinator again, which makes what a node lacks.")));
+				 errhint("Call create_containers() on the coordinator again, which makes what a node lacks."),
+				 err_fields(table, NULL, RULE_UNALTERED)));
 	return quoted_relation(map.shard[0].table);
 }
 

@@ -13,6 +13,8 @@
 
 #include "admin/create_containers.h"
 #include "base/compat.h"
+#include "base/characters.h"
+#include "base/error_fields.h"
 #include "base/preload.h"
 #include "base/settings.h"
 #include "cluster/operations/create_cluster.h"
@@ -46,8 +48,10 @@ function_of(const char *what)
 			return statuses[i][1];
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("nodes cannot be asked for \"%s\"", what),
-			 errhint("Ask for worker, progress or requests.")));
+			 errmsg("nodes cannot be asked for \"%.*s\"",
+					bytes_clip(what, strlen(what), NAMEDATALEN - 1), what),
+			 errhint("Ask for worker, progress or requests."),
+			 err_fields(NULL, "what", RULE_RANGE)));
 }
 
 /* The query that tells it of one node. */

@@ -19,6 +19,7 @@
 
 #include "admin/verify.h"
 #include "base/compat.h"
+#include "base/error_fields.h"
 #include "base/preload.h"
 #include "base/settings.h"
 #include "cluster/citus/citus.h"
@@ -104,7 +105,8 @@ read_feeds(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the feed of a node cannot be read: %s", failed),
-				 errhint("See citus_check_cluster_node_health().")));
+				 errhint("See citus_check_cluster_node_health()."),
+				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(feeds));
 }
 

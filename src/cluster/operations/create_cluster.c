@@ -15,6 +15,7 @@
 
 #include "admin/create_containers.h"
 #include "base/compat.h"
+#include "base/error_fields.h"
 #include "base/preload.h"
 #include "base/settings.h"
 #include "base/worker_hooks.h"
@@ -42,7 +43,8 @@ refuse_cluster(const char *problem, const char *hint)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("%s", problem),
-			 errhint("%s", hint)));
+			 errhint("%s", hint),
+			 err_fields(NULL, NULL, RULE_CLUSTER)));
 }
 
 /* What a statement that returns one value says, by SPI; NULL: nothing. */
@@ -344,7 +346,8 @@ node_of(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("post_id must not be null"),
-				 errhint("Pass a value for post_id.")));
+				 errhint("Pass a value for post_id."),
+				 err_fields(NULL, "post_id", RULE_NOT_NULL)));
 	if (!container_is_spread(CONTAINER_POSTS))
 		refuse_cluster("the containers are not spread over a cluster",
 					   "All posts are on this server.");

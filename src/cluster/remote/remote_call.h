@@ -5,6 +5,7 @@
 #ifndef BLOGSTORE_REMOTE_CALL_H
 #define BLOGSTORE_REMOTE_CALL_H
 
+#include "base/compat.h"
 #include "cluster/remote/remote.h"
 
 #include "access/htup.h"
@@ -77,4 +78,9 @@ extern void remote_command_of(Oid function, Command *command);
 
 /* remote_request.c */
 extern bool remote_ask_once(const RemoteCall *call, RemoteRows *rows);
+
+/* remote_error.c */
+extern COMPAT_NORETURN void remote_error_send(void);
+extern COMPAT_NORETURN void remote_error_receive(void);
+
 #endif							/* BLOGSTORE_REMOTE_CALL_H */

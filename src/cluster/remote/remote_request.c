@@ -15,6 +15,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/error_fields.h"
 #include "base/settings.h"
 #include "cluster/remote/remote_call.h"
 #include "requests/results/results.h"
@@ -150,14 +151,39 @@ keep_to_one_connection(void)
 }
 
 /*
+ * Run the call's statement, as the containers' owner; the rows are in a memory context. Errors:
+ * those of the other node, with their fields.
+ */
+static void
+run_call(const RemoteCall *call, RemoteRows *rows, MemoryContext context)
+{
+	OwnerScope	scope;
+
+	owner_begin(&scope);
+	SPI_connect();
+	PG_TRY();
+	{
+		if (SPI_execute(call_sql(call), false, 0) != SPI_OK_SELECT)
+			elog(ERROR, "could not have %s() served", call->name);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		remote_error_receive();
+	}
+	PG_END_TRY();
+	take_rows(rows, context);
+	SPI_finish();
+	owner_end(&scope);
+}
+
+/*
  * Put a question once; the rows are in the current memory context. False: the shard was on
  * its way elsewhere.
  */
 bool
 remote_ask_once(const RemoteCall *call, RemoteRows *rows)
 {
-	MemoryContext context = CurrentMemoryContext;
-	OwnerScope	scope;
 	bool		isnull;
 	int			nest = 0;
 
@@ -165,20 +191,15 @@ remote_ask_once(const RemoteCall *call, RemoteRows *rows)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("a parallel worker cannot ask another node of the cluster"),
-				 errhint("Set max_parallel_workers_per_gather to 0 for this query.")));
+				 errhint("Set max_parallel_workers_per_gather to 0 for this query."),
+				 err_fields(NULL, NULL, RULE_LEADER)));
 	keep_to_one_connection();
 	if (needs_no_transaction(call))
 	{
 		nest = NewGUCNestLevel();
 		setting_change("citus.function_opens_transaction_block", "off");
 	}
-	owner_begin(&scope);
-	SPI_connect();
-	if (SPI_execute(call_sql(call), false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not have %s() served", call->name);
-	take_rows(rows, context);
-	SPI_finish();
-	owner_end(&scope);
+	run_call(call, rows, CurrentMemoryContext);
 	if (nest > 0)
 		AtEOXact_GUC(true, nest);
 	if (rows->n != 1)
@@ -203,7 +224,8 @@ remote_pause(long *waited)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no node of the cluster has the shard of this key"),
-				 errhint("See citus_shards, citus_check_cluster_node_health(), and pg_prepared_xacts on all nodes.")));
+				 errhint("See citus_shards, citus_check_cluster_node_health(), and pg_prepared_xacts on all nodes."),
+				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	pg_usleep(since < 100 ? 1000L : since < 1000 ? 10000L : 100000L);
 	CHECK_FOR_INTERRUPTS();
 	AcceptInvalidationMessages();

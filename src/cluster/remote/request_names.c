@@ -187,7 +187,8 @@ remote_find_function(const char *name, int nargs, Oid *types)
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("there is no request \"%s\" with %d arguments on this node",
 						name, nargs),
-				 errhint("Have the same version of blogstore on all nodes.")));
+				 errhint("Have the same version of blogstore on all nodes."),
+				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	keep_function(number, found, nargs, types);
 	return found;
 }

@@ -120,9 +120,7 @@ call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 	volatile Datum result = (Datum) 0;
 
 	if (nargs > FUNC_MAX_ARGS)
-		ereport(ERROR,
-				(errcode(ERRCODE_TOO_MANY_ARGUMENTS),
-				 errmsg("a request has no more than %d arguments", FUNC_MAX_ARGS)));
+		elog(ERROR, "a request has no more than %d arguments", FUNC_MAX_ARGS);
 	fmgr_info(remote_find_function(name, nargs, types), &flinfo);
 	InitFunctionCallInfoData(*call, &flinfo, nargs, InvalidOid, NULL,
 							 (fmNodePtr) &rows);
@@ -263,8 +261,8 @@ require_snapshot(const pg_uuid_t *key, bool part, bool items)
  * Locks: those of the request. Whoever has sent it holds the key's shard. Errors: those of the request; 40001,
  * 42883, 55000; 55P03 for a worker.
  */
-static Datum
-serve(PG_FUNCTION_ARGS)
+static void
+serve_call(FunctionCallInfo fcinfo)
 {
 	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
 	const char *name;
@@ -288,12 +286,33 @@ serve(PG_FUNCTION_ARGS)
 		!is_here(out, PG_GETARG_UUID_P(0), PG_GETARG_INT64(4)))
 	{
 		add_refusal(out, false);
-		return (Datum) 0;
+		return;
 	}
 	require_snapshot(PG_GETARG_UUID_P(0), part, out->setDesc->natts > 1);
 	if (!part && remote_reads_copies(name) && !views_ready(GetActiveSnapshot()))
 		add_refusal(out, true);
 	else
 		call_request(out, name, PG_GETARG_ARRAYTYPE_P(2), part);
+}
+
+/*
+ * blogstore.serve_post() and its like. Errors: those of serve_call(), with their fields in the
+ * hint.
+ */
+static Datum
+serve(PG_FUNCTION_ARGS)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		serve_call(fcinfo);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		remote_error_send();
+	}
+	PG_END_TRY();
 	return (Datum) 0;
 }

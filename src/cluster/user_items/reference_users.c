@@ -52,7 +52,8 @@ need_table(void)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("\"%s\" is not the table of users that create_containers() has made on this cluster",
 					USER_ITEMS_SQL),
-			 errhint("Restore it as a reference table of the containers' owner, with a row for each user.")));
+			 errhint("Restore it as a reference table of the containers' owner, with a row for each user."),
+			 err_fields(NULL, NULL, RULE_UNALTERED)));
 }
 
 /*

@@ -474,7 +474,8 @@ take_call(FunctionCallInfo fcinfo, Container container)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("a shard of container \"%s\" is not on this node",
 						container_table(container)),
-				 errhint("The worker that has sent its rows finds out where it is.")));
+				 errhint("The worker that has sent its rows finds out where it is."),
+				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	return sent.all;
 }
 

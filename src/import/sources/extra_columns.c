@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "base/characters.h"
 #include "import/sources/sources.h"
 #include "requests/results/results.h"
 #include "storage/blog_item.h"
@@ -44,13 +45,15 @@ extra_columns_get(Import *import, Datum argument)
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("extra must not contain nulls"),
-					 errhint("Pass the names of columns.")));
+					 errhint("Pass the names of columns."),
+					 err_fields(NULL, "extra", RULE_NOT_NULL)));
 		name = TextDatumGetCString(names[i]);
 		if (property_key_taken(name))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("properties must not have the key \"%s\"", name),
-					 errhint("A view can give the column another name.")));
+					 errhint("A view can give the column another name."),
+					 err_fields(NULL, "extra", RULE_KEYS)));
 		import->extra = lappend(import->extra, name);
 	}
 }
@@ -74,8 +77,10 @@ extra_columns_need(const Import *import, const Oid *source)
 		if (!found)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_COLUMN),
-					 errmsg("no users, posts or comments have a column \"%s\"", name),
-					 errhint("Each column of extra has to be in one of the tables.")));
+					 errmsg("no users, posts or comments have a column \"%.*s\"",
+							bytes_clip(name, strlen(name), NAMEDATALEN - 1), name),
+					 errhint("Each column of extra has to be in one of the tables."),
+					 err_fields(NULL, "extra", NULL)));
 	}
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/characters.h"
 #include "base/compat.h"
+#include "base/error_fields.h"
 #include "base/utf8_text.h"
 #include "import/sources/sources.h"
 #include "requests/requests.h"
@@ -105,7 +106,8 @@ need_type(Datum type)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("there are no items of type \"%s\"", name),
-			 errhint("Types are user, post, comment and like.")));
+			 errhint("Types are user, post, comment and like."),
+			 err_fields(NULL, "type", RULE_RANGE)));
 }
 
 /*
@@ -135,6 +137,8 @@ blogstore_key_id(PG_FUNCTION_ARGS)
 						 ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
 				 errmsg("key %s", problem),
 				 errhint("Pass what the site knows the %s by.",
-						 item_type_name(type))));
+						 item_type_name(type)),
+				 err_fields(NULL, "key", VARSIZE_ANY_EXHDR(key) == 0 ?
+							RULE_NOT_EMPTY : RULE_CHARACTERS)));
 	PG_RETURN_UUID_P(id);
 }

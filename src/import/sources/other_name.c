@@ -50,7 +50,7 @@ replace_refused(const char *name, int length, StringInfo out)
 		int			bytes = Min(pg_mblen(name), end - name);
 		char	   *beside = psprintf("x%.*s", bytes, name);
 
-		if (username_problem(CStringGetTextDatum(beside)) == NULL)
+		if (is_username(CStringGetTextDatum(beside)))
 			appendBinaryStringInfo(out, name, bytes);
 		else
 			appendStringInfoChar(out, ' ');
@@ -71,7 +71,7 @@ other_name(Datum given, const pg_uuid_t *user_id)
 	unsigned char digits[4] = {0};
 	const char *kept = NAMELESS;
 
-	if (username_problem(beginning) != NULL)
+	if (!is_username(beginning))
 	{
 		StringInfoData clean;
 
@@ -79,7 +79,7 @@ other_name(Datum given, const pg_uuid_t *user_id)
 		replace_refused(VARDATA_ANY(name), VARSIZE_ANY_EXHDR(name), &clean);
 		beginning = name_beginning(clean.data, clean.len);
 	}
-	if (username_problem(beginning) == NULL)
+	if (is_username(beginning))
 		kept = TextDatumGetCString(beginning);
 	for (int i = 0; i < UUID_LEN; i++)
 		digits[i % 4] ^= user_id->data[i];

@@ -184,7 +184,8 @@ row_problem(ItemType type, const StagedRow *row)
 		return "content must not be empty";
 	if (!row->isnull[STAGED_PROPERTIES])
 	{
-		const char *why = properties_problem(row->value[STAGED_PROPERTIES]);
+		const char *rule;
+		const char *why = properties_problem(row->value[STAGED_PROPERTIES], &rule);
 
 		if (why != NULL)
 			return why;

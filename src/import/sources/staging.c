@@ -140,7 +140,7 @@ name_user(StagedRow *row)
 {
 	Datum		other = other_name(row->value[STAGED_USERNAME],
 								   DatumGetUUIDP(row->value[STAGED_USER_ID]));
-	bool		renamed = username_problem(row->value[STAGED_USERNAME]) != NULL;
+	bool		renamed = !is_username(row->value[STAGED_USERNAME]);
 
 	if (renamed)
 		row->value[STAGED_USERNAME] = other;

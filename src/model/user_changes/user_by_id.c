@@ -76,6 +76,6 @@ void
 need_user(const pg_uuid_t *user_id, BlogItem *user)
 {
 	if (!user_find_now(user_id, user))
-		unknown_item("user", user_id);
+		unknown_item(ITEM_USER, user_id);
 	check_not_anew(user);
 }

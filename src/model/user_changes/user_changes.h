@@ -16,7 +16,8 @@
 
 extern bool username_fits(int64 bytes);
 extern Datum username_trim(Datum given);
-extern const char *username_problem(Datum username);
+extern const char *username_problem(Datum username, const char **rule);
+extern bool is_username(Datum username);
 
 /* name_key.c: the key by which names are compared */
 #define MAX_FOLDED_BYTES 4096	/* the longest text that has a key; longer than

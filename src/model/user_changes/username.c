@@ -93,10 +93,10 @@ character_problem(pg_wchar c)
 /*
  * Return why a text cannot be a username, or NULL if it can. The text is a
  * result of username_trim(). The reason follows the word "username" in a
- * message.
+ * message, and *rule becomes the rule that is broken (base/error_fields.h).
  */
 const char *
-username_problem(Datum username)
+username_problem(Datum username, const char **rule)
 {
 	text	   *name = DatumGetTextPP(username);
 	const char *at = VARDATA_ANY(name);
@@ -104,15 +104,27 @@ username_problem(Datum username)
 	const char *end = at + bytes;
 	const char *problem = NULL;
 
+	*rule = RULE_NOT_EMPTY;
 	if (bytes == 0)
 		return "must not be empty";
+	*rule = RULE_MAX_LENGTH;
 	if (!username_fits(bytes) ||
 		pg_mbstrlen_with_len(at, bytes) > MAX_USERNAME_LENGTH)
 		return "is too long";
+	*rule = RULE_CHARACTERS;
 	while (at < end && problem == NULL)
 		problem = character_problem(next_point(&at, end));
 	if (problem == NULL &&
 		VARSIZE_ANY_EXHDR(DatumGetPointer(name_key(username))) == 0)
 		return "must have a visible character";
 	return problem;
+}
+
+/* Return whether a text, a result of username_trim(), can be a username. */
+bool
+is_username(Datum username)
+{
+	const char *rule;
+
+	return username_problem(username, &rule) == NULL;
 }

@@ -106,7 +106,8 @@ registry_lookup(Datum username, pg_uuid_t *user_id)
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("username \"%s\" is registered for no user",
 							TextDatumGetCString(username)),
-					 errhint("Call blogstore.repair().")));
+					 errhint("Call blogstore.repair()."),
+					 err_fields(NULL, NULL, RULE_COMPLETE)));
 		memcpy(user_id, DatumGetUUIDP(id), sizeof(pg_uuid_t));
 	}
 	SPI_finish();

@@ -192,21 +192,26 @@ jsonb_prints_longer(Jsonb *jsonb, int64 limit)
 
 /*
  * Return why an item cannot have these properties, or NULL if it can. The
- * reason is an error message.
+ * reason is an error message, and *rule becomes the rule that is broken
+ * (base/error_fields.h).
  */
 const char *
-properties_problem(Datum properties)
+properties_problem(Datum properties, const char **rule)
 {
 	Jsonb	   *object = DatumGetJsonbP(properties);
 	const char *key;
 
+	*rule = RULE_OBJECT;
 	if (!JB_ROOT_IS_OBJECT(object) || JB_ROOT_IS_SCALAR(object))
 		return "properties must be an object";
+	*rule = RULE_MAX_LENGTH;
 	if (VARSIZE(object) - VARHDRSZ > MAX_PROPERTIES)
 		return "properties must not take more than 64 kB";
+	*rule = RULE_KEYS;
 	key = taken_key(object);
 	if (key != NULL)
 		return psprintf("properties must not have the key \"%s\"", key);
+	*rule = RULE_MAX_LENGTH;
 	if (jsonb_prints_longer(object, MAX_PRINTED))
 		return "properties must not print as more than 256 kB";
 	return NULL;
@@ -216,13 +221,15 @@ properties_problem(Datum properties)
 void
 check_properties(Datum properties)
 {
-	const char *problem = properties_problem(properties);
+	const char *rule;
+	const char *problem = properties_problem(properties, &rule);
 
 	if (problem != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s", problem),
-				 errhint("Pass an object of your own keys, of 64 kB at most; {} for none.")));
+				 errhint("Pass an object of your own keys, of 64 kB at most; {} for none."),
+				 err_fields(NULL, "properties", rule)));
 }
 
 /* Set an item's properties. An empty object is stored as null. */

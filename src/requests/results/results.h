@@ -25,7 +25,7 @@ extern Datum return_item(FunctionCallInfo fcinfo, const BlogItem *item,
 
 /* item_properties.c */
 extern bool property_key_taken(const char *key);
-extern const char *properties_problem(Datum properties);
+extern const char *properties_problem(Datum properties, const char **rule);
 extern bool jsonb_prints_longer(Jsonb *jsonb, int64 limit);
 extern bool properties_of_document(Jsonb *document, Datum *properties);
 extern void check_properties(Datum properties);

@@ -50,7 +50,8 @@ check_row_type(TupleDesc desc, ItemType type)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("type \"%s.%s_item\" is not as blogstore made it",
 						BLOGSTORE_SCHEMA, item_type_name(type)),
-				 errhint("Undo what was altered, or drop the extension and create it again; the containers stay.")));
+				 errhint("Undo what was altered, or drop the extension and create it again; the containers stay."),
+				 err_fields(NULL, NULL, RULE_UNALTERED)));
 }
 
 /*

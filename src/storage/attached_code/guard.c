@@ -21,6 +21,7 @@
  */
 #include "postgres.h"
 
+#include "base/error_fields.h"
 #include "base/settings.h"
 #include "storage/attached_code/attached_code.h"
 
@@ -99,7 +100,8 @@ guard_check_statement(Node *stmt)
 			 errmsg("code attached to blogstore's tables cannot execute %s",
 					CreateCommandName(stmt)),
 			 errdetail("Triggers and expressions on these tables run inside of other roles' requests."),
-			 errhint("Create and alter objects beforehand, as their owner.")));
+			 errhint("Create and alter objects beforehand, as their owner."),
+			 err_fields(NULL, NULL, RULE_TRIGGERS)));
 }
 
 /* Leave the guards that an aborted subtransaction has entered. */

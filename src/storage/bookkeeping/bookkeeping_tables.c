@@ -236,7 +236,8 @@ bookkeeping_missing(Bookkeeping table)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("table \"%s.%s\" is missing", BLOGSTORE_SCHEMA,
 					shape[table].name),
-			 errhint("Call blogstore.create_containers() to have it made again; the others stay as they are.")));
+			 errhint("Call blogstore.create_containers() to have it made again; the others stay as they are."),
+			 err_fields(shape[table].name, NULL, RULE_UNALTERED)));
 }
 
 /*
@@ -282,7 +283,8 @@ bookkeeping_lock(Bookkeeping table, bool write)
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("table \"%s.%s\" is not as blogstore made it: %s",
 							BLOGSTORE_SCHEMA, shape[table].name, problem),
-					 errhint("Undo what was altered, or drop the table and call blogstore.create_containers() to have it made again.")));
+					 errhint("Undo what was altered, or drop the table and call blogstore.create_containers() to have it made again."),
+					 err_fields(shape[table].name, NULL, RULE_UNALTERED)));
 		known_owner[table] = owner;
 		remembered_end(right, began);
 		return relid;

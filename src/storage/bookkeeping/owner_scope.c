@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "base/error_fields.h"
 #include "base/settings.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
@@ -45,13 +46,15 @@ need_writable(const char *command)
 		ereport(ERROR,
 				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
 				 errmsg("cannot execute %s during recovery", command),
-				 errhint("Connect to the primary.")));
+				 errhint("Connect to the primary."),
+				 err_fields(NULL, NULL, RULE_PRIMARY)));
 	if (XactReadOnly)
 		ereport(ERROR,
 				(errcode(ERRCODE_READ_ONLY_SQL_TRANSACTION),
 				 errmsg("cannot execute %s in a read-only transaction",
 						command),
-				 errhint("Use a READ WRITE transaction.")));
+				 errhint("Use a READ WRITE transaction."),
+				 err_fields(NULL, NULL, RULE_READ_WRITE)));
 }
 
 /*

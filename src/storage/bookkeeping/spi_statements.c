@@ -34,7 +34,7 @@
 
 /*
  * Check that row-level security hides no rows of a table from its owner.
- * Statements would silently treat hidden rows as missing. Errors: 42501.
+ * Statements would silently treat hidden rows as missing. Errors: 55000.
  */
 static void
 table_shows_all(Oid relid)
@@ -49,15 +49,16 @@ table_shows_all(Oid relid)
 	ReleaseSysCache(tuple);
 	if (forced && !has_bypassrls_privilege(GetUserId()))
 		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("policies on \"%s\" would hide rows from blogstore",
 						get_rel_name(relid)),
-				 errhint("Say ALTER TABLE ... NO FORCE ROW LEVEL SECURITY.")));
+				 errhint("Say ALTER TABLE ... NO FORCE ROW LEVEL SECURITY."),
+				 err_fields(get_rel_name(relid), NULL, RULE_UNALTERED)));
 }
 
 /*
  * Lock a container that a statement names, and check that it is as blogstore
- * made it and shows all its rows. Errors: 42501, 55000. Locks: AccessShareLock
+ * made it and shows all its rows. Errors: 55000. Locks: AccessShareLock
  * on root and leaves, to the end of the transaction.
  */
 static void
@@ -70,7 +71,7 @@ lock_container(Container container)
 }
 
 /*
- * The same for a bookkeeping table. Errors: 42501, 55000. Locks: those of
+ * The same for a bookkeeping table. Errors: 55000. Locks: those of
  * bookkeeping_lock().
  */
 static void
@@ -81,7 +82,7 @@ lock_bookkeeping(Bookkeeping table, bool write)
 
 /*
  * Lock all tables that the statements of an import name, and check that they
- * are as blogstore made them and show all their rows. Errors: 42501, 55000.
+ * are as blogstore made them and show all their rows. Errors: 55000.
  * Locks: those of lock_container() and bookkeeping_lock().
  */
 void
@@ -95,7 +96,7 @@ tables_lock_for_import(void)
 
 /*
  * Lock the tables of a plan, and check that the code attached to them may run.
- * Errors: 42501, 55000.
+ * Errors: 55000.
  */
 static void
 lock_tables(const KeptPlan *plan, bool write)
@@ -179,7 +180,7 @@ check_result(const KeptPlan *plan, int rc)
 /*
  * Run a kept plan. Returns the result code of SPI, which is not negative; the
  * rows are in SPI_tuptable. read_only: the statement only reads, with the
- * active snapshot. Errors: 42501, 55000, and those of the statement. Locks: on
+ * active snapshot. Errors: 55000, and those of the statement. Locks: on
  * each table of the plan, to the end of the transaction: AccessShareLock; to
  * write to a bookkeeping table or a container, RowExclusiveLock.
  */

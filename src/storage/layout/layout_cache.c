@@ -405,13 +405,17 @@ layout_find(Container container, bool whole)
 static LayoutProblem *
 missing_problem(Container container)
 {
+	LayoutProblem *problem;
+
 	for (int c = 0; c < N_CONTAINERS; c++)
 		if (c != container && OidIsValid(container_table_lookup(c)))
 			return shape_problem(psprintf("container \"%s\" is missing",
 										  container_table(container)),
 								 "Call blogstore.create_containers() to have it made again; the others stay as they are.");
-	return shape_problem(pstrdup("the blogstore containers have not been created"),
-						 "Call blogstore.create_containers() first.");
+	problem = shape_problem(pstrdup("the blogstore containers have not been created"),
+							"Call blogstore.create_containers() first.");
+	problem->rule = RULE_CREATED;
+	return problem;
 }
 
 /*

@@ -24,6 +24,7 @@ typedef struct LayoutProblem
 {
 	char	   *message;
 	const char *hint;
+	const char *rule;			/* what does not hold (base/error_fields.h) */
 } LayoutProblem;
 
 /* An open leaf: its relation, and where its columns and indexes are. */

@@ -113,7 +113,9 @@ item_require(Relation leaf, const BlogItem *item, ItemType type, uint32 needed)
 					 errmsg("%s has no %s", describe_item(item, type),
 							property_column(prop)),
 					 errhint("Write a value there; blogstore.verify() lists all such items."),
-					 leaf ? errtablecolname(leaf, property_column(prop)) : 0));
+					 leaf ? err_table_fields(leaf, property_column(prop),
+											 RULE_COMPLETE) :
+					 err_fields(NULL, property_column(prop), RULE_COMPLETE)));
 }
 
 /* Check that an item has all values that its type must have. Errors: 22004. */

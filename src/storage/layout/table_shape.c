@@ -39,6 +39,7 @@ shape_problem(char *message, const char *hint)
 
 	p->message = message;
 	p->hint = hint;
+	p->rule = RULE_UNALTERED;
 	return p;
 }
 
@@ -49,7 +50,8 @@ layout_problem_raise(const LayoutProblem *p)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("%s", p->message),
-			 errhint("%s", p->hint)));
+			 errhint("%s", p->hint),
+			 err_fields(NULL, NULL, p->rule)));
 }
 
 /* Return the owner of a table; InvalidOid if the table does not exist. */

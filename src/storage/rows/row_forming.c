@@ -113,7 +113,8 @@ writer_suppressed(ItemWriter *writer)
 			(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
 			 errmsg("a trigger on \"%s\" suppressed a change of an item",
 					RelationGetRelationName(writer->leaf.rel)),
-			 errhint("Raise an error in the trigger to refuse a change.")));
+			 errhint("Raise an error in the trigger to refuse a change."),
+			 err_table_fields(writer->leaf.rel, NULL, RULE_TRIGGERS)));
 }
 
 /*

@@ -134,7 +134,8 @@ find_arbiters(ItemWriter *writer)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("\"%s\" has no unique index on its items' key",
 						RelationGetRelationName(writer->leaf.rel)),
-				 errhint("Restore the primary key, which must not be DEFERRABLE.")));
+				 errhint("Restore the primary key, which must not be DEFERRABLE."),
+				 err_table_fields(writer->leaf.rel, NULL, RULE_UNALTERED)));
 }
 
 /* Prepare the arbiters for checks before the insertion. */

@@ -25,6 +25,7 @@
  */
 #include "postgres.h"
 
+#include "base/error_fields.h"
 #include "base/worker_hooks.h"
 #include "views/launcher/worker_entries.h"
 
@@ -271,7 +272,8 @@ transaction_end(XactEvent event, void *arg)
 				ereport(ERROR,
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						 errmsg("cannot PREPARE a transaction that has stopped the blogstore worker"),
-						 errhint("Call blogstore.stop_worker() in a transaction of its own.")));
+						 errhint("Call blogstore.stop_worker() in a transaction of its own."),
+						 err_fields(NULL, NULL, RULE_ONE_PHASE)));
 			return;
 		case XACT_EVENT_PREPARE:
 			/* COMMIT PREPARED sees to the worker (ddl_hook.c) */

@@ -8,6 +8,7 @@
 
 #include "base/characters.h"
 #include "base/compat.h"
+#include "base/error_fields.h"
 #include "storage/layout/layout.h"
 #include "views/launcher/worker_entries.h"
 
@@ -208,7 +209,8 @@ worker_require_room(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("%s", problem),
-				 errhint("%s", hint)));
+				 errhint("%s", hint),
+				 err_fields(NULL, NULL, RULE_WORKER)));
 }
 
 /* Record an error where stat_worker shows it. */

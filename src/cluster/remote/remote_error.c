@@ -1,0 +1,128 @@
+/*
+ * remote_error.c
+ *		The fields of an error that another node raises.
+ *
+ * Citus passes on the SQLSTATE, message, detail, hint and context of an error,
+ * but not the fields schema, table, column and constraint, which programs go
+ * by (base/error_fields.h). So the serving node adds them to the hint, as its
+ * last line, and the asking node takes that line off again:
+ *
+ *		Fields:<TAB>schema<TAB>table<TAB>column<TAB>constraint
+ *
+ * The serving node adds the line to every error. So a hint that was made of a
+ * caller's text cannot end in a line that the asking node would take for the
+ * serving node's.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "base/characters.h"
+#include "cluster/remote/remote_call.h"
+
+#include "lib/stringinfo.h"
+
+#define FIELDS "Fields:"
+#define N_FIELDS 4
+
+/* The longest hint that is sent, in bytes. */
+#define MAX_HINT 65536
+
+static char **
+field(ErrorData *error, int number)
+{
+	char	  **fields[N_FIELDS] = {
+		&error->schema_name, &error->table_name, &error->column_name,
+		&error->constraint_name
+	};
+
+	return fields[number];
+}
+
+/*
+ * Return whether a field can be sent. Names of objects can, unless they have
+ * control characters. What else a RAISE statement may have given as a name is
+ * left out.
+ */
+static bool
+can_be_sent(const char *name)
+{
+	if (name == NULL || strlen(name) >= NAMEDATALEN)
+		return false;
+	for (; *name != '\0'; name++)
+		if ((unsigned char) *name < ' ')
+			return false;
+	return true;
+}
+
+/*
+ * Raise the current error again, with the line in its hint. Called in
+ * PG_CATCH() on the serving node; the caller has switched to a memory context
+ * other than ErrorContext.
+ */
+void
+remote_error_send(void)
+{
+	ErrorData  *error = CopyErrorData();
+	StringInfoData hint;
+
+	FlushErrorState();
+	initStringInfo(&hint);
+	if (error->hint != NULL)
+	{
+		appendBinaryStringInfo(&hint, error->hint,
+							   bytes_clip(error->hint, strlen(error->hint), MAX_HINT));
+		appendStringInfoChar(&hint, '\n');
+	}
+	appendStringInfoString(&hint, FIELDS);
+	for (int i = 0; i < N_FIELDS; i++)
+	{
+		const char *name = *field(error, i);
+
+		appendStringInfo(&hint, "\t%s", can_be_sent(name) ? name : "");
+	}
+	error->hint = hint.data;
+	ReThrowError(error);
+}
+
+/*
+ * Set an error's fields from the line at the end of its hint, and take the
+ * line off.
+ */
+static void
+take_fields(ErrorData *error)
+{
+	char	   *line = error->hint == NULL ? NULL : strrchr(error->hint, '\n');
+	char	   *at;
+
+	line = line != NULL ? line + 1 : error->hint;
+	if (line == NULL || strncmp(line, FIELDS "\t", strlen(FIELDS) + 1) != 0)
+		return;
+	at = line + strlen(FIELDS);
+	for (int i = 0; i < N_FIELDS && *at == '\t'; i++)
+	{
+		int			length = strcspn(at + 1, "\t");
+
+		*field(error, i) = length > 0 ? pnstrdup(at + 1, length) : NULL;
+		at += 1 + length;
+	}
+	if (line == error->hint)
+		error->hint = NULL;
+	else
+		line[-1] = '\0';
+}
+
+/*
+ * Raise the current error again, with the fields that another node has sent.
+ * Called in PG_CATCH() on the asking node; the caller has switched to a memory
+ * context other than ErrorContext.
+ */
+void
+remote_error_receive(void)
+{
+	ErrorData  *error = CopyErrorData();
+
+	FlushErrorState();
+	take_fields(error);
+	ReThrowError(error);
+}
