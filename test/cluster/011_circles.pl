@@ -47,7 +47,7 @@ my $held = hold_worker($second, 'postgres');
 $second->safe_psql('postgres', "SELECT FROM blogstore.edit_post(kit.p($p), 'edited'); SELECT FROM blogstore.create_like(kit.p($p), kit.u(1)); SELECT FROM blogstore.edit_post(kit.p($q), 'edited')");
 release($held);
 views_right($cluster, 'edited and liked at once');
-is($second->safe_psql('postgres', "SELECT last_error FROM blogstore.stat_worker WHERE last_error <> 'the views wait: canceling statement due to lock timeout'"), '', 'edited and liked at once: the worker has met no error but that it was held');
+is($second->safe_psql('postgres', "SELECT last_error FROM blogstore.stat_worker WHERE last_error <> 'could not write the views: canceling statement due to lock timeout'"), '', 'edited and liked at once: the worker has met no error but that it was held');
 
 # ---- a session on both nodes, and a worker that has the views' lock at home
 

@@ -27,7 +27,7 @@ my $slot = worker_slot($node, 'postgres');
 my $last_error = 'SELECT last_error FROM blogstore.stat_worker';
 
 is(join(', ', slots_made($node, $start)),
-	'There was none yet.', 'filled: the worker has said why it made its slot');
+	'There was no slot yet.', 'filled: the worker has said why it made its slot');
 is($node->safe_psql('postgres', "$last_error WHERE last_error IS NOT NULL"),
 	'', 'filled: nothing was lost');
 
@@ -129,7 +129,7 @@ sub check_lost
 	$holder //= hold_worker($node, 'postgres') unless $server_is_down;
 	$start_it->();
 	# what it says last; the rebuild is queued before
-	wait_logged($node, $offset, qr/blogstore worker made replication slot "$slot"/);
+	wait_logged($node, $offset, qr/blogstore worker created replication slot "$slot"/);
 	is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.progress WHERE kind = 'rebuild'"),
 		'1', "$name: a rebuild is to be done")
 	  if $holder;
@@ -164,7 +164,7 @@ change_posts();
 $node->safe_psql('postgres',
 	"SELECT pg_replication_slot_advance('$slot', pg_current_wal_flush_lsn())");
 check_lost('advanced by hand', $start_worker,
-	qr/The slot was ahead of what had been applied\./);
+	qr/The slot was ahead of the applied position\./);
 
 # Newer minor releases refuse plugins that this setting does not list
 my $allow =
@@ -179,7 +179,7 @@ SELECT pg_drop_replication_slot('$slot');
 SELECT pg_create_logical_replication_slot('$slot', 'blogstore');
 });
 check_lost('made again by hand', $start_worker,
-	qr/The slot was ahead of what had been applied\./);
+	qr/The slot was ahead of the applied position\./);
 
 # in another database, with the same name
 $node->safe_psql('postgres', 'CREATE DATABASE other');
@@ -189,7 +189,7 @@ $node->safe_psql('other',
 	"$allow SELECT pg_create_logical_replication_slot('$slot', 'blogstore')");
 change_posts();
 check_lost('of another database', $start_worker,
-	qr/The slot was not of these containers\./);
+	qr/The slot did not belong to these containers\./);
 $node->safe_psql('postgres', 'DROP DATABASE other');
 
 # gone from the disk while the server was down
@@ -246,7 +246,7 @@ SELECT pg_create_physical_replication_slot('$slot');
 });
 $start_worker->();
 wait_until($node, 'postgres',
-	qq{SELECT last_error = 'replication slot "$slot" exists and is not of blogstore' FROM blogstore.stat_worker}
+	qq{SELECT last_error = 'replication slot "$slot" exists but does not belong to blogstore' FROM blogstore.stat_worker}
 );
 check_answers($node, 'postgres', "somebody else's slot");
 is($node->safe_psql('postgres', "SELECT slot_type FROM pg_replication_slots WHERE slot_name = '$slot'"),

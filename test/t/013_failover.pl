@@ -100,7 +100,7 @@ sub promote_and_check
 	is(join(', ', slots_made($standby, 0)),
 		$reason // '', "$name: what the worker has said of its slot");
 	is($standby->safe_psql('postgres', 'SELECT last_error FROM blogstore.stat_worker'),
-		$reason ? qq{replication slot "$slot" was lost, and the views are built anew: $reason} : '',
+		$reason ? qq{rebuilding the views because replication slot "$slot" was lost: $reason} : '',
 		"$name: what stat_worker shows of it");
 
 	# it stays that way
@@ -143,7 +143,7 @@ my $copied = new_standby('copied', 'cold', '');
 is($copied->safe_psql('postgres', "SELECT slot_name FROM pg_replication_slots WHERE slot_name = '$slot'"),
 	$slot, 'copied: the standby has the slot');
 change_and_fail($copied);
-promote_and_check($copied, 'copied', 'The slot was left from before a promotion of this server.');
+promote_and_check($copied, 'copied', 'The slot dated from before a promotion of this server.');
 $copied->stop;
 primary_again();
 
@@ -185,7 +185,7 @@ change_and_fail($in_step);
 promote_and_check($in_step, 'in step');
 is($in_step->safe_psql('postgres', "SELECT synced, failover FROM pg_replication_slots WHERE slot_name = '$slot'"),
 	't|t', 'in step: it is the one that was kept');
-is(join("\n", logged($in_step, 0, qr/builds the views/)),
+is(join("\n", logged($in_step, 0, qr/rebuilds the views/)),
 	'', 'in step: the views are not built anew');
 
 # ---- The primary's slot is dropped and made again while the standby has it

@@ -303,7 +303,7 @@ check_store($node, 'postgres', 'attached');
 my $offset = log_end($node);
 $node->restart;
 check_store($node, 'postgres', 'restarted');
-is(join("\n", logged($node, $offset, qr/builds the views/)),
+is(join("\n", logged($node, $offset, qr/rebuilds the views/)),
 	'', 'restarted: the worker finds the layout that it knows');
 
 # DDL that locks leaves before their container, while the worker looks at what the

@@ -90,7 +90,7 @@ is($node->safe_psql('postgres', $stamp), '0', 'by default nothing is written dow
 my $log = log_end($node);
 close_gate($node, 'postgres', 'rebuild', q{SELECT FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1) FOR KEY SHARE});
 set_and_reload($node, 'blogstore.short_form_format', 'text');
-wait_logged($node, $log, qr/blogstore worker found another short form set and builds the views/);
+wait_logged($node, $log, qr/blogstore worker rebuilds the views because the short form settings have changed/);
 wait_until($node, 'postgres', q{SELECT count(*) = 1 FROM blogstore.progress WHERE kind = 'rebuild'});
 ok(1, 'progress shows the rebuild');
 shown('wanted', 'while it is under way', @views[ 2, 3 ]);

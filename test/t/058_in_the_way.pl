@@ -26,7 +26,7 @@ my $holder = $node->background_psql('postgres');
 $holder->query_safe('BEGIN; SELECT blogstore.hide_post(kit.p(3))');
 set_and_reload($node, 'blogstore.feed_size', 110);
 # there is nothing else to write; after so many tries in vain
-wait_until($node, 'postgres', "SELECT last_error LIKE 'the views wait: %' FROM blogstore.stat_worker");
+wait_until($node, 'postgres', "SELECT last_error LIKE 'could not write the views: %' FROM blogstore.stat_worker");
 pass('stat_worker says why the views wait');
 is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('1 s')"), 'f', 'nor does the feed count as made');
 $node->safe_psql('postgres', "SELECT blogstore.create_comment(kit.p(7), kit.u(2), 'x'), blogstore.create_post(kit.u(2), 'behind it', 'x', kit.p(200), kit.d(200)), blogstore.edit_user(kit.u(2), 'two')");

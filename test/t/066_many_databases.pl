@@ -17,7 +17,7 @@ my $node = new_server('many');
 $node->append_conf('postgresql.conf', "max_worker_processes = 4\nmax_replication_slots = 100\nautovacuum = off\n");
 $node->start;
 my $status = 'SELECT state, last_error, hint FROM blogstore.stat_worker';
-my $full = 'disabled|more than 64 databases have blogstore containers|Drop the containers of a database that does not need them, or the database.';
+my $full = 'disabled|more than 64 databases have blogstore containers|Drop the containers in a database that does not need them, or drop that database.';
 
 $node->safe_psql('postgres', 'CREATE DATABASE pattern');
 $node->safe_psql('pattern', 'CREATE EXTENSION blogstore');

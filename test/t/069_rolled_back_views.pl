@@ -28,7 +28,7 @@ $node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p(n), 'edited') FRO
 
 # ---- Its patience ends, until it says so
 
-wait_until($node, 'postgres', "SELECT last_error LIKE 'the views wait: %' FROM blogstore.stat_worker");
+wait_until($node, 'postgres', "SELECT last_error LIKE 'could not write the views: %' FROM blogstore.stat_worker");
 pass('the worker has waited in vain, and goes on');
 
 # ---- It is terminated while it waits

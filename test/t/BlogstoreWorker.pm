@@ -212,10 +212,10 @@ sub slots_made
 	my @reasons;
 
 	my @lines = logged($node, $offset,
-		qr/LOG:  blogstore worker made replication slot|DETAIL:/);
+		qr/LOG:  blogstore worker created replication slot|DETAIL:/);
 	while (defined(my $line = shift @lines))
 	{
-		next unless $line =~ /LOG:  blogstore worker made replication slot "blogstore_\d+" and builds the views$/;
+		next unless $line =~ /LOG:  blogstore worker created replication slot "blogstore_\d+" and rebuilds the views$/;
 		push @reasons,
 		  @lines && $lines[0] =~ /DETAIL:  (.*)/ ? $1 : 'no DETAIL';
 	}

@@ -107,8 +107,8 @@ slot_obstacle(const char *name, const AppliedPosition *position)
 	{
 		if (position->applied_lsn != InvalidXLogRecPtr)
 			return "The slot was missing.";
-		return position->applied_at == 0 ? "There was none yet." :
-			"It had been dropped, because the containers were damaged.";
+		return position->applied_at == 0 ? "There was no slot yet." :
+			"The slot had been dropped because the containers were damaged.";
 	}
 	if (compat_slot_invalidated(&data) ||
 		XLogRecPtrIsInvalid(data.restart_lsn) ||
@@ -118,12 +118,12 @@ slot_obstacle(const char *name, const AppliedPosition *position)
 		strcmp(NameStr(data.plugin), PLUGIN_NAME) != 0 ||
 		position->applied_lsn == InvalidXLogRecPtr ||
 		(uint64) position->system_identifier != GetSystemIdentifier())
-		return "The slot was not of these containers.";
+		return "The slot did not belong to these containers.";
 	if (position->timeline != GetWALInsertionTimeLine() &&
 		!compat_slot_synced(&data))
-		return "The slot was left from before a promotion of this server.";
+		return "The slot dated from before a promotion of this server.";
 	if (data.confirmed_flush > position->applied_lsn)
-		return "The slot was ahead of what had been applied.";
+		return "The slot was ahead of the applied position.";
 	return NULL;
 }
 
@@ -168,9 +168,9 @@ slot_make(const char *name)
 	if (there != NULL && strcmp(NameStr(there->data.plugin), PLUGIN_NAME) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("replication slot \"%s\" exists and is not of blogstore",
+				 errmsg("replication slot \"%s\" exists but does not belong to blogstore",
 						name),
-				 errhint("Drop it, or copy what reads from it to another name.")));
+				 errhint("Drop the slot. If a client still reads from it, copy it under another name first.")));
 	slot_drop(name);
 	StartTransactionCommand();
 	compat_slot_create(name);

@@ -235,7 +235,7 @@ log_no_room(void)
 	ereport(LOG,
 			(errmsg("no background worker slot is free for the blogstore worker of database %u",
 					no_room),
-			 errdetail("It is tried again after a while."),
+			 errdetail("The launcher will try again later."),
 			 errhint("Raise max_worker_processes and restart the server.")));
 	no_room = InvalidOid;
 }
@@ -297,7 +297,7 @@ warn_of_stopped(void)
 		ereport(WARNING,
 				(errmsg("replication slot \"%s\" of a stopped blogstore worker keeps %lld MB of WAL",
 						name, (long long) (kept / (1024 * 1024))),
-				 errhint("In its database, call blogstore.start_worker(), or blogstore.stop_worker(drop_slot => true) to let it go.")));
+				 errhint("In its database, call blogstore.start_worker(), or drop the slot with blogstore.stop_worker(drop_slot => true).")));
 	}
 }
 

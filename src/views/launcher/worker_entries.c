@@ -183,7 +183,7 @@ worker_no_room(const char **hint)
 {
 	bool		unsure;
 
-	*hint = "Drop the containers of a database that does not need them, or the database.";
+	*hint = "Drop the containers in a database that does not need them, or drop that database.";
 	return look_for_room(&unsure) ? NULL :
 		psprintf("more than %d databases have blogstore containers", MAX_DATABASES);
 }

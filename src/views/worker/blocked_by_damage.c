@@ -1,27 +1,28 @@
 /*
  * blocked_by_damage.c
- *		What the worker does while the owner has altered the containers so that they cannot be
- *		served.
+ *		What the worker does while the owner has altered the tables so that
+ *		they cannot be used.
  *
- * Damage is what storage/layout/container_damage.c finds in the catalogs, and an item that
- * lacks a value it must have. The worker then keeps no views, because what it cannot read or
- * write would be missing in them. It stops serving them, notes that they are not ready,
- * drops its slot, says what is wrong and what to do, and waits:
+ * Damage is what storage/layout/container_damage.c finds in the catalogs, a
+ * damaged bookkeeping table, or an item without a value that it must have. The
+ * worker cannot keep complete views then. It stops serving them, marks them as
+ * not ready, drops its slot, reports the damage with a hint, and waits:
  *
- *		what others see		until					then
- *		----------------	--------------------	--------------------------------------
- *		BLOCKED				nothing is damaged		the process ends; the launcher starts
- *													another, which finds no slot, makes
- *													one and builds the views
- *							there are no containers	worker_retire()
- *							stop_worker()			the process ends, STOPPED
+ *		state seen	until					then
+ *		----------	--------------------	-----------------------------
+ *		BLOCKED		nothing is damaged		the process exits; the
+ *											launcher starts another,
+ *											which finds no slot, creates
+ *											one and rebuilds the views
+ *					there are no containers	worker_retire()
+ *					stop_worker()			the process exits, STOPPED
  *
- * While it waits it holds no slot, transaction or lock. It looks again every two seconds,
- * less often where a look takes long.
+ * While it waits, it holds no slot, transaction or lock. It looks again every
+ * two seconds, or less often where a look takes long.
  *
- * Whether something is damaged is decided by a look, never by an error alone: most errors of the
- * worker (a full disk, lack of memory, a lost connection, cancellation) end the process, and the
- * launcher starts it again, with the slot as it was.
+ * An error alone never makes the worker block: it looks for damage first.
+ * Other errors end the process and leave the slot as it was. The launcher then
+ * starts a new worker.
  *
  * Runs in the worker.
  */
@@ -46,14 +47,17 @@
 #include "utils/timestamp.h"
 
 /*
- * The pause before the next look is PAUSE_FACTOR times as long as the last look took, but at
- * least LOOK_PAUSE and at most LONGEST_PAUSE ms.
+ * The pause before the next look is PAUSE_FACTOR times the duration of the
+ * last one, limited to LOOK_PAUSE to LONGEST_PAUSE ms.
  */
 #define LOOK_PAUSE 2000
 #define LONGEST_PAUSE 30000
 #define PAUSE_FACTOR 20
 
-/* Raise what is wrong with a small table, if something is. A table that others have locked is passed by. */
+/*
+ * Throw an error if a bookkeeping table is damaged. A table that another
+ * transaction has locked is skipped. BOOK_UNSENT is the cluster's to check.
+ */
 static void
 check_bookkeeping(void)
 {
@@ -63,8 +67,9 @@ check_bookkeeping(void)
 }
 
 /*
- * Are all tables there? A node that was just added to a cluster gets some a while later. Errors: 55000
- * if something is wrong with a table that a cluster has besides.
+ * Return whether this server has all tables; a node that was just added to a
+ * cluster gets some of them later. Errors: 55000 if a table that only a
+ * cluster has is damaged.
  */
 static bool
 tables_are_there(void)
@@ -75,10 +80,10 @@ tables_are_there(void)
 }
 
 /*
- * Raise what is wrong with a table of blogstore's, if something is. Containers are looked at if they
- * have changed since they were last found to be right. Returns false if the worker starts before all
- * tables are there, which is to wait. In a transaction.
- * Errors: 55000.
+ * Throw an error if a table is damaged. The containers are checked if they
+ * have changed since they were last found right. Returns false if tables are
+ * still missing while the worker starts; the caller waits then. Called in a
+ * transaction. Errors: 55000.
  */
 bool
 damage_look(Worker *worker)
@@ -93,7 +98,10 @@ damage_look(Worker *worker)
 	return true;
 }
 
-/* Has a row of a table that an error names no value in the column that it names? */
+/*
+ * Return whether the table that a not-null error names still has a row without
+ * a value in the column that it names.
+ */
 static bool
 lacks_value(const ErrorData *error)
 {
@@ -112,7 +120,7 @@ lacks_value(const ErrorData *error)
 							  get_namespace_oid(error->schema_name, true));
 	if (!OidIsValid(relid))
 		return false;
-	/* the transaction that holds the lock may be writing the value */
+	/* cannot look; the lock holder may be adding the value */
 	if (!ConditionalLockRelationOid(relid, AccessShareLock))
 		return true;
 	rel = try_table_open(relid, NoLock);
@@ -134,8 +142,10 @@ lacks_value(const ErrorData *error)
 }
 
 /*
- * What is damaged, as an error in the current memory context; NULL: nothing, or the next worker waits
- * for tables that are not there yet. known: damage that was found before.
+ * Look for damage. known: damage that was found before. Returns an error that
+ * describes it, in the current memory context, or NULL if nothing is damaged.
+ * If tables do not exist yet, also returns NULL: the next worker waits for
+ * them.
  */
 static const ErrorData *
 find_damage(const ErrorData *known)
@@ -170,7 +180,7 @@ find_damage(const ErrorData *known)
 	return damage;
 }
 
-/* Write down that the views are not ready. */
+/* Mark the views as not ready. */
 static void
 note_not_ready(void *arg)
 {
@@ -183,7 +193,10 @@ note_not_ready(void *arg)
 	view_state_write(&state);
 }
 
-/* Write down that the slot has gone, but what the views were kept with. */
+/*
+ * Clear the applied position, but keep applied_at. slot_obstacle() then knows
+ * that the slot was dropped because of damage.
+ */
 static void
 note_no_slot(void *arg)
 {
@@ -197,8 +210,9 @@ note_no_slot(void *arg)
 }
 
 /*
- * Write something down in a transaction of its own. If the table that it belongs in is what is damaged,
- * that is left: the next worker finds no slot.
+ * Run a function that writes a bookkeeping table, in a transaction of its own.
+ * If that table is damaged itself, the write is given up: the missing slot
+ * makes the next worker rebuild the views anyway.
  */
 static void
 write_down(void (*note) (void *arg))
@@ -213,7 +227,7 @@ write_down(void (*note) (void *arg))
 	} while (result == APPLY_AGAIN);
 }
 
-/* Have others see what is damaged, and what to do. */
+/* Show the damage and its hint in stat_worker. */
 static void
 tell(Worker *worker, const ErrorData *damage)
 {
@@ -221,7 +235,7 @@ tell(Worker *worker, const ErrorData *damage)
 	worker_entry_blocked(worker->entry, damage->hint ? damage->hint : "");
 }
 
-/* Let go of the views and of the slot, and say why. */
+/* Stop serving the views, drop the slot, and report the damage. */
 static void
 give_up_views(Worker *worker, const ErrorData *damage)
 {
@@ -235,12 +249,15 @@ give_up_views(Worker *worker, const ErrorData *damage)
 	slot_drop(worker->slot_name);
 	tell(worker, damage);
 	ereport(LOG,
-			(errmsg("blogstore worker is blocked, and readers are answered from posts: %s",
+			(errmsg("blogstore worker is blocked, and readers use posts instead of the views: %s",
 					damage->message),
 			 damage->hint ? errhint("%s", damage->hint) : 0));
 }
 
-/* Wait, look again, and return how long that took, in ms; *damage becomes what is damaged then. */
+/*
+ * Sleep for pause ms and look for damage again. *damage is updated. Returns
+ * how long the look took, in ms.
+ */
 static long
 wait_and_look(Worker *worker, const ErrorData **damage, long pause)
 {
@@ -271,9 +288,10 @@ wait_and_look(Worker *worker, const ErrorData **damage, long pause)
 }
 
 /*
- * An error of the owner's making was caught, and rolled back: if something is damaged, wait until all
- * is mended, and end the process. Returns if nothing is. The error is in the worker's memory context,
- * which is current.
+ * Called when an error of CAUSE_OWNER was caught and rolled back. If a table
+ * is damaged, give up the views, wait until the damage is mended, and exit.
+ * Returns if nothing is damaged. The error and the current memory context are
+ * those of the worker's lifetime.
  */
 void
 worker_block(Worker *worker, const ErrorData *error)
@@ -292,7 +310,7 @@ worker_block(Worker *worker, const ErrorData *error)
 							 Min(Max(LOOK_PAUSE, took * PAUSE_FACTOR),
 								 LONGEST_PAUSE));
 	ereport(LOG,
-			(errmsg("blogstore worker finds the containers mended, and starts anew")));
+			(errmsg("blogstore worker restarts because the containers have been mended")));
 	worker_entry_mended();
 	proc_exit(0);
 }

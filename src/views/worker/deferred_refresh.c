@@ -1,16 +1,21 @@
 /*
  * deferred_refresh.c
- *		What is not urgent, and when it is.
+ *		Changes that need not be applied at once, and when they are applied.
  *
- * What others did to the views is put right when somebody waits for the views, or
- * after a while: a change of many rows by hand is not chased row by row.
+ * Two kinds of changes are deferred. Writes of other sessions to the views are
+ * corrected after a delay, or when a process waits for the views, so that a
+ * bulk update by hand is not corrected row by row.
  *
- * Counts alone are refreshed in the views so often that each like would cost a
- * row of its own there. So they are refreshed at once while few posts are concerned
- * and for whoever waits for the views, and once an interval while there are many
- * (blogstore.count_refresh_interval). The slot stays where it is meanwhile: a worker
- * that comes after a crash decodes them again. While it waits, the worker has
- * neither a transaction nor a snapshot.
+ * Changed counts are deferred because otherwise each like would write a new
+ * version of a copy. They are applied at once while only a few posts are
+ * concerned, or when a process waits for the views. Otherwise they are applied
+ * once per blogstore.count_refresh_interval. The slot is not confirmed past
+ * deferred changes, so a new worker decodes them again after a crash.
+ *
+ * Dirty sets of struct Worker: "dirty" is applied in the current turn, "later"
+ * has writes of other sessions to the views, "counts" has posts whose counts
+ * have changed, and "taken" has those of a finished interval, which are moved
+ * to "dirty" in parts.
  *
  * Runs in the worker.
  */
@@ -22,16 +27,16 @@
 
 #include "utils/timestamp.h"
 
-/* How long to leave what others did to the views, in ms. */
+/* Delay before writes of other sessions to the views are corrected, in ms. */
 #define LATER 1000
 
-/* Counts of so many posts in an interval are refreshed at once. */
+/* Counts of up to this many posts per interval are refreshed at once. */
 #define FEW_COUNTS 10
 
-/* Posts whose counts are refreshed in a turn: a few milliseconds' work. */
+/* Posts whose counts are refreshed in one turn, which takes some ms. */
 #define COUNTS_A_TURN 200
 
-/* How long before the present interval of counts ends, in ms. */
+/* Return how many ms of the current count interval are left. */
 static long
 interval_left(const Worker *worker)
 {
@@ -42,7 +47,7 @@ interval_left(const Worker *worker)
 	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
 }
 
-/* Is an interval of counts over? Then the next one begins. */
+/* If the count interval is over, begin the next one and return true. */
 static bool
 interval_over(Worker *worker)
 {
@@ -57,8 +62,9 @@ interval_over(Worker *worker)
 }
 
 /*
- * Put counts off. When their time has come, if all are to be taken, or they are few,
- * they are set apart from those that come from now on; returns whether they were.
+ * Move changed counts from "dirty" to "counts". If they are due (all is true,
+ * they are few, or the set is full) and "taken" is empty, swap the two sets.
+ * Returns whether they were swapped.
  */
 static bool
 set_apart_counts(Worker *worker, bool all)
@@ -77,7 +83,7 @@ set_apart_counts(Worker *worker, bool all)
 	return true;
 }
 
-/* Take what others did to the views, if it is urgent, or everything is. */
+/* Move "later" to "dirty" if its delay is over, it is full, or all is true. */
 static void
 take_later(Worker *worker, bool all)
 {
@@ -96,13 +102,14 @@ take_later(Worker *worker, bool all)
 }
 
 /*
- * Take what is, or has become, urgent into the set that is applied. position: up to
- * where all has been decoded. Counts come in parts, a part a turn, so that a new post
- * does not wait for thousands of them.
+ * Defer what is not urgent, and move what has become urgent to "dirty". Called
+ * after the turn has decoded all changes before position. Counts are moved in
+ * parts, one part per turn, so that a new post does not wait for thousands of
+ * them.
  *
- * The slot moves on when nothing is put off, or when all counts are refreshed that were
- * set apart, up to where they were: nothing else was put off then, for with the counts of
- * an interval all is taken.
+ * When all parts of "taken" are applied, everything decoded before the
+ * position at which it was filled is applied, provided that nothing else was
+ * deferred at that time. later_applied() returns that position.
  */
 void
 later_take(Worker *worker, XLogRecPtr position)
@@ -111,7 +118,7 @@ later_take(Worker *worker, XLogRecPtr position)
 	bool		over;
 	bool		apart;
 
-	/* what has been taken must not be put off again */
+	/* the worker repeats its attempt to apply "dirty", unchanged */
 	if (worker->kept)
 		return;
 	waited = dirty_waited(worker->dirty);
@@ -124,20 +131,20 @@ later_take(Worker *worker, XLogRecPtr position)
 			position;
 		worker->taken_in = worker->turn_number;
 	}
-	/* who waits now, waits for no more than this */
+	/* processes that wait now get their answer when "taken" is applied */
 	if (apart && worker->taken_at != InvalidXLogRecPtr)
 		dirty_answered(worker->dirty);
 	dirty_take_counted(worker->taken, worker->dirty, COUNTS_A_TURN);
 }
 
-/* Are counts being refreshed part by part? */
+/* Return whether "taken" still has counts to be applied in further turns. */
 bool
 later_taking(const Worker *worker)
 {
 	return dirty_any(worker->taken);
 }
 
-/* Is anything put off? */
+/* Return whether any change is deferred. */
 static bool
 later_any(const Worker *worker)
 {
@@ -146,10 +153,14 @@ later_any(const Worker *worker)
 }
 
 /*
- * What had been taken is applied. Up to where is all applied then? Up to the position to
- * which all was decoded, if nothing is put off; or to where the counts were set apart of
- * which nothing is left, which is told once; invalid: it cannot be said. *turn is the turn
- * in which that was decoded.
+ * Called when the turn's changes are applied. Returns the position before
+ * which all changes are applied, or invalid if no new one is known. position:
+ * end of the decoded WAL. *turn: receives the turn that had decoded everything
+ * before the returned position.
+ *
+ * If nothing is deferred, the result is position. If "taken" has just been
+ * used up, it is the position at which "taken" was filled; that is returned
+ * once.
  */
 XLogRecPtr
 later_applied(Worker *worker, XLogRecPtr position, uint64 *turn)
@@ -167,7 +178,7 @@ later_applied(Worker *worker, XLogRecPtr position, uint64 *turn)
 	return position;
 }
 
-/* After how many milliseconds will something that was put off be urgent? */
+/* Return the number of ms until deferred changes may become due. */
 long
 later_due(const Worker *worker)
 {

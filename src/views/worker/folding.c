@@ -1,14 +1,15 @@
 /*
  * folding.c
- *		Folding deltas into the counters of their posts.
+ *		Folding deltas into the counters of their posts, and when to do it.
  *
- * The worker knows from the change feed which posts have got deltas beside their
- * counters. They are folded when the post has been quiet for a moment, or after a
- * while if it is not: their number is bounded by that of processes (count_delta.c). Of
- * those that are no stripes there may be many, and then they are folded at once. A
- * post whose counter somebody else has keeps its deltas, merged into one if they are
- * many, and is looked at again. What is known is in memory only: a worker that
- * starts looks for deltas everywhere, some of them at a time.
+ * The worker learns from the change feed which posts have deltas. It folds
+ * them when the post has had no new delta for FOLD_AFTER, or at the latest
+ * after FOLD_AT_LAST. There is at most one stripe per process (count_delta.c),
+ * but there may be many other deltas. A post with MANY_DELTAS of those is
+ * folded at once, because its readers add them all up. If another transaction
+ * has locked the counter, the deltas stay, merged into one if there are many,
+ * and the worker tries again later. The list of posts is kept in memory only,
+ * so a new worker scans all leaves for deltas, a part at a time.
  *
  * Runs in the worker; fold_everything() in a backend, for repair().
  */
@@ -28,46 +29,56 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* So many deltas of a post are not left to slow its readers. */
+/* A post with this many deltas that are not stripes is folded at once. */
 #define MANY_DELTAS 32
 
 /*
- * How long to leave a post with fewer deltas alone, in ms: after the last delta,
- * and after the first.
+ * Delay before a post with fewer deltas is folded, in ms: after its last
+ * delta, and at most after its first.
  */
 #define FOLD_AFTER 1000
 #define FOLD_AT_LAST 10000
 
-/* What a transaction folds at most; for how long a turn does, in ms. */
+/*
+ * Limits on the deltas and posts of one transaction, and on the time spent per
+ * turn, in ms.
+ */
 #define FOLD_DELTAS 2000
 #define FOLD_POSTS 200
 #define TIME_TO_FOLD 2
 
-/* How long to leave alone what something of the owner's has refused, in ms. */
+/*
+ * Delay before a retry when a trigger or constraint of the owner has rejected
+ * the writes, in ms.
+ */
 #define FAILED_PAUSE 30000
 
-/* How many deltas a transaction looks at, to find those that are to be folded. */
+/* Deltas that one transaction reads while scanning for posts to fold. */
 #define LOOK_STEP 500
 
-/* How often repair() waits a moment for others at most, and how long that is, in us. */
+/*
+ * How often repair() waits for locked counters in total, and how long each
+ * wait is, in microseconds.
+ */
 #define PATIENCE 500
 #define MOMENT 10000
 
-/* How many posts are remembered; beyond, all leaves are looked through. */
+/* Limit on the posts remembered. With more, all leaves are scanned instead. */
 #define MAX_PENDING 100000
 
 typedef struct PendingPost
 {
 	pg_uuid_t	post_id;
-	int64		deltas;			/* about so many, without stripes */
+	int64		deltas;			/* estimated number, not counting stripes */
 	TimestampTz at_last;
 	TimestampTz due;
 } PendingPost;
 
 static HTAB *pending = NULL;
-static TimestampTz next_due = DT_NOBEGIN;	/* of any of them, or of a look */
+static TimestampTz next_due = DT_NOBEGIN;	/* when a post or a scan is due
+											 * next */
 
-/* Where to look for deltas next; NO_PARTITION: nowhere. */
+/* Where the scan of the leaves continues; NO_PARTITION if it is done. */
 static bool look_from_start = true;
 static int	look_at = NO_PARTITION;
 static ItemPlace look_after;
@@ -78,14 +89,20 @@ after(int ms)
 	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
 }
 
-/* Is something due that was put off? */
+/*
+ * Return whether a time has come. A time too far ahead means that the clock
+ * was set back.
+ */
 static bool
 is_due(TimestampTz due, TimestampTz now)
 {
 	return due != DT_NOEND && clock_reached(due, now, FAILED_PAUSE);
 }
 
-/* Remember to fold a post: its deltas have changed, and it has so many more. */
+/*
+ * Add a post to those to be folded. deltas: number of deltas, other than
+ * stripes, that it has got.
+ */
 static PendingPost *
 remember_post(const pg_uuid_t *post_id, int64 deltas)
 {
@@ -113,7 +130,10 @@ remember_post(const pg_uuid_t *post_id, int64 deltas)
 	return post;
 }
 
-/* Look for deltas everywhere, after a while. */
+/*
+ * Forget the list of posts and scan all leaves for deltas, beginning after
+ * FOLD_AFTER.
+ */
 void
 fold_all_later(void)
 {
@@ -124,7 +144,10 @@ fold_all_later(void)
 	next_due = after(FOLD_AFTER);
 }
 
-/* Remember which posts have got deltas, once a dirty set has been applied. */
+/*
+ * Remember the posts of a dirty set that have got deltas. Called once the set
+ * has been applied.
+ */
 void
 fold_later(const DirtySet *dirty)
 {
@@ -151,8 +174,8 @@ room_for_pending(void)
 }
 
 /*
- * Remember posts of a partition that have deltas behind the place that was come to, some
- * at a time. Returns whether all has been looked at.
+ * Remember posts of a partition that have deltas, reading up to LOOK_STEP
+ * deltas behind look_after. Returns whether the partition is done.
  */
 static bool
 find_deltas_in(int partition)
@@ -181,8 +204,8 @@ find_deltas_in(int partition)
 }
 
 /*
- * Find posts that have deltas in the next partition, by the active snapshot. Returns
- * whether there is more to look at.
+ * Scan the next part of the leaves for deltas, with the active snapshot.
+ * Returns whether anything is left to scan.
  */
 static bool
 find_deltas(void)
@@ -202,7 +225,7 @@ find_deltas(void)
 	return look_at != NO_PARTITION;
 }
 
-/* Fold one post's deltas; returns how many went. */
+/* Fold the deltas of one post. Returns how many were folded or merged. */
 static int64
 fold_post(PendingPost *post)
 {
@@ -211,16 +234,19 @@ fold_post(PendingPost *post)
 	int64		taken = 0;
 	ItemResult	outcome = ITEM_NOT_FOUND;
 
-	/* the partition may have gone since it was remembered */
+	/* the partition may have been detached or moved meanwhile */
 	if (partition_exists_for(CONTAINER_POSTS, ITEM_DELTA, &post->post_id))
 		outcome = post_fold(&post->post_id, FOLD_DELTAS, many, &taken, &left);
 	if (taken >= FOLD_DELTAS)
-		post->deltas = MANY_DELTAS; /* there may be more: at once */
+		post->deltas = MANY_DELTAS; /* more may be left, so it stays due */
 	else if (outcome == ITEM_LOCKED || left)
 	{
-		/* some are being written, by who may roll back without a trace */
+		/*
+		 * A delta is left that another transaction is writing. If it rolls
+		 * back, the change feed does not report that, so look again.
+		 */
 		if (taken > 0)
-			post->deltas = 0;	/* merged */
+			post->deltas = 0;	/* the others are one delta now */
 		post->due = after(FOLD_AFTER);
 		post->at_last = after(FOLD_AT_LAST);
 	}
@@ -229,12 +255,12 @@ fold_post(PendingPost *post)
 	return taken;
 }
 
-/* The posts of the present transaction; how many of them there may be. */
+/* Posts tried by the current transaction, and the limit on their number. */
 static pg_uuid_t tried[FOLD_POSTS];
 static int	n_tried = 0;
 static int	at_once = FOLD_POSTS;
 
-/* Fold what is due, in one transaction. */
+/* Scan a part of the leaves, and fold posts that are due. */
 static void
 fold_chunk(void *arg)
 {
@@ -265,8 +291,9 @@ fold_chunk(void *arg)
 }
 
 /*
- * Something of the owner's has refused what is written to fold. The posts are folded one by one from
- * here on, and the one that fails is left alone for a while.
+ * React to an error that a trigger or constraint of the owner has raised. From
+ * now on posts are folded one per transaction. A post that fails by itself is
+ * retried after FAILED_PAUSE.
  */
 static void
 note_failed(const ErrorData *error)
@@ -284,11 +311,11 @@ note_failed(const ErrorData *error)
 	if (entry != NULL)
 		worker_entry_error(entry, error->message);
 	ereport(LOG,
-			(errmsg("blogstore worker could not fold counts, and tries again in %d s: %s",
+			(errmsg("blogstore worker could not fold counts and will retry in %d s: %s",
 					FAILED_PAUSE / 1000, error->message)));
 }
 
-/* Fold a chunk; false if it has to be tried again. */
+/* Run fold_chunk() in a transaction. Returns false if it was rolled back. */
 static bool
 try_chunk(void)
 {
@@ -303,7 +330,10 @@ try_chunk(void)
 			at_once = FOLD_POSTS;
 		return true;
 	}
-	/* what was forgotten is not folded */
+
+	/*
+	 * fold_post() removed these posts from the list, but they were not folded
+	 */
 	for (int i = 0; i < n_tried; i++)
 		(void) remember_post(&tried[i], 0);
 	next_due = after(FOLD_AFTER);
@@ -313,8 +343,9 @@ try_chunk(void)
 }
 
 /*
- * Fold what is due, for a bounded time. Returns after how many milliseconds
- * more will be; -1: nothing is known to be.
+ * Fold posts that are due, for about TIME_TO_FOLD ms. Called in each turn,
+ * outside of a transaction. Returns the number of ms until the next one is
+ * due, -1 if none is known.
  */
 long
 fold_step(void)
@@ -330,7 +361,10 @@ fold_step(void)
 	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), next_due);
 }
 
-/* A post behind a place with deltas beside its counter, by the active snapshot. */
+/*
+ * Find the next post behind *place that has deltas besides its counter, with
+ * the active snapshot, and move *place behind that post.
+ */
 static bool
 next_counted(int partition, ItemPlace *place)
 {
@@ -348,7 +382,7 @@ next_counted(int partition, ItemPlace *place)
 	if (found)
 	{
 		item_scan_place(scan, place);
-		/* behind all deltas of the post */
+		/* skip further deltas of this post */
 		memset(&place->last, 0xff, sizeof(place->last));
 	}
 	item_scan_end(scan);
@@ -356,8 +390,9 @@ next_counted(int partition, ItemPlace *place)
 }
 
 /*
- * Fold a post's deltas. Who has its counter is often the worker, which folds, too, and
- * is soon done: *patience is how often to wait a moment for such.
+ * Fold the deltas of a post, waiting while another transaction holds its
+ * counter. The holder is often the worker, which folds as well and soon
+ * commits. *patience: number of waits left, shared by all posts.
  */
 static void
 fold_patiently(const pg_uuid_t *post_id, int *patience)
@@ -375,8 +410,9 @@ fold_patiently(const pg_uuid_t *post_id, int *patience)
 }
 
 /*
- * Fold all deltas there are, those of posts whose counters others have as far as
- * possible. In READ COMMITTED, as the containers' owner.
+ * Fold all deltas. If a counter stays locked, the deltas of its post are
+ * merged into one. Called in a READ COMMITTED transaction, as the containers'
+ * owner.
  */
 void
 fold_everything(void)

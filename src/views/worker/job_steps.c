@@ -1,11 +1,13 @@
 /*
  * job_steps.c
- *		Doing the jobs in the queue (storage/bookkeeping/job_queue.c): rebuilds, renames,
- *		deletions; one chunk at a time.
+ *		Running the jobs of the queue (storage/bookkeeping/job_queue.c), one
+ *		chunk at a time: rebuilds, renames, deletions, and arrivals of
+ *		partitions.
  *
- * A chunk and the note of how far it went are one transaction, so a job
- * resumes where it stood. A chunk that meets a row lock held for long gives
- * way and is tried again later: the views of everyone do not wait for it.
+ * A chunk and the record of its progress are one transaction, so a job
+ * continues where it was interrupted. If a chunk has to wait too long for a
+ * row lock, it is rolled back and tried again later, because updates of the
+ * views wait meanwhile.
  *
  * Runs in the worker.
  */
@@ -21,21 +23,24 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-/* How many jobs to look at in a turn; of how many to remember a failure. */
+/* Jobs read from the queue at a time, and failed jobs remembered. */
 #define JOBS_AT_ONCE 100
 #define MAX_FAILED 1000
 
-/* How long to leave a job alone that failed, in ms: of one user; of all. */
+/*
+ * Delay before a failed job is retried, in ms: a job of one user, and a job of
+ * all users.
+ */
 #define FAILED_PAUSE 30000
 #define FAILED_PAUSE_ALL 600000
 
-/* How long to work on jobs between two looks at the WAL, in milliseconds. */
+/* Time for jobs between two turns' decoding, in ms. */
 #define TIME_FOR_JOBS 10
 
 /*
- * Who waits for the views (wait_for_views()) finds a job done as soon as its
- * last chunk is committed, and needs to know then what is still to be applied
- * of it.
+ * Publish where the writes of jobs end, or JOB_COMMITTING while a chunk runs.
+ * wait_for_views() finds a job done when its last chunk has committed, and
+ * then waits until the views show WAL up to this position.
  */
 static void
 announce_commit(uint64 lsn)
@@ -47,7 +52,7 @@ announce_commit(uint64 lsn)
 	pg_memory_barrier();
 }
 
-/* Up to where the views show what was committed. */
+/* Return the position before which the views show all commits. */
 static XLogRecPtr
 views_shown(void)
 {
@@ -56,10 +61,13 @@ views_shown(void)
 	return entry ? pg_atomic_read_u64(&entry->shown_lsn) : InvalidXLogRecPtr;
 }
 
-/* Has a rebuild come to its end since the last one was asked for here? */
+/* Has a rebuild finished since jobs_request_rebuild() was last called? */
 static bool rebuilt = false;
 
-/* Has a job anything to do now, or has something to happen first? */
+/*
+ * Return whether a job has something to do now. If not, it waits for an event,
+ * such as the end of transactions.
+ */
 static bool
 is_ready(const Job *job)
 {
@@ -76,14 +84,17 @@ is_ready(const Job *job)
 	return true;
 }
 
-/* Is an arrival done with the items, or has none to look at? Views follow. */
+/*
+ * Return whether an arrival is done with the items of its partition, or has
+ * none to look at. Its next step writes views then.
+ */
 bool
 arrival_writes_views(const Job *job)
 {
 	return job->phase == SWEEP_VIEWS || !OidIsValid(job->partition_table);
 }
 
-/* Does the next step of a job write to the views, rather than to items? */
+/* Return whether the next step of a job writes views instead of items. */
 static bool
 writes_views(const Job *job)
 {
@@ -91,7 +102,7 @@ writes_views(const Job *job)
 		(job->kind == JOB_ARRIVAL && arrival_writes_views(job));
 }
 
-/* Do one step of a locked job; false if it has to wait. */
+/* Do one step of a locked job. Returns false if the job has to wait. */
 static bool
 do_step(Job *job)
 {
@@ -109,7 +120,7 @@ do_step(Job *job)
 		case JOB_DELETION:
 			return deletion_step(job);
 		case JOB_ARRIVAL:
-			/* the cluster of which it was left is no more */
+			/* the arrival was queued on a cluster that no longer exists */
 			job_finish(job);
 			return true;
 	}
@@ -117,17 +128,18 @@ do_step(Job *job)
 	return true;
 }
 
-/* A chunk of a job: did it do anything, or has it to wait? */
+/* Argument and result of do_chunk(). */
 typedef struct Chunk
 {
 	Job		   *job;
-	bool		begun;			/* or was somebody in the way before? */
+	bool		begun;			/* false if the transaction failed before
+								 * do_chunk() */
 	bool		moved;
 } Chunk;
 
 /*
- * Do one chunk of a job, in a transaction. The job is locked before any item, which
- * is the order of all who lock both.
+ * Do one chunk of a job, in the current transaction. The job is locked before
+ * any item, as in all code that locks both.
  */
 static void
 do_chunk(void *arg)
@@ -145,7 +157,10 @@ do_chunk(void *arg)
 		job_save(job);
 }
 
-/* Jobs that failed, and when to try them again. */
+/*
+ * Jobs that failed, and when to retry them. A ring: new ones replace the
+ * oldest.
+ */
 typedef struct FailedJob
 {
 	pg_uuid_t	id;
@@ -166,7 +181,7 @@ failed_lately(const Job *job)
 	return false;
 }
 
-/* Have others see that a job is parked. */
+/* Mark a job as parked, for the progress view. */
 static void
 park(void *arg)
 {
@@ -179,9 +194,9 @@ park(void *arg)
 }
 
 /*
- * A rename or deletion cannot be carried out, because of a constraint or trigger of the
- * owner's, or an item that lacks a value. Nothing else waits for it: it is parked, and begins
- * anew later.
+ * A rename or deletion has failed, because of a constraint or trigger of the
+ * owner, or an item that lacks a value. Park it and retry it after a pause.
+ * Other jobs continue.
  */
 static void
 job_failed(const Job *job, const ErrorData *error)
@@ -198,15 +213,20 @@ job_failed(const Job *job, const ErrorData *error)
 	if (entry != NULL)
 		worker_entry_error(entry, error->message);
 	ereport(LOG,
-			(errmsg("blogstore job failed and is tried again in %d s: %s",
+			(errmsg("blogstore job failed and will be retried in %d s: %s",
 					pause / 1000, error->message)));
-	/* if that fails it stays as it was, and is left alone all the same */
+
+	/*
+	 * If this fails, too, the job is not shown as parked, but is retried after
+	 * the pause all the same.
+	 */
 	(void) apply_run(APPLY_STATE, park, &parked, &other);
 }
 
 /*
- * Do one chunk of a job; false if it has to wait, or has failed. What writes views does not fail: its
- * error is raised.
+ * Run one chunk of a job. Returns false if the job has to wait or has failed.
+ * An error of a job that writes views is thrown instead, because the views
+ * cannot be kept without it.
  */
 static bool
 try_chunk(Job *job)
@@ -229,7 +249,7 @@ try_chunk(Job *job)
 		sweep_failed(&before);
 	if (result != APPLY_DONE || !chunk.moved)
 	{
-		*job = before;			/* as it is in the table */
+		*job = before;			/* the rollback has undone changes of *job */
 		return false;
 	}
 	if (job->kind == JOB_REBUILD && job->finished)
@@ -237,13 +257,15 @@ try_chunk(Job *job)
 	return true;
 }
 
-/* Where in the queue to go on: no job holds up the others. */
+/* Where in the queue to continue, so that no job holds up the others. */
 static int64 queue_offset = 0;
 static int	queue_next = 0;
-static int	queue_seen = 0;		/* of these jobs, since one of them moved */
-static bool queue_moved = false;	/* since it was last at the start */
+static int	queue_seen = 0;		/* jobs seen since one of them made progress */
+static bool queue_moved = false;	/* has any made progress since offset 0? */
 
-/* Jobs of the queue, from where it was left, in the current memory context. */
+/*
+ * Read the next jobs of the queue into an array in the current memory context.
+ */
 static Job *
 list_jobs(int *n)
 {
@@ -257,9 +279,10 @@ list_jobs(int *n)
 }
 
 /*
- * Do chunks of the jobs that can go on, one of each in turn, for a short while:
- * the views of everyone wait meanwhile. Allocates in the current memory
- * context, which the caller resets.
+ * Run chunks of jobs, one chunk of each in turn, for about TIME_FOR_JOBS ms.
+ * Updates of the views wait meanwhile. Called outside of a transaction;
+ * allocates in the current memory context, which the caller resets. Returns
+ * when to call it again.
  */
 JobProgress
 jobs_step(void)
@@ -270,7 +293,7 @@ jobs_step(void)
 													TIME_FOR_JOBS);
 	int64		offset = queue_offset;
 	int			first = n > 0 ? queue_next % n : 0;
-	/* of jobs that were looked at before it is not known any more */
+	/* if earlier calls saw other jobs, these may not be parked */
 	JobProgress progress = offset > 0 || (n > 0 && queue_seen > 0) ?
 		JOBS_WAITING : n > 0 ? JOBS_PARKED : JOBS_NONE;
 
@@ -283,7 +306,9 @@ jobs_step(void)
 		queue_seen++;
 		if (failed_lately(job) || !try_chunk(job))
 		{
-			/* it may have waited for a lock, and the next one is to do so, too */
+			/*
+			 * the chunk may have waited for a lock, and the next one may, too
+			 */
 			if (GetCurrentTimestamp() < until || queue_seen >= n)
 				continue;
 			queue_next = (first + i + 1) % n;
@@ -297,7 +322,7 @@ jobs_step(void)
 			return JOBS_MORE;
 	}
 
-	/* on to the next ones, or back to the first */
+	/* all of these jobs are waiting: continue with the next ones */
 	queue_seen = 0;
 	queue_offset = n == JOBS_AT_ONCE ? offset + n : 0;
 	if (queue_offset > 0)
@@ -309,9 +334,9 @@ jobs_step(void)
 }
 
 /*
- * Has the rebuild that was asked for still to be done? One that has gone from the
- * queue without coming to its end, as by its owner's hand, is queued again. In
- * a transaction, as the containers' owner.
+ * Return whether a requested rebuild is still to be done. If it has vanished
+ * from the queue unfinished, for example because the owner deleted the row,
+ * queue it again. Called in a transaction, as the containers' owner.
  */
 bool
 jobs_rebuild_pending(void)
@@ -324,8 +349,8 @@ jobs_rebuild_pending(void)
 }
 
 /*
- * Queue a rebuild, or have the one in the queue begin anew. In a transaction, as
- * the containers' owner.
+ * Queue a rebuild, or make the queued one start over. Called in a transaction,
+ * as the containers' owner.
  */
 void
 jobs_request_rebuild(void)

@@ -1,8 +1,9 @@
 /*
  * refresh_batch.c
- *		Refreshing the views by what a dirty set names.
+ *		Refreshing the views from a dirty set.
  *
- * A batch is one transaction, so readers never see half of one.
+ * The worker applies a batch in one transaction, so readers never see half of
+ * it.
  *
  * Runs in the worker.
  */
@@ -15,8 +16,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * The posts of a set, with those that have got deltas: of these the set knows
- * the id alone.
+ * Return the keys of all posts in a set. For posts of which only counts have
+ * changed, the set has just the id, so their keys are read from the posts;
+ * deleted posts are left out.
  */
 static PostKey *
 list_posts(const DirtySet *dirty, int *n)
@@ -36,7 +38,7 @@ list_posts(const DirtySet *dirty, int *n)
 	return all;
 }
 
-/* Refresh what a dirty set names; arg is the set. */
+/* Refresh the posts of a dirty set (arg), and queue renames for its users. */
 static void
 refresh_batch(void *arg)
 {
@@ -61,8 +63,9 @@ refresh_batch(void *arg)
 }
 
 /*
- * Refresh what a dirty set names. Returns false if it has to be tried again:
- * nothing is written then.
+ * Refresh what a dirty set names, in one transaction. Returns false if the
+ * attempt has to be repeated; nothing is written then. Locks: containers and
+ * views, see worker_transaction.c.
  */
 bool
 batch_apply(const DirtySet *dirty)
@@ -77,7 +80,10 @@ make_feed(void *arg)
 	feed_make();
 }
 
-/* Make the feed right, whatever it was built with. Returns false if it has to be tried again. */
+/*
+ * Rewrite the feed, whatever it holds, in one transaction. Returns false if
+ * the attempt has to be repeated.
+ */
 bool
 batch_make_feed(void)
 {

@@ -1,10 +1,11 @@
 /*
  * views_phase.c
- *		How far the views are, as the worker knows it, and the worker's end.
+ *		The phases of the views, as the worker knows them, and the exit of
+ *		the worker.
  *
- * Worker.views is set here alone, by one function for each change, which takes
- * along what others see of it: WorkerEntry.state, whose table and lock are in
- * views/launcher/worker_state.c, and .served.
+ * Only this file sets Worker.views, with one function per transition. Each
+ * function also sets what other processes see: WorkerEntry.state, which is
+ * described in views/launcher/worker_state.c, and WorkerEntry.served.
  *
  *		function				from			to				others see
  *		-----------------------	--------------	--------------	--------------
@@ -16,16 +17,17 @@
  *		worker_keep_views		CATCHING_UP		KEPT			CATCHING_UP
  *		worker_serve_views		KEPT			SERVED			RUNNING
  *		worker_await_others		SERVED			KEPT			CATCHING_UP
- *		worker_block			any				none is kept,	BLOCKED, then
+ *		worker_block			any				views not kept,	BLOCKED, then
  *												then exit		WANTED
  *		worker_leave			any				exit			STOPPED or
  *																NOT_NEEDED
  *		worker_retire			any				exit, no slot	NOT_NEEDED
  *		an error				any				exit			WANTED, after
- *																a while
+ *																a pause
  *
- * Readers take the views if two things say so: a row, as of their snapshot, that
- * they are complete (view_state.c), and .served that a worker keeps them now.
+ * A reader uses the views if two conditions hold: the row of view_state that
+ * its snapshot sees says that they are complete, and its snapshot sees the
+ * transaction in WorkerEntry.served, which says that a worker keeps them.
  *
  * Runs in the worker.
  */
@@ -41,7 +43,10 @@
 #include "storage/ipc.h"
 #include "storage/procarray.h"
 
-/* The worker is needed and may run; are the views complete? */
+/*
+ * Begin with the views, after the worker has found that it is needed and may
+ * run. complete: view_state says that the views are complete.
+ */
 void
 worker_begin_views(Worker *worker, bool complete)
 {
@@ -52,8 +57,9 @@ worker_begin_views(Worker *worker, bool complete)
 }
 
 /*
- * The views cannot be trusted from here on: take readers off them and queue
- * a rebuild, in one transaction.
+ * Mark the views as incomplete and queue a rebuild, in one transaction.
+ * Readers stop using the views when it commits. Called outside of a
+ * transaction.
  */
 void
 worker_invalidate_views(Worker *worker)
@@ -62,7 +68,7 @@ worker_invalidate_views(Worker *worker)
 	ViewState	state;
 
 	Assert(worker->views != VIEWS_UNKNOWN);
-	/* if it fails, the next turn does it */
+	/* if the transaction fails, the next turn repeats it */
 	worker->invalid = true;
 	apply_begin(&scope, APPLY_STATE);
 	view_state_read(&state);
@@ -82,7 +88,10 @@ worker_invalidate_views(Worker *worker)
 	worker_entry_catching_up(worker->entry);
 }
 
-/* The rebuild is done; what was committed before it ended is to be applied. */
+/*
+ * The rebuild is done. Changes committed before it ended are still to be
+ * applied.
+ */
 void
 worker_views_rebuilt(Worker *worker)
 {
@@ -92,7 +101,7 @@ worker_views_rebuilt(Worker *worker)
 	worker->serve_at = InvalidXLogRecPtr;
 }
 
-/* What the views have of the posts that are here is complete and up to date. */
+/* The views are complete and up to date for the posts of this server. */
 void
 worker_keep_views(Worker *worker)
 {
@@ -100,7 +109,10 @@ worker_keep_views(Worker *worker)
 	worker->views = VIEWS_KEPT;
 }
 
-/* On a cluster: what the views here have of other nodes' posts may not be up to date. */
+/*
+ * On a cluster: stop serving the views, because they may lack recent changes
+ * to posts of other nodes.
+ */
 void
 worker_await_others(Worker *worker)
 {
@@ -111,8 +123,10 @@ worker_await_others(Worker *worker)
 }
 
 /*
- * Serve the views to all whose snapshot sees a transaction that ends now. They are told
- * which it is before it ends: no snapshot that sees it is one that they still read posts by.
+ * Serve the views to snapshots that see a transaction which commits now. The
+ * xid is published before the commit, so a reader whose snapshot sees the
+ * transaction always finds the xid. A statement that has begun to read posts
+ * has an older snapshot and does not switch to the views.
  */
 static void
 serve_from_now(Worker *worker)
@@ -125,7 +139,9 @@ serve_from_now(Worker *worker)
 	MemoryContextSwitchTo(context);
 }
 
-/* The views are complete and up to date, for snapshots from now on. */
+/*
+ * The views are complete and up to date. Serve them to snapshots from now on.
+ */
 void
 worker_serve_views(Worker *worker)
 {
@@ -141,9 +157,9 @@ worker_serve_views(Worker *worker)
 }
 
 /*
- * Once no snapshot is left that was taken before the views were served, they are served to
- * all, so that the transaction they are served since is never so old that it would be taken
- * for one to come.
+ * Once no snapshot predates the transaction in WorkerEntry.served, serve the
+ * views to all snapshots. This replaces the xid by FrozenTransactionId before
+ * it could wrap around and seem to be in the future.
  */
 void
 worker_serve_all(Worker *worker)
@@ -156,8 +172,8 @@ worker_serve_all(Worker *worker)
 }
 
 /*
- * Exit for good. Exit code 0 takes a worker off the postmaster's list, which
- * is where the launcher wants it.
+ * Set the entry's state to reason and exit. Exit code 0 makes the postmaster
+ * forget the worker, so only the launcher starts a new one. Does not return.
  */
 void
 worker_leave(Worker *worker, WorkerState reason)
@@ -166,7 +182,10 @@ worker_leave(Worker *worker, WorkerState reason)
 	proc_exit(0);
 }
 
-/* No containers (any more): the slot must not keep WAL for nobody. */
+/*
+ * The database has no containers, or no longer has the extension. Drop the
+ * slot, so that it does not retain WAL, and exit. Does not return.
+ */
 void
 worker_retire(Worker *worker)
 {

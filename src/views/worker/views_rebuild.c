@@ -1,13 +1,14 @@
 /*
  * views_rebuild.c
- *		Building the views anew, one chunk at a time.
+ *		Steps of a rebuild job, which makes the views right whatever they
+ *		hold.
  *
- * All copies are gone through in their order beside the posts, then the feed is
- * made right. Each chunk is a transaction with a snapshot of its own; between
- * chunks the worker goes on decoding, and since both write what the posts are, they
- * do not get in each other's way.
+ * A rebuild first compares all copies with their posts, in key order, and then
+ * the feed with the newest posts. Each chunk is one transaction with its own
+ * snapshot. Between chunks the worker decodes and applies changes as usual.
+ * The two do not conflict, because both write the current state of the posts.
  *
- * Runs in the worker.
+ * Runs in the worker; rebuild_estimate() in any backend, too.
  */
 #include "postgres.h"
 
@@ -16,7 +17,10 @@
 #include "views/copies_and_feed/copies_and_feed.h"
 #include "views/worker/worker_parts.h"
 
-/* About how many posts and copies a rebuild has to look at. */
+/*
+ * Return an estimate of the number of posts and copies that a rebuild will
+ * read.
+ */
 int64
 rebuild_estimate(void)
 {
@@ -25,7 +29,10 @@ rebuild_estimate(void)
 	return posts + Max(posts, item_estimate(CONTAINER_USERS, ITEM_POST));
 }
 
-/* Do one chunk of a rebuild. The caller holds the views' lock. */
+/*
+ * Do one chunk of a rebuild and record its progress in *job. The caller holds
+ * the views' lock and saves the job in the same transaction.
+ */
 void
 rebuild_chunk(Job *job)
 {

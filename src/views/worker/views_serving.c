@@ -1,6 +1,10 @@
 /*
  * views_serving.c
- *		When the views are fit to be served: complete, up to date, and still wanted.
+ *		Whether the views are fit to be served: complete, up to date, built
+ *		for the current settings, and still wanted.
+ *
+ * The worker calls these functions when it starts, when the configuration is
+ * reloaded, and during its turns.
  *
  * Runs in the worker.
  */
@@ -19,12 +23,13 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* How often to look at the state that others may have changed. */
+/* Interval between checks of state that other sessions can change, in ms. */
 #define CHECK_STATE 900
 
 /*
- * Are the extension and its containers (still) there? A template must stay free
- * of sessions, to be copied.
+ * Return whether the database has the extension and containers, and is not a
+ * template. A template must have no sessions, or it could not be copied.
+ * Called outside of a transaction.
  */
 bool
 worker_needed(void)
@@ -42,7 +47,7 @@ worker_needed(void)
 	return needed;
 }
 
-/* What is written down about the views. */
+/* Read the row of view_state in a transaction of its own. */
 void
 worker_read_state(ViewState *state)
 {
@@ -54,8 +59,8 @@ worker_read_state(ViewState *state)
 }
 
 /*
- * The server's settings do not let WAL be decoded: write down, for standbys, that the views
- * are not to be used.
+ * The server's settings do not allow logical decoding. Mark the views as
+ * unusable, so that standbys do not read them either, and flush that.
  */
 void
 worker_abandon_views(void)
@@ -68,7 +73,7 @@ worker_abandon_views(void)
 	apply_flush();
 }
 
-/* Write down of which size the feed is; 0: that is not known. */
+/* Store the size that the feed was built with; 0 for unknown. */
 static void
 write_feed_size(int size)
 {
@@ -83,8 +88,10 @@ write_feed_size(int size)
 }
 
 /*
- * Make the views fit settings that have changed since they were built. Of another size the
- * feed is in a turn (worker_fit_feed()); until it is, a crash finds that it may be of any.
+ * Compare the settings with those that the views were built for. Another short
+ * form needs a rebuild. For another feed size, a later turn rewrites the feed
+ * (worker_fit_feed()); until then the stored size is 0, so that a worker after
+ * a crash rewrites it, too.
  */
 void
 worker_follow_settings(Worker *worker)
@@ -97,7 +104,7 @@ worker_follow_settings(Worker *worker)
 	{
 		worker_invalidate_views(worker);
 		ereport(LOG,
-				(errmsg("blogstore worker found another short form set and builds the views")));
+				(errmsg("blogstore worker rebuilds the views because the short form settings have changed")));
 	}
 	else if (state.feed_size != blogstore_feed_size)
 	{
@@ -108,7 +115,8 @@ worker_follow_settings(Worker *worker)
 }
 
 /*
- * Make the feed of the size that is set. Returns false if another session holds rows of the feed.
+ * Rewrite the feed to blogstore.feed_size rows. Returns false if the attempt
+ * has to be repeated, because another transaction has locked rows of the feed.
  */
 bool
 worker_fit_feed(Worker *worker)
@@ -121,11 +129,13 @@ worker_fit_feed(Worker *worker)
 }
 
 /*
- * Is all applied that was committed before the start, or before the end of a rebuild? All of
- * it is decoded when a turn comes to the end of WAL that was flushed up to there, which may be in the
- * middle of a record. What is put off then is to be taken as for somebody who waits.
+ * Return whether everything committed before the start of the worker, or
+ * before the end of a rebuild, is applied. serve_from may lie within a record.
+ * So it is decoded when a turn has reached the end of flushed WAL at or after
+ * serve_from. Deferred changes are then applied as if a process waited for
+ * them.
  *
- * The views are served after a turn that has read the WAL to its end. So they
+ * The views are served after a turn that has read WAL to its end. So they
  * show all posts that were committed before that turn began.
  * wait_for_posts() relies on this.
  */
@@ -145,9 +155,14 @@ all_applied(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 }
 
 /*
- * The views are fit to be served once they are complete: no rebuild is under way,
- * and what was committed before it ended (or before this start) is in. The turn has
- * decoded up to a position, and of the WAL all that was flushed when it began.
+ * If the views are complete and up to date, mark them as ready and enter
+ * VIEWS_KEPT. Complete means that no rebuild is pending. Up to date means that
+ * everything committed before its end, or before the start of the worker, is
+ * applied.
+ *
+ * flushed: end of flushed WAL when the turn began. position: end of the
+ * decoded WAL. Exits if stop_worker() was called. Called outside of a
+ * transaction.
  */
 void
 worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
@@ -187,9 +202,10 @@ worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 }
 
 /*
- * Now and then: is the worker still needed, may it run, and are the views
- * that it serves, or makes, still those that are written down? Containers may have been
- * dropped and made again, and the row been deleted.
+ * Check at intervals whether the worker is still needed and enabled, and
+ * whether view_state still says what the worker has stored. Containers may
+ * have been dropped and created again, or the row deleted. Exits or rebuilds
+ * the views if need be. Called in each turn, outside of a transaction.
  */
 void
 worker_check_state(Worker *worker)

@@ -1,17 +1,21 @@
 /*
  * worker.c
- *		The blogstore worker of one database: decodes, applies, runs jobs.
+ *		The blogstore worker of one database: main function, turn loop,
+ *		sleep.
  *
- * It looks whether it is needed and enabled, sees to its slot, and then turns in a
- * loop: decode, apply, run jobs. How far the views are is in views_phase.c, and the
- * worker's states as others see them are in views/launcher/worker_state.c.
+ * At its start the worker checks that it is needed and enabled, and finds or
+ * creates its replication slot. Then it repeats a turn: decode WAL, apply the
+ * changes to the views, fold deltas, run jobs. views_phase.c describes the
+ * phases of the views, and views/launcher/worker_state.c the states that other
+ * processes see.
  *
- * An ERROR ends the process; the launcher starts it again after a while, and
- * because refreshing is by state, it just goes on. Exits on its own only to
- * say that it is not needed or was stopped (worker_leave()).
+ * An ERROR ends the process, and the launcher starts a new one after a pause.
+ * The new worker simply continues, because refreshing sets each copy to the
+ * current state of its post. The worker exits by itself only if it is not
+ * needed, is stopped, or was blocked by damage that has been mended.
  *
- * Memory contexts: "blogstore worker" for the life of the process, below it
- * "blogstore turn", reset in each turn of the loop.
+ * Memory contexts: "blogstore worker" lives as long as the process. Its child
+ * "blogstore turn" is reset after each turn.
  */
 #include "postgres.h"
 
@@ -35,12 +39,15 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-/* How long to sleep at most: without news; while a job waits for others. */
+/* Longest sleep in ms: when idle, while jobs wait, and when a retry is due. */
 #define NAP_IDLE 1000
 #define NAP_JOB 100
 #define NAP_SOON 20
 
-/* After so many tries in vain to write the views it is told why, and again after so many. */
+/*
+ * Consecutive failures to write the views before the cause is shown in
+ * stat_worker, and between further reports.
+ */
 #define TELL_FIRST 10
 #define TELL_EVERY 100
 
@@ -50,7 +57,7 @@ extern PGDLLEXPORT void blogstore_worker_main(Datum arg);
  * Getting ready
  * ------------------------------------------------------------------------ */
 
-/* Record an error where stat_worker shows it, then let it end the process. */
+/* Record the current error for stat_worker. The caller rethrows it. */
 static void
 note_error(Worker *worker)
 {
@@ -61,7 +68,10 @@ note_error(Worker *worker)
 	worker_entry_error(worker->entry, error->message);
 }
 
-/* Settings of a database or role must not change what the worker does. */
+/*
+ * Override settings of the database or the role that would change what the
+ * worker does.
+ */
 static void
 worker_settings(void)
 {
@@ -74,8 +84,9 @@ worker_settings(void)
 		{"row_security", "off"},
 
 		/*
-		 * Commits show at once and are flushed before the slot is confirmed:
-		 * apply_flush(). Neither they nor a shutdown wait for a standby.
+		 * Commits become visible at once. apply_flush() flushes them before
+		 * the slot is confirmed. Neither commits nor shutdown wait for a
+		 * standby.
 		 */
 		{"synchronous_commit", "off"}
 	};
@@ -87,7 +98,7 @@ worker_settings(void)
 	slot_allow_plugin();
 }
 
-/* Wait until all tables are there. Errors: 55000 if something is wrong with one. */
+/* Wait until all tables exist. Errors: 55000 if a table is damaged. */
 static void
 await_tables(Worker *worker)
 {
@@ -106,7 +117,7 @@ await_tables(Worker *worker)
 	}
 }
 
-/* See to the slot and begin to decode. */
+/* Check that the worker may run, get the slot ready, and open the decoder. */
 static void
 worker_prepare(Worker *worker)
 {
@@ -123,7 +134,7 @@ worker_prepare(Worker *worker)
 
 	await_tables(worker);
 
-	/* making a slot can take as long as the longest transaction */
+	/* creating a slot waits for all running transactions to end */
 	worker_begin_views(worker, state.ready);
 	worker_take_position(worker);
 	worker_follow_settings(worker);
@@ -138,7 +149,11 @@ worker_prepare(Worker *worker)
  * The loop
  * ------------------------------------------------------------------------ */
 
-/* Commits that were not waited for are flushed here: readers wait for them. */
+/*
+ * Flush commits that were reported through wake_lsn but not flushed, as with
+ * synchronous_commit = off. Only flushed WAL is decoded, and readers wait for
+ * it.
+ */
 static void
 flush_noted_commits(Worker *worker)
 {
@@ -148,13 +163,16 @@ flush_noted_commits(Worker *worker)
 		XLogFlush(lsn);
 }
 
-/* Apply what the set holds; false if that has to be tried again. */
+/*
+ * Apply the contents of worker->dirty. Returns false if the attempt has to be
+ * repeated; the set is kept then.
+ */
 static bool
 apply_dirty(Worker *worker)
 {
 	int64		changes = dirty_changes(worker->dirty);
 
-	/* also if this ends in an error */
+	/* stays set if an error is thrown below */
 	worker->kept = true;
 	worker->jobs |= dirty_jobs(worker->dirty);
 	if (dirty_anything(worker->dirty))
@@ -170,7 +188,10 @@ apply_dirty(Worker *worker)
 	return true;
 }
 
-/* Tell those who wait how far the views are. */
+/*
+ * Publish the position before which the views show all commits, and wake
+ * processes that wait for it.
+ */
 static void
 publish(Worker *worker, XLogRecPtr position)
 {
@@ -186,9 +207,9 @@ publish(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Publish up to where all posts are applied, for wait_for_posts(). Counts may
- * be deferred. A transaction that is held back has not ended, so nobody waits
- * for it.
+ * Publish the position before which all changes of posts are applied, for
+ * wait_for_posts(). Changes of counts may be deferred. A transaction that is
+ * held back has not ended, so no process waits for its changes.
  */
 static void
 publish_posts(Worker *worker, XLogRecPtr position)
@@ -204,9 +225,10 @@ publish_posts(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Sleep until there is news, beyond the WAL that the turn began with, or, on a busy
- * site, rest. Waits during the turn, for a lock say, may have reset the latch that a
- * commit had set, so look at what it left first.
+ * Sleep until there is new WAL beyond what this turn has read, or, on a busy
+ * site, for the pause of worker_pause.c. A wait during the turn, such as for a
+ * lock, may have reset the latch that a commit had set, so check the
+ * conditions before sleeping.
  */
 static void
 worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
@@ -224,10 +246,11 @@ worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
 }
 
 /*
- * How long to sleep after a turn, in milliseconds; 0: not at all. behind: has the
- * turn not come to the end of the WAL? progress: of the jobs. fold: after how many
- * milliseconds there will be deltas to fold; -1: nothing is known to be. What somebody
- * else is in the way of is tried again soon, and not at once.
+ * Return how long to sleep after a turn, in ms; 0 for no sleep.
+ *
+ * behind: the turn has not reached the end of WAL. progress: state of the job
+ * queue. fold: ms until deltas are due to be folded, -1 if none are known.
+ * Work that a concurrent transaction has blocked is retried after NAP_SOON.
  */
 static long
 nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
@@ -251,8 +274,9 @@ nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 }
 
 /*
- * Write to the views what they lack: all that the set holds, and the feed if it is of another
- * size. False: that has to be tried again; the set is kept.
+ * Apply worker->dirty, and rewrite the feed if blogstore.feed_size has
+ * changed. Returns false if the attempt has to be repeated; worker->dirty is
+ * kept then.
  */
 static bool
 write_views(Worker *worker)
@@ -265,8 +289,9 @@ write_views(Worker *worker)
 }
 
 /*
- * Write to the views what they lack, and tell so. If that has to be tried again, how far they
- * are stays what it was; now and then it is told why.
+ * Write the views and publish how far they are. position: end of the decoded
+ * WAL. If the attempt has to be repeated, the published position stays, and
+ * the cause is reported to stat_worker from time to time.
  */
 static void
 apply_and_tell(Worker *worker, XLogRecPtr position)
@@ -277,7 +302,7 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 	{
 		if (++worker->in_vain % TELL_EVERY == TELL_FIRST)
 			worker_entry_error(worker->entry,
-							   psprintf("the views wait: %s", apply_in_the_way()));
+							   psprintf("could not write the views: %s", apply_in_the_way()));
 		return;
 	}
 	worker->in_vain = 0;
@@ -286,7 +311,11 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 	if (position != InvalidXLogRecPtr)
 	{
 		worker->applied_to = position;
-		/* before, the views may lack what a worker that has ended was told of */
+
+		/*
+		 * Before VIEWS_KEPT the views may lack changes that an earlier worker
+		 * decoded but did not apply.
+		 */
 		if (worker->views >= VIEWS_KEPT)
 			told_applied(&worker->entry->told, turn);
 		publish(worker, position);
@@ -294,7 +323,10 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 	}
 }
 
-/* What a turn does with what has been decoded, up to a position; it then sleeps. */
+/*
+ * Apply what the turn has decoded, fold, run jobs, then sleep. flushed: end of
+ * flushed WAL when the turn began. position: end of the decoded WAL.
+ */
 static void
 turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 {
@@ -308,7 +340,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 		worker_invalidate_views(worker);
 	worker_check_layout(worker);
 	apply_and_tell(worker, position);
-	/* what is not in the views' way goes on also while they wait */
+	/* folding and jobs continue even if the views could not be written */
 	fold = fold_step();
 
 	if (worker->jobs)
@@ -332,7 +364,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 		worker_nap(worker, flushed, nap);
 }
 
-/* One turn: decode, apply, confirm; fold; some chunks of jobs; sleep if idle. */
+/* Run one turn. */
 static void
 worker_turn(Worker *worker)
 {
@@ -346,16 +378,21 @@ worker_turn(Worker *worker)
 		worker_follow_settings(worker);
 	}
 
-	/* what was flushed before is looked at now */
+	/*
+	 * Clear the flag before reading the end of flushed WAL. A process that
+	 * sets it later requests another turn.
+	 */
 	pg_atomic_exchange_u32(&worker->entry->urgent, 0);
-	/* flush and read all commits noted before the turn begins */
+	/* begin the turn before the flush, so it reads all commits noted before */
 	worker->turn_number = told_begin_turn(&worker->entry->told);
 	flush_noted_commits(worker);
 	flushed = GetFlushRecPtr(NULL);
 	position = decoder_read(worker->decoder, flushed);
+
 	/*
-	 * Only after WAL was read: who saw a transaction end that was held back asks
-	 * for what comes later.
+	 * Release held-back transactions only after reading WAL. If this turn has
+	 * read the mark of a process that had seen such a transaction end, the
+	 * transaction is found ended here.
 	 */
 	held_back_release(worker->held, worker->dirty, &worker->entry->told);
 	if (decoder_at_end(worker->decoder))
@@ -365,7 +402,7 @@ worker_turn(Worker *worker)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* What a worker keeps for the life of its process. */
+/* Allocate the state of a worker process. */
 static Worker *
 make_worker(WorkerEntry *entry)
 {
@@ -390,8 +427,8 @@ make_worker(WorkerEntry *entry)
 }
 
 /*
- * Do what a worker does, until an error. If that is of the owner's making, and the containers
- * are damaged, wait until they are mended.
+ * Run turns until an error. If the owner has caused the error by damaging the
+ * tables, wait until they are mended; see worker_block().
  */
 static void
 run(Worker *worker)
@@ -423,7 +460,10 @@ run(Worker *worker)
 	ReThrowError(error);
 }
 
-/* Entry point of a worker; arg is the number of its entry. */
+/*
+ * Main function of a worker process. arg is the number of its entry in shared
+ * memory.
+ */
 void
 blogstore_worker_main(Datum arg)
 {

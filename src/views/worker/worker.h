@@ -1,15 +1,15 @@
 /*
  * worker.h
- *		What others may use of the worker of a database: what repair() and
- *		get_progress() share with it.
+ *		What other folders use of the worker: repair() folds all deltas, and
+ *		the progress view asks for the size of a rebuild.
  */
 #ifndef BLOGSTORE_WORKER_H
 #define BLOGSTORE_WORKER_H
 
-/* folding.c: deltas into the posts that they count on */
+/* folding.c */
 extern void fold_everything(void);
 
-/* views_rebuild.c: how much a rebuild has to look at */
+/* views_rebuild.c */
 extern int64 rebuild_estimate(void);
 
 #endif							/* BLOGSTORE_WORKER_H */

@@ -1,6 +1,11 @@
 /*
  * worker_parts.h
- *		What the files of views/worker/ and cluster/ share with each other.
+ *		Declarations shared by the files of views/worker/ and by cluster/,
+ *		whose parts of a worker's turn run in the same process.
+ *
+ * The core of it is struct Worker, the local state of a worker process. The
+ * functions are grouped by the file that defines them, and each is described
+ * there.
  */
 #ifndef BLOGSTORE_WORKER_PARTS_H
 #define BLOGSTORE_WORKER_PARTS_H
@@ -16,15 +21,21 @@
  * The worker
  * ------------------------------------------------------------------------ */
 
-/* How far the views are; set in views_phase.c, which tells how they follow. */
+/*
+ * How complete and up to date the views are. views_phase.c sets it and has the
+ * table of transitions.
+ */
 typedef enum ViewsPhase
 {
-	VIEWS_UNKNOWN,				/* nobody has looked yet */
-	VIEWS_REBUILDING,			/* not to be trusted before a rebuild is done */
-	VIEWS_CATCHING_UP,			/* complete, but not up to date */
-	VIEWS_KEPT,					/* up to date, as far as the posts here go. On a cluster
-								 * other nodes have to say so of theirs */
-	VIEWS_SERVED				/* readers have them */
+	VIEWS_UNKNOWN,				/* the worker has not looked yet */
+	VIEWS_REBUILDING,			/* readers must not use the views until a
+								 * rebuild is done */
+	VIEWS_CATCHING_UP,			/* complete, but changes are still to be
+								 * applied */
+	VIEWS_KEPT,					/* up to date for the posts of this server. On
+								 * a cluster, other nodes must still report
+								 * that they keep their part */
+	VIEWS_SERVED				/* readers may use the views */
 } ViewsPhase;
 
 typedef struct Worker
@@ -35,42 +46,49 @@ typedef struct Worker
 	MemoryContext turn;			/* reset after each turn */
 	uint64		turn_number;
 	DirtySet   *dirty;
-	bool		kept;			/* does it hold what could not be applied yet? */
+	bool		kept;			/* dirty holds changes that could not be
+								 * applied yet; nothing is added to it
+								 * meanwhile */
 	DirtySet   *later;
-	TimestampTz later_since;	/* when later was found not empty; 0: it is */
-	DirtySet   *counts;			/* posts of which counts alone have changed */
-	TimestampTz counts_since;	/* when the present interval of them began */
-	long		counts_done;	/* how many were refreshed in it */
-	DirtySet   *taken;			/* those of an interval that is over, as far as
-								 * they are still to be refreshed */
-	XLogRecPtr	taken_at;		/* when they are, all is applied up to here;
-								 * invalid: that cannot be said */
-	uint64		taken_in;		/* the turn in which they were taken */
+	TimestampTz later_since;	/* when later was first found nonempty; 0 if it
+								 * is empty */
+	DirtySet   *counts;			/* posts of which only counts have changed */
+	TimestampTz counts_since;	/* when the current count interval began */
+	long		counts_done;	/* posts in counts refreshed during it */
+	DirtySet   *taken;			/* counts of a finished interval that are still
+								 * to be refreshed */
+	XLogRecPtr	taken_at;		/* all changes before this are applied once
+								 * taken is empty; invalid if unknown */
+	uint64		taken_in;		/* turn in which taken was filled */
 	HeldBack   *held;
 	Decoder    *decoder;
-	AppliedPosition position;		/* as written down */
-	bool		applied;		/* was anything since? */
-	uint64		loads;			/* layout_loads() at the last look */
-	uint64		checked;		/* layout_stamp() when all tables were last found fit to
-								 * be used */
+	AppliedPosition position;		/* as stored in blogstore.change_feed */
+	bool		applied;		/* has a batch been applied since then? */
+	uint64		loads;			/* layout_loads() when last checked */
+	uint64		checked;		/* layout_stamp() when the tables were last
+								 * found undamaged */
 	ViewsPhase	views;
-	XLogRecPtr	serve_from;		/* WAL to be applied before they are served */
-	XLogRecPtr	serve_at;		/* where all of that had been decoded; invalid: it
-								 * has not */
-	XLogRecPtr	applied_to;		/* all is applied up to here */
-	bool		jobs;			/* may there be jobs in the queue? */
-	bool		invalid;		/* are readers still to be taken off the views? */
-	bool		other_size;		/* is the feed still of another size than is set? */
-	int			in_vain;		/* how often in a row the views could not be
-								 * written */
-	TimestampTz checked_at;		/* when worker_check_state() last looked */
-	const ClusterCalls *cluster;	/* cluster_calls() at the last look */
-	bool		busy;			/* is the site? see worker_pause.c */
-	TimestampTz counted_at;		/* when its commits were last counted */
-	uint64		counted;		/* and how many there had been */
+	XLogRecPtr	serve_from;		/* WAL up to here must be applied before the
+								 * views are served */
+	XLogRecPtr	serve_at;		/* position at which that WAL had been decoded;
+								 * invalid until then */
+	XLogRecPtr	applied_to;		/* all changes before this are applied */
+	bool		jobs;			/* the queue may hold jobs */
+	bool		invalid;		/* the last attempt to invalidate the views has
+								 * failed */
+	bool		other_size;		/* the feed still has another size than
+								 * blogstore.feed_size */
+	int			in_vain;		/* consecutive failed attempts to write the
+								 * views */
+	TimestampTz checked_at;		/* last run of worker_check_state() */
+	const ClusterCalls *cluster;	/* cluster_calls() when last checked */
+	bool		busy;			/* many commits per second, see
+								 * worker_pause.c */
+	TimestampTz counted_at;		/* when commits were last counted */
+	uint64		counted;		/* number of commits at that time */
 } Worker;
 
-/* views_phase.c: the phases of the views, and the worker's end */
+/* views_phase.c: phases of the views, and exit of the worker */
 extern void worker_begin_views(Worker *worker, bool complete);
 extern void worker_invalidate_views(Worker *worker);
 extern void worker_views_rebuilt(Worker *worker);
@@ -81,7 +99,7 @@ extern void worker_await_others(Worker *worker);
 extern void worker_leave(Worker *worker, WorkerState reason);
 extern void worker_retire(Worker *worker);
 
-/* views_serving.c: when the views are fit for readers */
+/* views_serving.c: may readers use the views? */
 extern bool worker_needed(void);
 extern void worker_read_state(ViewState *state);
 extern void worker_abandon_views(void);
@@ -90,25 +108,25 @@ extern bool worker_fit_feed(Worker *worker);
 extern void worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position);
 extern void worker_check_state(Worker *worker);
 
-/* blocked_by_damage.c: what the owner has altered */
+/* blocked_by_damage.c: tables that the owner has damaged */
 extern bool damage_look(Worker *worker);
 extern void worker_block(Worker *worker, const ErrorData *error);
 
-/* worker_pause.c: rests in which commits gather */
+/* worker_pause.c: sleeping while commits accumulate */
 extern void worker_sleep_between_looks(Worker *worker, long ms);
 extern bool worker_rest(Worker *worker, long nap);
 
-/* worker_position.c: how far the worker has come */
+/* worker_position.c: the position up to which changes are applied */
 extern void worker_take_position(Worker *worker);
 extern void worker_hold_position(bool hold);
 extern void worker_check_layout(Worker *worker);
 extern void worker_advance(Worker *worker, XLogRecPtr applied);
 
 /* ------------------------------------------------------------------------
- * What it does
+ * Steps of a turn
  * ------------------------------------------------------------------------ */
 
-/* deferred_refresh.c: what is not urgent */
+/* deferred_refresh.c: changes that need not be applied at once */
 extern void later_take(Worker *worker, XLogRecPtr position);
 extern bool later_taking(const Worker *worker);
 extern XLogRecPtr later_applied(Worker *worker, XLogRecPtr position,
@@ -118,29 +136,34 @@ extern long later_due(const Worker *worker);
 /* worker_transaction.c: transactions of the worker */
 typedef enum ApplyKind
 {
-	APPLY_STATE,				/* writes to the bookkeeping at most */
-	APPLY_POSTS,				/* writes items; what follows is decoded */
-	APPLY_COUNTS,				/* folds deltas; nothing follows */
-	APPLY_VIEWS					/* writes views, and holds their lock */
+	APPLY_STATE,				/* writes at most the bookkeeping tables */
+	APPLY_POSTS,				/* writes items; the change feed decodes these
+								 * writes */
+	APPLY_COUNTS,				/* folds deltas; the change feed filters these
+								 * writes out */
+	APPLY_VIEWS					/* writes the views, holding the views' lock */
 } ApplyKind;
 
 typedef enum ApplyResult
 {
 	APPLY_DONE,					/* committed */
-	APPLY_AGAIN,				/* rolled back; to be tried again: another
-								 * transaction was in the way */
-	APPLY_FAILED				/* rolled back by an error of the owner's making,
-								 * which is handed out */
+	APPLY_AGAIN,				/* rolled back because of a concurrent
+								 * transaction; try again */
+	APPLY_FAILED				/* rolled back by an error that the owner has
+								 * caused; the caller gets the error */
 } ApplyResult;
 
-/* What has caused an error of the worker's. */
+/* Whose doing an error in the worker is. */
 typedef enum ErrorCause
 {
-	CAUSE_OTHERS,				/* another transaction: it is tried again soon */
-	CAUSE_OWNER,				/* what the owner has altered or attached: it comes again
-								 * until that is undone */
-	CAUSE_SERVER				/* a full disk, lack of memory, cancellation, a lost
-								 * connection: the process ends, and is started again */
+	CAUSE_OTHERS,				/* a concurrent transaction; the worker tries
+								 * again soon */
+	CAUSE_OWNER,				/* something that the owner has altered or
+								 * attached; the error recurs until the owner
+								 * undoes it */
+	CAUSE_SERVER				/* disk full, out of memory, cancellation, lost
+								 * connection: the process exits and is
+								 * restarted */
 } ErrorCause;
 
 extern ErrorCause error_cause(ApplyKind kind, int sqlerrcode);
@@ -152,23 +175,26 @@ extern ApplyResult apply_run(ApplyKind kind, void (*step) (void *arg),
 extern void apply_flush(void);
 extern const char *apply_in_the_way(void);
 
-/* refresh_batch.c: what a dirty set names */
+/* refresh_batch.c: refreshing what a dirty set names */
 extern bool batch_apply(const DirtySet *dirty);
 extern bool batch_make_feed(void);
 
-/* folding.c: deltas into the posts that they count on */
+/* folding.c: adding deltas to the counters of their posts */
 extern void fold_later(const DirtySet *dirty);
 extern void fold_all_later(void);
 extern long fold_step(void);
 
-/* job_steps.c: the queue of jobs, in turns */
+/* job_steps.c: the job queue */
 typedef enum JobProgress
 {
 	JOBS_NONE,					/* the queue is empty */
-	JOBS_PARKED,				/* those left wait for a change of tables */
-	JOBS_WAITING,				/* look again after a while */
-	JOBS_SOON,					/* others are to be looked at after a moment */
-	JOBS_MORE					/* go on at once */
+	JOBS_PARKED,				/* all jobs left wait until a table is
+								 * mended */
+	JOBS_WAITING,				/* all jobs left are waiting; try again after a
+								 * nap */
+	JOBS_SOON,					/* time is up; continue with other jobs after a
+								 * short nap */
+	JOBS_MORE					/* continue at once */
 } JobProgress;
 
 extern JobProgress jobs_step(void);
@@ -176,7 +202,7 @@ extern bool arrival_writes_views(const Job *job);
 extern bool jobs_rebuild_pending(void);
 extern void jobs_request_rebuild(void);
 
-/* views_rebuild.c: one chunk of a job */
+/* views_rebuild.c */
 extern void rebuild_chunk(Job *job);
 
 #endif							/* BLOGSTORE_WORKER_PARTS_H */

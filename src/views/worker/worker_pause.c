@@ -1,14 +1,15 @@
 /*
  * worker_pause.c
- *		Rests of the worker, in which commits of a busy site gather.
+ *		Pauses of the worker on a busy site.
  *
- * A turn has a price of its own: the worker is woken, starts transactions, looks
- * about and commits. On a site with few commits each is worth a turn, and the views
- * show it at once. Where commits come so fast that others follow anyway, the worker
- * rests after a turn for blogstore.view_refresh_delay, and takes what has gathered
- * in the next. Commits do not wake it then, which saves them a system call each;
- * whoever waits for it does (worker_wake_at_once()). Whatever else is due in a
- * moment ends a rest, too.
+ * Each turn has a fixed cost: the worker is woken, starts transactions, checks
+ * its tables and commits. With few commits, a turn for each is affordable and
+ * the views show it at once. With many commits per second, the worker rests
+ * after a turn for blogstore.view_refresh_delay, and the next turn applies all
+ * that was committed meanwhile. Commits do not wake a resting worker, which
+ * saves them a system call each. A process that waits for the worker does wake
+ * it (worker_wake_at_once()). A rest is never longer than the nap that the
+ * worker would have taken otherwise.
  *
  * Runs in the worker.
  */
@@ -23,13 +24,15 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-/* A site is busy from so many commits a second. */
+/* Commits per second from which on a site counts as busy. */
 #define BUSY_COMMITS 200
 
-/* They are counted over so long at least, in microseconds. */
+/* Shortest interval over which commits are counted, in microseconds. */
 #define COUNTED_OVER (100 * INT64CONST(1000))
 
-/* Was the site busy when its commits were last counted, just now or a moment ago? */
+/*
+ * Return whether the site is busy, by a measurement at most COUNTED_OVER old.
+ */
 static bool
 site_busy(Worker *worker)
 {
@@ -37,7 +40,7 @@ site_busy(Worker *worker)
 	int64		passed = now - worker->counted_at;
 	uint64		commits;
 
-	/* the clock may have been set back */
+	/* a negative interval means that the clock was set back */
 	if (passed < 0 || passed >= COUNTED_OVER)
 	{
 		commits = pg_atomic_read_u64(&worker->entry->commits);
@@ -50,8 +53,8 @@ site_busy(Worker *worker)
 }
 
 /*
- * Sleep for so many milliseconds at most; commits do not end that, who waits for the worker
- * does. Returns whether somebody has.
+ * Sleep for at most ms milliseconds. Commits do not end the sleep, but a
+ * process that waits for the worker does. Returns whether the latch was set.
  */
 static bool
 worker_sleep(Worker *worker, long ms)
@@ -59,7 +62,10 @@ worker_sleep(Worker *worker, long ms)
 	WorkerEntry *entry = worker->entry;
 	bool		woken = true;
 
-	/* the latch may have been set for a commit, or for what is asked of here */
+	/*
+	 * Reset the latch, which a commit may have set, and then look at what else
+	 * may have set it.
+	 */
 	pg_atomic_exchange_u32(&entry->resting, 1);
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
@@ -72,8 +78,10 @@ worker_sleep(Worker *worker, long ms)
 }
 
 /*
- * Sleep for so many milliseconds at most in a worker that does no turns, but looks now and then whether it
- * can. What a turn would see to is seen to here, or would keep it from sleeping.
+ * Sleep for at most ms milliseconds in a worker that does no turns, because it
+ * waits for tables or for damage to be mended. Clears the urgent flag and
+ * rereads the configuration as a turn would, because both would keep
+ * worker_sleep() from sleeping.
  */
 void
 worker_sleep_between_looks(Worker *worker, long ms)
@@ -90,8 +98,8 @@ worker_sleep_between_looks(Worker *worker, long ms)
 }
 
 /*
- * Rest, if the site is busy, for so many milliseconds at most. Returns false if it
- * is not.
+ * If the site is busy and the views are kept, rest for at most nap ms and
+ * return true. Otherwise return false without sleeping.
  */
 bool
 worker_rest(Worker *worker, long nap)

@@ -1,12 +1,14 @@
 /*
  * worker_position.c
- *		How far the worker has come, and whether it can go on from there.
+ *		The position up to which all changes are applied, and recovery when
+ *		the worker cannot continue from it.
  *
- * The position up to which all is applied is written down (applied_position.c)
- * before the slot moves on that far, so the slot is never ahead of it, unless
- * it is not the slot that the views were kept with. Then, and when partitions
- * have been attached or detached, of whose rows the WAL does not tell, the
- * views are built anew.
+ * The worker stores the position (applied_position.c) before it confirms the
+ * slot up to there, so its slot is never ahead of the position. If it is
+ * ahead, or is otherwise not the slot that the views were kept with, changes
+ * may be missing and the views are rebuilt. They are also rebuilt when
+ * partitions were attached or detached, because WAL does not report the rows
+ * of such partitions.
  *
  * Runs in the worker.
  */
@@ -23,16 +25,22 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* How often to write the position at most, in ms, but for so much WAL. */
+/*
+ * Interval between writes of the position, in ms, and the amount of WAL that
+ * makes the worker write it earlier.
+ */
 #define ADVANCE_PAUSE 1000
 #define ADVANCE_AT_ONCE (16 * 1024 * 1024)
 
-/* WAL of others that is worth a write of one's own. */
+/*
+ * On an idle database, write the position only if that moves the position or
+ * the slot by more WAL than this.
+ */
 #define ADVANCE_WORTHWHILE (64 * 1024)
 
 /*
- * Write down a position as reached by this server, with such partitions, flushed on
- * return.
+ * Store a position with the partitions that the views are built from (layout),
+ * and flush the commit.
  */
 static void
 write_position_of(Worker *worker, XLogRecPtr lsn, int64 layout)
@@ -45,7 +53,7 @@ write_position_of(Worker *worker, XLogRecPtr lsn, int64 layout)
 	position.applied_at = GetCurrentTimestamp();
 	position.timeline = GetWALInsertionTimeLine();
 	position.system_identifier = (int64) GetSystemIdentifier();
-	/* if it fails, it is tried again after a pause */
+	/* set even if the write fails, so that it is retried after a pause */
 	worker->position.applied_at = position.applied_at;
 
 	apply_begin(&scope, APPLY_STATE);
@@ -62,8 +70,9 @@ write_position(Worker *worker, XLogRecPtr lsn)
 }
 
 /*
- * The slot was lost, and with it changes. Partitions may have come and gone unseen (other_layout):
- * their items may have old names. first: there was no slot before.
+ * React to changes lost with a slot. first: there was no slot before.
+ * other_layout: partitions have changed meanwhile. Items of attached
+ * partitions may carry old usernames then, so all users are relabelled.
  */
 static void
 follow_loss(const Worker *worker, bool first, bool other_layout)
@@ -83,10 +92,12 @@ follow_loss(const Worker *worker, bool first, bool other_layout)
 }
 
 /*
- * Make a slot in place of one that cannot be used, for a reason. That the views
- * cannot be used is written first, so that a crash in between finds it written. If it
- * ends in an error, the next worker finds a slot that is ahead of what was applied.
- * other_layout: are the partitions others than the views were kept with?
+ * Create a slot in place of an unusable one, and rebuild the views. reason:
+ * why, as a sentence for DETAIL. other_layout: as in follow_loss().
+ *
+ * The views are marked invalid before the slot is dropped, so that this
+ * survives a crash in between. If an error follows, the next worker finds the
+ * slot ahead of the applied position and starts over.
  */
 static void
 replace_slot(Worker *worker, const char *reason, bool other_layout)
@@ -94,25 +105,26 @@ replace_slot(Worker *worker, const char *reason, bool other_layout)
 	bool		first = worker->position.applied_at == 0;
 
 	worker_invalidate_views(worker);
-	/* partitions may have come and gone unseen, with what was lost */
+	/* deltas in partitions that were attached meanwhile were not decoded */
 	fold_all_later();
 	apply_flush();
 	if (worker->position.applied_lsn != InvalidXLogRecPtr)
 		worker_entry_error(worker->entry,
-						   psprintf("replication slot \"%s\" was lost, and the views are built anew: %s",
+						   psprintf("rebuilding the views because replication slot \"%s\" was lost: %s",
 									worker->slot_name, reason));
 	slot_make(worker->slot_name);
 	follow_loss(worker, first, other_layout);
 	write_position(worker, slot_confirmed(worker->slot_name));
 	ereport(LOG,
-			(errmsg("blogstore worker made replication slot \"%s\" and builds the views",
+			(errmsg("blogstore worker created replication slot \"%s\" and rebuilds the views",
 					worker->slot_name),
 			 errdetail("%s", reason)));
 }
 
 /*
- * Build the views of the partitions that there are now. One that has come may hold items of
- * users who were renamed or deleted meanwhile.
+ * Rebuild the views from the current partitions. An attached partition may
+ * hold items of users that were renamed or deleted while it was detached, so
+ * running sweeps restart and all users are relabelled.
  */
 static void
 build_anew(Worker *worker)
@@ -125,10 +137,10 @@ build_anew(Worker *worker)
 	jobs_request_renames(NULL, 0, true);
 	apply_end(&scope);
 	ereport(LOG,
-			(errmsg("blogstore worker found other partitions and builds the views")));
+			(errmsg("blogstore worker rebuilds the views because partitions were attached or detached")));
 }
 
-/* Partitions have come or gone: have the views follow, and write down what they are built of. */
+/* React to a change of partitions and store the new layout. */
 static void
 follow_layout(Worker *worker, int64 layout)
 {
@@ -140,7 +152,13 @@ follow_layout(Worker *worker, int64 layout)
 	write_position_of(worker, worker->position.applied_lsn, layout);
 }
 
-/* See to it that slot and views are fit to go on from. */
+/*
+ * Read the applied position, and make slot and views fit to continue from it.
+ *
+ * Called once when the worker starts. Creates or replaces the slot if it is
+ * not the one that the views were kept with, which waits for all running
+ * transactions to end. Errors: those of slot_make().
+ */
 void
 worker_take_position(Worker *worker)
 {
@@ -172,8 +190,9 @@ worker_take_position(Worker *worker)
 }
 
 /*
- * Are the containers fit to be served, and have partitions come or gone since the last look?
- * Errors: 55000, which the worker takes for damage.
+ * Check the containers for damage, and react if partitions were attached or
+ * detached since the last check. Called in each turn. Errors: 55000 if
+ * something is damaged, which makes the worker block.
  */
 void
 worker_check_layout(Worker *worker)
@@ -183,7 +202,7 @@ worker_check_layout(Worker *worker)
 	int64		layout;
 	uint64		loads;
 
-	/* a transaction's start takes in what others have invalidated */
+	/* starting a transaction processes invalidation messages */
 	StartTransactionCommand();
 	(void) damage_look(worker);
 	worker->cluster = cluster_calls();
@@ -202,12 +221,13 @@ worker_check_layout(Worker *worker)
 	worker->loads = loads;
 }
 
-/* Is what has been decoded to be decoded again by a worker that starts? */
+/* see worker_hold_position() */
 static bool position_held = false;
 
 /*
- * Hold the position and the slot where they are, or let them move on. What follows from changes
- * behind them is not written down otherwise.
+ * Stop or resume the advance of the applied position and the slot. A cluster
+ * holds them while it has to act on changes that are recorded only in the WAL
+ * behind them. A new worker then decodes these changes again.
  */
 void
 worker_hold_position(bool hold)
@@ -216,9 +236,13 @@ worker_hold_position(bool hold)
 }
 
 /*
- * Write down now and then how far all is applied, and let the slot move on.
- * That itself writes WAL, which must not keep an idle server awake: without
- * news it takes some WAL of others to be worth it.
+ * Store the applied position and confirm the slot, at most about once per
+ * ADVANCE_PAUSE. applied: all changes before this are applied; the position
+ * never passes a transaction that is held back.
+ *
+ * Storing the position writes WAL itself. If no batch was applied, the worker
+ * does so only after ADVANCE_WORTHWHILE bytes of other WAL, so an idle server
+ * stays idle.
  */
 void
 worker_advance(Worker *worker, XLogRecPtr applied)

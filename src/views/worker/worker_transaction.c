@@ -1,12 +1,12 @@
 /*
  * worker_transaction.c
- *		The transactions of the worker.
+ *		Transactions of the worker, and what it does about errors in them.
  *
- * The transactions that are begun here are the containers' owner's. Where it is not
- * known whether there are containers, views_serving.c and worker_position.c begin their
- * own, which write nothing. Writes to the views, and folding, which
- * changes nothing that shows, are marked (storage/bookkeeping/own_writes.c), so that
- * the output plugin filters them out again.
+ * Transactions begun here run as the containers' owner. Where containers may
+ * not exist, views_serving.c and worker_position.c use plain transactions that
+ * write nothing. Writes of APPLY_COUNTS and APPLY_VIEWS are marked
+ * (storage/bookkeeping/own_writes.c), so that the output plugin filters them
+ * out.
  *
  *		kind			locks			marked	lock_timeout
  *		------------	--------------	------	------------
@@ -16,10 +16,11 @@
  *		APPLY_VIEWS		containers,		yes		200 ms
  *						then the views
  *
- * The containers are locked before any of their leaves, as DDL does. Some DDL
- * takes leaves first (DROP TRIGGER does), and would end in a deadlock with the
- * worker, of which it might be the victim: therefore the short lock_timeout. The
- * worker gives way, and tries again (apply_run()).
+ * Containers are locked before their leaves, as DDL does. Some DDL, such as
+ * DROP TRIGGER, locks a leaf first and could deadlock with the worker. The
+ * short lock_timeout makes the worker give way before the deadlock detector
+ * might choose the DDL as its victim; apply_run() reports that the step has to
+ * be repeated.
  *
  * Runs in the worker.
  */
@@ -36,15 +37,20 @@
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
 
-static MemoryContext outside;	/* what was current before the transaction */
-static char in_the_way[ERROR_LENGTH];	/* the error of the last step that is to
-										 * be tried again */
+static MemoryContext outside;	/* memory context of the caller of
+								 * apply_begin() */
+static char in_the_way[ERROR_LENGTH];	/* message of the last error that made
+										 * a step be repeated */
 
 /*
- * Begin a transaction as the containers' owner with an active snapshot. Locks
- * are waited for before the transaction has an xid or a snapshot. Without a
- * lock_timeout (APPLY_STATE) that can take as long as somebody has a root table
- * locked whose layout is to be read.
+ * Begin a transaction as the containers' owner and push an active snapshot.
+ *
+ * scope: receives the previous user, for apply_end(). kind: determines locks
+ * and lock_timeout, see the table above. Locks are taken before the
+ * transaction has an xid or a snapshot. With APPLY_STATE, reading the layout
+ * can wait without limit for a session that holds a lock on a root table.
+ * Errors: those of container_require() and owner_begin(); 55P03 when
+ * lock_timeout expires.
  */
 void
 apply_begin(OwnerScope *scope, ApplyKind kind)
@@ -62,7 +68,10 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
 	PushActiveSnapshot(GetTransactionSnapshot());
 }
 
-/* Commit. The worker flushes its commits before it relies on them. */
+/*
+ * Commit the transaction and return to the caller's user and memory context.
+ * The commit is not flushed, see apply_flush().
+ */
 void
 apply_end(OwnerScope *scope)
 {
@@ -70,11 +79,14 @@ apply_end(OwnerScope *scope)
 	CommitTransactionCommand();
 	owner_end(scope);
 
-	/* the server leaves a context that is never reset */
+	/* the server may leave TopMemoryContext current */
 	MemoryContextSwitchTo(outside);
 }
 
-/* Roll back after an error that the worker goes on from, and forget it. */
+/*
+ * Discard the current error and abort its transaction, so that the worker can
+ * continue.
+ */
 void
 apply_roll_back(void)
 {
@@ -82,7 +94,7 @@ apply_roll_back(void)
 	AbortOutOfAnyTransaction();
 }
 
-/* Why the last step that is to be tried again has failed. */
+/* Return the message of the last error that made a step be repeated. */
 const char *
 apply_in_the_way(void)
 {
@@ -90,9 +102,10 @@ apply_in_the_way(void)
 }
 
 /*
- * What has caused an error in a transaction of a kind. The tables of the views have no unique
- * index but blogstore's own, so what the worker has just seen missing there was written by hand
- * beside it.
+ * Classify an error by its SQLSTATE and the kind of its transaction. Views
+ * have no unique indexes but blogstore's own. So a unique violation there
+ * means that another session has inserted the row that the worker found
+ * missing.
  */
 ErrorCause
 error_cause(ApplyKind kind, int sqlerrcode)
@@ -127,11 +140,12 @@ note_in_the_way(MemoryContext context)
 }
 
 /*
- * Do a step in a transaction of its own, and tell how it ended. The current
- * memory context stays what it was.
+ * Run step(arg) in a transaction of its own and return the outcome. The
+ * current memory context is preserved.
  *
- * error: NULL, or where an error of the owner's making goes, in the current memory
- * context. Without it, such an error is thrown on, as one of the server's always is.
+ * error: if not NULL, an error that the owner has caused is copied there, in
+ * the current memory context, and APPLY_FAILED is returned. If NULL, such an
+ * error is rethrown. Errors of CAUSE_SERVER are always rethrown.
  */
 ApplyResult
 apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
@@ -176,7 +190,10 @@ apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
 	return result;
 }
 
-/* Flush what this process has committed: it relies on it from here on. */
+/*
+ * Flush the last commit of this process. Called before the worker relies on
+ * it.
+ */
 void
 apply_flush(void)
 {
