@@ -1,14 +1,15 @@
 /*
  * change_feed.h
- *		The change feed: from the WAL to the keys of what may be out of date in the
- *		views.
+ *		The change feed: reads WAL and collects the keys of what may be out
+ *		of date in the views.
  *
  *		WAL  -- slot.c, decoder.c -->  records
  *			 -- output_plugin.c, decoded_tables.c -->  changes
  *			 -- held_back.c, dirty_set.c -->  keys of posts, users, ...
  *
- * It tells which, not what: whoever refreshes the views reads the present state.
- * The other feed, the view of the newest posts, is the "view feed" here.
+ * The change feed reports which posts have changed, not how. The worker then
+ * reads the current state of these posts. In this folder "view feed" means the
+ * container feed, the view of the newest posts.
  */
 #ifndef BLOGSTORE_CHANGE_FEED_H
 #define BLOGSTORE_CHANGE_FEED_H
@@ -21,16 +22,18 @@
 struct AppliedPosition;
 
 /*
- * Prefixes of messages in the WAL: a process waits for the views; verify() waits until all
- * before the message is decoded; a node of a cluster asks for a refresh of a post's copy.
+ * Prefixes of logical messages in WAL. WAIT_MARK: a process waits for the
+ * views. LOOK_MARK: verify() waits until everything before the message is
+ * decoded. TOUCH_MARK: a node of a cluster requests a refresh of a post's
+ * copy.
  */
 #define WAIT_MARK "blogstore"
 #define LOOK_MARK "blogstore look"
 #define TOUCH_MARK "blogstore touch"
 
 /*
- * A post by all keys its copies have. Padded with zeros, so that it can be
- * compared and hashed as bytes.
+ * A post with all key columns of its copies. Padding is zeroed, so the struct
+ * can be compared and hashed as bytes.
  */
 typedef struct PostKey
 {
@@ -42,25 +45,33 @@ typedef struct PostKey
 /* A post whose counts have changed. */
 typedef struct CountedPost
 {
-	pg_uuid_t	post_id;		/* hashed as bytes, as a PostKey is */
-	int64		deltas;			/* how many it has got that are no stripes */
-	bool		beside;			/* beside its counter: there are deltas to fold */
+	pg_uuid_t	post_id;		/* first member, hashed as bytes */
+	int64		deltas;			/* deltas inserted, not counting stripes */
+	bool		beside;			/* deltas besides the counter have changed;
+								 * fold the post */
 } CountedPost;
 
 #define TOLD_PLACES 1024
 
-/* Of which posts the change feed has told, and when, in turns of the worker. In shared memory. */
+/*
+ * In which turn of the worker the change feed last reported a change to a
+ * post; see told_posts.c. In shared memory.
+ */
 typedef struct ToldPosts
 {
-	pg_atomic_uint64 turn;		/* the present one, or between two of them the last */
-	pg_atomic_uint64 ended;		/* the last one that has ended */
-	pg_atomic_uint64 complete;	/* the last one that has told of all it had to tell of */
-	pg_atomic_uint64 applied;	/* the views show all that was told of up to this one */
-	pg_atomic_uint64 listed;	/* the last one that told of a change to more than counts */
-	pg_atomic_uint64 post[TOLD_PLACES]; /* the last one that told of a post of this hash */
+	pg_atomic_uint64 turn;		/* the current turn, or the last one */
+	pg_atomic_uint64 ended;		/* the last turn that has ended */
+	pg_atomic_uint64 complete;	/* last turn that had decoded all WAL flushed
+								 * before it began */
+	pg_atomic_uint64 applied;	/* the views show all changes reported up to
+								 * this turn */
+	pg_atomic_uint64 listed;	/* last turn that reported a change to more
+								 * than counts */
+	pg_atomic_uint64 post[TOLD_PLACES]; /* per hash of post_id: last turn that
+										 * reported a change to such a post */
 } ToldPosts;
 
-/* told_posts.c */
+/* told_posts.c: when changes to a post were last reported */
 extern void told_init(ToldPosts *told);
 extern uint64 told_begin_turn(ToldPosts *told);
 extern void told_complete_turn(ToldPosts *told);
@@ -70,7 +81,7 @@ extern bool told_post_since(ToldPosts *told, const pg_uuid_t *post_id,
 							uint64 turn);
 extern bool told_list_since(ToldPosts *told, uint64 turn);
 
-/* dirty_set.c: the bounded set of what a batch has to refresh */
+/* dirty_set.c: the bounded set of keys that a batch has to refresh */
 typedef struct DirtySet DirtySet;
 
 extern DirtySet *dirty_create(MemoryContext parent);
@@ -96,7 +107,7 @@ extern long dirty_counted_posts(const DirtySet *dirty);
 extern pg_uuid_t *dirty_users(const DirtySet *dirty, int *n);
 extern void dirty_clear(DirtySet *dirty);
 
-/* held_back.c: transactions that are not to be refreshed from yet */
+/* held_back.c: decoded transactions that are not visible yet */
 typedef struct HeldBack HeldBack;
 
 extern HeldBack *held_back_create(MemoryContext parent);
@@ -116,7 +127,7 @@ extern bool slot_is_being_made(const char *name);
 extern int64 slot_keeps(const char *name);
 extern void slot_allow_plugin(void);
 
-/* decoder.c: from WAL to dirty sets */
+/* decoder.c: decodes WAL into dirty sets */
 typedef struct Decoder Decoder;
 
 extern Decoder *decoder_open(const char *slot_name, DirtySet *dirty,

@@ -1,6 +1,9 @@
 /*
  * decoded_changes.h
- *		What the files of views/change_feed/ share with each other alone.
+ *		Declarations shared by the files of views/change_feed/ alone.
+ *
+ * The output plugin passes each decoded change to the decoder as a struct
+ * Change, which the decoder adds to a dirty set.
  */
 #ifndef BLOGSTORE_DECODED_CHANGES_H
 #define BLOGSTORE_DECODED_CHANGES_H
@@ -12,32 +15,35 @@
 
 #define PLUGIN_NAME "blogstore"
 
-/* What the output plugin tells of a decoded change. */
+/* What the output plugin reports about a decoded change. */
 typedef enum ChangeKind
 {
-	CHANGE_POST,				/* this post's copy may be out of date */
-	CHANGE_COUNTS,				/* this post's copy may be out of date, because
-								 * of a delta */
-	CHANGE_USERNAME,			/* this user's name on items may be out of
+	CHANGE_POST,				/* the copy of this post may be out of date */
+	CHANGE_COUNTS,				/* the copy of this post may be out of date
+								 * because a delta was written */
+	CHANGE_USERNAME,			/* this user's name in items may be out of
 								 * date */
-	CHANGE_FEED_VIEW,			/* somebody else wrote to the view feed */
+	CHANGE_FEED_VIEW,			/* another session wrote to the view feed */
 	CHANGE_JOB,					/* a job was queued */
-	CHANGE_ANYTHING,			/* anything may be out of date */
-	CHANGE_AWAITED				/* nothing: somebody waits for the views */
+	CHANGE_ANYTHING,			/* everything may be out of date */
+	CHANGE_AWAITED				/* no change: a process waits for the views */
 } ChangeKind;
 
 typedef struct Change
 {
 	ChangeKind	kind;
-	bool		later;			/* not urgent: somebody wrote to a view */
-	bool		message;		/* from a message, not from a row */
-	bool		more;			/* of CHANGE_COUNTS: another delta, no stripe */
-	bool		beside;			/* of CHANGE_COUNTS: not of the counter */
-	bool		gone;			/* of CHANGE_POST: a post that is not there as it was,
-								 * or need not be; of CHANGE_ANYTHING: there may be
-								 * such posts */
-	PostKey		post;			/* of CHANGE_POST; of CHANGE_COUNTS its post_id,
-								 * of CHANGE_USERNAME its user_id */
+	bool		later;			/* not urgent, because another session wrote to
+								 * a view */
+	bool		message;		/* from a logical message, not from a tuple */
+	bool		more;			/* CHANGE_COUNTS: a delta that is not a stripe
+								 * was inserted */
+	bool		beside;			/* CHANGE_COUNTS: the delta is not the
+								 * counter */
+	bool		gone;			/* CHANGE_POST: this server may no longer have
+								 * the post with this key. CHANGE_ANYTHING:
+								 * there may be such posts */
+	PostKey		post;			/* for CHANGE_POST; CHANGE_COUNTS uses only
+								 * post_id, CHANGE_USERNAME only user_id */
 } Change;
 
 /* told_posts.c */
@@ -52,15 +58,16 @@ extern void dirty_destroy(DirtySet *dirty);
 extern DirtySet *held_back_add(HeldBack *held, TransactionId xid,
 							   XLogRecPtr lsn);
 
-/* decoded_tables.c: what a relation is to blogstore */
+/* decoded_tables.c: the role of a relation in blogstore */
 typedef enum RelationRole
 {
 	ROLE_NONE,
-	ROLE_POSTS,					/* a leaf of posts, of post items */
-	ROLE_DELTAS,				/* a leaf of posts, of deltas of counts */
-	ROLE_COPIES,				/* a leaf of users, of copies of posts */
-	ROLE_USERS,					/* a leaf of users, of user items */
-	ROLE_SHARED_USERS,			/* users, in a table that each node of a cluster has all of */
+	ROLE_POSTS,					/* leaf of posts with post items */
+	ROLE_DELTAS,				/* leaf of posts with deltas */
+	ROLE_COPIES,				/* leaf of users with copies of posts */
+	ROLE_USERS,					/* leaf of users with user items */
+	ROLE_SHARED_USERS,			/* user items in a reference table, which each
+								 * node of a cluster has in full */
 	ROLE_FEED_VIEW,				/* the leaf of feed */
 	ROLE_JOBS
 } RelationRole;
@@ -69,15 +76,16 @@ typedef struct RoleEntry
 {
 	Oid			relid;
 	RelationRole role;
-	bool		complete;		/* has it the columns that tell which item changed? */
-	/* columns, 0 where the relation has no such: */
-	AttrNumber	id;				/* of posts, copies and deltas */
-	AttrNumber	user_id;		/* of posts, copies, users and jobs */
+	bool		complete;		/* has all columns that identify the changed
+								 * item */
+	/* column numbers; 0 if the relation has no such column */
+	AttrNumber	id;				/* posts, copies and deltas */
+	AttrNumber	user_id;		/* posts, copies, users and jobs */
 	AttrNumber	creation_date;
 	AttrNumber	username;
 	AttrNumber	kind;
-	AttrNumber	post_id;		/* of posts and deltas */
-	AttrNumber	comment_count;	/* of deltas */
+	AttrNumber	post_id;		/* posts and deltas */
+	AttrNumber	comment_count;	/* deltas */
 	AttrNumber	like_count;
 } RoleEntry;
 

@@ -1,12 +1,13 @@
 /*
  * decoded_tables.c
- *		What the relation of a decoded change is to blogstore: which container's
- *		leaf, for which type of items, with which columns.
+ *		The role of a decoded relation in blogstore: which container's leaf
+ *		it is, for which type of items, and the numbers of the columns that
+ *		the output plugin reads.
  *
- * Catalogs are read as of the decoded transaction, and what has been found is
- * remembered until the relation's definition changes.
+ * Catalogs are read with the historic snapshot of the decoded transaction. The
+ * result is cached until a relcache invalidation.
  *
- * Runs in the worker (or wherever the slot is decoded).
+ * Runs in the worker, or in a backend that decodes the slot by SQL.
  */
 #include "postgres.h"
 
@@ -20,7 +21,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-/* What is known of relations; one decoding at a time in a process. */
+/* Cache of roles by relation OID, for all decoding in this process. */
 static HTAB *roles = NULL;
 
 static void
@@ -41,7 +42,7 @@ roles_invalidate(Oid relid)
 		(void) hash_search(roles, &entry->relid, HASH_REMOVE, NULL);
 }
 
-/* Begin to remember roles; once for each decoding. */
+/* Create the cache of roles. May be called again. */
 void
 roles_create(void)
 {
@@ -54,7 +55,7 @@ roles_create(void)
 	invalidation_listen(roles_invalidate);
 }
 
-/* A column by name and type; 0 if there is none. */
+/* Return the number of a column by name and type, or 0. */
 static AttrNumber
 column(TupleDesc desc, const char *name, Property prop)
 {
@@ -69,7 +70,9 @@ column(TupleDesc desc, const char *name, Property prop)
 	return InvalidAttrNumber;
 }
 
-/* What a partition is to blogstore, by its container and type. */
+/*
+ * Return the role of a partition, by its container and the type of its items.
+ */
 static RelationRole
 partition_role(Oid relid)
 {
@@ -93,7 +96,6 @@ partition_role(Oid relid)
 	return ROLE_NONE;
 }
 
-/* What a relation is to blogstore. */
 static RelationRole
 find_role(Relation relation)
 {
@@ -109,7 +111,7 @@ find_role(Relation relation)
 				  bookkeeping_name(BOOK_JOBS)) == 0 ? ROLE_JOBS : ROLE_NONE;
 }
 
-/* Has a relation the columns that its role needs? */
+/* Return whether a relation has the columns that its role needs. */
 static bool
 role_complete(const RoleEntry *entry)
 {
@@ -130,7 +132,10 @@ role_complete(const RoleEntry *entry)
 	}
 }
 
-/* What a relation is to blogstore, and where its columns are. */
+/*
+ * Return the role and the column numbers of a relation. The result is valid
+ * until the next invalidation. The caller has a historic snapshot.
+ */
 const RoleEntry *
 role_of(Relation relation)
 {

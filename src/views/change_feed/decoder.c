@@ -1,15 +1,16 @@
 /*
  * decoder.c
- *		Decoding the WAL inside the server, in bounded steps.
+ *		Logical decoding inside the worker, in bounded steps.
  *
- * As pg_logical_slot_get_changes() and a walsender do (logicalfuncs.c,
- * walsender.c), but the decoding context lives as long as the worker. Memory
- * contexts: all of it is allocated in the context current at decoder_open().
+ * The decoder works like pg_logical_slot_get_changes() and walsenders
+ * (logicalfuncs.c, walsender.c), but its decoding context lives as long as the
+ * worker. All its memory belongs to the context that is current at
+ * decoder_open().
  *
- * Catalog caches: while changes are decoded they are filled with catalog
- * contents as of the past. They are thrown away on the way in and on the way
- * out, unless past and present are the same (caches_agree()): to fill them again
- * takes longer than all that a small turn is for.
+ * While changes are decoded, the catalog caches are filled with historic
+ * contents. So they must be reset before and after decoding, unless historic
+ * and current contents are the same (caches_agree()). Filling them again costs
+ * more than all other work of a small turn.
  *
  * Runs in the worker, outside of transactions.
  */
@@ -35,26 +36,28 @@
 struct Decoder
 {
 	LogicalDecodingContext *ctx;
-	DirtySet   *dirty;			/* what is to be refreshed */
-	DirtySet   *later;			/* what is not urgent */
-	HeldBack   *held;			/* of transactions that have not ended for
-								 * everyone */
+	DirtySet   *dirty;			/* changes to be applied */
+	DirtySet   *later;			/* changes that need not be applied at once */
+	HeldBack   *held;			/* transactions that other backends do not see
+								 * yet */
 	ToldPosts  *told;
-	TransactionId last_xid;		/* whose change was decoded last */
-	DirtySet   *target;			/* where the changes of last_xid go */
-	ResourceOwner owner;		/* of what decoding opens outside of xacts */
-	bool		at_end;			/* did the last read end for want of WAL? */
+	TransactionId last_xid;		/* transaction of the last decoded change */
+	DirtySet   *target;			/* set that receives the changes of last_xid */
+	ResourceOwner owner;		/* owns what decoding opens outside of
+								 * transactions */
+	bool		at_end;			/* the last read stopped at the end of WAL */
 
-	/* the last change of any catalog that this process has been told of: */
-	uint64		invalidations;	/* messages so far, of all databases */
-	XLogRecPtr	invalidated;	/* all of them are of commits before this */
+	/* the last catalog change that this process has heard of: */
+	uint64		invalidations;	/* value of SharedInvalidMessageCounter */
+	XLogRecPtr	invalidated;	/* all of these messages are about commits
+								 * before this */
 };
 
 /*
- * Read WAL that is flushed, and only that. What is flushed can end in the
- * middle of a record; read_local_xlog_page() would wait there for the rest,
- * without a look at the postmaster, and what was read before would not be
- * applied meanwhile.
+ * Page read callback of the WAL reader. Reads only flushed WAL, which may end
+ * within a record. read_local_xlog_page() would wait for the rest of the
+ * record. It would not notice the death of the postmaster, and the changes
+ * decoded so far would not be applied meanwhile.
  */
 static int
 read_flushed_page(XLogReaderState *reader, XLogRecPtr page, int length,
@@ -79,10 +82,14 @@ prepare_write(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 }
 
 /*
- * What the plugin tells of a change goes into the dirty set, or is held back if
- * the end of its transaction does not show to others yet. Messages are written as they are,
- * in the midst of a transaction that may be as long as anybody likes: they do not wait for its end,
- * so what is held back is bounded by those who commit.
+ * Write callback: add the change that the output plugin reports to a dirty
+ * set.
+ *
+ * A change of a transaction that still appears as running is held back.
+ * Changes from logical messages are not. They may be written at any time
+ * within a transaction, however long it runs, and do not depend on its end. So
+ * the number of transactions held back is bounded by the number of those that
+ * are committing.
  */
 static void
 write_change(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
@@ -110,7 +117,7 @@ write_change(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 		dirty_add(decoder->target, change);
 }
 
-/* This process has been told of all changes of catalogs so far. */
+/* Record that this process has received all invalidation messages so far. */
 static void
 note_invalidations(Decoder *decoder)
 {
@@ -119,12 +126,16 @@ note_invalidations(Decoder *decoder)
 }
 
 /*
- * Acquire the slot and begin to decode where it was last confirmed.
+ * Acquire the slot and start decoding at its confirmed position.
  *
- * The context is made inside a transaction: outside of one the server would
- * take this process for a walsender and ignore the snapshots of its later
- * transactions when it computes what vacuum may remove
- * (PROC_IN_LOGICAL_DECODING).
+ * dirty, later, held and told receive the decoded changes: urgent ones, ones
+ * that may wait, those of transactions that are not visible yet, and a record
+ * of all of them. The decoder lives in the current memory context. Errors:
+ * those of ReplicationSlotAcquire() and CreateDecodingContext().
+ *
+ * The decoding context is created inside a transaction. Outside of one, the
+ * server would set PROC_IN_LOGICAL_DECODING for this process, and vacuum would
+ * then ignore the snapshots of its later transactions.
  */
 Decoder *
 decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
@@ -157,9 +168,9 @@ decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
 }
 
 /*
- * Forget all catalog caches. What is remembered of the containers' layout is of
- * the present, and the roles of relations are not read otherwise than while
- * decoding: both stay, and go by real invalidations.
+ * Reset all catalog caches. The caches of the containers' layout, which is
+ * always read with a current snapshot, and of relation roles, which is used
+ * only while decoding, are spared. They follow real invalidation messages.
  */
 static void
 forget_catalogs(void)
@@ -170,15 +181,19 @@ forget_catalogs(void)
 }
 
 /*
- * Do the catalog caches fit both the present and what is decoded next? They do
- * if all transactions that are yet to be decoded began after the last change of
- * a catalog. Its commit record comes before the message that says so: it is
- * before the end of WAL when the message has been read. (What is changed in
- * place, without a commit, is the same for past and present.) Catalog contents
- * read in such a transaction are thus as new as that change, and what changes
- * later will be told by another message, whichever way they were read. To one
- * that began earlier they may be older, and would stay though the message has
- * come.
+ * Return whether the catalog caches fit both current snapshots and the
+ * transactions that are decoded next.
+ *
+ * That is the case if all transactions yet to be decoded began after the last
+ * catalog change. Then both kinds of snapshot see the result of that change. A
+ * later change sends another message, whichever snapshot filled the cache. If
+ * a transaction began before the last change, its historic snapshot may read
+ * older catalog contents, and these would stay in the cache, because the
+ * message has already been processed.
+ *
+ * The commit record of a catalog change precedes its invalidation messages. So
+ * it lies before the end of WAL as read after the message arrived. In-place
+ * updates of catalogs, which have no commit, look the same to all snapshots.
  */
 static bool
 caches_agree(Decoder *decoder)
@@ -194,9 +209,9 @@ caches_agree(Decoder *decoder)
 }
 
 /*
- * Decode up to a flushed position, or until the dirty set is full. Returns
- * the position reached: all commits before it are in the set (or were
- * confirmed before).
+ * Decode WAL up to the flushed position upto, or until the dirty set is full.
+ * Returns the position reached: all commits before it are in the dirty sets,
+ * or were confirmed earlier. Errors: XX001 if WAL cannot be read.
  */
 XLogRecPtr
 decoder_read(Decoder *decoder, XLogRecPtr upto)
@@ -211,13 +226,15 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 		return reader->EndRecPtr;
 	}
 
-	/* the reader allocates as it goes, and keeps it: no context to reset */
+	/*
+	 * the WAL reader keeps what it allocates, so this context is never reset
+	 */
 	old = MemoryContextSwitchTo(decoder->ctx->context);
 	CurrentResourceOwner = decoder->owner;
 	agree = caches_agree(decoder);
 	if (!agree)
 		forget_catalogs();
-	/* a later transaction may have the same xid, or the set been emptied */
+	/* last_xid may have been reused, and its target emptied */
 	decoder->last_xid = InvalidTransactionId;
 	decoder->at_end = false;
 
@@ -246,7 +263,10 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 	return reader->EndRecPtr;
 }
 
-/* Was there no more WAL to read, though maybe the first part of a record? */
+/*
+ * Return whether the last read reached the end of WAL. WAL may still end with
+ * part of a record.
+ */
 bool
 decoder_at_end(const Decoder *decoder)
 {
@@ -254,10 +274,12 @@ decoder_at_end(const Decoder *decoder)
 }
 
 /*
- * How much WAL the slot would let go if it were confirmed up to a position. The
- * decoder finds where it could begin anew at checkpoints and the like, and keeps
- * the first such place until it is confirmed
- * (LogicalIncreaseRestartDecodingForSlot()); only this process writes there.
+ * Return how many bytes of WAL the slot would release if it were confirmed up
+ * to lsn. The server finds a new restart point for the slot when it decodes
+ * certain records, such as checkpoints, and keeps the first one until that
+ * position is confirmed; see LogicalIncreaseRestartDecodingForSlot(). The
+ * slot's fields are read without its spinlock, because only this process
+ * writes them.
  */
 uint64
 decoder_could_release(XLogRecPtr lsn)
@@ -272,8 +294,8 @@ decoder_could_release(XLogRecPtr lsn)
 }
 
 /*
- * Let the slot move on to a position: all before it has been applied, and the
- * commit of that has been flushed.
+ * Confirm the slot up to lsn. The caller has applied everything before it and
+ * flushed that.
  */
 void
 decoder_confirm(XLogRecPtr lsn)
@@ -282,6 +304,8 @@ decoder_confirm(XLogRecPtr lsn)
 		return;
 	LogicalConfirmReceivedLocation(lsn);
 
-	/* have a checkpoint save it, though nothing else may have changed */
+	/*
+	 * let the next checkpoint save the slot even if nothing else has changed
+	 */
 	ReplicationSlotMarkDirty();
 }

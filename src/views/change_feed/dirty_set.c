@@ -1,12 +1,14 @@
 /*
  * dirty_set.c
- *		The set of what a batch has to refresh: posts, users, the view feed.
+ *		The set of keys that a batch has to refresh: posts, users, the view
+ *		feed.
  *
- * It says which, not what: a thousand likes of one post are one key. It is
- * bounded: past MAX_KEYS, which only a single very large transaction reaches,
- * it holds no posts any more but the word that anything may be out of date. Posts
- * that are not there as they were it goes on to hold, until they are too many as
- * well: of these nobody else can tell the other nodes of a cluster.
+ * A thousand likes of one post make one key. The set is bounded. When it has
+ * more than MAX_KEYS posts, which takes one very large transaction, it drops
+ * them and notes that anything may be out of date; the views are rebuilt then.
+ * Keys of posts that were deleted or moved ("gone") are kept even then, with a
+ * bound of their own, because a rebuild would not tell other nodes of a
+ * cluster about them.
  *
  * Runs in the worker.
  */
@@ -17,27 +19,33 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
-#define BATCH_KEYS 10000		/* end a batch between two records */
+#define BATCH_KEYS 10000		/* ends a batch at the next record */
 #define MAX_KEYS 200000			/* about 20 MB */
 
 struct DirtySet
 {
-	MemoryContext context;		/* a child of parent; reset by dirty_clear() */
-	HTAB	   *posts;			/* of PostKey; NULL: none */
-	HTAB	   *gone;			/* the same, of posts that are not there as they were */
-	HTAB	   *counted;		/* of CountedPost; NULL: none */
-	HTAB	   *users;			/* of pg_uuid_t; NULL: none */
-	int64		changes;		/* since the last clear */
-	int64		count_changes;	/* those of them that are counted's */
+	MemoryContext context;		/* a child of the parent; reset by
+								 * dirty_clear() */
+	HTAB	   *posts;			/* of PostKey, or NULL */
+	HTAB	   *gone;			/* of PostKey, or NULL: posts that were deleted
+								 * or moved */
+	HTAB	   *counted;		/* of CountedPost, or NULL */
+	HTAB	   *users;			/* of pg_uuid_t, or NULL */
+	int64		changes;		/* number of changes since the set was
+								 * cleared */
+	int64		count_changes;	/* the part of them in counted */
 	bool		jobs;			/* jobs were queued */
-	bool		feed_view;		/* somebody else wrote to the view feed */
-	bool		anything;		/* may be out of date: no posts are listed, but those gone */
-	bool		any_gone;		/* posts may be gone that are not listed */
-	bool		all_users;		/* anybody's name may be: no users are listed */
-	bool		waited;			/* somebody waits for the views */
+	bool		feed_view;		/* another session wrote to the view feed */
+	bool		anything;		/* anything may be out of date; posts and
+								 * counted are empty */
+	bool		any_gone;		/* posts may be gone that are not listed; gone
+								 * is empty */
+	bool		all_users;		/* any user's name may be out of date; users is
+								 * empty */
+	bool		waited;			/* a process waits for the views */
 };
 
-/* An empty set, its memory a child of parent. */
+/* Create an empty set, with its memory in a child of parent. */
 DirtySet *
 dirty_create(MemoryContext parent)
 {
@@ -58,7 +66,10 @@ make_table(DirtySet *dirty, Size keysize, Size entrysize)
 					   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-/* Add a key of keysize bytes to a table; false if the table is too large. */
+/*
+ * Add a key to a table, which is created if needed. Returns false if the table
+ * has become too large.
+ */
 static bool
 add_key(DirtySet *dirty, HTAB **table, const void *key, Size keysize)
 {
@@ -68,7 +79,9 @@ add_key(DirtySet *dirty, HTAB **table, const void *key, Size keysize)
 	return hash_get_num_entries(*table) <= MAX_KEYS;
 }
 
-/* Note that a post's counts have changed; false if there are too many posts. */
+/*
+ * Add a post whose counts have changed. Returns false if there are too many.
+ */
 static bool
 add_counted(DirtySet *dirty, const CountedPost *more)
 {
@@ -100,7 +113,7 @@ add_anything(DirtySet *dirty)
 	drop_keys(&dirty->counted);
 }
 
-/* Posts are gone of which it is not known which they were. */
+/* Note that posts may be gone whose keys are unknown. */
 static void
 add_any_gone(DirtySet *dirty)
 {
@@ -116,7 +129,7 @@ add_all_users(DirtySet *dirty)
 	drop_keys(&dirty->users);
 }
 
-/* Note what a decoded change makes dirty. */
+/* Add what a decoded change may have made out of date. */
 void
 dirty_add(DirtySet *dirty, const Change *change)
 {
@@ -165,7 +178,7 @@ dirty_add(DirtySet *dirty, const Change *change)
 	}
 }
 
-/* Add posts of another set. */
+/* Add the posts of another set's table. */
 static void
 merge_posts(DirtySet *dirty, HTAB *posts, bool gone)
 {
@@ -186,7 +199,7 @@ merge_posts(DirtySet *dirty, HTAB *posts, bool gone)
 	}
 }
 
-/* Add all that another set holds. */
+/* Add the contents of another set. */
 void
 dirty_merge(DirtySet *dirty, const DirtySet *other)
 {
@@ -230,7 +243,7 @@ dirty_merge(DirtySet *dirty, const DirtySet *other)
 	dirty->count_changes = count_changes;
 }
 
-/* Tell of all posts that a set holds. */
+/* Report all posts of a set to told_posts.c, in the current turn. */
 void
 dirty_tell(const DirtySet *dirty, ToldPosts *told)
 {
@@ -268,7 +281,7 @@ dirty_tell(const DirtySet *dirty, ToldPosts *told)
 	}
 }
 
-/* Move the posts of which counts alone are known to have changed to another set. */
+/* Move the posts of which only counts have changed to another set. */
 void
 dirty_move_counted(DirtySet *dirty, DirtySet *counts)
 {
@@ -289,8 +302,8 @@ dirty_move_counted(DirtySet *dirty, DirtySet *counts)
 }
 
 /*
- * Move some of the posts of which counts have changed to another set, at most so many;
- * with the last of them, whatever else there is.
+ * Move up to limit posts from counts to dirty. With the last of them, the rest
+ * of the set's contents is moved, too.
  */
 void
 dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
@@ -314,14 +327,18 @@ dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 		moved++;
 	}
 	hash_seq_term(&seq);
-	/* how many changes there were of each is not known: one, and the last has the rest */
+
+	/*
+	 * The number of changes per post is not known. Count one for each; the
+	 * last part gets the remainder.
+	 */
 	dirty->changes += moved;
 	dirty->count_changes += moved;
 	counts->changes -= moved;
 	counts->count_changes -= moved;
 }
 
-/* How many keys a set holds. */
+/* Return the number of keys of changed posts and users. */
 static long
 count_keys(const DirtySet *dirty)
 {
@@ -330,21 +347,21 @@ count_keys(const DirtySet *dirty)
 		(dirty->users ? hash_get_num_entries(dirty->users) : 0);
 }
 
-/* Is it time to apply what there is? */
+/* Return whether the set should be applied before more is decoded. */
 bool
 dirty_full(const DirtySet *dirty)
 {
 	return dirty->anything || count_keys(dirty) >= BATCH_KEYS;
 }
 
-/* Is there anything to do? */
+/* Return whether any change was added. */
 bool
 dirty_any(const DirtySet *dirty)
 {
 	return dirty->changes > 0;
 }
 
-/* Is there anything to write for it? */
+/* Return whether applying the set writes to tables. */
 bool
 dirty_writes(const DirtySet *dirty)
 {
@@ -352,70 +369,73 @@ dirty_writes(const DirtySet *dirty)
 		dirty->gone != NULL || count_keys(dirty) > 0;
 }
 
-/* Were jobs queued, or will be when the set is applied? */
+/* Return whether jobs were queued, or will be when the set is applied. */
 bool
 dirty_jobs(const DirtySet *dirty)
 {
 	return dirty->jobs || dirty->users != NULL || dirty->all_users;
 }
 
-/* Was the view feed written to by somebody else? */
+/* Return whether another session wrote to the view feed. */
 bool
 dirty_feed_view(const DirtySet *dirty)
 {
 	return dirty->feed_view;
 }
 
-/* Has somebody begun to wait for the views who has not been answered yet? */
+/* Return whether a process waits for the views and has not been answered. */
 bool
 dirty_waited(const DirtySet *dirty)
 {
 	return dirty->waited;
 }
 
-/* Somebody waits for the views: this process. */
+/* Note that a process waits for the views. */
 void
 dirty_await(DirtySet *dirty)
 {
 	dirty->waited = true;
 }
 
-/* All who wait for the views so far have been answered. */
+/* Note that all waiting processes have been answered. */
 void
 dirty_answered(DirtySet *dirty)
 {
 	dirty->waited = false;
 }
 
-/* May anything be out of date? */
+/* Return whether anything may be out of date. */
 bool
 dirty_anything(const DirtySet *dirty)
 {
 	return dirty->anything;
 }
 
-/* May posts be gone, from this server or node, that the set does not list? */
+/* Return whether posts may be gone from this server that are not listed. */
 bool
 dirty_any_gone(const DirtySet *dirty)
 {
 	return dirty->any_gone;
 }
 
-/* May anybody's name be out of date? */
+/* Return whether any user's name may be out of date. */
 bool
 dirty_all_users(const DirtySet *dirty)
 {
 	return dirty->all_users;
 }
 
-/* How many changes the set stands for. */
+/* Return the number of changes in the set. */
 int64
 dirty_changes(const DirtySet *dirty)
 {
 	return dirty->changes;
 }
 
-/* A table's entries as an array in the current memory context. */
+/*
+ * Copy the entries of a table to an array in the current memory context.
+ * Returns NULL if there is no table.
+ */
 static void *
 copy_keys(HTAB *table, Size entrysize, int *n)
 {
@@ -433,28 +453,31 @@ copy_keys(HTAB *table, Size entrysize, int *n)
 	return keys;
 }
 
-/* The posts as an array in the current memory context. */
+/* Return the changed posts as an array, *n of them. */
 PostKey *
 dirty_posts(const DirtySet *dirty, int *n)
 {
 	return copy_keys(dirty->posts, sizeof(PostKey), n);
 }
 
-/* The posts that are not there as they were, listed even if anything may be out of date, as an array in the same context. */
+/*
+ * Return the posts that were deleted or moved as an array, *n of them. They
+ * are listed even if anything may be out of date.
+ */
 PostKey *
 dirty_gone(const DirtySet *dirty, int *n)
 {
 	return copy_keys(dirty->gone, sizeof(PostKey), n);
 }
 
-/* Of how many posts have counts changed? */
+/* Return the number of posts whose counts have changed. */
 long
 dirty_counted_posts(const DirtySet *dirty)
 {
 	return dirty->counted ? hash_get_num_entries(dirty->counted) : 0;
 }
 
-/* The posts whose counts have changed, as an array in the current memory context. */
+/* Return the posts whose counts have changed as an array, *n of them. */
 CountedPost *
 dirty_counted(const DirtySet *dirty, int *n)
 {
@@ -462,8 +485,8 @@ dirty_counted(const DirtySet *dirty, int *n)
 }
 
 /*
- * The users whose names were changed directly, as an array in the current memory
- * context.
+ * Return the users whose names have changed without a job as an array, *n of
+ * them.
  */
 pg_uuid_t *
 dirty_users(const DirtySet *dirty, int *n)
@@ -471,7 +494,10 @@ dirty_users(const DirtySet *dirty, int *n)
 	return copy_keys(dirty->users, sizeof(pg_uuid_t), n);
 }
 
-/* Empty the set, once what it holds has been applied. */
+/*
+ * Empty the set once its contents have been applied. The note that a process
+ * waits is kept.
+ */
 void
 dirty_clear(DirtySet *dirty)
 {

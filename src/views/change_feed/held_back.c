@@ -1,19 +1,19 @@
 /*
  * held_back.c
- *		Transactions that have been decoded but do not show to others yet.
+ *		Transactions that have been decoded but are not visible yet.
  *
- * A commit record is flushed, and so may be decoded, before its transaction
- * leaves the list of running ones (RecordTransactionCommit() and
- * ProcArrayEndTransaction() in CommitTransaction()); with synchronous
- * replication long before. A snapshot taken in between would show the state
- * before, and nobody would look at the key again. So what such a transaction
- * makes dirty is held back until it has ended for everyone. Meanwhile the
- * views of all others go on, and the slot stays where a crash would have the
- * transaction decoded again.
+ * A backend flushes its commit record before it removes its transaction from
+ * the running ones (RecordTransactionCommit() and ProcArrayEndTransaction() in
+ * CommitTransaction()). With synchronous replication, the gap may be long. The
+ * worker may decode the commit in between. But a snapshot taken then does not
+ * see the transaction, and a refresh would write the old state. So the keys of
+ * such a transaction are held back until it has ended. Meanwhile other changes
+ * are applied. The slot is not confirmed past the transaction, so it would be
+ * decoded again after a crash.
  *
- * Whoever has seen such a transaction's end and then asks for the views
- * (wait_for_views()) is answered after a turn of the worker that began later,
- * and so found the transaction ended.
+ * If a process has seen such a transaction end and then calls
+ * wait_for_views(), the turn that answers it began later and found the
+ * transaction ended.
  *
  * Runs in the worker.
  */
@@ -28,17 +28,17 @@
 typedef struct HeldTransaction
 {
 	TransactionId xid;
-	XLogRecPtr	lsn;			/* before its commit record */
+	XLogRecPtr	lsn;			/* start of the commit record or earlier */
 	DirtySet   *dirty;
 } HeldTransaction;
 
 struct HeldBack
 {
 	MemoryContext context;
-	List	   *transactions;	/* of HeldTransaction, in WAL order of commit */
+	List	   *transactions;	/* HeldTransactions, in order of commit */
 };
 
-/* An empty set, its memory a child of parent. */
+/* Create an empty list, with its memory in a child of parent. */
 HeldBack *
 held_back_create(MemoryContext parent)
 {
@@ -49,7 +49,10 @@ held_back_create(MemoryContext parent)
 	return held;
 }
 
-/* Hold a transaction: the set that takes what it makes dirty. */
+/*
+ * Hold back a transaction. lsn: a position at or before its commit record.
+ * Returns the set to which its changes are to be added.
+ */
 DirtySet *
 held_back_add(HeldBack *held, TransactionId xid, XLogRecPtr lsn)
 {
@@ -64,7 +67,10 @@ held_back_add(HeldBack *held, TransactionId xid, XLogRecPtr lsn)
 	return t->dirty;
 }
 
-/* Let go of those that have ended: what they made dirty goes into a set, and is told of again. */
+/*
+ * Release transactions that have ended: move their keys to dirty and report
+ * them to told_posts.c again, in the current turn.
+ */
 void
 held_back_release(HeldBack *held, DirtySet *dirty, ToldPosts *told)
 {
@@ -84,7 +90,10 @@ held_back_release(HeldBack *held, DirtySet *dirty, ToldPosts *told)
 	}
 }
 
-/* The position before which no transaction is held; at most lsn. */
+/*
+ * Return the position up to which no transaction is held back, at most lsn.
+ * The slot must not be confirmed past it.
+ */
 XLogRecPtr
 held_back_limit(const HeldBack *held, XLogRecPtr lsn)
 {
@@ -99,7 +108,7 @@ held_back_limit(const HeldBack *held, XLogRecPtr lsn)
 	return lsn;
 }
 
-/* Is any transaction held? */
+/* Return whether any transaction is held back. */
 bool
 held_back_any(const HeldBack *held)
 {

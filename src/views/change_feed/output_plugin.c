@@ -1,17 +1,20 @@
 /*
  * output_plugin.c
- *		The output plugin: tells what a decoded change may make out of date.
+ *		The output plugin: reports what each decoded change may make out of
+ *		date.
  *
- * What matters are changes to post items and deltas of their counts (copies
- * may be out of date), inserts into the job queue, and what others than the
- * worker do to views and usernames: the tables are their owner's, who may write
- * to them directly. Comments and likes show in their post's counts, and the
- * worker's own writes to the views, and of what it folds, are marked with an
- * origin that is filtered out (storage/bookkeeping/own_writes.c). A new name for which the transaction has just
- * queued a job is left to the job.
+ * The plugin reports changes of posts and deltas, because copies show both,
+ * new jobs, and writes of other sessions to views and usernames; the owner of
+ * the tables may write to them directly. Comments and likes need no report,
+ * because their transaction also writes a delta. The worker's own writes to
+ * the views, and its folding, carry an origin that is filtered out
+ * (storage/bookkeeping/own_writes.c). A new username is not reported if the
+ * same transaction has queued a rename job for it.
  *
- * The plugin reads catalogs only, and only as of the decoded transaction.
- * Runs in the worker (or wherever the slot is decoded).
+ * The plugin reads only catalogs, with the historic snapshot of the decoded
+ * transaction.
+ *
+ * Runs in the worker, or in a backend that decodes the slot by SQL.
  */
 #include "postgres.h"
 
@@ -30,8 +33,8 @@
 extern PGDLLEXPORT void _PG_output_plugin_init(OutputPluginCallbacks *cb);
 
 /*
- * Of the transaction that is being decoded: who the last job to rename is for.
- * edit_user() queues it just before it writes the user, so one is enough.
+ * State of the transaction being decoded: the user of its last rename job.
+ * edit_user() queues the job just before it writes the user, so one is enough.
  */
 typedef struct PluginState
 {
@@ -59,8 +62,9 @@ send_kind(LogicalDecodingContext *ctx, ChangeKind kind, bool later)
 }
 
 /*
- * Anything may be out of date after what was done to a table of a role; on a cluster, unless
- * counts alone may be, at other nodes too.
+ * Report that anything may be out of date after a change of a table with this
+ * role. On a cluster this concerns other nodes, too, unless only counts may be
+ * affected.
  */
 static void
 send_anything(LogicalDecodingContext *ctx, RelationRole role)
@@ -75,8 +79,9 @@ send_anything(LogicalDecodingContext *ctx, RelationRole role)
 }
 
 /*
- * The id of a post or a copy, from a tuple that is whole or has its key only. A post's is its
- * post_id too, which the key of one has on a cluster.
+ * Return the id of a post or copy from a new tuple or from an old tuple that
+ * has only key columns. On a cluster the replica identity of posts has post_id
+ * instead of id; both are equal.
  */
 static Datum
 id_of(const RoleEntry *role, TupleDesc desc, HeapTuple tuple, bool *isnull)
@@ -89,8 +94,8 @@ id_of(const RoleEntry *role, TupleDesc desc, HeapTuple tuple, bool *isnull)
 }
 
 /*
- * Tell that the post of a tuple is dirty, whole as it is now, or as it was, then of its key
- * only.
+ * Report a changed post. whole: the tuple is the new version; otherwise it is
+ * the old version, which may have only key columns.
  */
 static void
 send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
@@ -106,7 +111,11 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 
 	if (no_id || no_user || no_date)
 	{
-		/* one of another replica identity; a whole one is left out anyway */
+		/*
+		 * An old tuple without these columns comes from another replica
+		 * identity. A new tuple that lacks them is no valid item, and is not
+		 * shown anyway.
+		 */
 		if (!whole)
 			send_anything(ctx, role->role);
 		return;
@@ -114,7 +123,7 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	memset(&change, 0, sizeof(change));
 	change.kind = CHANGE_POST;
 	change.later = role->role == ROLE_COPIES;
-	/* a copy that somebody has written may be of a post that is another node's */
+	/* a copy that another session wrote may be of another node's post */
 	change.gone = !whole || role->role == ROLE_COPIES;
 	change.post.post_id = *DatumGetUUIDP(id);
 	change.post.user_id = *DatumGetUUIDP(user);
@@ -122,7 +131,10 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	send_change(ctx, &change);
 }
 
-/* A post was deleted, or got another id: what counted on it may have been left. */
+/*
+ * A post was deleted or its id changed. Report its counts, because deltas may
+ * be left that have to be folded.
+ */
 static void
 send_counts_left(LogicalDecodingContext *ctx, const RoleEntry *role,
 				 TupleDesc desc, HeapTuple post)
@@ -140,7 +152,7 @@ send_counts_left(LogicalDecodingContext *ctx, const RoleEntry *role,
 	send_change(ctx, &change);
 }
 
-/* A post or a copy of one was written, changed or deleted. */
+/* Report an insert, update or delete of a post or copy. */
 static void
 post_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 			 TupleDesc desc, HeapTuple before, HeapTuple after)
@@ -154,11 +166,11 @@ post_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 	if (after != NULL)
 		send_post(ctx, role, desc, after, true);
 	if (before == NULL && after == NULL)
-		/* deleted without a replica identity */
+		/* a delete without replica identity */
 		send_anything(ctx, role->role);
 }
 
-/* Is a whole delta one that counts nothing? */
+/* Return whether a new delta adds zero to all counts. */
 static bool
 delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
 {
@@ -169,7 +181,7 @@ delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
 		bool		isnull = true;
 		Datum		count = (Datum) 0;
 
-		/* the owner may have altered it for a while */
+		/* the owner may have dropped or retyped the column */
 		if (AttributeNumberIsValid(counts[i]))
 			count = heap_getattr(delta, counts[i], desc, &isnull);
 		if (isnull || DatumGetInt64(count) != 0)
@@ -179,8 +191,9 @@ delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
 }
 
 /*
- * A delta was written, or deleted with or without its key in the WAL. The counter that a
- * post gets counts nothing at first, and its copies need not be looked at again for it.
+ * Report an insert, update or delete of a delta. delta: new or old tuple; NULL
+ * if the old key is unknown. A new counter of a post counts nothing at first,
+ * so its insert is not reported.
  */
 static void
 delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -214,7 +227,7 @@ delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 	send_change(ctx, &change);
 }
 
-/* Is this the kind of a rename? A value that is stored outside of its row is none. */
+/* Return whether the kind of a job is "rename". A TOASTed value is not. */
 static bool
 is_rename(Datum kind)
 {
@@ -229,7 +242,7 @@ is_rename(Datum kind)
 	return result;
 }
 
-/* A job was queued. */
+/* Report a new job, and remember the user of a rename. */
 static void
 job_queued(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 		   HeapTuple job)
@@ -248,7 +261,9 @@ job_queued(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	send_kind(ctx, CHANGE_JOB, false);
 }
 
-/* Tell that what is here of a user has to follow. */
+/*
+ * Report that the items of a user may carry an old name, or are to be deleted.
+ */
 static void
 send_user(LogicalDecodingContext *ctx, Datum user_id)
 {
@@ -261,8 +276,8 @@ send_user(LogicalDecodingContext *ctx, Datum user_id)
 }
 
 /*
- * A user was changed: tell if the name was, or if that cannot be seen, unless
- * there is a job for it.
+ * Report an update of a user if the name has changed, or may have, unless the
+ * transaction has queued a rename of this user.
  */
 static void
 user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -281,7 +296,7 @@ user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 	if (no_id || (state->renaming && memcmp(DatumGetUUIDP(id), &state->renamed,
 											UUID_LEN) == 0))
 		return;
-	/* one that is stored out of line is not what the requests have written */
+	/* a TOASTed name was not written by a request, so report it */
 	if (!no_name && !no_old_name &&
 		!VARATT_IS_EXTERNAL(DatumGetPointer(name)) &&
 		!VARATT_IS_EXTERNAL(DatumGetPointer(old_name)) &&
@@ -291,8 +306,8 @@ user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 }
 
 /*
- * A user was changed, or deleted, in a table that each node of a cluster has all of: the worker
- * sees to the items here.
+ * Report an update or delete of a user in a table that each node of a cluster
+ * has in full. Each node's worker then updates its own items of the user.
  */
 static void
 shared_user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -338,8 +353,9 @@ plugin_commit(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 }
 
 /*
- * A table was changed while its owner had altered it so that it cannot be told which item it
- * was. A name that was changed so stays on the user's items, for verify() to find.
+ * Report a change of a table that lacks a column needed to identify the item,
+ * because the owner has altered it. A changed username is not reported then;
+ * verify() finds it.
  */
 static void
 incomplete_changed(LogicalDecodingContext *ctx, const RoleEntry *role)
@@ -414,9 +430,10 @@ plugin_truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 }
 
 /*
- * wait_for_views() leaves a mark in the WAL, and touch_copies(), for another node of a cluster, the
- * key of a post. Anybody can write such messages (pg_logical_emit_message()): they say that something is to
- * be looked at, and not what it is.
+ * Report messages of wait_for_views(), and those of touch_copies(), which
+ * carry the key of a post. Anybody can write such messages with
+ * pg_logical_emit_message(). So they may only cause a check, and the data are
+ * not trusted otherwise.
  */
 static void
 plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
@@ -435,7 +452,7 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 	{
 		change.kind = CHANGE_POST;
 		memcpy(&change.post, data, sizeof(PostKey));
-		/* it may have gone from this node by the time that this is read */
+		/* the post may have left this node before the message is decoded */
 		change.gone = true;
 	}
 	else
@@ -444,8 +461,8 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 }
 
 /*
- * What the worker writes to the views, and when it folds, is not decoded. Its commit is, so such
- * a transaction begins and ends here without a change.
+ * Skip changes of transactions that the worker has marked as its own. Their
+ * commits are still decoded, as transactions without changes.
  */
 static bool
 plugin_filter_origin(LogicalDecodingContext *ctx, RepOriginId origin)
@@ -453,7 +470,7 @@ plugin_filter_origin(LogicalDecodingContext *ctx, RepOriginId origin)
 	return own_writes_have(origin);
 }
 
-/* Entry point: the callbacks of the plugin. */
+/* Entry point of the plugin: set its callbacks. */
 void
 _PG_output_plugin_init(OutputPluginCallbacks *cb)
 {

@@ -1,11 +1,12 @@
 /*
  * slot.c
- *		The worker's replication slot: made, checked, dropped.
+ *		The worker's replication slot: creating, checking and dropping it.
  *
- * The worker makes it itself: a slot cannot be made in a transaction that has
- * written, and making one waits for all transactions under way to end, which
- * must not be the caller's own. Runs in the worker; slot_drop() also in the
- * backend that runs stop_worker().
+ * The worker creates the slot itself. A slot cannot be created in a
+ * transaction that has written, and creating it waits for all running
+ * transactions, which would include the caller's own.
+ *
+ * Runs in the worker; slot_drop() also in a backend that runs stop_worker().
  */
 #include "postgres.h"
 
@@ -23,7 +24,10 @@
 #include "utils/guc.h"
 #include "utils/wait_event.h"
 
-/* The replication slot of a database's worker; name has NAMEDATALEN bytes. */
+/*
+ * Write the name of the slot of a database's worker to name, which has room
+ * for NAMEDATALEN bytes.
+ */
 void
 worker_slot_name(Oid dbid, char *name)
 {
@@ -31,9 +35,10 @@ worker_slot_name(Oid dbid, char *name)
 }
 
 /*
- * Newer minor releases decode only with plugins that output_plugin_libraries
- * lists. The list guards against what clients with the REPLICATION attribute
- * may load; here the library loads itself, so the worker sets it for itself.
+ * Allow the output plugin in this session. Newer minor releases restrict
+ * output plugins to those in output_plugin_libraries, to limit what clients
+ * with the REPLICATION attribute can load. The worker uses only its own
+ * plugin.
  */
 void
 slot_allow_plugin(void)
@@ -43,7 +48,7 @@ slot_allow_plugin(void)
 						PGC_S_SESSION);
 }
 
-/* A slot's persistent data, all zero if there is none. */
+/* Copy a slot's persistent data; all zeros if there is no such slot. */
 static void
 slot_read(const char *name, ReplicationSlotPersistentData *data)
 {
@@ -57,7 +62,7 @@ slot_read(const char *name, ReplicationSlotPersistentData *data)
 	SpinLockRelease(&slot->mutex);
 }
 
-/* How far a slot has been confirmed. */
+/* Return the position up to which a slot is confirmed, or invalid. */
 XLogRecPtr
 slot_confirmed(const char *name)
 {
@@ -67,7 +72,7 @@ slot_confirmed(const char *name)
 	return data.confirmed_flush;
 }
 
-/* Is there a slot that is not fit to be used yet? */
+/* Return whether a slot exists but is still being created. */
 bool
 slot_is_being_made(const char *name)
 {
@@ -77,7 +82,7 @@ slot_is_being_made(const char *name)
 	return NameStr(data.name)[0] != '\0' && data.persistency == RS_EPHEMERAL;
 }
 
-/* How much WAL a slot keeps, in bytes. */
+/* Return how many bytes of WAL a slot retains. */
 int64
 slot_keeps(const char *name)
 {
@@ -90,12 +95,12 @@ slot_keeps(const char *name)
 }
 
 /*
- * Why a slot of this name is not the one that the views were kept with, up to
- * a position; NULL if it is. It is then a sentence for a DETAIL.
+ * Return why a slot is not the one that the views were kept with, as a
+ * sentence for DETAIL; NULL if it is. position: the applied position.
  *
- * After a promotion a slot can only be relied on if the server keeps it in
- * step with the primary's (a failover slot): catalog rows that another may need
- * have been vacuumed away, or its WAL is of a timeline that was left.
+ * After a promotion, a slot is usable only if the server has synchronized it
+ * from the primary (a failover slot). For any other slot, catalog rows that it
+ * needs may have been vacuumed, or its WAL belongs to an old timeline.
  */
 const char *
 slot_obstacle(const char *name, const AppliedPosition *position)
@@ -127,7 +132,7 @@ slot_obstacle(const char *name, const AppliedPosition *position)
 	return NULL;
 }
 
-/* Drop a slot if it is there. */
+/* Drop a slot if it exists. Errors: 55006 if another process uses it. */
 void
 slot_drop(const char *name)
 {
@@ -136,8 +141,8 @@ slot_drop(const char *name)
 }
 
 /*
- * Wait until a page of WAL is flushed as far as asked for, and read it.
- * read_local_xlog_page() waits too, but not for the end of the postmaster.
+ * Page read callback that waits for WAL. Unlike read_local_xlog_page(), it
+ * also notices the death of the postmaster.
  */
 static int
 wait_and_read_page(XLogReaderState *reader, XLogRecPtr page, int length,
@@ -154,9 +159,11 @@ wait_and_read_page(XLogReaderState *reader, XLogRecPtr page, int length,
 }
 
 /*
- * Make the slot, in place of an unusable one: find the point from which all
- * transactions are seen whole, then keep it over restarts (as
- * pg_create_logical_replication_slot() does).
+ * Create the slot, dropping an unusable one with this name. Like
+ * pg_create_logical_replication_slot(), it waits for a consistent point, that
+ * is for the end of all running transactions, and then makes the slot
+ * persistent. Called outside of a transaction. Errors: 42710 if another plugin
+ * uses a slot of this name; those of CreateInitDecodingContext().
  */
 void
 slot_make(const char *name)

@@ -1,15 +1,19 @@
 /*
  * told_posts.c
- *		When the change feed last told of a post, in turns of the worker.
+ *		Records in which turn of the worker the change feed last reported a
+ *		change to a post.
  *
- * So verify() knows whether the worker has still work to do on a post
- * (admin/verify_settled.c). Posts whose ids have the same hash share a place. The turn in it
- * is that of the post that was told of last, so it is never too early for any of them.
+ * verify() uses this to find out whether the worker still has changes of a
+ * post to apply (admin/verify_settled.c). Posts are hashed to TOLD_PLACES
+ * slots. A slot holds the latest turn of all its posts, so the recorded turn
+ * is never too early for any of them.
  *
- * The worker tells of a post in the turn in which it decodes a change, and once more when it takes
- * over what was held back (held_back.c): then it is known to be visible to all.
+ * The worker records a post in the turn that decodes its change. If the
+ * transaction is held back (held_back.c), it records the post again in the
+ * turn that releases it.
  *
- * In shared memory. Written by the worker, read by any process, without a lock.
+ * The data are in shared memory. Only the worker writes them; any process
+ * reads them without a lock.
  */
 #include "postgres.h"
 
@@ -17,7 +21,7 @@
 
 #include "common/hashfn.h"
 
-/* Set up the memory, when the server starts. */
+/* Initialize the shared memory when the server starts. */
 void
 told_init(ToldPosts *told)
 {
@@ -36,14 +40,17 @@ place_of(const pg_uuid_t *post_id)
 	return hash_bytes(post_id->data, UUID_LEN) % TOLD_PLACES;
 }
 
-/* A turn of the worker begins. Returns its number, which no turn had before, of any worker. */
+/*
+ * Begin a turn and return its number, which is unique among all workers of
+ * this database since the server started.
+ */
 uint64
 told_begin_turn(ToldPosts *told)
 {
 	return pg_atomic_add_fetch_u64(&told->turn, 1);
 }
 
-/* Tell of a change, in the present turn. */
+/* Record a change in the current turn. */
 void
 told_change(ToldPosts *told, const Change *change)
 {
@@ -59,7 +66,7 @@ told_change(ToldPosts *told, const Change *change)
 		pg_atomic_write_u64(&told->listed, turn);
 }
 
-/* The present turn has told of all that was committed, and flushed, before it began. */
+/* Record that the current turn has decoded all WAL flushed before it began. */
 void
 told_complete_turn(ToldPosts *told)
 {
@@ -68,8 +75,8 @@ told_complete_turn(ToldPosts *told)
 }
 
 /*
- * The present turn has ended. The worker does not start to serve the views
- * before its next turn. Also called when a worker ends.
+ * Record that the current turn has ended. The worker does not start to serve
+ * the views before its next turn. Also called when a worker ends.
  */
 void
 told_end_turn(ToldPosts *told)
@@ -78,7 +85,10 @@ told_end_turn(ToldPosts *told)
 	pg_atomic_write_u64(&told->ended, pg_atomic_read_u64(&told->turn));
 }
 
-/* The views show all that was told of up to a turn, to snapshots from now on. */
+/*
+ * Record that the views show all changes reported up to a turn, to snapshots
+ * taken from now on.
+ */
 void
 told_applied(ToldPosts *told, uint64 turn)
 {
@@ -86,14 +96,20 @@ told_applied(ToldPosts *told, uint64 turn)
 	pg_atomic_write_u64(&told->applied, turn);
 }
 
-/* Was a post told of, or one of its hash, after a turn? */
+/*
+ * Return whether a change to this post, or to another of the same hash, was
+ * reported after a turn.
+ */
 bool
 told_post_since(ToldPosts *told, const pg_uuid_t *post_id, uint64 turn)
 {
 	return pg_atomic_read_u64(&told->post[place_of(post_id)]) > turn;
 }
 
-/* Was any post told of after a turn that may have come into lists, gone from them, or moved there? */
+/*
+ * Return whether a change was reported after a turn that may add a post to a
+ * list, remove it or move it.
+ */
 bool
 told_list_since(ToldPosts *told, uint64 turn)
 {
