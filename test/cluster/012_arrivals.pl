@@ -69,7 +69,7 @@ my $copies = $coordinator->safe_psql('postgres', qq{
 SELECT count(*) FROM blogstore.users
 WHERE type = 'post' AND get_shard_id_for_distribution_column('blogstore.posts', user_id) = $shard});
 like($told[0], qr/: @{[ @in_shard + $copies ]} posts and copies/, 'and nothing but its posts and copies was looked at');
-is(scalar lines_since($_, $offset{ $_->name }, 'builds the views'), 0, 'no other views were built on ' . $_->name) foreach $one, $two;
+is(scalar lines_since($_, $offset{ $_->name }, 'rebuilds the views'), 0, 'no other views were built on ' . $_->name) foreach $one, $two;
 move_shard($cluster, $shard, $two, $one, 'block_writes');
 views_right($cluster, 'it has moved back');
 

@@ -134,7 +134,7 @@ sub check_lost
 		'1', "$name: a rebuild is to be done")
 	  if $holder;
 	like($node->safe_psql('postgres', $last_error),
-		qr/^replication slot "$slot" was lost.*: $reason/,
+		qr/^rebuilding the views because replication slot "$slot" was lost: $reason/,
 		"$name: stat_worker shows it");
 	check_answers($node, 'postgres', "$name, while the views are not there");
 	$holder->quit if $holder;
