@@ -24,8 +24,8 @@
 
 struct DirtySet
 {
-	MemoryContext context;		/* a child of the parent; reset by
-								 * dirty_clear() */
+	MemoryContext context;		/* child of the context given to
+								 * dirty_create(); reset by dirty_clear() */
 	HTAB	   *posts;			/* of PostKey, or NULL */
 	HTAB	   *gone;			/* of PostKey, or NULL: posts that were deleted
 								 * or moved */
@@ -411,7 +411,7 @@ dirty_anything(const DirtySet *dirty)
 	return dirty->anything;
 }
 
-/* Return whether posts may be gone from this server that are not listed. */
+/* Return whether there may be deleted or moved posts that are not listed. */
 bool
 dirty_any_gone(const DirtySet *dirty)
 {
@@ -485,8 +485,8 @@ dirty_counted(const DirtySet *dirty, int *n)
 }
 
 /*
- * Return the users whose names have changed without a job as an array, *n of
- * them.
+ * Return an array of the users whose names have changed without a rename job,
+ * *n of them.
  */
 pg_uuid_t *
 dirty_users(const DirtySet *dirty, int *n)

@@ -4,12 +4,13 @@
  *		date.
  *
  * The plugin reports changes of posts and deltas, because copies show both,
- * new jobs, and writes of other sessions to views and usernames; the owner of
- * the tables may write to them directly. Comments and likes need no report,
- * because their transaction also writes a delta. The worker's own writes to
- * the views, and its folding, carry an origin that is filtered out
- * (storage/bookkeeping/own_writes.c). A new username is not reported if the
- * same transaction has queued a rename job for it.
+ * and new jobs. It also reports writes of other sessions to views and
+ * usernames, because the owner may write to the tables directly. Comments and
+ * likes need no report, because their transaction also inserts or updates a
+ * delta. The worker's own writes to the views, and its folding, carry an
+ * origin that is filtered out (storage/bookkeeping/own_writes.c). A new
+ * username is not reported if the same transaction has queued a rename job for
+ * it.
  *
  * The plugin reads only catalogs, with the historic snapshot of the decoded
  * transaction.

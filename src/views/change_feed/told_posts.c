@@ -4,9 +4,9 @@
  *		change to a post.
  *
  * verify() uses this to find out whether the worker still has changes of a
- * post to apply (admin/verify_settled.c). Posts are hashed to TOLD_PLACES
- * slots. A slot holds the latest turn of all its posts, so the recorded turn
- * is never too early for any of them.
+ * post to apply (admin/verify_settled.c). Posts are hashed to an array of
+ * TOLD_PLACES turns. An element is the latest turn of all its posts, so the
+ * recorded turn is never too early for any of them.
  *
  * The worker records a post in the turn that decodes its change. If the
  * transaction is held back (held_back.c), it records the post again in the

@@ -1,8 +1,12 @@
 /*
  * copies.c
- *		The view in users: each user's posts in short form.
+ *		The view in users: copies of each user's posts in short form.
  *
- * Runs in the worker, and in a backend for repair(); the caller holds the
+ * copies_refresh() compares the copies at given keys with their posts and
+ * writes what differs. copies_put() does the same with a post that another
+ * node has sent.
+ *
+ * Runs in the worker, and in a backend for repair(). The caller holds the
  * views' lock.
  */
 #include "postgres.h"
@@ -17,14 +21,14 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* A key, and where its copy lay when the order was made. */
+/* A key and the partition of its copy. */
 typedef struct PlacedKey
 {
-	int			partition;		/* of users */
+	int			partition;		/* number of the partition of users */
 	PostKey		key;
 } PlacedKey;
 
-/* By partition, so that each leaf is opened once, and in each by user. */
+/* Order by partition, so that each leaf is opened once, then by key. */
 static int
 placed_compare(const void *a, const void *b)
 {
@@ -36,7 +40,7 @@ placed_compare(const void *a, const void *b)
 	return memcmp(&pa->key, &pb->key, sizeof(PostKey));
 }
 
-/* Has the copy all that the post in short form has? */
+/* Return whether a copy shows the same as a post in short form. */
 bool
 copy_current(const BlogItem *copy, const BlogItem *post)
 {
@@ -51,7 +55,10 @@ copy_current(const BlogItem *copy, const BlogItem *post)
 	return true;
 }
 
-/* The post that a key names, if it is there and has that user and date. */
+/*
+ * Find the post that a key names and add up its counts. Returns false if it
+ * does not exist, or has another user or date.
+ */
 static bool
 get_post(ManyPosts *many, const PostKey *key, BlogItem *post)
 {
@@ -63,7 +70,10 @@ get_post(ManyPosts *many, const PostKey *key, BlogItem *post)
 	return true;
 }
 
-/* The key of a post's copies; false if there is no such post. */
+/*
+ * Return in *key the key of a post's copy. Returns false if there is no such
+ * post.
+ */
 bool
 copies_key(ManyPosts *many, const pg_uuid_t *post_id, PostKey *key)
 {
@@ -78,7 +88,11 @@ copies_key(ManyPosts *many, const pg_uuid_t *post_id, PostKey *key)
 	return true;
 }
 
-/* Write or delete the copy that a scan has found, whoever else has it meanwhile. */
+/*
+ * Update or delete the copy that a scan has found. wanted: new contents; NULL
+ * to delete. If another session has locked or changed the copy, wait for it
+ * and start over from the key.
+ */
 static void
 change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 			const BlogItem *wanted)
@@ -90,7 +104,7 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 
 	if (result == ITEM_OK)
 		return;
-	/* nobody writes copies but by hand: wait for them */
+	/* only manual writes conflict, so waiting is rare */
 	result = item_writer_lock(writer, place, 3, LockTupleExclusive,
 							  LockWaitBlock, &locked);
 	if (result != ITEM_OK && wanted != NULL)
@@ -101,13 +115,15 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 		item_writer_delete(writer);
 }
 
-/* Copies of one leaf that are being refreshed. */
+/* The leaf whose copies are being refreshed. */
 typedef struct CopiesOfLeaf
 {
 	ManyPosts  *many;
-	ItemWriter *writer;			/* NULL: no leaf is open */
-	ItemScan   *scan;			/* of it, for any copy; NULL: not begun */
-	MemoryContext context;		/* where both are; scans allocate as they go on */
+	ItemWriter *writer;			/* NULL if no leaf is open */
+	ItemScan   *scan;			/* scan for single copies, reused; NULL if not
+								 * begun */
+	MemoryContext context;		/* holds both, because a scan allocates when it
+								 * is restarted */
 } CopiesOfLeaf;
 
 static void
@@ -121,7 +137,7 @@ copies_close(CopiesOfLeaf *copies)
 	copies->writer = NULL;
 }
 
-/* Find the copy at a place with the leaf's scan; false: there is none. */
+/* Find the copy at a key in the open leaf. */
 static bool
 find_copy(CopiesOfLeaf *copies, const Datum *place, BlogItem *copy)
 {
@@ -137,7 +153,10 @@ find_copy(CopiesOfLeaf *copies, const Datum *place, BlogItem *copy)
 	return there;
 }
 
-/* Make the copy at a place, of an open leaf, what a post is in short form; NULL: none. */
+/*
+ * Make the copy at a key equal to a post in short form; NULL: delete it.
+ * place: the key, as index columns.
+ */
 static void
 put_copy(CopiesOfLeaf *copies, const Datum *place, const BlogItem *post)
 {
@@ -150,7 +169,7 @@ put_copy(CopiesOfLeaf *copies, const Datum *place, const BlogItem *post)
 		change_copy(copies->writer, copies->scan, place, post);
 }
 
-/* Make the copy at a key what the post is: write, update or delete it. */
+/* Make the copy at a key equal to its post: insert, update or delete it. */
 static void
 copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 {
@@ -168,8 +187,8 @@ copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 }
 
 /*
- * Make the copy at a key what a post is in short form (NULL: there is none), which another
- * node has sent.
+ * Make the copy at a key equal to a post in short form that another node has
+ * sent; NULL: delete it. Locks: RowExclusiveLock on the leaf, and the copy.
  */
 void
 copies_put(const PostKey *key, const BlogItem *post)
@@ -188,7 +207,10 @@ copies_put(const PostKey *key, const BlogItem *post)
 	copies_close(&copies);
 }
 
-/* What a copy at a key should be: the post in short form; false: there is none. */
+/*
+ * Return in *post what the copy at a key should be. Returns false if there
+ * should be none.
+ */
 bool
 copies_wanted(ManyPosts *many, const PostKey *key, BlogItem *post)
 {
@@ -198,7 +220,7 @@ copies_wanted(ManyPosts *many, const PostKey *key, BlogItem *post)
 	return true;
 }
 
-/* Refresh the copies that keys name, opening each leaf once. */
+/* Refresh the copies at sorted keys, opening each leaf once. */
 static void
 refresh_placed(PlacedKey *keys, int n, MemoryContext per_key)
 {
@@ -225,7 +247,11 @@ refresh_placed(PlacedKey *keys, int n, MemoryContext per_key)
 	many_posts_end(copies.many);
 }
 
-/* Refresh the copies that keys name. Posts and copies are on this machine. */
+/*
+ * Refresh the copies at n keys, with the active snapshot. Posts and copies
+ * must be on this server. Locks: RowExclusiveLock on the leaves, and the
+ * copies that are changed.
+ */
 void
 copies_refresh(const PostKey *keys, int n)
 {

@@ -1,16 +1,18 @@
 /*
  * copies_build.c
- *		Making all copies of posts right, a chunk at a time, whatever is there.
+ *		Making all copies right, one chunk at a time, whatever the leaves
+ *		hold.
  *
- * Posts and copies are read side by side in the order of the copies' key, all by
- * one snapshot. Those that agree are passed by, and are most of them where the
- * views are kept. Missing copies are gathered, and inserted into their leaves in that
- * order, by the pageful. A copy that is stale, has no post, or is being changed is
- * refreshed by itself, as after a change (copies.c).
+ * A chunk reads posts and copies side by side, in the order of the copies' key
+ * and with one snapshot. Copies that agree with their posts are skipped; if
+ * the views were kept, these are nearly all. Missing copies are collected and
+ * inserted by the page, in key order per leaf. A copy that differs, has no
+ * post, or is being changed is refreshed on its own (copies.c).
  *
- * A change of a post after the snapshot is decoded later, and refreshes its copy then.
+ * If a post changes after the snapshot, the change feed reports it and its
+ * copy is refreshed then.
  *
- * Runs in the worker; the caller holds the views' lock.
+ * Runs in the worker. The caller holds the views' lock.
  */
 #include "postgres.h"
 
@@ -27,40 +29,43 @@
 #include "utils/snapmgr.h"
 
 /*
- * How many keys a chunk looks at: so many for each partition, since all of
- * them are opened for it, and no more than changes can wait for meanwhile.
+ * Limit on the keys of a chunk. It grows with the number of partitions,
+ * because a chunk opens all of them. It is bounded because changes are not
+ * applied during a chunk.
  */
 #define KEYS_PER_PARTITION 250
 #define MAX_KEYS 10000
 
-/* How much text a chunk gathers, in bytes. */
+/* Limit on the text collected in a chunk, in bytes. */
 #define MAX_TEXT (4 * 1024 * 1024)
 
 /* A copy to be inserted. */
 typedef struct MissingCopy
 {
-	int			partition;		/* of users */
-	int			place;			/* in the order of the copies' keys */
+	int			partition;		/* number of the partition of users */
+	int			place;			/* index in CopiesBuild.item */
 } MissingCopy;
 
-/* A chunk. */
+/* State of a chunk. */
 typedef struct CopiesBuild
 {
 	MergedScan *posts;
 	MergedScan *copies;
 	ManyPosts  *many;
-	MemoryContext gathered;		/* where values of missing copies are */
-	BlogItem   *item;			/* missing copies, in the order of their keys */
-	MissingCopy *missing;		/* the same, in the order of writing */
+	MemoryContext gathered;		/* holds the values of missing copies */
+	BlogItem   *item;			/* missing copies, in key order */
+	MissingCopy *missing;		/* the same, in the order of insertion */
 	int			n_missing;
-	Size		text;			/* in them */
-	PostKey    *differing;		/* copies that are refreshed by themselves */
+	Size		text;			/* bytes of text in them */
+	PostKey    *differing;		/* keys of copies to be refreshed on their
+								 * own */
 	int			n_differing;
-	PostKey    *alone;			/* copies that have no post here */
+	PostKey    *alone;			/* keys of copies without a post on this
+								 * server */
 	int			n_alone;
 } CopiesBuild;
 
-/* The order of the copies' key. */
+/* Compare two items by the key of the copies. */
 static int
 copies_order(const BlogItem *a, const BlogItem *b)
 {
@@ -76,7 +81,7 @@ copies_order(const BlogItem *a, const BlogItem *b)
 	return memcmp(item_uuid(a, PROP_ID), item_uuid(b, PROP_ID), UUID_LEN);
 }
 
-/* The key by which an item, a post or a copy, names a copy. */
+/* Set *key to the key of the copy that a post or copy stands for. */
 static void
 key_of(PostKey *key, const BlogItem *item)
 {
@@ -86,7 +91,7 @@ key_of(PostKey *key, const BlogItem *item)
 	key->creation_date = item_date(item);
 }
 
-/* Behind an item. */
+/* Set *place behind an item. */
 static void
 place_of(ItemPlace *place, const BlogItem *item)
 {
@@ -97,15 +102,15 @@ place_of(ItemPlace *place, const BlogItem *item)
 }
 
 /*
- * All posts of a container, or all copies, behind a place in their order;
- * limit of them.
+ * Begin a list of all posts, or of all copies, behind a place in key order.
+ * limit: how many will be read.
  */
 static MergedScan *
 begin_list(Container container, const ItemPlace *place, int limit)
 {
 	bool		posts = container == CONTAINER_POSTS;
 
-	/* a copy that lacks values is one that differs */
+	/* identity: a copy that lacks values is read as one that differs */
 	return merged_scan_begin(&(ItemQuery) {
 		.container = container, .type = ITEM_POST,
 		.path = posts ? PATH_USER : PATH_LIST, .after = place,
@@ -129,14 +134,14 @@ build_begin(CopiesBuild *build, const ItemPlace *place, int limit)
 	build->copies = begin_list(CONTAINER_USERS, place, limit);
 }
 
-/* A copy differs, or may. */
+/* Note a copy that differs, or may differ. */
 static void
 add_differing(CopiesBuild *build, const BlogItem *item)
 {
 	key_of(&build->differing[build->n_differing++], item);
 }
 
-/* A post, in short form, has no copy. */
+/* Note a post, in short form, that has no copy. */
 static void
 add_missing(CopiesBuild *build, const BlogItem *post)
 {
@@ -146,7 +151,10 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 
 	if (partition == NO_PARTITION)
 	{
-		/* it is not to be written here, or that cannot be done: to refresh it tells which */
+		/*
+		 * copies of this user are not on this server, or the partition is
+		 * missing; a refresh handles both
+		 */
 		add_differing(build, post);
 		return;
 	}
@@ -162,9 +170,9 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 }
 
 /*
- * Look at a post and its copy (NULL: there is none). A post whose id is not
- * its key, which only the owner can have written, is for copies_refresh() to
- * judge.
+ * Compare a post with its copy (NULL: none). If the id of a post is not equal
+ * to its post_id, which only the owner can have written, leave the post to
+ * copies_refresh().
  */
 static void
 look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
@@ -186,8 +194,8 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 }
 
 /*
- * Look at what has the next key; false: there is nothing left. Counts what it
- * has looked at, and the copy that it has written, if none was there.
+ * Look at the next key and move *place behind it. Returns false at the end.
+ * *done grows by the number of items read or to be inserted.
  */
 static bool
 look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
@@ -203,7 +211,7 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 	*done += order <= 0 ? 2 : 1;
 	if (order > 0)
 		key_of(&build->alone[build->n_alone++], copy);
-	/* what others do to a copy comes before the comparison */
+	/* compare only after a concurrent change of the copy has ended */
 	else if (order == 0 && item_scan_await_free(merged_scan_source(build->copies)))
 		add_differing(build, copy);
 	else
@@ -215,7 +223,7 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 	return true;
 }
 
-/* The chunk has been read. */
+/* End reading; the chunk's changes are written afterwards. */
 static void
 build_read(CopiesBuild *build)
 {
@@ -224,7 +232,7 @@ build_read(CopiesBuild *build)
 	many_posts_end(build->many);
 }
 
-/* By partition, and in each by the copies' key. */
+/* Order by partition, then by key. */
 static int
 compare_missing(const void *a, const void *b)
 {
@@ -236,7 +244,6 @@ compare_missing(const void *a, const void *b)
 	return wa->place < wb->place ? -1 : wa->place > wb->place;
 }
 
-/* Insert missing copies. */
 static void
 write_missing(CopiesBuild *build)
 {
@@ -247,7 +254,7 @@ write_missing(CopiesBuild *build)
 	bulk_insert_end(bulk);
 }
 
-/* Write what the chunk has found to be written. */
+/* Write what the chunk has found. */
 static void
 build_write(CopiesBuild *build, RefreshCopies differing, RefreshCopies alone)
 {
@@ -270,8 +277,9 @@ build_end(CopiesBuild *build)
 }
 
 /*
- * Make copies right from a place on, as copies_build() does, by the active snapshot. differing,
- * alone: refresh copies of posts that are here, and copies that have no post here.
+ * Do a chunk, as copies_build() does. differing: function that refreshes
+ * copies of posts on this server. alone: function for copies without a post on
+ * this server.
  */
 bool
 copies_build_by(ItemPlace *place, int64 *done, RefreshCopies differing,
@@ -302,9 +310,9 @@ copies_build_by(ItemPlace *place, int64 *done, RefreshCopies differing,
 }
 
 /*
- * Make copies right from a place on, by which the next chunk goes on. Returns
- * whether the end is reached. done: grows by the posts and copies that were
- * looked at or written.
+ * Make copies right from *place on, with the active snapshot, and move *place
+ * to where the next chunk continues. Returns whether the end was reached.
+ * *done grows by the number of posts and copies read or inserted.
  */
 bool
 copies_build(ItemPlace *place, int64 *done)

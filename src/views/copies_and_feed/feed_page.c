@@ -1,6 +1,9 @@
 /*
  * feed_page.c
- *		How far the feed goes.
+ *		Which posts the feed covers.
+ *
+ * The feed holds only the newest posts. Queries ask here whether it has all
+ * posts, or all that follow a place, before they rely on it alone.
  *
  * Runs in backends.
  */
@@ -12,8 +15,9 @@
 #include "views/copies_and_feed/copies_and_feed.h"
 
 /*
- * Does the capped view hold all posts? Read by the snapshot that reads the view, from the
- * row that is written with it.
+ * Return whether the feed holds all posts that are shown. Reads, with the
+ * active snapshot, the flag that is written in the same transaction as the
+ * feed.
  */
 bool
 feed_is_whole(void)
@@ -24,7 +28,10 @@ feed_is_whole(void)
 	return state.feed_whole;
 }
 
-/* Does the capped view reach back to a place? Then it holds all posts behind that. */
+/*
+ * Return whether the feed reaches back to a place. If so, it holds all posts
+ * that are newer.
+ */
 bool
 feed_reaches(const Cursor *place)
 {

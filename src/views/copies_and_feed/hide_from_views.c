@@ -1,13 +1,14 @@
 /*
  * hide_from_views.c
- *		Taking a post out of the views in the transaction that hides it.
+ *		Removing a post from the views in the transaction that hides it.
  *
- * The worker would do it a moment later, or not before it runs again; but a hidden post
- * must not be served from the commit on. A post that is shown again is left to the
- * worker.
+ * The worker would do this only after the commit, or when it runs again, but a
+ * hidden post must not be shown after the commit. When a post is shown again,
+ * the worker updates the views.
  *
- * Runs in backends, as the containers' owner. Takes the views' lock: the worker, which
- * may have read the post before, writes no view until this transaction ends.
+ * Runs in backends, as the containers' owner. The views' lock keeps the
+ * worker, which may have read the post before it was hidden, from writing the
+ * views until this transaction ends.
  */
 #include "postgres.h"
 
@@ -19,7 +20,10 @@
 
 #include "utils/snapmgr.h"
 
-/* Have the copy say that the post is hidden: who may see such posts lists it. */
+/*
+ * Mark the copy as hidden. The copy stays, because queries with include_hidden
+ * list it.
+ */
 static void
 hide_copy(const BlogItem *post)
 {
@@ -56,9 +60,11 @@ delete_from_feed(const BlogItem *post)
 }
 
 /*
- * A post, whose item is locked, becomes hidden. Under REPEATABLE READ and SERIALIZABLE, too,
- * what is in the views at this moment goes, though the transaction's snapshot may not show
- * it yet. Locks: the views; the copy, and the row of the feed.
+ * Remove a post from the views, in the transaction that hides it. The caller
+ * has locked the post's item. Under REPEATABLE READ and SERIALIZABLE, too, the
+ * current rows are changed, even if the transaction's snapshot does not show
+ * them. Locks: the views' lock, the copy, and the row of the feed; waits for
+ * all three.
  */
 void
 views_hide(const BlogItem *post)
@@ -68,13 +74,13 @@ views_hide(const BlogItem *post)
 
 	views_lock();
 	cluster = cluster_calls();
-	/* the worker sees to copies on another node */
+	/* the worker updates copies on other nodes */
 	here = cluster == NULL || cluster->hold_copies(item_uuid(post, PROP_USER_ID));
-	/* by now, since they may have been waited for */
+	/* a new snapshot, because the lock may have been waited for */
 	PushActiveSnapshot(GetLatestSnapshot());
 	if (here)
 		hide_copy(post);
-	/* on a cluster the worker does, on all nodes, and puts in what comes after it */
+	/* on a cluster, the worker updates the feeds of all nodes */
 	if (cluster == NULL)
 		delete_from_feed(post);
 	PopActiveSnapshot();

@@ -2,16 +2,18 @@
  * view_feed.c
  *		The view feed: the newest posts of all users in short form.
  *
- * What it should hold is compared with what it holds, and only differences are
- * written: trimming after an insert and refilling after a deletion come out of that
- * in the same transaction. Where posts were only written or edited, what it should
- * hold is what it holds with these; else it is read from the posts container (a list
- * over its partitions), which takes as many posts as the feed has.
+ * A refresh compares the rows that the feed should have with those that it
+ * has, and writes the differences. So in the same transaction a new post
+ * pushes out the oldest row, and a deleted post is replaced by the next older
+ * one. If posts were only created or edited, the wanted rows follow from the
+ * feed and these posts. Otherwise they are read from the posts container, by a
+ * list over all its partitions that returns as many posts as the feed has.
  *
- * On a cluster the feed has posts of other nodes, too, and the worker writes the rows of this
- * node's posts alone. The functions above feed_make() then work on these rows.
+ * On a cluster the feed also has posts of other nodes, and the worker writes
+ * only the rows of its own node's posts. The functions above feed_make() then
+ * work on these rows.
  *
- * Runs in the worker, and in a backend for repair(); the caller holds the
+ * Runs in the worker, and in a backend for repair(). The caller holds the
  * views' lock.
  */
 #include "postgres.h"
@@ -27,7 +29,7 @@
 
 #include "utils/snapmgr.h"
 
-/* Newest first, as (creation_date, id); negative: a stands before b. */
+/* Compare by (creation_date, id), newest first. */
 static int
 compare_place(const BlogItem *a, const BlogItem *b)
 {
@@ -55,7 +57,7 @@ list_begin(FeedList *list, int room)
 	list->whole = false;
 }
 
-/* Add a copy of a row at a list's end. */
+/* Append a copy of a row to a list. */
 static void
 list_add(FeedList *list, const BlogItem *row)
 {
@@ -70,7 +72,10 @@ list_add(FeedList *list, const BlogItem *row)
 	list->rows[list->n++] = copy;
 }
 
-/* The rows of the feed, newest first. mine: only those of posts that it takes; NULL: all. */
+/*
+ * Read the feed, newest first. mine: function that selects rows by post; NULL
+ * for all.
+ */
 void
 feed_read(FeedList *there, bool (*mine) (const pg_uuid_t *post_id))
 {
@@ -91,7 +96,7 @@ feed_read(FeedList *there, bool (*mine) (const pg_uuid_t *post_id))
 	there->whole = state.feed_whole;
 }
 
-/* What the feed should hold of the posts that are here. */
+/* Read the rows that the feed should have from the posts of this server. */
 void
 feed_read_newest(FeedList *wanted)
 {
@@ -111,6 +116,9 @@ feed_read_newest(FeedList *wanted)
 	post_list_end(list);
 }
 
+/*
+ * Return whether a row of the feed shows the same as a post in short form.
+ */
 bool
 feed_row_current(const BlogItem *row, const BlogItem *post)
 {
@@ -120,7 +128,7 @@ feed_row_current(const BlogItem *row, const BlogItem *post)
 	return true;
 }
 
-/* Lock a row of the feed. */
+/* Lock a row of the feed. Returns false if it does not exist. */
 static bool
 lock_row(ItemWriter *writer, const BlogItem *row)
 {
@@ -146,8 +154,9 @@ change_row(ItemWriter *writer, const FeedRow *row)
 }
 
 /*
- * The differences between what is there and what should be. Rows that go are deleted first:
- * a post that moved has the same key in both.
+ * Return the changes that turn the rows there into those wanted, *n of them.
+ * Deletions come first, because a post that moved has the same key in both
+ * lists.
  */
 FeedRow *
 feed_differences(const FeedList *there, const FeedList *wanted, int *n)
@@ -176,7 +185,10 @@ feed_differences(const FeedList *there, const FeedList *wanted, int *n)
 	return row;
 }
 
-/* Write differences. whole: are there no other posts to be shown? */
+/*
+ * Write changes to the feed. whole: the feed then has all posts that are
+ * shown. Locks: RowExclusiveLock on the leaf, and the changed rows.
+ */
 void
 feed_write(const FeedRow *row, int n, bool whole)
 {
@@ -189,7 +201,7 @@ feed_write(const FeedRow *row, int n, bool whole)
 	view_state_write_whole(whole);
 }
 
-/* Has the feed a post of a user's? */
+/* Return whether the feed has a post of a user. */
 bool
 feed_has_author(const pg_uuid_t *user_id)
 {
@@ -207,7 +219,7 @@ feed_has_author(const pg_uuid_t *user_id)
 	return has;
 }
 
-/* The row of a post; -1: it has none. */
+/* Return the index of a post's row, or -1. */
 static int
 find_row(const FeedList *list, const pg_uuid_t *post_id)
 {
@@ -219,8 +231,9 @@ find_row(const FeedList *list, const pg_uuid_t *post_id)
 }
 
 /*
- * Take a post, as it is now, into what the feed should hold, in place of its row or at
- * the end. False: its row is not to be where it was, or what follows it is not known.
+ * Put a post, as it is now, into the wanted rows, in place of its old row or
+ * at the end. Returns false if the post leaves the feed or moves: then it is
+ * unknown which post follows the last row.
  */
 static bool
 take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)
@@ -245,8 +258,9 @@ take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)
 }
 
 /*
- * What the feed should hold, if it is what is there but for some posts. False: that
- * cannot be said without the posts container, or sooner with it.
+ * Derive the wanted rows from the rows there and the changed posts. Returns
+ * false if the posts container has to be read for that, or if reading it is
+ * faster.
  */
 static bool
 take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
@@ -270,7 +284,10 @@ take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
 	return known;
 }
 
-/* What the feed should hold, if it was right and these posts have changed. */
+/*
+ * Set *wanted to the rows that the feed should have after these posts changed,
+ * provided that it was right before.
+ */
 void
 feed_follow(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
 {
@@ -279,7 +296,10 @@ feed_follow(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
 		feed_read_newest(wanted);
 }
 
-/* Can the feed be right without a look at posts after these changed? */
+/*
+ * Return whether these posts are all older than the oldest row of a full feed,
+ * so that the feed needs no change.
+ */
 static bool
 feed_untouched(const PostKey *keys, int n)
 {
@@ -301,7 +321,6 @@ feed_untouched(const PostKey *keys, int n)
 	return untouched && rows == blogstore_feed_size;
 }
 
-/* Write the differences between what is there and what should be. */
 static void
 write_differences(const FeedList *there, const FeedList *wanted)
 {
@@ -312,8 +331,8 @@ write_differences(const FeedList *there, const FeedList *wanted)
 }
 
 /*
- * Make the feed right, whatever is in it, by the active snapshot. On a cluster each node also
- * sends anew what the feed has of its posts.
+ * Make the feed right whatever it holds, with the active snapshot. On a
+ * cluster, each node also sends its rows to the other nodes again.
  */
 void
 feed_make(void)
@@ -333,8 +352,9 @@ feed_make(void)
 }
 
 /*
- * Refresh the feed, which was right before, after these posts changed, by the active snapshot.
- * One machine alone; the cluster refreshes the views itself.
+ * Refresh a feed that was right before these posts changed, with the active
+ * snapshot. Not called on a cluster, which refreshes the feed in
+ * ClusterCalls.refresh_batch.
  */
 void
 feed_refresh(const PostKey *keys, int n)

@@ -1,6 +1,8 @@
 /*
  * view_rows.h
- *		What the files of views/copies_and_feed/ and cluster/ share with each other.
+ *		Declarations shared by the files of views/copies_and_feed/ and by
+ *		cluster/: parts of a refresh, which the cluster combines in another
+ *		way.
  */
 #ifndef BLOGSTORE_VIEW_ROWS_H
 #define BLOGSTORE_VIEW_ROWS_H
@@ -19,13 +21,13 @@ typedef void (*RefreshCopies) (const PostKey *keys, int n);
 extern bool copies_build_by(ItemPlace *place, int64 *done,
 							RefreshCopies differing, RefreshCopies alone);
 
-/* Posts in the order of the feed. */
+/* Rows of the feed, newest first. */
 typedef struct FeedList
 {
 	const BlogItem **rows;
 	int			n;
 	int			room;
-	bool		whole;			/* there are no other posts to be shown */
+	bool		whole;			/* no other posts are shown */
 } FeedList;
 
 typedef enum RowChange
@@ -35,11 +37,12 @@ typedef enum RowChange
 	ROW_UPDATE
 } RowChange;
 
-/* A row of the feed that is not what it should be. */
+/* A change of the feed. */
 typedef struct FeedRow
 {
 	RowChange	change;
-	const BlogItem *row;		/* as it is, or is to be */
+	const BlogItem *row;		/* the old row if deleted, otherwise the new
+								 * one */
 } FeedRow;
 
 /* view_feed.c */

@@ -1,26 +1,28 @@
 /*
  * ddl_hook.c
- *		The hook on DDL that concerns a worker: it gets out of the way of commands
- *		that need a database for themselves (DROP DATABASE, ALTER DATABASE RENAME
- *		or SET TABLESPACE, CREATE DATABASE ... TEMPLATE).
+ *		ProcessUtility hook: stops the worker for commands that need a
+ *		database without other sessions, and checks whether a worker is
+ *		needed after other DDL.
  *
- * These fail while anyone is connected, and DROP DATABASE also while a slot of
- * the database is active. The worker ends first, is not started meanwhile,
- * and starts again afterwards if the database is still there. It ends only for
- * who may run the command: the checks here are the server's own, made once more
- * before (dbcommands.c), and the statement is read by the server's own means,
- * for the grammar allows more than makes sense.
+ * DROP DATABASE, ALTER DATABASE RENAME or SET TABLESPACE, and CREATE DATABASE
+ * with the database as its template fail while a session is connected to it,
+ * and DROP DATABASE also while a slot of it is active. The hook ends the
+ * worker first, keeps it from being started during the command, and lets it
+ * start afterwards if the database still exists. A user who may not run the
+ * command must not be able to stop the worker. So the hook makes the server's
+ * own checks in advance (dbcommands.c), and reads options with the server's
+ * functions, because the grammar accepts more than the commands do.
  *
- * CREATE and DROP EXTENSION and DROP SCHEMA are watched too: a worker that is
- * not running is started to look whether it is needed, and drops its slot if it
- * is not. So is COMMIT PREPARED, which may do what these, start_worker() or
- * create_containers() have left to it; and since what it commits may be items, the
- * worker is woken.
+ * After CREATE EXTENSION, DROP EXTENSION and DROP SCHEMA, a worker is started,
+ * which exits if it is not needed, dropping its slot. The same happens after
+ * COMMIT PREPARED if the prepared transaction contained such a command,
+ * start_worker() or create_containers(). COMMIT PREPARED also wakes the
+ * worker, because it may commit items.
  *
- * Statements of code that the owner has attached are refused here, too, before anything else is
- * done for them (guard_check_statement()).
+ * The hook also rejects statements that code of the containers' owner must not
+ * run (guard_check_statement()).
  *
- * Runs in backends, and that code in the worker.
+ * Runs in backends; in the worker for statements of the owner's code.
  */
 #include "postgres.h"
 
@@ -46,8 +48,8 @@
 static ProcessUtility_hook_type previous_utility_hook = NULL;
 
 /*
- * Keep the worker of a database from being started. Returns its entry; NULL if
- * the database has none.
+ * Prevent the launcher from starting the worker of a database. Returns the
+ * worker's entry, or NULL if the database has none.
  */
 static pg_noinline WorkerEntry *
 hold_worker(Oid dbid)
@@ -62,7 +64,10 @@ hold_worker(Oid dbid)
 	return entry;
 }
 
-/* The command that held a worker is over, or has failed. */
+/*
+ * End the hold of hold_worker(), after the command or an error. Callback of
+ * PG_ENSURE_ERROR_CLEANUP.
+ */
 static void
 release_worker(int code, Datum arg)
 {
@@ -74,7 +79,7 @@ release_worker(int code, Datum arg)
 	launcher_wake();
 }
 
-/* The database of a worker that is held was dropped. */
+/* Note that the database of a held worker was dropped. */
 static void
 database_dropped(WorkerEntry *entry)
 {
@@ -84,10 +89,9 @@ database_dropped(WorkerEntry *entry)
 }
 
 /* ------------------------------------------------------------------------
- * Which database a command needs, and for whom
+ * Which database a command needs, and whether the user may run it
  * ------------------------------------------------------------------------ */
 
-/* May the current user create databases? */
 static bool
 may_create_databases(void)
 {
@@ -104,7 +108,7 @@ may_create_databases(void)
 	return result;
 }
 
-/* Is a database a template, which others are copied from? */
+/* Return whether a database is a template. */
 bool
 database_is_template(Oid dbid)
 {
@@ -118,7 +122,10 @@ database_is_template(Oid dbid)
 	return result;
 }
 
-/* A database of the current user's by name; InvalidOid if it is none. */
+/*
+ * Return the OID of a database by name, or InvalidOid if it does not exist or
+ * the current user does not own it.
+ */
 static Oid
 own_database(const char *name)
 {
@@ -130,8 +137,8 @@ own_database(const char *name)
 }
 
 /*
- * An option of a statement by its name; NULL if it is missing, or given twice,
- * which the command refuses.
+ * Return an option of a statement by name. Returns NULL if it is missing or
+ * given twice; the command rejects the latter.
  */
 static DefElem *
 statement_option(List *options, const char *name)
@@ -152,7 +159,10 @@ statement_option(List *options, const char *name)
 	return found;
 }
 
-/* The database that CREATE DATABASE copies. */
+/*
+ * Return the database that CREATE DATABASE copies, or InvalidOid if the
+ * current user may not copy it.
+ */
 static Oid
 database_copied(const CreatedbStmt *stmt)
 {
@@ -162,7 +172,7 @@ database_copied(const CreatedbStmt *stmt)
 
 	if (!may_create_databases())
 		return InvalidOid;
-	if (option != NULL && option->arg != NULL)	/* NULL: DEFAULT */
+	if (option != NULL && option->arg != NULL)	/* NULL means DEFAULT */
 		name = defGetString(option);
 	dbid = get_database_oid(name, true);
 	if (OidIsValid(dbid) && !database_is_template(dbid))
@@ -170,7 +180,10 @@ database_copied(const CreatedbStmt *stmt)
 	return dbid;
 }
 
-/* The database that ALTER DATABASE moves to another tablespace. */
+/*
+ * Return the database that ALTER DATABASE SET TABLESPACE moves, or InvalidOid
+ * if the current user may not move it.
+ */
 static Oid
 database_moved(const AlterDatabaseStmt *stmt)
 {
@@ -188,9 +201,10 @@ database_moved(const AlterDatabaseStmt *stmt)
 }
 
 /*
- * The database that a command needs for itself and this user may have it do that
- * to; InvalidOid for none. But for renaming, these commands fail in a transaction
- * block, and but for copying, in the database itself.
+ * Return the database that a command needs without other sessions, or
+ * InvalidOid if there is none or the command will fail. All these commands
+ * except RENAME fail in a transaction block, and all except CREATE DATABASE
+ * fail in the database itself.
  */
 static pg_noinline Oid
 database_needed(Node *stmt, ProcessUtilityContext context)
@@ -222,7 +236,10 @@ database_needed(Node *stmt, ProcessUtilityContext context)
  * The hook
  * ------------------------------------------------------------------------ */
 
-/* Does a list of names have the extension's, which is its schema's, too? */
+/*
+ * Return whether a list of names contains "blogstore", which is the name of
+ * both the extension and its schema.
+ */
 static bool
 names_blogstore(List *objects)
 {
@@ -240,8 +257,8 @@ names_blogstore(List *objects)
 }
 
 /*
- * May this command, once it is done, make a worker needed, or one that is stopped
- * useless?
+ * Return whether a command may make a worker necessary, or unnecessary
+ * although it is stopped.
  */
 static bool
 changes_need(Node *stmt)
@@ -258,7 +275,6 @@ changes_need(Node *stmt)
 		names_blogstore(((DropStmt *) stmt)->objects);
 }
 
-/* Does it commit what somebody has prepared? */
 static bool
 commits_prepared(Node *stmt)
 {
@@ -272,9 +288,10 @@ commits_prepared(Node *stmt)
 	pstmt, query, read_only_tree, context, params, query_env, dest, qc
 
 /*
- * Run a statement, with the worker of a database that it needs held. What looks at
- * the statement before is not inlined: its variables would be in doubt after an
- * error's longjmp(), as the compiler sees it.
+ * The hook: run a statement, after stopping the worker of the database that it
+ * needs. Functions that inspect the statement first are pg_noinline, because
+ * otherwise the compiler warns that their variables may be clobbered by
+ * longjmp().
  */
 static void
 blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
@@ -284,7 +301,11 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 {
 	Node	   *stmt = pstmt->utilityStmt;
 	bool		prepared = commits_prepared(stmt);
-	/* what is prepared has the lock if it decides about the worker */
+
+	/*
+	 * a prepared transaction that changes the need for a worker holds this
+	 * lock
+	 */
 	bool		decides = prepared && start_stop_locked();
 	Oid			dbid;
 	WorkerEntry *entry;
@@ -301,7 +322,7 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 			start_stop_lock();
 		if (look || decides)
 			worker_look_on_commit();
-		/* the last record of this transaction is the other one's commit */
+		/* the last record that this session wrote is that commit */
 		if (prepared)
 			worker_wake(XactLastRecEnd);
 		return;
@@ -318,7 +339,7 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	release_worker(0, PointerGetDatum(entry));
 }
 
-/* Install the hook; once at load. */
+/* Install the hook. Called once when the library is loaded. */
 void
 ddl_hook_init(void)
 {

@@ -1,19 +1,20 @@
 /*
  * launcher.c
- *		The blogstore launcher: starts one worker per database that has
- *		containers, and starts it again when it ends.
+ *		The blogstore launcher: starts one worker in each database with
+ *		containers, and restarts it when it ends.
  *
- * It starts after recovery, so a standby's launcher begins with promotion.
- * At its start it wants a worker in every database that is valid, accepts connections
- * and is not a template: a worker that finds no containers says so and is
- * gone, which finds restored and upgraded databases with no slot to tell of
- * them. Later, backends that meet containers without a worker ask for one.
+ * The postmaster starts the launcher after recovery, so on a standby it starts
+ * with the promotion. The launcher first starts a worker in every valid
+ * database that accepts connections and is not a template. A worker that finds
+ * no containers exits. In this way restored and upgraded databases get a
+ * worker although they have no slot yet. Later, backends ask for a worker when
+ * they find containers without one.
  *
- * One worker is started at a time, so that many databases do not take all
- * background worker slots from others just to look; but one that takes long does
- * not keep the others from theirs.
+ * The launcher starts one worker at a time, so that many databases do not use
+ * up all background worker slots at once. If a worker takes longer than
+ * START_TIME to start, the launcher starts the next one.
  *
- * Runs in the launcher process, connected to no database.
+ * Runs in the launcher process, which is connected to no database.
  */
 #include "postgres.h"
 
@@ -40,24 +41,31 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* How often to look, without being woken, for databases that are gone. */
+/*
+ * Interval, in ms, between checks for dropped databases if nothing wakes the
+ * launcher.
+ */
 #define NAP_TIME 60000
 
 /*
- * How long others wait for a worker that is starting, in milliseconds. It may be
- * waiting itself, for a lock in its database that somebody keeps.
+ * How long a starting worker delays the next one, in ms. It may be waiting for
+ * a lock in its database.
  */
 #define START_TIME 3000
 
 extern PGDLLEXPORT void blogstore_launcher_main(Datum arg);
 
 static BackgroundWorkerHandle *handle[MAX_DATABASES];
-static TimestampTz begun[MAX_DATABASES];	/* when it was started */
-static int64 warned[MAX_DATABASES]; /* WAL kept when last warned of it */
-static Oid	no_room = InvalidOid;	/* database whose worker had none */
-static List *to_probe = NIL;	/* databases that have no entry yet */
+static TimestampTz begun[MAX_DATABASES];	/* when the worker was last
+											 * started */
+static int64 warned[MAX_DATABASES]; /* bytes of WAL retained at the last
+									 * warning */
+static Oid	no_room = InvalidOid;	/* database whose worker found no free
+									 * slot */
+static List *to_probe = NIL;	/* databases that were not given an entry
+								 * yet */
 
-/* What the postmaster is told of the launcher, or of a worker. */
+/* Fill in the registration of the launcher or a worker. */
 static void
 describe(BackgroundWorker *process, const char *name, const char *entry_point)
 {
@@ -73,7 +81,10 @@ describe(BackgroundWorker *process, const char *name, const char *entry_point)
 	strlcpy(process->bgw_type, name, BGW_MAXLEN);
 }
 
-/* Register the launcher; once at load. */
+/*
+ * Register the launcher with the postmaster. Called once when the library is
+ * loaded.
+ */
 void
 launcher_register(void)
 {
@@ -85,8 +96,9 @@ launcher_register(void)
 }
 
 /*
- * At the exit of the launcher. Without the lock: it may be this process that has
- * it, and a latch that is read a moment too late does no harm.
+ * Exit callback of the launcher. It does not take the lock, because this
+ * process may already hold it. A backend that reads the old latch pointer at
+ * that moment does no harm.
  */
 static void
 launcher_detach(int code, Datum arg)
@@ -94,7 +106,10 @@ launcher_detach(int code, Datum arg)
 	launch_shared->launcher = NULL;
 }
 
-/* All databases that may have containers. */
+/*
+ * Return the OIDs of all databases that may have containers, in
+ * TopMemoryContext.
+ */
 static List *
 list_databases(void)
 {
@@ -125,7 +140,7 @@ list_databases(void)
 	return result;
 }
 
-/* Give databases yet to be looked at an entry, while there are free ones. */
+/* Create entries for databases in to_probe, while there are free ones. */
 static void
 want_probes(void)
 {
@@ -140,7 +155,8 @@ want_probes(void)
 }
 
 /*
- * Free the entries of databases that have been dropped, or that nobody can connect to any more.
+ * Free the entries of databases that were dropped or no longer accept
+ * connections.
  */
 static void
 forget_dropped(void)
@@ -160,14 +176,17 @@ forget_dropped(void)
 	list_free(databases);
 }
 
-/* Start the worker of an entry; false if the server has no room for one. */
+/*
+ * Register the worker of entry i with the postmaster. Returns false if
+ * max_worker_processes is exhausted.
+ */
 static bool
 start_worker(int i)
 {
 	BackgroundWorker worker;
 
 	describe(&worker, "blogstore worker", "blogstore_worker_main");
-	/* the launcher restarts it, with a back-off */
+	/* the launcher restarts it itself, with increasing pauses */
 	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	worker.bgw_main_arg = Int32GetDatum(i);
 	worker.bgw_notify_pid = MyProcPid;
@@ -175,8 +194,10 @@ start_worker(int i)
 }
 
 /*
- * Look at one entry. Returns how many milliseconds to wait before looking
- * again, -1 for until woken; sets *starting if its worker is on its way up.
+ * Start the worker of entry i if it is wanted and due. *starting: a worker is
+ * starting, so no other may; set if this one is started. Returns the number of
+ * ms until the entry needs another look, -1 if it needs none before the
+ * launcher is woken. The caller holds the lock.
  */
 static long
 tend_entry(int i, bool *starting)
@@ -197,7 +218,11 @@ tend_entry(int i, bool *starting)
 		}
 		pfree(handle[i]);
 		handle[i] = NULL;
-		/* a worker that attached has told how it ended; this one has not */
+
+		/*
+		 * a worker that had attached has set the state itself; this one had
+		 * not
+		 */
 		if (entry->state == WORKER_STARTING && entry->pid == 0)
 			worker_entry_not_started(entry);
 	}
@@ -207,7 +232,8 @@ tend_entry(int i, bool *starting)
 	if (!clock_reached(entry->next_start, now, LAST_BACKOFF))
 		return TimestampDifferenceMilliseconds(now, entry->next_start) + 1;
 	if (*starting)
-		return -1;				/* its turn comes when the other is up */
+		return -1;				/* another worker is starting; wait until it is
+								 * up */
 
 	worker_entry_starting(entry);
 	begun[i] = now;
@@ -226,7 +252,7 @@ tend_entry(int i, bool *starting)
 	return START_TIME;
 }
 
-/* Tell of a worker that could not be started; not under the lock. */
+/* Log that a worker could not be started. Called without the lock. */
 static void
 log_no_room(void)
 {
@@ -240,7 +266,7 @@ log_no_room(void)
 	no_room = InvalidOid;
 }
 
-/* Look at all entries; returns how long to sleep. */
+/* Look at all entries. Returns how long to sleep, in ms. */
 static long
 tend_entries(void)
 {
@@ -249,7 +275,7 @@ tend_entries(void)
 
 	want_probes();
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
-	/* first those that have a process, to know whether one is starting */
+	/* first entries with a process, to know whether a worker is starting */
 	for (int turn = 0; turn < 2; turn++)
 		for (int i = 0; i < MAX_DATABASES; i++)
 			if ((handle[i] != NULL) == (turn == 0))
@@ -265,8 +291,8 @@ tend_entries(void)
 }
 
 /*
- * A stopped worker's slot keeps WAL. Say so when that is more than the server
- * would keep anyway, and each time that it has doubled.
+ * Warn about a stopped worker whose slot retains more WAL than max_wal_size,
+ * and again each time the amount has doubled.
  */
 static void
 warn_of_stopped(void)
@@ -301,7 +327,10 @@ warn_of_stopped(void)
 	}
 }
 
-/* Take over from a launcher that has failed, or begin. */
+/*
+ * Publish the latch, and take over entries whose worker a crashed launcher had
+ * started.
+ */
 static void
 launcher_attach(void)
 {
@@ -318,7 +347,7 @@ launcher_attach(void)
 	LWLockRelease(launch_shared->lock);
 }
 
-/* Entry point of the launcher. */
+/* Main function of the launcher. */
 void
 blogstore_launcher_main(Datum arg)
 {

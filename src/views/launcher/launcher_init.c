@@ -1,6 +1,7 @@
 /*
  * launcher_init.c
- *		What views/launcher/ registers with the server when the library is loaded.
+ *		Registration of callbacks, hooks, shared memory and the launcher when
+ *		the library is loaded.
  *
  * Runs in the postmaster.
  */
@@ -10,7 +11,7 @@
 
 #include "miscadmin.h"
 
-/* Register callbacks, shared memory, hooks and the launcher; once by _PG_init. */
+/* Register all of it. Called once by _PG_init(). */
 void
 launch_init(void)
 {
@@ -18,7 +19,7 @@ launch_init(void)
 	shared_init();
 	ddl_hook_init();
 
-	/* pg_upgrade moves slots, and wants no one to hold or make them */
+	/* during pg_upgrade no process may create or acquire slots */
 	if (!IsBinaryUpgrade)
 		launcher_register();
 }

@@ -1,15 +1,17 @@
 /*
  * start_stop_lock.c
- *		The lock of who stops or starts a database's worker.
+ *		The lock that serializes transactions which decide whether a worker
+ *		runs.
  *
- * stop_worker(), start_worker() and what else decides whether a worker is
- * needed take one lock, and keep it until their transaction ends, or the
- * savepoint that it was taken in is rolled back. So each of them finds what the
- * one before has left. A prepared transaction keeps the lock, too, which is how
- * COMMIT PREPARED learns that there may be something to look at.
+ * stop_worker(), start_worker(), create_containers() and DDL that changes the
+ * need for a worker take this lock. They keep it until the transaction ends,
+ * or the savepoint in which it was taken is rolled back. So each of them sees
+ * the result of the previous one. A prepared transaction keeps the lock, too;
+ * COMMIT PREPARED recognizes by the lock that the need for a worker may
+ * change.
  *
- * The lock is an object lock on a part of the database that does not exist as
- * such: nothing else takes it, and nobody can by a command of their own.
+ * The lock is an object lock on a subobject of the database that does not
+ * exist. No other code takes it, and no SQL command can.
  *
  * Runs in backends.
  */
@@ -28,7 +30,7 @@ start_stop_tag(LOCKTAG *tag)
 	SET_LOCKTAG_OBJECT(*tag, MyDatabaseId, DatabaseRelationId, MyDatabaseId, 1);
 }
 
-/* Take the lock, until the end of the transaction. */
+/* Take the lock until the end of the transaction. */
 void
 start_stop_lock(void)
 {
@@ -38,7 +40,9 @@ start_stop_lock(void)
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
-/* Does another transaction hold the lock, a prepared one perhaps? */
+/*
+ * Return whether another transaction, possibly a prepared one, holds the lock.
+ */
 bool
 start_stop_locked(void)
 {
@@ -47,7 +51,7 @@ start_stop_locked(void)
 	if (RecoveryInProgress())
 		return false;
 	start_stop_tag(&tag);
-	/* those who ask are not taken for each other */
+	/* share mode, so that concurrent calls of this function do not conflict */
 	if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
 		return true;
 	(void) LockRelease(&tag, ShareLock, false);

@@ -1,25 +1,28 @@
 /*
  * transaction_callbacks.c
- *		What a backend does about its database's worker when a transaction ends.
+ *		What a backend does about its database's worker at the end of a
+ *		transaction.
  *
- * A commit that wrote items wakes the worker: no polling, and no word of a
- * transaction that may yet roll back. What this transaction has done is noted by
- * the hooks of worker_hooks.h, and by the functions of this file that others call:
+ * A commit that wrote items wakes the worker, so the worker need not poll, and
+ * hears nothing of transactions that roll back. The hooks of worker_hooks.h
+ * and the functions below set flags during the transaction:
  *
- *		noted						at commit				at rollback
+ *		flag						at commit				at rollback
  *		--------------------------	----------------------	------------------
- *		posts were written									verify() looks at the
- *															views again
- *		items were written			the worker is woken,
- *									unless it rests;
- *									prepared ones wake
- *									it when COMMIT
- *									PREPARED is through
- *		containers, but no worker	the launcher starts it	noted still
- *		a worker may be needed		it looks whether it is
- *		the worker was stopped		it stays stopped		it is started
- *		who is being deleted has	counted (user_deletions())
- *		changed
+ *		posts_written_in			cleared					cleared
+ *		items_written				wakes the worker,		cleared
+ *									unless it rests
+ *		worker_missing				asks the launcher for	kept
+ *									a worker
+ *		look_wanted					a worker checks			cleared
+ *									whether it is needed
+ *		stopped_in					the worker stays		the worker is
+ *									stopped					started
+ *		deletions_changed			counted for				cleared
+ *									user_deletions()
+ *
+ * For a prepared transaction, COMMIT PREPARED does the work of items_written
+ * and look_wanted (ddl_hook.c).
  *
  * Runs in backends.
  */
@@ -35,12 +38,15 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 
-/* What has been noted; the transaction's end forgets all but worker_missing. */
+/*
+ * Flags of the transaction, see above. The SubTransactionIds say in which
+ * subtransaction the flag was set.
+ */
 static bool items_written = false;
-static SubTransactionId posts_written_in = InvalidSubTransactionId; /* or savepoint */
+static SubTransactionId posts_written_in = InvalidSubTransactionId;
 static bool worker_missing = false;
 static bool look_wanted = false;
-static SubTransactionId stopped_in = InvalidSubTransactionId;	/* or savepoint */
+static SubTransactionId stopped_in = InvalidSubTransactionId;
 static bool deletions_changed = false;
 static bool deletions_announced = false;
 
@@ -48,7 +54,10 @@ static bool deletions_announced = false;
  * The hooks (worker_hooks.h)
  * ------------------------------------------------------------------------ */
 
-/* This process has met containers: if they have no worker, ask for one. */
+/*
+ * This process has found containers. Ask for a worker at commit if there is
+ * none.
+ */
 static void
 containers_found(void)
 {
@@ -102,17 +111,24 @@ views_served(void)
 }
 
 /* ------------------------------------------------------------------------
- * What others call
+ * Functions for other files
  * ------------------------------------------------------------------------ */
 
-/* Has this transaction written posts, or counts of them, that the worker does not know of yet? */
+/*
+ * Return whether this transaction has written posts or counts. The worker
+ * cannot know of these yet.
+ */
 bool
 transaction_wrote_posts(void)
 {
 	return posts_written_in != InvalidSubTransactionId;
 }
 
-/* Ask for this database's worker at once, but on a standby. */
+/*
+ * Ask the launcher for a worker in this database, unless there is one or the
+ * server is a standby. Takes effect at once, even if the transaction rolls
+ * back.
+ */
 void
 worker_request(void)
 {
@@ -125,7 +141,7 @@ worker_request(void)
 	launcher_wake();
 }
 
-/* On commit, have the worker look whether it is needed and may run. */
+/* At commit, make a worker check whether it is needed and enabled. */
 void
 worker_look_on_commit(void)
 {
@@ -133,10 +149,11 @@ worker_look_on_commit(void)
 }
 
 /*
- * Stop this database's worker now, and keep it down until the transaction ends,
- * whoever asks for it meanwhile. What becomes of it then is the transaction's to
- * say: the row in view_state keeps it down, or, rolled back, it starts again.
- * Returns false if there is no room for one more database.
+ * Stop this database's worker and wait until its process has ended. No worker
+ * starts before the transaction ends, whichever process asks for one. After a
+ * commit, the row of view_state keeps new workers from running; after a
+ * rollback, the worker is started again. Returns false if there is no free
+ * entry.
  */
 bool
 worker_stop(void)
@@ -162,9 +179,10 @@ worker_stop(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * The commit that changes who is being deleted is about to show: announced
- * before, counted once it does, and only then over. A reader that finds
- * nothing announced, and then the count it knows, has missed none that its
+ * Before the commit of a change of user deletions becomes visible, increment
+ * the number of commits under way. count_deletions() first counts the change
+ * and then decrements that number. A reader that finds no such commit under
+ * way, and then the count that it knows, has missed no change that its
  * snapshot could see.
  */
 static void
@@ -188,7 +206,10 @@ count_deletions(void)
 	deletions_announced = false;
 }
 
-/* The transaction, or savepoint, that has stopped the worker has ended. */
+/*
+ * React to the end of the transaction or savepoint that has stopped the
+ * worker.
+ */
 static void
 stop_ended(bool rolled_back)
 {
@@ -203,7 +224,10 @@ stop_ended(bool rolled_back)
 	launcher_wake();
 }
 
-/* Have the worker of this database look, but on a standby. */
+/*
+ * Make a worker of this database check whether it is needed, except on a
+ * standby.
+ */
 static void
 worker_look(void)
 {
@@ -220,9 +244,9 @@ worker_look(void)
 }
 
 /*
- * Wake the worker for a commit that has just been made, whose record ends at lsn, unless
- * it rests: whoever still finds it resting after the barrier has told it in time, for it
- * looks at wake_lsn when the rest is over.
+ * Wake the worker for a commit whose record ends at lsn, unless it rests.
+ * wake_lsn is raised first. If the worker still appears as resting after the
+ * memory barrier, it will read the new wake_lsn when its rest is over.
  */
 void
 worker_wake(XLogRecPtr lsn)
@@ -276,7 +300,7 @@ transaction_end(XactEvent event, void *arg)
 						 err_fields(NULL, NULL, RULE_ONE_PHASE)));
 			return;
 		case XACT_EVENT_PREPARE:
-			/* COMMIT PREPARED sees to the worker (ddl_hook.c) */
+			/* COMMIT PREPARED wakes the worker (ddl_hook.c) */
 			break;
 		default:
 			return;
@@ -288,8 +312,9 @@ transaction_end(XactEvent event, void *arg)
 }
 
 /*
- * stop_worker(), or the first post that was written, in a savepoint: rolled back with it, or from
- * its release on a matter of the transaction around.
+ * End of a savepoint in which the worker was stopped, or the first post was
+ * written. A rollback undoes that; after a release it belongs to the parent
+ * transaction.
  */
 static void
 subtransaction_end(SubXactEvent event, SubTransactionId mine,
@@ -308,8 +333,8 @@ subtransaction_end(SubXactEvent event, SubTransactionId mine,
 }
 
 /*
- * Register with the transaction manager, and fill in worker_hooks, by which lower
- * folders tell of what they have done; once at load.
+ * Register the callbacks and fill in worker_hooks, through which lower folders
+ * report what they have done. Called once when the library is loaded.
  */
 void
 transaction_callbacks_init(void)

@@ -1,8 +1,12 @@
 /*
  * worker_entries.c
- *		What launcher, workers and backends share: one entry a database.
+ *		The shared memory of launcher, workers and backends: one entry per
+ *		database.
  *
- * Runs in the postmaster (set-up) and in every process.
+ * This file allocates it, finds entries, and has the functions that read or
+ * write an entry without changing its state. The states are in worker_state.c.
+ *
+ * The set-up runs in the postmaster, the rest in any process.
  */
 #include "postgres.h"
 
@@ -22,7 +26,10 @@
 
 LaunchShared *launch_shared = NULL;
 
-/* How long a worker is waited for that has yet to look at its database, in milliseconds. */
+/*
+ * How long worker_require_room() waits for workers that have yet to find out
+ * whether their database has containers, in ms.
+ */
 #define PROBE_TIME 5000
 
 static shmem_request_hook_type previous_request_hook = NULL;
@@ -80,7 +87,10 @@ shared_startup(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/* Ask for the shared memory; called once by _PG_init. */
+/*
+ * Install the hooks that request and initialize the shared memory. Called once
+ * by _PG_init().
+ */
 void
 shared_init(void)
 {
@@ -91,8 +101,8 @@ shared_init(void)
 }
 
 /*
- * Return what keeps a worker from decoding WAL with this server's settings, and in *hint
- * what to do about it; NULL if nothing does.
+ * Return which setting of this server prevents logical decoding, and in *hint
+ * what to do about it; NULL if none does.
  */
 const char *
 worker_obstacle(const char **hint)
@@ -111,7 +121,10 @@ worker_obstacle(const char **hint)
 	return NULL;
 }
 
-/* The entry of a database; NULL if there is none. The caller holds the lock. */
+/*
+ * Return the entry of a database, or NULL. With InvalidOid, return a free
+ * entry. The caller holds the lock.
+ */
 WorkerEntry *
 worker_entry_find(Oid dbid)
 {
@@ -122,7 +135,10 @@ worker_entry_find(Oid dbid)
 	return NULL;
 }
 
-/* The entry of this process's database, remembered; NULL if there is none. */
+/*
+ * Return the entry of this process's database, or NULL. Takes the lock only if
+ * the last result is no longer valid.
+ */
 WorkerEntry *
 my_worker_entry(void)
 {
@@ -138,8 +154,8 @@ my_worker_entry(void)
 }
 
 /*
- * The entry of this process's database as it is at one moment; false if there
- * is none.
+ * Copy the entry of this process's database under the lock. Returns false if
+ * there is none.
  */
 bool
 my_worker_entry_copy(WorkerEntry *copy)
@@ -155,8 +171,9 @@ my_worker_entry_copy(WorkerEntry *copy)
 }
 
 /*
- * Is there an entry for this database, or a free one? *unsure: it may become free, because a worker
- * has yet to look whether its database has containers.
+ * Return whether there is an entry for this database, or a free one. *unsure:
+ * all are taken, but one may become free, because its worker has not yet
+ * checked whether its database has containers.
  */
 static bool
 look_for_room(bool *unsure)
@@ -175,8 +192,8 @@ look_for_room(bool *unsure)
 }
 
 /*
- * What keeps this database from having a worker while others have all entries, and in *hint what to
- * do about it; NULL if it has an entry, or can have one.
+ * Return why this database cannot have a worker, and in *hint what to do about
+ * it; NULL if it has an entry or there is a free one.
  */
 const char *
 worker_no_room(const char **hint)
@@ -189,8 +206,9 @@ worker_no_room(const char **hint)
 }
 
 /*
- * Errors: 54000 unless this database has an entry, or can have one. After the start of a server with
- * many databases it waits for the launcher to find those without containers.
+ * Throw an error unless this database has an entry or there is a free one.
+ * When a server with many databases has just started, first wait up to
+ * PROBE_TIME for the launcher to find those without containers. Errors: 54000.
  */
 void
 worker_require_room(void)
@@ -213,7 +231,7 @@ worker_require_room(void)
 				 err_fields(NULL, NULL, RULE_WORKER)));
 }
 
-/* Record an error where stat_worker shows it. */
+/* Record an error message in an entry, for stat_worker. */
 void
 worker_entry_error(WorkerEntry *entry, const char *message)
 {
@@ -223,7 +241,9 @@ worker_entry_error(WorkerEntry *entry, const char *message)
 	LWLockRelease(launch_shared->lock);
 }
 
-/* Wake a worker for somebody who waits for it, even if it rests. */
+/*
+ * Wake a worker at once, even if it rests, because this process waits for it.
+ */
 void
 worker_wake_at_once(WorkerEntry *entry)
 {
@@ -234,7 +254,7 @@ worker_wake_at_once(WorkerEntry *entry)
 		SetLatch(latch);
 }
 
-/* Have the launcher look at all entries, if it is running. */
+/* Wake the launcher, if it runs, to look at all entries. */
 void
 launcher_wake(void)
 {

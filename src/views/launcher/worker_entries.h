@@ -1,6 +1,8 @@
 /*
  * worker_entries.h
- *		What the files of views/launcher/ and cluster/ share with each other.
+ *		Declarations shared by the files of views/launcher/ and by cluster/:
+ *		the shared memory itself, and the transitions that the launcher and
+ *		backends make.
  */
 #ifndef BLOGSTORE_WORKER_ENTRIES_H
 #define BLOGSTORE_WORKER_ENTRIES_H
@@ -12,16 +14,16 @@
 typedef struct LaunchShared
 {
 	LWLock	   *lock;
-	Latch	   *launcher;		/* NULL: no launcher is running */
-	pg_atomic_uint32 deleting;	/* commits under way that change who is
-								 * being deleted */
-	pg_atomic_uint64 user_deletions;	/* such commits ever */
+	Latch	   *launcher;		/* NULL if no launcher is running */
+	pg_atomic_uint32 deleting;	/* commits under way that change which users
+								 * are being deleted */
+	pg_atomic_uint64 user_deletions;	/* number of such commits so far */
 	WorkerEntry entry[MAX_DATABASES];
 } LaunchShared;
 
 extern LaunchShared *launch_shared;
 
-/* The longest pause before a worker that has failed is started again, in milliseconds. */
+/* Longest pause before a failed worker is restarted, in ms. */
 #define LAST_BACKOFF 60000
 
 /* worker_entries.c */
@@ -29,7 +31,7 @@ extern void shared_init(void);
 extern WorkerEntry *worker_entry_find(Oid dbid);
 extern void launcher_wake(void);
 
-/* worker_state.c: transitions; but for _end() the caller holds the lock */
+/* worker_state.c: transitions. The caller holds the lock, except of _end() */
 extern WorkerEntry *worker_entry_create(Oid dbid);
 extern void worker_entry_starting(WorkerEntry *entry);
 extern void worker_entry_not_started(WorkerEntry *entry);

@@ -1,60 +1,60 @@
 /*
  * worker_state.c
- *		The states of a database's worker, as all processes see them.
+ *		The state of a database's worker, as all processes see it.
  *
- * WorkerEntry.state is set here alone, by one function for each kind of change,
- * with the lock of views/launcher/ held exclusively. Functions marked with * take it
- * themselves; the callers of the others hold it. The prefix worker_entry_ is left
- * out.
+ * Only this file sets WorkerEntry.state, with one function per kind of
+ * transition, while the lock of LaunchShared is held exclusively. Functions
+ * marked * take the lock; callers of the others hold it. The table omits the
+ * prefix worker_entry_.
  *
- *		function		who calls it			from			to
- *		--------------	----------------------	--------------	----------------
- *		create			who misses a worker		no entry		WANTED
+ *		function		caller					from			to
+ *		--------------	----------------------	--------------	--------------
+ *		create			backend or launcher:	no entry		WANTED
+ *						no worker yet
  *		starting		launcher				WANTED			STARTING
- *		not_started		launcher: no process	STARTING		WANTED, later
- *						came, or attached
- *		unattended		next launcher, after a	STARTING		WANTED
+ *		not_started		launcher: no process,	STARTING		WANTED, later
+ *						or it did not attach
+ *		unattended		new launcher, after a	STARTING		WANTED
  *						crash: none attached
  *		attach *		worker					STARTING		STARTING
  *		catching_up *	worker					STARTING		CATCHING_UP
  *												CATCHING_UP		CATCHING_UP
  *												RUNNING			CATCHING_UP
  *		running *		worker					CATCHING_UP		RUNNING
- *		blocked *		worker: the containers	STARTING		BLOCKED
- *						are damaged				CATCHING_UP
+ *		blocked *		worker: tables are		STARTING		BLOCKED
+ *						damaged					CATCHING_UP
  *												RUNNING
  *												BLOCKED
- *		leave *			worker, before its exit	STARTING		STOPPED or
+ *		leave *			worker, before exit		STARTING		STOPPED or
  *												CATCHING_UP		NOT_NEEDED
  *												RUNNING
  *												BLOCKED
- *		detach *		worker, at its exit		STARTING		WANTED, later if
- *												CATCHING_UP		it has failed
+ *		detach *		worker, at exit			STARTING		WANTED, later
+ *												CATCHING_UP		after a failure
  *												RUNNING
  *												BLOCKED
  *												STOPPED			STOPPED (+)
  *												NOT_NEEDED		no entry (+)
  *		stop			stop_worker()			any				STOPPED
- *		stop_ended		the end of who stopped	STOPPED			STOPPED (+), or
- *						it										WANTED: undone
- *		look			a commit after which a	any, without	WANTED
+ *		stop_ended		transaction end after	STOPPED			STOPPED (+), or
+ *						stop_worker()							WANTED: aborted
+ *		look			commit after which a	any, without	WANTED
  *						worker may be needed	a process
  *												any other		unchanged (+)
  *		dropped			DROP DATABASE			any, without	NOT_NEEDED
  *												a process
  *		free			launcher: no database	any, unused		no entry
  *
- * (+) Where somebody has called for a look meanwhile (look_again), it is made now:
- * the worker is WANTED.
+ * (+) If look was called meanwhile (look_again), the new state is WANTED.
  *
- * A worker that stop_worker() has set to STOPPED stays so, whatever it asks for
- * itself: catching_up, running, blocked and leave do nothing then. Commands that need the
- * database for themselves keep a worker from being started by a number beside
- * the state (hold, release).
+ * After stop has set STOPPED, the worker's own catching_up, running, blocked
+ * and leave do nothing. Commands that need a database without sessions keep
+ * its worker from being started by a counter beside the state (hold, release).
  *
- * After an error the worker is wanted again after a while, which doubles each
- * time in a row (next_start()); one that had come as far as RUNNING begins at
- * the shortest. The postmaster never starts a worker again by itself.
+ * After a failure the launcher restarts the worker after a pause, which
+ * doubles with each consecutive failure (next_start()). A worker that has
+ * reached RUNNING begins again with the shortest pause. The postmaster never
+ * restarts a worker.
  *
  * Runs in the launcher, the workers and backends.
  */
@@ -72,13 +72,13 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-/* The back-off doubles from this one to LAST_BACKOFF, in milliseconds. */
+/* First pause before a restart, in ms; it doubles up to LAST_BACKOFF. */
 #define FIRST_BACKOFF 500
 
-/* Does this process, a worker, exit because it wants to? */
+/* This process is a worker and exits for a reason that is no failure. */
 static bool leaving = false;
 
-/* The only place that writes a state. */
+/* Set a state. All transitions use this function. */
 static void
 set_state(WorkerEntry *entry, WorkerState state)
 {
@@ -88,10 +88,13 @@ set_state(WorkerEntry *entry, WorkerState state)
 }
 
 /* ------------------------------------------------------------------------
- * Entries come and go
+ * Creating and freeing entries
  * ------------------------------------------------------------------------ */
 
-/* The entry of a database, made if need be; NULL if all are taken. */
+/*
+ * Return the entry of a database, creating it if there is none; NULL if all
+ * entries are taken. The caller holds the lock exclusively.
+ */
 WorkerEntry *
 worker_entry_create(Oid dbid)
 {
@@ -116,7 +119,7 @@ worker_entry_create(Oid dbid)
 	entry->last_error_at = 0;
 	entry->remedy[0] = '\0';
 	pg_atomic_write_u32(&entry->served, InvalidTransactionId);
-	/* another database's may have been here before */
+	/* values of another database may be left from an earlier use */
 	pg_atomic_write_u32(&entry->unsent, 0);
 	pg_atomic_write_u32(&entry->feed_size, 0);
 	pg_atomic_write_u32(&entry->urgent, 0);
@@ -131,14 +134,17 @@ worker_entry_create(Oid dbid)
 	return entry;
 }
 
-/* Has some process an entry in hand? */
+/* Return whether a process is using the entry. */
 bool
 worker_entry_in_use(const WorkerEntry *entry)
 {
 	return entry->pid != 0 || entry->holds != 0 || entry->stopper != 0;
 }
 
-/* Free an entry, whose database is gone or has no containers. */
+/*
+ * Free an entry whose database is gone or has no containers. The caller holds
+ * the lock exclusively.
+ */
 void
 worker_entry_free(WorkerEntry *entry)
 {
@@ -147,7 +153,7 @@ worker_entry_free(WorkerEntry *entry)
 	entry->dbid = InvalidOid;
 }
 
-/* Free an entry that is not needed, once nobody has it in hand. */
+/* Free an entry in state NOT_NEEDED unless a process is using it. */
 static void
 free_unneeded(WorkerEntry *entry)
 {
@@ -156,10 +162,12 @@ free_unneeded(WorkerEntry *entry)
 }
 
 /* ------------------------------------------------------------------------
- * A worker ends, or does not begin
+ * The end of a worker, or a failed start
  * ------------------------------------------------------------------------ */
 
-/* When a worker that failed so many times in a row may be started again. */
+/*
+ * Return when a worker may be restarted after this many consecutive failures.
+ */
 static TimestampTz
 next_start(int failures)
 {
@@ -171,19 +179,23 @@ next_start(int failures)
 									   Min(wait, LAST_BACKOFF));
 }
 
-/* Have the worker started again: at once, or, if it failed, after a while. */
+/* Have the worker restarted: at once, or after a pause if it failed. */
 static void
 start_again(WorkerEntry *entry, bool failed)
 {
 	if (entry->state == WORKER_RUNNING || entry->state == WORKER_BLOCKED)
-		entry->failures = 0;	/* it had worked: a new back-off */
+		entry->failures = 0;	/* it had worked; start over with the shortest
+								 * pause */
 	if (failed)
 		entry->failures++;
 	entry->next_start = failed ? next_start(entry->failures) : 0;
 	set_state(entry, WORKER_WANTED);
 }
 
-/* No process keeps the views any more. */
+/*
+ * The process has ended, or has never started. Readers must not use the views
+ * any more.
+ */
 static void
 worker_gone(WorkerEntry *entry)
 {
@@ -194,7 +206,9 @@ worker_gone(WorkerEntry *entry)
 	ConditionVariableBroadcast(&entry->progress);
 }
 
-/* At the exit of a worker, when it has let go of the slot and the database. */
+/*
+ * Exit callback of a worker, after it has released the slot and the database.
+ */
 static void
 worker_entry_detach(int code, Datum arg)
 {
@@ -215,7 +229,10 @@ worker_entry_detach(int code, Datum arg)
 		case WORKER_NOT_NEEDED:
 			if (entry->look_again && entry->stopper == 0)
 			{
-				/* it left for a reason that is one no more: start_worker(), say */
+				/*
+				 * the reason for the exit may no longer hold, for example
+				 * after start_worker()
+				 */
 				entry->next_start = 0;
 				set_state(entry, WORKER_WANTED);
 			}
@@ -231,8 +248,8 @@ worker_entry_detach(int code, Datum arg)
 }
 
 /*
- * End an entry's worker, and wait until its process is gone (reaped). The caller
- * has seen to it that it is not started again.
+ * Terminate an entry's worker and wait until its process has been reaped. The
+ * caller has made sure that it is not restarted. Takes the lock in share mode.
  */
 void
 worker_entry_end(WorkerEntry *entry)
@@ -244,7 +261,7 @@ worker_entry_end(WorkerEntry *entry)
 	{
 		int			pid;
 
-		/* under the lock the process is there, and no other has its pid */
+		/* a process detaches under the lock, so this pid is still its own */
 		LWLockAcquire(launch_shared->lock, LW_SHARED);
 		pid = entry->pid;
 		if (pid != 0)
@@ -265,10 +282,10 @@ worker_entry_end(WorkerEntry *entry)
 }
 
 /* ------------------------------------------------------------------------
- * By the launcher
+ * Transitions made by the launcher
  * ------------------------------------------------------------------------ */
 
-/* The launcher is about to start the worker. */
+/* WANTED to STARTING: the launcher is about to start the worker. */
 void
 worker_entry_starting(WorkerEntry *entry)
 {
@@ -277,7 +294,10 @@ worker_entry_starting(WorkerEntry *entry)
 	set_state(entry, WORKER_STARTING);
 }
 
-/* The worker could not be started, or ended before it attached. */
+/*
+ * STARTING to WANTED, after a pause: the worker could not be started, or ended
+ * before it attached.
+ */
 void
 worker_entry_not_started(WorkerEntry *entry)
 {
@@ -286,7 +306,10 @@ worker_entry_not_started(WorkerEntry *entry)
 	start_again(entry, true);
 }
 
-/* The launcher that started the worker is gone, and nobody waits for it. */
+/*
+ * STARTING to WANTED: a launcher that has crashed had started the worker,
+ * which has not attached.
+ */
 void
 worker_entry_unattended(WorkerEntry *entry)
 {
@@ -295,12 +318,12 @@ worker_entry_unattended(WorkerEntry *entry)
 }
 
 /* ------------------------------------------------------------------------
- * By the worker
+ * Transitions made by the worker
  * ------------------------------------------------------------------------ */
 
 /*
- * Take an entry, by its number, until this process exits; NULL if somebody else
- * has it, or nobody wants a worker.
+ * Attach this process to an entry until it exits. Returns NULL if another
+ * process is attached, or no worker is wanted any more.
  */
 WorkerEntry *
 worker_entry_attach(int number)
@@ -318,9 +341,13 @@ worker_entry_attach(int number)
 		entry->latch = MyLatch;
 		entry->started_at = GetCurrentTimestamp();
 		entry->caught_up_at = entry->started_at;
-		/* the one before may have ended in a rest, or in a commit of a job */
+
+		/*
+		 * the previous worker may have ended during a rest or a commit of a
+		 * job
+		 */
 		pg_atomic_write_u32(&entry->resting, 0);
-		/* on a cluster it finds out before views are served */
+		/* on a cluster the worker sets it before the views are served */
 		pg_atomic_write_u32(&entry->unsent, 0);
 		pg_atomic_write_u64(&entry->jobs_lsn, GetXLogInsertRecPtr());
 		pg_atomic_write_u64(&entry->batches, 0);
@@ -333,7 +360,9 @@ worker_entry_attach(int number)
 	return entry;
 }
 
-/* Set the state of this process's entry, unless stop_worker() has. */
+/*
+ * Set the state of this process's entry, unless stop_worker() has set STOPPED.
+ */
 static void
 set_own_state(WorkerEntry *entry, WorkerState state)
 {
@@ -351,17 +380,20 @@ set_own_state(WorkerEntry *entry, WorkerState state)
 		set_state(entry, state);
 	LWLockRelease(launch_shared->lock);
 	if (before == WORKER_STARTING)
-		launcher_wake();		/* the next one may start */
+		launcher_wake();		/* the launcher may start the next worker */
 }
 
-/* The worker knows that it is needed, and the views are not served yet. */
+/*
+ * Enter CATCHING_UP: the worker has found that it is needed, or has stopped
+ * serving the views.
+ */
 void
 worker_entry_catching_up(WorkerEntry *entry)
 {
 	set_own_state(entry, WORKER_CATCHING_UP);
 }
 
-/* The views are served. */
+/* Enter RUNNING: the views are served. */
 void
 worker_entry_running(WorkerEntry *entry)
 {
@@ -369,8 +401,9 @@ worker_entry_running(WorkerEntry *entry)
 }
 
 /*
- * The containers are damaged, as the entry's error says, and the worker waits until they are
- * mended. remedy: what to do about it.
+ * Enter BLOCKED: tables are damaged, and the worker waits until they are
+ * mended. The caller has recorded the damage as last_error. remedy: hint for
+ * it.
  */
 void
 worker_entry_blocked(WorkerEntry *entry, const char *remedy)
@@ -382,8 +415,8 @@ worker_entry_blocked(WorkerEntry *entry, const char *remedy)
 }
 
 /*
- * The worker has waited until the containers were mended, and is about to exit: another is to
- * start at once.
+ * The damage is mended and the worker is about to exit. Its exit is no
+ * failure, so the next one starts at once.
  */
 void
 worker_entry_mended(void)
@@ -391,7 +424,10 @@ worker_entry_mended(void)
 	leaving = true;
 }
 
-/* The worker is about to exit, for a reason that is no failure. */
+/*
+ * Enter STOPPED or NOT_NEEDED (reason): the worker is about to exit, which is
+ * no failure.
+ */
 void
 worker_entry_leave(WorkerEntry *entry, WorkerState reason)
 {
@@ -401,13 +437,13 @@ worker_entry_leave(WorkerEntry *entry, WorkerState reason)
 }
 
 /* ------------------------------------------------------------------------
- * By backends
+ * Transitions made by backends
  * ------------------------------------------------------------------------ */
 
 /*
- * Have a worker look whether it is needed and may run: the one there is when it
- * ends, or a new one, but not while a transaction that has stopped it is under
- * way; then afterwards.
+ * Make a worker check whether it is needed and enabled. If one is running, a
+ * new one starts when it ends. If an open transaction has stopped it, the
+ * check follows when that transaction ends.
  */
 void
 worker_entry_look(WorkerEntry *entry)
@@ -425,8 +461,8 @@ worker_entry_look(WorkerEntry *entry)
 }
 
 /*
- * stop_worker(): nothing starts the worker before this process's transaction has
- * ended (worker_entry_stop_ended()), nor afterwards if it commits.
+ * Enter STOPPED, for stop_worker(). No worker is started before this
+ * transaction ends (worker_entry_stop_ended()), nor afterwards if it commits.
  */
 void
 worker_entry_stop(WorkerEntry *entry)
@@ -437,8 +473,9 @@ worker_entry_stop(WorkerEntry *entry)
 }
 
 /*
- * The transaction that has stopped the worker has ended: rolled back, the worker
- * starts again; committed, it looks only if that was asked for meanwhile.
+ * The transaction that had stopped the worker has ended. After a rollback the
+ * worker is started again; after a commit only if a check was requested
+ * meanwhile.
  */
 void
 worker_entry_stop_ended(WorkerEntry *entry, bool rolled_back)
@@ -450,7 +487,10 @@ worker_entry_stop_ended(WorkerEntry *entry, bool rolled_back)
 		worker_entry_look(entry);
 }
 
-/* Keep the worker from being started: a command needs the database alone. */
+/*
+ * Keep the worker from being started while a command needs the database
+ * without sessions.
+ */
 void
 worker_entry_hold(WorkerEntry *entry)
 {
@@ -458,7 +498,7 @@ worker_entry_hold(WorkerEntry *entry)
 	entry->holds++;
 }
 
-/* The command is over. */
+/* End the effect of worker_entry_hold(). */
 void
 worker_entry_release(WorkerEntry *entry)
 {
@@ -468,7 +508,10 @@ worker_entry_release(WorkerEntry *entry)
 	free_unneeded(entry);
 }
 
-/* The command has dropped the database. */
+/*
+ * Enter NOT_NEEDED: the command that holds the worker has dropped the
+ * database.
+ */
 void
 worker_entry_dropped(WorkerEntry *entry)
 {

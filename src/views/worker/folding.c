@@ -90,7 +90,7 @@ after(int ms)
 }
 
 /*
- * Return whether a time has come. A time too far ahead means that the clock
+ * Return whether a time has passed. A time too far ahead means that the clock
  * was set back.
  */
 static bool
@@ -246,7 +246,7 @@ fold_post(PendingPost *post)
 		 * back, the change feed does not report that, so look again.
 		 */
 		if (taken > 0)
-			post->deltas = 0;	/* the others are one delta now */
+			post->deltas = 0;	/* the other deltas are one now */
 		post->due = after(FOLD_AFTER);
 		post->at_last = after(FOLD_AT_LAST);
 	}
@@ -260,7 +260,10 @@ static pg_uuid_t tried[FOLD_POSTS];
 static int	n_tried = 0;
 static int	at_once = FOLD_POSTS;
 
-/* Scan a part of the leaves, and fold posts that are due. */
+/*
+ * Do one transaction's work: scan a part of the leaves for deltas, and fold
+ * posts that are due.
+ */
 static void
 fold_chunk(void *arg)
 {

@@ -61,7 +61,7 @@ views_shown(void)
 	return entry ? pg_atomic_read_u64(&entry->shown_lsn) : InvalidXLogRecPtr;
 }
 
-/* Has a rebuild finished since jobs_request_rebuild() was last called? */
+/* A rebuild has finished since jobs_request_rebuild() was last called. */
 static bool rebuilt = false;
 
 /*
@@ -85,8 +85,8 @@ is_ready(const Job *job)
 }
 
 /*
- * Return whether an arrival is done with the items of its partition, or has
- * none to look at. Its next step writes views then.
+ * Return whether the next step of an arrival writes views, because its items
+ * are swept, or it has no partition to sweep.
  */
 bool
 arrival_writes_views(const Job *job)
@@ -260,8 +260,10 @@ try_chunk(Job *job)
 /* Where in the queue to continue, so that no job holds up the others. */
 static int64 queue_offset = 0;
 static int	queue_next = 0;
-static int	queue_seen = 0;		/* jobs seen since one of them made progress */
-static bool queue_moved = false;	/* has any made progress since offset 0? */
+static int	queue_seen = 0;		/* jobs tried since one of them made
+								 * progress */
+static bool queue_moved = false;	/* some job has made progress since offset
+									 * 0 */
 
 /*
  * Read the next jobs of the queue into an array in the current memory context.

@@ -44,8 +44,8 @@
 #include "storage/procarray.h"
 
 /*
- * Begin with the views, after the worker has found that it is needed and may
- * run. complete: view_state says that the views are complete.
+ * Leave VIEWS_UNKNOWN, after the worker has found that it is needed and
+ * enabled. complete: view_state says that the views are complete.
  */
 void
 worker_begin_views(Worker *worker, bool complete)
@@ -89,8 +89,8 @@ worker_invalidate_views(Worker *worker)
 }
 
 /*
- * The rebuild is done. Changes committed before it ended are still to be
- * applied.
+ * Enter VIEWS_CATCHING_UP: the rebuild is done. Changes committed before it
+ * ended are still to be applied.
  */
 void
 worker_views_rebuilt(Worker *worker)
@@ -101,7 +101,10 @@ worker_views_rebuilt(Worker *worker)
 	worker->serve_at = InvalidXLogRecPtr;
 }
 
-/* The views are complete and up to date for the posts of this server. */
+/*
+ * Enter VIEWS_KEPT: the views are complete and up to date for the posts of
+ * this server.
+ */
 void
 worker_keep_views(Worker *worker)
 {
@@ -110,8 +113,8 @@ worker_keep_views(Worker *worker)
 }
 
 /*
- * On a cluster: stop serving the views, because they may lack recent changes
- * to posts of other nodes.
+ * Return to VIEWS_KEPT on a cluster: the views may lack recent changes to
+ * posts of other nodes, so readers must not use them.
  */
 void
 worker_await_others(Worker *worker)
@@ -140,7 +143,8 @@ serve_from_now(Worker *worker)
 }
 
 /*
- * The views are complete and up to date. Serve them to snapshots from now on.
+ * Enter VIEWS_SERVED: the views are complete and up to date. Snapshots taken
+ * from now on may use them. Called outside of a transaction.
  */
 void
 worker_serve_views(Worker *worker)
@@ -157,9 +161,9 @@ worker_serve_views(Worker *worker)
 }
 
 /*
- * Once no snapshot predates the transaction in WorkerEntry.served, serve the
- * views to all snapshots. This replaces the xid by FrozenTransactionId before
- * it could wrap around and seem to be in the future.
+ * Called at intervals while the views are served. Once no snapshot predates
+ * the transaction in WorkerEntry.served, replace it by FrozenTransactionId.
+ * Otherwise that xid would seem to be in the future after a wraparound.
  */
 void
 worker_serve_all(Worker *worker)
@@ -183,8 +187,8 @@ worker_leave(Worker *worker, WorkerState reason)
 }
 
 /*
- * The database has no containers, or no longer has the extension. Drop the
- * slot, so that it does not retain WAL, and exit. Does not return.
+ * This database no longer needs a worker (worker_needed()). Drop the slot, so
+ * that it does not retain WAL, and exit. Does not return.
  */
 void
 worker_retire(Worker *worker)

@@ -364,7 +364,10 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 		worker_nap(worker, flushed, nap);
 }
 
-/* Run one turn. */
+/*
+ * Run one turn: decode, apply, fold, run jobs, and sleep if there is nothing
+ * else to do. Called outside of a transaction, in the turn's memory context.
+ */
 static void
 worker_turn(Worker *worker)
 {

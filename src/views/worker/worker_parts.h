@@ -63,7 +63,7 @@ typedef struct Worker
 	HeldBack   *held;
 	Decoder    *decoder;
 	AppliedPosition position;		/* as stored in blogstore.change_feed */
-	bool		applied;		/* has a batch been applied since then? */
+	bool		applied;		/* a batch has been applied since then */
 	uint64		loads;			/* layout_loads() when last checked */
 	uint64		checked;		/* layout_stamp() when the tables were last
 								 * found undamaged */
@@ -99,7 +99,7 @@ extern void worker_await_others(Worker *worker);
 extern void worker_leave(Worker *worker, WorkerState reason);
 extern void worker_retire(Worker *worker);
 
-/* views_serving.c: may readers use the views? */
+/* views_serving.c: whether readers may use the views */
 extern bool worker_needed(void);
 extern void worker_read_state(ViewState *state);
 extern void worker_abandon_views(void);

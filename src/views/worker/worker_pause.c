@@ -62,10 +62,7 @@ worker_sleep(Worker *worker, long ms)
 	WorkerEntry *entry = worker->entry;
 	bool		woken = true;
 
-	/*
-	 * Reset the latch, which a commit may have set, and then look at what else
-	 * may have set it.
-	 */
+	/* reset the latch first, then look at what else may have set it */
 	pg_atomic_exchange_u32(&entry->resting, 1);
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();

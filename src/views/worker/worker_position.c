@@ -4,8 +4,8 @@
  *		the worker cannot continue from it.
  *
  * The worker stores the position (applied_position.c) before it confirms the
- * slot up to there, so its slot is never ahead of the position. If it is
- * ahead, or is otherwise not the slot that the views were kept with, changes
+ * slot up to there, so its own slot is never ahead of the position. If a slot
+ * is ahead, or is otherwise not the one that the views were kept with, changes
  * may be missing and the views are rebuilt. They are also rebuilt when
  * partitions were attached or detached, because WAL does not report the rows
  * of such partitions.
