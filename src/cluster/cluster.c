@@ -1,6 +1,8 @@
 /*
  * cluster.c
- *		The functions of src/cluster/ that the other areas call.
+ *		Fills in ClusterCalls, the struct of functions through which the
+ *		other areas call src/cluster/. Each member is described in
+ *		storage/layout/cluster_calls.h.
  *
  * Runs in any process.
  */
@@ -59,8 +61,9 @@ static const ClusterCalls calls = {
 };
 
 /*
- * Let the other areas know these functions. Called once, when the library is loaded, also where
- * it is not preloaded: the output plugin serves any session that decodes.
+ * Publish the functions. Called once when the library is loaded. This is done
+ * also if the library is not preloaded, because any session that decodes a
+ * slot may load the output plugin.
  */
 void
 cluster_init(void)

@@ -1,6 +1,7 @@
 /*
  * cluster.h
- *		What blogstore.c calls of src/cluster/.
+ *		Declares the function by which blogstore.c registers src/cluster/
+ *		when the library is loaded.
  */
 #ifndef BLOGSTORE_CLUSTER_H
 #define BLOGSTORE_CLUSTER_H

@@ -1,17 +1,19 @@
 /*
  * citus.h
- *		Citus, as far as blogstore reads its catalogs: how a table is spread over the
- *		nodes of a cluster.
+ *		Access to Citus: its catalogs, which say how a table is distributed
+ *		over the nodes of a cluster, its locks, and a few of its C functions.
  *
- * A distributed table is a table without rows of its own on each node; its rows lie in shards, each
- * a table on one node that takes the keys of a range of hashes. A reference table has one
- * shard, and that lies on every node. Tables that are distributed by keys of the same type
- * and belong to one colocation have shards of the same ranges in the same places.
+ * A distributed table has no rows of its own. Its rows are in shards; each
+ * shard is a table on one node and takes the keys of a range of hash values. A
+ * reference table has one shard, with a placement on every node. Distributed
+ * tables of the same colocation group have shards with the same ranges on the
+ * same nodes.
  *
- * No symbol of Citus is needed to load blogstore, and three where there is a cluster
- * (cluster_writes_here(), cluster_send()): catalogs and locks are all else that is used. Who reads keeps a
- * map as long as no invalidation of the table comes, which Citus sends whenever one of
- * its shards, or their places, may have changed.
+ * blogstore can be loaded without Citus. On a cluster it looks up three C
+ * functions of Citus at run time (cluster_writes_here(), cluster_send()), and
+ * otherwise uses only catalogs and locks. A ShardMap stays valid until the
+ * table's next relcache invalidation. Citus sends one whenever shards or their
+ * placements may have changed.
  */
 #ifndef BLOGSTORE_CITUS_H
 #define BLOGSTORE_CITUS_H
@@ -25,27 +27,32 @@
 typedef struct Shard
 {
 	int64		id;
-	int32		first;			/* of the hashes that it takes */
+	int32		first;			/* range of hash values that it takes */
 	int32		last;
-	int			group;			/* of the node where it lies; -1: nowhere */
-	uint64		by;				/* who has said that it lies there: a full transaction id */
-	int			number;			/* among those of its table, by their ranges */
-	Oid			table;			/* InvalidOid: it is not on this node */
+	int			group;			/* node group of its placement; -1 if it has
+								 * none */
+	uint64		by;				/* full xid of the transaction that wrote this
+								 * placement */
+	int			number;			/* number among the shards of its table, by
+								 * range */
+	Oid			table;			/* InvalidOid if the shard is on another
+								 * node */
 } Shard;
 
-/* How a table is spread. */
+/* How a table is distributed. */
 typedef struct ShardMap
 {
 	bool		everywhere;		/* it is a reference table */
 	int			colocation;
-	uint64		by;				/* who has said so: a full transaction id; 0: long ago */
+	uint64		by;				/* full xid of the transaction that distributed
+								 * the table; 0 if frozen */
 	int			n;
-	Shard	   *shard;			/* by their ranges */
+	Shard	   *shard;			/* in order of their ranges */
 } ShardMap;
 
 #define NO_SHARD (-1)
 
-/* Where a node of the cluster is. */
+/* A node of the cluster and its address. */
 typedef struct ClusterNode
 {
 	int			id;
@@ -54,7 +61,7 @@ typedef struct ClusterNode
 	int			port;
 } ClusterNode;
 
-/* shards.c */
+/* shards.c: reading Citus's catalogs, locking shards */
 extern bool cluster_has_citus(void);
 extern bool shard_map_read(ShardMap *map, Oid table);
 #define ALL_GROUPS (-2)
@@ -63,7 +70,7 @@ extern int	shard_of_key(const ShardMap *map, const pg_uuid_t *key);
 extern bool shard_has_name_of(const char *name, const char *table);
 extern void shard_hold(const ShardMap *map, int shard);
 extern void shard_let_go(const ShardMap *map, int shard);
-/* What cluster_writes_here() calls. */
+/* Citus function that cluster_writes_here() calls. */
 #define CITUS_PREPARE_FIRST "Use2PCForCoordinatedTransaction"
 
 extern void *cluster_function(const char *name);
@@ -73,7 +80,7 @@ extern bool cluster_has_nodes(void);
 extern bool cluster_node_of_group(int group, ClusterNode *node);
 extern int	cluster_other_nodes(ClusterNode *nodes, int limit);
 
-/* held_shards.c: the shards of a container that is spread over the nodes */
+/* held_shards.c: the shards of a container */
 extern bool container_is_spread(Container container);
 extern const ShardMap *container_shards(Container container);
 extern bool container_shard(Container container, const pg_uuid_t *key,
@@ -90,9 +97,9 @@ extern bool container_is_held_by_caller(void);
 extern void container_require_cluster(const char *caller);
 
 /*
- * A function of SQL that nodes of a cluster call on each other, as SQL_FUNCTION() (base/preload.h):
- * it is refused where the containers are on one machine. caller: what calls it, for the hint.
- * Errors: 55000.
+ * Define an SQL function that nodes of a cluster call on each other; like
+ * SQL_FUNCTION() (base/preload.h). caller: what calls it, for the hint.
+ * Errors: 55000 if the containers are not distributed over a cluster.
  */
 #define NODE_FUNCTION(name, caller) \
 	PG_FUNCTION_INFO_V1(blogstore_##name); \
@@ -108,13 +115,13 @@ extern void container_require_cluster(const char *caller);
 
 extern void cluster_one_connection(void);
 
-/* held_shards.c: what storage/layout/ calls */
+/* held_shards.c: members of ClusterCalls */
 extern bool shards_read(Oid table, SpreadTable *spread);
 extern int	shards_of_key(const void *map, const pg_uuid_t *key);
 extern void shards_hold(const void *map, int number);
 extern bool shards_hold_copies(const pg_uuid_t *user_id);
 
-/* node_statement.c */
+/* node_statement.c: running statements on other nodes */
 extern void cluster_require_functions(void);
 extern bool cluster_send(const ClusterNode *node, const char *user, const char *sql);
 

@@ -1,10 +1,11 @@
 /*
  * held_shards.c
- *		The shards of a container, as its partitions: which of them takes a key, and
- *		how it is kept where it is.
+ *		The shards of a container: finding the shard of a key, and holding
+ *		it.
  *
- * storage/layout/ reads a container's shards by shards_read(), and remembers them. Numbers of
- * shards are those of the container's partitions.
+ * To hold a shard means to lock it in share mode against being moved or split.
+ * storage/layout/ reads a container's shards with shards_read() and caches
+ * them as the container's partitions, with the same numbers.
  *
  * Runs in any process.
  */
@@ -21,10 +22,13 @@
 StaticAssertDecl(NO_SHARD == NO_PARTITION, "numbers of shards are those of partitions");
 
 /* ------------------------------------------------------------------------
- * What storage/layout/ calls
+ * Members of ClusterCalls
  * ------------------------------------------------------------------------ */
 
-/* Read the shards of a table; false: it has none. In the current memory context. */
+/*
+ * Read the shards of a table, in the current memory context. Returns false if
+ * the table is not distributed.
+ */
 bool
 shards_read(Oid table, SpreadTable *spread)
 {
@@ -41,7 +45,7 @@ shards_read(Oid table, SpreadTable *spread)
 	return true;
 }
 
-/* The number of the shard that takes a key; NO_SHARD: none does. */
+/* Return the number of the shard that takes a key, or NO_SHARD. */
 int
 shards_of_key(const void *map, const pg_uuid_t *key)
 {
@@ -49,14 +53,20 @@ shards_of_key(const void *map, const pg_uuid_t *key)
 }
 
 /*
- * The node where a request begins holds the shards that the request is about, as Citus does for
- * a statement; a move needs them on all nodes. A node that serves part of the request relies on
- * that, and does not wait for the shards again: the move may hold them there already, and wait
- * for the node where the request began.
+ * Whether this process serves a request that began on another node.
+ *
+ * The node where a request begins holds the shards that the request uses, as
+ * Citus does for a statement. A move locks a shard on all nodes. A node that
+ * serves a part of the request must not wait for the shards again: the move
+ * may already have locked them there while it waits for the node where the
+ * request began.
  */
 static bool held_by_caller = false;
 
-/* Begin, or end, to serve another node's request. Returns what was before. */
+/*
+ * Set whether this process serves another node's request. Returns the previous
+ * value, which the caller restores afterwards.
+ */
 bool
 container_held_by_caller(bool held)
 {
@@ -66,7 +76,10 @@ container_held_by_caller(bool held)
 	return before;
 }
 
-/* Return whether this serves another node's request, and that node holds the shards. */
+/*
+ * Return whether this process serves another node's request, so that the other
+ * node holds the shards.
+ */
 bool
 container_is_held_by_caller(void)
 {
@@ -74,8 +87,10 @@ container_is_held_by_caller(void)
 }
 
 /*
- * Hold a shard before it is written to, unless the calling node holds it. The caller has to ask
- * again where the shard is. Errors: 55000. Locks: the shard, until the transaction ends.
+ * Hold a shard before it is written to, unless the calling node holds it, and
+ * prepare Citus for a local write (cluster_writes_here()). The shard may have
+ * been moved while this waited, so the caller must look up its place again.
+ * Errors: 55000. Locks: the shard in share mode, until the transaction ends.
  */
 void
 shards_hold(const void *map, int number)
@@ -89,7 +104,10 @@ shards_hold(const void *map, int number)
 	cluster_writes_here();
 }
 
-/* Hold the shard with the copies of a user's posts if it is here; false: it is not. */
+/*
+ * Hold the shard with the copies of a user's posts, if it is on this node.
+ * Returns false if it is not.
+ */
 bool
 shards_hold_copies(const pg_uuid_t *user_id)
 {
@@ -97,10 +115,13 @@ shards_hold_copies(const pg_uuid_t *user_id)
 }
 
 /* ------------------------------------------------------------------------
- * What the cluster asks of a container
+ * Functions for other files of the cluster
  * ------------------------------------------------------------------------ */
 
-/* Errors: 55000 unless the containers are spread over a cluster, whose nodes a call is for. */
+/*
+ * Throw an error unless the containers are distributed over a cluster. caller:
+ * what calls the SQL function, for the hint. Errors: 55000.
+ */
 void
 container_require_cluster(const char *caller)
 {
@@ -112,14 +133,20 @@ container_require_cluster(const char *caller)
 				 err_fields(NULL, NULL, RULE_CLUSTER)));
 }
 
-/* Return whether a container is spread over a cluster. Errors: 55000 if it is not there. */
+/*
+ * Return whether a container is distributed. Errors: 55000 if it does not
+ * exist.
+ */
 bool
 container_is_spread(Container container)
 {
 	return container_map(container) != NULL;
 }
 
-/* The shards of a container, here and on other nodes; none if it is not spread. */
+/*
+ * Return the shards of a container on all nodes; an empty map if it is not
+ * distributed. Valid until the next invalidation.
+ */
 const ShardMap *
 container_shards(Container container)
 {
@@ -129,7 +156,9 @@ container_shards(Container container)
 	return map != NULL ? map : &none;
 }
 
-/* The shard of a container that takes a key, and where it is; false: there is none. */
+/*
+ * Return in *shard the shard that takes a key. Returns false if there is none.
+ */
 bool
 container_shard(Container container, const pg_uuid_t *key, Shard *shard)
 {
@@ -143,8 +172,9 @@ container_shard(Container container, const pg_uuid_t *key, Shard *shard)
 }
 
 /*
- * Hold the shard that takes a key, until the transaction ends or it is let go, and return where
- * it is. Errors: 55000 if there is none.
+ * Hold the shard that takes a key, and return it in *shard, with its place
+ * after the lock was acquired. Errors: 55000 if there is no such shard. Locks:
+ * the shard in share mode, until the transaction ends or container_let_go().
  */
 void
 container_hold(Container container, const pg_uuid_t *key, Shard *shard)
@@ -165,18 +195,21 @@ container_hold(Container container, const pg_uuid_t *key, Shard *shard)
 		if (container_shard(container, key, shard) &&
 			shard_of_key(container_shards(container), key) == number)
 			return;
-		shard_let_go(&map, number); /* it was split */
+		shard_let_go(&map, number); /* it was split while this waited */
 	}
 }
 
-/* Let go a shard that was held, and not written to. */
+/* Release a shard that was held but not written to. */
 void
 container_let_go(Container container, const Shard *shard)
 {
 	shard_let_go(container_shards(container), shard->number);
 }
 
-/* Hold the shard of a key if it is here; false: it is not. */
+/*
+ * Hold the shard of a key if it is on this node, unless the calling node holds
+ * it. Returns false if it is on another node.
+ */
 bool
 container_hold_here(Container container, const pg_uuid_t *key)
 {
@@ -194,8 +227,9 @@ container_hold_here(Container container, const pg_uuid_t *key)
 }
 
 /*
- * Return whether the shard of a key, which another node holds, is here. A transaction that moves
- * it here may be committed on that node and not yet on this one: wait for its end.
+ * Return whether the shard of a key, which another node holds, is on this
+ * node. If it seems not to be, wait for a move in progress: that transaction
+ * may have committed on the other node but not yet here.
  */
 bool
 container_is_here(Container container, const pg_uuid_t *key)
@@ -210,7 +244,7 @@ container_is_here(Container container, const pg_uuid_t *key)
 	return OidIsValid(shard.table);
 }
 
-/* Hold all shards of a container; returns their number. */
+/* Hold all shards of a container. Returns their number. */
 int
 container_hold_all(Container container)
 {
@@ -223,11 +257,12 @@ container_hold_all(Container container)
 			shard_hold(&map, i);
 		if (shards_number(container_shards(container), ALL_GROUPS) == number)
 			return map.n;
-		container_let_go_all(container, map.n); /* one was split */
+		container_let_go_all(container, map.n); /* a shard was split or moved
+												 * while this waited */
 	}
 }
 
-/* Let go the first n shards of a container, which were held. */
+/* Release the first n shards of a container. */
 void
 container_let_go_all(Container container, int n)
 {
@@ -236,8 +271,9 @@ container_let_go_all(Container container, int n)
 }
 
 /*
- * In a transaction block, have the statements that follow use one connection to each node: what
- * comes after them in the transaction has to use the same ones. The caller restores the setting.
+ * In a transaction block, make the following statements use only one
+ * connection to each node, because later statements of the transaction must
+ * use the same connections. The caller restores the setting.
  */
 void
 cluster_one_connection(void)

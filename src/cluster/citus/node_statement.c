@@ -1,11 +1,12 @@
 /*
  * node_statement.c
- *		Having another node of the cluster run a statement at once, in a transaction of its
+ *		Running a statement on another node at once, in a transaction of its
  *		own.
  *
- * The connection is one of Citus's, which keeps it for the next time. What the statement does is
- * committed there when this returns, whatever becomes of the transaction here, so it has to be
- * something that may be done twice, or in vain.
+ * Citus provides the connection and caches it. When cluster_send() returns,
+ * the statement is committed on the other node, even if the local transaction
+ * rolls back later. So it must be a statement that does no harm if it is
+ * repeated, or if the local transaction fails.
  *
  * Runs in the worker.
  */
@@ -13,10 +14,13 @@
 
 #include "cluster/citus/citus.h"
 
-/* Of Citus's flags for connections: none that its own transactions use. */
+/*
+ * Citus's connection flag OUTSIDE_TRANSACTION: a connection that Citus does
+ * not use for its own transactions.
+ */
 #define CITUS_OUTSIDE_TRANSACTION (1 << 4)
 
-/* What Citus has to have for it (connection_management.c, remote_commands.c). */
+/* C functions of Citus (connection_management.c, remote_commands.c). */
 static void *(*connect_to) (uint32 flags, const char *host, int32 port,
 							const char *user, const char *database) = NULL;
 static int	(*execute_on) (void *connection, const char *sql, void **result) = NULL;
@@ -32,7 +36,10 @@ find_functions(void)
 		cluster_function("ExecuteOptionalRemoteCommand");
 }
 
-/* Errors: 55000 unless Citus has all functions that are called here. */
+/*
+ * Throw an error unless Citus has all functions that are called here and in
+ * cluster_writes_here(). Errors: 55000.
+ */
 void
 cluster_require_functions(void)
 {
@@ -41,8 +48,9 @@ cluster_require_functions(void)
 }
 
 /*
- * Have a node run a statement as a user, in this database; false: it could not be reached, or
- * the statement has failed there, which the log tells. In a transaction. Errors: 55000.
+ * Run a statement on a node, as a user, in the current database. Returns false
+ * if the node could not be reached or the statement failed; Citus logs the
+ * error. Called in a transaction. Errors: 55000 if Citus lacks a function.
  */
 bool
 cluster_send(const ClusterNode *node, const char *user, const char *sql)

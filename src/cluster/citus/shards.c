@@ -1,10 +1,11 @@
 /*
  * shards.c
- *		Which shards a table of Citus has, where they lie, and how one is kept from
- *		moving.
+ *		The shards of a Citus table, the nodes where they are placed, and the
+ *		lock that keeps a shard from being moved.
  *
- * Read from Citus's catalogs, pg_dist_partition, pg_dist_shard and pg_dist_placement, whose
- * columns are found by name, because they have other numbers from version to version.
+ * This is read from Citus's catalogs pg_dist_partition, pg_dist_shard,
+ * pg_dist_placement and pg_dist_node. Columns are looked up by name, because
+ * their numbers differ between versions of Citus.
  *
  * Runs in any process.
  */
@@ -30,18 +31,20 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-/* The kind of advisory lock by which Citus keeps a shard where it is. */
+/*
+ * Class of the advisory locks by which Citus keeps a shard from being moved.
+ */
 #define CITUS_SHARDS_METADATA_LOCK 8
 
-/* A placement that can be used (pg_dist_placement.shardstate). */
+/* Value of pg_dist_placement.shardstate for a usable placement. */
 #define CITUS_PLACEMENT_ACTIVE 1
 
-/* A catalog of Citus's that is being read. */
+/* A scan of a catalog of Citus. */
 typedef struct CatalogScan
 {
 	Relation	rel;
 	SysScanDesc scan;
-	HeapTuple	tuple;			/* the present row */
+	HeapTuple	tuple;			/* current row */
 } CatalogScan;
 
 static Oid
@@ -50,7 +53,7 @@ citus_catalog(const char *name)
 	return get_relname_relid(name, PG_CATALOG_NAMESPACE);
 }
 
-/* Is the extension citus in this database? */
+/* Return whether the extension citus is installed in this database. */
 bool
 cluster_has_citus(void)
 {
@@ -58,8 +61,9 @@ cluster_has_citus(void)
 }
 
 /*
- * Begin to read a catalog's rows; column and index: those with a value, by an index;
- * NULL: all.
+ * Begin a scan of a catalog. With column, equal and value, only matching rows
+ * are read, using the index if one is given. Errors: 55000 if Citus has no
+ * such catalog.
  */
 static void
 catalog_begin(CatalogScan *scan, const char *catalog, const char *index,
@@ -98,7 +102,10 @@ catalog_end(CatalogScan *scan)
 	table_close(scan->rel, AccessShareLock);
 }
 
-/* A column of the present row. */
+/*
+ * Return a column of the current row. Errors: 55000 if there is no such
+ * column.
+ */
 static Datum
 catalog_value(const CatalogScan *scan, const char *column, bool *isnull)
 {
@@ -114,7 +121,10 @@ catalog_value(const CatalogScan *scan, const char *column, bool *isnull)
 	return heap_getattr(scan->tuple, attno, RelationGetDescr(scan->rel), isnull);
 }
 
-/* A bound of a shard's range, which Citus keeps as text; NULL: the range has none. */
+/*
+ * Return a bound of a shard's range, which Citus stores as text; none if it is
+ * NULL.
+ */
 static int32
 catalog_bound(const CatalogScan *scan, const char *column, int32 none)
 {
@@ -126,7 +136,7 @@ catalog_bound(const CatalogScan *scan, const char *column, int32 none)
 										  CStringGetDatum(TextDatumGetCString(value))));
 }
 
-/* The group of this node: 0 is the coordinator's. */
+/* Return the group of this node. The coordinator's group is 0. */
 int
 cluster_local_group(void)
 {
@@ -141,7 +151,10 @@ cluster_local_group(void)
 	return group;
 }
 
-/* Who has written a row, as a transaction id that is not used again; 0: that was long ago. */
+/*
+ * Return the transaction that wrote a row as a full xid, which is never
+ * reused; 0 if the row is frozen.
+ */
 static uint64
 writer_of(HeapTuple row)
 {
@@ -153,7 +166,10 @@ writer_of(HeapTuple row)
 	return U64FromFullTransactionId(next) - (uint32) (XidFromFullTransactionId(next) - by);
 }
 
-/* How is a table spread: hash or reference, and in which colocation? */
+/*
+ * Read the distribution method and the colocation group of a table. Returns
+ * false if it is neither hash-distributed nor a reference table.
+ */
 static bool
 read_distribution(ShardMap *map, Oid table)
 {
@@ -185,7 +201,7 @@ compare_shards(const void *a, const void *b)
 	return first_a < first_b ? -1 : first_a > first_b;
 }
 
-/* Read which shards a table has, and the ranges of them. */
+/* Read the shards of a table and their ranges. */
 static void
 read_shards(ShardMap *map, Oid table)
 {
@@ -217,7 +233,10 @@ read_shards(ShardMap *map, Oid table)
 		map->shard[i].number = i;
 }
 
-/* Read where a shard lies; of one that lies on every node, that it does on this one. */
+/*
+ * Read the placement of a shard. If one of several placements is on this node,
+ * that one is used.
+ */
 static void
 read_placement(Shard *shard, int here)
 {
@@ -241,8 +260,9 @@ read_placement(Shard *shard, int here)
 }
 
 /*
- * Read how a table is spread, in the current memory context; false: it is not spread, or in
- * another way. Shards that lie here have their tables.
+ * Read how a table is distributed, in the current memory context. Returns
+ * false if it is not distributed by hash and is no reference table. Only
+ * shards on this node have a table.
  */
 bool
 shard_map_read(ShardMap *map, Oid table)
@@ -267,7 +287,7 @@ shard_map_read(ShardMap *map, Oid table)
 	return true;
 }
 
-/* The shard that takes a key, by its hash; NO_SHARD: none does. */
+/* Return the number of the shard that takes a key, or NO_SHARD. */
 int
 shard_of_key(const ShardMap *map, const pg_uuid_t *key)
 {
@@ -291,8 +311,9 @@ shard_of_key(const ShardMap *map, const pg_uuid_t *key)
 }
 
 /*
- * A number for which shards of a table lie on a group of nodes (ALL_GROUPS: there are): another one whenever
- * a shard has come, or gone, or been split. Not 0.
+ * Return a hash of the shards of a table on a group of nodes, or on all nodes
+ * (ALL_GROUPS). It changes when a shard is moved, split or added, and is never
+ * 0.
  */
 int64
 shards_number(const ShardMap *map, int group)
@@ -305,7 +326,10 @@ shards_number(const ShardMap *map, int group)
 	return number == 0 ? 1 : (int64) number;
 }
 
-/* Is a name that of a shard of a table: the table's, and a number? */
+/*
+ * Return whether a name has the form of a shard's name: the table's name and a
+ * number.
+ */
 bool
 shard_has_name_of(const char *name, const char *table)
 {
@@ -316,7 +340,10 @@ shard_has_name_of(const char *name, const char *table)
 		*number != '\0' && strspn(number, "0123456789") == strlen(number);
 }
 
-/* What holds a shard, and all of its colocation, still. */
+/*
+ * Return the tag of the lock that keeps a shard, with all shards colocated
+ * with it, from being moved.
+ */
 static LOCKTAG
 lock_of(const ShardMap *map, int shard)
 {
@@ -328,10 +355,10 @@ lock_of(const ShardMap *map, int shard)
 }
 
 /*
- * Keep a shard of a table that is spread by hash where it is until the transaction
- * ends, as who writes through Citus does. Who moves or splits it takes the same lock
- * on every node, exclusively, before it says that it lies elsewhere. So look again where
- * it lies once this returns.
+ * Hold a shard of a hash-distributed table until the transaction ends, as
+ * Citus does for its own writes. Moving or splitting a shard takes this lock
+ * exclusively on every node before the catalogs change. So after this returns,
+ * the caller must look up again where the shard is.
  */
 void
 shard_hold(const ShardMap *map, int shard)
@@ -342,7 +369,7 @@ shard_hold(const ShardMap *map, int shard)
 	AcceptInvalidationMessages();
 }
 
-/* Who has held a shard once, and not written to it, lets it go. */
+/* Release a shard that was held once and not written to. */
 void
 shard_let_go(const ShardMap *map, int shard)
 {
@@ -351,7 +378,10 @@ shard_let_go(const ShardMap *map, int shard)
 	(void) LockRelease(&tag, ShareLock, false);
 }
 
-/* The node that the present row of pg_dist_node tells of; false: it is no primary. */
+/*
+ * Return the node of the current row of pg_dist_node. Returns false if it is
+ * not a primary.
+ */
 static bool
 take_node(const CatalogScan *scan, ClusterNode *node)
 {
@@ -367,7 +397,7 @@ take_node(const CatalogScan *scan, ClusterNode *node)
 	return true;
 }
 
-/* Where the primary node of a group is; false: there is none. */
+/* Return the primary node of a group. Returns false if there is none. */
 bool
 cluster_node_of_group(int group, ClusterNode *node)
 {
@@ -381,7 +411,10 @@ cluster_node_of_group(int group, ClusterNode *node)
 	return found;
 }
 
-/* The other nodes that are in use, the coordinator among them; at most so many. */
+/*
+ * Return the active primary nodes except this one, including the coordinator;
+ * at most limit. Returns their number.
+ */
 int
 cluster_other_nodes(ClusterNode *nodes, int limit)
 {
@@ -402,7 +435,7 @@ cluster_other_nodes(ClusterNode *nodes, int limit)
 	return n;
 }
 
-/* Are there other nodes than this one? */
+/* Return whether the cluster has nodes besides this one. */
 bool
 cluster_has_nodes(void)
 {
@@ -421,7 +454,10 @@ cluster_has_nodes(void)
 	return found;
 }
 
-/* A function of Citus's. Errors: 55000. */
+/*
+ * Return a C function of Citus by name. Errors: 55000 if it does not exist or
+ * is not exported.
+ */
 void *
 cluster_function(const char *name)
 {
@@ -438,11 +474,12 @@ cluster_function(const char *name)
 }
 
 /*
- * This transaction writes to a shard of this node, past Citus: what it may write on other nodes, by
- * Citus, must not be committed there before it is here. So it is prepared there first. What
- * a worker writes it would write again, and so its transactions do without.
+ * Prepare for a local write to a shard that bypasses Citus. Writes that the
+ * transaction makes on other nodes through Citus must not commit there if the
+ * local commit fails, so Citus is told to use two-phase commit. The worker
+ * does without: if its transaction fails, it repeats all writes.
  *
- * Errors: 55000 if this version of Citus cannot be told.
+ * Errors: 55000 if Citus lacks the function.
  */
 void
 cluster_writes_here(void)

@@ -1,12 +1,12 @@
 /*
  * changed_rows.c
- *		Which rows of a leaf have changed between two snapshots.
+ *		Finding the rows of a leaf that have changed between two snapshots.
  *
- * A leaf is read as it is, with versions of rows that no snapshot shows. As long as the older
- * snapshot is held, no version is removed that it shows. So what has changed is told by the versions
- * that are there: what the older snapshot shows and the newer does not is gone, and the other way
- * round it has come; a row that was written anew is both. Nothing is written down for this by who changes rows: they
- * pay nothing.
+ * The leaf is scanned with SnapshotAny. While the older snapshot is
+ * registered, no tuple that it sees is vacuumed. A tuple that only the older
+ * snapshot sees is "gone", and one that only the newer snapshot sees has
+ * "come". An updated row is both. Other transactions need not record anything
+ * for this.
  *
  * Runs in a backend.
  */
@@ -28,7 +28,7 @@
 #include "utils/snapmgr.h"
 #include "utils/uuid.h"
 
-/* Which of two snapshots show a version? */
+/* Compare the visibility of a tuple in two snapshots. */
 static void
 look_at_version(Relation rel, TupleTableSlot *slot, Snapshot before, Snapshot now,
 				bool *gone, bool *come)
@@ -46,7 +46,7 @@ look_at_version(Relation rel, TupleTableSlot *slot, Snapshot before, Snapshot no
 			!table_tuple_satisfies_snapshot(rel, slot, now);
 }
 
-/* Make a list of keys, in the current memory context. */
+/* Create a list of keys in the current memory context. */
 ChangedKeys *
 changed_keys_make(const SpreadSource *source)
 {
@@ -60,7 +60,7 @@ changed_keys_make(const SpreadSource *source)
 	return keys;
 }
 
-/* Add the key of a row. */
+/* Add the key of a row to a list. */
 static void
 add_key(ChangedKeys *keys, TupleTableSlot *slot, const AttrNumber *column)
 {
@@ -91,8 +91,8 @@ add_key(ChangedKeys *keys, TupleTableSlot *slot, const AttrNumber *column)
 }
 
 /*
- * Find the keys of all rows of a leaf that have gone, or come, between two snapshots, which are
- * registered, and were so all the time.
+ * Find the keys of all rows of a leaf that are gone or have come between two
+ * snapshots. Both must be registered, the older one since it was taken.
  */
 void
 changes_find(const SpreadSource *source, Snapshot before, Snapshot now,

@@ -1,14 +1,15 @@
 /*
  * copy_items.c
- *		Copying the items of one machine to the tables of a cluster, and once more those that
- *		have changed since.
+ *		Copying the items of a single server to the tables of a cluster, and
+ *		copying those again that have changed since.
  *
- * The statements are INSERT ... SELECT, which Citus carries out as COPY to the shards. Nobody
- * waits for them: they take the locks of a reader on the old tables, and the new ones are nobody
- * else's before the transaction ends.
+ * The statements are INSERT ... SELECT, which Citus executes as COPY to the
+ * shards. They lock the old tables like readers do, and no other transaction
+ * can use the new tables before this one commits. So other transactions do not
+ * wait for them.
  *
- * Copies of posts are not among what is copied: the nodes' workers make them, of the posts that
- * lie there.
+ * Copies of posts are not copied. The workers of the nodes make them for the
+ * posts that they have.
  *
  * Runs in a backend, in SPI.
  */
@@ -28,7 +29,6 @@
 #include "utils/memutils.h"
 #include "utils/uuid.h"
 
-/* A leaf's name in SQL. */
 static char *
 sql_name(Oid relid)
 {
@@ -36,7 +36,7 @@ sql_name(Oid relid)
 									  get_rel_name(relid));
 }
 
-/* Run a statement by a snapshot. */
+/* Run a statement with a given snapshot. Returns the number of rows. */
 static int64
 run_by(Snapshot snapshot, const char *sql, int nargs, Oid *types, Datum *values)
 {
@@ -50,7 +50,7 @@ run_by(Snapshot snapshot, const char *sql, int nargs, Oid *types, Datum *values)
 	return SPI_processed;
 }
 
-/* Copy all that a snapshot shows. */
+/* Copy all rows that a snapshot sees. */
 void
 spread_copy(Spread *spread, Snapshot snapshot)
 {
@@ -69,20 +69,23 @@ spread_copy(Spread *spread, Snapshot snapshot)
 }
 
 /* ------------------------------------------------------------------------
- * Once more
+ * Copying changed rows again
  * ------------------------------------------------------------------------ */
 
-/* How many keys are dealt with together, at least if there are as many. */
+/*
+ * Number of changed keys from which on they are processed before another leaf
+ * is scanned.
+ */
 #define MANY_KEYS 200000
 
-/* What has changed in leaves that are copied to the same table, and is not dealt with yet. */
+/* Changes of leaves with the same target that have not been processed yet. */
 typedef struct Pending
 {
 	MemoryContext context;
-	ChangedKeys *gone;			/* of all leaves */
-	List	   *come;			/* of ChangedKeys: of one leaf each */
+	ChangedKeys *gone;			/* keys of all leaves */
+	List	   *come;			/* ChangedKeys, one for each leaf */
 	int64		n;
-	int64		rows;			/* that were dealt with */
+	int64		rows;			/* number processed so far */
 } Pending;
 
 static void
@@ -94,7 +97,10 @@ begin_pending(Pending *pending)
 	pending->n = 0;
 }
 
-/* Some of the keys as arrays, the arguments of a statement. */
+/*
+ * Convert keys to arrays, as arguments of a statement. which: indexes of n
+ * keys; NULL for the first n.
+ */
 static void
 make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum *values)
 {
@@ -116,7 +122,7 @@ make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum 
 	pfree(value);
 }
 
-/* Which rows of a table, o, have the keys of c? */
+/* Return the join condition between rows of a table o and keys c. */
 static char *
 same_key(const SpreadSource *source)
 {
@@ -128,7 +134,10 @@ same_key(const SpreadSource *source)
 	((source)->nkeys == 1 ? "unnest($1) AS c (first)" : \
 	 "unnest($1, $2) AS c (first, second)")
 
-/* Delete what has gone from the new table: some of the keys, of one shard if it is spread. */
+/*
+ * Delete rows from the new table. which: indexes of n keys, all of one shard
+ * if the table is distributed; NULL for the first n.
+ */
 static void
 delete_some(const ChangedKeys *gone, const int *which, int n)
 {
@@ -139,7 +148,7 @@ delete_some(const ChangedKeys *gone, const int *which, int n)
 	if (n == 0)
 		return;
 	make_arrays(gone, which, n, types, values);
-	/* by the first condition Citus sees which shards it is about */
+	/* the first condition lets Citus find the shard */
 	if (SPI_execute_with_args(psprintf("DELETE FROM %s AS o USING %s WHERE o.%s = ANY ($1) AND %s",
 									   source->target, UNNEST(source),
 									   source->key[0], same_key(source)),
@@ -176,7 +185,7 @@ delete_gone(const ChangedKeys *gone)
 	}
 }
 
-/* Copy what has come to a leaf. */
+/* Copy the rows of a leaf that have come. */
 static int64
 copy_come(const ChangedKeys *come, Snapshot now)
 {
@@ -193,7 +202,7 @@ copy_come(const ChangedKeys *come, Snapshot now)
 								same_key(source)), source->nkeys, types, values);
 }
 
-/* Deal with what has changed. */
+/* Process the pending changes. */
 static void
 flush(Pending *pending, Snapshot now)
 {
@@ -209,7 +218,7 @@ flush(Pending *pending, Snapshot now)
 	begin_pending(pending);
 }
 
-/* Add what has changed in a leaf. */
+/* Add the changes of a leaf to those pending. */
 static void
 add_changes(Pending *pending, const SpreadSource *source, Snapshot before,
 			Snapshot now)
@@ -228,8 +237,8 @@ add_changes(Pending *pending, const SpreadSource *source, Snapshot before,
 }
 
 /*
- * Once the tables hold what one snapshot shows, have them hold what a newer one does. Returns how many
- * rows have gone or come.
+ * Bring the new tables from the state that one snapshot sees to the state that
+ * a newer one sees. Returns how many rows are gone or have come.
  */
 int64
 spread_repeat(Spread *spread, Snapshot before, Snapshot now)
@@ -241,7 +250,7 @@ spread_repeat(Spread *spread, Snapshot before, Snapshot now)
 	int			nest = NewGUCNestLevel();
 	ListCell   *lc;
 
-	/* by the index, whatever is known of the table */
+	/* use the indexes of the keys, whatever the statistics say */
 	setting_change("enable_hashjoin", "off");
 	setting_change("enable_mergejoin", "off");
 	setting_change("enable_seqscan", "off");

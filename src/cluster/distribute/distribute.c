@@ -1,18 +1,21 @@
 /*
  * distribute.c
- *		blogstore.distribute_containers(): from one machine to a cluster, beside traffic.
+ *		blogstore.distribute_containers(): moving the items of a single
+ *		server onto a cluster while requests run.
  *
- * All of it is one transaction, which Citus commits on all nodes or on none: until then everybody
- * reads and writes the old tables, and if it ends in any other way, these are what they were.
+ * All of it is one transaction, which Citus commits on all nodes or on none.
+ * Until then, other transactions read and write the old tables. If it fails,
+ * the old tables remain in use.
  *
- *		phase					others meanwhile
- *		----------------------	----------------------------------------------------------
- *		make new tables			go on
- *		copy					go on
- *		copy what has changed	go on; again as long as that is much
- *		the same once more		writers wait: for a look at each row, and what has changed;
- *								readers too, if they never leave a gap
- *		change names, commit	all wait
+ *		phase					other transactions
+ *		----------------------	-------------------------------------------
+ *		create new tables		continue
+ *		copy					continue
+ *		copy changed rows		continue; repeated while there are many
+ *		the same once more		writers wait: for a scan of all rows and
+ *								the copy of those changed; readers wait,
+ *								too, if they never leave the tables free
+ *		rename, commit			all wait
  *
  * Runs in a backend.
  */
@@ -42,17 +45,26 @@ SQL_FUNCTION(distribute_containers);
 
 #define CALL "distribute_containers()"
 
-/* How few changes are left to the last pass, for which writers wait. */
+/*
+ * Number of changed rows that are left to the last pass, for which writers
+ * wait.
+ */
 #define FEW_ROWS 2000
 
-/* How often the last pass is tried beside readers. */
+/* Attempts at the last pass that let readers continue. */
 #define BESIDE_READERS 3
 
-/* How long others may be in the way of the last step, in ms; and the pause between tries, in us. */
+/*
+ * How long to try to begin the last step, in ms, and the pause between
+ * attempts, in us.
+ */
 #define PATIENCE (10 * 60 * 1000)
 #define PAUSE 200000
 
-/* Errors: 25001, 25006 unless this transaction sees what others commit, and has written nothing. */
+/*
+ * Throw an error unless this transaction is READ COMMITTED and has written
+ * nothing. Errors: 25001, 25006.
+ */
 static void
 need_clean_transaction(void)
 {
@@ -71,7 +83,10 @@ need_clean_transaction(void)
 				 err_fields(NULL, NULL, RULE_READ_COMMITTED)));
 }
 
-/* Errors: 55000 unless there are containers here that can be moved. */
+/*
+ * Throw an error unless there are undamaged containers on this server that are
+ * not distributed. Errors: 55000.
+ */
 static void
 require_one_machine(void)
 {
@@ -94,8 +109,9 @@ require_one_machine(void)
 }
 
 /*
- * Keep others from altering what is moved, until the transaction ends; and VACUUM from what is
- * to be dropped, which would be in the way then.
+ * Prevent changes of the tables' definitions until the transaction ends.
+ * Without keep, the old tables are dropped, so VACUUM is kept from their
+ * leaves, too, because it would block the DROP.
  */
 static void
 hold_layout(bool keep)
@@ -116,7 +132,10 @@ hold_layout(bool keep)
 	require_one_machine();
 }
 
-/* Errors: 42P07 if a table has one of the names that are needed. */
+/*
+ * Throw an error if a relation has one of the names that are needed. Errors:
+ * 42P07.
+ */
 static void
 refuse_names(void)
 {
@@ -135,7 +154,10 @@ refuse_names(void)
 					 errhint("Drop or rename it: %s needs this name.", CALL)));
 }
 
-/* Make the new tables, with what the owner has added to the old; in SPI. */
+/*
+ * Create the new tables, with what the owner has added to the old ones. In
+ * SPI.
+ */
 static void
 make_tables(Spread *spread)
 {
@@ -149,14 +171,17 @@ make_tables(Spread *spread)
 	spread_carry_rights();
 }
 
-/* Is a rename or deletion of a user under way, which goes through all items here? In SPI. */
+/* Return whether a rename or deletion of a user is in progress. In SPI. */
 static bool
 users_are_changing(void)
 {
 	return create_run_sql("SELECT FROM " JOBS_SQL " WHERE kind <> 'rebuild' LIMIT 1") > 0;
 }
 
-/* Errors: 55P03, always: the last step has waited for too long. */
+/*
+ * Throw an error because the last step could not begin in time. jobs: because
+ * of renames or deletions. Errors: 55P03.
+ */
 static COMPAT_NORETURN void
 give_up(bool jobs)
 {
@@ -169,7 +194,7 @@ give_up(bool jobs)
 					 CALL)));
 }
 
-/* The last step cannot begin yet, and is tried again and again: tell who waits for the call. */
+/* Tell the caller that the last step cannot begin yet and is retried. */
 static void
 tell_waiting(void)
 {
@@ -178,7 +203,11 @@ tell_waiting(void)
 			 errhint("pg_locks shows who holds blogstore.users or blogstore.posts, blogstore.progress what is done with users.")));
 }
 
-/* Copy once more what has changed since a snapshot; the next pass goes on from the new one. */
+/*
+ * Copy the rows that have changed since a snapshot, and replace the snapshot
+ * by a new one, from which the next pass continues. Returns the number of
+ * rows.
+ */
 static int64
 pass(Spread *spread, Snapshot *before)
 {
@@ -191,8 +220,10 @@ pass(Spread *spread, Snapshot *before)
 }
 
 /*
- * Once writers are out, copy the rest, and lock readers out; false, and nobody is out: somebody has been
- * in the way, or users are changing. If readers have been so before, they are out from the beginning.
+ * Try the last step: lock out writers, copy the remaining changes, and lock
+ * out readers. readers: lock out readers at once. *jobs: renames or deletions
+ * are in progress. Returns false, with all locks released, if other
+ * transactions hold the tables, or *jobs is true.
  */
 static bool
 try_last_step(Spread *spread, Snapshot *before, bool readers, bool *jobs)
@@ -211,7 +242,10 @@ try_last_step(Spread *spread, Snapshot *before, bool readers, bool *jobs)
 	return false;
 }
 
-/* Copy all, and come to the last step. Returns when it has begun. */
+/*
+ * Copy all items and begin the last step. Returns the time when the last step
+ * began.
+ */
 static TimestampTz
 copy_all(Spread *spread)
 {
@@ -238,7 +272,7 @@ copy_all(Spread *spread)
 			give_up(jobs);
 		pg_usleep(PAUSE);
 		CHECK_FOR_INTERRUPTS();
-		/* what has come meanwhile others need not wait for */
+		/* copy changes made meanwhile, so that writers do not wait for that */
 		(void) pass(spread, &before);
 		began = GetCurrentTimestamp();
 	}
@@ -247,11 +281,11 @@ copy_all(Spread *spread)
 }
 
 /*
- * blogstore.distribute_containers(partitions, keep): spread the filled containers of this machine
- * over the cluster whose coordinator it is.
+ * blogstore.distribute_containers(partitions, keep): distribute the containers
+ * of this server over the cluster whose coordinator it is.
  *
- * Locks: ShareUpdateExclusiveLock on what is moved; in the end ExclusiveLock and then
- * AccessExclusiveLock on the containers' tables. Errors: 22004, 22023, 25001, 25006, 42501,
+ * Locks: ShareUpdateExclusiveLock on the containers; at the end ExclusiveLock
+ * and then AccessExclusiveLock. Errors: 22004, 22023, 25001, 25006, 42501,
  * 42P07, 0A000, 55000, 55P03.
  */
 static Datum
@@ -285,7 +319,7 @@ distribute_containers(PG_FUNCTION_ARGS)
 	SPI_finish();
 	AtEOXact_GUC(true, nest);
 
-	/* those that the nodes are to make */
+	/* the nodes build new views */
 	owner_begin(&scope);
 	views_abandon();
 	owner_end(&scope);

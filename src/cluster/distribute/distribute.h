@@ -1,13 +1,14 @@
 /*
  * distribute.h
- *		Moving the items of one machine onto a cluster, for the files of
- *		cluster/distribute/ alone.
+ *		Moving the items of a single server onto a cluster. Declarations for
+ *		the files of cluster/distribute/ alone.
  *
- *		distribute.c		the call: from its checks to the change of names
- *		distribution_plan.c	which tables there are, what is in the way, what is carried over
- *		copy_items.c		copying items, and once more those that have changed since
- *		changed_rows.c		what has changed between two snapshots
- *		table_swap.c		keeping others out, and giving the new tables their names
+ *		distribute.c		the SQL function, from its checks to the renaming
+ *		distribution_plan.c	which tables are copied, what prevents it, what of
+ *							the owner's is carried over
+ *		copy_items.c		copying items, and copying changed ones again
+ *		changed_rows.c		rows that have changed between two snapshots
+ *		table_swap.c		locking others out, and renaming the tables
  */
 #ifndef BLOGSTORE_DISTRIBUTE_H
 #define BLOGSTORE_DISTRIBUTE_H
@@ -18,48 +19,52 @@
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 
-/* What follows the names of new tables as long as the old ones have theirs. */
+/* Appended to the names of new tables while the old ones still have theirs. */
 #define NEW_SUFFIX "_spread"
 
-/* What follows the names of the old ones from then on. */
+/* Appended to the names of the old tables afterwards. */
 #define OLD_SUFFIX "_one_machine"
 
-/* Of which table a leaf's rows are copied to which, and by which columns they are told. */
+/*
+ * A leaf whose rows are copied, the table they are copied to, and the columns
+ * that identify a row.
+ */
 typedef struct SpreadSource
 {
 	Oid			leaf;
-	const char *target;			/* in SQL */
-	char	   *columns;		/* in SQL, without the table */
+	const char *target;			/* quoted for SQL */
+	char	   *columns;		/* list for SQL */
 	int			nkeys;
 	const char *key[2];
 	Oid			key_type;
-	bool		spread;			/* the target, by the first of them */
+	bool		spread;			/* the target is distributed, by the first key
+								 * column */
 } SpreadSource;
 
-/* A move from one machine to a cluster. */
+/* State of distribute_containers(). */
 typedef struct Spread
 {
 	Creation	creation;
-	bool		keep;			/* the old tables, under other names */
-	List	   *sources;		/* of SpreadSource */
-	int64		copied;			/* rows, by the first pass */
-	int64		repeated;		/* rows that have changed since */
+	bool		keep;			/* keep the old tables under other names */
+	List	   *sources;		/* list of SpreadSource */
+	int64		copied;			/* rows copied in the first pass */
+	int64		repeated;		/* changed rows copied again */
 } Spread;
 
-/* distribution_plan.c; in SPI */
+/* distribution_plan.c; called in SPI */
 extern void spread_refuse_obstacles(void);
 extern void spread_plan_sources(Spread *spread);
 extern void spread_carry_columns(void);
 extern void spread_carry_indexes(void);
 extern void spread_carry_rights(void);
 
-/* copy_items.c; in SPI */
+/* copy_items.c; called in SPI */
 extern void spread_copy(Spread *spread, Snapshot snapshot);
 extern int64 spread_repeat(Spread *spread, Snapshot before, Snapshot now);
 
 /* changed_rows.c */
 
-/* Keys of rows of a leaf, or of all leaves that are copied to the same table. */
+/* Keys of rows of a leaf, or of all leaves with the same target. */
 typedef struct ChangedKeys
 {
 	MemoryContext context;
@@ -73,7 +78,7 @@ extern ChangedKeys *changed_keys_make(const SpreadSource *source);
 extern void changes_find(const SpreadSource *source, Snapshot before, Snapshot now,
 						 ChangedKeys *gone, ChangedKeys *come);
 
-/* table_swap.c; in SPI */
+/* table_swap.c; called in SPI */
 extern bool spread_lock(const Spread *spread, bool readers);
 extern bool spread_lock_readers(const Spread *spread);
 extern void spread_unlock(const Spread *spread, bool readers);

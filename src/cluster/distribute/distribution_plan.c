@@ -1,13 +1,14 @@
 /*
  * distribution_plan.c
- *		Which tables are copied to which, what of the owner's is carried over, and what is in
- *		the way.
+ *		Which tables are copied to which, what the owner has added to them,
+ *		and what prevents a distribution.
  *
- * The tables are their owner's, who may have added columns, indexes, rights. What the new tables
- * can have they get. What they cannot, or what would run on the nodes with the rights of who moves the
- * containers, is refused before anything is done, instead of being lost.
+ * The owner may have added columns, indexes and grants to the tables. The new
+ * tables get all that they can have. Anything else is rejected in advance, so
+ * that it is not lost. This includes everything that would run on the nodes
+ * with the rights of the superuser who calls distribute_containers().
  *
- * Runs in a backend, in SPI, with nothing but pg_catalog in search_path.
+ * Runs in a backend, in SPI, with only pg_catalog in search_path.
  */
 #include "postgres.h"
 
@@ -22,7 +23,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-/* The first column of what a query finds, as texts. */
+/* Return the first column of a query's result as texts. */
 static List *
 texts_of(const char *sql)
 {
@@ -36,7 +37,7 @@ texts_of(const char *sql)
 	return texts;
 }
 
-/* Run what a query makes. */
+/* Run the statements that a query returns. */
 static void
 run_each(const char *sql)
 {
@@ -47,7 +48,7 @@ run_each(const char *sql)
 		(void) create_run_sql(lfirst(lc));
 }
 
-/* Errors: 0A000 if a query finds anything. */
+/* Throw an error if a query returns any row. Errors: 0A000. */
 static void
 refuse_any(const char *sql)
 {
@@ -61,13 +62,13 @@ refuse_any(const char *sql)
 				 errhint("Drop it, and make it anew afterwards where Citus allows that.")));
 }
 
-/* All tables that are moved. */
+/* All tables whose rows are moved. */
 #define OLD_TABLES \
 	"WITH t AS (SELECT relid FROM pg_partition_tree('" POSTS_SQL "')" \
 	" UNION SELECT relid FROM pg_partition_tree('" USERS_SQL "')" \
 	" UNION SELECT '" USERNAMES_SQL "'::regclass) "
 
-/* Of what depends on them and stays with them. */
+/* Objects that depend on these tables and would stay with them. */
 #define DEPENDENT(class) \
 	"pg_depend AS d WHERE d.classid = '" class "'::regclass" \
 	" AND d.refclassid = 'pg_class'::regclass AND d.refobjid IN (SELECT relid FROM t)"
@@ -95,7 +96,7 @@ static const char *const obstacles[] = {
 	" WHERE (contype IN ('f', 'x') AND (conrelid IN (SELECT relid FROM t) OR confrelid IN (SELECT relid FROM t)))"
 	" OR (contype = 'c' AND conrelid IN ('" USERS_SQL "'::regclass, '" USERNAMES_SQL "'::regclass))",
 
-	/* it would be evaluated by who moves the containers */
+	/* it would run with the rights of the caller */
 	OLD_TABLES "SELECT format('constraint %I of %s', conname, conrelid::regclass) FROM pg_constraint"
 	" WHERE contype = 'c' AND conrelid = '" POSTS_SQL "'::regclass AND EXISTS (SELECT FROM pg_depend AS d"
 	" WHERE d.classid = 'pg_constraint'::regclass AND d.objid = pg_constraint.oid"
@@ -106,7 +107,9 @@ static const char *const obstacles[] = {
 	" WHERE d.classid = 'pg_class'::regclass AND d.objid = indexrelid"
 	" AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass))",
 
-	/* as would a default be, and what belongs to a type of the owner's */
+	/*
+	 * so would a default, and a function of a type that the owner has created
+	 */
 	OLD_TABLES "SELECT format('default of column %I of %s', a.attname, a.attrelid::regclass) FROM pg_attrdef AS f"
 	" JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum"
 	" WHERE f.adrelid IN (SELECT relid FROM t) AND EXISTS (SELECT FROM pg_depend AS d"
@@ -126,7 +129,10 @@ static const char *const obstacles[] = {
 	" WHERE attrelid IN (SELECT relid FROM t) AND attnum > 0 AND NOT attisdropped AND attacl IS NOT NULL"
 };
 
-/* Errors: 0A000 if there is anything about the tables that would be lost. */
+/*
+ * Throw an error if anything attached to the tables would be lost. Errors:
+ * 0A000.
+ */
 void
 spread_refuse_obstacles(void)
 {
@@ -135,10 +141,13 @@ spread_refuse_obstacles(void)
 }
 
 /* ------------------------------------------------------------------------
- * What is carried over
+ * What the new tables get from the old ones
  * ------------------------------------------------------------------------ */
 
-/* Columns that the owner has added, and the checks of posts. */
+/*
+ * Add the columns that the owner has added, and the CHECK constraints of
+ * posts.
+ */
 void
 spread_carry_columns(void)
 {
@@ -160,7 +169,10 @@ spread_carry_columns(void)
 			 " FROM pg_constraint WHERE contype = 'c' AND conrelid = '" POSTS_SQL "'::regclass ORDER BY conname");
 }
 
-/* The indexes that leaves have, and which table takes their place: o has those of old leaves. */
+/*
+ * WITH queries for the indexes of the old leaves that the new tables lack.
+ * They define o, with the name of the new table in o.target.
+ */
 #define INDEXES \
 	"WITH leaf AS (SELECT c.oid, c.relname, r.root, (regexp_match(pg_get_expr(c.relpartbound, c.oid), '''(.*)'''))[1] AS type" \
 	" FROM (VALUES ('posts'), ('users')) AS r (root), pg_partition_tree(('" BLOGSTORE_SCHEMA ".' || r.root)::regclass) AS t" \
@@ -177,7 +189,10 @@ spread_carry_columns(void)
 	"  AND m.indrelid = ('" BLOGSTORE_SCHEMA ".' || old.target)::regclass)" \
 	" ORDER BY old.target, x.def, n.relname) "
 
-/* Indexes that the owner has added. Errors: 0A000. */
+/*
+ * Create the indexes that the owner has added. Errors: 0A000 if a unique one
+ * lacks the distribution column.
+ */
 void
 spread_carry_indexes(void)
 {
@@ -189,7 +204,7 @@ spread_carry_indexes(void)
 			 " CASE WHEN o.indisunique THEN 'UNIQUE ' END, o.name, o.target, o.def) FROM o");
 }
 
-/* Rights on the tables as a whole. */
+/* Grant the privileges that exist on the tables as a whole. */
 void
 spread_carry_rights(void)
 {
@@ -207,7 +222,10 @@ spread_carry_rights(void)
  * What is copied
  * ------------------------------------------------------------------------ */
 
-/* The columns that a leaf and its new table both have, in SQL. */
+/*
+ * Return a list of the columns that a leaf and its new table have in common,
+ * for SQL.
+ */
 static char *
 common_columns(Oid leaf, const char *target)
 {
@@ -235,7 +253,7 @@ add_source(Spread *spread, Oid leaf, const char *target, const char *first,
 	spread->sources = lappend(spread->sources, source);
 }
 
-/* The leaves of a container for items of a type. */
+/* Add the leaves of a container for items of a type. */
 static void
 add_leaves(Spread *spread, Container container, ItemType type,
 		   const char *target, const char *first, const char *second)
@@ -250,7 +268,9 @@ add_leaves(Spread *spread, Container container, ItemType type,
 	}
 }
 
-/* Errors: 0A000 if there is a leaf of posts that would not be copied, or twice. */
+/*
+ * Throw an error if a leaf is of a kind that cannot be copied. Errors: 0A000.
+ */
 static void
 check_sources(const Spread *spread)
 {
@@ -265,7 +285,10 @@ check_sources(const Spread *spread)
 			   " OR pg_get_expr(c.relpartbound, c.oid) NOT IN ('FOR VALUES IN (''user'')', 'FOR VALUES IN (''post'')'))");
 }
 
-/* Which rows are to be copied where: users first, whom the others name. */
+/*
+ * Plan which rows are copied where. Users come first, because items refer to
+ * them.
+ */
 void
 spread_plan_sources(Spread *spread)
 {

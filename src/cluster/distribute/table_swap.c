@@ -1,13 +1,16 @@
 /*
  * table_swap.c
- *		The last step: keeping others out, and giving the new tables the names of the old.
+ *		The last step of a distribution: locking others out and giving the
+ *		new tables the names of the old ones.
  *
- * Whoever reads or writes has the table of posts locked before any leaf
- * (cluster/remote/await_distribution.c), so that one is waited for, and with it all that
- * requests have locked is free, but for what the worker has. Others hold it to the end of their transactions, and
- * queue behind whoever waits. So it is waited for a moment only, while nothing else is held that anybody could wait
- * for, and tried again after a while in which the others go on: nobody meets a deadlock,
- * neither one that this server finds nor one that Citus does.
+ * A request locks the table of posts before any leaf
+ * (cluster/remote/await_distribution.c). So it is enough to wait for that
+ * table: after that, requests hold no other lock, only the worker does. But
+ * requests hold it until their transactions end, and later ones queue behind a
+ * waiting lock. So this waits only briefly, while it holds nothing that
+ * another transaction could wait for. If it fails, it lets the others continue
+ * and tries again later. In this way no deadlock can arise, neither on this
+ * server nor between nodes.
  *
  * Runs in a backend, in SPI.
  */
@@ -31,14 +34,17 @@
 /* How long to wait for a lock in the queue, in ms. */
 #define LOCK_WAIT "100"
 
-/* How long to try for locks without waiting in the queue, in ms. */
+/* How long to retry locks without waiting in the queue, in ms. */
 #define TRY_REST 100
 #define TRY_READERS 1000
 
-/* The tables that get others in their place; the first is locked before the others. */
+/* Tables to be replaced. The first one is locked before the others. */
 static const char *const replaced[] = {"posts", "users", "usernames"};
 
-/* Those that nobody may write to in the last step, and their partitions if they are to be dropped. */
+/*
+ * Return the tables to be locked in the last step, with their partitions if
+ * these are to be dropped.
+ */
 static List *
 tables_to_lock(const Spread *spread, LOCKMODE mode)
 {
@@ -57,8 +63,9 @@ tables_to_lock(const Spread *spread, LOCKMODE mode)
 }
 
 /*
- * Lock a table, and wait in the queue for LOCK_WAIT at most; false: in vain. The lock is
- * taken in a subtransaction, which an error leaves without it.
+ * Lock a table, waiting in the queue for at most LOCK_WAIT. Returns false if
+ * that was in vain. The lock is taken in a subtransaction, so that an error
+ * releases it.
  */
 static bool
 lock_for_a_moment(Oid relid, LOCKMODE mode)
@@ -96,7 +103,7 @@ lock_for_a_moment(Oid relid, LOCKMODE mode)
 	return done;
 }
 
-/* Let go those locks of a list that come before one; NULL: all. */
+/* Release the locks of a list up to a cell; NULL: all. */
 static void
 unlock_until(List *tables, ListCell *until, LOCKMODE mode)
 {
@@ -110,7 +117,10 @@ unlock_until(List *tables, ListCell *until, LOCKMODE mode)
 	}
 }
 
-/* Lock tables without waiting in the queue; false, and none is locked: not within so many ms. */
+/*
+ * Lock tables without waiting in the queue, retrying for ms milliseconds.
+ * Returns false, with none locked, if that was in vain.
+ */
 static bool
 lock_while_free(List *tables, LOCKMODE mode, int ms)
 {
@@ -131,7 +141,10 @@ lock_while_free(List *tables, LOCKMODE mode, int ms)
 	return true;
 }
 
-/* The locks are the transaction's, whoever calls: so that they can be let go. */
+/*
+ * Lock tables. The locks belong to the resource owner of the transaction, not
+ * to that of the caller, so that spread_unlock() can release them.
+ */
 static bool
 lock_tables(List *tables, LOCKMODE mode, bool wait)
 {
@@ -144,14 +157,15 @@ lock_tables(List *tables, LOCKMODE mode, bool wait)
 	CurrentResourceOwner = CurTransactionResourceOwner;
 	locked = lock_while_free(tables, mode, wait ? TRY_REST : TRY_READERS);
 	if (wait)
-		UnlockRelationOid(first, mode);	/* it was locked twice, or is let go */
+		UnlockRelationOid(first, mode);	/* release the second lock on it, or,
+										 * after a failure, the only one */
 	CurrentResourceOwner = owner;
 	return locked;
 }
 
 /*
- * Lock writers out, or readers too; false, and nobody is locked out: others have been in
- * the way.
+ * Lock out writers, or readers, too. Returns false, with no lock held, if
+ * other transactions are in the way.
  */
 bool
 spread_lock(const Spread *spread, bool readers)
@@ -161,7 +175,10 @@ spread_lock(const Spread *spread, bool readers)
 	return lock_tables(tables_to_lock(spread, mode), mode, true);
 }
 
-/* Once writers are locked out, lock readers out too; false: there has always been one. */
+/*
+ * Lock out readers, too, after writers. Returns false if readers have never
+ * left the tables free.
+ */
 bool
 spread_lock_readers(const Spread *spread)
 {
@@ -169,7 +186,7 @@ spread_lock_readers(const Spread *spread)
 					   AccessExclusiveLock, false);
 }
 
-/* Let in again who was locked out. */
+/* Release the locks of spread_lock(). */
 void
 spread_unlock(const Spread *spread, bool readers)
 {
@@ -181,7 +198,6 @@ spread_unlock(const Spread *spread, bool readers)
 	CurrentResourceOwner = owner;
 }
 
-/* Give a table another name. */
 static void
 rename_table(const char *from, const char *to)
 {
@@ -189,7 +205,10 @@ rename_table(const char *from, const char *to)
 								   quote_identifier(from), quote_identifier(to)));
 }
 
-/* Put the new tables in place of the old, which are locked; jobs are, too. */
+/*
+ * Rename the new tables to the names of the old ones, and drop the old ones
+ * unless they are kept. All of them, and jobs, are locked.
+ */
 void
 spread_swap(const Spread *spread)
 {

@@ -1,7 +1,7 @@
 /*
  * cluster_control.c
- *		wait_for_views(), wait_for_posts() and rebuild_views() on a cluster: each node does
- *		its part.
+ *		wait_for_views(), wait_for_posts() and rebuild_views() on a cluster:
+ *		calling the function on every node.
  *
  * Runs in backends.
  */
@@ -12,10 +12,11 @@
 #include "requests/requests.h"
 
 /*
- * Have a function of blogstore's, which returns a flag or nothing, called on all nodes that have
- * shards, one after another. *all becomes whether each has said true. Returns false, having
- * called none, where this node is called so itself, and is to do its part. Errors: those of the
- * function; 08006 if a node does not answer.
+ * Call a function, which returns a boolean or nothing, on all nodes that have
+ * shards, one after another. *all: whether each has returned true. Returns
+ * false, without calling any node, if another node has called this one in this
+ * way; the caller then does this node's part. Errors: those of the function;
+ * 08006 if a node does not answer.
  */
 bool
 cluster_call_nodes(const char *name, const Oid *types, FunctionCallInfo fcinfo,

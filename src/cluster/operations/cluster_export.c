@@ -1,8 +1,10 @@
 /*
  * cluster_export.c
- *		export_documents() on a cluster.
+ *		export_documents() on a cluster, which reads the items of all nodes
+ *		by Citus.
  *
- * There is no snapshot of all nodes: each shard is read in one snapshot of its own.
+ * No snapshot covers all nodes. Each shard is read with one snapshot of its
+ * own.
  *
  * Runs in backends.
  */
@@ -34,9 +36,11 @@
 	" AND user_id = ANY (@)) AS g ON g.post_id = i.post_id WHERE g.post_id IS NULL"
 
 /*
- * The items, with @ for an array of the users whose items are being deleted on any node.
- * Each part gives post_id and joins by it alone, so that Citus has all of it done by each
- * shard, in one snapshot there: a post's counts are those of the comments and likes that come with it.
+ * Query for the documents of all items. @ stands for an array of the users
+ * whose items are being deleted on any node. Each branch has post_id and joins
+ * only by it. So Citus executes all branches per shard, with one snapshot. A
+ * post's counts then agree with the comments and likes that are exported with
+ * it.
  */
 static const char items_sql[] =
 "SELECT item.document FROM ("
@@ -57,13 +61,19 @@ HANGS_ON("comment")
 " UNION ALL SELECT i.post_id, " LIKE_DOCUMENT_SQL " AS document"
 HANGS_ON("like") ") AS item";
 
-/* They are read last: whoever has written an item is there by then, or has been deleted. */
+/*
+ * Users are read last: the author of every exported item is then there, or has
+ * been deleted.
+ */
 static const char users_sql[] =
 "SELECT " USER_DOCUMENT_SQL
 " FROM (SELECT user_id, username, creation_date, properties FROM "
 USER_ITEMS_SQL ") AS a";
 
-/* Run a statement, with an array of ids in it, its rows for a receiver. */
+/*
+ * Run a statement, replacing each @ by an array of ids, and send its rows to a
+ * receiver.
+ */
 static void
 send_rows(const char *sql, const char *ids, DestReceiver *dest)
 {
@@ -83,8 +93,9 @@ send_rows(const char *sql, const char *ids, DestReceiver *dest)
 }
 
 /*
- * Give a receiver the documents of all nodes. In SPI, as the containers' owner. Errors: 55000.
- * Locks: AccessShareLock on the containers.
+ * Send the documents of all nodes to a receiver. Called in SPI, as the
+ * containers' owner. Errors: 55000. Locks: those of tables_lock_for_import();
+ * AccessShareLock on the containers.
  */
 void
 cluster_export_documents(DestReceiver *dest)

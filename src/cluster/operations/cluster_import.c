@@ -1,20 +1,27 @@
 /*
  * cluster_import.c
- *		The target of a bulk import on a cluster: what the node does on which it is called.
+ *		The target of a bulk import on a cluster: the part of the node on
+ *		which import() was called.
  *
- * Sources are read, and rows checked, here as on one machine, by the same statements. What
- * lies on other nodes is asked for before, and sent there after:
+ * Sources are read and rows are checked on this node, by the same statements
+ * as on a single server. The node asks the others for existing items first,
+ * and sends the new ones at the end:
  *
- *		shards are held; each node locks its leaves, and tells who is being deleted
- *		users and names are checked by this node's own, and written on all by Citus
- *		nodes tell which posts, comments and likes of the rows' keys are there
- *		posts that get items are locked on their nodes
- *		new items are spooled, and Citus copies them to their shards; nodes make counters
- *		nodes edit what differs
- *		nodes compare the names of authors with their own, for who was renamed meanwhile
+ * 1. Shards are held. Each node locks its leaves and reports which users
+ *    are being deleted.
+ * 2. Users and names are checked against this node's placements, and Citus
+ *    writes them on all nodes.
+ * 3. Nodes report which of the rows' posts, comments and likes they have.
+ * 4. Existing posts that get items are locked on their nodes.
+ * 5. New items are spooled, and Citus copies them to their shards. Nodes
+ *    create the counters of new posts.
+ * 6. Nodes edit existing items that differ.
+ * 7. Nodes compare the names of authors with their own, in case a user was
+ *    renamed meanwhile.
  *
- * A call to a node is for many rows, which come in the order of shards. All is one transaction, which
- * Citus commits on all nodes in two phases: nodes have no temporary tables therefore.
+ * A call to a node takes many rows, which are sorted by shard. All of this is
+ * one transaction, which Citus commits on all nodes by two-phase commit.
+ * Therefore nodes must not use temporary tables.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -38,10 +45,13 @@
 #include "utils/memutils.h"
 
 /* ------------------------------------------------------------------------
- * Beginning
+ * Begin
  * ------------------------------------------------------------------------ */
 
-/* The shard, on this node, of a table that every node has whole. Errors: 55000. */
+/*
+ * Return the quoted name of this node's placement of a reference table.
+ * Errors: 55000 if this node has none.
+ */
 char *
 cluster_own_shard(const char *table)
 {
@@ -60,7 +70,11 @@ cluster_own_shard(const char *table)
 	return quoted_relation(map.shard[0].table);
 }
 
-/* Shards stay where they are from here on, since rows are sorted by them. */
+/*
+ * Begin the import. Shards are held from here on, because rows are sorted by
+ * shard. Creates temporary tables for existing posts, users being deleted, and
+ * new items.
+ */
 static void
 nodes_begin(Import *import)
 {
@@ -88,14 +102,17 @@ nodes_begin(Import *import)
 	}
 }
 
-/* Use one connection to each node, where all statements see what the others have written. */
+/*
+ * Make Citus use one connection to each node, so that each statement sees what
+ * the previous ones have written.
+ */
 static void
 use_one_connection(void)
 {
 	setting_change("citus.multi_shard_modify_mode", "sequential");
 }
 
-/* Each node locks its leaves. */
+/* Lock the leaves on each node. */
 static void
 nodes_lock(Import *import)
 {
@@ -108,7 +125,9 @@ nodes_lock(Import *import)
 	ship_nothing(import, &call);
 }
 
-/* Learn from all nodes which users are being deleted. */
+/*
+ * Fill the temporary table of users whose items are being deleted on any node.
+ */
 static void
 learn_deleting(const Import *import)
 {
@@ -129,7 +148,7 @@ learn_deleting(const Import *import)
 }
 
 /* ------------------------------------------------------------------------
- * What is there
+ * Existing items
  * ------------------------------------------------------------------------ */
 
 static void
@@ -151,8 +170,8 @@ take_post(void *arg, const BlogItem *item)
 }
 
 /*
- * Learn which of the rows' posts are there; of_children: of those that comments and likes
- * are on, but for the posts that are new.
+ * Fill the temporary table of existing posts: those that have rows, or
+ * (of_children) those of the comments and likes in rows, except new posts.
  */
 static void
 learn_posts(const Import *import, bool of_children)
@@ -186,7 +205,7 @@ nodes_learn(const Import *import, ImportLearn what)
  * Writing
  * ------------------------------------------------------------------------ */
 
-/* Each node keeps those of the posts that it has. */
+/* Lock on each node the existing posts that must not be deleted. */
 static void
 nodes_keep_posts(const Import *import, int64 posts)
 {
@@ -198,7 +217,10 @@ nodes_keep_posts(const Import *import, int64 posts)
 	ship_query(import, &call, import_lock_keys_sql);
 }
 
-/* New items of a type, on their way to the temporary table that Citus copies. */
+/*
+ * State of spooling new items of a type to a temporary table, which Citus
+ * copies from.
+ */
 typedef struct Spool
 {
 	ItemType	type;
@@ -237,7 +259,7 @@ spool_items(const Import *import, ItemType type)
 	table_close(table, NoLock);
 }
 
-/* Spool new items, and have Citus copy them to where they belong. */
+/* Spool new items of a type, and have Citus copy them to their shards. */
 static void
 nodes_write(const Import *import, ItemType type, int64 rows)
 {
@@ -270,7 +292,10 @@ take_edited(void *arg, const BlogItem *item)
 	(*(int64 *) arg)++;
 }
 
-/* Each node edits those of the posts or comments that it has. */
+/*
+ * Edit existing posts or comments on their nodes. Returns how many have
+ * changed.
+ */
 static int64
 nodes_edit(Import *import, ItemType type)
 {
@@ -324,8 +349,9 @@ nodes_edit(Import *import, ItemType type)
 }
 
 /*
- * Another node tells in an error's message alone which key is taken, and that is the key of a
- * shard, with a number behind its name.
+ * Return whether an error of another node means that a key already exists. The
+ * node reports the constraint only in the message, and its name ends with the
+ * number of a shard.
  */
 static bool
 nodes_key_is_taken(const ErrorData *error)
@@ -334,7 +360,10 @@ nodes_key_is_taken(const ErrorData *error)
 		error->message != NULL && strstr(error->message, "_pkey") != NULL;
 }
 
-/* Authors have the names that their items were written with on all nodes. */
+/*
+ * Check on all nodes that authors still have the names with which their items
+ * were written.
+ */
 static void
 compare_names(const Import *import)
 {

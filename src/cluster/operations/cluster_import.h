@@ -1,13 +1,14 @@
 /*
  * cluster_import.h
- *		Bulk import on a cluster: for the files of this folder alone.
+ *		Bulk import on a cluster: declarations shared by the files of this
+ *		folder alone.
  */
 #ifndef BLOGSTORE_CLUSTER_IMPORT_H
 #define BLOGSTORE_CLUSTER_IMPORT_H
 
 #include "import/import.h"
 
-/* cluster_import_sql.c: statements that a cluster alone has */
+/* cluster_import_sql.c: statements for a cluster */
 extern const char *const import_spread_tables_sql[];
 extern const int import_spread_tables_n;
 extern const char *const import_post_keys_sql;

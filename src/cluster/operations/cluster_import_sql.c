@@ -1,31 +1,33 @@
 /*
  * cluster_import_sql.c
- *		The statements that bulk import has on a cluster alone.
+ *		Statements of a bulk import that are used only on a cluster.
  *
- * Their first column is the shard that a row concerns, by whose node rows are sent; they come in the order of
- * shards.
+ * The first column of a query's result is the number of the shard that a row
+ * belongs to. Rows are sorted by it, and are sent to its node.
  */
 #include "postgres.h"
 
 #include "cluster/operations/cluster_import.h"
 
 const char *const import_spread_tables_sql[] = {
-	/* posts that are there, as the nodes have told */
+	/* existing posts, as reported by their nodes */
 	("CREATE TEMP TABLE @known_post (type text, post_id uuid, user_id uuid, title text,"
 	 " content text, creation_date timestamptz, hidden boolean, properties jsonb)"
 	 " USING heap ON COMMIT DROP"),
-	/* users whose items are being deleted, on whichever node */
+	/* users whose items are being deleted on any node */
 	"CREATE TEMP TABLE @deleting (user_id uuid) USING heap ON COMMIT DROP"
 };
 
 const int	import_spread_tables_n = lengthof(import_spread_tables_sql);
 
-/* The posts of rows: are they there? */
+/* The posts of rows, to find out which exist. */
 const char *const import_post_keys_sql =
 "SELECT DISTINCT partition, post_id FROM @post WHERE reason IS NULL"
 " ORDER BY partition, post_id";
 
-/* The posts of comments and likes that are not among those that are new. */
+/*
+ * The posts of comments and likes, without new posts and those already known.
+ */
 const char *const import_there_keys_sql =
 "SELECT DISTINCT partition, post_id FROM ("
 "SELECT partition, post_id FROM @comment WHERE reason IS NULL"
@@ -35,7 +37,10 @@ const char *const import_there_keys_sql =
 " AND NOT EXISTS (SELECT FROM @known_post AS k WHERE k.post_id = s.post_id)"
 " ORDER BY partition, post_id";
 
-/* The comments and likes of rows: are they there? In the order of CHECK_CHILD (import_sql.c). */
+/*
+ * The comments and likes of rows, to find out which exist; in the order of
+ * CHECK_CHILD (import_sql.c).
+ */
 const char *const import_child_keys_sql[N_IMPORTED] = {
 	[ITEM_COMMENT] =
 	"SELECT DISTINCT partition, post_id, id FROM @comment WHERE reason IS NULL"
@@ -45,7 +50,10 @@ const char *const import_child_keys_sql[N_IMPORTED] = {
 	" ORDER BY partition, post_id, user_id"
 };
 
-/* The posts that were there before and are to stay, because they get items, or have them edited. */
+/*
+ * Existing posts that get items, or whose items are edited, and which must not
+ * be deleted meanwhile.
+ */
 const char *const import_lock_keys_sql =
 "SELECT s.partition, k.post_id FROM @count AS k"
 " JOIN (SELECT partition, post_id FROM @comment WHERE reason IS NULL"
@@ -53,8 +61,9 @@ const char *const import_lock_keys_sql =
 " ON s.post_id = k.post_id WHERE NOT k.fresh ORDER BY s.partition, k.post_id";
 
 /*
- * The authors of what is written, with the names that it is written with; but for those whom the
- * import has written itself, and nobody else can have changed.
+ * The authors of written items, with the names that the items carry. Users
+ * that the import itself has written are left out, because no other
+ * transaction can have changed them.
  */
 const char *const import_given_names_sql =
 "SELECT DISTINCT partition, user_id, user_username FROM ("

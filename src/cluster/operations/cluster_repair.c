@@ -1,12 +1,14 @@
 /*
  * cluster_repair.c
- *		repair() on a cluster, on the node where it is called.
+ *		repair() on a cluster, on the node on which it is called.
  *
- * verify() compares all nodes' items by one statement. What it has found of items each node
- * mends itself (node_repair.c); names and the registry are mended by statements here, which
- * Citus carries out on the nodes concerned; of copies the posts' nodes tell what these should be, and keep
- * their workers from refreshing any, and the authors' homes take that in. All calls are
- * this node's: one that is called would wait for others of the same transaction.
+ * verify() compares the items of all nodes in one statement. Each node mends
+ * the findings about its own items (node_repair.c). Names and the registry are
+ * mended by statements here, which Citus executes on the nodes concerned. For
+ * copies, the node of a post says what the copy should be and keeps its worker
+ * from refreshing copies meanwhile; the copy is then written on the author's
+ * home. Only this node calls other nodes. If a called node called others, its
+ * sessions could wait for locks of other sessions of the same transaction.
  *
  * Runs in backends.
  */
@@ -31,17 +33,17 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-/* How many findings go into one call. */
+/* Findings sent in one call. */
 #define FINDINGS_A_CALL 500
 
-/* Findings on their way to a node. */
+/* Findings to be sent to a node. */
 typedef struct Parcel
 {
 	int			n;
 	const Finding *finding[FINDINGS_A_CALL];
 } Parcel;
 
-/* Does a node mend it, which has the post? */
+/* Return whether the node of the post mends a finding. */
 static bool
 is_of_post(const Finding *f)
 {
@@ -49,7 +51,10 @@ is_of_post(const Finding *f)
 		finding_is(f, "like_count");
 }
 
-/* Does it tell of a copy, or of a post whose copy may differ? */
+/*
+ * Return whether a finding is about a copy, or about a post whose copy may
+ * differ.
+ */
 static bool
 is_of_copy(const Finding *f)
 {
@@ -57,7 +62,7 @@ is_of_copy(const Finding *f)
 		strcmp(f->container, "feed") != 0;
 }
 
-/* Does a group's node have the post of a finding? */
+/* Return whether the post of a finding is on a node group. */
 static bool
 is_on(const Finding *f, int group)
 {
@@ -84,7 +89,9 @@ list_of(Datum *value, int n, Oid type)
  * Items
  * ------------------------------------------------------------------------ */
 
-/* Have a node mend findings; returns how many were. */
+/*
+ * Send findings to a node, which mends them. Returns how many it has mended.
+ */
 static int64
 send_findings(int group, const Parcel *parcel)
 {
@@ -119,7 +126,10 @@ send_findings(int group, const Parcel *parcel)
 		item_count(&answer, PROP_COMMENT_COUNT) : 0;
 }
 
-/* Have a node mend what is its own; returns how many findings were. */
+/*
+ * Have a node mend all findings about its items. Returns how many it has
+ * mended.
+ */
 static int64
 mend_on_node(int group, const Finding *findings, uint64 n)
 {
@@ -137,7 +147,11 @@ mend_on_node(int group, const Finding *findings, uint64 n)
 		}
 		parcel.finding[parcel.n++] = &findings[i];
 	}
-	/* also without any finding: it has tables of its own, and deltas */
+
+	/*
+	 * called even without findings: the node also checks its own tables and
+	 * folds deltas
+	 */
 	return mended + send_findings(group, &parcel);
 }
 
@@ -145,7 +159,7 @@ mend_on_node(int group, const Finding *findings, uint64 n)
  * Copies
  * ------------------------------------------------------------------------ */
 
-/* What the copies of some posts should be, by one node that has these. */
+/* Ask a node what the copies of some of its posts should be. */
 static RemoteItems *
 ask_for_copies(int group, const Parcel *parcel)
 {
@@ -168,7 +182,7 @@ ask_for_copies(int group, const Parcel *parcel)
 	return remote_group_items(group, ITEM_POST, &call);
 }
 
-/* Add a copy to those that a user's home is to take in. */
+/* Add a copy to those to be written on a node. */
 static void
 add_copy(ArrayBuildState **copies, const BlogItem *copy, TupleDesc desc)
 {
@@ -177,7 +191,7 @@ add_copy(ArrayBuildState **copies, const BlogItem *copy, TupleDesc desc)
 							   CurrentMemoryContext);
 }
 
-/* Have authors' homes take in what copies should be. */
+/* Write copies on the homes of their authors. */
 static void
 put_copies(RemoteItems *items)
 {
@@ -226,7 +240,7 @@ compare_copies(const void *a, const void *b)
 		x->creation_date > y->creation_date;
 }
 
-/* Refresh the copies of posts that a group's node has, each once. */
+/* Refresh the copies of posts on a node group, each copy once. */
 static void
 mend_copies(int group, const Finding *findings, uint64 n)
 {
@@ -253,14 +267,18 @@ mend_copies(int group, const Finding *findings, uint64 n)
 }
 
 /* ------------------------------------------------------------------------
- * All
+ * The whole repair
  * ------------------------------------------------------------------------ */
 
 static KeptPlan username_plan = {
 	ON_POSTS, MEND_USERNAME_SQL(USER_ITEMS_SQL), ITEM_ARGUMENTS, NULL
 };
 
-/* Mend what statements here do; returns whether it was, or is a copy's, which is later. */
+/*
+ * Mend a finding by a statement if it is mended in this way. Returns whether
+ * the finding counts as mended; that includes findings about copies, which are
+ * mended later.
+ */
 static bool
 mend_by_statement(const Finding *f)
 {
@@ -275,7 +293,7 @@ mend_by_statement(const Finding *f)
 	return false;
 }
 
-/* Mend what lacks no value, on all nodes; returns how many findings were mended. */
+/* Mend all findings but missing values. Returns how many were mended. */
 static int64
 mend_all(const Finding *findings, uint64 n, bool with_views)
 {
@@ -298,10 +316,11 @@ mend_all(const Finding *findings, uint64 n, bool with_views)
 }
 
 /*
- * Compare, and mend what is wrong on all nodes; returns how many findings were mended. Before
- * anything is read, shards are held where they are. All that is done on a node is on one
- * connection, where each statement sees what those before have written. As the containers'
- * owner. Errors, locks: those of repair().
+ * Run verify() and mend the findings on all nodes. with_views: also those
+ * about views. Returns how many were mended. Shards are held before anything
+ * is read. Citus uses one connection to each node, so that each statement sees
+ * what the previous ones have written. Called as the containers' owner.
+ * Errors, locks: those of repair().
  */
 int64
 cluster_repair(bool with_views)
@@ -319,7 +338,7 @@ cluster_repair(bool with_views)
 	SPI_connect();
 	findings = findings_of_verify(&n, with_views);
 	mended = mend_invalid(findings, n, &left);
-	/* the other repairs would fail at a value that is missing */
+	/* the other repairs would fail because of a missing value */
 	if (left == 0)
 		mended += mend_all(findings, n, with_views);
 	SPI_finish();

@@ -1,13 +1,17 @@
 /*
  * cluster_settled.c
- *		Which findings of verify() are settled on a cluster (admin/verify_settled.c).
+ *		Which findings of verify() are settled on a cluster
+ *		(admin/verify_settled.c), that is, are not explained by changes still
+ *		to be applied.
  *
- * Each node is asked what its worker has still to do, for the posts that are there: up to which turn all
- * is applied before the comparison, and which posts it was told of since afterwards. As long as a
- * node does not serve its views, or has copies to send to others, nothing is settled.
+ * Each node is asked about the posts that it has: before the comparison, up to
+ * which turn its worker has applied all changes; afterwards, which of these
+ * posts were changed after that turn. While a node does not serve its views,
+ * or has copies to send, nothing is settled.
  *
- * What a statement reads of several nodes is not of one moment. So on a cluster each finding about a
- * post has to be settled, also one that is not about the views.
+ * A statement reads different nodes at different moments. So on a cluster
+ * every finding about a post has to be settled, even if it is not about the
+ * views.
  *
  * Runs in backends.
  */
@@ -29,24 +33,27 @@
 NODE_FUNCTION(views_look, "verify()");
 NODE_FUNCTION(views_unsettled, "verify()");
 
-/* The number of a node, where it is asked. */
+/* The id of the node that evaluates this. */
 #define THIS_NODE_SQL \
 	"(SELECT n.nodeid FROM pg_catalog.pg_dist_node AS n" \
 	" JOIN pg_catalog.pg_dist_local_group AS g ON g.groupid = n.groupid AND n.noderole = 'primary')"
 
-/* Each node's turn, as an object; NULL unless each has told one. */
+/* Object with the turn of each node; NULL unless all nodes have answered. */
 #define LOOKS_SQL \
 	"SELECT CASE WHEN bool_and(success AND result <> '') THEN" \
 	" jsonb_object_agg(nodeid, result) END::text FROM pg_catalog.run_command_on_all_nodes(%s)"
 
-/* The posts that any node has named; NULL unless each has told. */
+/* Ids that any node has reported; NULL unless all nodes have answered. */
 #define UNSETTLED_SQL \
 	"WITH told AS MATERIALIZED (SELECT success, result" \
 	" FROM pg_catalog.run_command_on_all_nodes(%s))" \
 	" SELECT CASE WHEN (SELECT bool_and(success AND result <> '') FROM told) THEN" \
 	" ARRAY(SELECT DISTINCT id FROM told, unnest(result::uuid[]) AS id ORDER BY id) END"
 
-/* Run a query for one value, in SPI; NULL if it is NULL, in the context outside of it. */
+/*
+ * Run a query that returns one value, in SPI. The value is copied to the
+ * memory context outside of SPI.
+ */
 static Datum
 one_value(const char *sql, bool *isnull)
 {
@@ -59,8 +66,9 @@ one_value(const char *sql, bool *isnull)
 }
 
 /*
- * Begin to look at the views of all nodes. Returns false if nothing could be settled. Errors: those
- * of calling a node.
+ * Ask all nodes up to which turn their workers have applied changes, and store
+ * that in *look. Returns false if nothing can be settled. Errors: those of
+ * calling a node.
  */
 bool
 cluster_views_look_begin(ViewsLook *look)
@@ -81,9 +89,10 @@ cluster_views_look_begin(ViewsLook *look)
 }
 
 /*
- * Ask all nodes which of the posts are not settled. Returns an array of their ids, in order, among
- * which one of zeros says that posts have come or gone; NULL if nothing is settled. In SPI, as the containers'
- * owner.
+ * Ask all nodes which of the posts are not settled. Returns a sorted array of
+ * their ids; an id of zeros in it means that posts were added to lists or
+ * removed. Returns NULL if nothing is settled. Called in SPI, as the
+ * containers' owner.
  */
 ArrayType *
 cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids)
@@ -100,8 +109,9 @@ cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids)
 }
 
 /*
- * blogstore.views_look(): up to which turn this node's worker has applied all; NULL if it does not
- * serve the views, or has copies to send to other nodes. Errors: 55000.
+ * blogstore.views_look(): the turn up to which this node's worker has applied
+ * all changes; NULL if it does not serve the views, or has copies to send.
+ * Errors: 55000.
  */
 static Datum
 views_look(PG_FUNCTION_ARGS)
@@ -117,9 +127,10 @@ views_look(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.views_unsettled(applied, post_ids): those of the posts that this node's worker was told
- * of after a turn, and an id of zeros if any post was that may have come into lists or gone from
- * them; NULL if that is not known. Errors: 55000.
+ * blogstore.views_unsettled(applied, post_ids): those of the posts that were
+ * changed after a turn of this node's worker, and an id of zeros if any post
+ * may have been added to lists or removed since; NULL if that is unknown.
+ * Errors: 55000.
  */
 static Datum
 views_unsettled(PG_FUNCTION_ARGS)

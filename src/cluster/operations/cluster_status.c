@@ -1,11 +1,12 @@
 /*
  * cluster_status.c
- *		What stat_worker, progress and stat_requests show on every node of a cluster.
+ *		stat_worker, progress and stat_requests of every node of a cluster.
  *
- * Each node is asked by a connection of its own, outside of the transaction: one that does not
- * answer is a row with what was wrong, and takes nothing from the others. What they say is
- * JSON, because Citus hands on text. It is asked as the containers' owner, who may execute on every
- * node what is asked for.
+ * Citus asks each node through a separate connection, outside of the
+ * transaction. A node that does not answer is shown with its error and does
+ * not affect the others. The answers are JSON, because Citus returns text. The
+ * nodes are asked as the containers' owner, who may execute the functions on
+ * every node.
  *
  * Runs in backends.
  */
@@ -32,14 +33,14 @@ SQL_FUNCTION(get_cluster_status);
 
 #define N_COLUMNS 5				/* node, host, port, node_error, status */
 
-/* What can be asked for, and the function that tells it. */
+/* Kinds of status, and the functions that return them. */
 static const char *const statuses[][2] = {
 	{"worker", "get_worker_status"},
 	{"progress", "get_progress"},
 	{"requests", "get_request_stats"}
 };
 
-/* Errors: 22023. */
+/* Return the function for a kind of status. Errors: 22023. */
 static const char *
 function_of(const char *what)
 {
@@ -54,7 +55,7 @@ function_of(const char *what)
 			 err_fields(NULL, "what", RULE_RANGE)));
 }
 
-/* The query that tells it of one node. */
+/* Return the query for the status of one node. */
 static char *
 query_of_node(const char *function)
 {
@@ -62,7 +63,10 @@ query_of_node(const char *function)
 					BLOGSTORE_SCHEMA ".%s() AS s", function);
 }
 
-/* The query that tells it of all nodes. This one needs no connection for it. */
+/*
+ * Return the query for the status of all nodes. It reads the status of this
+ * node without a connection.
+ */
 static char *
 query_of_all(const char *function)
 {
@@ -80,7 +84,7 @@ query_of_all(const char *function)
 					query, quote_literal_cstr(query));
 }
 
-/* The owner may execute on this node what is asked for. */
+/* Allow the owner to execute the status functions on this node. */
 void
 cluster_status_grant(Oid owner)
 {
@@ -93,7 +97,7 @@ cluster_status_grant(Oid owner)
 	SPI_finish();
 }
 
-/* Add the rows that a query has returned. */
+/* Add the rows of a query to the result. */
 static void
 add_rows(ReturnSetInfo *out, const char *query)
 {
@@ -112,8 +116,8 @@ add_rows(ReturnSetInfo *out, const char *query)
 }
 
 /*
- * blogstore.get_cluster_status(what): of each node of the cluster what it tells of itself, or what was
- * wrong; of one machine one row, without a node. Errors: 22023.
+ * blogstore.get_cluster_status(what): the status of each node of the cluster,
+ * or the error; without a cluster one row, without a node. Errors: 22023.
  */
 static Datum
 get_cluster_status(PG_FUNCTION_ARGS)
@@ -124,7 +128,7 @@ get_cluster_status(PG_FUNCTION_ARGS)
 	OwnerScope	scope;
 
 	InitMaterializedSRF(fcinfo, 0);
-	/* the caller's operators are none of the owner's */
+	/* the caller's search_path must not be used with the owner's rights */
 	setting_change("search_path", SAFE_SEARCH_PATH);
 	if (spread)
 		owner_begin(&scope);

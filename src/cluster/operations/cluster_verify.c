@@ -1,17 +1,17 @@
 /*
  * cluster_verify.c
- *		What verify() reads on a cluster.
+ *		The source of verify() on a cluster.
  *
- * Its statement is the one of one machine, but for some parts:
+ * The statement is that for a single server, with some parts replaced. Users
+ * are read from a table of their own, which every node has in full. All items
+ * of a post are read in one part, because Citus reads each part of a statement
+ * with a snapshot of its own on each node; a like inserted between two such
+ * snapshots would be counted but not found. The registry is compared by a
+ * statement of its own, with the users on the same node.
  *
- *		users	are in a table of their own, which every node has whole
- *		tally	Each part of the statement that is read on other nodes has a snapshot of its own
- *				there. A like that comes between two of them would be counted and not found. So all
- *				that lies on a post is read together.
- *		registry	It is compared by a statement of its own, with the names of the same node.
- *		feed	Each node has one of its own. All of them are to be the same as far as they are
- *				shown. They are read by the role that owns the containers, on each node by a session
- *				of its own, by Citus.
+ * Each node has a feed of its own, and all feeds must be the same as far as
+ * they are shown. Citus reads them through separate connections, as the
+ * containers' owner.
  *
  * Runs in backends.
  */
@@ -35,13 +35,13 @@
 
 NODE_FUNCTION(views_served, "verify()");
 
-/* What each node is asked for; nothing, if its feed is not shown at present. */
+/* Query for a node's feed; NULL if its views are not served. */
 #define ROWS_SQL \
 	"SELECT CASE WHEN " BLOGSTORE_SCHEMA ".views_served() THEN coalesce(" \
 	"(SELECT pg_catalog.jsonb_agg(pg_catalog.to_jsonb(f)) FROM (SELECT * FROM " FEED_SQL \
 	" ORDER BY creation_date DESC, id DESC LIMIT %d) AS f), '[]') END"
 
-/* And all of them. */
+/* Query for the feeds of all nodes, and the errors of nodes. */
 #define NODES_SQL \
 	"SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(" \
 	"'node', nodeid, 'rows', result::jsonb)) FILTER (WHERE success AND result <> ''), '[]')::text, " \
@@ -79,15 +79,15 @@ static const char tally_sql[] =
 	" GROUP BY s.post_id)";
 
 /*
- * Names and the registry are read from this node's own shards, by one snapshot: Citus plans
- * no statement that reads KEYED_NAMES.
+ * Names and the registry are read from this node's placements, with one
+ * snapshot, because Citus cannot plan statements that read KEYED_NAMES.
  */
 static KeptPlan names_plan = {0, NULL, 0, {0}, NULL};
 static KeptPlan registry_plan = {0, NULL, 0, {0}, NULL};
 
 /*
- * The feeds of all nodes whose views are served, a jsonb. In SPI, as the containers' owner.
- * Errors: 55000 if a node does not answer.
+ * Return the feeds of all nodes whose views are served, as jsonb. Called in
+ * SPI, as the containers' owner. Errors: 55000 if a node does not answer.
  */
 static Datum
 read_feeds(void)
@@ -111,8 +111,9 @@ read_feeds(void)
 }
 
 /*
- * What verify()'s statement reads. In SPI, as the containers' owner; the caller restores settings.
- * Errors: 55000 if a node does not answer.
+ * Fill in what the statement of verify() reads. Called in SPI, as the
+ * containers' owner; the caller restores settings. Errors: 55000 if a node
+ * does not answer.
  */
 void
 cluster_verify_source(VerifySource *source)
@@ -130,7 +131,10 @@ cluster_verify_source(VerifySource *source)
 	cluster_one_connection();
 }
 
-/* blogstore.views_served(): are the views of this node? Errors: 55000. */
+/*
+ * blogstore.views_served(): whether this node's views are served. Errors:
+ * 55000.
+ */
 static Datum
 views_served(PG_FUNCTION_ARGS)
 {

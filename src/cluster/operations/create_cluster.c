@@ -1,13 +1,16 @@
 /*
  * create_cluster.c
- *		Containers that are spread over a cluster of Citus's, made on its coordinator.
+ *		Creating containers that are distributed over a Citus cluster, on its
+ *		coordinator.
  *
- *		table						where					made by
- *		--------------------------	----------------------	----------------------------
- *		posts, users (copies)		spread by post, user	Citus, of tables made here
- *		user_items, usernames		whole on every node		Citus, of tables made here
- *		feed, jobs, view_state,		each node its own		create_node_tables() on each
- *		change_feed, unsent
+ *		table						where					created by
+ *		--------------------------	----------------------	-------------------
+ *		posts, users (copies)		distributed by post,	Citus, from tables
+ *									user					created here
+ *		user_items, usernames		reference tables		Citus, from tables
+ *															created here
+ *		feed, jobs, view_state,		one on each node		create_node_tables
+ *		change_feed, unsent									on each node
  *
  * Runs in a backend.
  */
@@ -36,7 +39,7 @@
 SQL_FUNCTION(create_node_tables);
 SQL_FUNCTION(node_of);
 
-/* Errors: 55000, always. */
+/* Throw an error. Errors: 55000. */
 static COMPAT_NORETURN void
 refuse_cluster(const char *problem, const char *hint)
 {
@@ -47,7 +50,7 @@ refuse_cluster(const char *problem, const char *hint)
 			 err_fields(NULL, NULL, RULE_CLUSTER)));
 }
 
-/* What a statement that returns one value says, by SPI; NULL: nothing. */
+/* Run a query that returns one value, in SPI; NULL if there is no row. */
 static char *
 ask(const char *sql)
 {
@@ -57,7 +60,10 @@ ask(const char *sql)
 		SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 }
 
-/* Which node has no blogstore, or another version of it than this one? NULL: none. */
+/*
+ * Return a description of a node whose blogstore is missing or has another
+ * version than this one's; NULL if there is none.
+ */
 static char *
 other_version(void)
 {
@@ -69,7 +75,11 @@ other_version(void)
 			   "(SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'blogstore')");
 }
 
-/* Errors: 42501, 55000 unless this is the coordinator of a cluster that is fit for a call. */
+/*
+ * Throw an error unless this is the coordinator of a cluster on which
+ * containers can be created. call: the function's name, for hints. Errors:
+ * 42501, 55000.
+ */
 void
 cluster_require(const char *call)
 {
@@ -103,12 +113,12 @@ cluster_require(const char *call)
 }
 
 /* ------------------------------------------------------------------------
- * Making what is missing; in SPI
+ * Creating what is missing; in SPI
  * ------------------------------------------------------------------------ */
 
 /*
- * Make the tables that are to be spread, and give them to the owner. suffix: what follows the
- * names of those that cannot have their own yet.
+ * Create the tables to be distributed and give them to the owner. suffix:
+ * appended to the names of tables whose own names are still in use.
  */
 void
 cluster_make_tables(const Creation *creation, const char *suffix)
@@ -120,7 +130,10 @@ cluster_make_tables(const Creation *creation, const char *suffix)
 	create_give_away(creation, table_lookup(USER_ITEMS_TABLE));
 }
 
-/* Spread them, and the registry. */
+/*
+ * Distribute the tables posts and users, and make user_items and usernames
+ * reference tables.
+ */
 void
 cluster_spread_tables(const Creation *creation, const char *suffix)
 {
@@ -139,7 +152,10 @@ make_unsent(const Creation *creation)
 	create_give_away(creation, bookkeeping_lookup(BOOK_UNSENT));
 }
 
-/* Make what is missing of what each node has for itself, and the registry, which is spread later. */
+/*
+ * Create what is missing of the tables that each node has for itself, and the
+ * registry, which is distributed later.
+ */
 static void
 make_own_tables(const Creation *creation)
 {
@@ -153,9 +169,9 @@ make_own_tables(const Creation *creation)
 }
 
 /*
- * Nodes ask each other as the owner of the containers, who so needs the right to on each, one
- * that was added later too. And Citus makes the tables of shards that are moved, and of what lies
- * on every node, as that role.
+ * Grant the owner what nodes need to call each other: they do so as the
+ * containers' owner, also on nodes added later. Citus also creates the tables
+ * of moved shards and of reference tables as that role.
  */
 static void
 give_owner_rights(Oid owner)
@@ -173,8 +189,8 @@ give_owner_rights(Oid owner)
 }
 
 /*
- * The owner has the right to what workers of other nodes call on this one, which Citus does not
- * carry over; in SPI.
+ * Allow the owner to execute the functions that other nodes' workers call on
+ * this node. Citus does not propagate these grants. In SPI.
  */
 static void
 grant_here(const Creation *creation)
@@ -191,8 +207,8 @@ grant_here(const Creation *creation)
 }
 
 /*
- * Have each other node make what it has for itself; returns how many tables that were. Errors:
- * 55000 if a node cannot.
+ * Have each other node create the tables that it has for itself. Returns how
+ * many were created. Errors: 55000 if a node fails.
  */
 int
 cluster_make_on_nodes(const Creation *creation)
@@ -214,7 +230,7 @@ cluster_make_on_nodes(const Creation *creation)
 	if (failed != NULL)
 		refuse_cluster(psprintf("a node could not make its tables:%s", failed),
 					   "Mend that, and call again.");
-	/* what this node has, and one machine has not */
+	/* tables that a single server does not have */
 	if (!OidIsValid(bookkeeping_lookup(BOOK_UNSENT)))
 		make_unsent(creation);
 	give_owner_rights(creation->owner);
@@ -225,10 +241,13 @@ cluster_make_on_nodes(const Creation *creation)
 }
 
 /* ------------------------------------------------------------------------
- * The calls
+ * The functions that create
  * ------------------------------------------------------------------------ */
 
-/* Make all that is missing on the coordinator, and spread the containers if both are. */
+/*
+ * Create what is missing on the coordinator. If posts and users are missing,
+ * distribute them.
+ */
 static void
 make_on_coordinator(const Creation *creation)
 {
@@ -244,7 +263,10 @@ make_on_coordinator(const Creation *creation)
 	create_end(creation, nest);
 }
 
-/* Errors: 42P07 unless both containers are missing, or spread. */
+/*
+ * Throw an error unless the containers posts and users are both missing, or
+ * both distributed. Errors: 42P07.
+ */
 static void
 check_containers(const Creation *creation)
 {
@@ -260,10 +282,11 @@ check_containers(const Creation *creation)
 }
 
 /*
- * Make all that is missing of what a cluster needs, on this node and the others, if the
- * containers are to be spread: distributed says so, or is null and Citus is in the database and
- * has nodes. Returns false, having done nothing, if they are not. Errors: 42501, 42P07, 55000.
- * Locks: those of create_containers().
+ * Create what is missing of the tables of a cluster, on this node and the
+ * others, if the containers are to be distributed: if distributed is true, or
+ * if it is null and Citus is installed and has other nodes. Otherwise return
+ * false without doing anything. Errors: 42501, 42P07, 55000. Locks: those of
+ * create_containers().
  */
 bool
 cluster_create_containers(Creation *creation, NullableDatum distributed)
@@ -286,9 +309,10 @@ cluster_create_containers(Creation *creation, NullableDatum distributed)
 }
 
 /*
- * blogstore.create_node_tables(owner): what each node of a cluster has for itself. Called by
- * create_containers() on the coordinator. Returns how many tables it has made. Errors: 25006,
- * 42704, 42P07; 55000 unless this is a node other than the coordinator.
+ * blogstore.create_node_tables(owner): create the tables that each node of a
+ * cluster has for itself. create_containers() on the coordinator calls it.
+ * Returns how many tables were created. Errors: 25006, 42704, 42P07; 55000
+ * unless this is a node other than the coordinator.
  */
 static Datum
 create_node_tables(PG_FUNCTION_ARGS)
@@ -302,12 +326,14 @@ create_node_tables(PG_FUNCTION_ARGS)
 					   "create_containers() on the coordinator is what calls this function.");
 	memset(&creation, 0, sizeof(creation));
 	creation.owner = PG_GETARG_OID(0);
-	(void) GetUserNameFromId(creation.owner, false);	/* errors: 42704 */
+	(void) GetUserNameFromId(creation.owner, false);	/* raises 42704 if
+														 * there is no such
+														 * role */
 	for (int t = 0; t < N_BOOKKEEPING; t++)
 		if (t != BOOK_USERNAMES)
 			create_look_at_table(&creation, t);
 	create_look_at_container(&creation, CONTAINER_FEED);
-	/* these the coordinator makes */
+	/* the coordinator creates these */
 	creation.container[CONTAINER_USERS] = creation.container[CONTAINER_POSTS] = true;
 	nest = create_begin();
 	make_own_tables(&creation);
@@ -316,12 +342,17 @@ create_node_tables(PG_FUNCTION_ARGS)
 	SPI_connect();
 	grant_here(&creation);
 	SPI_finish();
-	/* the rest may be on its way from the coordinator, whose commit has the worker look */
+
+	/*
+	 * If posts does not exist yet, the coordinator is about to create it, and
+	 * its commit makes the worker look.
+	 */
 	if (OidIsValid(container_table_lookup(CONTAINER_POSTS)))
 		worker_hooks.containers_created();
 	else
 	{
-		creation.table[BOOK_USERNAMES] = true;	/* it is on its way too */
+		creation.table[BOOK_USERNAMES] = true;	/* the coordinator creates it,
+												 * too */
 		SPI_connect();
 		create_join_parts(&creation);
 		SPI_finish();
@@ -330,8 +361,8 @@ create_node_tables(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.node_of(post_id): the node that has a post, for who connects straight to it. Errors:
- * 22004, 55000.
+ * blogstore.node_of(post_id): the node that has a post, for clients that
+ * connect to it directly. Errors: 22004, 55000.
  */
 static Datum
 node_of(PG_FUNCTION_ARGS)

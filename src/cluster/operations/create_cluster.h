@@ -1,6 +1,7 @@
 /*
  * create_cluster.h
- *		The statements that make the tables of a cluster, for create_cluster.c alone.
+ *		Statements that create the tables of a cluster, for create_cluster.c
+ *		alone.
  */
 #ifndef BLOGSTORE_CREATE_CLUSTER_H
 #define BLOGSTORE_CREATE_CLUSTER_H

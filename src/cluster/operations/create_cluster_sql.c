@@ -1,10 +1,10 @@
 /*
  * create_cluster_sql.c
- *		The statements that make the tables of a cluster.
+ *		Statements that create the tables of a cluster.
  *
- * In those of tables that are spread %1$s follows the names of tables that cannot have their own
- * yet, and %2$d is the number of shards. The leaves have the columns, indexes and settings that
- * the leaves of a partition have on one machine (admin/create_sql.c).
+ * %1$s is appended to the names of tables whose own names are still in use;
+ * %2$d is the number of shards. The leaves have the columns, indexes and
+ * settings of the leaves on a single server (admin/create_sql.c).
  */
 #include "postgres.h"
 
@@ -24,7 +24,7 @@ static const char *const tables_sql[] = {
 	"PRIMARY KEY (post_id)) FOR VALUES IN ('post') "
 	"WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.1)",
 
-	/* a unique index has the column by which the table is spread */
+	/* Citus requires that a unique index contains the distribution column. */
 	"CREATE UNIQUE INDEX posts_post_by_user "
 	"ON " POSTS_SQL "_post (user_id, creation_date, post_id)",
 	"ALTER TABLE " POSTS_SQL "_post REPLICA IDENTITY USING INDEX posts_post_by_user",
@@ -70,7 +70,7 @@ static const char *const tables_sql[] = {
 	"'Container: users, on every node.'"
 };
 
-/* What is spread, and how; the first are given to their owner before. */
+/* Distributes the tables. The owner already owns the first ones. */
 static const char *const spread_sql[] = {
 	"SELECT pg_catalog.create_distributed_table('" POSTS_SQL "%1$s', 'post_id', "
 	"colocate_with => 'none', shard_count => %2$d)",

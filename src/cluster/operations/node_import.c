@@ -1,13 +1,13 @@
 /*
  * node_import.c
- *		Bulk import on a cluster: what each node does, for who has called import() on one.
+ *		Bulk import on a cluster: the part of each node.
  *
- * The functions are called by serve_post() and its like (cluster/remote/serve_request.c),
- * in the transaction that Citus runs here for that of the import, as the containers' owner.
- * They are each for many keys, of posts that lie here. All locks are held until that
- * transaction ends.
+ * serve_post() and similar functions (cluster/remote/serve_request.c) call
+ * these functions, in the transaction that Citus runs on this node for the
+ * import, as the containers' owner. Each call takes many keys of posts on this
+ * node. All locks are held until that transaction ends.
  *
- * Runs in backends that Citus has connected to.
+ * Runs in backends to which Citus has connected from other nodes.
  */
 #include "postgres.h"
 
@@ -42,7 +42,7 @@ NODE_FUNCTION(import_count_posts, "import()");
 NODE_FUNCTION(import_same_names, "import()");
 NODE_FUNCTION(import_edit_items, "import()");
 
-/* Who has such an array of ids knows what they are of, and gives none that is NULL. */
+/* Return an argument that is an array of ids, *n of them. Errors: 22023. */
 static const pg_uuid_t *
 get_ids(FunctionCallInfo fcinfo, int arg, int *n)
 {
@@ -57,7 +57,7 @@ get_ids(FunctionCallInfo fcinfo, int arg, int *n)
 	return (const pg_uuid_t *) ARR_DATA_PTR(array);
 }
 
-/* Errors: 22023 unless two lists are of one length. */
+/* Throw an error unless two lists have the same length. Errors: 22023. */
 static void
 need_same_length(int a, int b)
 {
@@ -68,7 +68,7 @@ need_same_length(int a, int b)
 				 errhint("import() calls this function.")));
 }
 
-/* Add an item to a set of rows. */
+/* Add an item to the rows returned. */
 static void
 put_item(ReturnSetInfo *out, const BlogItem *item, ItemType type)
 {
@@ -78,7 +78,10 @@ put_item(ReturnSetInfo *out, const BlogItem *item, ItemType type)
 	tuplestore_puttuple(out->setResult, &tuple);
 }
 
-/* Add a row that has but an id, which stands for what was asked of it. */
+/*
+ * Add a row to the rows returned that has only an id, to report an edited
+ * item.
+ */
 static void
 put_id(ReturnSetInfo *out, const pg_uuid_t *id)
 {
@@ -91,8 +94,8 @@ put_id(ReturnSetInfo *out, const pg_uuid_t *id)
 }
 
 /*
- * blogstore.import_begin_part(): have renames and deletions of users, which this node's worker
- * does to items here, wait for the import. Errors: 55000.
+ * blogstore.import_begin_part(): lock this node's leaves, so that its worker
+ * does not rename or delete users' items during the import. Errors: 55000.
  */
 static Datum
 import_begin_part(PG_FUNCTION_ARGS)
@@ -108,7 +111,10 @@ import_begin_part(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(true);
 }
 
-/* blogstore.import_posts(ids, whole): those of the posts that are here, whole or without texts. */
+/*
+ * blogstore.import_posts(ids, whole): return those of the posts that are on
+ * this node; without whole, without their texts.
+ */
 static Datum
 import_posts(PG_FUNCTION_ARGS)
 {
@@ -140,8 +146,8 @@ import_posts(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_comments(post_ids, ids), blogstore.import_likes(post_ids, user_ids): those that are here,
- * in the order of the keys.
+ * blogstore.import_comments(post_ids, ids), blogstore.import_likes(post_ids,
+ * user_ids): return those that are on this node, in the order of the keys.
  */
 static Datum
 import_children(PG_FUNCTION_ARGS)
@@ -173,7 +179,10 @@ import_children(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* blogstore.import_keep_posts(ids): nobody deletes the posts; false: one is gone. */
+/*
+ * blogstore.import_keep_posts(ids): lock posts against deletion. Returns false
+ * if one does not exist.
+ */
 static Datum
 import_keep_posts(PG_FUNCTION_ARGS)
 {
@@ -199,8 +208,9 @@ import_keep_posts(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_count_posts(ids): make the counters of posts that were written, in the
- * order of shards; what older posts of these ids have left behind goes.
+ * blogstore.import_count_posts(ids): create the counters of new posts, and
+ * delete what earlier posts with these ids have left. The ids are sorted by
+ * shard.
  */
 static Datum
 import_count_posts(PG_FUNCTION_ARGS)
@@ -215,9 +225,11 @@ import_count_posts(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_same_names(ids, names): have users these names on this node, too? A rename that
- * is committed here later finds what the import has written; one that came earlier has been
- * through, and is not known yet where the names were read.
+ * blogstore.import_same_names(ids, names): return whether users have these
+ * names on this node, too. If a rename commits on this node later, its job
+ * finds the items that the import has written. If it has committed earlier,
+ * its job may already be done, although the node of the import still reads the
+ * old name.
  */
 static Datum
 import_same_names(PG_FUNCTION_ARGS)
@@ -257,10 +269,14 @@ import_same_names(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_edit_posts(items, now), blogstore.import_edit_comments(items, now): items that are here
- * become as these; returns the ids of those that were others. Posts that become hidden leave the
- * views when the worker comes to them, as on a cluster they do: who has the views locked must lock no
- * post, and there may be another call. Errors: 40001, 55000.
+ * blogstore.import_edit_posts(items, now),
+ * blogstore.import_edit_comments(items, now): make items on this node equal to
+ * the given ones. Returns the ids of those that were different.
+ *
+ * If a post becomes hidden, the worker removes it from the views, as always on
+ * a cluster. It cannot be removed here, because a transaction that has locked
+ * the views must not lock posts afterwards, and further calls of the import
+ * may do that. Errors: 40001, 55000.
  */
 static Datum
 import_edit_items(PG_FUNCTION_ARGS)

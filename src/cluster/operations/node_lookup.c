@@ -1,9 +1,10 @@
 /*
  * node_lookup.c
- *		Bulk import on a cluster: looking up comments or likes that nodes have.
+ *		Bulk import on a cluster: looking up comments or likes on other
+ *		nodes.
  *
- * The nodes are asked before for all keys of the rows. What they have told comes in the order of
- * rows, so that the items are found by going along.
+ * At the beginning, the nodes are asked about all keys of the rows. Their
+ * answers are sorted like the rows, so a lookup merely advances in them.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -22,13 +23,14 @@ typedef struct NodeLookup
 {
 	ItemLookup	pub;
 	ItemType	type;
-	Tuplestorestate *rows;		/* what nodes have told, in the order of rows */
-	TupleTableSlot *slot;		/* the next of them */
+	Tuplestorestate *rows;		/* items that the nodes have returned, sorted
+								 * like the rows */
+	TupleTableSlot *slot;		/* the next one */
 	BlogItem	next;
-	bool		more;			/* is there one? */
+	bool		more;			/* false at the end of rows */
 } NodeLookup;
 
-/* The columns of a row of items of a type. */
+/* Return the tuple descriptor of rows of items of a type. */
 TupleDesc
 node_row_desc(ItemType type)
 {
@@ -39,7 +41,7 @@ node_row_desc(ItemType type)
  * Asking nodes
  * ------------------------------------------------------------------------ */
 
-/* Where what nodes tell is kept. */
+/* Destination of the items that nodes return. */
 typedef struct Told
 {
 	ItemType	type;
@@ -64,7 +66,7 @@ keep_item(void *arg, const BlogItem *item)
 	tuplestore_puttupleslot(told->rows, told->slot);
 }
 
-/* Ask which of the rows' comments or likes are there. */
+/* Ask the nodes which of the rows' comments or likes they have. */
 static Tuplestorestate *
 ask_nodes(const Import *import, ItemType type)
 {
@@ -86,7 +88,7 @@ ask_nodes(const Import *import, ItemType type)
  * Looking up
  * ------------------------------------------------------------------------ */
 
-/* Go to the next item that nodes have told of. */
+/* Read the next item that the nodes have returned. */
 static void
 go_along(NodeLookup *lookup)
 {
@@ -98,7 +100,7 @@ go_along(NodeLookup *lookup)
 		row_item(lookup->slot, prop, n, &lookup->next);
 }
 
-/* Which of two keys comes first, in the order of rows? */
+/* Compare two keys in the order of the rows: by shard, post, and other id. */
 static int
 compare_keys(const pg_uuid_t *post_a, const pg_uuid_t *other_a,
 			 const pg_uuid_t *post_b, const pg_uuid_t *other_b)
@@ -144,8 +146,9 @@ node_lookup_end(ItemLookup *self)
 }
 
 /*
- * Ask nodes which comments or likes of the rows they have, and begin to look these up. All calls
- * are in the same memory context. Errors: those of ship_query().
+ * Ask the nodes which of the rows' comments or likes they have, and begin to
+ * look them up. All later calls must use the same memory context. Errors:
+ * those of ship_query().
  */
 ItemLookup *
 node_lookup_begin(const Import *import, ItemType type)

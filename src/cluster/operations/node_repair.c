@@ -1,12 +1,12 @@
 /*
  * node_repair.c
- *		repair() on a cluster: what each node does, for who has called it on one.
+ *		repair() on a cluster: the part of each node.
  *
- * The functions are called by serve_post() (cluster/remote/serve_request.c), in the
- * transaction that Citus runs here for that of repair(), as the containers' owner. They mend
- * what lies here, and ask no other node.
+ * serve_post() (cluster/remote/serve_request.c) calls these functions, in the
+ * transaction that Citus runs on this node for repair(), as the containers'
+ * owner. They mend what is on this node, and call no other node.
  *
- * Runs in backends that Citus has connected to.
+ * Runs in backends to which Citus has connected from other nodes.
  */
 #include "postgres.h"
 
@@ -35,7 +35,7 @@
 NODE_FUNCTION(repair_part, "repair()");
 NODE_FUNCTION(repair_copies, "repair()");
 
-/* The arguments of repair_part(), each a list. */
+/* Arguments of repair_part(); each is an array. */
 enum
 {
 	ARG_PROBLEM,
@@ -46,7 +46,10 @@ enum
 	ARG_USER_ID
 };
 
-/* What only this node's own tables show, with the columns of verify_run(). */
+/*
+ * Finds missing values in tables that only this node has; with the columns of
+ * verify_run().
+ */
 static KeptPlan own_plan = {
 	ON_JOBS | ON_FEED,
 	"SELECT 'jobs', 'invalid', i.kind, i.id, NULL::uuid, i.user_id, 'not null',"
@@ -63,7 +66,7 @@ static KeptPlan own_plan = {
 	0, {0}, NULL
 };
 
-/* Mend what only this node's own tables show; returns how many findings that were. */
+/* Mend these findings. Returns how many were mended. */
 static int64
 mend_own(void)
 {
@@ -90,7 +93,11 @@ mend_own(void)
 	return mended;
 }
 
-/* A list among the arguments; all have one length. Errors: 22023. */
+/*
+ * Return an argument that is an array without nulls. *n: the number of
+ * elements that it must have, or -1 before the first array; receives the
+ * number. Errors: 22004, 22023.
+ */
 static Datum *
 get_list(FunctionCallInfo fcinfo, int arg, Oid type, int *n)
 {
@@ -117,7 +124,7 @@ get_list(FunctionCallInfo fcinfo, int arg, Oid type, int *n)
 	return value;
 }
 
-/* Mend the findings that the arguments tell of; returns how many were. */
+/* Mend the findings in the arguments. Returns how many were mended. */
 static int64
 mend_given(FunctionCallInfo fcinfo)
 {
@@ -149,9 +156,10 @@ mend_given(FunctionCallInfo fcinfo)
 }
 
 /*
- * blogstore.repair_part(problems, types, expected, ids, post_ids, user_ids): mend what verify() has
- * found of items on posts that are here, and what only this node's own tables show; fold deltas.
- * Returns one row, a post whose comment_count is how many findings were mended. Errors, locks: those of repair().
+ * blogstore.repair_part(problems, types, expected, ids, post_ids, user_ids):
+ * mend findings about items of posts on this node, mend this node's own
+ * tables, and fold deltas. Returns one post whose comment_count is the number
+ * of findings mended. Errors, locks: those of repair().
  */
 static Datum
 repair_part(PG_FUNCTION_ARGS)
@@ -184,9 +192,10 @@ repair_part(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.repair_copies(post_ids, user_ids, dates): what the copies of posts that are here should
- * be; without a title: there should be none. Nothing as long as this node's worker builds them. The worker refreshes none before the
- * transaction ends. Errors: 55000. Locks: the views.
+ * blogstore.repair_copies(post_ids, user_ids, dates): return what the copies
+ * of posts on this node should be; no title means that there should be none.
+ * Returns nothing while this node's views are not ready. The worker refreshes
+ * no copy before the transaction ends. Errors: 55000. Locks: the views' lock.
  */
 static Datum
 repair_copies(PG_FUNCTION_ARGS)

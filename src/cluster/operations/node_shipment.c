@@ -1,9 +1,9 @@
 /*
  * node_shipment.c
- *		Bulk import on a cluster: sending rows to the nodes of the shards that they concern.
+ *		Bulk import on a cluster: sending rows to the nodes of their shards.
  *
- * One call of a function is for many rows, each of whose columns is a list among its
- * arguments.
+ * One call of a function on a node takes many rows. Each column of the rows is
+ * one array argument of the call.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -24,6 +24,10 @@
  * Sending rows
  * ------------------------------------------------------------------------ */
 
+/*
+ * Begin to send rows by calls of one kind. The caller sets ncolumns and type
+ * before it adds rows. Memory is allocated in the current context.
+ */
 void
 ship_begin(Shipment *ship, const Import *import, const NodeCall *call)
 {
@@ -37,7 +41,7 @@ ship_begin(Shipment *ship, const Import *import, const NodeCall *call)
 										  ALLOCSET_DEFAULT_SIZES);
 }
 
-/* Have a function called on a node, and take what it returns. */
+/* Call a function on a node and process its result. */
 static void
 call_node(const Import *import, const NodeCall *call, int group,
 		  const GroupCall *group_call)
@@ -57,7 +61,7 @@ call_node(const Import *import, const NodeCall *call, int group,
 		call->take(call->arg, &item);
 }
 
-/* Send what is gathered. */
+/* Send the rows collected so far. */
 static void
 ship_send(Shipment *ship)
 {
@@ -97,7 +101,11 @@ ship_send(Shipment *ship)
 	MemoryContextReset(ship->context);
 }
 
-/* Add a row that concerns a shard; none of its columns is NULL. */
+/*
+ * Add a row that belongs to a shard. column: its values, none of them NULL.
+ * Sends the rows collected so far if this one is for another node, or there
+ * are enough.
+ */
 void
 ship_row(Shipment *ship, int shard, const Datum *column)
 {
@@ -122,6 +130,7 @@ ship_row(Shipment *ship, int shard, const Datum *column)
 	MemoryContextSwitchTo(old);
 }
 
+/* Send the remaining rows and free the memory of the calls. */
 void
 ship_end(Shipment *ship)
 {
@@ -130,8 +139,8 @@ ship_end(Shipment *ship)
 }
 
 /*
- * Send a query's rows, whose first column is a shard, to the nodes of these. Nothing is sent
- * before the query has ended.
+ * Send the rows of a query, whose first column is a shard, to the nodes of
+ * these. The query is finished before the first call.
  */
 void
 ship_query(const Import *import, const NodeCall *call, const char *sql)
@@ -157,7 +166,7 @@ ship_query(const Import *import, const NodeCall *call, const char *sql)
 	tuplestore_end(rows);
 }
 
-/* Call a function on each node that has shards, without rows. */
+/* Call a function without rows on each node that has shards. */
 void
 ship_nothing(const Import *import, const NodeCall *call)
 {

@@ -1,7 +1,7 @@
 /*
  * node_shipment.h
- *		Bulk import on a cluster: sending rows to nodes, for cluster_import.c and
- *		node_lookup.c alone.
+ *		Bulk import on a cluster: sending rows to nodes. For cluster_import.c
+ *		and node_lookup.c alone.
  */
 #ifndef BLOGSTORE_NODE_SHIPMENT_H
 #define BLOGSTORE_NODE_SHIPMENT_H
@@ -9,38 +9,44 @@
 #include "cluster/remote/remote.h"
 #include "import/import.h"
 
-/* How many rows go into one call, and about how many bytes. */
+/* Limits of one call: rows, and approximate bytes. */
 #define ROWS_A_CALL 5000
 #define BYTES_A_CALL (4 * 1024 * 1024)
 #define MAX_COLUMNS 3
 
-/* A function of the nodes' that is called with rows, whose columns are its first arguments. */
+/*
+ * A function to be called on nodes. The columns of the rows are its first
+ * arguments.
+ */
 typedef struct NodeCall
 {
 	const char *name;
-	bool		flag;			/* it returns true, or the import is outdated */
-	const char *outdated;		/* by what */
-	ItemType	type;			/* of the items that it returns, if it does */
-	int			rows;			/* at most in one call */
-	bool		more;			/* is there one more argument? */
+	bool		flag;			/* it returns a boolean; false means that the
+								 * import is outdated */
+	const char *outdated;		/* why, for the error message */
+	ItemType	type;			/* of the items that it returns, unless flag */
+	int			rows;			/* at most, in one call */
+	bool		more;			/* pass one more argument */
 	Oid			more_type;
 	Datum		more_value;
-	void		(*take) (void *arg, const BlogItem *item);	/* what it returns */
+	void		(*take) (void *arg, const BlogItem *item);	/* called for each
+															 * item returned */
 	void	   *arg;
 } NodeCall;
 
-/* Rows on their way to nodes. */
+/* Rows being sent to nodes. */
 typedef struct Shipment
 {
 	const Import *import;
 	const NodeCall *call;
 	int			ncolumns;
 	Oid			type[MAX_COLUMNS];
-	int			group;			/* of the node that they go to */
+	int			group;			/* node group that they are sent to */
 	int			n;
 	Size		bytes;
 	Datum	   *value[MAX_COLUMNS];
-	MemoryContext context;		/* "blogstore shipped rows": a call's */
+	MemoryContext context;		/* "blogstore shipped rows": holds the rows of
+								 * one call */
 } Shipment;
 
 extern void ship_begin(Shipment *ship, const Import *import, const NodeCall *call);

@@ -1,7 +1,7 @@
 /*
  * operations.h
- *		Operations that span the nodes of a cluster, for cluster/cluster.c; and making tables,
- *		for cluster/distribute/, which makes those of a cluster beside tables that are filled.
+ *		Operations that span the nodes of a cluster, for cluster/cluster.c;
+ *		and functions that create tables, for cluster/distribute/.
  */
 #ifndef BLOGSTORE_OPERATIONS_H
 #define BLOGSTORE_OPERATIONS_H
@@ -20,7 +20,10 @@ extern void cluster_make_tables(const Creation *creation, const char *suffix);
 extern void cluster_spread_tables(const Creation *creation, const char *suffix);
 extern int	cluster_make_on_nodes(const Creation *creation);
 
-/* cluster_control.c, cluster_verify.c, cluster_settled.c, cluster_repair.c, cluster_export.c */
+/*
+ * cluster_control.c, cluster_verify.c, cluster_settled.c, cluster_repair.c,
+ * cluster_export.c
+ */
 extern bool cluster_call_nodes(const char *name, const Oid *types,
 							   FunctionCallInfo fcinfo, bool *all);
 extern void cluster_verify_source(VerifySource *source);

@@ -1,17 +1,21 @@
 /*
  * await_distribution.c
- *		Before a request decides where it is served: are the containers being spread?
+ *		Before a request decides where to run: waiting for a distribution of
+ *		the containers, and checking that the transaction's snapshot is not
+ *		too old.
  *
- * distribute_containers() (cluster/distribute/) puts the tables of a cluster in place of one
- * machine's, beside requests. One that has begun on the old tables must not come upon the new ones
- * half-way: so on a server that has Citus, whose containers are its own alone, the container's table is locked
- * before the look, as who writes does anyway. Then nobody changes it until the
- * transaction ends; or the request has waited for that, and sees what there is now.
- * Others do nothing of this.
+ * distribute_containers() (cluster/distribute/) replaces the tables of a
+ * single server by those of a cluster while requests run. A request that has
+ * begun with the old tables must not meet the new ones. So if this server has
+ * Citus and its containers are not distributed, a request first locks the
+ * table of posts, as writers do anyway. Then the tables stay as they are until
+ * the transaction ends. Servers without Citus take no such lock.
  *
- * The rows of the new tables are younger than a snapshot of before; so are those of a shard that has
- * come to this node since. A command takes new snapshots all the time; a query gets one. Where the
- * transaction keeps its own, it has to be run again.
+ * Rows of the new tables are newer than a snapshot taken before the
+ * distribution. The same is true of the rows of a shard that was moved to this
+ * node. Commands take new snapshots anyway, and a query is given a new one. If
+ * the isolation level does not allow that, the request fails with a
+ * serialization error.
  *
  * Runs in backends and parallel workers.
  */
@@ -29,8 +33,10 @@
 #include "utils/snapmgr.h"
 
 /*
- * The containers stay on one machine, or spread, until the transaction ends. A server that has not
- * loaded Citus calls this once in each process. Locks: see above.
+ * Keep the containers from being distributed until the transaction ends, or
+ * wait for a distribution in progress. write: the transaction will write
+ * items. A server without Citus does this only once per process. Locks: the
+ * table of posts, on a server with Citus whose containers are not distributed.
  */
 void
 remote_settle(bool write)
@@ -44,7 +50,10 @@ remote_settle(bool write)
 		container_lock(CONTAINER_POSTS, write && !RecoveryInProgress());
 }
 
-/* Does a snapshot not show what a transaction has written, by its full id (0: anybody's does)? */
+/*
+ * Return whether a snapshot does not see the transaction that wrote a catalog
+ * row. writer: full xid; 0 if every snapshot sees it.
+ */
 static bool
 is_hidden_from(Snapshot snapshot, uint64 writer)
 {
@@ -52,13 +61,14 @@ is_hidden_from(Snapshot snapshot, uint64 writer)
 
 	return writer != 0 && XidInMVCCSnapshot(by, snapshot) &&
 		!TransactionIdIsCurrentTransactionId(by) &&
-	/* it has been kept in mind for so long that the id may be another's */
+	/* an older xid may have been reused */
 		U64FromFullTransactionId(ReadNextFullTransactionId()) - writer < PG_INT32_MAX / 2;
 }
 
 /*
- * Is what a transaction has brought here younger than the active snapshot? Errors: 40001 if the
- * transaction keeps that; what: what has happened.
+ * Return whether the active snapshot does not see the transaction "by", which
+ * distributed the tables or moved a shard. Errors: 40001 if the transaction
+ * cannot take a new snapshot. what: beginning of the error message.
  */
 static bool
 needs_snapshot(uint64 by, const char *what)
@@ -81,8 +91,8 @@ needs_snapshot_for(const Shard *shard)
 }
 
 /*
- * Give a query another snapshot if the containers were spread after its own was taken. Errors:
- * 40001 if the transaction keeps its snapshot.
+ * Give a query a new snapshot if the containers were distributed after its own
+ * was taken. Errors: 40001 if the isolation level does not allow that.
  */
 void
 remote_renew_snapshot(RequestScan *scan)
@@ -92,7 +102,11 @@ remote_renew_snapshot(RequestScan *scan)
 		request_scan_renew_snapshot(scan);
 }
 
-/* The same for a query of what lies in a shard, which is held. */
+/*
+ * Give a query a new snapshot if a shard was moved to this node after the
+ * query's own was taken. The caller holds the shard. Errors: 40001 if the
+ * isolation level does not allow that.
+ */
 void
 remote_renew_snapshot_of(RequestScan *scan, const Shard *shard)
 {
@@ -101,8 +115,9 @@ remote_renew_snapshot_of(RequestScan *scan, const Shard *shard)
 }
 
 /*
- * Errors: 40001 if one of the shards that are here (NULL: all of them) came after a snapshot that the
- * transaction keeps. They are held.
+ * Throw an error if a shard on this node (NULL: any of them) arrived after a
+ * snapshot that the transaction must keep. The caller holds the shards.
+ * Errors: 40001.
  */
 void
 remote_require_snapshot(const Shard *shard)

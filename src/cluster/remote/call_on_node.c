@@ -1,9 +1,11 @@
 /*
  * call_on_node.c
- *		Calls of blogstore's own functions on one node, whatever key is concerned.
+ *		Calling a function of blogstore on one node of a cluster,
+ *		independently of a key.
  *
- * Who holds the shards finds some on the node to the end of the transaction. One whose last shard has gone
- * returns nothing.
+ * If the caller holds the shards, none of them leaves the node before the
+ * transaction ends. If the node no longer has any shard, the call returns
+ * nothing.
  *
  * Runs in backends.
  */
@@ -14,7 +16,10 @@
 
 #include "access/htup_details.h"
 
-/* Have the node of a group serve a call; rows are in the current memory context. */
+/*
+ * Run a call on a node group. Rows are allocated in the current memory
+ * context; there are none if the node has no shards.
+ */
 static void
 ask_group(int group, const char *serve, const GroupCall *call, RemoteRows *rows)
 {
@@ -27,7 +32,10 @@ ask_group(int group, const char *serve, const GroupCall *call, RemoteRows *rows)
 		memset(rows, 0, sizeof(*rows));
 }
 
-/* What a function returns on a node that returns items of a type. */
+/*
+ * Call a function that returns items of a type on a node group, and return
+ * these.
+ */
 RemoteItems *
 remote_group_items(int group, ItemType type, const GroupCall *call)
 {
@@ -38,7 +46,7 @@ remote_group_items(int group, ItemType type, const GroupCall *call)
 	return items;
 }
 
-/* What a function says on a node that returns a flag. */
+/* Call a function that returns a boolean on a node group, and return that. */
 bool
 remote_group_flag(int group, const GroupCall *call)
 {

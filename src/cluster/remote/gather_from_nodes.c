@@ -1,10 +1,11 @@
 /*
  * gather_from_nodes.c
- *		Queries whose items lie on all nodes: each node is asked, and what they return is put
- *		in order here.
+ *		Queries over all nodes: each node is asked for its part, and the
+ *		parts are merged here.
  *
- * A node is asked by any key that one of its shards takes. No snapshot spans nodes: each
- * returns what it shows at the time.
+ * Citus routes a call by a key, so a node is addressed by a random key that
+ * one of its shards takes. No snapshot covers all nodes; each node returns
+ * what it shows at that moment.
  *
  * Runs in backends.
  */
@@ -21,16 +22,16 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
-/* How the items of all nodes are put in order. */
+/* The order of the merged items. */
 typedef enum GatherOrder
 {
 	ORDER_NEWEST_FIRST,
 	ORDER_OLDEST_FIRST,
 	ORDER_BY_POST,
-	ORDER_AS_ASKED				/* by the places of their ids in the list */
+	ORDER_AS_ASKED				/* in the order of the list of ids */
 } GatherOrder;
 
-/* An item of a node's, with what it is put in order by. */
+/* An item from a node, with its sort keys. */
 typedef struct Gathered
 {
 	HeapTuple	row;
@@ -45,25 +46,28 @@ typedef struct Gathering
 	Oid			types[FUNC_MAX_ARGS];
 	NullableDatum args[FUNC_MAX_ARGS];
 	GatherOrder order;
-	int64		limit;			/* -1: none */
-	int			size_at;		/* which argument it is; -1: none is */
-	int			cursor_at;		/* which is the date of a page's cursor, before its id; -1 */
-	int			asked;			/* how many of each node; -1: all */
-	bool		full;			/* has a node returned as many? */
-	bool		full_of_ties;	/* all of them of the millisecond of the cursor? */
-	int			ids_at;			/* which argument is a list of ids; -1: none is */
-	int			id_column;		/* by which items are told in it, and put in order */
+	int64		limit;			/* rows of the page; -1 if unlimited */
+	int			size_at;		/* number of the page size argument, or -1 */
+	int			cursor_at;		/* number of the cursor's date argument, which
+								 * its id follows, or -1 */
+	int			asked;			/* rows requested from each node; -1 for all */
+	bool		full;			/* a node returned that many */
+	bool		full_of_ties;	/* and the last one is in the millisecond of
+								 * the cursor */
+	int			ids_at;			/* number of the argument that lists ids, or
+								 * -1 */
+	int			id_column;		/* column by which items are identified */
 	int			date_column;
-	Datum	   *ids;			/* all that are asked for */
+	Datum	   *ids;			/* requested ids */
 	bool	   *no_id;
 	int			nids;
-	TupleDesc	desc;			/* of what was found so far */
+	TupleDesc	desc;			/* of the rows in found */
 	Gathered   *found;
 	int			n;
 	int			room;
 } Gathering;
 
-/* Which column of rows of items is a property's, from 1? */
+/* Return the number of a property's column in rows of items, from 1. */
 static int
 column_of(ItemType type, Property prop)
 {
@@ -76,7 +80,7 @@ column_of(ItemType type, Property prop)
 	return 0;
 }
 
-/* A flag among the arguments, which may be NULL or not there. */
+/* Return a boolean argument; false if it is NULL or missing. */
 static bool
 flag(const Gathering *gather, int arg)
 {
@@ -84,7 +88,7 @@ flag(const Gathering *gather, int arg)
 		DatumGetBool(gather->args[arg].value);
 }
 
-/* How are the items of a query put in order, and how many are there to be? */
+/* Set the order of a query's items and the number of rows to return. */
 static void
 set_order(Gathering *gather, const char *name)
 {
@@ -131,13 +135,16 @@ set_order(Gathering *gather, const char *name)
 	gather->limit = gather->asked;
 }
 
-/* A key that some shard of a group of nodes takes; false: it has none. */
+/*
+ * Return a random key that a shard of a node group takes. Returns false if the
+ * group has no shard.
+ */
 bool
 remote_key_of_group(int group, pg_uuid_t *key)
 {
 	Shard		shard;
 
-	/* a shard takes more than one of a thousand keys */
+	/* Each shard takes more than a thousandth of all keys. */
 	for (int tries = 0; tries < 100000; tries++)
 	{
 		*key = *DatumGetUUIDP(DirectFunctionCall1(gen_random_uuid, (Datum) 0));
@@ -147,7 +154,10 @@ remote_key_of_group(int group, pg_uuid_t *key)
 	return false;
 }
 
-/* Leave those ids in the argument that lie on a group of nodes; false: none does. */
+/*
+ * Reduce the list of ids in the arguments to those on a node group. Returns
+ * false if none is left.
+ */
 static bool
 set_ids_of_group(Gathering *gather, int group)
 {
@@ -169,7 +179,7 @@ set_ids_of_group(Gathering *gather, int group)
 	return n > 0;
 }
 
-/* The cursor of the page that is asked for, its date and its id; NULL: there is none. */
+/* Return the cursor of the page, its date and id, or NULL. */
 static const NullableDatum *
 cursor_of(const Gathering *gather)
 {
@@ -181,7 +191,10 @@ cursor_of(const Gathering *gather)
 	return cursor[0].isnull || cursor[1].isnull ? NULL : cursor;
 }
 
-/* Does a date lie in the millisecond that a cursor's date begins? */
+/*
+ * Return whether a date is within the millisecond of the cursor, whose date
+ * may have been rounded down to milliseconds.
+ */
 static bool
 is_tie(const Gathering *gather, TimestampTz date)
 {
@@ -191,7 +204,7 @@ is_tie(const Gathering *gather, TimestampTz date)
 	return cursor != NULL && begin % 1000 == 0 && date >= begin && date - begin < 1000;
 }
 
-/* Keep what a node has returned. */
+/* Add the rows that a node has returned. */
 static void
 keep(Gathering *gather, const RemoteRows *rows)
 {
@@ -223,7 +236,7 @@ keep(Gathering *gather, const RemoteRows *rows)
 	}
 }
 
-/* The groups of nodes that have shards. */
+/* Return the list of node groups that have shards. */
 List *
 remote_groups(void)
 {
@@ -235,7 +248,10 @@ remote_groups(void)
 	return groups;
 }
 
-/* Ask all nodes that have shards; false: a shard was on its way elsewhere. */
+/*
+ * Ask all nodes that have shards. Returns false if a shard is being moved; the
+ * caller tries again.
+ */
 static bool
 ask_all(Gathering *gather)
 {
@@ -281,7 +297,10 @@ compare_ids(const void *a, const void *b)
 	return memcmp(&((const Gathered *) a)->id, &((const Gathered *) b)->id, UUID_LEN);
 }
 
-/* The rows in the order in which their ids were asked for, as often as they were. */
+/*
+ * Return the rows in the order of the requested ids, repeating rows of
+ * repeated ids.
+ */
 static void
 take_as_asked(const Gathering *gather, RemoteRows *rows)
 {
@@ -302,9 +321,10 @@ take_as_asked(const Gathering *gather, RemoteRows *rows)
 }
 
 /*
- * The first item, in order, that belongs to the page. A cursor whose date may have lost its
- * microseconds has each node begin with the whole millisecond (requests/page_start.c), since one alone
- * can know the cursor's row: what comes up to that row is not of this page.
+ * Return the index of the first item of the page. If the cursor's date may
+ * have been rounded down, each node begins with the whole millisecond
+ * (requests/page_start.c), because only one node knows the cursor's row. Items
+ * up to that row do not belong to the page.
  */
 static int
 first_of_page(const Gathering *gather)
@@ -319,8 +339,8 @@ first_of_page(const Gathering *gather)
 }
 
 /*
- * Put what all have returned in order. How many items are each node to be asked for, if these do not
- * make the page? 0: they do.
+ * Sort the rows of all nodes and select the page. Returns 0, or how many rows
+ * to request from each node if these did not suffice.
  */
 static int
 put_in_order(Gathering *gather, RemoteRows *rows)
@@ -342,7 +362,7 @@ put_in_order(Gathering *gather, RemoteRows *rows)
 	rows->row = palloc(sizeof(HeapTuple) * Max(gather->n, 1));
 	for (int i = first; i < gather->n && (gather->limit < 0 || rows->n < gather->limit); i++)
 		rows->row[rows->n++] = gather->found[i].row;
-	/* what a node has not returned comes behind its last, and behind all that are passed by */
+	/* rows that a node did not return sort behind its last one */
 	if (first > 0 && gather->full && gather->asked < gather->limit + first)
 		return gather->limit + first;
 	if (first == 0 && gather->full_of_ties)
@@ -351,8 +371,10 @@ put_in_order(Gathering *gather, RemoteRows *rows)
 }
 
 /*
- * Have a query served by all nodes that have shards. The items are in the current memory
- * context. Errors: those of the query.
+ * Run a query on all nodes that have shards, and return the merged items in
+ * the current memory context. name: the request. type: of its items. Errors:
+ * those of the query; 40001 if a shard arrived after the transaction's
+ * snapshot. Locks: holds all shards during the call.
  */
 RemoteItems *
 remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
@@ -382,7 +404,7 @@ remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
 	items->type = type;
 	held = container_hold_all(CONTAINER_POSTS);
 	remote_require_snapshot(NULL);
-	/* what a look has found that was in vain need not be kept */
+	/* rows of unsuccessful attempts are freed */
 	look = AllocSetContextCreate(CurrentMemoryContext, "blogstore parts of a list",
 								 ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(look);
@@ -405,8 +427,9 @@ remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
 }
 
 /*
- * Have the node of a group serve a part; rows are in the current memory context. False: its last shard
- * has gone. Errors: 55000, and those of the call.
+ * Run a part of a request on a node group. Rows are in the current memory
+ * context. Returns false if the group no longer has any shard. Errors: 55000,
+ * and those of the request.
  */
 bool
 remote_ask_group(int group, RemoteCall *call, RemoteRows *rows)
@@ -424,10 +447,11 @@ remote_ask_group(int group, RemoteCall *call, RemoteRows *rows)
 }
 
 /*
- * Call a function of blogstore's that returns a flag on all nodes that have shards, one after
- * another; *all becomes whether each has said true. writes: to items, whose shards are held until
- * the transaction ends. Who waits for a worker does not hold them, for who moves one may stand
- * between the two.
+ * Call a function that returns a boolean on all nodes that have shards, one
+ * after another. *all: whether each returned true. writes: the function writes
+ * items, so shards are held until the transaction ends. A caller that waits
+ * for workers must not hold them: a move might wait for the caller's lock
+ * while the worker waits for the move.
  */
 void
 remote_call_all(const char *name, const Oid *types, FunctionCallInfo fcinfo,

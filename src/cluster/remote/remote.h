@@ -1,12 +1,14 @@
 /*
  * remote.h
- *		Requests whose items lie on another node of a cluster: they are served there.
+ *		Requests whose items are on another node of a cluster. They run
+ *		there.
  *
- *		this node:		remote_request.c, gather_from_nodes.c  ->  SELECT * FROM serve_...()
- *		Citus:			takes the call to the node where the key's shard lies
- *		that node:		serve_request.c  ->  the request's own function
+ *		this node:		remote_request.c, gather_from_nodes.c
+ *						->  SELECT * FROM serve_...()
+ *		Citus:			routes the call to the node with the key's shard
+ *		other node:		serve_request.c  ->  the request's own function
  *
- * On one machine without Citus nothing of this is called.
+ * On a server without Citus none of this runs.
  */
 #ifndef BLOGSTORE_REMOTE_H
 #define BLOGSTORE_REMOTE_H
@@ -23,10 +25,10 @@
 
 typedef struct RemoteItems RemoteItems;
 
-/* await_distribution.c: where is a request served? */
+/* await_distribution.c: before a request decides where to run */
 extern void remote_settle(bool write);
 
-/* remote_request.c: one request, served where its key's items lie */
+/* remote_request.c: a request on the node that has its key */
 extern Datum remote_command(FunctionCallInfo fcinfo, PGFunction here);
 extern bool remote_call_flag(const char *name, const pg_uuid_t *key,
 							 Oid type, Datum argument);
@@ -40,13 +42,13 @@ extern Datum remote_row_of_item(const BlogItem *item, ItemType type,
 extern void remote_item_of_row(BlogItem *item, ItemType type, TupleDesc desc,
 							   HeapTuple row);
 
-/* gather_from_nodes.c: one call on all nodes that have shards */
+/* gather_from_nodes.c: a call on all nodes that have shards */
 extern void remote_call_all(const char *name, const Oid *types,
 							FunctionCallInfo fcinfo, bool writes, bool *all);
 extern List *remote_groups(void);
 extern bool remote_key_of_group(int group, pg_uuid_t *key);
 
-/* call_on_node.c: a function of blogstore's on the node of one group, with arguments of any number */
+/* call_on_node.c: a call of a blogstore function on one node group */
 typedef struct GroupCall
 {
 	const char *name;
@@ -67,7 +69,7 @@ extern bool remote_find_post_of_user(const pg_uuid_t *user_id, const pg_uuid_t *
 									 TimestampTz from, const Cursor *end,
 									 TimestampTz *date);
 
-/* source_sent_items.c: items that other nodes have sent */
+/* source_sent_items.c: reading items that other nodes have sent */
 extern bool remote_items_next(RemoteItems *items, BlogItem *item);
 
 #endif							/* BLOGSTORE_REMOTE_H */

@@ -1,6 +1,6 @@
 /*
  * remote_call.h
- *		What the files of cluster/remote/ share with each other alone.
+ *		Declarations shared by the files of cluster/remote/ alone.
  */
 #ifndef BLOGSTORE_REMOTE_CALL_H
 #define BLOGSTORE_REMOTE_CALL_H
@@ -11,7 +11,7 @@
 #include "access/htup.h"
 #include "access/tupdesc.h"
 
-/* Rows that another node has returned, in the memory of who has asked. */
+/* Rows returned by another node, in the caller's memory context. */
 typedef struct RemoteRows
 {
 	TupleDesc	desc;
@@ -26,14 +26,16 @@ struct RemoteItems
 	int			next;
 };
 
-/* A request that is to be served: what is asked, and by which of the functions. */
+/* A request to be run on another node. */
 typedef struct RemoteCall
 {
-	const char *serve;			/* serve_post() and its like: by the type of rows */
-	const char *name;			/* of the request's function */
-	pg_uuid_t	key;			/* where its items lie */
-	bool		part;			/* of an answer that all nodes have parts of */
-	bool		reads;			/* what is by one key, and nothing else */
+	const char *serve;			/* serve_post() or a similar function,
+								 * depending on the type of the result */
+	const char *name;			/* name of the request's function */
+	pg_uuid_t	key;			/* decides which node runs it */
+	bool		part;			/* this is one of several parts, one per
+								 * node */
+	bool		reads;			/* it only reads, and only items of the key */
 	int			nargs;
 	const Oid  *types;
 	NullableDatum *args;
@@ -44,8 +46,9 @@ typedef struct Command
 {
 	Oid			function;
 	NameData	name;
-	int			key;			/* which argument is post_id; -1: none is */
-	const char *serve;			/* NULL: its results come from no other node */
+	int			key;			/* number of the argument post_id, or -1 */
+	const char *serve;			/* NULL if another node cannot return its
+								 * result */
 	int			nargs;
 	Oid			types[FUNC_MAX_ARGS];
 } Command;
@@ -58,13 +61,13 @@ extern void remote_require_snapshot(const Shard *shard);
 /* remote_request.c */
 extern bool remote_begin_snapshot(void);
 
-/* source_sent_items.c: have a query read items that other nodes have sent */
+/* source_sent_items.c */
 extern void query_sent_items(RequestScan *scan, RemoteItems *items);
 
-/* view_pages.c: a page of the feed */
+/* view_pages.c */
 extern void remote_begin_feed(RequestScan *scan, FunctionCallInfo fcinfo);
 
-/* gather_from_nodes.c: a query of all nodes that have shards, put together */
+/* gather_from_nodes.c */
 extern RemoteItems *remote_gather(const char *name, ItemType type,
 								  FunctionCallInfo fcinfo);
 extern bool remote_ask_group(int group, RemoteCall *call, RemoteRows *rows);

@@ -1,20 +1,20 @@
 /*
  * remote_query.c
- *		Queries on a cluster: which are served here, and which by other nodes.
+ *		Queries on a cluster: which node runs a query.
  *
- *		query						served by
- *		--------------------------	----------------------------------------------
- *		of a user, by id or name	this node: all nodes have all users
+ *		query						run by
+ *		--------------------------	---------------------------------------
+ *		of a user, by id or name	this node, which has all users
  *		of a post					the node that has the post
- *		a user's posts				the node that has the copies of them; where they are not
- *									to be relied on, all nodes
- *		the feed					this node, or all (view_pages.c)
- *		by ids of posts; a user's	all nodes; this one puts together what they
- *		comments, likes				return (gather_from_nodes.c)
+ *		a user's posts				the node that has the copies; all nodes
+ *									if these are not ready
+ *		the feed					this node or all nodes (view_pages.c)
+ *		by ids of posts; a user's	all nodes; the results are merged here
+ *		comments or likes			(gather_from_nodes.c)
  *
- * Who serves a part of another node's query serves it from what is here.
+ * A node that runs a part of another node's query reads only its own items.
  *
- * Runs in backends, and in parallel workers, which can serve what is here alone.
+ * Runs in backends; in parallel workers, which can read only this node.
  */
 #include "postgres.h"
 
@@ -29,7 +29,10 @@
 #include "utils/snapmgr.h"
 #include "utils/uuid.h"
 
-/* Has a query what it asks for? One that has not is an error here. */
+/*
+ * Return whether a query has the arguments that decide where it runs. If not,
+ * the query is run here and raises the error.
+ */
 static bool
 may_be_asked(const char *name, FunctionCallInfo fcinfo)
 {
@@ -42,7 +45,9 @@ may_be_asked(const char *name, FunctionCallInfo fcinfo)
 	return !fcinfo->args[0].isnull;
 }
 
-/* Has a node said that its copies are not to be relied on? */
+/*
+ * Return whether a node has refused a query because its copies are not ready.
+ */
 static bool
 copies_are_refused(const RemoteRows *rows)
 {
@@ -54,8 +59,9 @@ copies_are_refused(const RemoteRows *rows)
 }
 
 /*
- * Begin a query of what is here. Other nodes may have deleted a user, and this one may not have
- * deleted the copies of the user's posts yet.
+ * Begin a query of this node's items. If it reads the copies of a user's
+ * posts, and another node has deleted the user, return nothing: this node may
+ * not have deleted the copies yet.
  */
 static void
 begin_here(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -71,9 +77,9 @@ begin_here(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Have a query by a key served by the node that has the key. Returns NULL if that node's copies
- * are not to be relied on. The items are in the current memory context. Errors: those of the
- * query.
+ * Run a query on the node that has a key. Returns the items in the current
+ * memory context, or NULL if that node's copies are not ready. Errors: those
+ * of the query.
  */
 static RemoteItems *
 ask_by_key(const RequestQuery *query, const pg_uuid_t *key,
@@ -100,9 +106,10 @@ ask_by_key(const RequestQuery *query, const pg_uuid_t *key,
 }
 
 /*
- * Begin a query by a key, of a post or a user, on the node that has the key. The node is held
- * until the query is open. If copies are not to be relied on, all nodes are asked. Errors:
- * 40001, and those of the query.
+ * Begin a query by a key, which is a post's or a user's id, on the node that
+ * has the key. If the copies there are not ready, all nodes are asked. Errors:
+ * 40001, and those of the query. Locks: the key's shard, until the query is
+ * open.
  */
 static void
 begin_by_key(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -134,9 +141,10 @@ begin_by_key(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Begin a query, here or on the nodes that have what it asks for. Locks: those of the query; a
- * key's shard, until the query is open. Errors: 40001 if the transaction keeps a snapshot of
- * before the items came here; those of the query.
+ * Begin a query on this node or on those that have its items. Errors: 40001 if
+ * the transaction must keep a snapshot from before the items arrived here;
+ * those of the query. Locks: those of the query; the key's shard, until the
+ * query is open.
  */
 void
 remote_begin_query(RequestScan *scan, FunctionCallInfo fcinfo)

@@ -1,14 +1,16 @@
 /*
  * remote_request.c
- *		Having a request served by the node where its key's items lie.
+ *		Running a request on the node that has its key.
  *
- * The call is SELECT * FROM blogstore.serve_...(key, name, arguments), which Citus
- * takes, within this transaction, to the node that has the key's shard (a distributed function, force_delegation);
- * all values are literals, because it takes no others there. It runs as the containers' owner,
- * who alone may execute it.
+ * The call is SELECT * FROM blogstore.serve_...(key, name, arguments). These
+ * functions are distributed functions of Citus with force_delegation, so Citus
+ * runs the call within this transaction on the node that has the key's shard.
+ * Citus delegates only calls with literal arguments. The call runs as the
+ * containers' owner, and no other role may execute these functions.
  *
- * The shard is held meanwhile on this node, so that it stays where it is (cluster/citus/held_shards.c). Who is
- * asked for what is not there says so with a row of NULLs, and the question is put again.
+ * Meanwhile this node holds the shard, so that it is not moved
+ * (cluster/citus/held_shards.c). If the other node does not have the shard
+ * yet, it returns one row of NULLs, and the call is repeated.
  *
  * Runs in backends.
  */
@@ -42,12 +44,15 @@
 #include "utils/syscache.h"
 #include "utils/uuid.h"
 
-/* How long a shard may take to be found, in ms: a move stops writers for seconds at most. */
+/*
+ * How long to wait for a shard to be found, in ms. A move blocks writers for
+ * some seconds at most.
+ */
 #define GIVE_UP_AFTER 120000
 
 /*
- * A call's arguments as an array of texts. Errors: 22023 if properties would print too long to be
- * sent.
+ * Return a call's arguments as an array of text. Errors: 22023 if the text of
+ * properties is too long.
  */
 static Datum
 arguments_array(const RemoteCall *call)
@@ -77,7 +82,10 @@ arguments_array(const RemoteCall *call)
 											  TYPALIGN_INT));
 }
 
-/* Which shard, or for a part which shards, this node believes to be where a call goes; 0: none. */
+/*
+ * Return which shard, or for a part which set of shards, this node expects at
+ * the other one; 0 if there is none.
+ */
 static int64
 where(const RemoteCall *call)
 {
@@ -106,7 +114,7 @@ call_sql(const RemoteCall *call)
 					where(call));
 }
 
-/* Copy what SPI has found to a memory context. */
+/* Copy the rows that SPI has found to a memory context. */
 static void
 take_rows(RemoteRows *rows, MemoryContext context)
 {
@@ -121,10 +129,11 @@ take_rows(RemoteRows *rows, MemoryContext context)
 }
 
 /*
- * Is a question to be put without a transaction of this one's on the other node, which takes a
- * round trip to begin and one to end? Citus makes one for whatever a function does. What reads by one key
- * and by a snapshot of its own needs none; if there is one already, because this
- * transaction has written, Citus uses it, and so what was written is seen.
+ * Return whether a call needs no transaction on the other node, which would
+ * take one round trip to begin and one to end. By default Citus begins one for
+ * any call inside a function. A call that reads by one key, with a snapshot of
+ * its own, does not need it. If this transaction has already written on that
+ * node, Citus uses the existing one, and the call sees what was written.
  */
 static bool
 needs_no_transaction(const RemoteCall *call)
@@ -133,16 +142,18 @@ needs_no_transaction(const RemoteCall *call)
 }
 
 /*
- * What a transaction has written on another node is seen by the connection that it was written
- * by. So SQL on the tables, and Citus's own reading of many shards, had better not open a second one to a
- * node: unless somebody has said otherwise, from here on the session goes from shard to shard.
+ * Make Citus use one connection to each node. What a transaction has written
+ * on another node is visible only to the connection that wrote it, so other
+ * SQL of the session must not open a second one. Sets
+ * citus.multi_shard_modify_mode to sequential for the rest of the session,
+ * unless it was set explicitly.
  */
 static void
 keep_to_one_connection(void)
 {
 	static bool kept = false;
 
-	/* a query that has parallel workers cannot change it */
+	/* a setting cannot be changed in parallel mode */
 	if (kept || IsInParallelMode())
 		return;
 	SetConfigOption("citus.multi_shard_modify_mode", "sequential", PGC_USERSET,
@@ -151,8 +162,8 @@ keep_to_one_connection(void)
 }
 
 /*
- * Run the call's statement, as the containers' owner; the rows are in a memory context. Errors:
- * those of the other node, with their fields.
+ * Run the statement of a call, as the containers' owner. The rows are copied
+ * to a memory context. Errors: those of the other node, with their fields.
  */
 static void
 run_call(const RemoteCall *call, RemoteRows *rows, MemoryContext context)
@@ -178,8 +189,9 @@ run_call(const RemoteCall *call, RemoteRows *rows, MemoryContext context)
 }
 
 /*
- * Put a question once; the rows are in the current memory context. False: the shard was on
- * its way elsewhere.
+ * Run a call once. Rows are in the current memory context. Returns false if
+ * the node did not have the shard, which is being moved. Errors: 0A000 in a
+ * parallel worker; those of the request.
  */
 bool
 remote_ask_once(const RemoteCall *call, RemoteRows *rows)
@@ -209,8 +221,8 @@ remote_ask_once(const RemoteCall *call, RemoteRows *rows)
 }
 
 /*
- * Wait a little, for a shard to arrive; *waited is 0 at first. Errors: 55000 if that has taken too
- * long.
+ * Wait a moment before a call is repeated, because a shard is being moved.
+ * *waited: 0 before the first call. Errors: 55000 after GIVE_UP_AFTER.
  */
 void
 remote_pause(long *waited)
@@ -236,8 +248,9 @@ remote_pause(long *waited)
  * ------------------------------------------------------------------------ */
 
 /*
- * Once a shard has been waited for, what came with it does not show by a snapshot of before: have a
- * new one active, until PopActiveSnapshot(); false: the transaction keeps one.
+ * Push a new active snapshot after waiting for a shard, because an older one
+ * does not see the rows that came with it. Returns false if the isolation
+ * level does not allow that; otherwise the caller calls PopActiveSnapshot().
  */
 bool
 remote_begin_snapshot(void)
@@ -248,7 +261,7 @@ remote_begin_snapshot(void)
 	return true;
 }
 
-/* Serve a command here, whose shard is held. */
+/* Run a command on this node. The caller holds its shard. */
 static Datum
 serve_here(FunctionCallInfo call, FunctionCallInfo outer, PGFunction here)
 {
@@ -261,7 +274,7 @@ serve_here(FunctionCallInfo call, FunctionCallInfo outer, PGFunction here)
 	return result;
 }
 
-/* The one row, or value, that a command has returned. */
+/* Return the single row or value that a command has returned. */
 static Datum
 take_result(const RemoteRows *rows, FunctionCallInfo fcinfo)
 {
@@ -283,9 +296,10 @@ take_result(const RemoteRows *rows, FunctionCallInfo fcinfo)
 }
 
 /*
- * Serve a command on a post where the post lies: here by its own function, or on another
- * node. One that makes a post without an id gets it first. Errors: 25006, and those of
- * the command.
+ * Run a command on the node that has its post: here by its own function, or on
+ * another node. create_post() without an id is given one first, because the id
+ * decides the node. Errors: 25006, 40001, and those of the command. Locks: the
+ * post's shard, until the transaction ends.
  */
 Datum
 remote_command(FunctionCallInfo fcinfo, PGFunction here)
@@ -315,7 +329,7 @@ remote_command(FunctionCallInfo fcinfo, PGFunction here)
 		call->args[command.key].isnull = false;
 	}
 	if (call->args[command.key].isnull)
-		return here(call);		/* which refuses it */
+		return here(call);		/* it raises the error */
 	need_writable(psprintf("%s()", NameStr(command.name)));
 	PreventCommandIfParallelMode(NameStr(command.name));
 	remote = (RemoteCall) {
@@ -337,8 +351,8 @@ remote_command(FunctionCallInfo fcinfo, PGFunction here)
 }
 
 /*
- * Call a function of blogstore's own that takes one argument and returns a flag, on the node that
- * has a key; false also if no node has it at the moment.
+ * Call an internal function with one argument on the node that has a key, and
+ * return its boolean result; false also if no node has the key at the moment.
  */
 bool
 remote_call_flag(const char *name, const pg_uuid_t *key, Oid type, Datum argument)
@@ -356,8 +370,8 @@ remote_call_flag(const char *name, const pg_uuid_t *key, Oid type, Datum argumen
 }
 
 /*
- * The posts of a list of ids, an array, that are on the node which has a key; NULL: no node has
- * it at the moment. They are in the current memory context.
+ * Return the posts of an array of ids that are on the node with a key, in the
+ * current memory context; NULL if no node has the key at the moment.
  */
 RemoteItems *
 remote_posts(const pg_uuid_t *key, Datum ids)

@@ -1,7 +1,7 @@
 /*
  * request_names.c
- *		Requests by their names: their functions, which nodes have what they ask for, and the types
- *		of rows.
+ *		Requests by name: their functions, on which nodes their items are,
+ *		and the row types of results.
  *
  * Runs in backends.
  */
@@ -26,7 +26,10 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
-/* The function that returns rows of items of a type. */
+/*
+ * Return the name of the function that serves requests returning rows of a
+ * type.
+ */
 const char *
 remote_serve_function(ItemType type)
 {
@@ -44,7 +47,11 @@ remote_serve_function(ItemType type)
 	}
 }
 
-/* What one node may ask another for; whoever may create in the schema could add to it. */
+/*
+ * Names of all functions that a node may ask another to run. The list is
+ * fixed, because a role that can create functions in the schema could
+ * otherwise add to it.
+ */
 static const char *const served[] = {
 	"create_post", "edit_post", "delete_post", "hide_post", "publish_post",
 	"create_comment", "edit_comment", "delete_comment", "hide_comment",
@@ -62,7 +69,7 @@ static const char *const served[] = {
 	"import_edit_posts", "import_edit_comments", "repair_part", "repair_copies"
 };
 
-/* Which of them has a name? -1: none. */
+/* Return the index of a name in served, or -1. */
 static int
 served_number(const char *name)
 {
@@ -73,10 +80,10 @@ served_number(const char *name)
 }
 
 /* ------------------------------------------------------------------------
- * What was found is kept until a function changes.
+ * Cache of functions, valid until a function changes
  * ------------------------------------------------------------------------ */
 
-/* A function that was found by its name and number of arguments. */
+/* A function found by name and number of arguments. */
 typedef struct FoundFunction
 {
 	Oid			function;
@@ -85,8 +92,8 @@ typedef struct FoundFunction
 } FoundFunction;
 
 static MemoryContext known_context = NULL;
-static List *known_functions[lengthof(served)]; /* of FoundFunction */
-static List *known_commands = NIL;	/* of Command */
+static List *known_functions[lengthof(served)]; /* lists of FoundFunction */
+static List *known_commands = NIL;	/* list of Command */
 static bool known_are_stale = false;
 
 static void
@@ -95,7 +102,10 @@ functions_invalidate(void)
 	known_are_stale = true;
 }
 
-/* Where what is found is kept, without anything if a function has changed since. */
+/*
+ * Return the memory context of the cache, after emptying it if a function has
+ * changed.
+ */
 static MemoryContext
 known_begin(void)
 {
@@ -116,7 +126,10 @@ known_begin(void)
 	return known_context;
 }
 
-/* Look a function up in the catalogs; InvalidOid: there is none. */
+/*
+ * Look up a C function of the extension in the catalogs. Returns InvalidOid if
+ * there is none.
+ */
 static Oid
 look_up_function(const char *name, int nargs, Oid *types)
 {
@@ -141,7 +154,10 @@ look_up_function(const char *name, int nargs, Oid *types)
 	return found;
 }
 
-/* Keep what was found, unless a function has changed while it was looked for. */
+/*
+ * Add a function to the cache, unless a function has changed during the
+ * lookup.
+ */
 static void
 keep_function(int number, Oid function, int nargs, const Oid *types)
 {
@@ -160,8 +176,9 @@ keep_function(int number, Oid function, int nargs, const Oid *types)
 }
 
 /*
- * The function of a name, which has so many arguments; *types are theirs. It is one of the
- * extension's own: it runs as the containers' owner, whoever has asked. Errors: 42883.
+ * Return the function with a name and nargs arguments, and in types their
+ * types. Only functions of the extension itself are accepted, because the
+ * function runs as the containers' owner. Errors: 42883.
  */
 Oid
 remote_find_function(const char *name, int nargs, Oid *types)
@@ -193,7 +210,7 @@ remote_find_function(const char *name, int nargs, Oid *types)
 	return found;
 }
 
-/* Which function returns a command's result? NULL: none does. */
+/* Return the serve function for a result type, or NULL if there is none. */
 static const char *
 serve_of_result(Oid result)
 {
@@ -209,7 +226,7 @@ serve_of_result(Oid result)
 	return NULL;
 }
 
-/* Find out what there is to know of a command's function. */
+/* Read what is needed of a command's function from the catalogs. */
 static void
 look_up_command(Oid function, Command *command)
 {
@@ -238,7 +255,7 @@ look_up_command(Oid function, Command *command)
 	ReleaseSysCache(tuple);
 }
 
-/* What there is to know of the function that a command's call is of. */
+/* Return what is known of a command's function, from the cache if possible. */
 void
 remote_command_of(Oid function, Command *command)
 {
@@ -265,7 +282,7 @@ remote_command_of(Oid function, Command *command)
 	MemoryContextSwitchTo(old);
 }
 
-/* The type of rows of items of a type. */
+/* Return the composite type of rows of items of a type. */
 Oid
 remote_row_type(ItemType type)
 {
@@ -280,14 +297,14 @@ remote_row_type(ItemType type)
 	return found;
 }
 
-/* Is a query served by the copies of posts, which may not be complete? */
+/* Return whether a query reads copies of posts, which may not be ready. */
 bool
 remote_reads_copies(const char *name)
 {
 	return strcmp(name, "list_user_posts") == 0;
 }
 
-/* Is a query's answer on all nodes, a part on each? */
+/* Return whether a query's result consists of parts on all nodes. */
 bool
 remote_is_of_all_nodes(const char *name)
 {
@@ -301,7 +318,7 @@ remote_is_of_all_nodes(const char *name)
 	return false;
 }
 
-/* An item as a row for another node. */
+/* Return an item as a row to be sent to another node. */
 Datum
 remote_row_of_item(const BlogItem *item, ItemType type, TupleDesc desc)
 {
@@ -318,7 +335,7 @@ remote_row_of_item(const BlogItem *item, ItemType type, TupleDesc desc)
 	return HeapTupleGetDatum(heap_form_tuple(desc, value, isnull));
 }
 
-/* An item from a row that another node has sent. */
+/* Read an item from a row that another node has sent. */
 void
 remote_item_of_row(BlogItem *item, ItemType type, TupleDesc desc, HeapTuple row)
 {

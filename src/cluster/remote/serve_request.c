@@ -1,12 +1,14 @@
 /*
  * serve_request.c
- *		Serving a request that another node of the cluster has sent here.
+ *		Serving requests that other nodes of a cluster have sent.
  *
- * serve_post() and its like are distributed functions of Citus's, each for one type of
- * rows, which the containers' owner alone may execute. They call the request's own function with
- * arguments that are texts, in the transaction that Citus runs here for that of who asks.
+ * serve_post() and similar functions, one for each row type of results, are
+ * distributed functions of Citus that only the containers' owner may execute.
+ * They call the request's own function, with arguments converted from text.
+ * They run in the transaction that Citus has begun on this node for the
+ * transaction of the sender.
  *
- * Runs in backends that Citus has connected to.
+ * Runs in backends to which Citus has connected from other nodes.
  */
 #include "postgres.h"
 
@@ -37,10 +39,10 @@
 
 SQL_FUNCTION(serve);
 
-/* By what name Citus connects from other nodes, as far as it is always the same. */
+/* Common beginning of the application_name of Citus's connections. */
 #define CITUS_APPLICATION "citus_internal"
 
-/* Turn texts into a call's arguments. */
+/* Convert texts to a call's arguments. */
 static void
 set_arguments(FunctionCallInfo call, ArrayType *texts, const Oid *types)
 {
@@ -65,7 +67,7 @@ set_arguments(FunctionCallInfo call, ArrayType *texts, const Oid *types)
 	}
 }
 
-/* Add to a set of rows what a command has returned: a row, or one value. */
+/* Add the result of a command, a row or one value, to the rows returned. */
 static void
 add_result(ReturnSetInfo *out, Datum result, bool isnull)
 {
@@ -104,7 +106,7 @@ add_set(ReturnSetInfo *out, ReturnSetInfo *in)
 	ExecDropSingleTupleTableSlot(slot);
 }
 
-/* Call a request's function, whose rows become those of the set. */
+/* Call a request's function and add its result to the rows returned. */
 static void
 call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 {
@@ -147,8 +149,8 @@ call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 }
 
 /*
- * Add the row that says that a request is not served here: what it asks for lies elsewhere, or
- * copies are not to be relied on.
+ * Return a row that refuses the request: either its key is on another node, or
+ * (copies) this node's copies are not ready.
  */
 static void
 add_refusal(ReturnSetInfo *out, bool copies)
@@ -166,11 +168,14 @@ add_refusal(ReturnSetInfo *out, bool copies)
 }
 
 /*
- * Is this for another node's worker? Citus gives its calls no transaction over nodes, so nobody finds
- * a circle that it waits in: it holds locks of its own node, on the views and on shards, for which
- * those may wait who have what it waits for here. As at home it waits for a short while only; it
- * then lets go of all, and tries again. A client's read has no transaction either (remote_request.c),
- * but returns rows, where a worker is told yes or no.
+ * Return whether this serves another node's worker.
+ *
+ * Citus gives such calls no distributed transaction, so its deadlock detector
+ * does not see them. The worker holds locks on its own node, on views and
+ * shards, for which a lock holder here may be waiting. So, as on its own node,
+ * the worker must wait only briefly; it then releases all locks and tries
+ * again. Reads of clients have no distributed transaction either
+ * (remote_request.c), but they return rows of several columns.
  */
 static bool
 serves_worker(const ReturnSetInfo *out)
@@ -180,7 +185,9 @@ serves_worker(const ReturnSetInfo *out)
 				strlen(CITUS_APPLICATION)) == 0 && !IsTransactionBlock();
 }
 
-/* Is a shard (0: any) the one that takes a key, and is it here? */
+/*
+ * Return whether a key's shard is on this node and has the given id (0: any).
+ */
 static bool
 is_shard(const pg_uuid_t *key, int64 id)
 {
@@ -191,8 +198,9 @@ is_shard(const pg_uuid_t *key, int64 id)
 }
 
 /*
- * The same, once whoever changes that has ended. A shard that is split may have become others on the
- * node that asks, and not yet here: what was written to it now would be lost with it.
+ * Like is_shard(), but if the answer would be no, first wait for a move or
+ * split in progress. After a split, the sender may already see the new shards
+ * when this node does not. A write to the old shard would be lost.
  */
 static bool
 is_shard_at_last(const pg_uuid_t *key, int64 id)
@@ -209,8 +217,9 @@ is_shard_at_last(const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Are those shards here (0: any) that the node which has asked for a part believes to be? If one has
- * moved, that may be committed there and here not yet.
+ * Return whether this node has the set of shards that the sender of a part
+ * expects (0: any). After a move, the sender may already see the new placement
+ * when this node does not.
  */
 static bool
 is_group(const pg_uuid_t *key, int64 number)
@@ -224,9 +233,10 @@ is_group(const pg_uuid_t *key, int64 number)
 }
 
 /*
- * Do a key's items lie here, in this shard? Where a client's read has no transaction (remote_request.c), Citus would
- * not see that a wait here is the client's, and what has it wait in turn: nobody waits, and the
- * question is put again.
+ * Return whether a key's items are on this node, in the expected shard. A read
+ * without a distributed transaction (remote_request.c) does not wait for a
+ * move, because Citus could not detect a deadlock that includes it. The sender
+ * repeats the call instead.
  */
 static bool
 is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)
@@ -238,8 +248,9 @@ is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Errors: 40001 if what is asked for has come here since the transaction took its snapshot, which is of the
- * same isolation level as that of who has asked. A part that returns no items reads none.
+ * Throw an error if the requested items arrived here after the transaction's
+ * snapshot was taken. The isolation level is that of the sender. A part that
+ * returns no items reads none. Errors: 40001.
  */
 static void
 require_snapshot(const pg_uuid_t *key, bool part, bool items)
@@ -253,13 +264,15 @@ require_snapshot(const pg_uuid_t *key, bool part, bool items)
 }
 
 /*
- * blogstore.serve_post(key, request, arguments, part, shard) and its like: the rows that a request on
- * the key's items returns, or of part of one on items of all nodes. If the key's lie on another
- * node now, or in another shard, or the node has other shards than is believed, one row, of NULLs; if they are copies, and not to be relied on, one that has
- * but a type.
+ * blogstore.serve_post(key, request, arguments, part, shard) and similar
+ * functions: return the rows of a request on the key's items, or of this
+ * node's part of a request. If the key's items are on another node or in
+ * another shard, or the node has other shards than expected, the result is one
+ * row of NULLs. If the request needs copies that are not ready, it is one row
+ * with only a type.
  *
- * Locks: those of the request. Whoever has sent it holds the key's shard. Errors: those of the request; 40001,
- * 42883, 55000; 55P03 for a worker.
+ * Locks: those of the request; the sender holds the key's shard. Errors: those
+ * of the request; 22004, 40001, 42883, 55000; 55P03 for a worker.
  */
 static void
 serve_call(FunctionCallInfo fcinfo)

@@ -1,6 +1,6 @@
 /*
  * source_sent_items.c
- *		A source of items: those that other nodes have sent.
+ *		An item source that returns items which other nodes have sent.
  *
  * Runs in backends and the worker.
  */
@@ -10,7 +10,7 @@
 #include "requests/requests.h"
 #include "storage/blog_item.h"
 
-/* Read the next item; false: there are no more. */
+/* Read the next item. Returns false at the end. */
 bool
 remote_items_next(RemoteItems *items, BlogItem *item)
 {
@@ -27,7 +27,7 @@ sent_items_next(RequestScan *scan, BlogItem *item)
 	return remote_items_next(scan->state, item);
 }
 
-/* Free the list; its rows are in the memory context that the query began in. */
+/* Free the list. Its rows are in the memory context of the query. */
 static void
 sent_items_close(RequestScan *scan)
 {
@@ -38,7 +38,10 @@ static const ItemSource sent_items = {
 	.next = sent_items_next, .close = sent_items_close
 };
 
-/* Have a query read items that other nodes have sent, all of which belong to its page. */
+/*
+ * Make a query return items that other nodes have sent. All of them belong to
+ * its page.
+ */
 void
 query_sent_items(RequestScan *scan, RemoteItems *items)
 {

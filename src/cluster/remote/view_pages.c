@@ -1,10 +1,12 @@
 /*
  * view_pages.c
- *		Pages of the views: which of them this node has all of, and where they begin.
+ *		Pages of the views on a cluster: whether this node's feed has all
+ *		rows of a page, and where a page of a user's posts begins.
  *
- * The feed holds the newest posts of each node, so many of each as the feed is to show. As many
- * of them as are the newest of all are in it, and behind these some may be missing. If it has
- * fewer rows than that, there are no more posts.
+ * Each node keeps its newest posts in every feed, as many as the feed is to
+ * show. So of the rows in a feed, that many are certain to be the newest of
+ * all nodes, and rows may be missing behind them. If the feed has fewer rows,
+ * there are no other posts.
  *
  * Runs in backends.
  */
@@ -23,8 +25,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * How many rows from the top are sure to be the newest of all? On a standby, whose setting may be
- * another than its primary's, the size is what the snapshot sees written down.
+ * Return how many rows of the feed, from the newest on, are certain to be
+ * complete. On a standby, whose setting may differ from the primary's, the
+ * size in view_state is used.
  */
 static int64
 rows_that_count(void)
@@ -42,7 +45,10 @@ rows_that_count(void)
 	return Min(size, blogstore_feed_size);
 }
 
-/* How many rows stand before a place (not valid: all), or at it? It is enough to count so far. */
+/*
+ * Count the rows before a place (all rows if it is not valid); at_it:
+ * including the row at the place. Stops at "enough".
+ */
 static int64
 rows_before(const Cursor *place, bool at_it, int64 enough)
 {
@@ -69,15 +75,16 @@ rows_before(const Cursor *place, bool at_it, int64 enough)
 }
 
 /*
- * A page's cursor may have lost its microseconds (requests/page_start.c). If the row that it names
- * is in this node's feed, give them back to the cursor. Return false if the row is not there.
+ * The date of a cursor may have been rounded down to milliseconds
+ * (requests/page_start.c). If this node's feed has the cursor's row, set its
+ * exact date. Returns false if it does not.
  */
 static bool
 find_place(Cursor *before)
 {
 	BlogItem	row;
 	Datum		key = UUIDPGetDatum(&before->id);
-	/* the span of all dates is more than their type holds */
+	/* infinite dates must not be added to */
 	bool		found = before->valid && !TIMESTAMP_NOT_FINITE(before->date) && item_get(&(ItemQuery) {
 		.container = CONTAINER_FEED, .type = ITEM_POST,
 		.partition = FEED_PARTITION, .path = PATH_KEY, .key = &key, .nkeys = 1
@@ -89,18 +96,24 @@ find_place(Cursor *before)
 	return true;
 }
 
-/* Has the feed of this node all of a page (size -1: to the end)? */
+/*
+ * Return whether this node's feed has all rows of a page (size -1: to the
+ * end).
+ */
 static bool
 has_page(const ListPage *page)
 {
 	static const Cursor nowhere = {.valid = false};
 	int64		rows = rows_that_count();
 
-	/* they may have become more since it was asked whether the view is served */
+	/*
+	 * The number of rows may have grown since the caller checked that the
+	 * views are served, so check that again.
+	 */
 	pg_read_barrier();
 	if (rows == 0 || !views_ready(GetActiveSnapshot()))
 		return false;
-	/* from the top, or towards it */
+	/* a page from the newest row on, or one towards it */
 	if (!page->oldest_first && page->size >= 0 && page->size <= rows &&
 		(!page->before.valid ||
 		 rows_before(&page->before, true, rows) + page->size <= rows))
@@ -112,8 +125,9 @@ has_page(const ListPage *page)
 }
 
 /*
- * Begin list_feed() on the node that the client has called. The page comes from this node's feed
- * if the feed has all of it, and otherwise from all nodes. Errors: those of the query.
+ * Begin list_feed() on the node that the client has called. Read the page from
+ * this node's feed if the feed has all of it, otherwise from all nodes.
+ * Errors: those of the query.
  */
 void
 remote_begin_feed(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -131,8 +145,9 @@ remote_begin_feed(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Find the date of a copy of a user's post by the post's id, if it is one from a date on and
- * before end. The post itself may be on another node.
+ * Return in *date the date of a user's post by its id, if the date is at or
+ * after from and before end. The date is read from the copy, because the post
+ * may be on another node.
  */
 bool
 remote_find_post_of_user(const pg_uuid_t *user_id, const pg_uuid_t *id,

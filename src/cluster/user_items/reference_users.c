@@ -1,13 +1,15 @@
 /*
  * reference_users.c
- *		Users on a cluster: in a table that every node has whole.
+ *		User items on a cluster, which are in a Citus reference table.
  *
- * It is a reference table of Citus's, and so it is written by statements, which Citus carries
- * out on all nodes in one transaction. Readers open this node's own shard, as they open a leaf on
- * one machine. A node's worker learns by the change feed of a name that has changed, and of a user who is gone
- * (views/change_feed/output_plugin.c).
+ * They are written by SQL statements, which Citus executes on all nodes in one
+ * transaction. Readers open the local shard, as they open a leaf on a single
+ * server. Each node's worker learns from the change feed that a user was
+ * renamed or deleted (views/change_feed/output_plugin.c), and updates the
+ * items on its node.
  *
- * Runs in backends, as the containers' owner.
+ * Runs in backends, as the containers' owner; reference_users_follow() in the
+ * worker.
  */
 #include "postgres.h"
 
@@ -34,7 +36,10 @@ NODE_FUNCTION(deleting_users, "import()");
 
 #define N_USER_ARGS 4
 
-/* Errors: 55000 unless the table is the one that Citus has on all nodes, and the owner's. */
+/*
+ * Throw an error unless the table of users is a reference table and belongs to
+ * the containers' owner. Errors: 55000.
+ */
 static void
 need_table(void)
 {
@@ -57,8 +62,9 @@ need_table(void)
 }
 
 /*
- * Run a statement on the users; returns how many rows it has found or changed. Arguments: a
- * user's id, name, date and properties, as far as the statement has them.
+ * Run a statement on the table of users and return the number of rows found or
+ * changed. The parameters of the statement are the first nargs of: user_id,
+ * username, creation_date, properties.
  */
 static uint64
 run(const char *sql, int nargs, const BlogItem *user)
@@ -99,7 +105,10 @@ run_alone(const char *sql, int nargs, const BlogItem *user)
 	return rows;
 }
 
-/* Call a function that takes a user's id on all nodes that have items, in this transaction. */
+/*
+ * Call a function with a user's id on all nodes that have items, in this
+ * transaction.
+ */
 static void
 call_all(const char *name, const pg_uuid_t *user_id)
 {
@@ -114,8 +123,8 @@ call_all(const char *name, const pg_uuid_t *user_id)
 }
 
 /*
- * Insert a user; false if there is one with this id. own_id: the caller brought the id, which an
- * earlier user may have had.
+ * Insert a user. own_id: the caller has chosen the id, so an earlier user may
+ * have had it. Returns false if there is a user with this id.
  */
 bool
 reference_user_insert(const BlogItem *user, bool own_id)
@@ -133,7 +142,10 @@ reference_user_insert(const BlogItem *user, bool own_id)
 	return inserted;
 }
 
-/* A column of the row that SPI has found, copied to a memory context. */
+/*
+ * Copy a column of the row that SPI has found into an item, in a given memory
+ * context.
+ */
 static void
 take_column(BlogItem *user, Property prop, int column, MemoryContext context)
 {
@@ -152,9 +164,10 @@ take_column(BlogItem *user, Property prop, int column, MemoryContext context)
 }
 
 /*
- * Citus has one transaction at a time change a table that is on all nodes. create_user() claims
- * the name first, and then writes the user. A transaction that changes a name, or gives it back,
- * locks the names first, too, so that no two wait for each other.
+ * Lock the names before a user is renamed or deleted. Citus lets only one
+ * transaction at a time modify a reference table. create_user() first claims
+ * the name and then inserts the user. Taking the locks in the same order here
+ * avoids deadlocks.
  */
 static void
 lock_names(void)
@@ -163,7 +176,7 @@ lock_names(void)
 					 " WHERE username_key = '' FOR UPDATE", 0, NULL);
 }
 
-/* Lock a user on all nodes, and read it; false if there is none. */
+/* Lock a user on all nodes and read it. Returns false if there is none. */
 bool
 reference_user_lock(const pg_uuid_t *user_id, UserChange change, BlogItem *user)
 {
@@ -195,7 +208,7 @@ reference_user_lock(const pg_uuid_t *user_id, UserChange change, BlogItem *user)
 	return found;
 }
 
-/* Write a locked user's name and properties. */
+/* Update name and properties of a locked user. */
 void
 reference_user_update(const BlogItem *user)
 {
@@ -204,7 +217,10 @@ reference_user_update(const BlogItem *user)
 					 " WHERE user_id = $1", 4, user);
 }
 
-/* Delete a locked user. From the commit on all of the user's items are hidden, on all nodes. */
+/*
+ * Delete a locked user and release the name. After the commit, all nodes hide
+ * the user's items.
+ */
 void
 reference_user_delete(const BlogItem *user)
 {
@@ -218,8 +234,9 @@ reference_user_delete(const BlogItem *user)
 }
 
 /*
- * Users were changed or deleted, on whichever node: have the items here follow. In the worker, in
- * a transaction with an active snapshot.
+ * Queue jobs for users that were renamed or deleted on any node, so that the
+ * items on this node follow. Called in the worker, in a transaction with an
+ * active snapshot.
  */
 void
 reference_users_follow(const pg_uuid_t *users, int n)
@@ -236,8 +253,8 @@ reference_users_follow(const pg_uuid_t *users, int n)
 }
 
 /*
- * blogstore.begin_user_deletion(user_id): a node's part of delete_user() on a cluster. Errors:
- * 55000.
+ * blogstore.begin_user_deletion(user_id): the part of delete_user() that each
+ * node of a cluster does. Errors: 55000.
  */
 static Datum
 begin_user_deletion(PG_FUNCTION_ARGS)
@@ -248,7 +265,9 @@ begin_user_deletion(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(true);
 }
 
-/* Arrivals of shards whose items have still to be compared with their authors. */
+/*
+ * Arrivals of shards whose items were not all compared with their authors yet.
+ */
 static KeptPlan pending_arrivals_plan = {
 	ON_JOBS,
 	"SELECT 1 FROM " JOBS_SQL " WHERE kind = 'arrival' AND phase <> $1"
@@ -257,8 +276,9 @@ static KeptPlan pending_arrivals_plan = {
 };
 
 /*
- * Return whether a shard has come here of which not all authors have been looked at. The node that
- * had it may not have finished deleting items of a user there, and does not do so any more.
+ * Return whether a shard was moved to this node and not all its items were
+ * compared with their authors yet. The node that had it before may have been
+ * deleting a user's items, and cannot continue that.
  */
 static bool
 shards_pending(void)
@@ -267,14 +287,17 @@ shards_pending(void)
 	AppliedPosition position;
 
 	applied_position_read(&position);
-	/* 0: the worker has not written down yet which shards it keeps views of */
+
+	/*
+	 * 0: the worker has not stored yet which shards the views are built from
+	 */
 	return (position.layout != 0 && position.layout != container_layout()) ||
 		plan_run(&pending_arrivals_plan, &views, NULL, true) > 0;
 }
 
 /*
- * blogstore.revive_user(user_id): a node's part of create_user() on a cluster, with an id that the
- * caller has brought. Errors: 40001, 55000.
+ * blogstore.revive_user(user_id): the part of create_user() that each node of
+ * a cluster does if the caller has chosen the id. Errors: 40001, 55000.
  */
 static Datum
 revive_user(PG_FUNCTION_ARGS)
@@ -287,7 +310,9 @@ revive_user(PG_FUNCTION_ARGS)
 		deletion_revive(user_id);
 	else if (shards_pending())
 	{
-		/* what has come need not be in its snapshot */
+		/*
+		 * the snapshot of the transaction may not show the items that arrived
+		 */
 		if (IsolationUsesXactSnapshot())
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -300,8 +325,9 @@ revive_user(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.deleting_users(): the ids of users whose items on this node are being deleted; of a
- * like's columns all others are NULL. Errors: 55000.
+ * blogstore.deleting_users(): returns the ids of users whose items on this
+ * node are being deleted, as rows of likes in which all other columns are
+ * NULL. Errors: 55000.
  */
 static Datum
 deleting_users(PG_FUNCTION_ARGS)
@@ -314,7 +340,7 @@ deleting_users(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	memset(isnull, true, sizeof(isnull));
-	isnull[0] = false;			/* the id stands first */
+	isnull[0] = false;			/* the id is the first column */
 	PushActiveSnapshot(GetLatestSnapshot());
 	ids = jobs_deleting(&n);
 	for (int i = 0; ids != NULL && i < n; i++)
@@ -327,8 +353,8 @@ deleting_users(PG_FUNCTION_ARGS)
 }
 
 /*
- * The users whose items are being deleted on any node, as a list of ids. An id may be in it more
- * than once.
+ * Return the ids of users whose items are being deleted on any node. An id may
+ * appear more than once.
  */
 List *
 reference_users_being_deleted(void)

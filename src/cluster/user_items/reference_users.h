@@ -1,6 +1,8 @@
 /*
  * reference_users.h
- *		Users on a cluster, whom each node has.
+ *		User items on a cluster, which every node has in full. The functions
+ *		that are members of ClusterCalls are described in
+ *		storage/layout/cluster_calls.h.
  */
 #ifndef BLOGSTORE_REFERENCE_USERS_H
 #define BLOGSTORE_REFERENCE_USERS_H
@@ -12,7 +14,7 @@
 #include "nodes/pg_list.h"
 #include "utils/uuid.h"
 
-/* The table, in SQL. */
+/* The name of the table in SQL. */
 #define USER_ITEMS_SQL BLOGSTORE_SCHEMA "." USER_ITEMS_TABLE
 
 extern bool reference_user_insert(const BlogItem *user, bool own_id);

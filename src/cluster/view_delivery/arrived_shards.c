@@ -1,15 +1,19 @@
 /*
  * arrived_shards.c
- *		Shards that have come to this node of a cluster, or have gone.
+ *		Jobs for shards that were moved to this node of a cluster, or away
+ *		from it.
  *
- * What others had still to do for a shard when it came is done here, for that shard alone, by a
- * job of the kind ARRIVAL. A sweep over its items (model/user_changes/user_items_sweep.c) gives
- * each the name of its author; an item without author was left by a deletion that this node is
- * done with, and is deleted. Then follow the copies of its posts, wherever these lie, and the
- * copies that came with it. The feed is made right whenever shards have come or gone.
+ * When a shard arrives, the node that had it before may not have finished its
+ * work on it. A job of kind ARRIVAL does that work here, for one shard. First
+ * a sweep (model/user_changes/user_items_sweep.c) gives each item of the shard
+ * the current name of its author. An item without an author was left by an
+ * unfinished deletion of that user, and is deleted. Then the job refreshes the
+ * copies of the shard's posts, wherever these are, and the copies that arrived
+ * with the shard. Whenever shards have arrived or left, the feed is rewritten.
  *
- * Which shards there were is known in memory only: to a worker that starts and finds other ones than
- * were written down, all may have come. Once it has found those that were written down, it knows.
+ * The worker remembers only in memory which shards were here. If a new worker
+ * finds other shards than the last one stored (change_feed.layout), any of
+ * them may have arrived, and it queues jobs for all.
  *
  * Runs in the worker.
  */
@@ -24,14 +28,15 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-/* How many items are relabelled, and how many posts are looked at, in one transaction. */
+/* Items relabelled, and posts or copies checked, in one transaction. */
 #define RELABEL_CHUNK 1000
 #define ARRIVAL_CHUNK 500
 
-static Oid *known = NULL;		/* their tables, in TopMemoryContext; NULL: not known */
+static Oid *known = NULL;		/* tables of the shards known to be here, in
+								 * TopMemoryContext; NULL if unknown */
 static int	n_known = 0;
 
-/* The tables of the shards that are here, in TopMemoryContext. */
+/* Return the tables of the shards on this node, in TopMemoryContext. */
 static Oid *
 list_here(int *n)
 {
@@ -55,8 +60,9 @@ note(Oid *here, int n)
 }
 
 /*
- * The views are kept with the shards of a layout: remember which these are, unless that is known, or
- * others are here. Called in each turn, outside of a transaction.
+ * Remember the shards that are here, unless they are already known. layout:
+ * the partitions that the views are kept with; if those here now differ, they
+ * remain unknown. Called in each turn, outside of a transaction.
  */
 void
 arrivals_note(int64 layout)
@@ -69,7 +75,7 @@ arrivals_note(int64 layout)
 		return;
 	apply_begin(&scope, APPLY_STATE);
 	here = list_here(&n);
-	/* what comes in between is another layout */
+	/* a shard that arrives later changes the layout */
 	if (container_layout() == layout)
 		note(here, n);
 	else
@@ -87,8 +93,9 @@ is_known(Oid shard)
 }
 
 /*
- * Queue what is to be done for shards that have come, and for those that have gone. If it is not
- * known which these are, all may have come. Those that are here are known from then on.
+ * Queue a job for each shard that has arrived, and one for those that have
+ * left. If the known shards are NULL, all may have arrived. Afterwards the
+ * current ones are known.
  */
 static void
 queue_arrivals(void)
@@ -103,7 +110,10 @@ queue_arrivals(void)
 	note(here, n);
 }
 
-/* Take all shards that are here to have come just now. In a transaction, as the containers' owner. */
+/*
+ * Treat all shards on this node as just arrived. Called in a transaction, as
+ * the containers' owner.
+ */
 void
 arrivals_queue_all(void)
 {
@@ -111,7 +121,10 @@ arrivals_queue_all(void)
 	queue_arrivals();
 }
 
-/* Shards have come or gone. Copies of posts that have moved are where they were, and are looked at. */
+/*
+ * React to shards that have arrived or left: restart running sweeps and queue
+ * arrivals.
+ */
 void
 nodes_partitions_changed(void)
 {
@@ -132,9 +145,11 @@ relabel_leaf(const SweepWork *work, ItemType type, int partition, ItemWalk *walk
 }
 
 /*
- * Relabel a chunk of the items of a shard that has come; false once this pass is through. An
- * author who is not there counts as deleted once all transactions have ended that wrote users when
- * the sweep began: one of them may have created the author, and not be committed on this node yet.
+ * Relabel a chunk of the items of an arrived shard. Returns false at the end
+ * of a pass. An item without an author is deleted only when all transactions
+ * that were writing users at the start of the sweep have ended. Until then,
+ * one of them may have created the author without having committed on this
+ * node.
  */
 static bool
 relabel_chunk(Job *job, Sweep *sweep)
@@ -146,11 +161,11 @@ relabel_chunk(Job *job, Sweep *sweep)
 	};
 
 	if (work.partition == NO_PARTITION)
-		return false;			/* it has left again */
+		return false;			/* the shard has been moved away again */
 	return sweep_go_on(job, sweep, &work);
 }
 
-/* Do a step of an arrival's sweep, whose copies follow. */
+/* Do a step of an arrival's sweep. At the end, the job enters SWEEP_VIEWS. */
 static ClusterStep
 relabel_step(Job *job)
 {
@@ -164,7 +179,10 @@ relabel_step(Job *job)
 	return outcome == SWEEP_HAS_TO_WAIT ? STEP_HAS_TO_WAIT : STEP_DONE;
 }
 
-/* What a chunk is about: a partition's posts, then the copies of posts in the partition beside it. */
+/*
+ * Passes of an arrival in SWEEP_VIEWS: first the posts of the shard, then the
+ * copies in the colocated shard of users.
+ */
 typedef enum ArrivalPass
 {
 	PASS_POSTS,
@@ -172,9 +190,11 @@ typedef enum ArrivalPass
 } ArrivalPass;
 
 /*
- * Go through a chunk of a pass; returns whether it was the last. Copies of posts that came are
- * refreshed, wherever they are. Of copies that came the posts are looked for, wherever these are: a
- * rebuild on each node does not meet a copy that moves from a node which is still to look to one which has.
+ * Do a chunk of a pass. Returns whether it was the last one. PASS_POSTS
+ * refreshes the copies of posts, wherever these are. PASS_COPIES checks
+ * whether the posts of copies exist, wherever these are. Rebuilds on each node
+ * would not be enough: a copy could move from a node before its rebuild to a
+ * node after its rebuild.
  */
 static bool
 do_pass(Job *job, ArrivalPass pass, int partition)
@@ -207,11 +227,11 @@ do_pass(Job *job, ArrivalPass pass, int partition)
 	return n < ARRIVAL_CHUNK;
 }
 
-/* Do one chunk of an arrival's copies; returns whether it was the last. */
+/* Do a chunk of an arrival's copies. Returns whether it was the last one. */
 static bool
 refresh_chunk(Job *job, int partition)
 {
-	/* which pass it is stands where a job of all partitions has one */
+	/* job->partition, which sweeps over all partitions use, holds the pass */
 	if (!do_pass(job, job->partition, partition))
 		return false;
 	if (job->partition == PASS_COPIES)
@@ -222,8 +242,8 @@ refresh_chunk(Job *job, int partition)
 }
 
 /*
- * Do one chunk of an arrival's copies, and at the end the feed. The caller holds the views'
- * lock.
+ * Do a chunk of an arrival's copies; at the end rewrite the feed and finish
+ * the job. The caller holds the views' lock.
  */
 static void
 arrival_chunk(Job *job)
@@ -243,8 +263,9 @@ arrival_chunk(Job *job)
 }
 
 /*
- * Do a step of a job that the cluster does in its own way: an arrival. A deletion of a user is
- * there, and hides the user's posts, until other nodes have taken them out of the feed.
+ * Do a step of a job of kind ARRIVAL. Also delay the end of a user's deletion,
+ * which hides the user's posts, until other nodes have removed them from the
+ * feed.
  */
 ClusterStep
 nodes_job_step(Job *job)

@@ -1,12 +1,14 @@
 /*
  * batch_delivery.c
- *		What a worker writes to the views on a cluster, in place of what one machine does.
+ *		Refreshing the views on a cluster, in place of the functions for a
+ *		single server.
  *
- * Each node's worker decodes the changes of the posts that lie on its node, and refreshes what all
- * nodes show of them. Users are in a table that each node has all of: each worker sees to the
- * items on its own node.
+ * Each node's worker decodes the changes of the posts on its node, and
+ * refreshes what all nodes show of these posts. Every node has all users, and
+ * its worker updates the items on its own node when a user changes.
  *
- * Runs in the worker. The caller is in a transaction that holds the views' lock.
+ * Runs in the worker. The caller is in a transaction that holds the views'
+ * lock.
  */
 #include "postgres.h"
 
@@ -17,7 +19,7 @@
 
 #include "utils/snapmgr.h"
 
-/* Refresh the copies of posts that are gone from this node, deleted or moved. */
+/* Refresh the copies of posts that were deleted or moved from this node. */
 static void
 refresh_gone(const DirtySet *dirty)
 {
@@ -27,12 +29,12 @@ refresh_gone(const DirtySet *dirty)
 	if (dirty_any_gone(dirty))
 		nodes_have_all_look();
 	copies_pass_on(gone, n);
-	/* else they are among the posts */
+	/* otherwise these posts are also in dirty_posts() */
 	if (dirty_anything(dirty))
 		copies_deliver(gone, n);
 }
 
-/* Refresh what a dirty set names, and its posts. */
+/* Refresh what a dirty set names. posts: all posts of the set, n of them. */
 void
 deliver_batch(const DirtySet *dirty, const PostKey *posts, int n)
 {
@@ -54,8 +56,8 @@ deliver_batch(const DirtySet *dirty, const PostKey *posts, int n)
 }
 
 /*
- * Do a chunk of a rebuild. The shards that are read stay on this node until it ends, since another
- * node decodes the changes of a shard that has left.
+ * Do a chunk of a rebuild. The shards on this node are held, because after a
+ * move another node would decode their changes.
  */
 bool
 deliver_missing_copies(ItemPlace *place, int64 *done)
@@ -63,14 +65,17 @@ deliver_missing_copies(ItemPlace *place, int64 *done)
 	bool		whole;
 
 	shards_here_hold();
-	/* one that was waited for may have come with what is younger than the snapshot */
+	/* a new snapshot, because shards may have arrived while this waited */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	whole = copies_build_by(place, done, copies_deliver, copies_look_elsewhere);
 	PopActiveSnapshot();
 	return whole;
 }
 
-/* Make the feed right, and have all nodes send each other theirs. */
+/*
+ * Rewrite the rows of this node's posts in the feed, and make all nodes send
+ * each other their rows again.
+ */
 void
 deliver_feed(void)
 {

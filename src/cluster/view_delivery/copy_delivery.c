@@ -1,24 +1,28 @@
 /*
  * copy_delivery.c
- *		Copies of posts on a cluster: from the node that has the post to the one that is its
- *		author's home.
+ *		Copies of posts on a cluster: sending them from the node that has the
+ *		post to the node that has the author's shard of users, the author's
+ *		home.
  *
- * A node refreshes the copies of the posts that it has, and of no others. Those whose
- * authors are at home elsewhere it sends there, all that go to one node in one call
- * of put_copies(). What is sent is what the post is now, so that neither
- * order nor repetition matters. Posts are held where they are meanwhile (shard_hold()): nobody
- * else can have sent what is newer.
+ * A node refreshes the copies of its own posts only. It sends copies whose
+ * home is another node there by put_copies(), many in one call. A copy is sent
+ * as the current state of its post, so order and repetition do not matter.
+ * Meanwhile the shards of the posts are held (shard_hold()), so no other node
+ * can send a newer state.
  *
- * A post that is gone is refreshed by the node that would have it: if its shard has been moved since, the
- * node that is told by its change feed tells the other (touch_copies()), whose worker
- * reads of it in its own WAL.
+ * If a post was deleted and its shard has been moved since, the node that
+ * decodes the deletion no longer has the shard. It calls touch_copies() on the
+ * node that has it. That node's worker reads the key from its own WAL and
+ * refreshes the copy.
  *
- * Whoever sends holds the views' lock of its own node, and who takes in what was sent takes none:
- * nodes do not wait for each other in a circle. A worker's call is committed there when it
- * returns; what a node does not take is sent later (unsent_copies.c), and keeps nothing else
- * waiting.
+ * The sender holds the views' lock of its own node, and the receiver takes no
+ * such lock, so nodes never wait for each other in a circle. What a worker
+ * sends is committed on the other node when the call returns. If a node does
+ * not take a copy, the copy is sent later (unsent_copies.c), and nothing else
+ * waits.
  *
- * Runs in the worker, in a backend for repair(), and where put_copies() has been sent to.
+ * Runs in the worker, in a backend for repair(), and in backends that serve
+ * put_copies() and touch_copies().
  */
 #include "postgres.h"
 
@@ -47,13 +51,13 @@
 NODE_FUNCTION(put_copies, "The worker of another node");
 NODE_FUNCTION(touch_copies, "The worker of another node");
 
-/* How many copies are sent in one call. */
+/* Copies sent in one call. */
 #define COPIES_A_CALL 200
 
-/* A key whose copy is another node's. */
+/* A key to be sent to another node. */
 typedef struct KeyElsewhere
 {
-	int			group;			/* of that node */
+	int			group;			/* node group to send it to */
 	PostKey		key;
 } KeyElsewhere;
 
@@ -68,7 +72,10 @@ compare_groups(const void *a, const void *b)
 	return memcmp(&ka->key, &kb->key, sizeof(PostKey));
 }
 
-/* By groups, each key once: a batch may name a post as changed, and as counted. Returns how many. */
+/*
+ * Sort keys by group and remove duplicates; a batch may name a post both as
+ * changed and as counted. Returns the number left.
+ */
 static int
 sort_keys(KeyElsewhere *keys, int n)
 {
@@ -82,7 +89,7 @@ sort_keys(KeyElsewhere *keys, int n)
 	return once;
 }
 
-/* How many keys, from the first on, one call is about. */
+/* Return how many keys, from the first on, the next call takes. */
 static int
 count_of_call(const KeyElsewhere *keys, int n)
 {
@@ -93,7 +100,11 @@ count_of_call(const KeyElsewhere *keys, int n)
 	return count;
 }
 
-/* What a copy should be (many NULL: not said), as a row; without a title: there should be none. */
+/*
+ * Return what a copy should be as a row for put_copies(). A row without title
+ * means that there should be no copy. If many is NULL, the row has only the
+ * key, for touch_copies().
+ */
 Datum
 copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc)
 {
@@ -111,7 +122,9 @@ copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc)
 	return remote_row_of_item(&post, ITEM_POST, desc);
 }
 
-/* Have a node take copies in, or touch them, by its worker; false: it has not. */
+/*
+ * Call put_copies() or touch_copies() on a node. Returns false if that failed.
+ */
 static bool
 send_rows(const char *name, OtherNode *other, const Datum *row, int n)
 {
@@ -120,8 +133,9 @@ send_rows(const char *name, OtherNode *other, const Datum *row, int n)
 }
 
 /*
- * Send copies, or keys, to a node from a worker: what it does not get it gets later. If it has
- * refused them, one may have been the reason.
+ * Send rows to a node from the worker. Rows that it does not take are stored
+ * to be sent later. If the node answers but refuses all, send them one by one,
+ * because one of them may have caused the error.
  */
 static void
 send_or_remember(const char *name, const KeyElsewhere *keys, const Datum *row, int n)
@@ -138,7 +152,10 @@ send_or_remember(const char *name, const KeyElsewhere *keys, const Datum *row, i
 		node_lacks(other);
 }
 
-/* Which key of a post decides where it is sent: of posts the post's, of users the author's. */
+/*
+ * Return the id that decides to which node a key is sent: the post's in posts,
+ * the author's in users.
+ */
 static const pg_uuid_t *
 key_in(Container container, const PostKey *key)
 {
@@ -146,8 +163,9 @@ key_in(Container container, const PostKey *key)
 }
 
 /*
- * Send copies to a node, or, to the one that has the posts, the keys of some; false: that node
- * has not heard that a shard lies there.
+ * Send copies (CONTAINER_USERS) or keys (CONTAINER_POSTS) to one node. Returns
+ * false if the receiver does not know yet that it has one of the shards; the
+ * caller tries again then.
  */
 static bool
 send_copies(Container container, ManyPosts *many, const KeyElsewhere *keys, int n)
@@ -167,8 +185,8 @@ send_copies(Container container, ManyPosts *many, const KeyElsewhere *keys, int 
 }
 
 /*
- * Find out which node is home to the authors of keys, and send each its copies; or which has the
- * posts, and send it the keys.
+ * Find the nodes to which keys belong, and send each its copies
+ * (CONTAINER_USERS) or keys (CONTAINER_POSTS).
  */
 static void
 send_all(Container container, KeyElsewhere *keys, int n)
@@ -178,7 +196,7 @@ send_all(Container container, KeyElsewhere *keys, int n)
 	long		waited = 0;
 	int			sent = 0;
 
-	/* shards are held, and stay where they are until the transaction ends */
+	/* Held shards are not moved until the transaction ends. */
 	for (int i = 0; i < n; i++)
 	{
 		Shard		shard;
@@ -201,8 +219,8 @@ send_all(Container container, KeyElsewhere *keys, int n)
 }
 
 /*
- * Send the copies that keys name and whose authors are at home on other nodes. Returns the keys
- * that are left: posts that are here, with authors whose home is here.
+ * Send the copies of posts on this node whose home is another node. Returns
+ * the keys whose posts and copies are both on this node, *n of them.
  */
 static const PostKey *
 copies_ship(const PostKey *keys, int *n)
@@ -219,13 +237,13 @@ copies_ship(const PostKey *keys, int *n)
 	for (int i = 0; i < *n; i++)
 	{
 		if (!container_hold_here(CONTAINER_POSTS, &keys[i].post_id))
-			continue;			/* its copy is another node's to refresh */
+			continue;			/* another node refreshes its copy */
 		if (container_hold_here(CONTAINER_USERS, &keys[i].user_id))
 			here[n_here++] = keys[i];
 		else
 			elsewhere[n_elsewhere++].key = keys[i];
 	}
-	/* so may posts have come */
+	/* a new snapshot, because posts may have arrived while this waited */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	send_all(CONTAINER_USERS, elsewhere, n_elsewhere);
 	PopActiveSnapshot();
@@ -235,21 +253,24 @@ copies_ship(const PostKey *keys, int *n)
 	return here;
 }
 
-/* Refresh the copies that keys name, on the nodes that they are on. */
+/*
+ * Refresh the copies at n keys, on the nodes that have them. Keys of posts on
+ * other nodes are skipped. Locks: holds the shards of posts and copies.
+ */
 void
 copies_deliver(const PostKey *keys, int n)
 {
 	keys = copies_ship(keys, &n);
-	/* a shard that was waited for may have come here, with copies that are younger than the snapshot */
+	/* a new snapshot, because copies may have arrived while this waited */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	copies_refresh(keys, n);
 	PopActiveSnapshot();
 }
 
 /*
- * Posts that keys name are gone: of those whose shards are on other nodes, and were not when they
- * went, have the copies refreshed there. The others are held here from now on, for copies_deliver(),
- * which follows.
+ * Pass on the keys of deleted or moved posts. If the shard of a post is on
+ * another node now, that node is told to refresh the copy. Other shards are
+ * held here, for copies_deliver(), which the caller calls next.
  */
 void
 copies_pass_on(const PostKey *keys, int n)
@@ -266,8 +287,9 @@ copies_pass_on(const PostKey *keys, int n)
 }
 
 /*
- * Send a node some of what it lacks, beginning behind what was sent last: what it refuses to take
- * comes back into the table. The caller holds the views' lock.
+ * Send a node some of the copies that it lacks, continuing where the last call
+ * stopped. Those that it refuses are stored again. The caller holds the views'
+ * lock.
  */
 void
 copies_send_unsent(OtherNode *other)
@@ -280,12 +302,14 @@ copies_send_unsent(OtherNode *other)
 }
 
 /* ------------------------------------------------------------------------
- * Looking elsewhere
+ * Checking whether the posts of copies exist on other nodes
  * ------------------------------------------------------------------------ */
 
 /*
- * Of keys of posts of one node, gather those that have no post there. If the worker cannot reach that node, which
- * they are is that node's to say, when it gets them (send_or_remember()).
+ * Collect in gone those of n keys, all for one node, that have no post there,
+ * and return their number. If the worker cannot reach the node, all keys are
+ * collected. The node then gets them later (send_or_remember()) and refreshes
+ * their copies, whether the posts exist or not.
  */
 static int
 gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
@@ -321,8 +345,9 @@ gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
 }
 
 /*
- * Of copies here, whose posts are on other nodes, have those refreshed whose posts are not there. A node tells
- * by its worker which posts were deleted; with a slot that was lost it has not told of some.
+ * Check copies on this node whose posts are on other nodes, and refresh those
+ * without a post. Usually the node that had a post reports its deletion; it
+ * cannot if it has lost its slot.
  */
 void
 copies_look_elsewhere(const PostKey *keys, int n)
@@ -346,7 +371,7 @@ copies_look_elsewhere(const PostKey *keys, int n)
 		container_hold(CONTAINER_POSTS, &keys[i].post_id, &shard);
 		if (OidIsValid(shard.table))
 		{
-			here[n_here++] = keys[i];	/* they have come since */
+			here[n_here++] = keys[i];	/* they have arrived since */
 			continue;
 		}
 		elsewhere[n_elsewhere].group = shard.group;
@@ -365,10 +390,10 @@ copies_look_elsewhere(const PostKey *keys, int n)
 }
 
 /* ------------------------------------------------------------------------
- * Taking in
+ * Receiving
  * ------------------------------------------------------------------------ */
 
-/* A copy, and its key, from a row. */
+/* Read a copy and its key from a row. Errors: 22004. */
 static void
 read_row(BlogItem *post, PostKey *key, HeapTupleHeader row, TupleDesc desc)
 {
@@ -388,8 +413,8 @@ read_row(BlogItem *post, PostKey *key, HeapTupleHeader row, TupleDesc desc)
 }
 
 /*
- * Make the copy what a row is, or (touch) have the worker do so, which reads that in the WAL. Returns
- * up to where.
+ * Write a received copy, or (touch) log its key for this node's worker.
+ * Returns the end of the log message.
  */
 static XLogRecPtr
 take_in(const PostKey *key, const BlogItem *post, bool touch)
@@ -404,11 +429,13 @@ take_in(const PostKey *key, const BlogItem *post, bool touch)
 typedef struct SentRows
 {
 	ArrayType  *rows;
-	Container	container;		/* in whose shards their keys are */
-	bool		all;			/* are these shards all here? */
+	Container	container;		/* container whose shards take the keys */
+	bool		all;			/* all of these shards are on this node */
 } SentRows;
 
-/* Take in rows, as far as the first whose key is in a shard that is not here. */
+/*
+ * Write received rows, stopping at the first whose shard is not on this node.
+ */
 static void
 take_rows(void *arg)
 {
@@ -434,20 +461,21 @@ take_rows(void *arg)
 		sent->all = container_hold_here(container, key_in(container, &key));
 		if (!sent->all)
 			break;
-		/* what the row before has written is to be found */
+		/* a new snapshot, to see what the previous row has written */
 		PushActiveSnapshot(GetTransactionSnapshot());
 		touched = take_in(&key, &post, container == CONTAINER_POSTS);
 		PopActiveSnapshot();
 	}
-	/* the node that has sent them relies on it once its transaction is committed */
+	/* when its transaction commits, the sender relies on these messages */
 	if (touched != InvalidXLogRecPtr)
 		XLogFlush(touched);
 	ReleaseTupleDesc(desc);
 }
 
 /*
- * Take in rows by one of the two functions below. serve_flag() is told if they are not for this node;
- * for a worker, which calls them straight, that is an error.
+ * Serve put_copies() or touch_copies(). Returns false if a row belongs to
+ * another node. If a worker has called the function directly, that is an error
+ * instead.
  */
 static bool
 take_call(FunctionCallInfo fcinfo, Container container)
@@ -480,11 +508,12 @@ take_call(FunctionCallInfo fcinfo, Container container)
 }
 
 /*
- * blogstore.put_copies(copies): makes the copies of posts that are given what they are given as, or
- * deletes those that have no title; false if one is for a user whose home is elsewhere. For nodes
- * of a cluster alone.
+ * blogstore.put_copies(copies): updates the copies of posts on this node, or
+ * deletes those without title. Returns false if a copy's home is another node.
+ * Only nodes of a cluster call this function.
  *
- * Locks: as a refresh by the worker, without the views' lock. Errors: 22004, 55000, 55P03.
+ * Locks: as a refresh by the worker, but not the views' lock. Errors: 22004,
+ * 55000, 55P03.
  */
 static Datum
 put_copies(PG_FUNCTION_ARGS)
@@ -493,9 +522,10 @@ put_copies(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.touch_copies(copies): has this node's worker refresh the copies of posts, of which the keys
- * are given, wherever these copies are; false if one of the posts is another node's. For nodes of a
- * cluster alone.
+ * blogstore.touch_copies(copies): makes this node's worker refresh the copies
+ * of the posts with these keys, wherever the copies are. Returns false if
+ * another node has one of the posts. Only nodes of a cluster call this
+ * function.
  *
  * Locks: none. Errors: 22004, 55000.
  */

@@ -1,6 +1,7 @@
 /*
  * delivery_rows.c
- *		Posts as rows that nodes of a cluster send each other.
+ *		Posts as rows of blogstore.post_item, the form in which nodes send
+ *		them to each other.
  *
  * Runs in the worker, and in a backend for repair().
  */
@@ -19,14 +20,14 @@
 #include "utils/guc.h"
 #include "utils/typcache.h"
 
-/* What rows are sent as. */
+/* Return the tuple descriptor of the rows. */
 TupleDesc
 ship_desc(void)
 {
 	return BlessTupleDesc(lookup_rowtype_tupdesc_copy(remote_row_type(ITEM_POST), -1));
 }
 
-/* Rows as a value. */
+/* Return rows as an array. */
 ArrayType *
 ship_array(const Datum *row, int n)
 {
@@ -34,7 +35,10 @@ ship_array(const Datum *row, int n)
 						   TYPALIGN_DOUBLE);
 }
 
-/* Rows as a literal, which says the same on each node. */
+/*
+ * Return rows as an SQL literal that all nodes read in the same way, whatever
+ * their DateStyle.
+ */
 char *
 ship_literal(const Datum *row, int n)
 {

@@ -1,14 +1,18 @@
 /*
  * feed_delivery.c
- *		The feed on a cluster: from the node that has the posts to every node's own feed.
+ *		The feed on a cluster: sending rows from the node that has a post to
+ *		the feeds of all nodes.
  *
- * Each node's feed has the newest posts of each node. Whoever has a post's shard sends what has
- * changed of them, in the transaction that writes it at home, with the shards held: what
- * was sent is committed at the others before a shard can be elsewhere, and so each row has
- * one node at a time that writes it. Where it is not sure what another node has,
- * it sends all that there should be of its shards, and what else of these is there goes.
+ * Every node's feed has the newest posts of each node. The node that has a
+ * post's shard sends changes to its rows, in the transaction that changes them
+ * in its own feed. It holds the shards meanwhile. So the other nodes have
+ * committed these changes before the shard can be moved, and only one node at
+ * a time writes a given row. If the node is not sure what another node has, it
+ * sends all rows that its shards should have, and the other node deletes all
+ * other rows of these shards.
  *
- * Runs in the worker, and in a backend for repair(), which leaves sending to the worker.
+ * Runs in the worker; also in a backend for repair(), which leaves the sending
+ * to the worker.
  */
 #include "postgres.h"
 
@@ -23,7 +27,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* Keep the shards that are here where they are until this transaction ends. */
+/* Hold all shards of posts on this node until the transaction ends. */
 void
 shards_here_hold(void)
 {
@@ -39,14 +43,14 @@ shards_here_hold(void)
 		for (int i = 0; i < map.n; i++)
 			if (OidIsValid(map.shard[i].table))
 				here[n++] = i;
-		/* which takes in invalidations: what the map points to may be gone then */
+		/* locking processes invalidations, after which map must not be used */
 		for (int i = 0; i < n; i++)
 			shard_hold(&map, here[i]);
 		(void) container_shards(CONTAINER_POSTS);
 	} while (layout_stamp() != before);
 }
 
-/* Is a post this node's? */
+/* Return whether a post is on this node. */
 static bool
 is_own(const pg_uuid_t *post_id)
 {
@@ -56,11 +60,16 @@ is_own(const pg_uuid_t *post_id)
 		OidIsValid(shard.table);
 }
 
-/* No post of this node's that is older is in the feed, or would be; as long as all is sure. */
+/*
+ * Posts of this node that are older than this are neither in the feed nor to
+ * be added. Valid while oldest_stamp equals nodes_stamp().
+ */
 static TimestampTz oldest = DT_NOBEGIN;
 static uint64 oldest_stamp = 0;
 
-/* Those of some posts that are this node's, and may be in the feed or come in. */
+/*
+ * Return those of *n posts that are on this node and may belong in the feed.
+ */
 static const PostKey *
 concerning_feed(const PostKey *keys, int *n)
 {
@@ -76,7 +85,7 @@ concerning_feed(const PostKey *keys, int *n)
 	return own;
 }
 
-/* May other shards be here than when this was asked last? */
+/* Return whether shards may have been moved since the last call. */
 static bool
 shards_have_moved(void)
 {
@@ -89,17 +98,18 @@ shards_have_moved(void)
 	return moved;
 }
 
-/* What a batch makes of the feed. */
+/* Changes of the feed in one transaction. */
 typedef struct FeedNews
 {
 	const FeedList *wanted;
 	const FeedRow *changed;
 	int			n_changed;
-	const PostKey *posts;		/* that the batch is about */
+	const PostKey *posts;		/* posts for which the batch refreshes the
+								 * feed */
 	int			n_posts;
 } FeedNews;
 
-/* The name of a post whose row is to go. */
+/* Return a row that tells other nodes to delete the row of a post. */
 static Datum
 gone_row(const pg_uuid_t *post_id, TupleDesc desc)
 {
@@ -128,8 +138,10 @@ call_sql(const Datum *row, int n, const char *ranges)
 }
 
 /*
- * What has changed; NULL: nothing. A post that this is about and that has no row is told of, too:
- * what was sent before may not have been committed here.
+ * Return a statement that sends the changes, or NULL if there are none. Posts
+ * of the batch that have no row are sent as deletions, even if no row was
+ * deleted here: an earlier transaction may have sent the row and then have
+ * rolled back here.
  */
 static char *
 changes_sql(const FeedNews *news)
@@ -149,7 +161,7 @@ changes_sql(const FeedNews *news)
 	return n == 0 ? NULL : call_sql(row, n, "");
 }
 
-/* All that there should be of the shards that are here. */
+/* Return a statement that sends all rows of the shards on this node. */
 static char *
 all_sql(const FeedNews *news)
 {
@@ -169,8 +181,9 @@ all_sql(const FeedNews *news)
 }
 
 /*
- * Send what is about to be written here to all other nodes, to each in one call. One that does not
- * take it gets all later.
+ * Send the changes to all other nodes, before they are written here. A node
+ * that does not take them gets all rows later. In a backend, the worker is
+ * asked to send all rows instead.
  */
 static void
 feed_ship(const FeedNews *news)
@@ -205,8 +218,8 @@ feed_ship(const FeedNews *news)
 }
 
 /*
- * Write the differences between what is there and what should be, which posts were the occasion
- * of, here and at the other nodes.
+ * Write the differences between the feed and what it should hold, here and on
+ * the other nodes. posts: the posts of the batch.
  */
 static void
 write_differences(const FeedList *there, const FeedList *wanted,
@@ -219,7 +232,10 @@ write_differences(const FeedList *there, const FeedList *wanted,
 	feed_write(row, n, wanted->whole);
 }
 
-/* Make the feed right as far as this node's posts go, whatever is in it. */
+/*
+ * Rewrite the rows of this node's posts in the feed, whatever it holds, and
+ * send them to nodes that need them.
+ */
 void
 feed_deliver_all(void)
 {
@@ -227,7 +243,7 @@ feed_deliver_all(void)
 	FeedList	wanted;
 
 	shards_here_hold();
-	/* one that was waited for may have come with what is younger than the snapshot */
+	/* a new snapshot, because a shard may have arrived while this waited */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	(void) shards_have_moved();
 	feed_read(&there, is_own);
@@ -236,7 +252,10 @@ feed_deliver_all(void)
 	PopActiveSnapshot();
 }
 
-/* Refresh the feed, which was right before as far as this node's posts go, after these changed. */
+/*
+ * Refresh the feed after n posts have changed, provided that the rows of this
+ * node's posts were right before.
+ */
 void
 feed_deliver(const PostKey *keys, int n)
 {
@@ -251,7 +270,7 @@ feed_deliver(const PostKey *keys, int n)
 	keys = concerning_feed(keys, &n);
 	if (n == 0 && !moved)
 		return;
-	/* a shard that was waited for may have come with what is younger than the snapshot */
+	/* a new snapshot, because a shard may have arrived while this waited */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	feed_read(&there, is_own);
 	if (moved)

@@ -1,10 +1,12 @@
 /*
  * feed_receipt.c
- *		The feed on a cluster: taking in what another node has sent (feed_delivery.c).
+ *		The feed on a cluster: receiving rows from another node
+ *		(feed_delivery.c).
  *
- * Nothing is locked but the rows, which are the sender's alone to write.
+ * Only the rows are locked. No lock on the whole feed is needed, because only
+ * the sender writes these rows.
  *
- * Runs in backends that other nodes' workers have connected to.
+ * Runs in backends to which workers of other nodes have connected.
  */
 #include "postgres.h"
 
@@ -27,16 +29,17 @@
 
 NODE_FUNCTION(put_feed, "The worker of another node");
 
-/* What another node has sent for the feed here. */
+/* Rows that another node has sent. */
 typedef struct SentFeed
 {
-	BlogItem   *post;			/* without a title: there is to be no row of it */
+	BlogItem   *post;			/* without title: delete the row */
 	int			n;
-	Datum	   *range;			/* of hashes: from, to, from, to, ... */
+	Datum	   *range;			/* ranges of hash values: first, last, first,
+								 * last, ... */
 	int			n_range;
 } SentFeed;
 
-/* Is a post's shard in one of the ranges? */
+/* Return whether the hash of a post's id is in one of the ranges. */
 static bool
 in_ranges(const pg_uuid_t *post_id, const Datum *range, int n)
 {
@@ -49,7 +52,7 @@ in_ranges(const pg_uuid_t *post_id, const Datum *range, int n)
 	return false;
 }
 
-/* Make the row of a post what was sent; without a title: there is to be none. */
+/* Update or insert the row of a post; without title, delete it. */
 static void
 take_row(ItemWriter *writer, const BlogItem *sent)
 {
@@ -69,7 +72,7 @@ take_row(ItemWriter *writer, const BlogItem *sent)
 		item_writer_update(writer, sent);
 }
 
-/* Delete what is there of some ranges, but what is given. */
+/* Delete rows of posts in the ranges that were not sent. */
 static void
 delete_others(ItemWriter *writer, const SentFeed *sent)
 {
@@ -92,7 +95,7 @@ delete_others(ItemWriter *writer, const SentFeed *sent)
 	}
 }
 
-/* The posts that were sent. Errors: 22004. */
+/* Read the posts that were sent. Errors: 22004. */
 static BlogItem *
 posts_of(ArrayType *rows, int *n)
 {
@@ -143,9 +146,9 @@ take_feed(void *arg)
 }
 
 /*
- * blogstore.put_feed(rows, ranges): makes rows of this node's feed what they are given as, or deletes
- * those that have no title; and those that are not given of posts whose hashes are in a range. For
- * the workers of other nodes.
+ * blogstore.put_feed(rows, ranges): updates rows of this node's feed, or
+ * deletes those without title. Rows of posts whose hash is in a range, and
+ * that are not given, are deleted, too. Called by the workers of other nodes.
  *
  * Locks: the rows. Errors: 22004, 55000, 55P03.
  */
@@ -155,7 +158,7 @@ put_feed(PG_FUNCTION_ARGS)
 	SentFeed	sent;
 	bool	   *isnull;
 
-	/* a node that has none asks for it once it has */
+	/* this node will ask for the rows when it has a feed */
 	if (!container_usable(CONTAINER_FEED))
 		PG_RETURN_VOID();
 	sent.post = posts_of(PG_GETARG_ARRAYTYPE_P(0), &sent.n);

@@ -1,24 +1,30 @@
 /*
  * node_contact.c
- *		On a cluster: the other nodes, and whether what is sent to them arrives, and theirs here.
+ *		What a worker on a cluster knows about the other nodes: whether they
+ *		have received what it sends, and whether it has received what they
+ *		send.
  *
- * Each node's worker sends to each other node its part of the feed there (feed_delivery.c),
- * and the copies of posts whose authors are at home there (copy_delivery.c). What cannot be sent
- * to a node is remembered, and holds up nothing else: copies in a table (unsent_copies.c),
- * of the feed that all of it is to be sent. A node that does not answer is left alone for
- * a while.
+ * Each worker sends to every other node its rows of the feed there
+ * (feed_delivery.c), and the copies of posts whose authors' home is there
+ * (copy_delivery.c). If a node cannot be reached, the worker notes what it
+ * lacks and continues: copies in a table (unsent_copies.c), and for the feed
+ * that all rows have to be sent. It tries the node again after a pause.
  *
- * Every second each worker tells all others whether it keeps what they have of its posts, and
- * asks to be told, by a number that is new whenever its own feed is to be sent
- * anew by all. The views of a node are served while each node that has shards
- * has answered the last question, and goes on to say that it keeps them. One that cannot be reached
- * keeps what it has said: no post of its changes that anybody could know of.
+ * Every second each worker reports to all others, by tell_node(), whether they
+ * have all of its copies and feed rows. With the report it sends a question, a
+ * number that asks them to report, too. When a worker needs all feed rows
+ * again, it increases its question; a node answers a question once it has sent
+ * all its rows. A node serves its views while every node that has shards has
+ * answered the last question and continues to report. If a node cannot be
+ * reached, its last report stays valid, because its posts cannot be changed
+ * either.
  *
- *		in_sync			the node has all of the feed from here, as of the last commit
- *		lacks			it lacks copies, which are in the table
- *		confirmed		what it has to send here is here
+ *		in_sync			the node has all rows of the feed from here
+ *		lacks			it lacks copies; the table has their keys
+ *		confirmed		this node has all that the other one has to send
  *
- * Runs in the worker; node_told() in backends that other nodes have connected to.
+ * Runs in the worker; tell_node() in backends to which other nodes have
+ * connected.
  */
 #include "postgres.h"
 
@@ -40,33 +46,41 @@
 
 NODE_FUNCTION(tell_node, "The worker of another node");
 
-/* How often to tell other nodes, and how long to believe one that tells nothing, in ms. */
+/*
+ * Interval between reports, and how long a node's report is believed while the
+ * node answers, in ms.
+ */
 #define TELL_EVERY 1000
 #define BELIEVE_FOR 3000
 
-/* How long to leave a node alone that cannot be reached, in ms. */
+/* Pause before a node that could not be reached is tried again, in ms. */
 #define FIRST_PAUSE 1000
 #define LONGEST_PAUSE 10000
 
-/* A statement that cannot fail. */
+/* A statement that fails only if the connection does. */
 #define PING "SELECT 1"
 
-/* Have a node go through its copies, as its part of rebuild_views(). */
+/* Makes a node check all its copies, as in rebuild_views(). */
 #define LOOK \
 	"INSERT INTO " JOBS_SQL " (id, kind) VALUES (pg_catalog.gen_random_uuid(), 'rebuild')"
 
 static OtherNode others[MAX_OTHER_NODES];
 static int	n_others = 0;
 static TimestampTz looked_at = 0;
-static int64 question = 0;		/* the last one of this node's */
-static int64 asked = 0;			/* the one that all have been told */
+static int64 question = 0;		/* number of this node's last question */
+static int64 asked = 0;			/* number of the question last sent to all
+								 * nodes */
 static uint64 unsure = 1;
-static bool sending = false;	/* has this transaction sent anything of the feed? */
-static bool asking = false;		/* is all of the feed to be sent anew by all when it has
-								 * committed? */
-static bool losing = false;		/* may it have lost rows that other nodes have sent? */
+static bool sending = false;	/* this transaction has sent rows of the
+								 * feed */
+static bool asking = false;		/* after this transaction's commit, all nodes
+								 * are to send all rows again */
+static bool losing = false;		/* rows sent by other nodes may have been
+								 * lost */
 
-/* The feed here is to be sent anew by all: until it is, it is not served. */
+/*
+ * Begin a new question. The views are not served until all have answered it.
+ */
 static void
 ask(void)
 {
@@ -75,8 +89,9 @@ ask(void)
 }
 
 /*
- * All nodes, this one too, are to send anew what they have for the others' feeds. rows_lost: what
- * other nodes have sent may be gone, so none of it counts.
+ * Ask all nodes to send all their rows of the feed again, and send this
+ * node's. rows_lost: rows sent by other nodes may be missing, so their earlier
+ * reports are void.
  */
 static void
 ask_anew(bool rows_lost)
@@ -87,7 +102,10 @@ ask_anew(bool rows_lost)
 	nodes_unsure();
 }
 
-/* What was sent and not committed here is not known to be what is here. */
+/*
+ * If a transaction that sent rows of the feed rolls back here, the other nodes
+ * have rows that this one does not. All rows have to be sent then.
+ */
 static void
 transaction_end(XactEvent event, void *arg)
 {
@@ -111,7 +129,10 @@ listen_to_transactions(void)
 	listening = true;
 }
 
-/* This transaction sends of the feed what it writes here. */
+/*
+ * Note that this transaction sends rows of the feed. If it does not commit,
+ * all rows are sent again.
+ */
 void
 nodes_sending(void)
 {
@@ -120,9 +141,9 @@ nodes_sending(void)
 }
 
 /*
- * When this transaction has committed, all nodes are to send anew what they have for the others'
- * feeds. rows_lost: may rows that other nodes have sent be gone? Those of a node that is away cannot
- * come again before it is back. In the worker.
+ * When this transaction commits, ask all nodes to send all rows of the feed
+ * again. rows_lost: rows sent by other nodes may be missing. If a node is
+ * away, the views wait for it then. Called in the worker.
  */
 void
 nodes_ask_on_commit(bool rows_lost)
@@ -133,8 +154,9 @@ nodes_ask_on_commit(bool rows_lost)
 }
 
 /*
- * Call take(arg), which writes what another node has sent: no worker decodes it. The transaction
- * waits for locks for a short while only, and once it has committed, what was sent stays.
+ * Call take(arg) to write what another node has sent. The writes are marked,
+ * so that no worker decodes them. Lock waits are short, and the commit is
+ * flushed, because the sender does not send again.
  */
 void
 nodes_take(void (*take) (void *arg), void *arg)
@@ -145,7 +167,7 @@ nodes_take(void (*take) (void *arg), void *arg)
 	own_writes_run(false, take, arg);
 }
 
-/* Is this process the worker? */
+/* Return whether this process is the worker. */
 bool
 nodes_in_worker(void)
 {
@@ -154,7 +176,7 @@ nodes_in_worker(void)
 	return entry != NULL && entry->pid == MyProcPid;
 }
 
-/* Tell who waits for the views whether anything is still to be sent. */
+/* Publish whether anything is still to be sent, for wait_for_views(). */
 static void
 show_unsent(void)
 {
@@ -165,7 +187,7 @@ show_unsent(void)
 	pg_atomic_write_u32(&my_worker_entry()->unsent, unsent);
 }
 
-/* Has a node got what was to be sent of the feed? */
+/* Record whether a node has received all that was sent of the feed. */
 void
 node_got_feed(OtherNode *other, bool got)
 {
@@ -173,7 +195,7 @@ node_got_feed(OtherNode *other, bool got)
 	show_unsent();
 }
 
-/* A node has not got all copies that are for it. */
+/* Record that a node lacks copies. */
 void
 node_lacks(OtherNode *other)
 {
@@ -181,7 +203,10 @@ node_lacks(OtherNode *other)
 	show_unsent();
 }
 
-/* All of the feed is to be sent to all. */
+/*
+ * Note that all rows of the feed have to be sent to all nodes. In a backend,
+ * the worker is asked to do that.
+ */
 void
 nodes_unsure(void)
 {
@@ -196,7 +221,7 @@ nodes_unsure(void)
 	show_unsent();
 }
 
-/* Grows whenever what was said of the feed may not hold. */
+/* Return a number that grows whenever rows have to be sent again. */
 uint64
 nodes_stamp(void)
 {
@@ -204,8 +229,10 @@ nodes_stamp(void)
 }
 
 /*
- * Copies on other nodes may be of posts that are gone from here: they are to look, and told so as soon as they
- * answer (nodes_look()). A worker that starts meanwhile is to read that again. In a transaction.
+ * Have all other nodes check their copies, because posts may have been deleted
+ * here without being reported. nodes_look() tells each node when it answers.
+ * Until then the slot is not confirmed, so that a new worker learns of it
+ * again. Called in a transaction.
  */
 void
 nodes_have_all_look(void)
@@ -220,7 +247,7 @@ nodes_have_all_look(void)
 	show_unsent();
 }
 
-/* Does a group of nodes have shards? */
+/* Return whether a node group has shards. */
 static bool
 has_shards(int group)
 {
@@ -232,7 +259,7 @@ has_shards(int group)
 	return false;
 }
 
-/* Find out which other nodes there are; what is known of those that stay stays. */
+/* Read the list of other nodes, keeping what is known of those that remain. */
 static void
 look_at_nodes(void)
 {
@@ -259,7 +286,10 @@ look_at_nodes(void)
 	looked_at = GetCurrentTimestamp();
 }
 
-/* The other nodes, which are looked for now and then. In a transaction. */
+/*
+ * Return the other nodes, reading the list again after TELL_EVERY. Called in a
+ * transaction.
+ */
 int
 nodes_others(OtherNode **list)
 {
@@ -269,7 +299,7 @@ nodes_others(OtherNode **list)
 	return n_others;
 }
 
-/* The other node of a group; NULL: there is none. In a transaction. */
+/* Return the other node of a group, or NULL. Called in a transaction. */
 OtherNode *
 nodes_other(int group)
 {
@@ -282,17 +312,20 @@ nodes_other(int group)
 	return NULL;
 }
 
-/* Is a node one that may be tried? */
+/* Return whether a node may be contacted now. */
 bool
 node_may_answer(const OtherNode *other)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
-	/* or has the clock been set back since? */
+	/* a time before away_at means that the clock was set back */
 	return now >= other->try_at || now < other->away_at;
 }
 
-/* A node could not be reached: leave it alone, the longer the more time that has taken. */
+/*
+ * Note that a node could not be reached. The pause before the next attempt
+ * grows with each failure and with the time that the attempt took.
+ */
 static void
 node_is_away(OtherNode *other, TimestampTz since)
 {
@@ -305,8 +338,9 @@ node_is_away(OtherNode *other, TimestampTz since)
 }
 
 /*
- * Have a node run a statement as the containers' owner, unless it could not be reached just now.
- * False: it has not. In a transaction, which it is no part of.
+ * Run a statement on a node, as the containers' owner and in a transaction of
+ * its own, unless the node was unreachable just now. Returns false if it was
+ * not run, or failed. Called in a transaction.
  */
 bool
 node_send(OtherNode *other, const char *sql)
@@ -320,7 +354,7 @@ node_send(OtherNode *other, const char *sql)
 		return false;
 	node.host = other->host;
 	done = cluster_send(&node, owner, sql);
-	/* did the statement fail, or the connection? */
+	/* find out whether the statement failed or the connection */
 	if (!done && (strcmp(sql, PING) == 0 || !cluster_send(&node, owner, PING)))
 	{
 		node_is_away(other, began);
@@ -334,14 +368,18 @@ node_send(OtherNode *other, const char *sql)
 	return done;
 }
 
-/* Does a node answer? In a transaction, which it is no part of. */
+/* Return whether a node answers. Called in a transaction. */
 bool
 node_answers(OtherNode *other)
 {
 	return node_send(other, PING);
 }
 
-/* Has anybody asked who has not been answered, or is all to be sent anew? */
+/*
+ * Return whether there is a new question of this node, a question of another
+ * node that this node has not answered, or a request to send all rows of the
+ * feed.
+ */
 bool
 nodes_have_asked(void)
 {
@@ -360,8 +398,9 @@ nodes_have_asked(void)
 }
 
 /*
- * Take in what others ask for, and try those that could not be reached. Returns whether
- * there is any to whom all of the feed is to be sent. In a transaction.
+ * Process the questions of other nodes, and try those that could not be
+ * reached. Returns whether all rows of the feed have to be sent to a node that
+ * answers. Called in a transaction.
  */
 bool
 nodes_look(void)
@@ -381,7 +420,7 @@ nodes_look(void)
 		NodeNews	news;
 		bool		heard = node_news_of(other->node.group, &news);
 
-		/* who tells something is there again */
+		/* a node that has reported is reachable again */
 		if (other->try_at != 0 && heard && news.heard_at > other->away_at)
 			other->try_at = looked_at;
 		if (other->try_at != 0)
@@ -401,7 +440,7 @@ nodes_look(void)
 	return wanted;
 }
 
-/* Some node that takes what is sent, and lacks copies; NULL: there is none. */
+/* Return a node that answers and lacks copies, or NULL. */
 OtherNode *
 nodes_lacking(void)
 {
@@ -415,8 +454,8 @@ nodes_lacking(void)
 }
 
 /*
- * Tell all nodes what is kept here. kept: are the copies and the feed here, as far as this
- * node's posts go, up to date? In a transaction.
+ * Send this node's report and question to all nodes. kept: this node's views
+ * are up to date for its own posts. Called in a transaction.
  */
 void
 nodes_tell(bool kept)
@@ -438,8 +477,9 @@ nodes_tell(bool kept)
 }
 
 /*
- * Has every node that has shards sent what it has to send, and does it go on to? One that is
- * away has sent as many posts as it kept when it was last heard of.
+ * Return whether every node with shards has sent all that it has to send, and
+ * continues to report. If so, also publish the feed size that all nodes keep.
+ * For a node that is away, its last report counts.
  */
 bool
 nodes_confirm(void)
@@ -461,7 +501,8 @@ nodes_confirm(void)
 			other->keeps = news.keeps;
 		}
 		else if (other->try_at == 0)
-			other->confirmed = false;	/* it is there, and does not say so */
+			other->confirmed = false;	/* it answers, but does not report that
+										 * it keeps its part */
 		if (!other->has_shards)
 			continue;
 		if (!other->confirmed)
@@ -470,7 +511,10 @@ nodes_confirm(void)
 	}
 	if (all && entry != NULL)
 	{
-		/* what has come since they were served, only snapshots from now on see */
+		/*
+		 * rows were added while the views were served; only new snapshots see
+		 * them
+		 */
 		if (size > pg_atomic_read_u32(&entry->feed_size))
 			pg_atomic_write_u32(&entry->served, InvalidTransactionId);
 		pg_write_barrier();
@@ -480,8 +524,8 @@ nodes_confirm(void)
 }
 
 /*
- * blogstore.tell_node(node_group, keeps, answers, asks): another node's worker tells of itself.
- * Locks: none. Errors: 55000.
+ * blogstore.tell_node(node_group, keeps, answers, asks): the report of another
+ * node's worker, see struct NodeNews. Locks: none. Errors: 55000.
  */
 static Datum
 tell_node(PG_FUNCTION_ARGS)

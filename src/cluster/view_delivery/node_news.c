@@ -1,13 +1,14 @@
 /*
  * node_news.c
- *		What other nodes of a cluster have told this one of themselves.
+ *		The last reports of other nodes, in shared memory.
  *
- * Each node's worker tells all others every second whether it keeps what the views there have
- * of its posts, and asks to be told (cluster/view_delivery/node_contact.c). What was told
- * is here, in shared memory, one place for each worker's entry, as long as that worker lives.
+ * Each node's worker reports to all others every second
+ * (cluster/view_delivery/node_contact.c). A backend that serves tell_node()
+ * stores the report here for the worker of its database. Reports to an earlier
+ * worker are void.
  *
- * Runs in the postmaster (set-up), in backends that other nodes have connected to, and in the
- * worker.
+ * The set-up runs in the postmaster, the rest in the worker and in backends to
+ * which other nodes have connected.
  */
 #include "postgres.h"
 
@@ -19,15 +20,18 @@
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
-/* What one worker was told. */
+/* Reports to one worker. */
 typedef struct NewsOfWorker
 {
-	int			pid;			/* of the worker; what one before was told does not count */
-	pg_atomic_uint32 resend;	/* is all of the feed to be sent anew? */
+	int			pid;			/* of the worker; reports to an earlier one are
+								 * void */
+	pg_atomic_uint32 resend;	/* all rows of the feed have to be sent to all
+								 * nodes */
 	NodeNews	node[MAX_OTHER_NODES];
 } NewsOfWorker;
 
-static NewsOfWorker *all_news = NULL;	/* by the numbers of entries */
+static NewsOfWorker *all_news = NULL;	/* indexed by the number of the
+										 * worker's entry */
 
 static shmem_request_hook_type previous_request_hook = NULL;
 static shmem_startup_hook_type previous_startup_hook = NULL;
@@ -59,7 +63,10 @@ news_startup(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/* Ask for the shared memory. Called once, when the library is preloaded. */
+/*
+ * Install the hooks that request and initialize the shared memory. Called once
+ * when the library is preloaded.
+ */
 void
 node_news_init(void)
 {
@@ -75,7 +82,7 @@ news_of(const WorkerEntry *entry)
 	return &all_news[entry - launch_shared->entry];
 }
 
-/* The place for a group of nodes. */
+/* Return the report of a node group, making room if there is none. */
 static NodeNews *
 place_of(NewsOfWorker *news, int group)
 {
@@ -90,14 +97,17 @@ place_of(NewsOfWorker *news, int group)
 		if (oldest == NULL || place->heard_at < oldest->heard_at)
 			oldest = place;
 	}
-	/* of nodes that are gone nothing is heard */
+	/* reuse the oldest, probably of a node that no longer exists */
 	memset(oldest, 0, sizeof(*oldest));
 	oldest->used = true;
 	oldest->group = group;
 	return oldest;
 }
 
-/* Keep what a node has told, and wake the worker if that is a question. */
+/*
+ * Store a report of another node. Wakes the worker if the report differs from
+ * the last one.
+ */
 void
 node_news_take(const NodeNews *news)
 {
@@ -124,7 +134,7 @@ node_news_take(const NodeNews *news)
 	LWLockRelease(launch_shared->lock);
 }
 
-/* What a node has told; false: nothing yet. */
+/* Return the last report of a node group. Returns false if there is none. */
 bool
 node_news_of(int group, NodeNews *news)
 {
@@ -147,7 +157,7 @@ node_news_of(int group, NodeNews *news)
 	return found;
 }
 
-/* Ask the worker to send all of the feed anew to all nodes. */
+/* Ask the worker to send all rows of the feed to all nodes. */
 void
 feed_ask_worker(void)
 {
@@ -157,7 +167,10 @@ feed_ask_worker(void)
 		pg_atomic_write_u32(&news_of(entry)->resend, 1);
 }
 
-/* Is the worker asked to send all of the feed anew? take: from now on it is not. */
+/*
+ * Return whether the worker is asked to send all rows of the feed. take: also
+ * clear that request.
+ */
 bool
 feed_is_asked_for(bool take)
 {

@@ -1,6 +1,6 @@
 /*
  * other_nodes.h
- *		What the files of cluster/view_delivery/ share with each other alone.
+ *		Declarations shared by the files of cluster/view_delivery/ alone.
  */
 #ifndef BLOGSTORE_OTHER_NODES_H
 #define BLOGSTORE_OTHER_NODES_H
@@ -10,28 +10,31 @@
 
 #include "utils/array.h"
 
-/* Another node, as this node's worker knows it; node_contact.c. */
+/* What this node's worker knows of another node; see node_contact.c. */
 typedef struct OtherNode
 {
-	ClusterNode node;			/* but for host */
+	ClusterNode node;			/* its host is NULL, see host */
 	char		host[256];
 	bool		has_shards;
-	bool		in_sync;		/* it has all of the feed from here */
-	bool		to_look;		/* it is to look whether its copies have posts */
-	bool		lacks;			/* it lacks copies, which unsent_copies.c has by group */
+	bool		in_sync;		/* it has all rows of the feed from here */
+	bool		to_look;		/* it still has to be told to check its
+								 * copies */
+	bool		lacks;			/* it lacks copies; unsent_copies.c has their
+								 * keys, */
 	int			lacks_of;
-	pg_uuid_t	sent_up_to;		/* of these */
-	bool		confirmed;		/* what it has to send here is here, */
-	int			keeps;			/* of so many of its newest posts */
-	int64		asked;			/* its last question that is known here */
+	pg_uuid_t	sent_up_to;		/* key after which the next ones are sent */
+	bool		confirmed;		/* this node has all that it has to send, */
+	int			keeps;			/* namely this many of its newest posts */
+	int64		asked;			/* its last question known here */
 	TimestampTz answered_at;	/* when it last answered a statement */
-	TimestampTz refused_at;		/* when one last failed there */
-	TimestampTz try_at;			/* it could not be reached; 0: it could */
-	TimestampTz away_at;		/* since when */
+	TimestampTz refused_at;		/* when it last refused a statement */
+	TimestampTz try_at;			/* when to try it again; 0 if it can be
+								 * reached */
+	TimestampTz away_at;		/* when it could not be reached */
 	long		pause;
 } OtherNode;
 
-/* node_contact.c: the worker and the other nodes */
+/* node_contact.c: what is known of other nodes */
 extern bool nodes_in_worker(void);
 extern int	nodes_others(OtherNode **list);
 extern OtherNode *nodes_other(int group);
@@ -52,16 +55,18 @@ extern OtherNode *nodes_lacking(void);
 extern void nodes_tell(bool kept);
 extern bool nodes_confirm(void);
 
-/* node_news.c: what other nodes have told */
+/* node_news.c: reports of other nodes */
 #define MAX_OTHER_NODES 63
 
 typedef struct NodeNews
 {
 	bool		used;
-	int			group;			/* of that node */
-	int64		answers;		/* the last question of ours that it has answered */
+	int			group;			/* of the reporting node */
+	int64		answers;		/* last question of this node that it has
+								 * answered */
 	int64		asks;			/* its own last question */
-	int			keeps;			/* of so many newest posts; 0: not to be relied on */
+	int			keeps;			/* number of its newest posts that it keeps in
+								 * the feeds; 0 if they are not up to date */
 	TimestampTz heard_at;
 } NodeNews;
 
@@ -70,28 +75,28 @@ extern bool node_news_of(int group, NodeNews *news);
 extern void feed_ask_worker(void);
 extern bool feed_is_asked_for(bool take);
 
-/* copy_delivery.c */
+/* copy_delivery.c: sending and receiving copies */
 extern void copies_deliver(const PostKey *keys, int n);
 extern void copies_pass_on(const PostKey *keys, int n);
 extern void copies_look_elsewhere(const PostKey *keys, int n);
 extern void copies_send_unsent(OtherNode *other);
 
-/* unsent_copies.c */
+/* unsent_copies.c: keys to be sent later */
 extern void unsent_add(int group, const PostKey *key);
 extern void unsent_look(OtherNode *others, int n);
 extern PostKey *unsent_take(OtherNode *other, int *n);
 
-/* feed_delivery.c */
+/* feed_delivery.c: sending rows of the feed */
 extern void shards_here_hold(void);
 extern void feed_deliver(const PostKey *keys, int n);
 extern void feed_deliver_all(void);
 
-/* delivery_rows.c: posts as rows, and these as literals of SQL */
+/* delivery_rows.c: posts as rows and SQL literals */
 extern char *ship_literal(const Datum *row, int n);
 extern ArrayType *ship_array(const Datum *row, int n);
 extern TupleDesc ship_desc(void);
 
-/* arrived_shards.c */
+/* arrived_shards.c: shards moved to this node */
 extern void arrivals_note(int64 layout);
 extern void arrivals_queue_all(void);
 

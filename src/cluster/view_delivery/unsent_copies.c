@@ -1,12 +1,13 @@
 /*
  * unsent_copies.c
- *		On a cluster: copies that could not be sent to the node that keeps them. The table
- *		blogstore.unsent has their keys.
+ *		Copies that could not be sent to another node of a cluster. Their
+ *		keys are in the table blogstore.unsent.
  *
- * A key is written in the transaction that should have sent its copy, and sent again
- * (copies_deliver()) in the one that deletes it: then the copy is what the post is by then, and goes
- * where its author is at home by then; or, if the post's shard has moved, the key to whoever
- * has that.
+ * A key is inserted by the transaction that should have sent its copy. A later
+ * transaction deletes the key and sends the copy again (copies_deliver()). It
+ * sends the current state of the post to the node that is now the author's
+ * home. If the shard of the post has been moved, it sends the key to the node
+ * that has it.
  *
  * Runs in the worker.
  */
@@ -20,7 +21,7 @@
 #include "common/hashfn.h"
 #include "utils/timestamp.h"
 
-/* How many are sent again in a transaction. */
+/* Copies sent again in one transaction. */
 #define SENT_AT_ONCE 200
 
 static KeptPlan add_plan = {
@@ -43,7 +44,7 @@ static KeptPlan take_plan = {
 	3, {INT4OID, INT8OID, UUIDOID}, NULL
 };
 
-/* A copy cannot be sent to the node of a group. */
+/* Store the key of a copy that could not be sent to a node group. */
 void
 unsent_add(int group, const PostKey *key)
 {
@@ -62,7 +63,7 @@ unsent_add(int group, const PostKey *key)
 	(void) plan_run(&add_plan, values, NULL, false);
 }
 
-/* Which nodes lack copies? */
+/* Find out which of n nodes lack copies. */
 void
 unsent_look(OtherNode *others, int n)
 {
@@ -79,7 +80,7 @@ unsent_look(OtherNode *others, int n)
 														SPI_tuptable->tupdesc, 1, &isnull));
 		int			at = 0;
 
-		/* one that is gone has left its shards to others */
+		/* a group without a node: its shards were moved to others */
 		while (at < n - 1 && others[at].node.group != group)
 			at++;
 		if (n == 0)
@@ -90,7 +91,10 @@ unsent_look(OtherNode *others, int n)
 	SPI_finish();
 }
 
-/* Take out of the table some of what a node lacks, beginning behind what was taken last. */
+/*
+ * Delete from the table some keys of copies that a node lacks, beginning
+ * behind the last one taken, and return them, *n of them.
+ */
 PostKey *
 unsent_take(OtherNode *other, int *n)
 {

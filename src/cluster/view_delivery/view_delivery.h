@@ -1,9 +1,11 @@
 /*
  * view_delivery.h
- *		The views on a cluster: copies of posts and rows of the feed, from the node that has a post
- *		to the nodes that show it.
+ *		Delivery of the views on a cluster: copies of posts and rows of the
+ *		feed are sent from the node that has a post to the nodes that show
+ *		it.
  *
- * The functions that are members of ClusterCalls are described in storage/layout/cluster_calls.h.
+ * The functions that are members of ClusterCalls are described in
+ * storage/layout/cluster_calls.h.
  */
 #ifndef BLOGSTORE_VIEW_DELIVERY_H
 #define BLOGSTORE_VIEW_DELIVERY_H
@@ -13,7 +15,7 @@
 
 #include "access/tupdesc.h"
 
-/* batch_delivery.c: what the worker writes */
+/* batch_delivery.c: refreshing the views */
 extern void deliver_batch(const DirtySet *dirty, const PostKey *posts, int n);
 extern bool deliver_missing_copies(ItemPlace *place, int64 *done);
 extern void deliver_feed(void);

@@ -1,7 +1,8 @@
 /*
  * worker_nodes.c
- *		On a cluster: seeing to it that other nodes have what is to be sent to them, and serving
- *		the views here while they have sent what is theirs.
+ *		The cluster's part of each turn of a worker: sending other nodes what
+ *		they lack, reporting to them, and serving the views while all of them
+ *		report.
  *
  * Runs in the worker.
  */
@@ -15,7 +16,7 @@
 
 #include "utils/timestamp.h"
 
-/* How often to see to the other nodes, in ms, if none of them asks. */
+/* Interval between contacts with the other nodes, in ms, if nothing is new. */
 #define SEE_TO_NODES 1000
 
 static void
@@ -31,8 +32,8 @@ send_copies(void *arg)
 }
 
 /*
- * Look which nodes lack something and send it, copies in parts; returns whether there is more
- * to be sent at once.
+ * Send other nodes what they lack, copies in parts. Returns whether more can
+ * be sent at once.
  */
 static bool
 send_what_lacks(void)
@@ -51,11 +52,14 @@ send_what_lacks(void)
 		apply_run(APPLY_VIEWS, send_copies, lacking, NULL) == APPLY_DONE;
 }
 
-/* When the other nodes were last told how far the views are that this one keeps, and what. */
+/* The last report: when it was sent, and whether the views were kept. */
 static TimestampTz told_at = 0;
 static bool told_kept = false;
 
-/* Tell the other nodes whether the views here are up to date, as far as this node's posts go, and ask them. */
+/*
+ * Report to the other nodes whether the views are up to date for this node's
+ * posts.
+ */
 static void
 tell(bool kept)
 {
@@ -69,8 +73,9 @@ tell(bool kept)
 }
 
 /*
- * Now and then, and when there is news: have the others what they are to have, and do they keep what
- * is here? Returns whether there is more to be sent at once.
+ * Do the cluster's part of a turn. It contacts other nodes at intervals, and
+ * when something is new. Then it serves the views, or stops serving them,
+ * depending on their reports. Returns whether more is to be sent at once.
  */
 bool
 nodes_turn(Worker *worker)
@@ -97,9 +102,10 @@ nodes_turn(Worker *worker)
 }
 
 /*
- * Go through all items for their authors' names. It is the change feed that tells a node of renames
- * and deletions of users. What a slot that is lost would have told is gone: then all items are taken
- * to have come just now.
+ * Have the names in all items compared with their authors, because renames and
+ * deletions of users may have been lost with the slot. first: there was no
+ * slot before, so all users are relabelled. Otherwise all shards are treated
+ * as just arrived.
  */
 static void
 look_at_all_names(bool first)
@@ -115,8 +121,9 @@ look_at_all_names(bool first)
 }
 
 /*
- * Nor have other nodes been told of all posts that were deleted here: have all look which of their copies
- * have a post (copies_look_elsewhere()). Errors: 08006 if a node cannot be reached.
+ * Have all nodes check their copies (copies_look_elsewhere()), because the
+ * lost slot may have had deletions of posts. Errors: 08006 if a node cannot be
+ * reached.
  */
 static void
 have_all_look(void)
@@ -131,7 +138,7 @@ have_all_look(void)
 	apply_end(&scope);
 }
 
-/* See to what a slot that was lost would have told. first: there was none before. */
+/* React to changes lost with a slot. first: there was no slot before. */
 void
 nodes_changes_lost(bool first)
 {
@@ -140,7 +147,9 @@ nodes_changes_lost(bool first)
 		have_all_look();
 }
 
-/* Is there a table of users of which this node has still to get its own copy? */
+/*
+ * Return whether this node has yet to get its placement of the table of users.
+ */
 static bool
 users_are_to_come(void)
 {
@@ -152,8 +161,8 @@ users_are_to_come(void)
 }
 
 /*
- * Raise what is wrong with the table of copies that could not be sent, if something is. Returns whether
- * the users are here.
+ * Throw an error if the table of unsent copies is damaged. Returns whether
+ * this node has the user items. Errors: 55000.
  */
 bool
 nodes_check_tables(void)
