@@ -129,7 +129,7 @@ container_require_cluster(const char *caller)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the containers are not spread over a cluster"),
-				 errhint("%s is what calls this function, on the nodes of one.", caller),
+				 errhint("%s calls this function on the nodes of a cluster.", caller),
 				 err_fields(NULL, NULL, RULE_CLUSTER)));
 }
 
@@ -189,7 +189,7 @@ container_hold(Container container, const pg_uuid_t *key, Shard *shard)
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("container \"%s\" has no shard for this key",
 							container_table(container)),
-					 errhint("See citus_shards."),
+					 errhint("The view citus_shards shows which shards exist."),
 					 err_fields(NULL, NULL, RULE_CLUSTER)));
 		shard_hold(&map, number);
 		if (container_shard(container, key, shard) &&

@@ -77,7 +77,7 @@ catalog_begin(CatalogScan *scan, const char *catalog, const char *index,
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("this version of Citus has no table \"%s\"", catalog),
-				 errhint("blogstore knows Citus 13."),
+				 errhint("blogstore supports Citus 13."),
 				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	scan->rel = table_open(relid, AccessShareLock);
 	if (column != NULL)
@@ -114,9 +114,9 @@ catalog_value(const CatalogScan *scan, const char *column, bool *isnull)
 	if (attno == InvalidAttrNumber)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("\"%s\" of this version of Citus has no column \"%s\"",
+				 errmsg("table \"%s\" of this version of Citus has no column \"%s\"",
 						RelationGetRelationName(scan->rel), column),
-				 errhint("blogstore knows Citus 13."),
+				 errhint("blogstore supports Citus 13."),
 				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	return heap_getattr(scan->tuple, attno, RelationGetDescr(scan->rel), isnull);
 }
@@ -468,7 +468,7 @@ cluster_function(const char *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("this version of Citus has no function \"%s\"", name),
-				 errhint("blogstore knows Citus 13, whose functions are hidden from it with PostgreSQL 16 and later unless Citus is built with CFLAGS_SL_MODULE empty."),
+				 errhint("blogstore supports Citus 13. With PostgreSQL 16 and later, build Citus with an empty CFLAGS_SL_MODULE, because its functions are hidden otherwise."),
 				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	return function;
 }

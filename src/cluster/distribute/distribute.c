@@ -72,14 +72,14 @@ need_clean_transaction(void)
 	if (TransactionIdIsValid(GetTopTransactionIdIfAny()))
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("%s cannot follow what has written in the same transaction", CALL),
-				 errhint("Commit first."),
+				 errmsg("%s cannot run in a transaction that has written", CALL),
+				 errhint("Commit that transaction first."),
 				 err_fields(NULL, NULL, RULE_COMMITTED)));
 	if (IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
-				 errmsg("%s needs to see what others commit meanwhile", CALL),
-				 errhint("Call it with the isolation level READ COMMITTED."),
+				 errmsg("%s requires the isolation level READ COMMITTED", CALL),
+				 errhint("Begin the transaction with ISOLATION LEVEL READ COMMITTED."),
 				 err_fields(NULL, NULL, RULE_READ_COMMITTED)));
 }
 
@@ -94,15 +94,15 @@ require_one_machine(void)
 	if (cluster_calls() != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the containers are spread over the cluster already"),
+				 errmsg("the containers are already spread over the cluster"),
 				 errhint("citus_rebalance_start() moves shards to nodes that were added."),
 				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	if (!OidIsValid(bookkeeping_lookup(BOOK_USERNAMES)) ||
 		!OidIsValid(bookkeeping_lookup(BOOK_JOBS)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("a table beside the containers is missing"),
-				 errhint("Call create_containers(distributed => false), which makes what is missing."),
+				 errmsg("table \"usernames\" or \"jobs\" is missing"),
+				 errhint("Call create_containers(distributed => false). It creates what is missing."),
 				 err_fields(NULL, NULL, RULE_UNALTERED)));
 	container_require_whole(CONTAINER_POSTS);
 	container_require_whole(CONTAINER_USERS);
@@ -150,8 +150,8 @@ refuse_names(void)
 		if (OidIsValid(table_lookup(names[i])))
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_TABLE),
-					 errmsg("\"%s.%s\" exists", BLOGSTORE_SCHEMA, names[i]),
-					 errhint("Drop or rename it: %s needs this name.", CALL)));
+					 errmsg("relation \"%s.%s\" already exists", BLOGSTORE_SCHEMA, names[i]),
+					 errhint("Drop or rename it, because %s needs this name.", CALL)));
 }
 
 /*
@@ -187,10 +187,10 @@ give_up(bool jobs)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-			 errmsg(jobs ? "renames or deletions of users do not come to an end" :
-					"other transactions do not let go of the containers"),
+			 errmsg(jobs ? "renames or deletions of users did not finish in time" :
+					"other transactions did not release the containers in time"),
 			 errhint(jobs ? "Call %s again when blogstore.progress is empty." :
-					 "pg_locks shows who holds blogstore.users or blogstore.posts. Call %s again when they have ended.",
+					 "pg_locks shows which sessions have locked blogstore.users or blogstore.posts. Call %s again when these have ended.",
 					 CALL)));
 }
 
@@ -199,8 +199,8 @@ static void
 tell_waiting(void)
 {
 	ereport(NOTICE,
-			(errmsg("all is copied; the last step waits for transactions that hold the containers, or for renames and deletions of users"),
-			 errhint("pg_locks shows who holds blogstore.users or blogstore.posts, blogstore.progress what is done with users.")));
+			(errmsg("all items are copied; waiting for transactions that have locked the containers, or for renames and deletions of users"),
+			 errhint("pg_locks shows which sessions have locked blogstore.users or blogstore.posts. blogstore.progress shows renames and deletions.")));
 }
 
 /*
@@ -327,9 +327,9 @@ distribute_containers(PG_FUNCTION_ARGS)
 	container_require();
 	worker_hooks.containers_created();
 	ereport(NOTICE,
-			(errmsg("%lld rows were copied, and %lld of them again that had changed meanwhile",
+			(errmsg("copied %lld rows, and copied %lld changed rows again",
 					(long long) spread.copied, (long long) spread.repeated),
-			 errdetail("Writers have waited for %ld ms, and wait until this transaction ends.",
+			 errdetail("Writers have been waiting for %ld ms, and will wait until this transaction ends.",
 					   TimestampDifferenceMilliseconds(began, GetCurrentTimestamp()))));
 	PG_RETURN_VOID();
 }

@@ -59,7 +59,7 @@ refuse_any(const char *sql)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("%s cannot be carried over to a cluster",
 						(char *) linitial(found)),
-				 errhint("Drop it, and make it anew afterwards where Citus allows that.")));
+				 errhint("Drop it, and create it again afterwards if Citus allows that.")));
 }
 
 /* All tables whose rows are moved. */

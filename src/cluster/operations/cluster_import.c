@@ -63,9 +63,9 @@ cluster_own_shard(const char *table)
 		shape_table_owner(map.shard[0].table) != container_owner())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("this node has not the table \"%s.%s\", which create_containers() has made on every node",
+				 errmsg("table \"%s.%s\" is missing on this node",
 						BLOGSTORE_SCHEMA, table),
-				 errhint("Call create_containers() on the coordinator again, which makes what a node lacks."),
+				 errhint("Call create_containers() on the coordinator again. It creates what a node lacks."),
 				 err_fields(table, NULL, RULE_UNALTERED)));
 	return quoted_relation(map.shard[0].table);
 }

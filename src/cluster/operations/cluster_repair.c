@@ -220,7 +220,7 @@ put_copies(RemoteItems *items)
 			continue;
 		arg.value = makeArrayResult(copies[g], CurrentMemoryContext);
 		if (!remote_group_flag(list_nth_int(groups, g), &call))
-			elog(ERROR, "a user's home has moved");
+			elog(ERROR, "the shard of a user was moved");
 	}
 }
 

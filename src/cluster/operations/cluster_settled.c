@@ -60,7 +60,7 @@ one_value(const char *sql, bool *isnull)
 	Datum		value;
 
 	if (SPI_execute(sql, false, 0) != SPI_OK_SELECT || SPI_processed != 1)
-		elog(ERROR, "could not ask all nodes what their workers have to do");
+		elog(ERROR, "could not ask all nodes about their workers");
 	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, isnull);
 	return *isnull ? (Datum) 0 : SPI_datumTransfer(value, false, -1);
 }

@@ -49,9 +49,9 @@ function_of(const char *what)
 			return statuses[i][1];
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("nodes cannot be asked for \"%.*s\"",
+			 errmsg("unrecognized status \"%.*s\"",
 					bytes_clip(what, strlen(what), NAMEDATALEN - 1), what),
-			 errhint("Ask for worker, progress or requests."),
+			 errhint("Valid values are \"worker\", \"progress\" and \"requests\"."),
 			 err_fields(NULL, "what", RULE_RANGE)));
 }
 

@@ -104,8 +104,8 @@ read_feeds(void)
 	if (failed != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the feed of a node cannot be read: %s", failed),
-				 errhint("See citus_check_cluster_node_health()."),
+				 errmsg("could not read the feed of a node: %s", failed),
+				 errhint("citus_check_cluster_node_health() shows which nodes can be reached."),
 				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(feeds));
 }

@@ -98,8 +98,8 @@ cluster_require(const char *call)
 	if (!superuser())
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("only a superuser can spread containers over a cluster"),
-				 errhint("Call %s as a superuser; who owns them is another matter.", call)));
+				 errmsg("must be superuser to spread containers over a cluster"),
+				 errhint("Call %s as a superuser. The containers may have another owner.", call)));
 	cluster_require_functions();
 	SPI_connect();
 	if (ask("SELECT nodename FROM pg_catalog.pg_dist_node WHERE shouldhaveshards AND isactive") == NULL)
@@ -107,8 +107,8 @@ cluster_require(const char *call)
 					   "Add nodes with citus_add_node().");
 	problem = other_version();
 	if (problem != NULL)
-		refuse_cluster(psprintf("blogstore has to be the same version on all nodes: %s", problem),
-					   "Install it on all nodes, and CREATE EXTENSION or ALTER EXTENSION ... UPDATE on the coordinator.");
+		refuse_cluster(psprintf("all nodes must have the same version of blogstore: %s", problem),
+					   "Install the same version on all nodes. Then run CREATE EXTENSION or ALTER EXTENSION ... UPDATE on the coordinator.");
 	SPI_finish();
 }
 
@@ -228,8 +228,8 @@ cluster_make_on_nodes(const Creation *creation)
 						quote_literal_cstr(call)));
 	failed = made != NULL ? strchr(made, ' ') : NULL;
 	if (failed != NULL)
-		refuse_cluster(psprintf("a node could not make its tables:%s", failed),
-					   "Mend that, and call again.");
+		refuse_cluster(psprintf("a node could not create its tables:%s", failed),
+					   "Solve the problem on that node, and call the function again.");
 	/* tables that a single server does not have */
 	if (!OidIsValid(bookkeeping_lookup(BOOK_UNSENT)))
 		make_unsent(creation);
@@ -275,7 +275,7 @@ check_containers(const Creation *creation)
 
 	if (no_users != no_posts)
 		create_refuse_table(container_table(no_users ? CONTAINER_POSTS : CONTAINER_USERS),
-							"one of both containers is missing");
+							"one of the two containers is missing");
 	if (!no_posts && !container_is_spread(CONTAINER_POSTS))
 		create_refuse_table(container_table(CONTAINER_POSTS),
 							"it is not spread over the cluster");
@@ -323,7 +323,7 @@ create_node_tables(PG_FUNCTION_ARGS)
 	need_writable("create_node_tables()");
 	if (!cluster_has_citus() || cluster_local_group() == 0)
 		refuse_cluster("this server is not a node that a coordinator has added to its cluster",
-					   "create_containers() on the coordinator is what calls this function.");
+					   "create_containers() on the coordinator calls this function.");
 	memset(&creation, 0, sizeof(creation));
 	creation.owner = PG_GETARG_OID(0);
 	(void) GetUserNameFromId(creation.owner, false);	/* raises 42704 if

@@ -52,8 +52,8 @@ get_ids(FunctionCallInfo fcinfo, int arg, int *n)
 	if (ARR_ELEMTYPE(array) != UUIDOID || ARR_NDIM(array) > 1 || ARR_HASNULL(array))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a list of ids has to have one dimension, and no null"),
-				 errhint("import() calls this function.")));
+				 errmsg("a list of ids must be one-dimensional and must not contain nulls"),
+				 errhint("Only import() calls this function.")));
 	return (const pg_uuid_t *) ARR_DATA_PTR(array);
 }
 
@@ -65,7 +65,7 @@ need_same_length(int a, int b)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the lists have different lengths"),
-				 errhint("import() calls this function.")));
+				 errhint("Only import() calls this function.")));
 }
 
 /* Add an item to the rows returned. */

@@ -112,15 +112,15 @@ get_list(FunctionCallInfo fcinfo, int arg, Oid type, int *n)
 	if (ARR_HASNULL(array))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("a list of findings has a null"),
-				 errhint("repair() calls this function.")));
+				 errmsg("a list of findings must not contain nulls"),
+				 errhint("Only repair() calls this function.")));
 	get_typlenbyvalalign(type, &length, &by_value, &align);
 	deconstruct_array(array, type, length, by_value, align, &value, &isnull, n);
 	if (before >= 0 && *n != before)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the lists have different lengths"),
-				 errhint("repair() calls this function.")));
+				 errhint("Only repair() calls this function.")));
 	return value;
 }
 

@@ -79,7 +79,7 @@ needs_snapshot(uint64 by, const char *what)
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("%s after the transaction's snapshot was taken", what),
-				 errhint("Run the transaction again.")));
+				 errhint("Retry the transaction.")));
 	return true;
 }
 

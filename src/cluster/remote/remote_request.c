@@ -175,7 +175,7 @@ run_call(const RemoteCall *call, RemoteRows *rows, MemoryContext context)
 	PG_TRY();
 	{
 		if (SPI_execute(call_sql(call), false, 0) != SPI_OK_SELECT)
-			elog(ERROR, "could not have %s() served", call->name);
+			elog(ERROR, "could not run %s() on another node", call->name);
 	}
 	PG_CATCH();
 	{
@@ -202,7 +202,7 @@ remote_ask_once(const RemoteCall *call, RemoteRows *rows)
 	if (IsParallelWorker())
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("a parallel worker cannot ask another node of the cluster"),
+				 errmsg("a parallel worker cannot send a request to another node of the cluster"),
 				 errhint("Set max_parallel_workers_per_gather to 0 for this query."),
 				 err_fields(NULL, NULL, RULE_LEADER)));
 	keep_to_one_connection();
@@ -236,7 +236,7 @@ remote_pause(long *waited)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no node of the cluster has the shard of this key"),
-				 errhint("See citus_shards, citus_check_cluster_node_health(), and pg_prepared_xacts on all nodes."),
+				 errhint("Check citus_shards, citus_check_cluster_node_health(), and pg_prepared_xacts on all nodes."),
 				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	pg_usleep(since < 100 ? 1000L : since < 1000 ? 10000L : 100000L);
 	CHECK_FOR_INTERRUPTS();
@@ -283,7 +283,7 @@ take_result(const RemoteRows *rows, FunctionCallInfo fcinfo)
 	TupleDesc	desc;
 
 	if (rows->n != 1)
-		elog(ERROR, "a command has returned %d rows", rows->n);
+		elog(ERROR, "a command on another node returned %d rows instead of one", rows->n);
 	heap_deform_tuple(rows->row[0], rows->desc, value, isnull);
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 	{
@@ -291,7 +291,7 @@ take_result(const RemoteRows *rows, FunctionCallInfo fcinfo)
 		return value[0];
 	}
 	if (desc->natts != rows->desc->natts)
-		elog(ERROR, "another node returns other columns: has it another version of blogstore?");
+		elog(ERROR, "a row from another node has unexpected columns");
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), value, isnull));
 }
 
@@ -344,7 +344,7 @@ remote_command(FunctionCallInfo fcinfo, PGFunction here)
 		return serve_here(call, fcinfo, here);
 	}
 	if (remote.serve == NULL)
-		elog(ERROR, "results of %s() come from no other node", NameStr(command.name));
+		elog(ERROR, "%s() cannot return its result from another node", NameStr(command.name));
 	while (!remote_ask_once(&remote, &rows))
 		remote_pause(&waited);
 	return take_result(&rows, fcinfo);

@@ -204,7 +204,7 @@ remote_find_function(const char *name, int nargs, Oid *types)
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("there is no request \"%s\" with %d arguments on this node",
 						name, nargs),
-				 errhint("Have the same version of blogstore on all nodes."),
+				 errhint("Install the same version of blogstore on all nodes."),
 				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	keep_function(number, found, nargs, types);
 	return found;
@@ -345,7 +345,7 @@ remote_item_of_row(BlogItem *item, ItemType type, TupleDesc desc, HeapTuple row)
 	const Property *prop = item_properties(type, &n);
 
 	if (desc->natts != n)
-		elog(ERROR, "another node sends other columns: has it another version of blogstore?");
+		elog(ERROR, "a row from another node has unexpected columns");
 	heap_deform_tuple(row, desc, value, isnull);
 	item_init(item, type);
 	for (int i = 0; i < n; i++)

@@ -122,7 +122,7 @@ call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 	volatile Datum result = (Datum) 0;
 
 	if (nargs > FUNC_MAX_ARGS)
-		elog(ERROR, "a request has no more than %d arguments", FUNC_MAX_ARGS);
+		elog(ERROR, "a request cannot have more than %d arguments", FUNC_MAX_ARGS);
 	fmgr_info(remote_find_function(name, nargs, types), &flinfo);
 	InitFunctionCallInfoData(*call, &flinfo, nargs, InvalidOid, NULL,
 							 (fmNodePtr) &rows);
@@ -285,8 +285,8 @@ serve_call(FunctionCallInfo fcinfo)
 		PG_ARGISNULL(3) || PG_ARGISNULL(4))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("a request that is to be served has no NULL for key, name or arguments"),
-				 errhint("Call the request's own function.")));
+				 errmsg("key, request, arguments, part and shard must not be null"),
+				 errhint("Call the function of the request itself.")));
 	name = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	part = PG_GETARG_BOOL(3);
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);

@@ -55,7 +55,7 @@ need_table(void)
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("\"%s\" is not the table of users that create_containers() has made on this cluster",
+			 errmsg("\"%s\" is not the table of users that create_containers() made on this cluster",
 					USER_ITEMS_SQL),
 			 errhint("Restore it as a reference table of the containers' owner, with a row for each user."),
 			 err_fields(NULL, NULL, RULE_UNALTERED)));

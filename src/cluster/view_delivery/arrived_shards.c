@@ -135,7 +135,7 @@ nodes_partitions_changed(void)
 	queue_arrivals();
 	apply_end(&scope);
 	ereport(LOG,
-			(errmsg("blogstore worker found other shards on this node")));
+			(errmsg("blogstore worker found that shards were moved to or from this node")));
 }
 
 static bool
@@ -255,8 +255,8 @@ arrival_chunk(Job *job)
 	feed_deliver_all();
 	if (OidIsValid(job->partition_table))
 		ereport(LOG,
-				(errmsg("blogstore worker has gone through a shard that came to this node"),
-				 errdetail("Shard \"%s\": " INT64_FORMAT " posts and copies of posts were looked at.",
+				(errmsg("blogstore worker has processed a shard that was moved to this node"),
+				 errdetail("Shard \"%s\": " INT64_FORMAT " posts and copies of posts were checked.",
 						   partition == NO_PARTITION ? "gone" :
 						   get_rel_name(job->partition_table), job->done)));
 	job_finish(job);

@@ -404,8 +404,8 @@ read_row(BlogItem *post, PostKey *key, HeapTupleHeader row, TupleDesc desc)
 		post->isnull[PROP_CREATION_DATE])
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("a copy of a post has to have an id, a user and a date"),
-				 errhint("The worker writes the copies.")));
+				 errmsg("a copy of a post must have an id, a user_id and a creation_date"),
+				 errhint("Only other nodes of the cluster call this function.")));
 	memset(key, 0, sizeof(*key));
 	key->post_id = *item_uuid(post, PROP_ID);
 	key->user_id = *item_uuid(post, PROP_USER_ID);
@@ -502,7 +502,7 @@ take_call(FunctionCallInfo fcinfo, Container container)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("a shard of container \"%s\" is not on this node",
 						container_table(container)),
-				 errhint("The worker that has sent its rows finds out where it is."),
+				 errhint("The worker that sent the rows will send them to the node that has the shard."),
 				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	return sent.all;
 }

@@ -120,8 +120,8 @@ posts_of(ArrayType *rows, int *n)
 		if (isnull[i] || post[i].isnull[PROP_POST_ID])
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("a row of the feed has to have a post"),
-					 errhint("The worker writes the feed.")));
+					 errmsg("a row of the feed must have a post_id"),
+					 errhint("Only other nodes of the cluster call this function.")));
 	}
 	ReleaseTupleDesc(desc);
 	return post;
