@@ -170,8 +170,9 @@ take_post(void *arg, const BlogItem *item)
 }
 
 /*
- * Fill the temporary table of existing posts: those that have rows, or
- * (of_children) those of the comments and likes in rows, except new posts.
+ * Fill the temporary table of existing posts: those with the ids of imported
+ * posts, or (of_children) those on which imported comments and likes are,
+ * except new posts.
  */
 static void
 learn_posts(const Import *import, bool of_children)
