@@ -80,10 +80,10 @@ need_other_process(const char *command)
  * Waiting
  * ------------------------------------------------------------------------ */
 
-/* What to wait for: called again and again until it returns true. */
+/* A condition to wait for. It is called repeatedly until it returns true. */
 typedef bool (*WaitTest) (void *arg);
 
-/* Return when a timeout from now ends, at most longest ms from now. */
+/* Return the time at which a timeout ends, at most longest ms from now. */
 static TimestampTz
 deadline_after(const Interval *timeout, int longest)
 {
@@ -97,7 +97,7 @@ deadline_after(const Interval *timeout, int longest)
 									   (int64) Max(ms, 0));
 }
 
-/* Wait until a test is true. Returns false after the deadline. */
+/* Wait until a condition is true. Returns false after the deadline. */
 static bool
 wait_until(WaitTest test, void *arg, TimestampTz deadline)
 {
@@ -141,8 +141,9 @@ wait_until(WaitTest test, void *arg, TimestampTz deadline)
 }
 
 /*
- * Check that this session can wait by a function. Errors: 22004 if it has no
- * timeout; 25006 on a standby; 55000 in the worker, or without containers.
+ * Check that a function that waits for the worker can run here. no_timeout
+ * tells that its argument timeout is null. Errors: 22004 then; 25006 on a
+ * standby; 55000 in the worker, or if there are no containers.
  */
 static void
 require_waiting(const char *function, bool no_timeout)
@@ -330,7 +331,7 @@ typedef struct PostsWait
 	bool		on_cluster;
 } PostsWait;
 
-/* Note which commits to wait for: those before now. */
+/* Note what to wait for: all posts that are committed by now. */
 static void
 posts_wait_begin(PostsWait *wait)
 {

@@ -35,8 +35,8 @@ QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT,
  * post's comment_count. If author is not NULL, the comment must be by this
  * author, and hidden posts of other users do not exist.
  *
- * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 42501, 54000, 55000.
- * Locks: the post, in share mode, and the row that counts the comment
+ * Errors: 22004, 22023, 23503, 23505, 23514, 25006, 40001, 42501, 54000,
+ * 55000. Locks: the post, in share mode, and the row that counts the comment
  * (post_counts.h). Waits for a transaction that is deleting the post or
  * writing a comment with the same id.
  */

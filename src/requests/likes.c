@@ -33,10 +33,10 @@ QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE,
  * post; a second call returns the first like. If author is not NULL, the like
  * must be by this author, and hidden posts of other users do not exist.
  *
- * Errors: 22004, 22023, 23503, 25006, 40001, 42501, 55000. Locks: the post, in
- * share mode, and the row that counts the like (post_counts.h). Waits for a
- * transaction that is deleting the post, or is writing or deleting the same
- * like.
+ * Errors: 22004, 22023, 23503, 23514, 25006, 40001, 42501, 55000. Locks: the
+ * post, in share mode, and the row that counts the like (post_counts.h). Waits
+ * for a transaction that is deleting the post, or is writing or deleting the
+ * same like.
  */
 static Datum
 create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
