@@ -57,8 +57,9 @@ find_test_tools()
 	fi
 	[[ ! -d $ROOT/test/node ]] || find_node_pg
 	# PostGraphile is a package of npm's, and so is what the example site is made of; one
-	# Debian is enough for their tests, for a browser and for WordPress
+	# Debian is enough for their tests, for a browser, for WordPress and for the guide's code
 	if [[ $PG_VERSION == 15 ]]; then
+		/usr/bin/python3 -c 'import django, sqlalchemy' 2>/dev/null || missing+=(python3-django python3-sqlalchemy)
 		have npm || missing+=(nodejs npm)
 		have chromium || missing+=(chromium)
 	fi

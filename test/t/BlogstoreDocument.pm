@@ -122,7 +122,8 @@ sub blocks_not_run
 
 Run all blocks of SQL in one session of psql, one after the other, as whoever reads the
 document from its beginning to its end. Returns for each a hash: heading, number (which one below
-the heading), shown (what psql shows, errors included), and, where a block of text stands behind it, expected (that text).
+the heading), shown (what psql shows, errors included), and, where a block of text stands behind it, expected: a
+pattern of that text, in which three dots stand for anything within a line.
 
 =back
 
@@ -138,7 +139,7 @@ sub run_document
 	{
 		if ($block->{language} eq 'text')
 		{
-			$runs[-1]->{expected} = $block->{text};
+			$runs[-1]->{expected} = '\A' . quotemeta($block->{text}) =~ s/(?:\\\.){3}/.*/gr . '\z';
 			$block->{run} = 1;
 		}
 		next if $block->{language} ne 'sql';
