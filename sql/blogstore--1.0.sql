@@ -683,7 +683,7 @@ BEGIN
 	WHERE has_function_privilege(role, f.function, 'EXECUTE') ORDER BY f.function::text COLLATE "C" LIMIT 1;
 	IF FOUND THEN
 		RAISE WARNING USING MESSAGE = format('role %I can still execute %s', grantee, kept),
-			HINT = 'It is a superuser or the owner, or has the right from PUBLIC, from a role that it is a member of, or from whom somebody else has let grant it.';
+			HINT = 'It is a superuser or the owner of the functions, or has the right from PUBLIC, from another role, or from another grantor.';
 	END IF;
 END
 $body$;
@@ -991,7 +991,7 @@ BEGIN
 	END IF;
 	IF schema = '' OR octet_length(schema) > 63 OR schema IN ('blogstore', 'information_schema') OR schema LIKE 'pg\_%' THEN
 		RAISE EXCEPTION USING ERRCODE = '22023', MESSAGE = format('schema %I cannot have wrappers', schema),
-			HINT = 'Name a schema of your own, or one that is to be made.',
+			HINT = 'Name a schema of your own, or one that does not exist.',
 			SCHEMA = 'blogstore', COLUMN = 'schema', CONSTRAINT = 'range';
 	END IF;
 	SELECT r.rolname INTO grantee FROM pg_roles AS r WHERE r.oid = role;
@@ -1008,12 +1008,12 @@ BEGIN
 		ORDER BY f.function::text COLLATE "C" LIMIT 1;
 		IF FOUND THEN
 			RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = format('role %I cannot execute %s', grantee, found_one),
-				HINT = format('Call blogstore.grant_requests(%L) first, or make wrappers with as_caller => true for a role that a browser speaks as.', quote_ident(grantee)), SCHEMA = 'blogstore';
+				HINT = format('Call blogstore.grant_requests(%L) first, or make wrappers with as_caller => true for a role of browser clients.', quote_ident(grantee)), SCHEMA = 'blogstore';
 		END IF;
 	ELSE
 		IF (SELECT r.rolsuper FROM pg_roles AS r WHERE r.oid = caller) THEN
 			RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = 'a superuser cannot own wrappers that act for their callers',
-				DETAIL = 'They run with the rights of whoever makes them.',
+				DETAIL = 'The wrappers run with the rights of their owner.',
 				HINT = 'SET ROLE to an ordinary role that has the requests (grant_requests()) and EXECUTE on create_api().', SCHEMA = 'blogstore';
 		END IF;
 		SELECT f.function::text INTO found_one FROM blogstore.request_functions() AS f

@@ -1,5 +1,5 @@
 --
--- AS_CALLER: wrappers for roles that a browser speaks as
+-- AS_CALLER: wrappers for the roles of browser clients
 --
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
