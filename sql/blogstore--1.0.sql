@@ -816,10 +816,14 @@ relation (type, relation, request, bound) AS (VALUES
 	('like_item', 'post', 'get_post', '{"post_id": "post_id"}')
 ),
 wrapper AS (
-	SELECT r.proname::text AS name, r.oid AS request, NULL::text AS item, '{}'::jsonb AS bound, r.proretset AS set
+	SELECT r.proname::text AS name, r.oid AS request, NULL::text AS item, '{}'::jsonb AS bound, r.proretset AS set, NULL::text AS field
 	FROM request AS r
 	UNION ALL
-	SELECT v.type || '_' || v.relation, r.oid, v.type, v.bound, r.proretset AND r.prorows > 1
+	-- what is one item or none is a set of rows to SQL and REST, and to GraphQL an object, too
+	SELECT 'one_' || substr(r.proname, 5), r.oid, NULL, '{}', false, substr(r.proname, 5)
+	FROM request AS r WHERE r.proretset AND r.prorows = 1 AND r.proname LIKE 'get\_%'
+	UNION ALL
+	SELECT v.type || '_' || v.relation, r.oid, v.type, v.bound, r.proretset AND r.prorows > 1, NULL
 	FROM relation AS v JOIN request AS r ON r.proname = v.request
 ),
 -- The arguments of a wrapper's request. An argument that is "given" is not an
@@ -892,9 +896,13 @@ SELECT w.name,
 			|| CASE WHEN r.kept = 'child' AND l.page_size IS NOT NULL THEN
 				format(' LIMIT CASE WHEN %1$s >= 1 THEN %1$s END', l.page_size) ELSE '' END
 		END,
-	concat_ws(E'\n', CASE WHEN w.item IS NULL THEN obj_description(r.oid, 'pg_proc')
+	concat_ws(E'\n', '@name ' || w.field,
+		CASE WHEN w.field IS NOT NULL THEN format('What %s() retrieves, as one object; NULL if there is none.', r.proname)
+			WHEN w.item IS NULL THEN obj_description(r.oid, 'pg_proc')
 			WHEN w.set THEN format('What %s() lists for this item.', r.proname)
 			ELSE format('What %s() retrieves for this item.', r.proname) END,
+		CASE WHEN w.set AND l.page_size IS NOT NULL THEN
+			'By GraphQL, which leaves out arguments that are NULL: a page_size of 2147483647 is for all.' END,
 		CASE WHEN as_caller AND r.command THEN
 			'Acts for the signed-in user, on that user''s own items (42501 if nobody is signed in).' END)
 FROM wrapper AS w JOIN request AS r ON r.oid = w.request

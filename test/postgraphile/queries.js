@@ -1,9 +1,13 @@
 // Asks PostGraphile what it is given: a schema of the database, and queries.
 //
 // Usage: node queries.js CONNECTION SCHEMA, with a JSON array of queries on standard
-// input: {"query", "variables", "settings", "role"}. Prints a JSON object: "types",
+// input: {"query", "variables", "settings", "role", "pages"}. Prints a JSON object: "types",
 // fields of each type by name, and "results", one a query. Needs the package
 // postgraphile (npm ci; NODE_PATH).
+//
+// "pages" is a path of fields to a connection. The query is asked again and again, with the
+// variable $after, as long as hasNextPage is true, for 100 pages at most. Its result is
+// {"nodes": of all pages, "sizes": how many each page had}.
 'use strict';
 
 const { createPostGraphileSchema, withPostGraphileContext } = require('postgraphile');
@@ -23,6 +27,26 @@ function fields(schema) {
   return types;
 }
 
+// Ask a query for page after page of the connection at a path.
+async function allPages(ask, path, variables) {
+  const nodes = [];
+  const sizes = [];
+
+  for (let after = null, more = true; more && sizes.length < 100;) {
+    const result = await ask({ ...variables, after });
+
+    if (result.errors)
+      return result;
+    const page = path.split('.').reduce((at, field) => at[field], result.data);
+
+    nodes.push(...page.nodes);
+    sizes.push(page.nodes.length);
+    after = page.pageInfo.endCursor;
+    more = page.pageInfo.hasNextPage;
+  }
+  return { nodes, sizes };
+}
+
 async function main(connectionString, schemaName, requests) {
   const pgPool = new Pool({ connectionString });
   const schema = await createPostGraphileSchema(pgPool, schemaName, {
@@ -31,11 +55,12 @@ async function main(connectionString, schemaName, requests) {
   });
   const results = [];
 
-  for (const { query, variables, settings, role } of requests) {
+  for (const { query, variables, settings, role, pages } of requests) {
     const options = { pgPool, pgSettings: settings || {}, pgDefaultRole: role };
+    const ask = (values) => withPostGraphileContext(options, (context) =>
+      graphql(schema, query, null, { ...context }, values));
 
-    results.push(await withPostGraphileContext(options, (context) =>
-      graphql(schema, query, null, { ...context }, variables || {})));
+    results.push(pages ? await allPages(ask, pages, variables) : await ask(variables || {}));
   }
   await pgPool.end();
   return { types: fields(schema), results };
