@@ -39,8 +39,10 @@ const everything = await run((client) => client.query('SELECT title FROM blogsto
 console.log('the feed:', titles.join() === everything.rows.map((post) => post.title).join(), Math.max(...sizes), sizes.every(Boolean));
 
 console.log('a name that is taken:', ...await answer(user, 'ANN OF JAVASCRIPT'));
-console.log('no title:', (await answer(createPost, randomUUID(), ann, '', '', {}))[0]);
-console.log('a user who is not there:', (await answer(createPost, randomUUID(), randomUUID(), 'Title', '', {}))[0]);
+console.log('no title:', ...await answer(createPost, randomUUID(), ann, '', '', {}));
+console.log('a user who is not there:', ...await answer(createPost, randomUUID(), randomUUID(), 'Title', '', {}));
+await one('SELECT id FROM blogstore.hide_post($1)', first);
+console.log('a hidden post:', ...await answer(one, 'SELECT id FROM blogstore.create_like($1, $2)', first, ann));
 
 let tried;
 const failsFirst = (sql) => {

@@ -37,8 +37,10 @@ everything = site.run(lambda cursor: store.rows(cursor, "SELECT title FROM blogs
 print("the feed:", titles == [post["title"] for post in everything], max(sizes), all(sizes))
 
 print("a name that is taken:", *store.answer(user, "ANN OF PYTHON"))
-print("no title:", store.answer(store.create_post, site, str(uuid.uuid4()), ann, "", "", {})[0])
-print("a user who is not there:", store.answer(store.create_post, site, str(uuid.uuid4()), str(uuid.uuid4()), "Title", "", {})[0])
+print("no title:", *store.answer(store.create_post, site, str(uuid.uuid4()), ann, "", "", {}))
+print("a user who is not there:", *store.answer(store.create_post, site, str(uuid.uuid4()), str(uuid.uuid4()), "Title", "", {}))
+one("SELECT id FROM blogstore.hide_post(%s)", first)
+print("a hidden post:", *store.answer(one, "SELECT id FROM blogstore.create_like(%s, %s)", first, ann))
 
 tried = []
 

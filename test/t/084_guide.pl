@@ -81,9 +81,10 @@ all comments: 100 @{[ $name eq 'Python' ? 'True' : 'true' ]}
 all comments: 125 @{[ $name eq 'Python' ? 'True' : 'true' ]}
 all comments: 250 @{[ $name eq 'Python' ? 'True' : 'true' ]}
 the feed: @{[ $name eq 'Python' ? 'True 4 True' : 'true 4 true' ]}
-a name that is taken: 409 username "@{[ uc "Ann of $name" ]}" is taken
-no title: 400
-a user who is not there: 404
+a name that is taken: 409 username_unique
+no title: 400 not_empty
+a user who is not there: 404 user_exists
+a hidden post: 409 post_shown
 another in the way: First 2
 a lost connection: First 2
 another error: 22012 1
