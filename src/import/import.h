@@ -69,7 +69,9 @@ typedef struct ImportTarget
 	 */
 	void		(*keep_posts) (const Import *import, int64 posts);
 
-	/* write rows new items of a type; errors: 09000, 40001 */
+	/*
+	 * write the new items of a type; rows: their number; errors: 09000, 40001
+	 */
 	void		(*write) (const Import *import, ItemType type, int64 rows);
 
 	/*

@@ -149,9 +149,9 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" ORDER BY " order ")"
 
 /*
- * The item's properties in order, and the reason why the row is rejected.
- * Whether the item exists is checked later (import_known.c), for which rows of
- * a post, and of a key, are adjacent.
+ * Selects the properties of comments or likes in order, and the reason why a
+ * row is rejected. Whether the item exists is checked later (import_known.c),
+ * for which rows of a post, and of a key, are adjacent.
  */
 #define CHECK_CHILD(type, column, added, other, order) \
 	"SELECT id, '" type "', post_id, user_id, username" column "," \

@@ -39,7 +39,10 @@ const char *const source_column[N_IMPORTED][N_READ] = {
 	"creation_date", [STAGED_REASON] = "reject_reason"}
 };
 
-/* Return whether a source has a column that the import reads. */
+/*
+ * Return whether the import reads a column from a source: a required column,
+ * or an optional one that the source has.
+ */
 bool
 source_has(ItemType type, Oid source, StagedColumn column)
 {
