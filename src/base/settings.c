@@ -51,8 +51,8 @@ check_current_user(char **value, void **extra, GucSource source)
 {
 	if (*value == NULL || (*value)[0] == '\0' || is_uuid(*value))
 		return true;
-	GUC_check_errdetail("It is no uuid.");
-	GUC_check_errhint("Set the user's id, or nothing for nobody.");
+	GUC_check_errdetail("The value is not a uuid.");
+	GUC_check_errhint("Set the id of a user, or an empty string for no user.");
 	return false;
 }
 

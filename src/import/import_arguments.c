@@ -120,7 +120,7 @@ import(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("changed must be reject or update"),
-				 errhint("With update, items that are there become what the source says of them."),
+				 errhint("With update, existing items are changed to what the source says."),
 				 err_fields(NULL, "changed", RULE_RANGE)));
 	import.key_prefix = need_argument(fcinfo, ARG_KEY_PREFIX, "key_prefix");
 	import.prefix_length = strlen(import.key_prefix);

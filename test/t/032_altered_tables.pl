@@ -200,7 +200,7 @@ sub without
 	{
 		my $key = $node->safe_psql('postgres', "SELECT kit.p($post)");
 		like($node->safe_psql('postgres', 'SELECT last_error, hint FROM blogstore.stat_worker'),
-			qr/^post $key has no $column\|Write a value there; /, "$name: stat_worker says what is wrong, and what to do");
+			qr/^post $key has no $column\|Set the column to a value\. /, "$name: stat_worker says what is wrong, and what to do");
 	}
 	else
 	{

@@ -236,7 +236,7 @@ CREATE TABLE blogstore.whole PARTITION OF blogstore.posts FOR VALUES WITH (MODUL
 CREATE TABLE blogstore.whole_post PARTITION OF blogstore.whole FOR VALUES IN ('post');
 CREATE TABLE blogstore.whole_delta PARTITION OF blogstore.whole FOR VALUES IN ('delta');
 },
-	qr/^ERROR:  55000: an index of "whole_post" that blogstore reads by is missing/,
+	qr/^ERROR:  55000: "whole_post" lacks an index that blogstore needs/,
 	q{
 DROP TABLE blogstore.posts;
 ALTER TABLE blogstore.others RENAME TO posts;

@@ -77,9 +77,9 @@ extra_columns_need(const Import *import, const Oid *source)
 		if (!found)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_COLUMN),
-					 errmsg("no users, posts or comments have a column \"%.*s\"",
+					 errmsg("column \"%.*s\" exists in none of users, posts and comments",
 							bytes_clip(name, strlen(name), NAMEDATALEN - 1), name),
-					 errhint("Each column of extra has to be in one of the tables."),
+					 errhint("Each column of extra must be in at least one of these tables."),
 					 err_fields(NULL, "extra", NULL)));
 	}
 }

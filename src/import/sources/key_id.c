@@ -136,7 +136,7 @@ blogstore_key_id(PG_FUNCTION_ARGS)
 						 ERRCODE_INVALID_PARAMETER_VALUE :
 						 ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
 				 errmsg("key %s", problem),
-				 errhint("Pass what the site knows the %s by.",
+				 errhint("Pass the key by which the site identifies the %s.",
 						 item_type_name(type)),
 				 err_fields(NULL, "key", VARSIZE_ANY_EXHDR(key) == 0 ?
 							RULE_NOT_EMPTY : RULE_CHARACTERS)));

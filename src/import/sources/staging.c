@@ -96,7 +96,7 @@ need_columns(Oid relid, const char *role, int n, const char *const *columns)
 		kind != RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("%s is no table or view", name),
+				 errmsg("%s is not a table or view", name),
 				 errhint("Pass the name of a table or view.")));
 	initStringInfo(&all);
 	for (int i = 0; i < n; i++)
@@ -109,7 +109,7 @@ need_columns(Oid relid, const char *role, int n, const char *const *columns)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_COLUMN),
 					 errmsg("%s has no column \"%s\"", name, columns[i]),
-					 errhint("As %s it needs the columns %s; a view can name them so.",
+					 errhint("To be used as %s, it needs the columns %s. A view can rename columns.",
 							 role, all.data)));
 }
 
@@ -401,7 +401,7 @@ need_type(ItemType type, Oid source, StagedColumn column, Oid wanted,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("column \"%s\" of \"%s\" is of type %s", name,
 						get_rel_name(source), format_type_be(of)),
-				 errhint("It has to be of type %s; a view can cast it, or leave it out.",
+				 errhint("It must be of type %s. A view can cast the column or leave it out.",
 						 format_type_be(wanted))));
 }
 

@@ -205,7 +205,7 @@ bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner)
 	const char *problem = NULL;
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION)
-		problem = "it is no ordinary table";
+		problem = "it is not an ordinary table";
 	else if (rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
 		problem = "it is unlogged";
 	else if (rel->rd_rel->relowner != owner)
@@ -236,7 +236,7 @@ bookkeeping_missing(Bookkeeping table)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("table \"%s.%s\" is missing", BLOGSTORE_SCHEMA,
 					shape[table].name),
-			 errhint("Call blogstore.create_containers() to have it made again; the others stay as they are."),
+			 errhint("Call blogstore.create_containers() to create it again. The other tables stay unchanged."),
 			 err_fields(shape[table].name, NULL, RULE_UNALTERED)));
 }
 
@@ -283,7 +283,7 @@ bookkeeping_lock(Bookkeeping table, bool write)
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("table \"%s.%s\" is not as blogstore made it: %s",
 							BLOGSTORE_SCHEMA, shape[table].name, problem),
-					 errhint("Undo what was altered, or drop the table and call blogstore.create_containers() to have it made again."),
+					 errhint("Undo the change, or drop the table and call blogstore.create_containers() to create it again."),
 					 err_fields(shape[table].name, NULL, RULE_UNALTERED)));
 		known_owner[table] = owner;
 		remembered_end(right, began);

@@ -52,7 +52,7 @@ table_shows_all(Oid relid)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("policies on \"%s\" would hide rows from blogstore",
 						get_rel_name(relid)),
-				 errhint("Say ALTER TABLE ... NO FORCE ROW LEVEL SECURITY."),
+				 errhint("Run ALTER TABLE ... NO FORCE ROW LEVEL SECURITY."),
 				 err_fields(get_rel_name(relid), NULL, RULE_UNALTERED)));
 }
 

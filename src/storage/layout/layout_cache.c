@@ -411,7 +411,7 @@ missing_problem(Container container)
 		if (c != container && OidIsValid(container_table_lookup(c)))
 			return shape_problem(psprintf("container \"%s\" is missing",
 										  container_table(container)),
-								 "Call blogstore.create_containers() to have it made again; the others stay as they are.");
+								 "Call blogstore.create_containers() to create it again. The other containers stay unchanged.");
 	problem = shape_problem(pstrdup("the blogstore containers have not been created"),
 							"Call blogstore.create_containers() first.");
 	problem->rule = RULE_CREATED;

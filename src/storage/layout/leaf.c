@@ -480,9 +480,9 @@ LayoutProblem *
 leaf_index_problem(Relation rel, Container container, ItemType type,
 				   AccessPath path)
 {
-	return shape_problem(psprintf("an index of \"%s\" that blogstore reads by is missing",
+	return shape_problem(psprintf("\"%s\" lacks an index that blogstore needs",
 								  RelationGetRelationName(rel)),
-						 psprintf("Make it: %s.",
+						 psprintf("Create it: %s.",
 								  index_statement(rel, container, type, path)));
 }
 

@@ -112,7 +112,7 @@ item_require(Relation leaf, const BlogItem *item, ItemType type, uint32 needed)
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("%s has no %s", describe_item(item, type),
 							property_column(prop)),
-					 errhint("Write a value there; blogstore.verify() lists all such items."),
+					 errhint("Set the column to a value. blogstore.verify() lists all such items."),
 					 leaf ? err_table_fields(leaf, property_column(prop),
 											 RULE_COMPLETE) :
 					 err_fields(NULL, property_column(prop), RULE_COMPLETE)));

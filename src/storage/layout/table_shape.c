@@ -84,12 +84,12 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 	form = (Form_pg_class) GETSTRUCT(tuple);
 	if (form->relkind != kind)
 		p = shape_problem(psprintf(kind == RELKIND_RELATION ?
-								   "partition \"%s\" is no table" :
-								   "\"%s\" is no partitioned table",
+								   "partition \"%s\" is not a plain table" :
+								   "\"%s\" is not a partitioned table",
 								   NameStr(form->relname)),
 						  kind == RELKIND_RELATION ?
 						  "blogstore needs plain tables as partitions of items of one type." :
-						  "Put a partitioned table in its place; create_containers() makes containers that are missing.");
+						  "Replace it with a partitioned table, or drop it and call blogstore.create_containers().");
 	else if (OidIsValid(owner) && form->relowner != owner)
 		p = shape_problem(psprintf("\"%s\" does not belong to the containers' owner, \"%s\"",
 								   NameStr(form->relname),
@@ -100,7 +100,7 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 			 form->relpersistence != RELPERSISTENCE_PERMANENT)
 		p = shape_problem(psprintf("partition \"%s\" is unlogged",
 								   NameStr(form->relname)),
-						  "The views follow the write-ahead log; say ALTER TABLE ... SET LOGGED.");
+						  "The views are maintained from the write-ahead log. Run ALTER TABLE ... SET LOGGED.");
 	ReleaseSysCache(tuple);
 	return p;
 }
@@ -208,7 +208,7 @@ shape_key_problem(Oid relid, char strategy, Property column)
 								  get_rel_name(relid) ? get_rel_name(relid) : "?",
 								  strategy == PARTITION_STRATEGY_HASH ? "HASH" : "LIST",
 								  property_column(column)),
-						 psprintf("Put a table in its place that is partitioned by %s (%s).",
+						 psprintf("Replace it with a table that is partitioned by %s (%s).",
 								  strategy == PARTITION_STRATEGY_HASH ? "HASH" : "LIST",
 								  property_column(column)));
 }
@@ -226,7 +226,7 @@ shape_mixed_problem(Oid relid)
 {
 	return shape_problem(psprintf("partition \"%s\" takes items of several types",
 								  get_rel_name(relid) ? get_rel_name(relid) : "?"),
-						 "Give each type of item a partition of its own.");
+						 "Create a separate partition for each type of item.");
 }
 
 /* Return the problem that a partition is missing. */
@@ -301,7 +301,7 @@ find_column(Relation rel, Property prop, LayoutProblem **p)
 	else if (att->attgenerated != '\0')
 		*p = shape_problem(psprintf("column \"%s\" of \"%s\" is a generated column",
 									property_column(prop), RelationGetRelationName(rel)),
-						   "blogstore writes this column itself; generate one of another name.");
+						   "blogstore writes this column. Give the generated column another name.");
 	return attno;
 }
 
@@ -338,7 +338,7 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 			p = shape_problem(psprintf("\"%s\" has no column \"%s\"",
 									   RelationGetRelationName(rel),
 									   property_column(props[i])),
-							  "Add the column again, or give it its name back.");
+							  "Add the column again, or rename it back.");
 	}
 	return p;
 }
@@ -358,7 +358,7 @@ shape_root_columns(Relation root, Container container)
 			p = shape_problem(psprintf("\"%s\" has no column \"%s\"",
 									   RelationGetRelationName(root),
 									   property_column(prop)),
-							  "Add the column again, or give it its name back.");
+							  "Add the column again, or rename it back.");
 	return p;
 }
 
@@ -463,7 +463,7 @@ shape_addition_problem(Relation rel, Container container, const char *addition)
 	return shape_problem(psprintf("\"%s\", which holds a view, has %s",
 								  RelationGetRelationName(rel), addition),
 						 container == CONTAINER_USERS ?
-						 "Drop it. What concerns users is attached to the leaves of items of type \"user\", such as \"users_p00_user\", not to \"users\"." :
+						 "Drop it. Attach what concerns users to the leaves of items of type \"user\", such as \"users_p00_user\", not to \"users\"." :
 						 "Drop it: the worker alone writes this table.");
 }
 
