@@ -78,7 +78,7 @@ spread_copy(Spread *spread, Snapshot snapshot)
  */
 #define MANY_KEYS 200000
 
-/* Changes of leaves with the same target that have not been processed yet. */
+/* Changes, not processed yet, of leaves that are copied to the same table. */
 typedef struct Pending
 {
 	MemoryContext context;

@@ -149,7 +149,7 @@ call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 }
 
 /*
- * Return a row that refuses the request: either its key is on another node, or
+ * Add the row that refuses a request: either its key is on another node, or
  * (copies) this node's copies are not ready.
  */
 static void
@@ -264,9 +264,9 @@ require_snapshot(const pg_uuid_t *key, bool part, bool items)
 }
 
 /*
- * blogstore.serve_post(key, request, arguments, part, shard) and similar
- * functions: return the rows of a request on the key's items, or of this
- * node's part of a request. If the key's items are on another node or in
+ * Serve blogstore.serve_post(key, request, arguments, part, shard) or a
+ * similar function: return the rows of a request on the key's items, or of
+ * this node's part of a request. If the key's items are on another node or in
  * another shard, or the node has other shards than expected, the result is one
  * row of NULLs. If the request needs copies that are not ready, it is one row
  * with only a type.
@@ -309,8 +309,8 @@ serve_call(FunctionCallInfo fcinfo)
 }
 
 /*
- * blogstore.serve_post() and its like. Errors: those of serve_call(), with their fields in the
- * hint.
+ * blogstore.serve_post() and similar functions, see serve_call(). Errors:
+ * those of serve_call(), with their fields in the hint (remote_error.c).
  */
 static Datum
 serve(PG_FUNCTION_ARGS)

@@ -91,7 +91,7 @@ key_of(PostKey *key, const BlogItem *item)
 	key->creation_date = item_date(item);
 }
 
-/* Set *place behind an item. */
+/* Set *place to the place behind an item. */
 static void
 place_of(ItemPlace *place, const BlogItem *item)
 {

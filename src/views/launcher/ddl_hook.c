@@ -257,8 +257,8 @@ names_blogstore(List *objects)
 }
 
 /*
- * Return whether a command may make a worker necessary, or unnecessary
- * although it is stopped.
+ * Return whether a command may change whether this database needs a worker:
+ * CREATE EXTENSION blogstore, or DROP of that extension or its schema.
  */
 static bool
 changes_need(Node *stmt)
