@@ -1,6 +1,6 @@
 /*
  * error_fields.c
- *		What an error tells programs.
+ *		Sets the fields of error messages by which programs recognize an error.
  *
  * Runs in any process.
  */
@@ -12,10 +12,10 @@
 #include "utils/rel.h"
 
 /*
- * Within ereport(): set the fields by which a program tells what an error is
- * about. The schema is always blogstore's. table: the container, or the table
- * that is damaged; column: the argument of the function, or the property of
- * the item; rule: what did not hold, as the constraint. Each may be NULL.
+ * Set the fields of an error; called within ereport(). The schema becomes that
+ * of blogstore. table: the container, or the damaged table; column: the
+ * function's argument, or the item's property; rule: the violated rule,
+ * returned as the constraint. Each of them may be NULL.
  */
 int
 err_fields(const char *table, const char *column, const char *rule)
@@ -30,7 +30,7 @@ err_fields(const char *table, const char *column, const char *rule)
 	return 0;
 }
 
-/* The same for an open table, which may lie in another schema. */
+/* Like err_fields(), for an open table, which may be in another schema. */
 int
 err_table_fields(Relation table, const char *column, const char *rule)
 {

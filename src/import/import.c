@@ -8,7 +8,8 @@
  *
  *	1.	check and write users
  *	2.	check posts, comments and likes
- *	3.	count the new items of each post, and lock the posts that already existed
+ *	3.	count the new items of each post, and lock the posts that already
+ *		existed
  *	4.	write posts with their counts, then comments and likes
  *	5.	for posts that already existed, write the counts as deltas
  *		(model/post_counts/count_delta.c)

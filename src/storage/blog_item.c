@@ -296,7 +296,10 @@ unknown_item(ItemType type, const pg_uuid_t *id)
 						fields->exists)));
 }
 
-/* Raise an error (23505): there is another user, post or comment of this id. */
+/*
+ * Raise an error because a user, post or comment with this id exists and has
+ * other values. Errors: 23505.
+ */
 void
 item_id_taken(ItemType type, const pg_uuid_t *id)
 {
