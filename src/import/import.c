@@ -150,7 +150,7 @@ refuse_rejected(const Import *import, int64 rejected)
 	bool		isnull;
 
 	(void) import_run(import,
-					  "SELECT coalesce(type, 'document'), reason,"
+					  "SELECT coalesce(type, 'document'), pg_catalog.left(reason, 200),"
 					  " item FROM @rejected LIMIT 1");
 	row = SPI_tuptable->vals[0];
 	desc = SPI_tuptable->tupdesc;

@@ -52,6 +52,7 @@ my %regress_left_out = (
 	import_keys => 'import() of files and tables of one server',
 	import_names => 'import() of files and tables of one server',
 	import_properties => 'import() of files and tables of one server',
+	import_texts => 'import() of files and tables of one server',
 	privileges => 'roles and rights of one server',
 	doors => 'rights on functions, which are each server\'s',
 	as_caller => 'rights on functions, which are each server\'s',
