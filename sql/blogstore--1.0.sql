@@ -902,7 +902,7 @@ SELECT w.name,
 			WHEN w.set THEN format('What %s() lists for this item.', r.proname)
 			ELSE format('What %s() retrieves for this item.', r.proname) END,
 		CASE WHEN w.set AND l.page_size IS NOT NULL THEN
-			'By GraphQL, which leaves out arguments that are NULL: a page_size of 2147483647 is for all.' END,
+			'In GraphQL, which leaves out NULL, page_size 2147483647 returns all rows.' END,
 		CASE WHEN as_caller AND r.command THEN
 			'Acts for the signed-in user, on that user''s own items (42501 if nobody is signed in).' END)
 FROM wrapper AS w JOIN request AS r ON r.oid = w.request

@@ -3,8 +3,8 @@
  *		blogstore.create_containers(): creating the containers and the
  *		bookkeeping tables.
  *
- * All tables are ordinary ones. They belong to one role, have built-in column
- * types only, and do not depend on the extension, so that pg_dump dumps them
+ * All tables are ordinary ones, and there is one view. They belong to one role,
+ * have built-in column types only, and do not depend on the extension, so that pg_dump dumps them
  * and DROP EXTENSION leaves them. A table that exists already is left as it is
  * if it belongs to that role and has the expected shape. Otherwise it is an
  * error. Tables that are missing are created. Runs in a backend.
@@ -40,22 +40,6 @@ SQL_FUNCTION(create_containers);
 /* ------------------------------------------------------------------------
  * Existing tables
  * ------------------------------------------------------------------------ */
-
-/*
- * Raise an error about an existing table that cannot be used, with the problem
- * as detail. Errors: 42P07.
- */
-void
-create_refuse_table(const char *name, const char *problem)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_DUPLICATE_TABLE),
-			 errmsg("\"%s.%s\" exists and is not a table of these containers",
-					BLOGSTORE_SCHEMA, name),
-			 errdetail("%s.", problem),
-			 errhint("Drop or rename it, or pass the role that owns the containers as owner."),
-			 err_fields(name, NULL, NULL)));
-}
 
 /* Return the owner of a table. The caller has locked it. */
 static Oid
@@ -128,6 +112,7 @@ create_look_at_all(Creation *creation)
 	for (int t = 0; t < N_BOOKKEEPING; t++)
 		if (create_bookkeeping_sql[t].n > 0)
 			create_look_at_table(creation, t);
+	create_look_at_counts_view(creation);
 }
 
 /* Raise an error because no table is missing. Errors: 42P07. */
@@ -165,6 +150,13 @@ create_container(const Creation *creation, Container container)
 	create_give_away(creation, container_table_lookup(container));
 }
 
+/* Is only the view posts_with_counts missing? Nothing depends on it. */
+static bool
+view_alone(const Creation *creation)
+{
+	return creation->counts_view && creation->missing == 1;
+}
+
 /*
  * Report the tables that were created beside existing ones, and what their
  * loss means.
@@ -182,6 +174,10 @@ tell_made(const Creation *creation)
 			ereport(NOTICE,
 					(errmsg("table \"%s\" was missing and has been made",
 							bookkeeping_name(t))));
+	if (creation->counts_view)
+		ereport(NOTICE,
+				(errmsg("view \"%s\" was missing and has been made",
+						COUNTS_VIEW)));
 	if (creation->container[CONTAINER_USERS] ||
 		creation->container[CONTAINER_POSTS])
 		ereport(WARNING,
@@ -259,6 +255,8 @@ create_join_parts(const Creation *creation)
 {
 	AsOwner		as;
 
+	if (view_alone(creation))
+		return;
 	as_owner_begin(&as, creation);
 	if (all_is_new(creation))
 	{
@@ -334,6 +332,7 @@ make_here(Creation *creation)
 	for (int t = 0; t < N_BOOKKEEPING; t++)
 		if (creation->table[t])
 			create_table_of_bookkeeping(creation, t);
+	create_counts_view(creation, create_counts_view_sql);
 	create_join_parts(creation);
 	create_end(creation, nest);
 }

@@ -25,7 +25,8 @@ typedef struct Creation
 	int			partitions;
 	bool		container[N_CONTAINERS];	/* is it missing? */
 	bool		table[N_BOOKKEEPING];
-	int			missing;		/* number of missing containers and tables */
+	bool		counts_view;	/* is the view posts_with_counts missing? */
+	int			missing;		/* number of missing containers, tables and views */
 } Creation;
 
 /*
@@ -57,9 +58,19 @@ extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];
 #define AUTHORED_POST \
 	"post_id NOT NULL, " AUTHORED "title NOT NULL, content NOT NULL, " COUNTED
 
+/* The view of posts with their counts, and its statement after CREATE. */
+#define COUNTS_VIEW "posts_with_counts"
+#define COUNTS_VIEW_SQL BLOGSTORE_SCHEMA "." COUNTS_VIEW
+#define CREATE_COUNTS_VIEW \
+	"VIEW " COUNTS_VIEW_SQL " WITH (security_invoker = true) AS"
+
+/* create_counts_view.c: the view, and its statement on a single server */
+extern const char create_counts_view_sql[];
+extern void create_look_at_counts_view(Creation *creation);
+extern void create_counts_view(const Creation *creation, const char *sql);
+extern void create_give_counts_view(const Creation *creation);
+
 /* create_containers.c: looking at existing tables */
-extern COMPAT_NORETURN void create_refuse_table(const char *name,
-												const char *problem);
 extern COMPAT_NORETURN void create_refuse_existing(void);
 extern void create_look_at_container(Creation *creation, Container container);
 extern void create_look_at_table(Creation *creation, Bookkeeping table);
@@ -74,6 +85,8 @@ extern void create_end(const Creation *creation, int nest);
 #define MAX_PARTITIONS 1024
 
 /* create_run.c */
+extern COMPAT_NORETURN void create_refuse_table(const char *name,
+												const char *problem);
 extern int	create_get_partitions(FunctionCallInfo fcinfo);
 extern uint64 create_run_sql(const char *sql);
 extern void create_give_away(const Creation *creation, Oid relid);

@@ -17,6 +17,22 @@
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
 
+/*
+ * Raise an error about an existing table that cannot be used, with the problem
+ * as detail. Errors: 42P07.
+ */
+void
+create_refuse_table(const char *name, const char *problem)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DUPLICATE_TABLE),
+			 errmsg("\"%s.%s\" exists and is not a table of these containers",
+					BLOGSTORE_SCHEMA, name),
+			 errdetail("%s.", problem),
+			 errhint("Drop or rename it, or pass the role that owns the containers as owner."),
+			 err_fields(name, NULL, NULL)));
+}
+
 /* Run a statement. Returns how many rows it has found or changed. */
 uint64
 create_run_sql(const char *sql)

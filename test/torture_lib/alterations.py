@@ -207,6 +207,7 @@ def dropped_column(_random):
 	return Alteration('a column dropped', DAMAGE, [
 		"CREATE TABLE torture_owner.kept AS SELECT id, title FROM blogstore.posts WHERE false",
 		'LOCK TABLE blogstore.posts IN ACCESS EXCLUSIVE MODE',
+		'DROP VIEW IF EXISTS blogstore.posts_with_counts',
 		"INSERT INTO torture_owner.kept SELECT id, title FROM blogstore.posts WHERE type = 'post'",
 		'ALTER TABLE blogstore.posts DROP COLUMN title'], [
 		'ALTER TABLE blogstore.posts ADD COLUMN title text',
@@ -222,7 +223,7 @@ def retyped_column(random):
 		('users', 'username', 'varchar', 'text'), ('feed', 'title', 'torture_owner.odd_text', 'text'),
 		('posts', 'creation_date', 'timestamp', 'timestamptz'), ('jobs', 'kind', 'varchar', 'text'),
 		('usernames', 'username_key', 'varchar', 'text COLLATE "C"')))
-	return Alteration('a column retyped', DAMAGE, [f'ALTER TABLE blogstore.{table} ALTER COLUMN {column} TYPE {odd}'],
+	return Alteration('a column retyped', DAMAGE, ['DROP VIEW IF EXISTS blogstore.posts_with_counts', f'ALTER TABLE blogstore.{table} ALTER COLUMN {column} TYPE {odd}'],
 		[f'ALTER TABLE blogstore.{table} ALTER COLUMN {column} TYPE {right}'])
 
 

@@ -305,6 +305,7 @@ distribute_containers(PG_FUNCTION_ARGS)
 	hold_layout(spread.keep);
 	refuse_names();
 	spread.creation.owner = container_owner();
+	create_look_at_counts_view(&spread.creation);
 
 	nest = NewGUCNestLevel();
 	settings_for_tables();

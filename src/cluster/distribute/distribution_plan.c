@@ -80,8 +80,12 @@ static const char *const obstacles[] = {
 	OLD_TABLES "SELECT format('rule %I of %s', rulename, ev_class::regclass)"
 	" FROM pg_rewrite WHERE ev_class IN (SELECT relid FROM t)",
 
+	/* posts_with_counts is replaced, unless the owner has changed its columns */
 	OLD_TABLES "SELECT format('view %s', r.ev_class::regclass) FROM pg_rewrite AS r"
-	" WHERE r.oid IN (SELECT d.objid FROM " DEPENDENT("pg_rewrite") ")",
+	" WHERE r.oid IN (SELECT d.objid FROM " DEPENDENT("pg_rewrite") ")"
+	" AND (r.ev_class <> coalesce(to_regclass('" COUNTS_VIEW_SQL "'), 0) OR (SELECT string_agg(attname, ' ' ORDER BY attnum)"
+	" FROM pg_attribute WHERE attrelid = r.ev_class AND attnum > 0) <> 'id type post_id user_id user_username title content"
+	" comment_count like_count creation_date hidden modification_date properties')",
 
 	OLD_TABLES "SELECT format('function %s', d.objid::regprocedure) FROM " DEPENDENT("pg_proc"),
 

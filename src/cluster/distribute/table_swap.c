@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "cluster/distribute/distribute.h"
+#include "cluster/operations/operations.h"
 
 #include "access/xact.h"
 #include "catalog/pg_inherits.h"
@@ -206,6 +207,23 @@ rename_table(const char *from, const char *to)
 }
 
 /*
+ * Have the view posts_with_counts read the new tables. If it exists, its
+ * grants stay; otherwise it is created.
+ */
+static void
+renew_counts_view(const Creation *creation)
+{
+	if (creation->counts_view)
+		create_counts_view(creation, create_cluster_view_sql);
+	else
+	{
+		(void) create_run_sql(psprintf("CREATE OR REPLACE %s", create_cluster_view_sql));
+		/* Citus has created it on the nodes for the caller */
+		create_give_counts_view(creation);
+	}
+}
+
+/*
  * Rename the new tables to the names of the old ones, and drop the old ones
  * unless they are kept. All of them, and jobs, are locked.
  */
@@ -218,6 +236,8 @@ spread_swap(const Spread *spread)
 
 		rename_table(replaced[i], old);
 		rename_table(psprintf("%s" NEW_SUFFIX, replaced[i]), replaced[i]);
+		if (i == 0)
+			renew_counts_view(&spread->creation);
 		if (!spread->keep)
 			(void) create_run_sql(psprintf("DROP TABLE " BLOGSTORE_SCHEMA ".%s", old));
 	}

@@ -259,6 +259,7 @@ make_on_coordinator(const Creation *creation)
 		cluster_make_tables(creation, "");
 		cluster_spread_tables(creation, "");
 	}
+	create_counts_view(creation, create_cluster_view_sql);
 	create_join_parts(creation);
 	create_end(creation, nest);
 }

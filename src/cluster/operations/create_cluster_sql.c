@@ -92,6 +92,25 @@ static const char *const unsent_sql[] = {
 	"'Copies of posts that wait for another node to answer.'"
 };
 
+/*
+ * The view posts_with_counts on a cluster. A node's jobs name only the users
+ * who are being deleted on that node. So posts are left out whose author has no
+ * user item, and the remaining comments and likes of such users are counted
+ * until they are deleted. All joins are by post_id, so that Citus can evaluate
+ * them on each shard.
+ */
+const char	create_cluster_view_sql[] =
+CREATE_COUNTS_VIEW
+" SELECT p.id, p.type, p.post_id, p.user_id, p.user_username, p.title, p.content,"
+" p.comment_count + coalesce(d.comments, 0) AS comment_count,"
+" p.like_count + coalesce(d.likes, 0) AS like_count,"
+" p.creation_date, coalesce(p.hidden, false) AS hidden, p.modification_date, p.properties"
+" FROM " POSTS_SQL " AS p JOIN " USER_ITEMS_SQL " AS u ON u.user_id = p.user_id"
+" LEFT JOIN (SELECT i.post_id, sum(i.comment_count)::bigint AS comments,"
+" sum(i.like_count)::bigint AS likes FROM " POSTS_SQL " AS i"
+" WHERE i.type = 'delta' GROUP BY i.post_id) AS d ON d.post_id = p.post_id"
+" WHERE p.type = 'post'";
+
 const Statements create_cluster_sql = STATEMENTS(tables_sql);
 const Statements spread_cluster_sql = STATEMENTS(spread_sql);
 const Statements create_unsent_sql = STATEMENTS(unsent_sql);

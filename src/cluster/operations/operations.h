@@ -16,6 +16,9 @@
 /* create_cluster.c */
 extern bool cluster_create_containers(Creation *creation, NullableDatum distributed);
 extern void cluster_require(const char *call);
+/* create_cluster_sql.c: what create_counts_view() is given */
+extern const char create_cluster_view_sql[];
+
 extern void cluster_make_tables(const Creation *creation, const char *suffix);
 extern void cluster_spread_tables(const Creation *creation, const char *suffix);
 extern int	cluster_make_on_nodes(const Creation *creation);

@@ -1,0 +1,110 @@
+/*
+ * create_counts_view.c
+ *		The view posts_with_counts: posts with their exact counts, for readers
+ *		that use SQL on the tables.
+ *
+ * The counts of a post are in deltas beside it. The columns comment_count and
+ * like_count of the post's row do not have them. The view adds the deltas up,
+ * in the reader's snapshot. Like the requests, it leaves out the posts of users
+ * who are being deleted, and does not count their comments and likes.
+ *
+ * The view belongs to the owner of the tables, and does not depend on the
+ * extension. It reads the tables with the rights of the reader
+ * (security_invoker). So a reader sees no row that it could not see without
+ * the view, and policies hold. blogstore itself does not read the view.
+ *
+ * The counts are scalar subqueries, not joins. The planner omits those that a
+ * query does not use, and evaluates the others after LIMIT. The test for
+ * deletions is evaluated once per query. Only if a user is being deleted, the
+ * comments and likes of a post are read.
+ *
+ * Runs in a backend; statements in SPI.
+ */
+#include "postgres.h"
+
+#include "admin/create_containers.h"
+#include "storage/layout/layout.h"
+
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#define DELETION "FROM " JOBS_SQL " AS j WHERE j.kind = 'deletion'"
+
+/*
+ * A count of post p: its own, plus its deltas, minus the items of users who are
+ * being deleted.
+ */
+#define COUNT_OF(count, type, shown) \
+	"p." count " + coalesce((SELECT sum(d." count ") FROM " POSTS_SQL " AS d" \
+	" WHERE d.type = 'delta' AND d.post_id = p.post_id), 0)::bigint" \
+	" - CASE WHEN EXISTS (SELECT " DELETION ") THEN (SELECT count(*) FROM " POSTS_SQL " AS i" \
+	" WHERE i.type = '" type "' AND i.post_id = p.post_id" shown \
+	" AND i.user_id IN (SELECT j.user_id " DELETION ")) ELSE 0 END AS " count
+
+const char	create_counts_view_sql[] =
+CREATE_COUNTS_VIEW
+" SELECT p.id, p.type, p.post_id, p.user_id, p.user_username, p.title, p.content, "
+COUNT_OF("comment_count", "comment", " AND i.hidden IS NOT TRUE") ", "
+COUNT_OF("like_count", "like", "") ","
+" p.creation_date, coalesce(p.hidden, false) AS hidden, p.modification_date, p.properties"
+" FROM " POSTS_SQL " AS p WHERE p.type = 'post'"
+" AND NOT EXISTS (SELECT " DELETION " AND j.user_id = p.user_id)";
+
+static const char comment_sql[] =
+"COMMENT ON VIEW " COUNTS_VIEW_SQL " IS "
+"'Posts with their exact counts, read with the rights of the reader.'";
+
+/*
+ * Look whether the view is missing. A view of the owner is left as it is,
+ * whatever its query. Errors: 42P07 if another object has its name. Locks:
+ * AccessShareLock on the view.
+ */
+void
+create_look_at_counts_view(Creation *creation)
+{
+	Oid			relid = table_lookup(COUNTS_VIEW);
+	HeapTuple	tuple;
+	Form_pg_class form;
+
+	if (OidIsValid(relid))
+		LockRelationOid(relid, AccessShareLock);
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	creation->counts_view = !HeapTupleIsValid(tuple);
+	creation->missing += creation->counts_view;
+	if (creation->counts_view)
+		return;
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	if (form->relkind != RELKIND_VIEW)
+		create_refuse_table(COUNTS_VIEW, "it is not a view");
+	if (form->relowner != creation->owner)
+		create_refuse_table(COUNTS_VIEW, psprintf("it belongs to \"%s\"",
+												  GetUserNameFromId(form->relowner, false)));
+	ReleaseSysCache(tuple);
+}
+
+/*
+ * Create the view if it is missing. sql is its statement, which begins with
+ * CREATE_COUNTS_VIEW. In SPI.
+ */
+void
+create_counts_view(const Creation *creation, const char *sql)
+{
+	if (!creation->counts_view)
+		return;
+	(void) create_run_sql(psprintf("CREATE %s", sql));
+	(void) create_run_sql(comment_sql);
+	create_give_counts_view(creation);
+}
+
+/* Give the view to the owner of the tables, on a cluster on all nodes. In SPI. */
+void
+create_give_counts_view(const Creation *creation)
+{
+	if (creation->owner != GetUserId())
+		(void) create_run_sql(psprintf("ALTER VIEW " COUNTS_VIEW_SQL " OWNER TO %s",
+									   quote_identifier(GetUserNameFromId(creation->owner, false))));
+}
