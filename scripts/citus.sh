@@ -1,11 +1,12 @@
 # shellcheck shell=bash disable=SC2034,SC2153
 #
 # citus.sh
-#	Where a PostgreSQL with Citus comes from, for the tests of a cluster and for its
-#	demonstration.
+#	Find or build a PostgreSQL with Citus, for the tests of a cluster and for
+#	the demonstration of a cluster.
 
-# The script that builds a PostgreSQL with Citus in a directory that it is given, and prints
-# its pg_config as the last line; empty if there is none
+# Print the path of the script that builds a PostgreSQL with Citus; nothing if
+# there is no such script. The script's argument is the directory to build in,
+# and the last line of its output is the path of pg_config.
 citus_builder()
 {
 	local script=${BLOGSTORE_CITUS_BUILD:-$ROOT/../shared/citus/build}
@@ -18,15 +19,17 @@ citus_builder()
 
 CITUS_DIR=${BLOGSTORE_CITUS_DIR:-/var/cache/blogstore/citus}
 
-# Whether there is a Citus for a version of PostgreSQL: the one that the script builds knows no other
+# Return whether the version of Citus that the script builds supports a version
+# of PostgreSQL.
 citus_knows()
 {
 	[[ $1 == 15 || $1 == 17 ]]
 }
 
-# Sets CITUS_CONFIG, the pg_config of a PostgreSQL with Citus that blogstore can be installed
-# into; empty if there is none. What is built is kept as it was, for the next time and for
-# others: the tests have a copy. Fails if the building does.
+# Set CITUS_CONFIG to the pg_config of a PostgreSQL with Citus into which
+# blogstore can be installed; to nothing if there is none. Return an error if
+# the build fails. The build stays in CITUS_DIR, without blogstore, for later
+# calls and other checkouts. Callers get a copy of it in WORK.
 find_citus()
 {
 	local builder built top dir=$CITUS_DIR/$PG_VERSION
@@ -43,8 +46,9 @@ find_citus()
 	[[ -n $builder && $PG_VERSION == "$(default_version)" ]] && citus_knows "$PG_VERSION" || return 0
 	need_root "build Citus in $dir"
 	"${AS_ROOT[@]}" mkdir -p "$dir" || return 1
-	# what the script does not see to: ICU's headers, and that Citus does not hide the functions
-	# that blogstore calls, as extensions do by default from PostgreSQL 16 on
+	# PostgreSQL 16 and later compile extensions with hidden symbols by
+	# default. Without that flag, blogstore can call functions of Citus. The
+	# script does not install ICU's headers.
 	((PG_VERSION == 15)) || install_packages libicu-dev || return 1
 	forbid_clusters
 	run root "Citus, in $dir" "$WORK/citus.log" flock "$dir/lock" env MAKEFLAGS="-- CFLAGS_SL_MODULE=" "$builder" "$dir" || {
@@ -52,7 +56,7 @@ find_citus()
 		return 1
 	}
 	allow_clusters
-	# what lies in the directory, by the path below it
+	# Copy the top-level directory that holds the pg_config.
 	built=$(tail -n 1 "$WORK/citus.log")
 	built=${built#"$(readlink -f "$dir")"/}
 	top=${built%%/*}
@@ -60,8 +64,11 @@ find_citus()
 	CITUS_CONFIG=$WORK/citus/${built#*/}
 }
 
-# install_for_citus [BUILT]: build for that server's headers, without what its JIT would
-# inline. What was built in BUILT for the very same PostgreSQL is installed as it is.
+# install_for_citus [BUILT]
+#
+# Install blogstore into CITUS_CONFIG's server, without bitcode. If BUILT holds
+# a build for the same version of PostgreSQL, that build is installed;
+# otherwise blogstore is built for the server's headers.
 install_for_citus()
 {
 	local built=${1:-} version

@@ -1,7 +1,7 @@
 /*
  * cppcheck.h
- *		The server's macros that are syntax of their own, for cppcheck: it
- *		reads blogstore's source without the server's headers.
+ *		Those of the server's macros without which cppcheck cannot parse
+ *		blogstore's source. cppcheck does not read the server's headers.
  */
 #define PGDLLEXPORT
 #define CppAsString2(x) #x

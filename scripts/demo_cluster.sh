@@ -1,11 +1,11 @@
 # shellcheck shell=bash disable=SC2034,SC2153
 #
 # demo_cluster.sh
-#	scripts/demo --cluster: a coordinator and two nodes on this machine, set up by the commands
-#	that docs/CLUSTER.md has for three machines.
+#	scripts/demo --cluster: a coordinator and two nodes on this machine, set
+#	up by the commands that docs/CLUSTER.md has for three machines.
 #
-# The servers find each other by the directory of their sockets, which nobody else may enter, where
-# three machines have names and passwords.
+# The servers connect to each other through sockets in a directory that is
+# closed to other users. On three machines they use host names and passwords.
 
 MEMBERS=(coordinator node1 node2)
 declare -A MEMBER_PORT
@@ -21,13 +21,13 @@ need_citus()
 		"BLOGSTORE_CITUS_BUILD can name a script that builds one in the directory it is given, and prints its pg_config."
 	note "Citus in $("$CITUS_CONFIG" --pkglibdir)"
 	install_for_citus
-	# from here on, that server's programs
+	# From here on, use the programs of that server.
 	PG_CONFIG=$CITUS_CONFIG
 	BINDIR=$("$PG_CONFIG" --bindir)
 	use_directory "$WORK"
 }
 
-# typed PROMPT COMMAND: what one would type, and where
+# typed MEMBER COMMAND: print a shell command with the member as prompt
 typed() { note "$1\$ $2"; }
 
 start_members()
@@ -74,14 +74,14 @@ member_psql()
 		-h "$WORK/s" -p "${MEMBER_PORT[$member]}" -U postgres -d site "$@"
 }
 
-# at MEMBER SQL: show a statement, run it, show what it gives
+# at MEMBER SQL: print a statement, run it, and print its result
 at()
 {
 	note "$1=# ${2//$WORK\/s/sockets};"
 	member_psql "$1" -q -P footer=off -c "$2" | indent '      '
 }
 
-# on MEMBER SQL: its one value
+# on MEMBER SQL: print the one value that a query returns
 on() { member_psql "$1" -qAt -c "$2"; }
 
 members_become_cluster()
@@ -128,7 +128,10 @@ ask_members()
 	POST=$post
 }
 
-# Comments one after another, from a member, until the file "stop" is there: one line for each that was acknowledged
+# start_writer MEMBER
+#
+# Write comments through a member in the background until the file "stop"
+# exists. The file told.MEMBER gets a line for each acknowledged comment.
 start_writer()
 {
 	local member=$1
@@ -145,7 +148,7 @@ move_beside_writers()
 	local member told=0 from to shard writer failed=
 	for member in "${MEMBERS[@]}"; do start_writer "$member"; done
 	for member in "${MEMBERS[@]}"; do
-		# each is at it
+		# Wait until each writer has written a comment, or failed.
 		until [[ -s $WORK/told.$member || -s $WORK/failed.$member ]]; do sleep 0.1; done
 	done
 	shard=$(on coordinator "SELECT get_shard_id_for_distribution_column('blogstore.posts', '$POST')")

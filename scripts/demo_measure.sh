@@ -3,16 +3,19 @@
 # demo_measure.sh
 #	Measure the article's requests on the demo's server as bench/run does.
 #
-# Sourced by demo. Statements and keys are the benchmark's files, so that both measure
-# the same: pgbench runs them prepared, through the socket, in one client, and commits
-# are flushed. Queries are measured before commands. blogstore's worker runs while a
-# command of blogstore's is measured, and is stopped while one of version 1 is.
+# Statements and keys come from the benchmark's files, so the demo and the
+# benchmark measure the same. pgbench runs prepared statements in one client
+# through the socket, and commits are flushed. Queries are measured before
+# commands. blogstore's worker runs while blogstore's commands are measured,
+# and is stopped while version 1's are.
 
 MEASURED_ROUNDS=3
-MEASURED_SKIPPED=50		# first calls of each session, in which it gets to know its plans and tables
+# Calls at the start of a session that are not measured: they fill caches.
+MEASURED_SKIPPED=50
 MEASURED_CALLS=100
 
-# code, file in bench/run_sql, files in bench/run_sql/keys, title
+# Each is a code, a file name in bench/run_sql, file names in
+# bench/run_sql/keys, and a title.
 MEASURED_REQUESTS=(
 	"Q1 get_user user retrieve a user"
 	"Q2 get_post post retrieve a post"
@@ -26,7 +29,10 @@ MEASURED_REQUESTS=(
 	"C4 create_like number,liked_post like a post"
 )
 
-# statement CONTESTANT NAME: with the parameters $1 (a user), $2 (a post) and $3 (a number)
+# statement CONTESTANT NAME
+#
+# Print a statement with the parameters $1 (a user), $2 (a post) and $3 (a
+# number) in place of pgbench's variables.
 statement()
 {
 	# shellcheck disable=SC2016
@@ -34,22 +40,30 @@ statement()
 		"$ROOT/bench/run_sql/$1/$2.sql"
 }
 
-# as_shown CONTESTANT NAME: as one types it, with ids in the place of what makes ids of numbers
+# as_shown CONTESTANT NAME
+#
+# Print a statement for the screen, with variables in place of the expressions
+# that make ids of numbers.
 as_shown() { sed -E "s/\('01[0-9a-f]+' \|\| (:[a-z]+)\)::uuid/\1/g" "$ROOT/bench/run_sql/$1/$2.sql"; }
 
-# have_worker CONTESTANT: have blogstore's worker run, and its views show all, or have it stopped
+# have_worker CONTESTANT
+#
+# For blogstore, start its worker, and wait until the views are up to date. For
+# version 1, stop the worker.
 have_worker()
 {
 	if [[ $1 == blogstore ]]; then
 		value "SELECT blogstore.start_worker()" >/dev/null
 		[[ $(value "SELECT blogstore.wait_for_views('10 min')") == t ]] || die "the views do not catch up" "See $DIR/server.log."
 	else
-		# it warns of the WAL that its slot keeps meanwhile
+		# Suppress the warning that the slot retains WAL meanwhile.
 		value "SET client_min_messages = error; SELECT blogstore.stop_worker()" >/dev/null
 	fi
 }
 
-# time_round CODE NAME CONTESTANT NUMBER: a round of a request, into demo.times
+# time_round CODE NAME CONTESTANT NUMBER
+#
+# Measure one round of a request, and store its times in demo.times.
 time_round()
 {
 	local code=$1 name=$2 contestant=$3 number=$4 calls=$((MEASURED_SKIPPED + MEASURED_CALLS)) log=$WORK/pgbench.log
@@ -65,7 +79,9 @@ time_round()
 		sql -c "COPY demo.times FROM STDIN"
 }
 
-# measure CODE NAME KEYS TITLE: times, then buffers, then one row of demo.result
+# measure CODE NAME KEYS TITLE
+#
+# Measure a request's times and then its buffers, and add a row to demo.result.
 measure()
 {
 	local code=$1 name=$2 keys=$3 title=$4 round contestant key turn
@@ -103,7 +119,8 @@ INSERT INTO demo.result SELECT * FROM demo.measured(:'code', :'title', :'v1');
 SQL
 }
 
-# All ten; what their commands write is deleted again, on both sides.
+# Measure all ten requests. What their commands have written is deleted again,
+# from blogstore and from version 1.
 measure_requests()
 {
 	local request code name keys title

@@ -1,20 +1,21 @@
 # shellcheck shell=bash disable=SC2034
 #
 # lib.sh
-#	What scripts/demo and scripts/check share: packages, the build, servers.
+#	What scripts/demo, scripts/check and scripts/bare share: packages, the
+#	build, servers.
 #
-# Everything that needs root rights goes through AS_ROOT, everything that
-# PostgreSQL itself runs goes through AS_SERVER: PostgreSQL refuses to run as
-# root, so root drops to an unprivileged user, and an ordinary user stays who
-# he is. The checkout is only ever read: builds happen in copies of it.
+# Commands that need root rights run through AS_ROOT. Commands that belong to
+# a server run through AS_SERVER: PostgreSQL refuses to run as root, so root
+# drops to an unprivileged user there. An ordinary user keeps his identity.
+# Scripts only read the checkout; they build in copies of it.
 
 set -euo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 JOBS=$(nproc 2>/dev/null || echo 2)
 
-# Messages of the programs called are parsed, and the user's own PostgreSQL
-# environment must not lead anything to another server.
+# The scripts parse the messages of other programs, so the locale is fixed. PG*
+# variables of the user would lead clients to another server.
 for name in ${!LC_@} ${!PG@} LANGUAGE MAKEFLAGS MAKELEVEL; do
 	[[ $name == PG_CONFIG ]] || unset "$name"
 done
@@ -32,7 +33,7 @@ NO_CLUSTER_FILE=/etc/postgresql-common/createcluster.d/blogstore-scripts.conf
 NO_CLUSTER_WRITTEN=
 
 # ---------------------------------------------------------------------------
-# Talking
+# Messages
 # ---------------------------------------------------------------------------
 
 STEP=
@@ -61,7 +62,10 @@ die()
 	exit 1
 }
 
-# other_option OPTION: of a command that has a usage(): --help, or none that it knows
+# other_option OPTION
+#
+# Exit with the usage() of the calling script: --help is a success, an unknown
+# option an error.
 other_option()
 {
 	case $1 in
@@ -86,14 +90,18 @@ commas()
 
 table() { awk -f "$ROOT/scripts/table.awk"; }
 
-# What a command that runs may tell of how far it is; nothing, unless its caller says otherwise
+# Print the progress of the running job, for ticker(). A caller of run() may
+# redefine this function.
 how_far() { :; }
 
-# Show that something goes on, and how far: each second on a terminal, else now and then.
+# ticker LABEL
+#
+# Print the elapsed time and the progress of a job until terminated: every
+# second on a terminal, otherwise every 30 seconds.
 ticker()
 {
 	local label=$1 start=$SECONDS sleeper=
-	# its sleep as well, which would hold what this command writes to open
+	# End the sleep as well; it would keep this command's output open.
 	trap '[[ -z $sleeper ]] || kill "$sleeper" 2>/dev/null; exit 0' TERM
 	while :; do
 		if [[ -t 1 ]]; then
@@ -125,10 +133,10 @@ stop_ticker()
 
 # start_job root|server LOG COMMAND...
 #
-# Start a command in the background with its output in LOG. One that belongs
-# to the unprivileged user gets a process group of its own, so that it can be
-# ended with all its children; one with root rights (apt-get) is left to
-# finish, and keeps the terminal, should sudo want to ask for a password.
+# Start a command in the background with its output in LOG. A command of the
+# unprivileged user gets a session of its own, so that end_job can end it
+# with all its children. A command with root rights (apt-get) is never
+# interrupted. It keeps the terminal, so that sudo can ask for a password.
 start_job()
 {
 	local as=$1 log=$2
@@ -142,7 +150,7 @@ start_job()
 	RUNNING_PID=$!
 }
 
-# Wait for the job; its exit status is the result.
+# Wait for the job, and return its exit status.
 finish_job()
 {
 	local status=0
@@ -155,7 +163,7 @@ end_job()
 {
 	[[ -n $RUNNING_PID ]] || return 0
 	if [[ $RUNNING_AS == root ]]; then
-		note "waiting for what is being installed"
+		note "waiting for apt-get to finish"
 	else
 		kill -TERM -- "-$RUNNING_PID" 2>/dev/null || true
 	fi
@@ -186,7 +194,8 @@ run()
 	return "$status"
 }
 
-# Every command's clean-up; on_exit is theirs to define.
+# Clean up at the end of a command. The command defines on_exit, which gets the
+# exit status.
 cleanup()
 {
 	local status=$?
@@ -215,7 +224,7 @@ watch_exit()
 # Packages
 # ---------------------------------------------------------------------------
 
-# The PostgreSQL version that this distribution calls its own.
+# Print the version of PostgreSQL that this distribution ships.
 default_version()
 {
 	local codename=
@@ -234,7 +243,10 @@ default_version()
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# Have root rights at hand, asking for a password at most here.
+# need_root PURPOSE
+#
+# Set AS_ROOT. sudo asks for a password here, and not later in the middle of
+# other output.
 need_root()
 {
 	((${#AS_ROOT[@]} == 0)) || return 0
@@ -255,9 +267,9 @@ need_root()
 }
 
 # Debian's packages create and start a cluster when a server is installed for
-# the first time. Nobody asked for one here: say no, for the time of the
-# installation only. RUNLEVEL=1 keeps the package from starting
-# clusters that the machine's owner has stopped.
+# the first time. The scripts need no such cluster, so they forbid it while
+# they install packages. Further, apt_get sets RUNLEVEL=1, which keeps the
+# packages from starting clusters that the machine's owner has stopped.
 forbid_clusters()
 {
 	NO_CLUSTER_WRITTEN=yes
@@ -272,9 +284,10 @@ allow_clusters()
 	NO_CLUSTER_WRITTEN=
 }
 
-# For sh, with a command of apt-get as its arguments: apt-get waits for who installs, but
-# fails at once while somebody else, the system's daily update or another of these commands,
-# reads the lists of packages. That is tried again for five minutes.
+# A script for sh; its arguments are a command of apt-get. apt-get waits while
+# another process installs packages, but fails at once while another process
+# updates the lists of packages, as the system's daily update does. The script
+# then tries again, for up to five minutes.
 # shellcheck disable=SC2016
 APT_GET_PATIENT='
 	out=$(mktemp) tries=150
@@ -303,8 +316,10 @@ apt_get()
 	rm -f "$log"
 }
 
-# announce TIME [PACKAGE...]: before anything is done, how long all of it takes, and what it
-# leaves in the system
+# announce TIME [PACKAGE...]
+#
+# Say, before anything is done, how long the command takes and what it leaves
+# in the system.
 announce()
 {
 	local time=$1
@@ -336,8 +351,9 @@ install_packages()
 
 # setup demo|check [TIME [no-lint]]
 #
-# Find PostgreSQL and the tools, tell how long the command takes if TIME says so, install what is
-# missing, and settle on the user that servers run as. Sets PG_CONFIG, BINDIR, PGXS, PG_VERSION.
+# Find PostgreSQL and the tools, announce TIME if it is given, install missing
+# packages, and choose the user that servers run as. Sets PG_CONFIG, BINDIR,
+# PGXS, PG_VERSION and SERVER_USER.
 setup()
 {
 	local purpose=$1 time=${2:-} lint=${3:-} missing=()
@@ -392,7 +408,7 @@ choose_server_user()
 		"Create one (adduser --system --group postgres), or run this command as an ordinary user."
 }
 
-# use_directory DIR: a home for what the unprivileged user runs.
+# use_directory DIR: set AS_SERVER, with DIR as home of the unprivileged user.
 use_directory()
 {
 	AS_SERVER=(env -C "$1" HOME="$1" USER="$SERVER_USER" LOGNAME="$SERVER_USER" TMPDIR="$1/tmp"
@@ -407,8 +423,10 @@ use_directory()
 	fi
 }
 
-# A directory of our own for the time of this command. Its name is kept short:
-# a socket's path has room for 107 characters.
+# make_workdir NAME
+#
+# Make the directory WORK, which cleanup removes. Its name is short, because a
+# socket's path is limited to 107 characters.
 make_workdir()
 {
 	local base=${TMPDIR:-/tmp}
@@ -423,7 +441,7 @@ make_workdir()
 # Building
 # ---------------------------------------------------------------------------
 
-# copy_tree DIR: the checkout without its history and without build products.
+# copy_tree DIR: copy the checkout, without .git and build products
 copy_tree()
 {
 	"${AS_SERVER[@]}" mkdir -p "$1"
@@ -441,8 +459,10 @@ build()
 	run server "$label" "$WORK/make.log" make -s -C "$dir" -j "$JOBS" PG_CONFIG="$PG_CONFIG" "$@"
 }
 
-# install_built DIR [VARIABLE=VALUE...]: make install, with the same variables
-# as the build, so that nothing is built again with root rights.
+# install_built DIR [VARIABLE=VALUE...]
+#
+# Run make install. The variables have to be those of the build; otherwise
+# make would build again, with root rights.
 install_built()
 {
 	local dir=$1
@@ -461,7 +481,9 @@ install_built()
 # Servers
 # ---------------------------------------------------------------------------
 
-# create_server DATA [INITDB OPTION...], with postgresql.conf's settings on stdin
+# create_server DATA [INITDB OPTION...]
+#
+# Run initdb, and append standard input to postgresql.conf.
 create_server()
 {
 	local data=$1 log
@@ -476,7 +498,7 @@ create_server()
 	"${AS_SERVER[@]}" tee -a "$data/postgresql.conf" >/dev/null
 }
 
-# start_server DATA LOG: may fail
+# start_server DATA LOG: start a server, and return pg_ctl's exit status
 start_server()
 {
 	# The server must not hold this command's output open.
@@ -501,7 +523,9 @@ stop_servers_under()
 	done < <(find "$1" -name postmaster.pid 2>/dev/null)
 }
 
-# free_port FIRST: the first port from FIRST on that nobody listens on
+# free_port FIRST
+#
+# Print the first port from FIRST on to which no process listens.
 free_port()
 {
 	local port

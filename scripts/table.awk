@@ -1,6 +1,6 @@
 # table.awk
-#	Print lines of cells with | between them, the heads first, in columns: each as
-#	wide as its widest cell, and numbers on the right.
+#	Print a table in aligned columns. Input lines are cells separated by |, and
+#	the first line has the headings. Columns of numbers are right-aligned.
 
 BEGIN { FS = "|" }
 

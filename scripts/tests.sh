@@ -1,24 +1,27 @@
 # shellcheck shell=bash disable=SC2034,SC2153
 #
 # tests.sh
-#	What tests of each kind need, how scripts/check runs them, and what they came to.
+#	Find the packages that tests need, run tests, and count their results, for
+#	scripts/check.
 
 PASSED=0
 FAILED=0
 REPORT=()
 FAILURES=()
-# What was left out: "KIND FILE: reason", a line for a file, a step or tests of a file.
+# Each entry, "KIND FILE: reason", is for a file, a step, or some tests of a
+# file that were left out.
 LEFT_OUT=()
-# Whatever make installcheck or a file of TAP tests is at after so many seconds, hangs.
+# After this number of seconds, make installcheck or a file of TAP tests is
+# considered hung, and is killed.
 LIMIT=2400
 
 # ---------------------------------------------------------------------------
-# What tests need besides a server: these add to setup's missing packages (lib.sh)
+# Packages for tests: these functions add to setup's array "missing" (lib.sh)
 # ---------------------------------------------------------------------------
 
-# node-postgres is in Debian, for Debian's Node.js: much less than its npm would
-# bring along. Beside a Node.js from elsewhere it cannot be installed; that one
-# has its own npm. Sets NODE_PG.
+# Set NODE_PG to the source of node-postgres, debian or npm. Debian's package
+# is preferred, because Debian's npm has many dependencies. That package cannot
+# be installed beside a Node.js from elsewhere, but such a Node.js has npm.
 find_node_pg()
 {
 	NODE_PG=debian
@@ -30,8 +33,8 @@ find_node_pg()
 	fi
 }
 
-# What moving in from WordPress is tested with: a MariaDB without its service, PHP
-# without a web server, mysql_fdw.
+# The tests of moving in from WordPress need MariaDB (without its service), PHP
+# (without a web server) and mysql_fdw.
 find_wordpress()
 {
 	[[ -x /usr/sbin/mariadbd ]] || missing+=(mariadb-server-core)
@@ -56,8 +59,9 @@ find_test_tools()
 		[[ -f /usr/share/unicode/CaseFolding.txt ]] || missing+=(unicode-data)
 	fi
 	[[ ! -d $ROOT/test/node ]] || find_node_pg
-	# PostGraphile is a package of npm's, and so is what the example site is made of; one
-	# Debian is enough for their tests, for a browser, for WordPress and for the guide's code
+	# The tests of PostGraphile and of the example site need npm. One Debian
+	# release is enough for these tests, and for those with a browser, with
+	# WordPress and of the guide's code.
 	if [[ $PG_VERSION == 15 ]]; then
 		/usr/bin/python3 -c 'import django, sqlalchemy' 2>/dev/null || missing+=(python3-django python3-sqlalchemy)
 		have npm || missing+=(nodejs npm)
@@ -70,7 +74,7 @@ find_test_tools()
 # Counting
 # ---------------------------------------------------------------------------
 
-# tally KIND PASSED FAILED [SKIPPED]: what a step's tests came to
+# tally KIND PASSED FAILED [SKIPPED]: add the results of a step's tests
 tally()
 {
 	local kind=$1 passed=$2 failed=$3 skipped=${4:-0}
@@ -85,7 +89,7 @@ tally()
 		"$( ((skipped == 0)) || printf ', %d skipped' "$skipped")" $((SECONDS - STEP_START)))")
 }
 
-# One of the steps that are no tests: they count when they fail.
+# fault NAME: count the failure of a step that is not a test
 fault()
 {
 	FAILED=$((FAILED + 1))
@@ -93,14 +97,15 @@ fault()
 	REPORT+=("$(printf '%-13s FAILED' "$1")")
 }
 
-# left_out WHAT REASON: a file, a step, or some tests of a file, for the end of all
+# left_out WHAT REASON: report at the end what was left out
 left_out()
 {
 	LEFT_OUT+=("$1: $2")
 }
 
-# failures LABEL [NAME...]: what failed of one file of tests or one kind, for the
-# end of all; a handful of names says enough.
+# failures LABEL [NAME...]
+#
+# Report failed tests of one file or kind at the end, with up to five names.
 failures()
 {
 	local label=$1 line
@@ -116,8 +121,9 @@ failures()
 # Running tests
 # ---------------------------------------------------------------------------
 
-# run_shown LOG FILTER COMMAND...: show the output that FILTER lets through
-# while the command runs
+# run_shown LOG FILTER COMMAND...
+#
+# Run a command, and show the lines of its output that match FILTER.
 run_shown()
 {
 	local log=$1 filter=$2 status=0 shower
@@ -132,7 +138,10 @@ run_shown()
 	return "$status"
 }
 
-# make installcheck, for one of its two kinds of test
+# run_regress KIND OTHER DIFFS
+#
+# Run make installcheck for one of its two kinds of test. OTHER is the variable
+# of the Makefile that lists the tests of the other kind.
 run_regress()
 {
 	local kind=$1 other=$2 diffs=$3 log=$WORK/$1.log status=0 passed failed names
@@ -158,23 +167,25 @@ run_regress()
 	tally "$kind" "$passed" "$failed"
 }
 
-# run_tap KIND JOBS PATTERN COMMAND...: prove or pg_prove, told to be verbose,
-# for each file by itself, so that one that bails out does not stop the others;
-# JOBS of them at a time, in their order, or with LAST_FIRST the other way round
+# run_tap KIND JOBS PATTERN COMMAND...
+#
+# Run COMMAND, such as a verbose prove, for each file of tests separately, so
+# that a file that bails out does not stop the others. JOBS files run at a
+# time, in their order, or in reverse order if LAST_FIRST is set.
 run_tap()
 {
 	local kind=$1 jobs=$2 pattern=$3 file log status passed failed skipped n seconds names
 	local all_passed=0 all_failed=0 all_skipped=0 all_files reason
 	shift 3
 	all_files=$(cd "$WORK/gcc" && find "${pattern%/*}" -maxdepth 1 -name "${pattern##*/}" | wc -l)
-	# of the files that are run, those that have left their status
+	# A file is done when its status file exists.
 	how_far()
 	{
 		local n
 		n=$(find "$WORK" -maxdepth 1 -name "$kind-*.status" | wc -l)
 		printf ', %d of %d files done' "$n" "$all_files"
 	}
-	# Each leaves its output, its exit status and the time it took.
+	# Each file leaves a log, and its exit status and time in a status file.
 	# shellcheck disable=SC2016
 	run server "$kind, $jobs at a time" "$WORK/$kind.log" env -C "$WORK/gcc" bash -c '
 		kind=$1 jobs=$2 pattern=$3 work=$4
@@ -226,7 +237,7 @@ run_tap()
 	tally "$kind" "$all_passed" "$all_failed" "$all_skipped"
 }
 
-# What a test left in the directory that PostgreSQL::Test::Cluster uses
+# show_tap_logs NAME: show the logs that PostgreSQL::Test::Cluster wrote
 show_tap_logs()
 {
 	local file
@@ -237,8 +248,10 @@ show_tap_logs()
 	done
 }
 
-# program_test KIND FILTER PROGRAM ARGUMENT...: a Python program of the tree that
-# counts its own checks, which count_KIND reads
+# program_test KIND FILTER PROGRAM ARGUMENT...
+#
+# Run a Python program of the tree. The program counts its own checks, and
+# count_KIND reads the numbers from its output.
 program_test()
 {
 	local kind=$1 filter=$2 program=$3 log=$WORK/$1.log status=0 passed failed names
@@ -259,12 +272,13 @@ program_test()
 }
 
 # ---------------------------------------------------------------------------
-# What is read in their outputs: how many passed and failed (count_KIND), and the
-# names of those that failed (names_KIND)
+# Reading logs: count_KIND prints how many tests passed and failed, names_KIND
+# prints the names of failed tests
 # ---------------------------------------------------------------------------
 
-# pg_regress and pg_isolation_regress: "ok 1 - name", "not ok 1 - name" since
-# PostgreSQL 16, "test name ... ok", "test name ... FAILED" before.
+# pg_regress and pg_isolation_regress print "ok 1 - name" and "not ok 1 - name"
+# since PostgreSQL 16, before that "test name ... ok" and "test name ...
+# FAILED".
 count_regress()
 {
 	awk '
@@ -273,8 +287,8 @@ count_regress()
 		END { print ok + 0, failed + 0 }' "$1"
 }
 
-# What prove -v shows of each file. Indented lines belong to subtests, which
-# count as the one test that they make up.
+# Count in the output of prove -v. A subtest, whose lines are indented, counts
+# as one test.
 count_tap()
 {
 	awk '
@@ -285,7 +299,6 @@ count_tap()
 		END { print ok + 0, failed + 0, skipped + 0 }' "$1"
 }
 
-# Names in what pg_regress and pg_isolation_regress print; in what prove -v shows
 names_regress()
 {
 	sed -nE -e 's/^not ok +[0-9]+ +[-+] +([^ ]+).*/\1/p' -e 's/^(test)? +([^ ]+) +\.\.\. FAILED.*/\2/p' "$1"
@@ -296,13 +309,13 @@ names_tap()
 	grep -E '^not ok [0-9]+' "$1" | grep -vE '# *TODO' | sed -E 's/^not ok [0-9]+( - )?//' || true
 }
 
-# The last line of test/torture
+# test/torture prints the numbers in its last line.
 count_torture()
 {
 	awk '/^[0-9]+ passed, [0-9]+ failed$/ { ok = $1; failed = $3 } END { print ok + 0, failed + 0 }' "$1"
 }
 
-# What bench/run says of the answers that it has compared
+# bench/run prints the number of checks, and a line for each problem.
 count_benchmark()
 {
 	awk '/^[0-9]+ checks/ { checks = $1 } /^- \*\*/ { wrong++ } END { print checks - wrong + 0, wrong + 0 }' "$1"

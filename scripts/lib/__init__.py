@@ -1,8 +1,9 @@
-"""What the Python programs of bench/, test/ and scripts/ share, as lib.sh is what the shell's do.
+"""Modules shared by the Python programs of bench/, test/ and scripts/.
 
-program	command line, verdict, turns, the end
+program		command line, verdict, order of turns, clean exit
 server		private servers, psql
-pgbench		runs of pgbench, and what they came to
-store		the data set; blogstore at rest, and compared with itself
-report		Markdown, and where it was measured
+pgbench		runs of pgbench, and their results
+processors	processor time by kind of process
+store		the data set's path; wait for blogstore's worker, and verify
+report		Markdown tables, facts about the machine
 """

@@ -1,4 +1,4 @@
-"""Runs of pgbench, and what they came to."""
+"""Runs of pgbench, and their results."""
 
 import glob
 import os
@@ -11,26 +11,29 @@ from .server import Failure, environment
 
 
 class Run(NamedTuple):
-	"""What a run came to."""
+	"""The result of a run."""
 	tps: float
 	transactions: int
 
 
 def command(server, database, script, clients, options, variables):
-	"""A call of pgbench with prepared statements; among the options is -t or -T with its number."""
+	"""Return a command line of pgbench, with prepared statements.
+
+	The options have to include -t or -T.
+	"""
 	return [server.installation.program('pgbench'), '-n', '-M', 'prepared', '-f', script,
 		'-c', str(clients), '-j', str(min(clients, os.cpu_count())), *options,
 		*(f'-D{name}={value}' for name, value in variables.items()), database]
 
 
 def start(server, call, **settings):
-	"""Start a pgbench."""
+	"""Start a command line of pgbench, and return its process."""
 	return subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
 		cwd=server.socket, env={**environment(), **server.address(), **settings})
 
 
 def finish(process):
-	"""Wait for a pgbench; returns its Run."""
+	"""Wait for a pgbench, and return its Run. Raise Failure if it failed."""
 	out, err = process.communicate()
 	done = re.search(r'actually processed: (\d+)', out)
 	tps = re.search(r'^tps = ([\d.]+) \(without', out, re.M)
@@ -41,15 +44,15 @@ def finish(process):
 
 
 class Transaction(NamedTuple):
-	"""A transaction that pgbench --log wrote down."""
+	"""A transaction in the log that pgbench --log writes."""
 	client: int
-	moment: float			# when it ended, in s
-	taken: float			# in ms, without what it came late at a given rate
-	script: int				# which, from 0
+	moment: float			# end, in s
+	taken: float			# in ms, without the schedule lag under --rate
+	script: int				# number of the script, from 0
 
 
 def transactions(prefix):
-	"""One transaction of a run after another; the files are removed."""
+	"""Yield the transactions of a run, and remove the log's files."""
 	for path in glob.glob(prefix + '.*'):
 		with open(path, encoding='utf-8') as log:
 			for row in map(str.split, log):
@@ -59,12 +62,15 @@ def transactions(prefix):
 
 
 def read_log(prefix):
-	"""All transactions of a run."""
+	"""Return all transactions of a run."""
 	return list(transactions(prefix))
 
 
 def steady(done, skip):
-	"""Throughput and times in ms while all clients were at it, each after its first transactions."""
+	"""Return throughput, and times in ms, while all clients were running.
+
+	Each client's first transactions, as many as skip says, are left out.
+	"""
 	by_client = defaultdict(list)
 	for transaction in done:
 		by_client[transaction.client].append(transaction)
@@ -77,6 +83,6 @@ def steady(done, skip):
 
 
 def percentile(times, percent):
-	"""What percent of the times are not above."""
+	"""Return a percentile of the times."""
 	ordered = sorted(times)
 	return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]

@@ -1,4 +1,4 @@
-"""Seconds of processors, as the system counts them in /proc."""
+"""Processor time in seconds, as /proc has it."""
 
 import os
 import threading
@@ -6,15 +6,21 @@ import time
 from collections import defaultdict
 
 TICKS = os.sysconf('SC_CLK_TCK')
-PAUSE = 0.5				# seconds between two looks at processes that come and go
+# Seconds between two samples of a server's processes, which come and go.
+PAUSE = 0.5
 
-# What the titles of a server's processes begin with; whoever else there is serves a client
+# Titles of a server's processes begin with these words. All other processes
+# count as client sessions.
 KINDS = ('autovacuum worker', 'autovacuum launcher', 'blogstore worker', 'checkpointer', 'background writer', 'walwriter')
 CLIENTS = 'sessions'
 
 
 def ticks(pid, count):
-	"""Of a process: in user mode, in the kernel, and the same of children that have ended; none if it is gone."""
+	"""Return the first count of these times of a process, in clock ticks:
+	user mode, kernel mode, and the same two of children that have ended.
+
+	Return an empty list if the process has ended.
+	"""
 	try:
 		with open(f'/proc/{pid}/stat', encoding='utf-8') as file:
 			fields = file.read().rpartition(')')[2].split()
@@ -24,18 +30,20 @@ def ticks(pid, count):
 
 
 def children(pid):
-	"""The pids of a process's children."""
+	"""Return the pids of a process's children."""
 	with open(f'/proc/{pid}/task/{pid}/children', encoding='utf-8') as file:
 		return file.read().split()
 
 
 def of_server(postmaster):
-	"""Seconds that all processes of a server have taken so far, those that have ended among them."""
+	"""Return the processor time of all processes of a server so far,
+	including those that have ended.
+	"""
 	return (sum(ticks(postmaster, 4)) + sum(sum(ticks(child, 2)) for child in children(postmaster))) / TICKS
 
 
 def kind(pid):
-	"""What a server's process does, by its title."""
+	"""Return the kind of a server's process, by its title."""
 	try:
 		with open(f'/proc/{pid}/cmdline', encoding='utf-8', errors='replace') as file:
 			title = file.read().removeprefix('postgres: ')
@@ -45,24 +53,29 @@ def kind(pid):
 
 
 def machine():
-	"""Seconds so far in which the machine's processors had nothing to do, waited for a disk, or were another machine's."""
+	"""Return the seconds so far in which the machine's processors were idle,
+	waited for a disk, or were taken by the hypervisor.
+	"""
 	with open('/proc/stat', encoding='utf-8') as file:
 		_, _, _, _, idle, waiting, _, _, stolen, *_ = file.readline().split()
 	return {'idle': int(idle) / TICKS, 'waiting for disks': int(waiting) / TICKS, 'stolen': int(stolen) / TICKS}
 
 
 class ByKind(threading.Thread):
-	"""Looks at the processes of a server until it is stopped: what each kind takes, second by second."""
+	"""Thread that records the processor time of each kind of a server's
+	processes, by second, until stop() is called.
+	"""
 
 	def __init__(self, postmaster):
 		super().__init__(daemon=True)
 		self.postmaster = postmaster
-		self.taken = defaultdict(lambda: defaultdict(float))	# second -> kind -> seconds of processors
-		self.before = {}			# pid -> ticks
+		# taken[second][kind] is a processor time in seconds.
+		self.taken = defaultdict(lambda: defaultdict(float))
+		self.before = {}			# pid -> ticks at the previous sample
 		self.ending = threading.Event()
 
 	def run(self):
-		"""Look until told to end."""
+		"""Take samples until stop() is called."""
 		rest = machine()
 		self.look({})
 		while not self.ending.wait(PAUSE):
@@ -74,7 +87,9 @@ class ByKind(threading.Thread):
 			rest = now
 
 	def look(self, taken):
-		"""Add what each process has taken since it was looked at, or since it has begun."""
+		"""Add the processor time of each process since the previous sample, or
+		since the process started.
+		"""
 		now = {pid: sum(ticks(pid, 2)) for pid in children(self.postmaster)}
 		for pid, count in now.items():
 			used = (count - self.before.get(pid, 0)) / TICKS
@@ -84,7 +99,7 @@ class ByKind(threading.Thread):
 		self.before = now
 
 	def stop(self):
-		"""End, and return what was seen."""
+		"""End the thread, and return the recorded times."""
 		self.ending.set()
 		self.join()
 		return self.taken

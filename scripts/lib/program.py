@@ -1,4 +1,4 @@
-"""What the programs do alike."""
+"""The command line, verdict and exit of the programs."""
 
 import argparse
 import os
@@ -9,7 +9,7 @@ from .server import Failure, end_on_signals
 
 
 class Verdict:
-	"""How many checks there were, and what they found."""
+	"""The number of checks, and the problems that they found."""
 
 	def __init__(self):
 		self.checks = 0
@@ -17,7 +17,10 @@ class Verdict:
 
 
 def list_of(kind, choices=None):
-	"""An argument type: values between commas, from choices or above 0."""
+	"""Return an argument type for values separated by commas.
+
+	The values are among the choices or, without choices, positive.
+	"""
 	def convert(text):
 		items = [kind(item) for item in text.split(',') if item]
 		if choices is not None and not set(items) <= set(choices):
@@ -29,7 +32,7 @@ def list_of(kind, choices=None):
 
 
 def server_options(parser, buffers):
-	"""Add what every program can be told of its servers, and --quick."""
+	"""Add the options for servers that every program has, and --quick."""
 	parser.add_argument('--shared-buffers', type=int, default=buffers, metavar='MB', help='of each server (%(default)s)')
 	parser.add_argument('--directory', default=tempfile.gettempdir(), help='where servers live (%(default)s)')
 	parser.add_argument('--pg-config', default=os.environ.get('PG_CONFIG', 'pg_config'), metavar='PATH',
@@ -38,12 +41,12 @@ def server_options(parser, buffers):
 
 
 def turns(items, number):
-	"""The items, in the other direction every second time."""
+	"""Return the items; in reverse order if number is odd."""
 	return list(items) if number % 2 == 0 else list(reversed(items))
 
 
 def main(name, parse, run):
-	"""Run a program, and clean up whatever happens."""
+	"""Run a program, and exit with its status, after its clean-up."""
 	end_on_signals()
 	try:
 		sys.exit(run(parse()))

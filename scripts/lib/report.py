@@ -1,4 +1,4 @@
-"""Markdown, and where it was measured."""
+"""Markdown tables, and facts about the machine."""
 
 import itertools
 import math
@@ -8,19 +8,25 @@ import time
 
 
 def table(head, rows):
-	"""A Markdown table, with a line above; rows are printed as they come."""
+	"""Print an empty line and a Markdown table. rows may be a generator; each
+	row is printed when it is ready.
+	"""
 	print()
 	for row in itertools.chain([head, ['---'] * len(head)], rows):
 		print('| ' + ' | '.join(str(cell) for cell in row) + ' |', flush=True)
 
 
 def ratio(one, other):
-	"""Of times of processors, which are told in hundredths of a second: too short a run has taken none, and says nothing (nan)."""
+	"""Return the ratio of two processor times, or nan if the second is 0.
+
+	Processor times have a resolution of 10 ms, so that of a short run may
+	be 0.
+	"""
 	return one / other if other > 0 else math.nan
 
 
 def processor():
-	"""The processor's name."""
+	"""Return the processor's name."""
 	try:
 		with open('/proc/cpuinfo', encoding='utf-8') as info:
 			return next(line.split(':', 1)[1].strip() for line in info if line.startswith('model name'))
@@ -29,7 +35,7 @@ def processor():
 
 
 def machine(directory):
-	"""Lines on the machine; the flush is timed in the directory."""
+	"""Print facts about the machine. Flushes are timed in the directory."""
 	memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // 2 ** 30
 	print(f'- {os.cpu_count()} processors ({processor()}), {memory} GB of memory, '
 		f'{platform.system()} {platform.release()}; load average when it began {os.getloadavg()[0]:.1f}')
@@ -38,7 +44,9 @@ def machine(directory):
 
 
 def flush_milliseconds(directory, times=200):
-	"""How long it takes to append a page to a file and flush it there."""
+	"""Return the time to append a page to a file in the directory and flush
+	it, in ms.
+	"""
 	path = os.path.join(directory, 'flush')
 	with open(path, 'wb', buffering=0) as file:
 		start = time.perf_counter()

@@ -1,10 +1,10 @@
-"""Private servers: made for one run of a program, with data directories of their own.
+"""Private servers, each made for one run of a program.
 
-PostgreSQL refuses to run as root, so root drops to user postgres for it, and
-an ordinary user stays who he is. Clients connect through a socket in the same
-directory, which nobody else may enter. The postmaster is a child of this
-program, so that its end is seen at once and leaves no zombie behind that pg_ctl
-would take for a running server.
+PostgreSQL refuses to run as root, so root drops to user postgres to run a
+server. An ordinary user keeps his identity. Clients connect through a socket
+in a directory that is closed to other users. The postmaster is a child of
+this program. So the program notices its end at once and reaps the process,
+which pg_ctl would otherwise take for a running server.
 """
 
 import os
@@ -20,7 +20,7 @@ import time
 SERVER_USERS = ('postgres', 'nobody')
 BEGAN = time.monotonic()
 
-# What servers are measured with, but for checkpoints; {buffers} is in MB.
+# Settings of measured servers, except for checkpoints. {buffers} is in MB.
 DURABLE = """
 fsync = on
 synchronous_commit = on
@@ -31,7 +31,7 @@ max_connections = 200
 random_page_cost = 1.1
 jit = off
 """
-# What blogstore's worker needs
+# Settings that blogstore's worker needs.
 WITH_WORKER = """
 wal_level = logical
 shared_preload_libraries = 'blogstore'
@@ -39,24 +39,26 @@ shared_preload_libraries = 'blogstore'
 
 SOCKET_ROOM = 80		# a socket's path has room for 107 characters
 
-# Seconds that a start or a stop may take; far above what they take on a machine that is
-# overloaded, so that only what hangs is reported.
+# Seconds that a start or a stop may take. This is much longer than they take
+# on an overloaded machine, so that only a server that hangs is reported.
 PATIENCE = 300.0
 
 
 class Failure(Exception):
-	"""The program cannot go on; says why."""
+	"""An error that ends the program."""
 
-	found = None			# what had been measured until then, if that is of use
+	found = None			# the results until then, if they are of use
 
 
 def say(text):
-	"""Progress, on stderr, with the seconds since the beginning."""
+	"""Print progress on stderr, with the seconds since the program began."""
 	print(f'{time.monotonic() - BEGAN:6.0f} s  {text}', file=sys.stderr, flush=True)
 
 
 def environment():
-	"""This process's environment, without what leads clients elsewhere."""
+	"""Return this process's environment without its PG* and locale variables,
+	which would affect clients.
+	"""
 	clean = {name: value for name, value in os.environ.items()
 		if not name.startswith(('PG', 'LC_', 'LANG'))}
 	clean['LANG'] = 'C.UTF-8'
@@ -64,12 +66,17 @@ def environment():
 
 
 def dropped_to(user):
-	"""The arguments that make a process of subprocess run as that user, or as who runs this program."""
+	"""Return arguments of subprocess that run a process as the user, or as the
+	current user if it is None.
+	"""
 	return {} if user is None else {'user': user.pw_uid, 'group': user.pw_gid, 'extra_groups': []}
 
 
 def call(command, text=None, user=None, settings=None, cwd=None):
-	"""Run a command, with text as its input; returns its output, or raises Failure."""
+	"""Run a command with text as its input, and return its output.
+
+	Raise Failure if the command fails.
+	"""
 	done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=cwd,
 		env={**environment(), **(settings or {})}, check=False, **dropped_to(user))
 	if done.returncode != 0:
@@ -78,7 +85,10 @@ def call(command, text=None, user=None, settings=None, cwd=None):
 
 
 def end_on_signals():
-	"""Have SIGTERM and SIGHUP end the program by way of its clean-up, which a second one does not interrupt."""
+	"""Make SIGTERM and SIGHUP end the program through its clean-up.
+
+	A second signal does not interrupt the clean-up.
+	"""
 	numbers = (signal.SIGTERM, signal.SIGHUP)
 
 	def end(number, _frame):
@@ -104,12 +114,15 @@ class Installation:
 				raise Failure('PostgreSQL does not run as root, and there is no user postgres')
 
 	def program(self, name):
-		"""The path of a program of this installation."""
+		"""Return the path of a program of this installation."""
 		return os.path.join(self.bindir, name)
 
 
 class Workplace:
-	"""A directory for servers and logs; at the end the servers are ended, and it is removed with all in it, unless it is to be kept."""
+	"""A directory for servers and logs.
+
+	close() ends the servers, and removes the directory unless keep is true.
+	"""
 
 	def __init__(self, installation, parent, name, keep=False):
 		try:
@@ -131,7 +144,7 @@ class Workplace:
 		self.close()
 
 	def close(self):
-		"""End the servers, and clean up."""
+		"""End the servers, and remove the directory unless it is kept."""
 		for server in self.servers:
 			server.end()
 		if not self.keep:
@@ -139,10 +152,14 @@ class Workplace:
 
 
 class Server:
-	"""A server of a workplace; one socket directory for all, told apart by port."""
+	"""A server of a workplace.
+
+	The servers of a workplace share a directory for sockets. Each has a port
+	of its own.
+	"""
 
 	def __init__(self, installation, workplace, name, settings, initdb_options=()):
-		"""Make its data directory; start() is the caller's."""
+		"""Make the data directory. The caller calls start()."""
 		self.installation = installation
 		self.socket = workplace.path
 		self.port = 50000 + len(workplace.servers)
@@ -157,21 +174,27 @@ class Server:
 				f"unix_socket_directories = '{self.socket}'\n{settings}")
 
 	def _as_owner(self, program, *arguments):
-		"""Run a server program as the user who owns the data directory."""
+		"""Run a server program as the owner of the data directory."""
 		call([self.installation.program(program), *arguments], user=self.installation.user,
 			cwd=self.socket)
 
 	# -- starting and ending ---------------------------------------------
 
 	def launch(self, under=()):
-		"""Start the postmaster, under another program if one is given, and do not wait for what comes of it."""
+		"""Start the postmaster, and do not wait until it is ready.
+
+		under is the command line of a program that runs the postmaster.
+		"""
 		with open(self.log, 'ab') as log:
 			self.process = subprocess.Popen([*under, self.installation.program('postgres'), '-D', self.data],
 				stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(), cwd=self.socket,
 				start_new_session=True, **dropped_to(self.installation.user))
 
 	def accepts(self, deadline):
-		"""Wait until it takes connections (True), or has ended or come to the deadline (False)."""
+		"""Wait until the server accepts connections, and return True.
+
+		Return False if the server ends, or at the deadline.
+		"""
 		while self.process.poll() is None and time.monotonic() < deadline:
 			if self._is_ready():
 				return True
@@ -179,7 +202,9 @@ class Server:
 		return False
 
 	def _is_ready(self):
-		"""What the postmaster says of itself, where pg_ctl reads it: the first line is its pid, the eighth its state."""
+		"""Return whether postmaster.pid, which pg_ctl reads as well, says that
+		the server is ready. Its first line is the pid, its eighth the state.
+		"""
 		try:
 			with open(os.path.join(self.data, 'postmaster.pid'), encoding='utf-8') as file:
 				lines = file.read().split('\n')
@@ -188,18 +213,20 @@ class Server:
 		return len(lines) > 7 and lines[0] == str(self.process.pid) and lines[7].strip() == 'ready'
 
 	def start(self, under=()):
-		"""Start it, and return when it takes connections."""
+		"""Start the server, and return when it accepts connections."""
 		self.launch(under)
 		if not self.accepts(time.monotonic() + PATIENCE):
 			raise Failure('the server does not start:\n' + self.end_of_log())
 
 	def stop(self, mode):
-		"""Stop it as pg_ctl does in that mode."""
+		"""Stop the server with pg_ctl, in the given mode."""
 		self._as_owner('pg_ctl', '-D', self.data, '-m', mode, '-w', '-t', str(int(PATIENCE)), '-s', 'stop')
 		self.process.wait()
 
 	def end(self):
-		"""End it at once, whatever state it is in; nothing is kept."""
+		"""End the server at once, in whatever state it is. Its data are not
+		needed any more.
+		"""
 		if self.process is None or self.process.poll() is not None:
 			return
 		self.process.send_signal(signal.SIGQUIT)
@@ -209,39 +236,42 @@ class Server:
 			self.process.kill()
 			self.process.wait()
 
-	# -- looking at it ---------------------------------------------------
+	# -- log -------------------------------------------------------------
 
 	def log_lines(self, pattern=''):
-		"""The lines of the log in which the pattern is found."""
+		"""Return the lines of the log that match the pattern."""
 		if not os.path.exists(self.log):
 			return []
 		with open(self.log, encoding='utf-8', errors='replace') as log:
 			return [line.rstrip('\n') for line in log if re.search(pattern, line)]
 
 	def end_of_log(self, lines=20):
-		"""The last lines of the log, as one text."""
+		"""Return the last lines of the log as one text."""
 		return '\n'.join(self.log_lines()[-lines:])
 
-	# -- asking it -------------------------------------------------------
+	# -- clients ---------------------------------------------------------
 
 	def address(self):
-		"""What clients need to connect."""
+		"""Return the environment that clients need to connect."""
 		return {'PGHOST': self.socket, 'PGPORT': str(self.port), 'PGUSER': 'postgres',
 			'PGOPTIONS': '-c client_min_messages=warning'}
 
 	def psql(self, database, *arguments, text=None, **variables):
-		"""Run psql, one transaction a statement; returns what it prints."""
+		"""Run psql, one transaction per statement, and return its output."""
 		sets = [f'--set={name}={value}' for name, value in variables.items()]
 		return call([self.installation.program('psql'), '-X', '-q', '-At', '-F', '\t',
 			'--set=ON_ERROR_STOP=1', *sets, '-d', database, *arguments], text, settings=self.address())
 
 	def sql(self, database, text, **variables):
-		"""Run SQL as psql does; returns all rows, as strings."""
+		"""Run SQL with psql, and return all rows as lists of strings."""
 		out = self.psql(database, '-f', '-', text=text, **variables)
 		return [line.split('\t') for line in out.splitlines()]
 
 	def change(self, **settings):
-		"""Change settings, or set them back (None), and give the processes a moment to hear of it."""
+		"""Change settings; reset those that are None.
+
+		Wait a moment, so that the server's processes reload them.
+		"""
 		for name, value in settings.items():
 			self.sql('postgres', f'ALTER SYSTEM RESET {name}' if value is None else f"ALTER SYSTEM SET {name} = '{value}'")
 		self.sql('postgres', 'SELECT pg_reload_conf()')

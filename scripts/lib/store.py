@@ -1,21 +1,22 @@
-"""blogstore in a database: what is put into it, when it is at rest, and whether it is right."""
+"""blogstore in a database: wait until the worker is idle, and verify."""
 
 import os
 import time
 
 from .server import Failure
 
-# functions that make data, of the demonstration and of all benchmarks
+# Functions that generate the data of the demonstration and the benchmarks.
 DATASET = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'sql', 'dataset.sql')
 
-PATIENCE = 60			# seconds until the last delta is folded
+PATIENCE = 60			# seconds until the worker has folded the last delta
 
-# deltas that are to be folded; the counter of a post is one that stays
+# Whether deltas are left to fold. A post's counter, which stays, is a delta as
+# well; its id is zero.
 LEFT = "SELECT EXISTS (SELECT 1 FROM blogstore.posts WHERE type = 'delta' AND id <> '00000000-0000-0000-0000-000000000000')"
 
 
 def settle(server, database):
-	"""Wait until the views show all, and counts are folded."""
+	"""Wait until the views are up to date and all counts are folded."""
 	if server.sql(database, "SELECT blogstore.wait_for_views('1 hour')") != [['t']]:
 		raise Failure('the views do not follow:\n' + server.end_of_log())
 	limit = time.monotonic() + PATIENCE
@@ -26,7 +27,7 @@ def settle(server, database):
 
 
 def verify(server, database, verdict):
-	"""blogstore compares counts, names and views with its items itself."""
+	"""Compare counts, names and views with the items by blogstore.verify()."""
 	verdict.checks += 1
 	verdict.problems += ['verify(): ' + ' '.join(row) for row in
 		server.sql(database, 'SELECT * FROM blogstore.verify() LIMIT 10')]

@@ -1,21 +1,23 @@
 -- dataset.sql
---		The data that the demonstration shows and the benchmarks load, as functions
---		of a scale, a seed and a date; who calls them fills tables of any shape.
+--		Functions that generate the data of the demonstration and of the
+--		benchmarks from a number of users, a seed and a date. The caller
+--		inserts the rows into tables of its own.
 --
--- The article's data set: users, each with 5 to 50 posts of about 1 kB, each
--- with 0 to 25 comments and 0 to 100 likes, all evenly spread; 100,000 users are
--- its full size.
+-- This is the article's data set. Each user has 5 to 50 posts of about 1 kB.
+-- Each post has 0 to 25 comments and 0 to 100 likes. All numbers are uniformly
+-- distributed. The full size is 100,000 users.
 --
--- Everything that looks random is a hash of a number and of the seed, so the same
--- arguments give the same data. Plain SQL, so that any client can run this file.
+-- Pseudo-random values are hashes of a number and the seed, so the same
+-- arguments give the same data. The file is plain SQL without psql's commands,
+-- so any client can run it.
 CREATE SCHEMA dataset;
 
--- a number from 0 to lim - 1 that belongs to n and salt
+-- Return a number from 0 to lim - 1, a hash of n and salt.
 CREATE FUNCTION dataset.pick(n bigint, salt integer, lim bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (hashint8extended(n, salt) & 9007199254740991) % lim;
 
--- Ids are made so that a pgbench script can name them by their number: a prefix, and
--- the number in decimal digits.
+-- An id is a prefix followed by a number in decimal digits, so that a pgbench
+-- script can make ids from numbers.
 CREATE FUNCTION dataset.user_id(n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ('0180000000007000' || (8000000000000000 + n))::uuid;
 
@@ -25,7 +27,7 @@ RETURN ('0190000000007000' || (8000000000000000 + n))::uuid;
 CREATE FUNCTION dataset.child_id(n bigint) RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ('01a0000000007000' || (8000000000000000 + n))::uuid;
 
--- lines lines of text, joined
+-- Return a text of as many sentences as the argument "lines" says.
 CREATE FUNCTION dataset.prose(n bigint, salt integer, lines bigint) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (
 	SELECT string_agg((ARRAY[
@@ -47,13 +49,14 @@ RETURN (
 		'Small things first, and the roof last.'])[1 + dataset.pick(n * 64 + line, salt, 16)], ' ' ORDER BY line)
 	FROM generate_series(1, lines) AS line);
 
--- User u likes post p if u follows p * 7919 by less than the post's number of likes,
--- counted around; so who has not liked a post is known without looking. Where there
--- are hardly any users, half of them at most like a post.
+-- User u likes post p if (u - p * 7919) modulo the number of users is less than
+-- the post's number of likes. So callers can compute a user that has not liked
+-- a post. With few users, at most half of them like a post.
 CREATE FUNCTION dataset.most_likes(users bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN least(100, users / 2);
 
--- Users number 1 to last, who come in the seven months before since.
+-- Return users number 1 to "last". They join in the seven months before
+-- "since".
 CREATE FUNCTION dataset.users(last bigint, seed integer, since timestamptz)
 RETURNS TABLE (n bigint, user_id uuid, creation_date timestamptz) LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -62,9 +65,9 @@ BEGIN ATOMIC
 	FROM generate_series(1, last) AS u (n);
 END;
 
--- Who of so many users writes which post when, in the year from since on, and how
--- many comments and likes it gets. Posts are numbered by date, so ids grow with time
--- as those of UUID version 7 do.
+-- Return the posts of the users: id, author, date, and the numbers of comments
+-- and likes. The dates lie in the year from "since" on. Posts are numbered by
+-- date, so ids grow with time as those of UUID version 7 do.
 CREATE FUNCTION dataset.posts(users bigint, seed integer, since timestamptz)
 RETURNS TABLE (n bigint, post_id uuid, user_id uuid, user_n bigint, creation_date timestamptz, comments bigint, likes bigint)
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -80,12 +83,13 @@ BEGIN ATOMIC
 	) AS p;
 END;
 
--- what post number n says
+-- Return the content of post number n.
 CREATE FUNCTION dataset.content(n bigint, seed integer) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN dataset.prose(n, 100 * seed + 2, 20 + dataset.pick(n, 100 * seed + 3, 7));
 
--- A post's comments number first to last, from 1 on, by any of so many users, within a
--- month of it; the microseconds keep their dates apart.
+-- Return a post's comments number "first" to "last", counted from 1. Any of the
+-- users writes them, within a month of the post. k microseconds are added to
+-- make the dates distinct.
 CREATE FUNCTION dataset.comments(post bigint, post_date timestamptz, first bigint, last bigint, users bigint, seed integer)
 RETURNS TABLE (comment_id uuid, user_id uuid, content text, creation_date timestamptz) LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -96,7 +100,8 @@ BEGIN ATOMIC
 	FROM generate_series(first, last) AS k;
 END;
 
--- A post's likes number first to last, from 0 on, likewise.
+-- Return a post's likes number "first" to "last", counted from 0, within a
+-- month of the post.
 CREATE FUNCTION dataset.likes(post bigint, post_date timestamptz, first bigint, last bigint, users bigint, seed integer)
 RETURNS TABLE (like_id uuid, user_id uuid, creation_date timestamptz) LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC

@@ -1,9 +1,9 @@
 -- demo_data.sql
---		What the demonstration loads, and the procedures that load it.
+--		The data of the demonstration, and the procedures that load them.
 --
--- The data set of dataset.sql at the scale psql gives as :users (1,000 users are
--- 1 % of it), of the year and a month before :today, with names and titles that
--- are nicer to look at.
+-- This is the data set of dataset.sql with :users users. Posts, comments and
+-- likes are from the 13 months before :today. Names and titles are more
+-- readable than the benchmarks'.
 
 \set ON_ERROR_STOP on
 
@@ -31,7 +31,7 @@ FROM demo.settings AS s, dataset.posts(s.users, s.seed, s.since) AS p;
 ALTER TABLE demo.posts ADD PRIMARY KEY (n);
 CREATE INDEX ON demo.posts ((n / 2000), (n % 8));
 
--- How far each loading session is; each touches its own row.
+-- The progress of each loading session. A session updates its own row only.
 CREATE UNLOGGED TABLE demo.progress (
 	part integer PRIMARY KEY,
 	users bigint NOT NULL DEFAULT 0,
@@ -71,10 +71,10 @@ BEGIN
 	END LOOP;
 END $$;
 
--- Comments and likes arrive in rounds, as they do in life: a post gets two
--- likes at most, then all other posts of its time get theirs, and so on. Each
--- transaction takes posts that lie apart, so that the next one finds the room
--- that the last one's row versions took free again.
+-- Comments and likes arrive in rounds, as on a real site: in each round a post
+-- gets at most one comment and two likes. Each transaction takes every eighth
+-- post, so that the dead row versions of one transaction can be pruned before
+-- another transaction updates rows of the same pages.
 CREATE PROCEDURE demo.load_reactions(part integer, parts integer)
 LANGUAGE plpgsql AS $$
 DECLARE

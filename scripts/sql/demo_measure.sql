@@ -1,9 +1,11 @@
 -- demo_measure.sql
---		Answers, times and buffers of requests in blogstore and in plain SQL, side by side.
+--		Compare rows, times and buffers of requests in blogstore and in plain
+--		SQL.
 --
--- psql gives :skipped, the calls that a session needs to know its plans and tables, and
--- :calls, which are measured after them. Statements have the parameters $1 (a user),
--- $2 (a post) and $3 (a number), all of type text, as the benchmark's have variables.
+-- psql's variable :skipped is the number of calls at the start of a session
+-- that are not measured, and :calls the number of measured calls. Statements
+-- have the parameters $1 (a user), $2 (a post) and $3 (a number), all of type
+-- text, in place of the variables of the benchmark's scripts.
 
 \set ON_ERROR_STOP on
 
@@ -15,17 +17,17 @@ CREATE TABLE demo.result (
 	store_buffers	bigint NOT NULL,
 	v1_ms			double precision NOT NULL,
 	v1_buffers		bigint NOT NULL,
-	differing		bigint			-- samples with other rows; NULL for commands
+	differing		bigint		-- samples whose rows differ; NULL for commands
 );
 
--- what is measured, by request and contestant (blogstore or v1)
+-- Measurements by request and contestant (blogstore or v1).
 CREATE TABLE demo.times (request text, contestant text, ms double precision);
 CREATE TABLE demo.buffers (request text, contestant text, buffers bigint);
 CREATE TABLE demo.answers (request text, differing bigint);
 
--- Single calls: each of another post, with a user who may do as the author of a post or a
--- comment, and with the last user who comes to like the post. Ids are numbers, as in the
--- benchmark's scripts.
+-- The arguments of single calls. Each call takes another post. "writer" is the
+-- author of a post or a comment. "liker" has not liked the post. Values are
+-- the numbers in ids, as in the benchmark's scripts.
 CREATE TABLE demo.samples AS
 SELECT row_number() OVER (ORDER BY dataset.pick(p.n, 31, 1000000000), p.n) AS n,
 	(8000000000000000 + p.n)::text AS post,
@@ -48,7 +50,7 @@ BEGIN
 	RETURN coalesce(all_rows, '');
 END $$;
 
--- Count the samples for which two queries give other rows.
+-- Count the samples for which the two queries return different rows.
 CREATE PROCEDURE demo.compare(request text, store text, v1 text)
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -58,8 +60,9 @@ BEGIN
 	WHERE measured;
 END $$;
 
--- Count the buffers of single calls, each in a transaction of its own. staging.run(), the
--- benchmark's, shows EXPLAIN what foreign keys and functions look at, too.
+-- Count the buffers of single calls, each in a transaction of its own. With
+-- the benchmark's staging.run(), EXPLAIN includes the buffers that foreign
+-- keys and functions access.
 CREATE PROCEDURE demo.count_buffers(request text, contestant text, statement text)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -82,7 +85,7 @@ BEGIN
 	DEALLOCATE request;
 END $$;
 
--- A request's row of demo.result: medians.
+-- Return a request's row of demo.result, with medians.
 CREATE FUNCTION demo.measured(request text, title text, v1 text) RETURNS demo.result
 LANGUAGE sql AS $$
 	SELECT measured.request, measured.title, measured.v1, store.ms, store_pages.buffers, plain.ms, plain_pages.buffers,

@@ -1,6 +1,6 @@
 -- demo_tidy.sql
---		Delete what the measured commands have written, in blogstore and in version 1:
---		all that is younger than the data set.
+--		Delete what the measured commands have written, from blogstore and
+--		from version 1: the rows that are newer than the data set.
 
 \set ON_ERROR_STOP on
 

@@ -1,7 +1,7 @@
 -- demo_v1.sql
---		The data of blogstore the way the article starts: version 1, normalised, in
---		the tables of schema v1. Names and counts are nowhere stored twice: requests
---		join and count.
+--		Copy blogstore's data into the tables of schema v1: the article's
+--		version 1, which is normalised. Requests get names by joins and counts
+--		by aggregation.
 
 \set ON_ERROR_STOP on
 

@@ -1,9 +1,9 @@
-"""What scripts/structure is made of.
+"""Modules of scripts/structure.
 
-tree.py        what is checked: folders, files, functions, includes, calls
-language.py    functions and comments in C, Python and shell
-arrows.py      includes and calls: up, in a circle, into a folder's own header
-names.py       two files of one name, and Citus or shards named outside of their area
-twice.py       lines that stand twice
-references.py  what the documents name
+tree.py        reads the tree: folders, files, functions, includes, calls
+language.py    finds functions and comments in C, Python, shell and SQL
+arrows.py      checks includes and calls: upward, circular, of private headers
+names.py       checks for equal file names, and for Citus outside of its area
+twice.py       checks for duplicate lines
+references.py  checks what the documents name
 """

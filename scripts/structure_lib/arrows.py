@@ -1,15 +1,18 @@
-"""Includes and calls that go up, in a circle, or into another folder's own header."""
+"""Check includes and calls: upward, circular, or of private headers."""
 import re
 
 from .tree import DOCUMENT
 
-# What the server looks up in the library has its declaration where it is defined.
+# A declaration. Functions that the server looks up in the library are declared
+# beside their definitions, so those are excluded.
 DECLARATION = re.compile(r"extern\s+(?!PGDLLEXPORT\b)")
 
 
 def circles(arrows, source, target):
-    """The sets of nodes that reach each other along arrows (Tarjan's algorithm,
-    without recursion)"""
+    """Return the sets of nodes that reach each other along arrows.
+
+    This is Tarjan's algorithm, without recursion.
+    """
     graph = {}
     for arrow in arrows:
         graph.setdefault(source(arrow), []).append(target(arrow))
@@ -43,9 +46,11 @@ def circles(arrows, source, target):
 
 
 def in_circles(kind, arrows, source, target):
-    """Each circle, and behind it one line for each two of it that are joined, with the
-    names by which the one needs the other. Of a circle of folders, the arrows that go up
-    have been told."""
+    """Report each circle of files, headers or folders.
+
+    For folders, a line follows for each pair in the circle, with the names by
+    which one depends on the other.
+    """
     for circle in circles(arrows, source, target):
         joined = {}
         for arrow in arrows:
@@ -113,7 +118,7 @@ def check_headers(tree):
 
 
 def check_declarations(tree):
-    """A declaration outside a header would let a file use what is not shown to it"""
+    """Report declarations in .c files; they bypass the headers."""
     for source in tree.c_sources():
         for number, line in enumerate(source.code.split("\n"), 1):
             if source.path.endswith(".c") and DECLARATION.match(line):

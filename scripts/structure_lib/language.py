@@ -1,13 +1,14 @@
-"""Functions and comments in C, Python, shell and SQL, by their layout.
+"""Find functions and comments in C, Python, shell and SQL by their layout.
 
-C is read as pgindent leaves it: a function's name and its braces begin a line.
+C has to be formatted by pgindent's rules: a function's name and its braces
+begin a line.
 """
 import ast
 import os
 import re
 from collections import namedtuple
 
-# From the line with the name to the last
+# first is the line with the name, last the line with the closing brace.
 Function = namedtuple("Function", "name first last")
 
 C_OPAQUE = re.compile(
@@ -29,7 +30,7 @@ IMPORT = {
 
 
 def language_of(path, text):
-    """c, py, sh or sql; None for what is not checked"""
+    """Return c, py, sh or sql; None if the file is not checked."""
     ending = os.path.splitext(path)[1]
     known = {".c": "c", ".h": "c", ".py": "py", ".sh": "sh", ".sql": "sql"}.get(ending)
     if known or ending:
@@ -41,17 +42,17 @@ def language_of(path, text):
 
 
 def blank(pattern, text):
-    """The text with all that the pattern matches gone, but for its line ends"""
+    """Return the text with all matches blanked, except line ends."""
     return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
 def code_of(text):
-    """C without comments and strings"""
+    """Return C code without comments and strings."""
     return blank(C_OPAQUE, text)
 
 
 def c_functions(code):
-    """Functions that are defined in C without comments"""
+    """Return the functions defined in C code; see code_of()."""
     lines, found = code.split("\n"), []
     for opening, line in enumerate(lines):
         if line.rstrip() != "{":
@@ -96,8 +97,10 @@ def functions_of(language, text, code):
 
 
 def bare_lines(language, text):
-    """(number, line) of what is neither blank, comment nor import; white space
-    is folded"""
+    """Return (number, line) of lines other than blanks, comments and imports.
+
+    Runs of white space become one blank.
+    """
     bare = blank(COMMENT[language], text).split("\n")
     return [
         (number, " ".join(line.split()))

@@ -1,4 +1,4 @@
-"""Two files of one name, and words that belong to one area alone."""
+"""Check for equal file names, and for words that belong to one area."""
 import os
 import re
 
@@ -6,7 +6,7 @@ WORD, ITS_AREA = re.compile(r"(citus|shard)", re.IGNORECASE), "cluster/"
 
 
 def check_files(tree):
-    """A .c and its .h in one folder share their name"""
+    """Report equal file names, except a .c and its .h in one folder."""
     first = {}
     for source in tree.c_sources():
         folder, base = os.path.split(source.path)
@@ -19,7 +19,7 @@ def check_files(tree):
 
 
 def check_words(tree):
-    """The core names neither Citus nor shards, in code or in comments"""
+    """Report lines outside of src/cluster/ that name Citus or shards."""
     for source in tree.c_sources():
         if source.path.startswith("src/" + ITS_AREA):
             continue

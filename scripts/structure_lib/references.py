@@ -1,8 +1,8 @@
-"""What the documents name in the code: files, functions and lines must be there.
+"""Check that files, functions and lines that the documents name exist.
 
-Looked at is what stands between backquotes: `src/folder/file.c:function`,
-`src/folder/file.c:120`, `src/folder/file.c:120 function` (the line is the function's),
-`file.c`, `folder/` and `function()`. The leading src/ may be left out.
+The check reads names between backquotes: `src/folder/file.c:function`,
+`src/folder/file.c:120`, `src/folder/file.c:120 function` (a line of that
+function), `file.c`, `folder/` and `function()`. src/ may be omitted.
 """
 import glob
 import os
@@ -18,7 +18,7 @@ CALL = re.compile(r"^(\w+)\(\)$")
 
 
 def find_source(tree, path):
-    """The file of src/ that is meant: by its path, or by its name if only one has it"""
+    """Return the source with this path, or the only one with this name."""
     for name in (path, "src/" + path):
         if name in tree.sources:
             return tree.sources[name]
@@ -45,7 +45,7 @@ def fault_of_place(tree, match):
 
 
 def exists(tree, path):
-    """Is there such a file or folder, in the checkout or anywhere in src/ or test/?"""
+    """Return whether a file or folder exists."""
     path = path.rstrip("/")
     tries = [path, f"src/{path}", f"src/**/{path}", f"test/{path}", f"test/*/{path}"]
     tries += [f"bench/{path}", f"scripts/{path}", f"sql/{path}"]
@@ -53,7 +53,7 @@ def exists(tree, path):
 
 
 def words_of(tree):
-    """Every word of the code, the server's names that it uses included"""
+    """Return all words of the code, including names of the server."""
     words = set()
     for source in tree.sources.values():
         words.update(re.findall(r"\w+", source.code))

@@ -1,4 +1,4 @@
-"""A checkout: its folders and their order, its files, and who needs whom."""
+"""Read a checkout: folders in their order, files, and their dependencies."""
 import glob
 import os
 import re
@@ -12,17 +12,22 @@ HEADING = re.compile(r"^\|\s*folder\s*\|\s*what it knows\s*\|\s*header\s*\|", re
 SPAN = re.compile(r"`([^`]+)`")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
-# One file (or header) needs a name (or header) of another, at this line.
+# At this line, the file source uses name, which the file target defines. For
+# an include, name is the header.
 Arrow = namedtuple("Arrow", "source line target name")
 
 
 class TreeError(Exception):
-    """What keeps the tree from being read at all"""
+    """An error because of which the tree cannot be read."""
 
 
 class Folder:
-    """A row of the table. shown is each header that others may include, with the
-    folders that it is for: none named, all. An area's name stands for all its folders."""
+    """A row of the table of folders.
+
+    shown maps each header that other folders may include to the names of those
+    folders; an empty set means all folders. The name of an area stands for
+    all its folders.
+    """
 
     def __init__(self, name, rank, line):
         self.name = name
@@ -45,8 +50,10 @@ class Source:
         self.functions = functions_of(self.language, self.text, self.code)
 
     def line_of(self, name):
-        """The first line of code that names it, but for its declaration: None if
-        there is none"""
+        """Return the first line with the name, other than its declaration.
+
+        Return None if there is no such line.
+        """
         word = re.compile(rf"\b{re.escape(name)}\b")
         for number, line in enumerate(self.code.split("\n"), 1):
             if word.search(line) and not line.startswith("extern "):
@@ -95,7 +102,10 @@ class Tree:
     # -- the table ---------------------------------------------------------
 
     def read_folders(self):
-        """By name, in their order; a row is a folder, a file, or src/ itself"""
+        """Return the folders by name, in the table's order.
+
+        A row of the table is a folder, a file, or src/ itself.
+        """
         lines, folders = self.read(DOCUMENT), {}
         start = next((n for n, line in enumerate(lines) if HEADING.match(line)), None)
         if start is None:
@@ -116,7 +126,7 @@ class Tree:
         return folders
 
     def folder_of(self, path):
-        """The folder of a path below src/; None if the table has none"""
+        """Return the folder of a path below src/, or None."""
         inner = path.removeprefix("src/")
         if inner in self.folders:
             return self.folders[inner]
@@ -125,7 +135,7 @@ class Tree:
     # -- arrows ------------------------------------------------------------
 
     def read_includes(self):
-        """Includes of headers of ours"""
+        """Return the includes of blogstore's own headers."""
         return [
             Arrow(source, number, self.sources["src/" + match[1]], match[1])
             for source in self.c_sources()
@@ -134,7 +144,7 @@ class Tree:
         ]
 
     def read_calls(self):
-        """What the object of one file takes from that of another"""
+        """Return the symbols that one object file uses and another defines."""
         defined, wanted = {}, []
         for source in self.c_sources():
             if not source.path.endswith(".c"):

@@ -1,16 +1,17 @@
-"""Lines that stand twice: what neither blank lines, comments nor imports tell apart."""
+"""Check for duplicate lines, ignoring blank lines, comments and imports."""
 import re
 
 from .language import bare_lines
 
 LINES = 10
-# A comment in one of the two places, or right before it, that says why.
+# A comment with these words at one of the two places, or up to BEFORE lines
+# before it, gives the reason for the duplicate.
 REASON = re.compile(r"\bstands? twice\b", re.IGNORECASE)
 BEFORE = 8
 
 
 def windows(tree):
-    """Each run of LINES lines, with the places where it stands"""
+    """Return the places of each run of LINES consecutive lines."""
     found = {}
     for source in tree.sources.values():
         lines = bare_lines(source.language, source.text)
@@ -21,7 +22,7 @@ def windows(tree):
 
 
 def pairs(tree):
-    """Maximal pairs of equal runs: (source, first, last) twice"""
+    """Yield maximal pairs of equal runs, each run as (source, first, last)."""
     meeting = {}
     for places in windows(tree).values():
         for n, (a, at_a, lines_a) in enumerate(places):
