@@ -1,5 +1,6 @@
-# blogstore: make, make install, make installcheck (against a running server
-# with shared_preload_libraries = 'blogstore' and wal_level = logical)
+# blogstore: make, make install, make installcheck. installcheck needs a
+# running server with shared_preload_libraries = 'blogstore' and wal_level =
+# logical.
 
 EXTENSION = blogstore
 MODULE_big = blogstore
@@ -48,16 +49,17 @@ output_iso/expected:
 
 $(OBJS): $(wildcard src/*/*.h src/*/*/*.h)
 
-# clang compiles each file once more, to bitcode for JIT. It warns of what gcc is told to warn of.
+# clang compiles each file to bitcode for JIT. Pass gcc's warning options to
+# it.
 BITCODE_CFLAGS += $(filter -W%,$(CFLAGS)) -Wno-unknown-warning-option
 
-# A script that was released is never edited: a change is a new upgrade script.
+# Released scripts never change. A later change needs an upgrade script.
 .PHONY: check-frozen check-exports
 check-frozen:
 	@cd sql && if grep -qv '^#' frozen.sha256; \
 	then sha256sum --quiet --check frozen.sha256; \
 	else echo "no script was released yet"; fi
 
-# The library shows what the server looks up in it, and nothing else.
+# The library exports only the symbols that the server looks up.
 check-exports: all
 	@test/exports $(shlib)

@@ -1,30 +1,33 @@
 // owners
 //
-// A client of a cluster that goes straight to the node that has a post, with
-// node-postgres:
+// A client of a cluster that sends requests to the node that has the post,
+// with node-postgres:
 //
-//   const owners = new Owners([{ host: 'node1.example', port: 5432 }], { database: 'site', user: 'site' });
+//   const owners = new Owners([{ host: 'node1.example', port: 5432 }],
+//     { database: 'site', user: 'site' });
 //   await owners.call(post, 'SELECT * FROM blogstore.get_post($1)', [post]);
 //
-// Which node has which post is asked of any node (blogstore.node_of()), and remembered
-// for a while. When a shard is moved, what is remembered is wrong, and still right
-// enough: the node that has had the post has it served by the one that has it now. So a
-// move shows in nothing but time, and it is enough to ask again now and then, and when
-// a node cannot be reached.
+// The client asks any node for the node of a post (blogstore.node_of()), and
+// caches the answer for a minute. A cached answer may be outdated after a
+// shard has moved. Requests still succeed, because the old node forwards them
+// to the new one; they only take longer. So the client asks again only after a
+// minute, or when a node cannot be reached.
 'use strict';
 
 const { Pool } = require('pg');
 
-const FRESH = 60000; // ms that an answer is believed
-const MOST = 100000; // posts that are remembered
+const FRESH = 60000; // ms for which an answer is cached
+const MOST = 100000; // posts in the cache
 
-// Errors of a connection that could not be made
+// Error codes of connections that could not be made
 const NOBODY_THERE = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'ENOENT',
   'ETIMEDOUT', '57P03'];
 
 class Owners {
-  // entries: { host, port } of some nodes; config: what each Pool is told; fresh: ms;
-  // port: that of a pooler on each node, if there is one
+  // entries: { host, port } of some nodes
+  // config: options of each Pool
+  // fresh: ms for which an answer is cached
+  // port: the port of a pooler on each node, if there is one
   constructor(entries, config, { fresh = FRESH, port = null } = {}) {
     this.entries = entries;
     this.config = config;
@@ -34,21 +37,22 @@ class Owners {
     this.known = new Map(); // post -> { node, asked }
   }
 
-  // The connections to a node
+  // Return the pool of connections to a node.
   pool({ host, port }) {
     const name = `${host} ${port}`;
 
     if (!this.pools.has(name)) {
       const pool = new Pool({ ...this.config, host, port });
 
-      // a connection that ends while nobody uses it
+      // The pool emits "error" when an idle connection ends.
       pool.on('error', () => this.forget({ host, port }));
       this.pools.set(name, pool);
     }
     return this.pools.get(name);
   }
 
-  // Ask the first node that answers: every one serves every request
+  // Run a statement on the first node that can be reached. Every node serves
+  // every request.
   async ask(statement, values) {
     let last;
 
@@ -63,7 +67,7 @@ class Owners {
     throw last;
   }
 
-  // { host, port } of the node that has a post
+  // Return { host, port } of the node that has a post.
   async nodeOf(post) {
     const known = this.known.get(post);
 
@@ -76,15 +80,17 @@ class Owners {
     return node;
   }
 
-  // A node cannot be reached: whatever was there may have moved
+  // Drop the cached answers for a node that cannot be reached: its posts may
+  // have moved.
   forget({ host, port }) {
     for (const [post, { node }] of this.known)
       if (node.host === host && node.port === port) this.known.delete(post);
   }
 
-  // Rows of a statement about a post, asked of the node that has it. Where that node
-  // cannot be reached, another one is asked. A connection that is lost during the
-  // statement is the caller's to know about: what was written may be stored or not.
+  // Run a statement about a post on the node that has it, and return the rows.
+  // If that node cannot be reached, another node runs the statement. If the
+  // connection is lost during the statement, the error goes to the caller: the
+  // statement may or may not have been committed.
   async call(post, statement, values) {
     const node = await this.nodeOf(post);
 

@@ -1,40 +1,46 @@
 """owners
 
-A client of a cluster that goes straight to the node that has a post, with psycopg2:
+A client of a cluster that sends requests to the node that has the post, with
+psycopg2:
 
-	owners = Owners([('node1.example', 5432), ('node2.example', 5432)], dbname='site', user='site')
+	owners = Owners([('node1.example', 5432), ('node2.example', 5432)],
+		dbname='site', user='site')
 	owners.call(post_id, 'SELECT * FROM blogstore.get_post(%s)', [post_id])
 
-Which node has which post is asked of any node (blogstore.node_of()), and remembered for a while. When a
-shard is moved, what is remembered is wrong, and still right enough: the node that has had the post has
-it served by the one that has it now. So a move shows in nothing but time, and it is enough to ask
-again now and then, and when a node cannot be reached.
+The client asks any node for the node of a post (blogstore.node_of()), and
+caches the answer for a minute. A cached answer may be outdated after a shard
+has moved. Requests still succeed, because the old node forwards them to the
+new one; they only take longer. So the client asks again only after a minute,
+or when a node cannot be reached.
 
-One thread, one Owners: connections are not shared.
+Each thread needs an Owners of its own, because connections are not shared.
 """
 
 import time
 
 import psycopg2
 
-FRESH = 60				# seconds that an answer is believed
-MOST = 100000			# posts that are remembered
+FRESH = 60				# seconds for which an answer is cached
+MOST = 100000			# posts in the cache
 
 
 class Owners:
-	"""Connections to the nodes, and which of them has which post."""
+	"""Connections to the nodes, and a cache of the nodes of posts."""
 
 	def __init__(self, entries, fresh=FRESH, port=None, **parameters):
-		"""Entries are (host, port) of some nodes; port, if given, is that of a pooler on each node."""
+		"""entries are (host, port) of some nodes.
+
+		port, if given, is the port of a pooler on each node.
+		"""
 		self.entries = list(entries)
 		self.fresh = fresh
 		self.port = port
-		self.parameters = parameters		# of each connection: dbname, user, password, ...
+		self.parameters = parameters		# dbname, user, password, ...
 		self.connections = {}				# node -> connection
-		self.known = {}						# post -> (node, when that was asked)
+		self.known = {}						# post -> (node, time of answer)
 
 	def connection(self, node):
-		"""A connection to a node, in autocommit mode."""
+		"""Return a connection to a node, in autocommit mode."""
 		found = self.connections.get(node)
 		if found is None or found.closed:
 			found = psycopg2.connect(host=node[0], port=node[1], **self.parameters)
@@ -43,7 +49,10 @@ class Owners:
 		return found
 
 	def any_connection(self):
-		"""A connection to the first node that answers: every one serves every request."""
+		"""Return a connection to the first node that can be reached.
+
+		Every node serves every request.
+		"""
 		for number, node in enumerate(self.entries):
 			try:
 				return self.connection(node)
@@ -52,7 +61,7 @@ class Owners:
 					raise
 
 	def node_of(self, post):
-		"""(host, port) of the node that has a post."""
+		"""Return (host, port) of the node that has a post."""
 		node, asked = self.known.get(post, (None, 0))
 		if node is not None and time.monotonic() - asked < self.fresh:
 			return node
@@ -66,15 +75,19 @@ class Owners:
 		return node
 
 	def forget(self, node):
-		"""A node cannot be reached: whatever was there may have moved, or its name may be another's."""
+		"""Drop the connection and the cached answers of a node that cannot be
+		reached: its posts may have moved, or its name may be another node's.
+		"""
 		self.connections.pop(node, None)
 		self.known = {post: known for post, known in self.known.items() if known[0] != node}
 
 	def call(self, post, statement, arguments):
-		"""Rows of a statement about a post, asked of the node that has it.
+		"""Run a statement about a post on the node that has it, and return the
+		rows.
 
-		Where that node cannot be reached, another one is asked. A connection that is lost during the
-		statement is the caller's to know about: what was written may be stored or not.
+		If that node cannot be reached, another node runs the statement. If the
+		connection is lost during the statement, the error goes to the caller:
+		the statement may or may not have been committed.
 		"""
 		node = self.node_of(post)
 		try:

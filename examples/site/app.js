@@ -1,4 +1,4 @@
-// The site: what every request passes, and where it goes.
+// The site's middleware and routes
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import express from 'express';
@@ -16,7 +16,8 @@ import * as show from './show.js';
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const MAX_FORM = '512kb';
 
-// Nothing but what this site serves itself; no script and no style within a page.
+// Browsers load only what this site serves, and run no inline scripts or
+// styles.
 const POLICY = {
   useDefaults: false,
   directives: {
@@ -48,14 +49,14 @@ export function createApp(store, { secret, proxies = 0 }) {
     const user = req.session?.user ?? null;
 
     req.store = store;
-    // pages say who has signed in, and change with what they do
+    // Pages name the signed-in user, and change with the user's actions.
     res.set('Cache-Control', 'private, no-cache');
-    // The work of a request, in one transaction of the visitor's
+    // Run the work of a request in one transaction, as the visitor.
     req.visit = (work) => store.as(user?.id ?? null, work);
     req.listsFollow = async () => {
       if (req.session.wrote && await store.listsFollow()) req.session.wrote = undefined;
     };
-    // What a page says once, after what was just done
+    // Redirect to a page that shows a notice once.
     req.done = (notice, address) => {
       req.session.notice = notice;
       res.redirect(303, address);
@@ -65,8 +66,9 @@ export function createApp(store, { secret, proxies = 0 }) {
 
       if (notice) req.session.notice = undefined;
       res.status(status).type('html').send(eta.render(view, {
-        // A token is made where a form needs it: a page without forms gives no cookie, and so
-        // takes nobody's away when another site's form, which comes without cookies, is refused.
+        // Only a form makes a token. So a page without forms sets no cookie.
+        // Such a page is the refusal of another site's form, which arrives
+        // without cookies; a new cookie would end the user's session.
         csrf: () => csrf.generateToken(req),
         show, user, notice, title: '', ...data,
       }));
@@ -82,7 +84,7 @@ export function createApp(store, { secret, proxies = 0 }) {
   comments.routes(app);
   app.use((req) => { throw notFound(); });
 
-  // The four arguments are what makes it Express's handler of errors.
+  // Express takes a function of four arguments for an error handler.
   app.use((error, req, res, next) => {
     const problem = problemOf(error);
 

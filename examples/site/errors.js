@@ -1,6 +1,6 @@
-// What a visitor is told when something does not work.
+// Error messages for visitors
 
-// A problem that has a page of its own
+// An error that is shown on a page of its own
 export class Problem extends Error {
   constructor(status, title, message) {
     super(message);
@@ -15,8 +15,8 @@ export const notFound = () =>
 export const badRequest = (message) =>
   new Problem(400, 'That does not work', message);
 
-// The store's errors by their SQLSTATE: status, title, and what is said of it; where nothing
-// is, the store's own message.
+// The store's errors by SQLSTATE: HTTP status, title, and message. If the
+// message is null, the store's message is shown.
 const STATES = {
   22004: [400, 'Something is missing', 'A field that is needed was empty.'],
   22007: [400, 'That does not work', 'This address has no date in it that could be one.'],
@@ -34,8 +34,8 @@ const STATES = {
   40001: [503, 'Too much at once', 'Somebody else did something to it in the same moment. Please try again.'],
 };
 
-// Of a connection, before there is an SQLSTATE; and what the server says while it starts,
-// stops or has no room.
+// Error codes of connections that could not be made, and SQLSTATEs of a server
+// that is starting, stopping or out of resources
 const AWAY = /^(ECONN|ENOENT|ETIMEDOUT|EPIPE|08|57P|53)/;
 
 export function problemOf(error) {
@@ -49,7 +49,7 @@ export function problemOf(error) {
     return new Problem(403, 'This form is too old', 'It was made before you signed in or out, or by another site. Go back, reload the page, and send it again.');
   if (error.type === 'entity.too.large')
     return new Problem(413, 'Too long', 'That is more than a form of this site may have.');
-  // what Express says of an address or a form that cannot be read
+  // Express cannot parse the address or the form.
   if (error.status >= 400 && error.status < 500)
     return new Problem(error.status, 'That does not work', 'The address or the form cannot be read.');
   if (AWAY.test(error.code ?? '') || /timeout|terminated/i.test(error.message ?? ''))
@@ -57,7 +57,7 @@ export function problemOf(error) {
   return new Problem(500, 'That went wrong', 'It is our fault and not yours, and it is in the log.');
 }
 
-// The store's message and hint, as sentences
+// Return the store's message and hint as sentences.
 function sentence({ message, hint }) {
   const capital = message.charAt(0).toUpperCase() + message.slice(1);
 

@@ -1,4 +1,4 @@
-// What comes from outside: addresses and forms, read strictly.
+// Parse and validate addresses and forms.
 import { randomUUID } from 'node:crypto';
 import { badRequest, notFound } from './errors.js';
 
@@ -10,7 +10,7 @@ export const isUuid = (text) => typeof text === 'string' && UUID.test(text);
 
 // ---- Addresses
 
-// slug-and-id, of which the id alone counts
+// An address has a slug and the id; only the id matters.
 export function postId(param) {
   const id = param.slice(-36);
 
@@ -23,7 +23,7 @@ export function uuid(param) {
   return param.toLowerCase();
 }
 
-// A place in a list, in an address: the date and id of an item
+// An address has a position in a list as the date and id of an item.
 export const placeText = ({ date, id }) => `${date.toISOString()}_${id}`;
 
 export function where(query) {
@@ -37,7 +37,7 @@ export function where(query) {
   return { [side]: { date, id } };
 }
 
-// Only addresses of this site are gone to, whatever a form says.
+// Redirect only to addresses of this site, whatever a form contains.
 export function localPath(text) {
   return typeof text === 'string' && /^\/(?![/\\])[\x21-\x7e]*$/.test(text) && !text.includes('\\') ? text : '/';
 }
@@ -55,7 +55,7 @@ export function line(body, name) {
   return field(body, name).replace(/\s+/g, ' ').trim();
 }
 
-// The id of something new, which the form has brought along
+// The id of a new item, which the form contains
 export function newId(body) {
   const id = field(body, 'id');
 
@@ -78,7 +78,7 @@ function slugOf(text) {
     .replace(/[^a-z0-9]+/g, '-').slice(0, 60).replace(/^-+|-+$/g, '');
 }
 
-// ---- Properties: an object of anything at all, if it was imported
+// ---- Properties: imported items may have an object with any contents
 
 export function slugIn({ properties }) {
   const slug = properties?.slug;
@@ -86,7 +86,7 @@ export function slugIn({ properties }) {
   return typeof slug === 'string' && slug.length <= 80 && SLUG.test(slug) ? slug : '';
 }
 
-// What an edit makes of properties: the form's, and all others as they are
+// Return the properties after an edit: the form's, and all others unchanged.
 export function merged(properties, form) {
   const { slug, ...others } = properties ?? {};
 

@@ -1,7 +1,8 @@
-// Makes the pictures of the README: node screenshots.js http://127.0.0.1:8080
+// Make the README's pictures: node screenshots.js http://127.0.0.1:8080
 //
-// Of a site that examples/site/run has just started; what they show is written to it first.
-// CHROMIUM is the browser, where it is not /usr/bin/chromium.
+// The site has to be newly started by examples/site/run. The script first
+// writes the posts that the pictures show. CHROMIUM names the browser if it is
+// not /usr/bin/chromium.
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -94,7 +95,7 @@ async function write({ by, title, content, likes, comments = [] }) {
   return address;
 }
 
-// Chromium writes WebP, which is a third of PNG.
+// Write a screenshot as WebP, which takes a third of the bytes of PNG.
 async function picture(name, page) {
   await page.mouse.move(0, 0);
   const png = await page.screenshot();

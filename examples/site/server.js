@@ -1,8 +1,10 @@
-// Starts the site.
+// Start the site.
 //
-// Environment: DATABASE_URL, of the role site_app (setup.sql); SITE_SECRET, by which
-// cookies are signed; HOST and PORT (127.0.0.1, 8080; port 0 takes any that is free);
-// SITE_PROXIES, how many proxies stand before it (0).
+// Environment:
+//   DATABASE_URL   connection string of the role site_app (setup.sql)
+//   SITE_SECRET    key for signing cookies
+//   HOST, PORT     address to listen on (127.0.0.1, 8080; 0 is any free port)
+//   SITE_PROXIES   number of proxies in front of the site (0)
 import { createApp } from './app.js';
 import { Store } from './store.js';
 

@@ -1,15 +1,19 @@
 -- setup.sql
---		What the site needs of a database that has blogstore's containers.
+--		Prepare a database that has blogstore's containers for the site.
 --
--- Three roles, so that nothing the site sends can act for anybody but who has
--- signed in:
+-- With these three roles, a request of the site can act only for the user that
+-- has signed in:
 --
---	site_owner		owns the schema "site" with wrappers of the requests; never logs in
---	site_visitor	may call these wrappers and nothing else: what a visitor's request runs as
---	site_app		logs in, says who the visitor is, and becomes site_visitor
+--	site_owner		owns schema "site" with wrappers of the requests; cannot
+--					log in
+--	site_visitor	may call only these wrappers; visitors' requests
+--					run as this role
+--	site_app		logs in, sets the visitor's user id, and does SET ROLE
+--					site_visitor
 --
--- To be run with psql by a superuser, and again after an update of the extension. The
--- environment's SITE_PASSWORD becomes site_app's password.
+-- A superuser runs this file with psql, and runs it again after each update of
+-- the extension. The environment variable SITE_PASSWORD has the password for
+-- site_app.
 
 \set ON_ERROR_STOP on
 \getenv password SITE_PASSWORD

@@ -1,5 +1,5 @@
-// How values are shown: what templates call. Everything they put into a page is
-// escaped there; nothing here makes HTML.
+// Functions for templates that format values. Templates escape the results, so
+// these functions return no HTML.
 import { placeText, slugIn } from './form.js';
 
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
@@ -28,11 +28,11 @@ export function postPath(post) {
 
 export const userPath = (id) => `/users/${id}`;
 
-// The address of the page behind, or before, a place
+// The address of the page after, or before, a position
 export const older = (base, at) => `${base}?before=${encodeURIComponent(placeText(at))}`;
 export const newer = (base, at) => `${base}?after=${encodeURIComponent(placeText(at))}`;
 
-// ---- A letter in a circle stands for a user; its colour is one of eight
+// ---- Avatars: the first letter of the name, in one of eight colours
 
 export const initial = (name) => String.fromCodePoint((name ?? '?').codePointAt(0)).toUpperCase();
 
@@ -43,10 +43,10 @@ export function hue(name) {
   return sum % 8;
 }
 
-// A short form ends after so many characters, wherever that is.
+// A short form is cut after this number of characters, even within a word.
 const SHORT = 200;
 
-// Its last word may be cut, and is left out; a script without spaces is cut as it is.
+// Drop the last word, which may be cut. A text without spaces stays as it is.
 export function excerpt({ content }) {
   if (Array.from(content).length < SHORT) return content;
   return `${content.replace(/\s+\S{0,60}$/u, '').trimEnd()}…`;

@@ -1,15 +1,16 @@
-// The store, as a visitor sees it.
+// The store's requests, run as a visitor
 //
-// Everything goes through the wrappers in schema "site" (setup.sql). Whose items
-// are shown, changed and deleted is decided by them and not here: a transaction says
-// who the visitor is, and becomes a role that can do nothing else.
+// All requests go through the wrappers in schema "site" (setup.sql). Each
+// transaction sets the visitor's user id, and changes to a role that can call
+// only these wrappers. So the wrappers decide which items the visitor may
+// read, change and delete.
 import pg from 'pg';
 
-// Counts are bigint, which node-postgres gives as text.
+// Counts are bigint, which node-postgres returns as text by default.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 const PAGE = 20;
-// Of replies so many are shown below each comment, and below those, so many levels deep.
+// The number of replies shown below each comment, and of levels of replies.
 const REPLIES = 3;
 const LEVELS = 3;
 const TRIES = 3;
@@ -23,12 +24,14 @@ export class Store {
       connectionTimeoutMillis: 60_000,
       statement_timeout: 60_000,
     });
-    // A connection that is lost while nobody uses it is replaced by the next request.
+    // A connection that is lost while nobody uses it is replaced by the next
+    // request.
     this.pool.on('error', (error) => console.error(`database: ${error.message}`));
   }
 
-  // Run work in one transaction of a visitor's: userId, or null for who has not signed
-  // in. A transaction that met another (40001) is repeated.
+  // Run work in one transaction of a visitor. userId is null if the visitor
+  // has not signed in. After a serialization failure (40001) the transaction
+  // is repeated.
   async as(userId, work) {
     for (let tries = 1; ; tries++) {
       try {
@@ -58,9 +61,10 @@ export class Store {
     }
   }
 
-  // Lists follow a few milliseconds behind a commit. Who has just written waits, so as
-  // to see it. Returns whether lists are up to date; where nothing keeps the
-  // views, they are always.
+  // Lists are updated a few milliseconds after a commit. Users that have just
+  // written wait here to see their own writes. Returns whether lists are up to
+  // date. Without a worker, wait_for_views() raises 55000; there is nothing to
+  // wait for then.
   async listsFollow() {
     try {
       const { rows } = await this.pool.query("SELECT blogstore.wait_for_views('5 s') AS done");
@@ -77,7 +81,7 @@ export class Store {
   }
 }
 
-// What one visitor asks in one transaction
+// The requests of one visitor in one transaction
 class Visit {
   constructor(userId, client) {
     this.userId = userId;
@@ -94,15 +98,16 @@ class Visit {
 
   // ---- Pages
   //
-  // A page is where = {before} or {after}, a place {date, id}, or {} for the first
-  // one. list(size, date, id, backwards) asks for rows from there; one row more than is
-  // shown tells whether there are others behind it.
+  // "where" selects a page: {before} or {after} with a position {date, id}, or
+  // {} for the first page. list(size, date, id, backwards) reads rows from
+  // that position. One row more than the page shows tells whether another page
+  // follows.
 
   async page(list, where) {
     if (where.after) {
       const rows = await list(PAGE + 1, where.after.date, where.after.id, true);
 
-      // what comes before is less than a page: that is the first page, and not full
+      // Less than a page comes before the position: show the first page.
       if (rows.length > PAGE) return place(rows.slice(0, PAGE).reverse(), true, true);
       where = {};
     }
@@ -111,8 +116,8 @@ class Visit {
     return place(rows.slice(0, PAGE), Boolean(where.before), rows.length > PAGE);
   }
 
-  // The front page takes two calls: posts with authors and counts, and which of them the
-  // visitor has liked.
+  // The front page takes two calls: one for the posts with authors and counts,
+  // one for the visitor's likes of these posts.
   async feed(where) {
     return this.liked(await this.page((...at) =>
       this.rows('SELECT * FROM site.list_feed($1, $2, $3, $4)', ...at), where));
@@ -134,8 +139,8 @@ class Visit {
     return page;
   }
 
-  // Comments on a post, newest first. Below each stand the oldest replies to it; a
-  // reply is listed by itself where what it replies to is on another page.
+  // Comments on a post, newest first, each with its oldest replies. A reply is
+  // an entry of its own if its parent is on another page.
   async comments(postId, where) {
     const page = await this.page((...at) =>
       this.rows('SELECT * FROM site.list_post_comments($1, $2, $3, $4, $5, include_hidden => true)',
@@ -175,7 +180,7 @@ class Visit {
           parent.moreReplies = true;
           continue;
         }
-        // one that is on the page itself has its own replies already
+        // A reply that is on the page itself has its replies already.
         parent.replies.push(shown.get(reply.id) ?? reply);
         if (shown.has(reply.id)) continue;
         shown.set(reply.id, reply);
@@ -186,7 +191,7 @@ class Visit {
 
   // ---- Posts
 
-  // Counts of get_post() are exact in the moment: nobody has to wait for them.
+  // get_post() returns exact counts, without waiting for the worker.
   post(id) {
     return this.row('SELECT * FROM site.get_post($1)', id);
   }
@@ -196,7 +201,7 @@ class Visit {
     return (await this.rows('SELECT FROM site.get_like($1, $2)', postId, this.userId)).length > 0;
   }
 
-  // The form has brought the id along: sent twice, it makes one post.
+  // The form contains the id, so a form sent twice makes one post.
   createPost({ id, title, content, properties, draft }) {
     return this.row('SELECT * FROM site.create_post($1, $2, post_id => $3, properties => $4, hidden => $5)',
       title, content, id, properties, draft);
@@ -247,7 +252,7 @@ class Visit {
     return this.row('SELECT * FROM site.get_user_by_name($1)', name);
   }
 
-  // Make the user that this visit is for.
+  // Create the user with this visit's userId.
   createUser(name) {
     return this.row('SELECT * FROM site.create_user($1)', name);
   }
@@ -257,7 +262,7 @@ class Visit {
   }
 }
 
-// A page with the places from which the pages on both sides of it go on
+// Return a page with the positions at which the adjacent pages begin.
 function place(items, isNewer, isOlder) {
   const at = (row) => ({ date: row.creation_date, id: row.id });
 

@@ -1,5 +1,5 @@
-// Who one is. To try the site out a name is enough: there are no passwords, and
-// anybody can be anybody. A real site puts its own sign-in here, and keeps the rest.
+// Sign in, sign out, rename. The example has no passwords: any visitor can
+// sign in under any name. A real site replaces the sign-in and keeps the rest.
 import { randomUUID } from 'node:crypto';
 import { problemOf } from '../errors.js';
 import { line, localPath } from '../form.js';
@@ -26,14 +26,15 @@ async function signIn(req, res) {
     if (problem.status >= 500) throw error;
     return res.page('sign-in', { title: 'Sign in', to, name, problem }, problem.status);
   }
-  // a session of its own, with another token in its forms
+  // Start a new session, with a new token for forms.
   req.session = { user: { id: user.id, name: user.username }, wrote: true };
   return req.done(`Hello, ${user.username}.`, to);
 }
 
 const find = (req, name) => req.visit((visit) => visit.userByName(name));
 
-// Whoever was quicker to take the name is who signs in.
+// Create the user. If another request has just taken the name, sign in as that
+// user.
 async function create(req, name) {
   try {
     return await req.store.as(randomUUID(), (visit) => visit.createUser(name));

@@ -22,7 +22,7 @@ async function create(req, res) {
 
   if (!post) throw notFound();
   req.session.wrote = true;
-  // A reply may stand below a comment on another page: it is shown with its thread.
+  // The parent may be on another page of the post, so show the reply's thread.
   if (parentId !== null && field(req.body, 'from') === 'thread')
     return req.done('Your reply is below.', `/posts/${id}/comments/${parentId}#c-${comment.id}`);
   return req.done('Your comment is below.', `${postPath(post)}#c-${comment.id}`);

@@ -1,5 +1,6 @@
-// Lists of posts: the front page and a user's. Each has two addresses, the page and
-// its posts alone, which the script on the page puts below those that are there.
+// Lists of posts: the front page and a user's page. Each has two addresses:
+// one for the page, and one for its posts alone, which the script in the
+// browser appends to the list.
 import { notFound } from '../errors.js';
 import { uuid, where } from '../form.js';
 import { userPath } from '../show.js';
@@ -20,7 +21,8 @@ async function feed(req, res, view) {
   res.page(view, { page, base: '/', more: '/feed' });
 }
 
-// One's own page has what is hidden, too: the store shows it to its author alone.
+// The store returns hidden posts only to their author, so they appear only on
+// the visitor's own page.
 async function user(req, res, view) {
   const id = uuid(req.params.user);
   const at = where(req.query);

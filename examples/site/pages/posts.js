@@ -1,7 +1,7 @@
 // A post: read, written, published, hidden, changed, liked, deleted.
 //
-// That only its author does the last of these is not looked at here: the store's
-// wrappers change and delete nobody else's items (42501, or nothing deleted).
+// The store's wrappers change and delete only the visitor's own posts (42501,
+// or nothing deleted), so these functions do not check the author.
 import { randomUUID } from 'node:crypto';
 import { badRequest, notFound, problemOf } from '../errors.js';
 import { field, merged, newId, postForm, postId, slugIn, where } from '../form.js';
@@ -28,7 +28,7 @@ async function read(req, res) {
     [await visit.post(id), await visit.likes(id), await visit.comments(id, at)]);
 
   if (!post) throw notFound();
-  // the address has the slug that the post has now
+  // Redirect to the address with the post's current slug.
   if (req.path !== postPath(post))
     return res.redirect(302, postPath(post) + req.url.slice(req.path.length));
   return res.page('post', { title: post.title, post, liked, page, newId: randomUUID, base: postPath(post) });
@@ -41,7 +41,7 @@ function write(req, res) {
   return res.page('write', { title: 'Write', form: { id: randomUUID(), title: '', content: '', slug: '' } });
 }
 
-// The form again, with what is wrong and all that was written
+// Show the form again, with the problem and the visitor's input.
 function again(req, res, error, data) {
   const problem = problemOf(error);
 
@@ -49,7 +49,7 @@ function again(req, res, error, data) {
   return res.page('write', { ...data, problem, form: { ...req.body, id: newId(req.body) } }, problem.status);
 }
 
-// What is too long to be a title is told before it is stored; all else the store checks.
+// Refuse titles that are too long for this site. The store checks the rest.
 function checked(form) {
   if (form.title.length > TITLE_MAX) throw badRequest(`A title has at most ${TITLE_MAX} characters.`);
   return form;
@@ -88,7 +88,8 @@ async function edit(req, res) {
   });
 }
 
-// Properties that the form does not have stay: they are read and written in one transaction.
+// Keep the properties that the form does not have: read and write the post in
+// one transaction.
 async function save(req, res) {
   const id = postId(req.params.post);
   let post;
@@ -132,8 +133,11 @@ async function remove(req, res) {
   req.done('Deleted.', userPath(req.session.user.id));
 }
 
-// ---- Liking: the answer has the count of this very moment, one's own like included. It is
-// read after the commit: of two who like at once, the later sees both.
+// ---- Liking
+//
+// The response has the current count, including the visitor's own like. The
+// count is read after the commit, so of two concurrent likes the later
+// response includes both.
 
 async function like(req, res) {
   const id = postId(req.params.post);

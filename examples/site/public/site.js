@@ -1,6 +1,6 @@
-// What makes the pages nicer where there is JavaScript. All of them work without.
+// Improve the pages in browsers with JavaScript. All pages work without it.
 
-// ---- Liking: the count of this moment, without leaving the page
+// ---- Liking: send the like and show the new count, without a new page
 
 document.addEventListener('submit', async (event) => {
   const form = event.target.closest('form[data-like]');
@@ -37,10 +37,11 @@ function show(form, { liked, likes }) {
   form.querySelector('output').textContent = `${likes.toLocaleString('en')} ${likes === 1 ? 'like' : 'likes'}`;
 }
 
-// ---- Endless lists: the next page is fetched when its link comes near
+// ---- Endless lists: fetch the next page when its link comes near
 //
-// Whoever opens something from a list and comes back finds the place again: the
-// address of that entry in the history is the page on which it stood.
+// A click on a post sets the address of the history entry to the page that has
+// the post. So the browser's Back button returns to the same place in the
+// list.
 
 const posts = document.querySelector('.posts[data-more]');
 const near = new IntersectionObserver((entries) => {
@@ -84,7 +85,7 @@ async function more(link) {
     link.closest('.turn').replaceWith(...next.body.children);
     watch();
   } catch {
-    // the link is still there
+    // The link remains, and the visitor can follow it.
   } finally {
     posts.ariaBusy = 'false';
   }
