@@ -1,4 +1,6 @@
-"""The data set, the same on every system, written by the functions that clients call."""
+"""The data set, the same on every system, written through blogstore's
+functions.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The requests beyond the article's, on data that have what the article's items do not: properties, answers."""
+"""Requests that the article does not have, with properties and replies."""
 
 import os
 from typing import NamedTuple
@@ -18,7 +18,7 @@ OVER_ALL = ('list_user_comments', 'list_user_likes')		# those that read all part
 
 
 class Beyond(NamedTuple):
-	"""What was measured."""
+	"""The results of this part."""
 	contestants: list
 	timing: Timing
 	costs: dict				# (request, contestant) -> Cost
@@ -27,7 +27,8 @@ class Beyond(NamedTuple):
 
 
 class BeyondSite(Site):
-	"""The data set with properties and answers, of blogstore and the floor."""
+	"""The data set with properties and replies, for blogstore and the floor.
+	"""
 
 	def __init__(self, server, name, scale, options, partitions=DEFAULT):
 		super().__init__(server, name, scale, options, ['blogstore', 'floor'])
@@ -35,12 +36,13 @@ class BeyondSite(Site):
 		self.partitions = partitions
 
 	def slice(self, first, last):
-		"""A slice, and what it has beyond the article's."""
+		"""Load a slice, with properties and replies."""
 		super().slice(first, last)
 		self.file(os.path.join(SQL, 'beyond', 'slice.sql'))
 
 	def prepare(self, contestant):
-		"""blogstore in so many partitions."""
+		"""Create blogstore's containers with the given number of partitions.
+		"""
 		if not contestant.is_blogstore or self.partitions == DEFAULT:
 			return super().prepare(contestant)
 		self.sql(f'CREATE SCHEMA {contestant.schema}')
@@ -49,7 +51,9 @@ class BeyondSite(Site):
 
 
 def beyond(site, options, _workplace):
-	"""Time and cost of these requests; and of those that read all partitions, by the number of these."""
+	"""Measure time and cost of these requests, and of those that read all
+	partitions by number of partitions.
+	"""
 	found = measured(site.server, 'beyond', options.scale, options, BEYOND)
 	partitions = {}
 	scale = options.scale if options.quick else PARTITIONED_SCALE
@@ -61,7 +65,11 @@ def beyond(site, options, _workplace):
 
 
 def measured(server, name, scale, options, requests, partitions=DEFAULT):
-	"""Make a store, compare its answers with the floor's, measure, and remove it: (contestants, timing, costs)."""
+	"""Make a store, compare its answers with the floor's, measure it, and
+	remove it.
+
+	Return (contestants, timing, costs).
+	"""
 	site = BeyondSite(server, name, scale, options, partitions)
 	site.create(compare_import=False)
 	verdict = Verdict()

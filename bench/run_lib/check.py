@@ -1,4 +1,4 @@
-"""That all contestants answer the same, and hold the same."""
+"""Check that all contestants give the same answers and store the same data."""
 
 import os
 
@@ -11,7 +11,7 @@ MARK = '--answer--'
 
 
 def compare(verdict, what, titles, values):
-	"""All values have to equal the first."""
+	"""Add a problem unless all values equal the first."""
 	verdict.checks += 1
 	for title, value in zip(titles[1:], values[1:]):
 		if value != values[0]:
@@ -19,7 +19,7 @@ def compare(verdict, what, titles, values):
 
 
 def first_difference(one, other):
-	"""The first lines that differ."""
+	"""Return the first lines that differ."""
 	for mine, theirs in zip(one.split('\n') + ['nothing'], other.split('\n') + ['nothing']):
 		if mine != theirs:
 			return f'"{mine[:300]}", not "{theirs[:300]}"'
@@ -27,7 +27,12 @@ def first_difference(one, other):
 
 
 def answers(site, verdict, count, contestants, names=None, requests=REQUESTS):
-	"""Every query (or those named) with the same keys: all columns, in order; ids of likes are contestants' own."""
+	"""Compare the answers of every query, or of those named, for the same
+	keys.
+
+	All columns are compared, in order, except the ids of likes, which each
+	contestant generates.
+	"""
 	for request in requests:
 		if request.writes or names and request.name not in names:
 			continue
@@ -52,13 +57,17 @@ def answers(site, verdict, count, contestants, names=None, requests=REQUESTS):
 
 
 def verify(site, verdict):
-	"""blogstore compares itself with its items, at rest."""
+	"""Run blogstore.verify() when the worker is idle."""
 	site.settle()
 	store.verify(site.server, site.database, verdict)
 
 
 def totals(site, verdict):
-	"""All that is stored, but for ids and dates that contestants made, and posts as they are read; the floor keeps no counts."""
+	"""Compare all stored data, except generated ids and dates.
+
+	Posts are compared as get_post() returns them. The floor is left out,
+	because it keeps no counts.
+	"""
 	site.settle()
 	contestants = [contestant for contestant in site.contestants if contestant.name != 'floor']
 	answers(site, verdict, 20, contestants, ('get_post',))

@@ -1,4 +1,6 @@
-"""What reading costs where the pages are not in the server's cache: in that of the system, or on the disk."""
+"""The cost of reads of pages that are not in shared buffers, but in the
+system's cache or on disk.
+"""
 
 import os
 from typing import NamedTuple
@@ -19,14 +21,19 @@ WARM_UP, CALLS = 20, 100
 
 
 class Cold(NamedTuple):
-	"""Of each contestant, request, place and effective_io_concurrency the ms of all rounds."""
+	"""Times in ms of all rounds, by contestant, request, place and
+	effective_io_concurrency.
+	"""
 	items: tuple
 	contestants: list
 	times: dict
 
 
 def cold(site, options, workplace):
-	"""Pages of comments that lie apart, and posts by ids, on a server of their own that is started anew for each."""
+	"""Measure pages of comments that are far apart on disk, and posts by ids.
+
+	The server is restarted for each measurement.
+	"""
 	server = Server(site.server.installation, workplace, 'cold', (DURABLE + WITH_WORKER).format(buffers=options.shared_buffers))
 	server.start()
 	users, posts = items = (10, 200) if options.quick else ITEMS
@@ -35,7 +42,7 @@ def cold(site, options, workplace):
 		small.file(os.path.join(SQL, 'small', 'comments.sql'), n=number, users=users, posts=posts)
 	small.file(os.path.join(SQL, 'small', 'floor_comments.sql'))
 	small.settle()
-	small.worker(False)		# it would read posts when it starts
+	small.worker(False)		# The worker would read posts when it starts.
 	small.sql('VACUUM ANALYZE')
 	found = Cold(items, small.contestants, {})
 	for number in range(options.rounds):
@@ -52,7 +59,9 @@ def cold(site, options, workplace):
 
 
 def anew(site, options, name, contestant, place, number):
-	"""Milliseconds of calls of a server that has just been started, with its files in the system's cache or not."""
+	"""Return the times in ms of calls after a restart of the server, with its
+	files in the system's cache or not.
+	"""
 	runner = Runner(site, options)
 	site.server.stop('fast')
 	for directory, _, files in os.walk(site.server.data):
@@ -65,7 +74,9 @@ def anew(site, options, name, contestant, place, number):
 
 
 def touch(path, place):
-	"""Have the system read a file, or forget what it has of it, all of which is on disk."""
+	"""Make the system read a file into its cache, or drop it from its cache.
+	All of the file is on disk.
+	"""
 	fd = os.open(path, os.O_RDONLY)
 	try:
 		if place == 'disk':

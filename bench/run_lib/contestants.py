@@ -1,4 +1,4 @@
-"""Who takes part, and what they are asked for."""
+"""The contestants, and the requests."""
 
 import os
 import re
@@ -8,7 +8,10 @@ SQL = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 
 
 
 class Request(NamedTuple):
-	"""One of the article's requests; keys are the files of run_sql/keys put before its statement."""
+	"""A request.
+
+	keys names the files of run_sql/keys that are put before the statement.
+	"""
 	code: str
 	name: str
 	title: str
@@ -16,7 +19,7 @@ class Request(NamedTuple):
 
 	@property
 	def writes(self):
-		"""Is it a command?"""
+		"""Return whether the request is a command."""
 		return self.code[0] == 'C'
 
 
@@ -55,39 +58,46 @@ BY_NAME = {request.name: request for request in REQUESTS + BY_IDS + BEYOND}
 
 
 class Contestant:
-	"""One way of serving the requests, in a schema of its own; files of the first directory that has them."""
+	"""A contestant, in a schema of its own.
+
+	Each of its files comes from the first directory that has it.
+	"""
 
 	def __init__(self, name, title, *directories, settings=()):
 		self.name = name
 		self.title = title
 		self.directories = directories or (name,)
-		self.settings = settings		# of its sessions, 'name=value', beside the common ones
+		self.settings = settings		# of sessions, 'name=value'; added to the common ones
 
 	@property
 	def is_blogstore(self):
-		"""Does a worker belong to it?"""
+		"""Return whether a worker belongs to the contestant."""
 		return self.directories[0] == 'blogstore'
 
 	@property
 	def schema(self):
-		"""Where its tables are; blogstore's own are elsewhere, and this holds views for comparison."""
+		"""Return the schema of its tables.
+
+		blogstore's own tables are elsewhere; its schema holds views for
+		comparison.
+		"""
 		return 'measured_blogstore' if self.is_blogstore else self.name
 
 	def options(self):
-		"""What its sessions are started with."""
+		"""Return the options with which its sessions start."""
 		return f'-c client_min_messages=warning -c search_path={self.schema}' + ''.join(f' -c {setting}' for setting in self.settings)
 
 	def set(self):
-		"""The same as SQL."""
+		"""Return the same settings as SQL."""
 		return '\n'.join(f'SET {setting};' for setting in (f'search_path = {self.schema}', *self.settings))
 
 	def path(self, name):
-		"""Its file of that name, or None."""
+		"""Return the path of its file with that name, or None."""
 		paths = (os.path.join(SQL, directory, name) for directory in self.directories)
 		return next((path for path in paths if os.path.exists(path)), None)
 
 	def statement(self, request):
-		"""The statement of a request, with pgbench's variables in it."""
+		"""Return the statement of a request, with pgbench's variables."""
 		with open(self.path(request.name + '.sql'), encoding='utf-8') as file:
 			return file.read()
 
@@ -121,12 +131,14 @@ VARIABLE = re.compile(r'(?<!:):([a-z]+)\b')
 
 
 def fill_in(statement, values):
-	"""The statement with values for its variables."""
+	"""Return the statement with values in place of its variables."""
 	return VARIABLE.sub(lambda match: f"'{values[match[1]]}'", statement)
 
 
 def prepare(statement):
-	"""The statement with parameters, numbered as pgbench does, and the variables they stand for."""
+	"""Return the statement with numbered parameters, as pgbench makes it, and
+	the variables in their order.
+	"""
 	names = []
 
 	def parameter(match):

@@ -1,4 +1,4 @@
-"""The figures to reach, and what was measured of them."""
+"""The figures to reach, and their measured values."""
 
 import statistics
 from typing import NamedTuple
@@ -15,7 +15,7 @@ NOT_MEASURED = 'not measured'
 
 
 class Figure(NamedTuple):
-	"""One line of the table."""
+	"""A line of the table of figures."""
 	name: str
 	what: str
 	bound: str
@@ -25,12 +25,13 @@ class Figure(NamedTuple):
 
 
 def absent(name, what, bound, part):
-	"""A figure that was not measured."""
+	"""Return a figure that was not measured."""
 	return Figure(name, what, bound, NOT_MEASURED, None, part)
 
 
 def spread(values):
-	"""What is said of the rounds: their median, with the least and the most."""
+	"""Return the text for values of all rounds: median, minimum and maximum.
+	"""
 	return f'{statistics.median(values):.2f}' + (f' ({min(values):.2f}-{max(values):.2f})' if len(values) > 1 else '')
 
 
@@ -49,12 +50,14 @@ def judged(name, what, part, found, bound, most=False):
 
 
 def reached(site, options, results):
-	"""All figures, in the order of their names."""
+	"""Yield all figures, in order."""
 	timing = results.get('timing')
 	by_name = {contestant.name: contestant for contestant in site.contestants}
 
 	def against(peer, requests, clients):
-		"""Calls a second against a peer's, of the requests that were measured."""
+		"""Return the calls per second relative to a peer's, for the measured
+		requests.
+		"""
 		return {BY_NAME[request].code: timing.ratios(BY_NAME[request], by_name['blogstore'], by_name[peer], clients)
 			for request in requests if timing and (request, peer, clients) in timing.tps}
 

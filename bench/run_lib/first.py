@@ -1,4 +1,4 @@
-"""What the first request of a session costs."""
+"""The cost of the first request of a session."""
 
 import re
 import statistics
@@ -34,17 +34,19 @@ BUFFERS = "SELECT blks_hit + blks_read FROM pg_stat_database WHERE datname = '{}
 
 
 class First(NamedTuple):
-	"""One kind of first request: of each session buffers, and ms of the statement."""
+	"""The results for one kind of first request: buffers and ms by session."""
 	buffers: list
 	times: list
 
 	def median(self):
-		"""Of the buffers."""
+		"""Return the median of the buffers."""
 		return statistics.median(self.buffers)
 
 
 def first(site, options, _workplace):
-	"""First requests of sessions: number of partitions -> {title: First}."""
+	"""Measure first requests of sessions: number of partitions -> {title:
+	First}.
+	"""
 	found = {}
 	for partitions in PARTITIONS[:1] if options.quick else PARTITIONS:
 		other = small_site(site.server, f'first_{partitions}', options, ('blogstore',), (100, 500), partitions)
@@ -55,13 +57,18 @@ def first(site, options, _workplace):
 
 
 def sessions(site, count):
-	"""Of a site: all that is asked, each in as many sessions of its own; what a session costs that asks for nothing is left out."""
+	"""Measure all kinds of first request on a site, each in sessions of its
+	own.
+
+	The cost of a session that runs no request is subtracted.
+	"""
 	blogstore, = site.contestants
 	found = {}
 	asked = [(NOTHING, NOTHING, None), (PLAIN, PLAIN_READ, None)]
 	asked += [(name, blogstore.statement(BY_NAME[name]), BY_NAME[name]) for name in NAMES]
 	for title, statement, request in asked:
-		site.worker(not (request and request.writes))		# it would read for a write, meanwhile
+		# The worker would read buffers while a write is measured.
+		site.worker(not (request and request.writes))
 		found[title] = First([], [])
 		for keys in site.keys(count, 'first ' + title):
 			session(site, fill_in(statement, keys_for(request, keys) if request else keys), found[title])
@@ -72,7 +79,11 @@ def sessions(site, count):
 
 
 def session(site, statement, found):
-	"""One session with one statement; all that is counted for the database meanwhile is its own."""
+	"""Run a session with one statement.
+
+	No other session is connected, so the database's statistics are those of
+	this session.
+	"""
 	before = counted(site)
 	statement = MADE_ID.sub(r"'\1\2'::uuid", statement)
 	out = site.server.psql(site.database, '-f', '-', text=f'\\timing on\n{statement.strip().rstrip(";")};\n')
@@ -81,7 +92,9 @@ def session(site, statement, found):
 
 
 def counted(site):
-	"""Buffers that sessions of the database have asked for, once all have ended; a session reports them before it goes."""
+	"""Return the buffers that sessions of the database have accessed, after
+	all sessions have ended and reported.
+	"""
 	limit = time.monotonic() + 60
 	while site.server.sql('postgres', GONE.format(site.database)) != [['0']]:
 		if time.monotonic() > limit:

@@ -1,4 +1,5 @@
-"""Instructions that a query takes in the server, by valgrind's callgrind."""
+"""Instructions that the server executes for a query, by valgrind's callgrind.
+"""
 
 import glob
 import os
@@ -24,18 +25,21 @@ max_parallel_workers_per_gather = 0
 
 
 class Counted(NamedTuple):
-	"""One query: contestant's name -> instructions of a call."""
+	"""The results for a query: contestant's name -> instructions of a call."""
 	floor: float
 	blogstore: float
 
 	@property
 	def ratio(self):
-		"""How much of the floor's work is left of ours."""
+		"""Return the floor's instructions relative to blogstore's."""
 		return self.floor / self.blogstore
 
 
 def instructions(site, options, workplace):
-	"""Instructions of a warm call: request's name -> Counted; None where valgrind is not installed."""
+	"""Measure the instructions of warm calls: request's name -> Counted.
+
+	Return None if valgrind is not installed.
+	"""
 	valgrind = shutil.which('valgrind')
 	if valgrind is None:
 		say('instructions are not counted: valgrind is not installed')
@@ -62,7 +66,7 @@ def instructions(site, options, workplace):
 
 
 def in_order(site, request):
-	"""The floor has to read in its index's order, or it is none; raises Failure if not."""
+	"""Raise Failure unless the floor reads in its index's order."""
 	floor = next(contestant for contestant in site.contestants if contestant.name == 'floor')
 	statement, names = prepare(floor.statement(request))
 	arguments = f"({', '.join(['8000000000000001::text'] * len(names))})" if names else ''
@@ -83,7 +87,10 @@ def call(runner, request, contestant, pattern):
 
 
 def session(runner, request, contestant, calls, pattern):
-	"""Instructions of a session with so many calls: of pgbench's two sessions the one that does the work."""
+	"""Return the instructions of a session with this number of calls.
+
+	pgbench starts two sessions; those of the one that runs the calls count.
+	"""
 	before = set(glob.glob(pattern))
 	pgbench.finish(runner.start(request, contestant, 1, ['-t', str(calls)]))
 	limit = time.monotonic() + 120
@@ -97,7 +104,7 @@ def session(runner, request, contestant, calls, pattern):
 
 
 def collected(path):
-	"""What callgrind has written of a process that has ended, or None."""
+	"""Return callgrind's result for a process that has ended, or None."""
 	with open(path, encoding='utf-8', errors='replace') as log:
 		found = re.search(r'Collected : (\d+)', log.read())
 	return int(found[1]) if found else None

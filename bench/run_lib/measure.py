@@ -21,51 +21,51 @@ CALLS = 200					# of which the median is taken: items of a post lie on one page,
 
 
 class Latency(NamedTuple):
-	"""Of calls, in ms."""
+	"""Latencies of calls, in ms."""
 	p50: float
 	p95: float
 	p99: float
 
 
 class Cost(NamedTuple):
-	"""Of one call: medians."""
+	"""The cost of a call, as medians."""
 	buffers: float
 	wal: float				# bytes, in the call
 	wal_all: float			# with the commit, and what the worker writes: mean of a run
 
 	def units(self, wal):
-		"""Request units, with so much WAL."""
+		"""Return request units for an amount of WAL."""
 		return self.buffers / BUFFERS_PER_UNIT + wal / 1024 * UNITS_PER_WAL_KB
 
 
 class Length(NamedTuple):
-	"""Of a run: calls of each client."""
+	"""The number of calls of each client in a run."""
 	calls: int
 	skipped: int			# the first of them, which do not count
 
 
 class Timing:
-	"""What the runs came to: one value for each round."""
+	"""The results of all runs, with a value for each round."""
 
 	def __init__(self):
 		self.tps = defaultdict(list)			# (request, contestant, clients)
 		self.latency = defaultdict(list)		# the same: Latency
 
 	def throughput(self, request, contestant, clients):
-		"""The median."""
+		"""Return the median throughput."""
 		return statistics.median(self.tps[request.name, contestant.name, clients])
 
 	def percentiles(self, request, contestant, clients=1):
-		"""The medians of p50, p95 and p99."""
+		"""Return the medians of p50, p95 and p99."""
 		return Latency(*(statistics.median(values) for values in zip(*self.latency[request.name, contestant.name, clients])))
 
 	def ratios(self, request, one, other, clients):
-		"""Throughput of one against another, within each round."""
+		"""Return the ratios of one throughput to another, by round."""
 		return [mine / theirs for mine, theirs in zip(
 			self.tps[request.name, one.name, clients], self.tps[request.name, other.name, clients])]
 
 	def ratio(self, request, one, other, clients):
-		"""The median of these."""
+		"""Return the median of these ratios."""
 		return statistics.median(self.ratios(request, one, other, clients))
 
 
@@ -77,12 +77,12 @@ def query_rounds(options):
 
 
 def chosen(options, writes, requests):
-	"""The requests asked for: commands or queries."""
+	"""Return the selected requests, commands or queries."""
 	return [request for request in requests if request.code in options.requests and request.writes == writes]
 
 
 class Runner:
-	"""Runs requests of a site by pgbench, and keeps count of what was written."""
+	"""Runs the requests of a site with pgbench, and counts what they write."""
 
 	def __init__(self, site, options):
 		self.site = site
@@ -90,7 +90,7 @@ class Runner:
 		self.warm_up, self.calls = (3, 3) if options.quick else (WARM_UP, CALLS)
 
 	def call(self, request, contestant, clients, amount, seed=0, log=None):
-		"""A call of pgbench for a request."""
+		"""Return the command line of pgbench for a request."""
 		site = self.site
 		path = script(request, contestant, os.path.join(site.server.socket, f'{contestant.name}_{request.name}.sql'))
 		variables = site.variables()
@@ -102,7 +102,7 @@ class Runner:
 		return pgbench.command(site.server, site.database, path, clients, pgbench_options, variables)
 
 	def start(self, *arguments, **named):
-		"""Start a pgbench for a request of a contestant."""
+		"""Start pgbench for a request of a contestant."""
 		return pgbench.start(self.site.server, self.call(*arguments, **named), PGOPTIONS=arguments[1].options())
 
 	def run(self, request, contestant, clients, amount, seed=0, skip=None):
@@ -115,7 +115,7 @@ class Runner:
 		return pgbench.steady(pgbench.read_log(log), self.warm_up if skip is None else skip)
 
 	def finish(self, request, contestant, process):
-		"""Wait for a pgbench, and count what was acknowledged."""
+		"""Wait for pgbench, and count acknowledged writes."""
 		done = pgbench.finish(process)
 		if request.writes:
 			key = contestant.name, request.name
@@ -123,7 +123,7 @@ class Runner:
 		return done
 
 	def timed(self, request, contestant, clients, length, number, timing):
-		"""A run that counts, of some length: throughput and latencies."""
+		"""Return throughput and latencies of a measured run."""
 		tps, times = self.run(request, contestant, clients, ['-t', str(length.calls)], seed=number, skip=length.skipped)
 		timing.tps[request.name, contestant.name, clients].append(tps)
 		timing.latency[request.name, contestant.name, clients].append(
@@ -131,7 +131,9 @@ class Runner:
 		say(f'round {number + 1}: {request.name}, {clients} clients, {contestant.title}: {tps:,.0f}/s')
 
 	def queries(self, timing, requests=REQUESTS):
-		"""All queries: for each, rounds of all contestants in turn, with as many clients one right after another."""
+		"""Measure all queries. In each round the contestants take turns, and
+		each runs with all numbers of clients.
+		"""
 		rounds, seconds = query_rounds(self.options)
 		for request in chosen(self.options, False, requests):
 			rates = {contestant.name: self.run(request, contestant, 1, ['-t', str(2 * self.warm_up)])[0] for contestant in self.site.contestants}
@@ -144,7 +146,11 @@ class Runner:
 						self.timed(request, contestant, clients, Length(skip + calls, skip), number, timing)
 
 	def commands(self, timing, requests=REQUESTS):
-		"""All commands: for each, rounds of all contestants in turn, which write as many each; blogstore's worker runs for blogstore alone."""
+		"""Measure all commands. In each round the contestants take turns, and
+		write the same number of rows.
+
+		blogstore's worker runs only while blogstore is measured.
+		"""
 		for request in chosen(self.options, True, requests):
 			amounts = self.amounts(request)
 			for number in range(self.options.rounds):
@@ -156,7 +162,9 @@ class Runner:
 		self.site.worker(True)
 
 	def amounts(self, request):
-		"""How many transactions of each client make a run of about the length asked for, by a first run of all."""
+		"""Return the number of transactions per client for a run of about the
+		requested length, after a first run of all contestants.
+		"""
 		site, options = self.site, self.options
 		rates = defaultdict(list)
 		for contestant in site.contestants:
@@ -172,7 +180,9 @@ class Runner:
 			for clients, tps in rates.items()}
 
 	def costs(self, writes, requests=REQUESTS):
-		"""Buffers and WAL of a call of the commands, or of the queries: (request, contestant) -> Cost."""
+		"""Measure buffers and WAL of commands or queries: (request,
+		contestant) -> Cost.
+		"""
 		site, found = self.site, {}
 		site.server.change(full_page_writes='off', autovacuum='off')
 		for request in chosen(self.options, writes, requests):
@@ -191,7 +201,9 @@ class Runner:
 		return found
 
 	def explained(self, request, contestant, calls):
-		"""Median buffers and WAL of single calls, each with keys of its own."""
+		"""Return the median buffers and WAL of single calls, each with its own
+		keys.
+		"""
 		statement, names = prepare(contestant.statement(request))
 		text = [contestant.set(), f'PREPARE request AS {statement}']
 		for keys in calls:
@@ -205,7 +217,9 @@ class Runner:
 			statistics.median(plan['WAL Bytes'] for plan in plans))
 
 	def wal_of_run(self, request, contestant):
-		"""Bytes of WAL of a call, with its commit and what the worker writes for it."""
+		"""Return the bytes of WAL per call, with its commit and the worker's
+		writes.
+		"""
 		site = self.site
 		position = "SELECT pg_current_wal_insert_lsn() - '0/0'"
 		number = 10 if self.options.quick else 500
@@ -218,13 +232,14 @@ class Runner:
 
 
 def keys_for(request, keys):
-	"""The values for a request's single call."""
+	"""Return the values for a single call of a request."""
 	which = {'liked_post': 'liker', 'idle_user': 'idle_user'}.get(request.keys[-1], 'user')
 	return {**keys, 'user': keys[which]}
 
 
 def documents(text):
-	"""The plans in what psql printed: JSON, one after another."""
+	"""Yield the plans in psql's output, which is JSON texts one after another.
+	"""
 	decoder, at = json.JSONDecoder(), 0
 	while (at := text.find('[', at)) >= 0:
 		document, at = decoder.raw_decode(text, at)

@@ -1,4 +1,4 @@
-"""What is measured beside the requests: a function for each part, named as --only names it."""
+"""The parts beside the requests: one function for each name of --only."""
 
 import copy
 import os
@@ -27,18 +27,20 @@ BUSY_ITEMS = 20000			# of the user who is renamed
 
 
 class Freshness(NamedTuple):
-	"""Milliseconds from commit to visible, beside so many writers."""
+	"""Times in ms from commit to visible, with a number of concurrent writers.
+	"""
 	writers: int
 	rate: float				# what they wrote in a second
 	times: list
 
 	def percentile(self, percent):
-		"""Of the times."""
+		"""Return a percentile of the times."""
 		return pgbench.percentile(self.times, percent)
 
 
 class Rename(NamedTuple):
-	"""A user with many items renamed beside others."""
+	"""The results of renaming a user with many items under a concurrent load.
+	"""
 	title: str
 	items: int
 	call: float				# seconds until edit_user returns
@@ -48,7 +50,7 @@ class Rename(NamedTuple):
 
 
 class Scale(NamedTuple):
-	"""One size of the data set."""
+	"""The results for one size of the data set."""
 	scale: float
 	items: int
 	sizes: dict				# contestant's name -> bytes
@@ -59,7 +61,9 @@ class Scale(NamedTuple):
 
 
 def freshness(site, options, _workplace):
-	"""From commit to visible: without a load, and beside writers."""
+	"""Measure the time from commit to visible, without a load and with
+	writers.
+	"""
 	runner, found = Runner(site, options), []
 	blogstore, request = site.contestant('blogstore'), BY_NAME['create_like']
 	seconds = 1 if options.quick else 5 * options.seconds
@@ -78,7 +82,7 @@ def freshness(site, options, _workplace):
 
 
 def rebuild(site, options, _workplace):
-	"""Seconds of rebuild_views() until the views are there, and of a plain copy; rows of both."""
+	"""Measure rebuild_views() and a plain copy: seconds and rows of both."""
 	blogstore = site.contestant('blogstore')
 	site.worker(True)
 	rows = int(site.value("SELECT count(*) FROM blogstore.posts WHERE type = 'post'"))
@@ -99,7 +103,8 @@ def rebuild(site, options, _workplace):
 
 
 def rename(site, options, _workplace):
-	"""A user with many items is renamed, while others read and like posts."""
+	"""Rename a user with many items while other sessions read and like posts.
+	"""
 	runner, found = Runner(site, options), []
 	likes = BY_NAME['create_like']._replace(keys=('number', 'busy_user'))
 	count = min(site.posts, 500 if options.quick else BUSY_ITEMS)
@@ -117,7 +122,7 @@ def rename(site, options, _workplace):
 
 
 def renamed(runner, contestant, items):
-	"""The rename itself, a third into the runs of the others."""
+	"""Rename the user after a third of the concurrent runs."""
 	site = runner.site
 	seconds = 3 if runner.options.quick else 5 * runner.options.seconds
 	others = {}
@@ -144,7 +149,7 @@ def renamed(runner, contestant, items):
 
 
 def joined(site, options, _workplace):
-	"""Q2 beside plain SQL that joins a table of counters: Timing."""
+	"""Measure Q2 beside plain SQL that joins a table of counters."""
 	site.sql(f'CREATE SCHEMA {JOINED.schema}')
 	site.file(JOINED.path('schema.sql'), JOINED)
 	both, timing = copy.copy(site), Timing()
@@ -156,7 +161,10 @@ def joined(site, options, _workplace):
 
 
 def scaling(site, options, _workplace):
-	"""Cost and time of the requests at other sizes of the data set: a list of Scale. A Failure has those that were measured."""
+	"""Measure cost and time at other sizes of the data set: a list of Scale.
+
+	A Failure carries the results until then.
+	"""
 	found = []
 	try:
 		grow(site, options, found)
@@ -167,7 +175,7 @@ def scaling(site, options, _workplace):
 
 
 def grow(site, options, found):
-	"""One size after another."""
+	"""Measure one size after another."""
 	once = type(options)(**{**vars(options), 'rounds': 1, 'clients': [1]})
 	for number, scale in enumerate(options.scales):
 		other = type(site)(site.server, f'scale_{number}', scale, options, options.growing)

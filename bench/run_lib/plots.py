@@ -1,4 +1,4 @@
-"""SVG plots, by gnuplot where it is installed."""
+"""SVG plots, if gnuplot is installed."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ COLOURS = ('#b0bec5', '#78909c', '#c3a35d', '#37474f', '#0b69a3', '#d9822b', '#1
 
 
 def draw(site, options, results):
-	"""Draw what was measured; returns what to say of it."""
+	"""Draw all plots, and return the text for the report."""
 	if not options.output:
 		return 'None: --output says where to put them.'
 	os.makedirs(options.output, exist_ok=True)
@@ -41,7 +41,7 @@ def draw(site, options, results):
 
 
 def block(name, lines):
-	"""Data for gnuplot."""
+	"""Write data for gnuplot."""
 	return f'${name} << END\n' + '\n'.join(lines) + '\nEND\n'
 
 

@@ -19,7 +19,7 @@ LOADING_WAL = '4GB'		# max_wal_size meanwhile, so that a load of any size needs 
 
 
 class Import(NamedTuple):
-	"""What loading took, in seconds."""
+	"""Times of loading, in seconds."""
 	items: int
 	plain: float
 	blogstore: float
@@ -49,23 +49,25 @@ class Site:
 		self.contestants = [contestant for contestant in CONTESTANTS if contestant.name in wanted]
 
 	def sql(self, text, contestant=None, **variables):
-		"""Run SQL, in a contestant's schema."""
+		"""Run SQL in a contestant's schema."""
 		if contestant is not None:
 			text = f'SET search_path = {contestant.schema};\n{text}'
 		return self.server.sql(self.database, text, **variables)
 
 	def file(self, path, contestant=None, **variables):
-		"""Run a file, in a contestant's schema."""
+		"""Run a file in a contestant's schema."""
 		where = ['-c', f'SET search_path = {contestant.schema}'] if contestant else []
 		out = self.server.psql(self.database, *where, '-f', path, **variables)
 		return [line.split('\t') for line in out.splitlines()]
 
 	def value(self, text):
-		"""The one value of a query."""
+		"""Return the one value of a query."""
 		return self.sql(text)[0][0]
 
 	def begin(self):
-		"""Make the database, its users, and who writes which post."""
+		"""Make the database, its users, and the list of posts with their
+		authors.
+		"""
 		self.server.sql('postgres', f'CREATE DATABASE {self.database}')
 		self.sql('CREATE EXTENSION blogstore')
 		say(f'{self.database}: making the data set of {self.users:,} users')
@@ -77,7 +79,8 @@ class Site:
 		self.posts = int(self.value('SELECT count(*) FROM staging.all_posts'))
 
 	def create(self, compare_import=True):
-		"""Make the data set, and load it for every contestant, slice by slice."""
+		"""Make the data set, and load it for every contestant, slice by slice.
+		"""
 		self.begin()
 		self.server.change(max_wal_size=LOADING_WAL)
 		loading = ([PLAIN] if compare_import else []) + [
@@ -103,7 +106,9 @@ class Site:
 		self.server.change(max_wal_size=None)
 
 	def prepare(self, contestant):
-		"""Make tables and users; returns the seconds that the users have taken."""
+		"""Make tables and users, and return the seconds that loading the users
+		took.
+		"""
 		self.sql(f'CREATE SCHEMA {contestant.schema}')
 		self.file(contestant.path('schema.sql'), contestant)
 		if contestant is PLAIN:
@@ -111,14 +116,16 @@ class Site:
 		return self.timed(contestant, 'users.sql') if contestant.path('users.sql') else 0
 
 	def slice(self, first, last):
-		"""Put some of the posts into staging, with all that belongs to them."""
+		"""Put a slice of the posts into staging, with their comments and
+		likes.
+		"""
 		say(f'{self.database}: making posts {first:,} to {last:,} of {self.posts:,}')
 		self.file(os.path.join(SQL, 'slice.sql'), users=self.users, seed=self.seed, first=first, last=last)
 		for kind in ('posts', 'comments', 'likes'):
 			self.items[kind] = self.items.get(kind, 0) + int(self.value(f'SELECT count(*) FROM staging.{kind}'))
 
 	def timed(self, contestant, name):
-		"""Seconds that a file takes."""
+		"""Return the seconds that a file takes."""
 		self.sql('CHECKPOINT')
 		start = time.monotonic()
 		self.file(contestant.path(name), contestant)
@@ -127,7 +134,10 @@ class Site:
 		return seconds
 
 	def complete(self, contestant):
-		"""Copies, indexes and triggers, now that all rows are there; returns the seconds blogstore's views have taken."""
+		"""Make copies, indexes and triggers after all rows are loaded.
+
+		Return the seconds that blogstore's views took.
+		"""
 		start = time.monotonic()
 		if contestant.is_blogstore:
 			self.worker(True)
@@ -139,17 +149,19 @@ class Site:
 		return seconds
 
 	def size(self, contestant):
-		"""Bytes of all its tables and indexes."""
+		"""Return the bytes of all tables and indexes of a contestant."""
 		schema = 'blogstore' if contestant.is_blogstore else contestant.schema
 		return int(self.value('SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class '
 			f"WHERE relnamespace = '{schema}'::regnamespace AND relkind IN ('r', 'm')"))
 
 	def contestant(self, name):
-		"""The contestant of that name."""
+		"""Return the contestant with that name."""
 		return next(contestant for contestant in self.contestants if contestant.name == name)
 
 	def worker(self, runs):
-		"""Have blogstore's worker run and its views show all, or have it stopped."""
+		"""Start blogstore's worker and wait until its views are up to date, or
+		stop the worker.
+		"""
 		if runs and not self.worker_runs:
 			self.sql('SELECT blogstore.start_worker()')
 		elif not runs and self.worker_runs:
@@ -165,7 +177,9 @@ class Site:
 		self.server.sql('postgres', f'DROP DATABASE {self.database}')
 
 	def right(self):
-		"""blogstore has to be right, at rest; raises Failure if not."""
+		"""Raise Failure unless verify() finds nothing, when the worker is
+		idle.
+		"""
 		self.settle()
 		verdict = Verdict()
 		verify(self.server, self.database, verdict)
@@ -173,23 +187,25 @@ class Site:
 			raise Failure('\n'.join(verdict.problems))
 
 	def settle(self):
-		"""Wait until views show all, and counts are folded."""
+		"""Wait until the views are up to date and all counts are folded."""
 		if self.worker_runs:
 			settle(self.server, self.database)
 
 	def variables(self):
-		"""What the scripts in run_sql/keys know of the data set."""
+		"""Return pgbench's variables for the scripts in run_sql/keys."""
 		return {'users': self.users, 'idle_users': self.idle_users, 'posts': self.posts, 'most_likes': self.most_likes,
 			'default_seed': self.seed}		# of permute(), which is otherwise another for other clients
 
 	def room_for(self, request):
-		"""How many writes of a request there can be, without any coming twice."""
+		"""Return how many writes of a request are possible without a
+		duplicate.
+		"""
 		if request.name != 'create_like':
 			return 10 ** 9
 		return self.posts * (self.users - self.most_likes - 1)
 
 	def keys(self, count, salt):
-		"""Values of the variables for single calls; posts are told apart."""
+		"""Return the variables for single calls, each with another post."""
 		choose = random.Random(f'{self.seed} {salt}')
 		posts = choose.sample(range(1, self.posts + 1), min(count, self.posts))
 		for n, post in enumerate(posts):

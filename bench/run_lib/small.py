@@ -1,4 +1,4 @@
-"""A small store for counting, in a database of its own: users and posts, and what is written to them."""
+"""A small store for counting, in a database of its own."""
 
 import os
 
@@ -9,7 +9,9 @@ from .site import Site
 
 
 def small_site(server, name, options, contestants, items, partitions=16):
-	"""Make it for the contestants named, of so many (users, posts), which have neither comments nor likes."""
+	"""Make the store for the named contestants, with the given numbers of
+	users and posts, and without comments and likes.
+	"""
 	users, posts = items
 	site = Site(server, name, users / 100000, options, contestants)
 	site.users, site.posts = users, posts

@@ -1,4 +1,5 @@
-"""A site's traffic for a while: what it leaves on disk, and whether requests become slower."""
+"""Mixed traffic for a while: disk space, and whether requests become slower.
+"""
 
 import os
 from array import array
@@ -13,37 +14,38 @@ from .contestants import BY_NAME, PLAIN, SQL
 from .site import Site
 
 CLIENTS = 8
-LOAD = 0.4				# of the calls a second that the machine can do
-ENOUGH = 200			# calls of which a p99 is taken
+LOAD = 0.4				# of the maximum rate of calls
+ENOUGH = 200			# calls needed for a p99
 
-# How often each script of run_sql/traffic comes, of ten thousand, and its peers besides
+# Weight of each script of run_sql/traffic, in ten thousandths. The peers come
+# in addition.
 WEIGHTS = {
 	'get_post': 3000, 'list_post_comments': 1500, 'list_feed': 1000, 'list_user_posts': 1000, 'get_user': 800, 'list_post_likes': 600,
 	'create_like': 1200, 'create_comment': 500, 'create_post': 100, 'edit_post': 60, 'create_user': 40, 'edit_user': 20,
 	'delete_like': 129, 'delete_comment': 50, 'delete_post': 1,
 	'plain_read': 300, 'plain_write': 150,
 }
-PEERS = {False: 'plain_read', True: 'plain_write'}		# whose peer: of what reads, of what writes
+PEERS = {False: 'plain_read', True: 'plain_write'}		# by whether a script writes
 
-# Checkpoints and autovacuum as the server has them when nobody has set anything
+# Checkpoints and autovacuum have the server's defaults.
 SETTINGS = DURABLE + WITH_WORKER + """
 max_wal_size = 1GB
 """
 
 
 class Span(NamedTuple):
-	"""Times of a script in the first sixth of a run and in the last one, in ms."""
+	"""Times in ms of a script in the first and last sixth of a run."""
 	p50: tuple
 	p99: tuple
 	calls: int				# in the one that has fewer
 
 	def slower(self):
-		"""The last p99 against the first."""
+		"""Return the ratio of the last p99 to the first."""
 		return self.p99[1] / self.p99[0]
 
 
 class Traffic(NamedTuple):
-	"""What a run came to."""
+	"""The results of a run."""
 	scale: float
 	seconds: int
 	rate: float				# calls a second: asked for
@@ -57,26 +59,30 @@ class Traffic(NamedTuple):
 	processors: dict		# what takes them -> (in the first sixth, in the last one), in seconds a second
 
 	def slower(self):
-		"""Of each request that is one of the article's: the last p99 against the first."""
+		"""Return the ratio of the last p99 to the first, for each of the
+		article's requests.
+		"""
 		return {name: of.slower() for name, of in self.times.items() if name in BY_NAME and of.calls >= ENOUGH}
 
 	def against_plain(self, name):
-		"""How much slower a script has become, as a multiple of what its peer has."""
+		"""Return how much slower a script has become, relative to its peer."""
 		peer = self.times.get(PEERS[writes(name)])
 		return self.times[name].slower() / peer.slower() if peer else None
 
 	def slower_than_plain(self):
-		"""The same of each request that is one of the article's."""
+		"""Return the same for each of the article's requests."""
 		return {name: self.against_plain(name) for name in self.slower() if PEERS[writes(name)] in self.times}
 
 
 def writes(name):
-	"""Does a script write?"""
+	"""Return whether a script writes."""
 	return not name.startswith(('get_', 'list_', 'plain_read'))
 
 
 def traffic(measured, options, workplace):
-	"""Mixed traffic on a server of its own, with autovacuum and checkpoints as they come."""
+	"""Run mixed traffic on a server of its own, with autovacuum and
+	checkpoints.
+	"""
 	server = Server(measured.server.installation, workplace, 'traffic', SETTINGS.format(buffers=options.shared_buffers))
 	server.start()
 	site = Site(server, 'traffic', options.traffic_scale, options, ['blogstore'])
@@ -102,17 +108,17 @@ def traffic(measured, options, workplace):
 
 
 def finished(server):
-	"""Checkpoints so far."""
+	"""Return the number of checkpoints so far."""
 	return len(server.log_lines('checkpoint complete'))
 
 
 def found_rate(site, seconds):
-	"""Calls a second of all clients as fast as they can."""
+	"""Return the calls per second of all clients without a rate limit."""
 	return run(site, seconds).tps
 
 
 def run(site, seconds, *options):
-	"""Run all scripts, each as often as it comes."""
+	"""Run all scripts, each with its weight."""
 	scripts = [f'{os.path.join(SQL, "traffic", name)}.sql@{weight}' for name, weight in WEIGHTS.items()]
 	others = [word for script in scripts[1:] for word in ('-f', script)]
 	variables = {'users': site.users, 'idle_users': site.idle_users, 'live': site.posts * 3 // 4, 'posts': site.posts,
@@ -122,7 +128,9 @@ def run(site, seconds, *options):
 
 
 def sixths(log, seconds):
-	"""Of each script the times in the first sixth of the run and in the last one, and the seconds that these are."""
+	"""Return the times of each script in the first and last sixth of the run,
+	and the bounds of these in seconds.
+	"""
 	of_second = defaultdict(lambda: defaultdict(lambda: array('d')))
 	for transaction in pgbench.transactions(log):
 		of_second[int(transaction.moment)][transaction.script].append(transaction.taken)
@@ -139,13 +147,16 @@ def sixths(log, seconds):
 
 
 def shares(taken, spans):
-	"""Seconds of processors a second that each kind of process takes, in either span."""
+	"""Return the processor time per second of each kind of process, in both
+	spans.
+	"""
 	kinds = sorted({kind for of in taken.values() for kind in of})
 	return {kind: tuple(sum(taken[second][kind] for second in span) / len(span) for span in spans) for kind in kinds}
 
 
 def fresh(site):
-	"""Bytes on disk of the same users, posts, comments and likes, imported into a new database."""
+	"""Return the bytes on disk of the same data, imported into a new database.
+	"""
 	site.file(os.path.join(SQL, 'fresh', 'out.sql'), directory=site.server.socket)
 	site.server.sql('postgres', 'CREATE DATABASE fresh')
 	site.server.psql('fresh', '-f', os.path.join(SQL, 'fresh', 'in.sql'), directory=site.server.socket)

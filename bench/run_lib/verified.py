@@ -1,4 +1,4 @@
-"""What verify() costs: beside plain SQL that counts, and by the number of partitions."""
+"""The cost of verify(), beside plain SQL and by number of partitions."""
 
 import math
 import os
@@ -23,12 +23,14 @@ class Against(NamedTuple):
 	plain: list
 
 	def ratios(self):
-		"""Rows a second of verify() against plain SQL's."""
+		"""Return the rows per second of verify() relative to plain SQL's."""
 		return [plain / ours for ours, plain in zip(self.verify, self.plain)]
 
 
 class ByPartitions(NamedTuple):
-	"""The first call of a session, with the same data in so many partitions."""
+	"""The first call of a session, with the same data in a number of
+	partitions.
+	"""
 	buffers: float
 	times: list				# ms
 
@@ -40,7 +42,9 @@ def exponent(found, value):
 
 
 def against_plain(site, rounds):
-	"""verify(), and plain SQL that counts comments and likes of the same rows, in turn; no parallel plans."""
+	"""Measure verify() and plain SQL that counts the same rows, in turn,
+	without parallel plans.
+	"""
 	site.worker(True)
 	items = int(site.value("SELECT count(*) FROM blogstore.posts WHERE type IN ('post', 'comment', 'like')"))
 	found = Against(items, [], [])
@@ -56,7 +60,9 @@ def against_plain(site, rounds):
 
 
 def by_partitions(server, options):
-	"""The same few posts in ever more partitions: number of them -> ByPartitions."""
+	"""Measure the same few posts with different numbers of partitions: number
+	-> ByPartitions.
+	"""
 	found = {}
 	for partitions in PARTITIONS[:2] if options.quick else PARTITIONS:
 		site = small_site(server, f'verify_{partitions}', options, ('blogstore',), (100, 500), partitions)
@@ -69,5 +75,5 @@ def by_partitions(server, options):
 
 
 def verify(site, options, _workplace):
-	"""Both: Against, and {partitions: ByPartitions}."""
+	"""Measure both: Against, and {partitions: ByPartitions}."""
 	return against_plain(site, options.rounds), by_partitions(site.server, options)

@@ -1,4 +1,5 @@
-"""Likes of one post against likes spread over many, beside version 2, which counts in the post's row."""
+"""Likes of one post and of many, beside version 2, which counts in the post.
+"""
 
 from collections import defaultdict
 from typing import NamedTuple
@@ -17,18 +18,20 @@ KINDS = {'one post': 'everybody', 'all posts': 'everywhere'}
 
 
 class Viral(NamedTuple):
-	"""What was measured."""
+	"""The results of this part."""
 	contestants: list
 	likes: int				# of a run
 	tps: dict				# (contestant, kind) -> of each round
 
 	def ratios(self, contestant):
-		"""One post against all, within each round."""
+		"""Return the ratios of one post to many posts, by round."""
 		return [one / many for one, many in zip(*(self.tps[contestant, kind] for kind in KINDS))]
 
 
 def viral(site, options, _workplace):
-	"""Every user likes one post, and every user likes another post: Viral."""
+	"""Measure likes of one post by all users, and of another post by each
+	user.
+	"""
 	users = CLIENTS * ((1 if options.quick else RATE * options.seconds) // CLIENTS + 2)
 	posts = users + 2 * options.rounds
 	other = small_site(site.server, 'viral', options, ('v2', 'blogstore'), (users, posts))

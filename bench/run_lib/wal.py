@@ -1,4 +1,6 @@
-"""WAL that a like and a comment cost for good: with their commits, their counts where they stay, and all copies refreshed."""
+"""The WAL of a like and a comment, with commit, folded counts and refreshed
+copies.
+"""
 
 import bisect
 import itertools
@@ -26,14 +28,18 @@ NAMES = ('create_like', 'create_comment')
 SKEWS = {'spread': 0.0, 'zipf': 1.1}
 
 class Written(NamedTuple):
-	"""What the writes of one kind by one contestant came to."""
+	"""The results for one kind of writes by one contestant."""
 	bytes: float			# of WAL, of one of them
 	rate: float				# of them, in a second
 	records: dict			# type -> bytes of one write, or nothing where pg_waldump is missing
 
 
 def targets(kind, number, rounds, count, site, seen):
-	"""Pairs of a post's and a user's number that were not seen yet, for a round: posts in turn, or some far more often, which are others for each kind and round."""
+	"""Return unused pairs of a post's and a user's number for a round.
+
+	Posts come in turn, or some come far more often; the popular ones differ by
+	kind and round.
+	"""
 	choose = random.Random(f'{site.seed} {kind} {number}')
 	weights = list(itertools.accumulate(1 / (n + 1) ** SKEWS[kind] for n in range(site.posts)))
 	offset = (list(SKEWS).index(kind) * rounds + number) * site.posts // len(SKEWS) // rounds
@@ -49,7 +55,9 @@ def targets(kind, number, rounds, count, site, seen):
 
 
 def load_targets(site, rounds, count):
-	"""Put so many for each round where the scripts read them, which writes no WAL later."""
+	"""Store the pairs of each round where the scripts read them. This writes
+	no WAL while a run is measured.
+	"""
 	seen = set()
 	lines = [f'{kind}\t{n}\t{ID + post + 1}\t{ID + user + 1}' for kind in SKEWS for number in range(rounds)
 		for n, (post, user) in enumerate(targets(kind, number, rounds, count, site, seen), number * count + 1)]
@@ -58,7 +66,9 @@ def load_targets(site, rounds, count):
 
 
 def wal(site, options, _workplace):
-	"""WAL of a write: (kind of distribution, request, contestant) -> Written of each round."""
+	"""Measure the WAL of a write: (distribution, request, contestant) -> list
+	of Written.
+	"""
 	users, posts, count = (100, 100, 200) if options.quick else (USERS, POSTS, WRITES)
 	other = small_site(site.server, 'wal', options, ('v1', 'blogstore'), (users, posts))
 	other.server.change(full_page_writes='off', autovacuum='off')
@@ -77,7 +87,9 @@ def wal(site, options, _workplace):
 
 
 def written(site, kind, request, contestant, which, quick):
-	"""One run: all WAL from before its first write until after what the last one has caused."""
+	"""Run once, and measure all WAL from before the first write until the
+	worker has processed the last one.
+	"""
 	start, count = which
 	path = os.path.join(site.server.socket, f'wal_{contestant.name}_{request.name}.sql')
 	with open(path, 'w', encoding='utf-8') as out:
@@ -99,19 +111,20 @@ def written(site, kind, request, contestant, which, quick):
 
 
 def position(site):
-	"""How far WAL has come."""
+	"""Return the current WAL position."""
 	return site.value('SELECT pg_current_wal_insert_lsn()')
 
 
 def waldump(site, before, after, *options):
-	"""The command that shows all records between two positions."""
-	site.sql("SELECT pg_logical_emit_message(true, 'bench', '')")		# its commit flushes all that is before
+	"""Return the command that lists all records between two positions."""
+	site.sql("SELECT pg_logical_emit_message(true, 'bench', '')")		# the commit flushes all earlier WAL
 	return [site.server.installation.program('pg_waldump'), *options, f'--path={os.path.join(site.server.data, "pg_wal")}',
 		f'--start={before}', f'--end={after}']
 
 
 def records(site, before, after, count):
-	"""Bytes of each type of record between two positions, divided by the writes."""
+	"""Return the bytes per write of each type of record between two positions.
+	"""
 	command = waldump(site, before, after, '--stats=record')
 	if not os.path.exists(command[0]):
 		return {}

@@ -1,5 +1,5 @@
 -- create_comment.sql
---		Anybody comments on a popular post.
+--		A random user comments on a popular post.
 \set post 8000000000000001 + permute(random_zipfian(1, :live, 1.1) - 1, :live)
 \set user 8000000000000000 + random(1, :users)
 \set number random(1, 1000000000000)
