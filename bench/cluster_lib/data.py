@@ -17,7 +17,9 @@ CHUNK = 500				# posts in a transaction
 
 
 class Data:
-	"""What there is at a scale; numbers of users and posts are their ids' last digits."""
+	"""The data set at a scale. Users and posts have numbers, which are the
+	last digits of their ids.
+	"""
 
 	def __init__(self, scale, seed):
 		self.users = max(20, round(100000 * scale))

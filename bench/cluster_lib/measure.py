@@ -1,4 +1,4 @@
-"""Runs of a request, by where it is asked."""
+"""Runs of a request, by the server that is asked."""
 
 import os
 import statistics
@@ -12,7 +12,7 @@ from . import keys
 from .systems import DATABASE
 
 WARM_UP = 100			# calls until a session knows its plans, tables and connections
-FEW = 5					# the same in a quick run
+FEW = 5					# calls for the same purpose in a quick run
 PUT_OFF = 5				# seconds: counts are refreshed after blogstore.count_refresh_interval, 3
 
 PLACES = {
@@ -21,7 +21,7 @@ PLACES = {
 
 
 class Result(NamedTuple):
-	"""Of a run."""
+	"""The results of a run."""
 	tps: float
 	p50: float				# ms
 	p99: float
@@ -29,7 +29,7 @@ class Result(NamedTuple):
 
 
 class Target(NamedTuple):
-	"""Who is asked for which keys."""
+	"""The server that is asked, and the keys it is asked for."""
 	member: object
 	numbers: list
 
@@ -38,7 +38,11 @@ class Runner:
 	"""Runs of requests on one system."""
 
 	def __init__(self, system, data, options, beside):
-		"""beside: how many nodes the cluster has; one machine is asked for as many keys as all of them."""
+		"""beside is the number of nodes of the cluster.
+
+		One machine is asked for as many keys as all nodes of the cluster
+		together.
+		"""
 		self.system = system
 		self.data = data
 		self.options = options
@@ -55,14 +59,16 @@ class Runner:
 		self.idle = self.idle_rate()
 
 	def idle_rate(self):
-		"""Seconds of processors a second when nobody asks anything; what calls cost is without it."""
+		"""Return the processor time per second of an idle system, which is
+		subtracted from the cost of calls.
+		"""
 		pause = 1 if self.options.quick else 10
 		before = self.system.processor_seconds()
 		time.sleep(pause)
 		return (self.system.processor_seconds() - before) / pause
 
 	def places(self, request):
-		"""Where a request can be asked."""
+		"""Return the places at which a request can be asked."""
 		if not self.system.nodes:
 			return ['here']
 		if keys.key_of(request) is None or request.name in ('get_user', 'create_post') or len(self.system.nodes) == 1:
@@ -70,13 +76,13 @@ class Runner:
 		return ['direct', 'other', 'coordinator']
 
 	def all_of(self, what):
-		"""Keys of all nodes, as many as one has."""
+		"""Return keys of all nodes, as many as one node has."""
 		found = [number for member in self.system.holders for number in self.numbers[member.port, what]]
 		step = max(1, len(found) // keys.MOST)
 		return found[::step]
 
 	def target(self, request, place, number):
-		"""Who is asked in a round; nodes take turns."""
+		"""Return the target of a round. The nodes take turns."""
 		holders = self.system.holders
 		owner = holders[number % len(holders)]
 		what = keys.key_of(request) or 'user'
@@ -86,7 +92,9 @@ class Runner:
 		return Target(asked, self.numbers[owner.port, what])
 
 	def start(self, request, target, clients, amount, seed, log=None):
-		"""Start a pgbench; the amount is its options for that."""
+		"""Start pgbench. amount is its option for the number of calls or the
+		duration.
+		"""
 		path = keys.script(request, target.numbers, os.path.join(target.member.socket, f'{request.name}_{target.member.port}.sql'))
 		base = self.base.get(request.name, 0)
 		variables = {'users': self.data.users, 'most_likes': self.data.most_likes, 'default_seed': self.data.seed,
@@ -97,21 +105,24 @@ class Runner:
 		return pgbench.start(target.member, pgbench.command(target.member, DATABASE, path, clients, options, variables))
 
 	def finish(self, request, process):
-		"""Wait for a pgbench, and count what was acknowledged."""
+		"""Wait for pgbench, and count acknowledged writes."""
 		done = pgbench.finish(process)
 		if request.writes:
 			self.acknowledged[request.name] = self.acknowledged.get(request.name, 0) + done.transactions
 		return done
 
 	def next_numbers(self, request, used):
-		"""So many numbers were used: what comes now likes each post by a user who comes after."""
+		"""Advance the numbers of writes by those used.
+
+		The next run likes each post by users that have not liked it yet.
+		"""
 		base = self.base.get(request.name, 0) + used
 		self.base[request.name] = -(-base // self.stride) * self.stride
 		if request.name == 'create_like' and self.base[request.name] // self.stride >= self.data.users - self.data.most_likes:
 			raise Failure('there are no more users who have not liked a post: take a larger --scale')
 
 	def run(self, request, place, clients, calls, number):
-		"""A run of so many calls of each client, after the first ones."""
+		"""Run this number of calls per client, after the warm-up."""
 		target = self.target(request, place, number)
 		log = os.path.join(target.member.socket, 'log')
 		cpu, done = self.spent(request, [(target, clients, calls + self.warm_up, number, log)], self.follow)
@@ -119,7 +130,12 @@ class Runner:
 		return Result(tps, statistics.median(times), pgbench.percentile(times, 99), self.of_call(cpu, done, request, place, clients))
 
 	def spent(self, request, runs, rest, pace=()):
-		"""Runs at once, of (target, clients, calls of each, seed, log): seconds of processors until all is at rest, and how many calls there were."""
+		"""Execute runs at the same time, each given as (target, clients, calls
+		per client, seed, log).
+
+		Return the processor time until the system is at rest, and the number
+		of calls.
+		"""
 		began, before = time.monotonic(), self.system.processor_seconds()
 		running = [self.start(request, target, clients, ['-t', str(calls), *pace], seed, log) for target, clients, calls, seed, log in runs]
 		done = [self.finish(request, process).transactions for process in running]
@@ -130,22 +146,28 @@ class Runner:
 		return self.system.processor_seconds() - before - self.idle * (time.monotonic() - began), sum(done)
 
 	def of_call(self, cpu, done, request, place, clients):
-		"""Microseconds of processors a call, without what sessions take to begin and for their first calls, where that is known."""
+		"""Return the processor time per call in microseconds, without that of
+		session starts and warm-up if it is known.
+		"""
 		less, fewer = self.beginning.get((request.name, place, clients), (0, 0))
 		return 1e6 * (cpu - less) / (done - fewer)
 
 	def follow(self):
-		"""Wait until views show what was written."""
+		"""Wait until the views are up to date."""
 		if self.system.coordinator.value("SELECT blogstore.wait_for_views('1 hour')") != 't':
 			raise Failure('the views do not follow:\n' + self.system.coordinator.end_of_log())
 
 	def rest(self):
-		"""Wait until what was put off is done, too: asking whether it is would cost the members more than it does."""
+		"""Wait until deferred work is done as well. A query for its state
+		would cost more than the pause.
+		"""
 		self.follow()
 		time.sleep(0.5 if self.options.quick else PUT_OFF)
 
 	def calls_for(self, request, place, clients):
-		"""How many calls of each client make a run of about the length asked for."""
+		"""Return the number of calls per client for a run of about the
+		requested length.
+		"""
 		if self.options.quick:
 			return 20
 		self.begin(request, place, clients)
@@ -153,20 +175,24 @@ class Runner:
 		return self.within_room(request, int(tps * self.options.seconds / clients), clients)
 
 	def calls_at(self, request, clients):
-		"""How many calls of each client make a run of the length asked for at the rate of writes."""
+		"""Return the number of calls per client for a run of the requested
+		length at the rate of writes.
+		"""
 		if self.options.quick:
 			return 20
 		return self.within_room(request, self.options.write_rate * self.options.seconds // clients, clients)
 
 	def within_room(self, request, calls, clients):
-		"""No more calls than there is room for in all runs: each likes a post by a user who has not."""
+		"""Limit the calls so that all runs together find enough users that
+		have not liked a post.
+		"""
 		if request.name == 'create_like':
 			room = self.stride * (self.data.users - self.data.most_likes)
 			calls = min(calls, room // (16 * clients * self.options.rounds))
 		return max(calls, 50)
 
 	def begin(self, request, place, clients):
-		"""What sessions take that make their first calls alone."""
+		"""Measure the processor time of session starts and warm-up alone."""
 		targets, rest = [self.target(request, place, 0)], self.follow
 		if place == 'together':
 			targets, rest = [self.own(request, member) for member in self.system.holders], self.rest
@@ -174,12 +200,17 @@ class Runner:
 			[(target, clients, self.warm_up, number, None) for number, target in enumerate(targets)], rest)
 
 	def own(self, request, member):
-		"""A node is asked for what it has."""
+		"""Return a target that asks a node for its own keys."""
 		return Target(member, self.numbers[member.port, keys.key_of(request)])
 
 	def together(self, request, clients, calls, rate=None):
-		"""Each node is asked for its own by as many clients, all at once, at a rate of calls a second each or as fast as they can:
-		calls a second of all, microseconds of processors a call."""
+		"""Ask all nodes at the same time, each for its own keys and by this
+		number of clients, at a rate of calls per second per server or without
+		a limit.
+
+		Return the calls per second of all, and the processor time per call in
+		microseconds.
+		"""
 		if not self.options.quick and (request.name, 'together', clients) not in self.beginning:
 			self.begin(request, 'together', clients)
 		cpu, done = self.spent(request, [(self.own(request, member), clients, calls + self.warm_up, number, None)

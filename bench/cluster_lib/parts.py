@@ -1,4 +1,5 @@
-"""What is measured, always of one machine beside a cluster, in rounds."""
+"""The parts, each of which measures one machine beside a cluster, in rounds.
+"""
 
 import os
 import re
@@ -23,7 +24,7 @@ MARK = '--answer--'
 
 
 class Moved(NamedTuple):
-	"""Times of calls in ms around a move, by where they were asked."""
+	"""Times of calls in ms around a move, by place."""
 	seconds: float			# the move took
 	before: list
 	during: list
@@ -31,7 +32,9 @@ class Moved(NamedTuple):
 
 
 def requests(one, cluster, options, results):
-	"""Each request, of one machine and of each place in turn: (nodes, request, place) -> [Result]."""
+	"""Measure each request on one machine and at each place, in turn: (nodes,
+	request, place) -> [Result].
+	"""
 	for request in keys.REQUESTS:
 		asked = [(runner, place) for runner in (one, cluster) for place in runner.places(request)]
 		if request.name in ANY:
@@ -46,7 +49,9 @@ def requests(one, cluster, options, results):
 
 
 def writes(one, cluster, options, results):
-	"""What writes cost, without autovacuum: it would do for one run what others have left."""
+	"""Measure the cost of writes, without autovacuum: in one run it would
+	clean up after other runs.
+	"""
 	systems = one.system, cluster.system
 	for system in systems:
 		system.change(autovacuum='off')
@@ -58,9 +63,13 @@ def writes(one, cluster, options, results):
 
 
 def all_at_once(one, cluster, options, results):
-	"""All nodes written to at once, each directly: (nodes, request, way) -> [(calls a second, CPU a call)]. The ways are
-	'here' and 'together', as fast as they can, one machine with as many clients as all nodes; 'here, paced' and 'together, paced',
-	each server at the same rate with as many clients."""
+	"""Write to all nodes at the same time: (nodes, request, way) -> [(calls
+	per second, processor time per call)].
+
+	The ways 'here' and 'together' have no rate limit; one machine has as many
+	clients as all nodes. In the ways 'here, paced' and 'together, paced' each
+	server has the same rate and number of clients.
+	"""
 	for name in TOGETHER:
 		request = BY_NAME[name]
 		ways = []
@@ -73,7 +82,9 @@ def all_at_once(one, cluster, options, results):
 
 
 def freshness(one, cluster, options):
-	"""Milliseconds from commit to visible at the author's home: (one machine's, of posts on another node or the same)."""
+	"""Measure ms from commit to visible at the author's home: (one machine's
+	times, the cluster's).
+	"""
 	found = []
 	for runner in (one, cluster):
 		home = runner.system.holders[0]
@@ -87,7 +98,9 @@ def freshness(one, cluster, options):
 
 
 def move(cluster, options):
-	"""A shard goes to another node and back, beside likes and reads from everywhere: place and request -> Moved."""
+	"""Move a shard to another node and back during likes and reads: (request,
+	place) -> Moved.
+	"""
 	system = cluster.system
 	run = {}
 	wanted = [('get_post', 'direct'), ('create_like', 'direct'), ('get_post', 'coordinator'), ('create_like', 'coordinator')]
@@ -115,7 +128,7 @@ def move(cluster, options):
 
 
 def move_largest(system, back):
-	"""The first node's first shard goes to the second, or comes back."""
+	"""Move the first node's first shard to the second node, or back."""
 	one, two = system.nodes[:2]
 	source, target = (two, one) if back else (one, two)
 	if not back:
@@ -127,7 +140,8 @@ def move_largest(system, back):
 				f"'{target.socket}', {target.port}, shard_transfer_mode => 'force_logical')")
 			return
 		except Failure as failure:
-			# it met a worker, and Citus chose it to be cancelled; or what the last one has left is still there
+			# A deadlock with a worker has canceled the move, or the resources
+			# of an earlier move are not removed yet.
 			if tries == 9 or not any(reason in str(failure) for reason in ('deadlock', 'leftover')):
 				raise
 			system.coordinator.sql(DATABASE, 'CALL citus_cleanup_orphaned_resources()')
@@ -135,7 +149,9 @@ def move_largest(system, back):
 
 
 def answers(one, cluster, options, verdict):
-	"""Every query with the same keys: all columns, in order, from each member what one machine says."""
+	"""Compare the answers of each member to every query with one machine's,
+	all columns, in order.
+	"""
 	count = 5 if options.quick else 50
 	for request in keys.REQUESTS:
 		if request.writes:
@@ -152,7 +168,9 @@ def answers(one, cluster, options, verdict):
 
 
 def asked(member, request, what, numbers):
-	"""What a member says; ids of likes are made anew by each system."""
+	"""Return a member's answers. Ids of likes are left out, because each
+	system generates its own.
+	"""
 	text = []
 	for number in numbers:
 		text += [fill_in(keys.BLOGSTORE.statement(request), {what: number} if what else {}).rstrip().rstrip(';') + ';', f'\\echo {MARK}']
@@ -163,7 +181,9 @@ def asked(member, request, what, numbers):
 
 
 def held(runner, verdict):
-	"""What was acknowledged is there once, and verify() shows nothing."""
+	"""Check that each acknowledged write is stored once, and that verify()
+	finds nothing.
+	"""
 	system = runner.system
 	system.settle()
 	rows = dict(system.coordinator.sql(DATABASE, "SELECT type, count(*) FROM blogstore.posts WHERE type IN ('post', 'comment', 'like') GROUP BY type"))
@@ -179,6 +199,6 @@ def held(runner, verdict):
 
 
 def loaded(runner):
-	"""How many comments and likes there are before anything is measured."""
+	"""Count the comments and likes before anything is measured."""
 	counted = runner.system.coordinator.sql(DATABASE, "SELECT type, count(*) FROM blogstore.posts WHERE type IN ('comment', 'like') GROUP BY type")
 	runner.loaded = {kind: int(number) for kind, number in counted}
