@@ -1,6 +1,6 @@
 
-# The worker over restarts of the server: it starts by itself, goes on where it
-# stood, and stays stopped when it was stopped.
+# The worker after a restart of the server: it starts by itself, resumes where
+# it stopped, and stays stopped after stop_worker().
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ use Test::More;
 my $node = new_server('main');
 $node->start;
 
-# Preloaded, without containers: a launcher, and nothing else for long
+# A server that preloads the library, without containers, runs only a launcher.
 ok($node->poll_query_until('postgres',
 		"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'blogstore launcher'"),
 	'there is a launcher');
@@ -24,7 +24,7 @@ $node->safe_psql('blog', 'CREATE EXTENSION blogstore');
 is($node->safe_psql('blog', 'SELECT state FROM blogstore.stat_worker'),
 	'no containers', 'stat_worker: no containers');
 
-# Creating the containers starts the worker with no further step
+# create_containers() starts the worker.
 $node->safe_psql('blog', 'SELECT blogstore.create_containers(4)');
 create_kit($node, 'blog');
 is($node->safe_psql('blog', 'SELECT kit.views_follow()'),
@@ -48,7 +48,7 @@ my $slot = $node->safe_psql('blog', 'SELECT slot FROM blogstore.stat_worker');
 fill_store($node, 'blog', 10, 130);
 check_store($node, 'blog', 'filled');
 
-# Restarts: fast, immediate, and fast with changes under way
+# Restart fast, immediately, and fast while clients write.
 for my $mode ('fast', 'immediate')
 {
 	$node->safe_psql('blog',
@@ -77,7 +77,7 @@ $node->safe_psql('blog',
 is($node->safe_psql('blog', 'SELECT title FROM blogstore.list_feed(1)'),
 	'while stopped', 'stopped: list_feed() answers from the posts container');
 
-# ... and holds over a restart
+# ... and the worker stays stopped after a restart
 $node->restart;
 $node->poll_query_until('postgres',
 	"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'blogstore launcher'"
@@ -92,7 +92,7 @@ is( $node->safe_psql(
 	'after a restart: list_feed() answers from the posts container');
 is(sqlstate($node, 'blog', 'wait_for_views()'),
 	'55000, hint', 'after a restart: wait_for_views() says so');
-# the launcher has one look at each database, by a worker that ends
+# The launcher examines each database once, by a worker that then ends.
 wait_until($node, 'postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
 pass('after a restart: there is no worker');
 is( $node->safe_psql(
@@ -100,7 +100,7 @@ is( $node->safe_psql(
 	"$slot|f",
 	'the slot is kept');
 
-# Another database's worker has nothing to do with it
+# stop_worker() does not affect the worker of another database.
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 create_store($node, 'other');
 fill_store($node, 'other', 5, 20);
@@ -109,7 +109,7 @@ is(worker_pid($node, 'blog'), '', 'the first worker is still stopped');
 isnt($node->safe_psql('other', 'SELECT slot FROM blogstore.stat_worker'),
 	$slot, 'each worker has a slot of its own');
 
-# start_worker(): goes on where it stood
+# After start_worker() the worker resumes where it stopped.
 $node->safe_psql('blog', 'SELECT blogstore.start_worker()');
 check_store($node, 'blog', 'started again');
 is($node->safe_psql('blog', 'SELECT slot FROM blogstore.stat_worker'),
@@ -118,7 +118,7 @@ $node->restart;
 check_store($node, 'blog', 'restarted after start_worker()');
 check_store($node, 'other', 'restarted, the other database');
 
-# A worker that is told to end comes back
+# A terminated worker is started again.
 my $pid = worker_pid($node, 'blog');
 is( $node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)"),
 	't', 'the worker is terminated');
@@ -128,7 +128,7 @@ $node->poll_query_until('postgres',
 check_store($node, 'blog', 'terminated');
 isnt(worker_pid($node, 'blog'), $pid, 'another process has taken over');
 
-# wait_for_views() gives up when its time is over, and loses nothing by it
+# wait_for_views() returns at its timeout; a later call still succeeds.
 my $holder = $node->background_psql('blog');
 $holder->query_safe(
 	"BEGIN; LOCK TABLE blogstore.feed IN EXCLUSIVE MODE");
@@ -146,7 +146,8 @@ $holder->query_safe('COMMIT');
 $holder->quit;
 check_store($node, 'blog', 'released');
 
-# Shutting down while a worker runs: pg_ctl would give up in the end
+# The server shuts down while a worker runs. If the worker did not end, pg_ctl
+# would time out.
 ok($node->stop('fast', fail_ok => 1), 'a fast shutdown does not hang');
 
 done_testing();

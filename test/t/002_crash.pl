@@ -1,8 +1,8 @@
 
-# Crashes under load: kill -9 of the worker in mid batch and at random, and of
-# the postmaster. Every command that a client was told of is there once
-# afterwards, the others can be repeated, and counts and views are exact with
-# no manual step.
+# Crashes under load: kill -9 of the worker in mid-batch and at random, and of
+# the postmaster. Each acknowledged command has taken effect exactly once.
+# Clients can repeat the other commands. Counts and views are exact without
+# manual steps.
 
 use strict;
 use warnings;
@@ -18,14 +18,14 @@ my $CLIENTS = 4;
 my $ROUNDS = 1500;
 
 my $node = new_server('crash');
-# what the server says is committed must be there: no shortcuts
+# Acknowledged commits must survive the crash.
 $node->append_conf('postgresql.conf', "fsync = on\nsynchronous_commit = on\n");
 $node->start;
 create_store($node, 'postgres');
 fill_store($node, 'postgres', 10, 120);
 check_store($node, 'postgres', 'filled');
 
-# ---- kill -9 of the worker in mid batch: a lock holds it between its writes
+# ---- kill -9 of the worker in mid-batch: a lock holds it between two writes
 
 my $holder = $node->background_psql('postgres', on_error_stop => 0);
 $holder->query_safe('BEGIN; LOCK TABLE blogstore.feed IN EXCLUSIVE MODE');
@@ -39,7 +39,7 @@ $node->poll_query_until('postgres',
 $node->safe_psql('postgres', 'CHECKPOINT');
 my $pid = worker_pid($node, 'postgres');
 kill 9, $pid;
-# the server takes itself down and up again, and the holder with it
+# The crash restart also ends the session that holds the lock.
 eval { $holder->quit };
 wait_accepts($node, "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid");
 check_store($node, 'postgres', 'worker killed in mid batch');
@@ -52,8 +52,9 @@ is( $node->safe_psql(
 
 # ---- under load
 
-# A client's script: every statement has its ids, and says when it is done. A
-# client that comes to its end waits to be cut off.
+# A client's script. Each statement has ids of its own and reports when it is
+# done. At the end of the script the client waits until the crash disconnects
+# it.
 sub script
 {
 	my ($base, $user) = @_;
@@ -77,7 +78,7 @@ sub script
 	return $sql . "SELECT pg_sleep(86400);\n";
 }
 
-# Compare what clients were told with what is there
+# Compare the acknowledged commands with the stored items.
 sub check_acknowledged
 {
 	my ($name, @acks) = @_;
@@ -93,7 +94,7 @@ sub check_acknowledged
 	  $node->safe_psql('postgres',
 		"SELECT right(post_id::text, 12)::int FROM blogstore.posts WHERE type = 'like' AND post_id > kit.p(99999)"
 	  );
-	# the item of a deletion may be gone though nobody was told
+	# An unacknowledged deletion may have removed its item.
 	my $deleted = sub { my ($key, $every) = @_; return substr($key, -5) % $every == 0 };
 	my %there = (
 		post => sub { exists $post{ $_[0] } },
@@ -141,7 +142,7 @@ for my $what ('worker', 'backend', 'postmaster')
 		start_client($node, 'postgres', script($base + 100000 * $_, $_), "${what}_$_")
 	} (1 .. $CLIENTS);
 
-	# in the middle of it: all clients are well under way
+	# Crash only after each client has done part of its script.
 	$node->poll_query_until(
 		'postgres', qq{
 SELECT count(*) = $CLIENTS FROM (
@@ -167,8 +168,8 @@ SELECT count(*) = $CLIENTS FROM (
 	check_store($node, 'postgres', "$what killed");
 	check_acknowledged("$what killed", @acks);
 
-	# The clients repeat commands, twice: what was done before the crash is not
-	# done again
+	# The clients repeat their commands twice. Commands that took effect before
+	# the crash must not take effect again.
 	$node->safe_psql('postgres',
 		join '',
 		map {

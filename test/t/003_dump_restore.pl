@@ -1,7 +1,7 @@
 
-# A database dumped with its containers and restored elsewhere works without a
-# further call, whatever the dump's format, and whatever the views lagged
-# behind when it was taken.
+# A database with containers is dumped and restored elsewhere. It works without
+# a further call, in every format of pg_dump, even if the views lagged behind
+# at the time of the dump.
 
 use strict;
 use warnings;
@@ -20,7 +20,7 @@ create_store($node, 'source');
 fill_store($node, 'source', 10, 150);
 check_store($node, 'source', 'source');
 
-# What every database must have the same
+# What must be equal in every database.
 my $items = q{
 SELECT i FROM (
 	SELECT u::text AS i FROM blogstore.users u WHERE type = 'user'
@@ -63,7 +63,7 @@ sub restore
 	return;
 }
 
-# The views lag behind when the dump is taken: the worker is held back
+# The test holds the worker, so that the views lag behind in the dump.
 my $holder = $node->background_psql('source');
 $holder->query_safe(
 	'BEGIN; LOCK TABLE blogstore.feed, blogstore.users IN SHARE ROW EXCLUSIVE MODE'
@@ -87,7 +87,7 @@ for my $format (sort keys %format)
 	restore($node, $dbname, $format);
 	ok($node->safe_psql($dbname, $items) eq $expected,
 		"$format: every item is there");
-	# right at once, whether the worker has built the views or not
+	# Requests are right before the worker has built the views, too.
 	is( $node->safe_psql(
 			$dbname, 'SELECT title FROM blogstore.list_feed(11)'),
 		join("\n", (map { "late $_" } reverse 1 .. 10), 'title 149'),
@@ -100,7 +100,7 @@ for my $format (sort keys %format)
 		"running|blogstore|$dbname|t",
 		"$format: a worker has started");
 
-	# and works on
+	# The restored database accepts new items.
 	is( $node->safe_psql(
 			$dbname, q{
 SELECT username FROM blogstore.edit_user(kit.u(1), 'renamed');
@@ -117,7 +117,7 @@ SELECT user_id = kit.u(2) FROM blogstore.create_like(kit.p(600), kit.u(2));
 }
 check_store($node, 'source', 'source, beside its restored copies');
 
-# In another server, one that is prepared, and as its very first contents
+# Restore into a new server, prepared for blogstore, before anything else runs.
 my $other = new_server('other');
 $other->start;
 restore($other, 'restored', 'custom');
@@ -126,7 +126,7 @@ ok($other->safe_psql('restored', $items) eq $expected,
 $other->restart;
 check_store($other, 'restored', 'another server, restarted before any request');
 
-# Data alone, into containers that are there already
+# Restore the data alone, into existing containers.
 $node->safe_psql('postgres', 'CREATE DATABASE data_only');
 create_store($node, 'data_only');
 is($node->safe_psql('data_only', 'SELECT kit.views_follow()'),
@@ -138,7 +138,7 @@ command_ok(
 		"$base/data_only", '-d', $node->connstr('source')
 	],
 	'data only: dump');
-# the dump has the copies, too: the worker must not have made them before
+# The dump contains the copies, so the worker must not have made them before.
 close_gate($node, 'data_only', 'restore', 'LOCK TABLE blogstore.feed IN SHARE MODE');
 command_ok(
 	[ 'pg_restore', '--exit-on-error', '-d', $node->connstr('data_only'), "$base/data_only" ],

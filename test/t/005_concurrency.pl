@@ -1,7 +1,7 @@
 
-# In every snapshot counts are those of the items, and nothing is lost, while eight
-# clients like, unlike, comment, delete and edit at random; the same again under
-# SERIALIZABLE, and with edits beside likes.
+# Eight clients like, unlike, comment, delete and edit at random. In every
+# snapshot the counts match the items, and no item is lost. The test repeats
+# this under SERIALIZABLE, and with edits concurrent to likes.
 
 use strict;
 use warnings;
@@ -14,8 +14,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# A client's commands in one go of pgbench, and how often a reader looks meanwhile:
-# it is begun again until the reader has
+# Commands of a client in one run of pgbench, and reads of the reader. The test
+# repeats the run until the reader has made all its reads.
 my $COMMANDS = 1000;
 my $LOOKS = 30;
 
@@ -24,7 +24,8 @@ $node->start;
 create_store($node, 'postgres');
 fill_store($node, 'postgres', 50, 200);
 
-# A command at random; what another client has deleted or taken is no error
+# A random command. An item that another client has deleted or taken is no
+# error.
 $node->safe_psql(
 	'postgres', q{
 CREATE FUNCTION kit.one_of(n int) RETURNS int LANGUAGE sql VOLATILE
@@ -136,7 +137,7 @@ for (;;)
 		last if $snapshots >= $LOOKS;
 		$load = start_load('read committed', "--transactions=$COMMANDS", "--file=$base/random.pgbench");
 	}
-	# one snapshot, asked twice, with what happens between
+	# Read one snapshot twice, while the clients write.
 	my $found = $reader->query_safe(
 		q{BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SELECT 'counts', * FROM kit.wrong_counts();
@@ -153,7 +154,7 @@ SELECT 'order', id FROM (
 WHERE wrong;
 COMMIT});
 	push @wrong, $found if $found ne '';
-	# each command's own statement is one snapshot, too
+	# A single statement has one snapshot as well.
 	$found = $reader->query_safe('SELECT * FROM kit.wrong_counts()');
 	push @wrong, $found if $found ne '';
 	$snapshots += 2;
@@ -164,8 +165,8 @@ note "$snapshots snapshots";
 is($node->safe_psql('postgres', $deadlocks), '0', 'at random: no deadlock');
 check_store($node, 'postgres', 'at random');
 
-# ---- the same where every transaction is to be as if alone: it fails, and is
-# tried again, rather than miscount
+# ---- the same under SERIALIZABLE: a conflicting transaction fails and is
+# repeated, rather than miscount
 
 for my $isolation ('repeatable read', 'serializable')
 {
@@ -184,8 +185,8 @@ for my $isolation ('repeatable read', 'serializable')
 	check_store($node, 'postgres', $isolation);
 }
 
-# ---- read your writes: many commits, each of them waited for, by two clients
-# at once; wait_for_views() must never be true too early
+# ---- read your writes: two clients wait for the views after each of many
+# commits; wait_for_views() must never return true too early
 
 $node->safe_psql(
 	'postgres', q{
@@ -220,7 +221,7 @@ is($node->safe_psql('postgres', 'SELECT * FROM kit.too_early LIMIT 5'),
 	'', 'read your writes: whenever wait_for_views() is true, the views show the commits before it');
 check_store($node, 'postgres', 'read your writes');
 
-# ---- edits beside likes and comments of one post: none is lost
+# ---- concurrent edits, likes and comments of one post: none is lost
 
 $node->safe_psql(
 	'postgres', q{

@@ -1,6 +1,6 @@
 
-# A hot standby: every query works there, commands are refused, and once it is
-# promoted a worker starts by itself.
+# A hot standby answers every query and refuses commands. After promotion a
+# worker starts by itself.
 
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ my $primary = new_server('primary');
 $primary->start;
 create_store($primary, 'postgres');
 fill_store($primary, 'postgres', 10, 150);
-# replies, which outlive what they reply to
+# replies, which remain when their parents are deleted
 $primary->safe_psql('postgres', q{
 SELECT blogstore.create_comment(kit.p(7), kit.u(1), 'parent', kit.c(900001), kit.d(300));
 SELECT blogstore.create_comment(kit.p(7), kit.u(2), 'reply ' || n, kit.c(900001 + n), kit.d(300 + n), parent_id => kit.c(900001)) FROM generate_series(1, 3) n;
@@ -127,7 +127,7 @@ is(sqlstate($standby, 'postgres', $_), '25006, hint', "standby: $_ is refused")
   'delete_post(kit.p(1))', 'delete_user(kit.u(1))', 'wait_for_views()', 'wait_for_posts()',
   'rebuild_views()', 'repair()', 'start_worker()', 'stop_worker()';
 
-# Changes of every kind arrive there
+# Changes of every kind reach the standby.
 $primary->safe_psql(
 	'postgres', q{
 SELECT blogstore.create_post(kit.u(1), 'newest', repeat('x', 300), kit.p(500), kit.d(500));
@@ -164,8 +164,9 @@ is($session->query_safe('SELECT title FROM blogstore.list_feed(1)'),
 	'without a worker', 'standby: the session reads the feed again');
 $session->quit;
 
-# Promoted: the worker starts, makes a slot and builds the views with no
-# manual step; what the primary's worker had not shown yet is in them
+# After promotion the worker starts, creates a slot and builds the views
+# without manual steps. They include what the primary's worker had not yet
+# written.
 my $holder = $primary->background_psql('postgres');
 $holder->query_safe('BEGIN; LOCK TABLE blogstore.feed IN SHARE MODE');
 $primary->safe_psql('postgres',

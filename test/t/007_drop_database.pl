@@ -65,7 +65,7 @@ is(($node->psql('postgres', 'DROP DATABASE gone WITH (FORCE)'))[0],
 	0, 'DROP DATABASE WITH (FORCE) succeeds though the worker waits for a lock');
 eval { $holder->quit };
 slots_are('kept', 'and leaves no slot');
-# refused for another reason, the worker goes on
+# If DROP DATABASE fails for another reason, the worker continues.
 create_blog('busy');
 $holder = $node->background_psql('busy');
 $holder->query_safe('SELECT 1');
@@ -110,8 +110,8 @@ is($node->safe_psql('renamed', $items), $digest, 'CREATE EXTENSION keeps the ite
 check_store($node, 'renamed', 'created again');
 slots_are('busy kept renamed', 'created again: there is a slot');
 
-# The extension dropped, and once nobody keeps the views an item written by
-# hand: created again, the views are built from what is there
+# The extension is dropped, and the owner then changes an item by SQL.
+# After CREATE EXTENSION the worker builds the views from the items.
 $node->safe_psql('renamed', 'DROP EXTENSION blogstore');
 $node->poll_query_until('postgres',
 	"SELECT count(*) = 0 FROM pg_replication_slots WHERE database = 'renamed'")
@@ -123,7 +123,7 @@ is($node->safe_psql('renamed', 'SELECT title FROM blogstore.list_feed() WHERE id
 	'by hand', 'created again: list_feed() is right at once');
 check_store($node, 'renamed', 'created again after changes');
 
-# Dropping the containers with the extension, then both anew
+# Drop the containers with the extension, then create both again.
 $node->safe_psql('renamed', 'DROP TABLE blogstore.users, blogstore.posts, blogstore.feed, blogstore.usernames, blogstore.jobs, blogstore.view_state CASCADE');
 is(sqlstate($node, 'renamed', 'get_post(kit.p(1))'), '55000, hint', 'containers dropped: requests say so');
 is(sqlstate($node, 'renamed', "create_user('x')"), '55000, hint', 'containers dropped: commands too');
@@ -134,7 +134,7 @@ $node->safe_psql('renamed', "SELECT blogstore.create_user('x', kit.u(1)); SELECT
 is($node->safe_psql('renamed', 'SELECT kit.views_follow(); SELECT title FROM blogstore.feed'),
 	"t\nanew", 'containers created anew: the views follow');
 
-# ... and all in one session, which must not remember what it knew
+# ... and in a single session, which must not use what it has cached
 is( $node->safe_psql(
 		'renamed', q{
 SET client_min_messages = error;
@@ -169,7 +169,7 @@ $node->safe_psql('busy', 'CREATE EXTENSION blogstore; SELECT blogstore.create_co
 is($node->safe_psql('busy', 'SELECT kit.views_follow()'),
 	't', 'DROP SCHEMA CASCADE: all of it can be created again');
 
-# The others have not noticed
+# The other databases are unaffected.
 check_store($node, 'kept', 'kept to the end');
 $node->restart;
 check_store($node, 'kept', 'kept, after a restart');

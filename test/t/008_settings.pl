@@ -1,6 +1,7 @@
 
-# The views are what feed_size and short_form_length say, and answers are at once, also
-# after these have changed; and names are unique regardless of case, in any script.
+# The views follow feed_size and short_form_length. Answers follow a change of
+# these settings at once. Usernames are unique regardless of case, in any
+# script.
 
 use strict;
 use warnings;
@@ -18,7 +19,7 @@ create_store($node, 'postgres');
 fill_store($node, 'postgres', 5, 150);
 check_store($node, 'postgres', 'defaults');
 
-# What feed and users must be, by the settings as they are
+# What feed and users must contain by the present settings.
 sub views_are
 {
 	my ($size, $length, $name) = @_;
@@ -45,7 +46,7 @@ sub views_are
 	return;
 }
 
-# They are the server's: no session may have views of its own
+# A session cannot set them, because all sessions share the views.
 is( $node->safe_psql(
 		'postgres', q{SELECT string_agg(name || ' ' || context, ', ' ORDER BY name) FROM pg_settings WHERE name IN ('blogstore.feed_size', 'blogstore.short_form_length')}),
 	'blogstore.feed_size sighup, blogstore.short_form_length sighup',
@@ -62,8 +63,8 @@ for my $case ([ 10, 200 ], [ 130, 200 ], [ 130, 20 ], [ 1, 300 ], [ 100, 200 ])
 	$node->reload;
 	$node->poll_query_until('postgres', "SELECT current_setting('blogstore.feed_size') = '$size' AND current_setting('blogstore.short_form_length') = '$length'")
 	  or die 'no reload';
-	# until the worker has acted on what it has learnt readers get what the settings say
-	# from the posts container
+	# Until the worker has applied the new settings, requests apply them to the
+	# posts container.
 	wait_until($node, 'postgres', "SELECT short_form_length = $length FROM blogstore.view_state");
 	is( $node->safe_psql('postgres', 'SELECT max(length(content)) FROM blogstore.list_feed()'),
 		$length, "feed_size $size, short_form_length $length: list_feed() is right at once");

@@ -1,6 +1,6 @@
 
-# Containers of a role that is no superuser, used by a role that may do nothing
-# but call the functions: nobody gets further than their door.
+# An ordinary role owns the containers. Another role has EXECUTE on the
+# functions and no other right. Neither gets further than its rights.
 
 use strict;
 use warnings;
@@ -108,8 +108,8 @@ for my $role (\@as_app, \@as_stranger)
 	like($err, qr/ERROR:  42501/, 'from monitoring, too');
 }
 
-# The owner sees the tables as any others; triggers run as the owner, not as
-# who calls, nor as the worker's superuser
+# The owner may use the tables like any other. Triggers run as the owner, not
+# as the caller or the worker's superuser.
 $node->safe_psql(
 	'blog', q{
 CREATE TABLE kit.log (who text, what text);
@@ -139,7 +139,7 @@ is($node->safe_psql('blog', "SELECT count(*) > 0 FROM kit.log WHERE what LIKE 'p
 	't', 'and for what the worker does to the items');
 check_store($node, 'blog', 'with triggers');
 
-# Given to another owner, it works on
+# It still works after a change of the owner.
 $node->safe_psql('blog', 'REASSIGN OWNED BY blog_owner TO blog_app; GRANT ALL ON kit.log TO blog_app');
 $node->safe_psql('blog',
 	"SELECT blogstore.create_post(kit.u(1), 'another owner', 'x', kit.p(3), kit.d(3)); SELECT kit.views_follow()",

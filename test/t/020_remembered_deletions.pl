@@ -1,5 +1,5 @@
-# What a session remembers about deletions, so that reading costs nothing more
-# when there are none, holds again after any of them.
+# A session caches whether users are being deleted, so that reads cost nothing
+# extra when none are. The cache is correct again after each deletion.
 
 use strict;
 use warnings;

@@ -1,6 +1,6 @@
-# Every function that returns a set bears what a caller can do with a cursor: it
-# is left open, held, rolled back to, read by turns with another of its kind, and
-# closed late; nothing but the caller's own errors comes of it.
+# A caller leaves a cursor on a set-returning function open, holds it, rolls
+# back to a savepoint, reads two cursors by turns, or closes one late. Every
+# function must survive this. Only the caller's own errors may be raised.
 
 use strict;
 use warnings;

@@ -1,5 +1,5 @@
-# What a session has looked up about the owner, and about what the owner has attached, holds
-# only when the look came to its end. After one that an error has cut short, the session looks
+# A session caches what it reads about the owner and the owner's triggers and
+# the like. After an error has interrupted this reading, the session reads
 # again.
 
 use strict;
