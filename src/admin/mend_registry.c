@@ -196,8 +196,9 @@ note_holders(RegistryRepair *repair)
 }
 
 /*
- * Return whether the rows of a finding's user must stay as they are. The users
- * are sorted by id.
+ * Return whether note_pairs() or note_holders() has marked a finding's user as
+ * having the same name as another user. The user's rows must not be deleted
+ * then. repair->user must be sorted by user id.
  */
 static bool
 meets_another(const RegistryRepair *repair, const Finding *f)

@@ -196,7 +196,7 @@ typedef enum WaitStep
 	WAIT_JOBS,					/* until the jobs that exist then are done */
 	WAIT_COMMITTED,				/* until it is known where their changes end in
 								 * the WAL */
-	WAIT_JOBS_APPLIED,			/* until these changes are applied */
+	WAIT_JOBS_APPLIED,			/* until the jobs' changes are applied */
 	WAIT_DONE
 } WaitStep;
 

@@ -21,8 +21,8 @@
 static Remembered *all = NULL;
 
 /*
- * Relcache callback: the definition of a table has changed; InvalidOid: of all
- * tables.
+ * Relcache callback: invalidate the caches that depend on a table's
+ * definition. InvalidOid: invalidate all caches.
  */
 static void
 remembered_invalidate(Oid relid)

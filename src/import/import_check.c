@@ -36,8 +36,8 @@ typedef struct CheckReceiver
 	bool		fresh;			/* true if this post is new */
 	int64		n;				/* new items of this post since its count was
 								 * last written */
-	pg_uuid_t	uncounted;		/* the last post for which an item without a
-								 * count was noted */
+	pg_uuid_t	uncounted;		/* the last post that note_uncounted() wrote
+								 * with a count of 0 */
 	bool		noted;			/* true if uncounted is valid */
 } CheckReceiver;
 

@@ -91,8 +91,13 @@ add_key(ChangedKeys *keys, TupleTableSlot *slot, const AttrNumber *column)
 }
 
 /*
- * Find the keys of all rows of a leaf that are gone or have come between two
- * snapshots. Both must be registered, the older one since it was taken.
+ * Compare what two snapshots see of a leaf. *gone receives the keys of rows
+ * that only the older snapshot, before, sees. *come receives the keys of rows
+ * that only the newer snapshot, now, sees. The key of an updated row is added
+ * to both.
+ *
+ * Both snapshots must be registered. The older one must have been registered
+ * ever since it was taken, so that no row version that it sees is vacuumed.
  */
 void
 changes_find(const SpreadSource *source, Snapshot before, Snapshot now,

@@ -4,11 +4,13 @@
  *		the files of cluster/distribute/ alone.
  *
  *		distribute.c		the SQL function, from its checks to the renaming
- *		distribution_plan.c	which tables are copied, what prevents it, what of
- *							the owner's is carried over
- *		copy_items.c		copying items, and copying changed ones again
+ *		distribution_plan.c	which tables are copied, what prevents a
+ *							distribution, and which columns, indexes and grants
+ *							of the owner the new tables get
+ *		copy_items.c		copying all items, then those changed meanwhile
  *		changed_rows.c		rows that have changed between two snapshots
- *		table_swap.c		locking others out, and renaming the tables
+ *		table_swap.c		locking out other transactions, and renaming the
+ *							tables
  */
 #ifndef BLOGSTORE_DISTRIBUTE_H
 #define BLOGSTORE_DISTRIBUTE_H

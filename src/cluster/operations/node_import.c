@@ -79,8 +79,8 @@ put_item(ReturnSetInfo *out, const BlogItem *item, ItemType type)
 }
 
 /*
- * Add a row to the rows returned that has only an id, to report an edited
- * item.
+ * Add a row to the result that reports an edited item. All columns but the id
+ * are null.
  */
 static void
 put_id(ReturnSetInfo *out, const pg_uuid_t *id)

@@ -371,10 +371,13 @@ put_in_order(Gathering *gather, RemoteRows *rows)
 }
 
 /*
- * Run a query on all nodes that have shards, and return the merged items in
- * the current memory context. name: the request. type: of its items. Errors:
- * those of the query; 40001 if a shard arrived after the transaction's
- * snapshot. Locks: holds all shards during the call.
+ * Run a query on all nodes that have shards, and merge their items. name: the
+ * name of the request. type: the type of the items. Returns the items,
+ * allocated in the current memory context.
+ *
+ * Errors: those of the query; 40001 if a shard arrived after the transaction's
+ * snapshot was taken. Locks: all shards of posts, against being moved or
+ * split, until the function returns.
  */
 RemoteItems *
 remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)

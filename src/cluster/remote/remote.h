@@ -28,7 +28,7 @@ typedef struct RemoteItems RemoteItems;
 /* await_distribution.c: before a request decides where to run */
 extern void remote_settle(bool write);
 
-/* remote_request.c: a request on the node that has its key */
+/* remote_request.c: running a request on the node with its key's shard */
 extern Datum remote_command(FunctionCallInfo fcinfo, PGFunction here);
 extern bool remote_call_flag(const char *name, const pg_uuid_t *key,
 							 Oid type, Datum argument);

@@ -3,15 +3,16 @@
  *		The fields of an error that another node raises.
  *
  * Citus passes on the SQLSTATE, message, detail, hint and context of an error,
- * but not the fields schema, table, column and constraint, which programs go
- * by (base/error_fields.h). So the serving node adds them to the hint, as its
- * last line, and the asking node takes that line off again:
+ * but not the fields schema, table, column and constraint, by which programs
+ * recognize an error (base/error_fields.h). So the serving node adds these
+ * fields to the hint, as its last line, and the asking node removes that line
+ * again:
  *
  *		Fields:<TAB>schema<TAB>table<TAB>column<TAB>constraint
  *
- * The serving node adds the line to every error. So a hint that was made of a
- * caller's text cannot end in a line that the asking node would take for the
- * serving node's.
+ * The serving node adds the line even if all fields are empty. A hint may end
+ * in text of the caller that looks like such a line. The asking node reads
+ * only the last line, which the serving node has added.
  *
  * Runs in backends.
  */
@@ -40,9 +41,9 @@ field(ErrorData *error, int number)
 }
 
 /*
- * Return whether a field can be sent. Names of objects can, unless they have
- * control characters. What else a RAISE statement may have given as a name is
- * left out.
+ * Return whether a field can be sent: it must be set, be shorter than
+ * NAMEDATALEN, and contain no control characters. Most names of objects meet
+ * this. A RAISE statement can set a field to any text.
  */
 static bool
 can_be_sent(const char *name)

@@ -221,8 +221,10 @@ remote_ask_once(const RemoteCall *call, RemoteRows *rows)
 }
 
 /*
- * Wait a moment before a call is repeated, because a shard is being moved.
- * *waited: 0 before the first call. Errors: 55000 after GIVE_UP_AFTER.
+ * Sleep before the caller repeats a request that found no shard, because the
+ * shard is being moved. *waited: the caller sets it to 0 before the first
+ * pause; it becomes the time of that pause, in ms. Errors: 55000 if that time
+ * is more than GIVE_UP_AFTER ms ago.
  */
 void
 remote_pause(long *waited)

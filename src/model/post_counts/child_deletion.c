@@ -27,9 +27,8 @@ typedef struct Child
 	ItemQuery	query;			/* finds the child by its key */
 	Datum		key[2];
 	const pg_uuid_t *author;	/* required author; NULL: any */
-	PostLock   *lock;			/* lock of the post, which then counts the
-								 * child no longer; NULL: leave the counts
-								 * alone */
+	PostLock   *lock;			/* lock of the post whose counts are to be
+								 * changed; NULL: do not change counts */
 	bool		hide;			/* comment_hide(): true to hide, false to
 								 * show */
 	BlogItem   *out;			/* comment_hide(): the resulting comment */

@@ -63,7 +63,7 @@ typedef struct UserWriter
 	const ClusterCalls *cluster;	/* the cluster that writes the item; NULL:
 									 * a single server */
 	ItemWriter *items;			/* on a single server */
-	BlogItem	user;			/* the user when it was locked */
+	BlogItem	user;			/* the user as read by user_writer_lock() */
 } UserWriter;
 
 extern bool user_insert(const BlogItem *user, bool own_id);

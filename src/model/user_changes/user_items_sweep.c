@@ -145,7 +145,10 @@ note_writers_of(Sweep *sweep, Container container, ItemType type, int partition)
 	MemoryContextSwitchTo(old);
 }
 
-/* Return whether all noted transactions have ended. */
+/*
+ * Return whether all transactions in sweep->writers have ended. Does not wait.
+ * Removes transactions that it finds ended from the array.
+ */
 static bool
 writers_ended(Sweep *sweep)
 {

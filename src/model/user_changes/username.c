@@ -21,8 +21,10 @@
 #define UNKNOWN_POINT 0x110000
 
 /*
- * Return whether a trimmed name of this many bytes can be short enough,
- * whatever its characters are.
+ * Return false if a trimmed name of this many bytes has more than
+ * MAX_USERNAME_LENGTH characters even if every character takes the most bytes
+ * that the encoding allows. If the result is true, the characters must still
+ * be counted.
  */
 bool
 username_fits(int64 bytes)

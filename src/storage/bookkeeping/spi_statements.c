@@ -145,7 +145,7 @@ prepare(KeptPlan *plan)
 	if (made == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", plan->sql,
 			 SPI_result_code_string(SPI_result));
-	/* other tables would not have been checked */
+	/* the caller has locked and checked only the tables in plan->tables */
 	if (tables_named(made) != plan->tables)
 		elog(ERROR, "statement \"%s\" is on other tables than it says",
 			 plan->sql);

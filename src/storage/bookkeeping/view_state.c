@@ -111,10 +111,10 @@ view_state_read(ViewState *state)
 }
 
 /*
- * Write the row, except feed_whole, which is written with the feed. All
- * processes discard their cached row. Acts as the containers' owner. Errors:
- * 42501, 55000. Locks: RowExclusiveLock on the table, to the end of the
- * transaction.
+ * Write all columns of the row but feed_whole, which view_state_write_whole()
+ * writes. When the transaction commits, all processes discard their cached
+ * row. Acts as the containers' owner. Errors: 42501, 55000. Locks:
+ * RowExclusiveLock on the table, to the end of the transaction.
  */
 void
 view_state_write(const ViewState *state)

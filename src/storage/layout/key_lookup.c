@@ -54,8 +54,9 @@ find_partition(CachedContainer *cc, const pg_uuid_t *key)
 }
 
 /*
- * Find a partition's leaf by a hint, and add it to the sparse map. Returns
- * false if the hint is missing or wrong.
+ * Add a partition's leaf for a type to the sparse map. A hint says which table
+ * the leaf is, and the catalogs must confirm it. Returns false if the hint is
+ * missing or wrong, or if an invalidation arrives meanwhile.
  */
 static bool
 find_leaf(CachedContainer *cc, ItemType type, int partition)

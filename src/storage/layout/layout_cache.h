@@ -108,8 +108,8 @@ typedef enum HintKind
 {
 	HINT_MODULUS,				/* of a root: the largest modulus of its
 								 * partitions */
-	HINT_PARTITION,				/* of a root: the partition that holds a
-								 * remainder's keys */
+	HINT_PARTITION,				/* of a root: the partition that holds the keys
+								 * whose hash has a given remainder */
 	HINT_LEAF					/* of a partition: the leaf that holds items of
 								 * a type */
 } HintKind;

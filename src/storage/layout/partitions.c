@@ -124,9 +124,10 @@ partitions_load(Partitions *partitions, Container container, Relation root)
 }
 
 /*
- * Create a sparse map of a container whose root has no problem. modulus: the
- * largest modulus of its partitions, according to a hint. Allocates in the
- * current memory context.
+ * Initialize a sparse map of a container, with no hash partition in it yet;
+ * partitions_add() adds one that a hint has led to. The caller has checked the
+ * root with layout_root_problem(). modulus: the largest modulus of the
+ * partitions, from HINT_MODULUS. Allocates in the current memory context.
  */
 void
 partitions_expect(Partitions *partitions, Container container, Oid root,
@@ -174,8 +175,9 @@ partitions_add(Partitions *partitions, uint64 hash, Oid table, int modulus,
 }
 
 /*
- * Return the table that, according to a hint, holds keys with a hash;
- * InvalidOid if there is no hint.
+ * Return the table that a hint names as the partition for keys with this hash
+ * value, or InvalidOid if there is no hint. The hint may be wrong, so the
+ * caller must check the table.
  */
 Oid
 partitions_hint(const Partitions *partitions, Oid root, uint64 hash)

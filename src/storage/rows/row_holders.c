@@ -169,9 +169,11 @@ look_once(const ItemQuery *query, bool *hidden)
 }
 
 /*
- * Return the state of the item that a query finds. *hidden becomes whether its
- * last committed version is hidden. Looks again if the item is updated
- * meanwhile.
+ * Find an item by a query and return the state of its newest version. *hidden
+ * becomes whether the item is hidden, without regard to other transactions'
+ * uncommitted changes; it is not set if no item is found. Concurrent updates
+ * can hide an item from the scan, so up to LOOKS scans are made until one
+ * determines the state.
  */
 ItemLife
 item_look(const ItemQuery *query, bool *hidden)

@@ -221,9 +221,10 @@ extern void item_writer_identity(ItemWriter *writer);
  */
 extern bool item_writer_insert(ItemWriter *writer, const BlogItem *item);
 /*
- * The same, with a last check: stands() is called when other transactions can
- * already find the item, but it can still be withdrawn. It must not wait. If
- * it returns false, the item is withdrawn.
+ * Insert an item as item_writer_insert() does, but call stands(arg) before the
+ * insertion is final. Other transactions can already find the item then. If
+ * stands() returns false, the item is withdrawn, and the result is false.
+ * stands() must not wait.
  */
 extern bool item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 								  bool (*stands) (void *arg), void *arg);

@@ -101,7 +101,10 @@ check_update(ItemWriter *writer, TupleTableSlot *slot)
 		ExecPartitionCheck(writer->rri, slot, writer->estate, true);
 }
 
-/* Update the version in writer->found. The leaf has no triggers. */
+/*
+ * Update the row whose version is in writer->found, without firing triggers.
+ * The caller has checked that the leaf has none.
+ */
 static ItemResult
 update_version(ItemWriter *writer, const BlogItem *item)
 {
@@ -130,14 +133,15 @@ update_version(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Rewrite an item as a scan of the same leaf has found it; columns that are
- * not properties keep their values. Returns ITEM_LOCKED if another transaction
- * is changing or locking it, and ITEM_NOT_FOUND if it was changed or deleted
- * since; nothing is written then. Errors: those of constraints and triggers.
+ * Update the current item of a scan of the writer's leaf. Columns that are not
+ * properties keep their values. Returns ITEM_LOCKED if another transaction is
+ * changing or locking the item, and ITEM_NOT_FOUND if the item has been
+ * changed or deleted since the scan found it. Nothing is written in these
+ * cases. Errors: those of constraints and triggers.
  *
- * heap_update() waits for a transaction that gets hold of the row between the
- * check and the update. So the caller must either hold a lock that excludes
- * other writers of blogstore, or accept a wait.
+ * If another transaction locks the row after it was checked here,
+ * heap_update() waits for that transaction. So the caller must either hold a
+ * lock that excludes other writers of blogstore, or accept a wait.
  */
 ItemResult
 item_writer_update_found(ItemWriter *writer, ItemScan *scan,

@@ -97,8 +97,9 @@ told_applied(ToldPosts *told, uint64 turn)
 }
 
 /*
- * Return whether a change to this post, or to another of the same hash, was
- * reported after a turn.
+ * Return whether the change feed has reported a change to a post in a later
+ * turn of the worker than the given one. May also be true after a change to
+ * another post, because posts share the elements of the array.
  */
 bool
 told_post_since(ToldPosts *told, const pg_uuid_t *post_id, uint64 turn)

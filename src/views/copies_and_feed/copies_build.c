@@ -110,7 +110,10 @@ begin_list(Container container, const ItemPlace *place, int limit)
 {
 	bool		posts = container == CONTAINER_POSTS;
 
-	/* identity: a copy that lacks values is read as one that differs */
+	/*
+	 * identity: read copies that lack values, too, instead of raising an
+	 * error; look_at_post() then finds that they differ from their posts
+	 */
 	return merged_scan_begin(&(ItemQuery) {
 		.container = container, .type = ITEM_POST,
 		.path = posts ? PATH_USER : PATH_LIST, .after = place,
@@ -170,9 +173,10 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 }
 
 /*
- * Compare a post with its copy (NULL: none). If the id of a post is not equal
- * to its post_id, which only the owner can have written, leave the post to
- * copies_refresh().
+ * Compare a post with its copy (NULL: none), and note a copy that is missing
+ * or differs. Only the owner can have written a post whose id is not equal to
+ * its post_id. Such a post is not compared, but noted as differing, so that
+ * its copy is refreshed on its own.
  */
 static void
 look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)

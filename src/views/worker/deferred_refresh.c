@@ -118,7 +118,7 @@ later_take(Worker *worker, XLogRecPtr position)
 	bool		over;
 	bool		apart;
 
-	/* the worker repeats its attempt to apply "dirty", unchanged */
+	/* the worker first repeats the attempt that has failed */
 	if (worker->kept)
 		return;
 	waited = dirty_waited(worker->dirty);

@@ -29,7 +29,10 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* A post with this many deltas that are not stripes is folded at once. */
+/*
+ * A post that has this many deltas is folded at once. Stripes (count_delta.c)
+ * are not included in the number.
+ */
 #define MANY_DELTAS 32
 
 /*

@@ -5,9 +5,9 @@
  *		partitions.
  *
  * A chunk and the record of its progress are one transaction, so a job
- * continues where it was interrupted. If a chunk has to wait too long for a
- * row lock, it is rolled back and tried again later, because updates of the
- * views wait meanwhile.
+ * continues where it was interrupted. The worker does not apply changes to the
+ * views while a chunk runs. A chunk that waits too long for a lock is
+ * therefore rolled back and tried again later.
  *
  * Runs in the worker.
  */

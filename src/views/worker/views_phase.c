@@ -44,8 +44,9 @@
 #include "storage/procarray.h"
 
 /*
- * Leave VIEWS_UNKNOWN, after the worker has found that it is needed and
- * enabled. complete: view_state says that the views are complete.
+ * Enter the first phase after VIEWS_UNKNOWN: VIEWS_CATCHING_UP if complete,
+ * otherwise VIEWS_REBUILDING. complete: whether view_state says that the views
+ * are complete. The caller has checked that the worker is needed and enabled.
  */
 void
 worker_begin_views(Worker *worker, bool complete)

@@ -46,9 +46,9 @@ typedef struct Worker
 	MemoryContext turn;			/* reset after each turn */
 	uint64		turn_number;
 	DirtySet   *dirty;
-	bool		kept;			/* dirty holds changes that could not be
-								 * applied yet; nothing is added to it
-								 * meanwhile */
+	bool		kept;			/* the last attempt to apply dirty has failed;
+								 * deferred_refresh.c leaves dirty alone until
+								 * an attempt succeeds */
 	DirtySet   *later;
 	TimestampTz later_since;	/* when later was first found nonempty; 0 if it
 								 * is empty */
@@ -63,7 +63,8 @@ typedef struct Worker
 	HeldBack   *held;
 	Decoder    *decoder;
 	AppliedPosition position;		/* as stored in blogstore.change_feed */
-	bool		applied;		/* a batch has been applied since then */
+	bool		applied;		/* a batch has been applied since
+								 * worker_advance() last stored position */
 	uint64		loads;			/* layout_loads() when last checked */
 	uint64		checked;		/* layout_stamp() when the tables were last
 								 * found undamaged */
@@ -153,7 +154,7 @@ typedef enum ApplyResult
 								 * caused; the caller gets the error */
 } ApplyResult;
 
-/* Whose doing an error in the worker is. */
+/* The cause of an error in the worker, which decides what the worker does. */
 typedef enum ErrorCause
 {
 	CAUSE_OTHERS,				/* a concurrent transaction; the worker tries
