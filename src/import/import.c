@@ -22,6 +22,7 @@
  */
 #include "postgres.h"
 
+#include "base/characters.h"
 #include "base/compat.h"
 #include "base/worker_hooks.h"
 #include "import/import.h"
@@ -120,6 +121,13 @@ import_begin(Import *import, const char *command)
  */
 #define MAX_SHOWN (1024 * 1024)
 
+/* Return the beginning of a text, for an error message. */
+static char *
+beginning(const char *text)
+{
+	return pnstrdup(text, characters_clip(text, strlen(text), 200));
+}
+
 /*
  * Return the beginning of a rejected item, for an error message. A few digits
  * of a number can print as gigabytes.
@@ -131,10 +139,7 @@ item_beginning(Datum item)
 
 	if (jsonb_prints_longer(jsonb, MAX_SHOWN))
 		return "(too long to show)";
-	return TextDatumGetCString(DirectFunctionCall2(text_left,
-												   CStringGetTextDatum(JsonbToCString(NULL, &jsonb->root,
-																					 VARSIZE(jsonb))),
-												   Int32GetDatum(200)));
+	return beginning(JsonbToCString(NULL, &jsonb->root, VARSIZE(jsonb)));
 }
 
 /*
@@ -148,12 +153,14 @@ refuse_rejected(const Import *import, int64 rejected)
 	HeapTuple	row;
 	Datum		item;
 	bool		isnull;
+	char	   *reason;
 
 	(void) import_run(import,
-					  "SELECT coalesce(type, 'document'), pg_catalog.left(reason, 200),"
-					  " item FROM @rejected LIMIT 1");
+					  "SELECT coalesce(type, 'document'), coalesce(reason, ''), item"
+					  " FROM @rejected LIMIT 1");
 	row = SPI_tuptable->vals[0];
 	desc = SPI_tuptable->tupdesc;
+	reason = beginning(SPI_getvalue(row, desc, 2));
 	item = SPI_getbinval(row, desc, 3, &isnull);
 	ereport(ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
@@ -161,7 +168,7 @@ refuse_rejected(const Import *import, int64 rejected)
 						   "%lld items cannot be imported",
 						   (unsigned long) rejected, (long long) rejected),
 			 errdetail("The first: %s, %s: %s",
-					   SPI_getvalue(row, desc, 1), SPI_getvalue(row, desc, 2),
+					   SPI_getvalue(row, desc, 1), reason,
 					   isnull ? "null" : item_beginning(item)),
 			 errhint("Pass a table with the columns type text, reason text and item jsonb as rejects to import all but these."),
 			 err_fields(NULL, "rejects", RULE_ITEMS_TAKEN)));

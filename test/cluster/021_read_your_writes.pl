@@ -49,8 +49,9 @@ is($session[2]->query_safe(q{SELECT count(*) FROM generate_series(1, 20) AS u, b
 
 # not for what is not committed, wherever it is
 my ($there) = posts_on($cluster, $two, 1000, 1);
-is($coordinator->psql('postgres', "BEGIN; SELECT FROM blogstore.create_post(kit.u(1), 'open', 'content', kit.p($there)); SELECT blogstore.wait_for_posts()"), 3,
-	'what is not committed is not waited for');
+my $refused = '';
+$coordinator->psql('postgres', "\\set VERBOSITY sqlstate\nBEGIN; SELECT FROM blogstore.create_post(kit.u(1), 'open', 'content', kit.p($there)); SELECT blogstore.wait_for_posts()", stderr => \$refused);
+like($refused, qr/ERROR:  25001/, 'what is not committed is not waited for');
 
 # a worker that is held
 my $holder = hold_worker($two, 'postgres');

@@ -104,12 +104,20 @@ for (1 .. 20)
 
 # ---- It does not wait for late counts, nor has them refreshed
 
-# the first likes are refreshed, the second ones put off for a minute: longer than the time-out
-$writer->query_safe("SELECT count(blogstore.create_like(kit.p(i), kit.u($_))) FROM generate_series(1, 100) AS i") foreach 1, 2;
-$n++;
-$writer->query_safe("SELECT blogstore.create_post(kit.u(1), 'new $n', 'content', kit.p($n), kit.d(2000 + $n))");
-is($waiter->query_safe("SELECT blogstore.wait_for_posts('30 s')"), 't', 'counts of many posts are not waited for');
-is($reader->query_safe('SELECT title FROM blogstore.list_feed(1)'), "new $n", '... when there is a new post');
+# counts of many posts are deferred for a minute and then refreshed all at once; try again if that
+# moment has just come
+my $late = q{SELECT count(*) FROM blogstore.list_user_posts(kit.u(1), NULL) AS l, blogstore.get_post(l.post_id) AS g WHERE l.like_count <> g.like_count};
+my $put_off = 0;
+foreach my $fan (1 .. 20)
+{
+	$writer->query_safe("SELECT count(blogstore.create_like(kit.p(i), kit.u($fan))) FROM generate_series(1, 100) AS i");
+	$n++;
+	$writer->query_safe("SELECT blogstore.create_post(kit.u(1), 'new $n', 'content', kit.p($n), kit.d(2000 + $n))");
+	is($waiter->query_safe("SELECT blogstore.wait_for_posts('30 s')"), 't', 'counts of many posts are not waited for');
+	is($reader->query_safe('SELECT title FROM blogstore.list_feed(1)'), "new $n", '... when there is a new post');
+	last if ($put_off = $reader->query_safe($late)) > 0;
+}
+cmp_ok($put_off, '>', 0, '... while the counts are late');
 
 # ---- Nor has it the worker do anything
 

@@ -80,12 +80,16 @@ static const char *const obstacles[] = {
 	OLD_TABLES "SELECT format('rule %I of %s', rulename, ev_class::regclass)"
 	" FROM pg_rewrite WHERE ev_class IN (SELECT relid FROM t)",
 
-	/* posts_with_counts is replaced, unless the owner has changed its columns */
 	OLD_TABLES "SELECT format('view %s', r.ev_class::regclass) FROM pg_rewrite AS r"
 	" WHERE r.oid IN (SELECT d.objid FROM " DEPENDENT("pg_rewrite") ")"
-	" AND (r.ev_class <> coalesce(to_regclass('" COUNTS_VIEW_SQL "'), 0) OR (SELECT string_agg(attname, ' ' ORDER BY attnum)"
-	" FROM pg_attribute WHERE attrelid = r.ev_class AND attnum > 0) <> 'id type post_id user_id user_username title content"
-	" comment_count like_count creation_date hidden modification_date properties')",
+	" AND r.ev_class <> coalesce(to_regclass('" COUNTS_VIEW_SQL "'), 0)",
+
+	/* posts_with_counts is replaced, which needs the same columns */
+	"SELECT format('view %s', attrelid::regclass) FROM pg_attribute"
+	" WHERE attrelid = to_regclass('" COUNTS_VIEW_SQL "') AND attnum > 0 GROUP BY attrelid"
+	" HAVING string_agg(attname || ' ' || atttypid::regtype, ', ' ORDER BY attnum) <> 'id uuid, type text, post_id uuid,"
+	" user_id uuid, user_username text, title text, content text, comment_count bigint, like_count bigint,"
+	" creation_date timestamp with time zone, hidden boolean, modification_date timestamp with time zone, properties jsonb'",
 
 	OLD_TABLES "SELECT format('function %s', d.objid::regprocedure) FROM " DEPENDENT("pg_proc"),
 

@@ -44,7 +44,9 @@ static const char *const replaced[] = {"posts", "users", "usernames"};
 
 /*
  * Return the tables to be locked in the last step, with their partitions if
- * these are to be dropped.
+ * these are to be dropped. The view posts_with_counts is replaced under the
+ * same lock. A reader of it locks the view before the table of posts, so the
+ * view must not be locked later, with waiting.
  */
 static List *
 tables_to_lock(const Spread *spread, LOCKMODE mode)
@@ -60,6 +62,8 @@ tables_to_lock(const Spread *spread, LOCKMODE mode)
 		else
 			tables = lappend_oid(tables, table);
 	}
+	if (mode == AccessExclusiveLock && !spread->creation.counts_view)
+		tables = lappend_oid(tables, table_lookup(COUNTS_VIEW));
 	return lappend_oid(tables, bookkeeping_lookup(BOOK_JOBS));
 }
 

@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "cluster/operations/create_cluster.h"
+#include "cluster/operations/operations.h"
 #include "cluster/user_items/reference_users.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
