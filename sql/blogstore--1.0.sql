@@ -819,7 +819,8 @@ wrapper AS (
 	SELECT r.proname::text AS name, r.oid AS request, NULL::text AS item, '{}'::jsonb AS bound, r.proretset AS set, NULL::text AS field
 	FROM request AS r
 	UNION ALL
-	-- what is one item or none is a set of rows to SQL and REST, and to GraphQL an object, too
+	-- A request that returns one row at most gets a second wrapper, which
+	-- GraphQL shows as one object.
 	SELECT 'one_' || substr(r.proname, 5), r.oid, NULL, '{}', false, substr(r.proname, 5)
 	FROM request AS r WHERE r.proretset AND r.prorows = 1 AND r.proname LIKE 'get\_%'
 	UNION ALL

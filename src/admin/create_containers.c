@@ -3,11 +3,13 @@
  *		blogstore.create_containers(): creating the containers and the
  *		bookkeeping tables.
  *
- * All tables are ordinary ones, and there is one view. They belong to one role,
- * have built-in column types only, and do not depend on the extension, so that pg_dump dumps them
- * and DROP EXTENSION leaves them. A table that exists already is left as it is
- * if it belongs to that role and has the expected shape. Otherwise it is an
- * error. Tables that are missing are created. Runs in a backend.
+ * The tables, and the view posts_with_counts, belong to one role. They do not
+ * depend on the extension, so pg_dump dumps them and DROP EXTENSION leaves
+ * them. The tables have built-in column types only. A table that exists already
+ * is left unchanged if it belongs to that role and has the expected shape.
+ * Otherwise an error is raised. Tables that are missing are created.
+ *
+ * Runs in a backend.
  */
 #include "postgres.h"
 
@@ -150,7 +152,10 @@ create_container(const Creation *creation, Container container)
 	create_give_away(creation, container_table_lookup(container));
 }
 
-/* Is only the view posts_with_counts missing? Nothing depends on it. */
+/*
+ * Return whether only the view posts_with_counts is missing. Then there is
+ * nothing to rebuild.
+ */
 static bool
 view_alone(const Creation *creation)
 {

@@ -1,6 +1,7 @@
 
-# Who has written a post on any node of a cluster waits for it on any node with wait_for_posts(), and
-# finds it in the lists of any node. While the worker of a node is held, the wait ends after its time-out.
+# A client writes a post on any node of a cluster, calls wait_for_posts() on any
+# node, and then finds the post in the lists of every node. While the worker of
+# a node is held, the wait ends after its timeout.
 
 use strict;
 use warnings;

@@ -1,6 +1,7 @@
 
-# The view posts_with_counts on a cluster: from any node it shows posts as get_post() does, to a role that
-# may read the tables and execute nothing; where the cluster was made so, and after distribute_containers().
+# On a cluster, the view posts_with_counts shows posts as get_post() returns
+# them, from any node, to a role that may read the tables and execute nothing.
+# The containers were created on the cluster, or distributed later.
 
 use strict;
 use warnings;

@@ -7,6 +7,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use BlogstoreNpm;
 use BlogstoreTest;
 use File::Copy;
 use IPC::Run;
@@ -15,22 +16,13 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my ($version, $missing) = ('', '');
-foreach my $program (qw(node npm))
-{
-	eval { IPC::Run::run [ $program, '--version' ], '<', \undef, '>', \$version, '2>', \$missing } or plan skip_all => "there is no $program";
-}
+need_npm();
 
 # The packages, as they are pinned, in a folder of their own
 my $source = "$FindBin::RealBin/../postgraphile";
 my $folder = PostgreSQL::Test::Utils::tempdir('postgraphile');
 copy("$source/$_", "$folder/$_") or die "$_: $!" foreach qw(package.json package-lock.json);
-my ($out, $err) = ('', '');
-if (!IPC::Run::run [ 'npm', 'ci', '--prefix', $folder, '--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier' ], '<', \undef, '>', \$out, '2>', \$err)
-{
-	plan skip_all => 'the npm registry cannot be reached' if $err =~ /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH/ && !$ENV{BLOGSTORE_NPM};
-	die "npm ci: $err";
-}
+install_packages($folder);
 
 my $node = new_server('postgraphile');
 $node->start;

@@ -7,6 +7,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use BlogstoreNpm;
 use BlogstoreTest;
 use File::Basename;
 use IPC::Run;
@@ -15,11 +16,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $site = "$FindBin::RealBin/../../examples/site";
-my ($out, $err) = ('', '');
-foreach my $program (qw(node npm))
-{
-	program_path($program) or plan skip_all => "there is no $program";
-}
+my $out = '';
+need_npm();
 my $chromium = (grep { $_ } map { program_path($_) } qw(chromium chromium-browser google-chrome))[0]
   or plan skip_all => 'there is no Chromium';
 IPC::Run::run([ 'node', '-p', 'process.versions.node' ], '<', \undef, '>', \$out);
@@ -30,11 +28,7 @@ my $folder = PostgreSQL::Test::Utils::tempdir('site');
 $ENV{HOME} = PostgreSQL::Test::Utils::tempdir('home');
 delete @ENV{qw(XDG_CONFIG_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR DBUS_SESSION_BUS_ADDRESS DISPLAY)};
 system_or_bail('cp', '-R', "$site/.", $folder);
-if (!IPC::Run::run [ 'npm', 'ci', '--prefix', $folder, '--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier' ], '<', \undef, '>', \$out, '2>', \$err)
-{
-	plan skip_all => 'the npm registry cannot be reached' if $err =~ /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH/ && !$ENV{BLOGSTORE_NPM};
-	die "npm ci: $err";
-}
+install_packages($folder);
 
 my $node = new_server('site');
 $node->start;
@@ -44,14 +38,6 @@ foreach my $file (sort glob "$FindBin::RealBin/../site/*.js")
 }
 $node->stop;
 done_testing();
-
-# Where a program is
-sub program_path
-{
-	my ($name) = @_;
-
-	return (grep { -x $_ } map { "$_/$name" } split /:/, $ENV{PATH})[0];
-}
 
 # One file of tests, each of whose tests is one here
 sub browse

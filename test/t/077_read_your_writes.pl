@@ -1,7 +1,8 @@
 
-# Who has written a post waits for it with wait_for_posts(), and finds it in the lists: from another
-# session, with no right but what grant_requests() gives, and through wrappers. The wait has the
-# worker do nothing, and ends where the worker is held, stopped or not there.
+# A client that has written a post calls wait_for_posts() and then finds the
+# post in the lists: from another session, with only the rights that
+# grant_requests() gives, and through wrappers. The wait causes no work for the
+# worker. It ends if the worker is held, stopped or missing.
 
 use strict;
 use warnings;

@@ -1,12 +1,14 @@
 
-# A client of PostGraphile's pages through 1,100 rows of each list by first, after and hasNextPage, and by
-# date and id, gets one item as one object, and waits for its own posts: by wrappers of both kinds.
+# A PostGraphile client pages through 1,100 rows of each list, by first, after
+# and hasNextPage, and by date and id. It gets one item as one object, and waits
+# for its own posts. The schemas have wrappers of both kinds.
 
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use BlogstoreNpm;
 use BlogstoreTest;
 use File::Copy;
 use IPC::Run;
@@ -15,22 +17,13 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my ($version, $missing) = ('', '');
-foreach my $program (qw(node npm))
-{
-	eval { IPC::Run::run [ $program, '--version' ], '<', \undef, '>', \$version, '2>', \$missing } or plan skip_all => "there is no $program";
-}
+need_npm();
 
 # The packages, as they are pinned, in a folder of their own
 my $source = "$FindBin::RealBin/../postgraphile";
 my $folder = PostgreSQL::Test::Utils::tempdir('postgraphile');
 copy("$source/$_", "$folder/$_") or die "$_: $!" foreach qw(package.json package-lock.json);
-my ($out, $err) = ('', '');
-if (!IPC::Run::run [ 'npm', 'ci', '--prefix', $folder, '--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier' ], '<', \undef, '>', \$out, '2>', \$err)
-{
-	plan skip_all => 'the npm registry cannot be reached' if $err =~ /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ENETUNREACH/ && !$ENV{BLOGSTORE_NPM};
-	die "npm ci: $err";
-}
+install_packages($folder);
 
 my $node = new_server('graphql_pages');
 $node->start;

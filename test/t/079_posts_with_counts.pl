@@ -1,7 +1,9 @@
 
-# The view posts_with_counts shows posts with their exact counts, as get_post() does, to a role that may
-# read the tables and execute nothing: while deltas are not folded, while users are being deleted, in one
-# snapshot, over dumps, and as its reader. It is made again where it is missing, and gives way to no one else's.
+# The view posts_with_counts shows posts as get_post() returns them, to a role
+# that may read the tables and execute nothing: with deltas that are not folded,
+# while users are being deleted, in one snapshot, and after a dump is restored.
+# create_containers() creates it again, and refuses objects of other roles that
+# have its name.
 
 use strict;
 use warnings;
