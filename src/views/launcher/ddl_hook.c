@@ -1,26 +1,27 @@
 /*
  * ddl_hook.c
- *		ProcessUtility hook: stops the worker for commands that need a
- *		database without other sessions, and checks whether a worker is
- *		needed after other DDL.
+ *		ProcessUtility hook. It stops the worker for commands that need a
+ *		database without other sessions, and starts a worker after DDL that may
+ *		have changed whether one is needed.
  *
  * DROP DATABASE, ALTER DATABASE RENAME or SET TABLESPACE, and CREATE DATABASE
- * with the database as its template fail while a session is connected to it,
- * and DROP DATABASE also while a slot of it is active. The hook ends the
- * worker first, keeps it from being started during the command, and lets it
- * start afterwards if the database still exists. A user who may not run the
- * command must not be able to stop the worker. So the hook makes the server's
- * own checks in advance (dbcommands.c), and reads options with the server's
- * functions, because the grammar accepts more than the commands do.
+ * with the database as its template fail while a session is connected to it.
+ * DROP DATABASE also fails while a slot of the database is active. So the hook
+ * ends the worker first, keeps the launcher from starting it during the
+ * command, and lets it start afterwards if the database still exists. A user
+ * who may not run the command must not be able to stop the worker. So the hook
+ * makes the server's own checks in advance (dbcommands.c). It reads options
+ * with the server's functions, because the grammar accepts more than the
+ * commands do.
  *
- * After CREATE EXTENSION, DROP EXTENSION and DROP SCHEMA, a worker is started,
- * which exits if it is not needed, dropping its slot. The same happens after
+ * After CREATE EXTENSION, DROP EXTENSION and DROP SCHEMA, a worker is started.
+ * If it is not needed, it drops its slot and exits. The same happens after
  * COMMIT PREPARED if the prepared transaction contained such a command,
  * start_worker() or create_containers(). COMMIT PREPARED also wakes the
  * worker, because it may commit items.
  *
- * The hook also rejects statements that code of the containers' owner must not
- * run (guard_check_statement()).
+ * The hook also rejects statements that triggers and other code of the
+ * containers' owner must not run (guard_check_statement()).
  *
  * Runs in backends; in the worker for statements of the owner's code.
  */
@@ -48,7 +49,7 @@
 static ProcessUtility_hook_type previous_utility_hook = NULL;
 
 /*
- * Prevent the launcher from starting the worker of a database. Returns the
+ * Keep the launcher from starting the worker of a database. Returns the
  * worker's entry, or NULL if the database has none.
  */
 static pg_noinline WorkerEntry *
@@ -65,8 +66,8 @@ hold_worker(Oid dbid)
 }
 
 /*
- * End the hold of hold_worker(), after the command or an error. Callback of
- * PG_ENSURE_ERROR_CLEANUP.
+ * Let the launcher start the worker again, after the command has succeeded or
+ * failed. Callback of PG_ENSURE_ERROR_CLEANUP.
  */
 static void
 release_worker(int code, Datum arg)
@@ -79,7 +80,7 @@ release_worker(int code, Datum arg)
 	launcher_wake();
 }
 
-/* Note that the database of a held worker was dropped. */
+/* Mark the worker as not needed, because its database was dropped. */
 static void
 database_dropped(WorkerEntry *entry)
 {
@@ -108,7 +109,6 @@ may_create_databases(void)
 	return result;
 }
 
-/* Return whether a database is a template. */
 bool
 database_is_template(Oid dbid)
 {
@@ -123,8 +123,8 @@ database_is_template(Oid dbid)
 }
 
 /*
- * Return the OID of a database by name, or InvalidOid if it does not exist or
- * the current user does not own it.
+ * Return the OID of the database with this name, or InvalidOid if it does not
+ * exist or the current user does not own it.
  */
 static Oid
 own_database(const char *name)
@@ -137,8 +137,9 @@ own_database(const char *name)
 }
 
 /*
- * Return an option of a statement by name. Returns NULL if it is missing or
- * given twice; the command rejects the latter.
+ * Return the option of a statement that has this name. Returns NULL if the
+ * option is missing. Also returns NULL if it is given twice, which the command
+ * rejects.
  */
 static DefElem *
 statement_option(List *options, const char *name)
@@ -201,10 +202,10 @@ database_moved(const AlterDatabaseStmt *stmt)
 }
 
 /*
- * Return the database that a command needs without other sessions, or
- * InvalidOid if there is none or the command will fail. All these commands
- * except RENAME fail in a transaction block, and all except CREATE DATABASE
- * fail in the database itself.
+ * Return the database that a command needs without other sessions. Returns
+ * InvalidOid if the command needs none or will fail. RENAME is the only one of
+ * these commands that may run in a transaction block. CREATE DATABASE is the
+ * only one that may name the database of its own session.
  */
 static pg_noinline Oid
 database_needed(Node *stmt, ProcessUtilityContext context)
@@ -237,8 +238,8 @@ database_needed(Node *stmt, ProcessUtilityContext context)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether a list of names contains "blogstore", which is the name of
- * both the extension and its schema.
+ * Return whether a list of names contains "blogstore", the name of both the
+ * extension and its schema.
  */
 static bool
 names_blogstore(List *objects)
@@ -258,7 +259,7 @@ names_blogstore(List *objects)
 
 /*
  * Return whether a command may change whether this database needs a worker:
- * CREATE EXTENSION blogstore, or DROP of that extension or its schema.
+ * CREATE EXTENSION blogstore, or DROP of that extension or of its schema.
  */
 static bool
 changes_need(Node *stmt)
@@ -288,10 +289,10 @@ commits_prepared(Node *stmt)
 	pstmt, query, read_only_tree, context, params, query_env, dest, qc
 
 /*
- * The hook: run a statement, after stopping the worker of the database that it
- * needs. Functions that inspect the statement first are pg_noinline, because
- * otherwise the compiler warns that their variables may be clobbered by
- * longjmp().
+ * The hook: stop the worker of the database that the statement needs, run the
+ * statement, and let the worker start again. The functions that inspect the
+ * statement first are pg_noinline, because otherwise the compiler warns that
+ * longjmp() may clobber their variables.
  */
 static void
 blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
@@ -303,8 +304,8 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	bool		prepared = commits_prepared(stmt);
 
 	/*
-	 * a prepared transaction that changes the need for a worker holds this
-	 * lock
+	 * A prepared transaction that may change whether a worker is needed holds
+	 * this lock.
 	 */
 	bool		decides = prepared && start_stop_locked();
 	Oid			dbid;
@@ -322,7 +323,11 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 			start_stop_lock();
 		if (look || decides)
 			worker_look_on_commit();
-		/* the last record that this session wrote is that commit */
+
+		/*
+		 * This session's last WAL record is the commit of the prepared
+		 * transaction.
+		 */
 		if (prepared)
 			worker_wake(XactLastRecEnd);
 		return;
@@ -339,7 +344,7 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	release_worker(0, PointerGetDatum(entry));
 }
 
-/* Install the hook. Called once when the library is loaded. */
+/* Install the hook. Called once, when the library is loaded. */
 void
 ddl_hook_init(void)
 {

@@ -1,14 +1,15 @@
 /*
  * launcher.c
  *		The blogstore launcher: starts one worker in each database with
- *		containers, and restarts it when it ends.
+ *		containers, and restarts workers that have ended.
  *
  * The postmaster starts the launcher after recovery, so on a standby it starts
  * with the promotion. The launcher first starts a worker in every valid
  * database that accepts connections and is not a template. A worker that finds
- * no containers exits. In this way restored and upgraded databases get a
- * worker although they have no slot yet. Later, backends ask for a worker when
- * they find containers without one.
+ * no containers (blogstore's tables) exits. In this way restored and upgraded
+ * databases get a worker although they have no replication slot yet. Later, a
+ * backend that finds containers without a worker creates an entry in shared
+ * memory, which tells the launcher to start one.
  *
  * The launcher starts one worker at a time, so that many databases do not use
  * up all background worker slots at once. If a worker takes longer than
@@ -48,24 +49,32 @@
 #define NAP_TIME 60000
 
 /*
- * How long a starting worker delays the next one, in ms. It may be waiting for
- * a lock in its database.
+ * How long the launcher waits for a starting worker before it starts the next
+ * one, in ms. A worker that is starting may wait much longer, for a lock in
+ * its database.
  */
 #define START_TIME 3000
 
 extern PGDLLEXPORT void blogstore_launcher_main(Datum arg);
 
 static BackgroundWorkerHandle *handle[MAX_DATABASES];
-static TimestampTz begun[MAX_DATABASES];	/* when the worker was last
-											 * started */
-static int64 warned[MAX_DATABASES]; /* bytes of WAL retained at the last
-									 * warning */
-static Oid	no_room = InvalidOid;	/* database whose worker found no free
-									 * slot */
-static List *to_probe = NIL;	/* databases that were not given an entry
-								 * yet */
+static TimestampTz begun[MAX_DATABASES];	/* when the worker of each entry
+											 * was last started */
 
-/* Fill in the registration of the launcher or a worker. */
+/*
+ * Bytes of WAL that the slot of a stopped worker retained at the last warning;
+ * 0: not warned.
+ */
+static int64 warned[MAX_DATABASES];
+
+/*
+ * Database whose worker could not be started, for the log; InvalidOid: none.
+ */
+static Oid	no_room = InvalidOid;
+static List *to_probe = NIL;	/* databases that the launcher found at its
+								 * start and that still lack an entry */
+
+/* Fill in a registration with the postmaster, of the launcher or a worker. */
 static void
 describe(BackgroundWorker *process, const char *name, const char *entry_point)
 {
@@ -82,8 +91,8 @@ describe(BackgroundWorker *process, const char *name, const char *entry_point)
 }
 
 /*
- * Register the launcher with the postmaster. Called once when the library is
- * loaded.
+ * Register the launcher with the postmaster. Called once, when the server
+ * loads the library.
  */
 void
 launcher_register(void)
@@ -96,9 +105,10 @@ launcher_register(void)
 }
 
 /*
- * Exit callback of the launcher. It does not take the lock, because this
- * process may already hold it. A backend that reads the old latch pointer at
- * that moment does no harm.
+ * Exit callback of the launcher: withdraw its latch. Does not take the lock of
+ * the shared memory, because this process may already hold it. A backend that
+ * has just read the old pointer sets the latch of an ended process, which does
+ * no harm.
  */
 static void
 launcher_detach(int code, Datum arg)
@@ -107,8 +117,8 @@ launcher_detach(int code, Datum arg)
 }
 
 /*
- * Return the OIDs of all databases that may have containers, in
- * TopMemoryContext.
+ * Return the OIDs of all databases in which a worker may run: valid, accepting
+ * connections, no template. The list is in TopMemoryContext.
  */
 static List *
 list_databases(void)
@@ -140,7 +150,10 @@ list_databases(void)
 	return result;
 }
 
-/* Create entries for databases in to_probe, while there are free ones. */
+/*
+ * Create an entry in state WANTED for each database in to_probe, and remove
+ * the database from that list. Stops when no entry is free.
+ */
 static void
 want_probes(void)
 {
@@ -155,7 +168,7 @@ want_probes(void)
 }
 
 /*
- * Free the entries of databases that were dropped or no longer accept
+ * Free the unused entries of databases that were dropped or no longer accept
  * connections.
  */
 static void
@@ -177,8 +190,8 @@ forget_dropped(void)
 }
 
 /*
- * Register the worker of entry i with the postmaster. Returns false if
- * max_worker_processes is exhausted.
+ * Register the worker of entry number i with the postmaster. Returns false if
+ * no background worker slot is free (max_worker_processes).
  */
 static bool
 start_worker(int i)
@@ -186,7 +199,7 @@ start_worker(int i)
 	BackgroundWorker worker;
 
 	describe(&worker, "blogstore worker", "blogstore_worker_main");
-	/* the launcher restarts it itself, with increasing pauses */
+	/* the launcher restarts the worker itself, with increasing pauses */
 	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	worker.bgw_main_arg = Int32GetDatum(i);
 	worker.bgw_notify_pid = MyProcPid;
@@ -194,10 +207,14 @@ start_worker(int i)
 }
 
 /*
- * Start the worker of entry i if it is wanted and due. *starting: a worker is
- * starting, so no other may; set if this one is started. Returns the number of
- * ms until the entry needs another look, -1 if it needs none before the
- * launcher is woken. The caller holds the lock.
+ * Start the worker of entry number i if the entry is in state WANTED and its
+ * restart pause is over. The caller holds the lock exclusively.
+ *
+ * *starting tells whether some worker is starting. If so, this one is not
+ * started yet; if this one is started, *starting is set.
+ *
+ * Returns after how many ms the entry has to be looked at again, or -1 if the
+ * launcher will be woken before that is necessary.
  */
 static long
 tend_entry(int i, bool *starting)
@@ -220,8 +237,8 @@ tend_entry(int i, bool *starting)
 		handle[i] = NULL;
 
 		/*
-		 * a worker that had attached has set the state itself; this one had
-		 * not
+		 * A worker that has attached to the entry sets the state itself when
+		 * it exits. This one ended before it attached.
 		 */
 		if (entry->state == WORKER_STARTING && entry->pid == 0)
 			worker_entry_not_started(entry);
@@ -232,8 +249,7 @@ tend_entry(int i, bool *starting)
 	if (!clock_reached(entry->next_start, now, LAST_BACKOFF))
 		return TimestampDifferenceMilliseconds(now, entry->next_start) + 1;
 	if (*starting)
-		return -1;				/* another worker is starting; wait until it is
-								 * up */
+		return -1;				/* only one worker starts at a time */
 
 	worker_entry_starting(entry);
 	begun[i] = now;
@@ -252,7 +268,10 @@ tend_entry(int i, bool *starting)
 	return START_TIME;
 }
 
-/* Log that a worker could not be started. Called without the lock. */
+/*
+ * Log that no background worker slot was free, if tend_entry() has noted that.
+ * The caller does not hold the lock.
+ */
 static void
 log_no_room(void)
 {
@@ -266,7 +285,10 @@ log_no_room(void)
 	no_room = InvalidOid;
 }
 
-/* Look at all entries. Returns how long to sleep, in ms. */
+/*
+ * Start the workers that are wanted. Returns how long the launcher may sleep,
+ * in ms.
+ */
 static long
 tend_entries(void)
 {
@@ -275,7 +297,11 @@ tend_entries(void)
 
 	want_probes();
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
-	/* first entries with a process, to know whether a worker is starting */
+
+	/*
+	 * The first pass looks at entries whose worker has a process, to find out
+	 * whether a worker is starting. The second pass may start one.
+	 */
 	for (int turn = 0; turn < 2; turn++)
 		for (int i = 0; i < MAX_DATABASES; i++)
 			if ((handle[i] != NULL) == (turn == 0))
@@ -291,8 +317,8 @@ tend_entries(void)
 }
 
 /*
- * Warn about a stopped worker whose slot retains more WAL than max_wal_size,
- * and again each time the amount has doubled.
+ * Log a warning for each stopped worker whose slot retains more WAL than
+ * max_wal_size. The warning is repeated when the amount has doubled.
  */
 static void
 warn_of_stopped(void)
@@ -328,8 +354,8 @@ warn_of_stopped(void)
 }
 
 /*
- * Publish the latch, and take over entries whose worker a crashed launcher had
- * started.
+ * Publish the launcher's latch. If an earlier launcher has crashed while a
+ * worker was starting, set the worker's entry back to WANTED.
  */
 static void
 launcher_attach(void)
@@ -347,7 +373,6 @@ launcher_attach(void)
 	LWLockRelease(launch_shared->lock);
 }
 
-/* Main function of the launcher. */
 void
 blogstore_launcher_main(Datum arg)
 {

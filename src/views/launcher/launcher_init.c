@@ -11,7 +11,6 @@
 
 #include "miscadmin.h"
 
-/* Register all of it. Called once by _PG_init(). */
 void
 launch_init(void)
 {

@@ -1,14 +1,14 @@
 /*
  * start_stop_lock.c
- *		The lock that serializes transactions which decide whether a worker
- *		runs.
+ *		The lock of transactions that start or stop the worker of their
+ *		database.
  *
- * stop_worker(), start_worker(), create_containers() and DDL that changes the
- * need for a worker take this lock. They keep it until the transaction ends,
- * or the savepoint in which it was taken is rolled back. So each of them sees
- * the result of the previous one. A prepared transaction keeps the lock, too;
- * COMMIT PREPARED recognizes by the lock that the need for a worker may
- * change.
+ * stop_worker(), start_worker(), create_containers(), and DDL that may change
+ * whether a worker is needed take this lock. They keep it until the
+ * transaction ends or the savepoint is rolled back in which they took it. So
+ * each of them sees the result of the previous one. A prepared transaction
+ * also keeps the lock. COMMIT PREPARED recognizes by the lock that a worker
+ * has to check whether it is needed.
  *
  * The lock is an object lock on a subobject of the database that does not
  * exist. No other code takes it, and no SQL command can.
@@ -30,7 +30,10 @@ start_stop_tag(LOCKTAG *tag)
 	SET_LOCKTAG_OBJECT(*tag, MyDatabaseId, DatabaseRelationId, MyDatabaseId, 1);
 }
 
-/* Take the lock until the end of the transaction. */
+/*
+ * Take the lock exclusively, until the transaction ends. Waits while another
+ * transaction holds it.
+ */
 void
 start_stop_lock(void)
 {

@@ -3,9 +3,11 @@
  *		What a backend does about its database's worker at the end of a
  *		transaction.
  *
- * A commit that wrote items wakes the worker, so the worker need not poll, and
- * hears nothing of transactions that roll back. The hooks of worker_hooks.h
- * and the functions below set flags during the transaction:
+ * A commit that wrote items wakes the worker. So the worker need not poll, and
+ * transactions that roll back do not disturb it. Two sets of functions set
+ * flags during the transaction: the hooks of worker_hooks.h, through which
+ * lower folders report what they did, and the functions below. The callbacks
+ * act on the flags:
  *
  *		flag						at commit				at rollback
  *		--------------------------	----------------------	------------------
@@ -21,8 +23,8 @@
  *		deletions_changed			counted for				cleared
  *									user_deletions()
  *
- * For a prepared transaction, COMMIT PREPARED does the work of items_written
- * and look_wanted (ddl_hook.c).
+ * COMMIT PREPARED does the work of items_written and look_wanted for a
+ * prepared transaction (ddl_hook.c).
  *
  * Runs in backends.
  */
@@ -39,8 +41,9 @@
 #include "miscadmin.h"
 
 /*
- * Flags of the transaction, see above. The SubTransactionIds say in which
- * subtransaction the flag was set.
+ * Flags of the current transaction, explained above. The two SubTransactionIds
+ * name the subtransaction in which the flag was set, because a rollback to a
+ * savepoint clears it.
  */
 static bool items_written = false;
 static SubTransactionId posts_written_in = InvalidSubTransactionId;
@@ -55,8 +58,8 @@ static bool deletions_announced = false;
  * ------------------------------------------------------------------------ */
 
 /*
- * This process has found containers. Ask for a worker at commit if there is
- * none.
+ * This process has found containers in its database. If the database has no
+ * worker, ask for one when the transaction commits.
  */
 static void
 containers_found(void)
@@ -115,8 +118,8 @@ views_served(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether this transaction has written posts or counts. The worker
- * cannot know of these yet.
+ * Return whether this transaction has written posts or counts. The views
+ * cannot show them before the transaction has committed.
  */
 bool
 transaction_wrote_posts(void)
@@ -125,9 +128,9 @@ transaction_wrote_posts(void)
 }
 
 /*
- * Ask the launcher for a worker in this database, unless there is one or the
- * server is a standby. Takes effect at once, even if the transaction rolls
- * back.
+ * Ask the launcher for a worker of this database. Does nothing if the database
+ * has an entry, or the server is a standby. Takes effect at once, even if the
+ * transaction rolls back.
  */
 void
 worker_request(void)
@@ -141,7 +144,10 @@ worker_request(void)
 	launcher_wake();
 }
 
-/* At commit, make a worker check whether it is needed and enabled. */
+/*
+ * Start a worker when this transaction commits. It checks whether it is needed
+ * and enabled, and otherwise exits.
+ */
 void
 worker_look_on_commit(void)
 {
@@ -150,10 +156,10 @@ worker_look_on_commit(void)
 
 /*
  * Stop this database's worker and wait until its process has ended. No worker
- * starts before the transaction ends, whichever process asks for one. After a
- * commit, the row of view_state keeps new workers from running; after a
- * rollback, the worker is started again. Returns false if there is no free
- * entry.
+ * starts before the calling transaction ends. After a commit, the row of
+ * view_state, in which the caller disables the worker, keeps new workers from
+ * running. After a rollback, the launcher starts the worker again. Returns
+ * false if the database has no entry in shared memory and none is free.
  */
 bool
 worker_stop(void)
@@ -179,11 +185,14 @@ worker_stop(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * Before the commit of a change of user deletions becomes visible, increment
- * the number of commits under way. count_deletions() first counts the change
- * and then decrements that number. A reader that finds no such commit under
- * way, and then the count that it knows, has missed no change that its
- * snapshot could see.
+ * Part of a protocol by which user_deletions() tells readers whether any user
+ * may have begun or ceased to be deleted since they last read the list of
+ * these users. Before the commit, this function increments the number of such
+ * commits in progress. After the commit, count_deletions() increments the
+ * number of finished ones and only then decrements the other.
+ *
+ * A reader that finds no commit in progress, and then the number that it
+ * knows, has missed no change that its snapshot could see.
  */
 static void
 announce_deletions(void)
@@ -207,8 +216,8 @@ count_deletions(void)
 }
 
 /*
- * React to the end of the transaction or savepoint that has stopped the
- * worker.
+ * Called when the transaction or savepoint in which stop_worker() was called
+ * has ended.
  */
 static void
 stop_ended(bool rolled_back)
@@ -225,7 +234,7 @@ stop_ended(bool rolled_back)
 }
 
 /*
- * Make a worker of this database check whether it is needed, except on a
+ * Start a worker, which checks whether it is needed. Does nothing on a
  * standby.
  */
 static void
@@ -244,9 +253,12 @@ worker_look(void)
 }
 
 /*
- * Wake the worker for a commit whose record ends at lsn, unless it rests.
- * wake_lsn is raised first. If the worker still appears as resting after the
- * memory barrier, it will read the new wake_lsn when its rest is over.
+ * Wake the worker for a commit whose record ends at lsn, unless the worker
+ * rests (worker_pause.c).
+ *
+ * wake_lsn is raised before the flag "resting" is read. A worker that clears
+ * the flag reads wake_lsn afterwards. So even if this process still finds the
+ * worker resting, the worker will decode this commit when its rest ends.
  */
 void
 worker_wake(XLogRecPtr lsn)
@@ -300,7 +312,7 @@ transaction_end(XactEvent event, void *arg)
 						 err_fields(NULL, NULL, RULE_ONE_PHASE)));
 			return;
 		case XACT_EVENT_PREPARE:
-			/* COMMIT PREPARED wakes the worker (ddl_hook.c) */
+			/* COMMIT PREPARED wakes the worker later (ddl_hook.c) */
 			break;
 		default:
 			return;
@@ -312,9 +324,9 @@ transaction_end(XactEvent event, void *arg)
 }
 
 /*
- * End of a savepoint in which the worker was stopped, or the first post was
- * written. A rollback undoes that; after a release it belongs to the parent
- * transaction.
+ * Callback at the end of a savepoint. If it is released, what happened in it
+ * belongs to the parent transaction. If it is rolled back, no post was
+ * written, and a worker that was stopped in it is started again.
  */
 static void
 subtransaction_end(SubXactEvent event, SubTransactionId mine,
@@ -333,8 +345,8 @@ subtransaction_end(SubXactEvent event, SubTransactionId mine,
 }
 
 /*
- * Register the callbacks and fill in worker_hooks, through which lower folders
- * report what they have done. Called once when the library is loaded.
+ * Register the callbacks, and fill in worker_hooks, through which lower
+ * folders report what they have done. Called once, when the library is loaded.
  */
 void
 transaction_callbacks_init(void)

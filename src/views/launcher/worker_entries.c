@@ -1,10 +1,11 @@
 /*
  * worker_entries.c
- *		The shared memory of launcher, workers and backends: one entry per
- *		database.
+ *		The shared memory of the launcher, the workers and backends: one entry
+ *		per database with a worker.
  *
- * This file allocates it, finds entries, and has the functions that read or
- * write an entry without changing its state. The states are in worker_state.c.
+ * This file allocates the shared memory, finds entries, and has the functions
+ * that use an entry without changing its state. worker_state.c has those that
+ * change the state.
  *
  * The set-up runs in the postmaster, the rest in any process.
  */
@@ -27,8 +28,9 @@
 LaunchShared *launch_shared = NULL;
 
 /*
- * How long worker_require_room() waits for workers that have yet to find out
- * whether their database has containers, in ms.
+ * How long worker_require_room() waits for an entry to become free, in ms.
+ * After a restart of the server, entries may be taken by databases without
+ * containers until their workers have found that out.
  */
 #define PROBE_TIME 5000
 
@@ -88,8 +90,8 @@ shared_startup(void)
 }
 
 /*
- * Install the hooks that request and initialize the shared memory. Called once
- * by _PG_init().
+ * Install the hooks that request and initialize the shared memory. Called
+ * once, by _PG_init().
  */
 void
 shared_init(void)
@@ -101,8 +103,9 @@ shared_init(void)
 }
 
 /*
- * Return which setting of this server prevents logical decoding, and in *hint
- * what to do about it; NULL if none does.
+ * Return a message that says which setting of this server prevents logical
+ * decoding, without which no worker can run. Returns NULL if no setting does.
+ * *hint: what to do about it.
  */
 const char *
 worker_obstacle(const char **hint)
@@ -122,8 +125,8 @@ worker_obstacle(const char **hint)
 }
 
 /*
- * Return the entry of a database, or NULL. With InvalidOid, return a free
- * entry. The caller holds the lock.
+ * Return the entry of a database, or NULL if it has none. With InvalidOid,
+ * return a free entry. The caller holds the lock of LaunchShared.
  */
 WorkerEntry *
 worker_entry_find(Oid dbid)
@@ -136,8 +139,9 @@ worker_entry_find(Oid dbid)
 }
 
 /*
- * Return the entry of this process's database, or NULL. Takes the lock only if
- * the last result is no longer valid.
+ * Return the entry of this process's database, or NULL if it has none. The
+ * last result is cached; the lock of LaunchShared is taken only if the entry
+ * now belongs to another database.
  */
 WorkerEntry *
 my_worker_entry(void)
@@ -154,8 +158,8 @@ my_worker_entry(void)
 }
 
 /*
- * Copy the entry of this process's database under the lock. Returns false if
- * there is none.
+ * Copy the entry of this process's database, with the lock of LaunchShared
+ * held. Returns false if the database has no entry.
  */
 bool
 my_worker_entry_copy(WorkerEntry *copy)
@@ -171,9 +175,9 @@ my_worker_entry_copy(WorkerEntry *copy)
 }
 
 /*
- * Return whether there is an entry for this database, or a free one. *unsure:
- * all are taken, but one may become free, because its worker has not yet
- * checked whether its database has containers.
+ * Return whether this database has an entry, or one is free. If all entries
+ * are taken, *unsure tells that one may become free soon, because its worker
+ * has not yet checked whether its database has containers.
  */
 static bool
 look_for_room(bool *unsure)
@@ -192,8 +196,9 @@ look_for_room(bool *unsure)
 }
 
 /*
- * Return why this database cannot have a worker, and in *hint what to do about
- * it; NULL if it has an entry or there is a free one.
+ * Return a message that says why this database cannot have a worker: all
+ * entries are taken. Returns NULL if it has an entry or one is free. *hint:
+ * what to do about it.
  */
 const char *
 worker_no_room(const char **hint)
@@ -206,9 +211,9 @@ worker_no_room(const char **hint)
 }
 
 /*
- * Throw an error unless this database has an entry or there is a free one.
- * When a server with many databases has just started, first wait up to
- * PROBE_TIME for the launcher to find those without containers. Errors: 54000.
+ * Throw an error if this database has no entry and none is free. Soon after a
+ * restart of the server, wait up to PROBE_TIME first, because the workers of
+ * databases without containers exit and free their entries. Errors: 54000.
  */
 void
 worker_require_room(void)
@@ -231,7 +236,7 @@ worker_require_room(void)
 				 err_fields(NULL, NULL, RULE_WORKER)));
 }
 
-/* Record an error message in an entry, for stat_worker. */
+/* Record an error message, which the view stat_worker shows. */
 void
 worker_entry_error(WorkerEntry *entry, const char *message)
 {
@@ -242,7 +247,8 @@ worker_entry_error(WorkerEntry *entry, const char *message)
 }
 
 /*
- * Wake a worker at once, even if it rests, because this process waits for it.
+ * Wake the worker even from a sleep that commits do not interrupt. Called by a
+ * process that waits for the worker.
  */
 void
 worker_wake_at_once(WorkerEntry *entry)
@@ -254,7 +260,9 @@ worker_wake_at_once(WorkerEntry *entry)
 		SetLatch(latch);
 }
 
-/* Wake the launcher, if it runs, to look at all entries. */
+/*
+ * Wake the launcher, if it runs. It then starts the workers that are wanted.
+ */
 void
 launcher_wake(void)
 {

@@ -1,8 +1,8 @@
 /*
  * worker_entries.h
- *		Declarations shared by the files of views/launcher/ and by cluster/:
- *		the shared memory itself, and the transitions that the launcher and
- *		backends make.
+ *		The shared memory of launcher and workers, and the changes of a
+ *		worker's state that the launcher and backends make. Only
+ *		views/launcher/ and cluster/ include this header.
  */
 #ifndef BLOGSTORE_WORKER_ENTRIES_H
 #define BLOGSTORE_WORKER_ENTRIES_H
@@ -14,16 +14,26 @@
 typedef struct LaunchShared
 {
 	LWLock	   *lock;
-	Latch	   *launcher;		/* NULL if no launcher is running */
-	pg_atomic_uint32 deleting;	/* commits under way that change which users
-								 * are being deleted */
-	pg_atomic_uint64 user_deletions;	/* number of such commits so far */
+	Latch	   *launcher;		/* latch of the launcher; NULL if none is
+								 * running */
+
+	/*
+	 * Number of commits in progress that change which users are being deleted.
+	 * While it is not 0, readers must not trust user_deletions.
+	 */
+	pg_atomic_uint32 deleting;
+
+	/*
+	 * Number of finished commits that have changed which users are being
+	 * deleted.
+	 */
+	pg_atomic_uint64 user_deletions;
 	WorkerEntry entry[MAX_DATABASES];
 } LaunchShared;
 
 extern LaunchShared *launch_shared;
 
-/* Longest pause before a failed worker is restarted, in ms. */
+/* Longest pause before the launcher restarts a failed worker, in ms. */
 #define LAST_BACKOFF 60000
 
 /* worker_entries.c */
@@ -31,7 +41,10 @@ extern void shared_init(void);
 extern WorkerEntry *worker_entry_find(Oid dbid);
 extern void launcher_wake(void);
 
-/* worker_state.c: transitions. The caller holds the lock, except of _end() */
+/*
+ * worker_state.c: changes of a worker's state. The caller holds the lock of
+ * LaunchShared exclusively, except for worker_entry_end().
+ */
 extern WorkerEntry *worker_entry_create(Oid dbid);
 extern void worker_entry_starting(WorkerEntry *entry);
 extern void worker_entry_not_started(WorkerEntry *entry);

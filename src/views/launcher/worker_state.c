@@ -72,13 +72,19 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-/* First pause before a restart, in ms; it doubles up to LAST_BACKOFF. */
+/*
+ * Pause before the first restart of a failed worker, in ms. It doubles with
+ * each further failure, up to LAST_BACKOFF.
+ */
 #define FIRST_BACKOFF 500
 
-/* This process is a worker and exits for a reason that is no failure. */
+/*
+ * In a worker: the coming exit is no failure, so the next start needs no
+ * pause.
+ */
 static bool leaving = false;
 
-/* Set a state. All transitions use this function. */
+/* Set an entry's state. All other functions of this file use this one. */
 static void
 set_state(WorkerEntry *entry, WorkerState state)
 {
@@ -92,8 +98,9 @@ set_state(WorkerEntry *entry, WorkerState state)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the entry of a database, creating it if there is none; NULL if all
- * entries are taken. The caller holds the lock exclusively.
+ * Return the entry of a database. If there is none, create one in state
+ * WANTED. Returns NULL if all entries are taken. The caller holds the lock of
+ * LaunchShared exclusively.
  */
 WorkerEntry *
 worker_entry_create(Oid dbid)
@@ -119,7 +126,7 @@ worker_entry_create(Oid dbid)
 	entry->last_error_at = 0;
 	entry->remedy[0] = '\0';
 	pg_atomic_write_u32(&entry->served, InvalidTransactionId);
-	/* values of another database may be left from an earlier use */
+	/* the entry may hold values of the database that used it before */
 	pg_atomic_write_u32(&entry->unsent, 0);
 	pg_atomic_write_u32(&entry->feed_size, 0);
 	pg_atomic_write_u32(&entry->urgent, 0);
@@ -134,7 +141,10 @@ worker_entry_create(Oid dbid)
 	return entry;
 }
 
-/* Return whether a process is using the entry. */
+/*
+ * Return whether an entry must not be freed: a worker is attached, a command
+ * keeps it from starting, or an open transaction has stopped it.
+ */
 bool
 worker_entry_in_use(const WorkerEntry *entry)
 {
@@ -142,8 +152,8 @@ worker_entry_in_use(const WorkerEntry *entry)
 }
 
 /*
- * Free an entry whose database is gone or has no containers. The caller holds
- * the lock exclusively.
+ * Free an entry whose database was dropped or has no containers. The caller
+ * holds the lock of LaunchShared exclusively.
  */
 void
 worker_entry_free(WorkerEntry *entry)
@@ -153,7 +163,7 @@ worker_entry_free(WorkerEntry *entry)
 	entry->dbid = InvalidOid;
 }
 
-/* Free an entry in state NOT_NEEDED unless a process is using it. */
+/* Free an entry in state NOT_NEEDED, unless it is in use. */
 static void
 free_unneeded(WorkerEntry *entry)
 {
@@ -166,7 +176,8 @@ free_unneeded(WorkerEntry *entry)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return when a worker may be restarted after this many consecutive failures.
+ * Return the earliest time of the next start after a number of consecutive
+ * failures.
  */
 static TimestampTz
 next_start(int failures)
@@ -179,13 +190,20 @@ next_start(int failures)
 									   Min(wait, LAST_BACKOFF));
 }
 
-/* Have the worker restarted: at once, or after a pause if it failed. */
+/*
+ * Set the state to WANTED, so that the launcher starts another worker: at
+ * once, or after a pause if the last one failed.
+ */
 static void
 start_again(WorkerEntry *entry, bool failed)
 {
 	if (entry->state == WORKER_RUNNING || entry->state == WORKER_BLOCKED)
-		entry->failures = 0;	/* it had worked; start over with the shortest
-								 * pause */
+
+		/*
+		 * the worker had started well, so the pauses begin with the shortest
+		 * one
+		 */
+		entry->failures = 0;
 	if (failed)
 		entry->failures++;
 	entry->next_start = failed ? next_start(entry->failures) : 0;
@@ -193,8 +211,8 @@ start_again(WorkerEntry *entry, bool failed)
 }
 
 /*
- * The process has ended, or has never started. Readers must not use the views
- * any more.
+ * Clear what belongs to a worker process that has ended or could not be
+ * started. From now on readers do not use the views.
  */
 static void
 worker_gone(WorkerEntry *entry)
@@ -207,7 +225,9 @@ worker_gone(WorkerEntry *entry)
 }
 
 /*
- * Exit callback of a worker, after it has released the slot and the database.
+ * Exit callback of a worker: decide by the entry's state whether the launcher
+ * starts another one. Runs after the process has released its slot and its
+ * connection to the database.
  */
 static void
 worker_entry_detach(int code, Datum arg)
@@ -230,8 +250,8 @@ worker_entry_detach(int code, Datum arg)
 			if (entry->look_again && entry->stopper == 0)
 			{
 				/*
-				 * the reason for the exit may no longer hold, for example
-				 * after start_worker()
+				 * The reason for the exit may no longer hold, for example
+				 * after start_worker().
 				 */
 				entry->next_start = 0;
 				set_state(entry, WORKER_WANTED);
@@ -248,8 +268,9 @@ worker_entry_detach(int code, Datum arg)
 }
 
 /*
- * Terminate an entry's worker and wait until its process has been reaped. The
- * caller has made sure that it is not restarted. Takes the lock in share mode.
+ * Terminate the worker of an entry, and wait until its process no longer
+ * exists. The caller has made sure that the launcher does not start another.
+ * Takes the lock of LaunchShared in share mode.
  */
 void
 worker_entry_end(WorkerEntry *entry)
@@ -261,7 +282,10 @@ worker_entry_end(WorkerEntry *entry)
 	{
 		int			pid;
 
-		/* a process detaches under the lock, so this pid is still its own */
+		/*
+		 * The worker clears entry->pid at its exit, under the lock. So while
+		 * the lock is held, no other process can have got this pid.
+		 */
 		LWLockAcquire(launch_shared->lock, LW_SHARED);
 		pid = entry->pid;
 		if (pid != 0)
@@ -285,7 +309,7 @@ worker_entry_end(WorkerEntry *entry)
  * Transitions made by the launcher
  * ------------------------------------------------------------------------ */
 
-/* WANTED to STARTING: the launcher is about to start the worker. */
+/* From WANTED to STARTING: the launcher is about to start the worker. */
 void
 worker_entry_starting(WorkerEntry *entry)
 {
@@ -295,8 +319,8 @@ worker_entry_starting(WorkerEntry *entry)
 }
 
 /*
- * STARTING to WANTED, after a pause: the worker could not be started, or ended
- * before it attached.
+ * From STARTING to WANTED, with a pause: the worker could not be started, or
+ * it ended before it attached to the entry.
  */
 void
 worker_entry_not_started(WorkerEntry *entry)
@@ -307,8 +331,8 @@ worker_entry_not_started(WorkerEntry *entry)
 }
 
 /*
- * STARTING to WANTED: a launcher that has crashed had started the worker,
- * which has not attached.
+ * From STARTING to WANTED: the launcher that started the worker has crashed,
+ * and no worker is attached to the entry.
  */
 void
 worker_entry_unattended(WorkerEntry *entry)
@@ -322,8 +346,9 @@ worker_entry_unattended(WorkerEntry *entry)
  * ------------------------------------------------------------------------ */
 
 /*
- * Attach this process to an entry until it exits. Returns NULL if another
- * process is attached, or no worker is wanted any more.
+ * Attach this worker process to the entry with the given number, and register
+ * an exit callback that detaches it. Returns NULL if another process is
+ * attached or the state is no longer STARTING; the caller then exits.
  */
 WorkerEntry *
 worker_entry_attach(int number)
@@ -343,11 +368,11 @@ worker_entry_attach(int number)
 		entry->caught_up_at = entry->started_at;
 
 		/*
-		 * the previous worker may have ended during a rest or a commit of a
-		 * job
+		 * The previous worker may have ended while it slept or committed the
+		 * writes of a job.
 		 */
 		pg_atomic_write_u32(&entry->resting, 0);
-		/* on a cluster the worker sets it before the views are served */
+		/* on a cluster the worker sets the flag before it serves the views */
 		pg_atomic_write_u32(&entry->unsent, 0);
 		pg_atomic_write_u64(&entry->jobs_lsn, GetXLogInsertRecPtr());
 		pg_atomic_write_u64(&entry->batches, 0);
@@ -361,7 +386,8 @@ worker_entry_attach(int number)
 }
 
 /*
- * Set the state of this process's entry, unless stop_worker() has set STOPPED.
+ * Set the state of this worker's entry. If stop_worker() has set STOPPED, the
+ * state stays STOPPED.
  */
 static void
 set_own_state(WorkerEntry *entry, WorkerState state)
@@ -380,12 +406,17 @@ set_own_state(WorkerEntry *entry, WorkerState state)
 		set_state(entry, state);
 	LWLockRelease(launch_shared->lock);
 	if (before == WORKER_STARTING)
-		launcher_wake();		/* the launcher may start the next worker */
+
+		/*
+		 * the launcher starts workers one at a time and can start the next one
+		 * now
+		 */
+		launcher_wake();
 }
 
 /*
- * Enter CATCHING_UP: the worker has found that it is needed, or has stopped
- * serving the views.
+ * Set CATCHING_UP: the worker has found that its database needs it, or it has
+ * stopped serving the views.
  */
 void
 worker_entry_catching_up(WorkerEntry *entry)
@@ -393,7 +424,7 @@ worker_entry_catching_up(WorkerEntry *entry)
 	set_own_state(entry, WORKER_CATCHING_UP);
 }
 
-/* Enter RUNNING: the views are served. */
+/* Set RUNNING: from now on readers use the views. */
 void
 worker_entry_running(WorkerEntry *entry)
 {
@@ -401,9 +432,9 @@ worker_entry_running(WorkerEntry *entry)
 }
 
 /*
- * Enter BLOCKED: tables are damaged, and the worker waits until they are
- * mended. The caller has recorded the damage as last_error. remedy: hint for
- * it.
+ * Set BLOCKED: a table is damaged, and the worker waits until it is repaired.
+ * The caller has recorded the damage with worker_entry_error(). remedy: the
+ * hint that stat_worker shows with it.
  */
 void
 worker_entry_blocked(WorkerEntry *entry, const char *remedy)
@@ -415,8 +446,8 @@ worker_entry_blocked(WorkerEntry *entry, const char *remedy)
 }
 
 /*
- * The damage is mended and the worker is about to exit. Its exit is no
- * failure, so the next one starts at once.
+ * Called before a blocked worker exits because the tables are repaired. The
+ * exit is no failure, so the launcher starts the next worker at once.
  */
 void
 worker_entry_mended(void)
@@ -425,8 +456,8 @@ worker_entry_mended(void)
 }
 
 /*
- * Enter STOPPED or NOT_NEEDED (reason): the worker is about to exit, which is
- * no failure.
+ * Set STOPPED or NOT_NEEDED, given as reason, before the worker exits. The
+ * exit is no failure.
  */
 void
 worker_entry_leave(WorkerEntry *entry, WorkerState reason)
@@ -441,9 +472,10 @@ worker_entry_leave(WorkerEntry *entry, WorkerState reason)
  * ------------------------------------------------------------------------ */
 
 /*
- * Make a worker check whether it is needed and enabled. If one is running, a
- * new one starts when it ends. If an open transaction has stopped it, the
- * check follows when that transaction ends.
+ * Have a worker check whether it is needed and enabled, by starting one. If
+ * one is running, the launcher starts another when it ends. If an open
+ * transaction has stopped the worker, the launcher waits for the end of that
+ * transaction.
  */
 void
 worker_entry_look(WorkerEntry *entry)
@@ -461,8 +493,8 @@ worker_entry_look(WorkerEntry *entry)
 }
 
 /*
- * Enter STOPPED, for stop_worker(). No worker is started before this
- * transaction ends (worker_entry_stop_ended()), nor afterwards if it commits.
+ * Set STOPPED, for stop_worker(). No worker starts before the calling
+ * transaction ends; see worker_entry_stop_ended().
  */
 void
 worker_entry_stop(WorkerEntry *entry)
@@ -473,9 +505,9 @@ worker_entry_stop(WorkerEntry *entry)
 }
 
 /*
- * The transaction that had stopped the worker has ended. After a rollback the
- * worker is started again; after a commit only if a check was requested
- * meanwhile.
+ * Called when a transaction that has called stop_worker() ends. After a
+ * rollback the worker is wanted again. After a commit it stays stopped, unless
+ * another session has asked for it meanwhile.
  */
 void
 worker_entry_stop_ended(WorkerEntry *entry, bool rolled_back)
@@ -488,8 +520,8 @@ worker_entry_stop_ended(WorkerEntry *entry, bool rolled_back)
 }
 
 /*
- * Keep the worker from being started while a command needs the database
- * without sessions.
+ * Keep the launcher from starting the worker while a command, such as DROP
+ * DATABASE, needs the database without sessions.
  */
 void
 worker_entry_hold(WorkerEntry *entry)
@@ -498,7 +530,7 @@ worker_entry_hold(WorkerEntry *entry)
 	entry->holds++;
 }
 
-/* End the effect of worker_entry_hold(). */
+/* Undo worker_entry_hold(): the launcher may start the worker again. */
 void
 worker_entry_release(WorkerEntry *entry)
 {
@@ -509,8 +541,8 @@ worker_entry_release(WorkerEntry *entry)
 }
 
 /*
- * Enter NOT_NEEDED: the command that holds the worker has dropped the
- * database.
+ * Set NOT_NEEDED, after DROP DATABASE. The command still keeps the worker from
+ * starting (worker_entry_hold()).
  */
 void
 worker_entry_dropped(WorkerEntry *entry)
