@@ -1,23 +1,23 @@
 /*
  * post_children.c
- *		Writing a comment or a like, which its post counts, and taking one
- *		back.
+ *		Writing a comment or like, deleting one, and counting it on its post.
  *
  * A comment or like is a child of its post. It is stored in the post's logical
- * partition, and its post counts it in the same transaction. child_insert()
- * does this in four steps:
+ * partition, and the writing transaction adds it to the post's counts.
+ * child_insert() does this in four steps:
  *
  *	1. Check that the post exists. Wait for a transaction that is deleting it.
  *	2. Open the leaf, read the author's name, and insert the child
- *	   speculatively. Nothing is locked yet that a deletion of the post needs.
+ *	   speculatively. The transaction holds no lock yet that a deletion of the
+ *	   post needs.
  *	3. Before the insert is completed, lock the post in share mode. If a
  *	   deletion has the post locked, undo the insert, wait for the lock, and
  *	   begin again.
- *	4. Have the post count the child, and unlock the post.
+ *	4. Add the child to the post's counts, and unlock the post.
  *
- * In this order neither transaction waits for the other while it holds
- * something that the other needs. The head of post_counts/post_count.c
- * explains the lock and the count.
+ * In this order neither transaction waits for the other while it holds a lock
+ * that the other needs. The head of post_counts/post_count.c explains the post
+ * lock and the count.
  *
  * Runs in backends, as the containers' owner.
  */
@@ -34,23 +34,27 @@
 #include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
 
-/* A child that is being written. */
+/* A comment or like that child_insert() is writing. */
 typedef struct ChildInsert
 {
 	BlogItem   *child;
 	ItemType	type;
 	const pg_uuid_t *post_id;
-	const pg_uuid_t *author;	/* see child_insert() */
-	PostLock	lock;			/* lock of the post */
-	bool		locked_out;		/* does a deletion have the post locked? */
-	bool		stamped;		/* is stamp known? */
-	uint64		stamp;			/* the stamp of deletions of users, read before
-								 * the post's author was */
+	const pg_uuid_t *author;	/* the author argument of child_insert() */
+	PostLock	lock;
+	bool		locked_out;		/* was the last insert undone because a
+								 * deletion has the post locked? */
+	bool		stamped;		/* was stamp read? That fails while a
+								 * transaction that changes the list
+								 * commits. */
+	uint64		stamp;			/* the number of changes to the list of users
+								 * being deleted, read before the post's author
+								 * was read */
 } ChildInsert;
 
 /*
- * Return a query that finds a child. key has room for two values, and must
- * live as long as the query.
+ * Return a query that finds a comment or like by its key. key has room for two
+ * values, and must live as long as the query.
  */
 static ItemQuery
 child_query(ItemType type, const pg_uuid_t *post_id, Datum other, Datum *key)
@@ -64,8 +68,8 @@ child_query(ItemType type, const pg_uuid_t *post_id, Datum other, Datum *key)
 }
 
 /*
- * Read an item as the transaction's snapshot shows it. Returns whether it
- * exists.
+ * Read an item with the transaction's snapshot. Returns whether that shows the
+ * item.
  */
 static bool
 get_now(const ItemQuery *query, BlogItem *item)
@@ -79,8 +83,9 @@ get_now(const ItemQuery *query, BlogItem *item)
 }
 
 /*
- * Return whether an author may know that a post exists. A hidden post is known
- * to its own author only. If author is NULL, the caller may see all posts.
+ * Return whether a post exists and the author may learn that. Only its own
+ * author may learn of a hidden post. If author is NULL, the caller may see all
+ * posts.
  */
 bool
 author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
@@ -97,8 +102,8 @@ author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
 }
 
 /*
- * Do step 1. Errors: 23503 if the post does not exist, or its author is being
- * deleted.
+ * Do step 1 of child_insert(): check that the post exists, and that its author
+ * is not being deleted. Errors: 23503 if not.
  */
 static void
 require_post(ChildInsert *insert)
@@ -109,9 +114,10 @@ require_post(ChildInsert *insert)
 }
 
 /*
- * Handle a new child of a hidden post. A command that is repeated after the
- * post was hidden still finds the child that it wrote before. Errors: 23514 if
- * there is no such child; 23503 if the author may not know of the post.
+ * For a hidden post, check that the comment or like exists already. If so, the
+ * command is a repetition of one that succeeded before the post was hidden,
+ * and returns the existing comment or like. Errors: 23514 if it does not
+ * exist; 23503 if the author may not learn of the post.
  */
 static void
 require_repetition(const ChildInsert *insert)
@@ -137,8 +143,8 @@ require_repetition(const ChildInsert *insert)
 }
 
 /*
- * Step 3: lock the post, while the insert can still be undone. Returns false
- * if a deletion has the post locked.
+ * Do step 3 of child_insert(): lock the post in share mode, while the insert
+ * can still be undone. Returns false if a deletion has the post locked.
  */
 static bool
 lock_post(void *arg)
@@ -150,8 +156,8 @@ lock_post(void *arg)
 }
 
 /*
- * Do steps 2 and 3. Returns false, with nothing written or locked, if the
- * child's key is taken or a deletion has the post locked.
+ * Do steps 2 and 3 of child_insert(). Returns false, with nothing written or
+ * locked, if an item with the key exists or a deletion has the post locked.
  */
 static bool
 try_insert(ChildInsert *insert)
@@ -173,9 +179,10 @@ try_insert(ChildInsert *insert)
 }
 
 /*
- * Do steps 1 to 3, and repeat them until no deletion of the post is in the
- * way. Returns false, with nothing written or locked, if the child's key is
- * taken. Errors: 23514 or 23503 if the post is hidden.
+ * Do steps 1 to 3 of child_insert(). If a deletion has the post locked, wait
+ * for it, and repeat them. Returns false, with nothing written or locked, if
+ * an item with the key exists. Errors: 23503 if the post does not exist; 23514
+ * or 23503 if it is hidden.
  */
 static bool
 insert_and_lock(ChildInsert *insert)
@@ -199,7 +206,8 @@ insert_and_lock(ChildInsert *insert)
 }
 
 /*
- * Return whether users may have been deleted since the post's author was read.
+ * Return whether the list of users being deleted may have changed since the
+ * post's author was read.
  */
 static bool
 deletions_since(const ChildInsert *insert)
@@ -210,7 +218,10 @@ deletions_since(const ChildInsert *insert)
 		stamp != insert->stamp;
 }
 
-/* Step 4. Errors: 23503 if the post was deleted meanwhile. */
+/*
+ * Do step 4 of child_insert(): add the comment or like to the post's counts,
+ * and unlock the post. Errors: 23503 if the post was deleted meanwhile.
+ */
 static void
 count_and_unlock(ChildInsert *insert)
 {
@@ -226,13 +237,14 @@ count_and_unlock(ChildInsert *insert)
 }
 
 /*
- * Write a comment or like with its author's name, and have its post count it.
- * If author is not NULL, hidden posts of other users do not exist for the
- * caller. Returns false, with nothing written, if the child's key is taken.
+ * Write a comment or like with its author's name, and add it to its post's
+ * counts. If author is not NULL, the error for a hidden post of another user
+ * is the one for a post that does not exist. Returns false, with nothing
+ * written, if an item with the key exists.
  *
  * Errors: 23503 if the post or the user does not exist; 23514 if the post is
- * hidden; 40001. Locks: the post, in share mode, until it has counted the
- * child.
+ * hidden; 40001. Locks: the post, in share mode, until the comment or like is
+ * counted.
  */
 bool
 child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
@@ -246,8 +258,8 @@ child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
 	if (!insert_and_lock(&insert))
 		return false;
 	/*
-	 * the insert may have waited for a transaction that deleted the post's
-	 * author
+	 * The insert may have waited for a transaction that deleted the post's
+	 * author.
 	 */
 	if (deletions_since(&insert) && post_author_being_deleted(insert.post_id))
 		unknown_item(ITEM_POST, insert.post_id);
@@ -256,8 +268,8 @@ child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
 }
 
 /*
- * Return whether a child is shown: neither its author nor the author of its
- * post is being deleted.
+ * Return whether a comment or like is visible: neither its author nor the
+ * author of its post is being deleted.
  */
 static bool
 child_is_shown(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other)
@@ -277,11 +289,12 @@ child_is_shown(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other)
 
 /*
  * Delete a comment (other: its id) or a like (other: its user), if it is by
- * the author (NULL: any), and have its post no longer count it. Returns
- * whether such a child existed and was shown.
+ * the author (NULL: any), and subtract it from its post's counts. Returns
+ * whether the comment or like existed. If its author or the author of its post
+ * is being deleted, it counts as deleted already.
  *
- * Errors: 40001, 55000. Locks: the post, in share mode, for a moment; the
- * child, FOR UPDATE.
+ * Errors: 40001, 55000. Locks: the post, in share mode, while the item is
+ * deleted; the comment or like, FOR UPDATE.
  */
 bool
 child_take_back(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,

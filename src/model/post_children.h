@@ -1,7 +1,7 @@
 /*
  * post_children.h
- *		Writing comments and likes, which their posts count, and taking them
- *		back.
+ *		Writing comments and likes, deleting them, and counting them on their
+ *		posts.
  */
 #ifndef BLOGSTORE_POST_CHILDREN_H
 #define BLOGSTORE_POST_CHILDREN_H

@@ -3,10 +3,10 @@
  *		The parents of replies, which are comments that reply to other
  *		comments.
  *
- * A reply names its parent by id, and stays when the parent is deleted.
- * Nothing is written to the reply then. A query that returns a reply looks up
- * its parent by key, to tell whether the parent is gone. Comments that are not
- * replies cost nothing.
+ * A reply names its parent by id, and stays when the parent is deleted. The
+ * deletion writes nothing to the reply. A query that returns a reply looks up
+ * the parent by key, to tell whether it is gone. Comments that are not replies
+ * cost nothing.
  *
  * Commands run in backends; reading runs in parallel workers too.
  */
@@ -23,32 +23,39 @@
 #include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
 
-/* What a snapshot shows of a parent. */
+/* What a snapshot shows of the parent of a reply. */
 typedef enum ParentState
 {
 	PARENT_SHOWN,
+	PARENT_IS_REPLY,			/* the parent replies to the reply, directly or
+								 * through other comments */
 	PARENT_HIDDEN,
-	PARENT_WITHHELD,			/* hidden, and not by the author who asks */
-	PARENT_GONE					/* deleted or never there, or its author is
-								 * being deleted */
+	PARENT_WITHHELD,			/* the parent is hidden and by another user, so
+								 * the caller must not learn of it */
+	PARENT_GONE					/* no such comment, or its author is being
+								 * deleted */
 } ParentState;
 
-/* How many parents a reader remembers. */
-#define REMEMBERED 16
+/* The number of parents in a ParentCache. */
+#define CACHED_PARENTS 16
 
-typedef struct KnownParent
+typedef struct CachedParent
 {
-	pg_uuid_t	key[2];			/* post_id and id */
+	pg_uuid_t	key[2];			/* the parent's post_id and id */
 	bool		gone;
-} KnownParent;
+} CachedParent;
 
-struct Parents
+struct ParentCache
 {
-	ItemScan   *scan;			/* by the key of comments; NULL: none is
-								 * open */
-	uint32		n;				/* number of parents looked up; the last ones
-								 * are */
-	KnownParent known[REMEMBERED];	/* remembered here */
+	ItemScan   *scan;			/* finds comments by their key; NULL before the
+								 * first look-up */
+
+	/*
+	 * The number of look-ups so far. Look-up i is stored in parent[i %
+	 * CACHED_PARENTS], so the newest results replace the oldest.
+	 */
+	uint32		n;
+	CachedParent parent[CACHED_PARENTS];
 };
 
 /* ------------------------------------------------------------------------
@@ -62,10 +69,9 @@ id_text(const pg_uuid_t *id)
 }
 
 /*
- * Look for a parent with the active snapshot. Values other than its key, its
- * author and whether it is hidden may be missing. A hidden comment of another
- * user is PARENT_WITHHELD from an author; if author is NULL, it is
- * PARENT_HIDDEN.
+ * Look up a parent with the active snapshot. The result is PARENT_WITHHELD if
+ * the parent is hidden and author is another user. It is PARENT_HIDDEN if the
+ * parent is hidden and by the author, or author is NULL.
  */
 static ParentState
 look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
@@ -89,8 +95,8 @@ look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 }
 
 /*
- * Look for a parent with the transaction's snapshot, which shows what this
- * transaction has written.
+ * Look up a parent as look_now() does, but with the transaction's snapshot,
+ * which also shows what this transaction has written.
  */
 static ParentState
 look(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
@@ -105,11 +111,11 @@ look(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 }
 
 /*
- * Return whether a comment exists now, whatever the transaction's snapshot
- * shows. Waits for a transaction that is inserting it.
+ * Return whether a comment exists now, even if the transaction's snapshot does
+ * not show it. Waits for a transaction that is inserting it.
  */
 static bool
-is_there_by_now(const pg_uuid_t *post_id, const pg_uuid_t *id)
+comment_exists_now(const pg_uuid_t *post_id, const pg_uuid_t *id)
 {
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(id)};
 	ItemQuery	query = {
@@ -131,6 +137,17 @@ is_there_by_now(const pg_uuid_t *post_id, const pg_uuid_t *id)
 }
 
 static COMPAT_NORETURN void
+reply_to_itself(const pg_uuid_t *id)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("comment %s would reply to itself", id_text(id)),
+			 errhint("Reply to a comment that is no reply to this one, or leave parent_id out."),
+			 err_fields(container_table(CONTAINER_POSTS), "parent_id",
+						RULE_NO_CIRCLE)));
+}
+
+static COMPAT_NORETURN void
 parent_hidden(const pg_uuid_t *parent_id)
 {
 	ereport(ERROR,
@@ -141,7 +158,10 @@ parent_hidden(const pg_uuid_t *parent_id)
 						RULE_COMMENT_SHOWN)));
 }
 
-/* Return whether a post exists, as the transaction's snapshot shows it. */
+/*
+ * Return whether the transaction's snapshot shows a post, and its author is
+ * not being deleted.
+ */
 static bool
 post_exists(const pg_uuid_t *post_id)
 {
@@ -158,16 +178,24 @@ post_exists(const pg_uuid_t *post_id)
 	return found;
 }
 
-static COMPAT_NORETURN void
-parent_unknown(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
-			   ParentState state)
+/*
+ * Under REPEATABLE READ and SERIALIZABLE, raise 40001 if a parent that the
+ * transaction's snapshot does not show has been committed since.
+ */
+static void
+check_parent_not_newer(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
 {
-	if (IsolationUsesXactSnapshot() && state == PARENT_GONE &&
-		is_there_by_now(post_id, parent_id))
+	if (IsolationUsesXactSnapshot() && comment_exists_now(post_id, parent_id))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to a concurrent comment"),
 				 errhint("Retry the transaction.")));
+}
+
+/* Raise 23503 about the post if it does not exist, else about the parent. */
+static COMPAT_NORETURN void
+parent_unknown(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
+{
 	if (!post_exists(post_id))
 		unknown_item(ITEM_POST, post_id);
 	ereport(ERROR,
@@ -180,11 +208,12 @@ parent_unknown(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 }
 
 /*
- * Return whether replies to a comment may exist, by the active snapshot. The
- * comment itself need not exist.
+ * Return whether the active snapshot shows replies to a comment. The comment
+ * itself need not exist. Returns true if the partition has no index to find
+ * replies by.
  */
 static bool
-has_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
+may_have_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
 {
 	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(id)};
 	BlogItem	reply;
@@ -194,8 +223,7 @@ has_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
 	if (!partition_has_path(CONTAINER_POSTS, ITEM_COMMENT,
 							partition_of(CONTAINER_POSTS, ITEM_COMMENT, post_id),
 							PATH_REPLIES))
-		return true;			/* without that index, assume that there are
-								 * some */
+		return true;
 	scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
 		.partition_key = post_id, .path = PATH_REPLIES, .key = key, .nkeys = 2,
@@ -207,102 +235,149 @@ has_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
 }
 
 /*
- * Return whether a new comment would reply to itself through other comments.
- * Its id may have belonged to a comment that was deleted and had replies. A
- * reader that follows replies to their parents would then never end.
- *
- * If the owner has written to the tables directly, the parents may already
- * form a cycle that does not contain this comment. To end in such a cycle too,
- * the function remembers one comment that it has passed, and replaces it after
- * 1, 2, 4, 8 steps and so on.
+ * Replace *id by the id of that comment's parent. Returns false if the active
+ * snapshot does not show the comment, or the comment has no parent. *scan is
+ * reused from call to call, and NULL before the first one.
  */
 static bool
-closes_circle(const BlogItem *comment)
+go_to_parent(ItemScan **scan, const pg_uuid_t *post_id, pg_uuid_t *id)
 {
-	const pg_uuid_t *post_id = item_uuid(comment, PROP_POST_ID);
-	const pg_uuid_t *id = item_uuid(comment, PROP_ID);
-	pg_uuid_t	at = *item_uuid(comment, PROP_PARENT_ID);
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(id)};
+	BlogItem	comment;
+
+	item_scan_look(scan, &(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
+		.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2,
+		.identity = true
+	});
+	if (!item_scan_next(*scan, &comment) || comment.isnull[PROP_PARENT_ID])
+		return false;
+	*id = *item_uuid(&comment, PROP_PARENT_ID);
+	return true;
+}
+
+/*
+ * Return whether a comment replies to the comment id through other comments,
+ * in the active snapshot.
+ *
+ * If the owner has written to the tables directly, the parents may form a
+ * cycle that does not contain id. To detect such a cycle, the function
+ * remembers one comment that it has passed, and replaces it after 1, 2, 4, 8
+ * steps and so on. It stops when it meets the remembered comment again.
+ */
+static bool
+has_ancestor(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
+			 const pg_uuid_t *id)
+{
+	pg_uuid_t	at = *comment_id;
 	pg_uuid_t	passed = at;
 	uint64		steps = 0;
-	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&at)};
 	ItemScan   *scan = NULL;
-	BlogItem	above;
-	bool		ends;
+	bool		found = false;
 
-	PushActiveSnapshot(GetTransactionSnapshot());
-	ends = memcmp(&at, id, UUID_LEN) != 0 && !has_replies(post_id, id);
-	while (!ends && memcmp(&at, id, UUID_LEN) != 0)
+	while (!found && go_to_parent(&scan, post_id, &at))
 	{
 		CHECK_FOR_INTERRUPTS();
-		item_scan_look(&scan, &(ItemQuery) {
-			.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
-			.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2,
-			.identity = true
-		});
-		ends = !item_scan_next(scan, &above) || above.isnull[PROP_PARENT_ID];
-		if (ends)
+		found = memcmp(&at, id, UUID_LEN) == 0;
+		if (memcmp(&at, &passed, UUID_LEN) == 0)
 			break;
-		at = *item_uuid(&above, PROP_PARENT_ID);
-		ends = memcmp(&at, &passed, UUID_LEN) == 0;
 		steps++;
 		if ((steps & (steps - 1)) == 0)
 			passed = at;
 	}
-	if (scan != NULL)
-		item_scan_end(scan);
-	PopActiveSnapshot();
-	return !ends;
+	item_scan_end(scan);
+	return found;
 }
 
 /*
- * Check that a new comment's parent allows a reply. Returns true if the
- * comment may be written, and false if a comment with its id already exists,
- * whatever its parent is. anew tells that the id was generated, so that no
- * such comment can exist. For an author other users' hidden comments do not
- * exist; NULL: they do.
+ * Return whether a new comment would reply to itself, directly or through
+ * other comments. That is possible if its id belonged to a deleted comment
+ * that has replies. A client that follows replies to their parents would not
+ * come to an end.
+ */
+static bool
+replies_to_itself(const BlogItem *comment)
+{
+	const pg_uuid_t *post_id = item_uuid(comment, PROP_POST_ID);
+	const pg_uuid_t *id = item_uuid(comment, PROP_ID);
+	const pg_uuid_t *parent_id = item_uuid(comment, PROP_PARENT_ID);
+	bool		result;
+
+	if (memcmp(parent_id, id, UUID_LEN) == 0)
+		return true;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	result = may_have_replies(post_id, id) &&
+		has_ancestor(post_id, parent_id, id);
+	PopActiveSnapshot();
+	return result;
+}
+
+/* Raise the error for a reply whose parent does not allow it. */
+static COMPAT_NORETURN void
+refuse_reply(const BlogItem *reply, ParentState state)
+{
+	const pg_uuid_t *post_id = item_uuid(reply, PROP_POST_ID);
+	const pg_uuid_t *parent_id = item_uuid(reply, PROP_PARENT_ID);
+
+	switch (state)
+	{
+		case PARENT_IS_REPLY:
+			reply_to_itself(item_uuid(reply, PROP_ID));
+		case PARENT_HIDDEN:
+			parent_hidden(parent_id);
+		case PARENT_GONE:
+			check_parent_not_newer(post_id, parent_id);
+			break;
+		case PARENT_WITHHELD:
+		case PARENT_SHOWN:
+			break;
+	}
+	parent_unknown(post_id, parent_id);
+}
+
+/*
+ * Check whether a new comment may be written. A comment without a parent may.
+ * A reply may if the author may see its parent, and if the parent is not
+ * itself a reply to this comment. If author is NULL, the caller may see all
+ * comments.
+ *
+ * id_is_new tells that blogstore has generated the comment's id. If the client
+ * has chosen the id, the command may be a repetition. Where the parent does
+ * not allow the reply, the function then looks for a comment with this id, and
+ * returns REPLY_EXISTS if there is one.
  *
  * Errors: 22023 if the comment would reply to itself; 23503 if there is no
  * such parent on the post; 23514 if the parent is hidden; 40001 if the parent
  * was committed after the transaction's snapshot.
  *
  * The parent is not locked. A lock would be written to its row and to the WAL
- * for each reply. All it could do is to delay a deletion of the parent until
- * after the reply, and a reply may outlive its parent anyway.
+ * for each reply. Its only effect would be that a deletion of the parent waits
+ * for the reply, and a reply may outlive its parent anyway.
  */
-bool
-need_parent(const BlogItem *comment, bool anew, const pg_uuid_t *author)
+ReplyCheck
+check_reply(const BlogItem *comment, bool id_is_new, const pg_uuid_t *author)
 {
 	const pg_uuid_t *post_id = item_uuid(comment, PROP_POST_ID);
-	const pg_uuid_t *parent_id;
 	ParentState state;
 
 	if (comment->isnull[PROP_PARENT_ID])
-		return true;
-	parent_id = item_uuid(comment, PROP_PARENT_ID);
-	state = look(post_id, parent_id, author);
-	if (state == PARENT_SHOWN && (anew || !closes_circle(comment)))
-		return true;
-	if (!anew && is_there_by_now(post_id, item_uuid(comment, PROP_ID)))
-		return false;
+		return REPLY_ALLOWED;
+	state = look(post_id, item_uuid(comment, PROP_PARENT_ID), author);
+	if (state == PARENT_SHOWN && !id_is_new && replies_to_itself(comment))
+		state = PARENT_IS_REPLY;
 	if (state == PARENT_SHOWN)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("comment %s would reply to itself",
-						id_text(item_uuid(comment, PROP_ID))),
-				 errhint("Reply to a comment that is no reply to this one, or leave parent_id out."),
-				 err_fields(container_table(CONTAINER_POSTS), "parent_id",
-							RULE_NO_CIRCLE)));
-	if (state == PARENT_HIDDEN)
-		parent_hidden(parent_id);
-	parent_unknown(post_id, parent_id, state);
+		return REPLY_ALLOWED;
+	if (!id_is_new && comment_exists_now(post_id, item_uuid(comment, PROP_ID)))
+		return REPLY_EXISTS;
+	refuse_reply(comment, state);
 }
 
 /*
- * Set the property that tells whether the parent is gone, in a comment that a
- * command returns.
+ * In a comment that a command returns, set the property that tells whether the
+ * parent is gone.
  */
 void
-reply_complete(BlogItem *comment)
+set_parent_deleted(BlogItem *comment)
 {
 	if (!comment->isnull[PROP_PARENT_ID])
 		item_set(comment, PROP_PARENT_DELETED,
@@ -315,56 +390,59 @@ reply_complete(BlogItem *comment)
  * The parents of many replies
  * ------------------------------------------------------------------------ */
 
-/* Look a parent up, and return whether it is gone. */
+/* Look up a parent with the active snapshot, and return whether it is gone. */
 static bool
-look_up(Parents *parents, const DeletedUsers *deleted, KnownParent *known)
+look_up(ParentCache *cache, const DeletedUsers *deleted, const pg_uuid_t *post_id,
+		const pg_uuid_t *parent_id)
 {
-	Datum		key[] = {UUIDPGetDatum(&known->key[0]), UUIDPGetDatum(&known->key[1])};
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(parent_id)};
 	BlogItem	parent;
 
-	item_scan_look(&parents->scan, &(ItemQuery) {
+	item_scan_look(&cache->scan, &(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
-		.partition_key = &known->key[0], .path = PATH_KEY, .key = key,
-		.nkeys = 2, .identity = true
+		.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2,
+		.identity = true
 	});
-	return !item_scan_next(parents->scan, &parent) ||
+	return !item_scan_next(cache->scan, &parent) ||
 		deleted_has_author(deleted, &parent);
 }
 
 /*
- * Return whether a reply's parent is gone, by the active snapshot; deleted
- * lists the users being deleted in it. For a reader of many replies.
+ * Return whether the parent of a reply is gone in the active snapshot. deleted
+ * lists the users who are being deleted in that snapshot.
+ *
+ * A query that returns many replies calls this function for each of them.
  * Neighbouring replies often have the same parent, so the last results are
- * remembered. *parents is NULL before the first call. The caller frees it with
- * parents_end(). All calls use the same memory context.
+ * cached. *cache is NULL before the first call. The caller frees it with
+ * parent_cache_free(). All calls use the same memory context.
  */
 bool
-parents_gone(Parents **parents, const DeletedUsers *deleted,
-			 const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
+parent_is_gone(ParentCache **cache, const DeletedUsers *deleted,
+			   const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
 {
-	KnownParent *known;
+	CachedParent *parent;
 
-	if (*parents == NULL)
-		*parents = palloc0(sizeof(Parents));
-	for (uint32 i = 0; i < Min((*parents)->n, REMEMBERED); i++)
+	if (*cache == NULL)
+		*cache = palloc0(sizeof(ParentCache));
+	for (uint32 i = 0; i < Min((*cache)->n, CACHED_PARENTS); i++)
 	{
-		known = &(*parents)->known[i];
-		if (memcmp(&known->key[1], parent_id, UUID_LEN) == 0 &&
-			memcmp(&known->key[0], post_id, UUID_LEN) == 0)
-			return known->gone;
+		parent = &(*cache)->parent[i];
+		if (memcmp(&parent->key[1], parent_id, UUID_LEN) == 0 &&
+			memcmp(&parent->key[0], post_id, UUID_LEN) == 0)
+			return parent->gone;
 	}
-	known = &(*parents)->known[(*parents)->n++ % REMEMBERED];
-	known->key[0] = *post_id;
-	known->key[1] = *parent_id;
-	known->gone = look_up(*parents, deleted, known);
-	return known->gone;
+	parent = &(*cache)->parent[(*cache)->n++ % CACHED_PARENTS];
+	parent->key[0] = *post_id;
+	parent->key[1] = *parent_id;
+	parent->gone = look_up(*cache, deleted, post_id, parent_id);
+	return parent->gone;
 }
 
-/* Close the scan, and free what is remembered. */
+/* Close the cache's scan, and free the cache. */
 void
-parents_end(Parents *parents)
+parent_cache_free(ParentCache *cache)
 {
-	if (parents->scan != NULL)
-		item_scan_end(parents->scan);
-	pfree(parents);
+	if (cache->scan != NULL)
+		item_scan_end(cache->scan);
+	pfree(cache);
 }

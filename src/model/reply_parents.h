@@ -10,16 +10,23 @@
 
 #include "utils/uuid.h"
 
-/* The parents of replies that a reader has looked up. */
-typedef struct Parents Parents;
+/* Parents of replies that a query has looked up, and whether each is gone. */
+typedef struct ParentCache ParentCache;
+
+/* Result of checking whether a new comment may be written. */
+typedef enum ReplyCheck
+{
+	REPLY_ALLOWED,
+	REPLY_EXISTS				/* a comment with the same id exists already */
+} ReplyCheck;
 
 /* reply_parents.c */
-extern bool need_parent(const BlogItem *comment, bool anew,
-						const pg_uuid_t *author);
-extern void reply_complete(BlogItem *comment);
-extern bool parents_gone(Parents **parents, const DeletedUsers *deleted,
-						 const pg_uuid_t *post_id,
-						 const pg_uuid_t *parent_id);
-extern void parents_end(Parents *parents);
+extern ReplyCheck check_reply(const BlogItem *comment, bool id_is_new,
+							  const pg_uuid_t *author);
+extern void set_parent_deleted(BlogItem *comment);
+extern bool parent_is_gone(ParentCache **cache, const DeletedUsers *deleted,
+						   const pg_uuid_t *post_id,
+						   const pg_uuid_t *parent_id);
+extern void parent_cache_free(ParentCache *cache);
 
 #endif							/* BLOGSTORE_REPLY_PARENTS_H */

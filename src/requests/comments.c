@@ -74,7 +74,7 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 		unknown_item(ITEM_POST, post_id);
 	do
 	{
-		inserted = need_parent(&comment, PG_ARGISNULL(3), author) &&
+		inserted = check_reply(&comment, PG_ARGISNULL(3), author) == REPLY_ALLOWED &&
 			child_insert(&comment, ITEM_COMMENT, author);
 		done = inserted ||
 			find_conflicting_or_clear(ITEM_COMMENT, post_id, key, 2, &there);
@@ -90,7 +90,7 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 			 !item_same(&comment, &there, PROP_CREATION_DATE)))
 			item_id_taken(ITEM_COMMENT, &id);
 		comment = there;
-		reply_complete(&comment);
+		set_parent_deleted(&comment);
 	}
 	else if (!comment.isnull[PROP_PARENT_ID])
 		item_set(&comment, PROP_PARENT_DELETED, BoolGetDatum(false));
@@ -187,7 +187,7 @@ edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	item_copy(&comment, &edited);
 	item_writer_close(writer);
 	PopActiveSnapshot();
-	reply_complete(&comment);
+	set_parent_deleted(&comment);
 	owner_end(&scope);
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }

@@ -125,7 +125,7 @@ hide_comment(PG_FUNCTION_ARGS)
 		comment_hide(post_id, id, hidden, &comment) != ITEM_OK ||
 		author_being_deleted(&comment))
 		unknown_item(ITEM_COMMENT, id);
-	reply_complete(&comment);
+	set_parent_deleted(&comment);
 	owner_end(&scope);
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }

@@ -227,7 +227,7 @@ query_wants_parent_deleted(const RequestScan *scan)
 }
 
 extern bool query_shows(const RequestScan *scan, BlogItem *item);
-extern void query_say_gone(RequestScan *scan, BlogItem *comment);
+extern void query_set_parent_deleted(RequestScan *scan, BlogItem *comment);
 
 /* result_set.c */
 extern Datum query_return_set(FunctionCallInfo fcinfo,

@@ -117,7 +117,7 @@ request_scan_end(RequestScan *scan)
 		scan->source->close(scan);
 	scan->source = NULL;
 	if (scan->parents != NULL)
-		parents_end(scan->parents);
+		parent_cache_free(scan->parents);
 	scan->parents = NULL;
 	drop_snapshot(scan);
 }

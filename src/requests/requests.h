@@ -117,7 +117,8 @@ typedef struct RequestScan
 	void	   *state;			/* of the source */
 	bool		out_of_view;	/* the page begins outside of the view */
 	int64		left;			/* items that may follow; -1: any number */
-	Parents    *parents;		/* parents that were looked up; NULL: none */
+	ParentCache *parents;		/* of replies that the query has returned;
+								 * NULL: none were looked up */
 	Snapshot	newer;			/* active while the query reads; NULL: use the
 								 * caller's snapshot */
 } RequestScan;

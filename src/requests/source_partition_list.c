@@ -30,7 +30,7 @@ partition_list_next(RequestScan *scan, BlogItem *item)
 			return false;
 	} while (deleted_has_author(scan->deleted, item));
 	if (query_wants_parent_deleted(scan))
-		query_say_gone(scan, item);
+		query_set_parent_deleted(scan, item);
 	return true;
 }
 

@@ -43,7 +43,7 @@ user_items_next(RequestScan *scan, BlogItem *item)
 		*item = *present;
 	} while (!query_shows(scan, item));
 	if (query_wants_parent_deleted(scan))
-		query_say_gone(scan, item);
+		query_set_parent_deleted(scan, item);
 	return true;
 }
 

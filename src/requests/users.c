@@ -53,7 +53,7 @@ user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
 		 (with_date && !item_same(user, wanted, PROP_CREATION_DATE))))
 		item_id_taken(ITEM_USER, id);
 	if (found)
-		check_not_anew(user);
+		check_not_recreated(user);
 	return found;
 }
 

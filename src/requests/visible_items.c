@@ -37,11 +37,11 @@ query_shows(const RequestScan *scan, BlogItem *item)
  * stored, but looked up here.
  */
 void
-query_say_gone(RequestScan *scan, BlogItem *comment)
+query_set_parent_deleted(RequestScan *scan, BlogItem *comment)
 {
 	if (!comment->isnull[PROP_PARENT_ID])
 		item_set(comment, PROP_PARENT_DELETED,
-				 BoolGetDatum(parents_gone(&scan->parents, scan->deleted,
-										   item_uuid(comment, PROP_POST_ID),
-										   item_uuid(comment, PROP_PARENT_ID))));
+				 BoolGetDatum(parent_is_gone(&scan->parents, scan->deleted,
+											 item_uuid(comment, PROP_POST_ID),
+											 item_uuid(comment, PROP_PARENT_ID))));
 }

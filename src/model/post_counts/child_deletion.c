@@ -1,12 +1,14 @@
 /*
  * child_deletion.c
- *		Deleting comments, likes and deltas, and hiding comments. The post no
- *		longer counts what was deleted or hidden.
+ *		Deleting comments, likes and deltas, and hiding comments.
  *
- * A caller that deletes all items of a user has read the author before the
- * item is locked. Meanwhile the item may be deleted, and its id given to an
- * item of another user. The caller therefore passes the author, and the author
- * is checked again under the row lock.
+ * The post no longer counts what was deleted or hidden.
+ *
+ * A caller that deletes all items of a user finds an item and its author
+ * first, and calls this file then. Until the item is locked, another
+ * transaction may delete it, and give its id to an item of another user. The
+ * caller therefore passes the author, who is compared again once the item is
+ * locked.
  *
  * Runs in backends and in the worker, as the containers' owner.
  */
@@ -20,21 +22,27 @@
 #include "miscadmin.h"
 
 /*
- * A comment or delta, identified by its id, or a like, identified by its user.
+ * A comment, like or delta that is to be deleted, or a comment that is to be
+ * hidden or shown.
  */
 typedef struct Child
 {
 	ItemQuery	query;			/* finds the child by its key */
 	Datum		key[2];
-	const pg_uuid_t *author;	/* required author; NULL: any */
-	PostLock   *lock;			/* lock of the post whose counts are to be
-								 * changed; NULL: do not change counts */
-	bool		hide;			/* comment_hide(): true to hide, false to
+	const pg_uuid_t *author;	/* act only if the item is by this author;
+								 * NULL: by any author */
+	PostLock   *lock;			/* lock of the post whose counts to change;
+								 * NULL: leave them unchanged */
+	bool		hide;			/* for comment_hide(): true to hide, false to
 								 * show */
-	BlogItem   *out;			/* comment_hide(): the resulting comment */
+	BlogItem   *out;			/* for comment_hide(): where to return the
+								 * comment */
 } Child;
 
-/* Set up a child. It keeps the pointers post_id, other and author. */
+/*
+ * Initialize a Child. It contains the pointers post_id, other and author, not
+ * copies of the ids.
+ */
 static void
 child_init(Child *child, ItemType type, const pg_uuid_t *post_id,
 		   const pg_uuid_t *other, const pg_uuid_t *author)
@@ -49,7 +57,10 @@ child_init(Child *child, ItemType type, const pg_uuid_t *post_id,
 	child->lock = NULL;
 }
 
-/* PostPartAct callback: delete the locked child, if it is by its author. */
+/*
+ * PostPartAct callback: delete the locked item, unless it is by another author
+ * than the one in *arg.
+ */
 static ItemResult
 delete_locked_child(ItemWriter *writer, const BlogItem *item, void *arg)
 {
@@ -73,7 +84,7 @@ delete_locked_child(ItemWriter *writer, const BlogItem *item, void *arg)
 	return ITEM_NOT_FOUND;
 }
 
-/* PostPartAct callback: hide the locked comment, or show it. */
+/* PostPartAct callback: hide or show the locked comment, as *arg says. */
 static ItemResult
 hide_locked_comment(ItemWriter *writer, const BlogItem *item, void *arg)
 {
@@ -96,8 +107,8 @@ hide_locked_comment(ItemWriter *writer, const BlogItem *item, void *arg)
 }
 
 /*
- * Lock a child and delete it. Returns ITEM_NOT_FOUND if it is by another
- * author.
+ * Lock an item and delete it. Returns ITEM_NOT_FOUND if the item does not
+ * exist or is by another author.
  */
 static ItemResult
 delete_child(Child *child, LockWaitPolicy wait)
@@ -107,10 +118,10 @@ delete_child(Child *child, LockWaitPolicy wait)
 }
 
 /*
- * Delete a child without changing its post's counts. Returns DELETE_NOT_FOUND
- * if there is no such child by the author. Errors: 40001 under REPEATABLE READ
- * and SERIALIZABLE if the child was changed after the snapshot. Locks: the
- * child, FOR UPDATE.
+ * Delete a comment, like or delta without changing its post's counts. Returns
+ * DELETE_NOT_FOUND if there is no such item by the author. Errors: 40001 under
+ * REPEATABLE READ and SERIALIZABLE if the item was changed after the snapshot.
+ * Locks: the item, FOR UPDATE.
  */
 DeleteResult
 child_delete_uncounted(ItemType type, const pg_uuid_t *post_id,
@@ -124,19 +135,19 @@ child_delete_uncounted(ItemType type, const pg_uuid_t *post_id,
 }
 
 /*
- * Delete a child, and have its post no longer count it. Returns
- * DELETE_NOT_FOUND if there is no such child by the author, or no such post.
- * Posts of a user who is being deleted still exist here.
+ * Delete a comment or like, and subtract it from its post's counts. Returns
+ * DELETE_NOT_FOUND if there is no such item by the author, or no such post.
+ * The post of a user who is being deleted counts as existing.
  *
- * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the child or the
- * post was changed after the snapshot. Locks: the post, in share mode, for a
- * moment; the child, FOR UPDATE.
+ * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item or the post
+ * was changed after the snapshot. Locks: the post, in share mode, while the
+ * item is deleted; the item, FOR UPDATE.
  *
- * A deletion of the post waits for the holders of the post lock, and then
- * needs the child. So while the post is locked, the child is locked only if
- * that needs no waiting. If another transaction has the child, wait for it
- * after unlocking the post, when this function holds nothing that the other
- * transaction may need.
+ * A transaction that deletes the post waits for the post lock, and holds locks
+ * on the post's comments and likes afterwards. So while this function holds
+ * the post lock, it does not wait for the item. If another transaction has the
+ * item locked, the function unlocks the post, waits for the item, and begins
+ * again.
  */
 DeleteResult
 child_delete(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
@@ -163,12 +174,12 @@ child_delete(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 }
 
 /*
- * Hide a comment, or show it again, and change its post's counts accordingly.
- * *comment becomes the resulting comment, copied to the current memory
+ * Hide a comment and subtract it from its post's counts, or show it and add
+ * it. *comment becomes the resulting comment, copied to the current memory
  * context. Returns ITEM_NOT_FOUND if the comment or its post does not exist.
  *
- * Locks, waits and errors: as child_delete(), but the comment FOR NO KEY
- * UPDATE.
+ * Locks, waits and errors: as child_delete(), but the comment is locked FOR NO
+ * KEY UPDATE.
  */
 ItemResult
 comment_hide(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
@@ -197,7 +208,10 @@ comment_hide(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
 	}
 }
 
-/* Delete a child as child_delete() does, even if its post does not exist. */
+/*
+ * Delete a comment or like as child_delete() does. If its post does not exist,
+ * delete the item nevertheless.
+ */
 DeleteResult
 child_delete_anyway(ItemType type, const pg_uuid_t *post_id,
 					const pg_uuid_t *other, const pg_uuid_t *author,

@@ -1,21 +1,31 @@
 /*
  * count_delta.c
- *		Deltas: rows beside a post that say what to add to its counts.
+ *		Deltas: rows beside a post item that hold amounts to add to the post's
+ *		counts.
  *
- * A transaction that cannot change a post's counter in place without waiting
- * (post_count.c) inserts a delta in the post's logical partition. A reader of
- * the post adds up its deltas (post_item.c). Folding deletes deltas and adds
- * their counts to the counter, or to one new delta, in the same transaction,
- * so no snapshot sees a difference. A folding transaction takes only deltas
- * whose newest version it has deleted itself, so no delta is folded twice.
+ * A reader of a post adds up its deltas (post_item.c). Deltas lie in the
+ * post's logical partition. There are three kinds, which differ by their ids:
  *
- * Each process has one delta of its own on a post, its stripe, and updates it
- * again and again. A post that many users like at once has therefore at most
- * one stripe for each process, and its index range holds few dead entries for
- * readers to step over.
+ * - The counter. Each post has one. All processes update it, one at a time
+ * (post_has_counter()).
+ *
+ * - A stripe. Each process has at most one on a post, and updates it again and
+ * again while other processes use the counter. A post that many users like at
+ * once has therefore at most one stripe for each process, and its index range
+ * holds few dead entries for readers to step over.
+ *
+ * - A delta with a new id, inserted by a transaction that can update neither
+ * of these without waiting or failing.
+ *
+ * Folding deletes stripes and other deltas, and adds their amounts to the
+ * counter or to one new delta, in the same transaction. Every snapshot
+ * therefore shows the same sum before and after. A folding transaction takes
+ * only deltas whose newest version it has deleted itself, so no delta is
+ * folded twice.
  *
  * Deltas also tell a deletion of the post which transactions it has to wait
- * for (post_count.c). The transaction that writes a delta holds the post.
+ * for (post_count.c). The transaction that writes a delta has made sure that
+ * no other transaction can delete the post.
  *
  * A serializable transaction that reads counts takes a predicate lock on the
  * post's key (post_item.c). A transaction that inserts a delta checks for that
@@ -37,7 +47,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* the id of every counter: all zeros */
+/* the id of every post's counter: all zeros */
 const pg_uuid_t counter_id = {{0}};
 
 /* ------------------------------------------------------------------------
@@ -45,8 +55,8 @@ const pg_uuid_t counter_id = {{0}};
  * ------------------------------------------------------------------------ */
 
 /*
- * The id of this process's stripes: a UUID of version 8, which other deltas do
- * not have, with the process's number in it.
+ * Set *id to the id of this process's stripe on any post: a UUID of version 8,
+ * which other deltas do not have, that contains the process's number.
  */
 static void
 stripe_id(pg_uuid_t *id)
@@ -61,8 +71,8 @@ stripe_id(pg_uuid_t *id)
 }
 
 /*
- * Return whether another transaction in progress has written a version of the
- * delta.
+ * Return whether another transaction, which has not ended, is inserting,
+ * updating or deleting the delta with this id.
  */
 static bool
 delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
@@ -77,15 +87,15 @@ delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 }
 
 /*
- * Posts whose counter this process has recently found in use, so that it had
- * to write a stripe. For these the process does not try the counter. If a post
- * is forgotten, the cost is one vain try.
+ * How many posts this process remembers as having a busy counter. When it
+ * counts on a remembered post, it does not try the counter, but updates its
+ * stripe at once. A post that is forgotten costs one vain try.
  */
 #define STRIPED_POSTS 16
 
 /*
- * How long this process keeps away from a counter, in ms. The worker leaves
- * stripes of a busy post alone for as long.
+ * For how many milliseconds a counter is remembered as busy. The worker waits
+ * as long before it folds the stripes of such a post.
  */
 #define STRIPED_FOR 1000
 
@@ -107,7 +117,10 @@ find_striped(const pg_uuid_t *post_id)
 	return NULL;
 }
 
-/* Return whether this process has recently written a stripe of the post. */
+/*
+ * Return whether this process has recently found the post's counter busy, and
+ * has counted in its stripe instead.
+ */
 bool
 delta_striped(const pg_uuid_t *post_id)
 {
@@ -118,8 +131,9 @@ delta_striped(const pg_uuid_t *post_id)
 }
 
 /*
- * Remember that this process has written a stripe. An empty stripe does not
- * tell that the counter was in use.
+ * Remember that the post's counter was busy, so that this process has counted
+ * in its stripe. Counts of zero do not show that: post_keep() writes them to
+ * the stripe in any case.
  */
 static void
 remember_striped(const pg_uuid_t *post_id, PostCounts counts)
@@ -138,7 +152,10 @@ remember_striped(const pg_uuid_t *post_id, PostCounts counts)
 											  STRIPED_FOR);
 }
 
-/* Add to the counter or stripe that the scan has found. */
+/*
+ * Add counts to the counter or stripe that the scan has found. Returns ITEM_OK
+ * or ITEM_LOCKED, as delta_add() does.
+ */
 static ItemResult
 add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 			 BlogItem *delta, PostCounts counts)
@@ -146,7 +163,7 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 	ItemResult	result;
 
 	/*
-	 * a folding transaction may be deleting the stripe, so lock the row first
+	 * A folding transaction may be deleting the stripe, so lock the row first.
 	 */
 	if (kind == DELTA_STRIPE)
 	{
@@ -166,12 +183,12 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 }
 
 /*
- * Add to a post's counter, which the caller may change, or to this process's
- * stripe. Called under READ COMMITTED only.
+ * Add counts to a post's counter or to this process's stripe. For the counter,
+ * the caller has checked post_has_counter(). Called under READ COMMITTED only.
  *
- * Returns ITEM_NOT_FOUND if the row does not exist, and ITEM_LOCKED if another
- * transaction is changing it or has just changed it. Errors: 22004 if the
- * counter lacks a value.
+ * Returns ITEM_NOT_FOUND if the row does not exist. Returns ITEM_LOCKED if
+ * another transaction is changing the row or has just changed it. Errors:
+ * 22004 if the counter lacks a value.
  */
 ItemResult
 delta_add(const pg_uuid_t *post_id, DeltaKind kind, PostCounts counts)
@@ -196,7 +213,10 @@ delta_add(const pg_uuid_t *post_id, DeltaKind kind, PostCounts counts)
 	return result;
 }
 
-/* Fill in a delta. It keeps the pointers to the ids. */
+/*
+ * Set the values of a delta. It contains the pointers to the ids, not copies
+ * of the ids.
+ */
 static void
 delta_init(BlogItem *delta, const pg_uuid_t *post_id, const pg_uuid_t *id,
 		   PostCounts counts)
@@ -208,14 +228,17 @@ delta_init(BlogItem *delta, const pg_uuid_t *post_id, const pg_uuid_t *id,
 	item_set(delta, PROP_LIKE_COUNT, Int64GetDatum(counts.likes));
 }
 
-/* Fill in an empty counter. It keeps the pointer to the id. */
+/*
+ * Set the values of a counter with counts of zero. It contains the pointer to
+ * post_id, not a copy of the id.
+ */
 void
 counter_init(BlogItem *counter, const pg_uuid_t *post_id)
 {
 	delta_init(counter, post_id, &counter_id, (PostCounts) {0, 0});
 }
 
-/* Insert a delta. Returns false if its id is taken. */
+/* Insert a delta. Returns false if the post has a delta with this id. */
 static bool
 delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
 {
@@ -229,7 +252,8 @@ delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
 	inserted = item_writer_insert(writer, &delta);
 	/*
-	 * serializable readers whose snapshot is newer will see the delta itself
+	 * Detect a conflict with serializable transactions that have read the
+	 * counts without this delta.
 	 */
 	if (!delta_is_empty(&delta))
 		key_predicate_check(writer, post_id);
@@ -238,7 +262,10 @@ delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
 	return inserted;
 }
 
-/* Insert a delta with a new id. The caller holds the post. */
+/*
+ * Insert a delta with a new id. The caller has made sure that no other
+ * transaction can delete the post.
+ */
 void
 delta_insert(const pg_uuid_t *post_id, PostCounts counts)
 {
@@ -254,9 +281,10 @@ delta_insert(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Insert the stripe of this process, which does not exist yet. If another
- * transaction in progress has written a stripe with the same id, insert a
- * delta with a new id instead. The caller holds the post.
+ * Insert this process's stripe on a post that has none. If another
+ * transaction, which has not ended, has written or deleted such a stripe,
+ * insert a delta with a new id instead. The caller has made sure that no other
+ * transaction can delete the post.
  */
 void
 delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
@@ -275,8 +303,8 @@ delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Return whether another transaction in progress is making or changing the
- * post's counter.
+ * Return whether another transaction, which has not ended, is inserting,
+ * updating or deleting the post's counter.
  */
 bool
 delta_counter_pending(const pg_uuid_t *post_id)
@@ -285,8 +313,8 @@ delta_counter_pending(const pg_uuid_t *post_id)
 }
 
 /*
- * Insert a post's counter. The caller may change the counter. Returns false if
- * there is one already.
+ * Insert a post's counter. Only one process at a time may, see
+ * post_has_counter(). Returns false if the post has a counter already.
  */
 bool
 delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts)
@@ -299,8 +327,8 @@ delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether the transaction's snapshot shows a delta other than the
- * counter.
+ * Return whether the transaction's snapshot shows a delta of the post other
+ * than the counter.
  */
 bool
 delta_any(const pg_uuid_t *post_id)
@@ -321,10 +349,10 @@ delta_any(const pg_uuid_t *post_id)
 }
 
 /*
- * Delete at most limit of a post's deltas that the active snapshot shows,
- * except the counter and deltas that another transaction is writing or
- * deleting. Returns how many were deleted, adds their counts to *counts, and
- * sets *left if some are left.
+ * Delete deltas of a post, at most limit, that the active snapshot shows.
+ * Leaves the counter, and deltas that another transaction is writing or
+ * deleting. Adds the counts of the deleted deltas to *counts, and returns
+ * their number. Sets *left if deltas other than the counter are left.
  */
 int64
 delta_take(const pg_uuid_t *post_id, int64 limit, PostCounts *counts,

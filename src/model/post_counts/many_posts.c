@@ -2,14 +2,15 @@
  * many_posts.c
  *		Reading many posts and their counts by key, in any order.
  *
- * The reader keeps one scan of posts and one of deltas open for each
- * partition, and begins it again with the key of the next post. item_get() and
- * post_add_up() would open the leaf and its index for each post. At most
- * MAX_OPEN scans of each kind are open; if there are more partitions, some
- * share a slot and replace each other's scan.
+ * For each partition, a ManyPosts keeps one scan of posts and one scan of
+ * deltas open, and restarts it with the key of the next post. (A delta is a
+ * row that holds amounts to add to a post's counts; see count_delta.c.)
+ * item_get() and post_add_up() would open the leaf and its index for each
+ * post. At most MAX_OPEN scans of each kind are open. If there are more
+ * partitions, some share a slot, and each closes the other's scan.
  *
- * Runs in the worker, and in a backend for repair(). A reader must not be used
- * in a subtransaction of the transaction that it was begun in.
+ * Runs in the worker, and in a backend for repair(). A ManyPosts must be used
+ * in the subtransaction in which it was begun.
  */
 #include "postgres.h"
 
@@ -21,21 +22,23 @@
 #include "access/xact.h"
 #include "utils/memutils.h"
 
-#define MAX_OPEN 128			/* scans of each kind; each holds a lock on a
-								 * leaf and its index */
+#define MAX_OPEN 128			/* scans of posts, and as many of deltas; each
+								 * scan holds locks on a leaf and its index */
 
 struct ManyPosts
 {
-	MemoryContext context;		/* where scans allocate, as btgettuple()
-								 * does */
+	MemoryContext context;		/* where the scans are allocated, and what they
+								 * allocate while they run */
 	Snapshot	snapshot;
-	ItemScan   *posts[MAX_OPEN];	/* NULL: no scan is open in this slot */
+	ItemScan   *posts[MAX_OPEN];	/* indexed by partition modulo MAX_OPEN;
+									 * NULL: no scan is open */
 	ItemScan   *deltas[MAX_OPEN];
 };
 
 /*
  * Begin to read posts as the snapshot shows them. The caller's transaction
- * must not be SERIALIZABLE. Returns a reader in the current memory context.
+ * must not be SERIALIZABLE. The result is allocated in the current memory
+ * context.
  */
 ManyPosts *
 many_posts_begin(Snapshot snapshot)
@@ -49,8 +52,8 @@ many_posts_begin(Snapshot snapshot)
 }
 
 /*
- * Begin a scan of posts or deltas by a post's key. Returns NULL if the
- * partition lies on another node.
+ * Begin a scan of posts or deltas by a post's key, or restart the open one.
+ * Returns NULL if the partition lies on another node of the cluster.
  */
 static ItemScan *
 scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
@@ -73,9 +76,10 @@ scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
 }
 
 /*
- * Read a post, with the counts of the post item alone. Returns false if the
- * snapshot does not show it, or it lies on another node. The values in *post
- * hold until the next call.
+ * Read a post. Its counts are those in the post item, without the deltas;
+ * many_posts_add_up() completes them. Returns false if the snapshot does not
+ * show the post, or the post lies on another node. The values in *post are
+ * valid until the next call.
  */
 bool
 many_posts_find(ManyPosts *many, const pg_uuid_t *post_id, BlogItem *post)
@@ -88,7 +92,7 @@ many_posts_find(ManyPosts *many, const pg_uuid_t *post_id, BlogItem *post)
 	return found;
 }
 
-/* Add the counts of a post's deltas to the post. */
+/* Complete the counts of a post by adding those in its deltas. */
 void
 many_posts_add_up(ManyPosts *many, BlogItem *post)
 {
@@ -102,7 +106,7 @@ many_posts_add_up(ManyPosts *many, BlogItem *post)
 	MemoryContextSwitchTo(old);
 }
 
-/* Close all scans, and free the reader. */
+/* Close all scans, and free the ManyPosts. */
 void
 many_posts_end(ManyPosts *many)
 {

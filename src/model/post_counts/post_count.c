@@ -3,40 +3,46 @@
  *		The post lock, and counting a post's comments and likes in the
  *		transaction that writes them.
  *
- * No transaction waits in order to count. Each post has a counter, a narrow
- * row beside the post item (count_delta.c). The counting transaction updates
- * the counter in place, without locking it first, unless another transaction
- * is using the counter. In that case it adds to a stripe, which is a delta
- * that belongs to this process. Under REPEATABLE READ and SERIALIZABLE an
- * update of the counter would fail if the counter had changed since the
- * snapshot, so those transactions insert a new delta instead. The counts in
- * the post item itself change only when they are repaired.
+ * No transaction waits in order to count. A delta is a row beside the post
+ * item that holds amounts to add to the post's counts (count_delta.c). Each
+ * post has one delta that all processes update, its counter. The counting
+ * transaction updates the counter in place, without locking it first, unless
+ * another transaction is using the counter. In that case it updates the
+ * stripe of its process, which is a delta that no other process updates.
+ * Under REPEATABLE READ and SERIALIZABLE an update of the counter would fail
+ * if the counter had changed since the snapshot, so those transactions insert
+ * a new delta instead. The counts in the post item itself change only when
+ * they are repaired.
  *
- * The worker folds stripes and other deltas into the counter
- * (views/worker/folding.c). Without a worker their number grows: under READ
- * COMMITTED to one stripe for each process that has used the post, otherwise
- * to one delta for each transaction that has counted.
+ * The worker folds the other deltas into the counter: it deletes them and adds
+ * their amounts to it (views/worker/folding.c). Without a worker, each process
+ * that counts under READ COMMITTED leaves at most one stripe on a post, and
+ * each transaction that counts under a higher isolation level leaves one
+ * delta.
  *
  * A delta is a row of its own, so inserting one does not lock the post item
  * against deletion. The post lock closes that gap. It is a heavyweight lock
- * named by the post's key (key_lock.c). The counting transaction holds it in
- * share mode from before the child is visible to others until its delta, or
- * the new version of the counter, can be found by others. It waits for no lock
- * meanwhile, but the AFTER triggers that the tables' owner has put on the
- * child run in that time. The deleting transaction holds it in exclusive mode
- * (post_deletion.c): it waits for the transactions that have inserted deltas,
- * deletes the post item, and unlocks the post. Several transactions can hold
- * the lock in exclusive mode. The row lock on the post item keeps those apart.
+ * named by the post's key (key_lock.c). The counting transaction takes the
+ * lock in share mode before other transactions can find the comment or like,
+ * and releases it when they can find the delta, or the new version of the
+ * counter. It waits for no lock meanwhile, but the AFTER triggers that the
+ * tables' owner has put on comments and likes run in that time. The deleting
+ * transaction takes the lock in exclusive mode (post_deletion.c), waits for
+ * the transactions that have inserted deltas, deletes the post item, and
+ * releases the lock. Several transactions can hold the lock in exclusive mode.
+ * The row lock on the post item excludes all but one of them.
  *
- * The states of a post in this transaction (PostHold):
+ * What a transaction holds of a post, as its PostLock says:
  *
- *	POST_NOT_HELD		| not locked; post_find() may have seen it
- *	POST_SHARED			| locked to count; a deletion that began earlier may be
- *						| under way, so the post has to be looked at
- *	POST_SHARED_SURE	| locked to count, and seen since; it cannot go
- *	POST_EXCLUSIVE		| locked to delete, and the post item is locked
- *	POST_OF_TRANSACTION	| not locked, but this transaction has written a delta
- *						| or locked the post item; a deletion waits for its end
+ *	locked, mode	safe  | meaning
+ *	----------------------+------------------------------------------------
+ *	no				no	  | nothing; other transactions can delete the post
+ *	share mode		no	  | locked to count; a deletion that began earlier
+ *						  | may be under way, so look at the post before use
+ *	share mode		yes	  | locked to count, and seen to exist since then
+ *	exclusive mode	yes	  | locked to delete; the post item is locked too
+ *	no				yes	  | this transaction has written a delta or locked
+ *						  | the post item; a deletion waits for its end
  *
  * What the counting transaction holds at each step, what a deleting
  * transaction does then, and what is left if the counting transaction aborts:
@@ -44,9 +50,11 @@
  *	holds					| deleting transaction		| after abort
  *	------------------------+---------------------------+----------------------
  *	nothing; finds the post	| does not wait				| nothing
- *	and inserts the child	|							|
+ *	and inserts the comment	|							|
+ *	or like					|							|
  *	lock, share mode; the	| waits for the lock, which	| nothing
- *	child can be found		| is held for a moment		|
+ *	comment or like can be	| is held for a moment		|
+ *	found					|							|
  *	lock, share mode; a		| waits for the lock, which	| nothing
  *	delta or the counter is	| is held for a moment		|
  *	being written			|							|
@@ -62,10 +70,11 @@
  *	transactions that have	|							|
  *	counted, up to ten		|							|
  *	times					|							|
- *	lock, exclusive mode;	| continues if it holds the	| the lock is released;
- *	waits for transactions	| post as its own; else it	| the counting
- *	that have counted, if	| takes the child back and	| transaction continues
- *	that was in vain		| waits for the lock		|
+ *	lock, exclusive mode;	| continues if the post is	| the lock is released;
+ *	waits for transactions	| safe for it; else it		| the counting
+ *	that have counted, if	| removes the comment or	| transaction continues
+ *	ten times were in vain	| like, waits for the lock,	|
+ *							| and begins again			|
  *	lock, exclusive mode;	| the same					| lock and deletion are
  *	deletes the post item	|							| undone; the counting
  *							|							| transaction continues
@@ -75,10 +84,10 @@
  *							| waits for the deleting	|
  *							| transaction's end			|
  *
- * A counting transaction in state POST_OF_TRANSACTION does not wait for the
- * lock. The deleting transaction that holds the lock waits for that
- * transaction's end, and the counting transaction may need the post again
- * before it ends. This way neither waits for the other.
+ * A counting transaction to which the last line of the first table applies
+ * does not wait for the lock. The deleting transaction that holds the lock
+ * waits for the counting transaction to end, so a wait for the lock would be a
+ * deadlock.
  *
  * Runs in backends and in the worker.
  */
@@ -97,7 +106,7 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Look at the newest version of the post item, without a lock. Sets
+ * Return the state of the post item's newest version, without locking it. Sets
  * lock->hidden.
  */
 static ItemLife
@@ -110,11 +119,12 @@ look_at_post(PostLock *lock)
 }
 
 /*
- * Return whether this transaction has written one of the post's deltas, or has
- * written or locked the post item.
+ * Return whether a deletion of the post has to wait for the end of this
+ * transaction. It has to if this transaction has written one of the post's
+ * deltas, or has written or locked the post item.
  */
 static bool
-is_of_transaction(const pg_uuid_t *post_id)
+is_deletion_barred(const pg_uuid_t *post_id)
 {
 	Datum		key = UUIDPGetDatum(post_id);
 	ItemQuery	deltas = delta_query(&key);
@@ -124,7 +134,7 @@ is_of_transaction(const pg_uuid_t *post_id)
 }
 
 /*
- * Set up the lock of a post. Nothing is locked yet. Errors: 55000 if the
+ * Initialize the lock of a post, without taking it. Errors: 55000 if the
  * partition has no usable leaf for deltas.
  */
 void
@@ -132,46 +142,48 @@ post_lock_init(PostLock *lock, const pg_uuid_t *post_id)
 {
 	lock->post_id = *post_id;
 	lock->hidden = false;
+	lock->locked = false;
 	lock->mode = KEY_LOCK_SHARED;
-	lock->hold = POST_NOT_HELD;
+	lock->safe = false;
 	key_lock_init(&lock->key, CONTAINER_POSTS, ITEM_DELTA, post_id);
 }
 
 /*
- * Make a post that is not locked this transaction's own (POST_OF_TRANSACTION):
- * lock the post item FOR KEY SHARE, which conflicts with its deletion only.
+ * Prevent deletions of a post until the end of this transaction, by locking
+ * the post item FOR KEY SHARE. That conflicts with its deletion only. The
+ * caller does not hold the post lock. Sets lock->safe.
  */
 static ItemResult
-make_of_transaction(PostLock *lock, LockWaitPolicy wait)
+bar_deletion(PostLock *lock, LockWaitPolicy wait)
 {
 	ItemResult	result = post_row_lock(&lock->post_id, LockTupleKeyShare, wait);
 
-	if (result == ITEM_OK)
-		lock->hold = POST_OF_TRANSACTION;
+	lock->safe = result == ITEM_OK;
 	return result;
 }
 
 /*
  * Wait for a concurrent deletion of the post to commit or abort. The caller
- * must not hold the post lock. Returns whether the post exists; this
- * transaction then holds it as POST_OF_TRANSACTION. Errors: 40001 under
- * REPEATABLE READ and SERIALIZABLE if the post was deleted after the snapshot.
+ * must not hold the post lock. Returns whether the post still exists; no other
+ * transaction can then delete it before the end of this one. Errors: 40001
+ * under REPEATABLE READ and SERIALIZABLE if the post was deleted after the
+ * snapshot.
  */
 static bool
 await_deletion(PostLock *lock)
 {
-	return make_of_transaction(lock, LockWaitBlock) == ITEM_OK;
+	return bar_deletion(lock, LockWaitBlock) == ITEM_OK;
 }
 
 /*
  * Return whether the post exists. Called before a comment or like is inserted,
- * while the caller holds nothing that a deletion of the post could need. Takes
- * no post lock. Waits for a transaction that is deleting the post, and for no
- * other.
+ * while the caller holds no lock that a deletion of the post could need. Takes
+ * no post lock. If a transaction is deleting the post, the function waits for
+ * it to end. It waits for no other transaction.
  *
- * Under REPEATABLE READ and SERIALIZABLE a post that the snapshot does not
- * show does not exist. Errors: 40001 there if the post was deleted after the
- * snapshot.
+ * Under REPEATABLE READ and SERIALIZABLE, the post does not exist unless the
+ * snapshot shows it. Errors: 40001 under these levels if the post was deleted
+ * after the snapshot.
  */
 bool
 post_find(PostLock *lock)
@@ -191,10 +203,12 @@ post_find(PostLock *lock)
  * ------------------------------------------------------------------------ */
 
 /*
- * Lock the post's key in share mode, without waiting. Tries first for the mode
- * that allows changing the counter (KEY_LOCK_SHARED_FIRST), unless this
- * process has recently found the counter in use. Returns false if another
- * transaction holds the exclusive lock.
+ * Take the post lock in share mode, without waiting. Returns false if another
+ * transaction holds it in exclusive mode.
+ *
+ * The mode KEY_LOCK_SHARED_FIRST, which allows changing the counter, is tried
+ * first. It is not tried if this process has recently found the counter in
+ * use.
  */
 static bool
 lock_key_shared(PostLock *lock)
@@ -208,23 +222,22 @@ lock_key_shared(PostLock *lock)
 }
 
 /*
- * Lock the post in share mode without waiting, whether it exists or not.
- * Returns false if another transaction has it locked in exclusive mode and
- * this transaction does not hold it as its own.
+ * Lock the post in share mode without waiting, whether it exists or not. Until
+ * post_unlock() no other transaction can delete the post. A later deletion
+ * finds the deltas that were written meanwhile.
  *
- * No other transaction deletes the post before post_unlock(). A later deletion
- * finds the deltas that were written under the lock.
+ * Returns false if another transaction holds the lock in exclusive mode,
+ * unless the deletion has to wait for this transaction anyway.
  */
 bool
 post_try_lock_shared(PostLock *lock)
 {
-	if (lock->hold != POST_NOT_HELD)
+	if (lock->locked || lock->safe)
 		return true;
-	if (lock_key_shared(lock))
-		lock->hold = POST_SHARED;
-	else if (is_of_transaction(&lock->post_id))
-		lock->hold = POST_OF_TRANSACTION;
-	return lock->hold != POST_NOT_HELD;
+	lock->locked = lock_key_shared(lock);
+	if (!lock->locked)
+		lock->safe = is_deletion_barred(&lock->post_id);
+	return lock->locked || lock->safe;
 }
 
 /* Wait until no other process holds the post lock in exclusive mode. */
@@ -236,105 +249,86 @@ post_await_unlock(const PostLock *lock)
 }
 
 /*
- * Return whether the post exists and cannot be deleted by others. Looks at the
- * post only in state POST_SHARED.
+ * Return whether the post exists and no other transaction can delete it. If
+ * the post is locked but not known to exist, look at it first.
  */
 static bool
-is_sure(PostLock *lock)
+make_safe(PostLock *lock)
 {
-	if (lock->hold == POST_SHARED && look_at_post(lock) == ITEM_LIVE)
-		lock->hold = POST_SHARED_SURE;
-	return lock->hold >= POST_SHARED_SURE;
+	if (lock->locked && !lock->safe)
+		lock->safe = look_at_post(lock) == ITEM_LIVE;
+	return lock->safe;
 }
 
 /*
- * Lock a post in share mode, if it exists. With LockWaitBlock, waits for other
- * transactions that have it locked in exclusive mode or are deleting it. If
- * the deletion that it waits for aborts, the post is held as
- * POST_OF_TRANSACTION.
+ * Lock a post in share mode, if it exists. With LockWaitBlock, the function
+ * waits for transactions that have the post locked in exclusive mode or are
+ * deleting it. If the deletion that it waits for aborts, the post stays
+ * unlocked, but no other transaction can delete it before the end of this one.
  *
- * Returns ITEM_NOT_FOUND if the post does not exist, and ITEM_LOCKED if wait
- * is not LockWaitBlock and another transaction has it locked or is deleting
- * it. Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the post was
- * deleted after the snapshot.
+ * Returns ITEM_NOT_FOUND if the post does not exist. Returns ITEM_LOCKED if
+ * wait is not LockWaitBlock and another transaction has the post locked in
+ * exclusive mode or is deleting it. Errors: 40001 under REPEATABLE READ and
+ * SERIALIZABLE if the post was deleted after the snapshot.
  */
 ItemResult
 post_lock_shared(PostLock *lock, LockWaitPolicy wait)
 {
-	bool		locked = post_try_lock_shared(lock);
 	ItemLife	life;
 
-	if (!locked && wait != LockWaitBlock)
-		return ITEM_LOCKED;
-	if (!locked)
+	if (!post_try_lock_shared(lock))
 	{
+		if (wait != LockWaitBlock)
+			return ITEM_LOCKED;
 		lock->mode = KEY_LOCK_SHARED;
-		(void) key_lock(&lock->key, lock->mode, LockWaitBlock);
-		lock->hold = POST_SHARED;
+		lock->locked = key_lock(&lock->key, lock->mode, LockWaitBlock);
 	}
-	if (lock->hold >= POST_SHARED_SURE)
+	if (lock->safe)
 		return ITEM_OK;
 	life = look_at_post(lock);
-	if (life == ITEM_LIVE)
-	{
-		if (lock->hold == POST_SHARED)
-			lock->hold = POST_SHARED_SURE;
+	lock->safe = life == ITEM_LIVE;
+	if (lock->safe)
 		return ITEM_OK;
-	}
 	post_unlock(lock);
 	if (life == ITEM_DELETING && wait != LockWaitBlock)
 		return ITEM_LOCKED;
-	return make_of_transaction(lock, wait);
+	return bar_deletion(lock, wait);
 }
 
 /*
- * Lock a post in the share mode that allows changing its counter, if that
- * needs no waiting; otherwise leave it unlocked. Does nothing if the post is
- * held already.
+ * Lock a post in the share mode that allows changing its counter. If another
+ * transaction holds a conflicting lock, the post stays unlocked. Does nothing
+ * if the post is locked already.
  */
 void
 post_try_lock_counter(PostLock *lock)
 {
-	if (lock->hold != POST_NOT_HELD)
+	if (lock->locked || lock->safe)
 		return;
 	lock->mode = KEY_LOCK_SHARED_FIRST;
-	if (key_lock(&lock->key, lock->mode, LockWaitSkip))
-		lock->hold = POST_SHARED;
+	lock->locked = key_lock(&lock->key, lock->mode, LockWaitSkip);
 }
 
 /*
  * Return whether the caller may change the post's counter. Only one process at
- * a time may: the one that holds the lock as KEY_LOCK_SHARED_FIRST, or the one
- * that holds it in exclusive mode with the post item locked.
+ * a time may: the process that holds the lock as KEY_LOCK_SHARED_FIRST, or the
+ * process that holds it in exclusive mode and has the post item locked.
  */
 bool
 post_has_counter(const PostLock *lock)
 {
-	if (lock->hold == POST_EXCLUSIVE)
-		return true;
-	return lock->mode == KEY_LOCK_SHARED_FIRST &&
-		(lock->hold == POST_SHARED || lock->hold == POST_SHARED_SURE);
+	return lock->locked && lock->mode != KEY_LOCK_SHARED;
 }
 
-/*
- * Release the post lock, if it is held, in either mode, before the transaction
- * ends. The state POST_OF_TRANSACTION stays.
- */
+/* Release the post lock before the transaction ends, if it is held. */
 void
 post_unlock(PostLock *lock)
 {
-	switch (lock->hold)
-	{
-		case POST_SHARED:
-		case POST_SHARED_SURE:
-		case POST_EXCLUSIVE:
-			key_unlock(&lock->key, lock->mode);
-			lock->hold = POST_NOT_HELD;
-			break;
-		case POST_NOT_HELD:
-		case POST_OF_TRANSACTION:
-			break;
-	}
+	if (!lock->locked)
+		return;
+	key_unlock(&lock->key, lock->mode);
+	lock->locked = false;
+	lock->safe = false;
 }
 
 /* ------------------------------------------------------------------------
@@ -342,8 +336,10 @@ post_unlock(PostLock *lock)
  * ------------------------------------------------------------------------ */
 
 /*
- * Count in the stripe of this process. If that is impossible, insert a new
- * delta. The caller holds the post. Waits for no other transaction.
+ * Add counts to the stripe of this process, which is the delta that no other
+ * process updates. If the stripe cannot be updated, insert a new delta. The
+ * caller has made sure that no other transaction can delete the post. Waits
+ * for no other transaction.
  */
 static void
 count_in_stripe(const pg_uuid_t *post_id, PostCounts counts)
@@ -351,8 +347,8 @@ count_in_stripe(const pg_uuid_t *post_id, PostCounts counts)
 	ItemResult	in_stripe = ITEM_LOCKED;
 
 	/*
-	 * under these levels an update fails on a version that the snapshot does
-	 * not show
+	 * Under these isolation levels, updating a stripe that was changed after
+	 * the snapshot would fail.
 	 */
 	if (!IsolationUsesXactSnapshot())
 		in_stripe = delta_add(post_id, DELTA_STRIPE, counts);
@@ -363,8 +359,9 @@ count_in_stripe(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Count in the counter if that needs no waiting, else in a stripe. The caller
- * holds the post.
+ * Add counts to the counter, or to the stripe if another transaction is using
+ * the counter. The caller has made sure that no other transaction can delete
+ * the post.
  */
 static void
 count_beside(const PostLock *lock, PostCounts counts)
@@ -376,28 +373,29 @@ count_beside(const PostLock *lock, PostCounts counts)
 }
 
 /*
- * Add comments and likes that this transaction writes or deletes to the counts
- * of a post. The caller holds the post in any state but POST_NOT_HELD.
+ * Add the comments and likes that this transaction writes or deletes to the
+ * counts of a post. The caller has locked the post, or made sure otherwise
+ * that no other transaction can delete it.
  *
  * Returns POST_COUNTED, or POST_UNSURE if another transaction may be deleting
- * the post, which happens only in state POST_SHARED. The caller then unlocks
- * the post and calls post_count_after_deletion(). Errors: 40001 under
- * SERIALIZABLE if a concurrent transaction has read the counts.
+ * the post. The caller then unlocks the post and calls
+ * post_count_after_deletion(). Errors: 40001 under SERIALIZABLE if a
+ * concurrent transaction has read the counts.
  */
 PostCountResult
 post_count(PostLock *lock, PostCounts counts)
 {
-	if (!is_sure(lock))
+	if (!make_safe(lock))
 		return POST_UNSURE;
 	count_beside(lock, counts);
 	return POST_COUNTED;
 }
 
 /*
- * Count on a post that another transaction may be deleting: wait for that
- * transaction, and count if the post still exists. The caller must not hold
- * the post lock. Returns POST_COUNTED or POST_GONE. Errors: 40001 under
- * REPEATABLE READ and SERIALIZABLE if the post was deleted after the snapshot.
+ * Wait for a transaction that is deleting the post. If the post then still
+ * exists, add to its counts. The caller must not hold the post lock. Returns
+ * POST_COUNTED or POST_GONE. Errors: 40001 under REPEATABLE READ and
+ * SERIALIZABLE if the post was deleted after the snapshot.
  */
 PostCountResult
 post_count_after_deletion(PostLock *lock, PostCounts counts)
@@ -406,10 +404,12 @@ post_count_after_deletion(PostLock *lock, PostCounts counts)
 }
 
 /*
- * Have deletions of the post wait for the end of this transaction, as if it
- * had counted on the post. Called before children of the post are locked: a
- * deletion needs those children, and the caller may need the post again. Waits
- * for a transaction that is deleting the post.
+ * Make deletions of the post wait for the end of this transaction, by writing
+ * a delta of zero. Waits for a transaction that is deleting the post.
+ *
+ * The caller then locks children of the post, and may need the post
+ * afterwards. A deletion needs those children, so without the delta each
+ * transaction could wait for the other.
  *
  * Returns whether the post exists. Errors: 40001 under REPEATABLE READ and
  * SERIALIZABLE if the post was deleted after the snapshot.
@@ -424,8 +424,8 @@ post_keep(const pg_uuid_t *post_id)
 	if (post_lock_shared(&lock, LockWaitBlock) != ITEM_OK)
 		return false;
 	/*
-	 * not in the counter: this transaction would keep it from others until it
-	 * ends
+	 * The delta of zero is not written to the counter, because no other
+	 * transaction could change the counter before this one ends.
 	 */
 	count_in_stripe(post_id, nothing);
 	post_unlock(&lock);

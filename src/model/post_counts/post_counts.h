@@ -5,10 +5,14 @@
  *
  * A post's comments and likes are its children. The counts of a post are
  * exact: they equal the number of children that the reader's snapshot shows,
- * hidden comments aside. A transaction that writes or deletes a child locks
- * the post in share mode, adds to the post's counts, and unlocks the post. A
- * transaction that deletes a post locks it in exclusive mode. A reader adds up
- * the counts of the post item and of its deltas.
+ * hidden comments aside. A post's counts are the sum of those in the post item
+ * and in its deltas. A delta is a row beside the post item that holds amounts
+ * to add (count_delta.c). The files of this folder maintain deltas, and
+ * readers add them up.
+ *
+ * A transaction that writes or deletes a child locks the post in share mode,
+ * counts, and unlocks the post. A transaction that deletes a post locks the
+ * post in exclusive mode. The head of post_count.c explains both.
  */
 #ifndef BLOGSTORE_POST_COUNTS_H
 #define BLOGSTORE_POST_COUNTS_H
@@ -16,14 +20,14 @@
 #include "storage/blog_item.h"
 #include "storage/rows/rows.h"
 
-/* A post's counts, or an amount to add to them. */
+/* The counts of a post, or amounts to add to them. */
 typedef struct PostCounts
 {
 	int64		comments;
 	int64		likes;
 } PostCounts;
 
-/* Return what n children of a type contribute to their post's counts. */
+/* Return the counts that n comments or n likes add to their post. */
 static inline PostCounts
 child_counts(ItemType type, int64 n)
 {
@@ -37,33 +41,26 @@ child_counts(ItemType type, int64 n)
 }
 
 /*
- * post_count.c: the post lock, and the count.
- *
- * PostHold tells how this transaction holds a post. The head of post_count.c
- * explains what other transactions may do in each state.
+ * post_count.c: locking a post, and counting on it. A PostLock is local to the
+ * function that counts or deletes. The head of post_count.c explains what
+ * other transactions may do while a post is locked, safe, both or neither.
  */
-typedef enum PostHold
-{
-	POST_NOT_HELD,				/* others may delete the post */
-	POST_SHARED,				/* post lock held in share mode; the post may
-								 * not exist */
-	/* from here on the post exists, and no other transaction can delete it */
-	POST_SHARED_SURE,			/* post lock held in share mode; the post
-								 * exists */
-	POST_EXCLUSIVE,				/* post lock held in exclusive mode; the post
-								 * item is locked */
-	POST_OF_TRANSACTION			/* no post lock; a deletion of the post waits
-								 * for the end of this transaction */
-} PostHold;
-
 typedef struct PostLock
 {
 	pg_uuid_t	post_id;
-	KeyLock		key;
-	KeyLockMode mode;			/* mode of the key lock, while it is held */
-	PostHold	hold;
-	bool		hidden;			/* was the post hidden when it was last looked
-								 * at? */
+	KeyLock		key;			/* the heavyweight lock named by the post's
+								 * id */
+	bool		locked;			/* does this transaction hold that lock? */
+	KeyLockMode mode;			/* if locked: the mode in which the lock is
+								 * held */
+
+	/*
+	 * The post exists, and no other transaction can delete it: before
+	 * post_unlock() if locked is true, else before this transaction ends.
+	 */
+	bool		safe;
+	bool		hidden;			/* was the post hidden when this transaction
+								 * last looked at it? */
 } PostLock;
 
 extern void post_lock_init(PostLock *lock, const pg_uuid_t *post_id);
@@ -76,12 +73,13 @@ extern void post_unlock(PostLock *lock);
 extern void post_await_unlock(const PostLock *lock);
 
 /*
- * Result of counting on a post. Nothing is written unless it is POST_COUNTED.
+ * Result of adding to the counts of a post. Nothing was written unless the
+ * result is POST_COUNTED.
  */
 typedef enum PostCountResult
 {
 	POST_COUNTED,
-	POST_GONE,					/* the post does not exist (any more) */
+	POST_GONE,					/* the post does not exist, or was deleted */
 	POST_UNSURE					/* another transaction may be deleting the
 								 * post */
 } PostCountResult;
@@ -95,10 +93,11 @@ extern bool post_keep(const pg_uuid_t *post_id);
 extern bool post_counter_repair(const pg_uuid_t *post_id);
 
 /*
- * count_delta.c: deltas, which are rows of counts beside a post.
+ * count_delta.c: deltas, which are rows with amounts to add to a post's
+ * counts.
  *
- * The delta with the id counter_id is the post's counter. All processes add to
- * it, and folding keeps it.
+ * The delta whose id is counter_id is the post's counter. All processes update
+ * it. The other deltas are added to it and deleted; this is called folding.
  */
 extern const pg_uuid_t counter_id;
 
@@ -109,8 +108,8 @@ delta_is_counter(const pg_uuid_t *id)
 }
 
 /*
- * Return whether a delta's id is that of a stripe, which belongs to one
- * process.
+ * Return whether a delta is a stripe, which is a delta that only one process
+ * updates. The id of a stripe is a UUID of version 8.
  */
 static inline bool
 delta_is_stripe(const pg_uuid_t *id)
@@ -120,7 +119,9 @@ delta_is_stripe(const pg_uuid_t *id)
 
 extern void counter_init(BlogItem *counter, const pg_uuid_t *post_id);
 
-/* post_fold.c: adding deltas to the counter, and making the counter */
+/*
+ * post_fold.c: adding deltas to the counter, and making the counter of a post
+ */
 extern ItemResult post_fold(const pg_uuid_t *post_id, int64 limit, bool merge,
 							int64 *taken, bool *left);
 extern void post_counter_clear(const pg_uuid_t *post_id);
@@ -131,7 +132,7 @@ extern PostCounts post_deltas(const pg_uuid_t *post_id, Snapshot snapshot);
 extern void post_add_up(BlogItem *post, Snapshot snapshot);
 extern void posts_add_up(ManyItems *posts, Snapshot snapshot);
 
-/* many_posts.c: reading many posts and their counts */
+/* many_posts.c: reading many posts with their counts, in one process */
 typedef struct ManyPosts ManyPosts;
 
 extern ManyPosts *many_posts_begin(Snapshot snapshot);
@@ -143,18 +144,18 @@ extern void many_posts_end(ManyPosts *many);
 /* Result of deleting an item. */
 typedef enum DeleteResult
 {
-	DELETE_NOT_FOUND,			/* no such item, or none by this author */
+	DELETE_NOT_FOUND,			/* no such item by the author */
 	DELETE_DONE,
-	DELETE_LOCKED,				/* with LockWaitSkip: another transaction has
-								 * it locked */
-	DELETE_MORE					/* the limit was reached; more items are
-								 * left */
+	DELETE_LOCKED,				/* another transaction has the item locked, and
+								 * the call does not wait */
+	DELETE_MORE					/* as many items as the caller allows were
+								 * deleted; more are left */
 } DeleteResult;
 
 /*
- * child_deletion.c: deleting comments, likes and deltas. "other" identifies
- * the child within its post: the id of a comment or delta, or the user of a
- * like. If author is not NULL, only a child by this author is deleted.
+ * child_deletion.c: deleting comments, likes and deltas. other identifies the
+ * item on its post: it is the id of a comment or delta, or the user of a like.
+ * If author is not NULL, only an item by this author is deleted.
  */
 extern DeleteResult child_delete(ItemType type, const pg_uuid_t *post_id,
 								 const pg_uuid_t *other,
@@ -170,14 +171,14 @@ extern DeleteResult child_delete_anyway(ItemType type,
 										const pg_uuid_t *author,
 										LockWaitPolicy wait);
 
-/* child_deletion.c: hiding and showing a comment */
+/* child_deletion.c: hiding a comment, or showing it again */
 extern ItemResult comment_hide(const pg_uuid_t *post_id,
 							   const pg_uuid_t *comment_id, bool hidden,
 							   BlogItem *comment);
 
 /*
- * post_deletion.c: deleting a post and its children. If author is not NULL,
- * only a post by this author is deleted.
+ * post_deletion.c: deleting a post with its comments and likes. If author is
+ * not NULL, only a post by this author is deleted.
  */
 extern DeleteResult post_delete(const pg_uuid_t *post_id,
 								const pg_uuid_t *author, LockWaitPolicy wait);
@@ -186,7 +187,7 @@ extern DeleteResult post_delete_in_steps(const pg_uuid_t *post_id,
 										 LockWaitPolicy wait, int64 limit,
 										 int64 *children);
 
-/* post_list.c: the posts of all partitions in one list */
+/* post_list.c: listing the posts of all partitions by date */
 typedef struct PostList PostList;
 
 extern PostList *post_list_begin(const ItemQuery *query);

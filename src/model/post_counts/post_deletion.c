@@ -3,17 +3,18 @@
  *		Deleting a post with its comments and likes, and the post lock in
  *		exclusive mode.
  *
- * A transaction that writes a comment or like counts it, in the counter or by
- * a delta, before it unlocks the post. The deleting transaction locks the post
- * in exclusive mode, waits for the transactions that have inserted deltas, and
- * deletes the post item. From then on no child can be added, and a new
- * snapshot shows all that there are. The head of post_count.c tells what each
- * side holds at each step.
+ * A transaction that writes a comment or like holds the post lock in share
+ * mode until it has counted the comment or like in one of the post's deltas
+ * (count_delta.c). The deleting transaction locks the post in exclusive mode,
+ * waits for the transactions that have inserted deltas, and deletes the post
+ * item. No other transaction can write a comment or like on the post
+ * afterwards, and a new snapshot shows all that exist. The head of
+ * post_count.c tells what each side holds at each step.
  *
- * A caller that deletes all posts of a user has read the author before the
- * post is locked. Meanwhile the post may be deleted, and its id given to a
- * post of another user. The caller therefore passes the author, and the author
- * is checked again while the post is locked.
+ * A caller that deletes all posts of a user finds a post and its author first,
+ * and calls this file then. Until the post is locked, another transaction may
+ * delete it, and give its id to a post of another user. The caller therefore
+ * passes the author, who is compared again once the post is locked.
  *
  * Runs in backends and in the worker, as the containers' owner.
  */
@@ -29,8 +30,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * How often to try for a moment at which no transaction is counting on the
- * post, before waiting for one with the post locked.
+ * How often lock_exclusive() waits for counting transactions while the post is
+ * unlocked. After that it waits with the post locked.
  */
 #define TRIES_TO_LOCK 10
 
@@ -39,8 +40,8 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Wait for the other transactions that are counting on the post. Returns false
- * if there are none.
+ * Wait for the other transactions that have inserted deltas of the post to
+ * end. Returns false if there are none.
  */
 static bool
 await_counting(const pg_uuid_t *post_id)
@@ -51,7 +52,10 @@ await_counting(const pg_uuid_t *post_id)
 	return item_await_inserters(&deltas);
 }
 
-/* Return whether other transactions are counting on the post. */
+/*
+ * Return whether another transaction, which has not ended, has inserted a
+ * delta of the post.
+ */
 static bool
 is_counted_on(const pg_uuid_t *post_id)
 {
@@ -63,8 +67,8 @@ is_counted_on(const pg_uuid_t *post_id)
 
 /*
  * Wait until no other transaction is counting on the post. The caller has
- * locked the post in exclusive mode, or has deleted its item, so no further
- * transaction can begin to count.
+ * locked the post in exclusive mode, or has deleted the post item, so no
+ * further transaction can begin to count.
  */
 static void
 await_nobody_counting(const PostLock *lock)
@@ -75,10 +79,14 @@ await_nobody_counting(const PostLock *lock)
 }
 
 /*
- * Lock a post in exclusive mode, and its item. key_wait tells whether to wait
- * for transactions that hold the post in share mode, item_wait whether to wait
- * for those that have counted on it or have its item locked. Returns
- * ITEM_LOCKED where that would take waiting and the policy forbids it.
+ * Try once to lock a post in exclusive mode, and its post item in the given
+ * mode.
+ *
+ * key_wait tells whether to wait for transactions that hold the post lock in
+ * share mode. item_wait tells whether to wait for transactions that have
+ * counted on the post or have its item locked. Returns ITEM_LOCKED, with
+ * nothing locked, if such a transaction exists and the policy is not to wait
+ * for it. Returns ITEM_NOT_FOUND if the post does not exist.
  */
 static ItemResult
 lock_exclusive_once(PostLock *lock, LockTupleMode mode,
@@ -86,23 +94,25 @@ lock_exclusive_once(PostLock *lock, LockTupleMode mode,
 {
 	ItemResult	result = ITEM_LOCKED;
 
-	Assert(lock->hold == POST_NOT_HELD);
+	Assert(!lock->locked && !lock->safe);
 	lock->mode = KEY_LOCK_EXCLUSIVE;
-	if (!key_lock(&lock->key, lock->mode, key_wait))
+	lock->locked = key_lock(&lock->key, lock->mode, key_wait);
+	if (!lock->locked)
 		return ITEM_LOCKED;
-	lock->hold = POST_EXCLUSIVE;
 	if (item_wait == LockWaitBlock)
 		await_nobody_counting(lock);
 	if (!is_counted_on(&lock->post_id))
 		result = post_row_lock(&lock->post_id, mode, item_wait);
-	if (result != ITEM_OK)
+	lock->safe = result == ITEM_OK;
+	if (!lock->safe)
 		post_unlock(lock);
 	return result;
 }
 
 /*
- * Wait for the transactions that are counting on the post or have its item
- * locked. The post is not locked, so they can go on.
+ * Wait for transactions that are counting on the post or have its item locked.
+ * The caller has not locked the post, so these and other transactions can
+ * continue to count.
  */
 static void
 await_quiet(const pg_uuid_t *post_id)
@@ -115,14 +125,14 @@ await_quiet(const pg_uuid_t *post_id)
 }
 
 /*
- * Lock a post in exclusive mode, and its item in the given mode, when no other
- * transaction is counting on it. With LockWaitBlock, first waits with the post
- * unlocked, so that transactions that want to count are not held up, and after
- * TRIES_TO_LOCK attempts with the post locked.
+ * Lock a post in exclusive mode and its item in the given mode, once no other
+ * transaction is counting on it. With LockWaitBlock, the function waits with
+ * the post unlocked at first, so that other transactions can count meanwhile.
+ * After TRIES_TO_LOCK attempts it waits with the post locked.
  *
- * Returns ITEM_NOT_FOUND if the post does not exist, and ITEM_LOCKED, only if
- * wait is not LockWaitBlock, if another transaction is counting on it or has
- * it locked.
+ * Returns ITEM_NOT_FOUND if the post does not exist. Returns ITEM_LOCKED if
+ * wait is not LockWaitBlock and another transaction is counting on the post or
+ * has it locked.
  */
 static ItemResult
 lock_exclusive(PostLock *lock, LockTupleMode mode, LockWaitPolicy wait)
@@ -146,8 +156,9 @@ lock_exclusive(PostLock *lock, LockTupleMode mode, LockWaitPolicy wait)
 }
 
 /*
- * Lock as lock_exclusive(), if the post is by the author (NULL: any).
- * Otherwise returns ITEM_NOT_FOUND and leaves the post unlocked.
+ * Lock a post as lock_exclusive() does, if the post is by the author (NULL:
+ * any). If it is by another author, the function returns ITEM_NOT_FOUND and
+ * leaves the post unlocked.
  */
 static ItemResult
 lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode,
@@ -155,7 +166,10 @@ lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode
 {
 	ItemResult	result = lock_exclusive(lock, mode, wait);
 
-	/* no other transaction can have replaced the post since it was locked */
+	/*
+	 * The post is locked, so it cannot be replaced by another author's post
+	 * between this check and the deletion.
+	 */
 	if (result != ITEM_OK || author == NULL ||
 		post_shown_by(&lock->post_id, author))
 		return result;
@@ -168,9 +182,9 @@ lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode
  * ------------------------------------------------------------------------ */
 
 /*
- * Return a snapshot that shows all children. Under REPEATABLE READ and
- * SERIALIZABLE the transaction's own snapshot may miss children that were
- * added after it, and these must not be left behind.
+ * Return a snapshot that shows all comments and likes on the post. Under
+ * REPEATABLE READ and SERIALIZABLE, the transaction's own snapshot may miss
+ * some that were written later, and these must be deleted too.
  */
 static Snapshot
 present_snapshot(void)
@@ -180,8 +194,8 @@ present_snapshot(void)
 }
 
 /*
- * Check that the transaction's own snapshot shows the item that the scan has
- * found. Errors: 40001 if not.
+ * Under REPEATABLE READ and SERIALIZABLE, check that the transaction's own
+ * snapshot shows the item that the scan has found. Errors: 40001 if not.
  */
 static void
 check_shown(ItemScan *scan)
@@ -195,9 +209,9 @@ check_shown(ItemScan *scan)
 }
 
 /*
- * Delete a post's children of one type, at most limit of them (0: all).
- * Returns how many were deleted. Sets *busy if some were left because another
- * transaction has them locked.
+ * Delete the comments, likes or deltas of a post, at most limit of them (0:
+ * all). Returns how many were deleted. Sets *busy if an item was left because
+ * another transaction has it locked.
  */
 static int64
 delete_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
@@ -247,8 +261,9 @@ delete_locked_post(ItemWriter *writer, const BlogItem *post, void *arg)
 }
 
 /*
- * Delete the item of a post that is locked in exclusive mode. Returns
- * ITEM_LOCKED if another transaction has the item locked, even FOR KEY SHARE.
+ * Delete the post item of a post that the caller has locked in exclusive mode.
+ * Returns ITEM_LOCKED if wait is LockWaitSkip and another transaction has the
+ * item locked, even FOR KEY SHARE.
  */
 static ItemResult
 delete_post_item(const pg_uuid_t *post_id, LockWaitPolicy wait)
@@ -261,8 +276,8 @@ delete_post_item(const pg_uuid_t *post_id, LockWaitPolicy wait)
 }
 
 /*
- * Delete all children of a post whose item this transaction has deleted. The
- * post is unlocked.
+ * Delete all comments, likes and deltas of a post whose item this transaction
+ * has deleted. The caller has unlocked the post.
  */
 static void
 delete_all_children(const PostLock *lock)
@@ -271,8 +286,8 @@ delete_all_children(const PostLock *lock)
 	bool		busy = false;
 
 	/*
-	 * The post lock was held until the item was deleted, so nothing can have
-	 * counted since. Wait nevertheless, for safety.
+	 * The post was locked until its item was deleted, so no other transaction
+	 * can have counted since. Wait nevertheless, for safety.
 	 */
 	await_nobody_counting(lock);
 	(void) delete_children(ITEM_COMMENT, post_id, LockWaitBlock, 0, &busy);
@@ -283,13 +298,13 @@ delete_all_children(const PostLock *lock)
 /*
  * Delete a post with its comments and likes, if it is by the author (NULL:
  * any). wait tells whether to wait for transactions that have the post locked
- * or are counting on it. For transactions that have its children locked, the
- * function always waits.
+ * or are counting on it. For transactions that have a comment or like on it
+ * locked, the function always waits.
  *
  * Returns DELETE_NOT_FOUND if there is no such post by the author. Errors:
- * 40001 under REPEATABLE READ and SERIALIZABLE if the post or a child was
- * changed after the snapshot. Locks: the post, in exclusive mode, until its
- * item is deleted; the item and the children, FOR UPDATE.
+ * 40001 under REPEATABLE READ and SERIALIZABLE if the post, a comment or a
+ * like was changed after the snapshot. Locks: the post, in exclusive mode,
+ * until its item is deleted; the item, the comments and the likes, FOR UPDATE.
  */
 DeleteResult
 post_delete(const pg_uuid_t *post_id, const pg_uuid_t *author,
@@ -309,10 +324,10 @@ post_delete(const pg_uuid_t *post_id, const pg_uuid_t *author,
 }
 
 /*
- * Delete at most limit (0: all) of the comments and likes of a post that is
- * locked in exclusive mode, and have the post no longer count them. Returns
- * how many were deleted. Sets *busy if some were left because another
- * transaction has them locked.
+ * Delete at most limit (0: all) of the comments and likes on a post, and
+ * subtract them from the post's counts. The caller has locked the post in
+ * exclusive mode. Returns how many were deleted. Sets *busy if a comment or
+ * like was left because another transaction has it locked.
  */
 static int64
 delete_some_children(PostLock *lock, LockWaitPolicy wait, int64 limit,
@@ -332,16 +347,16 @@ delete_some_children(PostLock *lock, LockWaitPolicy wait, int64 limit,
 }
 
 /*
- * Delete a post, if it is by the author (NULL: any), in steps of at most limit
- * items (0: all). Deletes the post's comments and likes first, and the post
- * once they are gone. Until then the post counts the children that are left.
+ * Do one step of deleting a post, if it is by the author (NULL: any). A step
+ * deletes at most limit comments and likes (0: all), and subtracts them from
+ * the post's counts. The step that finds no more of them deletes the post.
  * Adds the number of deleted comments and likes to *children.
  *
- * Returns DELETE_MORE while there are more children than limit, DELETE_LOCKED
- * if something was left because another transaction has it locked, and
- * DELETE_NOT_FOUND if there is no such post by the author. Errors and locks:
- * as post_delete(), but the post item is locked FOR NO KEY UPDATE until it is
- * deleted.
+ * Returns DELETE_DONE if the post was deleted, and DELETE_MORE if the limit
+ * was reached. Returns DELETE_LOCKED if something was left because another
+ * transaction has it locked, and DELETE_NOT_FOUND if there is no such post by
+ * the author. Errors and locks: as post_delete(), but the post item is locked
+ * FOR NO KEY UPDATE until it is deleted.
  */
 DeleteResult
 post_delete_in_steps(const pg_uuid_t *post_id, const pg_uuid_t *author,

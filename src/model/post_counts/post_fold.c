@@ -2,13 +2,16 @@
  * post_fold.c
  *		Folding a post's deltas into its counter, and making the counter.
  *
- * Folding deletes deltas and adds their counts to the counter in one
- * transaction, so no snapshot sees a difference. While another transaction
- * holds the counter, the deltas stay, or are merged into one.
+ * A delta is a row beside the post item that holds amounts to add to the
+ * post's counts; the counter is the delta that all processes update
+ * (count_delta.c). Folding deletes the other deltas and adds their amounts to
+ * the counter in one transaction, so every snapshot shows the same sum before
+ * and after. While another transaction is using the counter, the other deltas
+ * stay, or are merged into one.
  *
- * A post that its owner has inserted with SQL has no counter. The folding
- * process then makes the counter, unless another process is making it, for
- * which it does not wait.
+ * If the owner has inserted a post with SQL, the post has no counter. The
+ * first folding transaction then makes the counter. If another transaction is
+ * making it already, the folding transaction does not wait for that.
  *
  * Runs in backends and in the worker.
  */
@@ -22,19 +25,19 @@
 
 #include "utils/snapmgr.h"
 
-/* The counter that deltas are folded into. */
+/* The counter of a post whose other deltas are being folded into it. */
 typedef struct FoldTarget
 {
-	ItemWriter *writer;			/* the writer that has it locked */
+	ItemWriter *writer;			/* the writer that has the counter locked */
 	BlogItem	item;
-	bool		counter;		/* does the counter exist? */
+	bool		counter;		/* does the post have a counter? */
 } FoldTarget;
 
 /*
- * Lock a post's counter, if it exists. The caller has the right to change the
- * counter (post_has_counter()), so no other process begins to change it
- * meanwhile. Returns ITEM_LOCKED if another transaction holds the counter or
- * is making it.
+ * Lock a post's counter, if it exists. The caller holds the right to change
+ * the counter (post_has_counter()), so no other process begins to change it.
+ * Returns ITEM_LOCKED if another transaction, which has not ended, has changed
+ * or is making the counter.
  */
 static ItemResult
 fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
@@ -51,7 +54,10 @@ fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
 	return delta_counter_pending(post_id) ? ITEM_LOCKED : ITEM_OK;
 }
 
-/* Add the folded counts to the counter, or make the counter. */
+/*
+ * Add the sum of the deleted deltas to the counter. If the post has no
+ * counter, insert a counter with this sum.
+ */
 static void
 fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
 {
@@ -66,11 +72,13 @@ fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Fold at most limit deltas of a post that is locked in share mode. They go
- * into the counter if the lock allows changing it and no other transaction
- * holds it. Otherwise they are left, or, if merge is true, become one delta;
- * ITEM_LOCKED is returned then. Adds the number of deltas that were taken to
- * *taken, and sets *left if some are left. Called under READ COMMITTED only.
+ * Fold at most limit deltas of a post that the caller has locked in share
+ * mode. Adds the number of deltas that were deleted to *taken, and sets *left
+ * if deltas other than the counter are left. Called under READ COMMITTED only.
+ *
+ * If the lock does not allow changing the counter, or another transaction is
+ * using the counter, the function returns ITEM_LOCKED. In this case the deltas
+ * are left, or, if merge is true, are replaced by one delta.
  */
 static ItemResult
 fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
@@ -104,9 +112,10 @@ fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
 
 /*
  * Fold at most limit of a post's deltas into its counter. If another
- * transaction holds the counter, leave the deltas, or, if merge is true,
+ * transaction is using the counter, leave the deltas, or, if merge is true,
  * replace them by one delta. Sets *taken to the number of deltas that were
- * taken, and *left if some are left. Called under READ COMMITTED only.
+ * deleted, and *left to whether deltas other than the counter are left. Called
+ * under READ COMMITTED only.
  *
  * Returns ITEM_LOCKED if the counter was not changed, and ITEM_NOT_FOUND if
  * the post does not exist. Locks: the post, in share mode, until the function
@@ -124,7 +133,7 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
 	post_lock_init(&lock, post_id);
 	post_try_lock_counter(&lock);
 	result = post_lock_shared(&lock, LockWaitSkip);
-	/* without deltas there is no need to lock the counter */
+	/* Lock the counter only if there is a delta to fold. */
 	if (result == ITEM_OK && delta_any(post_id))
 		result = fold_locked(&lock, limit, merge, taken, left);
 	post_unlock(&lock);
@@ -132,8 +141,9 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
 }
 
 /*
- * Delete the deltas and the counter of an earlier post that had the same id.
- * Called by a transaction that has just inserted a post with that id.
+ * Delete the counter and the other deltas that an earlier post with the same
+ * id has left. Called by a transaction that has just inserted a post with that
+ * id.
  */
 void
 post_counter_clear(const pg_uuid_t *post_id)
@@ -157,8 +167,9 @@ post_counter_clear(const pg_uuid_t *post_id)
 }
 
 /*
- * Make the counter of a post that this transaction has just inserted. Deletes
- * what an earlier post of the same id has left behind.
+ * Make the counter of a post that this transaction has just inserted. If an
+ * earlier post with the same id has left a counter or other deltas, delete
+ * these first.
  */
 void
 post_counter_make(const pg_uuid_t *post_id)

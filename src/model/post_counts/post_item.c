@@ -3,14 +3,15 @@
  *		Reading a post with its counts, and locking a post item or one of its
  *		children by key.
  *
- * The counts of a post are those of the post item plus those of its deltas,
- * both read with the same snapshot.
+ * The counts of a post are those in the post item plus those in its deltas,
+ * both read with the same snapshot. Deltas are rows that hold amounts to add
+ * to the counts (count_delta.c).
  *
  * A serializable transaction that reads counts conflicts with a transaction
- * that writes a delta that it does not see, and with no other. The server's
- * own predicate locks would be on index pages, which hold deltas of many
- * posts. The scan therefore takes none, and the post's key is locked instead
- * (key_predicate_lock()).
+ * that writes a delta which the reader does not see, and with no other. The
+ * server's own predicate locks would be on index pages, which hold deltas of
+ * many posts. A scan of deltas therefore takes none, and the post's key is
+ * locked instead (key_predicate_lock()).
  *
  * Reading runs in any process, locking in backends and in the worker.
  */
@@ -25,10 +26,11 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return a query for a post's deltas by its key. In a SERIALIZABLE transaction
- * it finds all versions (SnapshotAny), because a scan with an MVCC snapshot
- * would take predicate locks; add_deltas() then checks visibility. Versions
- * that the snapshot does not show may lack values.
+ * Return a query for the deltas of a post; the caller sets the key. In a
+ * SERIALIZABLE transaction the query finds all versions of the deltas
+ * (SnapshotAny), because a scan with an MVCC snapshot would take predicate
+ * locks. add_deltas() then leaves out the versions that the snapshot does not
+ * show, which may lack values.
  */
 static ItemQuery
 deltas_query(Snapshot snapshot)
@@ -42,7 +44,7 @@ deltas_query(Snapshot snapshot)
 	};
 }
 
-/* Add up the deltas that the scan finds. */
+/* Return the sum of the deltas that the scan finds and the snapshot shows. */
 static PostCounts
 add_deltas(ItemScan *scan, const pg_uuid_t *post_id, Snapshot snapshot)
 {
@@ -69,9 +71,9 @@ add_deltas(ItemScan *scan, const pg_uuid_t *post_id, Snapshot snapshot)
 }
 
 /*
- * Return the sum of a post's deltas, as the snapshot shows them. Takes a
- * predicate lock in a SERIALIZABLE transaction. Errors: 22004 if a delta lacks
- * a value; 40001 under SERIALIZABLE.
+ * Return the sum of a post's deltas, the counter included, as the snapshot
+ * shows them. Takes a predicate lock in a SERIALIZABLE transaction. Errors:
+ * 22004 if a delta lacks a value; 40001 under SERIALIZABLE.
  */
 PostCounts
 post_deltas(const pg_uuid_t *post_id, Snapshot snapshot)
@@ -91,8 +93,8 @@ post_deltas(const pg_uuid_t *post_id, Snapshot snapshot)
 }
 
 /*
- * Add the sum of a post's deltas to the post, which was read with the same
- * snapshot. Errors: as post_deltas().
+ * Complete the counts of a post by adding the sum of its deltas. The post item
+ * was read with the same snapshot. Errors: as post_deltas().
  */
 void
 post_add_up(BlogItem *post, Snapshot snapshot)
@@ -102,7 +104,7 @@ post_add_up(BlogItem *post, Snapshot snapshot)
 	item_add_counts(post, counts.comments, counts.likes);
 }
 
-/* ManyTake callback: add the sum of a post's deltas to the post. */
+/* ManyTake callback: add the sum of a post's deltas to the post's counts. */
 static void
 take_deltas(ManyItem *post, ItemScan *scan, void *arg)
 {
@@ -112,8 +114,8 @@ take_deltas(ManyItem *post, ItemScan *scan, void *arg)
 }
 
 /*
- * Add the sums of their deltas to posts that were read together with the same
- * snapshot. Errors: as post_deltas().
+ * Complete the counts of posts by adding the sums of their deltas. The post
+ * items were read with the same snapshot. Errors: as post_deltas().
  */
 void
 posts_add_up(ManyItems *posts, Snapshot snapshot)
@@ -124,8 +126,8 @@ posts_add_up(ManyItems *posts, Snapshot snapshot)
 }
 
 /*
- * Return whether the transaction's own snapshot shows a post by the author
- * (NULL: any). Leaves no predicate lock.
+ * Return whether the transaction's snapshot shows the post, and the post is by
+ * the author (NULL: any). Leaves no predicate lock.
  */
 bool
 post_shown_by(const pg_uuid_t *post_id, const pg_uuid_t *author)
@@ -147,13 +149,14 @@ post_shown_by(const pg_uuid_t *post_id, const pg_uuid_t *author)
 
 /*
  * Lock the post item, comment, like or delta that the query finds by its key,
- * until the end of the transaction. Values other than the key may be missing
- * from the row. If act is not NULL, it is called with the locked item, and its
- * result is returned. Returns ITEM_NOT_FOUND if there is no such item, and
- * ITEM_LOCKED if wait is LockWaitSkip and another transaction has it locked.
+ * until the end of the transaction. If act is not NULL, call it with the
+ * locked item, and return its result. The item may lack values, except for
+ * those in its key.
  *
- * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item was changed
- * after the snapshot.
+ * Returns ITEM_NOT_FOUND if there is no such item, and ITEM_LOCKED if wait is
+ * LockWaitSkip and another transaction has the item locked. Errors: 40001
+ * under REPEATABLE READ and SERIALIZABLE if the item was changed after the
+ * snapshot.
  */
 ItemResult
 post_part_lock(const ItemQuery *query, LockTupleMode mode, LockWaitPolicy wait,
@@ -177,8 +180,8 @@ post_part_lock(const ItemQuery *query, LockTupleMode mode, LockWaitPolicy wait,
 }
 
 /*
- * Lock the row of a post item until the end of the transaction. Results and
- * errors: as post_part_lock().
+ * Lock a post item until the end of the transaction. Results and errors: as
+ * post_part_lock().
  */
 ItemResult
 post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode, LockWaitPolicy wait)

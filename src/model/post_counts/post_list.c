@@ -19,14 +19,15 @@ struct PostList
 {
 	MergedScan *posts;
 	Snapshot	snapshot;
-	bool		started;		/* was the current post returned to the
-								 * caller? */
+	bool		started;		/* has post_list_next() returned the merged
+								 * scan's current post? */
 };
 
 /*
- * Begin a list of the posts that the query asks for, over all partitions. A
- * query that reads backward lists the newest post first. Locks the container
- * against changes of its partitions, other than DETACH PARTITION CONCURRENTLY.
+ * Begin a list of the posts that the query finds in all partitions. A query
+ * that reads backward lists the newest post first. Locks the container, so
+ * that its partitions do not change, other than by DETACH PARTITION
+ * CONCURRENTLY.
  */
 PostList *
 post_list_begin(const ItemQuery *query)
@@ -44,8 +45,8 @@ post_list_begin(const ItemQuery *query)
 }
 
 /*
- * Return the next post with its counts in *out, or false at the end of the
- * list. The values in *out hold until the next call.
+ * Read the next post with its counts into *out. Returns false at the end of
+ * the list. The values in *out are valid until the next call.
  */
 bool
 post_list_next(PostList *list, BlogItem *out)
@@ -63,7 +64,7 @@ post_list_next(PostList *list, BlogItem *out)
 	return true;
 }
 
-/* End a list. It need not have been read to its end. */
+/* Close a list, and free it. The caller need not have read it to its end. */
 void
 post_list_end(PostList *list)
 {

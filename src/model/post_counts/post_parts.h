@@ -1,7 +1,10 @@
 /*
  * post_parts.h
- *		Queries, locks and deltas of a post, for the files of
- *		model/post_counts/ only.
+ *		Queries for a post and its deltas, locks on them, and writing deltas,
+ *		for the files of model/post_counts/ only.
+ *
+ * A delta is a row beside the post item that holds amounts to add to the
+ * post's counts (count_delta.c).
  */
 #ifndef BLOGSTORE_POST_PARTS_H
 #define BLOGSTORE_POST_PARTS_H
@@ -9,8 +12,8 @@
 #include "model/post_counts/post_counts.h"
 
 /*
- * Return a query that finds a post item by its id. Values other than the key
- * may be missing from the row.
+ * Return a query that finds a post item by its id. An item that it finds may
+ * lack values, except for those in its key.
  */
 static inline ItemQuery
 post_query(const Datum *post_id)
@@ -23,8 +26,8 @@ post_query(const Datum *post_id)
 }
 
 /*
- * Return a query that finds all deltas of a post. Values other than the key
- * may be missing from the rows.
+ * Return a query that finds all deltas of a post. A delta that it finds may
+ * lack values, except for those in its key.
  */
 static inline ItemQuery
 delta_query(const Datum *post_id)
@@ -35,7 +38,7 @@ delta_query(const Datum *post_id)
 	return query;
 }
 
-/* Translate the result of locking an item into the result of its deletion. */
+/* Return the result of a deletion for the result of locking the item. */
 static inline DeleteResult
 delete_result(ItemResult result)
 {
@@ -44,7 +47,10 @@ delete_result(ItemResult result)
 	return result == ITEM_LOCKED ? DELETE_LOCKED : DELETE_NOT_FOUND;
 }
 
-/* Return whether a delta counts nothing. post_keep() writes such deltas. */
+/*
+ * Return whether both amounts of a delta are zero. post_keep() writes such
+ * deltas.
+ */
 static inline bool
 delta_is_empty(const BlogItem *delta)
 {
@@ -53,8 +59,8 @@ delta_is_empty(const BlogItem *delta)
 }
 
 /*
- * Lock a post item against other writers. *post holds until the writer is
- * closed.
+ * Lock a post item FOR NO KEY UPDATE, and read it. *post is valid until the
+ * writer is closed.
  */
 static inline ItemResult
 post_lock_for_counts(ItemWriter *writer, const pg_uuid_t *post_id,
@@ -66,7 +72,7 @@ post_lock_for_counts(ItemWriter *writer, const pg_uuid_t *post_id,
 							post);
 }
 
-/* Update a locked post item, adding to its counts. */
+/* Add to the counts in a post item that the writer has locked. */
 static inline void
 post_write_counts(ItemWriter *writer, BlogItem *post, PostCounts add)
 {
@@ -77,8 +83,8 @@ post_write_counts(ItemWriter *writer, BlogItem *post, PostCounts add)
 /*
  * post_item.c: finding and locking a post item, comment, like or delta.
  *
- * A PostPartAct is called while the item is locked; its result becomes the
- * result of post_part_lock().
+ * post_part_lock() calls a PostPartAct once the item is locked, and returns
+ * the result of this callback.
  */
 typedef ItemResult (*PostPartAct) (ItemWriter *writer, const BlogItem *item,
 								   void *arg);
@@ -91,11 +97,12 @@ extern ItemResult post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode,
 								LockWaitPolicy wait);
 
 /*
- * count_delta.c: writing deltas and taking them away. The caller holds the
- * post in a state of at least POST_SHARED_SURE.
+ * count_delta.c: writing and deleting deltas. The caller has made sure that no
+ * other transaction can delete the post (safe in PostLock).
  *
  * DeltaKind names the two deltas of a post that are updated in place: the
- * counter, to which all processes add, and the stripe of this process.
+ * counter, which all processes update, and the stripe, which only this process
+ * updates.
  */
 typedef enum DeltaKind
 {
@@ -108,8 +115,8 @@ extern ItemResult delta_add(const pg_uuid_t *post_id, DeltaKind kind,
 extern bool delta_striped(const pg_uuid_t *post_id);
 
 /*
- * The next two insert a new delta, and always succeed. They wait for no other
- * transaction.
+ * Both functions insert a new delta. They always succeed, and wait for no
+ * other transaction.
  */
 extern void delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts);
 extern void delta_insert(const pg_uuid_t *post_id, PostCounts counts);

@@ -2,8 +2,9 @@
  * post_repair.c
  *		Correcting the counts of a post, for repair().
  *
- * Counts the post's children and compares that with what the post item, the
- * counter and the other deltas add up to. Runs in backends.
+ * A post's counts are the sum of those in the post item, in its counter and in
+ * its other deltas (count_delta.c). This file counts the comments and likes on
+ * the post, and compares their numbers with that sum. Runs in backends.
  */
 #include "postgres.h"
 
@@ -18,8 +19,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return how many children of a type the active snapshot shows, without hidden
- * comments.
+ * Return how many comments or likes on a post the active snapshot shows,
+ * without hidden comments.
  */
 static int64
 count_children(ItemType type, const pg_uuid_t *post_id)
@@ -40,8 +41,8 @@ count_children(ItemType type, const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether the post item, the counter and the other deltas (rest) add up
- * to the actual counts.
+ * Return whether the counts in the post item, in the counter and in the other
+ * deltas (rest) add up to the actual numbers of comments and likes.
  */
 static bool
 counts_right(const BlogItem *post, const BlogItem *counter, PostCounts rest,
@@ -82,10 +83,12 @@ count_deltas(const pg_uuid_t *post_id)
 }
 
 /*
- * Set the counter to the given counts, or make it. found is the result of
- * locking the counter. If another transaction has the counter, insert a delta
- * with these counts instead of waiting, because that transaction may need the
- * post item, which is locked here.
+ * Set the counter to the given counts, or insert a counter with them. found is
+ * the result of locking the counter.
+ *
+ * If another transaction is using the counter, insert a delta with these
+ * counts instead of waiting. That transaction may need the post item, which
+ * the caller has locked.
  */
 static void
 repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
@@ -107,11 +110,13 @@ repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
 }
 
 /*
- * Correct the counts of a post whose item is locked. The counter or a new
- * delta takes the whole correction, and *base, the counts that the post item
- * is to have, becomes zero. The error is computed from one snapshot. It does
- * not change afterwards, because a transaction that writes a child also counts
- * it.
+ * Correct the counts of a post whose item the caller has locked. If they are
+ * wrong, the counter or a new delta takes the whole correction, and *base,
+ * which are the counts that the post item is to have, become zero.
+ *
+ * The comments, the likes and the deltas are counted with one snapshot. The
+ * difference between them stays the same afterwards, because a transaction
+ * that writes a comment or like also counts it.
  */
 static void
 repair_locked(const BlogItem *post, PostCounts *base)
@@ -153,9 +158,9 @@ repair_locked(const BlogItem *post, PostCounts *base)
 }
 
 /*
- * Correct the counts of a post. Returns false if the post does not exist.
- * Called under READ COMMITTED only. Locks: the post item, FOR NO KEY UPDATE,
- * for which it waits; the counter, if that needs no waiting.
+ * Correct the counts of a post, if they are wrong. Returns false if the post
+ * does not exist. Called under READ COMMITTED only. Locks: the post item, FOR
+ * NO KEY UPDATE, for which the function waits; the counter, without waiting.
  */
 bool
 post_counter_repair(const pg_uuid_t *post_id)

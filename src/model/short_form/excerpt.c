@@ -1,13 +1,13 @@
 /*
  * excerpt.c
- *		Excerpts: the beginning of the text in an HTML value.
+ *		Excerpts: the beginning of the text in an HTML value, without its tags.
  *
- * A value that is stored out of line is fetched only in part: first a short
+ * Only a part of a value that is stored out of line is fetched: first a short
  * slice, and if the text in it is too short, a slice that is four times as
  * long, and so on. Each slice is parsed from its beginning. All slices
  * together are at most a third longer than the last one. Nothing beyond
- * MOST_BYTES is read, so that a post with a video in an attribute does not
- * cost its whole length each time a user likes it.
+ * MOST_BYTES is read. Otherwise a post with a video in an attribute would be
+ * read as a whole each time a user likes it.
  *
  * Runs in any process.
  */
@@ -27,24 +27,26 @@
 #include "utils/memutils.h"
 
 /*
- * How many bytes of a value are read, for an excerpt of this many characters:
- * first, and at most.
+ * How many bytes of a value are read for an excerpt of this many characters:
+ * at first, and at most.
  */
 #define FIRST_BYTES(characters) ((int64) (characters) * 4 + 1024)
 #define MOST_BYTES(characters) \
 	Min((int64) (characters) * 16 + 1024 * 1024, MaxAllocSize / 2)
 
-/* A text that grows up to a number of characters. */
+/* An excerpt that is being built. */
 typedef struct Excerpt
 {
 	StringInfoData text;
-	int			left;			/* how many characters still fit */
-	bool		space;			/* insert a blank before the next character? */
+	int			left;			/* how many characters may still be added */
+	bool		space;			/* was white space read, so that a blank
+								 * precedes the next character? */
 } Excerpt;
 
 /*
- * Add text in the database's encoding, as much as fits, with each run of white
- * space as one blank. A character that is cut off at the end is left out.
+ * Add text in the database's encoding to an excerpt, as much as fits. Each run
+ * of white space becomes one blank. A character that is cut off at the end of
+ * the source is left out.
  */
 static void
 add_text(Excerpt *excerpt, const char *source, int bytes)
@@ -54,7 +56,10 @@ add_text(Excerpt *excerpt, const char *source, int bytes)
 	int			left = excerpt->left;
 	char	   *out;
 
-	/* no character becomes longer, and at most one blank is added */
+	/*
+	 * The output needs at most one byte more than the source, for a blank at
+	 * its beginning.
+	 */
 	enlargeStringInfo(text, Min(bytes, (int64) left *
 								character_longest()) + 1);
 	out = text->data + text->len;
@@ -86,7 +91,7 @@ add_text(Excerpt *excerpt, const char *source, int bytes)
 			while (length-- > 0)
 				*out++ = *source++;
 		}
-		/* fast path for printable ASCII */
+		/* This inner loop copies printable ASCII characters fast. */
 		while (left > 0 && source < end && (unsigned char) *source > ' ' &&
 			   (unsigned char) *source < 0x7F)
 		{
@@ -101,7 +106,7 @@ add_text(Excerpt *excerpt, const char *source, int bytes)
 
 /*
  * Return an ASCII replacement for a character that the database's encoding
- * lacks. Covers the punctuation that is common on web pages.
+ * lacks: for common punctuation a similar character, otherwise "?".
  */
 static const char *
 plain_character(pg_wchar character)
@@ -140,8 +145,8 @@ plain_character(pg_wchar character)
 }
 
 /*
- * Add a character that is in UTF-8, converted to the database's encoding. If
- * it cannot be converted, add a replacement.
+ * Convert a UTF-8 character to the database's encoding, and add it to an
+ * excerpt. If it cannot be converted, add a replacement.
  */
 static void
 add_utf8(Excerpt *excerpt, const char *utf8, int length)
@@ -156,7 +161,10 @@ add_utf8(Excerpt *excerpt, const char *utf8, int length)
 		add_text(excerpt, utf8, length);
 		return;
 	}
-	/* the built-in conversion, whatever the caller's search_path contains */
+	/*
+	 * Use the built-in conversion, so that the result does not depend on the
+	 * caller's search_path.
+	 */
 	if (!OidIsValid(conversion) && encoding != PG_SQL_ASCII)
 		conversion = FindDefaultConversion(PG_CATALOG_NAMESPACE, PG_UTF8, encoding);
 	if (OidIsValid(conversion) &&
@@ -171,7 +179,7 @@ add_utf8(Excerpt *excerpt, const char *utf8, int length)
 	add_text(excerpt, plain, strlen(plain));
 }
 
-/* Add the text that a character reference stands for, in UTF-8. */
+/* Add the UTF-8 text that a character reference stands for to an excerpt. */
 static void
 add_reference(Excerpt *excerpt, const char *utf8, int bytes)
 {
@@ -186,8 +194,8 @@ add_reference(Excerpt *excerpt, const char *utf8, int bytes)
 }
 
 /*
- * Read HTML until the excerpt is full. Returns whether it is full. cut tells
- * that the source continues after these bytes.
+ * Read HTML until the excerpt is full. Returns false if the source ends
+ * before. cut tells that the value continues after these bytes.
  */
 static bool
 read_html(Excerpt *excerpt, const char *source, int bytes, bool cut)
@@ -211,10 +219,10 @@ read_html(Excerpt *excerpt, const char *source, int bytes, bool cut)
 }
 
 /*
- * Return the first characters of the text in an HTML value, at most the given
- * number, in the current memory context. White space is reduced to single
- * blanks, with none at the ends. The result never ends within a character, and
- * does not depend on how the value is stored.
+ * Return the beginning of the text in an HTML value, with at most the given
+ * number of characters, in the current memory context. Runs of white space
+ * become single blanks, with none at the ends. The result never ends within a
+ * character, and does not depend on how the value is stored.
  */
 text *
 excerpt_of_html(Datum html, int characters)
@@ -243,7 +251,7 @@ excerpt_of_html(Datum html, int characters)
 			wanted == most;
 		pfree(slice);
 	}
-	/* the character after this blank did not fit */
+	/* Remove a blank at the end, after which no character fitted. */
 	if (excerpt.text.len > 0 && excerpt.text.data[excerpt.text.len - 1] == ' ')
 		excerpt.text.len--;
 	result = cstring_to_text_with_len(excerpt.text.data, excerpt.text.len);

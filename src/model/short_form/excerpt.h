@@ -1,6 +1,6 @@
 /*
  * excerpt.h
- *		Excerpts: the beginning of the text in an HTML value.
+ *		Excerpts: the beginning of the text in an HTML value, without its tags.
  */
 #ifndef BLOGSTORE_EXCERPT_H
 #define BLOGSTORE_EXCERPT_H

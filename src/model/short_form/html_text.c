@@ -26,17 +26,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONGEST_ELEMENT 10		/* the longest name in elements[] */
+#define LONGEST_ELEMENT 10		/* length of the longest name in elements[] */
 
 #define REPLACEMENT_CHARACTER 0xFFFD
 
 typedef enum ElementKind
 {
-	UNKNOWN,					/* unknown, or its tags do not separate
+	UNKNOWN,					/* not in elements[]; its tags do not separate
 								 * words */
-	BLOCK,						/* its tags begin a new line or box */
-	SILENT						/* its content is not shown, and contains no
-								 * tags */
+	BLOCK,						/* its tags separate words, because they begin
+								 * a new line or box */
+	SILENT						/* its content is not shown, and extends to its
+								 * end tag */
 } ElementKind;
 
 typedef struct Element
@@ -46,8 +47,8 @@ typedef struct Element
 } Element;
 
 /*
- * Known elements, in the order of strcmp(). The standard's section 15.3 says
- * which are blocks.
+ * The elements that are BLOCK or SILENT, in the order of strcmp(). Section
+ * 15.3 of the HTML standard says which are blocks.
  */
 static const Element elements[] = {
 	{"address", BLOCK}, {"article", BLOCK}, {"aside", BLOCK},
@@ -71,8 +72,8 @@ static const Element elements[] = {
 };
 
 /*
- * The characters for the numbers from 0x80 to 0x9F, which the standard reads
- * as Windows-1252.
+ * The characters that numeric references from 0x80 to 0x9F stand for. The HTML
+ * standard reads these numbers as Windows-1252.
  */
 static const uint16_t windows_characters[32] = {
 	0x20AC, 0x0081, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021,
@@ -81,7 +82,7 @@ static const uint16_t windows_characters[32] = {
 	0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x009D, 0x017E, 0x0178
 };
 
-/* Return whether a character is white space inside a tag. */
+/* Return whether a character separates the attributes of a tag. */
 static bool
 is_space(char c)
 {
@@ -100,7 +101,7 @@ lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char) (c - 'A' + 'a') : c;
 }
 
-/* Return the value of a digit, or -1 if c is not a digit. */
+/* Return the value of a digit, or -1 if c is no digit of this base. */
 static int
 digit_value(char c, int base)
 {
@@ -122,7 +123,7 @@ find(const HtmlText *html, const char *from, char c)
  * Markup that begins with "<"
  * ------------------------------------------------------------------------ */
 
-/* Skip to after the next ">", or to the end. */
+/* Move html->at behind the next ">", or to the end of the source. */
 static void
 skip_declaration(HtmlText *html)
 {
@@ -132,7 +133,8 @@ skip_declaration(HtmlText *html)
 }
 
 /*
- * Skip to after the end of a comment whose content begins here, or to the end.
+ * Move html->at from the beginning of a comment's content behind the end of
+ * the comment, or to the end of the source.
  */
 static void
 skip_comment(HtmlText *html)
@@ -154,7 +156,9 @@ skip_comment(HtmlText *html)
 	html->at = close == NULL ? html->end : close;
 }
 
-/* Return whether the end tag of the named element follows the "<". */
+/*
+ * Return whether the "<" before after begins the end tag of the named element.
+ */
 static bool
 ends_element(const HtmlText *html, const char *after, const char *name)
 {
@@ -169,7 +173,10 @@ ends_element(const HtmlText *html, const char *after, const char *name)
 		after[length] == '>';
 }
 
-/* Skip the content of a silent element: to its end tag, or to the end. */
+/*
+ * Move html->at from the content of a SILENT element to its end tag, or to the
+ * end of the source.
+ */
 static void
 skip_content(HtmlText *html, const char *name)
 {
@@ -186,7 +193,8 @@ skip_content(HtmlText *html, const char *name)
 }
 
 /*
- * Skip to after the ">" of a tag, ignoring ">" inside quotes, or to the end.
+ * Move html->at from the attributes of a tag behind its ">", or to the end of
+ * the source. A ">" inside quotes does not end the tag.
  */
 static void
 skip_attributes(HtmlText *html)
@@ -234,8 +242,9 @@ compare_elements(const void *a, const void *b)
 }
 
 /*
- * Skip a tag whose name begins here, and the content of a silent element.
- * Returns whether the tag separates words.
+ * Move html->at from the name in a tag behind the tag. If it is the start tag
+ * of a SILENT element, skip the content too. Returns whether the tag separates
+ * words.
  */
 static bool
 skip_tag(HtmlText *html, bool is_end)
@@ -256,7 +265,10 @@ skip_tag(HtmlText *html, bool is_end)
 	if (length <= LONGEST_ELEMENT)
 		known = bsearch(&key, elements, sizeof(elements) / sizeof(Element),
 						sizeof(Element), compare_elements);
-	/* a name that contains a zero byte is not a known one */
+	/*
+	 * bsearch() has compared a name with a zero byte only up to that byte.
+	 * Such a name is not a known one.
+	 */
 	if (known == NULL || strlen(known->name) != length)
 		return false;
 	if (known->kind == SILENT && !is_end)
@@ -264,19 +276,20 @@ skip_tag(HtmlText *html, bool is_end)
 	return known->kind == BLOCK;
 }
 
-/* What a "<" begins. */
+/* What a "<" in the source begins. */
 typedef enum Markup
 {
-	MARKUP_NONE,				/* nothing; it is text */
-	MARKUP_UNDECIDED,			/* unknown, because the source is cut off
-								 * here */
-	MARKUP_SILENT,				/* markup that does not separate words; it was
-								 * skipped */
-	MARKUP_SPACE				/* a tag that separates words; it was
-								 * skipped */
+	MARKUP_NONE,				/* no markup; the "<" is text */
+	MARKUP_UNDECIDED,			/* not known, because that depends on bytes
+								 * after the end of the source */
+	MARKUP_SILENT,				/* markup that does not separate words */
+	MARKUP_SPACE				/* a tag that separates words */
 } Markup;
 
-/* Skip the markup that the next "<" begins, if it begins any. */
+/*
+ * Tell what the "<" at html->at begins. If it begins markup, move html->at
+ * behind that markup.
+ */
 static Markup
 skip_markup(HtmlText *html)
 {
@@ -310,17 +323,19 @@ skip_markup(HtmlText *html)
  * References that begin with "&"
  * ------------------------------------------------------------------------ */
 
-/* What a "&" begins. */
+/* What a "&" in the source begins. */
 typedef enum Reference
 {
-	REFERENCE_NONE,				/* nothing; it is text */
-	REFERENCE_UNDECIDED,		/* unknown, because the source is cut off
-								 * here */
-	REFERENCE_READ				/* a reference; html->text is what it stands
-								 * for */
+	REFERENCE_NONE,				/* no reference; the "&" is text */
+	REFERENCE_UNDECIDED,		/* not known, because that depends on bytes
+								 * after the end of the source */
+	REFERENCE_READ				/* a character reference */
 } Reference;
 
-/* Return the character that the standard defines for a number. */
+/*
+ * Return the code point that a numeric reference stands for, by the HTML
+ * standard.
+ */
 static uint32_t
 numbered_character(uint32_t number)
 {
@@ -332,7 +347,7 @@ numbered_character(uint32_t number)
 	return number;
 }
 
-/* Set html->text to a single character. */
+/* Set html->text and html->bytes to the UTF-8 form of a code point. */
 static void
 take_character(HtmlText *html, uint32_t c)
 {
@@ -349,7 +364,10 @@ take_character(HtmlText *html, uint32_t c)
 	html->character[0] = (char) (lead[bytes] | c);
 }
 
-/* Read a numeric reference, from after the "#". */
+/*
+ * Read a numeric reference, whose number begins at at. Sets html->text to its
+ * character, and moves html->at behind the reference.
+ */
 static Reference
 read_number(HtmlText *html, const char *at)
 {
@@ -360,7 +378,10 @@ read_number(HtmlText *html, const char *at)
 	at = first;
 	while (at < html->end && digit_value(*at, base) >= 0)
 	{
-		/* a larger number is out of range anyway */
+		/*
+		 * Digits that follow a number beyond 0x10FFFF are skipped, because no
+		 * such character exists.
+		 */
 		if (number <= 0x10FFFF)
 			number = number * base + digit_value(*at, base);
 		at++;
@@ -375,8 +396,9 @@ read_number(HtmlText *html, const char *at)
 }
 
 /*
- * Return what a name stands for, as a pointer into html_names, or NULL if
- * there is no such name.
+ * Return the characters that a name stands for, as a pointer into html_names,
+ * or NULL if there is no such name. A line feed ends them. has_semicolon tells
+ * that a semicolon follows the name, which most names need.
  */
 static const char *
 find_name(const char *name, size_t length, bool has_semicolon)
@@ -403,7 +425,11 @@ find_name(const char *name, size_t length, bool has_semicolon)
 	return NULL;
 }
 
-/* Read a named reference, from after the "&". Takes the longest known name. */
+/*
+ * Read a named reference, whose name begins after the "&". Sets html->text to
+ * its characters, and moves html->at behind the reference. The longest name
+ * that matches is taken.
+ */
 static Reference
 read_name(HtmlText *html, const char *name)
 {
@@ -437,7 +463,10 @@ read_name(HtmlText *html, const char *name)
 	return REFERENCE_READ;
 }
 
-/* Read the reference that the next "&" begins, if it begins any. */
+/*
+ * Tell whether the "&" at html->at begins a character reference. If so, read
+ * the reference.
+ */
 static Reference
 read_reference(HtmlText *html)
 {
@@ -449,8 +478,8 @@ read_reference(HtmlText *html)
 }
 
 /*
- * Return whether the reference that was read stands for white space, including
- * the no-break space.
+ * Return whether html->text, which a reference stands for, is one white-space
+ * character. The no-break space is one.
  */
 static bool
 refers_to_space(const HtmlText *html)
@@ -466,8 +495,8 @@ refers_to_space(const HtmlText *html)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the position of the next c after the current byte. *known remembers
- * the last result, so that no byte is searched twice.
+ * Return the position of the next c after html->at, or the end of the source.
+ * *known holds the last result for this c, so that no byte is searched twice.
  */
 static const char *
 next_such(const HtmlText *html, const char **known, char c)
@@ -481,7 +510,10 @@ next_such(const HtmlText *html, const char **known, char c)
 	return *known;
 }
 
-/* Read text up to the next "<" or "&". The first byte is text in any case. */
+/*
+ * Read text up to the next "<" or "&". If the text begins with one of these,
+ * that is text too.
+ */
 static HtmlToken
 read_text(HtmlText *html)
 {
@@ -495,9 +527,9 @@ read_text(HtmlText *html)
 }
 
 /*
- * Return the next token of the source. If the source is cut off, bytes whose
- * meaning depends on what follows are not read. So the tokens that are
- * returned do not depend on what follows.
+ * Return the next token of the source. If the value continues after the source
+ * (html->cut), bytes whose meaning depends on later bytes are not read. The
+ * tokens are therefore the first tokens of the whole value.
  */
 HtmlToken
 html_text_next(HtmlText *html)

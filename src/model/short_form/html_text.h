@@ -1,7 +1,8 @@
 /*
  * html_text.h
- *		Extracting the text from HTML. This tokenizer does not depend on
- *		PostgreSQL.
+ *		Extracting the text from HTML.
+ *
+ * This tokenizer does not depend on PostgreSQL.
  */
 #ifndef BLOGSTORE_HTML_TEXT_H
 #define BLOGSTORE_HTML_TEXT_H
@@ -10,37 +11,41 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What html_text_next() has found. */
+/* The kinds of tokens that html_text_next() returns. */
 typedef enum HtmlToken
 {
-	HTML_END,					/* nothing more */
-	HTML_TEXT,					/* bytes of the source, which may include white
-								 * space */
-	HTML_REFERENCE,				/* characters that a reference stands for */
-	HTML_SPACE					/* a reference to white space, or a tag that
-								 * separates words */
+	HTML_END,					/* the end of the source */
+	HTML_TEXT,					/* text from the source, which may contain
+								 * white space */
+	HTML_REFERENCE,				/* the characters that a character reference
+								 * stands for */
+	HTML_SPACE					/* white space from a character reference, or a
+								 * tag that separates words */
 } HtmlToken;
 
 /*
- * A source that is being read. The caller sets at, end and cut, and all other
+ * HTML that is being read. The caller sets at, end and cut, and all other
  * members to zero.
  */
 typedef struct HtmlText
 {
 	const char *at;				/* the next byte to read */
-	const char *end;			/* after the last byte */
-	bool		cut;			/* does the source continue after end? */
-	const char *text;			/* for HTML_TEXT and HTML_REFERENCE: the
-								 * bytes, */
-	size_t		bytes;			/* and their number; a reference is in UTF-8 */
-	char		character[4];	/* the character of a numeric reference */
-	const char *next_open;		/* the next "<", or NULL if unknown */
-	const char *next_ampersand; /* the next "&", or NULL if unknown */
+	const char *end;			/* behind the last byte of the source */
+	bool		cut;			/* is the source only the beginning of a longer
+								 * value? */
+	const char *text;			/* the text of an HTML_TEXT, or the characters
+								 * of an HTML_REFERENCE, in UTF-8 */
+	size_t		bytes;			/* the length of text */
+	char		character[4];	/* holds text for a numeric reference */
+	const char *next_open;		/* position of the next "<"; NULL: not searched
+								 * yet */
+	const char *next_ampersand; /* position of the next "&"; NULL: not searched
+								 * yet */
 } HtmlText;
 
 /*
- * Return whether a byte of text is white space. Control characters count as
- * such.
+ * Return whether a byte of text is an ASCII control character or a blank.
+ * Excerpts treat these as white space.
  */
 static inline bool
 html_is_blank(char c)

@@ -1,10 +1,12 @@
 /*
  * short_form.c
- *		The short form of a post, which copies, the feed and lists contain.
+ *		The short form of a post: the beginning of its content, and some of its
+ *		properties.
  *
- * blogstore.short_form_length, blogstore.short_form_format and
- * blogstore.short_form_properties set what the short form keeps. Runs in any
- * process.
+ * Lists of posts return posts in short form, and the copies of posts in the
+ * views are stored in it. The settings blogstore.short_form_length,
+ * blogstore.short_form_format and blogstore.short_form_properties tell what it
+ * contains. Runs in any process.
  */
 #include "postgres.h"
 
@@ -18,8 +20,8 @@
 #include "utils/memutils.h"
 
 /*
- * Return the first characters of a content. If it is stored out of line, only
- * the slice that can hold them is fetched.
+ * Return the first characters of a post's content. If the content is stored
+ * out of line, fetch only the slice that can hold them.
  */
 static text *
 first_characters(Datum content, int characters)
@@ -28,7 +30,10 @@ first_characters(Datum content, int characters)
 	struct varlena *slice;
 	int			bytes;
 
-	/* room for two more, so that counting never meets a cut-off character */
+	/*
+	 * The slice has room for two more characters, so that characters_clip()
+	 * never meets one that is cut off.
+	 */
 	max_bytes = ((int64) characters + 2) * character_longest();
 	if (max_bytes > MaxAllocSize / 2)
 		max_bytes = MaxAllocSize / 2;
@@ -38,7 +43,7 @@ first_characters(Datum content, int characters)
 	return cstring_to_text_with_len(VARDATA_ANY(slice), bytes);
 }
 
-/* Return a post's content in short form, in the current memory context. */
+/* Return the short form of a post's content, in the current memory context. */
 text *
 content_shorten(Datum content)
 {
@@ -48,8 +53,8 @@ content_shorten(Datum content)
 }
 
 /*
- * Reduce an item's properties to the top-level keys that the short form keeps,
- * or to null if it keeps none of them.
+ * Reduce the properties of a post to the top-level keys that the short form
+ * keeps, or to null if the post has none of these keys.
  */
 static void
 shorten_properties(BlogItem *item)
@@ -66,8 +71,8 @@ shorten_properties(BlogItem *item)
 		return;
 	object = DatumGetJsonbP(item->value[PROP_PROPERTIES]);
 	if (!JB_ROOT_IS_OBJECT(object))
-		return;					/* not a valid value; the owner has written it
-								 * directly */
+		return;					/* Only the owner can have written such a
+								 * value, directly to the table. */
 	(void) pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
 	it = JsonbIteratorInit(&object->root);
 	(void) JsonbIteratorNext(&it, &jv, true);

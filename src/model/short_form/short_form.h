@@ -1,6 +1,8 @@
 /*
  * short_form.h
- *		The short form of a post, which copies, the feed and lists contain.
+ *		The short form of a post: the beginning of its content, and some of its
+ *		properties. Lists of posts return posts in short form, and the copies
+ *		of posts in the views are stored in it.
  */
 #ifndef BLOGSTORE_SHORT_FORM_H
 #define BLOGSTORE_SHORT_FORM_H

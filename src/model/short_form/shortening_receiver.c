@@ -1,9 +1,9 @@
 /*
  * shortening_receiver.c
- *		A DestReceiver that stores a query's rows with their content in short
- *		form.
+ *		A DestReceiver that stores the rows of a query in a tuplestore, with
+ *		their content in short form (short_form.c).
  *
- * For SQL statements that compare short forms, because no SQL function
+ * It serves SQL statements that compare short forms, because no SQL function
  * computes them. Runs in backends.
  */
 #include "postgres.h"
@@ -56,8 +56,9 @@ short_destroy(DestReceiver *self)
 }
 
 /*
- * Return a receiver that stores rows in a tuplestore. Their last column is
- * content, which is shortened. Allocated in the current memory context.
+ * Return a receiver that stores rows in the given tuplestore. The last column
+ * of the rows is a post's content, which the receiver shortens. The receiver
+ * is allocated in the current memory context.
  */
 DestReceiver *
 short_receiver_create(Tuplestorestate *rows)

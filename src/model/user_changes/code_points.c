@@ -35,8 +35,8 @@ is_in(const CodePoints *ranges, int n, pg_wchar c)
 }
 
 /*
- * Return whether a code point is assigned to a character in Unicode
- * UNICODE_OF_NAMES.
+ * Return whether the Unicode version UNICODE_OF_NAMES assigns a character to a
+ * code point.
  */
 bool
 is_assigned(pg_wchar c)
@@ -44,14 +44,20 @@ is_assigned(pg_wchar c)
 	return IS_IN(assigned, c);
 }
 
-/* Return whether a code point is invisible (Default_Ignorable_Code_Point). */
+/*
+ * Return whether a code point is invisible, by its Unicode property
+ * Default_Ignorable_Code_Point.
+ */
 bool
 is_ignorable(pg_wchar c)
 {
 	return IS_IN(ignorable, c);
 }
 
-/* Return whether a code point is white space (White_Space). */
+/*
+ * Return whether a code point is white space, by its Unicode property
+ * White_Space.
+ */
 bool
 is_white_space(pg_wchar c)
 {
@@ -59,8 +65,8 @@ is_white_space(pg_wchar c)
 }
 
 /*
- * Return whether a code point is a control character (category Cc, which never
- * changes).
+ * Return whether a code point is a control character (category Cc). All
+ * versions of Unicode have the same control characters.
  */
 bool
 is_control(pg_wchar c)
@@ -68,7 +74,10 @@ is_control(pg_wchar c)
 	return c < 0x20 || (c >= 0x7f && c <= 0x9f);
 }
 
-/* Return whether a code point is a line or paragraph separator (Zl or Zp). */
+/*
+ * Return whether a code point separates lines or paragraphs (categories Zl and
+ * Zp).
+ */
 bool
 is_separator(pg_wchar c)
 {
@@ -77,8 +86,9 @@ is_separator(pg_wchar c)
 
 /*
  * Return whether a code point overrides, embeds or isolates a writing
- * direction. Such code points can make one name look like another. Directional
- * marks are not among them, because names in Hebrew and Arabic use them.
+ * direction. Such code points can make one name look like another. The
+ * directional marks U+061C, U+200E and U+200F are allowed, because names in
+ * Hebrew and Arabic use them.
  */
 bool
 is_override(pg_wchar c)
@@ -87,8 +97,8 @@ is_override(pg_wchar c)
 }
 
 /*
- * Write the case folding of a code point to *to, at most LONGEST_FOLDING code
- * points. Returns their number.
+ * Write the case folding of a code point to *to, which has room for
+ * LONGEST_FOLDING code points. Returns the number of code points written.
  */
 int
 fold_case(pg_wchar c, pg_wchar *to)
@@ -120,8 +130,8 @@ fold_case(pg_wchar c, pg_wchar *to)
 }
 
 /*
- * Return the code points of a text in UTF-8, followed by a zero. Sets *n to
- * their number.
+ * Return the code points of a UTF-8 text of length bytes, followed by a zero.
+ * Sets *n to their number.
  */
 pg_wchar *
 code_points(const char *utf8, int length, int *n)

@@ -1,18 +1,19 @@
 /*
  * code_points.h
- *		Unicode code points, for name_key.c and username.c only.
- *
- * Their properties come from unicode_table.h.
+ *		Unicode code points and their properties, for name_key.c and username.c
+ *		only.
  */
 #ifndef BLOGSTORE_CODE_POINTS_H
 #define BLOGSTORE_CODE_POINTS_H
 
 #include "mb/pg_wchar.h"
 
-#define UNICODE_OF_NAMES "14.0"	/* the last version of Unicode whose characters
-								 * the table has */
-#define LONGEST_FOLDING 3		/* in code points */
-#define BRAILLE_BLANK 0x2800	/* not White_Space, but looks like it */
+#define UNICODE_OF_NAMES "14.0"	/* the newest version of Unicode whose
+								 * characters are in unicode_table.h */
+#define LONGEST_FOLDING 3		/* the largest number of code points that one
+								 * code point folds to */
+#define BRAILLE_BLANK 0x2800	/* looks like a blank, but Unicode does not
+								 * define it as white space */
 
 extern bool is_assigned(pg_wchar c);
 extern bool is_ignorable(pg_wchar c);

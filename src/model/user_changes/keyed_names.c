@@ -1,12 +1,12 @@
 /*
  * keyed_names.c
- *		A relation of usernames and their keys, for SQL statements.
+ *		Usernames and their keys, as a relation that SQL statements can read.
  *
- * Statements that compare the registry of usernames with the users, or fill
- * it, need the keys of names, and no SQL function computes them. This file
- * computes the keys of a query's rows and registers the result with SPI as an
- * ephemeral named relation. After an error the relation is freed with the
- * transaction's memory.
+ * Statements that fill the registry of usernames, or compare it with the
+ * users, need the keys of names (name_key.c), and no SQL function computes
+ * them. This file computes the keys for the rows of a query, and registers the
+ * result with SPI as an ephemeral named relation. After an error the relation
+ * is freed with the transaction's memory.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -20,7 +20,8 @@
 #include "utils/memutils.h"
 
 /*
- * The columns of the relation. The query returns the columns before NAME_KEY.
+ * The columns of the relation. The query returns the columns before NAME_KEY,
+ * and name_receive() adds NAME_KEY.
  */
 enum
 {
@@ -97,8 +98,9 @@ name_columns(void)
 }
 
 /*
- * Return a receiver for the rows of a query whose columns are user_id,
- * username and creation_date. It is allocated in the current memory context.
+ * Return a receiver for the rows of a query, which has the columns user_id,
+ * username and creation_date. The receiver is allocated in the current memory
+ * context.
  */
 DestReceiver *
 keyed_names_begin(void)
@@ -119,9 +121,10 @@ keyed_names_begin(void)
 }
 
 /*
- * Show the received rows to statements of this SPI connection, as the relation
- * KEYED_NAMES. Its columns are those of the query and name_key. name_key is
- * null if there is no name, or if the key is too long for the registry.
+ * Make the received rows visible to statements of this SPI connection, as the
+ * relation KEYED_NAMES. Its columns are those of the query and name_key.
+ * name_key is null if the username is null, or if the key is too long for the
+ * registry.
  */
 void
 keyed_names_show(DestReceiver *names)
@@ -139,7 +142,8 @@ keyed_names_show(DestReceiver *names)
 }
 
 /*
- * Unregister the relation that keyed_names_show() has registered, and free it.
+ * Unregister the relation that keyed_names_show() has registered, and free the
+ * receiver.
  */
 void
 keyed_names_end(DestReceiver *names)

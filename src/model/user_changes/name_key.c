@@ -40,8 +40,8 @@
 #include "utils/builtins.h"
 
 /*
- * ascii_key() maps bytes that are not ASCII to numbers from here on, beyond
- * the last code point.
+ * For ascii_key(), byte b that is not ASCII becomes the number BYTES_AT + b,
+ * which is no code point.
  */
 #define BYTES_AT 0x110000
 
@@ -58,7 +58,10 @@ length_of(const pg_wchar *text)
 	return n;
 }
 
-/* Fold case, and remove ignorable code points. */
+/*
+ * Return a copy of a text with its case folded and without ignorable code
+ * points.
+ */
 static pg_wchar *
 fold(const pg_wchar *text)
 {
@@ -91,9 +94,9 @@ nfkc_casefold(const pg_wchar *text)
 }
 
 /*
- * Replace each run of white space by one blank, and remove white space at both
- * ends. A text that consists of white space and U+2800 only becomes empty.
- * Returns the new length.
+ * Replace each run of white space in a text by one blank, and remove white
+ * space at both ends. A text of nothing but white space and U+2800, which
+ * looks like a blank, becomes empty. Returns the new length.
  */
 static int
 squeeze(pg_wchar *text)
@@ -119,7 +122,10 @@ squeeze(pg_wchar *text)
 	return to - text;
 }
 
-/* Return the key of a text in which only ASCII letters are folded. */
+/*
+ * Return the key of a text that cannot be converted to UTF-8, or is ASCII.
+ * Only its ASCII letters are folded.
+ */
 static Datum
 ascii_key(const char *text, int length)
 {
@@ -137,8 +143,7 @@ ascii_key(const char *text, int length)
 }
 
 /*
- * Return whether a text is short enough to have a key. Does not detoast the
- * text.
+ * Return whether a text is short enough to have a key, without detoasting it.
  */
 bool
 has_name_key(Datum text)
@@ -147,10 +152,12 @@ has_name_key(Datum text)
 }
 
 /*
- * Return the key of a name, or of another text that is compared as names are.
- * The caller has checked has_name_key(). The key is a text in the database's
- * encoding, to be compared byte by byte. The key of a key is the same key.
- * Working memory stays allocated in the current memory context.
+ * Return the key of a name, or of another text that is compared with names.
+ * The key is a text in the database's encoding, to be compared byte by byte.
+ * The key of a key is the key itself.
+ *
+ * The caller has checked has_name_key(). Working memory stays allocated in the
+ * current memory context.
  */
 Datum
 name_key(Datum text)
@@ -172,8 +179,8 @@ name_key(Datum text)
 }
 
 /*
- * Return whether a key fits into an index entry, being no longer than the
- * longest key of a username.
+ * Return whether a key is not longer than the longest key of a username. Such
+ * a key fits into an index entry.
  */
 bool
 name_key_fits(Datum key)

@@ -1,6 +1,6 @@
 /*
  * user_by_id.c
- *		Reading a user's item by id.
+ *		Reading a user's item by the user's id.
  *
  * Runs in any process.
  */
@@ -14,8 +14,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Read a user as the active snapshot shows it. Returns false if the user does
- * not exist.
+ * Read a user with the active snapshot. Returns false if that shows no user
+ * with this id.
  */
 bool
 user_find(const pg_uuid_t *user_id, BlogItem *user)
@@ -29,8 +29,8 @@ user_find(const pg_uuid_t *user_id, BlogItem *user)
 }
 
 /*
- * Read the newest committed version of a user. In parallel mode, where a new
- * snapshot cannot be taken, read the version that the active snapshot shows.
+ * Read the newest committed version of a user. In parallel mode, where no new
+ * snapshot can be taken, read the version that the active snapshot shows.
  * Returns false if the user does not exist.
  */
 bool
@@ -47,14 +47,13 @@ user_find_now(const pg_uuid_t *user_id, BlogItem *user)
 }
 
 /*
- * Check that a user who was read with a new snapshot is not a successor of a
- * deleted user with the same id. Under REPEATABLE READ and SERIALIZABLE the
- * transaction's snapshot may show the old user as being deleted, and would
- * hide all that this transaction writes for the new user. Errors: 40001 in
- * that case.
+ * Check that the transaction's snapshot does not show an earlier user with the
+ * same id as being deleted. user was read with a newer snapshot. Without this
+ * check, requests of this transaction would hide all that it writes for the
+ * new user. Errors: 40001 under REPEATABLE READ and SERIALIZABLE.
  */
 void
-check_not_anew(const BlogItem *user)
+check_not_recreated(const BlogItem *user)
 {
 	if (IsolationUsesXactSnapshot() && author_being_deleted(user))
 		ereport(ERROR,
@@ -64,18 +63,20 @@ check_not_anew(const BlogItem *user)
 }
 
 /*
- * Read the newest committed version of a user, under every isolation level.
- * The caller must have opened the leaf that it is about to write, which takes
- * a lock on it. If the user is renamed after this read, the rename's job waits
- * for transactions that hold such a lock, and corrects the name that the
- * caller has written.
+ * Read the newest committed version of a user, in order to write the user's
+ * name on an item.
  *
- * Errors: 23503 if the user does not exist; 40001 as check_not_anew().
+ * The caller has opened the leaf that it is about to write to, and holds a
+ * lock on it. If another transaction renames the user after this read, the
+ * worker waits for transactions that hold such a lock (user_items_sweep.c),
+ * and then corrects the name that the caller has written.
+ *
+ * Errors: 23503 if the user does not exist; 40001 as check_not_recreated().
  */
 void
 need_user(const pg_uuid_t *user_id, BlogItem *user)
 {
 	if (!user_find_now(user_id, user))
 		unknown_item(ITEM_USER, user_id);
-	check_not_anew(user);
+	check_not_recreated(user);
 }

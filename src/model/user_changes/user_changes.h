@@ -1,6 +1,9 @@
 /*
  * user_changes.h
  *		Users: their names, renaming them, and deleting them with their items.
+ *
+ * A user's items are the posts, comments and likes that the user has written.
+ * Each of them contains the user's name.
  */
 #ifndef BLOGSTORE_USER_CHANGES_H
 #define BLOGSTORE_USER_CHANGES_H
@@ -11,7 +14,7 @@
 
 #include "tcop/dest.h"
 
-/* username.c: which texts can be usernames */
+/* username.c: checking which texts can be usernames */
 #define MAX_USERNAME_LENGTH 64	/* in characters */
 
 extern bool username_fits(int64 bytes);
@@ -19,15 +22,21 @@ extern Datum username_trim(Datum given);
 extern const char *username_problem(Datum username, const char **rule);
 extern bool is_username(Datum username);
 
-/* name_key.c: the key by which names are compared */
+/*
+ * name_key.c: the key of a username; two usernames with one key count as the
+ * same
+ */
 #define MAX_FOLDED_BYTES 4096	/* the longest text that has a key; longer than
-								 * any key of a username */
+								 * the key of any username */
 
 extern bool has_name_key(Datum text);
 extern Datum name_key(Datum text);
 extern bool name_key_fits(Datum key);
 
-/* keyed_names.c: usernames and their keys, as a relation for SQL statements */
+/*
+ * keyed_names.c: usernames and their keys, as a relation that SQL statements
+ * can read
+ */
 #define KEYED_NAMES "keyed_names"
 
 extern DestReceiver *keyed_names_begin(void);
@@ -35,8 +44,8 @@ extern void keyed_names_show(DestReceiver *names);
 extern void keyed_names_end(DestReceiver *names);
 
 /*
- * users_being_deleted.c: users whose items are hidden, because the users are
- * being deleted
+ * users_being_deleted.c: users who are being deleted, and whose items requests
+ * therefore do not show
  */
 typedef struct DeletedUsers DeletedUsers;
 
@@ -51,19 +60,23 @@ extern bool post_author_being_deleted(const pg_uuid_t *post_id);
 extern void deleted_discount(const DeletedUsers *deleted, BlogItem *post);
 extern void deleted_changed(void);
 
-/* user_by_id.c: reading one user */
 extern bool user_find(const pg_uuid_t *user_id, BlogItem *user);
 extern bool user_find_now(const pg_uuid_t *user_id, BlogItem *user);
 extern void need_user(const pg_uuid_t *user_id, BlogItem *user);
-extern void check_not_anew(const BlogItem *user);
+extern void check_not_recreated(const BlogItem *user);
 
-/* user_item.c: writing a user's item, on all nodes if there is a cluster */
+/*
+ * user_item.c: writing the item of a user, on all nodes if there is a cluster
+ */
 typedef struct UserWriter
 {
-	const ClusterCalls *cluster;	/* the cluster that writes the item; NULL:
-									 * a single server */
-	ItemWriter *items;			/* on a single server */
-	BlogItem	user;			/* the user as read by user_writer_lock() */
+	const ClusterCalls *cluster;	/* the functions that write the item on all
+									 * nodes of a cluster; NULL: there is no
+									 * cluster */
+	ItemWriter *items;			/* without a cluster: the writer that has the
+								 * item locked */
+	BlogItem	user;			/* the item as user_writer_lock() has read
+								 * it */
 } UserWriter;
 
 extern bool user_insert(const BlogItem *user, bool own_id);
@@ -73,7 +86,7 @@ extern void user_writer_update(UserWriter *writer, const BlogItem *user);
 extern void user_writer_delete(UserWriter *writer);
 extern void user_writer_close(UserWriter *writer);
 
-/* user_rename.c: giving a user's items the user's new name */
+/* user_rename.c: writing a user's new name on the user's items */
 extern bool rename_step(Job *job);
 
 /* user_deletion.c: deleting a user's items */
@@ -83,11 +96,14 @@ extern void deletion_of_leftovers(const pg_uuid_t *user_id);
 extern bool deletion_ready(const Job *job, XLogRecPtr shown);
 extern bool deletion_step(Job *job);
 
-/* user_items_sweep.c: the passes over all items, for renames and deletions */
+/*
+ * user_items_sweep.c: going over all items of a user until none is left to
+ * change
+ */
 extern bool sweep_ready(const Job *job);
 extern void sweep_failed(const Job *job);
 
-/* username_registry.c: keeping usernames unique, by their keys */
+/* username_registry.c: the table of all usernames, which keeps them unique */
 extern bool registry_can_hold(Datum username);
 extern bool registry_claim(Datum username, const pg_uuid_t *user_id);
 extern bool registry_lookup(Datum username, pg_uuid_t *user_id);

@@ -1,15 +1,15 @@
 /*
  * user_deletion.c
- *		Deleting a user's items, and creating a user again while they are being
- *		deleted.
+ *		Deleting a user's items, and creating a user again while the items of
+ *		an earlier user with the same id are being deleted.
  *
  * delete_user() deletes some of the user's items, queues a job, and deletes
  * the user (deletion_begin()). From its commit on, and as long as the job
- * exists, all items of the user are hidden (users_being_deleted.c). A
+ * exists, no request shows items of the user (users_being_deleted.c). A
  * concurrent transaction may have read the user before, and commit an item
- * later. The worker therefore sweeps the user's items until none is left;
- * user_items_sweep.c describes the phases. It keeps the job until the views no
- * longer show the items.
+ * later. The worker therefore goes over the user's items until none is left.
+ * user_items_sweep.c describes the phases. The worker keeps the job until the
+ * views no longer contain copies of the items.
  *
  * If a user with the same id is created before the job is done,
  * deletion_revive() deletes the remaining items and turns the job into a
@@ -29,22 +29,22 @@
 #include "utils/snapmgr.h"
 
 /*
- * How many items delete_user() deletes itself, and how many one step of the
- * job.
+ * How many items delete_user() deletes itself, and how many the worker deletes
+ * in one step of the job.
  */
 #define DELETED_AT_ONCE 200
 #define DELETION_CHUNK 200
 
 /*
- * Begin the deletion of a user whom the caller has locked: delete a first part
- * of the user's items, and queue a job for the rest. Errors: 55000.
+ * Begin the deletion of a user whom the caller has locked: delete some of the
+ * user's items, and queue a job that deletes the rest. Errors: 55000.
  */
 void
 deletion_begin(const pg_uuid_t *user_id)
 {
 	/*
-	 * under these levels, locking an item that has changed since the snapshot
-	 * would fail (40001)
+	 * Under these isolation levels, locking an item that was changed after the
+	 * snapshot would fail (40001).
 	 */
 	if (!IsolationUsesXactSnapshot())
 		delete_user_items(user_id, DELETED_AT_ONCE);
@@ -54,12 +54,13 @@ deletion_begin(const pg_uuid_t *user_id)
 
 /*
  * Delete all items that an earlier user with this id has left, and their
- * copies in the views, because a new user with the id is being created and the
- * items would no longer be hidden. Takes the lock on the views, which keeps
- * the worker from writing copies again with an older snapshot. The caller
- * fulfils the same conditions as that of deletion_revive(). Errors: 40001
- * under REPEATABLE READ and SERIALIZABLE if an item was changed after the
- * snapshot.
+ * copies in the views. Called when a new user with the id is created, because
+ * requests would show these items as the new user's.
+ *
+ * Takes the lock on the views, so that the worker cannot write the copies
+ * again with an older snapshot. The caller must have inserted the new user and
+ * act as the containers' owner. Errors: 40001 under REPEATABLE READ and
+ * SERIALIZABLE if an item was changed after the snapshot.
  */
 void
 deletion_of_leftovers(const pg_uuid_t *user_id)
@@ -70,14 +71,14 @@ deletion_of_leftovers(const pg_uuid_t *user_id)
 }
 
 /*
- * If a user with this id is being deleted, delete the remaining items now, and
- * turn the job into a rename, which gives items that are committed later the
- * new user's name.
+ * If an earlier user with this id is being deleted, delete the remaining items
+ * now, and turn the job into a rename. Items of the earlier user that other
+ * transactions commit later then get the new user's name.
  *
  * The caller acts as the containers' owner, and has inserted the new user, so
- * that no other deletion can begin. Errors: 40001 under REPEATABLE READ and
- * SERIALIZABLE if the job has changed since the snapshot. Locks: the job's
- * row, the remaining items, and the views.
+ * no other deletion of a user with this id can begin. Errors: 40001 under
+ * REPEATABLE READ and SERIALIZABLE if the job was changed after the snapshot.
+ * Locks: the job's row, the remaining items, and the views.
  */
 void
 deletion_revive(const pg_uuid_t *user_id)
@@ -90,8 +91,8 @@ deletion_revive(const pg_uuid_t *user_id)
 				 errmsg("could not serialize access due to concurrent deletion of a user"),
 				 errhint("Retry the transaction.")));
 	if (!there)
-		return;					/* the job is done, or another transaction has
-								 * turned it into a rename */
+		return;					/* The job is done, or another transaction has
+								 * turned it into a rename. */
 	deletion_of_leftovers(user_id);
 	job_make_rename(user_id);
 	CommandCounterIncrement();
@@ -105,7 +106,10 @@ delete_leaf(const SweepWork *work, ItemType type, int partition,
 	return delete_items(work->user_id, type, partition, walk);
 }
 
-/* Delete a chunk of items. Returns false once the pass is complete. */
+/*
+ * SweepChunk callback: delete up to DELETION_CHUNK items. Returns false when
+ * all items have been visited.
+ */
 static bool
 deletion_chunk(Job *job, Sweep *sweep)
 {
@@ -117,20 +121,24 @@ deletion_chunk(Job *job, Sweep *sweep)
 }
 
 /*
- * Return whether the views no longer show the items. The views show all that
- * was committed before the WAL position shown. Until the job is finished,
- * readers hide the user's copies in the views anyway.
+ * Return whether the views no longer contain copies of the deleted items. The
+ * views contain all changes that were committed before the WAL position shown.
+ * Until the job is finished, requests leave out copies of the user's posts
+ * anyway.
  */
 static bool
 is_shown(Sweep *sweep, XLogRecPtr shown)
 {
 	if (sweep->committed == InvalidXLogRecPtr)
 	{
-		/* the last commit was that of the chunk that found no items left */
+		/*
+		 * The last commit of this process was that of the step that found no
+		 * items left.
+		 */
 		sweep->committed = XactLastCommitEnd;
 		/*
-		 * this process commits asynchronously, but the views follow only
-		 * flushed WAL
+		 * This process commits asynchronously, and the views follow only WAL
+		 * that has been flushed.
 		 */
 		XLogFlush(sweep->committed);
 	}
@@ -138,8 +146,8 @@ is_shown(Sweep *sweep, XLogRecPtr shown)
 }
 
 /*
- * Return whether deletion_step() has anything to do now. The views show all
- * that was committed before the WAL position shown.
+ * Return whether deletion_step() can do anything for a job now. The views
+ * contain all changes that were committed before the WAL position shown.
  */
 bool
 deletion_ready(const Job *job, XLogRecPtr shown)
@@ -152,9 +160,9 @@ deletion_ready(const Job *job, XLogRecPtr shown)
 }
 
 /*
- * Do one step of a deletion. This transaction has locked the job, and
- * deletion_ready() was true. Returns false if other transactions have to end
- * first.
+ * Do one step of a deletion, in a transaction that has locked the job.
+ * deletion_ready() has returned true. Returns false if other transactions have
+ * to end first.
  */
 bool
 deletion_step(Job *job)

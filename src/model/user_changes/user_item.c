@@ -2,8 +2,8 @@
  * user_item.c
  *		Writing a user's item: insert, edit, rename and delete, for requests.
  *
- * On a cluster each node has all users, and the cluster code writes a user on
- * all nodes.
+ * If there is a cluster, the cluster code writes the item on all nodes,
+ * because each node has all users.
  *
  * Runs in backends. The caller acts as the containers' owner.
  */
@@ -18,15 +18,18 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return whether a user with this id is being deleted, now or in the
- * transaction's snapshot.
+ * Return whether an earlier user with this id is being deleted: now, or in the
+ * transaction's snapshot under REPEATABLE READ and SERIALIZABLE.
  */
 static bool
 is_being_deleted(const pg_uuid_t *user_id)
 {
 	bool		deleted;
 
-	/* a transaction that was just waited for may have queued the deletion */
+	/*
+	 * The insert may have waited for a transaction that has queued the
+	 * deletion.
+	 */
 	AcceptInvalidationMessages();
 	PushActiveSnapshot(GetLatestSnapshot());
 	deleted = deleted_has(deleted_users(GetActiveSnapshot()), user_id);
@@ -41,18 +44,18 @@ is_being_deleted(const pg_uuid_t *user_id)
 }
 
 /*
- * Insert a user, whose name the caller has claimed. own_id tells that the id
- * was given by the client, so that an earlier user may have had it. Returns
- * false if a user with this id exists.
+ * Insert a user, whose name the caller has registered. own_id tells that the
+ * client has chosen the id, so an earlier user may have had it. Returns false
+ * if a user with this id exists.
  *
- * Once the item is inserted, no other transaction can create or delete a user
- * with this id. Only then the function looks for items of an earlier user with
- * the id, because the insert may have waited. It does so before AFTER triggers
- * fire, because these may write items of the new user.
+ * If an earlier user with this id is being deleted, the function deletes that
+ * user's remaining items. It looks for this only after the insert, because the
+ * insert may wait for the transaction that deletes the user. It does so before
+ * AFTER triggers fire, because these may write items of the new user.
  *
  * Errors: 40001, 55000, and those of triggers. Locks: RowExclusiveLock on the
- * leaf of users; if a user with this id is being deleted, also that job and
- * the remaining items.
+ * leaf of users; if an earlier user is being deleted, also the job that
+ * deletes the items, and the items.
  */
 bool
 user_insert(const BlogItem *user, bool own_id)
@@ -75,9 +78,10 @@ user_insert(const BlogItem *user, bool own_id)
 }
 
 /*
- * Lock a user to change it, and read it into writer->user. Returns false, with
- * nothing to close, if the user does not exist. Errors: 40001, 55000. Locks:
- * the user item, FOR UPDATE for a deletion, otherwise FOR NO KEY UPDATE.
+ * Lock a user item in order to change it, and read it into writer->user.
+ * Returns false if the user does not exist; the writer is then closed already.
+ * Errors: 40001, 55000. Locks: the user item, FOR UPDATE for a deletion,
+ * otherwise FOR NO KEY UPDATE.
  */
 bool
 user_writer_lock(UserWriter *writer, const pg_uuid_t *user_id, UserChange change)
@@ -102,8 +106,9 @@ user_writer_lock(UserWriter *writer, const pg_uuid_t *user_id, UserChange change
 }
 
 /*
- * Write a locked user's name and properties, if they have changed. The caller
- * has claimed a new name; a job gives it to the user's items. Errors: 55000.
+ * Write the name and properties of a locked user, if they have changed. The
+ * caller has registered a new name. The function queues the job that writes
+ * the new name on the user's items. Errors: 55000.
  */
 void
 user_writer_update(UserWriter *writer, const BlogItem *user)
@@ -118,8 +123,8 @@ user_writer_update(UserWriter *writer, const BlogItem *user)
 		return;
 	}
 	/*
-	 * the job's row precedes the name in the WAL, so output_plugin.c knows of
-	 * the job
+	 * Insert the job before updating the name, so that output_plugin.c, which
+	 * decodes the WAL, knows of the job when it decodes the update.
 	 */
 	if (renamed)
 		job_queue(JOB_RENAME, item_uuid(user, PROP_ID));
@@ -129,8 +134,9 @@ user_writer_update(UserWriter *writer, const BlogItem *user)
 }
 
 /*
- * Delete a locked user, and release the name. From the commit on all items of
- * the user are hidden (user_deletion.c). Errors: 40001, 55000.
+ * Delete a locked user, and release the name. Once this transaction has
+ * committed, requests show none of the user's items (user_deletion.c). Errors:
+ * 40001, 55000.
  */
 void
 user_writer_delete(UserWriter *writer)
@@ -151,8 +157,8 @@ user_writer_delete(UserWriter *writer)
 }
 
 /*
- * Close a writer that user_writer_lock() has opened. writer->user must not be
- * used afterwards.
+ * Close a writer after user_writer_lock() has returned true. writer->user must
+ * not be used afterwards.
  */
 void
 user_writer_close(UserWriter *writer)

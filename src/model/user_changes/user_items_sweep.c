@@ -1,43 +1,50 @@
 /*
  * user_items_sweep.c
- *		Sweeping a user's items for a rename or a deletion, until no item is
- *		left that a concurrent transaction has written.
+ *		Sweeping over a user's items for a rename or a deletion, until no item
+ *		is left that a concurrent transaction has written.
  *
  * A transaction that was in progress when the user was renamed may have read
- * the old name, and commit an item with it later. Likewise, one that was in
- * progress when the user was deleted may commit a further item. Such a
- * transaction holds a lock on the leaf that it writes to, taken before it read
- * the user (need_user()). The worker therefore notes which transactions hold
- * such locks, sweeps the items, waits for the noted transactions to end, and
- * sweeps again.
+ * the old name, and commit an item with it later. A transaction that was in
+ * progress when the user was deleted may commit a further item. Each such
+ * transaction holds a lock on the leaf that it writes to, which it took before
+ * it read the user (need_user()). The worker therefore notes which
+ * transactions hold such locks, changes the items, waits for the noted
+ * transactions to end, and changes the items that have appeared since. One
+ * pass over all leaves is made before the wait, and one after it.
  *
- * The worker does the job in steps. Each step is a transaction that holds a
- * lock on the job's row.
+ * The worker sweeps in steps. Each step is a transaction that holds a lock on
+ * the job's row. A third kind of job, an arrival, sweeps over a partition that
+ * has moved to this node of a cluster. The row's column phase tells what the
+ * worker does next:
  *
  *	phase	 what the worker does	what it waits for		next phase
  *	-------	 ---------------------	----------------------	-------------------
- *	QUEUED	 nothing				the job's turn			FIRST
- *	FIRST	 changes items, leaf	nothing; it skips		WAIT if others
- *			 by leaf				locked items			write or have
- *															locked items, else
- *															VIEWS or the end
+ *	QUEUED	 nothing				older jobs				FIRST
+ *	FIRST	 changes the items,		nothing; it skips		WAIT if it has
+ *			 leaf by leaf			locked items			skipped items or
+ *															noted transactions;
+ *															else VIEWS for a
+ *															deletion or an
+ *															arrival; else the
+ *															job is done
  *	WAIT	 nothing				the noted transactions,	RECHECK
  *									and a pause if items
- *									were locked
- *	RECHECK	 as FIRST, from the		locks on items, once	as FIRST
- *			 first leaf on			the pause is long
- *	VIEWS	 nothing for a			for a deletion, until	the end
- *			 deletion; for an		the views no longer
- *			 arrival, copies		show the items
+ *									were skipped
+ *	RECHECK	 what it does in FIRST,	the locks of items if	the same as after
+ *			 from the first leaf	the pause was long,		FIRST
+ *			 on						else nothing
+ *	VIEWS	 for an arrival, makes	for a deletion, until	none; the job is
+ *			 the copies in the		the views no longer		done
+ *			 views					contain the items
  *	PARKED	 nothing				a pause, after a step	FIRST
  *									failed (job_steps.c)
  *
  * After a crash the job's row is as the last step has saved it. The new worker
- * does not know which transactions the old one waited for, nor what it
- * skipped. sweep_resume() continues the first pass where it was, and otherwise
- * waits again, for all transactions that are writing by then. These include
- * all that the old worker waited for and that are still in progress. An error
- * rolls the step back, and the worker tries again.
+ * does not know which transactions the old worker waited for, nor which items
+ * it skipped. sweep_resume() continues the first pass where it was. In any
+ * later phase it waits again, for all transactions that are writing by then.
+ * These include all that the old worker waited for and that are still in
+ * progress. An error rolls a step back, and the worker repeats the step.
  *
  * Where no worker can run, the job waits until one can. Runs in the worker.
  */
@@ -58,21 +65,25 @@
 #include "utils/timestamp.h"
 
 /*
- * How long to pause after a pass that skipped locked items, in ms. The pause
- * doubles each time.
+ * How long the worker pauses after a pass that has skipped locked items, in
+ * ms: first and at most. The pause doubles each time.
  */
 #define FIRST_PAUSE 50
 #define LAST_PAUSE 5000
 
 /*
- * After a pause of this length, wait for the lock of each item, one item in a
- * step. A post that many users like all the time is never found unlocked.
+ * After a pause of this length, the worker changes one item in a step, and
+ * waits for its lock. Otherwise it might never find a post unlocked that many
+ * users like all the time.
  */
 #define PATIENT_PAUSE 400
 
-static List *sweeps = NIL;		/* list of Sweep, in TopMemoryContext */
+static List *sweeps = NIL;		/* of Sweep, in TopMemoryContext */
 
-/* Return this process's state of a job's sweep, or NULL if there is none. */
+/*
+ * Return the state of a job's sweep in this process, or NULL if this process
+ * has not begun or resumed that sweep.
+ */
 Sweep *
 sweep_find(const Job *job)
 {
@@ -88,7 +99,6 @@ sweep_find(const Job *job)
 	return NULL;
 }
 
-/* Free the state of a job's sweep. */
 void
 sweep_end(Sweep *sweep)
 {
@@ -103,8 +113,9 @@ sweep_end(Sweep *sweep)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether a process holds its lock to vacuum the leaf or to build an
- * index concurrently. Such a process writes no items.
+ * Return whether a transaction vacuums a table or builds an index
+ * concurrently. Such a transaction writes no items, although it holds the same
+ * lock as one that does.
  */
 static bool
 only_maintains(VirtualTransactionId holder)
@@ -132,7 +143,10 @@ add_writer(Sweep *sweep, VirtualTransactionId writer)
 	sweep->writers[sweep->n++] = writer;
 }
 
-/* Note all transactions that hold a writer's lock on a leaf. */
+/*
+ * Add to sweep->writers all transactions that hold a lock on a leaf as writers
+ * do.
+ */
 static void
 note_writers_of(Sweep *sweep, Container container, ItemType type, int partition)
 {
@@ -146,8 +160,8 @@ note_writers_of(Sweep *sweep, Container container, ItemType type, int partition)
 }
 
 /*
- * Return whether all transactions in sweep->writers have ended. Does not wait.
- * Removes transactions that it finds ended from the array.
+ * Return whether all transactions in sweep->writers have ended, without
+ * waiting for them. Removes transactions that have ended from the array.
  */
 static bool
 writers_ended(Sweep *sweep)
@@ -162,9 +176,9 @@ writers_ended(Sweep *sweep)
 }
 
 /*
- * Begin or restart a sweep: note all transactions that write to the posts
- * container. The state is entered in the list only when it is complete, so an
- * error leaves none.
+ * Begin or restart the sweep of a job: note all transactions that are writing
+ * to the posts container. The Sweep is added to the list only when it is
+ * complete, so none is left there after an error.
  */
 static Sweep *
 sweep_begin(const Job *job)
@@ -180,7 +194,10 @@ sweep_begin(const Job *job)
 		for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
 			 p = partition_after(CONTAINER_POSTS, type, p))
 			note_writers_of(sweep, CONTAINER_POSTS, type, p);
-	/* their commit may bring the author of an item that has no author yet */
+	/*
+	 * For an arrival, note transactions that write users too. Their commit may
+	 * bring the author of an item that has no author yet.
+	 */
 	if (job->kind == JOB_ARRIVAL)
 		note_writers_of(sweep, CONTAINER_USERS, ITEM_USER,
 						partition_first(CONTAINER_USERS, ITEM_USER));
@@ -191,7 +208,10 @@ sweep_begin(const Job *job)
 	return sweep;
 }
 
-/* Return whether some noted transactions have not been seen to end. */
+/*
+ * Return whether the sweep has noted transactions that have not been seen to
+ * end.
+ */
 bool
 sweep_has_writers(const Sweep *sweep)
 {
@@ -203,16 +223,16 @@ sweep_has_writers(const Sweep *sweep)
  * ------------------------------------------------------------------------ */
 
 /*
- * A pass sweeps the leaves of posts type by type. The job's row has one
- * integer for the current leaf: the partition in the low bits, and the type
- * above them.
+ * A pass visits the leaves of posts, type by type. The job's row stores the
+ * current leaf as one integer: the partition's number in the low bits, and the
+ * item type above them.
  */
 #define LEAF_TYPE_SHIFT 29
 #define LEAF_PARTITION_MASK ((1 << LEAF_TYPE_SHIFT) - 1)
 
 /*
- * Find the leaf at which the pass continues, or the next one if the leaf is
- * gone. Returns false at the end of the pass.
+ * Find the leaf at which the pass continues. If that leaf does not exist any
+ * more, find the next one. Returns false at the end of the pass.
  */
 static bool
 sweep_leaf(Job *job, const SweepWork *work, ItemType *type, int *partition)
@@ -239,8 +259,10 @@ sweep_leaf(Job *job, const SweepWork *work, ItemType *type, int *partition)
 }
 
 /*
- * Sweep a chunk of items with the active snapshot, which was taken after the
- * writers were noted. Returns false once all leaves have been swept.
+ * Do one step of a pass: change up to work->chunk items, which are found with
+ * the active snapshot. The snapshot was taken after the writers were noted, so
+ * it shows all items of other transactions. Returns false once all leaves have
+ * been visited.
  */
 bool
 sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
@@ -275,8 +297,8 @@ sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
  * ------------------------------------------------------------------------ */
 
 /*
- * Set the time at which the next pass may begin: after a pause if locked items
- * were skipped.
+ * Set the time at which the next pass may begin. If this pass has skipped
+ * locked items, that is after a pause.
  */
 static void
 sweep_put_off(Sweep *sweep)
@@ -292,8 +314,8 @@ sweep_put_off(Sweep *sweep)
 }
 
 /*
- * Return whether the next pass may begin: the pause is over, and all noted
- * transactions have ended.
+ * Return whether the next pass may begin, because the pause is over and all
+ * noted transactions have ended.
  */
 static bool
 sweep_may_recheck(Sweep *sweep)
@@ -307,7 +329,8 @@ sweep_may_recheck(Sweep *sweep)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether a job's sweep has begun. A job that was parked begins again.
+ * Return whether a job's sweep has begun. A parked job begins again from the
+ * start.
  */
 bool
 sweep_has_begun(const Job *job)
@@ -316,8 +339,9 @@ sweep_has_begun(const Job *job)
 }
 
 /*
- * Continue the job of an earlier worker process: in the first pass, or else in
- * phase WAIT.
+ * Resume a sweep that an earlier worker process has begun: in the first pass,
+ * or else in phase WAIT. Items that the earlier process skipped are not known,
+ * so assume that there are some.
  */
 static Sweep *
 sweep_resume(Job *job)
@@ -330,7 +354,7 @@ sweep_resume(Job *job)
 	return sweep;
 }
 
-/* Return whether sweep_step() has anything to do now. */
+/* Return whether sweep_step() can do anything for a job now. */
 bool
 sweep_ready(const Job *job)
 {
@@ -340,9 +364,9 @@ sweep_ready(const Job *job)
 }
 
 /*
- * Do one step of a job that this transaction has locked, in the phases up to
- * RECHECK. Returns SWEEP_IS_OVER when no items are left; the caller then does
- * what follows, and ends the sweep.
+ * Do one step of a sweep, in any phase before VIEWS. The transaction has
+ * locked the job. Returns SWEEP_IS_OVER when no items are left to change. The
+ * caller then does what its kind of job requires, and calls sweep_end().
  */
 SweepOutcome
 sweep_step(Job *job, SweepChunk chunk)
@@ -379,9 +403,9 @@ sweep_step(Job *job, SweepChunk chunk)
 }
 
 /*
- * Note that a step of a job was rolled back. Its record of skipped items is
- * lost, so assume that some were skipped. If the step waited for a lock in
- * vain, the next one does not wait.
+ * React to a step of a sweep that was rolled back. Which items the step
+ * skipped is not known, so assume that there are some. If the step waited for
+ * a lock in vain, the next one does not wait.
  */
 void
 sweep_failed(const Job *job)

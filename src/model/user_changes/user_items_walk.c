@@ -1,12 +1,12 @@
 /*
  * user_items_walk.c
- *		Walking through the items in a leaf of posts in bounded steps, to
- *		relabel or delete them.
+ *		Walking through the items in one leaf of posts, in steps, to write a
+ *		user's name on them or to delete them.
  *
- * A step ends after a number of changed items, or after looking at
- * LOOKS_PER_CHANGE times as many. It notes the place at which the next step
- * continues. Items that other transactions have locked can be skipped; the
- * caller then walks through the leaf again.
+ * A step ends after it has changed as many items as the caller allows, or
+ * after it has looked at LOOKS_PER_CHANGE times as many. It stores the place
+ * at which the next step continues. It can skip items that other transactions
+ * have locked. The caller then walks through the leaf again.
  *
  * Runs in the worker, and in backends if all is done in one step.
  */
@@ -23,12 +23,13 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* How many items a step looks at for each item that it may change. */
+/* How many items a step may look at for each item that it may change. */
 #define LOOKS_PER_CHANGE 20
 
 /*
- * What a visit did to an item. After VISIT_AGAIN the next step begins with the
- * same item.
+ * What a Visitor did to an item. VISIT_BUSY means that another transaction has
+ * the item locked. After VISIT_AGAIN the step ends, and the next one begins
+ * with the same item.
  */
 typedef enum VisitOutcome
 {
@@ -44,15 +45,18 @@ typedef struct Visitor
 						   BlogItem *item, ItemWalk *walk);
 	ItemType	type;
 	int			partition;
-	Datum		username;		/* the name to write; 0: the name of each
-								 * item's author */
-	MemoryContext context;		/* lives as long as the step */
-	ItemWriter *writer;			/* opened when it is first needed */
+	Datum		username;		/* the user's name to write; 0: the current
+								 * name of each item's author */
+	MemoryContext context;		/* for memory that must live until the end of
+								 * the step */
+	ItemWriter *writer;			/* opened by walk_writer() when it is first
+								 * needed */
 } Visitor;
 
 /*
- * Visit a user's items in a leaf, or all items if user_id is NULL, beginning
- * at the walk's place. Returns whether the end of the leaf was reached.
+ * Do one step of a walk: visit a user's items in a leaf, or all items if
+ * user_id is NULL, from the walk's place on. Returns whether the end of the
+ * leaf was reached.
  */
 static bool
 walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
@@ -67,8 +71,9 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 	ItemScan   *scan;
 
 	/*
-	 * if partitions are renumbered, a leaf is visited twice: the snapshot must
-	 * show this transaction's own changes
+	 * The snapshot must show this transaction's own changes. If a partition is
+	 * attached meanwhile, the others are renumbered, and the caller may walk
+	 * through a leaf twice.
 	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	scan = item_scan_begin(&(ItemQuery) {
@@ -109,8 +114,8 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 }
 
 /*
- * Get the name that an item should have. Returns false if its author does not
- * exist.
+ * Set the user's name in *wanted to the name that the item should have.
+ * Returns false if the item's author does not exist.
  */
 static bool
 wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
@@ -132,8 +137,8 @@ wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
 /*
  * Return a writer for the leaf that the scan reads, or NULL if the current
  * item's key no longer belongs to that leaf. The writer is opened by the
- * item's key, not by the partition's number, because attaching a partition,
- * which no lock on the container prevents, renumbers others.
+ * item's key, not by the partition's number, because attaching a partition
+ * renumbers the others. No lock on the container prevents that.
  */
 static ItemWriter *
 walk_writer(Visitor *visitor, ItemScan *scan, const BlogItem *item)
@@ -153,7 +158,10 @@ walk_writer(Visitor *visitor, ItemScan *scan, const BlogItem *item)
 	return NULL;
 }
 
-/* Delete an item of a deleted user. Of a post, delete the children first. */
+/*
+ * Visitor callback: delete an item of a deleted user. If it is a post, delete
+ * its comments and likes first.
+ */
 static VisitOutcome
 delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 {
@@ -186,9 +194,9 @@ delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 }
 
 /*
- * Delete an item whose author does not exist. It is skipped if a user with the
- * author's id is being created: that user may like the post again, find the
- * old like, and must keep it (deletion_claim()).
+ * Delete an item whose author does not exist. Skip it if another transaction
+ * is creating a user with the author's id (deletion_claim()). That user may
+ * like the post again, is then told of the old like, and must keep it.
  */
 static VisitOutcome
 delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
@@ -205,9 +213,9 @@ delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 }
 
 /*
- * Protect the items of a user id that is being given to a new user. Until the
- * end of this transaction, no other transaction deletes them because their
- * author does not exist. Waits for a transaction that is deleting such items.
+ * Keep other transactions, until the end of this one, from deleting the items
+ * of a user id as items whose author does not exist. Called when a user with
+ * this id is created. Waits for a transaction that is deleting such an item.
  * Locks: the key lock of the user's id, in share mode.
  */
 void
@@ -219,7 +227,10 @@ deletion_claim(const pg_uuid_t *user_id)
 	(void) key_lock(&lock, KEY_LOCK_SHARED, LockWaitBlock);
 }
 
-/* Write the wanted name on an item, or delete an item without an author. */
+/*
+ * Visitor callback: write the author's name on an item. If the author does not
+ * exist and the walk asks for it, delete the item.
+ */
 static VisitOutcome
 relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 {
@@ -247,8 +258,8 @@ relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 }
 
 /*
- * Begin a walk at the start of a leaf. A limit of 0 means all items in one
- * step.
+ * Initialize a walk that begins at the start of a leaf. limit is the number of
+ * items that one step may change; 0: any number.
  */
 void
 item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait)
@@ -259,9 +270,9 @@ item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait)
 }
 
 /*
- * Write a user's name on the user's items in a leaf, or, if user_id is NULL,
- * the name of each item's author on all items. Returns whether the end of the
- * leaf was reached.
+ * Do one step of writing a user's name on the user's items in a leaf. If
+ * user_id is NULL, write the name of each item's author on all items. Returns
+ * whether the end of the leaf was reached.
  */
 bool
 relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
@@ -276,8 +287,8 @@ relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
 }
 
 /*
- * Delete a user's items in a leaf, and the children of the user's posts.
- * Returns whether the end of the leaf was reached.
+ * Do one step of deleting a user's items in a leaf. With a post, its comments
+ * and likes are deleted. Returns whether the end of the leaf was reached.
  */
 bool
 delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
@@ -291,7 +302,8 @@ delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
 }
 
 /*
- * Delete the copies of a user's posts that the scan finds in a leaf of a view.
+ * Delete the copies of a user's posts that the scan finds in a leaf of users
+ * or feed. Closes the scan and the writer.
  */
 static void
 delete_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
@@ -308,9 +320,9 @@ delete_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
 }
 
 /*
- * Delete the copies of a user's posts in users and feed, including those that
- * the transaction's snapshot does not show. The caller holds the lock on the
- * views. Locks: the copies, FOR UPDATE.
+ * Delete the copies of a user's posts in the containers users and feed,
+ * including copies that the transaction's snapshot does not show. The caller
+ * has called views_lock(). Locks: the copies, FOR UPDATE.
  */
 void
 delete_user_copies(const pg_uuid_t *user_id)
@@ -320,7 +332,10 @@ delete_user_copies(const pg_uuid_t *user_id)
 	Snapshot	snapshot;
 	bool		here = cluster == NULL || cluster->hold_copies(user_id);
 
-	/* the caller may have waited for the transaction that wrote them */
+	/*
+	 * The caller may have waited in views_lock() for the transaction that
+	 * wrote the copies, so the snapshot must be new.
+	 */
 	PushActiveSnapshot(GetLatestSnapshot());
 	snapshot = GetActiveSnapshot();
 	if (here)
@@ -345,12 +360,13 @@ delete_user_copies(const pg_uuid_t *user_id)
 
 
 /*
- * Delete a user's items in this transaction. With limit 0 it deletes all items
- * and waits for locks. Otherwise it deletes about limit items and skips those
- * that are locked.
+ * Delete a user's items in this transaction. If limit is 0, delete all items,
+ * and wait for transactions that have items locked. Otherwise delete about
+ * limit items, and skip locked ones.
  *
- * Attaching or detaching a partition meanwhile renumbers the others, so that a
- * partition can be missed. With limit 0 all leaves are then visited again.
+ * If a partition is attached or detached meanwhile, the others are renumbered,
+ * and the function may miss a leaf. If limit is 0, it then visits all leaves
+ * again.
  */
 void
 delete_user_items(const pg_uuid_t *user_id, int64 limit)
@@ -359,7 +375,10 @@ delete_user_items(const pg_uuid_t *user_id, int64 limit)
 	uint64		loads;
 
 	item_walk_init(&walk, limit, limit == 0 ? LockWaitBlock : LockWaitSkip);
-	/* ATTACH PARTITION and DETACH PARTITION CONCURRENTLY can still begin */
+	/*
+	 * This lock does not prevent ATTACH PARTITION and DETACH PARTITION
+	 * CONCURRENTLY.
+	 */
 	container_lock(CONTAINER_POSTS, true);
 	do
 	{

@@ -1,7 +1,11 @@
 /*
  * user_items_walk.h
- *		Walking and sweeping users' items, for model/user_changes/ and the
- *		cluster only.
+ *		Going over the items of users, for model/user_changes/ and the cluster
+ *		only.
+ *
+ * A walk goes over one leaf of the posts container, in one or several steps. A
+ * sweep goes over all leaves, as often as concurrent transactions may have
+ * added items.
  */
 #ifndef BLOGSTORE_USER_ITEMS_WALK_H
 #define BLOGSTORE_USER_ITEMS_WALK_H
@@ -12,18 +16,21 @@
 #include "storage/lock.h"
 
 /*
- * user_items_walk.c: in one leaf, writing a user's name on the user's items,
- * or deleting them, in steps
+ * user_items_walk.c: walking through one leaf, to write a user's name on the
+ * user's items or to delete them. An ItemWalk keeps the state of a walk from
+ * step to step.
  */
 typedef struct ItemWalk
 {
-	ItemPlace	place;			/* where the next step begins */
-	int64		limit;			/* items to change in one step; 0: all */
-	LockWaitPolicy wait;		/* LockWaitSkip: skip locked items */
-	int64		changed;		/* items changed so far */
-	bool		skipped;		/* were locked items skipped? */
-	bool		nobodys_too;	/* when relabelling, delete items without an
-								 * author */
+	ItemPlace	place;			/* the item after which the next step begins */
+	int64		limit;			/* how many items one step may change; 0: any
+								 * number */
+	LockWaitPolicy wait;		/* what to do about locked items: wait for them
+								 * or skip them */
+	int64		changed;		/* how many items were changed so far */
+	bool		skipped;		/* has any step skipped a locked item? */
+	bool		nobodys_too;	/* when writing names, delete items whose
+								 * author does not exist */
 } ItemWalk;
 
 extern void item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait);
@@ -36,41 +43,49 @@ extern void deletion_claim(const pg_uuid_t *user_id);
 extern void delete_user_copies(const pg_uuid_t *user_id);
 
 /*
- * user_items_sweep.c: sweeping all leaves of posts for a job until no item is
- * left that a concurrent transaction has written. Sweep is the state of a
- * sweep in this process's memory.
+ * user_items_sweep.c: sweeping over all leaves of posts for a job, until no
+ * item is left that a concurrent transaction has written. A Sweep is the state
+ * of a job's sweep in the memory of the worker process; the job's row in
+ * blogstore.jobs has the rest.
  */
 typedef struct Sweep
 {
 	pg_uuid_t	job;
 	int			n;
-	VirtualTransactionId *writers;	/* transactions to wait for */
-	bool		skipped;		/* has this pass skipped locked items? */
-	long		pause;			/* the last pause for locked items, in ms */
-	TimestampTz again;			/* earliest time of the next pass */
-	XLogRecPtr	committed;		/* end of the sweep's last commit in the WAL;
-								 * 0: not known yet */
+	VirtualTransactionId *writers;	/* n transactions that may still write
+									 * items and have to end before the next
+									 * pass */
+	bool		skipped;		/* has this pass over the leaves skipped a
+								 * locked item? */
+	long		pause;			/* the length of the last pause, in ms; the
+								 * worker pauses after a pass that has skipped
+								 * items */
+	TimestampTz again;			/* when the next pass may begin */
+	XLogRecPtr	committed;		/* WAL position after the commit of the last
+								 * chunk; 0: not known yet */
 } Sweep;
 
 /*
- * What a sweep does. leaf() changes the items of a leaf, and returns whether
- * the end of the leaf was reached.
+ * What a sweep does to the items. leaf() changes the items of one leaf, and
+ * returns whether it has reached the end of the leaf.
  */
 typedef struct SweepWork
 {
 	bool		(*leaf) (const struct SweepWork *work, ItemType type,
 						 int partition, ItemWalk *walk);
-	const pg_uuid_t *user_id;	/* NULL: all users' items */
+	const pg_uuid_t *user_id;	/* whose items to change; NULL: those of all
+								 * users */
 	Datum		username;
-	int64		chunk;			/* items to change in one step */
-	bool		one_partition;	/* sweep a single partition */
-	int			partition;		/* the number of that partition */
-	bool		nobodys_too;	/* as in ItemWalk */
+	int64		chunk;			/* how many items one step may change */
+	bool		one_partition;	/* sweep only the partition with the following
+								 * number? */
+	int			partition;
+	bool		nobodys_too;	/* delete items whose author does not exist? */
 } SweepWork;
 
 /*
- * Sweeps a chunk of a job with the active snapshot. Returns false once the
- * pass is complete.
+ * A function that changes up to a number of items for a job, which it finds
+ * with the active snapshot. It returns false when all items have been visited.
  */
 typedef bool (*SweepChunk) (Job *job, Sweep *sweep);
 
@@ -78,8 +93,8 @@ typedef enum SweepOutcome
 {
 	SWEEP_GOES_ON,
 	SWEEP_HAS_TO_WAIT,			/* other transactions have to end first */
-	SWEEP_IS_OVER				/* no items are left; the caller ends the
-								 * sweep */
+	SWEEP_IS_OVER				/* no items are left to change; the caller
+								 * calls sweep_end() */
 } SweepOutcome;
 
 extern Sweep *sweep_find(const Job *job);

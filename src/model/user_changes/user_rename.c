@@ -1,11 +1,12 @@
 /*
  * user_rename.c
- *		Renaming a user: giving the user's items the new name.
+ *		Renaming a user: writing the new name on the user's items.
  *
- * edit_user() queues a job and writes the user's new name (user_item.c). Items
- * that are written after its commit get the new name, but a transaction in
- * progress may have read the old one. The worker therefore sweeps the user's
- * items until none has the old name; user_items_sweep.c describes the phases.
+ * edit_user() writes the user's new name to the user item and queues a job
+ * (user_item.c). Items that are written after its commit get the new name. A
+ * transaction that is in progress at that time may have read the old name, and
+ * commit an item with it later. The worker therefore goes over the user's
+ * items until none has the old name. user_items_sweep.c describes the phases.
  *
  * Runs in the worker.
  */
@@ -17,12 +18,12 @@
 
 #include "utils/snapmgr.h"
 
-/* How many items one transaction relabels. */
+/* How many items get the new name in one transaction. */
 #define RENAME_CHUNK 1000
 
 /*
- * Return the user's name as the active snapshot shows it, or 0 if the user
- * does not exist.
+ * Return the user's name in the active snapshot, or 0 if the user does not
+ * exist.
  */
 static Datum
 get_username(const pg_uuid_t *user_id)
@@ -39,7 +40,10 @@ relabel_leaf(const SweepWork *work, ItemType type, int partition,
 	return relabel_items(work->user_id, work->username, type, partition, walk);
 }
 
-/* Relabel a chunk of items. Returns false once the pass is complete. */
+/*
+ * SweepChunk callback: write the new name on up to RENAME_CHUNK items. Returns
+ * false when all items have been visited.
+ */
 static bool
 rename_chunk(Job *job, Sweep *sweep)
 {
@@ -50,15 +54,15 @@ rename_chunk(Job *job, Sweep *sweep)
 		work.user_id = &job->user_id;
 		work.username = get_username(&job->user_id);
 		if (work.username == (Datum) 0)
-			return false;		/* deleted since; the deletion has a job of its
-								 * own */
+			return false;		/* The user has been deleted since. Another job
+								 * deletes the items. */
 	}
 	return sweep_go_on(job, sweep, &work);
 }
 
 /*
- * Do one step of a rename. This transaction has locked the job. Returns false
- * if other transactions have to end first.
+ * Do one step of a rename, in a transaction that has locked the job. Returns
+ * false if other transactions have to end first.
  */
 bool
 rename_step(Job *job)
@@ -66,8 +70,8 @@ rename_step(Job *job)
 	SweepOutcome outcome;
 
 	/*
-	 * The sweep writes the user's current name, so it also does the work of
-	 * later renames of this user that have not begun.
+	 * Delete other rename jobs of this user that have not begun. This job
+	 * writes the user's newest name, so it does their work too.
 	 */
 	if (job->has_user && !sweep_has_begun(job))
 		job_merge_renames(job);

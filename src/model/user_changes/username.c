@@ -1,9 +1,9 @@
 /*
  * username.c
- *		Which texts can be usernames.
+ *		Checking which texts can be usernames.
  *
- * Names are checked character by character, in the database's encoding. In an
- * encoding that cannot be converted to UTF-8, only ASCII characters are
+ * Names are checked character by character, in the database's encoding. If
+ * that encoding cannot be converted to UTF-8, only ASCII characters are
  * checked.
  *
  * Runs in backends.
@@ -17,14 +17,16 @@
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 
-/* Stands for a character that cannot be converted. */
+/*
+ * The code point that stands for a character that cannot be converted to
+ * UTF-8. It lies beyond the last code point of Unicode.
+ */
 #define UNKNOWN_POINT 0x110000
 
 /*
- * Return false if a trimmed name of this many bytes has more than
- * MAX_USERNAME_LENGTH characters even if every character takes the most bytes
- * that the encoding allows. If the result is true, the characters must still
- * be counted.
+ * Return whether a name of this many bytes can have at most
+ * MAX_USERNAME_LENGTH characters. If the result is true, the caller must still
+ * count the characters.
  */
 bool
 username_fits(int64 bytes)
@@ -54,7 +56,7 @@ is_blank(pg_wchar c)
 	return is_white_space(c) && !is_control(c) && !is_separator(c);
 }
 
-/* Return a name in the form that is stored: without spaces at both ends. */
+/* Return a copy of a name without spaces at both ends, as it is stored. */
 Datum
 username_trim(Datum given)
 {
@@ -77,7 +79,10 @@ username_trim(Datum given)
 	return PointerGetDatum(cstring_to_text_with_len(first, last - first));
 }
 
-/* Return why a username must not contain a character, or NULL if it may. */
+/*
+ * Return the reason why a username must not contain a character, or NULL if it
+ * may. The reason follows the word "username" in an error message.
+ */
 static const char *
 character_problem(pg_wchar c)
 {
@@ -93,9 +98,10 @@ character_problem(pg_wchar c)
 }
 
 /*
- * Return why a text cannot be a username, or NULL if it can. The text is a
- * result of username_trim(). The reason follows the word "username" in a
- * message, and *rule becomes the rule that is broken (base/error_fields.h).
+ * Return the reason why a text cannot be a username, or NULL if it can. The
+ * caller has passed the text through username_trim(). The reason follows the
+ * word "username" in an error message. *rule becomes the name of the broken
+ * rule (base/error_fields.h).
  */
 const char *
 username_problem(Datum username, const char **rule)
@@ -122,7 +128,10 @@ username_problem(Datum username, const char **rule)
 	return problem;
 }
 
-/* Return whether a text, a result of username_trim(), can be a username. */
+/*
+ * Return whether a text can be a username. The caller has passed the text
+ * through username_trim().
+ */
 bool
 is_username(Datum username)
 {

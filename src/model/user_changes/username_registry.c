@@ -1,10 +1,10 @@
 /*
  * username_registry.c
- *		The registry that keeps usernames unique.
+ *		The registry, which is the table that keeps usernames unique.
  *
  * The table users is partitioned by user id, so no index on it can enforce
- * that names are unique. The plain table blogstore.usernames does; it has one
- * row for each name, with the name's key (name_key.c).
+ * unique names. The plain table blogstore.usernames can. It has one row for
+ * each name: the name's key (name_key.c) and the user's id.
  *
  * Runs in backends. The caller acts as the containers' owner.
  */
@@ -41,7 +41,7 @@ static KeptPlan release_plan = {
 
 /*
  * Return whether the key of a name fits into the registry. The keys of all
- * valid usernames do.
+ * valid usernames fit.
  */
 bool
 registry_can_hold(Datum username)
@@ -49,7 +49,7 @@ registry_can_hold(Datum username)
 	return has_name_key(username) && name_key_fits(name_key(username));
 }
 
-/* Return whether a key is the key of a name. */
+/* Return whether a key is that of the given name. */
 bool
 registry_is_key(Datum key, Datum username)
 {
@@ -66,9 +66,9 @@ registry_same_name(Datum a, Datum b)
 }
 
 /*
- * Register a name for a user. Returns false if another user has it, after
- * waiting for a transaction that is registering or releasing it. The caller
- * has checked registry_can_hold().
+ * Register a name for a user. Waits for a transaction that is registering or
+ * releasing the same name. Returns false if the name is taken. The caller has
+ * checked registry_can_hold().
  */
 bool
 registry_claim(Datum username, const pg_uuid_t *user_id)
@@ -80,8 +80,8 @@ registry_claim(Datum username, const pg_uuid_t *user_id)
 }
 
 /*
- * Find the user who has a name, as the active snapshot shows it. Returns false
- * if there is none. Errors: 22004 if the registry's row has no user.
+ * Find the user who has a name, in the active snapshot. Returns false if no
+ * user has it. Errors: 22004 if the registry's row has no user id.
  */
 bool
 registry_lookup(Datum username, pg_uuid_t *user_id)
@@ -114,7 +114,10 @@ registry_lookup(Datum username, pg_uuid_t *user_id)
 	return found;
 }
 
-/* Delete a user's row with a key. The key need not be that of a name. */
+/*
+ * Delete the row with this key and user from the registry. The key need not be
+ * that of a valid name.
+ */
 void
 registry_release_key(Datum key, const pg_uuid_t *user_id)
 {
@@ -123,7 +126,7 @@ registry_release_key(Datum key, const pg_uuid_t *user_id)
 	(void) plan_run(&release_plan, values, NULL, false);
 }
 
-/* Delete a user's row with the key of a name. */
+/* Delete the row with this name's key and this user from the registry. */
 void
 registry_release(Datum username, const pg_uuid_t *user_id)
 {

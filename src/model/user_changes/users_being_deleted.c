@@ -2,20 +2,22 @@
  * users_being_deleted.c
  *		Users who have been deleted, but whose items still exist.
  *
- * Deleting a user queues a job (user_deletion.c), which deletes the user's
- * items. From the commit of the deletion until the job is done, all items of
- * the user are hidden: every request asks here which users are being deleted
- * in its snapshot.
+ * Deleting a user queues a job (user_deletion.c), and the worker then deletes
+ * the user's items. From the commit of the deletion until the job is done, no
+ * request shows the user's items: every request asks this file which users are
+ * being deleted in its snapshot.
  *
  * Usually there are none, and asking must cost nothing. Each process therefore
- * remembers the list as one snapshot saw it, and uses it for that and newer
- * snapshots until the jobs change. Two signals announce a change. A relcache
- * invalidation for the table of jobs reaches all processes, on standbys too,
- * but a moment after the change has become visible. A counter in shared memory
- * (worker_hooks) is marked before the change becomes visible and incremented
- * afterwards. With the counter, no snapshot on a primary uses an outdated
- * list. The moment remains for a change by COMMIT PREPARED, and on a standby:
- * a reader may then still see items of the user, as if it had read a moment
+ * caches the list of these users as one snapshot has shown it, and uses it for
+ * that snapshot and newer ones until the table of jobs changes.
+ *
+ * Two signals announce a change of the list. A relcache invalidation for the
+ * table of jobs reaches all processes, on standbys too, but only a moment
+ * after the change has become visible. A counter in shared memory
+ * (worker_hooks) is marked before the change becomes visible, and incremented
+ * afterwards. Because of the counter, no snapshot on a primary is used with an
+ * outdated list. The moment remains on a standby, and after COMMIT PREPARED. A
+ * reader may then still see items of the user, as if it had read a moment
  * earlier.
  *
  * Runs in any process.
@@ -37,33 +39,40 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* Users who are being deleted in a snapshot, sorted by id. */
+/* The users who are being deleted in a snapshot, sorted by id. */
 struct DeletedUsers
 {
 	int			n;
 	pg_uuid_t	id[FLEXIBLE_ARRAY_MEMBER];
 };
 
-/* A list of users being deleted, and the snapshot that saw it. */
+/*
+ * A list of users being deleted, and properties of the snapshot that it was
+ * read with.
+ */
 typedef struct Seen
 {
-	uint64		stamp;			/* from worker_hooks.user_deletions() */
+	uint64		stamp;			/* value of the shared counter before the list
+								 * was read */
 	TransactionId xmax;
 	uint32		running;
 	bool		standby;
-	DeletedUsers *users;		/* NULL: none */
+	DeletedUsers *users;		/* the list; NULL: no users */
 } Seen;
 
-/* The list as last read from the jobs, and whether it is valid. */
+/* The list as this process has last read it, and whether it is still valid. */
 static Remembered memory;
-static Seen remembered;			/* its users are in TopMemoryContext */
+static Seen remembered;			/* remembered.users is in TopMemoryContext */
 
-/* The last transaction of this process that has changed the list. */
+/*
+ * The last transaction of this process that has deleted a user, or ended such
+ * a deletion.
+ */
 static TransactionId changed_by = InvalidTransactionId;
 
 /*
- * Read the list as the active snapshot shows it, into the current memory
- * context.
+ * Read the list of users being deleted with the active snapshot, into the
+ * current memory context. Returns NULL if there are none.
  */
 static DeletedUsers *
 read_users(void)
@@ -82,8 +91,9 @@ read_users(void)
 }
 
 /*
- * Return how many transactions before its xmax a snapshot sees as running. Of
- * two snapshots with the same xmax the newer one sees no more than the older.
+ * Return how many transactions with ids below its xmax a snapshot treats as
+ * running. Of two snapshots with the same xmax, the newer one has the same
+ * number or a smaller one.
  */
 static uint32
 count_running(Snapshot snapshot)
@@ -92,8 +102,8 @@ count_running(Snapshot snapshot)
 }
 
 /*
- * Return whether the snapshot was taken on a standby and does not list all
- * running transactions.
+ * Return whether a snapshot that was taken on a standby lacks some of the
+ * running transactions, so that count_running() is wrong.
  */
 static bool
 running_unknown(Snapshot snapshot)
@@ -102,8 +112,8 @@ running_unknown(Snapshot snapshot)
 }
 
 /*
- * Return whether this transaction has changed the list. Its own snapshots then
- * also differ by the command.
+ * Return whether this transaction has changed the list. In that case the list
+ * depends on the command too, and the cached list is not used.
  */
 static bool
 changed_here(void)
@@ -113,8 +123,9 @@ changed_here(void)
 }
 
 /*
- * Return whether a snapshot is at least as new as the one that saw the
- * remembered list, and the list has not changed since.
+ * Return whether the cached list is that of the given snapshot: the snapshot
+ * is at least as new as the one that the list was read with, and the list has
+ * not changed since.
  */
 static bool
 remembered_covers(Snapshot snapshot)
@@ -132,7 +143,10 @@ remembered_covers(Snapshot snapshot)
 		count_running(snapshot) <= remembered.running;
 }
 
-/* Return whether the remembered list is outdated for every snapshot. */
+/*
+ * Return whether the cached list has to be read again before it can be used
+ * for any snapshot.
+ */
 static bool
 remembered_outdated(void)
 {
@@ -160,9 +174,8 @@ copy_users(const DeletedUsers *users, MemoryContext context)
 }
 
 /*
- * Read the list with a new snapshot, and remember it. The remembered list is
- * invalid from the start of this function until its end, so an error leaves no
- * valid list.
+ * Read the list with a new snapshot, and cache it. The cache is invalid while
+ * this function runs, so after an error it stays invalid.
  */
 static void
 reread_deletions(void)
@@ -195,8 +208,8 @@ reread_deletions(void)
 }
 
 /*
- * Return the users who are being deleted in a snapshot, in the current memory
- * context. Returns NULL if there are none.
+ * Return the users who are being deleted in a snapshot, as a copy in the
+ * current memory context. Returns NULL if there are none.
  */
 const DeletedUsers *
 deleted_users(Snapshot snapshot)
@@ -220,7 +233,6 @@ compare_ids(const void *a, const void *b)
 	return memcmp(a, b, UUID_LEN);
 }
 
-/* Return whether a user is in the list. */
 bool
 deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id)
 {
@@ -230,8 +242,8 @@ deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id)
 }
 
 /*
- * Return whether an item's author is in the list. The author of a user item is
- * the user.
+ * Return whether an item's author is in the list deleted. The author of a user
+ * item is the user.
  */
 bool
 deleted_has_author(const DeletedUsers *deleted, const BlogItem *item)
@@ -241,7 +253,7 @@ deleted_has_author(const DeletedUsers *deleted, const BlogItem *item)
 }
 
 /*
- * Return whether an item's author is being deleted in the transaction's
+ * Return whether an item's author is being deleted, by the transaction's
  * snapshot.
  */
 bool
@@ -256,9 +268,9 @@ author_being_deleted(const BlogItem *item)
 }
 
 /*
- * Return whether the author of a post is in the list. Reads the post with the
- * active snapshot. Leaves no memory allocated, because lists call it for each
- * of their rows.
+ * Return whether the author of a post is in the list deleted. Reads the post
+ * with the active snapshot. Leaves no memory allocated, because queries call
+ * this function for each of their rows.
  */
 bool
 deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id)
@@ -280,8 +292,9 @@ deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id
 }
 
 /*
- * Count the items that a path finds by a key, are on the post, are not hidden,
- * and are by an author in the list. Reads with the active snapshot.
+ * Return how many items on the post are by users in the list and not hidden.
+ * path and key tell how to find the items; the function ignores those on other
+ * posts. Reads with the active snapshot.
  */
 static int64
 count_deleted(const DeletedUsers *deleted, ItemType type,
@@ -303,15 +316,15 @@ count_deleted(const DeletedUsers *deleted, ItemType type,
 }
 
 /*
- * A post's items are counted through the post if it has at most this many for
- * each user in the list.
+ * count_hidden() scans a post's comments or likes if there are at most this
+ * many for each user in the list.
  */
 #define FEW 20
 
 /*
- * Count the items of a type on a post that are by authors in the list. total
- * is the number of all such items on the post. Scans the post's items if they
- * are few, else the users' items.
+ * Return how many comments or likes on a post are by users in the list. total
+ * is the number of all comments or likes on the post. Scans these if they are
+ * few, else the comments or likes of the users.
  */
 static int64
 count_hidden(const DeletedUsers *deleted, ItemType type,
@@ -344,8 +357,8 @@ count_hidden(const DeletedUsers *deleted, ItemType type,
 }
 
 /*
- * Subtract the items by authors in the list from a post's counts. Reads with
- * the active snapshot, with which the post was read too.
+ * Subtract comments and likes of users in the list from a post's counts. The
+ * active snapshot is the one that the post was read with.
  */
 void
 deleted_discount(const DeletedUsers *deleted, BlogItem *post)
@@ -363,8 +376,8 @@ deleted_discount(const DeletedUsers *deleted, BlogItem *post)
 }
 
 /*
- * Announce that this transaction has changed the list, or will change it when
- * it commits.
+ * Announce to all processes that the list of users being deleted changes when
+ * this transaction commits.
  */
 void
 deleted_changed(void)
@@ -377,7 +390,7 @@ deleted_changed(void)
 }
 
 /*
- * Return whether the author of a post is being deleted in the transaction's
+ * Return whether the author of a post is being deleted, by the transaction's
  * snapshot.
  */
 bool
