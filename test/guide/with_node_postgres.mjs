@@ -63,10 +63,14 @@ await run((client) => { tried++; return client.query("DO $$ BEGIN RAISE SQLSTATE
 const pid = await one('SELECT pg_backend_pid()');
 await run(async (client) => {
   const other = await pool.connect();
+  const victim = (await client.query('SELECT pg_backend_pid() AS pid')).rows[0].pid;
+  // The client can emit 'end' before the other connection gets its answer, so
+  // listen before the query is sent.
+  const ended = new Promise((done) => client.once('end', done));
 
-  await other.query('SELECT pg_terminate_backend($1)', [(await client.query('SELECT pg_backend_pid() AS pid')).rows[0].pid]);
+  await other.query('SELECT pg_terminate_backend($1)', [victim]);
   other.release();
-  await new Promise((done) => client.once('end', done));
+  await ended;
 }, 1).catch((error) => console.log('lost while it was idle in a transaction:', /terminated|not queryable/.test(error.message), pid > 0));
 console.log('and on with another:', await one('SELECT title FROM blogstore.get_post($1)', first));
 await pool.end();

@@ -161,8 +161,8 @@ COMMIT;
 # It does not become the caller, and leaves nothing that would run as the caller
 # ----------------------------------------------------------------------
 
-for my $act ("SET ROLE $superuser", 'SET LOCAL ROLE blog_owner', 'RESET ROLE', 'SET ROLE NONE', 'SET SESSION AUTHORIZATION DEFAULT',
-	"SET SESSION AUTHORIZATION $superuser", 'RESET SESSION AUTHORIZATION', "SELECT set_config('role', '$superuser', false)",
+for my $act ("SET ROLE \"$superuser\"", 'SET LOCAL ROLE blog_owner', 'RESET ROLE', 'SET ROLE NONE', 'SET SESSION AUTHORIZATION DEFAULT',
+	"SET SESSION AUTHORIZATION \"$superuser\"", 'RESET SESSION AUTHORIZATION', "SELECT set_config('role', '$superuser', false)",
 	"SELECT set_config('role', 'none', true)", 'SELECT audit.as_somebody()')
 {
 	like(superuser_calls($act), qr/\AERROR:  42501: cannot set parameter "(role|session_authorization)" within security-(restricted operation|definer function)\z/, "refused: $act");
@@ -216,7 +216,7 @@ CREATE FUNCTION audit.check(text) RETURNS boolean LANGUAGE plpgsql SET search_pa
 ALTER TABLE blogstore.posts ADD CONSTRAINT act CHECK (audit.check(title)) NOT VALID;
 }), '', 'a CHECK constraint that does as it is told');
 for my $case ([ 'CREATE TEMP TABLE t ()', $ddl ], [ 'SET CONSTRAINTS ALL DEFERRED', $ddl ], [ 'PREPARE s AS SELECT 1', 'ERROR:  42501: cannot execute PREPARE' ],
-	[ "SET ROLE $superuser", 'ERROR:  42501: cannot set parameter "role"' ], [ 'INSERT INTO audit.later VALUES (1)', 'ERROR:  42501: cannot fire deferred trigger' ])
+	[ "SET ROLE \"$superuser\"", 'ERROR:  42501: cannot set parameter "role"' ], [ 'INSERT INTO audit.later VALUES (1)', 'ERROR:  42501: cannot fire deferred trigger' ])
 {
 	my ($act, $error) = @$case;
 
@@ -249,7 +249,7 @@ DROP TRIGGER act ON blogstore.posts;
 SET ROLE blog_owner;
 CREATE TRIGGER act AFTER INSERT OR UPDATE ON blogstore.posts FOR EACH ROW WHEN (NEW.type <> 'delta') EXECUTE FUNCTION audit.act()});
 like(run($superuser, "SET test.act = 'CREATE TEMP TABLE t ()'; SELECT blogstore.repair()"), qr/\A\Q$ddl\E CREATE TABLE/, 'repair(): DDL is refused');
-like(run($superuser, "SET test.act = 'SET ROLE $superuser'; SELECT blogstore.repair()"), qr/\AERROR:  42501: cannot set parameter "role"/, 'repair(): so is SET ROLE');
+like(run($superuser, "SET test.act = 'SET ROLE \"$superuser\"'; SELECT blogstore.repair()"), qr/\AERROR:  42501: cannot set parameter "role"/, 'repair(): so is SET ROLE');
 is(run($superuser, "$before SET test.act = 'SET work_mem = ''77kB'''; SELECT blogstore.repair() > 0; $show"), "t\nkit|99kB|ISO, MDY|mine", 'repair(): settings do not outlast it');
 $node->safe_psql('blog', q{
 CREATE TABLE kit.remarks AS SELECT kit.c(n) AS comment_id, kit.p(1) AS post_id, kit.u(1) AS user_id, 'remark' AS content, kit.d(n) AS creation_date FROM generate_series(1, 3) n});

@@ -51,7 +51,7 @@ is(($node->psql('shared', 'SET ROLE tenant; DROP SCHEMA blogstore CASCADE'))[0],
 is(made_after($superuser, 'CREATE SCHEMA blogstore'), '', 'a schema of the same superuser');
 is(made_after('other', 'CREATE SCHEMA blogstore'), '', 'a schema of another superuser');
 is(made_after('tenant', 'SELECT 1'), '', 'no schema');
-is($node->safe_psql('shared', "SELECT nspowner::regrole FROM pg_namespace WHERE nspname = 'blogstore'"), $superuser, 'it is made for the superuser');
+is($node->safe_psql('shared', "SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE nspname = 'blogstore'"), $superuser, 'it is made for the superuser');
 
 # ---- A dump, restored by another superuser, with owners and without
 
