@@ -1,6 +1,7 @@
 
-# What is there without the preload, and below wal_level logical. The containers are filled
-# on a server that is prepared, which is then not so any more, and is in the end again.
+# What works on a server that does not preload the library, or whose wal_level
+# is below logical. The containers are filled on a fully configured server.
+# Then its settings are taken away, and given back at the end.
 
 use strict;
 use warnings;
@@ -38,8 +39,8 @@ sub restart_with
 
 restart_with("shared_preload_libraries = ''");
 
-# Calls that need no preload, with what they return. All other functions of the extension
-# are 55000.
+# Calls that work without the preload, with their results. All other functions
+# of the extension fail with SQLSTATE 55000.
 my $item = '00000000-0000-7000-8001-000000000001';
 my %works = (
 	'new_id' => [ q{SELECT uuid_send(blogstore.new_id()) IS NOT NULL}, 't' ],
@@ -49,7 +50,7 @@ my %works = (
 	'comment_document' => [ qq{SELECT row('$item', 'comment', '$item', '$item', 'ann', 'content', NULL, NULL, NULL, NULL, NULL, NULL)::blogstore.comment_item::jsonb ->> 'content'}, 'content' ],
 	'like_document' => [ qq{SELECT row('$item', 'like', '$item', '$item', 'ann', NULL)::blogstore.like_item::jsonb ->> 'type'}, 'like' ],
 	'get_worker_status' => [ q{SELECT state, slot, last_error FROM blogstore.get_worker_status()}, "disabled|$slot|the library is not preloaded" ],
-	# rights and definitions
+	# Functions that manage rights and definitions
 	'request_names' => [ q{SELECT 'list_feed' = ANY (blogstore.request_names())}, 't' ],
 	'request_functions' => [ q{SELECT kind FROM blogstore.request_functions() WHERE function = 'blogstore.list_feed'::regproc}, 'query' ],
 	'api_functions' => [ q{SELECT count(*) FROM blogstore.api_functions('api') WHERE name = 'get_post'}, '1' ],
@@ -58,7 +59,8 @@ my %works = (
 	'revoke_requests' => [ q{SELECT blogstore.revoke_requests('app'); SELECT has_function_privilege('app', 'blogstore.get_post(uuid)', 'EXECUTE')}, "\nf" ],
 	'grant_requests' => [ q{SELECT blogstore.grant_requests('app'); SELECT has_function_privilege('app', 'blogstore.get_post(uuid)', 'EXECUTE')}, "\nt" ]);
 
-# Each function of the extension is called once, with values of its arguments' types
+# kit.calls has one call of each function of the extension, with values of its
+# arguments' types.
 $node->safe_psql(
 	'postgres', q{
 CREATE FUNCTION kit.answer(statement text) RETURNS text LANGUAGE plpgsql AS $$
@@ -92,10 +94,10 @@ WHERE d.classid = 'pg_class'::regclass AND d.deptype = 'e' AND c.relkind = 'v' A
 });
 my $not_preloaded = '55000 the blogstore library is not preloaded (Add blogstore to shared_preload_libraries, set wal_level = logical, and restart the server.)';
 my $others = join ', ', map { "'$_'" } sort keys %works;
-cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM kit.calls WHERE name NOT IN ($others)"), '>', 50, 'not preloaded: functions are found');
+cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM kit.calls WHERE name NOT IN ($others)"), '>', 50, 'not preloaded: there are more than 50 functions to call');
 is($node->safe_psql('postgres', "SELECT call, kit.answer(call) FROM kit.calls WHERE name NOT IN ($others) AND kit.answer(call) <> '$not_preloaded' ORDER BY 1"),
-	'', 'not preloaded: they say what to set');
-is($node->safe_psql('postgres', "SELECT count(DISTINCT name) FROM kit.calls WHERE name IN ($others)"), scalar keys %works, 'not preloaded: others are there');
+	'', 'not preloaded: each of them fails, and says what to set');
+is($node->safe_psql('postgres', "SELECT count(DISTINCT name) FROM kit.calls WHERE name IN ($others)"), scalar keys %works, 'not preloaded: the functions that need no preload exist');
 foreach my $name (sort keys %works)
 {
 	my ($sql, $result) = @{ $works{$name} };
@@ -103,31 +105,31 @@ foreach my $name (sort keys %works)
 }
 is($node->safe_psql('postgres', "SELECT name, kit.answer(format('SELECT * FROM blogstore.%I', name)) FROM kit.views ORDER BY 1"),
 	join("\n", map { $_ eq 'stat_worker' ? "$_|ok" : "$_|$not_preloaded" } qw(cluster_progress cluster_stat_requests cluster_stat_worker progress stat_requests stat_worker)),
-	'not preloaded: of the views stat_worker alone answers');
+	'not preloaded: stat_worker is the only view that answers');
 is($node->safe_psql('postgres', "SELECT kit.answer('SELECT blogstore.create_containers(4)')"), $not_preloaded, 'not preloaded: create_containers() too');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_activity WHERE backend_type ~ \'^blogstore\''), '0', 'not preloaded: no process');
 
-# It is dumped, restored, and dropped
+# A database with the extension can be dumped, restored and dropped.
 my $base = $PostgreSQL::Test::Utils::tmp_check;
 command_ok([ 'pg_dump', '-Fc', '-f', "$base/unprepared.dump", '-d', $node->connstr('postgres') ], 'not preloaded: dumped');
 $node->safe_psql('postgres', 'CREATE DATABASE restored');
 command_ok([ 'pg_restore', '--exit-on-error', '-d', $node->connstr('restored'), "$base/unprepared.dump" ], 'not preloaded: restored');
 my $all = 'SELECT count(*), sum(hashtext(p::text)) FROM blogstore.posts p';
-is($node->safe_psql('restored', $all), $node->safe_psql('postgres', $all), 'not preloaded: all is there');
+is($node->safe_psql('restored', $all), $node->safe_psql('postgres', $all), 'not preloaded: the restored database has all items');
 $node->safe_psql('restored', 'DROP SCHEMA api, kit CASCADE; DROP EXTENSION blogstore');
 is($node->safe_psql('restored', $all), $node->safe_psql('postgres', $all), 'not preloaded: items outlive the extension');
 $node->safe_psql('restored', 'CREATE EXTENSION blogstore; DROP EXTENSION blogstore; DROP SCHEMA blogstore CASCADE');
 $node->safe_psql('postgres', 'DROP DATABASE restored');
 
-# Any session that may use slots can decode by the output plugin, which loads the library. The
-# tables look like a cluster's.
+# Any session that may use slots can decode with the output plugin, which loads
+# the library. The tables have names like those of a cluster's shards.
 $node->safe_psql(
 	'postgres', q{
 CREATE TABLE blogstore.posts_102008 (LIKE blogstore.posts) PARTITION BY LIST (type);
 CREATE TABLE blogstore.posts_102008_like PARTITION OF blogstore.posts_102008 FOR VALUES IN ('like');
 CREATE TABLE blogstore.user_items_102009 (user_id uuid);
 });
-# newer servers have to be told that a library is an output plugin
+# Newer servers refuse output plugins that this setting does not list.
 my $allow = "SELECT set_config(name, 'blogstore', false) FROM pg_settings WHERE name = 'output_plugin_libraries';";
 $node->safe_psql('postgres', "$allow SELECT pg_create_logical_replication_slot('foreign', 'blogstore')");
 $node->safe_psql(
@@ -138,7 +140,8 @@ INSERT INTO blogstore.user_items_102009 SELECT gen_random_uuid();
 like($node->safe_psql('postgres', "$allow SELECT count(*) FROM pg_logical_slot_get_binary_changes('foreign', NULL, NULL)"), qr/^\d+$/m, 'not preloaded: changes are decoded');
 $node->safe_psql('postgres', q{SELECT pg_drop_replication_slot('foreign'); DROP TABLE blogstore.posts_102008, blogstore.user_items_102009});
 
-# The slot that the worker had keeps WAL: stat_worker tells how to let it go
+# The worker's slot still exists and keeps WAL. stat_worker says how to drop
+# it.
 like($node->safe_psql('postgres', 'SELECT hint FROM blogstore.stat_worker'), qr/shared_preload_libraries.*pg_drop_replication_slot\('$slot'\)/, 'not preloaded: stat_worker says what to set, and how to let the slot go');
 $node->safe_psql('postgres', "SELECT pg_drop_replication_slot('$slot')");
 is($node->safe_psql('postgres', 'SELECT slot, lag_bytes, hint FROM blogstore.stat_worker'),
@@ -146,8 +149,9 @@ is($node->safe_psql('postgres', 'SELECT slot, lag_bytes, hint FROM blogstore.sta
 
 # ---- Preloaded, below wal_level logical
 
-# The row says that the views are complete, as it said when the library was taken out. A
-# standby has nothing else to go by.
+# The row of blogstore.view_state still says that the views are complete, as it
+# did when the library was taken out. A standby knows nothing else about the
+# views.
 $node->append_conf('postgresql.conf', 'wal_level = replica');
 $node->restart;
 is($node->safe_psql('postgres', 'SELECT ready FROM blogstore.view_state'), 't', 'the views were complete');
@@ -166,7 +170,7 @@ sub check_disabled
 	is($server->safe_psql('postgres', 'SELECT state FROM blogstore.stat_worker'), 'disabled', "$name: stat_worker: disabled");
 	like($server->safe_psql('postgres', 'SELECT hint FROM blogstore.stat_worker'), qr/$setting/, "$name: its hint names $setting");
 	is($server->safe_psql('postgres', "SELECT answer FROM (SELECT kit.try('blogstore.' || call) AS answer FROM unnest(ARRAY['wait_for_views()', 'rebuild_views()', 'start_worker()']) AS call) AS c GROUP BY answer"),
-		'55000, hint', "$name: what needs the worker says so at once");
+		'55000, hint', "$name: calls that need the worker fail at once");
 	return;
 }
 
@@ -175,14 +179,14 @@ wait_until($node, 'postgres', 'SELECT NOT ready FROM blogstore.view_state');
 wait_until($node, 'postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
 is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots'), '0', 'below logical: no slot');
 
-# create_containers() warns
+# create_containers() warns that the views will not be maintained.
 $node->safe_psql('postgres', 'CREATE DATABASE other; CREATE ROLE other_owner');
 my ($rc, $stdout, $stderr) = $node->psql('other', 'CREATE EXTENSION blogstore; GRANT CREATE ON SCHEMA blogstore TO other_owner; SELECT blogstore.create_containers(4, owner => \'other_owner\')');
 is($rc, 0, 'below logical: create_containers() works');
 like($stderr, qr/^psql:\S+ WARNING:  the views will not be kept up to date: wal_level is below logical\nDETAIL: .*\nHINT: .*wal_level = logical/m, 'below logical: and warns');
 $node->safe_psql('other', q{SELECT blogstore.create_user('one')});
 
-# Requests go on, and lists are read from posts
+# Requests are answered; they read lists from posts.
 my $order = 'ORDER BY creation_date DESC, id DESC';
 my $columns = 'id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date';
 
@@ -248,13 +252,14 @@ sub check_standby
 
 check_standby('below logical');
 
-# An error planted is found and mended
+# verify() finds a count that was made wrong, and repair() corrects it.
 $node->safe_psql('postgres', "UPDATE blogstore.posts SET like_count = 99 WHERE type = 'delta' AND post_id = kit.p(9)");
 is($node->safe_psql('postgres', 'SELECT container, problem, type, id = kit.p(9), actual FROM blogstore.verify()'), 'posts|like_count|post|t|99', 'below logical: verify() shows a wrong count');
 is($node->safe_psql('postgres', 'SELECT blogstore.repair()'), '1', 'below logical: repair() mends it');
 
-# What is counted beside a counter stays there: one stripe for each process and post, however
-# often it counts, and none for comments that are edited
+# Without a worker, deltas stay: rows that hold not yet folded changes of a
+# post's counts. A session writes one delta for each post, however often it
+# changes the counts. Editing a comment writes none.
 my $counter = q{SELECT FROM blogstore.posts WHERE type = 'delta' AND post_id = kit.p(20) AND id = '00000000-0000-0000-0000-000000000000' FOR NO KEY UPDATE};
 my $deltas = q{SELECT count(*) FROM blogstore.posts WHERE type = 'delta' AND post_id = kit.p(20) AND id <> '00000000-0000-0000-0000-000000000000'};
 my $gate = $node->background_psql('postgres');
@@ -279,7 +284,7 @@ is($node->safe_psql('postgres', "SELECT blogstore.repair(); $deltas"), "0\n0", '
 
 # ---- Renames and deletions are queued
 
-# two names in turn, and one that others may have again
+# One user is renamed twice. Another user takes the first of the two names.
 is($node->safe_psql('postgres', q{SELECT username FROM blogstore.edit_user(kit.u(3), 'once'); SELECT username FROM blogstore.edit_user(kit.u(3), 'twice'); SELECT username FROM blogstore.create_user('once', kit.u(30))}),
 	"once\ntwice\nonce", 'queued: renames return');
 is($node->safe_psql('postgres', q{SELECT username FROM blogstore.get_user(kit.u(3)); SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = kit.u(3)}),
@@ -287,12 +292,12 @@ is($node->safe_psql('postgres', q{SELECT username FROM blogstore.get_user(kit.u(
 is($node->safe_psql('postgres', q{SELECT user_username FROM blogstore.create_post(kit.u(3), 'x', 'x', kit.p(503), kit.d(503)); SELECT user_username FROM blogstore.create_comment(kit.p(1), kit.u(3), 'x', kit.c(5003)); SELECT user_username FROM blogstore.create_like(kit.p(500), kit.u(3))}),
 	"twice\ntwice\ntwice", 'queued: new items have the new one');
 is($node->safe_psql('postgres', q{SELECT kind, user_id = kit.u(3), phase, count(*) FROM blogstore.progress GROUP BY 1, 2, 3}), 'rename|t|waiting|2', 'queued: progress shows them');
-is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'queued: a name that is to be written is none that is wrong');
+is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'queued: verify() does not list names that a job will write');
 $node->safe_psql('postgres', q{UPDATE blogstore.posts SET user_username = 'Mallory' WHERE type = 'like' AND post_id = kit.p(2) AND user_id = kit.u(2)});
-is($node->safe_psql('postgres', 'SELECT problem, type, actual FROM blogstore.verify()'), 'username|like|Mallory', 'queued: others are');
-is($node->safe_psql('postgres', 'SELECT blogstore.repair()'), '1', 'queued: and are mended');
+is($node->safe_psql('postgres', 'SELECT problem, type, actual FROM blogstore.verify()'), 'username|like|Mallory', 'queued: verify() lists any other wrong name');
+is($node->safe_psql('postgres', 'SELECT blogstore.repair()'), '1', 'queued: repair() corrects it');
 
-# more items than delete_user() deletes by itself
+# The user has more items than delete_user() deletes in its own transaction.
 is($node->safe_psql('postgres', q{
 SELECT blogstore.delete_user(kit.u(4));
 SELECT count(*) > 0 FROM blogstore.posts WHERE user_id = kit.u(4);
@@ -306,11 +311,12 @@ is($node->safe_psql('postgres', q{
 SELECT p.id FROM blogstore.list_feed(NULL) p, blogstore.get_post(p.id) g
 WHERE (g.comment_count, g.like_count) IS DISTINCT FROM ((SELECT count(*) FROM blogstore.list_post_comments(p.id, NULL)), (SELECT count(*) FROM blogstore.list_post_likes(p.id, NULL)))
 	OR (g.comment_count, g.like_count) IS DISTINCT FROM (p.comment_count, p.like_count)}),
-	'', 'queued: nor counted');
+	'', 'queued: nor is it counted');
 is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'queued: verify() shows nothing');
-is($node->safe_psql('postgres', q{SELECT count(*) FROM blogstore.export_documents() d WHERE d ->> 'userId' = kit.u(4)::text}), '0', 'queued: nor is it exported');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM blogstore.export_documents() d WHERE d ->> 'userId' = kit.u(4)::text}), '0', 'queued: nothing of the deleted user is exported');
 
-# another user of that id has nothing of the old one's, and is renamed and deleted in turn
+# A new user with the id of a deleted one gets none of the old user's items,
+# and can be renamed and deleted.
 my $anew = q{SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(5)};
 is($node->safe_psql('postgres', qq{
 SELECT blogstore.delete_user(kit.u(5));
@@ -329,8 +335,9 @@ SELECT count(*) FROM blogstore.get_user(kit.u(6))}),
 	"t\nthird\n20\nt\n0", 'queued: and is deleted once more');
 is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'queued: verify() shows nothing of that either');
 
-# Partitions get other numbers when one begins to be detached, which no lock on the container
-# keeps out: who creates a user anew still deletes all of the old one's items
+# When a partition begins to be detached, the others are numbered anew. No lock
+# on the container prevents that. create_user() still deletes all items of the
+# deleted user whose id it takes.
 $node->safe_psql('postgres', q{
 SELECT count(blogstore.create_comment(id, kit.u(7), 'comment ' || n))
 FROM unnest(ARRAY(SELECT id FROM blogstore.list_feed(NULL) WHERE user_id <> kit.u(7))) id, generate_series(1, 4) n;
@@ -345,16 +352,16 @@ wait_until($node, 'postgres', "SELECT inhdetachpending FROM pg_inherits WHERE in
 $gate->query_safe('COMMIT');
 $gate->quit;
 is(join(' ', @{ (finish_client($creating))[0] }), 'fourth', 'a user is created anew while a partition begins to be detached');
-is((finish_client($detaching))[1], '', 'and then it is detached');
+is((finish_client($detaching))[1], '', 'the partition is detached after that');
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 FOR VALUES WITH (MODULUS 4, REMAINDER 0)');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(7)'), '0', 'nothing is left of the old one');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(7)'), '0', 'nothing is left of the old user');
 
-# Nobody would come back to what is in a partition that is away
+# No job would return to items in a detached partition.
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00');
 is(sqlstate($node, 'postgres', "create_user('fifth', kit.u(4))"), '55000, hint', 'a partition is away: a user with an id that is being deleted is refused');
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 FOR VALUES WITH (MODULUS 4, REMAINDER 0)');
 
-# A delta is left for the worker
+# Leave a delta for the worker to fold.
 $gate = $node->background_psql('postgres');
 $gate->query_safe("BEGIN; $counter");
 $node->safe_psql('postgres', q{SELECT blogstore.create_comment(kit.p(20), kit.u(1), 'x')});
@@ -362,7 +369,7 @@ $gate->query_safe('COMMIT');
 $gate->quit;
 is($node->safe_psql('postgres', $deltas), '1', 'a delta is left');
 
-# ---- Prepared again: the jobs are done, and the views are built of what is there
+# ---- Prepared again: the worker does the jobs, and builds the views
 
 restart_with('wal_level = logical');
 check_store($node, 'postgres', 'prepared again');
@@ -372,14 +379,14 @@ is($node->safe_psql('postgres', q{
 SELECT count(*) FROM blogstore.posts p LEFT JOIN blogstore.users u ON u.type = 'user' AND u.user_id = p.user_id
 WHERE p.type <> 'delta' AND p.user_username IS DISTINCT FROM u.username}), '0', 'prepared again: all items have the names of their authors, who are there');
 is($node->safe_psql('postgres', 'SELECT username FROM blogstore.users WHERE type = \'user\' AND user_id IN (kit.u(3), kit.u(4), kit.u(5), kit.u(6), kit.u(7)) ORDER BY 1'),
-	"another name\nfourth\ntwice", 'prepared again: the users are those who were there');
+	"another name\nfourth\ntwice", 'prepared again: each id has the user who was created last');
 wait_until($node, 'postgres', $deltas =~ s/count\(\*\)/count(*) = 0/r);
 check_requests($node, 'prepared again');
 check_standby('prepared again');
 $standby->stop;
 $node->stop;
 
-# A server with logical decoding but no slot to spare says that
+# A server with logical decoding but without a free replication slot
 my $full = new_server('full');
 $full->append_conf('postgresql.conf', 'max_replication_slots = 0');
 $full->start;

@@ -1,6 +1,6 @@
 
-# Transactions out of the ordinary: prepared ones, large ones, ones that wait
-# for a standby that is not there, ones that are open for long.
+# Unusual transactions: prepared ones, large ones, long ones, and ones that
+# wait for a synchronous standby that does not exist.
 
 use strict;
 use warnings;
@@ -38,7 +38,7 @@ SELECT blogstore.edit_user(kit.u(2), 'prepared name');
 PREPARE TRANSACTION 'one';
 });
 is($node->safe_psql('postgres', "SELECT kit.views_follow()"),
-	't', 'prepared: it is not waited for');
+	't', 'prepared: wait_for_views() does not wait for it');
 is(titles(1), 'title 110', 'prepared: not shown');
 is($node->safe_psql('postgres', 'SELECT username FROM blogstore.get_user(kit.u(2))'),
 	'user 2', 'prepared: not renamed');
@@ -51,7 +51,8 @@ check_store($node, 'postgres', 'committed');
 is(titles(2), 'prepared, title 110', 'committed: shown');
 is($node->safe_psql('postgres', "SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = kit.u(2)"),
 	'prepared name', 'committed: renamed');
-# a post that is hidden: served until then, over a restart, and from then on in no list
+# A prepared hide_post(): the post is served until COMMIT PREPARED, also after
+# a restart, and then is in no list.
 my $lists = 'SELECT (SELECT count(*) FROM blogstore.list_feed(NULL) WHERE id = kit.p(110)) + (SELECT count(*) FROM blogstore.get_post(kit.p(110)) p, blogstore.list_user_posts(p.user_id, NULL) l WHERE l.id = p.id)';
 $node->safe_psql('postgres', "BEGIN; SELECT blogstore.hide_post(kit.p(110)); PREPARE TRANSACTION 'hidden'");
 is($node->safe_psql('postgres', $lists), '2', 'hidden, prepared: served');
@@ -74,8 +75,9 @@ is(titles(2), 'prepared, title 110', 'rolled back: not shown');
 is($node->safe_psql('postgres', 'SELECT username FROM blogstore.get_user(kit.u(3))'),
 	'user 3', 'rolled back: not deleted');
 
-# An item of a transaction that was prepared before its author's rename bears
-# the old name when it is committed, over a restart too, and not for long
+# The author is renamed after the transaction was prepared. At COMMIT PREPARED,
+# after a restart too, the item has the old name, and the worker then corrects
+# it.
 $node->safe_psql(
 	'postgres', q{
 BEGIN;
@@ -97,8 +99,8 @@ check_store($node, 'postgres', 'prepared before a rename, committed');
 is($node->safe_psql('postgres', "SELECT DISTINCT user_id = kit.u(5), user_username FROM blogstore.posts WHERE user_id IN (kit.u(5), kit.u(8)) ORDER BY 1"),
 	"f|eight\nt|five", 'prepared before a rename, committed: no stale name');
 
-# ---- Large: far more changes than the decoder's memory holds, so that it
-# spills to disk
+# ---- Large: many more changes than fit into the decoder's memory, so that it
+# spills them to disk
 
 $node->safe_psql(
 	'postgres', q{
@@ -120,7 +122,7 @@ $node->safe_psql('postgres',
 check_store($node, 'postgres', 'large, deleted');
 is(titles(1), 'prepared', 'large, deleted: the feed is refilled');
 
-# ---- Open for long: it keeps nobody else from being shown
+# ---- Long: an open transaction does not delay others' posts
 
 my $open = $node->background_psql('postgres');
 $open->query_safe(
@@ -129,7 +131,7 @@ $node->safe_psql('postgres',
 	"SELECT blogstore.create_post(kit.u(1), 'beside', 'x', kit.p(301), kit.d(301))");
 check_store($node, 'postgres', 'beside an open transaction');
 is(titles(1), 'beside', 'beside an open transaction: shown');
-# a worker that starts meanwhile does not wait for it either
+# A worker that starts meanwhile does not wait for the transaction either.
 $node->safe_psql('postgres',
 	'SET client_min_messages = error; SELECT blogstore.stop_worker(); SELECT blogstore.start_worker()');
 check_store($node, 'postgres', 'started beside an open transaction');
@@ -138,8 +140,8 @@ $open->quit;
 check_store($node, 'postgres', 'no longer open');
 is(titles(2), 'beside, open', 'no longer open: shown');
 
-# ---- A synchronous standby that is not there: commits wait for ever. The
-# worker goes on, and lets the server shut down
+# ---- A synchronous standby that does not exist: commits wait for ever. The
+# worker goes on, and does not delay a shutdown.
 
 $node->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
 $node->reload;
@@ -156,11 +158,12 @@ $stuck->query_until(qr/start/,
 	"\\echo start\nSELECT blogstore.create_post(kit.u(1), 'stuck', 'x', kit.p(401), kit.d(401));\n");
 $node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
   or die 'no commit waits';
-# restarted, it decodes what is not visible yet
+# The restarted worker decodes the waiting transaction, which is not visible
+# yet.
 $node->safe_psql('postgres',
 	"$local SET client_min_messages = error; SELECT blogstore.stop_worker(); SELECT blogstore.start_worker()");
 is($node->safe_psql('postgres', 'SELECT title FROM blogstore.list_feed(1)'),
-	'local', 'dead standby: what waits is not to be seen');
+	'local', 'dead standby: the post whose commit waits is not shown');
 ok($node->stop('fast', fail_ok => 1), 'dead standby: a fast shutdown does not hang');
 eval { $stuck->quit };
 $node->adjust_conf('postgresql.auto.conf', 'synchronous_standby_names', "''");

@@ -1,4 +1,5 @@
-# The worker comes and goes as it should, and does not lend its rights.
+# The worker's life: stop, start, DROP and CREATE of containers and extension,
+# and layouts that it refuses. It gives its rights to nobody.
 
 use strict;
 use warnings;
@@ -19,7 +20,7 @@ check_store($node, 'postgres', 'at first');
 my $state = 'SELECT state FROM blogstore.stat_worker';
 my $slots = 'SELECT count(*) FROM pg_replication_slots';
 
-# Stopping that is rolled back
+# A stop_worker() that is rolled back
 for my $sql (
 	'BEGIN; SELECT blogstore.stop_worker(); ROLLBACK',
 	'BEGIN; SELECT blogstore.stop_worker(); SELECT blogstore.start_worker(); ROLLBACK',
@@ -36,7 +37,7 @@ like($err, qr/cannot PREPARE/, 'stop_worker() cannot be prepared');
 ok($node->poll_query_until('postgres', $state, 'running'),
 	'the worker runs again after a refused PREPARE');
 
-# Containers dropped and made again, in one transaction
+# Containers that are dropped and created again in one transaction
 my $drop = 'DROP SCHEMA kit CASCADE; DROP VIEW blogstore.posts_with_counts; DROP TABLE blogstore.users, blogstore.posts, blogstore.feed, blogstore.usernames, blogstore.jobs, blogstore.view_state';
 $node->safe_psql('postgres',
 	"BEGIN; $drop; SELECT blogstore.create_containers(3); COMMIT");
@@ -47,7 +48,7 @@ ok( $node->poll_query_until('postgres',
 	'the views of containers made again are completed');
 check_store($node, 'postgres', 'made again');
 
-# ... and while the worker was stopped
+# Containers that are dropped and created again while the worker is stopped
 $node->safe_psql('postgres', 'SELECT blogstore.stop_worker()');
 $node->safe_psql('postgres', $drop);
 $node->safe_psql('postgres', 'SELECT blogstore.create_containers(2)');
@@ -57,7 +58,7 @@ ok($node->poll_query_until('postgres', $state, 'running'),
 fill_store($node, 'postgres', 3, 10);
 check_store($node, 'postgres', 'made after a stop');
 
-# A stopped worker's slot goes with the extension
+# DROP EXTENSION drops the slot of a stopped worker.
 $node->safe_psql('postgres', 'SELECT blogstore.stop_worker()');
 is($node->safe_psql('postgres', $slots), '1', 'a stopped worker has a slot');
 $node->safe_psql('postgres', 'DROP EXTENSION blogstore');
@@ -68,7 +69,8 @@ ok($node->poll_query_until('postgres', $state, 'running'),
 	'the extension made again has a worker');
 check_store($node, 'postgres', 'extension made again');
 
-# A layout that could not be read whole is read again
+# A request that times out while it reads the containers' layout leaves nothing
+# wrong: the next request reads the layout anew.
 my $locker = $node->background_psql('postgres');
 $locker->query_safe('BEGIN; LOCK TABLE ONLY blogstore.posts_p01 IN ACCESS EXCLUSIVE MODE');
 my $reader = $node->background_psql('postgres', on_error_stop => 0);
@@ -79,7 +81,7 @@ is($reader->query('SELECT count(*) FROM blogstore.list_feed(NULL)'),
 $reader->quit;
 $locker->quit;
 
-# Partitions of unequal moduli
+# Partitions with unequal moduli
 wait_until($node, 'postgres', q{SELECT count(*) = 0 FROM blogstore.posts WHERE type = 'delta' AND id <> '00000000-0000-0000-0000-000000000000'});
 $node->safe_psql(
 	'postgres', q{
@@ -108,7 +110,8 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.list_feed(NULL)'
 $node->safe_psql('postgres', 'SELECT count(blogstore.create_like(kit.p(n), kit.u(1))), count(blogstore.delete_post(kit.p(10))) FROM generate_series(1, 9) n');
 check_store($node, 'postgres', 'unequal partitions');
 
-# Columns of other types are refused, not read
+# A column whose type was changed is refused. Its values are not read as if
+# they had the old type.
 $node->safe_psql('postgres', 'CREATE DATABASE typed');
 create_store($node, 'typed');
 fill_store($node, 'typed', 2, 2);
@@ -119,7 +122,8 @@ is(sqlstate($node, 'typed', 'get_post(kit.p(1))'),
 $node->safe_psql('typed', q{ALTER TABLE blogstore.posts ALTER COLUMN content TYPE text});
 is(sqlstate($node, 'typed', 'get_post(kit.p(1))'), 'ok', 'and served again');
 
-# An owner does not become superuser through the worker
+# A trigger of the containers' owner runs in the worker, but not as a
+# superuser.
 $node->safe_psql('postgres', 'CREATE ROLE mallory LOGIN; CREATE DATABASE owned OWNER mallory');
 $node->safe_psql('owned', 'CREATE EXTENSION blogstore; GRANT ALL ON SCHEMA blogstore TO mallory; GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO mallory');
 $node->safe_psql(
@@ -148,7 +152,7 @@ is($node->safe_psql('owned', 'SELECT DISTINCT who FROM m.seen'),
 is($node->safe_psql('owned', "SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'"),
 	'f', 'the owner is no superuser');
 
-# A job that cannot be carried out does not stop the views
+# A job that fails does not stop the upkeep of the views.
 $node->safe_psql('postgres', 'CREATE DATABASE poisoned');
 create_store($node, 'poisoned');
 fill_store($node, 'poisoned', 3, 3);
@@ -168,7 +172,7 @@ ok( $node->poll_query_until('poisoned',
 		q{SELECT bool_and(user_username = 'Other') FROM blogstore.posts WHERE user_id = kit.u(2)}),
 	'other jobs are done beside it');
 
-# A template is left alone
+# A template database gets no worker.
 $node->safe_psql('postgres', 'CREATE DATABASE mold');
 create_store($node, 'mold');
 ok($node->poll_query_until('mold', $state, 'running'), 'a worker runs');

@@ -1,8 +1,9 @@
 
-# The worker's replication slot is dropped, invalidated, made again, moved on,
-# taken by somebody else, or not there because the server comes from a base
-# backup: the worker says so once, shows it in stat_worker, makes a slot and
-# builds the views, and readers are answered rightly meanwhile.
+# The worker loses its replication slot: the slot is dropped, invalidated,
+# created again, advanced, owned by something else, or missing because the
+# server was restored from a base backup. The worker logs this once, shows it
+# in stat_worker, creates a slot and rebuilds the views. Readers get right
+# answers meanwhile.
 
 use strict;
 use warnings;
@@ -16,7 +17,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('slot');
-# what is flushed must be there after a crash
+# The slot and the position have to survive a crash, which needs fsync.
 $node->append_conf('postgresql.conf', "fsync = on\nmax_slot_wal_keep_size = -1\n");
 my $start = 0;
 $node->start;
@@ -27,17 +28,18 @@ my $slot = worker_slot($node, 'postgres');
 my $last_error = 'SELECT last_error FROM blogstore.stat_worker';
 
 is(join(', ', slots_made($node, $start)),
-	'There was no slot yet.', 'filled: the worker has said why it made its slot');
+	'There was no slot yet.', 'filled: the log says why the worker created its slot');
 is($node->safe_psql('postgres', "$last_error WHERE last_error IS NOT NULL"),
 	'', 'filled: nothing was lost');
 
-# ---- The position is written before the slot moves on
+# ---- The applied position is stored before the slot is confirmed
 
 $node->safe_psql(
 	'postgres', q{
 CREATE TABLE kit.too_far (confirmed pg_lsn, applied pg_lsn);
 CREATE TABLE kit.confirmed (lsn pg_lsn PRIMARY KEY);
--- the slot is read first: what is applied can only be further then
+-- The procedure reads the slot before the applied position. The position can
+-- only have advanced in between, so confirmed > applied is an error.
 CREATE PROCEDURE kit.compare_positions(slot name, moves int) LANGUAGE plpgsql AS $$
 DECLARE
 	confirmed	pg_lsn;
@@ -60,16 +62,17 @@ $node->safe_psql('postgres', "CALL kit.compare_positions('$slot', 3)");
 is($node->safe_psql('postgres', 'SELECT * FROM kit.too_far'),
 	'', 'the slot is never confirmed past what is applied');
 is($node->safe_psql('postgres', 'SELECT count(*), bool_and(applied_at BETWEEN pg_postmaster_start_time() AND now()) FROM blogstore.change_feed'),
-	'1|t', 'change_feed holds one row, with the time of it');
+	'1|t', 'change_feed holds one row, with a time since the start of the server');
 
-# A restart, and crashes at any moment, find the slot fit to go on from
+# After a restart, and after crashes at any moment, the worker goes on with its
+# slot.
 $start = log_end($node);
 $node->restart;
 check_store($node, 'postgres', 'restarted');
 for my $n (1 .. 2)
 {
-	# in commands of their own: between two of them a backend notices that the
-	# postmaster is gone
+	# Each request is a statement of its own: between two statements a backend
+	# notices that the postmaster is gone.
 	my $client = start_client($node, 'postgres',
 		join('', map {
 			"SELECT blogstore.create_like(kit.p(1 + $_ % 120), kit.u(1 + $_ % 10));\nSELECT blogstore.delete_like(kit.p(1 + $_ % 120), kit.u(1 + $_ % 10));\n"
@@ -87,11 +90,11 @@ is($node->safe_psql('postgres', 'SELECT * FROM kit.too_far'),
 is(join(', ', slots_made($node, $start)),
 	'', 'restarted and crashed: the worker goes on with its slot');
 
-# ---- Slots that the views were not kept with
+# ---- Slots that are not where the views are
 
 my $change = 0;
 
-# While nobody decodes: posts come, change and go
+# Write, change and delete posts while no worker decodes.
 sub change_posts
 {
 	my $n = ++$change;
@@ -116,8 +119,9 @@ sub have_it_stopped
 	return;
 }
 
-# Start the worker, by whatever means: it loses its slot once, for a reason. A
-# session that holds the worker already is let go once it has lost it.
+# Start the worker with the given sub, and check that it loses its slot once,
+# for the given reason. If a session already holds the worker, the sub leads to
+# the loss, and this function ends that session afterwards.
 sub check_lost
 {
 	my ($name, $start_it, $reason, $server_is_down, $holder) = @_;
@@ -125,23 +129,23 @@ sub check_lost
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 
 	my $offset = log_end($node);
-	# it makes its slot, and cannot build the views yet
+	# The held worker can create its slot, but cannot build the views yet.
 	$holder //= hold_worker($node, 'postgres') unless $server_is_down;
 	$start_it->();
-	# what it says last; the rebuild is queued before
+	# The worker logs this line after it has queued the rebuild.
 	wait_logged($node, $offset, qr/blogstore worker created replication slot "$slot"/);
 	is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.progress WHERE kind = 'rebuild'"),
-		'1', "$name: a rebuild is to be done")
+		'1', "$name: a rebuild is queued")
 	  if $holder;
 	like($node->safe_psql('postgres', $last_error),
 		qr/^rebuilding the views because replication slot "$slot" was lost: $reason/,
-		"$name: stat_worker shows it");
-	check_answers($node, 'postgres', "$name, while the views are not there");
+		"$name: stat_worker shows why the slot was lost");
+	check_answers($node, 'postgres', "$name, before the views are rebuilt");
 	$holder->quit if $holder;
 	check_store($node, 'postgres', $name);
 	my @made = slots_made($node, $offset);
-	is(scalar @made, 1, "$name: said once");
-	like($made[0] // '', qr/^$reason/, "$name: with the reason");
+	is(scalar @made, 1, "$name: the log reports the new slot once");
+	like($made[0] // '', qr/^$reason/, "$name: the log gives the reason");
 	is( $node->safe_psql(
 			'postgres',
 			"SELECT plugin, database, active FROM pg_replication_slots WHERE slot_name = '$slot'"
@@ -166,7 +170,7 @@ $node->safe_psql('postgres',
 check_lost('advanced by hand', $start_worker,
 	qr/The slot was ahead of the applied position\./);
 
-# Newer minor releases refuse plugins that this setting does not list
+# Newer minor releases refuse output plugins that this setting does not list.
 my $allow =
   "SELECT set_config(name, 'blogstore', false) FROM pg_settings WHERE name = 'output_plugin_libraries';";
 
@@ -181,7 +185,7 @@ SELECT pg_create_logical_replication_slot('$slot', 'blogstore');
 check_lost('made again by hand', $start_worker,
 	qr/The slot was ahead of the applied position\./);
 
-# in another database, with the same name
+# A slot of the same name in another database
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 have_it_stopped();
 $node->safe_psql('postgres', "SELECT pg_drop_replication_slot('$slot')");
@@ -192,7 +196,7 @@ check_lost('of another database', $start_worker,
 	qr/The slot did not belong to these containers\./);
 $node->safe_psql('postgres', 'DROP DATABASE other');
 
-# gone from the disk while the server was down
+# The slot's files are removed while the server is down.
 change_posts();
 my $holder = hold_worker($node, 'postgres');
 change_posts();
@@ -202,7 +206,7 @@ rmtree($node->data_dir . "/pg_replslot/$slot");
 check_lost('lost with the server down', sub { $node->start },
 	qr/The slot was missing\./, 1);
 
-# The slot loses its WAL while a worker that lags behind is using it
+# The slot is invalidated while a worker that lags behind is using it.
 $holder = hold_worker($node, 'postgres');
 change_posts();
 $node->safe_psql('postgres', "ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'");
@@ -219,7 +223,7 @@ check_lost(
 	},
 	qr/The slot had been invalidated\./, 0, $holder);
 
-# ... and while nobody is
+# The slot is invalidated while no process is using it.
 have_it_stopped();
 change_posts();
 $node->safe_psql('postgres', "ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'");
@@ -236,7 +240,7 @@ $node->safe_psql('postgres', 'ALTER SYSTEM RESET max_slot_wal_keep_size');
 $node->reload;
 check_lost('invalidated', $start_worker, qr/The slot had been invalidated\./);
 
-# A slot of this name that is somebody else's is left alone
+# The worker does not touch a slot of its name that is not one of blogstore's.
 have_it_stopped();
 change_posts();
 $node->safe_psql(
@@ -256,7 +260,7 @@ check_store($node, 'postgres', "somebody else's slot given up");
 
 # ---- A base backup has no slots in it
 
-# the views in it lag behind
+# The backup's views lag behind its posts.
 $holder = hold_worker($node, 'postgres');
 change_posts();
 $node->backup('backup');
@@ -268,9 +272,9 @@ $node->safe_psql('postgres',
 	"SELECT blogstore.create_post(kit.u(1), 'only here', 'x', kit.p(1000), kit.d(1000))");
 check_store($copy, 'postgres', 'base backup');
 is(join(', ', slots_made($copy, 0)),
-	'The slot was missing.', 'base backup: said once, with the reason');
+	'The slot was missing.', 'base backup: the log reports the new slot once, with the reason');
 is($copy->safe_psql('postgres', "SELECT count(*) FROM blogstore.list_feed() WHERE title = 'only here'"),
-	'0', 'base backup: it is a server of its own');
+	'0', 'base backup: the copy gets no posts of the other server');
 $copy->safe_psql('postgres', 'SELECT count(blogstore.delete_post(kit.p(n))) FROM generate_series(1, 10) n');
 check_store($copy, 'postgres', 'base backup, worked on');
 check_store($node, 'postgres', 'the server it was taken from');

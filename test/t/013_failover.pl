@@ -1,8 +1,9 @@
 
-# A standby is promoted. Where the server keeps the worker's slot on standbys
-# (PostgreSQL 17 and later, sync_replication_slots), the new primary's worker
-# goes on with it; else it says so once and builds the views. Answers are right
-# throughout, with the changes made right before.
+# A standby is promoted. On PostgreSQL 17 and later, sync_replication_slots can
+# keep the worker's slot on standbys; the new primary's worker then goes on
+# with that slot. Otherwise the worker logs once that it has none and rebuilds
+# the views. Answers are right all the time, and include the last changes
+# before the failover.
 
 use strict;
 use warnings;
@@ -20,7 +21,8 @@ $primary->start;
 my $version = $primary->safe_psql('postgres', 'SHOW server_version_num');
 create_store($primary, 'postgres');
 fill_store($primary, 'postgres', 10, 150);
-# how Q6 differs from the posts, names aside, which a rename may be writing
+# The number of rows in which list_feed() differs from the posts. Names are not
+# compared, because a rename may be writing them.
 $primary->safe_psql(
 	'postgres', q{
 CREATE FUNCTION kit.wrong_feed() RETURNS bigint LANGUAGE sql STABLE AS $$
@@ -34,7 +36,7 @@ my $slot = worker_slot($primary, 'postgres');
 
 my $n = 500;
 
-# A standby of the primary, in step with it
+# Create a standby that streams from the primary through a slot.
 sub new_standby
 {
 	my ($name, $backup, $conf) = @_;
@@ -47,7 +49,8 @@ sub new_standby
 	return $standby;
 }
 
-# Changes of every kind that the primary's worker does not come to
+# Hold the primary's worker, make changes of every kind that it has not
+# applied, and stop the primary as in a crash.
 sub change_and_fail
 {
 	my ($standby) = @_;
@@ -72,8 +75,9 @@ SELECT blogstore.delete_user(kit.u($n));
 	return;
 }
 
-# Promote, and look at every moment until the views are served. The reason why
-# the worker makes a slot; none if it has one
+# Promote the standby, and compare the feed until the worker is running. The
+# reason is the one for which the worker must have created a slot, undef if it
+# must have kept its slot.
 sub promote_and_check
 {
 	my ($standby, $name, $reason) = @_;
@@ -98,12 +102,12 @@ sub promote_and_check
 		"$name: the worker runs on its slot");
 
 	is(join(', ', slots_made($standby, 0)),
-		$reason // '', "$name: what the worker has said of its slot");
+		$reason // '', "$name: the log says why the worker created a slot, or nothing");
 	is($standby->safe_psql('postgres', 'SELECT last_error FROM blogstore.stat_worker'),
 		$reason ? qq{rebuilding the views because replication slot "$slot" was lost: $reason} : '',
-		"$name: what stat_worker shows of it");
+		"$name: stat_worker shows the same reason, or nothing");
 
-	# it stays that way
+	# Further changes and a restart lose no slot.
 	my $offset = log_end($standby);
 	$standby->safe_psql('postgres', 'SELECT count(blogstore.create_like(kit.p(n), kit.u(9))) FROM generate_series(1, 100) n');
 	check_store($standby, 'postgres', "$name, worked on");
@@ -114,7 +118,8 @@ sub promote_and_check
 	return;
 }
 
-# The primary again, without the changes that the promoted standby has seen
+# Start the old primary again. It does not have what was written to the
+# promoted standby.
 sub primary_again
 {
 	$primary->start;
@@ -132,8 +137,8 @@ change_and_fail($plain);
 promote_and_check($plain, 'promoted', 'The slot was missing.');
 $plain->stop;
 
-# ---- A standby with a slot of that name, which has not been kept in step: it
-# was made from a copy of all files
+# ---- A standby that was copied with all files, the slot included: the slot
+# has not been moved on with the primary's
 
 primary_again();
 $primary->stop;
@@ -147,7 +152,7 @@ promote_and_check($copied, 'copied', 'The slot dated from before a promotion of 
 $copied->stop;
 primary_again();
 
-# ---- A standby that the server keeps the slot on
+# ---- A standby on which the server keeps the slot in step
 
 if ($version < 170000)
 {
@@ -163,8 +168,8 @@ $primary->backup('backup_2');
 my $conninfo = $primary->connstr . ' dbname=postgres';
 my $in_step = new_standby('in_step', 'backup_2', "sync_replication_slots = on\nprimary_conninfo = '$conninfo'\n");
 
-# The standby has the slot once the primary's has come past where the standby
-# began
+# Wait until the standby has the slot. The server copies it once the slot of
+# the primary has moved past the point where the standby began.
 sub wait_for_slot
 {
 	my ($standby, $name) = @_;
@@ -184,7 +189,7 @@ wait_for_slot($in_step, 'in step');
 change_and_fail($in_step);
 promote_and_check($in_step, 'in step');
 is($in_step->safe_psql('postgres', "SELECT synced, failover FROM pg_replication_slots WHERE slot_name = '$slot'"),
-	't|t', 'in step: it is the one that was kept');
+	't|t', 'in step: the worker uses the slot that was synchronized');
 is(join("\n", logged($in_step, 0, qr/rebuilds the views/)),
 	'', 'in step: the views are not built anew');
 

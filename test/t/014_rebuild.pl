@@ -1,7 +1,8 @@
 
-# A rebuild goes in chunks beside live traffic: it shows how far it is, holds no
-# snapshot for longer than a chunk, and after kill -9 goes on from where it
-# stood. Whatever the views hold, nothing at all too, it makes them right.
+# A rebuild of the views goes in chunks beside live traffic. It reports its
+# progress, holds no snapshot for longer than a chunk, and after kill -9
+# continues where it stopped. It makes the views right whatever they contain,
+# also if they are empty.
 
 use strict;
 use warnings;
@@ -16,7 +17,7 @@ use Test::More;
 my $POSTS = 8000;
 
 my $node = new_server('rebuild');
-# statistics come when they are asked for
+# The test runs ANALYZE where it wants statistics.
 $node->append_conf('postgresql.conf', "autovacuum = off\n");
 $node->start;
 create_store($node, 'postgres');
@@ -26,13 +27,14 @@ check_store($node, 'postgres', 'filled');
 my $job = "FROM blogstore.progress WHERE kind = 'rebuild'";
 my $worker = "FROM pg_stat_activity WHERE backend_type = 'blogstore worker'";
 
-# The keys that a chunk looks at: so many for each of the partitions
+# The number of keys in a chunk: 250 for each of the 4 partitions
 my $CHUNK = 4 * 250;
 
-# A rebuild goes through posts and copies in this order
+# The rebuild goes through posts and copies in this order.
 my $KEY = 'user_id, creation_date, id';
 
-# A post behind so many: one that no client below edits or deletes
+# The first post after a number of posts in that order. The clients below edit
+# and delete no post with such an id.
 sub post_behind
 {
 	my ($rank) = @_;
@@ -41,7 +43,7 @@ sub post_behind
 		"SELECT id FROM (SELECT $KEY, row_number() OVER (ORDER BY $KEY) AS n FROM blogstore.posts WHERE type = 'post') x WHERE n > $rank AND right(id::text, 2) BETWEEN '50' AND '54' ORDER BY n LIMIT 1");
 }
 
-# Let the rebuild come to a post's copy, and not past the chunk that it is in
+# Let the rebuild reach the copy of a post, and hold it in that chunk.
 sub close_gate_at
 {
 	my ($gate, $post) = @_;
@@ -53,8 +55,9 @@ sub close_gate_at
 	return;
 }
 
-# How far a rebuild is that stands at a post, having come there from where it is
-# now: of each key it counts the copy, and the post, if there is one
+# The progress (column done) of a rebuild that is held at a post after it has
+# come there from its present place. It counts each copy, and each post that it
+# finds.
 sub done_at
 {
 	my ($post) = @_;
@@ -72,15 +75,15 @@ WITH job AS (SELECT done, coalesce(position_first, '00000000-0000-0000-0000-0000
 SELECT job.done + coalesce((SELECT sum(n) FROM ahead WHERE place <= (SELECT count(*) / $CHUNK * $CHUNK FROM ahead)), 0) FROM job});
 }
 
-# Where it stands: behind which key, and how far
+# The place of the rebuild: the last key it has done, and its progress
 sub place
 {
 	return $node->safe_psql('postgres',
 		"SELECT phase, position_first, position_date, position_last, done FROM blogstore.jobs WHERE kind = 'rebuild'");
 }
 
-# Nothing that the worker has read in a chunk keeps a snapshot. (It looks at the
-# queue now and then, for a moment, while it is held.)
+# The held worker keeps no snapshot of a chunk. It may have one for a moment,
+# because it looks at the queue from time to time.
 sub check_no_snapshot
 {
 	my ($name) = @_;
@@ -91,23 +94,23 @@ sub check_no_snapshot
 	return;
 }
 
-# ---- How far it is, without statistics
+# ---- Progress, without statistics
 
 my $holder = hold_worker($node, 'postgres');
 $node->safe_psql('postgres', 'SELECT blogstore.rebuild_views()');
 is($node->safe_psql('postgres', "SELECT phase, done, total IS NOT NULL, user_id IS NULL $job"),
 	'waiting|0|t|t', 'waiting: progress shows it');
 is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('0')"),
-	'f', 'waiting: wait_for_views() does, too');
+	'f', 'waiting: wait_for_views() waits for it');
 my $post = post_behind(3500);
 close_gate_at('under way', $post);
 my $expected = done_at($post);
-is($expected, 2 * 3 * $CHUNK, 'under way: it has come through three chunks when it is held');
+is($expected, 2 * 3 * $CHUNK, 'under way: the place to hold it is after three chunks');
 $holder->query_safe('COMMIT');
 $holder->quit;
 await_gate($node, 'postgres');
 $holder = hold_worker($node, 'postgres');
-is($node->safe_psql('postgres', "SELECT done $job"), $expected, 'under way: it has come to where it is held');
+is($node->safe_psql('postgres', "SELECT done $job"), $expected, 'under way: three chunks are done');
 is($node->safe_psql('postgres', "SELECT phase, total >= done, rows_per_second > 0, started_at < now(), estimated_end > started_at $job"),
 	'copies|t|t|t|t', 'under way: progress shows how far it is');
 check_no_snapshot('under way');
@@ -134,14 +137,13 @@ TRUNCATE blogstore.feed;
 });
 $holder = hold_worker($node, 'postgres');
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
-# it has queued the rebuild before it makes a slot
+# The worker has queued the rebuild before it creates its slot.
 wait_until($node, 'postgres', 'SELECT count(*) = 1 FROM pg_replication_slots WHERE active AND confirmed_flush_lsn IS NOT NULL');
 is($node->safe_psql('postgres', "SELECT abs(total - 2 * $POSTS) < 0.2 * $POSTS $job"),
-	't', 'wrong views: total is near to what there is to look at');
+	't', 'wrong views: total is near to the number of posts and copies');
 check_answers($node, 'postgres', 'wrong views');
 
-# Interrupted three times, at three places: by kill -9, the same again, and by a
-# restart
+# Interrupt the rebuild at three places: twice by kill -9, once by a restart.
 my @way = (
 	[ 'kill 1', 1500, sub { kill_worker($node, 'postgres') } ],
 	[ 'kill 2', 3900, sub { kill_worker($node, 'postgres') } ],
@@ -165,7 +167,7 @@ for my $n (1 .. @way)
 	is($node->safe_psql('postgres', "SELECT done $job"), $expected,
 		$before ? "$before: the rebuild goes on from where it stood" : "$name: the rebuild has begun");
 	check_no_snapshot($name);
-	# on both sides of where it stands
+	# Change posts that the rebuild has done, and posts that it has not done.
 	$node->safe_psql(
 		'postgres', qq{
 SELECT blogstore.edit_post(kit.p(n), 'edited $n') IS NULL FROM generate_series(100 + $n, 7900, 100) n;
@@ -181,7 +183,7 @@ SELECT blogstore.create_post(kit.u(1 + n % 5), 'new', 'x', kit.p(10000 + 100 * $
 	is(place(), $stood, "$name: nothing of the rebuild is lost or done again");
 	check_answers($node, 'postgres', "$name, gone on");
 }
-# asked for again in the middle of it: what is there now is built
+# Ask for another rebuild in the middle of this one.
 $node->safe_psql('postgres', 'SELECT blogstore.rebuild_views()');
 is($node->safe_psql('postgres', "SELECT phase $job ORDER BY done"),
 	"waiting\ncopies", 'asked for again: another rebuild waits behind this one');
@@ -190,9 +192,9 @@ $holder->query_safe('COMMIT');
 $holder->quit;
 check_store($node, 'postgres', 'asked for again');
 is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.users WHERE title IN ('wrong', 'never written')"),
-	'0', 'asked for again: what was wrong is gone');
+	'0', 'asked for again: wrong copies are gone');
 
-# ---- Taken out of the queue by the containers' owner half-way
+# ---- The containers' owner deletes the rebuild from the queue half-way
 
 $node->safe_psql(
 	'postgres', q{
@@ -216,14 +218,15 @@ $holder->query_safe('COMMIT');
 $holder->quit;
 check_store($node, 'postgres', 'taken out');
 is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.users WHERE title = 'wrong'"),
-	'0', 'taken out: the views that cannot be trusted are built anew all the same');
+	'0', 'taken out: the views are rebuilt all the same');
 
 # ---- Long texts: a chunk ends when it has gathered 4 MB of them
 
 my $leaves = join ', ', map { "blogstore.users_p0${_}_post" } 0 .. 3;
 my $copies = "FROM blogstore.users WHERE type = 'post'";
 
-# A transaction that is about to commit a copy holds the rebuild at it
+# Hold the rebuild at a post without a copy: a prepared transaction has
+# inserted a copy of the same key.
 sub close_gate_at_missing
 {
 	my ($gate, $post) = @_;
@@ -248,21 +251,22 @@ close_gate_at_missing('long texts', $node->safe_psql('postgres', 'SELECT kit.p(3
 $holder->query_safe('COMMIT');
 $holder->quit;
 await_gate($node, 'postgres');
-# 42 are more than 4 MB
+# Each text has 100,000 bytes, so 42 of them exceed 4 MB.
 is($node->safe_psql('postgres', "SELECT count(*) $copies AND user_id = kit.u(6)"),
-	2 * 42, 'long texts: chunks are of so many');
+	2 * 42, 'long texts: two chunks of 42 posts are done');
 open_gate($node, 'postgres', 'long texts');
 is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('10 min')"), 't', 'long texts: the views follow');
 is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'long texts: all are there again');
 
-# ---- All copies are of another length
+# ---- A new short_form_length: every copy has to be written
 
 $node->append_conf('postgresql.conf', "blogstore.short_form_length = 200\n");
 $node->reload;
 wait_until($node, 'postgres', 'SELECT short_form_length = 200 AND ready FROM blogstore.view_state');
 check_store($node, 'postgres', 'another length');
 
-# ---- From nothing, with a copy that somebody else has written, and over a crash
+# ---- From empty views, beside a session that has inserted a copy, and over a
+# crash
 
 $node->safe_psql('postgres', "SET client_min_messages = error; SELECT blogstore.stop_worker(drop_slot => true); TRUNCATE $leaves");
 $holder = hold_worker($node, 'postgres');
@@ -275,8 +279,8 @@ $holder->quit;
 await_gate($node, 'postgres');
 $holder = hold_worker($node, 'postgres');
 is($node->safe_psql('postgres', "SELECT phase, done $job"), 'copies|' . 2 * 3 * $CHUNK,
-	'from nothing: it has come to where it is held');
-is($node->safe_psql('postgres', "SELECT count(*) $copies"), 3 * $CHUNK, 'from nothing: copies are there up to it');
+	'from nothing: three chunks are done');
+is($node->safe_psql('postgres', "SELECT count(*) $copies"), 3 * $CHUNK, 'from nothing: the posts of three chunks have copies');
 is($node->safe_psql(
 		'postgres', "SELECT count(*), count(*) FILTER (WHERE before >= key) FROM (SELECT ROW($KEY) AS key, lag(ROW($KEY)) OVER (PARTITION BY tableoid ORDER BY ctid) AS before $copies) x"),
 	3 * $CHUNK . '|0', 'from nothing: they lie in the order of their key');
@@ -323,7 +327,8 @@ END $$;
 $node->safe_psql('postgres', 'SELECT blogstore.rebuild_views()');
 $node->safe_psql('postgres', 'CALL kit.watch_rebuild()');
 note $node->safe_psql('postgres', 'SELECT count(*), count(worker_xmin), count(DISTINCT worker_xmin::text), count(DISTINCT done) FROM kit.horizons');
-# between two looks at the same chunk at most it stays where it is
+# A snapshot may be the same in two readings of one chunk, but not in two
+# readings with a chunk between them.
 is($node->safe_psql(
 		'postgres', q{
 SELECT count(*) FROM kit.horizons a JOIN kit.horizons b ON a.worker_xmin = b.worker_xmin AND b.done > a.done

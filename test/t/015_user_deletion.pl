@@ -1,7 +1,8 @@
 
-# delete_user() returns at once, whatever the user has written: from then on
-# none of it is served, and the worker purges it beside live traffic, over
-# crashes, locks held for long and writers that have read the user before.
+# delete_user() returns at once, however much the user has written. From then
+# on nothing of the user is served. The worker purges the items beside live
+# traffic, and completes that over crashes, long locks and transactions that
+# read the user before the deletion.
 
 use strict;
 use warnings;
@@ -20,9 +21,9 @@ my $node = new_server('deletion');
 $node->start;
 create_store($node, 'postgres');
 
-# Users 1 to 24, post n by user 1 + n % 24, user 1 to 8 like each post, user 1
-# to 6 comment on each post twice: each of these has more items than are purged
-# in one go
+# 24 users are the authors of the posts in turn. Users 1 to 8 like each post,
+# and users 1 to 6 comment on each post twice. Each of those has more items
+# than the worker purges in one batch.
 $node->safe_psql(
 	'postgres', qq{
 SELECT kit.fill($USERS, $POSTS, 'x');
@@ -31,9 +32,9 @@ FROM generate_series(1, $POSTS) n, generate_series(1, 12) m;
 SELECT count(blogstore.create_like(kit.p(n), kit.u(m), kit.d(n + m))) FROM generate_series(1, $POSTS) n, generate_series(1, 8) m;
 });
 
-# What is served wrongly when users have been deleted, in one snapshot: none of
-# their items and of what hangs on them is to be seen, everything else is, and
-# each count is that of what the lists give
+# What is served wrongly in one snapshot after users were deleted. No item of
+# the users and no item on their posts may be served. Everything else has to be
+# served, and each count has to be that of the lists.
 $node->safe_psql(
 	'postgres', q{
 CREATE FUNCTION kit.wrong_served(VARIADIC gone uuid[]) RETURNS TABLE (what text, id uuid)
@@ -64,7 +65,7 @@ WHERE p.comment_count <> (SELECT count(*) FROM comment c WHERE c.post_id = p.pos
 UNION ALL SELECT 'like_count', p.post_id FROM post, LATERAL blogstore.get_post(post.post_id) p
 WHERE p.like_count <> (SELECT count(*) FROM liked l WHERE l.post_id = p.post_id)
 $$;
--- all that a snapshot shows
+-- A hash of all that a snapshot serves
 CREATE FUNCTION kit.seen(OUT n bigint, OUT hash text) LANGUAGE sql STABLE AS $$
 SELECT count(*), md5(string_agg(x, E'\n' ORDER BY x)) FROM (
 	SELECT p::text FROM generate_series(1, 600) n, LATERAL blogstore.get_post(kit.p(n)) p
@@ -87,13 +88,13 @@ sub check_served
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	is($node->safe_psql('postgres', "SELECT * FROM kit.wrong_served($users) LIMIT 5"),
 		'', "$name: nothing of the user is served, all else is, and counts are exact");
-	# copies may be on their way
+	# The worker may still have to write copies, so they are left out.
 	is($node->safe_psql('postgres', "SELECT * FROM blogstore.verify() WHERE problem NOT LIKE '% copy' LIMIT 5"),
 		'', "$name: verify() shows nothing");
 	return;
 }
 
-# The buffers that a deletion touches
+# The number of buffers that delete_user() touches
 sub delete_user_buffers
 {
 	my ($user) = @_;
@@ -130,17 +131,18 @@ SELECT * FROM kit.wrong_served(kit.u(1)) LIMIT 5;
 ROLLBACK;
 }),
 	"t\n$seen\nt\n$seen\nt",
-	'a deletion shows in its own transaction, and not once it is rolled back');
+	'a deletion is visible in its own transaction, and not after a rollback');
 check_store($node, 'postgres', 'rolled back');
 
 # ---- At once, before the worker does anything
 
-# two old snapshots, one of which has not asked for anything yet
+# Two old snapshots; the second transaction calls no request before the
+# deletion.
 my @old = map { $node->background_psql('postgres') } 1 .. 2;
 $_->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT pg_current_snapshot() IS NULL')
   for @old;
 is($old[0]->query_safe('SELECT * FROM kit.seen()'), $seen, 'an old snapshot sees all');
-# one that has been deleted by a session that read it before
+# A session that has read the user before the deletion
 my $session = $node->background_psql('postgres', on_error_stop => 0);
 $session->query_safe('SELECT * FROM blogstore.get_user(kit.u(2))');
 
@@ -149,7 +151,7 @@ my $few = delete_user_buffers(20);
 my $many = delete_user_buffers(2);
 note "$few and $many buffers";
 cmp_ok($node->safe_psql('postgres', 'SELECT kit.items_of(kit.u(2))'),
-	'>', 1000, 'deleted: the items are there');
+	'>', 1000, 'deleted: the items still exist');
 cmp_ok($many, '<', 6 * $few, 'deleted: buffers of a deletion do not grow with what the user has');
 is($session->query_safe('SELECT count(*) FROM blogstore.get_user(kit.u(2)); SELECT * FROM kit.wrong_served(kit.u(2), kit.u(20))'),
 	'0', 'deleted: a session that has read before learns of it');
@@ -163,7 +165,7 @@ is( $node->safe_psql('postgres', "SELECT count(*) FROM blogstore.get_user_by_nam
 is( $node->safe_psql('postgres', "SELECT username FROM blogstore.create_user('User 2', kit.u(30))"),
 	'User 2', 'deleted: the name is free');
 
-# post 1 and 49 are of user 2; user 2 has commented on post 5, and liked it
+# Posts 1 and 49 are of user 2, who has commented on post 5 and liked it.
 is(sqlstate($node, 'postgres', $_), '23503, hint', "deleted: $_ is refused")
   for 'create_comment(kit.p(49), kit.u(3), $$x$$)', 'create_like(kit.p(49), kit.u(9))',
   'create_comment(kit.p(49), kit.u(3), $$comment$$, kit.c(4901))',
@@ -176,7 +178,7 @@ is($node->safe_psql('postgres', "SELECT blogstore.$_"), 'f', "deleted: $_ finds 
   for 'delete_post(kit.p(49))', 'delete_comment(kit.p(5), kit.c(501))',
   'delete_comment(kit.p(49), kit.c(4902))', 'delete_like(kit.p(5), kit.u(2))',
   'delete_like(kit.p(49), kit.u(3))', 'delete_user(kit.u(2))';
-# an id that is no longer to be seen is free, too
+# The id of an item that is no longer served can be used again.
 is( $node->safe_psql('postgres',
 		'SELECT user_id = kit.u(3), content FROM blogstore.create_comment(kit.p(5), kit.u(3), $$again$$, kit.c(501))'),
 	't|again', 'deleted: the id of a comment that is not served is free');
@@ -189,7 +191,8 @@ is($_->query_safe('SELECT * FROM kit.seen()'), $seen, 'deleted, worked on: an ol
 
 # ---- In the middle of the purge
 
-# posts come first, with what hangs on them, then comments, then likes
+# The purge begins with the user's posts and all on them, then come comments,
+# then likes.
 my $gate_of_posts = 'LOCK TABLE ONLY blogstore.posts_p03_like IN SHARE MODE';
 close_gate($node, 'postgres', 'purge', $gate_of_posts);
 $holder->query_safe('COMMIT');
@@ -201,14 +204,15 @@ my $place = job_place($node, 'postgres', 'deletion', 2);
 my $done = $node->safe_psql('postgres', "SELECT done $job AND user_id = kit.u(2)");
 cmp_ok($done, '>', 0, 'half purged: the worker has begun');
 cmp_ok($node->safe_psql('postgres', 'SELECT kit.items_of(kit.u(2))'), '>', 0,
-	'half purged: some are there');
+	'half purged: some items still exist');
 check_served('half purged', 2, 20);
 is($_->query_safe('SELECT * FROM kit.seen()'), $seen, 'half purged: an old snapshot sees all')
   for @old;
 is( $node->safe_psql('postgres', "SELECT phase, rows_per_second > 0, started_at < now() $job AND user_id = kit.u(2)"),
 	'sweep|t|t', 'half purged: progress shows how far it is');
 
-# kill -9: it goes on from there; the next worker does nothing at all at first
+# After kill -9 the next worker continues. The gate holds it before it does
+# anything.
 close_gate($node, 'postgres', 'all', 'LOCK TABLE blogstore.feed IN SHARE MODE');
 $_->query_safe('COMMIT') for @old;
 $_->quit for @old;
@@ -218,7 +222,8 @@ eval { $holder->quit };
 check_served('worker killed', 2, 20);
 await_gate($node, 'postgres');
 is(job_place($node, 'postgres', 'deletion', 2), $place, 'worker killed: nothing of the purge is lost or done again');
-# an item in a leaf that is done: who goes over it again deletes it
+# Insert an item into a partition that is done. A purge that began anew would
+# delete it.
 $node->safe_psql(
 	'postgres', q{
 INSERT INTO blogstore.posts (id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date)
@@ -232,7 +237,7 @@ wait_until($node, 'postgres', "SELECT done > $done $job AND user_id = kit.u(2)")
 is($node->safe_psql('postgres', "SELECT phase $job AND user_id = kit.u(2)"),
 	'sweep', 'worker killed: the purge goes on');
 is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts_p01_post WHERE title = 'behind'"),
-	'1', 'worker killed: from where it stood');
+	'1', 'worker killed: the purge has not begun anew');
 check_served('worker killed, gone on', 2, 20);
 open_gate($node, 'postgres', 'purge of likes');
 check_store($node, 'postgres', 'purged');
@@ -243,7 +248,8 @@ is($node->safe_psql('postgres', 'SELECT content FROM blogstore.list_post_comment
 is($node->safe_psql('postgres', 'SELECT title FROM blogstore.get_post(kit.p(25))'),
 	'again', 'purged: what took the place of a purged post stays');
 
-# ---- A row that somebody has locked: the rest is purged, and the views follow
+# ---- A row that another session has locked: the worker purges the rest, and
+# the views follow
 
 $session = $node->background_psql('postgres', on_error_stop => 0);
 $session->query_safe('BEGIN; SELECT blogstore.create_like(kit.p(5), kit.u(15));
@@ -263,8 +269,8 @@ check_store($node, 'postgres', 'no longer locked');
 is($node->safe_psql('postgres', 'SELECT kit.items_of(kit.u(3)), (SELECT count(*) FROM blogstore.get_like(kit.p(5), kit.u(15)))'),
 	'0|1', 'no longer locked: the rest is purged, and the like is there');
 
-# ---- Writers that have read the user before: a trigger keeps each between the
-# read and the end, while the user is deleted and the purge comes by
+# ---- Writers that have read the user: a trigger holds them while the user is
+# deleted and the purge goes on
 
 my $gate = hold_writers($node, 'postgres');
 my $victim = 100;
@@ -279,15 +285,16 @@ for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 			't', "$what: the deletion does not wait");
 		wait_until($node, 'postgres', "SELECT phase = 'waiting' AND started_at IS NOT NULL $job AND user_id = $user");
 		$gate->query_safe('SELECT pg_advisory_unlock(1)');
-		is($session->query_safe("SELECT 'there'"), "1\nthere", "$what: what read the user before gets through");
-		# with all that existed at its end, it is gone
+		is($session->query_safe("SELECT 'there'"), "1\nthere", "$what: a command that read the user before succeeds");
+		# The purge deletes the new item with all others.
 		$session->query_safe('COMMIT');
 		is($node->safe_psql('postgres', 'SELECT kit.views_follow()'),
 			't', "$what: the purge ends");
 		is($node->safe_psql('postgres', "SELECT kit.items_of($user), count(*) FROM blogstore.verify()"),
 			'0|0', "$what: nothing is left");
 	});
-	# a snapshot from before is no excuse
+	# A command after the deletion is refused, also under a snapshot from
+	# before it.
 	my $user = 'kit.u(' . ++$victim . ')';
 	$node->safe_psql('postgres', "SELECT blogstore.create_user('victim $victim', $user)");
 	$session->query_safe("BEGIN ISOLATION LEVEL $isolation; SELECT blogstore.get_user($user)");
@@ -299,7 +306,7 @@ for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 $gate->quit;
 check_store($node, 'postgres', 'writers that read the user before');
 
-# ... and on a post of the user's, by somebody else
+# A comment and a like of another user, on a post of the deleted user
 for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 {
 	my $user = 'kit.u(' . ++$victim . ')';
@@ -319,7 +326,7 @@ for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 }
 check_store($node, 'postgres', "comments on a deleted user's post");
 
-# ---- The same id again, in the middle of the purge
+# ---- The same id is created again in the middle of the purge
 
 $holder = hold_worker($node, 'postgres');
 is($node->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(4))'), 't', 'made again: deleted');
@@ -328,12 +335,12 @@ $holder->query_safe('COMMIT');
 $holder->quit;
 await_gate($node, 'postgres');
 cmp_ok($node->safe_psql('postgres', 'SELECT kit.items_of(kit.u(4))'), '>', 0, 'made again: there is something left to purge');
-# who makes the user again purges it, and comes to the same place
+# create_user() purges the old user's items itself, and waits at the same gate.
 my $anew = start_client($node, 'postgres', "SELECT username FROM blogstore.create_user('user 4', kit.u(4), kit.d(4))", 'anew');
 wait_until($node, 'postgres', "SELECT 0 = ANY (pg_blocking_pids(pid)) FROM pg_stat_activity WHERE application_name = 'anew'");
 open_gate($node, 'postgres', 'purge');
 my ($rows, $err) = finish_client($anew);
-is("@$rows$err", 'user 4', 'made again: made');
+is("@$rows$err", 'user 4', 'made again: create_user() succeeds');
 $node->safe_psql('postgres', "SELECT blogstore.create_comment(kit.p(10), kit.u(4), 'new life', kit.c(9000)); SELECT blogstore.create_like(kit.p(10), kit.u(4))");
 is($node->safe_psql('postgres', 'SELECT kit.items_of(kit.u(4)), username FROM blogstore.get_user(kit.u(4))'),
 	'2|user 4', 'made again: nothing is left of the old user');
@@ -342,7 +349,7 @@ check_store($node, 'postgres', 'made again');
 is($node->safe_psql('postgres', "SELECT kit.items_of(kit.u(4)), (SELECT count(*) FROM blogstore.get_like(kit.p(10), kit.u(4)))"),
 	'2|1', 'made again: what the new user has written stays');
 
-# ---- Readers beside a purge, and a deletion that was prepared
+# ---- Readers beside a purge, and a prepared deletion
 
 $node->safe_psql(
 	'postgres', q{
@@ -362,7 +369,7 @@ do
 {
 	my $found = $node->safe_psql('postgres', 'SELECT * FROM kit.wrong_served(kit.u(5)) LIMIT 3');
 	push @wrong, $found if $found ne '';
-	# the first look was in the middle of it
+	# The first look is in the middle of the purge.
 	open_gate($node, 'postgres', 'purge') if $looks++ == 0;
 } while ($node->safe_psql('postgres', "SELECT count(*) $job") ne '0');
 note "$looks looks";
@@ -372,7 +379,7 @@ check_store($node, 'postgres', 'committed');
 # ---- While the worker is stopped
 
 $node->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker(); SELECT blogstore.delete_user(kit.u(6))');
-cmp_ok($node->safe_psql('postgres', 'SELECT kit.items_of(kit.u(6))'), '>', 0, 'worker stopped: the items are there');
+cmp_ok($node->safe_psql('postgres', 'SELECT kit.items_of(kit.u(6))'), '>', 0, 'worker stopped: the items still exist');
 check_served('worker stopped', 6);
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 check_store($node, 'postgres', 'worker started');

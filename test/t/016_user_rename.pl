@@ -1,7 +1,8 @@
 
-# edit_user() returns at once, whatever the user has written; the worker writes
-# the new name on all of it. Nothing keeps an old name: not what a transaction
-# that read it before commits later, not a second rename, not a crash.
+# edit_user() returns at once, however much the user has written. The worker
+# writes the new name on all items. No item keeps an old name, not after a
+# transaction that read it before commits late, not after a second rename, and
+# not after a crash.
 
 use strict;
 use warnings;
@@ -19,8 +20,8 @@ my $node = new_server('rename');
 $node->start;
 create_store($node, 'postgres');
 
-# User 1 has written a fifth of the posts, and on each post four comments and a
-# like; user 2 the same number of posts and nothing else
+# User 1 is the author of a fifth of the posts, and has four comments and a
+# like on each post. User 2 has as many posts and nothing else.
 $node->safe_psql(
 	'postgres', qq{
 SELECT kit.fill(5, $POSTS, 'x');
@@ -49,7 +50,7 @@ sub check_names
 	return;
 }
 
-# ---- At once, and how far it is
+# ---- The rename at once, and its progress
 
 my $holder = hold_worker($node, 'postgres');
 sub edit_user_buffers
@@ -74,9 +75,9 @@ is($node->safe_psql('postgres', "SELECT user_id = kit.u(1), phase, done $job AND
 is($node->safe_psql('postgres', "SELECT user_username FROM blogstore.create_comment(kit.p(1), kit.u(1), 'new')"),
 	'one', 'renamed: what is written now bears the new name');
 
-# ---- kill -9 in the middle: it goes on from there
+# ---- kill -9 in the middle: the next worker continues
 
-# posts come first, then comments, then likes
+# The rename goes through posts, then comments, then likes.
 my $comments = 'LOCK TABLE ONLY blogstore.posts_p02_comment IN SHARE MODE';
 my $likes = 'LOCK TABLE ONLY blogstore.posts_p02_like IN SHARE MODE';
 close_gate($node, 'postgres', 'comments', $comments);
@@ -92,13 +93,14 @@ is($node->safe_psql('postgres', "SELECT count(*) FILTER (WHERE user_username = '
 	't|t', 'half done: some items have the new name, some the old one');
 is($node->safe_psql('postgres', "SELECT phase, done, rows_per_second > 0 $job AND user_id = kit.u(1)"),
 	"sweep|$done|t", 'half done: progress shows it');
-# the next worker does nothing at all at first
+# The gate holds the next worker before it does anything.
 close_gate($node, 'postgres', 'all', 'LOCK TABLE blogstore.feed IN SHARE MODE');
 kill_worker($node, 'postgres');
 eval { $holder->quit };
 await_gate($node, 'postgres');
 is(job_place($node, 'postgres', 'rename', 1), $place, 'worker killed: nothing of the rename is lost or done again');
-# an item of the first leaf: who goes over it again writes it
+# Give the old name to an item of a partition that is done. A rename that began
+# anew would correct it.
 my $behind = "type = 'post' AND post_id = (SELECT min(post_id::text)::uuid FROM blogstore.posts_p00_post WHERE user_id = kit.u(1))";
 $node->safe_psql('postgres', "UPDATE blogstore.posts SET user_username = 'user 1' WHERE $behind");
 close_gate($node, 'postgres', 'likes', $likes);
@@ -108,11 +110,12 @@ wait_until($node, 'postgres', "SELECT done > $done $job AND user_id = kit.u(1)")
 is($node->safe_psql('postgres', "SELECT phase $job AND user_id = kit.u(1)"),
 	'sweep', 'worker killed: the rename goes on');
 is($node->safe_psql('postgres', "SELECT user_username FROM blogstore.posts WHERE $behind"),
-	'user 1', 'worker killed: from where it stood');
+	'user 1', 'worker killed: the rename has not begun anew');
 open_gate($node, 'postgres', 'likes');
 check_names('renamed', 'one');
 
-# ---- Two renames in a row: before the first begins, and in the middle of it
+# ---- Two renames in a row: both before the first begins, and one in the
+# middle
 
 $holder = hold_worker($node, 'postgres');
 $node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u(1), 'second')");
@@ -131,7 +134,7 @@ open_gate($node, 'postgres', 'comments');
 $holder->query_safe('COMMIT');
 $holder->quit;
 check_names('two renames', 'fourth');
-# back to what it was, while the first is under way
+# Rename the user back while the first rename is under way.
 $holder = hold_worker($node, 'postgres');
 $node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u(1), 'fifth')");
 close_gate($node, 'postgres', 'comments', $comments);
@@ -146,8 +149,8 @@ $holder->query_safe('COMMIT');
 $holder->quit;
 check_names('to and fro', 'fourth');
 
-# ---- Writers that have read the old name: a trigger keeps each between the
-# read and the end, while the user is renamed and the job comes by
+# ---- Writers that have read the old name: a trigger holds them while the user
+# is renamed and the job goes on
 
 my $gate = hold_writers($node, 'postgres');
 my $writer = $node->background_psql('postgres', on_error_stop => 0);
@@ -165,13 +168,14 @@ for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 		is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('0')"),
 			'f', "$what: the rename is not done");
 		$gate->query_safe('SELECT pg_advisory_unlock(1)');
-		is($writer->query_safe("SELECT 'there'"), "old $n\nthere", "$what: what read the old name writes it");
+		is($writer->query_safe("SELECT 'there'"), "old $n\nthere", "$what: a command that read the old name writes it");
 		$writer->query_safe('COMMIT');
 		is($node->safe_psql('postgres', "SELECT kit.views_follow(); SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = $user"),
 			"t\nnew $n", "$what: no stale name");
 	});
 
-	# A snapshot from before the rename, and a command after it is done
+	# A transaction whose snapshot is from before the rename, and whose
+	# commands come after the job is done
 	my $user = 'kit.u(' . ++$n . ')';
 	$node->safe_psql('postgres', "SELECT blogstore.create_user('old $n', $user)");
 	$writer->query_safe("BEGIN ISOLATION LEVEL $isolation; SELECT username FROM blogstore.get_user($user)");
@@ -182,13 +186,14 @@ for my $isolation ('READ COMMITTED', 'REPEATABLE READ')
 }
 check_store($node, 'postgres', 'writers that read the old name');
 
-# A writer that goes on writing: what it does after the rename, too
+# A transaction with items from before the rename and after it
 $node->safe_psql('postgres', "SELECT blogstore.create_user('old', kit.u(99))");
 $writer->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT blogstore.create_comment(kit.p(10), kit.u(99), 'before')");
 $node->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u(99), 'new')");
 wait_until($node, 'postgres', "SELECT phase = 'waiting' AND started_at IS NOT NULL $job");
 $writer->query_safe("SELECT blogstore.create_comment(kit.p(11), kit.u(99), 'after')");
-# a worker that starts meanwhile does not know whom the other waited for
+# kill -9 restarts the server, so the writer is gone when the next worker
+# starts.
 kill_worker($node, 'postgres');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(99)'),
 	'0', 'writer killed: nothing of it is there');
@@ -196,7 +201,8 @@ $writer->quit;
 $gate->quit;
 check_store($node, 'postgres', 'writer killed');
 
-# ... which only a restart that leaves the writer alone can show: a prepared one
+# A prepared transaction survives the restart: the next worker has to find out
+# that it must wait for it.
 $node->safe_psql(
 	'postgres', q{
 BEGIN;
@@ -214,7 +220,7 @@ is($node->safe_psql('postgres', 'SELECT kit.views_follow(); SELECT user_username
 	"t\nnewest", 'worker killed: no stale name');
 check_store($node, 'postgres', 'worker killed');
 
-# ---- An item that is locked for long: the others are relabelled
+# ---- A row that is locked for long: the worker writes the name on all others
 
 my $locker = $node->background_psql('postgres');
 $locker->query_safe('BEGIN; SELECT FROM blogstore.posts WHERE id = kit.c(101) FOR UPDATE');

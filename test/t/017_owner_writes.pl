@@ -1,7 +1,7 @@
 
-# The tables are their owner's: who writes to containers and views directly,
-# adds columns, and puts partitions in the place of others finds the views and the
-# names on items right afterwards, with no manual step.
+# The owner of the tables may write to containers and views directly, add
+# columns, and replace partitions. The views and the names on items are right
+# afterwards without a manual step.
 
 use strict;
 use warnings;
@@ -17,13 +17,13 @@ my $node = new_server('owner_tables');
 $node->start;
 create_store($node, 'postgres');
 fill_store($node, 'postgres', 10, 150);
-# posts that nothing hangs on
+# Posts without comments and likes
 $node->safe_psql('postgres',
 	q{SELECT count(blogstore.create_post(kit.u(1 + n % 10), 'bare ' || n, 'x', kit.p(n), kit.d(n))) FROM generate_series(151, 200) n}
 );
 check_store($node, 'postgres', 'filled');
 
-# A statement of the owner's, and all is right afterwards
+# Run statements of the owner, and check that everything is right afterwards.
 sub check_after
 {
 	my ($name, $sql) = @_;
@@ -52,12 +52,12 @@ UPDATE blogstore.users SET username = upper(username) WHERE type = 'user';
 UPDATE blogstore.users SET username = initcap(username) WHERE type = 'user'});
 is($node->safe_psql('postgres', "SELECT string_agg(DISTINCT user_username, ',' ORDER BY user_username) FROM blogstore.posts WHERE user_id < kit.u(4)"),
 	'Anna,User 2,User 3', 'all usernames, twice: the items bear the last ones');
-# other columns do not make names stale
+# A change of another column does not queue a rename.
 my $jobs = $node->safe_psql('postgres', q{
 UPDATE blogstore.users SET creation_date = creation_date - interval '1 day' WHERE type = 'user';
 SELECT kit.views_follow();
 SELECT count(*) FROM blogstore.progress});
-is($jobs, "t\n0", 'a column that is copied nowhere gives no work');
+is($jobs, "t\n0", 'a change of a column without copies queues no job');
 $node->safe_psql('postgres', q{UPDATE blogstore.users SET username = 'unregistered' WHERE user_id = kit.u(2) AND type = 'user'});
 is($node->safe_psql('postgres', 'SELECT kit.views_follow(); SELECT DISTINCT problem, user_id = kit.u(2) FROM blogstore.verify()'),
 	"t\nregistry|t", 'a username without its registration: verify() shows that, and no stale name');
@@ -86,7 +86,7 @@ COPY blogstore.posts (id, type, post_id, user_id, user_username, title, content,
 00000000-0000-7000-8001-000000003002	post	00000000-0000-7000-8001-000000003002	00000000-0000-7000-8000-000000000003	User 3	copied	x	0	0	2024-02-01 00:00:00+00
 \.
 });
-# an author of the name that was current when the file was written
+# The post is inserted with its author's name, and the author is renamed then.
 check_after('posts inserted with a name that is stale', q{
 INSERT INTO blogstore.posts (id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date)
 SELECT kit.p(2020), 'post', kit.p(2020), user_id, username, 'inserted', 'x', 0, 0, kit.d(2020) FROM blogstore.get_user(kit.u(4));
@@ -121,8 +121,8 @@ TRUNCATE blogstore.feed;
 ROLLBACK});
 check_store($node, 'postgres', 'rolled back');
 
-# ---- Columns of the owner's own, while the decoder is behind: it comes to
-# each change with the columns that there were
+# ---- Columns that the owner adds while the decoder is behind: it decodes each
+# change with the columns of that time
 
 my $n = 6000;
 
@@ -147,7 +147,7 @@ my $columns = join '', map { some_changes() . "$_;\n" } (
 	'ALTER TABLE blogstore.users ADD COLUMN note text',
 	'ALTER TABLE blogstore.posts ADD COLUMN rank integer NOT NULL DEFAULT 7',
 	'ALTER TABLE blogstore.users ADD COLUMN rank integer DEFAULT 8',
-	# these write the tables anew
+	# These rewrite the tables.
 	'ALTER TABLE blogstore.posts ADD COLUMN mark uuid DEFAULT gen_random_uuid()',
 	'ALTER TABLE blogstore.users ADD COLUMN mark uuid DEFAULT gen_random_uuid()',
 	'ALTER TABLE blogstore.posts DROP COLUMN note',
@@ -163,12 +163,12 @@ $node->safe_psql('postgres', $columns . some_changes());
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 check_store($node, 'postgres', 'columns, the decoder behind');
 is($node->safe_psql('postgres', 'SELECT blogstore.edit_post(kit.p(6001), content => $$new$$) IS NULL; SELECT rank, note, mark IS NOT NULL FROM blogstore.posts WHERE id = kit.p(6001)'),
-	"f\n9||t", 'columns: a request keeps what is in them');
+	"f\n9||t", 'columns: a request keeps their values');
 is($node->safe_psql('postgres', q{SELECT blogstore.create_post(kit.u(1), 'default', 'x', kit.p(7000), kit.d(7000)) IS NULL; SELECT rank, mark IS NOT NULL FROM blogstore.posts WHERE id = kit.p(7000)}),
 	"f\n7|t", 'columns: a request fills in their defaults');
 check_store($node, 'postgres', 'columns, in use');
 
-# the same beside a worker that keeps up, dropping them again
+# The same beside a worker that keeps up, while columns are dropped
 my $writer = start_client($node, 'postgres', join('', map { some_changes() } 1 .. 60), 'writer');
 for my $sql (
 	'ALTER TABLE blogstore.posts DROP COLUMN rank',
@@ -186,14 +186,14 @@ check_store($node, 'postgres', 'columns beside a writer');
 
 # ---- Partitions
 
-# A partition or leaf has gone, and the worker knows
+# Wait until the worker has noticed that a partition is missing.
 sub await_damage
 {
 	wait_until($node, 'postgres', "SELECT state = 'blocked' FROM blogstore.stat_worker");
 	return;
 }
 
-# Posts of a partition, as they are while it is not attached
+# Change posts of a partition while it is not attached.
 my $alone = "UPDATE blogstore.posts_p00_post SET title = 'changed alone', content = 'x'";
 
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00');
@@ -206,7 +206,8 @@ check_after('detached and attached at once',
 	"BEGIN; ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00; UPDATE blogstore.posts_p00_post SET title = 'changed again'; ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 FOR VALUES WITH (MODULUS 4, REMAINDER 0); COMMIT");
 check_after('a leaf detached and attached',
 	"BEGIN; ALTER TABLE blogstore.posts_p00 DETACH PARTITION blogstore.posts_p00_post; UPDATE blogstore.posts_p00_post SET title = 'changed as a table'; ALTER TABLE blogstore.posts_p00 ATTACH PARTITION blogstore.posts_p00_post FOR VALUES IN ('post'); COMMIT");
-# What is left of a post that the owner has deleted, verify() shows, and repair() takes away
+# The owner deletes a post while its partition for counts is detached. verify()
+# lists the count that is left, and repair() deletes it.
 $node->safe_psql('postgres', q{
 CREATE TABLE kit.short_lived AS
 SELECT id FROM (SELECT gen_random_uuid() FROM generate_series(1, 100)) n(id)
@@ -220,7 +221,7 @@ ALTER TABLE blogstore.posts_p00 ATTACH PARTITION blogstore.posts_p00_delta FOR V
 is($node->safe_psql('postgres', q{SELECT blogstore.wait_for_views('10 min'); SELECT problem, type FROM blogstore.verify(); SELECT blogstore.repair()}),
 	"t
 orphan|delta
-1", 'a leaf of counts detached, and a post deleted: what counts on it goes');
+1", 'a leaf of counts detached, and a post deleted: repair() deletes its count');
 check_store($node, 'postgres', 'a leaf of counts detached, and a post deleted');
 
 check_after('a partition of copies',
@@ -228,8 +229,9 @@ check_after('a partition of copies',
 check_after('the feed',
 	"BEGIN; ALTER TABLE blogstore.feed DETACH PARTITION blogstore.feed_post; TRUNCATE blogstore.feed_post; ALTER TABLE blogstore.feed ATTACH PARTITION blogstore.feed_post FOR VALUES IN ('post'); COMMIT");
 
-# DETACH ... CONCURRENTLY that was given up half-way: neither a partition nor
-# none, and it can be written. The worker comes to know it in this state.
+# A DETACH CONCURRENTLY that was cancelled half-way. The partition is no longer
+# read through its parent, but can be written. A worker that starts now finds
+# it in this state.
 my $reader = $node->background_psql('postgres');
 $reader->query_safe('BEGIN; SELECT count(*) FROM blogstore.posts');
 my $detaching = start_client($node, 'postgres',
@@ -253,7 +255,7 @@ check_after('detached by half, and the rest',
 is($node->safe_psql('postgres', q{SELECT count(*) > 0, count(*) = (SELECT count(*) FROM blogstore.posts_p00_post) FROM blogstore.users WHERE title = 'changed by half'}),
 	't|t', 'detached by half, and the rest: the views show what was changed');
 
-# A replacement, made beside and put in the place of the old one
+# Build a replacement of a partition, and put it in the old one's place.
 my $replace = q{
 CREATE TABLE blogstore.new_p02 (LIKE blogstore.posts_p02 INCLUDING ALL) PARTITION BY LIST (type);
 DO $$
@@ -284,7 +286,8 @@ check_after('a partition replaced, worked on', some_changes() . q{
 SELECT count(blogstore.create_like(post_id, kit.u(9))), count(blogstore.edit_post(post_id, 'worked on')) FROM blogstore.new_p02_post;
 SELECT count(blogstore.delete_post(post_id)) FROM (SELECT post_id FROM blogstore.new_p02_post ORDER BY post_id LIMIT 10) x});
 
-# While no worker runs; and while the whole server does not know of one
+# The same while no worker runs, and over a restart of the server without a
+# worker
 $node->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
 $node->safe_psql('postgres', "ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00; UPDATE blogstore.posts_p00_post SET title = 'changed meanwhile'; ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 FOR VALUES WITH (MODULUS 4, REMAINDER 0)");
 check_answers($node, 'postgres', 'worker stopped');
@@ -299,15 +302,16 @@ $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 await_damage();
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p01 FOR VALUES WITH (MODULUS 4, REMAINDER 1)');
 check_store($node, 'postgres', 'attached');
-# nothing of it is left to be found again
+# A restarted worker finds nothing to rebuild.
 my $offset = log_end($node);
 $node->restart;
 check_store($node, 'postgres', 'restarted');
 is(join("\n", logged($node, $offset, qr/rebuilds the views/)),
 	'', 'restarted: the worker finds the layout that it knows');
 
-# DDL that locks leaves before their container, while the worker looks at what the
-# containers are made of: it does not fail, also where deadlocks are looked for soon
+# CREATE TRIGGER locks a leaf before its container, while the worker looks at
+# the containers' definition. There must be no deadlock, even with a short
+# deadlock_timeout.
 $node->safe_psql('postgres', 'CREATE FUNCTION kit.nothing() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$ BEGIN RETURN NULL; END $$');
 is( $node->psql(
 		'postgres',
@@ -321,7 +325,8 @@ DROP TRIGGER nothing ON blogstore.posts;
 
 is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.get_post(kit.p(6001))'), '1', 'a post to write to is there');
 
-# Written while a column has another name, by which the change feed cannot tell what was written
+# Rows are written while a column has another name. The change feed cannot
+# decode such changes.
 for my $rename (['posts', 'creation_date'], ['posts', 'user_id'], ['posts', 'like_count'], ['users', 'creation_date'])
 {
 	my ($container, $column) = @$rename;
@@ -336,7 +341,7 @@ ALTER TABLE blogstore.$container RENAME other TO $column;
 COMMIT});
 }
 
-# Everything gone
+# All posts are truncated.
 check_after('posts truncated', 'TRUNCATE blogstore.posts');
 is($node->safe_psql('postgres', q{SELECT (SELECT count(*) FROM blogstore.feed), (SELECT count(*) FROM blogstore.users WHERE type = 'post'), (SELECT count(*) FROM blogstore.list_feed())}),
 	'0|0|0', 'posts truncated: nothing is left in the views');

@@ -1,7 +1,7 @@
 
-# Transactions of several hundred thousand changes, of thousands of savepoints,
-# and prepared ones: the views are right afterwards, and the worker's memory
-# stays within bounds that do not depend on them.
+# Transactions with several hundred thousand changes, with thousands of
+# savepoints, and prepared ones. The views are right afterwards, and the
+# worker's memory has a bound that does not depend on their size.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# in MB: what logical decoding may use, and the worker beside it
+# Bounds in MB: for logical decoding, and for all else in the worker
 my $DECODING = 1;
 my $BESIDE = 64;
 
@@ -22,7 +22,7 @@ $node->append_conf(
 	'postgresql.conf', qq{
 logical_decoding_work_mem = ${DECODING}MB
 max_prepared_transactions = 5
-# what of it a process has touched counts as its memory
+# Pages of shared buffers that a process has touched count as its memory.
 shared_buffers = 8MB
 autovacuum = off
 });
@@ -32,7 +32,7 @@ fill_store($node, 'postgres', 10, 120);
 check_store($node, 'postgres', 'filled');
 my $slot = worker_slot($node, 'postgres');
 
-# The most memory that the worker has had, in kB
+# The most memory that the worker has used so far, in kB
 sub worker_memory
 {
 	my $pid = worker_pid($node, 'postgres');
@@ -42,7 +42,8 @@ sub worker_memory
 	return $1;
 }
 
-# what it takes for any batch and any rebuild
+# Let the worker use what any batch and any rebuild takes, and measure that
+# first.
 $node->safe_psql('postgres', 'SELECT blogstore.rebuild_views(); SELECT kit.views_follow()');
 my $memory = worker_memory();
 my $pid = worker_pid($node, 'postgres');
@@ -53,14 +54,15 @@ sub check_large
 	my ($name, $spilled) = @_;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	# by many short queries: one long one would hold back what can be pruned
+	# Wait in many short queries. One long query would hold back the removal of
+	# dead rows.
 	wait_until($node, 'postgres', "SELECT blogstore.wait_for_views('1 s')");
 	is(worker_pid($node, 'postgres'), $pid, "$name: the worker is the same");
 	my $now = worker_memory();
 	note "$now kB";
 	cmp_ok($now - $memory, '<=', 1024 * ($DECODING + $BESIDE), "$name: the worker's memory is bounded");
 	is(scalar(() = glob($node->data_dir . "/pg_replslot/$slot/*.spill")) > 0,
-		$spilled // '', "$name: nothing is left of what was spilled and has ended");
+		$spilled // '', "$name: only a transaction that has not ended has files of spilled changes");
 	check_store($node, 'postgres', $name);
 	return;
 }
@@ -68,7 +70,8 @@ sub check_large
 my $rebuilds = "SELECT count(*) FROM blogstore.progress WHERE kind = 'rebuild'";
 my $post_columns = '(id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date)';
 
-# ---- More posts than the worker keeps in mind: the views are built anew
+# ---- More changed posts than the worker's list of them can hold: it rebuilds
+# the views
 
 my $holder = hold_worker($node, 'postgres');
 $node->safe_psql(
@@ -84,9 +87,9 @@ $holder->query_safe('COMMIT');
 $holder->quit;
 check_large('210,000 posts in a transaction');
 is($node->safe_psql('postgres', 'SELECT title FROM blogstore.list_feed(1)'),
-	'title 101000', '210,000 posts in a transaction: what is left of them is shown');
+	'title 101000', '210,000 posts in a transaction: the remaining ones are shown');
 
-# the same, rolled back: it is not even decoded
+# The same in a transaction that is rolled back, which is not decoded
 $node->safe_psql(
 	'postgres', qq{
 BEGIN;
@@ -137,8 +140,8 @@ END $$;
 });
 check_large('5,000 savepoints');
 is($node->safe_psql('postgres', "SELECT count(*) FILTER (WHERE right(post_id::text, 6)::int % 3 = 2), count(*), max(title) FROM blogstore.list_user_posts(kit.u(1), NULL) WHERE title LIKE 'savepoint %'"),
-	# 400000 + n, n % 3 <> 0
-	'1667|3334|savepoint 998', '5,000 savepoints: what was not undone is shown');
+	# Ids of posts are 400000 + n, without those where n is divisible by 3.
+	'1667|3334|savepoint 998', '5,000 savepoints: the posts that were not undone are shown');
 
 $node->safe_psql(
 	'postgres', q{

@@ -1,8 +1,8 @@
 
-# What the worker must not hold up: WAL and catalogs of a server whose other
-# databases are busy, the views of others while a commit waits for a standby
-# that is dead, a shutdown. And what happens when the server has no background
-# worker or no replication slot left for it.
+# The worker must not hold up the removal of WAL and dead catalog rows while
+# other databases are busy, the views while one commit waits for a dead
+# standby, or a shutdown. The test also covers servers without a free
+# background worker or replication slot.
 
 use strict;
 use warnings;
@@ -25,7 +25,7 @@ my $slot = worker_slot($node, 'postgres');
 $node->safe_psql('postgres', 'CREATE DATABASE busy');
 $node->safe_psql('busy', 'CREATE TABLE t (a text)');
 
-# WAL and dead catalog rows, about 5 MB, and a checkpoint
+# Write about 5 MB of WAL and dead catalog rows, and make a checkpoint.
 my $traffic = q{
 INSERT INTO t SELECT repeat('x', 1000) FROM generate_series(1, 4000);
 DO $$
@@ -43,21 +43,21 @@ CHECKPOINT;
 for my $round (1 .. 3)
 {
 	my ($from, $xid) = split /\|/, $node->safe_psql('busy', 'SELECT pg_current_wal_lsn(), pg_current_xact_id()::xid');
-	# checkpoints tell which transactions are running, by which a slot learns
-	# that it needs less; they come when they come
+	# A checkpoint logs the running transactions, from which a slot learns that
+	# it needs less WAL. Checkpoints do not come in regular intervals here.
 	$node->safe_psql('busy', 'CHECKPOINT') if $round > 1;
 	$node->safe_psql('postgres', 'SELECT kit.views_follow()');
 	$node->safe_psql('busy', $traffic);
 	cmp_ok($node->safe_psql('busy', "SELECT pg_current_wal_lsn() - '$from'::pg_lsn"),
-		'>', 4000000, "round $round: others have written");
-	# nobody writes any more; some checkpoints later it is let go
+		'>', 4000000, "round $round: the other database has written WAL");
+	# Without further writes the slot moves on after some checkpoints.
 	my $let_go = "SELECT restart_lsn > '$from' AND confirmed_flush_lsn > '$from' AND age(catalog_xmin) < age('$xid'::xid) AND pg_current_wal_lsn() - restart_lsn < 500000 FROM pg_replication_slots WHERE slot_name = '$slot'";
 	for (1 .. $PostgreSQL::Test::Utils::timeout_default)
 	{
 		$node->safe_psql('postgres', 'SELECT kit.views_follow()');
 		$node->safe_psql('busy', 'CHECKPOINT');
 		last if $node->safe_psql('busy', $let_go) eq 't';
-		# that often it writes down how far it is
+		# The worker reports its position about that often.
 		sleep 1;
 	}
 	wait_until($node, 'busy', $let_go);
@@ -77,7 +77,7 @@ is($node->safe_psql('postgres', q{SELECT state, lag_bytes > 4000000, lag_time BE
 	'stopped|t|t|t', 'stopped: stat_worker shows how far the views are behind, and what the slot keeps');
 my $lag = $node->safe_psql('postgres', 'SELECT lag_time FROM blogstore.stat_worker');
 cmp_ok($node->safe_psql('postgres', "SELECT lag_time > '$lag' FROM blogstore.stat_worker"),
-	'eq', 't', 'stopped: they are ever further behind');
+	'eq', 't', 'stopped: the lag grows');
 check_answers($node, 'postgres', 'stopped');
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 check_store($node, 'postgres', 'started');
@@ -116,7 +116,7 @@ is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.list_feed() WHER
 is($node->safe_psql('postgres', "SELECT confirmed_flush_lsn <= applied_lsn FROM pg_replication_slots, blogstore.change_feed WHERE slot_name = '$slot'"),
 	't', 'commits hang: the slot is not confirmed past what is applied');
 
-# One gets through
+# One of the waiting commits is cancelled, which makes it visible.
 $node->safe_psql('postgres', "SELECT pg_cancel_backend(pid) $waiting AND query LIKE '%stuck 2%'");
 wait_until($node, 'postgres', "SELECT count(*) = 2 $waiting");
 wait_until($node, 'postgres', "SELECT string_agg(title, ',') = 'stuck 2' FROM blogstore.feed WHERE title LIKE 'stuck%'");
@@ -126,8 +126,8 @@ pass('a commit gets through: its rename is carried out');
 is($node->safe_psql('postgres', "SELECT title || ' ' || like_count FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(56)"),
 	'title 56 6', 'a commit gets through: its like is counted in the views');
 
-# A fast shutdown does not wait for them
-ok($node->stop('fast', fail_ok => 1), 'commits hang: a fast shutdown does not');
+# A fast shutdown does not wait for the others.
+ok($node->stop('fast', fail_ok => 1), 'commits hang: a fast shutdown does not wait for them');
 $_->{run}->finish for @stuck;
 $node->adjust_conf('postgresql.auto.conf', 'synchronous_standby_names', "''");
 my $offset = log_end($node);
@@ -137,7 +137,7 @@ is($node->safe_psql('postgres', "SELECT string_agg(title, ',' ORDER BY title) FR
 	'stuck 1,stuck 2,stuck 3', 'standby given up: what hung is shown');
 is(join(', ', slots_made($node, $offset)), '', 'standby given up: the worker goes on with its slot');
 
-# ... or all of them, with the server up
+# All waiting commits are released while the server is running.
 $node->safe_psql('postgres', "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
 $node->reload;
 wait_until($node, 'postgres', "SELECT setting = 'nobody' FROM pg_settings WHERE name = 'synchronous_standby_names'");
@@ -156,8 +156,8 @@ $large->quit;
 
 # ---- No replication slot left
 
-# Lines of a log come ever more seldom: after the pauses that there are at least,
-# each twice as long as the one before
+# Check that messages are logged ever more rarely: after at least half a
+# second, then after at least twice as long each time.
 sub check_gaps
 {
 	my ($name, @lines) = @_;
@@ -166,7 +166,7 @@ sub check_gaps
 
 	for my $n (1 .. 3)
 	{
-		# what the clock shows is rounded
+		# The log rounds times to milliseconds.
 		cmp_ok($at[$n] - $at[ $n - 1 ], '>', $pause - 0.01, "$name: ever more seldom, $n");
 		$pause *= 2;
 	}
@@ -190,7 +190,8 @@ check_store($node, 'postgres', 'no slot left for another');
 $node->safe_psql('postgres', 'SELECT blogstore.stop_worker(drop_slot => true)');
 check_store($node, 'second', 'a slot is free again');
 
-# ---- No background worker left: one for each of the two launchers, and one
+# ---- No background worker left: the launchers of the server and of blogstore
+# have one each, and one worker has the third
 
 $node->append_conf('postgresql.conf', "max_replication_slots = 10\nmax_worker_processes = 3\n");
 $node->restart;
@@ -207,12 +208,13 @@ $node->safe_psql('postgres', "SELECT blogstore.create_post(kit.u(1), 'unattended
 check_answers($node, 'postgres', 'no worker left');
 check_store($node, 'second', 'no worker left for another');
 
-# one is free when the other stops, and takes over by itself
+# When the other database's worker stops, the waiting worker starts by itself.
 $node->safe_psql('second', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
 check_store($node, 'postgres', 'a worker is free again');
 
-# ---- The launcher warns of what a stopped worker's slot keeps; it looks when
-# it has something else to look at, too, as a third database without a worker
+# ---- The launcher warns of WAL that the slot of a stopped worker keeps. It
+# looks for that when it has something else to do, here to start the worker of
+# a third database.
 
 my $other = worker_slot($node, 'second');
 $node->safe_psql('postgres', 'CREATE DATABASE third');
@@ -222,7 +224,7 @@ create_store($node, 'third');
 @lines = wait_logged($node, $offset, qr/WARNING:  replication slot/);
 like($lines[0] // '', qr/WARNING:  replication slot "$other" of a stopped blogstore worker keeps (\d+) MB of WAL/,
 	'stopped for long: the launcher warns of what the slot keeps');
-is(scalar @lines, 1, 'stopped for long: once');
+is(scalar @lines, 1, 'stopped for long: it warns once');
 $node->safe_psql('second', 'SELECT blogstore.stop_worker(drop_slot => true)');
 $node->safe_psql('postgres', 'SELECT blogstore.stop_worker(drop_slot => true)');
 is($node->safe_psql('third', 'SELECT kit.views_follow()'),
