@@ -12,7 +12,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('remembered');
-# it would hold back what is to be vacuumed here
+# Autovacuum could hold back the removal of dead rows.
 $node->append_conf('postgresql.conf', "autovacuum = off\n");
 $node->start;
 $node->safe_psql('postgres', 'CREATE DATABASE other');
@@ -25,9 +25,10 @@ for my $dbname ('postgres', 'other')
 
 my $session = $node->background_psql('postgres');
 
-# Buffers that reading a post touches, once all is remembered, and deltas of
-# counts are folded and gone: vacuum can take away only what no transaction still
-# sees (but for the given number of transactions, which stay open)
+# The number of buffers that reading a post touches. The session has filled its
+# caches, and all deltas, the rows with not yet folded counts, are folded and
+# vacuumed away. Vacuum keeps rows that an open transaction can see, so wait
+# until no more than the given number of older transactions are open.
 sub buffers
 {
 	my ($open) = @_;
@@ -37,7 +38,7 @@ sub buffers
 	my $xid = $node->safe_psql('postgres', 'SELECT pg_current_xact_id()::xid');
 	wait_until($node, 'postgres',
 		"SELECT count(*) <= $open FROM pg_stat_activity WHERE datname = 'postgres' AND pid <> pg_backend_pid() AND greatest(age(backend_xmin), age(backend_xid)) >= age('$xid'::xid)");
-	# vacuum also leaves a page alone that somebody is looking at
+	# Vacuum skips a page that another process has pinned.
 	for (1 .. 3)
 	{
 		my $explained;
@@ -51,7 +52,7 @@ sub buffers
 	}
 	return $least;
 }
-# It can only become less, by what vacuum could not take away the first time.
+# Later numbers can only be lower, by rows that vacuum could not remove here.
 my $cost = buffers(0);
 like($cost, qr/^\d+$/, "reading a post touches $cost buffers");
 
@@ -67,7 +68,8 @@ cmp_ok(buffers(0), '<=', $cost, 'no more after a deletion that was rolled back')
 $node->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(4)); SELECT kit.views_follow()');
 cmp_ok(buffers(0), '<=', $cost, 'no more after a deletion');
 
-# While one is under way, it costs a little; what is remembered then holds too.
+# A deletion under way costs a few buffers more. The cache is used meanwhile,
+# too.
 my $late = $node->background_psql('postgres');
 $late->query_safe('BEGIN; SELECT blogstore.create_like(kit.p(2), kit.u(1))');
 $node->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(5))');

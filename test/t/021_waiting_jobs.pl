@@ -1,6 +1,6 @@
-# A job that waits for another transaction costs neither memory nor transaction
-# ids, one that goes on in a new worker comes back to what had been locked, and
-# neither a vacuum, a lock nor jobs that fail hold up what does not need them.
+# A job of the worker that waits for a transaction uses neither memory nor
+# transaction ids. A job that continues in a new worker returns to items that
+# were locked. Vacuum, locks and failing jobs do not hold up other jobs.
 
 use strict;
 use warnings;
@@ -21,7 +21,7 @@ $node->safe_psql('postgres',
 	q{SELECT count(blogstore.create_comment(kit.p(1 + n % 60), kit.u(1), 'x')) FROM generate_series(1, 6000) n});
 check_store($node, 'postgres', 'filled');
 
-# Memory of the worker that is its own, in kB
+# The private memory of the worker, in kB
 sub worker_memory
 {
 	my $status =
@@ -35,7 +35,7 @@ my $next_xid =
 my $stale =
   q{SELECT count(*) FROM blogstore.posts p JOIN blogstore.users u ON u.user_id = p.user_id AND u.type = 'user' WHERE p.user_username <> u.username};
 
-# One open transaction that has written, and a rename and a deletion that wait
+# A rename and a deletion wait for an open transaction that has written.
 my $late = $node->background_psql('postgres');
 $late->query_safe(
 	q{BEGIN; SELECT blogstore.create_comment(kit.p(7), kit.u(1), 'late', kit.c(77))});
@@ -57,7 +57,8 @@ $late->quit;
 check_store($node, 'postgres', 'the transaction has ended');
 is($node->safe_psql('postgres', $stale), '0', 'no stale name');
 
-# Locked items while the worker is killed, and free when it is back
+# Items are locked when the worker is killed, and free when the next one
+# starts.
 for my $job (
 	q{edit_user(kit.u(1), 'resumed')}, q{delete_user(kit.u(1))})
 {
@@ -68,7 +69,7 @@ for my $job (
 	$node->safe_psql('postgres', "SELECT blogstore.$job");
 	wait_until($node, 'postgres',
 		'SELECT count(*) = 0 OR bool_or(done > 1000) FROM blogstore.progress');
-	# takes the locker's transaction with it
+	# The restart of the server also ends the session with the locks.
 	kill_worker($node, 'postgres');
 	check_store($node, 'postgres', "killed beside locks: $job");
 	is($node->safe_psql('postgres', $stale), '0', "$job: no stale name");
@@ -77,7 +78,8 @@ is( $node->safe_psql('postgres',
 		'SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(1)'),
 	'0', 'nothing of the deleted user is left');
 
-# A post that somebody keeps by FOR KEY SHARE: deleting its user does not wait.
+# Another session holds a post by FOR KEY SHARE. delete_user() does not wait
+# for that.
 $node->safe_psql('postgres',
 	q{SELECT count(blogstore.create_post(kit.u(3), 'x', 'x')) FROM generate_series(1, 300) n});
 my $keeper = $node->background_psql('postgres');
@@ -93,12 +95,12 @@ $keeper->query_safe('COMMIT');
 $keeper->quit;
 check_store($node, 'postgres', 'a post was kept');
 
-# A vacuum of a leaf is no writer that a rename has to wait for.
+# A rename waits for transactions that write, but not for VACUUM.
 my $vacuum = start_client(
 	$node, 'postgres', q{SET vacuum_cost_delay = '100 ms'; SET vacuum_cost_limit = 1;
 VACUUM (DISABLE_PAGE_SKIPPING, INDEX_CLEANUP ON) blogstore.posts_p00_comment}, 'vacuum');
 my $vacuums = 'SELECT count(*) FROM pg_stat_progress_vacuum';
-# stopped while it sleeps, and so holds nothing that others need
+# Stop the VACUUM while it sleeps; it then holds no lock that others need.
 my $sleeping = q{SELECT pid FROM pg_stat_activity WHERE application_name = 'vacuum' AND wait_event = 'VacuumDelay'};
 my $vacuum_pid;
 for (;;)
@@ -117,7 +119,7 @@ $node->safe_psql('postgres', "SELECT pg_cancel_backend($vacuum_pid)");
 kill 'CONT', $vacuum_pid;
 finish_client($vacuum);
 
-# Jobs that fail, more than are looked at in one go, hold up no other.
+# More jobs fail than the worker looks at in one round. Other jobs are done.
 $node->safe_psql(
 	'postgres', q{
 SELECT count(blogstore.create_like(kit.p(3), user_id)) FROM generate_series(1, 120) n, blogstore.create_user('fails ' || n);
@@ -137,7 +139,7 @@ is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.progress'),
 like($node->safe_psql('postgres', 'SELECT last_error FROM blogstore.stat_worker'),
 	qr/no such name here/, 'stat_worker shows why');
 $node->safe_psql('postgres', 'DROP TRIGGER refuse ON blogstore.posts');
-# a new worker does not wait until they are due again
+# A new worker does not wait until the failed jobs are due again.
 $node->safe_psql('postgres', 'SELECT blogstore.stop_worker()');
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 check_store($node, 'postgres', 'the reason is gone');

@@ -1,7 +1,7 @@
 
-# pg_upgrade: the store, its views and what was still to be done come along.
-# With the worker stopped and its slot dropped before, as the manual advises,
-# and where the server does not look after slots, without.
+# pg_upgrade keeps the store, its views and queued jobs. The test first stops
+# the worker and drops its slot, as the manual advises. Then it leaves that
+# out, which works where pg_upgrade ignores logical slots.
 
 use strict;
 use warnings;
@@ -16,14 +16,15 @@ use Test::More;
 
 my $bindir;
 
-# Upgrade a stopped server to a new one; the exit status, and what was printed
+# Run pg_upgrade from a stopped server to a new one. Returns whether it
+# succeeded, and its output.
 sub upgrade
 {
 	my ($old, $new) = @_;
 	my $cwd = getcwd();
 	my ($out, $err) = ('', '');
 
-	# it leaves a script where it is run
+	# pg_upgrade writes a script to the current directory.
 	chdir $PostgreSQL::Test::Utils::tmp_check;
 	my $done = IPC::Run::run(
 		[
@@ -40,8 +41,8 @@ sub upgrade
 	return ($done, $out);
 }
 
-# A server with a store, a rename and a deletion that are still to be done, and
-# changes that the views do not show yet
+# Start a server with a store, in which a rename and a deletion are queued and
+# changes are not in the views yet.
 sub old_server
 {
 	my ($name) = @_;
@@ -75,10 +76,10 @@ sub check_upgraded
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	check_store($node, $_, "$name, $_") for 'postgres', 'second';
 	is($node->safe_psql('postgres', 'SELECT title FROM blogstore.list_feed(1); SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = kit.u(3); SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(4); SELECT count(*) FROM blogstore.progress'),
-		"not shown\nrenamed\n0\n0", "$name: what was to be done is done");
+		"not shown\nrenamed\n0\n0", "$name: the queued jobs are done");
 	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_replication_slots WHERE plugin = 'blogstore' AND active"),
 		'2', "$name: each worker has its slot");
-	is(scalar slots_made($node, 0), 2, "$name: each has said once that it builds the views");
+	is(scalar slots_made($node, 0), 2, "$name: each worker logs once that it rebuilds the views");
 	$node->safe_psql($_, "SELECT blogstore.create_like(kit.p(500), kit.u(9)) FROM blogstore.get_post(kit.p(500)); SELECT blogstore.create_post(kit.u(1), 'new', 'x', kit.p(501), kit.d(501))")
 	  for 'postgres', 'second';
 	check_store($node, $_, "$name, worked on, $_") for 'postgres', 'second';
@@ -96,7 +97,7 @@ my $new = new_server('new');
 my ($done, $out) = upgrade($old, $new);
 ok($done, 'as advised: pg_upgrade succeeds');
 $new->start;
-# the launcher has one look at each database
+# The launcher looks at each database once, and finds the worker stopped.
 wait_until($new, 'postgres', 'SELECT state FROM blogstore.stat_worker', 'stopped');
 is($new->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots'),
 	'0', 'as advised: the worker stays stopped');
@@ -107,7 +108,7 @@ check_upgraded($new, 'as advised');
 my $version = $new->safe_psql('postgres', 'SHOW server_version_num');
 $new->stop;
 
-# ---- Without
+# ---- Without the manual's advice
 
 my $careless;
 ($careless, $holder) = old_server('careless');
@@ -123,7 +124,8 @@ if ($version < 170000)
 }
 else
 {
-	# it takes logical slots along, and wants them to have been read to the end
+	# This pg_upgrade migrates logical slots, and refuses slots that are not
+	# read to the end.
 	ok(!$done, 'without advice: pg_upgrade refuses');
 	like($out, qr/Checking for valid logical replication slots\s+fatal/i,
 		'without advice: because of the slots');

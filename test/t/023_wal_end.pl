@@ -1,8 +1,8 @@
 
-# The WAL that is flushed can end in the middle of a record, for as long as the
-# transaction that has written it goes on and nobody else commits. The worker
-# does not wait there: it shows what was committed before, and ends with the
-# postmaster.
+# The flushed WAL can end in the middle of a record, as long as the transaction
+# that writes it goes on and no other commits. The worker does not wait for the
+# rest of the record. It shows what was committed before, and exits when the
+# postmaster does.
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('wal_end');
-# others than the transaction below write as little as possible
+# All other processes should write as little WAL as possible.
 $node->append_conf('postgresql.conf', "wal_writer_delay = 10ms\nautovacuum = off\nbgwriter_delay = 10s\n");
 $node->start;
 create_store($node, 'postgres');
@@ -23,8 +23,8 @@ fill_store($node, 'postgres', 5, 20);
 check_store($node, 'postgres', 'filled');
 $node->safe_psql('postgres', 'CREATE TABLE kit.filler (a text)');
 
-# Write, not to be committed, until what is flushed ends with a page and not
-# with a record
+# Write in a transaction that never commits, until the flushed WAL ends at the
+# end of a page and in the middle of a record.
 my $writer = $node->background_psql('postgres');
 
 sub write_to_page_end
@@ -50,9 +50,9 @@ END \$\$;
 SELECT pg_current_wal_flush_lsn()});
 }
 
-# Has the worker come to the last finished record before such an end? Others may
-# flush what comes behind it in the meantime, as the worker itself does when it
-# writes down how far it is; then once more.
+# Return whether the worker comes to the last complete record before such an
+# end. Other processes may flush the rest of the record meanwhile; the worker
+# does when it stores its position. The function then tries again.
 sub worker_comes_to_page_end
 {
 	for (1 .. 100)

@@ -1,9 +1,11 @@
 
-# Counting never waits, and is never wrong: in every snapshot, on the primary
-# and on a hot standby, get_post() counts what is there, while many clients
-# write to a few posts, roll back, are killed, and the worker and the server are
-# killed. What is counted beside a post is folded into it soon, is not lost by a
-# crash or a dump, and does not grow without bound, with or without a worker.
+# A session that counts never waits, and counts are never wrong. In every
+# snapshot, on a primary and a hot standby, get_post() returns the number of
+# comments and likes. Meanwhile many clients write to a few posts, roll back
+# and are killed, and so are the worker and the server. A session that finds a
+# count locked writes a delta, a row with its change. Deltas are folded into
+# the count soon, survive a crash and a dump, and do not pile up, with a worker
+# or without.
 
 use strict;
 use warnings;
@@ -19,13 +21,13 @@ use Time::HiRes qw(usleep);
 
 my $base = $PostgreSQL::Test::Utils::tmp_check;
 
-# Posts 1 to 4 stay, 5 to 8 come and go
+# Posts 1 to 4 stay. Clients delete and create posts 5 to 8.
 my $helpers = q{
 CREATE FUNCTION kit.one_of(n int) RETURNS int LANGUAGE sql VOLATILE
 AS $$ SELECT 1 + floor(random() * n)::int $$;
 
--- fails if in the present snapshot one of the posts counts something else than
--- what is there, or something is left of one that is not; how many there are
+-- Fails if in the present snapshot a post's counts differ from its items, or a
+-- deleted post has left an item. Returns the number of posts that exist.
 CREATE FUNCTION kit.check_counts(first int DEFAULT 1, last int DEFAULT 8) RETURNS int LANGUAGE plpgsql STABLE AS $$
 DECLARE
 	r	record;
@@ -47,14 +49,15 @@ BEGIN
 		END IF;
 		n := n + r.there::int;
 	END LOOP;
-	-- views lag behind, but show what once was
+	-- The views may be behind the posts, but show a past state, so no negative
+	-- count.
 	FOR r IN SELECT * FROM blogstore.list_feed() WHERE least(comment_count, like_count) < 0 LOOP
 		RAISE 'miscounted, below zero: %', r;
 	END LOOP;
 	RETURN n;
 END $$;
 
--- a command on a post that others may delete meanwhile
+-- Run a random command on a post that other clients may delete meanwhile.
 CREATE FUNCTION kit.somehow(client int, may_delete boolean) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	dice	int := kit.one_of(100);
@@ -93,11 +96,11 @@ CREATE FUNCTION kit.deltas(post uuid DEFAULT NULL) RETURNS bigint LANGUAGE sql V
 AS $$ SELECT count(*) FROM blogstore.posts WHERE type = 'delta' AND id <> '00000000-0000-0000-0000-000000000000' AND (post IS NULL OR post_id = post) $$;
 };
 
-# ---- pgbench's scripts. Every client has users and comments of its own, so
-# that nothing but a count could make it wait or fail.
+# ---- Scripts of pgbench. Each client has users and comments of its own, so
+# that it could wait or fail only because of a count.
 
 my %script = (
-	# each command by itself
+	# Single commands
 	alone => q{
 \set post random(1, 4)
 \set who :client_id * 10 + random(1, 10)
@@ -113,7 +116,8 @@ SELECT blogstore.create_comment(kit.p(:post), kit.u(:client_id * 10 + 1), 'comme
 SELECT blogstore.delete_comment(kit.p(:post), kit.c(:comment));
 \endif
 },
-	# several together, on posts in any order, some of them undone
+	# Several commands in a transaction, on posts in random order; some are
+	# rolled back
 	together => q{
 \set post random(1, 4)
 \set other random(1, 4)
@@ -154,7 +158,7 @@ COMMIT;
 \set length random(1, 1500)
 SELECT blogstore.edit_post(kit.p(:post), 'edited', repeat('x', :length));
 },
-	# posts that come and go
+	# Posts that are created and deleted
 	coming => q{
 \set client 40 + :client_id
 SELECT kit.somehow(:client, true);
@@ -175,7 +179,7 @@ ROLLBACK;
 COMMIT;
 \endif
 },
-	# a like by somebody new each time, of one post
+	# Likes of one post, each by a new user
 	viral => q{
 SELECT blogstore.create_like(kit.p(1), kit.u(nextval('kit.liker')::int));
 },
@@ -189,7 +193,7 @@ BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT blogstore.create_like(kit.p(1), kit.u(nextval('kit.liker')::int));
 COMMIT;
 },
-	# liked and unliked beside edits that move the post about
+	# Likes are created and deleted beside edits that move the post's row.
 	unlike => q{
 \set who :client_id * 10 + random(1, 10)
 SELECT blogstore.create_like(kit.p(3), kit.u(:who));
@@ -223,7 +227,7 @@ for my $name (keys %script)
 	append_to_file("$base/counter_$name.pgbench", $script{$name});
 }
 
-# Start pgbench in the background: scripts are name or name@weight
+# Start pgbench in the background. A script is a name, or name@weight.
 sub start_load
 {
 	my ($server, $dbname, $name, $scripts, @options) = @_;
@@ -242,8 +246,8 @@ sub start_load
 	return $load;
 }
 
-# A load without an end of its own is told to come to its end: every client
-# finishes what it is doing, as when pgbench's time is over
+# Tell a load that runs without a limit to end: each client completes its
+# transaction, as at the end of pgbench's time.
 sub end_load
 {
 	my ($load) = @_;
@@ -252,8 +256,8 @@ sub end_load
 	return;
 }
 
-# Finish it; returns how many transactions were done, per script if there are
-# several, and how many failed
+# Wait for the end of a load. Returns how many transactions failed, and how
+# many were done by each script.
 sub finish_load
 {
 	my ($load) = @_;
@@ -266,7 +270,8 @@ sub finish_load
 	return ($failed, @done);
 }
 
-# No client met an error, except that its connection was cut
+# Check that no client got an error, apart from cut connections if there were
+# any.
 sub no_error
 {
 	my ($load, $name, $cut) = @_;
@@ -291,7 +296,7 @@ SELECT count(blogstore.create_post(kit.u(1), 'post ' || n, 'content', kit.p(n), 
 	return;
 }
 
-# Run pgbench to its end; every transaction is done
+# Run pgbench to its end, and check that every transaction was done.
 sub run_load
 {
 	my ($server, $dbname, $name, $script, $clients, $transactions) = @_;
@@ -312,9 +317,10 @@ my $primary = new_server('primary');
 $primary->append_conf(
 	'postgresql.conf', q{
 deadlock_timeout = 200ms
-# for posts that come and go: whatever else waits must not wait for ever
+# Only for scripts that create and delete posts. No other client may wait for
+# ever.
 lock_timeout = 300s
-# how often counts have been compared
+# Counts the calls of kit.check_counts()
 track_functions = pl
 });
 $primary->start;
@@ -329,7 +335,7 @@ $standby->append_conf('postgresql.conf', "hot_standby_feedback = on\nmax_standby
 $standby->start;
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
 
-# What is done to the server; returns whether connections are cut
+# Ways to disturb the server. Each returns whether it cuts connections.
 my @harms = (
 	[ 'nothing' => sub { return 0 } ],
 	[ 'backends terminated' => sub {
@@ -340,7 +346,7 @@ my @harms = (
 	[ 'worker killed' => sub { kill_worker($primary, 'postgres'); return 1 } ],
 	[ 'backend killed' => sub {
 		my $offset = log_end($primary);
-		# clients are there for as long as nobody ends them
+		# The load runs until it is told to end, so there is such a client.
 		my $pid = $primary->safe_psql('postgres',
 			"SELECT pid FROM pg_stat_activity WHERE application_name = 'stay' LIMIT 1") || die 'no backend';
 		kill 9, $pid;
@@ -353,7 +359,7 @@ my @harms = (
 		return 1;
 	} ]);
 
-# How often a server's readers have compared counts
+# The number of comparisons of counts on a server so far
 sub looks
 {
 	my ($server) = @_;
@@ -362,8 +368,8 @@ sub looks
 		"SELECT coalesce(sum(calls), 0) FROM pg_stat_user_functions WHERE funcname = 'check_counts'");
 }
 
-# Wait until a server answers a query with t; dies if a load has ended meanwhile,
-# which none does by itself
+# Wait until a query returns true on a server. Dies if a load has ended
+# meanwhile, because no load ends by itself.
 sub wait_under_load
 {
 	my ($server, $query, @loads) = @_;
@@ -380,7 +386,7 @@ sub wait_under_load
 	die "this did not come true: $query";
 }
 
-# Wait until they have done so again, as often as six of their transactions do
+# Wait for 18 more comparisons, those of six transactions of the reader.
 sub wait_looks
 {
 	my ($server, @loads) = @_;
@@ -391,7 +397,8 @@ sub wait_looks
 	return;
 }
 
-# All loads at once, on both servers; they go on until they are told to end, or cut
+# Start all loads, on both servers. They run until they are told to end or are
+# cut.
 sub start_loads
 {
 	my $forever = '--time=86400';
@@ -405,7 +412,7 @@ sub start_loads
 		start_load($standby, 'postgres', 'there', ['check'], $forever));
 }
 
-# The deltas that have ever been written beside counters
+# The number of deltas that were ever written
 my $deltas_written = q{SELECT coalesce(sum(n_tup_ins), 0) - (SELECT count(*) FROM blogstore.posts WHERE type = 'post') FROM pg_stat_user_tables WHERE relname ~ '^posts_p\d+_delta$'};
 
 my $most = 0;
@@ -426,7 +433,7 @@ for my $harm (@harms)
 				"SELECT coalesce(max(n), 0) FROM (SELECT count(*) n FROM blogstore.posts WHERE type = 'delta' AND id <> '00000000-0000-0000-0000-000000000000' GROUP BY post_id) x");
 			$most = $now if $now > $most;
 		}
-		cmp_ok($primary->safe_psql('postgres', $deltas_written), '>', 0, 'counts lay beside their posts');
+		cmp_ok($primary->safe_psql('postgres', $deltas_written), '>', 0, 'there were deltas');
 	}
 	wait_looks($standby, $there);
 	end_load($_) for @loads;
@@ -455,7 +462,7 @@ for my $harm (@harms)
 	check_store($primary, 'postgres', $name);
 }
 note "at most $most deltas of a post";
-cmp_ok($most, '<', 1000, 'but never many');
+cmp_ok($most, '<', 1000, 'but never 1,000 deltas of a post');
 wait_until($primary, 'postgres', 'SELECT kit.deltas() = 0');
 check_store($primary, 'postgres', 'all folded');
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
@@ -464,7 +471,8 @@ is($standby->safe_psql('postgres', 'SELECT kit.check_counts(), kit.deltas()'),
 	'all folded: on the standby, too');
 $standby->stop;
 
-# Nobody deletes the post: what moves it about must not look like that
+# Likes and edits of a post that is not deleted. A row that moved must not be
+# taken for a deleted post.
 my $offset = log_end($primary);
 my $moves = start_load($primary, 'postgres', 'unlike', [ 'unlike@3', 'move@1' ],
 	'--client=6', '--jobs=2', '--transactions=500');
@@ -485,20 +493,20 @@ sub likes
 
 my $likes = likes($primary);
 my $holder = $primary->background_psql('postgres');
-# the post, and its counter
+# Lock the post and its counter.
 $holder->query_safe("BEGIN; SELECT title FROM blogstore.edit_post(kit.p(1), 'held')");
 $holder->query_safe("SELECT blogstore.create_comment(kit.p(1), kit.u(1), 'held', kit.c(9998)), blogstore.delete_comment(kit.p(1), kit.c(9998))");
 run_load($primary, 'postgres', 'held', 'viral', 8, 250);
 is(likes($primary), $likes + 2000, 'held: all likes are counted');
 is($holder->query_safe('SELECT like_count FROM blogstore.get_post(kit.p(1))'),
-	$likes + 2000, 'held: so they are for the one who holds post and counter');
+	$likes + 2000, 'held: the session that holds post and counter sees all likes');
 cmp_ok($primary->safe_psql('postgres', 'SELECT kit.deltas(kit.p(1))'),
-	'>', 0, 'held: they lie beside the post');
+	'>', 0, 'held: there are deltas');
 wait_until($primary, 'postgres', 'SELECT kit.deltas(kit.p(1)) < 300');
-pass('held: but not each by itself');
+pass('held: the worker has merged deltas');
 check_store($primary, 'postgres', 'held');
 
-# What is beside the post is in a dump, and survives a crash
+# Deltas are part of a dump, and survive a crash.
 run_load($primary, 'postgres', 'not folded', 'snapshot', 2, 5);
 $likes += 2010;
 command_ok(
@@ -518,11 +526,12 @@ $primary->start;
 eval { $holder->quit };
 is($primary->safe_psql('postgres', 'SELECT kit.check_counts(1, 4)'),
 	4, 'crashed: counts are exact');
-is(likes($primary), $likes, 'crashed: none is lost');
+is(likes($primary), $likes, 'crashed: no like is lost');
 wait_until($primary, 'postgres', 'SELECT kit.deltas(kit.p(1)) = 0');
 check_store($primary, 'postgres', 'crashed');
 
-# A prepared transaction has counted: only a deletion waits for it
+# A prepared transaction has changed counts: a deletion waits for it, other
+# commands do not.
 $primary->safe_psql(
 	'postgres', q{
 SET lock_timeout = '100s';
@@ -546,7 +555,7 @@ is($primary->safe_psql('postgres', 'SELECT count(*) FROM blogstore.posts WHERE p
 	0, 'prepared: nothing is left of the post');
 check_store($primary, 'postgres', 'prepared');
 
-# The dump elsewhere
+# Restore the dump in another database.
 $primary->safe_psql('postgres', 'CREATE DATABASE restored');
 command_ok(
 	[ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', "$base/dump.sql", '-d', $primary->connstr('restored') ],
@@ -557,7 +566,7 @@ wait_until($primary, 'restored', 'SELECT kit.deltas() = 0');
 check_store($primary, 'restored', 'restored');
 $primary->safe_psql('postgres', 'DROP DATABASE restored');
 
-# ---- Counts in place touch no index
+# ---- Updates of counters are HOT
 
 $primary->safe_psql('postgres', 'CREATE DATABASE hot');
 create_store($primary, 'hot');
@@ -566,7 +575,7 @@ $primary->safe_psql('hot', 'SELECT kit.views_follow(); SELECT pg_stat_reset()');
 run_load($primary, 'hot', 'spread', 'spread', 4, 500);
 run_load($primary, 'hot', 'contended', 'viral', 8, 100);
 wait_until($primary, 'hot', 'SELECT kit.deltas() = 0');
-# statistics come late
+# Statistics arrive with a delay.
 my $updates = q{FROM pg_stat_user_tables WHERE relname ~ '^posts_p\d+_delta$'};
 wait_until($primary, 'hot', "SELECT sum(n_tup_upd) > 1500 $updates");
 my $share = $primary->safe_psql('hot', "SELECT round(100 * sum(n_tup_hot_upd) / sum(n_tup_upd), 1) $updates");
@@ -574,7 +583,7 @@ note "$share % of updates are HOT";
 cmp_ok($share, '>', 95, 'updates of counters are HOT');
 check_store($primary, 'hot', 'HOT');
 
-# ---- Where no worker folds
+# ---- Without a worker that folds deltas
 
 sub without_worker
 {
@@ -584,7 +593,7 @@ sub without_worker
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	run_load($server, 'postgres', "$name: snapshots", 'snapshot', 2, 10);
 	is($server->safe_psql('postgres', 'SELECT kit.deltas()'),
-		20, "$name: what is counted beside a post stays there");
+		20, "$name: deltas stay");
 	check_answers($server, 'postgres', "$name: not folded");
 	is($server->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'),
 		'', "$name: not folded: verify() shows nothing");
@@ -595,12 +604,13 @@ sub without_worker
 		'<', 100, "$name: in blocks a process adds to one delta");
 	check_answers($server, 'postgres', "$name: blocks");
 
-	# locked or not, repair() takes what there is
+	# repair() folds deltas of free counters, and merges those of a locked
+	# counter into one.
 	run_load($server, 'postgres', "$name: snapshots once more", 'snapshot', 2, 10);
 	my $lock = $server->background_psql('postgres');
 	$lock->query_safe("BEGIN; SELECT id FROM blogstore.posts WHERE type = 'delta' AND post_id = kit.p(1) AND id = '00000000-0000-0000-0000-000000000000' FOR NO KEY UPDATE");
 	is($server->safe_psql('postgres', 'SELECT blogstore.repair(), kit.deltas()'),
-		'0|1', "$name: repair() merges what belongs to a locked counter");
+		'0|1', "$name: repair() merges the deltas of a locked counter");
 	$lock->query_safe('COMMIT');
 	$lock->quit;
 	is($server->safe_psql('postgres', 'SELECT blogstore.repair(), kit.deltas()'),

@@ -1,6 +1,7 @@
 
-# An import that has read users who are renamed and deleted before it commits. What it shows of
-# itself while it runs; a leaf of deltas that is away; what the containers' owner needs.
+# An import beside a rename and a deletion of users whom it has read. Also
+# tested are what pg_stat_activity shows of it, the case that the deltas'
+# partition is detached, and the rights that the containers' owner needs.
 
 use strict;
 use warnings;
@@ -49,8 +50,8 @@ GRANT USAGE ON SCHEMA kit TO PUBLIC;
 CREATE TRIGGER pause BEFORE INSERT ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION kit.pause();
 });
 
-# The import stands still where it writes, with the names it has read. A rename and a deletion
-# do not wait for it.
+# A trigger holds the import while it writes items with the names that it has
+# read. A rename and a deletion do not wait for it.
 my $holder = $node->background_psql('blog');
 $holder->query_safe('SELECT pg_advisory_lock(1)');
 my $importer = start_client($node, 'blog', q{
@@ -59,27 +60,28 @@ SELECT type, imported FROM blogstore.import(posts => 'new_posts', comments => 'n
 }, 'importer');
 wait_until($node, 'blog',
 	"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'advisory' AND query = 'blogstore.import(): writing 20 posts'");
-pass('what it does shows in pg_stat_activity');
+pass('pg_stat_activity shows what the import does');
 is($node->safe_psql('blog', "SELECT username FROM blogstore.edit_user(kit.u(2), 'renamed')"), 'renamed', 'a rename beside it');
 is($node->safe_psql('blog', 'SELECT blogstore.delete_user(kit.u(3))'), 't', 'and a deletion');
 $holder->query_safe('SELECT pg_advisory_unlock(1)');
 $holder->quit;
 my ($rows, $err) = finish_client($importer);
-is("@$rows", 'user|0 post|20 comment|20 like|0', 'the import goes on');
+is("@$rows", 'user|0 post|20 comment|20 like|0', 'the import succeeds');
 unlike($err, qr/ERROR/, 'without an error');
 is($node->safe_psql('blog', 'SELECT count(*) FROM blogstore.list_user_posts(kit.u(3), NULL)'), '0', 'what it has written for the deleted user is not served');
 $node->safe_psql('blog', 'SELECT kit.views_follow()');
 is( $node->safe_psql('blog', "SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = kit.u(2)"),
 	'renamed', 'no stale name');
 is( $node->safe_psql('blog', 'SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(3)'),
-	'0', 'nothing is left of who was deleted');
+	'0', 'nothing is left of the deleted user');
 is($node->safe_psql('blog', 'SELECT * FROM blogstore.verify()'),
 	'', 'verify() shows nothing');
 is($node->safe_psql('blog', 'SELECT * FROM kit.wrong_counts()'),
 	'', 'counts are exact');
 $node->safe_psql('blog', 'DROP TRIGGER pause ON blogstore.posts');
 
-# Nothing counts where deltas have no leaf: that is refused until it is back
+# Without a partition for deltas, which hold the counts, commands that count
+# are refused.
 my ($without) = split /\n/, $node->safe_psql('blog', "SELECT post_id FROM blogstore.posts_p01 WHERE type = 'post' ORDER BY 1");
 my $like = "create_like('$without', kit.u(1))";
 $node->safe_psql(
@@ -91,16 +93,17 @@ UPDATE new_comments SET comment_id = kit.c(2000), user_id = kit.u(1);
 is(sqlstate($node, 'blog', $_), '55000, hint', "without a leaf for deltas: $_")
   for ($like, "delete_post('$without')", "import(comments => 'new_comments')");
 $node->safe_psql('blog', "ALTER TABLE blogstore.posts_p01 ATTACH PARTITION blogstore.posts_p01_delta FOR VALUES IN ('delta')");
-is(sqlstate($node, 'blog', $like), 'ok', 'they count again with it');
+is(sqlstate($node, 'blog', $like), 'ok', 'a like is counted when the partition is attached again');
 is( $node->safe_psql('blog', "SELECT imported FROM blogstore.import(comments => 'new_comments') WHERE type = 'comment'", @as_app),
 	$node->safe_psql('blog', "SELECT count(*) FROM blogstore.posts p JOIN new_comments c USING (post_id) WHERE p.type = 'comment' AND p.id = c.comment_id"),
 	'comments are imported');
 is($node->safe_psql('blog', "SELECT count(*) > 0 FROM blogstore.posts WHERE id = kit.c(2000)"),
-	't', 'some are');
+	't', 'comments with the id in question exist');
 is($node->safe_psql('blog', 'SELECT * FROM kit.wrong_counts()'),
 	'', 'counts are exact');
 
-# The owner needs a right to make temporary tables; the caller does not
+# Import needs a right of the owner to create temporary tables, not of the
+# caller.
 $node->safe_psql('blog', 'REVOKE TEMPORARY ON DATABASE blog FROM PUBLIC');
 is($node->safe_psql('blog', 'SELECT sum(read) FROM blogstore.import()', @as_app),
 	'0', 'the caller needs no TEMPORARY');
@@ -109,6 +112,6 @@ my ($rc, $stdout, $stderr) = $node->psql('blog',
 	'\set VERBOSITY verbose
 	SELECT sum(read) FROM blogstore.import()', @as_app);
 like($stderr, qr/42501: permission denied to create temporary tables in database "blog"/,
-	'the owner does');
+	'the owner needs it');
 
 done_testing();

@@ -1,6 +1,7 @@
-# The worker reads catalogs as of the past, to decode, and as they are, to
-# write, with one set of caches. What it writes has to go by the present,
-# whatever it has decoded before: shown by triggers on what it writes.
+# The worker decodes with catalogs of the past and writes with present ones, in
+# one process with one set of caches. Its writes must follow the present
+# catalogs, whatever it has decoded before. Triggers on the written rows show
+# that.
 
 use strict;
 use warnings;
@@ -29,10 +30,11 @@ check_store($node, 'postgres', 'filled');
 my $walwriter = $node->safe_psql('postgres',
 	"SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'");
 
-# Have the worker decode what the first statements did while the commit of the
-# others, by which it has to go when it writes, is not decoded yet: that one is
-# not waited for, and nobody flushes it before the worker looks. Both processes
-# are stopped when they have nothing to do, and so hold no lock that a commit needs.
+# Have the worker decode the first statements while it has not decoded the
+# commit of the second ones, whose catalog changes its writes have to follow.
+# The second commit is asynchronous, and the walwriter, which would flush it,
+# is stopped. So is the worker, before the statements. Both are stopped while
+# they are idle and hold no lock that a commit needs.
 sub behind
 {
 	my ($before, $after) = @_;
@@ -48,15 +50,16 @@ sub behind
 	kill 'CONT', $worker;
 	$node->safe_psql('postgres', 'SELECT kit.views_follow()');
 	kill 'CONT', $walwriter;
-	is($flushed, 't', 'the worker has to decode the one before it can decode the other');
-	is(worker_pid($node, 'postgres'), $worker, 'it went on');
+	is($flushed, 't', 'the second commit is not flushed when the worker begins to decode');
+	is(worker_pid($node, 'postgres'), $worker, 'the worker is the same');
 }
 
 for my $round (1 .. 3)
 {
 	my $comment = 1000 + $round;
 
-	# a comment under the old name: its leaf is decoded, then relabelled
+	# The worker decodes a new comment with the old name, and writes the new
+	# name on it. The trigger was created meanwhile, and has to fire.
 	behind(
 		qq{
 BEGIN;
@@ -70,7 +73,7 @@ COMMIT},
 	cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM trace WHERE what = 'name of round $round'"),
 		'>', 0, "round $round: the trigger made meanwhile has fired");
 
-	# and one that is dropped meanwhile does not
+	# The trigger is dropped meanwhile, and must not fire.
 	$node->safe_psql('postgres', 'TRUNCATE trace');
 	behind(
 		qq{

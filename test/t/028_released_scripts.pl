@@ -1,6 +1,6 @@
 
-# A script that was released is never edited: make check-frozen compares the scripts with
-# their checksums. Starts no server.
+# make check-frozen compares the released SQL scripts with their checksums,
+# because a released script must not be edited. The test starts no server.
 
 use strict;
 use warnings;
@@ -12,7 +12,8 @@ use Test::More;
 
 my $root = "$FindBin::RealBin/../..";
 
-# What make check-frozen says, and its status, in a copy of the Makefile and the scripts
+# Run make check-frozen in a copy of the Makefile and the scripts. Returns
+# whether it passed, and its output.
 my $copy = PostgreSQL::Test::Utils::tempdir;
 mkdir "$copy/sql";
 copy("$root/Makefile", $copy);
@@ -37,15 +38,15 @@ sub append
 }
 
 my ($result, $out) = check_frozen();
-is($result, 'passed', 'the released scripts are what they were') or diag $out;
+is($result, 'passed', 'the released scripts are unchanged') or diag $out;
 
-# a script that is listed may not be edited
+# Release one more script, and then edit it.
 append('blogstore--9.8--9.9.sql', "SELECT 1;\n");
 append('frozen.sha256', qx{cd $copy/sql && sha256sum blogstore--9.8--9.9.sql});
-is((check_frozen())[0], 'passed', 'one more is released');
+is((check_frozen())[0], 'passed', 'another script is released');
 append('blogstore--9.8--9.9.sql', "SELECT 2;\n");
 ($result, $out) = check_frozen();
-is($result, 'failed', 'it was edited');
-like($out, qr/^blogstore--9\.8--9\.9\.sql: FAILED$/m, '... which is said');
+is($result, 'failed', 'a released script was edited');
+like($out, qr/^blogstore--9\.8--9\.9\.sql: FAILED$/m, '... and the output names it');
 
 done_testing();

@@ -1,6 +1,7 @@
 
-# The library takes one each of the callbacks of which the server has room for a few,
-# and shows the symbols that the server looks up and no others. No server is started.
+# The server has room for a few callbacks of each kind, and the library
+# registers one of each. The library exports the symbols that the server looks
+# up and no others. The test starts no server.
 
 use strict;
 use warnings;
@@ -14,9 +15,10 @@ my $root = "$FindBin::RealBin/../..";
 my @sources = sort glob("$root/src/*.[ch] $root/src/*/*.[ch] $root/src/*/*/*.[ch]");
 my %code = map { $_ => slurp_file($_) =~ s{/\*.*?\*/}{}gsr } @sources;
 
-# ---- Callbacks of which the server has room for a few
+# ---- Callbacks of kinds of which the server takes only a few
 
-# Where a function of the server is called: each call once, by file
+# Returns the source files that call a function of the server, a file once for
+# each call.
 sub calls
 {
 	my ($function) = @_;
@@ -30,17 +32,17 @@ sub calls
 	return join ' ', @found;
 }
 
-cmp_ok(scalar @sources, '>', 50, 'the sources are there');
+cmp_ok(scalar @sources, '>', 50, 'there are more than 50 source files');
 is(calls('CacheRegisterRelcacheCallback'), 'src/base/invalidation.c',
 	'one relcache callback is registered');
 is(calls('CacheRegisterSyscacheCallback'), 'src/base/invalidation.c',
-	'catalog caches are listened to in one place');
+	'one file registers syscache callbacks');
 
 # ---- Symbols
 
 my $directory = PostgreSQL::Test::Cluster->new('unused')->config_data('--pkglibdir');
 my ($out, $err) = ('', '');
 IPC::Run::run([ "$root/test/exports", "$directory/blogstore.so" ], '<', \undef, '>', \$out, '2>', \$err);
-is("$out$err", '', 'the library shows what the server looks up, and nothing else');
+is("$out$err", '', 'the library exports the symbols that the server looks up, and no others');
 
 done_testing();

@@ -1,7 +1,7 @@
-# The library looks at statements of everybody on the server: it bears whatever
-# the grammar allows, stops a worker only for who may run the command, lets
-# transactions be prepared, and nobody undoes what a transaction of another has
-# not ended yet.
+# The library looks at every statement on the server. It accepts any parse tree
+# that the grammar allows. It stops a worker only for a role that may run the
+# command. It does not prevent PREPARE TRANSACTION, and no session undoes what
+# an open transaction of another has done.
 
 use strict;
 use warnings;
@@ -30,8 +30,8 @@ for my $dbname ('blog', 'second', 'rented')
 }
 $node->safe_psql('postgres', 'ALTER DATABASE rented OWNER TO landlord');
 
-# What a role (superuser, if none is named) gets for a statement: nothing, or an
-# SQLSTATE
+# Run a statement as a role, as a superuser if no role is given. Returns the
+# SQLSTATE of its error, or nothing.
 sub state_of
 {
 	my ($role, $dbname, $sql) = @_;
@@ -41,14 +41,14 @@ sub state_of
 	return $err =~ /(?:ERROR|FATAL):  (\w{5})/ ? $1 : $err;
 }
 
-# The workers, by database
+# The process ids of the workers, by database
 sub workers
 {
 	return $node->safe_psql('postgres',
 		"SELECT datname, pid FROM pg_stat_activity WHERE backend_type = 'blogstore worker' ORDER BY datname");
 }
 
-# ---- A parse tree holds whatever the grammar allows
+# ---- Statements that the grammar allows and the server refuses
 
 my $workers = workers();
 my @odd = map { ("CREATE DATABASE odd TEMPLATE $_", "CREATE DATABASE odd TEMPLATE = $_", "CREATE DATABASE odd OWNER DEFAULT ENCODING DEFAULT TEMPLATE $_ CONNECTION LIMIT 7") }
@@ -65,7 +65,8 @@ for my $statement (@odd)
 {
 	my @got = map { state_of($_, 'plain', $statement) } 'nobody', 'maker', '';
 
-	# refused, by all, with the server's own error
+	# The server refuses the statement for each role, and not with an internal
+	# error.
 	is(scalar(grep { /^[0-9A-Z]{5}$/ && !/^XX|^57/ } @got), 3, "refused: $statement") or diag("@got");
 }
 for my $template ('DEFAULT', '= DEFAULT', 'template1', 'DEFAULT OWNER DEFAULT')
@@ -74,17 +75,18 @@ for my $template ('DEFAULT', '= DEFAULT', 'template1', 'DEFAULT OWNER DEFAULT')
 	is(state_of($_, 'plain', "CREATE DATABASE odd TEMPLATE $template; DROP DATABASE odd"), '', "done: TEMPLATE $template") for 'maker', '';
 }
 
-# ---- A worker is stopped only for who may run the command, where it can run
+# ---- A worker is stopped only if the role may run the command, and the
+# command can run
 
 for my $refused (
 	[ 'nobody', 'DROP DATABASE blog' ], [ 'nobody', 'DROP DATABASE blog WITH (FORCE)' ], [ 'maker', 'DROP DATABASE blog' ],
 	[ 'nobody', 'ALTER DATABASE blog RENAME TO other' ], [ 'maker', 'ALTER DATABASE blog RENAME TO other' ],
 	[ 'nobody', 'ALTER DATABASE blog SET TABLESPACE pg_default' ], [ 'nobody', 'CREATE DATABASE other TEMPLATE blog' ],
 	[ 'maker', 'CREATE DATABASE other TEMPLATE blog' ],
-	# an owner who lacks the other half of what the command needs
+	# An owner without the other right that the command needs
 	[ 'landlord', 'ALTER DATABASE rented RENAME TO other' ], [ 'landlord', 'CREATE DATABASE other TEMPLATE rented' ],
 	[ 'landlord', 'ALTER DATABASE rented SET TABLESPACE pg_global' ],
-	# where it does not run at all
+	# Statements that cannot run there at all
 	[ '', 'BEGIN; DROP DATABASE blog' ], [ '', 'BEGIN; CREATE DATABASE other TEMPLATE blog' ],
 	[ '', 'BEGIN; ALTER DATABASE blog SET TABLESPACE pg_default' ], [ '', q{DO $$BEGIN EXECUTE 'DROP DATABASE blog'; END$$} ],
 	[ '', 'SET default_transaction_read_only = on; DROP DATABASE blog' ], [ '', 'BEGIN READ ONLY; ALTER DATABASE blog RENAME TO other' ],
@@ -97,18 +99,19 @@ for my $refused (
 }
 is(state_of('', 'blog', $_), $_ =~ /DROP/ ? '55006' : '0A000', "refused in the database itself: $_")
   for 'DROP DATABASE blog', 'ALTER DATABASE blog RENAME TO other';
-is(state_of('', 'plain', 'ALTER DATABASE blog CONNECTION LIMIT 50'), '', 'what does not need the database alone');
-is(workers(), $workers, 'the workers are the same after all that');
+is(state_of('', 'plain', 'ALTER DATABASE blog CONNECTION LIMIT 50'), '', 'a command that can run beside other sessions');
+is(workers(), $workers, 'all workers have kept running');
 
-# Renamed in a transaction, or from a function, it is out of the way
+# ALTER DATABASE RENAME in a transaction block, and from a function, stops the
+# worker that uses the database.
 is(state_of('', 'plain', 'BEGIN; ALTER DATABASE rented RENAME TO let; COMMIT'), '', 'renamed in a transaction block');
 check_store($node, 'let', 'renamed in a transaction block');
 is(state_of('', 'plain', q{DO $$BEGIN EXECUTE 'ALTER DATABASE let RENAME TO rented'; END$$}), '', 'renamed from a function');
 check_store($node, 'rented', 'renamed from a function');
-isnt(workers(), $workers, 'its worker ended for that');
+isnt(workers(), $workers, 'the worker ended for the rename');
 is(state_of('', 'plain', 'DROP DATABASE rented'), '', 'dropped');
 
-# ---- What has stopped no worker can be prepared
+# ---- PREPARE TRANSACTION works if the transaction has stopped no worker
 
 for my $dbname ('plain', 'blog')
 {
@@ -119,7 +122,7 @@ for my $dbname ('plain', 'blog')
 }
 is($node->safe_psql('plain', q{BEGIN; CREATE EXTENSION blogstore; SELECT blogstore.create_containers(2); SELECT count(blogstore.create_user('a user')); PREPARE TRANSACTION 'x'}),
 	"\n1", 'prepared: an extension and its containers');
-is(state_of('', 'plain', 'SELECT blogstore.get_user_by_name(\'a user\')'), '3F000', 'they do not show yet');
+is(state_of('', 'plain', 'SELECT blogstore.get_user_by_name(\'a user\')'), '3F000', 'prepared: the extension is not visible yet');
 $node->safe_psql('plain', "COMMIT PREPARED 'x'");
 wait_until($node, 'postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'blogstore worker' AND datname = 'plain'");
 create_kit($node, 'plain');
@@ -128,7 +131,7 @@ is($node->safe_psql('plain', 'SELECT count(*) FROM blogstore.get_user_by_name(\'
 
 my $stopped = 'SET client_min_messages = error; SELECT blogstore.stop_worker()';
 $node->safe_psql('plain', $stopped);
-is(state_of('', 'plain', "BEGIN; SELECT blogstore.start_worker(); PREPARE TRANSACTION 'x'"), '', 'prepared: start_worker()');
+is(state_of('', 'plain', "BEGIN; SELECT blogstore.start_worker(); PREPARE TRANSACTION 'x'"), '', 'prepared: start_worker() can be');
 is(state_of('', 'plain', "SET lock_timeout = '50ms'; $_"), '55P03', "until that has ended, others wait: $_")
   for 'SELECT blogstore.stop_worker()', 'SELECT blogstore.start_worker()';
 $node->safe_psql('plain', "ROLLBACK PREPARED 'x'");
@@ -139,7 +142,7 @@ check_store($node, 'plain', 'start_worker(), prepared and committed');
 is(state_of('', 'plain', "BEGIN; SET client_min_messages = error; SELECT blogstore.stop_worker(); PREPARE TRANSACTION 'x'"),
 	'0A000', 'stop_worker() cannot be prepared');
 is(state_of('', 'plain', "BEGIN; SAVEPOINT a; SELECT blogstore.stop_worker(); ROLLBACK TO a; PREPARE TRANSACTION 'x'; ROLLBACK PREPARED 'x'"),
-	'', 'but it can after a savepoint without it');
+	'', 'a transaction can be prepared after a rollback to before stop_worker()');
 check_store($node, 'plain', 'not stopped');
 $node->safe_psql('plain', $stopped);
 $node->safe_psql('plain', "BEGIN; DROP EXTENSION blogstore; PREPARE TRANSACTION 'x'");
@@ -147,12 +150,14 @@ $node->safe_psql('plain', "COMMIT PREPARED 'x'");
 wait_until($node, 'postgres', "SELECT count(*) = 0 FROM pg_replication_slots WHERE database = 'plain'");
 pass('DROP EXTENSION, prepared and committed: the slot of the stopped worker is let go');
 
-# ---- What stop_worker() does is done by the transaction that it is in, alone
+# ---- Only the transaction that called stop_worker() decides whether the
+# worker stays stopped
 
 my $state = 'SELECT state FROM blogstore.stat_worker';
 
-# The worker is stopped, without a slot; and the launcher has nothing else in mind,
-# for it has started another worker since, which it does after those before it
+# Check that the worker is stopped and has no slot. The launcher has started
+# the worker of another database first, so it has already dealt with earlier
+# requests.
 sub stays_stopped
 {
 	my ($name) = @_;
@@ -177,7 +182,7 @@ sub runs_again
 	return;
 }
 
-# A session in a transaction that has stopped the worker
+# A session whose open transaction has stopped the worker
 sub stopping
 {
 	my $session = $node->background_psql('blog', on_error_stop => 0);
@@ -215,7 +220,7 @@ for my $other (@others)
 	runs_again("$name and start_worker()");
 }
 
-# The transactions of a session, and what is left
+# Transactions of one session, and whether the worker stays stopped
 for my $ended (
 	[ 'BEGIN; SAVEPOINT a; SELECT blogstore.stop_worker(true); ROLLBACK TO a; SELECT blogstore.stop_worker(true); COMMIT', 1 ],
 	[ 'BEGIN; SAVEPOINT a; SELECT blogstore.stop_worker(true); RELEASE a; COMMIT', 1 ],
@@ -237,13 +242,14 @@ for my $ended (
 	runs_again("start_worker() after: $sql");
 }
 
-# A session that is terminated has rolled back
+# A terminated session has rolled back.
 my $session = stopping();
 $node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = 'blog' AND state = 'idle in transaction'});
 runs_again('the session that had stopped it was terminated');
 eval { $session->quit };
 
-# Others come one after the other, each upon what the one before has left
+# A second session waits for the first one, and goes on from what that has
+# left.
 my $waits = "SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = 'blog' AND wait_event_type = 'Lock' AND backend_type = 'client backend'";
 for my $turn (
 	[ 'stop_worker(true)', 'COMMIT', 1 ], [ 'stop_worker(true)', 'ROLLBACK', 1 ], [ 'start_worker()', 'COMMIT', 0 ], [ 'start_worker()', 'ROLLBACK', 0 ])
@@ -263,8 +269,8 @@ for my $turn (
 	runs_again("start_worker() after $call after $end");
 }
 
-# A worker that cannot start, because somebody in its database keeps a lock, does
-# not keep others from starting
+# A prepared transaction locks the tables that one worker needs to start. The
+# launcher starts other workers meanwhile.
 $node->safe_psql('blog', "BEGIN; LOCK TABLE blogstore.users, blogstore.posts; PREPARE TRANSACTION 'lock'");
 $node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = 'blog' AND backend_type = 'blogstore worker'});
 wait_until($node, 'postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = 'blog' AND backend_type = 'blogstore worker' AND wait_event_type = 'Lock'});
@@ -274,7 +280,8 @@ check_store($node, 'second', 'beside a worker that waits for a lock');
 $node->safe_psql('blog', "ROLLBACK PREPARED 'lock'");
 runs_again('the lock is gone');
 
-# A snapshot of the past does not hide that it is stopped
+# start_worker() in an older snapshot does not ignore that the worker was
+# stopped.
 $session = $node->background_psql('blog', on_error_stop => 0);
 $session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
 $node->safe_psql('blog', $stopped);
@@ -282,9 +289,9 @@ $session->query('SELECT blogstore.start_worker()');
 $session->query('COMMIT');
 is($node->safe_psql('blog', 'SELECT enabled FROM blogstore.view_state'), 'f', 'start_worker() by an older snapshot fails, and starts nothing');
 $session->quit;
-is(state_of('', 'blog', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT blogstore.start_worker(); COMMIT'), '', 'by a new one it does');
+is(state_of('', 'blog', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT blogstore.start_worker(); COMMIT'), '', 'start_worker() by a new snapshot succeeds');
 
 check_store($node, $_, "at the end, $_") for 'blog', 'second';
-is(logged($node, 0, qr/was terminated by signal|PANIC|TRAP/), 0, 'no process has ended by it');
+is(logged($node, 0, qr/was terminated by signal|PANIC|TRAP/), 0, 'no process has crashed');
 
 done_testing();

@@ -1,8 +1,9 @@
 
-# The containers' owner alters them in every way: other partitions in the place of
-# theirs, columns dropped, renamed and retyped, NULLs where an item must have a
-# value. Whatever that is, requests that need what was altered fail with a clear error,
-# others go on, no process ends, and all is right when it is undone.
+# The containers' owner alters them in every way: other partitions, columns
+# that are dropped, renamed or retyped, NULLs in columns that must have a
+# value. Requests that need the altered table fail with a clear error, and
+# others go on. No process crashes, and everything is right when the change is
+# undone.
 
 use strict;
 use warnings;
@@ -27,7 +28,7 @@ check_store($node, 'postgres', 'filled');
 is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_class WHERE relnamespace = 'blogstore'::regnamespace AND relkind IN ('r', 'p', 'i', 'I', 't') AND relowner <> 'blog_owner'::regrole}),
 	'0', 'all tables belong to the role that was named');
 
-# Every request on a post, a user and the lists; the outcome of each
+# Every request on a post, a user and the lists
 my @requests = (
 	'get_post(kit.p(%1$d))', 'get_user(kit.u(%2$d))', 'get_like(kit.p(%1$d), kit.u(%2$d))',
 	'get_posts(ARRAY[kit.p(%1$d)])', 'get_users(ARRAY[kit.u(%2$d)])', 'get_likes(kit.u(%2$d), ARRAY[kit.p(%1$d)])',
@@ -51,7 +52,7 @@ sub outcomes
 	} @requests;
 }
 
-# The number of an item whose key hashes to a partition of the four
+# The number of a post or user whose key is in a partition of the four
 sub in_partition
 {
 	my ($container, $partition, $function) = @_;
@@ -62,7 +63,8 @@ sub in_partition
 		"SELECT min(n) FROM generate_series(1, 20) n JOIN blogstore.${container}_p0${partition}_$type ON $key = kit.$function(n)");
 }
 
-# One post and one user in partition 1 of their containers, and a pair elsewhere
+# A post and a user in partition 1 of their containers, and a pair in partition
+# 2
 my ($post, $user) = (in_partition('posts', 1, 'p'), in_partition('users', 1, 'u'));
 my ($other_post, $other_user) = (in_partition('posts', 2, 'p'), in_partition('users', 2, 'u'));
 my $fine = join "\n", map { my $n = $_; $n =~ s/\(.*//s; "$n: ok" } @requests;
@@ -70,8 +72,9 @@ is(outcomes($post, $user), $fine, 'before: all requests');
 is(outcomes($other_post, $other_user), $fine, 'before: all others');
 check_store($node, 'postgres', 'before');
 
-# An alteration of the owner's: what it makes of requests that need the table, and
-# of those that do not, once the worker has stopped serving the views; undone, all is as before.
+# Alter a table, and wait until the worker is blocked and no longer serves the
+# views. Check which requests fail with which error. Undo the change, and check
+# that all is as before.
 sub altered
 {
 	my ($name, $alter, $undo, $failing) = @_;
@@ -82,10 +85,10 @@ sub altered
 	wait_until($node, 'postgres', "SELECT state = 'blocked' FROM blogstore.stat_worker");
 	my %outcome = map { split /: /, $_, 2 } split /\n/, outcomes($post, $user);
 	my @unlike = grep { $outcome{$_} ne ($failing->{$_} // 'ok') } sort keys %outcome;
-	is(join(', ', map { "$_ is $outcome{$_}" } @unlike), '', "$name: the requests concerned fail, no others do");
-	# lists over all partitions need this one
+	is(join(', ', map { "$_ is $outcome{$_}" } @unlike), '', "$name: exactly the expected requests fail");
+	# The lists read all partitions, the altered one too.
 	is(join("\n", grep { !/: ok$/ && !(/^(list_feed|list_user_posts): (.*)/ && $2 eq ($failing->{$1} // '')) } split /\n/, outcomes($other_post, $other_user)), '',
-		"$name: nothing is amiss with others") unless $failing->{others};
+		"$name: requests on other posts and users work") unless $failing->{others};
 	$node->safe_psql('postgres', "SET client_min_messages = error; $undo");
 	check_store($node, 'postgres', "$name, undone");
 	is(outcomes($post, $user), $fine, "$name, undone: all requests");
@@ -97,7 +100,7 @@ my $gone = '55000, hint';
 my %post_fails = map { $_ => $gone }
   qw(get_post get_posts create_like create_comment edit_post delete_like delete_comment list_feed list_user_posts);
 
-# ---- Other partitions in the place of theirs
+# ---- Other tables in the place of a partition
 
 my $detach = 'ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p01';
 my $attach = 'ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p01 FOR VALUES WITH (MODULUS 4, REMAINDER 1)';
@@ -157,7 +160,8 @@ altered('a leaf that is partitioned',
 altered('a column renamed in all leaves',
 	'ALTER TABLE blogstore.posts RENAME COLUMN title TO headline', 'ALTER TABLE blogstore.posts RENAME COLUMN headline TO title',
 	{ %post_fails, others => 1 });
-# views stand in the way, those of the helpers and posts_with_counts, which create_containers() makes again
+# Views depend on the column. create_containers() creates posts_with_counts
+# again, and the test the views in kit.
 my $views = $node->safe_psql('postgres', q{SELECT string_agg(format('CREATE VIEW %s AS %s', oid::regclass, pg_get_viewdef(oid)), ' ') FROM pg_class WHERE relnamespace = 'kit'::regnamespace AND relkind = 'v'});
 for my $case (
 	[ 'a column retyped', 'ALTER TABLE blogstore.posts ALTER COLUMN title TYPE varchar(100)', 'ALTER TABLE blogstore.posts ALTER COLUMN title TYPE text' ],
@@ -178,8 +182,9 @@ altered('another unique index in the place of a primary key',
 
 # ---- NULLs
 
-# A value that an item must have is taken away, in one post, comment, like or user. The views are kept
-# from posts, so one of these blocks the worker.
+# Set a column that must have a value to NULL, in one post, comment, like or
+# user. The worker reads posts to maintain the views, so a NULL in a post
+# blocks it.
 sub without
 {
 	my ($name, $table, $column, $where, $restore, $failing) = @_;
@@ -190,11 +195,11 @@ sub without
 	$node->safe_psql('postgres', "ALTER TABLE blogstore.$table ALTER COLUMN $column DROP NOT NULL; UPDATE blogstore.$table SET $column = NULL WHERE $where");
 	wait_until($node, 'postgres', "SELECT state = 'blocked' FROM blogstore.stat_worker") if $blocks;
 	my %outcome = map { split /: /, $_, 2 } split /\n/, outcomes($post, $user);
-	is(join(', ', grep { $outcome{$_} !~ /^22004, hint/ } @$failing), '', "$name: an error that says so");
-	is(join("\n", grep { !/: (ok|22004, hint)$/ } map { "$_: $outcome{$_}" } sort keys %outcome), '', "$name: nothing worse");
-	# lists that are read from posts may meet the item
+	is(join(', ', grep { $outcome{$_} !~ /^22004, hint/ } @$failing), '', "$name: requests that read it fail with 22004");
+	is(join("\n", grep { !/: (ok|22004, hint)$/ } map { "$_: $outcome{$_}" } sort keys %outcome), '', "$name: there are no other errors");
+	# Lists that are read from posts may meet this post.
 	is(join("\n", grep { !/: ok$/ && !($blocks && /^list_(feed|user_posts): 22004, hint$/) } split /\n/, outcomes($other_post, $other_user)), '',
-		"$name: nothing is amiss with others");
+		"$name: requests on other posts and users work");
 	$node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p($other_post), content => '$name')");
 	if ($blocks)
 	{
@@ -224,7 +229,8 @@ without('a post without a name', 'posts_p01_post', 'user_username', $this_post, 
 without('comments without an author', 'posts_p01_comment', 'user_id', $this_post, "kit.u($user)", ['list_post_comments']);
 without('likes without a date', 'posts_p01_like', 'creation_date', $this_post, 'kit.d(1)', ['list_post_likes']);
 
-# A rename is kept while the worker is blocked; repair() writes a count that is missing
+# A rename stays queued while the worker is blocked. repair() writes the
+# missing count.
 my $author = $node->safe_psql('postgres', "SELECT user_id FROM blogstore.posts_p01_post WHERE $this_post");
 my $named = $node->safe_psql('postgres', "SELECT username FROM blogstore.users WHERE type = 'user' AND user_id = '$author'");
 $node->safe_psql('postgres', "ALTER TABLE blogstore.posts_p01_post ALTER COLUMN comment_count DROP NOT NULL; UPDATE blogstore.posts_p01_post SET comment_count = NULL WHERE $this_post");
@@ -237,7 +243,7 @@ is($node->safe_psql('postgres', "SELECT DISTINCT user_username FROM blogstore.po
 $node->safe_psql('postgres', "SELECT blogstore.edit_user('$author', '$named')");
 check_store($node, 'postgres', 'a rename beside a post without a count');
 
-# ---- Garbage in the bookkeeping
+# ---- Nonsense in the table of jobs
 
 my $log = log_end($node);
 $node->safe_psql('postgres', q{
@@ -252,8 +258,8 @@ is($node->safe_psql('postgres', "SELECT count(*) > 150 FROM blogstore.posts WHER
 $node->safe_psql('postgres', "DELETE FROM blogstore.jobs WHERE kind = 'deletion' AND user_id IS NULL");
 check_store($node, 'postgres', 'odd jobs');
 
-# What nobody but the owner has written of a job's times and progress: shown where
-# the worker does not see it yet, and then done by it
+# The owner writes jobs with odd times and progress. progress shows them before
+# the worker sees them, and the worker then does them.
 my $odd_times = q{
 INSERT INTO blogstore.jobs (id, kind, user_id, phase, done, total, started_at)
 SELECT gen_random_uuid(), 'rename', kit.u(99999), 5, done, 9223372036854775807, began
@@ -264,7 +270,7 @@ $node->safe_psql('postgres', $odd_times);
 wait_until($node, 'postgres', 'SELECT count(*) = 0 FROM blogstore.jobs WHERE user_id = kit.u(99999)');
 check_store($node, 'postgres', 'odd times of jobs');
 
-# ---- Tables of others in the place of its own
+# ---- Other tables in the place of the tables that are no containers
 
 for my $table ('jobs', 'view_state', 'usernames', 'change_feed')
 {
@@ -280,7 +286,7 @@ for my $table ('jobs', 'view_state', 'usernames', 'change_feed')
 		my $call = { jobs => 'get_post(kit.p(1))', view_state => 'start_worker()', usernames => "get_user_by_name('x')", change_feed => 'stop_worker(true)' }->{$table};
 		is(sqlstate($node, 'postgres', $call), '55000, hint', "$name as $table: refused");
 		is(sqlstate($node, 'postgres', 'import()'), $table eq 'jobs' || $table eq 'usernames' ? '55000, hint' : 'ok', "$name as $table: an import that needs it is refused");
-		is(sqlstate($node, 'postgres', "create_containers(4, 'blog_owner')"), '42P07, hint', "$name as $table: not taken for blogstore's own");
+		is(sqlstate($node, 'postgres', "create_containers(4, 'blog_owner')"), '42P07, hint', "$name as $table: create_containers() does not take it for blogstore's own");
 		$node->safe_psql('postgres', "BEGIN; DROP $drop blogstore.$table; ALTER TABLE blogstore.kept RENAME TO $table; COMMIT");
 		$node->safe_psql('postgres', "SELECT blogstore.start_worker()") if $table eq 'change_feed';
 	}
@@ -294,32 +300,34 @@ $node->safe_psql('postgres', 'DROP RULE r ON blogstore.usernames; ALTER TABLE bl
 is(sqlstate($node, 'postgres', "create_user('x')"), '55000, hint', 'row-level security forced on usernames: refused');
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.usernames DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY');
 
-# the worker would not learn of what is queued
+# Writes to an unlogged table are not decoded, so the worker would not learn of
+# jobs.
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.jobs SET UNLOGGED');
 is(sqlstate($node, 'postgres', 'rebuild_views()'), '55000, hint', 'jobs unlogged: refused');
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.jobs SET LOGGED; SELECT blogstore.rebuild_views()');
 check_store($node, 'postgres', 'jobs logged again');
 
-# ---- A table that is missing
+# ---- A missing table
 
 for my $table ('feed', 'view_state', 'change_feed', 'usernames', 'jobs')
 {
-	# posts_with_counts reads jobs, and goes with them
+	# posts_with_counts reads jobs, so CASCADE drops it too.
 	$node->safe_psql('postgres', "SET client_min_messages = error; DROP TABLE blogstore.$table CASCADE");
 	is(sqlstate($node, 'postgres', 'create_containers()'), '42P07, hint', "$table dropped: not made for another role");
 	my ($ret, $out, $err) = $node->psql('postgres', "SELECT blogstore.create_containers(owner => 'blog_owner')");
-	is($ret, 0, "$table dropped: it is made again");
-	like($err, qr/NOTICE:  (container|table) "$table" was missing and has been made/, "$table dropped: that is said");
+	is($ret, 0, "$table dropped: create_containers() creates it again");
+	like($err, qr/NOTICE:  (container|table) "$table" was missing and has been made/, "$table dropped: a NOTICE says so");
 	is(sqlstate($node, 'postgres', "create_containers(owner => 'blog_owner')"), '42P07, hint', "$table made: nothing is missing");
 	check_store($node, 'postgres', "$table made");
 }
 $node->safe_psql('postgres', 'DROP TABLE blogstore.feed');
-is(sqlstate($node, 'postgres', 'get_post(kit.p(1))'), 'ok', 'feed dropped: requests that need it not');
+is(sqlstate($node, 'postgres', 'get_post(kit.p(1))'), 'ok', 'feed dropped: a request that does not need it works');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.list_feed(50)'), '50', 'feed dropped: the feed is read from the posts');
 $node->safe_psql('postgres', "SELECT blogstore.create_containers(owner => 'blog_owner')");
 check_store($node, 'postgres', 'feed made again');
 
-# ---- A partition that is away while one of its authors is renamed, and another to be deleted
+# ---- A partition is detached while one of its authors is renamed and another
+# deleted
 
 my $late = $node->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts_p01 WHERE user_id = kit.u(5)");
 cmp_ok($late, '>', 0, 'a partition away: it has items of the user who is renamed');
@@ -334,7 +342,8 @@ is($node->safe_psql('postgres', q{SELECT count(*) FILTER (WHERE user_id = kit.u(
 	'0|0', 'a partition attached again: no stale name, and nothing of the deleted user');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.progress'), '0', 'a partition attached again: no job is left');
 
-# ---- Statements over whole containers while something is away: refused
+# ---- Statements over whole containers are refused while a partition is
+# detached
 
 $node->safe_psql('postgres', 'CREATE TABLE kit.documents (document jsonb)');
 
@@ -368,7 +377,7 @@ for my $case (
 	check_store($node, 'postgres', "$name attached again");
 }
 
-# ---- A user who cannot be read when the name is to be written on the items
+# ---- The worker cannot read a user whose new name it has to write on items
 
 for my $case (
 	[ 'a column of users renamed', 'ALTER TABLE blogstore.users RENAME COLUMN username TO odd', 'ALTER TABLE blogstore.users RENAME COLUMN odd TO username' ],
@@ -384,7 +393,7 @@ for my $case (
 	is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u($user) AND user_username <> '$name'"), '0', "$name, mended: no stale name");
 }
 
-# ---- A leaf that is mended while there is no worker
+# ---- A partition is repaired while there is no worker
 
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.posts_p01_post OWNER TO intruder');
 wait_until($node, 'postgres', "SELECT state = 'blocked' FROM blogstore.stat_worker");

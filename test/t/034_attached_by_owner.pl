@@ -1,6 +1,7 @@
-# What the owner has attached to the containers (triggers, CHECK constraints,
-# defaults, generated columns, indexes) runs as the owner. The caller of a request
-# cannot choose what it does: functions that do not fix their search_path are refused.
+# Triggers, CHECK constraints, defaults, generated columns and indexes that the
+# owner attaches to the containers run as the owner. The caller of a request
+# must not control what they do, so blogstore refuses functions that do not fix
+# their search_path ("pinned" functions do).
 
 use strict;
 use warnings;
@@ -55,10 +56,10 @@ BEGIN
 END $$;
 SELECT blogstore.create_user('alice', kit.u(1), kit.d(1));
 SELECT blogstore.create_post(kit.u(1), 'one', 'text', kit.p(1), kit.d(1));
-SELECT blogstore.stop_worker();	-- which writes, too, at its own time
+SELECT blogstore.stop_worker();	-- it would fire triggers, too
 });
 
-# What the caller prepares: code that tells as whom it runs.
+# The caller plants code that records the role it runs as.
 $node->safe_psql(
 	'blog', q{
 CREATE TABLE evil.loot (who text);
@@ -91,14 +92,14 @@ my $path = 'app, pg_temp';
 
 sub loot { return superuser(q{SELECT who FROM evil.loot WHERE who <> 'caller' UNION ALL SELECT 'counted' FROM evil.tally WHERE is_called}) }
 
-# What the trigger has written down since the last look.
+# Returns what the trigger has recorded since the last call.
 sub audit_log
 {
 	return superuser('WITH gone AS (DELETE FROM app.audit_log RETURNING *) SELECT who, what, path FROM gone ORDER BY id');
 }
 
 # ----------------------------------------------------------------------
-# A trigger that fixes its search_path, and a caller who plants its names
+# A trigger that fixes its search_path, while the caller plants its names
 # ----------------------------------------------------------------------
 
 owner('CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION app.audit()');
@@ -116,7 +117,7 @@ is(caller_(q{SET search_path = evil; SELECT title FROM blogstore.create_post(kit
 	"three\nevil", 'the caller\'s search_path is back afterwards');
 audit_log();
 
-# types, sequences and functions that the trigger names
+# Types, sequences and functions that the trigger uses by name
 owner(q{
 CREATE DOMAIN app.status AS text;
 CREATE SEQUENCE app.numbers;
@@ -144,7 +145,7 @@ is(loot(), '', 'nothing of the caller\'s has run as the owner');
 owner('DROP TRIGGER typed ON blogstore.posts; SELECT blogstore.delete_like(kit.p(3), kit.u(1))');
 
 # ----------------------------------------------------------------------
-# Every kind of function that is attached is looked at
+# Every kind of attached function is checked
 # ----------------------------------------------------------------------
 
 owner(q{
@@ -170,7 +171,7 @@ CREATE TYPE app.span AS RANGE (SUBTYPE = app.checked);
 CREATE TYPE app.far AS RANGE (SUBTYPE = text, SUBTYPE_DIFF = app.difference);
 CREATE TABLE app.things (name app.checked);
 CREATE TABLE app.numbered (number integer PRIMARY KEY)});
-# an operator class is made by superusers alone
+# Only superusers can create an operator class.
 superuser(q{
 CREATE FUNCTION app.compare(text, text) RETURNS integer LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN bttextcmp($1, $2); END $$;
 CREATE FUNCTION app.less(text, text) RETURNS boolean LANGUAGE internal IMMUTABLE AS 'text_lt';
@@ -192,7 +193,8 @@ ALTER TABLE app.by_class OWNER TO blog_owner;
 CREATE UNIQUE INDEX ON app.by_class (name app.by_name);
 });
 
-# What is done, and undone; the function that has to be named.
+# For each kind: the statement that attaches a function, the one that undoes
+# it, and the function that the error has to name
 my $posts = 'ALTER TABLE blogstore.posts';
 my $no_column = "$posts DROP COLUMN extra";
 my $no_check = "$posts DROP CONSTRAINT extra";
@@ -243,7 +245,7 @@ my %index = (
 	'an exclusion constraint' => [ each_leaf(q{ALTER TABLE %s ADD CONSTRAINT extra_%2$s EXCLUDE USING hash ((app.same(title)) WITH =) WHERE (title = 'never')}), each_leaf('ALTER TABLE %s DROP CONSTRAINT extra_%2$s'), 'app.same(text)' ]);
 my %kind = (%column, %check, %trigger, %index);
 
-# A statement for each leaf of posts.
+# Returns a statement that runs another one for each table of posts.
 sub each_leaf
 {
 	my ($statement) = @_;
@@ -281,15 +283,16 @@ for my $kind (sort keys %kind)
 	is($fix, "ALTER FUNCTION $function SET search_path = app, pg_temp", "$kind: the hint has the statement");
 	is(superuser(q{SELECT DISTINCT container, problem, expected, actual FROM blogstore.verify()}), "posts|search_path|$fix|$function", "$kind: verify() lists it");
 	is(superuser(q{SELECT DISTINCT kit.try(call) FROM unnest(ARRAY['blogstore.export_documents()', 'blogstore.repair()']) AS call}), '55000, hint', "$kind: statements on whole containers are refused");
-	is(caller_('SELECT title FROM blogstore.get_post(kit.p(1))'), 'one', "$kind: readers do not mind");
+	is(caller_('SELECT title FROM blogstore.get_post(kit.p(1))'), 'one', "$kind: readers are served");
 	superuser($fix);
-	is(create(), 'wanted', "$kind: as the hint says, it is served");
+	is(create(), 'wanted', "$kind: served after the statement of the hint");
 	is(superuser('SELECT * FROM blogstore.verify()'), '', "$kind: verify() has nothing to say");
 	superuser("SET ROLE blog_owner; $undo");
 	superuser("ALTER FUNCTION $function RESET search_path");
 }
 
-# a foreign key is checked by an operator of an operator class: from posts, and to posts
+# A foreign key is checked by the operator of an operator class. Test keys from
+# posts, and keys to posts.
 superuser(q{
 ALTER FUNCTION app.compare(text, text) SET search_path = app, pg_temp;
 ALTER TABLE blogstore.posts ADD COLUMN extra text;
@@ -308,13 +311,13 @@ for my $case (
 	superuser('CREATE OR REPLACE FUNCTION app.exactly(text, text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$ SELECT texteq($1, $2) $$');
 	like(create(), qr/^ERROR: +55000: function app.exactly\(text, text\), which is attached to/, "a foreign key $what: an operator that is not pinned is refused");
 	superuser('CREATE OR REPLACE FUNCTION app.exactly(text, text) RETURNS boolean LANGUAGE internal IMMUTABLE AS $$texteq$$');
-	is(create(), 'wanted', "a foreign key $what: another is served");
+	is(create(), 'wanted', "a foreign key $what: an operator in C is served");
 	superuser($undo);
 }
 superuser($no_column);
 
 # ----------------------------------------------------------------------
-# What needs no search_path
+# Code that needs no search_path
 # ----------------------------------------------------------------------
 
 owner(q{
@@ -333,7 +336,7 @@ is(create(), 'wanted', 'a trigger in C is served');
 owner('DROP TRIGGER extra ON blogstore.posts; CREATE TRIGGER extra BEFORE INSERT ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION app.plain(); ALTER TABLE blogstore.posts DISABLE TRIGGER extra');
 is(create(), 'wanted', 'a trigger that is disabled is not looked at');
 owner('ALTER TABLE blogstore.posts ENABLE REPLICA TRIGGER extra');
-like(create(), qr/^ERROR: +55000/, 'one that replicas fire is');
+like(create(), qr/^ERROR: +55000/, 'a trigger that fires on replicas is checked');
 owner('DROP TRIGGER extra ON blogstore.posts');
 for my $statement ('CREATE INDEX extra ON blogstore.posts (lower(title)) WHERE title IS NOT NULL', "$posts ADD COLUMN extra text DEFAULT 'x'", "$posts ADD COLUMN extra bigint GENERATED ALWAYS AS (length(title)) STORED",
 	"$posts ADD COLUMN extra app.mood DEFAULT 'calm'", "$posts ADD COLUMN extra integer; CREATE SEQUENCE app.counter; $posts ALTER extra SET DEFAULT nextval('app.counter')", "$posts ADD COLUMN extra information_schema.sql_identifier")
@@ -344,7 +347,7 @@ for my $statement ('CREATE INDEX extra ON blogstore.posts (lower(title)) WHERE t
 }
 
 # ----------------------------------------------------------------------
-# What a search_path has to be
+# Accepted and refused values of search_path
 # ----------------------------------------------------------------------
 
 owner('CREATE TRIGGER extra BEFORE INSERT ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION app.plain()');
@@ -362,16 +365,16 @@ for my $case (
 	like(create(), $to, "SET search_path FROM CURRENT, $setting: " . ($pinned ? 'served' : 'refused'));
 }
 owner(q{ALTER FUNCTION app.plain() RESET ALL; ALTER FUNCTION app.plain() SET work_mem = '1MB'});
-like(create(), qr/\AERROR: +55000/, 'another setting is none: refused');
+like(create(), qr/\AERROR: +55000/, 'a function with another setting, without search_path: refused');
 owner('ALTER FUNCTION app.plain() SECURITY DEFINER');
 like(create(), qr/\AERROR: +55000/, 'SECURITY DEFINER is no search_path: refused');
 owner('ALTER FUNCTION app.plain() SET search_path = app, pg_temp');
-is(create(), 'wanted', 'with one it is served');
+is(create(), 'wanted', 'SECURITY DEFINER with a search_path: served');
 owner('ALTER FUNCTION app.plain() RESET ALL; ALTER FUNCTION app.plain() SECURITY INVOKER');
 owner('DROP TRIGGER extra ON blogstore.posts');
 
 # ----------------------------------------------------------------------
-# A session that has written before notices what is altered
+# A session that has written before notices later changes
 # ----------------------------------------------------------------------
 
 owner(q{
@@ -416,10 +419,10 @@ $session->quit;
 owner('DROP TRIGGER extra ON blogstore.posts; ALTER TABLE blogstore.posts DROP COLUMN extra, DROP COLUMN other, DROP CONSTRAINT extra');
 
 # ----------------------------------------------------------------------
-# Where else it is looked at
+# Other places that check attached functions
 # ----------------------------------------------------------------------
 
-# leaves that have nothing of it are written as ever
+# Tables without an unpinned function are written to as usual.
 owner('CREATE TRIGGER extra BEFORE INSERT ON blogstore.posts_p00_like FOR EACH ROW EXECUTE FUNCTION app.plain()');
 is( caller_(q{
 SELECT DISTINCT kit.try(format('blogstore.create_like(%L, kit.u(1))', id)) AS liked FROM blogstore.list_user_posts(kit.u(1), 40) ORDER BY liked}) =~ s/\n/ /r,
@@ -427,7 +430,8 @@ SELECT DISTINCT kit.try(format('blogstore.create_like(%L, kit.u(1))', id)) AS li
 is(create(), 'wanted', 'posts: served');
 owner('DROP TRIGGER extra ON blogstore.posts_p00_like');
 
-# statements that write, with a trigger of the root's that rows do not fire
+# Statements that write, with a trigger of the container that single rows do
+# not fire
 superuser(q{CREATE TABLE kit.texts AS SELECT kit.p(8000) AS post_id, kit.u(1) AS user_id, 'imported' AS title, '' AS content, kit.d(10) AS creation_date;
 CREATE TABLE kit.remarks AS SELECT kit.c(8000) AS comment_id, kit.p(1) AS post_id, kit.u(1) AS user_id, 'imported' AS content, kit.d(10) AS creation_date; GRANT SELECT ON kit.texts, kit.remarks TO blog_owner});
 owner('CREATE TRIGGER extra AFTER INSERT ON blogstore.posts EXECUTE FUNCTION app.plain()');
@@ -471,7 +475,8 @@ for my $case (
 	}
 }
 audit_log();
-# a trigger elsewhere, which an attached one fires, is the server's to refuse
+# An attached trigger fires a deferrable trigger of another table. The server
+# refuses to defer it.
 owner(q{
 CREATE TRIGGER audit AFTER INSERT ON blogstore.posts FOR EACH ROW WHEN (NEW.type = 'comment') EXECUTE FUNCTION app.audit();
 CREATE CONSTRAINT TRIGGER later AFTER INSERT ON app.audit_log DEFERRABLE FOR EACH ROW EXECUTE FUNCTION app.plain()});
@@ -512,12 +517,12 @@ SELECT type FROM blogstore.create_comment(kit.p(1), kit.u(1), 'ham');
 COMMIT;
 SHOW search_path; SHOW DateStyle;}),
 	"evil\nSQL, MDY\ncaller\ncomment\nevil\nSQL, MDY\nERROR:  P0001: refused", 'an error in a savepoint leaves nothing');
-is(audit_log(), "blog_owner|INSERT comment|$path", 'and the next call is as ever');
+is(audit_log(), "blog_owner|INSERT comment|$path", 'the next call fires the trigger as usual');
 is(caller_("$planted{'a table in pg_temp'} SET search_path = evil; SELECT content FROM blogstore.create_comment(kit.p(1), kit.u(1), 'outer'); SHOW search_path;"),
 	"outer\nevil", 'a trigger that calls requests, and catches their errors');
 is( join("\n", sort split /\n/, audit_log()),
 	join("\n", sort "blog_owner|INSERT comment|$path", "blog_owner|caught|$path", "blog_owner|INSERT comment|$path", "blog_owner|after|$path"),
-	'all of it with the search_path of its functions');
+	'each trigger has run with the search_path of its function');
 owner('DROP TRIGGER z_catch ON blogstore.posts; DROP TRIGGER refuse ON blogstore.posts; DROP TRIGGER audit ON blogstore.posts');
 
 # ----------------------------------------------------------------------
@@ -535,10 +540,11 @@ is( caller_("$planted{'a table in pg_temp'} SET search_path = evil; SET client_m
 	"user|1\npost|1\ncomment|1", 'import() with triggers');
 is(join("\n", sort split /\n/, audit_log()), join("\n", sort map { "blog_owner|INSERT $_|$path" } 'post', 'comment', 'delta', 'delta'), 'its triggers have their own search_path');
 is(superuser('SELECT DISTINCT who FROM evil.loot'), 'caller', 'the sources\' own code runs as the caller');
-is(loot(), '', 'and nothing of the caller\'s as the owner');
+is(loot(), '', 'nothing of the caller has run as the owner');
 owner('DROP TRIGGER audit ON blogstore.posts; SELECT blogstore.start_worker()');
 
-# many rows of one leaf by a BEFORE trigger, whose settings the server looks up at the first
+# Many rows of one table with a BEFORE trigger. The server looks up the trigger
+# function's settings for the first row only.
 superuser(q{CREATE TABLE kit.many AS SELECT kit.p(7000 + n) AS post_id, kit.u(4) AS user_id, 'many' AS title, '' AS content, kit.d(n) AS creation_date FROM generate_series(1, 40) n;
 SELECT blogstore.create_user('dave', kit.u(4), kit.d(4)); GRANT SELECT ON kit.many TO blog_owner});
 owner(q{CREATE TRIGGER audit BEFORE INSERT OR UPDATE OR DELETE ON blogstore.posts FOR EACH ROW WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION app.audit()});
@@ -549,9 +555,10 @@ is(owner(q{SELECT blogstore.delete_user(kit.u(4)); SELECT blogstore.wait_for_vie
 wait_until($node, 'blog', 'SELECT count(*) = 0 FROM blogstore.progress');
 is(join("\n", map { superuser("SELECT count(*) FROM app.audit_log WHERE what = '$_ post'") } qw(INSERT UPDATE DELETE)), "40\n40\n40", 'each has fired it');
 owner('DROP TRIGGER audit ON blogstore.posts');
-audit_log();	# the worker may have folded counts until now
+audit_log();	# the worker may have fired the trigger while it folded counts
 
-# the worker writes to such a leaf no more than a request does; all else goes on
+# The worker does not write to tables that requests cannot write to. It goes on
+# with everything else.
 owner('ALTER FUNCTION app.audit() RESET search_path');
 owner("CREATE TRIGGER audit AFTER UPDATE ON blogstore.posts_p0${_}_comment FOR EACH ROW EXECUTE FUNCTION app.audit()") foreach 0 .. 3;
 is(owner(q{
@@ -568,19 +575,20 @@ wait_until($node, 'blog', 'SELECT count(*) = 0 FROM blogstore.progress');
 is(audit_log(), "blog_owner|UPDATE comment|$path", 'with a search_path it is carried out, and the trigger fires');
 owner("DROP TRIGGER audit ON blogstore.posts_p0${_}_comment") foreach 0 .. 3;
 
-# policies, which direct access does not ask, must not hide rows from statements
+# Row-level security must not hide rows from statements that look for missing
+# ones. Requests read the tables directly, and do not apply policies.
 owner(q{ALTER TABLE blogstore.posts ENABLE ROW LEVEL SECURITY});
 is(owner('SELECT count(*) FROM blogstore.verify()'), '0', 'policies do not hold for the owner');
 owner(q{ALTER TABLE blogstore.posts FORCE ROW LEVEL SECURITY});
 like(owner('SELECT blogstore.repair()'), qr/^ERROR: +55000: policies on "posts" would hide rows from blogstore/,
-	'unless forced, which repair() must not take for missing rows');
-like(caller_('SELECT count(*) FROM blogstore.verify()'), qr/^ERROR: +55000: policies on "posts"/, 'nor verify()');
+	'forced policies: repair() is refused');
+like(caller_('SELECT count(*) FROM blogstore.verify()'), qr/^ERROR: +55000: policies on "posts"/, 'forced policies: verify() is refused');
 like(caller_('SELECT count(*) FROM blogstore.export_documents()'), qr/^ERROR: +55000: policies on "posts"/, 'nor export_documents()');
 is(caller_('SELECT title FROM blogstore.get_post(kit.p(10))'), 'ten', 'requests do not ask policies');
 owner(q{ALTER TABLE blogstore.posts NO FORCE ROW LEVEL SECURITY, DISABLE ROW LEVEL SECURITY});
 
 # ----------------------------------------------------------------------
-# What cannot be written is an error
+# Conflicts with constraints of the owner are errors
 # ----------------------------------------------------------------------
 
 owner("CREATE UNIQUE INDEX ON $_ (title) WHERE title = 'same'") foreach @each;
@@ -613,7 +621,7 @@ DO $$ DECLARE c record; BEGIN
 	END LOOP;
 END $$});
 is(caller_(q{SELECT type FROM blogstore.create_like(kit.p(10), kit.u(1)); SELECT type FROM blogstore.create_like(kit.p(10), kit.u(1))}),
-	"like\nlike", 'until it is mended');
+	"like\nlike", 'served when the key is not deferrable');
 is(loot(), '', 'nothing of the caller\'s has run as the owner');
 check_store($node, 'blog', 'at the end');
 $node->stop;

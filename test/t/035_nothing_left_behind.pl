@@ -1,5 +1,6 @@
-# Code that the owner has attached does nothing to the caller in whose request it runs, or
-# to the worker: it acts as the owner alone, makes nothing, and leaves nothing behind.
+# Code that the owner has attached to tables runs in the callers' requests and
+# in the worker. It can act as the owner alone. It cannot create objects, and
+# leaves nothing behind in the session.
 
 use strict;
 use warnings;
@@ -15,7 +16,7 @@ my $node = new_server('left_behind');
 $node->start;
 create_owned_database($node, 'blog', qw(caller));
 
-# hints are another file's subject
+# Hints are tested in another file.
 sub run { return join "\n", grep { !/^HINT: / } split /\n/, run_as($node, 'blog', @_) }
 
 my $superuser = $node->safe_psql('postgres', 'SELECT current_user');
@@ -65,9 +66,9 @@ DO $$ BEGIN
 	PERFORM blogstore.create_user('alice', kit.u(1), kit.d(1));
 	PERFORM blogstore.create_post(kit.u(1), 'first', '', kit.p(1), kit.d(1));
 END $$;
-}), '', 'a trigger that does as it is told');
+}), '', 'a trigger that runs the command in a setting');
 
-# A superuser calls; the trigger does this.
+# Have the trigger run a command while a superuser calls a request.
 sub superuser_calls
 {
 	my ($act, $after, $before) = @_;
@@ -93,7 +94,7 @@ is( $node->safe_psql('blog', "LISTEN news;\nSET test.act = 'NOTIFY news, ''heard
 	'heard', 'NOTIFY reaches those who listen');
 
 # ----------------------------------------------------------------------
-# It makes nothing, for a superuser, another role or the worker to come upon
+# Attached code cannot create objects that other roles or the worker would use
 # ----------------------------------------------------------------------
 
 my $ddl = 'ERROR:  42501: code attached to blogstore\'s tables cannot execute';
@@ -121,7 +122,8 @@ for my $act ('EXPLAIN ANALYZE CREATE TEMP TABLE t AS SELECT 1', 'EXPLAIN (ANALYZ
 {
 	like(superuser_calls($act), qr/\A\Q$ddl\E /, "refused within: $act");
 }
-# Names that a superuser goes on to use: the owner's function would run when it does
+# Objects with names that a superuser uses next. They would run the owner's
+# function.
 is( run('blog_owner', q{
 CREATE TRIGGER act AFTER INSERT OR UPDATE ON blogstore.users_p00_user FOR EACH ROW EXECUTE FUNCTION audit.act();
 CREATE TRIGGER act AFTER INSERT OR UPDATE ON blogstore.users_p01_user FOR EACH ROW EXECUTE FUNCTION audit.act()}), '', 'a trigger on users');
@@ -136,7 +138,7 @@ for my $act ('CREATE TEMP VIEW pg_roles AS SELECT audit.run()::text AS rolname',
 	}
 }
 is(run('blog_owner', 'DROP TRIGGER act ON blogstore.users_p00_user; DROP TRIGGER act ON blogstore.users_p01_user'), '', 'without the trigger');
-# what the session has prepared
+# Statements that the session has prepared
 for my $act ('CREATE TEMP TABLE u AS EXECUTE s', 'EXPLAIN ANALYZE CREATE TEMP TABLE u AS EXECUTE s')
 {
 	like(superuser_calls($act, '', "PREPARE s AS SELECT audit.run();\n"), qr/\A\Q$ddl\E /, "refused: $act");
@@ -158,7 +160,8 @@ COMMIT;
 }), "1\n$post\n$ddl CREATE TABLE", 'the caller is free to, after an error as well');
 
 # ----------------------------------------------------------------------
-# It does not become the caller, and leaves nothing that would run as the caller
+# Attached code cannot become the caller, or leave something that runs as the
+# caller
 # ----------------------------------------------------------------------
 
 for my $act ("SET ROLE \"$superuser\"", 'SET LOCAL ROLE blog_owner', 'RESET ROLE', 'SET ROLE NONE', 'SET SESSION AUTHORIZATION DEFAULT',
@@ -185,7 +188,7 @@ like(superuser_calls('CALL audit.commit()'), qr/\AERROR:  2D000: invalid transac
 $node->safe_psql('blog', 'TRUNCATE audit.ran');
 
 # ----------------------------------------------------------------------
-# Settings
+# Changed settings do not outlast the request
 # ----------------------------------------------------------------------
 
 my $show = q{SELECT current_setting('search_path'), current_setting('work_mem'), current_setting('datestyle'), current_setting('my.claim', true)};
@@ -204,17 +207,17 @@ SAVEPOINT s;
 SELECT title FROM blogstore.create_post(kit.u(1), 'a title', 'text');
 ROLLBACK TO s;
 SELECT current_setting('search_path'), current_setting('work_mem'), current_user = session_user;
-COMMIT}), "kit|99kB|t\nERROR:  22012: division_by_zero", 'nor where it fails');
+COMMIT}), "kit|99kB|t\nERROR:  22012: division_by_zero", 'nor if the request fails');
 
 # ----------------------------------------------------------------------
-# Expressions are no different
+# The same for expressions
 # ----------------------------------------------------------------------
 
 is( run('blog_owner', q{
 ALTER TABLE blogstore.posts DISABLE TRIGGER act;
 CREATE FUNCTION audit.check(text) RETURNS boolean LANGUAGE plpgsql SET search_path = audit, pg_temp AS $$ BEGIN EXECUTE current_setting('test.act'); RETURN true; END $$;
 ALTER TABLE blogstore.posts ADD CONSTRAINT act CHECK (audit.check(title)) NOT VALID;
-}), '', 'a CHECK constraint that does as it is told');
+}), '', 'a CHECK constraint that runs the command in a setting');
 for my $case ([ 'CREATE TEMP TABLE t ()', $ddl ], [ 'SET CONSTRAINTS ALL DEFERRED', $ddl ], [ 'PREPARE s AS SELECT 1', 'ERROR:  42501: cannot execute PREPARE' ],
 	[ "SET ROLE \"$superuser\"", 'ERROR:  42501: cannot set parameter "role"' ], [ 'INSERT INTO audit.later VALUES (1)', 'ERROR:  42501: cannot fire deferred trigger' ])
 {
@@ -222,15 +225,16 @@ for my $case ([ 'CREATE TEMP TABLE t ()', $ddl ], [ 'SET CONSTRAINTS ALL DEFERRE
 
 	like(superuser_calls($act), qr/\A\Q$error\E/, "a CHECK constraint, refused: $act");
 }
-is(superuser_calls('SET work_mem = \'77kB\'', $show, $before), "$post\nkit|99kB|ISO, MDY|mine", 'what it sets does not outlast it');
+is(superuser_calls('SET work_mem = \'77kB\'', $show, $before), "$post\nkit|99kB|ISO, MDY|mine", 'a setting does not outlast the CHECK constraint');
 is(run('blog_owner', 'ALTER TABLE blogstore.posts DROP CONSTRAINT act; ALTER TABLE blogstore.posts ENABLE TRIGGER act'), '', 'the CHECK constraint goes');
-# the server's own functions need no trigger to do what the caller must not suffer
+# A CHECK constraint can call functions of the server itself, such as
+# set_config(), without a function of the owner.
 is(run('blog_owner', "ALTER TABLE blogstore.posts ADD CONSTRAINT act CHECK (set_config('role', current_setting('test.role'), false) <> '') NOT VALID"), '', 'a CHECK constraint of the server\'s functions');
 like(run($superuser, "SET test.act = 'SELECT 1'; SET test.role = '$superuser'; SELECT blogstore.create_post(kit.u(1), 'x', '')"), qr/\AERROR:  42501: cannot set parameter "role"/, 'does not become the caller');
 is(run('blog_owner', 'ALTER TABLE blogstore.posts DROP CONSTRAINT act'), '', 'and goes');
 
 # ----------------------------------------------------------------------
-# repair() and import() run what is attached by statements, and the worker in its own
+# Attached code in repair(), import() and the worker
 # ----------------------------------------------------------------------
 
 is( run('blog_owner', q{

@@ -1,7 +1,8 @@
 
-# While counts of many posts change, copies and feed show them once in an interval;
-# at once for whoever waits for the views, and for few posts. What was put off
-# survives kill -9 of the worker, and nothing else waits for it.
+# While the counts of many posts change, copies and feed show the new counts
+# once in an interval. They show them at once if a session waits for the views,
+# or if few posts have changed. Postponed counts survive kill -9 of the worker,
+# and delay nothing else.
 
 use strict;
 use warnings;
@@ -14,7 +15,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('put_off');
-# long enough for nothing to be due by itself
+# So long that no postponed count becomes due during the test
 $node->append_conf('postgresql.conf', "blogstore.count_refresh_interval = '60s'\n");
 $node->start;
 create_store($node, 'postgres');
@@ -23,7 +24,7 @@ check_store($node, 'postgres', 'filled');
 
 my $stale = "SELECT count(*) FROM blogstore.users c, blogstore.get_post(c.post_id) p WHERE c.type = 'post' AND c.like_count <> p.like_count";
 
-# Each post gets a like, of a user who has not liked before
+# Like each post, by a user who has not liked a post before.
 my $likes = 0;
 sub like_all
 {
@@ -32,8 +33,10 @@ sub like_all
 	return;
 }
 
-# Like all, and have the worker come past it: then what is written later shows. What a look finds
-# then, in one snapshot; an interval that has come to its end meanwhile is followed by a whole one.
+# Like all posts, and wait until the worker has read that: it shows an edit
+# that was made later. Then run a query in one snapshot. If the interval ended
+# meanwhile, the counts were written, and the next attempt has a whole
+# interval.
 sub put_off
 {
 	my ($look, $expected, $name) = @_;
@@ -53,16 +56,17 @@ sub put_off
 	return;
 }
 
-# ---- Put off
+# ---- Postponed
 
-# stat_worker says that the views are behind; lists of copies are, and get_post() is not
+# stat_worker says that the views are behind. Copies have old counts, but
+# list_user_posts() and get_post() return new ones.
 put_off(
 	qq{SELECT lag_bytes > 0, ($stale),
 	(SELECT count(*) FROM blogstore.list_user_posts(kit.u(3)) c JOIN blogstore.get_post(c.post_id) p ON c.like_count = p.like_count),
 	(SELECT count(*) FILTER (WHERE like_count <> (SELECT count(*) FROM blogstore.posts l WHERE l.post_id = kit.p(n) AND l.type = 'like')) FROM generate_series(1, 100) n, blogstore.get_post(kit.p(n)))
 	FROM blogstore.stat_worker}, 't|99|0|0', 'an edit shows while the counts of the others do not');
 
-# ---- At once for whoever waits
+# ---- At once if a session waits
 
 is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('5 min')"), 't', 'waited');
 is($node->safe_psql('postgres', $stale), '0', 'all counts show');
@@ -76,19 +80,19 @@ $node->start;
 check_store($node, 'postgres', 'after a crash');
 is($node->safe_psql('postgres', $stale), '0', 'no count is lost');
 
-# ---- At once for few, and with an interval of zero for all
+# ---- At once for few posts, and with an interval of zero for all
 
 $node->append_conf('postgresql.conf', "blogstore.count_refresh_interval = 0\n");
 $node->reload;
 ok($node->poll_query_until('postgres', "SELECT setting = '0' FROM pg_settings WHERE name = 'blogstore.count_refresh_interval'"),
 	'the interval is zero');
-# the worker takes the setting over before it sleeps again
+# After this the worker uses the new setting.
 $node->safe_psql('postgres', "SELECT blogstore.wait_for_views('5 min')");
 like_all();
 ok($node->poll_query_until('postgres', "SELECT ($stale) = 0"), 'all counts show without a wait');
 check_store($node, 'postgres', 'at the end');
 
-# ---- In parts, so that a new post need not wait for thousands of them
+# ---- In parts, so that a new post does not wait for thousands of counts
 
 $node->append_conf('postgresql.conf', "blogstore.count_refresh_interval = '60s'\n");
 $node->reload;
@@ -98,20 +102,20 @@ my $changes = $node->safe_psql('postgres', 'SELECT changes FROM blogstore.stat_w
 $node->safe_psql('postgres', 'SELECT count(blogstore.create_post(kit.u(1), $$title$$, $$content$$, kit.p(n))) FROM generate_series(1001, 2000) n');
 $node->safe_psql('postgres', "SELECT blogstore.wait_for_views('5 min')");
 is($node->safe_psql('postgres', "SELECT changes - $changes FROM blogstore.stat_worker"), '1000',
-	'the counters that new posts get, which count nothing, are not looked at besides');
+	'the empty counters of new posts are not counted as changes');
 my $batches = $node->safe_psql('postgres', 'SELECT batches FROM blogstore.stat_worker');
 $node->safe_psql('postgres', 'SELECT count(blogstore.create_like(kit.p(n), kit.u(2))) FROM generate_series(1001, 2000) n');
 $node->safe_psql('postgres', "SELECT blogstore.wait_for_views('5 min')");
-is($node->safe_psql('postgres', $stale), '0', 'who waits has seen all parts');
-cmp_ok($node->safe_psql('postgres', 'SELECT batches FROM blogstore.stat_worker') - $batches, '>=', 5, 'and there were several');
+is($node->safe_psql('postgres', $stale), '0', 'a session that waits sees all parts');
+cmp_ok($node->safe_psql('postgres', 'SELECT batches FROM blogstore.stat_worker') - $batches, '>=', 5, 'there were several parts');
 
 $batches = $node->safe_psql('postgres', 'SELECT batches FROM blogstore.stat_worker');
 $node->safe_psql('postgres', 'SELECT count(blogstore.create_like(kit.p(n), kit.u(3))) FROM generate_series(1001, 2000) n');
 $node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
 check_store($node, 'postgres', 'after parts');
-is($node->safe_psql('postgres', $stale), '0', 'and none is lost if the worker ends');
+is($node->safe_psql('postgres', $stale), '0', 'no count is lost if the worker ends');
 
-# ---- A counter that is inserted by hand, whatever of it counts something
+# ---- A counter that is inserted by hand, with comments or with likes
 
 my $counter = "FROM blogstore.posts WHERE type = 'delta' AND post_id = kit.p(1001)";
 for my $counts ('5, 0', '0, 7')
@@ -119,11 +123,11 @@ for my $counts ('5, 0', '0, 7')
 	$node->safe_psql('postgres', "DELETE $counter; SELECT blogstore.wait_for_views('5 min')");
 	$node->safe_psql('postgres', "INSERT INTO blogstore.posts (id, type, post_id, comment_count, like_count) SELECT id, type, kit.p(1001), $counts FROM blogstore.posts WHERE type = 'delta' AND post_id = kit.p(1002); SELECT blogstore.wait_for_views('5 min')");
 	is($node->safe_psql('postgres', "SELECT comment_count, like_count FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1001)"),
-		$counts =~ s/, /|/r, "the copy shows $counts of a counter that somebody has written");
+		$counts =~ s/, /|/r, "the copy shows $counts of a counter written by hand");
 }
 $node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.repair()');
 
-# ---- At once for whoever waits, though it has to be tried again
+# ---- At once if a session waits, though the first attempt to write fails
 
 my $holder = $node->background_psql('postgres');
 $holder->query_safe('BEGIN; LOCK TABLE blogstore.users IN SHARE MODE');
@@ -133,8 +137,8 @@ $holder->query_safe('COMMIT');
 $holder->quit;
 $node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p(1), 'at last')");
 ok($node->poll_query_until('postgres', "SELECT title = 'at last' FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1)"),
-	'then they are');
-is($node->safe_psql('postgres', $stale), '0', 'and what was waited for comes first');
+	'the views are written when the lock is released');
+is($node->safe_psql('postgres', $stale), '0', 'the counts that a session waited for were written with them');
 check_store($node, 'postgres', 'after a lock');
 
 $node->stop;

@@ -1,6 +1,7 @@
-# A session's first request is cheap: it reads no more of the layout than the leaves that
-# it needs, however many partitions there are. Where they are others have told it, and what
-# it was told is proven: a hint that is not true any more is never followed.
+# A session's first request is cheap. It reads only the tables that it needs,
+# however many partitions there are. Other sessions have left hints in shared
+# memory about where these are. The session checks a hint before it follows it,
+# so outdated hints do no harm.
 
 use strict;
 use warnings;
@@ -35,23 +36,24 @@ ANALYZE plain;
 }
 
 # ------------------------------------------------------------------------
-# What a first request reads
+# The buffers that a first request reads
 # ------------------------------------------------------------------------
 
-# How many buffers of a database have been read by all sessions that have ended?
+# The number of buffers that all ended sessions of a database have read
 sub buffers_read
 {
 	my ($db) = @_;
 
-	# a session has told what it has read before it is gone from pg_stat_activity
+	# A session reports its numbers before it disappears from pg_stat_activity.
 	wait_until($node, 'postgres',
 		"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = '$db' AND backend_type = 'client backend')");
 	return $node->safe_psql('postgres',
 		"SELECT pg_stat_get_db_blocks_fetched(oid) FROM pg_database WHERE datname = '$db'");
 }
 
-# The buffers that a session reads for one statement, of which there are several alike,
-# beyond what any session reads: the least of them, for the worker reads, too.
+# The number of buffers that a new session reads for a statement, more than for
+# SELECT 1. The statements are of one kind. The function returns the lowest
+# number, because the worker also reads.
 sub first_request
 {
 	my ($db, @statements) = @_;
@@ -74,7 +76,7 @@ foreach my $partitions (16, 256)
 	my $db = "parts_$partitions";
 	my $post = '00000000-0000-7000-8001-000000000007';	# kit.p(7)
 
-	# the worker has read the layout; so has it been told
+	# The worker has read the layout by now, and has left hints.
 	is($node->safe_psql($db, "SELECT blogstore.wait_for_views('10 min')"),
 		't', "$db: the views follow");
 	my $plain = first_request($db,
@@ -100,17 +102,18 @@ foreach my $partitions (16, 256)
 }
 
 # ------------------------------------------------------------------------
-# Hints that are not true any more
+# Outdated hints
 # ------------------------------------------------------------------------
 
-# Nobody reads the layout by the whole, and leaves new hints, but who has to.
+# Without a worker, only sessions that have to read the whole layout leave new
+# hints.
 my $db = 'parts_16';
 my $me = getpwuid $<;
 $node->safe_psql($db, 'SELECT blogstore.stop_worker()');
 my $post = $node->safe_psql($db, "SELECT post_id FROM blogstore.posts_p00 WHERE type = 'post' ORDER BY post_id LIMIT 1");
 my $title = "SELECT title FROM blogstore.get_post('$post')";
 
-# What a new session is told: the post's title, or an error.
+# Returns what a new session gets: the post's title, or an error.
 sub told
 {
 	return run_as($node, $db, $me, $title);
@@ -119,7 +122,8 @@ sub told
 my $was = told();
 isnt($was, '', 'a post is found');
 
-# Change something in one session and look from a new one; then undo it, and look again.
+# Make a change in one session and look from a new one. Then undo it, and look
+# again.
 sub check_changed
 {
 	my ($name, $change, $expected, $undo) = @_;
@@ -242,7 +246,7 @@ DROP TABLE blogstore.posts;
 ALTER TABLE blogstore.others RENAME TO posts;
 });
 
-# detaching that has stopped half-way
+# A DETACH PARTITION CONCURRENTLY that has stopped half-way
 $node->safe_psql($db,
 	q{BEGIN; LOCK TABLE blogstore.posts IN ACCESS SHARE MODE; PREPARE TRANSACTION 'reader'});
 $node->psql($db,
@@ -256,7 +260,8 @@ $node->safe_psql($db, 'ALTER TABLE blogstore.posts DETACH PARTITION blogstore.po
 $node->safe_psql($db, "ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p00 $bound");
 is(told(), $was, 'a partition that is being detached: undone');
 
-# a session that has gone by hints is told of changes, its own and rolled back ones too
+# A session that has followed hints notices changes, its own and rolled back
+# ones too.
 is(run_as($node, $db, $me, qq{
 $title;
 BEGIN;
@@ -271,5 +276,5 @@ $title;
 	'a session that changes its containers');
 
 $node->safe_psql($db, 'SELECT blogstore.start_worker()');
-check_store($node, $db, 'in the end');
+check_store($node, $db, 'at the end');
 done_testing();
