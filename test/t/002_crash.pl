@@ -35,7 +35,7 @@ $node->safe_psql('postgres',
 $node->poll_query_until('postgres',
 	"SELECT count(*) > 0 FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE a.backend_type = 'blogstore worker' AND NOT l.granted"
 ) or die 'the worker does not come to the feed';
-# how far the slot is confirmed is on disk now
+# The slot's confirmed position is on disk now.
 $node->safe_psql('postgres', 'CHECKPOINT');
 my $pid = worker_pid($node, 'postgres');
 kill 9, $pid;
@@ -50,7 +50,7 @@ is( $node->safe_psql(
 	'20',
 	'worker killed in mid batch: the batch is shown');
 
-# ---- under load
+# ---- Crashes under load
 
 # A client's script. Each statement has ids of its own and reports when it is
 # done. At the end of the script the client waits until the crash disconnects

@@ -20,7 +20,7 @@ create_store($node, 'source');
 fill_store($node, 'source', 10, 150);
 check_store($node, 'source', 'source');
 
-# What must be equal in every database.
+# What must be equal in every database
 my $items = q{
 SELECT i FROM (
 	SELECT u::text AS i FROM blogstore.users u WHERE type = 'user'
@@ -138,7 +138,7 @@ command_ok(
 		"$base/data_only", '-d', $node->connstr('source')
 	],
 	'data only: dump');
-# The dump contains the copies, so the worker must not have made them before.
+# The dump contains the copies. The worker must not have inserted them before.
 close_gate($node, 'data_only', 'restore', 'LOCK TABLE blogstore.feed IN SHARE MODE');
 command_ok(
 	[ 'pg_restore', '--exit-on-error', '-d', $node->connstr('data_only'), "$base/data_only" ],

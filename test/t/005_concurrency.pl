@@ -30,7 +30,7 @@ $node->safe_psql(
 	'postgres', q{
 CREATE FUNCTION kit.one_of(n int) RETURNS int LANGUAGE sql VOLATILE
 AS $$ SELECT 1 + floor(random() * n)::int $$;
--- half of all commands meet on five posts
+-- Half of all commands meet on five posts.
 CREATE FUNCTION kit.some_post() RETURNS uuid LANGUAGE sql VOLATILE
 AS $$ SELECT kit.p(CASE WHEN random() < 0.5 THEN 195 + kit.one_of(5) ELSE kit.one_of(200) END) $$;
 
@@ -67,7 +67,7 @@ BEGIN
 	WHEN dice <= 96 THEN
 		PERFORM blogstore.edit_user(someone, 'user ' || n + 1000);
 	WHEN dice <= 98 THEN
-		-- several commands on one post that come to nothing
+		-- Several commands on one post that are rolled back
 		BEGIN
 			PERFORM blogstore.create_like(post, someone);
 			PERFORM blogstore.create_comment(post, someone, 'undone');
@@ -77,7 +77,7 @@ BEGIN
 			NULL;
 		END;
 	ELSE
-		-- several that are committed together
+		-- Several commands that commit together
 		PERFORM blogstore.create_like(post, someone);
 		PERFORM blogstore.create_comment(post, someone, 'together');
 		PERFORM blogstore.edit_post(post, 'together');
@@ -92,7 +92,7 @@ my $base = $PostgreSQL::Test::Utils::tmp_check;
 append_to_file("$base/random.pgbench", "CALL kit.random_command();\n");
 my $deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'";
 
-# Start pgbench in the background
+# Start pgbench in the background.
 sub start_load
 {
 	my ($isolation, @options) = @_;
@@ -123,7 +123,7 @@ sub finish_load
 	return $done;
 }
 
-# ---- at random, under READ COMMITTED, with readers beside
+# ---- Random commands under READ COMMITTED, beside readers
 
 my $load = start_load('read committed', "--transactions=$COMMANDS", "--file=$base/random.pgbench");
 my $reader = $node->background_psql('postgres');
@@ -165,8 +165,8 @@ note "$snapshots snapshots";
 is($node->safe_psql('postgres', $deadlocks), '0', 'at random: no deadlock');
 check_store($node, 'postgres', 'at random');
 
-# ---- the same under SERIALIZABLE: a conflicting transaction fails and is
-# repeated, rather than miscount
+# ---- The same under SERIALIZABLE: a conflicting transaction fails and is
+# repeated; counts stay exact
 
 for my $isolation ('repeatable read', 'serializable')
 {
@@ -185,8 +185,8 @@ for my $isolation ('repeatable read', 'serializable')
 	check_store($node, 'postgres', $isolation);
 }
 
-# ---- read your writes: two clients wait for the views after each of many
-# commits; wait_for_views() must never return true too early
+# ---- Read your writes: two clients wait for the views after each of many
+# commits. wait_for_views() must never return true too early.
 
 $node->safe_psql(
 	'postgres', q{
@@ -221,7 +221,7 @@ is($node->safe_psql('postgres', 'SELECT * FROM kit.too_early LIMIT 5'),
 	'', 'read your writes: whenever wait_for_views() is true, the views show the commits before it');
 check_store($node, 'postgres', 'read your writes');
 
-# ---- concurrent edits, likes and comments of one post: none is lost
+# ---- Concurrent edits, likes and comments of one post: none is lost
 
 $node->safe_psql(
 	'postgres', q{

@@ -16,7 +16,7 @@ my $primary = new_server('primary');
 $primary->start;
 create_store($primary, 'postgres');
 fill_store($primary, 'postgres', 10, 150);
-# replies, which remain when their parents are deleted
+# Replies, which remain when their parents are deleted
 $primary->safe_psql('postgres', q{
 SELECT blogstore.create_comment(kit.p(7), kit.u(1), 'parent', kit.c(900001), kit.d(300));
 SELECT blogstore.create_comment(kit.p(7), kit.u(2), 'reply ' || n, kit.c(900001 + n), kit.d(300 + n), parent_id => kit.c(900001)) FROM generate_series(1, 3) n;
@@ -57,7 +57,8 @@ my @queries = (
 	'get_users(ARRAY[kit.u(2), kit.u(99), kit.u(1)])',
 	'get_likes(kit.u(1), ARRAY(SELECT kit.p(n) FROM generate_series(150, 1, -1) n))');
 
-# The standby has what the primary has: a commit flushes all before it
+# Wait until the standby has replayed all commits of the primary. A commit
+# flushes the WAL of earlier commits too.
 sub catch_up
 {
 	$primary->safe_psql('postgres', 'SELECT txid_current()');
@@ -84,7 +85,8 @@ sub check_queries
 
 check_queries('standby');
 
-# What is hidden on the primary is hidden here, also from wrappers' callers who are not its author
+# Hidden items of the primary are hidden on the standby too, also from callers
+# of wrappers who are not the author.
 $primary->safe_psql('postgres', "SELECT blogstore.hide_post(kit.p(81)), blogstore.create_comment(kit.p(7), kit.u(1), 'held', kit.c(900), hidden => true)");
 $primary->safe_psql('postgres', q{
 CREATE ROLE site;

@@ -37,7 +37,7 @@ sub slots_are
 	return;
 }
 
-# The worker drops its slot, and then ends
+# The worker drops its slot and then exits.
 sub worker_goes
 {
 	my ($dbname, $name) = @_;
@@ -48,7 +48,7 @@ sub worker_goes
 	return;
 }
 
-# DROP DATABASE: plain, with the worker at work, and WITH (FORCE)
+# DROP DATABASE, plain, while the worker works, and WITH (FORCE)
 create_blog('kept');
 for my $how ('', ' WITH (FORCE)')
 {
@@ -75,7 +75,7 @@ check_store($node, 'busy', 'not dropped');
 $holder->quit;
 check_store($node, 'kept', 'kept');
 
-# CREATE DATABASE ... TEMPLATE: the copy has a worker of its own
+# The copy that CREATE DATABASE ... TEMPLATE makes has a worker of its own.
 is(($node->psql('postgres', 'CREATE DATABASE copy TEMPLATE kept'))[0],
 	0, 'CREATE DATABASE ... TEMPLATE succeeds beside a running worker');
 check_store($node, 'kept', 'the template');
@@ -95,7 +95,8 @@ is(($node->psql('postgres', 'ALTER DATABASE copy RENAME TO renamed'))[0],
 	0, 'ALTER DATABASE ... RENAME succeeds beside a running worker');
 check_store($node, 'renamed', 'renamed');
 
-# DROP EXTENSION, CREATE EXTENSION: the items stay, the worker goes and comes
+# The items outlive DROP EXTENSION. The worker ends and returns with CREATE
+# EXTENSION.
 my $items = "SELECT md5(string_agg(i, ' ' ORDER BY i)) FROM (SELECT u::text AS i FROM blogstore.users u WHERE type = 'user' UNION ALL SELECT p::text FROM blogstore.posts p) x";
 my $digest = $node->safe_psql('renamed', $items);
 $node->safe_psql('renamed', 'DROP EXTENSION blogstore');
@@ -134,7 +135,7 @@ $node->safe_psql('renamed', "SELECT blogstore.create_user('x', kit.u(1)); SELECT
 is($node->safe_psql('renamed', 'SELECT kit.views_follow(); SELECT title FROM blogstore.feed'),
 	"t\nanew", 'containers created anew: the views follow');
 
-# ... and in a single session, which must not use what it has cached
+# The same in a single session, which must not use what it cached before
 is( $node->safe_psql(
 		'renamed', q{
 SET client_min_messages = error;
@@ -156,7 +157,8 @@ SELECT title FROM blogstore.list_user_posts(kit.u(1));
 	"anew\n55000, hint\n0\ny\nonce more\nt\nonce more\nonce more\nt\nonce more",
 	'in one session: containers dropped and created anew, the extension too');
 
-# DROP SCHEMA ... CASCADE: extension, containers, worker and slot are gone
+# DROP SCHEMA ... CASCADE drops the extension and the containers; worker and
+# slot go too.
 $node->safe_psql('busy', 'SET client_min_messages = error; DROP SCHEMA blogstore CASCADE');
 is($node->safe_psql('busy', "SELECT count(*) FROM pg_extension WHERE extname = 'blogstore'"),
 	'0', 'DROP SCHEMA CASCADE: the extension is gone');

@@ -19,7 +19,7 @@ create_store($node, 'postgres');
 fill_store($node, 'postgres', 5, 150);
 check_store($node, 'postgres', 'defaults');
 
-# What feed and users must contain by the present settings.
+# What feed and users must contain under the present settings
 sub views_are
 {
 	my ($size, $length, $name) = @_;
@@ -71,12 +71,12 @@ for my $case ([ 10, 200 ], [ 130, 200 ], [ 130, 20 ], [ 1, 300 ], [ 100, 200 ])
 	$node->poll_query_until('postgres', "SELECT kit.views_follow() AND count(*) = $size AND max(length(content)) = $length FROM blogstore.feed")
 	  or die 'the views do not follow';
 	views_are($size, $length, "feed_size $size, short_form_length $length");
-	# with more posts than there were
+	# A larger feed than there are posts
 	$node->safe_psql('postgres', "SELECT count(blogstore.create_post(kit.u(1), 'more', repeat('z', 400), kit.p(1000 * $step + n), kit.d(1000 * $step + n))) FROM generate_series(1, 20) n");
 	views_are($size, $length, "feed_size $size, short_form_length $length, more posts");
 }
 
-# ... and at a start
+# The same with settings that change while the server is down
 $node->append_conf('postgresql.conf', "blogstore.feed_size = 7\nblogstore.short_form_length = 5");
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
 $node->restart;
@@ -84,7 +84,7 @@ $node->poll_query_until('postgres', 'SELECT kit.views_follow() AND count(*) = 7 
   or die 'the views do not follow';
 views_are(7, 5, 'changed at a restart');
 
-# Names are unique regardless of case, in any script
+# Usernames are unique regardless of case, in any script.
 my %pair = (
 	'latin' => [ "\x{c9}va", "\x{e9}VA" ],
 	'greek' => [ "\x{391}\x{3b8}\x{3b7}\x{3bd}\x{3ac}", "\x{3b1}\x{398}\x{397}\x{39d}\x{386}" ],

@@ -25,9 +25,9 @@ $node->safe_psql('blog', 'GRANT USAGE ON SCHEMA kit TO PUBLIC; GRANT SELECT ON k
 is( $node->safe_psql(
 		'blog', "SELECT DISTINCT relowner::regrole FROM pg_class WHERE relnamespace = 'blogstore'::regnamespace AND relkind IN ('r', 'p')"),
 	'blog_owner',
-	'the containers belong to who created them');
+	'the containers belong to the role that created them');
 
-# The application: every request
+# The application can call every request.
 is( $node->safe_psql(
 		'blog', q{
 SELECT username FROM blogstore.create_user('alice', kit.u(1), kit.d(1));
@@ -50,7 +50,7 @@ SELECT state FROM blogstore.get_worker_status();
 	'a role with EXECUTE alone can use every request');
 check_store($node, 'blog', 'owned by a role');
 
-# ... operate it
+# It can operate the worker.
 is( $node->safe_psql(
 		'blog', q{
 SET client_min_messages = error;
@@ -68,7 +68,7 @@ SELECT kit.views_follow();
 	'and operate the worker');
 check_store($node, 'blog', 'operated');
 
-# ... but not touch the tables, before or after a call in the same session
+# It cannot access the tables, before or after a call in the same session.
 for my $role (\@as_app, \@as_stranger)
 {
 	for my $statement (
@@ -88,16 +88,16 @@ for my $role (\@as_app, \@as_stranger)
 	my ($rc, $out, $err) = $node->psql('blog',
 		"\\set VERBOSITY sqlstate\nSELECT count(*) FROM blogstore.create_like(kit.p(1), kit.u(1));\nSELECT current_user;\nSELECT * FROM blogstore.posts;",
 		@as_app);
-	is($out, "1\nblog_app", 'after a call the role is what it was');
-	like($err, qr/ERROR:  42501/, 'and may do what it could before');
+	is($out, "1\nblog_app", 'after a call the role is the same');
+	like($err, qr/ERROR:  42501/, 'and has no more rights than before');
 }
 {
-	# ... after a call that failed, too
+	# The same after a call that failed
 	my ($rc, $out, $err) = $node->psql('blog',
 		"\\set VERBOSITY sqlstate\nBEGIN;\nSAVEPOINT a;\nSELECT blogstore.create_like(kit.p(99), kit.u(1));\nROLLBACK TO a;\nSELECT current_user;\nSELECT * FROM blogstore.posts;",
 		@as_app, on_error_stop => 0);
-	is($out, 'blog_app', 'after a failed call the role is what it was');
-	like($err, qr/ERROR:  23503.*ERROR:  42501/s, 'and may do what it could before');
+	is($out, 'blog_app', 'after a failed call the role is the same');
+	like($err, qr/ERROR:  23503.*ERROR:  42501/s, 'and has no more rights than before');
 }
 {
 	my ($rc, $out, $err) = $node->psql('blog',

@@ -13,7 +13,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('cursors');
-# what is stored goes to disk
+# Functions that store their rows have to write them to disk.
 $node->append_conf('postgresql.conf', "work_mem = '64kB'\n");
 $node->start;
 create_store($node, 'postgres');
@@ -41,7 +41,7 @@ SELECT blogstore.stop_worker();
 SELECT blogstore.rebuild_views();
 });
 
-# Each function, and how many rows it gives
+# Each function, and the number of rows it returns
 my @functions = (
 	[ 'get_user(kit.u(1))', 1 ],
 	[ q{get_user_by_name('user 1')}, 1 ],
@@ -67,8 +67,8 @@ my @functions = (
 	[ q{import_documents('kit.some_documents')}, 4 ],
 	[ 'export_documents()', 6 + 300 * (1 + 3 + 5) ]);
 
-# What is done with a cursor, and how many rows each MOVE comes upon: of n rows
-# where the cursor stands in front of the first
+# What a script does with a cursor, and how many rows each of its MOVEs passes,
+# given the number of rows of the query
 my @ways = (
 	[ 'left open at COMMIT', 'DECLARE c CURSOR FOR %s; MOVE 1 c; COMMIT', sub { min($_[0], 1) } ],
 	[ 'of a name that sorts elsewhere', 'DECLARE "<unnamed portal 2>" CURSOR FOR %s; DECLARE " " CURSOR FOR %s; MOVE 1 "<unnamed portal 2>"; MOVE 1 " "; COMMIT',
@@ -96,7 +96,8 @@ my @ways = (
 sub min { return $_[0] < $_[1] ? $_[0] : $_[1]; }
 sub max { return $_[0] > $_[1] ? $_[0] : $_[1]; }
 
-# What a script says of rows
+# Run a script. Returns psql's exit status and the number of rows of each MOVE,
+# and of each loop in PL/pgSQL.
 sub moved
 {
 	my ($script) = @_;
@@ -128,7 +129,7 @@ for my $function (@functions)
 		my $got = moved(join "\n", @script);
 		if (!is($got, "0: @expected", "cursors over $query"))
 		{
-			# which of them?
+			# Run the cursors one by one, to find the wrong one.
 			for my $way (@ways)
 			{
 				my ($name, $script, $moves) = @$way;
@@ -140,7 +141,7 @@ for my $function (@functions)
 	}
 }
 
-# Counted in other places of a statement
+# Functions within other parts of statements
 for my $function (@functions)
 {
 	my ($call, $n) = @$function;
@@ -158,7 +159,8 @@ SELECT EXISTS (SELECT FROM blogstore.$call);
 		"$call inside of statements");
 }
 
-# What is begun shows one snapshot, whatever the owner does to the tables
+# A cursor that has begun shows its snapshot to the end, whatever the owner
+# does to the tables.
 for my $call ('list_feed(NULL)', 'list_user_posts(kit.u(1), NULL)', 'list_post_likes(kit.p(1))', 'export_documents()')
 {
 	my ($n) = map { $_->[1] } grep { $_->[0] eq $call } @functions;
@@ -177,7 +179,7 @@ for my $call ('list_feed(NULL)', 'list_user_posts(kit.u(1), NULL)', 'list_post_l
 
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 check_store($node, 'postgres', 'at the end');
-is(logged($node, 0, qr/was terminated by signal|PANIC|TRAP/), 0, 'no process has ended by it');
-is(logged($node, 0, qr/WARNING:  .*leak/), 0, 'nothing was left open');
+is(logged($node, 0, qr/was terminated by signal|PANIC|TRAP/), 0, 'no process has crashed');
+is(logged($node, 0, qr/WARNING:  .*leak/), 0, 'no resource was leaked');
 
 done_testing();

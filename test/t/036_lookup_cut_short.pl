@@ -27,7 +27,7 @@ $node->safe_psql(
 CREATE EXTENSION blogstore;
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO caller;
 SELECT blogstore.create_containers(2, 'blog_owner');
-SELECT blogstore.stop_worker();	-- which looks, too, at its own time
+SELECT blogstore.stop_worker();	-- it would look up the owner, too
 GRANT TEMPORARY ON DATABASE blog TO caller;
 SET ROLE blog_owner;
 CREATE TABLE public.audit_log (who text);
@@ -37,8 +37,9 @@ CREATE TRIGGER audit AFTER INSERT ON blogstore.users_p00_user FOR EACH ROW EXECU
 CREATE TRIGGER audit AFTER INSERT ON blogstore.users_p01_user FOR EACH ROW EXECUTE FUNCTION public.audit();
 });
 
-# A session in which the caller makes users alice, before and after a change; bob,
-# while nobody can read a catalog; and carol, when one can again.
+# Run a session in which the caller creates three users: alice, before a
+# change; bob, while a catalog is locked, so that the lookup fails; and carol,
+# when the lock is released.
 sub session
 {
 	my ($change, $catalog) = @_;
@@ -68,16 +69,16 @@ SELECT username FROM blogstore.create_user('carol $catalog');
 
 is( session('RESET SESSION AUTHORIZATION; REASSIGN OWNED BY blog_owner TO new_owner; ALTER ROLE new_owner CONNECTION LIMIT 9;', 'pg_authid'),
 	"alice pg_authid\ncarol pg_authid\nERROR:  55P03",
-	'a new owner is found after a look that failed');
+	'a new owner is found after a lookup that failed');
 is($node->safe_psql('blog', 'SELECT who FROM public.audit_log'), "blog_owner\nnew_owner",
-	'and what is attached runs as the owner');
+	'triggers run as the present owner');
 
 is( session('RESET SESSION AUTHORIZATION; ALTER FUNCTION public.audit() RESET search_path;', 'pg_proc'),
 	"alice pg_proc\nERROR:  55P03\nERROR:  55000",
-	'a function that fixes its search_path no more is refused after a look that failed');
+	'a function without a search_path is refused after a lookup that failed');
 $node->safe_psql('blog', 'ALTER FUNCTION public.audit() SET search_path = public, pg_temp');
 
-is($node->safe_psql('blog', 'SELECT * FROM blogstore.verify()'), '', 'nothing is amiss');
+is($node->safe_psql('blog', 'SELECT * FROM blogstore.verify()'), '', 'verify() shows nothing');
 is(slurp_file($node->logfile) =~ /was terminated by signal/ ? 'crash' : '', '', 'no process has crashed');
 
 $node->stop;

@@ -1,4 +1,4 @@
-# Requests answer as ever where an owner's INSERT races them for one key.
+# Requests work as usual while the owner inserts rows with the same keys.
 
 use strict;
 use warnings;
@@ -17,7 +17,8 @@ create_store($node, 'postgres');
 fill_store($node, 'postgres', 20, 50);
 $node->safe_psql('postgres', 'SELECT kit.views_follow()');
 
-# All likes of many posts by a few users, in the same order, each in its own transaction
+# Several clients insert the same likes in the same order, each in a
+# transaction of its own.
 my $pairs = 'FOR i IN 1..50 LOOP FOR j IN 10..20 LOOP';
 my $each = 'COMMIT; END LOOP; END LOOP;';
 my @race = (
@@ -36,7 +37,7 @@ foreach my $client (@race)
 {
 	my (undef, $err) = finish_client($client);
 
-	is($err, '', 'nobody fails in the race');
+	is($err, '', 'no client gets an error');
 }
 is( $node->safe_psql(
 		'postgres', q{

@@ -1,6 +1,6 @@
-# The feed is brought up to date from the posts that have changed, and read anew from the
-# posts container where these do not tell what it should hold: a batch of any such
-# changes leaves it with the newest posts.
+# The worker updates the feed from the posts that changed. It reads the newest
+# posts anew only if these do not determine the feed. After any batch of
+# changes the feed has the newest posts.
 
 use strict;
 use warnings;
@@ -21,14 +21,15 @@ fill_store($node, 'postgres', 10, 300);
 check_store($node, 'postgres', 'filled');
 
 # ------------------------------------------------------------------------
-# What is read
+# Reads of the index on dates
 # ------------------------------------------------------------------------
 
-# How often the index was scanned by which the newest posts are found.
+# The number of scans of the index that finds the newest posts
 my $newest =
   "SELECT coalesce(sum(idx_scan), 0) FROM pg_stat_user_indexes JOIN pg_index USING (indexrelid) JOIN pg_attribute a ON attrelid = indexrelid AND attnum = 1 WHERE relname ~ '^posts_p.*_post\$' AND a.attname = 'creation_date'";
 
-# Rows written to the feed, which the worker tells together with its scans.
+# The number of rows written to the feed. The worker reports it together with
+# its scans.
 my $written = "SELECT n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_user_tables WHERE relname = 'feed_post'";
 
 sub scans_of_newest
@@ -42,13 +43,13 @@ sub scans_of_newest
 	return $node->safe_psql('postgres', $newest) - $before;
 }
 
-# the views' own readers and verify() have told theirs before
+# A restart: readers and verify() have reported their scans before.
 $node->restart;
 $node->safe_psql('postgres', 'SELECT kit.views_follow()');
-is(scans_of_newest("SELECT blogstore.edit_post(kit.p(290), 'edited')"), '0', 'an edit needs that post alone');
+is(scans_of_newest("SELECT blogstore.edit_post(kit.p(290), 'edited')"), '0', 'an edit reads that post alone');
 is(scans_of_newest("SELECT blogstore.create_like(kit.p(291), kit.u(9))"), '0', 'so does a like');
 is(scans_of_newest("SELECT blogstore.create_post(kit.u(1), 'new', 'content', kit.p(301), kit.d(301))"), '0', 'so does a new post');
-cmp_ok(scans_of_newest("SELECT blogstore.delete_post(kit.p(290))"), '>', 0, 'what follows the last row is looked for where one goes');
+cmp_ok(scans_of_newest("SELECT blogstore.delete_post(kit.p(290))"), '>', 0, 'after a deletion the worker looks for the post that moves up');
 check_store($node, 'postgres', 'one by one');
 
 # ------------------------------------------------------------------------
@@ -99,7 +100,8 @@ batch('moved by their owner, out of the feed and into it',
 	"$create(731, 732) n");
 batch('several of one date',
 	"SELECT blogstore.create_post(kit.u(3), 'same date', 'content', kit.p(n), (SELECT min(creation_date) FROM blogstore.feed)) FROM generate_series(820, 830) n");
-# in one transaction: who holds the worker holds this up, too
+# In one transaction, because the lock that holds the worker would also hold up
+# this DELETE.
 $node->safe_psql('postgres', 'BEGIN; DELETE FROM blogstore.feed WHERE post_id IN (SELECT post_id FROM blogstore.feed ORDER BY creation_date DESC LIMIT 3 OFFSET 50); '
 	. "$create(840, 840) n; COMMIT");
 check_store($node, 'postgres', 'rows taken from the feed, and a new one');

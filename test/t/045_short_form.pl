@@ -1,6 +1,7 @@
-# Copies and the feed carry those properties that blogstore.short_form_properties names: a
-# change has the views built anew, also one made while no worker ran, and not one that
-# changes nothing.
+# Copies and the feed have those properties of posts that
+# blogstore.short_form_properties names. A change of the setting causes a
+# rebuild of the views, also if no worker ran at the time. A restart without a
+# change causes none.
 
 use strict;
 use warnings;
@@ -20,7 +21,8 @@ $node->safe_psql('postgres', 'SELECT kit.fill(3, 120)');
 $node->safe_psql('postgres',
 	q{SELECT blogstore.edit_post(kit.p(n), properties => jsonb_build_object('slug', 'post-' || n, 'tags', jsonb_build_array(n), 'Case, and comma', n)) FROM generate_series(1, 120, 3) n});
 
-# The views have, of all posts' properties, what a query on the posts says.
+# Check that the views have those properties that an expression over posts
+# gives.
 sub views_have
 {
 	my ($wanted, $name) = @_;
@@ -42,7 +44,8 @@ sub views_have
 
 my $stamp = 'SELECT short_form FROM blogstore.view_state';
 
-# A rebuild for the new setting has begun: the row of the views' settings tells.
+# Wait until the worker has begun a rebuild for the new setting: it stores the
+# new value first.
 sub await_other_stamp
 {
 	my ($before) = @_;
@@ -52,7 +55,7 @@ sub await_other_stamp
 }
 
 views_have('properties', 'all');
-is($node->safe_psql('postgres', $stamp), '0', 'by default nothing is written down');
+is($node->safe_psql('postgres', $stamp), '0', 'the default settings are stored as 0');
 
 set_and_reload($node, 'blogstore.short_form_properties', 'slug, "Case, and comma", none');
 await_other_stamp(0);
@@ -63,33 +66,33 @@ is($node->safe_psql('postgres', "SELECT properties FROM blogstore.get_post(kit.p
 $node->safe_psql('postgres', q{SELECT blogstore.edit_post(kit.p(120), properties => '{"slug": "new", "x": 1}')});
 views_have($some, 'an edit');
 
-# while the worker is stopped
+# The setting changes while the worker is stopped.
 my $before = $node->safe_psql('postgres', $stamp);
 $node->safe_psql('postgres', 'SELECT blogstore.stop_worker()');
 set_and_reload($node, 'blogstore.short_form_properties', '');
-is($node->safe_psql('postgres', 'SELECT count(properties) FROM blogstore.list_feed(NULL)'), '0', 'lists without the views go by the setting at once');
+is($node->safe_psql('postgres', 'SELECT count(properties) FROM blogstore.list_feed(NULL)'), '0', 'without a worker, lists follow the setting at once');
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 await_other_stamp($before);
 views_have('NULL::jsonb', 'none');
 
-# a restart alone builds nothing anew
+# A restart causes no rebuild.
 $before = $node->safe_psql('postgres', "SELECT xmin FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1)");
 $node->restart;
 views_have('NULL::jsonb', 'restarted');
-is($node->safe_psql('postgres', "SELECT xmin FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1)"), $before, 'a restart builds nothing anew');
+is($node->safe_psql('postgres', "SELECT xmin FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1)"), $before, 'a restart causes no rebuild');
 
-# a copy that has others is told
+# The worker corrects a copy with other properties.
 $node->safe_psql('postgres', 'SELECT blogstore.stop_worker()');
 $node->safe_psql('postgres', q{UPDATE blogstore.users SET properties = '{"x": 2}' WHERE type = 'post' AND post_id = kit.p(2)});
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 views_have('NULL::jsonb', 'a copy written by hand');
 
-# what is no list is refused
+# A value that is no list is refused.
 $before = log_end($node);
 $node->append_conf('postgresql.conf', "blogstore.short_form_properties = 'a, '\n");
 $node->reload;
 wait_logged($node, $before, qr/invalid value for parameter "blogstore.short_form_properties"/);
-ok(1, 'a list that is none is refused');
+ok(1, 'a value that is no list is refused');
 
 $node->stop;
 done_testing();

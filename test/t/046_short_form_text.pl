@@ -1,6 +1,7 @@
-# With blogstore.short_form_format = 'text' the short form of a post is cut from the text in
-# its HTML: in copies, in the feed, in lists without them, in an import and a rebuild, in
-# every encoding; verify() asks for what the setting says, and repair() makes it so.
+# With blogstore.short_form_format = 'text', the short form of a post is a part
+# of the text in its HTML. This holds for copies, the feed, lists read from
+# posts, imports and rebuilds, and in every encoding. verify() and repair() use
+# the setting, too.
 
 use strict;
 use warnings;
@@ -18,7 +19,7 @@ $node->start;
 create_store($node, 'postgres');
 $node->safe_psql('postgres', 'SELECT kit.fill(3, 0)');
 
-# Contents and their texts of 20 characters; each is there for what stands beside it.
+# A content, its text of at most 20 characters, and what the case is about
 my @cases = (
 	[ q{'nothing to do'}, q{'nothing to do'}, 'plain text' ],
 	[ q{'twenty characters of plain text'}, q{'twenty characters of'}, 'plain text that is cut' ],
@@ -43,7 +44,7 @@ $node->safe_psql('postgres', 'CREATE TABLE cases (n int PRIMARY KEY, content tex
 $node->safe_psql('postgres', join(';', map { "INSERT INTO cases VALUES ($_, $cases[$_ - 1][0], $cases[$_ - 1][1])" } 1 .. @cases));
 $node->safe_psql('postgres', 'SELECT count(blogstore.create_post(kit.u(1 + n % 3), n::text, content, kit.p(n), kit.d(n))) FROM cases');
 
-# What shows a post in short form
+# Everything that shows posts in short form
 my @views = (
 	[ 'copies' => q{SELECT post_id, content FROM blogstore.users WHERE type = 'post'} ],
 	[ 'the feed' => 'SELECT post_id, content FROM blogstore.feed' ],
@@ -51,7 +52,7 @@ my @views = (
 	[ 'list_user_posts()' => 'SELECT l.post_id, l.content FROM generate_series(1, 3) n, blogstore.list_user_posts(kit.u(n), NULL) l' ]
 );
 
-# All that show posts have what a column of cases says.
+# Check that some of these show what a column of cases has.
 sub shown
 {
 	my ($column, $name, @shown) = @_;
@@ -83,9 +84,10 @@ my $before;
 my $stamp = 'SELECT short_form FROM blogstore.view_state';
 
 views_have('raw', 'raw');
-is($node->safe_psql('postgres', $stamp), '0', 'by default nothing is written down');
+is($node->safe_psql('postgres', $stamp), '0', 'the default settings are stored as 0');
 
-# ---- A change builds the views anew, which the log and progress show
+# ---- A change of the setting causes a rebuild, which the log and progress
+# show
 
 my $log = log_end($node);
 close_gate($node, 'postgres', 'rebuild', q{SELECT FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1) FOR KEY SHARE});
@@ -96,7 +98,7 @@ ok(1, 'progress shows the rebuild');
 shown('wanted', 'while it is under way', @views[ 2, 3 ]);
 open_gate($node, 'postgres', 'rebuild');
 views_have('wanted', 'text');
-isnt($node->safe_psql('postgres', $stamp), '0', 'what the views are built for is written down');
+isnt($node->safe_psql('postgres', $stamp), '0', 'the settings of the views are stored');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM cases, LATERAL blogstore.get_post(kit.p(n)) p WHERE p.content IS DISTINCT FROM cases.content'),
 	'0', 'get_post() gives the content as it is');
 
@@ -114,20 +116,22 @@ $node->safe_psql('postgres', qq{INSERT INTO cases VALUES ($n, '<p>Imp&ouml;rt</p
 is($node->safe_psql('postgres', q{SELECT imported FROM blogstore.import(posts => 'posts') WHERE type = 'post'}), '1', 'a post is imported');
 views_have('wanted', 'an import');
 
-# ---- What is not so is found, also where short forms are more than fit in memory
+# ---- verify() finds a wrong copy, also if the short forms do not fit in
+# memory
 
 $node->safe_psql('postgres', 'SELECT count(blogstore.create_post(kit.u(1), n::text, repeat(n::text || chr(9), 200))) FROM generate_series(1, 3000) n');
 is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('10 min')"), 't', 'more posts');
 my $session = hold_worker($node, 'postgres');
-# which the worker does not learn of, since it is taken for its own
+# The worker ignores this change, because it carries the worker's own
+# replication origin.
 $node->safe_psql('postgres', q{SELECT pg_replication_origin_session_setup('blogstore_worker'); UPDATE blogstore.users SET content = 'raw <b>' WHERE type = 'post' AND post_id = kit.p(2)});
 my ($found, $warnings);
 $node->psql('postgres', q{SET work_mem = '64kB'; SELECT container, problem, id = kit.p(2), expected ~ 'Edit ed', actual ~ 'raw <b>' FROM blogstore.verify()},
 	stdout => \$found, stderr => \$warnings);
-is($found, 'users|stale copy|t|t|t', 'verify() finds a copy that is another');
+is($found, 'users|stale copy|t|t|t', 'verify() finds the wrong copy');
 is($warnings, '', 'and leaves no temporary file open');
 is($node->safe_psql('postgres', q{CREATE TABLE public.short_forms (leaf oid, place tid, short text); SET search_path = public; SELECT count(*) FROM blogstore.verify()}),
-	'1', 'verify() has short forms of its own, whatever tables there are');
+	'1', 'a table of the same name does not disturb verify()');
 $session->query_safe('ROLLBACK');
 $session->quit;
 is($node->safe_psql('postgres', 'SELECT blogstore.repair()'), '1', 'repair() mends it');
@@ -135,7 +139,8 @@ is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('10 min')"), 't
 is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'verify() shows nothing');
 $node->safe_psql('postgres', 'SELECT count(blogstore.delete_post(post_id)) FROM blogstore.posts WHERE type = $$post$$ AND creation_date > kit.d(1000)');
 
-# ---- Without the worker lists go by the setting; it catches up with it later
+# ---- Without a worker, lists follow the setting; a worker that starts applies
+# it to the views
 
 $before = $node->safe_psql('postgres', $stamp);
 $node->safe_psql('postgres', 'SELECT blogstore.stop_worker()');
@@ -146,7 +151,7 @@ $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 wait_until($node, 'postgres', 'SELECT short_form = 0 FROM blogstore.view_state');
 views_have('raw', 'raw again');
 
-# ---- The two settings of the short form are told from each other
+# ---- The two settings of the short form
 
 set_and_reload($node, 'blogstore.short_form_format', 'text');
 wait_until($node, 'postgres', "SELECT short_form = $before FROM blogstore.view_state");
@@ -157,18 +162,20 @@ views_have('wanted', 'some properties');
 $before = $node->safe_psql('postgres', "SELECT xmin FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(6)");
 $node->restart;
 views_have('wanted', 'restarted');
-is($node->safe_psql('postgres', "SELECT xmin FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(6)"), $before, 'a restart builds nothing anew');
+is($node->safe_psql('postgres', "SELECT xmin FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(6)"), $before, 'a restart causes no rebuild');
 $log = log_end($node);
 $node->append_conf('postgresql.conf', "blogstore.short_form_format = 'html'\n");
 $node->reload;
 wait_logged($node, $log, qr/invalid value for parameter "blogstore.short_form_format"/);
-ok(1, 'a format that is none is refused');
+ok(1, 'an unknown format is refused');
 $node->append_conf('postgresql.conf', "blogstore.short_form_format = 'text'\n");
 
-# ---- Other encodings: characters that they lack have stand-ins, and none is cut in half
+# ---- Other encodings: characters that they lack are replaced, and no
+# character is cut in half
 
-# By encoding: bytes that the content is, those of its text, those of the text of references,
-# and the characters of the short form of 1,000 such contents (a blank at the cut is left out)
+# The encoding; the content in bytes, its text, and the text of $references;
+# the length in characters of the short form of 1,000 such contents. A blank at
+# the end is left out.
 my $references = '&eacute;&ndash;&#x65E5;&hellip;&#x1F600;&shy;&rsquo;&ensp;.';
 my @encodings = (
 	[ 'LATIN1', 'e93c623ea0e920e9', 'e9a0e920e9', 'e92d3f2e2e2e3fad27202e', 19 ],

@@ -1,8 +1,8 @@
 
-# A site moves in while it runs: what it has changed since is imported again and again
-# beside live traffic on the same posts. No import fails, no count is wrong, and in the end
-# the store says what the source says. The same below wal_level logical; a source that is a
-# foreign table; who could call import() before an update of the extension.
+# A site moves in while it is in use: its changes are imported again and again,
+# beside live traffic on the same posts. No import fails, no count is wrong,
+# and at the end the store has what the source has. The test repeats that below
+# wal_level logical, and with a foreign table as the source.
 
 use strict;
 use warnings;
@@ -18,7 +18,7 @@ use Test::More;
 my $ROUNDS = 8;
 my $CLIENTS = 3;
 
-# The tables of a site, and a few days of it each time it is called
+# The tables of a site, and a procedure that changes them like a day of use
 my $site = q{
 CREATE SCHEMA site;
 CREATE TABLE site.users (user_id bigint PRIMARY KEY, username text, creation_date timestamptz);
@@ -33,7 +33,7 @@ CREATE PROCEDURE site.goes_on(day int) LANGUAGE sql AS $$
 	UPDATE site.posts SET title = 'title ' || post_id || ' of day ' || day WHERE (post_id + day) % 5 = 0;
 	UPDATE site.posts SET content = repeat('day ' || day || ' ', 1 + post_id * 100) WHERE (post_id + day) % 11 = 0;
 	UPDATE site.comments SET content = 'said on day ' || day WHERE (comment_id + day) % 13 = 0;
-	-- names go round
+	-- Users exchange their names.
 	UPDATE site.users u SET username = o.username FROM site.users o
 	WHERE u.user_id BETWEEN 1 + day AND 5 + day AND o.user_id = CASE WHEN u.user_id = 5 + day THEN 1 + day ELSE u.user_id + 1 END;
 	UPDATE site.users SET username = upper(username) WHERE user_id = 30 + day;
@@ -80,7 +80,7 @@ DECLARE
 BEGIN
 	WHILE to_regclass('site.over') IS NOT NULL LOOP
 		n := n + 1;
-		-- half of it on five posts
+		-- Half of the traffic is on five posts.
 		post := blogstore.key_id('post', 'site:' || CASE WHEN n % 2 = 0 THEN 1 + n / 2 % 5 ELSE 1 + n * 37 % 200 END);
 		CASE n % 5
 		WHEN 0, 1 THEN
@@ -123,7 +123,7 @@ check_store($node, 'postgres', 'caught up');
 is($node->safe_psql('postgres', 'SELECT * FROM site.differences'),
 	'', 'the store is what the source says');
 is($node->safe_psql('postgres', "SELECT sum(updated), sum(imported), sum(rejected) FROM $import 'update')"),
-	'0|0|0', 'once more, there is nothing to do');
+	'0|0|0', 'another import finds nothing to do');
 
 # ---- A source that is a foreign table
 
@@ -140,15 +140,15 @@ CREATE SCHEMA far;
 IMPORT FOREIGN SCHEMA site LIMIT TO (users, posts) FROM SERVER old INTO far;
 });
 	is($node->safe_psql('postgres', q{SELECT type, read = present, updated FROM blogstore.import('far.users', 'far.posts', key_prefix => 'site:', changed => 'update') WHERE read > 0}),
-		"user|t|0\npost|t|0", 'a foreign table is the same source');
+		"user|t|0\npost|t|0", 'a foreign table gives the same items');
 	is($node->safe_psql('postgres', q{
 UPDATE site.posts SET title = 'from far away' WHERE post_id = 7;
 SELECT updated FROM blogstore.import(posts => 'far.posts', key_prefix => 'site:', changed => 'update') WHERE type = 'post';
 SELECT title FROM blogstore.get_post(blogstore.key_id('post', 'site:7'))}),
-		"1\nfrom far away", 'and shows what it has changed');
+		"1\nfrom far away", 'a change behind a foreign table is imported');
 }
 
-# ---- A database whose texts are of no encoding
+# ---- A database with the encoding SQL_ASCII
 
 $node->safe_psql('postgres', "CREATE DATABASE bytes TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER libc");
 create_store($node, 'bytes');
@@ -161,11 +161,12 @@ SELECT imported, rejected FROM blogstore.import('users', rejects => 'rejects') W
 SELECT reason, item ->> 'username', item ->> 'userId' FROM rejects;
 SELECT username FROM blogstore.get_user('31f0cab0-4207-85fa-8818-3da0132b4959')}),
 	"1|1\nuser_id cannot be written in UTF-8|latin1|\nutf8", 'a key that is no text is rejected, and the others have the ids that they have anywhere');
-is(sqlstate($node, 'bytes', q{import('users', key_prefix => E'\\xf8')}), '23514, hint', 'nor does a prefix make it one');
+is(sqlstate($node, 'bytes', q{import('users', key_prefix => E'\\xf8')}), '23514, hint', 'so is a key prefix that is no text');
 
 $node->stop;
 
-# ---- Below wal_level logical: all is imported, and items get the authors' new names later
+# ---- Below wal_level logical: everything is imported; items get the new names
+# of their authors later
 
 my $bare = new_server('bare', prepared => 0);
 $bare->append_conf('postgresql.conf', "shared_preload_libraries = 'blogstore'");

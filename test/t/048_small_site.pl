@@ -1,6 +1,6 @@
-# While a site has fewer posts than the feed has room for, the feed is the list of all
-# posts: list_feed() reads nothing else, in either order. When there are more, a page goes
-# on past the feed's end.
+# While a site has fewer posts than the feed can hold, list_feed() reads the
+# feed alone, in either order. With more posts, a page continues in the posts
+# container after the end of the feed.
 
 use strict;
 use warnings;
@@ -20,7 +20,7 @@ create_store($node, 'postgres');
 
 my $shown = 'FROM kit.implied ORDER BY creation_date';
 
-# How often a call of list_feed() has scanned a partition of posts.
+# The number of scans of partitions of posts by a call of list_feed()
 sub partitions_scanned
 {
 	my ($arguments) = @_;
@@ -31,7 +31,8 @@ sub partitions_scanned
 		WHERE relname ~ '^posts_p.*_post\$'; COMMIT");
 }
 
-# All is there, read in pages too; and whether the feed alone was read.
+# Check that list_feed() returns all posts, also page by page, and whether it
+# reads the feed alone.
 sub check_feed
 {
 	my ($name, $alone) = @_;
@@ -73,29 +74,29 @@ check_feed('thirty posts', 1);
 run("$create(31, 99) n");
 check_feed('one less than the feed holds', 1);
 
-# one who has begun before sees what was there
+# An older snapshot sees the posts of its time.
 my $reader = $node->background_psql('postgres', on_error_stop => 1);
 my $all = q{SELECT count(*) FROM blogstore.list_feed(NULL)};
 $reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
 is($reader->query_safe($all), '99', 'a snapshot of 99 posts');
 run("$create(100, 103) n");
 check_feed('more than it holds', 0);
-is($reader->query_safe($all), '99', 'the snapshot still shows these');
+is($reader->query_safe($all), '99', 'the older snapshot still has 99 posts');
 $reader->query_safe('COMMIT');
-is($reader->query_safe($all), '103', 'and the next all');
+is($reader->query_safe($all), '103', 'the next snapshot has all');
 $reader->quit;
 
 run('SELECT count(blogstore.delete_post(kit.p(n))) FROM generate_series(3, 12, 3) n');
 check_feed('99 again', 1);
 run('SELECT blogstore.hide_post(kit.p(20))');
 is($node->safe_psql('postgres', "SELECT count(*), count(*) FILTER (WHERE id = kit.p(20)) FROM blogstore.list_feed(NULL)"), '98|0', 'one is hidden: all others are listed');
-is(partitions_scanned('NULL'), '0', 'by the feed alone');
+is(partitions_scanned('NULL'), '0', 'only the feed is read');
 run('SELECT kit.views_follow()');
-is(partitions_scanned('NULL'), '0', 'and so when the worker has seen it');
+is(partitions_scanned('NULL'), '0', 'only the feed is read after the worker has updated it');
 run('SELECT blogstore.publish_post(kit.p(20))');
 check_feed('and published', 1);
 
-# posts older than all others
+# Posts older than all others
 run('CREATE TABLE older AS SELECT kit.p(n) AS post_id, kit.u(1) AS user_id, $$older$$ AS title, $$content$$ AS content, kit.d(0) - n * interval $$1 day$$ AS creation_date FROM generate_series(200, 220) n');
 run('SELECT count(blogstore.delete_post(kit.p(n))) FROM generate_series(31, 50) n',
 	'SELECT kit.views_follow()',
@@ -104,27 +105,27 @@ check_feed('older ones are imported', 0);
 run('SELECT blogstore.delete_post(kit.p(60))');
 check_feed('room for the last', 1);
 
-# rows that somebody takes out of the feed by hand are put there again
+# The worker inserts a row again that was deleted from the feed by hand.
 run('DELETE FROM blogstore.feed WHERE title = $$post 70$$');
 check_feed('a row is gone', 1);
 
-# another size
+# Another size of the feed
 $node->append_conf('postgresql.conf', 'blogstore.feed_size = 7');
 $node->reload;
 wait_until($node, 'postgres', 'SELECT count(*) = 7 FROM blogstore.feed');
 is($node->safe_psql('postgres', $all), $node->safe_psql('postgres', 'SELECT count(*) FROM kit.implied'), 'a smaller feed: all are listed');
-isnt(partitions_scanned('NULL'), '0', 'by the partitions');
+isnt(partitions_scanned('NULL'), '0', 'partitions of posts are read');
 $node->append_conf('postgresql.conf', 'blogstore.feed_size = 1000');
 $node->reload;
 wait_until($node, 'postgres', 'SELECT count(*) > 7 FROM blogstore.feed');
 is($node->safe_psql('postgres', $all), $node->safe_psql('postgres', 'SELECT count(*) FROM kit.implied'), 'a larger one: all are listed');
-is(partitions_scanned('NULL'), '0', 'by the feed alone');
+is(partitions_scanned('NULL'), '0', 'only the feed is read');
 
-# what is written while nobody keeps the views is shown
+# Without a worker, new posts are listed too.
 run('SELECT blogstore.stop_worker()', "$create(300, 301) n");
 is($node->safe_psql('postgres', $all), $node->safe_psql('postgres', 'SELECT count(*) FROM kit.implied'), 'without a worker: all are listed');
 run('SELECT blogstore.start_worker()', 'SELECT kit.views_follow()');
-is(partitions_scanned('NULL'), '0', 'and by the feed again');
+is(partitions_scanned('NULL'), '0', 'only the feed is read again');
 
 $node->stop;
 done_testing();

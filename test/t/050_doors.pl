@@ -1,5 +1,5 @@
 
-# Who holds the requests after a restore, and who may say who acts.
+# Who may set the current user of wrappers, and which rights a dump restores.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use Test::More;
 
 my $one = '00000000-0000-7000-8000-000000000001';
 
-# ---- Who may say who acts
+# ---- Roles that may set blogstore.current_user_id
 
 my $node = new_server('doors');
 $node->start;
@@ -47,36 +47,36 @@ foreach my $set (
 	"SET ROLE web; SET blogstore.current_user_id = '$one'; RESET ROLE;",
 	"CREATE FUNCTION pg_temp.f() RETURNS text LANGUAGE plpgsql SECURITY DEFINER AS \$\$ BEGIN PERFORM set_config('blogstore.current_user_id', '$one', false); RETURN (web.create_post('t', 'c')).user_username; END \$\$; SELECT pg_temp.f();")
 {
-	like(run_as($node, 'postgres', 'web', "$set\n$post"), qr/$denied.*ERROR:  42501: nobody is signed in/s, "not everybody sets it: $set");
+	like(run_as($node, 'postgres', 'web', "$set\n$post"), qr/$denied.*ERROR:  42501: nobody is signed in/s, "a role without the right cannot set it: $set");
 }
 {
 	local $ENV{PGOPTIONS} = "-c blogstore.current_user_id=$one";
 	my ($status, $shown, $message) = $node->psql('postgres', $post, extra_params => [ '-U', 'web' ]);
-	like($message, qr/FATAL:  permission denied to set parameter "blogstore.current_user_id"/, 'nor by an option of the connection');
+	like($message, qr/FATAL:  permission denied to set parameter "blogstore.current_user_id"/, '... nor by an option of the connection');
 }
-like(run_as($node, 'postgres', 'web', "ALTER ROLE web SET blogstore.current_user_id = '$one'"), qr/ERROR:  42501/, 'nobody makes it a default of their own');
+like(run_as($node, 'postgres', 'web', "ALTER ROLE web SET blogstore.current_user_id = '$one'"), qr/ERROR:  42501/, '... nor as a default of the role');
 like(run_as($node, 'postgres', 'web', "CREATE FUNCTION pg_temp.g() RETURNS int LANGUAGE sql SET blogstore.current_user_id = '$one' AS 'SELECT 1'"), qr/ERROR:  42501/, '... or of a function');
 $node->safe_psql('postgres', 'CREATE DATABASE based OWNER base_owner');
 like(run_as($node, 'based', 'base_owner', "ALTER DATABASE based SET blogstore.current_user_id = '$one'"), qr/ERROR:  42501/, '... or of a database');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.posts'), '0', 'nothing was written');
 
-# Where the library is not preloaded, anybody can set it, and nobody acts
+# Without the preload any role can set it, but no request works.
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->restart;
 like(run_as($node, 'postgres', 'web', "SET blogstore.current_user_id = '$one'; SHOW blogstore.current_user_id;\n$post"),
-	qr/^$one\nERROR:  55000: the blogstore library is not preloaded$/m, 'not preloaded: whoever is set does not act');
+	qr/^$one\nERROR:  55000: the blogstore library is not preloaded$/m, 'not preloaded: requests are refused');
 $node->append_conf('postgresql.conf', "shared_preload_libraries = 'blogstore'");
 $node->restart;
 is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.posts'), '0', 'not preloaded: nothing was written');
 
-# who may set it, does
+# The role with the right can set it.
 $node->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION sign_in TO web');
 like(run_as($node, 'postgres', 'web', "BEGIN; SELECT sign_in('$one');\n$post"), qr/^one$/m, 'signed in by the first statement');
 like(run_as($node, 'postgres', 'web', "SELECT count(*) FROM web.list_feed(); BEGIN; SELECT sign_in('$one');\n$post"), qr/^one$/m, '... and by a later one');
-like(run_as($node, 'postgres', 'web', "BEGIN; SELECT sign_in('nobody');\n$post"), qr/ERROR:  22023: invalid value for parameter "blogstore.current_user_id"/, 'what is no id is refused');
+like(run_as($node, 'postgres', 'web', "BEGIN; SELECT sign_in('nobody');\n$post"), qr/ERROR:  22023: invalid value for parameter "blogstore.current_user_id"/, 'a value that is no id is refused');
 $node->safe_psql('postgres', q{REVOKE EXECUTE ON FUNCTION sign_in FROM web; DROP FUNCTION sign_in});
 
-# ---- Dumped and restored: the wrappers, their grants, and the requests'
+# ---- Dump and restore: wrappers, their grants, and grants on requests
 
 $node->safe_psql(
 	'postgres', q{
@@ -93,13 +93,13 @@ my $dump = "$PostgreSQL::Test::Utils::tmp_check/doors.dump";
 command_ok([ 'pg_dump', '-f', $dump, '-d', $node->connstr('postgres') ], 'dumped');
 $node->safe_psql('postgres', 'CREATE DATABASE restored');
 command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-f', $dump, '-d', $node->connstr('restored') ], 'restored');
-is($node->safe_psql('restored', $grants), $node->safe_psql('postgres', $grants), 'the grants are those that were dumped');
-like($node->safe_psql('restored', $grants), qr/^blogstore\.get_post\(uuid\)\|app\|f/m, 'the requests among them');
-like($node->safe_psql('restored', $grants), qr/^web\.get_post\(uuid\)\|web\|f\|t/m, 'and the wrappers');
+is($node->safe_psql('restored', $grants), $node->safe_psql('postgres', $grants), 'the grants are restored');
+like($node->safe_psql('restored', $grants), qr/^blogstore\.get_post\(uuid\)\|app\|f/m, '... on requests');
+like($node->safe_psql('restored', $grants), qr/^web\.get_post\(uuid\)\|web\|f\|t/m, '... and on wrappers');
 is($node->safe_psql('restored', q{SELECT blogstore.create_api('api', 'app'); SET ROLE site; SELECT blogstore.create_api('web', 'web', true); SELECT count(*) > 18 FROM pg_proc WHERE pronamespace = 'web'::regnamespace}),
-	"\n\nt", 'the wrappers are known again for what they are');
+	"\n\nt", 'create_api() recognizes the restored wrappers');
 
-# ---- The manual's statements, in its order
+# ---- The statements of docs/API.md, in their order
 
 my $manual = slurp_file("$FindBin::RealBin/../../docs/API.md");
 my @blocks = $manual =~ /^```sql\n(.*?)^```$/msg;
@@ -115,7 +115,7 @@ foreach my $block (@blocks)
 	is($status, 0, 'the manual: ' . (split /\n/, $block)[0]) or diag $message;
 }
 cmp_ok(scalar @blocks, '>=', 6, 'there are statements in the manual');
-is($other->safe_psql('postgres', 'SELECT user_username, title FROM blogstore.list_feed()'), 'ann|a title', 'and they do what it says');
+is($other->safe_psql('postgres', 'SELECT user_username, title FROM blogstore.list_feed()'), 'ann|a title', 'the statements have the effect that the manual shows');
 
 $other->stop;
 done_testing();

@@ -1,6 +1,6 @@
 
-# What PostGraphile makes of the wrappers: types, relations, pages by cursors, and
-# commands that act for whoever has signed in.
+# The GraphQL schema that PostGraphile makes of the wrappers: types, relations,
+# pages by cursors, and commands of the signed-in user.
 
 use strict;
 use warnings;
@@ -18,7 +18,7 @@ use Test::More;
 
 need_npm();
 
-# The packages, as they are pinned, in a folder of their own
+# The packages, in the pinned versions, in a folder of their own
 my $source = "$FindBin::RealBin/../postgraphile";
 my $folder = PostgreSQL::Test::Utils::tempdir('postgraphile');
 copy("$source/$_", "$folder/$_") or die "$_: $!" foreach qw(package.json package-lock.json);
@@ -27,7 +27,7 @@ install_packages($folder);
 my $node = new_server('postgraphile');
 $node->start;
 create_store($node, 'postgres');
-# comments of one millisecond, which JavaScript's dates cannot tell apart
+# Comments within one millisecond, which JavaScript's dates cannot tell apart
 $node->safe_psql('postgres', $_) foreach split /^--\n/m, q{
 CREATE ROLE site; CREATE ROLE web; CREATE ROLE door LOGIN;
 GRANT web TO door;
@@ -46,7 +46,7 @@ SELECT blogstore.create_comment(kit.p(3), kit.u(2), 'comment ' || i, kit.c(i), k
 my %user = map { $_ => $node->safe_psql('postgres', "SELECT kit.u($_)") } 1, 2;
 my %post = map { $_ => $node->safe_psql('postgres', "SELECT kit.p($_)") } 1 .. 3;
 
-# ---- What it shows
+# ---- The schema
 
 my $answer = ask();
 my $types = $answer->{types};
@@ -56,7 +56,7 @@ is($types->{Post}{comments}{type}, 'CommentsConnection!', '... comments');
 is($types->{Post}{likes}{type}, 'LikesConnection!', '... and likes');
 is($types->{Comment}{post}{type}, 'Post', 'a comment has its post');
 is($types->{Comment}{replies}{type}, 'CommentsConnection!', '... and replies');
-is($types->{Comment}{parentDeleted}{type}, 'Boolean', '... and knows whether what it replies to is gone');
+is($types->{Comment}{parentDeleted}{type}, 'Boolean', '... and tells whether its parent was deleted');
 is($types->{Like}{author}{type}, 'User', 'a like its author');
 is($types->{Like}{post}{type}, 'Post', '... and its post');
 is($types->{User}{comments}{type}, 'CommentsConnection!', 'a user has comments');
@@ -67,13 +67,13 @@ my @columns = map { s/_(\w)/\u$1/gr } split / /, $columns;
 is(join(' ', grep { !$types->{Post}{$_} } @columns), '', 'each property of a post is a field');
 ok(scalar @columns >= 10, '... and they are many');
 is($types->{Post}{commentCount}{type}, 'BigInt', 'counts are big');
-is(join(' ', grep { exists $types->{Query}{$_} } qw(allPostItems allPosts postItem allUsers)), '', 'there is no list of all');
+is(join(' ', grep { exists $types->{Query}{$_} } qw(allPostItems allPosts postItem allUsers)), '', 'tables are not exposed');
 my @requests = split / /, $node->safe_psql('postgres', 'SELECT string_agg(function, $$ $$) FROM blogstore.stat_requests WHERE function <> $$hide_comment$$');
 my @fields = map { s/_(\w)/\u$1/gr } @requests;
-is(join(' ', grep { !$types->{Query}{$_} && !$types->{Mutation}{$_} } @fields), '', 'each request is a field, but for what moderators do');
+is(join(' ', grep { !$types->{Query}{$_} && !$types->{Mutation}{$_} } @fields), '', 'each request is a field, except hide_comment()');
 is_deeply($types->{Post}{comments}{args}{pageSize}, 'Int', 'a page has a size');
 
-# ---- A user with posts, with comments in pages
+# ---- A user with posts, and comments in pages
 
 my $nested = q{query ($size: Int, $date: Datetime, $id: UUID) { getUserByName(username: "ANN") { nodes { username posts(pageSize: 2) { nodes {
 	title commentCount author { username } comments(pageSize: $size, first: 2, beforeDate: $date, beforeId: $id) {
@@ -96,7 +96,7 @@ for (my $page = 1; $page <= 3; $page++)
 }
 is(join(', ', @seen), 'comment 5 by Bob+comment 4 by Bob, comment 3 by Bob+comment 2 by Bob, comment 1 by Bob', 'with comments, page by page');
 
-# the same by PostGraphile's own cursors
+# The same with PostGraphile's own cursors
 my $relay = q{query ($post: UUID, $after: Cursor) { getPost(postId: $post) { nodes { comments(pageSize: null, first: 2, after: $after) { nodes { content } pageInfo { hasNextPage endCursor } } } } }};
 my ($after, $more) = (undef, 1);
 @seen = ();
@@ -109,7 +109,7 @@ while ($more && @seen < 10)
 }
 is(join(', ', @seen), join(', ', map { "comment $_" } reverse 1 .. 5), 'cursors page through all of them');
 
-# ---- What a user has written and liked, on all posts
+# ---- The comments and likes of a user on all posts
 
 $node->safe_psql('postgres', 'SELECT blogstore.create_comment(kit.p(i), kit.u(2), $$on post $$ || i, kit.c(10 + i), kit.d(30 + i)) FROM generate_series(1, 2) i');
 $node->safe_psql('postgres', 'SELECT blogstore.create_like(kit.p(i), kit.u(2), kit.d(40 - i)) FROM generate_series(1, 3) i');
@@ -133,7 +133,7 @@ is(join(', ', @comments), 'on post 2 < post 2+on post 1 < post 1, comment 5 < po
 is(join(', ', @likes), 'post 1 by Ann+post 2 by Ann, post 3 by Ann, , , ', 'likes, by their posts');
 $result = ask({ query => $written, variables => { user => $user{2}, size => 1, oldest => JSON::PP::true } })->{results}[0];
 is($result->{data}{getUser}{nodes}[0]{comments}{nodes}[0]{content}, 'comment 1', 'the oldest first');
-# the same by PostGraphile's own cursors, and by the requests
+# The same with PostGraphile's own cursors, and by the requests themselves
 $result = ask({ query => sprintf q{{ getUser(userId: "%s") { nodes { comments(pageSize: null, first: 3) { nodes { content } pageInfo { hasNextPage endCursor } } } } }}, $user{2} })->{results}[0];
 my $part = $result->{data}{getUser}{nodes}[0]{comments};
 is(join(', ', map { $_->{content} } @{ $part->{nodes} }), 'on post 2, on post 1, comment 5', 'a part of the comments');
@@ -147,7 +147,7 @@ is($result->{errors}[0]{message}, 'likes have no index by user and date', 'likes
 $node->safe_psql('postgres', "CREATE INDEX ON blogstore.posts (user_id, creation_date, id)");
 $result = ask({ query => sprintf q{{ listUserLikes(userId: "%s", byDate: true, pageSize: 2) { nodes { postId } } }}, $user{2} })->{results}[0];
 is_deeply($result->{data}{listUserLikes}{nodes}, [ map { { postId => $post{$_} } } 1, 2 ], '... and where it has one');
-# what is on hidden posts is for their authors alone
+# Only the author of a hidden post sees comments and likes on it.
 $node->safe_psql('postgres', 'SELECT blogstore.hide_post(kit.p(1))');
 my %seen = map {
 	my ($name, @settings) = @$_;
@@ -158,7 +158,7 @@ is_deeply(\%seen, { nobody => 'post 2 post 3 post 2 post 3', ann => 'post 2 post
 $node->safe_psql('postgres', 'SELECT blogstore.hide_post(kit.p(1), false)');
 $node->safe_psql('postgres', 'SELECT blogstore.delete_comment(kit.p(i), kit.c(10 + i)), blogstore.delete_like(kit.p(i), kit.u(2)) FROM generate_series(1, 3) i');
 
-# ---- Comments with replies, which outlive them
+# ---- Comments with replies, which remain when their parents are deleted
 
 my @results;
 my @as_bob = (settings => { 'blogstore.current_user_id' => $user{2} });
@@ -174,7 +174,7 @@ my %to_one = (post => $post{3}, parent => $node->safe_psql('postgres', 'SELECT k
 my $first = $results[0]{data}{createComment}{comment};
 is_deeply([ @$first{qw(content parentId parentDeleted)}, $first->{author}{username} ], [ 'reply 1', $to_one{parent}, JSON::PP::false, 'Ann' ], 'a reply');
 is($results[1]{data}{createComment}{comment}{author}{username}, 'Bob', 'another');
-is($results[2]{errors}[0]{message}, 'nobody is signed in', '... which nobody makes');
+is($results[2]{errors}[0]{message}, 'nobody is signed in', '... but not without a signed-in user');
 like($results[3]{errors}[0]{message}, qr/^comment .* on post .* does not exist$/, '... nor on another post');
 ok(!ask({ query => $reply, variables => { %to_one, parent => $first->{id}, content => 'reply to a reply' }, @as_bob })->{results}[0]{errors}, 'a reply to a reply');
 my $thread = ask({ query => $threads, variables => { post => $post{3} } })->{results}[0]{data}{listPostComments}{nodes};
@@ -184,7 +184,7 @@ $node->safe_psql('postgres', 'SELECT blogstore.delete_comment(kit.p(3), kit.c(1)
 $result = ask({ query => sprintf q{{ listCommentReplies(postId: "%s", parentId: "%s") { nodes { content parentDeleted } } }}, @to_one{qw(post parent)} })->{results}[0];
 is_deeply($result->{data}{listCommentReplies}{nodes}, [ map { { content => "reply $_", parentDeleted => JSON::PP::true } } 2, 1 ], 'replies to what is gone say so');
 
-# ---- Commands, for whoever has signed in
+# ---- Commands of the signed-in user
 
 my $create = q{mutation { createPost(input: { title: "new", content: "content" }) { post { postId title author { username } } } }};
 my $like = sprintf q{mutation { createLike(input: { postId: "%s" }) { like { post { likeCount likes { nodes { userUsername } } } } } }}, $post{3};
@@ -194,19 +194,20 @@ $answer = ask(
 	{ query => $create }, { query => $create, @as_bob }, { query => $like, @as_bob }, { query => $edit, @as_bob }, { query => $delete, @as_bob },
 	{ query => $edit, @as_ann }, { query => $delete, @as_ann }, { query => $create });
 @results = @{ $answer->{results} };
-is($results[$_]{errors}[0]{message}, 'nobody is signed in', 'who is nobody writes nothing') foreach 0, 7;
+is($results[$_]{errors}[0]{message}, 'nobody is signed in', 'commands need a signed-in user') foreach 0, 7;
 is($results[1]{data}{createPost}{post}{author}{username}, 'Bob', 'a post of who has signed in');
 is_deeply($results[2]{data}{createLike}{like}{post}, { likeCount => '1', likes => { nodes => [ { userUsername => 'Bob' } ] } }, 'a like, and the post as it is then');
 is($results[3]{errors}[0]{message}, "the post is another user's", q{nobody edits another's post});
 ok(!$results[4]{data}{deletePost}{boolean}, '... or deletes it');
 is($results[5]{data}{editPost}{post}{title}, 'edited', 'the author edits it');
 ok($results[6]{data}{deletePost}{boolean}, '... and deletes it');
-is($node->safe_psql('postgres', q{SELECT string_agg(title, ', ' ORDER BY title) FROM blogstore.list_feed()}), 'new, post 1, post 2', 'that is what is stored');
+is($node->safe_psql('postgres', q{SELECT string_agg(title, ', ' ORDER BY title) FROM blogstore.list_feed()}), 'new, post 1, post 2', 'the store has the remaining posts');
 check_store($node, 'postgres', 'at the end');
 $node->stop;
 done_testing();
 
-# Queries, and what PostGraphile answers; it has signed in as the role door, and is web.
+# Returns PostGraphile's answers to queries. It connects as the role door and
+# switches to web.
 sub ask
 {
 	my @requests = @_;

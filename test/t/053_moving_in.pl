@@ -1,6 +1,6 @@
-# The commands of docs/MOVING_IN.md, taken from there: small sites move in from WordPress'
-# dump, Ghost's export, Discourse's tables and a site's own, catch up, keep their
-# addresses, and move out again.
+# The commands of docs/MOVING_IN.md. Small sites move in from WordPress's dump,
+# Ghost's export, Discourse's tables and tables of another site, catch up with
+# changes, keep their addresses, and move out again.
 
 use strict;
 use warnings;
@@ -34,7 +34,8 @@ sub sql
 	return $node->safe_psql('postgres', "SET TimeZone = 'UTC'; $_[0]");
 }
 
-# A block of the page, as the containers' owner, who is no superuser and cannot log in
+# Run a block of the page as the containers' owner, a role that is no superuser
+# and cannot log in.
 sub page
 {
 	local $ENV{PGOPTIONS} = '-c role=blog';
@@ -58,7 +59,7 @@ sub bring
 	return;
 }
 
-# SQL fails for a key that is taken.
+# Check that SQL fails because a key exists.
 sub refused
 {
 	my ($sql, $name) = @_;
@@ -70,7 +71,8 @@ sub refused
 	return;
 }
 
-# ---- From WordPress, by what its database's dump gives (see 054_wordpress.pl)
+# ---- From WordPress: the dump that 054_wordpress.pl has compared with a real
+# one
 
 is(page('Files'), '', 'functions for files');
 is(page('Tables to load it into'), '', 'tables of WordPress');
@@ -131,7 +133,7 @@ is(page('Slugs and old addresses'), <<'END' =~ s/\n\z//r, 'a post whose slug is 
 About slugs
 END
 my $about = block('sql', 'Slugs and old addresses');
-is(sql(q{SELECT count(*) FROM blogstore.get_post(blogstore.key_id('post', 'about-slugs'))}), '0', 'which an example leaves nothing of');
+is(sql(q{SELECT count(*) FROM blogstore.get_post(blogstore.key_id('post', 'about-slugs'))}), '0', 'the example is rolled back');
 $about =~ s/^(?:BEGIN|ROLLBACK);//mg;
 refused($about . ($about =~ s/They are/Another/r), 'a second one is none');
 is(page('Slugs and old addresses', 2), '', 'a table of slugs');
@@ -142,7 +144,7 @@ is(sql("SELECT (site.rename_post($hello, 'hi')).properties ->> 'slug'"), 'hi', '
 is(page('Slugs and old addresses', 3), 'Hello & welcome 😀|hi|t|f', 'and is found by the old one');
 refused("SELECT site.rename_post($hello, 'behind')", 'a slug that is taken is none');
 
-# ---- WordPress goes on
+# ---- Changes in WordPress after the import
 
 bring('wordpress_changed.jsonl', 'wordpress.jsonl');
 page('From a dump');
@@ -192,7 +194,7 @@ is(page('Slugs and old addresses', 3), 'Hello again|hello-again|t|f', 'old addre
 is(run_block($node, 'postgres', $directory, 'Posts by their properties'), '', 'indexes of the site');
 is(page('Posts by their properties', 2), "5cec6e40-e829-86c5-82e6-76482e50fea0|Ann Öberg", 'find users by their slugs');
 
-# ---- What is not taken over, and what to do then
+# ---- Changes that an import does not take over, and how to take them over
 
 sql(q{UPDATE wordpress.wp_posts SET post_author = 2, post_title = 'Given away' WHERE id = 30;
 UPDATE wordpress.wp_posts SET post_date_gmt = '2024-05-05 10:00:00' WHERE id = 10});
@@ -214,7 +216,7 @@ END
 is(sql(q{SELECT p.title, p.user_username, p.comment_count, p.creation_date FROM blogstore.get_posts(ARRAY[blogstore.key_id('post', 'wp:30'), blogstore.key_id('post', 'wp:10')]) p}),
 	"Given away|Robert|2|2024-07-04 08:00:00+00\nHello again|Ann Öberg|4|2024-05-05 10:00:00+00", 'with author, comments, date');
 
-# ---- What was scheduled
+# ---- Scheduled posts
 
 is(page('What was scheduled'), '', 'nothing is due');
 sql(q{UPDATE wordpress.wp_posts SET post_date_gmt = '2024-09-01 10:00:00' WHERE id = 15});
@@ -268,7 +270,7 @@ END
 is(page('Addresses of WordPress and Ghost', 2), '', 'its slugs');
 is(sql(q{SELECT title FROM site.slug s, blogstore.get_post(s.post_id) WHERE slug = 'oeffentlich'}), 'Öffentlich & "quoted"', 'find its posts');
 
-# ---- From Discourse, and from tables of a site's own
+# ---- From Discourse, and from tables of another site
 
 $node->safe_psql('postgres', 'CREATE DATABASE discourse');
 $node->safe_psql('discourse', slurp_file("$data/discourse.sql"));
@@ -334,13 +336,13 @@ Thanks.|t
 Good.|
 END
 
-# ---- Out
+# ---- Moving out
 
 is(page('Passwords'), '', 'accounts');
 run_shell($directory, block('sh', 'Moving out'), PGHOST => $node->host, PGPORT => $node->port, PGDATABASE => 'postgres');
 is(page('Moving out'), '', 'moving out into tables');
 is( sql('SELECT (SELECT count(*) FROM out.users), count(*), sum("commentCount"), (SELECT count(*) FROM out.comments WHERE hidden IS NOT TRUE), sum("likeCount"), (SELECT count(*) FROM out.likes) FROM out.posts'),
-	'18|26|20|20|2|2', 'which have all');
+	'18|26|20|20|2|2', 'the tables have all items');
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 create_store($node, 'other');
 run_block($node, 'other', $directory, 'Files');
@@ -351,10 +353,10 @@ comment|23|23|0|0
 like|2|2|0|0
 END
 my $documents = 'SELECT d FROM blogstore.export_documents() d ORDER BY d';
-is($node->safe_psql('other', $documents), sql($documents), 'which says the same');
+is($node->safe_psql('other', $documents), sql($documents), 'the other store exports the same');
 
 is_deeply([ blocks_not_run() ], [ 'sh: From a dump', 'sql: By mysql_fdw', 'sql: By mysql_fdw', 'sh: By mysql_fdw', 'sql: By mysql_fdw', 'sh: From blogstore 0.3', 'sql: From blogstore 0.3' ],
-	'that is all on the page but what 054_wordpress.pl and 064_from_0_3.pl run');
+	'054_wordpress.pl and 064_from_0_3.pl run the other blocks of the page');
 foreach my $dbname (qw(postgres other))
 {
 	is($node->safe_psql($dbname, q{SELECT blogstore.wait_for_views('10 min')}), 't', "$dbname: the views follow");

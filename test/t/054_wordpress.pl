@@ -1,6 +1,7 @@
-# WordPress moves in from its own database: what the commands of docs/MOVING_IN.md read of a
-# MariaDB, as a dump and by mysql_fdw, and what WordPress itself writes there. Where there is
-# no MariaDB, 053_moving_in.pl has to do, with the dumps that this test has compared.
+# WordPress moves in from its MariaDB by the commands of docs/MOVING_IN.md,
+# with a dump and with mysql_fdw, and with items that WordPress itself has
+# written. Where there is no MariaDB, only 053_moving_in.pl tests this, with
+# dumps that this test compares with real ones.
 
 use strict;
 use warnings;
@@ -24,7 +25,7 @@ foreach my $program (qw(mariadbd mariadb mariadb-install-db))
 my $data = "$FindBin::RealBin/../moving";
 my $directory = PostgreSQL::Test::Utils::tempdir('wordpress');
 
-# ---- A MariaDB of this test's own. Names of sockets are short.
+# ---- A MariaDB for this test. The name of a socket must be short.
 
 my $place = PostgreSQL::Test::Utils::tempdir_short();
 my $socket = "$place/mariadb";
@@ -47,7 +48,7 @@ END
 }
 $mariadb->pump until $said =~ /ready for connections/;
 
-# What the shell of somebody does who may read WordPress' database
+# Run commands like a user with access to WordPress's database.
 sub shell
 {
 	return run_shell($directory, $_[0], HOME => $directory);
@@ -59,8 +60,8 @@ sub load
 	return;
 }
 
-# ---- WordPress: Debian's package, installed, or its files alone: installing it would
-# bring a web server, and start it
+# ---- WordPress: Debian's package if it is installed, otherwise its files. To
+# install the package would install and start a web server.
 
 my $wordpress = '/usr/share/wordpress';
 my $without = '';
@@ -90,10 +91,10 @@ else
 load('wordpress.sql');
 my $dump = block('sh', 'From a dump');
 shell($dump);
-is(slurp_file("$directory/wordpress.jsonl"), slurp_file("$data/wordpress.jsonl"), 'a dump of WordPress is what 053_moving_in.pl reads');
+is(slurp_file("$directory/wordpress.jsonl"), slurp_file("$data/wordpress.jsonl"), 'the dump is equal to the one in 053_moving_in.pl');
 load('wordpress_changes.sql');
 shell($dump);
-is(slurp_file("$directory/wordpress.jsonl"), slurp_file("$data/wordpress_changed.jsonl"), 'and so is one of later');
+is(slurp_file("$directory/wordpress.jsonl"), slurp_file("$data/wordpress_changed.jsonl"), 'a later dump is equal to the later one there');
 
 my $node = new_server('wordpress');
 $node->start;
@@ -106,7 +107,7 @@ GRANT EXECUTE ON FUNCTION blogstore.key_id, blogstore.import, blogstore.verify, 
 GRANT CREATE, TEMPORARY ON DATABASE postgres TO blog;
 });
 
-# A block of the page, as the containers' owner, who is no superuser
+# Run a block of the page as the containers' owner, who is no superuser.
 sub page
 {
 	local $ENV{PGOPTIONS} = '-c role=blog';
@@ -116,7 +117,7 @@ sub page
 page($_) foreach 'Files', 'Tables to load it into', 'From a dump', 'What import() reads', 'The import from WordPress', 'What has gone';
 is($node->safe_psql('postgres', 'SELECT count(*) FROM wordpress.rejects'), '0', 'a dump moves in');
 
-# ---- What WordPress itself writes
+# ---- Items written by WordPress itself
 
 SKIP:
 {
@@ -130,7 +131,7 @@ post|12|4|8|0|0|{}
 comment|10|3|7|0|0|{}
 like|0|0|0|0|0|
 END
-	is(page('What has gone'), "16|Behind a password\n107|Of an old version; mended.", 'and with what is thrown away there');
+	is(page('What has gone'), "16|Behind a password\n107|Of an old version; mended.", 'items in the trash of WordPress are hidden');
 		my @items = grep { /^(?:[4-9].|1[2-9].)\|.*\|.*\|/ && !/^12[01]/ } split /\n/, moved_items($node, 'postgres', 'wordpress', 'wp:');
 	is(join("\n", @items), <<'END' =~ s/\n\z//r, 'posts and comments are as they were written');
 40|1|Käse & "Brot"|"<p>It's <em>one</em> \\ two 😀</p>"|2|2024-08-01 10:00||now|{"slug": "kase-und-brot", "tags": ["Brot 🍞", "first"], "categories": ["Uncategorized"]}
@@ -145,7 +146,7 @@ END
 		"10|hello\n11|brought\n21|about-me\n40|kase-brot", 'slugs that posts had');
 }
 
-# ---- By mysql_fdw: the same
+# ---- The same with mysql_fdw
 
 SKIP:
 {
@@ -158,13 +159,13 @@ SKIP:
 	run_block($node, 'postgres', $directory, 'By mysql_fdw');
 	$node->safe_psql('postgres', "SET ROLE blog; $foreign");
 	my $cut = block('sh', 'By mysql_fdw');
-	is(shell($cut), "0\n", 'no text has a NUL byte, at which it would cut it');
+	is(shell($cut), "0\n", 'no text has a NUL byte, at which mysql_fdw would cut it');
 	is(page('By mysql_fdw', 3), '', 'tables are loaded by mysql_fdw');
 	is($node->safe_psql('postgres', join ' UNION ALL ',
 			map { "SELECT '$_', to_jsonb(t) FROM ((TABLE $_ EXCEPT ALL TABLE wordpress.$_) UNION ALL (TABLE wordpress.$_ EXCEPT ALL TABLE $_)) t" } @tables),
-		'', 'and are those of a dump');
+		'', 'the tables are equal to those of the dump');
 	shell(q{mariadb wordpress -e "UPDATE wp_comments SET comment_content = CONCAT('a', CHAR(0), 'b') WHERE comment_ID = 112"});
-	is(shell($cut), "1\n", 'and one is told that has');
+	is(shell($cut), "1\n", 'a text with a NUL byte is counted');
 }
 
 is(page('Checks'), 't', 'nothing is missing');

@@ -1,7 +1,7 @@
 
-# While commits come fast, the worker rests between its turns: they do not wake it, and it
-# takes them together, those of prepared transactions, too. Who waits for the views does
-# not wait for the end of a rest.
+# While commits follow each other fast, the worker rests between its batches.
+# Commits, of prepared transactions too, do not wake it, and it takes them
+# together. A session that waits for the views does not wait until a rest ends.
 
 use strict;
 use warnings;
@@ -14,14 +14,15 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('gather');
-# the worker says whether it has rested
+# The worker logs its rests at this level.
 $node->append_conf('postgresql.conf', "log_min_messages = debug2\nblogstore.view_refresh_delay = '1s'\n");
 $node->start;
 create_store($node, 'postgres');
 $node->safe_psql('postgres', 'SELECT kit.fill(5, 10)');
 check_store($node, 'postgres', 'filled');
 
-# posts with a commit each, and the last of them
+# A procedure that writes posts, commits each, and stores the id of the last
+# one
 $node->safe_psql(
 	'postgres', q{
 	CREATE TABLE public.last (post_id uuid);
@@ -45,24 +46,25 @@ sub rests
 	return scalar(() = slurp_file($node->logfile) =~ /blogstore worker \Q$which\E/g);
 }
 
-# ---- Commits of prepared transactions are told as others are
+# ---- Commits of prepared transactions count as commits
 
-# The first that make the site busy, and nothing else commits meanwhile. A machine so busy that
-# it is no busy site tries again.
+# These commits are the first fast ones, and no other session commits. On a
+# slow machine the commits may not be fast enough, so try again.
 my $prepared = join '', map { "BEGIN; SELECT blogstore.create_post(kit.u(1), 'title', 'content'); PREPARE TRANSACTION 'p'; COMMIT PREPARED 'p';\n" } 1 .. 2000;
-is(rests('has rested'), 0, 'it has not rested yet');
+is(rests('has rested'), 0, 'the worker has not rested yet');
 for (1 .. 100)
 {
 	$node->safe_psql('postgres', $prepared);
 	last if rests('has rested') > 0;
 }
-cmp_ok(rests('has rested'), '>', 0, 'it rests between them');
+cmp_ok(rests('has rested'), '>', 0, 'the worker rests between prepared transactions');
 check_store($node, 'postgres', 'after prepared transactions');
 
-# ---- Commits do not wake it
+# ---- Commits do not wake the worker
 
-# By the server's clock: turns that write views in some seconds, of which each but the first few and those
-# that somebody waits for follow a rest of a second. A machine so busy that it is no busy site tries again.
+# Count the batches that wrote views in some seconds, by the server's clock.
+# All but the first few, and those for which a session waits, follow a rest of
+# a second. Try again if the machine was too slow for that.
 my $few = "SELECT batches, extract(epoch FROM clock_timestamp()) FROM blogstore.stat_worker";
 my ($written, $turns, $seconds) = (0, 0, 0);
 my $earlier = rests('has rested');
@@ -75,14 +77,15 @@ for (1 .. 100)
 	($written, $turns, $seconds) = (4000, $after - $before, $end - $start);
 	last if $turns <= 3 + $seconds && rests('has rested') > $earlier;
 }
-cmp_ok($turns, '<=', 3 + $seconds, "$written commits are taken in no more turns than there are rests");
-cmp_ok(rests('has rested'), '>', $earlier, 'it has rested');
-ok($node->poll_query_until('postgres', $shown), 'the last one shows by itself');
+cmp_ok($turns, '<=', 3 + $seconds, "$written commits are taken in no more batches than there are rests");
+cmp_ok(rests('has rested'), '>', $earlier, 'the worker has rested');
+ok($node->poll_query_until('postgres', $shown), 'the last post is shown without a wait');
 check_store($node, 'postgres', 'after rests');
 
-# ---- Who waits wakes it
+# ---- A session that waits wakes the worker
 
-# a commit may wake it just when a rest begins: that is one in many
+# A commit may wake the worker when a rest has just begun. That happens once in
+# many rests.
 my $woken = rests('was woken from its rest');
 my $waits = 0;
 while ($waits < 100 && rests('was woken from its rest') < $woken + 10)
@@ -93,17 +96,17 @@ while ($waits < 100 && rests('was woken from its rest') < $woken + 10)
 }
 cmp_ok(rests('was woken from its rest'), '>=', $woken + 10, "$waits waits have ended rests");
 
-# ---- Not at all
+# ---- No rest with a delay of zero
 
 $node->append_conf('postgresql.conf', "blogstore.view_refresh_delay = 0\n");
 $node->reload;
 ok($node->poll_query_until('postgres', "SELECT setting = '0' FROM pg_settings WHERE name = 'blogstore.view_refresh_delay'"), 'no delay');
-# the worker takes the setting over before it answers
+# The worker uses the new setting before it answers.
 is($node->safe_psql('postgres', "SELECT blogstore.wait_for_views('5 min')"), 't', 'waited');
 my $rested = rests('has rested') + rests('was woken from its rest');
 $node->safe_psql('postgres', "$fast CALL public.write(4000)");
 ok($node->poll_query_until('postgres', $shown), 'the last one shows');
-is(rests('has rested') + rests('was woken from its rest'), $rested, 'it rests no more');
+is(rests('has rested') + rests('was woken from its rest'), $rested, 'the worker does not rest any more');
 check_store($node, 'postgres', 'at the end');
 
 done_testing();

@@ -1,6 +1,6 @@
 
-# A clock that is set back, by an hour here, lets nothing wait for the hour to pass again.
-# It is this server's alone (set_back.c).
+# The server's clock is set back by an hour. Nothing waits until the hour has
+# passed again. set_back.c changes the clock for this server alone.
 
 use strict;
 use warnings;
@@ -15,7 +15,7 @@ use Test::More;
 my $node = new_server('clock');
 my $clock = $node->basedir . '/clock';
 
-# in place, for those who have it mapped
+# Overwrite the file in place, because the server's processes have mapped it.
 sub set_clock
 {
 	my ($seconds) = @_;
@@ -34,8 +34,8 @@ fill_store($node, 'postgres', 9, 120);
 check_store($node, 'postgres', 'filled');
 my $slot = worker_slot($node, 'postgres');
 
-# Likes of many posts, whose counts are put off; a copy that somebody has altered; another name for
-# who has written much.
+# Write likes of many posts, whose counts are postponed; change a copy by hand;
+# rename a user with many items.
 sub write_much
 {
 	my ($user) = @_;
@@ -50,7 +50,7 @@ my $counts = 'SELECT sum(like_count) FROM blogstore.users';
 my $before = $node->safe_psql('postgres', $counts);
 write_much(6);
 wait_until($node, 'postgres', $counts, $before + 120);
-pass('before: counts are put right by themselves');
+pass('before: the views show the new counts');
 
 my $now = $node->safe_psql('postgres', 'SELECT clock_timestamp()');
 set_clock(-3600);
@@ -58,16 +58,16 @@ is($node->safe_psql('postgres', "SELECT clock_timestamp() < '$now'"), 't', 'the 
 write_much(7);
 my $lsn = $node->safe_psql('postgres', 'SELECT pg_current_wal_lsn()');
 wait_until($node, 'postgres', $counts, $before + 240);
-pass('counts are put right by themselves');
+pass('the views show the new counts');
 wait_until($node, 'postgres', "SELECT count(*) = 0 FROM blogstore.users WHERE title LIKE 'altered%'");
-pass('so is what somebody has altered');
+pass('the worker corrects a copy that was changed by hand');
 wait_until($node, 'postgres', "SELECT count(*) = 0 FROM blogstore.posts WHERE user_id = kit.u(7) AND user_username <> 'number 7'");
 pass('a renamed user has the new name on all items');
 wait_until($node, 'postgres', "SELECT confirmed_flush_lsn >= '$lsn' FROM pg_replication_slots WHERE slot_name = '$slot'");
 pass('the slot moves on');
 check_store($node, 'postgres', 'set back');
 
-# a worker that fails, and fails again, is to be started after a while
+# The launcher starts a worker that fails repeatedly after a pause.
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.view_state RENAME TO away');
 $node->safe_psql('postgres', "SELECT pg_terminate_backend(pid, 180000) FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
 wait_until($node, 'postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");

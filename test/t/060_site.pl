@@ -1,6 +1,6 @@
 
-# The site of examples/site, in a real browser: each file of test/site with a database
-# of its own, prepared as examples/site/run does.
+# The site of examples/site, in a real browser. Each file of test/site has a
+# database of its own, prepared as by examples/site/run.
 
 use strict;
 use warnings;
@@ -23,7 +23,8 @@ my $chromium = (grep { $_ } map { program_path($_) } qw(chromium chromium-browse
 IPC::Run::run([ 'node', '-p', 'process.versions.node' ], '<', \undef, '>', \$out);
 plan skip_all => "node is $out, and the site needs 18" if $out < 18;
 
-# A copy of the site with its packages, as they are pinned; and a home for the browser
+# A copy of the site with its packages, in the pinned versions, and a home
+# directory for the browser
 my $folder = PostgreSQL::Test::Utils::tempdir('site');
 $ENV{HOME} = PostgreSQL::Test::Utils::tempdir('home');
 delete @ENV{qw(XDG_CONFIG_HOME XDG_CACHE_HOME XDG_RUNTIME_DIR DBUS_SESSION_BUS_ADDRESS DISPLAY)};
@@ -39,7 +40,7 @@ foreach my $file (sort glob "$FindBin::RealBin/../site/*.js")
 $node->stop;
 done_testing();
 
-# One file of tests, each of whose tests is one here
+# Run one file of test/site. Each of its tests becomes a test here.
 sub browse
 {
 	my ($name) = @_;
@@ -61,7 +62,7 @@ sub browse
 		}
 		elsif ($line =~ /^1\.\.(\d+)$/)
 		{
-			is($told, $1, "$name: to its end");
+			is($told, $1, "$name: as many tests as planned");
 			$told = 'all';
 		}
 		else
@@ -69,7 +70,7 @@ sub browse
 			diag $line;
 		}
 	}
-	is($told, 'all', "$name: with a plan");
+	is($told, 'all', "$name: has printed its plan");
 	check_store($node, $name, $name);
 	return;
 }

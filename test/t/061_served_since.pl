@@ -1,6 +1,7 @@
 
-# Readers have the views once these are up to date, and who has read posts instead until then,
-# by a snapshot from before, goes on to: no list falls behind what was read before it.
+# Readers use the views once they are up to date. A snapshot from before that
+# goes on reading posts, so that no list of it falls behind what it has read
+# before.
 
 use strict;
 use warnings;
@@ -15,7 +16,7 @@ use Test::More;
 my $POSTS = 2500;
 
 my $node = new_server('since');
-# many counts are put off, for longer than this test takes
+# Changes of many counts are postponed for longer than the test takes.
 $node->append_conf('postgresql.conf', "blogstore.count_refresh_interval = '60s'\n");
 $node->start;
 create_store($node, 'postgres');
@@ -28,7 +29,8 @@ my $lists = q{SELECT string_agg(p.title || p.like_count, ' ' ORDER BY p.title) F
 
 # ---- A snapshot from before the views were up to date
 
-# The worker ends with a post that it has not come to, and neither does the next one
+# The worker is terminated before it has applied a post, and the next one is
+# held before it, too.
 my $holder = hold_worker($node, 'postgres');
 $node->safe_psql('postgres', "SELECT blogstore.create_post(kit.u(1), 'new', 'x', kit.p(10001), kit.d(10001))");
 my $ended = worker_pid($node, 'postgres');
@@ -46,7 +48,8 @@ wait_until($node, 'postgres', $running);
 is($reader->query_safe($newest), 'new', 'the same snapshot: list_feed() gives what it gave before');
 is($reader->query_safe($lists), 'new0', 'the same snapshot: list_user_posts(), too');
 
-# Everybody else has the views, also while that snapshot is there
+# Check that a session reads the view: it shows a change made in the view
+# alone.
 sub is_from_views
 {
 	my ($session, $name) = @_;
@@ -63,15 +66,16 @@ $reader->query_safe('COMMIT');
 is_from_views($reader, 'the same session with a new snapshot: the view is read');
 $reader->quit;
 
-# ---- Counts that are put off
+# ---- Postponed counts
 
-# The views are built anew, and the first copies are made, of posts whose counts change then
+# The views are rebuilt, and the counts of posts change after these posts have
+# got their copies.
 my $order = 'SELECT post_id FROM blogstore.posts WHERE type = $$post$$ ORDER BY user_id, creation_date, id';
 my $gate = $node->safe_psql('postgres', "$order OFFSET 2100 LIMIT 1");
 $node->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker(drop_slot => true)');
 $holder = hold_worker($node, 'postgres');
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
-# it has queued the rebuild before it makes a slot
+# The worker has queued the rebuild before it creates its slot.
 wait_until($node, 'postgres', 'SELECT count(*) = 1 FROM pg_replication_slots WHERE active AND confirmed_flush_lsn IS NOT NULL');
 close_gate($node, 'postgres', 'gate',
 	"SELECT FROM blogstore.users WHERE type = 'post' AND post_id = '$gate' FOR KEY SHARE");
@@ -85,8 +89,8 @@ open_gate($node, 'postgres', 'gate');
 wait_until($node, 'postgres', $running);
 is( $node->safe_psql(
 		'postgres', "SELECT count(*) FROM ($order LIMIT 100) l JOIN blogstore.posts p ON p.post_id = l.post_id AND p.type = 'post' JOIN LATERAL blogstore.list_user_posts(p.user_id, NULL) c ON c.post_id = p.post_id WHERE c.like_count <> 1"),
-	'0', 'once the views are served they have the counts of before');
-is_from_views($other, 'and they are served');
+	'0', 'the views are served only when they have the new counts');
+is_from_views($other, 'the views are served');
 $other->quit;
 check_store($node, 'postgres', 'at the end');
 

@@ -1,7 +1,7 @@
-# A list whose pages are not in the cache asks the system for those that come next before it
-# comes to them, as many as effective_io_concurrency allows, and for none past its end; so do
-# posts that are read together. That changes nothing of what is read. What is asked is counted
-# where the server's calls pass by (pages_asked.c).
+# A list whose pages are not in the cache prefetches the next ones, as many as
+# effective_io_concurrency allows, and none behind its end. So do requests that
+# read several posts. Answers do not change. pages_asked.c counts the
+# prefetches in the calls of the server.
 
 use strict;
 use warnings;
@@ -20,8 +20,9 @@ $node->append_conf('postgresql.conf', "autovacuum = off\n");
 $node->start;
 create_store($node, 'postgres');
 
-# Comments on 200 posts in turn, so that those of one lie in pages apart; of some posts some are hidden,
-# edited and deleted, and entries of these are left in the indexes
+# Comments are written to 200 posts in turn, so that the comments of one post
+# are in different pages. Some comments are hidden, edited or deleted, and
+# leave entries in the indexes.
 $node->safe_psql(
 	'postgres', q{
 SELECT kit.fill(60, 200, repeat('a post ', 200));
@@ -34,7 +35,7 @@ SELECT count(blogstore.create_post(kit.u(1), 'of one partition', 'content', kit.
 SELECT count(blogstore.create_comment(kit.p(1001), kit.u(60), repeat('a comment ', 100))) FROM generate_series(1, 60) n;
 SELECT kit.views_follow();
 });
-# A post that is gone; posts that lie together, and one of each partition
+# A deleted post, posts that are close together, and one post of each partition
 my $gone = $node->safe_psql('postgres',
 	"SELECT id FROM blogstore.posts WHERE type = 'post' AND tableoid = 'blogstore.posts_p03_post'::regclass AND id <= kit.p(200) ORDER BY id DESC LIMIT 1");
 $node->safe_psql('postgres', "SELECT blogstore.delete_post('$gone')");
@@ -42,12 +43,13 @@ my $posts = "SELECT id FROM blogstore.posts WHERE type = 'post' AND tableoid = '
 my $apart = "SELECT DISTINCT ON (tableoid) id FROM blogstore.posts WHERE type = 'post' AND id > kit.p(30) ORDER BY tableoid, id";
 my ($together, $of_each) = map { "ARRAY['" . join("', '", split /\n/, $node->safe_psql('postgres', $_)) . "']::uuid[]" } ($posts, $apart);
 
-# There is no worker, who would have read something before
+# Stop the worker, which could read pages before the queries do.
 $node->safe_psql('postgres', 'SELECT blogstore.stop_worker(drop_slot => true)');
 $node->stop;
 
-# What a query, named as given, returns whose pages have to be read, where so many may be asked for at a time; and
-# how many it has asked for, then and again when all is in the cache.
+# Run a query whose pages are not in the cache, with a limit of concurrent
+# prefetches. Returns its rows and the number of prefetches. A second run, with
+# all pages in the cache, must prefetch nothing.
 sub look
 {
 	my ($query, $pages, $name) = @_;
@@ -66,11 +68,11 @@ sub look
 	$session->quit;
 	$node->stop;
 	is($rows, $again, "$name, $pages pages at a time: the answer is that of the cache");
-	is($asked[2], $asked[1], 'and in the cache nothing is asked for');
+	is($asked[2], $asked[1], 'with all pages in the cache nothing is prefetched');
 	return ($rows, $asked[1] - $asked[0]);
 }
 
-# Of several pages
+# Lists with several pages
 my %lists = (
 	(map { $_ => $_ } (
 		'list_post_comments(kit.p(1))',
@@ -86,22 +88,23 @@ foreach my $list (sort keys %lists)
 {
 	my $query = "SELECT * FROM blogstore.$lists{$list}";
 	my ($rows, $asked) = look($query, 0, $list);
-	is($asked, 0, "$list: nothing is asked for where nothing may be");
+	is($asked, 0, "$list: nothing is prefetched with a limit of 0");
 
 	my ($same, $ahead) = look($query, 16, $list);
 	is($same, $rows, "$list: the answer is the same");
-	cmp_ok($ahead, '>', 2, "$list: pages are asked for");
+	cmp_ok($ahead, '>', 2, "$list: pages are prefetched");
 }
 
-# One row is not worth it, nor a page that is read next
+# A list of one row prefetches nothing, nor does a limit of one page.
 foreach (['get_post(kit.p(1))', 16], ['list_post_comments(kit.p(1), 1)', 16], ["get_posts($together)", 1], ["get_posts($of_each)", 1])
 {
 	my ($call, $pages) = @$_;
 	my (undef, $asked) = look("SELECT * FROM blogstore.$call", $pages, $call);
-	is($asked, 0, "$call, $pages at a time: nothing is asked for");
+	is($asked, 0, "$call, $pages at a time: nothing is prefetched");
 }
 
-# Each page once, but for the first, and none behind the list's end. A page of the index may end on the way.
+# Each page but the first is prefetched once, and none behind the end of the
+# list. A page of the index may end before that.
 $node->start;
 my $pages = $node->safe_psql(
 	'postgres', q{
@@ -113,17 +116,18 @@ $node->stop;
 foreach my $most (1, 4, 100)
 {
 	my (undef, $asked) = look('SELECT * FROM blogstore.list_post_comments(kit.p(20), 20)', $most, 'a list');
-	cmp_ok($asked, '<', $pages, "$most at a time: none of $pages pages is asked for twice, and no other");
-	cmp_ok($asked, '>=', $pages - 3, "and they are: $asked");
+	cmp_ok($asked, '<', $pages, "$most at a time: none of $pages pages is prefetched twice, and no other is");
+	cmp_ok($asked, '>=', $pages - 3, "$asked pages are prefetched");
 }
 
 foreach my $most (2, 8, 100)
 {
 	my (undef, $asked) = look("SELECT * FROM blogstore.get_posts($together)", $most, 'posts that lie together');
-	cmp_ok($asked, '<', $pages_together, "posts, $most at a time: none of $pages_together pages is asked for twice");
+	cmp_ok($asked, '<', $pages_together, "posts, $most at a time: none of $pages_together pages is prefetched twice");
 }
 
-# Of a list over all partitions the first page of each of the four, but for the one that is read first
+# A list over all partitions prefetches the first page of each of the four,
+# except the one that is read first.
 foreach ([1, 0], [2, 2], [16, 3])
 {
 	my ($most, $expected) = @$_;
@@ -131,15 +135,17 @@ foreach ([1, 0], [2, 2], [16, 3])
 	is($asked, $expected, "the first pages of partitions, $most at a time");
 }
 
-# Of each its part of the page, and not a whole one
+# It prefetches of each partition a part of what it returns, not as much as a
+# whole page of the list.
 my (undef, $asked_of_four) = look('SELECT id FROM blogstore.list_user_comments(kit.u(1), 40)', 64, 'forty of all partitions');
-cmp_ok($asked_of_four, '<=', 50, "a list over all partitions asks for $asked_of_four pages");
+cmp_ok($asked_of_four, '<=', 50, "a list over all partitions prefetches $asked_of_four pages");
 
-# Of somebody who has written in one partition alone there is nothing to be read of the others
+# The user has written in one partition alone, so there is nothing to read in
+# the others.
 my ($written) = look('SELECT * FROM blogstore.list_user_comments(kit.u(60), NULL)', 16, 'one partition');
 is(scalar(split /\n/, $written), 60, 'all that somebody has written in one partition');
 
-# A list of which one row is read: no more than may be asked for at a time
+# A list of which one row is read prefetches no more than the limit.
 my $one = 'BEGIN; DECLARE c CURSOR FOR SELECT id FROM blogstore.list_post_comments(kit.p(20), NULL); FETCH 1 FROM c; ROLLBACK';
 foreach my $most (1, 2)
 {
@@ -148,16 +154,17 @@ foreach my $most (1, 2)
 }
 
 # ------------------------------------------------------------------------
-# While others write
+# Beside writers
 # ------------------------------------------------------------------------
 
-# What is not read for an answer is not waited for: the counts of a post that is gone
+# get_posts() does not wait for a lock that it does not need: that of the
+# counts of a deleted post.
 $node->append_conf('postgresql.conf', "effective_io_concurrency = 16\n");
 $node->start;
 my $locker = $node->background_psql('postgres');
 $locker->query_safe('BEGIN; LOCK TABLE blogstore.posts_p03_delta');
 is( $node->safe_psql('postgres', "SET lock_timeout = '20s'; SELECT count(p.like_count) FROM blogstore.get_posts((${of_each})[1:3] || ARRAY['$gone']::uuid[]) p"),
-	'3', 'posts are read beside somebody who has locked what none of them needs');
+	'3', 'posts are read beside a lock that none of them needs');
 $locker->quit;
 $node->restart;
 my $list = 'SELECT id FROM blogstore.list_post_comments(kit.p(11), NULL, oldest_first => true)';
@@ -174,17 +181,17 @@ FETCH ALL FROM c;
 COMMIT;
 });
 is(join(' ', splice @shown, 5, 2), '50 40', 'comments come and go');
-is(join("\n", @shown), $before, 'a list that is open shows what its snapshot does');
+is(join("\n", @shown), $before, 'an open list shows its snapshot');
 
-# The worker and whole deletions read as lists do
+# The worker and deletions prefetch too.
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 $node->safe_psql('postgres', q{SELECT blogstore.edit_user(kit.u(2), 'another'); SELECT blogstore.delete_post(kit.p(12)); SELECT blogstore.delete_user(kit.u(3))});
 $node->safe_psql('postgres', 'SELECT kit.views_follow()');
-is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'after a rename and two deletions all is as it should be');
+is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'after a rename and two deletions verify() shows nothing');
 is( $node->safe_psql(
 		'postgres', q{SELECT count(*) FILTER (WHERE user_id = kit.u(2) AND user_username <> 'another'), count(*) FILTER (WHERE user_id = kit.u(3)),
 count(*) FILTER (WHERE post_id = kit.p(12)) FROM blogstore.posts}),
-	'0|0|0', 'the new name is on all, and nothing is left');
+	'0|0|0', 'all items have the new name, and nothing deleted is left');
 $node->stop;
 
 done_testing();
