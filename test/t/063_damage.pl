@@ -1,8 +1,9 @@
 
-# The owner has altered the containers so that they cannot be served: the worker stops serving the
-# views, marks them as not ready, drops its slot, says what is wrong and what to do, and builds the
-# views once all is mended. Readers are answered from posts meanwhile. What is not damage leaves the
-# slot where it is, and a job that fails is parked and stops nothing else.
+# The owner alters the containers so that the worker cannot maintain the views.
+# The worker stops, marks the views as not ready, drops its slot, and reports
+# what is wrong and what to do. When the change is undone it rebuilds the
+# views. Readers read posts meanwhile. Other events do not cost the slot, and a
+# job that fails is parked and blocks nothing else.
 
 use strict;
 use warnings;
@@ -29,14 +30,15 @@ INSERT INTO kit.authors SELECT user_id FROM blogstore.users WHERE type = 'user'}
 
 my $status = 'SELECT state, slot, last_error, hint FROM blogstore.stat_worker';
 
-# ---- What is damage
+# ---- Changes that block the worker
 
-# Each: what it is, how it is done, what stat_worker says of it, how it is undone; and
-#	unread	what cannot be read or written meanwhile: posts, or the state of the views
+# Each has a name, the change, a pattern of the error in stat_worker, and the
+# statement that undoes the change. Some have, under "unread", what cannot be
+# read or written meanwhile: posts, or the state of the views.
 my $view = qr/"(users_p0\d_post|feed_post)", which holds a view, has /;
 my @damages = (
 
-	# ---- the tables of the views have something of the owner's
+	# ---- additions of the owner to the views' tables
 	[ 'a trigger on users', 'CREATE TRIGGER odd BEFORE UPDATE ON blogstore.users FOR EACH ROW EXECUTE FUNCTION kit.nothing()',
 		qr/${view}a trigger, "odd"/, 'DROP TRIGGER odd ON blogstore.users' ],
 	[ 'a disabled trigger on the feed',
@@ -72,7 +74,7 @@ my @damages = (
 	[ 'an exclusion constraint', 'ALTER TABLE blogstore.feed_post ADD CONSTRAINT odd EXCLUDE USING btree (post_id WITH =)',
 		qr/${view}an index, "odd"/, 'ALTER TABLE blogstore.feed_post DROP CONSTRAINT odd' ],
 
-	# ---- so do the small tables
+	# ---- additions to the tables that are no containers
 	[ 'a trigger on the jobs', 'CREATE TRIGGER odd AFTER INSERT ON blogstore.jobs FOR EACH ROW EXECUTE FUNCTION kit.nothing()',
 		qr/table "blogstore.jobs" is not as blogstore made it: it has a trigger, "odd"/, 'DROP TRIGGER odd ON blogstore.jobs', unread => 'posts' ],
 	[ 'a CHECK on the usernames', q{ALTER TABLE blogstore.usernames ADD CONSTRAINT odd CHECK (username_key <> 'root')},
@@ -86,7 +88,7 @@ my @damages = (
 	[ 'the position dropped', 'DROP TABLE blogstore.change_feed',
 		qr/table "blogstore.change_feed" is missing/, q{SET client_min_messages = error; SELECT blogstore.create_containers()} ],
 
-	# ---- a partition or a leaf is away
+	# ---- a partition that is detached or dropped
 	[ 'a partition of users away', 'ALTER TABLE blogstore.users DETACH PARTITION blogstore.users_p01',
 		qr/container "users" has no partition WITH \(MODULUS 4, REMAINDER 1\)/,
 		'ALTER TABLE blogstore.users ATTACH PARTITION blogstore.users_p01 FOR VALUES WITH (MODULUS 4, REMAINDER 1)' ],
@@ -107,7 +109,7 @@ my @damages = (
 		qr/partition \d of container "posts" has no leaf for items of type "delta"/,
 		q{ALTER TABLE blogstore.posts_p02 ATTACH PARTITION blogstore.posts_p02_delta FOR VALUES IN ('delta')}, unread => 'posts' ],
 
-	# ---- a table is not what it should be
+	# ---- a table with other properties
 	[ 'a column of likes renamed', 'BEGIN; DROP VIEW kit.implied, kit.posts; ALTER TABLE blogstore.posts RENAME COLUMN title TO odd; COMMIT',
 		qr/"posts_p0\d_\w+" has no column "title"/, 'BEGIN; ALTER TABLE blogstore.posts RENAME COLUMN odd TO title; VIEWS COMMIT', unread => 'posts' ],
 	[ 'a leaf of users unlogged', 'ALTER TABLE blogstore.users_p03_user SET UNLOGGED',
@@ -135,9 +137,9 @@ for my $damage (@damages)
 	wait_until($node, 'postgres', "SELECT state = 'blocked' FROM blogstore.stat_worker");
 	my ($state, $slot, $error, $hint) = split /\|/, $node->safe_psql('postgres', $status), -1;
 	like($error, $says, "$name: stat_worker says what is wrong");
-	like($hint, qr/^[A-Z].*\.$/, "$name: and what to do");
+	like($hint, qr/^[A-Z].*\.$/, "$name: stat_worker says what to do");
 	is($slot, '', "$name: there is no slot");
-	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_replication_slots"), '0', "$name: nor has it another name");
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_replication_slots"), '0', "$name: there is no slot of another name either");
 	is($node->safe_psql('postgres', 'SELECT ready FROM blogstore.view_state'), 'f', "$name: the views are marked as not ready") unless $unread =~ /state/;
 	unless ($unread =~ /posts/ || $name =~ /users away|unlogged/)
 	{
@@ -151,7 +153,7 @@ for my $damage (@damages)
 	is(join("\n", logged($node, $offset, qr/was terminated by signal|PANIC|TRAP|exited with exit code 1/)), '', "$name: no process has failed");
 }
 
-# ---- Between two looks a blocked worker sleeps, also after a reload
+# ---- A blocked worker sleeps between its checks, also after a reload
 
 $node->safe_psql(
 	'postgres', q{
@@ -171,7 +173,7 @@ cmp_ok($node->safe_psql('postgres', 'SELECT kit.worker_sleeps(40)'), '>', 20, 'a
 $node->safe_psql('postgres', 'DROP INDEX blogstore.odd');
 check_store($node, 'postgres', 'after a reload');
 
-# ---- What delays the slot is named
+# ---- stat_worker names what delays the creation of the slot
 
 sub delayed
 {
@@ -200,9 +202,9 @@ delayed('a prepared transaction',
 	'The replication slot will be created when a prepared transaction ends; see pg_prepared_xacts.',
 	sub { $node->safe_psql('postgres', "COMMIT PREPARED 'delay'") });
 
-# ---- What is no damage
+# ---- Events that do not block the worker
 
-# cancelled while it writes, the worker starts again, with its slot
+# The worker is cancelled while it writes. It starts again, with the same slot.
 my $offset = log_end($node);
 my $blocked = qr/blogstore worker is blocked/;
 close_gate($node, 'postgres', 'cancel', 'LOCK TABLE blogstore.view_state IN ACCESS EXCLUSIVE MODE');
@@ -216,17 +218,17 @@ check_store($node, 'postgres', 'cancelled');
 isnt(worker_pid($node, 'postgres'), $pid, 'cancelled: another worker');
 is(join("\n", slots_made($node, $offset), logged($node, $offset, $blocked)), '', 'cancelled: with the same slot');
 
-# an index of blogstore's is built anew beside the worker
+# REINDEX CONCURRENTLY of indexes beside the worker
 $offset = log_end($node);
 $node->safe_psql('postgres', $_) for 'REINDEX INDEX CONCURRENTLY blogstore.feed_post_date', 'REINDEX TABLE CONCURRENTLY blogstore.users_p00_post', 'REINDEX TABLE CONCURRENTLY blogstore.jobs';
-# columns without more than a default
+# Additional columns that have at most a default
 $node->safe_psql('postgres', "ALTER TABLE blogstore.users ADD COLUMN mood text DEFAULT 'fine'; ALTER TABLE blogstore.feed ADD COLUMN mood text; ALTER TABLE blogstore.jobs ADD COLUMN mood text");
 $node->safe_psql('postgres', "SELECT blogstore.create_post(kit.u(1), 'beside a column', 'x', kit.p(2000), kit.d(2000))");
 check_store($node, 'postgres', 'indexes built anew, and columns');
-is($node->safe_psql('postgres', "SELECT mood FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(2000)"), '', 'a column of the copies: its default is not asked');
+is($node->safe_psql('postgres', "SELECT mood FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(2000)"), '', 'a column of the copies: the worker does not use its default');
 $node->safe_psql('postgres', "ALTER TABLE blogstore.$_ DROP COLUMN mood") for qw(users feed jobs);
 check_store($node, 'postgres', 'columns dropped');
-is(join("\n", slots_made($node, $offset), logged($node, $offset, $blocked)), '', 'neither is damage');
+is(join("\n", slots_made($node, $offset), logged($node, $offset, $blocked)), '', 'indexes and columns: the worker is not blocked');
 
 # ---- A job that fails is parked
 
@@ -235,18 +237,19 @@ CREATE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = 
 CREATE TRIGGER odd BEFORE UPDATE ON blogstore.posts FOR EACH ROW
 WHEN (NEW.type = 'comment' AND NEW.user_username = 'refused') EXECUTE FUNCTION kit.refuse();
 SELECT blogstore.edit_user(kit.u(3), 'refused'), blogstore.edit_user(kit.u(4), 'accepted')});
-is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'a job fails: nobody waits for it');
+is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'a job fails: wait_for_views() does not wait for it');
 is($node->safe_psql('postgres', 'SELECT kind, user_id = kit.u(3), phase FROM blogstore.progress'), 'rename|t|parked', 'a job fails: it is parked');
 is($node->safe_psql('postgres', 'SELECT state, last_error FROM blogstore.stat_worker'), 'running|not this one', 'a job fails: stat_worker says why');
 is($node->safe_psql('postgres', "SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = kit.u(4)"), 'accepted', 'a job fails: another is done');
 $node->safe_psql('postgres', "SELECT blogstore.create_post(kit.u(5), 'behind it', 'x', kit.p(2001), kit.d(2001))");
 is($node->safe_psql('postgres', 'SELECT kit.views_follow(); SELECT title FROM blogstore.feed ORDER BY creation_date DESC LIMIT 1'), "t\nbehind it", 'a job fails: the views go on');
 $node->safe_psql('postgres', 'DROP TRIGGER odd ON blogstore.posts');
-# it is tried again now and then
+# The worker tries the job again from time to time.
 wait_until($node, 'postgres', 'SELECT count(*) = 0 FROM blogstore.progress');
-check_store($node, 'postgres', 'a job, which then succeeds');
+check_store($node, 'postgres', 'the job succeeds later');
 
-# ---- What cannot be folded is left alone, and all else is
+# ---- A delta, a row with not yet folded counts, that cannot be folded does
+# not keep others from being folded
 
 my $stripes = 'SELECT count(*) FROM blogstore.posts WHERE type = $$delta$$ AND id <> $$00000000-0000-0000-0000-000000000000$$';
 $node->safe_psql('postgres', q{
@@ -262,15 +265,15 @@ WHEN (NEW.type = 'delta' AND NEW.post_id = '00000000-0000-7000-8001-000000000007
 my $busy = $node->background_psql('postgres');
 $busy->query_safe('BEGIN; SELECT count(blogstore.create_like(kit.p(n), kit.u(7))) FROM generate_series(5, 9) n');
 $node->safe_psql('postgres', 'SELECT count(blogstore.create_like(kit.p(n), kit.u(8))) FROM generate_series(5, 9) n');
-is($node->safe_psql('postgres', $stripes), '5', 'a fold fails: counts lie beside the counters');
+is($node->safe_psql('postgres', $stripes), '5', 'a fold fails: there are deltas');
 $busy->query_safe('COMMIT');
 $busy->quit;
 wait_until($node, 'postgres', "SELECT ($stripes) = 1");
-is($node->safe_psql('postgres', 'SELECT state, last_error FROM blogstore.stat_worker'), 'running|not folded', 'a fold fails: others are done');
+is($node->safe_psql('postgres', 'SELECT state, last_error FROM blogstore.stat_worker'), 'running|not folded', 'a fold fails: other deltas are folded');
 check_store($node, 'postgres', 'a fold fails');
 $node->safe_psql('postgres', 'DROP TRIGGER odd ON blogstore.posts');
 wait_until($node, 'postgres', "SELECT ($stripes) = 0");
-check_store($node, 'postgres', 'a fold, which then succeeds');
+check_store($node, 'postgres', 'the fold succeeds later');
 
 $node->stop;
 done_testing();

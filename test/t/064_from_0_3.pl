@@ -1,6 +1,7 @@
 
-# A store of 0.3 moves here by the commands of docs/MOVING_IN.md: a file that 0.3 has exported
-# (test/data/store-0.3.sql made it) is imported, and exported as it was.
+# A store of 0.3 is moved by the commands of docs/MOVING_IN.md. A file that 0.3
+# has exported (made by test/data/store-0.3.sql) is imported, and the export is
+# equal to it.
 
 use strict;
 use warnings;
@@ -24,13 +25,15 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE ROLE blog');
 is(run_block($node, 'postgres', $directory, 'From blogstore 0.3'), "\nuser|37|37|0|0\npost|37|37|0|0\ncomment|79|79|0|0\nlike|100|100|0|0\nt", 'all is imported');
 
-# byte for byte, but for the order; in the file's time zone
+# The export is equal byte for byte, apart from the order, in the time zone of
+# the file.
 unlink $file;
 run_shell($directory, block('sh', 'From blogstore 0.3'),
 	PGHOST => $node->host, PGPORT => $node->port, PGDATABASE => 'postgres', PGTZ => 'Asia/Kathmandu', PGCLIENTENCODING => 'UTF8');
-is(join("\n", sort split /\n/, slurp_file($file)), $lines, 'what is exported is what was imported');
+is(join("\n", sort split /\n/, slurp_file($file)), $lines, 'the export is equal to the imported file');
 
-# ---- Again, it is all there; and requests answer what is in the file
+# ---- Import the export: everything is present; requests return what is in the
+# file
 
 $node->safe_psql('postgres', 'CREATE TABLE line (document jsonb)');
 $node->safe_psql('postgres', qq{\\encoding UTF8\n\\copy line FROM $file WITH (FORMAT csv, DELIMITER E'\\x02', QUOTE E'\\x01')});

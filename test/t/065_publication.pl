@@ -1,5 +1,6 @@
-# The containers are published: what the worker writes is decoded by pgoutput, for a subscriber
-# as for whoever reads a slot, and carries a replication origin that exists.
+# The containers are part of a publication. pgoutput can decode what the worker
+# writes, for a subscriber and for other readers of a slot. The changes carry a
+# replication origin that exists.
 
 use strict;
 use warnings;
@@ -13,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('publisher');
-# what is larger is streamed before it is committed
+# Larger transactions are streamed before they commit.
 $node->append_conf('postgresql.conf', "logical_decoding_work_mem = 64kB\n");
 $node->start;
 create_store($node, 'postgres');
@@ -22,7 +23,7 @@ my $log = log_end($node);
 $node->safe_psql('postgres', 'CREATE PUBLICATION blog FOR TABLE blogstore.users, blogstore.posts, blogstore.feed');
 $node->safe_psql('postgres', "SELECT pg_create_logical_replication_slot('$_', 'pgoutput')") for qw(whole streamed);
 
-# ---- A subscriber, whose own worker is stopped
+# ---- A subscriber whose own worker is stopped
 
 my $subscriber = new_server('subscriber');
 $subscriber->start;
@@ -31,7 +32,8 @@ $subscriber->safe_psql('postgres', 'SELECT blogstore.stop_worker(drop_slot => tr
 $subscriber->safe_psql('postgres', "CREATE SUBSCRIPTION blog CONNECTION '" . $node->connstr . " dbname=postgres' PUBLICATION blog");
 $subscriber->wait_for_subscription_sync($node, 'blog');
 
-# Views, folded counts, a rename, a deletion and a rebuild: all that the worker writes
+# Everything that the worker writes: views, folded counts, a rename, a
+# deletion, a rebuild
 $node->safe_psql('postgres', $_) for (
 	"SELECT count(blogstore.create_post(kit.u(1 + n % 3), 'published ' || n, repeat('x', 300), kit.p(1000 + n))) FROM generate_series(1, 300) n",
 	'SELECT count(blogstore.create_like(kit.p(1000 + n), kit.u(2))) FROM generate_series(1, 300) n',
@@ -43,7 +45,7 @@ for my $view ("SELECT * FROM blogstore.feed ORDER BY id", "SELECT * FROM blogsto
 	ok($subscriber->safe_psql('postgres', $view) eq $node->safe_psql('postgres', $view), "the subscriber has the same: $view");
 }
 
-# ---- By the messages: rows, and no origin but one that exists
+# ---- The messages have rows and no origin other than the worker's
 
 my %options = (whole => q{'proto_version', '1', 'publication_names', 'blog'}, streamed => q{'proto_version', '2', 'streaming', 'on', 'publication_names', 'blog'});
 for my $slot (sort keys %options)
@@ -56,12 +58,13 @@ FROM (SELECT chr(get_byte(data, 0)) AS kind, data FROM pg_logical_slot_get_binar
 	$node->safe_psql('postgres', "SELECT pg_drop_replication_slot('$slot')");
 }
 is($node->safe_psql('postgres', 'SELECT roname FROM pg_replication_origin'), 'blogstore_worker', 'the origin exists');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_origin_status'), '0', 'and no progress of it is tracked');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_origin_status'), '0', 'no progress of the origin is tracked');
 is(join("\n", logged($node, $log, qr/terminated by signal|TRAP:|server process .* was terminated/)), '', 'no process has crashed');
 
-# ---- What the worker writes is still not decoded as a change of others, nor without the origin
+# ---- The worker does not decode its own changes as changes by others, also
+# after its origin was dropped
 
-# how many changes the worker has decoded and applied
+# The number of changes that the worker has decoded and applied
 sub changes
 {
 	my ($node) = @_;

@@ -1,5 +1,6 @@
-# There are workers for 64 databases. One more is told so: when its containers are made, when
-# somebody waits for its views, and in stat_worker, until another one gives up its place.
+# blogstore runs workers for up to 64 databases. One more gets an error in
+# create_containers() and in functions that need the worker, and stat_worker
+# reports it, until another database gives up its place.
 
 use strict;
 use warnings;
@@ -12,7 +13,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# No worker needs to run: a place is a database's whether or not there is a process for it.
+# The workers need not run, because a database has its place whether or not it
+# has a worker process.
 my $node = new_server('many');
 $node->append_conf('postgresql.conf', "max_worker_processes = 4\nmax_replication_slots = 100\nautovacuum = off\n");
 $node->start;
@@ -24,16 +26,16 @@ $node->safe_psql('pattern', 'CREATE EXTENSION blogstore');
 $node->safe_psql('postgres', 'ALTER DATABASE pattern IS_TEMPLATE true');
 $node->safe_psql('postgres', "CREATE DATABASE blog_$_ TEMPLATE pattern STRATEGY file_copy") for 1 .. 65;
 is_deeply([ grep { ($node->psql("blog_$_", 'SELECT blogstore.create_containers(1)'))[0] != 0 } 1 .. 64 ], [], '64 databases have containers');
-isnt($node->safe_psql('blog_64', $status), $full, 'each has a worker, or will have one');
+isnt($node->safe_psql('blog_64', $status), $full, 'the last of them has a place');
 
-# The next one has none
+# The 65th database has no place.
 $node->safe_psql('blog_65', kit_file('ids'));
 is(sqlstate($node, 'blog_65', 'create_containers(1)'), '54000, hint', 'the containers of one more are not made');
-is($node->safe_psql('blog_65', "SELECT to_regclass('blogstore.posts')"), '', 'none is there');
+is($node->safe_psql('blog_65', "SELECT to_regclass('blogstore.posts')"), '', 'no container was created');
 like(($node->psql('blog_65', 'SELECT blogstore.create_containers(1)'))[2], qr/ERROR:  more than 64 databases have blogstore containers\nHINT:  Drop the containers/, 'the error says why');
 like($node->safe_psql('blog_65', $status), qr/^no containers\|/, 'stat_worker: there are no containers');
 
-# One that was restored has containers all the same
+# A restored database has containers without a place.
 $node->safe_psql('postgres', 'CREATE DATABASE restored TEMPLATE pattern');
 $node->safe_psql('blog_1', 'SELECT blogstore.create_user($$Ann$$)');
 $node->command_ok([ 'pg_dump', '-Fc', '-f', $node->basedir . '/blog.dump', '-d', $node->connstr('blog_1') ], 'a dump');
@@ -45,13 +47,13 @@ $node->safe_psql('restored', kit_file('ids'));
 is(sqlstate($node, 'restored', $_), '54000, hint', "$_: there is no worker") for qw(wait_for_views() start_worker() rebuild_views() stop_worker());
 is($node->safe_psql('restored', 'SELECT p.title, p.comment_count FROM blogstore.get_user_by_name($$ann$$) u, blogstore.create_post(u.id, $$title$$, $$text$$) p'), 'title|0', 'requests write');
 
-# A place that is given up is the next one's
+# Another database can use a place that was given up.
 $node->safe_psql('postgres', 'DROP DATABASE blog_2');
 $node->safe_psql('restored', 'SELECT blogstore.start_worker()');
 isnt($node->safe_psql('restored', $status), $full, 'a database was dropped: the other has a place');
-is(sqlstate($node, 'blog_65', 'create_containers(1)'), '54000, hint', 'and no other one has');
+is(sqlstate($node, 'blog_65', 'create_containers(1)'), '54000, hint', 'no further database has a place');
 $node->safe_psql('postgres', 'DROP DATABASE blog_3');
-is(sqlstate($node, 'blog_65', 'create_containers(1)'), 'ok', 'nor is it refused for ever');
+is(sqlstate($node, 'blog_65', 'create_containers(1)'), 'ok', 'after another DROP DATABASE it has one');
 
 $node->stop;
 done_testing();

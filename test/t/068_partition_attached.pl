@@ -1,6 +1,7 @@
-# A session reads which partitions a container has while one is being attached. The server, told
-# of the partition while it reads them, keeps what it had read before. The session must not: it
-# would take the partition for missing until another DDL command.
+# A partition is attached while a session reads the list of partitions. The
+# server gets the invalidation in the midst of the reading, but its cache entry
+# keeps the old list. The session must not keep it too, or it would miss the
+# partition until the next DDL command.
 
 use strict;
 use warnings;
@@ -15,7 +16,7 @@ use Test::More;
 use Time::HiRes qw(usleep);
 
 my $node = new_server('attached');
-# which would tell sessions of changes of catalogs
+# Autovacuum would cause invalidations of its own.
 $node->append_conf('postgresql.conf', 'autovacuum = off');
 $node->start;
 create_store($node, 'postgres');
@@ -25,13 +26,14 @@ my $read = 'SELECT count(*) FROM blogstore.list_user_comments(kit.u(1), 100)';
 my $there = $node->safe_psql('postgres', $read);
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p00');
 
-# it has looked up all that it needs, but for the root's partitions and the row of a partition that is there
+# The reader has cached everything it needs, except the partitions of the
+# container and the pg_class row of an existing partition.
 my $reader = $node->background_psql('postgres', on_error_stop => 0);
 $reader->query($read);
 $node->safe_psql('postgres', 'ALTER TABLE ONLY blogstore.posts ALTER content SET STATISTICS 99; GRANT SELECT ON blogstore.posts_p01 TO PUBLIC');
 $reader->query("BEGIN; SELECT FROM ONLY blogstore.posts; SELECT 'blogstore.posts'::regclass::text; COMMIT");
 
-# a session that can look while nobody can open pg_class
+# A session that can query pg_locks while pg_class is locked
 my $watcher = $node->background_psql('postgres');
 my $waits = 'SELECT count(*) FROM pg_locks WHERE relation = 1259 AND NOT granted';
 $watcher->query_safe($waits) for 1 .. 2;
@@ -46,11 +48,11 @@ for (1 .. 100 * $PostgreSQL::Test::Utils::timeout_default)
 	last if $waiting;
 	usleep(10_000);
 }
-is($waiting, '1', 'the reader is held in the midst of its look');
+is($waiting, '1', 'the reader waits in the midst of its reading');
 $attacher->query_safe('COMMIT');
 
-is($reader->query($read) =~ s/.*\n//sr, $there, 'then it knows the partition');
-is($node->safe_psql('postgres', $read), $there, 'as others do');
+is($reader->query($read) =~ s/.*\n//sr, $there, 'after that the reader finds the partition');
+is($node->safe_psql('postgres', $read), $there, 'other sessions find it, too');
 $_->quit for $reader, $watcher, $attacher;
 
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');

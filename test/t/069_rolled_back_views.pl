@@ -1,6 +1,6 @@
-# What the worker writes to the views is rolled back: it waits for a lock in vain, its process is
-# terminated, or an owner's trigger rolls back a savepoint while the worker folds. Neither ends
-# any other process.
+# The worker's writes to the views are rolled back: it waits for a lock in
+# vain, it is terminated, or a trigger of the owner rolls back a savepoint
+# while the worker folds counts. No other process ends.
 
 use strict;
 use warnings;
@@ -21,17 +21,18 @@ check_store($node, 'postgres', 'filled');
 my $log = log_end($node);
 my $began = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
 
-# A row of the feed is locked: the worker writes copies, and then waits for it
+# A row of the feed is locked. The worker writes copies, and then waits for the
+# row.
 my $holder = $node->background_psql('postgres');
 $holder->query_safe('BEGIN; SELECT FROM blogstore.feed WHERE id = kit.p(20) FOR UPDATE');
 $node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p(n), 'edited') FROM generate_series(1, 20) n");
 
-# ---- Its patience ends, until it says so
+# ---- The worker gives up waiting
 
 wait_until($node, 'postgres', "SELECT last_error LIKE 'could not write the views: %' FROM blogstore.stat_worker");
 pass('the worker has waited in vain, and goes on');
 
-# ---- It is terminated while it waits
+# ---- The worker is terminated while it waits
 
 is( $node->safe_psql(
 		'postgres', q{
@@ -69,7 +70,8 @@ BEGIN
 	RETURN NEW;
 END $$;
 CREATE TRIGGER see BEFORE UPDATE ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION kit.see();});
-# what is counted while the counters are locked becomes deltas, which the worker folds
+# Counts that change while the counters are locked become deltas, which the
+# worker folds later.
 my $counters = q{type = 'delta' AND id = '00000000-0000-0000-0000-000000000000'};
 $holder = $node->background_psql('postgres');
 $holder->query_safe("BEGIN; SELECT FROM blogstore.posts WHERE $counters FOR NO KEY UPDATE");

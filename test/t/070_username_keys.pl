@@ -1,6 +1,6 @@
-# Usernames are compared by keys that depend neither on the locale nor on the server: the same
-# in each database, and after a restore into one with another locale or encoding. The keys are
-# those that Unicode's own files have.
+# Usernames are compared by keys, which depend neither on the locale nor on the
+# server. They are the same in each database, and after a restore into one with
+# another locale or encoding, and follow Unicode's own files.
 
 use strict;
 use warnings;
@@ -12,7 +12,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# Each name in two forms; by the locales' own rules many of them would be two
+# Two forms of each name. By the rules of some locales many of them would be
+# different names.
 my @names = (
 	[ '\00c9va', '\00e9VA' ],
 	[ '\039d\03af\03ba\03bf\03c2', '\039d\038a\039a\039f\03a3' ],
@@ -28,7 +29,7 @@ my @names = (
 	[ '\ff21\2163', 'aiv' ]);
 
 my $node = new_server('names');
-# a worker and a slot for each database
+# Each database needs a worker and a slot.
 $node->append_conf('postgresql.conf', "max_worker_processes = 32\nmax_replication_slots = 32\n");
 $node->start;
 
@@ -39,7 +40,7 @@ my %locale = (
 	tr => q{LOCALE 'tr_TR.UTF-8'},
 	icu => q{LOCALE_PROVIDER icu ICU_LOCALE 'tr' LOCALE 'C.UTF-8'});
 
-# A database; false if this system does not have its locale
+# Create a database. Returns false if this system does not have its locale.
 sub create_database
 {
 	my ($name, $options) = @_;
@@ -75,7 +76,8 @@ SELECT kit.try(format('blogstore.create_user(%L)', U&'$b'));});
 	check_store($node, $dbname, $dbname);
 }
 
-# Restored into another locale, users are found by their names, which nobody else can take
+# In a database restored with another locale, users are found by their names,
+# and nobody can take these.
 my $base = $PostgreSQL::Test::Utils::tmp_check;
 
 sub restored
@@ -110,7 +112,8 @@ SELECT kit.try(format('blogstore.create_user(%L)', U&'$b'));});
 	check_store($node, $to, $to);
 }
 
-# LATIN1: keys are Unicode's as far as LATIN1 has them. U+00B5, micro, folds to a Greek letter
+# LATIN1: keys follow Unicode as far as LATIN1 has the characters. U+00B5, the
+# micro sign, folds to a Greek letter, which LATIN1 lacks.
 create_database('latin1', q{ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'}) or die;
 create_store($node, 'latin1');
 is( $node->safe_psql('latin1', q{
@@ -118,43 +121,44 @@ SELECT kit.try(format('blogstore.create_user(%L, %L)', a, kit.u(n))), kit.try(fo
 FROM (VALUES (1, U&'\00c9va', U&'\00e9VA'), (2, U&'Stra\00dfe', 'STRASSE'), (3, U&'10\00b5m', U&'10\00b5M'),
 	(4, U&'Mary\00a0Ann', 'mary ann'), (5, U&'so\00adft', 'SOFT'), (6, U&'x\00b2', 'X2'), (7, U&'\00bd \00be', U&'\00bd  \00be'),
 	(8, U&'\00a0trimmed ', U&'Trimmed\00a0')) v (n, a, b) ORDER BY n}),
-	join("\n", map { 'ok|23505, hint' } 1 .. 8), 'LATIN1: names that are one');
+	join("\n", map { 'ok|23505, hint' } 1 .. 8), 'LATIN1: two forms of one name');
 is( $node->safe_psql('latin1', q{
 SELECT user_id = kit.u(n), username = name FROM (VALUES (1, U&'\00c9va'), (3, U&'10\00b5m'), (7, U&'\00bd \00be'), (8, 'trimmed')) v (n, name),
-	LATERAL blogstore.get_user_by_name(name) ORDER BY n}), join("\n", map { 't|t' } 1 .. 4), 'LATIN1: they are found');
+	LATERAL blogstore.get_user_by_name(name) ORDER BY n}), join("\n", map { 't|t' } 1 .. 4), 'LATIN1: users are found by the first form');
 is( $node->safe_psql('latin1', q{
 SELECT outcome, count(*) FROM generate_series(1, 159) n, LATERAL kit.try(format('blogstore.create_user(%L)', 'a' || chr(n) || 'b')) AS outcome
 WHERE n < 32 OR n > 126 GROUP BY 1}), '22023, hint|64', 'LATIN1: controls are refused');
 is($node->safe_psql('latin1', q{SELECT kit.try(format('blogstore.create_user(%L)', U&'\00ad')), kit.try(format('blogstore.create_user(%L)', U&'\00a0'))}),
 	'22023, hint|22023, hint', 'LATIN1: names that show nothing are refused');
 check_store($node, 'latin1', 'latin1');
-# another encoding has what LATIN1 lacks: repair() gives such names their keys
+# The other encoding has characters that LATIN1 lacks. repair() gives such
+# names the right keys.
 restored('latin1', 'latin1_in_c', q{ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'});
 is($node->safe_psql('latin1_in_c', q{SELECT user_id = kit.u(1) FROM blogstore.get_user_by_name(U&'e\0301va')}),
 	't', 'LATIN1 restored in UTF-8: a user is found');
 is($node->safe_psql('latin1_in_c', 'SELECT DISTINCT problem, user_id IN (kit.u(3), kit.u(7)) FROM blogstore.verify()'),
 	'registry|t', '... verify() shows the keys that LATIN1 lacks');
-is($node->safe_psql('latin1_in_c', 'SELECT blogstore.repair()'), '4', '... repair() mends them');
+is($node->safe_psql('latin1_in_c', 'SELECT blogstore.repair()'), '4', '... repair() corrects them');
 is($node->safe_psql('latin1_in_c', q{SELECT user_id = kit.u(3) FROM blogstore.get_user_by_name(U&'10\03bcm')}),
 	't', '... and the user is found by the Greek letter');
 check_store($node, 'latin1_in_c', 'LATIN1 restored in UTF-8');
 
-# EUC_JP: of several bytes
+# EUC_JP, an encoding with several bytes for a character
 create_database('euc_jp', q{ENCODING 'EUC_JP' LC_COLLATE 'C' LC_CTYPE 'C'}) or die;
 create_store($node, 'euc_jp');
 is( $node->safe_psql('euc_jp', q{
 SELECT kit.try(format('blogstore.create_user(%L)', a)), kit.try(format('blogstore.create_user(%L)', b))
 FROM (VALUES (1, U&'\ff21nn', 'aNN'), (2, U&'\30ac', U&'\ff76\ff9e'), (3, U&'\3000\65e5\672c\3000', U&'\65e5\672c'), (4, U&'\0416', U&'\0436')) v (n, a, b) ORDER BY n}),
-	join("\n", map { 'ok|23505, hint' } 1 .. 4), 'EUC_JP: names that are one');
+	join("\n", map { 'ok|23505, hint' } 1 .. 4), 'EUC_JP: two forms of one name');
 check_store($node, 'euc_jp', 'euc_jp');
 
-# SQL_ASCII: of bytes that are not ASCII nothing is known
+# SQL_ASCII: bytes that are not ASCII are compared as they are
 create_database('ascii', q{ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'}) or die;
 create_store($node, 'ascii');
 is( $node->safe_psql('ascii', q{
 SELECT kit.try(format('blogstore.create_user(%L)', a)), kit.try(format('blogstore.create_user(%L)', b))
 FROM (VALUES (1, 'Ann', 'aNN'), (2, E'\xc3\x89va', E'\xc3\x89VA'), (3, ' two  words ', 'Two Words'), (4, E'\xe9', E' \xe9')) v (n, a, b) ORDER BY n}),
-	join("\n", map { 'ok|23505, hint' } 1 .. 4), 'SQL_ASCII: names that are one');
+	join("\n", map { 'ok|23505, hint' } 1 .. 4), 'SQL_ASCII: two forms of one name');
 is($node->safe_psql('ascii', q{SELECT kit.try(format('blogstore.create_user(%L)', E'\xc3\xa9va')), kit.try(format('blogstore.create_user(%L)', E'\xc9'))}),
 	'ok|ok', 'SQL_ASCII: other bytes are other names');
 is( $node->safe_psql('ascii', q{
@@ -162,7 +166,8 @@ SELECT outcome, count(*) FROM generate_series(1, 127) n, LATERAL kit.try(format(
 WHERE n < 32 OR n > 126 GROUP BY 1}), '22023, hint|32', 'SQL_ASCII: controls are refused');
 check_store($node, 'ascii', 'ascii');
 
-# The keys of Unicode's own file: each code point behind a letter, and a number that keeps names apart
+# Compare the keys with Unicode's own file: a name for each code point, which
+# has the code point after a letter, and a number that makes it unique.
 SKIP:
 {
 	my $file = '/usr/share/unicode/DerivedNormalizationProps.txt';
@@ -179,7 +184,7 @@ SKIP:
 			push @values, "$n\t{$to}\n" if $n < 0xe0000 || $n > 0xe0fff || $n % 16 == 0;
 		}
 	}
-	# of those that stay as they are, but for ideographs and Hangul
+	# Code points that do not change, without ideographs and Hangul
 	foreach my $n (0x20 .. 0x33ff, 0xa000 .. 0xabff, 0xf900 .. 0xffff, 0x10000 .. 0x18cff, 0x1b000 .. 0x1ffff)
 	{
 		push @values, "$n\t{$n}\n" unless $mapped{$n};
@@ -200,7 +205,7 @@ SELECT to_hex(n), r.username_key FROM kit.named
 JOIN blogstore.usernames r ON r.user_id = kit.u(n),
 LATERAL (SELECT string_agg(chr(CASE WHEN $white THEN 32 ELSE c END), '' ORDER BY i) AS text FROM unnest(folded) WITH ORDINALITY AS f (c, i)) AS f
 WHERE outcome = 'ok' AND r.username_key IS DISTINCT FROM n || ' ' || rtrim(normalize('x' || coalesce(text, ''), NFC), ' ')}),
-		'', 'keys are those that Unicode has');
+		'', 'keys are those of Unicode');
 	is( $node->safe_psql('every', q{
 SELECT count(*) FROM kit.named LEFT JOIN blogstore.usernames r ON r.user_id = kit.u(n)
 WHERE outcome = 'ok' AND (SELECT g.user_id FROM blogstore.get_user_by_name(r.username_key) g) IS DISTINCT FROM kit.u(n)}),
@@ -208,8 +213,9 @@ WHERE outcome = 'ok' AND (SELECT g.user_id FROM blogstore.get_user_by_name(r.use
 	check_store($node, 'every', 'every code point');
 }
 
-# Names of random code points that are decomposed, reordered, folded, joined or removed: composed or
-# decomposed, they are the same, and the key of a key is that key
+# Names of random code points that Unicode decomposes, reorders, folds, joins
+# or removes. The composed and the decomposed form are the same name, and the
+# key of a key is that key.
 create_database('random', q{ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'}) or die;
 create_store($node, 'random');
 $node->safe_psql('random', q{

@@ -1,7 +1,8 @@
 
-# Whatever settings a database has, the extension and what it makes do what they do where
-# nothing is set: all settings that ALTER DATABASE takes for a truth value or one of several
-# words have another value than by default, and some others one that is odd.
+# The extension and its objects work the same whatever settings a database has.
+# In each round every setting of type boolean or enum that ALTER DATABASE
+# accepts has another value than its default, and some other settings have an
+# unusual one.
 
 use strict;
 use warnings;
@@ -17,7 +18,8 @@ my $node = new_server('odd_settings');
 $node->start;
 $node->safe_psql('postgres', "CREATE ROLE $_") foreach qw(site site_api browser blog_owner);
 
-# What changes which commands are accepted, or what a session tells, by design
+# Settings that by design change which commands are accepted or which messages
+# are sent
 my @left_out = qw(
   default_transaction_isolation default_transaction_read_only transaction_isolation
   transaction_read_only transaction_deferrable client_min_messages exit_on_error
@@ -50,7 +52,7 @@ my %odd = (
 	'plpgsql.variable_conflict' => [ 'use_column', 'use_variable' ],
 	'blogstore.current_user_id' => ['00000000-0000-7000-8000-000000000002']);
 
-# Give a database the settings of a round
+# Give a database the settings of a round.
 sub set_odd
 {
 	my ($dbname, $round) = @_;
@@ -75,7 +77,8 @@ ORDER BY name});
 	return;
 }
 
-# All that the extension executes and makes. What is printed says the same in all settings.
+# Everything that the extension executes and creates. The output must not
+# depend on settings.
 my $calls = <<'SQL' . kit_file('ids') . kit_file('store') . <<'SQL';
 \set VERBOSITY verbose
 \set SHOW_CONTEXT never
@@ -172,7 +175,8 @@ DROP EXTENSION blogstore CASCADE;
 SELECT count(*) FROM pg_class WHERE relnamespace = 'blogstore'::regnamespace AND relkind IN ('r', 'p');
 SQL
 
-# What all of it says in a new database, which set gives settings
+# Returns the output of all this in a new database, to which the sub $set gives
+# settings.
 sub output_of
 {
 	my ($dbname, $set) = @_;
@@ -183,20 +187,20 @@ sub output_of
 	$set->($dbname);
 	$node->psql($dbname, $calls, stdout => \$out, stderr => \$err, on_error_stop => 0);
 	$err =~ s/^psql:<stdin>:\d+: //mg;
-	# NOTICEs of the server's, and what says how much
+	# Leave out the server's NOTICEs, and those that contain amounts.
 	$err = join "\n", grep { /^(?:ERROR|WARNING|PANIC|FATAL|TRAP|HINT)/ } split /\n/, $err;
 	$node->safe_psql('postgres', "DROP DATABASE $dbname");
 	return "$out\n$err";
 }
 
 my $usual = output_of('usual', sub { });
-unlike($usual, qr/ERROR/, 'nothing is set: no error');
+unlike($usual, qr/ERROR/, 'default settings: no error');
 like($usual, qr/^running\|$/m, 'and the worker runs');
 for my $round (0 .. 3)
 {
 	my $odd = output_of("odd_$round", sub { set_odd($_[0], $round) });
 
-	is($odd, $usual, "round $round: the same as where nothing is set");
+	is($odd, $usual, "round $round: the same output as with default settings");
 }
 
 done_testing();

@@ -1,6 +1,7 @@
 
-# A database that an interrupted DROP DATABASE has left is invalid: nobody can connect to it. No
-# worker is started there, neither when the server starts nor when that happens while it runs.
+# An interrupted DROP DATABASE leaves an invalid database, to which nobody can
+# connect. The launcher starts no worker there, neither at a start of the
+# server nor when the database becomes invalid later.
 
 use strict;
 use warnings;
@@ -21,12 +22,12 @@ foreach my $dbname (qw(lost kept))
 	is($node->safe_psql($dbname, 'SELECT kit.views_follow()'), 't', "$dbname has a worker");
 }
 
-# What DROP DATABASE does first, and an interrupt leaves
+# DROP DATABASE makes this update first, and an interrupted one leaves it.
 $node->safe_psql('postgres', q{UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'lost'});
 isnt($node->psql('lost', 'SELECT 1'), 0, 'nobody can connect to an invalid database');
 
-# A worker that ends is started again, in turn: when the one that ended later is back, the other
-# would have been tried
+# The launcher restarts workers in the order in which they ended. When the
+# second one is back, it has passed the first one.
 my $workers = q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'blogstore worker' AND datname = '%s'};
 my $offset = log_end($node);
 foreach my $dbname (qw(lost kept))
@@ -36,11 +37,12 @@ foreach my $dbname (qw(lost kept))
 }
 wait_until($node, 'kept', q{SELECT state = 'running' FROM blogstore.stat_worker});
 is_deeply([ logged($node, $offset, qr/FATAL: .*invalid database/) ], [], 'no worker is started there again');
-is($node->safe_psql('postgres', sprintf($workers, 'lost')), '0', 'there is none');
+is($node->safe_psql('postgres', sprintf($workers, 'lost')), '0', 'there is no worker in it');
 
 $offset = log_end($node);
 $node->restart;
-# written behind the other in pg_database, so looked at later
+# ALTER DATABASE moves the row behind the other one in pg_database, so that the
+# launcher comes to it later.
 $node->safe_psql('postgres', 'ALTER DATABASE kept CONNECTION LIMIT 50');
 $node->restart;
 wait_until($node, 'kept', q{SELECT state = 'running' FROM blogstore.stat_worker});

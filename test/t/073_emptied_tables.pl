@@ -1,6 +1,7 @@
 
-# A test suite, or who starts a site anew, empties all tables between two runs. The views follow
-# whichever of blogstore's tables are emptied, and the worker goes on.
+# A test suite, or a site that starts anew, empties all tables. The views are
+# right afterwards, whichever of blogstore's tables are emptied, and the worker
+# goes on.
 
 use strict;
 use warnings;
@@ -19,7 +20,7 @@ my $served = q{SELECT w.state = 'running' AND v.ready FROM blogstore.stat_worker
 my $tables = q{SELECT string_agg(oid::regclass::text, ', ') FROM pg_class
 WHERE relnamespace = 'blogstore'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition};
 
-# A store as after a run of a suite, with a post by whom nobody has seen before
+# Fill the store with users and posts, as a suite does, and check it.
 sub run_suite
 {
 	my ($name) = @_;
@@ -41,7 +42,7 @@ foreach my $empty ("TRUNCATE $all", "TRUNCATE $all RESTART IDENTITY CASCADE",
 	run_suite($empty);
 }
 
-# The same in the midst of a rebuild, which is not taken for done
+# The same during a rebuild. The worker must not take the rebuild for complete.
 my $holder = hold_worker($node, 'postgres');
 $node->safe_psql('postgres', 'SELECT blogstore.rebuild_views()');
 $node->safe_psql('postgres', 'TRUNCATE blogstore.view_state, blogstore.jobs');
@@ -49,7 +50,7 @@ $holder->quit;
 wait_until($node, 'postgres', $served);
 check_store($node, 'postgres', 'in the midst of a rebuild');
 
-# ... and while the server is down
+# The same while the server is down
 foreach my $table (qw(view_state change_feed jobs))
 {
 	$node->safe_psql('postgres', "BEGIN; DELETE FROM blogstore.$table; PREPARE TRANSACTION 'emptied'");
@@ -59,7 +60,7 @@ foreach my $table (qw(view_state change_feed jobs))
 	check_store($node, 'postgres', "$table is emptied at a start");
 }
 
-# A worker that is stopped stays so until it is started; then it builds the views
+# A stopped worker stays stopped. When it is started it builds the views.
 $node->safe_psql('postgres', 'SELECT blogstore.stop_worker()');
 $node->safe_psql('postgres', "TRUNCATE $all");
 is($node->safe_psql('postgres', 'SELECT state FROM blogstore.stat_worker'), 'stopped', 'a worker that is stopped is not started by that');

@@ -1,7 +1,7 @@
 
-# What the worker has still to do is no discrepancy: verify() shows nothing while the views are
-# late, whatever they are late with, and beside traffic. What the worker will not mend it shows,
-# beside all that is late.
+# verify() does not list what the worker has still to do, whatever the views lag
+# behind with, and beside traffic. It does list damage that the worker will not
+# repair, also while the views lag behind.
 
 use strict;
 use warnings;
@@ -14,7 +14,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('beside');
-# counts are put off for as long as they may be
+# Counts are postponed as long as possible.
 $node->append_conf('postgresql.conf', "blogstore.count_refresh_interval = 60000\nblogstore.feed_size = 50\n");
 $node->start;
 create_store($node, 'postgres');
@@ -25,7 +25,8 @@ my $served = q{SELECT state = 'running' FROM blogstore.stat_worker};
 is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'the views follow');
 is($node->safe_psql('postgres', $found), '', 'at rest: nothing');
 
-# A damage that the worker does not learn of
+# Damage the views under the worker's replication origin, so that the worker
+# does not notice.
 sub damage
 {
 	my (@sql) = @_;
@@ -34,16 +35,16 @@ sub damage
 	return;
 }
 
-# Counts that are put off
+# Postponed counts
 $node->safe_psql('postgres', q{
 SELECT count(blogstore.delete_like(kit.p(n), kit.u(1))) FROM generate_series(1, 150) n;
 SELECT count(blogstore.create_comment(kit.p(n), kit.u(1), 'more')) FROM generate_series(1, 150) n});
 isnt( $node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.get_post(kit.p(140)) p JOIN blogstore.feed f ON f.id = p.id WHERE f.like_count <> p.like_count'),
 	'0', 'counts in the views are late');
 is($node->safe_psql('postgres', $found), '', 'counts that are put off: nothing');
-is($node->safe_psql('postgres', $found), '', 'nor when asked again');
+is($node->safe_psql('postgres', $found), '', 'counts that are put off: nothing in a second call');
 
-# All kinds of changes, while the worker cannot write
+# All kinds of changes while the worker cannot write
 my $holder = hold_worker($node, 'postgres');
 my %change = (
 	'new posts' => q{SELECT blogstore.create_post(kit.u(1 + n % 5), 'new', 'text', kit.p(200 + n), kit.d(200 + n)) FROM generate_series(1, 20) n},
@@ -62,20 +63,21 @@ foreach my $name (sort keys %change)
 	is($node->safe_psql('postgres', $found), '', "the worker is held: $name");
 }
 
-# In the midst of that, what it will not mend. The feed takes no writes meanwhile.
+# Meanwhile also damage that the worker will not repair. The feed is locked, so
+# only copies can be damaged.
 damage(q{UPDATE blogstore.users SET title = 'damaged' WHERE type = 'post' AND post_id = kit.p(1)},
 	q{DELETE FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(2)});
-is($node->safe_psql('postgres', $found), "users|missing copy|1\nusers|stale copy|1", 'what it does not mend is shown beside that');
+is($node->safe_psql('postgres', $found), "users|missing copy|1\nusers|stale copy|1", 'beside that, damage is shown');
 $holder->quit;
 is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'the views follow');
-is($node->safe_psql('postgres', $found), '', 'it has mended them with what has changed there');
+is($node->safe_psql('postgres', $found), '', 'the worker has corrected the copies, whose posts had changed');
 damage(q{UPDATE blogstore.users SET title = 'damaged' WHERE type = 'post' AND post_id = kit.p(1)},
 	q{DELETE FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(2)});
-is($node->safe_psql('postgres', $found), "users|missing copy|1\nusers|stale copy|1", 'what has not changed it does not mend');
-is($node->safe_psql('postgres', 'SELECT blogstore.repair()'), '2', 'repair() mends it');
-is($node->safe_psql('postgres', $found), '', 'then there is nothing');
+is($node->safe_psql('postgres', $found), "users|missing copy|1\nusers|stale copy|1", 'damage is shown where the posts have not changed');
+is($node->safe_psql('postgres', 'SELECT blogstore.repair()'), '2', 'repair() corrects it');
+is($node->safe_psql('postgres', $found), '', 'after that verify() shows nothing');
 
-# The feed
+# Damage of the feed
 damage(q{DELETE FROM blogstore.feed WHERE id = kit.p(150)}, q{UPDATE blogstore.feed SET title = 'damaged' WHERE id = kit.p(149)});
 is($node->safe_psql('postgres', $found), "feed|missing copy|1\nfeed|stale copy|1", 'a damaged feed is shown');
 is($node->safe_psql('postgres', 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1;' . $found), "1\nfeed|missing copy|1\nfeed|stale copy|1", 'also in REPEATABLE READ');
@@ -85,7 +87,7 @@ $node->safe_psql('postgres', 'SELECT blogstore.repair()');
 # A transaction's own items
 is($node->safe_psql('postgres', qq{BEGIN; SELECT title FROM blogstore.create_post(kit.u(1), 'mine', ''); $found}), 'mine', 'what a transaction has just written: nothing');
 
-# Other settings, which the worker has still to learn of
+# Changed settings that the worker does not know yet
 $node->safe_psql('postgres', 'ALTER SYSTEM SET blogstore.feed_size = 10');
 my $worker = $node->safe_psql('postgres', 'SELECT pid FROM blogstore.stat_worker');
 kill 'STOP', $worker;
@@ -95,9 +97,9 @@ is($node->safe_psql('postgres', $found), '', 'another size of the feed: nothing'
 kill 'CONT', $worker;
 is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'the views follow');
 wait_until($node, 'postgres', 'SELECT feed_size = 10 AND ready FROM blogstore.view_state');
-is($node->safe_psql('postgres', $found), '', 'nor afterwards');
+is($node->safe_psql('postgres', $found), '', 'the new size is applied: nothing');
 
-# Beside traffic: each client likes, unlikes, writes and deletes the same few posts
+# Beside traffic: all clients create, edit, like and delete the same few posts
 $node->safe_psql('postgres', q{
 CREATE SEQUENCE kit.next;
 CREATE FUNCTION kit.any_change() RETURNS void LANGUAGE plpgsql AS $$
@@ -127,7 +129,7 @@ cmp_ok($node->safe_psql('postgres', 'SELECT last_value FROM kit.next'), '>', 100
 $traffic->signal('TERM');
 eval { $traffic->finish };
 
-# Without a worker the views are not served, and not compared
+# Without a worker the views are not used, and not compared.
 is($node->safe_psql('postgres', "SELECT blogstore.stop_worker(); $found"), '', 'a worker that is stopped: nothing');
 
 $node->stop;

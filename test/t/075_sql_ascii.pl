@@ -1,7 +1,7 @@
 
-# A database of the encoding SQL_ASCII holds whatever bytes it is given. Where these are UTF-8, as
-# most clients send, nothing that blogstore cuts ends within a character; where they are not, a byte is
-# a character.
+# A database with the encoding SQL_ASCII stores any bytes. If they are valid
+# UTF-8, as most clients send, blogstore never cuts a text within a character.
+# If not, each byte counts as a character.
 
 use strict;
 use warnings;
@@ -20,8 +20,8 @@ $node->safe_psql('postgres', q{CREATE DATABASE plain TEMPLATE template0 ENCODING
 create_store($node, 'plain');
 $node->safe_psql('plain', 'SELECT kit.fill(1, 0)');
 
-# Characters of one to four bytes, which a cut after any number of bytes meets; as hexadecimal, so that
-# nothing on the way takes them for anything
+# Characters of one to four bytes, at all positions relative to the cut. They
+# are sent in hexadecimal, so that no client converts them.
 my @character = map { encode('UTF-8', $_) } 'x', "\x{e9}", "\x{20ac}", "\x{1f600}";
 my %content;
 my $n = 0;
@@ -41,7 +41,7 @@ foreach my $post (sort { $a <=> $b } keys %content)
 	$node->safe_psql('plain', sprintf(q{SELECT blogstore.create_post(kit.u(1), 'title %d', convert_from(decode('%s', 'hex'), 'SQL_ASCII'), kit.p(%d), kit.d(%d))}, $post, unpack('H*', $content{$post}), $post, $post));
 }
 
-# What a list shows of each post, as bytes
+# Returns the content that a list shows of each post, in bytes.
 sub shown
 {
 	my ($from) = @_;
@@ -50,7 +50,7 @@ sub shown
 	  $node->safe_psql('plain', qq{SELECT right(post_id::text, 3)::int, encode(convert_to(content, 'SQL_ASCII'), 'hex') FROM $from});
 }
 
-# The first 200 characters
+# Returns the first 200 characters, or bytes if the text is not UTF-8.
 sub cut
 {
 	my ($bytes) = @_;
@@ -70,7 +70,7 @@ foreach my $list ('blogstore.feed', 'blogstore.list_feed()', 'blogstore.list_use
 }
 is($node->safe_psql('plain', $verify), '', 'verify() shows nothing');
 
-# Of the text in HTML
+# The same for texts in HTML
 set_and_reload($node, 'blogstore.short_form_format', 'text');
 wait_until($node, 'plain', q{SELECT ready AND short_form <> 0 FROM blogstore.view_state});
 my %text = shown('blogstore.list_feed()');

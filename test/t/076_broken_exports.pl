@@ -1,5 +1,6 @@
-# Exports with items that cannot be taken, by the commands of docs/MOVING_IN.md: each is told, with its
-# key and the reason, and all others come in. Ghost's exports of old versions.
+# Exports with items that cannot be imported, by the commands of
+# docs/MOVING_IN.md. Each such item is listed with its key and the reason, and
+# all others are imported. Also exports of old versions of Ghost.
 
 use strict;
 use warnings;
@@ -40,7 +41,8 @@ sub bring
 
 page('Files');
 
-# ---- WordPress: what a dump has may have been cut, mended by hand, written by another program
+# ---- WordPress: lines as of a dump that was cut, edited by hand, or written
+# by another program
 
 page($_) foreach 'Tables to load it into', 'What import() reads';
 my $post = '"post_author": 1, "post_date": "2024-05-06 12:00:00", "post_date_gmt": "2024-05-06 10:00:00", "post_content": "c", "post_status": "publish", "protected": false';
@@ -74,7 +76,7 @@ bring('wordpress.jsonl', slurp_file("$data/wordpress.jsonl") . <<"END");
 {"table": "wp_posts", "id": 999, $post, "post_ti
 END
 is(page('From a dump'), '', 'WordPress: a file with broken lines is loaded');
-is(page('The import from WordPress'), <<'END' =~ s/\n\z//r, 'all else moves in');
+is(page('The import from WordPress'), <<'END' =~ s/\n\z//r, 'all other items are imported');
 user|10|9|0|1|0|{}
 post|22|10|0|12|0|{}
 comment|13|10|0|3|0|{}
@@ -98,7 +100,7 @@ user|user_id must not be null|1
 END
 is(sql(q{SELECT r.type, r.reason, p.id, r.item ->> 'title' FROM wordpress.rejects r
 	LEFT JOIN wordpress.wp_posts p ON r.item ->> 'id' = blogstore.key_id('post', 'wp:' || p.id)::text AND p.post_title <> 'Hello'
-	WHERE r.type = 'post' ORDER BY p.id, r.item ->> 'title'}), <<'END' =~ s/\n\z//r, 'what is rejected has its key');
+	WHERE r.type = 'post' ORDER BY p.id, r.item ->> 'title'}), <<'END' =~ s/\n\z//r, 'rejected posts have their keys');
 post|duplicate id|10|id of another
 post|duplicate id|10|id of another
 post|has \u0000 or half of a surrogate pair|900|nul � \u0000
@@ -115,7 +117,7 @@ post|post_id must not be null||null id
 END
 is(sql(q{SELECT r.type, r.reason, c.comment_id, r.item ->> 'content' FROM wordpress.rejects r
 	LEFT JOIN wordpress.wp_comments c ON r.item ->> 'id' = blogstore.key_id('comment', 'wp:' || c.comment_id)::text
-	WHERE r.type = 'comment' ORDER BY c.comment_id}), <<'END' =~ s/\n\z//r, 'comments, too');
+	WHERE r.type = 'comment' ORDER BY c.comment_id}), <<'END' =~ s/\n\z//r, 'rejected comments, too');
 comment|content must not be empty|910|
 comment|has \u0000 or half of a surrogate pair|911|�
 comment|comment_id must not be null||no id
@@ -218,7 +220,7 @@ posts_authors|3|1
 posts_tags|2|1
 users|2|0
 END
-is(page('The import from Ghost'), <<'END' =~ s/\n\z//r, 'all else moves in');
+is(page('The import from Ghost'), <<'END' =~ s/\n\z//r, 'all other items are imported');
 user|3|2|0|1|0|{}
 post|13|2|0|11|0|{}
 comment|3|1|0|2|0|{}
@@ -236,7 +238,7 @@ post|published_at is no date: Invalid date|1
 user|user_id must not be null|1
 END
 is(sql(q{SELECT r.type, r.reason, i.id, coalesce(r.item ->> 'title', r.item ->> 'content', r.item ->> 'username') FROM ghost.rejects r
-	LEFT JOIN (SELECT DISTINCT id FROM ghost.item) i ON r.item ->> 'id' = blogstore.key_id(r.type, 'ghost:' || i.id)::text ORDER BY 1, 3, 4}), <<'END' =~ s/\n\z//r, 'what is rejected has its key');
+	LEFT JOIN (SELECT DISTINCT id FROM ghost.item) i ON r.item ->> 'id' = blogstore.key_id(r.type, 'ghost:' || i.id)::text ORDER BY 1, 3, 4}), <<'END' =~ s/\n\z//r, 'rejected posts have their keys');
 comment|created_at is no date: Invalid date|c1|<p>no date</p>
 comment|content must not be null|c3|
 post|duplicate id|p1|good again
@@ -261,7 +263,8 @@ p4|u1|negative|""|0|1969-12-31 23:59|||
 c2|p1|nobody|"<p>good</p>"|2023-01-02 00:00||||
 END
 
-# Of version 0, with dates as numbers, and page and author_id; of version 1, with the data at the top
+# Version 0, with dates as numbers, pages and author_id; version 1, with the
+# data at the top level
 is(load_ghost(<<'END'), <<'END2' =~ s/\n\z//r, 'an export of version 0 is loaded');
 {"meta": {"exported_on": 1388318311015, "version": "003"}, "data": {
 "users": [{"id": 1, "name": "Ann", "slug": "ann", "email": "ann@example.org", "image": "/content/images/ann.png", "created_at": 1388318240000}],

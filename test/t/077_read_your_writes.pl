@@ -17,7 +17,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('your_writes');
-# counts that are put off stay put off for the length of the test
+# Postponed counts stay so for the length of the test.
 $node->append_conf('postgresql.conf', "blogstore.count_refresh_interval = '60s'\nmax_prepared_transactions = 5\n");
 $node->start;
 create_store($node, 'postgres');
@@ -49,7 +49,8 @@ my $wait = 'SELECT blogstore.wait_for_posts()';
 
 # ---- Each post is in the next list
 
-# The first row of a list, once what was written has been waited for, each in a session of its own
+# Returns how many of 100 posts are missing in the lists. One session writes,
+# one waits, and one reads.
 my $n = 100;
 sub missing
 {
@@ -67,22 +68,22 @@ sub missing
 	return $missing;
 }
 is(missing('blogstore'), 0, 'of 100 posts none is missing');
-is(missing('api'), 0, 'nor by wrappers');
+is(missing('api'), 0, 'nor with wrappers');
 
-# by commits that do not wait for the WAL to be flushed
+# Commits that do not wait until the WAL is flushed
 $writer->query_safe('SET synchronous_commit = off');
-is(missing('blogstore'), 0, 'nor where commits are not flushed');
+is(missing('blogstore'), 0, 'nor with asynchronous commits');
 $writer->query_safe('RESET synchronous_commit');
 
-# by a browser's role
+# The role of a browser
 $node->safe_psql('postgres', "SET blogstore.current_user_id = '" . $node->safe_psql('postgres', 'SELECT kit.u(1)') . "'; SET ROLE web; SELECT web.create_post('by web', 'content')");
 is($node->safe_psql('postgres', "SET ROLE web; SELECT web.wait_for_posts('5 min')"), 't', 'a wrapper as_caller waits');
 is($node->safe_psql('postgres', 'SET ROLE web; SELECT title FROM web.list_feed(1)'), 'by web', '... for the post');
 is($node->safe_psql('postgres', "SET ROLE web; SELECT web.wait_for_posts()"), 't', '... and nobody has to be signed in');
-# it is dated now, and those that follow are older
+# That post has the present date, and the following ones are older.
 $node->safe_psql('postgres', "SELECT blogstore.delete_post(post_id) FROM blogstore.list_feed(1)");
 
-# what was edited, deleted, or prepared before
+# Posts that were edited, deleted, or prepared before
 foreach my $change ([ 'edit_post(kit.p(101), $$edited$$)', 'edited|1' ], [ 'delete_post(kit.p(101))', '|0' ])
 {
 	my ($call, $expected) = @$change;
@@ -103,10 +104,10 @@ for (1 .. 20)
 	last;
 }
 
-# ---- It does not wait for late counts, nor has them refreshed
+# ---- It does not wait for postponed counts, and does not cause their refresh
 
-# counts of many posts are deferred for a minute and then refreshed all at once; try again if that
-# moment has just come
+# The worker postpones the counts of many posts for a minute and then refreshes
+# them all. Try again if it has just done so.
 my $late = q{SELECT count(*) FROM blogstore.list_user_posts(kit.u(1), NULL) AS l, blogstore.get_post(l.post_id) AS g WHERE l.like_count <> g.like_count};
 my $put_off = 0;
 foreach my $fan (1 .. 20)
@@ -120,7 +121,7 @@ foreach my $fan (1 .. 20)
 }
 cmp_ok($put_off, '>', 0, '... while the counts are late');
 
-# ---- Nor has it the worker do anything
+# ---- It causes no work for the worker
 
 my $plan = decode_json($waiter->query_safe("EXPLAIN (ANALYZE, WAL, FORMAT json) SELECT blogstore.wait_for_posts() FROM generate_series(1, 1000)"))->[0];
 is($plan->{Plan}{'WAL Records'}, 0, 'a thousand calls write no WAL');
@@ -128,15 +129,15 @@ is($plan->{Plan}{'Actual Rows'}, 1000, '... and return each time');
 is($waiter->query_safe('BEGIN READ ONLY; SELECT blogstore.wait_for_posts(); COMMIT'), 't', 'a read-only transaction waits');
 is($waiter->query_safe('BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT blogstore.wait_for_posts(); COMMIT'), 't', 'a serializable one, too');
 
-# ---- Not for what the transaction has written itself
+# ---- It does not wait for changes of its own transaction
 
 my $in = sub { my ($psql) = @_; my ($rc, $out, $err) = $node->psql('postgres', $psql, extra_params => [ '-v', 'VERBOSITY=sqlstate', '-U', 'app' ]); return $err =~ /ERROR:\s+(\w+)/ ? $1 : join ' ', grep { $_ ne '' } split /\n/, $out };
 my $post = "SELECT FROM blogstore.create_post(kit.u(1), 'open', 'content')";
-is($in->("BEGIN; $post; $wait"), '25001', 'not for what is not committed');
-is($in->("BEGIN; SAVEPOINT s; $post; RELEASE s; $wait"), '25001', 'nor in a savepoint that was released');
-is($in->("BEGIN; SAVEPOINT s; $post; ROLLBACK TO s; $wait"), 't', 'but where it was rolled back');
-is($in->("BEGIN; SELECT FROM blogstore.create_like(kit.p(5), kit.u(9)); $wait"), '25001', 'nor for a count');
-is($in->("BEGIN; SELECT FROM blogstore.create_user('somebody'); $wait"), 't', 'a user is in no list');
+is($in->("BEGIN; $post; $wait"), '25001', 'an error if the transaction has written a post');
+is($in->("BEGIN; SAVEPOINT s; $post; RELEASE s; $wait"), '25001', 'also in a released savepoint');
+is($in->("BEGIN; SAVEPOINT s; $post; ROLLBACK TO s; $wait"), 't', 'but not after a rollback of it');
+is($in->("BEGIN; SELECT FROM blogstore.create_like(kit.p(5), kit.u(9)); $wait"), '25001', 'also if it has changed a count');
+is($in->("BEGIN; SELECT FROM blogstore.create_user('somebody'); $wait"), 't', 'but not if it has created a user, who is in no list');
 is($in->("BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT blogstore.wait_for_posts() UNION ALL SELECT blogstore.wait_for_posts(); FETCH 1 FROM c; COMMIT; FETCH 1 FROM c"), 't t', 'in a cursor');
 
 # ---- Arguments
@@ -150,23 +151,24 @@ is($node->psql('postgres', $wait, extra_params => [ '-U', 'web' ]), 3, 'not with
 my $pid = stop_worker($node, 'postgres');
 $n++;
 $writer->query_safe("SELECT blogstore.create_post(kit.u(1), 'held', 'content', kit.p($n), kit.d(3000 + $n))");
-is($waiter->query_safe("SELECT blogstore.wait_for_posts('0')"), 'f', 'held: a look shows that it is late');
+is($waiter->query_safe("SELECT blogstore.wait_for_posts('0')"), 'f', 'held: a timeout of 0 returns false');
 is($waiter->query_safe("SELECT blogstore.wait_for_posts('300 ms'), clock_timestamp() - statement_timestamp() >= '300 ms'"), 'f|t', 'held: false after the time-out');
 is($waiter->query_safe("SELECT count(*) FROM generate_series(1, 3), blogstore.wait_for_posts('-1 s') AS w WHERE NOT w"), '3', 'held: each look');
 is($in->("SET statement_timeout = '200 ms'; $wait"), '57014', 'held: a statement that takes too long ends');
 is($in->("SELECT web.wait_for_posts('0')"), '42501', 'held: wrappers are for their role');
 is($node->safe_psql('postgres', "SET ROLE web; SELECT web.wait_for_posts('0')"), 'f', 'held: false by a wrapper');
-# a wait of a thousand years ends after a minute
+# A timeout of a thousand years ends after a minute.
 my $long = $node->background_psql('postgres', extra_params => [ '-U', 'app' ]);
 is($long->query_safe("SELECT blogstore.wait_for_posts('1000 years'), clock_timestamp() - statement_timestamp() BETWEEN '60 s' AND '30 min'"), 'f|t', 'held: a minute at most');
 $long->quit;
-# one that waits while the worker goes on
+# A session waits while the worker continues.
 my $going = start_client($node, 'postgres', "SELECT blogstore.wait_for_posts('1 min')", 'going');
 kill 'CONT', $pid or die "kill: $!";
-is_deeply((finish_client($going))[0], ['t'], 'it goes on, and who waits is told');
-is($reader->query_safe('SELECT title FROM blogstore.list_feed(1)'), 'held', '... when the post is listed');
+is_deeply((finish_client($going))[0], ['t'], 'the worker continues, and the wait ends');
+is($reader->query_safe('SELECT title FROM blogstore.list_feed(1)'), 'held', '... and the post is listed');
 
-# ---- No worker: lists are answered from posts, and there is nothing to wait for
+# ---- Without a worker lists are read from posts, so there is nothing to wait
+# for
 
 $node->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
 $n++;
@@ -174,7 +176,8 @@ $writer->query_safe("SELECT blogstore.create_post(kit.u(1), 'stopped', 'content'
 is($waiter->query_safe("SELECT blogstore.wait_for_posts('0')"), 't', 'stopped: nothing to wait for');
 is($reader->query_safe('SELECT title FROM blogstore.list_feed(1)'), 'stopped', '... since the list has the post');
 
-# Started and stopped again and again: whatever a wait has ended for is listed
+# The worker is started and stopped again and again. A post is listed whenever
+# the wait for it has ended.
 my $switch = start_client($node, 'postgres', q{
 DO $$
 BEGIN
@@ -197,7 +200,7 @@ for (1 .. 200)
 	next if $waiter->query_safe("SELECT blogstore.wait_for_posts('1 min')") ne 't';
 	$missing++ if $reader->query_safe('SELECT title FROM blogstore.list_feed(1)') ne "new $n";
 }
-is($missing, 0, 'while a worker comes and goes none is missing');
+is($missing, 0, 'no post is missing while the worker is started and stopped');
 my $end = $node->background_psql('postgres');
 $end->query_safe('SELECT pg_advisory_lock(8)');
 finish_client($switch);
@@ -209,8 +212,8 @@ $_->quit foreach @session;
 $node->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker(drop_slot => true)');
 $node->append_conf('postgresql.conf', "wal_level = replica\n");
 $node->restart;
-is($node->safe_psql('postgres', "SELECT blogstore.wait_for_posts('0')"), 't', 'below wal_level logical lists read posts');
-# a standby cannot tell
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_posts('0')"), 't', 'below wal_level logical there is nothing to wait for');
+# A standby has no worker to ask.
 $node->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'backup', has_streaming => 1);

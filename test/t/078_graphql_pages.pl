@@ -19,7 +19,7 @@ use Test::More;
 
 need_npm();
 
-# The packages, as they are pinned, in a folder of their own
+# The packages, in the pinned versions, in a folder of their own
 my $source = "$FindBin::RealBin/../postgraphile";
 my $folder = PostgreSQL::Test::Utils::tempdir('postgraphile');
 copy("$source/$_", "$folder/$_") or die "$_: $!" foreach qw(package.json package-lock.json);
@@ -53,7 +53,8 @@ my %id = map { $_ => $node->safe_psql('postgres', "SELECT kit.$_") } 'u(1)', 'u(
 my $nodes = 'nodes { id } pageInfo { hasNextPage endCursor }';
 my $first = 'pageSize: 2147483647, first: 100, after: $after';
 
-# Each list: how it is asked for, where its connection is, and what is true
+# Each list: its name, the query, the path of its connection, and the call that
+# returns all its rows
 my @lists = (
 	[ 'feed', "listFeed($first) { $nodes }", 'listFeed', 'list_feed(NULL)' ],
 	[ 'posts of a user', qq{user(userId: "$id{'u(1)'}") { posts($first) { $nodes } }}, 'user.posts', 'list_user_posts(kit.u(1), NULL)' ],
@@ -82,7 +83,7 @@ foreach my $kind ([ 'api', 'app' ], [ 'web', 'web' ])
 		is_deeply($answer->{sizes}, \@sizes, "$schema: $name: pages of 100, and then no next one");
 	}
 
-	# by date and id: one more is asked for than is shown
+	# Pages by date and id: one row more than the page shows
 	my ($date, $id, @seen, @more) = (undef, undef);
 	for (1 .. 20)
 	{
@@ -98,12 +99,12 @@ foreach my $kind ([ 'api', 'app' ], [ 'web', 'web' ])
 	is_deeply(\@seen, [ split /\n/, $node->safe_psql('postgres', 'SELECT id FROM blogstore.list_feed(NULL)') ], "$schema: by date and id: the same");
 	is(join('', @more), '11111111110', "$schema: by date and id: the last page knows that it is");
 
-	# what is left out is 20, or 100 of the feed
+	# The default size is 20 rows, or 100 for the feed.
 	my ($left_out) = @{ ask($schema, $role, { query => qq{{ listFeed { $nodes } post(postId: "$id{'p(7)'}") { comments { $nodes } } }} }) };
 	is(scalar @{ $left_out->{data}{listFeed}{nodes} }, 100, "$schema: a page of the feed where no size is given");
 	is(scalar @{ $left_out->{data}{post}{comments}{nodes} }, 20, "$schema: and of comments");
 
-	# one item as one object
+	# One item as one object
 	my ($one) = @{ ask($schema, $role, { query => qq{{ post(postId: "$id{'p(7)'}") { title likeCount commentCount author { username } }
 		user(userId: "$id{'u(2)'}") { username } userByName(username: "USER 2") { userId } like(postId: "$id{'p(7)'}", userId: "$id{'u(3)'}") { userUsername }
 		nobody: user(userId: "$id{'c(1)'}") { username } nothing: post(postId: "$id{'c(1)'}") { title } noName: userByName(username: "nobody") { userId }
@@ -115,12 +116,12 @@ foreach my $kind ([ 'api', 'app' ], [ 'web', 'web' ])
 		nobody => undef, nothing => undef, noName => undef, noLike => undef }, "$schema: objects, and null where there is none");
 }
 
-# ---- What REST calls by name: rows, or one
+# ---- Functions that REST calls by name: rows, or one
 
 is($node->safe_psql('postgres', qq{SET ROLE app; SELECT (p = (SELECT r FROM api.get_post('$id{'p(7)'}') AS r))::text FROM api.one_post('$id{'p(7)'}') AS p}), 'true', 'one_post() is the row of get_post()');
 is($node->safe_psql('postgres', qq{SET ROLE app; SELECT api.one_post('$id{'c(1)'}') IS NULL}), 't', '... and NULL where there is none');
 
-# ---- A hidden post is its author's alone
+# ---- Only the author sees a hidden post
 
 $node->safe_psql('postgres', 'SELECT blogstore.hide_post(kit.p(8))');
 my $hidden = $node->safe_psql('postgres', 'SELECT kit.p(8)');
@@ -128,7 +129,7 @@ my @as = map { ask('web', 'web', { query => qq{{ post(postId: "$hidden") { title
   {}, { 'blogstore.current_user_id' => $id{'u(2)'} }, { 'blogstore.current_user_id' => $id{'u(1)'} };
 is_deeply(\@as, [ undef, undef, { title => 'post 8' } ], 'a hidden post is its author\'s alone');
 
-# ---- A new post, waited for, in one request
+# ---- A new post, with a wait for it, in one request
 
 my @as_ann = (settings => { 'blogstore.current_user_id' => $id{'u(1)'} });
 my $lists = 'query { listFeed(pageSize: 1) { nodes { title } } }';
@@ -146,7 +147,8 @@ like($both->{errors}[0]{message}, qr/^lists cannot show what this transaction ha
 $node->stop;
 done_testing();
 
-# Queries by a role that door is a member of, and what PostGraphile answers.
+# Returns PostGraphile's answers to queries by a role of which door is a
+# member.
 sub ask
 {
 	my ($schema, $role, @requests) = @_;

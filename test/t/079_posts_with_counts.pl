@@ -1,9 +1,10 @@
 
 # The view posts_with_counts shows posts as get_post() returns them, to a role
-# that may read the tables and execute nothing: with deltas that are not folded,
-# while users are being deleted, in one snapshot, and after a dump is restored.
-# create_containers() creates it again, and refuses objects of other roles that
-# have its name.
+# that may read the tables and execute nothing. The test compares them while
+# there are deltas, rows with not yet folded counts, and while users are being
+# deleted, each time in one snapshot, and after a restore. create_containers()
+# creates a missing view again, and refuses objects of other roles with its
+# name.
 
 use strict;
 use warnings;
@@ -31,7 +32,8 @@ CREATE ROLE other LOGIN;
 };
 ok($node->safe_psql('postgres', 'SELECT kit.views_follow()') eq 't', 'the views follow');
 
-# Posts in which the view and get_post() differ, in one snapshot, and how many there are in the view
+# The number of posts in which the view and get_post() differ in one snapshot,
+# and the number of posts in the view
 my $differ = q{SELECT count(*) FILTER (WHERE v::text IS DISTINCT FROM g::text), count(v.id) FROM blogstore.posts_with_counts AS v
 	FULL JOIN (SELECT g.* FROM generate_series(1, 60) AS n, blogstore.get_post(kit.p(n)) AS g) AS g USING (id)};
 sub same
@@ -43,7 +45,7 @@ sub same
 	return;
 }
 
-# What the reader sees
+# Returns what the reader gets: rows, or an SQLSTATE.
 sub reader
 {
 	my ($sql, $database) = @_;
@@ -55,10 +57,10 @@ my $sums = 'SELECT count(*), sum(comment_count), sum(like_count) FROM blogstore.
 my $true = q{SELECT count(*), sum(comment_count), sum(like_count) FROM generate_series(1, 60) AS n, blogstore.get_post(kit.p(n))};
 
 same('as get_post() shows them', 60);
-is(reader($sums), $node->safe_psql('postgres', $true), 'so does a role that can execute nothing');
-is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_proc WHERE pronamespace = 'blogstore'::regnamespace AND has_function_privilege('reader', oid, 'EXECUTE')}), '0', '... it can not');
+is(reader($sums), $node->safe_psql('postgres', $true), 'a role that can execute nothing reads the same counts');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_proc WHERE pronamespace = 'blogstore'::regnamespace AND has_function_privilege('reader', oid, 'EXECUTE')}), '0', '... the role can execute nothing');
 
-# ---- Deltas that are not folded: each process that meets another's count writes one
+# ---- Deltas: a session that finds a count locked by another one writes one
 
 my $held = stop_worker($node, 'postgres');
 my @open = map { my $s = $node->background_psql('postgres'); $s->query_safe("BEGIN; SELECT FROM blogstore.create_comment(kit.p(7), kit.u($_), 'beside', kit.c(1000 + $_))"); $s } 1 .. 4;
@@ -68,7 +70,7 @@ $_->query_safe('COMMIT') foreach @open;
 is($node->safe_psql('postgres', q{SELECT count(*) > 2 FROM blogstore.posts WHERE type = 'delta' AND post_id = kit.p(7)}), 't', 'there are deltas that are not folded');
 same('with deltas', 60);
 
-# ---- A snapshot of the transaction's own
+# ---- An older snapshot
 
 my $old = $node->background_psql('postgres', extra_params => [ '-U', 'reader' ]);
 my $before = reader($sums);
@@ -78,7 +80,7 @@ is($old->query_safe($sums), $before, 'an old snapshot has the old counts');
 isnt(reader($sums), $before, 'a new one those of the present');
 $old->query_safe('COMMIT');
 $old->quit;
-same('of the present', 59);
+same('after that, in a new snapshot', 59);
 
 # ---- Hidden items
 
@@ -86,7 +88,8 @@ $node->safe_psql('postgres', 'SELECT FROM blogstore.hide_post(kit.p(5)); SELECT 
 same('hidden posts are there, hidden comments are not counted', 59);
 is(reader('SELECT hidden FROM blogstore.posts_with_counts WHERE post_id = kit.p(5)'), 't', '... and the view says which');
 
-# ---- Users who are being deleted: more items than are deleted at once, and the worker is held
+# ---- Users who are being deleted. They have more items than delete_user()
+# deletes at once, and the worker is held.
 
 $node->safe_psql('postgres', "SELECT count(blogstore.create_comment(kit.p(2), kit.u(3), 'many', kit.c(3000 + n))) FROM generate_series(1, 300) AS n");
 $node->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(3))');
@@ -100,12 +103,12 @@ ok($node->safe_psql('postgres', 'SELECT kit.views_follow()') eq 't', 'the worker
 same('once all is deleted and folded', $gone);
 $_->quit foreach @open;
 
-# ---- It reads as its reader: rights, and policies
+# ---- The view checks the rights and policies of its reader
 
 is($node->psql('postgres', 'SELECT 1 FROM blogstore.posts_with_counts', extra_params => [ '-U', 'other' ]), 3, 'no right on the view');
 $node->safe_psql('postgres', 'GRANT SELECT ON blogstore.posts_with_counts TO other');
-is($node->psql('postgres', 'SELECT 1 FROM blogstore.posts_with_counts', extra_params => [ '-U', 'other' ]), 3, 'nor by the view to what it reads');
-is(reader("UPDATE blogstore.posts_with_counts SET title = 'x'"), '42501', 'nobody writes by it');
+is($node->psql('postgres', 'SELECT 1 FROM blogstore.posts_with_counts', extra_params => [ '-U', 'other' ]), 3, 'a right on the view alone does not suffice');
+is(reader("UPDATE blogstore.posts_with_counts SET title = 'x'"), '42501', 'the view cannot be updated');
 is(reader("BEGIN; DECLARE c SCROLL CURSOR FOR SELECT id FROM blogstore.posts_with_counts ORDER BY id; MOVE 5 c; FETCH BACKWARD 1 c; SAVEPOINT s; FETCH 1 c; ROLLBACK TO s; FETCH 1 c"),
 	reader("SELECT id FROM blogstore.posts_with_counts ORDER BY id LIMIT 3 OFFSET 3"), 'a cursor goes both ways');
 $node->safe_psql('postgres', q{ALTER TABLE blogstore.posts ENABLE ROW LEVEL SECURITY; CREATE POLICY shown ON blogstore.posts FOR SELECT TO reader USING (type <> 'post' OR user_id = kit.u(1))});
@@ -113,7 +116,7 @@ is(reader('SELECT count(*) > 0 AND bool_and(user_id = kit.u(1)) FROM blogstore.p
 is(reader($sums), $node->safe_psql('postgres', "$true AS p WHERE p.user_id = kit.u(1)"), '... and counts are exact');
 $node->safe_psql('postgres', 'DROP POLICY shown ON blogstore.posts; ALTER TABLE blogstore.posts DISABLE ROW LEVEL SECURITY');
 
-# ---- Missing, made again; others' objects
+# ---- A missing view is created again; other objects of its name
 
 my $rights = q{SELECT relowner::regrole, reloptions, obj_description(oid, 'pg_class') <> '' FROM pg_class WHERE oid = 'blogstore.posts_with_counts'::regclass};
 my $owned = $node->safe_psql('postgres', $rights);
@@ -123,37 +126,38 @@ my $served = 'SELECT state FROM blogstore.stat_worker';
 wait_until($node, 'postgres', "SELECT ($served) = 'running'");
 $node->safe_psql('postgres', 'DROP VIEW blogstore.posts_with_counts');
 my ($rc, $out, $told) = $node->psql('postgres', 'SELECT blogstore.create_containers()');
-like($told, qr/NOTICE:  view "posts_with_counts" was missing and has been made/, 'it is made again');
-is($node->safe_psql('postgres', "$served; SELECT ready FROM blogstore.view_state; SELECT count(*) FROM blogstore.progress"), "running\nt\n0", '... and nothing else is');
-is($node->safe_psql('postgres', $rights), $owned, '... as it was');
+like($told, qr/NOTICE:  view "posts_with_counts" was missing and has been made/, 'create_containers() creates the view again');
+is($node->safe_psql('postgres', "$served; SELECT ready FROM blogstore.view_state; SELECT count(*) FROM blogstore.progress"), "running\nt\n0", '... and changes nothing else');
+is($node->safe_psql('postgres', $rights), $owned, '... with the same owner and options');
 same('... and shows the same', $gone);
-is(reader($sums), '42501', '... to nobody else');
+is(reader($sums), '42501', '... and grants rights to nobody');
 $node->safe_psql('postgres', 'GRANT SELECT ON blogstore.posts_with_counts TO reader');
 foreach my $taken ('CREATE TABLE blogstore.posts_with_counts ()', 'CREATE MATERIALIZED VIEW blogstore.posts_with_counts AS SELECT 1', 'CREATE VIEW blogstore.posts_with_counts AS SELECT 1; ALTER VIEW blogstore.posts_with_counts OWNER TO other',
 	'CREATE TYPE blogstore.posts_with_counts AS (a int)', 'CREATE INDEX posts_with_counts ON blogstore.jobs (id)', 'CREATE SEQUENCE blogstore.posts_with_counts')
 {
 	is($node->safe_psql('postgres', "BEGIN; DROP VIEW blogstore.posts_with_counts; DROP TABLE blogstore.feed; $taken; SELECT kit.try('blogstore.create_containers()'); ROLLBACK"), '42P07, hint', $taken);
 }
-# one of the owner's stays as it is
+# A view of the owner is not replaced.
 is($node->safe_psql('postgres', "BEGIN; DROP VIEW blogstore.posts_with_counts; DROP TABLE blogstore.feed; CREATE VIEW blogstore.posts_with_counts AS SELECT 1 AS own; SET client_min_messages = error; SELECT blogstore.create_containers(); SELECT own FROM blogstore.posts_with_counts; ROLLBACK") =~ s/\n//r, '1', q{the owner's own});
-# what the caller has planted is not used
+# Objects in the caller's search_path are not used.
 is($node->safe_psql('postgres', q{BEGIN; CREATE SCHEMA trap; CREATE FUNCTION trap.coalesce_sum(bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 0::bigint'; CREATE AGGREGATE trap.sum(bigint) (SFUNC = int8pl, STYPE = bigint, INITCOND = 1000);
 CREATE FUNCTION trap.plus(bigint, bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 666::bigint'; CREATE OPERATOR trap.+ (FUNCTION = trap.plus, LEFTARG = bigint, RIGHTARG = bigint);
 CREATE TABLE trap.jobs (); DROP VIEW blogstore.posts_with_counts; SET search_path = trap, pg_catalog; SET client_min_messages = error; SELECT FROM blogstore.create_containers(); RESET search_path;
 SELECT count(*) FROM pg_depend AS d JOIN pg_rewrite AS r ON r.oid = d.objid AND d.classid = 'pg_rewrite'::regclass WHERE r.ev_class = 'blogstore.posts_with_counts'::regclass
 	AND (d.refclassid = 'pg_proc'::regclass OR d.refclassid = 'pg_operator'::regclass OR d.refobjid = 'trap.jobs'::regclass); ROLLBACK}) =~ s/\n//r, '0', 'operators and functions are the server\'s');
 
-# ---- An owner who is no superuser, and whoever makes it for another
+# ---- An owner who is no superuser, and another role that creates the view for
+# the owner
 
 $node->safe_psql('postgres', 'CREATE ROLE shop LOGIN; CREATE DATABASE shop');
 $node->safe_psql('shop', q{CREATE EXTENSION blogstore; GRANT CREATE ON SCHEMA blogstore TO shop; SET client_min_messages = error; SELECT blogstore.create_containers(2, 'shop')});
 is($node->safe_psql('shop', $rights =~ s/, reloptions//r), 'shop|t', 'it is the owner\'s');
 $node->safe_psql('shop', q{GRANT EXECUTE ON FUNCTION blogstore.create_containers TO shop});
-is($node->psql('shop', 'DROP VIEW blogstore.posts_with_counts; SELECT blogstore.create_containers(2)', extra_params => [ '-U', 'shop' ]), 0, 'who makes it again');
-is($node->safe_psql('shop', $rights =~ s/, reloptions//r), 'shop|t', '... as before');
-is($node->safe_psql('shop', "GRANT SELECT ON blogstore.posts_with_counts, blogstore.posts, blogstore.jobs TO reader; SET ROLE reader; $sums"), '0||', 'of no posts');
+is($node->psql('shop', 'DROP VIEW blogstore.posts_with_counts; SELECT blogstore.create_containers(2)', extra_params => [ '-U', 'shop' ]), 0, 'the owner creates it again');
+is($node->safe_psql('shop', $rights =~ s/, reloptions//r), 'shop|t', '... with the same owner');
+is($node->safe_psql('shop', "GRANT SELECT ON blogstore.posts_with_counts, blogstore.posts, blogstore.jobs TO reader; SET ROLE reader; $sums"), '0||', 'the view shows no posts');
 
-# ---- Dumps, and an extension that goes and comes
+# ---- Dumps, and DROP and CREATE EXTENSION
 
 my $dump = "$PostgreSQL::Test::Utils::tmp_check/store.dump";
 $node->command_ok([ 'pg_dump', '-Fc', '-f', $dump, '-d', $node->connstr('postgres') ], 'a dump');
@@ -164,7 +168,7 @@ same('restored: counts', $gone, 'copy');
 is(reader($sums, 'copy'), $node->safe_psql('postgres', $true), '... for the reader');
 my $last = reader($sums);
 $node->safe_psql('postgres', 'DROP SCHEMA kit CASCADE; DROP EXTENSION blogstore');
-is(reader($sums), $last, 'it stays, and shows counts, without the extension');
+is(reader($sums), $last, 'without the extension the view shows the same');
 $node->safe_psql('postgres', 'CREATE EXTENSION blogstore');
 is(reader($sums), $last, '... and with it again');
 

@@ -1,7 +1,8 @@
 
-# The table of errors in docs/REFERENCE.md, the rules in base/error_fields.h and the errors of the
-# sources say the same, and each row of the table has a test that provokes it. Drivers show the
-# fields of an error, also through the wrappers of create_api().
+# The table of errors in docs/REFERENCE.md agrees with the rules in
+# base/error_fields.h and the errors in the sources, and a test provokes each
+# of its rows. Drivers show the fields of an error, also through wrappers of
+# create_api().
 
 use strict;
 use warnings;
@@ -17,7 +18,7 @@ use Test::More;
 
 my $top = "$FindBin::RealBin/../..";
 
-# ---- The table
+# ---- The table of docs/REFERENCE.md
 
 my ($section) = slurp_file("$top/docs/REFERENCE.md") =~ /^## Errors\n(.*?)(?=^## |\z)/ms;
 my (%code, %rule, %row);
@@ -43,7 +44,8 @@ foreach (slurp_file("$includes/utils/errcodes.h") =~ /^#define (ERRCODE_\w+ MAKE
 	$sqlstate{$name} = join '', $letters =~ /'(.)'/g;
 }
 
-# What no caller meets: the server has no random numbers; the worker cannot read the WAL
+# Errors that no caller gets: the server has no random numbers, and the worker
+# cannot read the WAL
 my %no_row = map { $_ => 1 } qw(ERRCODE_INTERNAL_ERROR ERRCODE_DATA_CORRUPTED);
 my (%raised, %used, @bare);
 find(
@@ -53,7 +55,8 @@ find(
 		my $name = $File::Find::name =~ s/.*\/src\///r;
 
 		$raised{$_}{$name} = 1 foreach map { /ERRCODE_\w+/g } $text =~ /errcode\(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*)\)/g;
-		# imports say in the message what is wrong with a source, and 40001 has nothing to tell
+		# Errors of imports name the wrong source in their message, and 40001
+		# has no fields.
 		push @bare, $name foreach grep { !/err_(?:table_)?fields\(|T_R_SERIALIZATION_FAILURE|ERRCODE_INTERNAL_ERROR/ }
 		  $name =~ m{^(?:base|storage|model|requests|admin)/} ? $text =~ /\bereport\(ERROR,(.*?\)\));/gs : ();
 		if ($name ne 'base/error_fields.h')
@@ -67,23 +70,24 @@ my %in_script = map { $_ => 1 } $script =~ /ERRCODE = '(\w+)'/g;
 my @unknown = map { "$_ in " . join ' ', sort keys %{ $raised{$_} } }
   grep { !$no_row{$_} && !$code{ $sqlstate{$_} // '' } } sort keys %raised;
 is_deeply(\@unknown, [], 'the table has each SQLSTATE that the sources raise');
-is_deeply([ grep { !$code{$_} } sort keys %in_script ], [], 'and each that the script raises');
+is_deeply([ grep { !$code{$_} } sort keys %in_script ], [], 'and each that the SQL script raises');
 my %in_sources = map { $_ => 1 } keys %in_script, map { $sqlstate{$_} } keys %raised;
-# that the server raises
+# The server itself raises this one.
 $in_sources{'2BP01'} = 1;
-is_deeply([ grep { !$in_sources{$_} } sort keys %code ], [], 'and no other');
-# nor has the list of errors of any function another
+is_deeply([ grep { !$in_sources{$_} } sort keys %code ], [], 'the table has no other SQLSTATE');
+# The lists of errors at single functions have no others either.
 my %said = map { $_ => 1 } map { /\d[0-9A-Z]{4}/g } slurp_file("$top/docs/REFERENCE.md") =~ /^\| ((?:\d[0-9A-Z]{4}(?:, )?)+) \|/mg;
-is_deeply([ grep { !$code{$_} } sort keys %said ], [], 'nor the lists of errors of functions');
+is_deeply([ grep { !$code{$_} } sort keys %said ], [], 'the lists of errors of functions have no other SQLSTATE');
 
 my %defined = slurp_file("$top/src/base/error_fields.h") =~ /^#define (RULE_\w+) "(\w+)"/mg;
 is_deeply([ sort values %defined ], [ sort keys %rule ], 'the table has each rule');
 is_deeply(\@bare, [], 'and the errors of requests have fields');
 is_deeply([ sort keys %used ], [ sort keys %defined ], 'and each rule is used');
 
-# ---- Provoking them
+# ---- Tests that provoke the errors
 
-# What other tests provoke, in the format of kit.raised()
+# Keys are the SQLSTATE and the rule. The argument has the format of
+# kit.raised().
 my %provoked;
 
 sub provoked
@@ -94,7 +98,7 @@ sub provoked
 	return;
 }
 
-# rows of psql's: ... | code | table | column | rule | message
+# Rows of psql: ... | code | table | column | rule | message
 my $shown = slurp_file("$top/expected/errors.out");
 while ($shown =~ /(?:^|\|) ([0-9A-Z]{5}) +\|[^|\n]*\|[^|\n]*\| (\w*) *\|/mg)
 {
@@ -104,7 +108,7 @@ foreach my $file (glob "$FindBin::RealBin/../cluster/023_*.pl")
 {
 	provoked($_) foreach slurp_file($file) =~ /'(\d[0-9A-Z]{4}\|[\w-]*\|\w*\|\w*)'/g;
 }
-# which takes more than one call
+# Errors that take more than one call to provoke
 my %elsewhere = (
 	'0A000 ' => [ 'cluster/007_distribute.pl', qr/0A000: .* cannot be carried over/ ],
 	'40001 ' => [ '../expected/reply_delete.out', qr/could not serialize access due to a concurrent comment/ ],
@@ -116,7 +120,7 @@ foreach my $row (sort keys %elsewhere)
 	like(slurp_file("$FindBin::RealBin/../$file"), $pattern, "$row: $file");
 	$provoked{$row} = 1;
 }
-# it takes ten minutes, and a node of another version
+# Not provoked: the one takes ten minutes, the other a node of another version.
 $provoked{'55P03 '} = $provoked{'42883 cluster'} = 1;
 
 my $node = new_server('errors');
@@ -140,7 +144,8 @@ INSERT INTO orphans VALUES (kit.p(900), kit.u(900), 'title', 'content', NULL);
 CREATE SEQUENCE no_table;
 });
 
-# One error: what is raised, before a statement that puts all right again
+# Check the error of one statement. Optional statements before and after
+# prepare it and undo that.
 sub raises
 {
 	my ($statement, $expected, $name, %params) = @_;
@@ -155,7 +160,7 @@ sub raises
 	return;
 }
 
-# The leaf of a post
+# The partition that has the post
 my $leaf = $node->safe_psql('postgres', q{SELECT relname FROM blogstore.posts p JOIN pg_class c ON c.oid = p.tableoid WHERE post_id = kit.p(1) AND type = 'post'});
 
 $node->safe_psql('postgres', q{
@@ -165,10 +170,12 @@ raises('SELECT blogstore.edit_post(kit.p(1), $$x$$)', "09000|$leaf||triggers", '
 	before => "CREATE TRIGGER odd BEFORE UPDATE ON blogstore.$leaf FOR EACH ROW EXECUTE FUNCTION kit.nothing()", after => "DROP TRIGGER odd ON blogstore.$leaf");
 raises('SELECT blogstore.edit_post(kit.p(1), $$x$$)', '42501|||triggers', 'a trigger executes DDL',
 	before => "CREATE TRIGGER odd BEFORE UPDATE ON blogstore.$leaf FOR EACH ROW EXECUTE FUNCTION kit.ddl()", after => "DROP TRIGGER odd ON blogstore.$leaf");
-# the owner's own errors are told apart from blogstore's by their table
+# Errors of the owner's own constraints have a table as a field, and so differ
+# from blogstore's.
 raises('SELECT blogstore.edit_post(kit.p(1), $$odd$$)', "23514|$leaf||post_shown", 'a CHECK of the name of a rule',
 	before => "ALTER TABLE blogstore.$leaf ADD CONSTRAINT post_shown CHECK (title <> 'odd')", after => "ALTER TABLE blogstore.$leaf DROP CONSTRAINT post_shown");
-# from PostgreSQL 18 on, each level of partitions has a constraint of its own
+# From PostgreSQL 18 on, each level of partitions has a NOT NULL constraint of
+# its own.
 my $nullable = q{DO $$ DECLARE t regclass; BEGIN FOR t IN SELECT relid FROM pg_partition_tree('blogstore.posts') ORDER BY level LOOP
 EXECUTE format('ALTER TABLE %s ALTER title DROP NOT NULL', t); END LOOP; END $$};
 raises('SELECT blogstore.get_post(kit.p(1))', "22004|$leaf|title|complete", 'an item lacks a value',
@@ -215,7 +222,7 @@ is(($node->psql('postgres', "\\set VERBOSITY verbose\nBEGIN; SELECT blogstore.st
 	1, 'stop_worker() cannot be prepared');
 provoked('0A000|||one_phase');
 
-# Other databases: of no containers, and of another encoding
+# Databases without containers, and with another encoding
 $node->safe_psql('postgres', 'CREATE DATABASE empty');
 $node->safe_psql('postgres', q{CREATE DATABASE bytes TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'});
 foreach my $dbname (qw(empty bytes))
@@ -226,7 +233,7 @@ foreach my $dbname (qw(empty bytes))
 raises('SELECT blogstore.get_post(kit.p(1))', '55000|||created', 'no containers', in => 'empty');
 raises("SELECT blogstore.key_id('post', chr(255))", '22021||key|characters', 'a key that is no UTF-8', in => 'bytes');
 
-# ---- Wrappers, and drivers
+# ---- Wrappers and drivers
 
 $node->safe_psql('postgres', q{
 CREATE ROLE site LOGIN;
@@ -306,8 +313,7 @@ $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
 $node->restart;
 raises('SELECT blogstore.get_post(kit.p(1))', '55000|||preloaded', 'not preloaded');
 
-is_deeply([ grep { !$provoked{$_} } sort keys %row ], [], 'each row of the table is provoked');
-# the CHECK is the owner's, and the other the server's
+is_deeply([ grep { !$provoked{$_} } sort keys %row ], [], 'a test provokes each row of the table');
 is_deeply([ grep { !$row{$_} } sort keys %provoked ], [], 'and each error that is provoked is in the table');
 
 done_testing();

@@ -1,5 +1,6 @@
-# README.md: every block of SQL, pasted as it stands, in a new database and in one that the
-# demonstration has filled; and its tables name all requests and all settings.
+# Every block of SQL in README.md, in its order, in a new database and in the
+# database of the demonstration. The tables of README.md name all requests and
+# all settings.
 
 use strict;
 use warnings;
@@ -23,7 +24,8 @@ $node->start;
 $node->safe_psql('postgres', "CREATE DATABASE $_") foreach qw(fresh demo);
 fill_as_demo('demo');
 
-# The demonstration's server has no role of the README's but blog, which the blocks make, too
+# The demonstration's server has none of the README's roles but blog. The
+# blocks create that one too.
 foreach my $dbname (qw(fresh demo))
 {
 	my $posts = $dbname eq 'demo' ? count_posts($dbname) : 0;
@@ -32,9 +34,9 @@ foreach my $dbname (qw(fresh demo))
 
 	is($status, 0, "$dbname: each block can be pasted") or diag "$shown\n$message";
 	$message =~ s/^psql:<stdin>:\d+: NOTICE:  extension "blogstore" already exists, skipping\n?//m;
-	is($message, '', "$dbname: without a word of warning");
+	is($message, '', "$dbname: without a warning");
 	like($shown, qr/^Hello\|ada\|1\|1$/m, "$dbname: the like that is sent twice counts once");
-	is(count_posts($dbname), $posts + 1, "$dbname: there is one post more, and what was there is there");
+	is(count_posts($dbname), $posts + 1, "$dbname: there is one post more than before");
 	create_kit($node, $dbname);
 	check_store($node, $dbname, $dbname);
 	is($node->safe_psql($dbname, q{SELECT c.user_username, c.content FROM blogstore.posts AS p, blogstore.list_post_comments(p.post_id) AS c WHERE p.type = 'post' AND p.title = 'Hello'}),
@@ -54,7 +56,7 @@ foreach my $path ($readme =~ /\]\(([^):#]+)[^)]*\)/g, $readme =~ /src="([^"]+)"/
 $node->stop;
 done_testing();
 
-# A database that scripts/demo has made and filled, as it does, with its files
+# Create and fill a database like scripts/demo, with its files.
 sub fill_as_demo
 {
 	my ($dbname) = @_;

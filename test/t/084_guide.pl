@@ -1,6 +1,7 @@
 
-# The code of docs/GUIDE.md, taken from there: its SQL in one session of psql, from the beginning to
-# the end, shows what the guide shows; its Python and JavaScript do what the guide says.
+# The code of docs/GUIDE.md. Its SQL, in one session of psql from beginning to
+# end, shows what the guide shows. Its Python and JavaScript do what the guide
+# says.
 
 use strict;
 use warnings;
@@ -39,11 +40,11 @@ foreach my $block (run_document($node, 'postgres'))
 	}
 }
 
-# ---- What programs do
+# ---- Programs
 
 my %environment = (PGHOST => $node->host, PGPORT => $node->port, PGDATABASE => 'postgres', PGUSER => 'my_app', PGTZ => 'UTC', PYTHONDONTWRITEBYTECODE => 1);
 
-# What a program prints
+# Run a program. Returns its output.
 sub printed
 {
 	my (@command) = @_;
@@ -54,7 +55,7 @@ sub printed
 	return $out;
 }
 
-# Whether a program runs through
+# Returns whether a program succeeds.
 sub runs
 {
 	my ($err) = ('');
@@ -62,7 +63,7 @@ sub runs
 	return eval { IPC::Run::run [@_], '<', \undef, '>', \my $out, '2>', \$err };
 }
 
-# Code of the guide below a heading becomes a file.
+# Append code blocks below a heading of the guide to a file.
 sub save
 {
 	my ($name, $language, $heading, @numbers) = @_;
@@ -117,7 +118,7 @@ save('store.mjs', 'js', 'JavaScript', 1, 2);
 copy("$guide/with_node_postgres.mjs", $directory) or die $!;
 SKIP:
 {
-	# Debian's package, what NODE_PATH names, or npm's
+	# The package pg: Debian's, one that NODE_PATH names, or one from npm
 	skip 'there is no node', 1 if !runs('node', '--version');
 	my ($modules) = grep { -d "$_/pg" } split(/:/, $ENV{NODE_PATH} // ''), '/usr/share/nodejs';
 
@@ -136,7 +137,7 @@ and on with another: First
 END
 }
 
-is_deeply([ blocks_not_run() ], [], 'that is all of the guide');
+is_deeply([ blocks_not_run() ], [], 'all blocks of the guide were run');
 is($node->safe_psql('postgres', q{SELECT blogstore.wait_for_views('10 min')}), 't', 'the views follow');
 is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'verify() shows nothing');
 $node->stop;

@@ -1,5 +1,5 @@
 
-# The recipes of docs/RECIPES.md, taken from there, on a small store whose answers are known.
+# The recipes of docs/RECIPES.md, on a small store with known answers.
 
 use strict;
 use warnings;
@@ -28,7 +28,7 @@ SELECT blogstore.create_containers(4, owner => 'blog'), blogstore.grant_requests
 GRANT USAGE ON SCHEMA kit TO my_app;
 };
 
-# A block below a heading, run by the owner of the containers
+# Run a block below a heading as the owner of the containers.
 sub recipe
 {
 	my ($heading, $number, %variables) = @_;
@@ -37,7 +37,7 @@ sub recipe
 	return run_block($node, 'postgres', '/tmp', $heading, $number, %variables);
 }
 
-# SQL run by the application, which has no right on any table
+# Run SQL as the application, which has no right on any table.
 sub app
 {
 	my ($sql) = @_;
@@ -46,7 +46,7 @@ sub app
 	return $node->safe_psql('postgres', "SET TimeZone = 'UTC'; $sql");
 }
 
-# The SQLSTATE of what the application is refused
+# The SQLSTATE of an error that the application gets, or "none"
 sub refused
 {
 	my ($sql) = @_;
@@ -57,7 +57,8 @@ sub refused
 	return $err =~ /ERROR:  (\w{5})$/m ? $1 : 'none';
 }
 
-# How many of the indexes whose names match were read since the test began
+# How many of the indexes with matching names were scanned since the test
+# began, as "n of m"
 sub indexes_read
 {
 	my ($name) = @_;
@@ -73,7 +74,7 @@ sub titles
 	return app("SELECT coalesce(string_agg(title, ', ' ORDER BY n), '') FROM (SELECT title, row_number() OVER () AS n FROM $call) AS p");
 }
 
-# What a program in Python prints, given a text
+# Returns the output of a program in Python that reads a text.
 sub python
 {
 	my ($program, $text) = @_;
@@ -83,8 +84,8 @@ sub python
 	return $out =~ s/\n\z//r;
 }
 
-# ---- Five users and their posts: three of 2024, three of this week, a draft. Behind them are
-# enough others for indexes to be of use.
+# ---- Five users and their posts: three of 2024, three of this week, one
+# draft. 2,000 other posts make the planner use indexes.
 
 run_block($node, 'postgres', '/tmp', 'Before you start', 1);
 is(recipe('Before you start', 2), '', 'a function that lists leaves');
@@ -116,7 +117,7 @@ is(titles(q{site.search_posts('cat')}), 'Cats again, Cats, Dogs', 'finds words i
 is(titles(q{site.search_posts('cats -dogs')}), 'Cats again, Cats', 'without those that have another word');
 is(titles(q{site.search_posts('"deep water"')}), 'Cats again', 'by a phrase');
 is(titles(q{site.search_posts('cats', 1)}), 'Cats again', 'as many as are asked for');
-is(titles(q{site.search_posts('unicorns')}), '', 'or none');
+is(titles(q{site.search_posts('unicorns')}), '', 'none if no post matches');
 is(indexes_read('search_text'), '4 of 4', 'by its indexes');
 app(q{SELECT blogstore.edit_post(kit.p(5), content => 'Unicorns.')});
 is(titles(q{site.search_posts('unicorn')}), 'Plain', 'and what was edited at once');
@@ -167,7 +168,7 @@ is(app('SELECT title, like_date FROM site.liked_posts(kit.u(9), 2)'), "Cats|2024
 is(app('SELECT title FROM (SELECT like_date, like_id FROM site.liked_posts(kit.u(9), 2) OFFSET 1) AS l, LATERAL site.liked_posts(kit.u(9), 2, like_date, like_id)'), 'Cats again', 'the next page');
 is(indexes_read('like_user_id_creation_date_id_idx'), '4 of 4', 'by its indexes');
 
-# ---- For machines
+# ---- Feeds and sitemaps
 
 is(recipe('Atom and RSS'), '', 'Atom and RSS');
 $node->safe_psql('postgres', q{SELECT blogstore.wait_for_views('10 min')});
@@ -275,7 +276,8 @@ is(refused(qq{SELECT blogstore.create_user('$_')}), '23514', "$_ mixes two") for
 is(refused(qq{SELECT blogstore.create_user('$_')}), 'none', "$_ does not") foreach 'соре', 'Éva 2', 'Νίκος', '日本';
 is(refused(q{SELECT blogstore.edit_user(kit.u(9), 'Fillеr')}), '23514', 'nor is anybody renamed so');
 
-# ---- A person's data. Eve has more posts than a deletion deletes at once.
+# ---- The data of a person. Eve has more posts than delete_user() deletes at
+# once.
 
 app(
 	q{
@@ -288,36 +290,36 @@ SELECT site.report_item(kit.p(2), NULL, kit.u(5), 'by Eve'), site.report_item(ki
 });
 is(recipe(@$_), '', lc $_->[0]) foreach [q{Export of a person's data}], ['Erasure'], [ 'Erasure', 2 ], ['Leaving while posts stay'];
 is(app(q{SELECT d ->> 'type', count(*) FROM site.export_person(kit.u(5)) AS d GROUP BY 1 ORDER BY 1}), "comment|1\nlike|3\npost|251\nreport|1\nuser|1", 'all that is hers is exported');
-is(app(q{SELECT count(*) FROM site.export_person(kit.u(5)) AS d WHERE d ->> 'type' IN ('comment', 'post') AND d @> '{"hidden": true}'}), '2', 'what is hidden, too');
+is(app(q{SELECT count(*) FROM site.export_person(kit.u(5)) AS d WHERE d ->> 'type' IN ('comment', 'post') AND d @> '{"hidden": true}'}), '2', 'the export has hidden items, too');
 is(app(q{SELECT d - 'creationDate' - 'modificationDate' FROM site.export_person(kit.u(5)) AS d WHERE d ->> 'type' = 'user'}),
 	'{"id": "00000000-0000-7000-8000-000000000005", "site": "https://eve.example.org", "type": "user", "userId": "00000000-0000-7000-8000-000000000005", "username": "Eve"}', 'with what the site keeps of her');
-is(app('SELECT count(*) FROM site.export_person(kit.u(99))'), '0', 'of nobody there is nothing');
+is(app('SELECT count(*) FROM site.export_person(kit.u(99))'), '0', 'the export of an unknown user is empty');
 isnt(app('SELECT count(*) FROM site.traces(kit.u(5)::text)'), '0', 'she has left traces');
 
-# while the worker has not deleted the rest, nothing of hers is found
+# While the worker has not deleted the rest, none of her items is found.
 my $worker = stop_worker($node, 'postgres');
 is(app('SELECT site.erase_person(kit.u(5))'), 't', 'she is erased');
 cmp_ok($node->safe_psql('postgres', q{SELECT count(*) FROM blogstore.posts WHERE type = 'post' AND user_id = kit.u(5)}), '>', 0, 'some of her posts are in the table yet');
 is(join('', map { titles($_) } q{site.search_posts('zebra')}, q{site.tagged_posts('zebra')}, q{site.tag_page('zebra')}, 'site.held_posts()'), '', 'but none is found');
-is(app(q{SELECT count(*) FROM site.top_posts() WHERE title ~ 'Bulk'}) . titles(q{site.related_posts(kit.p(3))}), '0Cats, Plain', 'not among others either');
+is(app(q{SELECT count(*) FROM site.top_posts() WHERE title ~ 'Bulk'}) . titles(q{site.related_posts(kit.p(3))}), '0Cats, Plain', 'her posts are not in other lists either');
 kill 'CONT', $worker;
 $node->safe_psql('postgres', q{SELECT blogstore.wait_for_views('10 min')});
 wait_until($node, 'postgres', 'SELECT count(*) = 0 FROM blogstore.progress');
 is(app('SELECT * FROM site.traces(kit.u(5)::text)'), '', 'nothing in any table has her id');
 is(app(q{SELECT place::text ~ '_comment$', n FROM site.traces('eve')}), 't|1', 'her name is in the text of another alone');
-is(app('SELECT site.erase_person(kit.u(5))'), 'f', 'there is nobody to be erased any more');
+is(app('SELECT site.erase_person(kit.u(5))'), 'f', 'a second call finds no user');
 is(titles(q{site.related_posts(kit.p(3))}), 'Cats, Plain', 'others are found as before');
 
 my $neutral = app('SELECT site.leave(kit.u(1))');
 like($neutral, qr/^former user [0-9a-f]{12}$/, 'Ann leaves, under a neutral name');
 $node->safe_psql('postgres', q{SELECT blogstore.wait_for_views('10 min')});
 is(app(q{SELECT * FROM site.traces('ann')}), '', 'nothing has her name');
-is(app(q{SELECT username, properties FROM blogstore.get_user(kit.u(1))}), "$neutral|", 'nor properties');
+is(app(q{SELECT username, properties FROM blogstore.get_user(kit.u(1))}), "$neutral|", 'the user has no properties');
 is(app(q{SELECT string_agg(DISTINCT user_username, '') FROM (SELECT user_username FROM blogstore.list_user_posts(kit.u(1)) UNION ALL SELECT user_username FROM blogstore.list_user_comments(kit.u(1))) AS i}), $neutral, 'her posts and comments stay');
-is(app('SELECT count(*) FROM blogstore.list_user_likes(kit.u(1))'), '0', 'her likes do not');
-is(app(q{SELECT username FROM blogstore.create_user('Ann', kit.u(6))}), 'Ann', 'and her name is free');
+is(app('SELECT count(*) FROM blogstore.list_user_likes(kit.u(1))'), '0', 'her likes are gone');
+is(app(q{SELECT username FROM blogstore.create_user('Ann', kit.u(6))}), 'Ann', 'her old name is free');
 
-# ---- Edits. Two sessions at the same time: the second one waits for the first.
+# ---- Concurrent edits: the second session waits for the first
 
 is(recipe($_), '', lc) foreach 'Merging properties', 'A check against lost edits';
 
@@ -351,15 +353,15 @@ is(refused($edit->($stale, 'fourth')), 'U0409', 'whoever has seen an older one m
 is(refused($edit->('NULL', 'fifth')), 'U0409', 'nor without one');
 is(refused('SELECT site.edit_seen_post(kit.p(99), NULL, NULL, $$sixth$$)'), '23503', 'a post has to be there');
 
-# ---- What has no recipe: an index on a view
+# ---- An index on a view, which is not allowed
 
 $node->safe_psql('postgres', 'CREATE INDEX on_feed ON blogstore.feed (user_id)');
 is(refused('SELECT blogstore.hide_post(kit.p(7))'), '55000', 'an index on the feed is refused');
 $node->safe_psql('postgres', 'DROP INDEX blogstore.on_feed');
-is(refused('SELECT blogstore.hide_post(kit.p(7))'), 'none', 'without it all goes on');
+is(refused('SELECT blogstore.hide_post(kit.p(7))'), 'none', 'without the index the request works');
 wait_until($node, 'postgres', q{SELECT state = 'running' FROM blogstore.stat_worker});
 
-is_deeply([ blocks_not_run() ], [], 'that is all of the document');
+is_deeply([ blocks_not_run() ], [], 'all blocks of the document were run');
 is($node->safe_psql('postgres', q{SELECT blogstore.wait_for_views('10 min')}), 't', 'the views follow');
 is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'verify() shows nothing');
 $node->stop;

@@ -1,5 +1,6 @@
-# docs/REFERENCE.md against the catalog: each function, type, view and setting has one section
-# that says what the catalog says; and the page's examples do what it shows.
+# docs/REFERENCE.md agrees with the catalog: each function, type, view and
+# setting has one section that says what the catalog says. The examples of the
+# page produce the results that it shows.
 
 use strict;
 use warnings;
@@ -31,7 +32,7 @@ sub rows
 	return map { [ split /\|/, $_, -1 ] } split /\n/, $node->safe_psql('postgres', $query);
 }
 
-# The catalog's and the page's names of types
+# Convert a type's name from the catalog's form to that of the page.
 sub short_type
 {
 	my ($type) = @_;
@@ -40,14 +41,14 @@ sub short_type
 	return $type;
 }
 
-# ---- The page: its sections, each with its heading, text and blocks of code
+# ---- The sections of the page, each with heading, text and blocks of code
 
 my @sections;
 while ($page =~ /^(#{1,4}) ([^\n]+)\n(.*?)(?=^#{1,4} |\z)/msg)
 {
 	my ($level, $heading, $text) = (length $1, $2, $3);
 
-	# a line of a block of code can begin with # too
+	# A line of a block of code can begin with #, too.
 	if (@sections && (() = $sections[-1]{text} =~ /^```/mg) % 2)
 	{
 		$sections[-1]{text} .= "$1 $heading\n$text";
@@ -57,7 +58,7 @@ while ($page =~ /^(#{1,4}) ([^\n]+)\n(.*?)(?=^#{1,4} |\z)/msg)
 }
 cmp_ok(scalar @sections, '>', 90, 'the page has sections');
 
-# The rows of a section's table by the heading of its first column: cells without their marks
+# The rows of a section's table, found by the heading of its first column
 sub table
 {
 	my ($section, $first) = @_;
@@ -72,7 +73,7 @@ sub table
 	return @rows;
 }
 
-# The names of a cell: `one`, `two`
+# The names in a cell: `one`, `two`
 sub names
 {
 	my ($cell) = @_;
@@ -121,7 +122,7 @@ foreach my $function (@functions)
 	my ($signature, $returns, $text) = $one->{text} =~ /^\n```\n\Q$name\E(\(.*?\))\nRETURNS (.*?)\n```\n\n(.*)/s;
 	ok(defined $signature, "$name: it has a signature") or next;
 
-	# the server reads the signature
+	# Let the server parse the signature.
 	$node->safe_psql('postgres',
 		"SET check_function_bodies = off; SET search_path = blogstore; CREATE FUNCTION documented.$name$signature RETURNS $returns LANGUAGE plpgsql AS ''");
 	my ($documented) = rows("SELECT pg_get_function_arguments(oid), pg_get_function_result(oid) FROM pg_proc WHERE oid = 'documented.$name'::regproc");
@@ -192,7 +193,8 @@ foreach my $setting (@settings)
 my %is_setting = map { ($_->[0] => 1) } @settings;
 is_deeply([ grep { /^blogstore\./ && !$is_setting{$_} } keys %section ], [], 'no section is about a setting that is not there');
 
-# ---- Links: to each chapter and section from the table of contents, and to none that is not there
+# ---- Links: the table of contents links to each section, and each link leads
+# to a section
 
 sub anchor
 {
@@ -216,7 +218,7 @@ foreach my $file (glob("$docs/*.md $docs/../*.md"))
 	is_deeply([ grep { !exists $anchor{$_} } slurp_file($file) =~ /REFERENCE\.md#([^)]+)\)/g ], [], (split m{/}, $file)[-1] . ': its links to the page lead to sections');
 }
 
-# ---- Examples: each in a store of the items that the page describes
+# ---- Examples: each in a store with the items that the page describes
 
 my @examples;
 foreach my $one (@sections)
@@ -231,7 +233,7 @@ foreach my $one (@sections)
 }
 cmp_ok(scalar @examples, '>', 60, 'the page has examples');
 
-# What psql shows of a statement
+# Returns what psql shows for statements: exit status, output and errors.
 sub shown
 {
 	my ($text) = @_;
@@ -265,7 +267,7 @@ SELECT blogstore.wait_for_views('10 min');
 \o
 };
 
-# the containers are made by their example
+# The example of create_containers() creates the containers, so it runs first.
 my ($first) = grep { $_->{name} =~ /^create_containers/ } @examples;
 foreach my $example ($first, grep { $_ != $first } @examples)
 {
@@ -274,7 +276,7 @@ foreach my $example ($first, grep { $_ != $first } @examples)
 	is($status, 0, $example->{name}) or diag $err;
 	is($out =~ s/\n+\z/\n/r, $example->{shown}, "$example->{name}: what is shown") if defined $example->{shown};
 }
-is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'the examples leave a store that is well');
+is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'verify() shows nothing after the examples');
 is(scalar(logged($node, 0, qr/was terminated by signal/)), 0, 'no process has crashed');
 
 $node->stop;
