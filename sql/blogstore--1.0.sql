@@ -763,7 +763,7 @@ REVOKE ALL ON FUNCTION blogstore.own_create_like FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.own_create_like IS
 'For wrappers: create_like() by the author.';
 
-CREATE FUNCTION blogstore.api_functions(schema text, as_caller boolean DEFAULT false, OUT name text, OUT arguments text, OUT returns text, OUT options text, OUT body text, OUT comment text)
+CREATE FUNCTION blogstore.api_functions(schema text, as_caller boolean DEFAULT false, OUT name text, OUT request text, OUT arguments text, OUT returns text, OUT options text, OUT body text, OUT comment text)
 RETURNS SETOF record
 LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -873,7 +873,7 @@ item AS (
 	WHERE t.typnamespace = 'blogstore'::regnamespace AND t.typname LIKE '%\_item'
 	GROUP BY t.oid, t.typname
 )
-SELECT w.name,
+SELECT w.name, r.proname::text,
 	concat_ws(', ', CASE WHEN w.item IS NOT NULL THEN 'item ' || quote_ident(schema) || '.' || w.item END, l.declared),
 	CASE WHEN w.set THEN 'SETOF ' ELSE '' END
 		|| coalesce(quote_ident(schema) || '.' || i.typname, format_type(r.prorettype, NULL)),
@@ -987,6 +987,7 @@ DECLARE
 	there	text[];
 	taken	text[];
 	kept	jsonb;
+	model	text;
 	wanted	record;
 	grant_of record;
 BEGIN
@@ -1130,13 +1131,17 @@ BEGIN
 			EXECUTE format('REVOKE ALL ON FUNCTION %I.%I FROM %s', schema, wanted.name,
 				coalesce(quote_ident(grant_of.rolname), 'PUBLIC'));
 		END LOOP;
-		IF wanted.name <> ALL (taken) THEN
+		-- A new wrapper is granted as the wrapper of its request, for example
+		-- one_user() as get_user(). The wrappers of a new request are granted
+		-- as get_post().
+		model := CASE WHEN wanted.name = ANY (there) THEN wanted.name
+			WHEN wanted.request = ANY (there) THEN wanted.request ELSE 'get_post' END;
+		IF model <> ALL (taken) THEN
 			EXECUTE format('GRANT EXECUTE ON FUNCTION %I.%I TO %I', schema, wanted.name, grantee);
 		END IF;
-		-- roles that hold get_post() are granted new wrappers
 		FOR grant_of IN SELECT r.rolname, k.grantable FROM jsonb_to_recordset(kept) AS k (name text, grantee oid, grantable boolean)
 			LEFT JOIN pg_roles AS r ON r.oid = k.grantee
-			WHERE k.name = CASE WHEN wanted.name = ANY (there) THEN wanted.name ELSE 'get_post' END
+			WHERE k.name = model
 		LOOP
 			EXECUTE format('GRANT EXECUTE ON FUNCTION %I.%I TO %s%s', schema, wanted.name,
 				coalesce(quote_ident(grant_of.rolname), 'PUBLIC'), CASE WHEN grant_of.grantable THEN ' WITH GRANT OPTION' END);

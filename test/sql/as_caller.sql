@@ -346,10 +346,11 @@ SELECT blogstore.current_user_id(false) IS NULL AS nobody, kit.outcome('SELECT b
 --
 -- Called again it gives back nothing that was taken from the role: an author does not publish what was hidden
 --
-REVOKE EXECUTE ON FUNCTION web.publish_post, web.hide_post FROM regress_blogstore_web;
+REVOKE EXECUTE ON FUNCTION web.publish_post, web.hide_post, web.get_user FROM regress_blogstore_web;
 GRANT EXECUTE ON FUNCTION web.get_post TO regress_blogstore_door;
 SET ROLE regress_blogstore_site;
-DROP FUNCTION web.get_like;
+-- the wrappers of a new request are granted as get_post(), other new wrappers as that of their request
+DROP FUNCTION web.get_like, web.one_like, web.one_post, web.one_user, web.post_item_author;
 SELECT blogstore.create_api('web', 'regress_blogstore_web', as_caller => true);
 RESET ROLE;
 SELECT proname FROM pg_proc WHERE pronamespace = 'web'::regnamespace AND NOT has_function_privilege('regress_blogstore_web', oid, 'EXECUTE') ORDER BY 1;
