@@ -61,8 +61,9 @@ show_step(const Import *import, const char *step, int64 rows, const char *what)
 }
 
 /*
- * Insert the rejected items into the caller's table, as the caller. rehearse:
- * insert nothing, but find out at the beginning whether an insert is possible.
+ * Insert the rejected items into the caller's table, with the caller's rights.
+ * If rehearse is true, insert none of them. The statement then only shows, at
+ * the beginning of the import, whether the caller may insert at all.
  */
 static void
 write_rejected(const Import *import, bool rehearse)
@@ -117,11 +118,12 @@ import_begin(Import *import, const char *command)
 }
 
 /*
- * The maximal size of an item to be shown in an error, in bytes when printed.
+ * The error for rejected items shows one of them, unless it prints as more
+ * bytes than this.
  */
 #define MAX_SHOWN (1024 * 1024)
 
-/* Return the beginning of a text, for an error message. */
+/* Return the first 200 characters of a text, for an error message. */
 static char *
 beginning(const char *text)
 {
@@ -129,8 +131,9 @@ beginning(const char *text)
 }
 
 /*
- * Return the beginning of a rejected item, for an error message. A few digits
- * of a number can print as gigabytes.
+ * Return the first characters of a rejected item, for an error message. An
+ * item that would print too long is not printed at all, because a number of a
+ * few digits, such as 1e100000, can print as a very long text.
  */
 static const char *
 item_beginning(Datum item)
@@ -216,8 +219,9 @@ write_items(const Import *import, ItemType type)
 }
 
 /*
- * Check that the guest, the author of items without one, exists by now.
- * Errors: 23503.
+ * Check that the guest exists. The guest is the user whom the import makes the
+ * author of items without an author. Called after users were imported, because
+ * the guest may be one of them. Errors: 23503.
  */
 static void
 need_guest(const Import *import)
@@ -239,8 +243,8 @@ need_guest(const Import *import)
 }
 
 /*
- * Import users. This comes first, so that the names of all authors can be read
- * from one place.
+ * Import users. Users come before posts, comments and likes, so that the names
+ * of all authors can be read from the container of users.
  */
 static void
 import_users(Import *import)
@@ -266,7 +270,10 @@ import_users(Import *import)
 	}
 	if (import->guest != NULL)
 		need_guest(import);
-	/* from here on, no other transaction can create or delete these users */
+	/*
+	 * The users are written. No other transaction can create or delete them
+	 * until this one ends.
+	 */
 	if (n == 0)
 		return;
 	import->target->learn(import, LEARN_DELETING);
@@ -275,8 +282,9 @@ import_users(Import *import)
 }
 
 /*
- * Edit existing items that differ. Those to which another transaction has
- * meanwhile made the same change count as present.
+ * Edit the existing items that differ from their rows. If another transaction
+ * has meanwhile made the same change to an item, the item counts as present
+ * and not as updated.
  */
 static void
 edit_items(Import *import, ItemType type)
@@ -293,14 +301,18 @@ edit_items(Import *import, ItemType type)
 }
 
 /*
- * Count the new items of each post, and lock the posts that already existed.
- * Returns how many of these get new items.
+ * Count the new comments and likes of each post, and lock the posts that
+ * existed before the import. Returns how many of these posts get new comments
+ * or likes.
  */
 static int64
 lock_others(const Import *import)
 {
-	int64		others;			/* also posts whose comments are edited or
-								 * hidden */
+	/*
+	 * The number of existing posts to lock: those that get comments or likes,
+	 * and those whose comments the import edits or hides.
+	 */
+	int64		others;
 
 	if (import->tally[ITEM_COMMENT].written == 0 &&
 		import->tally[ITEM_LIKE].written == 0 &&
@@ -336,7 +348,10 @@ import_posts(Import *import)
 		tuplestore_end(import->changed);
 }
 
-/* Do all that is done as the owner after the sources were read. */
+/*
+ * Do the steps of the import that follow reading the sources. All of them run
+ * as the containers' owner.
+ */
 static void
 import_staged(Import *import)
 {
@@ -346,7 +361,7 @@ import_staged(Import *import)
 	bool		wrote = false;
 
 	import_phase_begin(&phase);
-	/* statements on the containers can run attached code */
+	/* Triggers and other code of the owner can run from here on. */
 	guard = guard_enter();
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
 		if (import->tally[t].read > 0)
@@ -379,8 +394,9 @@ import_staged(Import *import)
 }
 
 /*
- * Append a row to the result. import_documents() returns fewer columns.
- * left_out: array of columns; 0: NULL.
+ * Append a row to the result of import() or import_documents().
+ * import_documents() returns only the first columns. left_out is an array of
+ * names of columns that were not imported; 0 makes it NULL.
  */
 static void
 put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally,
@@ -401,8 +417,9 @@ put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally,
 }
 
 /*
- * Finish an import after the sources were read, and return its result. Errors:
- * 09000, 23503, 23514, 40001, 42501, 55000. Locks: those of import().
+ * Finish an import after the sources were read, and return the tallies as the
+ * rows of the SQL function's result. Errors: 09000, 23503, 23514, 40001,
+ * 42501, 55000. Locks: those of import().
  */
 void
 import_end(Import *import, FunctionCallInfo fcinfo)

@@ -1,13 +1,16 @@
 /*
  * import.h
  *		Bulk import: declarations for this folder and src/cluster/ only.
+ *
+ * A row is what the caller's table says of an item. An item is what the
+ * containers, blogstore's partitioned tables, have of it.
  */
 #ifndef BLOGSTORE_IMPORT_H
 #define BLOGSTORE_IMPORT_H
 
 #include "import/sources/sources.h"
 
-/* Reasons for rejecting a row because of an existing item. */
+/* Why a row is rejected if an item with its id exists and differs from it. */
 #define TAKEN "id taken"
 #define TAKEN_BY_ANOTHER "id taken by another author"
 #define TAKEN_WITH_ANOTHER_DATE "id taken with another creation_date"
@@ -17,73 +20,91 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Looks up comments or likes by their keys. Keys are passed in the order of
- * rows: by partition, post, and the rest of the key.
+ * Looks up existing comments or likes by their keys. The caller passes keys
+ * sorted by partition, then post, then the rest of the key.
  */
 typedef struct ItemLookup
 {
 	/*
-	 * return whether a key's item exists; *item is valid until the next call
+	 * Return whether an item with this key exists, and set *item to it. *item
+	 * is valid until the next call. other is the second half of the key: a
+	 * comment's id, or the id of the user who likes the post.
 	 */
 	bool		(*find) (struct ItemLookup *lookup, const pg_uuid_t *post_id,
 						 const pg_uuid_t *other, BlogItem *item);
 	void		(*end) (struct ItemLookup *lookup);
 } ItemLookup;
 
-/* Names with # that statements are about to read (import_sql.c). */
+/*
+ * The tables that the import's next statements read. In a statement they are
+ * named with a #, as import_sql.c explains.
+ */
 typedef enum ImportLearn
 {
 	LEARN_DELETING,				/* #deleting */
-	LEARN_POSTS,				/* #posts: the posts of the import's rows */
-	LEARN_PARENTS				/* #posts: also the posts of the import's
-								 * comments and likes */
+	/* #posts, for the posts whose ids are among the import's rows of posts */
+	LEARN_POSTS,
+
+	/* #posts, also for the posts of the import's comments and likes */
+	LEARN_PARENTS
 } ImportLearn;
 
 /*
- * The operations of a target: the tables of this machine (import_here.c), or
- * the nodes of a cluster. All functions are called as the containers' owner,
- * in SPI.
+ * What an import does differently on one machine (import_here.c) and on a
+ * cluster (src/cluster/operations/cluster_import.c). All functions are called
+ * as the containers' owner, in SPI.
  */
 typedef struct ImportTarget
 {
 	/*
-	 * Begin, after the import's temporary tables were created. Errors: 55000.
+	 * Prepare the target. Called once the import's temporary tables exist.
+	 * Errors: 55000.
 	 */
 	void		(*begin) (Import *import);
 
 	/*
-	 * After the sources were read: lock the tables to be written, and check
-	 * that all tables exist in which items are looked up. Errors: 55000.
+	 * Lock the tables that the import writes, and check that every table in
+	 * which it looks for items exists. Called after the sources were read.
+	 * Errors: 55000.
 	 */
 	void		(*lock) (Import *import);
 
-	/* update the tables that statements read in place of the containers */
+	/*
+	 * Make the containers' rows readable for the import's next statements. A
+	 * cluster copies them from its nodes; one machine reads the containers
+	 * themselves.
+	 */
 	void		(*learn) (const Import *import, ImportLearn what);
 
-	/* begin to look up comments or likes */
+	/* Begin to look up existing comments or likes. */
 	ItemLookup *(*lookup) (const Import *import, ItemType type);
 
 	/*
-	 * Lock the existing posts that get items. posts: their number. Errors:
-	 * 40001 if one was deleted.
+	 * Lock the existing posts that get comments or likes, so that none is
+	 * deleted before the import commits. posts is their number. Errors: 40001
+	 * if one was deleted.
 	 */
 	void		(*keep_posts) (const Import *import, int64 posts);
 
 	/*
-	 * write the new items of a type; rows: their number; errors: 09000, 40001
+	 * Write the new items of a type. rows is the number of them. Errors: 09000
+	 * if a trigger suppresses one, 40001.
 	 */
 	void		(*write) (const Import *import, ItemType type, int64 rows);
 
 	/*
-	 * Edit the posts or comments that differ. Returns the number of items that
-	 * were changed. Errors: 40001.
+	 * Edit the existing posts or comments that differ from their rows. Returns
+	 * how many were changed. Errors: 40001.
 	 */
 	int64		(*edit) (Import *import, ItemType type);
 
-	/* return whether an error means that a primary key is taken */
+	/* Return whether an error says that a primary key already exists. */
 	bool		(*key_is_taken) (const ErrorData *error);
 
-	/* End, when all is written, outside of any guard. Errors: 40001. */
+	/*
+	 * Finish after everything is written. Called outside of guard_enter() and
+	 * guard_leave(), so it must not run the owner's code. Errors: 40001.
+	 */
 	void		(*end) (const Import *import);
 } ImportTarget;
 
@@ -98,20 +119,26 @@ extern ItemLookup *leaf_lookup_begin(ItemType type);
  * The import
  * ------------------------------------------------------------------------ */
 
-/* import.c: begin an import, and end it; sources are read in between */
+/*
+ * import.c: begin an import, and finish it. The caller reads the sources in
+ * between.
+ */
 extern void import_begin(Import *import, const char *command);
 extern void import_end(Import *import, FunctionCallInfo fcinfo);
 
 /* import_known.c */
 typedef struct KnownItems KnownItems;
 
-/* Whether a row's item exists. */
+/* What the containers have of a row of comments or likes. */
 typedef enum KnownState
 {
 	KNOWN_NEW,
-	KNOWN_PRESENT,				/* with the same values */
-	KNOWN_CHANGED				/* with other values, to be replaced by the
-								 * row's */
+	KNOWN_PRESENT,				/* The item exists with the row's values. */
+	/*
+	 * The item exists with other values. The import replaces them by the
+	 * row's.
+	 */
+	KNOWN_CHANGED
 } KnownState;
 
 extern KnownItems *known_items_begin(ItemType type, bool update, ItemLookup *lookup);
@@ -123,8 +150,10 @@ extern void known_items_end(KnownItems *known);
 extern void import_check(Import *import, ItemType type);
 
 /*
- * import_write.c: a function that writes rows and returns their number; a
- * function that takes an item to be written
+ * import_write.c
+ *
+ * An ImportWrite writes rows, and returns their number. An ItemTaker receives
+ * one item that is to be written.
  */
 typedef int64 (*ImportWrite) (const Import *import, void *arg);
 typedef void (*ItemTaker) (void *arg, const BlogItem *item);
@@ -145,8 +174,8 @@ extern void import_hide_posts(const Import *import);
 extern bool import_edit_one(const Import *import, ItemType type, const BlogItem *wanted);
 
 /*
- * import_sql.c: the statements. @name is a temporary table; $1 is the current
- * time; $2 is whether existing items are updated.
+ * import_sql.c: the statements. Its head comment explains @name, #name, $1 and
+ * $2.
  */
 extern const char *const import_tables_sql[];
 extern const int import_tables_n;

@@ -26,8 +26,8 @@ SQL_FUNCTION(import_documents);
 static const char *const rejects_column[] = {"type", "reason", "item"};
 
 /*
- * Check the transaction and the argument rejects. Errors: 25001, 25006, 42703,
- * 42809, 42P01.
+ * Check that the transaction allows an import, and that the argument rejects
+ * names a suitable table. Errors: 25001, 25006, 42703, 42809, 42P01.
  */
 static void
 check_call(const char *command, Oid rejects)
@@ -47,14 +47,19 @@ check_call(const char *command, Oid rejects)
 /* The arguments of import(), in order. */
 enum
 {
-	ARG_REJECTS = N_IMPORTED,	/* after the sources, one for each type */
+	/* The first arguments are the sources, one for each type of item. */
+	ARG_REJECTS = N_IMPORTED,
+
 	ARG_KEY_PREFIX,
 	ARG_GUEST,
 	ARG_CHANGED,
 	ARG_EXTRA
 };
 
-/* Import tables. The other arguments are in *import. */
+/*
+ * Import the tables that the SQL function's first arguments name. *import has
+ * the values of key_prefix, guest, changed and extra.
+ */
 static void
 import_tables(Import *import, FunctionCallInfo fcinfo)
 {
@@ -80,8 +85,8 @@ import_tables(Import *import, FunctionCallInfo fcinfo)
 }
 
 /*
- * Return a text argument that must not be NULL, in the current memory context.
- * Errors: 22004, 54000.
+ * Return a text argument that must not be NULL, as a C string allocated in the
+ * current memory context. Errors: 22004, 54000.
  */
 static char *
 need_argument(FunctionCallInfo fcinfo, int arg, const char *name)

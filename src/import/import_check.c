@@ -2,10 +2,17 @@
  * import_check.c
  *		Bulk import: checks the rows that were read against existing items.
  *
- * Users and posts are written to temporary tables with the result of their
- * check, because other rows are checked against them. Comments and likes are
- * far more numerous. Their rows are checked as they are read: the new ones are
- * kept in the order of leaves and posts for writing, and counted.
+ * Users and posts are checked by statements, which write each row with its
+ * result to a temporary table. Rows of posts, comments and likes are then
+ * checked against these tables.
+ *
+ * Comments and likes are far more numerous. A query joins their rows with
+ * authors and posts, and a receiver checks each row that the query returns. It
+ * keeps the new ones in a tuplestore, in the order in which they will be
+ * written, and counts them for their posts.
+ *
+ * A count is written to the temporary table @part as one or more partial
+ * counts of a post. import_sql.c adds them up.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -20,28 +27,38 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
-/* Receives the rows of comments or likes. */
+/* Receives the rows of comments or likes from the query that checks them. */
 typedef struct CheckReceiver
 {
 	DestReceiver pub;
 	Import	   *import;
 	ItemType	type;
-	const Property *prop;		/* properties of the first nprops columns */
+
+	/* The properties that the first nprops columns of a row have. */
+	const Property *prop;
+
 	int			nprops;
 	KnownItems *known;
 	int64		rejected;
 	TempWriter *refused;
-	TempWriter *part;			/* writes partial counts of posts */
-	pg_uuid_t	counted;		/* the post that is being counted */
-	bool		fresh;			/* true if this post is new */
-	int64		n;				/* new items of this post since its count was
-								 * last written */
-	pg_uuid_t	uncounted;		/* the last post that note_uncounted() wrote
-								 * with a count of 0 */
-	bool		noted;			/* true if uncounted is valid */
+	TempWriter *part;			/* writes partial counts of posts to @part */
+	/* The post of the last new row, for which new rows are counted. */
+	pg_uuid_t	counted;
+
+	bool		fresh;			/* true if the import creates that post */
+	/* The number of new rows of that post that are not in @part yet. */
+	int64		n;
+
+	/*
+	 * The last post that note_uncounted() wrote to @part, if noted is true. It
+	 * prevents a row of @part for each hidden or edited comment of one post.
+	 */
+	pg_uuid_t	uncounted;
+
+	bool		noted;
 } CheckReceiver;
 
-/* The columns after the properties. */
+/* The columns of a row that follow its nprops properties. */
 enum
 {
 	CHECKED_REASON,
@@ -49,8 +66,8 @@ enum
 };
 
 /*
- * Write a partial count of a post: n comments or likes. fresh: the post is
- * new.
+ * Write a partial count of a post to @part. n is the number of comments or
+ * likes, and fresh is true if the import creates the post.
  */
 static void
 put_part(CheckReceiver *receiver, const pg_uuid_t *post_id, int64 n, bool fresh)
@@ -66,7 +83,7 @@ put_part(CheckReceiver *receiver, const pg_uuid_t *post_id, int64 n, bool fresh)
 	temp_writer_put(receiver->part);
 }
 
-/* Write the partial count of the current post. */
+/* Write the partial count of the post that is being counted. */
 static void
 write_part(CheckReceiver *receiver)
 {
@@ -76,7 +93,10 @@ write_part(CheckReceiver *receiver)
 	receiver->n = 0;
 }
 
-/* Count a new item of a post. The items of a post usually arrive together. */
+/*
+ * Count a new comment or like of a post. A row of @part is written when the
+ * post changes, because the rows of a post usually arrive together.
+ */
 static void
 count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 {
@@ -91,8 +111,9 @@ count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 }
 
 /*
- * Note that a post gets a hidden comment, or that one of its comments is
- * edited. The count is 0, but the post must be locked.
+ * Write a post to @part with a count of 0. The post gets a hidden comment, or
+ * one of its comments is edited. Its count stays the same, but the import must
+ * lock every post that is in @part.
  */
 static void
 note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
@@ -105,7 +126,10 @@ note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 	put_part(receiver, post_id, 0, fresh);
 }
 
-/* Write a rejected row with the reason. */
+/*
+ * Write a rejected row, with the reason, to the temporary table of the checked
+ * rows of its type.
+ */
 static void
 refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
 {
@@ -121,7 +145,10 @@ refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
 	receiver->rejected++;
 }
 
-/* Check a valid row against existing items. */
+/*
+ * Check a row that is valid by itself against existing items, and tally the
+ * result. A new row is kept for writing, a changed one for editing.
+ */
 static void
 check_known(CheckReceiver *receiver, TupleTableSlot *slot)
 {
@@ -173,7 +200,7 @@ check_row(TupleTableSlot *slot, DestReceiver *self)
 	return true;
 }
 
-/* Finish after the last row. */
+/* End the writers and the lookup after the last row. */
 static void
 check_end(DestReceiver *self)
 {
@@ -185,7 +212,10 @@ check_end(DestReceiver *self)
 	temp_writer_end(receiver->refused);
 }
 
-/* Check comments or likes. Returns their number, and sets *rejected. */
+/*
+ * Check all rows of comments or likes. Returns their number, and sets
+ * *rejected to how many are rejected.
+ */
 static int64
 check_children(Import *import, ItemType type, int64 *rejected)
 {
@@ -216,12 +246,14 @@ check_children(Import *import, ItemType type, int64 *rejected)
 }
 
 /*
- * Decide which users get names that other users have, if these give them up. A
- * user whose new name is refused keeps the old one, which must then be refused
- * to others. Each user waits for the holder of one name, so users form chains
- * and rings. Each pass halves the length of the chains, so they are resolved
- * after as many passes as their length can be halved. What is left then are
- * rings, whose members exchange their names.
+ * Decide which users get names that other users have. A user gets such a name
+ * only if its holder, the user who has it, gets another name in this import.
+ *
+ * If a user's new name is refused, the user keeps the old one, and it must be
+ * refused to the user who wants it. Each user waits for the holder of one
+ * name, so users form chains and rings. Each pass over the table halves the
+ * length of the chains. The loop ends when all chains are resolved. The users
+ * of a ring exchange their names, and each gets the new one.
  */
 static void
 check_names(const Import *import)
@@ -236,8 +268,8 @@ check_names(const Import *import)
 }
 
 /*
- * Get the tally of users who have other names than the source gives, from the
- * last result.
+ * Read the tally of renamed users from the result of the last statement. These
+ * users do not have the name that the source gives.
  */
 static void
 tally_renamed(ImportTally *renamed)
@@ -248,7 +280,10 @@ tally_renamed(ImportTally *renamed)
 	renamed->present = renamed->read - renamed->written - renamed->updated;
 }
 
-/* Check users or posts. Returns their number, and sets *rejected. */
+/*
+ * Check all rows of users or posts. Returns their number, and sets *rejected
+ * to how many are rejected.
+ */
 static int64
 check_owners(Import *import, ItemType type, int64 *rejected)
 {
@@ -274,8 +309,8 @@ check_owners(Import *import, ItemType type, int64 *rejected)
 }
 
 /*
- * Check the rows of a type, and update the tally. Errors: those of the
- * statements and of ItemLookup.find.
+ * Check the rows of a type of item, and update the type's tally. Errors: those
+ * of the statements and of ItemLookup.find.
  */
 void
 import_check(Import *import, ItemType type)

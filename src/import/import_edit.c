@@ -1,13 +1,16 @@
 /*
  * import_edit.c
- *		Bulk import: updates existing items to what the source says.
+ *		Bulk import: changes existing items that differ from the source.
  *
- * The checks found these items by comparing with committed data. Each item is
- * now locked, compared again, and written in the same way as by edit_user(),
- * edit_post() and edit_comment(): counts and author names stay unchanged, and
- * copies and feed follow through the change feed. If an item was changed or
- * deleted meanwhile in a way that the checks did not see, the import fails
- * (40001).
+ * The checks found these items by comparing the source's rows with committed
+ * items. This file locks each item, compares it again, and writes it as
+ * edit_user(), edit_post() and edit_comment() do. Counts and names of authors
+ * stay unchanged, and the worker updates the views. If another transaction has
+ * changed or deleted an item in a way that the checks did not see, the import
+ * fails (40001).
+ *
+ * "wanted" is the item as the source has it, "found" the item in the
+ * container.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -32,21 +35,25 @@ typedef struct EditReceiver
 	DestReceiver pub;
 	const Import *import;
 	ItemType	type;
-	const Property *prop;		/* properties of the nprops columns */
+	const Property *prop;		/* the properties in a row's nprops columns */
 	int			nprops;
 	bool		(*edit) (struct EditReceiver *receiver, ItemWriter *writer,
 						 const BlogItem *found, const BlogItem *wanted);
 	bool		(*edit_user) (const struct EditReceiver *receiver,
 							  UserWriter *writer, const BlogItem *wanted);
 	int64		edited;
-	bool		flips;			/* true if a comment becomes hidden or shown */
-	List	   *hidden;			/* posts that became hidden, in context
-								 * lasting */
+
+	/* true if the edited comment becomes hidden or shown */
+	bool		flips;
+
+	/* The posts that this import has hidden, allocated in lasting. */
+	List	   *hidden;
+
 	MemoryContext lasting;
-	MemoryContext context;		/* "blogstore imported edit": for one item */
+	MemoryContext context;		/* reset after each item */
 } EditReceiver;
 
-/* Lock a row's user and edit it. Returns whether the user was changed. */
+/* Lock an existing user and edit it. Returns whether the user was changed. */
 static bool
 edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 {
@@ -55,8 +62,8 @@ edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	/*
-	 * USER_EDIT, because the names of all users were claimed and released
-	 * before
+	 * USER_EDIT locks the user as for an edit that keeps the name. That is
+	 * enough, because the import has already claimed and released all names.
 	 */
 	if (!user_writer_lock(&writer, item_uuid(wanted, PROP_USER_ID), USER_EDIT))
 		import_outdated(receiver->import, "an item was deleted");
@@ -66,7 +73,10 @@ edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 	return edited;
 }
 
-/* The same for a post or comment. */
+/*
+ * Lock an existing post or comment and edit it. Returns whether it was
+ * changed.
+ */
 static bool
 edit_item(EditReceiver *receiver, const BlogItem *wanted)
 {
@@ -89,7 +99,7 @@ edit_item(EditReceiver *receiver, const BlogItem *wanted)
 	return edited;
 }
 
-/* Hide or show a comment, and update the count of its post. */
+/* Hide or show a comment as the source says, and count it on its post. */
 static void
 hide_comment(const EditReceiver *receiver, const BlogItem *wanted)
 {
@@ -146,8 +156,8 @@ static const Property user_columns[] = {
 };
 
 /*
- * Check that a user still has the name that the checks saw. The user stays
- * locked.
+ * Check that a user still has the name that the checks saw. The user is not
+ * changed, but stays locked.
  */
 static bool
 look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
@@ -157,7 +167,10 @@ look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *w
 	return false;
 }
 
-/* Write a user's properties and name, which has been claimed if it is new. */
+/*
+ * Write the properties and the name that the source gives a user. The import
+ * has claimed a new name before.
+ */
 static bool
 write_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
 {
@@ -172,7 +185,8 @@ write_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wan
 }
 
 /*
- * Edit the users of a query. Its columns are the first nprops of user_columns.
+ * Call edit() for each user that a query returns. The query's columns are the
+ * first nprops of user_columns. Returns the number of users.
  */
 static int64
 edit_users(const Import *import, const char *sql, int nprops,
@@ -202,9 +216,9 @@ release_row(TupleTableSlot *slot, DestReceiver *self)
 }
 
 /*
- * Lock the users who get other names, and release their names, so that other
- * users of the import can get them: two users may exchange their names.
- * Errors: 40001.
+ * Lock the users who get other names, and release their old names in the
+ * registry, where names are unique. Other users of the import can then claim
+ * these names; two users may exchange theirs. Errors: 40001.
  */
 void
 import_release_names(const Import *import)
@@ -217,8 +231,8 @@ import_release_names(const Import *import)
 }
 
 /*
- * Update the users who differ, after their new names were claimed. Errors:
- * 40001, 55000.
+ * Write the users who differ from the source. Their new names must have been
+ * claimed. Errors: 40001, 55000.
  */
 void
 import_edit_users(const Import *import)
@@ -233,8 +247,8 @@ import_edit_users(const Import *import)
  * ------------------------------------------------------------------------ */
 
 /*
- * Set the texts, properties and parent of an item to what the source says.
- * Returns whether this changes the item.
+ * Set the texts, properties and parent of a post or comment to what the source
+ * says. Returns whether this changes the item.
  */
 static bool
 take_texts(const Import *import, const ItemWriter *writer,
@@ -262,11 +276,12 @@ take_texts(const Import *import, const ItemWriter *writer,
 }
 
 /*
- * Update a post, if it still differs from the source. If the post was hidden
- * and the source shows it, it gets the source's creation date, if there is
- * one. Posts that become hidden are only recorded here: they are removed from
- * the views after everything else is locked, because hide_post() locks the
- * post before the views.
+ * Write a post as the source has it, if the two still differ. A hidden post
+ * that the source shows also gets the source's creation date, if there is one.
+ *
+ * A post that becomes hidden is only recorded here. The views' lock comes
+ * after all locks of posts, as in hide_post(), so import_hide_posts() removes
+ * the post from the views when everything else is done.
  */
 static bool
 edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
@@ -297,7 +312,10 @@ edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
 	return true;
 }
 
-/* Update a comment, if it still differs from the source. */
+/*
+ * Write a comment as the source has it, if the two still differ. Hiding and
+ * showing it is left to hide_comment().
+ */
 static bool
 edit_comment(EditReceiver *receiver, ItemWriter *writer,
 			 const BlogItem *found, const BlogItem *wanted)
@@ -311,7 +329,10 @@ edit_comment(EditReceiver *receiver, ItemWriter *writer,
 	return true;
 }
 
-/* Pass the comments that differ to a receiver, in the order of leaves. */
+/*
+ * Pass the rows of comments to edit to a receiver, in the order of leaves.
+ * Returns their number.
+ */
 static int64
 edit_comments(const Import *import, DestReceiver *receiver)
 {
@@ -331,8 +352,8 @@ edit_comments(const Import *import, DestReceiver *receiver)
 }
 
 /*
- * Return the properties in the rows of posts or comments to edit, in order,
- * and set *n to their number.
+ * Return the properties in the columns of a row of a post or comment to edit.
+ * *n becomes their number.
  */
 const Property *
 import_edited_properties(ItemType type, int *n)
@@ -349,9 +370,9 @@ import_edited_properties(ItemType type, int *n)
 }
 
 /*
- * Edit the posts or comments that differ, in the tables of this machine.
- * Returns how many were changed; other transactions may have made the same
- * change to some. Errors: 40001.
+ * Edit the posts or comments of this machine that differ from the source.
+ * Returns how many were changed. An item to which another transaction has made
+ * the same change is not counted. Errors: 40001.
  */
 int64
 import_edit_here(Import *import, ItemType type)
@@ -376,8 +397,8 @@ import_edit_here(Import *import, ItemType type)
 }
 
 /*
- * Edit one post or comment like import_edit_here(). Returns whether it was
- * changed. Errors: 40001.
+ * Edit one post or comment of this machine, if it still differs from the
+ * source. Returns whether it was changed. Errors: 40001.
  */
 bool
 import_edit_one(const Import *import, ItemType type, const BlogItem *wanted)

@@ -1,9 +1,10 @@
 /*
  * import_here.c
- *		Bulk import: the target that writes to the tables of this machine.
+ *		Bulk import: writes to the tables of this machine.
  *
- * Statements read the containers directly, and new items are written to the
- * leaves with bulk inserts.
+ * This is the ImportTarget (import.h) of a store that is not on a cluster.
+ * Statements read the containers themselves, and new items are written to the
+ * leaves, the tables of one type of item and one partition, with bulk inserts.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -20,7 +21,10 @@
 #include "miscadmin.h"
 #include "utils/tuplestore.h"
 
-/* This target needs no preparation, no copies and no cleanup. */
+/*
+ * One machine needs no preparation, reads the containers without copying them,
+ * and has nothing to clean up.
+ */
 static void
 begin_here(Import *import)
 {
@@ -41,9 +45,10 @@ end_here(const Import *import)
  * ------------------------------------------------------------------------ */
 
 /*
- * Check that each partition of a container has a usable leaf for a type, by
- * opening it for writing. If a leaf were missing, its items would be treated
- * as unknown or new. Errors: 55000. Locks: RowExclusiveLock on the leaves.
+ * Check that each partition of a container has a usable leaf for a type of
+ * item, by opening the leaf for writing. Without this check, the import would
+ * take the items of a missing leaf for new ones. Errors: 55000. Locks:
+ * RowExclusiveLock on the leaves.
  */
 static void
 need_leaves(Container container, ItemType type)
@@ -54,7 +59,7 @@ need_leaves(Container container, ItemType type)
 }
 
 /*
- * Check that all leaves exist that the import reads or writes. Errors: 55000.
+ * Check that all leaves that the import reads or writes exist. Errors: 55000.
  */
 static void
 need_all_leaves(const Import *import)
@@ -70,8 +75,9 @@ need_all_leaves(const Import *import)
 }
 
 /*
- * Lock the leaves of posts before the names of users are read, and check that
- * all leaves exist. Errors: 55000.
+ * Lock the leaves of posts, and check that all leaves exist. This comes before
+ * names of users are read, because a rename looks for these locks. Errors:
+ * 55000.
  */
 static void
 lock_here(Import *import)
@@ -104,15 +110,16 @@ lookup_here(const Import *import, ItemType type)
  * ------------------------------------------------------------------------ */
 
 /*
- * The posts that are written. Each gets a counter when all posts are written.
+ * The posts that the import has written. Each gets a counter, the delta row
+ * that holds its counts, when all posts are written.
  */
 typedef struct PostCounters
 {
-	Tuplestorestate *posts;		/* their ids */
-	TupleTableSlot *post;		/* slot for the rows of posts */
+	Tuplestorestate *posts;		/* the ids of the posts */
+	TupleTableSlot *post;		/* a slot for one id */
 } PostCounters;
 
-/* Record that a post is written. */
+/* Record the id of a written post. */
 static void
 note_post(PostCounters *counters, const BlogItem *post)
 {
@@ -135,7 +142,7 @@ counters_begin(PostCounters *counters)
 	counters->post = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 }
 
-/* Get the next recorded post. Returns false at the end. */
+/* Set *post_id to the next recorded post. Returns false at the end. */
 static bool
 next_counted(PostCounters *counters, pg_uuid_t *post_id)
 {
@@ -148,9 +155,9 @@ next_counted(PostCounters *counters, pg_uuid_t *post_id)
 }
 
 /*
- * Delete counters that older posts with these ids have left behind, because
- * the owner may have deleted such posts by SQL. Posts are in the order of
- * leaves, so each leaf is opened once.
+ * Delete the counters that earlier posts with the recorded ids have left
+ * behind. There are some if the owner has deleted such posts by SQL. Posts are
+ * in the order of leaves, so each leaf is opened once.
  */
 static void
 clear_counters(PostCounters *counters)
@@ -197,8 +204,8 @@ write_counters(PostCounters *counters)
 }
 
 /*
- * Write counters for new posts, whose ids are in the order of leaves. Errors:
- * those of bulk_insert_item().
+ * Write counters for n new posts. Their ids must be in the order of leaves.
+ * Errors: those of bulk_insert_item().
  */
 void
 import_write_counters(const pg_uuid_t *post_id, int n)
@@ -217,12 +224,12 @@ import_write_counters(const pg_uuid_t *post_id, int n)
 	write_counters(&counters);
 }
 
-/* State of writing the new items of a type. */
+/* What write_items() needs to write the new items of a type. */
 typedef struct ItemsHere
 {
 	ItemType	type;
 	BulkInsert *bulk;
-	PostCounters counters;		/* only for posts */
+	PostCounters counters;		/* used only for posts */
 } ItemsHere;
 
 static void
@@ -259,7 +266,10 @@ write_here(const Import *import, ItemType type, int64 rows)
 		write_counters(&items.counters);
 }
 
-/* Recognize the index of a primary key by the end of its name. */
+/*
+ * Return whether a unique index that ends in _pkey raised the error. The
+ * indexes of the containers' primary keys have such names.
+ */
 static bool
 key_is_taken_here(const ErrorData *error)
 {

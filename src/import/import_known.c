@@ -1,11 +1,11 @@
 /*
  * import_known.c
- *		Bulk import: finds comments and likes that already exist or occur
- *		twice.
+ *		Bulk import: finds rows of comments and likes whose item exists, or
+ *		that repeat an earlier row.
  *
- * Valid rows arrive in the order of partition, post and key. So rows with the
- * same key are adjacent, and the lookup (leaf_lookup.c) visits each leaf and
- * post once.
+ * The caller passes valid rows sorted by partition, post and key. So rows with
+ * the same key are adjacent, and the lookup (leaf_lookup.c) visits each leaf
+ * and post once.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -19,23 +19,30 @@
 
 struct KnownItems
 {
-	MemoryContext context;		/* in which the lookup allocates */
+	/* The memory context in which the lookup allocates. */
+	MemoryContext context;
+
 	ItemType	type;
-	bool		update;			/* contents may differ */
+
+	/* true if the import replaces other contents */
+	bool		update;
+
 	ItemLookup *lookup;
-	pg_uuid_t	post_id;		/* post of the previous row, if valid */
-	pg_uuid_t	other;			/* the rest of that row's key */
+	pg_uuid_t	post_id;		/* first part of the previous row's key */
+	pg_uuid_t	other;			/* second part of the previous row's key */
 	bool		valid;
-	bool		found;			/* true if an item with this key exists */
-	bool		passed;			/* true if a row with this key was accepted */
-	BlogItem	there;			/* the existing item; valid until the next
-								 * lookup */
+	bool		found;			/* true if an item with that key exists */
+	bool		passed;			/* true if a row with that key was accepted */
+	/*
+	 * The existing item, if found is true. It is valid until the next lookup.
+	 */
+	BlogItem	there;
 };
 
 /*
- * Begin to check comments or likes. lookup: ended by known_items_end().
- * update: an existing item with other contents is no problem. The result is in
- * the current memory context.
+ * Begin to check comments or likes. known_items_end() ends the lookup. If
+ * update is true, an existing item with other contents is no problem. The
+ * result is allocated in the current memory context.
  */
 KnownItems *
 known_items_begin(ItemType type, bool update, ItemLookup *lookup)
@@ -50,8 +57,9 @@ known_items_begin(ItemType type, bool update, ItemLookup *lookup)
 }
 
 /*
- * Return whether a row and the existing item differ in a property that every
- * item has. A property that a damaged item lacks does not differ.
+ * Return whether a row and the existing item differ in a property that an item
+ * must have. If the existing item lacks it, because the owner has altered the
+ * table, they do not differ.
  */
 static bool
 differs(const KnownItems *known, const BlogItem *row, Property prop)
@@ -60,9 +68,10 @@ differs(const KnownItems *known, const BlogItem *row, Property prop)
 }
 
 /*
- * Return whether a row's contents differ from the existing comment. Whether
- * the comment is hidden, and an empty object of properties, matter only if
- * existing items are updated.
+ * Return whether a row and the existing comment have different contents. If
+ * the import updates existing items, this includes whether they are hidden,
+ * and {} as the row's properties differs from other properties. Otherwise {}
+ * counts as no properties.
  */
 static bool
 says_another(const KnownItems *known, const BlogItem *row)
@@ -82,9 +91,9 @@ says_another(const KnownItems *known, const BlogItem *row)
 }
 
 /*
- * Return the reason for rejecting a row because an item with its key exists;
- * NULL if there is none. If the row gives no date, or no id for a like, the
- * item's value is accepted.
+ * Return the reason why the existing item with a row's key makes the row
+ * invalid, or NULL. A row of a like that gives no date or no id agrees with
+ * any, as does a row of a comment that gives no date.
  */
 static const char *
 taken(const KnownItems *known, const BlogItem *row)
@@ -107,7 +116,8 @@ taken(const KnownItems *known, const BlogItem *row)
 }
 
 /*
- * Look up the item with a row's key, unless the previous row has the same key.
+ * Look up the existing item with a row's key. The previous result still holds
+ * if the previous row has the same key.
  */
 static void
 look_up(KnownItems *known, const BlogItem *row)
@@ -131,9 +141,9 @@ look_up(KnownItems *known, const BlogItem *row)
 }
 
 /*
- * Return the reason why a row is rejected, or NULL, and set *state to whether
- * its item exists. The row must be valid, and follow the previous one in
- * order.
+ * Return the reason why a row is rejected, or NULL. In the latter case *state
+ * becomes what the containers have of the row. The row must be valid, and must
+ * not sort before the previous one.
  */
 const char *
 known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)
@@ -156,7 +166,7 @@ known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)
 	return NULL;
 }
 
-/* End a check, and its lookup. */
+/* End the check and its lookup. */
 void
 known_items_end(KnownItems *known)
 {

@@ -2,18 +2,22 @@
  * import_sql.c
  *		Bulk import: its SQL statements.
  *
- * The rows that were read are in the temporary tables @user, @post, @comment
- * and @like (import/sources/staging.c). @name stands for a temporary table of
- * the import, and #name for a table of the containers, or for what the
- * ImportTarget has read of it. $1 is the current time. $2 is whether existing
- * items are updated; the planner knows its value.
+ * The statements use these names and parameters:
  *
- * Each check is one pass over the rows, which joins them with existing items.
- * It finds duplicates by sorting; for comments and likes, import_known.c does
- * that. A check stores the accepted rows together with the author's name. The
- * names are read once, under the lock on the leaves of posts that renames look
- * for (model/user_changes/user_items_sweep.c). Comments and likes are sorted
- * by leaf and post, and later written in this order.
+ *	@name	a temporary table of the import
+ *	#name	a table of the containers, or the copy of it that the
+ *			ImportTarget has made (import.h)
+ *	$1		the current time
+ *	$2		whether existing items are updated; the planner knows the value
+ *
+ * @user, @post, @comment and @like hold the rows that were read
+ * (import/sources/staging.c). Each check is one pass over such a table, which
+ * joins the rows with existing items. It finds duplicates by sorting; for
+ * comments and likes, import_known.c finds them. Accepted rows are stored
+ * together with the author's name. The names are read once, while the import
+ * holds the lock on the leaves of posts for which renames wait
+ * (model/user_changes/user_items_sweep.c). Comments and likes are sorted by
+ * leaf and post, and later written in this order.
  */
 #include "postgres.h"
 
@@ -44,28 +48,46 @@ const char *const import_tables_sql[] = {
 	STAGE_TABLE("comment"),
 	STAGE_TABLE("like"),
 	/*
-	 * old_name: of a user who gets another name. changed: the properties
-	 * differ. holder: another user who has the name, and may give it up. own:
-	 * the registry already has the new name for this user. other_name: the
-	 * user's name if the source's is taken. renamed: the user has other_name.
+	 * The users of the source, with the result of their check.
+	 *
+	 *	partition	partition of the user item
+	 *	reason		why the user is rejected; NULL if it is not
+	 *	present		the user exists
+	 *	old_name	the existing user's name, if it gets another one
+	 *	changed		the user exists with other properties
+	 *	holder		another user who has the name, and may give it up
+	 *	own			the registry has the new name for this user already
+	 *	other_name	the name that the user gets if the source's is taken
+	 *	other_key	its key, by which names are compared
+	 *	renamed		the user has other_name
 	 */
 	"CREATE TEMP TABLE @checked_user (partition integer, user_id uuid,"
 	" username text, name_key text COLLATE \"C\", creation_date timestamptz,"
 	" properties jsonb, reason text, present boolean, old_name text,"
 	" changed boolean, holder uuid, own boolean, other_name text,"
 	" other_key text COLLATE \"C\", renamed boolean) USING heap ON COMMIT DROP",
-	/* place: the row of @post with the texts; changed: the item differs */
+	/*
+	 * The posts of the source, with the result of their check. place is the
+	 * row of @post that has the texts. changed means that the post exists with
+	 * other values.
+	 */
 	"CREATE TEMP TABLE @checked_post (place tid, partition integer,"
 	" post_id uuid, user_id uuid, username text, reason text, present boolean,"
 	" changed boolean) USING heap ON COMMIT DROP",
-	/* existing posts of comments and likes */
+	/* The existing posts that comments and likes of the source refer to. */
 	"CREATE TEMP TABLE @there (post_id uuid, user_id uuid) USING heap ON COMMIT DROP",
-	/* rejected comments and likes; fresh: the post is new */
+	/*
+	 * Rejected comments and likes. fresh means that the import creates their
+	 * post.
+	 */
 	REFUSED_CHILD("comment", ", content text",
 				  ", parent_id uuid, parent_deleted boolean, hidden boolean,"
 				  " modification_date timestamptz, properties jsonb"),
 	REFUSED_CHILD("like", "", ""),
-	/* counts of posts: partial and total */
+	/*
+	 * Counts that the import adds to posts: partial ones, and one for each
+	 * post.
+	 */
 	COUNT_TABLE("part"),
 	COUNT_TABLE("count"),
 	("CREATE TEMP TABLE @rejected (type text, reason text, item jsonb)"
@@ -83,15 +105,16 @@ const int	import_tables_n = lengthof(import_tables_sql);
 #define NEW "reason IS NULL AND NOT present"
 
 /*
- * Whether an existing item has the row's date. A row without a date matches
- * any, as when create_post() is repeated.
+ * True if an existing item has the row's date. A row without a date agrees
+ * with any item, because create_post() accepts a repeated call in the same
+ * way.
  */
 #define SAME_DATE(date) \
 	"(s.creation_date IS NULL OR s.creation_date = " date ")"
 
 /*
- * Whether an existing item has the row's properties. A row without properties
- * matches any; so does {}, unless existing items are updated.
+ * True if an existing item has the row's properties. A row without properties
+ * agrees with any item.
  */
 #define KEEPS_PROPERTIES(of_item) \
 	"(s.properties IS NULL" \
@@ -101,16 +124,19 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	"(s.properties = '{}' OR " KEEPS_PROPERTIES(of_item) ")"
 
 /*
- * Whether a row shows a post that is hidden. Such a post gets the row's date.
+ * True if a hidden post becomes visible by the row. Such a post gets the row's
+ * date.
  */
 #define PUBLISHED "coalesce($2 AND i.hidden AND NOT s.hidden, false)"
 
-/* The reason for rejecting a row because of an existing item. */
+/* Why a row is rejected that differs from the existing item with its id. */
 #define TAKEN_REASON(by_another) \
 	"CASE WHEN NOT $2 THEN '" TAKEN "'" by_another \
 	" ELSE '" TAKEN_WITH_ANOTHER_DATE "' END"
 
-/* A new user, or one who gets another name. */
+/*
+ * True for a user who needs a name: a new one, or one who gets another name.
+ */
 #define NAMED "reason IS NULL AND (NOT present OR old_name IS NOT NULL)"
 
 #define NO_USER_REASON \
@@ -118,11 +144,13 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" THEN 'user is being deleted' ELSE 'unknown user' END"
 
 /*
- * The rows that were read, with their authors' items. No query joins two
- * containers directly. Each container is in a subquery of its own, which
- * OFFSET 0 keeps from being pulled up. For a join of two containers, the
- * planner tries every index of every leaf with the leaves of both, so planning
- * time grows with more than the square of the number of partitions.
+ * The rows that were read, each with its author's item.
+ *
+ * No query joins two containers directly. Each container is in a subquery, and
+ * OFFSET 0 keeps the planner from pulling the subquery up. For a join of two
+ * containers the planner would try every index of every leaf with the leaves
+ * of both, and planning time would grow with more than the square of the
+ * number of partitions.
  */
 #define WITH_AUTHOR(type) \
 	"(SELECT s.*, s.ctid AS place, u.user_id AS author_id," \
@@ -133,8 +161,8 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" ON u.type = 'user' AND u.user_id = s.user_id OFFSET 0)"
 
 /*
- * Comments or likes with their posts: new posts of this import (fresh), or
- * existing ones.
+ * The rows of comments or likes, each with its post. fresh means that this
+ * import creates the post. there_id is the id of the post if it exists.
  */
 #define WITH_POST(type) \
 	"(SELECT a.*, n.post_id IS NOT NULL AS fresh, p.post_id AS there_id," \
@@ -143,15 +171,19 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" ON n.post_id = a.post_id AND n.reason IS NULL AND NOT n.present" \
 	" LEFT JOIN @there AS p ON p.post_id = a.post_id OFFSET 0)"
 
-/* The number of a row among the valid rows with the same key. */
+/*
+ * Numbers the valid rows that have the same key. All but the first are
+ * duplicates.
+ */
 #define NTH(key, order) \
 	"row_number() OVER (PARTITION BY " key ", reason IS NULL" \
 	" ORDER BY " order ")"
 
 /*
- * Selects the properties of comments or likes in order, and the reason why a
- * row is rejected. Whether the item exists is checked later (import_known.c),
- * for which rows of a post, and of a key, are adjacent.
+ * Selects the properties of comments or likes in the order of
+ * item_properties(), the reason why a row is rejected, and whether the import
+ * creates its post. The rows of a post, and of a key, are adjacent, as
+ * import_known.c needs them to find existing items and duplicates.
  */
 #define CHECK_CHILD(type, column, added, other, order) \
 	"SELECT id, '" type "', post_id, user_id, username" column "," \
@@ -166,6 +198,55 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" FROM " WITH_POST(type) " AS s" \
 	") AS looked_up ORDER BY partition, post_id, " other ", reason IS NULL, " order
 
+/*
+ * The check of users is a query on a query, three deep. This is the innermost
+ * one. It compares each row of @user with the existing user. dated is the date
+ * by which the user would be created.
+ */
+#define USERS_COMPARED \
+	"SELECT s.partition, s.user_id, s.username, s.name_key, s.creation_date," \
+	" s.properties, coalesce(s.creation_date, $1) AS dated," \
+	" s.author_id IS NOT NULL AS present, s.other_name, s.other_key," \
+	" s.renamed OR coalesce(NOT $2 AND s.author_name = s.other_name" \
+	" AND s.author_name <> s.username, false) AS renamed," \
+	" CASE WHEN $2 AND s.author_name <> s.username THEN s.author_name END AS old_name," \
+	" $2 AND s.author_id IS NOT NULL AND NOT " KEEPS_PROPERTIES("s.author_properties") \
+	" AS changed," \
+	" CASE WHEN s.reason IS NOT NULL THEN s.reason" \
+	" WHEN s.author_id IS NULL AND s.user_id IN " BEING_DELETED \
+	" THEN 'user is being deleted'" \
+	" WHEN s.author_id IS NOT NULL AND NOT (($2 OR (s.author_name IN (s.username, s.other_name)" \
+	" AND " HAS_PROPERTIES("s.author_properties") "))" \
+	" AND " SAME_DATE("s.author_date") ") THEN " TAKEN_REASON("") " END AS reason" \
+	" FROM " WITH_AUTHOR("user") " AS s"
+
+/* Rejects rows of a user that repeat an earlier row of the user. */
+#define USERS_ONCE \
+	"SELECT partition, user_id, username, name_key, other_name, other_key, renamed," \
+	" creation_date, properties, dated, present, old_name, changed," \
+	" CASE WHEN reason IS NULL AND " \
+	NTH("user_id", "renamed, dated, username COLLATE \"C\"") " > 1" \
+	" THEN 'duplicate id' ELSE reason END AS reason FROM (" \
+	USERS_COMPARED ") AS looked_up"
+
+/*
+ * Adds the user who has each row's name in the registry: holder. own means
+ * that the new name has the same key as the existing user's old one, so the
+ * user keeps the registry's row. claimed means that another user has the name.
+ */
+#define USERS_WITH_HOLDERS \
+	"SELECT o.*, holder IS NOT NULL AND NOT own AS claimed FROM (" \
+	"SELECT k.*, r.user_id AS holder, $2 AND k.old_name IS NOT NULL" \
+	" AND r.user_id IS NOT DISTINCT FROM k.user_id AS own FROM (" \
+	USERS_ONCE ") AS k" \
+	" LEFT JOIN #usernames AS r ON r.username_key = k.name_key" \
+	") AS o"
+
+/*
+ * The checks of each type. A user whose name another user has, or an earlier
+ * row gets, is rejected here, unless that other user may give the name up;
+ * import_refuse_names_sql and import_pass_names_sql decide about that.
+ */
 const char *const import_check_sql[N_IMPORTED] = {
 	[ITEM_USER] =
 	"INSERT INTO @checked_user (partition, user_id, username, name_key,"
@@ -178,33 +259,7 @@ const char *const import_check_sql[N_IMPORTED] = {
 	" THEN 'username taken' ELSE reason END, present, old_name, changed,"
 	" CASE WHEN $2 AND claimed AND (NOT present OR old_name IS NOT NULL)"
 	" THEN holder END, own, other_name, other_key, renamed FROM ("
-	"SELECT o.*, holder IS NOT NULL AND NOT own AS claimed FROM ("
-	/* only the name's form changes: the user keeps the registry's row */
-	"SELECT k.*, r.user_id AS holder, $2 AND k.old_name IS NOT NULL"
-	" AND r.user_id IS NOT DISTINCT FROM k.user_id AS own FROM ("
-	"SELECT partition, user_id, username, name_key, other_name, other_key, renamed,"
-	" creation_date, properties, dated, present, old_name, changed,"
-	" CASE WHEN reason IS NULL AND "
-	NTH("user_id", "renamed, dated, username COLLATE \"C\"") " > 1"
-	" THEN 'duplicate id' ELSE reason END AS reason FROM ("
-	"SELECT s.partition, s.user_id, s.username, s.name_key, s.creation_date,"
-	" s.properties, coalesce(s.creation_date, $1) AS dated,"
-	" s.author_id IS NOT NULL AS present, s.other_name, s.other_key,"
-	" s.renamed OR coalesce(NOT $2 AND s.author_name = s.other_name"
-	" AND s.author_name <> s.username, false) AS renamed,"
-	" CASE WHEN $2 AND s.author_name <> s.username THEN s.author_name END AS old_name,"
-	" $2 AND s.author_id IS NOT NULL AND NOT " KEEPS_PROPERTIES("s.author_properties")
-	" AS changed,"
-	" CASE WHEN s.reason IS NOT NULL THEN s.reason"
-	" WHEN s.author_id IS NULL AND s.user_id IN " BEING_DELETED
-	" THEN 'user is being deleted'"
-	" WHEN s.author_id IS NOT NULL AND NOT (($2 OR (s.author_name IN (s.username, s.other_name)"
-	" AND " HAS_PROPERTIES("s.author_properties") "))"
-	" AND " SAME_DATE("s.author_date") ") THEN " TAKEN_REASON("") " END AS reason"
-	" FROM " WITH_AUTHOR("user") " AS s"
-	") AS looked_up) AS k"
-	" LEFT JOIN #usernames AS r ON r.username_key = k.name_key"
-	") AS o) AS named",
+	USERS_WITH_HOLDERS ") AS named",
 
 	[ITEM_POST] =
 	"INSERT INTO @checked_post (place, partition, post_id, user_id, username,"
@@ -244,8 +299,8 @@ const char *const import_check_sql[N_IMPORTED] = {
 };
 
 /*
- * Inserts the existing posts of comments and likes. In most imports there are
- * none, and no post is read.
+ * Stores the existing posts that comments and likes refer to. In most imports
+ * there are none, and no post is read.
  */
 const char *const import_there_sql =
 "INSERT INTO @there (post_id, user_id) SELECT p.post_id, p.user_id FROM ("
@@ -254,21 +309,22 @@ const char *const import_there_sql =
 " EXCEPT SELECT post_id FROM @checked_post WHERE reason IS NULL AND NOT present"
 ") AS s JOIN #posts AS p ON p.type = 'post' AND p.post_id = s.post_id";
 
-/* Refuses names whose holders do not give them up. */
+/* Rejects users who want a name whose holder does not get another one. */
 const char *const import_refuse_names_sql =
 "UPDATE @checked_user AS c SET reason = 'username taken'"
 " WHERE c.reason IS NULL AND c.holder IS NOT NULL AND NOT EXISTS"
 " (SELECT 1 FROM @checked_user AS h WHERE h.user_id = c.holder"
 " AND h.reason IS NULL AND h.name_key <> c.name_key AND h.old_name IS NOT NULL)";
 
-/* Counts the names whose holders may give them up. */
+/* Counts the users who wait for the holder of a name to get another one. */
 const char *const import_held_names_sql =
 "SELECT count(*) FROM @checked_user WHERE reason IS NULL AND holder IS NOT NULL";
 
 /*
- * Replaces each user's holder by the holder for whom that user waits. If the
- * latter gets a name, there is none; if the latter's name is refused, so is
- * this one.
+ * Shortens the chains of users who wait for names. The holder of a user's name
+ * is replaced by the user for whom that holder waits. If the holder waits for
+ * none, the user gets the name. If the holder is rejected because its own new
+ * name is taken, so is the user.
  */
 const char *const import_pass_names_sql =
 "UPDATE @checked_user AS c SET holder = h.holder, reason = h.reason"
@@ -278,9 +334,9 @@ const char *const import_pass_names_sql =
 
 /*
  * Gives new users whose names are taken their other names, unless these are
- * taken, too. Existing users who have their other names, because the source's
- * names were taken before, keep them. The ids of two rows may lead to the same
- * other name; the lower id gets it.
+ * taken as well. An existing user who got its other name from an earlier
+ * import keeps it. If two rows lead to the same other name, the one with the
+ * lower id gets it.
  */
 const char *const import_other_names_sql =
 "UPDATE @checked_user AS c SET reason = NULL, username = c.other_name,"
@@ -293,8 +349,8 @@ const char *const import_other_names_sql =
 " AND h.reason = 'username taken' AND h.user_id < c.user_id)))";
 
 /*
- * Counts the results for users and posts. Comments and likes are counted as
- * they are checked.
+ * Counts the checked users or posts by result. Comments and likes are counted
+ * while they are checked.
  */
 #define TALLY(type, changed, renamed) \
 	"SELECT count(*), count(reason)," \
@@ -311,18 +367,24 @@ const char *const import_tally_sql[ITEM_POST + 1] = {
 	[ITEM_POST] = TALLY("post", "changed", "")
 };
 
-/* A row's own properties, if they are an object. */
+/*
+ * A row's own properties, followed by the operator that adds more; nothing if
+ * they are not an object.
+ */
 #define OWN(item) \
 	"CASE WHEN jsonb_typeof(" item ".properties) = 'object'" \
 	" THEN " item ".properties ELSE '{}' END || "
 
-/* Properties that are not in the article, without those that say nothing. */
+/*
+ * A rejected row's own properties and those that the article does not have.
+ * NULLs, and hidden = false, are left out.
+ */
 #define BESIDE(item, parent) \
 	OWN(item) "jsonb_strip_nulls(jsonb_build_object(" \
 	"'hidden', nullif(" item ".hidden, false)," \
 	" 'modificationDate', " item ".modification_date, 'parentId', " parent ")) || "
 
-/* Inserts the rejected rows as documents. */
+/* Stores the rejected rows of a type as JSON documents. */
 #define REJECT(type, beside, properties, source) \
 	"INSERT INTO @rejected (type, reason, item) SELECT '" type "', c.reason," \
 	" " beside "jsonb_build_object('type', '" type "', " properties ")" \
@@ -351,13 +413,13 @@ const char *const import_reject_sql[N_IMPORTED] = {
  * ------------------------------------------------------------------------ */
 
 /*
- * Locks the container of posts with all its leaves, before names of users are
- * read.
+ * Locks the container of posts with all its leaves, before the import reads
+ * names of users.
  */
 const char *const import_lock_tables_sql =
 "LOCK TABLE " POSTS_SQL " IN ROW EXCLUSIVE MODE";
 
-/* Sums up the counts of each post. */
+/* Adds up the partial counts of each post. */
 const char *const import_count_sql =
 "INSERT INTO @count (post_id, comments, likes, fresh)"
 " SELECT post_id, sum(comments), sum(likes), fresh"
@@ -368,13 +430,16 @@ const char *const import_counted_sql =
 "SELECT count(*) FROM @count WHERE NOT fresh AND comments + likes > 0";
 
 /*
- * Counts the existing posts that get items, also hidden ones, or whose
- * comments are edited.
+ * Counts the existing posts that get comments or likes, also hidden comments,
+ * or whose comments are edited.
  */
 const char *const import_to_lock_sql =
 "SELECT count(*) FROM @count WHERE NOT fresh";
 
-/* Locks these posts, so that none is deleted before the transaction ends. */
+/*
+ * Locks the posts that import_to_lock_sql counts, so that none is deleted
+ * before the transaction ends.
+ */
 const char *const import_lock_posts_sql =
 "SELECT count(*) FROM (SELECT 1 FROM " POSTS_SQL " AS p"
 " WHERE p.type = 'post' AND p.post_id IN"
@@ -386,41 +451,43 @@ const char *const import_lock_posts_sql =
  * ------------------------------------------------------------------------ */
 
 /*
- * Users for whom the registry has no row of the name. If it has one for
- * another user, that user gives it up first.
+ * True for users whose name the registry lacks. If the registry has the name
+ * for another user, that user gives it up first.
  */
 #define OTHER_NAME \
 	"reason IS NULL AND (NOT present OR (old_name IS NOT NULL AND NOT own))"
 
 /*
- * Claims names in order, so that two imports of the same names do not
- * deadlock.
+ * Claims names in the registry, sorted, so that two imports of the same names
+ * do not deadlock.
  */
 const char *const import_write_names_sql =
 "INSERT INTO " USERNAMES_SQL " (username_key, user_id)"
 " SELECT name_key, user_id FROM @checked_user WHERE " OTHER_NAME
 " ORDER BY name_key";
 
-/* Counts these names. */
+/* Counts the names that import_write_names_sql claims. */
 const char *const import_names_sql =
 "SELECT count(*) FROM @checked_user WHERE " OTHER_NAME;
 
-/* The users who get other names, and their old names. */
+/* Selects the users who get other names, with their old names. */
 const char *const import_old_names_sql =
 "SELECT user_id, old_name FROM @checked_user"
 " WHERE reason IS NULL AND old_name IS NOT NULL ORDER BY partition, user_id";
 
-/* The users who differ, with their new values. */
+/* Selects the users who differ from the source, with their new values. */
 const char *const import_changed_users_sql =
 "SELECT user_id, username, properties FROM @checked_user"
 " WHERE reason IS NULL AND (old_name IS NOT NULL OR changed)"
 " ORDER BY partition, user_id";
 
 /*
- * The names to be released. The registry row of a user who gets another name
- * may have a key that is not the key of the old name; repair() would delete
- * such a row. If another user gets that key, it is released as well. Passing a
- * key as a name works, because the key of a key is the key itself.
+ * Selects the names that are released in the registry.
+ *
+ * The registry's row of a user who gets another name may have a key that is
+ * not the key of the old name. repair() would delete such a row. It is
+ * released, too, if another user gets that key as a name. Its key can stand
+ * for the name, because the key of a key is the key itself.
  */
 const char *const import_released_names_sql =
 "SELECT user_id, old_name FROM @checked_user"
@@ -433,8 +500,8 @@ const char *const import_released_names_sql =
 " ORDER BY user_id";
 
 /*
- * The existing posts that differ, with their new values, in the order of
- * leaves.
+ * Selects the existing posts that differ from the source, with their new
+ * values, in the order of leaves.
  */
 const char *const import_changed_posts_sql =
 "SELECT c.post_id, c.user_id, s.title, s.content, s.creation_date, s.hidden,"
@@ -442,14 +509,14 @@ const char *const import_changed_posts_sql =
 " FROM @checked_post AS c JOIN @post AS s ON s.ctid = c.place"
 " WHERE c.reason IS NULL AND c.changed ORDER BY c.partition, c.post_id";
 
-/* Counts the new users who are being deleted after all. */
+/* Counts the new users whom another transaction has deleted meanwhile. */
 const char *const import_deleting_sql =
 "SELECT count(*) FROM @checked_user WHERE " NEW
 " AND user_id IN " BEING_DELETED;
 
 /*
- * The new users and posts in the order of leaves, with their properties in
- * order (import_write.c).
+ * Selects the new users or posts in the order of leaves, with their properties
+ * in the order of item_properties() (import_write.c).
  */
 const char *const import_new_sql[ITEM_POST + 1] = {
 	[ITEM_USER] =

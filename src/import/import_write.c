@@ -1,11 +1,11 @@
 /*
  * import_write.c
- *		Bulk import: makes the new items of rows, and checks the result of
- *		writing them.
+ *		Bulk import: turns new rows into items, and checks that all were
+ *		written.
  *
  * New users and posts are read by a query, and new comments and likes from the
- * tuplestore that the check has filled. Ids of likes and dates that the source
- * does not give are generated here.
+ * tuplestore that import_check.c has filled. This file generates ids of likes,
+ * and dates that the source does not give.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -19,12 +19,14 @@
 
 #include "utils/tuplestore.h"
 
-/* Makes items of the rows that it receives. */
+/*
+ * Turns each row that it receives into an item, and passes the item to take().
+ */
 typedef struct NewItems
 {
 	DestReceiver pub;
 	const Import *import;
-	const Property *prop;		/* properties of the nprops columns */
+	const Property *prop;		/* the properties in a row's nprops columns */
 	int			nprops;
 	ItemTaker	take;
 	void	   *arg;
@@ -59,8 +61,8 @@ items_end(DestReceiver *self)
 }
 
 /*
- * Pass the comments or likes that the check accepted to a receiver, in the
- * order of leaves. Returns their number.
+ * Pass the accepted new comments or likes to a receiver, in the order of
+ * leaves. Returns their number.
  */
 static int64
 read_passed(const Import *import, ItemType type, DestReceiver *receiver)
@@ -79,8 +81,9 @@ read_passed(const Import *import, ItemType type, DestReceiver *receiver)
 }
 
 /*
- * Pass the new items of a type to a function, ready to be written and in the
- * order of leaves. Returns their number. Errors: those of the function.
+ * Pass each new item of a type to a function that writes it. Items have all
+ * their values, and come in the order of leaves. Returns their number. Errors:
+ * those of the function.
  */
 int64
 import_new_items(const Import *import, ItemType type, ItemTaker take, void *arg)
@@ -95,10 +98,10 @@ import_new_items(const Import *import, ItemType type, ItemTaker take, void *arg)
 }
 
 /*
- * Call a function that writes rows. rows: how many it must write. If a primary
- * key is taken, the error becomes 40001, because the key was free when it was
- * checked. Errors: 09000 if a trigger suppressed a row; 40001; and others of
- * the function.
+ * Call a function that writes rows, and check that it writes as many as it is
+ * given in the argument rows. If a primary key is taken, the error becomes
+ * 40001, because the key was free when the row was checked. Errors: 09000 if a
+ * trigger suppressed a row; 40001; and others of the function.
  */
 void
 import_write_rows(const Import *import, ImportWrite write, void *arg,
@@ -138,8 +141,8 @@ write_by_statement(const Import *import, void *arg)
 }
 
 /*
- * Run a statement that must write rows rows. Errors: those of
- * import_write_rows().
+ * Run a statement, and check that it writes the expected number of rows.
+ * Errors: those of import_write_rows().
  */
 void
 import_run_write(const Import *import, const char *sql, int64 rows)

@@ -2,11 +2,14 @@
  * leaf_lookup.c
  *		Bulk import: looks up comments or likes in the tables of this machine.
  *
- * Keys are passed in the order of rows, so each leaf is opened once. One
- * lookup finds that a post, for example a new one, has no items, and no key on
- * it is looked up. A join would either read all existing items, or plan an
- * index scan of all partitions for each key. An import into large containers
- * would then cost more than one into small containers.
+ * A leaf is the table of one type of item and one partition. The caller passes
+ * keys sorted by partition and post, so each leaf is opened once. If one index
+ * scan finds that a post, for example a new one, has no items, no key on that
+ * post is looked up.
+ *
+ * A join would either read all existing items, or plan an index scan of all
+ * partitions for each key. An import into large containers would then cost
+ * more than one into small containers.
  *
  * Runs in backends.
  */
@@ -21,14 +24,19 @@ typedef struct LeafLookup
 {
 	ItemLookup	pub;
 	ItemType	type;
-	int			partition;		/* partition of the post, and layout_loads() at
-								 * that time */
+
+	/*
+	 * The partition of the current post, and layout_loads() when it was
+	 * opened. Numbers of partitions stay valid until that changes.
+	 */
+	int			partition;
+
 	uint64		loads;
-	ItemScan   *of_post;		/* finds any item of a post */
-	ItemScan   *of_key;			/* finds an item by its key */
-	pg_uuid_t	post_id;		/* post of the previous key, if valid */
+	ItemScan   *of_post;		/* a scan that finds any item of a post */
+	ItemScan   *of_key;			/* a scan that finds the item of a key */
+	pg_uuid_t	post_id;		/* the current post, if valid is true */
 	bool		valid;
-	bool		any;			/* true if the post may have items */
+	bool		any;			/* true if the current post may have items */
 } LeafLookup;
 
 static void
@@ -41,7 +49,10 @@ close_leaf(LeafLookup *lookup)
 	lookup->of_post = lookup->of_key = NULL;
 }
 
-/* Look for items of the current post by the first columns of a path. */
+/*
+ * Start a scan for items of the current post whose first nkeys columns in the
+ * index of a path equal the key.
+ */
 static void
 look(LeafLookup *lookup, ItemScan **scan, AccessPath path, const Datum *key,
 	 int nkeys)
@@ -54,9 +65,10 @@ look(LeafLookup *lookup, ItemScan **scan, AccessPath path, const Datum *key,
 }
 
 /*
- * Find out whether another post has items. The index on comments' keys, and
- * the list index of likes, begin with the post. The owner may have dropped the
- * list index for a bulk load. In this case each like is looked up.
+ * Make a post the current one, and find out whether it may have items. The
+ * indexes used begin with the post's id: the primary key of comments, and the
+ * list index of likes. If the owner has dropped the list index for a bulk
+ * load, the post may have items, and each like is looked up.
  */
 static void
 look_at_post(LeafLookup *lookup, const pg_uuid_t *post_id)
@@ -66,7 +78,6 @@ look_at_post(LeafLookup *lookup, const pg_uuid_t *post_id)
 	BlogItem	item;
 	AccessPath	path = lookup->type == ITEM_LIKE ? PATH_LIST : PATH_KEY;
 
-	/* partition numbers change when partitions are attached or detached */
 	if (partition != lookup->partition || layout_loads() != lookup->loads)
 		close_leaf(lookup);
 	lookup->partition = partition;
@@ -74,7 +85,7 @@ look_at_post(LeafLookup *lookup, const pg_uuid_t *post_id)
 	lookup->post_id = *post_id;
 	lookup->any = false;
 	if (partition == NO_PARTITION)
-		return;					/* writing the row will raise the error */
+		return;					/* writing the row will raise an error */
 	lookup->any = lookup->of_post == NULL &&
 		!partition_has_path(CONTAINER_POSTS, lookup->type, partition, path);
 	if (lookup->any)
@@ -110,8 +121,9 @@ leaf_lookup_end(ItemLookup *self)
 }
 
 /*
- * Begin to look up comments or likes. All calls must be made in the same
- * memory context, in which scans allocate (btgettuple() does). Errors: 55000.
+ * Begin to look up comments or likes. The caller must make all calls in one
+ * memory context, because index scans allocate in the context of their first
+ * call (btgettuple() does). Errors: 55000.
  */
 ItemLookup *
 leaf_lookup_begin(ItemType type)

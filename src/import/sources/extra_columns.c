@@ -2,8 +2,11 @@
  * extra_columns.c
  *		Bulk import: columns of a source that items do not have.
  *
- * Columns that the caller names become properties. The others are left out,
- * and reported. Runs in backends.
+ * The caller names some of them in the argument extra of import(). These
+ * become properties. The result of import() names the others, which are left
+ * out.
+ *
+ * Runs in backends.
  */
 #include "postgres.h"
 
@@ -17,7 +20,10 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-/* Return whether a source has a column, other than a system column. */
+/*
+ * Return whether a source has a column of this name; system columns do not
+ * count.
+ */
 static bool
 has_column(Oid source, const char *name)
 {
@@ -59,8 +65,9 @@ extra_columns_get(Import *import, Datum argument)
 }
 
 /*
- * Check that each extra column is in at least one source whose items have
- * properties. Otherwise it would be lost without notice. Errors: 42703.
+ * Check that each extra column is in at least one of users, posts and
+ * comments, which have properties. A misspelled name would otherwise lose data
+ * without notice. Errors: 42703.
  */
 void
 extra_columns_need(const Import *import, const Oid *source)
@@ -85,8 +92,8 @@ extra_columns_need(const Import *import, const Oid *source)
 }
 
 /*
- * Return whether a column is named as an extra column, and the type has
- * properties.
+ * Return whether a column becomes a property: the argument extra names it, and
+ * items of the type have properties.
  */
 static bool
 is_extra(const Import *import, ItemType type, const char *name)
@@ -100,8 +107,8 @@ is_extra(const Import *import, ItemType type, const char *name)
 }
 
 /*
- * Return a column's name, which is empty if the column was dropped; NULL if
- * there are no more columns.
+ * Return the name of a column. It is empty if the column was dropped, and NULL
+ * if the table has no column of this number.
  */
 static char *
 column_name(Oid source, AttrNumber number)
@@ -112,11 +119,12 @@ column_name(Oid source, AttrNumber number)
 }
 
 /*
- * Return the expression that selects the extra columns of a source s as the
- * text of one JSON object; NULL if it has none. It uses e.*, because "e" alone
- * would be a column of that name, if there is one. The text is parsed here
- * (source_json.c), because a json column may contain what jsonb does not
- * accept.
+ * Return the SQL expression that selects the extra columns of a source s as
+ * the text of one JSON object; NULL if the source has none.
+ *
+ * The expression uses e.*, because "e" alone would be a column of that name,
+ * if there is one. The result is text, and extra_columns_add() parses it,
+ * because a column of type json may contain values that jsonb does not accept.
  */
 char *
 extra_columns_select(const Import *import, ItemType type, Oid source)
@@ -135,8 +143,8 @@ extra_columns_select(const Import *import, ItemType type, Oid source)
 }
 
 /*
- * Add the pairs of an object to another one. nulls: also those whose value is
- * null.
+ * Add the keys and values of an object to the object that is being built. Keys
+ * with the value null are added only if nulls is true.
  */
 static void
 push_pairs(JsonbParseState **state, Jsonb *object, bool nulls)
@@ -158,10 +166,10 @@ push_pairs(JsonbParseState **state, Jsonb *object, bool nulls)
 }
 
 /*
- * Add extra columns to a row's properties. extra: the text of a JSON object.
- * NULLs are left out. If the row's own properties are not an object, which is
- * an error of the row, they stay unchanged. Returns what is wrong with the
- * extra columns, or NULL.
+ * Add extra columns to a row's properties, except those that are NULL. extra
+ * is the text of a JSON object. If the row's own properties are not an object,
+ * they stay unchanged; row_problem() rejects them. Returns what is wrong with
+ * the extra columns, or NULL.
  */
 const char *
 extra_columns_add(StagedRow *row, Datum extra)
@@ -189,7 +197,10 @@ extra_columns_add(StagedRow *row, Datum extra)
 	return problem;
 }
 
-/* Return whether a column is imported, by its name or as an extra column. */
+/*
+ * Return whether the import uses a column: its name is one of an item's
+ * columns, or it becomes a property.
+ */
 static bool
 is_taken_in(const Import *import, ItemType type, const char *name)
 {
@@ -200,7 +211,10 @@ is_taken_in(const Import *import, ItemType type, const char *name)
 	return is_extra(import, type, name);
 }
 
-/* Return the names of the columns that are left out, as an array. */
+/*
+ * Return the names of a source's columns that the import does not use, as an
+ * array.
+ */
 Datum
 left_out_columns(const Import *import, ItemType type, Oid source)
 {

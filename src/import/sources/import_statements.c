@@ -1,6 +1,6 @@
 /*
  * import_statements.c
- *		Bulk import: runs its statements.
+ *		Bulk import: runs its statements (import_sql.c).
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -22,11 +22,11 @@
 #include "utils/guc.h"
 
 /*
- * Lock the tables of the import, and set the settings for its statements,
- * until import_phase_end(). Sorts and hash tables may use
- * maintenance_work_mem. A small sample tells the planner enough about a
- * temporary table. Parallel plans are disabled, because receivers write while
- * a query runs. Errors and locks: those of tables_lock_for_import().
+ * Lock the tables of the import, and change settings for its statements until
+ * import_phase_end(). Sorts and hash tables get maintenance_work_mem. ANALYZE
+ * takes small samples, which tell the planner enough about temporary tables.
+ * Parallel plans are disabled, because the receivers of rows write while a
+ * query runs. Errors and locks: those of tables_lock_for_import().
  */
 void
 import_phase_settings(ImportPhase *phase)
@@ -42,8 +42,8 @@ import_phase_settings(ImportPhase *phase)
 }
 
 /*
- * Become the containers' owner, with the settings of an import. Errors and
- * locks: those of import_phase_settings().
+ * Make the containers' owner the current user, with the settings of an import.
+ * Errors and locks: those of import_phase_settings().
  */
 void
 import_phase_begin(ImportPhase *phase)
@@ -52,7 +52,7 @@ import_phase_begin(ImportPhase *phase)
 	import_phase_settings(phase);
 }
 
-/* Restore the caller's settings and user. */
+/* Restore the settings and the current user of before the phase. */
 void
 import_phase_end(ImportPhase *phase)
 {
@@ -60,7 +60,7 @@ import_phase_end(ImportPhase *phase)
 	owner_end(&phase->scope);
 }
 
-/* The names that stand for tables of the containers in statements. */
+/* What stands for tables of the containers in statements. */
 static const char *const read_name[N_IMPORT_READS] = {
 	[READ_USERS] = "#users",
 	[READ_USERNAMES] = "#usernames",
@@ -68,7 +68,10 @@ static const char *const read_name[N_IMPORT_READS] = {
 	[READ_DELETING] = "#deleting"
 };
 
-/* The tables that an import reads, unless its target provides others. */
+/*
+ * The tables that these names stand for, unless the ImportTarget provides
+ * copies.
+ */
 static const char *const read_table[N_IMPORT_READS] = {
 	[READ_USERS] = USERS_SQL,
 	[READ_USERNAMES] = USERNAMES_SQL,
@@ -76,7 +79,10 @@ static const char *const read_table[N_IMPORT_READS] = {
 	[READ_DELETING] = "(" USERS_BEING_DELETED_SQL ") AS deleting"
 };
 
-/* Append the table that a name stands for. Returns the length of the name. */
+/*
+ * Append the table that the name at the beginning of a text stands for.
+ * Returns the length of the name.
+ */
 static size_t
 append_read(const Import *import, StringInfo out, const char *name)
 {
@@ -94,7 +100,7 @@ append_read(const Import *import, StringInfo out, const char *name)
 	elog(ERROR, "no table is called \"%s\"", name);
 }
 
-/* Return a statement with the names of tables filled in. */
+/* Return a statement in which @ and # names are replaced by tables. */
 static char *
 expand(const Import *import, const char *sql)
 {
@@ -126,7 +132,10 @@ receiver_destroy(DestReceiver *self)
 {
 }
 
-/* Set up a receiver with a function for each row, and one for the end. */
+/*
+ * Set up a receiver of rows. receive() gets each row, and shutdown() is called
+ * after the last one.
+ */
 void
 import_receiver_init(DestReceiver *receiver,
 					 bool (*receive) (TupleTableSlot *slot,
@@ -137,11 +146,17 @@ import_receiver_init(DestReceiver *receiver,
 	receiver->rStartup = receiver_startup;
 	receiver->rShutdown = shutdown;
 	receiver->rDestroy = receiver_destroy;
-	receiver->mydest = DestIntoRel; /* any destination that SPI treats as a
-									 * receiver */
+	/*
+	 * SPI passes rows to a receiver of any destination but DestNone and
+	 * DestSPI.
+	 */
+	receiver->mydest = DestIntoRel;
 }
 
-/* $1: the current time; $2: whether existing items are updated */
+/*
+ * The types of $1, the current time, and $2, whether existing items are
+ * updated.
+ */
 static const Oid parameter_type[] = {TIMESTAMPTZOID, BOOLOID};
 
 static void
@@ -152,8 +167,9 @@ setup_parameters(ParseState *pstate, void *arg)
 }
 
 /*
- * Run a statement whose table names are filled in. receiver: gets the rows;
- * NULL: SPI keeps them. Returns the number of rows processed.
+ * Run a statement in which the names of tables are already replaced. Its rows
+ * go to the receiver; if that is NULL, SPI keeps them. Returns the number of
+ * rows processed.
  */
 int64
 import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
@@ -197,7 +213,10 @@ import_run_query(const Import *import, const char *sql,
 	return import_run_into(import, expand(import, sql), receiver);
 }
 
-/* Run a statement that contains a (quoted) name of the caller's. */
+/*
+ * Run a statement made of three parts. The middle one, a quoted name that the
+ * caller has given, is not searched for @ and #.
+ */
 void
 import_run_named(const Import *import, const char *before, const char *name,
 				 const char *after)
@@ -208,7 +227,7 @@ import_run_named(const Import *import, const char *before, const char *name,
 	(void) import_run_into(import, text, NULL);
 }
 
-/* Return a number from the first row of the last result. */
+/* Return a column of the first row of SPI's last result, a bigint. */
 int64
 import_result(int column)
 {
@@ -232,8 +251,8 @@ import_run_number(const Import *import, const char *sql)
 }
 
 /*
- * Raise the error that another transaction interfered. what: says how. Errors:
- * 40001.
+ * Raise the error that another transaction has interfered. what says what
+ * happened; "meanwhile" is added. Errors: 40001.
  */
 void
 import_outdated(const Import *import, const char *what)
@@ -244,7 +263,7 @@ import_outdated(const Import *import, const char *what)
 			 errhint("Call %s again.", import->command)));
 }
 
-/* Keeps the rows of a query. */
+/* Stores the rows of a query in a tuplestore. */
 typedef struct KeepReceiver
 {
 	DestReceiver pub;
@@ -275,8 +294,9 @@ keep_end(DestReceiver *self)
 }
 
 /*
- * Run a query, and keep its rows in *rows, which the caller must end. Returns
- * a slot for the rows; NULL if there are none.
+ * Run a query, and store its rows in *rows, which the caller ends with
+ * tuplestore_end(). Returns a slot for reading the rows; NULL if there are
+ * none.
  */
 TupleTableSlot *
 import_keep_rows(const Import *import, const char *sql, Tuplestorestate **rows)
@@ -291,8 +311,8 @@ import_keep_rows(const Import *import, const char *sql, Tuplestorestate **rows)
 }
 
 /*
- * Run a query to its end, and then pass its rows to a receiver, which may run
- * statements itself. Returns the number of rows.
+ * Run a query to its end, and only then pass its rows to a receiver. So the
+ * receiver may run statements itself. Returns the number of rows.
  */
 int64
 import_run_each(const Import *import, const char *sql, DestReceiver *receiver)

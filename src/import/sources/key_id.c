@@ -1,7 +1,7 @@
 /*
  * key_id.c
- *		Makes ids from the keys, numbers or names, by which a site knew its
- *		items.
+ *		Makes ids of items from the keys, numbers or names, by which a site
+ *		knows them.
  *
  * Runs in backends and parallel workers.
  */
@@ -23,12 +23,13 @@
 
 PG_FUNCTION_INFO_V1(blogstore_key_id);
 
-/* The number of bytes of an unknown type's name that an error shows. */
+/* The name of an unknown type is cut to this many bytes in an error. */
 #define SHOWN_TYPE_LENGTH 64
 
 /*
- * Convert a key to UTF-8. Returns false if that is not possible. In a database
- * with encoding SQL_ASCII, the bytes must be valid UTF-8.
+ * Convert a key from the database's encoding to UTF-8. Returns false if that
+ * is not possible. With the encoding SQL_ASCII, the bytes must be valid UTF-8
+ * already.
  */
 static bool
 key_to_utf8(const char **key, int *length)
@@ -40,14 +41,16 @@ key_to_utf8(const char **key, int *length)
 
 /*
  * Make the id of an item from its type and key: a uuid of version 8 (RFC 9562,
- * section 5.8). The key has at most MAX_TEXT_BYTES. The 16 bytes of the uuid
- * are the first bytes of the SHA-256 of the type, a zero byte, which no text
- * contains, and the key, both in UTF-8. Then the upper four bits of byte 6 are
- * set to 8, and the upper two bits of byte 8 to 10 (binary). So the id does
- * not depend on the database's encoding, the server or its version.
+ * section 5.8). The id does not depend on the database's encoding, the server
+ * or its version.
  *
- * Returns what is wrong with the key, or NULL. Conversions allocate in the
- * current memory context.
+ * The uuid has the first 16 bytes of the SHA-256 of the type's name, a zero
+ * byte, and the key, both in UTF-8. No text contains a zero byte, so different
+ * pairs of type and key are hashed differently. Then the upper four bits of
+ * byte 6 are set to 8, and the upper two bits of byte 8 to 10 (binary).
+ *
+ * The key must not have more than MAX_TEXT_BYTES. Returns what is wrong with
+ * it, or NULL. Memory for conversions is allocated in the current context.
  */
 const char *
 key_id_make(pg_cryptohash_ctx *hash, ItemType type, const char *key,
@@ -71,7 +74,10 @@ key_id_make(pg_cryptohash_ctx *hash, ItemType type, const char *key,
 	return NULL;
 }
 
-/* Return whether a text is a uuid, with all of its hyphens or none. */
+/*
+ * Return whether a text is a uuid, written with all of its hyphens or with
+ * none.
+ */
 bool
 text_is_uuid(const char *text, int length)
 {
@@ -92,11 +98,11 @@ text_is_uuid(const char *text, int length)
 	return true;
 }
 
-/* Return the type of item with a name. Errors: 22023. */
+/* Return the type of item that a text names. Errors: 22023. */
 static ItemType
 need_type(Datum type)
 {
-	/* do not detoast a long text: its beginning is enough */
+	/* Only the beginning of a long text is detoasted. */
 	char	   *name = TextDatumGetCString(PointerGetDatum(PG_DETOAST_DATUM_SLICE(type, 0, SHOWN_TYPE_LENGTH)));
 
 	for (ItemType item = 0; item < ITEM_DELTA; item++)
@@ -111,8 +117,8 @@ need_type(Datum type)
 }
 
 /*
- * key_id(type text, key text) returns uuid: make the id of a key. Errors:
- * 22021, 22023, 54000.
+ * blogstore.key_id(type, key): return the id that import() makes from a key.
+ * Errors: 22021, 22023, 54000.
  */
 Datum
 blogstore_key_id(PG_FUNCTION_ARGS)

@@ -1,11 +1,12 @@
 /*
  * other_name.c
- *		Bulk import: the name of a user who cannot have the one that the source
- *		gives.
+ *		Bulk import: makes a name for a user who cannot have the name that
+ *		the source gives.
  *
- * Such a user is imported with a name derived from it, so that the user's
- * posts and comments are not lost. The derived name is always the same, so a
- * repeated import finds the user.
+ * Another user has that name, or it is not a valid username. If the import
+ * rejected such a user, it would also have to reject the user's posts and
+ * comments. So the user gets another name, derived from the source's. The same
+ * user always gets the same name, so a repeated import finds the user.
  *
  * Runs in backends.
  */
@@ -18,16 +19,18 @@
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 
-/* Appended to the name: 8 hexadecimal digits that distinguish users. */
+/*
+ * Appended to the source's name: 8 hexadecimal digits made from the user's id.
+ */
 #define SUFFIX " (%02x%02x%02x%02x)"
 #define SUFFIX_LENGTH 11
 
-/* The name of a user whose name has no usable character. */
+/* Used in place of a source's name that has no usable character. */
 #define NAMELESS "user"
 
 /*
- * Return the beginning of a name, which leaves room for the suffix, without
- * blanks at its ends.
+ * Return the beginning of a name, so short that the suffix can be added, and
+ * without blanks at its ends.
  */
 static Datum
 name_beginning(const char *name, int length)
@@ -38,7 +41,8 @@ name_beginning(const char *name, int length)
 }
 
 /*
- * Copy a name, with a blank for each character that usernames must not have.
+ * Append a name to a buffer, with a blank for each character that a username
+ * must not have.
  */
 static void
 replace_refused(const char *name, int length, StringInfo out)
@@ -59,9 +63,9 @@ replace_refused(const char *name, int length, StringInfo out)
 }
 
 /*
- * Return the name that a user gets instead of a given one. The digits are the
- * XOR of the four words of the id. The last word alone would not do, because
- * it is the same in all uuids of version 1 from one machine.
+ * Return the name that a user gets instead of the source's. The digits of the
+ * suffix are the XOR of the four 32-bit words of the user's id. The last word
+ * alone would be the same in all version 1 uuids from one machine.
  */
 Datum
 other_name(Datum given, const pg_uuid_t *user_id)

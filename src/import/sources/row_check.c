@@ -1,6 +1,6 @@
 /*
  * row_check.c
- *		Bulk import: checks each row by itself.
+ *		Bulk import: checks the values of each row, without looking at items.
  *
  * Runs in backends.
  */
@@ -16,15 +16,15 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-/* The number of characters kept of a text that is too long. */
+/* A text that is too long is cut to this many characters. */
 #define CUT_LENGTH 200
 
 #define TITLE_TOO_LONG \
 	"title is longer than " CppAsString2(MAX_TITLE_LENGTH) " characters"
 
 /*
- * The columns of a source, in the order of StagedColumn: those that it must
- * have, then optional ones. NULL: items of the type have no such column.
+ * The names of a source's columns, in the order of StagedColumn. The optional
+ * columns come last. NULL means that items of the type do not have the column.
  */
 const char *const source_column[N_IMPORTED][N_READ] = {
 	[ITEM_USER] = {NULL, NULL, "user_id", "username", NULL, NULL,
@@ -40,8 +40,8 @@ const char *const source_column[N_IMPORTED][N_READ] = {
 };
 
 /*
- * Return whether the import reads a column from a source: a required column,
- * or an optional one that the source has.
+ * Return whether the import reads a column from a source. It reads all
+ * required columns, and the optional ones that the source has.
  */
 bool
 source_has(ItemType type, Oid source, StagedColumn column)
@@ -54,8 +54,8 @@ source_has(ItemType type, Oid source, StagedColumn column)
 }
 
 /*
- * Return the type of a source's column, or the base type of its domain;
- * InvalidOid if the column was dropped meanwhile.
+ * Return the type of a source's column; for a domain, its base type.
+ * InvalidOid means that the column was dropped meanwhile.
  */
 Oid
 source_type(ItemType type, Oid source, StagedColumn column)
@@ -68,15 +68,16 @@ source_type(ItemType type, Oid source, StagedColumn column)
 static bool
 is_empty(Datum text)
 {
-	/* does not detoast the text */
+	/* this reads the length without detoasting */
 	return toast_raw_datum_size(text) == VARHDRSZ;
 }
 
 /*
- * Return the problem that a text is too long; NULL if it is not. bytes: its
- * length. A text that exceeds the limit of all texts raises an error if there
- * is no table for rejects. A username may have blanks at its ends;
- * row_cut_texts() removes them. Errors: 54000.
+ * Return the problem that a text of so many bytes is too long for a column, or
+ * NULL. If it exceeds the limit of all texts and there is no table for
+ * rejects, raise an error. A username may be longer than a valid one here,
+ * because it may have blanks at its ends that row_cut_texts() removes. Errors:
+ * 54000.
  */
 const char *
 text_problem(const Import *import, ItemType type, StagedColumn column,
@@ -94,11 +95,13 @@ text_problem(const Import *import, ItemType type, StagedColumn column,
 		psprintf("%s is longer than %d MB", name, MAX_TEXT_MB) : NULL;
 }
 
-/* Return the beginning of a text that is too long. */
+/* Return the first CUT_LENGTH characters of a text that is too long. */
 static Datum
 text_beginning(Datum value)
 {
-	/* with room for an incomplete character */
+	/*
+	 * one more character than is kept, because the last one may be incomplete
+	 */
 	struct varlena *slice =
 		PG_DETOAST_DATUM_SLICE(value, 0, (CUT_LENGTH + 1) * character_longest());
 
@@ -109,9 +112,9 @@ text_beginning(Datum value)
 }
 
 /*
- * Cut texts that are too long, before they are used, and remove blanks at the
- * ends of a username. Returns what is wrong, or NULL. A username that is too
- * long is no problem, because the user gets another one. Errors: 54000.
+ * Cut texts of a row that are too long, and remove blanks at the ends of a
+ * username. Returns what is wrong with the row, or NULL. A username that is
+ * too long is no problem, because the user gets another one. Errors: 54000.
  */
 const char *
 row_cut_texts(const Import *import, ItemType type, StagedRow *row)
@@ -140,7 +143,9 @@ row_cut_texts(const Import *import, ItemType type, StagedRow *row)
 	return problem;
 }
 
-/* Make an item from a row, whose first columns are the given properties. */
+/*
+ * Make an item from a row. Its first nprops columns have the given properties.
+ */
 void
 row_item(TupleTableSlot *slot, const Property *prop, int nprops,
 		 BlogItem *item)
@@ -156,8 +161,8 @@ row_item(TupleTableSlot *slot, const Property *prop, int nprops,
 }
 
 /*
- * Return whether a row gives an item another value of a property. NULL does
- * not.
+ * Return whether a row has another value of a property than an item. NULL in
+ * the row means that the source does not say.
  */
 bool
 row_gives_another(const BlogItem *row, const BlogItem *there, Property prop)
@@ -174,7 +179,7 @@ row_gives_another(const BlogItem *row, const BlogItem *there, Property prop)
 	return !item_same(&given, there, prop);
 }
 
-/* Return what is wrong with a row by itself; NULL if nothing. */
+/* Return what is wrong with the values of a row, or NULL. */
 const char *
 row_problem(ItemType type, const StagedRow *row)
 {

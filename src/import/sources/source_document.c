@@ -1,9 +1,11 @@
 /*
  * source_document.c
- *		Bulk import: reads the article's JSON documents as items.
+ *		Bulk import: reads items from JSON documents as the article has them.
  *
- * A malformed document is reported, and does not raise an error. The supported
- * servers do not all have input functions that report errors.
+ * A malformed document is reported without raising an error, so that it
+ * rejects only its own item. This file therefore parses dates and uuids
+ * itself: the input functions of the oldest supported servers can only raise
+ * errors.
  *
  * Runs in backends.
  */
@@ -18,7 +20,7 @@
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
 
-/* A document's properties, in the order of StagedColumn. */
+/* The names of a document's properties, in the order of StagedColumn. */
 static const char *const property[STAGED_REASON] = {
 	"id", "postId", "userId", "username", "title", "content", "creationDate",
 	[STAGED_HIDDEN] = "hidden",
@@ -26,7 +28,7 @@ static const char *const property[STAGED_REASON] = {
 	[STAGED_PARENT_ID] = "parentId"
 };
 
-/* The properties of documents, by type of item. */
+/* The properties that a document of each type of item has. */
 static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_USER] = {true, false, true, true, false, false, true},
 	[ITEM_POST] = {true, true, true, false, true, true, true,
@@ -37,13 +39,13 @@ static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_LIKE] = {true, true, true, false, false, false, true}
 };
 
-/* Ids and dates are shorter than this, in bytes. */
+/* An id or date of more bytes than this is not parsed. */
 #define MAX_VALUE_LENGTH 1000
 
 /*
  * Return whether a date contains a special word such as "now", "tomorrow",
- * "epoch" or "allballs". The meaning of most of these depends on when they are
- * read, and no program writes them as an item's date.
+ * "epoch" or "allballs". Most of them depend on when they are read, and no
+ * program writes them as an item's date, so they are rejected.
  */
 static bool
 names_a_moment(const char *text)
@@ -65,8 +67,8 @@ names_a_moment(const char *text)
 }
 
 /*
- * Parse a date. Returns false if it is not a date, or contains a special word
- * such as "now".
+ * Parse a date. Returns false if the text is not a date, or contains a special
+ * word such as "now".
  */
 bool
 source_date_parse(char *text, TimestampTz *date)
@@ -75,8 +77,8 @@ source_date_parse(char *text, TimestampTz *date)
 }
 
 /*
- * Convert a property's value to a column's type. Returns false if it is not of
- * that type.
+ * Convert the text of a property to the type of a column. Returns false if it
+ * is not of that type.
  */
 static bool
 parse_property(StagedColumn column, char *text, Datum *value)
@@ -125,7 +127,7 @@ wanted(StagedColumn column)
 	}
 }
 
-/* Find a value in a document. Returns false if it is missing or null. */
+/* Find a property of a document. Returns false if it is missing or null. */
 static bool
 find_value(Jsonb *document, const char *key, JsonbValue *found)
 {
@@ -140,7 +142,10 @@ is_text(StagedColumn column)
 	return column >= STAGED_USERNAME && column <= STAGED_CONTENT;
 }
 
-/* Read a property into a row. Returns what is wrong with it, or NULL. */
+/*
+ * Read a property of a document into a column of a row. Returns what is wrong
+ * with the property, or NULL.
+ */
 static const char *
 read_property(const Import *import, Jsonb *document, ItemType type,
 			  StagedColumn column, StagedRow *row)
@@ -170,7 +175,10 @@ read_property(const Import *import, Jsonb *document, ItemType type,
 	return NULL;
 }
 
-/* Return the type of a document's item; N_IMPORTED if it is unknown. */
+/*
+ * Return the type of item that a document says it is; N_IMPORTED if it is
+ * unknown.
+ */
 static int
 read_type(Jsonb *document)
 {
@@ -188,8 +196,9 @@ read_type(Jsonb *document)
 }
 
 /*
- * Set the key of a user or post from its id, or check that both are the same:
- * a document may contain either or both.
+ * Make a row's user_id or post_id agree with its id. A document of a user or
+ * post may contain either or both. Returns the problem that they differ, or
+ * NULL.
  */
 static const char *
 unite_ids(StagedRow *row, StagedColumn key)
@@ -208,8 +217,8 @@ unite_ids(StagedRow *row, StagedColumn key)
 
 /*
  * Read a document into a row, in the current memory context. Returns what is
- * wrong with its form, or NULL. *typed becomes whether *type is known. Errors:
- * 54000.
+ * wrong with the document's form, or NULL. *typed becomes true if the document
+ * has a known type, which is then in *type. Errors: 54000.
  */
 const char *
 document_parse(const Import *import, Jsonb *document, ItemType *type,

@@ -4,8 +4,9 @@
  *
  * The types text and json accept some values that jsonb does not: \u0000, half
  * of a surrogate pair, a number with too many digits. Such a value must reject
- * only its own item, even in a file of a million lines. So each text is parsed
- * in a subtransaction.
+ * only its own item, even in a file of a million lines. The server reports it
+ * with an error. So each text is parsed in a subtransaction, which is rolled
+ * back after an error.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -22,11 +23,12 @@
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
-/* The number of bytes kept of invalid JSON that exceeds the limit of texts. */
+/* Invalid JSON that exceeds the limit of texts is cut to this many bytes. */
 #define KEPT_LENGTH 200
 
 /*
- * Return whether an error is due to the text, rather than the server's state.
+ * Return whether the parsed text caused an error, rather than the server's
+ * state.
  */
 static bool
 is_fault_of_text(const ErrorData *error)
@@ -38,8 +40,8 @@ is_fault_of_text(const ErrorData *error)
 }
 
 /*
- * Parse a text in a subtransaction, in the current memory context. Returns the
- * error message, or NULL.
+ * Parse a text as jsonb in a subtransaction. *jsonb is allocated in the
+ * current memory context. Returns the error's message, or NULL.
  */
 static const char *
 try_parse(const char *text, Datum *jsonb)
@@ -72,7 +74,10 @@ try_parse(const char *text, Datum *jsonb)
 	return error->message;
 }
 
-/* Return the code unit of an escape (\uXXXX); -1 if this is not one. */
+/*
+ * Return the UTF-16 code unit of the escape \uXXXX at the beginning of a text;
+ * -1 if there is no such escape.
+ */
 static int
 escaped_unit(const char *text)
 {
@@ -91,8 +96,8 @@ escaped_unit(const char *text)
 }
 
 /*
- * Replace escapes that stand for no character by U+FFFD: \u0000, and halves of
- * surrogate pairs. Returns whether there were any.
+ * Replace each escape that stands for no character by U+FFFD. Such escapes are
+ * \u0000 and halves of surrogate pairs. Returns whether there were any.
  */
 static bool
 replace_escapes(char *text)
@@ -123,7 +128,7 @@ replace_escapes(char *text)
 }
 
 /*
- * Return a text as a JSON string. A text that exceeds the limit of texts is
+ * Return a text as a jsonb string. A text that exceeds the limit of texts is
  * cut.
  */
 static Datum
@@ -141,9 +146,9 @@ text_as_string(char *text)
 
 /*
  * Parse a text as jsonb, in the current memory context. Returns what is wrong
- * with it, or NULL. If it is invalid, *jsonb becomes the text with U+FFFD for
- * each escape that stands for no character; if that is still invalid, the text
- * as one string.
+ * with the text, or NULL. An invalid text is first parsed again with U+FFFD in
+ * place of each escape that stands for no character. If it is still invalid,
+ * *jsonb becomes a string that contains the text.
  */
 const char *
 source_json_parse(Datum json, Datum *jsonb)

@@ -1,13 +1,16 @@
 /*
  * source_keys.c
- *		Bulk import: ids of items that a source identifies by its own keys.
+ *		Bulk import: makes ids of items from the keys by which a source
+ *		identifies them.
  *
- * A column of ids contains uuids or keys. Keys are numbers or texts; the
- * caller's statement casts them to text in such a way that equal keys become
- * equal texts. key_id_make() turns a key into an id. It is called in C, so
- * that no function is looked up by name, and no key is stored. The type of the
- * column tells whether it contains keys. Its name tells whose keys these are:
- * a post_id is a post's key in every table.
+ * A column of ids contains uuids or keys. The type of the column tells which.
+ * Its name tells whose they are: a post_id is a post's in every table. Keys
+ * are numbers or texts. The statement that reads the source casts them to
+ * text, so that equal keys become equal texts.
+ *
+ * key_id_make() makes an id from a key. It is a C function rather than an SQL
+ * function in that statement, so that no function is looked up by name, and no
+ * key is stored.
  *
  * Runs in backends.
  */
@@ -25,8 +28,8 @@
 #include "utils/lsyscache.h"
 
 /*
- * Return whether a type is citext. Only its name is checked; another type with
- * this name is treated in the same way.
+ * Return whether a type is citext. Only the name is checked. Another string
+ * type of this name is treated like citext.
  */
 static bool
 is_citext(Oid type)
@@ -41,7 +44,7 @@ is_citext(Oid type)
 		strcmp(format_type_extended(type, -1, 0), "citext") == 0;
 }
 
-/* Return whether values of a type are keys. */
+/* Return whether columns of a type contain keys. */
 static bool
 is_key_type(Oid type)
 {
@@ -51,8 +54,8 @@ is_key_type(Oid type)
 }
 
 /*
- * Return the expression that selects a key of a source s as text. Equal
- * numbers become the same text, as do equal values of citext; a cast of
+ * Return the SQL expression that selects a key of a source s as text. Equal
+ * numbers give the same text, and so do equal values of citext. The cast of
  * char(n) removes trailing spaces.
  */
 char *
@@ -69,7 +72,9 @@ source_key_select(ItemType type, Oid source, StagedColumn column)
 	return psprintf("s.%s::pg_catalog.text", name);
 }
 
-/* Return whether a column identifies the row's item or another item. */
+/*
+ * Return whether a column contains ids: of the row's item, or of another item.
+ */
 static bool
 refers(StagedColumn column)
 {
@@ -77,8 +82,8 @@ refers(StagedColumn column)
 }
 
 /*
- * Find out which columns of a source contain keys. The other columns of ids
- * contain uuids. Errors: 42804.
+ * Set is_key[] to which columns of a source contain keys. The other columns of
+ * ids contain uuids. Errors: 42804 if a column contains neither.
  */
 void
 source_keys_find(const Import *import, ItemType type, Oid source,
@@ -93,7 +98,8 @@ source_keys_find(const Import *import, ItemType type, Oid source,
 			continue;
 		of = source_type(type, source, c);
 		if (!OidIsValid(of))
-			continue;			/* dropped since; the statement will fail */
+			/* dropped meanwhile: reading the source will fail */
+			continue;
 		is_key[c] = is_key_type(of);
 		if (of != UUIDOID && !is_key[c])
 			ereport(ERROR,
@@ -105,7 +111,7 @@ source_keys_find(const Import *import, ItemType type, Oid source,
 	}
 }
 
-/* Return the type of the item that a column identifies. */
+/* Return the type of the items whose ids a column contains. */
 static ItemType
 referred_type(ItemType type, StagedColumn column)
 {
@@ -115,10 +121,12 @@ referred_type(ItemType type, StagedColumn column)
 }
 
 /*
- * Replace a key by the id that it stands for; *isnull becomes true if there is
- * none. Returns what is wrong with the key, or NULL. A text that is a uuid may
- * be meant as an id, in which case treating it as a key would go unnoticed. So
- * without a prefix it is rejected, and becomes that uuid.
+ * Replace a key by the id of its item. *isnull becomes true if the key is
+ * invalid. Returns what is wrong with the key, or NULL.
+ *
+ * A text that is a uuid may be meant as an id. Making another id of it would
+ * go unnoticed. So if the caller has passed no prefix of keys, the text is
+ * rejected, and *value becomes that uuid, for the table of rejects.
  */
 static const char *
 map_key(const SourceKeys *keys, ItemType type, Datum *value, bool *isnull)
@@ -152,7 +160,7 @@ map_key(const SourceKeys *keys, ItemType type, Datum *value, bool *isnull)
 	return problem;
 }
 
-/* Begin to map the keys of a source. Errors: 42804. */
+/* Prepare to replace the keys of a source by ids. Errors: 42804. */
 void
 source_keys_begin(SourceKeys *keys, const Import *import, ItemType type,
 				  Oid source)
@@ -167,9 +175,9 @@ source_keys_begin(SourceKeys *keys, const Import *import, ItemType type,
 }
 
 /*
- * Replace the keys of a row by ids, in the current memory context. Returns
- * what is wrong with the first invalid one, or NULL; an invalid key becomes
- * null. Errors: 54000.
+ * Replace the keys of a row by ids, in the current memory context. An invalid
+ * key becomes null. Returns what is wrong with the first invalid key, or NULL.
+ * Errors: 54000.
  */
 const char *
 source_keys_map(const SourceKeys *keys, StagedRow *row)
@@ -200,7 +208,7 @@ source_keys_map(const SourceKeys *keys, StagedRow *row)
 	return problem;
 }
 
-/* Free the state of a mapping. */
+/* Free what source_keys_begin() has allocated. */
 void
 source_keys_end(SourceKeys *keys)
 {

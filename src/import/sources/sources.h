@@ -2,6 +2,11 @@
  * sources.h
  *		Reading a site's tables and documents into temporary tables, and
  *		running statements over these.
+ *
+ * A source is a table or view of the caller, with rows that become items of
+ * one type, or with JSON documents. A row keeps the source's values until it
+ * is written as an item. A key is a number or text by which the site
+ * identifies an item; ids are made from keys.
  */
 #ifndef BLOGSTORE_SOURCES_H
 #define BLOGSTORE_SOURCES_H
@@ -16,7 +21,7 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-/* The first types of items are imported. */
+/* The types of items that are imported: users, posts, comments and likes. */
 #define N_IMPORTED (ITEM_LIKE + 1)
 
 /* The columns of the temporary tables into which sources are read. */
@@ -29,85 +34,126 @@ typedef enum StagedColumn
 	STAGED_TITLE,
 	STAGED_CONTENT,
 	STAGED_CREATION_DATE,
-	STAGED_PROPERTIES,			/* from here on, optional in a source */
+
+	/* This column and the following ones are optional in a source. */
+	STAGED_PROPERTIES,
+
 	STAGED_HIDDEN,
 	STAGED_MODIFICATION_DATE,
 	STAGED_PARENT_ID,
-	STAGED_REASON,				/* why the row is rejected; NULL: valid so
-								 * far */
-	STAGED_PARTITION,			/* partition of the item */
-	STAGED_NAME_KEY,			/* key by which a user's name is compared */
-	STAGED_OTHER_NAME,			/* the user's name if the source's is taken,
-								 * and its key */
+
+	/* Why the row is rejected; NULL if nothing wrong has been found yet. */
+	STAGED_REASON,
+
+	STAGED_PARTITION,			/* partition of the row's item */
+	STAGED_NAME_KEY,			/* key by which usernames are compared */
+	/* The name that a user gets if the source's name is taken, and its key. */
+	STAGED_OTHER_NAME,
+
 	STAGED_OTHER_KEY,
-	STAGED_RENAMED				/* true if the user already has the other
-								 * name */
+
+	/*
+	 * True if the user got the other name, because the source's is not valid.
+	 */
+	STAGED_RENAMED
 } StagedColumn;
 
 #define N_STAGED (STAGED_RENAMED + 1)
-#define N_READ STAGED_PARTITION /* columns read from sources */
-#define N_NEEDED STAGED_PROPERTIES	/* columns that a source must have */
+#define N_READ STAGED_PARTITION /* number of columns read from a source */
+#define N_NEEDED STAGED_PROPERTIES	/* required columns of a source */
 
-/* A row to be written to a temporary table. */
+/* A row of a source, as it is written to a temporary table. */
 typedef struct StagedRow
 {
 	Datum		value[N_STAGED];
 	bool		isnull[N_STAGED];
 } StagedRow;
 
-/* The numbers of items of a type, by result. */
+/* How many items of a type there are with each result. */
 typedef struct ImportTally
 {
 	int64		read;
 	int64		rejected;
-	int64		present;		/* existed with the same values */
-	int64		updated;		/* existed with other values */
+	int64		present;		/* exist with the row's values */
+	int64		updated;		/* exist with other values, are updated */
 	int64		written;
 } ImportTally;
 
-/* The tables that an import's statements read. */
+/* The tables of the containers that an import's statements read. */
 typedef enum ImportRead
 {
 	READ_USERS,
 	READ_USERNAMES,
 	READ_POSTS,
-	READ_DELETING				/* users being deleted */
+	READ_DELETING				/* users who are being deleted */
 } ImportRead;
 
 #define N_IMPORT_READS (READ_DELETING + 1)
 
-struct ImportTarget;			/* import/import.h */
+struct ImportTarget;			/* defined in import/import.h */
 
 typedef struct Import
 {
-	const char *command;		/* for messages */
-	char		prefix[NAMEDATALEN];	/* prefix of the temporary tables'
-										 * names */
+	const char *command;		/* the SQL function's name, for messages */
+	char		prefix[NAMEDATALEN];	/* begins names of temporary tables */
 	TimestampTz now;
-	Oid			rejects;		/* the caller's table; InvalidOid if there is
-								 * none */
-	const char *key_prefix;		/* prefix of keys from which ids are made */
+
+	/* The caller's table for rejected items; InvalidOid if there is none. */
+	Oid			rejects;
+
+	/*
+	 * Put before each key when an id is made from it, so that two sites can
+	 * have items with the same keys.
+	 */
+	const char *key_prefix;
 	int			prefix_length;
-	pg_uuid_t  *guest;			/* author of items without one; NULL: none */
-	bool		update;			/* true if existing items are to be updated */
-	const struct ImportTarget *target;	/* where items are looked up and
-										 * written */
-	const char *reads[N_IMPORT_READS];	/* read instead of a table; NULL: the
-										 * table itself */
-	List	   *extra;			/* names of columns that become properties */
-	Datum		left_out[N_IMPORTED];	/* array of the names of columns left
-										 * out */
-	Relation	staged[N_IMPORTED]; /* open while sources are read */
-	Relation	rejected;		/* open while sources are read */
-	Tuplestorestate *passed[N_IMPORTED];	/* accepted new comments and
-											 * likes */
+
+	/*
+	 * The author of posts and comments that have none; NULL if the caller has
+	 * not named one.
+	 */
+	pg_uuid_t  *guest;
+
+	/* True if existing items that differ are updated, rather than rejected. */
+	bool		update;
+
+	/* How items are looked up and written, on one machine or on a cluster. */
+	const struct ImportTarget *target;
+
+	/*
+	 * What statements read in place of a table of the containers; NULL for
+	 * the table itself.
+	 */
+	const char *reads[N_IMPORT_READS];
+
+	/* Names of the source columns that become properties. */
+	List	   *extra;
+
+	/* Names of the columns of each source that are not imported; an array. */
+	Datum		left_out[N_IMPORTED];
+
+	/*
+	 * The temporary tables for the rows of each type, and for rejected items.
+	 * They are open while sources are read.
+	 */
+	Relation	staged[N_IMPORTED];
+	Relation	rejected;
+
+	/* Rows of new comments and likes that the checks have accepted. */
+	Tuplestorestate *passed[N_IMPORTED];
 	TupleDesc	passed_desc[N_IMPORTED];
-	Tuplestorestate *changed;	/* existing comments that differ */
-	List	   *hidden;			/* posts that become hidden */
+
+	/* Rows of existing comments that the import updates. */
+	Tuplestorestate *changed;
+
+	/* Posts that the import has hidden, to be removed from the views. */
+	List	   *hidden;
+
 	ImportTally tally[N_IMPORTED];
-	ImportTally untyped;		/* documents of unknown type */
-	ImportTally renamed;		/* users who have other names than the source
-								 * gives */
+	ImportTally untyped;		/* documents without a known type */
+
+	/* Users who do not have the name that the source gives. */
+	ImportTally renamed;
 } Import;
 
 /*
@@ -188,14 +234,16 @@ extern const char *key_id_make(pg_cryptohash_ctx *hash, ItemType type,
 							   const char *key, int length, pg_uuid_t *id);
 extern bool text_is_uuid(const char *text, int length);
 
-/* source_keys.c: the mapping of a source's keys to ids */
+/* source_keys.c: replaces the keys of a source by ids */
 typedef struct SourceKeys
 {
 	const Import *import;
-	ItemType	type;			/* type of the source's items */
-	bool		any;			/* true if a column contains keys */
-	bool		is_key[N_READ]; /* by column: true if it contains keys, read as
-								 * texts */
+	ItemType	type;			/* the type of the source's items */
+	bool		any;			/* true if some column contains keys */
+
+	/* For each column, true if it contains keys; they are read as texts. */
+	bool		is_key[N_READ];
+
 	pg_cryptohash_ctx *hash;
 } SourceKeys;
 

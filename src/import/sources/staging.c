@@ -3,13 +3,14 @@
  *		Bulk import: reads the caller's tables into temporary tables.
  *
  * Each source is read by a statement with the caller's rights and settings, so
- * views, policies and casts run as the caller. A receiver checks each row by
- * itself (row_check.c) and writes it to a temporary table.
+ * views, policies and casts run as the caller. A receiver checks the values of
+ * each row (row_check.c) and writes the row to a temporary table.
  *
  * The temporary tables belong to the containers' owner, whose statements read
- * them. The caller has no rights on them: a policy or trigger that the caller
- * added would run as the owner. They are kept open while the caller's code
- * runs, so that it can neither drop them (DISCARD TEMP) nor replace them.
+ * them later. The caller has no rights on them; otherwise the caller could add
+ * a policy or trigger, which would run as the owner. The tables are kept open
+ * while the caller's code runs, so that it can neither drop them (DISCARD
+ * TEMP) nor replace them.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -35,17 +36,25 @@ typedef struct StageReceiver
 {
 	DestReceiver pub;
 	Import	   *import;
-	ItemType	type;			/* type of all rows, unless documents */
+
+	/* The type of item of all rows, if the source has no documents. */
+	ItemType	type;
+
 	bool		documents;
-	bool		text_documents; /* true if documents are texts, to be parsed */
-	bool		json[N_READ];	/* columns of JSON that are read as texts */
-	bool		date[N_READ];	/* dates that are read as texts */
-	bool		extra;			/* true if the last column is an object of
-								 * extra columns */
-	SourceKeys	keys;			/* unless documents */
+
+	/* True if the documents are texts that have to be parsed. */
+	bool		text_documents;
+
+	bool		json[N_READ];	/* JSON columns that are read as texts */
+	bool		date[N_READ];	/* date columns that are read as texts */
+
+	/* True if the last column is a JSON object of extra columns. */
+	bool		extra;
+
+	SourceKeys	keys;			/* used if the source has no documents */
 	TempWriter *row[N_IMPORTED];
-	TempWriter *rejected;		/* columns: type, reason, item */
-	MemoryContext context;		/* "blogstore staged row" */
+	TempWriter *rejected;		/* writes type, reason and item */
+	MemoryContext context;		/* reset after each row */
 } StageReceiver;
 
 static const char *const staged_type[N_READ] = {
@@ -53,7 +62,7 @@ static const char *const staged_type[N_READ] = {
 	"bool", "timestamptz", "uuid", "text"
 };
 
-/* Return the name of items of a type in messages. */
+/* Return what messages call the items of a type. */
 const char *
 plural_name(ItemType type)
 {
@@ -80,9 +89,9 @@ quoted_relation(Oid relid)
 }
 
 /*
- * Check that a relation is a table or view and has columns. role: its argument
- * name, for messages. columns: n names; NULL is ignored. Errors: 42703, 42809,
- * 42P01.
+ * Check that a relation is a table or view, and that it has the n named
+ * columns; names that are NULL are ignored. role is the argument that names
+ * the relation, for messages. Errors: 42703, 42809, 42P01.
  */
 void
 need_columns(Oid relid, const char *role, int n, const char *const *columns)
@@ -118,8 +127,8 @@ need_columns(Oid relid, const char *role, int n, const char *const *columns)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the partition of a row's item, on any node; NO_PARTITION if there is
- * none.
+ * Return the partition that takes a row's item, on any node of a cluster;
+ * NO_PARTITION if there is none.
  */
 static int
 row_partition(ItemType type, const StagedRow *row)
@@ -132,8 +141,9 @@ row_partition(ItemType type, const StagedRow *row)
 }
 
 /*
- * Compute a user's other name, which the user gets if the source's is taken.
- * If the source's is not a valid username, the user gets the other name now.
+ * Compute the other name of a user, made by other_name(). The user gets it
+ * later if the source's name is taken, or now if the source's name is not
+ * valid.
  */
 static void
 name_user(StagedRow *row)
@@ -152,7 +162,10 @@ name_user(StagedRow *row)
 		row->isnull[c] = false;
 }
 
-/* Write a row. problem: what is already known to be wrong with it, or NULL. */
+/*
+ * Check the values of a row, and write it to the temporary table of its type.
+ * problem is what is already known to be wrong with it, or NULL.
+ */
 static void
 stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
 		  const char *problem)
@@ -182,8 +195,8 @@ stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
 }
 
 /*
- * Write a document that is not a valid item to the table of rejected items,
- * unchanged.
+ * Write a malformed document to the table of rejected items, unchanged. type
+ * is NULL if the document has no known type.
  */
 static void
 reject_document(StageReceiver *receiver, const char *type, const char *reason,
@@ -235,8 +248,9 @@ stage_document(StageReceiver *receiver, Datum value, bool isnull)
 }
 
 /*
- * Make the guest the author of a post or comment that has none. Returns the
- * problem that there is no guest, or NULL.
+ * Make the guest, a user whom the caller of import() names, the author of a
+ * post or comment that has none. Returns the problem that there is no guest,
+ * or NULL.
  */
 static const char *
 give_author(const StageReceiver *receiver, StagedRow *row)
@@ -253,9 +267,9 @@ give_author(const StageReceiver *receiver, StagedRow *row)
 }
 
 /*
- * Parse the values that are read as texts. A cast in the statement would abort
- * the import if a text is not a date or not JSON. Returns what is wrong with
- * the first such text, or NULL. An invalid date becomes null.
+ * Parse dates and JSON that are read as texts. A cast in the statement would
+ * make the whole import fail if one text is invalid. An invalid date becomes
+ * null. Returns what is wrong with the first invalid text, or NULL.
  */
 static const char *
 parse_texts(const StageReceiver *receiver, StagedRow *row)
@@ -290,7 +304,7 @@ first_problem(const char *one, const char *other)
 	return one ? one : other;
 }
 
-/* Check a row of a source, and write it. */
+/* Parse and check a row of a source, and write it to a temporary table. */
 static void
 stage_item(StageReceiver *receiver, TupleTableSlot *slot)
 {
@@ -333,7 +347,7 @@ receiver_receive(TupleTableSlot *slot, DestReceiver *self)
 	return true;
 }
 
-/* Finish after the last row. */
+/* Free everything after the last row. */
 static void
 receiver_shutdown(DestReceiver *self)
 {
@@ -373,9 +387,7 @@ stage_open(Import *import)
 	import->rejected = temp_table_open(import, "rejected");
 }
 
-/*
- * Close the temporary tables. They stay locked to the end of the transaction.
- */
+/* Close the temporary tables. They stay locked until the transaction ends. */
 void
 stage_close(Import *import)
 {
@@ -385,9 +397,10 @@ stage_close(Import *import)
 }
 
 /*
- * Check the type of an optional column. A column with its name but of another
- * type may mean something else, and a wrong guess could publish hidden items.
- * Errors: 42804.
+ * Check that an optional column has the wanted type or another possible one. A
+ * column of a third type may mean something else than the item's property. A
+ * wrong guess about "hidden", for example, could publish hidden items. Errors:
+ * 42804.
  */
 static void
 need_type(ItemType type, Oid source, StagedColumn column, Oid wanted,
@@ -406,8 +419,8 @@ need_type(ItemType type, Oid source, StagedColumn column, Oid wanted,
 }
 
 /*
- * Check that a table can be read as items of a type. Errors: 42703, 42804,
- * 42809, 42P01.
+ * Check that a table has the columns of a type of item, with suitable types.
+ * Errors: 42703, 42804, 42809, 42P01.
  */
 void
 need_items(const Import *import, ItemType type, Oid source)
@@ -426,8 +439,8 @@ need_items(const Import *import, ItemType type, Oid source)
 }
 
 /*
- * Return whether a column of dates is read as text, so that a text that is not
- * a date rejects only its item.
+ * Return whether dates of a type are read as text, so that a value that is not
+ * a date rejects only its own item.
  */
 static bool
 date_is_text(Oid of)
@@ -444,8 +457,8 @@ date_is_text(Oid of)
 }
 
 /*
- * Return the expression that selects a column of a source s, and set how it is
- * parsed.
+ * Return the SQL expression that selects a column of a source s. The receiver
+ * notes whether it has to parse the column.
  */
 static char *
 column_select(StageReceiver *receiver, Oid source, StagedColumn column)
@@ -469,8 +482,8 @@ column_select(StageReceiver *receiver, Oid source, StagedColumn column)
 
 /*
  * Run the statement that reads a source. Parallel plans are disabled, because
- * parsing JSON uses subtransactions (source_json.c). Floating-point numbers
- * that become properties keep all digits.
+ * parsing JSON uses subtransactions (source_json.c). extra_float_digits makes
+ * floating-point numbers that become properties keep all digits.
  */
 static void
 read_source(Import *import, const char *sql, StageReceiver *receiver)
@@ -485,8 +498,9 @@ read_source(Import *import, const char *sql, StageReceiver *receiver)
 }
 
 /*
- * Read a table of items of one type. The caller of the import is the current
- * user. Errors: 42501, 42804, and those of the statement.
+ * Read a table of items of one type into a temporary table. The caller of
+ * import() must be the current user. Errors: 42501, 42804, and those of the
+ * statement.
  */
 void
 stage_table(Import *import, ItemType type, Oid source)
@@ -510,8 +524,9 @@ stage_table(Import *import, ItemType type, Oid source)
 }
 
 /*
- * Return whether a type is one for documents. texts: a text type; otherwise
- * json or jsonb. Dropped columns have no type.
+ * Return whether a column of a type may contain documents. If texts is true,
+ * these are text types, otherwise json and jsonb. A dropped column has no
+ * type.
  */
 static bool
 is_of_documents(Oid type, bool texts)
@@ -524,8 +539,8 @@ is_of_documents(Oid type, bool texts)
 }
 
 /*
- * Return the number of columns of documents in a relation, and set *last to
- * the last one.
+ * Return how many columns of a relation may contain documents. *last becomes
+ * the name of the last one.
  */
 static int
 document_columns(Oid relid, bool texts, char **last)
@@ -543,8 +558,9 @@ document_columns(Oid relid, bool texts, char **last)
 }
 
 /*
- * Return the one column of documents in a relation: the column of type json or
- * jsonb, or if there is none, of a text type. Errors: 42703, 42809, 42P01.
+ * Return the name of the column that contains documents. It must be the only
+ * one of type json or jsonb; if there is none, the only one of a text type.
+ * Errors: 42703, 42809, 42P01.
  */
 char *
 need_documents(Oid relid)
@@ -566,8 +582,9 @@ need_documents(Oid relid)
 }
 
 /*
- * Read a table of documents. The caller of the import is the current user.
- * Errors: 42501, 54000, and those of the statement.
+ * Read a table of documents into the temporary tables. The caller of
+ * import_documents() must be the current user. Errors: 42501, 54000, and those
+ * of the statement.
  */
 void
 stage_documents(Import *import, Oid source, const char *column)

@@ -24,7 +24,10 @@ struct TempWriter
 	TupleTableSlot *slot;
 };
 
-/* Open a temporary table of an import. Locks: RowExclusiveLock. */
+/*
+ * Open a temporary table of an import. name is the table's name without the
+ * import's prefix. Locks: RowExclusiveLock.
+ */
 Relation
 temp_table_open(const Import *import, const char *name)
 {
@@ -33,7 +36,7 @@ temp_table_open(const Import *import, const char *name)
 	return table_openrv(makeRangeVar("pg_temp", full, -1), RowExclusiveLock);
 }
 
-/* Begin to write to an open table. */
+/* Begin to write rows to an open table. */
 TempWriter *
 temp_writer_begin(Relation rel)
 {
@@ -47,8 +50,8 @@ temp_writer_begin(Relation rel)
 }
 
 /*
- * Return an empty slot. The caller fills its arrays and calls
- * temp_writer_put().
+ * Return an empty slot for the next row. The caller fills tts_values and
+ * tts_isnull, and calls temp_writer_put().
  */
 TupleTableSlot *
 temp_writer_slot(TempWriter *writer)
@@ -56,7 +59,7 @@ temp_writer_slot(TempWriter *writer)
 	return ExecClearTuple(writer->slot);
 }
 
-/* Write the row whose values the caller has put into the slot. */
+/* Write the row whose values the caller has put into the writer's slot. */
 void
 temp_writer_put(TempWriter *writer)
 {
@@ -65,7 +68,7 @@ temp_writer_put(TempWriter *writer)
 					   TABLE_INSERT_SKIP_FSM, writer->bulk);
 }
 
-/* Write a row with the table's columns. */
+/* Write a copy of a row. Its first columns must be the table's. */
 void
 temp_writer_copy(TempWriter *writer, TupleTableSlot *row)
 {
@@ -78,7 +81,7 @@ temp_writer_copy(TempWriter *writer, TupleTableSlot *row)
 	temp_writer_put(writer);
 }
 
-/* End writing. Later statements see the rows. */
+/* End writing, and make the rows visible to later statements. */
 void
 temp_writer_end(TempWriter *writer)
 {
